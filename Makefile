@@ -1,0 +1,59 @@
+# Four commands: demo, test, bench, lint. Each installs what it needs into .venv and build/, then does it.
+# BENCH='--help' lists what `make bench` takes.
+PYTHON ?= python3
+VENV   := .venv
+PY     := $(VENV)/bin/python
+PIP    := $(PY) -m pip --disable-pip-version-check --quiet install
+SOURCES := CMakeLists.txt pyproject.toml $(shell find cmake csrc python -type f -not -name '*.pyc')
+GTEST  := build/release/tests/cpp/npu_quant_tests
+
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
+
+.PHONY: demo test bench lint asan clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/demo
+	$(PY) examples/demo.py
+
+test: $(VENV)/test $(GTEST)
+	$(PY) -m pytest
+	$(GTEST) --gtest_brief=1
+
+bench: $(VENV)/bench build/bench/.built
+	$(PY) -m bench $(BENCH)
+
+lint: $(VENV)/lint
+	sh tools/lint.sh $(PY)
+
+# The GoogleTests once more, under AddressSanitizer and UBSan.
+asan: $(VENV)/python
+	sh tools/get_googletest.sh
+	$(PY) -m cmake --preset asan
+	$(PY) -m cmake --build --preset asan
+	build/asan/tests/cpp/npu_quant_tests --gtest_brief=1
+
+clean:
+	rm -rf build $(VENV)
+
+# ---- What they need.
+
+$(VENV)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) cmake ninja
+	@touch $@
+
+# The package with the extra of that name; again when a source changes.
+$(VENV)/demo $(VENV)/test $(VENV)/lint $(VENV)/bench: $(VENV)/%: $(VENV)/python $(SOURCES)
+	$(PIP) ".[$*]"
+	@touch $@
+
+$(GTEST): $(VENV)/python $(SOURCES) $(wildcard tests/cpp/*)
+	sh tools/get_googletest.sh
+	$(PY) -m cmake --preset release
+	$(PY) -m cmake --build --preset release
+	@touch $@
+
+build/bench/.built: $(VENV)/python $(SOURCES) $(wildcard bench/*.cpp bench/*.h bench/CMakeLists.txt)
+	$(PY) -m cmake -S . -B build/bench -DCMAKE_BUILD_TYPE=Release -DNPU_QUANT_PYTHON=OFF -DNPU_QUANT_BENCH=ON
+	$(PY) -m cmake --build build/bench
+	@touch $@

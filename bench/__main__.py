@@ -1,0 +1,116 @@
+"""``python -m bench``: every operator, dtype and size against a memory copy and against peers."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from . import arrays, calls, peers
+from .cases import DTYPES, Bench, Operator, Record, Size, find_operators
+from .copy_mix import CopyMix
+from .goals import judge
+from .harness import Plan
+from .report import Report, write_json
+
+# 32x4096 is the largest in the L2 cache: there the call itself no longer counts.
+SIZES = "1x16,8x4096,32x4096,128x4096,4096x4096,32768x7168"
+THOROUGH = Plan(rounds=9, block_seconds=2e-3)
+QUICK = Plan(rounds=3, block_seconds=3e-4)
+
+
+def main() -> None:
+    """Measure what the options choose, print it, write it."""
+    operators = find_operators()
+    options = _options(operators)
+    plan = QUICK if options.quick else THOROUGH
+    bench = Bench(
+        copy=CopyMix(),
+        torch=None if options.no_torch else peers.find_torch(),
+        plan=plan if options.rounds is None else Plan(options.rounds, plan.block_seconds),
+        threads=tuple(options.threads),
+    )
+    chosen = {name: operators[name] for name in options.ops}
+    report = Report()
+    report.machine(bench)
+    records = list(_records(bench, chosen, options))
+    of_calls = list(_calls(bench, chosen, options.dtypes))
+    goals = judge(chosen, records, of_calls)
+    report.records(records)
+    report.calls(of_calls)
+    report.goals(goals)
+    write_json(options.json, bench, records, of_calls, goals)
+    print(f"Written: {options.json}")
+
+
+def _records(
+    bench: Bench, operators: dict[str, Operator], options: argparse.Namespace
+) -> Iterator[Record]:
+    for operator in operators.values():
+        for dtype in options.dtypes:
+            for size in options.sizes:
+                print(f"{operator.name} {dtype} {size}", file=sys.stderr)
+                yield from bench.records(operator, dtype, size)
+
+
+def _calls(bench: Bench, operators: dict[str, Operator], dtypes: list[str]) -> Iterator[calls.Call]:
+    for operator in operators.values():
+        for dtype in dtypes:
+            for place in arrays.PLACES:
+                yield calls.overhead(bench, operator, dtype, place)
+    for operator in operators.values():
+        for dtype in dtypes:
+            yield calls.fresh(bench, operator, dtype)
+
+
+def _options(operators: dict[str, Operator]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+
+    def add(name: str, parse: Callable[[str], Any], default: str, help: str) -> None:
+        help = f"{help}, by default {default}"
+        parser.add_argument(name, type=_list_of(parse), default=default, help=help)
+
+    add("--ops", _one_of(*operators), ",".join(operators), "operators")
+    add("--dtypes", _one_of(*DTYPES), ",".join(DTYPES), "dtypes")
+    add("--sizes", Size.parse, SIZES, "rows x elements per row")
+    add("--threads", _at_least(1), "1,2", "numbers of threads")
+    help = f"by default {THOROUGH.rounds}, {QUICK.rounds} with --quick"
+    parser.add_argument("--rounds", type=_at_least(2), help=help)
+    parser.add_argument("--quick", action="store_true", help="fewer rounds of shorter blocks")
+    parser.add_argument("--no-torch", action="store_true", help="leave torch out")
+    parser.add_argument("--json", type=Path, default=Path("build/bench/results.json"))
+    return parser.parse_args()
+
+
+def _list_of(parse: Callable[[str], Any]) -> Callable[[str], list[Any]]:
+    def parse_all(text: str) -> list[Any]:
+        try:
+            return [parse(part) for part in text.split(",")]
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return parse_all
+
+
+def _at_least(least: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text!r}, expected a whole number from {least} on")
+        return int(text)
+
+    return parse
+
+
+def _one_of(*known: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in known:
+            raise argparse.ArgumentTypeError(f"{text!r}, available: {', '.join(known)}")
+        return text
+
+    return parse
+
+
+if __name__ == "__main__":
+    main()

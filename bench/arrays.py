@@ -1,0 +1,38 @@
+"""Arrays at chosen addresses: their alignment is part of what is measured."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+# Where an array starts, modulo 64. NumPy's own large arrays start at 16.
+PLACES = {"aligned": 0, "numpy": 16}
+
+_PATTERN = np.random.default_rng(0).standard_normal(1 << 20, np.float32)
+
+
+def dtype_named(name: str) -> np.dtype[Any]:
+    """NumPy's or ml_dtypes' type of that name."""
+    return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+
+
+def empty(shape: tuple[int, ...], dtype: str, place: str) -> NDArray[Any]:
+    """Uninitialised, at one of PLACES."""
+    kind = dtype_named(dtype)
+    raw = np.empty(math.prod(shape) * kind.itemsize + 64, np.uint8)
+    start = (PLACES[place] - raw.ctypes.data) % 64
+    return raw[start : start + raw.size - 64].view(kind).reshape(shape)
+
+
+def normal(shape: tuple[int, ...], dtype: str, place: str) -> NDArray[Any]:
+    """Normally distributed values: 2**20 of them, over and over, as drawing 10**8 takes seconds."""
+    x = empty(shape, dtype, place)
+    pattern = _PATTERN.astype(x.dtype)
+    flat = x.reshape(-1)
+    for i in range(0, flat.size, pattern.size):
+        flat[i : i + pattern.size] = pattern[: flat.size - i]
+    return x

@@ -1,0 +1,106 @@
+"""The goals, and whether a run meets them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from .calls import Call
+from .cases import Operator, Record
+
+# What counts as beyond the caches, as far beyond them, and as in L2: bytes read and written.
+BEYOND_CACHES = 32 << 20
+IN_MEMORY = 400 << 20
+IN_CACHE = (64 << 10, 400_000)
+
+MOST_OVERHEAD = 2.2  # a call on 1x16, of np.add's
+MOST_FRESH = 1.3  # fresh outputs of 64 MiB, of given ones
+TOLERANCE = 0.05  # what "never slower" leaves to noise
+SCALES = 1.05  # the copy's gain by threads, beyond the caches, that makes one be expected
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A goal, and what was seen of it."""
+
+    goal: str
+    where: str
+    wanted: str
+    seen: float
+    met: bool | None
+    """None where the run cannot tell; then `note` says why."""
+    note: str = ""
+
+
+def judge(
+    operators: Mapping[str, Operator], records: Sequence[Record], calls: Sequence[Call]
+) -> list[Goal]:
+    """All goals that a run says something about."""
+    one_thread = [r for r in records if r.threads == 1]
+    goals = [
+        *_of_copy(operators, one_thread),
+        *(_at_most("1x16, of np.add(out=)", c, MOST_OVERHEAD) for c in calls if c.kind == "np.add"),
+        *(_at_most("64 MiB fresh, of out=", c, MOST_FRESH) for c in calls if c.kind == "fresh"),
+    ]
+    for name in operators:
+        own = [r for r in records if r.operator == name]
+        goals += _never_slower(_over_compile(own))
+        goals += _never_slower(_over_one_thread(own))
+    return goals
+
+
+def _of_copy(operators: Mapping[str, Operator], records: Iterable[Record]) -> Iterator[Goal]:
+    for r in records:
+        operator = operators[r.operator]
+        if r.bytes >= IN_MEMORY:
+            yield from _at_least("of the copy, in memory", r, operator.of_copy_in_memory)
+        elif IN_CACHE[0] <= r.bytes <= IN_CACHE[1]:
+            yield from _at_least("of the copy, in L2", r, operator.of_copy_in_cache)
+
+
+def _at_least(goal: str, record: Record, wanted: Mapping[str, float]) -> Iterator[Goal]:
+    if record.dtype in wanted:
+        least, seen = wanted[record.dtype], record.ratios["copy"].median
+        yield Goal(goal, _place(record), f">= {least:.2f}", seen, seen >= least)
+
+
+def _at_most(goal: str, call: Call, most: float) -> Goal:
+    seen = call.ratio.median
+    return Goal(goal, _place(call), f"<= {most:.2f}", seen, seen <= most)
+
+
+def _over_compile(records: Iterable[Record]) -> Iterator[Goal]:
+    for r in records:
+        if "torch.compile" in r.ratios:
+            seen = r.ratios["torch.compile"].median
+            yield _within_tolerance("not slower than torch.compile", r, seen)
+
+
+def _over_one_thread(records: Iterable[Record]) -> Iterator[Goal]:
+    """Judged where the copy scales: some machines have memory for one thread only."""
+    for r in records:
+        if not r.speedup:
+            continue
+        goal = _within_tolerance("not slower than one thread", r, r.speedup["op"].median)
+        of_copy = r.speedup["copy"].median
+        if of_copy < (SCALES if r.bytes >= BEYOND_CACHES else 1 - TOLERANCE):
+            goal = replace(goal, met=None, note=f"copy: {of_copy:.2f}")
+        yield goal
+
+
+def _within_tolerance(goal: str, record: Record, seen: float) -> Goal:
+    least = 1 - TOLERANCE
+    return Goal(goal, _place(record), f">= {least:.2f}", seen, seen >= least)
+
+
+def _never_slower(goals: Iterable[Goal]) -> list[Goal]:
+    """The cases that are slower, judged or not, and the slowest one that is judged."""
+    in_order = sorted(goals, key=lambda goal: goal.seen)
+    slower = [goal for goal in in_order if goal.seen < 1 - TOLERANCE]
+    judged = [goal for goal in in_order if goal.met is not None]
+    return slower if any(goal.met is False for goal in slower) else slower + judged[:1]
+
+
+def _place(of: Record | Call) -> str:
+    threads = f" {of.threads}T" if isinstance(of, Record) and of.threads > 1 else ""
+    return f"{of.operator.removeprefix('npu_')} {of.dtype} {of.size} {of.arrays}{threads}"

@@ -1,0 +1,151 @@
+"""The results as tables and as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+import npu_quant
+
+from . import peers
+from .calls import Call
+from .cases import PEERS, Bench, Record
+from .goals import Goal
+from .harness import Quartiles
+
+WIDTH = 120
+
+CAPTION = (
+    "arrays: aligned = every array starts at 0 modulo 64 bytes, numpy = at 16. T: threads. time: "
+    "the operator's, called from Python with out=, median of the rounds. copy: time of a copy of "
+    "the same bytes, the scales aside, over the operator's (1 = memory speed; the best of plain "
+    "and streaming stores, repeated in C). numpy, torch, torch.compile: their time over the "
+    "operator's (2 = half as fast). All: median (quartiles) of the per-round ratios. NumPy and "
+    f"eager torch do at most {peers.MOST_ELEMENTS:,} elements, in whole rows, scaled to all: the "
+    "whole would take gigabytes of temporaries, so their figures at larger sizes are kind to them."
+)
+
+
+class Report:
+    """Prints tables that keep their layout where there is no terminal."""
+
+    def __init__(self) -> None:
+        self._console = Console(highlight=False)
+        if not self._console.is_terminal:
+            self._console = Console(highlight=False, width=WIDTH)
+
+    def machine(self, bench: Bench) -> None:
+        """What the figures were measured with."""
+        self._console.print(", ".join(f"{k}: {v}" for k, v in machine(bench).items()))
+
+    def records(self, records: Sequence[Record]) -> None:
+        """A table for each operator."""
+        for name in dict.fromkeys(r.operator for r in records):
+            table = _table(name, "dtype", "size", "arrays")
+            for heading in ("T", "time", *PEERS):
+                table.add_column(heading, justify="right", no_wrap=True)
+            for r in records:
+                if r.operator == name:
+                    last = (r.arrays, r.threads) == (records[-1].arrays, records[-1].threads)
+                    table.add_row(*_cells(r), end_section=last)
+            self._console.print(table)
+        if records:
+            self._console.print(CAPTION, style="dim")
+
+    def calls(self, calls: Iterable[Call]) -> None:
+        """What calls cost beside their work."""
+        table = _table("Calls, one thread", "operator", "dtype", "size", "arrays")
+        for heading in ("time", "of", "its time", "ratio"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        others = {"np.add": "np.add(x, x, out=o)", "fresh": "the call with out="}
+        for c in calls:
+            times = (_time(c.seconds), others[c.kind], _time(c.other_seconds))
+            table.add_row(c.operator, c.dtype, c.size, c.arrays, *times, _ratio(c.ratio))
+        self._console.print(table)
+
+    def goals(self, goals: Sequence[Goal]) -> None:
+        """Each goal: what was wanted, what was seen."""
+        table = _table("Goals", "goal", "where")
+        for heading in ("wanted", "seen", "met"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        for g in goals:
+            met = {True: "yes", False: "[bold red]NO[/]", None: g.note}[g.met]
+            table.add_row(g.goal, g.where, g.wanted, f"{g.seen:.3f}", met)
+        self._console.print(table)
+        judged = [g.met for g in goals if g.met is not None]
+        self._console.print(f"{sum(judged)} of {len(judged)} goals met.")
+
+
+def machine(bench: Bench) -> dict[str, str]:
+    """What the figures depend on."""
+    info = npu_quant.info()
+    return {
+        "cpu": f"{os.cpu_count()} x {_cpu_name()}",
+        "target": info["target"],
+        "npu_quant": info["version"],
+        "compiler": info["compiler"],
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "torch": "-" if bench.torch is None else bench.torch.__version__,
+        "rounds": str(bench.plan.rounds),
+    }
+
+
+def write_json(
+    path: Path,
+    bench: Bench,
+    records: Iterable[Record],
+    calls: Iterable[Call],
+    goals: Iterable[Goal],
+) -> None:
+    """Everything printed and the absolute times, in seconds."""
+    document = {
+        "machine": machine(bench),
+        "cases": [asdict(record) for record in records],
+        "calls": [asdict(call) for call in calls],
+        "goals": [asdict(goal) for goal in goals],
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document, indent=1) + "\n")
+
+
+def _table(title: str, *headings: str) -> Table:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in headings:
+        table.add_column(heading, no_wrap=True)
+    return table
+
+
+def _cells(r: Record) -> list[str]:
+    ratios = (_ratio(r.ratios[peer]) if peer in r.ratios else "-" for peer in PEERS)
+    return [r.dtype, r.size, r.arrays, str(r.threads), _time(r.seconds["op"]), *ratios]
+
+
+def _ratio(q: Quartiles) -> str:
+    digits = 2 if q.median < 10 else 1 if q.median < 100 else 0
+    return f"{q.median:.{digits}f} ({q.q1:.{digits}f}-{q.q3:.{digits}f})"
+
+
+def _time(seconds: Quartiles) -> str:
+    for unit, factor in (("ns", 1e9), ("us", 1e6), ("ms", 1e3)):
+        if seconds.median * factor < 1000:
+            return f"{seconds.median * factor:.3g} {unit}"
+    return f"{seconds.median:.3g} s"
+
+
+def _cpu_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()

@@ -1,0 +1,30 @@
+# One kernel source, one object per instruction set, chosen at run time (csrc/core/dispatch.h).
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(NPU_QUANT_X86_TARGETS 1)
+  set(NPU_QUANT_TARGETS baseline avx2 avx512)
+else()
+  set(NPU_QUANT_X86_TARGETS 0)
+  set(NPU_QUANT_TARGETS baseline)
+endif()
+
+set(NPU_QUANT_FLAGS_baseline "")
+set(NPU_QUANT_FLAGS_avx2 -DNPU_QUANT_TARGET_AVX2 -mavx2 -mfma -mf16c -mbmi2)
+set(NPU_QUANT_FLAGS_avx512 -DNPU_QUANT_TARGET_AVX512 -mavx2 -mfma -mf16c -mbmi2 -mavx512f -mavx512bw -mavx512dq
+                           -mavx512vl -mavx512vbmi)
+# GCC 12 sees '__Y' in avx512fintrin.h used uninitialized: undefined on purpose there, and a false alarm.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND NPU_QUANT_FLAGS_avx512 -Wno-maybe-uninitialized -Wno-uninitialized)
+endif()
+
+# Kernels are optimised in every configuration: without inlining, the vector wrappers are two orders of magnitude
+# slower, and their vectors would be passed in ways that differ between targets.
+function(npu_quant_add_kernels library prefix)
+  foreach(target IN LISTS NPU_QUANT_TARGETS)
+    add_library(${prefix}_${target} OBJECT ${ARGN})
+    target_include_directories(${prefix}_${target} PRIVATE ${PROJECT_SOURCE_DIR}/csrc)
+    target_compile_options(${prefix}_${target} PRIVATE -O3 -fno-exceptions ${NPU_QUANT_FLAGS_${target}})
+    target_link_libraries(${prefix}_${target} PRIVATE npu_quant_options)
+    target_sources(${library} PRIVATE $<TARGET_OBJECTS:${prefix}_${target}>)
+  endforeach()
+endfunction()
+target_compile_definitions(npu_quant_options INTERFACE NPU_QUANT_X86_TARGETS=${NPU_QUANT_X86_TARGETS})

@@ -1,0 +1,51 @@
+// The element types this library knows, and their names in messages.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace npu_quant {
+
+// The values are ACL's codes; torch_npu writes them as 256 + code (npu_quant/dtypes.py).
+enum class DType : int {
+  float32 = 0,
+  float16 = 1,
+  int8 = 2,
+  int32 = 3,
+  uint8 = 4,
+  bfloat16 = 27,
+  other = -1,  // anything else; TensorView::dtype_name says what
+};
+
+inline const char* name_of(DType dtype) {
+  switch (dtype) {
+    case DType::float32: return "float32";
+    case DType::float16: return "float16";
+    case DType::int8: return "int8";
+    case DType::int32: return "int32";
+    case DType::uint8: return "uint8";
+    case DType::bfloat16: return "bfloat16";
+    case DType::other: break;
+  }
+  return "other";
+}
+
+inline int64_t size_of(DType dtype) {
+  switch (dtype) {
+    case DType::float32:
+    case DType::int32: return 4;
+    case DType::float16:
+    case DType::bfloat16: return 2;
+    default: return 1;
+  }
+}
+
+// Elements may lie at any address: NumPy arrays can be unaligned.
+template <class T>
+struct UnalignedType {
+  typedef T type __attribute__((aligned(1), may_alias));
+};
+template <class T>
+using Unaligned = typename UnalignedType<T>::type;
+
+}  // namespace npu_quant

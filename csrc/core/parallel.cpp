@@ -1,0 +1,190 @@
+#include "core/parallel.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+namespace npu_quant {
+namespace {
+
+// Waking a sleeping thread costs 25-60 us on a virtual machine, a spinning one under 1 us: this
+// much work (bytes read and written) pays for it.
+constexpr int64_t kWorthSpinningThread = 512 << 10;
+constexpr int64_t kWorthSleepingThread = 6 << 20;
+constexpr int64_t kMinPieceBytes = 192 << 10;
+constexpr auto kSpinAfterWork = std::chrono::microseconds(100);
+
+std::atomic<int> num_threads{0};
+
+int available_cpus() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+struct Job {
+  ParallelBody body;
+  const void* context;
+  int64_t count, piece;
+  std::atomic<int64_t> next{0};
+  int helpers = 0;  // workers inside; guarded by Pool::mutex_
+
+  void work() {
+    for (;;) {
+      const int64_t begin = next.fetch_add(piece, std::memory_order_relaxed);
+      if (begin >= count) return;
+      body(context, begin, std::min(begin + piece, count));
+    }
+  }
+};
+
+// Workers take pieces of the current job; the caller works too and never waits for one that has not
+// begun.
+class Pool {
+ public:
+  // False where another caller has the pool: then do the work alone.
+  bool try_run(Job& job, int threads) {
+    std::unique_lock<std::mutex> turn(turn_, std::try_to_lock);
+    if (!turn) return false;
+    grow(threads - 1);
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      job_ = &job;
+      seats_ = threads - 1;
+      generation_.fetch_add(1, std::memory_order_release);
+    }
+    if (sleeping_.load() > 0) wake_.notify_all();
+    job.work();
+    std::unique_lock<std::mutex> lock(mutex_);
+    job_ = nullptr;
+    done_.wait(lock, [&] { return job.helpers == 0; });
+    return true;
+  }
+
+  bool is_hot() const { return spinning_.load(std::memory_order_relaxed) > 0; }
+
+ private:
+  void grow(int wanted) {
+    for (; workers_ < wanted; ++workers_) {
+      try {
+        std::thread([this] { serve(); }).detach();
+      } catch (const std::system_error&) {
+        return;  // no thread to be had: the caller does the work
+      }
+    }
+  }
+
+  [[noreturn]] void serve() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals are the application's threads' business
+    uint64_t seen = 0;
+    for (;;) {
+      await(seen);
+      Job* job = nullptr;
+      {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        seen = generation_.load(std::memory_order_relaxed);
+        if (job_ == nullptr || seats_ == 0) continue;
+        job = job_;
+        --seats_;
+        ++job->helpers;
+      }
+      job->work();
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (--job->helpers == 0) done_.notify_one();
+    }
+  }
+
+  // Returns when there is a generation newer than `seen`: spins a while, then sleeps.
+  void await(uint64_t seen) {
+    const auto is_new = [&] { return generation_.load(std::memory_order_acquire) != seen; };
+    if (workers_ < available_) {
+      ++spinning_;
+      const auto until = std::chrono::steady_clock::now() + kSpinAfterWork;
+      while (!is_new() && std::chrono::steady_clock::now() < until) {
+      }
+      --spinning_;
+    }
+    if (is_new()) return;
+    std::unique_lock<std::mutex> lock(mutex_);
+    ++sleeping_;
+    wake_.wait(lock, is_new);
+    --sleeping_;
+  }
+
+  std::mutex turn_;   // one job at a time
+  std::mutex mutex_;  // guards job_, seats_, Job::helpers and the sleepers' check
+  std::condition_variable wake_, done_;
+  Job* job_ = nullptr;
+  int seats_ = 0;
+  std::atomic<int> workers_{0}, spinning_{0}, sleeping_{0};
+  std::atomic<uint64_t> generation_{0};
+  const int available_ =
+      available_cpus();  // spinning beyond this many threads would take the CPU from work
+};
+
+// Never destroyed: detached workers may outlive static destructors. A forked child has none of the
+// parent's workers, and its copy of the pool may be locked: it starts afresh.
+std::atomic<Pool*> pool{nullptr};
+
+Pool& the_pool() {
+  static const bool once = [] {
+    pool = new Pool;
+    pthread_atfork(nullptr, nullptr, [] { pool = new Pool; });
+    return true;
+  }();
+  (void)once;
+  return *pool;
+}
+
+}  // namespace
+
+int num_threads_from_environment() {
+  if (const char* own = std::getenv("NPU_QUANT_NUM_THREADS")) {
+    char* end = nullptr;
+    const long n = std::strtol(own, &end, 10);
+    return end != own && *end == '\0' && n > 0 && n <= 4096 ? static_cast<int>(n) : 0;
+  }
+  if (const char* omp = std::getenv("OMP_NUM_THREADS")) {
+    const long n = std::strtol(omp, nullptr, 10);  // "4,2" means 4 at the outer level
+    if (n > 0 && n <= 4096) return static_cast<int>(n);
+  }
+  return available_cpus();
+}
+
+int get_num_threads() {
+  int n = num_threads.load(std::memory_order_relaxed);
+  if (n == 0) {
+    n = std::max(1, num_threads_from_environment());
+    num_threads = n;
+  }
+  return n;
+}
+
+void set_num_threads(int n) { num_threads = n; }
+
+void parallel_for(int64_t count, int64_t bytes, ParallelBody body, const void* context) {
+  const int threads = get_num_threads();
+  if (count > 1 && threads > 1 && bytes >= kWorthSpinningThread) {
+    Pool& p = the_pool();
+    if (bytes >= kWorthSleepingThread || p.is_hot()) {
+      const int64_t pieces =
+          std::clamp<int64_t>(bytes / kMinPieceBytes, 1, 8 * static_cast<int64_t>(threads));
+      Job job{body, context, count, std::max<int64_t>(1, (count + pieces - 1) / pieces), {}, 0};
+      if (p.try_run(job, threads)) return;
+    }
+  }
+  body(context, 0, count);
+}
+
+}  // namespace npu_quant

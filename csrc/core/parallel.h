@@ -1,0 +1,30 @@
+// Threads over rows or blocks, never inside a reduction. Fork-safe: a child starts with a pool of
+// its own.
+#pragma once
+
+#include <cstdint>
+
+namespace npu_quant {
+
+int get_num_threads();
+void set_num_threads(int n);  // n >= 1
+
+// NPU_QUANT_NUM_THREADS, else OMP_NUM_THREADS' first number, else the CPUs this process may use.
+// Returns 0 where NPU_QUANT_NUM_THREADS is set and is no positive number.
+int num_threads_from_environment();
+
+using ParallelBody = void (*)(const void* context, int64_t begin, int64_t end);
+
+// Calls body over disjoint ranges that cover [0, count). `bytes` is what the whole work reads and
+// writes: small work stays on the caller's thread. body must not throw.
+void parallel_for(int64_t count, int64_t bytes, ParallelBody body, const void* context);
+
+template <class Body>
+void parallel_for(int64_t count, int64_t bytes, const Body& body) {
+  const auto call = [](const void* context, int64_t begin, int64_t end) {
+    (*static_cast<const Body*>(context))(begin, end);
+  };
+  parallel_for(count, bytes, call, &body);
+}
+
+}  // namespace npu_quant

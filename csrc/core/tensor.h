@@ -1,0 +1,57 @@
+// A borrowed, strided view of an array: what both faces hand to the ops.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/dtype.h"
+
+namespace npu_quant {
+
+inline constexpr int kMaxRank = 8;
+
+struct Shape {
+  int rank = 0;
+  int64_t dims[kMaxRank] = {};
+
+  int64_t size() const {
+    int64_t n = 1;
+    for (int i = 0; i < rank; ++i) n *= dims[i];
+    return n;
+  }
+  bool operator==(const Shape& other) const {
+    if (rank != other.rank) return false;
+    for (int i = 0; i < rank; ++i)
+      if (dims[i] != other.dims[i]) return false;
+    return true;
+  }
+};
+
+struct TensorView {
+  bool present = false;  // false: the argument was None or a null pointer
+  char* data = nullptr;
+  DType dtype = DType::other;
+  const char* dtype_name = "other";  // borrowed; tells more than `dtype` where that is `other`
+  bool writable = false;
+  int rank = 0;  // may exceed kMaxRank, then shape and strides hold the first kMaxRank only
+  Shape shape;
+  int64_t strides[kMaxRank] = {};  // bytes
+
+  // The half-open range of bytes that the elements touch; empty where there are none.
+  struct Bounds {
+    const char* begin;
+    const char* end;
+  };
+  Bounds bounds() const {
+    Bounds b{data, data};
+    if (shape.size() == 0) return b;
+    b.end += size_of(dtype);
+    for (int i = 0; i < shape.rank; ++i) {
+      const int64_t extent = (shape.dims[i] - 1) * strides[i];
+      (extent < 0 ? b.begin : b.end) += extent;
+    }
+    return b;
+  }
+};
+
+}  // namespace npu_quant

@@ -1,0 +1,80 @@
+// The loops of the dynamic quantizers: reduce to an amax, then encode, reading the second time from
+// cache.
+#pragma once
+
+#include "kernels/arithmetic.h"
+#include "kernels/store.h"
+#include "simd/float_environment.h"
+#include "simd/gather.h"
+
+namespace npu_quant {
+namespace {
+
+// The reduction and the encoding of fewer values than a tile.
+template <class Values>
+NPU_QUANT_INLINE void reduce_partial(Values v, int64_t count, typename Values::Amax& amax) {
+  if (count == 0) return;
+  typename Values::Buffer buffer;
+  v.padded(count, buffer).include_in(amax);
+}
+
+template <class Values, class Encoder>
+NPU_QUANT_INLINE void encode_partial(Values v, int64_t count, int8_t* y, Encoder encoder) {
+  if (count == 0) return;
+  typename Values::Buffer buffer;
+  const I8 code = encoder(v.padded(count, buffer).tile());
+  std::memcpy(y, &code, static_cast<size_t>(count));
+}
+
+template <class Values>
+NPU_QUANT_INLINE void reduce(Values v, int64_t n, typename Values::Amax& amax) {
+  int64_t i = 0;
+  for (; i + kTile <= n; i += kTile) v.from(i).include_in(amax);
+  reduce_partial(v.from(i), n - i, amax);
+}
+
+template <class Store, class Values, class Encoder>
+NPU_QUANT_INLINE void encode(Values v, int64_t n, int8_t* y, Encoder encoder) {
+  int64_t i = 0;
+  for (; i + kTile <= n; i += kTile) Store::put(y + i, encoder(v.from(i).tile()));
+  encode_partial(v.from(i), n - i, y + i, encoder);
+}
+
+// Asks for the cache lines of n values. Reading past the end of memory is allowed here: a prefetch
+// never faults.
+template <class Values>
+NPU_QUANT_INLINE void prefetch_values(Values v, int64_t n) {
+  constexpr int64_t kPerLine = 64 / static_cast<int64_t>(sizeof(*v.x));
+  for (int64_t i = 0; i < n; i += kPerLine) prefetch(v.x + i);
+}
+
+// Encodes one row while reducing the next: the arithmetic of the one hides the memory latency of
+// the other.
+template <class Store, class Values, class Encoder>
+NPU_QUANT_INLINE void encode_and_reduce(Values v, int64_t n, int8_t* y, Encoder encoder,
+                                        Values next, typename Values::Amax& next_amax) {
+  constexpr int64_t kAhead = 6 * 1024 / static_cast<int64_t>(sizeof(*v.x));
+  int64_t i = Store::kStreams ? elements_to_alignment(y, n) : 0;
+  encode_partial(v, i, y, encoder);
+  reduce_partial(next, i, next_amax);
+  for (; i + kTile <= n; i += kTile) {
+    prefetch_values(next.from(i + kAhead), kTile);
+    Store::put(y + i, encoder(v.from(i).tile()));
+    next.from(i).include_in(next_amax);
+  }
+  encode_partial(v.from(i), n - i, y + i, encoder);
+  reduce_partial(next.from(i), n - i, next_amax);
+}
+
+// Arrays whose elements are not neighbours pass through a buffer of kBuffer elements: where
+// neighbouring rows lie closer together than neighbouring elements (a transposed array),
+// kRowsAtOnce rows share each cache line that is read.
+inline constexpr int64_t kBuffer = 8192;
+inline constexpr int64_t kRowsAtOnce = 32;
+
+NPU_QUANT_INLINE bool rows_share_lines(int64_t row_stride, int64_t stride) {
+  return (row_stride < 0 ? -row_stride : row_stride) < (stride < 0 ? -stride : stride);
+}
+
+}  // namespace
+}  // namespace npu_quant

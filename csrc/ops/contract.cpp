@@ -1,0 +1,284 @@
+#include "ops/contract.h"
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "core/parallel.h"
+
+namespace npu_quant {
+namespace {
+
+// From the kernel's own list: sysconf reports all of a socket's caches together on some AMD
+// machines.
+int64_t last_level_cache_bytes() {
+  int64_t kib = 0;
+  if (std::FILE* file = std::fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "r")) {
+    if (std::fscanf(file, "%" SCNd64, &kib) != 1) kib = 0;
+    std::fclose(file);
+  }
+  return kib > 0 ? kib << 10 : 32 << 20;
+}
+
+struct Axis {
+  int64_t stride, dim;
+};
+
+// Marks every byte: exact, for the rare views that the quick test below cannot settle.
+bool overlaps_by_marking(const Axis* axes, int count, int64_t elements, int64_t item,
+                         int64_t extent) {
+  if (elements * item > extent) return true;
+  std::vector<bool> taken(static_cast<size_t>(extent));
+  for (int64_t i = 0; i < elements; ++i) {
+    int64_t rest = i, offset = 0;
+    for (int a = 0; a < count; ++a) {
+      offset += rest % axes[a].dim * axes[a].stride;
+      rest /= axes[a].dim;
+    }
+    for (int64_t byte = offset; byte < offset + item; ++byte) {
+      if (taken[static_cast<size_t>(byte)]) return true;
+      taken[static_cast<size_t>(byte)] = true;
+    }
+  }
+  return false;
+}
+
+// Whether two elements share a byte. Axes in order of stride, each stepping over all that lies
+// below it, cannot.
+bool overlaps_itself(const TensorView& view) {
+  const int64_t elements = view.shape.size();
+  Axis axes[kMaxRank];
+  int count = 0;
+  for (int i = 0; i < view.shape.rank; ++i) {
+    if (view.shape.dims[i] <= 1) continue;
+    const Axis axis{std::abs(view.strides[i]), view.shape.dims[i]};
+    int place = count++;
+    for (; place > 0 && axes[place - 1].stride > axis.stride; --place)
+      axes[place] = axes[place - 1];
+    axes[place] = axis;
+  }
+  if (elements == 0) return false;
+  int64_t extent = size_of(view.dtype);
+  bool apart = true;
+  for (int a = 0; a < count; ++a) {
+    if (axes[a].stride == 0) return true;
+    apart = apart && axes[a].stride >= extent;
+    extent += axes[a].stride * (axes[a].dim - 1);
+  }
+  return !apart && overlaps_by_marking(axes, count, elements, size_of(view.dtype), extent);
+}
+
+// How to get from a dtype to one that is taken, where there is a way that keeps the meaning.
+std::string float_remedy(const std::string& argument, std::string_view dtype) {
+  if (dtype == "uint16" || dtype == "int16" || dtype == "|V2")
+    return " If it holds the bits of bfloat16: " + argument + ".view(ml_dtypes.bfloat16).";
+  if (dtype.front() == '>' || dtype.front() == '<')
+    return " Its bytes are swapped: " + argument + ".astype(" + argument +
+           ".dtype.newbyteorder('=')).";
+  for (const char* number : {"float", "int", "uint", "bool"})
+    if (dtype.substr(0, std::strlen(number)) == number)
+      return " Convert it, e.g. with " + argument + ".astype(np.float32).";
+  return "";
+}
+
+bool share_bytes(const TensorView& a, const TensorView& b) {
+  const auto x = a.bounds(), y = b.bounds();
+  return x.begin < y.end && y.begin < x.end && x.begin != x.end && y.begin != y.end;
+}
+
+Status check_output(const char* op, const OutputSpec& spec, const TensorView& out, Code code) {
+  const auto name = [&] { return "out[" + std::string(spec.name) + "]"; };
+  if (out.dtype != spec.dtype)
+    return dtype_fault(
+        op, name() + " has dtype " + out.dtype_name + ", expected " + name_of(spec.dtype) + ".");
+  if (out.rank > kMaxRank)
+    return param_fault(op,
+                       name() + " has " + std::to_string(out.rank) +
+                           " dimensions, expected shape " + to_string(spec.shape) + ".",
+                       code);
+  if (!(out.shape == spec.shape))
+    return param_fault(
+        op,
+        name() + " has shape " + to_string(out.shape) + ", expected " + to_string(spec.shape) + ".",
+        code);
+  if (!out.writable) return param_fault(op, name() + " is read-only. Pass a writable array.", code);
+  if (overlaps_itself(out))
+    return param_fault(
+        op, name() + " overlaps itself: some of its elements share memory. Pass a copy.", code);
+  return {};
+}
+
+}  // namespace
+
+bool worth_streaming(int64_t bytes) {
+  // Measured on Zen 4 and Zen 5: streaming stores pay from 0.75-1.5 of the last-level cache on, and
+  // from twice that when several threads work.
+  static const int64_t cache = last_level_cache_bytes();
+  return bytes > (get_num_threads() > 1 ? 2 * cache : cache);
+}
+
+int64_t work_bytes(const TensorView& x, const TensorView& y) {
+  constexpr int64_t kStridedCost = 4;
+  const int last = x.rank - 1;
+  const bool contiguous =
+      x.strides[last] == size_of(x.dtype) && (!y.present || y.strides[last] == 1);
+  return x.shape.size() * (size_of(x.dtype) + 1) * (contiguous ? 1 : kStridedCost);
+}
+
+std::string to_string(const Shape& shape) {
+  std::string text = "(";
+  for (int i = 0; i < shape.rank; ++i) text += (i > 0 ? ", " : "") + std::to_string(shape.dims[i]);
+  return text + (shape.rank == 1 ? ",)" : ")");
+}
+
+std::string to_string(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", number);
+  return text;
+}
+
+std::string with_article(const std::string& type) {
+  const bool vowel = !type.empty() && std::strchr("aeiouAEIOU", type[0]) != nullptr;
+  return (vowel ? "an " : "a ") + type.substr(0, 60);
+}
+
+std::string quoted(std::string_view text) {
+  return "'" + std::string(text.substr(0, 40)) + (text.size() > 40 ? "...'" : "'");
+}
+
+Status missing(const char* op, const char* argument) {
+  return {Code::param_nullptr, Fault::dtype,
+          std::string(op) + ": " + argument + " is None, expected a numpy.ndarray."};
+}
+
+Status not_an_array(const char* op, const char* argument, const std::string& type,
+                    const std::string& remedy) {
+  return dtype_fault(op, std::string(argument) + " is " + with_article(type) +
+                             ", expected a numpy.ndarray. " + remedy);
+}
+
+Status dtype_fault(const char* op, const std::string& sentence) {
+  return {Code::param_invalid, Fault::dtype, std::string(op) + ": " + sentence};
+}
+
+Status param_fault(const char* op, const std::string& sentence, Code code) {
+  return {code, Fault::param, std::string(op) + ": " + sentence};
+}
+
+Status out_of_memory(const char* op) {
+  return {Code::param_invalid, Fault::memory, std::string(op) + ": out of memory."};
+}
+
+std::string names_of(const OutputSpec* specs, int count) {
+  std::string names;
+  for (int i = 0; i < count; ++i) names += (i > 0 ? ", " : "") + std::string(specs[i].name);
+  return "(" + names + ")";
+}
+
+Status out_not_a_tuple(const char* op, const std::string& type, const OutputSpec* specs,
+                       int count) {
+  return dtype_fault(op, "out is " + with_article(type) + ", expected a tuple " +
+                             names_of(specs, count) + " of arrays, None where one is not wanted.");
+}
+
+Status wrong_out_length(const char* op, int length, const OutputSpec* specs, int count) {
+  return param_fault(op, "out has " + std::to_string(length) + " entries, expected " +
+                             std::to_string(count) + ": " + names_of(specs, count) +
+                             ", None where one is not wanted.");
+}
+
+std::string known_numerics() {
+  std::string names;
+  for (const char* name : kNumericsNames) names += (names.empty() ? "" : ", ") + std::string(name);
+  return names;
+}
+
+Status check_numerics(const char* op, const char* name, Numerics& numerics) {
+  if (find_numerics(name, numerics)) return {};
+  return param_fault(op, "numerics is " + quoted(name) + ", available: " + known_numerics() + ".");
+}
+
+Status check_num_threads(int64_t n) {
+  if (n >= 1 && n <= 4096) return {};
+  return param_fault("set_num_threads",
+                     "n is " + std::to_string(n) + ", expected a whole number from 1 to 4096.");
+}
+
+Status check_float_dtype(const char* op, const char* argument, const TensorView& view) {
+  switch (view.dtype) {
+    case DType::float16:
+    case DType::bfloat16:
+    case DType::float32: return {};
+    default: break;
+  }
+  return dtype_fault(
+      op, std::string(argument) + " has dtype " + std::string(view.dtype_name).substr(0, 60) +
+              ", expected float16, bfloat16 or float32." + float_remedy(argument, view.dtype_name));
+}
+
+Status check_same_dtype(const char* op, const char* argument, const TensorView& view,
+                        const char* other_name, const TensorView& other) {
+  if (view.dtype == other.dtype) return {};
+  return dtype_fault(op, std::string(argument) + " has dtype " +
+                             std::string(view.dtype_name).substr(0, 60) + ", expected that of " +
+                             other_name + ", " + other.dtype_name + ". Convert it with " +
+                             argument + ".astype(" + other_name + ".dtype).");
+}
+
+Status check_rank(const char* op, const char* argument, const TensorView& view, int low, int high,
+                  Code code, const char* remedy) {
+  if (view.rank >= low && view.rank <= high) return {};
+  const std::string range =
+      low == high
+          ? std::to_string(low)
+          : std::to_string(low) + (high == low + 1 ? " or " : " to ") + std::to_string(high);
+  return param_fault(op,
+                     std::string(argument) + " has " + std::to_string(view.rank) +
+                         (view.rank == 1 ? " dimension" : " dimensions") + ", expected " + range +
+                         ". " + remedy,
+                     code);
+}
+
+Status check_dst_type(const char* op, const DTypeRequest& dst_type, Code code) {
+  if (dst_type.is_default || dst_type.dtype == DType::int8) return {};
+  return param_fault(op,
+                     "dst_type is " + dst_type.text.substr(0, 60) +
+                         ", available: int8 (torch_npu code 1, torch.int8, np.int8 or 'int8').",
+                     code);
+}
+
+Status check_no_dst_type_max(const char* op, double dst_type_max) {
+  if (dst_type_max == 0.0) return {};
+  return param_fault(
+      op,
+      "dst_type_max is " + to_string(dst_type_max) + ", available: 0.0 (it belongs to hifloat8).",
+      Code::tiling_error);
+}
+
+Status check_outputs(const char* op, std::initializer_list<const TensorView*> inputs,
+                     const OutputSpec* specs, const TensorView* outputs, int count, Code code) try {
+  for (int i = 0; i < count; ++i) {
+    if (!outputs[i].present) continue;
+    NPU_QUANT_RETURN_IF_ERROR(check_output(op, specs[i], outputs[i], code));
+    for (const TensorView* input : inputs)
+      if (input->present && share_bytes(*input, outputs[i]))
+        return param_fault(op,
+                           std::string("out[") + specs[i].name +
+                               "] shares memory with an input. Pass a fresh array.",
+                           code);
+    for (int j = 0; j < i; ++j)
+      if (outputs[j].present && share_bytes(outputs[j], outputs[i]))
+        return param_fault(op,
+                           std::string("out[") + specs[i].name + "] shares memory with out[" +
+                               specs[j].name + "].",
+                           code);
+  }
+  return {};
+} catch (const std::bad_alloc&) {
+  return out_of_memory(op);
+}
+
+}  // namespace npu_quant

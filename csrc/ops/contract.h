@@ -1,0 +1,73 @@
+// The checks every op shares and the sentences they say no with. A rule is stated once, here or in
+// its op.
+//
+// Every function returns an ok Status or the fault; codes are aclnn's, messages name op, argument,
+// what came, what is allowed, and the remedy if there is one.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include "core/numerics.h"
+#include "core/status.h"
+#include "core/tensor.h"
+
+namespace npu_quant {
+
+// An array an op computes: what a caller has to allocate.
+struct OutputSpec {
+  const char* name;
+  DType dtype;
+  Shape shape;
+};
+
+// A dtype a caller names: torch_npu's code, a dtype object or its name.
+struct DTypeRequest {
+  bool is_default = true;
+  DType dtype = DType::other;
+  std::string text;  // what came, for messages
+};
+
+// Whether outputs should bypass the caches, given the bytes a call reads and writes.
+bool worth_streaming(int64_t bytes);
+
+// How much work rows of these are, in bytes that pass through memory: elements that are not
+// neighbours take longer.
+int64_t work_bytes(const TensorView& x, const TensorView& y);
+
+Status missing(const char* op, const char* argument);
+Status not_an_array(const char* op, const char* argument, const std::string& type,
+                    const std::string& remedy);
+Status dtype_fault(const char* op, const std::string& sentence);
+Status param_fault(const char* op, const std::string& sentence, Code code = Code::param_invalid);
+Status out_of_memory(const char* op);
+Status out_not_a_tuple(const char* op, const std::string& type, const OutputSpec* specs, int count);
+Status wrong_out_length(const char* op, int length, const OutputSpec* specs, int count);
+
+std::string to_string(const Shape& shape);
+std::string to_string(double number);               // shortest of the usual forms
+std::string with_article(const std::string& type);  // "an int", shortened
+std::string quoted(std::string_view text);          // shortened, in quotes
+
+// fp16, bf16 or fp32, the inputs of the dynamic quantizers.
+Status check_float_dtype(const char* op, const char* argument, const TensorView& view);
+// The dtype of `argument` must be that of another array.
+Status check_same_dtype(const char* op, const char* argument, const TensorView& view,
+                        const char* other_name, const TensorView& other);
+Status check_rank(const char* op, const char* argument, const TensorView& view, int low, int high,
+                  Code code, const char* remedy);
+Status check_dst_type(const char* op, const DTypeRequest& dst_type, Code code);
+Status check_no_dst_type_max(const char* op, double dst_type_max);
+
+// The profile of that name.
+Status check_numerics(const char* op, const char* name, Numerics& numerics);
+std::string known_numerics();  // "reference, ..."
+Status check_num_threads(int64_t n);
+
+// A caller's outputs: dtype, shape, writable, apart from each other and from the inputs. Absent
+// ones are skipped.
+Status check_outputs(const char* op, std::initializer_list<const TensorView*> inputs,
+                     const OutputSpec* specs, const TensorView* outputs, int count, Code code);
+
+}  // namespace npu_quant

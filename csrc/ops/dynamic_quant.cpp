@@ -1,0 +1,101 @@
+#include "ops/dynamic_quant.h"
+
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "core/dispatch.h"
+#include "core/parallel.h"
+#include "core/rows.h"
+#include "kernels/dynamic_quant.h"
+
+namespace npu_quant {
+namespace {
+
+// smooth_scales is read once per row: one contiguous copy, unless it is contiguous already.
+struct ContiguousVector {
+  const char* data = nullptr;
+  std::unique_ptr<char[]> copy;
+
+  Status assign(const TensorView& view) {
+    data = view.data;
+    const int64_t item = size_of(view.dtype), n = view.shape.dims[0], stride = view.strides[0];
+    if (stride == item || n <= 1) return {};
+    copy.reset(new (std::nothrow) char[static_cast<size_t>(n * item)]);
+    if (!copy) return out_of_memory(DynamicQuant::kName);
+    for (int64_t i = 0; i < n; ++i)
+      std::memcpy(&copy[static_cast<size_t>(i * item)], data + i * stride,
+                  static_cast<size_t>(item));
+    data = copy.get();
+    return {};
+  }
+};
+
+}  // namespace
+
+Status DynamicQuant::check() {
+  if (!input.present) return missing(kName, "input");
+  NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(kName, "input", input));
+  if (smooth_scales.present)
+    NPU_QUANT_RETURN_IF_ERROR(
+        check_same_dtype(kName, "smooth_scales", smooth_scales, "input", input));
+  NPU_QUANT_RETURN_IF_ERROR(check_rank(kName, "input", input, 2, kMaxRank, Code::param_invalid,
+                                       "A token is a row: give it an axis, e.g. input[None, :]."));
+  if (smooth_scales.present)
+    NPU_QUANT_RETURN_IF_ERROR(check_rank(kName, "smooth_scales", smooth_scales, 1, 1,
+                                         Code::param_invalid,
+                                         "It holds one factor per element of a token."));
+  if (has_group_index)
+    return param_fault(kName,
+                       "group_index is given, available: None (one smooth_scales for all tokens).");
+  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(kName, dst_type, Code::param_invalid));
+  if (quant_mode != "pertoken")
+    return param_fault(kName, "quant_mode is " + quoted(quant_mode) + ", available: 'pertoken'.");
+  NPU_QUANT_RETURN_IF_ERROR(check_no_dst_type_max(kName, dst_type_max));
+  const int64_t n = input.shape.dims[input.rank - 1];
+  if (smooth_scales.present && smooth_scales.shape.dims[0] != n)
+    return param_fault(kName, "smooth_scales has shape " + to_string(smooth_scales.shape) +
+                                  ", expected (" + std::to_string(n) +
+                                  ",): the last axis of input.");
+  Shape tokens = input.shape;
+  --tokens.rank;
+  outputs[kY] = {"y", DType::int8, input.shape};
+  outputs[kScale] = {"scale", DType::float32, tokens};
+  return {};
+}
+
+int64_t DynamicQuant::bytes() const { return input.shape.size() * (size_of(input.dtype) + 1); }
+
+Status DynamicQuant::run(const TensorView* out) const {
+  NPU_QUANT_RETURN_IF_ERROR(
+      check_outputs(kName, {&input, &smooth_scales}, outputs, out, kOutputs, Code::param_invalid));
+  const TensorView& y = out[kY];
+  const TensorView& scale = out[kScale];
+  ContiguousVector smooth;
+  if (smooth_scales.present) NPU_QUANT_RETURN_IF_ERROR(smooth.assign(smooth_scales));
+  const int last = input.rank - 1;
+  const Rows<3> rows(input.shape.dims, last, {input.strides, y.strides, scale.strides});
+  const auto quantize = [&](int64_t begin, int64_t end) {
+    rows.for_each_run(begin, end, [&](const int64_t(&offsets)[3], int64_t count) {
+      run_on_active_target<DynamicQuantKernel>({
+          input.dtype,
+          count,
+          input.shape.dims[last],
+          input.data + offsets[0],
+          rows.inner_stride(0),
+          input.strides[last],
+          smooth.data,
+          y.present ? y.data + offsets[1] : nullptr,
+          rows.inner_stride(1),
+          y.strides[last],
+          scale.present ? scale.data + offsets[2] : nullptr,
+          rows.inner_stride(2),
+          worth_streaming(bytes()),
+      });
+    });
+  };
+  parallel_for(rows.count(), work_bytes(input, y), quantize);
+  return {};
+}
+
+}  // namespace npu_quant

@@ -1,0 +1,34 @@
+// npu_dynamic_quant: the contract. Fill in the arguments, check(), allocate or take the outputs,
+// run().
+#pragma once
+
+#include <string_view>
+
+#include "ops/contract.h"
+
+namespace npu_quant {
+
+struct DynamicQuant {
+  static constexpr const char* kName = "npu_dynamic_quant";
+  enum { kY, kScale, kOutputs };
+
+  TensorView input;
+  TensorView smooth_scales;  // optional
+  bool has_group_index = false;
+  DTypeRequest dst_type;
+  std::string_view quant_mode = "pertoken";
+  double dst_type_max = 0.0;
+  Numerics numerics = Numerics::reference;
+
+  // Every rule about the arguments but the outputs; on success `outputs` says what is computed.
+  Status check();
+  OutputSpec outputs[kOutputs];
+
+  // Computes into y and scale, either of which may be absent. Fails before anything is written, or
+  // not at all.
+  Status run(const TensorView* out) const;
+
+  int64_t bytes() const;  // read and written
+};
+
+}  // namespace npu_quant

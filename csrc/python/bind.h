@@ -1,0 +1,62 @@
+// What every bind_<op>.cpp ends with: check, take or make the outputs, run, return them as the op's
+// NamedTuple.
+#pragma once
+
+#include <utility>
+
+#include "python/numpy_view.h"
+
+namespace npu_quant::python {
+
+template <class Op>
+py::object run(Op& op, py::handle out, py::handle result_type) {
+  raise_unless_ok(op.check());
+  Outputs outputs(op.kName, out, op.outputs, op.kOutputs);
+  raise_unless_ok(run_released(op.bytes(), [&] { return op.run(outputs.views()); }));
+  return std::move(outputs).as(result_type);
+}
+
+// Turns whatever a binding throws into the Python exception it stands for.
+void set_python_error() noexcept;
+
+template <class Function>
+struct PositionalCall;
+
+template <class... Handles>
+struct PositionalCall<py::object (*)(Handles...)> {
+  template <auto function>
+  static PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept {
+    if (count != sizeof...(Handles))
+      return PyErr_Format(PyExc_TypeError, "expected %zu arguments, got %zd", sizeof...(Handles),
+                          count);
+    try {
+      return apply<function>(arguments, std::index_sequence_for<Handles...>{});
+    } catch (...) {
+      set_python_error();
+      return nullptr;
+    }
+  }
+
+ private:
+  template <auto function, size_t... i>
+  static PyObject* apply(PyObject* const* arguments, std::index_sequence<i...>) {
+    return function(py::handle(arguments[i])...).release().ptr();
+  }
+};
+
+// Defines module.name(...), positional only, by CPython's vectorcall: pybind11's own dispatcher
+// would cost a fifth of a small call. `signature` is "name($module, argument, ..., /)\n--\n\n",
+// which inspect and stubtest read.
+template <auto function>
+void define(py::module_& module, const char* name, const char* signature) {
+  static PyMethodDef method{};
+  constexpr auto call = &PositionalCall<decltype(function)>::template call<function>;
+  method = {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call)), METH_FASTCALL,
+            signature};
+  const py::object module_name = module.attr("__name__");
+  PyObject* object = PyCFunction_NewEx(&method, module.ptr(), module_name.ptr());
+  if (object == nullptr) throw py::error_already_set();
+  module.attr(name) = py::reinterpret_steal<py::object>(object);
+}
+
+}  // namespace npu_quant::python

@@ -1,0 +1,31 @@
+#include "ops/dynamic_quant.h"
+#include "python/bind.h"
+
+namespace npu_quant::python {
+namespace {
+
+py::object npu_dynamic_quant(py::handle result_type, py::handle input, py::handle smooth_scales,
+                             py::handle group_index, py::handle dst_type, py::handle quant_mode,
+                             py::handle dst_type_max, py::handle out, py::handle numerics) {
+  DynamicQuant op;
+  const ArrayArguments arrays(op.kName,
+                              {{"input", input, op.input, true},
+                               {"smooth_scales", smooth_scales, op.smooth_scales, false}});
+  op.has_group_index = !group_index.is_none();
+  op.dst_type = to_dtype(op.kName, dst_type);
+  op.quant_mode = to_string(op.kName, "quant_mode", quant_mode);
+  op.dst_type_max = to_double(op.kName, "dst_type_max", dst_type_max);
+  op.numerics = to_numerics(op.kName, numerics);
+  return run(op, out, result_type);
+}
+
+}  // namespace
+
+void bind_dynamic_quant(py::module_& module) {
+  define<&npu_dynamic_quant>(module, "npu_dynamic_quant",
+                             "npu_dynamic_quant($module, result_type, input, smooth_scales, "
+                             "group_index, dst_type, quant_mode, "
+                             "dst_type_max, out, numerics, /)\n--\n\n");
+}
+
+}  // namespace npu_quant::python

@@ -1,0 +1,172 @@
+// The input types: one struct each, with everything a kernel needs to read it. A new input type is
+// one more struct.
+#pragma once
+
+#include "simd/vec.h"
+
+namespace npu_quant {
+namespace {
+
+// Adding and subtracting 1.5 * 2^23 rounds |v| < 2^22 to an integer, ties to even; the sum's low
+// byte is that integer modulo 256.
+inline constexpr float kRoundMagic = 0x1.8p23f;
+
+// fp32 bit patterns of |v|: as integers they order like the values, with NaN above inf.
+inline constexpr int32_t kInfinityBits = 0x7f800000;
+inline constexpr int32_t kQuietNaNBits = 0x7fc00000;
+
+// The running max |v| over tiles of fp32 values, on bit patterns, so that a NaN stays.
+struct AmaxFloat32 {
+  using Bits = int32_t;
+  I32 part[4] = {};
+
+  NPU_QUANT_INLINE void include(const Tile& v) {
+    for (int i = 0; i < 4; ++i) part[i] = max(part[i], bit_cast<I32>(v.part[i]) & 0x7fffffff);
+  }
+  NPU_QUANT_INLINE int32_t bits() const {
+    const I32 all = max(max(part[0], part[1]), max(part[2], part[3]));
+    return horizontal_max<int32_t, kVectorBytes>(all);
+  }
+  NPU_QUANT_INLINE float value() const { return bit_cast<float>(quiet_nan_or(bits())); }
+  // The values of kLanes amax at once.
+  static NPU_QUANT_INLINE F32 values(const int32_t* bits) {
+    return bit_cast<F32>(quiet_nan_or(load<I32>(bits)));
+  }
+
+ private:
+  template <class Bits>
+  static NPU_QUANT_INLINE Bits quiet_nan_or(Bits bits) {
+    return bits > kInfinityBits ? Bits{} + kQuietNaNBits : bits;
+  }
+};
+
+// The same over 16-bit floats, before widening: half the work, since their magnitudes order like
+// 15-bit integers.
+template <class In, class Loads>
+struct AmaxBits16 {
+  using Bits = int16_t;
+  I16 part[2] = {};
+
+  NPU_QUANT_INLINE void include(const typename In::Storage* x) {
+    part[0] = max(part[0], Loads::template load<I16>(x) & 0x7fff);
+    part[1] = max(part[1], Loads::template load<I16>(x + kTile / 2) & 0x7fff);
+  }
+  NPU_QUANT_INLINE int16_t bits() const { return horizontal_max_i16(max(part[0], part[1])); }
+  NPU_QUANT_INLINE float value() const {
+    const int16_t b = bits();
+    return b > In::kInfinity ? bit_cast<float>(kQuietNaNBits) : In::widen(static_cast<uint16_t>(b));
+  }
+  // The values of kLanes amax at once.
+  static NPU_QUANT_INLINE F32 values(const int16_t* bits) {
+    const F32 v = In::widen_lanes(bits);
+    return v == v ? v : F32{} + bit_cast<float>(kQuietNaNBits);
+  }
+};
+
+// How x is read. Arrays mostly start at 16 modulo 64, where a 64-byte load straddles two cache
+// lines every time; two 32-byte loads do so only every other time, and are faster there (Zen
+// 5: 1.2x in cache, up to 1.6x from memory), and a little from memory anyhow. Aligned x in cache is
+// read whole.
+struct WholeLoads {
+  template <class V>
+  static NPU_QUANT_INLINE V load(const void* x) {
+    return npu_quant::load<V>(x);
+  }
+};
+struct HalfLoads {
+  template <class V>
+  static NPU_QUANT_INLINE V load(const void* x) {
+    return bit_cast<V>(load_halves(x));
+  }
+};
+
+template <class Loads>
+struct Float32 {
+  using Storage = Unaligned<float>;
+  using Bits = uint32_t;
+  using Amax = AmaxFloat32;
+  static constexpr bool kIs16Bit = false;
+
+  static NPU_QUANT_INLINE Tile load(const Storage* x) {
+    Tile v;
+    for (int i = 0; i < 4; ++i) v.part[i] = Loads::template load<F32>(x + i * kLanes);
+    return v;
+  }
+  static NPU_QUANT_INLINE void include(Amax& amax, const Storage* x) { amax.include(load(x)); }
+  static NPU_QUANT_INLINE I8 narrow(const I32 (&part)[4]) { return low_bytes(part); }
+};
+
+template <class Loads>
+struct Float16 {
+  using Storage = Unaligned<uint16_t>;
+  using Bits = uint16_t;
+  using Amax = AmaxBits16<Float16, Loads>;
+  static constexpr bool kIs16Bit = true;
+  static constexpr int16_t kInfinity = 0x7c00;
+
+  static NPU_QUANT_INLINE Tile load(const Storage* x) {
+    Tile v;
+    for (int i = 0; i < 4; ++i) v.part[i] = widen_float16(x + i * kLanes);
+    return v;
+  }
+  static NPU_QUANT_INLINE float widen(uint16_t bits) {
+    const Vec<uint16_t> halves = {bits};
+    return widen_float16(&halves)[0];
+  }
+  static NPU_QUANT_INLINE F32 widen_lanes(const void* bits) { return widen_float16(bits); }
+  static NPU_QUANT_INLINE void include(Amax& amax, const Storage* x) { amax.include(x); }
+  static NPU_QUANT_INLINE I8 narrow(const I32 (&part)[4]) { return low_bytes(part); }
+};
+
+// bf16 is the upper half of fp32: a word holds an even element (shift it up) and an odd one (mask
+// the even one off).
+template <class Loads>
+struct BFloat16 {
+  using Storage = Unaligned<uint16_t>;
+  using Bits = uint16_t;
+  using Amax = AmaxBits16<BFloat16, Loads>;
+  static constexpr bool kIs16Bit = true;
+  static constexpr int16_t kInfinity = 0x7f80;
+
+  static NPU_QUANT_INLINE Tile load(const Storage* x) {
+    Tile v;
+    for (int i = 0; i < 4; i += 2) {
+      const I32 pairs = Loads::template load<I32>(x + i * kLanes);
+      v.part[i] = bit_cast<F32>(pairs << 16);
+      v.part[i + 1] = bit_cast<F32>(pairs & static_cast<int32_t>(0xffff0000));
+    }
+    return v;
+  }
+  static NPU_QUANT_INLINE float widen(uint16_t bits) {
+    return bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+  }
+  static NPU_QUANT_INLINE F32 widen_lanes(const void* bits) {
+    const auto halves = npu_quant::load<Vec<uint16_t, kVectorBytes / 2>>(bits);
+    return bit_cast<F32>(__builtin_convertvector(halves, I32) << 16);
+  }
+  static NPU_QUANT_INLINE void include(Amax& amax, const Storage* x) { amax.include(x); }
+  static NPU_QUANT_INLINE I8 narrow(const I32 (&part)[4]) { return low_bytes_even_odd(part); }
+};
+
+template <class Loads, class F>
+NPU_QUANT_INLINE void visit_float_with(DType dtype, F f) {
+  switch (dtype) {
+    case DType::float16: return f(Float16<Loads>{});
+    case DType::bfloat16: return f(BFloat16<Loads>{});
+    default: return f(Float32<Loads>{});
+  }
+}
+
+// Calls f with the struct of a dtype that the op has checked to be one of the three. Rows begin at
+// x and `row_stride` bytes on; `large` is whether they come from memory rather than a cache.
+template <class F>
+NPU_QUANT_INLINE void visit_float(DType dtype, const void* x, int64_t row_stride, bool large, F f) {
+  if constexpr (kHalvesHelp) {
+    const auto address = reinterpret_cast<uintptr_t>(x) | static_cast<uintptr_t>(row_stride);
+    if (large || address % kVectorBytes != 0) return visit_float_with<HalfLoads>(dtype, f);
+  }
+  visit_float_with<WholeLoads>(dtype, f);
+}
+
+}  // namespace
+}  // namespace npu_quant

@@ -1,0 +1,113 @@
+// Vectors of one target: GCC/Clang vector extensions (operators come free) and the few operations
+// they lack.
+//
+// Included by kernel sources only, each compiled once per target. Everything lives in an anonymous
+// namespace: a symbol the linker may merge would let one target's code run on another target's CPU.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "core/dispatch.h"
+#include "core/dtype.h"
+
+#define NPU_QUANT_INLINE inline __attribute__((always_inline))
+
+namespace npu_quant {
+namespace {
+
+#if defined(NPU_QUANT_TARGET_AVX512)
+inline constexpr Target kTarget = Target::avx512;
+inline constexpr int kVectorBytes = 64;
+#elif defined(NPU_QUANT_TARGET_AVX2)
+inline constexpr Target kTarget = Target::avx2;
+inline constexpr int kVectorBytes = 32;
+#else
+inline constexpr Target kTarget = Target::baseline;
+inline constexpr int kVectorBytes = 16;
+#endif
+
+template <class T, int bytes>
+struct VectorType {
+  typedef T type __attribute__((vector_size(bytes)));
+};
+template <class T, int bytes = kVectorBytes>
+using Vec = typename VectorType<T, bytes>::type;
+
+using F32 = Vec<float>;
+using I32 = Vec<int32_t>;
+using I16 = Vec<int16_t>;
+using I8 = Vec<int8_t>;
+
+inline constexpr int kLanes = kVectorBytes / 4;  // of fp32
+inline constexpr int kTile = 4 * kLanes;         // elements a loop step handles: one vector of int8
+
+// A tile of values in fp32. Their order over the parts is the input type's (convert.h); narrow()
+// undoes it.
+struct Tile {
+  F32 part[4];
+};
+
+template <class To, class From>
+NPU_QUANT_INLINE To bit_cast(const From& from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  std::memcpy(&to, &from, sizeof(to));
+  return to;
+}
+
+template <class V>
+NPU_QUANT_INLINE V load(const void* from) {
+  V v;
+  std::memcpy(&v, from, sizeof(v));
+  return v;
+}
+
+template <class V>
+NPU_QUANT_INLINE void store(void* to, V v) {
+  std::memcpy(to, &v, sizeof(v));
+}
+
+// x in every lane (x - 0 is x for every x, which the compiler knows; 0 + x is not, for x = -0).
+NPU_QUANT_INLINE F32 broadcast(float x) { return x - F32{}; }
+
+// Per lane, as the scalar expressions would: the comparison is false for NaN, which leaves b.
+template <class V>
+NPU_QUANT_INLINE V max(V a, V b) {
+  return a > b ? a : b;
+}
+template <class V>
+NPU_QUANT_INLINE V min(V a, V b) {
+  return a < b ? a : b;
+}
+
+// The largest lane; halves down to 16 bytes, then rotates.
+template <class T, int bytes>
+NPU_QUANT_INLINE T horizontal_max(Vec<T, bytes> v) {
+  if constexpr (bytes > 16) {
+    const Vec<T, bytes / 2> low = load<Vec<T, bytes / 2>>(&v);
+    const Vec<T, bytes / 2> high =
+        load<Vec<T, bytes / 2>>(reinterpret_cast<const char*>(&v) + bytes / 2);
+    return horizontal_max<T, bytes / 2>(max(low, high));
+  } else if constexpr (sizeof(T) == 2) {
+    v = max(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3));
+    v = max(v, __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5));
+    return max(v, __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6))[0];
+  } else {
+    v = max(v, __builtin_shufflevector(v, v, 2, 3, 0, 1));
+    return max(v, __builtin_shufflevector(v, v, 1, 0, 3, 2))[0];
+  }
+}
+
+NPU_QUANT_INLINE void prefetch(const void* address) { __builtin_prefetch(address, 0, 3); }
+
+}  // namespace
+}  // namespace npu_quant
+
+#if defined(NPU_QUANT_TARGET_AVX512)
+#include "simd/vec_avx512.h"
+#elif defined(NPU_QUANT_TARGET_AVX2)
+#include "simd/vec_avx2.h"
+#else
+#include "simd/vec_baseline.h"
+#endif

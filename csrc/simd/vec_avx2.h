@@ -1,0 +1,64 @@
+// What AVX2 with FMA and F16C does in intrinsics. Included by vec.h.
+#pragma once
+
+#include <immintrin.h>
+
+namespace npu_quant {
+namespace {
+
+inline constexpr bool kHasFma = true;
+
+NPU_QUANT_INLINE float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+NPU_QUANT_INLINE F32 fma(F32 a, F32 b, F32 c) { return _mm256_fmadd_ps(a, b, c); }
+
+NPU_QUANT_INLINE void stream(void* to, I8 v) {
+  _mm256_stream_si256(static_cast<__m256i*>(to), bit_cast<__m256i>(v));
+}
+NPU_QUANT_INLINE void stream_fence() { _mm_sfence(); }
+
+// Eight halves, widened exactly.
+NPU_QUANT_INLINE F32 widen_float16(const void* from) {
+  return _mm256_cvtph_ps(load<__m128i>(from));
+}
+
+inline constexpr bool kHalvesHelp = false;
+NPU_QUANT_INLINE __m256i load_halves(const void* from) { return load<__m256i>(from); }
+
+// phminposuw finds the least of eight words.
+NPU_QUANT_INLINE int16_t horizontal_max_i16(I16 v) {
+  const __m256i y = bit_cast<__m256i>(v);
+  const __m128i x = _mm_max_epi16(_mm256_castsi256_si128(y), _mm256_extracti128_si256(y, 1));
+  return static_cast<int16_t>(
+      ~_mm_cvtsi128_si32(_mm_minpos_epu16(_mm_xor_si128(x, _mm_set1_epi16(-1)))));
+}
+
+// Words 0x00bb of two parts, in the order evens of a, odds of b: packus then leaves one shuffle for
+// the whole tile.
+NPU_QUANT_INLINE __m256i low_byte_words(I32 a, I32 b) {
+  const __m256i shifted = _mm256_slli_epi32(bit_cast<__m256i>(b), 16);
+  const __m256i words = _mm256_blend_epi16(bit_cast<__m256i>(a), shifted, 0xaa);
+  return _mm256_and_si256(words, _mm256_set1_epi16(0xff));
+}
+
+// The low byte of each value, consecutive over the four parts.
+NPU_QUANT_INLINE I8 low_bytes(const I32 (&part)[4]) {
+  const __m256i mixed =
+      _mm256_packus_epi16(low_byte_words(part[0], part[1]), low_byte_words(part[2], part[3]));
+  // mixed, per 128 bits: 0 1 0 1 ... of parts 0/1, then of parts 2/3. Sort to p0 p1 p2 p3
+  // quadruples, then lanes.
+  const __m256i sort = _mm256_setr_epi8(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15,  //
+                                        0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15);
+  const __m256i sorted = _mm256_shuffle_epi8(mixed, sort);
+  return bit_cast<I8>(
+      _mm256_permutevar8x32_epi32(sorted, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
+}
+
+// The same where parts 0 and 1 (2 and 3) hold the even and the odd elements of a half.
+NPU_QUANT_INLINE I8 low_bytes_even_odd(const I32 (&part)[4]) {
+  const __m256i mixed =
+      _mm256_packus_epi16(low_byte_words(part[0], part[1]), low_byte_words(part[2], part[3]));
+  return bit_cast<I8>(_mm256_permute4x64_epi64(mixed, 0xd8));
+}
+
+}  // namespace
+}  // namespace npu_quant

@@ -1,0 +1,201 @@
+"""Quantize real transformer activations to int8; print a table and draw why block scales help.
+
+Every row of the table is a `Case`. A new operator is one more `Case` in `cases()`.
+"""
+
+import io
+import statistics
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from activations import Array, from_blocks, from_tokens, load, sqnr
+from block_scales import draw
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+import npu_quant
+from npu_quant.ops import dynamic_block_quant, dynamic_quant
+
+PICTURE = Path(__file__).resolve().parents[1] / "build" / "demo" / "block_scales.png"
+PICTURED = "layer0_ffn_gelu"
+CALLS, NUMPY_CALLS = 201, 21
+PLAIN_WIDTH = 100  # columns, where the output is no terminal
+CAPTION = f"""
+time       median of {CALLS} calls that write into given arrays (out=), with all data in cache
+vs NumPy   how many times faster than the NumPy formula, npu_quant.ops.<operator>.reference
+SQNR       signal to quantization noise of the whole tensor; 6 dB more is half the error
+saturated  share of codes at 127, -127 or -128; the largest value of a token or block always is
+same bits  all outputs have the shape, dtype and bytes of the NumPy formula's"""
+
+Operator = Callable[..., tuple[Array, ...]]
+
+
+class Case(NamedTuple):
+    """One row of the table: an operator on a tensor, and how to judge its result."""
+
+    tensor: str
+    x: Array
+    """The exact values that the codes stand for."""
+    operator: str
+    run: Operator
+    """Takes out=; the first output holds the codes."""
+    reference: Operator
+    dequantize: Callable[..., Array]
+    """Takes the outputs."""
+
+
+class Row(NamedTuple):
+    """What was measured of a case."""
+
+    case: Case
+    seconds: float
+    numpy_seconds: float
+    sqnr: float
+    saturated: float
+    identical: bool
+
+
+def cases(data: dict[str, Array]) -> list[Case]:
+    """Return what the demo runs: every tensor with one scale per token, and with one per block."""
+    names = ["layer0_ffn_gelu", "layer3_norm_output", "layer3_residual_x1", "layer3_attention_x2"]
+    tensors = {name: data[name] for name in names}
+    # A scale per output channel: the operators reduce the last axis, and take any strides.
+    tensors["ffn_down_weight.T"] = data["layer0_ffn_down_weight"].T
+    operators: list[tuple[Operator, Operator, Callable[..., Array]]] = [
+        (npu_quant.npu_dynamic_quant, dynamic_quant.reference, from_tokens),
+        (npu_quant.npu_dynamic_block_quant, dynamic_block_quant.reference, from_blocks),
+    ]
+    return [
+        Case(tensor, x, run.__name__, partial(run, x), partial(reference, x), dequantize)
+        for tensor, x in tensors.items()
+        for run, reference, dequantize in operators
+    ]
+
+
+def same_bits(a: Array, b: Array) -> bool:
+    """Tell whether two arrays agree in shape, dtype and every bit."""
+    return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
+
+
+def median_seconds(call: Callable[[], object], calls: int) -> float:
+    """Return the median time of a call, after one to warm up."""
+    call()
+    times = []
+    for _ in range(calls):
+        start = perf_counter()
+        call()
+        times.append(perf_counter() - start)
+    return statistics.median(times)
+
+
+def measure(case: Case) -> Row:
+    """Run a case: its time against the formula's, its quality, and its bits."""
+    result, golden = case.run(), case.reference()
+    seconds = median_seconds(lambda: case.run(out=result), CALLS)
+    return Row(
+        case,
+        seconds,
+        median_seconds(case.reference, NUMPY_CALLS),
+        float(sqnr(case.x, case.dequantize(*result))),
+        float((np.abs(result[0].astype(np.int16)) >= 127).mean()),
+        len(result) == len(golden) and all(map(same_bits, result, golden)),
+    )
+
+
+def table(rows: list[Row]) -> Table:
+    """Return the table, a section per tensor."""
+    made = Table(
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+        header_style="bold",
+    )
+    made.title, made.title_justify = "int8 quantization of real transformer activations", "left"
+    for name in ("tensor", "shape", "dtype", "operator"):
+        made.add_column(name, vertical="bottom", overflow="fold")
+    for name in ("time\nµs", "vs\nNumPy", "SQNR\ndB", "satu-\nrated", "same\nbits"):
+        made.add_column(name, justify="right")
+    previous = rows[0].case.tensor
+    for row in rows:
+        case, micros, speed = row.case, row.seconds * 1e6, row.numpy_seconds / row.seconds
+        if case.tensor != previous:
+            made.add_section()
+        previous = case.tensor
+        made.add_row(
+            Text(case.tensor, "cyan"),
+            " x ".join(map(str, case.x.shape)),
+            str(case.x.dtype),
+            case.operator,
+            f"{micros:.1f}" if micros < 1000 else f"{micros:.0f}",
+            f"{speed:.1f}x" if speed < 10 else f"{speed:.0f}x",
+            Text(f"{row.sqnr:.2f}", "bold"),
+            f"{row.saturated:.2%}",
+            Text("yes", "green") if row.identical else Text("no", "bold red"),
+        )
+    return made
+
+
+def what_to_see(rows: list[Row]) -> str:
+    """Return the table's message in one sentence, with the measured gains."""
+    found = {(row.case.tensor, row.case.operator): row.sqnr for row in rows}
+    gains = {
+        tensor: found[tensor, "npu_dynamic_block_quant"] - found[tensor, "npu_dynamic_quant"]
+        for tensor, _ in found
+    }
+    most, least = max(gains, key=gains.__getitem__), min(gains, key=gains.__getitem__)
+    return (
+        f"What to see: a scale per block helps most where a few large values set a whole token's "
+        f"scale ({most}: {gains[most]:+.1f} dB), least where there are none "
+        f"({least}: {gains[least]:+.1f} dB)."
+    )
+
+
+def report(rows: list[Row]) -> int:
+    """Print the table and what to make of it; return the exit status."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = PLAIN_WIDTH
+    info = npu_quant.info()
+    different = [f"{row.case.operator} on {row.case.tensor}" for row in rows if not row.identical]
+    here = Path.cwd()
+    picture = PICTURE.relative_to(here) if PICTURE.is_relative_to(here) else PICTURE
+    build = (
+        f"npu_quant  version {info['version']}, target {info['target']} "
+        f"(of {', '.join(info['targets'])}), threads {info['threads']}"
+    )
+    console.print(table(rows))
+    console.print(Text(CAPTION, "dim"))
+    console.print(f"\n{what_to_see(rows)}\n")
+    console.print(Text(f"picture    {picture}"), soft_wrap=True)
+    console.print(build)
+    verdict = Text("no", "bold red") if different else Text("yes", "bold green")
+    console.print(Text("identical to the NumPy reference, bit for bit: ").append_text(verdict))
+    if different:
+        console.print(Text("Outputs that differ: " + ", ".join(different), "red"))
+    return 1 if different else 0
+
+
+def main() -> int:
+    """Measure, draw, report; return 1 if a bit differs from the reference, else 0."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # not every terminal knows the micro sign
+        sys.stdout.reconfigure(errors="replace")
+    # malloc keeps freed memory from here on, so that no page fault slows the NumPy formula down.
+    np.empty(30 << 20, np.uint8)
+    data = load()
+    x = data[PICTURED]
+    with npu_quant.numerics("reference"):
+        rows = [measure(case) for case in cases(data)]
+        draw(PICTURED, x, data["tokens"][: len(x)].tolist(), PICTURE)
+    return report(rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,30 @@
+"""The exceptions of npu_quant.
+
+Both carry ``code``, the status aclnn would have returned, and both are RuntimeErrors, which is what
+torch_npu raises: code written for it keeps working.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class _CodedError(Exception):
+    """An error with aclnn's status code."""
+
+    code: int
+
+    def __init__(self, message: str, code: int = 161002) -> None:
+        super().__init__(message)
+        self.code = code
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.code)
+
+
+class DTypeError(_CodedError, TypeError, RuntimeError):
+    """An argument has the wrong dtype or is no array at all; code 161001 where it is missing."""
+
+
+class ParamError(_CodedError, ValueError, RuntimeError):
+    """An argument's shape or value is not allowed."""

@@ -1,0 +1,75 @@
+// The formula of docs/numerics.md 2 in plain scalar code, a witness independent of the kernels.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "core/dispatch.h"
+#include "core/dtype.h"
+
+namespace npu_quant::testing {
+
+inline float float_from_bits(uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+inline uint32_t bits_of(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+inline float widen_bfloat16(uint16_t bits) { return float_from_bits(uint32_t{bits} << 16); }
+
+inline float widen_float16(uint16_t bits) {
+  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+  const float sign = bits >> 15 ? -1.0f : 1.0f;
+  if (exponent == 31) return fraction != 0 ? NAN : sign * INFINITY;
+  if (exponent == 0) return sign * std::ldexp(static_cast<float>(fraction), -24);
+  return sign * std::ldexp(static_cast<float>(1024 + fraction), exponent - 25);
+}
+
+// y = sat8(fl(v / scale)), for codes that are in range; the compiler may vectorise, each lane is
+// the same IEEE division.
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
+__attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+inline void
+divide_and_round(const float* v, int64_t n, float scale, int8_t* y) {
+  for (int64_t i = 0; i < n; ++i) {
+    float q = __builtin_rintf(v[i] / scale);
+    q = q != q ? 0.0f : q;
+    q = q < -128.0f ? -128.0f : q;
+    q = q > 127.0f ? 127.0f : q;
+    y[i] = static_cast<int8_t>(q);
+  }
+}
+
+inline std::vector<Target> runnable_targets() {
+  std::vector<Target> targets;
+  for (const Target target : kAllTargets)
+    if (is_runnable(target)) targets.push_back(target);
+  return targets;
+}
+
+// Runs a kernel on one target whatever the active one is.
+template <class Kernel>
+void run_on(Target target, const typename Kernel::Args& args) {
+  if constexpr (kX86Targets) {
+    if (target == Target::avx512) return Kernel::template run<Target::avx512>(args);
+    if (target == Target::avx2) return Kernel::template run<Target::avx2>(args);
+  }
+  Kernel::template run<Target::baseline>(args);
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr int kThinning = 97;  // sanitized code is slow: a sample instead of everything
+#else
+inline constexpr int kThinning = 1;
+#endif
+
+}  // namespace npu_quant::testing

@@ -1,0 +1,48 @@
+#include "ops/contract.h"
+
+#include <gtest/gtest.h>
+
+#include "views.h"
+
+namespace npu_quant::testing {
+namespace {
+
+// What check_outputs says of one float32 output with these dims and strides (in elements) over 64
+// values.
+bool is_allowed(std::initializer_list<int64_t> dims, std::initializer_list<int64_t> strides) {
+  static std::vector<float> memory(64);
+  TensorView out = view(memory, dims);
+  out.data += 4 * 32;
+  for (int i = 0; i < out.rank; ++i) out.strides[i] = 4 * strides.begin()[i];
+  const OutputSpec spec{"y", DType::float32, out.shape};
+  return check_outputs("op", {}, &spec, &out, 1, Code::param_invalid).ok();
+}
+
+TEST(Contract, OutputsMayHaveAnyStridesThatDoNotOverlap) {
+  EXPECT_TRUE(is_allowed({2, 3}, {3, 1}));
+  EXPECT_TRUE(is_allowed({2, 3}, {1, 2}));
+  EXPECT_TRUE(is_allowed({2, 3}, {-3, -1}));
+  EXPECT_TRUE(is_allowed({2, 3}, {3, 2}));  // 0 2 4 and 3 5 7: interleaved
+  EXPECT_TRUE(is_allowed({1, 3}, {0, 1}));
+  EXPECT_TRUE(is_allowed({0, 3}, {0, 0}));
+}
+
+TEST(Contract, OutputsMustNotOverlapThemselves) {
+  EXPECT_FALSE(is_allowed({2, 3}, {0, 1}));
+  EXPECT_FALSE(is_allowed({2, 3}, {2, 1}));
+  EXPECT_FALSE(is_allowed({2, 3}, {4, 2}));  // 0 2 4 and 4 6 8
+  EXPECT_FALSE(is_allowed({2, 3}, {-1, 1}));
+}
+
+TEST(Contract, MessagesStayShort) {
+  const std::string long_text(1000, 'x');
+  EXPECT_LT(not_an_array("op", "x", long_text, "Convert it.").message.size(), 400U);
+  EXPECT_LT(npu_quant::quoted(long_text).size(), 60U);
+  DTypeRequest request;
+  request.is_default = false;
+  request.text = long_text;
+  EXPECT_LT(check_dst_type("op", request, Code::param_invalid).message.size(), 400U);
+}
+
+}  // namespace
+}  // namespace npu_quant::testing

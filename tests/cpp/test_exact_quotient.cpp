@@ -1,0 +1,159 @@
+// The proofs that kernels/arithmetic.h relies on: the reciprocal forms give the bytes of a true
+// division.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <random>
+
+#include "core/parallel.h"
+#include "kernels/dynamic_block_quant.h"
+#include "kernels/dynamic_quant.h"
+#include "reference.h"
+
+namespace npu_quant::testing {
+namespace {
+
+// One row through npu_dynamic_quant's kernel.
+void quantize_row(Target target, DType dtype, const void* x, int64_t n, int8_t* y, float* scale) {
+  DynamicQuantKernel::Args args{};
+  args.dtype = dtype;
+  args.rows = 1;
+  args.n = n;
+  args.x = static_cast<const char*>(x);
+  args.x_stride = size_of(dtype);
+  args.y = reinterpret_cast<char*>(y);
+  args.y_stride = 1;
+  args.scale = reinterpret_cast<char*>(scale);
+  run_on<DynamicQuantKernel>(target, args);
+}
+
+// The same row as blocks of 128, each of which begins with amax, so that each has the row's scale.
+void quantize_blocks(Target target, DType dtype, const void* x, int64_t n, int8_t* y,
+                     float* scale) {
+  DynamicBlockQuantKernel::Args args{};
+  args.dtype = dtype;
+  args.rows = 1;
+  args.n = n;
+  args.x = static_cast<const char*>(x);
+  args.x_stride = size_of(dtype);
+  args.y = reinterpret_cast<char*>(y);
+  args.y_stride = 1;
+  args.scale = reinterpret_cast<char*>(scale);
+  args.scale_stride = 4;
+  args.max_scale = INFINITY;
+  run_on<DynamicBlockQuantKernel>(target, args);
+}
+
+// Every value from 0 to `amax` and its negative, padded with amax at the head of each block of 128.
+std::vector<uint16_t> all_values_up_to(uint16_t amax) {
+  std::vector<uint16_t> row;
+  row.reserve(2 * amax + 1024);
+  for (uint32_t bits = 0; bits <= amax; ++bits)
+    for (const uint32_t sign : {0x0000U, 0x8000U}) {
+      if (row.size() % 128 == 0) row.push_back(amax);
+      row.push_back(static_cast<uint16_t>(bits | sign));
+    }
+  return row;
+}
+
+// Rows with this amax on every target against the formula. Returns the number of differing bytes.
+int64_t count_differences(DType dtype, const std::vector<float>& widened, uint16_t amax) {
+  const std::vector<uint16_t> row = all_values_up_to(amax);
+  const auto n = static_cast<int64_t>(row.size());
+  std::vector<float> v(row.size());
+  for (size_t i = 0; i < row.size(); ++i) v[i] = widened[row[i]];
+  const float scale = widened[amax] / 127.0f;
+  std::vector<int8_t> expected(row.size()), y(row.size());
+  divide_and_round(v.data(), n, scale, expected.data());
+  int64_t differences = 0;
+  std::vector<float> scales(row.size() / 128 + 1);
+  for (const Target target : runnable_targets())
+    for (const auto quantize : {quantize_row, quantize_blocks}) {
+      quantize(target, dtype, row.data(), n, y.data(), scales.data());
+      differences += bits_of(scales[0]) != bits_of(scale);
+      for (size_t i = 0; i < row.size(); ++i) differences += y[i] != expected[i];
+    }
+  return differences;
+}
+
+void expect_exact_for_every_amax(DType dtype, float (*widen)(uint16_t), uint16_t infinity) {
+  std::vector<float> widened(65536);
+  for (uint32_t bits = 0; bits < 65536; ++bits) widened[bits] = widen(static_cast<uint16_t>(bits));
+  std::atomic<int64_t> differences{0};
+  const auto check = [&](int64_t begin, int64_t end) {
+    for (int64_t amax = begin; amax < end; ++amax)
+      if (amax % kThinning == 0)
+        differences += count_differences(dtype, widened, static_cast<uint16_t>(amax));
+  };
+  parallel_for(infinity, int64_t{1} << 40, check);  // infinite amax: the edge-case tests
+  EXPECT_EQ(differences, 0);
+}
+
+TEST(ExactQuotient, EveryFloat16AmaxAndEveryValueBelowIt) {
+  expect_exact_for_every_amax(DType::float16, widen_float16, 0x7c00);
+}
+
+TEST(ExactQuotient, EveryBFloat16AmaxAndEveryValueBelowIt) {
+  expect_exact_for_every_amax(DType::bfloat16, widen_bfloat16, 0x7f80);
+}
+
+// fp32: rint(fl(v / scale)) steps where v / scale passes k + 1/2. Quotients behave alike at every
+// exponent, so each significand of amax (hence of scale) with each step and the values next to it
+// stands for all of them; further from a step than the values tested here, the error of Markstein's
+// quotient (under 2 ulp) cannot reach it.
+constexpr int kSteps = 127, kNeighbours = 7;
+
+void values_next_to_steps(float amax, float* v) {
+  const float scale = amax / 127.0f;
+  *v++ = amax;
+  for (int k = 0; k < kSteps; ++k) {
+    const uint32_t step = bits_of(scale * (static_cast<float>(k) + 0.5f));
+    for (int i = 0; i < kNeighbours; ++i) {
+      const float value = float_from_bits(step + static_cast<uint32_t>(i) - kNeighbours / 2);
+      *v++ = std::min(value, amax) * (k % 2 == 0 ? 1.0f : -1.0f);
+    }
+  }
+}
+
+int64_t count_float32_differences(float amax) {
+  constexpr int64_t kValues = 1 + kSteps * kNeighbours;
+  float v[kValues], scale;
+  int8_t expected[kValues], y[kValues];
+  values_next_to_steps(amax, v);
+  divide_and_round(v, kValues, amax / 127.0f, expected);
+  int64_t differences = 0;
+  for (const Target target : runnable_targets()) {
+    if (target == Target::baseline) continue;  // divides
+    quantize_row(target, DType::float32, v, kValues, y, &scale);
+    for (int64_t i = 0; i < kValues; ++i) differences += y[i] != expected[i];
+  }
+  return differences;
+}
+
+TEST(ExactQuotient, EveryFloat32SignificandNextToEveryStep) {
+  std::atomic<int64_t> differences{0};
+  const auto check = [&](int64_t begin, int64_t end) {
+    int64_t found = 0;
+    for (int64_t significand = begin; significand < end; ++significand)
+      if (significand % kThinning == 0)
+        found += count_float32_differences(
+            float_from_bits(0x42fe0000U + static_cast<uint32_t>(significand)));
+    differences += found;
+  };
+  parallel_for(1 << 23, int64_t{1} << 40, check);
+  EXPECT_EQ(differences, 0);
+}
+
+TEST(ExactQuotient, Float32AtEveryExponent) {
+  std::mt19937 random(1);
+  int64_t differences = 0;
+  for (uint32_t exponent = 0; exponent < 255; ++exponent)
+    for (int i = 0; i < 200; ++i)
+      differences += count_float32_differences(
+          float_from_bits(exponent << 23 | static_cast<uint32_t>(random() >> 9)));
+  EXPECT_EQ(differences, 0);
+}
+
+}  // namespace
+}  // namespace npu_quant::testing

@@ -1,0 +1,218 @@
+"""The house rules, checked: rooms, stems, sizes, documentation."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import subprocess
+import typing
+from pathlib import Path
+
+import pytest
+
+import npu_quant
+from npu_quant import _core, ops
+
+ROOT = Path(__file__).resolve().parent.parent
+CSRC = ROOT / "csrc"
+STEMS = sorted(name.removeprefix("npu_") for name in ops.__all__)
+CPP = sorted(CSRC.glob("*/*.cpp")) + sorted(CSRC.glob("*/*.h"))
+PYTHON = [
+    p for d in ("python", "tests", "bench", "examples", "tools") for p in (ROOT / d).rglob("*.py")
+]
+CPP_TESTS = sorted((ROOT / "tests/cpp").glob("*")) + sorted((ROOT / "bench").glob("*.cpp"))
+
+
+def code(path: Path) -> str:
+    """Return a C++ file without its comments and strings."""
+    text = re.sub(r"//.*", "", path.read_text())
+    return re.sub(r'"(\\.|[^"\\])*"', '""', text)
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_an_operator_is_found_in_every_room_by_its_stem(stem: str) -> None:
+    rooms = [
+        f"csrc/kernels/{stem}.h",
+        f"csrc/kernels/{stem}.cpp",
+        f"csrc/ops/{stem}.h",
+        f"csrc/ops/{stem}.cpp",
+        f"csrc/python/bind_{stem}.cpp",
+        f"python/npu_quant/ops/{stem}.py",
+        f"tests/test_{stem}.py",
+        f"tests/cpp/test_{stem}.cpp",
+        f"bench/bench_{stem}.py",
+    ]
+    assert [room for room in rooms if not (ROOT / room).is_file()] == []
+
+
+def test_no_room_has_an_operator_that_the_others_lack() -> None:
+    for pattern, prefix in [
+        ("csrc/kernels/*.cpp", ""),
+        ("csrc/python/bind_*.cpp", "bind_"),
+        ("python/npu_quant/ops/*.py", ""),
+        ("bench/bench_*.py", "bench_"),
+    ]:
+        found = {p.stem.removeprefix(prefix) for p in ROOT.glob(pattern)} - {"__init__", "runtime"}
+        assert found == set(STEMS), pattern
+
+
+INTRINSIC = (
+    r"\b_mm\d*_|\b__m\d+|__builtin_ia32|\bv[a-z]+q_[fsu]\d|immintrin|emmintrin|xmmintrin|arm_neon"
+)
+CPU_SWITCH = r"#\s*(if|elif|ifdef|ifndef).*(__SSE|__AVX|__x86_64|__aarch64|__ARM|__F16C|__FMA|NPU_QUANT_TARGET)"
+
+
+@pytest.mark.parametrize("path", [p for p in CPP if p.parent.name != "simd"], ids=lambda p: p.name)
+def test_intrinsics_and_cpu_switches_live_in_simd(path: Path) -> None:
+    assert re.findall(INTRINSIC, code(path)) == []
+    assert re.findall(CPU_SWITCH, code(path)) == []
+
+
+@pytest.mark.parametrize("path", sorted((CSRC / "kernels").glob("*")), ids=lambda p: p.name)
+def test_kernels_are_maths_only(path: Path) -> None:
+    text = code(path)
+    assert (
+        re.findall(r"\bthrow\b|\bPy[A-Z_]|pybind11|std::thread|TensorView|\bShape\b|#\s*if", text)
+        == []
+    )
+    assert re.findall(r"\bstd::(?!size_t|memcpy|uintptr_t|index_sequence)\w+", text) == [], (
+        "weak symbols"
+    )
+
+
+@pytest.mark.parametrize(
+    "path", [*(CSRC / "ops").glob("*"), *(CSRC / "python").glob("*")], ids=lambda p: p.name
+)
+def test_ops_and_bindings_have_no_arithmetic_on_elements(path: Path) -> None:
+    """No element is read there: no pointer to an element type, no simd, no rounding."""
+    text = code(path)
+    assert (
+        re.findall(r"(float|int8_t|uint16_t)\s*\*|simd/|\b(rint|nearbyint|round)\w*\(", text) == []
+    )
+
+
+def test_rooms_depend_on_the_rooms_below_only() -> None:
+    allowed = {
+        "core": {"core"},
+        "simd": {"core", "simd"},
+        "kernels": {"core", "simd", "kernels"},
+        "ops": {"core", "kernels", "ops"},
+        "python": {"core", "ops", "python"},
+    }
+    for path in CPP:
+        for room in re.findall(r'#include "(\w+)/', path.read_text()):
+            assert room in allowed[path.parent.name], path
+
+
+@pytest.mark.parametrize("path", CPP + CPP_TESTS + PYTHON, ids=lambda p: p.name)
+def test_files_are_short(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 400
+
+
+@pytest.mark.parametrize("path", PYTHON, ids=lambda p: p.name)
+def test_python_functions_are_short(path: Path) -> None:
+    """At most 40 lines, docstring not counted."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            documented = ast.get_docstring(node) is not None
+            first = node.body[1 if documented and len(node.body) > 1 else 0]
+            assert (node.end_lineno or 0) - first.lineno < 40, node.name
+
+
+@pytest.mark.parametrize("path", CPP + CPP_TESTS, ids=lambda p: p.name)
+def test_cpp_functions_are_short(path: Path) -> None:
+    """At most 40 lines: what stands between a line that opens a body at its margin and the brace that closes it."""
+    lines = path.read_text().splitlines()
+    for start, line in enumerate(lines):
+        margin = len(line) - len(line.lstrip())
+        if (
+            not re.search(r"\)[^;]*\{$", line)
+            or margin > 2
+            or line.lstrip().startswith(("namespace", "//"))
+        ):
+            continue
+        close = " " * margin + "}"
+        end = next(i for i in range(start, len(lines)) if lines[i].rstrip(";").startswith(close))
+        assert end - start <= 40, line
+
+
+PUBLIC = [name for name in npu_quant.__all__ if callable(getattr(npu_quant, name))]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_names_are_documented_and_typed(name: str) -> None:
+    thing = getattr(npu_quant, name)
+    assert inspect.getdoc(thing)
+    if inspect.isfunction(thing):
+        hints = typing.get_type_hints(inspect.unwrap(thing))
+        assert set(hints) == {*inspect.signature(thing).parameters, "return"}
+
+
+@pytest.mark.parametrize("name", ops.__all__)
+def test_operators_have_the_whole_page(name: str) -> None:
+    """Formula, shapes, dtypes, rounding, edge cases, errors, example, source; and a reference."""
+    page = inspect.getdoc(getattr(npu_quant, name)) or ""
+    for part in (
+        "::\n",
+        "Args:",
+        "Returns:",
+        "Rounding",
+        "=====",
+        "Raises:",
+        "Example:",
+        ">>> ",
+        "Source:",
+        "docs/",
+    ):
+        assert part in page, part
+    module = inspect.getmodule(getattr(npu_quant, name))
+    assert inspect.isfunction(module.reference)  # type: ignore[union-attr]
+    parameters = inspect.signature(getattr(npu_quant, name)).parameters
+    for ours in ("out", "numerics"):
+        assert parameters[ours].kind is inspect.Parameter.KEYWORD_ONLY
+        assert parameters[ours].default is None
+        assert f"{ours}: " in page
+    assert list(parameters)[-2:] == ["out", "numerics"]
+
+
+@pytest.mark.parametrize("name", ops.__all__)
+def test_every_edge_case_row_has_a_test(name: str) -> None:
+    """As many tests of special rows, at least, as the page's table has rows."""
+    page = inspect.getdoc(getattr(npu_quant, name)) or ""
+    table = page.split("=====\n")[-2] if page.count("=====\n") >= 3 else ""
+    tests = (ROOT / f"tests/test_{name.removeprefix('npu_')}.py").read_text()
+    vectors = tests.split("class TestVectors")[1].split("\nclass ")[0]
+    assert vectors.count("def test_") >= len(table.splitlines()) > 3
+
+
+SIGNATURES = {
+    "npu_dynamic_quant": "(input, *, smooth_scales=None, group_index=None, dst_type=None, "
+    "quant_mode='pertoken', dst_type_max=0.0)",
+    "npu_dynamic_block_quant": "(x, *, min_scale=0.0, round_mode='rint', dst_type=1, "
+    "row_block_size=1, col_block_size=128, dst_type_max=0.0)",
+}
+
+
+@pytest.mark.parametrize("name", ops.__all__)
+def test_signatures_are_torch_npus(name: str) -> None:
+    signature = inspect.signature(getattr(npu_quant, name))
+    theirs = [
+        p.replace(annotation=inspect.Parameter.empty)
+        for p in signature.parameters.values()
+        if p.name not in ("out", "numerics")
+    ]
+    assert str(inspect.Signature(theirs)) == SIGNATURES[name]
+
+
+def test_the_module_holds_the_operators_and_nothing_unlisted() -> None:
+    assert set(ops.__all__) == {name for name in vars(_core) if name.startswith("npu_")}
+    assert sorted(npu_quant.__all__) == npu_quant.__all__
+    assert set(ops.__all__) < set(npu_quant.__all__)
+
+
+def test_git_sees_no_path_of_a_machine() -> None:
+    files = subprocess.run(
+        ["git", "grep", "-lE", "/(home|root)/[a-z]"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert files.stdout == ""

@@ -1,0 +1,70 @@
+"""Examples in the documentation run, links lead somewhere, and generated parts are fresh."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import npu_quant
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")])
+MODULES = sorted(
+    m.name
+    for m in pkgutil.walk_packages(npu_quant.__path__, "npu_quant.")
+    if not m.name.endswith("_core")
+)
+
+
+@pytest.mark.parametrize("name", ["npu_quant", *MODULES])
+def test_docstring_examples(name: str) -> None:
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def test_examples_exist() -> None:
+    """The check above would pass on nothing at all."""
+    for name in npu_quant.ops.__all__:
+        module = importlib.import_module(f"npu_quant.ops.{name.removeprefix('npu_')}")
+        assert doctest.testmod(module).attempted >= 4
+
+
+def test_readme_examples() -> None:
+    result = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
+    assert result.attempted >= 5
+    assert result.failed == 0
+
+
+def test_readme_table_of_operators_is_fresh() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools/operator_table.py", "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+def test_numerics_has_the_sections_the_code_cites() -> None:
+    sections = set(re.findall(r"^## (\d)\.", (ROOT / "docs/numerics.md").read_text(), re.MULTILINE))
+    sources = [
+        p
+        for d in ("csrc", "python")
+        for p in (ROOT / d).rglob("*.*")
+        if p.suffix in (".h", ".cpp", ".py")
+    ]
+    cited = {n for p in sources for n in re.findall(r"docs/numerics\.md (\d)", p.read_text())}
+    assert cited
+    assert cited <= sections

@@ -1,0 +1,160 @@
+"""The examples run, show what they promise, and hold what they say."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+NOTEBOOK = EXAMPLES / "quickstart.ipynb"
+DATA = EXAMPLES / "data"
+MEGABYTE = 2**20
+VERDICT = "identical to the NumPy reference, bit for bit: "
+CASES = 10
+# Executes a notebook in a process of its own: jupyter's sockets and event loops end with it.
+EXECUTE = """
+import sys
+
+import nbformat
+from jupyter_client.kernelspec import KernelSpecManager
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+
+source, folder, target = sys.argv[1:]
+notebook = nbformat.read(source, as_version=4)
+# Without kernel folders, "python3" is ipykernel under this very interpreter.
+kernel = AsyncKernelManager(kernel_spec_manager=KernelSpecManager(kernel_dirs=[]))
+where = {"metadata": {"path": folder}}
+NotebookClient(notebook, km=kernel, timeout=120, resources=where).execute()
+nbformat.write(notebook, target)
+"""
+# Codes one too large, which the demo must notice.
+WRONG_FORMULA = """
+import sys
+from npu_quant.ops import dynamic_quant
+
+right = dynamic_quant.reference
+dynamic_quant.reference = lambda x: (right(x).y + 1, right(x).scale)
+sys.path.insert(0, sys.argv[1])
+import demo
+
+sys.exit(demo.main())
+"""
+
+
+def run(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=cwd,
+        env=os.environ | {"PYTHONIOENCODING": "utf-8"} | environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The examples in a folder whose name has a space, so that no run writes into the project."""
+    folder = tmp_path / "a copy" / "examples"
+    shutil.copytree(EXAMPLES, folder, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+    return folder
+
+
+def test_demo(copy: Path, tmp_path: Path) -> None:
+    picture = copy.parent / "build" / "demo" / "block_scales.png"
+    for _ in range(2):
+        done = run(str(copy / "demo.py"), cwd=tmp_path, NO_COLOR="1", COLUMNS="40")
+        assert done.returncode == 0, done.stderr
+        assert "Warning" not in done.stderr
+        lines = done.stdout.splitlines()
+        assert lines[-1] == VERDICT + "yes"
+        assert "\x1b" not in done.stdout
+        assert max(map(len, lines[: lines.index("")])) <= 100
+        assert sum(line.endswith("yes") for line in lines) == CASES + 1
+        assert str(picture.relative_to(tmp_path)) in done.stdout
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        assert picture.stat().st_size > 10_000
+
+
+def test_demo_says_what_the_data_page_says(copy: Path) -> None:
+    page = (copy / "data" / "README.md").read_text(encoding="utf-8")
+    done = run(str(copy / "demo.py"), cwd=copy)
+    for name in ("layer0_ffn_gelu", "layer3_norm_output", "layer3_residual_x1"):
+        promised = re.search(
+            rf"^\| `{name}\w*` \| ([\d.]+) \(.*?\) \| ([\d.]+)", page, re.MULTILINE
+        )
+        assert promised, name
+        rows = [line.split() for line in done.stdout.splitlines() if line.startswith(name)]
+        assert [row[-3] for row in rows] == list(promised.groups())
+
+
+def test_demo_survives_a_terminal_without_unicode(copy: Path) -> None:
+    done = run(str(copy / "demo.py"), cwd=copy, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.isascii()
+
+
+def test_demo_fails_where_bits_differ(copy: Path) -> None:
+    done = run("-c", WRONG_FORMULA, str(copy), cwd=copy)
+    assert done.returncode == 1
+    assert VERDICT + "no" in done.stdout
+    assert "npu_dynamic_quant on layer0_ffn_gelu" in done.stdout
+    assert "npu_dynamic_block_quant on" not in done.stdout
+
+
+def printed(cell: nbformat.NotebookNode) -> str:
+    return "".join(out.text for out in cell.outputs if out.output_type == "stream")
+
+
+@pytest.mark.parametrize("place", ["project", "examples"])
+def test_notebook(place: str, copy: Path, tmp_path: Path) -> None:
+    folder = copy if place == "examples" else copy.parent
+    target, private = tmp_path / "fresh.ipynb", str(tmp_path / "jupyter")
+    names = ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
+    arguments = ("-c", EXECUTE, str(NOTEBOOK), str(folder), str(target))
+    done = run(*arguments, cwd=tmp_path, **dict.fromkeys(names, private))
+    assert done.returncode == 0, done.stderr
+    fresh, stored = (nbformat.read(path, as_version=4) for path in (target, NOTEBOOK))
+    for new, old in zip(fresh.cells, stored.cells, strict=True):
+        if new.cell_type == "code":
+            assert printed(new) == printed(old), f"cell {old.id}: run the notebook again and save"
+
+
+def test_notebook_is_stored_executed() -> None:
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    nbformat.validate(notebook)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    outputs = [output for cell in cells for output in cell.outputs]
+    assert [cell.execution_count for cell in cells] == [*range(1, len(cells) + 1)]
+    assert all(cell.outputs for cell in cells)
+    assert {output.output_type for output in outputs} <= {"stream", "display_data"}
+    assert any("image/png" in output.get("data", {}) for output in outputs)
+    assert not any(output.get("name") == "stderr" for output in outputs)
+
+
+def test_notebook_holds_nothing_of_the_machine() -> None:
+    text = NOTEBOOK.read_text(encoding="utf-8")
+    notebook = nbformat.reads(text, as_version=4)
+    assert len(text) < MEGABYTE / 4
+    assert notebook.metadata.kernelspec.name == "python3"
+    assert not any(cell.metadata for cell in notebook.cells)
+    assert not re.search(r"/home/|/root/|/tmp/|site-packages", text)
+
+
+def test_data_is_small_and_documented() -> None:
+    files = [path for path in DATA.iterdir() if path.is_file()]
+    assert sum(path.stat().st_size for path in files) <= 2 * MEGABYTE
+    page = (DATA / "README.md").read_text(encoding="utf-8")
+    with np.load(DATA / "minilm.npz") as stored:
+        missing = [key for key in stored.files if f"| `{key}` |" not in page]
+    assert not missing

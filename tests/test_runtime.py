@@ -1,0 +1,231 @@
+"""Threads, fork, memory, import, environment variables, profiles: what holds for every operator."""
+
+from __future__ import annotations
+
+import contextvars
+import ctypes
+import multiprocessing
+import os
+import resource
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from witnesses import assert_same_bits, normal
+
+import npu_quant
+from npu_quant import _core
+from npu_quant.ops import dynamic_quant
+
+
+def python(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a program in an interpreter of its own."""
+    cleared = {k: v for k, v in os.environ.items() if k not in ("OMP_NUM_THREADS",)}
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env=cleared | environment,
+        check=False,
+    )
+
+
+LARGE = normal(np.random.default_rng(3), (2048, 4096), np.dtype(np.float16))
+
+
+def quantize_large() -> bytes:
+    """Return the codes of a call that is large enough for every thread."""
+    return npu_quant.npu_dynamic_quant(LARGE).y.tobytes()
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_computes_after_the_parent_used_threads() -> None:
+    npu_quant.set_num_threads(4)
+    expected = quantize_large()
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        results = [pool.apply_async(quantize_large) for _ in range(4)]
+        assert all(result.get(timeout=60) == expected for result in results)
+    assert quantize_large() == expected
+
+
+@pytest.mark.usefixtures("threads")
+def test_callers_in_several_python_threads() -> None:
+    npu_quant.set_num_threads(3)
+    expected = quantize_large()
+    wrong: list[int] = []
+
+    def call(i: int) -> None:
+        if any(quantize_large() != expected for _ in range(5)):
+            wrong.append(i)
+
+    callers = [threading.Thread(target=call, args=(i,)) for i in range(4)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert not wrong
+
+
+def test_resident_memory_stays_flat() -> None:
+    """Over many calls, large and small, good and bad; in kilobytes, after the buffers have settled."""
+
+    def calls() -> None:
+        for _ in range(30):
+            y, _ = npu_quant.npu_dynamic_quant(LARGE)
+            npu_quant.npu_dynamic_block_quant(LARGE, out=(y, None))
+        for _ in range(3000):
+            npu_quant.npu_dynamic_quant(LARGE[:1, :64])
+            with pytest.raises(npu_quant.DTypeError):
+                npu_quant.npu_dynamic_quant([1.0])
+
+    calls()
+    before = resident_kib()
+    calls()
+    assert resident_kib() - before < 4096
+
+
+def resident_kib() -> int:
+    """Return the resident set size of this process."""
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * resource.getpagesize() // 1024
+
+
+def test_references_are_given_back() -> None:
+    x = np.ones((4, 64), np.float16)
+    y, scale = np.empty((4, 64), np.int8), np.empty(4, np.float32)
+    counts = [sys.getrefcount(a) for a in (x, y, scale, None)]
+    for _ in range(1000):
+        npu_quant.npu_dynamic_quant(x, out=(y, scale))
+        npu_quant.npu_dynamic_quant(x, out=(None, scale))
+        with pytest.raises(npu_quant.ParamError):
+            npu_quant.npu_dynamic_quant(x, out=(y, scale[:3]))
+    grown = [sys.getrefcount(a) - c for a, c in zip((x, y, scale, None), counts, strict=True)]
+    assert all(g < 50 for g in grown)
+
+
+IMPORT = """
+import sys, time
+import numpy, ml_dtypes
+before = set(sys.modules)
+start = time.perf_counter()
+import npu_quant
+print(time.perf_counter() - start)
+new = {name.partition(".")[0] for name in set(sys.modules) - before}
+print(*sorted(new - set(sys.stdlib_module_names) - {"npu_quant", "numpy"}))
+"""
+
+
+def test_import_is_light() -> None:
+    """Best of five, beyond NumPy and ml_dtypes; and nothing else is loaded."""
+    runs = [python(IMPORT).stdout.splitlines() for _ in range(5)]
+    assert min(float(run[0]) for run in runs) < 0.1
+    assert {run[1] for run in runs} == {""}
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("NPU_QUANT_TARGET", "sse9", "NPU_QUANT_TARGET is 'sse9', available: baseline"),
+        ("NPU_QUANT_TARGET", "", "NPU_QUANT_TARGET is '', available: baseline"),
+        ("NPU_QUANT_NUMERICS", "fast", "NPU_QUANT_NUMERICS is 'fast', available: reference."),
+        (
+            "NPU_QUANT_NUM_THREADS",
+            "0",
+            "NPU_QUANT_NUM_THREADS is '0', available: a whole number from 1",
+        ),
+        ("NPU_QUANT_NUM_THREADS", "two", "NPU_QUANT_NUM_THREADS is 'two', available"),
+    ],
+)
+def test_bad_environment_is_an_import_error(variable: str, value: str, message: str) -> None:
+    done = python("import npu_quant", **{variable: value})
+    assert done.returncode == 1
+    assert f"ImportError: npu_quant: {message}" in done.stderr
+
+
+@pytest.mark.parametrize("name", _core.targets())
+def test_target_from_environment(name: str) -> None:
+    program = "import npu_quant; print(npu_quant.info()['target'])"
+    assert python(program, NPU_QUANT_TARGET=name).stdout.strip() == name
+
+
+@pytest.mark.parametrize(
+    ("environment", "threads"),
+    [
+        ({"NPU_QUANT_NUM_THREADS": "3", "OMP_NUM_THREADS": "5"}, 3),
+        ({"OMP_NUM_THREADS": "5"}, 5),
+        ({"OMP_NUM_THREADS": "4,2"}, 4),
+        ({"OMP_NUM_THREADS": "nonsense"}, len(os.sched_getaffinity(0))),
+        ({}, len(os.sched_getaffinity(0))),
+    ],
+)
+def test_threads_from_environment(environment: dict[str, str], threads: int) -> None:
+    program = "import npu_quant; print(npu_quant.get_num_threads())"
+    assert python(program, **environment).stdout.strip() == str(threads)
+
+
+def test_without_threads_the_caller_does_the_work() -> None:
+    """Under a limit of address space there is no room for a thread's stack."""
+    program = """
+import resource, numpy as np, npu_quant
+x = np.ones((4096, 4096), np.float16)
+y, s = np.empty(x.shape, np.int8), np.empty(4096, np.float32)
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 20), resource.RLIM_INFINITY))
+npu_quant.set_num_threads(4)
+npu_quant.npu_dynamic_quant(x, out=(y, s))
+print(int(y.min()), int(y.max()))
+"""
+    assert python(program).stdout.split() == ["127", "127"]
+
+
+def test_numerics_is_a_context() -> None:
+    assert npu_quant.list_numerics() == ["reference"]
+    assert npu_quant.info()["numerics"] == "reference"
+    with npu_quant.numerics("reference"):
+        assert npu_quant.info()["numerics"] == "reference"
+    x = np.ones((1, 4), np.float16)
+    assert_same_bits(
+        npu_quant.npu_dynamic_quant(x, numerics="reference"), dynamic_quant.reference(x)
+    )
+
+
+def test_the_default_profile_is_looked_up_where_the_call_is() -> None:
+    """A context in which the default is unknown: the operator refuses, and only there."""
+    x = np.ones((1, 4), np.float16)
+
+    def call_with(name: str) -> Any:
+        _core.numerics_default.set(name)
+        return npu_quant.npu_dynamic_quant(x)
+
+    with pytest.raises(npu_quant.ParamError, match="numerics is 'nowhere'"):
+        contextvars.copy_context().run(call_with, "nowhere")
+    npu_quant.npu_dynamic_quant(x)
+
+
+def test_a_changed_rounding_mode_changes_nothing() -> None:
+    """Other libraries leave the floating-point environment in odd states."""
+    x = normal(np.random.default_rng(1), (7, 300), np.dtype(np.float32))
+    expected = dynamic_quant.reference(x)
+    libm = ctypes.CDLL("libm.so.6")
+    before = libm.fegetround()
+    for upward_or_down in (0x400, 0x800, 0xC00) if os.uname().machine == "x86_64" else (1 << 22,):
+        libm.fesetround(upward_or_down)
+        try:
+            actual = npu_quant.npu_dynamic_quant(x)
+        finally:
+            assert libm.fegetround() == upward_or_down
+            libm.fesetround(before)
+        assert_same_bits(actual, expected)
+
+
+def test_info() -> None:
+    info = npu_quant.info()
+    assert info["version"] == npu_quant.__version__
+    assert info["target"] in info["targets"]
+    assert info["targets"][0] == "baseline"
+    assert info["threads"] == npu_quant.get_num_threads()
+    assert "npu_dynamic_quant" in info["features"]

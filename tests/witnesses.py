@@ -1,0 +1,100 @@
+"""Independent witnesses of the operators: equality of bits, and arrays to try them on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+def bits(a: Array) -> Array:
+    """View an array as the integers its bytes are."""
+    return np.ascontiguousarray(a).view(f"u{a.dtype.itemsize}")
+
+
+def assert_same_bits(actual: tuple[Array | None, ...], expected: tuple[Array | None, ...]) -> None:
+    """Fail unless every output has the expected dtype, shape and bytes."""
+    assert len(actual) == len(expected)
+    for i, (a, e) in enumerate(zip(actual, expected, strict=True)):
+        assert a is not None, f"output {i}"
+        assert e is not None, f"output {i}"
+        assert (a.dtype, a.shape) == (e.dtype, e.shape), f"output {i}"
+        wrong = np.argwhere(bits(a) != bits(e))
+        assert len(wrong) == 0, f"output {i}: {len(wrong)} of {a.size} differ, first at {wrong[0]}"
+
+
+def normal(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> Array:
+    """Return normal values, each row at a magnitude of its own."""
+    magnitude = np.exp(rng.uniform(-6, 6, (*shape[:-1], 1)))
+    return np.asarray(rng.standard_normal(shape) * magnitude).astype(dtype)
+
+
+def with_specials(rng: np.random.Generator, x: Array) -> Array:
+    """Sprinkle NaN, infinities, zeros and tiny values over some rows; make some rows all zero."""
+    x = x.copy()
+    rows = x.reshape(-1, x.shape[-1])
+    tiny = np.finfo(np.float32).smallest_subnormal
+    for value in (np.nan, -np.nan, np.inf, -np.inf, 0.0, tiny, -0.0):
+        for row in rng.integers(len(rows), size=max(1, len(rows) // 8)):
+            rows[row, rng.integers(rows.shape[1], size=2)] = value
+    rows[rng.integers(len(rows), size=max(1, len(rows) // 8))] = 0
+    rows[rng.integers(len(rows))] = np.float32(tiny * 40)
+    return x
+
+
+def layouts(x: Array) -> Iterator[tuple[str, Array]]:
+    """Yield arrays equal to x, in memory layouts of every kind."""
+    yield "contiguous", np.ascontiguousarray(x)
+    yield "fortran", np.asfortranarray(x)
+    for axis in range(x.ndim):
+        flip = tuple(slice(None, None, -1) if a == axis else slice(None) for a in range(x.ndim))
+        yield f"negative stride {axis}", x[flip].copy()[flip]
+    wide = np.zeros(tuple(2 * d + 3 for d in x.shape), x.dtype)
+    window = tuple(slice(3, 3 + 2 * d, 2) for d in x.shape)
+    wide[window] = x
+    yield "every other", wide[window]
+    padded = np.zeros((*x.shape[:-1], x.shape[-1] + 5), x.dtype)
+    padded[..., 2:-3] = x
+    yield "row slices", padded[..., 2:-3]
+    raw = np.zeros(x.nbytes + 1, np.uint8)[1:]
+    unaligned = raw.view(x.dtype).reshape(x.shape)
+    unaligned[...] = x
+    assert not unaligned.flags.aligned
+    yield "unaligned", unaligned
+    frozen = x.copy()
+    frozen.flags.writeable = False
+    yield "read-only", frozen
+
+
+def out_layouts(shape: tuple[int, ...], dtype: type) -> Iterator[tuple[str, Array]]:
+    """Yield writable arrays of that shape and dtype, in layouts of every kind."""
+    yield "contiguous", np.empty(shape, dtype)
+    yield "fortran", np.empty(shape, dtype, order="F")
+    wide = np.empty(tuple(2 * d + 1 for d in shape), dtype)
+    yield "every other", wide[tuple(slice(1, None, 2) for _ in shape)]
+    if shape:
+        yield "negative strides", np.empty(shape, dtype)[..., ::-1]
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    yield "unaligned", np.empty(size + 1, np.uint8)[1:].view(dtype).reshape(shape)
+
+
+def assert_untouched_outside(run: Callable[[Array], None], shape: tuple[int, ...]) -> None:
+    """Fail if run writes outside the int8 view it is given, within a larger block of memory."""
+    memory = np.full(int(np.prod(shape)) + 4096, 85, np.int8)
+    inside = memory[2001 : 2001 + int(np.prod(shape))].reshape(shape)
+    run(inside)
+    assert (memory[:2001] == 85).all()
+    assert (memory[2001 + inside.size :] == 85).all()
+
+
+def random_patterns(rng: np.random.Generator, shape: tuple[int, int], dtype: np.dtype) -> Array:
+    """Return values over a window of some 12 binades, at a random place for each row."""
+    exponent = rng.integers(-6, 7, shape).astype(np.float32)
+    limit = 6.0 if dtype == np.float16 else 100.0
+    place = rng.uniform(-limit, limit, (shape[0], 1)).astype(np.float32)
+    x = rng.standard_normal(shape, np.float32) * np.exp2(exponent) * np.exp2(place)
+    return np.asarray(x).astype(dtype)

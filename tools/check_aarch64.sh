@@ -1,0 +1,11 @@
+#!/bin/sh
+# Compiles the library for aarch64, warnings as errors, where the cross compiler is installed (Debian:
+# g++-aarch64-linux-gnu): the baseline target is all there is on that architecture.
+set -eu
+compiler=aarch64-linux-gnu-g++
+command -v $compiler >/dev/null 2>&1 || { echo "aarch64: no $compiler, skipped"; exit 0; }
+for source in csrc/core/*.cpp csrc/simd/*.cpp csrc/kernels/*.cpp csrc/ops/*.cpp; do
+  $compiler -std=c++17 -O2 -ffp-contract=off -Wall -Wextra -Wconversion -Werror -DNPU_QUANT_X86_TARGETS=0 -Icsrc \
+    -fsyntax-only "$source"
+done
+echo "aarch64: compiles"
