@@ -18,11 +18,16 @@ endif()
 
 # Kernels are optimised in every configuration: without inlining, the vector wrappers are two orders of magnitude
 # slower, and their vectors would be passed in ways that differ between targets.
+set(NPU_QUANT_KERNEL_OPTIMISATION -O3)
+if(NPU_QUANT_SANITIZE)
+  set(NPU_QUANT_KERNEL_OPTIMISATION -O1) # the same inlining, less time to compile
+endif()
+
 function(npu_quant_add_kernels library prefix)
   foreach(target IN LISTS NPU_QUANT_TARGETS)
     add_library(${prefix}_${target} OBJECT ${ARGN})
     target_include_directories(${prefix}_${target} PRIVATE ${PROJECT_SOURCE_DIR}/csrc)
-    target_compile_options(${prefix}_${target} PRIVATE -O3 -fno-exceptions ${NPU_QUANT_FLAGS_${target}})
+    target_compile_options(${prefix}_${target} PRIVATE ${NPU_QUANT_KERNEL_OPTIMISATION} -fno-exceptions ${NPU_QUANT_FLAGS_${target}})
     target_link_libraries(${prefix}_${target} PRIVATE npu_quant_options)
     target_sources(${library} PRIVATE $<TARGET_OBJECTS:${prefix}_${target}>)
   endforeach()

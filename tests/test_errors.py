@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import npu_quant
-from npu_quant import DTypeError, ParamError, npu_dynamic_quant
+from npu_quant import DTypeError, ParamError, npu_dynamic_block_quant, npu_dynamic_quant
 
 X = np.ones((2, 4), np.float16)
 
@@ -61,21 +61,92 @@ def test_subclasses_count_as_arrays() -> None:
     assert npu_dynamic_quant(X.view(np.recarray)).y.tolist() == npu_dynamic_quant(X).y.tolist()
 
 
-def test_the_first_fault_is_reported() -> None:
-    """Missing before array before dtype before rank before attributes before shapes before out."""
-    bad = {"smooth_scales": np.ones(3, np.float32), "quant_mode": "x", "out": ()}
-    with pytest.raises(DTypeError, match="input is None"):
-        npu_dynamic_quant(None, **bad)
-    with pytest.raises(DTypeError, match="smooth_scales has dtype"):
-        npu_dynamic_quant(X[0], **bad)
-    bad["smooth_scales"] = np.ones(3, np.float16)
-    with pytest.raises(ParamError, match="input has 1 dimension"):
-        npu_dynamic_quant(X[0], **bad)
-    with pytest.raises(ParamError, match="quant_mode"):
-        npu_dynamic_quant(X, **bad)
-    bad["quant_mode"] = "pertoken"
-    with pytest.raises(ParamError, match="smooth_scales has shape"):
-        npu_dynamic_quant(X, **bad)
+# In the order in which faults are reported: one argument each, wrong on its own.
+FAULTS: list[tuple[dict[str, Any], type, str]] = [
+    ({"input": None}, DTypeError, "input is None"),
+    ({"smooth_scales": [1.0]}, DTypeError, "smooth_scales is a list"),
+    ({"smooth_scales": np.ones(4, np.float32)}, DTypeError, "smooth_scales has dtype"),
+    ({"input": X[0]}, ParamError, "input has 1 dimension"),
+    ({"quant_mode": 3}, TypeError, "quant_mode is an int"),
+    ({"quant_mode": "x"}, ParamError, "quant_mode is 'x'"),
+    ({"smooth_scales": np.ones(3, np.float16)}, ParamError, "smooth_scales has shape"),
+    ({"out": ()}, ParamError, "out has 0 entries"),
+]
+
+
+@pytest.mark.parametrize("first", range(len(FAULTS)))
+def test_the_first_fault_is_reported(first: int) -> None:
+    """Missing, arrays, dtypes, ranks, attributes, shapes, out: of two faults the earlier."""
+    arguments, error, text = FAULTS[first]
+    for later, _, _ in FAULTS[first:]:
+        both = {"input": X} | later | arguments
+        with pytest.raises(error, match=text):
+            npu_dynamic_quant(both.pop("input"), **both)
+
+
+class Hostile:
+    """An object whose conversions do what they like."""
+
+    def __init__(self, act: Callable[[], Any]) -> None:
+        self.act = act
+
+    def __float__(self) -> float:
+        return float(self.act())
+
+    __index__ = __float__  # type: ignore[assignment]
+
+
+def test_an_array_may_change_while_arguments_are_converted() -> None:
+    """The memory is looked up after the last line of Python has run."""
+    x = np.ones((1 << 12, 1 << 12), np.float16)
+    out = np.empty((1, 2), np.int8), np.empty((1, 1), np.float32)
+
+    def shrink() -> float:
+        x.resize((1, 2), refcheck=False)
+        return 0.0
+
+    npu_dynamic_block_quant(x, min_scale=Hostile(shrink), out=out)
+    assert out[0].tolist() == [[127, 127]]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, ZeroDivisionError])
+def test_errors_of_other_code_pass_through(error: type) -> None:
+    def fail() -> float:
+        raise error
+
+    with pytest.raises(error):
+        npu_dynamic_block_quant(X, min_scale=Hostile(fail))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        ({"numerics": "\ud800"}, ParamError, "numerics is '"),
+        ({"numerics": "reference\0"}, ParamError, "numerics is '"),
+        ({"round_mode": "a" + "é" * 99}, ParamError, "round_mode is 'aé"),
+        ({"round_mode": "\ud800"}, ParamError, "round_mode is '"),
+        ({"dst_type": 10**30}, ParamError, "dst_type is 1000"),
+        ({"dst_type": 10**5000}, ParamError, "dst_type is an int"),
+        ({"min_scale": 10**400}, ParamError, "min_scale is too large"),
+        ({"min_scale": 1j}, TypeError, "min_scale is a complex"),
+        ({"min_scale": np.complex64(1)}, TypeError, "min_scale is a numpy.complex64"),
+        ({"min_scale": np.array(1.0)}, TypeError, "min_scale is a numpy.ndarray"),
+        ({"row_block_size": np.array([1])}, TypeError, "row_block_size is a numpy.ndarray"),
+        ({"x": type("M", (), {"__module__": None})()}, DTypeError, "x is a"),
+        (
+            {"out": (np.zeros((2, 4), [(f"f{i}", "i4") for i in range(200)]), None)},
+            DTypeError,
+            "out",
+        ),
+        ({"out": (None,)}, ParamError, "out has 1 entries"),
+    ],
+)
+def test_odd_values_get_plain_messages(arguments: dict[str, Any], error: type, text: str) -> None:
+    x = arguments.pop("x", X)
+    with pytest.raises(error) as caught:
+        npu_dynamic_block_quant(x, **arguments)
+    assert str(caught.value).startswith(f"npu_dynamic_block_quant: {text}")
+    assert len(str(caught.value)) < 400
 
 
 def test_errors_survive_pickling() -> None:

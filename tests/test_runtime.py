@@ -10,6 +10,7 @@ import resource
 import subprocess
 import sys
 import threading
+import timeit
 from typing import Any
 
 import numpy as np
@@ -135,7 +136,7 @@ def test_import_is_light() -> None:
         (
             "NPU_QUANT_NUM_THREADS",
             "0",
-            "NPU_QUANT_NUM_THREADS is '0', available: a whole number from 1",
+            "NPU_QUANT_NUM_THREADS is '0', available: a whole number from 1 to 4096",
         ),
         ("NPU_QUANT_NUM_THREADS", "two", "NPU_QUANT_NUM_THREADS is 'two', available"),
     ],
@@ -209,17 +210,57 @@ def test_the_default_profile_is_looked_up_where_the_call_is() -> None:
 def test_a_changed_rounding_mode_changes_nothing() -> None:
     """Other libraries leave the floating-point environment in odd states."""
     x = normal(np.random.default_rng(1), (7, 300), np.dtype(np.float32))
-    expected = dynamic_quant.reference(x)
+    calls = [
+        lambda: npu_quant.npu_dynamic_quant(x),
+        lambda: npu_quant.npu_dynamic_block_quant(x),
+        lambda: npu_quant.npu_dynamic_block_quant(x * 1e30, min_scale=3.0),
+    ]
     libm = ctypes.CDLL("libm.so.6")
     before = libm.fegetround()
-    for upward_or_down in (0x400, 0x800, 0xC00) if os.uname().machine == "x86_64" else (1 << 22,):
-        libm.fesetround(upward_or_down)
-        try:
-            actual = npu_quant.npu_dynamic_quant(x)
-        finally:
-            assert libm.fegetround() == upward_or_down
-            libm.fesetround(before)
-        assert_same_bits(actual, expected)
+    for call in calls:
+        expected = call()
+        for mode in (0x400, 0x800, 0xC00) if os.uname().machine == "x86_64" else (1 << 22,):
+            libm.fesetround(mode)
+            try:
+                actual = call()
+            finally:
+                assert libm.fegetround() == mode
+                libm.fesetround(before)
+            assert_same_bits(actual, expected)
+
+
+def test_exit_while_daemon_threads_compute() -> None:
+    """The interpreter ends threads that ask for it back; that must not end in an abort."""
+    program = """
+import threading, time
+import numpy as np, npu_quant
+x = np.ones((512, 4096), np.float16)
+def loop():
+    while True:
+        npu_quant.npu_dynamic_quant(x)
+for _ in range(3):
+    threading.Thread(target=loop, daemon=True).start()
+time.sleep(0.2)
+"""
+    for _ in range(3):
+        done = python(program)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.usefixtures("threads")
+def test_many_threads_once_cost_nothing_later() -> None:
+    """Threads beyond the number asked for stay asleep: a call is not slower than on one thread."""
+    y, scale = np.empty(LARGE.shape, np.int8), np.empty(len(LARGE), np.float32)
+
+    def best(n: int) -> float:
+        npu_quant.set_num_threads(n)
+        call = "npu_quant.npu_dynamic_quant(LARGE, out=(y, scale))"
+        names = {"npu_quant": npu_quant, "LARGE": LARGE, "y": y, "scale": scale}
+        return min(timeit.repeat(call, globals=names, number=3, repeat=5))
+
+    npu_quant.set_num_threads(300)
+    quantize_large()
+    assert best(2) < 3 * best(1)  # it was 10 times slower when all of them woke
 
 
 def test_info() -> None:

@@ -39,7 +39,8 @@ class Recycler {
       kept_bytes_ -= buffer.bytes;
       kept_.erase(std::next(found).base());
     } else if ((buffer.data = map(bytes)) == nullptr) {
-      return nullptr;
+      release_kept();  // what is kept may be what is missing
+      if ((buffer.data = map(bytes)) == nullptr) return nullptr;
     }
     try {
       lent_[buffer.data] = buffer.bytes;
@@ -67,6 +68,12 @@ class Recycler {
   void unlock() { mutex_.unlock(); }
 
  private:
+  void release_kept() {
+    for (const Buffer& buffer : kept_) munmap(buffer.data, buffer.bytes);
+    kept_.clear();
+    kept_bytes_ = 0;
+  }
+
   // Maps one huge page more than asked for and cuts off what lies outside the alignment.
   static void* map(std::size_t bytes) {
     void* raw = mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE,
@@ -99,6 +106,8 @@ Recycler& recycler() {
 }
 
 }  // namespace
+
+void initialise_memory() { recycler(); }
 
 void* allocate_large(std::size_t bytes) { return recycler().take(bytes); }
 

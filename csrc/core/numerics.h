@@ -2,7 +2,7 @@
 // kernels/arithmetic.h.
 #pragma once
 
-#include <cstring>
+#include <string_view>
 
 namespace npu_quant {
 
@@ -11,10 +11,10 @@ enum class Numerics { reference };
 inline constexpr const char* kNumericsNames[] = {"reference"};
 
 // Returns false where no profile has the name.
-inline bool find_numerics(const char* name, Numerics& numerics) {
+inline bool find_numerics(std::string_view name, Numerics& numerics) {
   int i = 0;
   for (const char* known : kNumericsNames) {
-    if (std::strcmp(known, name) == 0) return numerics = static_cast<Numerics>(i), true;
+    if (name == known) return numerics = static_cast<Numerics>(i), true;
     ++i;
   }
   return false;

@@ -62,7 +62,8 @@ class Pool {
       seats_ = threads - 1;
       generation_.fetch_add(1, std::memory_order_release);
     }
-    if (sleeping_.load() > 0) wake_.notify_all();
+    const int asleep = sleeping_.load();
+    for (int i = 0; i < std::min(threads - 1, asleep); ++i) wake_.notify_one();
     job.work();
     std::unique_lock<std::mutex> lock(mutex_);
     job_ = nullptr;
@@ -73,20 +74,21 @@ class Pool {
   bool is_hot() const { return spinning_.load(std::memory_order_relaxed) > 0; }
 
  private:
+  // Threads inherit the mask they are made under: signals are the application's threads' business.
   void grow(int wanted) {
-    for (; workers_ < wanted; ++workers_) {
-      try {
-        std::thread([this] { serve(); }).detach();
-      } catch (const std::system_error&) {
-        return;  // no thread to be had: the caller does the work
-      }
+    if (workers_ >= wanted) return;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+      for (; workers_ < wanted; ++workers_) std::thread([this] { serve(); }).detach();
+    } catch (const std::system_error&) {
+      // No thread to be had: the caller does the work.
     }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
   [[noreturn]] void serve() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals are the application's threads' business
     uint64_t seen = 0;
     for (;;) {
       await(seen);
@@ -162,13 +164,14 @@ int num_threads_from_environment() {
   return available_cpus();
 }
 
+void initialise_threads() { the_pool(); }
+
 int get_num_threads() {
   int n = num_threads.load(std::memory_order_relaxed);
-  if (n == 0) {
-    n = std::max(1, num_threads_from_environment());
-    num_threads = n;
-  }
-  return n;
+  if (n != 0) return n;
+  n = 0;
+  const int fresh = std::max(1, num_threads_from_environment());
+  return num_threads.compare_exchange_strong(n, fresh) ? fresh : n;
 }
 
 void set_num_threads(int n) { num_threads = n; }

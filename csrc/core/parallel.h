@@ -6,6 +6,9 @@
 
 namespace npu_quant {
 
+// Makes the pool: to be called before any fork, once, from one thread.
+void initialise_threads();
+
 int get_num_threads();
 void set_num_threads(int n);  // n >= 1
 

@@ -7,7 +7,9 @@
 namespace npu_quant {
 namespace {
 
-using Args = DynamicBlockQuantKernel::Args;
+struct Args : DynamicBlockQuantKernel::Args {
+  float max_scale;  // fl(1 / fl(min_scale)), or inf
+};
 
 constexpr int64_t kBlock = DynamicBlockQuantKernel::kBlock;
 // Blocks are handled in groups of kLanes, so that the scale rule runs on vectors, one block per
@@ -122,6 +124,15 @@ NPU_QUANT_INLINE char* scale_at(const Args& args, int64_t row, int64_t element) 
   return args.scale + row * args.scale_row_stride + element / kBlock * args.scale_stride;
 }
 
+template <class Arithmetic, class Values>
+void store_scales_only(const Args& args, Values values) {
+  for (int64_t row = 0; row < args.rows; ++row)
+    for (int64_t i = 0; i < args.n; i += kGroup)
+      quantize_partial_group<Arithmetic>(
+          args, values.with(args.x + row * args.x_row_stride).from(i), least(args.n - i, kGroup),
+          nullptr, scale_at(args, row, i));
+}
+
 // Some rows of any strides, at most kRowsAtOnce, from `first` on: through buffers, some blocks at a
 // time. y may be null, for the scale alone.
 template <class Arithmetic, class Values>
@@ -147,9 +158,9 @@ void quantize_gathered(const Args& args, Values values, int64_t first, int64_t r
 
 template <class Arithmetic, class Values>
 void quantize_rows(const Args& args, Values values) {
-  const bool contiguous =
-      args.x_stride == sizeof(typename Values::In::Storage) && args.y_stride == 1;
-  if (!contiguous || args.y == nullptr) {
+  const bool contiguous = args.x_stride == sizeof(typename Values::In::Storage);
+  if (contiguous && args.y == nullptr) return store_scales_only<Arithmetic>(args, values);
+  if (!contiguous || args.y_stride != 1) {
     const int64_t step = rows_share_lines(args.x_row_stride, args.x_stride) ? kRowsAtOnce : 1;
     for (int64_t row = 0; row < args.rows; row += step)
       quantize_gathered<Arithmetic>(args, values, row, least(args.rows - row, step));
@@ -170,8 +181,10 @@ void quantize_rows(const Args& args, Values values) {
 template <>
 void DynamicBlockQuantKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
+  const auto min_scale = static_cast<float>(args.min_scale);
+  const ::npu_quant::Args job{args, min_scale > 0 ? 1 / min_scale : __builtin_inff()};
   visit_float(args.dtype, args.x, args.x_row_stride, args.stream,
-              [&](auto in) { quantize_rows<Reference>(args, Plain<decltype(in)>{nullptr}); });
+              [&](auto in) { quantize_rows<Reference>(job, Plain<decltype(in)>{nullptr}); });
   if (args.stream) stream_fence();
 }
 

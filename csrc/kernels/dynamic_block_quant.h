@@ -20,8 +20,8 @@ struct DynamicBlockQuantKernel {
     int64_t y_row_stride, y_stride;
     char* scale;  // fp32, null where not wanted
     int64_t scale_row_stride, scale_stride;
-    float max_scale;  // fl(1 / min_scale), or inf where there is no bound
-    bool stream;      // y is to bypass the caches
+    double min_scale;  // the scale is at most 1 / min_scale; 0: no bound
+    bool stream;       // y is to bypass the caches
   };
   template <Target target>
   static void run(const Args& args);

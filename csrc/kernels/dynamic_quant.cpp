@@ -90,11 +90,20 @@ void quantize_strided_rows(const Args& args, Values values) {
 }
 
 template <class Arithmetic, class Values>
+void store_scales_only(const Args& args, Values values) {
+  for (int64_t row = 0; row < args.rows; ++row) {
+    typename Values::Amax amax;
+    reduce(values.with(args.x + row * args.x_row_stride), args.n, amax);
+    scale_rule<Arithmetic, Values>(args, row, amax);
+  }
+}
+
+template <class Arithmetic, class Values>
 void quantize(const Args& args, Values values) {
-  const bool contiguous =
-      args.x_stride == sizeof(typename Values::In::Storage) && args.y_stride == 1;
+  const bool contiguous = args.x_stride == sizeof(typename Values::In::Storage);
   if (args.rows == 0) return;
-  if (!contiguous || args.y == nullptr) return quantize_strided_rows<Arithmetic>(args, values);
+  if (contiguous && args.y == nullptr) return store_scales_only<Arithmetic>(args, values);
+  if (!contiguous || args.y_stride != 1) return quantize_strided_rows<Arithmetic>(args, values);
   if (!args.stream) return quantize_rows<Arithmetic, KeepInCache>(args, values);
   quantize_rows<Arithmetic, StreamToMemory>(args, values);
   stream_fence();

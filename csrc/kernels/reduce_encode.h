@@ -10,34 +10,40 @@
 namespace npu_quant {
 namespace {
 
-// The reduction and the encoding of fewer values than a tile.
+// The end of n values, from i on, fewer than a tile: where there is a tile before the end, that is
+// done once more, which changes nothing; else the values are padded.
 template <class Values>
-NPU_QUANT_INLINE void reduce_partial(Values v, int64_t count, typename Values::Amax& amax) {
-  if (count == 0) return;
+NPU_QUANT_INLINE void reduce_end(Values v, int64_t i, int64_t n, typename Values::Amax& amax) {
+  if (i == n) return;
+  if (n >= kTile) return v.from(n - kTile).include_in(amax);
   typename Values::Buffer buffer;
-  v.padded(count, buffer).include_in(amax);
+  v.from(i).padded(n - i, buffer).include_in(amax);
 }
 
-template <class Values, class Encoder>
-NPU_QUANT_INLINE void encode_partial(Values v, int64_t count, int8_t* y, Encoder encoder) {
-  if (count == 0) return;
+// A plain store into a vector of y that was just streamed would fetch it back: there the end is
+// padded.
+template <class Store, class Values, class Encoder>
+NPU_QUANT_INLINE void encode_end(Values v, int64_t i, int64_t n, int8_t* y, Encoder encoder) {
+  if (i == n) return;
+  if (n >= kTile && !Store::kStreams)
+    return store(y + n - kTile, encoder(v.from(n - kTile).tile()));
   typename Values::Buffer buffer;
-  const I8 code = encoder(v.padded(count, buffer).tile());
-  std::memcpy(y, &code, static_cast<size_t>(count));
+  const I8 code = encoder(v.from(i).padded(n - i, buffer).tile());
+  std::memcpy(y + i, &code, static_cast<size_t>(n - i));
 }
 
 template <class Values>
 NPU_QUANT_INLINE void reduce(Values v, int64_t n, typename Values::Amax& amax) {
   int64_t i = 0;
   for (; i + kTile <= n; i += kTile) v.from(i).include_in(amax);
-  reduce_partial(v.from(i), n - i, amax);
+  reduce_end(v, i, n, amax);
 }
 
 template <class Store, class Values, class Encoder>
 NPU_QUANT_INLINE void encode(Values v, int64_t n, int8_t* y, Encoder encoder) {
   int64_t i = 0;
   for (; i + kTile <= n; i += kTile) Store::put(y + i, encoder(v.from(i).tile()));
-  encode_partial(v.from(i), n - i, y + i, encoder);
+  encode_end<Store>(v, i, n, y, encoder);
 }
 
 // Asks for the cache lines of n values. Reading past the end of memory is allowed here: a prefetch
@@ -55,15 +61,15 @@ NPU_QUANT_INLINE void encode_and_reduce(Values v, int64_t n, int8_t* y, Encoder 
                                         Values next, typename Values::Amax& next_amax) {
   constexpr int64_t kAhead = 6 * 1024 / static_cast<int64_t>(sizeof(*v.x));
   int64_t i = Store::kStreams ? elements_to_alignment(y, n) : 0;
-  encode_partial(v, i, y, encoder);
-  reduce_partial(next, i, next_amax);
+  encode_end<Store>(v, 0, i, y, encoder);
+  reduce_end(next, 0, i, next_amax);
   for (; i + kTile <= n; i += kTile) {
     prefetch_values(next.from(i + kAhead), kTile);
     Store::put(y + i, encoder(v.from(i).tile()));
     next.from(i).include_in(next_amax);
   }
-  encode_partial(v.from(i), n - i, y + i, encoder);
-  reduce_partial(next.from(i), n - i, next_amax);
+  encode_end<Store>(v, i, n, y, encoder);
+  reduce_end(next, i, n, next_amax);
 }
 
 // Arrays whose elements are not neighbours pass through a buffer of kBuffer elements: where

@@ -73,14 +73,20 @@ bool overlaps_itself(const TensorView& view) {
 
 // How to get from a dtype to one that is taken, where there is a way that keeps the meaning.
 std::string float_remedy(const std::string& argument, std::string_view dtype) {
-  if (dtype == "uint16" || dtype == "int16" || dtype == "|V2")
-    return " If it holds the bits of bfloat16: " + argument + ".view(ml_dtypes.bfloat16).";
-  if (dtype.front() == '>' || dtype.front() == '<')
+  const auto begins_with = [&](std::string_view text) {
+    return dtype.substr(0, text.size()) == text;
+  };
+  const std::string bits = argument + ".view(ml_dtypes.bfloat16)";
+  if (dtype == "|V2") return " If it holds the bits of bfloat16: " + bits + ".";
+  if (begins_with(">f") || begins_with("<f"))
     return " Its bytes are swapped: " + argument + ".astype(" + argument +
            ".dtype.newbyteorder('=')).";
-  for (const char* number : {"float", "int", "uint", "bool"})
-    if (dtype.substr(0, std::strlen(number)) == number)
-      return " Convert it, e.g. with " + argument + ".astype(np.float32).";
+  for (const char* number : {"float", "int", "uint", "bool", "complex"}) {
+    if (!begins_with(number)) continue;
+    const bool may_be_bits = dtype == "uint16" || dtype == "int16";
+    return " Convert it, e.g. with " + argument + ".astype(np.float32)" +
+           (may_be_bits ? "; if it holds the bits of bfloat16, " + bits : "") + ".";
+  }
   return "";
 }
 
@@ -140,14 +146,20 @@ std::string to_string(double number) {
   return text;
 }
 
-std::string with_article(const std::string& type) {
-  const bool vowel = !type.empty() && std::strchr("aeiouAEIOU", type[0]) != nullptr;
-  return (vowel ? "an " : "a ") + type.substr(0, 60);
+std::string shortened(std::string_view text) {
+  constexpr size_t kMost = 60;
+  if (text.size() <= kMost) return std::string(text);
+  size_t end = kMost;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // inside UTF-8
+  return std::string(text.substr(0, end)) + "...";
 }
 
-std::string quoted(std::string_view text) {
-  return "'" + std::string(text.substr(0, 40)) + (text.size() > 40 ? "...'" : "'");
+std::string with_article(const std::string& type) {
+  const bool vowel = !type.empty() && std::strchr("aeiouAEIOU", type[0]) != nullptr;
+  return (vowel ? "an " : "a ") + shortened(type);
 }
+
+std::string quoted(std::string_view text) { return "'" + shortened(text) + "'"; }
 
 Status missing(const char* op, const char* argument) {
   return {Code::param_nullptr, Fault::dtype,
@@ -184,10 +196,12 @@ Status out_not_a_tuple(const char* op, const std::string& type, const OutputSpec
                              names_of(specs, count) + " of arrays, None where one is not wanted.");
 }
 
-Status wrong_out_length(const char* op, int length, const OutputSpec* specs, int count) {
-  return param_fault(op, "out has " + std::to_string(length) + " entries, expected " +
-                             std::to_string(count) + ": " + names_of(specs, count) +
-                             ", None where one is not wanted.");
+Status wrong_out_length(const char* op, int length, const OutputSpec* specs, int count, Code code) {
+  return param_fault(op,
+                     "out has " + std::to_string(length) + " entries, expected " +
+                         std::to_string(count) + ": " + names_of(specs, count) +
+                         ", None where one is not wanted.",
+                     code);
 }
 
 std::string known_numerics() {
@@ -196,7 +210,7 @@ std::string known_numerics() {
   return names;
 }
 
-Status check_numerics(const char* op, const char* name, Numerics& numerics) {
+Status check_numerics(const char* op, std::string_view name, Numerics& numerics) {
   if (find_numerics(name, numerics)) return {};
   return param_fault(op, "numerics is " + quoted(name) + ", available: " + known_numerics() + ".");
 }
@@ -214,18 +228,18 @@ Status check_float_dtype(const char* op, const char* argument, const TensorView&
     case DType::float32: return {};
     default: break;
   }
-  return dtype_fault(
-      op, std::string(argument) + " has dtype " + std::string(view.dtype_name).substr(0, 60) +
-              ", expected float16, bfloat16 or float32." + float_remedy(argument, view.dtype_name));
+  return dtype_fault(op, std::string(argument) + " has dtype " + view.dtype_name +
+                             ", expected float16, bfloat16 or float32." +
+                             float_remedy(argument, view.dtype_name));
 }
 
 Status check_same_dtype(const char* op, const char* argument, const TensorView& view,
                         const char* other_name, const TensorView& other) {
   if (view.dtype == other.dtype) return {};
-  return dtype_fault(op, std::string(argument) + " has dtype " +
-                             std::string(view.dtype_name).substr(0, 60) + ", expected that of " +
-                             other_name + ", " + other.dtype_name + ". Convert it with " +
-                             argument + ".astype(" + other_name + ".dtype).");
+  return dtype_fault(op, std::string(argument) + " has dtype " + view.dtype_name +
+                             ", expected that of " + other_name + ", " + other.dtype_name +
+                             ". Convert it with " + argument + ".astype(" + other_name +
+                             ".dtype).");
 }
 
 Status check_rank(const char* op, const char* argument, const TensorView& view, int low, int high,
@@ -245,7 +259,7 @@ Status check_rank(const char* op, const char* argument, const TensorView& view, 
 Status check_dst_type(const char* op, const DTypeRequest& dst_type, Code code) {
   if (dst_type.is_default || dst_type.dtype == DType::int8) return {};
   return param_fault(op,
-                     "dst_type is " + dst_type.text.substr(0, 60) +
+                     "dst_type is " + shortened(dst_type.text) +
                          ", available: int8 (torch_npu code 1, torch.int8, np.int8 or 'int8').",
                      code);
 }
@@ -258,16 +272,16 @@ Status check_no_dst_type_max(const char* op, double dst_type_max) {
       Code::tiling_error);
 }
 
-Status check_outputs(const char* op, std::initializer_list<const TensorView*> inputs,
+Status check_outputs(const char* op, std::initializer_list<NamedInput> inputs,
                      const OutputSpec* specs, const TensorView* outputs, int count, Code code) try {
   for (int i = 0; i < count; ++i) {
     if (!outputs[i].present) continue;
     NPU_QUANT_RETURN_IF_ERROR(check_output(op, specs[i], outputs[i], code));
-    for (const TensorView* input : inputs)
-      if (input->present && share_bytes(*input, outputs[i]))
+    for (const NamedInput& input : inputs)
+      if (input.view.present && share_bytes(input.view, outputs[i]))
         return param_fault(op,
-                           std::string("out[") + specs[i].name +
-                               "] shares memory with an input. Pass a fresh array.",
+                           std::string("out[") + specs[i].name + "] shares memory with " +
+                               input.name + ". Pass a fresh array.",
                            code);
     for (int j = 0; j < i; ++j)
       if (outputs[j].present && share_bytes(outputs[j], outputs[i]))

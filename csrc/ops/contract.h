@@ -43,10 +43,11 @@ Status dtype_fault(const char* op, const std::string& sentence);
 Status param_fault(const char* op, const std::string& sentence, Code code = Code::param_invalid);
 Status out_of_memory(const char* op);
 Status out_not_a_tuple(const char* op, const std::string& type, const OutputSpec* specs, int count);
-Status wrong_out_length(const char* op, int length, const OutputSpec* specs, int count);
+Status wrong_out_length(const char* op, int length, const OutputSpec* specs, int count, Code code);
 
 std::string to_string(const Shape& shape);
 std::string to_string(double number);               // shortest of the usual forms
+std::string shortened(std::string_view text);       // at most 60 bytes, whole characters
 std::string with_article(const std::string& type);  // "an int", shortened
 std::string quoted(std::string_view text);          // shortened, in quotes
 
@@ -61,13 +62,17 @@ Status check_dst_type(const char* op, const DTypeRequest& dst_type, Code code);
 Status check_no_dst_type_max(const char* op, double dst_type_max);
 
 // The profile of that name.
-Status check_numerics(const char* op, const char* name, Numerics& numerics);
+Status check_numerics(const char* op, std::string_view name, Numerics& numerics);
 std::string known_numerics();  // "reference, ..."
 Status check_num_threads(int64_t n);
 
 // A caller's outputs: dtype, shape, writable, apart from each other and from the inputs. Absent
 // ones are skipped.
-Status check_outputs(const char* op, std::initializer_list<const TensorView*> inputs,
+struct NamedInput {
+  const char* name;
+  const TensorView& view;
+};
+Status check_outputs(const char* op, std::initializer_list<NamedInput> inputs,
                      const OutputSpec* specs, const TensorView* outputs, int count, Code code);
 
 }  // namespace npu_quant

@@ -1,8 +1,6 @@
 #include "ops/dynamic_block_quant.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <utility>
 
 #include "core/dispatch.h"
@@ -22,7 +20,6 @@ class Work {
   Work(const DynamicBlockQuant& op, const TensorView& y, const TensorView& scale)
       : rows_(op.x.shape.dims, op.x.rank - 1, {op.x.strides, y.strides, scale.strides}) {
     const int last = op.x.rank - 1;
-    const auto smallest = static_cast<float>(op.min_scale);
     whole_.dtype = op.x.dtype;
     whole_.rows = rows_.count();
     whole_.n = op.x.shape.dims[last];
@@ -35,7 +32,7 @@ class Work {
     whole_.scale = scale.present ? scale.data : nullptr;
     whole_.scale_stride = scale.strides[last];
     whole_.scale_row_stride = rows_.inner_stride(2);
-    whole_.max_scale = smallest > 0 ? 1 / smallest : std::numeric_limits<float>::infinity();
+    whole_.min_scale = op.min_scale;
     whole_.stream = worth_streaming(op.bytes());
     joined_ = follow_on_each_other();
     if (joined_) whole_.n *= std::exchange(whole_.rows, 1);
@@ -90,13 +87,18 @@ class Work {
 
 }  // namespace
 
-Status DynamicBlockQuant::check() {
+Status DynamicBlockQuant::check_arrays() const {
   if (!x.present) return missing(kName, "x");
   NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(kName, "x", x));
   NPU_QUANT_RETURN_IF_ERROR(check_rank(kName, "x", x, 2, 3, Code::tiling_error,
                                        x.rank < 2
-                                           ? "Give it an axis, e.g. x[None, :]."
+                                           ? "Give it an axis, e.g. x.reshape(1, -1)."
                                            : "Merge leading axes with x.reshape(-1, m, n)."));
+  return {};
+}
+
+Status DynamicBlockQuant::check() {
+  NPU_QUANT_RETURN_IF_ERROR(check_arrays());
   NPU_QUANT_RETURN_IF_ERROR(check_attributes());
   Shape blocks = x.shape;
   blocks.dims[x.rank - 1] = (x.shape.dims[x.rank - 1] + kBlock - 1) / kBlock;
@@ -106,7 +108,10 @@ Status DynamicBlockQuant::check() {
 }
 
 Status DynamicBlockQuant::check_attributes() const {
-  if (!(min_scale >= 0) || std::isinf(static_cast<float>(min_scale)))
+  // From here on a double rounds to infinity in float32; no conversion, which would round the
+  // caller's way.
+  constexpr double kInfiniteInFloat = 0x1.ffffffp127;
+  if (!(min_scale >= 0) || min_scale >= kInfiniteInFloat)
     return param_fault(kName,
                        "min_scale is " + to_string(min_scale) +
                            ", expected a number >= 0 that is finite in float32 (0 means no bound).",
@@ -129,7 +134,9 @@ Status DynamicBlockQuant::check_attributes() const {
 int64_t DynamicBlockQuant::bytes() const { return x.shape.size() * (size_of(x.dtype) + 1); }
 
 Status DynamicBlockQuant::run(const TensorView* out) const {
-  NPU_QUANT_RETURN_IF_ERROR(check_outputs(kName, {&x}, outputs, out, kOutputs, Code::tiling_error));
+  NPU_QUANT_RETURN_IF_ERROR(
+      check_outputs(kName, {{"x", x}}, outputs, out, kOutputs, Code::tiling_error));
+  if (!out[kY].present && !out[kScale].present) return {};
   const Work work(*this, out[kY], out[kScale]);
   const auto quantize = [&](int64_t begin, int64_t end) { work.quantize(begin, end); };
   parallel_for(work.count(), work_bytes(x, out[kY]), quantize);

@@ -10,6 +10,7 @@ namespace npu_quant {
 
 struct DynamicBlockQuant {
   static constexpr const char* kName = "npu_dynamic_block_quant";
+  static constexpr Code kOutCode = Code::tiling_error;
   enum { kY, kScale, kOutputs };
 
   TensorView x;
@@ -21,6 +22,8 @@ struct DynamicBlockQuant {
   double dst_type_max = 0.0;
   Numerics numerics = Numerics::reference;
 
+  // The rules about dtypes and ranks, which come before those about attributes.
+  Status check_arrays() const;
   // Every rule about the arguments but the outputs; on success `outputs` says what is computed.
   Status check();
   OutputSpec outputs[kOutputs];

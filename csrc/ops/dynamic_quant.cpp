@@ -33,18 +33,25 @@ struct ContiguousVector {
 
 }  // namespace
 
-Status DynamicQuant::check() {
+Status DynamicQuant::check_arrays() const {
   if (!input.present) return missing(kName, "input");
   NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(kName, "input", input));
   if (smooth_scales.present)
     NPU_QUANT_RETURN_IF_ERROR(
         check_same_dtype(kName, "smooth_scales", smooth_scales, "input", input));
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(kName, "input", input, 2, kMaxRank, Code::param_invalid,
-                                       "A token is a row: give it an axis, e.g. input[None, :]."));
+  NPU_QUANT_RETURN_IF_ERROR(
+      check_rank(kName, "input", input, 2, kMaxRank, Code::param_invalid,
+                 input.rank < 2 ? "A token is a row: give it an axis, e.g. input.reshape(1, -1)."
+                                : "Merge leading axes with input.reshape(-1, n)."));
   if (smooth_scales.present)
     NPU_QUANT_RETURN_IF_ERROR(check_rank(kName, "smooth_scales", smooth_scales, 1, 1,
                                          Code::param_invalid,
                                          "It holds one factor per element of a token."));
+  return {};
+}
+
+Status DynamicQuant::check() {
+  NPU_QUANT_RETURN_IF_ERROR(check_arrays());
   if (has_group_index)
     return param_fault(kName,
                        "group_index is given, available: None (one smooth_scales for all tokens).");
@@ -67,14 +74,17 @@ Status DynamicQuant::check() {
 int64_t DynamicQuant::bytes() const { return input.shape.size() * (size_of(input.dtype) + 1); }
 
 Status DynamicQuant::run(const TensorView* out) const {
-  NPU_QUANT_RETURN_IF_ERROR(
-      check_outputs(kName, {&input, &smooth_scales}, outputs, out, kOutputs, Code::param_invalid));
+  NPU_QUANT_RETURN_IF_ERROR(check_outputs(kName,
+                                          {{"input", input}, {"smooth_scales", smooth_scales}},
+                                          outputs, out, kOutputs, Code::param_invalid));
   const TensorView& y = out[kY];
   const TensorView& scale = out[kScale];
-  ContiguousVector smooth;
-  if (smooth_scales.present) NPU_QUANT_RETURN_IF_ERROR(smooth.assign(smooth_scales));
+  if (!y.present && !scale.present) return {};
   const int last = input.rank - 1;
   const Rows<3> rows(input.shape.dims, last, {input.strides, y.strides, scale.strides});
+  ContiguousVector smooth;
+  if (smooth_scales.present && rows.count() > 0)
+    NPU_QUANT_RETURN_IF_ERROR(smooth.assign(smooth_scales));
   const auto quantize = [&](int64_t begin, int64_t end) {
     rows.for_each_run(begin, end, [&](const int64_t(&offsets)[3], int64_t count) {
       run_on_active_target<DynamicQuantKernel>({

@@ -10,6 +10,7 @@ namespace npu_quant {
 
 struct DynamicQuant {
   static constexpr const char* kName = "npu_dynamic_quant";
+  static constexpr Code kOutCode = Code::param_invalid;
   enum { kY, kScale, kOutputs };
 
   TensorView input;
@@ -20,6 +21,8 @@ struct DynamicQuant {
   double dst_type_max = 0.0;
   Numerics numerics = Numerics::reference;
 
+  // The rules about dtypes and ranks, which come before those about attributes.
+  Status check_arrays() const;
   // Every rule about the arguments but the outputs; on success `outputs` says what is computed.
   Status check();
   OutputSpec outputs[kOutputs];

@@ -8,10 +8,16 @@
 
 namespace npu_quant::python {
 
+// What every binding ends with: checks in their order, the outputs taken or made, the work, and the
+// outputs as the op's NamedTuple.
 template <class Op>
-py::object run(Op& op, py::handle out, py::handle result_type) {
+py::object run(Op& op, ArrayArguments& arrays, const PlainArguments& plain, py::handle out,
+               py::handle result_type) {
+  arrays.fill_views();
+  raise_unless_ok(op.check_arrays());
+  plain.raise_fault();
   raise_unless_ok(op.check());
-  Outputs outputs(op.kName, out, op.outputs, op.kOutputs);
+  Outputs outputs(op.kName, out, op.outputs, op.kOutputs, op.kOutCode);
   raise_unless_ok(run_released(op.bytes(), [&] { return op.run(outputs.views()); }));
   return std::move(outputs).as(result_type);
 }

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "core/dispatch.h"
+#include "core/memory.h"
 #include "core/parallel.h"
 #include "python/numpy_view.h"
 
@@ -11,8 +12,11 @@ namespace {
 
 // Names the environment variable, what it holds, and what it may hold.
 [[noreturn]] void raise_bad_environment(const char* variable, const std::string& allowed) {
-  throw py::import_error(std::string("npu_quant: ") + variable + " is " +
-                         quoted(std::getenv(variable)) + ", available: " + allowed + ".");
+  std::string value = quoted(std::getenv(variable));
+  for (char& c : value)
+    if (static_cast<unsigned char>(c) >= 0x80) c = '?';  // may not be UTF-8
+  throw py::import_error(std::string("npu_quant: ") + variable + " is " + value +
+                         ", available: " + allowed + ".");
 }
 
 py::list runnable_targets() {
@@ -45,8 +49,9 @@ void check_environment() {
   Numerics numerics = Numerics::reference;
   if (profile != nullptr && !find_numerics(profile, numerics))
     raise_bad_environment("NPU_QUANT_NUMERICS", known_numerics());
-  if (num_threads_from_environment() == 0)
-    raise_bad_environment("NPU_QUANT_NUM_THREADS", "a whole number from 1 on");
+  const int threads = num_threads_from_environment();
+  if (threads == 0) raise_bad_environment("NPU_QUANT_NUM_THREADS", "a whole number from 1 to 4096");
+  set_num_threads(threads);
 }
 
 void set_threads(py::handle n) {
@@ -60,10 +65,13 @@ void set_threads(py::handle n) {
 void bind_runtime(py::module_& module) {
   choose_target();
   check_environment();
+  initialise_threads();
+  initialise_memory();
   module.def("target", [] { return name_of(active_target()); });
   module.def("targets", &runnable_targets);
   module.def("set_target", &set_target, py::arg("name"));  // for tests: not while anything computes
-  module.def("compiler", [] { return "g++ " __VERSION__; });
+  module.def("version", [] { return NPU_QUANT_VERSION; });
+  module.def("compiler", [] { return __VERSION__; });
   module.def(
       "check_numerics", [](py::handle name) { to_numerics("numerics", name); }, py::arg("name"));
   module.def("list_numerics", [] {

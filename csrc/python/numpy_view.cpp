@@ -1,6 +1,7 @@
 #include "python/bind.h"
 
 #include <cstdlib>
+#include <memory>
 
 #include "core/memory.h"
 
@@ -53,7 +54,7 @@ void fill_view(TensorView& view, py::handle value, std::string& name) {
   view.dtype = dtype_of_number(py::detail::array_descriptor_proxy(array->descr)->type_num);
   if (view.dtype == DType::other || is_byte_swapped(array)) {
     view.dtype = DType::other;
-    name = py::str(py::handle(array->descr)).cast<std::string>();
+    name = shortened(py::str(py::handle(array->descr)).cast<std::string>());
     view.dtype_name = name.c_str();
   } else {
     view.dtype_name = name_of(view.dtype);
@@ -67,17 +68,24 @@ void fill_view(TensorView& view, py::handle value, std::string& name) {
   }
 }
 
+// As C knows it: asking Python would run a class's own code.
 std::string type_name(py::handle value) {
-  const py::handle type = py::type::handle_of(value);
-  const auto module = type.attr("__module__").cast<std::string>();
-  const auto name = type.attr("__qualname__").cast<std::string>();
-  return module == "builtins" ? name : module + "." + name;
+  const auto* type = Py_TYPE(value.ptr());
+  const std::string name = type->tp_name;
+  if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 || name.find('.') != std::string::npos)
+    return name;
+  PyObject* module = PyDict_GetItemString(type->tp_dict, "__module__");  // borrowed
+  const char* text =
+      module != nullptr && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : nullptr;
+  PyErr_Clear();
+  return text != nullptr ? std::string(text) + "." + name : name;
 }
 
 bool is_plain_array(py::handle value) { return Py_TYPE(value.ptr()) == objects.ndarray; }
 
 // Subclasses are arrays too, but for masked ones.
-Status check_is_array(const char* op, const char* argument, py::handle value) {
+Status check_is_array(const char* op, const char* argument, py::handle value,
+                      const std::string& remedy) {
   const bool is_array = py::isinstance<py::array>(value);
   if (is_array && !py::isinstance(value, objects.masked_array)) return {};
   const std::string type = type_name(value), name = argument;
@@ -85,12 +93,26 @@ Status check_is_array(const char* op, const char* argument, py::handle value) {
     return not_an_array(
         op, argument, type,
         "Its mask would be lost: pass " + name + ".filled(0) or " + name + ".data.");
-  if (type == "torch.Tensor" || type == "torch.nn.parameter.Parameter")
+  if (type == "torch.Tensor" || type == "Tensor" || type == "torch.nn.parameter.Parameter")
     return not_an_array(op, argument, type,
                         "Pass " + name + ".detach().cpu().numpy(); for bfloat16 " + name +
                             ".detach().cpu().view(torch.int16).numpy().view(ml_dtypes.bfloat16).");
-  return not_an_array(op, argument, type,
-                      "Convert it, e.g. with np.asarray(" + name + ", dtype=np.float16).");
+  return not_an_array(op, argument, type, remedy);
+}
+
+std::string convert_remedy(const char* argument) {
+  return std::string("Convert it, e.g. with np.asarray(") + argument + ", dtype=np.float16).";
+}
+
+// What a value looks like, or what it is, where showing it fails.
+std::string text_of(py::handle value) {
+  PyObject* text = PyObject_Repr(value.ptr());
+  PyErr_Clear();
+  if (text == nullptr) return with_article(type_name(value));
+  const auto owner = py::reinterpret_steal<py::object>(text);
+  const char* utf8 = PyUnicode_AsUTF8(text);
+  PyErr_Clear();
+  return utf8 != nullptr ? utf8 : with_article(type_name(value));
 }
 
 [[noreturn]] void raise_wrong_kind(const char* op, const char* argument, const char* expected,
@@ -106,7 +128,10 @@ py::object fresh_array(const OutputSpec& spec) {
   if (bytes < kLargeOutput) return py::array(dtype, shape);
   void* data = allocate_large(bytes);
   if (data == nullptr) throw std::bad_alloc();
-  return py::array(dtype, shape, data, py::capsule(data, free_large));
+  std::unique_ptr<void, void (*)(void*) noexcept> owner(data, free_large);
+  const py::capsule capsule(data, free_large);
+  owner.release();
+  return py::array(dtype, shape, data, capsule);
 }
 
 }  // namespace
@@ -133,7 +158,9 @@ void raise_unless_ok(const Status& status) {
   } else {
     const char* name = status.fault == Fault::dtype ? "DTypeError" : "ParamError";
     const py::object type = py::module_::import("npu_quant.errors").attr(name);
-    const py::object error = type(status.message, static_cast<int>(status.code));
+    const auto message = py::reinterpret_steal<py::object>(PyUnicode_DecodeUTF8(
+        status.message.data(), static_cast<Py_ssize_t>(status.message.size()), "replace"));
+    const py::object error = type(message, static_cast<int>(status.code));
     PyErr_SetObject(type.ptr(), error.ptr());
   }
   throw py::error_already_set();
@@ -156,22 +183,35 @@ void set_python_error() noexcept {
 ArrayArguments::ArrayArguments(const char* op, std::initializer_list<ArrayArgument> arguments) {
   for (const ArrayArgument& argument : arguments)
     if (argument.required && argument.value.is_none()) raise_unless_ok(missing(op, argument.name));
-  int i = 0;
   for (const ArrayArgument& argument : arguments) {
     if (argument.value.is_none()) continue;
     if (!is_plain_array(argument.value))
-      raise_unless_ok(check_is_array(op, argument.name, argument.value));
-    fill_view(argument.view, argument.value, names_[i++]);
+      raise_unless_ok(
+          check_is_array(op, argument.name, argument.value, convert_remedy(argument.name)));
+    values_[count_] = argument.value;
+    views_[count_++] = &argument.view;
   }
 }
 
+void ArrayArguments::fill_views() {
+  for (size_t i = 0; i < count_; ++i) fill_view(*views_[i], values_[i], names_[i]);
+}
+
 double to_double(const char* op, const char* argument, py::handle value) {
-  const double number = PyFloat_AsDouble(value.ptr());
-  if (number == -1.0 && PyErr_Occurred() != nullptr) {
-    PyErr_Clear();
+  if (PyFloat_CheckExact(value.ptr())) return PyFloat_AS_DOUBLE(value.ptr());
+  const bool is_complex =
+      PyComplex_Check(value.ptr()) || type_name(value).rfind("numpy.complex", 0) == 0;
+  if (is_complex || py::isinstance<py::array>(value))
     raise_wrong_kind(op, argument, "a number", value);
+  const double number = PyFloat_AsDouble(value.ptr());
+  if (number != -1.0 || PyErr_Occurred() == nullptr) return number;
+  if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
+    PyErr_Clear();
+    raise_unless_ok(param_fault(op, std::string(argument) + " is too large for a float."));
   }
-  return number;
+  if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw py::error_already_set();
+  PyErr_Clear();
+  raise_wrong_kind(op, argument, "a number", value);
 }
 
 int64_t to_int(const char* op, const char* argument, py::handle value) {
@@ -180,7 +220,8 @@ int64_t to_int(const char* op, const char* argument, py::handle value) {
     const int64_t number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
     if (overflow == 0) return number;
   }
-  if (PyIndex_Check(value.ptr()) == 0) raise_wrong_kind(op, argument, "an int", value);
+  if (PyIndex_Check(value.ptr()) == 0 || py::isinstance<py::array>(value))
+    raise_wrong_kind(op, argument, "an int", value);
   const Py_ssize_t number = PyNumber_AsSsize_t(value.ptr(), nullptr);  // clips
   if (PyErr_Occurred() != nullptr) throw py::error_already_set();
   return number;
@@ -190,16 +231,18 @@ std::string_view to_string(const char* op, const char* argument, py::handle valu
   if (!PyUnicode_Check(value.ptr())) raise_wrong_kind(op, argument, "a str", value);
   Py_ssize_t size = 0;
   const char* text = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
-  if (text == nullptr) throw py::error_already_set();
-  return {text, static_cast<size_t>(size)};
+  if (text != nullptr) return {text, static_cast<size_t>(size)};
+  PyErr_Clear();
+  return "(not to be written in UTF-8)";
 }
 
 DTypeRequest to_dtype(const char* op, py::handle value) {
   DTypeRequest request;
   if (value.is_none()) return request;
   request.is_default = false;
-  if (PyLong_CheckExact(value.ptr()) &&
-      PyLong_AsLong(value.ptr()) == 1) {  // torch.int8, the documents' default
+  int overflow = 0;
+  if (PyLong_CheckExact(value.ptr()) && PyLong_AsLongAndOverflow(value.ptr(), &overflow) ==
+                                            1) {  // torch.int8, the documents' default
     request.dtype = DType::int8;
     return request;
   }
@@ -211,7 +254,7 @@ DTypeRequest to_dtype(const char* op, py::handle value) {
     raise_wrong_kind(op, "dst_type", "an int code, a dtype or a dtype's name", value);
   }
   if (found.is_none()) {
-    request.text = py::repr(value).cast<std::string>();
+    request.text = text_of(value);
   } else {
     request.dtype = static_cast<DType>(found.attr("acl_code").cast<int>());
     request.text = found.attr("name").cast<std::string>();
@@ -227,37 +270,31 @@ Numerics to_numerics(const char* op, py::handle value) {
       throw py::error_already_set();
     name = py::reinterpret_steal<py::object>(current);
   }
-  if (!PyUnicode_Check(name.ptr())) raise_wrong_kind(op, "numerics", "a str", name);
   Numerics numerics = Numerics::reference;
-  raise_unless_ok(check_numerics(op, PyUnicode_AsUTF8(name.ptr()), numerics));
+  raise_unless_ok(check_numerics(op, to_string(op, "numerics", name), numerics));
   return numerics;
 }
 
-Outputs::Outputs(const char* op, py::handle out, const OutputSpec* specs, int count)
+Outputs::Outputs(const char* op, py::handle out, const OutputSpec* specs, int count, Code code)
     : count_(count) {
-  if (!out.is_none()) {
-    take(op, out, specs);
-    return;
-  }
-  for (int i = 0; i < count; ++i) {
-    arrays_[i] = fresh_array(specs[i]);
-    fill_view(views_[i], arrays_[i], names_[i]);
-  }
+  if (!out.is_none())
+    take(op, out, specs, code);
+  else
+    for (int i = 0; i < count; ++i) arrays_[i] = fresh_array(specs[i]);
+  for (int i = 0; i < count; ++i)
+    if (!arrays_[i].is_none()) fill_view(views_[i], arrays_[i], names_[i]);
 }
 
-void Outputs::take(const char* op, py::handle out, const OutputSpec* specs) {
-  if (!py::isinstance<py::tuple>(out))
+void Outputs::take(const char* op, py::handle out, const OutputSpec* specs, Code code) {
+  if (!PyTuple_Check(out.ptr()))
     raise_unless_ok(out_not_a_tuple(op, type_name(out), specs, count_));
-  const auto given = py::reinterpret_borrow<py::tuple>(out);
-  if (static_cast<int>(given.size()) != count_)
-    raise_unless_ok(wrong_out_length(op, static_cast<int>(given.size()), specs, count_));
+  const auto given = static_cast<int>(PyTuple_GET_SIZE(out.ptr()));
+  if (given != count_) raise_unless_ok(wrong_out_length(op, given, specs, count_, code));
   for (int i = 0; i < count_; ++i) {
-    arrays_[i] = given[static_cast<size_t>(i)];
-    if (arrays_[i].is_none()) continue;
-    if (!is_plain_array(arrays_[i]))
-      raise_unless_ok(
-          check_is_array(op, ("out[" + std::string(specs[i].name) + "]").c_str(), arrays_[i]));
-    fill_view(views_[i], arrays_[i], names_[i]);
+    arrays_[i] = py::reinterpret_borrow<py::object>(PyTuple_GET_ITEM(out.ptr(), i));
+    if (arrays_[i].is_none() || is_plain_array(arrays_[i])) continue;
+    const std::string name = "out[" + std::string(specs[i].name) + "]";
+    raise_unless_ok(check_is_array(op, name.c_str(), arrays_[i], "Pass an array to be written."));
   }
 }
 

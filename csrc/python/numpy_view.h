@@ -4,6 +4,10 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
+#include <cxxabi.h>
+#include <unistd.h>
+
+#include <exception>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -27,14 +31,42 @@ struct ArrayArgument {
   bool required;
 };
 
-// Fills the views: first every required argument must be there, then everything given must be an
-// array. The views borrow the arrays; dtype names that are not ours live in `names`.
-struct ArrayArguments {
+// The arrays of a call: every required one must be there, then everything given must be an array.
+class ArrayArguments {
+ public:
+  static constexpr size_t kMost = 8;
+
   ArrayArguments(const char* op, std::initializer_list<ArrayArgument> arguments);
 
+  // Fills the views, which borrow the arrays: no Python code may run from here to the end of the
+  // work, since it could resize one. Dtype names that are not ours live here.
+  void fill_views();
+
  private:
-  static constexpr int kMaxNames = 12;
-  std::string names_[kMaxNames];
+  size_t count_ = 0;
+  py::handle values_[kMost];
+  TensorView* views_[kMost];
+  std::string names_[kMost];
+};
+
+// The plain arguments of a call, converted by `convert`, which may run Python code. What goes wrong
+// is kept: faults of arrays come first.
+class PlainArguments {
+ public:
+  template <class Convert>
+  explicit PlainArguments(Convert convert) {
+    try {
+      convert();
+    } catch (...) {
+      fault_ = std::current_exception();
+    }
+  }
+  void raise_fault() const {
+    if (fault_) std::rethrow_exception(fault_);
+  }
+
+ private:
+  std::exception_ptr fault_;
 };
 
 // Plain arguments; a wrong kind is a TypeError.
@@ -49,13 +81,13 @@ class Outputs {
  public:
   static constexpr int kMax = 4;
 
-  Outputs(const char* op, py::handle out, const OutputSpec* specs, int count);
+  Outputs(const char* op, py::handle out, const OutputSpec* specs, int count, Code code);
   const TensorView* views() const { return views_; }
   // An instance of a NamedTuple class over the arrays.
   py::object as(py::handle result_type) &&;
 
  private:
-  void take(const char* op, py::handle out, const OutputSpec* specs);
+  void take(const char* op, py::handle out, const OutputSpec* specs, Code code);
 
   int count_;
   py::object arrays_[kMax];
@@ -68,8 +100,24 @@ template <class Run>
 Status run_released(int64_t bytes, Run run) {
   constexpr int64_t kWorthReleasing = 64 << 10;
   if (bytes < kWorthReleasing) return run();
-  const py::gil_scoped_release release;
-  return run();
+  Status status;
+  std::exception_ptr fault;
+  PyThreadState* const thread = PyEval_SaveThread();
+  try {
+    status = run();
+  } catch (const std::exception&) {
+    fault = std::current_exception();
+  }
+  try {
+    PyEval_RestoreThread(thread);
+  } catch (abi::__forced_unwind&) {
+    // The interpreter is gone. Before Python 3.14 it ends daemon threads by unwinding them, which
+    // our callers' noexcept would turn into an abort: wait for the process to end instead, as 3.14
+    // does.
+    for (;;) pause();
+  }
+  if (fault) std::rethrow_exception(fault);
+  return status;
 }
 
 }  // namespace npu_quant::python

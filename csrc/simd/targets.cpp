@@ -45,9 +45,9 @@ bool is_runnable(Target target) {
 Target active_target() {
   const int target = chosen.load(std::memory_order_relaxed);
   if (target >= 0) return static_cast<Target>(target);
-  const Target fastest = fastest_target();
-  chosen = static_cast<int>(fastest);
-  return fastest;
+  int none = -1;
+  const int fastest = static_cast<int>(fastest_target());
+  return static_cast<Target>(chosen.compare_exchange_strong(none, fastest) ? fastest : none);
 }
 
 void set_active_target(Target target) { chosen = static_cast<int>(target); }

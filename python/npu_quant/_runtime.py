@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from importlib import metadata
 from typing import Any
 
 from . import _core
 
-__version__ = metadata.version("npu_quant")
+__version__: str = _core.version()
 
 
 @contextlib.contextmanager

@@ -35,7 +35,7 @@ inline float widen_float16(uint16_t bits) {
 
 // y = sat8(fl(v / scale)), for codes that are in range; the compiler may vectorise, each lane is
 // the same IEEE division.
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
 inline void

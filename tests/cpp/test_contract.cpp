@@ -34,10 +34,16 @@ TEST(Contract, OutputsMustNotOverlapThemselves) {
   EXPECT_FALSE(is_allowed({2, 3}, {-1, 1}));
 }
 
+TEST(Contract, ShorteningKeepsWholeCharacters) {
+  const std::string text = std::string(59, 'a') + "\u00e9\u00e9";  // two bytes each
+  EXPECT_EQ(shortened(text), std::string(59, 'a') + "...");
+  EXPECT_EQ(shortened(std::string(60, 'a')), std::string(60, 'a'));
+}
+
 TEST(Contract, MessagesStayShort) {
   const std::string long_text(1000, 'x');
   EXPECT_LT(not_an_array("op", "x", long_text, "Convert it.").message.size(), 400U);
-  EXPECT_LT(npu_quant::quoted(long_text).size(), 60U);
+  EXPECT_EQ(npu_quant::quoted(long_text).size(), 60U + 5U);  // quotes and dots
   DTypeRequest request;
   request.is_default = false;
   request.text = long_text;

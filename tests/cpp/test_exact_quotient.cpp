@@ -41,7 +41,6 @@ void quantize_blocks(Target target, DType dtype, const void* x, int64_t n, int8_
   args.y_stride = 1;
   args.scale = reinterpret_cast<char*>(scale);
   args.scale_stride = 4;
-  args.max_scale = INFINITY;
   run_on<DynamicBlockQuantKernel>(target, args);
 }
 
