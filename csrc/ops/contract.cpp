@@ -7,8 +7,6 @@
 #include <new>
 #include <vector>
 
-#include "core/parallel.h"
-
 namespace npu_quant {
 namespace {
 
@@ -120,10 +118,10 @@ Status check_output(const char* op, const OutputSpec& spec, const TensorView& ou
 }  // namespace
 
 bool worth_streaming(int64_t bytes) {
-  // Measured on Zen 4 and Zen 5: streaming stores pay from 0.75-1.5 of the last-level cache on, and
-  // from twice that when several threads work.
+  // Measured on Zen 4 and Zen 5: streaming stores pay from 0.75-1.5 of the last-level cache on. The
+  // same bound for any number of threads, so that two are never slower than one.
   static const int64_t cache = last_level_cache_bytes();
-  return bytes > (get_num_threads() > 1 ? 2 * cache : cache);
+  return bytes > cache;
 }
 
 int64_t work_bytes(const TensorView& x, const TensorView& y) {
