@@ -1,5 +1,4 @@
-# Compiler options of every room. -ffp-contract=off: one IEEE operation at a time, never a fused one unasked
-# (docs/numerics.md); -fno-semantic-interposition and hidden symbols keep calls direct.
+# Compiler options of every room. One IEEE operation at a time, never a fused one unasked (docs/numerics.md).
 if("${CMAKE_CXX_FLAGS} ${CMAKE_EXE_LINKER_FLAGS}" MATCHES "-ffast-math|-Ofast|-funsafe-math")
   message(FATAL_ERROR "npu_quant needs IEEE arithmetic: take -ffast-math and its kind out of CXXFLAGS.")
 endif()

@@ -169,7 +169,6 @@ void initialise_threads() { the_pool(); }
 int get_num_threads() {
   int n = num_threads.load(std::memory_order_relaxed);
   if (n != 0) return n;
-  n = 0;
   const int fresh = std::max(1, num_threads_from_environment());
   return num_threads.compare_exchange_strong(n, fresh) ? fresh : n;
 }

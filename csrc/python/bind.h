@@ -14,8 +14,10 @@ template <class Op>
 py::object run(Op& op, ArrayArguments& arrays, const PlainArguments& plain, py::handle out,
                py::handle result_type) {
   arrays.fill_views();
-  raise_unless_ok(op.check_arrays());
-  plain.raise_fault();
+  if (plain.failed()) {  // faults of arrays come first
+    raise_unless_ok(op.check_arrays());
+    plain.raise_fault();
+  }
   raise_unless_ok(op.check());
   Outputs outputs(op.kName, out, op.outputs, op.kOutputs, op.kOutCode);
   raise_unless_ok(run_released(op.bytes(), [&] { return op.run(outputs.views()); }));

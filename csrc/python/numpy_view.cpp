@@ -93,7 +93,7 @@ Status check_is_array(const char* op, const char* argument, py::handle value,
     return not_an_array(
         op, argument, type,
         "Its mask would be lost: pass " + name + ".filled(0) or " + name + ".data.");
-  if (type == "torch.Tensor" || type == "Tensor" || type == "torch.nn.parameter.Parameter")
+  if (type == "torch.Tensor" || type == "torch.nn.parameter.Parameter")
     return not_an_array(op, argument, type,
                         "Pass " + name + ".detach().cpu().numpy(); for bfloat16 " + name +
                             ".detach().cpu().view(torch.int16).numpy().view(ml_dtypes.bfloat16).");
@@ -240,9 +240,9 @@ DTypeRequest to_dtype(const char* op, py::handle value) {
   DTypeRequest request;
   if (value.is_none()) return request;
   request.is_default = false;
+  // 1 is torch.int8, the documents' default: no need to look it up.
   int overflow = 0;
-  if (PyLong_CheckExact(value.ptr()) && PyLong_AsLongAndOverflow(value.ptr(), &overflow) ==
-                                            1) {  // torch.int8, the documents' default
+  if (PyLong_CheckExact(value.ptr()) && PyLong_AsLongAndOverflow(value.ptr(), &overflow) == 1) {
     request.dtype = DType::int8;
     return request;
   }

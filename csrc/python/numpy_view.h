@@ -61,9 +61,8 @@ class PlainArguments {
       fault_ = std::current_exception();
     }
   }
-  void raise_fault() const {
-    if (fault_) std::rethrow_exception(fault_);
-  }
+  bool failed() const { return fault_ != nullptr; }
+  [[noreturn]] void raise_fault() const { std::rethrow_exception(fault_); }
 
  private:
   std::exception_ptr fault_;
