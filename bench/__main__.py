@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from . import arrays, calls, peers
-from .cases import DTYPES, Bench, Operator, Record, Size, find_operators
+from .cases import Bench, Record
 from .copy_mix import CopyMix
 from .goals import judge
 from .harness import Plan
+from .operators import DTYPES, SIZES, Operator, Size, find_operators
 from .report import Report, write_json
 
-# 32x4096 is the largest in the L2 cache: there the call itself no longer counts.
-SIZES = "1x16,8x4096,32x4096,128x4096,4096x4096,32768x7168"
 THOROUGH = Plan(rounds=9, block_seconds=2e-3)
 QUICK = Plan(rounds=3, block_seconds=3e-4)
 
@@ -28,15 +27,16 @@ def main() -> None:
     plan = QUICK if options.quick else THOROUGH
     bench = Bench(
         copy=CopyMix(),
-        torch=None if options.no_torch else peers.find_torch(),
+        torch=None if options.no_torch else peers.find("torch"),
+        onnxruntime=None if options.no_onnxruntime else peers.find("onnxruntime"),
         plan=plan if options.rounds is None else Plan(options.rounds, plan.block_seconds),
         threads=tuple(options.threads),
     )
-    chosen = {name: operators[name] for name in options.ops}
+    chosen = {o.name: o for o in operators.values() if any(_is(o, name) for name in options.ops)}
     report = Report()
     report.machine(bench)
     records = list(_records(bench, chosen, options))
-    of_calls = list(_calls(bench, chosen, options.dtypes))
+    of_calls = [] if options.no_calls else list(_calls(bench, chosen, options.dtypes))
     goals = judge(chosen, records, of_calls)
     report.records(records)
     report.calls(of_calls)
@@ -45,24 +45,28 @@ def main() -> None:
     print(f"Written: {options.json}")
 
 
+def _is(operator: Operator, name: str) -> bool:
+    """Whether it has that name, or is a way to measure the function of that name."""
+    return name in (operator.name, operator.name.partition(" ")[0])
+
+
 def _records(
     bench: Bench, operators: dict[str, Operator], options: argparse.Namespace
 ) -> Iterator[Record]:
     for operator in operators.values():
-        for dtype in options.dtypes:
-            for size in options.sizes:
+        for dtype in (d for d in options.dtypes if d in operator.dtypes):
+            for size in options.sizes or Size.parse_all(operator.sizes):
                 print(f"{operator.name} {dtype} {size}", file=sys.stderr)
                 yield from bench.records(operator, dtype, size)
 
 
 def _calls(bench: Bench, operators: dict[str, Operator], dtypes: list[str]) -> Iterator[calls.Call]:
-    for operator in operators.values():
-        for dtype in dtypes:
-            for place in arrays.PLACES:
-                yield calls.overhead(bench, operator, dtype, place)
-    for operator in operators.values():
-        for dtype in dtypes:
-            yield calls.fresh(bench, operator, dtype)
+    cases = [(o, d) for o in operators.values() for d in dtypes if d in o.dtypes]
+    for operator, dtype in cases:
+        for place in arrays.PLACES:
+            yield calls.overhead(bench, operator, dtype, place)
+    for operator, dtype in cases:
+        yield calls.fresh(bench, operator, dtype)
 
 
 def _options(operators: dict[str, Operator]) -> argparse.Namespace:
@@ -72,14 +76,19 @@ def _options(operators: dict[str, Operator]) -> argparse.Namespace:
         help = f"{help}, by default {default}"
         parser.add_argument(name, type=_list_of(parse), default=default, help=help)
 
-    add("--ops", _one_of(*operators), ",".join(operators), "operators")
-    add("--dtypes", _one_of(*DTYPES), ",".join(DTYPES), "dtypes")
-    add("--sizes", Size.parse, SIZES, "rows x elements per row")
+    names = dict.fromkeys(part for name in operators for part in (name.partition(" ")[0], name))
+    help = 'operators, such as npu_quantize or "npu_quantize per tensor"'
+    add("--ops", _one_of(*names), ",".join(operators), help)
+    add("--dtypes", _one_of(*DTYPES), ",".join(DTYPES), "dtypes of the inputs")
+    help = f"rows x elements per row, by default {SIZES}, or what suits the operator"
+    parser.add_argument("--sizes", type=_list_of(Size.parse), help=help)
     add("--threads", _at_least(1), "1,2", "numbers of threads")
     help = f"by default {THOROUGH.rounds}, {QUICK.rounds} with --quick"
     parser.add_argument("--rounds", type=_at_least(2), help=help)
     parser.add_argument("--quick", action="store_true", help="fewer rounds of shorter blocks")
     parser.add_argument("--no-torch", action="store_true", help="leave torch out")
+    parser.add_argument("--no-onnxruntime", action="store_true", help="leave ONNX Runtime out")
+    parser.add_argument("--no-calls", action="store_true", help="leave out what a call costs")
     parser.add_argument("--json", type=Path, default=Path("build/bench/results.json"))
     return parser.parse_args()
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 PLACES = {"aligned": 0, "numpy": 16}
 
 _PATTERN = np.random.default_rng(0).standard_normal(1 << 20, np.float32)
+_CODES_PER_UNIT = 32  # of normally distributed integers
 
 
 def dtype_named(name: str) -> np.dtype[Any]:
@@ -28,11 +29,31 @@ def empty(shape: tuple[int, ...], dtype: str, place: str) -> NDArray[Any]:
     return raw[start : start + raw.size - 64].view(kind).reshape(shape)
 
 
-def normal(shape: tuple[int, ...], dtype: str, place: str) -> NDArray[Any]:
-    """Normally distributed values: 2**20 of them, over and over, as drawing 10**8 takes seconds."""
+def normal(shape: tuple[int, ...], dtype: str, place: str, which: int = 0) -> NDArray[Any]:
+    """Normally distributed values: 2**20 of them, over and over, as drawing 10**8 takes seconds.
+
+    Another `which` gives other values.
+    """
     x = empty(shape, dtype, place)
-    pattern = _PATTERN.astype(x.dtype)
+    pattern = np.roll(_PATTERN, 12345 * which)
+    if x.dtype.kind == "i":
+        pattern = np.clip(np.rint(pattern * _CODES_PER_UNIT), -128, 127)
+    pattern = pattern.astype(x.dtype)
     flat = x.reshape(-1)
     for i in range(0, flat.size, pattern.size):
         flat[i : i + pattern.size] = pattern[: flat.size - i]
+    return x
+
+
+def scales(count: int, place: str, middle: float = 0.03) -> NDArray[np.float32]:
+    """Positive ones around `middle`, as many."""
+    x = normal((count,), "float32", place, 7)
+    x[:] = middle * np.exp2(x / 4)
+    return x
+
+
+def zero_points(count: int, place: str) -> NDArray[np.int32]:
+    """Small ones of both signs, as many."""
+    x = empty((count,), "int32", place)
+    x[:] = np.rint(4 * normal((count,), "float32", place, 8))
     return x

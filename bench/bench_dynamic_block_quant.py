@@ -8,7 +8,7 @@ from typing import Any
 from npu_quant import npu_dynamic_block_quant
 from npu_quant.ops.dynamic_block_quant import reference
 
-from .cases import Operator
+from .operators import Operator
 
 
 def _blocks(x: Any, y: Any, scale: Any) -> Iterator[tuple[Any, Any, Any]]:
@@ -38,13 +38,18 @@ def _compiled(torch: Any, *arrays: Any) -> None:
         y.copy_(q.reshape(y.shape))
 
 
-OPERATOR = Operator(
-    name="npu_dynamic_block_quant",
-    call=npu_dynamic_block_quant,
-    reference=reference,
-    outputs=lambda rows, n: (((rows, n), "int8"), ((rows, -(-n // 128)), "float32")),
-    eager=_eager,
-    compiled=_compiled,
-    of_copy_in_memory={"float16": 0.90, "bfloat16": 0.90, "float32": 0.90},
-    of_copy_in_cache={"float16": 0.30, "bfloat16": 0.30, "float32": 0.30},
+OPERATORS = (
+    Operator(
+        name="npu_dynamic_block_quant",
+        call=npu_dynamic_block_quant,
+        reference=reference,
+        outputs=lambda size, dtype: (
+            (size, "int8"),
+            ((size.rows, -(-size.n // 128)), "float32"),
+        ),
+        eager=_eager,
+        compiled=_compiled,
+        of_copy_in_memory={"float16": 0.90, "bfloat16": 0.90, "float32": 0.90},
+        of_copy_in_cache={"float16": 0.30, "bfloat16": 0.30, "float32": 0.30},
+    ),
 )

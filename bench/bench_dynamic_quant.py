@@ -7,7 +7,7 @@ from typing import Any
 from npu_quant import npu_dynamic_quant
 from npu_quant.ops.dynamic_quant import reference
 
-from .cases import Operator
+from .operators import Operator
 
 
 def _eager(torch: Any, x: Any, y: Any, scale: Any) -> None:
@@ -25,13 +25,15 @@ def _compiled(torch: Any, x: Any, y: Any, scale: Any) -> None:
     y.copy_((v * (127 / amax)[:, None]).round().to(torch.int32).to(torch.int8))
 
 
-OPERATOR = Operator(
-    name="npu_dynamic_quant",
-    call=npu_dynamic_quant,
-    reference=reference,
-    outputs=lambda rows, n: (((rows, n), "int8"), ((rows,), "float32")),
-    eager=_eager,
-    compiled=_compiled,
-    of_copy_in_memory={"float16": 0.78, "bfloat16": 0.73},
-    of_copy_in_cache={"float16": 0.40, "bfloat16": 0.40, "float32": 0.40},
+OPERATORS = (
+    Operator(
+        name="npu_dynamic_quant",
+        call=npu_dynamic_quant,
+        reference=reference,
+        outputs=lambda size, dtype: ((size, "int8"), ((size.rows,), "float32")),
+        eager=_eager,
+        compiled=_compiled,
+        of_copy_in_memory={"float16": 0.78, "bfloat16": 0.73},
+        of_copy_in_cache={"float16": 0.40, "bfloat16": 0.40, "float32": 0.40},
+    ),
 )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from . import arrays
-from .cases import Bench, Operator, Size
+from .cases import Bench
 from .harness import Candidate, Quartiles, measure, statement
+from .operators import Operator, Size, Work
 
 SMALL = Size(1, 16)
 FRESH = Size(16384, 4096)  # 64 MiB of int8
@@ -29,29 +30,27 @@ class Call:
 
 
 def overhead(bench: Bench, operator: Operator, dtype: str, place: str) -> Call:
-    """A call on 1x16 over np.add(x, x, out=o) on the same array."""
-    x = arrays.normal(SMALL, dtype, place)
-    out = tuple(arrays.empty(*spec, place) for spec in operator.outputs(*SMALL))
-    names = {"call": operator.call, "x": x, "out": out}
-    add = {"add": np.add, "x": x, "o": arrays.empty(SMALL, dtype, place)}
+    """A call on 1x16 over np.add(x, x, out=o) on its first array."""
+    work = Work.of(operator, dtype, SMALL, place)
+    add = {"add": np.add, "x": work.inputs[0], "o": arrays.empty(SMALL, dtype, place)}
     return _compare(
         bench,
         ("np.add", operator.name, dtype, str(SMALL), place),
-        Candidate("call", statement("call(x, out=out)", names)),
+        Candidate("call", statement(*work.statement("call(..., out=out)"))),
         Candidate("other", statement("add(x, x, out=o)", add)),
     )
 
 
 def fresh(bench: Bench, operator: Operator, dtype: str) -> Call:
-    """A call that makes its outputs over one that is given them; x as NumPy hands it out."""
-    x = arrays.normal(FRESH, dtype, "numpy")
-    out = tuple(arrays.empty(*spec, "numpy") for spec in operator.outputs(*FRESH))
-    names = {"call": operator.call, "x": x, "out": out}
+    """A call that makes its outputs over one that is given an earlier one's; x as NumPy's are."""
+    work = Work.of(operator, dtype, FRESH, "numpy")
+    out = work.call()
+    work = replace(work, outputs=out if isinstance(out, tuple) else (out,))
     return _compare(
         bench,
         ("fresh", operator.name, dtype, str(FRESH), "numpy"),
-        Candidate("call", statement("y = call(x)", names)),
-        Candidate("other", statement("y = call(x, out=out)", names)),
+        Candidate("call", statement(*work.statement("y = call(...)"))),
+        Candidate("other", statement(*work.statement("y = call(..., out=out)"))),
     )
 
 

@@ -1,72 +1,24 @@
-"""What is measured: an operator on one array, beside the copy and the peers."""
+"""What is measured: an operator on arrays of one kind, beside the copy and the peers."""
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 import npu_quant
 
-from . import arrays, peers
+from . import arrays, onnx_linear, peers
 from .copy_mix import FORMS, CopyMix, Form
 from .harness import Candidate, Plan, Quartiles, Samples, measure, statement
+from .operators import Linear, Operator, Size, Work
 
-DTYPES = ("float16", "bfloat16", "float32")
-PEERS = ("copy", "numpy", "torch", "torch.compile")
+PEERS = ("copy", "numpy", "torch", "torch.compile", "onnxruntime")
 # OpenMP's threads spin for some milliseconds after torch's work and would slow down what follows.
 _OPENMP_SPINS = 0.01
-
-Outputs = tuple[tuple[tuple[int, ...], str], ...]
-
-
-@dataclass(frozen=True)
-class Operator:
-    """All the bench knows about an operator; bench_<op>.py calls its own OPERATOR."""
-
-    name: str
-    call: Callable[..., Any]
-    reference: Callable[..., Any]
-    outputs: Callable[[int, int], Outputs]
-    """Shape and dtype of each output for so many rows and elements per row; the codes first."""
-    eager: Callable[..., None]
-    """(torch, x, *out): the formula as torch's users write it."""
-    compiled: Callable[..., None]
-    """The same for torch.compile, in the form it makes the fastest code of."""
-    of_copy_in_memory: Mapping[str, float]
-    """Goals by dtype: which part of the copy's speed is wanted, far outside the caches."""
-    of_copy_in_cache: Mapping[str, float]
-    """The same in the L2 cache, called from Python."""
-
-
-def find_operators() -> dict[str, Operator]:
-    """The OPERATOR of every bench_<op>.py, by name."""
-    stems = sorted(path.stem for path in Path(__file__).parent.glob("bench_*.py"))
-    operators = [importlib.import_module(f"{__package__}.{stem}").OPERATOR for stem in stems]
-    return {operator.name: operator for operator in operators}
-
-
-class Size(NamedTuple):
-    """Rows and elements per row."""
-
-    rows: int
-    n: int
-
-    @classmethod
-    def parse(cls, text: str) -> Size:
-        """From "8x4096"."""
-        rows, _, n = text.partition("x")
-        if not (rows.isdecimal() and n.isdecimal() and int(rows) and int(n)):
-            raise ValueError(f"{text!r}, expected rows x elements per row, such as 8x4096")
-        return cls(int(rows), int(n))
-
-    def __str__(self) -> str:
-        return f"{self.rows}x{self.n}"
 
 
 @dataclass(frozen=True)
@@ -79,11 +31,11 @@ class Record:
     arrays: str
     threads: int
     bytes: int
-    """Read and written, without the scales."""
+    """Read and written, in arrays that have rows x elements."""
     copy_form: str
     """The fastest copy, which `ratios` is about."""
     peer_rows: int
-    """NumPy and eager torch did this many rows; `seconds` is scaled to all."""
+    """Peers that make temporaries did this many rows; `seconds` is scaled to all."""
     seconds: dict[str, Quartiles]
     ratios: dict[str, Quartiles]
     """Time of the copy or peer over the operator's, from round to round."""
@@ -98,11 +50,13 @@ class Bench:
     copy: CopyMix
     torch: Any
     """The module, None where it is missing or not wanted."""
+    onnxruntime: Any
+    """The same."""
     plan: Plan
     threads: tuple[int, ...]
 
     def set_threads(self, threads: int) -> None:
-        """Let npu_quant and torch use so many; the copy is told in each call."""
+        """Let npu_quant and torch use so many; the others are told as they are called or made."""
         npu_quant.set_num_threads(threads)
         if self.torch is not None:
             self.torch.set_num_threads(threads)
@@ -124,66 +78,78 @@ class _Case:
             bench, operator, dtype, size, place
         )  # fmt: skip
         self.compiled = compiled
-        self.x = arrays.normal(size, dtype, place)
-        self.out = tuple(arrays.empty(*spec, place) for spec in operator.outputs(*size))
+        self.work = Work.of(operator, dtype, size, place)
         self.peer_rows = peers.part(*size)
+        self.part = self.work.part(self.peer_rows, dtype, place)
+        self.of_peers = self.work if dtype in operator.peers_do_all else self.part
 
     def records(self) -> Iterator[Record]:
-        candidates = list(self._candidates())
-        self._check_peers()
+        candidates = [c for threads in self.bench.threads for c in self._candidates(threads)]
+        formula = statement(*self.part.statement("formula(...)"))
+        candidates.append(Candidate("numpy", formula, scale=self._scale(self.part)))
+        self._check(candidates)
         samples = measure(candidates, self.bench.plan)
         for threads in self.bench.threads:
             yield self._record(samples, threads)
 
-    def _candidates(self) -> Iterator[Candidate]:
-        names = {"call": self.operator.call, "x": self.x, "out": self.out}
-        for threads in self.bench.threads:
-            prepare = partial(self.bench.set_threads, threads)
-            yield Candidate(("op", threads), statement("call(x, out=out)", names), prepare)
-            yield from self._copies(threads)
-            yield from self._torch(threads, prepare)
-        formula = {"f": self.operator.reference, "x": self.x[: self.peer_rows]}
-        yield Candidate("numpy", statement("f(x)", formula), scale=self._peer_scale())
-
-    def _copies(self, threads: int) -> Iterator[Candidate]:
+    def _candidates(self, threads: int) -> Iterator[Candidate]:
+        prepare = partial(self.bench.set_threads, threads)
+        run = statement(*self.work.statement("call(..., out=out)"))
+        yield Candidate(("op", threads), run, prepare)
+        copy = self.bench.copy.between(*self.work.streams)
         for form in FORMS:
-            run = partial(self.bench.copy.run, self.x, self.out[0], form, threads)
-            yield Candidate((form, threads), run)
+            yield Candidate((form, threads), partial(copy, form, threads))
+        if self.bench.torch is not None:
+            yield from self._torch(threads, prepare)
+        if self.bench.onnxruntime is not None and self.operator.linear is not None:
+            yield from self._onnxruntime(self.operator.linear, threads)
 
     def _torch(self, threads: int, prepare: Callable[[], None]) -> Iterator[Candidate]:
-        if self.bench.torch is None:
-            return
         settle = 0.0 if threads == 1 else _OPENMP_SPINS
-        whole = {"f": self.compiled, "a": self._tensors(self.size.rows)}
-        part = {"f": self._eager, "a": self._tensors(self.peer_rows)}
-        run, run_part = statement("f(*a)", whole), statement("f(*a)", part)
-        yield Candidate(("torch.compile", threads), run, prepare, settle=settle)
-        yield Candidate(("torch", threads), run_part, prepare, self._peer_scale(), settle)
+        whole = {"f": self.compiled, "a": self._tensors(self.work)}
+        yield Candidate(
+            ("torch.compile", threads), statement("f(*a)", whole), prepare, settle=settle
+        )
+        eager = {"f": self.operator.eager, "torch": self.bench.torch}
+        run = statement("f(torch, *a)", eager | {"a": self._tensors(self.of_peers)})
+        yield Candidate(("torch", threads), run, prepare, self._scale(self.of_peers), settle)
 
-    def _tensors(self, rows: int) -> list[Any]:
-        return [peers.tensor_of(self.bench.torch, a[:rows]) for a in (self.x, *self.out)]
+    def _onnxruntime(self, linear: Linear, threads: int) -> Iterator[Candidate]:
+        streams = (self.of_peers.inputs[0], self.of_peers.wanted[0])
+        bound = onnx_linear.bind(self.bench.onnxruntime, linear, *streams, threads)
+        if bound is not None:
+            run = statement("s.run_with_iobinding(b)", dict(zip("sb", bound, strict=True)))
+            yield Candidate(("onnxruntime", threads), run, scale=self._scale(self.of_peers))
 
-    def _eager(self, *tensors: Any) -> None:
-        self.operator.eager(self.bench.torch, *tensors)
+    def _tensors(self, work: Work) -> list[Any]:
+        return [peers.tensor_of(self.bench.torch, a) for a in work.arrays]
 
-    def _peer_scale(self) -> float:
-        return self.size.rows / self.peer_rows
+    def _scale(self, work: Work) -> float:
+        return self.size.rows / work.inputs[0].shape[0]
 
-    def _check_peers(self) -> None:
-        """All must compute the same: the formula to the bit, torch to a code (it multiplies)."""
-        rows = self.peer_rows
-        expected = self.operator.reference(self.x[:rows])[0].astype(np.int16)
-        peers_of: dict[str, Callable[[], Any]] = {
-            "npu_quant": lambda: self.operator.call(self.x, out=self.out)
-        }
-        if self.bench.torch is not None:
-            peers_of["torch"] = lambda: self._eager(*self._tensors(rows))
-            peers_of["torch.compile"] = lambda: self.compiled(*self._tensors(self.size.rows))
-        for name, run in peers_of.items():
-            self.out[0].fill(99)
-            run()
-            if np.abs(self.out[0][:rows] - expected).max() > (name != "npu_quant"):
-                raise RuntimeError(f"bench: {name} does not compute {self.operator.name}")
+    def _check(self, candidates: Iterable[Candidate]) -> None:
+        """All must compute the same: the operator to the bit, peers to a code."""
+        expected = self.part.expected()
+        self.work.call(out=self.work.out)
+        for got, wanted in zip(self.part.outputs, expected, strict=True):
+            if got is not None and not np.array_equal(got, wanted):
+                raise RuntimeError(f"bench: npu_quant does not compute {self.operator.name}")
+        for c in candidates:
+            if c.key in [(name, self.bench.threads[0]) for name in PEERS]:
+                off = np.abs(self._first_output(c) - expected[0].astype(np.float32)).max()
+                if not off <= self.operator.tolerance:
+                    raise RuntimeError(f"bench: {c.key[0]} does not compute {self.operator.name}")
+
+    def _first_output(self, peer: Candidate) -> Any:
+        first = self.part.wanted[0]
+        first.fill(99)
+        peer.prepare()
+        result = None
+        if peer.key == ("torch", self.bench.threads[0]):
+            result = self.operator.eager(self.bench.torch, *self._tensors(self.part))
+        else:
+            peer.run(1)
+        return (first if result is None else peers.array_of(result)).astype(np.float32)
 
     def _record(self, samples: Samples, threads: int) -> Record:
         op = ("op", threads)
@@ -204,7 +170,7 @@ class _Case:
             size=str(self.size),
             arrays=self.place,
             threads=threads,
-            bytes=self.x.nbytes + self.out[0].nbytes,
+            bytes=self.work.nbytes,
             copy_form=str(copy[0]),
             peer_rows=self.peer_rows,
             seconds={name: samples.seconds(key) for name, key in seconds.items()},

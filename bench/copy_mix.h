@@ -1,5 +1,5 @@
-// The yardstick: a copy that reads `ratio` bytes for each byte it writes, the memory traffic of a
-// quantization and nothing else.
+// The yardstick: a copy that reads and writes as many bytes per element as an operator, the memory
+// traffic of a quantization and nothing else.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,33 @@ namespace npu_quant {
 // CPU: the harness tries them all and compares with the best.
 struct CopyForm {
   bool streams;     // stores that bypass the caches
-  bool prefetches;  // asks for x some KiB ahead
+  bool prefetches;  // asks for the inputs some KiB ahead
   bool halves;      // load_halves(), as the kernels do, instead of whole vectors
 };
 
-struct CopyMixKernel {
-  static constexpr int kMaxRatio = 4;
+// Bytes per element of each stream: the inputs are alike, of the outputs the wider comes first.
+struct ByteMix {
+  int inputs;     // 1 or 2
+  int in;         // bytes of each
+  int out;        // bytes of the output
+  int other_out;  // of another one, 0 where there is none
+};
 
+// The mixes of the operators.
+constexpr ByteMix kByteMixes[] = {
+    {1, 4, 1, 0}, {1, 2, 1, 0},  // codes of fp32, of 16 bits
+    {1, 1, 4, 0}, {1, 1, 2, 0},  // and back
+    {1, 4, 4, 1}, {1, 2, 2, 1},  // values and a mask
+    {2, 4, 4, 1}, {2, 2, 2, 1},  // a sum and its codes
+};
+constexpr int kByteMixCount = sizeof(kByteMixes) / sizeof(ByteMix);
+
+struct CopyMixKernel {
   struct Args {
-    const char* x;  // ratio * n bytes
-    char* y;        // n bytes
-    int64_t n;
-    int ratio;  // 1 to kMaxRatio
+    const char* x[2];
+    char* y[2];
+    int64_t n;  // elements
+    int mix;    // of kByteMixes
     CopyForm form;
   };
   template <Target target>

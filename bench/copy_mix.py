@@ -1,10 +1,11 @@
-"""The yardstick, bench/copy_mix.cpp: a copy with the byte mix of a quantization."""
+"""The yardstick, bench/copy_mix.cpp: a copy with the byte mix of an operator."""
 
 from __future__ import annotations
 
 import ctypes
 import itertools
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,31 +31,47 @@ class Form(NamedTuple):
 # Which is fastest depends on the size, the alignment and the CPU: all are timed, the best counts.
 FORMS = [Form(*flags) for flags in itertools.product((False, True), repeat=3)]
 
+Arrays = Sequence[NDArray[Any]]
+
 
 class CopyMix:
-    """Copies x to y; several bytes of x are read for each byte of y."""
+    """Copies from one or two arrays to one or two, each of its own width."""
 
     def __init__(self) -> None:
         if not LIBRARY.exists():
             raise SystemExit("bench: the yardstick is not built. Run: make bench")
         library = ctypes.CDLL(str(LIBRARY))
-        self._copy = library.copy_mix
+        self._find, self._copy = library.copy_mix_find, library.copy_mix
         self._copy.argtypes = [
             *(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64),
             *[ctypes.c_int] * 5,
             ctypes.c_int64,
         ]
+        self._copy.restype = None
         target = npu_quant.info()["target"]
         if not library.copy_mix_set_target(target.encode()):
             raise SystemExit(f"bench: the yardstick has no target {target}. Run: make bench")
 
-    def run(
-        self, x: NDArray[Any], y: NDArray[Any], form: Form, threads: int, repeats: int
-    ) -> float:
-        """Copy `repeats` times in one call, whose cost vanishes in it; return the seconds taken."""
-        ratio = x.nbytes // y.nbytes
-        arguments = (x.ctypes.data, y.ctypes.data, y.nbytes, ratio, *form, threads)
-        start = time.perf_counter()
-        if not self._copy(*arguments, repeats):
-            raise ValueError(f"copy_mix: no copy that reads {ratio} bytes for one written")
-        return time.perf_counter() - start
+    def between(self, inputs: Arrays, outputs: Arrays) -> Callable[[Form, int, int], float]:
+        """A function of form, threads and repeats, which returns the seconds taken.
+
+        It repeats in one call, whose cost vanishes in it.
+        """
+        wider_first = sorted(outputs, key=lambda y: -y.itemsize)
+        widths = [inputs[0].itemsize, *(y.itemsize for y in wider_first), 0][:3]
+        mix = self._find(len(inputs), *widths)
+        if mix < 0:
+            raise ValueError(f"copy_mix: no mix of {len(inputs)} inputs and widths {widths}")
+        x, y = _pointers([*inputs, inputs[0]]), _pointers(wider_first)
+
+        def run(form: Form, threads: int, repeats: int) -> float:
+            start = time.perf_counter()
+            self._copy(x, y, inputs[0].size, mix, *form, threads, repeats)
+            return time.perf_counter() - start
+
+        return run
+
+
+def _pointers(arrays: Arrays) -> ctypes.Array[ctypes.c_void_p]:
+    """Two of them, the second null where there is one array."""
+    return (ctypes.c_void_p * 2)(*[a.ctypes.data for a in arrays[:2]])

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from .calls import Call
-from .cases import Operator, Record
+from .cases import Record
+from .operators import Operator
 
 # What counts as beyond the caches, as far beyond them, and as in L2: bytes read and written.
 BEYOND_CACHES = 32 << 20
 IN_MEMORY = 400 << 20
 IN_CACHE = (64 << 10, 400_000)
 
-MOST_OVERHEAD = 2.2  # a call on 1x16, of np.add's
-MOST_FRESH = 1.3  # fresh outputs of 64 MiB, of given ones
+MOST_FRESH = 1.3  # fresh outputs of 64 MiB and more, of given ones
 TOLERANCE = 0.05  # what "never slower" leaves to noise
 SCALES = 1.05  # the copy's gain by threads, beyond the caches, that makes one be expected
 
@@ -39,12 +39,12 @@ def judge(
     one_thread = [r for r in records if r.threads == 1]
     goals = [
         *_of_copy(operators, one_thread),
-        *(_at_most("1x16, of np.add(out=)", c, MOST_OVERHEAD) for c in calls if c.kind == "np.add"),
-        *(_at_most("64 MiB fresh, of out=", c, MOST_FRESH) for c in calls if c.kind == "fresh"),
+        *_of_calls(operators, calls),
     ]
     for name in operators:
         own = [r for r in records if r.operator == name]
-        goals += _never_slower(_over_compile(own))
+        for peer in ("torch", "torch.compile", "onnxruntime"):
+            goals += _never_slower(_over_peer(own, peer))
         goals += _never_slower(_over_one_thread(own))
     return goals
 
@@ -53,15 +53,24 @@ def _of_copy(operators: Mapping[str, Operator], records: Iterable[Record]) -> It
     for r in records:
         operator = operators[r.operator]
         if r.bytes >= IN_MEMORY:
-            yield from _at_least("of the copy, in memory", r, operator.of_copy_in_memory)
+            yield from _at_least("of the copy, in memory", r, "copy", operator.of_copy_in_memory)
         elif IN_CACHE[0] <= r.bytes <= IN_CACHE[1]:
-            yield from _at_least("of the copy, in L2", r, operator.of_copy_in_cache)
+            yield from _at_least("of the copy, in L2", r, "copy", operator.of_copy_in_cache)
+            yield from _at_least("of eager torch, in L2", r, "torch", operator.of_torch_in_cache)
 
 
-def _at_least(goal: str, record: Record, wanted: Mapping[str, float]) -> Iterator[Goal]:
-    if record.dtype in wanted:
-        least, seen = wanted[record.dtype], record.ratios["copy"].median
+def _at_least(goal: str, record: Record, of: str, wanted: Mapping[str, float]) -> Iterator[Goal]:
+    if record.dtype in wanted and of in record.ratios:
+        least, seen = wanted[record.dtype], record.ratios[of].median
         yield Goal(goal, _place(record), f">= {least:.2f}", seen, seen >= least)
+
+
+def _of_calls(operators: Mapping[str, Operator], calls: Sequence[Call]) -> Iterator[Goal]:
+    for c in calls:
+        if c.kind == "fresh":
+            yield _at_most("fresh outputs, of out=", c, MOST_FRESH)
+        else:
+            yield _at_most("1x16, of np.add(out=)", c, operators[c.operator].most_overhead)
 
 
 def _at_most(goal: str, call: Call, most: float) -> Goal:
@@ -69,11 +78,10 @@ def _at_most(goal: str, call: Call, most: float) -> Goal:
     return Goal(goal, _place(call), f"<= {most:.2f}", seen, seen <= most)
 
 
-def _over_compile(records: Iterable[Record]) -> Iterator[Goal]:
+def _over_peer(records: Iterable[Record], peer: str) -> Iterator[Goal]:
     for r in records:
-        if "torch.compile" in r.ratios:
-            seen = r.ratios["torch.compile"].median
-            yield _within_tolerance("not slower than torch.compile", r, seen)
+        if peer in r.ratios:
+            yield _within_tolerance(f"not slower than {peer}", r, r.ratios[peer].median)
 
 
 def _over_one_thread(records: Iterable[Record]) -> Iterator[Goal]:

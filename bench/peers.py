@@ -1,4 +1,4 @@
-"""Who else does the work: the NumPy formula, and torch where it is installed."""
+"""Who else does the work: the NumPy formula, torch and ONNX Runtime where they are installed."""
 
 from __future__ import annotations
 
@@ -15,21 +15,41 @@ from numpy.typing import NDArray
 MOST_ELEMENTS = 1 << 22
 
 
-def find_torch() -> ModuleType | None:
-    """Where it is installed; without gradients, which the formulas have no use for."""
+def part(rows: int, n: int) -> int:
+    """How many of the rows a slow peer does."""
+    return min(rows, max(1, MOST_ELEMENTS // n))
+
+
+def find(name: str) -> ModuleType | None:
+    """The module, where it is installed."""
     try:
-        torch = importlib.import_module("torch")
+        module = importlib.import_module(name)
     except ImportError:
         return None
-    torch.set_grad_enabled(False)
-    return torch
+    if name == "torch":
+        module.set_grad_enabled(False)  # the formulas have no use for them
+        warnings.filterwarnings("ignore", module="torch")
+        warnings.filterwarnings("ignore", message="torch.quantize_per_tensor.* are deprecated")
+    return module
 
 
 def tensor_of(torch: ModuleType, array: NDArray[Any]) -> Any:
-    """The same memory as a tensor; torch does not know ml_dtypes' bfloat16."""
+    """The same memory as a tensor.
+
+    torch does not know ml_dtypes' bfloat16, and its compiler makes no vectors of bool.
+    """
     if array.dtype.name == "bfloat16":
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(array)
+    return torch.from_numpy(array.view(np.uint8) if array.dtype == bool else array)
+
+
+def array_of(result: Any) -> NDArray[Any]:
+    """The first output that torch returned, quantized tensors as their codes."""
+    tensor = result[0] if isinstance(result, tuple) else result
+    if tensor.is_quantized:
+        tensor = tensor.int_repr()
+    codes: NDArray[Any] = (tensor.float() if tensor.is_floating_point() else tensor).numpy()
+    return codes
 
 
 def compiled(torch: ModuleType, formula: Any) -> Any:
@@ -41,10 +61,4 @@ def compiled(torch: ModuleType, formula: Any) -> Any:
     config: Any = importlib.import_module("torch._inductor.config")
     config.compile_threads = 1
     torch._dynamo.reset()
-    warnings.filterwarnings("ignore", module="torch")
     return torch.compile(formula, dynamic=False, fullgraph=True)
-
-
-def part(rows: int, n: int) -> int:
-    """How many of the rows a slow peer does."""
-    return min(rows, max(1, MOST_ELEMENTS // n))

@@ -8,6 +8,7 @@ import platform
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich import box
@@ -22,16 +23,19 @@ from .cases import PEERS, Bench, Record
 from .goals import Goal
 from .harness import Quartiles
 
-WIDTH = 120
+WIDTH = 134
 
 CAPTION = (
     "arrays: aligned = every array starts at 0 modulo 64 bytes, numpy = at 16. T: threads. time: "
     "the operator's, called from Python with out=, median of the rounds. copy: time of a copy of "
-    "the same bytes, the scales aside, over the operator's (1 = memory speed; the best of plain "
-    "and streaming stores, repeated in C). numpy, torch, torch.compile: their time over the "
-    "operator's (2 = half as fast). All: median (quartiles) of the per-round ratios. NumPy and "
-    f"eager torch do at most {peers.MOST_ELEMENTS:,} elements, in whole rows, scaled to all: the "
-    "whole would take gigabytes of temporaries, so their figures at larger sizes are kind to them."
+    "the same bytes, scales and other small arrays aside, over the operator's (1 = memory speed; "
+    "the best of plain and streaming stores, repeated in C). numpy, torch, torch.compile, "
+    "onnxruntime: their time over the operator's (2 = half as fast); torch is its own operator "
+    "where it has one, else the formula, onnxruntime its QuantizeLinear or DequantizeLinear on "
+    "the same memory. All: median (quartiles) of the per-round ratios. NumPy and eager torch do "
+    f"at most {peers.MOST_ELEMENTS:,} elements, in whole rows, scaled to all: the whole would take "
+    "gigabytes of temporaries, so their figures at larger sizes are kind to them (one scale from "
+    "float32 to codes or back needs none: there they do all, as onnxruntime does)."
 )
 
 
@@ -61,8 +65,10 @@ class Report:
         if records:
             self._console.print(CAPTION, style="dim")
 
-    def calls(self, calls: Iterable[Call]) -> None:
+    def calls(self, calls: Sequence[Call]) -> None:
         """What calls cost beside their work."""
+        if not calls:
+            return
         table = _table("Calls, one thread", "operator", "dtype", "size", "arrays")
         for heading in ("time", "of", "its time", "ratio"):
             table.add_column(heading, justify="right", no_wrap=True)
@@ -95,7 +101,8 @@ def machine(bench: Bench) -> dict[str, str]:
         "compiler": info["compiler"],
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "torch": "-" if bench.torch is None else bench.torch.__version__,
+        "torch": _version(bench.torch),
+        "onnxruntime": _version(bench.onnxruntime),
         "rounds": str(bench.plan.rounds),
     }
 
@@ -140,6 +147,10 @@ def _time(seconds: Quartiles) -> str:
         if seconds.median * factor < 1000:
             return f"{seconds.median * factor:.3g} {unit}"
     return f"{seconds.median:.3g} s"
+
+
+def _version(peer: Any) -> str:
+    return "-" if peer is None else peer.__version__
 
 
 def _cpu_name() -> str:

@@ -213,6 +213,7 @@ def test_a_hundred_million_random_elements(dtype: np.dtype) -> None:
 X = np.ones((2, 4), np.float16)
 Y = np.zeros((2, 4), np.int8)
 S = np.zeros(2, np.float32)
+UNWRITTEN = (Y, S)
 
 # Name, call, exception, code, message (from its beginning; the operator's name comes first).
 ERRORS = [

@@ -252,6 +252,7 @@ def test_a_hundred_million_random_elements(dtype: np.dtype, smooth: bool) -> Non
 X = np.ones((2, 4), np.float16)
 Y = np.zeros((2, 4), np.int8)
 S = np.zeros(2, np.float32)
+UNWRITTEN = (Y, S)
 
 
 def frozen(a: np.ndarray) -> np.ndarray:

@@ -270,3 +270,27 @@ def test_info() -> None:
     assert info["targets"][0] == "baseline"
     assert info["threads"] == npu_quant.get_num_threads()
     assert "npu_dynamic_quant" in info["features"]
+
+
+@pytest.mark.usefixtures("target")
+def test_threads_with_a_small_stack() -> None:
+    """Kernels keep their buffers on the stack: some tens of KiB."""
+    x = np.asfortranarray(np.ones((40, 5000), np.float32))
+    row, done = np.ones(5000, np.float32), []
+
+    def work() -> None:
+        npu_quant.npu_add_rms_norm_quant(x, x, row, row, None, None, row)
+        npu_quant.npu_quantize(x, row, None, "int8")
+        npu_quant.fake_quantize_per_channel_affine(x, row, row, 1, -128, 127)
+        npu_quant.npu_dynamic_quant(x)
+        npu_quant.npu_dynamic_block_quant(x)
+        done.append(True)
+
+    before = threading.stack_size(128 * 1024)
+    try:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(before)
+    assert done

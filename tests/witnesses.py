@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,20 @@ def assert_same_bits(actual: tuple[Array | None, ...], expected: tuple[Array | N
         assert e is not None, f"output {i}"
         assert (a.dtype, a.shape) == (e.dtype, e.shape), f"output {i}"
         wrong = np.argwhere(bits(a) != bits(e))
+        assert len(wrong) == 0, f"output {i}: {len(wrong)} of {a.size} differ, first at {wrong[0]}"
+
+
+def assert_same_but_nan(
+    actual: tuple[Array | None, ...], expected: tuple[Array | None, ...]
+) -> None:
+    """Fail as assert_same_bits does, but let a NaN be any NaN: its sign and payload differ."""
+    assert len(actual) == len(expected)
+    for i, (a, e) in enumerate(zip(actual, expected, strict=True)):
+        assert a is not None, f"output {i}"
+        assert e is not None, f"output {i}"
+        assert (a.dtype, a.shape) == (e.dtype, e.shape), f"output {i}"
+        both_nan = (a != a) & (e != e)
+        wrong = np.argwhere((bits(a) != bits(e)) & ~both_nan)
         assert len(wrong) == 0, f"output {i}: {len(wrong)} of {a.size} differ, first at {wrong[0]}"
 
 
@@ -63,7 +78,7 @@ def layouts(x: Array) -> Iterator[tuple[str, Array]]:
     raw = np.zeros(x.nbytes + 1, np.uint8)[1:]
     unaligned = raw.view(x.dtype).reshape(x.shape)
     unaligned[...] = x
-    assert not unaligned.flags.aligned
+    assert unaligned.flags.aligned == (x.itemsize == 1)
     yield "unaligned", unaligned
     frozen = x.copy()
     frozen.flags.writeable = False
@@ -91,6 +106,28 @@ def assert_untouched_outside(run: Callable[[Array], None], shape: tuple[int, ...
     assert (memory[2001 + inside.size :] == 85).all()
 
 
+def assert_untouched_around(
+    run: Callable[..., object], shape: tuple[int, ...], dtypes: Sequence[Any], offset: int = 0
+) -> None:
+    """Fail if run writes outside the views it is given, one of each dtype, in one block of memory.
+
+    An odd offset leaves the views unaligned.
+    """
+    gap, begin = 1024, 1024 + offset
+    sizes = [math.prod(shape) * np.dtype(d).itemsize for d in dtypes]
+    memory = np.full(sum(sizes) + gap * (len(dtypes) + 2), 85, np.uint8)
+    outside = np.ones(memory.size, bool)
+    views = []
+    for size, dtype in zip(sizes, dtypes, strict=True):
+        inside = slice(begin, begin + size)
+        views.append(memory[inside].view(dtype).reshape(shape))
+        outside[inside] = False
+        begin += size + gap // 2
+        begin += (offset - begin) % 64
+    run(*views)
+    assert (memory[outside] == 85).all()
+
+
 def random_patterns(rng: np.random.Generator, shape: tuple[int, int], dtype: np.dtype) -> Array:
     """Return values over a window of some 12 binades, at a random place for each row."""
     exponent = rng.integers(-6, 7, shape).astype(np.float32)
@@ -98,3 +135,13 @@ def random_patterns(rng: np.random.Generator, shape: tuple[int, int], dtype: np.
     place = rng.uniform(-limit, limit, (shape[0], 1)).astype(np.float32)
     x = rng.standard_normal(shape, np.float32) * np.exp2(exponent) * np.exp2(place)
     return np.asarray(x).astype(dtype)
+
+
+def on_steps(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype, scale: Array | float = 0.1
+) -> Array:
+    """Return some hundreds of steps of scale around 0, a third of them ties, specials included."""
+    ties = rng.integers(-700, 700, shape) / 2
+    steps = np.where(rng.random(shape) < 0.3, ties, rng.standard_normal(shape) * 150)
+    with np.errstate(over="ignore"):
+        return with_specials(rng, np.asarray(steps * scale).astype(dtype))

@@ -10,7 +10,9 @@ import argparse
 import inspect
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from npu_quant import ops
 
@@ -24,18 +26,26 @@ def row(name: str) -> str:
     """One operator: its first sentence, the input types its help names, and its outputs."""
     function = getattr(ops, name)
     documentation = inspect.getdoc(function) or ""
-    result = inspect.getmodule(function).__dict__[function.__annotations__["return"]]
     first_argument = re.search(r"Args:\n    (.*?)\n    \w", documentation, re.DOTALL)
     text = first_argument[1] if first_argument else ""
     types = ", ".join(t for t in TYPES if re.search(rf"\b{t}\b", text))
     summary = documentation.splitlines()[0]
-    return f"| `{name}` | {summary} | {types} | {', '.join(result._fields)} |\n"
+    return f"| `{name}` | {summary} | {types} | {', '.join(outputs(function))} |\n"
+
+
+def outputs(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The fields of a NamedTuple, or what the help calls the only array."""
+    result = vars(sys.modules[function.__module__]).get(function.__annotations__["return"])
+    if result is not None:
+        return tuple(result._fields)
+    found = re.search(r"Returns:\n    ``?(\w+)", inspect.getdoc(function) or "")
+    return (found[1] if found else "array",)
 
 
 def table() -> str:
     """Return the whole table."""
     head = "| operator | what it does | input | output |\n|---|---|---|---|\n"
-    return head + "".join(row(name) for name in sorted(ops.__all__))
+    return head + "".join(row(name) for name in sorted(ops.__all__, key=str.lower))
 
 
 def renewed(text: str) -> str:

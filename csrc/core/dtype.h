@@ -13,6 +13,13 @@ enum class DType : int {
   int8 = 2,
   int32 = 3,
   uint8 = 4,
+  int16 = 6,
+  uint16 = 7,
+  uint32 = 8,
+  int64 = 9,
+  uint64 = 10,
+  float64 = 11,
+  boolean = 12,
   bfloat16 = 27,
   other = -1,  // anything else; TensorView::dtype_name says what
 };
@@ -24,6 +31,13 @@ inline const char* name_of(DType dtype) {
     case DType::int8: return "int8";
     case DType::int32: return "int32";
     case DType::uint8: return "uint8";
+    case DType::int16: return "int16";
+    case DType::uint16: return "uint16";
+    case DType::uint32: return "uint32";
+    case DType::int64: return "int64";
+    case DType::uint64: return "uint64";
+    case DType::float64: return "float64";
+    case DType::boolean: return "bool";
     case DType::bfloat16: return "bfloat16";
     case DType::other: break;
   }
@@ -32,8 +46,14 @@ inline const char* name_of(DType dtype) {
 
 inline int64_t size_of(DType dtype) {
   switch (dtype) {
+    case DType::int64:
+    case DType::uint64:
+    case DType::float64: return 8;
     case DType::float32:
-    case DType::int32: return 4;
+    case DType::int32:
+    case DType::uint32: return 4;
+    case DType::int16:
+    case DType::uint16:
     case DType::float16:
     case DType::bfloat16: return 2;
     default: return 1;

@@ -1,44 +1,94 @@
-// Walks the rows (all axes but the last) of several tensors of the same leading shape at once.
+// Walks several tensors of one shape together.
 #pragma once
 
 #include "core/tensor.h"
 
 namespace npu_quant {
 
+// Axes that several tensors share; strides[t][axis] is in bytes.
+template <int tensors>
+struct Axes {
+  int rank = 0;
+  int64_t dims[kMaxRank] = {};
+  int64_t strides[tensors][kMaxRank] = {};
+
+  // Axes of length 1 vanish, and axes that are one arithmetic progression in every tensor merge:
+  // the usual case is a single axis.
+  Axes(const int64_t* all_dims, int all, const int64_t* const (&all_strides)[tensors]) {
+    for (int axis = 0; axis < all; ++axis) append(all_dims[axis], all_strides, axis);
+  }
+
+  // The same with the axes in the order of one tensor's strides, the longest first, so that this
+  // tensor is walked as it lies in memory.
+  static Axes in_order_of(int tensor, const int64_t* all_dims, int all,
+                          const int64_t* const (&all_strides)[tensors]) {
+    int order[kMaxRank];
+    const auto length = [&](int axis) {
+      const int64_t stride = all_strides[tensor][axis];
+      return stride < 0 ? -stride : stride;
+    };
+    for (int axis = 0; axis < all; ++axis) {
+      int place = axis;
+      for (; place > 0 && length(order[place - 1]) < length(axis); --place)
+        order[place] = order[place - 1];
+      order[place] = axis;
+    }
+    Axes axes;
+    for (int i = 0; i < all; ++i) axes.append(all_dims[order[i]], all_strides, order[i]);
+    return axes;
+  }
+
+  Axes without_last() const {
+    Axes axes = *this;
+    if (axes.rank > 0) --axes.rank;
+    return axes;
+  }
+
+ private:
+  Axes() = default;
+
+  void append(int64_t dim, const int64_t* const (&all_strides)[tensors], int axis) {
+    if (dim == 1) return;
+    bool continues = rank > 0;
+    for (int t = 0; t < tensors && continues; ++t)
+      continues = strides[t][rank - 1] == all_strides[t][axis] * dim;
+    if (continues)
+      dims[rank - 1] *= dim;
+    else
+      dims[rank++] = dim;
+    for (int t = 0; t < tensors; ++t) strides[t][rank - 1] = all_strides[t][axis];
+  }
+};
+
+// The rows, that is all axes but the last, of several tensors of the same leading shape.
 template <int tensors>
 class Rows {
  public:
-  // Axes of length 1 vanish and axes that are one arithmetic progression in every tensor merge, so
-  // that the usual case is a single axis. strides[t][axis] is in bytes.
-  Rows(const int64_t* dims, int rank, const int64_t* const (&strides)[tensors]) {
-    for (int axis = 0; axis < rank; ++axis) {
-      count_ *= dims[axis];
-      if (dims[axis] == 1) continue;
-      if (rank_ > 0 && continues(strides, axis, dims[axis])) {
-        dims_[rank_ - 1] *= dims[axis];
-      } else {
-        dims_[rank_++] = dims[axis];
-      }
-      for (int t = 0; t < tensors; ++t) strides_[t][rank_ - 1] = strides[t][axis];
-    }
+  Rows(const int64_t* dims, int rank, const int64_t* const (&strides)[tensors])
+      : Rows(Axes<tensors>(dims, rank, strides)) {}
+  explicit Rows(const Axes<tensors>& axes) : axes_(axes) {
+    for (int axis = 0; axis < axes_.rank; ++axis) count_ *= axes_.dims[axis];
   }
 
   int64_t count() const { return count_; }
-  bool is_single_axis() const { return rank_ <= 1; }
-  int64_t inner_stride(int tensor) const { return rank_ > 0 ? strides_[tensor][rank_ - 1] : 0; }
+  bool is_single_axis() const { return axes_.rank <= 1; }
+  int64_t inner_stride(int tensor) const {
+    return axes_.rank > 0 ? axes_.strides[tensor][axes_.rank - 1] : 0;
+  }
 
   // Calls run(offsets, rows) for rows [begin, end) in pieces whose rows are inner_stride apart.
   template <class Run>
   void for_each_run(int64_t begin, int64_t end, Run run) const {
-    const int64_t inner = rank_ > 0 ? dims_[rank_ - 1] : 1;
+    const int64_t inner = axes_.rank > 0 ? axes_.dims[axes_.rank - 1] : 1;
     while (begin < end) {
       const int64_t rows =
           inner - begin % inner < end - begin ? inner - begin % inner : end - begin;
       int64_t offsets[tensors] = {};
       int64_t rest = begin;
-      for (int axis = rank_ - 1; axis >= 0; --axis) {
-        for (int t = 0; t < tensors; ++t) offsets[t] += rest % dims_[axis] * strides_[t][axis];
-        rest /= dims_[axis];
+      for (int axis = axes_.rank - 1; axis >= 0; --axis) {
+        for (int t = 0; t < tensors; ++t)
+          offsets[t] += rest % axes_.dims[axis] * axes_.strides[t][axis];
+        rest /= axes_.dims[axis];
       }
       run(offsets, rows);
       begin += rows;
@@ -46,16 +96,8 @@ class Rows {
   }
 
  private:
-  bool continues(const int64_t* const (&strides)[tensors], int axis, int64_t dim) const {
-    for (int t = 0; t < tensors; ++t)
-      if (strides_[t][rank_ - 1] != strides[t][axis] * dim) return false;
-    return true;
-  }
-
   int64_t count_ = 1;
-  int rank_ = 0;
-  int64_t dims_[kMaxRank] = {};
-  int64_t strides_[tensors][kMaxRank] = {};
+  Axes<tensors> axes_;
 };
 
 }  // namespace npu_quant

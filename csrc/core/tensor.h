@@ -54,4 +54,17 @@ struct TensorView {
   }
 };
 
+// Of elements that lie one after the other, to be read.
+inline TensorView contiguous_view(const void* data, DType dtype, int64_t count) {
+  TensorView view;
+  view.present = true;
+  view.data = static_cast<char*>(const_cast<void*>(data));
+  view.dtype = dtype;
+  view.dtype_name = name_of(dtype);
+  view.rank = view.shape.rank = 1;
+  view.shape.dims[0] = count;
+  view.strides[0] = size_of(dtype);
+  return view;
+}
+
 }  // namespace npu_quant

@@ -2,6 +2,7 @@
 // same formula.
 #pragma once
 
+#include "kernels/quotient.h"
 #include "kernels/values.h"
 
 namespace npu_quant {
@@ -41,9 +42,7 @@ struct MultiplyByNudged {
   }
 };
 
-// The same for fp32 v: Markstein's division, a reciprocal and one correction. Proof:
-// tests/cpp/test_exact_quotient.cpp, over every significand of scale and every v next to where
-// rint(fl(v / scale)) steps.
+// The same for fp32 v: a reciprocal and one correction.
 template <class In>
 struct MultiplyAndCorrect {
   F32 reciprocal;
@@ -51,11 +50,8 @@ struct MultiplyAndCorrect {
 
   NPU_QUANT_INLINE I8 operator()(const Tile& v) const {
     I32 code[4];
-    for (int i = 0; i < 4; ++i) {
-      const F32 q = v.part[i] * reciprocal;
-      const F32 remainder = fma(-q, scale, v.part[i]);
-      code[i] = bit_cast<I32>(fma(remainder, reciprocal, q) + kRoundMagic);
-    }
+    for (int i = 0; i < 4; ++i)
+      code[i] = bit_cast<I32>(corrected_quotient(v.part[i], scale, reciprocal) + kRoundMagic);
     return In::narrow(code);
   }
 };

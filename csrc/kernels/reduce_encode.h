@@ -72,15 +72,9 @@ NPU_QUANT_INLINE void encode_and_reduce(Values v, int64_t n, int8_t* y, Encoder 
   reduce_end(next, i, n, next_amax);
 }
 
-// Arrays whose elements are not neighbours pass through a buffer of kBuffer elements: where
-// neighbouring rows lie closer together than neighbouring elements (a transposed array),
-// kRowsAtOnce rows share each cache line that is read.
+// Arrays whose elements are not neighbours pass through a buffer of so many elements, kRowsAtOnce
+// rows at a time where those share cache lines.
 inline constexpr int64_t kBuffer = 8192;
-inline constexpr int64_t kRowsAtOnce = 32;
-
-NPU_QUANT_INLINE bool rows_share_lines(int64_t row_stride, int64_t stride) {
-  return (row_stride < 0 ? -row_stride : row_stride) < (stride < 0 ? -stride : stride);
-}
 
 }  // namespace
 }  // namespace npu_quant

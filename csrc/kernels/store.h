@@ -6,15 +6,21 @@
 namespace npu_quant {
 namespace {
 
-// Where codes go: kept in cache, or streamed past it where the output is far larger (y must be
-// aligned).
+// Where a vector of results goes: kept in cache, or streamed past it where the output is far larger
+// (y must be aligned).
 struct KeepInCache {
   static constexpr bool kStreams = false;
-  static NPU_QUANT_INLINE void put(int8_t* y, I8 code) { store(y, code); }
+  template <class V>
+  static NPU_QUANT_INLINE void put(void* y, V v) {
+    store(y, v);
+  }
 };
 struct StreamToMemory {
   static constexpr bool kStreams = true;
-  static NPU_QUANT_INLINE void put(int8_t* y, I8 code) { stream(y, code); }
+  template <class V>
+  static NPU_QUANT_INLINE void put(void* y, V v) {
+    stream(y, bit_cast<I8>(v));
+  }
 };
 
 NPU_QUANT_INLINE bool is_vector_aligned(const void* address) {
@@ -23,9 +29,20 @@ NPU_QUANT_INLINE bool is_vector_aligned(const void* address) {
 
 NPU_QUANT_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// Elements from y to the first address that a streaming store takes, at most n.
-NPU_QUANT_INLINE int64_t elements_to_alignment(const int8_t* y, int64_t n) {
-  return least(static_cast<int64_t>(-reinterpret_cast<uintptr_t>(y) & (kVectorBytes - 1)), n);
+// Elements from y to the first address that a streaming store takes, at most n; y's elements must
+// lie at multiples of their size.
+template <class T>
+NPU_QUANT_INLINE int64_t elements_to_alignment(const T* y, int64_t n) {
+  const auto bytes = static_cast<int64_t>(-reinterpret_cast<uintptr_t>(y) & (kVectorBytes - 1));
+  return least(bytes / static_cast<int64_t>(sizeof(T)), n);
+}
+
+// Copies past the caches, to any address.
+NPU_QUANT_INLINE void stream_bytes(const uint8_t* from, int64_t n, uint8_t* to) {
+  int64_t i = elements_to_alignment(to, n);
+  std::memcpy(to, from, static_cast<size_t>(i));
+  for (; i + kVectorBytes <= n; i += kVectorBytes) stream(to + i, load<I8>(from + i));
+  std::memcpy(to + i, from + i, static_cast<size_t>(n - i));
 }
 
 NPU_QUANT_INLINE void store_scale(char* to, float scale) { std::memcpy(to, &scale, sizeof scale); }

@@ -93,8 +93,12 @@ bool share_bytes(const TensorView& a, const TensorView& b) {
   return x.begin < y.end && y.begin < x.end && x.begin != x.end && y.begin != y.end;
 }
 
+std::string name_of(const OutputSpec& spec) {
+  return *spec.name == 0 ? "out" : "out[" + std::string(spec.name) + "]";
+}
+
 Status check_output(const char* op, const OutputSpec& spec, const TensorView& out, Code code) {
-  const auto name = [&] { return "out[" + std::string(spec.name) + "]"; };
+  const auto name = [&] { return name_of(spec); };
   if (out.dtype != spec.dtype)
     return dtype_fault(
         op, name() + " has dtype " + out.dtype_name + ", expected " + name_of(spec.dtype) + ".");
@@ -124,12 +128,13 @@ bool worth_streaming(int64_t bytes) {
   return bytes > cache;
 }
 
-int64_t work_bytes(const TensorView& x, const TensorView& y) {
+int64_t work_bytes(int64_t bytes, std::initializer_list<const TensorView*> tensors) {
   constexpr int64_t kStridedCost = 4;
-  const int last = x.rank - 1;
-  const bool contiguous =
-      x.strides[last] == size_of(x.dtype) && (!y.present || y.strides[last] == 1);
-  return x.shape.size() * (size_of(x.dtype) + 1) * (contiguous ? 1 : kStridedCost);
+  for (const TensorView* tensor : tensors)
+    if (tensor->present && tensor->rank > 0 &&
+        tensor->strides[tensor->rank - 1] != size_of(tensor->dtype))
+      return bytes * kStridedCost;
+  return bytes;
 }
 
 std::string to_string(const Shape& shape) {
@@ -141,6 +146,12 @@ std::string to_string(const Shape& shape) {
 std::string to_string(double number) {
   char text[32];
   std::snprintf(text, sizeof text, "%g", number);
+  return text;
+}
+
+std::string to_integer_string(double number) {
+  char text[400];
+  std::snprintf(text, sizeof text, "%.0f", number);
   return text;
 }
 
@@ -231,6 +242,35 @@ Status check_float_dtype(const char* op, const char* argument, const TensorView&
                              float_remedy(argument, view.dtype_name));
 }
 
+Status check_dtype_in(const char* op, const char* argument, const TensorView& view,
+                      std::initializer_list<DType> allowed) {
+  std::string names;
+  size_t left = allowed.size();
+  for (const DType dtype : allowed) {
+    if (view.dtype == dtype) return {};
+    names += name_of(dtype);
+    if (--left > 0) names += left == 1 ? " or " : ", ";
+  }
+  return dtype_fault(
+      op, std::string(argument) + " has dtype " + view.dtype_name + ", expected " + names + ".");
+}
+
+Status check_dtype_in_or_same(const char* op, const char* argument, const TensorView& view,
+                              std::initializer_list<DType> allowed, const char* other_name,
+                              const TensorView& other) {
+  bool is_among = false;
+  for (const DType dtype : allowed) is_among = is_among || other.dtype == dtype;
+  if (is_among) return check_dtype_in(op, argument, view, allowed);
+  std::string names;
+  for (const DType dtype : allowed) {
+    if (view.dtype == dtype) return {};
+    names += (names.empty() ? "" : ", ") + std::string(name_of(dtype));
+  }
+  if (view.dtype == other.dtype) return {};
+  return dtype_fault(op, std::string(argument) + " has dtype " + view.dtype_name + ", expected " +
+                             names + " or that of " + other_name + ", " + other.dtype_name + ".");
+}
+
 Status check_same_dtype(const char* op, const char* argument, const TensorView& view,
                         const char* other_name, const TensorView& other) {
   if (view.dtype == other.dtype) return {};
@@ -252,6 +292,32 @@ Status check_rank(const char* op, const char* argument, const TensorView& view, 
                          (view.rank == 1 ? " dimension" : " dimensions") + ", expected " + range +
                          ". " + remedy,
                      code);
+}
+
+Status check_same_shape(const char* op, const char* argument, const TensorView& view,
+                        const char* other_name, const TensorView& other) {
+  if (view.shape == other.shape && view.rank == other.rank) return {};
+  if (view.rank > kMaxRank)
+    return param_fault(op, std::string(argument) + " has " + std::to_string(view.rank) +
+                               " dimensions, expected the shape of " + other_name + ", " +
+                               to_string(other.shape) + ".");
+  return param_fault(op, std::string(argument) + " has shape " + to_string(view.shape) +
+                             ", expected that of " + other_name + ", " + to_string(other.shape) +
+                             ".");
+}
+
+Status check_channel_axis(const char* op, int64_t axis, const TensorView& x, const char* x_name,
+                          int& place) {
+  if (axis >= -x.rank && axis < x.rank) {
+    place = static_cast<int>(axis < 0 ? axis + x.rank : axis);
+    return {};
+  }
+  const std::string dimensions =
+      std::to_string(x.rank) + (x.rank == 1 ? " dimension" : " dimensions");
+  const std::string range =
+      x.rank == 0 ? "none" : std::to_string(-x.rank) + " to " + std::to_string(x.rank - 1);
+  return param_fault(op, "axis is " + std::to_string(axis) + ", expected " + range + " for " +
+                             x_name + " of " + dimensions + ".");
 }
 
 Status check_dst_type(const char* op, const DTypeRequest& dst_type, Code code) {
@@ -277,15 +343,12 @@ Status check_outputs(const char* op, std::initializer_list<NamedInput> inputs,
     NPU_QUANT_RETURN_IF_ERROR(check_output(op, specs[i], outputs[i], code));
     for (const NamedInput& input : inputs)
       if (input.view.present && share_bytes(input.view, outputs[i]))
-        return param_fault(op,
-                           std::string("out[") + specs[i].name + "] shares memory with " +
-                               input.name + ". Pass a fresh array.",
-                           code);
+        return param_fault(
+            op, name_of(specs[i]) + " shares memory with " + input.name + ". Pass a fresh array.",
+            code);
     for (int j = 0; j < i; ++j)
       if (outputs[j].present && share_bytes(outputs[j], outputs[i]))
-        return param_fault(op,
-                           std::string("out[") + specs[i].name + "] shares memory with out[" +
-                               specs[j].name + "].",
+        return param_fault(op, name_of(specs[i]) + " shares memory with " + name_of(specs[j]) + ".",
                            code);
   }
   return {};

@@ -17,7 +17,7 @@ namespace npu_quant {
 
 // An array an op computes: what a caller has to allocate.
 struct OutputSpec {
-  const char* name;
+  const char* name;  // empty where it is the only one
   DType dtype;
   Shape shape;
 };
@@ -32,9 +32,9 @@ struct DTypeRequest {
 // Whether outputs should bypass the caches, given the bytes a call reads and writes.
 bool worth_streaming(int64_t bytes);
 
-// How much work rows of these are, in bytes that pass through memory: elements that are not
+// How much work is in tensors whose elements are so many bytes altogether: elements that are not
 // neighbours take longer.
-int64_t work_bytes(const TensorView& x, const TensorView& y);
+int64_t work_bytes(int64_t bytes, std::initializer_list<const TensorView*> tensors);
 
 Status missing(const char* op, const char* argument);
 Status not_an_array(const char* op, const char* argument, const std::string& type,
@@ -47,17 +47,31 @@ Status wrong_out_length(const char* op, int length, const OutputSpec* specs, int
 
 std::string to_string(const Shape& shape);
 std::string to_string(double number);               // shortest of the usual forms
+std::string to_integer_string(double number);       // all its digits
 std::string shortened(std::string_view text);       // at most 60 bytes, whole characters
 std::string with_article(const std::string& type);  // "an int", shortened
 std::string quoted(std::string_view text);          // shortened, in quotes
 
-// fp16, bf16 or fp32, the inputs of the dynamic quantizers.
+// fp16, bf16 or fp32.
 Status check_float_dtype(const char* op, const char* argument, const TensorView& view);
+// One of several.
+Status check_dtype_in(const char* op, const char* argument, const TensorView& view,
+                      std::initializer_list<DType> allowed);
+// One of several, or that of another array.
+Status check_dtype_in_or_same(const char* op, const char* argument, const TensorView& view,
+                              std::initializer_list<DType> allowed, const char* other_name,
+                              const TensorView& other);
 // The dtype of `argument` must be that of another array.
 Status check_same_dtype(const char* op, const char* argument, const TensorView& view,
                         const char* other_name, const TensorView& other);
 Status check_rank(const char* op, const char* argument, const TensorView& view, int low, int high,
                   Code code, const char* remedy);
+// `argument` must have the shape of another array.
+Status check_same_shape(const char* op, const char* argument, const TensorView& view,
+                        const char* other_name, const TensorView& other);
+// The place of an axis of x, which may be negative.
+Status check_channel_axis(const char* op, int64_t axis, const TensorView& x, const char* x_name,
+                          int& place);
 Status check_dst_type(const char* op, const DTypeRequest& dst_type, Code code);
 Status check_no_dst_type_max(const char* op, double dst_type_max);
 

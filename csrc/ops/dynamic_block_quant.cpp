@@ -139,7 +139,7 @@ Status DynamicBlockQuant::run(const TensorView* out) const {
   if (!out[kY].present && !out[kScale].present) return {};
   const Work work(*this, out[kY], out[kScale]);
   const auto quantize = [&](int64_t begin, int64_t end) { work.quantize(begin, end); };
-  parallel_for(work.count(), work_bytes(x, out[kY]), quantize);
+  parallel_for(work.count(), work_bytes(bytes(), {&x, &out[kY]}), quantize);
   return {};
 }
 

@@ -104,7 +104,7 @@ Status DynamicQuant::run(const TensorView* out) const {
       });
     });
   };
-  parallel_for(rows.count(), work_bytes(input, y), quantize);
+  parallel_for(rows.count(), work_bytes(bytes(), {&input, &y}), quantize);
   return {};
 }
 

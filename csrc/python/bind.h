@@ -1,5 +1,4 @@
-// What every bind_<op>.cpp ends with: check, take or make the outputs, run, return them as the op's
-// NamedTuple.
+// What every bind_<op>.cpp ends with: check, take or make the outputs, run, return them.
 #pragma once
 
 #include <utility>
@@ -8,11 +7,11 @@
 
 namespace npu_quant::python {
 
-// What every binding ends with: checks in their order, the outputs taken or made, the work, and the
-// outputs as the op's NamedTuple.
+// Checks in their order, the outputs taken or made, the work, and the outputs: an array, or the
+// op's NamedTuple of several.
 template <class Op>
 py::object run(Op& op, ArrayArguments& arrays, const PlainArguments& plain, py::handle out,
-               py::handle result_type) {
+               py::handle result_type = {}) {
   arrays.fill_views();
   if (plain.failed()) {  // faults of arrays come first
     raise_unless_ok(op.check_arrays());
@@ -23,9 +22,6 @@ py::object run(Op& op, ArrayArguments& arrays, const PlainArguments& plain, py::
   raise_unless_ok(run_released(op.bytes(), [&] { return op.run(outputs.views()); }));
   return std::move(outputs).as(result_type);
 }
-
-// Turns whatever a binding throws into the Python exception it stands for.
-void set_python_error() noexcept;
 
 template <class Function>
 struct PositionalCall;
@@ -52,11 +48,11 @@ struct PositionalCall<py::object (*)(Handles...)> {
   }
 };
 
-// Defines module.name(...), positional only, by CPython's vectorcall: pybind11's own dispatcher
-// would cost a fifth of a small call. `signature` is "name($module, argument, ..., /)\n--\n\n",
-// which inspect and stubtest read.
+// A function, positional only, by CPython's vectorcall: pybind11's own dispatcher would cost a
+// fifth of a small call. `signature` is "name($module, argument, ..., /)\n--\n\n", which inspect
+// and stubtest read.
 template <auto function>
-void define(py::module_& module, const char* name, const char* signature) {
+py::object make_function(py::handle module, const char* name, const char* signature) {
   static PyMethodDef method{};
   constexpr auto call = &PositionalCall<decltype(function)>::template call<function>;
   method = {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call)), METH_FASTCALL,
@@ -64,7 +60,22 @@ void define(py::module_& module, const char* name, const char* signature) {
   const py::object module_name = module.attr("__name__");
   PyObject* object = PyCFunction_NewEx(&method, module.ptr(), module_name.ptr());
   if (object == nullptr) throw py::error_already_set();
-  module.attr(name) = py::reinterpret_steal<py::object>(object);
+  return py::reinterpret_steal<py::object>(object);
+}
+
+// Defines module.name(...).
+template <auto function>
+void define(py::module_& module, const char* name, const char* signature) {
+  module.attr(name) = make_function<function>(module, name, signature);
+}
+
+// Defines type.name(self, ...); the signature begins with $module, self.
+template <auto function>
+void define_method(py::module_& module, py::handle type, const char* name, const char* signature) {
+  const py::object plain = make_function<function>(module, name, signature);
+  PyObject* method = PyInstanceMethod_New(plain.ptr());
+  if (method == nullptr) throw py::error_already_set();
+  type.attr(name) = py::reinterpret_steal<py::object>(method);
 }
 
 }  // namespace npu_quant::python

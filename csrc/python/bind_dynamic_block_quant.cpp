@@ -13,7 +13,7 @@ py::object npu_dynamic_block_quant(py::handle result_type, py::handle x, py::han
   const PlainArguments plain([&] {
     op.min_scale = to_double(op.kName, "min_scale", min_scale);
     op.round_mode = to_string(op.kName, "round_mode", round_mode);
-    op.dst_type = to_dtype(op.kName, dst_type);
+    op.dst_type = to_dtype(op.kName, "dst_type", dst_type);
     op.row_block_size = to_int(op.kName, "row_block_size", row_block_size);
     op.col_block_size = to_int(op.kName, "col_block_size", col_block_size);
     op.dst_type_max = to_double(op.kName, "dst_type_max", dst_type_max);

@@ -12,7 +12,7 @@ py::object npu_dynamic_quant(py::handle result_type, py::handle input, py::handl
                                    {"smooth_scales", smooth_scales, op.smooth_scales, false}});
   const PlainArguments plain([&] {
     op.has_group_index = !group_index.is_none();
-    op.dst_type = to_dtype(op.kName, dst_type);
+    op.dst_type = to_dtype(op.kName, "dst_type", dst_type);
     op.quant_mode = to_string(op.kName, "quant_mode", quant_mode);
     op.dst_type_max = to_double(op.kName, "dst_type_max", dst_type_max);
     op.numerics = to_numerics(op.kName, numerics);

@@ -6,6 +6,11 @@ namespace npu_quant::python {
 void bind_runtime(py::module_& module);
 void bind_dynamic_quant(py::module_& module);
 void bind_dynamic_block_quant(py::module_& module);
+void bind_add_rms_norm_quant(py::module_& module);
+void bind_fake_quantize(py::module_& module);
+void bind_quantize(py::module_& module);
+void bind_quantize_val(py::module_& module);
+void bind_quantizer(py::module_& module);
 
 }  // namespace npu_quant::python
 
@@ -15,4 +20,9 @@ PYBIND11_MODULE(_core, module) {
   bind_runtime(module);
   bind_dynamic_quant(module);
   bind_dynamic_block_quant(module);
+  bind_add_rms_norm_quant(module);
+  bind_fake_quantize(module);
+  bind_quantize(module);
+  bind_quantize_val(module);
+  bind_quantizer(module);
 }

@@ -1,8 +1,7 @@
-// NumPy arrays and Python arguments as the ops take them, and their answers as Python gets them.
+// NumPy arrays as the ops take them, and their answers as Python gets them.
 #pragma once
 
 #include <pybind11/numpy.h>
-#include <pybind11/pybind11.h>
 
 #include <cxxabi.h>
 #include <unistd.h>
@@ -10,19 +9,14 @@
 #include <exception>
 #include <initializer_list>
 #include <string>
-#include <string_view>
+#include <utility>
 
-#include "ops/contract.h"
+#include "python/arguments.h"
 
 namespace npu_quant::python {
 
-namespace py = pybind11;
-
-// Remembers ml_dtypes.bfloat16 and the package's Python pieces; called once, at import.
+// Remembers ml_dtypes.bfloat16 and NumPy's classes; called once, at import.
 void initialise(py::module_& module);
-
-// Raises DTypeError, ParamError or MemoryError unless the status is ok.
-void raise_unless_ok(const Status& status);
 
 struct ArrayArgument {
   const char* name;
@@ -49,43 +43,19 @@ class ArrayArguments {
   std::string names_[kMost];
 };
 
-// The plain arguments of a call, converted by `convert`, which may run Python code. What goes wrong
-// is kept: faults of arrays come first.
-class PlainArguments {
- public:
-  template <class Convert>
-  explicit PlainArguments(Convert convert) {
-    try {
-      convert();
-    } catch (...) {
-      fault_ = std::current_exception();
-    }
-  }
-  bool failed() const { return fault_ != nullptr; }
-  [[noreturn]] void raise_fault() const { std::rethrow_exception(fault_); }
-
- private:
-  std::exception_ptr fault_;
-};
-
-// Plain arguments; a wrong kind is a TypeError.
-double to_double(const char* op, const char* argument, py::handle value);
-int64_t to_int(const char* op, const char* argument, py::handle value);
-std::string_view to_string(const char* op, const char* argument, py::handle value);  // borrowed
-DTypeRequest to_dtype(const char* op, py::handle value);
-Numerics to_numerics(const char* op, py::handle value);
-
-// The arrays a call writes: the caller's `out`, else fresh ones. The result is the tuple of them.
+// The arrays a call writes: the caller's `out`, else fresh ones. Where there are several, `out` is
+// the tuple of them.
 class Outputs {
  public:
   static constexpr int kMax = 4;
 
   Outputs(const char* op, py::handle out, const OutputSpec* specs, int count, Code code);
   const TensorView* views() const { return views_; }
-  // An instance of a NamedTuple class over the arrays.
+  // The only array, else an instance of a NamedTuple class over all.
   py::object as(py::handle result_type) &&;
 
  private:
+  void take_one(const char* op, py::handle out);
   void take(const char* op, py::handle out, const OutputSpec* specs, Code code);
 
   int count_;

@@ -7,10 +7,25 @@
 namespace npu_quant {
 namespace {
 
+// Where neighbouring rows lie closer together than neighbouring elements (a transposed array),
+// kRowsAtOnce rows are gathered together: they share each cache line that is read.
+inline constexpr int64_t kRowsAtOnce = 32;
+
+NPU_QUANT_INLINE bool rows_share_lines(int64_t row_stride, int64_t stride) {
+  return (row_stride < 0 ? -row_stride : row_stride) < (stride < 0 ? -stride : stride);
+}
+
 // 16 bytes on every target: transposing is bound by loads and stores.
 template <class T>
 using Quad = Vec<T, 16>;
 
+NPU_QUANT_INLINE Quad<uint8_t> zip_low(Quad<uint8_t> a, Quad<uint8_t> b) {
+  return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+}
+NPU_QUANT_INLINE Quad<uint8_t> zip_high(Quad<uint8_t> a, Quad<uint8_t> b) {
+  return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15,
+                                 31);
+}
 NPU_QUANT_INLINE Quad<uint16_t> zip_low(Quad<uint16_t> a, Quad<uint16_t> b) {
   return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
 }
@@ -63,8 +78,9 @@ NPU_QUANT_INLINE void gather(const char* from, int64_t row_stride, int64_t strid
       std::memcpy(to + row * width + column, from + row * row_stride + column * stride, sizeof(T));
 }
 
-NPU_QUANT_INLINE void scatter(const int8_t* from, int64_t count, char* to, int64_t stride) {
-  for (int64_t i = 0; i < count; ++i) to[i * stride] = static_cast<char>(from[i]);
+template <class T>
+NPU_QUANT_INLINE void scatter(const T* from, int64_t count, char* to, int64_t stride) {
+  for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * stride, from + i, sizeof(T));
 }
 
 }  // namespace

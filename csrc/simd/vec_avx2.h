@@ -24,6 +24,64 @@ NPU_QUANT_INLINE F32 widen_float16(const void* from) {
 inline constexpr bool kHalvesHelp = false;
 NPU_QUANT_INLINE __m256i load_halves(const void* from) { return load<__m256i>(from); }
 
+// Halves of two vectors, rounded to nearest even.
+NPU_QUANT_INLINE I16 narrow_float16(F32 a, F32 b) {
+  const __m128i low = _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT);
+  const __m128i high = _mm256_cvtps_ph(b, _MM_FROUND_TO_NEAREST_INT);
+  return bit_cast<I16>(_mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1));
+}
+
+// Eight 16-bit values, each in the upper half of its lane.
+NPU_QUANT_INLINE I32 load_upper_halves(const void* from) {
+  return bit_cast<I32>(_mm256_slli_epi32(_mm256_cvtepu16_epi32(load<__m128i>(from)), 16));
+}
+
+// Eight bytes, as integers.
+NPU_QUANT_INLINE I32 widen_bytes(const int8_t* from) {
+  return bit_cast<I32>(
+      _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
+}
+NPU_QUANT_INLINE I32 widen_bytes(const uint8_t* from) {
+  return bit_cast<I32>(
+      _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
+}
+
+// The upper halves of the lanes of two vectors.
+NPU_QUANT_INLINE I16 upper_halves(I32 a, I32 b) {
+  const auto upper = [](I32 v) { return _mm256_srli_epi32(bit_cast<__m256i>(v), 16); };
+  return bit_cast<I16>(_mm256_permute4x64_epi64(_mm256_packus_epi32(upper(a), upper(b)), 0xd8));
+}
+
+// As vec.h's, which GCC compiles to a comparison and a blend.
+NPU_QUANT_INLINE F32 max(F32 a, F32 b) { return _mm256_max_ps(a, b); }
+NPU_QUANT_INLINE F32 min(F32 a, F32 b) { return _mm256_min_ps(a, b); }
+
+NPU_QUANT_INLINE F32 rint(F32 v) {
+  return _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+// To nearest even; out of range and NaN become the least integer.
+NPU_QUANT_INLINE I32 round_to_int32(F32 v) { return bit_cast<I32>(_mm256_cvtps_epi32(v)); }
+
+NPU_QUANT_INLINE bool any_nan(const F32 (&v)[4]) {
+  return _mm256_movemask_ps(_mm256_or_ps(_mm256_cmp_ps(v[0], v[1], _CMP_UNORD_Q),
+                                         _mm256_cmp_ps(v[2], v[3], _CMP_UNORD_Q))) != 0;
+}
+
+// Bytes of values rounded to nearest even and saturated: signed, or else unsigned. Returns false,
+// and other bytes, where a value is NaN or beyond 16 bits.
+template <bool is_signed>
+NPU_QUANT_INLINE bool saturated_bytes(const F32 (&v)[4], I8& bytes) {
+  const __m256i low = _mm256_packs_epi32(_mm256_cvtps_epi32(v[0]), _mm256_cvtps_epi32(v[1]));
+  const __m256i high = _mm256_packs_epi32(_mm256_cvtps_epi32(v[2]), _mm256_cvtps_epi32(v[3]));
+  // Per 128 bits, four bytes of each part.
+  const __m256i mixed = is_signed ? _mm256_packs_epi16(low, high) : _mm256_packus_epi16(low, high);
+  const __m256i sort = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  bytes = bit_cast<I8>(_mm256_permutevar8x32_epi32(mixed, sort));
+  const __m256i least = _mm256_min_epi16(low, high);
+  return _mm256_movemask_epi8(_mm256_cmpeq_epi16(least, _mm256_set1_epi16(INT16_MIN))) == 0;
+}
+
 // phminposuw finds the least of eight words.
 NPU_QUANT_INLINE int16_t horizontal_max_i16(I16 v) {
   const __m256i y = bit_cast<__m256i>(v);
@@ -53,7 +111,14 @@ NPU_QUANT_INLINE I8 low_bytes(const I32 (&part)[4]) {
       _mm256_permutevar8x32_epi32(sorted, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
 }
 
-// The same where parts 0 and 1 (2 and 3) hold the even and the odd elements of a half.
+// 1 for each equal pair of values, else 0.
+NPU_QUANT_INLINE I8 ones_where_equal(const F32 (&a)[4], const F32 (&b)[4]) {
+  I32 equal[4];
+  for (int i = 0; i < 4; ++i) equal[i] = a[i] == b[i];
+  return low_bytes(equal) & 1;
+}
+
+// low_bytes() where parts 0 and 1 (2 and 3) hold the even and the odd elements of a half.
 NPU_QUANT_INLINE I8 low_bytes_even_odd(const I32 (&part)[4]) {
   const __m256i mixed =
       _mm256_packus_epi16(low_byte_words(part[0], part[1]), low_byte_words(part[2], part[3]));

@@ -28,6 +28,72 @@ NPU_QUANT_INLINE F32 widen_float16(const void* from) {
   return _mm512_cvtph_ps(load<__m256i>(from));
 }
 
+// Halves of two vectors, rounded to nearest even.
+NPU_QUANT_INLINE I16 narrow_float16(F32 a, F32 b) {
+  const __m256i low = _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT);
+  const __m256i high = _mm512_cvtps_ph(b, _MM_FROUND_TO_NEAREST_INT);
+  return bit_cast<I16>(_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1));
+}
+
+// Sixteen 16-bit values, each in the upper half of its lane.
+NPU_QUANT_INLINE I32 load_upper_halves(const void* from) {
+  return bit_cast<I32>(_mm512_slli_epi32(_mm512_cvtepu16_epi32(load<__m256i>(from)), 16));
+}
+
+// Sixteen bytes, as integers.
+NPU_QUANT_INLINE I32 widen_bytes(const int8_t* from) {
+  return bit_cast<I32>(_mm512_cvtepi8_epi32(load<__m128i>(from)));
+}
+NPU_QUANT_INLINE I32 widen_bytes(const uint8_t* from) {
+  return bit_cast<I32>(_mm512_cvtepu8_epi32(load<__m128i>(from)));
+}
+
+// The upper halves of the lanes of two vectors.
+NPU_QUANT_INLINE I16 upper_halves(I32 a, I32 b) {
+  const I16 pick = {1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
+                    33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63};
+  return bit_cast<I16>(_mm512_permutex2var_epi16(bit_cast<__m512i>(a), bit_cast<__m512i>(pick),
+                                                 bit_cast<__m512i>(b)));
+}
+
+// As vec.h's, which GCC compiles to a comparison and a blend.
+NPU_QUANT_INLINE F32 max(F32 a, F32 b) { return _mm512_max_ps(a, b); }
+NPU_QUANT_INLINE F32 min(F32 a, F32 b) { return _mm512_min_ps(a, b); }
+
+NPU_QUANT_INLINE F32 rint(F32 v) {
+  return _mm512_roundscale_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+// To nearest even; out of range and NaN become the least integer.
+NPU_QUANT_INLINE I32 round_to_int32(F32 v) { return bit_cast<I32>(_mm512_cvtps_epi32(v)); }
+
+NPU_QUANT_INLINE bool any_nan(const F32 (&v)[4]) {
+  return (_mm512_cmp_ps_mask(v[0], v[1], _CMP_UNORD_Q) |
+          _mm512_cmp_ps_mask(v[2], v[3], _CMP_UNORD_Q)) != 0;
+}
+
+// Bytes of values rounded to nearest even and saturated: signed, or else unsigned. Returns false,
+// and other bytes, where a value is NaN or beyond 16 bits.
+template <bool is_signed>
+NPU_QUANT_INLINE bool saturated_bytes(const F32 (&v)[4], I8& bytes) {
+  const __m512i low = _mm512_packs_epi32(_mm512_cvtps_epi32(v[0]), _mm512_cvtps_epi32(v[1]));
+  const __m512i high = _mm512_packs_epi32(_mm512_cvtps_epi32(v[2]), _mm512_cvtps_epi32(v[3]));
+  // Per 128 bits, four bytes of each part.
+  const __m512i mixed = is_signed ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
+  const __m512i sort = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  bytes = bit_cast<I8>(_mm512_permutexvar_epi32(sort, mixed));
+  const __m512i least = _mm512_min_epi16(low, high);
+  return _mm512_cmpeq_epi16_mask(least, _mm512_set1_epi16(INT16_MIN)) == 0;
+}
+
+// 1 for each equal pair of values, else 0.
+NPU_QUANT_INLINE I8 ones_where_equal(const F32 (&a)[4], const F32 (&b)[4]) {
+  const auto equal = [&](int i) { return _mm512_cmp_ps_mask(a[i], b[i], _CMP_EQ_OQ); };
+  const __mmask64 all =
+      _mm512_kunpackd(_mm512_kunpackw(equal(3), equal(2)), _mm512_kunpackw(equal(1), equal(0)));
+  return bit_cast<I8>(_mm512_maskz_set1_epi8(all, 1));
+}
+
 // phminposuw finds the least of eight words.
 NPU_QUANT_INLINE int16_t horizontal_max_i16(I16 v) {
   const __m512i z = bit_cast<__m512i>(v);
@@ -55,7 +121,7 @@ NPU_QUANT_INLINE I8 low_bytes(const I32 (&part)[4]) {
   return pick_bytes(part, pick);
 }
 
-// The same where parts 0 and 1 (2 and 3) hold the even and the odd elements of a half.
+// low_bytes() where parts 0 and 1 (2 and 3) hold the even and the odd elements of a half.
 NPU_QUANT_INLINE I8 low_bytes_even_odd(const I32 (&part)[4]) {
   const Vec<int8_t> pick = {0,  64, 4,  68,  8,  72,  12, 76,  16, 80,  20, 84,  24, 88,  28, 92,
                             32, 96, 36, 100, 40, 104, 44, 108, 48, 112, 52, 116, 56, 120, 60, 124,

@@ -16,6 +16,10 @@ template <class V>
 V fma(V a, V b, V c);  // declared for code behind kHasFma, nowhere defined
 
 #if defined(__SSE2__)
+// As vec.h's, which GCC compiles to a comparison and a blend.
+NPU_QUANT_INLINE F32 max(F32 a, F32 b) { return _mm_max_ps(a, b); }
+NPU_QUANT_INLINE F32 min(F32 a, F32 b) { return _mm_min_ps(a, b); }
+
 NPU_QUANT_INLINE void stream(void* to, I8 v) {
   _mm_stream_si128(static_cast<__m128i*>(to), bit_cast<__m128i>(v));
 }
@@ -43,6 +47,84 @@ NPU_QUANT_INLINE F32 widen_float16(const void* from) {
   return bit_cast<F32>(bits | ((half & 0x8000) << 16));
 }
 
+// Half bit patterns in lanes of 32 bits, rounded to nearest even. A subnormal half is what is left
+// of the value's fraction once 0.5, whose last place is the least half, has been added.
+NPU_QUANT_INLINE I32 to_float16_bits(F32 v) {
+  const I32 bits = bit_cast<I32>(v);
+  const I32 magnitude = bits & 0x7fffffff;
+  const I32 half_ulp = 0xfff + ((magnitude >> 13) & 1);
+  const I32 normal = (magnitude - ((127 - 15) << 23) + half_ulp) >> 13;
+  const I32 subnormal = bit_cast<I32>(bit_cast<F32>(magnitude) + 0.5f) - 0x3f000000;
+  const I32 special = magnitude > 0x7f800000 ? I32{} + 0x7e00 : I32{} + 0x7c00;
+  I32 half = magnitude < 0x38800000 ? subnormal : normal;
+  half = magnitude >= 0x47800000 ? special : half;
+  return half | ((bits >> 16) & 0x8000);
+}
+
+// The halves of the lanes of two vectors that `first` begins with: 0 the lower, 1 the upper.
+template <int first>
+NPU_QUANT_INLINE I16 pick_halves(I32 a, I32 b) {
+  return __builtin_shufflevector(bit_cast<I16>(a), bit_cast<I16>(b), first, 2 + first, 4 + first,
+                                 6 + first, 8 + first, 10 + first, 12 + first, 14 + first);
+}
+
+// Halves of two vectors, rounded to nearest even.
+NPU_QUANT_INLINE I16 narrow_float16(F32 a, F32 b) {
+  return pick_halves<0>(to_float16_bits(a), to_float16_bits(b));
+}
+
+// Four 16-bit values, each in the upper half of its lane.
+NPU_QUANT_INLINE I32 load_upper_halves(const void* from) {
+  I16 halves{};
+  std::memcpy(&halves, from, kVectorBytes / 2);
+  return bit_cast<I32>(__builtin_shufflevector(I16{}, halves, 0, 8, 1, 9, 2, 10, 3, 11));
+}
+
+// Four bytes, as integers.
+template <class T>
+NPU_QUANT_INLINE I32 widen_bytes(const T* from) {
+  return __builtin_convertvector(load<Vec<T, 4>>(from), I32);
+}
+
+// The upper halves of the lanes of two vectors.
+NPU_QUANT_INLINE I16 upper_halves(I32 a, I32 b) { return pick_halves<1>(a, b); }
+
+// Adding 2^23 leaves no place for a fraction; larger values have none.
+NPU_QUANT_INLINE F32 rint(F32 v) {
+  const I32 sign = bit_cast<I32>(v) & static_cast<int32_t>(0x80000000);
+  const F32 magnitude = bit_cast<F32>(bit_cast<I32>(v) & 0x7fffffff);
+  const F32 rounded = magnitude < 0x1p23f ? (magnitude + 0x1p23f) - 0x1p23f : magnitude;
+  return bit_cast<F32>(bit_cast<I32>(rounded) | sign);
+}
+
+// To nearest even; out of range and NaN become the least integer.
+NPU_QUANT_INLINE I32 round_to_int32(F32 v) {
+  const I32 in_range = (v >= -0x1p31f) & (v < 0x1p31f);
+  const F32 safe = bit_cast<F32>(bit_cast<I32>(rint(v)) & in_range);
+  return in_range ? __builtin_convertvector(safe, I32) : I32{} + INT32_MIN;
+}
+
+NPU_QUANT_INLINE bool any_nan(const F32 (&v)[4]) {
+  const I32 is_nan = (v[0] != v[0]) | (v[1] != v[1]) | (v[2] != v[2]) | (v[3] != v[3]);
+  return horizontal_max<int32_t, kVectorBytes>(-is_nan) != 0;
+}
+
+// Bytes of values rounded to nearest even and saturated: signed, or else unsigned. Returns false,
+// and other bytes, where a value is NaN or beyond 16 bits.
+template <bool is_signed>
+NPU_QUANT_INLINE bool saturated_bytes(const F32 (&v)[4], I8& bytes) {
+#if defined(__SSE2__)
+  const __m128i low = _mm_packs_epi32(_mm_cvtps_epi32(v[0]), _mm_cvtps_epi32(v[1]));
+  const __m128i high = _mm_packs_epi32(_mm_cvtps_epi32(v[2]), _mm_cvtps_epi32(v[3]));
+  bytes = bit_cast<I8>(is_signed ? _mm_packs_epi16(low, high) : _mm_packus_epi16(low, high));
+  const __m128i least = _mm_min_epi16(low, high);
+  return _mm_movemask_epi8(_mm_cmpeq_epi16(least, _mm_set1_epi16(INT16_MIN))) == 0;
+#else
+  bytes = I8{};
+  return v == nullptr;  // put() serves
+#endif
+}
+
 // The low byte of each value, consecutive over the four parts.
 NPU_QUANT_INLINE I8 low_bytes(const I32 (&part)[4]) {
   using Byte4 = Vec<int8_t, 4>;
@@ -54,7 +136,14 @@ NPU_QUANT_INLINE I8 low_bytes(const I32 (&part)[4]) {
   return bytes;
 }
 
-// The same where parts 0 and 1 (2 and 3) hold the even and the odd elements of a half.
+// 1 for each equal pair of values, else 0.
+NPU_QUANT_INLINE I8 ones_where_equal(const F32 (&a)[4], const F32 (&b)[4]) {
+  I32 equal[4];
+  for (int i = 0; i < 4; ++i) equal[i] = a[i] == b[i];
+  return low_bytes(equal) & 1;
+}
+
+// low_bytes() where parts 0 and 1 (2 and 3) hold the even and the odd elements of a half.
 NPU_QUANT_INLINE I8 low_bytes_even_odd(const I32 (&part)[4]) {
   const I8 bytes = low_bytes(part);
   return __builtin_shufflevector(bytes, bytes, 0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11,

@@ -1,6 +1,9 @@
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 _Result = TypeVar("_Result", bound=tuple[Any, ...])
 
 numerics_default: ContextVar[str]
@@ -39,3 +42,141 @@ def npu_dynamic_block_quant(
     numerics: object,
     /,
 ) -> _Result: ...
+def npu_add_rms_norm_quant(
+    result_type: type[_Result],
+    x1: object,
+    x2: object,
+    gamma: object,
+    scales1: object,
+    zero_points1: object,
+    beta: object,
+    scales2: object,
+    zero_points2: object,
+    axis: object,
+    epsilon: object,
+    div_mode: object,
+    dst_type: object,
+    out: object,
+    numerics: object,
+    /,
+) -> _Result: ...
+def npu_quantize(
+    self: object,
+    scales: object,
+    zero_points: object,
+    dtype: object,
+    axis: object,
+    div_mode: object,
+    out: object,
+    numerics: object,
+    /,
+) -> NDArray[Any]: ...
+def quantize_val(
+    scale: object,
+    zero_point: object,
+    value: object,
+    scalar_type: object,
+    out: object,
+    numerics: object,
+    /,
+) -> int | NDArray[Any]: ...
+def dequantize_val(
+    scale: object,
+    zero_point: object,
+    value: object,
+    out: object,
+    numerics: object,
+    /,
+) -> float | NDArray[np.float32]: ...
+
+class Quantizer:
+    def __init__(self, *args: object, **kwargs: object) -> None: ...
+    def scalar_type(self) -> int: ...
+    def qscheme(self) -> int: ...
+    def equal_to(self, other: Quantizer) -> bool: ...
+    def quantize(self, x: object, out: object, numerics: object, /) -> NDArray[Any]: ...
+    def dequantize(self, q: object, out: object, numerics: object, /) -> NDArray[np.float32]: ...
+
+class PerTensorAffineQuantizer(Quantizer):
+    def __init__(self, scale: object, zero_point: object, scalar_type: object) -> None: ...
+    def scale(self) -> float: ...
+    def zero_point(self) -> int: ...
+
+class PerChannelAffineQuantizer(Quantizer):
+    def __init__(
+        self, scales: object, zero_points: object, axis: object, scalar_type: object
+    ) -> None: ...
+    def scales(self) -> NDArray[np.float64]: ...
+    def zero_points(self) -> NDArray[np.int64]: ...
+    def axis(self) -> int: ...
+
+def fake_quantize_per_tensor_affine_cachemask(
+    result_type: type[_Result],
+    self: object,
+    scale: object,
+    zero_point: object,
+    quant_min: object,
+    quant_max: object,
+    out: object,
+    numerics: object,
+    /,
+) -> _Result: ...
+def _fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
+    result_type: type[_Result],
+    self: object,
+    scale: object,
+    zero_point: object,
+    fake_quant_enabled: object,
+    quant_min: object,
+    quant_max: object,
+    out: object,
+    numerics: object,
+    /,
+) -> _Result: ...
+def fake_quantize_per_tensor_affine(
+    self: object,
+    scale: object,
+    zero_point: object,
+    quant_min: object,
+    quant_max: object,
+    out: object,
+    numerics: object,
+    /,
+) -> NDArray[Any]: ...
+def fake_quantize_per_tensor_affine_cachemask_backward(
+    grad: object,
+    mask: object,
+    out: object,
+    numerics: object,
+    /,
+) -> NDArray[Any]: ...
+def fake_quantize_per_channel_affine_cachemask(
+    result_type: type[_Result],
+    self: object,
+    scale: object,
+    zero_point: object,
+    axis: object,
+    quant_min: object,
+    quant_max: object,
+    out: object,
+    numerics: object,
+    /,
+) -> _Result: ...
+def fake_quantize_per_channel_affine(
+    self: object,
+    scale: object,
+    zero_point: object,
+    axis: object,
+    quant_min: object,
+    quant_max: object,
+    out: object,
+    numerics: object,
+    /,
+) -> NDArray[Any]: ...
+def fake_quantize_per_channel_affine_cachemask_backward(
+    grad: object,
+    mask: object,
+    out: object,
+    numerics: object,
+    /,
+) -> NDArray[Any]: ...

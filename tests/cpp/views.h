@@ -11,6 +11,8 @@ namespace npu_quant::testing {
 
 inline DType dtype_of(float) { return DType::float32; }
 inline DType dtype_of(int8_t) { return DType::int8; }
+inline DType dtype_of(uint8_t) { return DType::uint8; }
+inline DType dtype_of(int32_t) { return DType::int32; }
 
 // A contiguous view of that shape.
 template <class T>

@@ -1,0 +1,153 @@
+// The fake quantizers (docs/numerics.md 6), as PyTorch computes them on a CPU:
+//   q = zero_point + rint(x * (1 / scale))     c = clamp(q, quant_min, quant_max)
+//   output = (c - zero_point) * scale          mask = q == c     backward: grad * mask
+// and with a zero point that is no integer:
+//   q = rint(zero_point + x * (1 / scale))     output = (c - zero_point) * scale in float64
+#include "kernels/fake_quantize.h"
+
+#include "kernels/elementwise.h"
+
+namespace npu_quant {
+namespace {
+
+enum { kScale, kZeroPoint, kParameters };
+
+struct Range {
+  F32 least, greatest;
+
+  // NaN becomes the least.
+  NPU_QUANT_INLINE F32 clamp(F32 q) const { return min(max(q, least), greatest); }
+};
+
+struct IntegerZeroPoint {
+  static NPU_QUANT_INLINE F32 quantize(F32 v, F32 zero_point) { return zero_point + rint(v); }
+  static NPU_QUANT_INLINE F32 dequantize(F32 c, F32 zero_point, F32 scale) {
+    return (c - zero_point) * scale;
+  }
+};
+
+struct FloatZeroPoint {
+  // An integer in PyTorch: never -0.
+  static NPU_QUANT_INLINE F32 quantize(F32 v, F32 zero_point) {
+    return rint(zero_point + v) + 0.0f;
+  }
+  static NPU_QUANT_INLINE F32 dequantize(F32 c, F32 zero_point, F32 scale) {
+    F32 y;
+    for (int half = 0; half < 2; ++half) {
+      const Half h = __builtin_convertvector(
+          (wide(c, half) - wide(zero_point, half)) * wide(scale, half), Half);
+      std::memcpy(reinterpret_cast<char*>(&y) + half * sizeof h, &h, sizeof h);
+    }
+    return y;
+  }
+
+ private:
+  using Half = Vec<float, kVectorBytes / 2>;
+  static NPU_QUANT_INLINE Vec<double> wide(F32 v, int half) {
+    const auto* from = reinterpret_cast<const char*>(&v) + half * sizeof(Half);
+    return __builtin_convertvector(load<Half>(from), Vec<double>);
+  }
+};
+
+template <class X, class ZeroPoint, bool with_mask>
+struct FakeQuantize {
+  static constexpr bool kReadsMask = false, kWritesMask = with_mask;
+  Range range;
+
+  template <class Store, class Parameters, class Piece>
+  NPU_QUANT_INLINE void map(const Parameters& parameters, const Piece& tile) const {
+    const Tile x = X::load(tile.x);
+    Tile q, c, y;
+    for (int i = 0; i < 4; ++i) {
+      const F32 scale = parameters(kScale, i), zero_point = parameters(kZeroPoint, i);
+      q.part[i] = ZeroPoint::quantize(x.part[i] * parameters.reciprocal(kScale, i), zero_point);
+      c.part[i] = range.clamp(q.part[i]);
+      y.part[i] = ZeroPoint::dequantize(c.part[i], zero_point, scale);
+    }
+    X::template put<Store>(tile.y, y);
+    if constexpr (with_mask) store(tile.written_mask, ones_where_equal(q.part, c.part));
+  }
+};
+
+template <class X, bool with_mask>
+struct Copy {
+  static constexpr bool kReadsMask = false, kWritesMask = with_mask;
+
+  template <class Store, class Parameters, class Piece>
+  NPU_QUANT_INLINE void map(const Parameters&, const Piece& tile) const {
+    X::template put<Store>(tile.y, X::load(tile.x));
+    if constexpr (with_mask) store(tile.written_mask, I8{} + 1);
+  }
+};
+
+template <class X>
+struct Mask {
+  static constexpr bool kReadsMask = true, kWritesMask = false;
+
+  template <class Store, class Parameters, class Piece>
+  NPU_QUANT_INLINE void map(const Parameters&, const Piece& tile) const {
+    Tile v = X::load(tile.x);
+    I32 mask[4];
+    Uint8Elements::load(tile.read_mask, mask);
+    for (int i = 0; i < 4; ++i) v.part[i] *= mask[i] != 0 ? F32{} + 1 : F32{};
+    X::template put<Store>(tile.y, v);
+  }
+};
+
+template <class X, class ZeroPoint, bool with_mask>
+void fake_quantize(const FakeQuantizeKernel::Args& args, const ElementwiseArgs& rows) {
+  using Storage = typename X::Storage;
+  const FakeQuantize<X, ZeroPoint, with_mask> rule{
+      {broadcast(args.quant_min), broadcast(args.quant_max)}};
+  if (args.scale.stride != 0)
+    map_rows<Storage, Storage>(rows, true, [&](int64_t row, int64_t i, int64_t, auto use) {
+      use(rule, PerElement<kParameters>{
+                    {values_at(args.scale, row, i), values_at(args.zero_point, row, i)},
+                    values_at(args.inverse, row, i)});
+    });
+  else
+    map_rows<Storage, Storage>(rows, false, [&](int64_t row, int64_t, int64_t, auto use) {
+      use(rule, PerRow<kParameters>::of(value_at(args.scale, row), value_at(args.zero_point, row)));
+    });
+}
+
+template <class X, bool with_mask>
+void visit_rule(const FakeQuantizeKernel::Args& args) {
+  const ElementwiseArgs rows{args.rows, args.n, args.x, {}, args.output, args.mask, args.stream};
+  if (!args.enabled)
+    return map_rows<typename X::Storage, typename X::Storage>(
+        rows, false,
+        [](int64_t, int64_t, int64_t, auto use) { use(Copy<X, with_mask>{}, PerRow<0>{}); });
+  if (args.float_zero_point)
+    fake_quantize<X, FloatZeroPoint, with_mask>(args, rows);
+  else
+    fake_quantize<X, IntegerZeroPoint, with_mask>(args, rows);
+}
+
+}  // namespace
+
+template <>
+void FakeQuantizeKernel::run<kTarget>(const Args& args) {
+  const DefaultFloatEnvironment guard;
+  visit_float_elements(args.dtype, args.x.data, args.stream, [&](auto x) {
+    if (args.mask.data != nullptr)
+      visit_rule<decltype(x), true>(args);
+    else
+      visit_rule<decltype(x), false>(args);
+  });
+}
+
+template <>
+void FakeQuantizeBackwardKernel::run<kTarget>(const Args& args) {
+  const DefaultFloatEnvironment guard;
+  const ElementwiseArgs rows{args.rows,       args.n, args.grad,  args.mask,
+                             args.grad_input, {},     args.stream};
+  visit_float_elements(args.dtype, args.grad.data, args.stream, [&](auto x) {
+    using Storage = typename decltype(x)::Storage;
+    map_rows<Storage, Storage>(rows, false, [](int64_t, int64_t, int64_t, auto use) {
+      use(Mask<decltype(x)>{}, PerRow<0>{});
+    });
+  });
+}
+
+}  // namespace npu_quant

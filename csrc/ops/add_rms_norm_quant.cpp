@@ -1,0 +1,206 @@
+#include "ops/add_rms_norm_quant.h"
+
+#include "core/parallel.h"
+#include "core/rows.h"
+#include "kernels/add_rms_norm_quant.h"
+#include "ops/parameter.h"
+
+namespace npu_quant {
+namespace {
+
+using Kernel = AddRmsNormQuantKernel;
+
+// Strides (bytes) that repeat a view of gamma's last axis, of one element, or of all, over gamma.
+void broadcast_strides(const TensorView& view, const Shape& gamma, int64_t (&strides)[kMaxRank]) {
+  for (int64_t& stride : strides) stride = 0;
+  for (int i = 1; i <= view.rank && i <= gamma.rank; ++i)
+    if (view.shape.dims[view.rank - i] > 1) strides[gamma.rank - i] = view.strides[view.rank - i];
+}
+
+// A weight of the norm, as the kernel reads it; the values live here where they had to be copied.
+class RowWeight {
+ public:
+  Status assign(const TensorView& view, const Shape& gamma) {
+    if (!view.present) return {};
+    is_one_ = view.shape.size() == 1;
+    int64_t strides[kMaxRank];
+    broadcast_strides(view, gamma, strides);
+    return values_.assign(AddRmsNormQuant::kName, view, is_one_ ? Shape{} : gamma, strides);
+  }
+  Kernel::Weight weight() const { return {values_.data(), is_one_}; }
+
+ private:
+  Parameter values_;
+  bool is_one_ = true;
+};
+
+// A call's tensors and weights, and what the kernel is told about some of the rows.
+class Work {
+ public:
+  Work(const AddRmsNormQuant& op, const TensorView* out)
+      : op_(op),
+        tensors_{&op.x1, &op.x2, &out[op.kX], &out[op.kY1], &out[op.kY2]},
+        lead_(op.x1.rank - op.gamma.rank),
+        rows_(op.x1.shape.dims, lead_,
+              {strides(0, 0), strides(1, 0), strides(2, 0), strides(3, 0), strides(4, 0)}),
+        row_(op.gamma.shape.dims, op.gamma.rank,
+             {strides(0, lead_), strides(1, lead_), strides(2, lead_), strides(3, lead_),
+              strides(4, lead_)}) {}
+
+  bool is_empty() const { return rows_.count() == 0 || op_.gamma.shape.size() == 0; }
+
+  Status take_weights() {
+    const TensorView* const views[kWeights] = {&op_.gamma,        &op_.beta,    &op_.scales1,
+                                               &op_.zero_points1, &op_.scales2, &op_.zero_points2};
+    for (int i = 0; i < kWeights; ++i)
+      NPU_QUANT_RETURN_IF_ERROR(weights_[i].assign(*views[i], op_.gamma.shape));
+    return {};
+  }
+
+  void run() const {
+    const int64_t bytes =
+        work_bytes(op_.bytes(), {tensors_[0], tensors_[1], tensors_[2], tensors_[3], tensors_[4]});
+    parallel_for(rows_.count(), bytes, [&](int64_t begin, int64_t end) {
+      rows_.for_each_run(begin, end, [&](const Offsets& offsets, int64_t rows) {
+        run_on_active_target<Kernel>(arguments(offsets, rows));
+      });
+    });
+  }
+
+ private:
+  static constexpr int kWeights = 6;
+  using Offsets = int64_t[Kernel::kTensors];
+
+  const int64_t* strides(int tensor, int axis) const { return tensors_[tensor]->strides + axis; }
+  Kernel::Weight weight(int i) const { return weights_[i].weight(); }
+
+  Kernel::Args arguments(const Offsets& offsets, int64_t rows) const {
+    Kernel::Args args{};
+    args.dtype = op_.x1.dtype;
+    args.rows = rows;
+    args.n = op_.gamma.shape.size();
+    for (int t = 0; t < Kernel::kTensors; ++t) {
+      if (tensors_[t]->present) args.data[t] = tensors_[t]->data + offsets[t];
+      args.row_strides[t] = rows_.inner_stride(t);
+    }
+    args.row = &row_;
+    args.gamma = weight(0);
+    args.beta = weight(1);
+    args.quantizers[0] = {weight(2), weight(3)};
+    args.quantizers[1] = {weight(4), weight(5)};
+    args.epsilon = op_.epsilon;
+    args.divide = op_.div_mode;
+    args.stream = worth_streaming(op_.bytes());
+    return args;
+  }
+
+  const AddRmsNormQuant& op_;
+  const TensorView* tensors_[Kernel::kTensors];
+  int lead_;
+  Rows<Kernel::kTensors> rows_;
+  Axes<Kernel::kTensors> row_;
+  RowWeight weights_[kWeights];
+};
+
+}  // namespace
+
+Status AddRmsNormQuant::check_dtypes() const {
+  NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(kName, "x1", x1));
+  for (const NamedInput& input : {NamedInput{"x2", x2}, {"gamma", gamma}, {"beta", beta}})
+    if (input.view.present)
+      NPU_QUANT_RETURN_IF_ERROR(check_same_dtype(kName, input.name, input.view, "x1", x1));
+  for (const NamedInput& input : {NamedInput{"scales1", scales1}, {"scales2", scales2}})
+    if (input.view.present)
+      NPU_QUANT_RETURN_IF_ERROR(
+          check_dtype_in_or_same(kName, input.name, input.view, {DType::float32}, "x1", x1));
+  for (const NamedInput& input :
+       {NamedInput{"zero_points1", zero_points1}, {"zero_points2", zero_points2}})
+    if (input.view.present)
+      NPU_QUANT_RETURN_IF_ERROR(check_dtype_in_or_same(kName, input.name, input.view,
+                                                       {DType::int32, DType::float32}, "x1", x1));
+  return {};
+}
+
+Status AddRmsNormQuant::check_arrays() const {
+  for (const NamedInput& input :
+       {NamedInput{"x1", x1}, {"x2", x2}, {"gamma", gamma}, {"scales1", scales1}})
+    if (!input.view.present) return missing(kName, input.name);
+  NPU_QUANT_RETURN_IF_ERROR(check_dtypes());
+  for (const NamedInput& input : {NamedInput{"x1", x1}, {"gamma", gamma}})
+    NPU_QUANT_RETURN_IF_ERROR(check_rank(
+        kName, input.name, input.view, 1, kMaxRank, kOutCode,
+        input.view.rank < 1 ? "Give it an axis with reshape." : "Merge axes with reshape."));
+  for (const NamedInput& input : {NamedInput{"scales1", scales1},
+                                  {"zero_points1", zero_points1},
+                                  {"scales2", scales2},
+                                  {"zero_points2", zero_points2}})
+    NPU_QUANT_RETURN_IF_ERROR(check_rank(kName, input.name, input.view, 0, kMaxRank, kOutCode,
+                                         "It holds one element, or one per element of gamma."));
+  return {};
+}
+
+Status AddRmsNormQuant::check_quantizer_shape(const char* name, const TensorView& view) const {
+  if (!view.present || view.shape.size() == 1 || view.shape == gamma.shape) return {};
+  const int last = view.rank - 1;
+  bool ones = last >= 0 && view.shape.dims[last] == gamma.shape.dims[gamma.rank - 1];
+  for (int i = 0; i < last; ++i) ones = ones && view.shape.dims[i] == 1;
+  if (ones) return {};
+  return param_fault(kName, std::string(name) + " has shape " + to_string(view.shape) +
+                                ", expected that of gamma, " + to_string(gamma.shape) +
+                                ", its last axis or one element.");
+}
+
+Status AddRmsNormQuant::check_shapes() const {
+  NPU_QUANT_RETURN_IF_ERROR(check_same_shape(kName, "x2", x2, "x1", x1));
+  const int lead = x1.rank - gamma.rank;
+  bool trails = lead >= 0;
+  for (int i = 0; i < gamma.rank && trails; ++i)
+    trails = gamma.shape.dims[i] == x1.shape.dims[lead + i];
+  if (!trails)
+    return param_fault(kName, "gamma has shape " + to_string(gamma.shape) +
+                                  ", expected the last axes of x1, which has shape " +
+                                  to_string(x1.shape) + ".");
+  if (beta.present)
+    NPU_QUANT_RETURN_IF_ERROR(check_same_shape(kName, "beta", beta, "gamma", gamma));
+  NPU_QUANT_RETURN_IF_ERROR(check_quantizer_shape("scales1", scales1));
+  NPU_QUANT_RETURN_IF_ERROR(check_quantizer_shape("zero_points1", zero_points1));
+  NPU_QUANT_RETURN_IF_ERROR(check_quantizer_shape("scales2", scales2));
+  return check_quantizer_shape("zero_points2", zero_points2);
+}
+
+Status AddRmsNormQuant::check() {
+  NPU_QUANT_RETURN_IF_ERROR(check_arrays());
+  if (axis != -1)
+    return param_fault(kName, "axis is " + std::to_string(axis) +
+                                  ", available: -1 (the norm runs over all axes of gamma).");
+  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(kName, dst_type, kOutCode));
+  NPU_QUANT_RETURN_IF_ERROR(check_shapes());
+  outputs[kY1] = {"y1", DType::int8, x1.shape};
+  outputs[kY2] = {"y2", DType::int8, x1.shape};
+  outputs[kX] = {"x", x1.dtype, x1.shape};
+  return {};
+}
+
+int64_t AddRmsNormQuant::bytes() const {
+  return x1.shape.size() * (3 * size_of(x1.dtype) + (scales2.present ? 2 : 1));
+}
+
+Status AddRmsNormQuant::run(const TensorView* out) const {
+  NPU_QUANT_RETURN_IF_ERROR(check_outputs(kName,
+                                          {{"x1", x1},
+                                           {"x2", x2},
+                                           {"gamma", gamma},
+                                           {"scales1", scales1},
+                                           {"zero_points1", zero_points1},
+                                           {"beta", beta},
+                                           {"scales2", scales2},
+                                           {"zero_points2", zero_points2}},
+                                          outputs, out, kOutputs, kOutCode));
+  Work work(*this, out);
+  if (work.is_empty()) return {};
+  NPU_QUANT_RETURN_IF_ERROR(work.take_weights());
+  work.run();
+  return {};
+}
+
+}  // namespace npu_quant

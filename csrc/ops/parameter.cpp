@@ -1,0 +1,113 @@
+#include "ops/parameter.h"
+
+#include <cstring>
+#include <new>
+
+#include "core/dispatch.h"
+#include "core/rows.h"
+#include "kernels/widen.h"
+
+namespace npu_quant {
+
+Status Parameter::allocate(const char* op, int64_t count) {
+  count_ = count;
+  data_ = reinterpret_cast<char*>(&one_);
+  if (count <= 1) return {};
+  many_.reset(new (std::nothrow) char[static_cast<size_t>(count) * sizeof(float)]);
+  data_ = many_.get();
+  return many_ ? Status{} : out_of_memory(op);
+}
+
+Status Parameter::assign(const char* op, const TensorView& view, const Shape& shape,
+                         const int64_t* strides) {
+  const Axes<1> axes(shape.dims, shape.rank, {strides});
+  const int64_t n = axes.rank > 0 ? axes.dims[axes.rank - 1] : 1;
+  const int64_t stride = axes.rank > 0 ? axes.strides[0][axes.rank - 1] : 0;
+  if (view.dtype == DType::float32 && axes.rank <= 1 && stride == sizeof(float)) {
+    data_ = view.data;
+    count_ = n;
+    return {};
+  }
+  NPU_QUANT_RETURN_IF_ERROR(allocate(op, shape.size()));
+  if (view.dtype == DType::float32 && count_ == 1) {
+    std::memcpy(data_, view.data, sizeof(float));
+    return {};
+  }
+  if (!view.present) {
+    std::memset(data_, 0, static_cast<size_t>(count_) * sizeof(float));
+    return {};
+  }
+  char* to = data_;
+  const Rows<1> rows(axes.without_last());
+  for (int64_t row = 0; row < rows.count() && n > 0; ++row)
+    rows.for_each_run(row, row + 1, [&](const int64_t(&offsets)[1], int64_t) {
+      run_on_active_target<WidenKernel>({view.dtype, view.data + offsets[0], n, stride, to});
+      to += n * static_cast<int64_t>(sizeof(float));
+    });
+  return {};
+}
+
+Status Parameter::assign(const char* op, const TensorView& view, int64_t count) {
+  const Shape shape{1, {count}};
+  int64_t stride = 0;
+  if (view.present && view.shape.size() > 1)
+    for (int axis = 0; axis < view.rank; ++axis)
+      if (view.shape.dims[axis] > 1) stride = view.strides[axis];
+  return assign(op, view, shape, &stride);
+}
+
+void Parameter::assign(double value) {
+  count_ = 1;
+  one_ = to_float32(value);
+  data_ = reinterpret_cast<char*>(&one_);
+}
+
+Status Parameter::assign_reciprocals(const char* op, const Parameter& of) {
+  NPU_QUANT_RETURN_IF_ERROR(allocate(op, of.count_));
+  run_on_active_target<InvertKernel>({of.data_, count_, data_});
+  return {};
+}
+
+Parameter::Bounds Parameter::bounds(bool of_magnitudes) const {
+  Bounds bounds{};
+  run_on_active_target<BoundsKernel>(
+      {data_, count_, of_magnitudes, &bounds.least, &bounds.greatest});
+  return bounds;
+}
+
+namespace {
+
+template <class T>
+double read(const char* data) {
+  T value;
+  std::memcpy(&value, data, sizeof value);
+  return static_cast<double>(value);
+}
+
+}  // namespace
+
+float to_float32(double value) {
+  float rounded = 0;
+  run_on_active_target<NarrowKernel>({value, reinterpret_cast<char*>(&rounded)});
+  return rounded;
+}
+
+double number_in(const TensorView& view) {
+  float value = 0;
+  switch (view.dtype) {
+    case DType::boolean: return *view.data != 0;
+    case DType::int16: return read<int16_t>(view.data);
+    case DType::uint16: return read<uint16_t>(view.data);
+    case DType::int32: return read<int32_t>(view.data);
+    case DType::uint32: return read<uint32_t>(view.data);
+    case DType::int64: return read<int64_t>(view.data);
+    case DType::uint64: return read<uint64_t>(view.data);
+    case DType::float64: return read<double>(view.data);
+    default:
+      run_on_active_target<WidenKernel>(
+          {view.dtype, view.data, 1, size_of(view.dtype), reinterpret_cast<char*>(&value)});
+      return static_cast<double>(value);
+  }
+}
+
+}  // namespace npu_quant

@@ -1,0 +1,172 @@
+#include "python/arguments.h"
+
+#include <pybind11/numpy.h>
+
+#include <cstdlib>
+
+namespace npu_quant::python {
+namespace {
+
+// For the life of the process: there may be no interpreter left when it ends.
+py::handle numerics_default;
+py::handle known_dtypes;  // a dict: what a caller named a dtype by, and its code
+
+// What a value looks like, or what it is, where showing it fails.
+std::string text_of(py::handle value) {
+  PyObject* text = PyObject_Repr(value.ptr());
+  PyErr_Clear();
+  if (text == nullptr) return with_article(type_name(value));
+  const auto owner = py::reinterpret_steal<py::object>(text);
+  const char* utf8 = PyUnicode_AsUTF8(text);
+  PyErr_Clear();
+  return utf8 != nullptr ? utf8 : with_article(type_name(value));
+}
+
+[[noreturn]] void raise_wrong_kind(const char* op, const char* argument, const char* expected,
+                                   py::handle value) {
+  throw py::type_error(std::string(op) + ": " + argument + " is " + with_article(type_name(value)) +
+                       ", expected " + expected + ".");
+}
+
+// Ints, strings and classes: what hashes by itself and runs no other code.
+bool is_plain_name(py::handle value) {
+  return PyLong_CheckExact(value.ptr()) || PyUnicode_CheckExact(value.ptr()) ||
+         PyType_CheckExact(value.ptr());
+}
+
+// Looking a dtype up in Python costs more than a small call.
+bool recall_dtype(py::handle value, DTypeRequest& request) {
+  if (!is_plain_name(value)) return false;
+  PyObject* const code = PyDict_GetItemWithError(known_dtypes.ptr(), value.ptr());  // borrowed
+  if (code == nullptr) return PyErr_Clear(), false;
+  request.dtype = static_cast<DType>(PyLong_AsLong(code));
+  request.text = name_of(request.dtype);
+  return true;
+}
+
+void remember_dtype(py::handle value, DType dtype) {
+  if (!is_plain_name(value) || std::string_view(name_of(dtype)) == name_of(DType::other)) return;
+  const py::int_ code(static_cast<int>(dtype));
+  if (PyDict_SetItem(known_dtypes.ptr(), value.ptr(), code.ptr()) < 0)
+    throw py::error_already_set();
+}
+
+}  // namespace
+
+void initialise_arguments(py::module_& module) {
+  const char* from_environment = std::getenv("NPU_QUANT_NUMERICS");
+  const py::str process_default(from_environment != nullptr ? from_environment : kNumericsNames[0]);
+  numerics_default = PyContextVar_New("npu_quant.numerics", process_default.ptr());
+  module.attr("numerics_default") = numerics_default;
+  known_dtypes = py::dict().release();
+}
+
+// As C knows it: asking Python would run a class's own code.
+std::string type_name(py::handle value) {
+  const auto* type = Py_TYPE(value.ptr());
+  const std::string name = type->tp_name;
+  if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 || name.find('.') != std::string::npos)
+    return name;
+  PyObject* module = PyDict_GetItemString(type->tp_dict, "__module__");  // borrowed
+  const char* text =
+      module != nullptr && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : nullptr;
+  PyErr_Clear();
+  return text != nullptr ? std::string(text) + "." + name : name;
+}
+
+double to_double(const char* op, const char* argument, py::handle value) {
+  if (PyFloat_CheckExact(value.ptr())) return PyFloat_AS_DOUBLE(value.ptr());
+  const bool is_complex =
+      PyComplex_Check(value.ptr()) || type_name(value).rfind("numpy.complex", 0) == 0;
+  if (is_complex || py::isinstance<py::array>(value))
+    raise_wrong_kind(op, argument, "a number", value);
+  const double number = PyFloat_AsDouble(value.ptr());
+  if (number != -1.0 || PyErr_Occurred() == nullptr) return number;
+  if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
+    PyErr_Clear();
+    raise_unless_ok(param_fault(op, std::string(argument) + " is too large for a float."));
+  }
+  if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw py::error_already_set();
+  PyErr_Clear();
+  raise_wrong_kind(op, argument, "a number", value);
+}
+
+int64_t to_int(const char* op, const char* argument, py::handle value) {
+  if (PyLong_CheckExact(value.ptr())) {
+    int overflow = 0;
+    const int64_t number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
+    if (overflow == 0) return number;
+  }
+  if (PyIndex_Check(value.ptr()) == 0 || py::isinstance<py::array>(value))
+    raise_wrong_kind(op, argument, "an int", value);
+  const Py_ssize_t number = PyNumber_AsSsize_t(value.ptr(), nullptr);  // clips
+  if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+  return number;
+}
+
+std::string_view to_string(const char* op, const char* argument, py::handle value) {
+  if (!PyUnicode_Check(value.ptr())) raise_wrong_kind(op, argument, "a str", value);
+  Py_ssize_t size = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
+  if (text != nullptr) return {text, static_cast<size_t>(size)};
+  PyErr_Clear();
+  return "(not to be written in UTF-8)";
+}
+
+DTypeRequest to_dtype(const char* op, const char* argument, py::handle value) {
+  DTypeRequest request;
+  if (value.is_none()) return request;
+  request.is_default = false;
+  if (recall_dtype(value, request)) return request;
+  py::object found;
+  try {
+    found = py::module_::import("npu_quant.dtypes").attr("resolve")(value);
+  } catch (py::error_already_set& error) {
+    if (!error.matches(PyExc_TypeError)) throw;
+    raise_wrong_kind(op, argument, "an int code, a dtype or a dtype's name", value);
+  }
+  if (found.is_none()) {
+    request.text = text_of(value);
+  } else {
+    request.dtype = static_cast<DType>(found.attr("acl_code").cast<int>());
+    request.text = found.attr("name").cast<std::string>();
+    remember_dtype(value, request.dtype);
+  }
+  return request;
+}
+
+DTypeRequest to_required_dtype(const char* op, const char* argument, py::handle value) {
+  if (value.is_none())
+    throw py::type_error(std::string(op) + ": " + argument +
+                         " is None, expected an int code, a dtype or a dtype's name.");
+  return to_dtype(op, argument, value);
+}
+
+ScalarType to_scalar_type(const char* op, py::handle value) {
+  ScalarType type = kQInt8;
+  raise_unless_ok(check_scalar_type(op, to_required_dtype(op, "scalar_type", value), type));
+  return type;
+}
+
+bool to_bool(const char* op, const char* argument, py::handle value) {
+  if (value.ptr() == Py_True || value.ptr() == Py_False) return value.ptr() == Py_True;
+  const std::string type = type_name(value);
+  if (type != "numpy.bool_" && type != "numpy.bool")
+    raise_wrong_kind(op, argument, "a bool", value);
+  return PyObject_IsTrue(value.ptr()) == 1;
+}
+
+Numerics to_numerics(const char* op, py::handle value) {
+  py::object name = py::reinterpret_borrow<py::object>(value);
+  if (value.is_none()) {
+    PyObject* current = nullptr;
+    if (PyContextVar_Get(numerics_default.ptr(), nullptr, &current) < 0)
+      throw py::error_already_set();
+    name = py::reinterpret_steal<py::object>(current);
+  }
+  Numerics numerics = Numerics::reference;
+  raise_unless_ok(check_numerics(op, to_string(op, "numerics", name), numerics));
+  return numerics;
+}
+
+}  // namespace npu_quant::python

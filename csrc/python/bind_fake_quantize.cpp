@@ -1,0 +1,171 @@
+// The fake-quantization family. A function is a name, a form, and whether it returns the mask.
+#include "ops/fake_quantize.h"
+#include "python/bind.h"
+
+namespace npu_quant::python {
+namespace {
+
+struct Range {
+  py::handle quant_min, quant_max;
+
+  void read_into(FakeQuantize& op) const {
+    op.quant_min = to_int(op.kName, "quant_min", quant_min);
+    op.quant_max = to_int(op.kName, "quant_max", quant_max);
+  }
+};
+
+py::object with_numbers(FakeQuantize op, py::handle result_type, py::handle self, py::handle scale,
+                        py::handle zero_point, const Range& range, py::handle out,
+                        py::handle numerics) {
+  ArrayArguments arrays(op.kName, {{"self", self, op.self, true}});
+  const PlainArguments plain([&] {
+    op.scale_number = to_double(op.kName, "scale", scale);
+    op.zero_point_number = to_int(op.kName, "zero_point", zero_point);
+    range.read_into(op);
+    op.numerics = to_numerics(op.kName, numerics);
+  });
+  return run(op, arrays, plain, out, result_type);
+}
+
+py::object with_arrays(FakeQuantize op, py::handle result_type, py::handle self, py::handle scale,
+                       py::handle zero_point, py::handle fake_quant_enabled, const Range& range,
+                       py::handle out, py::handle numerics) {
+  op.has_switch = fake_quant_enabled.ptr() != nullptr;
+  ArrayArguments arrays(
+      op.kName, {{"self", self, op.self, true},
+                 {"scale", scale, op.scale, true},
+                 {"zero_point", zero_point, op.zero_point, true},
+                 {"fake_quant_enabled", op.has_switch ? fake_quant_enabled : py::handle(Py_None),
+                  op.fake_quant_enabled, op.has_switch}});
+  const PlainArguments plain([&] {
+    range.read_into(op);
+    op.numerics = to_numerics(op.kName, numerics);
+  });
+  return run(op, arrays, plain, out, result_type);
+}
+
+py::object with_channels(FakeQuantize op, py::handle result_type, py::handle self, py::handle scale,
+                         py::handle zero_point, py::handle axis, const Range& range, py::handle out,
+                         py::handle numerics) {
+  ArrayArguments arrays(op.kName, {{"self", self, op.self, true},
+                                   {"scale", scale, op.scale, true},
+                                   {"zero_point", zero_point, op.zero_point, true}});
+  const PlainArguments plain([&] {
+    op.axis = to_int(op.kName, "axis", axis);
+    range.read_into(op);
+    op.numerics = to_numerics(op.kName, numerics);
+  });
+  return run(op, arrays, plain, out, result_type);
+}
+
+using Form = FakeQuantize::Form;
+
+py::object per_tensor_cachemask(py::handle result_type, py::handle self, py::handle scale,
+                                py::handle zero_point, py::handle quant_min, py::handle quant_max,
+                                py::handle out, py::handle numerics) {
+  return with_numbers({"fake_quantize_per_tensor_affine_cachemask", Form::numbers, true},
+                      result_type, self, scale, zero_point, {quant_min, quant_max}, out, numerics);
+}
+
+py::object per_tensor_cachemask_tensor_qparams(py::handle result_type, py::handle self,
+                                               py::handle scale, py::handle zero_point,
+                                               py::handle fake_quant_enabled, py::handle quant_min,
+                                               py::handle quant_max, py::handle out,
+                                               py::handle numerics) {
+  return with_arrays(
+      {"_fake_quantize_per_tensor_affine_cachemask_tensor_qparams", Form::arrays, true},
+      result_type, self, scale, zero_point, fake_quant_enabled, {quant_min, quant_max}, out,
+      numerics);
+}
+
+// A fault, but faults of self come first.
+py::object with_one_array(const char* name, py::handle self, bool is_scale, py::handle out) {
+  FakeQuantize op(name, Form::numbers, false);
+  ArrayArguments arrays(op.kName, {{"self", self, op.self, true}});
+  const PlainArguments plain([&] {
+    throw py::type_error(std::string(name) + ": " + (is_scale ? "scale" : "zero_point") +
+                         " is an array and " + (is_scale ? "zero_point" : "scale") +
+                         " is not, expected two numbers or two arrays.");
+  });
+  return run(op, arrays, plain, out);
+}
+
+// Either form, as torch overloads it.
+py::object per_tensor(py::handle self, py::handle scale, py::handle zero_point,
+                      py::handle quant_min, py::handle quant_max, py::handle out,
+                      py::handle numerics) {
+  const char* name = "fake_quantize_per_tensor_affine";
+  const Range range{quant_min, quant_max};
+  const bool arrays = py::isinstance<py::array>(scale);
+  if (arrays != py::isinstance<py::array>(zero_point))
+    return with_one_array(name, self, arrays, out);
+  if (arrays)
+    return with_arrays({name, Form::arrays, false}, {}, self, scale, zero_point, {}, range, out,
+                       numerics);
+  return with_numbers({name, Form::numbers, false}, {}, self, scale, zero_point, range, out,
+                      numerics);
+}
+
+py::object per_channel_cachemask(py::handle result_type, py::handle self, py::handle scale,
+                                 py::handle zero_point, py::handle axis, py::handle quant_min,
+                                 py::handle quant_max, py::handle out, py::handle numerics) {
+  return with_channels({"fake_quantize_per_channel_affine_cachemask", Form::per_channel, true},
+                       result_type, self, scale, zero_point, axis, {quant_min, quant_max}, out,
+                       numerics);
+}
+
+py::object per_channel(py::handle self, py::handle scale, py::handle zero_point, py::handle axis,
+                       py::handle quant_min, py::handle quant_max, py::handle out,
+                       py::handle numerics) {
+  return with_channels({"fake_quantize_per_channel_affine", Form::per_channel, false}, {}, self,
+                       scale, zero_point, axis, {quant_min, quant_max}, out, numerics);
+}
+
+py::object backward(const char* name, py::handle grad, py::handle mask, py::handle out,
+                    py::handle numerics) {
+  FakeQuantizeBackward op(name);
+  ArrayArguments arrays(op.kName, {{"grad", grad, op.grad, true}, {"mask", mask, op.mask, true}});
+  const PlainArguments plain([&] { op.numerics = to_numerics(op.kName, numerics); });
+  return run(op, arrays, plain, out);
+}
+
+py::object per_tensor_backward(py::handle grad, py::handle mask, py::handle out,
+                               py::handle numerics) {
+  return backward("fake_quantize_per_tensor_affine_cachemask_backward", grad, mask, out, numerics);
+}
+
+py::object per_channel_backward(py::handle grad, py::handle mask, py::handle out,
+                                py::handle numerics) {
+  return backward("fake_quantize_per_channel_affine_cachemask_backward", grad, mask, out, numerics);
+}
+
+}  // namespace
+
+void bind_fake_quantize(py::module_& module) {
+  define<&per_tensor_cachemask>(
+      module, "fake_quantize_per_tensor_affine_cachemask",
+      "fake_quantize_per_tensor_affine_cachemask($module, result_type, self, scale, zero_point, "
+      "quant_min, quant_max, out, numerics, /)\n--\n\n");
+  define<&per_tensor_cachemask_tensor_qparams>(
+      module, "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
+      "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams($module, result_type, self, "
+      "scale, zero_point, fake_quant_enabled, quant_min, quant_max, out, numerics, /)\n--\n\n");
+  define<&per_tensor>(module, "fake_quantize_per_tensor_affine",
+                      "fake_quantize_per_tensor_affine($module, self, scale, zero_point, "
+                      "quant_min, quant_max, out, numerics, /)\n--\n\n");
+  define<&per_channel_cachemask>(
+      module, "fake_quantize_per_channel_affine_cachemask",
+      "fake_quantize_per_channel_affine_cachemask($module, result_type, self, scale, zero_point, "
+      "axis, quant_min, quant_max, out, numerics, /)\n--\n\n");
+  define<&per_channel>(module, "fake_quantize_per_channel_affine",
+                       "fake_quantize_per_channel_affine($module, self, scale, zero_point, axis, "
+                       "quant_min, quant_max, out, numerics, /)\n--\n\n");
+  define<&per_tensor_backward>(module, "fake_quantize_per_tensor_affine_cachemask_backward",
+                               "fake_quantize_per_tensor_affine_cachemask_backward($module, grad, "
+                               "mask, out, numerics, /)\n--\n\n");
+  define<&per_channel_backward>(module, "fake_quantize_per_channel_affine_cachemask_backward",
+                                "fake_quantize_per_channel_affine_cachemask_backward($module, "
+                                "grad, mask, out, numerics, /)\n--\n\n");
+}
+
+}  // namespace npu_quant::python

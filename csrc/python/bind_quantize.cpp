@@ -1,0 +1,31 @@
+#include "ops/quantize.h"
+#include "python/bind.h"
+
+namespace npu_quant::python {
+namespace {
+
+py::object npu_quantize(py::handle self, py::handle scales, py::handle zero_points,
+                        py::handle dtype, py::handle axis, py::handle div_mode, py::handle out,
+                        py::handle numerics) {
+  Quantize op;
+  ArrayArguments arrays(op.kName, {{"self", self, op.self, true},
+                                   {"scales", scales, op.scales, true},
+                                   {"zero_points", zero_points, op.zero_points, false}});
+  const PlainArguments plain([&] {
+    op.dtype = to_required_dtype(op.kName, "dtype", dtype);
+    op.axis = to_int(op.kName, "axis", axis);
+    op.div_mode = to_bool(op.kName, "div_mode", div_mode);
+    op.numerics = to_numerics(op.kName, numerics);
+  });
+  return run(op, arrays, plain, out);
+}
+
+}  // namespace
+
+void bind_quantize(py::module_& module) {
+  define<&npu_quantize>(module, "npu_quantize",
+                        "npu_quantize($module, self, scales, zero_points, dtype, axis, div_mode, "
+                        "out, numerics, /)\n--\n\n");
+}
+
+}  // namespace npu_quant::python

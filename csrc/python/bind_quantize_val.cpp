@@ -1,0 +1,98 @@
+// quantize_val and dequantize_val: of an array, or of a number, which is an array of one element
+// until it is returned.
+#include <optional>
+
+#include "python/bind.h"
+#include "quantizer/per_tensor_affine_quantizer.h"
+
+namespace npu_quant::python {
+namespace {
+
+bool is_number(py::handle value) {
+  if (PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr())) return true;
+  return !py::isinstance<py::array>(value) &&
+         py::isinstance(value, py::module_::import("numpy").attr("generic"));
+}
+
+// Runs an op on a number that lies at `from`, and returns the number it gives.
+template <class Op>
+double run_on_number(Op& op, const void* from, DType dtype, py::handle out) {
+  op.value = contiguous_view(from, dtype, 1);
+  raise_unless_ok(op.check());
+  if (!out.is_none())
+    throw py::type_error(std::string(op.kName) + ": out is " + with_article(type_name(out)) +
+                         ", expected None where value is a number.");
+  int64_t memory = 0;
+  TensorView result = contiguous_view(&memory, op.outputs[0].dtype, 1);
+  result.writable = true;
+  raise_unless_ok(op.run(&result));
+  return number_in(result);
+}
+
+py::object quantize_val(py::handle scale, py::handle zero_point, py::handle value,
+                        py::handle scalar_type, py::handle out, py::handle numerics) {
+  QuantizeVal op("quantize_val", "value", {});
+  std::optional<PerTensorAffineQuantizer> quantizer;
+  const auto read_attributes = [&] {
+    const double s = to_double(op.kName, "scale", scale);
+    const int64_t z = to_int(op.kName, "zero_point", zero_point);
+    const ScalarType type = to_scalar_type(op.kName, scalar_type);
+    raise_unless_ok(check_code(op.kName, "zero_point", z, type));
+    op.numerics = to_numerics(op.kName, numerics);
+    op.parameters = quantizer.emplace(type, s, z).parameters();
+  };
+  if (is_number(value)) {
+    const float x = to_float32(to_double(op.kName, "value", value));
+    read_attributes();
+    return py::int_(static_cast<int64_t>(run_on_number(op, &x, DType::float32, out)));
+  }
+  ArrayArguments arrays(op.kName, {{"value", value, op.value, true}});
+  const PlainArguments plain(read_attributes);
+  return run(op, arrays, plain, out);
+}
+
+py::object dequantize_val(py::handle scale, py::handle zero_point, py::handle value, py::handle out,
+                          py::handle numerics) {
+  DequantizeVal op("dequantize_val", "value", {});
+  std::optional<PerTensorAffineQuantizer> quantizer;
+  double s = 0;
+  int64_t z = 0;
+  const auto read_attributes = [&] {
+    s = to_double(op.kName, "scale", scale);
+    z = to_int(op.kName, "zero_point", zero_point);
+    op.numerics = to_numerics(op.kName, numerics);
+  };
+  const auto make_quantizer = [&](ScalarType type) {
+    raise_unless_ok(check_code(op.kName, "zero_point", z, type));
+    op.parameters = quantizer.emplace(type, s, z).parameters();
+  };
+  if (is_number(value)) {
+    const int64_t code = to_int(op.kName, "value", value);
+    read_attributes();
+    raise_unless_ok(check_code(op.kName, "value", code, kQInt32));
+    make_quantizer(kQInt32);
+    const auto q = static_cast<int32_t>(code);
+    return py::float_(run_on_number(op, &q, DType::int32, out));
+  }
+  ArrayArguments arrays(op.kName, {{"value", value, op.value, true}});
+  const PlainArguments plain([&] {
+    read_attributes();
+    arrays.fill_views();  // no line of Python runs from here on
+    ScalarType type = kQInt8;
+    if (find_scalar_type(op.value.dtype, type)) make_quantizer(type);
+  });
+  return run(op, arrays, plain, out);
+}
+
+}  // namespace
+
+void bind_quantize_val(py::module_& module) {
+  define<&quantize_val>(module, "quantize_val",
+                        "quantize_val($module, scale, zero_point, value, scalar_type, out, "
+                        "numerics, /)\n--\n\n");
+  define<&dequantize_val>(
+      module, "dequantize_val",
+      "dequantize_val($module, scale, zero_point, value, out, numerics, /)\n--\n\n");
+}
+
+}  // namespace npu_quant::python

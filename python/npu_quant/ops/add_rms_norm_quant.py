@@ -1,0 +1,203 @@
+"""npu_add_rms_norm_quant: a residual sum, its RMS norm, and int8 codes of that, in one step."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from ..dtypes import DTypeName
+
+
+class AddRmsNormQuantResult(NamedTuple):
+    """What :func:`npu_add_rms_norm_quant` returns; a field is None where ``out`` holds None."""
+
+    y1: NDArray[np.int8]
+    """int8 codes by scales1 and zero_points1, of x1's shape."""
+    y2: NDArray[np.int8]
+    """int8 codes by scales2 and zero_points2, of x1's shape; all zeros without scales2."""
+    x: NDArray[Any]
+    """``x1 + x2``, of x1's shape and dtype."""
+
+
+def npu_add_rms_norm_quant(
+    x1: NDArray[Any],
+    x2: NDArray[Any],
+    gamma: NDArray[Any],
+    scales1: NDArray[Any],
+    zero_points1: NDArray[Any] | None,
+    beta: NDArray[Any] | None = None,
+    scales2: NDArray[Any] | None = None,
+    zero_points2: NDArray[Any] | None = None,
+    *,
+    axis: int = -1,
+    epsilon: float = 1e-06,
+    div_mode: bool = True,
+    dst_type: DTypeName | None = None,
+    out: tuple[NDArray[np.int8] | None, NDArray[np.int8] | None, NDArray[Any] | None] | None = None,
+    numerics: str | None = None,
+) -> AddRmsNormQuantResult:
+    """Add, normalize by the root of the mean square, scale by gamma, and quantize to int8.
+
+    ::
+
+        s    = x1 + x2
+        x    = s                                  rounded to x1's dtype
+        rstd = 1 / sqrt(mean(s * s) + epsilon)    over the axes of gamma
+        t    = s * rstd * gamma                   or  s * rstd * gamma + beta
+        y1   = round(t / scales1 + zero_points1)  saturated to [-128, 127]
+        y2   = round(t / scales2 + zero_points2)  likewise
+
+    With ``div_mode=False`` the scales multiply: ``t * scales1``. Every operation is one IEEE
+    float32 operation per element, from left to right, and the mean's sum has a fixed order
+    (docs/numerics.md 5); 16-bit inputs are widened exactly, int32 zero points rounded to float32.
+    It is ``s`` that is normalized, not its rounded copy ``x``.
+
+    Args:
+        x1: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 1 to 8. Any strides,
+            unaligned and read-only arrays included, here and below.
+        x2: of x1's shape and dtype.
+        gamma: the norm's weight, of x1's dtype and the shape of its last axes, rank 1 to 8. The
+            norm runs over all of its axes.
+        scales1: what ``t`` is divided by, float32 or of x1's dtype: of gamma's shape, of its last
+            axis (with or without ones before it), or one element. Any sign.
+        zero_points1: what is added before rounding: int32, float32 or of x1's dtype, shapes as for
+            scales1 but its own; None for nothing.
+        beta: the norm's bias, of gamma's shape and dtype; None for nothing.
+        scales2: as scales1, for ``y2``; None for no ``y2``.
+        zero_points2: as zero_points1, for ``y2``; without scales2 it is checked, and not used.
+        axis: -1.
+        epsilon: any number, rounded to float32 first.
+        div_mode: whether to divide by the scales or to multiply.
+        dst_type: the type of ``y1`` and ``y2``: None or int8, as torch_npu's code (1), dtype or
+            name.
+        out: where to write ``(y1, y2, x)``: arrays of exactly the result's shapes and dtypes, any
+            strides, apart from each other and the inputs, such as an earlier result; None for one
+            that is not wanted.
+        numerics: the arithmetic profile, by default the current one
+            (:func:`npu_quant.numerics`).
+
+    Returns:
+        ``(y1, y2, x)``: int8, int8 and x1's dtype, each of x1's shape. The way back to about ``t``
+        is ``(y1 - zero_points1) * scales1``.
+
+    Rounding is to nearest, ties to even, after the zero point is added. Out of the ordinary:
+
+    ==========================================  ===============  ===================================
+    what                                        x                y1 (y2 likewise)
+    ==========================================  ===============  ===================================
+    row all zero                                0                t is 0: beta, scale and zero point
+    row all zero, epsilon 0                     0                0 everywhere: 0 * inf
+    row holds NaN (or inf - inf)                NaN there        0 in the whole row
+    row holds inf or -inf, no NaN               inf there        0 for it, others as if t were 0
+    row's sum of squares overflows              finite           all as if t were 0
+    element beyond x1's dtype                   inf there        by the formula: s is finite
+    mean square + epsilon negative, or NaN      s                0 in the whole row
+    scale 0, div_mode=True                      s                127 for t > 0, -128 for t < 0,
+                                                                 0 for 0, whatever the zero point
+    scale or zero point NaN                     s                0
+    scale infinite, div_mode=True               s                as if t were 0
+    no scales2                                  s                y2 is 0 everywhere
+    no elements                                 empty            empty
+    ==========================================  ===============  ===================================
+
+    Raises:
+        DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
+        ParamError: rank, shape, ``out`` or an attribute is not allowed or not available.
+        TypeError: an attribute is of the wrong kind, such as ``div_mode="yes"``.
+        MemoryError: no memory for the results.
+
+    Example:
+        >>> import numpy as np, npu_quant
+        >>> x1 = np.array([[1, 2, 3, 4]], dtype=np.float16)
+        >>> x2 = np.array([[0.5, -1, 0.25, 1]], dtype=np.float16)
+        >>> gamma = np.array([1, 0.5, 2, 1.5], dtype=np.float16)
+        >>> scales1 = np.array([0.1, 0.05, 0.1, 0.02], dtype=np.float32)
+        >>> zero_points1 = np.array([0, 3, -5, 10], dtype=np.int32)
+        >>> y1, y2, x = npu_quant.npu_add_rms_norm_quant(x1, x2, gamma, scales1, zero_points1)
+        >>> y1
+        array([[  5,   6,  16, 127]], dtype=int8)
+        >>> x
+        array([[1.5 , 1.  , 3.25, 5.  ]], dtype=float16)
+
+    Source: aclnnAddRmsNormQuant and torch_npu.npu_add_rms_norm_quant (hicann/ops-nn
+    ``norm/add_rms_norm_quant`` and ``norm/add_rms_norm_quant_v2``, Ascend/op-plugin). The A2 and A3
+    devices take 16-bit types; float16 is rounded to 16 bits on the way there, so their codes may
+    differ by one. They leave ``y2`` unwritten where scales2 is missing.
+    """
+    return _core.npu_add_rms_norm_quant(
+        AddRmsNormQuantResult,
+        x1,
+        x2,
+        gamma,
+        scales1,
+        zero_points1,
+        beta,
+        scales2,
+        zero_points2,
+        axis,
+        epsilon,
+        div_mode,
+        dst_type,
+        out,
+        numerics,
+    )
+
+
+def _sum64(v: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Sum the last axis: element i goes to lane i % 64, in order, then halves are added."""
+    lanes = np.zeros((*v.shape[:-1], 64), np.float32)
+    for begin in range(0, v.shape[-1], 64):
+        part = v[..., begin : begin + 64]
+        lanes[..., : part.shape[-1]] += part
+    for h in (32, 16, 8, 4, 2, 1):
+        lanes[..., :h] += lanes[..., h : 2 * h]
+    return lanes[..., 0]
+
+
+def _over_gamma(a: NDArray[Any], gamma: NDArray[Any]) -> NDArray[np.float32]:
+    """Widen a scale or zero point, one value for each element of gamma."""
+    flat = a.astype(np.float32).reshape(-1)
+    if flat.size == gamma.size:
+        return flat
+    return np.broadcast_to(flat, gamma.shape).reshape(-1)
+
+
+def reference(
+    x1: NDArray[Any],
+    x2: NDArray[Any],
+    gamma: NDArray[Any],
+    scales1: NDArray[Any],
+    zero_points1: NDArray[Any] | None,
+    beta: NDArray[Any] | None = None,
+    scales2: NDArray[Any] | None = None,
+    zero_points2: NDArray[Any] | None = None,
+    *,
+    epsilon: float = 1e-06,
+    div_mode: bool = True,
+) -> AddRmsNormQuantResult:
+    """Compute :func:`npu_add_rms_norm_quant` in plain NumPy: the formula, without checks."""
+
+    def quantize(scales: NDArray[Any], zero_points: NDArray[Any] | None) -> NDArray[np.int8]:
+        scale = _over_gamma(scales, gamma)
+        q = t / scale if div_mode else t * scale
+        if zero_points is not None:
+            q = q + _over_gamma(zero_points, gamma)
+        y = np.where(np.isnan(q), 0, np.clip(np.rint(q), -128, 127))
+        return y.astype(np.int8).reshape(x1.shape)
+
+    with np.errstate(all="ignore"):
+        n = gamma.size
+        s = x1.astype(np.float32) + x2.astype(np.float32)
+        x = s.astype(x1.dtype)
+        s = s.reshape(*x1.shape[: x1.ndim - gamma.ndim], n)
+        ms = _sum64(s * s) / np.float32(n)
+        rstd = np.float32(1) / np.sqrt(ms + np.float32(epsilon))
+        t = s * rstd[..., None] * gamma.astype(np.float32).reshape(-1)
+        if beta is not None:
+            t = t + beta.astype(np.float32).reshape(-1)
+        y1 = quantize(scales1, zero_points1)
+        y2 = np.zeros_like(y1) if scales2 is None else quantize(scales2, zero_points2)
+    return AddRmsNormQuantResult(y1, y2, x)

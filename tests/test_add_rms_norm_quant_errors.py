@@ -1,0 +1,209 @@
+"""Every message of npu_add_rms_norm_quant, the order of its checks, and the kinds it accepts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from witnesses import Array, assert_same_bits
+
+import npu_quant
+from npu_quant import DTypeError, ParamError, npu_add_rms_norm_quant
+from npu_quant.ops.add_rms_norm_quant import reference
+
+OP = "npu_add_rms_norm_quant"
+X = np.ones((2, 4), np.float16)
+G = np.ones(4, np.float16)
+S = np.ones(4, np.float32)
+Z = np.ones(4, np.int32)
+Y1 = np.zeros((2, 4), np.int8)
+Y2 = np.zeros((2, 4), np.int8)
+SUM = np.zeros((2, 4), np.float16)
+OUT = (Y1, Y2, SUM)
+UNWRITTEN = OUT
+GIVEN = {"x1": X, "x2": X, "gamma": G, "scales1": S, "zero_points1": Z, "beta": G, "scales2": S, "zero_points2": Z}  # fmt: skip
+
+
+def call(**others: Any) -> Any:
+    """Call with good arguments, all of them given, but for some."""
+    return npu_add_rms_norm_quant(**GIVEN | others)
+
+
+def frozen(a: Array) -> Array:
+    """Return a read-only copy."""
+    a = a.copy()
+    a.flags.writeable = False
+    return a
+
+
+def on_input(name: str, output: int) -> Any:
+    """Call with an output that begins inside an input's last byte."""
+    given, wanted = GIVEN[name], OUT[output]
+    memory = np.ones(given.nbytes + wanted.nbytes, np.uint8)
+    a = memory[: given.nbytes].view(given.dtype).reshape(given.shape)
+    a[...] = given
+    start = given.nbytes - 1
+    out = memory[start : start + wanted.nbytes].view(wanted.dtype).reshape(wanted.shape)
+    return call(**{name: a}, out=tuple(out if i == output else o for i, o in enumerate(OUT)))
+
+
+def on_output(first: int, second: int) -> Any:
+    """Call with two outputs that share one byte."""
+    memory = np.zeros(64, np.uint8)
+    sizes = [o.nbytes for o in OUT]
+    starts = {first: 8, second: 8 + sizes[first] - 1}
+    out = [memory[starts[i] : starts[i] + sizes[i]].view(o.dtype).reshape(2, 4) if i in starts else o for i, o in enumerate(OUT)]  # fmt: skip
+    return call(out=tuple(out))
+
+
+def stride_zero(a: Array) -> Array:
+    """Return a view of a whose rows are the same memory."""
+    return np.lib.stride_tricks.as_strided(a, a.shape, (0, a.itemsize))
+
+
+# Which dtype a list is to become, by how the argument begins.
+REMEDY = {"scale": "np.float32", "zero_": "np.int32"}
+
+# Name, call, exception, code, message (from its beginning; the operator's name comes first).
+TABLE = [
+    *[(f"{name} None", lambda name=name: call(**{name: None}), DTypeError, 161001, f"{name} is None, expected a numpy.ndarray.") for name in ("x1", "x2", "gamma", "scales1")],
+    *[(f"{name} list", lambda name=name: call(**{name: [1.0]}), DTypeError, 161002, f"{name} is a list, expected a numpy.ndarray. Convert it, e.g. with np.asarray({name}, dtype={REMEDY.get(name[:5], 'np.float16')}).") for name in GIVEN],
+    ("scalar", lambda: call(scales1=np.float32(1)), DTypeError, 161002, "scales1 is a numpy.float32, expected a numpy.ndarray."),
+    ("float", lambda: call(zero_points1=3), DTypeError, 161002, "zero_points1 is an int, expected a numpy.ndarray."),
+    ("masked", lambda: call(gamma=np.ma.ones(4, dtype=np.float16)), DTypeError, 161002, "gamma is a numpy.ma.MaskedArray, expected a numpy.ndarray. Its mask would be lost: pass gamma.filled(0) or gamma.data."),
+    ("x1 int", lambda: call(x1=X.astype(np.int32)), DTypeError, 161002, "x1 has dtype int32, expected float16, bfloat16 or float32. Convert it, e.g. with x1.astype(np.float32)."),
+    ("x1 float64", lambda: call(x1=X.astype(float)), DTypeError, 161002, "x1 has dtype float64, expected float16, bfloat16 or float32."),
+    ("x1 bits", lambda: call(x1=X.view(np.uint16)), DTypeError, 161002, "x1 has dtype uint16, expected float16, bfloat16 or float32. Convert it, e.g. with x1.astype(np.float32); if it holds the bits of bfloat16, x1.view(ml_dtypes.bfloat16)."),
+    ("x1 swapped", lambda: call(x1=X.astype(">f2")), DTypeError, 161002, "x1 has dtype >f2, expected float16, bfloat16 or float32. Its bytes are swapped: x1.astype(x1.dtype.newbyteorder('='))."),
+    *[(f"{name} dtype", lambda name=name: call(**{name: GIVEN[name].astype(np.float32)}), DTypeError, 161002, f"{name} has dtype float32, expected that of x1, float16. Convert it with {name}.astype(x1.dtype).") for name in ("x2", "gamma", "beta")],
+    ("x2 swapped", lambda: call(x2=X.astype(">f2")), DTypeError, 161002, "x2 has dtype >f2, expected that of x1, float16."),
+    ("gamma other 16 bits", lambda: call(gamma=G.astype(ml_dtypes.bfloat16)), DTypeError, 161002, "gamma has dtype bfloat16, expected that of x1, float16."),
+    *[(f"{name} dtype", lambda name=name: call(**{name: S.astype(np.float64)}), DTypeError, 161002, f"{name} has dtype float64, expected float32 or that of x1, float16.") for name in ("scales1", "scales2")],
+    ("scales1 other 16 bits", lambda: call(scales1=S.astype(ml_dtypes.bfloat16)), DTypeError, 161002, "scales1 has dtype bfloat16, expected float32 or that of x1, float16."),
+    ("scales1 int", lambda: call(scales1=Z), DTypeError, 161002, "scales1 has dtype int32, expected float32 or that of x1, float16."),
+    ("scales1 dtype of float32", lambda: npu_add_rms_norm_quant(S, S, S, G, None), DTypeError, 161002, "scales1 has dtype float16, expected float32."),
+    *[(f"{name} dtype", lambda name=name: call(**{name: Z.astype(np.int8)}), DTypeError, 161002, f"{name} has dtype int8, expected int32, float32 or that of x1, float16.") for name in ("zero_points1", "zero_points2")],
+    ("zero_points1 int64", lambda: call(zero_points1=Z.astype(np.int64)), DTypeError, 161002, "zero_points1 has dtype int64, expected int32, float32 or that of x1, float16."),
+    ("zero_points1 other 16 bits", lambda: call(zero_points1=S.astype(ml_dtypes.bfloat16)), DTypeError, 161002, "zero_points1 has dtype bfloat16, expected int32, float32 or that of x1, float16."),
+    ("zero_points1 dtype of float32", lambda: npu_add_rms_norm_quant(S, S, S, S, G), DTypeError, 161002, "zero_points1 has dtype float16, expected int32"),
+    ("zero_points2 alone", lambda: call(scales2=None, zero_points2=Z.astype(np.int8)), DTypeError, 161002, "zero_points2 has dtype int8, expected"),
+    ("zero_points2 alone, shape", lambda: call(scales2=None, zero_points2=Z[:3]), ParamError, 161002, "zero_points2 has shape (3,), expected"),
+    ("x1 rank 0", lambda: call(x1=np.ones((), np.float16)), ParamError, 161002, "x1 has 0 dimensions, expected 1 to 8."),
+    ("x1 rank 9", lambda: call(x1=X.reshape((1,) * 7 + (2, 4))), ParamError, 161002, "x1 has 9 dimensions, expected 1 to 8."),
+    ("gamma rank 0", lambda: call(gamma=np.ones((), np.float16)), ParamError, 161002, "gamma has 0 dimensions, expected 1 to 8."),
+    ("gamma rank 9", lambda: call(gamma=G.reshape((1,) * 8 + (4,))), ParamError, 161002, "gamma has 9 dimensions, expected 1 to 8."),
+    ("scales1 rank 9", lambda: call(scales1=S[:1].reshape((1,) * 9)), ParamError, 161002, "scales1 has 9 dimensions, expected 0 to 8."),
+    ("zero_points2 rank 9", lambda: call(zero_points2=Z.reshape((1,) * 8 + (4,))), ParamError, 161002, "zero_points2 has 9 dimensions, expected 0 to 8."),
+    ("x2 rank 9", lambda: call(x2=X.reshape((1,) * 7 + (2, 4))), ParamError, 161002, "x2 has "),
+    ("beta rank 30", lambda: call(beta=G.reshape((1,) * 29 + (4,))), ParamError, 161002, "beta has "),
+    ("axis", lambda: call(axis=0), ParamError, 161002, "axis is 0, available: -1 (the norm runs over all axes of gamma)."),
+    ("axis last", lambda: call(axis=1), ParamError, 161002, "axis is 1, available: -1"),
+    ("axis huge", lambda: call(axis=10**30), ParamError, 161002, "axis is "),
+    ("axis kind", lambda: call(axis=-1.0), TypeError, None, "axis is a float, expected an int."),
+    ("axis None", lambda: call(axis=None), TypeError, None, "axis is a NoneType, expected an int."),
+    ("epsilon kind", lambda: call(epsilon="a"), TypeError, None, "epsilon is a str, expected a number."),
+    ("epsilon complex", lambda: call(epsilon=1j), TypeError, None, "epsilon is a complex, expected a number."),
+    ("epsilon array", lambda: call(epsilon=np.array(1.0)), TypeError, None, "epsilon is a numpy.ndarray, expected a number."),
+    ("epsilon too large", lambda: call(epsilon=10**400), ParamError, 161002, "epsilon is too large for a float."),
+    ("div_mode kind", lambda: call(div_mode="yes"), TypeError, None, "div_mode is a str, expected a bool."),
+    ("div_mode int", lambda: call(div_mode=1), TypeError, None, "div_mode is an int, expected a bool."),
+    ("div_mode None", lambda: call(div_mode=None), TypeError, None, "div_mode is a NoneType, expected a bool."),
+    ("div_mode array", lambda: call(div_mode=np.array(True)), TypeError, None, "div_mode is a numpy.ndarray, expected a bool."),
+    ("dst_type", lambda: call(dst_type=np.int16), ParamError, 161002, "dst_type is int16, available: int8 (torch_npu code 1, torch.int8, np.int8 or 'int8')."),
+    ("dst_type code", lambda: call(dst_type=2), ParamError, 161002, "dst_type is int16, available: int8"),
+    ("dst_type fp8", lambda: call(dst_type=292), ParamError, 161002, "dst_type is float8_e4m3fn, available: int8"),
+    ("dst_type kind", lambda: call(dst_type=1.0), TypeError, None, "dst_type is a float, expected an int code, a dtype or a dtype's name."),
+    ("numerics", lambda: call(numerics="ascend310"), ParamError, 161002, "numerics is 'ascend310', available: reference."),
+    ("numerics kind", lambda: call(numerics=3), TypeError, None, "numerics is an int, expected a str."),
+    ("x2 shape", lambda: npu_add_rms_norm_quant(G, G[:3], G, S, None), ParamError, 161002, "x2 has shape (3,), expected that of x1, (4,)."),
+    ("x2 does not broadcast", lambda: call(x2=X[:1]), ParamError, 161002, "x2 has shape (1, 4), expected that of x1, (2, 4)."),
+    ("gamma shape", lambda: call(gamma=G[:3]), ParamError, 161002, "gamma has shape (3,), expected the last axes of x1, which has shape (2, 4)."),
+    ("gamma of the first axis", lambda: call(gamma=G[:2]), ParamError, 161002, "gamma has shape (2,), expected the last axes of x1, which has shape (2, 4)."),
+    ("gamma one element", lambda: call(gamma=G[:1]), ParamError, 161002, "gamma has shape (1,), expected the last axes of x1"),
+    ("gamma with ones", lambda: call(gamma=G[None]), ParamError, 161002, "gamma has shape (1, 4), expected the last axes of x1"),
+    ("gamma longer than x1", lambda: call(gamma=np.ones((1, 2, 4), np.float16)), ParamError, 161002, "gamma has shape (1, 2, 4), expected the last axes of x1, which has shape (2, 4)."),
+    ("beta shape", lambda: call(beta=G[:3]), ParamError, 161002, "beta has shape (3,), expected that of gamma, (4,)."),
+    ("beta with ones", lambda: call(beta=G[None]), ParamError, 161002, "beta has shape (1, 4), expected that of gamma, (4,)."),
+    ("beta one element", lambda: call(beta=G[:1]), ParamError, 161002, "beta has shape (1,), expected that of gamma, (4,)."),
+    *[(f"{name} shape", lambda name=name: call(**{name: GIVEN[name][:3]}), ParamError, 161002, f"{name} has shape (3,), expected that of gamma, (4,), its last axis or one element.") for name in ("scales1", "zero_points1", "scales2", "zero_points2")],
+    ("scales1 column", lambda: call(scales1=S[:, None]), ParamError, 161002, "scales1 has shape (4, 1), expected that of gamma, (4,), its last axis or one element."),
+    ("scales1 empty", lambda: call(scales1=S[:0]), ParamError, 161002, "scales1 has shape (0,), expected that of gamma, (4,)"),
+    ("scales1 of x1", lambda: call(scales1=np.ones((2, 4), np.float32)), ParamError, 161002, "scales1 has shape (2, 4), expected that of gamma, (4,)"),
+    ("scales1 of the first axis", lambda: call(gamma=X, beta=X, scales1=np.ones((2, 1), np.float32)), ParamError, 161002, "scales1 has shape (2, 1), expected that of gamma, (2, 4), its last axis or one element."),
+    ("scales1 of gamma with ones", lambda: call(gamma=X, beta=X, scales1=np.ones((1, 2, 4), np.float32)), ParamError, 161002, "scales1 has shape (1, 2, 4), expected that of gamma, (2, 4), its last axis or one element."),
+    ("out kind", lambda: call(out=Y1), DTypeError, 161002, "out is a numpy.ndarray, expected a tuple (y1, y2, x) of arrays, None where one is not wanted."),
+    ("out list", lambda: call(out=list(OUT)), DTypeError, 161002, "out is a list, expected a tuple (y1, y2, x)"),
+    ("out length", lambda: call(out=OUT[:2]), ParamError, 161002, "out has 2 entries, expected 3: (y1, y2, x), None where one is not wanted."),
+    ("out entry", lambda: call(out=(Y1, [0], SUM)), DTypeError, 161002, "out[y2] is a list, expected a numpy.ndarray. Pass an array to be written."),
+    ("out y1 dtype", lambda: call(out=(Y1.view(np.uint8), Y2, SUM)), DTypeError, 161002, "out[y1] has dtype uint8, expected int8."),
+    ("out y2 dtype", lambda: call(out=(Y1, Y2.astype(np.float16), SUM)), DTypeError, 161002, "out[y2] has dtype float16, expected int8."),
+    ("out x dtype", lambda: call(out=(Y1, Y2, SUM.astype(np.float32))), DTypeError, 161002, "out[x] has dtype float32, expected float16."),
+    ("out x bits", lambda: call(out=(Y1, Y2, SUM.view(ml_dtypes.bfloat16))), DTypeError, 161002, "out[x] has dtype bfloat16, expected float16."),
+    ("out y1 shape", lambda: call(out=(Y1[:1], Y2, SUM)), ParamError, 161002, "out[y1] has shape (1, 4), expected (2, 4)."),
+    ("out x shape", lambda: call(out=(Y1, Y2, SUM.T)), ParamError, 161002, "out[x] has shape (4, 2), expected (2, 4)."),
+    ("out rank 9", lambda: call(out=(Y1, Y2.reshape((1,) * 7 + (2, 4)), SUM)), ParamError, 161002, "out[y2] has 9 dimensions, expected shape (2, 4)."),
+    ("out read-only", lambda: call(out=(Y1, Y2, frozen(SUM))), ParamError, 161002, "out[x] is read-only. Pass a writable array."),
+    ("out on itself", lambda: call(out=(Y1, Y2, stride_zero(SUM))), ParamError, 161002, "out[x] overlaps itself: some of its elements share memory. Pass a copy."),
+    ("out x in place", lambda: (lambda x: call(x1=x, out=(Y1, Y2, x)))(X.copy()), ParamError, 161002, "out[x] shares memory with x1. Pass a fresh array."),
+    *[(f"out on {name}", lambda name=name: on_input(name, 0), ParamError, 161002, f"out[y1] shares memory with {name}. Pass a fresh array.") for name in GIVEN],
+    ("out y2 on input", lambda: on_input("x2", 1), ParamError, 161002, "out[y2] shares memory with x2. Pass a fresh array."),
+    ("out x on input", lambda: on_input("scales2", 2), ParamError, 161002, "out[x] shares memory with scales2. Pass a fresh array."),
+    ("out y2 on y1", lambda: on_output(0, 1), ParamError, 161002, "out[y2] shares memory with out[y1]."),
+    ("out x on y1", lambda: on_output(0, 2), ParamError, 161002, "out[x] shares memory with out[y1]."),
+    ("out x on y2", lambda: on_output(1, 2), ParamError, 161002, "out[x] shares memory with out[y2]."),
+]  # fmt: skip
+ERRORS = [(name, run, error, code, f"{OP}: {text}") for name, run, error, code, text in TABLE]
+
+# In the order in which faults are reported: one argument each, wrong on its own.
+FAULTS: list[tuple[dict[str, Any], type, str]] = [
+    ({"x1": None}, DTypeError, "x1 is None"),
+    ({"scales1": None}, DTypeError, "scales1 is None"),
+    ({"x2": [1.0]}, DTypeError, "x2 is a list"),
+    ({"zero_points2": [1.0]}, DTypeError, "zero_points2 is a list"),
+    ({"x1": X.astype(float)}, DTypeError, "x1 has dtype"),
+    ({"zero_points1": Z.astype(np.int8)}, DTypeError, "zero_points1 has dtype"),
+    ({"gamma": np.ones((), np.float16)}, ParamError, "gamma has 0 dimensions"),
+    ({"axis": 0}, ParamError, "axis is 0"),
+    ({"x2": X[:1]}, ParamError, "x2 has shape"),
+    ({"gamma": G[:3]}, ParamError, "gamma has shape"),
+    ({"beta": G[:3]}, ParamError, "beta has shape"),
+    ({"scales1": S[:3]}, ParamError, "scales1 has shape"),
+    ({"out": ()}, ParamError, "out has 0 entries"),
+]
+
+
+@pytest.mark.parametrize("first", range(len(FAULTS)))
+def test_the_first_fault_is_reported(first: int) -> None:
+    """Missing, arrays, dtypes, ranks, attributes, shapes, out: of two faults the earlier."""
+    fault, error, text = FAULTS[first]
+    for later, _, _ in FAULTS[first:]:
+        with pytest.raises(error, match=f"{OP}: {text}"):
+            call(**later | fault)
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"div_mode": np.False_},
+        {"div_mode": np.True_, "axis": np.int64(-1)},
+        {"epsilon": 2},
+        {"epsilon": np.float32(0.1)},
+        {"dst_type": 1},
+        {"dst_type": 258},
+        {"dst_type": "torch.int8"},
+        {"dst_type": np.dtype(np.int8)},
+        {"numerics": "reference"},
+        {"out": None, "scales2": None, "zero_points2": None, "beta": None, "zero_points1": None},
+    ],
+)
+def test_accepted_kinds(others: dict[str, Any]) -> None:
+    ours = ("axis", "dst_type", "numerics", "out")
+    plain = {name: value for name, value in (GIVEN | others).items() if name not in ours}
+    assert_same_bits(call(**others), reference(**plain))
+
+
+def test_a_profile_in_force_counts() -> None:
+    with npu_quant.numerics("reference"):
+        assert_same_bits(call(), reference(**GIVEN))

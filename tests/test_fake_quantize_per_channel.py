@@ -1,0 +1,390 @@
+"""Fake quantization per channel against its formula, hand vectors, and every layout, axis and target."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+from conftest import DTYPES
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from witnesses import (
+    Array,
+    assert_same_but_nan,
+    assert_untouched_outside,
+    layouts,
+    on_steps,
+    out_layouts,
+    random_patterns,
+)
+
+import npu_quant
+from npu_quant import ParamError
+from npu_quant import fake_quantize_per_channel_affine as plain
+from npu_quant import fake_quantize_per_channel_affine_cachemask as cachemask
+from npu_quant import fake_quantize_per_channel_affine_cachemask_backward as backward
+from npu_quant import fake_quantize_per_tensor_affine_cachemask as per_tensor
+from npu_quant.ops.fake_quantize_per_channel import reference
+from npu_quant.ops.fake_quantize_per_tensor import reference_backward
+
+WIDTHS = [1, 15, 16, 17, 63, 64, 65, 127, 128, 129, 1000, 4096, 5000]
+WIDE = 1 << 20
+RANGES = [(-128, 127), (0, 255), (-8, 7), (1, 255), (-WIDE, WIDE), (5, 5)]
+KINDS = [np.int32, np.float32, np.float16]
+SPECIAL = [1.0, -0.37, 0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, 2e-39, 6e-39, 3e38]
+
+
+def f32(*values: float) -> Array:
+    """Return a float32 array."""
+    return np.array(values, np.float32)
+
+
+def channels(
+    rng: np.random.Generator, n: int, kind: type, quant_min: int, quant_max: int
+) -> tuple[Array, Array]:
+    """Return a scale and a zero point of n channels; float zero points are halves, zeros and others."""
+    scale = np.exp(rng.uniform(-4, 2, n)).astype(np.float32)
+    if kind == np.int32:
+        return scale, rng.integers(quant_min, quant_max + 1, n).astype(kind)
+    zero_point = rng.uniform(max(quant_min, -2000), min(quant_max, 2000), n)
+    halves = np.rint(zero_point * 2) / 2
+    zero_point = np.where(rng.random(n) < 0.5, halves, zero_point).astype(kind)
+    zero_point[rng.random(n) < 0.2] = -0.0
+    return scale, zero_point
+
+
+def along(values: Array, axis: int, rank: int) -> Array:
+    """Shape values of channels so that they broadcast."""
+    shape = [1] * rank
+    shape[axis] = -1
+    return values.reshape(shape)
+
+
+def whole(value: float, kind: type) -> Array:
+    """Return a zero point of one channel."""
+    return np.array([value], kind)
+
+
+@pytest.mark.usefixtures("target")
+class TestVectors:
+    """Worked by hand, or stated by docs/numerics.md 6."""
+
+    def test_channels_on_each_axis(self, dtype: np.dtype) -> None:
+        x = np.array([[1.25, 99], [0.75, -9]], dtype)
+        scale, zero_point = f32(0.5, 0.25), np.array([0, 1], np.int32)
+        rows = np.array([[1, 3.5], [0.75, -2.25]], dtype)
+        columns = np.array([[1, 1.5], [1, -2.25]], dtype)
+        for axis, expected in ((0, rows), (-2, rows), (1, columns), (-1, columns)):
+            output, mask = cachemask(x, scale, zero_point, axis, -8, 7)
+            assert_same_but_nan((output,), (expected,))
+            assert mask.tolist() == [[True, False], [True, False]]
+
+    def test_ties_and_the_end_of_the_range(self) -> None:
+        x = f32(0.25, 0.05, 0.15, 12.75)[None]
+        output, mask = cachemask(x, f32(0.1), whole(0, np.int32), 0, -128, 127)
+        assert_same_but_nan((output,), (f32(0.2, 0, 0.2, 12.7)[None],))
+        assert mask.tolist() == [[True, True, True, False]]
+
+    def test_integer_zero_points_are_added_after_rounding(self) -> None:
+        x = f32(0.5, 1.5, 2.5, -0.5)[None]
+        output, _ = cachemask(x, f32(1), whole(1, np.int32), 0, -128, 127)
+        assert_same_but_nan((output,), (f32(0, 2, 2, 0)[None],))  # q is [1, 3, 3, 1]
+
+    @pytest.mark.parametrize("kind", [np.float32, np.float16])
+    def test_float_zero_points_are_added_before_rounding(self, kind: type) -> None:
+        x = f32(0.5, 1.5, 2.5, -0.5)[None]
+        output, _ = cachemask(x, f32(1), whole(1, kind), 0, -128, 127)
+        assert_same_but_nan((output,), (f32(1, 1, 3, -1)[None],))  # q is [2, 2, 4, 0]
+
+    @pytest.mark.parametrize("kind", [np.float32, np.float16])
+    def test_a_fractional_zero_point(self, dtype: np.dtype, kind: type) -> None:
+        x = np.array([[0, 1, 2, -1, np.nan]], dtype)  # q is [0, 2, 2, 0, quant_min]: ties
+        output, mask = cachemask(x, f32(1), whole(0.5, kind), 0, -8, 7)
+        assert output.tolist() == [[-0.5, 1.5, 1.5, -0.5, -8.5]]
+        assert mask.tolist() == [[True, True, True, True, False]]
+
+    @pytest.mark.parametrize("zero_point", [0.0, -0.0])
+    def test_q_is_never_negative_zero(self, zero_point: float) -> None:
+        output, _ = cachemask(f32(-0.25, -0.0, 0)[None], f32(1), whole(zero_point, np.float32), 0, -8, 7)  # fmt: skip
+        assert_same_but_nan((output,), (f32(0, 0, 0)[None],))
+
+    def test_the_last_line_is_float64_with_float_zero_points(self) -> None:
+        """(8388609 - 0.5) * 3 is 25165825.5; in float32 steps it would be 8388608 * 3 = 25165824."""
+        x, range_ = f32(1e9)[None], (0, -8388609, 8388609)
+        output, mask = cachemask(x, f32(3), whole(0.5, np.float32), *range_)
+        assert output.tolist() == [[25165826]]
+        assert not mask.any()
+
+    def test_integer_differences_are_float32(self) -> None:
+        """1 + 2^24 is rounded to 2^24 before it is multiplied by 1.5."""
+        zero_point, low = whole(-(1 << 24), np.int32), -(1 << 24)
+        output, _ = cachemask(f32(1e9)[None], f32(1.5), zero_point, 0, low, 1)
+        assert output.tolist() == [[1.5 * 2.0**24]]
+
+    def test_a_float_zero_point_outside_the_range(self) -> None:
+        x = f32(0, -1, -45)[None]  # q is 300, 299 and 255
+        output, mask = cachemask(x, f32(1), whole(300, np.float32), 0, 0, 255)
+        assert output.tolist() == [[-45, -45, -45]]
+        assert mask.tolist() == [[False, False, True]]
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_nan(self, dtype: np.dtype, kind: type) -> None:
+        x = np.array([[np.nan, -np.nan, 1]], dtype)
+        output, mask = cachemask(x, f32(0.5), whole(3, kind), 0, -128, 127)
+        assert output.tolist() == [[-65.5, -65.5, 1]]
+        assert mask.tolist() == [[False, False, True]]
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_inf_and_above(self, dtype: np.dtype, kind: type) -> None:
+        """torch 2.13 gives -65.5 for inf, and for all from 2^62 on."""
+        x = np.array([[np.inf, 1000, 6e4, 62.75, 62]], dtype)
+        output, mask = cachemask(x, f32(0.5), whole(3, kind), 0, -128, 127)
+        assert output.tolist() == [[62] * 5]
+        assert mask.tolist() == [[False, False, False, False, True]]
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_minus_inf_and_below(self, dtype: np.dtype, kind: type) -> None:
+        x = np.array([[-np.inf, -1000, -6e4, -65.5]], dtype)
+        output, mask = cachemask(x, f32(0.5), whole(3, kind), 0, -128, 127)
+        assert output.tolist() == [[-65.5] * 4]
+        assert mask.tolist() == [[False, False, False, True]]
+
+    def test_beyond_the_range_of_int64(self) -> None:
+        x = f32(2.0**70, -(2.0**70), 3e38, -3e38)[None]
+        for kind in KINDS:
+            output, mask = cachemask(x, f32(1), whole(0, kind), 0, -8, 7)
+            assert output.tolist() == [[7, -8, 7, -8]]
+            assert not mask.any()
+
+    def test_output_too_large(self, dtype: np.dtype) -> None:
+        scale = f32(1000.0 if dtype == np.float16 else 2.2e38)
+        most = ml_dtypes.finfo(dtype).max
+        for kind in KINDS:
+            x = np.array([[most, -most]], dtype)
+            output, mask = cachemask(x, scale, whole(0, kind), 0, -128, 127)
+            assert output.tolist() == [[np.inf, -np.inf]]
+            assert mask.all()
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_scales_of_every_kind_side_by_side(self, kind: type) -> None:
+        """A column each: negative, 0, too small to invert, inf, NaN, and one that is as usual."""
+        scale = f32(-0.5, 0, 1e-39, np.inf, np.nan, 0.5)
+        x = np.repeat(f32(1, 0, np.inf, -np.inf, np.nan)[:, None], 6, axis=1)
+        output, mask = cachemask(x, scale, np.zeros(6, kind), 1, -128, 127)
+        tiny, nan, inf = np.float32(1e-39), np.nan, np.inf
+        expected = [
+            f32(1, 0, 127 * tiny, nan, nan, 1),
+            f32(0, -0.0, -128 * tiny, nan, nan, 0),
+            f32(64, 0, 127 * tiny, -inf, nan, 63.5),
+            f32(-63.5, -0.0, -128 * tiny, -inf, nan, -64),
+            f32(64, -0.0, -128 * tiny, -inf, nan, -64),
+        ]
+        expected[1][0] = -0.0  # 0 * -0.5
+        assert_same_but_nan((output,), (np.stack(expected),))
+        t, f = True, False
+        inside = [[t, f, f, t, f, t], [t, f, f, t, f, t], [f] * 6, [f] * 6, [f] * 6]
+        assert mask.tolist() == inside
+
+    @pytest.mark.parametrize(("shape", "axis"), [((0, 3), 1), ((3, 0), 0), ((3, 0), 1), ((0,), 0)])
+    def test_empty(self, dtype: np.dtype, shape: tuple[int, ...], axis: int) -> None:
+        x, nothing = np.zeros(shape, dtype), np.zeros(shape, np.bool_)
+        scale, zero_point = np.ones(shape[axis], np.float32), np.zeros(shape[axis], np.int32)
+        assert_same_but_nan(cachemask(x, scale, zero_point, axis, -8, 7), (x, nothing))
+        assert_same_but_nan((plain(x, scale, zero_point, axis, -8, 7), backward(x, nothing)), (x, x))  # fmt: skip
+
+    def test_gradient(self, dtype: np.dtype) -> None:
+        grad = np.array([[1.5, -2, np.inf, np.nan], [3, -np.inf, -0.0, 4]], dtype)
+        mask = np.array([[True, False, False, False], [False, True, False, True]])
+        expected = np.array([[1.5, -0.0, np.nan, np.nan], [0, -np.inf, -0.0, 4]], dtype)
+        assert_same_but_nan((backward(grad, mask),), (expected,))
+
+
+@pytest.mark.usefixtures("target")
+@pytest.mark.parametrize("kind", KINDS)
+class TestFormula:
+    """Bit for bit with reference(), for zero points of each dtype."""
+
+    @pytest.mark.parametrize("n", WIDTHS)
+    def test_widths(self, rng: np.random.Generator, dtype: np.dtype, kind: type, n: int) -> None:
+        for quant_min, quant_max in RANGES:
+            for shape, axis in (((3, n), 0), ((3, n), 1), ((n, 3), 0)):
+                scale, zero_point = channels(rng, shape[axis], kind, quant_min, quant_max)
+                x = on_steps(rng, shape, dtype, along(scale, axis, 2))
+                arguments = (x, scale, zero_point, axis, quant_min, quant_max)
+                expected = reference(*arguments)
+                assert_same_but_nan(cachemask(*arguments), expected)
+                assert_same_but_nan((plain(*arguments),), expected[:1])
+                gradient = reference_backward(x, expected.mask)
+                assert_same_but_nan((backward(x, expected.mask),), (gradient,))
+
+    def test_scales(self, rng: np.random.Generator, dtype: np.dtype, kind: type) -> None:
+        scale = f32(*SPECIAL)
+        for quant_min, quant_max in RANGES:
+            zero_point = channels(rng, len(scale), kind, quant_min, quant_max)[1]
+            for shape, axis in (((len(scale), 70), 0), ((70, len(scale)), 1)):
+                x = on_steps(rng, shape, dtype)
+                arguments = (x, scale, zero_point, axis, quant_min, quant_max)
+                assert_same_but_nan(cachemask(*arguments), reference(*arguments))
+
+    @pytest.mark.parametrize("name", ["float16", "bfloat16"])
+    def test_all_patterns(self, rng: np.random.Generator, name: str, kind: type) -> None:
+        dtype = getattr(ml_dtypes, name, None) or name
+        x = np.repeat(np.arange(65536, dtype=np.uint16)[None], 7, axis=0).view(dtype)
+        for quant_min, quant_max in RANGES:
+            scale, zero_point = channels(rng, 7, kind, quant_min, quant_max)
+            for values, axis in ((x, 0), (np.ascontiguousarray(x.T), 1)):
+                arguments = (values, scale, zero_point, axis, quant_min, quant_max)
+                assert_same_but_nan(cachemask(*arguments), reference(*arguments))
+
+    @pytest.mark.parametrize(
+        "shape", [(70,), (5, 70), (3, 1, 65), (4, 3, 2, 33), (2, 3, 1, 5, 17), (1, 1), (2,) * 8]
+    )
+    def test_every_axis_and_layout(
+        self, rng: np.random.Generator, dtype: np.dtype, kind: type, shape: tuple[int, ...]
+    ) -> None:
+        for axis in range(-len(shape), len(shape)):
+            scale, zero_point = channels(rng, shape[axis], kind, -128, 127)
+            x = on_steps(rng, shape, dtype, along(scale, axis, len(shape)))
+            expected = reference(x, scale, zero_point, axis, -128, 127)
+            strided = np.repeat(scale, 2)[::2], np.repeat(zero_point[::-1], 3)[::-3]
+            assert_same_but_nan(cachemask(x, *strided, axis, -128, 127), expected)
+            for _, view in layouts(x):
+                actual = cachemask(view, scale, zero_point, axis, -128, 127)
+                assert_same_but_nan(actual, expected)
+                assert actual.output.flags.c_contiguous
+                assert_same_but_nan((plain(view, *strided, axis, -128, 127),), expected[:1])
+
+    def test_parameters_in_odd_layouts(self, rng: np.random.Generator, kind: type) -> None:
+        scale, zero_point = channels(rng, 37, kind, -128, 127)
+        x = on_steps(rng, (37, 37), np.dtype(np.float16), scale)
+        for axis in (0, 1):
+            expected = reference(x, scale, zero_point, axis, -128, 127)
+            for _, s in layouts(scale):
+                for _, zp in layouts(zero_point):
+                    assert_same_but_nan(cachemask(x, s, zp, axis, -128, 127), expected)
+        one = np.broadcast_to(scale[:1], (37,)), np.broadcast_to(zero_point[:1], (37,))
+        assert_same_but_nan(cachemask(x, *one, 0, -128, 127), reference(x, *one, 0, -128, 127))
+
+    @pytest.mark.parametrize(("shape", "axis"), [((3, 5, 70), 1), ((3, 4500), 1), ((4500, 3), 0)])
+    def test_out_layouts(
+        self,
+        rng: np.random.Generator,
+        dtype: np.dtype,
+        kind: type,
+        shape: tuple[int, ...],
+        axis: int,
+    ) -> None:
+        scale, zero_point = channels(rng, shape[axis], kind, -128, 127)
+        arguments = (on_steps(rng, shape, dtype), scale, zero_point, axis, -128, 127)
+        expected = reference(*arguments)
+        for _, output in out_layouts(shape, dtype):
+            for _, mask in out_layouts(shape, np.bool_):
+                result = cachemask(*arguments, out=(output, mask))
+                assert result.output is output
+                assert result.mask is mask
+                assert_same_but_nan((output, mask), expected)
+            output[...] = 0
+            assert plain(*arguments, out=output) is output
+            assert_same_but_nan((output,), expected[:1])
+
+    def test_writes_nothing_outside(
+        self, rng: np.random.Generator, dtype: np.dtype, kind: type
+    ) -> None:
+        for shape, axis in [((3, 70), 0), ((3, 70), 1), ((1, 1), 0), ((2, 4100), 1)]:
+            x = on_steps(rng, shape, dtype)
+            arguments = (x, *channels(rng, shape[axis], kind, -128, 127), axis, -128, 127)
+
+            def write(memory: Array, arguments: tuple = arguments) -> None:
+                output = memory.view(arguments[0].dtype)
+                cachemask(*arguments, out=(output, None))
+                plain(*arguments, out=output)
+
+            def write_mask(memory: Array, arguments: tuple = arguments) -> None:
+                cachemask(*arguments, out=(None, memory.view(np.bool_)))
+
+            assert_untouched_outside(write, (shape[0], shape[1] * dtype.itemsize))
+            assert_untouched_outside(write_mask, shape)
+
+    @pytest.mark.usefixtures("threads")
+    @pytest.mark.parametrize(("shape", "axis"), [((1500, 4096), 1), ((3, 2_000_001), 0), ((2, 700, 2000), 1)])  # fmt: skip
+    def test_threads(
+        self, rng: np.random.Generator, kind: type, shape: tuple[int, ...], axis: int
+    ) -> None:
+        x = on_steps(rng, shape, np.dtype(ml_dtypes.bfloat16))
+        arguments = (x, *channels(rng, shape[axis], kind, -128, 127), axis, -128, 127)
+        expected = reference(*arguments)
+        for n in (1, 2, 3, 16):
+            npu_quant.set_num_threads(n)
+            assert_same_but_nan(cachemask(*arguments), expected)
+
+    def test_many_random_elements(
+        self, rng: np.random.Generator, dtype: np.dtype, kind: type
+    ) -> None:
+        for quant_min, quant_max in [(-128, 127), (0, 255), (-WIDE, WIDE)]:
+            for axis in (0, 1):
+                x = random_patterns(rng, (1 << 10, 1 << 10), dtype)
+                scale, zero_point = channels(rng, 1 << 10, kind, quant_min, quant_max)
+                arguments = (x, scale, zero_point, axis, quant_min, quant_max)
+                assert_same_but_nan(cachemask(*arguments), reference(*arguments))
+
+
+@pytest.mark.usefixtures("target")
+@pytest.mark.parametrize(
+    ("kind", "rows", "axis"),
+    [(np.int32, 1000, 0), (np.int32, 100_000, 1), (np.float32, 1000, 1), (np.float16, 40, 0)],
+)
+def test_streams_past_the_cache(
+    rng: np.random.Generator, dtype: np.dtype, kind: type, rows: int, axis: int
+) -> None:
+    """Large enough for streaming stores, with outputs at every alignment."""
+    part = on_steps(rng, (rows, 1_000_000 // rows), dtype)
+    scale, zero_point = channels(rng, part.shape[axis], kind, -128, 127)
+    expected = reference(part, scale, zero_point, axis, -128, 127)
+    times = 44 // part.itemsize  # 44 MB
+    x = np.tile(part, (times, 1, 1))
+    memory = np.empty(x.nbytes + 64, np.uint8), np.empty(x.size + 64, np.uint8)
+    for offset in (0, 1, 16, 63):
+        output = memory[0][offset : offset + x.nbytes].view(dtype).reshape(x.shape)
+        mask = memory[1][offset : offset + x.size].view(np.bool_).reshape(x.shape)
+        cachemask(x, scale, zero_point, axis + 1, -128, 127, out=(output, mask))
+        for i in range(times):
+            assert_same_but_nan((output[i], mask[i]), expected)
+
+
+def test_fields_that_are_not_wanted_are_none() -> None:
+    x, output, mask = f32(1, 2, 99)[None], f32(0, 0, 0)[None], np.zeros((1, 3), np.bool_)
+    arguments = (x, f32(1), whole(0, np.int32), 0, -8, 7)
+    assert cachemask(*arguments, out=(output, None)).mask is None
+    assert cachemask(*arguments, out=(None, mask)).output is None
+    assert cachemask(*arguments, out=(None, None)) == (None, None)
+    assert output.tolist() == [[1, 2, 7]]
+    assert mask.tolist() == [[True, True, False]]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(DTYPES), st.integers(1, 6), st.integers(1, 300))
+def test_properties(seed: int, dtype: np.dtype, n: int, rows: int) -> None:
+    """A channel is a tensor of its own; float zero points leave half a step; axes may change places."""
+    rng = np.random.default_rng(seed)
+    scale, zero_point = channels(rng, n, np.int32, -128, 127)
+    x = on_steps(rng, (rows, n), dtype, scale)
+    output, mask = cachemask(x, scale, zero_point, 1, -128, 127)
+    for i in range(n):
+        one = per_tensor(x[:, i], float(scale[i]), int(zero_point[i]), -128, 127)
+        assert_same_but_nan((output[:, i], mask[:, i]), one)
+    assert_same_but_nan(cachemask(x.T, scale, zero_point, 0, -128, 127), (output.T, mask.T))
+    zero_point = channels(rng, n, np.float32, -128, 127)[1]
+    output, mask = cachemask(x, scale, zero_point, 1, -128, 127)
+    v, y = x.astype(np.float64), output.astype(np.float64)
+    # Half a step; inv, the product and the sum round, 2^-24 of x, x and the sum, which is under 128 steps; y is
+    # rounded to float32, then to its dtype, half of eps each (float16 below 2^-14: of its smallest subnormal).
+    rounding = 2.0**-24 + ml_dtypes.finfo(dtype).eps / 2
+    bound = scale * (0.5 + 2.0**-16) + np.abs(v) * 2.0**-22 + np.abs(y) * rounding + 2.0**-25
+    assert (np.abs(y - v) <= bound)[mask].all()
+
+
+@pytest.mark.parametrize("value", [2**24 + 1, -(2**24) - 1])
+def test_a_zero_point_that_float32_rounds_into_the_range(value: int) -> None:
+    zero_point = np.array([0, value], np.int32)
+    with pytest.raises(ParamError, match="zero_point holds a value outside quant_min to quant_max"):
+        cachemask(np.zeros(2, np.float32), np.ones(2, np.float32), zero_point, 0, -(2**24), 2**24)

@@ -1,0 +1,190 @@
+"""Every message of npu_quantize, the order of its checks, and the kinds it accepts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from witnesses import Array, assert_same_bits
+
+import npu_quant
+from npu_quant import DTypeError, ParamError, npu_quantize
+from npu_quant.ops.quantize import reference
+
+OP = "npu_quantize"
+X = np.ones((2, 4), np.float16)
+S = np.ones(4, np.float32)
+Z = np.ones(4, np.int32)
+Y = np.zeros((2, 4), np.int8)
+Y32 = np.zeros((2, 4), np.int32)
+UNWRITTEN = (Y, Y32)
+GIVEN = {"self": X, "scales": S, "zero_points": Z, "dtype": np.int8}
+CODES = "available: int8, uint8, int32 (torch_npu codes 1, 0, 3 or of qint8, quint8, qint32; a dtype or its name)."
+KIND = "expected an int code, a dtype or a dtype's name."
+
+
+def call(**others: Any) -> Any:
+    """Call with good arguments but for some, and with out, so that nothing may be written."""
+    return npu_quantize(**{**GIVEN, "out": Y, **others})
+
+
+def products(**others: Any) -> Any:
+    """Call with div_mode=False."""
+    return call(div_mode=False, **others)
+
+
+def frozen(a: Array) -> Array:
+    """Return a read-only copy."""
+    a = a.copy()
+    a.flags.writeable = False
+    return a
+
+
+def on_input(name: str) -> Any:
+    """Call with an output that begins inside an input's last byte."""
+    given = GIVEN[name]
+    memory = np.ones(given.nbytes + Y.nbytes, np.uint8)
+    a = memory[: given.nbytes].view(given.dtype).reshape(given.shape)
+    out = memory[given.nbytes - 1 :][: Y.nbytes].view(np.int8).reshape(Y.shape)
+    return call(**{name: a}, out=out)
+
+
+# Which dtype a list is to become, by how the argument begins.
+REMEDY = {"scale": "np.float32", "zero_": "np.int32"}
+
+# Name, call, exception, code, message (from its beginning; the operator's name comes first).
+TABLE = [
+    *[(f"{name} None", lambda name=name: call(**{name: None}), DTypeError, 161001, f"{name} is None, expected a numpy.ndarray.") for name in ("self", "scales")],
+    *[(f"{name} list", lambda name=name: call(**{name: [1.0]}), DTypeError, 161002, f"{name} is a list, expected a numpy.ndarray. Convert it, e.g. with np.asarray({name}, dtype={REMEDY.get(name[:5], 'np.float16')}).") for name in ("self", "scales", "zero_points")],
+    ("scales float", lambda: call(scales=0.5), DTypeError, 161002, "scales is a float, expected a numpy.ndarray."),
+    ("scales scalar", lambda: call(scales=np.float32(1)), DTypeError, 161002, "scales is a numpy.float32, expected a numpy.ndarray."),
+    ("zero_points int", lambda: call(zero_points=3), DTypeError, 161002, "zero_points is an int, expected a numpy.ndarray."),
+    ("masked", lambda: call(self=np.ma.ones((2, 4), dtype=np.float16)), DTypeError, 161002, "self is a numpy.ma.MaskedArray, expected a numpy.ndarray. Its mask would be lost: pass self.filled(0) or self.data."),
+    ("self float64", lambda: call(self=X.astype(float)), DTypeError, 161002, "self has dtype float64, expected float16, bfloat16 or float32. Convert it, e.g. with self.astype(np.float32)."),
+    ("self int8", lambda: call(self=X.astype(np.int8)), DTypeError, 161002, "self has dtype int8, expected float16, bfloat16 or float32."),
+    ("self bits", lambda: call(self=X.view(np.int16)), DTypeError, 161002, "self has dtype int16, expected float16, bfloat16 or float32. Convert it, e.g. with self.astype(np.float32); if it holds the bits of bfloat16, self.view(ml_dtypes.bfloat16)."),
+    ("self swapped", lambda: call(self=X.astype(">f2")), DTypeError, 161002, "self has dtype >f2, expected float16, bfloat16 or float32. Its bytes are swapped: self.astype(self.dtype.newbyteorder('='))."),
+    ("scales float64", lambda: call(scales=S.astype(float)), DTypeError, 161002, "scales has dtype float64, expected float16, bfloat16 or float32. Convert it, e.g. with scales.astype(np.float32)."),
+    ("scales int32", lambda: call(scales=Z), DTypeError, 161002, "scales has dtype int32, expected float16, bfloat16 or float32."),
+    ("zero_points int16", lambda: call(zero_points=Z.astype(np.int16)), DTypeError, 161002, "zero_points has dtype int16, expected int8, uint8, int32, float16, bfloat16 or float32."),
+    ("zero_points int64", lambda: call(zero_points=Z.astype(np.int64)), DTypeError, 161002, "zero_points has dtype int64, expected int8, uint8, int32, float16, bfloat16 or float32."),
+    ("zero_points float64", lambda: call(zero_points=Z.astype(float)), DTypeError, 161002, "zero_points has dtype float64, expected int8"),
+    ("zero_points bool", lambda: call(zero_points=Z.astype(bool)), DTypeError, 161002, "zero_points has dtype bool, expected int8"),
+    ("zero_points swapped", lambda: call(zero_points=Z.astype(">i4")), DTypeError, 161002, "zero_points has dtype >i4, expected int8"),
+    ("self rank 9", lambda: call(self=X.reshape((1,) * 7 + (2, 4))), ParamError, 161002, "self has 9 dimensions, expected 0 to 8."),
+    ("scales rank 9", lambda: call(scales=S[:1].reshape((1,) * 9)), ParamError, 161002, "scales has 9 dimensions, expected 0 to 8."),
+    ("zero_points rank 9", lambda: call(zero_points=Z[:1].reshape((1,) * 9)), ParamError, 161002, "zero_points has 9 dimensions, expected 0 to 8."),
+    ("dtype", lambda: call(dtype=np.int16), ParamError, 161002, f"dtype is int16, {CODES}"),
+    ("dtype code", lambda: call(dtype=2), ParamError, 161002, f"dtype is int16, {CODES}"),
+    ("dtype float", lambda: call(dtype=np.float32), ParamError, 161002, "dtype is float32, available: int8, uint8, int32"),
+    ("dtype int4", lambda: call(dtype="quint4x2"), ParamError, 161002, "dtype is int4, available: int8, uint8, int32"),
+    ("dtype fp8", lambda: call(dtype=291), ParamError, 161002, "dtype is float8_e5m2, available: int8, uint8, int32"),
+    ("dtype unknown", lambda: call(dtype="int9"), ParamError, 161002, f"dtype is 'int9', {CODES}"),
+    ("dtype unknown code", lambda: call(dtype=-7), ParamError, 161002, f"dtype is -7, {CODES}"),
+    ("dtype None", lambda: call(dtype=None), TypeError, None, f"dtype is None, {KIND}"),
+    ("dtype kind", lambda: call(dtype=1.5), TypeError, None, f"dtype is a float, {KIND}"),
+    ("dtype bool", lambda: call(dtype=True), TypeError, None, f"dtype is a bool, {KIND}"),
+    ("dtype list", lambda: call(dtype=[1]), TypeError, None, f"dtype is a list, {KIND}"),
+    ("dtype object", lambda: call(dtype=object()), TypeError, None, f"dtype is an object, {KIND}"),
+    ("axis kind", lambda: call(axis=1.0), TypeError, None, "axis is a float, expected an int."),
+    ("axis None", lambda: call(axis=None), TypeError, None, "axis is a NoneType, expected an int."),
+    ("axis array", lambda: call(axis=np.array(1)), TypeError, None, "axis is a numpy.ndarray, expected an int."),
+    ("div_mode kind", lambda: call(div_mode="yes"), TypeError, None, "div_mode is a str, expected a bool."),
+    ("div_mode int", lambda: call(div_mode=0), TypeError, None, "div_mode is an int, expected a bool."),
+    ("div_mode None", lambda: call(div_mode=None), TypeError, None, "div_mode is a NoneType, expected a bool."),
+    ("numerics", lambda: call(numerics="ascend310"), ParamError, 161002, "numerics is 'ascend310', available: reference."),
+    ("numerics kind", lambda: call(numerics=3), TypeError, None, "numerics is an int, expected a str."),
+    ("axis high", lambda: call(axis=3), ParamError, 161002, "axis is 3, expected -2 to 1 for self of 2 dimensions."),
+    ("axis low", lambda: call(axis=-3), ParamError, 161002, "axis is -3, expected -2 to 1 for self of 2 dimensions."),
+    ("axis huge", lambda: call(axis=10**30), ParamError, 161002, "axis is "),
+    ("axis of zero_points", lambda: call(scales=S[:1], axis=2), ParamError, 161002, "axis is 2, expected -2 to 1 for self of 2 dimensions."),
+    ("axis of scales", lambda: call(zero_points=None, axis=2), ParamError, 161002, "axis is 2, expected -2 to 1 for self of 2 dimensions."),
+    ("axis of one dimension", lambda: call(self=X[0], out=None), ParamError, 161002, "axis is 1, expected -1 to 0 for self of 1 dimension"),
+    ("axis of products", lambda: products(self=np.ones((2, 2, 4), np.float16), axis=-3, out=None), ParamError, 161002, "axis is -3, available with div_mode=False: -1 or -2."),
+    ("axis of products, one dimension", lambda: products(self=X[0], axis=-2, out=None), ParamError, 161002, "axis is -2, expected -1 to 0 for self of 1 dimension"),
+    ("scales shape", lambda: call(scales=S[:3]), ParamError, 161002, "scales has shape (3,), expected one element or (4,): the length of axis 1 of self."),
+    ("scales shape, axis", lambda: call(axis=-2), ParamError, 161002, "scales has shape (4,), expected one element or (2,): the length of axis -2 of self."),
+    ("scales empty", lambda: call(scales=S[:0]), ParamError, 161002, "scales has shape (0,), expected one element or (4,): the length of axis 1 of self."),
+    ("scales ranked", lambda: call(scales=S[None]), ParamError, 161002, "scales has shape (1, 4), expected one element or (4,): the length of axis 1 of self."),
+    ("scales of self", lambda: call(scales=X), ParamError, 161002, "scales has shape (2, 4), expected one element or (4,): the length of axis 1 of self."),
+    ("scales of no dimensions", lambda: call(self=np.ones((), np.float16), scales=S[:3], zero_points=None, out=None), ParamError, 161002, "axis is 1, expected none for self of 0 dimensions."),
+    ("zero_points shape", lambda: call(zero_points=Z[:3]), ParamError, 161002, "zero_points has shape (3,), expected one element or (4,): the length of axis 1 of self."),
+    ("zero_points ranked", lambda: call(zero_points=Z[None]), ParamError, 161002, "zero_points has shape (1, 4), expected one element or (4,): the length of axis 1 of self."),
+    ("zero_points, one scale", lambda: call(scales=S[:1], zero_points=Z[:3]), ParamError, 161002, "zero_points has shape (3,), expected one element or (4,)"),
+    ("products, shape", lambda: products(scales=S[:3], axis=-1), ParamError, 161002, "scales has shape (3,), expected one element, (4,) or (1, 4): the length of axis -1 of self."),
+    ("products, last axis", lambda: products(scales=S[:2], axis=0), ParamError, 161002, "scales has shape (2,), expected one element, (4,) or (1, 4): the length of axis -1 of self."),
+    ("products, other axis", lambda: products(scales=S[:2, None]), ParamError, 161002, "scales has shape (2, 1), expected one element, (4,) or (1, 4): the length of axis -1 of self."),
+    ("products, axis -2", lambda: products(scales=S[None], axis=-2), ParamError, 161002, "scales has shape (1, 4), expected one element, (2,) or (2, 1): the length of axis -2 of self."),
+    ("products, zero_points", lambda: products(zero_points=np.ones((2, 4), np.int32), axis=-1), ParamError, 161002, "zero_points has shape (2, 4), expected one element, (4,) or (1, 4): the length of axis -1 of self."),
+    ("products, rank", lambda: products(scales=S[None, None]), ParamError, 161002, "scales has shape (1, 1, 4), expected one element, (4,) or (1, 4): the length of axis -1 of self."),
+    ("products, one dimension", lambda: products(self=X[0], scales=S[:3], axis=-1, out=None), ParamError, 161002, "scales has shape (3,), expected one element or (4,): the length of axis -1 of self."),
+    ("out tuple", lambda: call(out=(Y,)), DTypeError, 161002, "out is a tuple, expected a numpy.ndarray. Pass an array to be written."),
+    ("out list", lambda: call(out=[0]), DTypeError, 161002, "out is a list, expected a numpy.ndarray. Pass an array to be written."),
+    ("out dtype", lambda: call(dtype=np.uint8), DTypeError, 161002, "out has dtype int8, expected uint8."),
+    ("out dtype int32", lambda: call(dtype="qint32"), DTypeError, 161002, "out has dtype int8, expected int32."),
+    ("out int32 for int8", lambda: call(out=Y32), DTypeError, 161002, "out has dtype int32, expected int8."),
+    ("out int64", lambda: call(out=Y.astype(np.int64)), DTypeError, 161002, "out has dtype int64, expected int8."),
+    ("out shape", lambda: call(out=Y.T), ParamError, 161002, "out has shape (4, 2), expected (2, 4)."),
+    ("out rank 9", lambda: call(out=Y.reshape((1,) * 7 + (2, 4))), ParamError, 161002, "out has 9 dimensions, expected shape (2, 4)."),
+    ("out read-only", lambda: call(out=frozen(Y)), ParamError, 161002, "out is read-only. Pass a writable array."),
+    ("out on itself", lambda: call(out=np.lib.stride_tricks.as_strided(Y, (2, 4), (0, 1))), ParamError, 161002, "out overlaps itself: some of its elements share memory. Pass a copy."),
+    ("out in place", lambda: (lambda x: call(self=x.view(np.float32), dtype="int32", out=x))(np.ones((2, 4), np.int32)), ParamError, 161002, "out shares memory with self. Pass a fresh array."),
+    *[(f"out on {name}", lambda name=name: on_input(name), ParamError, 161002, f"out shares memory with {name}. Pass a fresh array.") for name in ("self", "scales", "zero_points")],
+]  # fmt: skip
+ERRORS = [(name, run, error, code, f"{OP}: {text}") for name, run, error, code, text in TABLE]
+
+# In the order in which faults are reported: one argument each, wrong on its own.
+FAULTS: list[tuple[dict[str, Any], type, str]] = [
+    ({"self": None}, DTypeError, "self is None"),
+    ({"scales": None}, DTypeError, "scales is None"),
+    ({"zero_points": [1.0]}, DTypeError, "zero_points is a list"),
+    ({"self": X.astype(float)}, DTypeError, "self has dtype"),
+    ({"scales": Z}, DTypeError, "scales has dtype"),
+    ({"zero_points": Z.astype(np.int16)}, DTypeError, "zero_points has dtype"),
+    ({"self": np.ones((1,) * 9, np.float16)}, ParamError, "self has 9 dimensions"),
+    ({"dtype": "int16"}, ParamError, "dtype is int16"),
+    ({"scales": S[:3]}, ParamError, "scales has shape"),
+    ({"zero_points": Z[:3]}, ParamError, "zero_points has shape"),
+    ({"out": Y.T}, ParamError, "out has shape"),
+]
+
+
+@pytest.mark.parametrize("first", range(len(FAULTS)))
+def test_the_first_fault_is_reported(first: int) -> None:
+    """Missing, arrays, dtypes, ranks, attributes, shapes, out: of two faults the earlier."""
+    fault, error, text = FAULTS[first]
+    for later, _, _ in FAULTS[first:]:
+        with pytest.raises(error, match=f"{OP}: {text}"):
+            call(**later | fault)
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"div_mode": np.False_},
+        {"div_mode": np.True_, "axis": np.int64(-1)},
+        {"axis": 99, "scales": S[:1], "zero_points": None},
+        {"axis": 99, "div_mode": False},
+        {"zero_points": None},
+        {"zero_points": np.ones((), ml_dtypes.bfloat16)},
+        {"self": X.view(np.recarray)},
+        {"numerics": "reference"},
+    ],
+)
+def test_accepted_kinds(others: dict[str, Any]) -> None:
+    given = GIVEN | others
+    expected = reference(**{name: value for name, value in given.items() if name != "numerics"})
+    assert_same_bits((npu_quantize(**given),), (expected,))
+
+
+def test_positions_are_torch_npus() -> None:
+    x, scales = X[:, :2], np.array([2, 4], np.float32)
+    assert npu_quantize(x, scales, Z[:2], 1, 0, True).tolist() == [[2, 2], [1, 1]]
+    assert npu_quantize(x, scales, Z[:2], 3, 0, False).tolist() == [[3, 5], [3, 5]]
+
+
+def test_a_profile_in_force_counts() -> None:
+    with npu_quant.numerics("reference"):
+        assert_same_bits((npu_quantize(**GIVEN),), (reference(**GIVEN),))
