@@ -16,7 +16,7 @@ NOTEBOOK = EXAMPLES / "quickstart.ipynb"
 DATA = EXAMPLES / "data"
 MEGABYTE = 2**20
 VERDICT = "identical to the NumPy reference, bit for bit: "
-CASES = 10
+CASES = 12
 # Executes a notebook in a process of its own: jupyter's sockets and event loops end with it.
 EXECUTE = """
 import sys
@@ -34,14 +34,23 @@ where = {"metadata": {"path": folder}}
 NotebookClient(notebook, km=kernel, timeout=120, resources=where).execute()
 nbformat.write(notebook, target)
 """
-# Codes one too large, which the demo must notice.
+# A first output that is one too large, which the demo must notice.
 WRONG_FORMULA = """
+import importlib
 import sys
-from npu_quant.ops import dynamic_quant
 
-right = dynamic_quant.reference
-dynamic_quant.reference = lambda x: (right(x).y + 1, right(x).scale)
-sys.path.insert(0, sys.argv[1])
+folder, module = sys.argv[1:]
+ops = importlib.import_module("npu_quant.ops." + module)
+right = ops.reference
+
+
+def wrong(*args, **kwargs):
+    first, *others = right(*args, **kwargs)
+    return (first + 1, *others)
+
+
+ops.reference = wrong
+sys.path.insert(0, folder)
 import demo
 
 sys.exit(demo.main())
@@ -96,6 +105,9 @@ def test_demo_says_what_the_data_page_says(copy: Path) -> None:
         assert promised, name
         rows = [line.split() for line in done.stdout.splitlines() if line.startswith(name)]
         assert [row[-3] for row in rows] == list(promised.groups())
+    for operator in ("channel_affine_cachemask", "npu_add_rms_norm_quant"):
+        (line,) = (line for line in done.stdout.splitlines() if operator in line)
+        assert f"{line.split()[-3]} dB" in page
 
 
 def test_demo_survives_a_terminal_without_unicode(copy: Path) -> None:
@@ -104,12 +116,21 @@ def test_demo_survives_a_terminal_without_unicode(copy: Path) -> None:
     assert done.stdout.isascii()
 
 
-def test_demo_fails_where_bits_differ(copy: Path) -> None:
-    done = run("-c", WRONG_FORMULA, str(copy), cwd=copy)
+@pytest.mark.parametrize(
+    ("module", "row"),
+    [
+        ("dynamic_quant", "npu_dynamic_quant on layer0_ffn_gelu"),
+        ("fake_quantize_per_channel", "fake_quantize_per_channel_affine_cachemask on"),
+        ("add_rms_norm_quant", "npu_add_rms_norm_quant on layer3 x1 + x2"),
+    ],
+)
+def test_demo_fails_where_bits_differ(module: str, row: str, copy: Path) -> None:
+    done = run("-c", WRONG_FORMULA, str(copy), module, cwd=copy)
     assert done.returncode == 1
-    assert VERDICT + "no" in done.stdout
-    assert "npu_dynamic_quant on layer0_ffn_gelu" in done.stdout
-    assert "npu_dynamic_block_quant on" not in done.stdout
+    verdict = done.stdout[done.stdout.index(VERDICT) :]
+    assert verdict.startswith(VERDICT + "no")
+    assert row in " ".join(verdict.split())
+    assert "npu_dynamic_block_quant on" not in verdict
 
 
 def printed(cell: nbformat.NotebookNode) -> str:
