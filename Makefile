@@ -55,5 +55,5 @@ $(GTEST): $(VENV)/python $(SOURCES) $(wildcard tests/cpp/*)
 
 build/bench/.built: $(VENV)/python $(SOURCES) $(wildcard bench/*.cpp bench/*.h bench/CMakeLists.txt)
 	$(PY) -m cmake -S . -B build/bench -DCMAKE_BUILD_TYPE=Release -DNPU_QUANT_PYTHON=OFF -DNPU_QUANT_BENCH=ON
-	$(PY) -m cmake --build build/bench
+	$(PY) -m cmake --build build/bench --target npu_quant_bench
 	@touch $@
