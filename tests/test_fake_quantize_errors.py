@@ -235,8 +235,8 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"scale": S4[None]}, "scale has 2 dimensions"),
     ({"axis": 2}, "axis is 2"),
     ({"scale": S4[:3]}, "scale has shape"),
-    ({"zero_point": filled(128, np.int32)}, "zero_point holds"),
     ({"out": ()}, "out has 0 entries"),
+    ({"zero_point": filled(128, np.int32)}, "zero_point holds"),  # a value, read at last
 ]
 
 

@@ -21,7 +21,7 @@ Y = np.zeros((2, 4), np.int8)
 Y32 = np.zeros((2, 4), np.int32)
 UNWRITTEN = (Y, Y32)
 GIVEN = {"self": X, "scales": S, "zero_points": Z, "dtype": np.int8}
-CODES = "available: int8, uint8, int32 (torch_npu codes 1, 0, 3 or of qint8, quint8, qint32; a dtype or its name)."
+CODES = "available: int8, uint8, int32. Name it by torch_npu's code (1, 0, 3 or of qint8, quint8, qint32), a dtype or its name."
 KIND = "expected an int code, a dtype or a dtype's name."
 
 

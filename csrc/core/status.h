@@ -1,25 +1,35 @@
-// How a contract says no: a code of aclnn's, the kind of fault, and a sentence for the user.
+// How a contract says no: the kind of fault, and a sentence for the user.
 #pragma once
 
 #include <string>
 
 namespace npu_quant {
 
-// https://gitcode.com/cann/ops-nn: docs/zh/context/aclnn_return_code.md
+// aclnn's codes: https://gitcode.com/cann/ops-nn docs/zh/context/aclnn_return_code.md. Which fault
+// has which is for each face to say.
 enum class Code : int {
   ok = 0,
   param_nullptr = 161001,
   param_invalid = 161002,
-  tiling_error = 561002,
+  tiling_error = 561002
 };
 
-// Which exception Python raises.
-enum class Fault { none, dtype, param, memory };
+enum class Fault {
+  none,
+  missing,      // a required argument is not there
+  dtype,        // of a tensor
+  unavailable,  // allowed by the operator's document, not built yet
+  rank,
+  shape,  // of one tensor in relation to another
+  attribute,
+  overlap,  // an output shares memory
+  memory,   // there is none left
+};
 
 struct Status {
-  Code code = Code::ok;
   Fault fault = Fault::none;
-  std::string message;
+  std::string message;  // names op, argument, what came, what is allowed
+  std::string remedy;   // what to do in Python; may be empty
 
   bool ok() const { return fault == Fault::none; }
 };

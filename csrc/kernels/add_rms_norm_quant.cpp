@@ -104,7 +104,8 @@ class Weights {
       const auto* values = reinterpret_cast<const Unaligned<float>*>(all[w].values);
       at[w] = {values, -1};
       if (!all[w].is_one) continue;
-      for (float& copy : copies_[w]) copy = values == nullptr ? 0 : *values;
+      // Adding -0 changes nothing, not even a -0.
+      for (float& copy : copies_[w]) copy = values == nullptr ? -0.0f : *values;
       at[w] = {copies_[w], 0};
     }
   }
@@ -131,34 +132,59 @@ NPU_QUANT_INLINE F32 part_of(const Unaligned<float>* weights, int part) {
   return load<F32>(weights + part * kLanes);
 }
 
-// A tile of codes from a tile of sums.
-template <bool divide>
-NPU_QUANT_INLINE Tile codes(const Tile& s, F32 rstd, const Weight* weights, int64_t i) {
-  const auto* gamma = weights[kGamma].from(i);
-  const auto* beta = weights[kBeta].from(i);
-  const auto* scale = weights[kScale].from(i);
-  const auto* zero_point = weights[kZeroPoint].from(i);
-  Tile q;
-  for (int p = 0; p < 4; ++p) {
-    const F32 t = s.part[p] * rstd * part_of(gamma, p) + part_of(beta, p);
-    const F32 v = divide ? t / part_of(scale, p) : t * part_of(scale, p);
-    q.part[p] = v + part_of(zero_point, p);
+// The norm of a tile of sums.
+template <class X>
+struct Norm {
+  using Elements = X;
+
+  static NPU_QUANT_INLINE Tile of(const Tile& s, F32 rstd, const Weight* weights, int64_t i) {
+    const auto* gamma = weights[kGamma].from(i);
+    const auto* beta = weights[kBeta].from(i);
+    Tile t;
+    for (int p = 0; p < 4; ++p) t.part[p] = s.part[p] * rstd * part_of(gamma, p) + part_of(beta, p);
+    return t;
   }
-  return q;
-}
+  template <class Store>
+  static NPU_QUANT_INLINE void put(typename X::Storage* y, const Tile& t) {
+    X::template put<Store>(y, t);
+  }
+};
+
+// Its codes.
+template <class X, bool divide>
+struct Codes {
+  using Elements = Int8Elements;
+
+  static NPU_QUANT_INLINE Tile of(const Tile& s, F32 rstd, const Weight* weights, int64_t i) {
+    const auto* scale = weights[kScale].from(i);
+    const auto* zero_point = weights[kZeroPoint].from(i);
+    Tile q = Norm<X>::of(s, rstd, weights, i);
+    for (int p = 0; p < 4; ++p) {
+      const F32 t = q.part[p];
+      const F32 v = divide ? t / part_of(scale, p) : t * part_of(scale, p);
+      q.part[p] = v + part_of(zero_point, p);
+    }
+    return q;
+  }
+  template <class Store>
+  static NPU_QUANT_INLINE void put(int8_t* y, const Tile& q) {
+    put_with_zero_for_nan<Int8Elements, Store>(y, q);
+  }
+};
 
 // Elements [first, first + n) of a row in the second pass.
-template <class X>
-struct EncodedPiece {
+template <class X, class Y>
+struct NormedPiece {
   const typename X::Storage *x1, *x2;
   const typename X::Storage *next1, *next2;  // what to ask memory for meanwhile, or null
-  int8_t* y;
+  typename Y::Storage* y;
   int64_t first, n;
   int64_t readable;  // elements of x1 and x2, n or more
 };
 
-template <class X, class Store, bool divide>
-void encode_piece(const EncodedPiece<X>& piece, float row_rstd, const Weights& weights) {
+template <class X, class Store, class Rule>
+void norm_piece(const NormedPiece<X, typename Rule::Elements>& piece, float row_rstd,
+                const Weights& weights) {
   constexpr int64_t kPerLine = 64 / static_cast<int64_t>(sizeof(*piece.x1));
   const auto [x1, x2, next1, next2, y, first, n, readable] = piece;
   const F32 rstd = broadcast(row_rstd);
@@ -170,25 +196,23 @@ void encode_piece(const EncodedPiece<X>& piece, float row_rstd, const Weights& w
         prefetch(next1 + line);
         prefetch(next2 + line);
       }
-    put_with_zero_for_nan<Int8Elements, Store>(
-        y + i, codes<divide>(added<X>(x1 + i, x2 + i), rstd, at, first + i));
+    Rule::template put<Store>(y + i, Rule::of(added<X>(x1 + i, x2 + i), rstd, at, first + i));
   }
   if (i == n) return;
   // The rest is part of a tile that can be read, or is padded to one.
-  int8_t end[kTile];
+  typename Rule::Elements::Storage end[kTile];
+  const auto bytes = static_cast<size_t>(n - i) * sizeof *end;
   const int64_t start = n > kTile ? n - kTile : 0;
   if (start + kTile <= readable) {
     const Tile s = added<X>(x1 + start, x2 + start);
-    put_with_zero_for_nan<Int8Elements, KeepInCache>(end,
-                                                     codes<divide>(s, rstd, at, first + start));
-    std::memcpy(y + i, end + i - start, static_cast<size_t>(n - i));
+    Rule::template put<KeepInCache>(end, Rule::of(s, rstd, at, first + start));
+    std::memcpy(y + i, end + i - start, bytes);
   } else {
     const Padded<X> a(x1 + i, n - i), b(x2 + i, n - i);
     const EndOfWeights end_weights(weights, first + i, n - i);
     const Tile s = added<X>(a.values, b.values);
-    put_with_zero_for_nan<Int8Elements, KeepInCache>(end,
-                                                     codes<divide>(s, rstd, end_weights.at, 0));
-    std::memcpy(y + i, end, static_cast<size_t>(n - i));
+    Rule::template put<KeepInCache>(end, Rule::of(s, rstd, end_weights.at, 0));
+    std::memcpy(y + i, end, bytes);
   }
 }
 
@@ -200,6 +224,7 @@ class RowNorm {
         x1_(rows_of<X>(Kernel::kX1)),
         x2_(rows_of<X>(Kernel::kX2)),
         x_(rows_of<X>(Kernel::kX)),
+        norm_(rows_of<X>(Kernel::kRmsNorm)),
         y_{rows_of<Int8Elements>(Kernel::kY1), rows_of<Int8Elements>(Kernel::kY2)},
         weights_{{args, args.quantizers[0]}, {args, args.quantizers[1]}},
         streams_x_(streams(x_)),
@@ -218,6 +243,7 @@ class RowNorm {
         for (int o = 0; o < 2; ++o)
           for (int64_t r = row; r < row + rows && y_[o].is_wanted(); ++r)
             encode(r, least(r + next, args_.rows - 1), i, o, rstd[r - row]);
+      for (int64_t r = 0; r < rows && norm_.is_wanted(); ++r) write_norm(row + r, rstd[r]);
     }
     if (args_.stream) stream_fence();
   }
@@ -276,22 +302,39 @@ class RowNorm {
   void encode_to(int8_t* y, int64_t row, int64_t next_row, int64_t i, int64_t count, int o,
                  float rstd) {
     const bool direct = x1_.is_direct() && x2_.is_direct(), asks = args_.stream && direct;
-    const EncodedPiece<X> piece{x1_.read(row, i, count),
-                                x2_.read(row, i, count),
-                                asks ? x1_.in_place(next_row, i) : nullptr,
-                                asks ? x2_.in_place(next_row, i) : nullptr,
-                                y,
-                                i,
-                                count,
-                                direct ? args_.n - i : count};
+    const NormedPiece<X, Int8Elements> piece{x1_.read(row, i, count),
+                                             x2_.read(row, i, count),
+                                             asks ? x1_.in_place(next_row, i) : nullptr,
+                                             asks ? x2_.in_place(next_row, i) : nullptr,
+                                             y,
+                                             i,
+                                             count,
+                                             direct ? args_.n - i : count};
     if (streams_y_[o])
-      encode_piece<X, StreamToMemory, divide>(piece, rstd, weights_[o]);
+      norm_piece<X, StreamToMemory, Codes<X, divide>>(piece, rstd, weights_[o]);
     else
-      encode_piece<X, KeepInCache, divide>(piece, rstd, weights_[o]);
+      norm_piece<X, KeepInCache, Codes<X, divide>>(piece, rstd, weights_[o]);
+  }
+
+  void write_norm(int64_t row, float rstd) {
+    const bool direct = x1_.is_direct() && x2_.is_direct();
+    for (int64_t i = 0; i < args_.n; i += kPiece) {
+      const int64_t count = least(args_.n - i, kPiece);
+      const NormedPiece<X, X> piece{x1_.read(row, i, count),
+                                    x2_.read(row, i, count),
+                                    nullptr,
+                                    nullptr,
+                                    norm_.begin_write(row, i),
+                                    i,
+                                    count,
+                                    direct ? args_.n - i : count};
+      norm_piece<X, KeepInCache, Norm<X>>(piece, rstd, weights_[0]);
+      norm_.end_write(row, i, count);
+    }
   }
 
   const Args& args_;
-  RowPieces<X, Kernel::kTensors> x1_, x2_, x_;
+  RowPieces<X, Kernel::kTensors> x1_, x2_, x_, norm_;
   RowPieces<Int8Elements, Kernel::kTensors> y_[2];
   Weights weights_[2];
   bool streams_x_, streams_y_[2];

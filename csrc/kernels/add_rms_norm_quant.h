@@ -9,7 +9,7 @@
 namespace npu_quant {
 
 struct AddRmsNormQuantKernel {
-  enum { kX1, kX2, kX, kY1, kY2, kTensors };
+  enum { kX1, kX2, kX, kY1, kY2, kRmsNorm, kTensors };
 
   // A float32 array of n elements, or one value for all of them.
   struct Weight {
@@ -22,7 +22,7 @@ struct AddRmsNormQuantKernel {
   };
 
   struct Args {
-    DType dtype;  // of x1, x2 and x
+    DType dtype;  // of x1, x2, x and the norm
     int64_t rows, n;
     char* data[kTensors];  // null where not wanted
     int64_t row_strides[kTensors];

@@ -49,7 +49,7 @@ struct FloatZeroPoint {
   }
 };
 
-template <class X, class ZeroPoint, bool with_mask>
+template <class X, class Y, class ZeroPoint, bool with_mask>
 struct FakeQuantize {
   static constexpr bool kReadsMask = false, kWritesMask = with_mask;
   Range range;
@@ -64,18 +64,18 @@ struct FakeQuantize {
       c.part[i] = range.clamp(q.part[i]);
       y.part[i] = ZeroPoint::dequantize(c.part[i], zero_point, scale);
     }
-    X::template put<Store>(tile.y, y);
+    Y::template put<Store>(tile.y, y);
     if constexpr (with_mask) store(tile.written_mask, ones_where_equal(q.part, c.part));
   }
 };
 
-template <class X, bool with_mask>
+template <class X, class Y, bool with_mask>
 struct Copy {
   static constexpr bool kReadsMask = false, kWritesMask = with_mask;
 
   template <class Store, class Parameters, class Piece>
   NPU_QUANT_INLINE void map(const Parameters&, const Piece& tile) const {
-    X::template put<Store>(tile.y, X::load(tile.x));
+    Y::template put<Store>(tile.y, X::load(tile.x));
     if constexpr (with_mask) store(tile.written_mask, I8{} + 1);
   }
 };
@@ -94,34 +94,44 @@ struct Mask {
   }
 };
 
-template <class X, class ZeroPoint, bool with_mask>
+template <class X, class Y, class ZeroPoint, bool with_mask>
 void fake_quantize(const FakeQuantizeKernel::Args& args, const ElementwiseArgs& rows) {
-  using Storage = typename X::Storage;
-  const FakeQuantize<X, ZeroPoint, with_mask> rule{
+  using XStorage = typename X::Storage;
+  using YStorage = typename Y::Storage;
+  const FakeQuantize<X, Y, ZeroPoint, with_mask> rule{
       {broadcast(args.quant_min), broadcast(args.quant_max)}};
   if (args.scale.stride != 0)
-    map_rows<Storage, Storage>(rows, true, [&](int64_t row, int64_t i, int64_t, auto use) {
+    map_rows<XStorage, YStorage>(rows, true, [&](int64_t row, int64_t i, int64_t, auto use) {
       use(rule, PerElement<kParameters>{
                     {values_at(args.scale, row, i), values_at(args.zero_point, row, i)},
                     values_at(args.inverse, row, i)});
     });
   else
-    map_rows<Storage, Storage>(rows, false, [&](int64_t row, int64_t, int64_t, auto use) {
+    map_rows<XStorage, YStorage>(rows, false, [&](int64_t row, int64_t, int64_t, auto use) {
       use(rule, PerRow<kParameters>::of(value_at(args.scale, row), value_at(args.zero_point, row)));
     });
 }
 
-template <class X, bool with_mask>
+template <class X, class Y, bool with_mask>
 void visit_rule(const FakeQuantizeKernel::Args& args) {
   const ElementwiseArgs rows{args.rows, args.n, args.x, {}, args.output, args.mask, args.stream};
   if (!args.enabled)
-    return map_rows<typename X::Storage, typename X::Storage>(
+    return map_rows<typename X::Storage, typename Y::Storage>(
         rows, false,
-        [](int64_t, int64_t, int64_t, auto use) { use(Copy<X, with_mask>{}, PerRow<0>{}); });
-  if (args.float_zero_point)
-    fake_quantize<X, FloatZeroPoint, with_mask>(args, rows);
-  else
-    fake_quantize<X, IntegerZeroPoint, with_mask>(args, rows);
+        [](int64_t, int64_t, int64_t, auto use) { use(Copy<X, Y, with_mask>{}, PerRow<0>{}); });
+  if constexpr (__is_same(X, Y))
+    if (args.float_zero_point) return fake_quantize<X, Y, FloatZeroPoint, with_mask>(args, rows);
+  fake_quantize<X, Y, IntegerZeroPoint, with_mask>(args, rows);
+}
+
+template <class X>
+void visit_output(const FakeQuantizeKernel::Args& args) {
+  if (args.mask.data == nullptr) return visit_rule<X, X, false>(args);
+  if (args.output_dtype == args.x_dtype) return visit_rule<X, X, true>(args);
+  if (args.output_dtype == DType::float16) return visit_rule<X, Float16Elements, true>(args);
+  if (args.output_dtype == DType::bfloat16) return visit_rule<X, BFloat16Elements, true>(args);
+  if constexpr (sizeof(typename X::Storage) < sizeof(float))
+    visit_rule<X, Float32Elements<WholeLoads>, true>(args);
 }
 
 }  // namespace
@@ -129,12 +139,8 @@ void visit_rule(const FakeQuantizeKernel::Args& args) {
 template <>
 void FakeQuantizeKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  visit_float_elements(args.dtype, args.x.data, args.stream, [&](auto x) {
-    if (args.mask.data != nullptr)
-      visit_rule<decltype(x), true>(args);
-    else
-      visit_rule<decltype(x), false>(args);
-  });
+  visit_float_elements(args.x_dtype, args.x.data, args.stream,
+                       [&](auto x) { visit_output<decltype(x)>(args); });
 }
 
 template <>

@@ -10,7 +10,7 @@ namespace npu_quant {
 
 struct FakeQuantizeKernel {
   struct Args {
-    DType dtype;  // of x and output
+    DType x_dtype, output_dtype;
     int64_t rows, n;
     Strided x;
     Strided scale, inverse, zero_point;  // float32; stride is 0 or 4; inverse: fl(1 / scale)

@@ -1,5 +1,7 @@
 // npu_quantize (docs/numerics.md 8):
 //   y = rint(x / scale + zero_point)     or  rint(x * scale + zero_point), saturated; NaN gives 0
+// and aclnnAscendQuant (docs/numerics.md 10):
+//   y = round(x * scale + zero_point)    or  round(x * scale * scale + zero_point), round as named
 #include "kernels/quantize.h"
 
 #include "kernels/elementwise.h"
@@ -52,6 +54,36 @@ struct AffineByReciprocal {
   }
 };
 
+NPU_QUANT_INLINE F32 rounded(F32 v, Rounding rounding) {
+  switch (rounding) {
+    case Rounding::floor: return floor(v);
+    case Rounding::ceil: return ceil(v);
+    case Rounding::trunc: return trunc(v);
+    case Rounding::to_even: break;
+  }
+  return rint(v);
+}
+
+// By a multiplication or two, to int8, with any rounding.
+template <class X>
+struct AscendQuant {
+  static constexpr bool kReadsMask = false, kWritesMask = false;
+  bool twice;
+  Rounding rounding;
+
+  template <class Store, class Parameters, class Piece>
+  NPU_QUANT_INLINE void map(const Parameters& parameters, const Piece& tile) const {
+    Tile q = X::load(tile.x);
+    for (int i = 0; i < 4; ++i) {
+      const F32 scale = parameters(kScale, i);
+      q.part[i] *= scale;
+      if (twice) q.part[i] *= scale;
+      q.part[i] = rounded(q.part[i] + parameters(kZeroPoint, i), rounding);
+    }
+    put_with_zero_for_nan<Int8Elements, Store>(tile.y, q);
+  }
+};
+
 // Within these bounds no reciprocal is subnormal, nor the remainder of a quotient that is not
 // negligible beside any zero point's ties.
 NPU_QUANT_INLINE bool are_exact(float least_scale, float greatest_scale) {
@@ -65,6 +97,9 @@ void quantize(const QuantizeKernel::Args& args) {
   const auto use_rule = [&](const auto& use, const auto& parameters) {
     if constexpr (divide && kHasFma)
       if (by_reciprocal) return use(AffineByReciprocal<X, Y>{}, parameters);
+    if constexpr (!divide && __is_same(Y, Int8Elements))
+      if (args.twice || args.rounding != Rounding::to_even)
+        return use(AscendQuant<X>{args.twice, args.rounding}, parameters);
     use(Affine<X, Y, divide>{}, parameters);
   };
   const auto per_element = [&](int64_t row, int64_t i, int64_t, auto use) {

@@ -39,13 +39,16 @@ class Work {
  public:
   Work(const AddRmsNormQuant& op, const TensorView* out)
       : op_(op),
-        tensors_{&op.x1, &op.x2, &out[op.kX], &out[op.kY1], &out[op.kY2]},
+        tensors_{&op.x1,       &op.x2,
+                 &out[op.kX],  &out[op.kY1],
+                 &out[op.kY2], op.kOutputs > op.kRmsNorm ? &out[op.kRmsNorm] : &absent_},
         lead_(op.x1.rank - op.gamma.rank),
         rows_(op.x1.shape.dims, lead_,
-              {strides(0, 0), strides(1, 0), strides(2, 0), strides(3, 0), strides(4, 0)}),
+              {strides(0, 0), strides(1, 0), strides(2, 0), strides(3, 0), strides(4, 0),
+               strides(5, 0)}),
         row_(op.gamma.shape.dims, op.gamma.rank,
              {strides(0, lead_), strides(1, lead_), strides(2, lead_), strides(3, lead_),
-              strides(4, lead_)}) {}
+              strides(4, lead_), strides(5, lead_)}) {}
 
   bool is_empty() const { return rows_.count() == 0 || op_.gamma.shape.size() == 0; }
 
@@ -58,8 +61,8 @@ class Work {
   }
 
   void run() const {
-    const int64_t bytes =
-        work_bytes(op_.bytes(), {tensors_[0], tensors_[1], tensors_[2], tensors_[3], tensors_[4]});
+    const int64_t bytes = work_bytes(op_.bytes(), {tensors_[0], tensors_[1], tensors_[2],
+                                                   tensors_[3], tensors_[4], tensors_[5]});
     parallel_for(rows_.count(), bytes, [&](int64_t begin, int64_t end) {
       rows_.for_each_run(begin, end, [&](const Offsets& offsets, int64_t rows) {
         run_on_active_target<Kernel>(arguments(offsets, rows));
@@ -95,6 +98,7 @@ class Work {
   }
 
   const AddRmsNormQuant& op_;
+  const TensorView absent_;
   const TensorView* tensors_[Kernel::kTensors];
   int lead_;
   Rows<Kernel::kTensors> rows_;
@@ -128,13 +132,13 @@ Status AddRmsNormQuant::check_arrays() const {
   NPU_QUANT_RETURN_IF_ERROR(check_dtypes());
   for (const NamedInput& input : {NamedInput{"x1", x1}, {"gamma", gamma}})
     NPU_QUANT_RETURN_IF_ERROR(check_rank(
-        kName, input.name, input.view, 1, kMaxRank, kOutCode,
+        kName, input.name, input.view, 1, kMaxRank,
         input.view.rank < 1 ? "Give it an axis with reshape." : "Merge axes with reshape."));
   for (const NamedInput& input : {NamedInput{"scales1", scales1},
                                   {"zero_points1", zero_points1},
                                   {"scales2", scales2},
                                   {"zero_points2", zero_points2}})
-    NPU_QUANT_RETURN_IF_ERROR(check_rank(kName, input.name, input.view, 0, kMaxRank, kOutCode,
+    NPU_QUANT_RETURN_IF_ERROR(check_rank(kName, input.name, input.view, 0, kMaxRank,
                                          "It holds one element, or one per element of gamma."));
   return {};
 }
@@ -145,9 +149,10 @@ Status AddRmsNormQuant::check_quantizer_shape(const char* name, const TensorView
   bool ones = last >= 0 && view.shape.dims[last] == gamma.shape.dims[gamma.rank - 1];
   for (int i = 0; i < last; ++i) ones = ones && view.shape.dims[i] == 1;
   if (ones) return {};
-  return param_fault(kName, std::string(name) + " has shape " + to_string(view.shape) +
-                                ", expected that of gamma, " + to_string(gamma.shape) +
-                                ", its last axis or one element.");
+  return fault(kName, Fault::shape,
+               std::string(name) + " has shape " + to_string(view.shape) +
+                   ", expected that of gamma, " + to_string(gamma.shape) +
+                   ", its last axis or one element.");
 }
 
 Status AddRmsNormQuant::check_shapes() const {
@@ -157,9 +162,10 @@ Status AddRmsNormQuant::check_shapes() const {
   for (int i = 0; i < gamma.rank && trails; ++i)
     trails = gamma.shape.dims[i] == x1.shape.dims[lead + i];
   if (!trails)
-    return param_fault(kName, "gamma has shape " + to_string(gamma.shape) +
-                                  ", expected the last axes of x1, which has shape " +
-                                  to_string(x1.shape) + ".");
+    return fault(kName, Fault::shape,
+                 "gamma has shape " + to_string(gamma.shape) +
+                     ", expected the last axes of x1, which has shape " + to_string(x1.shape) +
+                     ".");
   if (beta.present)
     NPU_QUANT_RETURN_IF_ERROR(check_same_shape(kName, "beta", beta, "gamma", gamma));
   NPU_QUANT_RETURN_IF_ERROR(check_quantizer_shape("scales1", scales1));
@@ -171,13 +177,15 @@ Status AddRmsNormQuant::check_shapes() const {
 Status AddRmsNormQuant::check() {
   NPU_QUANT_RETURN_IF_ERROR(check_arrays());
   if (axis != -1)
-    return param_fault(kName, "axis is " + std::to_string(axis) +
-                                  ", available: -1 (the norm runs over all axes of gamma).");
-  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(kName, dst_type, kOutCode));
+    return fault(kName, Fault::attribute,
+                 "axis is " + std::to_string(axis) +
+                     ", available: -1 (the norm runs over all axes of gamma).");
+  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(kName, dst_type));
   NPU_QUANT_RETURN_IF_ERROR(check_shapes());
   outputs[kY1] = {"y1", DType::int8, x1.shape};
   outputs[kY2] = {"y2", DType::int8, x1.shape};
   outputs[kX] = {"x", x1.dtype, x1.shape};
+  outputs[kRmsNorm] = {"rms_norm", x1.dtype, x1.shape};
   return {};
 }
 
@@ -185,17 +193,20 @@ int64_t AddRmsNormQuant::bytes() const {
   return x1.shape.size() * (3 * size_of(x1.dtype) + (scales2.present ? 2 : 1));
 }
 
+Status AddRmsNormQuant::check_outputs(const TensorView* out) const {
+  return npu_quant::check_outputs(kName,
+                                  {{"x1", x1},
+                                   {"x2", x2},
+                                   {"gamma", gamma},
+                                   {"scales1", scales1},
+                                   {"zero_points1", zero_points1},
+                                   {"beta", beta},
+                                   {"scales2", scales2},
+                                   {"zero_points2", zero_points2}},
+                                  outputs, out, kOutputs);
+}
+
 Status AddRmsNormQuant::run(const TensorView* out) const {
-  NPU_QUANT_RETURN_IF_ERROR(check_outputs(kName,
-                                          {{"x1", x1},
-                                           {"x2", x2},
-                                           {"gamma", gamma},
-                                           {"scales1", scales1},
-                                           {"zero_points1", zero_points1},
-                                           {"beta", beta},
-                                           {"scales2", scales2},
-                                           {"zero_points2", zero_points2}},
-                                          outputs, out, kOutputs, kOutCode));
   Work work(*this, out);
   if (work.is_empty()) return {};
   NPU_QUANT_RETURN_IF_ERROR(work.take_weights());

@@ -1,5 +1,5 @@
-// npu_add_rms_norm_quant: the contract. Fill in the arguments, check(), allocate or take the
-// outputs, run().
+// npu_add_rms_norm_quant and aclnnAddRmsNormQuantV2: the contract. Fill in the arguments, check(),
+// allocate or take the outputs, check_outputs(), run().
 #pragma once
 
 #include "ops/contract.h"
@@ -8,9 +8,14 @@ namespace npu_quant {
 
 struct AddRmsNormQuant {
   static constexpr const char* kName = "npu_add_rms_norm_quant";
-  static constexpr Code kOutCode = Code::param_invalid;
-  enum { kY1, kY2, kX, kOutputs };
+  static constexpr Code kParamCode = Code::param_invalid;
+  enum { kY1, kY2, kX, kRmsNorm, kMostOutputs };
 
+  // The norm before quantization is an output of the second version only.
+  explicit AddRmsNormQuant(bool with_rms_norm = false)
+      : kOutputs(with_rms_norm ? kMostOutputs : kRmsNorm) {}
+
+  const int kOutputs;
   TensorView x1, x2, gamma;
   TensorView scales1;
   TensorView zero_points1, beta, scales2, zero_points2;  // optional
@@ -24,10 +29,11 @@ struct AddRmsNormQuant {
   Status check_arrays() const;
   // Every rule about the arguments but the outputs; on success `outputs` says what is computed.
   Status check();
-  OutputSpec outputs[kOutputs];
+  OutputSpec outputs[kMostOutputs];
 
-  // Computes into y1, y2 and x, any of which may be absent. Fails before anything is written, or
-  // not at all.
+  // The rules about the outputs, any of which may be absent.
+  Status check_outputs(const TensorView* out) const;
+  // Computes into them. Fails before anything is written, or not at all.
   Status run(const TensorView* out) const;
 
   int64_t bytes() const;  // read and written

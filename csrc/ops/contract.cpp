@@ -75,47 +75,52 @@ std::string float_remedy(const std::string& argument, std::string_view dtype) {
     return dtype.substr(0, text.size()) == text;
   };
   const std::string bits = argument + ".view(ml_dtypes.bfloat16)";
-  if (dtype == "|V2") return " If it holds the bits of bfloat16: " + bits + ".";
+  if (dtype == "|V2") return "If it holds the bits of bfloat16: " + bits + ".";
   if (begins_with(">f") || begins_with("<f"))
-    return " Its bytes are swapped: " + argument + ".astype(" + argument +
+    return "Its bytes are swapped: " + argument + ".astype(" + argument +
            ".dtype.newbyteorder('=')).";
   for (const char* number : {"float", "int", "uint", "bool", "complex"}) {
     if (!begins_with(number)) continue;
     const bool may_be_bits = dtype == "uint16" || dtype == "int16";
-    return " Convert it, e.g. with " + argument + ".astype(np.float32)" +
+    return "Convert it, e.g. with " + argument + ".astype(np.float32)" +
            (may_be_bits ? "; if it holds the bits of bfloat16, " + bits : "") + ".";
   }
   return "";
 }
 
-bool share_bytes(const TensorView& a, const TensorView& b) {
-  const auto x = a.bounds(), y = b.bounds();
-  return x.begin < y.end && y.begin < x.end && x.begin != x.end && y.begin != y.end;
+// Empty where a tensor is absent or has no address yet.
+TensorView::Bounds bounds_of(const TensorView& view) {
+  if (!view.present || view.data == nullptr) return {nullptr, nullptr};
+  return view.bounds();
+}
+
+bool share_bytes(const TensorView::Bounds& a, const TensorView::Bounds& b) {
+  return a.begin < b.end && b.begin < a.end && a.begin != a.end && b.begin != b.end;
 }
 
 std::string name_of(const OutputSpec& spec) {
   return *spec.name == 0 ? "out" : "out[" + std::string(spec.name) + "]";
 }
 
-Status check_output(const char* op, const OutputSpec& spec, const TensorView& out, Code code) {
+Status check_output(const char* op, const OutputSpec& spec, const TensorView& out) {
   const auto name = [&] { return name_of(spec); };
   if (out.dtype != spec.dtype)
-    return dtype_fault(
-        op, name() + " has dtype " + out.dtype_name + ", expected " + name_of(spec.dtype) + ".");
+    return fault(
+        op, Fault::dtype,
+        name() + " has dtype " + out.dtype_name + ", expected " + name_of(spec.dtype) + ".");
   if (out.rank > kMaxRank)
-    return param_fault(op,
-                       name() + " has " + std::to_string(out.rank) +
-                           " dimensions, expected shape " + to_string(spec.shape) + ".",
-                       code);
+    return fault(op, Fault::shape,
+                 name() + " has " + std::to_string(out.rank) + " dimensions, expected shape " +
+                     to_string(spec.shape) + ".");
   if (!(out.shape == spec.shape))
-    return param_fault(
-        op,
-        name() + " has shape " + to_string(out.shape) + ", expected " + to_string(spec.shape) + ".",
-        code);
-  if (!out.writable) return param_fault(op, name() + " is read-only. Pass a writable array.", code);
+    return fault(op, Fault::shape,
+                 name() + " has shape " + to_string(out.shape) + ", expected " +
+                     to_string(spec.shape) + ".");
+  if (!out.writable)
+    return fault(op, Fault::overlap, name() + " is read-only.", "Pass a writable array.");
   if (overlaps_itself(out))
-    return param_fault(
-        op, name() + " overlaps itself: some of its elements share memory. Pass a copy.", code);
+    return fault(op, Fault::overlap,
+                 name() + " overlaps itself: some of its elements share memory.", "Pass a copy.");
   return {};
 }
 
@@ -170,28 +175,22 @@ std::string with_article(const std::string& type) {
 
 std::string quoted(std::string_view text) { return "'" + shortened(text) + "'"; }
 
+Status fault(const char* op, Fault kind, const std::string& sentence, const std::string& remedy) {
+  return {kind, std::string(op) + ": " + sentence, remedy};
+}
+
 Status missing(const char* op, const char* argument) {
-  return {Code::param_nullptr, Fault::dtype,
-          std::string(op) + ": " + argument + " is None, expected a numpy.ndarray."};
+  return fault(op, Fault::missing, std::string(argument) + " is None, expected a numpy.ndarray.");
 }
 
 Status not_an_array(const char* op, const char* argument, const std::string& type,
                     const std::string& remedy) {
-  return dtype_fault(op, std::string(argument) + " is " + with_article(type) +
-                             ", expected a numpy.ndarray. " + remedy);
+  return fault(op, Fault::dtype,
+               std::string(argument) + " is " + with_article(type) + ", expected a numpy.ndarray.",
+               remedy);
 }
 
-Status dtype_fault(const char* op, const std::string& sentence) {
-  return {Code::param_invalid, Fault::dtype, std::string(op) + ": " + sentence};
-}
-
-Status param_fault(const char* op, const std::string& sentence, Code code) {
-  return {code, Fault::param, std::string(op) + ": " + sentence};
-}
-
-Status out_of_memory(const char* op) {
-  return {Code::param_invalid, Fault::memory, std::string(op) + ": out of memory."};
-}
+Status out_of_memory(const char* op) { return fault(op, Fault::memory, "out of memory."); }
 
 std::string names_of(const OutputSpec* specs, int count) {
   std::string names;
@@ -201,16 +200,15 @@ std::string names_of(const OutputSpec* specs, int count) {
 
 Status out_not_a_tuple(const char* op, const std::string& type, const OutputSpec* specs,
                        int count) {
-  return dtype_fault(op, "out is " + with_article(type) + ", expected a tuple " +
-                             names_of(specs, count) + " of arrays, None where one is not wanted.");
+  return fault(op, Fault::dtype,
+               "out is " + with_article(type) + ", expected a tuple " + names_of(specs, count) +
+                   " of arrays, None where one is not wanted.");
 }
 
-Status wrong_out_length(const char* op, int length, const OutputSpec* specs, int count, Code code) {
-  return param_fault(op,
-                     "out has " + std::to_string(length) + " entries, expected " +
-                         std::to_string(count) + ": " + names_of(specs, count) +
-                         ", None where one is not wanted.",
-                     code);
+Status wrong_out_length(const char* op, int length, const OutputSpec* specs, int count) {
+  return fault(op, Fault::shape,
+               "out has " + std::to_string(length) + " entries, expected " + std::to_string(count) +
+                   ": " + names_of(specs, count) + ", None where one is not wanted.");
 }
 
 std::string known_numerics() {
@@ -221,13 +219,14 @@ std::string known_numerics() {
 
 Status check_numerics(const char* op, std::string_view name, Numerics& numerics) {
   if (find_numerics(name, numerics)) return {};
-  return param_fault(op, "numerics is " + quoted(name) + ", available: " + known_numerics() + ".");
+  return fault(op, Fault::unavailable,
+               "numerics is " + quoted(name) + ", available: " + known_numerics() + ".");
 }
 
 Status check_num_threads(int64_t n) {
   if (n >= 1 && n <= 4096) return {};
-  return param_fault("set_num_threads",
-                     "n is " + std::to_string(n) + ", expected a whole number from 1 to 4096.");
+  return fault("set_num_threads", Fault::attribute,
+               "n is " + std::to_string(n) + ", expected a whole number from 1 to 4096.");
 }
 
 Status check_float_dtype(const char* op, const char* argument, const TensorView& view) {
@@ -237,9 +236,10 @@ Status check_float_dtype(const char* op, const char* argument, const TensorView&
     case DType::float32: return {};
     default: break;
   }
-  return dtype_fault(op, std::string(argument) + " has dtype " + view.dtype_name +
-                             ", expected float16, bfloat16 or float32." +
-                             float_remedy(argument, view.dtype_name));
+  return fault(op, Fault::dtype,
+               std::string(argument) + " has dtype " + view.dtype_name +
+                   ", expected float16, bfloat16 or float32.",
+               float_remedy(argument, view.dtype_name));
 }
 
 Status check_dtype_in(const char* op, const char* argument, const TensorView& view,
@@ -251,8 +251,9 @@ Status check_dtype_in(const char* op, const char* argument, const TensorView& vi
     names += name_of(dtype);
     if (--left > 0) names += left == 1 ? " or " : ", ";
   }
-  return dtype_fault(
-      op, std::string(argument) + " has dtype " + view.dtype_name + ", expected " + names + ".");
+  return fault(
+      op, Fault::dtype,
+      std::string(argument) + " has dtype " + view.dtype_name + ", expected " + names + ".");
 }
 
 Status check_dtype_in_or_same(const char* op, const char* argument, const TensorView& view,
@@ -267,43 +268,44 @@ Status check_dtype_in_or_same(const char* op, const char* argument, const Tensor
     names += (names.empty() ? "" : ", ") + std::string(name_of(dtype));
   }
   if (view.dtype == other.dtype) return {};
-  return dtype_fault(op, std::string(argument) + " has dtype " + view.dtype_name + ", expected " +
-                             names + " or that of " + other_name + ", " + other.dtype_name + ".");
+  return fault(op, Fault::dtype,
+               std::string(argument) + " has dtype " + view.dtype_name + ", expected " + names +
+                   " or that of " + other_name + ", " + other.dtype_name + ".");
 }
 
 Status check_same_dtype(const char* op, const char* argument, const TensorView& view,
                         const char* other_name, const TensorView& other) {
   if (view.dtype == other.dtype) return {};
-  return dtype_fault(op, std::string(argument) + " has dtype " + view.dtype_name +
-                             ", expected that of " + other_name + ", " + other.dtype_name +
-                             ". Convert it with " + argument + ".astype(" + other_name +
-                             ".dtype).");
+  return fault(op, Fault::dtype,
+               std::string(argument) + " has dtype " + view.dtype_name + ", expected that of " +
+                   other_name + ", " + other.dtype_name + ".",
+               std::string("Convert it with ") + argument + ".astype(" + other_name + ".dtype).");
 }
 
 Status check_rank(const char* op, const char* argument, const TensorView& view, int low, int high,
-                  Code code, const char* remedy) {
+                  const char* remedy) {
   if (view.rank >= low && view.rank <= high) return {};
   const std::string range =
       low == high
           ? std::to_string(low)
           : std::to_string(low) + (high == low + 1 ? " or " : " to ") + std::to_string(high);
-  return param_fault(op,
-                     std::string(argument) + " has " + std::to_string(view.rank) +
-                         (view.rank == 1 ? " dimension" : " dimensions") + ", expected " + range +
-                         ". " + remedy,
-                     code);
+  return fault(op, Fault::rank,
+               std::string(argument) + " has " + std::to_string(view.rank) +
+                   (view.rank == 1 ? " dimension" : " dimensions") + ", expected " + range + ".",
+               remedy);
 }
 
 Status check_same_shape(const char* op, const char* argument, const TensorView& view,
                         const char* other_name, const TensorView& other) {
   if (view.shape == other.shape && view.rank == other.rank) return {};
   if (view.rank > kMaxRank)
-    return param_fault(op, std::string(argument) + " has " + std::to_string(view.rank) +
-                               " dimensions, expected the shape of " + other_name + ", " +
-                               to_string(other.shape) + ".");
-  return param_fault(op, std::string(argument) + " has shape " + to_string(view.shape) +
-                             ", expected that of " + other_name + ", " + to_string(other.shape) +
-                             ".");
+    return fault(op, Fault::shape,
+                 std::string(argument) + " has " + std::to_string(view.rank) +
+                     " dimensions, expected the shape of " + other_name + ", " +
+                     to_string(other.shape) + ".");
+  return fault(op, Fault::shape,
+               std::string(argument) + " has shape " + to_string(view.shape) +
+                   ", expected that of " + other_name + ", " + to_string(other.shape) + ".");
 }
 
 Status check_channel_axis(const char* op, int64_t axis, const TensorView& x, const char* x_name,
@@ -316,40 +318,42 @@ Status check_channel_axis(const char* op, int64_t axis, const TensorView& x, con
       std::to_string(x.rank) + (x.rank == 1 ? " dimension" : " dimensions");
   const std::string range =
       x.rank == 0 ? "none" : std::to_string(-x.rank) + " to " + std::to_string(x.rank - 1);
-  return param_fault(op, "axis is " + std::to_string(axis) + ", expected " + range + " for " +
-                             x_name + " of " + dimensions + ".");
+  return fault(op, Fault::attribute,
+               "axis is " + std::to_string(axis) + ", expected " + range + " for " + x_name +
+                   " of " + dimensions + ".");
 }
 
-Status check_dst_type(const char* op, const DTypeRequest& dst_type, Code code) {
+Status check_dst_type(const char* op, const DTypeRequest& dst_type) {
   if (dst_type.is_default || dst_type.dtype == DType::int8) return {};
-  return param_fault(op,
-                     "dst_type is " + shortened(dst_type.text) +
-                         ", available: int8 (torch_npu code 1, torch.int8, np.int8 or 'int8').",
-                     code);
+  return fault(op, Fault::unavailable,
+               "dst_type is " + shortened(dst_type.text) + ", available: int8.",
+               "Name it 1 (torch_npu's code), torch.int8, np.int8 or 'int8'.");
 }
 
 Status check_no_dst_type_max(const char* op, double dst_type_max) {
   if (dst_type_max == 0.0) return {};
-  return param_fault(
-      op,
-      "dst_type_max is " + to_string(dst_type_max) + ", available: 0.0 (it belongs to hifloat8).",
-      Code::tiling_error);
+  return fault(
+      op, Fault::attribute,
+      "dst_type_max is " + to_string(dst_type_max) + ", available: 0.0 (it belongs to hifloat8).");
 }
 
 Status check_outputs(const char* op, std::initializer_list<NamedInput> inputs,
-                     const OutputSpec* specs, const TensorView* outputs, int count, Code code) try {
+                     const OutputSpec* specs, const TensorView* outputs, int count) try {
+  TensorView::Bounds of_inputs[kMostInputs], of_outputs[kMostOutputs];
+  for (size_t i = 0; i < inputs.size(); ++i) of_inputs[i] = bounds_of(inputs.begin()[i].view);
   for (int i = 0; i < count; ++i) {
+    of_outputs[i] = bounds_of(outputs[i]);
     if (!outputs[i].present) continue;
-    NPU_QUANT_RETURN_IF_ERROR(check_output(op, specs[i], outputs[i], code));
-    for (const NamedInput& input : inputs)
-      if (input.view.present && share_bytes(input.view, outputs[i]))
-        return param_fault(
-            op, name_of(specs[i]) + " shares memory with " + input.name + ". Pass a fresh array.",
-            code);
+    NPU_QUANT_RETURN_IF_ERROR(check_output(op, specs[i], outputs[i]));
+    for (size_t j = 0; j < inputs.size(); ++j)
+      if (share_bytes(of_inputs[j], of_outputs[i]))
+        return fault(op, Fault::overlap,
+                     name_of(specs[i]) + " shares memory with " + inputs.begin()[j].name + ".",
+                     "Pass a fresh array.");
     for (int j = 0; j < i; ++j)
-      if (outputs[j].present && share_bytes(outputs[j], outputs[i]))
-        return param_fault(op, name_of(specs[i]) + " shares memory with " + name_of(specs[j]) + ".",
-                           code);
+      if (share_bytes(of_outputs[j], of_outputs[i]))
+        return fault(op, Fault::overlap,
+                     name_of(specs[i]) + " shares memory with " + name_of(specs[j]) + ".");
   }
   return {};
 } catch (const std::bad_alloc&) {

@@ -1,8 +1,8 @@
 // The checks every op shares and the sentences they say no with. A rule is stated once, here or in
 // its op.
 //
-// Every function returns an ok Status or the fault; codes are aclnn's, messages name op, argument,
-// what came, what is allowed, and the remedy if there is one.
+// Every function returns an ok Status or the fault: its kind, and a message that names op,
+// argument, what came and what is allowed.
 #pragma once
 
 #include <initializer_list>
@@ -39,11 +39,11 @@ int64_t work_bytes(int64_t bytes, std::initializer_list<const TensorView*> tenso
 Status missing(const char* op, const char* argument);
 Status not_an_array(const char* op, const char* argument, const std::string& type,
                     const std::string& remedy);
-Status dtype_fault(const char* op, const std::string& sentence);
-Status param_fault(const char* op, const std::string& sentence, Code code = Code::param_invalid);
+Status fault(const char* op, Fault kind, const std::string& sentence,
+             const std::string& remedy = {});
 Status out_of_memory(const char* op);
 Status out_not_a_tuple(const char* op, const std::string& type, const OutputSpec* specs, int count);
-Status wrong_out_length(const char* op, int length, const OutputSpec* specs, int count, Code code);
+Status wrong_out_length(const char* op, int length, const OutputSpec* specs, int count);
 
 std::string to_string(const Shape& shape);
 std::string to_string(double number);               // shortest of the usual forms
@@ -65,20 +65,22 @@ Status check_dtype_in_or_same(const char* op, const char* argument, const Tensor
 Status check_same_dtype(const char* op, const char* argument, const TensorView& view,
                         const char* other_name, const TensorView& other);
 Status check_rank(const char* op, const char* argument, const TensorView& view, int low, int high,
-                  Code code, const char* remedy);
+                  const char* remedy);
 // `argument` must have the shape of another array.
 Status check_same_shape(const char* op, const char* argument, const TensorView& view,
                         const char* other_name, const TensorView& other);
 // The place of an axis of x, which may be negative.
 Status check_channel_axis(const char* op, int64_t axis, const TensorView& x, const char* x_name,
                           int& place);
-Status check_dst_type(const char* op, const DTypeRequest& dst_type, Code code);
+Status check_dst_type(const char* op, const DTypeRequest& dst_type);
 Status check_no_dst_type_max(const char* op, double dst_type_max);
 
 // The profile of that name.
 Status check_numerics(const char* op, std::string_view name, Numerics& numerics);
 std::string known_numerics();  // "reference, ..."
 Status check_num_threads(int64_t n);
+
+inline constexpr size_t kMostInputs = 8, kMostOutputs = 4;
 
 // A caller's outputs: dtype, shape, writable, apart from each other and from the inputs. Absent
 // ones are skipped.
@@ -87,6 +89,6 @@ struct NamedInput {
   const TensorView& view;
 };
 Status check_outputs(const char* op, std::initializer_list<NamedInput> inputs,
-                     const OutputSpec* specs, const TensorView* outputs, int count, Code code);
+                     const OutputSpec* specs, const TensorView* outputs, int count);
 
 }  // namespace npu_quant

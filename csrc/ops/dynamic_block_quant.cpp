@@ -90,7 +90,7 @@ class Work {
 Status DynamicBlockQuant::check_arrays() const {
   if (!x.present) return missing(kName, "x");
   NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(kName, "x", x));
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(kName, "x", x, 2, 3, Code::tiling_error,
+  NPU_QUANT_RETURN_IF_ERROR(check_rank(kName, "x", x, 2, 3,
                                        x.rank < 2
                                            ? "Give it an axis, e.g. x.reshape(1, -1)."
                                            : "Merge leading axes with x.reshape(-1, m, n)."));
@@ -112,30 +112,29 @@ Status DynamicBlockQuant::check_attributes() const {
   // caller's way.
   constexpr double kInfiniteInFloat = 0x1.ffffffp127;
   if (!(min_scale >= 0) || min_scale >= kInfiniteInFloat)
-    return param_fault(kName,
-                       "min_scale is " + to_string(min_scale) +
-                           ", expected a number >= 0 that is finite in float32 (0 means no bound).",
-                       Code::tiling_error);
+    return fault(kName, Fault::attribute,
+                 "min_scale is " + to_string(min_scale) +
+                     ", expected a number >= 0 that is finite in float32 (0 means no bound).");
   if (round_mode != "rint")
-    return param_fault(kName, "round_mode is " + quoted(round_mode) + ", available: 'rint'.",
-                       Code::tiling_error);
-  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(kName, dst_type, Code::tiling_error));
+    return fault(kName, Fault::attribute,
+                 "round_mode is " + quoted(round_mode) + ", available: 'rint'.");
+  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(kName, dst_type));
   if (row_block_size != 1)
-    return param_fault(kName,
-                       "row_block_size is " + std::to_string(row_block_size) + ", available: 1.",
-                       Code::tiling_error);
+    return fault(kName, Fault::attribute,
+                 "row_block_size is " + std::to_string(row_block_size) + ", available: 1.");
   if (col_block_size != kBlock)
-    return param_fault(kName,
-                       "col_block_size is " + std::to_string(col_block_size) + ", available: 128.",
-                       Code::tiling_error);
+    return fault(kName, Fault::attribute,
+                 "col_block_size is " + std::to_string(col_block_size) + ", available: 128.");
   return check_no_dst_type_max(kName, dst_type_max);
 }
 
 int64_t DynamicBlockQuant::bytes() const { return x.shape.size() * (size_of(x.dtype) + 1); }
 
+Status DynamicBlockQuant::check_outputs(const TensorView* out) const {
+  return npu_quant::check_outputs(kName, {{"x", x}}, outputs, out, kOutputs);
+}
+
 Status DynamicBlockQuant::run(const TensorView* out) const {
-  NPU_QUANT_RETURN_IF_ERROR(
-      check_outputs(kName, {{"x", x}}, outputs, out, kOutputs, Code::tiling_error));
   if (!out[kY].present && !out[kScale].present) return {};
   const Work work(*this, out[kY], out[kScale]);
   const auto quantize = [&](int64_t begin, int64_t end) { work.quantize(begin, end); };

@@ -1,5 +1,5 @@
 // npu_dynamic_block_quant: the contract. Fill in the arguments, check(), allocate or take the
-// outputs, run().
+// outputs, check_outputs(), run().
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@ namespace npu_quant {
 
 struct DynamicBlockQuant {
   static constexpr const char* kName = "npu_dynamic_block_quant";
-  static constexpr Code kOutCode = Code::tiling_error;
+  static constexpr Code kParamCode = Code::tiling_error;
   enum { kY, kScale, kOutputs };
 
   TensorView x;
@@ -28,8 +28,9 @@ struct DynamicBlockQuant {
   Status check();
   OutputSpec outputs[kOutputs];
 
-  // Computes into y and scale, either of which may be absent. Fails before anything is written, or
-  // not at all.
+  // The rules about y and scale, either of which may be absent.
+  Status check_outputs(const TensorView* out) const;
+  // Computes into them. Fails before anything is written, or not at all.
   Status run(const TensorView* out) const;
 
   int64_t bytes() const;  // read and written

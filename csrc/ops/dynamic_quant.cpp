@@ -40,12 +40,11 @@ Status DynamicQuant::check_arrays() const {
     NPU_QUANT_RETURN_IF_ERROR(
         check_same_dtype(kName, "smooth_scales", smooth_scales, "input", input));
   NPU_QUANT_RETURN_IF_ERROR(
-      check_rank(kName, "input", input, 2, kMaxRank, Code::param_invalid,
+      check_rank(kName, "input", input, 2, kMaxRank,
                  input.rank < 2 ? "A token is a row: give it an axis, e.g. input.reshape(1, -1)."
                                 : "Merge leading axes with input.reshape(-1, n)."));
-  if (smooth_scales.present)
+  if (smooth_scales.present && !has_group_index)  // one row for each group
     NPU_QUANT_RETURN_IF_ERROR(check_rank(kName, "smooth_scales", smooth_scales, 1, 1,
-                                         Code::param_invalid,
                                          "It holds one factor per element of a token."));
   return {};
 }
@@ -53,17 +52,20 @@ Status DynamicQuant::check_arrays() const {
 Status DynamicQuant::check() {
   NPU_QUANT_RETURN_IF_ERROR(check_arrays());
   if (has_group_index)
-    return param_fault(kName,
-                       "group_index is given, available: None (one smooth_scales for all tokens).");
-  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(kName, dst_type, Code::param_invalid));
+    return fault(kName, Fault::unavailable,
+                 "group_index is given, available: None (one smooth_scales for all tokens).");
+  if (!symmetric)
+    return fault(kName, Fault::unavailable, "offset is given, available: None (symmetric).");
+  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(kName, dst_type));
   if (quant_mode != "pertoken")
-    return param_fault(kName, "quant_mode is " + quoted(quant_mode) + ", available: 'pertoken'.");
+    return fault(kName, Fault::unavailable,
+                 "quant_mode is " + quoted(quant_mode) + ", available: 'pertoken'.");
   NPU_QUANT_RETURN_IF_ERROR(check_no_dst_type_max(kName, dst_type_max));
   const int64_t n = input.shape.dims[input.rank - 1];
   if (smooth_scales.present && smooth_scales.shape.dims[0] != n)
-    return param_fault(kName, "smooth_scales has shape " + to_string(smooth_scales.shape) +
-                                  ", expected (" + std::to_string(n) +
-                                  ",): the last axis of input.");
+    return fault(kName, Fault::shape,
+                 "smooth_scales has shape " + to_string(smooth_scales.shape) + ", expected (" +
+                     std::to_string(n) + ",): the last axis of input.");
   Shape tokens = input.shape;
   --tokens.rank;
   outputs[kY] = {"y", DType::int8, input.shape};
@@ -73,10 +75,12 @@ Status DynamicQuant::check() {
 
 int64_t DynamicQuant::bytes() const { return input.shape.size() * (size_of(input.dtype) + 1); }
 
+Status DynamicQuant::check_outputs(const TensorView* out) const {
+  return npu_quant::check_outputs(kName, {{"input", input}, {"smooth_scales", smooth_scales}},
+                                  outputs, out, kOutputs);
+}
+
 Status DynamicQuant::run(const TensorView* out) const {
-  NPU_QUANT_RETURN_IF_ERROR(check_outputs(kName,
-                                          {{"input", input}, {"smooth_scales", smooth_scales}},
-                                          outputs, out, kOutputs, Code::param_invalid));
   const TensorView& y = out[kY];
   const TensorView& scale = out[kScale];
   if (!y.present && !scale.present) return {};

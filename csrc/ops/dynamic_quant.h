@@ -1,5 +1,5 @@
 // npu_dynamic_quant: the contract. Fill in the arguments, check(), allocate or take the outputs,
-// run().
+// check_outputs(), run().
 #pragma once
 
 #include <string_view>
@@ -10,12 +10,13 @@ namespace npu_quant {
 
 struct DynamicQuant {
   static constexpr const char* kName = "npu_dynamic_quant";
-  static constexpr Code kOutCode = Code::param_invalid;
+  static constexpr Code kParamCode = Code::param_invalid;
   enum { kY, kScale, kOutputs };
 
   TensorView input;
   TensorView smooth_scales;  // optional
   bool has_group_index = false;
+  bool symmetric = true;
   DTypeRequest dst_type;
   std::string_view quant_mode = "pertoken";
   double dst_type_max = 0.0;
@@ -27,8 +28,9 @@ struct DynamicQuant {
   Status check();
   OutputSpec outputs[kOutputs];
 
-  // Computes into y and scale, either of which may be absent. Fails before anything is written, or
-  // not at all.
+  // The rules about y and scale, either of which may be absent.
+  Status check_outputs(const TensorView* out) const;
+  // Computes into them. Fails before anything is written, or not at all.
   Status run(const TensorView* out) const;
 
   int64_t bytes() const;  // read and written

@@ -16,14 +16,16 @@ std::string range(int64_t low, int64_t high) {
 
 Status check_limit(const char* op, const char* name, int64_t value) {
   if (value >= -kLimit && value <= kLimit) return {};
-  return param_fault(op, std::string(name) + " is " + std::to_string(value) + ", expected " +
-                             range(-kLimit, kLimit) + ".");
+  return fault(op, Fault::attribute,
+               std::string(name) + " is " + std::to_string(value) + ", expected " +
+                   range(-kLimit, kLimit) + ".");
 }
 
 Status check_one_element(const char* op, const char* name, const TensorView& view) {
   if (view.shape.size() == 1) return {};
-  return param_fault(
-      op, std::string(name) + " has shape " + to_string(view.shape) + ", expected one element.");
+  return fault(
+      op, Fault::shape,
+      std::string(name) + " has shape " + to_string(view.shape) + ", expected one element.");
 }
 
 }  // namespace
@@ -33,13 +35,18 @@ bool FakeQuantize::has_float_zero_point() const {
 }
 
 Status FakeQuantize::check_parameter_dtypes() const {
+  if (rules_ == Rules::aclnn) {
+    NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(kName, "scale", scale));
+    return check_dtype_in(kName, "zero_point", zero_point, {DType::int32});
+  }
   if (form_ == Form::arrays) {
     NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(kName, "scale", scale));
     NPU_QUANT_RETURN_IF_ERROR(
         check_dtype_in(kName, "zero_point", zero_point, {DType::int32, DType::int64}));
     if (has_switch && fake_quant_enabled.dtype == DType::other)
-      return dtype_fault(kName, std::string("fake_quant_enabled has dtype ") +
-                                    fake_quant_enabled.dtype_name + ", expected a real number.");
+      return fault(kName, Fault::dtype,
+                   std::string("fake_quant_enabled has dtype ") + fake_quant_enabled.dtype_name +
+                       ", expected a real number.");
   }
   if (form_ == Form::per_channel) {
     NPU_QUANT_RETURN_IF_ERROR(check_dtype_in(kName, "scale", scale, {DType::float32}));
@@ -53,16 +60,15 @@ Status FakeQuantize::check_ranks() const {
   const bool per_channel = form_ == Form::per_channel;
   const int most = per_channel ? 1 : kMaxRank;
   NPU_QUANT_RETURN_IF_ERROR(check_rank(
-      kName, "self", self, per_channel ? 1 : 0, kMaxRank, kOutCode,
+      kName, "self", self, per_channel ? 1 : 0, kMaxRank,
       self.rank == 0 ? "Give it an axis with self.reshape(1)." : "Merge axes with self.reshape."));
   if (form_ == Form::numbers) return {};
   const char* remedy = per_channel ? "It holds one element per channel." : "It holds one element.";
+  NPU_QUANT_RETURN_IF_ERROR(check_rank(kName, "scale", scale, per_channel ? 1 : 0, most, remedy));
   NPU_QUANT_RETURN_IF_ERROR(
-      check_rank(kName, "scale", scale, per_channel ? 1 : 0, most, kOutCode, remedy));
-  NPU_QUANT_RETURN_IF_ERROR(
-      check_rank(kName, "zero_point", zero_point, per_channel ? 1 : 0, most, kOutCode, remedy));
+      check_rank(kName, "zero_point", zero_point, per_channel ? 1 : 0, most, remedy));
   if (!has_switch) return {};
-  return check_rank(kName, "fake_quant_enabled", fake_quant_enabled, 0, kMaxRank, kOutCode, remedy);
+  return check_rank(kName, "fake_quant_enabled", fake_quant_enabled, 0, kMaxRank, remedy);
 }
 
 Status FakeQuantize::check_arrays() const {
@@ -77,8 +83,9 @@ Status FakeQuantize::check_arrays() const {
 
 Status FakeQuantize::check_attributes() {
   if (quant_min > quant_max)
-    return param_fault(kName, "quant_min is " + std::to_string(quant_min) + " and quant_max is " +
-                                  std::to_string(quant_max) + ", expected quant_min <= quant_max.");
+    return fault(kName, Fault::attribute,
+                 "quant_min is " + std::to_string(quant_min) + " and quant_max is " +
+                     std::to_string(quant_max) + ", expected quant_min <= quant_max.");
   NPU_QUANT_RETURN_IF_ERROR(check_limit(kName, "quant_min", quant_min));
   NPU_QUANT_RETURN_IF_ERROR(check_limit(kName, "quant_max", quant_max));
   if (form_ == Form::per_channel)
@@ -86,9 +93,9 @@ Status FakeQuantize::check_attributes() {
   if (form_ == Form::arrays) return {};
   NPU_QUANT_RETURN_IF_ERROR(check_limit(kName, "zero_point", zero_point_number));
   if (zero_point_number >= quant_min && zero_point_number <= quant_max) return {};
-  return param_fault(kName, "zero_point is " + std::to_string(zero_point_number) +
-                                ", expected quant_min to quant_max, " +
-                                range(quant_min, quant_max) + ".");
+  return fault(kName, Fault::attribute,
+               "zero_point is " + std::to_string(zero_point_number) +
+                   ", expected quant_min to quant_max, " + range(quant_min, quant_max) + ".");
 }
 
 Status FakeQuantize::check_shapes() const {
@@ -102,33 +109,38 @@ Status FakeQuantize::check_shapes() const {
   const Shape channels{1, {self.shape.dims[channel_axis_]}};
   for (const NamedInput& input : {NamedInput{"scale", scale}, {"zero_point", zero_point}})
     if (!(input.view.shape == channels))
-      return param_fault(kName, std::string(input.name) + " has shape " +
-                                    to_string(input.view.shape) + ", expected " +
-                                    to_string(channels) + ": the length of axis " +
-                                    std::to_string(axis) + " of self.");
+      return fault(kName, Fault::shape,
+                   std::string(input.name) + " has shape " + to_string(input.view.shape) +
+                       ", expected " + to_string(channels) + ": the length of axis " +
+                       std::to_string(axis) + " of self.");
   return {};
 }
 
-// The parameters as the kernel takes them, which tells what the zero points hold.
-Status FakeQuantize::take_parameters() {
+Status FakeQuantize::take_zero_point(Parameter& taken) const {
+  if (form_ == Form::per_channel) {
+    const int64_t channels = self.shape.dims[channel_axis_];
+    NPU_QUANT_RETURN_IF_ERROR(taken.assign(kName, zero_point, channels));
+    return check_zero_points(taken);
+  }
+  const double zero =
+      form_ == Form::numbers ? static_cast<double>(zero_point_number) : number_in(zero_point);
+  taken.assign(zero);
+  if (zero >= -kLimit && zero <= kLimit) return {};
+  return fault(
+      kName, Fault::attribute,
+      "zero_point holds " + to_integer_string(zero) + ", expected " + range(-kLimit, kLimit) + ".");
+}
+
+Status FakeQuantize::take(Parameters& parameters) const {
+  NPU_QUANT_RETURN_IF_ERROR(take_zero_point(parameters.zero_point));
   if (form_ == Form::numbers) {
-    scale_.assign(scale_number);
-    zero_point_.assign(static_cast<double>(zero_point_number));
-    return {};
+    parameters.scale.assign(scale_number);
+  } else {
+    const int64_t channels = form_ == Form::per_channel ? self.shape.dims[channel_axis_] : 1;
+    NPU_QUANT_RETURN_IF_ERROR(parameters.scale.assign(kName, scale, channels));
   }
-  if (form_ == Form::arrays) {
-    const double zero = number_in(zero_point);
-    if (!(zero >= -kLimit && zero <= kLimit))
-      return param_fault(kName, "zero_point holds " + to_integer_string(zero) + ", expected " +
-                                    range(-kLimit, kLimit) + ".");
-    zero_point_.assign(zero);
-    enabled_ = !has_switch || number_in(fake_quant_enabled) >= 1;
-    return scale_.assign(kName, scale, 1);
-  }
-  const int64_t channels = self.shape.dims[channel_axis_];
-  NPU_QUANT_RETURN_IF_ERROR(scale_.assign(kName, scale, channels));
-  NPU_QUANT_RETURN_IF_ERROR(zero_point_.assign(kName, zero_point, channels));
-  return check_zero_points();
+  parameters.enabled = !has_switch || number_in(fake_quant_enabled) >= 1;
+  return parameters.inverse.assign_reciprocals(kName, parameters.scale);
 }
 
 // 2^24 + 1 is 2^24 in float32.
@@ -139,63 +151,72 @@ bool FakeQuantize::goes_beyond_limit() const {
   return false;
 }
 
-Status FakeQuantize::check_zero_points() const {
+Status FakeQuantize::check_zero_points(const Parameter& taken) const {
   if (zero_point.shape.size() == 0) return {};
   const bool is_float = has_float_zero_point();
   const int64_t low = is_float ? -kLimit : quant_min, high = is_float ? kLimit : quant_max;
-  const Parameter::Bounds held = zero_point_.bounds();
+  const Parameter::Bounds held = taken.bounds();
   const bool rounded = !is_float && (low == -kLimit || high == kLimit) && goes_beyond_limit();
   if (!rounded && held.least >= static_cast<float>(low) &&
       held.greatest <= static_cast<float>(high))
     return {};
-  return param_fault(kName, std::string("zero_point holds a value outside ") +
-                                (is_float ? "" : "quant_min to quant_max, ") + range(low, high) +
-                                ".");
+  return fault(kName, Fault::attribute,
+               std::string("zero_point holds a value outside ") +
+                   (is_float ? "" : "quant_min to quant_max, ") + range(low, high) + ".");
 }
 
 Status FakeQuantize::check() {
   NPU_QUANT_RETURN_IF_ERROR(check_arrays());
   NPU_QUANT_RETURN_IF_ERROR(check_attributes());
   NPU_QUANT_RETURN_IF_ERROR(check_shapes());
-  NPU_QUANT_RETURN_IF_ERROR(take_parameters());
-  NPU_QUANT_RETURN_IF_ERROR(inverse_.assign_reciprocals(kName, scale_));
-  outputs[kOutput] = {kOutputs == 1 ? "" : "output", self.dtype, self.shape};
+  if (rules_ == Rules::torch) output_dtype = self.dtype;
+  outputs[kOutput] = {kOutputs == 1 ? "" : "output", output_dtype, self.shape};
   outputs[kMask] = {"mask", DType::boolean, self.shape};
   return {};
 }
 
 int64_t FakeQuantize::bytes() const {
-  return self.shape.size() * (2 * size_of(self.dtype) + kOutputs - 1);
+  return self.shape.size() * (size_of(self.dtype) + size_of(output_dtype) + kOutputs - 1);
+}
+
+Status FakeQuantize::check_outputs(const TensorView* out) const {
+  if (rules_ == Rules::aclnn)
+    NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(kName, "out", out[kOutput]));
+  return npu_quant::check_outputs(kName,
+                                  {{"self", self},
+                                   {"scale", scale},
+                                   {"zero_point", zero_point},
+                                   {"fake_quant_enabled", fake_quant_enabled}},
+                                  outputs, out, kOutputs);
 }
 
 Status FakeQuantize::run(const TensorView* out) const {
-  NPU_QUANT_RETURN_IF_ERROR(check_outputs(kName,
-                                          {{"self", self},
-                                           {"scale", scale},
-                                           {"zero_point", zero_point},
-                                           {"fake_quant_enabled", fake_quant_enabled}},
-                                          outputs, out, kOutputs, kOutCode));
   const TensorView absent;
-  const TensorView& output = out[kOutput];
   const TensorView& mask = kOutputs > kMask ? out[kMask] : absent;
-  if (!output.present && !mask.present) return {};
+  Parameters parameters;
+  NPU_QUANT_RETURN_IF_ERROR(take(parameters));
+  if (out[kOutput].present || mask.present) compute(parameters, out[kOutput], mask);
+  return {};
+}
+
+void FakeQuantize::compute(const Parameters& parameters, const TensorView& output,
+                           const TensorView& mask) const {
   int64_t strides[kMaxRank] = {};
   if (form_ == Form::per_channel) strides[channel_axis_] = sizeof(float);
   enum { kX, kScale, kInverse, kZeroPoint, kY, kM, kTensors };
   const Elementwise<kTensors> work(
       self.shape, output.present ? kY : kM,
       {self.strides, strides, strides, strides, output.strides, mask.strides});
-  const auto compute = [&](const auto& part) {
+  const auto run_kernel = [&](const auto& part) {
     run_on_active_target<FakeQuantizeKernel>(
-        {self.dtype, part.rows, part.n, part.at[kX], part.at[kScale], part.at[kInverse],
-         part.at[kZeroPoint], part.at[kY], part.at[kM], static_cast<float>(quant_min),
-         static_cast<float>(quant_max), has_float_zero_point(), enabled_,
-         worth_streaming(bytes())});
+        {self.dtype, output_dtype, part.rows, part.n, part.at[kX], part.at[kScale],
+         part.at[kInverse], part.at[kZeroPoint], part.at[kY], part.at[kM],
+         static_cast<float>(quant_min), static_cast<float>(quant_max), has_float_zero_point(),
+         parameters.enabled, worth_streaming(bytes())});
   };
-  work.for_each_part(
-      {self.data, scale_.data(), inverse_.data(), zero_point_.data(), output.data, mask.data},
-      work_bytes(bytes(), {&self, &output, &mask}), compute);
-  return {};
+  work.for_each_part({self.data, parameters.scale.data(), parameters.inverse.data(),
+                      parameters.zero_point.data(), output.data, mask.data},
+                     work_bytes(bytes(), {&self, &output, &mask}), run_kernel);
 }
 
 Status FakeQuantizeBackward::check_arrays() const {
@@ -204,7 +225,7 @@ Status FakeQuantizeBackward::check_arrays() const {
   NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(kName, "grad", grad));
   NPU_QUANT_RETURN_IF_ERROR(check_dtype_in(kName, "mask", mask, {DType::boolean}));
   NPU_QUANT_RETURN_IF_ERROR(
-      check_rank(kName, "grad", grad, 0, kMaxRank, kOutCode, "Merge axes with grad.reshape."));
+      check_rank(kName, "grad", grad, 0, kMaxRank, "Merge axes with grad.reshape."));
   return {};
 }
 
@@ -219,9 +240,11 @@ int64_t FakeQuantizeBackward::bytes() const {
   return grad.shape.size() * (2 * size_of(grad.dtype) + 1);
 }
 
+Status FakeQuantizeBackward::check_outputs(const TensorView* out) const {
+  return npu_quant::check_outputs(kName, {{"grad", grad}, {"mask", mask}}, outputs, out, kOutputs);
+}
+
 Status FakeQuantizeBackward::run(const TensorView* out) const {
-  NPU_QUANT_RETURN_IF_ERROR(
-      check_outputs(kName, {{"grad", grad}, {"mask", mask}}, outputs, out, kOutputs, kOutCode));
   enum { kGrad, kM, kY, kTensors };
   const Elementwise<kTensors> work(grad.shape, kY, {grad.strides, mask.strides, out->strides});
   work.for_each_part({grad.data, mask.data, out->data},

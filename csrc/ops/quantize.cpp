@@ -1,6 +1,5 @@
 #include "ops/quantize.h"
 
-#include "kernels/quantize.h"
 #include "ops/elementwise.h"
 
 namespace npu_quant {
@@ -12,34 +11,79 @@ bool holds_one(const TensorView& view) { return !view.present || view.shape.size
 
 bool Quantize::is_per_channel() const { return !holds_one(scales) || !holds_one(zero_points); }
 
-Status Quantize::check_arrays() const {
-  if (!self.present) return missing(kName, "self");
-  if (!scales.present) return missing(kName, "scales");
+Status Quantize::check_dtypes() const {
   NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(kName, "self", self));
   NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(kName, "scales", scales));
   if (zero_points.present)
     NPU_QUANT_RETURN_IF_ERROR(check_dtype_in(kName, "zero_points", zero_points,
                                              {DType::int8, DType::uint8, DType::int32,
                                               DType::float16, DType::bfloat16, DType::float32}));
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(kName, "self", self, 0, kMaxRank, Code::param_invalid,
-                                       "Merge axes with self.reshape."));
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(kName, "scales", scales, 0, kMaxRank, Code::param_invalid,
-                                       "It holds one element, or one per channel."));
-  if (zero_points.present)
-    NPU_QUANT_RETURN_IF_ERROR(check_rank(kName, "zero_points", zero_points, 0, kMaxRank,
-                                         Code::param_invalid,
-                                         "It holds one element, or one per channel."));
-  return {};
+  return rules_ == Rules::npu_quantize ? Status{} : check_matching_dtypes();
+}
+
+Status Quantize::check_matching_dtypes() const {
+  if (self.dtype != DType::float32)
+    NPU_QUANT_RETURN_IF_ERROR(check_same_dtype(kName, "scales", scales, "self", self));
+  if (!zero_points.present) return {};
+  return check_same_dtype(kName, "zero_points", zero_points, "scales", scales);
+}
+
+Status Quantize::check_arrays() const {
+  if (!self.present) return missing(kName, "self");
+  if (!scales.present) return missing(kName, "scales");
+  NPU_QUANT_RETURN_IF_ERROR(check_dtypes());
+  NPU_QUANT_RETURN_IF_ERROR(
+      check_rank(kName, "self", self, 0, kMaxRank, "Merge axes with self.reshape."));
+  const char* remedy = "It holds one element, or one per channel.";
+  const int least = rules_ == Rules::ascend_quant_v3 ? 1 : 0;
+  NPU_QUANT_RETURN_IF_ERROR(check_rank(kName, "scales", scales, least, kMaxRank, remedy));
+  if (!zero_points.present) return {};
+  return check_rank(kName, "zero_points", zero_points, 0, kMaxRank, remedy);
+}
+
+Status Quantize::check_dst_dtype() const {
+  if (rules_ != Rules::npu_quantize) return check_dst_type(kName, dtype);
+  if (dtype.dtype == DType::int8 || dtype.dtype == DType::uint8 || dtype.dtype == DType::int32)
+    return {};
+  return fault(kName, Fault::unavailable,
+               "dtype is " + shortened(dtype.text) + ", available: int8, uint8, int32.",
+               "Name it by torch_npu's code (1, 0, 3 or of qint8, quint8, qint32), a dtype or its "
+               "name.");
+}
+
+Status Quantize::check_round_mode() {
+  constexpr std::pair<std::string_view, Rounding> kModes[] = {{"round", Rounding::to_even},
+                                                              {"floor", Rounding::floor},
+                                                              {"ceil", Rounding::ceil},
+                                                              {"trunc", Rounding::trunc}};
+  for (const auto& [name, rounding] : kModes)
+    if (round_mode == name) return rounding_ = rounding, Status{};
+  return fault(
+      kName, Fault::attribute,
+      "round_mode is " + quoted(round_mode) + ", expected 'round', 'floor', 'ceil' or 'trunc'.");
 }
 
 // With div_mode=False torch_npu takes an axis of -1 and above for the last one.
 Status Quantize::check_axis() {
+  if (rules_ == Rules::ascend_quant_v3) return check_one_of_last_two_axes();
+  if (rules_ == Rules::ascend_quant) {
+    axis = -1;
+    return is_per_channel() ? check_channel_axis(kName, axis, self, "self", channel_axis_)
+                            : Status{};
+  }
   if (!div_mode && axis < -2)
-    return param_fault(
-        kName, "axis is " + std::to_string(axis) + ", available with div_mode=False: -1 or -2.");
+    return fault(kName, Fault::attribute,
+                 "axis is " + std::to_string(axis) + ", available with div_mode=False: -1 or -2.");
   if (!is_per_channel()) return {};
   const int64_t wanted = div_mode || axis < -1 ? axis : -1;
   return check_channel_axis(kName, wanted, self, "self", channel_axis_);
+}
+
+Status Quantize::check_one_of_last_two_axes() {
+  NPU_QUANT_RETURN_IF_ERROR(check_channel_axis(kName, axis, self, "self", channel_axis_));
+  if (channel_axis_ >= self.rank - 2) return {};
+  return fault(kName, Fault::attribute,
+               "axis is " + std::to_string(axis) + ", expected one of the last two of self.");
 }
 
 Status Quantize::check_parameter(const char* name, const TensorView& parameter) const {
@@ -52,21 +96,23 @@ Status Quantize::check_parameter(const char* name, const TensorView& parameter) 
   const std::string forms = div_mode || self.rank == 1
                                 ? " or " + to_string(vector)
                                 : ", " + to_string(vector) + " or " + to_string(full);
-  const int64_t named = div_mode || axis < -1 ? axis : -1;
-  return param_fault(kName, std::string(name) + " has shape " + to_string(parameter.shape) +
-                                ", expected one element" + forms + ": the length of axis " +
-                                std::to_string(named) + " of self.");
+  const bool means_last = rules_ == Rules::npu_quantize && !div_mode && axis > -2;
+  return fault(kName, Fault::shape,
+               std::string(name) + " has shape " + to_string(parameter.shape) +
+                   ", expected one element" + forms + ": the length of axis " +
+                   std::to_string(means_last ? -1 : axis) + " of self.");
 }
 
 Status Quantize::check() {
   NPU_QUANT_RETURN_IF_ERROR(check_arrays());
-  if (dtype.dtype != DType::int8 && dtype.dtype != DType::uint8 && dtype.dtype != DType::int32)
-    return param_fault(kName, "dtype is " + shortened(dtype.text) +
-                                  ", available: int8, uint8, int32 (torch_npu codes 1, 0, 3 or of "
-                                  "qint8, quint8, qint32; a dtype or its name).");
+  NPU_QUANT_RETURN_IF_ERROR(check_dst_dtype());
+  NPU_QUANT_RETURN_IF_ERROR(check_round_mode());
   NPU_QUANT_RETURN_IF_ERROR(check_axis());
   NPU_QUANT_RETURN_IF_ERROR(check_parameter("scales", scales));
   NPU_QUANT_RETURN_IF_ERROR(check_parameter("zero_points", zero_points));
+  if (rules_ != Rules::npu_quantize && zero_points.present)
+    NPU_QUANT_RETURN_IF_ERROR(
+        check_same_shape(kName, "zero_points", zero_points, "scales", scales));
   outputs[kY] = {"", dtype.dtype, self.shape};
   return {};
 }
@@ -75,10 +121,13 @@ int64_t Quantize::bytes() const {
   return self.shape.size() * (size_of(self.dtype) + size_of(dtype.dtype));
 }
 
+Status Quantize::check_outputs(const TensorView* out) const {
+  return npu_quant::check_outputs(
+      kName, {{"self", self}, {"scales", scales}, {"zero_points", zero_points}}, outputs, out,
+      kOutputs);
+}
+
 Status Quantize::run(const TensorView* out) const {
-  NPU_QUANT_RETURN_IF_ERROR(
-      check_outputs(kName, {{"self", self}, {"scales", scales}, {"zero_points", zero_points}},
-                    outputs, out, kOutputs, kOutCode));
   const int64_t channels = is_per_channel() ? self.shape.dims[channel_axis_] : 1;
   Parameter scale, inverse, zero_point;
   NPU_QUANT_RETURN_IF_ERROR(scale.assign(kName, scales, channels));
@@ -91,13 +140,14 @@ Status Quantize::run(const TensorView* out) const {
                                    {self.strides, strides, strides, strides, out[kY].strides});
   const bool stream = worth_streaming(bytes());
   const Parameter::Bounds held = scale.bounds_of_magnitudes();
-  work.for_each_part({self.data, scale.data(), inverse.data(), zero_point.data(), out[kY].data},
-                     work_bytes(bytes(), {&self, &out[kY]}), [&](const auto& part) {
-                       run_on_active_target<QuantizeKernel>(
-                           {self.dtype, dtype.dtype, part.rows, part.n, part.at[kX],
-                            part.at[kCodes], part.at[kScale], part.at[kInverse],
-                            part.at[kZeroPoint], held.least, held.greatest, div_mode, stream});
-                     });
+  work.for_each_part(
+      {self.data, scale.data(), inverse.data(), zero_point.data(), out[kY].data},
+      work_bytes(bytes(), {&self, &out[kY]}), [&](const auto& part) {
+        run_on_active_target<QuantizeKernel>(
+            {self.dtype, dtype.dtype, part.rows, part.n, part.at[kX], part.at[kCodes],
+             part.at[kScale], part.at[kInverse], part.at[kZeroPoint], held.least, held.greatest,
+             div_mode, sqrt_mode, rounding_, stream});
+      });
   return {};
 }
 

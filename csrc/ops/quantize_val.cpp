@@ -20,7 +20,7 @@ struct ChannelStrides {
 
 Status AffineOp::check_rank_of_value() const {
   return check_rank(
-      kName, kValueName, value, parameters.per_channel ? 1 : 0, kMaxRank, kOutCode,
+      kName, kValueName, value, parameters.per_channel ? 1 : 0, kMaxRank,
       value.rank == 0 ? "Give it an axis with reshape(1)." : "Merge axes with reshape.");
 }
 
@@ -30,9 +30,10 @@ Status AffineOp::check_channels() {
       check_channel_axis(kName, parameters.axis, value, kValueName, channel_axis_));
   const int64_t channels = parameters.scale.shape.dims[0];
   if (value.shape.dims[channel_axis_] == channels) return {};
-  return param_fault(kName, std::string(kValueName) + " has shape " + to_string(value.shape) +
-                                ", expected " + std::to_string(channels) + " along axis " +
-                                std::to_string(parameters.axis) + ", the number of scales.");
+  return fault(kName, Fault::shape,
+               std::string(kValueName) + " has shape " + to_string(value.shape) + ", expected " +
+                   std::to_string(channels) + " along axis " + std::to_string(parameters.axis) +
+                   ", the number of scales.");
 }
 
 Status QuantizeVal::check_arrays() const {
@@ -52,9 +53,11 @@ int64_t QuantizeVal::bytes() const {
   return value.shape.size() * (size_of(value.dtype) + size_of(parameters.storage));
 }
 
+Status QuantizeVal::check_outputs(const TensorView* out) const {
+  return npu_quant::check_outputs(kName, {{kValueName, value}}, outputs, out, kOutputs);
+}
+
 Status QuantizeVal::run(const TensorView* out) const {
-  NPU_QUANT_RETURN_IF_ERROR(
-      check_outputs(kName, {{kValueName, value}}, outputs, out, kOutputs, kOutCode));
   const int64_t channels = parameters.scale.shape.dims[0];
   Parameter scale, inverse, zero_point;
   NPU_QUANT_RETURN_IF_ERROR(scale.assign(kName, parameters.scale, channels));
@@ -97,9 +100,11 @@ int64_t DequantizeVal::bytes() const {
   return value.shape.size() * (size_of(DType::float32) + size_of(parameters.storage));
 }
 
+Status DequantizeVal::check_outputs(const TensorView* out) const {
+  return npu_quant::check_outputs(kName, {{kValueName, value}}, outputs, out, kOutputs);
+}
+
 Status DequantizeVal::run(const TensorView* out) const {
-  NPU_QUANT_RETURN_IF_ERROR(
-      check_outputs(kName, {{kValueName, value}}, outputs, out, kOutputs, kOutCode));
   const ChannelStrides along(parameters, channel_axis_);
   enum { kCodes, kScale, kZeroPoint, kValues, kTensors };
   const Elementwise<kTensors> work(value.shape, kValues,

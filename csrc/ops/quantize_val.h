@@ -22,7 +22,7 @@ struct AffineOp {
 
   const char* const kName;
   const char* const kValueName;
-  static constexpr Code kOutCode = Code::param_invalid;
+  static constexpr Code kParamCode = Code::param_invalid;
 
   AffineParameters parameters;
   TensorView value;
@@ -45,6 +45,7 @@ struct QuantizeVal : AffineOp {
   Status check();
   OutputSpec outputs[kOutputs];
 
+  Status check_outputs(const TensorView* out) const;
   // Fails before anything is written, or not at all.
   Status run(const TensorView* out) const;
 
@@ -58,6 +59,7 @@ struct DequantizeVal : AffineOp {
   Status check_arrays() const;
   Status check();
   OutputSpec outputs[kOutputs];
+  Status check_outputs(const TensorView* out) const;
   Status run(const TensorView* out) const;
   int64_t bytes() const;
 };

@@ -84,7 +84,8 @@ double to_double(const char* op, const char* argument, py::handle value) {
   if (number != -1.0 || PyErr_Occurred() == nullptr) return number;
   if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
     PyErr_Clear();
-    raise_unless_ok(param_fault(op, std::string(argument) + " is too large for a float."));
+    raise_unless_ok(
+        fault(op, Fault::attribute, std::string(argument) + " is too large for a float."));
   }
   if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw py::error_already_set();
   PyErr_Clear();

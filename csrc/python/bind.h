@@ -14,11 +14,12 @@ py::object run(Op& op, ArrayArguments& arrays, const PlainArguments& plain, py::
                py::handle result_type = {}) {
   arrays.fill_views();
   if (plain.failed()) {  // faults of arrays come first
-    raise_unless_ok(op.check_arrays());
+    raise_unless_ok(op.check_arrays(), op.kParamCode);
     plain.raise_fault();
   }
-  raise_unless_ok(op.check());
-  Outputs outputs(op.kName, out, op.outputs, op.kOutputs, op.kOutCode);
+  raise_unless_ok(op.check(), op.kParamCode);
+  Outputs outputs(op.kName, out, op.outputs, op.kOutputs, op.kParamCode);
+  raise_unless_ok(op.check_outputs(outputs.views()), op.kParamCode);
   raise_unless_ok(run_released(op.bytes(), [&] { return op.run(outputs.views()); }));
   return std::move(outputs).as(result_type);
 }

@@ -1,23 +1,13 @@
 // The runtime's own functions: threads, targets, profiles, and the environment variables that
 // choose them.
-#include <cstdlib>
-
 #include "core/dispatch.h"
 #include "core/memory.h"
 #include "core/parallel.h"
+#include "ops/environment.h"
 #include "python/numpy_view.h"
 
 namespace npu_quant::python {
 namespace {
-
-// Names the environment variable, what it holds, and what it may hold.
-[[noreturn]] void raise_bad_environment(const char* variable, const std::string& allowed) {
-  std::string value = quoted(std::getenv(variable));
-  for (char& c : value)
-    if (static_cast<unsigned char>(c) >= 0x80) c = '?';  // may not be UTF-8
-  throw py::import_error(std::string("npu_quant: ") + variable + " is " + value +
-                         ", available: " + allowed + ".");
-}
 
 py::list runnable_targets() {
   py::list names;
@@ -26,32 +16,10 @@ py::list runnable_targets() {
   return names;
 }
 
-// False where this CPU runs no target of that name.
-bool set_target(const std::string& name) {
-  for (const Target target : kAllTargets)
-    if (is_runnable(target) && name == name_of(target)) return set_active_target(target), true;
-  return false;
-}
-
-void choose_target() {
-  const char* wanted = std::getenv("NPU_QUANT_TARGET");
-  if (wanted == nullptr || set_target(wanted)) return;
-  std::string runnable;
-  for (const Target target : kAllTargets) {
-    if (!is_runnable(target)) continue;
-    runnable += (runnable.empty() ? "" : ", ") + std::string(name_of(target));
-  }
-  raise_bad_environment("NPU_QUANT_TARGET", runnable + " (what this CPU runs)");
-}
-
-void check_environment() {
-  const char* profile = std::getenv("NPU_QUANT_NUMERICS");
+void apply_environment_or_raise() {
   Numerics numerics = Numerics::reference;
-  if (profile != nullptr && !find_numerics(profile, numerics))
-    raise_bad_environment("NPU_QUANT_NUMERICS", known_numerics());
-  const int threads = num_threads_from_environment();
-  if (threads == 0) raise_bad_environment("NPU_QUANT_NUM_THREADS", "a whole number from 1 to 4096");
-  set_num_threads(threads);
+  const Status status = apply_environment(numerics);
+  if (!status.ok()) throw py::import_error(status.message);
 }
 
 void set_threads(py::handle n) {
@@ -63,13 +31,14 @@ void set_threads(py::handle n) {
 }  // namespace
 
 void bind_runtime(py::module_& module) {
-  choose_target();
-  check_environment();
+  apply_environment_or_raise();
   initialise_threads();
   initialise_memory();
   module.def("target", [] { return name_of(active_target()); });
   module.def("targets", &runnable_targets);
-  module.def("set_target", &set_target, py::arg("name"));  // for tests: not while anything computes
+  module.def(
+      "set_target", [](const std::string& name) { return set_target(name); },
+      py::arg("name"));  // for tests: not while anything computes
   module.def("version", [] { return NPU_QUANT_VERSION; });
   module.def("compiler", [] { return __VERSION__; });
   module.def(

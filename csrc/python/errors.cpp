@@ -3,18 +3,27 @@
 #include <new>
 
 namespace npu_quant::python {
+namespace {
 
-void raise_unless_ok(const Status& status) {
+void raise(const char* name, const Status& status, Code code) {
+  std::string text = status.message;
+  if (!status.remedy.empty()) text += " " + status.remedy;
+  const py::object type = py::module_::import("npu_quant.errors").attr(name);
+  const auto message = py::reinterpret_steal<py::object>(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+  const py::object error = type(message, static_cast<int>(code));
+  PyErr_SetObject(type.ptr(), error.ptr());
+}
+
+}  // namespace
+
+void raise_unless_ok(const Status& status, Code param_code) {
   if (status.ok()) return;
-  if (status.fault == Fault::memory) {
-    PyErr_SetString(PyExc_MemoryError, status.message.c_str());
-  } else {
-    const char* name = status.fault == Fault::dtype ? "DTypeError" : "ParamError";
-    const py::object type = py::module_::import("npu_quant.errors").attr(name);
-    const auto message = py::reinterpret_steal<py::object>(PyUnicode_DecodeUTF8(
-        status.message.data(), static_cast<Py_ssize_t>(status.message.size()), "replace"));
-    const py::object error = type(message, static_cast<int>(status.code));
-    PyErr_SetObject(type.ptr(), error.ptr());
+  switch (status.fault) {
+    case Fault::memory: PyErr_SetString(PyExc_MemoryError, status.message.c_str()); break;
+    case Fault::missing: raise("DTypeError", status, Code::param_nullptr); break;
+    case Fault::dtype: raise("DTypeError", status, Code::param_invalid); break;
+    default: raise("ParamError", status, param_code);
   }
   throw py::error_already_set();
 }

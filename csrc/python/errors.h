@@ -9,8 +9,9 @@ namespace npu_quant::python {
 
 namespace py = pybind11;
 
-// Raises DTypeError, ParamError or MemoryError unless the status is ok.
-void raise_unless_ok(const Status& status);
+// Raises DTypeError, ParamError or MemoryError unless the status is ok. `param_code` is the .code
+// of a ParamError.
+void raise_unless_ok(const Status& status, Code param_code = Code::param_invalid);
 
 // Turns the exception that is being handled into the Python error.
 void set_python_error() noexcept;

@@ -176,12 +176,13 @@ void ArrayArguments::fill_views() {
   for (size_t i = 0; i < count_; ++i) fill_view(*views_[i], values_[i], names_[i]);
 }
 
-Outputs::Outputs(const char* op, py::handle out, const OutputSpec* specs, int count, Code code)
+Outputs::Outputs(const char* op, py::handle out, const OutputSpec* specs, int count,
+                 Code param_code)
     : count_(count) {
   if (!out.is_none() && count == 1)
     take_one(op, out);
   else if (!out.is_none())
-    take(op, out, specs, code);
+    take(op, out, specs, param_code);
   else
     for (int i = 0; i < count; ++i) arrays_[i] = fresh_array(specs[i]);
   for (int i = 0; i < count; ++i)
@@ -194,11 +195,11 @@ void Outputs::take_one(const char* op, py::handle out) {
     raise_unless_ok(check_is_array(op, "out", out, "Pass an array to be written."));
 }
 
-void Outputs::take(const char* op, py::handle out, const OutputSpec* specs, Code code) {
+void Outputs::take(const char* op, py::handle out, const OutputSpec* specs, Code param_code) {
   if (!PyTuple_Check(out.ptr()))
     raise_unless_ok(out_not_a_tuple(op, type_name(out), specs, count_));
   const auto given = static_cast<int>(PyTuple_GET_SIZE(out.ptr()));
-  if (given != count_) raise_unless_ok(wrong_out_length(op, given, specs, count_, code));
+  if (given != count_) raise_unless_ok(wrong_out_length(op, given, specs, count_), param_code);
   for (int i = 0; i < count_; ++i) {
     arrays_[i] = py::reinterpret_borrow<py::object>(PyTuple_GET_ITEM(out.ptr(), i));
     if (arrays_[i].is_none() || is_plain_array(arrays_[i])) continue;

@@ -49,14 +49,14 @@ class Outputs {
  public:
   static constexpr int kMax = 4;
 
-  Outputs(const char* op, py::handle out, const OutputSpec* specs, int count, Code code);
+  Outputs(const char* op, py::handle out, const OutputSpec* specs, int count, Code param_code);
   const TensorView* views() const { return views_; }
   // The only array, else an instance of a NamedTuple class over all.
   py::object as(py::handle result_type) &&;
 
  private:
   void take_one(const char* op, py::handle out);
-  void take(const char* op, py::handle out, const OutputSpec* specs, Code code);
+  void take(const char* op, py::handle out, const OutputSpec* specs, Code param_code);
 
   int count_;
   py::object arrays_[kMax];

@@ -29,9 +29,9 @@ std::vector<int64_t> zero_points_in(const TensorView& view) {
 
 Status check_axis(const char* name, int64_t axis) {
   if (axis >= -kMaxRank && axis < kMaxRank) return {};
-  return param_fault(name, "axis is " + std::to_string(axis) + ", expected " +
-                               std::to_string(-kMaxRank) + " to " + std::to_string(kMaxRank - 1) +
-                               ".");
+  return fault(name, Fault::attribute,
+               "axis is " + std::to_string(axis) + ", expected " + std::to_string(-kMaxRank) +
+                   " to " + std::to_string(kMaxRank - 1) + ".");
 }
 
 }  // namespace
@@ -77,8 +77,8 @@ Status PerChannelAffineQuantizer::check_arrays(const char* name, const TensorVie
   NPU_QUANT_RETURN_IF_ERROR(
       check_dtype_in(name, "zero_points", zero_points, {DType::int32, DType::int64}));
   const char* remedy = "It holds one element per channel.";
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "scales", scales, 1, 1, Code::param_invalid, remedy));
-  return check_rank(name, "zero_points", zero_points, 1, 1, Code::param_invalid, remedy);
+  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "scales", scales, 1, 1, remedy));
+  return check_rank(name, "zero_points", zero_points, 1, 1, remedy);
 }
 
 Status make_per_channel_affine_quantizer(const TensorView& scales, const TensorView& zero_points,

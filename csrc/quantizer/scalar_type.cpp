@@ -29,8 +29,9 @@ const Row& row_of(ScalarType type) {
 }
 
 Status code_fault(const char* op, const std::string& begin, int64_t code, const Row& row) {
-  return param_fault(op, begin + std::to_string(code) + ", expected " + std::to_string(row.least) +
-                             " to " + std::to_string(row.greatest) + " (" + row.name + ").");
+  return fault(op, Fault::attribute,
+               begin + std::to_string(code) + ", expected " + std::to_string(row.least) + " to " +
+                   std::to_string(row.greatest) + " (" + row.name + ").");
 }
 
 bool holds(const Row& row, int64_t code) { return code >= row.least && code <= row.greatest; }
@@ -49,9 +50,10 @@ bool find_scalar_type(DType storage, ScalarType& type) {
 
 Status check_scalar_type(const char* op, const DTypeRequest& request, ScalarType& type) {
   if (find_scalar_type(request.dtype, type)) return {};
-  return param_fault(op, "scalar_type is " + shortened(request.text) +
-                             ", available: qint8, quint8, qint32 (also as torch.qint8, its code "
-                             "12, 13, 14, or the storage type int8, uint8, int32).");
+  return fault(op, Fault::attribute,
+               "scalar_type is " + shortened(request.text) +
+                   ", available: qint8, quint8, qint32 (also as torch.qint8, its code "
+                   "12, 13, 14, or the storage type int8, uint8, int32).");
 }
 
 Status check_code(const char* op, const char* argument, int64_t code, ScalarType type) {

@@ -111,3 +111,20 @@ NPU_QUANT_INLINE void prefetch(const void* address) { __builtin_prefetch(address
 #else
 #include "simd/vec_baseline.h"
 #endif
+
+namespace npu_quant {
+namespace {
+
+// To an integer, of what rint() says to the nearest; NaN and infinities stay.
+NPU_QUANT_INLINE F32 floor(F32 v) {
+  const F32 nearest = rint(v);
+  return nearest > v ? nearest - 1 : nearest;
+}
+NPU_QUANT_INLINE F32 ceil(F32 v) {
+  const F32 nearest = rint(v);
+  return nearest < v ? nearest + 1 : nearest;
+}
+NPU_QUANT_INLINE F32 trunc(F32 v) { return v < F32{} ? ceil(v) : floor(v); }
+
+}  // namespace
+}  // namespace npu_quant

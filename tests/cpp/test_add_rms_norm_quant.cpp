@@ -49,19 +49,19 @@ TEST(AddRmsNormQuant, SumsInSixtyFourLanes) {
   EXPECT_EQ(y1[1], static_cast<int8_t>(std::min(127.0f, std::nearbyint(rstd * 4096))));
 }
 
-TEST(AddRmsNormQuant, FaultsCarryAclnnCodes) {
+TEST(AddRmsNormQuant, FaultsSayOfWhatKindTheyAre) {
   std::vector<float> x(8), other(3);
   AddRmsNormQuant op;
-  EXPECT_EQ(op.check().code, Code::param_nullptr);
+  EXPECT_EQ(op.check().fault, Fault::missing);
   op.x1 = op.x2 = view(x, {2, 4});
   op.gamma = view(x, {4});
-  EXPECT_EQ(op.check().code, Code::param_nullptr);
+  EXPECT_EQ(op.check().fault, Fault::missing);
   op.scales1 = view(other, {3});
-  EXPECT_EQ(op.check().code, Code::param_invalid);
+  EXPECT_EQ(op.check().fault, Fault::shape);
   op.scales1 = view(x, {4});
   EXPECT_TRUE(op.check().ok());
   op.axis = 0;
-  EXPECT_EQ(op.check().code, Code::param_invalid);
+  EXPECT_EQ(op.check().fault, Fault::attribute);
 }
 
 }  // namespace

@@ -41,15 +41,15 @@ TEST(DynamicBlockQuant, MinScaleBoundsTheScaleAndSaturates) {
   EXPECT_EQ(y, (std::vector<int8_t>{127, -128, 50, 0}));
 }
 
-TEST(DynamicBlockQuant, FaultsCarryAclnnCodes) {
+TEST(DynamicBlockQuant, FaultsSayOfWhatKindTheyAre) {
   std::vector<float> x(16);
   DynamicBlockQuant op;
-  EXPECT_EQ(op.check().code, Code::param_nullptr);
+  EXPECT_EQ(op.check().fault, Fault::missing);
   op.x = view(x, {1, 1, 4, 4});
-  EXPECT_EQ(op.check().code, Code::tiling_error);
+  EXPECT_EQ(op.check().fault, Fault::rank);
   op.x = view(x, {4, 4});
   op.min_scale = -1;
-  EXPECT_EQ(op.check().code, Code::tiling_error);
+  EXPECT_EQ(op.check().fault, Fault::attribute);
 }
 
 }  // namespace

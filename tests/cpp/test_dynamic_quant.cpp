@@ -38,13 +38,12 @@ TEST(DynamicQuant, ScaleAloneOrCodesAlone) {
   EXPECT_EQ(y, (std::vector<int8_t>{0, 32, -64, 127}));
 }
 
-TEST(DynamicQuant, FaultsCarryCodeAndKind) {
+TEST(DynamicQuant, FaultsSayOfWhatKindTheyAre) {
   std::vector<float> x(4);
   DynamicQuant op;
-  EXPECT_EQ(op.check().code, Code::param_nullptr);
+  EXPECT_EQ(op.check().fault, Fault::missing);
   op.input = view(x, {4});
-  EXPECT_EQ(op.check().code, Code::param_invalid);
-  EXPECT_EQ(op.check().fault, Fault::param);
+  EXPECT_EQ(op.check().fault, Fault::rank);
   op.input = view(x, {1, 4});
   op.input.dtype = DType::int32;
   EXPECT_EQ(op.check().fault, Fault::dtype);
@@ -59,7 +58,7 @@ TEST(DynamicQuant, RefusesOutputsThatOverlap) {
   y.dtype = DType::int8;
   y.strides[1] = 1;
   const TensorView out[] = {y, view(scale, {1})};
-  EXPECT_EQ(op.run(out).fault, Fault::param);
+  EXPECT_EQ(op.check_outputs(out).fault, Fault::overlap);
 }
 
 }  // namespace

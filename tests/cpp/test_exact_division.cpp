@@ -47,9 +47,9 @@ void divide(Target target, const std::vector<float>& x, float scale, std::vector
     return Strided{const_cast<char*>(static_cast<const char*>(data)), 0, stride};
   };
   const auto n = static_cast<int64_t>(x.size());
-  run_on<QuantizeKernel>(target,
-                         {DType::float32, DType::int32, 1, n, at(x.data(), 4), at(codes.data(), 4),
-                          at(&scale, 0), at(&inverse, 0), at(&zero, 0), scale, scale, true, false});
+  run_on<QuantizeKernel>(target, {DType::float32, DType::int32, 1, n, at(x.data(), 4),
+                                  at(codes.data(), 4), at(&scale, 0), at(&inverse, 0), at(&zero, 0),
+                                  scale, scale, true, false, Rounding::to_even, false});
 }
 
 std::vector<float> hard_values(int64_t significand) {

@@ -62,20 +62,20 @@ TEST(FakeQuantize, BackwardMultiplies) {
   EXPECT_TRUE(std::signbit(result[2]));
 }
 
-TEST(FakeQuantize, FaultsCarryAclnnCodes) {
+TEST(FakeQuantize, FaultsSayOfWhatKindTheyAre) {
   std::vector<float> x(6), scale(2);
   std::vector<int32_t> zero_point(2);
   FakeQuantize op("fake_quantize", Form::per_channel, false);
-  EXPECT_EQ(op.check().code, Code::param_nullptr);
+  EXPECT_EQ(op.check().fault, Fault::missing);
   op.self = view(x, {2, 3});
   op.scale = view(scale, {2});
   op.zero_point = view(zero_point, {2});
   EXPECT_TRUE(op.check().ok());
   op.axis = 1;
-  EXPECT_EQ(op.check().code, Code::param_invalid);
+  EXPECT_EQ(op.check().fault, Fault::shape);
   op.axis = 0;
   op.quant_min = 1;
-  EXPECT_EQ(op.check().code, Code::param_invalid);
+  EXPECT_EQ(op.check().fault, Fault::attribute);
 }
 
 }  // namespace

@@ -40,14 +40,14 @@ TEST(Quantize, TakesAChannelAlongAnyAxis) {
   EXPECT_EQ(y, (std::vector<int32_t>{1, 2, 3, 8, 10, 12}));
 }
 
-TEST(Quantize, FaultsCarryAclnnCodes) {
+TEST(Quantize, FaultsSayOfWhatKindTheyAre) {
   std::vector<float> x(6);
   Quantize op;
-  EXPECT_EQ(op.check().code, Code::param_nullptr);
+  EXPECT_EQ(op.check().fault, Fault::missing);
   op.self = view(x, {2, 3});
   op.scales = view(x, {2});
   op.dtype = requested(DType::int8);
-  EXPECT_EQ(op.check().code, Code::param_invalid);  // axis 1 has 3
+  EXPECT_EQ(op.check().fault, Fault::shape);  // axis 1 has 3
   op.axis = 0;
   EXPECT_TRUE(op.check().ok());
 }

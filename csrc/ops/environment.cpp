@@ -1,0 +1,54 @@
+#include "ops/environment.h"
+
+#include <cstdlib>
+
+#include "core/dispatch.h"
+#include "core/parallel.h"
+
+namespace npu_quant {
+namespace {
+
+Status unknown_value(const char* variable, const std::string& allowed) {
+  std::string value = quoted(std::getenv(variable));
+  for (char& c : value)
+    if (static_cast<unsigned char>(c) >= 0x80) c = '?';  // may not be UTF-8
+  return fault("npu_quant", Fault::unavailable,
+               std::string(variable) + " is " + value + ", available: " + allowed + ".");
+}
+
+Status apply_target() {
+  const char* wanted = std::getenv("NPU_QUANT_TARGET");
+  if (wanted == nullptr || set_target(wanted)) return {};
+  std::string runnable;
+  for (const Target target : kAllTargets) {
+    if (!is_runnable(target)) continue;
+    runnable += (runnable.empty() ? "" : ", ") + std::string(name_of(target));
+  }
+  return unknown_value("NPU_QUANT_TARGET", runnable + " (what this CPU runs)");
+}
+
+Status apply_num_threads() {
+  const int threads = num_threads_from_environment();
+  if (threads == 0) return unknown_value("NPU_QUANT_NUM_THREADS", "a whole number from 1 to 4096");
+  set_num_threads(threads);
+  return {};
+}
+
+}  // namespace
+
+bool set_target(std::string_view name) {
+  for (const Target target : kAllTargets)
+    if (is_runnable(target) && name == name_of(target)) return set_active_target(target), true;
+  return false;
+}
+
+Status apply_environment(Numerics& numerics) {
+  const Status target = apply_target(), threads = apply_num_threads();
+  NPU_QUANT_RETURN_IF_ERROR(target);
+  const char* profile = std::getenv("NPU_QUANT_NUMERICS");
+  if (profile != nullptr && !find_numerics(profile, numerics))
+    return unknown_value("NPU_QUANT_NUMERICS", known_numerics());
+  return threads;
+}
+
+}  // namespace npu_quant
