@@ -205,6 +205,7 @@ SIGNATURES = {
     "row_block_size=1, col_block_size=128, dst_type_max=0.0)",
     "npu_add_rms_norm_quant": "(x1, x2, gamma, scales1, zero_points1, beta=None, scales2=None, "
     "zero_points2=None, *, axis=-1, epsilon=1e-06, div_mode=True, dst_type=None)",
+    "npu_anti_quant": "(x, scale, *, offset=None, dst_dtype=None, src_dtype=None)",
     "npu_quantize": "(self, scales, zero_points, dtype, axis=1, div_mode=True)",
     "fake_quantize_per_tensor_affine": "(self, scale, zero_point, quant_min, quant_max)",
     "fake_quantize_per_tensor_affine_cachemask": "(self, scale, zero_point, quant_min, quant_max)",

@@ -9,6 +9,7 @@ void bind_dynamic_block_quant(py::module_& module);
 void bind_add_rms_norm_quant(py::module_& module);
 void bind_fake_quantize(py::module_& module);
 void bind_quantize(py::module_& module);
+void bind_anti_quant(py::module_& module);
 void bind_quantize_val(py::module_& module);
 void bind_quantizer(py::module_& module);
 
@@ -23,6 +24,7 @@ PYBIND11_MODULE(_core, module) {
   bind_add_rms_norm_quant(module);
   bind_fake_quantize(module);
   bind_quantize(module);
+  bind_anti_quant(module);
   bind_quantize_val(module);
   bind_quantizer(module);
 }

@@ -71,6 +71,16 @@ def npu_quantize(
     numerics: object,
     /,
 ) -> NDArray[Any]: ...
+def npu_anti_quant(
+    x: object,
+    scale: object,
+    offset: object,
+    dst_dtype: object,
+    src_dtype: object,
+    out: object,
+    numerics: object,
+    /,
+) -> NDArray[Any]: ...
 def quantize_val(
     scale: object,
     zero_point: object,

@@ -1,0 +1,29 @@
+#include "ops/anti_quant.h"
+#include "python/bind.h"
+
+namespace npu_quant::python {
+namespace {
+
+py::object npu_anti_quant(py::handle x, py::handle scale, py::handle offset, py::handle dst_dtype,
+                          py::handle src_dtype, py::handle out, py::handle numerics) {
+  AntiQuant op;
+  ArrayArguments arrays(op.kName, {{"x", x, op.x, true},
+                                   {"scale", scale, op.scale, true},
+                                   {"offset", offset, op.offset, false}});
+  const PlainArguments plain([&] {
+    op.dst_dtype = to_dtype(op.kName, "dst_dtype", dst_dtype);
+    op.src_dtype = to_dtype(op.kName, "src_dtype", src_dtype);
+    op.numerics = to_numerics(op.kName, numerics);
+  });
+  return run(op, arrays, plain, out);
+}
+
+}  // namespace
+
+void bind_anti_quant(py::module_& module) {
+  define<&npu_anti_quant>(module, "npu_anti_quant",
+                          "npu_anti_quant($module, x, scale, offset, dst_dtype, src_dtype, out, "
+                          "numerics, /)\n--\n\n");
+}
+
+}  // namespace npu_quant::python

@@ -1,0 +1,114 @@
+"""npu_anti_quant: from int8 codes back to float16 or bfloat16."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core, dtypes
+from ..dtypes import DTypeName
+
+
+def npu_anti_quant(
+    x: NDArray[np.int8],
+    scale: NDArray[Any],
+    *,
+    offset: NDArray[Any] | None = None,
+    dst_dtype: DTypeName | None = None,
+    src_dtype: DTypeName | None = None,
+    out: NDArray[Any] | None = None,
+    numerics: str | None = None,
+) -> NDArray[Any]:
+    """Turn codes back into values, by one scale for all or one per channel.
+
+    ::
+
+        y = (x + offset) * scale
+
+    Sum and product are one IEEE float32 operation each (docs/numerics.md 9); the product is then
+    rounded to ``dst_dtype``. Without an offset nothing is added. The offset is *added*: after
+    :func:`npu_quant.npu_quantize` it is minus the zero point.
+
+    Args:
+        x: int8, of rank 1 to 8. Any strides, unaligned and read-only arrays included, here and
+            below. (torch_npu also takes int4 packed in int32, hifloat8 and float8: not available.)
+        scale: float32 or bfloat16 (``ml_dtypes.bfloat16``): 1-D of one element, or of the length
+            of x's last axis, or of the one before it; where both have this length, it is the last
+            one. Or of x's rank, with ones but for one of these axes, such as ``(16, 1)``. For a
+            1-D x: one element, or as many as x has. Any sign.
+        offset: of scale's dtype and shape; None for nothing.
+        dst_dtype: the type of the result: float16, which None means, too, or bfloat16, as
+            torch_npu's code (5, 15), dtype or name.
+        src_dtype: what x holds: None, or int8 in any of these ways.
+        out: where to write the result: an array of exactly its shape and dtype, any strides, apart
+            from the inputs, such as an earlier result.
+        numerics: the arithmetic profile, by default the current one
+            (:func:`npu_quant.numerics`).
+
+    Returns:
+        The values, of x's shape.
+
+    Rounding is to nearest, ties to even. Out of the ordinary:
+
+    ==========================================  ===================================================
+    what                                        y
+    ==========================================  ===================================================
+    beyond dst_dtype's range                    inf or -inf: float16 ends at 65504, from 65520 on
+                                                values are inf
+    below dst_dtype's normal range              subnormal, or 0 with the sign of the product
+    x + offset is 0                             0 with scale's sign; NaN if scale is infinite
+    scale 0 or -0.0                             0 with the sign of the product
+    scale negative                              by the formula
+    scale infinite                              inf or -inf, by the signs
+    offset infinite                             inf or -inf, by the signs; NaN if scale is 0
+    NaN in scale or offset                      NaN
+    x + offset, or the product, next to a tie   rounded to float32 first, so perhaps onto the tie
+    a length that fits both axes, 1-D scale     the last axis
+    no elements                                 empty; the rules for scale and offset hold
+    ==========================================  ===================================================
+
+    Raises:
+        DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
+        ParamError: rank, shape, ``out`` or an attribute is not allowed or not available.
+        TypeError: an attribute is of the wrong kind, such as ``dst_dtype=1.5``.
+        MemoryError: no memory for the result.
+
+    Example:
+        >>> import numpy as np, npu_quant
+        >>> x = np.array([[0, 1, -2, 127], [4, 5, 6, -128]], dtype=np.int8)
+        >>> scale = np.array([0.5, 0.25], dtype=np.float32)
+        >>> npu_quant.npu_anti_quant(x, scale)
+        array([[  0.  ,   0.5 ,  -1.  ,  63.5 ],
+               [  1.  ,   1.25,   1.5 , -32.  ]], dtype=float16)
+        >>> npu_quant.npu_anti_quant(x[0], scale[:1], offset=np.float32([3]), dst_dtype="bfloat16")
+        array([1.5, 2, 0.5, 65], dtype=bfloat16)
+
+    Source: torch_npu.npu_anti_quant (Ascend/op-plugin), which calls aclnnAscendAntiQuant
+    (hicann/ops-nn ``quant/ascend_anti_quant_v2``).
+    """
+    return _core.npu_anti_quant(x, scale, offset, dst_dtype, src_dtype, out, numerics)
+
+
+def reference(
+    x: NDArray[np.int8],
+    scale: NDArray[Any],
+    *,
+    offset: NDArray[Any] | None = None,
+    dst_dtype: DTypeName | None = None,
+    src_dtype: DTypeName | None = None,
+) -> NDArray[Any]:
+    """Compute :func:`npu_anti_quant` in plain NumPy: the formula, to the bit, without checks."""
+    row = dtypes.resolve("float16" if dst_dtype is None else dst_dtype)
+    assert row is not None
+
+    def along_axis(a: NDArray[Any]) -> NDArray[np.float32]:
+        is_column = a.ndim == 1 < x.ndim and a.size not in (1, x.shape[-1])
+        return a.astype(np.float32)[:, None] if is_column else a.astype(np.float32)
+
+    with np.errstate(all="ignore"):
+        v = x.astype(np.float32)
+        if offset is not None:
+            v = v + along_axis(offset)
+        return (v * along_axis(scale)).astype(row.numpy)
