@@ -5,7 +5,9 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 PIP    := $(PY) -m pip --disable-pip-version-check --quiet install
 SOURCES := CMakeLists.txt pyproject.toml $(shell find cmake csrc python -type f -not -name '*.pyc')
-GTEST  := build/release/tests/cpp/npu_quant_tests
+# GoogleTests: of the library, and of the C API.
+GTESTS := tests/cpp/npu_quant_tests tests/cpp/aclnn/npu_quant_aclnn_tests
+GTEST  := build/release/.built
 
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
 
@@ -17,7 +19,7 @@ demo: $(VENV)/demo
 
 test: $(VENV)/test $(GTEST)
 	$(PY) -m pytest
-	$(GTEST) --gtest_brief=1
+	set -e; for tests in $(GTESTS); do build/release/$$tests --gtest_brief=1; done
 
 bench: $(VENV)/bench build/bench/.built
 	$(PY) -m bench $(BENCH)
@@ -30,7 +32,7 @@ asan: $(VENV)/python
 	sh tools/get_googletest.sh
 	$(PY) -m cmake --preset asan
 	$(PY) -m cmake --build --preset asan
-	build/asan/tests/cpp/npu_quant_tests --gtest_brief=1
+	set -e; for tests in $(GTESTS); do build/asan/$$tests --gtest_brief=1; done
 
 clean:
 	rm -rf build $(VENV)
@@ -47,13 +49,13 @@ $(VENV)/demo $(VENV)/test $(VENV)/lint $(VENV)/bench: $(VENV)/%: $(VENV)/python 
 	$(PIP) ".[$*]"
 	@touch $@
 
-$(GTEST): $(VENV)/python $(SOURCES) $(wildcard tests/cpp/*)
+$(GTEST): $(VENV)/python $(SOURCES) $(wildcard tests/cpp/* tests/cpp/aclnn/*)
 	sh tools/get_googletest.sh
 	$(PY) -m cmake --preset release
 	$(PY) -m cmake --build --preset release
 	@touch $@
 
 build/bench/.built: $(VENV)/python $(SOURCES) $(wildcard bench/*.cpp bench/*.h bench/CMakeLists.txt)
-	$(PY) -m cmake -S . -B build/bench -DCMAKE_BUILD_TYPE=Release -DNPU_QUANT_PYTHON=OFF -DNPU_QUANT_BENCH=ON
-	$(PY) -m cmake --build build/bench --target npu_quant_bench
+	$(PY) -m cmake -S . -B build/bench -DCMAKE_BUILD_TYPE=Release -DNPU_QUANT_PYTHON=OFF -DNPU_QUANT_ACLNN=OFF -DNPU_QUANT_BENCH=ON
+	$(PY) -m cmake --build build/bench --target npu_quant_bench npu_quant_aclnn_bench
 	@touch $@

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from . import arrays, calls, peers
+from .aclnn_calls import FUNCTIONS, AclnnCalls
 from .cases import Bench, Record
 from .copy_mix import CopyMix
 from .goals import judge
@@ -65,6 +66,9 @@ def _calls(bench: Bench, operators: dict[str, Operator], dtypes: list[str]) -> I
     for operator, dtype in cases:
         for place in arrays.PLACES:
             yield calls.overhead(bench, operator, dtype, place)
+    aclnn = AclnnCalls()
+    for function in FUNCTIONS:
+        yield calls.c_api(bench, function, aclnn)
     for operator, dtype in cases:
         yield calls.fresh(bench, operator, dtype)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from . import arrays
+from .aclnn_calls import FUNCTIONS, AclnnCalls
 from .cases import Bench
 from .harness import Candidate, Quartiles, measure, statement
 from .operators import Operator, Size, Work
@@ -38,6 +39,19 @@ def overhead(bench: Bench, operator: Operator, dtype: str, place: str) -> Call:
         ("np.add", operator.name, dtype, str(SMALL), place),
         Candidate("call", statement(*work.statement("call(..., out=out)"))),
         Candidate("other", statement("add(x, x, out=o)", add)),
+    )
+
+
+def c_api(bench: Bench, function: str, aclnn: AclnnCalls) -> Call:
+    """Both phases in C on 1x16, over np.add(x, x, out=o) on its first tensor."""
+    dtype, place = FUNCTIONS[function], "aligned"
+    x, o = (arrays.empty(SMALL, dtype, place) for _ in range(2))
+    x[:] = 1
+    return _compare(
+        bench,
+        ("C", function, dtype, str(SMALL), place),
+        Candidate("call", lambda repeats: aclnn.run(function, repeats)),
+        Candidate("other", statement("add(x, x, out=o)", {"add": np.add, "x": x, "o": o})),
     )
 
 

@@ -72,7 +72,8 @@ class Report:
         table = _table("Calls, one thread", "operator", "dtype", "size", "arrays")
         for heading in ("time", "of", "its time", "ratio"):
             table.add_column(heading, justify="right", no_wrap=True)
-        others = {"np.add": "np.add(x, x, out=o)", "fresh": "the call with out="}
+        add = "np.add(x, x, out=o)"
+        others = {"np.add": add, "C": add, "fresh": "the call with out="}
         for c in calls:
             times = (_time(c.seconds), others[c.kind], _time(c.other_seconds))
             table.add_row(c.operator, c.dtype, c.size, c.arrays, *times, _ratio(c.ratio))

@@ -4,8 +4,9 @@
 set -eu
 compiler=aarch64-linux-gnu-g++
 command -v $compiler >/dev/null 2>&1 || { echo "aarch64: no $compiler, skipped"; exit 0; }
-for source in csrc/core/*.cpp csrc/simd/*.cpp csrc/kernels/*.cpp csrc/ops/*.cpp; do
+for source in csrc/core/*.cpp csrc/simd/*.cpp csrc/kernels/*.cpp csrc/ops/*.cpp csrc/aclnn/src/*.cpp; do
   $compiler -std=c++17 -O2 -ffp-contract=off -Wall -Wextra -Wconversion -Werror -DNPU_QUANT_X86_TARGETS=0 -Icsrc \
+    -Icsrc/aclnn/include \
     -fsyntax-only "$source"
 done
 echo "aarch64: compiles"

@@ -12,6 +12,7 @@ plain NumPy.
 
 from __future__ import annotations
 
+from ._aclnn import aclnn_prefix
 from ._runtime import __version__, get_num_threads, info, list_numerics, numerics, set_num_threads
 from .errors import DTypeError, ParamError
 from .ops import (
@@ -58,6 +59,7 @@ __all__ = [  # noqa: RUF022 (its order of qint8 and qint32 is not that of sorted
     "ScalarType",
     "__version__",
     "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
+    "aclnn_prefix",
     "dequantize_val",
     "fake_quantize_per_channel_affine",
     "fake_quantize_per_channel_affine_cachemask",

@@ -1,0 +1,35 @@
+// Dequantizes:
+//
+//   y = (x + offset) * scale                (x + offset) * scale * scale with sqrtMode
+//
+// x        INT8, rank up to 8
+// scale    FLOAT or BF16; as long as one of x's last two axes, or one element; rank 1, or x's rank
+//          with 1 along the other axes
+// offset   scale's dtype and shape; NULL: 0
+// dstType  1 (ACL_FLOAT16) or 27 (ACL_BF16)
+// y        of dstType, and of x's shape
+#ifndef NPU_QUANT_ACLNNOP_ACLNN_ASCEND_ANTI_QUANT_H_
+#define NPU_QUANT_ACLNNOP_ACLNN_ASCEND_ANTI_QUANT_H_
+
+#include "../aclnn/aclnn_base.h"
+#include "aclnn_util.h"
+
+extern "C" {
+
+// Checks the arguments, makes an executor and sets *workspaceSize to 0. A failure sets neither.
+//
+// Codes: 0; 161001 a NULL that must not be; 161002 an argument that does not fit.
+ACLNN_API aclnnStatus aclnnAscendAntiQuantGetWorkspaceSize(
+    const aclTensor* x, const aclTensor* scale, const aclTensor* offset, int64_t dstType,
+    bool sqrtMode, const aclTensor* y, uint64_t* workspaceSize, aclOpExecutor** executor);
+
+// Computes, in the order of the stream, and consumes the executor unless it is repeatable.
+//
+// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data that its block does not
+// hold; 361001 an unknown stream; 561000 an executor that was consumed or is another operator's.
+ACLNN_API aclnnStatus aclnnAscendAntiQuant(void* workspace, uint64_t workspaceSize,
+                                           aclOpExecutor* executor, aclrtStream stream);
+
+}  // extern "C"
+
+#endif  // NPU_QUANT_ACLNNOP_ACLNN_ASCEND_ANTI_QUANT_H_

@@ -1,0 +1,38 @@
+// Quantizes with given scales, which multiply:
+//
+//   v = x * scale + offset                  x * scale * scale + offset with sqrtMode
+//   y = clamp(roundMode(v), -128, 127)      NaN: 0
+//
+// x          FLOAT, FLOAT16 or BF16, rank up to 8
+// scale      x's dtype (FLOAT x takes each of the three); last axis x's or 1, others 1
+// offset     scale's dtype and shape; NULL: 0
+// roundMode  "round" (ties to even), "floor", "ceil" or "trunc"
+// dstType    2 (ACL_INT8)
+// y          INT8, of x's shape
+#ifndef NPU_QUANT_ACLNNOP_ACLNN_ASCEND_QUANT_H_
+#define NPU_QUANT_ACLNNOP_ACLNN_ASCEND_QUANT_H_
+
+#include "../aclnn/aclnn_base.h"
+#include "aclnn_util.h"
+
+extern "C" {
+
+// Checks the arguments, makes an executor and sets *workspaceSize to 0. A failure sets neither.
+//
+// Codes: 0; 161001 a NULL that must not be; 161002 an argument that does not fit.
+ACLNN_API aclnnStatus aclnnAscendQuantGetWorkspaceSize(const aclTensor* x, const aclTensor* scale,
+                                                       const aclTensor* offset, bool sqrtMode,
+                                                       const char* roundMode, int32_t dstType,
+                                                       const aclTensor* y, uint64_t* workspaceSize,
+                                                       aclOpExecutor** executor);
+
+// Computes, in the order of the stream, and consumes the executor unless it is repeatable.
+//
+// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data that its block does not
+// hold; 361001 an unknown stream; 561000 an executor that was consumed or is another operator's.
+ACLNN_API aclnnStatus aclnnAscendQuant(void* workspace, uint64_t workspaceSize,
+                                       aclOpExecutor* executor, aclrtStream stream);
+
+}  // extern "C"
+
+#endif  // NPU_QUANT_ACLNNOP_ACLNN_ASCEND_QUANT_H_

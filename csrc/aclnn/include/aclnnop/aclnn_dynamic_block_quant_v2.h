@@ -1,0 +1,41 @@
+// Quantizes every block, 128 consecutive elements of a row, with a scale of its own:
+//
+//   scale = max |x| / 127                          at most 1 / minScale, where minScale > 0
+//   y     = clamp(rint(x / scale), -128, 127)      NaN: 0
+//
+// x                  FLOAT16, BF16 or FLOAT, rank 2 or 3: ([B,] M, N)
+// minScale           0 (no bound) or more, finite as a float
+// roundModeOptional  "rint", which NULL means too
+// dstType            2 (ACL_INT8)
+// rowBlockSize       1
+// colBlockSize       128
+// dstTypeMax         0
+// yOut               INT8, of x's shape
+// scaleOut           FLOAT, ([B,] M, ceil(N / 128))
+#ifndef NPU_QUANT_ACLNNOP_ACLNN_DYNAMIC_BLOCK_QUANT_V2_H_
+#define NPU_QUANT_ACLNNOP_ACLNN_DYNAMIC_BLOCK_QUANT_V2_H_
+
+#include "../aclnn/aclnn_base.h"
+#include "aclnn_util.h"
+
+extern "C" {
+
+// Checks the arguments, makes an executor and sets *workspaceSize to 0. A failure sets neither.
+//
+// Codes: 0; 161001 a NULL that must not be; 161002 a dtype or shape that does not fit; 561002 a
+// value that does not.
+ACLNN_API aclnnStatus aclnnDynamicBlockQuantV2GetWorkspaceSize(
+    const aclTensor* x, double minScale, char* roundModeOptional, int64_t dstType,
+    int64_t rowBlockSize, int64_t colBlockSize, double dstTypeMax, const aclTensor* yOut,
+    const aclTensor* scaleOut, uint64_t* workspaceSize, aclOpExecutor** executor);
+
+// Computes, in the order of the stream, and consumes the executor unless it is repeatable.
+//
+// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data that its block does not
+// hold; 361001 an unknown stream; 561000 an executor that was consumed or is another operator's.
+ACLNN_API aclnnStatus aclnnDynamicBlockQuantV2(void* workspace, uint64_t workspaceSize,
+                                               aclOpExecutor* executor, aclrtStream stream);
+
+}  // extern "C"
+
+#endif  // NPU_QUANT_ACLNNOP_ACLNN_DYNAMIC_BLOCK_QUANT_V2_H_

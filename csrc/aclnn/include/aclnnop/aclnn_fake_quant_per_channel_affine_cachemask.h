@@ -1,0 +1,42 @@
+// Quantizes and dequantizes again, with a scale for each index along axis:
+//
+//   q    = zeroPoint + rint(self * (1 / scale))
+//   mask = quantMin <= q <= quantMax
+//   out  = (clamp(q, quantMin, quantMax) - zeroPoint) * scale
+//
+// self       FLOAT, FLOAT16 or BF16
+// scale      FLOAT, FLOAT16 or BF16; rank 1, of the length of self along axis
+// zeroPoint  INT32; rank 1, of the length of self along axis
+// axis       from -rank to rank - 1 of self
+// out        FLOAT, FLOAT16 or BF16, of self's shape
+// mask       BOOL, of self's shape
+//
+// quantMin <= quantMax, both within +-2^24. NaN gives quantMin and a mask of false.
+#ifndef NPU_QUANT_ACLNNOP_ACLNN_FAKE_QUANT_PER_CHANNEL_AFFINE_CACHEMASK_H_
+#define NPU_QUANT_ACLNNOP_ACLNN_FAKE_QUANT_PER_CHANNEL_AFFINE_CACHEMASK_H_
+
+#include "../aclnn/aclnn_base.h"
+#include "aclnn_util.h"
+
+extern "C" {
+
+// Checks the arguments, makes an executor and sets *workspaceSize to 0. A failure sets neither.
+//
+// Codes: 0; 161001 a NULL that must not be; 161002 an argument that does not fit.
+ACLNN_API aclnnStatus aclnnFakeQuantPerChannelAffineCachemaskGetWorkspaceSize(
+    const aclTensor* self, const aclTensor* scale, const aclTensor* zeroPoint, int64_t axis,
+    int64_t quantMin, int64_t quantMax, aclTensor* out, aclTensor* mask, uint64_t* workspaceSize,
+    aclOpExecutor** executor);
+
+// Computes, in the order of the stream, and consumes the executor unless it is repeatable.
+//
+// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data that its block does not
+// hold; 361001 an unknown stream; 561000 an executor that was consumed or is another operator's.
+ACLNN_API aclnnStatus aclnnFakeQuantPerChannelAffineCachemask(void* workspace,
+                                                              uint64_t workspaceSize,
+                                                              aclOpExecutor* executor,
+                                                              aclrtStream stream);
+
+}  // extern "C"
+
+#endif  // NPU_QUANT_ACLNNOP_ACLNN_FAKE_QUANT_PER_CHANNEL_AFFINE_CACHEMASK_H_

@@ -1,0 +1,108 @@
+// aclnnAddRmsNormQuant, V2: npu_add_rms_norm_quant.
+#include "ops/add_rms_norm_quant.h"
+
+#include "aclnn/src/executor.h"
+#include "aclnnop/aclnn_add_rms_norm_quant.h"
+#include "aclnnop/aclnn_add_rms_norm_quant_v2.h"
+
+namespace npu_quant::aclnn {
+namespace {
+
+constexpr Word kWords[] = {{"zero_points1", "zeroPoints1Optional"},
+                           {"zero_points2", "zeroPoints2Optional"},
+                           {"scales2", "scales2Optional"},
+                           {"beta", "betaOptional"},
+                           {"dst_type", "the dtype of y1Out"},
+                           {"out[y1]", "y1Out"},
+                           {"out[y2]", "y2Out"},
+                           {"out[x]", "xOut"},
+                           {"out[rms_norm]", "rmsNormOut"},
+                           {nullptr, nullptr}};
+constexpr Function kV1{"aclnnAddRmsNormQuant", kWords, ACLNN_ERR_INNER_TILING_ERROR};
+constexpr Function kV2{"aclnnAddRmsNormQuantV2", kWords};
+
+using Op = AddRmsNormQuant;
+
+struct AddRmsNormQuantCall : Call<Op> {
+  using Call::Call;
+
+  void set_inputs(const aclTensor* x1, const aclTensor* x2, const aclTensor* gamma,
+                  const aclTensor* scales1, const aclTensor* scales2, const aclTensor* zero_points1,
+                  const aclTensor* zero_points2) {
+    input("x1", x1, op.x1);
+    input("x2", x2, op.x2);
+    input("gamma", gamma, op.gamma);
+    input("scales1", scales1, op.scales1);
+    optional_input("scales2Optional", scales2, op.scales2);
+    optional_input("zeroPoints1Optional", zero_points1, op.zero_points1);
+    optional_input("zeroPoints2Optional", zero_points2, op.zero_points2);
+  }
+  // The axis is that of gamma whatever a caller passes.
+  void set_attributes(double epsilon, bool div_mode) {
+    op.epsilon = epsilon;
+    op.div_mode = div_mode;
+  }
+  void set_codes(const aclTensor* y1, const aclTensor* y2) {
+    output("y1Out", y1, outputs[Op::kY1]);
+    output("y2Out", y2, outputs[Op::kY2]);
+    op.dst_type = dtype_of(outputs[Op::kY1]);
+  }
+};
+
+// The second version takes [1, N] for [N].
+void drop_leading_one(TensorView& view) {
+  if (view.rank != 2 || view.shape.dims[0] != 1) return;
+  view.rank = view.shape.rank = 1;
+  view.shape.dims[0] = view.shape.dims[1];
+  view.strides[0] = view.strides[1];
+}
+
+}  // namespace
+}  // namespace npu_quant::aclnn
+
+using namespace npu_quant;
+using namespace npu_quant::aclnn;
+
+aclnnStatus aclnnAddRmsNormQuantGetWorkspaceSize(
+    const aclTensor* x1, const aclTensor* x2, const aclTensor* gamma, const aclTensor* scales1,
+    const aclTensor* scales2Optional, const aclTensor* zeroPoints1Optional,
+    const aclTensor* zeroPoints2Optional, int64_t, double epsilon, bool divMode, aclTensor* y1Out,
+    aclTensor* y2Out, aclTensor* xOut, uint64_t* workspaceSize, aclOpExecutor** executor) {
+  return plan<AddRmsNormQuantCall>(kV1, workspaceSize, executor, [&](auto& call) {
+    call.set_inputs(x1, x2, gamma, scales1, scales2Optional, zeroPoints1Optional,
+                    zeroPoints2Optional);
+    call.set_attributes(epsilon, divMode);
+    call.set_codes(y1Out, y2Out);
+    call.output("xOut", xOut, call.outputs[Op::kX]);
+  });
+}
+
+aclnnStatus aclnnAddRmsNormQuantV2GetWorkspaceSize(
+    const aclTensor* x1, const aclTensor* x2, const aclTensor* gamma, const aclTensor* scales1,
+    const aclTensor* scales2Optional, const aclTensor* zeroPoints1Optional,
+    const aclTensor* zeroPoints2Optional, const aclTensor* betaOptional, int64_t, double epsilon,
+    bool divMode, aclTensor* y1Out, aclTensor* y2Out, aclTensor* xOut, aclTensor* rmsNormOut,
+    uint64_t* workspaceSize, aclOpExecutor** executor) {
+  constexpr bool kWithRmsNorm = true;
+  const auto fill = [&](auto& call) {
+    call.set_inputs(x1, x2, gamma, scales1, scales2Optional, zeroPoints1Optional,
+                    zeroPoints2Optional);
+    call.optional_input("betaOptional", betaOptional, call.op.beta);
+    drop_leading_one(call.op.gamma);
+    drop_leading_one(call.op.beta);
+    call.set_attributes(epsilon, divMode);
+    call.set_codes(y1Out, y2Out);
+    call.optional_output("xOut", xOut, call.outputs[Op::kX]);
+    call.optional_output("rmsNormOut", rmsNormOut, call.outputs[Op::kRmsNorm]);
+  };
+  return plan<AddRmsNormQuantCall>(kV2, workspaceSize, executor, fill, kWithRmsNorm);
+}
+
+aclnnStatus aclnnAddRmsNormQuant(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor,
+                                 aclrtStream stream) {
+  return launch(kV1, workspace, workspaceSize, executor, stream);
+}
+aclnnStatus aclnnAddRmsNormQuantV2(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor,
+                                   aclrtStream stream) {
+  return launch(kV2, workspace, workspaceSize, executor, stream);
+}

@@ -1,0 +1,37 @@
+// aclnnAscendAntiQuant: npu_anti_quant.
+#include "ops/anti_quant.h"
+
+#include "aclnn/src/executor.h"
+#include "aclnnop/aclnn_ascend_anti_quant.h"
+
+namespace npu_quant::aclnn {
+namespace {
+
+constexpr Word kWords[] = {{"dst_dtype", "the dtype of y"}, {"out", "y"}, {nullptr, nullptr}};
+constexpr Function kFunction{"aclnnAscendAntiQuant", kWords};
+
+}  // namespace
+}  // namespace npu_quant::aclnn
+
+using namespace npu_quant;
+using namespace npu_quant::aclnn;
+
+aclnnStatus aclnnAscendAntiQuantGetWorkspaceSize(const aclTensor* x, const aclTensor* scale,
+                                                 const aclTensor* offset, int64_t dstType,
+                                                 bool sqrtMode, const aclTensor* y,
+                                                 uint64_t* workspaceSize,
+                                                 aclOpExecutor** executor) {
+  return plan<Call<AntiQuant>>(kFunction, workspaceSize, executor, [&](auto& call) {
+    call.input("x", x, call.op.x);
+    call.input("scale", scale, call.op.scale);
+    call.optional_input("offset", offset, call.op.offset);
+    call.op.sqrt_mode = sqrtMode;
+    call.output("y", y, call.outputs[AntiQuant::kY]);
+    call.op.dst_dtype = call.dtype_of(call.outputs[AntiQuant::kY], dstType);
+  });
+}
+
+aclnnStatus aclnnAscendAntiQuant(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor,
+                                 aclrtStream stream) {
+  return launch(kFunction, workspace, workspaceSize, executor, stream);
+}

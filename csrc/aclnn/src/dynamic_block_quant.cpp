@@ -1,0 +1,82 @@
+// aclnnDynamicBlockQuant, V2: npu_dynamic_block_quant.
+#include "ops/dynamic_block_quant.h"
+
+#include "aclnn/src/executor.h"
+#include "aclnnop/aclnn_dynamic_block_quant.h"
+#include "aclnnop/aclnn_dynamic_block_quant_v2.h"
+
+namespace npu_quant::aclnn {
+namespace {
+
+constexpr Word kWords[] = {{"min_scale", "minScale"},
+                           {"round_mode", "roundModeOptional"},
+                           {"dst_type", "the dtype of yOut"},
+                           {"dst_type_max", "dstTypeMax"},
+                           {"row_block_size", "rowBlockSize"},
+                           {"col_block_size", "colBlockSize"},
+                           {"out[y]", "yOut"},
+                           {"out[scale]", "scaleOut"},
+                           {nullptr, nullptr}};
+
+constexpr Function function_of(const char* name) {
+  return {name, kWords, ACLNN_ERR_PARAM_INVALID, ACLNN_ERR_INNER_TILING_ERROR};
+}
+constexpr Function kV1 = function_of("aclnnDynamicBlockQuant");
+constexpr Function kV2 = function_of("aclnnDynamicBlockQuantV2");
+
+struct Attributes {
+  double min_scale;
+  const char* round_mode;  // NULL: the default
+  int64_t dst_type, row_block_size, col_block_size;
+  double dst_type_max;
+};
+
+aclnnStatus plan_version(const Function& function, const aclTensor* x, const Attributes& with,
+                         const aclTensor* y, const aclTensor* scale, uint64_t* workspace_size,
+                         aclOpExecutor** executor) {
+  return plan<Call<DynamicBlockQuant>>(function, workspace_size, executor, [&](auto& call) {
+    DynamicBlockQuant& op = call.op;
+    call.input("x", x, op.x);
+    op.min_scale = with.min_scale;
+    if (with.round_mode != nullptr) op.round_mode = with.round_mode;
+    op.row_block_size = with.row_block_size;
+    op.col_block_size = with.col_block_size;
+    op.dst_type_max = with.dst_type_max;
+    call.output("yOut", y, call.outputs[op.kY]);
+    op.dst_type = call.dtype_of(call.outputs[op.kY], with.dst_type);
+    call.output("scaleOut", scale, call.outputs[op.kScale]);
+  });
+}
+
+}  // namespace
+}  // namespace npu_quant::aclnn
+
+using namespace npu_quant::aclnn;
+
+aclnnStatus aclnnDynamicBlockQuantGetWorkspaceSize(const aclTensor* x, double minScale,
+                                                   char* roundModeOptional, int64_t dstType,
+                                                   int64_t rowBlockSize, int64_t colBlockSize,
+                                                   const aclTensor* yOut, const aclTensor* scaleOut,
+                                                   uint64_t* workspaceSize,
+                                                   aclOpExecutor** executor) {
+  return plan_version(kV1, x, {minScale, roundModeOptional, dstType, rowBlockSize, colBlockSize, 0},
+                      yOut, scaleOut, workspaceSize, executor);
+}
+
+aclnnStatus aclnnDynamicBlockQuantV2GetWorkspaceSize(
+    const aclTensor* x, double minScale, char* roundModeOptional, int64_t dstType,
+    int64_t rowBlockSize, int64_t colBlockSize, double dstTypeMax, const aclTensor* yOut,
+    const aclTensor* scaleOut, uint64_t* workspaceSize, aclOpExecutor** executor) {
+  return plan_version(
+      kV2, x, {minScale, roundModeOptional, dstType, rowBlockSize, colBlockSize, dstTypeMax}, yOut,
+      scaleOut, workspaceSize, executor);
+}
+
+aclnnStatus aclnnDynamicBlockQuant(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor,
+                                   aclrtStream stream) {
+  return launch(kV1, workspace, workspaceSize, executor, stream);
+}
+aclnnStatus aclnnDynamicBlockQuantV2(void* workspace, uint64_t workspaceSize,
+                                     aclOpExecutor* executor, aclrtStream stream) {
+  return launch(kV2, workspace, workspaceSize, executor, stream);
+}

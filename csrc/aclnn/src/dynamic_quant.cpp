@@ -1,0 +1,137 @@
+// aclnnDynamicQuant, V2, V3, V4: npu_dynamic_quant.
+#include "ops/dynamic_quant.h"
+
+#include "aclnn/src/executor.h"
+#include "aclnnop/aclnn_dynamic_quant.h"
+#include "aclnnop/aclnn_dynamic_quant_v2.h"
+#include "aclnnop/aclnn_dynamic_quant_v3.h"
+#include "aclnnop/aclnn_dynamic_quant_v4.h"
+
+namespace npu_quant::aclnn {
+namespace {
+
+constexpr Word kWords[] = {{"input", "x"},
+                           {"smooth_scales", "smoothScalesOptional"},
+                           {"group_index", "groupIndexOptional"},
+                           {"dst_type", "the dtype of yOut"},
+                           {"dst_type_max", "dstTypeMax"},
+                           {"quant_mode", "quantMode"},
+                           {"offset", "offsetOut"},
+                           {"out[y]", "yOut"},
+                           {"out[scale]", "scaleOut"},
+                           {nullptr, nullptr}};
+constexpr Function function_of(const char* name) {
+  return {name, kWords, ACLNN_ERR_PARAM_INVALID, ACLNN_ERR_PARAM_INVALID, ACLNN_ERR_INNER};
+}
+constexpr Function kV1 = function_of("aclnnDynamicQuant");
+constexpr Function kV2 = function_of("aclnnDynamicQuantV2");
+constexpr Function kV3 = function_of("aclnnDynamicQuantV3");
+constexpr Function kV4 = function_of("aclnnDynamicQuantV4");
+
+struct DynamicQuantCall : Call<DynamicQuant> {
+  using Call::Call;
+
+  void set_inputs(const aclTensor* x, const aclTensor* smooth_scales) {
+    input("x", x, op.input);
+    optional_input("smoothScalesOptional", smooth_scales, op.smooth_scales);
+  }
+  void set_group_index(const aclTensor* tensor) {
+    optional_input("groupIndexOptional", tensor, group_index);
+    op.has_group_index = group_index.present;
+  }
+  void set_outputs(const aclTensor* y, const aclTensor* scale) {
+    output("yOut", y, outputs[DynamicQuant::kY]);
+    output("scaleOut", scale, outputs[DynamicQuant::kScale]);
+  }
+  void set_offset(const aclTensor* tensor) {
+    optional_output("offsetOut", tensor, offset);
+    op.symmetric = !offset.present;
+  }
+  void set_mode(bool is_symmetrical, const char* quant_mode) {
+    if (is_symmetrical != op.symmetric)
+      fail(Fault::attribute, is_symmetrical ? "isSymmetrical is true, but offsetOut is given."
+                                            : "isSymmetrical is false, but offsetOut is NULL.");
+    if (quant_mode == nullptr) fail(Fault::attribute, "quantMode is NULL.");
+    if (quant_mode != nullptr) op.quant_mode = quant_mode;
+  }
+
+  TensorView group_index, offset;  // not available: their presence is a fault
+};
+
+}  // namespace
+}  // namespace npu_quant::aclnn
+
+using namespace npu_quant;
+using namespace npu_quant::aclnn;
+
+aclnnStatus aclnnDynamicQuantGetWorkspaceSize(const aclTensor* x,
+                                              const aclTensor* smoothScalesOptional,
+                                              const aclTensor* yOut, const aclTensor* scaleOut,
+                                              uint64_t* workspaceSize, aclOpExecutor** executor) {
+  return plan<DynamicQuantCall>(kV1, workspaceSize, executor, [&](auto& call) {
+    call.set_inputs(x, smoothScalesOptional);
+    call.set_outputs(yOut, scaleOut);
+    call.op.dst_type = call.dtype_of(call.outputs[DynamicQuant::kY]);
+  });
+}
+
+aclnnStatus aclnnDynamicQuantV2GetWorkspaceSize(
+    const aclTensor* x, const aclTensor* smoothScalesOptional, const aclTensor* groupIndexOptional,
+    int64_t dstType, const aclTensor* yOut, const aclTensor* scaleOut, const aclTensor* offsetOut,
+    uint64_t* workspaceSize, aclOpExecutor** executor) {
+  return plan<DynamicQuantCall>(kV2, workspaceSize, executor, [&](auto& call) {
+    call.set_inputs(x, smoothScalesOptional);
+    call.set_group_index(groupIndexOptional);
+    call.set_outputs(yOut, scaleOut);
+    call.op.dst_type = call.dtype_of(call.outputs[DynamicQuant::kY], dstType);
+    call.set_offset(offsetOut);
+  });
+}
+
+aclnnStatus aclnnDynamicQuantV3GetWorkspaceSize(
+    const aclTensor* x, const aclTensor* smoothScalesOptional, const aclTensor* groupIndexOptional,
+    int64_t dstType, bool isSymmetrical, const char* quantMode, const aclTensor* yOut,
+    const aclTensor* scaleOut, const aclTensor* offsetOut, uint64_t* workspaceSize,
+    aclOpExecutor** executor) {
+  return plan<DynamicQuantCall>(kV3, workspaceSize, executor, [&](auto& call) {
+    call.set_inputs(x, smoothScalesOptional);
+    call.set_group_index(groupIndexOptional);
+    call.set_outputs(yOut, scaleOut);
+    call.op.dst_type = call.dtype_of(call.outputs[DynamicQuant::kY], dstType);
+    call.set_offset(offsetOut);
+    call.set_mode(isSymmetrical, quantMode);
+  });
+}
+
+aclnnStatus aclnnDynamicQuantV4GetWorkspaceSize(
+    const aclTensor* x, const aclTensor* smoothScalesOptional, const aclTensor* groupIndexOptional,
+    int64_t dstType, bool isSymmetrical, const char* quantMode, float dstTypeMax,
+    const aclTensor* yOut, const aclTensor* scaleOut, const aclTensor* offsetOut,
+    uint64_t* workspaceSize, aclOpExecutor** executor) {
+  return plan<DynamicQuantCall>(kV4, workspaceSize, executor, [&](auto& call) {
+    call.set_inputs(x, smoothScalesOptional);
+    call.set_group_index(groupIndexOptional);
+    call.set_outputs(yOut, scaleOut);
+    call.op.dst_type = call.dtype_of(call.outputs[DynamicQuant::kY], dstType);
+    call.set_offset(offsetOut);
+    call.set_mode(isSymmetrical, quantMode);
+    call.op.dst_type_max = static_cast<double>(dstTypeMax);
+  });
+}
+
+aclnnStatus aclnnDynamicQuant(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor,
+                              aclrtStream stream) {
+  return launch(kV1, workspace, workspaceSize, executor, stream);
+}
+aclnnStatus aclnnDynamicQuantV2(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor,
+                                aclrtStream stream) {
+  return launch(kV2, workspace, workspaceSize, executor, stream);
+}
+aclnnStatus aclnnDynamicQuantV3(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor,
+                                aclrtStream stream) {
+  return launch(kV3, workspace, workspaceSize, executor, stream);
+}
+aclnnStatus aclnnDynamicQuantV4(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor,
+                                aclrtStream stream) {
+  return launch(kV4, workspace, workspaceSize, executor, stream);
+}

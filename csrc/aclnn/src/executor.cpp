@@ -1,0 +1,282 @@
+#include "aclnn/src/executor.h"
+
+#include "aclnn/src/data_type.h"
+#include "aclnn/src/memory.h"
+#include "aclnn/src/runtime.h"
+#include "aclnn/src/tensor.h"
+
+namespace npu_quant::aclnn {
+namespace {
+
+using Executors = Registry<std::shared_ptr<Executor>, aclOpExecutor, Kind::executor>;
+
+Executors& executors() {
+  static auto* const kept = new Executors;
+  return *kept;
+}
+
+int stale(const char* function) {
+  return report(ACLNN_ERR_INNER, function,
+                "there is no such executor: it has been used, destroyed, or never made.");
+}
+
+// An executor that is to run: taken out for good unless it is repeatable.
+std::shared_ptr<Executor> take(aclOpExecutor* handle) {
+  std::shared_ptr<Executor> found;
+  executors().with(handle, [&](const auto& executor) {
+    if (executor->is_repeatable) found = executor;
+  });
+  if (found) return found;
+  if (auto removed = executors().remove(handle)) found = std::move(*removed);
+  return found;
+}
+
+int run(const Function& function, void* workspace, uint64_t workspace_size, aclOpExecutor* handle,
+        aclrtStream stream) {
+  const auto refuse = [&](int code, const std::string& reason) {
+    return report(function.phase_2_code != OK ? function.phase_2_code : code, function.name,
+                  reason);
+  };
+  if (handle == nullptr) return refuse(ACLNN_ERR_PARAM_NULLPTR, "executor is NULL.");
+  const std::shared_ptr<Executor> executor = take(handle);
+  if (!executor) return stale(function.name);
+  if (&executor->function != &function)
+    return refuse(ACLNN_ERR_INNER,
+                  std::string("the executor is one of ") + executor->function.name + ".");
+  if (workspace_size > 0 && workspace == nullptr) {
+    executors().remove(handle);
+    return refuse(ACLNN_ERR_PARAM_NULLPTR, "workspace is NULL.");
+  }
+  if (!is_stream(stream)) return refuse(ACLNN_ERR_RUNTIME_ERROR, "there is no such stream.");
+  const Status status = executor->run();
+  return status.ok() ? OK : report(function, status, true);
+}
+
+bool is_any(const Argument&) { return true; }
+bool is_input(const Argument& argument) { return !argument.is_output; }
+bool is_output(const Argument& argument) { return argument.is_output; }
+
+template <class Counts>
+aclnnStatus refresh(const char* function, Counts counts, aclOpExecutor* executor, size_t index,
+                    const aclTensor* tensor, void* address) {
+  return guarded(function, ACLNN_ERR_INNER, ACLNN_ERR_INNER, [&]() -> int {
+    if (executor == nullptr || tensor == nullptr)
+      return report(ACLNN_ERR_INNER_NULLPTR, function, "executor or tensor is NULL.");
+    std::shared_ptr<Executor> found;
+    if (!executors().with(executor, [&](const auto& kept) { found = kept; }))
+      return stale(function);
+    if (found->set_address(counts, index, tensor, address)) return OK;
+    return report(
+        ACLNN_ERR_PARAM_INVALID, function,
+        "the executor has another tensor or none at index " + std::to_string(index) + ".");
+  });
+}
+
+aclnnStatus refresh_list(const char* function, const aclOpExecutor* executor,
+                         const aclTensorList* tensors) {
+  if (executor == nullptr || tensors == nullptr)
+    return report(ACLNN_ERR_INNER_NULLPTR, function, "executor or tensors is NULL.");
+  if (!executors().knows(executor)) return stale(function);
+  return report(ACLNN_ERR_PARAM_INVALID, function, "the operator has no list of tensors.");
+}
+
+}  // namespace
+
+void Executor::input(const char* name, const aclTensor* tensor, TensorView& view) {
+  add(name, tensor, view, false, true);
+}
+void Executor::optional_input(const char* name, const aclTensor* tensor, TensorView& view) {
+  add(name, tensor, view, false, false);
+}
+void Executor::output(const char* name, const aclTensor* tensor, TensorView& view) {
+  add(name, tensor, view, true, true);
+}
+void Executor::optional_output(const char* name, const aclTensor* tensor, TensorView& view) {
+  add(name, tensor, view, true, false);
+}
+
+void Executor::add(const char* name, const aclTensor* tensor, TensorView& view, bool is_output,
+                   bool is_required) {
+  Argument argument{name, tensor, &view, nullptr, 0, is_output};
+  const auto note = [&](Fault kind, const char* what) {
+    fail(kind, std::string(name) + " " + what + ".");
+  };
+  if (tensor == nullptr) {
+    if (is_required) note(Fault::missing, "is NULL");
+  } else if (const Tensor* const described = tensors().find(tensor)) {
+    argument.address = described->address;
+    argument.offset = described->offset_in_bytes;
+    view = described->view;
+    if (described->problem != nullptr) note(Fault::dtype, described->problem);
+  } else {
+    note(Fault::missing, "is no live tensor");
+  }
+  if (argument.address != nullptr)
+    view.data = static_cast<char*>(argument.address) + argument.offset;
+  arguments_[count_++] = argument;
+}
+
+DTypeRequest Executor::dtype_of(const TensorView& output) {
+  return {false, output.dtype, output.dtype_name};
+}
+
+DTypeRequest Executor::dtype_of(const TensorView& output, int64_t dst_type) {
+  const DTypeRequest request = dtype_of(output);
+  if (request.text != text_of(dst_type))
+    mismatch_ = fault(
+        function.name, Fault::attribute,
+        "dstType is " + text_of(dst_type) + ", but the output has dtype " + request.text + ".");
+  return request;
+}
+
+void Executor::fail(Fault kind, const std::string& sentence) {
+  if (fault_.ok() || (kind == Fault::missing && fault_.fault != Fault::missing))
+    fault_ = fault(function.name, kind, sentence);
+}
+
+Status Executor::check() {
+  NPU_QUANT_RETURN_IF_ERROR(fault_);
+  NPU_QUANT_RETURN_IF_ERROR(process().environment);
+  NPU_QUANT_RETURN_IF_ERROR(check_operator());
+  NPU_QUANT_RETURN_IF_ERROR(mismatch_);
+  return check_outputs();
+}
+
+template <class Counts>
+bool Executor::set_address(Counts counts, size_t index, const aclTensor* tensor, void* address) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (Argument& argument : arguments_) {
+    if (&argument == arguments_ + count_) break;
+    if (!counts(argument)) continue;
+    if (index-- > 0) continue;
+    if (argument.tensor != tensor) return false;
+    argument.address = address;
+    argument.view->data =
+        address == nullptr ? nullptr : static_cast<char*>(address) + argument.offset;
+    return moved_ = true;
+  }
+  return false;
+}
+
+Status Executor::check_addresses() const {
+  Range ranges[kMostArguments];
+  const Argument* of[kMostArguments];
+  int count = 0;
+  for (int i = 0; i < count_; ++i) {
+    const TensorView& view = *arguments_[i].view;
+    if (!view.present || view.shape.size() == 0) continue;
+    if (view.data == nullptr)
+      return fault(function.name, Fault::missing,
+                   std::string(arguments_[i].name) + " has no address.");
+    const auto* const base = static_cast<const char*>(arguments_[i].address);
+    ranges[count] = {base, static_cast<size_t>(view.bounds().end - base)};
+    of[count++] = &arguments_[i];
+  }
+  const int overrun = find_overrun(ranges, count);
+  if (overrun == count) return {};
+  return fault(function.name, Fault::overlap,
+               std::string(of[overrun]->name) + " runs past the end of its memory block.");
+}
+
+Status Executor::run() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  NPU_QUANT_RETURN_IF_ERROR(check_addresses());
+  if (moved_) NPU_QUANT_RETURN_IF_ERROR(check_outputs());
+  return run_operator();
+}
+
+aclnnStatus check_results(const Function& function, const uint64_t* workspace_size,
+                          aclOpExecutor* const* executor) {
+  if (workspace_size == nullptr)
+    return report(ACLNN_ERR_PARAM_NULLPTR, function.name, "workspaceSize is NULL.");
+  if (executor == nullptr)
+    return report(ACLNN_ERR_PARAM_NULLPTR, function.name, "executor is NULL.");
+  return OK;
+}
+
+aclnnStatus finish_phase_1(std::shared_ptr<Executor> executor, uint64_t* workspace_size,
+                           aclOpExecutor** result) {
+  const Function& function = executor->function;
+  if (const Status status = executor->check(); !status.ok()) return report(function, status, false);
+  aclOpExecutor* const handle = executors().add(std::move(executor));
+  if (handle == nullptr)
+    return report(ACLNN_ERR_INNER_CREATE_EXECUTOR, function.name, "there are too many executors.");
+  *workspace_size = 0;
+  *result = handle;
+  return OK;
+}
+
+aclnnStatus launch(const Function& function, void* workspace, uint64_t workspace_size,
+                   aclOpExecutor* executor, aclrtStream stream) {
+  return guarded(function.name, ACLNN_ERR_INNER, ACLNN_ERR_INNER,
+                 [&] { return run(function, workspace, workspace_size, executor, stream); });
+}
+
+}  // namespace npu_quant::aclnn
+
+using namespace npu_quant::aclnn;
+
+aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) {
+  if (executor == nullptr) return report(ACLNN_ERR_INNER_NULLPTR, __func__, "executor is NULL.");
+  const bool found = executors().with(executor, [](auto& kept) { kept->is_repeatable = true; });
+  return found ? OK : stale(__func__);
+}
+
+aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor* executor) {
+  if (executor == nullptr) return report(ACLNN_ERR_INNER_NULLPTR, __func__, "executor is NULL.");
+  return executors().remove(executor) ? OK : stale(__func__);
+}
+
+aclnnStatus aclSetInputTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor,
+                                  void* addr) {
+  return refresh(__func__, is_input, executor, index, tensor, addr);
+}
+aclnnStatus aclSetOutputTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor,
+                                   void* addr) {
+  return refresh(__func__, is_output, executor, index, tensor, addr);
+}
+aclnnStatus aclSetTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor,
+                             void* addr) {
+  return refresh(__func__, is_any, executor, index, tensor, addr);
+}
+aclnnStatus aclSetDynamicInputTensorAddr(aclOpExecutor* executor, size_t, const size_t,
+                                         aclTensorList* tensors, void*) {
+  return refresh_list(__func__, executor, tensors);
+}
+aclnnStatus aclSetDynamicOutputTensorAddr(aclOpExecutor* executor, size_t, const size_t,
+                                          aclTensorList* tensors, void*) {
+  return refresh_list(__func__, executor, tensors);
+}
+aclnnStatus aclSetDynamicTensorAddr(aclOpExecutor* executor, size_t, const size_t,
+                                    aclTensorList* tensors, void*) {
+  return refresh_list(__func__, executor, tensors);
+}
+
+// The same under their other spelling.
+aclnnStatus AclSetInputTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor,
+                                  void* addr) {
+  return aclSetInputTensorAddr(executor, index, tensor, addr);
+}
+aclnnStatus AclSetOutputTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor,
+                                   void* addr) {
+  return aclSetOutputTensorAddr(executor, index, tensor, addr);
+}
+aclnnStatus AclSetTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor,
+                             void* addr) {
+  return aclSetTensorAddr(executor, index, tensor, addr);
+}
+aclnnStatus AclSetDynamicInputTensorAddr(aclOpExecutor* executor, size_t irIndex,
+                                         const size_t relativeIndex, aclTensorList* tensors,
+                                         void* addr) {
+  return aclSetDynamicInputTensorAddr(executor, irIndex, relativeIndex, tensors, addr);
+}
+aclnnStatus AclSetDynamicOutputTensorAddr(aclOpExecutor* executor, size_t irIndex,
+                                          const size_t relativeIndex, aclTensorList* tensors,
+                                          void* addr) {
+  return aclSetDynamicOutputTensorAddr(executor, irIndex, relativeIndex, tensors, addr);
+}
+aclnnStatus AclSetDynamicTensorAddr(aclOpExecutor* executor, size_t irIndex,
+                                    const size_t relativeIndex, aclTensorList* tensors,
+                                    void* addr) {
+  return aclSetDynamicTensorAddr(executor, irIndex, relativeIndex, tensors, addr);
+}

@@ -1,0 +1,120 @@
+// The two phases: a call is described and checked in the first, and computed in the second.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "aclnn/acl_meta.h"
+#include "aclnn/src/faults.h"
+#include "aclnn/src/process.h"
+#include "aclnn/src/tensor.h"
+
+namespace npu_quant::aclnn {
+
+// A tensor of a call, at its place among the function's parameters.
+struct Argument {
+  const char* name;
+  const aclTensor* tensor;  // NULL where it is not given
+  TensorView* view;         // the operator's
+  void* address;            // of the whole tensor
+  int64_t offset;           // of the view in it, in bytes
+  bool is_output;
+};
+
+// What phase 1 leaves for phase 2: the operator with all its arguments, tensors snapshotted.
+class Executor {
+ public:
+  static constexpr int kMostArguments = 16;
+
+  explicit Executor(const Function& function) : function(function) {}
+  Executor(const Executor&) = delete;
+  virtual ~Executor() = default;
+
+  // Phase 1 names every tensor, in the order of the parameters, while it holds the lock of all.
+  void input(const char* name, const aclTensor* tensor, TensorView& view);
+  void optional_input(const char* name, const aclTensor* tensor, TensorView& view);
+  void output(const char* name, const aclTensor* tensor, TensorView& view);
+  void optional_output(const char* name, const aclTensor* tensor, TensorView& view);
+
+  // What is asked for is the output's dtype. A caller that also names it has to say the same, which
+  // is judged when the operator has agreed to that dtype.
+  static DTypeRequest dtype_of(const TensorView& output);
+  DTypeRequest dtype_of(const TensorView& output, int64_t dst_type);
+
+  // Something else that is wrong with the arguments; a tensor that is missing comes before it.
+  void fail(Fault kind, const std::string& sentence);
+
+  Status check();  // everything; then the addresses may still change
+  // The tensor that is number `index` of those that `counts` says yes to gets a new address.
+  template <class Counts>
+  bool set_address(Counts counts, size_t index, const aclTensor* tensor, void* address);
+  Status run();
+
+  const Function& function;
+  bool is_repeatable = false;
+
+ protected:
+  virtual Status check_operator() = 0;
+  virtual Status check_outputs() const = 0;
+  virtual Status run_operator() const = 0;
+
+ private:
+  void add(const char* name, const aclTensor* tensor, TensorView& view, bool is_output,
+           bool is_required);
+  Status check_addresses() const;
+
+  Argument arguments_[kMostArguments];
+  int count_ = 0;
+  Status fault_;     // the first one that phase 1 met
+  Status mismatch_;  // of dstType
+  bool moved_ = false;
+  std::mutex mutex_;  // one thread at a time
+};
+
+// The executor of an operator of ops/.
+template <class Op>
+class Call : public Executor {
+ public:
+  template <class... Arguments>
+  explicit Call(const Function& function, Arguments... arguments)
+      : Executor(function), op(arguments...) {}
+
+  Op op;
+  TensorView outputs[4];
+
+ protected:
+  Status check_operator() override {
+    op.numerics = process().numerics;
+    return op.check();
+  }
+  Status check_outputs() const override { return op.check_outputs(outputs); }
+  Status run_operator() const override { return op.run(outputs); }
+};
+
+// Ends phase 1 with an executor for the caller, or a code and a message.
+aclnnStatus finish_phase_1(std::shared_ptr<Executor> executor, uint64_t* workspace_size,
+                           aclOpExecutor** result);
+aclnnStatus check_results(const Function& function, const uint64_t* workspace_size,
+                          aclOpExecutor* const* executor);
+
+// Phase 1: makes the call and lets `fill` name its tensors and set its attributes.
+template <class CallType, class Fill, class... Arguments>
+aclnnStatus plan(const Function& function, uint64_t* workspace_size, aclOpExecutor** executor,
+                 Fill fill, Arguments... arguments) {
+  return guarded(function.name, ACLNN_ERR_INNER_CREATE_EXECUTOR, ACLNN_ERR_INNER, [&] {
+    if (const int code = check_results(function, workspace_size, executor); code != OK) return code;
+    auto call = std::make_shared<CallType>(function, arguments...);
+    {
+      const auto held = tensors().lock();
+      fill(*call);
+    }
+    return finish_phase_1(std::move(call), workspace_size, executor);
+  });
+}
+
+// Phase 2.
+aclnnStatus launch(const Function& function, void* workspace, uint64_t workspace_size,
+                   aclOpExecutor* executor, aclrtStream stream);
+
+}  // namespace npu_quant::aclnn

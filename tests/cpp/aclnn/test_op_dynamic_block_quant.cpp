@@ -1,0 +1,223 @@
+// aclnnDynamicBlockQuant and V2: codes, scales, the bound, and what phase 1 refuses.
+#include <cmath>
+
+#include "aclnnop/aclnn_dynamic_block_quant.h"
+#include "aclnnop/aclnn_dynamic_block_quant_v2.h"
+#include "op_checks.h"
+
+namespace npu_quant::testing {
+namespace {
+
+struct Call {
+  aclnnStatus operator()(uint64_t* size, aclOpExecutor** executor) const {
+    char* const mode = round_mode.empty() ? nullptr : const_cast<char*>(round_mode.c_str());
+    if (version == 1)
+      return aclnnDynamicBlockQuantGetWorkspaceSize(x.get(), min_scale, mode, dst_type, rows,
+                                                    columns, y.get(), scale.get(), size, executor);
+    return aclnnDynamicBlockQuantV2GetWorkspaceSize(x.get(), min_scale, mode, dst_type, rows,
+                                                    columns, dst_type_max, y.get(), scale.get(),
+                                                    size, executor);
+  }
+  auto phase2() const { return version == 1 ? aclnnDynamicBlockQuant : aclnnDynamicBlockQuantV2; }
+
+  int version = 2;
+  Tensor x = tensor_of({0, 1, -2, 4, 3, -1.5f, 0.75f, -3}, {2, 4}, ACL_FLOAT16);
+  double min_scale = 0;
+  std::string round_mode = "rint";  // empty: NULL
+  int64_t dst_type = ACL_INT8, rows = 1, columns = 128;
+  double dst_type_max = 0;
+  Tensor y = device_output<int8_t>({2, 4}, ACL_INT8);
+  Tensor scale = device_output<float>({2, 1}, ACL_FLOAT);
+};
+
+Call call_for(const std::vector<float>& values, const Dims& shape, aclDataType dtype) {
+  Call call;
+  call.x = tensor_of(values, shape, dtype);
+  call.y = device_output<int8_t>(shape, ACL_INT8);
+  Dims blocks = shape;
+  blocks.back() = (blocks.back() + 127) / 128;
+  call.scale = device_output<float>(blocks, ACL_FLOAT);
+  return call;
+}
+
+class AclnnDynamicBlockQuant : public OnDevice, public ::testing::WithParamInterface<int> {
+ protected:
+  void compute(Call& call) {
+    call.version = GetParam();
+    ASSERT_EQ(run(stream, call.phase2(), call), 0);
+  }
+  void expect_refusals(const std::vector<Fault<Call>>& faults) {
+    expect_all_refused<Call>(faults, [](Call& call) { call.version = GetParam(); });
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Version, AclnnDynamicBlockQuant, ::testing::Values(1, 2));
+
+TEST_P(AclnnDynamicBlockQuant, HandVectorInEveryDtype) {
+  for (const aclDataType dtype : kFloatDtypes) {
+    Call call = call_for({0, 1, -2, 4, 3, -1.5f, 0.75f, -3}, {2, 4}, dtype);
+    compute(call);
+    EXPECT_EQ(call.y.host<int8_t>(), (std::vector<int8_t>{0, 32, -64, 127, 127, -64, 32, -127}));
+    EXPECT_EQ(bits_as<uint32_t>(call.scale.host<float>()[0]), 0x3d010204U);
+  }
+}
+
+// The smallest halves there are: 63.5 is a tie.
+TEST_P(AclnnDynamicBlockQuant, Subnormals) {
+  Call call = call_for({}, {0, 2}, ACL_FLOAT16);
+  call.x = device_tensor<uint16_t>({1, 2, 3, 4, 5, 6, 7, 8}, {4, 2}, ACL_FLOAT16);
+  call.y = device_output<int8_t>({4, 2}, ACL_INT8);
+  call.scale = device_output<float>({4, 1}, ACL_FLOAT);
+  compute(call);
+  EXPECT_EQ(call.y.host<int8_t>(), (std::vector<int8_t>{64, 127, 95, 127, 106, 127, 111, 127}));
+  EXPECT_EQ(call.scale.host<float>()[3], 0x8p-24f / 127);
+}
+
+TEST_P(AclnnDynamicBlockQuant, BlocksOfARowEndWithIt) {
+  std::vector<float> values(2 * 257, 0);
+  values[5] = 127, values[128] = -254, values[129] = 3, values[256] = 1;
+  values[257] = 63.5f, values[257 + 127] = 0.25f;
+  Call call = call_for(values, {1, 2, 257}, ACL_BF16);
+  compute(call);
+  EXPECT_EQ(call.scale.host<float>(), (std::vector<float>{1, 2, 1 / 127.0f, 0.5f, 0, 0}));
+  std::vector<int8_t> y(2 * 257, 0);
+  y[5] = 127, y[128] = -127, y[129] = 2, y[256] = 127;
+  y[257] = 127, y[257 + 127] = 0;
+  EXPECT_EQ(call.y.host<int8_t>(), y);
+}
+
+// No scale beyond 1 / minScale; an infinity of a row then is the only one to saturate.
+TEST_P(AclnnDynamicBlockQuant, Bound) {
+  Call call = call_for({508, 100, -3, kInf, -kInf, 7, 1, 0.5f, 127}, {3, 3}, ACL_FLOAT16);
+  call.min_scale = 0.5;
+  compute(call);
+  EXPECT_EQ(call.scale.host<float>(), (std::vector<float>{2, 2, 1}));
+  EXPECT_EQ(call.y.host<int8_t>(), (std::vector<int8_t>{127, 50, -2, 127, -128, 4, 1, 0, 127}));
+}
+
+TEST_P(AclnnDynamicBlockQuant, BlocksOutOfTheOrdinary) {
+  const float tiny = 0x1p-149f;
+  Call call = call_for({0, -0.0f, kNaN, 1, kInf, 1, tiny, -tiny}, {4, 2}, ACL_FLOAT);
+  compute(call);
+  EXPECT_EQ(call.y.host<int8_t>(), (std::vector<int8_t>{0, 0, 0, 0, 0, 0, 127, -128}));
+  const std::vector<float> scale = call.scale.host<float>();
+  EXPECT_EQ(scale[0], 0);
+  EXPECT_EQ(bits_as<uint32_t>(scale[1]), 0x7fc00000U);
+  EXPECT_EQ(scale[2], kInf);
+  EXPECT_EQ(scale[3], 0);
+}
+
+TEST_P(AclnnDynamicBlockQuant, NoRoundModeIsRint) {
+  Call call = call_for({127, 0.5f, 1.5f}, {1, 3}, ACL_FLOAT16);
+  call.round_mode.clear();
+  compute(call);
+  EXPECT_EQ(call.y.host<int8_t>(), (std::vector<int8_t>{127, 0, 2}));
+}
+
+TEST_P(AclnnDynamicBlockQuant, StridesOfInputsAndOutputs) {
+  std::vector<float> x(2 * 130);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 37) - 11;
+  Call plain = call_for(x, {2, 130}, ACL_FLOAT16), strided;
+  compute(plain);
+  strided.x = strided_of(x, {2, 130}, ACL_FLOAT16, {1, 3}, 2);
+  const std::vector<int8_t> y(x.size(), 77);
+  strided.y = strided_tensor<int8_t>(y, {2, 130}, ACL_INT8, {1, 2}, 5);
+  strided.scale =
+      strided_tensor<float>(std::vector<float>(4, 77), {2, 2}, ACL_FLOAT, {1, 3}, 1, 99);
+  compute(strided);
+  EXPECT_EQ(strided.y.host<int8_t>(), plain.y.host<int8_t>());
+  EXPECT_EQ(strided.scale.host<float>(), plain.scale.host<float>());
+  EXPECT_EQ(strided.scale.block<float>()[0], 99);
+  EXPECT_EQ(strided.scale.block<float>()[3], 99);
+}
+
+TEST_P(AclnnDynamicBlockQuant, Empty) {
+  for (const Dims& shape : {Dims{0, 4}, Dims{3, 0}, Dims{0, 2, 130}}) {
+    Call call = call_for({}, shape, ACL_FLOAT16);
+    compute(call);
+  }
+}
+
+TEST_P(AclnnDynamicBlockQuant, RefusesNull) {
+  expect_refusals({
+      {"x", [](Call& c) { c.x = Tensor(); }, 161001, "x is NULL"},
+      {"y", [](Call& c) { c.y = Tensor(); }, 161001, "yOut is NULL"},
+      {"scale", [](Call& c) { c.scale = Tensor(); }, 161001, "scaleOut is NULL"},
+  });
+  Call call;
+  call.version = GetParam();
+  expect_places_needed(call);
+}
+
+TEST_P(AclnnDynamicBlockQuant, RefusesDtypes) {
+  expect_refusals({
+      {"x int8", [](Call& c) { c.x = ones({2, 4}, ACL_INT8); }, 161002, "ACL_INT8"},
+      {"x int32", [](Call& c) { c.x = ones({2, 4}, ACL_INT32); }, 161002, "ACL_INT32"},
+      {"y float", [](Call& c) { c.y = ones({2, 4}, ACL_FLOAT); }, 161002, "yOut"},
+      {"y int32", [](Call& c) { c.y = ones({2, 4}, ACL_INT32); }, 161002, "yOut"},
+      {"scale", [](Call& c) { c.scale = ones({2, 1}, ACL_FLOAT16); }, 161002, "scaleOut"},
+  });
+}
+
+TEST_P(AclnnDynamicBlockQuant, RefusesShapes) {
+  expect_refusals({
+      {"x rank 1", [](Call& c) { c.x = ones({8}, ACL_FLOAT16); }, 161002, "x has 1 dimension"},
+      {"x rank 4", [](Call& c) { c.x = ones({1, 1, 2, 4}, ACL_FLOAT16); }, 161002,
+       "x has 4 dimensions"},
+      {"y", [](Call& c) { c.y = device_output<int8_t>({4, 2}, ACL_INT8); }, 161002, "yOut"},
+      {"scale", [](Call& c) { c.scale = ones({2, 4}, ACL_FLOAT); }, 161002, "scaleOut"},
+      {"scale rank", [](Call& c) { c.scale = ones({2}, ACL_FLOAT); }, 161002, "scaleOut"},
+  });
+}
+
+TEST_P(AclnnDynamicBlockQuant, RefusesAttributes) {
+  expect_refusals({
+      {"negative", [](Call& c) { c.min_scale = -1; }, 561002, "minScale"},
+      {"NaN", [](Call& c) { c.min_scale = std::nan(""); }, 561002, "minScale"},
+      {"infinite", [](Call& c) { c.min_scale = 1e39; }, 561002, "minScale"},
+      {"dstType", [](Call& c) { c.dst_type = 1; }, 561002, "dstType"},
+      {"rows", [](Call& c) { c.rows = 64; }, 561002, "rowBlockSize"},
+      {"no rows", [](Call& c) { c.rows = 0; }, 561002, "rowBlockSize"},
+      {"columns", [](Call& c) { c.columns = 64; }, 561002, "colBlockSize"},
+      {"one column", [](Call& c) { c.columns = 1; }, 561002, "colBlockSize"},
+      {"round", [](Call& c) { c.round_mode = "round"; }, 561002, "roundMode"},
+      {"no mode", [](Call& c) { c.round_mode = "xx"; }, 561002, "roundMode"},
+  });
+  if (GetParam() == 1) return;
+  expect_refusals({
+      {"other codes'", [](Call& c) { c.dst_type_max = 15; }, 561002, "dstTypeMax"},
+      {"negative", [](Call& c) { c.dst_type_max = -1; }, 561002, "dstTypeMax"},
+      {"NaN", [](Call& c) { c.dst_type_max = std::nan(""); }, 561002, "dstTypeMax"},
+  });
+}
+
+// Their dtype and their dstType are both not available: either may be said.
+TEST_P(AclnnDynamicBlockQuant, OtherCodesAreNotAvailable) {
+  for (const aclDataType dtype : {ACL_HIFLOAT8, ACL_FLOAT8_E5M2, ACL_FLOAT8_E4M3FN}) {
+    Call call;
+    call.version = GetParam();
+    call.y = ones({2, 4}, dtype);
+    call.dst_type = dtype;
+    const aclnnStatus status = status_of(call);
+    EXPECT_TRUE(status == 161002 || status == 561002) << status;
+    expect_refused(call, status, "available");
+  }
+}
+
+TEST_P(AclnnDynamicBlockQuant, RefusesOutputsOnInputs) {
+  Call call;
+  call.version = GetParam();
+  ASSERT_EQ(aclSetRawTensorAddr(call.y.get(), call.x.address()), 0);
+  expect_refused(call, 161002, "yOut");
+}
+
+TEST_P(AclnnDynamicBlockQuant, SecondPhase) {
+  Call call;
+  call.version = GetParam();
+  EXPECT_EQ(call.phase2()(nullptr, 0, nullptr, stream), 161001);
+  aclOpExecutor* executor = prepare(call);
+  EXPECT_EQ(call.phase2()(nullptr, 0, executor, &call), 361001);
+  EXPECT_EQ(call.phase2()(nullptr, 0, executor, stream), 561000);
+}
+
+}  // namespace
+}  // namespace npu_quant::testing

@@ -1,0 +1,209 @@
+"""The programs of examples/aclnn and a toolkit's documented one: they build and print what they should."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import npu_quant
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "aclnn"
+DOCUMENT = os.environ.get("NPU_QUANT_ASCEND_DOC")
+COMPILERS = [
+    "g++",
+    pytest.param(
+        "clang++", marks=pytest.mark.skipif(not shutil.which("clang++"), reason="no clang++")
+    ),
+]
+SANITIZE = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+# By hand, as the comment in each program shows.
+PRINTED = {
+    "add_rms_norm_quant": {
+        "result": "10 -15 30 -128 20 5 0 -100",
+        "result2": "2 -4 6 -8 4 0 0 0",
+        "x": "2.000000 -2.000000 2.000000 -2.000000 4.000000 0.000000 0.000000 0.000000",
+    },
+    "add_rms_norm_quant_v2": {
+        "result": "10 -12 16 -32",
+        "x": "2.000000 -2.000000 2.000000 -2.000000",
+        "norm": "1.250000 -1.500000 2.000000 -4.000000",
+    },
+    "ascend_anti_quant": {"result": "-60.000000 -1.000000 32.000000 4.500000 1.000000 1.000000"},
+    "ascend_quant": {"result": "2 -2 6 127 0 17"},
+    "ascend_quant_v3": {"result": "4 -8 0 2 -2 4"},
+    "dynamic_block_quant": {"result": "127 -1 0 127 50 -2", "scale": "1.000000 2.000000"},
+    "dynamic_block_quant_v2": {
+        "result": " ".join(map(str, [*range(128), -127, 2])),
+        "scale": "1.000000 2.000000",
+    },
+    "dynamic_quant": {"result": "127 -32 32 1 1 0 2 -127", "scale": "1.000000 0.500000"},
+    "dynamic_quant_v2": {"result": "127 2 4 -127 40 0", "scale": "1.000000 0.250000"},
+    "dynamic_quant_v3": {"result": "0 0 127 -2", "scale": "0.000000 2.000000"},
+    "dynamic_quant_v4": {"result": "127 -8 4 0", "scale": "0.125000"},
+    "fake_quant_per_channel_affine_cachemask": {
+        "result": "1.000000 2.000000 4.000000 -4.000000 -9.000000 16.000000",
+        "mask": "1 1 1 0 0 0",
+    },
+    "fake_quant_per_tensor_affine_cachemask": {
+        "result": "0.500000 1.000000 -2.000000 1.500000 -3.000000 0.000000",
+        "mask": "1 1 1 0 0 1",
+    },
+}
+LEAK = "int main() { int* volatile p = new int; p = nullptr; return p != nullptr; }"
+
+
+def lines_of(program: str) -> list[str]:
+    return [
+        f"{name}[{i}] is: {value}"
+        for name, values in PRINTED[program].items()
+        for i, value in enumerate(values.split())
+    ]
+
+
+def run(*command: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run with these environment variables and no other."""
+    return subprocess.run(
+        [str(word) for word in command],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def compile_and_link(compiler: str, source: Path, program: Path, *flags: str) -> None:
+    """Compile as an Ascend toolkit's page says."""
+    prefix = Path(npu_quant.aclnn_prefix())
+    include, lib64 = prefix / "include", prefix / "lib64"
+    done = run(
+        compiler,
+        *flags,
+        *(f"-I{folder}" for folder in (include, include / "aclnn", include / "aclnnop")),
+        source,
+        *("-o", program, f"-L{lib64}", "-lopapi_nn", "-lopapi_math", "-lascendcl", "-lnnopbase"),
+        f"-Wl,-rpath,{lib64}",
+        PATH=os.environ["PATH"],
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def shell(folder: Path, lines: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run a page's lines in a folder, with this Python and its tools first."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        ["sh", "-eu", "-c", "\n".join(lines)],
+        cwd=folder,
+        env=os.environ | {"PATH": path},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+
+
+def copied_to(folder: Path) -> Path:
+    return Path(shutil.copytree(EXAMPLES, folder, ignore=shutil.ignore_patterns("build", ".*")))
+
+
+@pytest.fixture(scope="session")
+def recipes() -> list[list[str]]:
+    """The commands of the page: by hand, and with CMake."""
+    page = (EXAMPLES / "README.md").read_text()
+    blocks = re.findall(r"(?:^ {4}.+\n)+", page, re.MULTILINE)
+    return [[line.strip() for line in block.splitlines()] for block in blocks]
+
+
+@pytest.fixture(scope="session")
+def built(recipes: list[list[str]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the programs, built by the page's CMake commands."""
+    folder = copied_to(tmp_path_factory.mktemp("aclnn") / "examples")
+    done = shell(folder, recipes[1])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.endswith("\n".join(lines_of("dynamic_quant")) + "\n")
+    return folder / "build"
+
+
+@pytest.fixture(scope="session")
+def sanitizer(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment to run sanitized programs in, with leaks looked for where that works."""
+    folder = tmp_path_factory.mktemp("leak")
+    (folder / "leak.cpp").write_text(LEAK)
+    compile_and_link("g++", folder / "leak.cpp", folder / "leak", *SANITIZE)
+    found = run(folder / "leak", ASAN_OPTIONS="detect_leaks=1")
+    works = "detected memory leaks" in found.stderr
+    return {"ASAN_OPTIONS": f"detect_leaks={int(works)}", "UBSAN_OPTIONS": "print_stacktrace=1"}
+
+
+def test_every_program_is_listed() -> None:
+    assert {path.stem for path in EXAMPLES.glob("*.cpp")} == set(PRINTED)
+
+
+@pytest.mark.parametrize("program", PRINTED)
+def test_prints(program: str, built: Path) -> None:
+    done = run(built / program)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == lines_of(program)
+
+
+def test_by_hand(recipes: list[list[str]], tmp_path: Path) -> None:
+    assert len(recipes) == 2
+    assert len(recipes[0]) == 3
+    done = shell(copied_to(tmp_path / "examples"), recipes[0])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == lines_of("dynamic_quant")
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_compiles_without_a_warning(compiler: str) -> None:
+    include = Path(npu_quant.aclnn_prefix()) / "include"
+    for source in sorted(EXAMPLES.glob("*.cpp")):
+        flags = ("-std=c++11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{include}")
+        done = run(compiler, *flags, source, PATH=os.environ["PATH"])
+        assert (done.returncode, done.stderr) == (0, ""), source.name
+
+
+@pytest.mark.parametrize("program", PRINTED)
+def test_gives_everything_back(program: str, sanitizer: dict[str, str], tmp_path: Path) -> None:
+    source = EXAMPLES / f"{program}.cpp"
+    compile_and_link("g++", source, tmp_path / program, "-std=c++11", *SANITIZE)
+    done = run(tmp_path / program, **sanitizer)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == lines_of(program)
+
+
+@pytest.fixture
+def document_program(tmp_path: Path) -> Path:
+    """The program of aclnnAddRmsNormQuant's page, as it stands there."""
+    if DOCUMENT is None:
+        pytest.skip("NPU_QUANT_ASCEND_DOC names no document")
+    page = Path(DOCUMENT).read_text(encoding="utf-8")
+    (program,) = re.findall(r"^```Cpp\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    source = tmp_path / "document.cpp"
+    source.write_text(program, encoding="utf-8")
+    return source
+
+
+def check_document_output(done: subprocess.CompletedProcess[str]) -> None:
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "".join(f"result[{i}] is: 100\n" for i in range(128))
+
+
+@pytest.mark.parametrize("standard", ["c++11", "c++17"])
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_document(compiler: str, standard: str, document_program: Path, tmp_path: Path) -> None:
+    compile_and_link(compiler, document_program, tmp_path / "document", f"-std={standard}")
+    check_document_output(run(tmp_path / "document"))
+
+
+def test_document_gives_everything_back(
+    document_program: Path, sanitizer: dict[str, str], tmp_path: Path
+) -> None:
+    compile_and_link("g++", document_program, tmp_path / "document", "-std=c++11", *SANITIZE)
+    check_document_output(run(tmp_path / "document", **sanitizer))
