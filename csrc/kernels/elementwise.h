@@ -119,18 +119,14 @@ struct Piece {
 };
 
 // Some float32 parameters that are the same for a whole row: parameter(which, part) is one in every
-// lane, reciprocal(which, part) is fl(1 / it).
+// lane, reciprocal(part) is fl(1 / the first).
 template <int count>
 struct PerRow {
-  F32 value[count], inverse[count];
+  F32 value[count], inverse;
 
-  template <class... Values>
-  static NPU_QUANT_INLINE PerRow of(Values... values) {
-    return {{broadcast(values)...}, {broadcast(1 / values)...}};
-  }
   struct Buffer {};
   NPU_QUANT_INLINE F32 operator()(int which, int) const { return value[which]; }
-  NPU_QUANT_INLINE F32 reciprocal(int which, int) const { return inverse[which]; }
+  NPU_QUANT_INLINE F32 reciprocal(int) const { return inverse; }
   NPU_QUANT_INLINE PerRow from(int64_t) const { return *this; }
   NPU_QUANT_INLINE PerRow padded(int64_t, Buffer&) const { return *this; }
 };
@@ -143,8 +139,7 @@ struct PerRow<0> {
   NPU_QUANT_INLINE PerRow padded(int64_t, Buffer&) const { return *this; }
 };
 
-// The same with values of their own for every element of a piece. The inverse of the first is
-// given.
+// The same with values of their own for every element of a piece.
 template <int count>
 struct PerElement {
   const Unaligned<float>* value[count];
@@ -156,9 +151,7 @@ struct PerElement {
   NPU_QUANT_INLINE F32 operator()(int which, int part) const {
     return load<F32>(value[which] + part * kLanes);
   }
-  NPU_QUANT_INLINE F32 reciprocal(int, int part) const {
-    return load<F32>(inverse + part * kLanes);
-  }
+  NPU_QUANT_INLINE F32 reciprocal(int part) const { return load<F32>(inverse + part * kLanes); }
   NPU_QUANT_INLINE PerElement from(int64_t i) const {
     PerElement moved = *this;
     for (int which = 0; which < count; ++which) moved.value[which] += i;

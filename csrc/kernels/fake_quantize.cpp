@@ -5,12 +5,10 @@
 //   q = rint(zero_point + x * (1 / scale))     output = (c - zero_point) * scale in float64
 #include "kernels/fake_quantize.h"
 
-#include "kernels/elementwise.h"
+#include "kernels/affine.h"
 
 namespace npu_quant {
 namespace {
-
-enum { kScale, kZeroPoint, kParameters };
 
 struct Range {
   F32 least, greatest;
@@ -60,7 +58,7 @@ struct FakeQuantize {
     Tile q, c, y;
     for (int i = 0; i < 4; ++i) {
       const F32 scale = parameters(kScale, i), zero_point = parameters(kZeroPoint, i);
-      q.part[i] = ZeroPoint::quantize(x.part[i] * parameters.reciprocal(kScale, i), zero_point);
+      q.part[i] = ZeroPoint::quantize(x.part[i] * parameters.reciprocal(i), zero_point);
       c.part[i] = range.clamp(q.part[i]);
       y.part[i] = ZeroPoint::dequantize(c.part[i], zero_point, scale);
     }
@@ -96,20 +94,11 @@ struct Mask {
 
 template <class X, class Y, class ZeroPoint, bool with_mask>
 void fake_quantize(const FakeQuantizeKernel::Args& args, const ElementwiseArgs& rows) {
-  using XStorage = typename X::Storage;
-  using YStorage = typename Y::Storage;
   const FakeQuantize<X, Y, ZeroPoint, with_mask> rule{
       {broadcast(args.quant_min), broadcast(args.quant_max)}};
-  if (args.scale.stride != 0)
-    map_rows<XStorage, YStorage>(rows, true, [&](int64_t row, int64_t i, int64_t, auto use) {
-      use(rule, PerElement<kParameters>{
-                    {values_at(args.scale, row, i), values_at(args.zero_point, row, i)},
-                    values_at(args.inverse, row, i)});
-    });
-  else
-    map_rows<XStorage, YStorage>(rows, false, [&](int64_t row, int64_t, int64_t, auto use) {
-      use(rule, PerRow<kParameters>::of(value_at(args.scale, row), value_at(args.zero_point, row)));
-    });
+  map_affine<typename X::Storage, typename Y::Storage>(
+      rows, {args.scale, args.inverse, args.zero_point},
+      [&](const auto& use, const auto& parameters) { use(rule, parameters); });
 }
 
 template <class X, class Y, bool with_mask>

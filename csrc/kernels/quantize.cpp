@@ -4,13 +4,11 @@
 //   y = round(x * scale + zero_point)    or  round(x * scale * scale + zero_point), round as named
 #include "kernels/quantize.h"
 
-#include "kernels/elementwise.h"
+#include "kernels/affine.h"
 #include "kernels/quotient.h"
 
 namespace npu_quant {
 namespace {
-
-enum { kScale, kZeroPoint, kParameters };
 
 // The formula itself.
 template <bool divide, class Parameters>
@@ -46,9 +44,8 @@ struct AffineByReciprocal {
     const Tile x = X::load(tile.x);
     Tile q;
     for (int i = 0; i < 4; ++i)
-      q.part[i] =
-          corrected_quotient(x.part[i], parameters(kScale, i), parameters.reciprocal(kScale, i)) +
-          parameters(kZeroPoint, i);
+      q.part[i] = corrected_quotient(x.part[i], parameters(kScale, i), parameters.reciprocal(i)) +
+                  parameters(kZeroPoint, i);
     if (Y::template put_ordinary<Store>(tile.y, q)) return;
     put_with_zero_for_nan<Y, Store>(tile.y, affine<true>(parameters, x));
   }
@@ -94,29 +91,16 @@ template <class X, class Y, bool divide>
 void quantize(const QuantizeKernel::Args& args) {
   const ElementwiseArgs rows{args.rows, args.n, args.x, {}, args.y, {}, args.stream};
   const bool by_reciprocal = divide && are_exact(args.least_scale, args.greatest_scale);
-  const auto use_rule = [&](const auto& use, const auto& parameters) {
-    if constexpr (divide && kHasFma)
-      if (by_reciprocal) return use(AffineByReciprocal<X, Y>{}, parameters);
-    if constexpr (!divide && __is_same(Y, Int8Elements))
-      if (args.twice || args.rounding != Rounding::to_even)
-        return use(AscendQuant<X>{args.twice, args.rounding}, parameters);
-    use(Affine<X, Y, divide>{}, parameters);
-  };
-  const auto per_element = [&](int64_t row, int64_t i, int64_t, auto use) {
-    use_rule(use, PerElement<kParameters>{
-                      {values_at(args.scale, row, i), values_at(args.zero_point, row, i)},
-                      values_at(args.inverse, row, i)});
-  };
-  const auto per_row = [&](int64_t row, int64_t, int64_t, auto use) {
-    use_rule(use,
-             PerRow<kParameters>::of(value_at(args.scale, row), value_at(args.zero_point, row)));
-  };
-  using XStorage = typename X::Storage;
-  using YStorage = typename Y::Storage;
-  if (args.scale.stride != 0)
-    map_rows<XStorage, YStorage>(rows, true, per_element);
-  else
-    map_rows<XStorage, YStorage>(rows, false, per_row);
+  map_affine<typename X::Storage, typename Y::Storage>(
+      rows, {args.scale, args.inverse, args.zero_point},
+      [&](const auto& use, const auto& parameters) {
+        if constexpr (divide && kHasFma)
+          if (by_reciprocal) return use(AffineByReciprocal<X, Y>{}, parameters);
+        if constexpr (!divide && __is_same(Y, Int8Elements))
+          if (args.twice || args.rounding != Rounding::to_even)
+            return use(AscendQuant<X>{args.twice, args.rounding}, parameters);
+        use(Affine<X, Y, divide>{}, parameters);
+      });
 }
 
 }  // namespace

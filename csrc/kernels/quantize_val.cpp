@@ -3,12 +3,10 @@
 //   x = scale * (q - zero_point)            the difference in int32
 #include "kernels/quantize_val.h"
 
-#include "kernels/elementwise.h"
+#include "kernels/affine.h"
 
 namespace npu_quant {
 namespace {
-
-enum { kScale, kZeroPoint, kParameters };
 
 template <class X, class Q>
 struct Quantize {
@@ -18,7 +16,7 @@ struct Quantize {
   NPU_QUANT_INLINE void map(const Parameters& parameters, const Piece& tile) const {
     Tile q = X::load(tile.x);
     for (int i = 0; i < 4; ++i)
-      q.part[i] = parameters(kZeroPoint, i) + rint(q.part[i] * parameters.reciprocal(kScale, i));
+      q.part[i] = parameters(kZeroPoint, i) + rint(q.part[i] * parameters.reciprocal(i));
     if (!Q::template put_ordinary<Store>(tile.y, q)) Q::template put<Store>(tile.y, q);
   }
 };
@@ -76,19 +74,9 @@ struct ElementParameters {
 template <class X, class Q>
 void quantize(const QuantizeValKernel::Args& args) {
   const ElementwiseArgs rows{args.rows, args.n, args.x, {}, args.q, {}, args.stream};
-  using XStorage = typename X::Storage;
-  using QStorage = typename Q::Storage;
-  if (args.scale.stride != 0)
-    map_rows<XStorage, QStorage>(rows, true, [&](int64_t row, int64_t i, int64_t, auto use) {
-      use(Quantize<X, Q>{}, PerElement<kParameters>{
-                                {values_at(args.scale, row, i), values_at(args.zero_point, row, i)},
-                                values_at(args.inverse, row, i)});
-    });
-  else
-    map_rows<XStorage, QStorage>(rows, false, [&](int64_t row, int64_t, int64_t, auto use) {
-      use(Quantize<X, Q>{},
-          PerRow<kParameters>::of(value_at(args.scale, row), value_at(args.zero_point, row)));
-    });
+  map_affine<typename X::Storage, typename Q::Storage>(
+      rows, {args.scale, args.inverse, args.zero_point},
+      [](const auto& use, const auto& parameters) { use(Quantize<X, Q>{}, parameters); });
 }
 
 }  // namespace

@@ -9,11 +9,11 @@ namespace npu_quant {
 struct AddRmsNormQuant {
   static constexpr const char* kName = "npu_add_rms_norm_quant";
   static constexpr Code kParamCode = Code::param_invalid;
-  enum { kY1, kY2, kX, kRmsNorm, kMostOutputs };
+  enum { kY1, kY2, kX, kRmsNorm, kAllOutputs };
 
   // The norm before quantization is an output of the second version only.
   explicit AddRmsNormQuant(bool with_rms_norm = false)
-      : kOutputs(with_rms_norm ? kMostOutputs : kRmsNorm) {}
+      : kOutputs(with_rms_norm ? kAllOutputs : kRmsNorm) {}
 
   const int kOutputs;
   TensorView x1, x2, gamma;
@@ -29,7 +29,7 @@ struct AddRmsNormQuant {
   Status check_arrays() const;
   // Every rule about the arguments but the outputs; on success `outputs` says what is computed.
   Status check();
-  OutputSpec outputs[kMostOutputs];
+  OutputSpec outputs[kAllOutputs];
 
   // The rules about the outputs, any of which may be absent.
   Status check_outputs(const TensorView* out) const;
