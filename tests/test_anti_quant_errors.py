@@ -62,7 +62,7 @@ def on_input(name: str) -> Any:
 # Name, call, exception, code, message (from its beginning; the operator's name comes first).
 TABLE = [
     *[(f"{name} None", lambda name=name: call(**{name: None}), DTypeError, 161001, f"{name} is None, expected a numpy.ndarray.") for name in ("x", "scale")],
-    *[(f"{name} list", lambda name=name: call(**{name: [1]}), DTypeError, 161002, f"{name} is a list, expected a numpy.ndarray. Convert it, e.g. with np.asarray({name}, dtype=") for name in ("x", "scale", "offset")],
+    *[(f"{name} list", lambda name=name: call(**{name: [1]}), DTypeError, 161002, f"{name} is a list, expected a numpy.ndarray. Convert it, e.g. with np.asarray({name}, dtype=np.{dtype}).") for name, dtype in (("x", "int8"), ("scale", "float32"), ("offset", "float32"))],
     ("scale float", lambda: call(scale=0.5), DTypeError, 161002, "scale is a float, expected a numpy.ndarray."),
     ("offset int", lambda: call(offset=3), DTypeError, 161002, "offset is an int, expected a numpy.ndarray."),
     ("masked", lambda: call(x=np.ma.ones((3, 5), dtype=np.int8)), DTypeError, 161002, "x is a numpy.ma.MaskedArray, expected a numpy.ndarray. Its mask would be lost: pass x.filled(0) or x.data."),

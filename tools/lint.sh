@@ -4,7 +4,7 @@ set -eu
 python=$1
 bin=$(dirname "$python")
 
-echo "clang-format"; find csrc tests bench -name '*.cpp' -o -name '*.h' | xargs -d '\n' "$bin/clang-format" --dry-run -Werror
+echo "clang-format"; find csrc tests bench examples -name '*.cpp' -o -name '*.h' | xargs -d '\n' "$bin/clang-format" --dry-run -Werror
 echo "ruff";         "$python" -m ruff check .
                      "$python" -m ruff format --check .
 echo "mypy";         "$python" -m mypy

@@ -116,13 +116,15 @@ Status check_is_array(const char* op, const char* argument, py::handle value,
 }
 
 // Says which dtype to make of what is no array: never one that changes what is computed.
-std::string convert_remedy(std::string_view argument) {
+std::string convert_remedy(std::string_view op, std::string_view argument) {
   const auto begins_with = [&](std::string_view text) {
     return argument.substr(0, text.size()) == text;
   };
   const char* const dtype = begins_with("zero_point") ? "np.int32"
                             : begins_with("scale")    ? "np.float32"
                             : argument == "mask"      ? "np.bool_"
+                            : argument == "offset"    ? "np.float32"
+                            : op == "npu_anti_quant"  ? "np.int8"
                             : begins_with("fake")     ? "np.float32"
                                                       : "np.float16";
   return "Convert it, e.g. with np.asarray(" + std::string(argument) + ", dtype=" + dtype + ").";
@@ -166,7 +168,7 @@ ArrayArguments::ArrayArguments(const char* op, std::initializer_list<ArrayArgume
     if (argument.value.is_none()) continue;
     if (!is_plain_array(argument.value))
       raise_unless_ok(
-          check_is_array(op, argument.name, argument.value, convert_remedy(argument.name)));
+          check_is_array(op, argument.name, argument.value, convert_remedy(op, argument.name)));
     values_[count_] = argument.value;
     views_[count_++] = &argument.view;
   }

@@ -45,7 +45,7 @@ struct AddRmsNormQuantCall : Call<Op> {
   void set_codes(const aclTensor* y1, const aclTensor* y2) {
     output("y1Out", y1, outputs[Op::kY1]);
     output("y2Out", y2, outputs[Op::kY2]);
-    op.dst_type = dtype_of(outputs[Op::kY1]);
+    op.dst_type = request_of(outputs[Op::kY1]);
   }
 };
 

@@ -27,7 +27,7 @@ aclnnStatus aclnnAscendAntiQuantGetWorkspaceSize(const aclTensor* x, const aclTe
     call.optional_input("offset", offset, call.op.offset);
     call.op.sqrt_mode = sqrtMode;
     call.output("y", y, call.outputs[AntiQuant::kY]);
-    call.op.dst_dtype = call.dtype_of(call.outputs[AntiQuant::kY], dstType);
+    call.op.dst_dtype = call.request_of(call.outputs[AntiQuant::kY], dstType);
   });
 }
 

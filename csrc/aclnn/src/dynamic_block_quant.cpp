@@ -43,7 +43,7 @@ aclnnStatus plan_version(const Function& function, const aclTensor* x, const Att
     op.col_block_size = with.col_block_size;
     op.dst_type_max = with.dst_type_max;
     call.output("yOut", y, call.outputs[op.kY]);
-    op.dst_type = call.dtype_of(call.outputs[op.kY], with.dst_type);
+    op.dst_type = call.request_of(call.outputs[op.kY], with.dst_type);
     call.output("scaleOut", scale, call.outputs[op.kScale]);
   });
 }

@@ -71,7 +71,7 @@ aclnnStatus aclnnDynamicQuantGetWorkspaceSize(const aclTensor* x,
   return plan<DynamicQuantCall>(kV1, workspaceSize, executor, [&](auto& call) {
     call.set_inputs(x, smoothScalesOptional);
     call.set_outputs(yOut, scaleOut);
-    call.op.dst_type = call.dtype_of(call.outputs[DynamicQuant::kY]);
+    call.op.dst_type = call.request_of(call.outputs[DynamicQuant::kY]);
   });
 }
 
@@ -83,7 +83,7 @@ aclnnStatus aclnnDynamicQuantV2GetWorkspaceSize(
     call.set_inputs(x, smoothScalesOptional);
     call.set_group_index(groupIndexOptional);
     call.set_outputs(yOut, scaleOut);
-    call.op.dst_type = call.dtype_of(call.outputs[DynamicQuant::kY], dstType);
+    call.op.dst_type = call.request_of(call.outputs[DynamicQuant::kY], dstType);
     call.set_offset(offsetOut);
   });
 }
@@ -97,7 +97,7 @@ aclnnStatus aclnnDynamicQuantV3GetWorkspaceSize(
     call.set_inputs(x, smoothScalesOptional);
     call.set_group_index(groupIndexOptional);
     call.set_outputs(yOut, scaleOut);
-    call.op.dst_type = call.dtype_of(call.outputs[DynamicQuant::kY], dstType);
+    call.op.dst_type = call.request_of(call.outputs[DynamicQuant::kY], dstType);
     call.set_offset(offsetOut);
     call.set_mode(isSymmetrical, quantMode);
   });
@@ -112,7 +112,7 @@ aclnnStatus aclnnDynamicQuantV4GetWorkspaceSize(
     call.set_inputs(x, smoothScalesOptional);
     call.set_group_index(groupIndexOptional);
     call.set_outputs(yOut, scaleOut);
-    call.op.dst_type = call.dtype_of(call.outputs[DynamicQuant::kY], dstType);
+    call.op.dst_type = call.request_of(call.outputs[DynamicQuant::kY], dstType);
     call.set_offset(offsetOut);
     call.set_mode(isSymmetrical, quantMode);
     call.op.dst_type_max = static_cast<double>(dstTypeMax);

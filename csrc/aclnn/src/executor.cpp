@@ -116,12 +116,12 @@ void Executor::add(const char* name, const aclTensor* tensor, TensorView& view, 
   arguments_[count_++] = argument;
 }
 
-DTypeRequest Executor::dtype_of(const TensorView& output) {
+DTypeRequest Executor::request_of(const TensorView& output) {
   return {false, output.dtype, output.dtype_name};
 }
 
-DTypeRequest Executor::dtype_of(const TensorView& output, int64_t dst_type) {
-  const DTypeRequest request = dtype_of(output);
+DTypeRequest Executor::request_of(const TensorView& output, int64_t dst_type) {
+  const DTypeRequest request = request_of(output);
   if (request.text != text_of(dst_type))
     mismatch_ = fault(
         function.name, Fault::attribute,

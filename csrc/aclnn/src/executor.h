@@ -39,8 +39,8 @@ class Executor {
 
   // What is asked for is the output's dtype. A caller that also names it has to say the same, which
   // is judged when the operator has agreed to that dtype.
-  static DTypeRequest dtype_of(const TensorView& output);
-  DTypeRequest dtype_of(const TensorView& output, int64_t dst_type);
+  static DTypeRequest request_of(const TensorView& output);
+  DTypeRequest request_of(const TensorView& output, int64_t dst_type);
 
   // Something else that is wrong with the arguments; a tensor that is missing comes before it.
   void fail(Fault kind, const std::string& sentence);
@@ -81,7 +81,7 @@ class Call : public Executor {
       : Executor(function), op(arguments...) {}
 
   Op op;
-  TensorView outputs[4];
+  TensorView outputs[kMostOutputs];
 
  protected:
   Status check_operator() override {

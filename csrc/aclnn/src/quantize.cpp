@@ -41,7 +41,7 @@ struct AscendQuantCall : Call<Quantize> {
     else
       op.round_mode = arguments.round_mode;
     output("y", arguments.y, outputs[Quantize::kY]);
-    op.dtype = dtype_of(outputs[Quantize::kY], arguments.dst_type);
+    op.dtype = request_of(outputs[Quantize::kY], arguments.dst_type);
   }
 };
 
