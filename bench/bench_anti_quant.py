@@ -47,7 +47,7 @@ def _of_channels(size: Size, dtype: str, place: str) -> tuple[Any, ...]:
     return arrays.scales(size.n, place), offset
 
 
-def _operator(name: str, parameters: Any, to: str, of_copy: float, **options: Any) -> Operator:
+def _operator(name: str, parameters: Any, to: str, **options: Any) -> Operator:
     return Operator(
         name=f"npu_anti_quant {name}",
         call=_call,
@@ -58,7 +58,7 @@ def _operator(name: str, parameters: Any, to: str, of_copy: float, **options: An
         compiled=_compiled,
         dtypes=("int8",),
         tolerance=0,
-        of_copy_in_memory={"int8": of_copy},
+        of_copy_in_memory={"int8": 0.90},
         most_overhead=2.9,
         **options,
     )
@@ -67,7 +67,7 @@ def _operator(name: str, parameters: Any, to: str, of_copy: float, **options: An
 _LINEAR = Linear("DequantizeLinear", _SCALE, -_OFFSET)
 
 OPERATORS = (
-    _operator("per tensor", _of_tensor, "float16", 0.90, linear=_LINEAR),
-    _operator("to bfloat16", _of_tensor, "bfloat16", 0.90, linear=_LINEAR),
-    _operator("per channel", _of_channels, "float16", 0.75),
+    _operator("per tensor", _of_tensor, "float16", linear=_LINEAR),
+    _operator("to bfloat16", _of_tensor, "bfloat16", linear=_LINEAR),
+    _operator("per channel", _of_channels, "float16"),
 )

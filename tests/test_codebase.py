@@ -24,7 +24,7 @@ FAMILIES = sorted({p.stem for p in CSRC.glob("kernels/*.cpp")} - SHARED_KERNELS)
 # Families without a function in the C API, and what the room holds beside the others.
 NOT_IN_ACLNN = {"quantize_val"}
 SHARED_ACLNN = {"arrays", "data_type", "executor", "faults", "float16", "memory", "process"}
-SHARED_ACLNN |= {"report", "runtime", "tensor"}
+SHARED_ACLNN |= {"mutex", "report", "runtime", "tensor"}
 CPP = sorted(p for p in CSRC.rglob("*") if p.suffix in (".cpp", ".h"))
 PYTHON = [
     p for d in ("python", "tests", "bench", "examples", "tools") for p in (ROOT / d).rglob("*.py")

@@ -176,17 +176,16 @@ Status AddRmsNormQuant::check_shapes() const {
 
 Status AddRmsNormQuant::check() {
   NPU_QUANT_RETURN_IF_ERROR(check_arrays());
+  outputs[kY1] = {"y1", DType::int8, x1.shape};
+  outputs[kY2] = {"y2", DType::int8, x1.shape};
+  outputs[kX] = {"x", x1.dtype, x1.shape};
+  outputs[kRmsNorm] = {"rms_norm", x1.dtype, x1.shape};
   if (axis != -1)
     return fault(kName, Fault::attribute,
                  "axis is " + std::to_string(axis) +
                      ", available: -1 (the norm runs over all axes of gamma).");
   NPU_QUANT_RETURN_IF_ERROR(check_dst_type(kName, dst_type));
-  NPU_QUANT_RETURN_IF_ERROR(check_shapes());
-  outputs[kY1] = {"y1", DType::int8, x1.shape};
-  outputs[kY2] = {"y2", DType::int8, x1.shape};
-  outputs[kX] = {"x", x1.dtype, x1.shape};
-  outputs[kRmsNorm] = {"rms_norm", x1.dtype, x1.shape};
-  return {};
+  return check_shapes();
 }
 
 int64_t AddRmsNormQuant::bytes() const {

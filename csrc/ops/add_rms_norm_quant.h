@@ -2,7 +2,7 @@
 // allocate or take the outputs, check_outputs(), run().
 #pragma once
 
-#include "ops/contract.h"
+#include "ops/outputs.h"
 
 namespace npu_quant {
 

@@ -91,11 +91,11 @@ Status AntiQuant::check_scale() {
 
 Status AntiQuant::check() {
   NPU_QUANT_RETURN_IF_ERROR(check_arrays());
+  outputs[kY] = {"", dst_dtype.is_default ? DType::float16 : dst_dtype.dtype, x.shape};
   NPU_QUANT_RETURN_IF_ERROR(check_attributes());
   NPU_QUANT_RETURN_IF_ERROR(check_scale());
   if (offset.present)
     NPU_QUANT_RETURN_IF_ERROR(check_same_shape(kName, "offset", offset, "scale", scale));
-  outputs[kY] = {"", dst_dtype.is_default ? DType::float16 : dst_dtype.dtype, x.shape};
   return {};
 }
 

@@ -2,6 +2,7 @@
 // check_outputs(), run().
 #pragma once
 
+#include "ops/outputs.h"
 #include "ops/parameter.h"
 
 namespace npu_quant {

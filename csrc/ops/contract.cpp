@@ -4,8 +4,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <new>
-#include <vector>
 
 namespace npu_quant {
 namespace {
@@ -19,54 +17,6 @@ int64_t last_level_cache_bytes() {
     std::fclose(file);
   }
   return kib > 0 ? kib << 10 : 32 << 20;
-}
-
-struct Axis {
-  int64_t stride, dim;
-};
-
-// Marks every byte: exact, for the rare views that the quick test below cannot settle.
-bool overlaps_by_marking(const Axis* axes, int count, int64_t elements, int64_t item,
-                         int64_t extent) {
-  if (elements * item > extent) return true;
-  std::vector<bool> taken(static_cast<size_t>(extent));
-  for (int64_t i = 0; i < elements; ++i) {
-    int64_t rest = i, offset = 0;
-    for (int a = 0; a < count; ++a) {
-      offset += rest % axes[a].dim * axes[a].stride;
-      rest /= axes[a].dim;
-    }
-    for (int64_t byte = offset; byte < offset + item; ++byte) {
-      if (taken[static_cast<size_t>(byte)]) return true;
-      taken[static_cast<size_t>(byte)] = true;
-    }
-  }
-  return false;
-}
-
-// Whether two elements share a byte. Axes in order of stride, each stepping over all that lies
-// below it, cannot.
-bool overlaps_itself(const TensorView& view) {
-  const int64_t elements = view.shape.size();
-  Axis axes[kMaxRank];
-  int count = 0;
-  for (int i = 0; i < view.shape.rank; ++i) {
-    if (view.shape.dims[i] <= 1) continue;
-    const Axis axis{std::abs(view.strides[i]), view.shape.dims[i]};
-    int place = count++;
-    for (; place > 0 && axes[place - 1].stride > axis.stride; --place)
-      axes[place] = axes[place - 1];
-    axes[place] = axis;
-  }
-  if (elements == 0) return false;
-  int64_t extent = size_of(view.dtype);
-  bool apart = true;
-  for (int a = 0; a < count; ++a) {
-    if (axes[a].stride == 0) return true;
-    apart = apart && axes[a].stride >= extent;
-    extent += axes[a].stride * (axes[a].dim - 1);
-  }
-  return !apart && overlaps_by_marking(axes, count, elements, size_of(view.dtype), extent);
 }
 
 // How to get from a dtype to one that is taken, where there is a way that keeps the meaning.
@@ -86,42 +36,6 @@ std::string float_remedy(const std::string& argument, std::string_view dtype) {
            (may_be_bits ? "; if it holds the bits of bfloat16, " + bits : "") + ".";
   }
   return "";
-}
-
-// Empty where a tensor is absent or has no address yet.
-TensorView::Bounds bounds_of(const TensorView& view) {
-  if (!view.present || view.data == nullptr) return {nullptr, nullptr};
-  return view.bounds();
-}
-
-bool share_bytes(const TensorView::Bounds& a, const TensorView::Bounds& b) {
-  return a.begin < b.end && b.begin < a.end && a.begin != a.end && b.begin != b.end;
-}
-
-std::string name_of(const OutputSpec& spec) {
-  return *spec.name == 0 ? "out" : "out[" + std::string(spec.name) + "]";
-}
-
-Status check_output(const char* op, const OutputSpec& spec, const TensorView& out) {
-  const auto name = [&] { return name_of(spec); };
-  if (out.dtype != spec.dtype)
-    return fault(
-        op, Fault::dtype,
-        name() + " has dtype " + out.dtype_name + ", expected " + name_of(spec.dtype) + ".");
-  if (out.rank > kMaxRank)
-    return fault(op, Fault::shape,
-                 name() + " has " + std::to_string(out.rank) + " dimensions, expected shape " +
-                     to_string(spec.shape) + ".");
-  if (!(out.shape == spec.shape))
-    return fault(op, Fault::shape,
-                 name() + " has shape " + to_string(out.shape) + ", expected " +
-                     to_string(spec.shape) + ".");
-  if (!out.writable)
-    return fault(op, Fault::overlap, name() + " is read-only.", "Pass a writable array.");
-  if (overlaps_itself(out))
-    return fault(op, Fault::overlap,
-                 name() + " overlaps itself: some of its elements share memory.", "Pass a copy.");
-  return {};
 }
 
 }  // namespace
@@ -173,10 +87,21 @@ std::string with_article(const std::string& type) {
   return (vowel ? "an " : "a ") + shortened(type);
 }
 
-std::string quoted(std::string_view text) { return "'" + shortened(text) + "'"; }
+std::string quoted(std::string_view text) {
+  std::string line = shortened(text);
+  for (char& c : line)
+    if (static_cast<unsigned char>(c) < ' ') c = '?';  // messages are one line
+  return "'" + line + "'";
+}
 
 Status fault(const char* op, Fault kind, const std::string& sentence, const std::string& remedy) {
   return {kind, std::string(op) + ": " + sentence, remedy};
+}
+
+std::string_view sentence_of(const Status& status) {
+  const std::string_view message = status.message;
+  const size_t colon = message.find(": ");
+  return colon == message.npos ? message : message.substr(colon + 2);
 }
 
 Status missing(const char* op, const char* argument) {
@@ -191,25 +116,6 @@ Status not_an_array(const char* op, const char* argument, const std::string& typ
 }
 
 Status out_of_memory(const char* op) { return fault(op, Fault::memory, "out of memory."); }
-
-std::string names_of(const OutputSpec* specs, int count) {
-  std::string names;
-  for (int i = 0; i < count; ++i) names += (i > 0 ? ", " : "") + std::string(specs[i].name);
-  return "(" + names + ")";
-}
-
-Status out_not_a_tuple(const char* op, const std::string& type, const OutputSpec* specs,
-                       int count) {
-  return fault(op, Fault::dtype,
-               "out is " + with_article(type) + ", expected a tuple " + names_of(specs, count) +
-                   " of arrays, None where one is not wanted.");
-}
-
-Status wrong_out_length(const char* op, int length, const OutputSpec* specs, int count) {
-  return fault(op, Fault::shape,
-               "out has " + std::to_string(length) + " entries, expected " + std::to_string(count) +
-                   ": " + names_of(specs, count) + ", None where one is not wanted.");
-}
 
 std::string known_numerics() {
   std::string names;
@@ -295,11 +201,15 @@ Status check_rank(const char* op, const char* argument, const TensorView& view, 
                remedy);
 }
 
+bool is_no_such_rank(const TensorView& view, const Shape& expected) {
+  return view.rank > kMaxRank || (view.rank == 0 && expected.rank > 0);
+}
+
 Status check_same_shape(const char* op, const char* argument, const TensorView& view,
                         const char* other_name, const TensorView& other) {
   if (view.shape == other.shape && view.rank == other.rank) return {};
-  if (view.rank > kMaxRank)
-    return fault(op, Fault::shape,
+  if (is_no_such_rank(view, other.shape))
+    return fault(op, Fault::rank,
                  std::string(argument) + " has " + std::to_string(view.rank) +
                      " dimensions, expected the shape of " + other_name + ", " +
                      to_string(other.shape) + ".");
@@ -335,29 +245,6 @@ Status check_no_dst_type_max(const char* op, double dst_type_max) {
   return fault(
       op, Fault::attribute,
       "dst_type_max is " + to_string(dst_type_max) + ", available: 0.0 (it belongs to hifloat8).");
-}
-
-Status check_outputs(const char* op, std::initializer_list<NamedInput> inputs,
-                     const OutputSpec* specs, const TensorView* outputs, int count) try {
-  TensorView::Bounds of_inputs[kMostInputs], of_outputs[kMostOutputs];
-  for (size_t i = 0; i < inputs.size(); ++i) of_inputs[i] = bounds_of(inputs.begin()[i].view);
-  for (int i = 0; i < count; ++i) {
-    of_outputs[i] = bounds_of(outputs[i]);
-    if (!outputs[i].present) continue;
-    NPU_QUANT_RETURN_IF_ERROR(check_output(op, specs[i], outputs[i]));
-    for (size_t j = 0; j < inputs.size(); ++j)
-      if (share_bytes(of_inputs[j], of_outputs[i]))
-        return fault(op, Fault::overlap,
-                     name_of(specs[i]) + " shares memory with " + inputs.begin()[j].name + ".",
-                     "Pass a fresh array.");
-    for (int j = 0; j < i; ++j)
-      if (share_bytes(of_outputs[j], of_outputs[i]))
-        return fault(op, Fault::overlap,
-                     name_of(specs[i]) + " shares memory with " + name_of(specs[j]) + ".");
-  }
-  return {};
-} catch (const std::bad_alloc&) {
-  return out_of_memory(op);
 }
 
 }  // namespace npu_quant

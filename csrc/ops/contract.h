@@ -15,13 +15,6 @@
 
 namespace npu_quant {
 
-// An array an op computes: what a caller has to allocate.
-struct OutputSpec {
-  const char* name;  // empty where it is the only one
-  DType dtype;
-  Shape shape;
-};
-
 // A dtype a caller names: torch_npu's code, a dtype object or its name.
 struct DTypeRequest {
   bool is_default = true;
@@ -42,8 +35,8 @@ Status not_an_array(const char* op, const char* argument, const std::string& typ
 Status fault(const char* op, Fault kind, const std::string& sentence,
              const std::string& remedy = {});
 Status out_of_memory(const char* op);
-Status out_not_a_tuple(const char* op, const std::string& type, const OutputSpec* specs, int count);
-Status wrong_out_length(const char* op, int length, const OutputSpec* specs, int count);
+// A fault's message without the name it begins with.
+std::string_view sentence_of(const Status& status);
 
 std::string to_string(const Shape& shape);
 std::string to_string(double number);               // shortest of the usual forms
@@ -66,6 +59,8 @@ Status check_same_dtype(const char* op, const char* argument, const TensorView& 
                         const char* other_name, const TensorView& other);
 Status check_rank(const char* op, const char* argument, const TensorView& view, int low, int high,
                   const char* remedy);
+// Whether the rank alone rules a shape out, whatever the shape that is expected.
+bool is_no_such_rank(const TensorView& view, const Shape& expected);
 // `argument` must have the shape of another array.
 Status check_same_shape(const char* op, const char* argument, const TensorView& view,
                         const char* other_name, const TensorView& other);
@@ -79,16 +74,5 @@ Status check_no_dst_type_max(const char* op, double dst_type_max);
 Status check_numerics(const char* op, std::string_view name, Numerics& numerics);
 std::string known_numerics();  // "reference, ..."
 Status check_num_threads(int64_t n);
-
-inline constexpr size_t kMostInputs = 8, kMostOutputs = 4;
-
-// A caller's outputs: dtype, shape, writable, apart from each other and from the inputs. Absent
-// ones are skipped.
-struct NamedInput {
-  const char* name;
-  const TensorView& view;
-};
-Status check_outputs(const char* op, std::initializer_list<NamedInput> inputs,
-                     const OutputSpec* specs, const TensorView* outputs, int count);
 
 }  // namespace npu_quant

@@ -99,12 +99,11 @@ Status DynamicBlockQuant::check_arrays() const {
 
 Status DynamicBlockQuant::check() {
   NPU_QUANT_RETURN_IF_ERROR(check_arrays());
-  NPU_QUANT_RETURN_IF_ERROR(check_attributes());
   Shape blocks = x.shape;
   blocks.dims[x.rank - 1] = (x.shape.dims[x.rank - 1] + kBlock - 1) / kBlock;
   outputs[kY] = {"y", DType::int8, x.shape};
   outputs[kScale] = {"scale", DType::float32, blocks};
-  return {};
+  return check_attributes();
 }
 
 Status DynamicBlockQuant::check_attributes() const {

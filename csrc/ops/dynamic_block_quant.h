@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "ops/contract.h"
+#include "ops/outputs.h"
 
 namespace npu_quant {
 

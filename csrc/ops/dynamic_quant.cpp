@@ -51,6 +51,10 @@ Status DynamicQuant::check_arrays() const {
 
 Status DynamicQuant::check() {
   NPU_QUANT_RETURN_IF_ERROR(check_arrays());
+  Shape tokens = input.shape;
+  --tokens.rank;
+  outputs[kY] = {"y", DType::int8, input.shape};
+  outputs[kScale] = {"scale", DType::float32, tokens};
   if (has_group_index)
     return fault(kName, Fault::unavailable,
                  "group_index is given, available: None (one smooth_scales for all tokens).");
@@ -66,10 +70,6 @@ Status DynamicQuant::check() {
     return fault(kName, Fault::shape,
                  "smooth_scales has shape " + to_string(smooth_scales.shape) + ", expected (" +
                      std::to_string(n) + ",): the last axis of input.");
-  Shape tokens = input.shape;
-  --tokens.rank;
-  outputs[kY] = {"y", DType::int8, input.shape};
-  outputs[kScale] = {"scale", DType::float32, tokens};
   return {};
 }
 

@@ -122,8 +122,11 @@ Status FakeQuantize::take_zero_point(Parameter& taken) const {
     NPU_QUANT_RETURN_IF_ERROR(taken.assign(kName, zero_point, channels));
     return check_zero_points(taken);
   }
-  const double zero =
-      form_ == Form::numbers ? static_cast<double>(zero_point_number) : number_in(zero_point);
+  if (form_ == Form::numbers) {
+    taken.assign(static_cast<double>(zero_point_number));
+    return {};
+  }
+  const double zero = number_in(zero_point);
   taken.assign(zero);
   if (zero >= -kLimit && zero <= kLimit) return {};
   return fault(
@@ -167,12 +170,11 @@ Status FakeQuantize::check_zero_points(const Parameter& taken) const {
 
 Status FakeQuantize::check() {
   NPU_QUANT_RETURN_IF_ERROR(check_arrays());
-  NPU_QUANT_RETURN_IF_ERROR(check_attributes());
-  NPU_QUANT_RETURN_IF_ERROR(check_shapes());
   if (rules_ == Rules::torch) output_dtype = self.dtype;
   outputs[kOutput] = {kOutputs == 1 ? "" : "output", output_dtype, self.shape};
   outputs[kMask] = {"mask", DType::boolean, self.shape};
-  return {};
+  NPU_QUANT_RETURN_IF_ERROR(check_attributes());
+  return check_shapes();
 }
 
 int64_t FakeQuantize::bytes() const {

@@ -1,5 +1,8 @@
 #include "ops/quantize.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "ops/elementwise.h"
 
 namespace npu_quant {
@@ -32,10 +35,10 @@ Status Quantize::check_arrays() const {
   if (!self.present) return missing(kName, "self");
   if (!scales.present) return missing(kName, "scales");
   NPU_QUANT_RETURN_IF_ERROR(check_dtypes());
-  NPU_QUANT_RETURN_IF_ERROR(
-      check_rank(kName, "self", self, 0, kMaxRank, "Merge axes with self.reshape."));
-  const char* remedy = "It holds one element, or one per channel.";
   const int least = rules_ == Rules::ascend_quant_v3 ? 1 : 0;
+  NPU_QUANT_RETURN_IF_ERROR(
+      check_rank(kName, "self", self, least, kMaxRank, "Merge axes with self.reshape."));
+  const char* remedy = "It holds one element, or one per channel.";
   NPU_QUANT_RETURN_IF_ERROR(check_rank(kName, "scales", scales, least, kMaxRank, remedy));
   if (!zero_points.present) return {};
   return check_rank(kName, "zero_points", zero_points, 0, kMaxRank, remedy);
@@ -67,9 +70,8 @@ Status Quantize::check_round_mode() {
 Status Quantize::check_axis() {
   if (rules_ == Rules::ascend_quant_v3) return check_one_of_last_two_axes();
   if (rules_ == Rules::ascend_quant) {
-    axis = -1;
-    return is_per_channel() ? check_channel_axis(kName, axis, self, "self", channel_axis_)
-                            : Status{};
+    channel_axis_ = self.rank > 0 ? self.rank - 1 : 0;
+    return {};
   }
   if (!div_mode && axis < -2)
     return fault(kName, Fault::attribute,
@@ -86,8 +88,29 @@ Status Quantize::check_one_of_last_two_axes() {
                "axis is " + std::to_string(axis) + ", expected one of the last two of self.");
 }
 
+// Ones but for the last axis, which is that of self, or one too, in both parameters.
+Status Quantize::check_last_axis_parameters() const {
+  const auto last = [](const TensorView& view) {
+    return view.rank > 0 ? view.shape.dims[view.rank - 1] : 1;
+  };
+  for (const NamedInput& input : {NamedInput{"scales", scales}, {"zero_points", zero_points}}) {
+    const TensorView& view = input.view;
+    if (!view.present) continue;
+    const int64_t length = last(view);
+    const bool fits = (length == 1 || length == last(self)) && length == last(scales);
+    if (fits && view.shape.size() == length && view.rank <= std::max(1, self.rank)) continue;
+    return fault(kName, Fault::shape,
+                 std::string(input.name) + " has shape " + to_string(view.shape) +
+                     ", expected 1 or " + std::to_string(last(self)) +
+                     " along the last axis, ones before it, and the same for both.");
+  }
+  return {};
+}
+
 Status Quantize::check_parameter(const char* name, const TensorView& parameter) const {
-  if (holds_one(parameter)) return {};
+  const bool is_own_rank = parameter.rank == 1 || parameter.rank == self.rank;
+  if (holds_one(parameter) && (rules_ == Rules::npu_quantize || is_own_rank || !parameter.present))
+    return {};
   const int64_t channels = self.shape.dims[channel_axis_];
   const Shape vector{1, {channels}};
   Shape full{self.rank, {}};
@@ -106,14 +129,14 @@ Status Quantize::check_parameter(const char* name, const TensorView& parameter) 
 Status Quantize::check() {
   NPU_QUANT_RETURN_IF_ERROR(check_arrays());
   NPU_QUANT_RETURN_IF_ERROR(check_dst_dtype());
+  outputs[kY] = {"", dtype.dtype, self.shape};
   NPU_QUANT_RETURN_IF_ERROR(check_round_mode());
   NPU_QUANT_RETURN_IF_ERROR(check_axis());
+  if (rules_ == Rules::ascend_quant) return check_last_axis_parameters();
   NPU_QUANT_RETURN_IF_ERROR(check_parameter("scales", scales));
   NPU_QUANT_RETURN_IF_ERROR(check_parameter("zero_points", zero_points));
-  if (rules_ != Rules::npu_quantize && zero_points.present)
-    NPU_QUANT_RETURN_IF_ERROR(
-        check_same_shape(kName, "zero_points", zero_points, "scales", scales));
-  outputs[kY] = {"", dtype.dtype, self.shape};
+  if (rules_ == Rules::ascend_quant_v3 && zero_points.present)
+    return check_same_shape(kName, "zero_points", zero_points, "scales", scales);
   return {};
 }
 

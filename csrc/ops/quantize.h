@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "kernels/quantize.h"
+#include "ops/outputs.h"
 #include "ops/parameter.h"
 
 namespace npu_quant {
@@ -52,6 +53,7 @@ struct Quantize {
   Status check_round_mode();
   Status check_axis();
   Status check_one_of_last_two_axes();
+  Status check_last_axis_parameters() const;
   Status check_parameter(const char* name, const TensorView& parameter) const;
 
   Rules rules_;

@@ -2,6 +2,7 @@
 // (csrc/quantizer/), which has checked them.
 #pragma once
 
+#include "ops/outputs.h"
 #include "ops/parameter.h"
 
 namespace npu_quant {

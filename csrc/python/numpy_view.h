@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "ops/outputs.h"
 #include "python/arguments.h"
 
 namespace npu_quant::python {

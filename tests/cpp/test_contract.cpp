@@ -1,4 +1,4 @@
-#include "ops/contract.h"
+#include "ops/outputs.h"
 
 #include <gtest/gtest.h>
 
@@ -25,6 +25,8 @@ TEST(Contract, OutputsMayHaveAnyStridesThatDoNotOverlap) {
   EXPECT_TRUE(is_allowed({2, 3}, {3, 2}));  // 0 2 4 and 3 5 7: interleaved
   EXPECT_TRUE(is_allowed({1, 3}, {0, 1}));
   EXPECT_TRUE(is_allowed({0, 3}, {0, 0}));
+  EXPECT_TRUE(is_allowed({2, 3}, {101, 100}));  // few in a wide range: 0 100 200 and 101 201 301
+  EXPECT_TRUE(is_allowed({2, 3}, {(int64_t{1} << 35) + 1, int64_t{1} << 35}));
 }
 
 TEST(Contract, OutputsMustNotOverlapThemselves) {
@@ -32,6 +34,8 @@ TEST(Contract, OutputsMustNotOverlapThemselves) {
   EXPECT_FALSE(is_allowed({2, 3}, {2, 1}));
   EXPECT_FALSE(is_allowed({2, 3}, {4, 2}));  // 0 2 4 and 4 6 8
   EXPECT_FALSE(is_allowed({2, 3}, {-1, 1}));
+  EXPECT_FALSE(is_allowed({2, 3}, {200, 100}));
+  EXPECT_FALSE(is_allowed({2, 3}, {int64_t{1} << 36, int64_t{1} << 35}));
 }
 
 TEST(Contract, ShorteningKeepsWholeCharacters) {

@@ -1,8 +1,10 @@
 // Scalars, arrays and lists: no operator here takes one, but programs make and release them.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "acl/acl_base.h"
+#include "aclnn/src/data_type.h"
 #include "aclnn/src/report.h"
 #include "aclnn/src/tensor.h"
 
@@ -10,7 +12,7 @@ namespace npu_quant::aclnn {
 namespace {
 
 struct Scalar {
-  aclDataType type;
+  int type;  // aclDataType
   char value[16];
 };
 
@@ -34,9 +36,9 @@ template <class Kept, class Element, class Value>
 auto* create(const char* function, const Value* values, uint64_t size) {
   decltype(all<Kept>().add({})) handle = nullptr;
   guarded(function, ACLNN_ERR_INNER, ACLNN_ERR_INNER, [&] {
-    const uint64_t count = values == nullptr ? 0 : size;
-    handle = all<Kept>().add(count == 0 ? Elements<Element>{}
-                                        : Elements<Element>(values, values + count));
+    Elements<Element> copy(values == nullptr ? 0 : size);  // throws where there cannot be so many
+    std::copy_n(values, copy.size(), copy.begin());
+    handle = all<Kept>().add(std::move(copy));
     return OK;
   });
   return handle;
@@ -79,7 +81,7 @@ aclScalar* aclCreateScalar(void* value, aclDataType dataType) {
   if (value == nullptr || size == 0) return nullptr;
   aclScalar* handle = nullptr;
   guarded(__func__, ACLNN_ERR_INNER, ACLNN_ERR_INNER, [&] {
-    Scalar scalar{dataType, {}};
+    Scalar scalar{number_of(dataType), {}};
     std::memcpy(scalar.value, value, std::min(size, sizeof scalar.value));
     handle = all<Scalars>().add(scalar);
     return OK;

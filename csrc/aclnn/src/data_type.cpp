@@ -6,7 +6,7 @@ namespace npu_quant::aclnn {
 namespace {
 
 struct Row {
-  aclDataType type;
+  int type;
   const char* ours;    // as the operators' messages name it
   const char* theirs;  // as its enumerator is named
   size_t size;         // of the bytes that hold one
@@ -43,7 +43,7 @@ constexpr Row kRows[] = {
     {ACL_DT_UNDEFINED, "dt_undefined", "ACL_DT_UNDEFINED", 0},
 };
 
-const Row* find(aclDataType type) {
+const Row* find(int64_t type) {
   for (const Row& row : kRows)
     if (row.type == type) return &row;
   return nullptr;
@@ -51,16 +51,21 @@ const Row* find(aclDataType type) {
 
 }  // namespace
 
-DType dtype_of(aclDataType type) {
-  const auto dtype = static_cast<DType>(type);
+DType dtype_of(int type) {
   const Row* const row = find(type);
-  return row != nullptr && std::strcmp(row->ours, npu_quant::name_of(dtype)) == 0 ? dtype
-                                                                                  : DType::other;
+  if (row == nullptr) return DType::other;
+  const auto dtype = static_cast<DType>(type);
+  return std::strcmp(row->ours, npu_quant::name_of(dtype)) == 0 ? dtype : DType::other;
 }
 
-const char* name_of(aclDataType type) {
+const char* name_of(int type) {
   const Row* const row = find(type);
-  return row != nullptr ? row->ours : "no aclDataType";
+  return row != nullptr ? row->ours : "unknown";
+}
+
+const char* find_acl_name(int64_t type) {
+  const Row* const row = find(type);
+  return row != nullptr ? row->theirs : nullptr;
 }
 
 const char* find_acl_name(std::string_view name) {
@@ -69,15 +74,11 @@ const char* find_acl_name(std::string_view name) {
   return nullptr;
 }
 
-std::string text_of(int64_t code) {
-  const auto type = static_cast<aclDataType>(code);
-  return code == type && find(type) != nullptr ? name_of(type) : std::to_string(code);
-}
-
 }  // namespace npu_quant::aclnn
 
 // What it does not know has 8 bytes, and it does not know the types that came last.
 size_t aclDataTypeSize(aclDataType dataType) {
-  const auto* const row = npu_quant::aclnn::find(dataType);
-  return row == nullptr || dataType >= ACL_FLOAT6_E3M2 ? 8 : row->size;
+  const int type = npu_quant::aclnn::number_of(dataType);
+  const auto* const row = npu_quant::aclnn::find(type);
+  return row == nullptr || type >= ACL_FLOAT6_E3M2 ? 8 : row->size;
 }

@@ -1,7 +1,7 @@
 // aclDataType: the codes, their names and sizes.
 #pragma once
 
-#include <string>
+#include <cstring>
 #include <string_view>
 
 #include "acl/acl_base.h"
@@ -9,13 +9,23 @@
 
 namespace npu_quant::aclnn {
 
-// Ours for it, or DType::other.
-DType dtype_of(aclDataType type);
+// What a caller passed for an enumerator, which may be any number: read as one, it would have to be
+// an enumerator's.
+template <class Enum>
+int number_of(const Enum& value) {
+  int number;
+  static_assert(sizeof number == sizeof value);
+  std::memcpy(&number, &value, sizeof number);
+  return number;
+}
+
+// Ours for an aclDataType, or DType::other.
+DType dtype_of(int type);
 // As operators name it in messages: "float16", "float8_e5m2".
-const char* name_of(aclDataType type);
-// From such a name to "ACL_FLOAT16"; null where there is none.
+const char* name_of(int type);
+// As its enumerator is named: "ACL_FLOAT16"; null where there is none.
+const char* find_acl_name(int64_t type);
+// The same from an operator's name for it.
 const char* find_acl_name(std::string_view name);
-// The same for whatever a caller gives as an aclDataType, known or not.
-std::string text_of(int64_t code);
 
 }  // namespace npu_quant::aclnn

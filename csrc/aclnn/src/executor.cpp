@@ -15,6 +15,9 @@ Executors& executors() {
   return *kept;
 }
 
+// In the caller's words already: the operator's name, which comes first, is empty.
+Status own_fault(Fault kind, const std::string& sentence) { return fault("", kind, sentence); }
+
 int stale(const char* function) {
   return report(ACLNN_ERR_INNER, function,
                 "there is no such executor: it has been used, destroyed, or never made.");
@@ -121,23 +124,29 @@ DTypeRequest Executor::request_of(const TensorView& output) {
 }
 
 DTypeRequest Executor::request_of(const TensorView& output, int64_t dst_type) {
-  const DTypeRequest request = request_of(output);
-  if (request.text != text_of(dst_type))
-    mismatch_ = fault(
-        function.name, Fault::attribute,
-        "dstType is " + text_of(dst_type) + ", but the output has dtype " + request.text + ".");
-  return request;
+  const char* const wanted = find_acl_name(dst_type);
+  const char* const given = find_acl_name(output.dtype_name);
+  if (wanted == nullptr || wanted != given)
+    mismatch_ = own_fault(Fault::attribute,
+                          "dstType is " + (wanted != nullptr ? wanted : std::to_string(dst_type)) +
+                              ", but the output has dtype " +
+                              (given != nullptr ? given : output.dtype_name) + ".");
+  return request_of(output);
 }
 
 void Executor::fail(Fault kind, const std::string& sentence) {
   if (fault_.ok() || (kind == Fault::missing && fault_.fault != Fault::missing))
-    fault_ = fault(function.name, kind, sentence);
+    fault_ = own_fault(kind, sentence);
 }
 
 Status Executor::check() {
   NPU_QUANT_RETURN_IF_ERROR(fault_);
   NPU_QUANT_RETURN_IF_ERROR(process().environment);
-  NPU_QUANT_RETURN_IF_ERROR(check_operator());
+  const Status status = check_operator();
+  // As on the device: shapes and attributes come after the dtypes of all tensors.
+  if (status.fault == Fault::shape || status.fault == Fault::attribute)
+    NPU_QUANT_RETURN_IF_ERROR(check_output_types());
+  NPU_QUANT_RETURN_IF_ERROR(status);
   NPU_QUANT_RETURN_IF_ERROR(mismatch_);
   return check_outputs();
 }
@@ -166,16 +175,15 @@ Status Executor::check_addresses() const {
     const TensorView& view = *arguments_[i].view;
     if (!view.present || view.shape.size() == 0) continue;
     if (view.data == nullptr)
-      return fault(function.name, Fault::missing,
-                   std::string(arguments_[i].name) + " has no address.");
+      return own_fault(Fault::missing, std::string(arguments_[i].name) + " has no address.");
     const auto* const base = static_cast<const char*>(arguments_[i].address);
     ranges[count] = {base, static_cast<size_t>(view.bounds().end - base)};
     of[count++] = &arguments_[i];
   }
   const int overrun = find_overrun(ranges, count);
   if (overrun == count) return {};
-  return fault(function.name, Fault::overlap,
-               std::string(of[overrun]->name) + " runs past the end of its memory block.");
+  return own_fault(Fault::overlap,
+                   std::string(of[overrun]->name) + " runs past the end of its memory block.");
 }
 
 Status Executor::run() {

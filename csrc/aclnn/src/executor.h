@@ -9,6 +9,7 @@
 #include "aclnn/src/faults.h"
 #include "aclnn/src/process.h"
 #include "aclnn/src/tensor.h"
+#include "ops/outputs.h"
 
 namespace npu_quant::aclnn {
 
@@ -56,6 +57,7 @@ class Executor {
 
  protected:
   virtual Status check_operator() = 0;
+  virtual Status check_output_types() const = 0;
   virtual Status check_outputs() const = 0;
   virtual Status run_operator() const = 0;
 
@@ -87,6 +89,9 @@ class Call : public Executor {
   Status check_operator() override {
     op.numerics = process().numerics;
     return op.check();
+  }
+  Status check_output_types() const override {
+    return npu_quant::check_output_types(op.kName, op.outputs, outputs, op.kOutputs);
   }
   Status check_outputs() const override { return op.check_outputs(outputs); }
   Status run_operator() const override { return op.run(outputs); }

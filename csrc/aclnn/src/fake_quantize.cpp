@@ -41,6 +41,16 @@ struct FakeQuantizeCall : Call<Op> {
     op.output_dtype = outputs[Op::kOutput].dtype;
   }
 
+  // A number has one channel.
+  void give_number_an_axis() {
+    if (!op.self.present || op.self.rank > 0) return;
+    for (TensorView* view : {&op.self, &outputs[Op::kOutput], &outputs[Op::kMask]})
+      if (view->rank == 0) {
+        view->rank = view->shape.rank = 1;
+        view->shape.dims[0] = 1;
+      }
+  }
+
   float fake_quant_enabled = 1;
 };
 
@@ -72,6 +82,7 @@ aclnnStatus aclnnFakeQuantPerChannelAffineCachemaskGetWorkspaceSize(
     call.op.axis = axis;
     call.set_range(quantMin, quantMax);
     call.set_outputs(out, mask);
+    call.give_number_an_axis();
   };
   return plan<FakeQuantizeCall>(kPerChannel, workspaceSize, executor, fill, Op::Form::per_channel);
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "aclnn/src/data_type.h"
+#include "ops/contract.h"
 
 namespace npu_quant::aclnn {
 namespace {
@@ -35,10 +36,10 @@ Replacement find(std::string_view text, const Word* words) {
 // Word by word, but for what a caller wrote, which is in quotes.
 std::string translated(std::string_view text, const Word* words) {
   std::string result;
-  bool quotes = false;
+  const size_t quote = text.find('\''), last_quote = text.rfind('\'');
   for (size_t i = 0; i < text.size();) {
-    quotes = quotes != (text[i] == '\'');
-    const bool begins = !quotes && (i == 0 || !is_letter(text[i - 1]));
+    const bool is_quoted = quote != text.npos && i >= quote && i <= last_quote;
+    const bool begins = !is_quoted && (i == 0 || !is_letter(text[i - 1]));
     const Replacement found = begins ? find(text.substr(i), words) : Replacement{};
     result += found.length > 0 ? found.text : text.substr(i, 1);
     i += found.length > 0 ? found.length : 1;
@@ -46,11 +47,11 @@ std::string translated(std::string_view text, const Word* words) {
   return result;
 }
 
-// An operator's messages begin with its name; the function's own stands there instead.
+// In the function's words; the executor's own sentences are.
 std::string reason_of(const Function& function, const Status& fault) {
-  const std::string_view message = fault.message;
-  const size_t colon = message.find(": ");
-  return translated(colon == message.npos ? message : message.substr(colon + 2), function.words);
+  const std::string_view sentence = sentence_of(fault);
+  const bool is_own = fault.message[0] == ':' || fault.fault == Fault::memory;
+  return is_own ? std::string(sentence) : translated(sentence, function.words);
 }
 
 // Which code goes with which kind of fault.

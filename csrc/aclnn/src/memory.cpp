@@ -4,9 +4,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <mutex>
+#include <string>
 
 #include "acl/acl_rt.h"
+#include "aclnn/src/data_type.h"
+#include "aclnn/src/mutex.h"
 #include "aclnn/src/runtime.h"
 
 namespace npu_quant::aclnn {
@@ -29,7 +31,7 @@ class Blocks {
     const uintptr_t begin =
         (reinterpret_cast<uintptr_t>(memory) + kAlignment - 1) / kAlignment * kAlignment;
     try {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const std::lock_guard<Mutex> lock(mutex_);
       blocks_[begin] = {memory, real, owner};
     } catch (...) {
       std::free(memory);
@@ -43,7 +45,7 @@ class Blocks {
     if (address == nullptr) return report_null(function, "the pointer");
     void* memory = nullptr;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const std::lock_guard<Mutex> lock(mutex_);
       const auto block = blocks_.find(reinterpret_cast<uintptr_t>(address));
       if (block == blocks_.end() || block->second.owner != owner)
         return report(ACL_ERROR_RT_PARAM_INVALID, function, "no live block begins there.");
@@ -55,7 +57,7 @@ class Blocks {
   }
 
   int find_overrun(const Range* ranges, int count) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     int i = 0;
     while (i < count && holds(ranges[i])) ++i;
     return i;
@@ -82,7 +84,7 @@ class Blocks {
                   "no memory for " + std::to_string(size) + " bytes.");
   }
 
-  std::mutex mutex_;
+  Mutex mutex_;
   std::map<uintptr_t, Block> blocks_;
 };
 
@@ -102,9 +104,10 @@ int copy(const char* function, void* to, size_t most, const void* from, size_t c
   if (count == 0) return ACL_SUCCESS;
   if (to == nullptr) return report_null(function, "dst");
   if (from == nullptr) return report_null(function, "src");
-  if (kind < ACL_MEMCPY_HOST_TO_HOST || kind > ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE)
+  const int direction = number_of(kind);
+  if (direction < ACL_MEMCPY_HOST_TO_HOST || direction > ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE)
     return report(ACL_ERROR_INVALID_PARAM, function,
-                  "kind is " + std::to_string(kind) + ", expected 0 to 5.");
+                  "kind is " + std::to_string(direction) + ", expected 0 to 5.");
   if (most < count)
     return report(
         ACL_ERROR_RT_PARAM_INVALID, function,

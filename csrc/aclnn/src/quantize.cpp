@@ -45,17 +45,6 @@ struct AscendQuantCall : Call<Quantize> {
   }
 };
 
-// Ones before the first axis, as broadcasting reads a shape.
-void align(TensorView& parameter, int rank) {
-  const int ones = rank - parameter.rank;
-  if (parameter.rank < 2 || rank > kMaxRank || ones <= 0) return;
-  for (int axis = rank - 1; axis >= 0; --axis) {
-    parameter.shape.dims[axis] = axis < ones ? 1 : parameter.shape.dims[axis - ones];
-    parameter.strides[axis] = axis < ones ? 0 : parameter.strides[axis - ones];
-  }
-  parameter.rank = parameter.shape.rank = rank;
-}
-
 }  // namespace
 }  // namespace npu_quant::aclnn
 
@@ -69,8 +58,6 @@ aclnnStatus aclnnAscendQuantGetWorkspaceSize(const aclTensor* x, const aclTensor
                                              aclOpExecutor** executor) {
   const auto fill = [&](auto& call) {
     call.set({x, scale, offset, sqrtMode, roundMode, dstType, y});
-    align(call.op.scales, call.op.self.rank);
-    align(call.op.zero_points, call.op.self.rank);
   };
   return plan<AscendQuantCall>(kV1, workspaceSize, executor, fill, Rules::ascend_quant);
 }

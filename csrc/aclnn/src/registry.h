@@ -6,10 +6,11 @@
 
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
+
+#include "aclnn/src/mutex.h"
 
 namespace npu_quant::aclnn {
 
@@ -32,12 +33,12 @@ class Registry {
  public:
   // Null where there is no room.
   Opaque* add(Object object) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     if (free_.empty()) {
       if (slots_.size() == kMostSlots) return nullptr;
       if (free_.capacity() <= slots_.size()) free_.reserve(2 * slots_.size() + 16);  // for retire()
-      free_.push_back(static_cast<uint32_t>(slots_.size()));
       slots_.emplace_back();
+      free_.push_back(static_cast<uint32_t>(slots_.size() - 1));
     }
     const uint32_t index = free_.back();
     slots_[index].object.emplace(std::move(object));
@@ -46,7 +47,7 @@ class Registry {
   }
 
   // To look at several objects: find() while the lock is held.
-  std::unique_lock<std::mutex> lock() { return std::unique_lock<std::mutex>(mutex_); }
+  std::unique_lock<Mutex> lock() { return std::unique_lock<Mutex>(mutex_); }
   // Null where the handle is unknown.
   Object* find(const Opaque* handle) {
     Slot* const slot = slot_of(handle);
@@ -69,7 +70,7 @@ class Registry {
 
   // The object, for the last time.
   std::optional<Object> remove(const Opaque* handle) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     Slot* const slot = slot_of(handle);
     if (slot == nullptr) return std::nullopt;
     std::optional<Object> object = std::move(slot->object);
@@ -78,7 +79,7 @@ class Registry {
   }
 
   void clear() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     for (uint32_t i = 0; i < slots_.size(); ++i)
       if (slots_[i].object) retire(i);
   }
@@ -111,7 +112,7 @@ class Registry {
     if (++slots_[index].generation != 0) free_.push_back(index);
   }
 
-  std::mutex mutex_;
+  Mutex mutex_;
   std::deque<Slot> slots_;
   std::vector<uint32_t> free_;
 };

@@ -1,11 +1,13 @@
 #include "aclnn/src/report.h"
 
+#include <pthread.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <ctime>
-#include <deque>
+#include <string>
+#include <vector>
 
 #include "acl/acl_rt.h"
 
@@ -15,10 +17,29 @@ namespace {
 constexpr size_t kMostMessages = 16;
 
 struct Messages {
-  std::deque<std::string> newest_first;
+  std::vector<std::string> oldest_first;
   std::string shown;  // what aclGetRecentErrMsg returned last
 };
-thread_local Messages messages;
+
+// By a key of POSIX, not thread_local: the destructors of a caller's own thread_local and static
+// objects may still report.
+pthread_key_t messages_key() {
+  static const pthread_key_t kept = [] {
+    pthread_key_t made{};
+    pthread_key_create(&made, [](void* messages) { delete static_cast<Messages*>(messages); });
+    return made;
+  }();
+  return kept;
+}
+
+// This thread's; made when there is the first, null where there is no memory for it.
+Messages* find_messages() { return static_cast<Messages*>(pthread_getspecific(messages_key())); }
+Messages* make_messages() {
+  Messages* const made = new (std::nothrow) Messages;
+  if (made != nullptr && pthread_setspecific(messages_key(), made) == 0) return made;
+  delete made;
+  return nullptr;
+}
 
 struct Frame {
   int first, last;  // of the codes
@@ -51,31 +72,43 @@ std::string timestamp() {
 
 }  // namespace
 
-int report(int code, const char* function, const std::string& reason) noexcept {
+int report(int code, const char* function, std::string_view reason) noexcept {
   try {
-    auto& kept = messages.newest_first;
-    kept.push_front("[PID:" + std::to_string(getpid()) + "] " + timestamp() + " " + title_of(code) +
-                    ": " + function + ": " + reason);
-    if (kept.size() > kMostMessages) kept.pop_back();
-  } catch (...) {  // the code has to do
+    Messages* messages = find_messages();
+    if (messages == nullptr) messages = make_messages();
+    if (messages == nullptr) return code;
+    auto& kept = messages->oldest_first;
+    std::string message = "[PID:" + std::to_string(getpid()) + "] " + timestamp() + " " +
+                          title_of(code) + ": " + function + ": ";
+    message += reason;
+    if (kept.size() == kMostMessages) kept.erase(kept.begin());
+    kept.push_back(std::move(message));
+  } catch (...) {
   }
   return code;
 }
 
+namespace {
+
+const char* take_messages(Messages& messages) {
+  std::string text;
+  auto& kept = messages.oldest_first;
+  for (auto message = kept.rbegin(); message != kept.rend(); ++message)
+    text += (text.empty() ? "" : "\n") + *message;
+  messages.shown = std::move(text);
+  kept.clear();
+  return messages.shown.c_str();
+}
+
+}  // namespace
 }  // namespace npu_quant::aclnn
 
-using npu_quant::aclnn::messages;
-
 const char* aclGetRecentErrMsg() {
-  if (messages.newest_first.empty()) return nullptr;
+  auto* const messages = npu_quant::aclnn::find_messages();
+  if (messages == nullptr || messages->oldest_first.empty()) return nullptr;
   try {
-    std::string text;
-    for (const std::string& message : messages.newest_first)
-      text += (text.empty() ? "" : "\n") + message;
-    messages.shown = std::move(text);
+    return npu_quant::aclnn::take_messages(*messages);
   } catch (...) {
     return nullptr;
   }
-  messages.newest_first.clear();
-  return messages.shown.c_str();
 }

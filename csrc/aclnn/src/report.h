@@ -3,15 +3,16 @@
 
 #include <exception>
 #include <new>
-#include <string>
+#include <string_view>
 
 #include "acl/acl_base.h"
 #include "opdev/op_errno.h"
 
 namespace npu_quant::aclnn {
 
-// Keeps "function: reason" for aclGetRecentErrMsg, framed as `code` is, and returns the code.
-int report(int code, const char* function, const std::string& reason) noexcept;
+// Keeps "function: reason" for aclGetRecentErrMsg, framed as `code` is, and returns the code. Where
+// there is no memory for a message the code has to do.
+int report(int code, const char* function, std::string_view reason) noexcept;
 
 // Runs what a function of the API does: no exception leaves it.
 template <class Run>

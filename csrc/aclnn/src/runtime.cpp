@@ -4,7 +4,7 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
+#include <string>
 
 #include "aclnn/aclnn_base.h"
 #include "aclnn/src/process.h"
@@ -22,7 +22,7 @@ constexpr int32_t kDevices = 1;
 
 // One for the process, never destroyed.
 struct Runtime {
-  std::mutex mutex;
+  Mutex mutex;               // taken before those of streams and contexts
   uint64_t initialised = 0;  // how often
   uint64_t device_set = 0;
   aclrtContext default_context = nullptr;
@@ -51,26 +51,31 @@ int check_device_id(const char* function, int32_t id) {
 // The device's own, or one this thread has made current.
 bool has_context() {
   if (runtime().contexts.knows(current_context)) return true;
-  const std::lock_guard<std::mutex> lock(runtime().mutex);
+  const std::lock_guard<Mutex> lock(runtime().mutex);
   return runtime().device_set > 0;
+}
+
+int cannot_read(const char* function, const char* path) {
+  return report(ACL_ERROR_INVALID_FILE, function,
+                "configPath " + quoted(path) + " cannot be read.");
 }
 
 int check_config(const char* function, const char* path) {
   if (!process().environment.ok())
-    return report(ACL_ERROR_INVALID_PARAM, function, process().environment.message);
+    return report(ACL_ERROR_INVALID_PARAM, function, sentence_of(process().environment));
   if (path == nullptr || *path == '\0') return ACL_SUCCESS;
   std::FILE* const file = std::fopen(path, "r");
-  if (file == nullptr)
-    return report(ACL_ERROR_INVALID_FILE, function,
-                  "configPath " + quoted(path) + " cannot be read.");
+  if (file == nullptr) return cannot_read(function, path);
+  std::fgetc(file);
+  const bool is_readable = std::ferror(file) == 0;  // a folder is not
   std::fclose(file);
-  return ACL_SUCCESS;
+  return is_readable ? ACL_SUCCESS : cannot_read(function, path);
 }
 
 int reset_device(const char* function, int32_t id, bool all) {
   if (const int code = check_device_id(function, id); code != ACL_SUCCESS) return code;
   Runtime& r = runtime();
-  const std::lock_guard<std::mutex> lock(r.mutex);
+  const std::lock_guard<Mutex> lock(r.mutex);
   if (r.device_set == 0) return no_device(function);
   r.device_set = all ? 0 : r.device_set - 1;
   if (r.device_set > 0) return ACL_SUCCESS;
@@ -119,7 +124,7 @@ using namespace npu_quant::aclnn;
 aclError aclInit(const char* configPath) {
   return guarded_runtime(__func__, [&](const char* function) -> int {
     if (const int code = check_config(function, configPath); code != ACL_SUCCESS) return code;
-    const std::lock_guard<std::mutex> lock(runtime().mutex);
+    const std::lock_guard<Mutex> lock(runtime().mutex);
     if (runtime().initialised++ == 0) return ACL_SUCCESS;
     return report(ACL_ERROR_REPEAT_INITIALIZE, function, "it has been called before.");
   });
@@ -127,7 +132,7 @@ aclError aclInit(const char* configPath) {
 
 aclError aclFinalize() {
   return guarded_runtime(__func__, [&](const char* function) -> int {
-    const std::lock_guard<std::mutex> lock(runtime().mutex);
+    const std::lock_guard<Mutex> lock(runtime().mutex);
     if (runtime().initialised == 0)
       return report(ACL_ERROR_REPEAT_FINALIZE, function, "aclInit has not been called.");
     runtime().initialised = 0;
@@ -137,7 +142,7 @@ aclError aclFinalize() {
 
 aclError aclFinalizeReference(uint64_t* refCount) {
   return guarded_runtime(__func__, [&](const char* function) -> int {
-    const std::lock_guard<std::mutex> lock(runtime().mutex);
+    const std::lock_guard<Mutex> lock(runtime().mutex);
     if (runtime().initialised == 0)
       return report(ACL_ERROR_REPEAT_FINALIZE, function, "aclInit has not been called.");
     --runtime().initialised;
@@ -157,7 +162,7 @@ aclError aclrtSetDevice(int32_t deviceId) {
   return guarded_runtime(__func__, [&](const char* function) -> int {
     if (const int code = check_device_id(function, deviceId); code != ACL_SUCCESS) return code;
     Runtime& r = runtime();
-    const std::lock_guard<std::mutex> lock(r.mutex);
+    const std::lock_guard<Mutex> lock(r.mutex);
     if (r.device_set == 0) r.default_context = r.contexts.add({});
     ++r.device_set;
     return ACL_SUCCESS;
@@ -214,6 +219,10 @@ aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
 aclError aclrtDestroyContext(aclrtContext context) {
   return guarded_runtime(__func__, [&](const char* function) -> int {
     if (context == nullptr) return report_null(function, "context");
+    const std::lock_guard<Mutex> lock(runtime().mutex);
+    if (context == runtime().default_context)
+      return report(ACL_ERROR_RT_PARAM_INVALID, function,
+                    "it is the device's own, which ends with aclrtResetDevice.");
     if (!runtime().contexts.remove(context)) return unknown(function, "context");
     if (current_context == context) current_context = nullptr;
     return ACL_SUCCESS;
@@ -233,7 +242,7 @@ aclError aclrtGetCurrentContext(aclrtContext* context) {
   return guarded_runtime(__func__, [&](const char* function) -> int {
     if (context == nullptr) return report_null(function, "context");
     if (!runtime().contexts.knows(current_context)) current_context = nullptr;
-    const std::lock_guard<std::mutex> lock(runtime().mutex);
+    const std::lock_guard<Mutex> lock(runtime().mutex);
     void* const found = current_context != nullptr ? current_context : runtime().default_context;
     if (found == nullptr) return no_device(function);
     *context = found;

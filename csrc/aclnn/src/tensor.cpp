@@ -1,6 +1,7 @@
 #include "aclnn/src/tensor.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "aclnn/src/data_type.h"
 #include "aclnn/src/report.h"
@@ -8,7 +9,7 @@
 namespace npu_quant::aclnn {
 namespace {
 
-bool is_plain(aclFormat format) {
+bool is_plain(int format) {
   switch (format) {
     case ACL_FORMAT_ND:
     case ACL_FORMAT_NCHW:
@@ -44,14 +45,16 @@ bool is_addressable(const Tensor& tensor, int64_t item) {
 
 std::vector<int64_t> contiguous_strides(const std::vector<int64_t>& dims) {
   std::vector<int64_t> strides(dims.size(), 1);
-  for (size_t i = dims.size(); i-- > 1;)  // what overflows is no tensor that an operator takes
+  for (size_t i = dims.size(); i-- > 1;)
     if (__builtin_mul_overflow(strides[i], std::max<int64_t>(dims[i], 1), &strides[i - 1]))
-      strides[i - 1] = -1;
+      strides[i - 1] = INT64_MAX;  // is_addressable says no
   return strides;
 }
 
 std::vector<int64_t> copy_of(const int64_t* values, uint64_t count) {
-  return count == 0 ? std::vector<int64_t>{} : std::vector<int64_t>(values, values + count);
+  std::vector<int64_t> copy(count);  // throws where there cannot be so many
+  std::copy_n(values, count, copy.begin());
+  return copy;
 }
 
 // False where dims are counted but not given.
@@ -63,8 +66,8 @@ bool describe(Tensor& tensor, const int64_t* dims, uint64_t rank, aclDataType ty
   tensor.strides = strides != nullptr ? copy_of(strides, rank) : contiguous_strides(tensor.dims);
   tensor.storage_dims = copy_of(storage_dims, storage_rank);
   tensor.offset = offset;
-  tensor.format = format;
-  tensor.type = type;
+  tensor.format = number_of(format);
+  tensor.type = number_of(type);
   tensor.address = address;
   tensor.derive();
   return true;
@@ -186,11 +189,15 @@ aclnnStatus aclGetViewOffset(const aclTensor* tensor, int64_t* offset) {
 }
 
 aclnnStatus aclGetFormat(const aclTensor* tensor, aclFormat* format) {
-  return read(__func__, tensor, [&](const Tensor& t) { *format = t.format; }, format);
+  return read(
+      __func__, tensor, [&](const Tensor& t) { std::memcpy(format, &t.format, sizeof *format); },
+      format);
 }
 
 aclnnStatus aclGetDataType(const aclTensor* tensor, aclDataType* dataType) {
-  return read(__func__, tensor, [&](const Tensor& t) { *dataType = t.type; }, dataType);
+  return read(
+      __func__, tensor, [&](const Tensor& t) { std::memcpy(dataType, &t.type, sizeof *dataType); },
+      dataType);
 }
 
 aclnnStatus aclSetRawTensorAddr(aclTensor* tensor, void* addr) {

@@ -13,8 +13,8 @@ namespace npu_quant::aclnn {
 struct Tensor {
   std::vector<int64_t> dims, strides, storage_dims;  // elements
   int64_t offset = 0;
-  aclFormat format = ACL_FORMAT_ND;
-  aclDataType type = ACL_DT_UNDEFINED;
+  int format = ACL_FORMAT_ND;  // aclFormat and aclDataType, or whatever else a caller passed
+  int type = ACL_DT_UNDEFINED;
   void* address = nullptr;
 
   // What no operator takes, in a few words, or null.

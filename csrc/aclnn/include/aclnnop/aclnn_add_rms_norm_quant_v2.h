@@ -6,7 +6,8 @@
 //   y2 = the same of scales2 and zeroPoints2                 all 0 without scales2
 //
 // x1, x2        FLOAT, FLOAT16 or BF16, of one shape
-// gamma         x1's dtype and its trailing axes, which the norm runs over; axis is ignored
+// gamma         x1's dtype and its trailing axes, which the norm runs over ([1, N] is [N]); axis
+//               is ignored
 // scales        FLOAT or x1's dtype; gamma's shape, that of its last axis, or one element
 // zeroPoints    INT32, FLOAT or x1's dtype; shapes as scales
 // beta          x1's dtype, gamma's shape

@@ -2,7 +2,7 @@
 //
 //   y = (x + offset) * scale                (x + offset) * scale * scale with sqrtMode
 //
-// x        INT8, rank up to 8
+// x        INT8, rank 1 to 8
 // scale    FLOAT or BF16; as long as one of x's last two axes, or one element; rank 1, or x's rank
 //          with 1 along the other axes
 // offset   scale's dtype and shape; NULL: 0

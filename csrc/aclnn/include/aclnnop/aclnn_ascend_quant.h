@@ -5,7 +5,7 @@
 //
 // x          FLOAT, FLOAT16 or BF16, rank up to 8
 // scale      x's dtype (FLOAT x takes each of the three); last axis x's or 1, others 1
-// offset     scale's dtype and shape; NULL: 0
+// offset     scale's dtype and last axis, others 1; NULL: 0
 // roundMode  "round" (ties to even), "floor", "ceil" or "trunc"
 // dstType    2 (ACL_INT8)
 // y          INT8, of x's shape

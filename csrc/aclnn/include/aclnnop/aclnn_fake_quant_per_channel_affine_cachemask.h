@@ -6,7 +6,7 @@
 //
 // self       FLOAT, FLOAT16 or BF16
 // scale      FLOAT, FLOAT16 or BF16; rank 1, of the length of self along axis
-// zeroPoint  INT32; rank 1, of the length of self along axis
+// zeroPoint  INT32; rank 1, of the length of self along axis; quantMin to quantMax
 // axis       from -rank to rank - 1 of self
 // out        FLOAT, FLOAT16 or BF16, of self's shape
 // mask       BOOL, of self's shape
@@ -31,7 +31,8 @@ ACLNN_API aclnnStatus aclnnFakeQuantPerChannelAffineCachemaskGetWorkspaceSize(
 // Computes, in the order of the stream, and consumes the executor unless it is repeatable.
 //
 // Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data that its block does not
-// hold; 361001 an unknown stream; 561000 an executor that was consumed or is another operator's.
+// hold, or a zero point that is not allowed; 361001 an unknown stream; 561000 an executor that was
+// consumed or is another operator's.
 ACLNN_API aclnnStatus aclnnFakeQuantPerChannelAffineCachemask(void* workspace,
                                                               uint64_t workspaceSize,
                                                               aclOpExecutor* executor,

@@ -1,0 +1,167 @@
+#include "ops/outputs.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+namespace npu_quant {
+namespace {
+
+struct Axis {
+  int64_t stride, dim;
+};
+
+int64_t offset_of(int64_t element, const Axis* axes, int count) {
+  int64_t offset = 0;
+  for (int a = 0; a < count; ++a) {
+    offset += element % axes[a].dim * axes[a].stride;
+    element /= axes[a].dim;
+  }
+  return offset;
+}
+
+// Exact, for the rare views that the quick test below cannot settle: where there are few elements
+// in a wide range their offsets are sorted, else every byte is marked.
+bool overlaps_by_sorting(const Axis* axes, int count, int64_t elements, int64_t item) {
+  std::vector<int64_t> offsets(static_cast<size_t>(elements));
+  for (int64_t i = 0; i < elements; ++i)
+    offsets[static_cast<size_t>(i)] = offset_of(i, axes, count);
+  std::sort(offsets.begin(), offsets.end());
+  for (size_t i = 1; i < offsets.size(); ++i)
+    if (offsets[i] - offsets[i - 1] < item) return true;
+  return false;
+}
+bool overlaps_by_marking(const Axis* axes, int count, int64_t elements, int64_t item,
+                         int64_t extent) {
+  std::vector<bool> taken(static_cast<size_t>(extent));
+  for (int64_t i = 0; i < elements; ++i) {
+    const int64_t offset = offset_of(i, axes, count);
+    for (int64_t byte = offset; byte < offset + item; ++byte) {
+      if (taken[static_cast<size_t>(byte)]) return true;
+      taken[static_cast<size_t>(byte)] = true;
+    }
+  }
+  return false;
+}
+
+// Whether two elements share a byte. Axes in order of stride, each stepping over all that lies
+// below it, cannot.
+bool overlaps_itself(const TensorView& view) {
+  const int64_t elements = view.shape.size();
+  Axis axes[kMaxRank];
+  int count = 0;
+  for (int i = 0; i < view.shape.rank; ++i) {
+    if (view.shape.dims[i] <= 1) continue;
+    const Axis axis{std::abs(view.strides[i]), view.shape.dims[i]};
+    int place = count++;
+    for (; place > 0 && axes[place - 1].stride > axis.stride; --place)
+      axes[place] = axes[place - 1];
+    axes[place] = axis;
+  }
+  if (elements == 0) return false;
+  int64_t extent = size_of(view.dtype);
+  bool apart = true;
+  for (int a = 0; a < count; ++a) {
+    if (axes[a].stride == 0) return true;
+    apart = apart && axes[a].stride >= extent;
+    extent += axes[a].stride * (axes[a].dim - 1);
+  }
+  const int64_t item = size_of(view.dtype), kWide = 64;
+  if (apart) return false;
+  if (elements * item > extent) return true;
+  if (elements < extent / kWide) return overlaps_by_sorting(axes, count, elements, item);
+  return overlaps_by_marking(axes, count, elements, item, extent);
+}
+
+// Empty where a tensor is absent or has no address yet.
+TensorView::Bounds bounds_of(const TensorView& view) {
+  if (!view.present || view.data == nullptr) return {nullptr, nullptr};
+  return view.bounds();
+}
+
+bool share_bytes(const TensorView::Bounds& a, const TensorView::Bounds& b) {
+  return a.begin < b.end && b.begin < a.end && a.begin != a.end && b.begin != b.end;
+}
+
+std::string name_of(const OutputSpec& spec) {
+  return *spec.name == 0 ? "out" : "out[" + std::string(spec.name) + "]";
+}
+
+Status check_output(const char* op, const OutputSpec& spec, const TensorView& out) {
+  const auto name = [&] { return name_of(spec); };
+  if (!(out.shape == spec.shape))
+    return fault(op, Fault::shape,
+                 name() + " has shape " + to_string(out.shape) + ", expected " +
+                     to_string(spec.shape) + ".");
+  if (!out.writable)
+    return fault(op, Fault::overlap, name() + " is read-only.", "Pass a writable array.");
+  if (overlaps_itself(out))
+    return fault(op, Fault::overlap,
+                 name() + " overlaps itself: some of its elements share memory.", "Pass a copy.");
+  return {};
+}
+
+std::string names_of(const OutputSpec* specs, int count) {
+  std::string names;
+  for (int i = 0; i < count; ++i) names += (i > 0 ? ", " : "") + std::string(specs[i].name);
+  return "(" + names + ")";
+}
+
+}  // namespace
+
+Status out_not_a_tuple(const char* op, const std::string& type, const OutputSpec* specs,
+                       int count) {
+  return fault(op, Fault::dtype,
+               "out is " + with_article(type) + ", expected a tuple " + names_of(specs, count) +
+                   " of arrays, None where one is not wanted.");
+}
+
+Status wrong_out_length(const char* op, int length, const OutputSpec* specs, int count) {
+  return fault(op, Fault::shape,
+               "out has " + std::to_string(length) + " entries, expected " + std::to_string(count) +
+                   ": " + names_of(specs, count) + ", None where one is not wanted.");
+}
+
+Status check_output_types(const char* op, const OutputSpec* specs, const TensorView* outputs,
+                          int count) {
+  for (int i = 0; i < count; ++i) {
+    const TensorView& out = outputs[i];
+    if (!out.present) continue;
+    if (out.dtype != specs[i].dtype)
+      return fault(op, Fault::dtype,
+                   name_of(specs[i]) + " has dtype " + out.dtype_name + ", expected " +
+                       name_of(specs[i].dtype) + ".");
+    if (is_no_such_rank(out, specs[i].shape))
+      return fault(op, Fault::rank,
+                   name_of(specs[i]) + " has " + std::to_string(out.rank) +
+                       " dimensions, expected shape " + to_string(specs[i].shape) + ".");
+  }
+  return {};
+}
+
+Status check_outputs(const char* op, std::initializer_list<NamedInput> inputs,
+                     const OutputSpec* specs, const TensorView* outputs, int count) try {
+  NPU_QUANT_RETURN_IF_ERROR(check_output_types(op, specs, outputs, count));
+  TensorView::Bounds of_inputs[kMostInputs], of_outputs[kMostOutputs];
+  for (size_t i = 0; i < inputs.size(); ++i) of_inputs[i] = bounds_of(inputs.begin()[i].view);
+  for (int i = 0; i < count; ++i) {
+    of_outputs[i] = bounds_of(outputs[i]);
+    if (!outputs[i].present) continue;
+    NPU_QUANT_RETURN_IF_ERROR(check_output(op, specs[i], outputs[i]));
+    for (size_t j = 0; j < inputs.size(); ++j)
+      if (share_bytes(of_inputs[j], of_outputs[i]))
+        return fault(op, Fault::overlap,
+                     name_of(specs[i]) + " shares memory with " + inputs.begin()[j].name + ".",
+                     "Pass a fresh array.");
+    for (int j = 0; j < i; ++j)
+      if (share_bytes(of_outputs[j], of_outputs[i]))
+        return fault(op, Fault::overlap,
+                     name_of(specs[i]) + " shares memory with " + name_of(specs[j]) + ".");
+  }
+  return {};
+} catch (const std::bad_alloc&) {
+  return out_of_memory(op);
+}
+
+}  // namespace npu_quant
