@@ -44,9 +44,9 @@ $(VENV)/python:
 	$(PIP) cmake ninja
 	@touch $@
 
-# The package with the extra of that name; again when a source changes.
+# The package with the extra of that name; again when a source changes. For lint, warnings are errors.
 $(VENV)/demo $(VENV)/test $(VENV)/lint $(VENV)/bench: $(VENV)/%: $(VENV)/python $(SOURCES)
-	$(PIP) ".[$*]"
+	$(PIP) $(if $(filter lint,$*),--config-settings=cmake.define.NPU_QUANT_WERROR=ON) ".[$*]"
 	@touch $@
 
 $(GTEST): $(VENV)/python $(SOURCES) $(wildcard tests/cpp/* tests/cpp/aclnn/*)

@@ -20,8 +20,8 @@ endif()
 # slower, and their vectors would be passed in ways that differ between targets.
 set(NPU_QUANT_KERNEL_OPTIMISATION -O3)
 if(NPU_QUANT_SANITIZE)
-  # The same inlining, less time to compile; and without the checks that double it and find least here.
-  set(NPU_QUANT_KERNEL_OPTIMISATION -O1 -fno-sanitize=null,object-size,pointer-overflow)
+  # The same inlining, less time to compile: without line numbers, and the checks that double it and find least here.
+  set(NPU_QUANT_KERNEL_OPTIMISATION -O1 -g0 -fno-sanitize=null,object-size,pointer-overflow)
 endif()
 
 function(npu_quant_add_kernels library prefix)

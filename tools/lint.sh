@@ -10,8 +10,6 @@ echo "ruff";         "$python" -m ruff check .
 echo "mypy";         "$python" -m mypy
 echo "stubtest";     "$python" -m mypy.stubtest npu_quant
 echo "README";       "$python" tools/operator_table.py --check
-echo "warnings";     "$python" -m cmake -S . -B build/lint -DCMAKE_BUILD_TYPE=Release -DNPU_QUANT_WERROR=ON \
-                       -Dpybind11_DIR="$("$python" -m pybind11 --cmakedir)" -DPython_EXECUTABLE="$(pwd)/$python" >/dev/null
-                     "$python" -m cmake --build build/lint >/dev/null
-echo "weak symbols"; "$python" tools/check_weak_symbols.py build/lint
+# Warnings were errors when the package was built for this: the Makefile sees to it.
+echo "weak symbols"; "$python" tools/check_weak_symbols.py build/cp*
 echo "lint: all good"

@@ -19,6 +19,9 @@ int64_t last_level_cache_bytes() {
   return kib > 0 ? kib << 10 : 32 << 20;
 }
 
+// Read when the library is loaded: the first call may be in a thread while another forks.
+const int64_t last_level_cache = last_level_cache_bytes();
+
 // How to get from a dtype to one that is taken, where there is a way that keeps the meaning.
 std::string float_remedy(const std::string& argument, std::string_view dtype) {
   const auto begins_with = [&](std::string_view text) {
@@ -43,8 +46,7 @@ std::string float_remedy(const std::string& argument, std::string_view dtype) {
 bool worth_streaming(int64_t bytes) {
   // Measured on Zen 4 and Zen 5: streaming stores pay from 0.75-1.5 of the last-level cache on. The
   // same bound for any number of threads, so that two are never slower than one.
-  static const int64_t cache = last_level_cache_bytes();
-  return bytes > cache;
+  return bytes > last_level_cache;
 }
 
 int64_t work_bytes(int64_t bytes, std::initializer_list<const TensorView*> tensors) {

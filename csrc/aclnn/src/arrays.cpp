@@ -32,6 +32,13 @@ Kept& all() {
   return *kept;
 }
 
+template <class... Kept>
+bool make_all() {
+  return (... && (&all<Kept>() != nullptr));
+}
+[[maybe_unused]] const bool loaded =  // before any fork
+    make_all<Scalars, IntArrays, FloatArrays, BoolArrays, TensorLists, ScalarLists>();
+
 template <class Kept, class Element, class Value>
 auto* create(const char* function, const Value* values, uint64_t size) {
   decltype(all<Kept>().add({})) handle = nullptr;

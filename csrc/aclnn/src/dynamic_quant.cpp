@@ -28,6 +28,11 @@ constexpr Function kV2 = function_of("aclnnDynamicQuantV2");
 constexpr Function kV3 = function_of("aclnnDynamicQuantV3");
 constexpr Function kV4 = function_of("aclnnDynamicQuantV4");
 
+// The tensors of the versions after the first; the group index and the offset may be NULL.
+struct TensorArguments {
+  const aclTensor *x, *smooth_scales, *group_index, *y, *scale, *offset;
+};
+
 struct DynamicQuantCall : Call<DynamicQuant> {
   using Call::Call;
 
@@ -35,16 +40,17 @@ struct DynamicQuantCall : Call<DynamicQuant> {
     input("x", x, op.input);
     optional_input("smoothScalesOptional", smooth_scales, op.smooth_scales);
   }
-  void set_group_index(const aclTensor* tensor) {
-    optional_input("groupIndexOptional", tensor, group_index);
-    op.has_group_index = group_index.present;
-  }
   void set_outputs(const aclTensor* y, const aclTensor* scale) {
     output("yOut", y, outputs[DynamicQuant::kY]);
     output("scaleOut", scale, outputs[DynamicQuant::kScale]);
   }
-  void set_offset(const aclTensor* tensor) {
-    optional_output("offsetOut", tensor, offset);
+  void set(const TensorArguments& tensors, int64_t dst_type) {
+    set_inputs(tensors.x, tensors.smooth_scales);
+    optional_input("groupIndexOptional", tensors.group_index, group_index);
+    op.has_group_index = group_index.present;
+    set_outputs(tensors.y, tensors.scale);
+    op.dst_type = request_of(outputs[DynamicQuant::kY], dst_type);
+    optional_output("offsetOut", tensors.offset, offset);
     op.symmetric = !offset.present;
   }
   void set_mode(bool is_symmetrical, const char* quant_mode) {
@@ -80,11 +86,7 @@ aclnnStatus aclnnDynamicQuantV2GetWorkspaceSize(
     int64_t dstType, const aclTensor* yOut, const aclTensor* scaleOut, const aclTensor* offsetOut,
     uint64_t* workspaceSize, aclOpExecutor** executor) {
   return plan<DynamicQuantCall>(kV2, workspaceSize, executor, [&](auto& call) {
-    call.set_inputs(x, smoothScalesOptional);
-    call.set_group_index(groupIndexOptional);
-    call.set_outputs(yOut, scaleOut);
-    call.op.dst_type = call.request_of(call.outputs[DynamicQuant::kY], dstType);
-    call.set_offset(offsetOut);
+    call.set({x, smoothScalesOptional, groupIndexOptional, yOut, scaleOut, offsetOut}, dstType);
   });
 }
 
@@ -94,11 +96,7 @@ aclnnStatus aclnnDynamicQuantV3GetWorkspaceSize(
     const aclTensor* scaleOut, const aclTensor* offsetOut, uint64_t* workspaceSize,
     aclOpExecutor** executor) {
   return plan<DynamicQuantCall>(kV3, workspaceSize, executor, [&](auto& call) {
-    call.set_inputs(x, smoothScalesOptional);
-    call.set_group_index(groupIndexOptional);
-    call.set_outputs(yOut, scaleOut);
-    call.op.dst_type = call.request_of(call.outputs[DynamicQuant::kY], dstType);
-    call.set_offset(offsetOut);
+    call.set({x, smoothScalesOptional, groupIndexOptional, yOut, scaleOut, offsetOut}, dstType);
     call.set_mode(isSymmetrical, quantMode);
   });
 }
@@ -109,11 +107,7 @@ aclnnStatus aclnnDynamicQuantV4GetWorkspaceSize(
     const aclTensor* yOut, const aclTensor* scaleOut, const aclTensor* offsetOut,
     uint64_t* workspaceSize, aclOpExecutor** executor) {
   return plan<DynamicQuantCall>(kV4, workspaceSize, executor, [&](auto& call) {
-    call.set_inputs(x, smoothScalesOptional);
-    call.set_group_index(groupIndexOptional);
-    call.set_outputs(yOut, scaleOut);
-    call.op.dst_type = call.request_of(call.outputs[DynamicQuant::kY], dstType);
-    call.set_offset(offsetOut);
+    call.set({x, smoothScalesOptional, groupIndexOptional, yOut, scaleOut, offsetOut}, dstType);
     call.set_mode(isSymmetrical, quantMode);
     call.op.dst_type_max = static_cast<double>(dstTypeMax);
   });

@@ -14,6 +14,7 @@ Executors& executors() {
   static auto* const kept = new Executors;
   return *kept;
 }
+[[maybe_unused]] const Executors& loaded = executors();  // before any fork
 
 // In the caller's words already: the operator's name, which comes first, is empty.
 Status own_fault(Fault kind, const std::string& sentence) { return fault("", kind, sentence); }

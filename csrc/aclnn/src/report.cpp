@@ -32,6 +32,8 @@ pthread_key_t messages_key() {
   return kept;
 }
 
+[[maybe_unused]] const pthread_key_t loaded = messages_key();  // before any fork
+
 // This thread's; made when there is the first, null where there is no memory for it.
 Messages* find_messages() { return static_cast<Messages*>(pthread_getspecific(messages_key())); }
 Messages* make_messages() {

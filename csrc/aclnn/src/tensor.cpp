@@ -128,6 +128,10 @@ Tensors& tensors() {
   return *kept;
 }
 
+namespace {
+[[maybe_unused]] const Tensors& loaded = tensors();  // before any fork
+}
+
 }  // namespace npu_quant::aclnn
 
 using namespace npu_quant::aclnn;
