@@ -84,7 +84,7 @@ aclnnStatus get_size(const char* function, const Opaque* handle, uint64_t* size)
 using namespace npu_quant::aclnn;
 
 aclScalar* aclCreateScalar(void* value, aclDataType dataType) {
-  const size_t size = aclDataTypeSize(dataType);
+  const size_t size = size_of(number_of(dataType));
   if (value == nullptr || size == 0) return nullptr;
   aclScalar* handle = nullptr;
   guarded(__func__, ACLNN_ERR_INNER, ACLNN_ERR_INNER, [&] {

@@ -74,11 +74,14 @@ const char* find_acl_name(std::string_view name) {
   return nullptr;
 }
 
+// What it does not know has 8 bytes, and it does not know the types that came last.
+size_t size_of(int type) {
+  const Row* const row = find(type);
+  return row == nullptr || type >= ACL_FLOAT6_E3M2 ? 8 : row->size;
+}
+
 }  // namespace npu_quant::aclnn
 
-// What it does not know has 8 bytes, and it does not know the types that came last.
 size_t aclDataTypeSize(aclDataType dataType) {
-  const int type = npu_quant::aclnn::number_of(dataType);
-  const auto* const row = npu_quant::aclnn::find(type);
-  return row == nullptr || type >= ACL_FLOAT6_E3M2 ? 8 : row->size;
+  return npu_quant::aclnn::size_of(npu_quant::aclnn::number_of(dataType));
 }

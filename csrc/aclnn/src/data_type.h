@@ -21,6 +21,8 @@ int number_of(const Enum& value) {
 
 // Ours for an aclDataType, or DType::other.
 DType dtype_of(int type);
+// Of the bytes that hold one; as aclDataTypeSize says.
+size_t size_of(int type);
 // As operators name it in messages: "float16", "float8_e5m2".
 const char* name_of(int type);
 // As its enumerator is named: "ACL_FLOAT16"; null where there is none.

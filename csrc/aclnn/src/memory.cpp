@@ -100,15 +100,13 @@ bool overruns(const void* begin, size_t count) {
   return blocks().find_overrun(&range, 1) == 0;
 }
 
-int copy(const char* function, void* to, size_t most, const void* from, size_t count,
-         aclrtMemcpyKind kind) {
+int copy(const char* function, void* to, size_t most, const void* from, size_t count, int kind) {
   if (count == 0) return ACL_SUCCESS;
   if (to == nullptr) return report_null(function, "dst");
   if (from == nullptr) return report_null(function, "src");
-  const int direction = number_of(kind);
-  if (direction < ACL_MEMCPY_HOST_TO_HOST || direction > ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE)
+  if (kind < ACL_MEMCPY_HOST_TO_HOST || kind > ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE)
     return report(ACL_ERROR_INVALID_PARAM, function,
-                  "kind is " + std::to_string(direction) + ", expected 0 to 5.");
+                  "kind is " + std::to_string(kind) + ", expected 0 to 5.");
   if (most < count)
     return report(
         ACL_ERROR_RT_PARAM_INVALID, function,
@@ -176,7 +174,7 @@ aclError aclrtFreeHost(void* hostPtr) {
 aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count,
                      aclrtMemcpyKind kind) {
   return guarded_runtime(__func__, [&](const char* function) {
-    return copy(function, dst, destMax, src, count, kind);
+    return copy(function, dst, destMax, src, count, number_of(kind));
   });
 }
 
@@ -184,7 +182,7 @@ aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t cou
                           aclrtMemcpyKind kind, aclrtStream stream) {
   return guarded_runtime(__func__, [&](const char* function) {
     const int code = check_stream(function, stream);
-    return code != ACL_SUCCESS ? code : copy(function, dst, destMax, src, count, kind);
+    return code != ACL_SUCCESS ? code : copy(function, dst, destMax, src, count, number_of(kind));
   });
 }
 

@@ -58,16 +58,16 @@ std::vector<int64_t> copy_of(const int64_t* values, uint64_t count) {
 }
 
 // False where dims are counted but not given.
-bool describe(Tensor& tensor, const int64_t* dims, uint64_t rank, aclDataType type,
-              const int64_t* strides, int64_t offset, aclFormat format, const int64_t* storage_dims,
-              uint64_t storage_rank, void* address) {
+bool describe(Tensor& tensor, const int64_t* dims, uint64_t rank, int type, const int64_t* strides,
+              int64_t offset, int format, const int64_t* storage_dims, uint64_t storage_rank,
+              void* address) {
   if ((dims == nullptr && rank > 0) || (storage_dims == nullptr && storage_rank > 0)) return false;
   tensor.dims = copy_of(dims, rank);
   tensor.strides = strides != nullptr ? copy_of(strides, rank) : contiguous_strides(tensor.dims);
   tensor.storage_dims = copy_of(storage_dims, storage_rank);
   tensor.offset = offset;
-  tensor.format = number_of(format);
-  tensor.type = number_of(type);
+  tensor.format = format;
+  tensor.type = type;
   tensor.address = address;
   tensor.derive();
   return true;
@@ -142,8 +142,8 @@ aclTensor* aclCreateTensor(const int64_t* viewDims, uint64_t viewDimsNum, aclDat
   aclTensor* handle = nullptr;
   guarded(__func__, ACLNN_ERR_INNER, ACLNN_ERR_INNER, [&, function = __func__]() -> int {
     Tensor tensor;
-    if (!describe(tensor, viewDims, viewDimsNum, dataType, stride, offset, format, storageDims,
-                  storageDimsNum, tensorData))
+    if (!describe(tensor, viewDims, viewDimsNum, number_of(dataType), stride, offset,
+                  number_of(format), storageDims, storageDimsNum, tensorData))
       return report(ACLNN_ERR_PARAM_NULLPTR, function,
                     "dims are counted, but the pointer is NULL.");
     handle = tensors().add(std::move(tensor));
@@ -158,8 +158,9 @@ aclnnStatus aclInitTensor(aclTensor* tensor, const int64_t* viewDims, uint64_t v
                           void* tensorData) {
   return guarded(__func__, ACLNN_ERR_INNER, ACLNN_ERR_INNER, [&, function = __func__]() -> int {
     Tensor fresh;
-    if (tensor == nullptr || !describe(fresh, viewDims, viewDimsNum, dataType, stride, offset,
-                                       format, storageDims, storageDimsNum, tensorData))
+    if (tensor == nullptr ||
+        !describe(fresh, viewDims, viewDimsNum, number_of(dataType), stride, offset,
+                  number_of(format), storageDims, storageDimsNum, tensorData))
       return report(ACLNN_ERR_PARAM_NULLPTR, function,
                     "tensor, or dims that are counted, is NULL.");
     const bool found = tensors().with(tensor, [&](Tensor& kept) { kept = std::move(fresh); });
