@@ -11,7 +11,7 @@ GTEST  := build/release/.built
 
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
 
-.PHONY: demo test bench lint asan clean
+.PHONY: demo test test-mutation bench lint asan clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/demo
@@ -20,6 +20,10 @@ demo: $(VENV)/demo
 test: $(VENV)/test $(GTEST)
 	$(PY) -m pytest
 	set -e; for tests in $(GTESTS); do build/release/$$tests --gtest_brief=1; done
+
+# Flips every comparison of the modules that decide, one at a time: a test must fail each time.
+test-mutation: $(VENV)/test
+	$(PY) tools/mutation.py
 
 bench: $(VENV)/bench build/bench/.built
 	$(PY) -m bench $(BENCH)

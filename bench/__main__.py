@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from . import arrays, calls, peers
+from . import arrays, bench_compare, calls, peers
 from .aclnn_calls import FUNCTIONS, AclnnCalls
 from .cases import Bench, Record
 from .copy_mix import CopyMix
@@ -38,11 +38,15 @@ def main() -> None:
     report.machine(bench)
     records = list(_records(bench, chosen, options))
     of_calls = [] if options.no_calls else list(_calls(bench, chosen, options.dtypes))
-    goals = judge(chosen, records, of_calls)
+    default_mib = 16 if options.quick else 64
+    mib = default_mib if options.compare_mib is None else options.compare_mib
+    comparings = bench_compare.comparisons(bench, mib)
+    goals = [*judge(chosen, records, of_calls), *bench_compare.goals(comparings)]
     report.records(records)
     report.calls(of_calls)
+    report.comparings(comparings)
     report.goals(goals)
-    write_json(options.json, bench, records, of_calls, goals)
+    write_json(options.json, bench, records, of_calls, comparings, goals)
     print(f"Written: {options.json}")
 
 
@@ -93,6 +97,10 @@ def _options(operators: dict[str, Operator]) -> argparse.Namespace:
     parser.add_argument("--no-torch", action="store_true", help="leave torch out")
     parser.add_argument("--no-onnxruntime", action="store_true", help="leave ONNX Runtime out")
     parser.add_argument("--no-calls", action="store_true", help="leave out what a call costs")
+    help = "size of the files that are compared, by default 64, 16 with --quick; 0 leaves that out"
+    parser.add_argument("--compare-mib", type=int, metavar="MIB", help=help)
+    full = {"dest": "compare_mib", "action": "store_const", "const": 1024}
+    parser.add_argument("--full", **full, help="compare files of 1 GiB")
     parser.add_argument("--json", type=Path, default=Path("build/bench/results.json"))
     return parser.parse_args()
 

@@ -18,6 +18,7 @@ from rich.table import Table
 import npu_quant
 
 from . import peers
+from .bench_compare import Comparing
 from .calls import Call
 from .cases import PEERS, Bench, Record
 from .goals import Goal
@@ -79,6 +80,20 @@ class Report:
             table.add_row(c.operator, c.dtype, c.size, c.arrays, *times, _ratio(c.ratio))
         self._console.print(table)
 
+    def comparings(self, comparings: Sequence[Comparing]) -> None:
+        """What comparing two files takes."""
+        if not comparings:
+            return
+        mib = comparings[0].mib
+        table = _table(f"Two files of {mib} MiB of int8 compared, from opening to verdict", "by")
+        for heading in ("T", "time", "GB/s per file", "speed, of reading both", "peak memory"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        for c in comparings:
+            speed = f"{(c.mib << 20) / c.seconds.median / 1e9:.2f}"
+            cells = (speed, _ratio(c.of_reading), f"{c.peak_mib:.0f} MiB")
+            table.add_row(c.how, str(c.threads), _time(c.seconds), *cells)
+        self._console.print(table)
+
     def goals(self, goals: Sequence[Goal]) -> None:
         """Each goal: what was wanted, what was seen."""
         table = _table("Goals", "goal", "where")
@@ -113,6 +128,7 @@ def write_json(
     bench: Bench,
     records: Iterable[Record],
     calls: Iterable[Call],
+    comparings: Iterable[Comparing],
     goals: Iterable[Goal],
 ) -> None:
     """Everything printed and the absolute times, in seconds."""
@@ -120,6 +136,7 @@ def write_json(
         "machine": machine(bench),
         "cases": [asdict(record) for record in records],
         "calls": [asdict(call) for call in calls],
+        "comparisons": [asdict(comparing) for comparing in comparings],
         "goals": [asdict(goal) for goal in goals],
     }
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
-NOTEBOOK = EXAMPLES / "quickstart.ipynb"
+NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
 DATA = EXAMPLES / "data"
 MEGABYTE = 2**20
 VERDICT = "identical to the NumPy reference, bit for bit: "
@@ -133,43 +133,79 @@ def test_demo_fails_where_bits_differ(module: str, row: str, copy: Path) -> None
     assert "npu_dynamic_block_quant on" not in verdict
 
 
-def printed(cell: nbformat.NotebookNode) -> str:
-    return "".join(out.text for out in cell.outputs if out.output_type == "stream")
+def shown(cell: nbformat.NotebookNode) -> list[str]:
+    """Return what a cell printed, and the tables and pictures it showed as HTML."""
+    printed = "".join(out.text for out in cell.outputs if out.output_type == "stream")
+    pages = [out.data.get("text/html", "") for out in cell.outputs if "data" in out]
+    return [printed, *pages]
 
 
+notebooks = pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+def test_there_are_two_notebooks() -> None:
+    assert [path.stem for path in NOTEBOOKS] == ["compare", "quickstart"]
+
+
+@notebooks
 @pytest.mark.parametrize("place", ["project", "examples"])
-def test_notebook(place: str, copy: Path, tmp_path: Path) -> None:
+def test_notebook(notebook: Path, place: str, copy: Path, tmp_path: Path) -> None:
     folder = copy if place == "examples" else copy.parent
     target, private = tmp_path / "fresh.ipynb", str(tmp_path / "jupyter")
     names = ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
-    arguments = ("-c", EXECUTE, str(NOTEBOOK), str(folder), str(target))
+    arguments = ("-c", EXECUTE, str(notebook), str(folder), str(target))
     done = run(*arguments, cwd=tmp_path, **dict.fromkeys(names, private))
     assert done.returncode == 0, done.stderr
-    fresh, stored = (nbformat.read(path, as_version=4) for path in (target, NOTEBOOK))
+    fresh, stored = (nbformat.read(path, as_version=4) for path in (target, notebook))
     for new, old in zip(fresh.cells, stored.cells, strict=True):
         if new.cell_type == "code":
-            assert printed(new) == printed(old), f"cell {old.id}: run the notebook again and save"
+            assert shown(new) == shown(old), f"cell {old.id}: run the notebook again and save"
 
 
-def test_notebook_is_stored_executed() -> None:
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    nbformat.validate(notebook)
-    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+@notebooks
+def test_notebook_is_stored_executed(notebook: Path) -> None:
+    stored = nbformat.read(notebook, as_version=4)
+    nbformat.validate(stored)
+    cells = [cell for cell in stored.cells if cell.cell_type == "code"]
     outputs = [output for cell in cells for output in cell.outputs]
     assert [cell.execution_count for cell in cells] == [*range(1, len(cells) + 1)]
     assert all(cell.outputs for cell in cells)
-    assert {output.output_type for output in outputs} <= {"stream", "display_data"}
+    assert {output.output_type for output in outputs} <= {
+        "stream",
+        "display_data",
+        "execute_result",
+    }
     assert any("image/png" in output.get("data", {}) for output in outputs)
     assert not any(output.get("name") == "stderr" for output in outputs)
 
 
-def test_notebook_holds_nothing_of_the_machine() -> None:
-    text = NOTEBOOK.read_text(encoding="utf-8")
-    notebook = nbformat.reads(text, as_version=4)
+@notebooks
+def test_notebook_holds_nothing_of_the_machine(notebook: Path) -> None:
+    text = notebook.read_text(encoding="utf-8")
+    stored = nbformat.reads(text, as_version=4)
     assert len(text) < MEGABYTE / 4
-    assert notebook.metadata.kernelspec.name == "python3"
-    assert not any(cell.metadata for cell in notebook.cells)
+    assert stored.metadata.kernelspec.name == "python3"
+    assert not any(cell.metadata for cell in stored.cells)
     assert not re.search(r"/home/|/root/|/tmp/|site-packages", text)
+
+
+def test_the_comparison_says_in_words_what_it_shows() -> None:
+    """The story's numbers are those of its cells, and the page of the bug has its pictures."""
+    stored = nbformat.read(EXAMPLES / "compare.ipynb", as_version=4)
+    told = "".join(cell.source for cell in stored.cells if cell.cell_type == "markdown")
+    pages = {cell.id: "".join(shown(cell)) for cell in stored.cells if cell.cell_type == "code"}
+    numbers = re.findall(r"\d+,\d{3}", told)
+    assert {"150,528", "144,690"} <= set(numbers)
+    assert all(any(number in page for page in pages.values()) for number in numbers)
+    assert "\n  y: 3 of 150,528 codes differ" in pages["tie"]
+    assert "different: fail" in pages["bug"]
+    assert "◂ 7" in pages["bug"]
+    rungs = [line.split()[-1] for line in pages["blind"].splitlines()[1:]]
+    assert rungs == ["tie", "different", "different"]
+    assert re.findall(r"pass +pass", pages["blind"]) == ["pass        pass"] * 3
+    assert pages["accept"].startswith("variant True\nGoldenMismatch")
+    assert pages["explain"].splitlines()[1].startswith("  exactly 'bf16 scale'")
+    assert pages["files"].endswith("exit status 1\n")
 
 
 def test_data_is_small_and_documented() -> None:

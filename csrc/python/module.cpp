@@ -12,6 +12,7 @@ void bind_quantize(py::module_& module);
 void bind_anti_quant(py::module_& module);
 void bind_quantize_val(py::module_& module);
 void bind_quantizer(py::module_& module);
+void bind_compare(py::module_& module);
 
 }  // namespace npu_quant::python
 
@@ -27,4 +28,5 @@ PYBIND11_MODULE(_core, module) {
   bind_anti_quant(module);
   bind_quantize_val(module);
   bind_quantizer(module);
+  bind_compare(module);
 }

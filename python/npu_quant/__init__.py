@@ -12,6 +12,9 @@ plain NumPy.
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from ._aclnn import aclnn_prefix
 from ._runtime import __version__, get_num_threads, info, list_numerics, numerics, set_num_threads
 from .errors import DTypeError, ParamError
@@ -49,6 +52,9 @@ from .quantizer import (
     quint8,
 )
 
+if TYPE_CHECKING:
+    from . import golden, testing
+
 __all__ = [  # noqa: RUF022 (its order of qint8 and qint32 is not that of sorted())
     "DTypeError",
     "ParamError",
@@ -68,6 +74,7 @@ __all__ = [  # noqa: RUF022 (its order of qint8 and qint32 is not that of sorted
     "fake_quantize_per_tensor_affine_cachemask",
     "fake_quantize_per_tensor_affine_cachemask_backward",
     "get_num_threads",
+    "golden",
     "info",
     "list_numerics",
     "make_per_channel_affine_quantizer",
@@ -88,4 +95,12 @@ __all__ = [  # noqa: RUF022 (its order of qint8 and qint32 is not that of sorted
     "quantize_val",
     "quint8",
     "set_num_threads",
+    "testing",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what scripts that only compute do not need."""
+    if name in ("golden", "testing"):
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -17,6 +17,20 @@ def check_numerics(name: object) -> None: ...
 def list_numerics() -> list[str]: ...
 def get_num_threads() -> int: ...
 def set_num_threads(n: object) -> None: ...
+def compare(
+    actual: NDArray[Any],
+    golden: NDArray[Any],
+    is_nan: NDArray[np.bool_] | None,
+    first: int,
+    columns: int,
+    row_counts: NDArray[np.int64],
+    row_shift: int,
+    column_counts: NDArray[np.int64],
+    column_shift: int,
+    counts: NDArray[np.uint64],
+    sums: NDArray[np.float64] | None,
+    /,
+) -> None: ...
 def npu_dynamic_quant(
     result_type: type[_Result],
     input: object,

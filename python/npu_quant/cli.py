@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import importlib
+import os
 import sys
+import traceback
 from collections.abc import Sequence
 
-from . import __version__, aclnn_prefix
+from . import __version__, ops
+from .errors import DTypeError, ParamError
+
+COMMANDS = {
+    "compare": "compare results with their golden, and tell rounding from a bug",
+    "inspect": "say what is in files of arrays",
+    "info": "say what computes, for a bug report",
+    "bench": "measure an operator against a copy of as many bytes",
+    "aclnn-prefix": "print the folder of the C API",
+}
+
+OK, DIFFERENT, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
+"""Exit statuses: `UNUSABLE` is for arguments, files and requests that nothing can be said about."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -21,29 +36,67 @@ def main(argv: Sequence[str] | None = None) -> int:
         /...
         0
     """
-    arguments = _parser().parse_args(argv)
+    words = list(sys.argv[1:] if argv is None else argv)
     try:
-        return int(arguments.run(arguments))
-    except FileNotFoundError as error:
-        print(f"npu-quant: {error}", file=sys.stderr)
-        return 1
+        if not words or words[0] not in COMMANDS:
+            return _other(words)
+        return _run(words[0], words[1:])
+    except SystemExit as end:  # how argparse ends: after --help, or with a message
+        from .commands.console import flush
+
+        flush()
+        return end.code if isinstance(end.code, int) else UNUSABLE
 
 
-def _parser() -> argparse.ArgumentParser:
+def _other(words: list[str]) -> int:
+    """Answer --help and --version, complain of anything else."""
     parser = argparse.ArgumentParser(
-        prog="npu-quant", description="Ascend's quantization operators on a CPU."
+        prog="npu-quant",
+        description="Ascend's quantization operators on a CPU.",
+        epilog="Exit status: 0 passed, 1 different, 2 nothing can be said. "
+        "npu-quant <command> --help says more.",
+        allow_abbrev=False,
+        formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=20, width=100),
     )
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(title="commands", metavar="<command>", required=True)
-    prefix = commands.add_parser(
-        "aclnn-prefix",
-        help="print the folder of the C API",
-        description="Print the folder that holds the include/, lib64/ and share/ of the C API.",
-    )
-    prefix.set_defaults(run=_aclnn_prefix)
-    return parser
+    for name, help in COMMANDS.items():
+        commands.add_parser(name, help=help)
+    parser.parse_args(words)
+    parser.error("the command comes first")
 
 
-def _aclnn_prefix(arguments: argparse.Namespace) -> int:
-    print(aclnn_prefix())
-    return 0
+def _run(command: str, words: list[str]) -> int:
+    """Run a command; whatever goes wrong is one line."""
+    try:
+        module = importlib.import_module(f".commands.{command.replace('-', '_')}", __package__)
+        return int(module.run(words))
+    except (Exception, KeyboardInterrupt) as error:
+        return _give_up(f"npu-quant {command}", error)
+
+
+def _give_up(face: str, error: BaseException) -> int:
+    """Print what went wrong, and return the exit status."""
+    from .commands.console import write_error
+
+    write_error(face, _text_of(error))
+    if os.environ.get("NPU_QUANT_TRACEBACK") == "1":
+        traceback.print_exception(error)
+    return INTERRUPTED if isinstance(error, KeyboardInterrupt) else UNUSABLE
+
+
+def _text_of(error: BaseException) -> str:
+    """Return an error in words."""
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    if isinstance(error, MemoryError):
+        return f"not enough memory: {error}".removesuffix(": ")
+    if isinstance(error, OSError) and error.strerror:
+        name = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+        return name + error.strerror
+    if isinstance(error, (ParamError, DTypeError, ValueError, OSError)):
+        return str(error)
+    if isinstance(error, TypeError) and str(error).partition(":")[0] in ops.__all__:
+        return str(error)  # an operator's, about an attribute
+    what = f"{type(error).__name__}: {error}"
+    return f"internal error: {what}. Please report it, with what npu-quant info prints."

@@ -1,0 +1,37 @@
+#include "ops/compare.h"
+#include "python/bind.h"
+
+namespace npu_quant::python {
+namespace {
+
+py::object compare(py::handle actual, py::handle golden, py::handle is_nan, py::handle first,
+                   py::handle columns, py::handle row_counts, py::handle row_shift,
+                   py::handle column_counts, py::handle column_shift, py::handle counts,
+                   py::handle sums) {
+  Compare op;
+  ArrayArguments arrays(op.kName, {{"actual", actual, op.actual, true},
+                                   {"golden", golden, op.golden, true},
+                                   {"is_nan", is_nan, op.is_nan, false},
+                                   {"row_counts", row_counts, op.row_counts, true},
+                                   {"column_counts", column_counts, op.column_counts, true},
+                                   {"counts", counts, op.counts, true},
+                                   {"sums", sums, op.sums, false}});
+  op.first = to_int(op.kName, "first", first);
+  op.columns = to_int(op.kName, "columns", columns);
+  op.row_shift = to_int(op.kName, "row_shift", row_shift);
+  op.column_shift = to_int(op.kName, "column_shift", column_shift);
+  arrays.fill_views();
+  raise_unless_ok(op.check());
+  raise_unless_ok(run_released(op.bytes(), [&] { return op.run(); }));
+  return py::none();
+}
+
+}  // namespace
+
+void bind_compare(py::module_& module) {
+  define<&compare>(module, "compare",
+                   "compare($module, actual, golden, is_nan, first, columns, row_counts, "
+                   "row_shift, column_counts, column_shift, counts, sums, /)\n--\n\n");
+}
+
+}  // namespace npu_quant::python

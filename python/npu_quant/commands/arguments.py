@@ -1,0 +1,157 @@
+"""What the commands' arguments have in common: the parser, and the words it takes apart."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import math
+import re
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
+T = TypeVar("T")
+
+
+class UsageError(ValueError):
+    """The arguments do not fit together, or do not fit the files."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line, raised as UsageError; its help keeps its lines."""
+
+    def __init__(self, command: str, description: str, epilog: str | None = None) -> None:
+        super().__init__(
+            prog=f"npu-quant {command}",
+            description=description,
+            epilog=epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what is wrong with the arguments."""
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+def add_json(parser: argparse._ActionsContainer) -> None:
+    """Add ``--json``, the same for all commands."""
+    help = 'write the result as JSON to a file, or to stdout with "-" (default: none)'
+    parser.add_argument("--json", metavar="FILE", help=help)
+
+
+def add_reading(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add the options that say what is in a file that does not say it itself."""
+    group = parser.add_argument_group("what the files do not say")
+    group.add_argument(
+        "--dtype",
+        help=f"dtype of {what}: bf16, float8_e4m3fn, int4 ... (default: what the file says)",
+    )
+    group.add_argument(
+        "--shape",
+        type=parsed(shape),
+        help="shape of raw files, such as 32,2048 (default: what the file says)",
+    )
+    group.add_argument(
+        "--key",
+        help="the array in files that hold several; FILE::KEY is the same for one file "
+        "(default: the only one)",
+    )
+
+
+def parsed(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """Turn a parser's ValueError into argparse's, which keeps the text."""
+
+    def parse_or_complain(text: str) -> T:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return parse_or_complain
+
+
+def shape(text: str) -> tuple[int, ...]:
+    """Return a shape: "32,2048", "32x2048", "7", or "" for none."""
+    inside = text.strip("()[] ")
+    if inside and not re.fullmatch(r"\d{1,18}( ?[,x] ?\d{1,18})*,?", inside, re.ASCII):
+        raise ValueError(f"{text!r}, expected whole numbers, such as 32,2048")
+    return tuple(int(part) for part in re.findall(r"\d+", inside))
+
+
+def rows(text: str) -> tuple[int, int | None]:
+    """Return a range of rows, first and end: "7", "0:128", "128:" for all from there on."""
+    match = re.fullmatch(r"(\d{1,18})|(\d{0,18}):(\d{0,18})", text, re.ASCII)
+    if match is None:
+        raise ValueError(f"{text!r}, expected a row or a range of rows: 7 or 0:128")
+    if match[1]:
+        return int(match[1]), int(match[1]) + 1
+    begin, end = int(match[2] or 0), int(match[3]) if match[3] else None
+    if end is not None and end <= begin:
+        raise ValueError(f"{text!r} holds no row; the end of 0:128 is not one of them")
+    return begin, end
+
+
+def rows_text(begin: int, end: int) -> str:
+    """Write a range of rows as `rows` reads it."""
+    return str(begin) if end == begin + 1 else f"{begin}:{end}"
+
+
+def assignment(text: str) -> tuple[str, str]:
+    """Return name and value of "name=value"."""
+    name, equals, value = text.partition("=")
+    if not (equals and name.isidentifier() and value):
+        raise ValueError(f"{text!r}, expected NAME=VALUE")
+    return name, value
+
+
+def attribute(text: str) -> tuple[str, Any]:
+    """Return name and value of "name=value"; a value that is no Python literal is a string."""
+    name, value = assignment(text)
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return name, value
+
+
+def limit(text: str) -> tuple[str, float]:
+    """Return a limit and the output it is for: "1" is for all, "y=1" for one."""
+    name, _, number = text.rpartition("=")
+    try:
+        value = float(number)
+    except ValueError:
+        value = math.nan
+    if not (0 <= value < math.inf and (name.isidentifier() or "=" not in text)):
+        raise ValueError(f"{text!r}, expected a number from 0 on, or NAME=NUMBER for one output")
+    return name, value
+
+
+def limits(option: str, given: list[tuple[str, float]] | None) -> float | dict[str, float] | None:
+    """Return all that was given to an option as one limit for all, or one per output."""
+    if not given:
+        return None
+    names = [name for name, _ in given]
+    if len(set(names)) < len(names) or ("" in names and len(names) > 1):
+        raise UsageError(f"{option} is given twice for one output.")
+    return given[0][1] if names == [""] else dict(given)
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """Return the parser of whole numbers from `least` on."""
+
+    def parse(text: str) -> int:
+        if not re.fullmatch(r"\d{1,18}", text, re.ASCII) or int(text) < least:
+            raise ValueError(f"{text!r}, expected a whole number from {least} on")
+        return int(text)
+
+    return parsed(parse)
+
+
+def seconds(text: str) -> float:
+    """Return a time."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value <= 3600:
+        raise ValueError(f"{text!r}, expected seconds, more than 0 and at most 3600")
+    return value

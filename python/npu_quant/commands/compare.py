@@ -1,0 +1,245 @@
+"""``npu-quant compare``: files of actual results against their golden."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shlex
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..errors import ParamError
+from ..golden.compare import run as run_comparison
+from ..golden.comparison import Comparison
+from ..golden.operators import outputs_of
+from ..golden.refusal import refusal_of
+from ..golden.request import Limit, Limits, Request
+from ..golden.tolerance import RULES
+from .arguments import (
+    Parser,
+    UsageError,
+    add_json,
+    add_reading,
+    assignment,
+    attribute,
+    limit,
+    limits,
+    parsed,
+    rows,
+)
+from .console import write, write_json
+from .opening import refuse_overwriting
+from .operands import Operands, operands_of
+from .progress import progress_bar
+from .row_slices import rows_found
+
+if TYPE_CHECKING:
+    from ..golden.explain import Explanation
+
+DESCRIPTION = """\
+Compare results with their golden, and tell rounding from a bug.
+
+  npu-quant compare ACTUAL GOLDEN                     two arrays
+  npu-quant compare INPUT... ACTUAL... --op NAME      the golden is computed from the inputs
+
+With --op the operator's required arrays come first, in its order, then the actual outputs, in its
+order; "-" stands for one that is not there. Formats: .npy .npz .safetensors .pt .bin (raw or ATB).
+Raw actual files are taken to have the golden's dtype and shape.
+
+Exit status: 0 passed, 1 different, 2 nothing can be said: wrong arguments, unreadable files, or a
+comparison that could only pass."""
+
+EPILOG = """\
+examples:
+  npu-quant compare npu.npy golden.npy --atol 1
+  npu-quant compare x.npy npu_y.npy npu_scale.npy --op npu_dynamic_quant
+  npu-quant compare x1.npy x2.npy gamma.npy scales.npy - npu_y1.npy --op npu_add_rms_norm_quant \\
+      --attr epsilon=1e-5 --input beta=beta.npy --explain"""
+
+PASSED, DIFFERENT = 0, 1
+
+# How the Python interface words what the command line calls otherwise.
+_OPTIONS = (
+    (r"^compare: ", ""),
+    (r"give op= and inputs= to learn", "give the inputs and --op to learn"),
+    (r"\.ranked has all", "--json has all"),
+    (r"needs inputs\['(\w+)'\]", r"needs --attr \1=VALUE or --input \1=FILE"),
+    (r"allow_constant=True", "--allow-constant"),
+    (r'atol=\{"y": 1\}', "--atol y=1"),
+    (r'variant="', '--variant "'),
+    (r"npu_quant\.golden\.list_variants\([^)]*\)", "--explain ranks all"),
+)
+
+
+def parser() -> Parser:
+    """Return the parser of the arguments."""
+    result = Parser("compare", DESCRIPTION, EPILOG)
+    result.usage = "npu-quant compare [options] FILE FILE [FILE ...]"
+    result.add_argument("files", nargs="*", metavar="FILE", help="FILE or FILE::KEY, or -")
+    _add_operator(result)
+    _add_acceptance(result)
+    add_reading(result, "files that do not say theirs, such as .bin, V2 and uint16 in .npy")
+    report = result.add_argument_group("what is reported")
+    report.add_argument(
+        "--rows", type=parsed(rows), help="compare these rows only: 7 or 0:128 (default: all)"
+    )
+    help = "say where differences lie along this axis, too (default: rows and columns)"
+    report.add_argument("--axis", type=int, help=help)
+    help = "rank all named formulas by how well they fit (default: no)"
+    report.add_argument("--explain", action="store_true", help=help)
+    add_json(report)
+    help = "print nothing but errors (default: print the report)"
+    report.add_argument("--quiet", action="store_true", help=help)
+    return result
+
+
+def _add_operator(result: Parser) -> None:
+    group = result.add_argument_group("the operator")
+    help = "the operator that computes the golden (default: none, two arrays are compared)"
+    group.add_argument("--op", metavar="NAME", help=help)
+    help = "an array input by name, such as smooth_scales=s.npy; repeatable (default: none)"
+    group.add_argument(
+        "--input", action="append", type=parsed(assignment), metavar="NAME=FILE", help=help
+    )
+    help = "an attribute, such as epsilon=1e-5; repeatable (default: the operator's defaults)"
+    group.add_argument(
+        "--attr", action="append", type=parsed(attribute), metavar="NAME=VALUE", help=help
+    )
+    help = "arithmetic profile of the golden (default: NPU_QUANT_NUMERICS, else reference)"
+    group.add_argument("--numerics", metavar="NAME", help=help)
+    help = "a golden output, instead of computing it; repeatable, in order (default: computed)"
+    group.add_argument("--golden", action="append", metavar="FILE", help=help)
+
+
+def _add_acceptance(result: Parser) -> None:
+    group = result.add_argument_group("what passes besides equality and rounding")
+    help = "absolute tolerance, for all or one output: 1 or y=1; repeatable (default: none)"
+    group.add_argument(
+        "--atol", action="append", type=parsed(limit), metavar="[NAME=]NUMBER", help=help
+    )
+    help = "tolerance relative to the golden, likewise (default: none)"
+    group.add_argument(
+        "--rtol", action="append", type=parsed(limit), metavar="[NAME=]NUMBER", help=help
+    )
+    help = f"acceptance rule of another tool: {', '.join(RULES)} (default: none)"
+    group.add_argument("--preset", metavar="NAME", help=help)
+    help = "a named formula that passes, too; --explain names those that fit (default: none)"
+    group.add_argument("--variant", metavar="NAME", help=help)
+    help = "let a golden pass that holds one value only (default: refuse it)"
+    group.add_argument("--allow-constant", action="store_true", help=help)
+
+
+def run(words: Sequence[str]) -> int:
+    """Compare what the arguments name, print the report, and return the exit status."""
+    try:
+        return _run(words)
+    except ParamError as error:
+        raise UsageError(_in_options(str(error))) from error
+
+
+def _run(words: Sequence[str]) -> int:
+    arguments = parser().parse_intermixed_args(words)
+    tolerances = _check(arguments)
+    operands = operands_of(arguments)
+    with progress_bar("comparing", quiet=arguments.quiet) as progress:
+        request = Request(
+            arguments.op,
+            operands.inputs,
+            arguments.numerics,
+            tolerances,
+            arguments.variant,
+            None,
+            operands.actual_name,
+            operands.golden_name,
+            progress=progress,
+            axis=arguments.axis,
+        )
+        comparison = run_comparison(operands.actual, operands.golden, request)
+        refusal = refusal_of(comparison, arguments.allow_constant) if comparison.passed else None
+        if refusal is not None:
+            raise UsageError(f"refused: {_in_options(refusal)}")
+        explanation = _explained(arguments, operands)
+    comparison = dataclasses.replace(comparison, rerun=_rerun(words, arguments, comparison))
+    _report(arguments, comparison, explanation)
+    return PASSED if comparison.passed else DIFFERENT
+
+
+def _check(arguments: Namespace) -> Limits:
+    """Refuse options that go without each other, and return the tolerance that is asked for."""
+    if arguments.op is None:
+        for name in ("input", "attr", "numerics", "golden", "variant", "explain"):
+            if getattr(arguments, name):
+                raise UsageError(f"--{name} needs --op, the operator's name.")
+    elif arguments.golden:
+        for name in ("input", "attr", "numerics", "variant", "explain"):
+            if getattr(arguments, name):
+                raise UsageError(f"--{name} is for a golden that is computed; leave --golden out.")
+    atol, rtol = limits("--atol", arguments.atol), limits("--rtol", arguments.rtol)
+    names = () if arguments.op is None else outputs_of(arguments.op)
+    for option, given in (("--atol", atol), ("--rtol", rtol)):
+        _check_names(option, given, names)
+    refuse_overwriting(arguments.json)
+    result = Limits(atol, rtol, arguments.preset)
+    result.check()
+    return result
+
+
+def _check_names(option: str, given: Limit, names: Sequence[str]) -> None:
+    for name in given if isinstance(given, dict) else ():
+        if name not in names:
+            known = ", ".join(names) or "none without --op"
+            raise UsageError(f"{option} {name}=: no output has that name; known: {known}.")
+
+
+def _explained(arguments: Namespace, operands: Operands) -> Explanation | None:
+    if not arguments.explain:
+        return None
+    from ..golden.explain import explain
+
+    assert operands.inputs is not None
+    return explain(operands.actual, arguments.op, operands.inputs, numerics=arguments.numerics)
+
+
+def _in_options(text: str) -> str:
+    """Return a message of the Python interface in the words of the command line."""
+    for python, option in _OPTIONS:
+        text = re.sub(python, option, text)
+    return text
+
+
+def _rerun(words: Sequence[str], arguments: Namespace, comparison: Comparison) -> str:
+    """Return the command that looks closer, at the rows found or at the formulas; "" for none."""
+    found = rows_found(comparison) if arguments.rows is None else None
+    more: list[str] = []
+    if found is not None:
+        more = ["--rows", found]
+    elif comparison.model is not None and not arguments.explain:
+        more = ["--explain"]
+    elif comparison.op is None and arguments.rows is None and _has_metrics(comparison):
+        return ""  # the report says what else could be given
+    end = words.index("--") if "--" in words else len(words)
+    return shlex.join(["npu-quant", "compare", *words[:end], *more, *words[end:]])
+
+
+def _has_metrics(comparison: Comparison) -> bool:
+    return all(output.problem is None for output in comparison.outputs)
+
+
+def _report(arguments: Namespace, comparison: Comparison, explanation: Explanation | None) -> None:
+    if arguments.json is not None:
+        data = comparison.to_dict()
+        if explanation is not None:
+            data["explanation"] = explanation.to_dict()
+        write_json(data, arguments.json)
+    if arguments.quiet or arguments.json == "-":
+        return
+    write(_in_options(str(comparison)), _style(comparison))
+    if explanation is not None:
+        write("\n" + _in_options(str(explanation)))
+
+
+def _style(comparison: Comparison) -> str:
+    if not comparison.passed:
+        return "bold red"
+    return "bold yellow" if comparison.rung == "variant" else "bold green"

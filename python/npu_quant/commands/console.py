@@ -1,0 +1,143 @@
+"""What the commands print: text for any terminal, pipe and encoding, tables, colours, JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+WIDTH = 100
+"""Of what is printed where there is no terminal."""
+
+_PLAINER = str.maketrans({"·": "|", "‰": "per mille", "×": "x", "−": "-", "≤": "<=", "±": "+-"})
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Say whether somebody looks at it."""
+    return stream is not None and not stream.closed and stream.isatty()
+
+
+def is_coloured(stream: TextIO | None) -> bool:
+    """Say whether to colour what is printed: on terminals, unless the environment says no."""
+    wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return wanted and is_terminal(stream)
+
+
+def is_unicode(stream: TextIO | None) -> bool:
+    """Say whether a stream takes all characters."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return encoding.lower().replace("_", "-").startswith("utf")
+
+
+def one_line(text: str) -> str:
+    """Return a message as one line that a terminal can only print."""
+    words = " ".join(text.split())
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
+
+
+def write(text: str, style: str = "") -> None:
+    """Print text on stdout; a reader that has gone away is none of its business.
+
+    Args:
+        text: without its last newline.
+        style: rich's name of how the first line looks on a terminal, such as "bold red".
+    """
+    stream = sys.stdout
+    if stream is None:
+        return
+    if style and is_coloured(stream):
+        first, newline, rest = text.partition("\n")
+        text = _styled(first, style) + newline + rest
+    try:
+        stream.write(_encodable(text + "\n", stream))
+        stream.flush()
+    except BrokenPipeError:
+        silence(stream)
+    except OSError:
+        silence(stream)
+        raise
+
+
+def write_error(face: str, text: str) -> None:
+    """Print one line on stderr."""
+    stream = sys.stderr
+    if stream is None:
+        return
+    try:
+        stream.write(_encodable(f"{face}: {one_line(text)}\n", stream))
+        stream.flush()
+    except OSError:
+        silence(stream)
+
+
+def flush() -> None:
+    """Write what argparse has printed; a reader that has gone away is none of its business."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError:
+            silence(stream)
+
+
+def silence(stream: TextIO) -> None:
+    """Send what is still to be written to a stream nowhere: Python flushes it once more at exit."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+    except (OSError, ValueError):
+        pass
+
+
+def write_json(data: dict[str, Any], where: str) -> None:
+    """Write data to a file, or to stdout for "-"."""
+    from ..golden.serialize import plain
+
+    text = json.dumps(plain(data), indent=2, allow_nan=False)
+    if where == "-":
+        write(text)
+        return
+    with open(where, "w", encoding="utf-8") as file:
+        file.write(text + "\n")
+
+
+def write_table(*renderables: RenderableType) -> None:
+    """Print tables and texts of rich on stdout."""
+    from rich.console import Console
+
+    stream, text = sys.stdout, io.StringIO()
+    coloured = is_coloured(stream)
+    console = Console(
+        file=text,
+        force_terminal=coloured,
+        color_system="standard" if coloured else None,
+        width=shutil.get_terminal_size().columns if is_terminal(stream) else WIDTH,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+    console.print(*renderables, sep="\n")
+    lines = (line.rstrip() for line in text.getvalue().splitlines())
+    write("\n".join(lines))
+
+
+def _styled(text: str, style: str) -> str:
+    from rich.style import Style
+
+    return Style.parse(style).render(text)
+
+
+def _encodable(text: str, stream: TextIO) -> str:
+    """Return text in characters that a stream has."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    if not is_unicode(stream):
+        text = text.translate(_PLAINER)
+    return text.encode(encoding, "backslashreplace").decode(encoding)

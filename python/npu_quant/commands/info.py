@@ -1,0 +1,90 @@
+"""``npu-quant info``: what computes here."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from .. import info
+from .arguments import Parser, add_json
+from .console import write_json, write_table
+from .opening import refuse_overwriting
+
+DESCRIPTION = """\
+Say what computes here: versions, CPU, instruction set, threads, operators. Worth pasting into a bug
+report; it holds no names of files or users."""
+
+SCHEMA_VERSION = 1
+
+
+def parser() -> Parser:
+    """Return the parser of the arguments."""
+    result = Parser("info", DESCRIPTION)
+    add_json(result)
+    return result
+
+
+def run(words: Sequence[str]) -> int:
+    """Print what computes here."""
+    arguments = parser().parse_args(words)
+    refuse_overwriting(arguments.json)
+    facts = machine()
+    if arguments.json is not None:
+        write_json({"schema_version": SCHEMA_VERSION, **facts}, arguments.json)
+    if arguments.json != "-":
+        _print(facts)
+    return 0
+
+
+def machine() -> dict[str, Any]:
+    """Return what :func:`npu_quant.info` says, and what it runs on."""
+    facts = info()
+    return {
+        "npu_quant": facts.pop("version"),
+        **facts,
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "numpy": np.__version__,
+        "ml_dtypes": ml_dtypes.__version__,
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "libc": " ".join(platform.libc_ver()).strip() or "unknown",
+        "cpu": cpu_model(),
+        "cpus": f"{len(os.sched_getaffinity(0))} of {os.cpu_count()}",
+        "environment": {
+            name: value
+            for name, value in sorted(os.environ.items())
+            if name.startswith("NPU_QUANT_") or name == "OMP_NUM_THREADS"
+        },
+    }
+
+
+def cpu_model() -> str:
+    """Return the CPU's name as the system has it."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            lines = [line.partition(":") for line in file]
+    except OSError:
+        lines = []
+    named = {name.strip(): value.strip() for name, _, value in lines}
+    return named.get("model name") or platform.processor() or "unknown"
+
+
+def _print(facts: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts.items():
+        table.add_row(name, _text_of(value))
+    write_table(table)
+
+
+def _text_of(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={each}" for name, each in value.items()) or "none set"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

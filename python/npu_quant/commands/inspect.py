@@ -1,0 +1,175 @@
+"""``npu-quant inspect``: what is in files of arrays."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ..golden import words
+from ..golden.files import FileError, FileSource, load
+from ..golden.files.common import File, row_of
+from ..golden.serialize import plain
+from ..golden.sources import size_of
+from .arguments import Parser, add_json, add_reading
+from .console import is_unicode, write, write_error, write_json
+from .guess import Guess, guesses, shapes
+from .opening import RAW, Opener, listed, refuse_overwriting, split
+from .progress import progress_bar
+from .statistics import Statistics, statistics_of
+
+DESCRIPTION = """\
+Say of each array in the files: dtype, shape, range, mean, NaN and infinities, zeros, how many are
+at the limits of the dtype, and a histogram. Of raw files, whose dtype nobody says, say what their
+bits look like.
+
+Exit status: 0, or 2 if a file cannot be read."""
+
+EPILOG = """\
+examples:
+  npu-quant inspect x.npy model.safetensors
+  npu-quant inspect dump.bin --dtype bf16 --shape 32,2048"""
+
+SCHEMA_VERSION = 1
+_BARS, _PLAIN_BARS = " ▁▂▃▄▅▆▇█", " .:-=+*#@"
+Progress = Callable[[int, int], None]
+
+
+def parser() -> Parser:
+    """Return the parser of the arguments."""
+    result = Parser("inspect", DESCRIPTION, EPILOG)
+    result.usage = "npu-quant inspect [options] FILE [FILE ...]"
+    result.add_argument("files", nargs="+", metavar="FILE", help="FILE or FILE::KEY")
+    add_reading(result, "files that do not say theirs, such as .bin, V2 and uint16 in .npy")
+    add_json(result.add_argument_group("what is reported"))
+    return result
+
+
+def run(words_: Sequence[str]) -> int:
+    """Print what is in the files the arguments name, and return the exit status."""
+    arguments = parser().parse_intermixed_args(words_)
+    refuse_overwriting(arguments.json)
+    opener = Opener(arguments.dtype, arguments.shape, arguments.key)
+    found: list[dict[str, Any]] = []
+    status = 0
+    for word in arguments.files:
+        try:
+            for data, text in _arrays(word, opener, arguments):
+                found.append(data)
+                if arguments.json != "-":
+                    write(text)
+        except (FileError, OSError) as error:
+            write_error("npu-quant inspect", str(error))
+            status = 2
+    if status == 0:
+        opener.check_used()
+    if arguments.json is not None:
+        write_json({"schema_version": SCHEMA_VERSION, "arrays": found}, arguments.json)
+    return status
+
+
+def _arrays(
+    word: str, opener: Opener, arguments: Namespace
+) -> Iterator[tuple[dict[str, Any], str]]:
+    """Describe what a word names: an array, or all that a file has."""
+    path, key = split(word)
+    arrays = listed(path)
+    if arrays and arrays[0][1] == RAW and (opener.dtype is None or opener.shape is None):
+        yield _raw(path, arrays[0][2][0], opener)
+        return
+    if key is None and opener.key is None and len(arrays) > 1:
+        chosen = [f"{path}::{name}" for name, _, _ in arrays]
+    else:
+        chosen = [word]
+    for one in chosen:
+        with opener.open(one) as source:
+            yield _described(source)
+
+
+def _raw(path: str, size: int, opener: Opener) -> tuple[dict[str, Any], str]:
+    """Describe a file without a header: as one axis if its dtype is known, else by guesses."""
+    if opener.dtype is not None:
+        name, carrier = row_of(opener.dtype, File(path))
+        opener.used.add("dtype")
+        count = 2 * size if carrier is None else size // carrier.itemsize
+        with load(path, dtype=name, shape=(count,)) as source:
+            return _described(source)
+    opener.used |= {"shape"} if opener.shape is not None else set()
+    with load(path, dtype="uint8", shape=(size,)) as source:
+        ranked = guesses(source, opener.shape)
+    data = {
+        "file": path,
+        "bytes": size,
+        "guesses": [dataclasses.asdict(guess) for guess in ranked],
+    }
+    return data, _text_of_guesses(path, size, ranked, opener.shape)
+
+
+def _text_of_guesses(
+    path: str, size: int, ranked: Sequence[Guess], shape: tuple[int, ...] | None
+) -> str:
+    lines = [f"{path}  raw, {words.counted(size, 'byte')}"]
+    for guess in ranked:
+        many = words.counted(guess.count, "element")
+        lines.append(f"guess: {guess.dtype} ({guess.certainty})  {many}, {guess.why}")
+    if not ranked:
+        fits = "" if shape is None else f" of shape {shape}"
+        lines.append(f"no guess: the size fits no dtype{fits}" if size else "it is empty")
+    elif shape is None and shapes(ranked[0].count):
+        such = " or ".join(str(one) for one in shapes(ranked[0].count))
+        lines.append(f"as {ranked[0].dtype} its shape may be {such}")
+    lines.append("compare needs --dtype and --shape for it, unless its golden says them")
+    return "\n  ".join(lines)
+
+
+def _described(source: FileSource) -> tuple[dict[str, Any], str]:
+    """Describe an array."""
+    with progress_bar(f"inspecting {source.name}", quiet=False) as progress:
+        statistics = statistics_of(source, progress)
+    data = {
+        "file": source.path,
+        "key": source.key,
+        "dtype": source.dtype.name,
+        "shape": list(source.shape),
+        "bytes": size_of(source) * source.dtype.itemsize,
+        **plain(dataclasses.asdict(statistics)),
+    }
+    return data, _text_of(source, data["bytes"], statistics)
+
+
+def _text_of(source: FileSource, size: int, s: Statistics) -> str:
+    lines = [f"{source.name}  {source.dtype.name} {source.shape}  {words.counted(size, 'byte')}"]
+    if s.count == 0:
+        return f"{lines[0]}\n  it is empty"
+    low, high, mean, deviation = map(words.number, (s.minimum, s.maximum, s.mean, s.deviation))
+    if not math.isnan(s.minimum):
+        lines.append(f"range {low} to {high}  mean {mean}  standard deviation {deviation}")
+    lines.append(
+        f"NaN: {words.count(s.nan)}  inf: {words.count(s.inf)}  -inf: {words.count(s.minus_inf)}  "
+        f"zero: {_of(s.zeros, s.count)}"
+    )
+    if source.dtype.kind != "b":
+        least, greatest = map(words.number, s.limits)
+        below = " or less" if source.dtype.kind == "i" else ""
+        lines.append(
+            f"at the dtype's limits: {_of(s.at_least, s.count)} at {least}{below}, "
+            f"{_of(s.at_greatest, s.count)} at {greatest}"
+        )
+    if len(s.histogram) > 1:
+        lines.append(f"{low} |{bars(s.histogram, is_unicode(sys.stdout))}| {high}")
+    return "\n  ".join(lines)
+
+
+def _of(part: int, whole: int) -> str:
+    return f"{words.count(part)} ({words.share(part, whole)})" if part else "0"
+
+
+def bars(counts: Sequence[int], unicode: bool) -> str:
+    """Draw a histogram in one line; what is not empty shows."""
+    steps = _BARS if unicode else _PLAIN_BARS
+    top = max(counts)
+    heights = [math.ceil((len(steps) - 1) * n / top) for n in counts]
+    return "".join(steps[height] for height in heights)

@@ -1,0 +1,147 @@
+"""Files as the commands name them: FILE or FILE::KEY, with dtype and shape where they lack them."""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from ..golden.files import FileError, FileSource, list_arrays, load
+from ..golden.files.common import ALIASES
+from .arguments import UsageError
+
+ABSENT = "-"
+"""What stands in the place of an array that is not there."""
+
+RAW = "bytes"
+"""What `list_arrays` calls the elements of a file that does not say what they are."""
+
+Listed = tuple[str, str, tuple[int, ...]]
+
+# dtypes that carry another one's bytes, since NumPy or the program that saved them lacks it.
+_PACKED_INT4 = ("int8", "uint8", "int32", "V1")
+_CARRIERS = {"V2", "uint16", "int16"}
+_NARROW_CARRIERS = {"V1", "uint8"}
+_NARROW = ("float8", "fp8", "hif", "float4", "fp4")
+
+
+class Like(Protocol):
+    """What has a dtype and a shape: an array or a source."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape."""
+        ...
+
+
+@dataclass
+class Opener:
+    """Opens files with the options that say what the files do not."""
+
+    dtype: str | None = None
+    shape: tuple[int, ...] | None = None
+    key: str | None = None
+    used: set[str] = field(default_factory=set)
+    """Which of these options were of use."""
+
+    def open(self, word: str, like: Like | None = None, *, options: bool = True) -> FileSource:
+        """Open the array that a word names.
+
+        Args:
+            word: FILE or FILE::KEY.
+            like: an array that a file without a header is taken to be like.
+            options: whether `dtype` and `shape` go before that.
+
+        Raises:
+            FileError: the file cannot be read, or more must be said about it.
+        """
+        path, key = split(word)
+        arrays = listed(path)
+        if key is None and self.key is not None and [k for k, _, _ in arrays] != [""]:
+            key = self.key
+            self.used.add("key")
+        raw = arrays[:1] and arrays[0][1] == RAW
+        dtype, shape = (None, None)
+        if options or like is None or not raw:
+            dtype, shape = self._lacking(arrays, key)
+        if like is not None and raw:
+            dtype = like.dtype.name if dtype is None else dtype
+            shape = like.shape if shape is None else shape
+        source = load(path, dtype=dtype, shape=shape, key=key)
+        if len(arrays) > 1:
+            source.name = f"{path}::{source.key}"
+        return source
+
+    def check_used(self) -> None:
+        """Raise UsageError if an option was given that no file needed: it would be a surprise."""
+        for option in ("dtype", "shape", "key"):
+            if getattr(self, option) is not None and option not in self.used:
+                raise UsageError(f"--{option} is of no use: no file needs it.")
+
+    def _lacking(
+        self, arrays: list[Listed], key: str | None
+    ) -> tuple[str | None, tuple[int, ...] | None]:
+        """Return dtype and shape where the file does not say them."""
+        stored = next((d for k, d, _ in arrays if key is None or k == key), "")
+        dtype = self.dtype if self.dtype is not None and carries(stored, self.dtype) else None
+        shape = self.shape if stored == RAW else None
+        self.used |= {"dtype"} if dtype is not None else set()
+        self.used |= {"shape"} if shape is not None else set()
+        return dtype, shape
+
+
+def carries(stored: str, wanted: str) -> bool:
+    """Say whether an array of one dtype may stand for another's bytes.
+
+    An array that says it is float16 is not seen as bfloat16 because another file needs that.
+    """
+    name = ALIASES.get(wanted.lower(), wanted.lower()).removeprefix("torch.")
+    if stored == RAW:
+        return True
+    if name in ("int4", "quint4x2"):
+        return stored in _PACKED_INT4
+    if name.startswith(_NARROW):
+        return stored in _NARROW_CARRIERS
+    return stored in _CARRIERS
+
+
+def split(word: str) -> tuple[str, str | None]:
+    """Return the path and the key of FILE::KEY."""
+    path, colons, key = word.rpartition("::")
+    if not colons or not path or os.path.exists(word):
+        return word, None
+    return path, key
+
+
+def listed(path: str) -> list[Listed]:
+    """Return what is in a file: keys, dtypes' names and shapes.
+
+    Raises:
+        FileError: it cannot be read, or is a directory.
+    """
+    if os.path.isdir(path):
+        raise FileError(path, "is a directory; name the files in it one by one")
+    if not path:
+        raise FileError("''", f"cannot be opened: {os.strerror(errno.ENOENT)}")
+    return list_arrays(path)
+
+
+def refuse_overwriting(where: str | None) -> None:
+    """Raise UsageError if the file to be written as JSON has something else in it.
+
+    ``--json x.npy npu.npy`` is soon written where ``--json`` has no value in mind.
+    """
+    if where is None or not os.path.isfile(where):
+        return
+    with open(where, "rb") as file:
+        begin = file.read(64).lstrip()
+    if begin and not begin.startswith((b"{", b"[")):
+        raise UsageError(f"--json would overwrite {where}, which holds no JSON.")

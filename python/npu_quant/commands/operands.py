@@ -1,0 +1,243 @@
+"""The arrays of ``npu-quant compare``: which file is an input, an actual or a golden output."""
+
+from __future__ import annotations
+
+import inspect
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .. import ops
+from ..golden.files import FileSource, same_file
+from ..golden.models import model_of
+from ..golden.operators import name_of, outputs_of
+from ..golden.sources import Source
+from .arguments import UsageError
+from .opening import ABSENT, RAW, Like, Opener, listed, split
+from .row_slices import Rows, Shape, lead_of, row_wise, sliced
+
+_OURS = ("out", "numerics")
+
+
+@dataclass(frozen=True)
+class Operands:
+    """The arrays of a comparison, and what they are called in its report."""
+
+    actual: Any
+    golden: Any = None
+    inputs: dict[str, Any] | None = None
+    actual_name: str = ""
+    golden_name: str = ""
+
+
+def required_arrays(op: str) -> list[str]:
+    """Return an operator's parameters that are arrays and have no default, in their order."""
+    parameters = {
+        name: str(parameter.annotation)
+        for name, parameter in inspect.signature(getattr(ops, op)).parameters.items()
+        if parameter.default is inspect.Parameter.empty and name not in _OURS
+    }
+    arrays = [name for name, kind in parameters.items() if kind.startswith("NDArray")]
+    # An operator of numbers, such as quantize_val, takes an array in one place.
+    return arrays or [name for name, kind in parameters.items() if "NDArray" in kind]
+
+
+def operands_of(arguments: Namespace) -> Operands:
+    """Open what the arguments name.
+
+    Raises:
+        UsageError: there are too few or too many files, or one takes two parts.
+        FileError: a file cannot be read.
+    """
+    opener = Opener(arguments.dtype, arguments.shape, arguments.key)
+    if arguments.op is None:
+        operands = _two_arrays(arguments, opener)
+    elif arguments.golden:
+        operands = _named_outputs(arguments, opener)
+    else:
+        operands = _computed(arguments, opener)
+    opener.check_used()
+    return operands
+
+
+def _two_arrays(arguments: Namespace, opener: Opener) -> Operands:
+    files = arguments.files
+    if len(files) != 2 or ABSENT in files:
+        given = f"{len(files)} given" if ABSENT not in files else f"{ABSENT!r} given"
+        raise UsageError(
+            f"two files are compared, actual and golden, {given}. With inputs: --op NAME."
+        )
+    golden = opener.open(files[1])
+    actual = opener.open(files[0], like=golden)
+    _refuse_same([("actual", actual)], [("golden", golden)])
+    if arguments.rows is None or actual.shape != golden.shape:
+        return Operands(actual, golden)
+    lead = lead_of(golden.shape)
+    rows = arguments.rows
+    return Operands(sliced(actual, rows, lead), sliced(golden, rows, lead))
+
+
+def _named_outputs(arguments: Namespace, opener: Opener) -> Operands:
+    """Open actual and golden outputs of an operator that computes nothing here."""
+    op = name_of(arguments.op)
+    names = outputs_of(op)
+    for what, words in (("actual", arguments.files), ("--golden", arguments.golden)):
+        if not 1 <= len(words) <= len(names):
+            raise UsageError(
+                f"{op} has the outputs {', '.join(names)}; {len(words)} {what} files are given "
+                "(with --golden no input is)."
+            )
+    golden = _opened(arguments.golden, opener, ())
+    actual = _opened(arguments.files, opener, golden)
+    pairs = [list(zip(names, sources, strict=False)) for sources in (actual, golden)]
+    _refuse_same(*pairs)
+    if arguments.rows is not None:
+        lead = _lead_of_outputs(op, dict(pairs[1]))
+        actual, golden = (
+            _sliced_outputs(op, sources, arguments.rows, lead) for sources in (actual, golden)
+        )
+    return Operands(tuple(actual), tuple(golden), None, _listed(actual), _listed(golden))
+
+
+def _computed(arguments: Namespace, opener: Opener) -> Operands:
+    """Open inputs and actual outputs of an operator that computes the golden."""
+    op = name_of(arguments.op)
+    named = _once("--input", arguments.input)
+    attributes = _once("--attr", arguments.attr)
+    both = sorted(set(named) & set(attributes))
+    if both:
+        raise UsageError(f"{both[0]} is given by --input and by --attr.")
+    order = [name for name in required_arrays(op) if name not in named | attributes]
+    files = _split_files(op, arguments.files, order)
+    named |= dict(zip(order, files[0], strict=True))
+    sources = {n: opener.open(named[n]) for n in _in_order(op, named) if named[n] != ABSENT}
+    name = _listed(list(sources.values()))
+    inputs, lead = _rows_of_inputs(op, sources, arguments.rows)
+    inputs |= {n: None for n, word in named.items() if word == ABSENT} | attributes
+    goldens = _goldens(op, inputs, files[1], arguments)
+    actual = _opened(files[1], opener, goldens, options=False)
+    pairs = list(zip(outputs_of(op), actual, strict=False))
+    _refuse_same(pairs, list(sources.items()))
+    if arguments.rows is not None and lead is not None:
+        actual = _sliced_outputs(op, actual, arguments.rows, lead)
+    rows = "" if arguments.rows is None else ", these rows"
+    return Operands(tuple(actual), None, inputs, _listed(actual), f"computed from {name}{rows}")
+
+
+def _split_files(op: str, files: Sequence[str], order: list[str]) -> tuple[list[str], list[str]]:
+    """Return the files of the inputs and those of the actual outputs."""
+    names = outputs_of(op)
+    if not len(order) < len(files) <= len(order) + len(names):
+        takes = ", ".join(order) or "no more inputs"
+        given = "1 file is" if len(files) == 1 else f"{len(files)} files are"
+        raise UsageError(
+            f"{op} takes {takes} and then the actual {', '.join(names)} "
+            f'("-" for one that is not there); {given} given.'
+        )
+    inputs, actual = list(files[: len(order)]), list(files[len(order) :])
+    if all(word == ABSENT for word in actual):
+        raise UsageError("no actual output is given.")
+    return inputs, actual
+
+
+def _in_order(op: str, named: dict[str, str]) -> list[str]:
+    """Return names in the order of the operator's parameters; unknown ones last."""
+    order = [*inspect.signature(getattr(ops, op)).parameters]
+    return sorted(named, key=lambda name: order.index(name) if name in order else len(order))
+
+
+def _once(option: str, given: Sequence[tuple[str, Any]] | None) -> dict[str, Any]:
+    """Return what an option names, each once."""
+    result: dict[str, Any] = {}
+    for name, value in given or ():
+        if name in result:
+            raise UsageError(f"{option} {name}= is given twice.")
+        if name in _OURS:
+            raise UsageError(f"{option} {name}= cannot be given; the profile is --numerics.")
+        result[name] = value
+    return result
+
+
+def _rows_of_inputs(
+    op: str, sources: dict[str, FileSource], rows: Rows | None
+) -> tuple[dict[str, Any], Shape | None]:
+    """Read the inputs, of those that have rows the ones that are wanted; and along which axes."""
+    if rows is None:
+        return {name: source.array() for name, source in sources.items()}, None
+    wanted = row_wise(op).inputs
+    gamma = sources.get("gamma")
+    if gamma is not None and len(gamma.shape) != 1:
+        raise UsageError(f"--rows: gamma has shape {gamma.shape}; rows need one axis.")
+    lead = lead_of(sources[wanted[0]].shape) if wanted[0] in sources else ()
+    inputs = {
+        name: (sliced(source, rows, lead) if name in wanted else source).array()
+        for name, source in sources.items()
+    }
+    return inputs, lead
+
+
+def _goldens(
+    op: str, inputs: dict[str, Any], words: Sequence[str], arguments: Namespace
+) -> tuple[Like | None, ...]:
+    """Return the golden outputs if files have no header: these are taken to be like them."""
+    present = [word for word in words if word != ABSENT]
+    if not any(listed(split(word)[0])[0][1] == RAW for word in present):
+        return ()
+    if arguments.rows is not None:
+        raise UsageError("--rows needs files that say their shapes.")
+    return model_of(op, inputs, arguments.numerics).golden()
+
+
+def _opened(
+    words: Sequence[str],
+    opener: Opener,
+    like: Sequence[Like | None],
+    *,
+    options: bool = True,
+) -> list[FileSource | None]:
+    padded = [*like, *[None] * (len(words) - len(like))]
+    return [
+        None if word == ABSENT else opener.open(word, one, options=options)
+        for word, one in zip(words, padded, strict=False)
+    ]
+
+
+def _sliced_outputs(
+    op: str, sources: Sequence[Source | None], rows: Rows, lead: Shape
+) -> list[Any]:
+    """Return some rows of an operator's outputs."""
+    one_per_row = row_wise(op).one_per_row
+    return [
+        None if source is None else sliced(source, rows, lead, one_per_row=name in one_per_row)
+        for name, source in zip(outputs_of(op), sources, strict=False)
+    ]
+
+
+def _lead_of_outputs(op: str, outputs: dict[str, Source | None]) -> Shape:
+    """Return along which axes an operator's outputs have rows."""
+    one_per_row = row_wise(op).one_per_row
+    for name, source in outputs.items():
+        if source is not None:
+            return source.shape if name in one_per_row else lead_of(source.shape)
+    raise UsageError("no golden output is given.")
+
+
+def _listed(sources: Sequence[Source | None]) -> str:
+    """Name some sources."""
+    names = [source.name for source in sources if source is not None]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
+def _refuse_same(
+    actual: Sequence[tuple[str, Source | None]], others: Sequence[tuple[str, Source | None]]
+) -> None:
+    """Raise UsageError if one array takes two parts: it could be compared with itself."""
+    every = [*actual, *others]
+    for i, (name, source) in enumerate(every[: len(actual)]):
+        for other, second in every[i + 1 :]:
+            if source is not None and second is not None and same_file(source, second):
+                raise UsageError(
+                    f"{source.name} is given as {name} and as {other}: one array cannot be both."
+                )

@@ -1,0 +1,48 @@
+"""Comparing results with their golden: what differs, where, and whether rounding explains it.
+
+    >>> import numpy as np, npu_quant
+    >>> x = np.array([[0, 1, -2, 4]], dtype=np.float16)
+    >>> y = np.array([[0, 32, -62, 127]], dtype=np.int8)
+    >>> npu_quant.golden.compare(y, op="npu_dynamic_quant", inputs={"input": x}).rung
+    'different'
+
+docs/golden.md defines the rungs, the distances and the formulas;
+``npu_quant.testing.assert_golden`` is the same as an assertion.
+"""
+
+from __future__ import annotations
+
+from .compare import compare
+from .comparison import (
+    Comparison,
+    Concentration,
+    Element,
+    OutputComparison,
+    Ties,
+    Tolerance,
+    VariantMatch,
+    Where,
+)
+from .explain import Explanation, explain
+from .files import FileError, list_arrays, load
+from .metrics import Metrics
+from .variants import list_variants
+
+__all__ = [
+    "Comparison",
+    "Concentration",
+    "Element",
+    "Explanation",
+    "FileError",
+    "Metrics",
+    "OutputComparison",
+    "Ties",
+    "Tolerance",
+    "VariantMatch",
+    "Where",
+    "compare",
+    "explain",
+    "list_arrays",
+    "list_variants",
+    "load",
+]

@@ -1,0 +1,132 @@
+"""The arguments of a comparison as sources: arrays, tensors, dicts and tuples of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DTypeError, ParamError
+from .sources import ArraySource, Source
+
+# torch dtypes that NumPy lacks, by their names: what their bytes are viewed as.
+_TORCH_ONLY = {
+    "torch.bfloat16": ("int16", ml_dtypes.bfloat16),
+    "torch.float8_e4m3fn": ("uint8", ml_dtypes.float8_e4m3fn),
+    "torch.float8_e5m2": ("uint8", ml_dtypes.float8_e5m2),
+}
+
+
+def _of_torch(tensor: Any) -> NDArray[Any]:
+    """Return a torch tensor's elements, of a quantized one its codes."""
+    tensor = tensor.detach().cpu()
+    if tensor.is_quantized:
+        tensor = tensor.int_repr()
+    carried = _TORCH_ONLY.get(str(tensor.dtype))
+    if carried is None:
+        array: NDArray[Any] = tensor.numpy()
+        return array
+    integers = tensor.contiguous().view(getattr(sys.modules["torch"], carried[0])).numpy()
+    return np.asarray(integers.view(carried[1]))
+
+
+def as_source(value: Any, what: str) -> Source:
+    """Return an argument as a source.
+
+    Args:
+        value: an array, a NumPy or Python number, a torch tensor, anything with ``__array__``, or
+            a source, which stays as it is.
+        what: its name in messages, such as "actual".
+
+    Raises:
+        DTypeError: it is none of these, a masked array, or holds objects.
+    """
+    if hasattr(value, "read") and hasattr(value, "dtype") and hasattr(value, "array"):
+        source: Source = value
+        return source
+    if type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "detach"):
+        value = _of_torch(value)
+    if isinstance(value, np.ma.MaskedArray):
+        raise DTypeError(f"compare: {what} is a masked array, whose mask would be lost.")
+    numbers = (np.ndarray, np.generic, bool, int, float)
+    if not isinstance(value, numbers) and not hasattr(value, "__array__"):
+        kind = type(value).__name__
+        raise DTypeError(f"compare: {what} is a {kind}, expected an array or a tuple of arrays.")
+    array = np.asarray(value)
+    if array.dtype.hasobject or array.dtype.kind in "USMmc":
+        raise DTypeError(f"compare: {what} has dtype {array.dtype}, expected numbers.")
+    return ArraySource(array)
+
+
+Named = tuple[str, "Source | None"]
+
+
+def names_of(*values: Any) -> Sequence[str] | None:
+    """Return names for outputs that have none: their numbers; None where a dict has its own."""
+    if any(isinstance(value, Mapping) for value in values):
+        return None
+    lengths = [len(value) for value in values if isinstance(value, (tuple, list))]
+    return [str(i) for i in range(max(lengths))] if lengths else [""]
+
+
+def as_outputs(value: Any, names: Sequence[str] | None, what: str) -> list[Named]:
+    """Return actual or golden as named sources, None where an output is not there.
+
+    Args:
+        value: one array, a tuple or list of arrays and Nones, or a dict by name.
+        names: the names of the outputs, in order; None means their numbers, or a dict's keys.
+        what: "actual" or "golden".
+
+    Raises:
+        ParamError: there are more than `names`, or others.
+    """
+    if isinstance(value, Mapping):
+        return _of_mapping(value, names, what)
+    values = list(value) if isinstance(value, (tuple, list)) else [value]
+    names = names_of(value) if names is None else names
+    assert names is not None
+    if len(values) > len(names):
+        listed = ", ".join(names)
+        raise ParamError(f"compare: {what} has {len(values)} arrays, expected ({listed}).")
+    padded = values + [None] * (len(names) - len(values))
+    return [
+        (name, None if v is None else as_source(v, f"{what} {name}".rstrip()))
+        for name, v in zip(names, padded, strict=True)
+    ]
+
+
+def _of_mapping(value: Mapping[str, Any], names: Sequence[str] | None, what: str) -> list[Named]:
+    order = list(value) if names is None else list(names)
+    unknown = [str(name) for name in value if name not in order]
+    if unknown:
+        raise ParamError(
+            f"compare: {what} has {', '.join(unknown[:8])}, expected {', '.join(order)}."
+        )
+    return [
+        (name, None if value.get(name) is None else as_source(value[name], f"{what} {name}"))
+        for name in order
+    ]
+
+
+def paired(actual: list[Named], golden: list[Named]) -> list[tuple[str, Source, Source]]:
+    """Return the outputs that both have.
+
+    Raises:
+        ParamError: actual has one that golden lacks, or there is nothing to compare.
+    """
+    by_name = dict(golden)
+    pairs = []
+    for name, source in actual:
+        if source is None:
+            continue
+        other = by_name.get(name)
+        if other is None:
+            raise ParamError(f"compare: actual has {name or 'an array'}, the golden has not.")
+        pairs.append((name, source, other))
+    if not pairs:
+        raise ParamError("compare: actual has no array.")
+    return pairs

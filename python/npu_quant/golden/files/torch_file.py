@@ -1,0 +1,161 @@
+"""What torch.save writes, read without torch: an archive of one pickle and the storages.
+
+The device a tensor was saved from, such as npu:0, does not matter. Sums of the storages are not
+checked: torch can leave them wrong on purpose (`torch.serialization.set_crc32_options`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from .archive import Member, region
+from .common import Arrays, File, FileError, Stored, check_shape, clean, count_of, shown, take
+from .pickled import RefusedError, Tensor, describe
+
+LEGACY = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
+"""How torch.save began a file before torch 1.6: a pickled magic number."""
+
+MAX_PICKLE = 64 << 20
+MAX_DEPTH = 64
+MAX_KEY = 1000
+
+_OWN = {"float4_e2m1fn_x2": np.dtype(np.uint8)}
+_OWN |= {
+    name: np.dtype(getattr(ml_dtypes, name))
+    for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu")
+}
+
+
+def is_torch(members: dict[str, Member]) -> bool:
+    """Return whether an archive is one of torch's."""
+    return any(name.endswith("/data.pkl") for name in members)
+
+
+def refuse_legacy(file: File) -> FileError:
+    """Return the error for a file of the format before torch 1.6."""
+    return file.fault(
+        "is of torch's format before 1.6, a bare pickle: load it there and torch.save it again"
+    )
+
+
+def arrays(file: File, members: dict[str, Member]) -> Arrays:
+    """Return the tensors by the keys that lead to them, joined by dots.
+
+    Raises:
+        FileError: the archive or its pickle is malformed, or the pickle asks for what is refused.
+    """
+    pickles = [name for name in members if name.endswith("/data.pkl")]
+    if len(pickles) != 1 or pickles[0].count("/") != 1:
+        raise file.fault("is not laid out as torch.save does: it needs one data.pkl")
+    folder = pickles[0].removesuffix("data.pkl")
+    if f"{folder}constants.pkl" in members:
+        raise file.fault("is a TorchScript program: torch.save its state_dict() instead")
+    swapped = _big_endian(file, members.get(f"{folder}byteorder"))
+    tensors = _tensors(file, members[pickles[0]])
+
+    def opener(tensor: Tensor) -> Stored:
+        member = members.get(f"{folder}data/{tensor.storage.key}")
+        if member is None:
+            raise file.fault(f"lacks the storage {clean(tensor.storage.key, 60)}")
+        return _stored(file, member, tensor, swapped)
+
+    return {
+        key: lambda tensor=tensor: opener(tensor)  # type: ignore[misc]
+        for key, tensor in tensors.items()
+    }
+
+
+def _whole(file: File, member: Member, most: int) -> bytes:
+    data = region(file, member, check=False)
+    if data.size > most:
+        raise file.fault(f"has a {clean(member.name, 60)} of {data.size} bytes; {most} are allowed")
+    return take(data, 0, data.size)
+
+
+def _big_endian(file: File, member: Member | None) -> bool:
+    order = b"little" if member is None else _whole(file, member, 16)
+    if order not in (b"little", b"big"):
+        raise file.fault(f"has the unknown byteorder {order!r}")
+    return order == b"big"
+
+
+def _tensors(file: File, member: Member) -> dict[str, Tensor]:
+    """Return the tensors that a pickle describes, by key."""
+    try:
+        root, operations = describe(_whole(file, member, MAX_PICKLE), 1_000_000 + file.size // 8)
+        found: dict[str, Tensor] = {}
+        _collect(root, found, 10 * operations + 1000)
+    except RefusedError as error:
+        raise file.fault(str(error)) from error
+    except FileError:
+        raise
+    except Exception as error:  # whatever a malformed pickle brings about
+        raise file.fault(f"has a malformed pickle ({type(error).__name__})") from error
+    return found
+
+
+def _collect(root: Any, found: dict[str, Tensor], limit: int) -> None:
+    """Put the tensors under `root` into `found`.
+
+    Containers may hold each other many times over, or themselves: at most `limit` are visited.
+    """
+    waiting = [(root, "", 0)]
+    while waiting:
+        item, key, depth = waiting.pop()
+        limit -= 1
+        if limit < 0 or depth > MAX_DEPTH or len(key) > MAX_KEY:
+            raise RefusedError("its pickle nests too deeply")
+        if isinstance(item, Tensor):
+            if key in found:
+                raise RefusedError(f"it has two tensors called {clean(key, 100)}")
+            found[key] = item
+        elif isinstance(item, (dict, list, tuple)):
+            pairs = item.items() if isinstance(item, dict) else enumerate(item)
+            inner = [
+                (value, f"{key}.{name}" if depth else str(name), depth + 1)
+                for name, value in pairs
+                if isinstance(value, (Tensor, dict, list, tuple))
+            ]
+            waiting += reversed(inner)
+
+
+def _dtype(name: str) -> np.dtype:
+    return _OWN[name] if name in _OWN else np.dtype(name)
+
+
+def _stored(file: File, member: Member, tensor: Tensor, swapped: bool) -> Stored:
+    """Return a tensor's elements in its storage.
+
+    Raises:
+        FileError: the storage has not the size the pickle says, or the tensor exceeds it.
+    """
+    data, storage = region(file, member, check=False), tensor.storage
+    said = storage.count * (_dtype(storage.dtype).itemsize if storage.dtype else 1)
+    if data.size != said:
+        raise file.fault(f"{clean(member.name, 60)} has {data.size} bytes, its pickle says {said}")
+    dtype, shape, strides = _dtype(tensor.dtype), tensor.size, tensor.stride
+    check_shape(shape, dtype.itemsize, file)
+    reach = sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
+    last = tensor.offset + reach + 1 if count_of(shape) else 0
+    if last * dtype.itemsize > data.size:
+        raise file.fault(
+            f"{clean(member.name, 60)} has {data.size} bytes, too few for the tensor "
+            f"{shown(shape)} with strides {shown(strides)} at {tensor.offset}"
+        )
+    begin = tensor.offset * dtype.itemsize if last else 0
+    strides = tuple(stride if n > 1 else 0 for n, stride in zip(shape, strides, strict=True))
+    plain = _in_order(shape, strides)
+    return Stored(data, begin, dtype.name, dtype, shape, None if plain else strides, swapped)
+
+
+def _in_order(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Return whether strides are those of C order; an axis of one element may have any."""
+    expected = 1
+    for n, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if n != 1 and stride != expected:
+            return count_of(shape) == 0
+        expected *= n
+    return True

@@ -1,0 +1,156 @@
+"""One output: measured, judged, located."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import verdict
+from .comparison import OutputComparison, Ties
+from .metrics import Metrics, measure
+from .models import Model
+from .request import Request
+from .sources import Source
+from .ties import follows_scale, tie_distances
+from .tolerance import Measured, verdicts_of_presets
+from .where import locate
+
+Pair = tuple[str, Source, Source]
+
+
+def judge(
+    pair: Pair,
+    given: Mapping[str, Source | None],
+    model: Model | None,
+    request: Request,
+) -> OutputComparison:
+    """Compare one output, as far as it can be told without the other formulas.
+
+    Args:
+        pair: its name, its actual and its golden array.
+        given: all actual outputs by name, for the scale that codes go with.
+        model: what the golden was computed by, if it was.
+        request: what was asked for.
+    """
+    name, actual, golden = pair
+    blank = OutputComparison(name, golden.dtype, golden.shape, "different")
+    blank = dataclasses.replace(blank, actual=actual, golden=golden)
+    problem = problem_of(actual, golden)
+    if problem is not None:
+        return dataclasses.replace(blank, problem=problem)
+    metrics, positions = measure(actual, golden, progress=request.progress)
+    ties = _ties(pair, model, metrics)
+    rung = _rung(name, model, metrics, ties)
+    worst = None if ties is None else ties.farthest_index
+    presets = verdicts_of_presets(Measured(metrics, actual, golden))
+    return dataclasses.replace(
+        blank,
+        rung=rung,
+        metrics=metrics,
+        ties=ties,
+        where=locate(actual, golden, metrics, positions, worst, request.axis),
+        presets=presets,
+        dequantized=_dequantized(pair, given, model, metrics),
+        follows_scale=_follows_scale(pair, given, model),
+    )
+
+
+def problem_of(actual: Source, golden: Source) -> str | None:
+    """Say why two arrays cannot be compared at all: their dtypes or shapes differ."""
+    if actual.dtype != golden.dtype:
+        return f"dtype differs: actual {actual.dtype.name}, golden {golden.dtype.name}"
+    if actual.shape == golden.shape:
+        return None
+    text = f"shape differs: actual {actual.shape}, golden {golden.shape}"
+    if np.prod(actual.shape, dtype=np.int64) == np.prod(golden.shape, dtype=np.int64):
+        text += f"; as many elements: reshape({golden.shape}), if they mean the same"
+    return text
+
+
+def _kind(name: str, model: Model) -> str:
+    return model.kinds[model.outputs.index(name)]
+
+
+def _ties(pair: Pair, model: Model | None, metrics: Metrics) -> Ties | None:
+    """Measure the differing codes, where the numbers before rounding are known."""
+    name, actual, golden = pair
+    if model is None or metrics.mismatches == 0 or _kind(name, model) == "scale":
+        return None
+    return tie_distances(model, model.outputs.index(name), actual, golden)
+
+
+def _rung(name: str, model: Model | None, metrics: Metrics, ties: Ties | None) -> str:
+    if model is not None and _kind(name, model) == "scale":
+        return verdict.rung_of_scales(metrics)
+    return verdict.rung_of_codes(metrics.mismatches, ties)
+
+
+def _actual_scale(
+    given: Mapping[str, Source | None], model: Model | None
+) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Return the scale output, actual and golden, where the operator computes one."""
+    if model is None or "scale" not in model.kinds:
+        return None
+    number = model.kinds.index("scale")
+    source, golden = given.get(model.outputs[number]), model.golden()[number]
+    if source is None or golden is None or source.shape != golden.shape:
+        return None
+    return (source.array(), golden) if source.dtype == golden.dtype else None
+
+
+def _follows_scale(
+    pair: Pair, given: Mapping[str, Source | None], model: Model | None
+) -> bool | None:
+    """Judge codes by the scale they came with, where that is not the golden one."""
+    name, actual, golden = pair
+    scales = _actual_scale(given, model)
+    if model is None or scales is None or _kind(name, model) != "codes":
+        return None
+    if scales[0].tobytes() == scales[1].tobytes():
+        return None
+    return follows_scale(model, model.outputs.index(name), actual, golden, scales[0])
+
+
+class _Dequantized:
+    """Codes times scales, as a source."""
+
+    def __init__(
+        self, codes: Source, model: Model, output: int, scale: NDArray[Any] | None
+    ) -> None:
+        self.name = codes.name
+        self.dtype: np.dtype = np.dtype(np.float32)
+        self.shape = codes.shape
+        self._codes, self._model, self._output, self._scale = codes, model, output, scale
+
+    def read(self, begin: int, end: int) -> NDArray[Any]:
+        codes = self._codes.read(begin, end)
+        values = self._model.dequantize(self._output, codes, begin, end, scale=self._scale)
+        assert values is not None
+        return np.ascontiguousarray(values, np.float32)
+
+    def array(self) -> NDArray[Any]:
+        size = int(np.prod(self.shape, dtype=np.int64))
+        return self.read(0, size).reshape(self.shape)
+
+
+def _dequantized(
+    pair: Pair, given: Mapping[str, Source | None], model: Model | None, metrics: Metrics
+) -> Metrics | None:
+    """Measure what the model sees: codes times scales, each by its own."""
+    name, actual, golden = pair
+    if model is None or _kind(name, model) != "codes":
+        return None
+    output = model.outputs.index(name)
+    none = golden.read(0, 0)
+    if model.dequantize(output, none, 0, 0) is None:
+        return None
+    scales = _actual_scale(given, model)
+    if metrics.mismatches == 0 and (scales is None or scales[0].tobytes() == scales[1].tobytes()):
+        return None  # nothing would differ
+    mine = _Dequantized(actual, model, output, None if scales is None else scales[0])
+    theirs = _Dequantized(golden, model, output, None)
+    return measure(mine, theirs)[0]

@@ -1,0 +1,61 @@
+"""The model of quantize_val, for arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import dtypes
+from .base import Array, TieTest, code_tie
+from .elements import ElementModel, Spread, dequantized
+
+
+class QuantizeVal(ElementModel):
+    """quantize_val: the zero point is added after rounding."""
+
+    outputs = ("y",)
+    kinds = ("codes",)
+
+    def __init__(
+        self, function: Callable[..., Any], inputs: Mapping[str, Any], numerics: str | None
+    ) -> None:
+        super().__init__(function, inputs, numerics, inputs["value"])
+        with np.errstate(all="ignore"):
+            self.scale = Spread(inputs["scale"], self.x.shape)
+        self.zero_point = Spread(inputs["zero_point"], self.x.shape)
+        row = dtypes.resolve(inputs["scalar_type"])
+        assert row is not None
+        assert row.numpy is not None
+        self.limits = np.iinfo(row.numpy)
+
+    def golden(self) -> tuple[Array | None, ...]:
+        """Return npu_quant's own codes; those of a number as an array without axes."""
+        if self._golden is None:
+            codes = self._function(**self.inputs, numerics=self._numerics)
+            if not isinstance(codes, np.ndarray):
+                row = dtypes.resolve(self.inputs["scalar_type"])
+                codes = np.asarray(codes, None if row is None else row.numpy)
+            self._golden = (codes,)
+        return self._golden
+
+    def before_rounding(
+        self,
+        output: int,
+        index: NDArray[np.int64],
+        actual: Array,
+        golden: Array,
+        scale: Array | None = None,
+    ) -> TieTest:
+        """Compute x / scale + zero_point in float64."""
+        quotient, zero_point = self.terms(index)
+        with np.errstate(all="ignore"):
+            return code_tie(quotient + zero_point, actual, golden, quotient, zero_point)
+
+    def dequantize(
+        self, output: int, codes: Array, begin: int, end: int, scale: Array | None = None
+    ) -> NDArray[np.float32] | None:
+        """Return (codes - zero_point) * scale."""
+        return dequantized(codes, self.zero_point.values, self.scale.values, divide=False)

@@ -1,0 +1,73 @@
+"""What could only pass: comparisons that assert_golden and the command line refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import verdict
+from .comparison import Comparison, OutputComparison
+from .files import same_file
+from .power import VACUOUS, power_text
+from .sources import ArraySource, Source, blocks, size_of
+
+
+def refusal_of(comparison: Comparison, allow_constant: bool) -> str | None:
+    """Say why a comparison that passed proves nothing; None if it proves something.
+
+    Args:
+        comparison: one that passed.
+        allow_constant: whether a golden of one value only is meant.
+    """
+    for output in comparison.outputs:
+        reason = _same_or_empty(output) or _vacuous(output)
+        if reason is not None:
+            return f"{output.name or 'actual'}: {reason}"
+    if not allow_constant and all(_is_constant(o.golden) for o in comparison.outputs):
+        return (
+            "the golden is the same value everywhere, so that any order of elements would pass. "
+            "Compare data that vary, or say allow_constant=True."
+        )
+    return None
+
+
+def is_same(actual: Source, golden: Source) -> bool:
+    """Say whether two sources are the same memory or the same array of the same file."""
+    if actual is golden or same_file(actual, golden):
+        return True
+    if not isinstance(actual, ArraySource) or not isinstance(golden, ArraySource):
+        return False
+    a, g = actual.array(), golden.array()
+    return (
+        a.__array_interface__["data"][0] == g.__array_interface__["data"][0]
+        and a.strides == g.strides
+        and a.shape == g.shape
+    )
+
+
+def _same_or_empty(output: OutputComparison) -> str | None:
+    assert output.actual is not None
+    assert output.golden is not None
+    if size_of(output.golden) == 0:
+        return "the arrays are empty, there is nothing to compare."
+    if is_same(output.actual, output.golden):
+        return "actual and golden are the same array, which equals itself."
+    return None
+
+
+def _vacuous(output: OutputComparison) -> str | None:
+    if output.tolerance is None or not any(output.tolerance.power.get(p) for p in VACUOUS):
+        return None
+    return (
+        f"{output.tolerance.text} would also accept {power_text(output.tolerance.power)}. Ask for "
+        f'less, or for each output its own, such as atol={{"y": 1}}.'
+    )
+
+
+def _is_constant(golden: Source | None) -> bool:
+    assert golden is not None
+    first = golden.read(0, 1)
+    for begin, end in blocks(golden):
+        block = golden.read(begin, end)
+        if not verdict.is_constant(np.concatenate([first, block])):
+            return False
+    return size_of(golden) > 1

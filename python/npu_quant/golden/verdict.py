@@ -1,0 +1,111 @@
+"""The verdict: which rung a comparison stands on, and whether that passes (docs/golden.md 1).
+
+Nothing here computes: every decision is one comparison of numbers that other modules have measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from .comparison import OutputComparison, Ties, VariantMatch
+    from .metrics import Metrics
+
+RUNGS = ("identical", "tie", "variant", "tolerated", "different")
+"""Best first."""
+
+SCALE_STEPS = 1
+"""How many ulp two ways of computing a scale may lie apart: amax * (1 / 127) and 1 / (127 / amax)
+are never farther from amax / 127, for any amax."""
+
+
+def worst_of(rungs: Sequence[str]) -> str:
+    """Return the worst of some rungs; identical for none."""
+    return max(rungs, key=RUNGS.index, default=RUNGS[0])
+
+
+def is_tie(
+    steps: NDArray[np.float64], distance: NDArray[np.float64], allowed: float
+) -> NDArray[np.bool_]:
+    """Say of each differing code whether rounding explains it.
+
+    Args:
+        steps: how many codes apart actual and golden are.
+        distance: of the number before rounding from the tie between the two, in ulp; NaN where
+            there is no such number.
+        allowed: k, what the roundings of the formula add up to.
+    """
+    explained: NDArray[np.bool_] = (steps == 1) & (distance <= allowed)
+    return explained
+
+
+def rung_of_codes(mismatches: int, ties: Ties | None) -> str:
+    """Return the rung of rounded numbers: rounding explains all that differ, or it does not."""
+    if mismatches == 0:
+        return "identical"
+    if ties is not None and ties.within == mismatches:
+        return "tie"
+    return "different"
+
+
+def rung_of_scales(metrics: Metrics) -> str:
+    """Return the rung of computed scales, which are compared in ulp."""
+    if metrics.mismatches == 0:
+        return "identical"
+    if metrics.max_steps <= SCALE_STEPS and not metrics.nonfinite:
+        return "tie"
+    return "different"
+
+
+def lifted(rung: str, *, by_variant: bool, by_tolerance: bool) -> str:
+    """Return the rung of an output that rounding does not explain, after all else was tried.
+
+    Args:
+        rung: what the output itself reached.
+        by_variant: a named formula gives all outputs, and is accepted or nothing else is left.
+        by_tolerance: the tolerance that was asked for is kept.
+    """
+    if rung != "different":
+        return rung
+    if by_variant:
+        return "variant"
+    return "tolerated" if by_tolerance else "different"
+
+
+def accepts(match: VariantMatch, named: str | None) -> bool:
+    """Say whether a matching formula passes: it is the same in real numbers, or was named."""
+    return match.benign or match.name == named
+
+
+def passes(rung: str, variant_accepted: bool) -> bool:
+    """Say whether a rung passes; a variant only where one that matches is accepted."""
+    if rung == "variant":
+        return variant_accepted
+    return rung != "different"
+
+
+def margin_of(output: OutputComparison) -> float:
+    """Return how much of what is allowed was used: 0 for none, 1 for all; NaN if not known."""
+    if output.rung == "identical":
+        return 0.0
+    if output.rung == "tie":
+        if output.ties is not None:
+            return output.ties.farthest / output.ties.allowed
+        assert output.metrics is not None
+        return output.metrics.max_steps / SCALE_STEPS
+    if output.rung == "tolerated" and output.tolerance is not None:
+        return output.tolerance.margin
+    return float("nan")
+
+
+def is_constant(values: NDArray[Any]) -> bool:
+    """Say whether an array of several elements repeats one: it could hide any permutation."""
+    if values.size < 2:
+        return False
+    first = values.reshape(-1)[0]
+    same = values == first if first == first else values != values
+    return bool(np.all(same))

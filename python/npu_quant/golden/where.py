@@ -1,0 +1,225 @@
+"""Where differences lie, and how likely chance would put them there (docs/golden.md 4)."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ParamError
+from .comparison import Concentration, Where
+from .differences import differences
+from .metrics import Metrics, Positions
+from .sources import Source
+
+UNLIKELY = -6.0
+"""log10 of the odds below which a concentration is reported."""
+
+_MOST_PLACES = 8
+_BLOCK = 128
+_PERIODS = (8, 16, 32, 64, 128)
+_MOST_LISTED = 1 << 20
+
+
+def log10_factorial(n: float) -> float:
+    """Return log10(n!), of any n."""
+    from math import lgamma, log
+
+    return lgamma(n + 1) / log(10)
+
+
+def log10_odds(held: int, of: int, places: int, of_places: int) -> float:
+    """Bound the odds that `held` of `of` differences fall in some `places` of `of_places` places.
+
+    By chance each difference falls in any place alike. The bound is Chernoff's of the binomial
+    tail, times the number of ways to choose the places: they were looked for.
+    """
+    share, expected = held / of, places / of_places
+    if share <= expected:
+        return 0.0
+    divergence = share * np.log(share / expected)
+    if share < 1:
+        divergence += (1 - share) * np.log((1 - share) / (1 - expected))
+    ways = (
+        log10_factorial(of_places) - log10_factorial(places) - log10_factorial(of_places - places)
+    )
+    return float(min(0.0, ways - of * divergence / np.log(10)))
+
+
+def places_of(kind: str, counts: NDArray[np.int64], places: int) -> Concentration | None:
+    """Return the places, or the range of places, that chance would be least likely to choose."""
+    single, spread = concentration_of(kind, counts, places), range_of(kind, counts, places)
+    if single is None or spread is None:
+        return single or spread
+    return spread if spread.log10_odds < single.log10_odds else single
+
+
+def concentration_of(kind: str, counts: NDArray[np.int64], places: int) -> Concentration | None:
+    """Return the fewest places that hold differences beyond chance, of all that could."""
+    of = int(counts.sum())
+    occupied = int(np.count_nonzero(counts))
+    if of == 0 or places < 2:
+        return None
+    fullest = np.argsort(-counts, kind="stable")[: min(_MOST_PLACES, occupied)]
+    best: Concentration | None = None
+    held = 0
+    for k, place in enumerate(fullest, 1):
+        held += int(counts[place])
+        odds = log10_odds(held, of, k, places)
+        if odds < UNLIKELY and 2 * held >= of and (best is None or odds < best.log10_odds):
+            found = tuple(sorted(int(p) for p in fullest[:k]))
+            best = Concentration(kind, found, held, of, odds)
+    return best
+
+
+def range_of(kind: str, counts: NDArray[np.int64], places: int) -> Concentration | None:
+    """Return the range of neighbouring places that holds all differences, if that is no chance."""
+    used = np.flatnonzero(counts)
+    of = int(counts.sum())
+    if len(used) <= _MOST_PLACES:
+        return None
+    first, last = int(used[0]), int(used[-1])
+    odds = of * float(np.log10((last - first + 1) / places)) + 2 * float(np.log10(places))
+    if odds >= UNLIKELY:
+        return None
+    return Concentration(f"{kind}s", (first, last), of, of, odds)
+
+
+def period_of(counts: NDArray[np.int64]) -> Concentration | None:
+    """Return the period of the column's number that differences keep to, with their residue."""
+    of = int(counts.sum())
+    best: Concentration | None = None
+    for period in _PERIODS:
+        if len(counts) < 2 * period:
+            break
+        padded = np.zeros(-(-len(counts) // period) * period, np.int64)
+        padded[: len(counts)] = counts
+        residues = padded.reshape(-1, period).sum(axis=0)
+        residue = int(np.argmax(residues))
+        odds = log10_odds(int(residues[residue]), of, 1, period)
+        if odds < UNLIKELY and (best is None or odds < best.log10_odds):
+            held = int(residues[residue])
+            best = Concentration("period", (period, residue), held, of, odds)
+    return best
+
+
+def block_counts(
+    actual: Source, golden: Source, columns: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the numbers of the blocks of 128 elements of a row that differ, and how often."""
+    per_row = -(-columns // _BLOCK)
+    found = [
+        index // columns * per_row + index % columns // _BLOCK
+        for index, _, _ in differences(actual, golden)
+    ]
+    blocks, counts = np.unique(np.concatenate(found), return_counts=True)
+    return blocks, counts.astype(np.int64)
+
+
+def _blocks(
+    actual: Source, golden: Source, shape: tuple[int, int], of: int
+) -> Concentration | None:
+    """Return the blocks that hold most differences, numbered row by row."""
+    rows, columns = shape
+    if columns <= _BLOCK or of > _MOST_LISTED:
+        return None
+    numbers, counts = block_counts(actual, golden, columns)
+    order = np.argsort(-counts, kind="stable")[: _MOST_PLACES + 1]
+    per_row = -(-columns // _BLOCK)
+    found = concentration_of("block", counts[order], rows * per_row)
+    if found is None:
+        return None
+    places = tuple(sorted(int(numbers[order[p]]) for p in found.places))
+    held = found.held
+    odds = log10_odds(held, of, len(places), rows * per_row)
+    if odds >= UNLIKELY or 2 * held < of:
+        return None
+    return Concentration("block", places, held, of, odds)
+
+
+def rows_and_columns(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Return how many rows an array has, and how many columns: its last axis."""
+    columns = shape[-1] if shape else 1
+    rows = int(np.prod(shape[:-1], dtype=np.int64))
+    return rows, columns
+
+
+def _concentrations(
+    actual: Source, golden: Source, positions: Positions, shape: tuple[int, int]
+) -> tuple[Concentration, ...]:
+    rows, columns = shape
+    found: list[Concentration | None] = []
+    if positions.row_bucket == 1:
+        found.append(places_of("row", positions.row_counts, rows))
+    if positions.column_bucket == 1:
+        by_column = places_of("column", positions.column_counts, columns)
+        found.append(by_column)
+        if by_column is None:
+            found.append(period_of(positions.column_counts))
+    by_block = _blocks(actual, golden, shape, int(positions.row_counts.sum()))
+    # A row's or column's own blocks say nothing new.
+    if by_block is not None and all(
+        f is None or by_block.log10_odds < f.log10_odds + UNLIKELY for f in found
+    ):
+        found.append(by_block)
+    return tuple(sorted((f for f in found if f is not None), key=lambda f: f.log10_odds))
+
+
+def _along(actual: Source, golden: Source, axis: int | None) -> tuple[Concentration, ...]:
+    """Return what concentrates along an axis."""
+    if axis is None:
+        return ()
+    rank = len(golden.shape)
+    if not -rank <= axis < rank:
+        raise ParamError(f"compare: axis is {axis}, expected -{rank} to {rank - 1}.")
+    length = golden.shape[axis]
+    step = int(np.prod(golden.shape[axis % rank + 1 :], dtype=np.int64))
+    counts = np.zeros(length, np.int64)
+    for index, _, _ in differences(actual, golden):
+        counts += np.bincount(index // step % length, minlength=length)
+    found = concentration_of("axis", counts, length)
+    return () if found is None else (dataclasses.replace(found, kind=f"axis {axis}"),)
+
+
+def locate(
+    actual: Source,
+    golden: Source,
+    metrics: Metrics,
+    positions: Positions,
+    worst: int | None,
+    axis: int | None = None,
+) -> Where | None:
+    """Say where the differences of two sources lie; None where there are none.
+
+    Args:
+        actual: the actual array.
+        golden: the golden one.
+        metrics: what the pass over both measured.
+        positions: what it counted.
+        worst: the element to call the worst; None means the greatest difference.
+        axis: one to look along, besides rows and columns.
+    """
+    if metrics.mismatches == 0 or metrics.first is None:
+        return None
+    shape = rows_and_columns(golden.shape)
+
+    def occupied(counts: NDArray[Any]) -> int:
+        return int(np.count_nonzero(counts))
+
+    worst = metrics.worst if worst is None else worst
+    return Where(
+        first=metrics.first,
+        worst=metrics.first if worst is None else worst,
+        rows=occupied(positions.row_counts),
+        of_rows=shape[0],
+        columns=occupied(positions.column_counts),
+        of_columns=shape[1],
+        concentrations=_concentrations(actual, golden, positions, shape)
+        + _along(actual, golden, axis),
+        row_counts=positions.row_counts,
+        column_counts=positions.column_counts,
+        row_bucket=positions.row_bucket,
+        column_bucket=positions.column_bucket,
+    )

@@ -1,0 +1,112 @@
+"""Where stored goldens and kept arrays of a test are, and the commands that lead there."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import shlex
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from ..errors import ParamError
+from .ledger import KEPT
+
+__tracebackhide__ = True
+
+_LONGEST = 100
+
+
+def safe(name: str) -> str:
+    """Return a test's name as that of a folder; two tests never have the same.
+
+    ``test_rows[fp16]`` becomes ``test_rows-fp16``. Where a character had to go, or it was too long,
+    a digest of the name is added.
+    """
+    plain = re.sub(r"\[(.*)\]$", r"-\1", name, flags=re.DOTALL)
+    kept = re.sub(r"[^A-Za-z0-9_.+=,-]", "_", plain)[:_LONGEST]
+    if kept == plain:
+        return kept
+    return f"{kept}-{hashlib.sha256(name.encode(errors='surrogateescape')).hexdigest()[:8]}"
+
+
+@dataclass(frozen=True)
+class Places:
+    """The folders of one test."""
+
+    stored: Path
+    """Of its stored goldens."""
+    kept: Path
+    """Of the arrays of its failing comparisons."""
+    update_command: str
+    start: Path
+    """Where pytest was started, which paths are shown from."""
+    updating: bool = False
+
+    @classmethod
+    def of(cls, item: pytest.Item) -> Places:
+        """Return the folders of a test, and remember which to clear when it passes."""
+        config = item.config
+        # Not the parts of its id, where a parameter may hold colons too.
+        parts = [node.name for node in item.listchain() if isinstance(node, pytest.Class)]
+        parts.append(item.name)
+        folder = Path(item.path.stem, safe(".".join(parts)))
+        base = config.rootpath
+        below = item.path.parent.relative_to(base) if item.path.is_relative_to(base) else Path()
+        chosen = config.getoption("golden_dir")
+        stored = item.path.parent / "golden" if chosen is None else base / chosen / below
+        start = config.invocation_params.dir
+        place = "::".join([os.path.relpath(item.path, start), *parts])
+        option = "" if chosen is None else f" --golden-dir {shlex.quote(chosen)}"
+        places = cls(
+            stored=stored / folder,
+            kept=_keep(config) / below / folder,
+            update_command=f"pytest --golden-update{option} {shlex.quote(place)}",
+            start=start,
+            updating=config.getoption("golden_update"),
+        )
+        item.stash[KEPT] = places.kept
+        return places
+
+    def stored_file(self, name: str) -> Path:
+        """Return the file of a stored golden.
+
+        Raises:
+            ParamError: its name is not fit for a file's.
+        """
+        if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+=,-]*", name):
+            raise ParamError(
+                f"golden.stored: name is {name!r}, expected letters, digits and _.-+=,"
+            )
+        return self.stored / f"{name}.npz"
+
+    def shown(self, path: Path) -> str:
+        """Return a path as messages write it: from where pytest was started, if that is shorter."""
+        relative = os.path.relpath(path, self.start)
+        return min(relative, str(path), key=len)
+
+
+def _keep(config: pytest.Config) -> Path:
+    """Return the folder of kept arrays."""
+    chosen = config.getoption("golden_keep")
+    if chosen is not None:
+        return config.rootpath / str(chosen)
+    # pytest's cache can be switched off, or be where nothing can be written.
+    cache = getattr(config, "cache", None)
+    with contextlib.suppress(OSError):
+        if cache is not None:
+            return Path(cache.mkdir("npu_quant"))
+    return config.rootpath / ".pytest_golden"
+
+
+def forget(folder: Path) -> None:
+    """Remove what was kept for a test, and the folders that this leaves empty."""
+    if not folder.is_dir():
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        folder.parent.rmdir()

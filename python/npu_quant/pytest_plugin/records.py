@@ -1,0 +1,82 @@
+"""Records: what the summary and JUnit's properties say of a comparison, as plain data."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..golden import words
+from ..golden.comparison import Comparison, OutputComparison
+from ..golden.verdict import SCALE_STEPS, passes
+from .ledger import Record
+
+
+def record_of(note: str, comparison: Comparison, text: str = "") -> Record:
+    """Return the record of a comparison.
+
+    Args:
+        note: "" for one that counts by its rung; "refused", "new" or "updated".
+        comparison: what was found.
+        text: what the summary shows of a golden that was stored.
+    """
+    return {
+        "note": note,
+        "rung": comparison.rung,
+        "passed": comparison.passed and note != "refused",
+        "outputs": [_output(o, comparison, note) for o in comparison.outputs],
+        "text": text,
+    }
+
+
+def record_of_none(note: str, name: str) -> Record:
+    """Return the record of a comparison that could not take place: "missing" or "refused"."""
+    output = {"output": name, "rung": note, "margin": None, "limit": "", "differ": ""}
+    outputs = [{**output, "passed": False}]
+    return {"note": note, "rung": note, "passed": False, "outputs": outputs, "text": ""}
+
+
+def _output(output: OutputComparison, comparison: Comparison, note: str) -> dict[str, Any]:
+    margin, limit = output.margin, _limit(output, comparison)
+    if output.rung == "different" and output.tolerance is not None:
+        margin = output.tolerance.margin
+    differ = output.problem or ""
+    if output.metrics is not None:
+        counts = output.metrics
+        differ = f"{words.count(counts.mismatches)} of {words.count(counts.count)}"
+    return {
+        "output": output.name,
+        "rung": output.rung,
+        "margin": float(margin) if math.isfinite(margin) else None,
+        "limit": limit,
+        "differ": differ,
+        "passed": passes(output.rung, comparison.accepted_variant is not None)
+        and note != "refused",
+    }
+
+
+def _limit(output: OutputComparison, comparison: Comparison) -> str:
+    """Return what a margin is a fraction of."""
+    if output.rung == "tie":
+        return f"{SCALE_STEPS if output.ties is None else output.ties.allowed:g} ulp"
+    if output.rung == "variant":
+        return comparison.accepted_variant or ""
+    if output.rung in ("tolerated", "different") and output.tolerance is not None:
+        return output.tolerance.text
+    return ""
+
+
+def properties_of(record: Record, number: int) -> list[tuple[str, str]]:
+    """Return JUnit's properties, such as ("golden.y.rung", "tie").
+
+    Args:
+        record: of the comparison.
+        number: which of the test's comparisons it is; from the second on it is part of the names.
+    """
+    start = "golden" if number == 1 else f"golden.{number}"
+    properties = []
+    for output in record["outputs"]:
+        name = f"{start}.{output['output']}".rstrip(".")
+        margin = math.nan if output["margin"] is None else output["margin"]
+        properties.append((f"{name}.rung", str(output["rung"])))
+        properties.append((f"{name}.margin", words.number(margin)))
+    return properties

@@ -1,0 +1,89 @@
+"""assert_golden: a comparison that fails the test, and that cannot pass by accident."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from .golden.compare import run
+from .golden.comparison import Comparison
+from .golden.refusal import refusal_of
+from .golden.request import Limits, Request
+
+__all__ = ["GoldenMismatch", "assert_golden"]
+
+
+class GoldenMismatch(AssertionError):  # noqa: N818 (its text starts with the name)
+    """A comparison did not pass; its text is the report."""
+
+    comparison: Comparison
+
+    def __init__(self, comparison: Comparison) -> None:
+        super().__init__(str(comparison))
+        self.comparison = comparison
+
+
+def assert_golden(
+    actual: Any,
+    golden: Any = None,
+    *,
+    op: str | Callable[..., Any] | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    numerics: str | None = None,
+    atol: float | Mapping[str, float] | None = None,
+    rtol: float | Mapping[str, float] | None = None,
+    preset: str | None = None,
+    variant: str | None = None,
+    names: Sequence[str] | None = None,
+    allow_constant: bool = False,
+) -> Comparison:
+    """Fail unless results are what their golden says, or rounding explains the difference.
+
+    The arguments are those of :func:`npu_quant.golden.compare`. What passes: `identical`, `tie`, a
+    `variant` that is the same formula in real numbers or was named by `variant`, and what keeps to
+    the tolerance that was asked for.
+
+    Args:
+        actual: what is to be judged: an array, or a tuple or dict of arrays.
+        golden: what it should be; None where `op` computes it.
+        op: the operator, as a name or a function.
+        inputs: the operator's arguments by their names, attributes too.
+        numerics: the arithmetic profile to compute the golden with.
+        atol: the greatest difference that is tolerated; a dict gives one per output.
+        rtol: the same relative to the golden.
+        preset: the acceptance rule of another tool, such as ``"cann"``.
+        variant: the name of a formula that is accepted too.
+        names: names of the outputs, where no operator gives them.
+        allow_constant: accept a golden that holds one value only.
+
+    Returns:
+        The comparison that passed.
+
+    Raises:
+        GoldenMismatch: it did not pass; the text says where, how, and what it is not.
+        ValueError: it could only pass: the same array twice, no elements, a constant golden, or a
+            tolerance that would also accept zeros or shuffled rows.
+        DTypeError: an argument is no array, or of a dtype that cannot be compared.
+        ParamError: an argument does not fit the others.
+
+    Example:
+        >>> import numpy as np
+        >>> from npu_quant.testing import assert_golden
+        >>> x = np.array([[0, 1, -2, 4]], dtype=np.float16)
+        >>> y = np.array([[0, 32, -62, 127]], dtype=np.int8)
+        >>> assert_golden(y, op="npu_dynamic_quant", inputs={"input": x})  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        npu_quant.testing.GoldenMismatch: GoldenMismatch: npu_dynamic_quant y int8 (1, 4) ...
+          1 of 4 codes differs (25 %); steps -1: 0  +1: 0  beyond: 1
+          not rounding: up to 131,072 ulp from a tie, rounding explains 4
+        ...
+    """
+    __tracebackhide__ = True
+    request = Request(op, inputs, numerics, Limits(atol, rtol, preset), variant, names)
+    comparison = run(actual, golden, request)
+    if not comparison.passed:
+        raise GoldenMismatch(comparison)
+    refusal = refusal_of(comparison, allow_constant)
+    if refusal is not None:
+        raise ValueError(f"assert_golden refuses: {refusal}")
+    return comparison

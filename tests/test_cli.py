@@ -1,0 +1,264 @@
+"""The command line: statuses, errors of one line, help."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import npu_quant
+from npu_quant import cli
+from npu_quant.commands import compare, info
+
+COMMANDS = ["compare", "inspect", "info", "bench"]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the current folder, which has some arrays and some files that are none."""
+    monkeypatch.chdir(tmp_path)
+    y = np.array([[0, 32, -64, 127], [127, -64, 32, -127]], np.int8)
+    np.save("y.npy", y)
+    np.save("same.npy", y)
+    np.save("off.npy", y + np.array([[0, 2, 0, -3], [0, 0, 0, 0]], np.int8))
+    np.save("x.npy", np.array([[0, 1, -2, 4], [3, -1.5, 0.75, -3]], np.float16))
+    np.save("truncated.npy", np.array([[0, 31, -63, 127], [127, -63, 31, -127]], np.int8))
+    np.savez("two.npz", a=y, b=y)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "cut.npy").write_bytes((tmp_path / "y.npy").read_bytes()[:-3])
+    (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04 and no more")
+    (tmp_path / "empty").write_bytes(b"")
+    return tmp_path
+
+
+OP = ["--op", "npu_dynamic_quant"]
+WRONG = [
+    (["compare"], r"two files are compared, actual and golden, 0 given"),
+    (["compare", "y.npy"], r"two files are compared, actual and golden, 1 given"),
+    (["compare", "y.npy", "y.npy", "y.npy"], r"3 given. With inputs: --op NAME"),
+    (["compare", "y.npy", "-"], r"two files are compared, actual and golden, '-' given"),
+    (["compare", "y.npy", "none.npy"], r"none\.npy: cannot be opened: No such file"),
+    (["compare", "", "y.npy"], r"'': cannot be opened: No such file"),
+    (["compare", "folder", "y.npy"], r"folder: is a directory; name the files in it one by one"),
+    (["compare", "cut.npy", "y.npy"], r"cut\.npy: has 5 bytes of elements"),
+    (["compare", "bad.npz", "y.npy"], r"bad\.npz: is not a zip archive"),
+    (["compare", "empty", "y.npy"], r"empty: has 0 bytes of elements"),
+    (["compare", "y.npy", "empty"], r"empty: has no header: say its dtype and shape"),
+    (["compare", "two.npz", "y.npy"], r"two\.npz: has 2 arrays; choose one by its key: a, b"),
+    (["compare", "two.npz::c", "y.npy"], r"two\.npz: has no array 'c'"),
+    (["compare", "y.npy", "y.npy"], r"y\.npy is given as actual and as golden"),
+    (["compare", "y.npy", "./y.npy"], r"y\.npy is given as actual and as golden"),
+    (["compare", "off.npy", "y.npy", "--bogus"], r"unrecognized arguments: --bogus"),
+    (["compare", "off.npy", "y.npy", "--at", "1"], r"unrecognized arguments: --at"),
+    (["compare", "off.npy", "y.npy", "--atol"], r"--atol: expected one argument"),
+    (["compare", "off.npy", "y.npy", "--atol", "one"], r"--atol: 'one', expected a number"),
+    (["compare", "off.npy", "y.npy", "--atol", "-1"], r"--atol: '-1', expected a number from 0"),
+    (["compare", "off.npy", "y.npy", "--rtol", "nan"], r"--rtol: 'nan', expected a number"),
+    (["compare", "off.npy", "y.npy", "--atol", "y=1"], r"--atol y=: no output has that name"),
+    (["compare", "off.npy", "y.npy", "--atol", "1", "--atol", "2"], r"--atol is given twice"),
+    (["compare", "off.npy", "y.npy", "--preset", "best"], r"preset is 'best', known: exact, "),
+    (["compare", "off.npy", "y.npy", "--preset", "exact", "--atol", "1"], r"leave atol and rtol"),
+    (["compare", "off.npy", "y.npy", "--preset", "cann"], r"preset cann says nothing about int8"),
+    (["compare", "off.npy", "y.npy", "--rows", "2"], r"--rows 2: .*\(2, \.\.\.\) has 2 rows"),
+    (["compare", "off.npy", "y.npy", "--rows", "1:1"], r"--rows: '1:1' holds no row"),
+    (["compare", "off.npy", "y.npy", "--rows", "a"], r"--rows: 'a', expected a row or a range"),
+    (["compare", "off.npy", "y.npy", "--axis", "2"], r"axis is 2"),
+    (["compare", "off.npy", "y.npy", "--axis", "x"], r"--axis: invalid int value: 'x'"),
+    (["compare", "off.npy", "y.npy", "--shape", "2,x"], r"--shape: '2,x', expected whole numbers"),
+    (["compare", "off.npy", "y.npy", "--dtype", "bf16"], r"--dtype is of no use"),
+    (["compare", "off.npy", "y.npy", "--shape", "2,4"], r"--shape is of no use"),
+    (["compare", "off.npy", "y.npy", "--key", "a"], r"--key is of no use"),
+    (["compare", "off.npy", "y.npy", "--explain"], r"--explain needs --op"),
+    (["compare", "off.npy", "y.npy", "--variant", "f16"], r"--variant needs --op"),
+    (["compare", "off.npy", "y.npy", "--attr", "a=1"], r"--attr needs --op"),
+    (["compare", "off.npy", "y.npy", "--golden", "y.npy"], r"--golden needs --op"),
+    (["compare", "off.npy", "y.npy", "--op", "quant"], r"op is 'quant', expected one of npu_dyn"),
+    (["compare", "off.npy", "y.npy", "--json", "x.npy"], r"overwrite x\.npy, which holds no JSON"),
+    (["compare", "off.npy", "y.npy", "--json", "no/a.json"], r"no/a\.json: No such file"),
+    (["compare", "x.npy", *OP], r"takes input and then the actual y, scale .*; 1 file is given"),
+    (["compare", "x.npy", "y.npy", "y.npy", "y.npy", *OP], r"4 files are given"),
+    (["compare", "x.npy", "-", "-", *OP], r"no actual output is given"),
+    (["compare", "x.npy", "x.npy", *OP], r"x\.npy is given as y and as input"),
+    (["compare", "x.npy", "y.npy", "y.npy", *OP], r"y\.npy is given as y and as scale"),
+    (["compare", "-", "y.npy", *OP], r"input is None, expected a numpy\.ndarray"),
+    (["compare", "y.npy", "same.npy", *OP], r"input has dtype int8, expected float16, bfloat16"),
+    (["compare", "x.npy", "y.npy", *OP, "--attr", "nope=1"], r"no parameter 'nope'"),
+    (["compare", "x.npy", "y.npy", *OP, "--attr", "dst_type=9"], r"dst_type is 9"),
+    (["compare", "x.npy", "y.npy", *OP, "--attr", "quant_mode=9"], r"quant_mode is an int, expect"),
+    (
+        ["compare", "x.npy", "y.npy", *OP, "--attr", "quant_mode"],
+        r"'quant_mode', expected NAME=VAL",
+    ),
+    (["compare", "x.npy", "y.npy", *OP, "--attr", "out=1"], r"--attr out= cannot be given"),
+    (["compare", "x.npy", "y.npy", *OP, "--attr", "a=1", "--attr", "a=2"], r"a= is given twice"),
+    (["compare", "x.npy", "y.npy", *OP, "--input", "a=y.npy", "--attr", "a=2"], r"and by --attr"),
+    (["compare", "x.npy", "y.npy", *OP, "--numerics", "fast"], r"fast.*available: reference"),
+    (
+        ["compare", "x.npy", "off.npy", *OP, "--variant", "best"],
+        r"variant is 'best', which npu_dyn",
+    ),
+    (["compare", "y.npy", *OP, "--golden", "same.npy", "--explain"], r"--explain is for a golden"),
+    (["compare", "y.npy", *OP, *["--golden", "same.npy"] * 3], r"3 --golden files are given"),
+    (
+        ["compare", "x.npy", "y.npy", "--op", "fake_quantize_per_tensor_affine"],
+        r"needs --attr scale=VALUE or --input scale=FILE",
+    ),
+    (["inspect"], r"the following arguments are required: FILE"),
+    (["inspect", "none.npy"], r"none\.npy: cannot be opened: No such file"),
+    (["inspect", "folder"], r"folder: is a directory"),
+    (["inspect", "cut.npy"], r"cut\.npy: has 5 bytes of elements"),
+    (["info", "more"], r"unrecognized arguments: more"),
+    (["info", "--json", "y.npy"], r"overwrite y\.npy"),
+    (["bench", "npu_none"], r"'npu_none' cannot be measured here; these can: npu_dynamic_quant, "),
+    (["bench", "--shape", "4"], r"--shape \(4,\): 2 to 8 axes are expected"),
+    (["bench", "--shape", "1000000,1000000"], r"more than 16 GiB"),
+    (["bench", "--dtype", "int8"], r"--dtype int8: operators take float16, bfloat16, float32"),
+    (["bench", "--threads", "0"], r"--threads: '0', expected a whole number from 1 on"),
+    (["bench", "--seconds", "0"], r"--seconds: '0', expected seconds"),
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"), WRONG, ids=lambda v: " ".join(v)[:60] if isinstance(v, list) else ""
+)
+def test_what_is_wrong_is_one_line_and_status_2(
+    words: list[str], message: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
+    assert cli.main(words) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert err.endswith("\n")
+    assert err.startswith(f"npu-quant {words[0]}: ")
+    assert re.search(message, err), err
+    assert {path: path.read_bytes() for path in here.rglob("*") if path.is_file()} == before
+
+
+RIGHT = [
+    (["compare", "same.npy", "y.npy"], 0),
+    (["compare", "off.npy", "y.npy"], 1),
+    (["compare", "off.npy", "y.npy", "--atol", "3"], 0),
+    (["compare", "off.npy", "y.npy", "--atol", "2"], 1),
+    (["compare", "x.npy", "y.npy"], 1),
+    (["compare", "two.npz::a", "y.npy"], 0),
+    (["compare", "x.npy", "y.npy", *OP], 0),
+    (["compare", "x.npy", "off.npy", *OP], 1),
+    (["compare", "x.npy", "truncated.npy", *OP], 1),
+    (["compare", "x.npy", "truncated.npy", *OP, "--variant", "truncation"], 0),
+    (["compare", "--op", "npu_dynamic_quant", "x.npy", "--quiet", "y.npy"], 0),
+    (["inspect", "x.npy", "two.npz", "empty"], 0),
+    (["info"], 0),
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "status"), RIGHT, ids=lambda v: " ".join(v) if isinstance(v, list) else str(v)
+)
+@pytest.mark.usefixtures("here")
+def test_statuses(words: list[str], status: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(words) == status
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert ("--quiet" in words) == (out == "")
+
+
+@pytest.mark.parametrize("words", [[], ["compares"], ["--bogus"], ["--", "info"], ["-x", "info"]])
+def test_without_a_command_the_usage_is_shown(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(words) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("usage: npu-quant ")
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out.strip() == npu_quant.__version__
+    assert cli.main(["--help"]) == 0
+    page = capsys.readouterr().out
+    assert all(re.search(rf"^ +{name}$|^ +{name} ", page, re.MULTILINE) for name in cli.COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_pages_name_every_default(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    parser = importlib.import_module(f"npu_quant.commands.{name}").parser()
+    options = [action for action in parser._actions if action.option_strings[:1] != ["-h"]]
+    options = [action for action in options if action.option_strings]
+    assert cli.main([name, "--help"]) == 0
+    page = capsys.readouterr().out
+    assert page.startswith(f"usage: npu-quant {name} ")
+    assert len(options) >= 1
+    for action in options:
+        assert re.search(r"\(default: [^)]+\)", action.help), action.option_strings
+        assert action.option_strings[0] in page
+
+
+def test_compare_has_three_examples() -> None:
+    page = compare.parser().format_help().partition("examples:\n")[2]
+    assert len(re.findall(r"^  npu-quant compare ", page, re.MULTILINE)) == 3
+
+
+class TestWhatGoesWrongInside:
+    @pytest.fixture
+    def failing(self, monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], int]:
+        def fail(error: BaseException) -> int:
+            def machine() -> None:
+                raise error
+
+            monkeypatch.setattr(info, "machine", machine)
+            return cli.main(["info"])
+
+        return fail
+
+    CASES = (
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (MemoryError(), 2, "not enough memory"),
+        (MemoryError("Unable to allocate 8 EiB"), 2, "not enough memory: Unable to allocate 8 EiB"),
+        (OSError(28, "No space left on device"), 2, "No space left on device"),
+        (FileNotFoundError(2, "No such file", "a\nb"), 2, "a b: No such file"),
+        (npu_quant.ParamError("no"), 2, "no"),
+        (npu_quant.DTypeError("no"), 2, "no"),
+        (ValueError("two\nlines and \x1b[31mred"), 2, r"two lines and \x1b[31mred"),
+        (
+            ZeroDivisionError("by 0"),
+            2,
+            "internal error: ZeroDivisionError: by 0. Please report it, with what npu-quant info "
+            "prints.",
+        ),
+        (TypeError("no"), 2, "internal error: TypeError: no. Please report it, with what npu-quant "
+        "info prints."),
+        (TypeError("npu_quantize: axis is a str"), 2, "npu_quantize: axis is a str"),
+    )  # fmt: skip
+
+    @pytest.mark.parametrize(("error", "status", "line"), CASES, ids=lambda v: repr(v)[:40])
+    def test_it_is_one_line(
+        self,
+        error: BaseException,
+        status: int,
+        line: str,
+        failing: Callable[[BaseException], int],
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.delenv("NPU_QUANT_TRACEBACK", raising=False)
+        assert failing(error) == status
+        assert capsys.readouterr() == ("", f"npu-quant info: {line}\n")
+
+    def test_a_traceback_is_to_be_asked_for(
+        self,
+        failing: Callable[[BaseException], int],
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setenv("NPU_QUANT_TRACEBACK", "1")
+        assert failing(ZeroDivisionError("by 0")) == 2
+        err = capsys.readouterr().err
+        assert err.startswith("npu-quant info: internal error: ")
+        assert "\nTraceback (most recent call last):\n" in err
+        assert err.endswith("ZeroDivisionError: by 0\n")

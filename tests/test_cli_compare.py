@@ -1,0 +1,387 @@
+"""``npu-quant compare``: which file is what, verdicts, rows, raw files, keys, JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from npu_quant import cli
+from npu_quant.commands import arguments, operands
+from npu_quant.golden.operators import outputs_of
+
+# The example of npu_dynamic_quant's page, with one row more: a row of ties of y * 2.
+X = np.array([[0, 1, -2, 4], [3, -1.5, 0.75, -3], [0.5, 127, -1.5, 2.5]], np.float16)
+Y = np.array([[0, 32, -64, 127], [127, -64, 32, -127], [0, 127, -2, 2]], np.int8)
+SCALE = np.array([4, 3, 127], np.float32) / np.float32(127)
+DQ = ["--op", "npu_dynamic_quant"]
+Say = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the current folder, which has an input and its right outputs."""
+    monkeypatch.chdir(tmp_path)
+    save(x=X, y=Y, scale=SCALE)
+    return tmp_path
+
+
+def save(**arrays: Any) -> None:
+    for name, array in arrays.items():
+        np.save(f"{name}.npy", array)
+
+
+def changed(array: np.ndarray, *changes: tuple[tuple[int, ...], float]) -> np.ndarray:
+    result = array.copy()
+    for index, value in changes:
+        result[index] = value
+    return result
+
+
+@pytest.fixture
+def say(capsys: pytest.CaptureFixture[str]) -> Say:
+    """Return what runs `npu-quant compare` and returns status, stdout and stderr."""
+
+    def run(*words: str) -> tuple[int, str, str]:
+        status = cli.main(["compare", *words])
+        said = capsys.readouterr()
+        return status, said.out, said.err
+
+    return run
+
+
+class TestVerdicts:
+    def test_identical(self, say: Say) -> None:
+        status, out, err = say("x.npy", "y.npy", "scale.npy", *DQ)
+        assert (status, err) == (0, "")
+        assert out.startswith("OK (identical) npu_dynamic_quant y int8 (3, 4), scale float32 (3,)")
+        assert "actual=y.npy, scale.npy  golden=computed from x.npy\n" in out
+
+    def test_a_tie_passes_and_its_neighbour_does_not(self, say: Say) -> None:
+        """-2 / (4 / 127) is -63.5; 1 / (4 / 127) is 31.75."""
+        save(tie=changed(Y, ((0, 2), -63)), no_tie=changed(Y, ((0, 1), 31)))
+        status, out, _ = say("x.npy", "tie.npy", "scale.npy", *DQ)
+        assert (status, out.split("  ")[0]) == (
+            0,
+            "OK (tie) npu_dynamic_quant y int8 (3, 4), scale float32 (3,)",
+        )
+        status, out, _ = say("x.npy", "no_tie.npy", "scale.npy", *DQ)
+        assert (status, out.split(" y ")[0]) == (1, "GoldenMismatch: npu_dynamic_quant")
+
+    def test_without_the_operator_no_tie_is_claimed(self, say: Say) -> None:
+        save(tie=changed(Y, ((0, 2), -63)))
+        status, out, _ = say("tie.npy", "y.npy")
+        assert (status, out.partition(":")[0]) == (1, "GoldenMismatch")
+        assert "give the inputs and --op to learn whether rounding" in out
+
+    def test_a_variant_is_to_be_named(self, say: Say) -> None:
+        save(cut=np.trunc(X.astype(np.float32) / SCALE[:, None]).astype(np.int8))
+        status, out, _ = say("x.npy", "cut.npy", *DQ)
+        assert status == 1
+        assert '--variant "truncation"' in out
+        status, out, _ = say("x.npy", "cut.npy", *DQ, "--variant", "truncation")
+        assert (status, out.partition(" npu_")[0]) == (0, "OK (variant)")
+        assert say("x.npy", "cut.npy", *DQ, "--variant", "reference")[0] == 1
+
+    def test_tolerances_of_single_outputs(self, say: Say) -> None:
+        save(off=changed(Y, ((0, 1), 35)))
+        for words, status in [
+            (["--atol", "3"], 0),
+            (["--atol", "2"], 1),
+            (["--atol", "y=3"], 0),
+            (["--atol", "scale=3"], 1),
+            (["--atol", "y=3", "--atol", "scale=0"], 0),
+            (["--rtol", "0.1"], 0),  # 3 of 32
+            (["--rtol", "0.09"], 1),
+        ]:
+            assert say("x.npy", "off.npy", *DQ, *words)[0] == status, words
+
+    def test_presets(self, say: Say) -> None:
+        save(one=changed(Y, ((0, 1), 33)), two=changed(Y, ((0, 1), 34)))
+        assert say("one.npy", "y.npy", "--preset", "off_by_one")[0] == 0
+        assert say("two.npy", "y.npy", "--preset", "off_by_one")[0] == 1
+        assert say("one.npy", "y.npy", "--preset", "exact")[0] == 1
+
+    def test_what_could_only_pass_is_refused(self, say: Say, here: Path) -> None:
+        save(constant=np.full((3, 4), 5, np.int8), also=np.full((3, 4), 5, np.int8))
+        save(none=np.zeros((0, 4), np.int8), nothing=np.zeros((0, 4), np.int8))
+        save(off=changed(Y, ((0, 1), 35)))
+        (here / "link.npy").symlink_to("y.npy")
+        os.link("y.npy", "hard.npy")
+        for words, message in [
+            (["link.npy", "y.npy"], "link.npy is given as actual and as golden"),
+            (["hard.npy", "y.npy"], "hard.npy is given as actual and as golden"),
+            (["constant.npy", "also.npy"], "or say --allow-constant."),
+            (["none.npy", "nothing.npy"], "refused: actual: the arrays are empty"),
+            (["off.npy", "y.npy", "--atol", "300"], "refused: actual: atol=300"),
+        ]:
+            status, out, err = say(*words)
+            assert (status, out) == (2, ""), words
+            assert message in err
+        assert say("constant.npy", "also.npy", "--allow-constant")[0] == 0
+
+    def test_a_failure_outranks_a_refusal(self, say: Say) -> None:
+        save(constant=np.full((3, 4), 5, np.int8), other=np.full((3, 4), 6, np.int8))
+        assert say("constant.npy", "other.npy")[0] == 1
+        save(off=changed(Y, ((0, 1), -35)))
+        assert say("off.npy", "y.npy", "--atol", "60")[0] == 1
+
+
+class TestWhichFileIsWhat:
+    def test_outputs_that_are_not_there(self, say: Say) -> None:
+        assert say("x.npy", "-", "scale.npy", *DQ)[0] == 0
+        assert say("x.npy", "y.npy", *DQ)[0] == 0
+        assert say("x.npy", "y.npy", "-", *DQ)[0] == 0
+        save(wrong=changed(SCALE, ((1,), 0.5)))
+        assert say("x.npy", "-", "wrong.npy", *DQ)[0] == 1
+
+    def test_inputs_by_name(self, say: Say) -> None:
+        save(smooth=np.array([2, 1, 1, 0.5], np.float16))
+        save(smoothed=np.array([[0, 64, -127, 127]], np.int8))
+        save(row=X[:1])
+        smooth = ["--input", "smooth_scales=smooth.npy"]
+        assert say("row.npy", "smoothed.npy", *DQ, *smooth)[0] == 0
+        assert say("row.npy", "smoothed.npy", *DQ)[0] == 1
+        status, out, _ = say("smoothed.npy", *DQ, "--input", "input=row.npy", *smooth)
+        assert status == 0
+        assert "golden=computed from row.npy, smooth.npy" in out
+
+    def test_the_norm(self, say: Say) -> None:
+        """The example of npu_add_rms_norm_quant's page."""
+        save(x1=np.array([[1, 2, 3, 4]], np.float16), x2=np.array([[0.5, -1, 0.25, 1]], np.float16))
+        save(gamma=np.array([1, 0.5, 2, 1.5], np.float16))
+        save(scales1=np.array([0.1, 0.05, 0.1, 0.02], np.float32))
+        save(zero_points1=np.array([0, 3, -5, 10], np.int32))
+        save(y1=np.array([[5, 6, 16, 127]], np.int8), sum=np.array([[1.5, 1, 3.25, 5]], np.float16))
+        inputs = [f"{n}.npy" for n in ("x1", "x2", "gamma", "scales1", "zero_points1")]
+        norm = ["--op", "npu_add_rms_norm_quant"]
+        assert say(*inputs, "y1.npy", "-", "sum.npy", *norm)[0] == 0
+        assert say(*inputs, "y1.npy", *norm, "--attr", "epsilon=1000")[0] == 1
+        assert say(*inputs[:4], "-", "y1.npy", *norm)[0] == 1  # without zero points
+        save(offset=np.array([[5, 3, 21, 120]], np.int8))
+        assert say(*inputs[:4], "-", "offset.npy", *norm)[0] == 0
+        assert say(*inputs[:4], "-", "offset.npy", *norm, "--rows", "0")[0] == 0
+
+    @pytest.mark.parametrize(
+        ("op", "names"),
+        [
+            ("npu_dynamic_quant", ["input"]),
+            ("npu_dynamic_block_quant", ["x"]),
+            ("npu_add_rms_norm_quant", ["x1", "x2", "gamma", "scales1", "zero_points1"]),
+            ("npu_quantize", ["self", "scales", "zero_points"]),
+            ("npu_anti_quant", ["x", "scale"]),
+            ("fake_quantize_per_tensor_affine", ["self"]),
+            ("fake_quantize_per_channel_affine", ["self", "scale", "zero_point"]),
+            ("quantize_val", ["value"]),
+        ],
+    )
+    def test_the_arrays_an_operator_needs(self, op: str, names: list[str]) -> None:
+        assert operands.required_arrays(op) == names
+
+    def test_attributes_are_literals_or_words(self, say: Say) -> None:
+        words = ["value.npy", "codes.npy", "--op", "quantize_val"]
+        save(value=np.float32([0.5, 1.25]), codes=np.int8([2, 5]))
+        given = ["--attr", "scale=0.25", "--attr", "zero_point=0", "--attr", "scalar_type=qint8"]
+        assert outputs_of("quantize_val")
+        assert say(*words, *given)[0] == 0
+        assert say(*words, *given[:-1], "scalar_type='qint8'")[0] == 0
+        assert say(*words, "--attr", "scale=0.5", *given[2:])[0] == 1
+
+    def test_goldens_from_files(self, say: Say) -> None:
+        save(same=Y, wrong=changed(Y, ((0, 1), 31)), scale2=SCALE)
+        both = ["--golden", "same.npy", "--golden", "scale2.npy"]
+        status, out, _ = say("y.npy", "scale.npy", *DQ, *both)
+        assert (status, out.partition("  ")[0]) == (
+            0,
+            "OK (identical) npu_dynamic_quant y int8 (3, 4), scale float32 (3,)",
+        )
+        assert "golden=same.npy, scale2.npy" in out
+        assert say("wrong.npy", "scale.npy", *DQ, *both)[0] == 1
+        assert say("wrong.npy", "scale.npy", *DQ, *both, "--rows", "1:3")[0] == 0
+        status, _, err = say("y.npy", "scale.npy", *DQ, "--golden", "same.npy")
+        assert (status, err) == (2, "npu-quant compare: actual has scale, the golden has not.\n")
+
+
+class TestRows:
+    def test_only_these_are_compared(self, say: Say) -> None:
+        save(wrong=changed(Y, ((1, 0), 0)))
+        for files in (["wrong.npy", "y.npy"], ["x.npy", "wrong.npy", "scale.npy", *DQ]):
+            for rows, status in [("1", 1), ("0", 0), ("2:3", 0), ("0:2", 1), ("2:", 0), (":1", 0)]:
+                got, out, _ = say(*files, "--rows", rows)
+                assert (rows, got) == (rows, status)
+        assert "actual=wrong.npy row 0, scale.npy row 0  golden=computed from x.npy, these" in out
+
+    def test_scales_have_an_element_per_row(self, say: Say) -> None:
+        save(wrong=changed(SCALE, ((1,), 0.5)))
+        assert say("x.npy", "y.npy", "wrong.npy", *DQ, "--rows", "0")[0] == 0
+        assert say("x.npy", "y.npy", "wrong.npy", *DQ, "--rows", "1")[0] == 1
+
+    def test_axes_before_the_last_are_one(self, say: Say) -> None:
+        save(x=X.reshape(1, 3, 4), y=Y.reshape(1, 3, 4), scale=SCALE.reshape(1, 3))
+        assert say("x.npy", "y.npy", "scale.npy", *DQ, "--rows", "1:3")[0] == 0
+        status, _, err = say("x.npy", "y.npy", "scale.npy", *DQ, "--rows", "3")
+        assert (status, "x.npy (1, 3, ...) has 3 rows" in err) == (2, True)
+
+    def test_blocks(self, say: Say) -> None:
+        x = np.ones((2, 256), np.float16)
+        x[1, 128:] = 2
+        save(x=x, y=np.full((2, 256), 127, np.int8))
+        save(scale=np.array([[1, 1], [1, 2]], np.float32) / np.float32(127))
+        words = ["x.npy", "y.npy", "scale.npy", "--op", "npu_dynamic_block_quant"]
+        assert say(*words, "--rows", "1", "--allow-constant")[0] == 0
+        save(scale=np.array([[1, 1], [1, 1]], np.float32) / np.float32(127))
+        assert say(*words, "--rows", "1")[0] == 1
+        assert say(*words, "--rows", "0", "--allow-constant")[0] == 0
+
+    def test_shapes_are_not_lost_on_the_way(self, say: Say) -> None:
+        """Flattened, rows would agree that do not."""
+        save(tall=SCALE.reshape(3, 1), flat=Y.reshape(1, 3, 4), wide=Y.reshape(2, 6))
+        for words in (["x.npy", "y.npy", "tall.npy"], ["x.npy", "flat.npy"], ["x.npy", "wide.npy"]):
+            status, _, err = say(*words, *DQ, "--rows", "0")
+            assert (status, "rows of (3, ...) were expected" in err) == (2, True)
+        status, out, _ = say("wide.npy", "y.npy", "--rows", "0")
+        assert (status, "shape differs: actual (2, 6), golden (3, 4)" in out) == (1, True)
+
+    def test_operators_that_do_not_work_on_rows(self, say: Say) -> None:
+        save(scales=np.float32([1]), zero=np.int32([0]), codes=Y)
+        words = ["x.npy", "scales.npy", "zero.npy", "codes.npy", "--op", "npu_quantize"]
+        status, _, err = say(*words, "--attr", "dtype=qint8", "--rows", "0")
+        assert (status, "npu_quantize does not work on each row alone" in err) == (2, True)
+
+    def test_the_report_names_the_command_that_shows_them(self, say: Say, here: Path) -> None:
+        x = np.random.default_rng(0).standard_normal((64, 256)).astype(np.float16)
+        scale = np.abs(x.astype(np.float32)).max(axis=1) / np.float32(127)
+        y = np.rint(x.astype(np.float32) / scale[:, None]).astype(np.int8)
+        y[9] += np.where(y[9] < 100, 3, -3).astype(np.int8)
+        save(x=x, **{"wrong rows": y})
+        status, out, _ = say("x.npy", "wrong rows.npy", *DQ)
+        again = out.splitlines()[-1].strip()
+        assert again == "rerun: npu-quant compare x.npy 'wrong rows.npy' --op npu_dynamic_quant " \
+            "--rows 9"  # fmt: skip
+        status, out, _ = say(*shlex.split(again)[3:])
+        assert (status, "256 of 256 codes differ" in out) == (1, True)
+        assert say("x.npy", "wrong rows.npy", *DQ, "--rows", "0:9")[0] == 0
+        assert say("x.npy", "wrong rows.npy", *DQ, "--rows", "10:")[0] == 0
+
+    def test_where_there_are_no_rows_formulas_are_next(self, say: Say) -> None:
+        save(wrong=-Y)
+        _, out, _ = say("x.npy", "wrong.npy", *DQ)
+        rerun = "rerun: npu-quant compare x.npy wrong.npy --op npu_dynamic_quant --explain"
+        assert out.splitlines()[-1].strip() == rerun
+
+
+class TestFilesThatSayLittle:
+    def test_raw_actual_files_are_like_their_golden(self, say: Say) -> None:
+        Y.tofile("y.bin")
+        SCALE.tofile("scale.bin")
+        assert say("y.bin", "y.npy")[0] == 0
+        assert say("x.npy", "y.bin", "scale.bin", *DQ)[0] == 0
+        (-Y).tofile("y.bin")
+        assert say("y.bin", "y.npy")[0] == 1
+        assert say("x.npy", "y.bin", "scale.bin", *DQ)[0] == 1
+        Y[:2].tofile("y.bin")
+        status, _, err = say("x.npy", "y.bin", *DQ)
+        assert (status, "y.bin: has 8 bytes of elements; int8 (3, 4) has 12" in err) == (2, True)
+
+    def test_raw_inputs_are_described(self, say: Say) -> None:
+        X.astype(ml_dtypes.bfloat16).tofile("x.bin")
+        Y.tofile("y.bin")
+        words = ["x.bin", "y.bin", "scale.npy", *DQ]
+        assert say(*words, "--dtype", "bf16", "--shape", "3,4")[0] == 0
+        assert say(*words, "--dtype", "bfloat16", "--shape", "3x4")[0] == 0
+        assert say(*words, "--dtype", "fp16", "--shape", "3,4")[0] == 1
+        status, _, err = say(*words)
+        assert (status, "x.bin: has no header: say its dtype and shape" in err) == (2, True)
+        assert say(*words, "--dtype", "bf16", "--shape", "3,5")[0] == 2
+
+    @pytest.mark.parametrize("carrier", ["V2", "u2", "i2"])
+    def test_bfloat16_that_numpy_saved_as_something_else(self, say: Say, carrier: str) -> None:
+        save(x=X.astype(ml_dtypes.bfloat16).view(carrier))
+        words = ["x.npy", "y.npy", "scale.npy", *DQ]
+        assert say(*words)[0] == 2
+        assert say(*words, "--dtype", "bf16")[0] == 0
+
+    def test_a_file_that_says_its_dtype_keeps_it(self, say: Say) -> None:
+        """Beside one that does not: float16 has as many bytes as bfloat16."""
+        bf16 = X.astype(ml_dtypes.bfloat16)
+        save(half=X, carried=bf16.view("u2"))
+        status, out, _ = say("half.npy", "carried.npy", "--dtype", "bf16")
+        assert (status, "dtype differs: actual float16, golden bfloat16" in out) == (1, True)
+
+    def test_keys(self, say: Say) -> None:
+        np.savez("all.npz", x=X, y=Y, scale=SCALE)
+        np.savez("one.npz", y=Y)
+        assert say("all.npz::x", "all.npz::y", "all.npz::scale", *DQ)[0] == 0
+        assert say("all.npz", "y.npy", "--key", "y")[0] == 0
+        assert say("one.npz", "y.npy")[0] == 0
+        assert say("all.npz", "y.npy", "--key", "x")[0] == 1
+        status, _, err = say("all.npz::y", "all.npz::y")
+        assert (status, "all.npz::y is given as actual and as golden" in err) == (2, True)
+        os.rename("y.npy", "odd::name.npy")
+        assert say("all.npz::y", "odd::name.npy")[0] == 0
+
+
+class TestJson:
+    def test_on_stdout_there_is_nothing_else(self, say: Say) -> None:
+        save(wrong=changed(Y, ((0, 1), 35)))
+        status, out, err = say("x.npy", "wrong.npy", "scale.npy", *DQ, "--json", "-")
+        data = json.loads(out, parse_constant=pytest.fail)
+        assert (status, err, data["schema_version"]) == (1, "", 1)
+        assert (data["op"], data["rung"], data["passed"]) == (
+            "npu_dynamic_quant",
+            "different",
+            False,
+        )
+        y, scale = data["outputs"]
+        assert (y["name"], y["rung"], y["shape"], y["dtype"]) == ("y", "different", [3, 4], "int8")
+        assert y["metrics"]["mismatches"] == 1
+        assert y["metrics"]["max_abs"] == 3
+        assert scale["rung"] == "identical"
+        assert "explanation" not in data
+
+    def test_in_a_file_beside_the_report(self, say: Say, here: Path) -> None:
+        status, out, _ = say("x.npy", "y.npy", *DQ, "--json", "result.json")
+        assert status == 0
+        assert out.startswith("OK (identical)")
+        assert json.loads((here / "result.json").read_text())["passed"] is True
+        assert say("x.npy", "y.npy", *DQ, "--json", "result.json")[0] == 0  # again
+
+    def test_numbers_that_json_lacks(self, say: Say) -> None:
+        save(a=np.float32([np.nan, np.inf, 1]), b=np.float32([-np.inf, np.nan, 1]))
+        status, out, _ = say("a.npy", "b.npy", "--json", "-")
+        assert (status, json.loads(out, parse_constant=pytest.fail)["rung"]) == (1, "different")
+
+    def test_quiet(self, say: Say, here: Path) -> None:
+        assert say("x.npy", "y.npy", *DQ, "--quiet", "--json", "result.json") == (0, "", "")
+        assert (here / "result.json").exists()
+
+    def test_explain(self, say: Say) -> None:
+        save(cut=np.trunc(X.astype(np.float32) / SCALE[:, None]).astype(np.int8))
+        status, out, _ = say("x.npy", "cut.npy", *DQ, "--explain")
+        report, _, ranking = out.partition("\n\n")
+        assert status == 1
+        assert report.startswith("GoldenMismatch")
+        assert "truncation" in ranking.splitlines()[1]
+        _, out, _ = say("x.npy", "cut.npy", *DQ, "--explain", "--json", "-")
+        assert "explanation" in json.loads(out)
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [("32,2048", (32, 2048)), ("32x2048", (32, 2048)), ("(7,)", (7,)), ("7", (7,)), ("", ())],
+)
+def test_shapes(text: str, shape: tuple[int, ...]) -> None:
+    assert arguments.shape(text) == shape
+
+
+@pytest.mark.parametrize("text", ["a", "-1", "3,,4", "3,-4", "1.5", "x", "3 4", "9" * 20])
+def test_what_is_no_shape(text: str) -> None:
+    with pytest.raises(ValueError, match="expected whole numbers, such as 32,2048"):
+        arguments.shape(text)

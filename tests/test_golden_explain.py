@@ -1,0 +1,243 @@
+"""explain: the formula that an output was made by, or nearly."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_golden_variants import BF16, DYNAMIC, F32, codes, dynamic
+
+import npu_quant
+from npu_quant import DTypeError, ParamError
+from npu_quant.golden.explain import explain
+
+OP = "npu_dynamic_quant"
+
+
+@pytest.fixture(scope="module", params=[np.float16, BF16], ids=["float16", "bfloat16"])
+def x(request: pytest.FixtureRequest) -> Any:
+    return np.random.default_rng(7).standard_normal((1024, 768)).astype(request.param)
+
+
+SIX = ["x * (1/scale)", "x * (127/amax)", "x * ((1/amax) * 127)", "fp16 quotient"]
+SIX += ["bf16 scale", "ascend910b (S1)"]
+
+
+class TestNaming:
+    @pytest.mark.parametrize("name", SIX)
+    def test_from_y_alone(self, name: str, x: Any) -> None:
+        y, scale = dynamic(name, x.astype(F32))
+        both = explain((y, scale), OP, {"input": x})
+        assert both.matches[0].name == both.ranked[0].name == name
+        alone = explain(y, OP, {"input": x})
+        assert name in [match.name for match in alone.matches]
+        same = [dynamic(n, x.astype(F32))[0] for n in DYNAMIC if n == alone.matches[0].name]
+        assert all((y == other).all() for other in same)
+
+    def test_counts_of_every_output(self, x: Any) -> None:
+        reference, scale = npu_quant.npu_dynamic_quant(x)
+        y, _ = dynamic("x * (127/amax)", x.astype(F32))
+        results = {r.name: r for r in explain((y, scale), OP, {"input": x}).ranked}
+        expected = int(np.count_nonzero(y != reference))
+        assert expected > 0
+        assert results["reference"].differing == {"y": expected, "scale": 0}
+        assert results["reference"].total == expected
+        s1 = dynamic("ascend910b (S1)", x.astype(F32))[1]
+        wrong = int(np.count_nonzero(s1 != scale))
+        assert results["ascend910b (S1)"].differing == {"y": 0, "scale": wrong}
+
+    def test_the_measured_counts_of_golden_md(self) -> None:
+        """4096 x 1024 normal numbers: 311 to 387, 43,106, 149,774 and half of all, by the seed."""
+        x = np.random.default_rng(0).standard_normal((4096, 1024)).astype(np.float16)
+        found = {
+            r.name: r.total
+            for r in explain(npu_quant.npu_dynamic_quant(x), OP, {"input": x}).ranked
+        }
+        assert 200 < found["x * (1/scale)"] < 500
+        assert 200 < found["half away"] < 500
+        assert 40_000 < found["fp16 quotient"] < 46_000
+        assert 145_000 < found["bf16 scale"] - 4096 < 155_000
+        assert found["truncation"] == pytest.approx(x.size / 2, rel=0.02)
+
+    def test_nothing_matches_a_changed_byte(self, x: Any) -> None:
+        y, scale = dynamic("x * (127/amax)", x.astype(F32))
+        assert explain((y, scale), OP, {"input": x}).matches
+        y[500, 3] ^= 1
+        changed = explain((y, scale), OP, {"input": x})
+        assert changed.matches == ()
+        assert changed.ranked[0].name == "x * (127/amax)"
+        assert changed.ranked[0].total == 1
+
+    def test_threads_do_not_matter(self, x: Any, threads: None) -> None:
+        y, _ = dynamic("x * (1/scale)", x.astype(F32))
+        results = []
+        for n in (1, 3):
+            npu_quant.set_num_threads(n)
+            results.append(explain(y, OP, {"input": x}))
+        assert results[0] == results[1]
+
+
+class TestRanking:
+    def test_nearest_first_the_reference_before_its_equals_benign_before_others(
+        self, x: Any
+    ) -> None:
+        ranked = explain(npu_quant.npu_dynamic_quant(x), OP, {"input": x}).ranked
+        assert ranked[0].name == "reference"
+        totals = [r.total for r in ranked]
+        assert totals == sorted(totals)
+        for a, b in itertools.pairwise(ranked[1:]):
+            assert a.total < b.total or a.benign >= b.benign
+
+    def test_every_formula_is_ranked_once(self, x: Any) -> None:
+        ranked = explain(npu_quant.npu_dynamic_quant(x), OP, {"input": x}).ranked
+        assert len(ranked) == len({r.name for r in ranked}) > 100
+
+
+class TestArguments:
+    def test_an_array_is_the_first_output(self, x: Any) -> None:
+        y, scale = npu_quant.npu_dynamic_quant(x)
+        assert explain(y, OP, {"input": x}).outputs == {"y": y.size}
+        assert explain((None, scale), OP, {"input": x}).outputs == {"scale": scale.size}
+        named = explain({"scale": scale}, npu_quant.npu_dynamic_quant, {"input": x})
+        assert named.op == OP
+        assert named.matches[0].name == "reference"
+
+    def test_none_at_all(self, x: Any) -> None:
+        with pytest.raises(ParamError, match="explain: actual has no array"):
+            explain((None, None), OP, {"input": x})
+
+    def test_another_dtype(self, x: Any) -> None:
+        y = npu_quant.npu_dynamic_quant(x).y
+        with pytest.raises(
+            DTypeError, match="explain: actual y has dtype uint8, npu_dynamic_quant gives int8"
+        ):
+            explain(y.view(np.uint8), OP, {"input": x})
+
+    def test_another_shape(self, x: Any) -> None:
+        y = npu_quant.npu_dynamic_quant(x).y
+        with pytest.raises(ParamError, match=r"explain: actual y has shape \(768, 1024\)"):
+            explain(y.T, OP, {"input": x})
+
+    def test_unknown_operators_and_inputs(self, x: Any) -> None:
+        with pytest.raises(ParamError, match="op is 'npu_foo'"):
+            explain(x, "npu_foo", {"input": x})
+        with pytest.raises(ParamError, match="needs inputs"):
+            explain(x, OP, {})
+
+    def test_torch_tensors(self) -> None:
+        torch = pytest.importorskip("torch")
+        x = np.array([[0.3, 1, -2, 4]], np.float16)
+        y = torch.tensor([[9, 31, -63, 127]], dtype=torch.int8)
+        assert explain(y, OP, {"input": x}).matches[0].name == "truncation"
+
+
+class TestText:
+    def test_a_match(self) -> None:
+        x = np.array([[0.3, 1, -2, 4], [5, 2.6, 1.2, -3.4]], np.float16)
+        y = np.array([[9, 31, -63, 127], [127, 66, 30, -86]], np.int8)
+        lines = str(explain(y, OP, {"input": x})).splitlines()
+        assert lines[0] == "explain npu_dynamic_quant: y int8 (2, 4)"
+        assert lines[1].startswith("  exactly 'truncation' (other): scale = amax / 127, y = trunc")
+        others = len(explain(y, OP, {"input": x}).matches) - 1
+        assert others > 0
+        assert lines[1].endswith(f", and {others} more")
+        assert lines[2].split() == ["y", "kind", "formula", "(elements", "that", "differ)"]
+        assert lines[3].split()[:3] == ["0", "other", "truncation"]
+        assert len(lines) <= 12
+
+    def test_no_match(self, x: Any) -> None:
+        y, scale = npu_quant.npu_dynamic_quant(x)
+        y[7] += 1
+        text = str(explain((y, scale), OP, {"input": x}))
+        lines = text.splitlines()
+        assert len(lines) == 12
+        assert max(len(line) for line in lines) <= 100
+        assert lines[0].endswith("y int8 (1024, 768), scale float32 (1024,)")
+        assert lines[1].startswith("  none of 1")
+        assert lines[1].endswith("exactly these outputs")
+        assert lines[3].split()[:4] == ["768", "0", "benign", "reference"]
+        assert "more: .ranked has all" in lines[-1]
+
+    def test_as_data(self, x: Any) -> None:
+        y, scale = npu_quant.npu_dynamic_quant(x)
+        explanation = explain((y, scale), OP, {"input": x})
+        data = json.loads(json.dumps(explanation.to_dict()))
+        assert (data["schema_version"], data["op"]) == (1, OP)
+        assert data["outputs"] == {"y": y.size, "scale": scale.size}
+        assert data["matches"][0] == "reference"
+        assert len(data["ranked"]) == len(explanation.ranked)
+        assert set(data["ranked"][0]) == {"name", "benign", "summary", "source", "differing"}
+
+    def test_as_html(self, x: Any) -> None:
+        smooth = np.ones(768, x.dtype)
+        y, scale = npu_quant.npu_dynamic_quant(x)
+        text = explain((y, scale), OP, {"input": x, "smooth_scales": smooth})._repr_html_()
+        assert text.count("<tr>") == text.count("</tr>") == 25
+        assert " more: <code>.ranked</code> has all</p>" in text
+        assert "<strong>explain npu_dynamic_quant: y int8 (1024, 768)" in text
+        assert ">reference<" in text
+
+    def test_html_is_escaped(self) -> None:
+        from npu_quant.golden.explain import Explanation, VariantResult
+
+        result = VariantResult("a < b & c", True, "<script>", '"', {"y": 1})
+        text = Explanation("op", {"y": 1}, (result,))._repr_html_()
+        assert "a &lt; b &amp; c" in text
+        assert "more" not in text
+        one = Explanation("op", {"y": 1}, (VariantResult("a", True, "b", "c", {"y": 0}),))
+        assert one._repr_html_().count("exactly &#x27;a&#x27; (benign): b</p>") == 1
+        assert "<script>" not in text
+
+
+class TestPage:
+    """docs/golden_variants.md is generated."""
+
+    tool = Path(__file__).resolve().parent.parent / "tools" / "variant_table.py"
+
+    def test_it_is_fresh(self) -> None:
+        done = subprocess.run(
+            [sys.executable, self.tool, "--check"], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def test_a_stale_one_is_renewed(self) -> None:
+        tool = runpy.run_path(str(self.tool))
+        stale = tool["BEGIN"] + tool["END"]
+        assert tool["renewed"](stale) != stale
+        assert "| `truncation` | no | scale = amax / 127, y = trunc(x / scale)" in tool["renewed"](
+            stale
+        )
+        assert "| `zero point after rounding` | if zero points are whole" in tool["renewed"](stale)
+        assert "`half away, truncation`" not in tool["renewed"](stale)
+
+
+class TestOtherFamilies:
+    def test_a_norm_with_a_sequential_sum(self) -> None:
+        rng = np.random.default_rng(3)
+        x1, x2 = (rng.standard_normal((512, 2048)).astype(np.float16) for _ in range(2))
+        gamma = rng.standard_normal(2048).astype(np.float16)
+        s = x1.astype(F32) + x2.astype(F32)
+        total = np.cumsum(s * s, axis=1, dtype=F32)[:, -1]
+        rstd = F32(1) / np.sqrt(total / F32(2048) + F32(1e-6))
+        y1 = codes(s * rstd[:, None] * gamma.astype(F32) / F32(0.02))
+        inputs = {"x1": x1, "x2": x2, "gamma": gamma, "scales1": F32([0.02]), "zero_points1": None}
+        explanation = explain(y1, "npu_add_rms_norm_quant", inputs)
+        # In this few rows other orders of the products give the same codes.
+        assert explanation.matches[0].name == "sequential sum"
+        assert all(m.name.startswith("sequential sum") for m in explanation.matches if m.benign)
+
+    def test_a_fake_quantization_that_truncates(self) -> None:
+        x = np.random.default_rng(1).standard_normal((64, 64)).astype(F32)
+        scale = F32(0.1)
+        output = (np.clip(np.trunc(x * (1 / scale)), -8, 7) + F32(0)) * scale
+        inputs = {"self": x, "scale": 0.1, "zero_point": 0, "quant_min": -8, "quant_max": 7}
+        explanation = explain(output, "fake_quantize_per_tensor_affine", inputs)
+        assert explanation.matches[0].name == "truncation"
+        assert str(explanation).splitlines()[2].split()[0] == "output"

@@ -1,0 +1,111 @@
+"""Tensors in the files of torch.save, with torch as the witness; and without torch."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from golden_files import HOOKS, call, check, put, refusal, storage, torch_file
+
+from npu_quant.golden.files import list_arrays, load
+
+NPU = "torch_npu.utils.storage._rebuild_npu_tensor"
+DTYPES = ["bfloat16", "float16", "float64", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"]
+DTYPES += [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+
+
+class TestTorch:
+    @pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+    def test_what_torch_saves(self, tmp_path: Path, protocol: int) -> None:
+        torch = pytest.importorskip("torch")
+        x = torch.arange(24, dtype=torch.float32).reshape(2, 3, 4)
+        tensors = {
+            "plain": x,
+            "parameter": torch.nn.Parameter(x + 1),
+            "transposed": x.permute(2, 0, 1),
+            "window": x[:, 1:, ::2],
+            "expanded": x[0, 0].expand(3, 4),
+            "scalar": torch.tensor(3.5),
+            "empty": torch.empty(0, 3),
+            "bool": x > 4,
+        }
+        for dtype in DTYPES:
+            tensors[dtype] = x.to(getattr(torch, dtype))
+        torch.save(
+            {"in": tensors, "step": 3, "name": "x"}, tmp_path / "x.pt", pickle_protocol=protocol
+        )
+        assert len(list_arrays(tmp_path / "x.pt")) == len(tensors)
+        for key, t in tensors.items():
+            t = t.detach().contiguous()
+            expected = bytes_of(t).view(getattr(ml_dtypes, str(t.dtype)[6:], str(t.dtype)[6:]))
+            check(load(tmp_path / "x.pt", key=f"in.{key}"), expected.reshape(t.shape))
+
+    def test_state_of_a_module_and_tied_weights(self, tmp_path: Path) -> None:
+        torch = pytest.importorskip("torch")
+        model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2))
+        model.add_module("tied", model[0])
+        torch.save(model.state_dict(), tmp_path / "x.pth")
+        for key, value in model.state_dict().items():
+            check(load(tmp_path / "x.pth", key=key), value.numpy())
+        torch.save(model, tmp_path / "x.pth")
+        assert refusal(tmp_path / "x.pth").startswith("refused: ")
+
+    def test_formats_of_old_and_sums_left_wrong(self, tmp_path: Path) -> None:
+        torch = pytest.importorskip("torch")
+        torch.save(torch.ones(3), tmp_path / "x.pt", _use_new_zipfile_serialization=False)
+        assert "is of torch's format before 1.6" in refusal(tmp_path / "x.pt")
+        assert "is of torch's format before 1.6" in refusal(
+            (tmp_path / "x.pt").rename(tmp_path / "x.bin")
+        )
+        torch.serialization.set_crc32_options(False)
+        try:
+            torch.save(torch.ones(3), tmp_path / "x.pt")
+        finally:
+            torch.serialization.set_crc32_options(True)
+        check(load(tmp_path / "x.pt"), np.ones(3, np.float32))
+
+    def test_a_tensor_yet_to_be_negated(self, tmp_path: Path) -> None:
+        torch = pytest.importorskip("torch")
+        x = torch.ones(3, dtype=torch.complex64).conj().imag
+        assert x.is_neg()
+        torch.save(x, tmp_path / "x.pt")
+        assert "yet to be negated" in refusal(tmp_path / "x.pt")
+
+
+def bytes_of(t: Any) -> np.ndarray:
+    """Return a contiguous tensor's bytes."""
+    import torch
+
+    return np.frombuffer(bytes(t.reshape(-1).view(torch.uint8).tolist()), np.uint8)
+
+
+WITHOUT = """
+import sys
+class Wall:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("torch", "torch_npu"):
+            raise ImportError(name)
+sys.meta_path.insert(0, Wall())
+from npu_quant.golden.files import load
+assert load(sys.argv[1]).array().tolist() == [list(range(4 * i, 4 * i + 4)) for i in range(3)]
+assert "torch" not in sys.modules
+print("read")
+"""
+
+
+def test_no_torch_is_needed(tmp_path: Path) -> None:
+    root = {
+        "x": call(
+            NPU, storage("torch.FloatStorage", "0", 12, "npu:0"), 0, (3, 4), (4, 1), False, HOOKS, 2
+        )
+    }
+    path = put(
+        tmp_path / "x.pt", torch_file(root, {"0": np.arange(12, dtype=np.float32).tobytes()})
+    )
+    run = subprocess.run([sys.executable, "-c", WITHOUT, path], capture_output=True, text=True)
+    assert (run.stdout, run.stderr) == ("read\n", "")

@@ -1,0 +1,182 @@
+"""The text of a comparison: short, facts first, and what it is not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import npu_quant
+from npu_quant.golden import Comparison, compare, words
+from npu_quant.testing import GoldenMismatch, assert_golden
+
+Array = NDArray[Any]
+F32 = np.float32
+
+
+@pytest.fixture(scope="module")
+def x() -> Array:
+    return np.random.default_rng(3).standard_normal((256, 1024)).astype(np.float16)
+
+
+def of(x: Array, actual: Any, **more: Any) -> Comparison:
+    return compare(actual, op="npu_dynamic_quant", inputs={"input": x}, **more)
+
+
+def wrong_scale(x: Array, row: int = 7) -> tuple[Array, Array]:
+    y, scale = (a.copy() for a in npu_quant.npu_dynamic_quant(x))
+    scale[row] *= F32(0.996)
+    y[row] = np.clip(np.rint(x[row].astype(F32) / scale[row]), -128, 127)
+    return y, scale
+
+
+def reciprocal(x: Array) -> tuple[Array, Array]:
+    scale = npu_quant.npu_dynamic_quant(x).scale.copy()
+    v = x.astype(F32) * (F32(1) / scale)[:, None]
+    return np.clip(np.rint(v), -128, 127).astype(np.int8), scale
+
+
+class TestReport:
+    def test_a_wrong_scale_is_named_before_its_consequences(self, x: Array) -> None:
+        lines = str(of(x, wrong_scale(x))).splitlines()
+        assert lines[0].startswith(
+            "GoldenMismatch: npu_dynamic_quant scale float32 (256,)  actual="
+        )
+        assert lines[0].endswith("golden=computed")
+        assert "1 of 256 scales differs" in lines[1]
+        assert "[7] actual" in lines[2]
+        assert "(-0.4 %)" in lines[2]
+        text = "\n".join(lines)
+        assert "not rounding: up to" in text
+        assert "rounding explains 4" in text
+        assert "only in row 7" in text
+        assert "off_by_one" in text
+        assert "blind to this" in text
+        assert "explain(" in lines[-1]
+
+    def test_a_tie_says_how_near(self, x: Array) -> None:
+        lines = str(of(x, reciprocal(x))).splitlines()
+        assert lines[0].startswith("OK (tie) npu_dynamic_quant y int8 (256, 1024), scale float32")
+        assert any("each is one step, within 0." in line for line in lines)
+        assert any('identical to: "x * (1/scale)"' in line for line in lines)
+        assert not any("not rounding" in line for line in lines)
+
+    def test_a_variant_says_how_to_accept_it(self, x: Array) -> None:
+        scale = npu_quant.npu_dynamic_quant(x).scale
+        y = np.trunc(x.astype(F32) / scale[:, None]).astype(np.int8)
+        refused = str(of(x, y))
+        assert refused.startswith("GoldenMismatch")
+        assert 'another function than the operator; if it is meant: variant="truncation"' in refused
+        accepted = str(of(x, y, variant="truncation"))
+        assert accepted.startswith("OK (variant)")
+        assert 'accepted: variant "truncation"' in accepted
+
+    def test_a_tolerance_says_what_else_it_takes(self, x: Array) -> None:
+        golden = npu_quant.npu_dynamic_quant(x).y
+        actual = golden.copy()
+        actual[3, 5] += 1 if actual[3, 5] < 0 else -1
+        text = str(compare(actual, golden, atol=1))
+        assert "OK (tolerated)" in text
+        assert "atol=1, rtol=0 kept: 1 of what it allows" in text
+        assert "scale +1 % on one row: YES" in text
+        assert "exceeded: 2 of what it allows" in str(compare(actual, golden, atol=0.5))
+
+    def test_every_kind_has_its_own_words(self) -> None:
+        golden = np.array([np.nan, np.inf, -np.inf, 1, 2], F32)
+
+        def changed(at: int, to: float) -> str:
+            actual = golden.copy()
+            actual[at] = to
+            return str(compare(actual, golden))
+
+        assert "-inf where the golden has inf: 1" in changed(1, -np.inf)
+        assert "inf where the golden has -inf: 1" in changed(2, np.inf)
+        assert "a number where the golden has NaN: 1" in changed(0, 5)
+        assert "NaN where the golden has a number: 1" in changed(3, np.nan)
+        assert "where the golden" not in changed(3, 5)
+
+    @pytest.mark.parametrize("many", [1, 2, 8])
+    def test_at_most_twelve_lines(self, x: Array, many: int) -> None:
+        y, scale = wrong_scale(x)
+        y[9:, 3::8] += 1
+        scale[100:] *= F32(2)
+        assert len(str(of(x, (y, scale), atol=1)).splitlines()) <= 12
+        arrays = [x.astype(F32) for _ in range(many)]
+        wrong = [a * F32(1.01) for a in arrays]
+        wrong[0][3, 3] = np.nan
+        assert len(str(compare(tuple(wrong), tuple(arrays), atol=1)).splitlines()) <= 12
+
+    def test_lines_fit_a_terminal(self, x: Array) -> None:
+        for comparison in (of(x, wrong_scale(x)), of(x, reciprocal(x)), of(x, reciprocal(x)[0])):
+            assert max(map(len, str(comparison).splitlines())) <= 110
+
+    def test_without_an_operator_it_says_what_would_tell_more(self, x: Array) -> None:
+        y, _ = wrong_scale(x)
+        text = str(compare(y, npu_quant.npu_dynamic_quant(x).y))
+        assert "rounding" not in text.splitlines()[1]
+        assert "give op= and inputs=" in text
+
+    def test_bfloat16_and_scalars(self) -> None:
+        golden = np.ones((2, 3), ml_dtypes.bfloat16)
+        actual = golden.copy()
+        actual[1, 2] = 2
+        assert "bfloat16 (2, 3)" in str(compare(actual, golden))
+        assert "[1, 2]" in str(compare(actual, golden))
+        assert str(compare(1.0, 1.5)).startswith("GoldenMismatch: float64 ()")
+
+    def test_the_exception_starts_with_its_name_and_keeps_the_comparison(self, x: Array) -> None:
+        with pytest.raises(GoldenMismatch) as caught:
+            assert_golden(wrong_scale(x), op="npu_dynamic_quant", inputs={"input": x})
+        assert str(caught.value).startswith("GoldenMismatch: npu_dynamic_quant")
+        assert isinstance(caught.value, AssertionError)
+        assert caught.value.comparison.rung == "different"
+
+
+class TestData:
+    def test_a_comparison_is_plain_data(self, x: Array) -> None:
+        for actual in (wrong_scale(x), reciprocal(x), (npu_quant.npu_dynamic_quant(x).y, None)):
+            data = of(x, actual).to_dict()
+            assert json.loads(json.dumps(data, allow_nan=False)) == data
+            assert data["schema_version"] == 1
+            assert data["rung"] in ("different", "tie", "identical")
+        y = of(x, wrong_scale(x)).to_dict()["outputs"][0]
+        assert y["metrics"]["steps"]["0"] == y["metrics"]["count"] - y["metrics"]["mismatches"]
+        assert y["where"]["concentrations"][0]["places"] == [7]
+        assert y["presets"]["off_by_one"] is True
+
+    def test_what_differs_in_dtype_has_no_metrics(self) -> None:
+        data = compare(np.zeros(3, np.int8), np.zeros(3, np.uint8)).to_dict()
+        assert data["outputs"][0]["metrics"] is None
+        assert json.dumps(data, allow_nan=False)
+
+    def test_what_the_model_sees(self, x: Array) -> None:
+        """Codes times scales: golden's by golden's, actual's by actual's."""
+        comparison = of(x, wrong_scale(x))
+        seen = comparison.output("y").dequantized
+        assert seen is not None
+        y, scale = wrong_scale(x)
+        golden = npu_quant.npu_dynamic_quant(x)
+        a = (y * scale[:, None]).astype(np.float64)
+        g = (golden.y * golden.scale[:, None]).astype(np.float64)
+        assert seen.max_abs == np.abs(a - g).max()
+        assert seen.rmse == pytest.approx(np.sqrt(np.mean((a - g) ** 2)), rel=1e-12)
+
+
+def test_words() -> None:
+    assert words.count(4194304) == "4,194,304"
+    assert [words.number(v) for v in (127.0, 0.02481, 1.5e-7, float("nan"), float("-inf"))] == [
+        "127",
+        "0.02481",
+        "1.5e-07",
+        "NaN",
+        "-inf",
+    ]
+    assert words.number(-0.0) == "-0"
+    assert [words.distance(v) for v in (0.95, 149328, 8.4e6)] == ["0.95", "149,328", "8.4e+06"]
+    assert words.share(339, 4194304) == "0.081 ‰"
+    assert words.share(1, 2) == "50 %"
+    assert words.index((7, 512)) == "[7, 512]"

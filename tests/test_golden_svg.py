@@ -1,0 +1,132 @@
+"""The pictures of a comparison draw the numbers that were measured."""
+
+import dataclasses
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pictures import GOLDEN, SVG, TIE, bars, by_op, cells, element, titled, wrong_row
+
+from npu_quant import golden
+from npu_quant.golden import html, maps, svg
+from npu_quant.golden.metrics import STEP_BINS
+
+
+def test_steps_are_drawn_as_counted() -> None:
+    steps = dict(zip(STEP_BINS, (1, 0, 20, 4_000_000, 30, 2, 3_000_000_000), strict=True))
+    picture = ElementTree.fromstring(svg.histogram(svg.bars_of_steps(steps), "t"))
+    drawn = bars(picture)
+    names = ["≤ −3", "−2", "−1", "0", "+1", "+2", "≥ +3"]
+    assert [drawn[name][0] for name in names] == [f"{n:,}" for n in steps.values()]
+    heights = [drawn[name][1] for name in names]
+    assert sorted(heights) == [heights[i] for i in np.argsort(list(steps.values()))]
+    assert heights[1] == 0 < heights[0]
+
+
+def test_bars_are_proportional_unless_they_span_decades() -> None:
+    few, many = (
+        bars(ElementTree.fromstring(svg.histogram(svg.bars_of_steps(steps), "t")))
+        for steps in ({"-1": 10, "0": 20}, {"-1": 10, "0": 1000})
+    )
+    assert few["0"][1] == pytest.approx(2 * few["−1"][1], abs=0.1)
+    assert many["0"][1] < 4 * many["−1"][1]
+
+
+def test_histograms_of_a_wrong_row() -> None:
+    comparison = wrong_row()
+    root, y = element(comparison), comparison.output("y")
+    assert y.metrics is not None
+    drawn = bars(titled(root, "y: actual − golden in codes"))
+    assert [number for number, _ in drawn.values()] == [f"{n:,}" for n in y.metrics.steps.values()]
+    assert sum(int(n.replace(",", "")) for n, _ in drawn.values()) == 40 * 256
+    distances = bars(titled(root, "y: differing codes by ulp"))
+    assert distances["≤ 4"][0] == "0"
+    assert sum(int(n) for n, _ in distances.values()) == y.metrics.mismatches
+    tie = bars(titled(element(by_op(TIE)), "by ulp from a tie"))
+    assert [number for number, _ in tie.values()] == ["1", "0", "0", "0", "0", "0", "0"]
+
+
+def test_pairs_that_are_no_numbers_are_not_among_the_steps() -> None:
+    root = element(golden.compare(np.array([1, np.nan, np.inf]), np.array([1, 2, -np.inf])))
+    picture = titled(root, "2 pairs with NaN or inf not among them")
+    assert [number for number, _ in bars(picture).values()] == ["0", "0", "0", "1", "0", "0", "0"]
+
+
+def test_the_map_shows_where() -> None:
+    wanted = np.zeros((200, 1000), np.int8)
+    actual = wanted.copy()
+    for place in ((0, 0), (7, 15), (7, 16), (199, 999)):
+        actual[place] = 1
+    picture = titled(element(golden.compare(actual, wanted)), "where")
+    # 200 rows: 4 in a cell make 50; 1000 columns: 16 in a cell make 63.
+    assert cells(picture) == [(0, 0), (1, 0), (1, 1), (49, 62)]
+    labels = [t.text for t in picture.iter(f"{SVG}text")]
+    assert {"row (4 a cell)", "column (16 a cell)", "199", "999"} <= set(labels)
+    assert cells(titled(element(golden.compare(wanted, wanted + (wanted == 0))), "where")) == [
+        (y, x) for y in range(50) for x in range(63)
+    ]
+
+
+def test_rows_and_columns_where_differences_gather_are_marked() -> None:
+    wanted = np.zeros((100, 256), np.int8)
+    row, column = wanted.copy(), wanted.copy()
+    row[17], column[:, 223] = 1, 1
+    for actual, mark in ((row, "◂ 17"), (column, "▾ 223")):
+        picture = titled(element(golden.compare(actual, wanted)), "where")
+        labels = [t.text or "" for t in picture.iter(f"{SVG}text")]
+        assert [label for label in labels if label[0] in "◂▾"] == [mark]
+
+
+def test_many_differences_are_drawn_by_row_and_by_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    comparison = wrong_row()
+    for module in (maps, html):
+        monkeypatch.setattr(module, "MOST_DRAWN", 3)
+    root = element(comparison)
+    assert cells(titled(root, "y: differences by row")) == [(7, 0)]
+    assert len({y for y, _ in cells(titled(root, "y: differences by column"))}) == 1
+    assert "y: where" not in "".join(root.itertext())
+    assert "y: the worst" not in "".join(root.itertext())
+
+
+def test_bucketed_rows_are_drawn() -> None:
+    """Counts of an array with more rows than are counted one by one."""
+    comparison = golden.compare(TIE, GOLDEN)
+    (output,) = comparison.outputs
+    counts = np.zeros(65536, np.int64)
+    counts[-1] = 5
+    assert output.where is not None
+    where = dataclasses.replace(
+        output.where, of_rows=65536 * 1024, row_counts=counts, row_bucket=1024
+    )
+    metrics = dataclasses.replace(output.metrics, mismatches=maps.MOST_DRAWN + 1)  # type: ignore[type-var]
+    huge = dataclasses.replace(output, where=where, metrics=metrics, shape=(65536 * 1024, 4))
+    root = element(dataclasses.replace(comparison, outputs=(huge,)))
+    picture = titled(root, "differences by row")
+    assert cells(picture) == [(63, 0)]
+    labels = {t.text for t in picture.iter(f"{SVG}text")}
+    assert {"row (1,048,576 a cell)", "67,108,863", "5 differences in a cell"} <= labels
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 300), st.integers(1, 300), st.data())
+def test_a_map_counts_every_difference(rows: int, columns: int, data: st.DataObject) -> None:
+    places = data.draw(st.lists(st.integers(0, rows * columns - 1), max_size=40, unique=True))
+    wanted = np.zeros((rows, columns), np.int8)
+    actual = wanted.copy()
+    actual.flat[places] = 1
+    (output,) = golden.compare(actual, wanted).outputs
+    found = maps.map_of(output)
+    if not places:
+        assert found is None
+        return
+    assert found is not None
+    assert max(found.counts.shape) <= 64
+    expected = np.zeros_like(found.counts)
+    for place in places:
+        expected[place // columns // found.row_step, place % columns // found.column_step] += 1
+    np.testing.assert_array_equal(found.counts, expected)
+    by_row, by_column = maps.margins_of(output.where)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(by_row.counts[:, 0], expected.sum(axis=1))
+    np.testing.assert_array_equal(by_column.counts[0], expected.sum(axis=0))

@@ -1,0 +1,267 @@
+"""The verdict: every decision at its border, and compare()'s rungs on small arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from npu_quant import ParamError
+from npu_quant.golden import Comparison, VariantMatch, compare, verdict
+from npu_quant.golden.comparison import OutputComparison, Ties, Tolerance
+
+Array = NDArray[Any]
+K = 4.0
+
+
+def ties(within: int, farthest: float = 0.5) -> Ties:
+    return Ties(K, within, farthest, 0, 0.5)
+
+
+@dataclass
+class FakeMetrics:
+    mismatches: int
+    max_steps: int = 0
+    nonfinite: Any = None
+
+
+def output(rung: str, **fields: Any) -> OutputComparison:
+    return OutputComparison("y", np.dtype(np.int8), (4,), rung, **fields)
+
+
+class TestDecisions:
+    def test_the_worst_rung_counts(self) -> None:
+        assert verdict.worst_of([]) == "identical"
+        for i, rung in enumerate(verdict.RUNGS):
+            for better in verdict.RUNGS[: i + 1]:
+                assert verdict.worst_of([better, rung, better]) == rung
+
+    def test_a_tie_is_one_step_within_k(self) -> None:
+        steps = np.array([0.0, 1, 1, 1, 1, 2, 255])
+        distance = np.array([0.0, 0, K, np.nextafter(K, 9), np.nan, 0, 0])
+        assert verdict.is_tie(steps, distance, K).tolist() == [
+            False,
+            True,
+            True,
+            False,
+            False,
+            False,
+            False,
+        ]
+
+    def test_codes(self) -> None:
+        assert verdict.rung_of_codes(0, None) == "identical"
+        assert verdict.rung_of_codes(0, ties(0)) == "identical"
+        assert verdict.rung_of_codes(5, ties(5)) == "tie"
+        assert verdict.rung_of_codes(5, ties(4)) == "different"
+        assert verdict.rung_of_codes(5, None) == "different"
+        assert verdict.rung_of_codes(1, None) == "different"
+
+    def test_scales(self) -> None:
+        def rung(mismatches: int, steps: int, nonfinite: Any = None) -> str:
+            return verdict.rung_of_scales(FakeMetrics(mismatches, steps, nonfinite or {}))  # type: ignore[arg-type]
+
+        assert rung(0, 0) == "identical"
+        assert rung(1, 0) == "tie"  # 0 against -0
+        assert rung(1, 1) == "tie"
+        assert rung(1, 2) == "different"
+        assert rung(1, 1, {("inf", "finite"): 1}) == "different"
+
+    def test_last_chances_are_for_what_differs_only(self) -> None:
+        for rung in ("identical", "tie"):
+            assert verdict.lifted(rung, by_variant=True, by_tolerance=True) == rung
+        assert verdict.lifted("different", by_variant=True, by_tolerance=True) == "variant"
+        assert verdict.lifted("different", by_variant=False, by_tolerance=True) == "tolerated"
+        assert verdict.lifted("different", by_variant=False, by_tolerance=False) == "different"
+
+    def test_a_variant_passes_if_benign_or_named(self) -> None:
+        benign, other = (VariantMatch("a", b, "", "") for b in (True, False))
+        assert verdict.accepts(benign, None)
+        assert verdict.accepts(benign, "b")
+        assert not verdict.accepts(other, None)
+        assert not verdict.accepts(other, "b")
+        assert verdict.accepts(other, "a")
+
+    def test_what_passes(self) -> None:
+        passing = {rung for rung in verdict.RUNGS if verdict.passes(rung, False)}
+        assert passing == {"identical", "tie", "tolerated"}
+        assert verdict.passes("variant", True)
+        assert not verdict.passes("different", True)
+
+    def test_margins(self) -> None:
+        assert verdict.margin_of(output("identical")) == 0
+        assert verdict.margin_of(output("tie", ties=ties(1, 1.0))) == 0.25
+        scale = output("tie", metrics=FakeMetrics(1, 1))
+        assert verdict.margin_of(scale) == 1
+        kept = Tolerance("atol=2", True, 0.5)
+        assert verdict.margin_of(output("tolerated", tolerance=kept)) == 0.5
+        assert np.isnan(verdict.margin_of(output("tolerated")))
+        assert np.isnan(verdict.margin_of(output("different", tolerance=kept)))
+        assert np.isnan(verdict.margin_of(output("variant", tolerance=kept)))
+
+    def test_constants(self) -> None:
+        assert verdict.is_constant(np.zeros(2))
+        assert verdict.is_constant(np.full((2, 3), 7))
+        assert verdict.is_constant(np.full(3, np.nan))
+        assert not verdict.is_constant(np.array([5.0]))
+        assert not verdict.is_constant(np.array([]))
+        assert not verdict.is_constant(np.array([1, 1, 2]))
+        assert not verdict.is_constant(np.array([np.nan, 1.0]))
+        assert not verdict.is_constant(np.array([1.0, np.nan]))
+
+
+# One row: amax 127, so that scale is exactly 1 and x is the number before rounding.
+X = np.array([[127, 0.5, 1.5, -2.5, 3.25, -100]], np.float32)
+Y = np.array([[127, 0, 2, -2, 3, -100]], np.int8)
+SCALE = np.array([1], np.float32)
+
+
+def changed(array: Array, at: int, to: Any) -> Array:
+    array = array.copy()
+    array.reshape(-1)[at] = to
+    return array
+
+
+def of_row(y: Array | None = None, scale: Array | None = None, **more: Any) -> Comparison:
+    return compare((y, scale), op="npu_dynamic_quant", inputs={"input": X}, **more)
+
+
+class TestCompare:
+    def test_identical(self) -> None:
+        assert of_row(Y, SCALE).rung == "identical"
+        assert of_row(Y, SCALE).passed
+
+    def test_tie(self) -> None:
+        for at, to in ((1, 1), (2, 1), (3, -3)):
+            comparison = of_row(changed(Y, at, to), SCALE)
+            assert (comparison.rung, comparison.passed) == ("tie", True)
+            assert comparison.output("y").ties == Ties(4.0, 1, 0.0, at, float(X[0, at]))
+
+    def test_one_step_away_from_a_tie_is_different(self) -> None:
+        comparison = of_row(changed(Y, 4, 4), SCALE)  # 3.25 -> 4
+        assert (comparison.rung, comparison.passed) == ("different", False)
+
+    def test_the_wrong_side_of_a_tie_is_different(self) -> None:
+        """0.5 -> -1: one step off golden 0, but the tie between 0 and -1 is -0.5."""
+        comparison = of_row(changed(Y, 1, -1), SCALE)
+        assert comparison.rung == "different"
+        ties = comparison.output("y").ties
+        assert ties is not None
+        assert ties.farthest == 1.0 / 2.0**-24  # ulp of 0.5 is 2^-24
+
+    def test_two_steps_are_different(self) -> None:
+        assert of_row(changed(Y, 1, 2), SCALE).rung == "different"
+
+    @pytest.mark.parametrize(("ulp", "rung"), [(1, "tie"), (-1, "tie"), (2, "different")])
+    def test_scales_are_compared_in_ulp(self, ulp: int, rung: str) -> None:
+        bits = SCALE.view(np.int32) + ulp
+        assert of_row(Y, bits.view(np.float32)).output("scale").rung == rung
+
+    def test_a_row_of_nan_has_no_tie(self) -> None:
+        x = changed(X, 0, np.nan)
+        inputs = {"input": x}
+        zeros = np.zeros((1, 6), np.int8)
+        assert compare(zeros, op="npu_dynamic_quant", inputs=inputs).rung == "identical"
+        wrong = changed(zeros, 3, 1)
+        assert compare(wrong, op="npu_dynamic_quant", inputs=inputs).rung == "different"
+
+    def test_two_arrays_claim_no_tie(self) -> None:
+        assert compare(Y, Y.copy()).rung == "identical"
+        assert compare(changed(Y, 1, 1), Y).rung == "different"
+
+    def test_nan_equals_nan_and_infinities_have_signs(self) -> None:
+        a = np.array([np.nan, np.inf, 1], np.float32)
+        assert compare(a, a.copy()).rung == "identical"
+        assert compare(a, changed(a, 1, -np.inf), atol=1e9, rtol=9).rung == "different"
+        assert compare(a, changed(a, 0, 1), atol=1e9, rtol=9).rung == "different"
+        assert compare(changed(a, 0, 1), a, atol=1e9, rtol=9).rung == "different"
+
+    def test_int8_does_not_wrap(self) -> None:
+        a, g = np.array([127, 1], np.int8), np.array([-128, 1], np.int8)
+        comparison = compare(a, g, atol=254)
+        assert comparison.rung == "different"
+        assert comparison.outputs[0].metrics is not None
+        assert comparison.outputs[0].metrics.max_abs == 255
+        assert compare(a, g, atol=255).rung == "tolerated"
+
+    def test_dtypes_and_shapes_come_first(self) -> None:
+        a = np.arange(6, dtype=np.int8)
+        unsigned = compare(a, a.view(np.uint8))
+        assert unsigned.rung == "different"
+        assert "dtype differs: actual int8, golden uint8" in str(unsigned)
+        column = compare(a, a.reshape(6, 1))
+        assert column.rung == "different"
+        assert "shape differs: actual (6,), golden (6, 1)" in str(column)
+
+    def test_the_worst_output_counts(self) -> None:
+        assert of_row(changed(Y, 1, 1), SCALE).rung == "tie"
+        assert of_row(changed(Y, 1, 1), SCALE * 2).rung == "different"
+        assert of_row(changed(Y, 1, 1), SCALE * 2).decisive.name == "scale"
+        assert of_row(None, SCALE).rung == "identical"
+
+    def test_tolerated(self) -> None:
+        wrong = changed(Y, 4, 5)
+        assert of_row(wrong, SCALE, atol={"y": 2}).rung == "tolerated"
+        assert of_row(wrong, SCALE, atol={"y": 2}).passed
+        assert of_row(wrong, SCALE, atol={"y": 1.9}).rung == "different"
+        assert of_row(wrong, SCALE, atol={"scale": 2}).rung == "different"
+        assert of_row(changed(Y, 1, 1), SCALE, atol=2).rung == "tie"
+
+    def test_variants_pass_if_benign_or_named(self) -> None:
+        x = np.array([[127, 3.75, 8.75, -20.75]], np.float32)
+        y = np.array([[127, 3, 8, -20]], np.int8)  # truncated
+        inputs = {"input": x}
+        comparison = compare(y, op="npu_dynamic_quant", inputs=inputs)
+        assert (comparison.rung, comparison.passed) == ("variant", False)
+        name = comparison.variants[0].name
+        named = compare(y, op="npu_dynamic_quant", inputs=inputs, variant=name)
+        assert (named.rung, named.passed, named.accepted_variant) == ("variant", True, name)
+        assert not compare(y, op="npu_dynamic_quant", inputs=inputs, variant="reference").passed
+        tolerated = compare(y, op="npu_dynamic_quant", inputs=inputs, atol=1)
+        assert (tolerated.rung, tolerated.passed) == ("tolerated", True)
+
+    def test_a_variant_must_give_all_outputs(self) -> None:
+        x = np.array([[127, 3.75, 8.75, -20.75]], np.float32)
+        y = np.array([[127, 3, 8, -20]], np.int8)
+        wrong = np.array([1.5], np.float32)
+        comparison = compare((y, wrong), op="npu_dynamic_quant", inputs={"input": x})
+        assert comparison.rung == "different"
+        assert comparison.variants == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"actual": Y}, "give a golden, or op and inputs"),
+        ({"actual": Y, "op": "npu_dynamic_quant"}, "give inputs, from which op computes"),
+        ({"actual": Y, "inputs": {"input": X}}, "but no op"),
+        ({"actual": Y, "golden": Y, "op": "npu_dynamic_quant", "inputs": {}}, "not both"),
+        ({"actual": Y, "op": "npu_foo", "inputs": {}}, "op is 'npu_foo', expected one of npu_"),
+        ({"actual": Y, "op": "npu_dynamic_quant", "inputs": {}}, "needs inputs['input']"),
+        ({"actual": Y, "op": "npu_dynamic_quant", "inputs": {"x": X}}, "no parameter 'x'"),
+        ({"actual": (Y, SCALE, Y), "op": "npu_dynamic_quant", "inputs": {"input": X}}, "3 arrays"),
+        ({"actual": {"z": Y}, "op": "npu_dynamic_quant", "inputs": {"input": X}}, "actual has z"),
+        ({"actual": (None, None), "op": "npu_dynamic_quant", "inputs": {"input": X}}, "no array"),
+        ({"actual": (Y, Y), "golden": Y}, "actual has 1, the golden has not"),
+        ({"actual": Y, "golden": Y, "preset": "fine"}, "preset is 'fine', known: exact"),
+        ({"actual": Y, "golden": Y, "preset": "exact", "atol": 1}, "its own limits"),
+        ({"actual": Y, "golden": Y, "preset": "cann"}, "preset cann says nothing about int8"),
+        ({"actual": Y, "golden": Y, "atol": -1}, "atol is -1, expected a number from 0 on"),
+        ({"actual": Y, "golden": Y, "rtol": float("nan")}, "rtol is nan"),
+        ({"actual": Y, "golden": Y, "variant": "truncation"}, "variant needs op and inputs"),
+        (
+            {"actual": Y, "op": "npu_dynamic_quant", "inputs": {"input": X}, "variant": "zzz"},
+            "variant is 'zzz', which npu_dynamic_quant does not know",
+        ),
+        ({"actual": [Y, "y"], "golden": Y}, "actual 1 is a str, expected an array"),
+        ({"actual": np.ma.array(Y), "golden": Y}, "masked array"),
+        ({"actual": Y.astype(object), "golden": Y}, "dtype object"),
+    ],
+)
+def test_arguments_that_do_not_fit(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises((ParamError, TypeError)) as caught:
+        compare(**arguments)
+    assert message in str(caught.value)

@@ -1,0 +1,400 @@
+"""The pytest plugin: the fixture, the marker, the summary, JUnit, and what it costs."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+
+import pytest
+from plugin_sessions import HEADER, Session, text_of
+
+pytest_plugins = ["pytester", "plugin_sessions"]
+
+
+class TestFixture:
+    def test_a_given_golden_that_is_equal_passes(self, session: Session) -> None:
+        result = session("def test_it(golden): golden(Y, Y.copy())")
+        result.assert_outcomes(passed=1)
+        assert "golden: 1 comparison: 1 identical" in result.outlines
+        assert "golden comparisons" not in text_of(result)
+
+    def test_a_given_golden_that_differs_fails(self, session: Session) -> None:
+        result = session("def test_it(golden): golden(TIE, Y)")
+        result.assert_outcomes(failed=1)
+        assert "golden: 1 comparison: 1 different" in result.outlines
+        result.stdout.fnmatch_lines(["E   GoldenMismatch: int8 (1, 4) *"])
+        result.stdout.fnmatch_lines(["FAILED test_it.py::test_it - GoldenMismatch: int8 (1, 4)*"])
+
+    def test_a_computed_golden_explains_rounding(self, session: Session) -> None:
+        result = session("def test_it(golden): golden((TIE, SCALE), **OP)")
+        result.assert_outcomes(passed=1)
+        assert "golden: 1 comparison: 1 tie" in result.outlines
+
+    def test_a_computed_golden_does_not_explain_a_bug(self, session: Session) -> None:
+        result = session("def test_it(golden): golden((WRONG, SCALE), **OP)")
+        result.assert_outcomes(failed=1)
+        result.stdout.fnmatch_lines(["E   GoldenMismatch: npu_dynamic_quant y int8 (1, 4) *"])
+
+    def test_the_report_fits_in_a_terminal(self, session: Session) -> None:
+        """But for the command, which is to be copied whole."""
+        result = session("def test_it(golden):\n    golden((WRONG, SCALE), **OP)")
+        lines = [line for line in result.outlines if "rerun: npu-quant compare" not in line]
+        assert len(lines) == len(result.outlines) - 1
+        assert max(map(len, lines)) == 100
+
+    def test_it_returns_the_comparison(self, session: Session) -> None:
+        result = session("def test_it(golden): assert golden(TIE, **OP).rung == 'tie'")
+        result.assert_outcomes(passed=1)
+
+    @pytest.mark.parametrize(("wrong", "passed"), [("TIE", 1), ("WRONG", 0)])
+    def test_tolerances_are_those_of_assert_golden(
+        self, session: Session, wrong: str, passed: int
+    ) -> None:
+        result = session(f"def test_it(golden): golden({wrong}, Y, atol=1)")
+        result.assert_outcomes(passed=passed, failed=1 - passed)
+        rung = "tolerated" if passed else "different"
+        assert f"golden: 1 comparison: 1 {rung}" in result.outlines
+
+    @pytest.mark.parametrize(
+        ("call", "says"),
+        [
+            ("golden(Y, Y)", "the same array"),
+            ("golden(Y[:0], Y[:0].copy())", "empty"),
+            ("golden(Y * 0, Y * 0)", "allow_constant=True"),
+            ("golden(TIE, Y, atol=300)", "would also accept"),
+        ],
+    )
+    def test_what_could_only_pass_is_refused(self, session: Session, call: str, says: str) -> None:
+        result = session(f"def test_it(golden): {call}")
+        result.assert_outcomes(failed=1)
+        result.stdout.fnmatch_lines([f"E * ValueError: golden refuses: *{says}*"])
+        assert "golden: 1 comparison: 1 refused" in result.outlines
+
+    def test_a_constant_golden_may_be_meant(self, session: Session) -> None:
+        result = session("def test_it(golden): golden(Y * 0, Y * 0, allow_constant=True)")
+        result.assert_outcomes(passed=1)
+
+    def test_an_unknown_argument_is_an_error(self, session: Session) -> None:
+        result = session("def test_it(golden): golden(Y, Y.copy(), tolerance=1)")
+        result.assert_outcomes(failed=1)
+        result.stdout.fnmatch_lines(["*ParamError: golden: there is no tolerance; expected op, *"])
+
+    def test_the_plugins_own_frames_are_not_shown(self, session: Session) -> None:
+        result = session("def test_it(golden): golden(TIE, Y)")
+        assert "fixture.py" not in text_of(result)
+        assert "test_it.py:14: GoldenMismatch" in result.outlines
+
+    @pytest.mark.parametrize(
+        "call",
+        [
+            "golden(Y)",
+            "golden('a', Y)",
+            "golden(Y, Y, tolerance=1)",
+            "golden(Y, Y, preset='best')",
+            "golden(Y, op='npu_dynamic_quant', inputs={'input': X.astype(int)})",
+            "golden.stored(Y, '../y')",
+            "golden.stored('a')",
+        ],
+    )
+    def test_nor_where_an_argument_is_wrong(self, session: Session, call: str) -> None:
+        result = session(f"def test_it(golden): {call}")
+        result.assert_outcomes(failed=1)
+        places = [line for line in result.outlines if re.match(r"\S+\.py:\d+: ", line)]
+        assert places in [["test_it.py:14: ParamError"], ["test_it.py:14: DTypeError"]]
+
+    def test_a_comparison_in_a_fixture_is_recorded(self, session: Session) -> None:
+        result = session(
+            """
+            @pytest.fixture
+            def result(golden):
+                golden(TIE, Y, atol=1)
+
+            def test_it(result, golden):
+                golden(Y, Y.copy())
+            """
+        )
+        result.assert_outcomes(passed=1)
+        assert "golden: 2 comparisons: 1 identical, 1 tolerated" in result.outlines
+
+
+class TestMarker:
+    def test_it_gives_defaults(self, session: Session) -> None:
+        result = session(
+            """
+            @pytest.mark.golden(op="npu_dynamic_quant", inputs={"input": X})
+            def test_it(golden): golden((TIE, SCALE))
+            """
+        )
+        result.assert_outcomes(passed=1)
+
+    def test_without_it_there_are_none(self, session: Session) -> None:
+        result = session("def test_it(golden): golden((TIE, SCALE))")
+        result.assert_outcomes(failed=1)
+        result.stdout.fnmatch_lines(["*ParamError: compare: give a golden, or op and inputs*"])
+
+    @pytest.mark.parametrize(
+        ("marks", "call", "passed"),
+        [
+            ("atol=2", "golden(WRONG, Y)", 1),
+            ("atol=2", "golden(WRONG, Y, atol=1)", 0),
+            ("atol=1", "golden(WRONG, Y, atol=2)", 1),
+            ("atol=2", "golden(WRONG, Y, atol=None)", 0),
+            ("atol=1", "golden(TIE, Y, preset='exact')", 0),
+            ("preset='exact'", "golden(TIE, Y, atol=1)", 1),
+            ("preset='off_by_one'", "golden(TIE, Y)", 1),
+            ("preset='off_by_one'", "golden(WRONG, Y)", 0),
+            # What computes a golden has no part where one is given, but for the outputs' names.
+            ("op='npu_dynamic_quant', inputs={'input': X}", "golden((Y, SCALE), (TIE, SCALE))", 0),
+            ("op='npu_dynamic_quant', variant='trunc'", "golden(TIE, Y, atol={'y': 1})", 1),
+            ("op='npu_dynamic_quant'", "golden([TIE], [Y], names=['z'], atol={'z': 1})", 1),
+            ("names=['z']", "golden(TIE, **OP)", 1),
+        ],
+    )
+    def test_what_the_test_says_wins(
+        self, session: Session, marks: str, call: str, passed: int
+    ) -> None:
+        result = session(f"@pytest.mark.golden({marks})\ndef test_it(golden): {call}")
+        result.assert_outcomes(passed=passed, failed=1 - passed)
+        assert "ParamError" not in text_of(result)
+
+    @pytest.mark.parametrize(("inner", "passed"), [(2, 1), (1, 0)])
+    def test_the_closest_wins(self, session: Session, inner: int, passed: int) -> None:
+        result = session(
+            f"""
+            pytestmark = pytest.mark.golden(atol={3 - inner}, rtol=0)
+
+            @pytest.mark.golden(atol={inner})
+            def test_it(golden): golden(WRONG, Y)
+            """
+        )
+        result.assert_outcomes(passed=passed, failed=1 - passed)
+
+    @pytest.mark.parametrize(
+        ("marks", "says"),
+        [
+            (
+                "'npu_dynamic_quant'",
+                "@pytest.mark.golden('npu_dynamic_quant',): arguments are given",
+            ),
+            ("tolerance=1", "@pytest.mark.golden: there is no tolerance; expected op, inputs"),
+        ],
+    )
+    def test_a_wrong_marker_is_an_error(self, session: Session, marks: str, says: str) -> None:
+        result = session(f"@pytest.mark.golden({marks})\ndef test_it(golden): golden(Y, Y.copy())")
+        result.assert_outcomes(errors=1)
+        assert says in text_of(result)
+
+    def test_it_is_registered(self, session: Session) -> None:
+        assert "@pytest.mark.golden(op=None, " in text_of(session("", "--markers"))
+
+    def test_another_is_not(self, session: Session) -> None:
+        result = session("@pytest.mark.goldem(atol=1)\ndef test_it(golden): pass")
+        result.assert_outcomes(errors=1)
+
+
+# The tie's margin is what the rounding of the golden scale does to -63.5: float32(4 / 127) is too
+# small by 3.7e-9 of it, 63.5 * 3.7e-9 is 0.062 ulp (of 2**-18), and that is 0.0155 of 4 ulp.
+MIXED = """
+def test_identical(golden): golden(Y, Y.copy())
+def test_tie(golden): golden((TIE, SCALE), **OP)
+def test_tolerated(golden): golden(np.array([90, 12, 50]), np.array([90, 10, 50]), atol=8)
+"""
+FAILING = "def test_different(golden): golden(WRONG, Y, atol=1)\n"
+TABLE = "= golden comparisons ="
+
+
+class TestSummary:
+    def test_nothing_is_said_where_nothing_is_compared(self, session: Session) -> None:
+        assert "golden" not in text_of(session("def test_it(): pass"))
+        assert "golden" not in text_of(session("def test_it(golden): pass", "--golden-summary"))
+
+    def test_one_line_where_all_pass(self, session: Session) -> None:
+        result = session(MIXED)
+        assert "golden: 3 comparisons: 1 identical, 1 tie, 1 tolerated" in result.outlines
+        assert TABLE not in text_of(result)
+
+    def test_the_table_on_demand(self, session: Session) -> None:
+        result = session(MIXED, "--golden-summary")
+        assert result.outlines[2:8] == [
+            "    rung       margin                  differ  output of test",
+            "ok  tolerated  0.25 of atol=8, rtol=0  1 of 3  test_it.py::test_tolerated",
+            "ok  tie        0.02 of 4 ulp           1 of 4  y of test_it.py::test_tie",
+            "ok  identical  0.00                    0 of 1  scale of test_it.py::test_tie",
+            "ok  identical  0.00                    0 of 4  test_it.py::test_identical",
+            "golden: 3 comparisons: 1 identical, 1 tie, 1 tolerated",
+        ]
+
+    def test_the_table_where_one_fails(self, session: Session) -> None:
+        result = session(MIXED + FAILING)
+        assert TABLE in text_of(result)
+        assert (
+            "FAIL  different  2.00 of atol=1, rtol=0  1 of 4  test_it.py::test_different"
+            in result.outlines
+        )
+        assert (
+            "golden: 4 comparisons: 1 identical, 1 tie, 1 tolerated, 1 different" in result.outlines
+        )
+
+    def test_a_failure_that_is_meant_is_none(self, session: Session) -> None:
+        result = session(
+            """
+            def test_it(golden):
+                with pytest.raises(GoldenMismatch):
+                    golden(WRONG, Y)
+            """
+        )
+        result.assert_outcomes(passed=1)
+        assert "golden: 1 comparison: 1 different (expected)" in result.outlines
+        assert TABLE not in text_of(result)
+
+    def test_a_failure_that_is_caught_in_a_test_that_fails_counts(self, session: Session) -> None:
+        result = session(
+            """
+            def test_it(golden):
+                with pytest.raises(GoldenMismatch):
+                    golden(WRONG, Y)
+                assert False
+            """
+        )
+        assert "golden: 1 comparison: 1 different" in result.outlines
+        assert TABLE in text_of(result)
+
+    TRUNCATED = """
+    def test_it(golden):
+        golden(np.trunc(X.astype(np.float32) / SCALE).astype(np.int8), **OP, variant={})
+    """
+
+    def test_a_variant_that_is_named(self, session: Session) -> None:
+        result = session(self.TRUNCATED.format("'truncation'"), "--golden-summary")
+        result.assert_outcomes(passed=1)
+        assert "ok  variant  truncation  2 of 4  y of test_it.py::test_it" in result.outlines
+        assert "golden: 1 comparison: 1 variant" in result.outlines
+
+    def test_a_variant_that_is_not(self, session: Session) -> None:
+        result = session(self.TRUNCATED.format(None))
+        result.assert_outcomes(failed=1)
+        assert "FAIL  variant  -       2 of 4  y of test_it.py::test_it" in result.outlines
+        assert "golden: 1 comparison: 1 variant (not accepted)" in result.outlines
+
+    def test_many_rows_are_cut_unless_asked_for(self, session: Session) -> None:
+        many = (
+            "@pytest.mark.parametrize('i', range(60))\ndef test_many(golden, i): golden(Y, Y + 0)\n"
+        )
+        result = session(many + FAILING)
+        assert "and 21 more: --golden-summary lists all" in result.outlines
+        result = session("", "--golden-summary")
+        assert sum(line.startswith("ok  ") for line in result.outlines) == 60
+        assert "more: --golden-summary" not in text_of(result)
+
+    def test_lines_fit_in_a_terminal(self, session: Session) -> None:
+        name = "n" * 200
+        result = session(
+            f"""
+            @pytest.mark.golden(op="npu_dynamic_quant")
+            def test_{name}(golden): golden.stored((Y, SCALE), name="a" * 60)
+            def test_tie_{name}(golden): golden((TIE, SCALE), **OP)
+            """,
+            "--golden-summary",
+        )
+        table = text_of(result).split(TABLE)[1].split("golden: ")[0].splitlines()[1:]
+        assert len(table) == 4
+        assert max(map(len, table)) == 100
+        assert all(line.endswith("nnn") for line in table[1:])
+
+    def test_colours_are_for_terminals(self, session: Session) -> None:
+        assert "\x1b[" not in text_of(session(FAILING))
+        coloured = text_of(session("", "--color=yes"))
+        assert "\x1b[31mFAIL  different" in coloured
+
+    def test_it_survives_being_sent_between_processes(
+        self, session: Session, pytester: pytest.Pytester
+    ) -> None:
+        """As pytest-xdist sends reports: as text."""
+        pytester.makepyfile(test_it=HEADER + MIXED)
+        recorder = pytester.inline_run("-p", "npu_quant.pytest_plugin")
+        reports = [r for r in recorder.getreports("pytest_runtest_logreport") if r.when == "call"]
+        assert len(reports) == 3
+        for report in reports:
+            sent = json.loads(json.dumps(report._to_json()))
+            received = pytest.TestReport._from_json(sent)
+            assert received.npu_quant_golden == report.npu_quant_golden
+            assert received.user_properties
+
+    def test_it_works_with_several_processes(self, session: Session) -> None:
+        pytest.importorskip("xdist")
+        result = session(MIXED + FAILING, "-p", "xdist", "-n", "2")
+        assert TABLE in text_of(result)
+        assert (
+            "golden: 4 comparisons: 1 identical, 1 tie, 1 tolerated, 1 different" in result.outlines
+        )
+
+
+class TestJUnit:
+    def test_properties(self, session: Session, pytester: pytest.Pytester) -> None:
+        session(
+            """
+            def test_it(golden):
+                golden(np.array([90, 12, 50]), np.array([90, 10, 50]), atol=8)
+                golden((TIE, SCALE), **OP)
+                golden(WRONG, Y)
+            """,
+            "--junitxml=it.xml",
+        )
+        root = ET.parse(pytester.path / "it.xml").getroot()
+        properties = [(p.get("name"), p.get("value")) for p in root.iter("property")]
+        assert properties == [
+            ("golden.rung", "tolerated"),
+            ("golden.margin", "0.25"),
+            ("golden.2.y.rung", "tie"),
+            ("golden.2.y.margin", "0.0155029"),
+            ("golden.2.scale.rung", "identical"),
+            ("golden.2.scale.margin", "0"),
+            ("golden.3.rung", "different"),
+            ("golden.3.margin", "NaN"),
+        ]
+
+
+class TestCost:
+    """A session of another project's tests waits for nothing of ours."""
+
+    def modules(self, code: str) -> set[str]:
+        run = [sys.executable, "-c", f"{code}; import sys; print(*sys.modules)"]
+        return set(subprocess.run(run, capture_output=True, text=True, check=True).stdout.split())
+
+    def test_the_plugin_adds_two_modules_to_the_package(self) -> None:
+        package = self.modules("import npu_quant, pytest")
+        plugin = self.modules("import npu_quant.pytest_plugin")
+        added = {name for name in plugin - package if name.startswith("npu_quant")}
+        assert added == {"npu_quant.pytest_plugin", "npu_quant.pytest_plugin.ledger"}
+        assert {name.partition(".")[0] for name in plugin} & {
+            "hypothesis",
+            "matplotlib",
+            "rich",
+            "torch",
+        } == set()
+
+    @pytest.mark.parametrize("uses", [True, False])
+    def test_comparing_is_imported_when_a_test_compares(
+        self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, uses: bool
+    ) -> None:
+        monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        pytester.makepyfile(
+            f"""
+            import sys
+
+            def test_it({"golden" if uses else ""}):
+                assert ("npu_quant.golden.compare" in sys.modules) == {uses}
+                assert "rich" not in sys.modules
+            """
+        )
+        result = pytester.runpytest_subprocess("-p", "npu_quant.pytest_plugin")
+        result.assert_outcomes(passed=1)
+
+
+def test_pytest_finds_it_by_itself() -> None:
+    found = importlib.metadata.entry_points(group="pytest11")
+    assert {e.name: e.value for e in found}.get("npu_quant") == "npu_quant.pytest_plugin"

@@ -1,0 +1,251 @@
+"""The pytest plugin: the arrays of a comparison that failed, and the command that compares them."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from plugin_sessions import Session, text_of
+
+from npu_quant import cli, npu_dynamic_quant
+from npu_quant.commands.arguments import attribute
+from npu_quant.pytest_plugin import archive, command, keep
+
+pytest_plugins = ["pytester", "plugin_sessions"]
+
+CACHE = ".pytest_cache/d/npu_quant"
+FAILS = "def test_it(golden): golden(WRONG, Y)"
+PASSES = "def test_it(golden): golden(Y, Y + 0)"
+
+
+@pytest.fixture
+def folder(pytester: pytest.Pytester) -> Path:
+    """Where the sessions run."""
+    return pytester.path
+
+
+def kept(folder: Path) -> list[str]:
+    """Return the files of kept arrays."""
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*.npz"))
+
+
+def command_in(result: pytest.RunResult) -> list[str]:
+    """Return the words of the command that the report of the only failure ends with."""
+    lines = [line for line in result.outlines if line.startswith("E ")]
+    start, colon, command = lines[-1].partition("rerun: npu-quant ")
+    assert colon, start
+    return shlex.split(command)
+
+
+class TestKeep:
+    def test_a_failing_comparison_is_kept(self, session: Session, folder: Path) -> None:
+        session(FAILS).assert_outcomes(failed=1)
+        assert kept(folder) == [f"{CACHE}/test_it/test_it/1.npz"]
+        held = archive.read(folder / CACHE / "test_it/test_it/1.npz")
+        assert {name: array.tolist() for name, array in held.items()} == {
+            "actual": [[0, 32, -62, 127]],
+            "golden": [[0, 32, -64, 127]],
+        }
+
+    def test_with_the_inputs_of_an_operator(self, session: Session, folder: Path) -> None:
+        session("def test_it(golden): golden((WRONG, SCALE), **OP)").assert_outcomes(failed=1)
+        held = archive.read(folder / CACHE / "test_it/test_it/1.npz")
+        assert {name: array.dtype.name for name, array in held.items()} == {
+            "actual.y": "int8",
+            "golden.y": "int8",
+            "actual.scale": "float32",
+            "golden.scale": "float32",
+            "inputs.input": "float16",
+        }
+        assert held["inputs.input"].tolist() == [[0, 1, -2, 4]]
+
+    def test_a_passing_one_is_not(self, session: Session, folder: Path) -> None:
+        session(PASSES).assert_outcomes(passed=1)
+        assert kept(folder) == []
+
+    def test_it_goes_when_the_test_passes(self, session: Session, folder: Path) -> None:
+        session(FAILS)
+        session(PASSES).assert_outcomes(passed=1)
+        assert kept(folder) == []
+        assert list((folder / CACHE).iterdir()) == []
+
+    def test_it_stays_while_the_test_fails_otherwise(self, session: Session, folder: Path) -> None:
+        session(FAILS)
+        session("def test_it(golden): assert False").assert_outcomes(failed=1)
+        assert len(kept(folder)) == 1
+
+    def test_that_of_another_test_stays(self, session: Session, folder: Path) -> None:
+        session(FAILS + "\ndef test_other(golden): golden(WRONG, Y)")
+        session(PASSES + "\ndef test_other(golden): golden(WRONG, Y)")
+        assert kept(folder) == [f"{CACHE}/test_it/test_other/1.npz"]
+
+    def test_several_failures_of_a_test(self, session: Session, folder: Path) -> None:
+        both = """
+        def test_it(golden):
+            for wrong in {}:
+                with pytest.raises(GoldenMismatch):
+                    golden(wrong, Y)
+            assert False
+        """
+        session(both.format("(TIE, WRONG)"))
+        first, second = (archive.read(folder / name)["actual"] for name in kept(folder))
+        assert (first[0, 2], second[0, 2]) == (-63, -62)
+        session(both.format("(WRONG,)"))
+        assert [archive.read(folder / n)["actual"][0, 2] for n in kept(folder)] == [-62]
+
+    def test_a_failure_that_is_meant_is_not_kept(self, session: Session, folder: Path) -> None:
+        source = "def test_it(golden):\n    with pytest.raises(GoldenMismatch): golden(WRONG, Y)"
+        session(source).assert_outcomes(passed=1)
+        assert kept(folder) == []
+
+    @pytest.mark.parametrize(
+        ("options", "place"),
+        [
+            (["--golden-keep=some where"], "some where"),
+            (["-p", "no:cacheprovider"], ".pytest_golden"),
+        ],
+    )
+    def test_elsewhere(
+        self, session: Session, folder: Path, options: list[str], place: str
+    ) -> None:
+        result = session(FAILS, *options)
+        assert kept(folder) == [f"{place}/test_it/test_it/1.npz"]
+        assert command_in(result)[1] == f"{place}/test_it/test_it/1.npz::actual"
+        session(PASSES, *options)
+        assert kept(folder) == []
+
+    def test_where_it_cannot_be_written_the_failure_is_told(
+        self, session: Session, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*_: object) -> None:
+            raise OSError("no room")
+
+        monkeypatch.setattr(archive, "write", fail)
+        result = session(FAILS)
+        result.assert_outcomes(failed=1)
+        result.stdout.fnmatch_lines(["E   GoldenMismatch: *", "E     arrays not kept: no room"])
+        assert "rerun" not in text_of(result)
+
+    def test_what_is_too_large_is_not_kept(
+        self, session: Session, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(keep, "MOST_BYTES", 8)
+        session(FAILS)
+        assert len(kept(folder)) == 1
+        monkeypatch.setattr(keep, "MOST_BYTES", 7)
+        result = session(FAILS)
+        assert kept(folder) == []
+        assert "arrays not kept: 8 bytes, at most 7 are" in text_of(result)
+
+
+COMPARES = [
+    "golden(WRONG, Y)",
+    "golden(WRONG, Y, atol=1)",
+    "golden(WRONG, Y, preset='off_by_one')",
+    "golden((Y, WRONG), (Y + 0, Y))",
+    "golden((Y, WRONG), (Y + 0, Y), names=['a', 'b'], atol={'b': 1}, rtol={'a': 1})",
+    "golden((WRONG, SCALE), (Y, SCALE + 0), op='npu_dynamic_quant')",
+    "golden((WRONG, SCALE), **OP)",
+    "golden((WRONG, SCALE), **OP, atol={'y': 1})",
+    "golden((WRONG, SCALE), **OP, numerics='reference')",
+    "golden((WRONG, SCALE), **OP, variant='x * (1/scale)')",
+    "golden(WRONG, **OP)",
+    "golden((None, SCALE * 2), **OP)",
+]
+ATTRIBUTES = [
+    "'dst_type': 'int8'",
+    "'dst_type': np.int8",
+    "'dst_type': np.dtype('int8')",
+    "'dst_type': 1",
+    "'dst_type': np.int64(1)",
+    "'dst_type': None",
+    "'quant_mode': 'pertoken'",
+    "'dst_type_max': 0.0",
+    "'smooth_scales': np.ones(4, np.float16)",
+    "'smooth_scales': None",
+]
+COMPARES += [
+    f"golden((WRONG, SCALE), op='npu_dynamic_quant', inputs={{'input': X, {each}}})"
+    for each in ATTRIBUTES
+]
+
+
+class TestCommand:
+    @pytest.mark.parametrize("call", COMPARES)
+    def test_it_finds_the_same(
+        self, session: Session, capsys: pytest.CaptureFixture[str], call: str
+    ) -> None:
+        result = session(f"def test_it(golden): {call}")
+        result.assert_outcomes(failed=1)
+        words = command_in(result)
+        capsys.readouterr()
+        assert cli.main(words) == 1
+        counts = [line[4:] for line in result.outlines if "differ" in line and line[0] == "E"]
+        assert counts
+        printed = capsys.readouterr().out
+        assert all(line.partition(": ")[2] or line in printed for line in counts)
+
+    @pytest.mark.parametrize("call", COMPARES[6:])
+    def test_with_inputs_it_computes_the_golden(self, session: Session, call: str) -> None:
+        words = command_in(session(f"def test_it(golden): {call}"))
+        assert words[words.index("--op") + 1] == "npu_dynamic_quant"
+        assert words[1] == f"{CACHE}/test_it/test_it/1.npz::inputs.input"
+
+    def test_it_passes_once_the_arrays_are_right(self, session: Session, folder: Path) -> None:
+        words = command_in(session("def test_it(golden): golden((WRONG, SCALE), **OP)"))
+        file = folder / CACHE / "test_it/test_it/1.npz"
+        held = archive.read(file)
+        archive.write(file, {**held, "actual.y": held["golden.y"]})
+        assert cli.main(words) == 0
+
+    @pytest.mark.parametrize("dtype", ["float16", "ml_dtypes.bfloat16", "float32"])
+    def test_every_input_type(
+        self, session: Session, capsys: pytest.CaptureFixture[str], dtype: str
+    ) -> None:
+        dtype = dtype if "." in dtype else f"np.{dtype}"
+        inputs = f"inputs={{'input': X.astype({dtype})}}"
+        result = session(f"def test_it(golden): golden(WRONG, op='npu_dynamic_quant', {inputs})")
+        assert cli.main(command_in(result)) == 1
+        assert "1 of 4 codes differs" in capsys.readouterr().out
+
+    def test_what_no_command_line_holds_is_compared_as_arrays(
+        self, session: Session, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(command, "_literal", lambda value: None)
+        call = COMPARES[-1].replace("'smooth_scales': None", "'dst_type_max': 0.0")
+        words = command_in(session(f"def test_it(golden): {call}"))
+        place = f"{CACHE}/test_it/test_it/1.npz"
+        assert words == ["compare", f"{place}::actual.y", f"{place}::golden.y"]
+
+    @pytest.mark.parametrize(
+        ("value", "text"),
+        [
+            (1, "1"),
+            (-1.5, "-1.5"),
+            (1e-6, "1e-06"),
+            (True, "True"),
+            ("pertoken", "pertoken"),
+            ("8", "'8'"),
+            ("", "''"),
+            (np.float32(0.5), "0.5"),
+            (np.int8, "int8"),
+            (ml_dtypes.bfloat16, "bfloat16"),
+            (float("nan"), None),
+            (float("inf"), None),
+            ([1], None),
+            (object(), None),
+        ],
+    )
+    def test_attributes_as_the_command_line_reads_them(self, value: Any, text: str | None) -> None:
+        assert command._literal(value) == text
+        if text is not None and not isinstance(value, type):
+            assert attribute(f"name={text}") == ("name", value)
+
+    def test_the_example_is_the_operators(self) -> None:
+        y, scale = npu_dynamic_quant(np.array([[0, 1, -2, 4]], dtype=np.float16))
+        assert y.tolist() == [[0, 32, -64, 127]]
+        assert scale.tolist() == [np.float32(4) / np.float32(127)]
