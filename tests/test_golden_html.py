@@ -207,16 +207,30 @@ def test_size_is_bounded_and_pictures_give_way(monkeypatch: pytest.MonkeyPatch) 
     assert 60_000 < len(text) < LIMIT
     root = ElementTree.fromstring(text)
     assert len(table(root, "output")) == 20
-    assert "and 180 outputs more, none worse" in texts(root, "p")
+    assert "and 180 more outputs, none worse" in texts(root, "p")
     with_pictures = len(pictures(root))
     monkeypatch.setattr(html, "MOST_CHARACTERS", 40_000)
     assert len(pictures(element(many))) < with_pictures
 
 
 def test_the_worst_of_many_outputs_are_listed() -> None:
-    arrays = {f"a{i}": GOLDEN for i in range(30)}
-    rows = table(element(golden.compare(arrays | {"a29": TIE}, arrays)), "output")
-    assert (rows[0][0], len(rows)) == ("a29", 20)
+    arrays = {f"a{i}": GOLDEN for i in range(21)}
+    root = element(golden.compare(arrays | {"a20": TIE}, arrays))
+    assert [row[0] for row in table(root, "output")][:2] == ["a20", "a0"]
+    assert texts(root, "p")[1:] == ["and 1 more output, none worse"]
+    del arrays["a0"]
+    root = element(golden.compare(arrays | {"a20": TIE}, arrays))
+    assert [row[0] for row in table(root, "output")] == list(arrays)
+    assert len(texts(root, "p")) == 1
+
+
+def test_three_outputs_are_drawn() -> None:
+    arrays = dict.fromkeys("abcd", GOLDEN)
+    wrong = dict.fromkeys("abcd", TIE)
+    four, three = golden.compare(wrong, arrays), golden.compare(wrong | {"d": GOLDEN}, arrays)
+    assert [len(pictures(element(c))) for c in (four, three)] == [6, 6]
+    assert texts(element(four), "p")[1:] == ["not drawn: 1 more output"]
+    assert len(texts(element(three), "p")) == 1
 
 
 def test_colours_suit_light_and_dark_pages() -> None:

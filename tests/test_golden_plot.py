@@ -58,6 +58,34 @@ def test_the_map_is_the_map() -> None:
     assert (axes.get_xlim(), axes.get_ylim()) == ((-0.5, 299.5), (99.5, -0.5))
 
 
+def test_the_axes_of_a_map_suit_the_array() -> None:
+    def drawn(shape: tuple[int, ...]) -> Any:
+        wanted = np.zeros(shape, np.int8)
+        actual = wanted.copy()
+        actual.flat[0] = 1
+        return golden.compare(actual, wanted).plot().axes[1:]
+
+    matrix, bar = drawn((64, 65))
+    assert (matrix.get_ylabel(), bar.get_ylabel()) == ("row", "differences in 2 columns")
+    vector, bar = drawn((64,))
+    assert (vector.get_ylabel(), list(vector.get_yticks()), bar.get_ylabel()) == (
+        "",
+        [],
+        "differences",
+    )
+
+
+@pytest.mark.parametrize(("most", "scale"), [(10, "linear"), (11, "log")])
+def test_shades_are_logarithmic_where_there_are_many(most: int, scale: str) -> None:
+    wanted = np.zeros((1, 16 * 64), np.int8)
+    actual = wanted.copy()
+    actual[0, :most] = 1
+    figure = golden.compare(actual, wanted).plot()
+    assert figure.axes[2].get_yscale() == scale
+    ticks = figure.axes[2].get_yticks()
+    assert scale == "log" or all(tick == int(tick) for tick in ticks)
+
+
 def test_distances_are_all_drawn_with_k() -> None:
     comparison = wrong_row()
     y = comparison.output("y")

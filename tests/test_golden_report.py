@@ -180,3 +180,11 @@ def test_words() -> None:
     assert words.share(339, 4194304) == "0.081 ‰"
     assert words.share(1, 2) == "50 %"
     assert words.index((7, 512)) == "[7, 512]"
+
+
+def test_the_digest_is_of_the_bytes_in_c_order() -> None:
+    """The check value of CRC-32: of "123456789"."""
+    golden = np.frombuffer(b"123456789", np.uint8)
+    assert compare(golden, golden.copy()).outputs[0].crc32() == (0xCBF43926, 0xCBF43926)
+    square = np.frombuffer(b"123456789", np.uint8).reshape(3, 3)
+    assert compare(np.asfortranarray(square), square.T).outputs[0].crc32()[0] == 0xCBF43926

@@ -25,6 +25,45 @@ def test_steps_are_drawn_as_counted() -> None:
     assert heights[1] == 0 < heights[0]
 
 
+def labels(picture: ElementTree.Element) -> list[str]:
+    return [t.text or "" for t in picture.iter(f"{SVG}text")]
+
+
+def test_only_equal_elements_are_pale_and_only_long_numbers_are_squeezed() -> None:
+    steps = {"-1": 1, "0": 3_000_000_000, "+1": 1}
+    picture = ElementTree.fromstring(svg.histogram(svg.bars_of_steps(steps), "t"))
+    opacities = [r.get("fill-opacity") for r in picture.iter(f"{SVG}rect")]
+    assert opacities == ["0.85", "0.3", "0.85"]
+    squeezed = [t.text for t in picture.iter(f"{SVG}text") if t.get("textLength")]
+    assert squeezed == ["3,000,000,000"]
+
+
+def test_axes_are_logarithmic_beyond_a_ratio_of_thirty() -> None:
+    counts = ([0, 0], [5], [1, 30], [1, 31], [0, 1, 31])
+    assert [svg.is_logarithmic(c) for c in counts] == [False, False, False, True, True]
+
+
+def test_texts_are_cut_beyond_their_limit() -> None:
+    assert svg.shown("a" * 240) == "a" * 240
+    assert svg.shown("a" * 241) == "a" * 239 + "…"
+
+
+def test_distances_are_counted_by_powers_of_ten() -> None:
+    distances = np.array([0, 4, 4.5, 10, 11, 1000, 5e4, 2e5, np.inf, np.nan])
+    assert maps.by_decade(distances, 4) == {
+        "≤ 4": 2,
+        "≤ 10": 2,
+        "≤ 100": 1,
+        "≤ 1000": 1,
+        "≤ 1e4": 0,
+        "≤ 1e5": 1,
+        "beyond": 3,
+    }
+    assert [*maps.by_decade(distances, 10)] == [
+        *["≤ 10", "≤ 100", "≤ 1000", "≤ 1e4", "≤ 1e5", "beyond"]
+    ]
+
+
 def test_bars_are_proportional_unless_they_span_decades() -> None:
     few, many = (
         bars(ElementTree.fromstring(svg.histogram(svg.bars_of_steps(steps), "t")))
@@ -62,8 +101,11 @@ def test_the_map_shows_where() -> None:
     picture = titled(element(golden.compare(actual, wanted)), "where")
     # 200 rows: 4 in a cell make 50; 1000 columns: 16 in a cell make 63.
     assert cells(picture) == [(0, 0), (1, 0), (1, 1), (49, 62)]
-    labels = [t.text for t in picture.iter(f"{SVG}text")]
-    assert {"row (4 a cell)", "column (16 a cell)", "199", "999"} <= set(labels)
+    assert labels(picture) == [
+        *("column (16 a cell)", "0", "999", "row (4 a cell)", "0", "199"),
+        "1 difference in a cell",
+    ]
+    assert float(next(picture.iter(f"{SVG}rect")).get("x") or 0) > 50
     assert cells(titled(element(golden.compare(wanted, wanted + (wanted == 0))), "where")) == [
         (y, x) for y in range(50) for x in range(63)
     ]
@@ -75,8 +117,54 @@ def test_rows_and_columns_where_differences_gather_are_marked() -> None:
     row[17], column[:, 223] = 1, 1
     for actual, mark in ((row, "◂ 17"), (column, "▾ 223")):
         picture = titled(element(golden.compare(actual, wanted)), "where")
-        labels = [t.text or "" for t in picture.iter(f"{SVG}text")]
-        assert [label for label in labels if label[0] in "◂▾"] == [mark]
+        assert [label for label in labels(picture) if label[0] in "◂▾"] == [mark]
+
+
+def test_a_vector_has_no_rows() -> None:
+    actual = np.zeros(65, np.int8)
+    actual[64] = 1
+    picture = titled(element(golden.compare(actual, np.zeros(65, np.int8))), "where")
+    assert cells(picture) == [(0, 32)]
+    # A single element is no concentration, and is not marked.
+    assert labels(picture) == ["element (2 a cell)", "0", "64", "1 difference in a cell"]
+    assert float(next(picture.iter(f"{SVG}rect")).get("x") or 0) < 10
+
+
+def test_cells_with_more_differences_are_darker() -> None:
+    counts = np.array([[0, 1, 3, 300]])
+    picture = ElementTree.fromstring(svg.heat_map(maps.Map(counts, 1, 100, 1, 400), "t"))
+    assert cells(picture) == [(0, 1), (0, 2), (0, 3)]
+    opacity = [float(p.get("stroke-opacity") or 0) for p in picture.iter(f"{SVG}path")]
+    assert opacity == [0.3, 1.0]  # log(3) is nearer log(1): one shade for both
+    assert labels(picture)[3:] == ["1", "300 differences in a cell"]
+
+
+def test_marks_keep_apart() -> None:
+    """A cell is 6 wide, and a column's number needs 42; rows are 5 high, and need 11."""
+    drawn = maps.Map(np.ones((20, 50), np.int64), 1, 1, 20, 50)
+    picture = ElementTree.fromstring(
+        svg.heat_map(drawn, "t", marked=([3, 4, 5, 6, 19], [0, 6, 7, 20]))
+    )
+    marks = [label for label in labels(picture) if label[0] in "◂▾"]
+    assert marks == ["◂ 3", "◂ 6", "◂ 19", "▾ 0", "▾ 7", "▾ 20"]
+    assert labels(picture)[0] == "column"
+    assert labels(picture)[3] == "row"
+
+
+def test_the_title_counts_rows() -> None:
+    assert titled(element(wrong_row()), "y: where the differences are: in 1 of 40 rows") is not None
+
+
+def test_as_many_differences_as_may_be_drawn_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    comparison = wrong_row()
+    metrics = comparison.output("y").metrics
+    assert metrics is not None
+    for limit, drawn in ((metrics.mismatches, True), (metrics.mismatches - 1, False)):
+        for module in (maps, html):
+            monkeypatch.setattr(module, "MOST_DRAWN", limit)
+        words = "".join(element(comparison).itertext())
+        for found in ("y: where", "y: the worst", "y: differing codes by ulp"):
+            assert (found in words) == drawn
 
 
 def test_many_differences_are_drawn_by_row_and_by_column(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,8 +193,8 @@ def test_bucketed_rows_are_drawn() -> None:
     root = element(dataclasses.replace(comparison, outputs=(huge,)))
     picture = titled(root, "differences by row")
     assert cells(picture) == [(63, 0)]
-    labels = {t.text for t in picture.iter(f"{SVG}text")}
-    assert {"row (1,048,576 a cell)", "67,108,863", "5 differences in a cell"} <= labels
+    assert {"row (1,048,576 a cell)", "67,108,863", "5 differences in a cell"} <= {*labels(picture)}
+    assert "column" in labels(picture)  # all of them in each cell: not worth saying
 
 
 @settings(max_examples=60, deadline=None)

@@ -56,16 +56,6 @@ inline std::vector<Target> runnable_targets() {
   return targets;
 }
 
-// Runs a kernel on one target whatever the active one is.
-template <class Kernel>
-void run_on(Target target, const typename Kernel::Args& args) {
-  if constexpr (kX86Targets) {
-    if (target == Target::avx512) return Kernel::template run<Target::avx512>(args);
-    if (target == Target::avx2) return Kernel::template run<Target::avx2>(args);
-  }
-  Kernel::template run<Target::baseline>(args);
-}
-
 #if defined(__SANITIZE_ADDRESS__)
 inline constexpr int kThinning = 97;  // sanitized code is slow: a sample instead of everything
 #else

@@ -13,7 +13,7 @@ from ..golden import words
 from ..golden.files import FileError, FileSource, load
 from ..golden.files.common import File, row_of
 from ..golden.serialize import plain
-from ..golden.sources import size_of
+from ..golden.sources import crc32, size_of
 from .arguments import Parser, add_json, add_reading
 from .console import is_unicode, write, write_error, write_json
 from .guess import Guess, guesses, shapes
@@ -135,9 +135,11 @@ def _described(source: FileSource) -> tuple[dict[str, Any], str]:
         "dtype": source.dtype.name,
         "shape": list(source.shape),
         "bytes": size_of(source) * source.dtype.itemsize,
+        "crc32": f"{crc32(source):08x}",
         **plain(dataclasses.asdict(statistics)),
     }
-    return data, _text_of(source, data["bytes"], statistics)
+    text = _text_of(source, data["bytes"], statistics)
+    return data, f"{text}\n  CRC-32 {data['crc32']}"
 
 
 def _text_of(source: FileSource, size: int, s: Statistics) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import verdict
 from .metrics import Metrics
-from .sources import Source
+from .sources import Source, crc32
 
 if TYPE_CHECKING:
     from .models import Model
@@ -136,6 +136,12 @@ class OutputComparison:
     def margin(self) -> float:
         """How much of what is allowed was used: 0 for none, 1 for all; NaN where not known."""
         return verdict.margin_of(self)
+
+    def crc32(self) -> tuple[int, int]:
+        """Return the CRC-32 of the actual and of the golden bytes, which msprobe prints."""
+        assert self.actual is not None
+        assert self.golden is not None
+        return crc32(self.actual), crc32(self.golden)
 
     @property
     def title(self) -> str:

@@ -106,7 +106,7 @@ def _outputs(outputs: Sequence[OutputComparison]) -> str:
     ]
     heads = ("output", "dtype", "shape", "rung", "differing", "margin (of 1)")
     left_out = len(outputs) - len(chosen)
-    more = f"<p>and {words.counted(left_out, 'output')} more, none worse</p>" if left_out else ""
+    more = f"<p>and {words.counted(left_out, 'more output')}, none worse</p>" if left_out else ""
     return table(heads, rows, (False, False, False, False, True, True)) + more
 
 
@@ -141,7 +141,7 @@ def _pictured(comparison: Comparison) -> Iterable[str]:
         yield _section(comparison, output)
     left_out = len(differing) - _MOST_PICTURED
     if left_out > 0:
-        yield f"<p>{words.counted(left_out, 'output')} more differ</p>"
+        yield f"<p>not drawn: {words.counted(left_out, 'more output')}</p>"
 
 
 def _section(comparison: Comparison, output: OutputComparison) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,22 +123,23 @@ def measure(
         np.zeros(((columns - 1) >> column_shift) + 1, np.int64),
         1 << column_shift,
     )
-    for begin, ours, theirs in _read(actual, golden):
-        _core.compare(
-            counter.as_stored(ours),
-            counter.as_stored(theirs),
-            counter.is_nan,
-            begin,
-            columns,
-            positions.row_counts,
-            row_shift,
-            positions.column_counts,
-            column_shift,
-            counter.counts,
-            counter.sums,
-        )
-        if progress is not None:
-            progress(begin + len(theirs), size)
+    with closing(_read(actual, golden)) as pairs:
+        for begin, ours, theirs in pairs:
+            _core.compare(
+                counter.as_stored(ours),
+                counter.as_stored(theirs),
+                counter.is_nan,
+                begin,
+                columns,
+                positions.row_counts,
+                row_shift,
+                positions.column_counts,
+                column_shift,
+                counter.counts,
+                counter.sums,
+            )
+            if progress is not None:
+                progress(begin + len(theirs), size)
     return _metrics(size, counter.totals(size)), positions
 
 
@@ -146,7 +148,9 @@ def _shift(places: int, most: int) -> int:
     return ((places - 1) // most).bit_length() if places > 0 else 0
 
 
-def _read(actual: Source, golden: Source) -> Iterator[tuple[int, NDArray[Any], NDArray[Any]]]:
+def _read(
+    actual: Source, golden: Source
+) -> Generator[tuple[int, NDArray[Any], NDArray[Any]], None, None]:
     """Read both block by block, each while its predecessor is worked on."""
     ranges = blocks(golden)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import Any, Protocol
 
 import numpy as np
@@ -73,3 +74,11 @@ def blocks(source: Source) -> list[tuple[int, int]]:
     size = size_of(source)
     step = max(1, BLOCK_BYTES // source.dtype.itemsize)
     return [(begin, min(begin + step, size)) for begin in range(0, size, step)]
+
+
+def crc32(source: Source) -> int:
+    """Return the CRC-32 of the elements' bytes in C order, which other tools print as a digest."""
+    value = 0
+    for begin, end in blocks(source):
+        value = zlib.crc32(np.ascontiguousarray(source.read(begin, end)).view(np.uint8).data, value)
+    return value
