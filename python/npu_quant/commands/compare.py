@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..errors import ParamError
 from ..golden.compare import run as run_comparison
 from ..golden.comparison import Comparison
-from ..golden.operators import outputs_of
+from ..golden.models import outputs_of
 from ..golden.refusal import refusal_of
 from ..golden.request import Limit, Limits, Request
 from ..golden.tolerance import RULES

@@ -10,8 +10,7 @@ from typing import Any
 
 from .. import ops
 from ..golden.files import FileSource, same_file
-from ..golden.models import model_of
-from ..golden.operators import name_of, outputs_of
+from ..golden.models import model_of, name_of, outputs_of
 from ..golden.sources import Source
 from .arguments import UsageError
 from .opening import ABSENT, RAW, Like, Opener, listed, split

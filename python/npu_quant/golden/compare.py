@@ -13,8 +13,7 @@ from .comparison import Comparison, OutputComparison, Tolerance, VariantMatch
 from .diagnose import diagnose
 from .judge import judge
 from .metrics import Metrics, measure
-from .models import Model, model_of
-from .operators import name_of, outputs_of
+from .models import Model, model_of, name_of, outputs_of
 from .power import power_of
 from .request import Limit, Limits, Request
 from .sources import Source

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..golden.arguments import as_outputs
 from ..golden.compare import run
-from ..golden.operators import outputs_of
+from ..golden.models import outputs_of
 from ..golden.refusal import refusal_of
 from ..golden.request import Request
 from . import archive
