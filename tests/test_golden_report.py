@@ -188,3 +188,10 @@ def test_the_digest_is_of_the_bytes_in_c_order() -> None:
     assert compare(golden, golden.copy()).outputs[0].crc32() == (0xCBF43926, 0xCBF43926)
     square = np.frombuffer(b"123456789", np.uint8).reshape(3, 3)
     assert compare(np.asfortranarray(square), square.T).outputs[0].crc32()[0] == 0xCBF43926
+
+
+def test_a_comparison_is_shown_in_a_line(x: Array) -> None:
+    comparison = of(x, npu_quant.npu_dynamic_quant(x))
+    assert repr(comparison) == (
+        "<Comparison npu_dynamic_quant y int8 (256, 1024), scale float32 (256,): identical>"
+    )

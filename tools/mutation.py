@@ -14,12 +14,14 @@ import concurrent.futures
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType
 
+TIME_LIMIT = 120
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = {
     "npu_quant.golden.verdict": ["tests/test_golden_verdict.py"],
@@ -107,7 +109,15 @@ def run(module: str, number: int) -> int:
 def survives(module: str, number: int) -> bool:
     """Say whether a mutant passes its tests, in a process of its own."""
     command = [sys.executable, __file__, "--run", module, str(number)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True).returncode == 0
+    # The package's own pytest plugin would import the module before it can be flipped.
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, timeout=TIME_LIMIT
+        )
+    except subprocess.TimeoutExpired:
+        return False  # it hangs, which is seen
+    return done.returncode == 0
 
 
 def source_of(module: str) -> str:

@@ -149,7 +149,7 @@ class OutputComparison:
         return f"{self.name} {self.dtype.name} {self.shape}".lstrip()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """What :func:`npu_quant.golden.compare` returns: the rung, and everything that led to it.
 
@@ -227,6 +227,10 @@ class Comparison:
         from .serialize import comparison_to_dict
 
         return comparison_to_dict(self)
+
+    def __repr__(self) -> str:
+        op = f"{self.op} " if self.op else ""
+        return f"<Comparison {op}{', '.join(o.title for o in self.outputs)}: {self.rung}>"
 
     def __str__(self) -> str:
         from .report import report
