@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import os
 import pkgutil
 import re
 import subprocess
@@ -39,6 +40,23 @@ def test_readme_examples() -> None:
     result = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
     assert result.attempted >= 5
     assert result.failed == 0
+
+
+def test_readme_shell_example_prints_what_it_says(tmp_path: Path) -> None:
+    """A new user's first comparison: copied from the page, run in an empty folder."""
+    page = (ROOT / "README.md").read_text()
+    found = re.search(r"```sh\n(python - .*?)```\n\n```text\n(.*?)```", page, re.S)
+    assert found is not None
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", found[1]],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr, done.returncode) == (found[2], "", 1)
 
 
 def test_readme_table_of_operators_is_fresh() -> None:

@@ -192,6 +192,8 @@ class TestCompare:
         unsigned = compare(a, a.view(np.uint8))
         assert unsigned.rung == "different"
         assert "dtype differs: actual int8, golden uint8" in str(unsigned)
+        swapped = compare(a.astype(">i2"), a.astype(np.int16))
+        assert "dtype differs: actual >i2, golden <i2" in str(swapped)
         column = compare(a, a.reshape(6, 1))
         assert column.rung == "different"
         assert "shape differs: actual (6,), golden (6, 1)" in str(column)

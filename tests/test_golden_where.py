@@ -86,6 +86,14 @@ class TestPlaces:
         actual[:, 5::32] += 1
         assert kinds(where(actual, golden))["period"].places == (32, 5)
 
+    def test_what_holds_less_than_half_is_not_named(self) -> None:
+        """A little more in every 128th column, among differences everywhere: unlikely, yet no place."""
+        rng = np.random.default_rng(5)
+        golden = np.zeros((2048, 1024), np.int8)
+        actual = (rng.random(golden.shape) < 0.5).astype(np.int8)
+        actual[:, ::128] = rng.random((2048, 8)) < 0.6
+        assert where(actual, golden).concentrations == ()
+
     def test_chance_names_nothing(self, golden: Array, rng: np.random.Generator) -> None:
         for _ in range(20):
             actual = golden.copy()

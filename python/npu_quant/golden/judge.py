@@ -62,7 +62,10 @@ def judge(
 def problem_of(actual: Source, golden: Source) -> str | None:
     """Say why two arrays cannot be compared at all: their dtypes or shapes differ."""
     if actual.dtype != golden.dtype:
-        return f"dtype differs: actual {actual.dtype.name}, golden {golden.dtype.name}"
+        names = actual.dtype.name, golden.dtype.name
+        if names[0] == names[1]:  # in the order of their bytes
+            names = actual.dtype.str, golden.dtype.str
+        return f"dtype differs: actual {names[0]}, golden {names[1]}"
     if actual.shape == golden.shape:
         return None
     text = f"shape differs: actual {actual.shape}, golden {golden.shape}"

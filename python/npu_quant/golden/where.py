@@ -99,8 +99,8 @@ def period_of(counts: NDArray[np.int64]) -> Concentration | None:
         residues = padded.reshape(-1, period).sum(axis=0)
         residue = int(np.argmax(residues))
         odds = log10_odds(int(residues[residue]), of, 1, period)
-        if odds < UNLIKELY and (best is None or odds < best.log10_odds):
-            held = int(residues[residue])
+        held = int(residues[residue])
+        if odds < UNLIKELY and 2 * held >= of and (best is None or odds < best.log10_odds):
             best = Concentration("period", (period, residue), held, of, odds)
     return best
 
