@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,29 @@ class TestSameArray:
     def test_a_view_of_all_of_it(self) -> None:
         assert "the same array" in refused(GOLDEN[:], GOLDEN)
         assert "the same array" in refused(GOLDEN.reshape(6, 20), GOLDEN)
+
+    def test_axes_of_one_element(self) -> None:
+        flat = np.arange(12.0)
+        row = np.lib.stride_tricks.as_strided(flat, (1, 12), (0, 8))
+        assert "the same array" in refused(flat.reshape(1, -1), row)
+
+    def test_one_file_mapped_twice(self, tmp_path: Path) -> None:
+        np.save(tmp_path / "a.npy", GOLDEN)
+        a, b = (np.load(tmp_path / "a.npy", mmap_mode="r") for _ in range(2))
+        assert "the same array" in refused(a, b)
+        assert assert_golden(a[:3], np.array(b[:3])).passed
+        assert assert_golden(a, GOLDEN.copy()).passed
+
+    def test_one_object_that_is_read_twice(self) -> None:
+        class Copies:
+            def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+                return GOLDEN.copy()
+
+        thing = Copies()
+        assert "the same object" in refused(thing, thing)
+        assert "the same object" in refused((thing, GOLDEN.copy()), (thing, GOLDEN))
+        assert assert_golden(Copies(), Copies()).passed
+        assert assert_golden(3, 3).passed
 
     def test_another_part_of_it(self) -> None:
         both = np.concatenate([GOLDEN, GOLDEN])
@@ -90,6 +114,12 @@ class TestConstant:
         result = (y.copy(), scale.copy())
         assert assert_golden(result, op=npu_dynamic_quant, inputs={"input": x}).passed
 
+    def test_one_row_of_zeros(self) -> None:
+        x = np.zeros((1, 64), np.float32)
+        assert "the same value" in refused(
+            npu_dynamic_quant(x), op=npu_dynamic_quant, inputs={"input": x}
+        )
+
     def test_zeros_in_zeros_out(self) -> None:
         x = np.zeros((3, 8), np.float16)
         inputs = {"input": x}
@@ -116,6 +146,23 @@ class TestTolerance:
         text = refused(wrong(GOLDEN), GOLDEN, atol=60)
         assert "all zeros: YES" in text
         assert assert_golden(wrong(GOLDEN), GOLDEN, atol=1).rung == "tolerated"
+
+    def test_that_takes_any_truth_value(self) -> None:
+        golden = np.arange(64) % 3 > 0
+        assert "all zeros: YES" in refused(~golden, golden, atol=1)
+        assert "all zeros: YES" in refused(~golden, golden, preset="off_by_one")
+
+    def test_zeros_at_the_beginning_do_not_hide_it(self) -> None:
+        golden = np.zeros((4096, 1024), np.int8)
+        golden[512:] = np.arange(1024) % 100
+        assert "all zeros: YES" in refused(np.zeros_like(golden), golden, atol=127)
+
+    def test_data_that_repeat_do_not_hide_it(self) -> None:
+        half = np.random.default_rng(1).uniform(0.5, 1, (128, 64)).astype(np.float32)
+        golden = np.tile(half, (2, 1))
+        assert "shuffled rows: YES" in refused(np.ones_like(golden), golden, atol=0.5, rtol=0.2)
+        alike = np.tile(half[:1], (256, 1))
+        assert "shuffled rows: YES" in refused(np.ones_like(alike), alike, atol=0.5, rtol=0.2)
 
     def test_that_takes_any_order(self) -> None:
         """Values of 100 to 103: zeros are beyond atol=5, a shuffle is not."""
@@ -165,14 +212,15 @@ class TestProbes:
         seen: list[Array] = []
         golden = np.array([1, 2, 3, 4], np.float32)
         power_of(ArraySource(golden), lambda a, g: bool(seen.append(a.array())))
-        assert seen[1].tolist() == [[3, 4, 1, 2]]
+        assert seen[1].tolist() == [[2, 3, 4, 1]]
 
     def test_probes_that_change_nothing_are_left_out(self) -> None:
         golden = ArraySource(np.zeros((2, 3), np.int8))
         assert power_of(golden, lambda a, g: True) == {}
         same_rows = ArraySource(np.ones((2, 3), np.int8))
         assert power_of(same_rows, lambda a, g: True) == {"all zeros": True}
-        assert power_of(ArraySource(np.array([True, False])), lambda a, g: True) == {}
+        booleans = power_of(ArraySource(np.array([True, False])), lambda a, g: True)
+        assert booleans == {"all zeros": True, "shuffled rows": True}
         assert power_of(ArraySource(np.empty((0, 3))), lambda a, g: True) == {}
         assert power_of(ArraySource(np.empty((3, 0))), lambda a, g: True) == {}
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 import npu_quant
 from npu_quant.golden import Comparison, compare
+from npu_quant.golden.models import outputs_of
 from npu_quant.testing import GoldenMismatch, assert_golden
 
 Array = NDArray[Any]
@@ -393,6 +394,26 @@ def test_every_operator_names_truncation(op: str, x: Array) -> None:
 
 def test_every_operator_takes_a_named_tolerance(op: str, x: Array) -> None:
     case = OPERATORS[op](x)
-    loose = dict.fromkeys(("y", "y1", "output", "mask"), 1000.0)
+    loose = {n: 1000.0 for n in outputs_of(op) if n not in ("scale", "x")}
     comparison = compare(case["harmful"], op=op, inputs=case["inputs"], atol=loose)
     assert (comparison.rung, comparison.passed) == ("tolerated", True), str(comparison)
+
+
+def test_another_epsilon_is_no_tie_however_generous_the_bound_of_a_sum() -> None:
+    rng = np.random.default_rng(11)
+    x1, x2 = (rng.standard_normal((64, 4096)).astype(F32) for _ in "ab")
+    inputs = {
+        "x1": x1,
+        "x2": x2,
+        "gamma": np.ones(4096, F32),
+        "scales1": np.array([0.02], F32),
+        "zero_points1": None,
+    }
+    wrong = npu_quant.npu_add_rms_norm_quant(**inputs, epsilon=1e-5)
+    comparison = compare(wrong, op="npu_add_rms_norm_quant", inputs=inputs)
+    ties = comparison.output("y1").ties
+    assert ties is not None
+    assert ties.farthest <= ties.allowed
+    assert (comparison.rung, comparison.passed) == ("variant", False)
+    assert [v.name for v in comparison.variants] == ["epsilon 1e-5"]
+    assert "another formula's bytes" in str(comparison)

@@ -167,6 +167,8 @@ class TestPresets:
         assert passes("msprobe", off(tiny, 1, 0.484e-3), tiny)
         assert not passes("msprobe", off(tiny, 1, 0.485e-3), tiny)
         assert not passes("msprobe", np.zeros(4, F32), golden)
+        for value in (np.nan, np.inf):
+            assert not passes("msprobe", off(golden, 3, value), golden)
 
     @pytest.mark.parametrize(
         ("cosine", "max_abs", "kept"),
@@ -178,7 +180,7 @@ class TestPresets:
         assert is_kept(rule_of("msprobe")(m) or 0) == kept
 
     def test_unknown_ones_are_listed(self) -> None:
-        for name in ("fine", "sqnr", "sqnr=", "sqnr=-1"):
+        for name in ("fine", "sqnr", "sqnr=", "sqnr=-1", "sqnr=४०"):
             with pytest.raises(ParamError, match="known: exact, off_by_one"):
                 rule_of(name)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -76,6 +77,15 @@ class TestDecisions:
         assert verdict.lifted("different", by_variant=True, by_tolerance=True) == "variant"
         assert verdict.lifted("different", by_variant=False, by_tolerance=True) == "tolerated"
         assert verdict.lifted("different", by_variant=False, by_tolerance=False) == "different"
+
+    def test_exact_evidence_speaks_against_a_tie(self) -> None:
+        n = verdict.EVIDENCE
+        assert verdict.doubted("tie", n, named=True, accepted=False) == "different"
+        assert verdict.doubted("tie", n - 1, named=True, accepted=False) == "tie"
+        assert verdict.doubted("tie", n, named=True, accepted=True) == "tie"
+        assert verdict.doubted("tie", n, named=False, accepted=False) == "tie"
+        assert verdict.doubted("identical", n, named=True, accepted=False) == "identical"
+        assert verdict.doubted("different", n, named=True, accepted=False) == "different"
 
     def test_a_variant_passes_if_benign_or_named(self) -> None:
         benign, other = (VariantMatch("a", b, "", "") for b in (True, False))
@@ -179,6 +189,17 @@ class TestCompare:
         assert compare(a, changed(a, 0, 1), atol=1e9, rtol=9).rung == "different"
         assert compare(changed(a, 0, 1), a, atol=1e9, rtol=9).rung == "different"
 
+    def test_python_numbers_take_the_goldens_dtype(self) -> None:
+        inputs = {"scale": 0.1, "zero_point": 3, "value": 1.27, "scalar_type": "qint8"}
+        for code, rung in ((16, "identical"), (18, "different"), (300, "different")):
+            assert compare(code, op="quantize_val", inputs=inputs).rung == rung
+        assert compare(np.int64(16), op="quantize_val", inputs=inputs).outputs[0].problem
+
+    def test_signalling_nan(self) -> None:
+        a = np.array([0x7F87, 1, 2], np.uint16).view(ml_dtypes.bfloat16)
+        comparison = compare(a, changed(a, 1, 5))
+        assert len(comparison.worst()) == 1
+
     def test_int8_does_not_wrap(self) -> None:
         a, g = np.array([127, 1], np.int8), np.array([-128, 1], np.int8)
         comparison = compare(a, g, atol=254)
@@ -247,13 +268,21 @@ class TestCompare:
         ({"actual": (Y, SCALE, Y), "op": "npu_dynamic_quant", "inputs": {"input": X}}, "3 arrays"),
         ({"actual": {"z": Y}, "op": "npu_dynamic_quant", "inputs": {"input": X}}, "actual has z"),
         ({"actual": (None, None), "op": "npu_dynamic_quant", "inputs": {"input": X}}, "no array"),
-        ({"actual": (Y, Y), "golden": Y}, "actual has 1, the golden has not"),
+        ({"actual": (Y, Y), "golden": Y}, "the golden has not"),
         ({"actual": Y, "golden": Y, "preset": "fine"}, "preset is 'fine', known: exact"),
         ({"actual": Y, "golden": Y, "preset": "exact", "atol": 1}, "its own limits"),
         ({"actual": Y, "golden": Y, "preset": "cann"}, "preset cann says nothing about int8"),
         ({"actual": Y, "golden": Y, "atol": -1}, "atol is -1, expected a number from 0 on"),
         ({"actual": Y, "golden": Y, "rtol": float("nan")}, "rtol is nan"),
         ({"actual": Y, "golden": Y, "variant": "truncation"}, "variant needs op and inputs"),
+        ({"actual": Y, "golden": Y, "numerics": "foo"}, "numerics needs op and inputs"),
+        ({"actual": Y, "golden": Y, "atol": "1"}, "atol is '1', expected a number"),
+        ({"actual": Y, "golden": Y, "rtol": [1]}, "rtol is [1], expected a number"),
+        ({"actual": Y, "golden": Y, "preset": 40}, "preset is 40, expected a name"),
+        ({"actual": Y, "golden": Y, "atol": {"Y": 1}}, "atol is for 'Y', the outputs are"),
+        ({"actual": (Y, Y), "golden": (Y, Y), "names": ["a", "a"]}, "names has one twice"),
+        ({"actual": Y, "golden": Y, "names": "out"}, "names is 'out', expected a sequence"),
+        ({"actual": (Y,), "golden": (Y, Y)}, "have 1 and 2 arrays; write None"),
         (
             {"actual": Y, "op": "npu_dynamic_quant", "inputs": {"input": X}, "variant": "zzz"},
             "variant is 'zzz', which npu_dynamic_quant does not know",

@@ -131,6 +131,8 @@ class TestPlaces:
         assert comparison.where.worst == 5006
         worst = comparison.worst(10)
         assert [e.index for e in worst] == [(5, 6), (3, 4)]
+        large = compare(np.array([2**62 + 7, 10, 0]), np.array([2**62, 12, 5]))
+        assert [e.index for e in large.worst(3)] == [(0,), (2,), (1,)]
         assert comparison.worst(1) == worst[:1]
         assert comparison.worst(0) == []
         assert compare(reference, reference.copy()).worst() == []
@@ -169,6 +171,11 @@ class TestDiagnosis:
         assert "3 is the golden's 9, 9 is the golden's 3" in self.note(actual, golden)
         actual[3, 3] += 1
         assert "is the golden's" not in self.note(actual, golden)
+        mask = golden > 50
+        mask[0] = True
+        forced = mask.copy()
+        forced[[9, 11]] = True
+        assert "is the golden's" not in self.note(forced, mask)
 
     @pytest.mark.parametrize(("shift", "words"), [(1, "right by 1 column"), (-3, "left by 3 col")])
     def test_a_shifted_row(self, golden: Array, shift: int, words: str) -> None:
@@ -187,4 +194,5 @@ class TestDiagnosis:
         assert interval[1] / interval[0] < 1.02
         assert scale_interval(v, q + np.array([0, 0, 3, 0, 0, 0]), (-128, 127)) is None
         assert scale_interval(v, -q, (-128, 127)) is None
+        assert scale_interval(v, np.rint(v), (-128, 127)) is None  # nothing is wrong
         assert scale_interval(v[:3], q[:3], (-128, 127)) is None

@@ -49,20 +49,45 @@ def as_source(value: Any, what: str) -> Source:
         source: Source = value
         return source
     if type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "detach"):
-        value = _of_torch(value)
+        try:
+            value = _of_torch(value)
+        except (TypeError, RuntimeError) as error:  # sparse, without data, ...
+            line = str(error).partition("\n")[0]
+            raise DTypeError(
+                f"compare: {what} is a tensor that NumPy cannot take: {line}"
+            ) from None
     if isinstance(value, np.ma.MaskedArray):
         raise DTypeError(f"compare: {what} is a masked array, whose mask would be lost.")
     numbers = (np.ndarray, np.generic, bool, int, float)
     if not isinstance(value, numbers) and not hasattr(value, "__array__"):
         kind = type(value).__name__
         raise DTypeError(f"compare: {what} is a {kind}, expected an array or a tuple of arrays.")
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise DTypeError(f"compare: {what} cannot be read as an array: {error}") from None
     if array.dtype.hasobject or array.dtype.kind in "USMmc":
         raise DTypeError(f"compare: {what} has dtype {array.dtype}, expected numbers.")
-    return ArraySource(array)
+    return _Number(array) if type(value) in (bool, int, float) else ArraySource(array)
 
 
 Named = tuple[str, "Source | None"]
+
+
+def checked_names(names: Sequence[str] | None) -> Sequence[str] | None:
+    """Return the names of outputs that were given, if they can be that.
+
+    Raises:
+        ParamError: they are one string, no strings, or one is there twice.
+    """
+    if names is None:
+        return None
+    listed = [] if isinstance(names, str) else list(names)
+    if not listed or any(not isinstance(name, str) for name in listed):
+        raise ParamError(f"compare: names is {names!r}, expected a sequence of strings.")
+    if len(set(listed)) < len(listed):
+        raise ParamError(f"compare: names has one twice: {', '.join(listed)}.")
+    return listed
 
 
 def names_of(*values: Any) -> Sequence[str] | None:
@@ -70,6 +95,11 @@ def names_of(*values: Any) -> Sequence[str] | None:
     if any(isinstance(value, Mapping) for value in values):
         return None
     lengths = [len(value) for value in values if isinstance(value, (tuple, list))]
+    if len(set(lengths)) > 1:
+        raise ParamError(
+            f"compare: actual and golden have {lengths[0]} and {lengths[1]} arrays; write None for "
+            "one that is not at hand."
+        )
     return [str(i) for i in range(max(lengths))] if lengths else [""]
 
 
@@ -112,6 +142,21 @@ def _of_mapping(value: Mapping[str, Any], names: Sequence[str] | None, what: str
     ]
 
 
+class _Number(ArraySource):
+    """A Python number, which has no dtype of its own."""
+
+
+def _fitting(source: Source, golden: Source) -> Source:
+    """Return a Python number in the golden's dtype, where that holds it."""
+    if not isinstance(source, _Number):
+        return source
+    value = source.array()
+    with np.errstate(all="ignore"):
+        fitted = value.astype(golden.dtype)
+    same = fitted.astype(value.dtype) == value or value != value
+    return ArraySource(fitted) if same else source
+
+
 def paired(actual: list[Named], golden: list[Named]) -> list[tuple[str, Source, Source]]:
     """Return the outputs that both have.
 
@@ -126,7 +171,7 @@ def paired(actual: list[Named], golden: list[Named]) -> list[tuple[str, Source, 
         other = by_name.get(name)
         if other is None:
             raise ParamError(f"compare: actual has {name or 'an array'}, the golden has not.")
-        pairs.append((name, source, other))
+        pairs.append((name, _fitting(source, other), other))
     if not pairs:
         raise ParamError("compare: actual has no array.")
     return pairs

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import ParamError
 from . import verdict
-from .arguments import as_outputs, names_of, paired
+from .arguments import as_outputs, checked_names, names_of, paired
 from .comparison import Comparison, OutputComparison, Tolerance, VariantMatch
 from .diagnose import diagnose
 from .judge import judge
@@ -99,6 +99,7 @@ def run(actual: Any, golden: Any, request: Request) -> Comparison:
     names = names_of(actual, golden) if names is None else names
     given = as_outputs(actual, names, "actual")
     pairs = paired(given, as_outputs(golden, names, "golden"))
+    request.limits.check_names([name for name, _ in given])
     outputs = [judge(pair, dict(given), model, request) for pair in pairs]
     matches = _matches(model, given, outputs, request)
     comparison = Comparison(
@@ -135,8 +136,10 @@ def _operator(golden: Any, request: Request) -> tuple[str | None, Sequence[str] 
         raise ParamError("compare: give a golden or inputs, not both.")
     if given and request.variant is not None:
         raise ParamError("compare: variant needs op and inputs, which it is computed from.")
+    if request.numerics is not None and request.inputs is None:
+        raise ParamError("compare: numerics needs op and inputs, which it computes the golden by.")
     if request.op is None:
-        return None, request.names
+        return None, checked_names(request.names)
     if request.names is not None:
         raise ParamError("compare: names are given by op.")
     return name_of(request.op), outputs_of(request.op)
@@ -182,8 +185,10 @@ def _lift(
     for output in outputs:
         tolerance = _tolerance(output, request.limits)
         kept = tolerance is not None and tolerance.passed
+        mismatches = 0 if output.metrics is None else output.metrics.mismatches
+        own = verdict.doubted(output.rung, mismatches, named=bool(matches), accepted=accepted)
         rung = verdict.lifted(
-            output.rung, by_variant=accepted or (bool(matches) and not kept), by_tolerance=kept
+            own, by_variant=accepted or (bool(matches) and not kept), by_tolerance=kept
         )
         notes = diagnose(output, model) if rung == "different" else ()
         lifted.append(dataclasses.replace(output, rung=rung, tolerance=tolerance, notes=notes))

@@ -85,7 +85,9 @@ def _swapped_rows(actual: Source, golden: Source) -> str | None:
     for row in range(rows) if rows <= _MOST_ROWS else wrong:
         places.setdefault(g[row].tobytes(), int(row))
     moved = [(int(row), places.get(a[row].tobytes())) for row in wrong]
-    if any(origin is None or not np.any(a[row]) for row, origin in moved):
+    origins = {origin for _, origin in moved}
+    varied = all(np.any(a[row] != a[row][0]) for row in wrong)
+    if None in origins or len(origins) < len(moved) or not varied:
         return None
     shown = ", ".join(f"{row} is the golden's {origin}" for row, origin in moved[:3])
     more = f" and {len(moved) - 3} more" if len(moved) > 3 else ""
@@ -144,12 +146,14 @@ def scale_interval(
     if np.any((np.sign(q) != np.sign(v)) & (q != 0)) or not np.any(inside):
         return None
     low, high = float(near.max()), float(far.min())
-    return (low, high) if low <= high else None
+    # A factor of 1 would say nothing is wrong.
+    return (low, high) if low <= high and not low <= 1 <= high else None
 
 
 def _scaled(output: OutputComparison, model: Model | None, place: Concentration) -> str | None:
     """Find the factor of the scale that gives a row's or block's codes."""
-    if model is None or output.ties is None or output.dtype.kind not in "iu":
+    # Only where a row's scale is its own, and codes are x / scale.
+    if model is None or output.ties is None or "scale" not in model.kinds:
         return None
     assert output.actual is not None
     assert output.golden is not None

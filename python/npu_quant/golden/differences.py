@@ -27,18 +27,20 @@ def differ(actual: NDArray[Any], golden: NDArray[Any]) -> NDArray[np.bool_]:
     bits = f"u{golden.dtype.itemsize}"
     different: NDArray[np.bool_] = actual.view(bits) != golden.view(bits)
     if golden.dtype.kind not in "iub" and different.any():
-        different &= (actual == actual) | (golden == golden)
+        with np.errstate(invalid="ignore"):  # signalling NaN
+            different &= (actual == actual) | (golden == golden)
     return different
 
 
 def differences(actual: Source, golden: Source) -> Iterator[Differences]:
     """Yield all differing elements of two sources of one dtype and shape, some at a time."""
     for begin, end in blocks(golden):
-        a, g = actual.read(begin, end), golden.read(begin, end)
-        index = np.flatnonzero(differ(a, g))
-        for i in range(0, len(index), MOST_AT_ONCE):
-            some = index[i : i + MOST_AT_ONCE]
-            yield Differences(some + begin, a[some], g[some])
+        block = actual.read(begin, end), golden.read(begin, end)
+        for i in range(0, end - begin, MOST_AT_ONCE):
+            a, g = (side[i : i + MOST_AT_ONCE] for side in block)
+            index = np.flatnonzero(differ(a, g))
+            if len(index):
+                yield Differences(index + begin + i, a[index], g[index])
 
 
 def elements(source: Source, index: NDArray[np.int64]) -> NDArray[Any]:

@@ -9,7 +9,7 @@ from .comparison import Comparison, Concentration, OutputComparison
 from .power import blind_spot, power_text
 
 MOST_LINES = 12
-_MOST_VARIANTS = 3
+_MOST_VARIANTS, _MOST_NAMES = 3, 70
 _IN_NUMBERS = ("exact", "sqnr=40")
 """Presets whose answers the counts and the SQNR give."""
 
@@ -48,7 +48,9 @@ def _headline(comparison: Comparison) -> str:
     op = f" {comparison.op}" if comparison.op else ""
     outputs = [comparison.decisive.title]
     if comparison.passed:
-        outputs = [o.title for o in comparison.outputs]
+        outputs = [o.title for o in comparison.outputs[:2]]
+        if len(comparison.outputs) > 2:
+            outputs.append(f"and {len(comparison.outputs) - 2} more")
     return (
         f"{start}{op} {', '.join(outputs)}  actual={comparison.actual_name}  "
         f"golden={comparison.golden_name}"
@@ -98,10 +100,9 @@ def _lines_of_scale(output: OutputComparison, name: str) -> list[Line]:
     assert m is not None
     assert where is not None
     differ = "differs" if m.mismatches == 1 else "differ"
-    text = (
-        f"{name}{words.count(m.mismatches)} of {words.counted(m.count, 'scale')} {differ}, by up "
-        f"to {words.count(m.max_steps)} ulp (rounding explains 1)"
-    )
+    text = f"{name}{words.count(m.mismatches)} of {words.counted(m.count, 'scale')} {differ}"
+    if m.max_steps:
+        text += f", by up to {words.count(m.max_steps)} ulp (rounding explains 1)"
     lines = [(_FACT, text), *_nonfinite(output, name)]
     if output.rung != "tie":
         lines.append((_FACT, f"{name}{_pair(output, where.worst)}"))
@@ -124,12 +125,13 @@ def _pair(output: OutputComparison, flat: int) -> str:
     """Return one element, actual and golden, with what lies between."""
     assert output.actual is not None
     assert output.golden is not None
-    actual = float(output.actual.read(flat, flat + 1)[0])
-    golden = float(output.golden.read(flat, flat + 1)[0])
+    both = [side.read(flat, flat + 1)[0] for side in (output.actual, output.golden)]
     place = words.index([int(i) for i in np.unravel_index(flat, output.shape)])
+    if output.dtype.kind in "iub":
+        return f"{place} actual {both[0]}, golden {both[1]}"
+    actual, golden = map(float, both)
     text = f"{place} actual {words.number(actual)}, golden {words.number(golden)}"
-    floats = output.dtype.kind not in "iub"
-    if floats and np.isfinite(actual) and np.isfinite(golden) and golden != 0:
+    if np.isfinite(actual) and np.isfinite(golden) and golden != 0:
         text += f" ({100 * (actual - golden) / abs(golden):+.3g} %)"
     return text
 
@@ -166,13 +168,18 @@ def _rounding(output: OutputComparison, name: str) -> list[Line]:
     if output.rung == "tie":
         text = f"rounding: each is one step, within {words.distance(ties.farthest)} ulp of a tie"
         return [(_FACT, f"{name}{text} (the formula's roundings allow {allowed})")]
-    if not np.isfinite(ties.farthest):
-        return [
-            (_FACT, f"{name}not rounding: no number is before some of them (scale 0, inf, NaN)")
-        ]
     assert output.metrics is not None
+    if not np.isfinite(ties.farthest):
+        why = "some are none of the values that codes stand for"
+        if np.isnan(ties.farthest_value):
+            why = "some have no number before rounding (scale 0, inf, NaN; or none is computed)"
+        return [(_FACT, f"{name}not rounding: {why}")]
     text = f"not rounding: up to {words.distance(ties.farthest)} ulp from a tie"
-    if ties.farthest <= ties.allowed:
+    if ties.within == output.metrics.mismatches:
+        text = f"another formula's bytes: all within {words.distance(ties.farthest)} ulp of a tie"
+    elif output.metrics.max_steps == 0:
+        text = "not rounding: zeros have another sign"
+    elif ties.farthest <= ties.allowed:
         text = "not rounding: more than one step apart"
     return [(_FACT, f"{name}{text}, rounding explains {allowed}")]
 
@@ -249,8 +256,12 @@ def _conclusion(comparison: Comparison) -> list[Line]:
     lines: list[Line] = []
     named = [m.name for m in comparison.variants]
     if named:
-        more = f" and {len(named) - _MOST_VARIANTS} more" if len(named) > _MOST_VARIANTS else ""
-        listed = ", ".join(f'"{n}"' for n in named[:_MOST_VARIANTS]) + more
+        shown = named[:1]
+        for n in named[1:_MOST_VARIANTS]:
+            if len(", ".join([*shown, n])) < _MOST_NAMES:
+                shown.append(n)
+        more = f" and {len(named) - len(shown)} more" if len(named) > len(shown) else ""
+        listed = ", ".join(f'"{n}"' for n in shown) + more
         lines.append((_FACT, f"identical to: {listed}"))
     for output in comparison.outputs:
         if output.tolerance is not None and output.rung != "identical":
@@ -258,7 +269,7 @@ def _conclusion(comparison: Comparison) -> list[Line]:
     if comparison.rung == "variant":
         lines.append((_FACT, _variant(comparison)))
     if not comparison.passed:
-        lines.append((_FACT, _next(comparison)))
+        lines.append((_HEAD, _next(comparison)))
     return lines + _blind_spot(comparison)
 
 
@@ -307,6 +318,4 @@ def _next(comparison: Comparison) -> str:
     if comparison.model is None:
         return "next: give op= and inputs= to learn whether rounding or another formula explains it"
     count = comparison.formulas
-    return (
-        f'next: npu_quant.golden.explain(actual, "{comparison.op}", inputs) ranks {count} formulas'
-    )
+    return f'next: golden.explain(actual, "{comparison.op}", inputs) ranks {count} formulas'

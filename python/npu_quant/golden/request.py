@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Union
 
+import numpy as np
+
 from ..errors import ParamError
 from .tolerance import rule_of
 
@@ -37,15 +39,29 @@ class Limits:
         limits = self.of(name) or (0.0, 0.0)
         return f"atol={limits[0]:g}, rtol={limits[1]:g}"
 
+    def check_names(self, outputs: Sequence[str]) -> None:
+        """Raise ParamError if a limit is for an output that there is not."""
+        for kind, limit in (("atol", self.atol), ("rtol", self.rtol)):
+            for name in limit if isinstance(limit, Mapping) else ():
+                if name not in outputs:
+                    listed = ", ".join(outputs)
+                    raise ParamError(f"compare: {kind} is for {name!r}, the outputs are {listed}.")
+
     def check(self) -> None:
         """Raise ParamError unless these are limits."""
         if self.preset is not None:
+            if not isinstance(self.preset, str):
+                raise TypeError(f"compare: preset is {self.preset!r}, expected a name.")
             rule_of(self.preset)
             if self.atol is not None or self.rtol is not None:
                 raise ParamError("compare: preset comes with its own limits; leave atol and rtol.")
         for name, limit in (("atol", self.atol), ("rtol", self.rtol)):
             for value in limit.values() if isinstance(limit, Mapping) else [limit]:
-                if value is not None and not 0 <= float(value) < float("inf"):
+                if value is None:
+                    continue
+                if not isinstance(value, (int, float, np.integer, np.floating)):
+                    raise TypeError(f"compare: {name} is {value!r}, expected a number.")
+                if not 0 <= float(value) < float("inf"):
                     raise ParamError(f"compare: {name} is {value}, expected a number from 0 on.")
 
 

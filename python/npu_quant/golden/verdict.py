@@ -23,6 +23,10 @@ SCALE_STEPS = 1
 are never farther from amax / 127, for any amax."""
 
 
+EVIDENCE = 3
+"""How many differing elements an exact match must have, to speak against a tie."""
+
+
 def worst_of(rungs: Sequence[str]) -> str:
     """Return the worst of some rungs; identical for none."""
     return max(rungs, key=RUNGS.index, default=RUNGS[0])
@@ -59,6 +63,23 @@ def rung_of_scales(metrics: Metrics) -> str:
     if metrics.max_steps <= SCALE_STEPS and not metrics.nonfinite:
         return "tie"
     return "different"
+
+
+def doubted(rung: str, mismatches: int, *, named: bool, accepted: bool) -> str:
+    """Return the rung of a tie that exact evidence speaks against.
+
+    A bound on roundings is generous, above all that of a sum. Where some codes differ and are, byte
+    for byte, another function's and no benign formula's, it is not rounding that they come from.
+
+    Args:
+        rung: what the output itself reached.
+        mismatches: how many of its elements differ.
+        named: a named formula gives all outputs.
+        accepted: one that does is benign, or was named.
+    """
+    if rung == "tie" and mismatches >= EVIDENCE and named and not accepted:
+        return "different"
+    return rung
 
 
 def lifted(rung: str, *, by_variant: bool, by_tolerance: bool) -> str:

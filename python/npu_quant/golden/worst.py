@@ -30,8 +30,10 @@ def _badness(some: Differences, test: TieTest | None) -> NDArray[np.float64]:
         if test is not None:
             bad = distance_from_tie(test)
         else:
-            bad = np.abs(some.actual.astype(np.float64) - some.golden.astype(np.float64))
-    return np.where(np.isnan(bad), np.inf, bad)
+            # Of 64-bit integers exactly.
+            wide = np.longdouble if some.golden.dtype.kind in "iu" else np.float64
+            bad = np.abs(some.actual.astype(wide) - some.golden.astype(wide))
+    return np.where(np.isnan(bad), np.inf, bad).astype(np.float64)
 
 
 def worst_elements(comparison: Comparison, output: OutputComparison, k: int) -> list[Element]:

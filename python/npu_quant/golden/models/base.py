@@ -176,7 +176,9 @@ def code_tie(
     tie = (a + g) / 2
     # From 2 ** 24 on, where only int32 reaches, float32 does not hold every code.
     step = np.maximum(1.0, np.spacing(np.fmax(np.abs(a), np.abs(g)).astype(np.float32)))
-    return TieTest(value, tie, largest(tie, *terms), np.ceil(np.abs(a - g) / step))
+    # No tie is nearer to 0 than 0.5; the midpoint of codes farther apart may be.
+    magnitude = np.maximum(largest(tie, *terms), 0.5)
+    return TieTest(value, tie, magnitude, np.ceil(np.abs(a - g) / step))
 
 
 def largest(*terms: NDArray[np.float64]) -> NDArray[np.float64]:
