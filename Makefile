@@ -18,7 +18,7 @@ demo: $(VENV)/demo
 	$(PY) examples/demo.py
 
 test: $(VENV)/test $(GTEST)
-	$(PY) -m pytest
+	$(PY) -m pytest -n auto
 	set -e; for tests in $(GTESTS); do build/release/$$tests --gtest_brief=1; done
 
 # Flips every comparison of the modules that decide, one at a time: a test must fail each time.

@@ -107,6 +107,18 @@ class TestDefinitions:
             golden, actual = (x.astype(dtype_of(name)) for x in (golden, actual))
         assert_measured(on_every_target(actual, golden), actual, golden)
 
+    @pytest.mark.parametrize("special", [NAN, INF, -INF])
+    @pytest.mark.parametrize("name", [*FLOATS, "float8_e5m2"])
+    def test_the_same_special_value_among_equals(
+        self, rng: np.random.Generator, name: str, special: float
+    ) -> None:
+        golden = ordinary(rng, 1000, dtype_of(name))
+        golden[300] = special
+        actual = golden.copy()
+        assert_measured(on_every_target(actual, golden), actual, golden)
+        actual[999] = -golden[999]
+        assert_measured(on_every_target(actual, golden), actual, golden)
+
     @pytest.mark.parametrize("name", FLOATS)
     def test_subnormals(self, rng: np.random.Generator, name: str) -> None:
         least = float(ml_dtypes.finfo(dtype_of(name)).smallest_subnormal)

@@ -58,6 +58,22 @@ class TestFused:
         z = F32([1, 1])
         assert fused(x, w, z).tolist() == [1 + 2.0**-23, 1]
 
+    def test_next_to_a_tie_by_less_than_float64_shows(self) -> None:
+        """2 ** 46 + 1 has two factors of 24 bits: 1 + 2 ** -24 + 2 ** -70 is above the tie."""
+        x, w = F32(2**23 + 2**12 + 1), F32(2.0**-70 * (2**23 - 2**12 + 1))
+        above = F32(1 + 2.0**-23)
+        under = F32(2.0**-24 * (1 - 2.0**-23))  # times 1 + 2 ** -23: 2 ** -24 - 2 ** -70
+        for a, b, c, expected in [
+            (x, w, F32(1), above),
+            (-x, w, F32(-1), -above),
+            (above, under, above, above),
+            (-above, under, -above, -above),
+            (F32(1), F32(2.0**-24), F32(1), F32(1)),  # the ties themselves, to even
+            (F32(1), F32(2.0**-24), above, F32(1 + 2.0**-22)),
+        ]:
+            assert fused(F32([a]), F32([b]), F32([c])).tolist() == [expected]
+            assert rounded_fma(F32([a]), F32([b]), F32([c])).tolist() == [expected]
+
     def test_nan_and_infinity(self) -> None:
         x, w, z = F32([np.nan, np.inf, np.inf, 1]), F32([1, 1, 0, 1]), F32([1, 1, 1, np.inf])
         with np.errstate(all="ignore"):
@@ -138,6 +154,17 @@ class TestQuantize:
             found = {m.name: m.benign for m in matching_variants(rows, (codes(q),))}
             assert found[name] == (name != "x / scale")
         assert not any("x * (1/" in variant.name for variant in model.variants())
+
+    def test_inputs_rounded_first(self, rng: np.random.Generator) -> None:
+        x = (rng.standard_normal((99, 64)) * 9).astype(F32)
+        inputs = {"self": x, "scales": F32([0.1]), "zero_points": None, "dtype": "int8"}
+        model = model_of("npu_quantize", inputs)
+        for name, q in {"input as fp16": f16(x), "input as bf16": bf16(x)}.items():
+            assert name in names_of(model, (codes(q / F32(0.1)),))
+        sources = {v.name: v.source for v in model.variants()}
+        assert (sources["input as fp16"], sources["input as bf16"]) == ("x.half()", "x.bfloat16()")
+        narrow = model_of("npu_quantize", inputs | {"self": x.astype(np.float16)})
+        assert not any("input as" in v.name for v in narrow.variants())
 
     def test_without_zero_points(self, rng: np.random.Generator) -> None:
         x = rng.standard_normal((5, 9)).astype(F32)

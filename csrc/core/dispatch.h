@@ -12,7 +12,17 @@ inline constexpr Target kAllTargets[] = {Target::baseline, Target::avx2, Target:
 
 const char* name_of(Target target);
 
-// Whether this build holds the target's code and this CPU runs it (simd/targets.cpp).
+// Whether this build holds the target's code: NPU_QUANT_HAS_* are 0 or 1 (cmake/targets.cmake).
+constexpr bool is_built(Target target) {
+  switch (target) {
+    case Target::avx512: return NPU_QUANT_HAS_AVX512;
+    case Target::avx2: return NPU_QUANT_HAS_AVX2;
+    case Target::baseline: break;
+  }
+  return true;
+}
+
+// Whether, besides, this CPU runs it (simd/targets.cpp).
 bool is_runnable(Target target);
 
 // The fastest runnable target, or the one set_active_target chose. Not synchronised: choose before
@@ -20,19 +30,21 @@ bool is_runnable(Target target);
 Target active_target();
 void set_active_target(Target target);
 
-// NPU_QUANT_X86_TARGETS is 1 where the build compiles the x86 targets (cmake/targets.cmake).
-inline constexpr bool kX86Targets = NPU_QUANT_X86_TARGETS;
+// On a runnable target.
+template <class Kernel>
+void run_on(Target target, const typename Kernel::Args& args) {
+  if constexpr (is_built(Target::avx512))
+    if (target == Target::avx512) return Kernel::template run<Target::avx512>(args);
+  if constexpr (is_built(Target::avx2))
+    if (target == Target::avx2) return Kernel::template run<Target::avx2>(args);
+  Kernel::template run<Target::baseline>(args);
+}
 
 template <class Kernel>
 void run_on_active_target(const typename Kernel::Args& args) {
-  if constexpr (kX86Targets) {
-    switch (active_target()) {
-      case Target::avx512: return Kernel::template run<Target::avx512>(args);
-      case Target::avx2: return Kernel::template run<Target::avx2>(args);
-      case Target::baseline: break;
-    }
-  }
-  Kernel::template run<Target::baseline>(args);
+  // Asked for only where there is a choice.
+  constexpr bool kHasChoice = is_built(Target::avx2) || is_built(Target::avx512);
+  run_on<Kernel>(kHasChoice ? active_target() : Target::baseline, args);
 }
 
 }  // namespace npu_quant

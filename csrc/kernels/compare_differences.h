@@ -28,22 +28,32 @@ NPU_QUANT_INLINE F64 absolute(F64 v) {
   return bit_cast<F64>(bit_cast<U64>(v) & 0x7fffffffffffffff);
 }
 
+// Pairs that are handed over together.
+inline constexpr int kMostAtOnce = 128;
+
 inline constexpr double kRelativeLimits[4] = {1e-2, 5e-3, 1e-3, 1e-4};
 inline constexpr double kRelativeFloor = 1e-7;
 
 template <class Keys>
 class Differences {
  public:
-  NPU_QUANT_INLINE void add(uint64_t actual, uint64_t golden, int64_t element) {
-    actual_[size_] = actual;
-    golden_[size_] = golden;
-    elements_[size_] = static_cast<uint64_t>(element);
-    if (++size_ == kBatch) add_batch();
+  // Elements which[0], which[1], ... of two pieces that begin with element `first`, in ascending
+  // order and at most kMostAtOnce.
+  template <class Bits>
+  NPU_QUANT_INLINE void add(const Bits* actual, const Bits* golden, const uint8_t* which, int count,
+                            int64_t first) {
+    if (size_ + count > kBatch) add_batch(kSumLanes * (size_ / kSumLanes));
+    for (int i = 0; i < count; ++i) {
+      actual_[size_ + i] = Keys::key(uint64_t{actual[which[i]]});
+      golden_[size_ + i] = Keys::key(uint64_t{golden[which[i]]});
+      elements_[size_ + i] = static_cast<uint64_t>(first + which[i]);
+    }
+    size_ += count;
   }
 
   // The sums since the last call.
   void finish_chunk(CompareSums& sums) {
-    if (size_ > 0) add_batch();
+    if (size_ > 0) add_rest();
     if (!has_sums_) return;
     sums.absolute = absolute_.total();
     sums.squares = squares_.total();
@@ -89,6 +99,7 @@ class Differences {
 
  private:
   static constexpr int kBatch = 256;
+  static_assert(kBatch >= kMostAtOnce + kSumLanes);
 
   template <class T>
   static T most(T a, T b) {
@@ -108,17 +119,30 @@ class Differences {
     return bit_cast<I64>(a ^ kShift) > bit_cast<I64>(b ^ kShift);
   }
 
-  // Not inlined: its accumulators are many.
-  __attribute__((noinline)) void add_batch() {
-    pairs_ += static_cast<uint64_t>(size_);
+  // The first `count` pairs, whole lanes of them; fewer than kSumLanes stay. Not inlined: its
+  // accumulators are many.
+  __attribute__((noinline)) void add_batch(int count) {
     has_sums_ = true;
-    for (; size_ % kSumLanes != 0; ++size_) {
-      actual_[size_] = golden_[size_] = Keys::kZero;
-      elements_[size_] = CompareCounts::kNone;
-    }
-    for (int i = 0; i < size_; i += kSumLanes)
+    for (int i = 0; i < count; i += kSumLanes)
       for (int part = 0; part < kParts; ++part) add_lanes(i + part * kDoubles, part);
-    size_ = 0;
+    size_ -= count;
+    for (int i = 0; i < size_; ++i) {
+      actual_[i] = actual_[count + i];
+      golden_[i] = golden_[count + i];
+      elements_[i] = elements_[count + i];
+    }
+    pairs_ += static_cast<uint64_t>(count);
+  }
+
+  void add_rest() {
+    const int padding = -size_ & (kSumLanes - 1);
+    for (int i = 0; i < padding; ++i) {
+      actual_[size_ + i] = golden_[size_ + i] = Keys::kZero;
+      elements_[size_ + i] = CompareCounts::kNone;
+    }
+    size_ += padding;
+    add_batch(size_);
+    pairs_ -= static_cast<uint64_t>(padding);
   }
 
   NPU_QUANT_INLINE void add_lanes(int i, int part) {

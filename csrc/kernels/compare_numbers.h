@@ -97,6 +97,7 @@ class NumberComparer {
   static constexpr int kTileBytes = 256;
   static constexpr int kElements = kTileBytes / sizeof(Bits);
   static constexpr int kVectors = kTileBytes / kVectorBytes;
+  static_assert(kElements <= kMostAtOnce);
 
   static const char* at(const char* data, int64_t i) {
     return data + i * static_cast<int64_t>(sizeof(Bits));
@@ -131,36 +132,49 @@ class NumberComparer {
     alignas(64) Bits actual[kElements] = {}, golden[kElements] = {}, plain[kElements];
     std::memcpy(actual, at(args_.actual, first), static_cast<size_t>(n) * sizeof(Bits));
     std::memcpy(golden, at(args_.golden, first), static_cast<size_t>(n) * sizeof(Bits));
-    alignas(64) Bits kept[kElements], valid[kElements];
-    for (int i = 0; i < kElements; ++i) valid[i] = static_cast<Bits>(i < n ? ~Bits{} : Bits{});
-    for (int v = 0; v < kVectors; ++v) {
-      constexpr int kCount = kVectorBytes / sizeof(Bits);
-      const Order a = load<Order>(actual + v * kCount), g = load<Order>(golden + v * kCount);
-      const Order is_valid = load<Order>(valid + v * kCount);
-      const Order g_finite = Keys::finite(g) & is_valid;
-      actual_.include(Keys::order(a), Keys::finite(a) & is_valid);
-      golden_.include(Keys::order(g), g_finite);
-      const Order is_plain = (a == g) & g_finite;
-      store(plain + v * kCount, is_plain);
-      store(kept + v * kCount, g & is_plain);
-    }
-    add_squares(reinterpret_cast<const char*>(kept));
+    const bool is_finite = add_plain(actual, golden, plain, n);
     int others = 0;
     uint8_t other[kElements];
     for (int i = 0; i < n; ++i) {
       other[others] = static_cast<uint8_t>(i);
       others += plain[i] == 0;
     }
-    for (int i = 0; i < others; ++i)
-      add_other(actual[other[i]], golden[other[i]], first + other[i]);
+    if constexpr (Keys::kIsFloat) {
+      for (int i = 0; !is_finite && i < others; ++i)
+        add_other(actual[other[i]], golden[other[i]], first + other[i]);
+      if (!is_finite) return;
+    }
+    differences_.add(actual, golden, other, others, args_.places.first + first);
+    for (int i = 0; i < others; ++i) count_mismatch(first + other[i]);
+  }
+
+  // Those of a tile that are equal and finite: `plain` becomes their mask. Returns whether all
+  // numbers are finite.
+  NPU_QUANT_INLINE bool add_plain(const Bits* actual, const Bits* golden, Bits* plain, int64_t n) {
+    constexpr int kCount = kVectorBytes / sizeof(Bits);
+    alignas(64) Bits kept[kElements], valid[kElements];
+    for (int i = 0; i < kElements; ++i) valid[i] = static_cast<Bits>(i < n ? ~Bits{} : Bits{});
+    Order nonfinite{};
+    for (int i = 0; i < kElements; i += kCount) {
+      const Order a = load<Order>(actual + i), g = load<Order>(golden + i);
+      const Order is_valid = load<Order>(valid + i);
+      const Order a_finite = Keys::finite(a), g_finite = Keys::finite(g);
+      nonfinite |= ~(a_finite & g_finite);
+      actual_.include(Keys::order(a), a_finite & is_valid);
+      golden_.include(Keys::order(g), g_finite & is_valid);
+      const Order is_plain = (a == g) & g_finite & is_valid;
+      store(plain + i, is_plain);
+      store(kept + i, g & is_plain);
+    }
+    add_squares(reinterpret_cast<const char*>(kept));
+    return !is_any_set<kVectorBytes>(bit_cast<U64>(nonfinite));
   }
 
   NPU_QUANT_INLINE void add_other(Bits a, Bits g, int64_t i) {
-    const int64_t element = args_.places.first + i;
-    if constexpr (Keys::kIsFloat)
-      if (__builtin_expect(kind_of(a) + kind_of(g) != 0, false)) return add_nonfinite(a, g, i);
+    if (kind_of(a) + kind_of(g) != 0) return add_nonfinite(a, g, i);
+    const uint8_t only = 0;
+    differences_.add(&a, &g, &only, 1, args_.places.first + i);
     count_mismatch(i);
-    differences_.add(Keys::key(uint64_t{a}), Keys::key(uint64_t{g}), element);
   }
 
   NPU_QUANT_INLINE void count_mismatch(int64_t i) {
@@ -171,6 +185,7 @@ class NumberComparer {
     places_.count(i);
   }
 
+  // 0 of finite ones, and as CompareCounts::kinds has them.
   static NPU_QUANT_INLINE int kind_of(Bits bits) {
     const uint64_t magnitude = bits & Keys::kMagnitude;
     if (magnitude < Keys::kInfinity) return 0;

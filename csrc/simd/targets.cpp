@@ -28,8 +28,8 @@ const char* name_of(Target target) {
 
 bool is_runnable(Target target) {
   if (target == Target::baseline) return true;
+  if (!is_built(target)) return false;
 #if defined(__x86_64__)
-  if (!kX86Targets) return false;
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                     __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2");
   if (target == Target::avx2) return avx2;
