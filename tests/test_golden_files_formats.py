@@ -313,8 +313,10 @@ class TestAnyFile:
             assert opened() == 0, caught
         with pytest.raises(TypeError):
             load(path, key="x", dtype=1.5)  # type: ignore[arg-type]
+        assert len(list_arrays(path)) == 2
+        assert opened() == 0
         with pytest.raises(FileError):
-            list_arrays(path)
+            list_arrays(put(path, archive({"y.npy": b""})))
         assert opened() == 0
 
     def test_same_file(self, tmp_path: Path) -> None:

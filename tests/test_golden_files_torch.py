@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +55,28 @@ class TestTorch:
             check(load(tmp_path / "x.pth", key=key), value.numpy())
         torch.save(model, tmp_path / "x.pth")
         assert refusal(tmp_path / "x.pth").startswith("refused: ")
+
+    @pytest.mark.parametrize("protocol", [2, 4])
+    @pytest.mark.parametrize("what", ["size", "device", "scalar", "set", "defaultdict"])
+    def test_what_is_no_tensor_is_refused_with_a_way_out(
+        self, tmp_path: Path, what: str, protocol: int
+    ) -> None:
+        torch = pytest.importorskip("torch")
+        x = torch.arange(3.0)
+        other = {
+            "size": x.shape,
+            "device": x.device,
+            "scalar": np.float32(3),
+            "set": {1, 2},
+            "defaultdict": collections.defaultdict(list),
+        }[what]
+        path = tmp_path / "x.pt"
+        torch.save({"x": x, "y": other}, path, pickle_protocol=protocol)
+        text = refusal(path)
+        assert text.startswith("refused: ")
+        assert text.endswith("; save tensors only, as torch.save({'x': x}, path)")
+        torch.save({"x": x}, path, pickle_protocol=protocol)
+        check(load(path), x.numpy())
 
     def test_formats_of_old_and_sums_left_wrong(self, tmp_path: Path) -> None:
         torch = pytest.importorskip("torch")

@@ -111,8 +111,13 @@ class TestPlaces:
         actual[:, 5] += 1
         for axis in (1, -2):
             assert kinds(where(actual, golden, axis))[f"axis {axis}"].places == (5,)
-        with pytest.raises(ParamError, match="axis is 3, expected -3 to 2"):
+        with pytest.raises(ParamError, match="axis is 3, the arrays have rank 3"):
             where(actual, golden, 3)
+        for axis in (2, -1):  # the columns, which are named as such
+            assert f"axis {axis}" not in kinds(where(actual, golden, axis))
+        both = run((actual, actual[0, 0]), (golden, golden[0, 0] + np.int8(1)), Request(axis=1))
+        assert both.outputs[0].where is not None
+        assert kinds(both.outputs[0].where)["axis 1"].places == (5,)
 
     def test_ranks_of_all_sorts(self) -> None:
         for shape in ((), (5,), (1, 1), (2, 3, 4, 5)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import importlib
 import os
 import sys
@@ -50,6 +51,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _other(words: list[str]) -> int:
     """Answer --help and --version, complain of anything else."""
+    if not words or words[0] not in ("-h", "--help", "--version"):
+        return _complain(words)
     parser = argparse.ArgumentParser(
         prog="npu-quant",
         description="Ascend's quantization operators on a CPU.",
@@ -62,8 +65,23 @@ def _other(words: list[str]) -> int:
     commands = parser.add_subparsers(title="commands", metavar="<command>", required=True)
     for name, help in COMMANDS.items():
         commands.add_parser(name, help=help)
-    parser.parse_args(words)
-    parser.error("the command comes first")
+    parser.parse_args(words[:1])
+    return OK
+
+
+def _complain(words: list[str]) -> int:
+    """Say in a line which commands there are."""
+    from .commands.console import write_error
+
+    *some, last = COMMANDS
+    if not words:
+        text = f"a command is missing: {', '.join(some)} or {last}"
+    else:
+        near = difflib.get_close_matches(words[0], COMMANDS, 1)
+        known = f"there are {', '.join(some)} and {last}"
+        text = f"{words[0]!r} is no command; {f'did you mean {near[0]}?' if near else known}"
+    write_error("npu-quant", f"{text} (see npu-quant --help)")
+    return UNUSABLE
 
 
 def _run(command: str, words: list[str]) -> int:

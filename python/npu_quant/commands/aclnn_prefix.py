@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 
 from .. import aclnn_prefix
+from .arguments import Parser
 from .console import write, write_error
 
 
 def run(words: Sequence[str]) -> int:
     """Print the folder of the C API."""
     description = "Print the folder that holds the include/, lib64/ and share/ of the C API."
-    argparse.ArgumentParser(
-        prog="npu-quant aclnn-prefix", description=description, allow_abbrev=False
-    ).parse_args(words)
+    Parser("aclnn-prefix", description).parse_args(words)
     try:
         write(aclnn_prefix())
     except FileNotFoundError as error:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import ast
+import difflib
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn, TypeVar
 
 T = TypeVar("T")
@@ -28,9 +29,27 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
         )
 
+    def parse(self, words: Sequence[str], names: str) -> argparse.Namespace:
+        """Parse words of which some may stand between options, and all that follow "--" are names.
+
+        Args:
+            words: the arguments.
+            names: the attribute that has the words that are no options.
+        """
+        end = words.index("--") if "--" in words else len(words)
+        arguments = self.parse_intermixed_args(words[:end])
+        setattr(arguments, names, [*getattr(arguments, names), *words[end + 1 :]])
+        return arguments
+
     def error(self, message: str) -> NoReturn:
         """Raise what is wrong with the arguments."""
         raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """Return the question whether another word was meant; "" where none is near."""
+    near = difflib.get_close_matches(word.lower(), list(known), 1, 0.7)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def add_json(parser: argparse._ActionsContainer) -> None:

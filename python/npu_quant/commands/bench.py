@@ -17,7 +17,7 @@ from .. import get_num_threads, ops, set_num_threads
 from .arguments import Parser, UsageError, add_json, at_least, parsed, seconds, shape
 from .console import write, write_json, write_table
 from .info import machine
-from .opening import refuse_overwriting
+from .opening import check_json
 
 DESCRIPTION = """\
 Measure how fast an operator is on this machine: the bytes it reads and writes in a second, and the
@@ -113,7 +113,7 @@ def parser() -> Parser:
 
 def run(words: Sequence[str]) -> int:
     """Measure what the arguments name, and print it."""
-    arguments = parser().parse_intermixed_args(words)
+    arguments = parser().parse(words, "ops")
     names = list(dict.fromkeys(arguments.ops or DEFAULT_OPS))
     for name in names:
         if name not in CASES:
@@ -123,7 +123,7 @@ def run(words: Sequence[str]) -> int:
         known = ", ".join(DTYPES)
         raise UsageError(f"--dtype {arguments.dtype}: operators take {known}.")
     _check_shape(arguments.shape, dtype)
-    refuse_overwriting(arguments.json)
+    check_json(arguments.json)
     before = get_num_threads()
     set_num_threads(arguments.threads or before)
     try:
@@ -133,10 +133,10 @@ def run(words: Sequence[str]) -> int:
         facts = machine()
     finally:
         set_num_threads(before)
-    if arguments.json is not None:
-        write_json(_data(results, x, facts), arguments.json)
     if arguments.json != "-":
         _print(results, x, facts)
+    if arguments.json is not None:
+        write_json(_data(results, x, facts), arguments.json)
     return 0
 
 

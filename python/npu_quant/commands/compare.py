@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import shlex
 from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..errors import ParamError
+from ..errors import DTypeError, ParamError
 from ..golden.compare import run as run_comparison
 from ..golden.comparison import Comparison
-from ..golden.models import outputs_of
+from ..golden.models import operators, outputs_of
 from ..golden.refusal import refusal_of
 from ..golden.request import Limit, Limits, Request
 from ..golden.tolerance import RULES
@@ -28,11 +27,12 @@ from .arguments import (
     parsed,
     rows,
 )
-from .console import write, write_json
-from .opening import refuse_overwriting
-from .operands import Operands, operands_of
+from .console import write, write_error, write_json
+from .opening import check_json
+from .operands import Operands, check_operator, operands_of
+from .places import in_whole
 from .progress import progress_bar
-from .row_slices import rows_found
+from .rerun import next_step, rerun_of
 
 if TYPE_CHECKING:
     from ..golden.explain import Explanation
@@ -62,7 +62,9 @@ PASSED, DIFFERENT = 0, 1
 # How the Python interface words what the command line calls otherwise.
 _OPTIONS = (
     (r"^compare: ", ""),
+    (r"^explain: ", ""),
     (r"give op= and inputs= to learn", "give the inputs and --op to learn"),
+    (r"\n  next: (npu_quant\.)?golden\.explain[^\n]*", ""),  # said by the rerun, where it helps
     (r"\.ranked has all", "--json has all"),
     (r"needs inputs\['(\w+)'\]", r"needs --attr \1=VALUE or --input \1=FILE"),
     (r"allow_constant=True", "--allow-constant"),
@@ -96,7 +98,8 @@ def parser() -> Parser:
 
 def _add_operator(result: Parser) -> None:
     group = result.add_argument_group("the operator")
-    help = "the operator that computes the golden (default: none, two arrays are compared)"
+    help = "the operator that computes the golden (default: none, two arrays are compared); of "
+    help += ", ".join(operators())
     group.add_argument("--op", metavar="NAME", help=help)
     help = "an array input by name, such as smooth_scales=s.npy; repeatable (default: none)"
     group.add_argument(
@@ -139,7 +142,7 @@ def run(words: Sequence[str]) -> int:
 
 
 def _run(words: Sequence[str]) -> int:
-    arguments = parser().parse_intermixed_args(words)
+    arguments = parser().parse(words, "files")
     tolerances = _check(arguments)
     operands = operands_of(arguments)
     with progress_bar("comparing", quiet=arguments.quiet) as progress:
@@ -159,14 +162,18 @@ def _run(words: Sequence[str]) -> int:
         refusal = refusal_of(comparison, arguments.allow_constant) if comparison.passed else None
         if refusal is not None:
             raise UsageError(f"refused: {_in_options(refusal)}")
-        explanation = _explained(arguments, operands)
-    comparison = dataclasses.replace(comparison, rerun=_rerun(words, arguments, comparison))
-    _report(arguments, comparison, explanation)
+        explanation, missing = _explained_or_why_not(arguments, operands)
+    comparison = dataclasses.replace(comparison, rerun=rerun_of(words, arguments, comparison))
+    _report(arguments, in_whole(comparison), explanation, operands.rows)
+    if missing:
+        write_error("npu-quant compare", f"--explain: {missing}")
     return PASSED if comparison.passed else DIFFERENT
 
 
 def _check(arguments: Namespace) -> Limits:
     """Refuse options that go without each other, and return the tolerance that is asked for."""
+    if arguments.op is not None:
+        check_operator(arguments.op)
     if arguments.op is None:
         for name in ("input", "attr", "numerics", "golden", "variant", "explain"):
             if getattr(arguments, name):
@@ -179,7 +186,8 @@ def _check(arguments: Namespace) -> Limits:
     names = () if arguments.op is None else outputs_of(arguments.op)
     for option, given in (("--atol", atol), ("--rtol", rtol)):
         _check_names(option, given, names)
-    refuse_overwriting(arguments.json)
+    named = [word for _, word in arguments.input or ()]
+    check_json(arguments.json, [*arguments.files, *(arguments.golden or ()), *named])
     result = Limits(atol, rtol, arguments.preset)
     result.check()
     return result
@@ -190,6 +198,16 @@ def _check_names(option: str, given: Limit, names: Sequence[str]) -> None:
         if name not in names:
             known = ", ".join(names) or "none without --op"
             raise UsageError(f"{option} {name}=: no output has that name; known: {known}.")
+
+
+def _explained_or_why_not(
+    arguments: Namespace, operands: Operands
+) -> tuple[Explanation | None, str]:
+    """Rank the formulas; where that fails, the comparison is still to be reported."""
+    try:
+        return _explained(arguments, operands), ""
+    except (ParamError, DTypeError, MemoryError) as error:
+        return None, _in_options(str(error)) or "not enough memory"
 
 
 def _explained(arguments: Namespace, operands: Operands) -> Explanation | None:
@@ -208,35 +226,24 @@ def _in_options(text: str) -> str:
     return text
 
 
-def _rerun(words: Sequence[str], arguments: Namespace, comparison: Comparison) -> str:
-    """Return the command that looks closer, at the rows found or at the formulas; "" for none."""
-    found = rows_found(comparison) if arguments.rows is None else None
-    more: list[str] = []
-    if found is not None:
-        more = ["--rows", found]
-    elif comparison.model is not None and not arguments.explain:
-        more = ["--explain"]
-    elif comparison.op is None and arguments.rows is None and _has_metrics(comparison):
-        return ""  # the report says what else could be given
-    end = words.index("--") if "--" in words else len(words)
-    return shlex.join(["npu-quant", "compare", *words[:end], *more, *words[end:]])
-
-
-def _has_metrics(comparison: Comparison) -> bool:
-    return all(output.problem is None for output in comparison.outputs)
-
-
-def _report(arguments: Namespace, comparison: Comparison, explanation: Explanation | None) -> None:
-    if arguments.json is not None:
-        data = comparison.to_dict()
+def _report(
+    arguments: Namespace,
+    comparison: Comparison,
+    explanation: Explanation | None,
+    rows: tuple[int, int] | None,
+) -> None:
+    if not arguments.quiet and arguments.json != "-":
+        write(next_step(_in_options(str(comparison)), comparison), _style(comparison))
         if explanation is not None:
-            data["explanation"] = explanation.to_dict()
-        write_json(data, arguments.json)
-    if arguments.quiet or arguments.json == "-":
+            write("\n" + _in_options(str(explanation)))
+    if arguments.json is None:
         return
-    write(_in_options(str(comparison)), _style(comparison))
+    data = comparison.to_dict()
+    if rows is not None:
+        data["rows"] = list(rows)
     if explanation is not None:
-        write("\n" + _in_options(str(explanation)))
+        data["explanation"] = explanation.to_dict()
+    write_json(data, arguments.json)
 
 
 def _style(comparison: Comparison) -> str:

@@ -104,8 +104,11 @@ def write_json(data: dict[str, Any], where: str) -> None:
     if where == "-":
         write(text)
         return
-    with open(where, "w", encoding="utf-8") as file:
-        file.write(text + "\n")
+    try:
+        with open(where, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+    except OSError as error:  # of a full disk it does not say which file
+        raise OSError(error.errno, error.strerror, where) from error
 
 
 def write_table(*renderables: RenderableType) -> None:

@@ -13,10 +13,10 @@ import numpy as np
 from .. import info
 from .arguments import Parser, add_json
 from .console import write_json, write_table
-from .opening import refuse_overwriting
+from .opening import check_json
 
 DESCRIPTION = """\
-Say what computes here: versions, CPU, instruction set, threads, operators. Worth pasting into a bug
+Say what computes here: versions, CPU, instruction set, threads. Worth pasting into a bug
 report; it holds no names of files or users."""
 
 SCHEMA_VERSION = 1
@@ -32,12 +32,12 @@ def parser() -> Parser:
 def run(words: Sequence[str]) -> int:
     """Print what computes here."""
     arguments = parser().parse_args(words)
-    refuse_overwriting(arguments.json)
+    check_json(arguments.json)
     facts = machine()
-    if arguments.json is not None:
-        write_json({"schema_version": SCHEMA_VERSION, **facts}, arguments.json)
     if arguments.json != "-":
         _print(facts)
+    if arguments.json is not None:
+        write_json({"schema_version": SCHEMA_VERSION, **facts}, arguments.json)
     return 0
 
 

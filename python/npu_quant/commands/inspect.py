@@ -17,7 +17,7 @@ from ..golden.sources import crc32, size_of
 from .arguments import Parser, add_json, add_reading
 from .console import is_unicode, write, write_error, write_json
 from .guess import Guess, guesses, shapes
-from .opening import RAW, Opener, listed, refuse_overwriting, split
+from .opening import RAW, Opener, check_json, listed, split
 from .progress import progress_bar
 from .statistics import Statistics, statistics_of
 
@@ -42,7 +42,7 @@ def parser() -> Parser:
     """Return the parser of the arguments."""
     result = Parser("inspect", DESCRIPTION, EPILOG)
     result.usage = "npu-quant inspect [options] FILE [FILE ...]"
-    result.add_argument("files", nargs="+", metavar="FILE", help="FILE or FILE::KEY")
+    result.add_argument("files", nargs="*", metavar="FILE", help="FILE or FILE::KEY")
     add_reading(result, "files that do not say theirs, such as .bin, V2 and uint16 in .npy")
     add_json(result.add_argument_group("what is reported"))
     return result
@@ -50,8 +50,11 @@ def parser() -> Parser:
 
 def run(words_: Sequence[str]) -> int:
     """Print what is in the files the arguments name, and return the exit status."""
-    arguments = parser().parse_intermixed_args(words_)
-    refuse_overwriting(arguments.json)
+    parsing = parser()
+    arguments = parsing.parse(words_, "files")
+    if not arguments.files:
+        parsing.error("the following arguments are required: FILE")
+    check_json(arguments.json, arguments.files)
     opener = Opener(arguments.dtype, arguments.shape, arguments.key)
     found: list[dict[str, Any]] = []
     status = 0

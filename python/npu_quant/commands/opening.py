@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
 from ..golden.files import FileError, FileSource, list_arrays, load
-from ..golden.files.common import ALIASES
+from ..golden.files.common import ALIASES, clean
 from .arguments import UsageError
 
 ABSENT = "-"
@@ -18,6 +20,8 @@ ABSENT = "-"
 
 RAW = "bytes"
 """What `list_arrays` calls the elements of a file that does not say what they are."""
+
+_MAX_NAME = 400
 
 Listed = tuple[str, str, tuple[int, ...]]
 
@@ -51,6 +55,8 @@ class Opener:
     key: str | None = None
     used: set[str] = field(default_factory=set)
     """Which of these options were of use."""
+    raw_outputs: bool = False
+    """Whether there were files whose dtype and shape only another array said."""
 
     def open(self, word: str, like: Like | None = None, *, options: bool = True) -> FileSource:
         """Open the array that a word names.
@@ -72,19 +78,33 @@ class Opener:
         dtype, shape = (None, None)
         if options or like is None or not raw:
             dtype, shape = self._lacking(arrays, key)
+        else:
+            self._agree(like)
         if like is not None and raw:
             dtype = like.dtype.name if dtype is None else dtype
             shape = like.shape if shape is None else shape
         source = load(path, dtype=dtype, shape=shape, key=key)
         if len(arrays) > 1:
-            source.name = f"{path}::{source.key}"
+            source.name = clean(f"{path}::{source.key}", _MAX_NAME)
         return source
 
     def check_used(self) -> None:
         """Raise UsageError if an option was given that no file needed: it would be a surprise."""
         for option in ("dtype", "shape", "key"):
-            if getattr(self, option) is not None and option not in self.used:
-                raise UsageError(f"--{option} is of no use: no file needs it.")
+            if getattr(self, option) is None or option in self.used:
+                continue
+            if self.raw_outputs and option != "key":
+                raise UsageError(
+                    f"--{option} is not the golden's: raw outputs take dtype and shape from it; "
+                    f"leave --{option} out."
+                )
+            raise UsageError(f"--{option} is of no use: no file needs it.")
+
+    def _agree(self, like: Like) -> None:
+        """Let options be of use that say of a raw output what its golden says."""
+        self.raw_outputs = True
+        self.used |= {"dtype"} if self.dtype and name_of(self.dtype) == like.dtype.name else set()
+        self.used |= {"shape"} if self.shape == like.shape else set()
 
     def _lacking(
         self, arrays: list[Listed], key: str | None
@@ -98,12 +118,17 @@ class Opener:
         return dtype, shape
 
 
+def name_of(dtype: str) -> str:
+    """Return the name of a dtype that goes by several."""
+    return ALIASES.get(dtype.lower(), dtype.lower()).removeprefix("torch.")
+
+
 def carries(stored: str, wanted: str) -> bool:
     """Say whether an array of one dtype may stand for another's bytes.
 
     An array that says it is float16 is not seen as bfloat16 because another file needs that.
     """
-    name = ALIASES.get(wanted.lower(), wanted.lower()).removeprefix("torch.")
+    name = name_of(wanted)
     if stored == RAW:
         return True
     if name in ("int4", "quint4x2"):
@@ -134,14 +159,51 @@ def listed(path: str) -> list[Listed]:
     return list_arrays(path)
 
 
-def refuse_overwriting(where: str | None) -> None:
-    """Raise UsageError if the file to be written as JSON has something else in it.
+def check_json(where: str | None, read: Sequence[str] = ()) -> None:
+    """Raise UsageError unless ``--json`` has a file that can be written and holds nothing else.
 
     ``--json x.npy npu.npy`` is soon written where ``--json`` has no value in mind.
+
+    Args:
+        where: the file.
+        read: words that name files which are read.
     """
-    if where is None or not os.path.isfile(where):
+    if where is None or where == "-":
         return
-    with open(where, "rb") as file:
-        begin = file.read(64).lstrip()
-    if begin and not begin.startswith((b"{", b"[")):
-        raise UsageError(f"--json would overwrite {where}, which holds no JSON.")
+    try:
+        target = _identity(where)
+        if target is None:
+            _check_folder(where)
+        elif os.path.isdir(where):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        ours = not os.path.isfile(where) or _is_ours(where)
+    except OSError as error:
+        raise UsageError(f"--json {where or repr(where)}: {error.strerror}") from error
+    if target is not None and target in [_identity(split(word)[0]) for word in read]:
+        raise UsageError(f"--json would overwrite {where}, which is read.")
+    if not ours:
+        raise UsageError(f"--json would overwrite {where}, which holds no result of npu-quant.")
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Return device and number of a file; None where there is none."""
+    try:
+        status = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _check_folder(path: str) -> None:
+    """Raise OSError unless a file can be made there."""
+    folder = os.path.dirname(os.path.realpath(path)) if path else path
+    os.stat(f"{folder}/" if folder else folder)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def _is_ours(path: str) -> bool:
+    """Say whether a file is empty or holds what `write_json` has written; it is to be writable."""
+    with open(path, "r+b") as file:
+        begin = file.read(64)
+    return not begin or re.match(rb'\s*{\s*"schema_version"\s*:', begin) is not None

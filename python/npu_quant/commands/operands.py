@@ -6,15 +6,17 @@ import inspect
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from .. import ops
 from ..golden.files import FileSource, same_file
-from ..golden.models import model_of, name_of, outputs_of
+from ..golden.models import model_of, name_of, operators, outputs_of
 from ..golden.sources import Source
-from .arguments import UsageError
+from .arguments import UsageError, meant
 from .opening import ABSENT, RAW, Like, Opener, listed, split
-from .row_slices import Rows, Shape, lead_of, row_wise, sliced
+from .row_slices import Rows, Shape, bounds, lead_of, row_wise, sliced
 
 _OURS = ("out", "numerics")
 
@@ -28,6 +30,19 @@ class Operands:
     inputs: dict[str, Any] | None = None
     actual_name: str = ""
     golden_name: str = ""
+    rows: tuple[int, int] | None = None
+    """The first row and the end of those that are compared; None for all."""
+
+
+def check_operator(op: str) -> None:
+    """Raise UsageError unless an operator has that name."""
+    known = operators()
+    if op.rpartition(".")[2] not in known:
+        nearest = meant(op, known)
+        listed = f"; known: {', '.join(known[:3])} and {len(known) - 3} more"
+        raise UsageError(
+            f"--op {op}: no such operator{nearest or listed} (see npu-quant compare --help)"
+        )
 
 
 def required_arrays(op: str) -> list[str]:
@@ -74,7 +89,8 @@ def _two_arrays(arguments: Namespace, opener: Opener) -> Operands:
         return Operands(actual, golden)
     lead = lead_of(golden.shape)
     rows = arguments.rows
-    return Operands(sliced(actual, rows, lead), sliced(golden, rows, lead))
+    both = sliced(actual, rows, lead), sliced(golden, rows, lead)
+    return Operands(*both, rows=bounds(rows, lead, golden.name))
 
 
 def _named_outputs(arguments: Namespace, opener: Opener) -> Operands:
@@ -91,12 +107,14 @@ def _named_outputs(arguments: Namespace, opener: Opener) -> Operands:
     actual = _opened(arguments.files, opener, golden)
     pairs = [list(zip(names, sources, strict=False)) for sources in (actual, golden)]
     _refuse_same(*pairs)
+    rows = None
     if arguments.rows is not None:
         lead = _lead_of_outputs(op, dict(pairs[1]))
+        rows = bounds(arguments.rows, lead, _listed(golden[:1]))
         actual, golden = (
             _sliced_outputs(op, sources, arguments.rows, lead) for sources in (actual, golden)
         )
-    return Operands(tuple(actual), tuple(golden), None, _listed(actual), _listed(golden))
+    return Operands(tuple(actual), tuple(golden), None, _listed(actual), _listed(golden), rows)
 
 
 def _computed(arguments: Namespace, opener: Opener) -> Operands:
@@ -107,6 +125,7 @@ def _computed(arguments: Namespace, opener: Opener) -> Operands:
     both = sorted(set(named) & set(attributes))
     if both:
         raise UsageError(f"{both[0]} is given by --input and by --attr.")
+    _check_parameters(op, [*named, *attributes])
     order = [name for name in required_arrays(op) if name not in named | attributes]
     files = _split_files(op, arguments.files, order)
     named |= dict(zip(order, files[0], strict=True))
@@ -114,14 +133,16 @@ def _computed(arguments: Namespace, opener: Opener) -> Operands:
     name = _listed(list(sources.values()))
     inputs, lead = _rows_of_inputs(op, sources, arguments.rows)
     inputs |= {n: None for n, word in named.items() if word == ABSENT} | attributes
-    goldens = _goldens(op, inputs, files[1], arguments)
+    goldens = _goldens(op, inputs, files[1], arguments.numerics, lead)
     actual = _opened(files[1], opener, goldens, options=False)
     pairs = list(zip(outputs_of(op), actual, strict=False))
     _refuse_same(pairs, list(sources.items()))
+    rows = None
     if arguments.rows is not None and lead is not None:
         actual = _sliced_outputs(op, actual, arguments.rows, lead)
-    rows = "" if arguments.rows is None else ", these rows"
-    return Operands(tuple(actual), None, inputs, _listed(actual), f"computed from {name}{rows}")
+        rows = bounds(arguments.rows, lead, name)
+    golden = f"computed from {name}{'' if rows is None else ', these rows'}"
+    return Operands(tuple(actual), None, inputs, _listed(actual), golden, rows)
 
 
 def _split_files(op: str, files: Sequence[str], order: list[str]) -> tuple[list[str], list[str]]:
@@ -140,10 +161,18 @@ def _split_files(op: str, files: Sequence[str], order: list[str]) -> tuple[list[
     return inputs, actual
 
 
+def _check_parameters(op: str, names: Sequence[str]) -> None:
+    """Refuse what is no parameter of an operator, before a file is missed."""
+    known = [n for n in inspect.signature(getattr(ops, op)).parameters if n not in _OURS]
+    for name in names:
+        if name not in known:
+            listed = meant(name, known) or f"; it takes {', '.join(known)}."
+            raise UsageError(f"{op} has no parameter {name!r}{listed}")
+
+
 def _in_order(op: str, named: dict[str, str]) -> list[str]:
-    """Return names in the order of the operator's parameters; unknown ones last."""
-    order = [*inspect.signature(getattr(ops, op)).parameters]
-    return sorted(named, key=lambda name: order.index(name) if name in order else len(order))
+    """Return names in the order of the operator's parameters."""
+    return sorted(named, key=[*inspect.signature(getattr(ops, op)).parameters].index)
 
 
 def _once(option: str, given: Sequence[tuple[str, Any]] | None) -> dict[str, Any]:
@@ -176,16 +205,31 @@ def _rows_of_inputs(
     return inputs, lead
 
 
+class _Whole(NamedTuple):
+    """The golden output of which some rows are computed, as far as files are like it."""
+
+    dtype: np.dtype
+    shape: Shape
+
+
 def _goldens(
-    op: str, inputs: dict[str, Any], words: Sequence[str], arguments: Namespace
+    op: str,
+    inputs: dict[str, Any],
+    words: Sequence[str],
+    numerics: str | None,
+    lead: Shape | None,
 ) -> tuple[Like | None, ...]:
-    """Return the golden outputs if files have no header: these are taken to be like them."""
+    """Return the golden outputs if files have no header: these are taken to be like them.
+
+    Where the inputs are some rows, along the axes `lead`, the files have all of them.
+    """
     present = [word for word in words if word != ABSENT]
     if not any(listed(split(word)[0])[0][1] == RAW for word in present):
         return ()
-    if arguments.rows is not None:
-        raise UsageError("--rows needs files that say their shapes.")
-    return model_of(op, inputs, arguments.numerics).golden()
+    golden = model_of(op, inputs, numerics).golden()
+    if lead is None:
+        return golden
+    return tuple(None if g is None else _Whole(g.dtype, lead + g.shape[1:]) for g in golden)
 
 
 def _opened(

@@ -36,8 +36,8 @@ class RowSlice:
 
     def __init__(self, source: Source, begin: int, end: int, columns: int | None) -> None:
         self.source = source
-        width = 1 if columns is None else columns
-        self._offset = begin * width
+        self.first_row, self.one_per_row = begin, columns is None
+        self.offset = begin * (1 if columns is None else columns)
         self.shape: Shape = (end - begin,) if columns is None else (end - begin, columns)
         plural = "row" if end == begin + 1 else "rows"
         self.name = f"{source.name} {plural} {rows_text(begin, end)}"
@@ -51,7 +51,7 @@ class RowSlice:
 
     def read(self, begin: int, end: int) -> NDArray[Any]:
         """Return elements [begin, end) of the slice."""
-        return self.source.read(self._offset + begin, self._offset + end)
+        return self.source.read(self.offset + begin, self.offset + end)
 
     def array(self) -> NDArray[Any]:
         """Return all of the slice."""
@@ -117,6 +117,8 @@ def rows_found(comparison: Comparison) -> str | None:
         return None
     per_row = ROW_WISE[comparison.op].one_per_row if comparison.op is not None else ()
     for output in (comparison.decisive, *comparison.outputs):
+        if output.rung != comparison.rung:
+            continue  # these rows alone would pass
         found = _rows_of(output, output.name in per_row)
         if found is not None:
             return found

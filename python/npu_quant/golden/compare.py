@@ -19,6 +19,7 @@ from .request import Limit, Limits, Request
 from .sources import Source
 from .tolerance import Measured, excess_of_sources, is_kept, rule_of
 from .variants import list_variants, matching_variants
+from .where import has_axis
 
 
 def compare(
@@ -100,6 +101,9 @@ def run(actual: Any, golden: Any, request: Request) -> Comparison:
     given = as_outputs(actual, names, "actual")
     pairs = paired(given, as_outputs(golden, names, "golden"))
     request.limits.check_names([name for name, _ in given])
+    if request.axis is not None and not any(has_axis(g, request.axis) for _, _, g in pairs):
+        ranks = ", ".join(sorted({str(len(g.shape)) for _, _, g in pairs}))
+        raise ParamError(f"compare: axis is {request.axis}, the arrays have rank {ranks}.")
     outputs = [judge(pair, dict(given), model, request) for pair in pairs]
     matches = _matches(model, given, outputs, request)
     comparison = Comparison(

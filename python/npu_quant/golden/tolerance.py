@@ -27,7 +27,7 @@ _CANN = {
 }
 _CANN_SHARE = 0.99
 _CANN_ULP = 32
-_AT_A_TIME = 1 << 15
+_AT_A_TIME = 1 << 16
 """Elements that are measured at a time: their float64 stay in the processor's cache."""
 # Mean relative error below T, greatest below 10 T: the English page of the same standard.
 _CANN_EN = {

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ParamError
 from .comparison import Concentration, Where
 from .differences import differences
 from .metrics import Metrics, Positions
@@ -167,13 +166,19 @@ def _concentrations(
     return tuple(sorted((f for f in found if f is not None), key=lambda f: f.log10_odds))
 
 
+def has_axis(source: Source, axis: int) -> bool:
+    """Say whether an array has an axis of that number, counted from either end."""
+    rank = len(source.shape)
+    return -rank <= axis < rank
+
+
 def _along(actual: Source, golden: Source, axis: int | None) -> tuple[Concentration, ...]:
-    """Return what concentrates along an axis."""
-    if axis is None:
+    """Return what concentrates along an axis, but for rows and columns, which are named as such."""
+    if axis is None or not has_axis(golden, axis):
         return ()
     rank = len(golden.shape)
-    if not -rank <= axis < rank:
-        raise ParamError(f"compare: axis is {axis}, expected -{rank} to {rank - 1}.")
+    if axis % rank == rank - 1 or rank == 2:
+        return ()
     length = golden.shape[axis]
     step = int(np.prod(golden.shape[axis % rank + 1 :], dtype=np.int64))
     counts = np.zeros(length, np.int64)

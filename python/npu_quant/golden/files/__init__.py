@@ -8,16 +8,20 @@ checked against what it has before anything is read; a malformed file is a `File
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import islice
 
 from npu_quant import dtypes
 from npu_quant.golden.sources import Source
 
 from . import archive, npy, npz, raw, safetensors, torch_file
-from .common import Arrays, File, FileError, Stored, clean, name_of
+from .common import Arrays, File, FileError, Stored, clean, name_of, printable
 from .source import FileSource
 
 __all__ = ["FileError", "FileSource", "list_arrays", "load", "same_file"]
+
+UNREADABLE = "unreadable: "
+"""What stands before the fault of an array where its dtype would."""
 
 _TORCH = (".pt", ".pth", ".ckpt")
 
@@ -70,17 +74,21 @@ def list_arrays(path: str | os.PathLike[str]) -> list[tuple[str, str, tuple[int,
     """Return the key, the dtype's name and the shape of every array in a file.
 
     The key is empty where a file has one array without a name. A dtype is as the file has it: V2
-    and V1 where NumPy saved bfloat16 and float8. Bare elements are one array of ``"bytes"``.
+    and V1 where NumPy saved bfloat16 and float8. Bare elements are one array of ``"bytes"``. Of
+    several arrays one may be damaged: in place of its dtype stands ``"unreadable: "`` and its
+    fault, which `load` raises, and its shape is ().
 
     Raises:
-        FileError: The file is malformed or cannot be opened.
+        FileError: The file is malformed, or the one array in it; or it cannot be opened.
     """
     file = File(path)
     try:
         kind, found = _arrays(file)
         if kind == "raw":
             return [("", "bytes", (file.size,))]
-        return [(key, *_described(opened())) for key, opened in found.items()]
+        if len(found) == 1:
+            return [(key, *_described(opened())) for key, opened in found.items()]
+        return [(key, *_described_or_fault(opened)) for key, opened in found.items()]
     finally:
         file.close()
 
@@ -96,6 +104,13 @@ def _described(stored: Stored) -> tuple[str, tuple[int, ...]]:
     if stored.kind == "int4":
         return "int4", (*stored.shape[:-1], 2 * stored.shape[-1])
     return (stored.kind if stored.dtype is None else name_of(stored.dtype)), stored.shape
+
+
+def _described_or_fault(opened: Callable[[], Stored]) -> tuple[str, tuple[int, ...]]:
+    try:
+        return _described(opened())
+    except FileError as error:
+        return f"{UNREADABLE}{clean(error.what, 200)}", ()
 
 
 def _arrays(file: File) -> tuple[str, Arrays]:
@@ -122,7 +137,7 @@ def _arrays(file: File) -> tuple[str, Arrays]:
 
 def _choose(file: File, found: Arrays, key: str | None) -> str:
     """Return the key of the array that is asked for."""
-    known = ", ".join(clean(name, 30) for name in list(found)[:8])
+    known = ", ".join(clean(name, 30) for name in islice(found, 8))
     known += f" and {len(found) - 8} more" if len(found) > 8 else ""
     if not found:
         raise file.fault("has no arrays in it")
@@ -134,12 +149,11 @@ def _choose(file: File, found: Arrays, key: str | None) -> str:
         return key
     if key.removesuffix(npz.SUFFIX) in found:
         return key.removesuffix(npz.SUFFIX)
-    if list(found) == [""]:
+    if len(found) == 1 and "" in found:
         raise file.fault(f"has one array, without a key; {clean(key, 60)!r} was asked for")
     raise file.fault(f"has no array {clean(key, 60)!r}; it has {known}")
 
 
 def _label(file: File, found: Arrays, key: str) -> str:
     """Return the name that an array goes by in messages."""
-    label = f"{file.path}:{key}" if len(found) > 1 else file.path
-    return clean(label, len(label) + 1)
+    return printable(f"{file.path}:{key}" if len(found) > 1 else file.path)

@@ -8,7 +8,7 @@ import stat
 import threading
 import weakref
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from npu_quant import dtypes
+
+Shape = tuple[int, ...]
 
 MAX_MESSAGE = 299
 MAX_NAME = 100
@@ -47,14 +49,39 @@ _CARRIERS: dict[str, np.dtype] = {name: np.dtype(name) for name in ("uint16", "u
 _BYTES = np.dtype(np.uint8)
 
 
+def printable(text: str) -> str:
+    """Return text on one line, with escapes for what cannot be printed."""
+    return text if text.isprintable() else "".join(map(_letter, text))
+
+
+def _letter(c: str) -> str:
+    if c.isprintable():
+        return c
+    if "\udc80" <= c <= "\udcff":  # a byte of a file's name that is not UTF-8
+        return f"\\x{ord(c) - 0xDC00:02x}"
+    return ascii(c)[1:-1]
+
+
 def clean(text: str, limit: int) -> str:
-    """Return printable text on one line, with its middle left out where it is long."""
-    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[: 4 * limit])
-    if len(shown) <= limit:
-        return shown
-    tail = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[-limit:])
+    """Return printable text of at most `limit` letters, its middle left out where it is longer."""
+    if len(text) <= limit:
+        shown = printable(text)
+        if len(shown) <= limit:
+            return shown
     half = (limit - 3) // 2
-    return f"{shown[:half]}...{tail[-half:]}"
+    head, tail = _fitting(text[:half], half), _fitting(text[: -half - 1 : -1], half)
+    return f"{''.join(head)}...{''.join(reversed(tail))}"
+
+
+def _fitting(text: str, most: int) -> list[str]:
+    """Return as many of the first letters, as they are printed, as fit."""
+    letters = []
+    for letter in map(_letter, text):
+        most -= len(letter)
+        if most < 0:
+            break
+        letters.append(letter)
+    return letters
 
 
 class FileError(ValueError):
@@ -200,7 +227,7 @@ class Stored:
     swapped: bool = False
 
 
-Arrays = dict[str, Callable[[], Stored]]
+Arrays = Mapping[str, Callable[[], Stored]]
 """The arrays of a file by key; each is looked at closely when it is asked for."""
 
 
@@ -236,25 +263,32 @@ def row_of(dtype: dtypes.DTypeName, file: File) -> tuple[str, np.dtype | None]:
     raise file.fault(f"dtype {str(dtype)!r:.40} is not known; try bfloat16, float8_e4m3fn or int8")
 
 
-def count_of(shape: tuple[int, ...]) -> int:
+def count_of(shape: Shape) -> int:
     """Return how many elements a shape has."""
     return math.prod(shape)
 
 
-def shown(shape: tuple[int, ...]) -> str:
+def shown(shape: Shape) -> str:
     """Return a shape in few letters."""
     return clean(str(shape), 60)
 
 
-def check_shape(shape: tuple[int, ...], itemsize: int, file: File) -> None:
+def fault_of_shape(shape: Shape, itemsize: int) -> str | None:
+    """Say why no array can have a shape: too many axes, a negative one, or too many bytes."""
+    if len(shape) > MAX_AXES:
+        return f"has an array of {len(shape)} axes; at most {MAX_AXES} are allowed"
+    if any(n < 0 for n in shape):
+        return f"has a negative axis in the shape {shown(shape)}"
+    if math.prod(n for n in shape if n) * itemsize > MAX_BYTES:
+        return f"has a shape beyond all memory: {shown(shape)}"
+    return None
+
+
+def check_shape(shape: Shape, itemsize: int, file: File) -> None:
     """Refuse a shape that no array can have.
 
     Raises:
-        FileError: too many axes, a negative one, or more bytes than can be counted.
+        FileError: no array can have it.
     """
-    if len(shape) > MAX_AXES:
-        raise file.fault(f"has an array of {len(shape)} axes; at most {MAX_AXES} are allowed")
-    if any(n < 0 for n in shape):
-        raise file.fault(f"has a negative axis in the shape {shown(shape)}")
-    if math.prod(n for n in shape if n) * itemsize > MAX_BYTES:
-        raise file.fault(f"has a shape beyond all memory: {shown(shape)}")
+    if fault := fault_of_shape(shape, itemsize):
+        raise file.fault(fault)

@@ -7,6 +7,7 @@ plugin stores bfloat16 and float8, which .npy has no name for.
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 
 from .archive import Member, region
 from .common import Arrays, File, Stored, clean, row_of, take
@@ -25,7 +26,7 @@ def arrays(file: File, members: dict[str, Member]) -> Arrays:
         return stored if name is None else _named(file, stored, name)
 
     return {
-        name.removesuffix(SUFFIX): lambda member=member: opener(member)  # type: ignore[misc]
+        name.removesuffix(SUFFIX): partial(opener, member)
         for name, member in members.items()
         if name.endswith(SUFFIX)
     }

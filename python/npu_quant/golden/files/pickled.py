@@ -132,6 +132,9 @@ _CALLS: dict[str, tuple[tuple[int, ...], Callable[[tuple[Any, ...]], object]]] =
 ALLOWED = frozenset(_CALLS) | frozenset(STORAGES) | frozenset(DTYPES)
 """The names a pickle may have; whoever adds one adds what is made of it."""
 
+WAY_OUT = "; save tensors only, as torch.save({'x': x}, path)"
+"""What to do about torch.Size, torch.device, NumPy's scalars, sets, whole modules and the like."""
+
 
 def describe(data: bytes, limit: int) -> tuple[Any, int]:
     """Return what a pickle describes, and how many operations it took.
@@ -167,7 +170,8 @@ class _Machine:
                 return self._pop()
             operation = _OPERATIONS.get(code)
             if operation is None:
-                raise RefusedError(f"refused: its pickle has operation {bytes([code])!r}")
+                what = f"operation {bytes([code])!r}"
+                raise RefusedError(f"refused: its pickle has {what}{WAY_OUT}")
             operation(self)
         raise RefusedError("its pickle is cut short")
 
@@ -300,7 +304,8 @@ class _Machine:
 
     def _name(self, module: str, name: str) -> None:
         if f"{module}.{name}" not in ALLOWED:
-            raise RefusedError(f"refused: the file asks for {clean(f'{module}.{name}', 150)}")
+            asked = clean(f"{module}.{name}", 80)
+            raise RefusedError(f"refused: the file asks for {asked}{WAY_OUT}")
         self._stack.append(_Name(f"{module}.{name}"))
 
     def call(self) -> None:
@@ -309,7 +314,7 @@ class _Machine:
         counts, made = _CALLS.get(text, ((), None))
         if made is None or not isinstance(args, tuple) or len(args) not in counts:
             what = text or f"what is a {type(target).__name__}"
-            raise RefusedError(f"refused: its pickle calls {what} in an unusual way")
+            raise RefusedError(f"refused: its pickle calls {what} in an unusual way{WAY_OUT}")
         self._stack.append(made(args))
 
     def build(self) -> None:

@@ -5,14 +5,29 @@ As strict as its definition: each byte of the elements belongs to exactly one te
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache, partial
+from sys import intern
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
 
-from .common import Arrays, File, InPlace, Stored, check_shape, clean, count_of, take
+from .common import (
+    Arrays,
+    File,
+    InPlace,
+    Shape,
+    Stored,
+    clean,
+    count_of,
+    fault_of_shape,
+    take,
+)
 
 MAX_HEADER = 100_000_000
+MAX_KEPT = 32 << 20
+"""The longest header that is kept, parsed, for the next array of its file."""
 
 _DTYPES: dict[str, np.dtype] = {
     "BOOL": np.dtype(np.bool_),
@@ -33,7 +48,39 @@ _DTYPES: dict[str, np.dtype] = {
     "F8_E8M0": np.dtype(ml_dtypes.float8_e8m0fnu),
     "F4": np.dtype(np.uint8),  # two to a byte
 }
-_OTHER_BITS = {"F6_E2M3": 6, "F6_E3M2": 6, "C64": 64, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8}
+_BITS = {kind: 8 * dtype.itemsize for kind, dtype in _DTYPES.items()}
+_BITS |= {"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "C64": 64, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8}
+_FIELDS = {"dtype", "shape", "data_offsets"}
+
+
+class _HeaderError(ValueError):
+    """What a header has that no file of this format has."""
+
+
+class _Tensor(NamedTuple):
+    """A tensor as the header has it."""
+
+    kind: str
+    shape: Shape
+    begin: int
+    """Its first byte, counted from the first element, as `end` is."""
+    end: int
+
+
+class _Opener(Mapping[str, Callable[[], Stored]]):
+    """The tensors of a file, of which there may be very many: made of the header on demand."""
+
+    def __init__(self, file: File, data: InPlace, tensors: dict[str, _Tensor]) -> None:
+        self._file, self._data, self._tensors = file, data, tensors
+
+    def __getitem__(self, name: str) -> Callable[[], Stored]:
+        return partial(_stored, self._file, self._data, self._tensors[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tensors)
+
+    def __len__(self) -> int:
+        return len(self._tensors)
 
 
 def arrays(file: File) -> Arrays:
@@ -42,27 +89,24 @@ def arrays(file: File) -> Arrays:
     Raises:
         FileError: the header is malformed, or does not fit the file.
     """
-    entries, begin = _header(file)
-    spans = sorted((*_span(file, name, entry), name) for name, entry in entries.items())
-    at, end = 0, file.size - begin
-    for first, last, name in spans:
-        if first != at or last > end:
-            fault = "overlap" if first < at else "leave a hole" if first > at else "exceed the file"
-            raise file.fault(f"its tensors {fault}, at {clean(name, 60)}: bytes {first} to {last}")
-        at = last
-    if at != end:
-        raise file.fault(f"has {end} bytes of elements, its header says {at}")
-    data = InPlace(file, begin, end)
-    return {
-        name: lambda first=first, name=name: _stored(file, data, first, entries[name])  # type: ignore[misc]
-        for first, _, name in spans
-    }
+    text = _header(file)
+    try:
+        tensors = _parsed(text) if len(text) <= MAX_KEPT else _parsed.__wrapped__(text)
+    except _HeaderError as error:
+        raise file.fault(str(error)) from error
+    begin = 8 + len(text)
+    size, said = file.size - begin, max((t.end for t in tensors.values()), default=0)
+    if said > size:
+        name, t = next((name, t) for name, t in tensors.items() if t.end > size)
+        at = f"{clean(name, 60)}: bytes {t.begin} to {t.end}"
+        raise file.fault(f"its tensors exceed the file, at {at}")
+    if said < size:
+        raise file.fault(f"has {size} bytes of elements, its header says {said}")
+    return _Opener(file, InPlace(file, begin, size), tensors)
 
 
-def _header(file: File) -> tuple[dict[str, dict[str, Any]], int]:
-    """Return the header's entries and where the elements begin."""
-    import json
-
+def _header(file: File) -> bytes:
+    """Return the header's text."""
     whole = InPlace(file, 0, file.size)
     length = int.from_bytes(take(whole, 0, 8), "little") if file.size >= 8 else -1
     if not 2 <= length <= min(MAX_HEADER, file.size - 8):
@@ -70,57 +114,102 @@ def _header(file: File) -> tuple[dict[str, dict[str, Any]], int]:
     text = take(whole, 8, length)
     if not text.startswith(b"{"):
         raise file.fault("has no safetensors header: it does not begin with {")
+    return text
+
+
+# Files are asked for one array after another. It is the text that is looked up, not the file, which
+# may have become another one in the meantime.
+@lru_cache(maxsize=2)
+def _parsed(text: bytes) -> dict[str, _Tensor]:
+    """Return the tensors that a header has, in the order of their bytes; not to be changed.
+
+    Raises:
+        _HeaderError: it is malformed, or a byte before the last tensor's end is not of one tensor.
+    """
+    entries = _entries(text)
+    metadata = entries.pop("__metadata__", {})
+    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
+        raise _HeaderError("has __metadata__ that is not text by name")
+    found: list[tuple[_Tensor, str]] = []
+    for name, entry in entries.items():
+        if not isinstance(entry, _Tensor):
+            raise _HeaderError(f"tensor {clean(name, 60)} {_tensor(entry)}")
+        found.append((entry, name))
+    found.sort(key=lambda pair: (pair[0].begin, pair[0].end, pair[1]))
+    at = 0
+    for t, name in found:
+        if t.begin != at:
+            fault = "overlap" if t.begin < at else "leave a hole"
+            where = f"{clean(name, 60)}: bytes {t.begin} to {t.end}"
+            raise _HeaderError(f"its tensors {fault}, at {where}")
+        at = t.end
+    return {name: t for t, name in found}
+
+
+def _entries(text: bytes) -> dict[str, Any]:
+    """Return what the JSON of a header says."""
+    import json
+
     try:
         entries = json.loads(
             text.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_constant
         )
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise file.fault(f"has a malformed header: {error or type(error).__name__}") from error
-    metadata = entries.pop("__metadata__", {})
-    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
-        raise file.fault("has __metadata__ that is not text by name")
-    return entries, 8 + length
+    except (_HeaderError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        why = str(error)
+    except RecursionError:
+        why = "it nests too deeply"
+    except MemoryError:
+        why = "it needs more memory than there is"
+    except ValueError:  # which is how int() refuses
+        why = "a number in it has too many digits"
+    else:
+        if isinstance(entries, dict):
+            return entries
+        why = "it is a tensor's"
+    raise _HeaderError(f"has a malformed header: {why}")
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any] | _Tensor:
+    """Return an object of the JSON, a tensor's as such: it takes much less room."""
     entries = dict(pairs)
     if len(entries) != len(pairs):
         last = {name: at for at, (name, _) in enumerate(pairs)}
         twice = next(name for at, (name, _) in enumerate(pairs) if last[name] != at)
-        raise ValueError(f"{clean(twice, 60)!r} stands in it twice")
-    return entries
+        raise _HeaderError(f"{clean(twice, 60)!r} stands in it twice")
+    tensor = _tensor(entries)
+    return entries if isinstance(tensor, str) else tensor
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise _HeaderError(f"{name} is no JSON")
 
 
 def _integers(value: object) -> bool:
     return isinstance(value, list) and all(type(n) is int and n >= 0 for n in value)
 
 
-def _span(file: File, name: str, entry: object) -> tuple[int, int]:
-    """Return where a tensor's bytes begin and end, counted from the first element."""
-    what = clean(name, 60)
-    if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
-        raise file.fault(f"tensor {what} has not dtype, shape and data_offsets")
-    kind, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
-    if not isinstance(kind, str) or not (kind in _DTYPES or kind in _OTHER_BITS):
-        raise file.fault(f"tensor {what} has the unknown dtype {clean(str(kind), 30)}")
-    if not _integers(shape) or not _integers(offsets) or len(offsets) != 2:
-        raise file.fault(f"tensor {what} has a malformed shape or data_offsets")
-    check_shape(tuple(shape), 8, file)
-    bits = 4 if kind == "F4" else _OTHER_BITS.get(kind) or 8 * _DTYPES[kind].itemsize
-    size = count_of(tuple(shape)) * bits
-    if offsets[1] < offsets[0] or 8 * (offsets[1] - offsets[0]) != size:
-        raise file.fault(f"tensor {what} needs {size // 8} bytes, its data_offsets are {offsets}")
-    return offsets[0], offsets[1]
+def _tensor(entry: object) -> _Tensor | str:
+    """Return a tensor, whose bytes are as many as its dtype and shape need, or what is wrong."""
+    if not isinstance(entry, dict) or entry.keys() != _FIELDS:
+        return "has not dtype, shape and data_offsets"
+    kind, axes, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
+    bits = _BITS.get(kind) if isinstance(kind, str) else None
+    if bits is None:
+        return f"has the unknown dtype {clean(str(kind), 30)}"
+    if not _integers(axes) or not _integers(offsets) or len(offsets) != 2:
+        return "has a malformed shape or data_offsets"
+    shape, (begin, end) = tuple(axes), offsets
+    if fault := fault_of_shape(shape, 8):
+        return fault
+    if end < begin or 8 * (end - begin) != count_of(shape) * bits:
+        return f"needs {count_of(shape) * bits // 8} bytes, its data_offsets are {offsets}"
+    return _Tensor(intern(kind), shape, begin, end)
 
 
-def _stored(file: File, data: InPlace, first: int, entry: dict[str, Any]) -> Stored:
-    kind, shape = entry["dtype"], tuple(entry["shape"])
+def _stored(file: File, data: InPlace, tensor: _Tensor) -> Stored:
+    kind, shape = tensor.kind, tensor.shape
     if kind == "F4":
         if not shape or shape[-1] % 2:
             raise file.fault(f"has F4 of the shape {shape}, an odd number to a row")
         shape = (*shape[:-1], shape[-1] // 2)
-    return Stored(data, first, kind, _DTYPES.get(kind), shape)
+    return Stored(data, tensor.begin, kind, _DTYPES.get(kind), shape)

@@ -16,6 +16,7 @@ from .common import (
     MAX_BYTES,
     File,
     Region,
+    Shape,
     Stored,
     allocate,
     check_shape,
@@ -29,8 +30,6 @@ BAND_BYTES = 32 << 20
 """How much of an array that is not in C order is put in order at a time."""
 EXPANDED_BYTES = 64 << 20
 EXPANDED_RATIO = 16
-
-Shape = tuple[int, ...]
 
 
 def boxes(shape: Shape, begin: int, end: int) -> Iterator[tuple[Shape, Shape]]:

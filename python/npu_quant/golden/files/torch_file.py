@@ -6,6 +6,7 @@ checked: torch can leave them wrong on purpose (`torch.serialization.set_crc32_o
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -56,16 +57,16 @@ def arrays(file: File, members: dict[str, Member]) -> Arrays:
     swapped = _big_endian(file, members.get(f"{folder}byteorder"))
     tensors = _tensors(file, members[pickles[0]])
 
-    def opener(tensor: Tensor) -> Stored:
+    def opener(key: str, tensor: Tensor | None) -> Stored:
+        if tensor is None:
+            name = clean(key, 60)
+            raise file.fault(f"has several tensors called {name}: save them under other keys")
         member = members.get(f"{folder}data/{tensor.storage.key}")
         if member is None:
             raise file.fault(f"lacks the storage {clean(tensor.storage.key, 60)}")
         return _stored(file, member, tensor, swapped)
 
-    return {
-        key: lambda tensor=tensor: opener(tensor)  # type: ignore[misc]
-        for key, tensor in tensors.items()
-    }
+    return {key: partial(opener, key, tensor) for key, tensor in tensors.items()}
 
 
 def _whole(file: File, member: Member, most: int) -> bytes:
@@ -82,11 +83,11 @@ def _big_endian(file: File, member: Member | None) -> bool:
     return order == b"big"
 
 
-def _tensors(file: File, member: Member) -> dict[str, Tensor]:
-    """Return the tensors that a pickle describes, by key."""
+def _tensors(file: File, member: Member) -> dict[str, Tensor | None]:
+    """Return the tensors that a pickle describes, by key; None where several have one key."""
     try:
         root, operations = describe(_whole(file, member, MAX_PICKLE), 1_000_000 + file.size // 8)
-        found: dict[str, Tensor] = {}
+        found: dict[str, Tensor | None] = {}
         _collect(root, found, 10 * operations + 1000)
     except RefusedError as error:
         raise file.fault(str(error)) from error
@@ -97,7 +98,7 @@ def _tensors(file: File, member: Member) -> dict[str, Tensor]:
     return found
 
 
-def _collect(root: Any, found: dict[str, Tensor], limit: int) -> None:
+def _collect(root: Any, found: dict[str, Tensor | None], limit: int) -> None:
     """Put the tensors under `root` into `found`.
 
     Containers may hold each other many times over, or themselves: at most `limit` are visited.
@@ -109,9 +110,7 @@ def _collect(root: Any, found: dict[str, Tensor], limit: int) -> None:
         if limit < 0 or depth > MAX_DEPTH or len(key) > MAX_KEY:
             raise RefusedError("its pickle nests too deeply")
         if isinstance(item, Tensor):
-            if key in found:
-                raise RefusedError(f"it has two tensors called {clean(key, 100)}")
-            found[key] = item
+            found[key] = None if key in found else item
         elif isinstance(item, (dict, list, tuple)):
             pairs = item.items() if isinstance(item, dict) else enumerate(item)
             inner = [
