@@ -1,12 +1,9 @@
-"""The pytest plugin: the fixture, the marker, the summary, JUnit, and what it costs."""
+"""The pytest plugin: the fixture, the marker, the summary and JUnit."""
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import re
-import subprocess
-import sys
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -290,6 +287,9 @@ class TestSummary:
         assert sum(line.startswith("ok  ") for line in result.outlines) == 60
         assert "more: --golden-summary" not in text_of(result)
 
+    def table(self, result: pytest.RunResult) -> list[str]:
+        return text_of(result).split(TABLE)[1].split("golden: ")[0].splitlines()[2:]
+
     def test_lines_fit_in_a_terminal(self, session: Session) -> None:
         name = "n" * 200
         result = session(
@@ -300,10 +300,29 @@ class TestSummary:
             """,
             "--golden-summary",
         )
-        table = text_of(result).split(TABLE)[1].split("golden: ")[0].splitlines()[1:]
-        assert len(table) == 4
-        assert max(map(len, table)) == 100
-        assert all(line.endswith("nnn") for line in table[1:])
+        table = self.table(result)
+        assert len(table) == 3
+        assert {len(line) for line in table} == {100}
+        assert all(line.endswith("nnn") for line in table)
+        assert [line.count("y of ...") + line.count("scale of ...") for line in table] == [0, 1, 1]
+
+    def test_long_columns_leave_room_for_the_test(self, session: Session) -> None:
+        name = "rows_of_many_shapes_and_of_every_data_type"
+        result = session(
+            f"""
+            def test_{name}(golden):
+                many = np.zeros((1,) * 13, np.int8) + Y
+                golden((many[..., :2], Y * 1), (many, Y), names=("codes", "y"), atol=123456789,
+                       rtol=1.23456e-5)
+            """
+        )
+        table = self.table(result)
+        assert len(table) == 2
+        assert max(map(len, table)) <= 100
+        assert table[0].endswith(f"{name[-30:]}")
+        assert " codes of " in table[0]
+        assert " y of " in table[1]
+        assert " shape differs" in table[0]
 
     def test_colours_are_for_terminals(self, session: Session) -> None:
         assert "\x1b[" not in text_of(session(FAILING))
@@ -356,45 +375,3 @@ class TestJUnit:
             ("golden.3.rung", "different"),
             ("golden.3.margin", "NaN"),
         ]
-
-
-class TestCost:
-    """A session of another project's tests waits for nothing of ours."""
-
-    def modules(self, code: str) -> set[str]:
-        run = [sys.executable, "-c", f"{code}; import sys; print(*sys.modules)"]
-        return set(subprocess.run(run, capture_output=True, text=True, check=True).stdout.split())
-
-    def test_the_plugin_adds_two_modules_to_the_package(self) -> None:
-        package = self.modules("import npu_quant, pytest")
-        plugin = self.modules("import npu_quant.pytest_plugin")
-        added = {name for name in plugin - package if name.startswith("npu_quant")}
-        assert added == {"npu_quant.pytest_plugin", "npu_quant.pytest_plugin.ledger"}
-        assert {name.partition(".")[0] for name in plugin} & {
-            "hypothesis",
-            "matplotlib",
-            "rich",
-            "torch",
-        } == set()
-
-    @pytest.mark.parametrize("uses", [True, False])
-    def test_comparing_is_imported_when_a_test_compares(
-        self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, uses: bool
-    ) -> None:
-        monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-        pytester.makepyfile(
-            f"""
-            import sys
-
-            def test_it({"golden" if uses else ""}):
-                assert ("npu_quant.golden.compare" in sys.modules) == {uses}
-                assert "rich" not in sys.modules
-            """
-        )
-        result = pytester.runpytest_subprocess("-p", "npu_quant.pytest_plugin")
-        result.assert_outcomes(passed=1)
-
-
-def test_pytest_finds_it_by_itself() -> None:
-    found = importlib.metadata.entry_points(group="pytest11")
-    assert {e.name: e.value for e in found}.get("npu_quant") == "npu_quant.pytest_plugin"

@@ -52,6 +52,14 @@ class TestForms:
         assert FOUND in lines
         assert not any("next:" in line or "GoldenMismatch" in line for line in lines)
         assert max(map(len, lines)) <= 100
+        assert text_of(result).count("1 of 4 codes differs") == 1
+
+    @pytest.mark.parametrize(("left", "times"), [("SCALE", 1), ("2 * SCALE", 1), ("pair[0]", 1)])
+    def test_one_element_is_told_of_once(self, session: Session, left: str, times: int) -> None:
+        given = "pair, y = (3 * SCALE,), 4 * SCALE"
+        result = session(f"def test_it():\n    {given}\n    assert ({left} == y).all()")
+        result.assert_outcomes(failed=1)
+        assert text_of(result).count("1 of 1") == times
 
     @pytest.mark.parametrize(
         "statement",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 import zipfile
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,14 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from ..golden.files.common import clean
+
+Arrays = dict[str, NDArray[Any]]
+
 _EPOCH = (1980, 1, 1, 0, 0, 0)
+_ARRAY, _DTYPE = ".npy", ".dtype"
 _LARGE = 1 << 30
+_LONGEST_REASON = 160
 _REGISTERED = 2  # np.dtype.isbuiltin of a dtype that another package added
 
 
@@ -27,14 +34,35 @@ def is_carried(dtype: np.dtype) -> bool:
     return dtype.isbuiltin == _REGISTERED
 
 
-def write(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays, so that the file is the old or the new one whatever happens."""
+def problem_of_name(name: str) -> str | None:
+    """Say why an array cannot have a name in a file that np.load should read as we do."""
+    if name.endswith((_ARRAY, _DTYPE)):
+        return f"a name does not end in {_ARRAY} or {_DTYPE}"
+    if "\0" in name or (not name.isascii() and name != name.encode("utf-8", "replace").decode()):
+        return "a name in a file has neither NUL nor lone surrogates"
+    return None
+
+
+def write(path: Path, arrays: Mapping[str, NDArray[Any]], *, check: bool = False) -> None:
+    """Write arrays, so that the file is the old or the new one whatever happens.
+
+    Args:
+        path: of the file, whose folder is made.
+        arrays: by name.
+        check: read them again before the file takes the old one's place.
+
+    Raises:
+        OSError: it cannot be written.
+        ValueError: what was read again is not what was written.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(".tmp", f".{path.name}-", path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file, zipfile.ZipFile(file, "w") as archive:
             for name, array in arrays.items():
                 _write_member(archive, name, array)
+        if check and not identical(read(Path(temporary)), arrays):
+            raise ValueError("it is read back as other arrays than were written")
         # mkstemp's files are their owner's alone, which a file to be shared is not.
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
@@ -58,37 +86,82 @@ def _member(name: str) -> zipfile.ZipInfo:
 def _write_member(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
     array = np.asarray(array, order="C")
     if is_carried(array.dtype):
-        archive.writestr(_member(f"{name}.dtype"), array.dtype.name)
+        archive.writestr(_member(name + _DTYPE), array.dtype.name)
         array = array.view(f"u{array.dtype.itemsize}")
     large = array.nbytes > _LARGE
-    with archive.open(_member(f"{name}.npy"), "w", force_zip64=large) as member:
+    with archive.open(_member(name + _ARRAY), "w", force_zip64=large) as member:
         np.lib.format.write_array(member, array, allow_pickle=False)
 
 
-def read(path: Path) -> dict[str, NDArray[Any]]:
+def read(path: Path) -> Arrays:
     """Return the arrays of a file by name, in their dtypes.
 
+    Members are found by their exact names, where np.load takes "y" and "y.npy" for each other.
+
     Raises:
-        ValueError: it is not what :func:`write` writes.
+        FileNotFoundError: there is none.
+        ValueError: it is not what :func:`write` writes; the text is one line, without the path.
     """
+    reason = "out of memory"
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            members = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path}: cannot be read as goldens: {error}") from error
-    arrays = {n: a for n, a in members.items() if isinstance(a, np.ndarray)}
-    for name, array in arrays.items():
-        carried = members.get(f"{name}.dtype")
-        if isinstance(carried, bytes):
-            arrays[name] = array.view(_dtype_of(carried.decode("utf-8", "replace"), array, path))
+        with zipfile.ZipFile(path) as archive:
+            return _arrays_of(archive)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        reason = error.strerror or repr(error)
+    except MemoryError as error:
+        reason = f"MemoryError {error}".rstrip()
+    except Exception as error:  # zipfile and NumPy answer damage with errors of many types
+        reason = str(error) or repr(error)
+    raise ValueError(clean(reason.partition("\n")[0], _LONGEST_REASON))
+
+
+def _arrays_of(archive: zipfile.ZipFile) -> Arrays:
+    members = {info.filename: info for info in archive.infolist()}
+    twice = [name for name, n in Counter(archive.namelist()).items() if n > 1]
+    if twice:
+        raise ValueError(f"it has two members named {twice[0]}")
+    arrays = {}
+    for name, info in members.items():
+        if not name.endswith(_ARRAY):
+            continue
+        array = _array_of(archive, info)
+        carried = members.get(name.removesuffix(_ARRAY) + _DTYPE)
+        if carried is not None:
+            array = array.view(_dtype_of(archive.read(carried).decode("utf-8", "replace"), array))
+        arrays[name.removesuffix(_ARRAY)] = array
     return arrays
 
 
-def _dtype_of(name: str, array: NDArray[Any], path: Path) -> np.dtype:
+def _array_of(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NDArray[Any]:
+    with archive.open(info) as member:
+        array: NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
+        # Only who reads to the end is told of a wrong CRC.
+        if member.read(1):
+            raise ValueError(f"{info.filename} is longer than its header says")
+    return array
+
+
+def identical(one: Mapping[str, NDArray[Any]], other: Mapping[str, NDArray[Any]]) -> bool:
+    """Say whether two results have the same names, dtypes, shapes and bits."""
+    return one.keys() == other.keys() and all(
+        array.dtype == other[name].dtype
+        and array.shape == other[name].shape
+        and np.array_equal(_bytes_of(array), _bytes_of(other[name]))
+        for name, array in one.items()
+    )
+
+
+def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def _dtype_of(name: str, array: NDArray[Any]) -> np.dtype:
     """Return the dtype that an array of integers stands for."""
     scalar = getattr(ml_dtypes, name, None)
     if isinstance(scalar, type) and scalar.__name__ == name and issubclass(scalar, np.generic):
         dtype = np.dtype(scalar)
         if is_carried(dtype) and dtype.itemsize == array.dtype.itemsize:
             return dtype
-    raise ValueError(f"{path}: {name!r} is not a dtype of ml_dtypes that {array.dtype} stands for")
+    raise ValueError(f"{name!r} is not a dtype of ml_dtypes that {array.dtype} stands for")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import shlex
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +15,13 @@ from ..commands.operands import required_arrays
 from ..golden.comparison import Comparison
 from ..golden.models import outputs_of
 from ..golden.request import Limit, Limits, Request
+from . import archive
+from .places import digest_of
+from .shell import joined
+
+# No "-", which a digest begins with.
+_PLAIN = re.compile(r"[A-Za-z0-9_.]+")
+_LONGEST = 40
 
 
 def is_array(value: Any) -> bool:
@@ -22,9 +29,18 @@ def is_array(value: Any) -> bool:
     return isinstance(value, np.ndarray) or hasattr(value, "detach")
 
 
-def member(side: str, name: str) -> str:
-    """Return what an array is called in the file: "actual.y", "golden.y", "inputs.x"."""
-    return f"{side}.{name}".rstrip(".")
+def member(side: str, name: Any) -> str:
+    """Return what an array is called in the file: "actual.y", "golden.y", "inputs.x".
+
+    A name that a command line or a file might take for something else has a digest.
+    """
+    if name == "":
+        return side
+    plain = isinstance(name, str) and _PLAIN.fullmatch(name) is not None
+    if plain and archive.problem_of_name(name) is None:
+        return f"{side}.{name}"
+    kept = re.sub(r"[^A-Za-z0-9_]", "_", str(name))[:_LONGEST]
+    return f"{side}.{kept}-{digest_of(repr(name))}"
 
 
 def command_of(path: str, comparison: Comparison, request: Request) -> str:
@@ -38,7 +54,7 @@ def command_of(path: str, comparison: Comparison, request: Request) -> str:
         output = comparison.decisive.name
         words = [f"{path}::{member(side, output)}" for side in ("actual", "golden")]
         words += _limits(_of_one(request.limits, output))
-    return shlex.join(["npu-quant", "compare", *words])
+    return joined(["npu-quant", "compare", *words])
 
 
 def _computed(path: str, comparison: Comparison, request: Request) -> list[str] | None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import ast
 import linecache
+import sys
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -26,6 +28,9 @@ Arrays = dict[str, NDArray[Any]]
 _LIBRARIES = {"contextlib", "numpy", "torch"}
 # What NumPy and torch say of `assert a == b` with more than one element.
 _AMBIGUOUS = ("truth value of an array", "Boolean value of Tensor")
+# What of pytest asks how the sides of a comparison differ; its caller is the test.
+_ASKS = "_call_reprcompare"
+_NOT_FOUND = (LookupError, ValueError, TypeError, AttributeError)
 _PREFIX = "npu_quant.testing.GoldenMismatch: "
 _ADVICE = "a == b of arrays has no truth value: write golden({0}, {1}) or np.array_equal({0}, {1})"
 _NAN = "the same bits; == does not hold where both are NaN, golden(...) and equal_nan=True do"
@@ -66,7 +71,7 @@ def _shorten(representation: Any) -> None:
 def lines_of(left: object, right: object) -> list[str] | None:
     """Return the explanation of ``assert left == right``, of arrays or tuples or dicts of them."""
     try:
-        if not (_holds_arrays(left) and _holds_arrays(right)):
+        if not (_holds_arrays(left) and _holds_arrays(right)) or _is_told_later(left, right):
             return None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -78,14 +83,38 @@ def lines_of(left: object, right: object) -> list[str] | None:
     return [f"{type(left).__name__} == {type(right).__name__}", *report.splitlines()]
 
 
+def _is_told_later(left: object, right: object) -> bool:
+    """Say whether :func:`explain` will tell, of ``(left == right).all()``, which has a section."""
+    frame = sys._getframe()
+    while frame.f_code.co_name != _ASKS:
+        if frame.f_back is None:
+            return False
+        frame = frame.f_back
+    if frame.f_back is None:
+        return False
+    statement = _statement_in(frame.f_back, frame.f_back.f_lineno)
+    for pair in () if statement is None else pairs_of(statement, bare=False):
+        with suppress(*_NOT_FOUND):
+            sides = lookup(pair.actual, frame.f_back), lookup(pair.golden, frame.f_back)
+            if _is_same(sides[0], left) and _is_same(sides[1], right):
+                return True
+    return False
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Say whether two are one object, or views of the same elements."""
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return bool(one.__array_interface__ == other.__array_interface__)
+    return one is other
+
+
 def _explained(trace: TracebackType | None, ambiguous: bool) -> str | None:
     """Compare what the failing statement compares; return the first report of a difference."""
     found = _failing(trace)
     if found is None:
         return None
     frame, line = found
-    source = "".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals))
-    statement = statement_at(ast.parse(source), line)
+    statement = _statement_in(frame, line)
     for pair in () if statement is None else pairs_of(statement, bare=ambiguous):
         text = _of_pair(pair, frame)
         if ambiguous:
@@ -94,6 +123,11 @@ def _explained(trace: TracebackType | None, ambiguous: bool) -> str | None:
         if text is not None:
             return text
     return None
+
+
+def _statement_in(frame: FrameType, line: int) -> ast.stmt | None:
+    source = "".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals))
+    return statement_at(ast.parse(source), line)
 
 
 def _failing(trace: TracebackType | None) -> tuple[FrameType, int] | None:
@@ -111,7 +145,7 @@ def _of_pair(pair: Pair, frame: FrameType) -> str | None:
     """Return the report of two expressions; None where they hold no arrays, or equal ones."""
     try:
         actual, golden = lookup(pair.actual, frame), lookup(pair.golden, frame)
-    except (LookupError, ValueError, TypeError, AttributeError):
+    except _NOT_FOUND:
         return None
     if not (_holds_arrays(actual) or _holds_arrays(golden)):
         return None

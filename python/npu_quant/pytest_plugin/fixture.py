@@ -6,9 +6,11 @@ import dataclasses
 import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import pytest
+
+from npu_quant_pytest.ledger import Record, Waiting
 
 from ..errors import DTypeError, ParamError
 from ..golden.compare import run
@@ -17,12 +19,16 @@ from ..golden.refusal import refusal_of
 from ..golden.request import Request
 from ..testing import GoldenMismatch
 from . import archive, keep, records, store
-from .ledger import Record
 from .places import Places
 from .settings import Settings, settings
 
 # pytest shows the frames of the test only.
 __tracebackhide__ = True
+
+_ADVICE = {
+    "missing": "When the result is right, store it",
+    "unreadable": "Restore it, or store what is right now",
+}
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -41,18 +47,19 @@ def _concise(method: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
+class Outbox(NamedTuple):
+    """Where a test's comparisons leave what the session is to know."""
+
+    records: list[Record]
+    waiting: list[Waiting]
+    properties: list[tuple[str, object]]
+
+
 class Golden:
     """Compares arrays with a golden in one test; see the fixture `golden`."""
 
-    def __init__(
-        self,
-        places: Places,
-        defaults: Mapping[str, Any],
-        found: list[Record],
-        properties: list[tuple[str, object]],
-    ) -> None:
-        self._places, self._defaults = places, defaults
-        self._found, self._properties = found, properties
+    def __init__(self, places: Places, defaults: Mapping[str, Any], outbox: Outbox) -> None:
+        self._places, self._defaults, self._outbox = places, defaults, outbox
         self._calls, self._failures = 0, 0
         self._names: set[str] = set()
 
@@ -85,7 +92,8 @@ class Golden:
         """Compare with what this test gave when its goldens were stored.
 
         They are in ``golden/<test module>/<test>/<name>.npz`` beside the test's file. ``pytest
-        --golden-update`` stores what the test gives now, and shows how it differs from before.
+        --golden-update`` stores what the test gives now, if it passes, and shows how that differs
+        from before.
 
         Args:
             actual: what is to be judged: an array, or a tuple or dict of arrays.
@@ -97,9 +105,11 @@ class Golden:
 
         Raises:
             GoldenMismatch: it did not pass.
-            pytest.fail.Exception: there is no such golden yet, or it has other arrays.
+            pytest.fail.Exception: there is no such golden yet, it has other arrays, or it cannot
+                be read.
             ValueError: it could only pass, or is not worth storing: empty, or one value only.
-            ParamError: `name` is taken or no file's name, or an argument does not fit the others.
+            ParamError: `name` is taken or no file's name, two arrays have one name, or an argument
+                does not fit the others.
         """
         asked = settings(arguments, self._defaults, computed=False)
         path = self._places.stored_file(name)
@@ -112,12 +122,12 @@ class Golden:
         request = asked.request(names=None, golden_name=self._places.shown(path))
         if self._places.updating:
             return self._update(path, arrays, asked, request)
-        problem = store.problem_of(path, arrays)
-        if problem is not None:
-            self._record(records.record_of_none("missing", name))
-            advice = f"When the result is right, store it: {self._places.update_command}"
-            pytest.fail(f"golden.stored: {request.golden_name} {problem}.\n{advice}")
-        return self._judge(arrays, archive.read(path), asked, request)
+        found = store.held(path, arrays)
+        if found.note:
+            self._record(records.record_of_none(found.note, name))
+            text = f"golden.stored: {request.golden_name} {found.problem}.\n{_ADVICE[found.note]}"
+            pytest.fail(f"{text}: {self._places.update_command}")
+        return self._judge(arrays, found.arrays, asked, request)
 
     def _judge(self, actual: Any, golden: Any, asked: Settings, request: Request) -> Comparison:
         """Compare and record; raise unless it passes and could have failed."""
@@ -142,23 +152,35 @@ class Golden:
         return mismatch
 
     def _update(
-        self, path: Path, arrays: store.Arrays, asked: Settings, request: Request
+        self, path: Path, arrays: archive.Arrays, asked: Settings, request: Request
     ) -> Comparison:
-        """Store what the test gives, unless that is there already."""
+        """Have what the test gives stored when it has passed, unless that is there already."""
         # Tolerances are for results, not for what is to be the golden.
         plain = Request(op=request.op, golden_name=request.golden_name)
-        refusal = store.refusal_of_storing(arrays, plain, asked.allow_constant)
+        refusal: str | None = "the result has no arrays."
+        if arrays:
+            # The test may change its arrays before they are stored.
+            copies = {name: array.copy() for name, array in arrays.items()}
+            comparison = run(arrays, copies, plain)
+            # To compare with such a golden could only pass.
+            refusal = refusal_of(comparison, asked.allow_constant)
         if refusal is not None:
             self._record(records.record_of_none("refused", path.stem))
             raise ValueError(f"golden.stored does not store {plain.golden_name}: {refusal}")
-        note, text = store.change_of(path, arrays, plain)
-        if note:
-            archive.write(path, arrays)
-        comparison = run(arrays, archive.read(path), plain)
-        self._record(records.record_of(note, comparison, text))
+        note, text = store.change_of(path, copies, plain)
+        record = records.record_of(note, comparison, text)
+        if not note:
+            self._record(record)
+            return comparison
+        self._number(record)
+        write = functools.partial(store.write, path, copies, plain.golden_name)
+        self._outbox.waiting.append(Waiting(record, write))
         return comparison
 
     def _record(self, record: Record) -> None:
+        self._number(record)
+        self._outbox.records.append(record)
+
+    def _number(self, record: Record) -> None:
         self._calls += 1
-        self._found.append(record)
-        self._properties += records.properties_of(record, self._calls)
+        self._outbox.properties.extend(records.properties_of(record, self._calls))

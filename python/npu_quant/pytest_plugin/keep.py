@@ -6,12 +6,14 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
+from npu_quant_pytest.ledger import forget
+
 from ..golden.arguments import as_source
 from ..golden.comparison import Comparison
 from ..golden.request import Request
 from . import archive
 from .command import command_of, is_array, member
-from .places import Places, forget
+from .places import Places
 
 MOST_BYTES = 1 << 30
 
@@ -44,7 +46,7 @@ def keep(places: Places, number: int, comparison: Comparison, request: Request) 
     try:
         archive.write(path, arrays)
     except OSError as error:
-        return Kept(problem=str(error))
+        return Kept(problem=error.strerror or str(error))
     return Kept(command=command_of(places.shown(path), comparison, request))
 
 

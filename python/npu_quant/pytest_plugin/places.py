@@ -6,32 +6,41 @@ import contextlib
 import hashlib
 import os
 import re
-import shlex
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from npu_quant_pytest import options
+from npu_quant_pytest.ledger import KEPT
+
 from ..errors import ParamError
-from .ledger import KEPT
+from .shell import joined
 
 __tracebackhide__ = True
 
 _LONGEST = 100
+# The first - of a folder's name is where a test's parameters begin.
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+=,]*(\[[^\]]*\])?")
+_DIGEST = re.compile(r"[-\[][0-9a-f]{8}$")
 
 
 def safe(name: str) -> str:
     """Return a test's name as that of a folder; two tests never have the same.
 
-    ``test_rows[fp16]`` becomes ``test_rows-fp16``. Where a character had to go, or it was too long,
-    a digest of the name is added.
+    ``test_rows[fp16]`` becomes ``test_rows-fp16``. Where a character had to go, it was too long, or
+    it might be what another name becomes, a digest of the name is added.
     """
     plain = re.sub(r"\[(.*)\]$", r"-\1", name, flags=re.DOTALL)
     kept = re.sub(r"[^A-Za-z0-9_.+=,-]", "_", plain)[:_LONGEST]
-    if kept == plain:
+    if kept == plain and _PLAIN.fullmatch(name) and not _DIGEST.search(name.removesuffix("]")):
         return kept
-    return f"{kept}-{hashlib.sha256(name.encode(errors='surrogateescape')).hexdigest()[:8]}"
+    return f"{kept}-{digest_of(name)}"
+
+
+def digest_of(name: str) -> str:
+    """Return a few characters that only this name has."""
+    return hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:8]
 
 
 @dataclass(frozen=True)
@@ -57,17 +66,18 @@ class Places:
         folder = Path(item.path.stem, safe(".".join(parts)))
         base = config.rootpath
         below = item.path.parent.relative_to(base) if item.path.is_relative_to(base) else Path()
-        chosen = config.getoption("golden_dir")
+        chosen = options.value_of(config, "dir")
         stored = item.path.parent / "golden" if chosen is None else base / chosen / below
         start = config.invocation_params.dir
         place = "::".join([os.path.relpath(item.path, start), *parts])
-        option = "" if chosen is None else f" --golden-dir {shlex.quote(chosen)}"
+        command = ["pytest", options.name_of(config, "update")]
+        command += [] if chosen is None else [options.name_of(config, "dir"), chosen]
         places = cls(
             stored=stored / folder,
             kept=_keep(config) / below / folder,
-            update_command=f"pytest --golden-update{option} {shlex.quote(place)}",
+            update_command=joined([*command, place]),
             start=start,
-            updating=config.getoption("golden_update"),
+            updating=options.value_of(config, "update"),
         )
         item.stash[KEPT] = places.kept
         return places
@@ -92,21 +102,12 @@ class Places:
 
 def _keep(config: pytest.Config) -> Path:
     """Return the folder of kept arrays."""
-    chosen = config.getoption("golden_keep")
+    chosen: str | None = options.value_of(config, "keep")
     if chosen is not None:
-        return config.rootpath / str(chosen)
+        return config.rootpath / chosen
     # pytest's cache can be switched off, or be where nothing can be written.
     cache = getattr(config, "cache", None)
     with contextlib.suppress(OSError):
         if cache is not None:
             return Path(cache.mkdir("npu_quant"))
     return config.rootpath / ".pytest_golden"
-
-
-def forget(folder: Path) -> None:
-    """Remove what was kept for a test, and the folders that this leaves empty."""
-    if not folder.is_dir():
-        return
-    shutil.rmtree(folder, ignore_errors=True)
-    with contextlib.suppress(OSError):
-        folder.parent.rmdir()

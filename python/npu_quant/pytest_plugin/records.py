@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from npu_quant_pytest.ledger import Record
+
 from ..golden import words
 from ..golden.comparison import Comparison, OutputComparison
 from ..golden.verdict import SCALE_STEPS, passes
-from .ledger import Record
 
 
 def record_of(note: str, comparison: Comparison, text: str = "") -> Record:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from numpy.typing import NDArray
-
+from ..errors import ParamError
 from ..golden.arguments import as_outputs
 from ..golden.compare import run
 from ..golden.models import outputs_of
-from ..golden.refusal import refusal_of
 from ..golden.request import Request
 from . import archive
+from .archive import Arrays
 from .settings import Settings
 
 __tracebackhide__ = True
-
-Arrays = dict[str, NDArray[Any]]
 
 
 def arrays_of(actual: Any, name: str, asked: Settings) -> Arrays:
@@ -32,47 +29,70 @@ def arrays_of(actual: Any, name: str, asked: Settings) -> Arrays:
         names = outputs_of(op)
     elif names is None and not isinstance(actual, (Mapping, tuple, list)):
         names = (name,)
-    outputs = as_outputs(actual, names, "actual")
-    return {str(n): source.array() for n, source in outputs if source is not None}
+    arrays: Arrays = {}
+    for given, source in as_outputs(actual, names, "actual"):
+        if source is None:
+            continue
+        stored_as = str(given)
+        problem = archive.problem_of_name(stored_as)
+        if problem is not None:
+            raise ParamError(f"golden.stored: an array is named {stored_as!r}; {problem}.")
+        if stored_as in arrays:
+            raise ParamError(f"golden.stored: two arrays would be stored as {stored_as!r}.")
+        arrays[stored_as] = source.array()
+    return arrays
 
 
-def problem_of(path: Path, arrays: Arrays) -> str | None:
-    """Say why a stored golden cannot be compared with: it is not there, or has other arrays."""
-    if not path.exists():
-        return "is not stored yet"
-    held = archive.read(path)
-    if held.keys() == arrays.keys():
-        return None
-    return f"has {_listed(held)}; the result has {_listed(arrays)}"
+class Held(NamedTuple):
+    """A stored golden, or why there is nothing to compare with."""
+
+    arrays: Arrays
+    note: str = ""
+    """"missing" or "unreadable"."""
+    problem: str = ""
+
+
+def held(path: Path, arrays: Arrays) -> Held:
+    """Return the stored golden of a result."""
+    try:
+        found = archive.read(path)
+    except FileNotFoundError:
+        return Held({}, "missing", "is not stored yet")
+    except ValueError as error:
+        return Held({}, "unreadable", f"cannot be read: {error}")
+    if found.keys() == arrays.keys():
+        return Held(found)
+    return Held(found, "missing", f"has {_listed(found)}; the result has {_listed(arrays)}")
+
+
+def write(path: Path, arrays: Arrays, shown: str) -> str | None:
+    """Store a golden; return why it could not be."""
+    try:
+        archive.write(path, arrays, check=True)
+    except (OSError, ValueError, MemoryError) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error) or repr(error)
+        return f"golden.stored: {shown} cannot be written: {why}"
+    return None
 
 
 def _listed(arrays: Arrays) -> str:
     return ", ".join(arrays) or "no arrays"
 
 
-def refusal_of_storing(arrays: Arrays, request: Request, allow_constant: bool) -> str | None:
-    """Say why arrays are no golden: to compare with it could only pass."""
-    if not arrays:
-        return "the result has no arrays."
-    copies = {name: array.copy() for name, array in arrays.items()}
-    return refusal_of(run(copies, arrays, request), allow_constant)
-
-
 def change_of(path: Path, arrays: Arrays, request: Request) -> tuple[str, str]:
     """Return what storing would do, "new", "updated" or "" for nothing, and its description."""
-    if not path.exists():
+    found = held(path, arrays)
+    if found.note == "unreadable":
+        return "updated", f"updated {request.golden_name}, which {found.problem}"
+    if not found.arrays:
         listed = ", ".join(f"{n} {a.dtype.name} {a.shape}" for n, a in arrays.items())
         return "new", f"new {request.golden_name}: {listed}"
-    try:
-        held = archive.read(path)
-    except ValueError as error:
-        return "updated", f"updated {request.golden_name}, which could not be read: {error}"
     lines = [f"updated {request.golden_name}"]
-    if held.keys() != arrays.keys():
-        lines.append(f"had {_listed(held)}; has {_listed(arrays)}")
-    common = [name for name in arrays if name in held]
+    if found.note:
+        lines.append(f"had {_listed(found.arrays)}; has {_listed(arrays)}")
+    common = [name for name in arrays if name in found.arrays]
     if common:
-        now, before = ({n: side[n] for n in common} for side in (arrays, held))
+        now, before = ({n: side[n] for n in common} for side in (arrays, found.arrays))
         comparison = run(now, before, request)
         if comparison.rung == "identical" and len(lines) == 1:
             return "", ""

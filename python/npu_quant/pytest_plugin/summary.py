@@ -4,41 +4,58 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import pytest
 
-from .ledger import Record
+from npu_quant_pytest.ledger import UNWRITTEN, Record
 
 _PASSES = ("identical", "tie", "variant", "tolerated", "new", "updated")
-_ORDER = (*_PASSES, "different", "variant (not accepted)", "missing", "refused")
+_FAILURES = ("different", "variant (not accepted)", "missing", "unreadable", "refused")
+_ORDER = (*_PASSES, UNWRITTEN, *_FAILURES)
 _PASSED, _FAILED, _EXPECTED = "ok", "FAIL", "xfail"
 _MOST_ROWS = 40
 _WIDEST = 100
-_HEADINGS = ("", "rung", "margin", "differ", "output of test")
-Row = tuple[str, str, str, str, str]
+_HEADINGS = ("", "rung", "margin", "differ")
+_LAST_HEADING = "output of test"
+# Of these columns: what a test's id has at least, and what the others and a name are cut to for it.
+_PLACE, _LEAST, _NAME = 48, 9, 16
 
 
-def summarize(reporter: pytest.TerminalReporter, found: Sequence[Record], *, full: bool) -> None:
+class Row(NamedTuple):
+    """A line of the table."""
+
+    cells: tuple[str, str, str, str]
+    output: str
+    test: str
+
+
+def summarize(
+    reporter: pytest.TerminalReporter, found: Sequence[Record], *, full: bool, option: str
+) -> None:
     """Write the summary.
 
     Args:
         reporter: where to.
         found: the records, each with its test's id and whether that failed.
         full: list all comparisons, whether or not any failed.
+        option: which lists all.
     """
     _write_stored(reporter, found)
     if full or any(map(_is_bad, found)):
         rows = [row for record in sorted(found, key=_rank) for row in _rows(record)]
         reporter.section("golden comparisons")
-        _write_table(reporter, rows, len(rows) if full else _MOST_ROWS)
+        shown = rows if full else rows[:_MOST_ROWS]
+        _write_table(reporter, shown)
+        if len(rows) > len(shown):
+            reporter.write_line(f"and {len(rows) - len(shown):,} more: {option} lists all")
     reporter.write_line(counts(found), red=any(map(_is_bad, found)))
 
 
 def counts(found: Sequence[Record]) -> str:
     """Return the one line: how many comparisons there were, and how they ended."""
     labels = Counter(
-        _label(record) + ("" if record["passed"] or _is_bad(record) else " (expected)")
-        for record in found
+        _label(record) + (" (expected)" if _is_expected(record) else "") for record in found
     )
     order = [*_ORDER, *(f"{label} (expected)" for label in _ORDER)]
     listed = ", ".join(f"{labels[label]:,} {label}" for label in order if labels[label])
@@ -49,6 +66,10 @@ def counts(found: Sequence[Record]) -> str:
 def _is_bad(record: Record) -> bool:
     """Say whether a comparison failed its test; one may be meant to fail, inside pytest.raises."""
     return not record["passed"] and bool(record["failed"])
+
+
+def _is_expected(record: Record) -> bool:
+    return not (record["passed"] or record["failed"] or record["note"] == UNWRITTEN)
 
 
 def _label(record: Record) -> str:
@@ -66,17 +87,14 @@ def _rank(record: Record) -> tuple[bool, int, float]:
 
 
 def _rows(record: Record) -> list[Row]:
-    failed = _FAILED if _is_bad(record) else _EXPECTED
-    return [
-        (
-            _PASSED if output["passed"] else failed,
-            record["note"] or output["rung"],
-            _margin(output["margin"], output["limit"]),
-            output["differ"] or "-",
-            f"{output['output']} of {record['test']}" if output["output"] else record["test"],
-        )
-        for output in record["outputs"]
-    ]
+    failed = _FAILED if _is_bad(record) else _EXPECTED if _is_expected(record) else ""
+    rows = []
+    for output in record["outputs"]:
+        passed = _PASSED if output["passed"] else failed
+        margin = _margin(output["margin"], output["limit"])
+        cells = (passed, record["note"] or output["rung"], margin, output["differ"] or "-")
+        rows.append(Row(cells, str(output["output"]), record["test"]))
+    return rows
 
 
 def _margin(margin: float | None, limit: str) -> str:
@@ -100,17 +118,38 @@ def _write_stored(reporter: pytest.TerminalReporter, found: Sequence[Record]) ->
             reporter.write_line(f"  {line}")
 
 
-def _write_table(reporter: pytest.TerminalReporter, rows: Sequence[Row], most: int) -> None:
-    shown = [_HEADINGS, *rows[:most]]
-    widths = [min(30, max(len(row[i]) for row in shown)) for i in range(4)]
-    for row in shown:
-        cells = [_cut(cell, width).ljust(width) for cell, width in zip(row, widths, strict=False)]
-        start = "  ".join(cells)
-        place = row[4][-max(20, _WIDEST - len(start) - 2) :]
-        cut = f"...{place[3:]}" if len(place) < len(row[4]) else place
-        reporter.write_line(f"{start}  {cut}", red=row[0] == _FAILED)
-    if len(rows) > most:
-        reporter.write_line(f"and {len(rows) - most:,} more: --golden-summary lists all")
+def _write_table(reporter: pytest.TerminalReporter, rows: Sequence[Row]) -> None:
+    widths = _widths(rows)
+    room = _WIDEST - sum(widths) - 2 * len(widths)
+    _write_row(reporter, _HEADINGS, widths, _LAST_HEADING)
+    for row in rows:
+        _write_row(reporter, row.cells, widths, _place(row, room))
+
+
+def _write_row(
+    reporter: pytest.TerminalReporter, cells: Sequence[str], widths: Sequence[int], place: str
+) -> None:
+    padded = [_cut(cell, width).ljust(width) for cell, width in zip(cells, widths, strict=True)]
+    reporter.write_line("  ".join([*padded, place]), red=cells[0] == _FAILED)
+
+
+def _widths(rows: Sequence[Row]) -> list[int]:
+    """Return the widths of the columns before the last, which leave room for that."""
+    shown = [_HEADINGS, *(row.cells for row in rows)]
+    widths = [max(len(cells[i]) for cells in shown) for i in range(len(_HEADINGS))]
+    longest = max(len(_place(row, _WIDEST)) for row in rows)
+    room = _WIDEST - 2 * len(widths) - min(longest, _PLACE)
+    while sum(widths) > room and max(widths) > _LEAST:
+        widths[widths.index(max(widths))] -= 1
+    return widths
+
+
+def _place(row: Row, width: int) -> str:
+    """Return the output's name and the test's id, of which the end says most."""
+    start = f"{_cut(row.output, _NAME)} of " if row.output else ""
+    left = width - len(start)
+    test = row.test if len(row.test) <= left else f"...{row.test[3 - left :]}"
+    return start + test
 
 
 def _cut(text: str, width: int) -> str:

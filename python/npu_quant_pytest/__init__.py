@@ -1,0 +1,122 @@
+"""What pytest loads of npu_quant: the fixture `golden`, options, and reports of arrays that differ.
+
+    def test_rows(golden):
+        golden(npu_y, op="npu_dynamic_quant", inputs={"input": x})  # computed golden
+        golden(npu_y, expected, atol=1)                             # given golden
+        golden.stored(npu_y, name="y")                              # golden of an earlier run
+
+pytest loads it by itself where npu_quant is installed; ``-p no:npu_quant`` leaves it out. npu_quant
+is imported by the fixture, not before: a session of other tests neither waits for it nor fails
+where it cannot be imported.
+
+PYTEST_DONT_REWRITE
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from . import options
+from .ledger import RECORDS, WAITING, Ledger, attach, returned
+
+if TYPE_CHECKING:
+    from npu_quant.pytest_plugin.fixture import Golden
+
+__all__ = ["golden"]
+
+_NAME = "npu_quant"
+_MARKER = (
+    "golden(op=None, inputs=None, numerics=None, atol=None, rtol=None, preset=None, variant=None, "
+    "names=None, allow_constant=False): what the fixture `golden` takes unless the test says else."
+)
+
+
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    """Add the options now where a conftest.py loads the plugin, which is after the others'."""
+    if pluginmanager.get_name(sys.modules[__name__]) != _NAME:
+        # Pytest would load what `-p` named otherwise once more by its entry point, and end there.
+        pluginmanager.set_blocked(_NAME)
+    config = pluginmanager.get_plugin("pytestconfig")
+    names = [name for name, _ in pluginmanager.list_name_plugin()]
+    if config is not None and any(name.endswith("conftest.py") for name in names):
+        options.add(parser, config)
+
+
+# Hooks are not of `wrapper=True`, which a pytest before 8 may not know.
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser
+) -> Generator[None, Any, None]:
+    """Add the options when those of plugins and conftest.py files are there."""
+    yield
+    options.add(parser, early_config)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known, and collect what reports bring."""
+    config.addinivalue_line("markers", _MARKER)
+    config.pluginmanager.register(Ledger(config), "npu_quant-golden-ledger")
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, None]:
+    """Tell the report of a test from those of its subtests, which come before."""
+    yield
+    returned(item)
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, Any, None]:
+    """Put into a report what was compared, and how the arrays of a failing assertion differ."""
+    outcome = yield
+    report = outcome.get_result()
+    if report.failed and call.excinfo is not None and _NAME in sys.modules:
+        _explain(report, call.excinfo)
+    attach(item, report)
+
+
+def _explain(report: pytest.TestReport, error: pytest.ExceptionInfo[BaseException]) -> None:
+    try:
+        from npu_quant.pytest_plugin.failures import explain
+    except Exception:  # an install that is broken is no affair of this test
+        return
+    explain(report, error.value, error.tb)
+
+
+def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
+    """Explain ``assert left == right`` of arrays, or of tuples and dicts of arrays."""
+    if op != "==" or _NAME not in sys.modules:
+        return None
+    try:
+        from npu_quant.pytest_plugin.failures import lines_of
+    except Exception:  # as above
+        return None
+    return lines_of(left, right)
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """Compare arrays with a golden and fail the test unless they agree or rounding explains it.
+
+    ``golden(actual, expected)``, ``golden(actual, op="npu_dynamic_quant", inputs={...})`` and
+    ``golden.stored(actual, name="y")`` take the tolerances of npu_quant.testing.assert_golden; the
+    marker ``golden`` gives them defaults. The session ends with a summary of all comparisons.
+    """
+    from npu_quant.pytest_plugin.fixture import Golden, Outbox
+    from npu_quant.pytest_plugin.places import Places
+    from npu_quant.pytest_plugin.settings import marked
+
+    test = request.node
+    # Not by record_property, which warns where pytest writes JUnit's newer format.
+    outbox = Outbox(
+        records=test.stash.setdefault(RECORDS, []),
+        waiting=test.stash.setdefault(WAITING, []),
+        properties=test.user_properties,
+    )
+    return Golden(Places.of(test), marked(test), outbox)

@@ -1,0 +1,201 @@
+"""The pytest plugin: no name of an array, a test or a folder makes it take one for another."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+from plugin_sessions import Session, text_of
+
+from npu_quant import cli
+from npu_quant.pytest_plugin import archive
+from npu_quant.pytest_plugin.command import member
+from npu_quant.pytest_plugin.places import safe
+from npu_quant.pytest_plugin.shell import quoted
+
+pytest_plugins = ["pytester", "plugin_sessions"]
+
+CACHE = ".pytest_cache/d/npu_quant"
+
+
+@pytest.fixture
+def folder(pytester: pytest.Pytester) -> Path:
+    """Where the sessions run."""
+    return pytester.path
+
+
+def command_in(result: pytest.RunResult) -> str:
+    """Return the command that the report of the only failure ends with."""
+    lines = [line for line in result.outlines if line.startswith("E ")]
+    start, found, command = lines[-1].partition("rerun: ")
+    assert found, start
+    return command
+
+
+class TestStored:
+    @pytest.mark.parametrize("arrays", ["{1: Y, '1': WRONG}", "{'1': Y, 1: WRONG}"])
+    def test_two_arrays_of_a_name_are_refused(
+        self, session: Session, folder: Path, arrays: str
+    ) -> None:
+        result = session(f"def test_it(golden): golden.stored({arrays})", "--golden-update")
+        result.assert_outcomes(failed=1)
+        assert "ParamError: golden.stored: two arrays would be stored as '1'" in text_of(result)
+        assert list(folder.rglob("*.npz")) == []
+
+    def test_two_of_one_of_the_given_names_too(self, session: Session) -> None:
+        call = "golden.stored((Y, WRONG), names=('a', 'a'))"
+        result = session(f"def test_it(golden): {call}", "--golden-update")
+        result.assert_outcomes(failed=1)
+        assert "two arrays would be stored as 'a'" in text_of(result)
+
+    def test_one_that_is_not_there_takes_no_name(self, session: Session) -> None:
+        source = "def test_it(golden): golden.stored({1: None, '1': Y})"
+        session(source, "--golden-update").assert_outcomes(passed=1)
+
+    @pytest.mark.parametrize("name", ["y.npy", "y.dtype", ".npy", "a\0b", "\udc80"])
+    def test_a_name_that_a_file_cannot_hold_is_refused(
+        self, session: Session, folder: Path, name: str
+    ) -> None:
+        source = f"def test_it(golden): golden.stored({{'y': Y, {name!r}: WRONG}})"
+        result = session(source, "--golden-update")
+        result.assert_outcomes(failed=1)
+        assert f"ParamError: golden.stored: an array is named {name!r}" in text_of(result)
+        assert list(folder.rglob("*.npz")) == []
+
+    @pytest.mark.parametrize("name", ["a::b", "a/b", "../y", "a b", "ä", "y.npy.", "dtype"])
+    def test_any_other_is_read_back(self, session: Session, name: str) -> None:
+        source = f"def test_it(golden): golden.stored({{'y': Y, {name!r}: WRONG}})"
+        session(source, "--golden-update").assert_outcomes(passed=1)
+        session(source).assert_outcomes(passed=1)
+        session(source.replace("WRONG", "TIE")).assert_outcomes(failed=1)
+
+
+class TestArchive:
+    def test_members_are_read_by_their_exact_names(self, tmp_path: Path) -> None:
+        arrays = {"y": np.int8([1, 2]), "y.npy": np.int8([3]), "z.npy": np.float32([4])}
+        archive.write(tmp_path / "a.npz", arrays)
+        held = archive.read(tmp_path / "a.npz")
+        assert {name: array.tolist() for name, array in held.items()} == {
+            "y": [1, 2],
+            "y.npy": [3],
+            "z.npy": [4.0],
+        }
+
+    def test_a_write_is_checked_before_the_old_is_gone(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file = tmp_path / "a.npz"
+        archive.write(file, {"y": np.int8([1, 2])})
+        before = file.read_bytes()
+        read = archive.read
+        monkeypatch.setattr(archive, "read", lambda path: {n: a * 1 for n, a in read(path).items()})
+        archive.write(file, {"y": np.int8([1, 2])}, check=True)
+        monkeypatch.setattr(archive, "read", lambda path: {n: a + 1 for n, a in read(path).items()})
+        with pytest.raises(ValueError, match="is read back as other arrays than were written"):
+            archive.write(file, {"y": np.int8([1, 2])}, check=True)
+        assert file.read_bytes() == before
+        assert [p.name for p in tmp_path.iterdir()] == ["a.npz"]
+
+    @pytest.mark.parametrize(
+        ("first", "second", "same"),
+        [
+            ([1, 2], np.int8([1, 2]), True),
+            ([1, 2], np.int8([1, 3]), False),
+            ([1, 2], np.uint8([1, 2]), False),
+            ([1, 2], np.int8([[1, 2]]), False),
+        ],
+    )
+    def test_what_is_the_same(self, first: list[int], second: np.ndarray, same: bool) -> None:
+        assert archive.identical({"y": np.int8(first)}, {"y": second}) is same
+        assert not archive.identical({"y": np.int8(first)}, {"z": second})
+
+    def test_nan_is_itself_and_zero_has_a_sign(self) -> None:
+        nan, zero = np.float32([np.nan]), np.array(0.0)
+        assert archive.identical({"y": nan, "z": zero}, {"z": zero.copy(), "y": nan.copy()})
+        assert not archive.identical({"z": zero}, {"z": -zero})
+        bits = np.uint16([1]).view(ml_dtypes.bfloat16)
+        assert archive.identical({"y": bits}, {"y": bits.copy()})
+
+
+class TestFolders:
+    def test_an_id_that_looks_like_a_digest_has_one_too(self) -> None:
+        taken = safe("test_it[a/b]")
+        assert taken.startswith("test_it-a_b-")
+        other = safe(f"test_it[a_b-{taken[-8:]}]")
+        assert other != taken
+        assert other.startswith(f"{taken}-")
+
+    @pytest.mark.parametrize(
+        ("one", "other"), [("a[b]", "a-b"), ("a[b]-c", "a-b-c"), ("a[]", "a-"), ("a/b", "a_b")]
+    )
+    def test_no_two_names_have_one_folder(self, one: str, other: str) -> None:
+        assert safe(one) != safe(other)
+
+    @pytest.mark.parametrize("name", ["..", ".", "../..", "", "-x"])
+    def test_no_name_leads_elsewhere(self, name: str) -> None:
+        assert safe(name)[-9:-8] == "-"
+        assert "/" not in safe(name)
+
+
+class TestCommand:
+    @pytest.mark.parametrize("name", ["a::b", "::", "y.npy", "a\nb", "\x1b[31m", "a\0b", "ä/b"])
+    def test_it_finds_the_array_of_any_name(
+        self,
+        session: Session,
+        folder: Path,
+        capsys: pytest.CaptureFixture[str],
+        name: str,
+    ) -> None:
+        result = session(f"def test_it(golden): golden({{{name!r}: WRONG}}, {{{name!r}: Y}})")
+        result.assert_outcomes(failed=1)
+        command = command_in(result)
+        assert command.isprintable()
+        words = shlex.split(command)
+        assert [word.count("::") for word in words[2:4]] == [1, 1]
+        capsys.readouterr()
+        assert cli.main(words[1:]) == 1
+        assert "1 of 4 codes differs" in capsys.readouterr().out
+
+    def test_names_that_look_alike_are_told_apart(self, session: Session, folder: Path) -> None:
+        session("def test_it(golden): golden({1: Y, '1': WRONG}, {1: Y + 0, '1': Y})")
+        held = archive.read(folder / CACHE / "test_it/test_it/1.npz")
+        assert len(held) == 4
+
+    def test_a_plain_name_stays(self) -> None:
+        assert member("actual", "y_1.a") == "actual.y_1.a"
+        assert member("actual", "") == "actual"
+        for name in ("a::b", "a_b-01234567", "y.npy", "y.dtype", 1, "é"):
+            assert member("actual", name)[-9:-8] == "-"
+
+    @pytest.mark.parametrize(
+        ("text", "as_written"),
+        [
+            ("a/b.npz::y", "a/b.npz::y"),
+            ("a b", "'a b'"),
+            ("ä", "'ä'"),
+            ("a\nb", r"$'a\nb'"),
+            ("\x1b[1m", r"$'\x1b[1m'"),
+            ("it's\t\\", r"$'it\'s\x09\\'"),
+            ("\udcff!", r"$'\xff!'"),
+            ("\u202e", r"$'\xe2\x80\xae'"),
+        ],
+    )
+    def test_a_word_is_one_line_that_a_shell_reads(self, text: str, as_written: str) -> None:
+        assert quoted(text) == as_written
+        assert as_written.isprintable()
+        shell = ["bash", "-c", f"printf %s {as_written}"]
+        run = subprocess.run(shell, capture_output=True, check=True)
+        assert run.stdout == text.encode(errors="surrogateescape")
+
+    def test_folders_of_any_name(self, session: Session, folder: Path) -> None:
+        keep = "\x1b[1m\nkeep"
+        result = session("def test_it(golden): golden(WRONG, Y)", f"--golden-keep={keep}")
+        command = command_in(result)
+        assert r"$'\x1b[1m\nkeep/test_it/test_it/1.npz::actual'" in command
+        result = session("def test_it(golden): golden.stored(Y)", f"--golden-dir={keep}")
+        line = next(x for x in result.outlines if "pytest --golden-update" in x)
+        assert line.endswith(r"--golden-dir $'\x1b[1m\nkeep' test_it.py::test_it")
