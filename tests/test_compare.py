@@ -205,9 +205,24 @@ class TestVectors:
         assert m.steps == {"<=-3": 1, "-2": 0, "-1": 0, "0": 0, "+1": 0, "+2": 0, ">=3": 1}
         assert (m.sign_flips, m.saturated_actual, m.saturated_golden) == (2, 2, 2)
 
-    def test_limits_of_int8(self) -> None:
-        m = of([-128, -127, -126, 0, 126, 127], [0] * 6, "int8")
+    @pytest.mark.parametrize("name", ["int8", "int16", "int32", "int64"])
+    def test_limits_of_signed_integers(self, name: str) -> None:
+        most = int(np.iinfo(name).max)
+        m = of([-most - 1, -most, -most + 1, 0, most - 1, most], [0] * 6, name)
         assert (m.saturated_actual, m.saturated_golden) == (3, 0)
+
+    @pytest.mark.parametrize("name", ["uint8", "uint16", "uint32", "uint64"])
+    def test_limits_of_unsigned_integers(self, name: str) -> None:
+        most = int(np.iinfo(name).max)
+        m = of([0, 1, most // 2, most // 2 + 1, most - 1, most], [1] * 6, name)
+        assert (m.saturated_actual, m.saturated_golden) == (2, 0)
+
+    @pytest.mark.parametrize("name", [*FLOATS, "float8_e5m2", "float8_e4m3fn"])
+    def test_limits_of_floats(self, name: str) -> None:
+        info = ml_dtypes.finfo(dtype_of(name))
+        most, tiny = float(info.max), float(info.smallest_subnormal)
+        m = of([most, -most, most / 2, tiny, -tiny, 0], [1, 1, 1, 1, 1, most], name)
+        assert (m.saturated_actual, m.saturated_golden) == (2, 1)
 
     def test_uint8_and_bool(self) -> None:
         m = of([0, 255, 3], [255, 254, 3], "uint8")

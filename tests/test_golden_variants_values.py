@@ -193,10 +193,19 @@ def lanes(v: Any) -> Any:
     return sums[:, 0]
 
 
+def folded(v: Any) -> Any:
+    """Add halves of the whole row."""
+    while v.shape[1] > 1:
+        half = v.shape[1] // 2
+        v = v[:, :half] + v[:, half:]
+    return v[:, 0]
+
+
 NORM: dict[str, dict[str, Any]] = {
     "reference": {},
     "sequential sum": {"total": lambda v: np.cumsum(v, axis=1, dtype=F32)[:, -1]},
     "pairwise sum": {"total": lambda v: np.sum(v, axis=1)},
+    "folded sum": {"total": lambda v: folded(v)},
     "float64 sum": {"total": lambda v: v.astype(np.float64).sum(axis=1).astype(F32)},
     "(s * gamma) * rstd": {"t": lambda s, rstd, root, g: (s * g) * rstd},
     "s * (gamma * rstd)": {"t": lambda s, rstd, root, g: s * (g * rstd)},
@@ -264,6 +273,16 @@ class TestAddRmsNormQuant:
             "fp16 quotient": np.rint(f16(t / s) + z),
         }.items():
             assert name in names_of(model, (codes(q), None, None)), name
+
+    def test_zero_points_that_are_none_or_fractions(self, inputs: dict[str, Any]) -> None:
+        def rows(zero_points: Any) -> dict[str, bool]:
+            changed = inputs | {"zero_points1": zero_points}
+            model = model_of("npu_add_rms_norm_quant", changed)
+            return {v.name: v.benign for v in model.variants() if "zero point" in v.name}
+
+        assert rows(None) == rows(np.zeros(N, np.int32)) == {}
+        assert rows(np.full(N, 2, F32))["zero point after rounding"] is True
+        assert rows(np.full(N, 2.5, F32))["zero point after rounding"] is False
 
     def test_the_rounded_sums(self, inputs: dict[str, Any]) -> None:
         dtype = inputs["x1"].dtype

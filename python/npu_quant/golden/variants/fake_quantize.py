@@ -165,7 +165,8 @@ def device_mask(part: ElementPart) -> Array:
     """Return the mask; of float16 it is compared in float16."""
     model = part.model
     t, _ = part.once("device", lambda: device(part))
-    low, high = np.float32(model.low), np.float32(model.high)
+    low: Any = np.float32(model.low)
+    high: Any = np.float32(model.high)
     if model.x.dtype == np.float16:
         t, low, high = to_float16(t), to_float16(low), to_float16(high)
     return np.asarray((t >= low) & (t <= high))
