@@ -91,7 +91,7 @@ def arrays(file: File) -> Arrays:
     """
     text = _header(file)
     try:
-        tensors = _parsed(text) if len(text) <= MAX_KEPT else _parsed.__wrapped__(text)
+        tensors = _kept(text) if len(text) <= MAX_KEPT else _parsed(text)
     except _HeaderError as error:
         raise file.fault(str(error)) from error
     begin = 8 + len(text)
@@ -117,9 +117,6 @@ def _header(file: File) -> bytes:
     return text
 
 
-# Files are asked for one array after another. It is the text that is looked up, not the file, which
-# may have become another one in the meantime.
-@lru_cache(maxsize=2)
 def _parsed(text: bytes) -> dict[str, _Tensor]:
     """Return the tensors that a header has, in the order of their bytes; not to be changed.
 
@@ -144,6 +141,11 @@ def _parsed(text: bytes) -> dict[str, _Tensor]:
             raise _HeaderError(f"its tensors {fault}, at {where}")
         at = t.end
     return {name: t for t, name in found}
+
+
+# Files are asked for one array after another. It is the text that is looked up, not the file, which
+# may have become another one in the meantime.
+_kept: Callable[[bytes], dict[str, _Tensor]] = lru_cache(maxsize=2)(_parsed)
 
 
 def _entries(text: bytes) -> dict[str, Any]:
