@@ -99,6 +99,17 @@ class TestReport:
         assert "NaN where the golden has a number: 1" in changed(3, np.nan)
         assert "where the golden" not in changed(3, 5)
 
+    def test_the_ends_of_the_range_and_signs(self) -> None:
+        golden = np.array([127, -127, 5, -6, 7, 8], np.int8)
+        actual = np.array([127, 127, -5, 6, 0, 8], np.int8)
+        text = str(compare(actual, golden))
+        assert "signs flipped: 3 · became 0: 1" in text
+        assert "range's ends" not in text  # two on each side
+        assert "at the range's ends: actual 1, golden 2" in str(
+            compare(golden // 2 * 2 + 1, golden)
+        )
+        assert "signs" not in str(compare(golden + np.int8(1), golden))
+
     @pytest.mark.parametrize("many", [1, 2, 8])
     def test_at_most_twelve_lines(self, x: Array, many: int) -> None:
         y, scale = wrong_scale(x)

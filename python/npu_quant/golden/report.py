@@ -103,7 +103,7 @@ def _lines_of_scale(output: OutputComparison, name: str) -> list[Line]:
     text = f"{name}{words.count(m.mismatches)} of {words.counted(m.count, 'scale')} {differ}"
     if m.max_steps:
         text += f", by up to {words.count(m.max_steps)} ulp (rounding explains 1)"
-    lines = [(_FACT, text), *_nonfinite(output, name)]
+    lines = [*_nonfinite(output, name), (_FACT, text)]
     if output.rung != "tie":
         lines.append((_FACT, f"{name}{_pair(output, where.worst)}"))
         lines += _places(output, name)
@@ -137,7 +137,7 @@ def _pair(output: OutputComparison, flat: int) -> str:
 
 
 def _lines_of_values(output: OutputComparison, name: str) -> list[Line]:
-    lines: list[Line] = [(_FACT, _counts(output, name)), *_nonfinite(output, name)]
+    lines: list[Line] = [*_nonfinite(output, name), (_FACT, _counts(output, name))]
     lines += _rounding(output, name)
     if output.rung == "tie":
         return [*lines, (_EXTRA, name + _similarity(output))]
@@ -146,6 +146,7 @@ def _lines_of_values(output: OutputComparison, name: str) -> list[Line]:
     for note in output.notes:
         lines.append((_PLACE, f"{name}{note}"))
     lines.append((_DETAIL, f"{name}worst {_worst(output)}"))
+    lines += _extremes(output, name)
     lines.append((_DETAIL, name + _similarity(output)))
     return lines
 
@@ -157,6 +158,20 @@ def _nonfinite(output: OutputComparison, name: str) -> list[Line]:
         is_, was = ("a number" if kind == "finite" else kind for kind in (actual, golden))
         texts.append(f"{is_} where the golden has {was}: {words.count(n)}")
     return [(_FACT, name + ", ".join(texts))] if texts else []
+
+
+def _extremes(output: OutputComparison, name: str) -> list[Line]:
+    """Say what happened at the ends of the range, at zero and to signs, where anything did."""
+    m = output.metrics
+    assert m is not None
+    texts = []
+    if m.saturated_actual != m.saturated_golden:
+        actual, golden = words.count(m.saturated_actual), words.count(m.saturated_golden)
+        texts.append(f"at the range's ends: actual {actual}, golden {golden}")
+    for what, n in (("signs flipped", m.sign_flips), ("became 0", m.rounded_to_zero)):
+        if n:
+            texts.append(f"{what}: {words.count(n)}")
+    return [(_EXTRA, name + " · ".join(texts))] if texts else []
 
 
 def _rounding(output: OutputComparison, name: str) -> list[Line]:
