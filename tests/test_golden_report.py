@@ -108,7 +108,7 @@ class TestReport:
         inside = golden.copy()
         inside[0] = 126
         assert "at the range's ends: actual 1, golden 2" in str(compare(inside, golden))
-        assert "signs" not in str(compare(golden + np.int8(1), golden))
+        assert "signs" not in str(compare(inside, golden))
 
     @pytest.mark.parametrize("many", [1, 2, 8])
     def test_at_most_twelve_lines(self, x: Array, many: int) -> None:
