@@ -26,7 +26,7 @@ class CodeComparer {
   }
 
  private:
-  static constexpr int kWordsAtOnce = 8;
+  static constexpr int kWordsAtOnce = 8, kFewWords = 4;
 
   NPU_QUANT_INLINE void add_words(int64_t i) {
     uint64_t golden[kWordsAtOnce], differences[kWordsAtOnce], any = 0;
@@ -40,7 +40,25 @@ class CodeComparer {
     for (const uint64_t word : golden)
       for (int byte = 0; byte < 8; ++byte) ++tables_[byte][word >> (byte * 8) & 0xff];
     if (__builtin_expect(any == 0, true)) return;
+    int words = 0;
+    for (const uint64_t word : differences) words += word != 0;
+    if (words > kFewWords) return add_many(differences, i);
     for (int w = 0; w < kWordsAtOnce; ++w) add_differences(golden[w], differences[w], i + w * 8);
+  }
+
+  // Differences in many words: they are listed without a branch for each.
+  NPU_QUANT_INLINE void add_many(const uint64_t* differences, int64_t first) {
+    uint8_t other[kWordsAtOnce * 8];
+    int others = 0;
+    for (int i = 0; i < kWordsAtOnce * 8; ++i) {
+      other[others] = static_cast<uint8_t>(i);
+      others += (differences[i / 8] >> (i % 8 * 8) & 0xff) != 0;
+    }
+    for (int n = 0; n < others; ++n) {
+      const int64_t i = first + other[n];
+      add_difference(static_cast<uint8_t>(args_.actual[i]), static_cast<uint8_t>(args_.golden[i]),
+                     i);
+    }
   }
 
   // The bytes of a word in which actual ^ golden is not 0.
