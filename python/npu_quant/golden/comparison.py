@@ -57,7 +57,8 @@ class Where:
     worst: int
     """The one of the greatest difference, or the farthest from a tie where that is known."""
     rows: int
-    """How many rows have any (a row is what the last axis holds)."""
+    """How many rows have any (a row is what the last axis holds); at least so many, of more than
+    4,194,304 rows. Columns likewise, of more than 65,536."""
     of_rows: int
     columns: int
     of_columns: int
