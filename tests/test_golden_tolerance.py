@@ -65,6 +65,10 @@ class TestExcess:
         wrong = golden.copy()
         wrong[3] = np.nan
         assert excess_of(wrong, golden, 1e30, 1).beyond == 1
+        # Beside a NaN the others are judged as ever: 3 is what 10 allows.
+        golden = np.array([np.nan, 10, 10, 10], F32)
+        wrong = np.array([1, 12, 13, 14], F32)
+        assert excess_of(wrong, golden, 1, 0.2).beyond == 2
 
     def test_integers_are_widened(self) -> None:
         a, g = np.array([127], np.int8), np.array([-128], np.int8)
