@@ -14,7 +14,7 @@ from .comparison import OutputComparison, Ties
 from .metrics import Metrics, measure
 from .models import Model
 from .request import Request
-from .sources import Source
+from .sources import ArraySource, Source, size_of
 from .ties import follows_scale, tie_distances
 from .tolerance import Measured, verdicts_of_presets
 from .where import locate
@@ -69,7 +69,7 @@ def problem_of(actual: Source, golden: Source) -> str | None:
     if actual.shape == golden.shape:
         return None
     text = f"shape differs: actual {actual.shape}, golden {golden.shape}"
-    if np.prod(actual.shape, dtype=np.int64) == np.prod(golden.shape, dtype=np.int64):
+    if size_of(actual) == size_of(golden):
         text += f"; as many elements: reshape({golden.shape}), if they mean the same"
     return text
 
@@ -92,17 +92,16 @@ def _rung(name: str, model: Model | None, metrics: Metrics, ties: Ties | None) -
     return verdict.rung_of_codes(metrics.mismatches, ties)
 
 
-def _actual_scale(
-    given: Mapping[str, Source | None], model: Model | None
-) -> tuple[NDArray[Any], NDArray[Any]] | None:
-    """Return the scale output, actual and golden, where the operator computes one."""
-    if model is None or "scale" not in model.kinds:
+def _other_scale(given: Mapping[str, Source | None], model: Model) -> NDArray[Any] | None:
+    """Return the actual scale output, where the operator computes one and it is not the golden."""
+    if "scale" not in model.kinds:
         return None
     number = model.kinds.index("scale")
     source, golden = given.get(model.outputs[number]), model.golden()[number]
-    if source is None or golden is None or source.shape != golden.shape:
+    if source is None or golden is None or problem_of(source, ArraySource(golden)) is not None:
         return None
-    return (source.array(), golden) if source.dtype == golden.dtype else None
+    scale = source.array()
+    return None if scale.tobytes() == golden.tobytes() else scale
 
 
 def _follows_scale(
@@ -110,12 +109,12 @@ def _follows_scale(
 ) -> bool | None:
     """Judge codes by the scale they came with, where that is not the golden one."""
     name, actual, golden = pair
-    scales = _actual_scale(given, model)
-    if model is None or scales is None or _kind(name, model) != "codes":
+    if model is None or _kind(name, model) != "codes":
         return None
-    if scales[0].tobytes() == scales[1].tobytes():
+    scale = _other_scale(given, model)
+    if scale is None:
         return None
-    return follows_scale(model, model.outputs.index(name), actual, golden, scales[0])
+    return follows_scale(model, model.outputs.index(name), actual, golden, scale)
 
 
 class _Dequantized:
@@ -136,8 +135,7 @@ class _Dequantized:
         return np.ascontiguousarray(values, np.float32)
 
     def array(self) -> NDArray[Any]:
-        size = int(np.prod(self.shape, dtype=np.int64))
-        return self.read(0, size).reshape(self.shape)
+        return self.read(0, size_of(self)).reshape(self.shape)
 
 
 def _dequantized(
@@ -151,9 +149,9 @@ def _dequantized(
     none = golden.read(0, 0)
     if model.dequantize(output, none, 0, 0) is None:
         return None
-    scales = _actual_scale(given, model)
-    if metrics.mismatches == 0 and (scales is None or scales[0].tobytes() == scales[1].tobytes()):
+    scale = _other_scale(given, model)
+    if metrics.mismatches == 0 and scale is None:
         return None  # nothing would differ
-    mine = _Dequantized(actual, model, output, None if scales is None else scales[0])
+    mine = _Dequantized(actual, model, output, scale)
     theirs = _Dequantized(golden, model, output, None)
     return measure(mine, theirs)[0]

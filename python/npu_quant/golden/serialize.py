@@ -35,9 +35,9 @@ def _output_to_dict(output: OutputComparison) -> dict[str, Any]:
         for name in ("name", "rung", "margin", "problem", "ties", "follows_scale", "where")
     }
     data["dtype"], data["shape"] = output.dtype.name, list(output.shape)
-    data["metrics"] = None if output.metrics is None else plain(output.metrics.to_dict())
+    data["metrics"] = None if output.metrics is None else output.metrics.to_dict()
     seen = output.dequantized
-    data["dequantized"] = None if seen is None else plain(seen.to_dict())
+    data["dequantized"] = None if seen is None else seen.to_dict()
     data["tolerance"] = plain(output.tolerance)
     data["presets"] = output.presets
     data["notes"] = list(output.notes)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import PART, Array, Flat, Model, Part, ranges
+from .base import PART, Array, Flat, Model, Part, TieTest, code_tie, ranges
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
@@ -92,6 +92,19 @@ class ElementModel(Model):
         with np.errstate(all="ignore"):
             quotient = self.elements.take(index).astype(np.float64) / self.scale.at(index)
         return quotient, np.broadcast_to(self.zero_point.at(index), index.shape).astype(np.float64)
+
+    def before_rounding(
+        self,
+        output: int,
+        index: NDArray[np.int64],
+        actual: Array,
+        golden: Array,
+        scale: Array | None = None,
+    ) -> TieTest:
+        """Compute x / scale + zero_point in float64, of codes."""
+        quotient, zero_point = self.terms(index)
+        with np.errstate(all="ignore"):
+            return code_tie(quotient + zero_point, actual, golden, quotient, zero_point)
 
     def has_integral_zero_points(self) -> bool:
         """Tell whether rounding before or after the zero point is added is all the same."""

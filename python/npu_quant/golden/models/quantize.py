@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import dtypes
-from .base import Array, TieTest, code_tie
+from .base import Array
 from .elements import ElementModel, Float64, Spread, dequantized
 
 
@@ -45,19 +45,6 @@ class Quantize(ElementModel):
         with np.errstate(all="ignore"):
             product = self.elements.take(index).astype(np.float64) * self.scale.at(index)
         return product, np.broadcast_to(self.zero_point.at(index), index.shape).astype(np.float64)
-
-    def before_rounding(
-        self,
-        output: int,
-        index: NDArray[np.int64],
-        actual: Array,
-        golden: Array,
-        scale: Array | None = None,
-    ) -> TieTest:
-        """Compute x / scale + zero_point in float64."""
-        quotient, zero_point = self.terms(index)
-        with np.errstate(all="ignore"):
-            return code_tie(quotient + zero_point, actual, golden, quotient, zero_point)
 
     def dequantize(
         self, output: int, codes: Array, begin: int, end: int, scale: Array | None = None

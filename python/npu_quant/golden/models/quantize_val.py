@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import dtypes
-from .base import Array, TieTest, code_tie
+from .base import Array
 from .elements import ElementModel, Spread, dequantized
 
 
@@ -40,19 +40,6 @@ class QuantizeVal(ElementModel):
                 codes = np.asarray(codes, None if row is None else row.numpy)
             self._golden = (codes,)
         return self._golden
-
-    def before_rounding(
-        self,
-        output: int,
-        index: NDArray[np.int64],
-        actual: Array,
-        golden: Array,
-        scale: Array | None = None,
-    ) -> TieTest:
-        """Compute x / scale + zero_point in float64."""
-        quotient, zero_point = self.terms(index)
-        with np.errstate(all="ignore"):
-            return code_tie(quotient + zero_point, actual, golden, quotient, zero_point)
 
     def dequantize(
         self, output: int, codes: Array, begin: int, end: int, scale: Array | None = None
