@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import ml_dtypes
 import numpy as np
 import pytest
 
 import npu_quant
-from npu_quant import _core
+from npu_quant import _core, cli
 
 TARGETS = _core.targets()
 DTYPES = [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)]
@@ -42,3 +42,15 @@ def dtype(request: pytest.FixtureRequest) -> np.dtype:
 def rng() -> np.random.Generator:
     """Return random numbers, the same in every run."""
     return np.random.default_rng(20240607)
+
+
+@pytest.fixture
+def say(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Return what runs an `npu-quant` command and returns status, stdout and stderr."""
+
+    def run(*words: str) -> tuple[int, str, str]:
+        status = cli.main(words)
+        said = capsys.readouterr()
+        return status, said.out, said.err
+
+    return run

@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from npu_quant import cli
 from npu_quant.commands import arguments, operands
 from npu_quant.golden.models import outputs_of
 
@@ -46,15 +46,9 @@ def changed(array: np.ndarray, *changes: tuple[tuple[int, ...], float]) -> np.nd
 
 
 @pytest.fixture
-def say(capsys: pytest.CaptureFixture[str]) -> Say:
+def say(say: Say) -> Say:
     """Return what runs `npu-quant compare` and returns status, stdout and stderr."""
-
-    def run(*words: str) -> tuple[int, str, str]:
-        status = cli.main(["compare", *words])
-        said = capsys.readouterr()
-        return status, said.out, said.err
-
-    return run
+    return partial(say, "compare")
 
 
 class TestVerdicts:

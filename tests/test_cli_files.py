@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from npu_quant import cli
 from npu_quant.commands import compare, info
 from npu_quant.golden.models import operators
 
@@ -33,18 +32,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Y.tofile("y.bin")
     SCALE.tofile("scale.bin")
     return tmp_path
-
-
-@pytest.fixture
-def say(capsys: pytest.CaptureFixture[str]) -> Say:
-    """Return what runs a command and returns status, stdout and stderr."""
-
-    def run(*words: str) -> tuple[int, str, str]:
-        status = cli.main(words)
-        said = capsys.readouterr()
-        return status, said.out, said.err
-
-    return run
 
 
 class TestWhatJsonMayOverwrite:

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import npu_quant
-from npu_quant import cli
 from npu_quant.commands import bench, guess, info, inspect
 from npu_quant.commands.guess import LIKELY, guesses, shapes
 from npu_quant.commands.statistics import BINS, statistics_of
@@ -29,18 +28,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the current folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-@pytest.fixture
-def say(capsys: pytest.CaptureFixture[str]) -> Say:
-    """Return what runs a command and returns status, stdout and stderr."""
-
-    def run(*words: str) -> tuple[int, str, str]:
-        status = cli.main(words)
-        said = capsys.readouterr()
-        return status, said.out, said.err
-
-    return run
 
 
 class TestStatistics:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ import numpy as np
 import pytest
 
 import npu_quant
-from npu_quant import cli
 from npu_quant.commands import compare, rerun
 from npu_quant.errors import ParamError
 
@@ -42,15 +42,9 @@ def save(**arrays: Any) -> None:
 
 
 @pytest.fixture
-def say(capsys: pytest.CaptureFixture[str]) -> Say:
+def say(say: Say) -> Say:
     """Return what runs `npu-quant compare` and returns status, stdout and stderr."""
-
-    def run(*words: str) -> tuple[int, str, str]:
-        status = cli.main(["compare", *words])
-        said = capsys.readouterr()
-        return status, said.out, said.err
-
-    return run
+    return partial(say, "compare")
 
 
 def again(out: str) -> subprocess.CompletedProcess[str]:
