@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import npu_quant
 
-LIBRARY = Path(__file__).parent.parent / "build" / "bench" / "libnpu_quant_bench.so"
+LIBRARY = Path(__file__).parent.parent / "build" / "release" / "bench" / "libnpu_quant_bench.so"
 
 
 class Form(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import shlex
@@ -19,6 +18,8 @@ from npu_quant import _core, cli
 PREFIX = Path(npu_quant.aclnn_prefix())
 LIB = PREFIX / "lib64"
 LIBRARY = "npu_quant_aclnn"
+# Both faces' operators and kernels; the version is in its name, so that two installations do not mix.
+SHARED = f"npu_quant-{npu_quant.__version__}"
 LINK_NAMES = ["ascendcl", "acl_rt", "nnopbase", "opapi", "opapi_math", "opapi_nn", "cust_opapi"]
 DECLARATION = re.compile(r"^(?:ACL_FUNC_VISIBILITY|ACLNN_API) .*?(\w+)\(", re.MULTILINE)
 FUNCTIONS = sorted(
@@ -128,8 +129,16 @@ def test_public_functions_are_exported_and_nothing_else() -> None:
         assert exports(name) == FUNCTIONS, name
 
 
+@pytest.mark.skipif(shutil.which("nm") is None, reason="nm lists what is exported")
+def test_the_shared_library_exports_what_the_faces_call_and_no_kernel() -> None:
+    names = exports(SHARED)
+    assert names
+    assert [name for name in names if not re.match(r"_Z(N|NK|T.N)9npu_quant", name)] == []
+    assert [name for name in names if "Kernel" in name] == []
+
+
 def test_there_are_no_other_libraries() -> None:
-    names = [LIBRARY, *LINK_NAMES]
+    names = [SHARED, LIBRARY, *LINK_NAMES]
     assert sorted(path.name for path in LIB.iterdir()) == sorted(f"lib{n}.so" for n in names)
 
 
@@ -203,12 +212,26 @@ int main(int, char** argv) {
     assert run(tmp_path / "opener", LIB / "libopapi_nn.so") == "0 107000"
 
 
-def test_the_library_beside_the_python_module() -> None:
-    """Each has the operators in it, and neither sees the other's."""
-    library = ctypes.CDLL(str(LIB / "libascendcl.so"))
-    library.aclFloatToFloat16.argtypes = [ctypes.c_float]
-    assert library.aclFloatToFloat16(1.0) == 0x3C00
-    assert npu_quant.quantize_val(0.1, 0, 0.25, "qint8") == 2
+BESIDE = """
+import ctypes, sys
+if sys.argv[1] == "module first":
+    import npu_quant
+    npu_quant.set_num_threads(3)
+library = ctypes.CDLL(sys.argv[2])
+library.aclFloatToFloat16.argtypes = [ctypes.c_float]
+import npu_quant
+half, code = library.aclFloatToFloat16(1.0), npu_quant.quantize_val(0.1, 0, 0.25, "qint8")
+shared = {line.split()[-1] for line in open("/proc/self/maps") if sys.argv[3] in line}
+print(half == 0x3C00, code == 2, npu_quant.get_num_threads(), len(shared))
+"""
+
+
+@pytest.mark.parametrize(("order", "threads"), [("module first", "3"), ("library first", "2")])
+def test_the_library_beside_the_python_module(order: str, threads: str) -> None:
+    """They share the operators and the threads; the one loaded second resets nothing."""
+    arguments = (order, str(LIB / "libascendcl.so"), SHARED)
+    printed = run(sys.executable, "-c", BESIDE, *arguments, NPU_QUANT_NUM_THREADS="2")
+    assert printed == f"True True {threads} 1"
 
 
 def test_c_programs(tmp_path: Path) -> None:

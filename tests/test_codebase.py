@@ -25,7 +25,7 @@ FAMILIES = sorted({p.stem for p in CSRC.glob("kernels/*.cpp")} - SHARED_KERNELS)
 NOT_OPERATORS = {"compare": "golden/metrics.py"}
 # Families without a function in the C API, and what the room holds beside the others.
 NOT_IN_ACLNN = {"quantize_val", *NOT_OPERATORS}
-SHARED_ACLNN = {"arrays", "data_type", "executor", "faults", "float16", "memory", "process"}
+SHARED_ACLNN = {"arrays", "data_type", "executor", "faults", "float16", "memory"}
 SHARED_ACLNN |= {"mutex", "report", "runtime", "tensor"}
 CPP = sorted(p for p in CSRC.rglob("*") if p.suffix in (".cpp", ".h"))
 PYTHON = [

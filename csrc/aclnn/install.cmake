@@ -1,22 +1,16 @@
 # Into the Python package, or include/, lib64/ and share/ of the prefix. The folder can be moved.
 include(CMakePackageConfigHelpers)
 
-set(root "")
-if(SKBUILD)
-  set(root npu_quant/aclnn/)
-endif()
-file(STRINGS ${PROJECT_SOURCE_DIR}/pyproject.toml version REGEX "^version = ")
-string(REGEX REPLACE ".*\"(.*)\"" "\\1" version "${version}")
 configure_file(npu_quant.pc.in npu_quant.pc @ONLY)
-write_basic_package_version_file(npu_quant-config-version.cmake VERSION ${version} COMPATIBILITY SameMinorVersion)
+write_basic_package_version_file(npu_quant-config-version.cmake VERSION ${NPU_QUANT_VERSION} COMPATIBILITY SameMinorVersion)
 
-install(DIRECTORY include/ DESTINATION ${root}include)
-install(TARGETS npu_quant_aclnn LIBRARY DESTINATION ${root}lib64)
+install(DIRECTORY include/ DESTINATION ${NPU_QUANT_PREFIX}include)
+install(TARGETS npu_quant_aclnn LIBRARY DESTINATION ${NPU_QUANT_PREFIX}lib64)
 foreach(name IN LISTS NPU_QUANT_LINK_NAMES)
   if(TARGET npu_quant_${name})
-    install(TARGETS npu_quant_${name} LIBRARY DESTINATION ${root}lib64)
+    install(TARGETS npu_quant_${name} LIBRARY DESTINATION ${NPU_QUANT_PREFIX}lib64)
   endif()
 endforeach()
 install(FILES npu_quant-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/npu_quant-config-version.cmake
-        DESTINATION ${root}share/cmake/npu_quant)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/npu_quant.pc DESTINATION ${root}share/pkgconfig)
+        DESTINATION ${NPU_QUANT_PREFIX}share/cmake/npu_quant)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/npu_quant.pc DESTINATION ${NPU_QUANT_PREFIX}share/pkgconfig)

@@ -176,60 +176,53 @@ struct PerElement {
 template <class Rule, class Parameters, class X, class Y>
 __attribute__((noinline)) void map_part(Rule rule, Parameters parameters, Piece<X, Y> piece,
                                         int64_t i, int64_t count) {
+  alignas(64) X x[kTile];
   alignas(64) Y y[kTile];
-  alignas(64) uint8_t written_mask[kTile];
-  const int64_t first = least(i, piece.n - kTile);
-  if (first >= 0) {
-    const uint8_t* mask = Rule::kReadsMask ? piece.read_mask + first : nullptr;
-    rule.template map<KeepInCache>(
-        parameters.from(first),
-        Piece<X, Y>{piece.x + first, nullptr, mask, y, written_mask, kTile});
-  } else {
-    alignas(64) X x[kTile] = {};
-    alignas(64) uint8_t read_mask[kTile] = {};
-    typename Parameters::Buffer buffer;
-    std::memcpy(x, piece.x + i, static_cast<size_t>(count) * sizeof(X));
-    if constexpr (Rule::kReadsMask)
-      std::memcpy(read_mask, piece.read_mask + i, static_cast<size_t>(count));
-    rule.template map<KeepInCache>(parameters.from(i).padded(count, buffer),
-                                   Piece<X, Y>{x, nullptr, read_mask, y, written_mask, kTile});
+  alignas(64) uint8_t read_mask[kTile], written_mask[kTile];
+  typename Parameters::Buffer buffer;
+  const int64_t first = piece.n < kTile ? i : least(i, piece.n - kTile);
+  Piece<X, Y> tile{piece.x + first, nullptr, read_mask, y, written_mask, kTile};
+  if constexpr (Rule::kReadsMask) tile.read_mask = piece.read_mask + first;
+  parameters = parameters.from(first);
+  if (piece.n < kTile) {
+    std::memset(x, 0, sizeof x);
+    std::memcpy(x, tile.x, static_cast<size_t>(count) * sizeof(X));
+    tile.x = x;
+    if constexpr (Rule::kReadsMask) {
+      std::memset(read_mask, 0, sizeof read_mask);
+      std::memcpy(read_mask, tile.read_mask, static_cast<size_t>(count));
+      tile.read_mask = read_mask;
+    }
+    parameters = parameters.padded(count, buffer);
   }
-  const int64_t skipped = first >= 0 ? i - first : 0;
-  std::memcpy(piece.y + i, y + skipped, static_cast<size_t>(count) * sizeof(Y));
+  rule.template map<KeepInCache>(parameters, tile);
+  std::memcpy(piece.y + i, y + (i - first), static_cast<size_t>(count) * sizeof(Y));
   if constexpr (Rule::kWritesMask)
-    std::memcpy(piece.written_mask + i, written_mask + skipped, static_cast<size_t>(count));
-}
-
-// A whole tile, from element i on.
-template <class Store, class Rule, class Parameters, class X, class Y>
-NPU_QUANT_INLINE void map_tile(const Rule& rule, const Parameters& parameters,
-                               const Piece<X, Y>& piece, int64_t i) {
-  rule.template map<Store>(
-      parameters.from(i),
-      Piece<X, Y>{piece.x + i, nullptr, Rule::kReadsMask ? piece.read_mask + i : nullptr,
-                  piece.y + i, Rule::kWritesMask ? piece.written_mask + i : nullptr, kTile});
+    std::memcpy(piece.written_mask + i, written_mask + (i - first), static_cast<size_t>(count));
 }
 
 // A rule's map<Store>(parameters, tile) computes one tile of a piece. The mask it writes is
 // streamed, if at all, from a buffer.
+//
+// The end of a piece is part of a tile that reaches back over the one before it: with tiles of 64,
+// 150 elements are done as [0, 64), [64, 128) and [86, 150). What is done twice does not change. A
+// streamed line must not be written again, which would fetch it back: there the end is a part.
 template <class Store, class Rule, class Parameters, class X, class Y>
 __attribute__((noinline)) void map_piece(Rule rule, Parameters parameters, Piece<X, Y> piece) {
   constexpr int64_t kPerLine = 64 / static_cast<int64_t>(sizeof(X));
-  const int64_t n = piece.n;
+  const int64_t n = piece.n, last = n - kTile;
   int64_t i = Store::kStreams ? elements_to_alignment(piece.y, n) : 0;
   if (i > 0) map_part(rule, parameters, piece, 0, i);
-  for (; i + kTile <= n; i += kTile) {
+  for (; Store::kStreams ? i <= last : i < n && last >= 0; i += kTile) {
+    const int64_t at = Store::kStreams ? i : least(i, last);
     if constexpr (Store::kStreams)
       for (int64_t line = 0; line < kTile; line += kPerLine) prefetch(piece.next + i + line);
-    map_tile<Store>(rule, parameters, piece, i);
+    rule.template map<Store>(
+        parameters.from(at),
+        Piece<X, Y>{piece.x + at, nullptr, Rule::kReadsMask ? piece.read_mask + at : nullptr,
+                    piece.y + at, Rule::kWritesMask ? piece.written_mask + at : nullptr, kTile});
   }
-  // The end is part of a tile before it that is done once more, which changes nothing; but a plain
-  // store into a line that was just streamed would fetch it back.
-  if (i == n) return;
-  if (n >= kTile && !Store::kStreams)
-    map_tile<KeepInCache>(rule, parameters, piece, n - kTile);
-  else
-    map_part(rule, parameters, piece, i, n - i);
+  if (i < n) map_part(rule, parameters, piece, i, n - i);
 }
 
 // All of it, piece by piece. visit(row, first, count, use) calls use(rule, parameters) for what is

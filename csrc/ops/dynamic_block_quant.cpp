@@ -15,9 +15,9 @@ constexpr int64_t kBlock = DynamicBlockQuantKernel::kBlock;
 constexpr int64_t kSegment = 512 * kBlock;  // threads share a long row in these
 
 // The rows of a call, and what the kernel is told about each part of them.
-class Work {
+class BlockWork {
  public:
-  Work(const DynamicBlockQuant& op, const TensorView& y, const TensorView& scale)
+  BlockWork(const DynamicBlockQuant& op, const TensorView& y, const TensorView& scale)
       : rows_(op.x.shape.dims, op.x.rank - 1, {op.x.strides, y.strides, scale.strides}) {
     const int last = op.x.rank - 1;
     whole_.dtype = op.x.dtype;
@@ -135,7 +135,7 @@ Status DynamicBlockQuant::check_outputs(const TensorView* out) const {
 
 Status DynamicBlockQuant::run(const TensorView* out) const {
   if (!out[kY].present && !out[kScale].present) return {};
-  const Work work(*this, out[kY], out[kScale]);
+  const BlockWork work(*this, out[kY], out[kScale]);
   const auto quantize = [&](int64_t begin, int64_t end) { work.quantize(begin, end); };
   parallel_for(work.count(), work_bytes(bytes(), {&x, &out[kY]}), quantize);
   return {};

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "core/dispatch.h"
+#include "core/memory.h"
 #include "core/parallel.h"
 
 namespace npu_quant {
@@ -42,13 +43,28 @@ bool set_target(std::string_view name) {
   return false;
 }
 
-Status apply_environment(Numerics& numerics) {
+Environment read_environment() {
   const Status target = apply_target(), threads = apply_num_threads();
-  NPU_QUANT_RETURN_IF_ERROR(target);
+  Environment read{target.ok() ? threads : target};
   const char* profile = std::getenv("NPU_QUANT_NUMERICS");
-  if (profile != nullptr && !find_numerics(profile, numerics))
-    return unknown_value("NPU_QUANT_NUMERICS", known_numerics());
-  return threads;
+  if (target.ok() && profile != nullptr && !find_numerics(profile, read.numerics))
+    read.status = unknown_value("NPU_QUANT_NUMERICS", known_numerics());
+  return read;
 }
 
+const Environment& environment() {
+  static const Environment* const kept = [] {
+    initialise_threads();
+    initialise_memory();
+    return new Environment(read_environment());  // threads may outlive static destructors
+  }();
+  return *kept;
+}
+
+namespace {
+
+// When the library is loaded: while there is one thread, and before any fork.
+[[maybe_unused]] const Environment& loaded = environment();
+
+}  // namespace
 }  // namespace npu_quant

@@ -1,15 +1,21 @@
-// What the environment variables choose for a process: either face reads them once, before it
-// computes.
+// What the environment variables choose for a process: both faces go by it.
 #pragma once
 
 #include "ops/contract.h"
 
 namespace npu_quant {
 
+struct Environment {
+  Status status;  // names the variable that holds nothing we know, and what it may hold
+  Numerics numerics = Numerics::reference;
+};
+
 // Applies NPU_QUANT_TARGET and NPU_QUANT_NUM_THREADS, and says which profile NPU_QUANT_NUMERICS
-// names. A fault names the variable, what it holds and what it may hold; what is not at fault is
-// applied.
-Status apply_environment(Numerics& numerics);
+// names. What is not at fault is applied.
+Environment read_environment();
+
+// As it was when the library was loaded: the face that is loaded second changes nothing.
+const Environment& environment();
 
 // False where this CPU runs no target of that name.
 bool set_target(std::string_view name);

@@ -1,7 +1,6 @@
 // The runtime's own functions: threads, targets, profiles, and the environment variables that
 // choose them.
 #include "core/dispatch.h"
-#include "core/memory.h"
 #include "core/parallel.h"
 #include "ops/environment.h"
 #include "python/numpy_view.h"
@@ -16,9 +15,10 @@ py::list runnable_targets() {
   return names;
 }
 
-void apply_environment_or_raise() {
-  Numerics numerics = Numerics::reference;
-  const Status status = apply_environment(numerics);
+// A variable that was mended since the first attempt to import counts.
+void raise_unless_environment_is_ok() {
+  if (environment().status.ok()) return;
+  const Status status = read_environment().status;
   if (!status.ok()) throw py::import_error(status.message);
 }
 
@@ -31,9 +31,7 @@ void set_threads(py::handle n) {
 }  // namespace
 
 void bind_runtime(py::module_& module) {
-  apply_environment_or_raise();
-  initialise_threads();
-  initialise_memory();
+  raise_unless_environment_is_ok();
   module.def("target", [] { return name_of(active_target()); });
   module.def("targets", &runnable_targets);
   module.def(

@@ -142,7 +142,7 @@ void Executor::fail(Fault kind, const std::string& sentence) {
 
 Status Executor::check() {
   NPU_QUANT_RETURN_IF_ERROR(fault_);
-  NPU_QUANT_RETURN_IF_ERROR(process().environment);
+  NPU_QUANT_RETURN_IF_ERROR(environment().status);
   const Status status = check_operator();
   // As on the device: shapes and attributes come after the dtypes of all tensors.
   if (status.fault == Fault::shape || status.fault == Fault::attribute)

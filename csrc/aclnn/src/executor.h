@@ -7,8 +7,8 @@
 
 #include "aclnn/acl_meta.h"
 #include "aclnn/src/faults.h"
-#include "aclnn/src/process.h"
 #include "aclnn/src/tensor.h"
+#include "ops/environment.h"
 #include "ops/outputs.h"
 
 namespace npu_quant::aclnn {
@@ -87,7 +87,7 @@ class Call : public Executor {
 
  protected:
   Status check_operator() override {
-    op.numerics = process().numerics;
+    op.numerics = environment().numerics;
     return op.check();
   }
   Status check_output_types() const override {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "aclnn/aclnn_base.h"
-#include "aclnn/src/process.h"
 #include "aclnn/src/registry.h"
+#include "ops/environment.h"
 
 namespace npu_quant::aclnn {
 namespace {
@@ -62,8 +62,8 @@ int cannot_read(const char* function, const char* path) {
 }
 
 int check_config(const char* function, const char* path) {
-  if (!process().environment.ok())
-    return report(ACL_ERROR_INVALID_PARAM, function, sentence_of(process().environment));
+  if (!environment().status.ok())
+    return report(ACL_ERROR_INVALID_PARAM, function, sentence_of(environment().status));
   if (path == nullptr || *path == '\0') return ACL_SUCCESS;
   std::FILE* const file = std::fopen(path, "r");
   if (file == nullptr) return cannot_read(function, path);
