@@ -9,8 +9,8 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 
 namespace npu_quant {
@@ -47,6 +47,21 @@ struct Job {
   }
 };
 
+// Threads inherit the mask they are made under: signals are the application's threads' business.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
 // Workers take pieces of the current job; the caller works too and never waits for one that has not
 // begun.
 class Pool {
@@ -74,18 +89,14 @@ class Pool {
   bool is_hot() const { return spinning_.load(std::memory_order_relaxed) > 0; }
 
  private:
-  // Threads inherit the mask they are made under: signals are the application's threads' business.
   void grow(int wanted) {
     if (workers_ >= wanted) return;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const SignalsBlocked inherited;
     try {
       for (; workers_ < wanted; ++workers_) std::thread([this] { serve(); }).detach();
-    } catch (const std::system_error&) {
-      // No thread to be had: the caller does the work.
+    } catch (const std::exception&) {
+      // No thread or no memory to be had: the caller does the work.
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
   [[noreturn]] void serve() {
