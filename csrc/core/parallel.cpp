@@ -13,6 +13,8 @@
 #include <mutex>
 #include <thread>
 
+#include "core/pause.h"
+
 namespace npu_quant {
 namespace {
 
@@ -22,6 +24,7 @@ constexpr int64_t kWorthSpinningThread = 512 << 10;
 constexpr int64_t kWorthSleepingThread = 6 << 20;
 constexpr int64_t kMinPieceBytes = 192 << 10;
 constexpr auto kSpinAfterWork = std::chrono::microseconds(100);
+constexpr int kTurnsPerClock = 32;  // to read the clock takes as long as a turn, or far longer
 
 std::atomic<int> num_threads{0};
 
@@ -124,8 +127,8 @@ class Pool {
     if (workers_ < available_) {
       ++spinning_;
       const auto until = std::chrono::steady_clock::now() + kSpinAfterWork;
-      while (!is_new() && std::chrono::steady_clock::now() < until) {
-      }
+      while (!is_new() && std::chrono::steady_clock::now() < until)
+        for (int turn = 0; turn < kTurnsPerClock && !is_new(); ++turn) pause_core();
       --spinning_;
     }
     if (is_new()) return;
