@@ -43,7 +43,7 @@ def test_every_program_is_listed() -> None:
 
 
 PROGRAMS = ["forks", "late_calls", "memory_comes_back"]
-PROGRAMS += ["no_memory_in_a_thread", "no_threads"]
+PROGRAMS += ["no_key", "no_memory_in_a_thread", "no_threads"]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
