@@ -42,7 +42,7 @@ def test_every_program_is_listed() -> None:
     assert sorted(PROGRAMS) == sorted(path.stem for path in SOURCES.glob("*.cpp"))
 
 
-PROGRAMS = ["forks", "late_calls", "memory_comes_back"]
+PROGRAMS = ["fork_while_running", "forks", "late_calls", "memory_comes_back"]
 PROGRAMS += ["no_key", "no_memory_in_a_thread", "no_threads"]
 
 

@@ -154,7 +154,8 @@ Status Executor::check() {
 
 template <class Counts>
 bool Executor::set_address(Counts counts, size_t index, const aclTensor* tensor, void* address) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<LongMutex> lock(mutex_);
+  const auto whole = executors().lock();  // a fork sees all of it or nothing
   for (Argument& argument : arguments_) {
     if (&argument == arguments_ + count_) break;
     if (!counts(argument)) continue;
@@ -188,7 +189,7 @@ Status Executor::check_addresses() const {
 }
 
 Status Executor::run() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<LongMutex> lock(mutex_);
   NPU_QUANT_RETURN_IF_ERROR(check_addresses());
   if (moved_) NPU_QUANT_RETURN_IF_ERROR(check_outputs());
   return run_operator();
