@@ -27,11 +27,10 @@ int stale(const char* function) {
 // An executor that is to run: taken out for good unless it is repeatable.
 std::shared_ptr<Executor> take(aclOpExecutor* handle) {
   std::shared_ptr<Executor> found;
-  executors().with(handle, [&](const auto& executor) {
-    if (executor->is_repeatable) found = executor;
+  executors().remove_if(handle, [&](const auto& executor) {
+    found = executor;
+    return !executor->is_repeatable;
   });
-  if (found) return found;
-  if (auto removed = executors().remove(handle)) found = std::move(*removed);
   return found;
 }
 
