@@ -146,7 +146,7 @@ struct PerElement {
   const Unaligned<float>* inverse;
 
   struct Buffer {
-    float value[count][kTile], inverse[kTile];
+    Unaligned<float> value[count][kTile], inverse[kTile];
   };
   NPU_QUANT_INLINE F32 operator()(int which, int part) const {
     return load<F32>(value[which] + part * kLanes);
@@ -162,12 +162,17 @@ struct PerElement {
   NPU_QUANT_INLINE PerElement padded(int64_t n, Buffer& buffer) const {
     PerElement moved;
     for (int which = 0; which < count; ++which) {
-      for (int64_t i = 0; i < kTile; ++i) buffer.value[which][i] = i < n ? value[which][i] : 1;
+      pad(value[which], n, buffer.value[which]);
       moved.value[which] = buffer.value[which];
     }
-    for (int64_t i = 0; i < kTile; ++i) buffer.inverse[i] = i < n ? inverse[i] : 1;
+    pad(inverse, n, buffer.inverse);
     moved.inverse = buffer.inverse;
     return moved;
+  }
+
+ private:
+  static NPU_QUANT_INLINE void pad(const Unaligned<float>* from, int64_t n, Unaligned<float>* to) {
+    for (int64_t i = 0; i < kTile; ++i) to[i].value = i < n ? from[i].value : 1;
   }
 };
 
