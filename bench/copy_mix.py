@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-import npu_quant
-
 LIBRARY = Path(__file__).parent.parent / "build" / "release" / "bench" / "libnpu_quant_bench.so"
 
 
@@ -48,9 +46,6 @@ class CopyMix:
             ctypes.c_int64,
         ]
         self._copy.restype = None
-        target = npu_quant.info()["target"]
-        if not library.copy_mix_set_target(target.encode()):
-            raise SystemExit(f"bench: the yardstick has no target {target}. Run: make bench")
 
     def between(self, inputs: Arrays, outputs: Arrays) -> Callable[[Form, int, int], float]:
         """A function of form, threads and repeats, which returns the seconds taken.

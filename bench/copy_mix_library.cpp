@@ -1,22 +1,10 @@
 // The copy as a shared library for ctypes: bench/copy_mix.py.
-#include <cstring>
-
 #include "copy_mix.h"
 #include "core/parallel.h"
 
 using namespace npu_quant;
 
 #define NPU_QUANT_EXPORT extern "C" __attribute__((visibility("default")))
-
-// Chooses the instruction set. Returns 0 where this CPU does not run it.
-NPU_QUANT_EXPORT int copy_mix_set_target(const char* name) {
-  for (const Target target : kAllTargets) {
-    if (std::strcmp(name_of(target), name) != 0 || !is_runnable(target)) continue;
-    set_active_target(target);
-    return 1;
-  }
-  return 0;
-}
 
 // Which of kByteMixes it is, -1 if none.
 NPU_QUANT_EXPORT int copy_mix_find(int inputs, int in, int out, int other_out) {

@@ -4,7 +4,7 @@ function(npu_quant_export_internals target)
   file(CONFIGURE OUTPUT internals.map CONTENT "{ global: _ZN9npu_quant*; _ZNK9npu_quant*; _ZT?N9npu_quant*; local: *; };\n" @ONLY)
   set(map ${CMAKE_CURRENT_BINARY_DIR}/internals.map)
   # The file has the version in its name: in a process that loads two installations, each finds its own.
-  set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET default OUTPUT_NAME ${target}-${NPU_QUANT_VERSION}
+  set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET default OUTPUT_NAME ${target}-${PROJECT_VERSION}
                                              LIBRARY_OUTPUT_DIRECTORY ${NPU_QUANT_LIBRARIES} LINK_DEPENDS ${map})
   target_compile_options(${target} PRIVATE -fno-semantic-interposition)
   # Its threads live as long as the process: dlclose must leave it where it is.

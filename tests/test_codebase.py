@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import typing
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -171,21 +172,41 @@ def test_python_functions_are_short(path: Path) -> None:
             assert (node.end_lineno or 0) - first.lineno < 40, node.name
 
 
+NO_SIGNATURE = r"#|namespace|for\b|if\b|while\b|switch\b|return\b|else\b"
+
+
+def cpp_bodies(lines: list[str]) -> Iterator[tuple[int, int]]:
+    """Yield the lines that open and close each body whose signature begins at a margin of 2 or less."""
+    code = [re.sub(r"\s*//.*", "", line) for line in lines]
+    for start, line in enumerate(code):
+        margin = len(line) - len(line.lstrip())
+        if "(" not in line or margin > 2 or re.match(NO_SIGNATURE, line.lstrip()):
+            continue
+        # A signature that is wrapped ends on a later line.
+        opening = start
+        while not re.search(r"[;{}\\]$", code[opening]) and opening + 1 < len(code):
+            opening += 1
+        signature = " ".join(code[start : opening + 1])
+        is_whole = signature.count("(") == signature.count(")")
+        if is_whole and re.search(r"\)[^;]*\{$", signature):
+            close = " " * margin + "}"
+            yield opening, next(i for i in range(opening, len(code)) if code[i].startswith(close))
+
+
+def test_a_wrapped_signature_hides_no_body() -> None:
+    wrapped = ["void long_name(int first,", "               int second) {", "  first;", "}"]
+    assert list(cpp_bodies(wrapped)) == [(1, 3)]
+    constructor = ["  Thing(int a)", "      : a_(a),", "        b_(a) {", "    a;", "  }"]
+    assert list(cpp_bodies(constructor)) == [(2, 4)]
+    assert list(cpp_bodies(["int f(int a,", "      int b);", "struct S {", "};"])) == []
+
+
 @pytest.mark.parametrize("path", CPP + CPP_TESTS, ids=lambda p: p.name)
 def test_cpp_functions_are_short(path: Path) -> None:
-    """At most 40 lines: what stands between a line that opens a body at its margin and the brace that closes it."""
+    """At most 40 lines: what stands between a line that opens a body and the brace that closes it."""
     lines = path.read_text().splitlines()
-    for start, line in enumerate(lines):
-        margin = len(line) - len(line.lstrip())
-        if (
-            not re.search(r"\)[^;]*\{$", line)
-            or margin > 2
-            or line.lstrip().startswith(("namespace", "//"))
-        ):
-            continue
-        close = " " * margin + "}"
-        end = next(i for i in range(start, len(lines)) if lines[i].rstrip(";").startswith(close))
-        assert end - start <= 40, line
+    for start, end in cpp_bodies(lines):
+        assert end - start <= 40, lines[start]
 
 
 PUBLIC = [name for name in npu_quant.__all__ if callable(getattr(npu_quant, name))]

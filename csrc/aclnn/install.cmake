@@ -2,7 +2,7 @@
 include(CMakePackageConfigHelpers)
 
 configure_file(npu_quant.pc.in npu_quant.pc @ONLY)
-write_basic_package_version_file(npu_quant-config-version.cmake VERSION ${NPU_QUANT_VERSION} COMPATIBILITY SameMinorVersion)
+write_basic_package_version_file(npu_quant-config-version.cmake COMPATIBILITY SameMinorVersion)
 
 install(DIRECTORY include/ DESTINATION ${NPU_QUANT_PREFIX}include)
 install(TARGETS npu_quant_aclnn LIBRARY DESTINATION ${NPU_QUANT_PREFIX}lib64)

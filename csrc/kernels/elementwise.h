@@ -146,7 +146,7 @@ struct PerElement {
   const Unaligned<float>* inverse;
 
   struct Buffer {
-    float value[count][kTile], inverse[kTile];
+    Unaligned<float> value[count][kTile], inverse[kTile];
   };
   NPU_QUANT_INLINE F32 operator()(int which, int part) const {
     return load<F32>(value[which] + part * kLanes);
@@ -162,12 +162,17 @@ struct PerElement {
   NPU_QUANT_INLINE PerElement padded(int64_t n, Buffer& buffer) const {
     PerElement moved;
     for (int which = 0; which < count; ++which) {
-      for (int64_t i = 0; i < kTile; ++i) buffer.value[which][i] = i < n ? value[which][i] : 1;
+      pad(value[which], n, buffer.value[which]);
       moved.value[which] = buffer.value[which];
     }
-    for (int64_t i = 0; i < kTile; ++i) buffer.inverse[i] = i < n ? inverse[i] : 1;
+    pad(inverse, n, buffer.inverse);
     moved.inverse = buffer.inverse;
     return moved;
+  }
+
+ private:
+  static NPU_QUANT_INLINE void pad(const Unaligned<float>* from, int64_t n, Unaligned<float>* to) {
+    for (int64_t i = 0; i < kTile; ++i) to[i].value = i < n ? from[i].value : 1;
   }
 };
 
@@ -225,28 +230,43 @@ __attribute__((noinline)) void map_piece(Rule rule, Parameters parameters, Piece
   if (i < n) map_part(rule, parameters, piece, i, n - i);
 }
 
+// How rows are cut: so many of them are done together, in pieces of `width` elements.
+struct Cut {
+  bool stream;  // y, from where it is computed
+  int64_t rows, width;
+};
+
+template <class X, class Y>
+NPU_QUANT_INLINE Cut cut(const ElementwiseArgs& args, bool rows_share_parameters, const Input<X>& x,
+                         const Input<uint8_t>& read_mask, const Output<Y>& y,
+                         const Output<uint8_t>& written_mask) {
+  constexpr int64_t kItem = sizeof(Y);
+  const bool stream = args.stream && y.is_direct() && args.y.row_stride % kItem == 0 &&
+                      reinterpret_cast<uintptr_t>(args.y.data) % kItem == 0;
+  const bool direct = x.is_direct() && read_mask.is_direct() && y.is_direct() &&
+                      (args.written_mask.data == nullptr || written_mask.is_direct());
+  const bool gathers = x.shares_lines() || read_mask.shares_lines();
+  const int64_t rows = gathers ? kRowsAtOnce : rows_share_parameters ? kRowsTogether : 1;
+  const int64_t width = !x.is_direct() || !read_mask.is_direct() ? kPiece / rows
+                        : rows_share_parameters                  ? kElementsTogether
+                        : direct                                 ? args.n
+                                                                 : kPiece;
+  return {stream, rows, width};
+}
+
 // All of it, piece by piece. visit(row, first, count, use) calls use(rule, parameters) for what is
 // computed from elements [first, first + count) of a row, or, where rows share their parameters, of
 // that row and the ones after it.
 template <class X, class Y, class Visit>
 NPU_QUANT_INLINE void map_rows(const ElementwiseArgs& args, bool rows_share_parameters,
                                Visit visit) {
-  constexpr int64_t kItem = sizeof(Y);
   constexpr int64_t kAhead = 6 * 1024 / static_cast<int64_t>(sizeof(X));
   Input<X> x(args.x);
   Input<uint8_t> read_mask(args.read_mask);
   Output<Y> y(args.y, false);
   Output<uint8_t> written_mask(args.written_mask, args.stream);
-  const bool stream = args.stream && y.is_direct() && args.y.row_stride % kItem == 0 &&
-                      reinterpret_cast<uintptr_t>(args.y.data) % kItem == 0;
-  const bool direct = x.is_direct() && read_mask.is_direct() && y.is_direct() &&
-                      (args.written_mask.data == nullptr || written_mask.is_direct());
-  const bool gathers = x.shares_lines() || read_mask.shares_lines();
-  const int64_t step = gathers ? kRowsAtOnce : rows_share_parameters ? kRowsTogether : 1;
-  const int64_t width = !x.is_direct() || !read_mask.is_direct() ? kPiece / step
-                        : rows_share_parameters                  ? kElementsTogether
-                        : direct                                 ? args.n
-                                                                 : kPiece;
+  const auto [stream, step, width] =
+      cut<X, Y>(args, rows_share_parameters, x, read_mask, y, written_mask);
   for (int64_t row = 0; row < args.rows; row += step) {
     const int64_t rows = least(args.rows - row, step);
     // Where y is streamed, all pieces but the first begin at a vector of it.

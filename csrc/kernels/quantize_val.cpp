@@ -55,8 +55,8 @@ struct ElementParameters {
   const Unaligned<uint32_t>* zero_points;
 
   struct Buffer {
-    float scales[kTile];
-    uint32_t zero_points[kTile];
+    Unaligned<float> scales[kTile];
+    Unaligned<uint32_t> zero_points[kTile];
   };
   NPU_QUANT_INLINE F32 scale(int part) const { return load<F32>(scales + part * kLanes); }
   NPU_QUANT_INLINE Vec<uint32_t> zero_point(int part) const {
@@ -105,7 +105,7 @@ void DequantizeValKernel::run<kTarget>(const Args& args) {
             use(Dequantize<Q>{}, ElementParameters{values_at(args.scale, row, i), zero_points});
           else
             use(Dequantize<Q>{}, RowParameters{broadcast(value_at(args.scale, row)),
-                                               Vec<uint32_t>{} + *zero_points});
+                                               Vec<uint32_t>{} + zero_points->value});
         });
   });
 }

@@ -27,11 +27,10 @@ int stale(const char* function) {
 // An executor that is to run: taken out for good unless it is repeatable.
 std::shared_ptr<Executor> take(aclOpExecutor* handle) {
   std::shared_ptr<Executor> found;
-  executors().with(handle, [&](const auto& executor) {
-    if (executor->is_repeatable) found = executor;
+  executors().remove_if(handle, [&](const auto& executor) {
+    found = executor;
+    return !executor->is_repeatable;
   });
-  if (found) return found;
-  if (auto removed = executors().remove(handle)) found = std::move(*removed);
   return found;
 }
 
@@ -154,7 +153,8 @@ Status Executor::check() {
 
 template <class Counts>
 bool Executor::set_address(Counts counts, size_t index, const aclTensor* tensor, void* address) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<LongMutex> lock(mutex_);
+  const auto whole = executors().lock();  // a fork sees all of it or nothing
   for (Argument& argument : arguments_) {
     if (&argument == arguments_ + count_) break;
     if (!counts(argument)) continue;
@@ -188,7 +188,7 @@ Status Executor::check_addresses() const {
 }
 
 Status Executor::run() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<LongMutex> lock(mutex_);
   NPU_QUANT_RETURN_IF_ERROR(check_addresses());
   if (moved_) NPU_QUANT_RETURN_IF_ERROR(check_outputs());
   return run_operator();

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "aclnn/acl_meta.h"
 #include "aclnn/src/faults.h"
+#include "aclnn/src/mutex.h"
 #include "aclnn/src/tensor.h"
 #include "ops/environment.h"
 #include "ops/outputs.h"
@@ -71,7 +71,7 @@ class Executor {
   Status fault_;     // the first one that phase 1 met
   Status mismatch_;  // of dstType
   bool moved_ = false;
-  std::mutex mutex_;  // one thread at a time
+  LongMutex mutex_;  // one thread at a time
 };
 
 // The executor of an operator of ops/.

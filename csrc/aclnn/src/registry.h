@@ -70,9 +70,14 @@ class Registry {
 
   // The object, for the last time.
   std::optional<Object> remove(const Opaque* handle) {
+    return remove_if(handle, [](const Object&) { return true; });
+  }
+  // The same where is_done(object); else it stays.
+  template <class IsDone>
+  std::optional<Object> remove_if(const Opaque* handle, IsDone is_done) {
     const std::lock_guard<Mutex> lock(mutex_);
     Slot* const slot = slot_of(handle);
-    if (slot == nullptr) return std::nullopt;
+    if (slot == nullptr || !is_done(*slot->object)) return std::nullopt;
     std::optional<Object> object = std::move(slot->object);
     retire(static_cast<uint32_t>(index_of(handle)));
     return object;

@@ -22,23 +22,29 @@ struct Messages {
 };
 
 // By a key of POSIX, not thread_local: the destructors of a caller's own thread_local and static
-// objects may still report.
-pthread_key_t messages_key() {
-  static const pthread_key_t kept = [] {
-    pthread_key_t made{};
-    pthread_key_create(&made, [](void* messages) { delete static_cast<Messages*>(messages); });
-    return made;
-  }();
+// objects may still report. A process has few keys: where they are used up there are no messages.
+struct Key {
+  pthread_key_t key{};
+  bool is_made = pthread_key_create(
+                     &key, [](void* messages) { delete static_cast<Messages*>(messages); }) == 0;
+};
+
+const Key& messages_key() {
+  static const Key kept;
   return kept;
 }
 
-[[maybe_unused]] const pthread_key_t loaded = messages_key();  // before any fork
+[[maybe_unused]] const Key& loaded = messages_key();  // before any fork
 
-// This thread's; made when there is the first, null where there is no memory for it.
-Messages* find_messages() { return static_cast<Messages*>(pthread_getspecific(messages_key())); }
+// This thread's; made when there is the first, null where there is no place for it.
+Messages* find_messages() {
+  const Key& key = messages_key();
+  return key.is_made ? static_cast<Messages*>(pthread_getspecific(key.key)) : nullptr;
+}
 Messages* make_messages() {
-  Messages* const made = new (std::nothrow) Messages;
-  if (made != nullptr && pthread_setspecific(messages_key(), made) == 0) return made;
+  const Key& key = messages_key();
+  Messages* const made = key.is_made ? new (std::nothrow) Messages : nullptr;
+  if (made != nullptr && pthread_setspecific(key.key, made) == 0) return made;
   delete made;
   return nullptr;
 }
