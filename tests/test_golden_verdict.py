@@ -34,12 +34,6 @@ def output(rung: str, **fields: Any) -> OutputComparison:
 
 
 class TestDecisions:
-    def test_the_worst_rung_counts(self) -> None:
-        assert verdict.worst_of([]) == "identical"
-        for i, rung in enumerate(verdict.RUNGS):
-            for better in verdict.RUNGS[: i + 1]:
-                assert verdict.worst_of([better, rung, better]) == rung
-
     def test_a_tie_is_one_step_within_k(self) -> None:
         steps = np.array([0.0, 1, 1, 1, 1, 2, 255])
         distance = np.array([0.0, 0, K, np.nextafter(K, 9), np.nan, 0, 0])
@@ -95,6 +89,35 @@ class TestDecisions:
         assert not verdict.accepts(other, "b")
         assert verdict.accepts(other, "a")
 
+    def test_of_several_variants_the_one_that_was_named_is_accepted(self) -> None:
+        a, b = VariantMatch("a", True, "", ""), VariantMatch("b", True, "", "")
+        other = VariantMatch("c", False, "", "")
+        assert verdict.accepted_of([], None) is None
+        assert verdict.accepted_of([other], None) is None
+        assert verdict.accepted_of([other], "z") is None
+        assert verdict.accepted_of([other], "c") == "c"
+        assert verdict.accepted_of([a, b, other], None) == "a"
+        assert verdict.accepted_of([a, b, other], "z") == "a"
+        assert verdict.accepted_of([a, b, other], "b") == "b"
+        assert verdict.accepted_of([a, b, other], "c") == "c"
+
+    def test_formulas_and_tolerances_are_tried_in_this_order(self) -> None:
+        def settled(rung: str, **more: bool) -> str:
+            flags = {"named": False, "accepted": False, "kept": False, **more}
+            return verdict.settled(rung, verdict.EVIDENCE, **flags)
+
+        assert settled("different") == "different"
+        assert settled("different", kept=True) == "tolerated"
+        assert settled("different", named=True) == "variant"
+        assert settled("different", named=True, kept=True) == "tolerated"
+        assert settled("different", named=True, accepted=True) == "variant"
+        assert settled("different", named=True, accepted=True, kept=True) == "variant"
+        assert settled("tie", named=True) == "variant"  # exact evidence speaks against it
+        assert settled("tie", named=True, kept=True) == "tolerated"
+        assert settled("tie", named=True, accepted=True) == "tie"
+        assert settled("tie", kept=True) == "tie"
+        assert settled("identical", named=True, kept=True) == "identical"
+
     def test_what_passes(self) -> None:
         passing = {rung for rung in verdict.RUNGS if verdict.passes(rung, False)}
         assert passing == {"identical", "tie", "tolerated"}
@@ -109,8 +132,12 @@ class TestDecisions:
         kept = Tolerance("atol=2", True, 0.5)
         assert verdict.margin_of(output("tolerated", tolerance=kept)) == 0.5
         assert np.isnan(verdict.margin_of(output("tolerated")))
-        assert np.isnan(verdict.margin_of(output("different", tolerance=kept)))
-        assert np.isnan(verdict.margin_of(output("variant", tolerance=kept)))
+        assert np.isnan(verdict.margin_of(output("variant", variant_accepted=True)))
+        assert verdict.margin_of(output("variant", tolerance=kept)) == np.inf
+        for tolerance in (None, kept):
+            for accepted in (False, True):
+                failed = output("different", variant_accepted=accepted, tolerance=tolerance)
+                assert verdict.margin_of(failed) == np.inf
 
     def test_constants(self) -> None:
         assert verdict.is_constant(np.zeros(2))

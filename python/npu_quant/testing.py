@@ -41,7 +41,7 @@ def assert_golden(
 
     The arguments are those of :func:`npu_quant.golden.compare`. What passes: `identical`, `tie`, a
     `variant` that is the same formula in real numbers or was named by `variant`, and what keeps to
-    the tolerance that was asked for.
+    the tolerance that was asked for. Every output has to pass.
 
     Args:
         actual: what is to be judged: an array, or a tuple or dict of arrays.

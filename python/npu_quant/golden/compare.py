@@ -69,9 +69,10 @@ def compare(
         names: names of the outputs, where no operator gives them.
 
     Returns:
-        A :class:`Comparison`. A tuple's rung is its worst output's. Nothing is refused here:
-        empty or constant arrays compare as what they are (:func:`npu_quant.testing.assert_golden`
-        refuses what could only pass).
+        A :class:`Comparison`. It passes if every output does; its rung is the worst output's, what
+        fails being worse than whatever passes. Nothing is refused here: empty or constant arrays
+        compare as what they are (:func:`npu_quant.testing.assert_golden` refuses what could only
+        pass).
 
     Raises:
         DTypeError: an argument is no array, or of a dtype that cannot be compared.
@@ -106,20 +107,18 @@ def run(actual: Any, golden: Any, request: Request) -> Comparison:
         raise ParamError(f"compare: axis is {request.axis}, the arrays have rank {ranks}.")
     outputs = [judge(pair, dict(given), model, request) for pair in pairs]
     matches = _matches(model, given, outputs, request)
-    comparison = Comparison(
+    accepted = verdict.accepted_of(matches, request.variant)
+    return Comparison(
         op=op,
-        outputs=tuple(_lift(outputs, matches, model, request)),
+        outputs=tuple(_lift(outputs, matches, accepted, model, request)),
         actual_name=request.actual_name or _name_of(pairs[0][1]),
         golden_name=request.golden_name or ("computed" if model else _name_of(pairs[0][2])),
         variants=matches,
+        accepted_variant=accepted,
         formulas=0 if model is None else len(model.variants()),
         rerun=request.rerun,
         model=model,
     )
-    accepted = [m.name for m in matches if verdict.accepts(m, request.variant)]
-    if request.variant in accepted:
-        accepted = [str(request.variant)]
-    return dataclasses.replace(comparison, accepted_variant=accepted[0] if accepted else None)
 
 
 def _name_of(source: Source) -> str:
@@ -180,22 +179,23 @@ def _matches(
 def _lift(
     outputs: list[OutputComparison],
     matches: tuple[VariantMatch, ...],
+    accepted: str | None,
     model: Model | None,
     request: Request,
 ) -> list[OutputComparison]:
     """Give the outputs that rounding does not explain their last chances."""
-    accepted = any(verdict.accepts(m, request.variant) for m in matches)
+    passes = accepted is not None
     lifted = []
     for output in outputs:
         tolerance = _tolerance(output, request.limits)
         kept = tolerance is not None and tolerance.passed
         mismatches = 0 if output.metrics is None else output.metrics.mismatches
-        own = verdict.doubted(output.rung, mismatches, named=bool(matches), accepted=accepted)
-        rung = verdict.lifted(
-            own, by_variant=accepted or (bool(matches) and not kept), by_tolerance=kept
+        rung = verdict.settled(
+            output.rung, mismatches, named=bool(matches), accepted=passes, kept=kept
         )
-        notes = diagnose(output, model) if rung == "different" else ()
-        lifted.append(dataclasses.replace(output, rung=rung, tolerance=tolerance, notes=notes))
+        done = dataclasses.replace(output, rung=rung, variant_accepted=passes, tolerance=tolerance)
+        notes = diagnose(done, model) if rung == "different" else ()
+        lifted.append(dataclasses.replace(done, notes=notes))
     unheeded = all(o.tolerance is None and o.problem is None for o in lifted)
     if request.limits.preset is not None and unheeded:
         kinds = ", ".join(sorted({o.dtype.name for o in outputs}))

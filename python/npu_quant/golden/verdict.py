@@ -27,11 +27,6 @@ EVIDENCE = 3
 """How many differing elements an exact match must have, to speak against a tie."""
 
 
-def worst_of(rungs: Sequence[str]) -> str:
-    """Return the worst of some rungs; identical for none."""
-    return max(rungs, key=RUNGS.index, default=RUNGS[0])
-
-
 def is_tie(
     steps: NDArray[np.float64], distance: NDArray[np.float64], allowed: float
 ) -> NDArray[np.bool_]:
@@ -97,9 +92,29 @@ def lifted(rung: str, *, by_variant: bool, by_tolerance: bool) -> str:
     return "tolerated" if by_tolerance else "different"
 
 
+def settled(rung: str, mismatches: int, *, named: bool, accepted: bool, kept: bool) -> str:
+    """Return the rung of an output after formulas and tolerance were tried.
+
+    Args:
+        rung: what the output itself reached.
+        mismatches: how many of its elements differ.
+        named: a named formula gives all outputs.
+        accepted: one that does is benign, or was named.
+        kept: the tolerance that was asked for is kept.
+    """
+    own = doubted(rung, mismatches, named=named, accepted=accepted)
+    return lifted(own, by_variant=accepted or (named and not kept), by_tolerance=kept)
+
+
 def accepts(match: VariantMatch, named: str | None) -> bool:
     """Say whether a matching formula passes: it is the same in real numbers, or was named."""
     return match.benign or match.name == named
+
+
+def accepted_of(matches: Sequence[VariantMatch], named: str | None) -> str | None:
+    """Return the matching formula that passes, the named one before others; None if none does."""
+    accepted = [match.name for match in matches if accepts(match, named)]
+    return min(accepted, key=lambda name: name != named, default=None)
 
 
 def passes(rung: str, variant_accepted: bool) -> bool:
@@ -109,8 +124,37 @@ def passes(rung: str, variant_accepted: bool) -> bool:
     return rung != "different"
 
 
+def badness(output: OutputComparison) -> tuple[bool, int]:
+    """Return what outputs are ordered by: whatever fails is worse than whatever passes.
+
+    A tolerance that one output keeps would else hide another's formula that nobody accepted.
+    """
+    return not output.passed, RUNGS.index(output.rung)
+
+
+def decisive_of(outputs: Sequence[OutputComparison]) -> OutputComparison:
+    """Return the worst of some outputs: its rung is the comparison's, and all pass if it does.
+
+    Of several the first, but scales before what follows from them.
+    """
+    worst = max(map(badness, outputs))
+    first, *others = (output for output in outputs if badness(output) == worst)
+    return next((output for output in (first, *others) if output.name == "scale"), first)
+
+
+def greatest_margin(outputs: Sequence[OutputComparison]) -> float:
+    """Return the greatest of the margins that are known; NaN if none is."""
+    known = [margin for margin in map(margin_of, outputs) if margin == margin]
+    return max(known, default=float("nan"))
+
+
 def margin_of(output: OutputComparison) -> float:
-    """Return how much of what is allowed was used: 0 for none, 1 for all; NaN if not known."""
+    """Return how much of what is allowed was used: 0 for none, 1 for all.
+
+    It is infinite for whatever fails, and NaN for an accepted formula: no number was allowed.
+    """
+    if not output.passed:
+        return float("inf")
     if output.rung == "identical":
         return 0.0
     if output.rung == "tie":
