@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -11,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from npu_quant import ParamError
-from npu_quant.golden import Comparison, VariantMatch, compare, verdict
+from npu_quant.golden import Comparison, VariantMatch, compare, load, verdict
 from npu_quant.golden.comparison import OutputComparison, Ties, Tolerance
 
 Array = NDArray[Any]
@@ -221,6 +222,8 @@ class TestCompare:
         for code, rung in ((16, "identical"), (18, "different"), (300, "different")):
             assert compare(code, op="quantize_val", inputs=inputs).rung == rung
         assert compare(np.int64(16), op="quantize_val", inputs=inputs).outputs[0].problem
+        assert compare(300, np.int8(300 - 256)).outputs[0].problem  # where int8 does not hold it
+        assert compare(float("nan"), np.float16(np.nan)).rung == "identical"
 
     def test_signalling_nan(self) -> None:
         a = np.array([0x7F87, 1, 2], np.uint16).view(ml_dtypes.bfloat16)
@@ -244,7 +247,27 @@ class TestCompare:
         assert "dtype differs: actual >i2, golden <i2" in str(swapped)
         column = compare(a, a.reshape(6, 1))
         assert column.rung == "different"
-        assert "shape differs: actual (6,), golden (6, 1)" in str(column)
+        assert "shape differs: actual (6,), golden (6, 1); as many elements" in str(column)
+        assert "as many elements" not in str(compare(a, a[:3]))
+
+    def test_where_the_arrays_came_from(self, tmp_path: Path) -> None:
+        def names(comparison: Comparison) -> tuple[str, str]:
+            return comparison.actual_name, comparison.golden_name
+
+        np.save(tmp_path / "a.npy", Y)
+        file = load(tmp_path / "a.npy")
+        assert names(compare(Y, Y.copy())) == ("array", "array")
+        assert names(of_row(Y, SCALE)) == ("array", "computed")
+        assert names(compare(file, Y)) == (file.name, "array")
+        assert names(compare((), (Y, file))) == ("array", "array")
+        assert names(compare((Y, file), {"1": file, "2": Y})) == ("array", file.name)
+
+    def test_what_codes_stand_for_is_measured_where_it_may_differ(self) -> None:
+        assert of_row(Y, SCALE).output("y").dequantized is None
+        for comparison in (of_row(changed(Y, 4, 5), SCALE), of_row(Y, SCALE * 2)):
+            seen = comparison.output("y").dequantized
+            assert seen is not None
+            assert seen.mismatches > 0
 
     def test_the_worst_output_counts(self) -> None:
         assert of_row(changed(Y, 1, 1), SCALE).rung == "tie"
@@ -295,7 +318,10 @@ class TestCompare:
         ({"actual": (Y, SCALE, Y), "op": "npu_dynamic_quant", "inputs": {"input": X}}, "3 arrays"),
         ({"actual": {"z": Y}, "op": "npu_dynamic_quant", "inputs": {"input": X}}, "actual has z"),
         ({"actual": (None, None), "op": "npu_dynamic_quant", "inputs": {"input": X}}, "no array"),
-        ({"actual": (Y, Y), "golden": Y}, "the golden has not"),
+        ({"actual": (None, Y), "golden": (Y, None)}, "no array can be compared"),
+        ({"actual": (), "golden": ()}, "no array can be compared"),
+        ({"actual": (Y, Y), "golden": Y, "names": ["a"]}, "actual has 2 arrays, expected (a)"),
+        ({"actual": Y, "golden": {"b": Y}, "names": ["a"]}, "golden has b, expected a"),
         ({"actual": Y, "golden": Y, "preset": "fine"}, "preset is 'fine', known: exact"),
         ({"actual": Y, "golden": Y, "preset": "exact", "atol": 1}, "its own limits"),
         ({"actual": Y, "golden": Y, "preset": "cann"}, "preset cann says nothing about int8"),
@@ -309,7 +335,6 @@ class TestCompare:
         ({"actual": Y, "golden": Y, "atol": {"Y": 1}}, "atol is for 'Y', the outputs are"),
         ({"actual": (Y, Y), "golden": (Y, Y), "names": ["a", "a"]}, "names has one twice"),
         ({"actual": Y, "golden": Y, "names": "out"}, "names is 'out', expected a sequence"),
-        ({"actual": (Y,), "golden": (Y, Y)}, "have 1 and 2 arrays; write None"),
         (
             {"actual": Y, "op": "npu_dynamic_quant", "inputs": {"input": X}, "variant": "zzz"},
             "variant is 'zzz', which npu_dynamic_quant does not know",

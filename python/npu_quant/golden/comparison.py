@@ -112,13 +112,13 @@ class OutputComparison:
     name: str
     """The operator's name of it, such as "y"; "" where there is only one and no operator."""
     dtype: np.dtype
-    """The golden's, and `shape` too."""
+    """The golden's, and `shape` too; the actual ones where the golden lacks this output."""
     shape: tuple[int, ...]
     rung: str
     variant_accepted: bool = False
     """Of the rung variant: whether the formula is benign, or was named."""
     problem: str | None = None
-    """That dtypes or shapes differ: then nothing else was compared."""
+    """That dtypes or shapes differ, or one side lacks it: then nothing else was compared."""
     metrics: Metrics | None = None
     ties: Ties | None = None
     where: Where | None = None
@@ -170,7 +170,7 @@ class Comparison:
     op: str | None
     """The operator that computed the golden, or None."""
     outputs: tuple[OutputComparison, ...]
-    """One per array compared, in the operator's order."""
+    """One per array that either side has and none says None of, in the operator's order."""
     actual_name: str = "array"
     golden_name: str = "array"
     """Where the arrays came from, such as a file's name or "computed"."""
@@ -182,6 +182,8 @@ class Comparison:
     """How many named formulas were tried."""
     rerun: str = ""
     """A command that does it again, where there is one."""
+    not_compared: tuple[str, ...] = ()
+    """The outputs that one side has and the other says None of."""
     model: Model | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -206,6 +208,16 @@ class Comparison:
     def margin(self) -> float:
         """The greatest margin of the outputs, of those that are known; inf if one fails."""
         return verdict.greatest_margin(self.outputs)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The outputs that the golden has and actual has not."""
+        return tuple(o.name for o in self.outputs if o.actual is None and o.golden is not None)
+
+    @property
+    def extra(self) -> tuple[str, ...]:
+        """The outputs that actual has and the golden has not."""
+        return tuple(o.name for o in self.outputs if o.golden is None and o.actual is not None)
 
     @property
     def where(self) -> Where | None:

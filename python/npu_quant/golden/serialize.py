@@ -57,5 +57,8 @@ def comparison_to_dict(comparison: Comparison) -> dict[str, Any]:
         "margin": plain(comparison.margin),
         "variants": plain(comparison.variants),
         "accepted_variant": comparison.accepted_variant,
+        "missing": plain(comparison.missing),
+        "extra": plain(comparison.extra),
+        "not_compared": plain(comparison.not_compared),
         "outputs": [_output_to_dict(output) for output in comparison.outputs],
     }

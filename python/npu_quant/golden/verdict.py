@@ -5,15 +5,18 @@ Nothing here computes: every decision is one comparison of numbers that other mo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .sources import size_of
+
 if TYPE_CHECKING:
     from .comparison import OutputComparison, Ties, VariantMatch
     from .metrics import Metrics
+    from .sources import Source
 
 RUNGS = ("identical", "tie", "variant", "tolerated", "different")
 """Best first."""
@@ -25,6 +28,52 @@ are never farther from amax / 127, for any amax."""
 
 EVIDENCE = 3
 """How many differing elements an exact match must have, to speak against a tie."""
+
+
+def to_compare(names: Sequence[str], *sides: Mapping[str, Source | None]) -> list[str]:
+    """Return the outputs that are compared: all that a side has and none says None of.
+
+    What one side has and the other lacks without a word is compared, and differs (`problem_of`).
+
+    Args:
+        names: of all outputs.
+        sides: actual and golden.
+    """
+    return [name for name in names if _said_of(name, sides) == {True}]
+
+
+def not_compared(names: Sequence[str], *sides: Mapping[str, Source | None]) -> list[str]:
+    """Return the outputs that one side has and the other says None of, likewise."""
+    return [name for name in names if _said_of(name, sides) == {True, False}]
+
+
+def _said_of(name: str, sides: Sequence[Mapping[str, Source | None]]) -> set[bool]:
+    """Return whether the sides that say anything of an output have it."""
+    return {side[name] is not None for side in sides if name in side}
+
+
+def problem_of(actual: Source | None, golden: Source | None) -> str | None:
+    """Say why two arrays cannot be compared, which makes them different; None if they can be.
+
+    Args:
+        actual: the actual array; None where there is none.
+        golden: the golden array, likewise.
+    """
+    if actual is None:
+        return "missing: only the golden has it"
+    if golden is None:
+        return "extra: only actual has it"
+    if actual.dtype != golden.dtype:
+        names = actual.dtype.name, golden.dtype.name
+        if names[0] == names[1]:  # in the order of their bytes
+            names = actual.dtype.str, golden.dtype.str
+        return f"dtype differs: actual {names[0]}, golden {names[1]}"
+    if actual.shape == golden.shape:
+        return None
+    text = f"shape differs: actual {actual.shape}, golden {golden.shape}"
+    if size_of(actual) == size_of(golden):
+        text += f"; as many elements: reshape({golden.shape}), if they mean the same"
+    return text
 
 
 def is_tie(
