@@ -224,6 +224,8 @@ class TestCompare:
         assert compare(np.int64(16), op="quantize_val", inputs=inputs).outputs[0].problem
         assert compare(300, np.int8(300 - 256)).outputs[0].problem  # where int8 does not hold it
         assert compare(float("nan"), np.float16(np.nan)).rung == "identical"
+        for integer in (np.int8(0), np.uint8(0), np.int32(-(2**31)), np.int64(-(2**63))):
+            assert compare(float("nan"), integer).outputs[0].problem
 
     def test_signalling_nan(self) -> None:
         a = np.array([0x7F87, 1, 2], np.uint16).view(ml_dtypes.bfloat16)
