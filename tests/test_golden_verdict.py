@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -11,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from npu_quant import ParamError
-from npu_quant.golden import Comparison, VariantMatch, compare, verdict
+from npu_quant.golden import Comparison, VariantMatch, compare, load, verdict
 from npu_quant.golden.comparison import OutputComparison, Ties, Tolerance
 
 Array = NDArray[Any]
@@ -34,12 +35,6 @@ def output(rung: str, **fields: Any) -> OutputComparison:
 
 
 class TestDecisions:
-    def test_the_worst_rung_counts(self) -> None:
-        assert verdict.worst_of([]) == "identical"
-        for i, rung in enumerate(verdict.RUNGS):
-            for better in verdict.RUNGS[: i + 1]:
-                assert verdict.worst_of([better, rung, better]) == rung
-
     def test_a_tie_is_one_step_within_k(self) -> None:
         steps = np.array([0.0, 1, 1, 1, 1, 2, 255])
         distance = np.array([0.0, 0, K, np.nextafter(K, 9), np.nan, 0, 0])
@@ -95,6 +90,35 @@ class TestDecisions:
         assert not verdict.accepts(other, "b")
         assert verdict.accepts(other, "a")
 
+    def test_of_several_variants_the_one_that_was_named_is_accepted(self) -> None:
+        a, b = VariantMatch("a", True, "", ""), VariantMatch("b", True, "", "")
+        other = VariantMatch("c", False, "", "")
+        assert verdict.accepted_of([], None) is None
+        assert verdict.accepted_of([other], None) is None
+        assert verdict.accepted_of([other], "z") is None
+        assert verdict.accepted_of([other], "c") == "c"
+        assert verdict.accepted_of([a, b, other], None) == "a"
+        assert verdict.accepted_of([a, b, other], "z") == "a"
+        assert verdict.accepted_of([a, b, other], "b") == "b"
+        assert verdict.accepted_of([a, b, other], "c") == "c"
+
+    def test_formulas_and_tolerances_are_tried_in_this_order(self) -> None:
+        def settled(rung: str, **more: bool) -> str:
+            flags = {"named": False, "accepted": False, "kept": False, **more}
+            return verdict.settled(rung, verdict.EVIDENCE, **flags)
+
+        assert settled("different") == "different"
+        assert settled("different", kept=True) == "tolerated"
+        assert settled("different", named=True) == "variant"
+        assert settled("different", named=True, kept=True) == "tolerated"
+        assert settled("different", named=True, accepted=True) == "variant"
+        assert settled("different", named=True, accepted=True, kept=True) == "variant"
+        assert settled("tie", named=True) == "variant"  # exact evidence speaks against it
+        assert settled("tie", named=True, kept=True) == "tolerated"
+        assert settled("tie", named=True, accepted=True) == "tie"
+        assert settled("tie", kept=True) == "tie"
+        assert settled("identical", named=True, kept=True) == "identical"
+
     def test_what_passes(self) -> None:
         passing = {rung for rung in verdict.RUNGS if verdict.passes(rung, False)}
         assert passing == {"identical", "tie", "tolerated"}
@@ -109,8 +133,12 @@ class TestDecisions:
         kept = Tolerance("atol=2", True, 0.5)
         assert verdict.margin_of(output("tolerated", tolerance=kept)) == 0.5
         assert np.isnan(verdict.margin_of(output("tolerated")))
-        assert np.isnan(verdict.margin_of(output("different", tolerance=kept)))
-        assert np.isnan(verdict.margin_of(output("variant", tolerance=kept)))
+        assert np.isnan(verdict.margin_of(output("variant", variant_accepted=True)))
+        assert verdict.margin_of(output("variant", tolerance=kept)) == np.inf
+        for tolerance in (None, kept):
+            for accepted in (False, True):
+                failed = output("different", variant_accepted=accepted, tolerance=tolerance)
+                assert verdict.margin_of(failed) == np.inf
 
     def test_constants(self) -> None:
         assert verdict.is_constant(np.zeros(2))
@@ -194,6 +222,10 @@ class TestCompare:
         for code, rung in ((16, "identical"), (18, "different"), (300, "different")):
             assert compare(code, op="quantize_val", inputs=inputs).rung == rung
         assert compare(np.int64(16), op="quantize_val", inputs=inputs).outputs[0].problem
+        assert compare(300, np.int8(300 - 256)).outputs[0].problem  # where int8 does not hold it
+        assert compare(float("nan"), np.float16(np.nan)).rung == "identical"
+        for integer in (np.int8(0), np.uint8(0), np.int32(-(2**31)), np.int64(-(2**63))):
+            assert compare(float("nan"), integer).outputs[0].problem
 
     def test_signalling_nan(self) -> None:
         a = np.array([0x7F87, 1, 2], np.uint16).view(ml_dtypes.bfloat16)
@@ -217,7 +249,27 @@ class TestCompare:
         assert "dtype differs: actual >i2, golden <i2" in str(swapped)
         column = compare(a, a.reshape(6, 1))
         assert column.rung == "different"
-        assert "shape differs: actual (6,), golden (6, 1)" in str(column)
+        assert "shape differs: actual (6,), golden (6, 1); as many elements" in str(column)
+        assert "as many elements" not in str(compare(a, a[:3]))
+
+    def test_where_the_arrays_came_from(self, tmp_path: Path) -> None:
+        def names(comparison: Comparison) -> tuple[str, str]:
+            return comparison.actual_name, comparison.golden_name
+
+        np.save(tmp_path / "a.npy", Y)
+        file = load(tmp_path / "a.npy")
+        assert names(compare(Y, Y.copy())) == ("array", "array")
+        assert names(of_row(Y, SCALE)) == ("array", "computed")
+        assert names(compare(file, Y)) == (file.name, "array")
+        assert names(compare((), (Y, file))) == ("array", "array")
+        assert names(compare((Y, file), {"1": file, "2": Y})) == ("array", file.name)
+
+    def test_what_codes_stand_for_is_measured_where_it_may_differ(self) -> None:
+        assert of_row(Y, SCALE).output("y").dequantized is None
+        for comparison in (of_row(changed(Y, 4, 5), SCALE), of_row(Y, SCALE * 2)):
+            seen = comparison.output("y").dequantized
+            assert seen is not None
+            assert seen.mismatches > 0
 
     def test_the_worst_output_counts(self) -> None:
         assert of_row(changed(Y, 1, 1), SCALE).rung == "tie"
@@ -268,7 +320,10 @@ class TestCompare:
         ({"actual": (Y, SCALE, Y), "op": "npu_dynamic_quant", "inputs": {"input": X}}, "3 arrays"),
         ({"actual": {"z": Y}, "op": "npu_dynamic_quant", "inputs": {"input": X}}, "actual has z"),
         ({"actual": (None, None), "op": "npu_dynamic_quant", "inputs": {"input": X}}, "no array"),
-        ({"actual": (Y, Y), "golden": Y}, "the golden has not"),
+        ({"actual": (None, Y), "golden": (Y, None)}, "no array can be compared"),
+        ({"actual": (), "golden": ()}, "no array can be compared"),
+        ({"actual": (Y, Y), "golden": Y, "names": ["a"]}, "actual has 2 arrays, expected (a)"),
+        ({"actual": Y, "golden": {"b": Y}, "names": ["a"]}, "golden has b, expected a"),
         ({"actual": Y, "golden": Y, "preset": "fine"}, "preset is 'fine', known: exact"),
         ({"actual": Y, "golden": Y, "preset": "exact", "atol": 1}, "its own limits"),
         ({"actual": Y, "golden": Y, "preset": "cann"}, "preset cann says nothing about int8"),
@@ -282,7 +337,6 @@ class TestCompare:
         ({"actual": Y, "golden": Y, "atol": {"Y": 1}}, "atol is for 'Y', the outputs are"),
         ({"actual": (Y, Y), "golden": (Y, Y), "names": ["a", "a"]}, "names has one twice"),
         ({"actual": Y, "golden": Y, "names": "out"}, "names is 'out', expected a sequence"),
-        ({"actual": (Y,), "golden": (Y, Y)}, "have 1 and 2 arrays; write None"),
         (
             {"actual": Y, "op": "npu_dynamic_quant", "inputs": {"input": X}, "variant": "zzz"},
             "variant is 'zzz', which npu_dynamic_quant does not know",

@@ -266,7 +266,9 @@ class TestExplanation:
         import numpy as np
 
         one = np.zeros(1)
-        assert failures.lines_of((one,), (one, one + 1)) is None
+        text = "\n".join(failures.lines_of((one,), (one, one + 1)) or [])
+        assert "missing from actual: 1" in text
+        assert "next:" not in text
         assert failures.lines_of((one, one), (one, one + 1)) is not None
 
 

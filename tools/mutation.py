@@ -23,8 +23,19 @@ from types import CodeType
 
 TIME_LIMIT = 120
 ROOT = Path(__file__).resolve().parent.parent
+VERDICTS = [f"tests/test_golden_{name}.py" for name in ("verdict", "outputs", "structure")]
 MODULES = {
-    "npu_quant.golden.verdict": ["tests/test_golden_verdict.py"],
+    "npu_quant.golden.verdict": VERDICTS,
+    "npu_quant.golden.compare": [
+        *VERDICTS,
+        "tests/test_golden_refusal.py",
+        "tests/test_golden_where.py",
+    ],
+    "npu_quant.golden.judge": [
+        *VERDICTS,
+        "tests/test_golden_report.py",
+        "tests/test_golden_table.py",
+    ],
     "npu_quant.golden.tolerance": ["tests/test_golden_tolerance.py"],
     "npu_quant.golden.refusal": ["tests/test_golden_refusal.py"],
     "npu_quant.golden.power": ["tests/test_golden_refusal.py"],
@@ -44,6 +55,7 @@ FLIPS: dict[type[ast.cmpop], list[type[ast.cmpop]]] = {
 # Mutants that no test can tell, by module and the mutated line, and why.
 EQUIVALENT: dict[tuple[str, str], str] = {
     ("tolerance", "m.metrics.max_abs >= atol"): "at equality no element is beyond it either way",
+    ("compare", "o.metrics is None"): "it says where formulas are tried first, which is speed",
 }
 
 

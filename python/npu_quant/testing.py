@@ -41,11 +41,12 @@ def assert_golden(
 
     The arguments are those of :func:`npu_quant.golden.compare`. What passes: `identical`, `tie`, a
     `variant` that is the same formula in real numbers or was named by `variant`, and what keeps to
-    the tolerance that was asked for.
+    the tolerance that was asked for. Every output has to pass, and what only one side has does not.
 
     Args:
-        actual: what is to be judged: an array, or a tuple or dict of arrays.
-        golden: what it should be; None where `op` computes it.
+        actual: what is to be judged: an array, or a tuple or dict of arrays; None for an output
+            that is not to be compared.
+        golden: what it should be, in the same form; None where `op` computes it.
         op: the operator, as a name or a function.
         inputs: the operator's arguments by their names, attributes too.
         numerics: the arithmetic profile to compute the golden with.

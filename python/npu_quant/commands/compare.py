@@ -44,7 +44,8 @@ Compare results with their golden, and tell rounding from a bug.
   npu-quant compare INPUT... ACTUAL... --op NAME      the golden is computed from the inputs
 
 With --op the operator's required arrays come first, in its order, then the actual outputs, in its
-order; "-" stands for one that is not there. Formats: .npy .npz .safetensors .pt .bin (raw or ATB).
+order; "-" stands for one that is not there, as do fewer files. With --golden nothing is computed,
+and both sides have the same outputs or "-". Formats: .npy .npz .safetensors .pt .bin (raw or ATB).
 Raw actual files are taken to have the golden's dtype and shape.
 
 Exit status: 0 passed, 1 different, 2 nothing can be said: wrong arguments, unreadable files, or a
@@ -63,6 +64,7 @@ PASSED, DIFFERENT = 0, 1
 _OPTIONS = (
     (r"^compare: ", ""),
     (r"^explain: ", ""),
+    (r"write None for", 'write "-" for'),
     (r"give op= and inputs= to learn", "give the inputs and --op to learn"),
     (r"\n  next: (npu_quant\.)?golden\.explain[^\n]*", ""),  # said by the rerun, where it helps
     (r"\.ranked has all", "--json has all"),

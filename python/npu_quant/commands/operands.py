@@ -142,6 +142,7 @@ def _computed(arguments: Namespace, opener: Opener) -> Operands:
         actual = _sliced_outputs(op, actual, arguments.rows, lead)
         rows = bounds(arguments.rows, lead, name)
     golden = f"computed from {name}{'' if rows is None else ', these rows'}"
+    actual += [None] * (len(outputs_of(op)) - len(actual))  # no file, no comparison
     return Operands(tuple(actual), None, inputs, _listed(actual), golden, rows)
 
 

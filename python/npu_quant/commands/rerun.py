@@ -35,7 +35,7 @@ def rerun_of(words: Sequence[str], arguments: Namespace, comparison: Comparison)
 def next_step(text: str, comparison: Comparison) -> str:
     """Return a report whose last line is of use: inputs tell nothing of another dtype or shape."""
     if _has_problem(comparison):
-        return re.sub(r"\n  next: [^\n]*", "", text)
+        return re.sub(r"\n  next: give [^\n]*", "", text)
     if comparison.op is not None:
         text = text.replace("give the inputs and --op to", "give the inputs instead of --golden to")
     return text
@@ -57,7 +57,7 @@ def _escaped(character: str) -> str:
 
 
 def _has_problem(comparison: Comparison) -> bool:
-    """Say whether dtypes or shapes differ, so that nothing else was compared."""
+    """Say whether dtypes or shapes differ, or one side lacks an output."""
     return any(output.problem is not None for output in comparison.outputs)
 
 

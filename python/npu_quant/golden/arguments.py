@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DTypeError, ParamError
+from . import verdict
 from .sources import ArraySource, Source
 
 # torch dtypes that NumPy lacks, by their names: what their bytes are viewed as.
@@ -71,7 +72,10 @@ def as_source(value: Any, what: str) -> Source:
     return _Number(array) if type(value) in (bool, int, float) else ArraySource(array)
 
 
-Named = tuple[str, "Source | None"]
+Outputs = dict[str, Source | None]
+"""By name; None where it says that there is none."""
+Paired = tuple[str, Source | None, Source | None]
+"""An output's name, its actual and its golden array; None where that side lacks it."""
 
 
 def checked_names(names: Sequence[str] | None) -> Sequence[str] | None:
@@ -95,16 +99,18 @@ def names_of(*values: Any) -> Sequence[str] | None:
     if any(isinstance(value, Mapping) for value in values):
         return None
     lengths = [len(value) for value in values if isinstance(value, (tuple, list))]
-    if len(set(lengths)) > 1:
-        raise ParamError(
-            f"compare: actual and golden have {lengths[0]} and {lengths[1]} arrays; write None for "
-            "one that is not at hand."
-        )
     return [str(i) for i in range(max(lengths))] if lengths else [""]
 
 
-def as_outputs(value: Any, names: Sequence[str] | None, what: str) -> list[Named]:
-    """Return actual or golden as named sources, None where an output is not there.
+def completed(actual: Any, names: Sequence[str]) -> Any:
+    """Return an array alone as the first of an operator's outputs, the others being None."""
+    if isinstance(actual, (Mapping, tuple, list)):
+        return actual
+    return (actual, *[None] * (len(names) - 1))
+
+
+def as_outputs(value: Any, names: Sequence[str] | None, what: str) -> Outputs:
+    """Return actual or golden as sources by name: those that are there, and what is None.
 
     Args:
         value: one array, a tuple or list of arrays and Nones, or a dict by name.
@@ -122,56 +128,57 @@ def as_outputs(value: Any, names: Sequence[str] | None, what: str) -> list[Named
     if len(values) > len(names):
         listed = ", ".join(names)
         raise ParamError(f"compare: {what} has {len(values)} arrays, expected ({listed}).")
-    padded = values + [None] * (len(names) - len(values))
-    return [
-        (name, None if v is None else as_source(v, f"{what} {name}".rstrip()))
-        for name, v in zip(names, padded, strict=True)
-    ]
+    return _sources(dict(zip(names, values, strict=False)), what)
 
 
-def _of_mapping(value: Mapping[str, Any], names: Sequence[str] | None, what: str) -> list[Named]:
+def _sources(values: Mapping[str, Any], what: str) -> Outputs:
+    return {
+        name: None if value is None else as_source(value, f"{what} {name}".rstrip())
+        for name, value in values.items()
+    }
+
+
+def _of_mapping(value: Mapping[str, Any], names: Sequence[str] | None, what: str) -> Outputs:
     order = list(value) if names is None else list(names)
     unknown = [str(name) for name in value if name not in order]
     if unknown:
         raise ParamError(
             f"compare: {what} has {', '.join(unknown[:8])}, expected {', '.join(order)}."
         )
-    return [
-        (name, None if value.get(name) is None else as_source(value[name], f"{what} {name}"))
-        for name in order
-    ]
+    return _sources({name: value[name] for name in order if name in value}, what)
 
 
 class _Number(ArraySource):
     """A Python number, which has no dtype of its own."""
 
 
-def _fitting(source: Source, golden: Source) -> Source:
+def _fitting(source: Source | None, golden: Source | None) -> Source | None:
     """Return a Python number in the golden's dtype, where that holds it."""
-    if not isinstance(source, _Number):
+    if not isinstance(source, _Number) or golden is None:
         return source
     value = source.array()
     with np.errstate(all="ignore"):
         fitted = value.astype(golden.dtype)
-    same = fitted.astype(value.dtype) == value or value != value
+    # A NaN becomes some integer, which is not the same.
+    same = np.array_equal(fitted.astype(value.dtype), value, equal_nan=True)
     return ArraySource(fitted) if same else source
 
 
-def paired(actual: list[Named], golden: list[Named]) -> list[tuple[str, Source, Source]]:
-    """Return the outputs that both have.
+def paired(actual: Outputs, golden: Outputs, order: Sequence[str]) -> list[Paired]:
+    """Return what is to be compared.
+
+    Args:
+        actual: the actual outputs.
+        golden: the golden ones.
+        order: the names of all.
 
     Raises:
-        ParamError: actual has one that golden lacks, or there is nothing to compare.
+        ParamError: there is nothing to compare.
     """
-    by_name = dict(golden)
-    pairs = []
-    for name, source in actual:
-        if source is None:
-            continue
-        other = by_name.get(name)
-        if other is None:
-            raise ParamError(f"compare: actual has {name or 'an array'}, the golden has not.")
-        pairs.append((name, _fitting(source, other), other))
+    pairs = [
+        (name, _fitting(actual.get(name), golden.get(name)), golden.get(name))
+        for name in verdict.to_compare(order, actual, golden)
+    ]
     if not pairs:
-        raise ParamError("compare: actual has no array.")
+        raise ParamError("compare: no array can be compared: of each, actual or golden is None.")
     return pairs

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import ParamError
 from . import verdict
-from .arguments import as_outputs, checked_names, names_of, paired
+from .arguments import Paired, as_outputs, checked_names, completed, names_of, paired
 from .comparison import Comparison, OutputComparison, Tolerance, VariantMatch
 from .diagnose import diagnose
 from .judge import judge
@@ -55,8 +55,10 @@ def compare(
     Args:
         actual: what is to be judged: an array, or a tuple or dict of arrays, None for an output
             that is not at hand. NumPy arrays of any strides, numbers, torch tensors, and what
-            :func:`npu_quant.golden.load` returns.
-        golden: what it should be, in the same form. None where `op` computes it.
+            :func:`npu_quant.golden.load` returns. Where `op` computes the golden, an array alone
+            is the operator's first output, and no other is compared.
+        golden: what it should be, in the same form. None where `op` computes it. An output that
+            only one of the two has is `different`, unless the other says None of it.
         op: the operator, as a name or a function. With `inputs` it computes the golden; beside a
             golden it names the outputs.
         inputs: the operator's arguments by their names, attributes too.
@@ -69,9 +71,10 @@ def compare(
         names: names of the outputs, where no operator gives them.
 
     Returns:
-        A :class:`Comparison`. A tuple's rung is its worst output's. Nothing is refused here:
-        empty or constant arrays compare as what they are (:func:`npu_quant.testing.assert_golden`
-        refuses what could only pass).
+        A :class:`Comparison`. It passes if every output does; its rung is the worst output's, what
+        fails being worse than whatever passes. Nothing is refused here: empty or constant arrays
+        compare as what they are (:func:`npu_quant.testing.assert_golden` refuses what could only
+        pass).
 
     Raises:
         DTypeError: an argument is no array, or of a dtype that cannot be compared.
@@ -96,34 +99,44 @@ def run(actual: Any, golden: Any, request: Request) -> Comparison:
     model = None
     if op is not None and request.inputs is not None:
         model = model_of(op, request.inputs, request.numerics)
-        golden = tuple(model.golden())
+        golden = {n: g for n, g in zip(model.outputs, model.golden(), strict=True) if g is not None}
+        actual = completed(actual, model.outputs)
     names = names_of(actual, golden) if names is None else names
-    given = as_outputs(actual, names, "actual")
-    pairs = paired(given, as_outputs(golden, names, "golden"))
-    request.limits.check_names([name for name, _ in given])
-    if request.axis is not None and not any(has_axis(g, request.axis) for _, _, g in pairs):
-        ranks = ", ".join(sorted({str(len(g.shape)) for _, _, g in pairs}))
-        raise ParamError(f"compare: axis is {request.axis}, the arrays have rank {ranks}.")
-    outputs = [judge(pair, dict(given), model, request) for pair in pairs]
+    given, goldens = as_outputs(actual, names, "actual"), as_outputs(golden, names, "golden")
+    order = list(dict.fromkeys([*given, *goldens])) if names is None else names
+    request.limits.check_names(order)
+    pairs = paired(given, goldens, order)
+    _check_axis(request.axis, pairs)
+    outputs = [judge(pair, given, model, request) for pair in pairs]
     matches = _matches(model, given, outputs, request)
-    comparison = Comparison(
+    accepted = verdict.accepted_of(matches, request.variant)
+    return Comparison(
         op=op,
-        outputs=tuple(_lift(outputs, matches, model, request)),
-        actual_name=request.actual_name or _name_of(pairs[0][1]),
-        golden_name=request.golden_name or ("computed" if model else _name_of(pairs[0][2])),
+        outputs=tuple(_lift(outputs, matches, accepted, model, request)),
+        actual_name=request.actual_name or _name_of([a for _, a, _ in pairs]),
+        golden_name=request.golden_name or _name_of([g for *_, g in pairs], model),
         variants=matches,
+        accepted_variant=accepted,
         formulas=0 if model is None else len(model.variants()),
         rerun=request.rerun,
+        not_compared=tuple(verdict.not_compared(order, given, goldens)),
         model=model,
     )
-    accepted = [m.name for m in matches if verdict.accepts(m, request.variant)]
-    if request.variant in accepted:
-        accepted = [str(request.variant)]
-    return dataclasses.replace(comparison, accepted_variant=accepted[0] if accepted else None)
 
 
-def _name_of(source: Source) -> str:
-    return source.name or "array"
+def _name_of(sources: Sequence[Source | None], model: Model | None = None) -> str:
+    """Return where arrays came from: the name of the first one that is there."""
+    if model is not None:
+        return "computed"
+    return next((source.name for source in sources if source is not None), "") or "array"
+
+
+def _check_axis(axis: int | None, pairs: Sequence[Paired]) -> None:
+    """Raise ParamError if no array has the axis that was asked for."""
+    there = [source for _, *both in pairs for source in both if source is not None]
+    if axis is not None and not any(has_axis(source, axis) for source in there):
+        ranks = ", ".join(sorted({str(len(source.shape)) for source in there}))
+        raise ParamError(f"compare: axis is {axis}, the arrays have rank {ranks}.")
 
 
 def _operator(golden: Any, request: Request) -> tuple[str | None, Sequence[str] | None]:
@@ -151,7 +164,7 @@ def _operator(golden: Any, request: Request) -> tuple[str | None, Sequence[str] 
 
 def _matches(
     model: Model | None,
-    given: list[tuple[str, Source | None]],
+    given: Mapping[str, Source | None],
     outputs: list[OutputComparison],
     request: Request,
 ) -> tuple[VariantMatch, ...]:
@@ -173,29 +186,31 @@ def _matches(
         for o in outputs
         if o.metrics is not None and o.metrics.first is not None
     }
-    arrays = tuple(None if source is None else source.array() for _, source in given)
+    sources = (given.get(name) for name in model.outputs)
+    arrays = tuple(None if source is None else source.array() for source in sources)
     return matching_variants(model, arrays, first)
 
 
 def _lift(
     outputs: list[OutputComparison],
     matches: tuple[VariantMatch, ...],
+    accepted: str | None,
     model: Model | None,
     request: Request,
 ) -> list[OutputComparison]:
     """Give the outputs that rounding does not explain their last chances."""
-    accepted = any(verdict.accepts(m, request.variant) for m in matches)
+    passes = accepted is not None
     lifted = []
     for output in outputs:
         tolerance = _tolerance(output, request.limits)
         kept = tolerance is not None and tolerance.passed
         mismatches = 0 if output.metrics is None else output.metrics.mismatches
-        own = verdict.doubted(output.rung, mismatches, named=bool(matches), accepted=accepted)
-        rung = verdict.lifted(
-            own, by_variant=accepted or (bool(matches) and not kept), by_tolerance=kept
+        rung = verdict.settled(
+            output.rung, mismatches, named=bool(matches), accepted=passes, kept=kept
         )
-        notes = diagnose(output, model) if rung == "different" else ()
-        lifted.append(dataclasses.replace(output, rung=rung, tolerance=tolerance, notes=notes))
+        done = dataclasses.replace(output, rung=rung, variant_accepted=passes, tolerance=tolerance)
+        notes = diagnose(done, model) if rung == "different" else ()
+        lifted.append(dataclasses.replace(done, notes=notes))
     unheeded = all(o.tolerance is None and o.problem is None for o in lifted)
     if request.limits.preset is not None and unheeded:
         kinds = ", ".join(sorted({o.dtype.name for o in outputs}))

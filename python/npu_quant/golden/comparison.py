@@ -112,11 +112,13 @@ class OutputComparison:
     name: str
     """The operator's name of it, such as "y"; "" where there is only one and no operator."""
     dtype: np.dtype
-    """The golden's, and `shape` too."""
+    """The golden's, and `shape` too; the actual ones where the golden lacks this output."""
     shape: tuple[int, ...]
     rung: str
+    variant_accepted: bool = False
+    """Of the rung variant: whether the formula is benign, or was named."""
     problem: str | None = None
-    """That dtypes or shapes differ: then nothing else was compared."""
+    """That dtypes or shapes differ, or one side lacks it: then nothing else was compared."""
     metrics: Metrics | None = None
     ties: Ties | None = None
     where: Where | None = None
@@ -134,8 +136,16 @@ class OutputComparison:
     golden: Source | None = field(default=None, repr=False, compare=False)
 
     @property
+    def passed(self) -> bool:
+        """Whether the rung is acceptable; `different` is not, nor is another function's variant."""
+        return verdict.passes(self.rung, self.variant_accepted)
+
+    @property
     def margin(self) -> float:
-        """How much of what is allowed was used: 0 for none, 1 for all; NaN where not known."""
+        """How much of what is allowed was used: 0 for none, 1 for all, inf for what fails.
+
+        NaN for an accepted variant, of which nothing is measured.
+        """
         return verdict.margin_of(self)
 
     def crc32(self) -> tuple[int, int]:
@@ -160,7 +170,7 @@ class Comparison:
     op: str | None
     """The operator that computed the golden, or None."""
     outputs: tuple[OutputComparison, ...]
-    """One per array compared, in the operator's order."""
+    """One per array that either side has and none says None of, in the operator's order."""
     actual_name: str = "array"
     golden_name: str = "array"
     """Where the arrays came from, such as a file's name or "computed"."""
@@ -172,30 +182,42 @@ class Comparison:
     """How many named formulas were tried."""
     rerun: str = ""
     """A command that does it again, where there is one."""
+    not_compared: tuple[str, ...] = ()
+    """The outputs that one side has and the other says None of."""
     model: Model | None = field(default=None, repr=False, compare=False)
 
     @property
     def rung(self) -> str:
-        """The worst output's: identical, tie, variant, tolerated or different."""
-        return verdict.worst_of([o.rung for o in self.outputs])
+        """The decisive output's: identical, tie, variant, tolerated or different."""
+        return self.decisive.rung
 
     @property
     def passed(self) -> bool:
-        """Whether the rung is acceptable; `different` is not, nor is another function's variant."""
-        return verdict.passes(self.rung, self.accepted_variant is not None)
+        """Whether every output passes."""
+        return self.decisive.passed
 
     @property
     def decisive(self) -> OutputComparison:
-        """The first output of the worst rung, scales before what follows from them."""
-        worst = [o for o in self.outputs if o.rung == self.rung]
-        scales = [o for o in worst if o.name == "scale"]
-        return (scales or worst)[0]
+        """The first of the worst outputs, scales before what follows from them.
+
+        An output that fails is worse than any that passes, whatever their rungs.
+        """
+        return verdict.decisive_of(self.outputs)
 
     @property
     def margin(self) -> float:
-        """The greatest margin of the outputs."""
-        margins = [o.margin for o in self.outputs]
-        return max(margins) if margins else 0.0
+        """The greatest margin of the outputs, of those that are known; inf if one fails."""
+        return verdict.greatest_margin(self.outputs)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The outputs that the golden has and actual has not."""
+        return tuple(o.name for o in self.outputs if o.actual is None and o.golden is not None)
+
+    @property
+    def extra(self) -> tuple[str, ...]:
+        """The outputs that actual has and the golden has not."""
+        return tuple(o.name for o in self.outputs if o.golden is None and o.actual is not None)
 
     @property
     def where(self) -> Where | None:

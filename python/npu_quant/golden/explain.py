@@ -175,7 +175,8 @@ def explain(
 
     model = model_of(op, inputs, numerics)
     given = as_outputs(actual, model.outputs, "actual")
-    arrays = [None if source is None else source.array() for _, source in given]
+    sources = [given.get(name) for name in model.outputs]
+    arrays = [None if source is None else source.array() for source in sources]
     if all(array is None for array in arrays):
         raise ParamError("explain: actual has no array.")
     _check(model, arrays)

@@ -10,7 +10,7 @@ from .comparison import Comparison, Element, OutputComparison, VariantMatch
 from .maps import MOST_DRAWN, by_decade, distances_of, gathered, map_of, margins_of
 from .metrics import Metrics
 from .svg import shown
-from .verdict import RUNGS
+from .verdict import badness
 
 MOST_CHARACTERS = 96_000
 """Of the whole; pictures that would exceed it are left out."""
@@ -98,7 +98,7 @@ def _outputs(outputs: Sequence[OutputComparison]) -> str:
     """Return the table of outputs; of very many the worst."""
     chosen = list(outputs)
     if len(chosen) > _MOST_OUTPUTS:
-        chosen.sort(key=lambda o: -RUNGS.index(o.rung))
+        chosen.sort(key=badness, reverse=True)
         del chosen[_MOST_OUTPUTS:]
     rows = [
         (o.name or "–", o.dtype.name, str(o.shape), o.rung, _differing(o), _margin(o.margin))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import verdict
+from .arguments import Paired
 from .comparison import OutputComparison, Ties
 from .metrics import Metrics, measure
 from .models import Model
@@ -23,7 +24,7 @@ Pair = tuple[str, Source, Source]
 
 
 def judge(
-    pair: Pair,
+    pair: Paired,
     given: Mapping[str, Source | None],
     model: Model | None,
     request: Request,
@@ -31,17 +32,33 @@ def judge(
     """Compare one output, as far as it can be told without the other formulas.
 
     Args:
-        pair: its name, its actual and its golden array.
+        pair: its name, its actual and its golden array; one may be missing.
         given: all actual outputs by name, for the scale that codes go with.
         model: what the golden was computed by, if it was.
         request: what was asked for.
     """
     name, actual, golden = pair
-    blank = OutputComparison(name, golden.dtype, golden.shape, "different")
+    there = actual if golden is None else golden
+    assert there is not None
+    blank = OutputComparison(name, there.dtype, there.shape, "different")
     blank = dataclasses.replace(blank, actual=actual, golden=golden)
-    problem = problem_of(actual, golden)
+    problem = verdict.problem_of(actual, golden)
     if problem is not None:
         return dataclasses.replace(blank, problem=problem)
+    assert actual is not None
+    assert golden is not None
+    return _measured(blank, (name, actual, golden), given, model, request)
+
+
+def _measured(
+    blank: OutputComparison,
+    pair: Pair,
+    given: Mapping[str, Source | None],
+    model: Model | None,
+    request: Request,
+) -> OutputComparison:
+    """Measure, judge and locate an output of which both sides have the same kind of array."""
+    name, actual, golden = pair
     metrics, positions = measure(actual, golden, progress=request.progress)
     ties = _ties(pair, model, metrics)
     rung = _rung(name, model, metrics, ties)
@@ -57,21 +74,6 @@ def judge(
         dequantized=_dequantized(pair, given, model, metrics),
         follows_scale=_follows_scale(pair, given, model),
     )
-
-
-def problem_of(actual: Source, golden: Source) -> str | None:
-    """Say why two arrays cannot be compared at all: their dtypes or shapes differ."""
-    if actual.dtype != golden.dtype:
-        names = actual.dtype.name, golden.dtype.name
-        if names[0] == names[1]:  # in the order of their bytes
-            names = actual.dtype.str, golden.dtype.str
-        return f"dtype differs: actual {names[0]}, golden {names[1]}"
-    if actual.shape == golden.shape:
-        return None
-    text = f"shape differs: actual {actual.shape}, golden {golden.shape}"
-    if size_of(actual) == size_of(golden):
-        text += f"; as many elements: reshape({golden.shape}), if they mean the same"
-    return text
 
 
 def _kind(name: str, model: Model) -> str:
@@ -98,7 +100,7 @@ def _other_scale(given: Mapping[str, Source | None], model: Model) -> NDArray[An
         return None
     number = model.kinds.index("scale")
     source, golden = given.get(model.outputs[number]), model.golden()[number]
-    if source is None or golden is None or problem_of(source, ArraySource(golden)) is not None:
+    if source is None or golden is None or verdict.problem_of(source, ArraySource(golden)):
         return None
     scale = source.array()
     return None if scale.tobytes() == golden.tobytes() else scale

@@ -20,7 +20,7 @@ Line = tuple[int, str]
 
 def report(comparison: Comparison) -> str:
     """Return the report of a comparison."""
-    lines = [(_HEAD, _headline(comparison))]
+    lines = [(_HEAD, _headline(comparison)), *_structure(comparison)]
     for output in _in_order_of_cause(comparison):
         lines += _lines_of(comparison, output)
     lines += _conclusion(comparison)
@@ -57,6 +57,12 @@ def _headline(comparison: Comparison) -> str:
     )
 
 
+def _structure(comparison: Comparison) -> list[Line]:
+    """List the outputs that only one side has."""
+    both = (("missing from", comparison.missing), ("extra in", comparison.extra))
+    return [(_HEAD, f"{what} actual: {words.names(names)}") for what, names in both if names]
+
+
 def _unit(output: OutputComparison) -> str:
     if output.ties is None and output.dtype.kind not in "iu":
         return "value"
@@ -67,6 +73,8 @@ def _lines_of(comparison: Comparison, output: OutputComparison) -> list[Line]:
     """Return what there is to say of one output."""
     several = len(comparison.outputs) > 1
     name = f"{output.name}: " if several and output.name else ""
+    if output.name in (*comparison.missing, *comparison.extra):
+        return []  # listed above
     if output.problem is not None:
         return [(_FACT, f"{name}{output.problem}")]
     if output.metrics is None:
@@ -285,7 +293,14 @@ def _conclusion(comparison: Comparison) -> list[Line]:
         lines.append((_FACT, _variant(comparison)))
     if not comparison.passed:
         lines.append((_HEAD, _next(comparison)))
-    return lines + _blind_spot(comparison)
+    return lines + (_blind_spot(comparison) or _not_compared(comparison))
+
+
+def _not_compared(comparison: Comparison) -> list[Line]:
+    """Say what a comparison that passes does not cover."""
+    if not comparison.passed or not comparison.not_compared:
+        return []
+    return [(_PLACE, f"not compared: {words.names(comparison.not_compared)}")]
 
 
 def _blind_spot(comparison: Comparison) -> list[Line]:
@@ -330,6 +345,8 @@ def _variant(comparison: Comparison) -> str:
 def _next(comparison: Comparison) -> str:
     if comparison.rerun:
         return f"rerun: {comparison.rerun}"
+    if comparison.missing or comparison.extra:
+        return "next: write None for an output that is not to be compared"
     if comparison.model is None:
         return "next: give op= and inputs= to learn whether rounding or another formula explains it"
     count = comparison.formulas

@@ -30,10 +30,8 @@ def _key(key: Any) -> str:
 
 
 def _output_to_dict(output: OutputComparison) -> dict[str, Any]:
-    data: dict[str, Any] = {
-        name: plain(getattr(output, name))
-        for name in ("name", "rung", "margin", "problem", "ties", "follows_scale", "where")
-    }
+    names = ("name", "rung", "passed", "margin", "problem", "ties", "follows_scale", "where")
+    data: dict[str, Any] = {name: plain(getattr(output, name)) for name in names}
     data["dtype"], data["shape"] = output.dtype.name, list(output.shape)
     data["metrics"] = None if output.metrics is None else output.metrics.to_dict()
     seen = output.dequantized
@@ -59,5 +57,8 @@ def comparison_to_dict(comparison: Comparison) -> dict[str, Any]:
         "margin": plain(comparison.margin),
         "variants": plain(comparison.variants),
         "accepted_variant": comparison.accepted_variant,
+        "missing": plain(comparison.missing),
+        "extra": plain(comparison.extra),
+        "not_compared": plain(comparison.not_compared),
         "outputs": [_output_to_dict(output) for output in comparison.outputs],
     }

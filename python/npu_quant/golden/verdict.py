@@ -5,15 +5,18 @@ Nothing here computes: every decision is one comparison of numbers that other mo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .sources import size_of
+
 if TYPE_CHECKING:
     from .comparison import OutputComparison, Ties, VariantMatch
     from .metrics import Metrics
+    from .sources import Source
 
 RUNGS = ("identical", "tie", "variant", "tolerated", "different")
 """Best first."""
@@ -27,9 +30,50 @@ EVIDENCE = 3
 """How many differing elements an exact match must have, to speak against a tie."""
 
 
-def worst_of(rungs: Sequence[str]) -> str:
-    """Return the worst of some rungs; identical for none."""
-    return max(rungs, key=RUNGS.index, default=RUNGS[0])
+def to_compare(names: Sequence[str], *sides: Mapping[str, Source | None]) -> list[str]:
+    """Return the outputs that are compared: all that a side has and none says None of.
+
+    What one side has and the other lacks without a word is compared, and differs (`problem_of`).
+
+    Args:
+        names: of all outputs.
+        sides: actual and golden.
+    """
+    return [name for name in names if _said_of(name, sides) == {True}]
+
+
+def not_compared(names: Sequence[str], *sides: Mapping[str, Source | None]) -> list[str]:
+    """Return the outputs that one side has and the other says None of, likewise."""
+    return [name for name in names if _said_of(name, sides) == {True, False}]
+
+
+def _said_of(name: str, sides: Sequence[Mapping[str, Source | None]]) -> set[bool]:
+    """Return whether the sides that say anything of an output have it."""
+    return {side[name] is not None for side in sides if name in side}
+
+
+def problem_of(actual: Source | None, golden: Source | None) -> str | None:
+    """Say why two arrays cannot be compared, which makes them different; None if they can be.
+
+    Args:
+        actual: the actual array; None where there is none.
+        golden: the golden array, likewise.
+    """
+    if actual is None:
+        return "missing: only the golden has it"
+    if golden is None:
+        return "extra: only actual has it"
+    if actual.dtype != golden.dtype:
+        names = actual.dtype.name, golden.dtype.name
+        if names[0] == names[1]:  # in the order of their bytes
+            names = actual.dtype.str, golden.dtype.str
+        return f"dtype differs: actual {names[0]}, golden {names[1]}"
+    if actual.shape == golden.shape:
+        return None
+    text = f"shape differs: actual {actual.shape}, golden {golden.shape}"
+    if size_of(actual) == size_of(golden):
+        text += f"; as many elements: reshape({golden.shape}), if they mean the same"
+    return text
 
 
 def is_tie(
@@ -97,9 +141,29 @@ def lifted(rung: str, *, by_variant: bool, by_tolerance: bool) -> str:
     return "tolerated" if by_tolerance else "different"
 
 
+def settled(rung: str, mismatches: int, *, named: bool, accepted: bool, kept: bool) -> str:
+    """Return the rung of an output after formulas and tolerance were tried.
+
+    Args:
+        rung: what the output itself reached.
+        mismatches: how many of its elements differ.
+        named: a named formula gives all outputs.
+        accepted: one that does is benign, or was named.
+        kept: the tolerance that was asked for is kept.
+    """
+    own = doubted(rung, mismatches, named=named, accepted=accepted)
+    return lifted(own, by_variant=accepted or (named and not kept), by_tolerance=kept)
+
+
 def accepts(match: VariantMatch, named: str | None) -> bool:
     """Say whether a matching formula passes: it is the same in real numbers, or was named."""
     return match.benign or match.name == named
+
+
+def accepted_of(matches: Sequence[VariantMatch], named: str | None) -> str | None:
+    """Return the matching formula that passes, the named one before others; None if none does."""
+    accepted = [match.name for match in matches if accepts(match, named)]
+    return min(accepted, key=lambda name: name != named, default=None)
 
 
 def passes(rung: str, variant_accepted: bool) -> bool:
@@ -109,8 +173,37 @@ def passes(rung: str, variant_accepted: bool) -> bool:
     return rung != "different"
 
 
+def badness(output: OutputComparison) -> tuple[bool, int]:
+    """Return what outputs are ordered by: whatever fails is worse than whatever passes.
+
+    A tolerance that one output keeps would else hide another's formula that nobody accepted.
+    """
+    return not output.passed, RUNGS.index(output.rung)
+
+
+def decisive_of(outputs: Sequence[OutputComparison]) -> OutputComparison:
+    """Return the worst of some outputs: its rung is the comparison's, and all pass if it does.
+
+    Of several the first, but scales before what follows from them.
+    """
+    worst = max(map(badness, outputs))
+    first, *others = (output for output in outputs if badness(output) == worst)
+    return next((output for output in (first, *others) if output.name == "scale"), first)
+
+
+def greatest_margin(outputs: Sequence[OutputComparison]) -> float:
+    """Return the greatest of the margins that are known; NaN if none is."""
+    known = [margin for margin in map(margin_of, outputs) if margin == margin]
+    return max(known, default=float("nan"))
+
+
 def margin_of(output: OutputComparison) -> float:
-    """Return how much of what is allowed was used: 0 for none, 1 for all; NaN if not known."""
+    """Return how much of what is allowed was used: 0 for none, 1 for all.
+
+    It is infinite for whatever fails, and NaN for an accepted formula: no number was allowed.
+    """
+    if not output.passed:
+        return float("inf")
     if output.rung == "identical":
         return 0.0
     if output.rung == "tie":

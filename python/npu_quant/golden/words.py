@@ -54,6 +54,12 @@ def odds(log10: float) -> str:
     return f"below 1e-{int(min(300, -log10))}"
 
 
+def names(outputs: Sequence[object], most: int = 8) -> str:
+    """Write the names of some outputs: y, scale."""
+    text = ", ".join(str(name) or "an array without a name" for name in outputs[:most])
+    return text if len(outputs) <= most else f"{text} and {len(outputs) - most} more"
+
+
 def places(numbers: Sequence[int], most: int = 8) -> str:
     """Write some numbers: 3, 7, 11."""
     text = ", ".join(count(n) for n in numbers[:most])

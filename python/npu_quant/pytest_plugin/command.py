@@ -47,8 +47,11 @@ def command_of(path: str, comparison: Comparison, request: Request) -> str:
     """Return the command that compares the arrays in a file as the test did.
 
     Where the operator's arguments cannot be written on a command line, or the golden was given, it
-    compares the two arrays of the output that decided.
+    compares the two arrays of the output that decided. There is none for an output that one side
+    lacks: a command line compares the files that are there.
     """
+    if comparison.missing or comparison.extra:
+        return ""
     words = _computed(path, comparison, request)
     if words is None:
         output = comparison.decisive.name

@@ -9,7 +9,7 @@ from npu_quant_pytest.ledger import Record
 
 from ..golden import words
 from ..golden.comparison import Comparison, OutputComparison
-from ..golden.verdict import SCALE_STEPS, passes
+from ..golden.verdict import SCALE_STEPS
 
 
 def record_of(note: str, comparison: Comparison, text: str = "") -> Record:
@@ -47,11 +47,10 @@ def _output(output: OutputComparison, comparison: Comparison, note: str) -> dict
     return {
         "output": output.name,
         "rung": output.rung,
-        "margin": float(margin) if math.isfinite(margin) else None,
+        "margin": None if math.isnan(margin) else float(margin),
         "limit": limit,
         "differ": differ,
-        "passed": passes(output.rung, comparison.accepted_variant is not None)
-        and note != "refused",
+        "passed": output.passed and note != "refused",
     }
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import ParamError
-from ..golden.arguments import as_outputs
+from ..golden.arguments import as_outputs, checked_names
 from ..golden.compare import run
 from ..golden.models import outputs_of
 from ..golden.request import Request
@@ -24,13 +24,13 @@ def arrays_of(actual: Any, name: str, asked: Settings) -> Arrays:
     Those are the operator's, the ones that were given, or a dict's keys; else a tuple's numbers,
     and for a single array the golden's own `name`.
     """
-    op, names = asked.values.get("op"), asked.values.get("names")
+    op, names = asked.values.get("op"), checked_names(asked.values.get("names"))
     if op is not None:
         names = outputs_of(op)
     elif names is None and not isinstance(actual, (Mapping, tuple, list)):
         names = (name,)
     arrays: Arrays = {}
-    for given, source in as_outputs(actual, names, "actual"):
+    for given, source in as_outputs(actual, names, "actual").items():
         if source is None:
             continue
         stored_as = str(given)
