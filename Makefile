@@ -21,9 +21,12 @@ test: $(VENV)/test $(GTEST)
 	$(PY) -m pytest -n auto
 	set -e; for tests in $(GTESTS); do build/release/$$tests --gtest_brief=1; done
 
-# Flips every comparison of the modules that decide, one at a time: a test must fail each time.
+# Plants faults in kernels, contracts and faces, and flips every comparison of the modules that decide: one at a time,
+# and a test must fail each time. MUTATION='--help' lists what it takes.
 test-mutation: $(VENV)/test
-	$(PY) tools/mutation.py
+	sh tools/get_googletest.sh
+	$(PIP) "pybind11>=2.13"
+	$(PY) -m tools.mutation $(MUTATION)
 
 bench: $(VENV)/bench build/bench/.built
 	$(PY) -m bench $(BENCH)
