@@ -46,6 +46,12 @@ class Workshop:
 
     def prepare(self) -> None:
         """Copy the checkout and build it, then compile Python's bytecode once for all copies."""
+        for left in self.folder.glob("copy-*"):
+            shutil.rmtree(left)
+        if self.snapshot.exists():
+            mirror(
+                self.snapshot, self.build
+            )  # which a run that was ended may have left with a fault
         for copy in (self.checkout, self.clean):
             fill(copy, self.tests)
         self._configure()
@@ -109,13 +115,13 @@ class Workshop:
     def built(self, mutant: Mutant, *targets: str) -> Iterator[None]:
         """Build a mutant; afterwards the build is as it was, without compiling."""
         path = self.checkout / mutant.file
-        original, times = path.read_bytes(), path.stat()
-
-        def restore() -> None:
-            path.write_bytes(original)
-            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-
         with self.lock:
+            original, times = path.read_bytes(), path.stat()
+
+            def restore() -> None:
+                path.write_bytes(original)
+                os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
             try:
                 path.write_text(mutant.source)
                 if mutant.target:
