@@ -27,9 +27,11 @@ test: $(VENV)/test $(BUILD)/.gtests
 test-needs: $(VENV)/test
 	$(PY) -m pytest -n auto -m needs
 
-# Flips every comparison of the modules that decide, one at a time: a test must fail each time.
+# Plants faults in kernels, contracts and faces, and flips every comparison of the modules that decide: one at a time,
+# and a test must fail each time. MUTATION='--help' lists what it takes.
 test-mutation: $(VENV)/test
-	$(PY) tools/mutation.py
+	sh tools/get_googletest.sh
+	$(PY) -m tools.mutation $(MUTATION)
 
 bench: $(VENV)/bench $(BUILD)/.bench
 	$(PY) -m bench $(BENCH)

@@ -1,0 +1,1 @@
+"""Faults planted one at a time, to see that a test finds each."""

@@ -1,0 +1,121 @@
+"""Faults of the contracts and of what they stand on: csrc/ops/, csrc/quantizer/, csrc/core/."""
+
+from __future__ import annotations
+
+from .mutant import Fault
+
+OPS, CORE = "csrc/ops", "csrc/core"
+
+CHECKS = [
+    Fault(
+        "dynamic_quant: smooth_scales of any dtype",
+        f"{OPS}/dynamic_quant.cpp",
+        'check_same_dtype(kName, "smooth_scales", smooth_scales, "input", input)',
+        "Status{}",
+        "dynamic_quant",
+    ),
+    Fault(
+        "dynamic_block_quant: row_block_size of 2",
+        f"{OPS}/dynamic_block_quant.cpp",
+        "row_block_size != 1",
+        "row_block_size < 1",
+        "dynamic_block_quant",
+    ),
+    Fault(
+        "add_rms_norm_quant: beta of any shape",
+        f"{OPS}/add_rms_norm_quant.cpp",
+        'check_same_shape(kName, "beta", beta, "gamma", gamma)',
+        "Status{}",
+        "add_rms_norm_quant",
+    ),
+    Fault(
+        "anti_quant: shapes are checked before attributes",
+        f"{OPS}/anti_quant.cpp",
+        "(check_attributes());\n  NPU_QUANT_RETURN_IF_ERROR(check_scale());",
+        "(check_scale());\n  NPU_QUANT_RETURN_IF_ERROR(check_attributes());",
+        "anti_quant",
+    ),
+    Fault(
+        "quantize: any axis with div_mode=False",
+        f"{OPS}/quantize.cpp",
+        "!div_mode && axis < -2",
+        "!div_mode && axis < -9",
+        "quantize",
+    ),
+    Fault(
+        "fake_quantize: a zero point at quant_max is refused",
+        f"{OPS}/fake_quantize.cpp",
+        "zero_point_number <= quant_max",
+        "zero_point_number < quant_max",
+        "fake_quantize",
+    ),
+    Fault(
+        "quantizer: is equal along another axis",
+        "csrc/quantizer/per_channel_affine_quantizer.cpp",
+        " && axis_ == that->axis_",
+        "",
+        "quantizer",
+    ),
+    Fault(
+        "out: may overlap every input but the first",
+        f"{OPS}/outputs.cpp",
+        "if (share_bytes(of_inputs[j]",
+        "if (j == 0 && share_bytes(of_inputs[j]",
+        "add_rms_norm_quant",
+    ),
+    Fault(
+        "out: may overlap another output",
+        f"{OPS}/outputs.cpp",
+        "if (share_bytes(of_outputs[j]",
+        "if (j > i && share_bytes(of_outputs[j]",
+        "dynamic_quant",
+    ),
+    Fault(
+        "out: may overlap itself",
+        f"{OPS}/outputs.cpp",
+        "axes[a].stride >= extent",
+        "axes[a].stride >= size_of(view.dtype)",
+        "errors",
+    ),
+]
+
+WORK = [
+    Fault(
+        "elementwise: a thread does one segment of the several it took",
+        f"{OPS}/elementwise.h",
+        "(first + count) * kSegment",
+        "(first + 1) * kSegment",
+        "quantize",
+    ),
+    Fault(
+        "compare: the first mismatch is that of the last thread",
+        f"{OPS}/compare.cpp",
+        "std::min(all.first, thread.first)",
+        "thread.first",
+        "compare",
+    ),
+    Fault(
+        "parallel: the last piece is left out where it is smaller",
+        f"{CORE}/parallel.cpp",
+        "if (begin >= count) return;",
+        "if (begin + piece > count) return;",
+        "runtime",
+    ),
+    Fault(
+        "rows: axes merge whatever the first tensor's strides are",
+        f"{CORE}/rows.h",
+        "for (int t = 0; t < tensors && continues; ++t)",
+        "for (int t = 1; t < tensors && continues; ++t)",
+        "dynamic_quant",
+    ),
+    Fault(
+        "memory: a buffer is lent twice",
+        f"{CORE}/memory.cpp",
+        "kept_.erase(std::next(found).base());",
+        "",
+        "memory",
+        googletests_first=True,
+    ),
+]
+
+FAULTS = [*CHECKS, *WORK]

@@ -1,0 +1,202 @@
+"""Faults of the faces: csrc/python/, csrc/aclnn/ and python/."""
+
+from __future__ import annotations
+
+from .mutant import Fault
+
+BIND, ACLNN, PYTHON = "csrc/python", "csrc/aclnn/src", "python/npu_quant"
+
+BINDING = [
+    Fault(
+        "binding: out of one array is ignored",
+        f"{BIND}/numpy_view.cpp",
+        "if (!out.is_none() && count == 1)\n    take_one(op, out);\n  else if (!out.is_none())",
+        "if (count == 0)\n    take_one(op, out);\n  else if (!out.is_none() && count > 1)",
+        "quantize",
+    ),
+    Fault(
+        "binding: outputs are swapped",
+        f"{BIND}/numpy_view.cpp",
+        "i, arrays_[i].release().ptr()",
+        "i, arrays_[count_ - 1 - i].release().ptr()",
+        "dynamic_quant",
+    ),
+    Fault(
+        "binding: a fresh mask is of another dtype",
+        f"{BIND}/numpy_view.cpp",
+        "return objects.boolean;",
+        "return objects.int8;",
+        "fake_quantize",
+    ),
+    Fault(
+        "binding: a masked array loses its mask",
+        f"{BIND}/numpy_view.cpp",
+        "if (is_array && PyType_IsSubtype(Py_TYPE(value.ptr()), masked) == 0)",
+        "if (is_array && masked != nullptr)",
+        "errors",
+    ),
+    Fault(
+        "binding: a missing array has the code of a wrong one",
+        f"{BIND}/errors.cpp",
+        "status, Code::param_nullptr",
+        "status, Code::param_invalid",
+        "errors",
+    ),
+    Fault(
+        "binding: an error of the check is dropped",
+        f"{BIND}/errors.cpp",
+        'default: raise("ParamError", status, param_code);',
+        "default: return;",
+        "errors",
+    ),
+    Fault(
+        "binding: epsilon is ignored",
+        f"{BIND}/bind_add_rms_norm_quant.cpp",
+        'op.epsilon = to_double(op.kName, "epsilon", epsilon);',
+        "",
+        "add_rms_norm_quant",
+    ),
+    Fault(
+        "binding: numerics is ignored",
+        f"{BIND}/bind_quantize.cpp",
+        "op.numerics = to_numerics(op.kName, numerics);",
+        "",
+        "quantize",
+    ),
+]
+
+C_API = [
+    Fault(
+        "aclnn: a wrong shape has the code of an attribute",
+        f"{ACLNN}/faults.cpp",
+        "return function.shape_code;",
+        "return function.attribute_code;",
+        "aclnn",
+        googletests_first=True,
+    ),
+    Fault(
+        "aclnn: an argument goes by another name",
+        f"{ACLNN}/add_rms_norm_quant.cpp",
+        '{"zero_points2", "zeroPoints2Optional"}',
+        '{"zero_points2", "zeroPoints1Optional"}',
+        "aclnn",
+        googletests_first=True,
+    ),
+    Fault(
+        "aclnn: two inputs are swapped",
+        f"{ACLNN}/add_rms_norm_quant.cpp",
+        '("scales2Optional", scales2, op.scales2)',
+        '("scales2Optional", scales2, op.zero_points2)',
+        "aclnn",
+        googletests_first=True,
+    ),
+    Fault(
+        "aclnn: sqrtMode is ignored",
+        f"{ACLNN}/anti_quant.cpp",
+        "call.op.sqrt_mode = sqrtMode;",
+        "",
+        "aclnn",
+        googletests_first=True,
+    ),
+    Fault(
+        "aclnn: a handle that is gone becomes that of a newer object",
+        f"{ACLNN}/registry.h",
+        "if (++slots_[index].generation != 0)",
+        "if (slots_[index].generation != 0)",
+        "aclnn",
+        googletests_first=True,
+    ),
+    Fault(
+        "aclnn: an executor that is not repeatable runs twice",
+        f"{ACLNN}/executor.cpp",
+        "if (executor->is_repeatable) found = executor;",
+        "found = executor;",
+        "aclnn",
+        googletests_first=True,
+    ),
+    Fault(
+        "aclnn: a new address is not checked",
+        f"{ACLNN}/executor.cpp",
+        "if (moved_) NPU_QUANT",
+        "if (!moved_) NPU_QUANT",
+        "aclnn",
+        googletests_first=True,
+    ),
+    Fault(
+        "aclnn: a workspace may be missing",
+        f"{ACLNN}/executor.cpp",
+        "workspace_size > 0 &&",
+        "workspace_size < 0 &&",
+        "aclnn",
+        googletests_first=True,
+    ),
+    Fault(
+        "aclnn: a tensor may run past its block by its offset",
+        f"{ACLNN}/memory.cpp",
+        "range.size <= real_size - offset",
+        "range.size <= real_size",
+        "aclnn",
+        googletests_first=True,
+    ),
+]
+
+PAGES = [
+    Fault(
+        "dtypes: quint8 is int8",
+        f"{PYTHON}/dtypes.py",
+        '"quint8": "uint8"',
+        '"quint8": "int8"',
+        "dtypes",
+    ),
+    Fault(
+        "dtypes: bfloat16 has another code of ACL",
+        f"{PYTHON}/dtypes.py",
+        '_row("bfloat16", 27,',
+        '_row("bfloat16", 26,',
+        "dtypes",
+    ),
+    Fault(
+        "quantizer: out is ignored",
+        f"{PYTHON}/quantizer.py",
+        "self._quantizer.quantize(x, out, numerics)",
+        "self._quantizer.quantize(x, None, numerics)",
+        "quantizer",
+    ),
+    Fault(
+        "quantizer: equal ones have hashes of their own",
+        f"{PYTHON}/quantizer.py",
+        "hash((self.scale(), self.zero_point(), self.scalar_type()))",
+        "id(self)",
+        "quantizer",
+    ),
+    Fault(
+        "dynamic_quant: a field of the result has another name",
+        f"{PYTHON}/ops/dynamic_quant.py",
+        "    y: NDArray[np.int8]\n",
+        "    codes: NDArray[np.int8]\n",
+        "dynamic_quant",
+    ),
+    Fault(
+        "errors: the code is lost with pickle",
+        f"{PYTHON}/errors.py",
+        "type(self), (str(self), self.code)",
+        "type(self), (str(self),)",
+        "errors",
+    ),
+    Fault(
+        "anti_quant: src_dtype is ignored",
+        f"{PYTHON}/ops/anti_quant.py",
+        "offset, dst_dtype, src_dtype, out,",
+        "offset, dst_dtype, None, out,",
+        "anti_quant",
+    ),
+    Fault(
+        "numerics: any name is taken",
+        f"{PYTHON}/_runtime.py",
+        "_core.check_numerics(name)",
+        "",
+        "runtime errors",
+    ),
+]
+
+FAULTS = [*BINDING, *C_API, *PAGES]
