@@ -188,6 +188,23 @@ def test_cpp_functions_are_short(path: Path) -> None:
         assert end - start <= 40, line
 
 
+SKIPS = r"importorskip|mark\.skip|^ +pytest\.skip\(|^import torch|^from torch"
+# Combinations of parameters that do not exist; and who skips what is not there.
+MAY_SKIP = {
+    "conftest.py",
+    "test_codebase.py",
+    "test_golden_operators.py",
+    "test_pytest_plugin_start.py",
+}
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("tests/**/*.py")), ids=lambda p: p.name)
+def test_what_may_be_missing_is_marked(path: Path) -> None:
+    """By needs(...), which conftest.py heeds: no other way to skip a test, and no torch that must be there."""
+    found = re.findall(SKIPS, path.read_text(), re.MULTILINE)
+    assert found == [] or path.name in MAY_SKIP
+
+
 PUBLIC = [name for name in npu_quant.__all__ if callable(getattr(npu_quant, name))]
 
 

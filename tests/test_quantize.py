@@ -207,13 +207,15 @@ class TestVectors:
 
 def torch_codes(x: Array, scales: Array, zero_points: Array, axis: int, name: str) -> Array:
     """torch.quantize_per_channel's codes; the function is deprecated, and the warning is not ours."""
-    torch = pytest.importorskip("torch")
+    import torch
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         arrays = (torch.from_numpy(a.copy()) for a in (x, scales, zero_points))
         return torch.quantize_per_channel(*arrays, axis, getattr(torch, name)).int_repr().numpy()
 
 
+@pytest.mark.needs("torch")
 class TestTorch:
     """torch.quantize_per_channel multiplies by fl(1 / scale); all else is as here."""
 
