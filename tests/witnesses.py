@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,27 +20,39 @@ def bits(a: Array) -> Array:
 
 def assert_same_bits(actual: tuple[Array | None, ...], expected: tuple[Array | None, ...]) -> None:
     """Fail unless every output has the expected dtype, shape and bytes."""
-    assert len(actual) == len(expected)
-    for i, (a, e) in enumerate(zip(actual, expected, strict=True)):
-        assert a is not None, f"output {i}"
-        assert e is not None, f"output {i}"
-        assert (a.dtype, a.shape) == (e.dtype, e.shape), f"output {i}"
-        wrong = np.argwhere(bits(a) != bits(e))
-        assert len(wrong) == 0, f"output {i}: {len(wrong)} of {a.size} differ, first at {wrong[0]}"
+    assert_same(actual, expected, but_nan=False)
 
 
 def assert_same_but_nan(
     actual: tuple[Array | None, ...], expected: tuple[Array | None, ...]
 ) -> None:
     """Fail as assert_same_bits does, but let a NaN be any NaN: its sign and payload differ."""
+    assert_same(actual, expected, but_nan=True)
+
+
+def assert_same(
+    actual: tuple[Array | None, ...], expected: tuple[Array | None, ...], but_nan: bool
+) -> None:
     assert len(actual) == len(expected)
     for i, (a, e) in enumerate(zip(actual, expected, strict=True)):
         assert a is not None, f"output {i}"
         assert e is not None, f"output {i}"
         assert (a.dtype, a.shape) == (e.dtype, e.shape), f"output {i}"
-        both_nan = (a != a) & (e != e)
-        wrong = np.argwhere((bits(a) != bits(e)) & ~both_nan)
-        assert len(wrong) == 0, f"output {i}: {len(wrong)} of {a.size} differ, first at {wrong[0]}"
+        differ = bits(a) != bits(e)
+        if but_nan and differ.any():
+            differ &= ~((a != a) & (e != e)).reshape(differ.shape)
+        if differ.any():
+            wrong = np.argwhere(differ)
+            raise AssertionError(
+                f"output {i}: {len(wrong)} of {a.size} differ, first at {wrong[0]}: "
+                f"{a[tuple(wrong[0])]}, expected {e[tuple(wrong[0])]}"
+            )
+
+
+def spoil(array: Array, value: Array) -> None:
+    """Make every byte of an array differ from those of value."""
+    unsigned = f"u{value.itemsize}"
+    np.invert(np.asarray(value).view(unsigned), out=array.view(unsigned))
 
 
 def normal(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> Array:
@@ -95,6 +108,33 @@ def out_layouts(shape: tuple[int, ...], dtype: type) -> Iterator[tuple[str, Arra
         yield "negative strides", np.empty(shape, dtype)[..., ::-1]
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     yield "unaligned", np.empty(size + 1, np.uint8)[1:].view(dtype).reshape(shape)
+
+
+@contextmanager
+def guarded(likes: Sequence[Array | None], offset: int) -> Iterator[tuple[Array | None, ...]]:
+    """Give arrays like these in one block of memory; fail where memory outside them is written.
+
+    An odd offset leaves the arrays unaligned. Where there is None, None is given.
+    """
+    gap, begin = 1024, 1024 + offset
+    memory = np.full(
+        sum(0 if e is None else e.nbytes for e in likes) + gap * (len(likes) + 2), 85, np.uint8
+    )
+    outside = np.ones(memory.size, bool)
+    views: list[Array | None] = []
+    for like in likes:
+        if like is None:
+            views.append(None)
+            continue
+        inside = slice(begin, begin + like.nbytes)
+        views.append(memory[inside].view(like.dtype).reshape(like.shape))
+        outside[inside] = False
+        begin += like.nbytes + gap // 2
+        begin += (offset - begin) % 64
+    yield tuple(views)
+    assert (memory[outside] == 85).all(), (
+        f"written outside, first at {np.argwhere(outside & (memory != 85))[0]}"
+    )
 
 
 def assert_untouched_outside(run: Callable[[Array], None], shape: tuple[int, ...]) -> None:
