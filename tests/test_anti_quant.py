@@ -205,6 +205,25 @@ class TestVectors:
         assert y.tolist() == x.tolist()
 
 
+def test_the_shapes_the_c_function_takes() -> None:
+    """What hicann/ops-nn's own tests take and refuse, for x of (3, 5), (3, 1) and (3, 0)."""
+    for shape, scales in {
+        (3, 5): [(1,), (5,), (3,), (1, 5), (3, 1), (1, 1)],
+        (3, 1): [(1,), (3,), (3, 1)],
+        (3, 0): [(1,), (3,)],
+    }.items():
+        for scale in scales:
+            assert npu_anti_quant(np.ones(shape, np.int8), np.ones(scale, "f4")).shape == shape
+
+
+def test_positions_are_torch_npus() -> None:
+    x, scale = np.ones((3, 5), np.int8), np.ones(5, np.float32)
+    y = npu_anti_quant(x, 2 * scale, offset=scale, dst_dtype=15, src_dtype=1)
+    assert (y.dtype, y.tolist()) == (BFLOAT16, [[4] * 5] * 3)
+    with pytest.raises(TypeError, match="positional"):
+        npu_anti_quant(x, scale, scale)  # type: ignore[misc]
+
+
 @pytest.mark.needs("torch")
 @pytest.mark.usefixtures("target")
 def test_it_is_what_torch_computes(rng: np.random.Generator, to: np.dtype) -> None:

@@ -254,6 +254,16 @@ class TestTorch:
         assert torch_codes(x, one, zero, 0, "qint8").tolist() == [0]
 
 
+def test_positions_are_torch_npus() -> None:
+    x, scales, ones = (
+        np.ones((2, 2), np.float16),
+        np.array([2, 4], np.float32),
+        np.ones(2, np.int32),
+    )
+    assert npu_quantize(x, scales, ones, 1, 0, True).tolist() == [[2, 2], [1, 1]]
+    assert npu_quantize(x, scales, ones, 3, 0, False).tolist() == [[3, 5], [3, 5]]
+
+
 def test_bfloat16_is_ml_dtypes() -> None:
     x = np.array([1, 2.5], ml_dtypes.bfloat16)
     assert npu_quantize(x, x[:1], x[:1], "int8").tolist() == [2, 4]
