@@ -33,6 +33,8 @@ EXTRAS: dict[str, Callable[[], object]] = {
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"needs(*names): runs where these are: {', '.join(EXTRAS)}")
+    if "PYTEST_XDIST_WORKER" in os.environ:  # there is a worker per core
+        npu_quant.set_num_threads(1)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,8 +1,4 @@
-"""npu_add_rms_norm_quant by hand: the documents' vectors, and every special row of its page.
-
-Equality with the formula is in test_formula.py, over cases/add_rms_norm_quant.py; messages are in
-errors/add_rms_norm_quant.py.
-"""
+"""npu_add_rms_norm_quant by hand: the documents' vectors, and every special row of its page."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""npu_anti_quant by hand: the documents' vectors, every special row of its page, and torch.
-
-Equality with the formula is in test_formula.py, over cases/anti_quant.py; messages are in
-errors/anti_quant.py.
-"""
+"""npu_anti_quant by hand: the documents' vectors, every special row of its page, and torch."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from cases import CASES
 
 import npu_quant
 from npu_quant import _core, ops
@@ -66,6 +67,7 @@ def family_of(stem: str) -> str:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_family_is_found_in_every_room_by_its_stem(family: str) -> None:
+    is_operator = family not in NOT_OPERATORS
     rooms = [
         f"csrc/kernels/{family}.h",
         f"csrc/kernels/{family}.cpp",
@@ -74,6 +76,7 @@ def test_a_family_is_found_in_every_room_by_its_stem(family: str) -> None:
         f"csrc/python/bind_{family}.cpp",
         f"python/npu_quant/{NOT_OPERATORS.get(family, f'ops/{family}*.py')}",
         f"tests/test_{family}*.py",
+        *([f"tests/{room}/{family}*.py" for room in ("cases", "errors") if is_operator]),
         f"tests/cpp/test_{family}.cpp",
         f"bench/bench_{family}.py",
     ]
@@ -83,15 +86,21 @@ def test_a_family_is_found_in_every_room_by_its_stem(family: str) -> None:
 def test_no_room_has_a_family_that_the_others_lack() -> None:
     operators = set(FAMILIES) - set(NOT_OPERATORS)
     assert {family_of(Path(page_of(name).__file__ or "").stem) for name in ops.__all__} == operators
-    shared = {"__init__", "runtime", "quantizer"}
+    shared = {"__init__", "runtime", "quantizer", "case", "arrays"}
     for pattern, prefix in [
         ("csrc/python/bind_*.cpp", "bind_"),
         ("python/npu_quant/ops/*.py", ""),
         ("bench/bench_*.py", "bench_"),
+        ("tests/cases/*.py", ""),
+        ("tests/errors/*.py", ""),
     ]:
         stems = {p.stem.removeprefix(prefix) for p in ROOT.glob(pattern)} - shared
-        expected = operators if "/ops/" in pattern else set(FAMILIES)
+        expected = set(FAMILIES) if "bind_" in pattern or "bench_" in pattern else operators
         assert {family_of(stem) for stem in stems} == expected, pattern
+
+
+def test_every_operator_is_tried() -> None:
+    assert {case.operator.__name__ for case in CASES} >= set(ops.__all__)
 
 
 def test_the_c_api_has_every_family() -> None:

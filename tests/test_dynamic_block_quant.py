@@ -1,4 +1,4 @@
-"""npu_dynamic_block_quant against its formula, hand vectors, and every layout, target and thread count."""
+"""npu_dynamic_block_quant by hand; how far its codes may be from their argument."""
 
 from __future__ import annotations
 

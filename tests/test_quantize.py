@@ -1,8 +1,4 @@
-"""npu_quantize by hand: the documents' vectors, every special row of its page, and torch.
-
-Equality with the formula is in test_formula.py, over cases/quantize.py; messages are in
-errors/quantize.py.
-"""
+"""npu_quantize by hand: the documents' vectors, every special row of its page, and torch."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -135,37 +134,6 @@ def guarded(likes: Sequence[Array | None], offset: int) -> Iterator[tuple[Array 
     assert (memory[outside] == 85).all(), (
         f"written outside, first at {np.argwhere(outside & (memory != 85))[0]}"
     )
-
-
-def assert_untouched_outside(run: Callable[[Array], None], shape: tuple[int, ...]) -> None:
-    """Fail if run writes outside the int8 view it is given, within a larger block of memory."""
-    memory = np.full(int(np.prod(shape)) + 4096, 85, np.int8)
-    inside = memory[2001 : 2001 + int(np.prod(shape))].reshape(shape)
-    run(inside)
-    assert (memory[:2001] == 85).all()
-    assert (memory[2001 + inside.size :] == 85).all()
-
-
-def assert_untouched_around(
-    run: Callable[..., object], shape: tuple[int, ...], dtypes: Sequence[Any], offset: int = 0
-) -> None:
-    """Fail if run writes outside the views it is given, one of each dtype, in one block of memory.
-
-    An odd offset leaves the views unaligned.
-    """
-    gap, begin = 1024, 1024 + offset
-    sizes = [math.prod(shape) * np.dtype(d).itemsize for d in dtypes]
-    memory = np.full(sum(sizes) + gap * (len(dtypes) + 2), 85, np.uint8)
-    outside = np.ones(memory.size, bool)
-    views = []
-    for size, dtype in zip(sizes, dtypes, strict=True):
-        inside = slice(begin, begin + size)
-        views.append(memory[inside].view(dtype).reshape(shape))
-        outside[inside] = False
-        begin += size + gap // 2
-        begin += (offset - begin) % 64
-    run(*views)
-    assert (memory[outside] == 85).all()
 
 
 def random_patterns(rng: np.random.Generator, shape: tuple[int, int], dtype: np.dtype) -> Array:
