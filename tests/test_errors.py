@@ -86,12 +86,18 @@ def test_subclasses_count_as_arrays() -> None:
     assert npu_dynamic_quant(X.view(np.recarray)).y.tolist() == npu_dynamic_quant(X).y.tolist()
 
 
+def functions(module: ModuleType) -> dict[str, Any]:
+    """Return the call and the faults of each function of a family."""
+    one = isinstance(module.FAULTS, list)
+    return {module.OP: (module.call, module.FAULTS)} if one else module.FAULTS
+
+
 @pytest.mark.parametrize(
     ("name", "call", "faults", "first"),
     [
         pytest.param(name, call, faults, first, id=f"{stem}-{name}-{first}")
         for stem, module in TABLES.items()
-        for name, (call, faults) in module.FAULTS.items()
+        for name, (call, faults) in functions(module).items()
         for first in range(len(faults))
     ],
 )

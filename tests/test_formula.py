@@ -9,5 +9,5 @@ from cases.case import Arguments, Case, Trial, check
 
 @every_formula
 def test_formula(case: Case, kind: Arguments, trial: Trial, rng: np.random.Generator) -> None:
-    for a in trial(rng, **kind):
+    for a in case.tries(trial, rng, **kind):
         check(case, a)

@@ -75,8 +75,14 @@ def with_specials(rng: np.random.Generator, x: Array) -> Array:
 
 def layouts(x: Array) -> Iterator[tuple[str, Array]]:
     """Yield arrays equal to x, in memory layouts of every kind."""
+    if x.ndim == 0:
+        yield "one element", x
+        return
     yield "contiguous", np.ascontiguousarray(x)
     yield "fortran", np.asfortranarray(x)
+    if x.ndim > 2:
+        turned = np.ascontiguousarray(np.moveaxis(x, 0, -1))
+        yield "first axis innermost", np.moveaxis(turned, -1, 0)
     for axis in range(x.ndim):
         flip = tuple(slice(None, None, -1) if a == axis else slice(None) for a in range(x.ndim))
         yield f"negative stride {axis}", x[flip].copy()[flip]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from cases.case import Case
+from cases.case import Arguments, Case, Trial
 
 MODULES = [importlib.import_module(f"cases.{m.name}") for m in pkgutil.iter_modules(__path__)]
 CASES: list[Case] = [case for module in MODULES for case in getattr(module, "CASES", [])]
@@ -18,30 +19,26 @@ every_kind = pytest.mark.parametrize(
     ("case", "kind"),
     [pytest.param(c, k, id=f"{c.name}-{name}") for c in CASES for name, k in c.kinds.items()],
 )
+
+
+def formulas(case: Case) -> Iterator[tuple[str, Arguments, Trial]]:
+    """Yield the name, the options of a kind and the trial of each of a case's formulas."""
+    for name, trial in case.formulas.items():
+        tried, kinds = trial if isinstance(trial, tuple) else (trial, case.kinds)
+        yield from ((f"{case.name}-{name}-{word}", kind, tried) for word, kind in kinds.items())
+
+
 every_formula = pytest.mark.parametrize(
     ("case", "kind", "trial"),
-    [
-        pytest.param(case, kind, trial, id=f"{case.name}-{trial.__name__}-{name}")
-        for case in CASES
-        for trial, kinds in case.formulas
-        for name, kind in kinds.items()
-    ],
+    [pytest.param(c, k, trial, id=name) for c in CASES for name, k, trial in formulas(c)],
 )
 
 
 def of_every(group: str) -> Any:
-    """Parametrize a test by case and setting, of a group that is complete in itself."""
-    return pytest.mark.parametrize(
-        ("case", "setting"),
-        [
-            pytest.param(case, setting, id="-".join(map(str, [case.name, *words(setting)])))
-            for case in CASES
-            for setting in getattr(case, group)
-        ],
-    )
-
-
-def words(setting: Any) -> list[str]:
-    """Name a setting by its shape and options."""
-    shape, options = setting
-    return ["x".join(map(str, shape)), *(str(value) for value in options.values())]
+    """Parametrize a test by case and setting, of a group whose settings are complete."""
+    pairs = [(case, setting) for case in CASES for setting in getattr(case, group)]
+    names = [
+        "-".join([case.name, "x".join(map(str, shape)), *map(str, options.values())])
+        for case, (shape, options) in pairs
+    ]
+    return pytest.mark.parametrize(("case", "setting"), pairs, ids=names)

@@ -3,46 +3,37 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from witnesses import Array, assert_same_but_nan, normal, with_specials
 
 import npu_quant
-from cases.case import (
-    BFLOAT16,
-    DTYPES,
-    FLOAT16,
-    GUARDED,
-    Arguments,
-    Case,
-    kinds,
-    settings,
-    sprinkle,
-)
+from cases.case import DTYPES, Arguments, Case, DType, Rng, Tries, kinds, settings, sprinkle
 from npu_quant.ops.add_rms_norm_quant import reference
 
-KINDS = kinds(dtype=DTYPES)
+FLOAT16, BFLOAT16, _ = DTYPES
 # Around a vector, the 64 lanes of the sum, and what may be a tile; ragged ends of each.
 WIDTHS = [1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 129, 300, 511, 1000, 1025, 4096, 5003, 7168]
 FORMS = ["gamma", "last", "ones", "one", "0-D"]
+OF_X = "of x"
 PARAMETERS = ("gamma", "beta", "scales1", "scales2", "zero_points1", "zero_points2")
 
 
-def spread(rng: np.random.Generator, shape: tuple[int, ...], form: str) -> tuple[int, ...]:
+def spread(rng: Rng, shape: tuple[int, ...], form: str) -> tuple[int, ...]:
     """Return the shape a scale or zero point has in a form, for gamma of a shape."""
     ones = (1,) * int(rng.integers(1, 6)) + shape[-1:]
-    return {"gamma": shape, "last": shape[-1:], "ones": ones, "one": (1,), "0-D": ()}[form]
+    plain = {"gamma": shape, "last": shape[-1:], "one": (1,), "0-D": (), "eight": (1,) * 8}
+    return ones if form == "ones" else plain[form]
 
 
-def scale(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any, div_mode: bool) -> Array:
+def scale(rng: Rng, shape: tuple[int, ...], dtype: Any, div_mode: bool) -> Array:
     """Return scales of either sign that spread the codes of a normal row over int8 and beyond."""
     values = np.exp(rng.uniform(-5.5, -2, shape)) * rng.choice([1, -1], shape, p=[0.8, 0.2])
     return np.asarray(values if div_mode else 1 / values).astype(dtype)
 
 
-def zero_point(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Array | None:
+def zero_point(rng: Rng, shape: tuple[int, ...], dtype: Any) -> Array | None:
     """Return zero points: whole ones of int32, others of a float type; none where dtype is None."""
     if dtype is None:
         return None
@@ -51,9 +42,9 @@ def zero_point(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> 
 
 
 def arguments(
-    rng: np.random.Generator,
+    rng: Rng,
     shape: tuple[int, ...],
-    dtype: np.dtype,
+    dtype: DType,
     *,
     rank: int = 1,
     forms: tuple[str, str] = ("gamma", "gamma"),
@@ -70,8 +61,8 @@ def arguments(
         "x1": normal(rng, shape, dtype),
         "x2": normal(rng, shape, dtype),
         "gamma": rng.uniform(-2, 2, gamma).astype(dtype),
-        "scales1": scale(rng, first, scales, div_mode),
-        "zero_points1": zero_point(rng, other, dtype if zeros == "of x" else zeros),
+        "scales1": scale(rng, first, dtype if scales == OF_X else scales, div_mode),
+        "zero_points1": zero_point(rng, other, dtype if zeros == OF_X else zeros),
         "beta": rng.uniform(-1, 1, gamma).astype(dtype) if beta else None,
         "scales2": scale(rng, other, dtype, div_mode) if second else None,
         "zero_points2": zero_point(rng, first, np.float32) if second else None,
@@ -79,31 +70,21 @@ def arguments(
     }
 
 
-def sprinkled(rng: np.random.Generator, a: Arguments) -> Arguments:
+def sprinkled(rng: Rng, a: Arguments) -> Arguments:
     """Return the arguments with special values in every array that holds floats."""
     a = a | {"x1": with_specials(rng, a["x1"]), "x2": with_specials(rng, a["x2"])}
     return sprinkle(rng, a, PARAMETERS)
 
 
-def combinations(rng: np.random.Generator, dtype: np.dtype) -> Iterator[Arguments]:
-    zeros = (None, np.int32, np.float32, dtype)
-    flags = itertools.product((False, True), repeat=3)
-    forms = itertools.product(FORMS, FORMS)
-    for scales, zero, form, rest in itertools.product((np.float32, dtype), zeros, forms, flags):
-        options = dict(zip(("div_mode", "beta", "second"), rest, strict=True))
-        options |= {"forms": form, "scales": scales, "zeros": zero}
-        yield arguments(rng, (3, 7, 11), dtype, rank=2, **options)
-
-
-def widths(rng: np.random.Generator, dtype: np.dtype) -> Iterator[Arguments]:
-    choices = list(itertools.product((True, False), (True, False), (None, np.int32, dtype)))
-    for n, (i, (div_mode, beta, zeros)) in itertools.product(WIDTHS, enumerate(choices)):
-        options = {"forms": (FORMS[i % 5], FORMS[i // 5 % 5]), "div_mode": div_mode}
-        a = arguments(rng, (5, n), dtype, beta=beta, zeros=zeros, **options)
+def widths(rng: Rng, dtype: DType) -> Tries:
+    choices = itertools.product((True, False), (True, False), (None, np.int32, dtype))
+    for n, (i, (div_mode, beta, zeros)) in itertools.product(WIDTHS, list(enumerate(choices))):
+        forms = FORMS[i % 5], FORMS[i // 5 % 5]
+        a = arguments(rng, (5, n), dtype, div_mode=div_mode, beta=beta, zeros=zeros, forms=forms)
         yield from (a, sprinkled(rng, a))
 
 
-def every_bit_of_the_norm(rng: np.random.Generator, dtype: np.dtype) -> Iterator[Arguments]:
+def every_bit_of_the_norm(rng: Rng, dtype: DType) -> Tries:
     """Quotients of 2**23, less 2**23: a code steps with the last bit of t."""
     for n, div_mode, beta in itertools.product(WIDTHS, (True, False), (False, True)):
         a = arguments(rng, (1, n), dtype, beta=beta, second=False, div_mode=div_mode)
@@ -117,17 +98,7 @@ def every_bit_of_the_norm(rng: np.random.Generator, dtype: np.dtype) -> Iterator
         yield from (a, a | {name: np.repeat(a[name], 7, axis=0) for name in ("x1", "x2")})
 
 
-def ranks(rng: np.random.Generator, dtype: np.dtype) -> Iterator[Arguments]:
-    """Every rank of x, and every one of gamma."""
-    pairs = [(rank, gamma) for rank in range(1, 9) for gamma in range(1, rank + 1)]
-    for (rank, gamma), forms in itertools.product(pairs, (("gamma", "ones"), ("last", "0-D"))):
-        a = arguments(rng, (2,) * (rank - 1) + (5,), dtype, rank=gamma, forms=forms)
-        yield from (a, a | {"x1": a["x1"].copy(order="F"), "x2": np.flip(a["x2"])})
-        many = np.ones((1,) * 8, np.float32)
-        yield a | {"scales1": many, "zero_points1": many}
-
-
-def next_to_ties(rng: np.random.Generator) -> Iterator[Arguments]:
+def next_to_ties(rng: Rng) -> Tries:
     """t is x where x is tiny and epsilon 1; then each quotient's neighbours of a tie."""
     scales = rng.uniform(2.0**-22, 2.0**-21, 500).astype(np.float32)
     near = ((np.arange(-130, 130)[:, None] + 0.5) * scales).astype(np.float32)
@@ -138,7 +109,7 @@ def next_to_ties(rng: np.random.Generator) -> Iterator[Arguments]:
         yield a | {"zero_points1": zero, "epsilon": 1.0, "div_mode": mode}
 
 
-def random_bits(rng: np.random.Generator, dtype: np.dtype, div_mode: bool) -> Iterator[Arguments]:
+def random_bits(rng: Rng, dtype: DType, div_mode: bool) -> Tries:
     """Every array of random bits: numbers of every exponent."""
     a = arguments(rng, (200, 1001), dtype, zeros=np.float32, div_mode=div_mode)
     for name in PARAMETERS:
@@ -146,18 +117,11 @@ def random_bits(rng: np.random.Generator, dtype: np.dtype, div_mode: bool) -> It
         yield a | {name: patterns.astype(f"u{a[name].itemsize}").view(a[name].dtype)}
 
 
-def millions(rng: np.random.Generator, dtype: np.dtype, div_mode: bool) -> Iterator[Arguments]:
-    for beta in (False, True):
-        yield arguments(rng, (700, 4096), dtype, div_mode=div_mode, beta=beta)
-
-
-def one_long_row(rng: np.random.Generator, dtype: np.dtype) -> Iterator[Arguments]:
-    yield arguments(rng, (1, 1_000_003), dtype, forms=("one", "gamma"))
-    yield arguments(rng, (2, 700, 501), dtype, rank=2, forms=("last", "gamma"))
-
-
-MODES = kinds(dtype=DTYPES, div_mode=[True, False])
-FORMS_OF_LAYOUTS = {"forms": [("gamma", "last")], "zeros": ["of x"]}
+MODES = {"div_mode": [True, False]}
+FLAGS = {**MODES, "beta": [True, False], "second": [True, False]}
+RANKS = [(rank, gamma) for rank in range(1, 9) for gamma in range(1, rank + 1)]
+OF_RANKS = [("gamma", "ones"), ("last", "0-D")]
+OF_LAYOUTS = {"forms": [("gamma", "last")], "zeros": [OF_X]}
 
 CASES = [
     Case(
@@ -168,23 +132,36 @@ CASES = [
         arguments=arguments,
         sprinkled=sprinkled,
         rows=("x1", "x2"),
-        kinds=KINDS,
-        formulas=[
-            (combinations, KINDS),
-            (widths, KINDS),
-            (every_bit_of_the_norm, KINDS),
-            (ranks, {"float16": {"dtype": FLOAT16}}),
-            (next_to_ties, {"float32": {}}),
-            (random_bits, MODES),
-            (millions, MODES),
-            (one_long_row, KINDS),
-        ],
+        kinds=kinds(dtype=DTYPES),
+        formulas={
+            "combinations": settings(
+                *[(3, 7, 11)],
+                rank=[2],
+                forms=list(itertools.product(FORMS, FORMS)),
+                scales=[np.float32, OF_X],
+                zeros=[None, np.int32, np.float32, OF_X],
+                **FLAGS,
+            ),
+            "widths": widths,
+            "every bit of the norm": every_bit_of_the_norm,
+            "next to ties": (next_to_ties, {"float32": {}}),
+            "random bits": (random_bits, kinds(dtype=DTYPES, **MODES)),
+            "millions": settings((700, 4096), **MODES, beta=[False, True]),
+            "one long row": settings((1, 1_000_003), forms=[("one", "gamma")]),
+            "long rows": settings((2, 700, 501), rank=[2], forms=[("last", "gamma")]),
+        },
         layouts=[
-            *settings((5, 70), (2, 4500), **FORMS_OF_LAYOUTS),
-            *settings((3, 2, 130), rank=[2], **FORMS_OF_LAYOUTS),
+            *settings((5, 70), (2, 4500), **OF_LAYOUTS),
+            *settings((3, 2, 130), rank=[2], **OF_LAYOUTS),
+            *settings((2, 5), forms=[("eight", "eight")]),
+            *(
+                setting
+                for rank, gamma in RANKS
+                for setting in settings((2,) * (rank - 1) + (5,), rank=[gamma], forms=OF_RANKS)
+            ),
         ],
         outs=settings((3, 5, 70)),
-        guards=settings(*GUARDED, second=[True, False]),
+        guards={"second": [True, False]},
         threads=[
             *settings((1500, 4096), (2, 1_500_001), dtype=[BFLOAT16]),
             *settings((3, 500, 1001), dtype=[BFLOAT16], rank=[2]),

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
-
 import numpy as np
 from witnesses import assert_same_but_nan
 
 import npu_quant
 from cases.case import (
-    BFLOAT16,
     DTYPES,
-    FLOAT16,
     FLOAT32,
-    GUARDED,
     SPECIALS,
     Arguments,
     Case,
+    DType,
+    Rng,
+    Tries,
     kinds,
     settings,
     sprinkle,
 )
 from npu_quant.ops.anti_quant import reference
 
-RESULTS, SCALES = DTYPES[:2], [FLOAT32, BFLOAT16]
-KINDS = kinds(to=RESULTS)
+RESULTS, BFLOAT16 = DTYPES[:2], DTYPES[1]
+SCALES = [FLOAT32, BFLOAT16]
 # Around a vector of 8 or 16 elements, and of 64 bytes, on each target; ragged ends of each.
 WIDTHS = [1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 129, 300, 1000, 1025, 4096, 7168]
 FORMS = ["one", "ones", "column", "row", "ranked column", "ranked row"]
@@ -43,12 +40,12 @@ def shape_of(form: str, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def arguments(
-    rng: np.random.Generator,
+    rng: Rng,
     shape: tuple[int, ...],
-    to: np.dtype,
+    to: DType,
     *,
     form: str = "column",
-    scales: np.dtype = FLOAT32,
+    scales: DType = FLOAT32,
     offsets: bool = True,
 ) -> Arguments:
     """Return arguments whose results are spread over the range of float16, and beyond."""
@@ -63,39 +60,19 @@ def arguments(
     }
 
 
-def sprinkled(rng: np.random.Generator, a: Arguments) -> Arguments:
+def sprinkled(rng: Rng, a: Arguments) -> Arguments:
     """Return the arguments with special values among scales and offsets, unless there is one."""
     values = [*SPECIALS, -3e-39, 3.4e38, 1e-30]
     return sprinkle(rng, a, ("scale", "offset"), values, every=8)
 
 
-def combinations(rng: np.random.Generator, to: np.dtype) -> Iterator[Arguments]:
-    shapes = [(19,), (3, 19), (5, 3, 19), (2, 5, 3, 1), (4, 4)]
-    for shape, form, scales, offsets in itertools.product(shapes, FORMS, SCALES, (True, False)):
-        a = arguments(rng, shape, to, form=form, scales=scales, offsets=offsets)
-        yield from (a, sprinkled(rng, a))
-
-
-def widths(rng: np.random.Generator, to: np.dtype) -> Iterator[Arguments]:
-    forms = ["one", "column", "ranked column", "row"]
-    for n, form, offsets in itertools.product(WIDTHS, forms, (True, False)):
-        a = arguments(rng, (2, 3, n), to, form=form, offsets=offsets)
-        yield from (a, sprinkled(rng, a))
-
-
-def ranks(rng: np.random.Generator, to: np.dtype) -> Iterator[Arguments]:
-    for rank, form in itertools.product(range(1, 9), FORMS):
-        a = arguments(rng, (3, 2, 1, 4, 1, 2, 3, 5)[8 - rank :], to, form=form)
-        yield from (a, a | {"x": a["x"].copy(order="F")})
-
-
-def every_code_by_every_bfloat16(rng: np.random.Generator, to: np.dtype) -> Iterator[Arguments]:
+def every_code_by_every_bfloat16(rng: Rng, to: DType) -> Tries:
     """All 256 codes, all 65,536 scales; without an offset, which is one sum with 0."""
     x = np.broadcast_to(EVERY_CODE, (1 << 16, 256))
     yield {"x": x, "scale": np.arange(1 << 16, dtype=np.uint16).view(BFLOAT16), "dst_dtype": to}
 
 
-def every_code_by_many(rng: np.random.Generator, to: np.dtype) -> Iterator[Arguments]:
+def every_code_by_many(rng: Rng, to: DType) -> Tries:
     """Float32 patterns of every exponent, offsets of the codes' size and of any."""
     scale = rng.integers(0, 1 << 32, 4096, np.uint32).view(np.float32)
     near = rng.uniform(-300, 300, 4096).astype(np.float32)
@@ -104,7 +81,7 @@ def every_code_by_many(rng: np.random.Generator, to: np.dtype) -> Iterator[Argum
         yield a | {"offset": offset}
 
 
-def random_bits(rng: np.random.Generator, to: np.dtype) -> Iterator[Arguments]:
+def random_bits(rng: Rng, to: DType) -> Tries:
     """Every code a scale of its own, of every exponent or of those of a float16's."""
     n = 1 << 20
     x = rng.integers(-128, 128, n, np.int8)
@@ -123,18 +100,29 @@ CASES = [
         arguments=arguments,
         sprinkled=sprinkled,
         rows=("x",),
-        kinds=KINDS,
-        formulas=[
-            (combinations, KINDS),
-            (widths, KINDS),
-            (ranks, {"float16": {"to": FLOAT16}}),
-            (every_code_by_every_bfloat16, KINDS),
-            (every_code_by_many, KINDS),
-            (random_bits, KINDS),
+        kinds=kinds(to=RESULTS),
+        formulas={
+            "combinations": settings(
+                *[(19,), (3, 19), (5, 3, 19), (2, 5, 3, 1), (4, 4)],
+                form=FORMS,
+                scales=SCALES,
+                offsets=[True, False],
+            ),
+            "widths": settings(
+                *[(2, 3, n) for n in WIDTHS],
+                form=["one", "column", "ranked column", "row"],
+                offsets=[True, False],
+            ),
+            "every code by every bfloat16": every_code_by_every_bfloat16,
+            "every code by many": every_code_by_many,
+            "random bits": random_bits,
+        },
+        layouts=[
+            *settings((5, 70), (3, 2, 130), (2, 4500), (130,), form=FORMS[2:], scales=SCALES),
+            *settings(*[(3, 2, 1, 4, 1, 2, 3, 5)[8 - rank :] for rank in range(1, 9)], form=FORMS),
         ],
-        layouts=settings((5, 70), (3, 2, 130), (2, 4500), (130,), form=FORMS[2:], scales=SCALES),
         outs=settings((3, 5, 70), (200,), (2, 700), (300, 6), form=FORMS),
-        guards=settings(*GUARDED, form=["one", "column", "row"]),
+        guards={"form": ["one", "column", "row"]},
         threads=settings(
             *[(1500, 4096), (3_000_001,), (3, 500, 2001)],
             form=["one", "column", "row"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,29 +18,28 @@ SPECIALS = [np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-45]
 # What lies in guarded memory: whole and ragged vectors, one element, a long row.
 GUARDED = [(3, 70), (1, 1), (4, 64), (2, 4100), (3, 2048)]
 
+Rng = np.random.Generator
+DType = np.dtype[Any]
 Arguments = dict[str, Any]
+Tries = Iterator[Arguments]
 Results = tuple[Array | None, ...]
-Setting = tuple[tuple[int, ...], Arguments]
-# Makes arguments of random numbers and the options of a kind.
-Trial = Callable[..., Iterator[Arguments]]
 Kinds = Mapping[str, Arguments]
+Setting = tuple[tuple[int, ...], Arguments]
+# Settings, or what makes arguments of random numbers and the options of a kind.
+Trial = Sequence[Setting] | Callable[..., Tries]
 
 
 def settings(*shapes: tuple[int, ...], **choices: Sequence[Any]) -> list[Setting]:
     """Return each shape with each combination of choices, for a case's arguments()."""
-    options = [
-        dict(zip(choices, chosen, strict=True)) for chosen in itertools.product(*choices.values())
-    ]
+    chosen = itertools.product(*choices.values())
+    options = [dict(zip(choices, values, strict=True)) for values in chosen]
     return list(itertools.product(shapes, options))
 
 
 def kinds(**choices: Sequence[Any]) -> Kinds:
     """Return each combination of choices by its name."""
-    named = {}
-    for _, chosen in settings((), **choices):
-        words = [getattr(value, "name", None) or str(value) for value in chosen.values()]
-        named["-".join(words)] = chosen
-    return named
+    options = [chosen for _, chosen in settings((), **choices)]
+    return {"-".join(str(getattr(v, "name", v)) for v in o.values()): o for o in options}
 
 
 @dataclass(frozen=True)
@@ -56,17 +55,16 @@ class Case:
     arguments: Callable[..., Arguments]  # of random numbers, a shape, and options
     rows: tuple[str, ...]  # the arrays that have that shape
     kinds: Kinds
-    formulas: Sequence[
-        tuple[Trial, Kinds]
-    ]  # every option and length, and what is hard to get right
+    # Every option and length, and what is hard to get right; with kinds of its own in a pair.
+    formulas: Mapping[str, Trial | tuple[Trial, Kinds]]
     layouts: Sequence[Setting]  # for arguments in memory of every layout
     outs: Sequence[Setting]  # for results in memory of every layout
-    guards: Sequence[Setting]  # for results in guarded memory, and for some of them
     threads: Sequence[Setting]  # enough work for many threads
     large: Sequence[Setting]  # two axes, to be repeated until no cache holds them
+    guards: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # options beside GUARDED
     fields: tuple[str, ...] = ()  # of the results, where there are several
     # Puts special values into arguments; none where arguments() has them already.
-    sprinkled: Callable[[np.random.Generator, Arguments], Arguments] | None = None
+    sprinkled: Callable[[Rng, Arguments], Arguments] | None = None
     same: Callable[[Results, Results], None] = assert_same_bits
 
     def expected(self, a: Arguments) -> tuple[Array, ...]:
@@ -79,11 +77,17 @@ class Case:
             return as_tuple(self.operator(**a))
         return as_tuple(self.operator(**a, out=out if self.fields else out[0]))
 
-    def tried(self, rng: np.random.Generator, setting: Setting, **kind: Any) -> list[Arguments]:
+    def tried(self, rng: Rng, setting: Setting, **kind: Any) -> list[Arguments]:
         """Return a setting's arguments, and then the same with special values among them."""
         shape, options = setting
         a = self.arguments(rng, shape, **kind | options)
         return [a] if self.sprinkled is None else [a, self.sprinkled(rng, a)]
+
+    def tries(self, trial: Trial, rng: Rng, **kind: Any) -> Tries:
+        """Yield the arguments of one of its formulas."""
+        if callable(trial):
+            return trial(rng, **kind)
+        return (a for setting in trial for a in self.tried(rng, setting, **kind))
 
     def in_columns(self, a: Arguments) -> Arguments:
         """Return arguments whose rows lie across the memory."""
@@ -139,7 +143,7 @@ def described(a: Arguments) -> str:
 
 
 def sprinkle(
-    rng: np.random.Generator,
+    rng: Rng,
     a: Arguments,
     names: Sequence[str],
     specials: Sequence[float] = SPECIALS,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -11,20 +10,18 @@ from witnesses import Array, assert_same_but_nan, on_steps, random_patterns
 
 import npu_quant
 from cases import fake_quantize_per_tensor as per_tensor
-from cases.case import BFLOAT16, DTYPES, GUARDED, Arguments, Case, kinds, settings
+from cases.case import DTYPES, Arguments, Case, DType, Rng, Tries, kinds, settings
 from npu_quant.ops.fake_quantize_per_channel import reference
 
 WIDE = 1 << 20
 RANGES = [(-128, 127), (0, 255), (-8, 7), (1, 255), (-WIDE, WIDE), (5, 5)]
 ZEROS = [np.dtype(d) for d in (np.int32, np.float32, np.float16)]
-KINDS = kinds(dtype=DTYPES, zeros=ZEROS)
+BFLOAT16 = DTYPES[1]
 SPECIAL = [1.0, -0.37, 0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, 2e-39, 6e-39, 3e38]
 SHAPES = [(70,), (5, 70), (3, 1, 65), (4, 3, 2, 33), (2, 3, 1, 5, 17), (1, 1), (2,) * 8]
 
 
-def channels(
-    rng: np.random.Generator, n: int, zeros: np.dtype, quant_min: int, quant_max: int
-) -> tuple[Array, Array]:
+def channels(rng: Rng, n: int, zeros: DType, quant_min: int, quant_max: int) -> tuple[Array, Array]:
     """Return scales and zero points; of the latter floats are halves, zeros and others."""
     scale = np.exp(rng.uniform(-4, 2, n)).astype(np.float32)
     if zeros == np.int32:
@@ -44,10 +41,10 @@ def along(values: Array, axis: int, rank: int) -> Array:
 
 
 def arguments(
-    rng: np.random.Generator,
+    rng: Rng,
     shape: tuple[int, ...],
-    dtype: np.dtype,
-    zeros: np.dtype,
+    dtype: DType,
+    zeros: DType,
     axis: int = -1,
     range_: tuple[int, int] = RANGES[0],
 ) -> Arguments:
@@ -57,13 +54,13 @@ def arguments(
     return a | dict(zip(("quant_min", "quant_max"), range_, strict=True))
 
 
-def widths(rng: np.random.Generator, dtype: np.dtype, zeros: np.dtype) -> Iterator[Arguments]:
+def widths(rng: Rng, dtype: DType, zeros: DType) -> Tries:
     for n, range_ in itertools.product(per_tensor.WIDTHS, RANGES):
         for shape, axis in (((3, n), 0), ((3, n), 1), ((n, 3), 0)):
             yield arguments(rng, shape, dtype, zeros, axis, range_)
 
 
-def scales(rng: np.random.Generator, dtype: np.dtype, zeros: np.dtype) -> Iterator[Arguments]:
+def scales(rng: Rng, dtype: DType, zeros: DType) -> Tries:
     scale = np.array(SPECIAL, np.float32)
     for range_ in RANGES:
         for shape, axis in (((len(scale), 70), 0), ((70, len(scale)), 1)):
@@ -71,16 +68,14 @@ def scales(rng: np.random.Generator, dtype: np.dtype, zeros: np.dtype) -> Iterat
             yield a | {"scale": scale, "self": on_steps(rng, shape, dtype)}
 
 
-def every_16_bit_pattern(
-    rng: np.random.Generator, dtype: np.dtype, zeros: np.dtype
-) -> Iterator[Arguments]:
+def every_16_bit_pattern(rng: Rng, dtype: DType, zeros: DType) -> Tries:
     x = np.repeat(np.arange(65536, dtype=np.uint16)[None], 7, axis=0).view(dtype)
     for range_ in RANGES:
         a = arguments(rng, (7, 1), dtype, zeros, 0, range_)
         yield from (a | {"self": x}, a | {"self": np.ascontiguousarray(x.T), "axis": 1})
 
 
-def millions(rng: np.random.Generator, dtype: np.dtype, zeros: np.dtype) -> Iterator[Arguments]:
+def millions(rng: Rng, dtype: DType, zeros: DType) -> Tries:
     for range_, axis in itertools.product([(-128, 127), (0, 255), (-WIDE, WIDE)], (0, 1)):
         a = arguments(rng, (1, 1 << 10), dtype, zeros, 1, range_)
         yield a | {"self": random_patterns(rng, (1 << 10, 1 << 10), dtype), "axis": axis}
@@ -93,19 +88,19 @@ CACHEMASK = Case(
     fields=("output", "mask"),
     arguments=arguments,
     rows=("self",),
-    kinds=KINDS,
-    formulas=[
-        (widths, KINDS),
-        (scales, KINDS),
-        (every_16_bit_pattern, kinds(dtype=DTYPES[:2], zeros=ZEROS)),
-        (millions, KINDS),
-    ],
+    kinds=kinds(dtype=DTYPES, zeros=ZEROS),
+    formulas={
+        "widths": widths,
+        "scales": scales,
+        "every 16-bit pattern": (every_16_bit_pattern, kinds(dtype=DTYPES[:2], zeros=ZEROS)),
+        "millions": millions,
+    },
     layouts=[s for shape in SHAPES for s in settings(shape, axis=range(-len(shape), len(shape)))],
     outs=[
         *settings((3, 5, 70), (3, 4500), axis=[1]),
         *settings((4500, 3), axis=[0]),
     ],
-    guards=settings(*GUARDED, axis=[0, 1]),
+    guards={"axis": [0, 1]},
     threads=[
         *settings((1500, 4096), (2, 700, 2000), dtype=[BFLOAT16], zeros=ZEROS, axis=[1]),
         *settings((3, 2_000_001), dtype=[BFLOAT16], zeros=ZEROS, axis=[0]),
@@ -126,7 +121,7 @@ CASES = [
         operator=npu_quant.fake_quantize_per_channel_affine,
         reference=lambda **a: reference(**a).output,
         fields=(),
-        formulas=[(widths, KINDS)],
+        formulas={"widths": widths},
         threads=CACHEMASK.threads[:1],
         large=CACHEMASK.large[:1],
     ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,19 +10,20 @@ from witnesses import normal, with_specials
 
 import npu_quant
 from cases.case import (
-    BFLOAT16,
     DTYPES,
-    FLOAT16,
     FLOAT32,
-    GUARDED,
     Arguments,
     Case,
+    DType,
+    Rng,
+    Tries,
     kinds,
     settings,
     sprinkle,
 )
 from npu_quant.ops.quantize import reference
 
+FLOAT16, BFLOAT16, _ = DTYPES
 CODES = [np.dtype(d) for d in (np.int8, np.uint8, np.int32)]
 ZEROS = [None, *CODES, *DTYPES]
 # Around a vector of 8 or 16 elements, and of 64 bytes, on each target; ragged ends of each.
@@ -39,14 +39,14 @@ def shape_of(form: str, shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
 
 
 def arguments(
-    rng: np.random.Generator,
+    rng: Rng,
     shape: tuple[int, ...],
-    dtype: np.dtype,
-    to: np.dtype,
+    dtype: DType,
+    to: DType,
     *,
     axis: int = -1,
     forms: tuple[str, str] = ("channel", "channel"),
-    scales: Any = None,
+    scales: Any = FLOAT32,
     zeros: Any = CODES[2],
     div_mode: bool = True,
 ) -> Arguments:
@@ -55,7 +55,7 @@ def arguments(
     magnitude = rng.uniform(-5, 2, first) - (0 if to.itemsize == 1 else 8)
     values = np.exp(magnitude) * rng.choice([1, -1], first, p=[0.8, 0.2])
     with np.errstate(over="ignore"):
-        factors = np.asarray(values if div_mode else 1 / values).astype(scales or FLOAT32)
+        factors = np.asarray(values if div_mode else 1 / values).astype(scales or dtype)
     zero_points = None
     if zeros is not None:
         low, high = (0, 100) if np.dtype(zeros).itemsize == 1 else (-300, 300)
@@ -72,46 +72,17 @@ def arguments(
     }
 
 
-def sprinkled(rng: np.random.Generator, a: Arguments) -> Arguments:
+def sprinkled(rng: Rng, a: Arguments) -> Arguments:
     """Return the arguments with special values in every array that holds floats."""
     return sprinkle(rng, a | {"self": with_specials(rng, a["self"])}, ("scales", "zero_points"))
 
 
-def combinations(rng: np.random.Generator, dtype: np.dtype, to: np.dtype) -> Iterator[Arguments]:
-    forms = itertools.product(FORMS, FORMS)
-    for form, scales, zeros, axis in itertools.product(forms, DTYPES, ZEROS, (0, 1, -1)):
-        options = {"forms": form, "scales": scales, "zeros": zeros, "axis": axis}
-        yield arguments(rng, (5, 3, 19), dtype, to, **options)
+def any_axis(rng: Rng, dtype: DType, to: DType) -> Tries:
+    for setting in settings((5, 3, 19), axis=[-1], **MULTIPLIED, **OF_EVERY_DTYPE):
+        yield arguments(rng, setting[0], dtype, to, **setting[1]) | {"axis": 1}
 
 
-def products(rng: np.random.Generator, dtype: np.dtype, to: np.dtype) -> Iterator[Arguments]:
-    """Any axis but -2 means the last one then."""
-    forms = itertools.product([*FORMS, "ranked"], repeat=2)
-    for form, scales, zeros, axis in itertools.product(forms, DTYPES, ZEROS, (-1, -2)):
-        options = {"forms": form, "scales": scales, "zeros": zeros, "axis": axis}
-        a = arguments(rng, (5, 3, 19), dtype, to, div_mode=False, **options)
-        yield from (a, a | {"axis": 1}) if axis == -1 else (a,)
-
-
-def widths(rng: np.random.Generator, dtype: np.dtype, to: np.dtype) -> Iterator[Arguments]:
-    modes = [(-1, True), (-2, True), (0, True), (-1, False), (-2, False)]
-    forms = itertools.product(("channel", "one"), repeat=2)
-    for n, form, (axis, mode) in itertools.product(WIDTHS, list(forms), modes):
-        options = {"forms": form, "axis": axis, "div_mode": mode, "scales": dtype}
-        a = arguments(rng, (2, 3, n), dtype, to, **options)
-        yield from (a, sprinkled(rng, a))
-
-
-def ranks_and_axes(rng: np.random.Generator) -> Iterator[Arguments]:
-    for rank in range(1, 9):
-        shape = (3, 2, 1, 4, 1, 2, 3, 5)[8 - rank :]
-        for axis in range(-rank, rank):
-            a = arguments(rng, shape, FLOAT16, CODES[0], axis=axis)
-            moved = {"self": np.moveaxis(a["self"], axis, 0), "axis": 0}
-            yield from (a, a | {"self": a["self"].copy(order="F")}, a | moved)
-
-
-def next_to_ties(rng: np.random.Generator, to: np.dtype) -> Iterator[Arguments]:
+def next_to_ties(rng: Rng, to: DType) -> Tries:
     """Each tie of each scale, and the float32 numbers on either side."""
     scales = np.exp(rng.uniform(-3, 3, 500)).astype(np.float32)
     near = ((np.arange(-130, 258)[:, None] + 0.5) * scales).astype(np.float32)
@@ -123,7 +94,7 @@ def next_to_ties(rng: np.random.Generator, to: np.dtype) -> Iterator[Arguments]:
         yield a | {"scales": scales[:1]}
 
 
-def every_bit_of_the_quotient(rng: np.random.Generator, dtype: np.dtype) -> Iterator[Arguments]:
+def every_bit_of_the_quotient(rng: Rng, dtype: DType) -> Tries:
     """From 2**23 on a code in int32 is the quotient itself."""
     x = rng.uniform(1, 2, (200, 1000)).astype(dtype)
     scales = (2.0**-24 / rng.uniform(1, 60, 1000)).astype(np.float32)
@@ -132,9 +103,7 @@ def every_bit_of_the_quotient(rng: np.random.Generator, dtype: np.dtype) -> Iter
         yield a | {"dtype": "int32", "div_mode": mode}
 
 
-def every_16_bit_pattern(
-    rng: np.random.Generator, dtype: np.dtype, to: np.dtype
-) -> Iterator[Arguments]:
+def every_16_bit_pattern(rng: Rng, dtype: DType, to: DType) -> Tries:
     """With scales of many kinds."""
     x = np.arange(1 << 16, dtype=np.uint16).view(dtype)
     scales = [1, 0.1, -0.3, 2.0**-24, 1e5, 3e38, 1e-38, 1e-45, 7, np.inf, 0, np.nan]
@@ -143,7 +112,7 @@ def every_16_bit_pattern(
         yield {"self": x, "scales": one[None], "zero_points": zero, "dtype": to, "div_mode": mode}
 
 
-def random_bits(rng: np.random.Generator, to: np.dtype, div_mode: bool) -> Iterator[Arguments]:
+def random_bits(rng: Rng, to: DType, div_mode: bool) -> Tries:
     """Millions of float32 numbers of every exponent, by scales of every exponent."""
     shape = (1500, 2001)
     x = rng.integers(0, 1 << 32, shape, np.uint32).view(np.float32)
@@ -155,9 +124,13 @@ def random_bits(rng: np.random.Generator, to: np.dtype, div_mode: bool) -> Itera
         yield a | {"axis": 1, "div_mode": div_mode}
 
 
-KINDS = kinds(dtype=DTYPES, to=CODES)
-RANKED = {"div_mode": [False], "forms": [("ranked", "ranked")], "axis": [-1, -2]}
-FORMS_OF_LARGE = [("one", "one"), ("channel", "channel")]
+SHAPES = [(3, 2, 1, 4, 1, 2, 3, 5)[8 - rank :] for rank in range(1, 9)]
+WIDE = [(2, 3, n) for n in WIDTHS]
+DIVIDED: dict[str, Any] = {"forms": list(itertools.product(FORMS, repeat=2))}
+MULTIPLIED = {"forms": list(itertools.product([*FORMS, "ranked"], repeat=2)), "div_mode": [False]}
+OF_EVERY_DTYPE = {"scales": DTYPES, "zeros": ZEROS}
+OF_WIDTHS = {"forms": list(itertools.product(("channel", "one"), repeat=2)), "scales": [None]}
+OF_BFLOAT16 = {"dtype": [BFLOAT16], "to": CODES[:1]}
 
 CASES = [
     Case(
@@ -167,29 +140,34 @@ CASES = [
         arguments=arguments,
         sprinkled=sprinkled,
         rows=("self",),
-        kinds=KINDS,
-        formulas=[
-            (combinations, KINDS),
-            (products, KINDS),
-            (widths, KINDS),
-            (ranks_and_axes, {"int8": {}}),
-            (next_to_ties, kinds(to=CODES)),
-            (every_bit_of_the_quotient, kinds(dtype=DTYPES)),
-            (every_16_bit_pattern, kinds(dtype=DTYPES[:2], to=CODES)),
-            (random_bits, kinds(to=CODES, div_mode=[True, False])),
-        ],
+        kinds=kinds(dtype=DTYPES, to=CODES),
+        formulas={
+            "quotients": settings((5, 3, 19), axis=[0, 1, -1], **DIVIDED, **OF_EVERY_DTYPE),
+            "products": settings((5, 3, 19), axis=[-1, -2], **MULTIPLIED, **OF_EVERY_DTYPE),
+            "products whose axis is the last": any_axis,
+            "widths": settings(*WIDE, axis=[0, -1, -2], **OF_WIDTHS),
+            "widths of products": settings(*WIDE, axis=[-1, -2], div_mode=[False], **OF_WIDTHS),
+            "next to ties": (next_to_ties, kinds(to=CODES)),
+            "every bit of the quotient": (every_bit_of_the_quotient, kinds(dtype=DTYPES)),
+            "every 16-bit pattern": (every_16_bit_pattern, kinds(dtype=DTYPES[:2], to=CODES)),
+            "random bits": (random_bits, kinds(to=CODES, div_mode=[True, False])),
+        },
         layouts=[
-            *settings((5, 70), (3, 2, 130), (2, 4500), (130,), axis=[-1, 0], zeros=ZEROS[1::2]),
-            *settings((5, 70), (3, 2, 130), (2, 4500), (130,), axis=[-1, 0], zeros=ZEROS[4::2]),
-            *settings((2, 30, 50), **RANKED),
+            *settings((5, 70), (3, 2, 130), (2, 4500), (130,), axis=[-1, 0], zeros=ZEROS[1:]),
+            *settings((2, 30, 50), axis=[-1, -2], div_mode=[False], forms=[("ranked", "ranked")]),
+            *(s for shape in SHAPES for s in settings(shape, axis=range(-len(shape), len(shape)))),
         ],
         outs=settings((3, 5, 70), (200,), (2, 700), axis=[-1, 0]),
-        guards=settings(*GUARDED, axis=[0, 1]),
+        guards={"axis": [0, 1]},
         threads=[
-            *settings((1500, 4096), axis=[1, 0], dtype=[BFLOAT16], to=CODES[:1]),
-            *settings((3_000_001,), axis=[0], dtype=[BFLOAT16], to=CODES[:1]),
-            *settings((3, 500, 2001), axis=[1], dtype=[BFLOAT16], to=CODES[:1]),
+            *settings((1500, 4096), (3, 500, 2001), axis=[1], **OF_BFLOAT16),
+            *settings((1500, 4096), (3_000_001,), axis=[0], **OF_BFLOAT16),
         ],
-        large=settings((1009, 4200), dtype=[FLOAT16], to=CODES[::2], forms=FORMS_OF_LARGE),
+        large=settings(
+            *[(1009, 4200)],
+            dtype=[FLOAT16],
+            to=CODES[::2],
+            forms=[("one", "one"), ("channel", "channel")],
+        ),
     )
 ]

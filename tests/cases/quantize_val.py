@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from witnesses import Array, assert_same_but_nan, on_steps, random_patterns
 
 import npu_quant
-from cases.case import BFLOAT16, DTYPES, GUARDED, Arguments, Case, kinds, settings
+from cases.case import DTYPES, Arguments, Case, DType, Rng, Tries, kinds, settings
 from cases.fake_quantize_per_tensor import SCALES, SHAPES, WIDTHS
 from npu_quant.ops.quantize_val_functions import reference, reference_dequantize
 
@@ -23,14 +22,14 @@ ZERO_POINTS = {
     "quint8": [0, 101, 128, 255],
     "qint32": [0, 3, -12345678, 2**31 - 1, -(2**31)],
 }
-KINDS = kinds(dtype=DTYPES, name=TYPES)
 BACK = kinds(name=TYPES)
+BFLOAT16 = DTYPES[1]
 # Of channels.
 SCALES_OF_CHANNELS = np.array([0.1, 1.0, 0.5, -0.37, 3e-5, 2.7, np.inf, 0.0, np.nan])
 ZERO_POINTS_OF_CHANNELS = np.array([0, 1, 3, 101, 127, 2, 5, 7, 9])
 
 
-def codes(rng: np.random.Generator, shape: tuple[int, ...], name: str) -> Array:
+def codes(rng: Rng, shape: tuple[int, ...], name: str) -> Array:
     """Return codes of any size, the least and the greatest included."""
     low, high = LIMITS[name]
     q = rng.integers(low, high, shape, TYPES[name], endpoint=True)
@@ -41,28 +40,24 @@ def codes(rng: np.random.Generator, shape: tuple[int, ...], name: str) -> Array:
     return rng.permuted(q)
 
 
-def arguments(
-    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype, name: str
-) -> Arguments:
+def arguments(rng: Rng, shape: tuple[int, ...], dtype: DType, name: str) -> Arguments:
     x = on_steps(rng, shape, dtype)
     return {"scale": 0.1, "zero_point": 3, "value": x, "scalar_type": name}
 
 
-def widths(rng: np.random.Generator, dtype: np.dtype, name: str) -> Iterator[Arguments]:
+def widths(rng: Rng, dtype: DType, name: str) -> Tries:
     for n, zero_point in itertools.product(WIDTHS, ZERO_POINTS[name]):
         x = on_steps(rng, (3, n), dtype, 0.1 if name != "qint32" else 3e6)
         yield {"scale": 0.1, "zero_point": zero_point, "value": x, "scalar_type": name}
 
 
-def scales(rng: np.random.Generator, dtype: np.dtype, name: str) -> Iterator[Arguments]:
+def scales(rng: Rng, dtype: DType, name: str) -> Tries:
     for scale, zero_point in itertools.product(SCALES, ZERO_POINTS[name]):
         x = on_steps(rng, (5, 300), dtype, abs(scale) if 0 < abs(scale) < 1e30 else 1.0)
         yield {"scale": scale, "zero_point": zero_point, "value": x, "scalar_type": name}
 
 
-def every_16_bit_pattern(
-    rng: np.random.Generator, dtype: np.dtype, name: str
-) -> Iterator[Arguments]:
+def every_16_bit_pattern(rng: Rng, dtype: DType, name: str) -> Tries:
     x = np.arange(65536, dtype=np.uint16).view(dtype)
     for scale, zero_point in itertools.product(
         (0.1, 0.0078125, 3.7, -0.3, 1e-5), ZERO_POINTS[name]
@@ -70,27 +65,27 @@ def every_16_bit_pattern(
         yield {"scale": scale, "zero_point": zero_point, "value": x, "scalar_type": name}
 
 
-def millions(rng: np.random.Generator, dtype: np.dtype) -> Iterator[Arguments]:
+def millions(rng: Rng, dtype: DType) -> Tries:
     for scale, zero_point, name in [(0.1, 0, "qint8"), (0.7, 101, "quint8"), (1e-4, 5, "qint32")]:
         x = random_patterns(rng, (1 << 10, 1 << 12), dtype)
         yield {"scale": scale, "zero_point": zero_point, "value": x, "scalar_type": name}
 
 
-def back(rng: np.random.Generator, shape: tuple[int, ...], name: str) -> Arguments:
+def back(rng: Rng, shape: tuple[int, ...], name: str) -> Arguments:
     return {"scale": 0.1, "zero_point": 3, "value": codes(rng, shape, name)}
 
 
-def back_of_widths(rng: np.random.Generator, name: str) -> Iterator[Arguments]:
+def back_of_widths(rng: Rng, name: str) -> Tries:
     for n, zero_point in itertools.product(WIDTHS, ZERO_POINTS[name]):
         yield back(rng, (3, n), name) | {"zero_point": zero_point}
 
 
-def back_by_scales(rng: np.random.Generator, name: str) -> Iterator[Arguments]:
+def back_by_scales(rng: Rng, name: str) -> Tries:
     for scale, zero_point in itertools.product(SCALES, ZERO_POINTS[name]):
         yield back(rng, (5, 300), name) | {"scale": scale, "zero_point": zero_point}
 
 
-def every_code(rng: np.random.Generator, name: str) -> Iterator[Arguments]:
+def every_code(rng: Rng, name: str) -> Tries:
     q = np.arange(256, dtype=np.uint8).view(TYPES[name])
     for scale in (0.1, *SCALES, *rng.standard_normal(50)):
         for zero_point in ZERO_POINTS[name]:
@@ -103,16 +98,15 @@ QUANTIZE = Case(
     reference=reference,
     arguments=arguments,
     rows=("value",),
-    kinds=KINDS,
-    formulas=[
-        (widths, KINDS),
-        (scales, KINDS),
-        (every_16_bit_pattern, kinds(dtype=DTYPES[:2], name=TYPES)),
-        (millions, kinds(dtype=DTYPES)),
-    ],
+    kinds=kinds(dtype=DTYPES, name=TYPES),
+    formulas={
+        "widths": widths,
+        "scales": scales,
+        "every 16-bit pattern": (every_16_bit_pattern, kinds(dtype=DTYPES[:2], name=TYPES)),
+        "millions": (millions, kinds(dtype=DTYPES)),
+    },
     layouts=settings(*SHAPES),
     outs=settings((3, 5, 70), (2, 4500), (1,)),
-    guards=settings(*GUARDED),
     threads=settings((1500, 4096), dtype=[BFLOAT16], name=TYPES),
     large=settings((1009, 1000), dtype=DTYPES, name=TYPES),
 )
@@ -123,11 +117,11 @@ DEQUANTIZE = replace(
     reference=reference_dequantize,
     arguments=back,
     kinds=BACK,
-    formulas=[
-        (back_of_widths, BACK),
-        (back_by_scales, BACK),
-        (every_code, kinds(name=["qint8", "quint8"])),
-    ],
+    formulas={
+        "widths": back_of_widths,
+        "scales": back_by_scales,
+        "every code": (every_code, kinds(name=["qint8", "quint8"])),
+    },
     threads=settings((1500, 4096), name=TYPES),
     large=settings((1009, 1000), name=TYPES),
     same=assert_same_but_nan,
@@ -135,7 +129,7 @@ DEQUANTIZE = replace(
 
 
 def per_channel(
-    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype, name: str, axis: int = -1
+    rng: Rng, shape: tuple[int, ...], dtype: DType, name: str, axis: int = -1
 ) -> Arguments:
     n = shape[axis]
     parameters = np.resize(SCALES_OF_CHANNELS, n), np.resize(ZERO_POINTS_OF_CHANNELS, n)
@@ -143,9 +137,7 @@ def per_channel(
     return a | {"axis": axis, "scalar_type": name, "x": on_steps(rng, shape, dtype)}
 
 
-def back_per_channel(
-    rng: np.random.Generator, shape: tuple[int, ...], name: str, axis: int = -1
-) -> Arguments:
+def back_per_channel(rng: Rng, shape: tuple[int, ...], name: str, axis: int = -1) -> Arguments:
     a = per_channel(rng, shape, DTYPES[0], name, axis)
     return a | {"x": codes(rng, shape, name)}
 
@@ -172,23 +164,11 @@ def reference_back(**a: Any) -> Array:
         return reference_dequantize(*along(a), a["x"])
 
 
-def shapes(rng: np.random.Generator, **kind: Any) -> Iterator[Arguments]:
-    make = per_channel if "dtype" in kind else back_per_channel
-    for shape, axis in [
-        ((9,), 0),
-        ((70,), -1),
-        ((5, 70), 1),
-        ((5, 70), 0),
-        ((5, 70), -2),
-        ((3, 20, 130), 1),
-        ((2, 4500), 1),
-        ((300, 1), 1),
-        ((2,) * 8, 3),
-        ((9, 1, 3), 0),
-        ((4, 7, 33), -1),
-    ]:
-        yield make(rng, shape, axis=axis, **kind)
-
+# And which of its axes has channels.
+SHAPES_OF_CHANNELS = [((9,), 0), ((70,), -1), ((5, 70), 1), ((5, 70), 0), ((5, 70), -2)]
+SHAPES_OF_CHANNELS += [((3, 20, 130), 1), ((2, 4500), 1), ((300, 1), 1), ((2,) * 8, 3)]
+SHAPES_OF_CHANNELS += [((9, 1, 3), 0), ((4, 7, 33), -1)]
+CHANNELS = [(shape, {"axis": axis}) for shape, axis in SHAPES_OF_CHANNELS]
 
 PER_CHANNEL = replace(
     QUANTIZE,
@@ -197,10 +177,10 @@ PER_CHANNEL = replace(
     reference=lambda **a: reference(*along(a), a["x"], a["scalar_type"]),
     arguments=per_channel,
     rows=("x",),
-    formulas=[(shapes, KINDS)],
+    formulas={"shapes": CHANNELS},
     layouts=settings((6, 5, 70), axis=[0, 1, 2]),
     outs=settings((6, 5, 70), axis=[0, 1, 2]),
-    guards=settings(*GUARDED, axis=[0, 1]),
+    guards={"axis": [0, 1]},
     threads=settings((4001, 1100), axis=[0, 1], dtype=DTYPES[2:], name=TYPES),
     large=settings((1009, 1100), axis=[-2, -1], dtype=DTYPES[2:], name=TYPES),
 )
@@ -215,7 +195,7 @@ CASES = [
         reference=reference_back,
         arguments=back_per_channel,
         kinds=BACK,
-        formulas=[(shapes, BACK)],
+        formulas={"shapes": CHANNELS},
         threads=settings((4001, 1100), axis=[0, 1], name=TYPES),
         large=settings((1009, 1100), axis=[-2, -1], name=TYPES),
         same=assert_same_but_nan,

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -26,15 +27,12 @@ AVAILABLE = (
 )
 KIND = "expected an int code, a dtype or a dtype's name."
 OF_X = ": one element, or the length of axis -1 or -2 of x."
-
-
-def call(**others: Any) -> Any:
-    """Call with good arguments but for some, and with out, so that nothing may be written."""
-    return npu_anti_quant(**{**GIVEN, "out": Y, **others})
+# Good arguments, and out, so that nothing may be written.
+call = partial(npu_anti_quant, **GIVEN, out=Y)
 
 
 def scaled(scale: Array, **others: Any) -> Any:
-    """Call with a scale and no offset, and no out unless it is given."""
+    """Call with no offset, and no out, unless they are given."""
     return call(**{"scale": scale, "offset": None, "out": None, **others})
 
 
@@ -117,26 +115,21 @@ ERRORS = [
     *[(f"out on {name}", lambda name=name: on_input(name), ParamError, 161002, f"out shares memory with {name}. Pass a fresh array.") for name in ("x", "scale", "offset")],
 ]  # fmt: skip
 # In the order in which faults are reported: one argument each, wrong on its own.
-FAULTS = {
-    OP: (
-        call,
-        [
-            ({"x": None}, DTypeError, "x is None"),
-            ({"scale": None}, DTypeError, "scale is None"),
-            ({"offset": [1.0]}, DTypeError, "offset is a list"),
-            ({"x": X.astype(np.int32)}, DTypeError, "x has dtype"),
-            ({"scale": S.astype(float)}, DTypeError, "scale has dtype"),
-            ({"offset": S16}, DTypeError, "offset has dtype"),
-            ({"x": np.ones((1,) * 9, np.int8)}, ParamError, "x has 9 dimensions"),
-            ({"scale": S[None, None]}, ParamError, "scale has 3 dimensions"),
-            ({"dst_dtype": "int8"}, ParamError, "dst_dtype is int8"),
-            ({"src_dtype": "int4"}, ParamError, "src_dtype is int4"),
-            ({"scale": S[:2]}, ParamError, "scale has shape"),
-            ({"offset": S[:2]}, ParamError, "offset has shape"),
-            ({"out": Y.T}, ParamError, "out has shape"),
-        ],
-    )
-}
+FAULTS = [
+    ({"x": None}, DTypeError, "x is None"),
+    ({"scale": None}, DTypeError, "scale is None"),
+    ({"offset": [1.0]}, DTypeError, "offset is a list"),
+    ({"x": X.astype(np.int32)}, DTypeError, "x has dtype"),
+    ({"scale": S.astype(float)}, DTypeError, "scale has dtype"),
+    ({"offset": S16}, DTypeError, "offset has dtype"),
+    ({"x": np.ones((1,) * 9, np.int8)}, ParamError, "x has 9 dimensions"),
+    ({"scale": S[None, None]}, ParamError, "scale has 3 dimensions"),
+    ({"dst_dtype": "int8"}, ParamError, "dst_dtype is int8"),
+    ({"src_dtype": "int4"}, ParamError, "src_dtype is int4"),
+    ({"scale": S[:2]}, ParamError, "scale has shape"),
+    ({"offset": S[:2]}, ParamError, "offset has shape"),
+    ({"out": Y.T}, ParamError, "out has shape"),
+]
 
 ACCEPTED = [
     {"offset": None},

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -22,16 +23,9 @@ UNWRITTEN = (Y, Y32)
 GIVEN = {"self": X, "scales": S, "zero_points": Z, "dtype": np.int8}
 CODES = "available: int8, uint8, int32. Name it by torch_npu's code (1, 0, 3 or of qint8, quint8, qint32), a dtype or its name."
 KIND = "expected an int code, a dtype or a dtype's name."
-
-
-def call(**others: Any) -> Any:
-    """Call with good arguments but for some, and with out, so that nothing may be written."""
-    return npu_quantize(**{**GIVEN, "out": Y, **others})
-
-
-def products(**others: Any) -> Any:
-    """Call with div_mode=False."""
-    return call(div_mode=False, **others)
+# Good arguments, and out, so that nothing may be written.
+call = partial(npu_quantize, **GIVEN, out=Y)
+products = partial(call, div_mode=False)
 
 
 def on_input(name: str) -> Any:
@@ -123,24 +117,19 @@ ERRORS = [
     *[(f"out on {name}", lambda name=name: on_input(name), ParamError, 161002, f"out shares memory with {name}. Pass a fresh array.") for name in ("self", "scales", "zero_points")],
 ]  # fmt: skip
 # In the order in which faults are reported: one argument each, wrong on its own.
-FAULTS = {
-    OP: (
-        call,
-        [
-            ({"self": None}, DTypeError, "self is None"),
-            ({"scales": None}, DTypeError, "scales is None"),
-            ({"zero_points": [1.0]}, DTypeError, "zero_points is a list"),
-            ({"self": X.astype(float)}, DTypeError, "self has dtype"),
-            ({"scales": Z}, DTypeError, "scales has dtype"),
-            ({"zero_points": Z.astype(np.int16)}, DTypeError, "zero_points has dtype"),
-            ({"self": np.ones((1,) * 9, np.float16)}, ParamError, "self has 9 dimensions"),
-            ({"dtype": "int16"}, ParamError, "dtype is int16"),
-            ({"scales": S[:3]}, ParamError, "scales has shape"),
-            ({"zero_points": Z[:3]}, ParamError, "zero_points has shape"),
-            ({"out": Y.T}, ParamError, "out has shape"),
-        ],
-    )
-}
+FAULTS = [
+    ({"self": None}, DTypeError, "self is None"),
+    ({"scales": None}, DTypeError, "scales is None"),
+    ({"zero_points": [1.0]}, DTypeError, "zero_points is a list"),
+    ({"self": X.astype(float)}, DTypeError, "self has dtype"),
+    ({"scales": Z}, DTypeError, "scales has dtype"),
+    ({"zero_points": Z.astype(np.int16)}, DTypeError, "zero_points has dtype"),
+    ({"self": np.ones((1,) * 9, np.float16)}, ParamError, "self has 9 dimensions"),
+    ({"dtype": "int16"}, ParamError, "dtype is int16"),
+    ({"scales": S[:3]}, ParamError, "scales has shape"),
+    ({"zero_points": Z[:3]}, ParamError, "zero_points has shape"),
+    ({"out": Y.T}, ParamError, "out has shape"),
+]
 
 ACCEPTED = [
     {"div_mode": np.False_},
