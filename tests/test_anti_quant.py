@@ -248,7 +248,7 @@ FORMATS = {
 def nearest(value: Fraction, name: str) -> Fraction | None:
     """Round an exact number to nearest, ties to even; None for what overflows."""
     bits, least, largest = FORMATS[name]
-    exponent = least
+    exponent = max(least, value.numerator.bit_length() - value.denominator.bit_length() - bits)
     while abs(value) >= Fraction(2) ** (exponent + bits):
         exponent += 1
     rounded = round(value / Fraction(2) ** exponent) * Fraction(2) ** exponent
