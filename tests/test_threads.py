@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cases import every_case, of_every
+from cases import CASES, of_every
 from cases.case import Case, Setting, check
 from witnesses import spoil
 
@@ -53,7 +53,7 @@ def test_results_past_the_cache(case: Case, setting: Setting, rng: np.random.Gen
         )
 
 
-@every_case
+@pytest.mark.parametrize("case", [c for c in CASES if c.threads], ids=lambda case: case.name)
 def test_large_results_are_fresh(case: Case, rng: np.random.Generator) -> None:
     """A large result must not share memory with one that is still in use."""
     shape, options = case.threads[0]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cases.case import Arguments, Case, Trial
+from cases.case import Arguments, Case, Trial, word
 
 MODULES = [importlib.import_module(f"cases.{m.name}") for m in pkgutil.iter_modules(__path__)]
 CASES: list[Case] = [case for module in MODULES for case in getattr(module, "CASES", [])]
@@ -38,7 +38,7 @@ def of_every(group: str) -> Any:
     """Parametrize a test by case and setting, of a group whose settings are complete."""
     pairs = [(case, setting) for case in CASES for setting in getattr(case, group)]
     names = [
-        "-".join([case.name, "x".join(map(str, shape)), *map(str, options.values())])
+        "-".join([case.name, "x".join(map(str, shape)), *map(word, options.values())])
         for case, (shape, options) in pairs
     ]
     return pytest.mark.parametrize(("case", "setting"), pairs, ids=names)

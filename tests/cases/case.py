@@ -39,7 +39,14 @@ def settings(*shapes: tuple[int, ...], **choices: Sequence[Any]) -> list[Setting
 def kinds(**choices: Sequence[Any]) -> Kinds:
     """Return each combination of choices by its name."""
     options = [chosen for _, chosen in settings((), **choices)]
-    return {"-".join(str(getattr(v, "name", v)) for v in o.values()): o for o in options}
+    return {"-".join(map(word, o.values())): o for o in options}
+
+
+def word(value: Any) -> str:
+    """Name an option."""
+    if isinstance(value, tuple):
+        return "-".join(map(word, value))
+    return str(getattr(value, "name", value))
 
 
 @dataclass(frozen=True)
@@ -66,6 +73,9 @@ class Case:
     # Puts special values into arguments; none where arguments() has them already.
     sprinkled: Callable[[Rng, Arguments], Arguments] | None = None
     same: Callable[[Results, Results], None] = assert_same_bits
+    # A function of the C API: it has a target of its own, and takes neither strides below zero nor
+    # None for a result.
+    in_c: bool = False
 
     def expected(self, a: Arguments) -> tuple[Array, ...]:
         """Return what the formula makes of arguments."""
@@ -89,6 +99,10 @@ class Case:
             return trial(rng, **kind)
         return (a for setting in trial for a in self.tried(rng, setting, **kind))
 
+    def takes(self, memory: Array) -> bool:
+        """Tell whether it takes arrays of such strides."""
+        return not self.in_c or min((0, *memory.strides)) == 0
+
     def in_columns(self, a: Arguments) -> Arguments:
         """Return arguments whose rows lie across the memory."""
         return a | {name: a[name].copy(order="F") for name in self.rows}
@@ -109,7 +123,7 @@ def check(
     expected = case.expected(a) if expected is None else expected
     before = _core.target()
     try:
-        for target in _core.targets():
+        for target in _core.targets()[: 1 if case.in_c else None]:
             assert _core.set_target(target)
             check_here(case, a, expected, out)
     except Exception as error:
