@@ -110,4 +110,5 @@ def recent_message() -> str:
 
 def call(name: str, *arguments: object) -> None:
     """Run both phases, which must succeed."""
-    assert status_of(name, *arguments) == 0, recent_message()
+    status = status_of(name, *arguments)
+    assert status == 0, f"{status}: {recent_message()}"

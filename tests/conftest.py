@@ -1,8 +1,12 @@
-"""What the tests share: every target and thread count in turn, and equality of bits."""
+"""What the tests share: what some need and may be missing, every target in turn, random numbers."""
 
 from __future__ import annotations
 
+import os
+import platform
+import shutil
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 
 import ml_dtypes
 import numpy as np
@@ -13,6 +17,31 @@ from npu_quant import _core, cli
 
 TARGETS = _core.targets()
 DTYPES = [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)]
+
+# What some tests need and the README does not ask for. They are skipped where it is missing, and
+# `pytest -m needs` runs them alone.
+EXTRAS: dict[str, Callable[[], object]] = {
+    "torch": lambda: find_spec("torch"),
+    "clang": lambda: shutil.which("clang") and shutil.which("clang++"),
+    "pkg-config": lambda: shutil.which("pkg-config"),
+    "subtests": lambda: hasattr(pytest, "Subtests") or find_spec("pytest_subtests"),
+    "NPU_QUANT_ASCEND_DOC": lambda: os.environ.get("NPU_QUANT_ASCEND_DOC"),
+    "x86-64": lambda: platform.machine() in ("x86_64", "AMD64"),
+    "a user other than root": lambda: os.geteuid(),
+}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", f"needs(*names): runs where these are: {', '.join(EXTRAS)}")
+    if "PYTEST_XDIST_WORKER" in os.environ:  # there is a worker per core
+        npu_quant.set_num_threads(1)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for name in [name for mark in item.iter_markers("needs") for name in mark.args]:
+        if not EXTRAS[name]():
+            pytest.skip(f"needs {name}")
 
 
 @pytest.fixture(params=TARGETS)

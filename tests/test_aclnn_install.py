@@ -88,9 +88,12 @@ CHOICES = [[name] for name in [LIBRARY, *LINK_NAMES]]
 CHOICES += [DOCUMENTED, DOCUMENTED[::-1], ["acl_rt", "cust_opapi"], [*LINK_NAMES, LIBRARY]]
 
 
-@pytest.mark.parametrize("names", CHOICES, ids=" ".join)
-def test_any_link_names_in_any_order(names: list[str], tmp_path: Path) -> None:
-    assert run(build(tmp_path, *link_flags(PREFIX, names))) == PRINTED
+def test_any_link_names_in_any_order(tmp_path: Path) -> None:
+    compiled, program = tmp_path / "compiled.o", tmp_path / "linked"
+    build(tmp_path, "-c", "-o", compiled, f"-I{PREFIX}/include")
+    for names in CHOICES:
+        run("g++", "-Wl,--fatal-warnings", compiled, "-o", program, *link_flags(PREFIX, names))
+        assert run(program) == PRINTED, names
 
 
 def test_without_as_needed_every_name_is_loaded(tmp_path: Path) -> None:
@@ -121,7 +124,6 @@ def exports(name: str) -> list[str]:
     return sorted(line.split()[-1] for line in lines)
 
 
-@pytest.mark.skipif(shutil.which("nm") is None, reason="nm lists what is exported")
 def test_public_functions_are_exported_and_nothing_else() -> None:
     assert len(FUNCTIONS) > 90
     assert exports(LIBRARY) == sorted([*FUNCTIONS, *(f"npu_quant_{name}" for name in FUNCTIONS)])
@@ -244,7 +246,7 @@ def test_c_programs(tmp_path: Path) -> None:
     run(tmp_path / "c")
 
 
-@pytest.mark.skipif(shutil.which("pkg-config") is None, reason="pkg-config is what is asked")
+@pytest.mark.needs("pkg-config")
 def test_pkg_config(moved: Path, tmp_path: Path) -> None:
     path = str(moved / "share/pkgconfig")
     flags = run("pkg-config", "--cflags", "--libs", "npu_quant", PKG_CONFIG_PATH=path)
@@ -277,9 +279,7 @@ def test_cmake(project: str, moved: Path, tmp_path: Path) -> None:
     head = "cmake_minimum_required(VERSION 3.18)\nproject(program CXX)\n"
     (tmp_path / "CMakeLists.txt").write_text(head + PROJECTS[project])
     beside = Path(sys.executable).with_name("cmake")
-    cmake = str(beside) if beside.exists() else shutil.which("cmake")
-    if cmake is None:
-        pytest.skip("there is no cmake")
+    cmake = beside if beside.exists() else "cmake"
     run(cmake, "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={moved}")
     run(cmake, "--build", tmp_path / "build")
     assert run(tmp_path / "build/program") == PRINTED

@@ -1,8 +1,4 @@
-"""npu_add_rms_norm_quant by hand: the documents' vectors, and every special row of its page.
-
-Bit equality with the formula is in test_add_rms_norm_quant_formula.py, the messages are in
-test_add_rms_norm_quant_errors.py.
-"""
+"""npu_add_rms_norm_quant by hand: the documents' vectors, and every special row of its page."""
 
 from __future__ import annotations
 
@@ -11,10 +7,15 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from cases.add_rms_norm_quant import arguments, sprinkled
+from cases.case import Arguments
 from conftest import DTYPES
-from witnesses import Array, assert_same_but_nan
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from witnesses import Array, assert_same_bits, assert_same_but_nan
 
 from npu_quant import npu_add_rms_norm_quant
+from npu_quant.ops.add_rms_norm_quant import reference
 
 
 def rms(x: Any, gamma: Any, dtype: Any = np.float32, **others: Any) -> list[Any]:
@@ -217,11 +218,87 @@ class TestVectors:
             assert total.dtype == dtype
 
 
-@pytest.mark.parametrize(
-    "other", [[1, 2, 0.0], [1, np.nan, -0.0], [np.nan, np.nan, 0.0], [1, np.nan]]
+def scalar_row(a: Arguments, row: int) -> tuple[list[int], list[float]]:
+    """Compute y1 and x of a row, one np.float32 at a time, with Python's own rounding."""
+    f, n = np.float32, a["x1"].shape[1]
+    s = [f(u) + f(v) for u, v in zip(a["x1"][row], a["x2"][row], strict=True)]
+    lanes = [f(0)] * 64
+    for i, v in enumerate(s):
+        lanes[i % 64] = lanes[i % 64] + v * v
+    h = 32
+    while h >= 1:
+        for j in range(h):
+            lanes[j] = lanes[j] + lanes[j + h]
+        h //= 2
+    rstd = f(1) / np.sqrt(lanes[0] / f(n) + f(1e-6))
+    y = []
+    for i, v in enumerate(s):
+        t = v * rstd * f(a["gamma"][i])
+        t = t if a["beta"] is None else t + f(a["beta"][i])
+        scale, zero = a["scales1"][i], a["zero_points1"]
+        q = t / f(scale) if a["div_mode"] else t * f(scale)
+        q = q if zero is None else q + f(zero[i])
+        y.append(0 if np.isnan(q) else round(max(-128.0, min(127.0, float(q)))))
+    return y, [v.astype(a["x1"].dtype).item() for v in s]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 63, 64, 65, 200, 700])
+def test_reference_against_scalars(rng: np.random.Generator, dtype: np.dtype, n: int) -> None:
+    """The reference itself, against a loop that shares nothing with it."""
+    for div_mode, beta, zeros in (
+        (True, True, np.int32),
+        (False, False, dtype),
+        (True, True, None),
+    ):
+        a = arguments(rng, (4, n), dtype, div_mode=div_mode, beta=beta, zeros=zeros)
+        for case in (a, sprinkled(rng, a)):
+            expected = reference(**case)
+            for row in range(4):
+                with np.errstate(all="ignore"):
+                    y, x = scalar_row(case, row)
+                assert expected.y1[row].tolist() == y
+                np.testing.assert_array_equal(expected.x[row].astype(float), x)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(DTYPES),
+    st.integers(1, 5),
+    st.integers(1, 300),
+    st.booleans(),
 )
-def test_the_comparison_that_lets_nans_differ_fails(dtype: np.dtype, other: list[float]) -> None:
-    a = np.array([1, np.nan, 0.0], dtype)
-    assert_same_but_nan((a,), (np.array([1, -np.nan, 0.0], dtype),))
-    with pytest.raises(AssertionError):
-        assert_same_but_nan((a,), (np.array(other, dtype),))
+def test_properties(seed: int, dtype: np.dtype, rows: int, n: int, div_mode: bool) -> None:
+    """Signs flip codes twice, and the codes stand for t up to half a step."""
+    rng = np.random.default_rng(seed)
+    a = arguments(rng, (rows, n), dtype, beta=False, div_mode=div_mode)
+    y1, y2, _ = npu_add_rms_norm_quant(**a)
+    flipped = npu_add_rms_norm_quant(**a | {"x1": -a["x1"], "x2": -a["x2"], "gamma": -a["gamma"]})
+    assert_same_bits(flipped[:2], (y1, y2))
+    s = a["x1"].astype(np.float64) + a["x2"].astype(np.float64)
+    t = s / np.sqrt((s * s).mean(axis=1, keepdims=True) + 1e-6) * a["gamma"].astype(np.float64)
+    scale = a["scales1"].astype(np.float64)
+    q = t / scale if div_mode else t * scale
+    exact = np.clip(q + a["zero_points1"], -128, 127)
+    # In units of 2^-24: the sum has n / 64 + 7 additions, squares and what follows 3 more, halved
+    # by the root; s, the root, its inverse, two products, the quotient and the last sum add 8.
+    error = 2.0**-24 * ((n / 64 + 12) / 2 + 8)
+    assert (np.abs(y1 - exact) <= 0.5 + error * (np.abs(q) + 128)).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(DTYPES), st.integers(1, 4), st.integers(1, 90))
+def test_ties_of_rows_with_rstd_one(seed: int, dtype: np.dtype, m: int, n: int) -> None:
+    """Of rows of 1 and -1 all is exact, half of it ties: NumPy's rint in float64 is the answer."""
+    rng = np.random.default_rng(seed)
+    x1 = rng.choice([1.0, -1.0], (3, m, n))
+    gamma, beta, zero = (rng.integers(-64, 64, (m, n)) / 2 for _ in range(3))
+    scales = np.exp2(rng.integers(-1, 2, (m, n)))
+    a = {"gamma": gamma, "scales1": scales, "zero_points1": zero, "beta": beta}
+    exact = np.clip(np.rint((x1 * gamma + beta) / scales + zero), -128, 127)
+    a = {name: value.astype(dtype) for name, value in ({"x1": x1, "x2": 0 * x1} | a).items()}
+    y1, _, _ = npu_add_rms_norm_quant(**a, epsilon=0.0)
+    assert y1.tolist() == exact.tolist()
+    flat = {k: v.reshape(*v.shape[:-2], m * n) for k, v in a.items()}
+    y1_flat, _, _ = npu_add_rms_norm_quant(**flat, epsilon=0.0)
+    assert y1_flat.tobytes() == y1.tobytes()

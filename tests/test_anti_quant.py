@@ -1,8 +1,4 @@
-"""npu_anti_quant by hand: the documents' vectors, every special row of its page, and torch.
-
-Bit equality with the formula is in test_anti_quant_formula.py, the messages are in
-test_anti_quant_errors.py.
-"""
+"""npu_anti_quant by hand: the documents' vectors, every special row of its page, and torch."""
 
 from __future__ import annotations
 
@@ -12,10 +8,14 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from cases.anti_quant import arguments
 from conftest import DTYPES
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from witnesses import Array, assert_same_bits, bits
 
 from npu_quant import npu_anti_quant, npu_quantize
+from npu_quant.ops.anti_quant import reference
 
 FLOAT16, BFLOAT16, FLOAT32 = DTYPES
 INF, NAN = np.inf, np.nan
@@ -201,10 +201,31 @@ class TestVectors:
         assert y.tolist() == x.tolist()
 
 
+def test_the_shapes_the_c_function_takes() -> None:
+    """What hicann/ops-nn's own tests take and refuse, for x of (3, 5), (3, 1) and (3, 0)."""
+    for shape, scales in {
+        (3, 5): [(1,), (5,), (3,), (1, 5), (3, 1), (1, 1)],
+        (3, 1): [(1,), (3,), (3, 1)],
+        (3, 0): [(1,), (3,)],
+    }.items():
+        for scale in scales:
+            assert npu_anti_quant(np.ones(shape, np.int8), np.ones(scale, "f4")).shape == shape
+
+
+def test_positions_are_torch_npus() -> None:
+    x, scale = np.ones((3, 5), np.int8), np.ones(5, np.float32)
+    y = npu_anti_quant(x, 2 * scale, offset=scale, dst_dtype=15, src_dtype=1)
+    assert (y.dtype, y.tolist()) == (BFLOAT16, [[4] * 5] * 3)
+    with pytest.raises(TypeError, match="positional"):
+        npu_anti_quant(x, scale, scale)  # type: ignore[misc]
+
+
+@pytest.mark.needs("torch")
 @pytest.mark.usefixtures("target")
 def test_it_is_what_torch_computes(rng: np.random.Generator, to: np.dtype) -> None:
     """torch_npu's own test makes its golden so: in float32, then one cast."""
-    torch = pytest.importorskip("torch")
+    import torch
+
     x = rng.integers(-128, 128, (300, 200), np.int8)
     scale = np.exp(rng.uniform(-20, 12, 200)).astype(np.float32)
     offset = rng.uniform(-100, 100, 200).astype(np.float32)
@@ -214,3 +235,67 @@ def test_it_is_what_torch_computes(rng: np.random.Generator, to: np.dtype) -> No
     assert np.isinf(theirs.astype(np.float32)).any() == (to == FLOAT16)
     y = npu_anti_quant(x, scale, offset=offset, dst_dtype=golden.dtype)
     assert_same_bits((y,), (theirs,))
+
+
+# Bits of the significand, the exponent of the least subnormal, and the largest number.
+FORMATS = {
+    "float32": (24, -149, 2**128 - 2**104),
+    "float16": (11, -24, 65504),
+    "bfloat16": (8, -133, 2**128 - 2**120),
+}
+
+
+def nearest(value: Fraction, name: str) -> Fraction | None:
+    """Round an exact number to nearest, ties to even; None for what overflows."""
+    bits, least, largest = FORMATS[name]
+    exponent = max(least, value.numerator.bit_length() - value.denominator.bit_length() - bits)
+    while abs(value) >= Fraction(2) ** (exponent + bits):
+        exponent += 1
+    rounded = round(value / Fraction(2) ** exponent) * Fraction(2) ** exponent
+    return rounded if abs(rounded) <= largest else None
+
+
+def test_reference_against_fractions(rng: np.random.Generator, to: np.dtype) -> None:
+    """The reference itself, against exact arithmetic that shares nothing with it."""
+    a = arguments(rng, (4, 500), to)
+    y = reference(**a).astype(np.float64)
+    assert np.isinf(y).any() == (to == FLOAT16)
+    for i, j in np.ndindex(4, 500):
+        offset, scale = (Fraction(float(a[name][j])) for name in ("offset", "scale"))
+        total = nearest(int(a["x"][i, j]) + offset, "float32")
+        assert total is not None
+        product = nearest(total * scale, "float32")
+        assert product is not None
+        exact = nearest(product, to.name)
+        assert np.isinf(y[i, j]) if exact is None else y[i, j] == float(exact)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([FLOAT16, BFLOAT16]),
+    st.integers(1, 5),
+    st.integers(1, 300),
+)
+def test_properties(seed: int, to: np.dtype, rows: int, n: int) -> None:
+    """Near the exact value, columns are independent, one scale is many equal ones."""
+    rng = np.random.default_rng(seed)
+    a = arguments(rng, (rows, n), to)
+    y = npu_anti_quant(**a)
+    offset, scale = (a[name].astype(np.float64) for name in ("offset", "scale"))
+    exact = (a["x"] + offset) * scale
+    # Half a unit of to's significand or of its subnormals, and 2^-24 of sum and product each.
+    unit, least = (2.0**-11, 2.0**-25) if to == FLOAT16 else (2.0**-8, 2.0**-134)
+    bound = np.abs(exact) * (unit + 2.0**-22) + least + 2.0**-149
+    finite = np.isfinite(y.astype(np.float64))
+    assert (np.abs(y.astype(np.float64) - exact) <= bound)[finite].all()
+    assert (np.abs(exact)[~finite] >= 65519).all()
+    order = rng.permutation(n)
+    columns = {name: a[name][..., order] for name in ("x", "scale", "offset")}
+    assert_same_bits((npu_anti_quant(**a | columns),), (y[:, order],))
+    one = {name: a[name][:1] for name in ("scale", "offset")}
+    many = {name: np.repeat(value, n) for name, value in one.items()}
+    assert_same_bits((npu_anti_quant(**a | one),), (npu_anti_quant(**a | many),))
+    ranked = {name: a[name][:, None] for name in ("scale", "offset")}
+    turned = npu_anti_quant(**a | ranked | {"x": a["x"].T})
+    assert_same_bits((turned,), (y.T,))

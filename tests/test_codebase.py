@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from cases import CASES
 
 import npu_quant
 from npu_quant import _core, ops
@@ -67,6 +68,7 @@ def family_of(stem: str) -> str:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_family_is_found_in_every_room_by_its_stem(family: str) -> None:
+    is_operator = family not in NOT_OPERATORS
     rooms = [
         f"csrc/kernels/{family}.h",
         f"csrc/kernels/{family}.cpp",
@@ -75,6 +77,7 @@ def test_a_family_is_found_in_every_room_by_its_stem(family: str) -> None:
         f"csrc/python/bind_{family}.cpp",
         f"python/npu_quant/{NOT_OPERATORS.get(family, f'ops/{family}*.py')}",
         f"tests/test_{family}*.py",
+        *([f"tests/{room}/{family}*.py" for room in ("cases", "errors") if is_operator]),
         f"tests/cpp/test_{family}.cpp",
         f"bench/bench_{family}.py",
     ]
@@ -84,15 +87,21 @@ def test_a_family_is_found_in_every_room_by_its_stem(family: str) -> None:
 def test_no_room_has_a_family_that_the_others_lack() -> None:
     operators = set(FAMILIES) - set(NOT_OPERATORS)
     assert {family_of(Path(page_of(name).__file__ or "").stem) for name in ops.__all__} == operators
-    shared = {"__init__", "runtime", "quantizer"}
+    shared = {"__init__", "runtime", "quantizer", "case", "arrays", "aclnn"}
     for pattern, prefix in [
         ("csrc/python/bind_*.cpp", "bind_"),
         ("python/npu_quant/ops/*.py", ""),
         ("bench/bench_*.py", "bench_"),
+        ("tests/cases/*.py", ""),
+        ("tests/errors/*.py", ""),
     ]:
         stems = {p.stem.removeprefix(prefix) for p in ROOT.glob(pattern)} - shared
-        expected = operators if "/ops/" in pattern else set(FAMILIES)
+        expected = set(FAMILIES) if "bind_" in pattern or "bench_" in pattern else operators
         assert {family_of(stem) for stem in stems} == expected, pattern
+
+
+def test_every_operator_is_tried() -> None:
+    assert {case.operator.__name__ for case in CASES} >= set(ops.__all__)
 
 
 def test_the_c_api_has_every_family() -> None:
@@ -207,6 +216,23 @@ def test_cpp_functions_are_short(path: Path) -> None:
     lines = path.read_text().splitlines()
     for start, end in cpp_bodies(lines):
         assert end - start <= 40, lines[start]
+
+
+SKIPS = r"importorskip|mark\.skip|^ +pytest\.skip\(|^import torch|^from torch"
+# Combinations of parameters that do not exist; and who skips what is not there.
+MAY_SKIP = {
+    "conftest.py",
+    "test_codebase.py",
+    "test_golden_operators.py",
+    "test_pytest_plugin_start.py",
+}
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("tests/**/*.py")), ids=lambda p: p.name)
+def test_what_may_be_missing_is_marked(path: Path) -> None:
+    """By needs(...), which conftest.py heeds: no other way to skip a test, and no torch that must be there."""
+    found = re.findall(SKIPS, path.read_text(), re.MULTILINE)
+    assert found == [] or path.name in MAY_SKIP
 
 
 PUBLIC = [name for name in npu_quant.__all__ if callable(getattr(npu_quant, name))]

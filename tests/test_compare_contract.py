@@ -156,8 +156,6 @@ class TestDTypes:
 
     @pytest.mark.parametrize("name", [n for n in dir(ml_dtypes) if "int" in n or "float" in n])
     def test_every_type_of_ml_dtypes(self, name: str) -> None:
-        if not isinstance(getattr(ml_dtypes, name), type) or name in ("finfo", "iinfo"):
-            pytest.skip("no dtype")
         dtype = np.dtype(getattr(ml_dtypes, name))
         one, other = (np.array([x], dtype) for x in (1, -1 if name == "int1" else 1))
         metrics = measured(one, other)[0]

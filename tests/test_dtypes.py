@@ -73,8 +73,10 @@ def test_rows_are_distinct() -> None:
     assert len(set(codes)) == len(codes)
 
 
+@pytest.mark.needs("torch")
 def test_numbers_are_torchs() -> None:
-    torch = pytest.importorskip("torch")
+    import torch
+
     for row in dtypes.DTYPES:
         if hasattr(torch, row.name):
             assert dtypes.resolve(getattr(torch, row.name)) == row

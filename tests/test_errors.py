@@ -1,21 +1,26 @@
 """Every message the package can give, who raises it, and that nothing is written when it does.
 
-The operators' messages are tables named ERRORS in their own test files; this file goes through all.
+The operators' messages are tables, a module per family in errors/; this file goes through all.
 """
 
 from __future__ import annotations
 
 import importlib
+import inspect
 import pickle
+import pkgutil
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
+import errors
 import numpy as np
 import pytest
+from cases.case import Arguments, as_tuple
+from witnesses import assert_same_bits
 
 import npu_quant
 from npu_quant import DTypeError, ParamError, npu_dynamic_block_quant, npu_dynamic_quant
@@ -23,20 +28,29 @@ from npu_quant import DTypeError, ParamError, npu_dynamic_block_quant, npu_dynam
 X = np.ones((2, 4), np.float16)
 
 
-def cases() -> Iterator[Any]:
-    """Yield every row of every ERRORS table, with what the row's file says must stay unwritten."""
-    for path in sorted(Path(__file__).parent.glob("test_*.py")):
-        if "\nERRORS = " not in path.read_text():
-            continue
-        module = importlib.import_module(path.stem)
-        op = "npu_" + path.stem.removeprefix("test_")
-        prefix = f"{op}: " if hasattr(npu_quant, op) else ""  # a family's rows name the operator
-        for name, call, error, code, text in module.ERRORS:
-            case = f"{path.stem.removeprefix('test_')}-{name}"
-            yield pytest.param(call, error, code, prefix + text, module.UNWRITTEN, id=case)
+MODULES = [f"errors.{m.name}" for m in pkgutil.iter_modules(errors.__path__)]
+TABLES = {
+    name.partition(".")[2]: importlib.import_module(name)
+    for name in MODULES
+    if name != "errors.arrays"
+}
+FAKE_QUANTIZE = ("tensor", "qparams", "plain", "channel", "plain_c")
+QUANTIZE_VAL = {"val": "value", "deq": "value", "channel": "scales"}
+OF_ONE = {stem: module for stem, module in TABLES.items() if hasattr(module, "OP")}
 
 
-@pytest.mark.parametrize(("call", "error", "code", "text", "outputs"), list(cases()))
+@pytest.mark.parametrize(
+    ("call", "error", "code", "text", "outputs"),
+    [
+        pytest.param(
+            *(call, error, code, f"{module.OP}: {text}" if stem in OF_ONE else text),
+            *(module.UNWRITTEN,),
+            id=f"{stem}-{name}",
+        )
+        for stem, module in TABLES.items()
+        for name, call, error, code, text in module.ERRORS
+    ],
+)
 def test_message(
     call: Callable[[], Any], error: type, code: int | None, text: str, outputs: tuple[Any, ...]
 ) -> None:
@@ -49,40 +63,77 @@ def test_message(
     assert not any(output.any() for output in outputs)
 
 
-def test_torch_tensors_are_told_how() -> None:
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (npu_dynamic_quant, "input"),
+        *((getattr(TABLES["fake_quantize"], form), "self") for form in FAKE_QUANTIZE),
+        *((getattr(TABLES["quantize_val"], form), name) for form, name in QUANTIZE_VAL.items()),
+        (TABLES["quantize_val"].TENSOR.quantize, "x"),
+    ],
+)
+def test_torch_tensors_are_told_how(call: Callable[[Any], Any], name: str) -> None:
     """A torch tensor gets the way to NumPy; recognised by its class's name, so a stand-in serves."""
-    tensor = type("Tensor", (), {"__module__": "torch"})()
+    members = {"__module__": "torch", "__float__": lambda self: 1.0}
+    tensor = type("Tensor", (), members)()
     with pytest.raises(
-        DTypeError, match=r"input is a torch\.Tensor.*input\.detach\(\)\.cpu\(\)\.numpy\(\)"
+        DTypeError, match=rf"{name} is a torch\.Tensor.*{name}\.detach\(\)\.cpu\(\)\.numpy\(\)"
     ):
-        npu_dynamic_quant(tensor)
+        call(tensor)
 
 
 def test_subclasses_count_as_arrays() -> None:
     assert npu_dynamic_quant(X.view(np.recarray)).y.tolist() == npu_dynamic_quant(X).y.tolist()
 
 
-# In the order in which faults are reported: one argument each, wrong on its own.
-FAULTS: list[tuple[dict[str, Any], type, str]] = [
-    ({"input": None}, DTypeError, "input is None"),
-    ({"smooth_scales": [1.0]}, DTypeError, "smooth_scales is a list"),
-    ({"smooth_scales": np.ones(4, np.float32)}, DTypeError, "smooth_scales has dtype"),
-    ({"input": X[0]}, ParamError, "input has 1 dimension"),
-    ({"quant_mode": 3}, TypeError, "quant_mode is an int"),
-    ({"quant_mode": "x"}, ParamError, "quant_mode is 'x'"),
-    ({"smooth_scales": np.ones(3, np.float16)}, ParamError, "smooth_scales has shape"),
-    ({"out": ()}, ParamError, "out has 0 entries"),
-]
+def functions(module: ModuleType) -> dict[str, Any]:
+    """Return the call and the faults of each function of a family."""
+    one = isinstance(module.FAULTS, list)
+    return {module.OP: (module.call, module.FAULTS)} if one else module.FAULTS
 
 
-@pytest.mark.parametrize("first", range(len(FAULTS)))
-def test_the_first_fault_is_reported(first: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "call", "faults", "first"),
+    [
+        pytest.param(name, call, faults, first, id=f"{stem}-{name}-{first}")
+        for stem, module in TABLES.items()
+        for name, (call, faults) in functions(module).items()
+        for first in range(len(faults))
+    ],
+)
+def test_the_first_fault_is_reported(
+    name: str, call: Callable[..., Any], faults: list[tuple[Arguments, type, str]], first: int
+) -> None:
     """Missing, arrays, dtypes, ranks, attributes, shapes, out: of two faults the earlier."""
-    arguments, error, text = FAULTS[first]
-    for later, _, _ in FAULTS[first:]:
-        both = {"input": X} | later | arguments
-        with pytest.raises(error, match=text):
-            npu_dynamic_quant(both.pop("input"), **both)
+    fault, error, text = faults[first]
+    for later, _, _ in faults[first:]:
+        with pytest.raises(error) as caught:
+            call(**later | fault)
+        assert str(caught.value).startswith(f"{name}: {text}")
+
+
+@pytest.mark.parametrize(
+    ("module", "others"),
+    [
+        pytest.param(module, others, id=f"{stem}-{', '.join(others)}")
+        for stem, module in OF_ONE.items()
+        for others in [{}, *module.ACCEPTED]
+    ],
+)
+def test_accepted_kinds(module: ModuleType, others: Arguments) -> None:
+    """Also under a profile that is in force."""
+    given = module.GIVEN | others
+    operator = getattr(npu_quant, module.OP)
+    reference = sys.modules[operator.__module__].reference
+    formula = inspect.signature(reference).parameters
+    expected = reference(**{name: given[name] for name in given if name in formula})
+    with npu_quant.numerics("reference"):
+        results = [operator(**given)]
+    results.append(operator(**given))
+    for result in results:
+        pairs = zip(as_tuple(result), as_tuple(expected), strict=True)
+        wanted = [(r, e) for r, e in pairs if r is not None]
+        assert_same_bits(tuple(r for r, _ in wanted), tuple(e for _, e in wanted))
 
 
 class Hostile:

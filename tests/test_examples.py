@@ -26,30 +26,34 @@ from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 
-source, folder, target = sys.argv[1:]
-notebook = nbformat.read(source, as_version=4)
-# Without kernel folders, "python3" is ipykernel under this very interpreter.
-kernel = AsyncKernelManager(kernel_spec_manager=KernelSpecManager(kernel_dirs=[]))
-where = {"metadata": {"path": folder}}
-NotebookClient(notebook, km=kernel, timeout=120, resources=where).execute()
-nbformat.write(notebook, target)
+source, *folders = sys.argv[1:]
+for folder in folders:
+    notebook = nbformat.read(source, as_version=4)
+    # Without kernel folders, "python3" is ipykernel under this very interpreter.
+    kernel = AsyncKernelManager(kernel_spec_manager=KernelSpecManager(kernel_dirs=[]))
+    where = {"metadata": {"path": folder}}
+    NotebookClient(notebook, km=kernel, timeout=120, resources=where).execute()
+    nbformat.write(notebook, folder + "/fresh.ipynb")
 """
 # A first output that is one too large, which the demo must notice.
 WRONG_FORMULA = """
 import importlib
 import sys
 
-folder, module = sys.argv[1:]
-ops = importlib.import_module("npu_quant.ops." + module)
-right = ops.reference
+folder, *modules = sys.argv[1:]
 
 
-def wrong(*args, **kwargs):
-    first, *others = right(*args, **kwargs)
-    return (first + 1, *others)
+def wrong(right):
+    def reference(*args, **kwargs):
+        first, *others = right(*args, **kwargs)
+        return (first + 1, *others)
+
+    return reference
 
 
-ops.reference = wrong
+for module in modules:
+    ops = importlib.import_module("npu_quant.ops." + module)
+    ops.reference = wrong(ops.reference)
 sys.path.insert(0, folder)
 import demo
 
@@ -80,9 +84,10 @@ def copy(tmp_path: Path) -> Path:
 
 
 def test_demo(copy: Path, tmp_path: Path) -> None:
-    picture = copy.parent / "build" / "demo" / "block_scales.png"
-    for _ in range(2):
-        done = run(str(copy / "demo.py"), cwd=tmp_path, NO_COLOR="1", COLUMNS="40")
+    """The second time on a terminal without Unicode."""
+    picture, pages = copy.parent / "build" / "demo" / "block_scales.png", []
+    for environment in ({}, {"PYTHONIOENCODING": "ascii"}):
+        done = run(str(copy / "demo.py"), cwd=tmp_path, NO_COLOR="1", COLUMNS="40", **environment)
         assert done.returncode == 0, done.stderr
         assert "Warning" not in done.stderr
         lines = done.stdout.splitlines()
@@ -93,43 +98,36 @@ def test_demo(copy: Path, tmp_path: Path) -> None:
         assert str(picture.relative_to(tmp_path)) in done.stdout
         assert picture.read_bytes().startswith(b"\x89PNG")
         assert picture.stat().st_size > 10_000
+        pages.append(done.stdout)
+    assert pages[1].isascii()
+    check_against_the_data_page(pages[0].splitlines())
 
 
-def test_demo_says_what_the_data_page_says(copy: Path) -> None:
-    page = (copy / "data" / "README.md").read_text(encoding="utf-8")
-    done = run(str(copy / "demo.py"), cwd=copy)
+def check_against_the_data_page(lines: list[str]) -> None:
+    page = (DATA / "README.md").read_text(encoding="utf-8")
     for name in ("layer0_ffn_gelu", "layer3_norm_output", "layer3_residual_x1"):
         promised = re.search(
             rf"^\| `{name}\w*` \| ([\d.]+) \(.*?\) \| ([\d.]+)", page, re.MULTILINE
         )
         assert promised, name
-        rows = [line.split() for line in done.stdout.splitlines() if line.startswith(name)]
+        rows = [line.split() for line in lines if line.startswith(name)]
         assert [row[-3] for row in rows] == list(promised.groups())
     for operator in ("channel_affine_cachemask", "npu_add_rms_norm_quant"):
-        (line,) = (line for line in done.stdout.splitlines() if operator in line)
+        (line,) = (line for line in lines if operator in line)
         assert f"{line.split()[-3]} dB" in page
 
 
-def test_demo_survives_a_terminal_without_unicode(copy: Path) -> None:
-    done = run(str(copy / "demo.py"), cwd=copy, PYTHONIOENCODING="ascii")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.isascii()
-
-
-@pytest.mark.parametrize(
-    ("module", "row"),
-    [
-        ("dynamic_quant", "npu_dynamic_quant on layer0_ffn_gelu"),
-        ("fake_quantize_per_channel", "fake_quantize_per_channel_affine_cachemask on"),
-        ("add_rms_norm_quant", "npu_add_rms_norm_quant on layer3 x1 + x2"),
-    ],
-)
-def test_demo_fails_where_bits_differ(module: str, row: str, copy: Path) -> None:
-    done = run("-c", WRONG_FORMULA, str(copy), module, cwd=copy)
+def test_demo_fails_where_bits_differ(copy: Path) -> None:
+    wrong = {
+        "dynamic_quant": "npu_dynamic_quant on layer0_ffn_gelu",
+        "fake_quantize_per_channel": "fake_quantize_per_channel_affine_cachemask on",
+        "add_rms_norm_quant": "npu_add_rms_norm_quant on layer3 x1 + x2",
+    }
+    done = run("-c", WRONG_FORMULA, str(copy), *wrong, cwd=copy)
     assert done.returncode == 1
     verdict = done.stdout[done.stdout.index(VERDICT) :]
     assert verdict.startswith(VERDICT + "no")
-    assert row in " ".join(verdict.split())
+    assert [row for row in wrong.values() if row not in " ".join(verdict.split())] == []
     assert "npu_dynamic_block_quant on" not in verdict
 
 
@@ -148,18 +146,19 @@ def test_there_are_two_notebooks() -> None:
 
 
 @notebooks
-@pytest.mark.parametrize("place", ["project", "examples"])
-def test_notebook(notebook: Path, place: str, copy: Path, tmp_path: Path) -> None:
-    folder = copy if place == "examples" else copy.parent
-    target, private = tmp_path / "fresh.ipynb", str(tmp_path / "jupyter")
+def test_notebook(notebook: Path, copy: Path, tmp_path: Path) -> None:
+    """Its kernel may start at the top of the project, or in the folder of the examples."""
+    folders, private = [copy.parent, copy], str(tmp_path / "jupyter")
     names = ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
-    arguments = ("-c", EXECUTE, str(notebook), str(folder), str(target))
+    arguments = ("-c", EXECUTE, str(notebook), *map(str, folders))
     done = run(*arguments, cwd=tmp_path, **dict.fromkeys(names, private))
     assert done.returncode == 0, done.stderr
-    fresh, stored = (nbformat.read(path, as_version=4) for path in (target, notebook))
-    for new, old in zip(fresh.cells, stored.cells, strict=True):
-        if new.cell_type == "code":
-            assert shown(new) == shown(old), f"cell {old.id}: run the notebook again and save"
+    stored = nbformat.read(notebook, as_version=4)
+    for folder in folders:
+        fresh = nbformat.read(folder / "fresh.ipynb", as_version=4)
+        for new, old in zip(fresh.cells, stored.cells, strict=True):
+            if new.cell_type == "code":
+                assert shown(new) == shown(old), f"cell {old.id}: run the notebook again and save"
 
 
 @notebooks

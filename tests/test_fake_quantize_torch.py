@@ -6,7 +6,6 @@ The vectors hold what torch 2.13 computed on a CPU; ``python tests/test_fake_qua
 from __future__ import annotations
 
 import os
-import platform
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +55,9 @@ def from_torch(*tensors: Any) -> tuple[Array, ...]:
 
 def aten() -> Any:
     """Return torch's operators."""
-    return pytest.importorskip("torch").ops.aten
+    import torch
+
+    return torch.ops.aten
 
 
 def torch_per_tensor(x: Array, *arguments: Any) -> tuple[Array, ...]:
@@ -153,6 +154,7 @@ class TestStored:
             assert_same_but_nan((backward(x, mask),), (gradient,))
 
 
+@pytest.mark.needs("torch")
 @pytest.mark.usefixtures("target")
 @pytest.mark.parametrize("name", NAMES)
 class TestLive:
@@ -237,12 +239,11 @@ class TestLive:
             assert_same_but_nan((getattr(npu_quant, function)(grad, mask),), expected)
 
 
+@pytest.mark.needs("torch")
 class TestWhereTorchDiffers:
     """Each difference that the functions' pages name, and no larger than they say."""
 
-    @pytest.mark.skipif(
-        platform.machine() not in ("x86_64", "AMD64"), reason="the overflow is that of x86"
-    )
+    @pytest.mark.needs("x86-64")  # the overflow is that of x86
     @pytest.mark.parametrize("kind", KINDS)
     def test_per_channel_it_overflows_from_2_63_on(self, kind: str) -> None:
         x = np.array([[np.inf, 2.0**63, 2.0**62, -np.inf, -(2.0**63), np.nan]], np.float32)

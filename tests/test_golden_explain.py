@@ -131,8 +131,10 @@ class TestArguments:
         with pytest.raises(ParamError, match="needs inputs"):
             explain(x, OP, {})
 
+    @pytest.mark.needs("torch")
     def test_torch_tensors(self) -> None:
-        torch = pytest.importorskip("torch")
+        import torch
+
         x = np.array([[0.3, 1, -2, 4]], np.float16)
         y = torch.tensor([[9, 31, -63, 127]], dtype=torch.int8)
         assert explain(y, OP, {"input": x}).matches[0].name == "truncation"

@@ -20,10 +20,12 @@ DTYPES = ["bfloat16", "float16", "float64", "float8_e4m3fn", "float8_e5m2", "flo
 DTYPES += [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 
 
+@pytest.mark.needs("torch")
 class TestTorch:
     @pytest.mark.parametrize("protocol", [2, 3, 4, 5])
     def test_what_torch_saves(self, tmp_path: Path, protocol: int) -> None:
-        torch = pytest.importorskip("torch")
+        import torch
+
         x = torch.arange(24, dtype=torch.float32).reshape(2, 3, 4)
         tensors = {
             "plain": x,
@@ -47,7 +49,8 @@ class TestTorch:
             check(load(tmp_path / "x.pt", key=f"in.{key}"), expected.reshape(t.shape))
 
     def test_state_of_a_module_and_tied_weights(self, tmp_path: Path) -> None:
-        torch = pytest.importorskip("torch")
+        import torch
+
         model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2))
         model.add_module("tied", model[0])
         torch.save(model.state_dict(), tmp_path / "x.pth")
@@ -61,7 +64,8 @@ class TestTorch:
     def test_what_is_no_tensor_is_refused_with_a_way_out(
         self, tmp_path: Path, what: str, protocol: int
     ) -> None:
-        torch = pytest.importorskip("torch")
+        import torch
+
         x = torch.arange(3.0)
         other = {
             "size": x.shape,
@@ -79,7 +83,8 @@ class TestTorch:
         check(load(path), x.numpy())
 
     def test_formats_of_old_and_sums_left_wrong(self, tmp_path: Path) -> None:
-        torch = pytest.importorskip("torch")
+        import torch
+
         torch.save(torch.ones(3), tmp_path / "x.pt", _use_new_zipfile_serialization=False)
         assert "is of torch's format before 1.6" in refusal(tmp_path / "x.pt")
         assert "is of torch's format before 1.6" in refusal(
@@ -93,7 +98,8 @@ class TestTorch:
         check(load(tmp_path / "x.pt"), np.ones(3, np.float32))
 
     def test_a_tensor_yet_to_be_negated(self, tmp_path: Path) -> None:
-        torch = pytest.importorskip("torch")
+        import torch
+
         x = torch.ones(3, dtype=torch.complex64).conj().imag
         assert x.is_neg()
         torch.save(x, tmp_path / "x.pt")

@@ -79,8 +79,10 @@ class TestNames:
         with pytest.raises(ParamError, match=f"no parameter '{name}'"):
             model_of("npu_dynamic_quant", {"input": np.ones((1, 1), F32), name: None})
 
+    @pytest.mark.needs("torch")
     def test_inputs_may_be_sources_and_tensors(self) -> None:
-        torch = pytest.importorskip("torch")
+        import torch
+
         x = np.array([[0, 1, -2, 4]], np.float16)
         for given in (ArraySource(x), torch.from_numpy(x), torch.from_numpy(x).bfloat16()):
             model = model_of("npu_dynamic_quant", {"input": given, "dst_type": torch.int8})

@@ -178,9 +178,11 @@ class TestQuantize:
         model = model_of("npu_quantize", inputs | {"axis": 0})
         assert names_of(model, (np.int8([-127]),)) == ["clamp -127"]
 
+    @pytest.mark.needs("torch")
     @OLD_TORCH
     def test_torch(self, rng: np.random.Generator) -> None:
-        torch = pytest.importorskip("torch")
+        import torch
+
         scale, zero = F32(rng.uniform(0.1, 3, 64)), rng.integers(-9, 9, 64).astype(np.int32)
         x = on_ties(rng, scale, zero, F32)
         inputs = {"self": x, "scales": scale, "zero_points": zero, "dtype": "int8"}
@@ -224,10 +226,12 @@ class TestQuantizeVal:
         assert matches[name] == (name in list(QUANTIZE_VAL)[:4])
         assert name not in names_of(model, spoiled(actual, 0))
 
+    @pytest.mark.needs("torch")
     @OLD_TORCH
     @pytest.mark.parametrize("kind", ["qint8", "quint8", "qint32"])
     def test_torch(self, kind: str, rng: np.random.Generator) -> None:
-        torch = pytest.importorskip("torch")
+        import torch
+
         x = on_ties(rng, np.array([F32(0.3)] * 8), 0, F32)
         actual = torch.quantize_per_tensor(torch.from_numpy(x), 0.3, 7, getattr(torch, kind))
         inputs = {"scale": 0.3, "zero_point": 7, "value": x, "scalar_type": kind}

@@ -344,7 +344,6 @@ class TestSummary:
             assert received.user_properties
 
     def test_it_works_with_several_processes(self, session: Session) -> None:
-        pytest.importorskip("xdist")
         result = session(MIXED + FAILING, "-p", "xdist", "-n", "2")
         assert TABLE in text_of(result)
         assert (

@@ -92,8 +92,8 @@ class TestForms:
         result.assert_outcomes(passed=1)
         assert "golden comparison" not in text_of(result)
 
+    @pytest.mark.needs("torch")
     def test_torch(self, session: Session) -> None:
-        pytest.importorskip("torch")
         result = session(
             """
             import torch

@@ -193,12 +193,12 @@ def test_it(golden, subtests):
 
 
 class TestSubtests:
-    @pytest.mark.parametrize("source", [SUBTESTS, WITH_FIXTURE])
+    @pytest.mark.parametrize(
+        "source", [SUBTESTS, pytest.param(WITH_FIXTURE, marks=pytest.mark.needs("subtests"))]
+    )
     def test_the_arrays_of_one_that_fails_are_kept(
         self, session: Session, folder: Path, source: str
     ) -> None:
-        if source == WITH_FIXTURE and not hasattr(pytest, "Subtests"):
-            pytest.importorskip("pytest_subtests")
         result = session(source.format("TIE, Y + 0, WRONG, Y + 0"), UPDATE)
         kept = sorted(p.name for p in folder.rglob("*.npz"))
         assert kept == ["1.npz", "2.npz"]
@@ -206,9 +206,8 @@ class TestSubtests:
         session(source.format("Y + 0,"), UPDATE)
         assert [p.name for p in folder.rglob("*.npz")] == ["y.npz"]
 
+    @pytest.mark.needs("subtests")
     def test_a_failure_after_a_subtest_that_passes(self, session: Session, folder: Path) -> None:
-        if not hasattr(pytest, "Subtests"):
-            pytest.importorskip("pytest_subtests")
         source = """
         def test_it(golden, subtests):
             golden.stored(Y)

@@ -1,8 +1,4 @@
-"""npu_quantize by hand: the documents' vectors, every special row of its page, and torch.
-
-Bit equality with the formula is in test_quantize_formula.py, the messages are in
-test_quantize_errors.py.
-"""
+"""npu_quantize by hand: the documents' vectors, every special row of its page, and torch."""
 
 from __future__ import annotations
 
@@ -12,10 +8,14 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from cases.quantize import arguments, sprinkled
 from conftest import DTYPES
-from witnesses import Array
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from witnesses import Array, assert_same_bits
 
 from npu_quant import npu_quantize
+from npu_quant.ops.quantize import reference
 
 INT8, UINT8, INT32 = (np.dtype(d) for d in (np.int8, np.uint8, np.int32))
 LIMITS = [(d, np.iinfo(d).min, np.iinfo(d).max) for d in (INT8, UINT8, INT32)]
@@ -207,13 +207,15 @@ class TestVectors:
 
 def torch_codes(x: Array, scales: Array, zero_points: Array, axis: int, name: str) -> Array:
     """torch.quantize_per_channel's codes; the function is deprecated, and the warning is not ours."""
-    torch = pytest.importorskip("torch")
+    import torch
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         arrays = (torch.from_numpy(a.copy()) for a in (x, scales, zero_points))
         return torch.quantize_per_channel(*arrays, axis, getattr(torch, name)).int_repr().numpy()
 
 
+@pytest.mark.needs("torch")
 class TestTorch:
     """torch.quantize_per_channel multiplies by fl(1 / scale); all else is as here."""
 
@@ -248,6 +250,66 @@ class TestTorch:
         assert torch_codes(x, one, zero, 0, "qint8").tolist() == [0]
 
 
+def test_positions_are_torch_npus() -> None:
+    x, scales, ones = (
+        np.ones((2, 2), np.float16),
+        np.array([2, 4], np.float32),
+        np.ones(2, np.int32),
+    )
+    assert npu_quantize(x, scales, ones, 1, 0, True).tolist() == [[2, 2], [1, 1]]
+    assert npu_quantize(x, scales, ones, 3, 0, False).tolist() == [[3, 5], [3, 5]]
+
+
 def test_bfloat16_is_ml_dtypes() -> None:
     x = np.array([1, 2.5], ml_dtypes.bfloat16)
     assert npu_quantize(x, x[:1], x[:1], "int8").tolist() == [2, 4]
+
+
+@pytest.mark.parametrize("to", [INT8, UINT8, INT32], ids=str)
+@pytest.mark.parametrize("div_mode", [True, False])
+def test_reference_against_scalars(
+    rng: np.random.Generator, dtype: np.dtype, to: np.dtype, div_mode: bool
+) -> None:
+    """The reference itself, against a loop that shares nothing with it: Python's own rounding."""
+    limits = np.iinfo(to)
+    f = np.float32
+    for zeros in (None, INT32, dtype):
+        a = sprinkled(rng, arguments(rng, (4, 60), dtype, to, zeros=zeros, div_mode=div_mode))
+        y = []
+        for i, j in np.ndindex(4, 60):
+            with np.errstate(all="ignore"):
+                v, scale = f(a["self"][i, j]), f(a["scales"][j])
+                q = v / scale if div_mode else v * scale
+                q = float(q if zeros is None else q + f(a["zero_points"][j]))
+            low, high = float(limits.min), float(limits.max)
+            y.append(0 if q != q else round(max(low, min(high, q))))
+        assert reference(**a).reshape(-1).tolist() == y
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(DTYPES),
+    st.integers(1, 5),
+    st.integers(1, 300),
+    st.booleans(),
+)
+def test_properties(seed: int, dtype: np.dtype, rows: int, n: int, div_mode: bool) -> None:
+    """The error is at most half a step, channels are independent, one scale is many equal ones."""
+    rng = np.random.default_rng(seed)
+    a = arguments(rng, (rows, n), dtype, INT8, div_mode=div_mode)
+    y = npu_quantize(**a)
+    x, scales = a["self"].astype(np.float64), a["scales"].astype(np.float64)
+    q = x / scales if div_mode else x * scales
+    exact = np.clip(q + a["zero_points"], -128, 127)
+    # Half a step, and the relative error of quotient and sum in fp32, 2^-24 of each.
+    assert (np.abs(y - exact) <= 0.5 + 2.0**-24 * (2 * np.abs(q) + 300)).all()
+    order = rng.permutation(n)
+    channels = {name: a[name][..., order] for name in ("self", "scales", "zero_points")}
+    assert_same_bits((npu_quantize(**a | channels),), (y[:, order],))
+    one = {"scales": a["scales"][:1], "zero_points": a["zero_points"][:1]}
+    many = {name: np.repeat(value, n) for name, value in one.items()}
+    assert_same_bits((npu_quantize(**a | one),), (npu_quantize(**a | many),))
+    if div_mode:
+        turned = npu_quantize(**a | {"self": a["self"].T, "axis": 0})
+        assert_same_bits((turned,), (y.T,))

@@ -6,7 +6,6 @@ torch says that its quantized tensors will go. The vectors hold what torch 2.13 
 
 from __future__ import annotations
 
-import platform
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,10 +34,6 @@ CHANNEL_ZERO_POINTS = np.array([0, 1, 101, 7, 3, 5])
 CASES = [(name, i) for name in TYPES for i in range(len(PER_TENSOR))]
 CHANNELS = [(name, axis) for name in TYPES for axis in (0, 1)]
 
-x86 = pytest.mark.skipif(
-    platform.machine() not in ("x86_64", "AMD64"), reason="torch rounds otherwise elsewhere"
-)
-
 
 class Quantized(NamedTuple):
     """What torch returns: codes, and what it makes of them."""
@@ -50,7 +45,8 @@ class Quantized(NamedTuple):
 @contextmanager
 def quiet_torch() -> Iterator[Any]:
     """Give torch, whose warnings about the end of these functions are known."""
-    torch = pytest.importorskip("torch")
+    import torch
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield torch
@@ -140,6 +136,7 @@ class TestStored:
         assert_same_bits((quantizer.dequantize(q)[small],), (y[small],))
 
 
+@pytest.mark.needs("torch")
 @pytest.mark.usefixtures("target")
 class TestLive:
     """What torch computes here."""
@@ -210,7 +207,7 @@ class TestLive:
                 assert str(PerTensorAffineQuantizer(1, 0, dtype).scalar_type()) == name
 
 
-@x86
+@pytest.mark.needs("torch", "x86-64")  # elsewhere torch rounds otherwise
 class TestWhereTorchDiffers:
     """Each difference that the functions' pages name."""
 

@@ -84,12 +84,12 @@ def test_stored_vectors(name: str, shape: tuple[int, ...]) -> None:
     )
 
 
+@pytest.mark.needs("torch")
 @pytest.mark.usefixtures("target")
 @pytest.mark.parametrize(
     ("name", "shape"), [*CASES, ("float16", (512, 4096)), ("bfloat16", (512, 4096))]
 )
 def test_live(name: str, shape: tuple[int, ...]) -> None:
-    pytest.importorskip("torch")
     x, smooth = inputs(name, shape)
     assert_same_bits(npu_quant.npu_dynamic_quant(x), torch_per_token(x))
     smoothed = npu_quant.npu_dynamic_quant(x, smooth_scales=smooth)
@@ -97,8 +97,10 @@ def test_live(name: str, shape: tuple[int, ...]) -> None:
     assert_same_bits(npu_quant.npu_dynamic_block_quant(x), torch_per_block(x))
 
 
+@pytest.mark.needs("torch")
 def test_a_real_tensor_is_told_how() -> None:
-    torch = pytest.importorskip("torch")
+    import torch
+
     with pytest.raises(npu_quant.DTypeError, match=r"input is a torch\.Tensor, .*\.numpy\(\)"):
         npu_quant.npu_dynamic_quant(torch.ones(1, 2))
 

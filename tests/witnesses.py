@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,27 +19,39 @@ def bits(a: Array) -> Array:
 
 def assert_same_bits(actual: tuple[Array | None, ...], expected: tuple[Array | None, ...]) -> None:
     """Fail unless every output has the expected dtype, shape and bytes."""
-    assert len(actual) == len(expected)
-    for i, (a, e) in enumerate(zip(actual, expected, strict=True)):
-        assert a is not None, f"output {i}"
-        assert e is not None, f"output {i}"
-        assert (a.dtype, a.shape) == (e.dtype, e.shape), f"output {i}"
-        wrong = np.argwhere(bits(a) != bits(e))
-        assert len(wrong) == 0, f"output {i}: {len(wrong)} of {a.size} differ, first at {wrong[0]}"
+    assert_same(actual, expected, but_nan=False)
 
 
 def assert_same_but_nan(
     actual: tuple[Array | None, ...], expected: tuple[Array | None, ...]
 ) -> None:
     """Fail as assert_same_bits does, but let a NaN be any NaN: its sign and payload differ."""
+    assert_same(actual, expected, but_nan=True)
+
+
+def assert_same(
+    actual: tuple[Array | None, ...], expected: tuple[Array | None, ...], but_nan: bool
+) -> None:
     assert len(actual) == len(expected)
     for i, (a, e) in enumerate(zip(actual, expected, strict=True)):
         assert a is not None, f"output {i}"
         assert e is not None, f"output {i}"
         assert (a.dtype, a.shape) == (e.dtype, e.shape), f"output {i}"
-        both_nan = (a != a) & (e != e)
-        wrong = np.argwhere((bits(a) != bits(e)) & ~both_nan)
-        assert len(wrong) == 0, f"output {i}: {len(wrong)} of {a.size} differ, first at {wrong[0]}"
+        differ = bits(a) != bits(e)
+        if but_nan and differ.any():
+            differ &= ~((a != a) & (e != e)).reshape(differ.shape)
+        if differ.any():
+            wrong = np.argwhere(differ)
+            raise AssertionError(
+                f"output {i}: {len(wrong)} of {a.size} differ, first at {wrong[0]}: "
+                f"{a[tuple(wrong[0])]}, expected {e[tuple(wrong[0])]}"
+            )
+
+
+def spoil(array: Array, value: Array) -> None:
+    """Make every byte of an array differ from those of value."""
+    unsigned = f"u{value.itemsize}"
+    np.invert(np.asarray(value).view(unsigned), out=array.view(unsigned))
 
 
 def normal(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> Array:
@@ -63,8 +75,14 @@ def with_specials(rng: np.random.Generator, x: Array) -> Array:
 
 def layouts(x: Array) -> Iterator[tuple[str, Array]]:
     """Yield arrays equal to x, in memory layouts of every kind."""
+    if x.ndim == 0:
+        yield "one element", x
+        return
     yield "contiguous", np.ascontiguousarray(x)
     yield "fortran", np.asfortranarray(x)
+    if x.ndim > 2:
+        turned = np.ascontiguousarray(np.moveaxis(x, 0, -1))
+        yield "first axis innermost", np.moveaxis(turned, -1, 0)
     for axis in range(x.ndim):
         flip = tuple(slice(None, None, -1) if a == axis else slice(None) for a in range(x.ndim))
         yield f"negative stride {axis}", x[flip].copy()[flip]
@@ -97,35 +115,31 @@ def out_layouts(shape: tuple[int, ...], dtype: type) -> Iterator[tuple[str, Arra
     yield "unaligned", np.empty(size + 1, np.uint8)[1:].view(dtype).reshape(shape)
 
 
-def assert_untouched_outside(run: Callable[[Array], None], shape: tuple[int, ...]) -> None:
-    """Fail if run writes outside the int8 view it is given, within a larger block of memory."""
-    memory = np.full(int(np.prod(shape)) + 4096, 85, np.int8)
-    inside = memory[2001 : 2001 + int(np.prod(shape))].reshape(shape)
-    run(inside)
-    assert (memory[:2001] == 85).all()
-    assert (memory[2001 + inside.size :] == 85).all()
+@contextmanager
+def guarded(likes: Sequence[Array | None], offset: int) -> Iterator[tuple[Array | None, ...]]:
+    """Give arrays like these in one block of memory; fail where memory outside them is written.
 
-
-def assert_untouched_around(
-    run: Callable[..., object], shape: tuple[int, ...], dtypes: Sequence[Any], offset: int = 0
-) -> None:
-    """Fail if run writes outside the views it is given, one of each dtype, in one block of memory.
-
-    An odd offset leaves the views unaligned.
+    An odd offset leaves the arrays unaligned. Where there is None, None is given.
     """
     gap, begin = 1024, 1024 + offset
-    sizes = [math.prod(shape) * np.dtype(d).itemsize for d in dtypes]
-    memory = np.full(sum(sizes) + gap * (len(dtypes) + 2), 85, np.uint8)
+    memory = np.full(
+        sum(0 if e is None else e.nbytes for e in likes) + gap * (len(likes) + 2), 85, np.uint8
+    )
     outside = np.ones(memory.size, bool)
-    views = []
-    for size, dtype in zip(sizes, dtypes, strict=True):
-        inside = slice(begin, begin + size)
-        views.append(memory[inside].view(dtype).reshape(shape))
+    views: list[Array | None] = []
+    for like in likes:
+        if like is None:
+            views.append(None)
+            continue
+        inside = slice(begin, begin + like.nbytes)
+        views.append(memory[inside].view(like.dtype).reshape(like.shape))
         outside[inside] = False
-        begin += size + gap // 2
+        begin += like.nbytes + gap // 2
         begin += (offset - begin) % 64
-    run(*views)
-    assert (memory[outside] == 85).all()
+    yield tuple(views)
+    assert (memory[outside] == 85).all(), (
+        f"written outside, first at {np.argwhere(outside & (memory != 85))[0]}"
+    )
 
 
 def random_patterns(rng: np.random.Generator, shape: tuple[int, int], dtype: np.dtype) -> Array:

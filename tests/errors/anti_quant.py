@@ -1,17 +1,18 @@
 """Every message of npu_anti_quant, the order of its checks, and the kinds it accepts."""
 
+# ruff: noqa: E501 (tables of messages)
+
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import ml_dtypes
 import numpy as np
-import pytest
-from witnesses import Array, assert_same_bits
+from witnesses import Array
 
-import npu_quant
+from errors.arrays import frozen, nine, on_itself, overlapping
 from npu_quant import DTypeError, ParamError, npu_anti_quant
-from npu_quant.ops.anti_quant import reference
 
 OP = "npu_anti_quant"
 X = np.ones((3, 5), np.int8)
@@ -26,15 +27,12 @@ AVAILABLE = (
 )
 KIND = "expected an int code, a dtype or a dtype's name."
 OF_X = ": one element, or the length of axis -1 or -2 of x."
-
-
-def call(**others: Any) -> Any:
-    """Call with good arguments but for some, and with out, so that nothing may be written."""
-    return npu_anti_quant(**{**GIVEN, "out": Y, **others})
+# Good arguments, and out, so that nothing may be written.
+call = partial(npu_anti_quant, **GIVEN, out=Y)
 
 
 def scaled(scale: Array, **others: Any) -> Any:
-    """Call with a scale and no offset, and no out unless it is given."""
+    """Call with no offset, and no out, unless they are given."""
     return call(**{"scale": scale, "offset": None, "out": None, **others})
 
 
@@ -43,24 +41,14 @@ def on(shape: tuple[int, ...], scale: tuple[int, ...]) -> Any:
     return scaled(np.ones(scale, np.float32), x=np.ones(shape, np.int8))
 
 
-def frozen(a: Array) -> Array:
-    """Return a read-only copy."""
-    a = a.copy()
-    a.flags.writeable = False
-    return a
-
-
 def on_input(name: str) -> Any:
     """Call with an output that begins inside an input's last byte."""
-    given = GIVEN[name]
-    memory = np.ones(given.nbytes + Y.nbytes, np.uint8)
-    a = memory[: given.nbytes].view(given.dtype).reshape(given.shape)
-    out = memory[given.nbytes - 1 :][: Y.nbytes].view(Y.dtype).reshape(Y.shape)
+    a, out = overlapping(GIVEN[name], Y)
     return call(**{name: a}, out=out)
 
 
-# Name, call, exception, code, message (from its beginning; the operator's name comes first).
-TABLE = [
+# Name, call, exception, code, message (from its beginning, after the operator's name).
+ERRORS = [
     *[(f"{name} None", lambda name=name: call(**{name: None}), DTypeError, 161001, f"{name} is None, expected a numpy.ndarray.") for name in ("x", "scale")],
     *[(f"{name} list", lambda name=name: call(**{name: [1]}), DTypeError, 161002, f"{name} is a list, expected a numpy.ndarray. Convert it, e.g. with np.asarray({name}, dtype=np.{dtype}).") for name, dtype in (("x", "int8"), ("scale", "float32"), ("offset", "float32"))],
     ("scale float", lambda: call(scale=0.5), DTypeError, 161002, "scale is a float, expected a numpy.ndarray."),
@@ -76,12 +64,12 @@ TABLE = [
     ("offset float32 for bfloat16", lambda: call(scale=S16), DTypeError, 161002, "offset has dtype float32, expected that of scale, bfloat16."),
     ("offset int32", lambda: call(offset=S.astype(np.int32)), DTypeError, 161002, "offset has dtype int32, expected that of scale, float32."),
     ("x of no dimensions", lambda: call(x=np.ones((), np.int8)), ParamError, 161002, "x has 0 dimensions, expected 1 to 8. Give it an axis with x.reshape(1)."),
-    ("x rank 9", lambda: call(x=X.reshape((1,) * 7 + (3, 5))), ParamError, 161002, "x has 9 dimensions, expected 1 to 8. Merge axes with x.reshape."),
+    ("x rank 9", lambda: call(x=nine(X)), ParamError, 161002, "x has 9 dimensions, expected 1 to 8. Merge axes with x.reshape."),
     ("scale of no dimensions", lambda: scaled(np.ones((), np.float32)), ParamError, 161002, "scale has 0 dimensions, expected 1 or 2 for x of 2. Give it an axis with scale.reshape(1)."),
     ("scale rank", lambda: scaled(S[None, None]), ParamError, 161002, "scale has 3 dimensions, expected 1 or 2 for x of 2."),
     ("scale rank, one dimension", lambda: scaled(S[None], x=X[0]), ParamError, 161002, "scale has 2 dimensions, expected 1 for x of 1."),
     ("scale rank, three dimensions", lambda: scaled(S[None], x=X[None]), ParamError, 161002, "scale has 2 dimensions, expected 1 or 3 for x of 3."),
-    ("scale rank 9", lambda: scaled(S[:1].reshape((1,) * 9)), ParamError, 161002, "scale has 9 dimensions, expected 1 or 2 for x of 2."),
+    ("scale rank 9", lambda: scaled(nine(S[:1])), ParamError, 161002, "scale has 9 dimensions, expected 1 or 2 for x of 2."),
     ("dst_dtype", lambda: call(dst_dtype=np.float32), ParamError, 161002, f"dst_dtype is float32, {AVAILABLE}"),
     ("dst_dtype code", lambda: call(dst_dtype=1), ParamError, 161002, f"dst_dtype is int8, {AVAILABLE}"),
     ("dst_dtype of ACL", lambda: call(dst_dtype=27), ParamError, 161002, f"dst_dtype is 27, {AVAILABLE}"),
@@ -114,22 +102,20 @@ TABLE = [
     ("offset longer", lambda: call(scale=S[:1]), ParamError, 161002, "offset has shape (5,), expected that of scale, (1,)."),
     ("offset ranked", lambda: call(offset=S[None]), ParamError, 161002, "offset has shape (1, 5), expected that of scale, (5,)."),
     ("offset ranked, one element", lambda: call(scale=S[:1], offset=S[None, :1]), ParamError, 161002, "offset has shape (1, 1), expected that of scale, (1,)."),
-    ("offset rank 9", lambda: call(scale=S[:1], offset=S[:1].reshape((1,) * 9)), ParamError, 161002, "offset has 9 dimensions, expected the shape of scale, (1,)."),
+    ("offset rank 9", lambda: call(scale=S[:1], offset=nine(S[:1])), ParamError, 161002, "offset has 9 dimensions, expected the shape of scale, (1,)."),
     ("offset for no elements", lambda: scaled(S[:1], x=X[:, :0], offset=S[:2]), ParamError, 161002, "offset has shape (2,), expected that of scale, (1,)."),
     ("out tuple", lambda: call(out=(Y,)), DTypeError, 161002, "out is a tuple, expected a numpy.ndarray. Pass an array to be written."),
     ("out dtype", lambda: call(dst_dtype="bfloat16"), DTypeError, 161002, "out has dtype float16, expected bfloat16."),
     ("out bfloat16 for float16", lambda: call(out=Y16), DTypeError, 161002, "out has dtype bfloat16, expected float16."),
     ("out bits", lambda: call(out=Y.view(np.uint16)), DTypeError, 161002, "out has dtype uint16, expected float16."),
     ("out shape", lambda: call(out=Y.T), ParamError, 161002, "out has shape (5, 3), expected (3, 5)."),
-    ("out rank 9", lambda: call(out=Y.reshape((1,) * 7 + (3, 5))), ParamError, 161002, "out has 9 dimensions, expected shape (3, 5)."),
+    ("out rank 9", lambda: call(out=nine(Y)), ParamError, 161002, "out has 9 dimensions, expected shape (3, 5)."),
     ("out read-only", lambda: call(out=frozen(Y)), ParamError, 161002, "out is read-only. Pass a writable array."),
-    ("out on itself", lambda: call(out=np.lib.stride_tricks.as_strided(Y, (3, 5), (0, 2))), ParamError, 161002, "out overlaps itself: some of its elements share memory. Pass a copy."),
+    ("out on itself", lambda: call(out=on_itself(Y)), ParamError, 161002, "out overlaps itself: some of its elements share memory. Pass a copy."),
     *[(f"out on {name}", lambda name=name: on_input(name), ParamError, 161002, f"out shares memory with {name}. Pass a fresh array.") for name in ("x", "scale", "offset")],
 ]  # fmt: skip
-ERRORS = [(name, run, error, code, f"{OP}: {text}") for name, run, error, code, text in TABLE]
-
 # In the order in which faults are reported: one argument each, wrong on its own.
-FAULTS: list[tuple[dict[str, Any], type, str]] = [
+FAULTS = [
     ({"x": None}, DTypeError, "x is None"),
     ({"scale": None}, DTypeError, "scale is None"),
     ({"offset": [1.0]}, DTypeError, "offset is a list"),
@@ -145,52 +131,12 @@ FAULTS: list[tuple[dict[str, Any], type, str]] = [
     ({"out": Y.T}, ParamError, "out has shape"),
 ]
 
-
-@pytest.mark.parametrize("first", range(len(FAULTS)))
-def test_the_first_fault_is_reported(first: int) -> None:
-    """Missing, arrays, dtypes, ranks, attributes, shapes, out: of two faults the earlier."""
-    fault, error, text = FAULTS[first]
-    for later, _, _ in FAULTS[first:]:
-        with pytest.raises(error, match=f"{OP}: {text}"):
-            call(**later | fault)
-
-
-@pytest.mark.parametrize(
-    "others",
-    [
-        {"offset": None},
-        {"scale": S16, "offset": S16},
-        {"scale": S[:3], "offset": S[:3]},
-        {"scale": S[None], "offset": S[None]},
-        {"dst_dtype": np.int32(15), "src_dtype": np.int64(1)},
-        {"x": X.view(np.recarray)},
-        {"numerics": "reference"},
-    ],
-)
-def test_accepted_kinds(others: dict[str, Any]) -> None:
-    given = GIVEN | others
-    expected = reference(**{name: value for name, value in given.items() if name != "numerics"})
-    assert_same_bits((npu_anti_quant(**given),), (expected,))
-
-
-def test_the_shapes_the_c_function_takes() -> None:
-    """What hicann/ops-nn's own tests take and refuse, for x of (3, 5), (3, 1) and (3, 0)."""
-    for shape, scales in {
-        (3, 5): [(1,), (5,), (3,), (1, 5), (3, 1), (1, 1)],
-        (3, 1): [(1,), (3,), (3, 1)],
-        (3, 0): [(1,), (3,)],
-    }.items():
-        for scale in scales:
-            assert on(shape, scale).shape == shape
-
-
-def test_positions_are_torch_npus() -> None:
-    y = npu_anti_quant(X, 2 * S, offset=S, dst_dtype=15, src_dtype=1)
-    assert (y.dtype, y.tolist()) == (Y16.dtype, [[4] * 5] * 3)
-    with pytest.raises(TypeError, match="positional"):
-        npu_anti_quant(X, S, S)  # type: ignore[misc]
-
-
-def test_a_profile_in_force_counts() -> None:
-    with npu_quant.numerics("reference"):
-        assert_same_bits((npu_anti_quant(**GIVEN),), (reference(**GIVEN),))
+ACCEPTED = [
+    {"offset": None},
+    {"scale": S16, "offset": S16},
+    {"scale": S[:3], "offset": S[:3]},
+    {"scale": S[None], "offset": S[None]},
+    {"dst_dtype": np.int32(15), "src_dtype": np.int64(1)},
+    {"x": X.view(np.recarray)},
+    {"numerics": "reference"},
+]

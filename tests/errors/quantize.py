@@ -1,17 +1,17 @@
 """Every message of npu_quantize, the order of its checks, and the kinds it accepts."""
 
+# ruff: noqa: E501 (tables of messages)
+
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import ml_dtypes
 import numpy as np
-import pytest
-from witnesses import Array, assert_same_bits
 
-import npu_quant
+from errors.arrays import frozen, nine, on_itself, overlapping
 from npu_quant import DTypeError, ParamError, npu_quantize
-from npu_quant.ops.quantize import reference
 
 OP = "npu_quantize"
 X = np.ones((2, 4), np.float16)
@@ -23,39 +23,22 @@ UNWRITTEN = (Y, Y32)
 GIVEN = {"self": X, "scales": S, "zero_points": Z, "dtype": np.int8}
 CODES = "available: int8, uint8, int32. Name it by torch_npu's code (1, 0, 3 or of qint8, quint8, qint32), a dtype or its name."
 KIND = "expected an int code, a dtype or a dtype's name."
-
-
-def call(**others: Any) -> Any:
-    """Call with good arguments but for some, and with out, so that nothing may be written."""
-    return npu_quantize(**{**GIVEN, "out": Y, **others})
-
-
-def products(**others: Any) -> Any:
-    """Call with div_mode=False."""
-    return call(div_mode=False, **others)
-
-
-def frozen(a: Array) -> Array:
-    """Return a read-only copy."""
-    a = a.copy()
-    a.flags.writeable = False
-    return a
+# Good arguments, and out, so that nothing may be written.
+call = partial(npu_quantize, **GIVEN, out=Y)
+products = partial(call, div_mode=False)
 
 
 def on_input(name: str) -> Any:
     """Call with an output that begins inside an input's last byte."""
-    given = GIVEN[name]
-    memory = np.ones(given.nbytes + Y.nbytes, np.uint8)
-    a = memory[: given.nbytes].view(given.dtype).reshape(given.shape)
-    out = memory[given.nbytes - 1 :][: Y.nbytes].view(np.int8).reshape(Y.shape)
+    a, out = overlapping(GIVEN[name], Y)
     return call(**{name: a}, out=out)
 
 
 # Which dtype a list is to become, by how the argument begins.
 REMEDY = {"scale": "np.float32", "zero_": "np.int32"}
 
-# Name, call, exception, code, message (from its beginning; the operator's name comes first).
-TABLE = [
+# Name, call, exception, code, message (from its beginning, after the operator's name).
+ERRORS = [
     *[(f"{name} None", lambda name=name: call(**{name: None}), DTypeError, 161001, f"{name} is None, expected a numpy.ndarray.") for name in ("self", "scales")],
     *[(f"{name} list", lambda name=name: call(**{name: [1.0]}), DTypeError, 161002, f"{name} is a list, expected a numpy.ndarray. Convert it, e.g. with np.asarray({name}, dtype={REMEDY.get(name[:5], 'np.float16')}).") for name in ("self", "scales", "zero_points")],
     ("scales float", lambda: call(scales=0.5), DTypeError, 161002, "scales is a float, expected a numpy.ndarray."),
@@ -73,9 +56,9 @@ TABLE = [
     ("zero_points float64", lambda: call(zero_points=Z.astype(float)), DTypeError, 161002, "zero_points has dtype float64, expected int8"),
     ("zero_points bool", lambda: call(zero_points=Z.astype(bool)), DTypeError, 161002, "zero_points has dtype bool, expected int8"),
     ("zero_points swapped", lambda: call(zero_points=Z.astype(">i4")), DTypeError, 161002, "zero_points has dtype >i4, expected int8"),
-    ("self rank 9", lambda: call(self=X.reshape((1,) * 7 + (2, 4))), ParamError, 161002, "self has 9 dimensions, expected 0 to 8."),
-    ("scales rank 9", lambda: call(scales=S[:1].reshape((1,) * 9)), ParamError, 161002, "scales has 9 dimensions, expected 0 to 8."),
-    ("zero_points rank 9", lambda: call(zero_points=Z[:1].reshape((1,) * 9)), ParamError, 161002, "zero_points has 9 dimensions, expected 0 to 8."),
+    ("self rank 9", lambda: call(self=nine(X)), ParamError, 161002, "self has 9 dimensions, expected 0 to 8."),
+    ("scales rank 9", lambda: call(scales=nine(S[:1])), ParamError, 161002, "scales has 9 dimensions, expected 0 to 8."),
+    ("zero_points rank 9", lambda: call(zero_points=nine(Z[:1])), ParamError, 161002, "zero_points has 9 dimensions, expected 0 to 8."),
     ("dtype", lambda: call(dtype=np.int16), ParamError, 161002, f"dtype is int16, {CODES}"),
     ("dtype code", lambda: call(dtype=2), ParamError, 161002, f"dtype is int16, {CODES}"),
     ("dtype float", lambda: call(dtype=np.float32), ParamError, 161002, "dtype is float32, available: int8, uint8, int32"),
@@ -127,16 +110,14 @@ TABLE = [
     ("out int32 for int8", lambda: call(out=Y32), DTypeError, 161002, "out has dtype int32, expected int8."),
     ("out int64", lambda: call(out=Y.astype(np.int64)), DTypeError, 161002, "out has dtype int64, expected int8."),
     ("out shape", lambda: call(out=Y.T), ParamError, 161002, "out has shape (4, 2), expected (2, 4)."),
-    ("out rank 9", lambda: call(out=Y.reshape((1,) * 7 + (2, 4))), ParamError, 161002, "out has 9 dimensions, expected shape (2, 4)."),
+    ("out rank 9", lambda: call(out=nine(Y)), ParamError, 161002, "out has 9 dimensions, expected shape (2, 4)."),
     ("out read-only", lambda: call(out=frozen(Y)), ParamError, 161002, "out is read-only. Pass a writable array."),
-    ("out on itself", lambda: call(out=np.lib.stride_tricks.as_strided(Y, (2, 4), (0, 1))), ParamError, 161002, "out overlaps itself: some of its elements share memory. Pass a copy."),
+    ("out on itself", lambda: call(out=on_itself(Y)), ParamError, 161002, "out overlaps itself: some of its elements share memory. Pass a copy."),
     ("out in place", lambda: (lambda x: call(self=x.view(np.float32), dtype="int32", out=x))(np.ones((2, 4), np.int32)), ParamError, 161002, "out shares memory with self. Pass a fresh array."),
     *[(f"out on {name}", lambda name=name: on_input(name), ParamError, 161002, f"out shares memory with {name}. Pass a fresh array.") for name in ("self", "scales", "zero_points")],
 ]  # fmt: skip
-ERRORS = [(name, run, error, code, f"{OP}: {text}") for name, run, error, code, text in TABLE]
-
 # In the order in which faults are reported: one argument each, wrong on its own.
-FAULTS: list[tuple[dict[str, Any], type, str]] = [
+FAULTS = [
     ({"self": None}, DTypeError, "self is None"),
     ({"scales": None}, DTypeError, "scales is None"),
     ({"zero_points": [1.0]}, DTypeError, "zero_points is a list"),
@@ -150,41 +131,13 @@ FAULTS: list[tuple[dict[str, Any], type, str]] = [
     ({"out": Y.T}, ParamError, "out has shape"),
 ]
 
-
-@pytest.mark.parametrize("first", range(len(FAULTS)))
-def test_the_first_fault_is_reported(first: int) -> None:
-    """Missing, arrays, dtypes, ranks, attributes, shapes, out: of two faults the earlier."""
-    fault, error, text = FAULTS[first]
-    for later, _, _ in FAULTS[first:]:
-        with pytest.raises(error, match=f"{OP}: {text}"):
-            call(**later | fault)
-
-
-@pytest.mark.parametrize(
-    "others",
-    [
-        {"div_mode": np.False_},
-        {"div_mode": np.True_, "axis": np.int64(-1)},
-        {"axis": 99, "scales": S[:1], "zero_points": None},
-        {"axis": 99, "div_mode": False},
-        {"zero_points": None},
-        {"zero_points": np.ones((), ml_dtypes.bfloat16)},
-        {"self": X.view(np.recarray)},
-        {"numerics": "reference"},
-    ],
-)
-def test_accepted_kinds(others: dict[str, Any]) -> None:
-    given = GIVEN | others
-    expected = reference(**{name: value for name, value in given.items() if name != "numerics"})
-    assert_same_bits((npu_quantize(**given),), (expected,))
-
-
-def test_positions_are_torch_npus() -> None:
-    x, scales = X[:, :2], np.array([2, 4], np.float32)
-    assert npu_quantize(x, scales, Z[:2], 1, 0, True).tolist() == [[2, 2], [1, 1]]
-    assert npu_quantize(x, scales, Z[:2], 3, 0, False).tolist() == [[3, 5], [3, 5]]
-
-
-def test_a_profile_in_force_counts() -> None:
-    with npu_quant.numerics("reference"):
-        assert_same_bits((npu_quantize(**GIVEN),), (reference(**GIVEN),))
+ACCEPTED = [
+    {"div_mode": np.False_},
+    {"div_mode": np.True_, "axis": np.int64(-1)},
+    {"axis": 99, "scales": S[:1], "zero_points": None},
+    {"axis": 99, "div_mode": False},
+    {"zero_points": None},
+    {"zero_points": np.ones((), ml_dtypes.bfloat16)},
+    {"self": X.view(np.recarray)},
+    {"numerics": "reference"},
+]

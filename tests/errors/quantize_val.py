@@ -1,15 +1,16 @@
-"""Every message of quantize_val, dequantize_val and the quantizers; test_errors.py goes through the table."""
+"""Every message of quantize_val, dequantize_val and the quantizers, and the order of their checks."""
+
+# ruff: noqa: E501 (tables of messages)
 
 from __future__ import annotations
 
-import types
 from fractions import Fraction
 from typing import Any
 
 import ml_dtypes
 import numpy as np
-import pytest
 
+from errors.arrays import frozen, nine
 from npu_quant import (
     DTypeError,
     ParamError,
@@ -54,21 +55,6 @@ def tensor(scale: Any = 0.1, zero_point: Any = 0, scalar_type: Any = "qint8") ->
 
 def channel(scales: Any = S4, zero_points: Any = Z4, axis: Any = 1, scalar_type: Any = "qint8") -> Any:  # fmt: skip
     return PerChannelAffineQuantizer(scales, zero_points, axis, scalar_type)
-
-
-def frozen(a: np.ndarray) -> np.ndarray:
-    """Return a read-only copy."""
-    a = a.copy()
-    a.flags.writeable = False
-    return a
-
-
-def nine(a: np.ndarray) -> np.ndarray:
-    return a.reshape((1,) * 7 + a.shape)
-
-
-def filled(value: Any) -> np.ndarray:
-    return np.full(4, value, np.int64)
 
 
 ERRORS = [
@@ -159,9 +145,9 @@ ERRORS = [
     ("channel scalar_type", lambda: channel(scalar_type="int4"), ParamError, 161002, C + "scalar_type is int4" + AVAILABLE),
     ("channel scalar_type kind", lambda: channel(scalar_type=[]), TypeError, None, C + "scalar_type is a list" + WAYS),
     ("channel length", lambda: channel(zero_points=Z4[:3]), ParamError, 161002, C + "zero_points has shape (3,), expected that of scales, (4,)."),
-    ("channel zero_point", lambda: channel(zero_points=filled(128)), ParamError, 161002, C + "zero_points holds 128, expected -128 to 127 (qint8)."),
-    ("channel zero_point most", lambda: channel(zero_points=filled(2**63 - 1)), ParamError, 161002, C + "zero_points holds 9223372036854775807, expected -128 to 127 (qint8)."),
-    ("channel zero_point least", lambda: channel(zero_points=filled(-(2**63)), scalar_type="qint32"), ParamError, 161002, C + "zero_points holds -9223372036854775808, expected -2147483648 to 2147483647 (qint32)."),
+    ("channel zero_point", lambda: channel(zero_points=np.full(4, 128)), ParamError, 161002, C + "zero_points holds 128, expected -128 to 127 (qint8)."),
+    ("channel zero_point most", lambda: channel(zero_points=np.full(4, 2**63 - 1)), ParamError, 161002, C + "zero_points holds 9223372036854775807, expected -128 to 127 (qint8)."),
+    ("channel zero_point least", lambda: channel(zero_points=np.full(4, -(2**63)), scalar_type="qint32"), ParamError, 161002, C + "zero_points holds -9223372036854775808, expected -2147483648 to 2147483647 (qint32)."),
     ("make channel", lambda: make_per_channel_affine_quantizer(S4, Z4[:3], 0, 12), ParamError, 161002, C + "zero_points has shape (3,), expected that of scales, (4,)."),
     ("channel value dtype", lambda: CHANNEL.quantize(Q), DTypeError, 161002, CQ + "x has dtype int8, expected float16, bfloat16 or float32."),
     ("channel value rank", lambda: CHANNEL.quantize(X[0, 0, ...].reshape(())), ParamError, 161002, CQ + "x has 0 dimensions, expected 1 to 8. Give it an axis with reshape(1)."),
@@ -175,52 +161,27 @@ ERRORS = [
 ]  # fmt: skip
 
 # In the order in which faults are reported: one argument each, wrong on its own.
-VAL_FAULTS: list[tuple[dict[str, Any], str]] = [
-    ({"value": None}, "value is None"),
-    ({"value": [1.0]}, "value is a list"),
-    ({"value": Q}, "value has dtype"),
-    ({"value": nine(X)}, "value has 9 dimensions"),
-    ({"zero_point": 300}, "zero_point is 300"),
-    ({"numerics": "x"}, "numerics is 'x'"),
-    ({"out": VALUES}, "out has dtype"),
+VAL_FAULTS = [
+    ({"value": None}, DTypeError, "value is None"),
+    ({"value": [1.0]}, DTypeError, "value is a list"),
+    ({"value": Q}, DTypeError, "value has dtype"),
+    ({"value": nine(X)}, ParamError, "value has 9 dimensions"),
+    ({"zero_point": 300}, ParamError, "zero_point is 300"),
+    ({"numerics": "x"}, ParamError, "numerics is 'x'"),
+    ({"out": VALUES}, DTypeError, "out has dtype"),
 ]
-CHANNEL_FAULTS: list[tuple[dict[str, Any], str]] = [
-    ({"zero_points": None}, "zero_points is None"),
-    ({"scales": [1.0]}, "scales is a list"),
-    ({"zero_points": S4}, "zero_points has dtype"),
-    ({"scales": S4[None]}, "scales has 2 dimensions"),
-    ({"scalar_type": "int4"}, "scalar_type is int4"),
-    ({"axis": 8}, "axis is 8"),
-    ({"zero_points": Z4[:3]}, "zero_points has shape"),
-    ({"zero_points": filled(128)}, "zero_points holds"),
+CHANNEL_FAULTS = [
+    ({"zero_points": None}, DTypeError, "zero_points is None"),
+    ({"scales": [1.0]}, DTypeError, "scales is a list"),
+    ({"zero_points": S4}, DTypeError, "zero_points has dtype"),
+    ({"scales": S4[None]}, ParamError, "scales has 2 dimensions"),
+    ({"scalar_type": "int4"}, ParamError, "scalar_type is int4"),
+    ({"axis": 8}, ParamError, "axis is 8"),
+    ({"zero_points": Z4[:3]}, ParamError, "zero_points has shape"),
+    ({"zero_points": np.full(4, 128)}, ParamError, "zero_points holds"),
 ]
-
-
-@pytest.mark.parametrize(
-    ("call", "faults"), [(val, VAL_FAULTS), (deq, VAL_FAULTS[:2]), (channel, CHANNEL_FAULTS)]
-)
-def test_the_first_fault_is_reported(call: Any, faults: list[tuple[dict[str, Any], str]]) -> None:
-    """Missing, arrays, dtypes, ranks, attributes, shapes, values, out: of two faults the earlier."""
-    for first, (arguments, text) in enumerate(faults):
-        for later, _ in faults[first:]:
-            with pytest.raises((DTypeError, ParamError), match=text):
-                call(**(later | arguments))
-
-
-def test_a_torch_tensor_is_told_how() -> None:
-    members = {"__module__": "torch", "__float__": lambda self: 1.0}
-    tensor_like = type("Tensor", (), members)()
-    for name, call in [("value", val), ("value", deq), ("x", TENSOR.quantize), ("scales", channel)]:
-        with pytest.raises(DTypeError, match=rf"{name} is a torch\.Tensor.*\.numpy\(\)"):
-            call(tensor_like)
-
-
-def test_torch_dtypes_need_no_torch() -> None:
-    dtype = type("dtype", (), {"__module__": "torch", "__str__": lambda self: "torch.quint8"})()
-    assert val(scalar_type=dtype).dtype == np.uint8
-
-
-def test_the_prefix_is_the_name_of_what_was_called() -> None:
-    for _, call, error, *_, text in ERRORS:
-        assert isinstance(call, types.FunctionType)
-        assert text.startswith((V, D, T, C, TQ, TD, CQ, CD)), error
+FAULTS = {
+    "quantize_val": (val, VAL_FAULTS),
+    "dequantize_val": (deq, VAL_FAULTS[:2]),
+    "PerChannelAffineQuantizer": (channel, CHANNEL_FAULTS),
+}

@@ -1,0 +1,62 @@
+"""Every message of npu_dynamic_block_quant, the order of its checks, and the kinds it accepts."""
+
+# ruff: noqa: E501 (tables of messages)
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from npu_quant import DTypeError, ParamError, npu_dynamic_block_quant
+
+OP = "npu_dynamic_block_quant"
+X = np.ones((2, 4), np.float16)
+Y = np.zeros((2, 4), np.int8)
+S = np.zeros(2, np.float32)
+UNWRITTEN = (Y, S)
+GIVEN = {"x": X}
+call = partial(npu_dynamic_block_quant, **GIVEN)
+
+# Name, call, exception, code, message (from its beginning, after the operator's name).
+ERRORS = [
+    ("x None", lambda: npu_dynamic_block_quant(None), DTypeError, 161001, "x is None, expected a numpy.ndarray."),
+    ("tuple", lambda: npu_dynamic_block_quant(((1.0,),)), DTypeError, 161002, "x is a tuple, expected a numpy.ndarray."),
+    ("float64", lambda: npu_dynamic_block_quant(np.ones((2, 4))), DTypeError, 161002, "x has dtype float64, expected"),
+    ("rank 1", lambda: npu_dynamic_block_quant(X[0]), ParamError, 561002, "x has 1 dimension, expected 2 or 3. Give it an axis, e.g. x.reshape(1, -1)."),
+    ("rank 4", lambda: npu_dynamic_block_quant(X[None, None]), ParamError, 561002, "x has 4 dimensions, expected 2 or 3. Merge leading axes with x.reshape(-1, m, n)."),
+    ("min_scale negative", lambda: npu_dynamic_block_quant(X, min_scale=-1), ParamError, 561002, "min_scale is -1, expected a number >= 0 that is finite in float32 (0 means no bound)."),
+    ("min_scale tiny negative", lambda: npu_dynamic_block_quant(X, min_scale=-1e-60), ParamError, 561002, "min_scale is -1e-60, expected"),
+    ("min_scale nan", lambda: npu_dynamic_block_quant(X, min_scale=np.nan), ParamError, 561002, "min_scale is nan, expected"),
+    ("min_scale inf", lambda: npu_dynamic_block_quant(X, min_scale=np.inf), ParamError, 561002, "min_scale is inf, expected"),
+    ("min_scale inf in float32", lambda: npu_dynamic_block_quant(X, min_scale=1e39), ParamError, 561002, "min_scale is 1e+39, expected"),
+    ("min_scale kind", lambda: npu_dynamic_block_quant(X, min_scale="a"), TypeError, None, "min_scale is a str, expected a number."),
+    ("round_mode", lambda: npu_dynamic_block_quant(X, round_mode="round"), ParamError, 561002, "round_mode is 'round', available: 'rint'."),
+    ("round_mode kind", lambda: npu_dynamic_block_quant(X, round_mode=0), TypeError, None, "round_mode is an int, expected a str."),
+    ("dst_type", lambda: npu_dynamic_block_quant(X, dst_type=2), ParamError, 561002, "dst_type is int16, available: int8"),
+    ("row_block_size", lambda: npu_dynamic_block_quant(X, row_block_size=128), ParamError, 561002, "row_block_size is 128, available: 1."),
+    ("row_block_size kind", lambda: npu_dynamic_block_quant(X, row_block_size=1.0), TypeError, None, "row_block_size is a float, expected an int."),
+    ("col_block_size", lambda: npu_dynamic_block_quant(X, col_block_size=64), ParamError, 561002, "col_block_size is 64, available: 128."),
+    ("col_block_size huge", lambda: npu_dynamic_block_quant(X, col_block_size=10**30), ParamError, 561002, "col_block_size is "),
+    ("dst_type_max", lambda: npu_dynamic_block_quant(X, dst_type_max=1), ParamError, 561002, "dst_type_max is 1, available"),
+    ("numerics", lambda: npu_dynamic_block_quant(X, numerics=""), ParamError, 161002, "numerics is '', available: reference."),
+    ("out shape", lambda: npu_dynamic_block_quant(X, out=(Y, S)), ParamError, 561002, "out[scale] has shape (2,), expected (2, 1)."),
+]  # fmt: skip
+
+# In the order in which faults are reported: one argument each, wrong on its own.
+FAULTS = [
+    ({"x": None}, DTypeError, "x is None"),
+    ({"x": [1.0]}, DTypeError, "x is a list"),
+    ({"x": X.astype(float)}, DTypeError, "x has dtype"),
+    ({"x": X[0]}, ParamError, "x has 1 dimension"),
+    ({"min_scale": -1}, ParamError, "min_scale is -1"),
+    ({"out": ()}, ParamError, "out has 0 entries"),
+]
+
+ACCEPTED = [
+    {"min_scale": np.float32(2)},
+    {"min_scale": 2, "row_block_size": np.int64(1)},
+    {"dst_type": "torch.int8"},
+    {"x": X.view(np.recarray)},
+    {"numerics": "reference"},
+]
