@@ -14,6 +14,8 @@ from aclnn_calls import recent_message, status_of
 from cases.aclnn import CASES
 from cases.case import Arguments, Case
 
+import npu_quant
+
 THREADS = 8
 
 
@@ -73,15 +75,15 @@ def test_messages_are_each_threads_own() -> None:
     assert recent_message() == ""
 
 
-# The variable is set when this package is loaded already, and the C library not yet.
+# The variable counts as it is when the C library is loaded; the module could not be imported with an unknown name.
 NUMERICS = """
-import os, sys
+import ctypes, os, sys
 
 import numpy as np
 
-import npu_quant
-
 os.environ["NPU_QUANT_NUMERICS"] = sys.argv[1]
+ctypes.CDLL(sys.argv[3])
+del os.environ["NPU_QUANT_NUMERICS"]
 import aclnn_calls
 
 if sys.argv[2] == "init":
@@ -96,9 +98,10 @@ print(y.tolist())
 
 
 def run_with_numerics(name: str, init: str) -> list[str]:
+    library = str(Path(npu_quant.aclnn_prefix()) / "lib64/libascendcl.so")
     path = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     done = subprocess.run(
-        [sys.executable, "-c", NUMERICS, name, init],
+        [sys.executable, "-c", NUMERICS, name, init, library],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(path)},
         capture_output=True,
         text=True,

@@ -131,7 +131,6 @@ def test_public_functions_are_exported_and_nothing_else() -> None:
         assert exports(name) == FUNCTIONS, name
 
 
-@pytest.mark.skipif(shutil.which("nm") is None, reason="nm lists what is exported")
 def test_the_shared_library_exports_what_the_faces_call_and_no_kernel() -> None:
     names = exports(SHARED)
     assert names

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-
-pytestmark = pytest.mark.skipif(shutil.which("cmake") is None, reason="there is no cmake")
 
 
 def configure(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
