@@ -32,7 +32,7 @@ MODULES = [f"errors.{m.name}" for m in pkgutil.iter_modules(errors.__path__)]
 TABLES = {
     name.partition(".")[2]: importlib.import_module(name)
     for name in MODULES
-    if name != "errors.arrays"
+    if not name.endswith((".arrays", ".common"))
 }
 FAKE_QUANTIZE = ("tensor", "qparams", "plain", "channel", "plain_c")
 QUANTIZE_VAL = {"val": "value", "deq": "value", "channel": "scales"}
