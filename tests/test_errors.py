@@ -79,7 +79,7 @@ def test_torch_tensors_are_told_how(call: Callable[[Any], Any], name: str) -> No
     with pytest.raises(
         DTypeError, match=rf"{name} is a torch\.Tensor.*{name}\.detach\(\)\.cpu\(\)\.numpy\(\)"
     ):
-        call(tensor)
+        call(**{name: tensor})
 
 
 def test_subclasses_count_as_arrays() -> None:

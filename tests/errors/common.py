@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ class Takes:
 
     dtypes: str
     ranks: str
-    list_to: str = "np.float16"  # what a list is to become
+    list_to: str = "np.float16"  # what a list is to become, where the message says it rightly
     optional: bool = False
 
 
@@ -41,7 +42,7 @@ def of_arrays(
         good, dtype = given[name], f"expected {t.dtypes}"
         swapped = good.astype(good.dtype.newbyteorder(">"))
         rows = [
-            ("list", [1.0], 161002, f"is a list, {ARRAY} Convert it, e.g. with np.asarray({name}, dtype={t.list_to})."),
+            ("list", [1.0], 161002, f"is a list, {ARRAY} Convert it, e.g. with np.asarray({name}, dtype={t.list_to}"),
             ("scalar", np.float32(1), 161002, f"is a numpy.float32, {ARRAY}"),
             ("int", 3, 161002, f"is an int, {ARRAY}"),
             ("float", 0.5, 161002, f"is a float, {ARRAY}"),
@@ -53,11 +54,11 @@ def of_arrays(
         rows += [] if t.optional else [("None", None, 161001, f"is None, {ARRAY}")]
         rows += [("swapped", swapped, 161002, f"has dtype {swapped.dtype.str}, {dtype}")] * (good.itemsize > 1)  # fmt: skip
         for what, value, number, text in rows:
-            yield f"{name} {what}", lambda n=name, v=value: call(**{n: v}), DTypeError, number, f"{name} {text}"  # fmt: skip
+            yield f"{name} {what}", partial(call, **{name: value}), DTypeError, number, f"{name} {text}"  # fmt: skip
         text = f"{name} has 9 dimensions, {t.ranks}"
-        yield f"{name} rank 9", lambda n=name, v=nine(good): call(**{n: v}), ParamError, code, text
-    yield "numerics", lambda: call(numerics="x"), ParamError, 161002, "numerics is 'x', available: reference."  # fmt: skip
-    yield "numerics kind", lambda: call(numerics=3), TypeError, None, "numerics is an int, expected a str."  # fmt: skip
+        yield f"{name} rank 9", partial(call, **{name: nine(good)}), ParamError, code, text
+    yield "numerics", partial(call, numerics="x"), ParamError, 161002, "numerics is 'x', available: reference."  # fmt: skip
+    yield "numerics kind", partial(call, numerics=3), TypeError, None, "numerics is an int, expected a str."  # fmt: skip
 
 
 def of_results(
@@ -85,15 +86,15 @@ def of_results(
             ("on itself", on_itself(good), ParamError, code, "overlaps itself: some of its elements share memory. Pass a copy."),
         ]  # fmt: skip
         for what, out, error, number, text in rows:
-            yield f"{label} {what}", lambda n=name, v=out: called(**{n: v}), error, number, f"{label} {text}"  # fmt: skip
+            yield f"{label} {what}", partial(called, **{name: out}), error, number, f"{label} {text}"  # fmt: skip
         for argument in (n for n, value in given.items() if isinstance(value, np.ndarray)):
             a, out = overlapping(given[argument], good)
             text = f"{label} shares memory with {argument}. Pass a fresh array."
-            yield f"{label} on {argument}", lambda n=name, v=out, a={argument: a}: called(a, **{n: v}), ParamError, code, text  # fmt: skip
+            yield f"{label} on {argument}", partial(called, {argument: a}, **{name: out}), ParamError, code, text  # fmt: skip
     for (one, first), (other, second) in itertools.combinations(outs.items(), 2):
         pair = dict(zip((one, other), overlapping(first, second), strict=True))
         text = f"out[{other}] shares memory with out[{one}]."
-        yield f"out[{other}] on {one}", lambda pair=pair: called(**pair), ParamError, code, text
+        yield f"out[{other}] on {one}", partial(called, **pair), ParamError, code, text
     fields, n = f"({', '.join(names)})", len(names)
     several = [
         ("array", arrays[0], DTypeError, 161002, f"is a numpy.ndarray, expected a tuple {fields} of arrays, None where one is not wanted."),
@@ -102,4 +103,10 @@ def of_results(
     ]  # fmt: skip
     single = [("tuple", (arrays[0],), DTypeError, 161002, f"is a tuple, {TO_WRITE}")]
     for what, out, error, number, text in single if alone else several:
-        yield f"out {what}", lambda v=out: call(out=v), error, number, f"out {text}"
+        yield f"out {what}", partial(call, out=out), error, number, f"out {text}"
+
+
+def named(function: str, rows: Iterator[Row]) -> Iterator[Row]:
+    """Yield the rows of one of a family's functions."""
+    for name, call, error, code, text in rows:
+        yield f"{function} {name}", call, error, code, f"{function}: {text}"
