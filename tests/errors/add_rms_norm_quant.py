@@ -42,8 +42,8 @@ TAKES = {
 
 # Name, call, exception, code, message (from its beginning, after the operator's name).
 ERRORS = [
-    *of_arrays(call, GIVEN, TAKES),
-    *of_results(call, GIVEN, dict(zip(("y1", "y2", "x"), OUT, strict=True))),
+    *of_arrays(call, TAKES),
+    *of_results(call, dict(zip(("y1", "y2", "x"), OUT, strict=True))),
     ("x1 int", lambda: call(x1=X.astype(np.int32)), DTypeError, 161002, "x1 has dtype int32, expected float16, bfloat16 or float32. Convert it, e.g. with x1.astype(np.float32)."),
     ("x1 float64", lambda: call(x1=X.astype(float)), DTypeError, 161002, "x1 has dtype float64, expected float16, bfloat16 or float32."),
     ("x1 bits", lambda: call(x1=X.view(np.uint16)), DTypeError, 161002, "x1 has dtype uint16, expected float16, bfloat16 or float32. Convert it, e.g. with x1.astype(np.float32); if it holds the bits of bfloat16, x1.view(ml_dtypes.bfloat16)."),

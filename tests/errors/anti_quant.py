@@ -51,8 +51,8 @@ TAKES = {
 
 # Name, call, exception, code, message (from its beginning, after the operator's name).
 ERRORS = [
-    *of_arrays(call, GIVEN, TAKES),
-    *of_results(call, GIVEN, {"": Y}),
+    *of_arrays(call, TAKES),
+    *of_results(call, {"": Y}),
     ("x int32", lambda: call(x=X.astype(np.int32)), DTypeError, 161002, "x has dtype int32, available: int8 (int4 packed in int32 is not available)."),
     ("x uint8", lambda: call(x=X.view(np.uint8)), DTypeError, 161002, "x has dtype uint8, available: int8 (hifloat8 in uint8 is not available)."),
     *[(f"x {kind.__name__}", lambda kind=kind: call(x=X.view(kind)), DTypeError, 161002, f"x has dtype {kind.__name__}, available: int8 ({kind.__name__} is not available).") for kind in (ml_dtypes.int4, ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3fn)],

@@ -31,15 +31,10 @@ class Takes:
     optional: bool = False
 
 
-def of_arrays(
-    call: Callable[..., Any],
-    given: Mapping[str, Any],
-    takes: Mapping[str, Takes],
-    code: int = 161002,
-) -> Iterator[Row]:
-    """Yield what is refused of each argument; code is that of a wrong value."""
+def of_arrays(call: partial[Any], takes: Mapping[str, Takes], code: int = 161002) -> Iterator[Row]:
+    """Yield what a call refuses for each of its arguments; code is that of a wrong value."""
     for name, t in takes.items():
-        good, dtype = given[name], f"expected {t.dtypes}"
+        good, dtype = call.keywords[name], f"expected {t.dtypes}"
         swapped = good.astype(good.dtype.newbyteorder(">"))
         rows = [
             ("list", [1.0], 161002, f"is a list, {ARRAY} Convert it, e.g. with np.asarray({name}, dtype={t.list_to}"),
@@ -61,14 +56,10 @@ def of_arrays(
     yield "numerics kind", partial(call, numerics=3), TypeError, None, "numerics is an int, expected a str."  # fmt: skip
 
 
-def of_results(
-    call: Callable[..., Any],
-    given: Mapping[str, Any],
-    outs: Mapping[str, Array],
-    code: int = 161002,
-) -> Iterator[Row]:
+def of_results(call: partial[Any], outs: Mapping[str, Array], code: int = 161002) -> Iterator[Row]:
     """Yield what is refused of out, of each result in its turn; one that is alone has no name."""
     names, arrays = list(outs), list(outs.values())
+    inputs = {n: a for n, a in call.keywords.items() if isinstance(a, np.ndarray) and n != "out"}
     alone = names == [""]
 
     def called(argument: Any = (), **others: Any) -> Any:
@@ -87,8 +78,8 @@ def of_results(
         ]  # fmt: skip
         for what, out, error, number, text in rows:
             yield f"{label} {what}", partial(called, **{name: out}), error, number, f"{label} {text}"  # fmt: skip
-        for argument in (n for n, value in given.items() if isinstance(value, np.ndarray)):
-            a, out = overlapping(given[argument], good)
+        for argument, value in inputs.items():
+            a, out = overlapping(value, good)
             text = f"{label} shares memory with {argument}. Pass a fresh array."
             yield f"{label} on {argument}", partial(called, {argument: a}, **{name: out}), ParamError, code, text  # fmt: skip
     for (one, first), (other, second) in itertools.combinations(outs.items(), 2):
@@ -106,7 +97,10 @@ def of_results(
         yield f"out {what}", partial(call, out=out), error, number, f"out {text}"
 
 
-def named(function: str, rows: Iterator[Row]) -> Iterator[Row]:
-    """Yield the rows of one of a family's functions."""
-    for name, call, error, code, text in rows:
-        yield f"{function} {name}", call, error, code, f"{function}: {text}"
+def of_function(
+    call: partial[Any], takes: Mapping[str, Takes], outs: Mapping[str, Array], prefix: str = ""
+) -> Iterator[Row]:
+    """Yield both for a function of a family, which its rows name."""
+    prefix = prefix or f"{call.func.__name__}: "
+    for name, refused, error, code, text in [*of_arrays(call, takes), *of_results(call, outs)]:
+        yield f"{prefix}{name}", refused, error, code, f"{prefix}{text}"

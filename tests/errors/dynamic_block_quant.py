@@ -28,8 +28,8 @@ TAKES = {
 
 # Name, call, exception, code, message (from its beginning, after the operator's name).
 ERRORS = [
-    *of_arrays(call, GIVEN, TAKES, 561002),
-    *of_results(call, GIVEN, {"y": Y, "scale": S[:, None]}, 561002),
+    *of_arrays(call, TAKES, 561002),
+    *of_results(call, {"y": Y, "scale": S[:, None]}, 561002),
     ("tuple", lambda: npu_dynamic_block_quant(((1.0,),)), DTypeError, 161002, "x is a tuple, expected a numpy.ndarray."),
     ("float64", lambda: npu_dynamic_block_quant(np.ones((2, 4))), DTypeError, 161002, "x has dtype float64, expected"),
     ("rank 1", lambda: npu_dynamic_block_quant(X[0]), ParamError, 561002, "x has 1 dimension, expected 2 or 3. Give it an axis, e.g. x.reshape(1, -1)."),

@@ -34,8 +34,8 @@ TAKES = {
 
 # Name, call, exception, code, message (from its beginning, after the operator's name).
 ERRORS = [
-    *of_arrays(call, GIVEN | {"smooth_scales": X[0]}, TAKES),
-    *of_results(call, GIVEN | {"smooth_scales": X[0]}, {"y": Y, "scale": S}),
+    *of_arrays(partial(call, smooth_scales=X[0]), TAKES),
+    *of_results(partial(call, smooth_scales=X[0]), {"y": Y, "scale": S}),
     ("float64", lambda: npu_dynamic_quant(np.ones((2, 4))), DTypeError, 161002, "input has dtype float64, expected float16, bfloat16 or float32. Convert it, e.g. with input.astype(np.float32)."),
     ("bfloat16 bits", lambda: npu_dynamic_quant(X.view(np.uint16)), DTypeError, 161002, "input has dtype uint16, expected float16, bfloat16 or float32. Convert it, e.g. with input.astype(np.float32); if it holds the bits of bfloat16, input.view(ml_dtypes.bfloat16)."),
     ("int", lambda: npu_dynamic_quant(Y), DTypeError, 161002, "input has dtype int8, expected"),

@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from errors.arrays import filled
-from errors.common import Takes, named, of_arrays, of_results
+from errors.common import Takes, of_function
 from npu_quant import DTypeError, ParamError
 from npu_quant import _fake_quantize_per_tensor_affine_cachemask_tensor_qparams as qparams_
 from npu_quant import fake_quantize_per_channel_affine as plain_c_
@@ -38,55 +38,44 @@ BC = "fake_quantize_per_channel_affine_cachemask_backward: "
 
 
 ENDS = {"quant_min": -128, "quant_max": 127}
-SWITCHED = {"self": X, "scale": S1, "zero_point": Z1, "fake_quant_enabled": S1}
-CHANNELS = {"self": X, "scale": S4, "zero_point": Z4}
 tensor = partial(tensor_, self=X, scale=0.1, zero_point=0, **ENDS)
-qparams = partial(qparams_, **SWITCHED, **ENDS)
+qparams = partial(qparams_, self=X, scale=S1, zero_point=Z1, fake_quant_enabled=S1, **ENDS)
 plain = partial(plain_, self=X, scale=0.1, zero_point=0, **ENDS)
-channel = partial(channel_, **CHANNELS, axis=1, **ENDS)
-plain_c = partial(plain_c_, **CHANNELS, axis=1, **ENDS)
+channel = partial(channel_, self=X, scale=S4, zero_point=Z4, axis=1, **ENDS)
+plain_c = partial(plain_c_, self=X, scale=S4, zero_point=Z4, axis=1, **ENDS)
 backward = partial(backward_, grad=X, mask=MASK)
 backward_c = partial(backward_c_, grad=X, mask=MASK)
 M = 1 << 24
 
 FLOATS = "float16, bfloat16 or float32."
+ONE = "expected 0 to 8. It holds one element."
 MASKED = {"output": Y, "mask": MASK}
 OF_SELF = Takes(FLOATS, "expected 0 to 8.")
 OF_SWITCHED = {
     "self": OF_SELF,
-    "scale": Takes(FLOATS, "expected 0 to 8. It holds one element.", "np.float32"),
-    "zero_point": Takes("int32 or int64.", "expected 0 to 8. It holds one element.", "np.int32"),
-    "fake_quant_enabled": Takes(
-        "a real number.", "expected 0 to 8. It holds one element.", "np.float32"
-    ),
+    "scale": Takes(FLOATS, ONE, "np.float32"),
+    "zero_point": Takes("int32 or int64.", ONE, "np.int32"),
+    "fake_quant_enabled": Takes("a real number.", ONE, "np.float32"),
 }
 OF_CHANNELS = {
     "self": Takes(FLOATS, "expected 1 to 8."),
     "scale": Takes("float32.", "expected 1.", "np.float32"),
     "zero_point": Takes("int32, float32 or float16.", "expected 1.", "np.int32"),
 }
-OF_BACKWARD = {"grad": X, "mask": MASK}
-TAKES_BACKWARD = {
+OF_BACKWARD = {
     "grad": Takes(FLOATS, "expected 0 to 8."),
     "mask": Takes("bool.", "expected the shape of grad, (2, 4).", "np.bool_"),
 }
 
 # Name, call, exception, code, message (from its beginning).
 ERRORS = [
-    *named(T[:-2], of_arrays(tensor, {"self": X}, {"self": OF_SELF})),
-    *named(T[:-2], of_results(tensor, {"self": X}, MASKED)),
-    *named(Q[:-2], of_arrays(qparams, SWITCHED, OF_SWITCHED)),
-    *named(Q[:-2], of_results(qparams, SWITCHED, MASKED)),
-    *named(P[:-2], of_arrays(plain, {"self": X}, {"self": OF_SELF})),
-    *named(P[:-2], of_results(plain, {"self": X}, {"": Y})),
-    *named(B[:-2], of_arrays(backward, OF_BACKWARD, TAKES_BACKWARD)),
-    *named(B[:-2], of_results(backward, OF_BACKWARD, {"": Y})),
-    *named(C[:-2], of_arrays(channel, CHANNELS, OF_CHANNELS)),
-    *named(C[:-2], of_results(channel, CHANNELS, MASKED)),
-    *named(PC[:-2], of_arrays(plain_c, CHANNELS, OF_CHANNELS)),
-    *named(PC[:-2], of_results(plain_c, CHANNELS, {"": Y})),
-    *named(BC[:-2], of_arrays(backward_c, OF_BACKWARD, TAKES_BACKWARD)),
-    *named(BC[:-2], of_results(backward_c, OF_BACKWARD, {"": Y})),
+    *of_function(tensor, {"self": OF_SELF}, MASKED),
+    *of_function(qparams, OF_SWITCHED, MASKED),
+    *of_function(plain, {"self": OF_SELF}, {"": Y}),
+    *of_function(backward, OF_BACKWARD, {"": Y}),
+    *of_function(channel, OF_CHANNELS, MASKED),
+    *of_function(plain_c, OF_CHANNELS, {"": Y}),
+    *of_function(backward_c, OF_BACKWARD, {"": Y}),
     ("tensor dtype", lambda: tensor(self=np.ones(3, np.int32)), DTypeError, 161002, T + "self has dtype int32, expected float16, bfloat16 or float32. Convert it, e.g. with self.astype(np.float32)."),
     ("tensor float64", lambda: tensor(self=np.ones(3)), DTypeError, 161002, T + "self has dtype float64, expected float16, bfloat16 or float32."),
     ("tensor byte-swapped", lambda: tensor(self=X.astype(">f2")), DTypeError, 161002, T + "self has dtype >f2, expected float16, bfloat16 or float32. Its bytes are swapped"),

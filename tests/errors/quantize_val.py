@@ -10,10 +10,9 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from witnesses import Array
 
 from errors.arrays import nine
-from errors.common import Row, Takes, named, of_arrays, of_results
+from errors.common import Takes, of_function
 from npu_quant import (
     DTypeError,
     ParamError,
@@ -42,6 +41,8 @@ TQ, TD = "PerTensorAffineQuantizer.quantize: ", "PerTensorAffineQuantizer.dequan
 CQ, CD = "PerChannelAffineQuantizer.quantize: ", "PerChannelAffineQuantizer.dequantize: "
 AVAILABLE = ", available: qint8, quint8, qint32 (also as torch.qint8, its code 12, 13, 14, or the storage type int8, uint8, int32)."
 FLOATS = "float16, bfloat16 or float32."
+OF_X, OF_X_CHANNELS = ({"x": Takes(FLOATS, f"expected {least} to 8.")} for least in (0, 1))
+OF_Q, OF_Q_CHANNELS = ({"q": Takes("int8.", f"expected {least} to 8.", "")} for least in (0, 1))
 WAYS = ", expected an int code, a dtype or a dtype's name."
 
 
@@ -57,20 +58,13 @@ def channel(scales: Any = S4, zero_points: Any = Z4, axis: Any = 1, scalar_type:
     return PerChannelAffineQuantizer(scales, zero_points, axis, scalar_type)
 
 
-def method(prefix: str, call: Any, name: str, good: Array, out: Array, takes: Takes) -> list[Row]:
-    """Return what a quantizer's method refuses."""
-    call, given = partial(call, **{name: good}), {name: good}
-    rows = *of_arrays(call, given, {name: takes}), *of_results(call, given, {"": out})
-    return list(named(prefix.rstrip(": "), iter(rows)))
-
-
 ERRORS = [
-    *named(V[:-2], of_results(val, {"value": X}, {"": CODES})),
-    *named(D[:-2], of_results(deq, {"value": Q}, {"": VALUES})),
-    *method(TQ, TENSOR.quantize, "x", X, CODES, Takes(FLOATS, "expected 0 to 8.")),
-    *method(TD, TENSOR.dequantize, "q", Q, VALUES, Takes("int8.", "expected 0 to 8.", "")),
-    *method(CQ, CHANNEL.quantize, "x", X, CODES, Takes(FLOATS, "expected 1 to 8.")),
-    *method(CD, CHANNEL.dequantize, "q", Q, VALUES, Takes("int8.", "expected 1 to 8.", "")),
+    *of_function(val, {}, {"": CODES}),
+    *of_function(deq, {}, {"": VALUES}),
+    *of_function(partial(TENSOR.quantize, x=X), OF_X, {"": CODES}, TQ),
+    *of_function(partial(TENSOR.dequantize, q=Q), OF_Q, {"": VALUES}, TD),
+    *of_function(partial(CHANNEL.quantize, x=X), OF_X_CHANNELS, {"": CODES}, CQ),
+    *of_function(partial(CHANNEL.dequantize, q=Q), OF_Q_CHANNELS, {"": VALUES}, CD),
     ("None", lambda: val(value=None), DTypeError, 161001, V + "value is None, expected a numpy.ndarray."),
     ("list", lambda: val(value=[1.0]), DTypeError, 161002, V + "value is a list, expected a numpy.ndarray. Convert it"),
     ("str", lambda: val(value="1.0"), DTypeError, 161002, V + "value is a str, expected a numpy.ndarray. Convert it"),
