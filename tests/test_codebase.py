@@ -87,7 +87,7 @@ def test_a_family_is_found_in_every_room_by_its_stem(family: str) -> None:
 def test_no_room_has_a_family_that_the_others_lack() -> None:
     operators = set(FAMILIES) - set(NOT_OPERATORS)
     assert {family_of(Path(page_of(name).__file__ or "").stem) for name in ops.__all__} == operators
-    shared = {"__init__", "runtime", "quantizer", "case", "arrays", "aclnn"}
+    shared = {"__init__", "runtime", "quantizer", "case", "arrays", "common", "aclnn"}
     for pattern, prefix in [
         ("csrc/python/bind_*.cpp", "bind_"),
         ("python/npu_quant/ops/*.py", ""),

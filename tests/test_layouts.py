@@ -17,6 +17,15 @@ def arrays(a: Arguments) -> dict[str, Array]:
     return {name: value for name, value in a.items() if isinstance(value, np.ndarray)}
 
 
+def pairs(counts: list[int], rank: int) -> list[tuple[int, int]]:
+    """Return places in the first list and in the second, if there is one; of high ranks some."""
+    if len(counts) == 1:
+        return [(i, 0) for i in range(counts[0])]
+    if rank > 3:
+        return [(i, j) for i in range(counts[0]) for j in {0, i % counts[1]}]
+    return list(itertools.product(range(counts[0]), range(counts[1])))
+
+
 @every_kind
 def test_arguments_of_every_layout(case: Case, kind: Arguments, rng: np.random.Generator) -> None:
     """Each layout of the first with each of the second, while the others take the next ones."""
@@ -27,16 +36,14 @@ def test_arguments_of_every_layout(case: Case, kind: Arguments, rng: np.random.G
             name: [(layout, view) for layout, view in layouts(value) if case.takes(view)]
             for name, value in arrays(a).items()
         }
-        counts = [len(of_name) for of_name in views.values()][:2]
-        for i, j in itertools.product(range(counts[0]), range(counts[-1] if len(views) > 1 else 1)):
+        for i, j in pairs([len(of_name) for of_name in views.values()], len(setting[0])):
             chosen = {
                 name: of_name[(j + nth - 1 if nth else i) % len(of_name)]
                 for nth, (name, of_name) in enumerate(views.items())
             }
             where = ", ".join(f"{name} {layout}" for name, (layout, _) in chosen.items())
-            check(
-                case, a | {name: view for name, (_, view) in chosen.items()}, expected, where=where
-            )
+            laid_out = {name: view for name, (_, view) in chosen.items()}
+            check(case, a | laid_out, expected, where=where)
 
 
 @every_kind
@@ -62,8 +69,7 @@ def test_results_of_every_layout(case: Case, kind: Arguments, rng: np.random.Gen
             [(layout, out) for layout, out in out_layouts(e.shape, e.dtype) if case.takes(out)]
             for e in expected
         ]
-        pairs = itertools.product(range(5), range(5 if len(ways) > 1 else 1))
-        for i, j in pairs:
+        for i, j in pairs([5] * len(ways), len(setting[0])):
             chosen = [way[(i + nth * j) % len(way)] for nth, way in enumerate(ways)]
             where, out = " and ".join(name for name, _ in chosen), tuple(o for _, o in chosen)
             check(case, a, expected, out, where)

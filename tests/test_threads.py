@@ -34,23 +34,21 @@ def test_results_past_the_cache(case: Case, setting: Setting, rng: np.random.Gen
     npu_quant.set_num_threads(3)
     a = case.tried(rng, setting)[0]
     expected = case.expected(a)
-    times = math.ceil(
-        1.5 * CACHE / sum(v.nbytes for v in [*expected, *(a[name] for name in case.rows)])
-    )
+    size = sum(array.nbytes for array in (*expected, *(a[name] for name in case.rows)))
+    times = math.ceil(1.5 * CACHE / size)
     a |= {name: np.tile(a[name], (times, 1, 1)) for name in case.rows}
     expected = tuple(np.tile(e, (times,) + (1,) * e.ndim) for e in expected)
     memory = [np.empty(e.nbytes + 64, np.uint8) for e in expected]
-    size = max(e.itemsize for e in expected)
-    for offset in sorted({0, 1, size, 16, 64 - size, 63}):
+    item = max(e.itemsize for e in expected)
+    for offset in sorted({0, 1, item, 16, 64 - item, 63}):
         out = tuple(
             m[offset : offset + e.nbytes].view(e.dtype).reshape(e.shape)
             for m, e in zip(memory, expected, strict=True)
         )
         check(case, a, expected, out, f"at {offset}")
     for i in range(len(out)) if len(out) > 1 else ():
-        check(
-            case, a, expected, tuple(o if j == i else None for j, o in enumerate(out)), f"{i} alone"
-        )
+        one = tuple(o if j == i else None for j, o in enumerate(out))
+        check(case, a, expected, one, f"{i} alone")
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.threads], ids=lambda case: case.name)

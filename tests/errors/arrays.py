@@ -26,8 +26,8 @@ def filled(value: float, dtype: type) -> Array:
 
 
 def on_itself(a: Array) -> Array:
-    """Return a view of a whose rows are the same memory."""
-    return np.lib.stride_tricks.as_strided(a, a.shape, (0, a.itemsize))
+    """Return a view of a whose first axis is the same memory again and again."""
+    return np.lib.stride_tricks.as_strided(a, a.shape, (0, *a.strides[1:]))
 
 
 def overlapping(first: Array, second: Array) -> tuple[Array, Array]:

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from errors.common import Takes, of_arrays, of_results
 from npu_quant import DTypeError, ParamError, npu_dynamic_block_quant
 
 OP = "npu_dynamic_block_quant"
@@ -18,9 +19,17 @@ UNWRITTEN = (Y, S)
 GIVEN = {"x": X}
 call = partial(npu_dynamic_block_quant, **GIVEN)
 
+TAKES = {
+    "x": Takes(
+        "float16, bfloat16 or float32.",
+        "expected 2 or 3. Merge leading axes with x.reshape(-1, m, n).",
+    )
+}
+
 # Name, call, exception, code, message (from its beginning, after the operator's name).
 ERRORS = [
-    ("x None", lambda: npu_dynamic_block_quant(None), DTypeError, 161001, "x is None, expected a numpy.ndarray."),
+    *of_arrays(call, TAKES, 561002),
+    *of_results(call, {"y": Y, "scale": S[:, None]}, 561002),
     ("tuple", lambda: npu_dynamic_block_quant(((1.0,),)), DTypeError, 161002, "x is a tuple, expected a numpy.ndarray."),
     ("float64", lambda: npu_dynamic_block_quant(np.ones((2, 4))), DTypeError, 161002, "x has dtype float64, expected"),
     ("rank 1", lambda: npu_dynamic_block_quant(X[0]), ParamError, 561002, "x has 1 dimension, expected 2 or 3. Give it an axis, e.g. x.reshape(1, -1)."),

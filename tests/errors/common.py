@@ -1,0 +1,106 @@
+"""What every operator refuses of arrays, in the same words."""
+
+# ruff: noqa: E501 (tables of messages)
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from witnesses import Array
+
+from errors.arrays import frozen, nine, on_itself, overlapping
+from npu_quant import DTypeError, ParamError
+
+Row = tuple[str, Callable[[], Any], type, int | None, str]
+ARRAY = "expected a numpy.ndarray."
+TO_WRITE = f"{ARRAY} Pass an array to be written."
+
+
+@dataclass(frozen=True)
+class Takes:
+    """What an argument that is an array may be, in the words of the messages."""
+
+    dtypes: str
+    ranks: str
+    list_to: str = "np.float16"  # what a list is to become, where the message says it rightly
+    optional: bool = False
+
+
+def of_arrays(call: partial[Any], takes: Mapping[str, Takes], code: int = 161002) -> Iterator[Row]:
+    """Yield what a call refuses for each of its arguments; code is that of a wrong value."""
+    for name, t in takes.items():
+        good, dtype = call.keywords[name], f"expected {t.dtypes}"
+        swapped = good.astype(good.dtype.newbyteorder(">"))
+        rows = [
+            ("list", [1.0], 161002, f"is a list, {ARRAY} Convert it, e.g. with np.asarray({name}, dtype={t.list_to}"),
+            ("scalar", np.float32(1), 161002, f"is a numpy.float32, {ARRAY}"),
+            ("int", 3, 161002, f"is an int, {ARRAY}"),
+            ("float", 0.5, 161002, f"is a float, {ARRAY}"),
+            ("masked", np.ma.masked_array(good), 161002, f"is a numpy.ma.MaskedArray, {ARRAY} Its mask would be lost: pass {name}.filled(0) or {name}.data."),
+            ("complex", good.astype(np.complex64), 161002, f"has dtype complex64, {dtype}"),
+            ("objects", good.astype(object), 161002, f"has dtype object, {dtype}"),
+            ("text", good.astype(float).astype("U3"), 161002, f"has dtype <U3, {dtype}"),
+        ]  # fmt: skip
+        rows += [] if t.optional else [("None", None, 161001, f"is None, {ARRAY}")]
+        rows += [("swapped", swapped, 161002, f"has dtype {swapped.dtype.str}, {dtype}")] * (good.itemsize > 1)  # fmt: skip
+        for what, value, number, text in rows:
+            yield f"{name} {what}", partial(call, **{name: value}), DTypeError, number, f"{name} {text}"  # fmt: skip
+        text = f"{name} has 9 dimensions, {t.ranks}"
+        yield f"{name} rank 9", partial(call, **{name: nine(good)}), ParamError, code, text
+    yield "numerics", partial(call, numerics="x"), ParamError, 161002, "numerics is 'x', available: reference."  # fmt: skip
+    yield "numerics kind", partial(call, numerics=3), TypeError, None, "numerics is an int, expected a str."  # fmt: skip
+
+
+def of_results(call: partial[Any], outs: Mapping[str, Array], code: int = 161002) -> Iterator[Row]:
+    """Yield what is refused of out, of each result in its turn; one that is alone has no name."""
+    names, arrays = list(outs), list(outs.values())
+    inputs = {n: a for n, a in call.keywords.items() if isinstance(a, np.ndarray) and n != "out"}
+    alone = names == [""]
+
+    def called(argument: Any = (), **others: Any) -> Any:
+        out = tuple(others.get(name, outs[name]) for name in names)
+        return call(**dict(argument), out=out[0] if alone else out)
+
+    for name, good in outs.items():
+        label = "out" if alone else f"out[{name}]"
+        rows = [
+            ("list", [0], DTypeError, 161002, f"is a list, {TO_WRITE}"),
+            ("dtype", good.astype(np.complex64), DTypeError, 161002, f"has dtype complex64, expected {good.dtype}."),
+            ("shape", good[None], ParamError, code, f"has shape {(1, *good.shape)}, expected {good.shape}."),
+            ("rank 9", nine(good), ParamError, code, f"has 9 dimensions, expected shape {good.shape}."),
+            ("read-only", frozen(good), ParamError, code, "is read-only. Pass a writable array."),
+            ("on itself", on_itself(good), ParamError, code, "overlaps itself: some of its elements share memory. Pass a copy."),
+        ]  # fmt: skip
+        for what, out, error, number, text in rows:
+            yield f"{label} {what}", partial(called, **{name: out}), error, number, f"{label} {text}"  # fmt: skip
+        for argument, value in inputs.items():
+            a, out = overlapping(value, good)
+            text = f"{label} shares memory with {argument}. Pass a fresh array."
+            yield f"{label} on {argument}", partial(called, {argument: a}, **{name: out}), ParamError, code, text  # fmt: skip
+    for (one, first), (other, second) in itertools.combinations(outs.items(), 2):
+        pair = dict(zip((one, other), overlapping(first, second), strict=True))
+        text = f"out[{other}] shares memory with out[{one}]."
+        yield f"out[{other}] on {one}", partial(called, **pair), ParamError, code, text
+    fields, n = f"({', '.join(names)})", len(names)
+    several = [
+        ("array", arrays[0], DTypeError, 161002, f"is a numpy.ndarray, expected a tuple {fields} of arrays, None where one is not wanted."),
+        ("list", arrays, DTypeError, 161002, f"is a list, expected a tuple {fields}"),
+        ("length", tuple(arrays[1:]), ParamError, code, f"has {n - 1} entries, expected {n}: {fields}, None where one is not wanted."),
+    ]  # fmt: skip
+    single = [("tuple", (arrays[0],), DTypeError, 161002, f"is a tuple, {TO_WRITE}")]
+    for what, out, error, number, text in single if alone else several:
+        yield f"out {what}", partial(call, out=out), error, number, f"out {text}"
+
+
+def of_function(
+    call: partial[Any], takes: Mapping[str, Takes], outs: Mapping[str, Array], prefix: str = ""
+) -> Iterator[Row]:
+    """Yield both for a function of a family, which its rows name."""
+    prefix = prefix or f"{call.func.__name__}: "
+    for name, refused, error, code, text in [*of_arrays(call, takes), *of_results(call, outs)]:
+        yield f"{prefix}{name}", refused, error, code, f"{prefix}{text}"
