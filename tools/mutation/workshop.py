@@ -16,7 +16,11 @@ from pathlib import Path
 
 from .mutant import ROOT, Mutant, TableError
 
-FAILED = r"^(tests/.+?::.+?) (?:FAILED|ERROR)\b"
+# What `pytest -v` prints of a test; where it crashes, last words may follow.
+TEST = r"^(tests/[^\[\n]*?::\w+(?:\[.*?\])?)"
+FAILED = TEST + r" (?:FAILED|ERROR)\b"
+STARTED = TEST + r"(?: |$)"
+NOTHING_FAILED, UNKNOWN_TEST = (0, 5), 4  # statuses of pytest; 5: there was no test
 TIME_LIMIT = 1800  # seconds; what hangs is found
 MODULES = ("_core", "npu_quant_aclnn")
 GOOGLETESTS = {
@@ -140,26 +144,34 @@ class Workshop:
                 mirror(self.snapshot, self.build)
 
     def pytest(self, copy: Path, options: Sequence[str]) -> str | None:
-        """Run tests of a copy; return the first that fails and would pass without the fault."""
-        while found := self._first_failure(copy, options):
-            if found in self.trusted or self._first_failure(self.clean, [found]) is None:
-                self.trusted.add(found)
-                return found
-            _, output = self._run_pytest(self.clean, [found.partition("::")[0]])
-            failing = {found, *re.findall(FAILED, output, re.M)} - self.left_out
-            print(f"left out: {len(failing)} tests that fail without a fault, {found} ...")
-            self.left_out |= failing
-        return None
+        """Run tests of a copy; return the first that fails and would not without the fault."""
+        while (found := self._first_failure(copy, options)) and self._fails_anyway(found):
+            pass
+        return found
+
+    def _fails_anyway(self, test: str) -> bool:
+        """Say whether a test fails without a fault; then it is left out, and others like it."""
+        if test in self.trusted:
+            return False
+        status, _ = self._run_pytest(self.clean, [test])
+        if status in (*NOTHING_FAILED, UNKNOWN_TEST):
+            self.trusted.add(test)
+            return False
+        _, output = self._run_pytest(self.clean, [test.partition("::")[0]])
+        failing = {test, *re.findall(FAILED, output, re.M)} - self.left_out
+        print(f"left out: {len(failing)} tests that fail without a fault, such as {test}")
+        self.left_out |= failing
+        return True
 
     def _first_failure(self, copy: Path, options: Sequence[str]) -> str | None:
         left_out = (f"--deselect={test}" for test in self.left_out)
         status, output = self._run_pytest(copy, ["-x", *left_out, *options])
-        if status in (0, 5):  # 5: there was no test
+        if status in NOTHING_FAILED:
             return None
         for pattern in (FAILED, r"^ERROR (tests/\S+\.py)"):
             if found := re.search(pattern, output, re.M):
                 return found[1]
-        started = re.findall(r"^(tests/.+?::.+?)(?: [A-Z]+ .*)?$", output, re.M)
+        started = re.findall(STARTED, output, re.M)
         return started[-1] if started else "tests/conftest.py"
 
     def _run_pytest(self, copy: Path, options: Sequence[str]) -> tuple[int, str]:
