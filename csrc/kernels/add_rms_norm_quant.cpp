@@ -105,26 +105,26 @@ class Weights {
       at[w] = {values, -1};
       if (!all[w].is_one) continue;
       // Adding -0 changes nothing, not even a -0.
-      for (auto& copy : copies_[w]) copy.value = values == nullptr ? -0.0f : values->value;
-      at[w] = {copies_[w], 0};
+      for (float& copy : copies_[w]) copy = values == nullptr ? -0.0f : values->value;
+      at[w] = {unaligned(copies_[w]), 0};
     }
   }
   Weight at[kWeights];
 
  private:
-  alignas(64) Unaligned<float> copies_[kWeights][kTile];
+  alignas(64) float copies_[kWeights][kTile];
 };
 
 // The weights of n elements from i on, fewer than a tile, with ones after them.
 struct EndOfWeights {
   EndOfWeights(const Weights& weights, int64_t i, int64_t n) {
     for (int w = 0; w < kWeights; ++w) {
-      for (int64_t k = n; k < kTile; ++k) values[w][k].value = 1;
+      for (int64_t k = n; k < kTile; ++k) values[w][k] = 1;
       std::memcpy(values[w], weights.at[w].from(i), static_cast<size_t>(n) * sizeof(float));
-      at[w] = {values[w], 0};
+      at[w] = {unaligned(values[w]), 0};
     }
   }
-  alignas(64) Unaligned<float> values[kWeights][kTile];
+  alignas(64) float values[kWeights][kTile];
   Weight at[kWeights];
 };
 

@@ -13,12 +13,12 @@ class AlignedValues {
   NPU_QUANT_INLINE const Unaligned<float>* take(const Unaligned<float>* values, int64_t n,
                                                 bool is_shared) {
     if (!is_shared || is_vector_aligned(values) || n > kElementsTogether) return values;
-    std::memcpy(copy_, values, static_cast<size_t>(n) * sizeof(float));
-    return copy_;
+    for (int64_t i = 0; i < n; ++i) copy_[i] = values[i].value;
+    return unaligned(copy_);
   }
 
  private:
-  alignas(64) Unaligned<float> copy_[kElementsTogether];
+  alignas(64) float copy_[kElementsTogether];
 };
 
 enum { kScale, kZeroPoint, kAffine };

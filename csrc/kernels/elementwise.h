@@ -146,7 +146,7 @@ struct PerElement {
   const Unaligned<float>* inverse;
 
   struct Buffer {
-    Unaligned<float> value[count][kTile], inverse[kTile];
+    float value[count][kTile], inverse[kTile];
   };
   NPU_QUANT_INLINE F32 operator()(int which, int part) const {
     return load<F32>(value[which] + part * kLanes);
@@ -162,17 +162,13 @@ struct PerElement {
   NPU_QUANT_INLINE PerElement padded(int64_t n, Buffer& buffer) const {
     PerElement moved;
     for (int which = 0; which < count; ++which) {
-      pad(value[which], n, buffer.value[which]);
-      moved.value[which] = buffer.value[which];
+      for (int64_t i = 0; i < kTile; ++i)
+        buffer.value[which][i] = i < n ? value[which][i].value : 1;
+      moved.value[which] = unaligned(buffer.value[which]);
     }
-    pad(inverse, n, buffer.inverse);
-    moved.inverse = buffer.inverse;
+    for (int64_t i = 0; i < kTile; ++i) buffer.inverse[i] = i < n ? inverse[i].value : 1;
+    moved.inverse = unaligned(buffer.inverse);
     return moved;
-  }
-
- private:
-  static NPU_QUANT_INLINE void pad(const Unaligned<float>* from, int64_t n, Unaligned<float>* to) {
-    for (int64_t i = 0; i < kTile; ++i) to[i].value = i < n ? from[i].value : 1;
   }
 };
 
@@ -265,8 +261,9 @@ NPU_QUANT_INLINE void map_rows(const ElementwiseArgs& args, bool rows_share_para
   Input<uint8_t> read_mask(args.read_mask);
   Output<Y> y(args.y, false);
   Output<uint8_t> written_mask(args.written_mask, args.stream);
-  const auto [stream, step, width] =
-      cut<X, Y>(args, rows_share_parameters, x, read_mask, y, written_mask);
+  const Cut how = cut<X, Y>(args, rows_share_parameters, x, read_mask, y, written_mask);
+  const bool stream = how.stream;
+  const int64_t step = how.rows, width = how.width;
   for (int64_t row = 0; row < args.rows; row += step) {
     const int64_t rows = least(args.rows - row, step);
     // Where y is streamed, all pieces but the first begin at a vector of it.

@@ -55,8 +55,8 @@ struct ElementParameters {
   const Unaligned<uint32_t>* zero_points;
 
   struct Buffer {
-    Unaligned<float> scales[kTile];
-    Unaligned<uint32_t> zero_points[kTile];
+    float scales[kTile];
+    uint32_t zero_points[kTile];
   };
   NPU_QUANT_INLINE F32 scale(int part) const { return load<F32>(scales + part * kLanes); }
   NPU_QUANT_INLINE Vec<uint32_t> zero_point(int part) const {
@@ -67,7 +67,7 @@ struct ElementParameters {
     std::memset(&buffer, 0, sizeof buffer);
     std::memcpy(buffer.scales, scales, static_cast<size_t>(n) * 4);
     std::memcpy(buffer.zero_points, zero_points, static_cast<size_t>(n) * 4);
-    return {buffer.scales, buffer.zero_points};
+    return {unaligned(buffer.scales), unaligned(buffer.zero_points)};
   }
 };
 
