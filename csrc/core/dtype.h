@@ -60,12 +60,12 @@ inline int64_t size_of(DType dtype) {
   }
 }
 
-// Elements may lie at any address: NumPy arrays can be unaligned.
+// An element at any address: NumPy arrays can be unaligned. It is a struct because an attribute of
+// a type is lost where that is a template's argument.
 template <class T>
-struct UnalignedType {
-  typedef T type __attribute__((aligned(1), may_alias));
+struct __attribute__((packed, may_alias)) Unaligned {
+  T value;
 };
-template <class T>
-using Unaligned = typename UnalignedType<T>::type;
+static_assert(alignof(Unaligned<double>) == 1 && sizeof(Unaligned<double>) == sizeof(double));
 
 }  // namespace npu_quant

@@ -105,8 +105,8 @@ class Weights {
       at[w] = {values, -1};
       if (!all[w].is_one) continue;
       // Adding -0 changes nothing, not even a -0.
-      for (float& copy : copies_[w]) copy = values == nullptr ? -0.0f : *values;
-      at[w] = {copies_[w], 0};
+      for (float& copy : copies_[w]) copy = values == nullptr ? -0.0f : values->value;
+      at[w] = {unaligned(copies_[w]), 0};
     }
   }
   Weight at[kWeights];
@@ -121,7 +121,7 @@ struct EndOfWeights {
     for (int w = 0; w < kWeights; ++w) {
       for (int64_t k = n; k < kTile; ++k) values[w][k] = 1;
       std::memcpy(values[w], weights.at[w].from(i), static_cast<size_t>(n) * sizeof(float));
-      at[w] = {values[w], 0};
+      at[w] = {unaligned(values[w]), 0};
     }
   }
   alignas(64) float values[kWeights][kTile];

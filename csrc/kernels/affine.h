@@ -13,8 +13,8 @@ class AlignedValues {
   NPU_QUANT_INLINE const Unaligned<float>* take(const Unaligned<float>* values, int64_t n,
                                                 bool is_shared) {
     if (!is_shared || is_vector_aligned(values) || n > kElementsTogether) return values;
-    for (int64_t i = 0; i < n; ++i) copy_[i] = values[i];
-    return copy_;
+    for (int64_t i = 0; i < n; ++i) copy_[i] = values[i].value;
+    return unaligned(copy_);
   }
 
  private:

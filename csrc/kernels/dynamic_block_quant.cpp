@@ -137,14 +137,14 @@ void store_scales_only(const Args& args, Values values) {
 // time. y may be null, for the scale alone.
 template <class Arithmetic, class Values>
 void quantize_gathered(const Args& args, Values values, int64_t first, int64_t rows) {
-  alignas(64) typename Values::In::Storage buffer[kBuffer];
+  alignas(64) typename Values::In::Bits buffer[kBuffer];
   int8_t codes[kGroup];
   const int64_t width = rows == 1 ? kGroup : kBuffer / kRowsAtOnce;
   static_assert(kBuffer / kRowsAtOnce % kBlock == 0 && kGroup <= kBuffer);
   for (int64_t i = 0; i < args.n; i += width) {
     const int64_t count = least(args.n - i, width);
     gather(args.x + first * args.x_row_stride + i * args.x_stride, args.x_row_stride, args.x_stride,
-           rows, count, reinterpret_cast<typename Values::In::Bits*>(buffer), width);
+           rows, count, buffer, width);
     for (int64_t r = 0; r < rows; ++r) {
       char* y = args.y + (first + r) * args.y_row_stride + i * args.y_stride;
       const bool direct = args.y_stride == 1;

@@ -53,12 +53,12 @@ NPU_QUANT_INLINE void encode_strided(const Quotient<float, int32_t>& quotient, V
 // unless one piece holds them. y may be null, for the scale alone.
 template <class Arithmetic, int64_t kMost, class Values>
 void quantize_gathered(const Args& args, Values values, int64_t first, int64_t rows) {
-  alignas(64) typename Values::In::Storage buffer[kBuffer];
+  alignas(64) typename Values::In::Bits buffer[kBuffer];
   const int64_t width = kBuffer / rows;
   const auto gather_piece = [&](int64_t i) {
     const int64_t count = least(args.n - i, width);
     gather(args.x + first * args.x_row_stride + i * args.x_stride, args.x_row_stride, args.x_stride,
-           rows, count, reinterpret_cast<typename Values::In::Bits*>(buffer), width);
+           rows, count, buffer, width);
     return count;
   };
   typename Values::Amax amax[kMost];

@@ -162,11 +162,12 @@ struct PerElement {
   NPU_QUANT_INLINE PerElement padded(int64_t n, Buffer& buffer) const {
     PerElement moved;
     for (int which = 0; which < count; ++which) {
-      for (int64_t i = 0; i < kTile; ++i) buffer.value[which][i] = i < n ? value[which][i] : 1;
-      moved.value[which] = buffer.value[which];
+      for (int64_t i = 0; i < kTile; ++i)
+        buffer.value[which][i] = i < n ? value[which][i].value : 1;
+      moved.value[which] = unaligned(buffer.value[which]);
     }
-    for (int64_t i = 0; i < kTile; ++i) buffer.inverse[i] = i < n ? inverse[i] : 1;
-    moved.inverse = buffer.inverse;
+    for (int64_t i = 0; i < kTile; ++i) buffer.inverse[i] = i < n ? inverse[i].value : 1;
+    moved.inverse = unaligned(buffer.inverse);
     return moved;
   }
 };
@@ -267,8 +268,9 @@ NPU_QUANT_INLINE void map_rows(const ElementwiseArgs& args, bool rows_share_para
   Input<uint8_t> read_mask(args.read_mask);
   Output<Y> y(args.y, false);
   Output<uint8_t> written_mask(args.written_mask, args.stream);
-  const auto [stream, step, width] =
-      cut<X, Y>(args, rows_share_parameters, x, read_mask, y, written_mask);
+  const Cut how = cut<X, Y>(args, rows_share_parameters, x, read_mask, y, written_mask);
+  const bool stream = how.stream;
+  const int64_t step = how.rows, width = how.width;
   for (int64_t row = 0; row < args.rows; row += step) {
     const int64_t rows = least(args.rows - row, step);
     // Where y is streamed, all pieces but the first begin at a vector of it.

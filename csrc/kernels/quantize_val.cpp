@@ -67,7 +67,7 @@ struct ElementParameters {
     std::memset(&buffer, 0, sizeof buffer);
     std::memcpy(buffer.scales, scales, static_cast<size_t>(n) * 4);
     std::memcpy(buffer.zero_points, zero_points, static_cast<size_t>(n) * 4);
-    return {buffer.scales, buffer.zero_points};
+    return {unaligned(buffer.scales), unaligned(buffer.zero_points)};
   }
 };
 
@@ -105,7 +105,7 @@ void DequantizeValKernel::run<kTarget>(const Args& args) {
             use(Dequantize<Q>{}, ElementParameters{values_at(args.scale, row, i), zero_points});
           else
             use(Dequantize<Q>{}, RowParameters{broadcast(value_at(args.scale, row)),
-                                               Vec<uint32_t>{} + *zero_points});
+                                               Vec<uint32_t>{} + zero_points->value});
         });
   });
 }

@@ -56,6 +56,11 @@ NPU_QUANT_INLINE To bit_cast(const From& from) {
   return to;
 }
 
+template <class T>
+NPU_QUANT_INLINE const Unaligned<T>* unaligned(const T* values) {
+  return reinterpret_cast<const Unaligned<T>*>(values);
+}
+
 template <class V>
 NPU_QUANT_INLINE V load(const void* from) {
   V v;
