@@ -5,15 +5,6 @@
 
 namespace npu_quant {
 
-// aclnn's codes: https://gitcode.com/cann/ops-nn docs/zh/context/aclnn_return_code.md. Which fault
-// has which is for each face to say.
-enum class Code : int {
-  ok = 0,
-  param_nullptr = 161001,
-  param_invalid = 161002,
-  tiling_error = 561002
-};
-
 enum class Fault {
   none,
   missing,      // a required argument is not there

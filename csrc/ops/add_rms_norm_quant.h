@@ -8,7 +8,6 @@ namespace npu_quant {
 
 struct AddRmsNormQuant {
   static constexpr const char* kName = "npu_add_rms_norm_quant";
-  static constexpr Code kParamCode = Code::param_invalid;
   enum { kY1, kY2, kX, kRmsNorm, kAllOutputs };
 
   // The norm before quantization is an output of the second version only.

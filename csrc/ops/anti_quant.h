@@ -9,7 +9,6 @@ namespace npu_quant {
 
 struct AntiQuant {
   static constexpr const char* kName = "npu_anti_quant";
-  static constexpr Code kParamCode = Code::param_invalid;
   enum { kY, kOutputs };
 
   TensorView x;

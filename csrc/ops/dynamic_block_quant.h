@@ -10,7 +10,6 @@ namespace npu_quant {
 
 struct DynamicBlockQuant {
   static constexpr const char* kName = "npu_dynamic_block_quant";
-  static constexpr Code kParamCode = Code::tiling_error;
   enum { kY, kScale, kOutputs };
 
   TensorView x;

@@ -10,7 +10,6 @@ namespace npu_quant {
 
 struct DynamicQuant {
   static constexpr const char* kName = "npu_dynamic_quant";
-  static constexpr Code kParamCode = Code::param_invalid;
   enum { kY, kScale, kOutputs };
 
   TensorView input;

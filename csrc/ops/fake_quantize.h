@@ -20,7 +20,6 @@ struct FakeQuantize {
 
   const char* const kName;
   const int kOutputs;
-  static constexpr Code kParamCode = Code::param_invalid;
 
   TensorView self;
   double scale_number = 1;  // Form::numbers
@@ -78,7 +77,6 @@ struct FakeQuantizeBackward {
   explicit FakeQuantizeBackward(const char* name) : kName(name) {}
 
   const char* const kName;
-  static constexpr Code kParamCode = Code::param_invalid;
 
   TensorView grad, mask;
   Numerics numerics = Numerics::reference;

@@ -19,7 +19,6 @@ struct Quantize {
       : kName(name), div_mode(rules == Rules::npu_quantize), rules_(rules) {}
 
   const char* const kName;
-  static constexpr Code kParamCode = Code::param_invalid;
   enum { kY, kOutputs };
 
   TensorView self;

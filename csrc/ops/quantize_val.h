@@ -23,7 +23,6 @@ struct AffineOp {
 
   const char* const kName;
   const char* const kValueName;
-  static constexpr Code kParamCode = Code::param_invalid;
 
   AffineParameters parameters;
   TensorView value;

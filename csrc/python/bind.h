@@ -7,6 +7,10 @@
 
 namespace npu_quant::python {
 
+// The .code of an op's ParamError.
+template <class Op>
+inline constexpr Code kParamCode = Code::param_invalid;
+
 // Checks in their order, the outputs taken or made, the work, and the outputs: an array, or the
 // op's NamedTuple of several.
 template <class Op>
@@ -14,12 +18,12 @@ py::object run(Op& op, ArrayArguments& arrays, const PlainArguments& plain, py::
                py::handle result_type = {}) {
   arrays.fill_views();
   if (plain.failed()) {  // faults of arrays come first
-    raise_unless_ok(op.check_arrays(), op.kParamCode);
+    raise_unless_ok(op.check_arrays(), kParamCode<Op>);
     plain.raise_fault();
   }
-  raise_unless_ok(op.check(), op.kParamCode);
-  Outputs outputs(op.kName, out, op.outputs, op.kOutputs, op.kParamCode);
-  raise_unless_ok(op.check_outputs(outputs.views()), op.kParamCode);
+  raise_unless_ok(op.check(), kParamCode<Op>);
+  Outputs outputs(op.kName, out, op.outputs, op.kOutputs, kParamCode<Op>);
+  raise_unless_ok(op.check_outputs(outputs.views()), kParamCode<Op>);
   raise_unless_ok(run_released(op.bytes(), [&] { return op.run(outputs.views()); }));
   return std::move(outputs).as(result_type);
 }

@@ -2,6 +2,10 @@
 #include "python/bind.h"
 
 namespace npu_quant::python {
+
+template <>
+inline constexpr Code kParamCode<DynamicBlockQuant> = Code::tiling_error;
+
 namespace {
 
 py::object npu_dynamic_block_quant(py::handle result_type, py::handle x, py::handle min_scale,
