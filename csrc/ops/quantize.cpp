@@ -154,7 +154,11 @@ Status Quantize::run(const TensorView* out) const {
   const int64_t channels = is_per_channel() ? self.shape.dims[channel_axis_] : 1;
   Parameter scale, inverse, zero_point;
   NPU_QUANT_RETURN_IF_ERROR(scale.assign(kName, scales, channels));
-  NPU_QUANT_RETURN_IF_ERROR(inverse.assign_reciprocals(kName, scale));
+  Parameter::Bounds held{};
+  if (div_mode) {
+    NPU_QUANT_RETURN_IF_ERROR(inverse.assign_reciprocals(kName, scale));
+    held = scale.bounds_of_magnitudes();
+  }
   NPU_QUANT_RETURN_IF_ERROR(zero_point.assign(kName, zero_points, channels));
   int64_t strides[kMaxRank] = {};
   if (channels > 1) strides[channel_axis_] = sizeof(float);
@@ -162,9 +166,9 @@ Status Quantize::run(const TensorView* out) const {
   const Elementwise<kTensors> work(self.shape, kCodes,
                                    {self.strides, strides, strides, strides, out[kY].strides});
   const bool stream = worth_streaming(bytes());
-  const Parameter::Bounds held = scale.bounds_of_magnitudes();
   work.for_each_part(
-      {self.data, scale.data(), inverse.data(), zero_point.data(), out[kY].data},
+      {self.data, scale.data(), div_mode ? inverse.data() : scale.data(), zero_point.data(),
+       out[kY].data},
       work_bytes(bytes(), {&self, &out[kY]}), [&](const auto& part) {
         run_on_active_target<QuantizeKernel>(
             {self.dtype, dtype.dtype, part.rows, part.n, part.at[kX], part.at[kCodes],
