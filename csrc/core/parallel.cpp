@@ -23,10 +23,16 @@ namespace {
 constexpr int64_t kWorthSpinningThread = 512 << 10;
 constexpr int64_t kWorthSleepingThread = 6 << 20;
 constexpr int64_t kMinPieceBytes = 192 << 10;
+// What can be stopped is done in pieces of so much work, some 10 ms; or of up to eight times as
+// much where it takes that to have the rows together which the kernels gather together.
+constexpr int64_t kMostPieceBytes = 64 << 20;
+constexpr int64_t kRowsAtOnce = 32;
+constexpr auto kBetweenQuestions = std::chrono::milliseconds(30);
 constexpr auto kSpinAfterWork = std::chrono::microseconds(100);
 constexpr int kTurnsPerClock = 32;  // to read the clock takes as long as a turn, or far longer
 
 std::atomic<int> num_threads{0};
+thread_local StopWhen* stop_of_thread = nullptr;
 
 int available_cpus() {
   cpu_set_t set;
@@ -41,11 +47,13 @@ struct Job {
   std::atomic<int64_t> next{0};
   int helpers = 0;  // workers inside; guarded by Pool::mutex_
 
-  void work() {
+  // `stop` is the caller's, null for workers.
+  void work(StopWhen* stop) {
     for (;;) {
       const int64_t begin = next.fetch_add(piece, std::memory_order_relaxed);
       if (begin >= count) return;
       body(context, begin, std::min(begin + piece, count));
+      if (stop != nullptr && begin + piece < count && stop->ask()) next = count;
     }
   }
 };
@@ -70,9 +78,8 @@ class SignalsBlocked {
 class Pool {
  public:
   // False where another caller has the pool: then do the work alone.
-  bool try_run(Job& job, int threads) {
-    std::unique_lock<std::mutex> turn(turn_, std::try_to_lock);
-    if (!turn) return false;
+  bool try_run(Job& job, int threads, StopWhen* stop) {
+    if (is_taken_.exchange(true, std::memory_order_acquire)) return false;
     grow(threads - 1);
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -82,10 +89,12 @@ class Pool {
     }
     const int asleep = sleeping_.load();
     for (int i = 0; i < std::min(threads - 1, asleep); ++i) wake_.notify_one();
-    job.work();
+    job.work(stop);
     std::unique_lock<std::mutex> lock(mutex_);
     job_ = nullptr;
     done_.wait(lock, [&] { return job.helpers == 0; });
+    lock.unlock();
+    is_taken_.store(false, std::memory_order_release);
     return true;
   }
 
@@ -115,7 +124,7 @@ class Pool {
         --seats_;
         ++job->helpers;
       }
-      job->work();
+      job->work(nullptr);
       const std::lock_guard<std::mutex> lock(mutex_);
       if (--job->helpers == 0) done_.notify_one();
     }
@@ -138,7 +147,8 @@ class Pool {
     --sleeping_;
   }
 
-  std::mutex turn_;   // one job at a time
+  // One job at a time. No mutex: who is asked whether to stop may call again, on the same thread.
+  std::atomic<bool> is_taken_{false};
   std::mutex mutex_;  // guards job_, seats_, Job::helpers and the sleepers' check
   std::condition_variable wake_, done_;
   Job* job_ = nullptr;
@@ -189,18 +199,41 @@ int get_num_threads() {
 
 void set_num_threads(int n) { num_threads = n; }
 
+StopWhen::StopWhen(Asked asked) : asked_(asked), outer_(stop_of_thread) { stop_of_thread = this; }
+StopWhen::~StopWhen() { stop_of_thread = outer_; }
+
+bool StopWhen::ask() {
+  using Clock = std::chrono::steady_clock;
+  if (next_question_ == Clock::time_point{}) next_question_ = Clock::now() + kBetweenQuestions;
+  if (Clock::now() < next_question_) return false;
+  stop_of_thread = nullptr;  // this is not asked about what is done to answer
+  stopped_ = asked_();
+  stop_of_thread = this;
+  next_question_ = Clock::now() + kBetweenQuestions;
+  return stopped_;
+}
+
 void parallel_for(int64_t count, int64_t bytes, ParallelBody body, const void* context) {
+  StopWhen* const stop = stop_of_thread;
+  if (stop != nullptr && stop->stopped()) return;
   const int threads = get_num_threads();
-  if (count > 1 && threads > 1 && bytes >= kWorthSpinningThread) {
-    Pool& p = the_pool();
-    if (bytes >= kWorthSleepingThread || p.is_hot()) {
-      const int64_t pieces =
-          std::clamp<int64_t>(bytes / kMinPieceBytes, 1, 8 * static_cast<int64_t>(threads));
-      Job job{body, context, count, std::max<int64_t>(1, (count + pieces - 1) / pieces), {}, 0};
-      if (p.try_run(job, threads)) return;
-    }
+  bool shared = count > 1 && threads > 1 && bytes >= kWorthSpinningThread;
+  shared = shared && (bytes >= kWorthSleepingThread || the_pool().is_hot());
+  int64_t piece = count;
+  if (shared) {
+    const int64_t most = 8 * static_cast<int64_t>(threads);
+    const int64_t pieces = std::clamp<int64_t>(bytes / kMinPieceBytes, 1, most);
+    piece = (count + pieces - 1) / pieces;
   }
-  body(context, 0, count);
+  if (stop != nullptr && count > 1 && bytes > kMostPieceBytes) {
+    const int64_t most = count / (bytes / kMostPieceBytes);
+    const int64_t whole = most / kRowsAtOnce * kRowsAtOnce;
+    const int64_t together = std::clamp<int64_t>(8 * most, 1, kRowsAtOnce);
+    piece = std::min(piece, std::max(whole, together));
+  }
+  if (!shared && piece == count) return body(context, 0, count);
+  Job job{body, context, count, piece, {}, 0};
+  if (!shared || !the_pool().try_run(job, threads, stop)) job.work(stop);
 }
 
 }  // namespace npu_quant

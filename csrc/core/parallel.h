@@ -2,6 +2,7 @@
 // its own.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 
 namespace npu_quant {
@@ -15,6 +16,28 @@ void set_num_threads(int n);  // n >= 1
 // NPU_QUANT_NUM_THREADS, else OMP_NUM_THREADS' first number, else the CPUs this process may use.
 // Returns 0 where NPU_QUANT_NUM_THREADS is set and is no positive number.
 int num_threads_from_environment();
+
+// While one lives, the long work that its thread has parallel_for do can be stopped: `asked` is
+// called between pieces, on that thread, a few times a tenth of a second. Where it says yes the
+// rest of the work is left undone, by this and every later parallel_for; what there is by then is
+// for whoever made this to judge.
+class StopWhen {
+ public:
+  using Asked = bool (*)();
+
+  explicit StopWhen(Asked asked);
+  ~StopWhen();
+  StopWhen(const StopWhen&) = delete;
+
+  bool stopped() const { return stopped_; }
+  bool ask();  // parallel_for does, after each piece
+
+ private:
+  const Asked asked_;
+  StopWhen* const outer_;
+  bool stopped_ = false;
+  std::chrono::steady_clock::time_point next_question_{};
+};
 
 using ParallelBody = void (*)(const void* context, int64_t begin, int64_t end);
 

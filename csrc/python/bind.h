@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "python/numpy_view.h"
+#include "python/released.h"
 
 namespace npu_quant::python {
 

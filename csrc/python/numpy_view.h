@@ -3,10 +3,6 @@
 
 #include <pybind11/numpy.h>
 
-#include <cxxabi.h>
-#include <unistd.h>
-
-#include <exception>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -34,7 +30,8 @@ class ArrayArguments {
   ArrayArguments(const char* op, std::initializer_list<ArrayArgument> arguments);
 
   // Fills the views, which borrow the arrays: no Python code may run from here to the end of the
-  // work, since it could resize one. Dtype names that are not ours live here.
+  // work, since it could resize one; but for that of other threads and of signals, which has to
+  // know what it does. Dtype names that are not ours live here.
   void fill_views();
 
  private:
@@ -64,30 +61,5 @@ class Outputs {
   TensorView views_[kMax];
   std::string names_[kMax];
 };
-
-// Runs without the GIL where that is worth a switch; small work keeps it.
-template <class Run>
-Status run_released(int64_t bytes, Run run) {
-  constexpr int64_t kWorthReleasing = 64 << 10;
-  if (bytes < kWorthReleasing) return run();
-  Status status;
-  std::exception_ptr fault;
-  PyThreadState* const thread = PyEval_SaveThread();
-  try {
-    status = run();
-  } catch (const std::exception&) {
-    fault = std::current_exception();
-  }
-  try {
-    PyEval_RestoreThread(thread);
-  } catch (abi::__forced_unwind&) {
-    // The interpreter is gone. Before Python 3.14 it ends daemon threads by unwinding them, which
-    // our callers' noexcept would turn into an abort: wait for the process to end instead, as 3.14
-    // does.
-    for (;;) pause();
-  }
-  if (fault) std::rethrow_exception(fault);
-  return status;
-}
 
 }  // namespace npu_quant::python

@@ -92,7 +92,8 @@ class Quantizer(abc.ABC):
             x: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 0 to 8 (with channels
                 1 to 8), any strides.
             out: where to write the codes: an array of exactly x's shape and the storage type, any
-                strides, apart from x, such as an earlier result.
+                strides, apart from x, such as an earlier result. After Ctrl-C it holds some new
+                elements and some old ones.
             numerics: the arithmetic profile, by default the current one
                 (:func:`npu_quant.numerics`).
 
@@ -126,7 +127,8 @@ class Quantizer(abc.ABC):
             q: of the storage type of ``scalar_type()``, of rank 0 to 8 (with channels 1 to 8), any
                 strides.
             out: where to write the values: a float32 array of exactly q's shape, any strides, apart
-                from q, such as an earlier result.
+                from q, such as an earlier result. After Ctrl-C it holds some new elements and some
+                old ones.
             numerics: the arithmetic profile, by default the current one
                 (:func:`npu_quant.numerics`).
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -52,6 +53,81 @@ TEST(Parallel, WorksInAForkedChild) {
   int status = -1;
   waitpid(child, &status, 0);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+// Does work that takes long, in many pieces, and returns how many were done.
+int64_t done_of(int64_t count) {
+  std::atomic<int64_t> done{0};
+  parallel_for(count, count * kLargeWork, [&](int64_t begin, int64_t end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    done += end - begin;
+  });
+  return done;
+}
+
+std::atomic<int> questions{0};
+std::atomic<bool> good_answers{true};
+std::thread::id asked_thread;
+
+TEST(StopWhen, LeavesTheRestUndone) {
+  for (const int threads : {1, 4}) {
+    set_num_threads(threads);
+    const StopWhen stop([] { return true; });
+    const int64_t done = done_of(100000);
+    EXPECT_TRUE(stop.stopped());
+    EXPECT_GT(done, 0);
+    EXPECT_LT(done, 5000);
+    EXPECT_EQ(done_of(3), 0);
+  }
+  EXPECT_EQ(done_of(3), 3);
+}
+
+TEST(StopWhen, AsksItsOwnThreadAFewTimes) {
+  asked_thread = std::this_thread::get_id();
+  for (const int threads : {1, 4}) {
+    set_num_threads(threads);
+    questions = 0;
+    const StopWhen stop([] {
+      ++questions;
+      good_answers = good_answers && std::this_thread::get_id() == asked_thread;
+      return false;
+    });
+    EXPECT_EQ(done_of(100 * threads), 100 * threads);
+    EXPECT_FALSE(stop.stopped());
+    EXPECT_GE(questions, 1);
+    EXPECT_LE(questions, 10);
+  }
+  EXPECT_TRUE(good_answers);
+}
+
+TEST(StopWhen, DoesNotAskAboutShortWork) {
+  questions = 0;
+  const StopWhen stop([] { return ++questions > 0; });
+  for (const int threads : {1, 4}) {
+    set_num_threads(threads);
+    for (const int64_t bytes : {int64_t{1} << 20, int64_t{32} << 20})
+      parallel_for(4, bytes, [](int64_t, int64_t) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      });
+  }
+  EXPECT_EQ(questions, 0);
+}
+
+TEST(StopWhen, WhoIsAskedMayWork) {
+  set_num_threads(4);
+  questions = 0;
+  const StopWhen stop([] {
+    ++questions;
+    good_answers = good_answers && covers_each_once(1000);
+    const StopWhen inner([] { return true; });
+    good_answers = good_answers && done_of(100000) < 5000 && inner.stopped();
+    return false;
+  });
+  EXPECT_EQ(done_of(400), 400);
+  EXPECT_FALSE(stop.stopped());
+  EXPECT_GT(questions, 0);
+  EXPECT_TRUE(good_answers);
+  EXPECT_TRUE(covers_each_once(1000));
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ def npu_add_rms_norm_quant(
             name.
         out: where to write ``(y1, y2, x)``: arrays of exactly the result's shapes and dtypes, any
             strides, apart from each other and the inputs, such as an earlier result; None for one
-            that is not wanted.
+            that is not wanted. After Ctrl-C it holds some new elements and some old ones.
         numerics: the arithmetic profile, by default the current one
             (:func:`npu_quant.numerics`).
 

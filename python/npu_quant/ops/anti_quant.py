@@ -43,7 +43,8 @@ def npu_anti_quant(
             torch_npu's code (5, 15), dtype or name.
         src_dtype: what x holds: None, or int8 in any of these ways.
         out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from the inputs, such as an earlier result.
+            from the inputs, such as an earlier result. After Ctrl-C it holds some new elements and
+            some old ones.
         numerics: the arithmetic profile, by default the current one
             (:func:`npu_quant.numerics`).
 

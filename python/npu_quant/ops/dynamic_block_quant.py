@@ -56,7 +56,7 @@ def npu_dynamic_block_quant(
         dst_type_max: 0.0.
         out: where to write ``(y, scale)``: arrays of exactly the result's shapes and dtypes, any
             strides, apart from each other and from x, such as an earlier result; None for one that
-            is not wanted.
+            is not wanted. After Ctrl-C it holds some new elements and some old ones.
         numerics: the arithmetic profile, by default the current one
             (:func:`npu_quant.numerics`).
 

@@ -53,7 +53,7 @@ def npu_dynamic_quant(
         dst_type_max: 0.0.
         out: where to write ``(y, scale)``: arrays of exactly the result's shapes and dtypes, any
             strides, apart from each other and the inputs, such as an earlier result; None for one
-            that is not wanted.
+            that is not wanted. After Ctrl-C it holds some new elements and some old ones.
         numerics: the arithmetic profile, by default the current one
             (:func:`npu_quant.numerics`).
 

@@ -49,7 +49,7 @@ def fake_quantize_per_channel_affine_cachemask(
         quant_max: the highest grid point, -16777216 to 16777216.
         out: where to write ``(output, mask)``: arrays of exactly the result's shape and dtypes, any
             strides, apart from each other and the inputs, such as an earlier result; None for one
-            that is not wanted.
+            that is not wanted. After Ctrl-C it holds some new elements and some old ones.
         numerics: the arithmetic profile, by default the current one
             (:func:`npu_quant.numerics`).
 
@@ -145,7 +145,8 @@ def fake_quantize_per_channel_affine(
         quant_min: the lowest grid point, -16777216 to 16777216 and not above ``quant_max``.
         quant_max: the highest grid point, -16777216 to 16777216.
         out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from the inputs, such as an earlier result.
+            from the inputs, such as an earlier result. After Ctrl-C it holds some new elements and
+            some old ones.
         numerics: the arithmetic profile, by default the current one
             (:func:`npu_quant.numerics`).
 
@@ -197,7 +198,8 @@ def fake_quantize_per_channel_affine_cachemask_backward(
         mask: bool, of grad's shape: the second result of
             :func:`fake_quantize_per_channel_affine_cachemask`.
         out: where to write the result: an array of exactly grad's shape and dtype, any strides,
-            apart from the inputs, such as an earlier result.
+            apart from the inputs, such as an earlier result. After Ctrl-C it holds some new
+            elements and some old ones.
         numerics: the arithmetic profile, by default the current one
             (:func:`npu_quant.numerics`).
 

@@ -48,7 +48,8 @@ def npu_quantize(
             one, as in torch_npu, and -2 the one before it; there are no others.
         div_mode: whether to divide by the scales or to multiply.
         out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from the inputs, such as an earlier result.
+            from the inputs, such as an earlier result. After Ctrl-C it holds some new elements and
+            some old ones.
         numerics: the arithmetic profile, by default the current one
             (:func:`npu_quant.numerics`).
 

@@ -60,7 +60,8 @@ def quantize_val(
             ``quint8`` (0 to 255, uint8) or ``qint32`` (int32); also its name, ``torch.qint8``,
             torch's code (12, 13, 14), or the storage type in any of these ways (``np.int8``).
         out: where to write the codes of an array: an array of exactly its shape and the storage
-            type, any strides, apart from ``value``, such as an earlier result.
+            type, any strides, apart from ``value``, such as an earlier result. After Ctrl-C it
+            holds some new elements and some old ones.
         numerics: the arithmetic profile, by default the current one
             (:func:`npu_quant.numerics`).
 
@@ -154,7 +155,8 @@ def dequantize_val(
         value: an int in the range of int32, or an array: int8, uint8 or int32, of rank 0 to 8. Any
             strides, unaligned and read-only arrays included.
         out: where to write the values of an array: a float32 array of exactly its shape, any
-            strides, apart from ``value``, such as an earlier result.
+            strides, apart from ``value``, such as an earlier result. After Ctrl-C it holds some new
+            elements and some old ones.
         numerics: the arithmetic profile, by default the current one
             (:func:`npu_quant.numerics`).
 
