@@ -1,7 +1,14 @@
 # Compiler options of every room. One IEEE operation at a time, never a fused one unasked (docs/numerics.md).
-if("${CMAKE_CXX_FLAGS} ${CMAKE_EXE_LINKER_FLAGS}" MATCHES "-ffast-math|-Ofast|-funsafe-math")
-  message(FATAL_ERROR "npu_quant needs IEEE arithmetic: take -ffast-math and its kind out of CXXFLAGS.")
-endif()
+# To link with -ffast-math is enough: it switches subnormals off for the whole process that loads the library.
+foreach(flags CXX_FLAGS EXE_LINKER_FLAGS SHARED_LINKER_FLAGS MODULE_LINKER_FLAGS)
+  foreach(config "" ${CMAKE_CONFIGURATION_TYPES} ${CMAKE_BUILD_TYPE})
+    string(TOUPPER CMAKE_${flags}_${config} name)
+    string(REGEX REPLACE "_$" "" name ${name})
+    if("${${name}}" MATCHES "-ffast-math|-Ofast|-funsafe-math")
+      message(FATAL_ERROR "npu_quant needs IEEE arithmetic: take -ffast-math and its kind out of ${name}.")
+    endif()
+  endforeach()
+endforeach()
 add_library(npu_quant_options INTERFACE)
 target_compile_options(npu_quant_options INTERFACE -ffp-contract=off -Wall -Wextra -Wconversion)
 if(NPU_QUANT_WERROR)

@@ -1,0 +1,44 @@
+"""What the build refuses and knows when it is configured, before anything is compiled."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+pytestmark = pytest.mark.skipif(shutil.which("cmake") is None, reason="there is no cmake")
+
+
+def configure(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = ["cmake", "-S", str(ROOT), "-B", str(folder), "-DNPU_QUANT_PYTHON=OFF", *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("variable", "flags"),
+    [
+        ("CMAKE_CXX_FLAGS", "-ffast-math"),
+        ("CMAKE_CXX_FLAGS_RELEASE", "-Ofast"),
+        ("CMAKE_EXE_LINKER_FLAGS", "-Wl,-O1 -ffast-math"),
+        ("CMAKE_SHARED_LINKER_FLAGS", "-funsafe-math-optimizations"),
+        ("CMAKE_MODULE_LINKER_FLAGS_RELEASE", "-ffast-math"),
+    ],
+)
+def test_flags_that_change_numbers_are_refused(tmp_path: Path, variable: str, flags: str) -> None:
+    done = configure(tmp_path, f"-D{variable}={flags}")
+    assert done.returncode != 0
+    assert f"take -ffast-math and its kind out of {variable}." in " ".join(done.stderr.split())
+
+
+def test_the_version_is_that_of_the_package(tmp_path: Path) -> None:
+    done = configure(tmp_path, "-DCMAKE_CXX_FLAGS=-O2", "-DCMAKE_SHARED_LINKER_FLAGS=-Wl,-O1")
+    assert done.returncode == 0, done.stderr
+    version = re.search('^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert version is not None
+    package = (tmp_path / "csrc" / "aclnn" / "npu_quant.pc").read_text()
+    assert f"Version: {version[1]}\n" in package
