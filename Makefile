@@ -20,12 +20,12 @@ demo: $(VENV)/demo
 	$(PY) examples/demo.py
 
 test: $(VENV)/test $(BUILD)/.gtests
-	$(PY) -m pytest -n auto
+	$(PY) -m pytest -n auto --dist worksteal
 	set -e; for tests in $(GTESTS); do $(BUILD)/$$tests --gtest_brief=1; done
 
 # The tests that need more than the README asks for: torch, clang++, Ascend's document. Without it they skip.
 test-needs: $(VENV)/test
-	$(PY) -m pytest -n auto -m needs
+	$(PY) -m pytest -n auto --dist worksteal -m needs
 
 # Plants faults in kernels, contracts and faces, and flips every comparison of the modules that decide: one at a time,
 # and a test must fail each time. MUTATION='--help' lists what it takes.
@@ -54,7 +54,7 @@ clean:
 # With what the package is built by: pip's isolated builds would begin anew each time.
 $(VENV)/python:
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) cmake ninja "pybind11>=2.13" "scikit-build-core>=0.10"
+	$(PIP) cmake ninja "pybind11>=3" "scikit-build-core>=0.10"
 	@touch $@
 
 # The package; again when a source changes. Warnings are errors.

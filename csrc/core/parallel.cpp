@@ -214,10 +214,11 @@ bool StopWhen::ask() {
 }
 
 void parallel_for(int64_t count, int64_t bytes, ParallelBody body, const void* context) {
+  if (bytes < kWorthSpinningThread) return body(context, 0, count);
   StopWhen* const stop = stop_of_thread;
   if (stop != nullptr && stop->stopped()) return;
   const int threads = get_num_threads();
-  bool shared = count > 1 && threads > 1 && bytes >= kWorthSpinningThread;
+  bool shared = count > 1 && threads > 1;
   shared = shared && (bytes >= kWorthSleepingThread || the_pool().is_hot());
   int64_t piece = count;
   if (shared) {

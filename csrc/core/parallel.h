@@ -19,8 +19,8 @@ int num_threads_from_environment();
 
 // While one lives, the long work that its thread has parallel_for do can be stopped: `asked` is
 // called between pieces, on that thread, a few times a tenth of a second. Where it says yes the
-// rest of the work is left undone, by this and every later parallel_for; what there is by then is
-// for whoever made this to judge.
+// rest of the work is left undone, by this and every later long parallel_for; what there is by then
+// is for whoever made this to judge.
 class StopWhen {
  public:
   using Asked = bool (*)();
