@@ -9,11 +9,11 @@ from .mutant import ROOT, Mutant
 
 FOLDER = "python/npu_quant/golden"
 # The modules, and words in the names of their tests.
-VERDICTS = "golden_verdict or golden_outputs or golden_structure"
+VERDICTS = "golden_verdict golden_outputs golden_structure"
 MODULES = {
     "verdict": VERDICTS,
-    "compare": f"{VERDICTS} or golden_refusal or golden_where",
-    "judge": f"{VERDICTS} or golden_report or golden_table",
+    "compare": f"{VERDICTS} golden_refusal golden_where",
+    "judge": f"{VERDICTS} golden_report golden_table",
     "tolerance": "golden_tolerance",
     "refusal": "golden_refusal",
     "power": "golden_refusal",

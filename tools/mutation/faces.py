@@ -109,8 +109,8 @@ C_API = [
     Fault(
         "aclnn: an executor that is not repeatable runs twice",
         f"{ACLNN}/executor.cpp",
-        "if (executor->is_repeatable) found = executor;",
-        "found = executor;",
+        "return !executor->is_repeatable;",
+        "return false;",
         "aclnn",
         googletests_first=True,
     ),

@@ -197,8 +197,8 @@ FAKE_QUANTIZE = [
     Fault(
         "fake_quantize: the last mask of a short row is not written",
         f"{K}/elementwise.h",
-        "written_mask + skipped, static_cast<size_t>(count)",
-        "written_mask + skipped, static_cast<size_t>(count - 1)",
+        "written_mask + (i - first), static_cast<size_t>(count)",
+        "written_mask + (i - first), static_cast<size_t>(count - 1)",
         "fake_quantize",
         A5,
         "fake_quantize",
