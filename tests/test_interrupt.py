@@ -56,10 +56,10 @@ def alarms(handler: Callable[..., Any]) -> Iterator[None]:
 
 @pytest.fixture(params=[1, 2])
 def call(request: pytest.FixtureRequest) -> Iterator[Callable[[], Any]]:
-    """Return a call that takes half a second, with one thread and with two."""
+    """Return a call that takes a second, with one thread and with two."""
     before = npu_quant.get_num_threads()
     npu_quant.set_num_threads(request.param)
-    yield long_calls.long_call(long_calls.scales_only, 0.5)
+    yield long_calls.long_call(long_calls.scales_only, 1.0)
     npu_quant.set_num_threads(before)
 
 
@@ -86,5 +86,5 @@ def test_any_exception_of_a_handler_ends_the_call(call: Callable[[], Any]) -> No
     start = time.monotonic()
     with pytest.raises(TimeoutError, match="no time"), alarms(give_up):
         call()
-    assert time.monotonic() - start < 0.4
+    assert time.monotonic() - start < 0.8
     long_calls.check_that_all_works()

@@ -73,8 +73,7 @@ class Case:
     # Puts special values into arguments; none where arguments() has them already.
     sprinkled: Callable[[Rng, Arguments], Arguments] | None = None
     same: Callable[[Results, Results], None] = assert_same_bits
-    # A function of the C API: it has a target of its own, and takes neither strides below zero nor
-    # None for a result.
+    # A function of the C API: it takes neither strides below zero nor None for a result.
     in_c: bool = False
 
     def expected(self, a: Arguments) -> tuple[Array, ...]:
@@ -123,7 +122,7 @@ def check(
     expected = case.expected(a) if expected is None else expected
     before = _core.target()
     try:
-        for target in _core.targets()[: 1 if case.in_c else None]:
+        for target in _core.targets():
             assert _core.set_target(target)
             check_here(case, a, expected, out)
     except Exception as error:
