@@ -83,6 +83,8 @@ def layouts(x: Array) -> Iterator[tuple[str, Array]]:
     if x.ndim > 2:
         turned = np.ascontiguousarray(np.moveaxis(x, 0, -1))
         yield "first axis innermost", np.moveaxis(turned, -1, 0)
+    if x.ndim > 1:
+        yield "fortran, backwards", np.asfortranarray(x[::-1])[::-1]
     for axis in range(x.ndim):
         flip = tuple(slice(None, None, -1) if a == axis else slice(None) for a in range(x.ndim))
         yield f"negative stride {axis}", x[flip].copy()[flip]

@@ -151,7 +151,7 @@ CASES = [
             "long rows": settings((2, 700, 501), rank=[2], forms=[("last", "gamma")]),
         },
         layouts=[
-            *settings((5, 70), (2, 4500), **OF_LAYOUTS),
+            *settings((35, 70), (2, 4500), **OF_LAYOUTS),
             *settings((3, 2, 130), rank=[2], **OF_LAYOUTS),
             *settings((2, 5), forms=[("eight", "eight")]),
             *(

@@ -118,7 +118,7 @@ CASES = [
             "random bits": random_bits,
         },
         layouts=[
-            *settings((5, 70), (3, 2, 130), (2, 4500), (130,), form=FORMS[2:], scales=SCALES),
+            *settings((35, 70), (3, 2, 130), (2, 4500), (130,), form=FORMS[2:], scales=SCALES),
             *settings(*[(3, 2, 1, 4, 1, 2, 3, 5)[8 - rank :] for rank in range(1, 9)], form=FORMS),
         ],
         outs=settings((3, 5, 70), (200,), (2, 700), (300, 6), form=FORMS),

@@ -51,7 +51,7 @@ CASES = [
             "widths": settings(*[(5, n) for n in WIDTHS], min_scale=[0.0, 3.7]),
             "a hundred million": a_hundred_million,
         },
-        layouts=settings((5, 70), (3, 2, 130), (2, 4500), (2, 3, 2176)),
+        layouts=settings((35, 70), (3, 2, 130), (2, 4500), (2, 3, 2176)),
         outs=settings((3, 256), (3, 300), (3, 4096)),
         threads=settings(
             *[(1500, 4096), (1, 6_000_000), (2, 3_000_001), (3, 500, 4000)], dtype=[BFLOAT16]

@@ -55,7 +55,7 @@ CASES = [
             "a hundred million": a_hundred_million,
         },
         layouts=[
-            *settings((5, 70), (3, 2, 130), (2, 4500), smooth=[False, True]),
+            *settings((5, 70), (3, 2, 130), (40, 700), (2, 9001), smooth=[False, True]),
             *settings(*RANKS, *(shape[::-1] for shape in RANKS)),
         ],
         outs=settings((3, 5, 70), smooth=[False, True]),

@@ -18,7 +18,7 @@ RANGES = [(-128, 127), (0, 255), (-8, 7), (1, 255), (-WIDE, WIDE), (5, 5)]
 ZEROS = [np.dtype(d) for d in (np.int32, np.float32, np.float16)]
 BFLOAT16 = DTYPES[1]
 SPECIAL = [1.0, -0.37, 0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, 2e-39, 6e-39, 3e38]
-SHAPES = [(70,), (5, 70), (3, 1, 65), (4, 3, 2, 33), (2, 3, 1, 5, 17), (1, 1), (2,) * 8]
+SHAPES = [(70,), (35, 70), (3, 1, 65), (4, 3, 2, 33), (2, 3, 1, 5, 17), (1, 1), (2,) * 8]
 
 
 def channels(rng: Rng, n: int, zeros: DType, quant_min: int, quant_max: int) -> tuple[Array, Array]:

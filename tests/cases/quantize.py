@@ -103,6 +103,15 @@ def every_bit_of_the_quotient(rng: Rng, dtype: DType) -> Tries:
         yield a | {"dtype": "int32", "div_mode": mode}
 
 
+def scales_of_every_exponent(rng: Rng, dtype: DType) -> Tries:
+    """One at a time: each decides how it is divided by. An int32 code shows the last bit."""
+    for exponent in range(-149, 128, 3):
+        scale = np.ldexp(rng.uniform(1, 2, 1), exponent).astype(dtype)
+        with np.errstate(over="ignore"):
+            x = (rng.uniform(2.0**20, 2.0**25, (3, 700)) * scale).astype(dtype)
+        yield {"self": x, "scales": scale, "zero_points": None, "dtype": "int32"}
+
+
 def every_16_bit_pattern(rng: Rng, dtype: DType, to: DType) -> Tries:
     """With scales of many kinds."""
     x = np.arange(1 << 16, dtype=np.uint16).view(dtype)
@@ -149,11 +158,12 @@ CASES = [
             "widths of products": settings(*WIDE, axis=[-1, -2], div_mode=[False], **OF_WIDTHS),
             "next to ties": (next_to_ties, kinds(to=CODES)),
             "every bit of the quotient": (every_bit_of_the_quotient, kinds(dtype=DTYPES)),
+            "scales of every exponent": (scales_of_every_exponent, kinds(dtype=DTYPES[2:])),
             "every 16-bit pattern": (every_16_bit_pattern, kinds(dtype=DTYPES[:2], to=CODES)),
             "random bits": (random_bits, kinds(to=CODES, div_mode=[True, False])),
         },
         layouts=[
-            *settings((5, 70), (3, 2, 130), (2, 4500), (130,), axis=[-1, 0], zeros=ZEROS[1:]),
+            *settings((35, 70), (3, 2, 130), (2, 4500), (130,), axis=[-1, 0], zeros=ZEROS[1:]),
             *settings((2, 30, 50), axis=[-1, -2], div_mode=[False], forms=[("ranked", "ranked")]),
             *(s for shape in SHAPES for s in settings(shape, axis=range(-len(shape), len(shape)))),
         ],

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "core/dispatch.h"
+#include "reference.h"
 #include "views.h"
 
 namespace npu_quant::testing {
@@ -47,6 +49,24 @@ TEST(AddRmsNormQuant, SumsInSixtyFourLanes) {
   const float sum = 0x1p24f + 63 * 3 - 1;
   const float rstd = 1 / std::sqrt(sum / 192);
   EXPECT_EQ(y1[1], static_cast<int8_t>(std::min(127.0f, std::nearbyint(rstd * 4096))));
+}
+
+// The norm itself, which the C API hands out; 70 elements are tiles and a ragged end.
+TEST(AddRmsNormQuant, TheNormOfMinusZeroIsMinusZeroOnEveryTarget) {
+  const Target before = active_target();
+  for (const Target target : runnable_targets()) {
+    set_active_target(target);
+    std::vector<float> x(70, -0.0f), gamma(70, 1), scales(1, 1), norm(70, 5);
+    AddRmsNormQuant op(true);
+    op.x1 = op.x2 = view(x, {70});
+    op.gamma = view(gamma, {70});
+    op.scales1 = view(scales, {1});
+    ASSERT_TRUE(op.check().ok());
+    const TensorView out[] = {{}, {}, {}, view(norm, {70})};
+    ASSERT_TRUE(op.run(out).ok());
+    for (const float value : norm) EXPECT_TRUE(value == 0 && std::signbit(value));
+  }
+  set_active_target(before);
 }
 
 TEST(AddRmsNormQuant, FaultsSayOfWhatKindTheyAre) {

@@ -26,6 +26,15 @@ TEST(Memory, GivesTheLastBufferFreedBackFirst) {
   free_large(again);
 }
 
+TEST(Memory, LendsABufferToOneAtATime) {
+  free_large(allocate_large(8 << 20));
+  void* one = allocate_large(8 << 20);
+  void* other = allocate_large(8 << 20);
+  EXPECT_NE(one, other);
+  free_large(one);
+  free_large(other);
+}
+
 TEST(Memory, IsNullWhenOut) {
   EXPECT_EQ(allocate_large(SIZE_MAX / 2), nullptr);
   EXPECT_EQ(allocate_large(SIZE_MAX), nullptr);
