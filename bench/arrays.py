@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-# Where an array starts, modulo 64. NumPy's own large arrays start at 16.
-PLACES = {"aligned": 0, "numpy": 16}
+# Where an array of elements of so many bytes starts, modulo 64. NumPy's own large arrays start at
+# 16; a slice such as x.ravel()[1:] of an aligned one starts one element later.
+PLACES: dict[str, Callable[[int], int]] = {
+    "aligned": lambda itemsize: 0,
+    "numpy": lambda itemsize: 16,
+    "sliced": lambda itemsize: itemsize,
+}
 
 _PATTERN = np.random.default_rng(0).standard_normal(1 << 20, np.float32)
 _CODES_PER_UNIT = 32  # of normally distributed integers
@@ -25,7 +31,7 @@ def empty(shape: tuple[int, ...], dtype: str, place: str) -> NDArray[Any]:
     """Uninitialised, at one of PLACES."""
     kind = dtype_named(dtype)
     raw = np.empty(math.prod(shape) * kind.itemsize + 64, np.uint8)
-    start = (PLACES[place] - raw.ctypes.data) % 64
+    start = (PLACES[place](kind.itemsize) - raw.ctypes.data) % 64
     return raw[start : start + raw.size - 64].view(kind).reshape(shape)
 
 

@@ -62,7 +62,7 @@ class Bench:
             self.torch.set_num_threads(threads)
 
     def records(self, operator: Operator, dtype: str, size: Size) -> Iterator[Record]:
-        """Measure the operator on both kinds of arrays; torch compiles once for the two."""
+        """Measure the operator on arrays of all places; torch compiles once for them."""
         compiled = None
         if self.torch is not None:
             compiled = peers.compiled(self.torch, partial(operator.compiled, self.torch))

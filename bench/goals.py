@@ -12,6 +12,7 @@ from .operators import Operator
 # What counts as beyond the caches, as far beyond them, and as in L2: bytes read and written.
 BEYOND_CACHES = 32 << 20
 IN_MEMORY = 400 << 20
+PLACES_IN_MEMORY = ("aligned", "numpy")  # those that the goals of memory are about
 IN_CACHE = (64 << 10, 400_000)
 
 MOST_IN_C = 4.0  # both phases of the C API, of np.add on 16 elements
@@ -53,7 +54,7 @@ def judge(
 def _of_copy(operators: Mapping[str, Operator], records: Iterable[Record]) -> Iterator[Goal]:
     for r in records:
         operator = operators[r.operator]
-        if r.bytes >= IN_MEMORY:
+        if r.bytes >= IN_MEMORY and r.arrays in PLACES_IN_MEMORY:
             yield from _at_least("of the copy, in memory", r, "copy", operator.of_copy_in_memory)
         elif IN_CACHE[0] <= r.bytes <= IN_CACHE[1]:
             yield from _at_least("of the copy, in L2", r, "copy", operator.of_copy_in_cache)

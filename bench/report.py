@@ -27,14 +27,15 @@ from .harness import Quartiles
 WIDTH = 134
 
 CAPTION = (
-    "arrays: aligned = every array starts at 0 modulo 64 bytes, numpy = at 16. T: threads. time: "
-    "the operator's, called from Python with out=, median of the rounds. copy: time of a copy of "
-    "the same bytes, scales and other small arrays aside, over the operator's (1 = memory speed; "
-    "the best of plain and streaming stores, repeated in C). numpy, torch, torch.compile, "
-    "onnxruntime: their time over the operator's (2 = half as fast); torch is its own operator "
-    "where it has one, else the formula, onnxruntime its QuantizeLinear or DequantizeLinear on "
-    "the same memory. All: median (quartiles) of the per-round ratios. NumPy and eager torch do "
-    f"at most {peers.MOST_ELEMENTS:,} elements, in whole rows, scaled to all: the whole would take "
+    "arrays: aligned = every array starts at 0 modulo 64 bytes, numpy = at 16, sliced = "
+    "one element past a multiple of 64, as x.ravel()[1:] does. T: threads. time: the operator's, "
+    "called from Python with out=, median of the rounds. copy: time of a copy of the same bytes, "
+    "scales and other small arrays aside, over the operator's (1 = memory speed; the best of plain "
+    "and streaming stores, repeated in C). numpy, torch, torch.compile, onnxruntime: their time "
+    "over the operator's (2 = half as fast); torch is its own operator where it has one, else the "
+    "formula, onnxruntime its QuantizeLinear or DequantizeLinear on the same memory. All: median "
+    "(quartiles) of the per-round ratios. NumPy and eager torch do at most "
+    f"{peers.MOST_ELEMENTS:,} elements, in whole rows, scaled to all: the whole would take "
     "gigabytes of temporaries, so their figures at larger sizes are kind to them (one scale from "
     "float32 to codes or back needs none: there they do all, as onnxruntime does)."
 )
