@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from . import arrays, bench_compare, calls, peers
+from . import bench_compare, calls, peers
 from .aclnn_calls import FUNCTIONS, AclnnCalls
 from .cases import Bench, Record
 from .copy_mix import CopyMix
@@ -67,14 +67,13 @@ def _records(
 
 def _calls(bench: Bench, operators: dict[str, Operator], dtypes: list[str]) -> Iterator[calls.Call]:
     cases = [(o, d) for o in operators.values() for d in dtypes if d in o.dtypes]
-    for operator, dtype in cases:
-        for place in arrays.PLACES:
-            yield calls.overhead(bench, operator, dtype, place)
+    for kind in calls.KINDS:
+        for operator, dtype in cases:
+            print(f"{operator.name} {dtype}: {kind}", file=sys.stderr)
+            yield from calls.of_kind(bench, kind, operator, dtype)
     aclnn = AclnnCalls()
     for function in FUNCTIONS:
         yield calls.c_api(bench, function, aclnn)
-    for operator, dtype in cases:
-        yield calls.fresh(bench, operator, dtype)
 
 
 def _options(operators: dict[str, Operator]) -> argparse.Namespace:

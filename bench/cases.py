@@ -80,7 +80,7 @@ class _Case:
         self.compiled = compiled
         self.work = Work.of(operator, dtype, size, place)
         self.peer_rows = peers.part(*size)
-        self.part = self.work.part(self.peer_rows, dtype, place)
+        self.part = self.work.part(self.peer_rows)
         self.of_peers = self.work if dtype in operator.peers_do_all else self.part
 
     def records(self) -> Iterator[Record]:

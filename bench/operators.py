@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -106,26 +106,31 @@ class Work:
     """An operator and the arrays of one call."""
 
     operator: Operator
+    dtype: str
+    """Of the inputs."""
+    place: str
+    """Of all arrays: one of arrays.PLACES."""
     inputs: tuple[NDArray[Any], ...]
     arguments: tuple[Any, ...]
     outputs: tuple[NDArray[Any] | None, ...]
 
     @classmethod
     def of(cls, operator: Operator, dtype: str, size: Size, place: str) -> Work:
-        """All arrays at the same place, the outputs uninitialised."""
+        """The outputs are uninitialised."""
         inputs = (arrays.normal(size, dtype, place, i) for i in range(operator.streams[0]))
         specs = operator.outputs(size, dtype)
         outputs = (None if spec is None else arrays.empty(*spec, place) for spec in specs)
-        return cls(operator, tuple(inputs), operator.arguments(size, dtype, place), tuple(outputs))
+        arguments = operator.arguments(size, dtype, place)
+        return cls(operator, dtype, place, tuple(inputs), arguments, tuple(outputs))
 
-    def part(self, rows: int, dtype: str, place: str) -> Work:
+    def part(self, rows: int) -> Work:
         """The same with the first rows only."""
         size = Size(rows, self.inputs[0].shape[1])
-        return Work(
-            self.operator,
-            tuple(x[:rows] for x in self.inputs),
-            self.operator.arguments(size, dtype, place),
-            tuple(y if y is None else y[:rows] for y in self.outputs),
+        return replace(
+            self,
+            inputs=tuple(x[:rows] for x in self.inputs),
+            arguments=self.operator.arguments(size, self.dtype, self.place),
+            outputs=tuple(y if y is None else y[:rows] for y in self.outputs),
         )
 
     @property
