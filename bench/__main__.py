@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from . import bench_compare, calls, peers
+from . import bench_compare, calls, machine, peers
 from .aclnn_calls import FUNCTIONS, AclnnCalls
 from .cases import Bench, Record
 from .copy_mix import CopyMix
 from .goals import judge
 from .harness import Plan
+from .history import History, ratios_of
 from .operators import DTYPES, SIZES, Operator, Size, find_operators
 from .report import Report, write_json
 
@@ -25,6 +26,7 @@ def main() -> None:
     """Measure what the options choose, print it, write it."""
     operators = find_operators()
     options = _options(operators)
+    history = History.of_this_cpu() if options.record or options.compare else None
     plan = QUICK if options.quick else THOROUGH
     bench = Bench(
         copy=CopyMix(),
@@ -46,6 +48,12 @@ def main() -> None:
     report.calls(of_calls)
     report.comparings(comparings)
     report.goals(goals)
+    ratios = ratios_of(records, of_calls)
+    if history and options.compare:
+        report.changes(history, ratios)
+    if history and options.record:
+        history.record(machine.facts(bench), ratios)
+        print(f"Recorded: {history.path}")
     write_json(options.json, bench, records, of_calls, comparings, goals)
     print(f"Written: {options.json}")
 
@@ -100,6 +108,10 @@ def _options(operators: dict[str, Operator]) -> argparse.Namespace:
     parser.add_argument("--compare-mib", type=int, metavar="MIB", help=help)
     full = {"dest": "compare_mib", "action": "store_const", "const": 1024}
     parser.add_argument("--full", **full, help="compare files of 1 GiB")
+    help = "keep the ratios in bench/history, in the file of this kind of CPU"
+    parser.add_argument("--record", action="store_true", help=help)
+    help = "say what has changed against the ratios kept there"
+    parser.add_argument("--compare", action="store_true", help=help)
     parser.add_argument("--json", type=Path, default=Path("build/bench/results.json"))
     return parser.parse_args()
 

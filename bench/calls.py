@@ -78,7 +78,7 @@ class Kind(NamedTuple):
 ADD = "np.add(x, x, out=o)"
 SMALL = Size(1, 16)
 FRESH = Size(16384, 4096)  # 64 MiB of int8
-SHORT = Size(200_000, 3)  # elements of a row: fewer than a vector has
+SHORT = Size(200_000, 3)  # a row has fewer elements than a vector
 SQUARE = Size(4096, 4096)
 
 KINDS = {

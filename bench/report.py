@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-import npu_quant
-
-from . import peers
+from . import machine, peers
 from .bench_compare import Comparing
 from .calls import Call
 from .cases import PEERS, Bench, Record
 from .goals import Goal
 from .harness import Quartiles
+from .history import NOTICED, History, Ratios
 
 WIDTH = 134
 
@@ -51,7 +46,7 @@ class Report:
 
     def machine(self, bench: Bench) -> None:
         """What the figures were measured with."""
-        self._console.print(", ".join(f"{k}: {v}" for k, v in machine(bench).items()))
+        self._console.print(_words(machine.facts(bench)))
 
     def records(self, records: Sequence[Record]) -> None:
         """A table for each operator."""
@@ -105,21 +100,27 @@ class Report:
         judged = [g.met for g in goals if g.met is not None]
         self._console.print(f"{sum(judged)} of {len(judged)} goals met.")
 
-
-def machine(bench: Bench) -> dict[str, str]:
-    """What the figures depend on."""
-    info = npu_quant.info()
-    return {
-        "cpu": f"{os.cpu_count()} x {_cpu_name()}",
-        "target": info["target"],
-        "npu_quant": info["version"],
-        "compiler": info["compiler"],
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "torch": _version(bench.torch),
-        "onnxruntime": _version(bench.onnxruntime),
-        "rounds": str(bench.plan.rounds),
-    }
+    def changes(self, history: History, ratios: Ratios) -> None:
+        """What differs from what was recorded."""
+        name = history.path.name
+        if not history.ratios:
+            remedy = "To make it, at the commit to compare with: make bench BENCH=--record"
+            self._console.print(f"There is no bench/history/{name}, nothing to compare. {remedy}")
+            return
+        changes, percent = history.changes(ratios), f"{100 * NOTICED:.0f} %"
+        self._console.print(f"{name} is of {_words(history.machine)}")
+        title = f"Changes of more than {percent} in the time of the other over the operator's"
+        table = _table(title, "operator", "other")
+        for heading in ("then", "now", "speed", "beyond both quartile ranges"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        for c in (c for c in changes if c.is_noticed):
+            medians = (f"{q.median:.3g}" for q in (c.old, c.new))
+            clear, style = ("yes", None) if c.is_clear else ("no", "dim")
+            table.add_row(c.where, c.of, *medians, f"{100 * c.gain:+.1f} %", clear, style=style)
+        self._console.print(table)
+        slower, faster = (sum(c.is_clear and c.gain * s > 0 for c in changes) for s in (-1, 1))
+        rows = f"{slower} of {len(changes)} rows"
+        self._console.print(f"{rows} slower than {percent}, {faster} faster")
 
 
 def write_json(
@@ -132,7 +133,7 @@ def write_json(
 ) -> None:
     """Everything printed and the absolute times, in seconds."""
     document = {
-        "machine": machine(bench),
+        "machine": machine.facts(bench),
         "cases": [asdict(record) for record in records],
         "calls": [asdict(call) for call in calls],
         "comparisons": [asdict(comparing) for comparing in comparings],
@@ -140,6 +141,10 @@ def write_json(
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(document, indent=1) + "\n")
+
+
+def _words(facts: dict[str, str]) -> str:
+    return ", ".join(f"{key}: {value}" for key, value in facts.items())
 
 
 def _table(title: str, *headings: str) -> Table:
@@ -164,16 +169,3 @@ def _time(seconds: Quartiles) -> str:
         if seconds.median * factor < 1000:
             return f"{seconds.median * factor:.3g} {unit}"
     return f"{seconds.median:.3g} s"
-
-
-def _version(peer: Any) -> str:
-    return "-" if peer is None else peer.__version__
-
-
-def _cpu_name() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.machine()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
