@@ -26,7 +26,8 @@ endif()
 
 # Kernels are optimised in every configuration: without inlining, the vector wrappers are two orders of magnitude
 # slower, and their vectors would be passed in ways that differ between targets.
-set(NPU_QUANT_KERNEL_OPTIMISATION -O3)
+# A switch at run time inside a loop (Stores in simd/vec.h) is there to have one loop: it is not to be made two of.
+set(NPU_QUANT_KERNEL_OPTIMISATION -O3 -fno-unswitch-loops -fno-tree-slp-vectorize)
 if(NPU_QUANT_SANITIZE)
   # The same inlining, less time to compile: without line numbers, and the checks that double it and find least here.
   set(NPU_QUANT_KERNEL_OPTIMISATION -O1 -g0 -fno-sanitize=null,object-size,pointer-overflow)

@@ -30,6 +30,12 @@ bool is_runnable(Target target);
 Target active_target();
 void set_active_target(Target target);
 
+// Which cache the dynamic quantizers ask for the rows to come: as this CPU is fastest, or as the
+// environment says, to measure (simd/targets.cpp).
+enum class CacheLevel { first, second };
+CacheLevel prefetch_level();
+void set_prefetch_level(CacheLevel level);
+
 // On a runnable target.
 template <class Kernel>
 void run_on(Target target, const typename Kernel::Args& args) {

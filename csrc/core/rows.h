@@ -38,6 +38,13 @@ struct Axes {
     return axes;
   }
 
+  // Whether a tensor is broadcast: one element stands for several.
+  bool repeats(int tensor) const {
+    for (int axis = 0; axis < rank; ++axis)
+      if (strides[tensor][axis] == 0) return true;
+    return false;
+  }
+
   Axes without_last() const {
     Axes axes = *this;
     if (axes.rank > 0) --axes.rank;
@@ -74,6 +81,28 @@ class Rows {
   bool is_single_axis() const { return axes_.rank <= 1; }
   int64_t inner_stride(int tensor) const {
     return axes_.rank > 0 ? axes_.strides[tensor][axes_.rank - 1] : 0;
+  }
+
+  // Rows of n elements whose segments threads share: calls run(offsets, rows, first, last) for
+  // elements [first, last) of some rows, which are the segments [begin, end) of all.
+  template <class Run>
+  void for_each_segment(int64_t begin, int64_t end, int64_t n, int64_t segment, Run run) const {
+    const int64_t segments = segments_of(n, segment);
+    if (segments == 1)
+      return for_each_run(begin, end, [&](const int64_t(&offsets)[tensors], int64_t rows) {
+        run(offsets, rows, 0, n);
+      });
+    while (begin < end) {
+      const int64_t row = begin / segments, first = begin % segments;
+      const int64_t last = segments - first < end - begin ? segments : first + end - begin;
+      for_each_run(row, row + 1, [&](const int64_t(&offsets)[tensors], int64_t rows) {
+        run(offsets, rows, first * segment, last * segment < n ? last * segment : n);
+      });
+      begin += last - first;
+    }
+  }
+  static int64_t segments_of(int64_t n, int64_t segment) {
+    return n > segment ? (n + segment - 1) / segment : 1;
   }
 
   // Calls run(offsets, rows) for rows [begin, end) in pieces whose rows are inner_stride apart.

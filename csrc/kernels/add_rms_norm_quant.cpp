@@ -3,7 +3,8 @@
 //   t = s * rstd * gamma + beta       y = rint(t / scale + zero_point), or t * scale; NaN gives 0
 #include "kernels/add_rms_norm_quant.h"
 
-#include "kernels/row_pieces.h"
+#include "kernels/piece.h"
+#include "simd/codes.h"
 
 namespace npu_quant {
 namespace {
@@ -11,20 +12,23 @@ namespace {
 using Kernel = AddRmsNormQuantKernel;
 using Args = Kernel::Args;
 
-// The second pass goes through so many rows together, in pieces of so many elements, for which the
-// weights are then in the first-level cache; fewer rows where the second level does not hold them
-// and those to come.
-constexpr int64_t kRowsInTurn = 4;
+// The second pass goes through 4 rows together, in pieces of 512 elements, for which the weights
+// are then in L1; fewer rows where L2 does not hold them and those to come (256 KiB).
+constexpr int64_t kRowsInTurn = 4, kElementsTogether = 512;
 constexpr int64_t kBytesTogether = 256 << 10;
+constexpr int64_t kMostRows = 64;  // of transposed outputs, which share cache lines
 // The sum of squares has this shape on every target (docs/numerics.md 5).
 constexpr int64_t kSumLanes = 64;
 static_assert(kSumLanes % kTile == 0 && kElementsTogether % kSumLanes == 0 &&
-              kPiece % kSumLanes == 0 && kElementsTogether <= kPiece);
+              kPiece % kSumLanes == 0);
 
 // Lane j adds elements j, j + 64, j + 128, ... in that order; then halves are added.
 struct SumOfSquares {
-  F32 lanes[kSumLanes / kLanes] = {};
+  F32 lanes[kSumLanes / kLanes];
 
+  NPU_QUANT_INLINE void clear() {
+    for (F32& lane : lanes) lane = F32{};
+  }
   NPU_QUANT_INLINE void add(int64_t tile, const Tile& s) {
     for (int i = 0; i < 4; ++i) lanes[tile * 4 + i] += s.part[i] * s.part[i];
   }
@@ -58,9 +62,10 @@ struct Padded {
 
 // The first pass over n elements of a row: their sum, x, and its squares. x is null where it is not
 // wanted.
-template <class X, class Store>
-void add_piece(const typename X::Storage* x1, const typename X::Storage* x2, typename X::Storage* x,
-               int64_t n, SumOfSquares& sum) {
+template <class X>
+__attribute__((noinline)) void add_piece(const typename X::Storage* x1,
+                                         const typename X::Storage* x2, typename X::Storage* x,
+                                         int64_t n, SumOfSquares& sum, Stores stores) {
   using T = typename X::Storage;
   SumOfSquares squares = sum;
   int64_t i = 0;
@@ -69,7 +74,7 @@ void add_piece(const typename X::Storage* x1, const typename X::Storage* x2, typ
       const int64_t at = i + tile * kTile;
       const Tile s = added<X>(x1 + at, x2 + at);
       squares.add(tile, s);
-      if (x != nullptr) X::template put<Store>(x + at, s);
+      if (x != nullptr) X::put(x + at, s, stores);
     }
   if (i < n) {
     const Padded<X> a(x1 + i, n - i), b(x2 + i, n - i);
@@ -77,7 +82,7 @@ void add_piece(const typename X::Storage* x1, const typename X::Storage* x2, typ
     for (int64_t tile = 0; tile < kSumLanes / kTile; ++tile) {
       const Tile s = added<X>(a.values + tile * kTile, b.values + tile * kTile);
       squares.add(tile, s);
-      X::template put<KeepInCache>(end + tile * kTile, s);
+      X::put(end + tile * kTile, s, Stores{false});
     }
     if (x != nullptr) std::memcpy(x + i, end, static_cast<size_t>(n - i) * sizeof(T));
   }
@@ -98,14 +103,13 @@ enum { kGamma, kBeta, kScale, kZeroPoint, kWeights };
 class Weights {
  public:
   Weights(const Args& args, const Kernel::Quantizer& quantizer) {
-    const Kernel::Weight all[kWeights] = {args.gamma, args.beta, quantizer.scale,
-                                          quantizer.zero_point};
+    const Strided all[kWeights] = {args.gamma, args.beta, quantizer.scale, quantizer.zero_point};
     for (int w = 0; w < kWeights; ++w) {
-      const auto* values = reinterpret_cast<const Unaligned<float>*>(all[w].values);
-      at[w] = {values, -1};
-      if (!all[w].is_one) continue;
+      at[w] = {parameter_at(all[w], 0, 0), -1};
+      if (all[w].stride != 0) continue;
       // Adding -0 changes nothing, not even a -0.
-      for (float& copy : copies_[w]) copy = values == nullptr ? -0.0f : values->value;
+      const float one = all[w].data == nullptr ? -0.0f : at[w].values->value;
+      for (float& copy : copies_[w]) copy = one;
       at[w] = {unaligned(copies_[w]), 0};
     }
   }
@@ -133,9 +137,9 @@ NPU_QUANT_INLINE F32 part_of(const Unaligned<float>* weights, int part) {
 }
 
 // The norm of a tile of sums.
-template <class X>
+template <class OutType>
 struct Norm {
-  using Elements = X;
+  using Y = OutType;
 
   static NPU_QUANT_INLINE Tile of(const Tile& s, F32 rstd, const Weight* weights, int64_t i) {
     const auto* gamma = weights[kGamma].from(i);
@@ -144,21 +148,20 @@ struct Norm {
     for (int p = 0; p < 4; ++p) t.part[p] = s.part[p] * rstd * part_of(gamma, p) + part_of(beta, p);
     return t;
   }
-  template <class Store>
-  static NPU_QUANT_INLINE void put(typename X::Storage* y, const Tile& t) {
-    X::template put<Store>(y, t);
+  static NPU_QUANT_INLINE void put(typename Y::Storage* y, const Tile& t, Stores stores) {
+    Y::put(y, t, stores);
   }
 };
 
 // Its codes.
-template <class X, bool divide>
+template <bool divide>
 struct Codes {
-  using Elements = Int8Elements;
+  using Y = Int8;
 
   static NPU_QUANT_INLINE Tile of(const Tile& s, F32 rstd, const Weight* weights, int64_t i) {
     const auto* scale = weights[kScale].from(i);
     const auto* zero_point = weights[kZeroPoint].from(i);
-    Tile q = Norm<X>::of(s, rstd, weights, i);
+    Tile q = Norm<Y>::of(s, rstd, weights, i);
     for (int p = 0; p < 4; ++p) {
       const F32 t = q.part[p];
       const F32 v = divide ? t / part_of(scale, p) : t * part_of(scale, p);
@@ -166,179 +169,208 @@ struct Codes {
     }
     return q;
   }
-  template <class Store>
-  static NPU_QUANT_INLINE void put(int8_t* y, const Tile& q) {
-    put_with_zero_for_nan<Int8Elements, Store>(y, q);
+  static NPU_QUANT_INLINE void put(int8_t* y, const Tile& q, Stores stores) {
+    put_with_zero_for_nan<Y>(y, q, stores);
   }
 };
 
 // Elements [first, first + n) of a row in the second pass.
-template <class X, class Y>
 struct NormedPiece {
-  const typename X::Storage *x1, *x2;
-  const typename X::Storage *next1, *next2;  // what to ask memory for meanwhile, or null
-  typename Y::Storage* y;
+  const char *x1, *x2;
+  const char *next1, *next2;  // what to ask memory for meanwhile, or null
+  char* y;
   int64_t first, n;
   int64_t readable;  // elements of x1 and x2, n or more
+  bool stream;
 };
 
-template <class X, class Store, class Rule>
-void norm_piece(const NormedPiece<X, typename Rule::Elements>& piece, float row_rstd,
-                const Weights& weights) {
-  constexpr int64_t kPerLine = 64 / static_cast<int64_t>(sizeof(*piece.x1));
-  const auto [x1, x2, next1, next2, y, first, n, readable] = piece;
+template <class X, class Rule>
+__attribute__((noinline)) void norm_piece(const NormedPiece& piece, float row_rstd,
+                                          const Weights& weights) {
+  using T = typename X::Storage;
+  constexpr int64_t kPerLine = 64 / static_cast<int64_t>(sizeof(T));
+  const auto *x1 = reinterpret_cast<const T*>(piece.x1), *x2 = reinterpret_cast<const T*>(piece.x2);
+  auto* const y = reinterpret_cast<typename Rule::Y::Storage*>(piece.y);
+  const auto next1 = reinterpret_cast<uintptr_t>(piece.next1);
+  const auto next2 = reinterpret_cast<uintptr_t>(piece.next2);
+  const int64_t first = piece.first, n = piece.n;
+  const Stores stores{piece.stream};
   const F32 rstd = broadcast(row_rstd);
   const Weight at[kWeights] = {weights.at[0], weights.at[1], weights.at[2], weights.at[3]};
   int64_t i = 0;
   for (; i + kTile <= n; i += kTile) {
-    if (next1 != nullptr)
+    if (next1 != 0)
       for (int64_t line = i; line < i + kTile; line += kPerLine) {
-        prefetch(next1 + line);
-        prefetch(next2 + line);
+        prefetch(next1 + static_cast<uintptr_t>(line) * sizeof(T));
+        prefetch(next2 + static_cast<uintptr_t>(line) * sizeof(T));
       }
-    Rule::template put<Store>(y + i, Rule::of(added<X>(x1 + i, x2 + i), rstd, at, first + i));
+    Rule::put(y + i, Rule::of(added<X>(x1 + i, x2 + i), rstd, at, first + i), stores);
   }
   if (i == n) return;
   // The rest is part of a tile that can be read, or is padded to one.
-  typename Rule::Elements::Storage end[kTile];
+  typename Rule::Y::Storage end[kTile];
   const auto bytes = static_cast<size_t>(n - i) * sizeof *end;
   const int64_t start = n > kTile ? n - kTile : 0;
-  if (start + kTile <= readable) {
+  if (start + kTile <= piece.readable) {
     const Tile s = added<X>(x1 + start, x2 + start);
-    Rule::template put<KeepInCache>(end, Rule::of(s, rstd, at, first + start));
+    Rule::put(end, Rule::of(s, rstd, at, first + start), Stores{false});
     std::memcpy(y + i, end + i - start, bytes);
   } else {
     const Padded<X> a(x1 + i, n - i), b(x2 + i, n - i);
     const EndOfWeights end_weights(weights, first + i, n - i);
     const Tile s = added<X>(a.values, b.values);
-    Rule::template put<KeepInCache>(end, Rule::of(s, rstd, end_weights.at, 0));
+    Rule::put(end, Rule::of(s, rstd, end_weights.at, 0), Stores{false});
     std::memcpy(y + i, end, bytes);
   }
 }
 
-template <class X, bool divide>
+template <class X>
 class RowNorm {
  public:
   explicit RowNorm(const Args& args)
       : args_(args),
-        x1_(rows_of<X>(Kernel::kX1)),
-        x2_(rows_of<X>(Kernel::kX2)),
-        x_(rows_of<X>(Kernel::kX)),
-        norm_(rows_of<X>(Kernel::kRmsNorm)),
-        y_{rows_of<Int8Elements>(Kernel::kY1), rows_of<Int8Elements>(Kernel::kY2)},
+        x1_(args.tensors[Kernel::kX1], kItem, buffers_[Kernel::kX1]),
+        x2_(args.tensors[Kernel::kX2], kItem, buffers_[Kernel::kX2]),
+        x_(args.tensors[Kernel::kX], kItem, buffers_[Kernel::kX], args.stream, streams_by_buffer()),
+        norm_(args.tensors[Kernel::kRmsNorm], kItem, buffers_[Kernel::kRmsNorm], false),
+        y_{{args.tensors[Kernel::kY1], 1, buffers_[Kernel::kY1], args.stream},
+           {args.tensors[Kernel::kY2], 1, buffers_[Kernel::kY2], args.stream}},
         weights_{{args, args.quantizers[0]}, {args, args.quantizers[1]}},
-        streams_x_(streams(x_)),
-        streams_y_{args.stream && y_[0].is_direct(), args.stream && y_[1].is_direct()},
         epsilon_(static_cast<float>(args.epsilon)) {}
 
   void run() {
-    const int64_t fitting = kBytesTogether / (args_.n * 2 * static_cast<int64_t>(sizeof(T)));
-    const int64_t together = fitting > kRowsInTurn ? kRowsInTurn : fitting < 1 ? 1 : fitting;
-    for (int64_t row = 0; row < args_.rows; row += together) {
-      const int64_t rows = least(args_.rows - row, together);
-      const int64_t next = row + together < args_.rows ? together : 0;
-      float rstd[kRowsInTurn];
-      for (int64_t r = 0; r < rows; ++r) rstd[r] = reciprocal_norm(row + r);
+    const int64_t fitting = most(1, kBytesTogether / (args_.n * 2 * kItem));
+    int64_t rows = 0;
+    for (int64_t row = 0; row < args_.rows; row += rows) {
+      const int64_t shared = most(most(x_.rows_together(row), norm_.rows_together(row)),
+                                  most(y_[0].rows_together(row), y_[1].rows_together(row)));
+      rows = least(args_.rows - row, shared > 1 ? shared : least(fitting, kRowsInTurn));
+      const int64_t next = row + rows < args_.rows ? rows : 0;
+      float rstd[kMostRows];
+      normalise(row, rows, rstd);
       for (int64_t i = 0; i < args_.n + kElementsTogether; i += kElementsTogether)
         for (int o = 0; o < 2; ++o)
-          for (int64_t r = row; r < row + rows && y_[o].is_wanted(); ++r)
-            encode(r, least(r + next, args_.rows - 1), i, o, rstd[r - row]);
-      for (int64_t r = 0; r < rows && norm_.is_wanted(); ++r) write_norm(row + r, rstd[r]);
+          if (y_[o].is_wanted()) encode_rows(row, rows, next, i, o, rstd);
+      if (norm_.is_wanted()) write_norm(row, rows, rstd);
     }
     if (args_.stream) stream_fence();
   }
 
  private:
-  using T = typename X::Storage;
+  static constexpr int64_t kItem = sizeof(typename X::Storage);
+  static constexpr int64_t kSharedWidth = kBufferBytes / (kMostRows * kItem);
 
-  template <class Elements>
-  RowPieces<Elements, Kernel::kTensors> rows_of(int tensor) const {
-    return {args_.data[tensor], args_.row_strides[tensor], *args_.row, tensor};
+  // x is streamed as it is computed where its rows begin at vectors, else from a buffer.
+  bool streams_by_buffer() const {
+    const Strided& x = args_.tensors[Kernel::kX];
+    return !is_vector_aligned(x.data) || x.row_stride % kVectorBytes != 0;
   }
 
-  template <class Pieces>
-  bool streams(Pieces& pieces) const {
-    if (!args_.stream) return false;
-    if (pieces.is_contiguous_at_vectors()) return true;
-    pieces.stream_from_buffer();
-    return false;
+  static typename X::Storage* typed(char* x) { return reinterpret_cast<typename X::Storage*>(x); }
+  static const typename X::Storage* typed(const char* x) {
+    return reinterpret_cast<const typename X::Storage*>(x);
   }
 
-  float reciprocal_norm(int64_t row) {
-    SumOfSquares squares;
-    for (int64_t i = 0; i < args_.n; i += kPiece) {
-      const int64_t count = least(args_.n - i, kPiece);
-      T* const x = x_.is_wanted() ? x_.begin_write(row, i) : nullptr;
-      const T *x1 = x1_.read(row, i, count), *x2 = x2_.read(row, i, count);
-      if (streams_x_)
-        add_piece<X, StreamToMemory>(x1, x2, x, count, squares);
+  // The first pass: x of some rows, and what their sums are multiplied by. Row by row, but for
+  // outputs of which the rows share cache lines.
+  void normalise(int64_t row, int64_t rows, float* rstd) {
+    const int64_t together = x_.shares_lines() ? rows : 1;
+    const int64_t width = x_.shares_lines() ? kSharedWidth : kPiece;
+    SumOfSquares squares[kMostRows];
+    for (int64_t first = row; first < row + rows; first += together) {
+      for (int64_t r = 0; r < together; ++r) squares[r].clear();
+      for (int64_t i = 0; i < args_.n; i += width) {
+        const int64_t count = least(args_.n - i, width);
+        for (int64_t r = 0; r < together; ++r) {
+          fetch(first + r, i, count);
+          char* const x = x_.is_wanted() ? x_.at(first + r, i, r * width) : nullptr;
+          add_piece<X>(typed(x1_.at(first + r, i)), typed(x2_.at(first + r, i)), typed(x), count,
+                       squares[r], Stores{args_.stream && x_.is_direct()});
+        }
+        x_.put(first, i, count, together, width);
+      }
+      for (int64_t r = 0; r < together; ++r) {
+        const float mean = squares[r].value() / static_cast<float>(args_.n);
+        rstd[first - row + r] = 1 / __builtin_sqrtf(mean + epsilon_);
+      }
+    }
+  }
+
+  void fetch(int64_t row, int64_t i, int64_t count) {
+    x1_.fetch(row, 1, i, count, count);
+    x2_.fetch(row, 1, i, count, count);
+  }
+
+  // Codes [i, i + kElementsTogether) of some rows, or as many earlier ones as make a streamed y
+  // begin at a vector.
+  void encode_rows(int64_t row, int64_t rows, int64_t next, int64_t i, int o, const float* rstd) {
+    for (int64_t r = 0; r < rows; ++r) {
+      int64_t early = 0;
+      if (y_[o].takes_streams()) {
+        const int64_t head = elements_to_alignment(y_[o].at(row + r, 0), 1, kElementsTogether);
+        early = head == 0 ? 0 : kElementsTogether - head;
+      }
+      const int64_t begin = i > early ? i - early : 0;
+      const int64_t count = least(args_.n, i + kElementsTogether - early) - begin;
+      if (count <= 0) continue;
+      const bool shares = y_[o].shares_lines();
+      char* const y = y_[o].at(row + r, begin, shares ? r * kElementsTogether : 0);
+      if (args_.quantizers[o].scale.data == nullptr)
+        std::memset(y, 0, static_cast<size_t>(count));
       else
-        add_piece<X, KeepInCache>(x1, x2, x, count, squares);
-      x_.end_write(row, i, count);
+        encode(y, row + r, least(row + r + next, args_.rows - 1), begin, count, o, rstd[r]);
+      if (!shares) y_[o].put(row + r, begin, count);
+      if (shares && r == rows - 1) y_[o].put(row, begin, count, rows, kElementsTogether);
     }
-    const float mean = squares.value() / static_cast<float>(args_.n);
-    return 1 / __builtin_sqrtf(mean + epsilon_);
   }
 
-  // Codes [i, i + kElementsTogether) of a row, or as many earlier ones as make a streamed y begin
-  // at a vector.
-  void encode(int64_t row, int64_t next_row, int64_t i, int o, float rstd) {
-    int64_t early = 0;
-    if (streams_y_[o]) {
-      const int64_t head = elements_to_alignment(y_[o].in_place(row, 0), kElementsTogether);
-      early = head == 0 ? 0 : kElementsTogether - head;
+  void encode(char* y, int64_t row, int64_t next_row, int64_t i, int64_t count, int o, float rstd) {
+    NormedPiece piece = piece_of(row, i, count);
+    if (args_.stream && x1_.is_direct() && x2_.is_direct()) {
+      piece.next1 = x1_.at(next_row, i);
+      piece.next2 = x2_.at(next_row, i);
     }
-    const int64_t begin = i > early ? i - early : 0;
-    const int64_t count = least(args_.n, i + kElementsTogether - early) - begin;
-    if (count <= 0) return;
-    int8_t* const y = y_[o].begin_write(row, begin);
-    if (args_.quantizers[o].scale.values == nullptr)
-      std::memset(y, 0, static_cast<size_t>(count));
+    piece.y = y;
+    piece.stream = y_[o].takes_streams();
+    if (args_.divide)
+      norm_piece<X, Codes<true>>(piece, rstd, weights_[o]);
     else
-      encode_to(y, row, next_row, begin, count, o, rstd);
-    y_[o].end_write(row, begin, count);
+      norm_piece<X, Codes<false>>(piece, rstd, weights_[o]);
   }
 
-  void encode_to(int8_t* y, int64_t row, int64_t next_row, int64_t i, int64_t count, int o,
-                 float rstd) {
-    const bool direct = x1_.is_direct() && x2_.is_direct(), asks = args_.stream && direct;
-    const NormedPiece<X, Int8Elements> piece{x1_.read(row, i, count),
-                                             x2_.read(row, i, count),
-                                             asks ? x1_.in_place(next_row, i) : nullptr,
-                                             asks ? x2_.in_place(next_row, i) : nullptr,
-                                             y,
-                                             i,
-                                             count,
-                                             direct ? args_.n - i : count};
-    if (streams_y_[o])
-      norm_piece<X, StreamToMemory, Codes<X, divide>>(piece, rstd, weights_[o]);
-    else
-      norm_piece<X, KeepInCache, Codes<X, divide>>(piece, rstd, weights_[o]);
+  NormedPiece piece_of(int64_t row, int64_t i, int64_t count) {
+    fetch(row, i, count);
+    NormedPiece piece{};
+    piece.x1 = x1_.at(row, i);
+    piece.x2 = x2_.at(row, i);
+    piece.first = i;
+    piece.n = count;
+    piece.readable = x1_.is_direct() && x2_.is_direct() ? args_.n - i : count;
+    return piece;
   }
 
-  void write_norm(int64_t row, float rstd) {
-    const bool direct = x1_.is_direct() && x2_.is_direct();
-    for (int64_t i = 0; i < args_.n; i += kPiece) {
-      const int64_t count = least(args_.n - i, kPiece);
-      const NormedPiece<X, X> piece{x1_.read(row, i, count),
-                                    x2_.read(row, i, count),
-                                    nullptr,
-                                    nullptr,
-                                    norm_.begin_write(row, i),
-                                    i,
-                                    count,
-                                    direct ? args_.n - i : count};
-      norm_piece<X, KeepInCache, Norm<X>>(piece, rstd, weights_[0]);
-      norm_.end_write(row, i, count);
-    }
+  void write_norm(int64_t row, int64_t rows, const float* rstd) {
+    const bool shares = norm_.shares_lines();
+    const int64_t width = shares ? kSharedWidth : kPiece;
+    const int64_t together = shares ? rows : 1;
+    for (int64_t first = row; first < row + rows; first += together)
+      for (int64_t i = 0; i < args_.n; i += width) {
+        const int64_t count = least(args_.n - i, width);
+        for (int64_t r = 0; r < together; ++r) {
+          NormedPiece piece = piece_of(first + r, i, count);
+          piece.y = norm_.at(first + r, i, r * width);
+          norm_piece<X, Norm<X>>(piece, rstd[first - row + r], weights_[0]);
+        }
+        norm_.put(first, i, count, together, width);
+      }
   }
 
   const Args& args_;
-  RowPieces<X, Kernel::kTensors> x1_, x2_, x_, norm_;
-  RowPieces<Int8Elements, Kernel::kTensors> y_[2];
+  Source x1_, x2_;
+  Sink x_, norm_, y_[2];
   Weights weights_[2];
-  bool streams_x_, streams_y_[2];
   float epsilon_;
+  Buffer buffers_[Kernel::kTensors];
 };
 
 }  // namespace
@@ -346,12 +378,8 @@ class RowNorm {
 template <>
 void AddRmsNormQuantKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  visit_float_elements(args.dtype, args.data[kX1], args.stream, [&](auto x) {
-    if (args.divide)
-      RowNorm<decltype(x), true>(args).run();
-    else
-      RowNorm<decltype(x), false>(args).run();
-  });
+  visit_float(args.dtype, args.tensors[kX1].data, args.stream,
+              [&](auto x) { RowNorm<decltype(x)>(args).run(); });
 }
 
 }  // namespace npu_quant

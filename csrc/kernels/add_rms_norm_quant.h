@@ -4,30 +4,24 @@
 
 #include "core/dispatch.h"
 #include "core/dtype.h"
-#include "core/rows.h"
+#include "core/strided.h"
 
 namespace npu_quant {
 
 struct AddRmsNormQuantKernel {
   enum { kX1, kX2, kX, kY1, kY2, kRmsNorm, kTensors };
 
-  // A float32 array of n elements, or one value for all of them.
-  struct Weight {
-    const char* values = nullptr;
-    bool is_one = true;
-  };
-  // How a row becomes codes.
+  // How a row becomes codes. Weights are float32, one (stride 0) or one for each element (stride
+  // 4), null where there is none.
   struct Quantizer {
-    Weight scale, zero_point;  // no scale: codes are 0
+    Strided scale, zero_point;  // no scale: codes are 0
   };
 
   struct Args {
     DType dtype;  // of x1, x2, x and the norm
     int64_t rows, n;
-    char* data[kTensors];  // null where not wanted
-    int64_t row_strides[kTensors];
-    const Axes<kTensors>* row;  // the axes of a row, n elements altogether
-    Weight gamma, beta;
+    Strided tensors[kTensors];  // null where not wanted
+    Strided gamma, beta;
     Quantizer quantizers[2];
     double epsilon;
     bool divide;  // by the scales, else multiply

@@ -2,56 +2,51 @@
 //   y = (x + offset) * scale      sqrt_mode: * scale once more
 #include "kernels/anti_quant.h"
 
-#include "kernels/affine.h"
+#include "kernels/elementwise.h"
 
 namespace npu_quant {
 namespace {
 
-template <class X, class Y, bool sqrt_mode>
-struct AddThenMultiply {
-  static constexpr bool kReadsMask = false, kWritesMask = false;
+enum { kScale, kOffset };
 
-  template <class Store, class Parameters, class Piece>
-  NPU_QUANT_INLINE void map(const Parameters& parameters, const Piece& tile) const {
+template <class OutType>
+struct AddThenMultiply {
+  using X = Int8;
+  using Y = OutType;
+  static constexpr int kParameters = 2;
+  bool sqrt_mode;
+
+  template <class Parameters, class TileAt>
+  NPU_QUANT_INLINE void map(const Parameters& parameters, const TileAt& tile) const {
     I32 x[4];
-    X::load(tile.x, x);
+    X::load(tile.x(), x);
     Tile y;
     for (int i = 0; i < 4; ++i) {
       const F32 scale = parameters(kScale, i);
-      y.part[i] = (__builtin_convertvector(x[i], F32) + parameters(kZeroPoint, i)) * scale;
-      if constexpr (sqrt_mode) y.part[i] *= scale;
+      y.part[i] = (__builtin_convertvector(x[i], F32) + parameters(kOffset, i)) * scale;
+      if (sqrt_mode) y.part[i] *= scale;
     }
-    Y::template put<Store>(tile.y, y);
+    Y::put(tile.y(), y, tile.stores);
   }
 };
-
-template <class X, class Y, bool sqrt_mode>
-void anti_quantize(const AntiQuantKernel::Args& args) {
-  const ElementwiseArgs rows{args.rows, args.n, args.x, {}, args.y, {}, args.stream};
-  const Strided& no_inverse = args.scale;  // none is asked for
-  map_affine<typename X::Storage, typename Y::Storage>(
-      rows, {args.scale, no_inverse, args.offset}, [](const auto& use, const auto& parameters) {
-        use(AddThenMultiply<X, Y, sqrt_mode>{}, parameters);
-      });
-}
-
-template <class X, class Y>
-void visit_mode(const AntiQuantKernel::Args& args) {
-  if (args.sqrt_mode)
-    anti_quantize<X, Y, true>(args);
-  else
-    anti_quantize<X, Y, false>(args);
-}
 
 }  // namespace
 
 template <>
 void AntiQuantKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
+  ElementwiseArgs rows{};
+  rows.rows = args.rows;
+  rows.n = args.n;
+  rows.x = args.x;
+  rows.y = args.y;
+  rows.stream = args.stream;
+  rows.parameters[kScale] = args.scale;
+  rows.parameters[kOffset] = args.offset;
   if (args.y_dtype == DType::bfloat16)
-    visit_mode<Int8Elements, BFloat16Elements>(args);
+    map_rows(rows, AddThenMultiply<BFloat16<WholeLoads>>{args.sqrt_mode});
   else
-    visit_mode<Int8Elements, Float16Elements>(args);
+    map_rows(rows, AddThenMultiply<Float16<WholeLoads>>{args.sqrt_mode});
 }
 
 }  // namespace npu_quant

@@ -1,9 +1,10 @@
-// How a value becomes a code: docs/numerics.md 2. `F` is float (one row) or F32 (a block per lane):
-// same formula.
+// How a value becomes a code: docs/numerics.md 2. `F` is float (one group) or F32 (a group per
+// lane): same formula.
 #pragma once
 
+#include "core/rule.h"
 #include "kernels/quotient.h"
-#include "kernels/values.h"
+#include "simd/codes.h"
 
 namespace npu_quant {
 namespace {
@@ -16,13 +17,8 @@ struct Divide {
 
   NPU_QUANT_INLINE I8 operator()(const Tile& v) const {
     I32 code[4];
-    for (int i = 0; i < 4; ++i) {
-      F32 q = v.part[i] / scale;
-      q = q == q ? q : F32{};
-      q = min(max(q, F32{} - 128), F32{} + 127);
-      code[i] = bit_cast<I32>(q + kRoundMagic);
-    }
-    return In::narrow(code);
+    for (int i = 0; i < 4; ++i) code[i] = Int8::of(zero_for_nan(v.part[i] / scale));
+    return In::pack(code);
   }
 };
 
@@ -38,7 +34,7 @@ struct MultiplyByNudged {
     I32 code[4];
     for (int i = 0; i < 4; ++i)
       code[i] = bit_cast<I32>(fma(v.part[i], reciprocal, F32{} + kRoundMagic));
-    return In::narrow(code);
+    return In::pack(code);
   }
 };
 
@@ -52,17 +48,18 @@ struct MultiplyAndCorrect {
     I32 code[4];
     for (int i = 0; i < 4; ++i)
       code[i] = bit_cast<I32>(corrected_quotient(v.part[i], scale, reciprocal) + kRoundMagic);
-    return In::narrow(code);
+    return In::pack(code);
   }
 };
 
-// Which of the three forms is exact for a scale, fastest last.
-inline constexpr int32_t kDivide = 0, kCorrect = 1, kNudge = 2;
+// Which form is exact for a scale: the slow one, or the fast one of the values' type, which is
+// MultiplyByNudged for 16 bits and MultiplyAndCorrect for fp32.
+inline constexpr int32_t kDivide = 0, kFast = 1;
 
-// Everything needed to round v / scale, for one row (F is float) or for a block per lane (F is
+// Everything needed to round v / scale, of one group (F is float) or of a group per lane (F is
 // F32).
 template <class F, class Forms>
-struct Quotient {
+struct Divider {
   F scale;
   F reciprocal;
   Forms form;
@@ -80,48 +77,47 @@ NPU_QUANT_INLINE F nudged_reciprocal(F amax, F scale) {
   return bit_cast<F>(bits);
 }
 
-// Calls use(encoder) with the fastest form that is exact for this row's or block's scale.
-template <class Values, class Use>
-NPU_QUANT_INLINE void with_encoder(const Quotient<float, int32_t>& quotient, Use use) {
-  using In = typename Values::In;
-  const F32 scale = broadcast(quotient.scale);
-  const F32 reciprocal = broadcast(quotient.reciprocal);
+// The scale of a group, and how its values are divided by it. Ints is int32_t for float, I32 for
+// F32.
+template <class In, class Ints, class F>
+NPU_QUANT_INLINE Divider<F, Ints> divider_of(const Rule& rule, float most_scale, F amax) {
+  const F unbounded = amax / rule.greatest;
+  const F scale = unbounded > most_scale ? F{} + most_scale : unbounded;  // keeps NaN
+  Divider<F, Ints> divider{scale, scale, Ints{} + kDivide};
   if constexpr (kHasFma) {
-    if constexpr (Values::kIs16Bit)
-      if (__builtin_expect(quotient.form == kNudge, true))
+    // Within these bounds neither a reciprocal nor the remainder of a quotient that matters can
+    // underflow. A bounded scale saturates, which only kDivide does.
+    const auto in_range =
+        (scale >= F{} + 0x1p-100f) & (scale <= F{} + 0x1p100f) & (scale == unbounded);
+    if constexpr (In::kIs16Bit) {
+      // Where amax / 127 is exact (127 divides amax's significand) there are more ties than one.
+      // The proof is of 127 alone.
+      const auto inexact = fma(scale, F{} + 127, -amax) != F{};
+      divider.reciprocal = nudged_reciprocal<Ints>(amax, scale);
+      if (rule.greatest == 127) divider.form = (inexact & in_range) ? Ints{} + kFast : divider.form;
+    } else {
+      divider.reciprocal = 1 / scale;
+      divider.form = in_range ? Ints{} + kFast : divider.form;
+    }
+  }
+  return divider;
+}
+
+// Calls use(encoder) with the fastest form that is exact for this group's scale.
+template <class In, class Use>
+NPU_QUANT_INLINE void with_encoder(const Divider<float, int32_t>& divider, Use use) {
+  const F32 scale = broadcast(divider.scale);
+  const F32 reciprocal = broadcast(divider.reciprocal);
+  if constexpr (kHasFma) {
+    if (__builtin_expect(divider.form == kFast, true)) {
+      if constexpr (In::kIs16Bit)
         return use(MultiplyByNudged<In>{reciprocal});
-    if (quotient.form == kCorrect) return use(MultiplyAndCorrect<In>{reciprocal, scale});
+      else
+        return use(MultiplyAndCorrect<In>{reciprocal, scale});
+    }
   }
   use(Divide<In>{scale});
 }
-
-// numerics="reference". Another profile is another struct with these two members.
-struct Reference {
-  template <class F>
-  static NPU_QUANT_INLINE F scale(F amax) {
-    return amax / 127;
-  }
-
-  // For y = sat8(fl(v / scale)). Ints is int32_t for float, I32 for F32.
-  template <class Values, class Ints, class F>
-  static NPU_QUANT_INLINE Quotient<F, Ints> quotient(F amax, F scale) {
-    Quotient<F, Ints> q{scale, scale, Ints{} + kDivide};
-    if constexpr (kHasFma) {
-      // Within these bounds neither a reciprocal nor the remainder of a quotient that matters can
-      // underflow.
-      const auto in_range = (scale >= F{} + 0x1p-100f) & (scale <= F{} + 0x1p100f);
-      q.reciprocal = 1 / scale;
-      q.form = in_range ? Ints{} + kCorrect : Ints{} + kDivide;
-      if constexpr (Values::kIs16Bit) {
-        // Where amax / 127 is exact (127 divides amax's significand) there are more ties than one.
-        const auto inexact = fma(scale, F{} + 127, -amax) != F{};
-        q.reciprocal = inexact ? nudged_reciprocal<Ints>(amax, scale) : q.reciprocal;
-        q.form += (inexact & in_range) ? Ints{} + (kNudge - kCorrect) : Ints{};
-      }
-    }
-    return q;
-  }
-};
 
 }  // namespace
 }  // namespace npu_quant

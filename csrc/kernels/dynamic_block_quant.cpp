@@ -1,179 +1,106 @@
 // npu_dynamic_block_quant, one block per 128 elements of a row (docs/numerics.md 2):
 //   amax = max|x|     scale = min(amax / 127, 1 / min_scale)     y = rint(x / scale)
-#include "kernels/dynamic_block_quant.h"
-
+#include "kernels/dynamic_quant.h"
 #include "kernels/reduce_encode.h"
 
 namespace npu_quant {
 namespace {
 
-struct Args : DynamicBlockQuantKernel::Args {
-  float max_scale;  // fl(1 / fl(min_scale)), or inf
-};
-
 constexpr int64_t kBlock = DynamicBlockQuantKernel::kBlock;
-// Blocks are handled in groups of kLanes, so that the scale rule runs on vectors, one block per
-// lane.
-constexpr int64_t kGroup = kLanes * kBlock;
+constexpr int64_t kSpan = kLanes * kBlock;  // elements of as many blocks as the rule takes at once
 
-// The amax of one group's blocks, as bit patterns; lanes without a block hold 0.
-template <class Values>
-struct GroupAmax {
-  alignas(64) typename Values::Amax::Bits bits[kLanes] = {};
+// Codes for a y that streaming stores cannot take as it lies: each span of codes is encoded here,
+// and streamed in whole vectors of y, piece by piece, while the next one is encoded into the
+// other half.
+class AligningBuffer {
+ public:
+  explicit AligningBuffer(int8_t* y) : y_(y), late_(kTile - elements_to_alignment(reinterpret_cast<char*>(y), 1, kTile)) {}
 
-  NPU_QUANT_INLINE void reduce_block(int64_t b, Values v, int64_t length) {
-    typename Values::Amax block;
-    reduce(v, length, block);
-    bits[b] = block.bits();
+  // Where the span to come is encoded, and the span before it streamed from.
+  NPU_QUANT_INLINE int8_t* next_span() {
+    half_ ^= kSpan;
+    if (half_ == 0) store(memory_, load<I8>(memory_ + 2 * kSpan));  // what precedes the first half
+    return memory_ + kTile + half_;
   }
+
+  // Streams n codes of the span before, from its code `at` on less the `late_` codes by which y's
+  // vectors lag.
+  NPU_QUANT_INLINE void stream_previous(int64_t at, int64_t n) {
+    const int8_t* from = memory_ + kTile + (half_ ^ kSpan) + at - late_;
+    if (spans_ == 0) return;
+    for (int64_t i = 0; i < n; i += kTile) {
+      if (__builtin_expect(streamed_ == 0, false))
+        std::memcpy(y_, from + late_, static_cast<size_t>(kTile - late_));
+      else
+        stream(y_ - late_ + streamed_, load<I8>(from + i));
+      streamed_ += kTile;
+    }
+  }
+  NPU_QUANT_INLINE void end_span() { ++spans_; }
+
+  // Streams the last span; then y is complete.
+  NPU_QUANT_INLINE void flush() {
+    if (spans_ == 0) return;
+    next_span();
+    stream_previous(0, kSpan);
+    const int8_t* end = memory_ + kTile + (half_ ^ kSpan) + kSpan;
+    std::memcpy(y_ + spans_ * kSpan - late_, end - late_, static_cast<size_t>(late_));
+  }
+
+ private:
+  alignas(64) int8_t memory_[kTile + 2 * kSpan];
+  int8_t* y_;
+  int64_t late_;           // of y's vectors behind the spans: 1 to kTile
+  int64_t half_ = kSpan;  // offset of the half that is being encoded
+  int64_t spans_ = 0;
+  int64_t streamed_ = 0;
 };
 
-struct GroupQuotients {
-  alignas(64) float scale[kLanes];
-  alignas(64) float reciprocal[kLanes];
-  alignas(64) int32_t form[kLanes];
-
-  NPU_QUANT_INLINE Quotient<float, int32_t> operator[](int64_t b) const {
-    return {scale[b], reciprocal[b], form[b]};
-  }
-};
-
-template <class Arithmetic, class Values>
-NPU_QUANT_INLINE GroupQuotients scale_rule(const GroupAmax<Values>& group, float max_scale) {
-  const F32 amax = Values::Amax::values(group.bits);
-  const F32 unbounded = Arithmetic::scale(amax);
-  const F32 scale = unbounded > max_scale ? broadcast(max_scale) : unbounded;  // keeps NaN
-  auto quotient = Arithmetic::template quotient<Values, I32>(amax, scale);
-  quotient.form &= scale == unbounded;  // a bounded scale saturates, which only kDivide (0) does
-  GroupQuotients quotients;
-  store(quotients.scale, quotient.scale);
-  store(quotients.reciprocal, quotient.reciprocal);
-  store(quotients.form, quotient.form);
-  return quotients;
-}
-
-NPU_QUANT_INLINE void store_scales(const Args& args, char* scale, const float* from,
-                                   int64_t blocks) {
-  if (scale == nullptr) return;
-  if (args.scale_stride == 4 && blocks == kLanes)
-    std::memcpy(scale, from, 4 * kLanes);
-  else
-    for (int64_t b = 0; b < blocks; ++b) store_scale(scale + b * args.scale_stride, from[b]);
-}
-
-// The whole groups among n elements, each encoded while the next is reduced. Returns the number of
+// The whole spans among n elements, each encoded while the next is reduced. Returns the number of
 // elements done.
-template <class Arithmetic, class Store, class Values>
-NPU_QUANT_INLINE int64_t quantize_groups(const Args& args, Values v, int64_t n, int8_t* y,
-                                         char* scale) {
-  constexpr int64_t kAhead = 8 * 1024 / static_cast<int64_t>(sizeof(*v.x));
-  AligningBuffer<kGroup> buffer(y);
-  const bool aligns = args.stream && !Store::kStreams;
-  GroupAmax<Values> group;
-  if (n >= kGroup)
-    for (int64_t b = 0; b < kLanes; ++b) group.reduce_block(b, v.from(b * kBlock), kBlock);
+template <class In, bool streams>
+NPU_QUANT_INLINE int64_t quantize_spans(const DynamicArgs& args, int64_t row, int8_t* y) {
+  constexpr uintptr_t kAhead = 8 << 10;
+  const auto* const x = reinterpret_cast<const typename In::Storage*>(args.x.from(row, 0).data);
+  const CacheLevel level = args.stream ? prefetch_level() : CacheLevel::first;
+  AligningBuffer buffer(y);
+  const bool aligns = args.stream && !streams;
+  GroupAmax<In> amax;
+  if (args.n >= kSpan)
+    for (int64_t b = 0; b < kLanes; ++b) amax.reduce_group(b, x + b * kBlock, kBlock);
   int64_t first = 0;
-  for (; first + kGroup <= n; first += kGroup) {
-    const GroupQuotients quotients = scale_rule<Arithmetic>(group, args.max_scale);
-    if (scale != nullptr)
-      store_scales(args, scale + first / kBlock * args.scale_stride, quotients.scale, kLanes);
-    const bool is_last = first + 2 * kGroup > n;
-    const Values next = v.from(is_last ? first : first + kGroup);  // the last one's is not used
-    int8_t* const codes = aligns ? buffer.next_group() : y + first;
+  for (; first + kSpan <= args.n; first += kSpan) {
+    const GroupDividers dividers = dividers_of<In>(args, amax);
+    store_scales(args.scale, row, first / kBlock, dividers.scale, kLanes);
+    const bool is_last = first + 2 * kSpan > args.n;
+    const auto* const next = x + (is_last ? first : first + kSpan);  // the last one's is not used
+    int8_t* const codes = aligns ? buffer.next_span() : y + first;
     for (int64_t b = 0; b < kLanes; ++b) {
       const int64_t at = b * kBlock;
-      prefetch_values(next.from(at + kAhead), kBlock);
-      with_encoder<Values>(quotients[b], [&](auto encoder) {
-        encode<Store>(v.from(first + at), kBlock, codes + at, encoder);
+      prefetch_values(level, next + at, kAhead, kBlock);
+      with_encoder<In>(dividers[b], [&](auto encoder) {
+        encode<streams, In>(x + first + at, kBlock, codes + at, encoder, Nothing{});
       });
-      group.reduce_block(b, next.from(at), kBlock);
+      amax.reduce_group(b, next + at, kBlock);
       if (aligns) buffer.stream_previous(at, kBlock);
     }
-    if (aligns) buffer.end_group();
+    if (aligns) buffer.end_span();
   }
   if (aligns) buffer.flush();
   return first;
 }
 
-// Fewer elements than a group: some blocks, the last one perhaps short. y may be null.
-template <class Arithmetic, class Values>
-void quantize_partial_group(const Args& args, Values v, int64_t n, int8_t* y, char* scale) {
-  const int64_t blocks = (n + kBlock - 1) / kBlock;
-  const auto length = [n](int64_t b) { return least(n - b * kBlock, kBlock); };
-  GroupAmax<Values> group;
-  for (int64_t b = 0; b < blocks; ++b) group.reduce_block(b, v.from(b * kBlock), length(b));
-  const GroupQuotients quotients = scale_rule<Arithmetic>(group, args.max_scale);
-  store_scales(args, scale, quotients.scale, blocks);
-  for (int64_t b = 0; b < blocks && y != nullptr; ++b)
-    with_encoder<Values>(quotients[b], [&](auto encoder) {
-      encode<KeepInCache>(v.from(b * kBlock), length(b), y + b * kBlock, encoder);
-    });
-}
-
-template <class Arithmetic, class Store, class Values>
-void quantize_row(const Args& args, Values v, int8_t* y, char* scale) {
-  const int64_t done = quantize_groups<Arithmetic, Store>(args, v, args.n, y, scale);
-  if (done == args.n) return;
-  char* rest = scale == nullptr ? nullptr : scale + done / kBlock * args.scale_stride;
-  quantize_partial_group<Arithmetic>(args, v.from(done), args.n - done, y + done, rest);
-}
-
-// The place of a row's scales from a block on, or null.
-NPU_QUANT_INLINE char* scale_at(const Args& args, int64_t row, int64_t element) {
-  if (args.scale == nullptr) return nullptr;
-  return args.scale + row * args.scale_row_stride + element / kBlock * args.scale_stride;
-}
-
-template <class Arithmetic, class Values>
-void store_scales_only(const Args& args, Values values) {
-  for (int64_t row = 0; row < args.rows; ++row)
-    for (int64_t i = 0; i < args.n; i += kGroup)
-      quantize_partial_group<Arithmetic>(
-          args, values.with(args.x + row * args.x_row_stride).from(i), least(args.n - i, kGroup),
-          nullptr, scale_at(args, row, i));
-}
-
-// Some rows of any strides, at most kRowsAtOnce, from `first` on: through buffers, some blocks at a
-// time. y may be null, for the scale alone.
-template <class Arithmetic, class Values>
-void quantize_gathered(const Args& args, Values values, int64_t first, int64_t rows) {
-  alignas(64) typename Values::In::Bits buffer[kBuffer];
-  int8_t codes[kGroup];
-  const int64_t width = rows == 1 ? kGroup : kBuffer / kRowsAtOnce;
-  static_assert(kBuffer / kRowsAtOnce % kBlock == 0 && kGroup <= kBuffer);
-  for (int64_t i = 0; i < args.n; i += width) {
-    const int64_t count = least(args.n - i, width);
-    gather(args.x + first * args.x_row_stride + i * args.x_stride, args.x_row_stride, args.x_stride,
-           rows, count, buffer, width);
-    for (int64_t r = 0; r < rows; ++r) {
-      char* y = args.y + (first + r) * args.y_row_stride + i * args.y_stride;
-      const bool direct = args.y_stride == 1;
-      int8_t* to = args.y == nullptr ? nullptr : direct ? reinterpret_cast<int8_t*>(y) : codes;
-      quantize_partial_group<Arithmetic>(args, values.with(buffer + r * width), count, to,
-                                         scale_at(args, first + r, i));
-      if (to == codes) scatter(codes, count, y, args.y_stride);
-    }
-  }
-}
-
-template <class Arithmetic, class Values>
-void quantize_rows(const Args& args, Values values) {
-  const bool contiguous = args.x_stride == sizeof(typename Values::In::Storage);
-  if (contiguous && args.y == nullptr) return store_scales_only<Arithmetic>(args, values);
-  if (!contiguous || args.y_stride != 1) {
-    const int64_t step = rows_share_lines(args.x_row_stride, args.x_stride) ? kRowsAtOnce : 1;
-    for (int64_t row = 0; row < args.rows; row += step)
-      quantize_gathered<Arithmetic>(args, values, row, least(args.rows - row, step));
-    return;
-  }
+template <class In>
+void quantize_rows(const DynamicArgs& args) {
   for (int64_t row = 0; row < args.rows; ++row) {
-    const auto v = values.with(args.x + row * args.x_row_stride);
-    auto* y = reinterpret_cast<int8_t*>(args.y + row * args.y_row_stride);
-    if (args.stream && is_vector_aligned(y))
-      quantize_row<Arithmetic, StreamToMemory>(args, v, y, scale_at(args, row, 0));
-    else
-      quantize_row<Arithmetic, KeepInCache>(args, v, y, scale_at(args, row, 0));
+    auto* const y = reinterpret_cast<int8_t*>(args.y.from(row, 0).data);
+    const auto* const x = reinterpret_cast<const typename In::Storage*>(args.x.from(row, 0).data);
+    const int64_t done = args.stream && is_vector_aligned(y) ? quantize_spans<In, true>(args, row, y)
+                                                             : quantize_spans<In, false>(args, row, y);
+    if (done < args.n)
+      quantize_some_groups<In>(args, x + done, args.n - done, y + done, row, done / kBlock);
   }
+  if (args.stream) stream_fence();
 }
 
 }  // namespace
@@ -181,11 +108,8 @@ void quantize_rows(const Args& args, Values values) {
 template <>
 void DynamicBlockQuantKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  const auto min_scale = static_cast<float>(args.min_scale);
-  const ::npu_quant::Args job{args, min_scale > 0 ? 1 / min_scale : __builtin_inff()};
-  visit_float(args.dtype, args.x, args.x_row_stride, args.stream,
-              [&](auto in) { quantize_rows<Reference>(job, Plain<decltype(in)>{nullptr}); });
-  if (args.stream) stream_fence();
+  visit_float(args.dtype, args.x.data, args.x.row_stride, args.stream,
+              [&](auto in) { quantize_rows<decltype(in)>(args); });
 }
 
 }  // namespace npu_quant

@@ -1,311 +1,369 @@
-// The loops of the elementwise operators: rows of any strides, piece by piece, tile by tile.
+// The loops of the elementwise operators. A rule computes a tile; one loop does the tiles of a
+// piece; map_rows() deals pieces of rows of any strides to it.
 #pragma once
 
-#include "core/strided.h"
-#include "kernels/store.h"
-#include "simd/elements.h"
-#include "simd/float_environment.h"
-#include "simd/gather.h"
+#include "kernels/piece.h"
+#include "simd/codes.h"
 
 namespace npu_quant {
 namespace {
 
-// What is not contiguous passes through buffers of so many elements: of one row, or of kRowsAtOnce.
-inline constexpr int64_t kPiece = 2048;
+inline constexpr int kMostParameters = 3;
 
-// Rows that share their parameters are done so many together, in pieces of so many elements, for
-// which the parameters are then in the first-level cache.
+// Rows that share the parameters of their elements are done 8 together, in pieces of 512 elements,
+// whose parameters (6 KiB) are then in L1. Short rows are joined to as many elements.
 inline constexpr int64_t kRowsTogether = 8, kElementsTogether = 512;
 
-template <int bytes>
-struct UnsignedType;
-template <>
-struct UnsignedType<1> {
-  using type = uint8_t;
-};
-template <>
-struct UnsignedType<2> {
-  using type = uint16_t;
-};
-template <>
-struct UnsignedType<4> {
-  using type = uint32_t;
-};
-
-// Not inlined: every loop would hold one for each tensor.
-template <class T>
-__attribute__((noinline)) void gather_piece(const Strided& x, int64_t rows, int64_t count, T* to,
-                                            int64_t width) {
-  gather(x.data, x.row_stride, x.stride, rows, count, to, width);
-}
-template <class T>
-__attribute__((noinline)) void put_piece(const T* from, int64_t count, const Strided& y) {
-  if (y.stride == sizeof(T))
-    stream_bytes(reinterpret_cast<const uint8_t*>(from), count * static_cast<int64_t>(sizeof(T)),
-                 reinterpret_cast<uint8_t*>(y.data));
-  else
-    scatter(from, count, y.data, y.stride);
-}
-
-// A tensor that is read: where it lies, or a copy of a piece.
-template <class T>
-class Input {
- public:
-  explicit Input(const Strided& x) : x_(x) {}
-
-  bool is_direct() const { return x_.data == nullptr || x_.stride == sizeof(T); }
-  bool shares_lines() const { return !is_direct() && rows_share_lines(x_.row_stride, x_.stride); }
-
-  // Elements [i, i + count) of some rows, as rows of `width`.
-  NPU_QUANT_INLINE void fetch(int64_t row, int64_t rows, int64_t i, int64_t count, int64_t width) {
-    if (is_direct()) return;
-    gather_piece(x_.from(row, i), rows, count, reinterpret_cast<Bits*>(buffer_), width);
-    fetched_row_ = row;
-    width_ = width;
-  }
-  NPU_QUANT_INLINE const T* at(int64_t row, int64_t i) const {
-    if (!is_direct()) return buffer_ + (row - fetched_row_) * width_;
-    return reinterpret_cast<const T*>(x_.from(row, i).data);
-  }
-
- private:
-  using Bits = typename UnsignedType<sizeof(T)>::type;
-  Strided x_;
-  int64_t fetched_row_ = 0, width_ = 0;
-  alignas(64) T buffer_[kPiece];
-};
-
-// A tensor that is written, null where it is not wanted: in place, or by way of a buffer, from
-// which it is scattered or streamed.
-template <class T>
-class Output {
- public:
-  Output(const Strided& y, bool stream) : y_(y), stream_(stream) {}
-
-  bool is_direct() const { return y_.data != nullptr && y_.stride == sizeof(T) && !stream_; }
-  NPU_QUANT_INLINE T* at(int64_t row, int64_t i) {
-    return is_direct() ? reinterpret_cast<T*>(y_.from(row, i).data) : buffer_;
-  }
-  NPU_QUANT_INLINE void finish(int64_t row, int64_t i, int64_t count) {
-    if (is_direct() || y_.data == nullptr) return;
-    put_piece(reinterpret_cast<const Bits*>(buffer_), count, y_.from(row, i));
-  }
-
- private:
-  using Bits = typename UnsignedType<sizeof(T)>::type;
-  Strided y_;
-  bool stream_;
-  alignas(64) T buffer_[kPiece];
-};
-
 // The tensors of a call: x and y of the op's element types, and a mask that some ops read and some
-// write.
+// write, null where there is none.
 struct ElementwiseArgs {
   int64_t rows, n;
-  Strided x, read_mask;
-  Strided y, written_mask;
+  Strided x, y;
+  Strided read_mask, written_mask;
+  // float32, null after the last; a stride of 0: one for a row, of 4: one for each element.
+  Strided parameters[kMostParameters];
   bool stream;  // outputs are to bypass the caches
 };
 
-// A contiguous part of a row.
-template <class X, class Y>
+// A contiguous part of a row, or of joined rows.
 struct Piece {
-  const X* x;
-  const X* next;  // what to ask memory for meanwhile
+  const char* x;
+  const char* next;  // what to ask memory for meanwhile, or null
+  char* y;
   const uint8_t* read_mask;
-  Y* y;
   uint8_t* written_mask;
   int64_t n;
+  const Unaligned<float>* parameters[kMostParameters];
 };
 
-// Some float32 parameters that are the same for a whole row: parameter(which, part) is one in every
-// lane, reciprocal(part) is fl(1 / the first).
-template <int count>
-struct PerRow {
-  F32 value[count], inverse;
-
-  struct Buffer {};
-  NPU_QUANT_INLINE F32 operator()(int which, int) const { return value[which]; }
-  NPU_QUANT_INLINE F32 reciprocal(int) const { return inverse; }
-  NPU_QUANT_INLINE PerRow from(int64_t) const { return *this; }
-  NPU_QUANT_INLINE PerRow padded(int64_t, Buffer&) const { return *this; }
-};
-
-// No parameters.
-template <>
-struct PerRow<0> {
-  struct Buffer {};
-  NPU_QUANT_INLINE PerRow from(int64_t) const { return *this; }
-  NPU_QUANT_INLINE PerRow padded(int64_t, Buffer&) const { return *this; }
-};
-
-// The same with values of their own for every element of a piece.
-template <int count>
-struct PerElement {
-  const Unaligned<float>* value[count];
-  const Unaligned<float>* inverse;
-
-  struct Buffer {
-    float value[count][kTile], inverse[kTile];
-  };
-  NPU_QUANT_INLINE F32 operator()(int which, int part) const {
-    return load<F32>(value[which] + part * kLanes);
-  }
-  NPU_QUANT_INLINE F32 reciprocal(int part) const { return load<F32>(inverse + part * kLanes); }
-  NPU_QUANT_INLINE PerElement from(int64_t i) const {
-    PerElement moved = *this;
-    for (int which = 0; which < count; ++which) moved.value[which] += i;
-    moved.inverse += i;
-    return moved;
-  }
-  // The first n values, with ones up to a whole tile.
-  NPU_QUANT_INLINE PerElement padded(int64_t n, Buffer& buffer) const {
-    PerElement moved;
-    for (int which = 0; which < count; ++which) {
-      for (int64_t i = 0; i < kTile; ++i)
-        buffer.value[which][i] = i < n ? value[which][i].value : 1;
-      moved.value[which] = unaligned(buffer.value[which]);
-    }
-    for (int64_t i = 0; i < kTile; ++i) buffer.inverse[i] = i < n ? inverse[i].value : 1;
-    moved.inverse = unaligned(buffer.inverse);
-    return moved;
-  }
-};
-
-// Elements [i, i + count) of a piece, fewer than a tile: from a tile that holds them, or, where the
-// piece is shorter, from padded copies. Not inlined: there is one in every loop's head and end.
-template <class Rule, class Parameters, class X, class Y>
-__attribute__((noinline)) void map_part(Rule rule, Parameters parameters, Piece<X, Y> piece,
-                                        int64_t i, int64_t count) {
-  alignas(64) X x[kTile];
-  alignas(64) Y y[kTile];
-  alignas(64) uint8_t read_mask[kTile], written_mask[kTile];
-  typename Parameters::Buffer buffer;
-  const int64_t first = piece.n < kTile ? i : least(i, piece.n - kTile);
-  Piece<X, Y> tile{piece.x + first, nullptr, read_mask, y, written_mask, kTile};
-  if constexpr (Rule::kReadsMask) tile.read_mask = piece.read_mask + first;
-  parameters = parameters.from(first);
-  if (piece.n < kTile) {
-    std::memset(x, 0, sizeof x);
-    std::memcpy(x, tile.x, static_cast<size_t>(count) * sizeof(X));
-    tile.x = x;
-    if constexpr (Rule::kReadsMask) {
-      std::memset(read_mask, 0, sizeof read_mask);
-      std::memcpy(read_mask, tile.read_mask, static_cast<size_t>(count));
-      tile.read_mask = read_mask;
-    }
-    parameters = parameters.padded(count, buffer);
-  }
-  rule.template map<KeepInCache>(parameters, tile);
-  std::memcpy(piece.y + i, y + (i - first), static_cast<size_t>(count) * sizeof(Y));
-  if constexpr (Rule::kWritesMask)
-    std::memcpy(piece.written_mask + i, written_mask + (i - first), static_cast<size_t>(count));
-}
-
-// A rule's map<Store>(parameters, tile) computes one tile of a piece. The mask it writes is
-// streamed, if at all, from a buffer.
-//
-// The end of a piece is part of a tile that reaches back over the one before it: with tiles of 64,
-// 150 elements are done as [0, 64), [64, 128) and [86, 150). What is done twice does not change. A
-// streamed line must not be written again, which would fetch it back: there the end is a part.
-template <class Store, class Rule, class Parameters, class X, class Y>
-__attribute__((noinline)) void map_piece(Rule rule, Parameters parameters, Piece<X, Y> piece) {
-  constexpr int64_t kPerLine = 64 / static_cast<int64_t>(sizeof(X));
-  const int64_t n = piece.n, last = n - kTile;
-  int64_t i = Store::kStreams ? elements_to_alignment(piece.y, n) : 0;
-  if (i > 0) map_part(rule, parameters, piece, 0, i);
-  for (; Store::kStreams ? i <= last : i < n && last >= 0; i += kTile) {
-    const int64_t at = Store::kStreams ? i : least(i, last);
-    if constexpr (Store::kStreams)
-      for (int64_t line = 0; line < kTile; line += kPerLine) prefetch(piece.next + i + line);
-    rule.template map<Store>(
-        parameters.from(at),
-        Piece<X, Y>{piece.x + at, nullptr, Rule::kReadsMask ? piece.read_mask + at : nullptr,
-                    piece.y + at, Rule::kWritesMask ? piece.written_mask + at : nullptr, kTile});
-  }
-  if (i < n) map_part(rule, parameters, piece, i, n - i);
-}
-
-// How rows are cut: so many of them are done together, in pieces of `width` elements.
-struct Cut {
-  bool stream;  // y, from where it is computed
-  int64_t rows, width;
-};
-
+// A tile of a piece as a rule sees it, from element `at` on.
 template <class X, class Y>
-NPU_QUANT_INLINE Cut cut(const ElementwiseArgs& args, bool rows_share_parameters, const Input<X>& x,
-                         const Input<uint8_t>& read_mask, const Output<Y>& y,
-                         const Output<uint8_t>& written_mask) {
-  constexpr int64_t kItem = sizeof(Y);
-  const bool stream = args.stream && y.is_direct() && args.y.row_stride % kItem == 0 &&
-                      reinterpret_cast<uintptr_t>(args.y.data) % kItem == 0;
-  const bool direct = x.is_direct() && read_mask.is_direct() && y.is_direct() &&
-                      (args.written_mask.data == nullptr || written_mask.is_direct());
-  const bool gathers = x.shares_lines() || read_mask.shares_lines();
-  const int64_t rows = gathers ? kRowsAtOnce : rows_share_parameters ? kRowsTogether : 1;
-  const int64_t width = !x.is_direct() || !read_mask.is_direct() ? kPiece / rows
-                        : rows_share_parameters                  ? kElementsTogether
-                        : direct                                 ? args.n
-                                                                 : kPiece;
-  return {stream, rows, width};
+struct TileAt {
+  const Piece& piece;
+  int64_t at;
+  Stores stores;
+
+  NPU_QUANT_INLINE const X* x() const { return reinterpret_cast<const X*>(piece.x) + at; }
+  NPU_QUANT_INLINE Y* y() const { return reinterpret_cast<Y*>(piece.y) + at; }
+  NPU_QUANT_INLINE const uint8_t* read_mask() const { return piece.read_mask + at; }
+  NPU_QUANT_INLINE uint8_t* written_mask() const { return piece.written_mask + at; }
+};
+
+// A piece's parameters: parameter(which, part) are those of a part of a tile. One for all elements
+// stays in a register; those of each element are read as they are needed.
+template <bool per_element, int count>
+class Parameters;
+
+template <int count>
+class Parameters<false, count> {
+ public:
+  explicit Parameters(const Piece& piece) {
+    for (int which = 0; which < count; ++which)
+      values_[which] = broadcast(piece.parameters[which]->value);
+  }
+  NPU_QUANT_INLINE Parameters from(int64_t) const { return *this; }
+  NPU_QUANT_INLINE F32 operator()(int which, int) const { return values_[which]; }
+
+ private:
+  F32 values_[count > 0 ? count : 1];
+};
+
+template <int count>
+class Parameters<true, count> {
+ public:
+  explicit Parameters(const Piece& piece) {
+    for (int which = 0; which < count; ++which) values_[which] = piece.parameters[which];
+  }
+  NPU_QUANT_INLINE Parameters from(int64_t i) const {
+    Parameters moved = *this;
+    for (int which = 0; which < count; ++which) moved.values_[which] += i;
+    return moved;
+  }
+  NPU_QUANT_INLINE F32 operator()(int which, int part) const {
+    return load<F32>(values_[which] + part * kLanes);
+  }
+
+ private:
+  const Unaligned<float>* values_[count];
+};
+
+// A rule has X and Y, the types it reads and writes, kParameters, how many it goes by, and
+// map(parameters, tile), which computes one tile.
+//
+// The last tile reaches back over the one before it: with tiles of 64, 150 elements are done as
+// [0, 64), [64, 128) and [86, 150). What is done twice does not change. [begin, end) is a tile or
+// more; where y is streamed, it is aligned at `begin`, and they are whole tiles.
+template <class Rule, bool per_element>
+__attribute__((noinline)) void map_tiles(const void* rule_of_call, const Piece& piece_of_call,
+                                         int64_t begin, int64_t end, bool stream) {
+  using X = typename Rule::X::Storage;
+  constexpr int64_t kPerLine = 64 / static_cast<int64_t>(sizeof(X));
+  const Rule rule = *static_cast<const Rule*>(rule_of_call);
+  const Piece piece = piece_of_call;
+  const Parameters<per_element, Rule::kParameters> parameters(piece);
+  const auto next = reinterpret_cast<uintptr_t>(piece.next);
+  const int64_t last = end - kTile;
+  for (int64_t i = begin; i < end; i += kTile) {
+    const int64_t at = least(i, last);
+    if (next != 0)
+      for (int64_t line = i; line < i + kTile; line += kPerLine)
+        prefetch(next + static_cast<uintptr_t>(line) * sizeof(X));
+    rule.map(parameters.from(at),
+             TileAt<X, typename Rule::Y::Storage>{piece, at, Stores{stream}});
+  }
 }
 
-// All of it, piece by piece. visit(row, first, count, use) calls use(rule, parameters) for what is
-// computed from elements [first, first + count) of a row, or, where rows share their parameters, of
-// that row and the ones after it.
-template <class X, class Y, class Visit>
-NPU_QUANT_INLINE void map_rows(const ElementwiseArgs& args, bool rows_share_parameters,
-                               Visit visit) {
-  constexpr int64_t kAhead = 6 * 1024 / static_cast<int64_t>(sizeof(X));
-  Input<X> x(args.x);
-  Input<uint8_t> read_mask(args.read_mask);
-  Output<Y> y(args.y, false);
-  Output<uint8_t> written_mask(args.written_mask, args.stream);
-  const Cut how = cut<X, Y>(args, rows_share_parameters, x, read_mask, y, written_mask);
-  const bool stream = how.stream;
-  const int64_t step = how.rows, width = how.width;
-  for (int64_t row = 0; row < args.rows; row += step) {
-    const int64_t rows = least(args.rows - row, step);
-    // Where y is streamed, all pieces but the first begin at a vector of it.
-    const int64_t head = stream ? elements_to_alignment(y.at(row, 0), kTile) : 0;
-    int64_t count = head > 0 && width < args.n ? width - kTile + head : width;
-    for (int64_t i = 0; i < args.n; i += count, count = width) {
-      count = least(args.n - i, count);
-      x.fetch(row, rows, i, count, width);
-      read_mask.fetch(row, rows, i, count, width);
-      const int64_t shared = rows_share_parameters ? rows : 1;
-      for (int64_t first = row; first < row + rows; first += shared)
-        visit(first, i, count, [&](const auto& rule, const auto& parameters) {
-          for (int64_t r = first; r < first + shared; ++r) {
-            const bool is_last = r + step >= args.rows;
-            const X* const from = x.at(r, i);
-            const X* const next = !rows_share_parameters      ? from + kAhead
-                                  : x.is_direct() && !is_last ? x.at(r + step, i)
-                                                              : from;
-            const Piece<X, Y> piece{
-                from, next, read_mask.at(r, i), y.at(r, i), written_mask.at(r, i), count};
-            if (stream)
-              map_piece<StreamToMemory>(rule, parameters, piece);
-            else
-              map_piece<KeepInCache>(rule, parameters, piece);
-            y.finish(r, i, count);
-            written_mask.finish(r, i, count);
-          }
-        });
+// A rule, and what has to be known of it to deal pieces to it: what follows goes by this, and is
+// compiled once for all rules.
+struct Job {
+  using MapTiles = void (*)(const void* rule, const Piece& piece, int64_t begin, int64_t end,
+                            bool stream);
+  MapTiles map_tiles[2];  // with parameters of a row, of each element
+  const void* rule;
+  int64_t x_item, y_item;
+  int parameters;
+
+  template <class Rule>
+  explicit Job(const Rule& of)
+      : map_tiles{&npu_quant::map_tiles<Rule, false>,
+                  &npu_quant::map_tiles<Rule, (Rule::kParameters > 0)>},
+        rule(&of),
+        x_item(sizeof(typename Rule::X::Storage)),
+        y_item(sizeof(typename Rule::Y::Storage)),
+        parameters(Rule::kParameters) {}
+};
+
+class Mapping {
+ public:
+  Mapping(const ElementwiseArgs& args, const Job& job)
+      : args_(args),
+        job_(job),
+        per_element_(job.parameters > 0 && args.parameters[0].stride != 0),
+        x_(args.x, job.x_item, buffers_[0]),
+        read_mask_(args.read_mask, 1, buffers_[1]),
+        y_(args.y, job.y_item, buffers_[2], args.stream),
+        written_mask_(args.written_mask, 1, buffers_[3], args.stream, true) {}
+
+  __attribute__((noinline)) void run() {
+    if (args_.n < kTile && args_.rows > 1)
+      map_joined_rows();
+    else
+      map_rows();
+    put_ends();
+    if (args_.stream) stream_fence();
+  }
+
+ private:
+  // Some rows together, in pieces of `width`:
+  //
+  //          i       i + width
+  //   row    |-------|--------|--     all rows of a column of pieces before the next column, since
+  //   row+1  |-------|--------|--     they share the parameters of their elements, or the cache
+  //   ...    |-------|--------|--     lines of a transposed array
+  void map_rows() {
+    const bool direct = x_.is_direct() && read_mask_.is_direct() && y_.is_direct() &&
+                        (written_mask_.is_direct() || !written_mask_.is_wanted());
+    int64_t rows = 0;
+    for (int64_t row = 0; row < args_.rows; row += rows) {
+      const int64_t read = most(x_.rows_together(), read_mask_.rows_together());
+      const int64_t written = most(y_.rows_together(row), written_mask_.rows_together(row));
+      const int64_t together = most(read, written);
+      const int64_t buffered = kBufferBytes / (together * most(job_.x_item, job_.y_item)) - kTile;
+      rows = least(args_.rows - row, together == 1 && per_element_ ? kRowsTogether : together);
+      map_columns(row, rows,
+                  together > 1   ? least(buffered, kElementsTogether)
+                  : per_element_ ? kElementsTogether
+                  : direct       ? args_.n
+                                 : kPiece);
     }
   }
-  if (args.stream) stream_fence();
-}
 
-// A float32 parameter of a row, or its values from an element on.
-NPU_QUANT_INLINE float value_at(const Strided& parameter, int64_t row) {
-  float value;
-  std::memcpy(&value, parameter.from(row, 0).data, sizeof value);
-  return value;
-}
-NPU_QUANT_INLINE const Unaligned<float>* values_at(const Strided& parameter, int64_t row,
-                                                   int64_t i) {
-  return reinterpret_cast<const Unaligned<float>*>(parameter.from(row, i).data);
+  void map_columns(int64_t row, int64_t rows, int64_t width) {
+    const bool transposes = y_.shares_lines() || written_mask_.shares_lines();
+    const bool stream = y_.takes_streams();
+    // Where y is streamed, all pieces but the first begin at a vector of it.
+    const int64_t head = stream ? elements_to_alignment(y_.at(row, 0), job_.y_item, kTile) : 0;
+    const int64_t pitch = width + kTile;  // of rows in a buffer
+    int64_t count = width + head;
+    for (int64_t i = 0; i < args_.n; i += count, count = width) {
+      count = least(args_.n - i, count);
+      x_.fetch(row, rows, i, count, pitch);
+      read_mask_.fetch(row, rows, i, count, pitch);
+      if (per_element_) take_parameters(row, i, count, rows > 1);
+      for (int64_t r = 0; r < rows; ++r) {
+        if (!per_element_) take_parameters(row + r, i, count, false);
+        take_piece(row + r, i, count, transposes ? r * pitch : 0);
+        piece_.next = args_.stream ? next_of(row + r, rows, i) : nullptr;
+        map_piece(stream);
+        if (!transposes) put(row + r, i, count, 1, pitch);
+      }
+      if (transposes) put(row, i, count, rows, pitch);
+    }
+  }
+
+  // Rows shorter than a tile, as many at a time as kElementsTogether holds.
+  void map_joined_rows() {
+    const int64_t n = args_.n, together = kElementsTogether / n;
+    const bool alike = per_element_ && args_.parameters[0].row_stride == 0;
+    per_element_ = job_.parameters > 0;
+    x_.join(n);
+    read_mask_.join(n);
+    y_.join(n);
+    written_mask_.join(n);
+    for (int64_t row = 0; row < args_.rows; row += together) {
+      const int64_t rows = least(args_.rows - row, together);
+      x_.fetch(row, rows, 0, n, n);
+      read_mask_.fetch(row, rows, 0, n, n);
+      if (row == 0 || !alike) join_parameters(row, rows);
+      take_piece(row, 0, rows * n, 0);
+      map_piece(false);
+      put(row, 0, n, rows, n);
+    }
+  }
+
+  void put(int64_t row, int64_t i, int64_t count, int64_t rows, int64_t width) {
+    y_.put(row, i, count, rows, width);
+    written_mask_.put(row, i, count, rows, width);
+  }
+
+  // Results that go by way of a buffer begin at its element `in_buffer`. Every field is set by
+  // itself: to copy what was just stored in other pieces waits for all streaming stores before.
+  void take_piece(int64_t row, int64_t i, int64_t n, int64_t in_buffer) {
+    piece_.x = x_.at(row, i);
+    piece_.y = y_.at(row, i, in_buffer);
+    piece_.read_mask = reinterpret_cast<const uint8_t*>(read_mask_.at(row, i));
+    if (written_mask_.is_wanted())
+      piece_.written_mask = reinterpret_cast<uint8_t*>(written_mask_.at(row, i, in_buffer));
+    piece_.n = n;
+  }
+
+  // What is needed 6 KiB later, or next in this column of pieces.
+  const char* next_of(int64_t row, int64_t rows, int64_t i) const {
+    constexpr int64_t kAhead = 6 << 10;
+    if (!per_element_) return x_.at(row, i) + kAhead;
+    return x_.at(x_.is_direct() && row + rows < args_.rows ? row + rows : row, i);
+  }
+
+  // The parameters of a row, or of some of its elements. Those that several rows share are moved to
+  // where no vector of them straddles two cache lines: that is what limits those rows.
+  void take_parameters(int64_t row, int64_t i, int64_t count, bool are_shared) {
+    for (int w = 0; w < job_.parameters; ++w) {
+      const auto* values = parameter_at(args_.parameters[w], row, i);
+      if (are_shared && !is_vector_aligned(values)) {
+        std::memcpy(copies_[w], values, static_cast<size_t>(count) * sizeof(float));
+        values = unaligned(copies_[w]);
+      }
+      piece_.parameters[w] = values;
+    }
+  }
+  void join_parameters(int64_t row, int64_t rows) {
+    for (int w = 0; w < job_.parameters; ++w) {
+      npu_quant::join_parameters(args_.parameters[w], row, rows, args_.n, copies_[w]);
+      piece_.parameters[w] = unaligned(copies_[w]);
+    }
+  }
+
+  // The piece, of any length. A streamed one is whole tiles from its first aligned vector on, and
+  // what is left at both ends.
+  void map_piece(bool stream) {
+    const int64_t n = piece_.n;
+    if (n < kTile) return map_end(0, n);
+    if (!stream) return map_tiles(piece_, 0, n, false);
+    const int64_t head = elements_to_alignment(piece_.y, job_.y_item, n);
+    const int64_t end = head + (n - head) / kTile * kTile;
+    if (head > 0) map_end(0, head);
+    if (end > head) map_tiles(piece_, head, end, true);
+    if (n > end) map_end(end, n - end);
+  }
+
+  void map_tiles(const Piece& piece, int64_t begin, int64_t end, bool stream) {
+    job_.map_tiles[per_element_](job_.rule, piece, begin, end, stream);
+  }
+
+  // Elements [i, i + count) of the piece, fewer than a tile: from a tile that holds them, or, where
+  // the piece is shorter than one, from padded copies.
+  void map_end(int64_t i, int64_t count) {
+    if (ends_ == kMostEnds) put_ends();
+    End& end = end_[ends_++];
+    Padded padded;
+    const int64_t first = piece_.n < kTile ? 0 : least(i, piece_.n - kTile);
+    Piece tile{};
+    tile.x = piece_.x + first * job_.x_item;
+    tile.y = end.y;
+    if (piece_.read_mask != nullptr) tile.read_mask = piece_.read_mask + first;
+    if (piece_.written_mask != nullptr) tile.written_mask = end.written_mask;
+    for (int w = 0; w < job_.parameters; ++w)
+      tile.parameters[w] = piece_.parameters[w] + (per_element_ ? first : 0);
+    if (piece_.n < kTile) pad(tile, piece_.n, padded);
+    map_tiles(tile, 0, kTile, false);
+    end.to = piece_.y + i * job_.y_item;
+    end.mask_to = piece_.written_mask != nullptr ? piece_.written_mask + i : nullptr;
+    end.first = i - first;
+    end.count = count;
+    if (!y_.is_direct() || piece_.written_mask != nullptr || piece_.n < kTile) put_ends();
+  }
+
+  // Results of a tile of which some go to an end of a streamed row. They go there a little later: to
+  // read at once what was just stored would wait for all streaming stores before it.
+  struct End {
+    alignas(64) char y[kTile * 4];
+    alignas(64) uint8_t written_mask[kTile];
+    char* to;
+    uint8_t* mask_to;
+    int64_t first, count;
+  };
+  static constexpr int kMostEnds = 16;
+
+  void put_ends() {
+    for (int e = 0; e < ends_; ++e) {
+      const End& end = end_[e];
+      std::memcpy(end.to, end.y + end.first * job_.y_item,
+                  static_cast<size_t>(end.count * job_.y_item));
+      if (end.mask_to != nullptr)
+        std::memcpy(end.mask_to, end.written_mask + end.first, static_cast<size_t>(end.count));
+    }
+    ends_ = 0;
+  }
+
+  struct Padded {
+    alignas(64) char x[kTile * 4];
+    alignas(64) uint8_t read_mask[kTile];
+    alignas(64) float parameters[kMostParameters][kTile];
+  };
+  // The first n elements of a tile, with zeros after them, and ones after their parameters.
+  void pad(Piece& tile, int64_t n, Padded& padded) const {
+    const auto bytes = static_cast<size_t>(n * job_.x_item);
+    std::memset(padded.x, 0, sizeof padded.x);
+    std::memcpy(padded.x, tile.x, bytes);
+    tile.x = padded.x;
+    if (tile.read_mask != nullptr) {
+      std::memset(padded.read_mask, 0, sizeof padded.read_mask);
+      std::memcpy(padded.read_mask, tile.read_mask, static_cast<size_t>(n));
+      tile.read_mask = padded.read_mask;
+    }
+    for (int w = 0; w < job_.parameters && per_element_; ++w) {
+      for (int64_t i = 0; i < kTile; ++i)
+        padded.parameters[w][i] = i < n ? tile.parameters[w][i].value : 1;
+      tile.parameters[w] = unaligned(padded.parameters[w]);
+    }
+  }
+
+  const ElementwiseArgs& args_;
+  const Job& job_;
+  bool per_element_;
+  Source x_, read_mask_;
+  Sink y_, written_mask_;
+  Piece piece_{};
+  int ends_ = 0;
+  End end_[kMostEnds];
+  alignas(64) float copies_[kMostParameters][kElementsTogether + kTile];
+  Buffer buffers_[4];
+};
+
+template <class Rule>
+NPU_QUANT_INLINE void map_rows(const ElementwiseArgs& args, const Rule& rule) {
+  const Job job(rule);
+  Mapping(args, job).run();
 }
 
 }  // namespace

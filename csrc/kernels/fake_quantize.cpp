@@ -5,7 +5,7 @@
 //   q = rint(zero_point + x * (1 / scale))     output = (c - zero_point) * scale in float64
 #include "kernels/fake_quantize.h"
 
-#include "kernels/affine.h"
+#include "kernels/elementwise.h"
 
 namespace npu_quant {
 namespace {
@@ -47,80 +47,67 @@ struct FloatZeroPoint {
   }
 };
 
-template <class X, class Y, class ZeroPoint, bool with_mask>
+enum { kScale, kZeroPoint, kInverse };
+
+template <class InType, class OutType, class ZeroPoint>
 struct FakeQuantize {
-  static constexpr bool kReadsMask = false, kWritesMask = with_mask;
+  using X = InType;
+  using Y = OutType;
+  static constexpr int kParameters = 3;
   Range range;
 
-  template <class Store, class Parameters, class Piece>
-  NPU_QUANT_INLINE void map(const Parameters& parameters, const Piece& tile) const {
-    const Tile x = X::load(tile.x);
+  template <class Parameters, class TileAt>
+  NPU_QUANT_INLINE void map(const Parameters& parameters, const TileAt& tile) const {
+    const Tile x = X::load(tile.x());
     Tile q, c, y;
     for (int i = 0; i < 4; ++i) {
-      const F32 scale = parameters(kScale, i), zero_point = parameters(kZeroPoint, i);
-      q.part[i] = ZeroPoint::quantize(x.part[i] * parameters.reciprocal(i), zero_point);
+      const F32 zero_point = parameters(kZeroPoint, i);
+      q.part[i] = ZeroPoint::quantize(x.part[i] * parameters(kInverse, i), zero_point);
       c.part[i] = range.clamp(q.part[i]);
-      y.part[i] = ZeroPoint::dequantize(c.part[i], zero_point, scale);
+      y.part[i] = ZeroPoint::dequantize(c.part[i], zero_point, parameters(kScale, i));
     }
-    Y::template put<Store>(tile.y, y);
-    if constexpr (with_mask) store(tile.written_mask, ones_where_equal(q.part, c.part));
+    Y::put(tile.y(), y, tile.stores);
+    if (tile.piece.written_mask != nullptr)
+      store(tile.written_mask(), ones_where_equal(q.part, c.part));
   }
 };
 
-template <class X, class Y, bool with_mask>
+template <class InType, class OutType>
 struct Copy {
-  static constexpr bool kReadsMask = false, kWritesMask = with_mask;
+  using X = InType;
+  using Y = OutType;
+  static constexpr int kParameters = 0;
 
-  template <class Store, class Parameters, class Piece>
-  NPU_QUANT_INLINE void map(const Parameters&, const Piece& tile) const {
-    Y::template put<Store>(tile.y, X::load(tile.x));
-    if constexpr (with_mask) store(tile.written_mask, I8{} + 1);
+  template <class Parameters, class TileAt>
+  NPU_QUANT_INLINE void map(const Parameters&, const TileAt& tile) const {
+    Y::put(tile.y(), X::load(tile.x()), tile.stores);
+    if (tile.piece.written_mask != nullptr) store(tile.written_mask(), I8{} + 1);
   }
 };
 
-template <class X>
+template <class InType>
 struct Mask {
-  static constexpr bool kReadsMask = true, kWritesMask = false;
+  using X = InType;
+  using Y = InType;
+  static constexpr int kParameters = 0;
 
-  template <class Store, class Parameters, class Piece>
-  NPU_QUANT_INLINE void map(const Parameters&, const Piece& tile) const {
-    Tile v = X::load(tile.x);
+  template <class Parameters, class TileAt>
+  NPU_QUANT_INLINE void map(const Parameters&, const TileAt& tile) const {
+    Tile v = X::load(tile.x());
     I32 mask[4];
-    Uint8Elements::load(tile.read_mask, mask);
+    Uint8::load(tile.read_mask(), mask);
     for (int i = 0; i < 4; ++i) v.part[i] *= mask[i] != 0 ? F32{} + 1 : F32{};
-    X::template put<Store>(tile.y, v);
+    Y::put(tile.y(), v, tile.stores);
   }
 };
 
-template <class X, class Y, class ZeroPoint, bool with_mask>
-void fake_quantize(const FakeQuantizeKernel::Args& args, const ElementwiseArgs& rows) {
-  const FakeQuantize<X, Y, ZeroPoint, with_mask> rule{
-      {broadcast(args.quant_min), broadcast(args.quant_max)}};
-  map_affine<typename X::Storage, typename Y::Storage>(
-      rows, {args.scale, args.inverse, args.zero_point},
-      [&](const auto& use, const auto& parameters) { use(rule, parameters); });
-}
-
-template <class X, class Y, bool with_mask>
-void visit_rule(const FakeQuantizeKernel::Args& args) {
-  const ElementwiseArgs rows{args.rows, args.n, args.x, {}, args.output, args.mask, args.stream};
-  if (!args.enabled)
-    return map_rows<typename X::Storage, typename Y::Storage>(
-        rows, false,
-        [](int64_t, int64_t, int64_t, auto use) { use(Copy<X, Y, with_mask>{}, PerRow<0>{}); });
+template <class X, class Y>
+void visit_rule(const FakeQuantizeKernel::Args& args, const ElementwiseArgs& rows) {
+  const Range range{broadcast(args.quant_min), broadcast(args.quant_max)};
+  if (!args.enabled) return map_rows(rows, Copy<X, Y>{});
   if constexpr (__is_same(X, Y))
-    if (args.float_zero_point) return fake_quantize<X, Y, FloatZeroPoint, with_mask>(args, rows);
-  fake_quantize<X, Y, IntegerZeroPoint, with_mask>(args, rows);
-}
-
-template <class X>
-void visit_output(const FakeQuantizeKernel::Args& args) {
-  if (args.mask.data == nullptr) return visit_rule<X, X, false>(args);
-  if (args.output_dtype == args.x_dtype) return visit_rule<X, X, true>(args);
-  if (args.output_dtype == DType::float16) return visit_rule<X, Float16Elements, true>(args);
-  if (args.output_dtype == DType::bfloat16) return visit_rule<X, BFloat16Elements, true>(args);
-  if constexpr (sizeof(typename X::Storage) < sizeof(float))
-    visit_rule<X, Float32Elements<WholeLoads>, true>(args);
+    if (args.float_zero_point) return map_rows(rows, FakeQuantize<X, Y, FloatZeroPoint>{range});
+  map_rows(rows, FakeQuantize<X, Y, IntegerZeroPoint>{range});
 }
 
 }  // namespace
@@ -128,21 +115,39 @@ void visit_output(const FakeQuantizeKernel::Args& args) {
 template <>
 void FakeQuantizeKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  visit_float_elements(args.x_dtype, args.x.data, args.stream,
-                       [&](auto x) { visit_output<decltype(x)>(args); });
+  ElementwiseArgs rows{};
+  rows.rows = args.rows;
+  rows.n = args.n;
+  rows.x = args.x;
+  rows.y = args.output;
+  rows.written_mask = args.mask;
+  rows.stream = args.stream;
+  rows.parameters[kScale] = args.scale;
+  rows.parameters[kZeroPoint] = args.zero_point;
+  rows.parameters[kInverse] = args.inverse;
+  visit_float(args.x_dtype, args.x.data, args.stream, [&](auto x) {
+    using X = decltype(x);
+    if (args.output_dtype == args.x_dtype) return visit_rule<X, X>(args, rows);
+    visit_float_with<WholeLoads>(args.output_dtype, [&](auto y) {
+      using Y = decltype(y);
+      if constexpr (sizeof(typename X::Storage) != 4 || sizeof(typename Y::Storage) != 4)
+        if constexpr (!__is_same(X, Y)) visit_rule<X, Y>(args, rows);
+    });
+  });
 }
 
 template <>
 void FakeQuantizeBackwardKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  const ElementwiseArgs rows{args.rows,       args.n, args.grad,  args.mask,
-                             args.grad_input, {},     args.stream};
-  visit_float_elements(args.dtype, args.grad.data, args.stream, [&](auto x) {
-    using Storage = typename decltype(x)::Storage;
-    map_rows<Storage, Storage>(rows, false, [](int64_t, int64_t, int64_t, auto use) {
-      use(Mask<decltype(x)>{}, PerRow<0>{});
-    });
-  });
+  ElementwiseArgs rows{};
+  rows.rows = args.rows;
+  rows.n = args.n;
+  rows.x = args.grad;
+  rows.y = args.grad_input;
+  rows.read_mask = args.mask;
+  rows.stream = args.stream;
+  visit_float(args.dtype, args.grad.data, args.stream,
+              [&](auto x) { map_rows(rows, Mask<decltype(x)>{}); });
 }
 
 }  // namespace npu_quant

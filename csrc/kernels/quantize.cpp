@@ -4,50 +4,53 @@
 //   y = round(x * scale + zero_point)    or  round(x * scale * scale + zero_point), round as named
 #include "kernels/quantize.h"
 
-#include "kernels/affine.h"
+#include "kernels/elementwise.h"
 #include "kernels/quotient.h"
 
 namespace npu_quant {
 namespace {
 
-// The formula itself.
-template <bool divide, class Parameters>
-NPU_QUANT_INLINE Tile affine(const Parameters& parameters, const Tile& x) {
-  Tile q;
-  for (int i = 0; i < 4; ++i) {
-    const F32 scale = parameters(kScale, i);
-    const F32 v = divide ? x.part[i] / scale : x.part[i] * scale;
-    q.part[i] = v + parameters(kZeroPoint, i);
-  }
-  return q;
-}
+enum { kScale, kZeroPoint, kInverse };
 
-template <class X, class Y, bool divide>
-struct Affine {
-  static constexpr bool kReadsMask = false, kWritesMask = false;
+template <class InType, class Code>
+struct Multiply {
+  using X = InType;
+  using Y = Code;
+  static constexpr int kParameters = 2;
 
-  template <class Store, class Parameters, class Piece>
-  NPU_QUANT_INLINE void map(const Parameters& parameters, const Piece& tile) const {
-    put_with_zero_for_nan<Y, Store>(tile.y, affine<divide>(parameters, X::load(tile.x)));
+  template <class Parameters, class TileAt>
+  NPU_QUANT_INLINE void map(const Parameters& parameters, const TileAt& tile) const {
+    Tile q = X::load(tile.x());
+    for (int i = 0; i < 4; ++i)
+      q.part[i] = q.part[i] * parameters(kScale, i) + parameters(kZeroPoint, i);
+    put_with_zero_for_nan<Y>(tile.y(), q, tile.stores);
   }
 };
 
-// The same division by a reciprocal, for scales it is exact for. A tile with anything out of the
-// ordinary is divided: so are infinities and quotients beyond float32, which the correction turns
-// into NaN.
-template <class X, class Y>
-struct AffineByReciprocal {
-  static constexpr bool kReadsMask = false, kWritesMask = false;
+// By a reciprocal, where that is exact for all scales. A tile with anything out of the ordinary is
+// divided: so are infinities and quotients beyond float32, which the correction turns into NaN.
+template <class InType, class Code>
+struct Divide {
+  using X = InType;
+  using Y = Code;
+  static constexpr int kParameters = 3;
+  bool by_reciprocal;
 
-  template <class Store, class Parameters, class Piece>
-  NPU_QUANT_INLINE void map(const Parameters& parameters, const Piece& tile) const {
-    const Tile x = X::load(tile.x);
+  template <class Parameters, class TileAt>
+  NPU_QUANT_INLINE void map(const Parameters& parameters, const TileAt& tile) const {
+    const Tile x = X::load(tile.x());
     Tile q;
+    if constexpr (kHasFma) {
+      for (int i = 0; i < 4; ++i)
+        q.part[i] =
+            corrected_quotient(x.part[i], parameters(kScale, i), parameters(kInverse, i)) +
+            parameters(kZeroPoint, i);
+      if (__builtin_expect(by_reciprocal, true) && Y::put_ordinary(tile.y(), q, tile.stores))
+        return;
+    }
     for (int i = 0; i < 4; ++i)
-      q.part[i] = corrected_quotient(x.part[i], parameters(kScale, i), parameters.reciprocal(i)) +
-                  parameters(kZeroPoint, i);
-    if (Y::template put_ordinary<Store>(tile.y, q)) return;
-    put_with_zero_for_nan<Y, Store>(tile.y, affine<true>(parameters, x));
+      q.part[i] = x.part[i] / parameters(kScale, i) + parameters(kZeroPoint, i);
+    put_with_zero_for_nan<Y>(tile.y(), q, tile.stores);
   }
 };
 
@@ -62,45 +65,31 @@ NPU_QUANT_INLINE F32 rounded(F32 v, Rounding rounding) {
 }
 
 // By a multiplication or two, to int8, with any rounding.
-template <class X>
+template <class InType>
 struct AscendQuant {
-  static constexpr bool kReadsMask = false, kWritesMask = false;
+  using X = InType;
+  using Y = Int8;
+  static constexpr int kParameters = 2;
   bool twice;
   Rounding rounding;
 
-  template <class Store, class Parameters, class Piece>
-  NPU_QUANT_INLINE void map(const Parameters& parameters, const Piece& tile) const {
-    Tile q = X::load(tile.x);
+  template <class Parameters, class TileAt>
+  NPU_QUANT_INLINE void map(const Parameters& parameters, const TileAt& tile) const {
+    Tile q = X::load(tile.x());
     for (int i = 0; i < 4; ++i) {
       const F32 scale = parameters(kScale, i);
       q.part[i] *= scale;
       if (twice) q.part[i] *= scale;
       q.part[i] = rounded(q.part[i] + parameters(kZeroPoint, i), rounding);
     }
-    put_with_zero_for_nan<Int8Elements, Store>(tile.y, q);
+    put_with_zero_for_nan<Y>(tile.y(), q, tile.stores);
   }
 };
 
-// Within these bounds no reciprocal is subnormal, nor the remainder of a quotient that is not
-// negligible beside any zero point's ties.
+// Within these bounds no reciprocal is subnormal, and no remainder of a quotient is that could
+// matter beside the ties of a zero point.
 NPU_QUANT_INLINE bool are_exact(float least_scale, float greatest_scale) {
-  return kHasFma && least_scale >= 0x1p-50f && greatest_scale <= 0x1p100f;
-}
-
-template <class X, class Y, bool divide>
-void quantize(const QuantizeKernel::Args& args) {
-  const ElementwiseArgs rows{args.rows, args.n, args.x, {}, args.y, {}, args.stream};
-  const bool by_reciprocal = divide && are_exact(args.least_scale, args.greatest_scale);
-  map_affine<typename X::Storage, typename Y::Storage>(
-      rows, {args.scale, args.inverse, args.zero_point},
-      [&](const auto& use, const auto& parameters) {
-        if constexpr (divide && kHasFma)
-          if (by_reciprocal) return use(AffineByReciprocal<X, Y>{}, parameters);
-        if constexpr (!divide && __is_same(Y, Int8Elements))
-          if (args.twice || args.rounding != Rounding::to_even)
-            return use(AscendQuant<X>{args.twice, args.rounding}, parameters);
-        use(Affine<X, Y, divide>{}, parameters);
-      });
+  return least_scale >= 0x1p-50f && greatest_scale <= 0x1p100f;
 }
 
 }  // namespace
@@ -108,12 +97,25 @@ void quantize(const QuantizeKernel::Args& args) {
 template <>
 void QuantizeKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  visit_float_elements(args.x_dtype, args.x.data, args.stream, [&](auto x) {
-    visit_code_elements(args.y_dtype, [&](auto y) {
+  ElementwiseArgs rows{};
+  rows.rows = args.rows;
+  rows.n = args.n;
+  rows.x = args.x;
+  rows.y = args.y;
+  rows.stream = args.stream;
+  rows.parameters[kScale] = args.scale;
+  rows.parameters[kZeroPoint] = args.zero_point;
+  rows.parameters[kInverse] = args.inverse;
+  visit_float(args.x_dtype, args.x.data, args.stream, [&](auto x) {
+    using X = decltype(x);
+    if (args.twice || args.rounding != Rounding::to_even)
+      return map_rows(rows, AscendQuant<X>{args.twice, args.rounding});
+    visit_code(args.y_dtype, [&](auto y) {
+      using Y = decltype(y);
       if (args.divide)
-        quantize<decltype(x), decltype(y), true>(args);
+        map_rows(rows, Divide<X, Y>{are_exact(args.least_scale, args.greatest_scale)});
       else
-        quantize<decltype(x), decltype(y), false>(args);
+        map_rows(rows, Multiply<X, Y>{});
     });
   });
 }

@@ -13,8 +13,8 @@ struct QuantizeValKernel {
     DType x_dtype, q_dtype;  // of int8, uint8, int32
     int64_t rows, n;
     Strided x, q;
-    Strided scale, inverse, zero_point;  // float32; stride is 0 or 4; inverse: fl(1 / scale)
-    bool stream;                         // q is to bypass the caches
+    Strided inverse, zero_point;  // float32; stride is 0 or 4; inverse: fl(1 / scale)
+    bool stream;                  // q is to bypass the caches
   };
   template <Target target>
   static void run(const Args& args);

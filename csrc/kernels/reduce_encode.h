@@ -1,80 +1,176 @@
 // The loops of the dynamic quantizers: reduce to an amax, then encode, reading the second time from
-// cache.
+// cache. The values and their codes are contiguous here.
 #pragma once
 
 #include "kernels/arithmetic.h"
-#include "kernels/store.h"
-#include "simd/float_environment.h"
-#include "simd/gather.h"
+#include "kernels/dynamic_quant.h"
+#include "kernels/piece.h"
 
 namespace npu_quant {
 namespace {
 
+// The first `count` values, with zeros up to a whole tile.
+template <class In>
+struct Padded {
+  typename In::Storage x[kTile] = {};
+
+  NPU_QUANT_INLINE Padded(const typename In::Storage* from, int64_t count) {
+    std::memcpy(x, from, static_cast<size_t>(count) * sizeof(*x));
+  }
+};
+
 // The end of n values, from i on, fewer than a tile: where there is a tile before the end, that is
 // done once more, which changes nothing; else the values are padded.
-template <class Values>
-NPU_QUANT_INLINE void reduce_end(Values v, int64_t i, int64_t n, typename Values::Amax& amax) {
+template <class In>
+NPU_QUANT_INLINE void reduce_end(const typename In::Storage* x, int64_t i, int64_t n,
+                                 typename In::Amax& amax) {
   if (i == n) return;
-  if (n >= kTile) return v.from(n - kTile).include_in(amax);
-  typename Values::Buffer buffer;
-  v.from(i).padded(n - i, buffer).include_in(amax);
+  if (n >= kTile) return In::include(amax, x + n - kTile);
+  const Padded<In> end(x + i, n - i);
+  In::include(amax, end.x);
 }
 
 // A plain store into a vector of y that was just streamed would fetch it back: there the end is
 // padded.
-template <class Store, class Values, class Encoder>
-NPU_QUANT_INLINE void encode_end(Values v, int64_t i, int64_t n, int8_t* y, Encoder encoder) {
+template <class In, class Encoder>
+NPU_QUANT_INLINE void encode_end(const typename In::Storage* x, int64_t i, int64_t n, int8_t* y,
+                                 Encoder encoder, bool streamed) {
   if (i == n) return;
-  if (n >= kTile && !Store::kStreams)
-    return store(y + n - kTile, encoder(v.from(n - kTile).tile()));
-  typename Values::Buffer buffer;
-  const I8 code = encoder(v.from(i).padded(n - i, buffer).tile());
+  if (n >= kTile && !streamed)
+    return store(y + n - kTile, encoder(In::load_mixed(x + n - kTile)));
+  const Padded<In> end(x + i, n - i);
+  const I8 code = encoder(In::load_mixed(end.x));
   std::memcpy(y + i, &code, static_cast<size_t>(n - i));
 }
 
-template <class Values>
-NPU_QUANT_INLINE void reduce(Values v, int64_t n, typename Values::Amax& amax) {
+template <class In>
+NPU_QUANT_INLINE void reduce(const typename In::Storage* x, int64_t n, typename In::Amax& amax) {
   int64_t i = 0;
-  for (; i + kTile <= n; i += kTile) v.from(i).include_in(amax);
-  reduce_end(v, i, n, amax);
+  for (; i + kTile <= n; i += kTile) In::include(amax, x + i);
+  reduce_end<In>(x, i, n, amax);
 }
 
-template <class Store, class Values, class Encoder>
-NPU_QUANT_INLINE void encode(Values v, int64_t n, int8_t* y, Encoder encoder) {
-  int64_t i = 0;
-  for (; i + kTile <= n; i += kTile) Store::put(y + i, encoder(v.from(i).tile()));
-  encode_end<Store>(v, i, n, y, encoder);
+// Asks for the cache lines of n values that lie `ahead` bytes behind x.
+template <class T>
+NPU_QUANT_INLINE void prefetch_values(CacheLevel level, const T* x, uintptr_t ahead, int64_t n) {
+  const uintptr_t first = reinterpret_cast<uintptr_t>(x) + ahead;
+  for (uintptr_t byte = 0; byte < static_cast<uintptr_t>(n) * sizeof(T); byte += 64)
+    prefetch_into(level, first + byte);
 }
 
-// Asks for the cache lines of n values. Reading past the end of memory is allowed here: a prefetch
-// never faults.
-template <class Values>
-NPU_QUANT_INLINE void prefetch_values(Values v, int64_t n) {
-  constexpr int64_t kPerLine = 64 / static_cast<int64_t>(sizeof(*v.x));
-  for (int64_t i = 0; i < n; i += kPerLine) prefetch(v.x + i);
-}
+// What is done while a row is encoded, tile by tile. Nothing:
+struct Nothing {
+  NPU_QUANT_INLINE void tile(int64_t) const {}
+  NPU_QUANT_INLINE void end(int64_t, int64_t) const {}
+};
+// Memory is asked for what is needed next, so many bytes for each value.
+struct AskFor {
+  const char* next;
+  int64_t item;
+  CacheLevel level;
 
-// Encodes one row while reducing the next: the arithmetic of the one hides the memory latency of
-// the other.
-template <class Store, class Values, class Encoder>
-NPU_QUANT_INLINE void encode_and_reduce(Values v, int64_t n, int8_t* y, Encoder encoder,
-                                        Values next, typename Values::Amax& next_amax) {
-  constexpr int64_t kAhead = 6 * 1024 / static_cast<int64_t>(sizeof(*v.x));
-  int64_t i = Store::kStreams ? elements_to_alignment(y, n) : 0;
-  encode_end<Store>(v, 0, i, y, encoder);
-  reduce_end(next, 0, i, next_amax);
-  for (; i + kTile <= n; i += kTile) {
-    prefetch_values(next.from(i + kAhead), kTile);
-    Store::put(y + i, encoder(v.from(i).tile()));
-    next.from(i).include_in(next_amax);
+  NPU_QUANT_INLINE void tile(int64_t i) const { prefetch_values(level, next + i * item, 0, kTile * item); }
+  NPU_QUANT_INLINE void end(int64_t, int64_t) const {}
+};
+// The next row is reduced: the arithmetic of the one hides the memory latency of the other.
+template <class In>
+struct Reduce {
+  static constexpr uintptr_t kAhead = 6 << 10;
+  const typename In::Storage* x;
+  CacheLevel level;
+  typename In::Amax amax = {};
+
+  NPU_QUANT_INLINE void tile(int64_t i) {
+    prefetch_values(level, x + i, kAhead, kTile);
+    In::include(amax, x + i);
   }
-  encode_end<Store>(v, i, n, y, encoder);
-  reduce_end(next, i, n, next_amax);
+  NPU_QUANT_INLINE void end(int64_t i, int64_t n) { reduce_end<In>(x, i, n, amax); }
+};
+
+// Codes of a row, into the caches or past them: then from the first vector of y on. Returns what
+// became of `meanwhile`.
+template <bool streams, class In, class Encoder, class Meanwhile>
+NPU_QUANT_INLINE Meanwhile encode(const typename In::Storage* x, int64_t n, int8_t* y, Encoder encoder,
+                             Meanwhile meanwhile) {
+  const Stores stores{streams};
+  int64_t i = streams ? elements_to_alignment(reinterpret_cast<char*>(y), 1, n) : 0;
+  encode_end<In>(x, 0, i, y, encoder, true);
+  meanwhile.end(0, i);
+  for (; i + kTile <= n; i += kTile) {
+    meanwhile.tile(i);
+    stores.put(y + i, encoder(In::load_mixed(x + i)));
+  }
+  encode_end<In>(x, i, n, y, encoder, streams);
+  meanwhile.end(i, n);
+  return meanwhile;
+}
+template <class In, class Encoder>
+NPU_QUANT_INLINE void encode(const typename In::Storage* x, int64_t n, int8_t* y, Encoder encoder) {
+  encode<false, In>(x, n, y, encoder, Nothing{});
 }
 
-// Arrays whose elements are not neighbours pass through a buffer of so many elements, kRowsAtOnce
-// rows at a time where those share cache lines.
-inline constexpr int64_t kBuffer = 8192;
+NPU_QUANT_INLINE void store_scale(const Strided& to, int64_t row, int64_t group, float scale) {
+  if (to.data != nullptr) std::memcpy(to.from(row, group).data, &scale, sizeof scale);
+}
+
+// A group's amax as bits, and what it is divided by, for kLanes groups: the rule runs on vectors.
+template <class In>
+struct GroupAmax {
+  alignas(64) typename In::Amax::Bits bits[kLanes] = {};  // lanes without a group hold 0
+
+  NPU_QUANT_INLINE void reduce_group(int64_t g, const typename In::Storage* x, int64_t length) {
+    typename In::Amax amax;
+    reduce<In>(x, length, amax);
+    bits[g] = amax.bits();
+  }
+};
+
+struct GroupDividers {
+  alignas(64) float scale[kLanes];
+  alignas(64) float reciprocal[kLanes];
+  alignas(64) int32_t form[kLanes];
+
+  NPU_QUANT_INLINE Divider<float, int32_t> operator[](int64_t g) const {
+    return {scale[g], reciprocal[g], form[g]};
+  }
+};
+
+template <class In>
+NPU_QUANT_INLINE GroupDividers dividers_of(const DynamicArgs& args, const GroupAmax<In>& amax) {
+  const auto of_lanes =
+      divider_of<In, I32>(args.rule, args.most_scale, In::Amax::values(amax.bits));
+  GroupDividers dividers;
+  store(dividers.scale, of_lanes.scale);
+  store(dividers.reciprocal, of_lanes.reciprocal);
+  store(dividers.form, of_lanes.form);
+  return dividers;
+}
+
+// The scales of `groups` groups of a row, from one on.
+NPU_QUANT_INLINE void store_scales(const Strided& to, int64_t row, int64_t group,
+                                   const float* scales, int64_t groups) {
+  if (to.data != nullptr && to.stride == 4 && groups == kLanes)
+    std::memcpy(to.from(row, group).data, scales, 4 * kLanes);
+  else
+    for (int64_t g = 0; g < groups; ++g) store_scale(to, row, group + g, scales[g]);
+}
+
+// Some groups of a row, at most kLanes, from x on: n elements, the last group perhaps short. Their
+// first one is `group` in the row; y may be null.
+template <class In>
+NPU_QUANT_INLINE void quantize_some_groups(const DynamicArgs& args, const typename In::Storage* x,
+                                           int64_t n, int8_t* y, int64_t row, int64_t group) {
+  const int64_t groups = (n + args.group - 1) / args.group;
+  const auto length = [&](int64_t g) { return least(n - g * args.group, args.group); };
+  GroupAmax<In> amax;
+  for (int64_t g = 0; g < groups; ++g) amax.reduce_group(g, x + g * args.group, length(g));
+  const GroupDividers dividers = dividers_of<In>(args, amax);
+  store_scales(args.scale, row, group, dividers.scale, groups);
+  for (int64_t g = 0; g < groups && y != nullptr; ++g)
+    with_encoder<In>(dividers[g], [&](auto encoder) {
+      encode<In>(x + g * args.group, length(g), y + g * args.group, encoder);
+    });
+}
 
 }  // namespace
 }  // namespace npu_quant

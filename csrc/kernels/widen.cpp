@@ -5,54 +5,62 @@
 namespace npu_quant {
 namespace {
 
-// y = x, from any element type to float32
+// y = x, from a float type or from codes.
 template <class From>
 struct Widen {
-  static constexpr bool kReadsMask = false, kWritesMask = false;
+  using X = From;
+  using Y = Float32<WholeLoads>;
+  static constexpr int kParameters = 0;
 
-  template <class Store, class Piece>
-  NPU_QUANT_INLINE void map(const PerRow<0>&, const Piece& tile) const {
-    Tile v;
-    if constexpr (From::kIsInteger) {
-      I32 code[4];
-      From::load(tile.x, code);
-      for (int i = 0; i < 4; ++i) v.part[i] = __builtin_convertvector(code[i], F32);
-    } else {
-      v = From::load(tile.x);
-    }
-    Float32Elements<WholeLoads>::put<Store>(tile.y, v);
+  template <class Parameters, class TileAt>
+  NPU_QUANT_INLINE void map(const Parameters&, const TileAt& tile) const {
+    Y::put(tile.y(), X::load(tile.x()), tile.stores);
   }
 };
 
-template <class Use>
-NPU_QUANT_INLINE void visit(DType dtype, Use use) {
-  switch (dtype) {
-    case DType::float16: return use(Float16Elements{});
-    case DType::bfloat16: return use(BFloat16Elements{});
-    case DType::int8: return use(Int8Elements{});
-    case DType::uint8: return use(Uint8Elements{});
-    case DType::int32: return use(Int32Elements{});
-    default: return use(Float32Elements<WholeLoads>{});
+template <class From>
+struct WidenCodes {
+  using X = From;
+  using Y = Float32<WholeLoads>;
+  static constexpr int kParameters = 0;
+
+  template <class Parameters, class TileAt>
+  NPU_QUANT_INLINE void map(const Parameters&, const TileAt& tile) const {
+    I32 code[4];
+    X::load(tile.x(), code);
+    Tile v;
+    for (int i = 0; i < 4; ++i) v.part[i] = __builtin_convertvector(code[i], F32);
+    Y::put(tile.y(), v, tile.stores);
   }
-}
+};
 
 }  // namespace
 
 template <>
 void WidenKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  visit(args.dtype, [&](auto from) {
-    using From = decltype(from);
-    const ElementwiseArgs rows{1,
-                               args.count,
-                               {const_cast<char*>(args.from), 0, args.stride},
-                               {},
-                               {args.to, 0, sizeof(float)},
-                               {},
-                               false};
-    map_rows<typename From::Storage, Unaligned<float>>(
-        rows, false, [](int64_t, int64_t, int64_t, auto use) { use(Widen<From>{}, PerRow<0>{}); });
-  });
+  ElementwiseArgs rows{};
+  rows.rows = 1;
+  rows.n = args.count;
+  rows.x = {const_cast<char*>(args.from), 0, args.stride};
+  rows.y = {args.to, 0, sizeof(float)};
+  switch (args.dtype) {
+    case DType::float32: return map_rows(rows, Widen<Float32<WholeLoads>>{});
+    case DType::float16: return map_rows(rows, Widen<Float16<WholeLoads>>{});
+    case DType::bfloat16: return map_rows(rows, Widen<BFloat16<WholeLoads>>{});
+    case DType::int8: return map_rows(rows, WidenCodes<Int8>{});
+    case DType::uint8: return map_rows(rows, WidenCodes<Uint8>{});
+    case DType::int32: return map_rows(rows, WidenCodes<Int32>{});
+    case DType::int16:
+    case DType::uint16:
+    case DType::uint32:
+    case DType::int64:
+    case DType::uint64:
+    case DType::float64:
+    case DType::boolean:
+    case DType::other: break;
+  }
+  __builtin_trap();  // the op has checked the dtype
 }
 
 template <>

@@ -22,16 +22,17 @@ class RowWeight {
  public:
   Status assign(const TensorView& view, const Shape& gamma) {
     if (!view.present) return {};
-    is_one_ = view.shape.size() == 1;
+    const bool is_one = view.shape.size() == 1;
     int64_t strides[kMaxRank];
     broadcast_strides(view, gamma, strides);
-    return values_.assign(AddRmsNormQuant::kName, view, is_one_ ? Shape{} : gamma, strides);
+    stride_ = is_one ? 0 : sizeof(float);
+    return values_.assign(AddRmsNormQuant::kName, view, is_one ? Shape{} : gamma, strides);
   }
-  Kernel::Weight weight() const { return {values_.data(), is_one_}; }
+  Strided weight() const { return {values_.data(), 0, stride_}; }
 
  private:
   Parameter values_;
-  bool is_one_ = true;
+  int64_t stride_ = 0;
 };
 
 // A call's tensors and weights, and what the kernel is told about some of the rows.
@@ -48,7 +49,10 @@ class Work {
                strides(5, 0)}),
         row_(op.gamma.shape.dims, op.gamma.rank,
              {strides(0, lead_), strides(1, lead_), strides(2, lead_), strides(3, lead_),
-              strides(4, lead_), strides(5, lead_)}) {}
+              strides(4, lead_), strides(5, lead_)}) {
+    for (int t = 0; t < Kernel::kTensors; ++t)
+      axes_[t] = {row_.rank, row_.dims, row_.strides[t]};
+  }
 
   bool is_empty() const { return rows_.count() == 0 || op_.gamma.shape.size() == 0; }
 
@@ -75,7 +79,7 @@ class Work {
   using Offsets = int64_t[Kernel::kTensors];
 
   const int64_t* strides(int tensor, int axis) const { return tensors_[tensor]->strides + axis; }
-  Kernel::Weight weight(int i) const { return weights_[i].weight(); }
+  Strided weight(int i) const { return weights_[i].weight(); }
 
   Kernel::Args arguments(const Offsets& offsets, int64_t rows) const {
     Kernel::Args args{};
@@ -83,10 +87,12 @@ class Work {
     args.rows = rows;
     args.n = op_.gamma.shape.size();
     for (int t = 0; t < Kernel::kTensors; ++t) {
-      if (tensors_[t]->present) args.data[t] = tensors_[t]->data + offsets[t];
-      args.row_strides[t] = rows_.inner_stride(t);
+      if (!tensors_[t]->present) continue;
+      const int64_t one = size_of(tensors_[t]->dtype);
+      args.tensors[t] = {tensors_[t]->data + offsets[t], rows_.inner_stride(t),
+                         row_.rank > 0 ? row_.strides[t][row_.rank - 1] : one,
+                         row_.rank > 1 ? &axes_[t] : nullptr};
     }
-    args.row = &row_;
     args.gamma = weight(0);
     args.beta = weight(1);
     args.quantizers[0] = {weight(2), weight(3)};
@@ -103,6 +109,7 @@ class Work {
   int lead_;
   Rows<Kernel::kTensors> rows_;
   Axes<Kernel::kTensors> row_;
+  RowAxes axes_[Kernel::kTensors];
   RowWeight weights_[kWeights];
 };
 

@@ -116,14 +116,20 @@ Status AntiQuant::run(const TensorView* out) const {
   int64_t strides[kMaxRank] = {};
   if (channels > 1) strides[channel_axis_] = sizeof(float);
   enum { kX, kScale, kOffset, kValues, kTensors };
-  const Elementwise<kTensors> work(x.shape, kValues,
+  const Elementwise<kTensors> work(x.shape, kX, kValues,
                                    {x.strides, strides, strides, out[kY].strides});
   const bool stream = worth_streaming(bytes());
   work.for_each_part({x.data, scales.data(), offsets.data(), out[kY].data},
                      work_bytes(bytes(), {&x, &out[kY]}), [&](const auto& part) {
-                       run_on_active_target<AntiQuantKernel>(
-                           {outputs[kY].dtype, part.rows, part.n, part.at[kX], part.at[kValues],
-                            part.at[kScale], part.at[kOffset], sqrt_mode, stream});
+                       run_on_active_target<AntiQuantKernel>({.y_dtype = outputs[kY].dtype,
+                                                              .rows = part.rows,
+                                                              .n = part.n,
+                                                              .x = part.at[kX],
+                                                              .y = part.at[kValues],
+                                                              .scale = part.at[kScale],
+                                                              .offset = part.at[kOffset],
+                                                              .sqrt_mode = sqrt_mode,
+                                                              .stream = stream});
                      });
   return {};
 }

@@ -6,13 +6,22 @@
 #include "core/dispatch.h"
 #include "core/parallel.h"
 #include "core/rows.h"
-#include "kernels/dynamic_block_quant.h"
+#include "kernels/dynamic_quant.h"
+#include "ops/parameter.h"
 
 namespace npu_quant {
 namespace {
 
 constexpr int64_t kBlock = DynamicBlockQuantKernel::kBlock;
 constexpr int64_t kSegment = 512 * kBlock;  // threads share a long row in these
+
+// Of a number as float32: infinity of 0.
+float reciprocal_of(double number) {
+  Parameter one, inverse;
+  one.assign(number);
+  if (!inverse.assign_reciprocals(DynamicBlockQuant::kName, one).ok()) return 0;  // never: it is one
+  return inverse.bounds().greatest;
+}
 
 // The rows of a call, and what the kernel is told about each part of them.
 class BlockWork {
@@ -23,66 +32,58 @@ class BlockWork {
     whole_.dtype = op.x.dtype;
     whole_.rows = rows_.count();
     whole_.n = op.x.shape.dims[last];
-    whole_.x = op.x.data;
-    whole_.x_stride = op.x.strides[last];
-    whole_.x_row_stride = rows_.inner_stride(0);
-    whole_.y = y.present ? y.data : nullptr;
-    whole_.y_stride = y.strides[last];
-    whole_.y_row_stride = rows_.inner_stride(1);
-    whole_.scale = scale.present ? scale.data : nullptr;
-    whole_.scale_stride = scale.strides[last];
-    whole_.scale_row_stride = rows_.inner_stride(2);
-    whole_.min_scale = op.min_scale;
+    whole_.group = kBlock;
+    whole_.x = {op.x.data, rows_.inner_stride(0), op.x.strides[last]};
+    if (y.present) whole_.y = {y.data, rows_.inner_stride(1), y.strides[last]};
+    if (scale.present) whole_.scale = {scale.data, rows_.inner_stride(2), scale.strides[last]};
+    whole_.most_scale = reciprocal_of(op.min_scale);
     whole_.stream = worth_streaming(op.bytes());
     joined_ = follow_on_each_other();
     if (joined_) whole_.n *= std::exchange(whole_.rows, 1);
-    segments_ = std::max<int64_t>(1, (whole_.n + kSegment - 1) / kSegment);
   }
 
-  int64_t count() const { return whole_.rows * segments_; }
+  int64_t count() const { return whole_.rows * rows_.segments_of(whole_.n, kSegment); }
 
   void quantize(int64_t begin, int64_t end) const {
-    if (joined_) return quantize_part({0, 0, 0}, 1, begin, end);
-    if (segments_ == 1)
-      return rows_.for_each_run(begin, end, [&](const int64_t(&offsets)[3], int64_t rows) {
-        quantize_part(offsets, rows, 0, 1);
-      });
-    while (begin < end) {
-      const int64_t row = begin / segments_, first = begin % segments_;
-      const int64_t count = std::min(segments_ - first, end - begin);
-      rows_.for_each_run(row, row + 1, [&](const int64_t(&offsets)[3], int64_t rows) {
-        quantize_part(offsets, rows, first, first + count);
-      });
-      begin += count;
-    }
+    const auto run = [&](const int64_t(&offsets)[3], int64_t rows, int64_t first, int64_t last) {
+      quantize_part(offsets, rows, first, last);
+    };
+    if (!joined_) return rows_.for_each_segment(begin, end, whole_.n, kSegment, run);
+    run({0, 0, 0}, 1, begin * kSegment, std::min(end * kSegment, whole_.n));
   }
 
  private:
   // Rows of whole blocks without gaps between them are one long row.
   bool follow_on_each_other() const {
-    return whole_.n % kBlock == 0 && rows_.is_single_axis() &&
-           whole_.x_row_stride == whole_.n * whole_.x_stride &&
-           (whole_.y == nullptr || whole_.y_row_stride == whole_.n * whole_.y_stride) &&
-           (whole_.scale == nullptr ||
-            whole_.scale_row_stride == whole_.n / kBlock * whole_.scale_stride);
+    const auto follow = [](const Strided& tensor, int64_t n) {
+      return tensor.data == nullptr || tensor.row_stride == n * tensor.stride;
+    };
+    return whole_.n % kBlock == 0 && rows_.is_single_axis() && follow(whole_.x, whole_.n) &&
+           follow(whole_.y, whole_.n) && follow(whole_.scale, whole_.n / kBlock);
   }
 
-  void quantize_part(const int64_t (&offsets)[3], int64_t rows, int64_t begin_segment,
-                     int64_t end_segment) const {
-    const int64_t first = begin_segment * kSegment;
-    auto part = whole_;
+  void quantize_part(const int64_t (&offsets)[3], int64_t rows, int64_t first,
+                     int64_t last) const {
+    const auto at = [&](const Strided& tensor, int t, int64_t i) {
+      Strided part = tensor.from(0, i);
+      if (part.data != nullptr) part.data += offsets[t];
+      return part;
+    };
+    DynamicArgs part = whole_;
     part.rows = rows;
-    part.n = std::min(end_segment * kSegment, whole_.n) - first;
-    part.x += offsets[0] + first * part.x_stride;
-    if (part.y != nullptr) part.y += offsets[1] + first * part.y_stride;
-    if (part.scale != nullptr) part.scale += offsets[2] + first / kBlock * part.scale_stride;
-    run_on_active_target<DynamicBlockQuantKernel>(part);
+    part.n = last - first;
+    part.x = at(whole_.x, 0, first);
+    part.y = at(whole_.y, 1, first);
+    part.scale = at(whole_.scale, 2, first / kBlock);
+    if (part.takes_fast_loop())
+      run_on_active_target<DynamicBlockQuantKernel>(part);
+    else
+      run_on_active_target<DynamicPiecesKernel>(part);
   }
 
-  DynamicBlockQuantKernel::Args whole_{};
+  DynamicArgs whole_{};
   Rows<3> rows_;
   bool joined_ = false;
-  int64_t segments_ = 1;
 };
 
 }  // namespace

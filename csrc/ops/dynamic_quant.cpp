@@ -1,38 +1,14 @@
 #include "ops/dynamic_quant.h"
 
-#include <cstring>
-#include <memory>
-#include <new>
+#include <limits>
 
 #include "core/dispatch.h"
 #include "core/parallel.h"
 #include "core/rows.h"
 #include "kernels/dynamic_quant.h"
+#include "ops/parameter.h"
 
 namespace npu_quant {
-namespace {
-
-// smooth_scales is read once per row: one contiguous copy, unless it is contiguous already.
-struct ContiguousVector {
-  const char* data = nullptr;
-  std::unique_ptr<char[]> copy;
-
-  Status assign(const TensorView& view) {
-    data = view.data;
-    const int64_t item = size_of(view.dtype), n = view.shape.dims[0], stride = view.strides[0];
-    if (stride == item || n <= 1) return {};
-    copy.reset(new (std::nothrow) char[static_cast<size_t>(n * item)]);
-    if (!copy) return out_of_memory(DynamicQuant::kName);
-    for (int64_t i = 0; i < n; ++i)
-      std::memcpy(&copy[static_cast<size_t>(i * item)], data + i * stride,
-                  static_cast<size_t>(item));
-    data = copy.get();
-    return {};
-  }
-};
-
-}  // namespace
-
 Status DynamicQuant::check_arrays() const {
   if (!input.present) return missing(kName, "input");
   NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(kName, "input", input));
@@ -86,26 +62,30 @@ Status DynamicQuant::run(const TensorView* out) const {
   if (!y.present && !scale.present) return {};
   const int last = input.rank - 1;
   const Rows<3> rows(input.shape.dims, last, {input.strides, y.strides, scale.strides});
-  ContiguousVector smooth;
+  Parameter smooth;
   if (smooth_scales.present && rows.count() > 0)
-    NPU_QUANT_RETURN_IF_ERROR(smooth.assign(smooth_scales));
+    NPU_QUANT_RETURN_IF_ERROR(smooth.assign(kName, smooth_scales, smooth_scales.shape.dims[0]));
+  const auto strided = [&](const TensorView& view, int t, const int64_t(&offsets)[3]) {
+    if (!view.present) return Strided{};
+    return Strided{view.data + offsets[t], rows.inner_stride(t), view.strides[last]};
+  };
   const auto quantize = [&](int64_t begin, int64_t end) {
     rows.for_each_run(begin, end, [&](const int64_t(&offsets)[3], int64_t count) {
-      run_on_active_target<DynamicQuantKernel>({
-          input.dtype,
-          count,
-          input.shape.dims[last],
-          input.data + offsets[0],
-          rows.inner_stride(0),
-          input.strides[last],
-          smooth.data,
-          y.present ? y.data + offsets[1] : nullptr,
-          rows.inner_stride(1),
-          y.strides[last],
-          scale.present ? scale.data + offsets[2] : nullptr,
-          rows.inner_stride(2),
-          worth_streaming(bytes()),
-      });
+      const DynamicArgs args{.dtype = input.dtype,
+                             .rows = count,
+                             .n = input.shape.dims[last],
+                             .group = input.shape.dims[last],
+                             .x = strided(input, 0, offsets),
+                             .smooth = {smooth.data(), 0, sizeof(float)},
+                             .y = strided(y, 1, offsets),
+                             .scale = strided(scale, 2, offsets),
+                             .rule = {},
+                             .most_scale = std::numeric_limits<float>::infinity(),
+                             .stream = worth_streaming(bytes())};
+      if (args.takes_fast_loop())
+        run_on_active_target<DynamicQuantKernel>(args);
+      else
+        run_on_active_target<DynamicPiecesKernel>(args);
     });
   };
   parallel_for(rows.count(), work_bytes(bytes(), {&input, &y}), quantize);

@@ -2,16 +2,13 @@
 // that threads share.
 #pragma once
 
-#include <algorithm>
+#include <utility>
 
 #include "core/parallel.h"
 #include "core/rows.h"
 #include "core/strided.h"
 
 namespace npu_quant {
-
-// For tensors that lack an axis, or are absent.
-inline constexpr int64_t kNoStrides[kMaxRank] = {};
 
 template <int tensors>
 class Elementwise {
@@ -22,30 +19,24 @@ class Elementwise {
     Strided at[tensors];
   };
 
-  // Walks `shape` as tensor `like` lies in memory.
-  Elementwise(const Shape& shape, int like, const int64_t* const (&strides)[tensors])
-      : Elementwise(Axes<tensors>::in_order_of(like, shape.dims, shape.rank, strides)) {}
+  // Walks `shape` as the tensor `read` lies in memory: reading line by line costs less than writing
+  // so. A broadcast one has no order, then as `written` lies.
+  Elementwise(const Shape& shape, int read, int written,
+              const int64_t* const (&strides)[tensors])
+      : Elementwise(in_order(shape, read, written, strides)) {}
 
   // Calls run(part) with the tensors that begin at `data`; `bytes` is what all of it reads and
   // writes.
   template <class Run>
   void for_each_part(char* const (&data)[tensors], int64_t bytes, Run run) const {
     if (rows_.count() == 0 || n_ == 0) return;
-    const int64_t segments = (n_ + kSegment - 1) / kSegment;
-    parallel_for(rows_.count() * segments, bytes, [&](int64_t begin, int64_t end) {
-      if (segments == 1)
-        return rows_.for_each_run(begin, end, [&](const int64_t(&offsets)[tensors], int64_t rows) {
-          run(part_at(data, offsets, rows, 0, n_));
-        });
-      while (begin < end) {
-        const int64_t row = begin / segments, first = begin % segments;
-        const int64_t count = std::min(segments - first, end - begin);
-        rows_.for_each_run(row, row + 1, [&](const int64_t(&offsets)[tensors], int64_t rows) {
-          run(part_at(data, offsets, rows, first * kSegment,
-                      std::min((first + count) * kSegment, n_)));
-        });
-        begin += count;
-      }
+    const int64_t count = rows_.count() * rows_.segments_of(n_, kSegment);
+    parallel_for(count, bytes, [&](int64_t begin, int64_t end) {
+      rows_.for_each_segment(
+          begin, end, n_, kSegment,
+          [&](const int64_t(&offsets)[tensors], int64_t rows, int64_t first, int64_t last) {
+            run(part_at(data, offsets, rows, first, last));
+          });
     });
   }
 
@@ -54,6 +45,13 @@ class Elementwise {
 
   explicit Elementwise(const Axes<tensors>& axes)
       : axes_(axes), n_(axes.rank > 0 ? axes.dims[axes.rank - 1] : 1), rows_(axes.without_last()) {}
+
+  static Axes<tensors> in_order(const Shape& shape, int read, int written,
+                                const int64_t* const (&strides)[tensors]) {
+    const auto as_read = Axes<tensors>::in_order_of(read, shape.dims, shape.rank, strides);
+    if (!as_read.repeats(read)) return as_read;
+    return Axes<tensors>::in_order_of(written, shape.dims, shape.rank, strides);
+  }
 
   Part part_at(char* const (&data)[tensors], const int64_t (&offsets)[tensors], int64_t rows,
                int64_t begin, int64_t end) const {

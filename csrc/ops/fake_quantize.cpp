@@ -207,14 +207,24 @@ void FakeQuantize::compute(const Parameters& parameters, const TensorView& outpu
   if (form_ == Form::per_channel) strides[channel_axis_] = sizeof(float);
   enum { kX, kScale, kInverse, kZeroPoint, kY, kM, kTensors };
   const Elementwise<kTensors> work(
-      self.shape, output.present ? kY : kM,
+      self.shape, kX, output.present ? kY : kM,
       {self.strides, strides, strides, strides, output.strides, mask.strides});
   const auto run_kernel = [&](const auto& part) {
-    run_on_active_target<FakeQuantizeKernel>(
-        {self.dtype, output_dtype, part.rows, part.n, part.at[kX], part.at[kScale],
-         part.at[kInverse], part.at[kZeroPoint], part.at[kY], part.at[kM],
-         static_cast<float>(quant_min), static_cast<float>(quant_max), has_float_zero_point(),
-         parameters.enabled, worth_streaming(bytes())});
+    run_on_active_target<FakeQuantizeKernel>({.x_dtype = self.dtype,
+                                              .output_dtype = output_dtype,
+                                              .rows = part.rows,
+                                              .n = part.n,
+                                              .x = part.at[kX],
+                                              .scale = part.at[kScale],
+                                              .inverse = part.at[kInverse],
+                                              .zero_point = part.at[kZeroPoint],
+                                              .output = part.at[kY],
+                                              .mask = part.at[kM],
+                                              .quant_min = static_cast<float>(quant_min),
+                                              .quant_max = static_cast<float>(quant_max),
+                                              .float_zero_point = has_float_zero_point(),
+                                              .enabled = parameters.enabled,
+                                              .stream = worth_streaming(bytes())});
   };
   work.for_each_part({self.data, parameters.scale.data(), parameters.inverse.data(),
                       parameters.zero_point.data(), output.data, mask.data},
@@ -248,12 +258,17 @@ Status FakeQuantizeBackward::check_outputs(const TensorView* out) const {
 
 Status FakeQuantizeBackward::run(const TensorView* out) const {
   enum { kGrad, kM, kY, kTensors };
-  const Elementwise<kTensors> work(grad.shape, kY, {grad.strides, mask.strides, out->strides});
+  const Elementwise<kTensors> work(grad.shape, kGrad, kY, {grad.strides, mask.strides, out->strides});
   work.for_each_part({grad.data, mask.data, out->data},
                      work_bytes(bytes(), {&grad, &mask, &out[kGradInput]}), [&](const auto& part) {
                        run_on_active_target<FakeQuantizeBackwardKernel>(
-                           {grad.dtype, part.rows, part.n, part.at[kGrad], part.at[kM], part.at[kY],
-                            worth_streaming(bytes())});
+                           {.dtype = grad.dtype,
+                            .rows = part.rows,
+                            .n = part.n,
+                            .grad = part.at[kGrad],
+                            .mask = part.at[kM],
+                            .grad_input = part.at[kY],
+                            .stream = worth_streaming(bytes())});
                      });
   return {};
 }

@@ -34,7 +34,10 @@ Status Parameter::assign(const char* op, const TensorView& view, const Shape& sh
     return {};
   }
   if (!view.present) {
-    std::memset(data_, 0, static_cast<size_t>(count_) * sizeof(float));
+    for (int64_t i = 0; i < count_; ++i) {
+      constexpr float kNothing = -0.0f;
+      std::memcpy(data_ + i * static_cast<int64_t>(sizeof(float)), &kNothing, sizeof(float));
+    }
     return {};
   }
   char* to = data_;

@@ -163,17 +163,28 @@ Status Quantize::run(const TensorView* out) const {
   int64_t strides[kMaxRank] = {};
   if (channels > 1) strides[channel_axis_] = sizeof(float);
   enum { kX, kScale, kInverse, kZeroPoint, kCodes, kTensors };
-  const Elementwise<kTensors> work(self.shape, kCodes,
+  const Elementwise<kTensors> work(self.shape, kX, kCodes,
                                    {self.strides, strides, strides, strides, out[kY].strides});
   const bool stream = worth_streaming(bytes());
   work.for_each_part(
       {self.data, scale.data(), div_mode ? inverse.data() : scale.data(), zero_point.data(),
        out[kY].data},
       work_bytes(bytes(), {&self, &out[kY]}), [&](const auto& part) {
-        run_on_active_target<QuantizeKernel>(
-            {self.dtype, dtype.dtype, part.rows, part.n, part.at[kX], part.at[kCodes],
-             part.at[kScale], part.at[kInverse], part.at[kZeroPoint], held.least, held.greatest,
-             div_mode, sqrt_mode, rounding_, stream});
+        run_on_active_target<QuantizeKernel>({.x_dtype = self.dtype,
+                                              .y_dtype = dtype.dtype,
+                                              .rows = part.rows,
+                                              .n = part.n,
+                                              .x = part.at[kX],
+                                              .y = part.at[kCodes],
+                                              .scale = part.at[kScale],
+                                              .inverse = part.at[kInverse],
+                                              .zero_point = part.at[kZeroPoint],
+                                              .least_scale = held.least,
+                                              .greatest_scale = held.greatest,
+                                              .divide = div_mode,
+                                              .twice = sqrt_mode,
+                                              .rounding = rounding_,
+                                              .stream = stream});
       });
   return {};
 }

@@ -64,16 +64,21 @@ Status QuantizeVal::run(const TensorView* out) const {
   NPU_QUANT_RETURN_IF_ERROR(inverse.assign_reciprocals(kName, scale));
   NPU_QUANT_RETURN_IF_ERROR(zero_point.assign(kName, parameters.zero_point, channels));
   const ChannelStrides along(parameters, channel_axis_);
-  enum { kX, kScale, kInverse, kZeroPoint, kCodes, kTensors };
-  const Elementwise<kTensors> work(
-      value.shape, kCodes,
-      {value.strides, along.strides, along.strides, along.strides, out->strides});
+  enum { kX, kInverse, kZeroPoint, kCodes, kTensors };
+  const Elementwise<kTensors> work(value.shape, kX, kCodes,
+                                   {value.strides, along.strides, along.strides, out->strides});
   work.for_each_part(
-      {value.data, scale.data(), inverse.data(), zero_point.data(), out->data},
+      {value.data, inverse.data(), zero_point.data(), out->data},
       work_bytes(bytes(), {&value, &out[kQ]}), [&](const auto& part) {
-        run_on_active_target<QuantizeValKernel>(
-            {value.dtype, parameters.storage, part.rows, part.n, part.at[kX], part.at[kCodes],
-             part.at[kScale], part.at[kInverse], part.at[kZeroPoint], worth_streaming(bytes())});
+        run_on_active_target<QuantizeValKernel>({.x_dtype = value.dtype,
+                                                 .q_dtype = parameters.storage,
+                                                 .rows = part.rows,
+                                                 .n = part.n,
+                                                 .x = part.at[kX],
+                                                 .q = part.at[kCodes],
+                                                 .inverse = part.at[kInverse],
+                                                 .zero_point = part.at[kZeroPoint],
+                                                 .stream = worth_streaming(bytes())});
       });
   return {};
 }
@@ -107,14 +112,19 @@ Status DequantizeVal::check_outputs(const TensorView* out) const {
 Status DequantizeVal::run(const TensorView* out) const {
   const ChannelStrides along(parameters, channel_axis_);
   enum { kCodes, kScale, kZeroPoint, kValues, kTensors };
-  const Elementwise<kTensors> work(value.shape, kValues,
+  const Elementwise<kTensors> work(value.shape, kCodes, kValues,
                                    {value.strides, along.strides, along.strides, out->strides});
   work.for_each_part(
       {value.data, parameters.scale.data, parameters.zero_point.data, out->data},
       work_bytes(bytes(), {&value, &out[kX]}), [&](const auto& part) {
-        run_on_active_target<DequantizeValKernel>(
-            {parameters.storage, part.rows, part.n, part.at[kCodes], part.at[kValues],
-             part.at[kScale], part.at[kZeroPoint], worth_streaming(bytes())});
+        run_on_active_target<DequantizeValKernel>({.q_dtype = parameters.storage,
+                                                   .rows = part.rows,
+                                                   .n = part.n,
+                                                   .q = part.at[kCodes],
+                                                   .x = part.at[kValues],
+                                                   .scale = part.at[kScale],
+                                                   .zero_point = part.at[kZeroPoint],
+                                                   .stream = worth_streaming(bytes())});
       });
   return {};
 }

@@ -1,4 +1,4 @@
-// Copies of strided elements into contiguous rows, for arrays whose rows are not contiguous in
+// Copies between strided elements and contiguous rows, for arrays whose rows are not contiguous in
 // memory.
 #pragma once
 
@@ -7,80 +7,150 @@
 namespace npu_quant {
 namespace {
 
-// Where neighbouring rows lie closer together than neighbouring elements (a transposed array),
-// kRowsAtOnce rows are gathered together: they share each cache line that is read.
-inline constexpr int64_t kRowsAtOnce = 32;
+// Where neighbouring rows lie closer together than neighbouring elements (a transposed array), so
+// many rows are copied together: they are 64 bytes, the cache line they share.
+constexpr int64_t rows_at_once(int64_t item) { return 64 / item; }
 
 NPU_QUANT_INLINE bool rows_share_lines(int64_t row_stride, int64_t stride) {
-  return (row_stride < 0 ? -row_stride : row_stride) < (stride < 0 ? -stride : stride);
+  const int64_t apart = row_stride < 0 ? -row_stride : row_stride;
+  return apart > 0 && apart < (stride < 0 ? -stride : stride);
 }
 
-// 16 bytes on every target: transposing is bound by loads and stores.
-template <class T>
-using Quad = Vec<T, 16>;
+template <int... i>
+struct Indices {};
+template <int n, int... i>
+struct MakeIndices : MakeIndices<n - 1, n - 1, i...> {};
+template <int... i>
+struct MakeIndices<0, i...> {
+  using type = Indices<i...>;
+};
 
-NPU_QUANT_INLINE Quad<uint8_t> zip_low(Quad<uint8_t> a, Quad<uint8_t> b) {
-  return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-}
-NPU_QUANT_INLINE Quad<uint8_t> zip_high(Quad<uint8_t> a, Quad<uint8_t> b) {
-  return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15,
-                                 31);
-}
-NPU_QUANT_INLINE Quad<uint16_t> zip_low(Quad<uint16_t> a, Quad<uint16_t> b) {
-  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
-}
-NPU_QUANT_INLINE Quad<uint16_t> zip_high(Quad<uint16_t> a, Quad<uint16_t> b) {
-  return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
-}
-NPU_QUANT_INLINE Quad<uint32_t> zip_low(Quad<uint32_t> a, Quad<uint32_t> b) {
-  return __builtin_shufflevector(a, b, 0, 4, 1, 5);
-}
-NPU_QUANT_INLINE Quad<uint32_t> zip_high(Quad<uint32_t> a, Quad<uint32_t> b) {
-  return __builtin_shufflevector(a, b, 2, 6, 3, 7);
+// Takes turns between the elements of a and b, in the first half of every 16 bytes, or the second.
+template <bool second, class T, int bytes, int... i>
+NPU_QUANT_INLINE Vec<T, bytes> zip(Vec<T, bytes> a, Vec<T, bytes> b, Indices<i...>) {
+  constexpr int n = 16 / sizeof(T), all = bytes / sizeof(T), from = second ? n / 2 : 0;
+  return __builtin_shufflevector(a, b, (i / n * n + i % n / 2 + from + i % 2 * all)...);
 }
 
-// The n columns at `from`, `stride` bytes apart, become n rows at `to`, `width` elements apart; n =
-// 16 / sizeof(T). Zipping the halves of a square log2(n) times transposes it.
-template <class T>
-NPU_QUANT_INLINE void transpose_square(const char* from, int64_t stride, T* to, int64_t width) {
+// n = 16 / sizeof(T) rows of `bytes`, from_stride apart, become columns: 16 bytes each, to_stride
+// apart. Zipping the halves of a square log2(n) times transposes it, and a vector does as many
+// squares side by side as it has 16 bytes:
+//
+//   a0 a1 a2 a3 | a4 a5 a6 a7        a0 b0 c0 d0 | a4 b4 c4 d4
+//   b0 b1 b2 b3 | b4 b5 b6 b7   ->   a1 b1 c1 d1 | a5 b5 c5 d5   ->   columns 0 4 1 5 2 6 3 7
+//   c0 c1 c2 c3 | c4 c5 c6 c7        a2 b2 c2 d2 | a6 b6 c6 d6
+//   d0 d1 d2 d3 | d4 d5 d6 d7        a3 b3 c3 d3 | a7 b7 c7 d7
+template <class T, int bytes>
+NPU_QUANT_INLINE void transpose_squares(const char* from, int64_t from_stride, char* to,
+                                        int64_t to_stride) {
   constexpr int n = 16 / sizeof(T);
-  Quad<T> v[n], w[n];
-  for (int i = 0; i < n; ++i) v[i] = load<Quad<T>>(from + i * stride);
+  constexpr typename MakeIndices<bytes / sizeof(T)>::type kAll{};
+  Vec<T, bytes> v[n], w[n];
+  for (int i = 0; i < n; ++i) v[i] = load<Vec<T, bytes>>(from + i * from_stride);
   for (int round = 1; round < n; round *= 2) {
     for (int i = 0; i < n / 2; ++i) {
-      w[2 * i] = zip_low(v[i], v[i + n / 2]);
-      w[2 * i + 1] = zip_high(v[i], v[i + n / 2]);
+      w[2 * i] = zip<false, T, bytes>(v[i], v[i + n / 2], kAll);
+      w[2 * i + 1] = zip<true, T, bytes>(v[i], v[i + n / 2], kAll);
     }
     for (int i = 0; i < n; ++i) v[i] = w[i];
   }
-  for (int i = 0; i < n; ++i) store(to + i * width, v[i]);
+  for (int i = 0; i < n; ++i)
+    for (int square = 0; square < bytes / 16; ++square)
+      std::memcpy(to + (square * n + i) * to_stride,
+                  reinterpret_cast<const char*>(&v[i]) + square * 16, 16);
+}
+
+// `columns` lines of contiguous elements, from_stride apart, become rows of as many elements, to
+// + to_stride apart (in bytes). Not inlined: every kernel would hold one for each tensor.
+template <class T>
+__attribute__((noinline)) void transpose(const char* from, int64_t from_stride, int64_t rows,
+                                         int64_t columns, char* to, int64_t to_stride) {
+  constexpr int64_t n = 16 / sizeof(T), item = sizeof(T), wide = kVectorBytes / item;
+  const int64_t square_columns = columns / n * n, square_rows = rows / n * n;
+  // Line by line, so that a cache line is used up before the next is read.
+  for (int64_t column = 0; column < square_columns; column += n) {
+    const char* const line = from + column * from_stride;
+    int64_t row = 0;
+    for (; row + wide <= rows; row += wide)
+      transpose_squares<T, kVectorBytes>(line + row * item, from_stride,
+                                         to + row * to_stride + column * item, to_stride);
+    for (; row < square_rows; row += n)
+      transpose_squares<T, 16>(line + row * item, from_stride, to + row * to_stride + column * item,
+                               to_stride);
+  }
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = row < square_rows ? square_columns : 0; column < columns; ++column)
+      std::memcpy(to + row * to_stride + column * item, from + column * from_stride + row * item,
+                  sizeof(T));
 }
 
 // Element (row, column) lies at from + row * row_stride + column * stride; it goes to to[row *
 // width + column].
 template <class T>
-NPU_QUANT_INLINE void gather(const char* from, int64_t row_stride, int64_t stride, int64_t rows,
-                             int64_t columns, T* to, int64_t width) {
-  constexpr int64_t n = 16 / sizeof(T), item = sizeof(T);
-  const bool transposed = row_stride == item || row_stride == -item;
-  const int64_t square_rows = transposed ? rows / n * n : 0;
-  const int64_t square_columns = transposed ? columns / n * n : 0;
-  // Column by column, so that a cache line is used up before the next is read. Where rows run
-  // backwards in memory, a square's last row is read first and written upwards.
-  const int64_t ahead = row_stride > 0 ? 0 : n - 1;
-  const int64_t step = row_stride > 0 ? width : -width;
-  for (int64_t column = 0; column < square_columns; column += n)
-    for (int64_t row = 0; row < square_rows; row += n)
-      transpose_square(from + (row + ahead) * row_stride + column * stride, stride,
-                       to + (row + ahead) * width + column, step);
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t column = row < square_rows ? square_columns : 0; column < columns; ++column)
-      std::memcpy(to + row * width + column, from + row * row_stride + column * stride, sizeof(T));
+__attribute__((noinline)) void gather(const char* from, int64_t row_stride, int64_t stride,
+                                      int64_t rows, int64_t columns, T* to, int64_t width) {
+  constexpr int64_t item = sizeof(T);
+  auto* const bytes = reinterpret_cast<char*>(to);
+  if (row_stride == item)
+    return transpose<T>(from, stride, rows, columns, bytes, width * item);
+  if (row_stride == -item)  // the last row comes first in memory
+    return transpose<T>(from - (rows - 1) * item, stride, rows, columns,
+                        bytes + (rows - 1) * width * item, -width * item);
+  for (int64_t row = 0; row < rows; ++row) {
+    const char* const elements = from + row * row_stride;
+    if (stride == item) {
+      std::memcpy(to + row * width, elements, static_cast<size_t>(columns * item));
+      continue;
+    }
+    for (int64_t column = 0; column < columns; ++column)
+      std::memcpy(to + row * width + column, elements + column * stride, sizeof(T));
+  }
 }
 
+// Copies n bytes to any address: past the caches where `streams`.
+NPU_QUANT_INLINE void copy_bytes(const char* from, int64_t n, char* to, bool streams) {
+  const auto before = static_cast<int64_t>(-reinterpret_cast<uintptr_t>(to) & (kVectorBytes - 1));
+  if (!streams || n < before + kVectorBytes)
+    return static_cast<void>(std::memcpy(to, from, static_cast<size_t>(n)));
+  std::memcpy(to, from, static_cast<size_t>(before));
+  int64_t i = before;
+  for (; i + kVectorBytes <= n; i += kVectorBytes) stream(to + i, load<I8>(from + i));
+  std::memcpy(to + i, from + i, static_cast<size_t>(n - i));
+}
+
+// The way back: from[row * width + column] goes to to + row * row_stride + column * stride. Where
+// neighbouring rows are neighbours in memory, the elements of a column pass through a buffer, so
+// that they are written as a line.
 template <class T>
-NPU_QUANT_INLINE void scatter(const T* from, int64_t count, char* to, int64_t stride) {
-  for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * stride, from + i, sizeof(T));
+__attribute__((noinline)) void scatter(const T* from, int64_t width, int64_t rows, int64_t columns,
+                                       char* to, int64_t row_stride, int64_t stride, bool streams) {
+  constexpr int64_t item = sizeof(T), kMost = rows_at_once(item), kColumns = 64;
+  if (row_stride == -item)  // the last row comes first in memory
+    return scatter(from + (rows - 1) * width, -width, rows, columns, to - (rows - 1) * item, item,
+                   stride, streams);
+  if (row_stride == item && stride != item) {
+    alignas(64) char lines[kColumns * 64];
+    for (int64_t row = 0; row < rows; row += kMost)
+      for (int64_t column = 0; column < columns; column += kColumns) {
+        const int64_t r = rows - row < kMost ? rows - row : kMost;
+        const int64_t c = columns - column < kColumns ? columns - column : kColumns;
+        const auto* corner = reinterpret_cast<const char*>(from + row * width + column);
+        transpose<T>(corner, width * item, c, r, lines, 64);
+        for (int64_t i = 0; i < c; ++i)
+          copy_bytes(lines + i * 64, r * item, to + row * item + (column + i) * stride, streams);
+      }
+    return;
+  }
+  for (int64_t row = 0; row < rows; ++row) {
+    char* const elements = to + row * row_stride;
+    const T* const values = from + row * width;
+    if (stride == item) {
+      copy_bytes(reinterpret_cast<const char*>(values), columns * item, elements, streams);
+      continue;
+    }
+    for (int64_t column = 0; column < columns; ++column)
+      std::memcpy(elements + column * stride, values + column, sizeof(T));
+  }
 }
 
 }  // namespace

@@ -42,8 +42,7 @@ using I8 = Vec<int8_t>;
 inline constexpr int kLanes = kVectorBytes / 4;  // of fp32
 inline constexpr int kTile = 4 * kLanes;         // elements a loop step handles: one vector of int8
 
-// A tile of values in fp32. Their order over the parts is the input type's (convert.h); narrow()
-// undoes it.
+// A tile of values in fp32: in memory order, or in one that the input type knows (values.h).
 struct Tile {
   F32 part[4];
 };
@@ -104,8 +103,6 @@ NPU_QUANT_INLINE T horizontal_max(Vec<T, bytes> v) {
   }
 }
 
-NPU_QUANT_INLINE void prefetch(const void* address) { __builtin_prefetch(address, 0, 3); }
-
 }  // namespace
 }  // namespace npu_quant
 
@@ -119,6 +116,37 @@ NPU_QUANT_INLINE void prefetch(const void* address) { __builtin_prefetch(address
 
 namespace npu_quant {
 namespace {
+
+// Where vectors of results go: into the caches, or past them where the output is far larger than
+// they are (then the address is a multiple of kVectorBytes). A switch at run time: one loop serves
+// both, and its branch is always foreseen.
+struct Stores {
+  bool stream;
+
+  template <class V>
+  NPU_QUANT_INLINE void put(void* to, V v) const {
+    if (stream)
+      npu_quant::stream(to, bit_cast<I8>(v));
+    else
+      store(to, v);
+  }
+};
+
+NPU_QUANT_INLINE bool is_vector_aligned(const void* address) {
+  return reinterpret_cast<uintptr_t>(address) % kVectorBytes == 0;
+}
+
+// Asks for a cache line. The address may lie past the end of memory: that never faults.
+NPU_QUANT_INLINE void prefetch(uintptr_t address) {
+  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 3);
+}
+// The same, into the level of cache that suits the CPU (core/dispatch.h).
+NPU_QUANT_INLINE void prefetch_into(CacheLevel level, uintptr_t address) {
+  if (level == CacheLevel::second)
+    __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2);
+  else
+    prefetch(address);
+}
 
 // To an integer, of what rint() says to the nearest; NaN and infinities stay.
 NPU_QUANT_INLINE F32 floor(F32 v) {

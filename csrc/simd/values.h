@@ -1,15 +1,14 @@
-// The input types: one struct each, with everything a kernel needs to read it. A new input type is
-// one more struct.
+// The float types of arrays: one struct each, with everything a loop needs to read and write them.
+//
+// load() reads a tile of values in memory order, and put() writes one. load_mixed() reads them in
+// the order that costs least, which pack() undoes when they have become codes: bf16 comes as even
+// and odd elements.
 #pragma once
 
 #include "simd/vec.h"
 
 namespace npu_quant {
 namespace {
-
-// Adding and subtracting 1.5 * 2^23 rounds |v| < 2^22 to an integer, ties to even; the sum's low
-// byte is that integer modulo 256.
-inline constexpr float kRoundMagic = 0x1.8p23f;
 
 // fp32 bit patterns of |v|: as integers they order like the values, with NaN above inf.
 inline constexpr int32_t kInfinityBits = 0x7f800000;
@@ -83,7 +82,6 @@ struct HalfLoads {
 template <class Loads>
 struct Float32 {
   using Storage = Unaligned<float>;
-  using Bits = uint32_t;
   using Amax = AmaxFloat32;
   static constexpr bool kIs16Bit = false;
 
@@ -92,14 +90,17 @@ struct Float32 {
     for (int i = 0; i < 4; ++i) v.part[i] = Loads::template load<F32>(x + i * kLanes);
     return v;
   }
+  static NPU_QUANT_INLINE void put(Storage* y, const Tile& v, Stores stores) {
+    for (int i = 0; i < 4; ++i) stores.put(y + i * kLanes, v.part[i]);
+  }
   static NPU_QUANT_INLINE void include(Amax& amax, const Storage* x) { amax.include(load(x)); }
-  static NPU_QUANT_INLINE I8 narrow(const I32 (&part)[4]) { return low_bytes(part); }
+  static NPU_QUANT_INLINE Tile load_mixed(const Storage* x) { return load(x); }
+  static NPU_QUANT_INLINE I8 pack(const I32 (&part)[4]) { return low_bytes(part); }
 };
 
 template <class Loads>
 struct Float16 {
   using Storage = Unaligned<uint16_t>;
-  using Bits = uint16_t;
   using Amax = AmaxBits16<Float16, Loads>;
   static constexpr bool kIs16Bit = true;
   static constexpr int16_t kInfinity = 0x7c00;
@@ -109,33 +110,40 @@ struct Float16 {
     for (int i = 0; i < 4; ++i) v.part[i] = widen_float16(x + i * kLanes);
     return v;
   }
+  static NPU_QUANT_INLINE void put(Storage* y, const Tile& v, Stores stores) {
+    for (int i = 0; i < 4; i += 2)
+      stores.put(y + i * kLanes, narrow_float16(v.part[i], v.part[i + 1]));
+  }
   static NPU_QUANT_INLINE float widen(uint16_t bits) {
     const Vec<uint16_t> halves = {bits};
     return widen_float16(&halves)[0];
   }
   static NPU_QUANT_INLINE F32 widen_lanes(const void* bits) { return widen_float16(bits); }
   static NPU_QUANT_INLINE void include(Amax& amax, const Storage* x) { amax.include(x); }
-  static NPU_QUANT_INLINE I8 narrow(const I32 (&part)[4]) { return low_bytes(part); }
+  static NPU_QUANT_INLINE Tile load_mixed(const Storage* x) { return load(x); }
+  static NPU_QUANT_INLINE I8 pack(const I32 (&part)[4]) { return low_bytes(part); }
 };
 
-// bf16 is the upper half of fp32: a word holds an even element (shift it up) and an odd one (mask
-// the even one off).
+// bf16 is the upper half of fp32.
 template <class Loads>
 struct BFloat16 {
   using Storage = Unaligned<uint16_t>;
-  using Bits = uint16_t;
   using Amax = AmaxBits16<BFloat16, Loads>;
   static constexpr bool kIs16Bit = true;
   static constexpr int16_t kInfinity = 0x7f80;
 
   static NPU_QUANT_INLINE Tile load(const Storage* x) {
     Tile v;
-    for (int i = 0; i < 4; i += 2) {
-      const I32 pairs = Loads::template load<I32>(x + i * kLanes);
-      v.part[i] = bit_cast<F32>(pairs << 16);
-      v.part[i + 1] = bit_cast<F32>(pairs & static_cast<int32_t>(0xffff0000));
-    }
+    for (int i = 0; i < 4; ++i) v.part[i] = bit_cast<F32>(load_upper_halves(x + i * kLanes));
     return v;
+  }
+  static NPU_QUANT_INLINE void put(Storage* y, const Tile& v, Stores stores) {
+    I32 bits[4];
+    for (int i = 0; i < 4; ++i) bits[i] = rounded(bit_cast<I32>(v.part[i]));
+    if (__builtin_expect(any_nan(v.part), false))
+      for (int i = 0; i < 4; ++i)
+        bits[i] = v.part[i] == v.part[i] ? bits[i] : bit_cast<I32>(v.part[i]) | 0x00400000;
+    for (int i = 0; i < 4; i += 2) stores.put(y + i * kLanes, upper_halves(bits[i], bits[i + 1]));
   }
   static NPU_QUANT_INLINE float widen(uint16_t bits) {
     return bit_cast<float>(static_cast<uint32_t>(bits) << 16);
@@ -145,26 +153,50 @@ struct BFloat16 {
     return bit_cast<F32>(__builtin_convertvector(halves, I32) << 16);
   }
   static NPU_QUANT_INLINE void include(Amax& amax, const Storage* x) { amax.include(x); }
-  static NPU_QUANT_INLINE I8 narrow(const I32 (&part)[4]) { return low_bytes_even_odd(part); }
+  // A word holds an even element (shift it up) and an odd one (mask the even one off).
+  static NPU_QUANT_INLINE Tile load_mixed(const Storage* x) {
+    Tile v;
+    for (int i = 0; i < 4; i += 2) {
+      const I32 pairs = Loads::template load<I32>(x + i * kLanes);
+      v.part[i] = bit_cast<F32>(pairs << 16);
+      v.part[i + 1] = bit_cast<F32>(pairs & static_cast<int32_t>(0xffff0000));
+    }
+    return v;
+  }
+  static NPU_QUANT_INLINE I8 pack(const I32 (&part)[4]) { return low_bytes_even_odd(part); }
+
+ private:
+  // Half a unit of the upper half is added, less a bit where that is even.
+  static NPU_QUANT_INLINE I32 rounded(I32 bits) { return bits + 0x7fff + ((bits >> 16) & 1); }
 };
 
+// Calls f with the struct of a dtype, which the op has checked to be one of the three.
 template <class Loads, class F>
 NPU_QUANT_INLINE void visit_float_with(DType dtype, F f) {
-  switch (dtype) {
-    case DType::float16: return f(Float16<Loads>{});
-    case DType::bfloat16: return f(BFloat16<Loads>{});
-    default: return f(Float32<Loads>{});
-  }
+  if (dtype == DType::float16) return f(Float16<Loads>{});
+  if (dtype == DType::bfloat16) return f(BFloat16<Loads>{});
+  f(Float32<Loads>{});
 }
 
-// Calls f with the struct of a dtype that the op has checked to be one of the three. Rows begin at
-// x and `row_stride` bytes on; `large` is whether they come from memory rather than a cache.
+// Whether rows that begin at x and `row_stride` bytes on are to be read by halves; `large` is
+// whether they come from memory rather than a cache.
+NPU_QUANT_INLINE bool halves_help(const void* x, int64_t row_stride, bool large) {
+  const auto address = reinterpret_cast<uintptr_t>(x) | static_cast<uintptr_t>(row_stride);
+  return kHalvesHelp && (large || address % kVectorBytes != 0);
+}
+
+// The same for x read in the way that is best for it: in all types, or in float32 alone, where the
+// others take longer to widen than to read.
 template <class F>
 NPU_QUANT_INLINE void visit_float(DType dtype, const void* x, int64_t row_stride, bool large, F f) {
-  if constexpr (kHalvesHelp) {
-    const auto address = reinterpret_cast<uintptr_t>(x) | static_cast<uintptr_t>(row_stride);
-    if (large || address % kVectorBytes != 0) return visit_float_with<HalfLoads>(dtype, f);
-  }
+  if constexpr (kHalvesHelp)
+    if (halves_help(x, row_stride, large)) return visit_float_with<HalfLoads>(dtype, f);
+  visit_float_with<WholeLoads>(dtype, f);
+}
+template <class F>
+NPU_QUANT_INLINE void visit_float(DType dtype, const void* x, bool large, F f) {
+  if constexpr (kHalvesHelp)
+    if (dtype == DType::float32 && halves_help(x, 0, large)) return f(Float32<HalfLoads>{});
   visit_float_with<WholeLoads>(dtype, f);
 }
 

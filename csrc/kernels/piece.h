@@ -1,0 +1,208 @@
+// Where a kernel's tensors come from and go to: pieces of rows, wherever their elements lie.
+//
+//   source: elements of rows  ->  a piece of them, contiguous     direct, or gathered into a buffer
+//   sink:   a piece of results ->  elements of rows               direct, or from a buffer: scattered,
+//                                                                 transposed, streamed
+//
+// A piece is `rows` x `count` elements, its rows `width` elements apart in a buffer. kPiece = 2048
+// elements, so that the pieces of x and y and their parameters stay in 32 KiB of L1; where rows are
+// neighbours in memory (a transposed array), 64 bytes of them pass together, in pieces of 32 KiB.
+#pragma once
+
+#include "core/strided.h"
+#include "simd/float_environment.h"
+#include "simd/gather.h"
+
+namespace npu_quant {
+namespace {
+
+inline constexpr int64_t kPiece = 2048;
+inline constexpr int64_t kBufferBytes = 32 << 10;
+
+// What a source or a sink needs where its tensor is not contiguous. Apart from it, so that small
+// calls touch few pages of the stack.
+struct Buffer {
+  alignas(64) char bytes[kBufferBytes];
+};
+
+NPU_QUANT_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+NPU_QUANT_INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+// Elements from y to the first address that a streaming store takes, at most n; y's elements must
+// lie at multiples of their size.
+NPU_QUANT_INLINE int64_t elements_to_alignment(const char* y, int64_t item, int64_t n) {
+  const auto bytes = static_cast<int64_t>(-reinterpret_cast<uintptr_t>(y) & (kVectorBytes - 1));
+  return least(bytes / item, n);
+}
+
+// Calls use(T{}) with an unsigned integer of so many bytes.
+template <class Use>
+NPU_QUANT_INLINE void visit_item(int64_t item, Use use) {
+  if (item == 1) return use(uint8_t{});
+  if (item == 2) return use(uint16_t{});
+  use(uint32_t{});
+}
+
+// Calls run(place, stride, n) for elements [i, i + count) of a row in runs along its last axis; a
+// row of one axis is one run.
+template <class Run>
+NPU_QUANT_INLINE void for_each_run(const Strided& tensor, int64_t row, int64_t i, int64_t count,
+                                   Run run) {
+  const RowAxes* const axes = tensor.axes;
+  if (axes == nullptr) return run(tensor.from(row, i).data, tensor.stride, count);
+  const int last = axes->rank - 1;
+  while (count > 0) {
+    const int64_t n = least(axes->dims[last] - i % axes->dims[last], count);
+    int64_t offset = row * tensor.row_stride, rest = i;
+    for (int axis = last; axis >= 0; rest /= axes->dims[axis--])
+      offset += rest % axes->dims[axis] * axes->strides[axis];
+    run(tensor.data + offset, tensor.stride, n);
+    i += n;
+    count -= n;
+  }
+}
+
+// A tensor that is read.
+class Source {
+ public:
+  Source(const Strided& x, int64_t item, Buffer& buffer)
+      : x_(x),
+        item_(item),
+        buffer_(buffer.bytes),
+        is_direct_(x.data == nullptr || (x.stride == item && x.axes == nullptr)) {}
+
+  bool is_direct() const { return is_direct_; }
+  // Several rows of n elements are to come one after the other: by way of the buffer unless they
+  // lie so.
+  void join(int64_t n) {
+    is_direct_ = x_.data == nullptr || (is_direct_ && x_.row_stride == n * item_);
+  }
+  // How many rows are read together: those that share cache lines.
+  int64_t rows_together() const {
+    const bool share = !is_direct_ && rows_share_lines(x_.row_stride, x_.stride);
+    return share && x_.axes == nullptr ? rows_at_once(item_) : 1;
+  }
+
+  // Elements [i, i + count) of some rows, as rows of `width`.
+  NPU_QUANT_INLINE void fetch(int64_t row, int64_t rows, int64_t i, int64_t count, int64_t width) {
+    if (!is_direct_) gather_piece(row, rows, i, count, width);
+  }
+  // Where element i of a row is, one of those that were fetched if they had to be.
+  NPU_QUANT_INLINE const char* at(int64_t row, int64_t i) const {
+    if (is_direct_) return x_.from(row, i).data;
+    return buffer_ + ((row - row_) * width_ + i - i_) * item_;
+  }
+
+ private:
+  __attribute__((noinline)) void gather_piece(int64_t row, int64_t rows, int64_t i, int64_t count,
+                                              int64_t width) {
+    row_ = row, i_ = i, width_ = width;
+    visit_item(item_, [&](auto bits) {
+      auto* const to = reinterpret_cast<decltype(bits)*>(buffer_);
+      if (x_.axes == nullptr)
+        return gather(x_.from(row, i).data, x_.row_stride, x_.stride, rows, count, to, width);
+      for (int64_t r = 0; r < rows; ++r) {
+        auto* next = to + r * width;
+        for_each_run(x_, row + r, i, count, [&](const char* from, int64_t stride, int64_t n) {
+          gather(from, 0, stride, 1, n, next, n);
+          next += n;
+        });
+      }
+    });
+  }
+
+  const Strided x_;
+  const int64_t item_;
+  char* const buffer_;
+  bool is_direct_;
+  int64_t row_ = 0, i_ = 0, width_ = 0;
+};
+
+// A tensor that is written, null where it is not wanted.
+class Sink {
+ public:
+  // `streams`: past the caches. From a buffer only where results do not come as whole vectors, as
+  // masks do not.
+  Sink(const Strided& y, int64_t item, Buffer& buffer, bool streams, bool by_buffer = false)
+      : y_(y),
+        item_(item),
+        buffer_(buffer.bytes),
+        streams_(streams),
+        is_direct_(y.data != nullptr && y.stride == item && y.axes == nullptr &&
+                   !(streams && by_buffer)) {}
+
+  bool is_wanted() const { return y_.data != nullptr; }
+  bool is_direct() const { return is_direct_; }
+  void join(int64_t n) { is_direct_ = is_direct_ && y_.row_stride == n * item_; }
+  // Whether vectors of results may be streamed to where they belong: all but the ends of a row.
+  bool takes_streams() const {
+    return streams_ && is_direct_ && y_.row_stride % item_ == 0 &&
+           reinterpret_cast<uintptr_t>(y_.data) % static_cast<uintptr_t>(item_) == 0;
+  }
+  bool is_vector_aligned() const {
+    return npu_quant::is_vector_aligned(y_.data) && y_.row_stride % kVectorBytes == 0;
+  }
+  bool shares_lines() const {
+    return is_wanted() && !is_direct_ && y_.axes == nullptr &&
+           rows_share_lines(y_.row_stride, y_.stride);
+  }
+  // How many rows from this one on are written together: up to the end of a cache line they share.
+  int64_t rows_together(int64_t row) const {
+    if (!shares_lines()) return 1;
+    const int64_t head = elements_to_alignment(y_.from(row, 0).data, item_, rows_at_once(item_));
+    return y_.row_stride == item_ && head > 0 ? head : rows_at_once(item_);
+  }
+
+  // Where results from element i of a row on go: to their place, or to the buffer from its element
+  // `in_buffer` on, where they stay if they are not wanted.
+  NPU_QUANT_INLINE char* at(int64_t row, int64_t i, int64_t in_buffer = 0) {
+    return is_direct_ ? y_.from(row, i).data : buffer_ + in_buffer * item_;
+  }
+  // Has results [i, i + count) of some rows written that lie in the buffer.
+  NPU_QUANT_INLINE void put(int64_t row, int64_t i, int64_t count, int64_t rows = 1,
+                            int64_t width = 0) {
+    if (!is_direct_ && is_wanted()) put_piece(row, i, count, rows, width);
+  }
+
+ private:
+  __attribute__((noinline)) void put_piece(int64_t row, int64_t i, int64_t count, int64_t rows,
+                                           int64_t width) const {
+    visit_item(item_, [&](auto bits) {
+      const auto* const from = reinterpret_cast<const decltype(bits)*>(buffer_);
+      if (y_.axes == nullptr)
+        return scatter(from, width, rows, count, y_.from(row, i).data, y_.row_stride, y_.stride,
+                       streams_);
+      for (int64_t r = 0; r < rows; ++r) {
+        const auto* next = from + r * width;
+        for_each_run(y_, row + r, i, count, [&](char* to, int64_t stride, int64_t n) {
+          scatter(next, n, 1, n, to, 0, stride, false);
+          next += n;
+        });
+      }
+    });
+  }
+
+  const Strided y_;
+  const int64_t item_;
+  char* const buffer_;
+  const bool streams_;
+  bool is_direct_;
+};
+
+// A float32 parameter: one value for a row (stride 0), or one for each of its elements (stride 4).
+NPU_QUANT_INLINE const Unaligned<float>* parameter_at(const Strided& parameter, int64_t row,
+                                                      int64_t i) {
+  return reinterpret_cast<const Unaligned<float>*>(parameter.from(row, i).data);
+}
+
+// Short rows are joined: k rows of n elements are one piece, and each of its elements has a
+// parameter of its own. With n = 3 and a parameter a b c ... for each row: a a a b b b c c c; with
+// one for each element: a b c a b c a b c.
+NPU_QUANT_INLINE void join_parameters(const Strided& parameter, int64_t row, int64_t rows,
+                                      int64_t n, float* to) {
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t i = 0; i < n; ++i) *to++ = parameter_at(parameter, row + r, i)->value;
+}
+
+}  // namespace
+}  // namespace npu_quant
