@@ -23,25 +23,23 @@ Status check_flat(const char* name, const TensorView& view, DType dtype, int64_t
       view.rank == 1 && (view.shape.dims[0] < 2 || view.strides[0] == size_of(dtype));
   const auto address = reinterpret_cast<uintptr_t>(view.data);
   if (!is_flat || address % static_cast<uintptr_t>(size_of(dtype)) != 0)
-    return fault(kName, Fault::shape,
-                 std::string(name) + " is not contiguous, aligned and 1-dimensional.");
+    return fault(kName, Fault::shape, {Argument(name)},
+                 "is not contiguous, aligned and 1-dimensional");
   if (view.shape.dims[0] >= least) return {};
-  return fault(kName, Fault::shape,
-               std::string(name) + " has " + std::to_string(view.shape.dims[0]) +
-                   " elements, expected " + std::to_string(least) + ".");
+  return fault(kName, Fault::shape, {Argument(name)}, {"has ", view.shape.dims[0], " elements"},
+               {"expected ", least});
 }
 
 Status check_written(const char* name, const TensorView& view, DType dtype, int64_t least) {
   NPU_QUANT_RETURN_IF_ERROR(check_flat(name, view, dtype, least));
   if (view.writable) return {};
-  return fault(Compare::kName, Fault::attribute, std::string(name) + " is read-only.");
+  return fault(Compare::kName, Fault::attribute, {Argument(name)}, "is read-only");
 }
 
-Status check_range(const char* name, int64_t value, int64_t low, int64_t high) {
+Status check_range(const char* what, int64_t value, int64_t low, int64_t high) {
   if (value >= low && value <= high) return {};
-  return fault(Compare::kName, Fault::attribute,
-               std::string(name) + " is " + std::to_string(value) + ", expected " +
-                   std::to_string(low) + " to " + std::to_string(high) + ".");
+  return fault(Compare::kName, Fault::attribute, what, {"is ", value},
+               {"expected ", low, " to ", high});
 }
 
 // What a thread counts by itself.
@@ -137,6 +135,13 @@ void add_extremes(const CompareExtremes& thread, CompareExtremes& all) {
 
 }  // namespace
 
+Inputs Compare::inputs() {
+  return Inputs::of({required("actual", actual), required("golden", golden),
+                     optional("is_nan", is_nan), required("row_counts", row_counts),
+                     required("column_counts", column_counts), required("counts", counts),
+                     optional("sums", sums)});
+}
+
 Status Compare::check_sides() const {
   if (!actual.present) return missing(kName, "actual");
   if (!golden.present) return missing(kName, "golden");
@@ -147,9 +152,8 @@ Status Compare::check_sides() const {
   NPU_QUANT_RETURN_IF_ERROR(check_same_dtype(kName, "actual", actual, "golden", golden));
   for (const TensorView* side : {&actual, &golden})
     if (side->rank != 1 || (side->shape.dims[0] > 1 && side->strides[0] != size_of(side->dtype)))
-      return fault(kName, Fault::shape,
-                   std::string(side == &actual ? "actual" : "golden") +
-                       " is not contiguous and 1-dimensional.");
+      return fault(kName, Fault::shape, {Argument(side == &actual ? "actual" : "golden")},
+                   "is not contiguous and 1-dimensional");
   return check_same_shape(kName, "actual", actual, "golden", golden);
 }
 
@@ -159,9 +163,8 @@ Status Compare::check_block() const {
   NPU_QUANT_RETURN_IF_ERROR(check_range("first", first, 0, int64_t{1} << 60));
   NPU_QUANT_RETURN_IF_ERROR(check_range("columns", columns, 1, int64_t{1} << 60));
   if (first % kCompareChunk == 0) return {};
-  return fault(kName, Fault::attribute,
-               "first is " + std::to_string(first) + ", expected a multiple of " +
-                   std::to_string(kCompareChunk) + ".");
+  return fault(kName, Fault::attribute, {Argument("first")}, {"is ", first},
+               {"expected a multiple of ", kCompareChunk});
 }
 
 Status Compare::check_places() const {

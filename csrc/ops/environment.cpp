@@ -13,8 +13,7 @@ Status unknown_value(const char* variable, const std::string& allowed) {
   std::string value = quoted(std::getenv(variable));
   for (char& c : value)
     if (static_cast<unsigned char>(c) >= 0x80) c = '?';  // may not be UTF-8
-  return fault("npu_quant", Fault::unavailable,
-               std::string(variable) + " is " + value + ", available: " + allowed + ".");
+  return fault("npu_quant", Fault::unavailable, variable, {"is ", value}, {"available: ", allowed});
 }
 
 Status apply_target() {

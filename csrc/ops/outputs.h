@@ -1,32 +1,40 @@
-// What an op computes, and the rules about the arrays it is written to.
+// The arrays of an op: those it takes, those it computes, and the rules about the latter.
 #pragma once
 
+#include "core/few.h"
 #include "ops/contract.h"
 
 namespace npu_quant {
 
+// No op has more arrays; the faces make room for so many.
+inline constexpr int kMostInputs = 8, kMostOutputs = 4;
+
+// An array an op takes.
+struct Input {
+  const char* name = "";
+  TensorView* view = nullptr;  // the op's
+  bool is_required = false;
+};
+using Inputs = Few<Input, kMostInputs>;
+
+inline Input required(const char* name, TensorView& view) { return {name, &view, true}; }
+inline Input optional(const char* name, TensorView& view) { return {name, &view, false}; }
+
 // An array an op computes: what a caller has to allocate.
 struct OutputSpec {
-  const char* name;  // empty where it is the only one
-  DType dtype;
+  const char* name = "";  // empty where it is the only one
+  DType dtype = DType::other;
   Shape shape;
 };
+using OutputSpecs = Few<OutputSpec, kMostOutputs>;
 
-Status out_not_a_tuple(const char* op, const std::string& type, const OutputSpec* specs, int count);
-Status wrong_out_length(const char* op, int length, const OutputSpec* specs, int count);
-
-inline constexpr size_t kMostInputs = 8, kMostOutputs = 4;
-
-struct NamedInput {
-  const char* name;
-  const TensorView& view;
-};
+Status out_not_a_tuple(const char* op, const std::string& type, const OutputSpecs& specs);
+Status wrong_out_length(const char* op, int length, const OutputSpecs& specs);
 
 // A caller's outputs: dtype and rank first, then shape, writable, apart from each other and from
 // the inputs. Absent ones are skipped.
-Status check_output_types(const char* op, const OutputSpec* specs, const TensorView* outputs,
-                          int count);
-Status check_outputs(const char* op, std::initializer_list<NamedInput> inputs,
-                     const OutputSpec* specs, const TensorView* outputs, int count);
+Status check_output_types(const char* op, const OutputSpecs& specs, const TensorView* outputs);
+Status check_outputs(const char* op, const Inputs& inputs, const OutputSpecs& specs,
+                     const TensorView* outputs);
 
 }  // namespace npu_quant

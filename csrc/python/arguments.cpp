@@ -40,7 +40,7 @@ bool recall_dtype(py::handle value, DTypeRequest& request) {
   PyObject* const code = PyDict_GetItemWithError(known_dtypes.ptr(), value.ptr());  // borrowed
   if (code == nullptr) return PyErr_Clear(), false;
   request.dtype = static_cast<DType>(PyLong_AsLong(code));
-  request.text = name_of(request.dtype);
+  request.came = request.dtype;
   return true;
 }
 
@@ -84,8 +84,7 @@ double to_double(const char* op, const char* argument, py::handle value) {
   if (number != -1.0 || PyErr_Occurred() == nullptr) return number;
   if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
     PyErr_Clear();
-    raise_unless_ok(
-        fault(op, Fault::attribute, std::string(argument) + " is too large for a float."));
+    raise_unless_ok(fault(op, Fault::attribute, {Argument(argument)}, "is too large for a float"));
   }
   if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw py::error_already_set();
   PyErr_Clear();
@@ -127,10 +126,10 @@ DTypeRequest to_dtype(const char* op, const char* argument, py::handle value) {
     raise_wrong_kind(op, argument, "an int code, a dtype or a dtype's name", value);
   }
   if (found.is_none()) {
-    request.text = text_of(value);
+    request.came = shortened(text_of(value));
   } else {
     request.dtype = static_cast<DType>(found.attr("acl_code").cast<int>());
-    request.text = found.attr("name").cast<std::string>();
+    request.came = Part(Part::Kind::dtype, found.attr("name").cast<std::string>());
     remember_dtype(value, request.dtype);
   }
   return request;

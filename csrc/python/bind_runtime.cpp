@@ -19,7 +19,7 @@ py::list runnable_targets() {
 void raise_unless_environment_is_ok() {
   if (environment().status.ok()) return;
   const Status status = read_environment().status;
-  if (!status.ok()) throw py::import_error(status.message);
+  if (!status.ok()) throw py::import_error(message_of(status));
 }
 
 void set_threads(py::handle n) {

@@ -1,6 +1,7 @@
 #include "python/numpy_view.h"
 
 #include <memory>
+#include <stdexcept>
 
 #include "core/memory.h"
 
@@ -97,13 +98,13 @@ void fill_view(TensorView& view, py::handle value, std::string& name) {
 bool is_plain_array(py::handle value) { return Py_TYPE(value.ptr()) == objects.ndarray; }
 
 // Subclasses are arrays too, but for masked ones.
-Status check_is_array(const char* op, const char* argument, py::handle value,
+Status check_is_array(const char* op, const Part& argument, py::handle value,
                       const std::string& remedy) {
   const bool is_array = py::isinstance<py::array>(value);
   // Asking Python would ask the class, whose code could resize an array that is being read.
   auto* const masked = reinterpret_cast<PyTypeObject*>(objects.masked_array.ptr());
   if (is_array && PyType_IsSubtype(Py_TYPE(value.ptr()), masked) == 0) return {};
-  const std::string type = type_name(value), name = argument;
+  const std::string type = type_name(value), name = plain_word(argument);
   if (is_array)
     return not_an_array(
         op, argument, type,
@@ -161,52 +162,52 @@ void initialise(py::module_& module) {
   initialise_arguments(module);
 }
 
-ArrayArguments::ArrayArguments(const char* op, std::initializer_list<ArrayArgument> arguments) {
-  for (const ArrayArgument& argument : arguments)
-    if (argument.required && argument.value.is_none()) raise_unless_ok(missing(op, argument.name));
-  for (const ArrayArgument& argument : arguments) {
-    if (argument.value.is_none()) continue;
-    if (!is_plain_array(argument.value))
-      raise_unless_ok(
-          check_is_array(op, argument.name, argument.value, convert_remedy(op, argument.name)));
-    values_[count_] = argument.value;
-    views_[count_++] = &argument.view;
+void ArrayArguments::take(const char* op, const Inputs& inputs, const py::handle* values,
+                          int count) {
+  if (count > inputs.size()) throw std::logic_error("a binding has more arrays than its op");
+  for (int i = 0; i < count; ++i)
+    if (inputs[i].is_required && values[i].is_none()) raise_unless_ok(missing(op, inputs[i].name));
+  for (int i = 0; i < count; ++i) {
+    if (values[i].is_none()) continue;
+    if (!is_plain_array(values[i]))
+      raise_unless_ok(check_is_array(op, Argument(inputs[i].name), values[i],
+                                     convert_remedy(op, inputs[i].name)));
+    values_[count_] = values[i];
+    views_[count_++] = inputs[i].view;
   }
 }
 
 void ArrayArguments::fill_views() {
-  for (size_t i = 0; i < count_; ++i) fill_view(*views_[i], values_[i], names_[i]);
+  for (int i = 0; i < count_; ++i) fill_view(*views_[i], values_[i], names_[i]);
 }
 
-Outputs::Outputs(const char* op, py::handle out, const OutputSpec* specs, int count,
-                 Code param_code)
-    : count_(count) {
-  if (!out.is_none() && count == 1)
-    take_one(op, out);
+Outputs::Outputs(const Op& op, py::handle out, Code param_code) : count_(op.outputs.size()) {
+  if (!out.is_none() && count_ == 1)
+    take_one(op.name, out);
   else if (!out.is_none())
-    take(op, out, specs, param_code);
+    take(op, out, param_code);
   else
-    for (int i = 0; i < count; ++i) arrays_[i] = fresh_array(specs[i]);
-  for (int i = 0; i < count; ++i)
+    for (int i = 0; i < count_; ++i) arrays_[i] = fresh_array(op.outputs[i]);
+  for (int i = 0; i < count_; ++i)
     if (!arrays_[i].is_none()) fill_view(views_[i], arrays_[i], names_[i]);
 }
 
 void Outputs::take_one(const char* op, py::handle out) {
   arrays_[0] = py::reinterpret_borrow<py::object>(out);
   if (!is_plain_array(out))
-    raise_unless_ok(check_is_array(op, "out", out, "Pass an array to be written."));
+    raise_unless_ok(check_is_array(op, Output(""), out, "Pass an array to be written."));
 }
 
-void Outputs::take(const char* op, py::handle out, const OutputSpec* specs, Code param_code) {
+void Outputs::take(const Op& op, py::handle out, Code param_code) {
   if (!PyTuple_Check(out.ptr()))
-    raise_unless_ok(out_not_a_tuple(op, type_name(out), specs, count_));
+    raise_unless_ok(out_not_a_tuple(op.name, type_name(out), op.outputs));
   const auto given = static_cast<int>(PyTuple_GET_SIZE(out.ptr()));
-  if (given != count_) raise_unless_ok(wrong_out_length(op, given, specs, count_), param_code);
+  if (given != count_) raise_unless_ok(wrong_out_length(op.name, given, op.outputs), param_code);
   for (int i = 0; i < count_; ++i) {
     arrays_[i] = py::reinterpret_borrow<py::object>(PyTuple_GET_ITEM(out.ptr(), i));
     if (arrays_[i].is_none() || is_plain_array(arrays_[i])) continue;
-    const std::string name = "out[" + std::string(specs[i].name) + "]";
-    raise_unless_ok(check_is_array(op, name.c_str(), arrays_[i], "Pass an array to be written."));
+    raise_unless_ok(check_is_array(op.name, Output(op.outputs[i].name), arrays_[i],
+                                   "Pass an array to be written."));
   }
 }
 
