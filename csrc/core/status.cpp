@@ -29,13 +29,14 @@ std::string written(const Text& text, const Words& words) {
 std::string sentence_of(const Status& status, const Words& words) {
   const Refusal& refusal = *status.refusal;
   std::string sentence = written(refusal.subject, words);
-  for (const auto& [before, text] :
-       {std::pair<const char*, const Text&>{" ", refusal.came}, {", ", refusal.allowed}})
-    if (!text.empty()) sentence += (sentence.empty() ? "" : before) + written(text, words);
+  if (!sentence.empty()) sentence += ' ';
+  sentence += written(refusal.came, words);
+  if (!refusal.allowed.empty()) sentence.append(", ").append(written(refusal.allowed, words));
   return sentence + ".";
 }
 
 std::string message_of(const Status& status) {
+  if (status.ok()) return "";
   return status.refusal->op + ": " + sentence_of(status, plain_word);
 }
 

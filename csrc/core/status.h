@@ -38,7 +38,7 @@ struct Status {
 
 // In a face's words, without the operator's name and the remedy: "<subject> <came>, <allowed>."
 std::string sentence_of(const Status& status, const Words& words = plain_word);
-// All but the remedy, in the operators' own words.
+// All but the remedy, in the operators' own words; empty where there is no fault.
 std::string message_of(const Status& status);
 
 }  // namespace npu_quant

@@ -116,7 +116,7 @@ Status out_of_memory(const char* op) { return fault(op, Fault::memory, {}, "out 
 
 std::string known_numerics() {
   std::string names;
-  for (const char* name : kNumericsNames) names += (names.empty() ? "" : ", ") + std::string(name);
+  for (const char* name : list_numerics()) names += (names.empty() ? "" : ", ") + std::string(name);
   return names;
 }
 

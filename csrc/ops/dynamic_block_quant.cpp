@@ -122,6 +122,10 @@ Status DynamicBlockQuant::check_attributes() {
   return check_no_dst_type_max(name, dst_type_max);
 }
 
+Geometry DynamicBlockQuant::geometry() const {
+  return {.rows = outputs[kScale].shape.size(), .n = kBlock};
+}
+
 int64_t DynamicBlockQuant::bytes() const { return x.shape.size() * (size_of(x.dtype) + 1); }
 
 Status DynamicBlockQuant::run(const TensorView* out) const {

@@ -30,6 +30,7 @@ struct DynamicBlockQuant final : Op {
   Status check_ranks() const override;
   OutputSpecs planned_outputs() const override;
   Status check_attributes() override;
+  Geometry geometry() const override;
 };
 
 }  // namespace npu_quant

@@ -75,6 +75,10 @@ Status DynamicQuant::check_attributes() {
   return check_no_dst_type_max(name, dst_type_max);
 }
 
+Geometry DynamicQuant::geometry() const {
+  return {.rows = outputs[kScale].shape.size(), .n = input.shape.dims[input.rank - 1]};
+}
+
 Status DynamicQuant::check_shapes() {
   const Shape row{1, {input.shape.dims[input.rank - 1]}};
   if (!smooth_scales.present || smooth_scales.shape == row) return {};

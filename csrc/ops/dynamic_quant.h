@@ -30,6 +30,7 @@ struct DynamicQuant final : Op {
   Status check_ranks() const override;
   OutputSpecs planned_outputs() const override;
   Status check_attributes() override;
+  Geometry geometry() const override;
   Status check_shapes() override;
 };
 

@@ -51,14 +51,22 @@ Environment read_environment() {
   return read;
 }
 
-const Environment& environment() {
-  static const Environment* const kept = [] {
+namespace {
+
+Environment& kept_environment() {
+  static Environment* const kept = [] {
     initialise_threads();
     initialise_memory();
     return new Environment(read_environment());  // threads may outlive static destructors
   }();
   return *kept;
 }
+
+}  // namespace
+
+const Environment& environment() { return kept_environment(); }
+
+void renew_environment() { kept_environment() = read_environment(); }
 
 namespace {
 

@@ -4,8 +4,8 @@
 // then calls
 //   check_arrays()   where an attribute could not be read: what is wrong with an array comes first
 //   check()          every rule about the arguments but the outputs; afterwards `outputs` says what
-//                    is computed. It returns the first fault of: a required array that is missing,
-//                    dtypes, ranks, attributes and profile, shapes
+//                    is computed, and `rule` by which arithmetic. It returns the first fault of: a
+//                    required array that is missing, dtypes, ranks, attributes and profile, shapes
 //   check_outputs()  the rules about the arrays the caller gives or the face allocates, as many as
 //                    `outputs` has; any may be absent where there are several
 //   run()            computes into them. It fails before anything is written, or not at all.
@@ -17,6 +17,7 @@
 #pragma once
 
 #include "ops/outputs.h"
+#include "ops/rules.h"
 
 namespace npu_quant {
 
@@ -32,6 +33,7 @@ struct Op {
   Status check_arrays();
   Status check();
   OutputSpecs outputs;
+  Rule rule;
   Status check_outputs(const TensorView* out);
   virtual Status run(const TensorView* out) const = 0;
 
@@ -45,6 +47,7 @@ struct Op {
   virtual Status check_ranks() const = 0;
   virtual OutputSpecs planned_outputs() const = 0;  // of arrays and attributes as they came
   virtual Status check_attributes() { return {}; }
+  virtual Geometry geometry() const { return {}; }  // of what shares a scale
   virtual Status check_shapes() { return {}; }
 };
 

@@ -43,9 +43,13 @@ void bind_runtime(py::module_& module) {
       "check_numerics", [](py::handle name) { to_numerics("numerics", name); }, py::arg("name"));
   module.def("list_numerics", [] {
     py::list names;
-    for (const char* name : kNumericsNames) names.append(name);
+    for (const char* name : list_numerics()) names.append(name);
     return names;
   });
+  module.def(
+      "set_fictitious_numerics",
+      [](bool exists) { set_fictitious_numerics(exists ? "fictitious" : nullptr); },
+      py::arg("exists"));  // for tests, like set_target
   module.def("get_num_threads", &get_num_threads);
   module.def("set_num_threads", &set_threads, py::arg("n"));
 }

@@ -10,8 +10,8 @@ BINDING = [
     Fault(
         "binding: out of one array is ignored",
         f"{BIND}/numpy_view.cpp",
-        "if (!out.is_none() && count_ == 1)\n    take_one(op.name, out);\n  else if (!out.is_none())",
-        "if (count_ == 0)\n    take_one(op.name, out);\n  else if (!out.is_none() && count_ > 1)",
+        "else if (!out.is_none())\n    take(op",
+        "else if (!out.is_none() && count_ > 1)\n    take(op",
         "quantize",
     ),
     Fault(

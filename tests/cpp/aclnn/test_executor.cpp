@@ -164,21 +164,19 @@ TEST_F(Executor, DataIsReadInTheSecondPhase) {
 template <class Phase1>
 aclOpExecutor* prepare_with(const char* text, const Phase1& phase1) {
   auto string = std::make_unique<std::string>(text);
-  aclOpExecutor* const executor = prepare([&](uint64_t* size, aclOpExecutor** made) {
-    return phase1(string->data(), size, made);
-  });
+  aclOpExecutor* const executor = prepare(
+      [&](uint64_t* size, aclOpExecutor** made) { return phase1(string->data(), size, made); });
   string->assign(string->size(), 'x');
   return executor;
 }
 
 TEST_F(Executor, StringsMayBeFreedAfterTheFirstPhase) {
   const DynamicQuantCall call;
-  aclOpExecutor* executor =
-      prepare_with("pertoken", [&](char* mode, uint64_t* size, aclOpExecutor** made) {
-        return aclnnDynamicQuantV3GetWorkspaceSize(call.x.get(), nullptr, nullptr, ACL_INT8, true,
-                                                   mode, call.y.get(), call.scale.get(), nullptr,
-                                                   size, made);
-      });
+  aclOpExecutor* executor = prepare_with("pertoken", [&](char* mode, uint64_t* size,
+                                                         aclOpExecutor** made) {
+    return aclnnDynamicQuantV3GetWorkspaceSize(call.x.get(), nullptr, nullptr, ACL_INT8, true, mode,
+                                               call.y.get(), call.scale.get(), nullptr, size, made);
+  });
   EXPECT_EQ(aclnnDynamicQuantV3(nullptr, 0, executor, stream), 0);
   call.expect_results();
 
