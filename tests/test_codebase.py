@@ -316,6 +316,7 @@ RUNTIME = {"version", "target", "targets", "set_target", "compiler", "check_nume
 RUNTIME |= {
     "list_numerics",
     "set_fictitious_numerics",
+    "formats",
     "get_num_threads",
     "set_num_threads",
     *NOT_OPERATORS,

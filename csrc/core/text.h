@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/format.h"
 #include "core/tensor.h"
 
 namespace npu_quant {
@@ -24,7 +25,8 @@ struct Part {
   Part(std::string words) : text(std::move(words)) {}
   Part(std::integral auto number) : text(std::to_string(number)) {}
   Part(const Shape& shape) : text(to_string(shape)) {}
-  Part(DType dtype) : Part(Kind::dtype, name_of(dtype)) {}
+  Part(Format format) : Part(Kind::dtype, name_of(format)) {}
+  Part(DType dtype) : Part(format_of(dtype)) {}
   Part(Kind kind, std::string text) : kind(kind), text(std::move(text)) {}
 
   Kind kind = Kind::words;

@@ -8,11 +8,11 @@ namespace {
 
 // What torch_npu takes and this library does not, if the dtype is one of them.
 Text unavailable_type(const TensorView& x) {
-  using Kind = Part::Kind;
-  if (x.dtype == DType::int32) return {Part(Kind::dtype, "int4"), " packed in ", x.dtype};
-  if (x.dtype == DType::uint8) return {Part(Kind::dtype, "hifloat8"), " in ", x.dtype};
-  for (const std::string_view other : {"int4", "hifloat8", "float8_e5m2", "float8_e4m3fn"})
-    if (x.dtype_name == other) return {DTypeOf(x)};
+  if (x.dtype == DType::int32) return {Format::int4, " packed in ", x.dtype};
+  if (x.dtype == DType::uint8) return {Format::hifloat8, " in ", x.dtype};
+  for (const Format other :
+       {Format::int4, Format::hifloat8, Format::float8_e5m2, Format::float8_e4m3fn})
+    if (std::string_view(x.dtype_name) == name_of(other)) return {other};
   return {};
 }
 
@@ -55,17 +55,18 @@ Status AntiQuant::check_ranks() const {
 }
 
 OutputSpecs AntiQuant::planned_outputs() const {
-  return OutputSpecs::of({{"", dst_dtype.is_default ? DType::float16 : dst_dtype.dtype, x.shape}});
+  const Format values = dst_dtype.is_default ? Format::float16 : dst_dtype.format;
+  return OutputSpecs::of({{"", plain_dtype(values), x.shape}});
 }
 
 Status AntiQuant::check_attributes() {
-  if (!dst_dtype.is_default && dst_dtype.dtype != DType::float16 &&
-      dst_dtype.dtype != DType::bfloat16)
-    return fault(name, Fault::unavailable, {Argument("dst_dtype")}, {"is ", dst_dtype.came},
+  if (!dst_dtype.is_default && dst_dtype.format != Format::float16 &&
+      dst_dtype.format != Format::bfloat16)
+    return fault(name, Fault::unavailable, {Argument("dst_dtype")}, {"is ", dst_dtype.came()},
                  {"available: ", DType::float16, ", ", DType::bfloat16},
                  "Name it by torch_npu's code (5, 15), a dtype or its name.");
-  if (src_dtype.is_default || src_dtype.dtype == x.dtype) return {};
-  return fault(name, Fault::attribute, {Argument("src_dtype")}, {"is ", src_dtype.came},
+  if (src_dtype.is_default || src_dtype.format == format_of(x.dtype)) return {};
+  return fault(name, Fault::attribute, {Argument("src_dtype")}, {"is ", src_dtype.came()},
                {"expected ", Nothing(), " or that of ", Argument("x"), ", ", DTypeOf(x)});
 }
 

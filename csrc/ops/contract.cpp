@@ -230,8 +230,8 @@ Status check_channel_axis(const char* op, int64_t axis, const TensorView& x, con
 }
 
 Status check_dst_type(const char* op, const DTypeRequest& dst_type) {
-  if (dst_type.is_default || dst_type.dtype == DType::int8) return {};
-  return fault(op, Fault::unavailable, {Argument("dst_type")}, {"is ", dst_type.came},
+  if (dst_type.is_default || dst_type.format == Format::int8) return {};
+  return fault(op, Fault::unavailable, {Argument("dst_type")}, {"is ", dst_type.came()},
                {"available: ", DType::int8},
                "Name it 1 (torch_npu's code), torch.int8, np.int8 or 'int8'.");
 }

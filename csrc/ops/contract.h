@@ -15,11 +15,13 @@
 
 namespace npu_quant {
 
-// A dtype a caller names: torch_npu's code, a dtype object or its name.
+// A format a caller names: torch_npu's code, a dtype object or its name.
 struct DTypeRequest {
   bool is_default = true;
-  DType dtype = DType::other;
-  Part came = "";  // for messages
+  Format format = Format::other;
+  std::string text = {};  // what came, where that is no format
+
+  Part came() const { return format == Format::other ? Part(text) : Part(format); }
 };
 
 // Whether outputs should bypass the caches, given the bytes a call reads and writes.

@@ -14,6 +14,17 @@ std::string range(int64_t low, int64_t high) {
   return std::to_string(low) + " to " + std::to_string(high);
 }
 
+// What number_in reads.
+bool is_number(DType dtype) {
+  switch (dtype) {
+    case DType::float8_e5m2:
+    case DType::float8_e4m3fn:
+    case DType::float8_e8m0fnu:
+    case DType::other: return false;
+    default: return true;
+  }
+}
+
 Status check_limit(const char* op, const char* argument, int64_t value) {
   if (value >= -kLimit && value <= kLimit) return {};
   return fault(op, Fault::attribute, {Argument(argument)}, {"is ", value},
@@ -55,7 +66,7 @@ Status FakeQuantize::check_parameter_dtypes() const {
     NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(name, "scale", scale));
     NPU_QUANT_RETURN_IF_ERROR(
         check_dtype_in(name, "zero_point", zero_point, {DType::int32, DType::int64}));
-    if (has_switch && fake_quant_enabled.dtype == DType::other)
+    if (has_switch && !is_number(fake_quant_enabled.dtype))
       return fault(name, Fault::dtype, {Argument("fake_quant_enabled")},
                    {"has dtype ", DTypeOf(fake_quant_enabled)}, "expected a real number");
   }

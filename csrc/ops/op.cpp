@@ -13,7 +13,7 @@ Status Op::check() {
   NPU_QUANT_RETURN_IF_ERROR(check_arrays());
   outputs = planned_outputs();
   NPU_QUANT_RETURN_IF_ERROR(check_attributes());
-  NPU_QUANT_RETURN_IF_ERROR(rule_for(*this, outputs[0].dtype, geometry(), rule));
+  NPU_QUANT_RETURN_IF_ERROR(rule_for(*this, codes(), geometry(), rule));
   return check_shapes();
 }
 

@@ -47,7 +47,9 @@ struct Op {
   virtual Status check_ranks() const = 0;
   virtual OutputSpecs planned_outputs() const = 0;  // of arrays and attributes as they came
   virtual Status check_attributes() { return {}; }
-  virtual Geometry geometry() const { return {}; }  // of what shares a scale
+  // Of the first output, and of what shares a scale.
+  virtual Format codes() const { return format_of(outputs[0].dtype); }
+  virtual Geometry geometry() const { return {}; }
   virtual Status check_shapes() { return {}; }
 };
 

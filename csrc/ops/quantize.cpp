@@ -34,13 +34,14 @@ Status Quantize::check_ranks() const {
 }
 
 OutputSpecs Quantize::planned_outputs() const {
-  return OutputSpecs::of({{"", dtype.dtype, self.shape}});
+  return OutputSpecs::of({{"", plain_dtype(dtype.format), self.shape}});
 }
 
 // With div_mode=False torch_npu takes an axis of -1 and above for the last one.
 Status Quantize::check_attributes() {
-  if (dtype.dtype != DType::int8 && dtype.dtype != DType::uint8 && dtype.dtype != DType::int32)
-    return fault(name, Fault::unavailable, {Argument("dtype")}, {"is ", dtype.came},
+  if (dtype.format != Format::int8 && dtype.format != Format::uint8 &&
+      dtype.format != Format::int32)
+    return fault(name, Fault::unavailable, {Argument("dtype")}, {"is ", dtype.came()},
                  {"available: ", DType::int8, ", ", DType::uint8, ", ", DType::int32},
                  "Name it by torch_npu's code (1, 0, 3 or of qint8, quint8, qint32), a dtype or "
                  "its name.");
@@ -73,7 +74,7 @@ Status Quantize::check_shape(const char* argument, const TensorView& parameter) 
 }
 
 int64_t Quantize::bytes() const {
-  return self.shape.size() * (size_of(self.dtype) + size_of(dtype.dtype));
+  return self.shape.size() * (size_of(self.dtype) + size_of(outputs[kY].dtype));
 }
 
 Status Quantize::run(const TensorView* out) const {
@@ -97,7 +98,7 @@ Status Quantize::run(const TensorView* out) const {
        out[kY].data},
       work_bytes(bytes(), {&self, &out[kY]}), [&](const auto& part) {
         run_on_active_target<QuantizeKernel>(
-            {self.dtype, dtype.dtype, part.rows, part.n, part.at[kX], part.at[kCodes],
+            {self.dtype, outputs[kY].dtype, part.rows, part.n, part.at[kX], part.at[kCodes],
              part.at[kScale], part.at[kInverse], part.at[kZeroPoint], held.least, held.greatest,
              div_mode, sqrt_mode, rounding_, stream});
       });

@@ -13,7 +13,7 @@ struct Geometry {
   int64_t rows = 0, n = 0;  // groups, and elements of each
 };
 
-// The rule of op.numerics for codes of a dtype, or the fault that the operator lacks this profile.
-Status rule_for(const Op& op, DType codes, const Geometry& geometry, Rule& rule);
+// The rule of op.numerics for codes of a format, or the fault that the operator lacks this profile.
+Status rule_for(const Op& op, Format codes, const Geometry& geometry, Rule& rule);
 
 }  // namespace npu_quant

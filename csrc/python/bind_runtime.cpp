@@ -22,6 +22,20 @@ void raise_unless_environment_is_ok() {
   if (!status.ok()) throw py::import_error(message_of(status));
 }
 
+// The rows of npu_quant.dtypes: name, ACL's code, torch's, and whether arrays hold it as it is.
+py::list formats() {
+  py::list rows;
+  for (const FormatRow& row : kFormats) {
+    if (!row.is_asked_for) continue;
+    py::list torch_codes;
+    for (const int code : row.torch_codes)
+      if (code != kNoCode) torch_codes.append(code);
+    rows.append(py::make_tuple(row.name, static_cast<int>(row.format), py::tuple(torch_codes),
+                               plain_dtype(row) != DType::other));
+  }
+  return rows;
+}
+
 void set_threads(py::handle n) {
   const int64_t wanted = to_int("set_num_threads", "n", n);
   raise_unless_ok(check_num_threads(wanted));
@@ -50,6 +64,7 @@ void bind_runtime(py::module_& module) {
       "set_fictitious_numerics",
       [](bool exists) { set_fictitious_numerics(exists ? "fictitious" : nullptr); },
       py::arg("exists"));  // for tests, like set_target
+  module.def("formats", &formats);
   module.def("get_num_threads", &get_num_threads);
   module.def("set_num_threads", &set_threads, py::arg("n"));
 }

@@ -1,5 +1,6 @@
 #include "python/numpy_view.h"
 
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 
@@ -29,8 +30,9 @@ enum NumpyTypeNumber {
 // Python objects for the life of the process. Never destroyed: there may be no interpreter left by
 // then.
 struct Objects {
-  int bfloat16_number = -1;
-  py::handle boolean, int8, uint8, int32, float16, float32, bfloat16;
+  // Of each row of kFormats that an array can hold as it is.
+  py::handle dtypes[std::size(kFormats)];
+  int numbers[std::size(kFormats)];
   PyTypeObject* ndarray = nullptr;
   py::handle masked_array;
 };
@@ -52,20 +54,17 @@ DType dtype_of_number(int number) {
     case kFloat32: return DType::float32;
     case kFloat64: return DType::float64;
     case kFloat16: return DType::float16;
-    default: return number == objects.bfloat16_number ? DType::bfloat16 : DType::other;
+    default: break;
   }
+  for (size_t i = 0; i < std::size(kFormats); ++i)
+    if (number == objects.numbers[i]) return kFormats[i].carrier;
+  return DType::other;
 }
 
 py::handle numpy_dtype(DType dtype) {
-  switch (dtype) {
-    case DType::boolean: return objects.boolean;
-    case DType::int8: return objects.int8;
-    case DType::uint8: return objects.uint8;
-    case DType::int32: return objects.int32;
-    case DType::float16: return objects.float16;
-    case DType::bfloat16: return objects.bfloat16;
-    default: return objects.float32;
-  }
+  for (size_t i = 0; i < std::size(kFormats); ++i)
+    if (kFormats[i].format == format_of(dtype)) return objects.dtypes[i];
+  throw std::logic_error("an output of no dtype");
 }
 
 bool is_byte_swapped(const py::detail::PyArray_Proxy* array) {
@@ -147,15 +146,14 @@ py::object fresh_array(const OutputSpec& spec) {
 }  // namespace
 
 void initialise(py::module_& module) {
-  objects.boolean = py::dtype("bool").release();
-  objects.int8 = py::dtype("int8").release();
-  objects.uint8 = py::dtype("uint8").release();
-  objects.int32 = py::dtype("int32").release();
-  objects.float16 = py::dtype("float16").release();
-  objects.float32 = py::dtype("float32").release();
-  objects.bfloat16 =
-      py::dtype::from_args(py::module_::import("ml_dtypes").attr("bfloat16")).release();
-  objects.bfloat16_number = py::reinterpret_borrow<py::dtype>(objects.bfloat16).num();
+  py::module_::import("ml_dtypes");  // NumPy knows its types by name from then on
+  for (size_t i = 0; i < std::size(kFormats); ++i) {
+    objects.numbers[i] = -1;
+    if (plain_dtype(kFormats[i]) == DType::other) continue;
+    py::dtype dtype(kFormats[i].name);
+    objects.numbers[i] = dtype.num();
+    objects.dtypes[i] = dtype.release();
+  }
   objects.ndarray = py::detail::npy_api::get().PyArray_Type_;
   objects.masked_array =
       py::object(py::module_::import("numpy").attr("ma").attr("MaskedArray")).release();

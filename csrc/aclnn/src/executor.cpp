@@ -119,7 +119,10 @@ void Executor::add(const TensorArgument& argument, bool is_required) {
 }
 
 DTypeRequest Executor::request_of(const TensorView& output) {
-  return {.is_default = false, .dtype = output.dtype, .came = DTypeOf(output)};
+  const FormatRow* const row = find_row(output.dtype_name);
+  if (row != nullptr) return {.is_default = false, .format = row->format};
+  const char* const name = find_acl_name(output.dtype_name);
+  return {.is_default = false, .text = name != nullptr ? name : output.dtype_name};
 }
 
 DTypeRequest Executor::request_of(const TensorView& output, int64_t dst_type) {
