@@ -1,7 +1,10 @@
 #include "ops/compare.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <bit>
+#include <cstring>
 #include <memory>
 #include <new>
 
@@ -111,10 +114,20 @@ void add_pairs(const Scratch& thread, int64_t first, uint64_t* counts) {
   for (int code = 0; code < kCodes; ++code) counts[code * (kCodes + 1)] += equal[code];
 }
 
-void add_counts(const CompareCounts& thread, uint64_t* into) {
-  const auto* const counts = reinterpret_cast<const uint64_t*>(&thread);
-  for (int i = 0; i < kCompareAdded; ++i) into[i] += counts[i];
-  auto& all = *reinterpret_cast<CompareCounts*>(into);
+// What lies at an address that is known as that of plain numbers.
+template <class T>
+T read_at(const char* data) {
+  T value;
+  std::memcpy(&value, data, sizeof value);
+  return value;
+}
+
+void add_counts(const CompareCounts& thread, CompareCounts& all) {
+  using Numbers = std::array<uint64_t, kCompareCounts>;
+  auto sums = std::bit_cast<Numbers>(all);
+  const auto more = std::bit_cast<Numbers>(thread);
+  for (size_t i = 0; i < kCompareAdded; ++i) sums[i] += more[i];
+  all = std::bit_cast<CompareCounts>(sums);
   all.first = std::min(all.first, thread.first);
   all.max_steps = std::max(all.max_steps, thread.max_steps);
   const bool is_worse = thread.worst_size > all.worst_size ||
@@ -234,16 +247,21 @@ Status Compare::run_numbers() const {
                                                 &own.extremes, sums_of_chunks.get()});
   });
   threads.add_column_counts(column_counts);
-  auto* const totals = reinterpret_cast<double*>(sums.data);
+  using Totals = std::array<double, kCompareSums>;
+  auto totals = read_at<Totals>(sums.data);
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-    const auto* const of_chunk =
-        reinterpret_cast<const double*>(&sums_of_chunks[static_cast<size_t>(chunk)]);
-    for (int i = 0; i < kCompareSums; ++i) totals[i] += of_chunk[i];
+    const auto of_chunk = std::bit_cast<Totals>(sums_of_chunks[static_cast<size_t>(chunk)]);
+    for (size_t i = 0; i < kCompareSums; ++i) totals[i] += of_chunk[i];
   }
+  auto all = read_at<CompareCounts>(counts.data);
+  auto extremes = read_at<CompareExtremes>(sums.data + sizeof totals);
   for (const Scratch& thread : threads) {
-    add_counts(thread.counts, reinterpret_cast<uint64_t*>(counts.data));
-    add_extremes(thread.extremes, *reinterpret_cast<CompareExtremes*>(totals + kCompareSums));
+    add_counts(thread.counts, all);
+    add_extremes(thread.extremes, extremes);
   }
+  std::memcpy(sums.data, &totals, sizeof totals);
+  std::memcpy(sums.data + sizeof totals, &extremes, sizeof extremes);
+  std::memcpy(counts.data, &all, sizeof all);
   return {};
 }
 
