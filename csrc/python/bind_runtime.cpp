@@ -26,10 +26,10 @@ void raise_unless_environment_is_ok() {
 py::list formats() {
   py::list rows;
   for (const FormatRow& row : kFormats) {
-    if (!row.is_asked_for) continue;
+    if (row.is_carrier_only) continue;
     py::list torch_codes;
-    for (const int code : row.torch_codes)
-      if (code != kNoCode) torch_codes.append(code);
+    for (const int code : {row.torch_codes.own, row.torch_codes.quantized})
+      if (code >= 0) torch_codes.append(code);
     rows.append(py::make_tuple(row.name, static_cast<int>(row.format), py::tuple(torch_codes),
                                plain_dtype(row) != DType::other));
   }

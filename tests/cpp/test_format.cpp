@@ -62,8 +62,8 @@ TEST(Format, NamesAndCodesAreDistinct) {
   for (const FormatRow& row : kFormats) {
     EXPECT_TRUE(names.insert(row.name).second && names.insert(row.acl_name).second) << row.name;
     EXPECT_TRUE(formats.insert(static_cast<int>(row.format)).second) << row.name;
-    for (const int code : row.torch_codes) {
-      if (code == kNoCode) continue;
+    for (const int code : {row.torch_codes.own, row.torch_codes.quantized}) {
+      if (code < 0) continue;
       torch_codes.insert(code);
       ++codes;
     }
