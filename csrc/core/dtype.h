@@ -27,8 +27,6 @@ enum class DType : int {
   other = -1,  // anything else; TensorView::dtype_name says what
 };
 
-const char* name_of(DType dtype);
-
 // What is none of ours counts as bytes.
 inline int64_t size_of(DType dtype) {
   switch (dtype) {

@@ -1,6 +1,7 @@
 // What codes mean, and in what arrays they lie: the one table of formats.
 #pragma once
 
+#include <array>
 #include <cfloat>
 #include <string_view>
 
@@ -81,11 +82,17 @@ inline constexpr FormatRow kFormats[] = {
     // clang-format on
 };
 
+// Rows by ACL's code: every call looks some up.
+inline constexpr auto kRowsByCode = [] {
+  std::array<const FormatRow*, 64> rows{};
+  for (const FormatRow& row : kFormats) rows[static_cast<size_t>(row.format)] = &row;
+  return rows;
+}();
+
 // Null for Format::other and for what is no enumerator.
 constexpr const FormatRow* find_row(Format format) {
-  for (const FormatRow& row : kFormats)
-    if (row.format == format) return &row;
-  return nullptr;
+  const auto code = static_cast<size_t>(format);
+  return code < kRowsByCode.size() ? kRowsByCode[code] : nullptr;
 }
 constexpr const FormatRow* find_row(std::string_view name) {
   for (const FormatRow& row : kFormats)
@@ -93,11 +100,15 @@ constexpr const FormatRow* find_row(std::string_view name) {
   return nullptr;
 }
 
-const char* name_of(Format format);
+inline const char* name_of(Format format) {
+  const FormatRow* const row = find_row(format);
+  return row != nullptr ? row->name : "other";
+}
 
 // The format of an array's own elements, and the array whose elements are such codes: other where
 // they share elements, or are bits in another type.
 constexpr Format format_of(DType dtype) { return static_cast<Format>(dtype); }
+inline const char* name_of(DType dtype) { return name_of(format_of(dtype)); }
 constexpr DType plain_dtype(const FormatRow& row) {
   return format_of(row.carrier) == row.format ? row.carrier : DType::other;
 }

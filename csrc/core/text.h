@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/format.h"
 #include "core/tensor.h"
 
 namespace npu_quant {

@@ -148,10 +148,13 @@ Status AddRmsNormQuant::check_ranks() const {
   return quantizes("zero_points2", zero_points2);
 }
 
-OutputSpecs AddRmsNormQuant::planned_outputs() const {
+void AddRmsNormQuant::plan_outputs() {
   const OutputSpec y1{"y1", DType::int8, x1.shape}, y2{"y2", DType::int8, x1.shape},
       x{"x", x1.dtype, x1.shape}, rms_norm{"rms_norm", x1.dtype, x1.shape};
-  return with_rms_norm ? OutputSpecs::of({y1, y2, x, rms_norm}) : OutputSpecs::of({y1, y2, x});
+  if (with_rms_norm)
+    outputs.assign({y1, y2, x, rms_norm});
+  else
+    outputs.assign({y1, y2, x});
 }
 
 Status AddRmsNormQuant::check_attributes() {

@@ -54,9 +54,9 @@ Status AntiQuant::check_ranks() const {
                scale.rank == 0 ? "Give it an axis with scale.reshape(1)." : "");
 }
 
-OutputSpecs AntiQuant::planned_outputs() const {
+void AntiQuant::plan_outputs() {
   const Format values = dst_dtype.is_default ? Format::float16 : dst_dtype.format;
-  return OutputSpecs::of({{"", plain_dtype(values), x.shape}});
+  outputs.assign({{"", plain_dtype(values), x.shape}});
 }
 
 Status AntiQuant::check_attributes() {

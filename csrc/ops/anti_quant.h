@@ -27,7 +27,7 @@ struct AntiQuant final : Op {
  private:
   Status check_dtypes() const override;
   Status check_ranks() const override;
-  OutputSpecs planned_outputs() const override;
+  void plan_outputs() override;
   Status check_attributes() override;
   Status check_shapes() override;
   Status check_scale();

@@ -97,10 +97,10 @@ Status DynamicBlockQuant::check_ranks() const {
                                : "Merge leading axes with x.reshape(-1, m, n).");
 }
 
-OutputSpecs DynamicBlockQuant::planned_outputs() const {
+void DynamicBlockQuant::plan_outputs() {
   Shape blocks = x.shape;
   blocks.dims[x.rank - 1] = (x.shape.dims[x.rank - 1] + kBlock - 1) / kBlock;
-  return OutputSpecs::of({{"y", DType::int8, x.shape}, {"scale", DType::float32, blocks}});
+  outputs.assign({{"y", DType::int8, x.shape}, {"scale", DType::float32, blocks}});
 }
 
 Status DynamicBlockQuant::check_attributes() {

@@ -53,10 +53,10 @@ Status DynamicQuant::check_ranks() const {
                     "It holds one factor per element of a token.");
 }
 
-OutputSpecs DynamicQuant::planned_outputs() const {
+void DynamicQuant::plan_outputs() {
   Shape tokens = input.shape;
   --tokens.rank;
-  return OutputSpecs::of({{"y", DType::int8, input.shape}, {"scale", DType::float32, tokens}});
+  outputs.assign({{"y", DType::int8, input.shape}, {"scale", DType::float32, tokens}});
 }
 
 Status DynamicQuant::check_attributes() {

@@ -98,10 +98,13 @@ Status FakeQuantize::check_ranks() const {
   return check_rank(name, "fake_quant_enabled", fake_quant_enabled, 0, kMaxRank, remedy);
 }
 
-OutputSpecs FakeQuantize::planned_outputs() const {
+void FakeQuantize::plan_outputs() {
   const OutputSpec output{with_mask_ ? "output" : "", dtype_of_output(), self.shape};
   const OutputSpec mask{"mask", DType::boolean, self.shape};
-  return with_mask_ ? OutputSpecs::of({output, mask}) : OutputSpecs::of({output});
+  if (with_mask_)
+    outputs.assign({output, mask});
+  else
+    outputs.assign({output});
 }
 
 Status FakeQuantize::check_attributes() {
@@ -241,9 +244,7 @@ Status FakeQuantizeBackward::check_ranks() const {
   return check_rank(name, "grad", grad, 0, kMaxRank, "Merge axes with grad.reshape.");
 }
 
-OutputSpecs FakeQuantizeBackward::planned_outputs() const {
-  return OutputSpecs::of({{"", grad.dtype, grad.shape}});
-}
+void FakeQuantizeBackward::plan_outputs() { outputs.assign({{"", grad.dtype, grad.shape}}); }
 
 Status FakeQuantizeBackward::check_shapes() {
   return check_same_shape(name, "mask", mask, "grad", grad);

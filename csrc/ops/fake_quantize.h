@@ -41,7 +41,7 @@ struct FakeQuantize final : Op {
   };
   Status check_dtypes() const override;
   Status check_ranks() const override;
-  OutputSpecs planned_outputs() const override;
+  void plan_outputs() override;
   Status check_attributes() override;
   Status check_shapes() override;
   Status check_parameter_dtypes() const;
@@ -76,7 +76,7 @@ struct FakeQuantizeBackward final : Op {
  private:
   Status check_dtypes() const override;
   Status check_ranks() const override;
-  OutputSpecs planned_outputs() const override;
+  void plan_outputs() override;
   Status check_shapes() override;
 };
 

@@ -11,7 +11,7 @@ Status Op::check_arrays() {
 
 Status Op::check() {
   NPU_QUANT_RETURN_IF_ERROR(check_arrays());
-  outputs = planned_outputs();
+  plan_outputs();
   NPU_QUANT_RETURN_IF_ERROR(check_attributes());
   NPU_QUANT_RETURN_IF_ERROR(rule_for(*this, codes(), geometry(), rule));
   return check_shapes();

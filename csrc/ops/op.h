@@ -45,7 +45,7 @@ struct Op {
   // The parts of check(), in their order. Dtypes and ranks of arrays that are absent are no fault.
   virtual Status check_dtypes() const = 0;
   virtual Status check_ranks() const = 0;
-  virtual OutputSpecs planned_outputs() const = 0;  // of arrays and attributes as they came
+  virtual void plan_outputs() = 0;  // of arrays and attributes as they came
   virtual Status check_attributes() { return {}; }
   // Of the first output, and of what shares a scale.
   virtual Format codes() const { return format_of(outputs[0].dtype); }

@@ -11,9 +11,9 @@ inline constexpr int kMostInputs = 8, kMostOutputs = 4;
 
 // An array an op takes.
 struct Input {
-  const char* name = "";
-  TensorView* view = nullptr;  // the op's
-  bool is_required = false;
+  const char* name;
+  TensorView* view;  // the op's
+  bool is_required;
 };
 using Inputs = Few<Input, kMostInputs>;
 
@@ -22,8 +22,8 @@ inline Input optional(const char* name, TensorView& view) { return {name, &view,
 
 // An array an op computes: what a caller has to allocate.
 struct OutputSpec {
-  const char* name = "";  // empty where it is the only one
-  DType dtype = DType::other;
+  const char* name;  // empty where it is the only one
+  DType dtype;
   Shape shape;
 };
 using OutputSpecs = Few<OutputSpec, kMostOutputs>;

@@ -33,9 +33,7 @@ Status Quantize::check_ranks() const {
   return check_rank(name, "zero_points", zero_points, 0, kMaxRank, remedy);
 }
 
-OutputSpecs Quantize::planned_outputs() const {
-  return OutputSpecs::of({{"", plain_dtype(dtype.format), self.shape}});
-}
+void Quantize::plan_outputs() { outputs.assign({{"", plain_dtype(dtype.format), self.shape}}); }
 
 // With div_mode=False torch_npu takes an axis of -1 and above for the last one.
 Status Quantize::check_attributes() {

@@ -27,7 +27,7 @@ struct Quantize : Op {
  protected:
   Status check_dtypes() const override;
   Status check_ranks() const final;
-  OutputSpecs planned_outputs() const final;
+  void plan_outputs() final;
   Status check_attributes() override;
   Status check_shapes() override;
 

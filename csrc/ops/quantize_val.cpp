@@ -38,9 +38,7 @@ Status AffineOp::check_shapes() {
 
 Status QuantizeVal::check_dtypes() const { return check_float_dtype(name, value_name, value); }
 
-OutputSpecs QuantizeVal::planned_outputs() const {
-  return OutputSpecs::of({{"", parameters.storage, value.shape}});
-}
+void QuantizeVal::plan_outputs() { outputs.assign({{"", parameters.storage, value.shape}}); }
 
 int64_t QuantizeVal::bytes() const {
   return value.shape.size() * (size_of(value.dtype) + size_of(parameters.storage));
@@ -73,9 +71,7 @@ Status DequantizeVal::check_dtypes() const {
   return check_dtype_in(name, value_name, value, {parameters.storage});
 }
 
-OutputSpecs DequantizeVal::planned_outputs() const {
-  return OutputSpecs::of({{"", DType::float32, value.shape}});
-}
+void DequantizeVal::plan_outputs() { outputs.assign({{"", DType::float32, value.shape}}); }
 
 int64_t DequantizeVal::bytes() const {
   return value.shape.size() * (size_of(DType::float32) + size_of(parameters.storage));

@@ -44,7 +44,7 @@ struct QuantizeVal final : AffineOp {
 
  private:
   Status check_dtypes() const override;
-  OutputSpecs planned_outputs() const override;
+  void plan_outputs() override;
 };
 
 struct DequantizeVal final : AffineOp {
@@ -56,7 +56,7 @@ struct DequantizeVal final : AffineOp {
 
  private:
   Status check_dtypes() const override;
-  OutputSpecs planned_outputs() const override;
+  void plan_outputs() override;
 };
 
 }  // namespace npu_quant

@@ -31,8 +31,8 @@ CHECKS = [
     Fault(
         "op: shapes are checked before attributes",
         f"{OPS}/op.cpp",
-        "outputs = planned_outputs();",
-        "outputs = planned_outputs();\n  NPU_QUANT_RETURN_IF_ERROR(check_shapes());",
+        "plan_outputs();",
+        "plan_outputs();\n  NPU_QUANT_RETURN_IF_ERROR(check_shapes());",
         "anti_quant",
     ),
     Fault(
