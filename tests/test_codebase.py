@@ -313,7 +313,14 @@ def test_signatures_are_torch_npus_and_torchs(name: str) -> None:
 
 
 RUNTIME = {"version", "target", "targets", "set_target", "compiler", "check_numerics"}
-RUNTIME |= {"list_numerics", "get_num_threads", "set_num_threads", *NOT_OPERATORS}
+RUNTIME |= {
+    "list_numerics",
+    "set_fictitious_numerics",
+    "formats",
+    "get_num_threads",
+    "set_num_threads",
+    *NOT_OPERATORS,
+}
 
 
 def test_the_module_holds_the_operators_and_nothing_unlisted() -> None:

@@ -1,4 +1,4 @@
-// The element types this library knows, and their names in messages.
+// What arrays hold: the element types this library knows. What codes mean is core/format.h.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace npu_quant {
 
-// The values are ACL's codes; torch_npu writes them as 256 + code (npu_quant/dtypes.py).
+// The values are those of the formats (core/format.h): ACL's codes.
 enum class DType : int {
   float32 = 0,
   float16 = 1,
@@ -21,29 +21,13 @@ enum class DType : int {
   float64 = 11,
   boolean = 12,
   bfloat16 = 27,
+  float8_e5m2 = 35,
+  float8_e4m3fn = 36,
+  float8_e8m0fnu = 37,
   other = -1,  // anything else; TensorView::dtype_name says what
 };
 
-inline const char* name_of(DType dtype) {
-  switch (dtype) {
-    case DType::float32: return "float32";
-    case DType::float16: return "float16";
-    case DType::int8: return "int8";
-    case DType::int32: return "int32";
-    case DType::uint8: return "uint8";
-    case DType::int16: return "int16";
-    case DType::uint16: return "uint16";
-    case DType::uint32: return "uint32";
-    case DType::int64: return "int64";
-    case DType::uint64: return "uint64";
-    case DType::float64: return "float64";
-    case DType::boolean: return "bool";
-    case DType::bfloat16: return "bfloat16";
-    case DType::other: break;
-  }
-  return "other";
-}
-
+// What is none of ours counts as bytes.
 inline int64_t size_of(DType dtype) {
   switch (dtype) {
     case DType::int64:
@@ -56,8 +40,15 @@ inline int64_t size_of(DType dtype) {
     case DType::uint16:
     case DType::float16:
     case DType::bfloat16: return 2;
-    default: return 1;
+    case DType::int8:
+    case DType::uint8:
+    case DType::boolean:
+    case DType::float8_e5m2:
+    case DType::float8_e4m3fn:
+    case DType::float8_e8m0fnu:
+    case DType::other: return 1;
   }
+  __builtin_trap();
 }
 
 // An element at any address: NumPy arrays can be unaligned. It is a struct because an attribute of

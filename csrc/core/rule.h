@@ -1,10 +1,11 @@
-// How the greatest magnitude of a group becomes its scale: data, chosen by ops/rules.cpp.
+// What an op tells a kernel about a call's arithmetic.
 #pragma once
 
 namespace npu_quant {
 
+// How the greatest magnitude of a group becomes its scale: data, chosen by ops/rules.cpp.
 struct Rule {
-  float greatest = 127;  // the code that the greatest magnitude becomes
+  float greatest = 127;  // the code that it becomes
 };
 
 }  // namespace npu_quant

@@ -1,7 +1,10 @@
-// How a contract says no: the kind of fault, and a sentence for the user.
+// How a contract says no: the kind of fault, and what there is to say about it.
 #pragma once
 
+#include <memory>
 #include <string>
+
+#include "core/text.h"
 
 namespace npu_quant {
 
@@ -17,13 +20,26 @@ enum class Fault {
   memory,   // there is none left
 };
 
+// "<op>: <subject> <came>, <allowed>. <remedy>", of which allowed and remedy may be empty.
+struct Refusal {
+  std::string op;
+  Text subject;        // mostly an argument
+  Text came;           // "is None", "has dtype float64"
+  Text allowed;        // "expected int8", "available: reference"
+  std::string remedy;  // what to do in Python
+};
+
 struct Status {
   Fault fault = Fault::none;
-  std::string message;  // names op, argument, what came, what is allowed
-  std::string remedy;   // what to do in Python; may be empty
+  std::shared_ptr<const Refusal> refusal;  // where there is a fault
 
   bool ok() const { return fault == Fault::none; }
 };
+
+// In a face's words, without the operator's name and the remedy: "<subject> <came>, <allowed>."
+std::string sentence_of(const Status& status, const Words& words = plain_word);
+// All but the remedy, in the operators' own words; empty where there is no fault.
+std::string message_of(const Status& status);
 
 }  // namespace npu_quant
 

@@ -58,6 +58,9 @@ void WidenKernel::run<kTarget>(const Args& args) {
     case DType::uint64:
     case DType::float64:
     case DType::boolean:
+    case DType::float8_e5m2:
+    case DType::float8_e4m3fn:
+    case DType::float8_e8m0fnu:
     case DType::other: break;
   }
   __builtin_trap();  // the op has checked the dtype

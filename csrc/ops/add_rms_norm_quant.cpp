@@ -40,9 +40,8 @@ class Work {
  public:
   Work(const AddRmsNormQuant& op, const TensorView* out)
       : op_(op),
-        tensors_{&op.x1,       &op.x2,
-                 &out[op.kX],  &out[op.kY1],
-                 &out[op.kY2], op.kOutputs > op.kRmsNorm ? &out[op.kRmsNorm] : &absent_},
+        tensors_{&op.x1,       &op.x2,       &out[op.kX],
+                 &out[op.kY1], &out[op.kY2], op.with_rms_norm ? &out[op.kRmsNorm] : &absent_},
         lead_(op.x1.rank - op.gamma.rank),
         rows_(op.x1.shape.dims, lead_,
               {strides(0, 0), strides(1, 0), strides(2, 0), strides(3, 0), strides(4, 0),
@@ -115,101 +114,92 @@ class Work {
 
 }  // namespace
 
+Inputs AddRmsNormQuant::inputs() {
+  return Inputs::of({required("x1", x1), required("x2", x2), required("gamma", gamma),
+                     required("scales1", scales1), optional("zero_points1", zero_points1),
+                     optional("beta", beta), optional("scales2", scales2),
+                     optional("zero_points2", zero_points2)});
+}
+
 Status AddRmsNormQuant::check_dtypes() const {
-  NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(kName, "x1", x1));
-  for (const NamedInput& input : {NamedInput{"x2", x2}, {"gamma", gamma}, {"beta", beta}})
-    if (input.view.present)
-      NPU_QUANT_RETURN_IF_ERROR(check_same_dtype(kName, input.name, input.view, "x1", x1));
-  for (const NamedInput& input : {NamedInput{"scales1", scales1}, {"scales2", scales2}})
-    if (input.view.present)
-      NPU_QUANT_RETURN_IF_ERROR(
-          check_dtype_in_or_same(kName, input.name, input.view, {DType::float32}, "x1", x1));
-  for (const NamedInput& input :
-       {NamedInput{"zero_points1", zero_points1}, {"zero_points2", zero_points2}})
-    if (input.view.present)
-      NPU_QUANT_RETURN_IF_ERROR(check_dtype_in_or_same(kName, input.name, input.view,
-                                                       {DType::int32, DType::float32}, "x1", x1));
-  return {};
+  NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(name, "x1", x1));
+  NPU_QUANT_RETURN_IF_ERROR(check_same_dtype(name, "x2", x2, "x1", x1));
+  NPU_QUANT_RETURN_IF_ERROR(check_same_dtype(name, "gamma", gamma, "x1", x1));
+  if (beta.present) NPU_QUANT_RETURN_IF_ERROR(check_same_dtype(name, "beta", beta, "x1", x1));
+  const auto check = [this](const char* argument, const TensorView& view, auto allowed) {
+    return view.present ? check_dtype_in_or_same(name, argument, view, allowed, "x1", x1)
+                        : Status{};
+  };
+  const std::initializer_list<DType> of_scales = {DType::float32},
+                                     of_zero_points = {DType::int32, DType::float32};
+  NPU_QUANT_RETURN_IF_ERROR(check("scales1", scales1, of_scales));
+  NPU_QUANT_RETURN_IF_ERROR(check("scales2", scales2, of_scales));
+  NPU_QUANT_RETURN_IF_ERROR(check("zero_points1", zero_points1, of_zero_points));
+  return check("zero_points2", zero_points2, of_zero_points);
 }
 
-Status AddRmsNormQuant::check_arrays() const {
-  for (const NamedInput& input :
-       {NamedInput{"x1", x1}, {"x2", x2}, {"gamma", gamma}, {"scales1", scales1}})
-    if (!input.view.present) return missing(kName, input.name);
-  NPU_QUANT_RETURN_IF_ERROR(check_dtypes());
-  for (const NamedInput& input : {NamedInput{"x1", x1}, {"gamma", gamma}})
-    NPU_QUANT_RETURN_IF_ERROR(check_rank(
-        kName, input.name, input.view, 1, kMaxRank,
-        input.view.rank < 1 ? "Give it an axis with reshape." : "Merge axes with reshape."));
-  for (const NamedInput& input : {NamedInput{"scales1", scales1},
-                                  {"zero_points1", zero_points1},
-                                  {"scales2", scales2},
-                                  {"zero_points2", zero_points2}})
-    NPU_QUANT_RETURN_IF_ERROR(check_rank(kName, input.name, input.view, 0, kMaxRank,
-                                         "It holds one element, or one per element of gamma."));
-  return {};
+Status AddRmsNormQuant::check_ranks() const {
+  const auto has_axis = [this](const char* argument, const TensorView& view) {
+    return check_rank(name, argument, view, 1, kMaxRank,
+                      view.rank < 1 ? "Give it an axis with reshape." : "Merge axes with reshape.");
+  };
+  const auto quantizes = [this](const char* argument, const TensorView& view) {
+    return check_rank(name, argument, view, 0, kMaxRank,
+                      "It holds one element, or one per element of gamma.");
+  };
+  NPU_QUANT_RETURN_IF_ERROR(has_axis("x1", x1));
+  NPU_QUANT_RETURN_IF_ERROR(has_axis("gamma", gamma));
+  NPU_QUANT_RETURN_IF_ERROR(quantizes("scales1", scales1));
+  NPU_QUANT_RETURN_IF_ERROR(quantizes("zero_points1", zero_points1));
+  NPU_QUANT_RETURN_IF_ERROR(quantizes("scales2", scales2));
+  return quantizes("zero_points2", zero_points2);
 }
 
-Status AddRmsNormQuant::check_quantizer_shape(const char* name, const TensorView& view) const {
+void AddRmsNormQuant::plan_outputs() {
+  const OutputSpec y1{"y1", DType::int8, x1.shape}, y2{"y2", DType::int8, x1.shape},
+      x{"x", x1.dtype, x1.shape}, rms_norm{"rms_norm", x1.dtype, x1.shape};
+  if (with_rms_norm)
+    outputs.assign({y1, y2, x, rms_norm});
+  else
+    outputs.assign({y1, y2, x});
+}
+
+Status AddRmsNormQuant::check_attributes() {
+  if (axis != -1)
+    return fault(name, Fault::attribute, {Argument("axis")}, {"is ", axis},
+                 {"available: -1 (the norm runs over all axes of ", Argument("gamma"), ")"});
+  return check_dst_type(name, dst_type);
+}
+
+Status AddRmsNormQuant::check_quantizer_shape(const char* argument, const TensorView& view) const {
   if (!view.present || view.shape.size() == 1 || view.shape == gamma.shape) return {};
   const int last = view.rank - 1;
   bool ones = last >= 0 && view.shape.dims[last] == gamma.shape.dims[gamma.rank - 1];
   for (int i = 0; i < last; ++i) ones = ones && view.shape.dims[i] == 1;
   if (ones) return {};
-  return fault(kName, Fault::shape,
-               std::string(name) + " has shape " + to_string(view.shape) +
-                   ", expected that of gamma, " + to_string(gamma.shape) +
-                   ", its last axis or one element.");
+  return fault(name, Fault::shape, {Argument(argument)}, {"has shape ", view.shape},
+               {"expected that of ", Argument("gamma"), ", ", gamma.shape,
+                ", its last axis or one element"});
 }
 
-Status AddRmsNormQuant::check_shapes() const {
-  NPU_QUANT_RETURN_IF_ERROR(check_same_shape(kName, "x2", x2, "x1", x1));
+Status AddRmsNormQuant::check_shapes() {
+  NPU_QUANT_RETURN_IF_ERROR(check_same_shape(name, "x2", x2, "x1", x1));
   const int lead = x1.rank - gamma.rank;
   bool trails = lead >= 0;
   for (int i = 0; i < gamma.rank && trails; ++i)
     trails = gamma.shape.dims[i] == x1.shape.dims[lead + i];
   if (!trails)
-    return fault(kName, Fault::shape,
-                 "gamma has shape " + to_string(gamma.shape) +
-                     ", expected the last axes of x1, which has shape " + to_string(x1.shape) +
-                     ".");
-  if (beta.present)
-    NPU_QUANT_RETURN_IF_ERROR(check_same_shape(kName, "beta", beta, "gamma", gamma));
+    return fault(name, Fault::shape, {Argument("gamma")}, {"has shape ", gamma.shape},
+                 {"expected the last axes of ", Argument("x1"), ", which has shape ", x1.shape});
+  if (beta.present) NPU_QUANT_RETURN_IF_ERROR(check_same_shape(name, "beta", beta, "gamma", gamma));
   NPU_QUANT_RETURN_IF_ERROR(check_quantizer_shape("scales1", scales1));
   NPU_QUANT_RETURN_IF_ERROR(check_quantizer_shape("zero_points1", zero_points1));
   NPU_QUANT_RETURN_IF_ERROR(check_quantizer_shape("scales2", scales2));
   return check_quantizer_shape("zero_points2", zero_points2);
 }
 
-Status AddRmsNormQuant::check() {
-  NPU_QUANT_RETURN_IF_ERROR(check_arrays());
-  outputs[kY1] = {"y1", DType::int8, x1.shape};
-  outputs[kY2] = {"y2", DType::int8, x1.shape};
-  outputs[kX] = {"x", x1.dtype, x1.shape};
-  outputs[kRmsNorm] = {"rms_norm", x1.dtype, x1.shape};
-  if (axis != -1)
-    return fault(kName, Fault::attribute,
-                 "axis is " + std::to_string(axis) +
-                     ", available: -1 (the norm runs over all axes of gamma).");
-  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(kName, dst_type));
-  return check_shapes();
-}
-
 int64_t AddRmsNormQuant::bytes() const {
   return x1.shape.size() * (3 * size_of(x1.dtype) + (scales2.present ? 2 : 1));
-}
-
-Status AddRmsNormQuant::check_outputs(const TensorView* out) const {
-  return npu_quant::check_outputs(kName,
-                                  {{"x1", x1},
-                                   {"x2", x2},
-                                   {"gamma", gamma},
-                                   {"scales1", scales1},
-                                   {"zero_points1", zero_points1},
-                                   {"beta", beta},
-                                   {"scales2", scales2},
-                                   {"zero_points2", zero_points2}},
-                                  outputs, out, kOutputs);
 }
 
 Status AddRmsNormQuant::run(const TensorView* out) const {

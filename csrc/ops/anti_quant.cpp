@@ -7,18 +7,13 @@ namespace npu_quant {
 namespace {
 
 // What torch_npu takes and this library does not, if the dtype is one of them.
-std::string unavailable_type(const TensorView& x) {
-  const std::string dtype = x.dtype_name;
-  if (x.dtype == DType::int32) return "int4 packed in int32";
-  if (x.dtype == DType::uint8) return "hifloat8 in uint8";
-  for (const char* other : {"int4", "hifloat8", "float8_e5m2", "float8_e4m3fn"})
-    if (dtype == other) return dtype;
-  return "";
-}
-
-std::string dimensions(const char* name, const TensorView& view) {
-  return std::string(name) + " has " + std::to_string(view.rank) +
-         (view.rank == 1 ? " dimension" : " dimensions");
+Text unavailable_type(const TensorView& x) {
+  if (x.dtype == DType::int32) return {Format::int4, " packed in ", x.dtype};
+  if (x.dtype == DType::uint8) return {Format::hifloat8, " in ", x.dtype};
+  for (const Format other :
+       {Format::int4, Format::hifloat8, Format::float8_e5m2, Format::float8_e4m3fn})
+    if (std::string_view(x.dtype_name) == name_of(other)) return {other};
+  return {};
 }
 
 // The shape of a scale of that rank along an axis of x; of one element where `axis` is x.rank.
@@ -31,46 +26,48 @@ Shape shape_along(const TensorView& x, int axis, int rank) {
 
 }  // namespace
 
+Inputs AntiQuant::inputs() {
+  return Inputs::of({required("x", x), required("scale", scale), optional("offset", offset)});
+}
+
 Status AntiQuant::check_dtypes() const {
-  if (const std::string type = unavailable_type(x); !type.empty())
-    return fault(kName, Fault::dtype,
-                 std::string("x has dtype ") + x.dtype_name + ", available: int8 (" + type +
-                     " is not available).");
-  NPU_QUANT_RETURN_IF_ERROR(check_dtype_in(kName, "x", x, {DType::int8}));
+  if (const Text type = unavailable_type(x); !type.empty()) {
+    Text allowed{"available: ", DType::int8, " ("};
+    (allowed += type) += {" is not available)"};
+    return fault(name, Fault::dtype, {Argument("x")}, {"has dtype ", DTypeOf(x)}, allowed);
+  }
+  NPU_QUANT_RETURN_IF_ERROR(check_dtype_in(name, "x", x, {DType::int8}));
   NPU_QUANT_RETURN_IF_ERROR(
-      check_dtype_in(kName, "scale", scale, {DType::float32, DType::bfloat16}));
-  return offset.present ? check_same_dtype(kName, "offset", offset, "scale", scale) : Status{};
+      check_dtype_in(name, "scale", scale, {DType::float32, DType::bfloat16}));
+  return offset.present ? check_same_dtype(name, "offset", offset, "scale", scale) : Status{};
 }
 
 Status AntiQuant::check_ranks() const {
   NPU_QUANT_RETURN_IF_ERROR(check_rank(
-      kName, "x", x, 1, kMaxRank,
+      name, "x", x, 1, kMaxRank,
       x.rank == 0 ? "Give it an axis with x.reshape(1)." : "Merge axes with x.reshape."));
   if (scale.rank == 1 || scale.rank == x.rank) return {};
-  const std::string wanted = x.rank == 1 ? "1" : "1 or " + std::to_string(x.rank);
-  return fault(kName, Fault::rank,
-               dimensions("scale", scale) + ", expected " + wanted + " for x of " +
-                   std::to_string(x.rank) + ".",
+  Text allowed = "expected 1";
+  if (x.rank > 1) allowed += {" or ", x.rank};
+  allowed += {" for ", Argument("x"), " of ", x.rank};
+  return fault(name, Fault::rank, {Argument("scale")}, {"has ", dimensions(scale.rank)}, allowed,
                scale.rank == 0 ? "Give it an axis with scale.reshape(1)." : "");
 }
 
-Status AntiQuant::check_arrays() const {
-  if (!x.present) return missing(kName, "x");
-  if (!scale.present) return missing(kName, "scale");
-  NPU_QUANT_RETURN_IF_ERROR(check_dtypes());
-  return check_ranks();
+void AntiQuant::plan_outputs() {
+  const Format values = dst_dtype.is_default ? Format::float16 : dst_dtype.format;
+  outputs.assign({{"", plain_dtype(values), x.shape}});
 }
 
-Status AntiQuant::check_attributes() const {
-  if (!dst_dtype.is_default && dst_dtype.dtype != DType::float16 &&
-      dst_dtype.dtype != DType::bfloat16)
-    return fault(kName, Fault::unavailable,
-                 "dst_dtype is " + shortened(dst_dtype.text) + ", available: float16, bfloat16.",
+Status AntiQuant::check_attributes() {
+  if (!dst_dtype.is_default && dst_dtype.format != Format::float16 &&
+      dst_dtype.format != Format::bfloat16)
+    return fault(name, Fault::unavailable, {Argument("dst_dtype")}, {"is ", dst_dtype.came()},
+                 {"available: ", DType::float16, ", ", DType::bfloat16},
                  "Name it by torch_npu's code (5, 15), a dtype or its name.");
-  if (src_dtype.is_default || src_dtype.dtype == x.dtype) return {};
-  return fault(kName, Fault::attribute,
-               "src_dtype is " + shortened(src_dtype.text) + ", expected None or that of x, " +
-                   x.dtype_name + ".");
+  if (src_dtype.is_default || src_dtype.format == format_of(x.dtype)) return {};
+  return fault(name, Fault::attribute, {Argument("src_dtype")}, {"is ", src_dtype.came()},
+               {"expected ", Nothing(), " or that of ", Argument("x"), ", ", DTypeOf(x)});
 }
 
 // One element, or as many as the last axis of x has, or the one before it.
@@ -83,29 +80,18 @@ Status AntiQuant::check_scale() {
     const std::string text = to_string(form);
     if (forms.find(text) == std::string::npos) forms += (forms.empty() ? "" : ", ") + text;
   }
-  const std::string length = x.rank == 1 ? "x" : "axis -1 or -2 of x";
-  return fault(kName, Fault::shape,
-               "scale has shape " + to_string(scale.shape) + ", expected one of " + forms +
-                   ": one element, or the length of " + length + ".");
+  return fault(name, Fault::shape, {Argument("scale")}, {"has shape ", scale.shape},
+               {"expected one of ", forms, ": one element, or the length of ",
+                x.rank == 1 ? "" : "axis -1 or -2 of ", Argument("x")});
 }
 
-Status AntiQuant::check() {
-  NPU_QUANT_RETURN_IF_ERROR(check_arrays());
-  outputs[kY] = {"", dst_dtype.is_default ? DType::float16 : dst_dtype.dtype, x.shape};
-  NPU_QUANT_RETURN_IF_ERROR(check_attributes());
+Status AntiQuant::check_shapes() {
   NPU_QUANT_RETURN_IF_ERROR(check_scale());
-  if (offset.present)
-    NPU_QUANT_RETURN_IF_ERROR(check_same_shape(kName, "offset", offset, "scale", scale));
-  return {};
+  return offset.present ? check_same_shape(name, "offset", offset, "scale", scale) : Status{};
 }
 
 int64_t AntiQuant::bytes() const {
   return x.shape.size() * (size_of(x.dtype) + size_of(outputs[kY].dtype));
-}
-
-Status AntiQuant::check_outputs(const TensorView* out) const {
-  return npu_quant::check_outputs(kName, {{"x", x}, {"scale", scale}, {"offset", offset}}, outputs,
-                                  out, kOutputs);
 }
 
 Status AntiQuant::run(const TensorView* out) const {

@@ -1,7 +1,10 @@
 #include "ops/compare.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <bit>
+#include <cstring>
 #include <memory>
 #include <new>
 
@@ -23,25 +26,23 @@ Status check_flat(const char* name, const TensorView& view, DType dtype, int64_t
       view.rank == 1 && (view.shape.dims[0] < 2 || view.strides[0] == size_of(dtype));
   const auto address = reinterpret_cast<uintptr_t>(view.data);
   if (!is_flat || address % static_cast<uintptr_t>(size_of(dtype)) != 0)
-    return fault(kName, Fault::shape,
-                 std::string(name) + " is not contiguous, aligned and 1-dimensional.");
+    return fault(kName, Fault::shape, {Argument(name)},
+                 "is not contiguous, aligned and 1-dimensional");
   if (view.shape.dims[0] >= least) return {};
-  return fault(kName, Fault::shape,
-               std::string(name) + " has " + std::to_string(view.shape.dims[0]) +
-                   " elements, expected " + std::to_string(least) + ".");
+  return fault(kName, Fault::shape, {Argument(name)}, {"has ", view.shape.dims[0], " elements"},
+               {"expected ", least});
 }
 
 Status check_written(const char* name, const TensorView& view, DType dtype, int64_t least) {
   NPU_QUANT_RETURN_IF_ERROR(check_flat(name, view, dtype, least));
   if (view.writable) return {};
-  return fault(Compare::kName, Fault::attribute, std::string(name) + " is read-only.");
+  return fault(Compare::kName, Fault::attribute, {Argument(name)}, "is read-only");
 }
 
-Status check_range(const char* name, int64_t value, int64_t low, int64_t high) {
+Status check_range(const char* what, int64_t value, int64_t low, int64_t high) {
   if (value >= low && value <= high) return {};
-  return fault(Compare::kName, Fault::attribute,
-               std::string(name) + " is " + std::to_string(value) + ", expected " +
-                   std::to_string(low) + " to " + std::to_string(high) + ".");
+  return fault(Compare::kName, Fault::attribute, what, {"is ", value},
+               {"expected ", low, " to ", high});
 }
 
 // What a thread counts by itself.
@@ -113,10 +114,20 @@ void add_pairs(const Scratch& thread, int64_t first, uint64_t* counts) {
   for (int code = 0; code < kCodes; ++code) counts[code * (kCodes + 1)] += equal[code];
 }
 
-void add_counts(const CompareCounts& thread, uint64_t* into) {
-  const auto* const counts = reinterpret_cast<const uint64_t*>(&thread);
-  for (int i = 0; i < kCompareAdded; ++i) into[i] += counts[i];
-  auto& all = *reinterpret_cast<CompareCounts*>(into);
+// What lies at an address that is known as that of plain numbers.
+template <class T>
+T read_at(const char* data) {
+  T value;
+  std::memcpy(&value, data, sizeof value);
+  return value;
+}
+
+void add_counts(const CompareCounts& thread, CompareCounts& all) {
+  using Numbers = std::array<uint64_t, kCompareCounts>;
+  auto sums = std::bit_cast<Numbers>(all);
+  const auto more = std::bit_cast<Numbers>(thread);
+  for (size_t i = 0; i < kCompareAdded; ++i) sums[i] += more[i];
+  all = std::bit_cast<CompareCounts>(sums);
   all.first = std::min(all.first, thread.first);
   all.max_steps = std::max(all.max_steps, thread.max_steps);
   const bool is_worse = thread.worst_size > all.worst_size ||
@@ -137,6 +148,13 @@ void add_extremes(const CompareExtremes& thread, CompareExtremes& all) {
 
 }  // namespace
 
+Inputs Compare::inputs() {
+  return Inputs::of({required("actual", actual), required("golden", golden),
+                     optional("is_nan", is_nan), required("row_counts", row_counts),
+                     required("column_counts", column_counts), required("counts", counts),
+                     optional("sums", sums)});
+}
+
 Status Compare::check_sides() const {
   if (!actual.present) return missing(kName, "actual");
   if (!golden.present) return missing(kName, "golden");
@@ -147,9 +165,8 @@ Status Compare::check_sides() const {
   NPU_QUANT_RETURN_IF_ERROR(check_same_dtype(kName, "actual", actual, "golden", golden));
   for (const TensorView* side : {&actual, &golden})
     if (side->rank != 1 || (side->shape.dims[0] > 1 && side->strides[0] != size_of(side->dtype)))
-      return fault(kName, Fault::shape,
-                   std::string(side == &actual ? "actual" : "golden") +
-                       " is not contiguous and 1-dimensional.");
+      return fault(kName, Fault::shape, {Argument(side == &actual ? "actual" : "golden")},
+                   "is not contiguous and 1-dimensional");
   return check_same_shape(kName, "actual", actual, "golden", golden);
 }
 
@@ -159,9 +176,8 @@ Status Compare::check_block() const {
   NPU_QUANT_RETURN_IF_ERROR(check_range("first", first, 0, int64_t{1} << 60));
   NPU_QUANT_RETURN_IF_ERROR(check_range("columns", columns, 1, int64_t{1} << 60));
   if (first % kCompareChunk == 0) return {};
-  return fault(kName, Fault::attribute,
-               "first is " + std::to_string(first) + ", expected a multiple of " +
-                   std::to_string(kCompareChunk) + ".");
+  return fault(kName, Fault::attribute, {Argument("first")}, {"is ", first},
+               {"expected a multiple of ", kCompareChunk});
 }
 
 Status Compare::check_places() const {
@@ -231,16 +247,21 @@ Status Compare::run_numbers() const {
                                                 &own.extremes, sums_of_chunks.get()});
   });
   threads.add_column_counts(column_counts);
-  auto* const totals = reinterpret_cast<double*>(sums.data);
+  using Totals = std::array<double, kCompareSums>;
+  auto totals = read_at<Totals>(sums.data);
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-    const auto* const of_chunk =
-        reinterpret_cast<const double*>(&sums_of_chunks[static_cast<size_t>(chunk)]);
-    for (int i = 0; i < kCompareSums; ++i) totals[i] += of_chunk[i];
+    const auto of_chunk = std::bit_cast<Totals>(sums_of_chunks[static_cast<size_t>(chunk)]);
+    for (size_t i = 0; i < kCompareSums; ++i) totals[i] += of_chunk[i];
   }
+  auto all = read_at<CompareCounts>(counts.data);
+  auto extremes = read_at<CompareExtremes>(sums.data + sizeof totals);
   for (const Scratch& thread : threads) {
-    add_counts(thread.counts, reinterpret_cast<uint64_t*>(counts.data));
-    add_extremes(thread.extremes, *reinterpret_cast<CompareExtremes*>(totals + kCompareSums));
+    add_counts(thread.counts, all);
+    add_extremes(thread.extremes, extremes);
   }
+  std::memcpy(sums.data, &totals, sizeof totals);
+  std::memcpy(sums.data + sizeof totals, &extremes, sizeof extremes);
+  std::memcpy(counts.data, &all, sizeof all);
   return {};
 }
 

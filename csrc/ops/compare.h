@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/compare.h"
-#include "ops/contract.h"
+#include "ops/outputs.h"
 
 namespace npu_quant {
 
@@ -23,6 +23,7 @@ struct Compare {
   TensorView counts;
   TensorView sums;  // float64: a CompareSums and a CompareExtremes; of codes nothing
 
+  Inputs inputs();
   Status check() const;
   // Fails before anything is counted, or not at all.
   Status run() const;

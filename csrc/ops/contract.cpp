@@ -1,9 +1,11 @@
 #include "ops/contract.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace npu_quant {
 namespace {
@@ -58,10 +60,8 @@ int64_t work_bytes(int64_t bytes, std::initializer_list<const TensorView*> tenso
   return bytes;
 }
 
-std::string to_string(const Shape& shape) {
-  std::string text = "(";
-  for (int i = 0; i < shape.rank; ++i) text += (i > 0 ? ", " : "") + std::to_string(shape.dims[i]);
-  return text + (shape.rank == 1 ? ",)" : ")");
+std::string dimensions(int rank) {
+  return std::to_string(rank) + (rank == 1 ? " dimension" : " dimensions");
 }
 
 std::string to_string(double number) {
@@ -96,110 +96,107 @@ std::string quoted(std::string_view text) {
   return "'" + line + "'";
 }
 
-Status fault(const char* op, Fault kind, const std::string& sentence, const std::string& remedy) {
-  return {kind, std::string(op) + ": " + sentence, remedy};
-}
-
-std::string_view sentence_of(const Status& status) {
-  const std::string_view message = status.message;
-  const size_t colon = message.find(": ");
-  return colon == message.npos ? message : message.substr(colon + 2);
+Status fault(const char* op, Fault kind, const Text& subject, const Text& came, const Text& allowed,
+             std::string remedy) {
+  return {kind, std::make_shared<Refusal>(op, subject, came, allowed, std::move(remedy))};
 }
 
 Status missing(const char* op, const char* argument) {
-  return fault(op, Fault::missing, std::string(argument) + " is None, expected a numpy.ndarray.");
+  return fault(op, Fault::missing, {Argument(argument)}, {"is ", Nothing()},
+               "expected a numpy.ndarray");
 }
 
-Status not_an_array(const char* op, const char* argument, const std::string& type,
+Status not_an_array(const char* op, const Part& argument, const std::string& type,
                     const std::string& remedy) {
-  return fault(op, Fault::dtype,
-               std::string(argument) + " is " + with_article(type) + ", expected a numpy.ndarray.",
-               remedy);
+  return fault(op, Fault::dtype, {argument}, {"is ", with_article(type)},
+               "expected a numpy.ndarray", remedy);
 }
 
-Status out_of_memory(const char* op) { return fault(op, Fault::memory, "out of memory."); }
+Status out_of_memory(const char* op) { return fault(op, Fault::memory, {}, "out of memory"); }
 
 std::string known_numerics() {
   std::string names;
-  for (const char* name : kNumericsNames) names += (names.empty() ? "" : ", ") + std::string(name);
+  for (const char* name : list_numerics()) names += (names.empty() ? "" : ", ") + std::string(name);
   return names;
 }
 
 Status check_numerics(const char* op, std::string_view name, Numerics& numerics) {
   if (find_numerics(name, numerics)) return {};
-  return fault(op, Fault::unavailable,
-               "numerics is " + quoted(name) + ", available: " + known_numerics() + ".");
+  return fault(op, Fault::unavailable, {Argument("numerics")}, {"is ", quoted(name)},
+               {"available: ", known_numerics()});
 }
 
 Status check_num_threads(int64_t n) {
   if (n >= 1 && n <= 4096) return {};
-  return fault("set_num_threads", Fault::attribute,
-               "n is " + std::to_string(n) + ", expected a whole number from 1 to 4096.");
+  return fault("set_num_threads", Fault::attribute, {Argument("n")}, {"is ", n},
+               "expected a whole number from 1 to 4096");
 }
 
-Status check_float_dtype(const char* op, const char* argument, const TensorView& view) {
-  switch (view.dtype) {
-    case DType::float16:
-    case DType::bfloat16:
-    case DType::float32: return {};
-    default: break;
+namespace {
+
+// "a, b or c".
+Text listed(std::initializer_list<DType> dtypes, const char* before_last) {
+  Text text;
+  size_t left = dtypes.size();
+  for (const DType dtype : dtypes) {
+    text += {dtype};
+    if (--left > 0) text += {left == 1 ? before_last : ", "};
   }
-  return fault(op, Fault::dtype,
-               std::string(argument) + " has dtype " + view.dtype_name +
-                   ", expected float16, bfloat16 or float32.",
-               float_remedy(argument, view.dtype_name));
+  return text;
+}
+
+Status wrong_dtype(const char* op, const char* argument, const TensorView& view,
+                   const Text& expected, std::string remedy = {}) {
+  Text allowed = "expected ";
+  allowed += expected;
+  return fault(op, Fault::dtype, {Argument(argument)}, {"has dtype ", DTypeOf(view)}, allowed,
+               std::move(remedy));
+}
+
+bool is_among(DType dtype, std::initializer_list<DType> dtypes) {
+  return std::find(dtypes.begin(), dtypes.end(), dtype) != dtypes.end();
+}
+
+}  // namespace
+
+Status check_float_dtype(const char* op, const char* argument, const TensorView& view) {
+  static constexpr std::initializer_list<DType> kFloats = {DType::float16, DType::bfloat16,
+                                                           DType::float32};
+  if (is_among(view.dtype, kFloats)) return {};
+  return wrong_dtype(op, argument, view, listed(kFloats, " or "),
+                     float_remedy(argument, view.dtype_name));
 }
 
 Status check_dtype_in(const char* op, const char* argument, const TensorView& view,
                       std::initializer_list<DType> allowed) {
-  std::string names;
-  size_t left = allowed.size();
-  for (const DType dtype : allowed) {
-    if (view.dtype == dtype) return {};
-    names += name_of(dtype);
-    if (--left > 0) names += left == 1 ? " or " : ", ";
-  }
-  return fault(
-      op, Fault::dtype,
-      std::string(argument) + " has dtype " + view.dtype_name + ", expected " + names + ".");
+  if (is_among(view.dtype, allowed)) return {};
+  return wrong_dtype(op, argument, view, listed(allowed, " or "));
 }
 
 Status check_dtype_in_or_same(const char* op, const char* argument, const TensorView& view,
                               std::initializer_list<DType> allowed, const char* other_name,
                               const TensorView& other) {
-  bool is_among = false;
-  for (const DType dtype : allowed) is_among = is_among || other.dtype == dtype;
-  if (is_among) return check_dtype_in(op, argument, view, allowed);
-  std::string names;
-  for (const DType dtype : allowed) {
-    if (view.dtype == dtype) return {};
-    names += (names.empty() ? "" : ", ") + std::string(name_of(dtype));
-  }
-  if (view.dtype == other.dtype) return {};
-  return fault(op, Fault::dtype,
-               std::string(argument) + " has dtype " + view.dtype_name + ", expected " + names +
-                   " or that of " + other_name + ", " + other.dtype_name + ".");
+  if (is_among(other.dtype, allowed)) return check_dtype_in(op, argument, view, allowed);
+  if (is_among(view.dtype, allowed) || view.dtype == other.dtype) return {};
+  Text expected = listed(allowed, ", ");
+  expected += {" or that of ", Argument(other_name), ", ", DTypeOf(other)};
+  return wrong_dtype(op, argument, view, expected);
 }
 
 Status check_same_dtype(const char* op, const char* argument, const TensorView& view,
                         const char* other_name, const TensorView& other) {
   if (view.dtype == other.dtype) return {};
-  return fault(op, Fault::dtype,
-               std::string(argument) + " has dtype " + view.dtype_name + ", expected that of " +
-                   other_name + ", " + other.dtype_name + ".",
-               std::string("Convert it with ") + argument + ".astype(" + other_name + ".dtype).");
+  return wrong_dtype(
+      op, argument, view, {"that of ", Argument(other_name), ", ", DTypeOf(other)},
+      std::string("Convert it with ") + argument + ".astype(" + other_name + ".dtype).");
 }
 
 Status check_rank(const char* op, const char* argument, const TensorView& view, int low, int high,
                   const char* remedy) {
   if (view.rank >= low && view.rank <= high) return {};
-  const std::string range =
-      low == high
-          ? std::to_string(low)
-          : std::to_string(low) + (high == low + 1 ? " or " : " to ") + std::to_string(high);
-  return fault(op, Fault::rank,
-               std::string(argument) + " has " + std::to_string(view.rank) +
-                   (view.rank == 1 ? " dimension" : " dimensions") + ", expected " + range + ".",
+  Text allowed{"expected ", low};
+  if (high > low) allowed += {high == low + 1 ? " or " : " to ", high};
+  return fault(op, Fault::rank, {Argument(argument)}, {"has ", dimensions(view.rank)}, allowed,
                remedy);
 }
 
@@ -211,13 +208,10 @@ Status check_same_shape(const char* op, const char* argument, const TensorView& 
                         const char* other_name, const TensorView& other) {
   if (view.shape == other.shape && view.rank == other.rank) return {};
   if (is_no_such_rank(view, other.shape))
-    return fault(op, Fault::rank,
-                 std::string(argument) + " has " + std::to_string(view.rank) +
-                     " dimensions, expected the shape of " + other_name + ", " +
-                     to_string(other.shape) + ".");
-  return fault(op, Fault::shape,
-               std::string(argument) + " has shape " + to_string(view.shape) +
-                   ", expected that of " + other_name + ", " + to_string(other.shape) + ".");
+    return fault(op, Fault::rank, {Argument(argument)}, {"has ", dimensions(view.rank)},
+                 {"expected the shape of ", Argument(other_name), ", ", other.shape});
+  return fault(op, Fault::shape, {Argument(argument)}, {"has shape ", view.shape},
+               {"expected that of ", Argument(other_name), ", ", other.shape});
 }
 
 Status check_channel_axis(const char* op, int64_t axis, const TensorView& x, const char* x_name,
@@ -226,27 +220,26 @@ Status check_channel_axis(const char* op, int64_t axis, const TensorView& x, con
     place = static_cast<int>(axis < 0 ? axis + x.rank : axis);
     return {};
   }
-  const std::string dimensions =
-      std::to_string(x.rank) + (x.rank == 1 ? " dimension" : " dimensions");
-  const std::string range =
-      x.rank == 0 ? "none" : std::to_string(-x.rank) + " to " + std::to_string(x.rank - 1);
-  return fault(op, Fault::attribute,
-               "axis is " + std::to_string(axis) + ", expected " + range + " for " + x_name +
-                   " of " + dimensions + ".");
+  Text allowed = "expected ";
+  if (x.rank == 0)
+    allowed += {"none"};
+  else
+    allowed += {-x.rank, " to ", x.rank - 1};
+  allowed += {" for ", Argument(x_name), " of ", dimensions(x.rank)};
+  return fault(op, Fault::attribute, {Argument("axis")}, {"is ", axis}, allowed);
 }
 
 Status check_dst_type(const char* op, const DTypeRequest& dst_type) {
-  if (dst_type.is_default || dst_type.dtype == DType::int8) return {};
-  return fault(op, Fault::unavailable,
-               "dst_type is " + shortened(dst_type.text) + ", available: int8.",
+  if (dst_type.is_default || dst_type.format == Format::int8) return {};
+  return fault(op, Fault::unavailable, {Argument("dst_type")}, {"is ", dst_type.came()},
+               {"available: ", DType::int8},
                "Name it 1 (torch_npu's code), torch.int8, np.int8 or 'int8'.");
 }
 
 Status check_no_dst_type_max(const char* op, double dst_type_max) {
   if (dst_type_max == 0.0) return {};
-  return fault(
-      op, Fault::attribute,
-      "dst_type_max is " + to_string(dst_type_max) + ", available: 0.0 (it belongs to hifloat8).");
+  return fault(op, Fault::attribute, {Argument("dst_type_max")}, {"is ", to_string(dst_type_max)},
+               {"available: 0.0 (it belongs to hifloat8)"});
 }
 
 }  // namespace npu_quant

@@ -1,8 +1,8 @@
 // The checks every op shares and the sentences they say no with. A rule is stated once, here or in
 // its op.
 //
-// Every function returns an ok Status or the fault: its kind, and a message that names op,
-// argument, what came and what is allowed.
+// Every function returns an ok Status or the fault: its kind, and what names op, argument, what
+// came and what is allowed.
 #pragma once
 
 #include <initializer_list>
@@ -15,11 +15,13 @@
 
 namespace npu_quant {
 
-// A dtype a caller names: torch_npu's code, a dtype object or its name.
+// A format a caller names: torch_npu's code, a dtype object or its name.
 struct DTypeRequest {
   bool is_default = true;
-  DType dtype = DType::other;
-  std::string text;  // what came, for messages
+  Format format = Format::other;
+  std::string text = {};  // what came, where that is no format
+
+  Part came() const { return format == Format::other ? Part(text) : Part(format); }
 };
 
 // Whether outputs should bypass the caches, given the bytes a call reads and writes.
@@ -29,16 +31,15 @@ bool worth_streaming(int64_t bytes);
 // neighbours take longer.
 int64_t work_bytes(int64_t bytes, std::initializer_list<const TensorView*> tensors);
 
+// Mind that a status is made where there is a fault only: it allocates.
+Status fault(const char* op, Fault kind, const Text& subject, const Text& came,
+             const Text& allowed = {}, std::string remedy = {});
 Status missing(const char* op, const char* argument);
-Status not_an_array(const char* op, const char* argument, const std::string& type,
+Status not_an_array(const char* op, const Part& argument, const std::string& type,
                     const std::string& remedy);
-Status fault(const char* op, Fault kind, const std::string& sentence,
-             const std::string& remedy = {});
 Status out_of_memory(const char* op);
-// A fault's message without the name it begins with.
-std::string_view sentence_of(const Status& status);
 
-std::string to_string(const Shape& shape);
+std::string dimensions(int rank);                   // "1 dimension", "2 dimensions"
 std::string to_string(double number);               // shortest of the usual forms
 std::string to_integer_string(double number);       // all its digits
 std::string shortened(std::string_view text);       // at most 60 bytes, whole characters

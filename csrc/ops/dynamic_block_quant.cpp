@@ -36,6 +36,7 @@ class BlockWork {
     whole_.x = {op.x.data, rows_.inner_stride(0), op.x.strides[last]};
     if (y.present) whole_.y = {y.data, rows_.inner_stride(1), y.strides[last]};
     if (scale.present) whole_.scale = {scale.data, rows_.inner_stride(2), scale.strides[last]};
+    whole_.rule = op.rule;
     whole_.most_scale = reciprocal_of(op.min_scale);
     whole_.stream = worth_streaming(op.bytes());
     joined_ = follow_on_each_other();
@@ -88,51 +89,46 @@ class BlockWork {
 
 }  // namespace
 
-Status DynamicBlockQuant::check_arrays() const {
-  if (!x.present) return missing(kName, "x");
-  NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(kName, "x", x));
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(kName, "x", x, 2, 3,
-                                       x.rank < 2
-                                           ? "Give it an axis, e.g. x.reshape(1, -1)."
-                                           : "Merge leading axes with x.reshape(-1, m, n)."));
-  return {};
+Inputs DynamicBlockQuant::inputs() { return Inputs::of({required("x", x)}); }
+
+Status DynamicBlockQuant::check_dtypes() const { return check_float_dtype(name, "x", x); }
+
+Status DynamicBlockQuant::check_ranks() const {
+  return check_rank(name, "x", x, 2, 3,
+                    x.rank < 2 ? "Give it an axis, e.g. x.reshape(1, -1)."
+                               : "Merge leading axes with x.reshape(-1, m, n).");
 }
 
-Status DynamicBlockQuant::check() {
-  NPU_QUANT_RETURN_IF_ERROR(check_arrays());
+void DynamicBlockQuant::plan_outputs() {
   Shape blocks = x.shape;
   blocks.dims[x.rank - 1] = (x.shape.dims[x.rank - 1] + kBlock - 1) / kBlock;
-  outputs[kY] = {"y", DType::int8, x.shape};
-  outputs[kScale] = {"scale", DType::float32, blocks};
-  return check_attributes();
+  outputs.assign({{"y", DType::int8, x.shape}, {"scale", DType::float32, blocks}});
 }
 
-Status DynamicBlockQuant::check_attributes() const {
+Status DynamicBlockQuant::check_attributes() {
   // From here on a double rounds to infinity in float32; no conversion, which would round the
   // caller's way.
   constexpr double kInfiniteInFloat = 0x1.ffffffp127;
+  const auto wrong = [this](const char* argument, const Text& came, const Text& allowed) {
+    return fault(name, Fault::attribute, {Argument(argument)}, came, allowed);
+  };
   if (!(min_scale >= 0) || min_scale >= kInfiniteInFloat)
-    return fault(kName, Fault::attribute,
-                 "min_scale is " + to_string(min_scale) +
-                     ", expected a number >= 0 that is finite in float32 (0 means no bound).");
+    return wrong("min_scale", {"is ", to_string(min_scale)},
+                 "expected a number >= 0 that is finite in float32 (0 means no bound)");
   if (round_mode != "rint")
-    return fault(kName, Fault::attribute,
-                 "round_mode is " + quoted(round_mode) + ", available: 'rint'.");
-  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(kName, dst_type));
-  if (row_block_size != 1)
-    return fault(kName, Fault::attribute,
-                 "row_block_size is " + std::to_string(row_block_size) + ", available: 1.");
+    return wrong("round_mode", {"is ", quoted(round_mode)}, "available: 'rint'");
+  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type));
+  if (row_block_size != 1) return wrong("row_block_size", {"is ", row_block_size}, "available: 1");
   if (col_block_size != kBlock)
-    return fault(kName, Fault::attribute,
-                 "col_block_size is " + std::to_string(col_block_size) + ", available: 128.");
-  return check_no_dst_type_max(kName, dst_type_max);
+    return wrong("col_block_size", {"is ", col_block_size}, {"available: ", kBlock});
+  return check_no_dst_type_max(name, dst_type_max);
+}
+
+Geometry DynamicBlockQuant::geometry() const {
+  return {.rows = outputs[kScale].shape.size(), .n = kBlock};
 }
 
 int64_t DynamicBlockQuant::bytes() const { return x.shape.size() * (size_of(x.dtype) + 1); }
-
-Status DynamicBlockQuant::check_outputs(const TensorView* out) const {
-  return npu_quant::check_outputs(kName, {{"x", x}}, outputs, out, kOutputs);
-}
 
 Status DynamicBlockQuant::run(const TensorView* out) const {
   if (!out[kY].present && !out[kScale].present) return {};

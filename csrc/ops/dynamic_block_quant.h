@@ -1,41 +1,36 @@
-// npu_dynamic_block_quant: the contract. Fill in the arguments, check(), allocate or take the
-// outputs, check_outputs(), run().
+// npu_dynamic_block_quant: the contract.
 #pragma once
 
-#include <string_view>
+#include <string>
 
-#include "ops/outputs.h"
+#include "ops/op.h"
 
 namespace npu_quant {
 
-struct DynamicBlockQuant {
+struct DynamicBlockQuant final : Op {
   static constexpr const char* kName = "npu_dynamic_block_quant";
-  enum { kY, kScale, kOutputs };
+  enum { kY, kScale };
+
+  DynamicBlockQuant() : Op(kName) {}
 
   TensorView x;
   double min_scale = 0.0;
-  std::string_view round_mode = "rint";
+  std::string round_mode = "rint";
   DTypeRequest dst_type;
   int64_t row_block_size = 1;
   int64_t col_block_size = 128;
   double dst_type_max = 0.0;
-  Numerics numerics = Numerics::reference;
 
-  // The rules about dtypes and ranks, which come before those about attributes.
-  Status check_arrays() const;
-  // Every rule about the arguments but the outputs; on success `outputs` says what is computed.
-  Status check();
-  OutputSpec outputs[kOutputs];
-
-  // The rules about y and scale, either of which may be absent.
-  Status check_outputs(const TensorView* out) const;
-  // Computes into them. Fails before anything is written, or not at all.
-  Status run(const TensorView* out) const;
-
-  int64_t bytes() const;  // read and written
+  Inputs inputs() override;
+  Status run(const TensorView* out) const override;
+  int64_t bytes() const override;
 
  private:
-  Status check_attributes() const;
+  Status check_dtypes() const override;
+  Status check_ranks() const override;
+  void plan_outputs() override;
+  Status check_attributes() override;
+  Geometry geometry() const override;
 };
 
 }  // namespace npu_quant

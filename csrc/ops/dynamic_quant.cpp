@@ -9,52 +9,60 @@
 #include "ops/parameter.h"
 
 namespace npu_quant {
-Status DynamicQuant::check_arrays() const {
-  if (!input.present) return missing(kName, "input");
-  NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(kName, "input", input));
-  if (smooth_scales.present)
-    NPU_QUANT_RETURN_IF_ERROR(
-        check_same_dtype(kName, "smooth_scales", smooth_scales, "input", input));
-  NPU_QUANT_RETURN_IF_ERROR(
-      check_rank(kName, "input", input, 2, kMaxRank,
-                 input.rank < 2 ? "A token is a row: give it an axis, e.g. input.reshape(1, -1)."
-                                : "Merge leading axes with input.reshape(-1, n)."));
-  if (smooth_scales.present && !has_group_index)  // one row for each group
-    NPU_QUANT_RETURN_IF_ERROR(check_rank(kName, "smooth_scales", smooth_scales, 1, 1,
-                                         "It holds one factor per element of a token."));
-  return {};
+Inputs DynamicQuant::inputs() {
+  return Inputs::of({required("input", input), optional("smooth_scales", smooth_scales)});
 }
 
-Status DynamicQuant::check() {
-  NPU_QUANT_RETURN_IF_ERROR(check_arrays());
+Status DynamicQuant::check_dtypes() const {
+  NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(name, "input", input));
+  if (!smooth_scales.present) return {};
+  return check_same_dtype(name, "smooth_scales", smooth_scales, "input", input);
+}
+
+Status DynamicQuant::check_ranks() const {
+  NPU_QUANT_RETURN_IF_ERROR(
+      check_rank(name, "input", input, 2, kMaxRank,
+                 input.rank < 2 ? "A token is a row: give it an axis, e.g. input.reshape(1, -1)."
+                                : "Merge leading axes with input.reshape(-1, n)."));
+  if (!smooth_scales.present || has_group_index) return {};  // one row for each group
+  return check_rank(name, "smooth_scales", smooth_scales, 1, 1,
+                    "It holds one factor per element of a token.");
+}
+
+void DynamicQuant::plan_outputs() {
   Shape tokens = input.shape;
   --tokens.rank;
-  outputs[kY] = {"y", DType::int8, input.shape};
-  outputs[kScale] = {"scale", DType::float32, tokens};
+  outputs.assign({{"y", DType::int8, input.shape}, {"scale", DType::float32, tokens}});
+}
+
+Status DynamicQuant::check_attributes() {
+  const auto unavailable = [this](const char* argument, const Text& came, const Text& allowed) {
+    return fault(name, Fault::unavailable, {Argument(argument)}, came, allowed);
+  };
   if (has_group_index)
-    return fault(kName, Fault::unavailable,
-                 "group_index is given, available: None (one smooth_scales for all tokens).");
+    return unavailable(
+        "group_index", "is given",
+        {"available: ", Nothing(), " (one ", Argument("smooth_scales"), " for all tokens)"});
   if (!symmetric)
-    return fault(kName, Fault::unavailable, "offset is given, available: None (symmetric).");
-  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(kName, dst_type));
+    return unavailable("offset", "is given", {"available: ", Nothing(), " (symmetric)"});
+  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type));
   if (quant_mode != "pertoken")
-    return fault(kName, Fault::unavailable,
-                 "quant_mode is " + quoted(quant_mode) + ", available: 'pertoken'.");
-  NPU_QUANT_RETURN_IF_ERROR(check_no_dst_type_max(kName, dst_type_max));
-  const int64_t n = input.shape.dims[input.rank - 1];
-  if (smooth_scales.present && smooth_scales.shape.dims[0] != n)
-    return fault(kName, Fault::shape,
-                 "smooth_scales has shape " + to_string(smooth_scales.shape) + ", expected (" +
-                     std::to_string(n) + ",): the last axis of input.");
-  return {};
+    return unavailable("quant_mode", {"is ", quoted(quant_mode)}, "available: 'pertoken'");
+  return check_no_dst_type_max(name, dst_type_max);
+}
+
+Geometry DynamicQuant::geometry() const {
+  return {.rows = outputs[kScale].shape.size(), .n = input.shape.dims[input.rank - 1]};
+}
+
+Status DynamicQuant::check_shapes() {
+  const Shape row{1, {input.shape.dims[input.rank - 1]}};
+  if (!smooth_scales.present || smooth_scales.shape == row) return {};
+  return fault(name, Fault::shape, {Argument("smooth_scales")}, {"has shape ", smooth_scales.shape},
+               {"expected ", row, ": the last axis of ", Argument("input")});
 }
 
 int64_t DynamicQuant::bytes() const { return input.shape.size() * (size_of(input.dtype) + 1); }
-
-Status DynamicQuant::check_outputs(const TensorView* out) const {
-  return npu_quant::check_outputs(kName, {{"input", input}, {"smooth_scales", smooth_scales}},
-                                  outputs, out, kOutputs);
-}
 
 Status DynamicQuant::run(const TensorView* out) const {
   const TensorView& y = out[kY];
@@ -79,7 +87,7 @@ Status DynamicQuant::run(const TensorView* out) const {
                              .smooth = {smooth.data(), 0, sizeof(float)},
                              .y = strided(y, 1, offsets),
                              .scale = strided(scale, 2, offsets),
-                             .rule = {},
+                             .rule = rule,
                              .most_scale = std::numeric_limits<float>::infinity(),
                              .stream = worth_streaming(bytes())};
       if (args.takes_fast_loop())

@@ -1,38 +1,37 @@
-// npu_dynamic_quant: the contract. Fill in the arguments, check(), allocate or take the outputs,
-// check_outputs(), run().
+// npu_dynamic_quant: the contract.
 #pragma once
 
-#include <string_view>
+#include <string>
 
-#include "ops/outputs.h"
+#include "ops/op.h"
 
 namespace npu_quant {
 
-struct DynamicQuant {
+struct DynamicQuant final : Op {
   static constexpr const char* kName = "npu_dynamic_quant";
-  enum { kY, kScale, kOutputs };
+  enum { kY, kScale };
+
+  DynamicQuant() : Op(kName) {}
 
   TensorView input;
   TensorView smooth_scales;  // optional
   bool has_group_index = false;
   bool symmetric = true;
   DTypeRequest dst_type;
-  std::string_view quant_mode = "pertoken";
+  std::string quant_mode = "pertoken";
   double dst_type_max = 0.0;
-  Numerics numerics = Numerics::reference;
 
-  // The rules about dtypes and ranks, which come before those about attributes.
-  Status check_arrays() const;
-  // Every rule about the arguments but the outputs; on success `outputs` says what is computed.
-  Status check();
-  OutputSpec outputs[kOutputs];
+  Inputs inputs() override;
+  Status run(const TensorView* out) const override;
+  int64_t bytes() const override;
 
-  // The rules about y and scale, either of which may be absent.
-  Status check_outputs(const TensorView* out) const;
-  // Computes into them. Fails before anything is written, or not at all.
-  Status run(const TensorView* out) const;
-
-  int64_t bytes() const;  // read and written
+ private:
+  Status check_dtypes() const override;
+  Status check_ranks() const override;
+  void plan_outputs() override;
+  Status check_attributes() override;
+  Geometry geometry() const override;
+  Status check_shapes() override;
 };
 
 }  // namespace npu_quant

@@ -13,8 +13,7 @@ Status unknown_value(const char* variable, const std::string& allowed) {
   std::string value = quoted(std::getenv(variable));
   for (char& c : value)
     if (static_cast<unsigned char>(c) >= 0x80) c = '?';  // may not be UTF-8
-  return fault("npu_quant", Fault::unavailable,
-               std::string(variable) + " is " + value + ", available: " + allowed + ".");
+  return fault("npu_quant", Fault::unavailable, variable, {"is ", value}, {"available: ", allowed});
 }
 
 Status apply_target() {
@@ -52,14 +51,22 @@ Environment read_environment() {
   return read;
 }
 
-const Environment& environment() {
-  static const Environment* const kept = [] {
+namespace {
+
+Environment& kept_environment() {
+  static Environment* const kept = [] {
     initialise_threads();
     initialise_memory();
     return new Environment(read_environment());  // threads may outlive static destructors
   }();
   return *kept;
 }
+
+}  // namespace
+
+const Environment& environment() { return kept_environment(); }
+
+void renew_environment() { kept_environment() = read_environment(); }
 
 namespace {
 

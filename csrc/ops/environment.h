@@ -16,6 +16,8 @@ Environment read_environment();
 
 // As it was when the library was loaded: the face that is loaded second changes nothing.
 const Environment& environment();
+// For tests: as it is now. Not while anything computes.
+void renew_environment();
 
 // False where this CPU runs no target of that name.
 bool set_target(std::string_view name);

@@ -14,112 +14,141 @@ std::string range(int64_t low, int64_t high) {
   return std::to_string(low) + " to " + std::to_string(high);
 }
 
-Status check_limit(const char* op, const char* name, int64_t value) {
-  if (value >= -kLimit && value <= kLimit) return {};
-  return fault(op, Fault::attribute,
-               std::string(name) + " is " + std::to_string(value) + ", expected " +
-                   range(-kLimit, kLimit) + ".");
+// What number_in reads.
+bool is_number(DType dtype) {
+  switch (dtype) {
+    case DType::float8_e5m2:
+    case DType::float8_e4m3fn:
+    case DType::float8_e8m0fnu:
+    case DType::other: return false;
+    default: return true;
+  }
 }
 
-Status check_one_element(const char* op, const char* name, const TensorView& view) {
+Status check_limit(const char* op, const char* argument, int64_t value) {
+  if (value >= -kLimit && value <= kLimit) return {};
+  return fault(op, Fault::attribute, {Argument(argument)}, {"is ", value},
+               {"expected ", range(-kLimit, kLimit)});
+}
+
+Status check_one_element(const char* op, const char* argument, const TensorView& view) {
   if (view.shape.size() == 1) return {};
-  return fault(
-      op, Fault::shape,
-      std::string(name) + " has shape " + to_string(view.shape) + ", expected one element.");
+  return fault(op, Fault::shape, {Argument(argument)}, {"has shape ", view.shape},
+               "expected one element");
 }
 
 }  // namespace
+
+Inputs FakeQuantize::inputs() {
+  const bool has_arrays = form_ != Form::numbers;
+  return Inputs::of({required("self", self),
+                     {"scale", &scale, has_arrays},
+                     {"zero_point", &zero_point, has_arrays},
+                     {"fake_quant_enabled", &fake_quant_enabled, has_switch}});
+}
 
 bool FakeQuantize::has_float_zero_point() const {
   return form_ == Form::per_channel && zero_point.dtype != DType::int32;
 }
 
+bool FakeQuantize::has_wrong_output_dtype() const {
+  if (rules_ == Rules::torch) return false;
+  return output_dtype != DType::float16 && output_dtype != DType::bfloat16 &&
+         output_dtype != DType::float32;
+}
+
 Status FakeQuantize::check_parameter_dtypes() const {
   if (rules_ == Rules::aclnn) {
-    NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(kName, "scale", scale));
-    return check_dtype_in(kName, "zero_point", zero_point, {DType::int32});
+    NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(name, "scale", scale));
+    return check_dtype_in(name, "zero_point", zero_point, {DType::int32});
   }
   if (form_ == Form::arrays) {
-    NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(kName, "scale", scale));
+    NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(name, "scale", scale));
     NPU_QUANT_RETURN_IF_ERROR(
-        check_dtype_in(kName, "zero_point", zero_point, {DType::int32, DType::int64}));
-    if (has_switch && fake_quant_enabled.dtype == DType::other)
-      return fault(kName, Fault::dtype,
-                   std::string("fake_quant_enabled has dtype ") + fake_quant_enabled.dtype_name +
-                       ", expected a real number.");
+        check_dtype_in(name, "zero_point", zero_point, {DType::int32, DType::int64}));
+    if (has_switch && !is_number(fake_quant_enabled.dtype))
+      return fault(name, Fault::dtype, {Argument("fake_quant_enabled")},
+                   {"has dtype ", DTypeOf(fake_quant_enabled)}, "expected a real number");
   }
   if (form_ == Form::per_channel) {
-    NPU_QUANT_RETURN_IF_ERROR(check_dtype_in(kName, "scale", scale, {DType::float32}));
-    NPU_QUANT_RETURN_IF_ERROR(check_dtype_in(kName, "zero_point", zero_point,
-                                             {DType::int32, DType::float32, DType::float16}));
+    NPU_QUANT_RETURN_IF_ERROR(check_dtype_in(name, "scale", scale, {DType::float32}));
+    return check_dtype_in(name, "zero_point", zero_point,
+                          {DType::int32, DType::float32, DType::float16});
   }
   return {};
+}
+
+Status FakeQuantize::check_dtypes() const {
+  NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(name, "self", self));
+  return check_parameter_dtypes();
 }
 
 Status FakeQuantize::check_ranks() const {
   const bool per_channel = form_ == Form::per_channel;
   const int most = per_channel ? 1 : kMaxRank;
   NPU_QUANT_RETURN_IF_ERROR(check_rank(
-      kName, "self", self, per_channel ? 1 : 0, kMaxRank,
+      name, "self", self, per_channel ? 1 : 0, kMaxRank,
       self.rank == 0 ? "Give it an axis with self.reshape(1)." : "Merge axes with self.reshape."));
   if (form_ == Form::numbers) return {};
   const char* remedy = per_channel ? "It holds one element per channel." : "It holds one element.";
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(kName, "scale", scale, per_channel ? 1 : 0, most, remedy));
+  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "scale", scale, per_channel ? 1 : 0, most, remedy));
   NPU_QUANT_RETURN_IF_ERROR(
-      check_rank(kName, "zero_point", zero_point, per_channel ? 1 : 0, most, remedy));
+      check_rank(name, "zero_point", zero_point, per_channel ? 1 : 0, most, remedy));
   if (!has_switch) return {};
-  return check_rank(kName, "fake_quant_enabled", fake_quant_enabled, 0, kMaxRank, remedy);
+  return check_rank(name, "fake_quant_enabled", fake_quant_enabled, 0, kMaxRank, remedy);
 }
 
-Status FakeQuantize::check_arrays() const {
-  if (!self.present) return missing(kName, "self");
-  if (form_ != Form::numbers && !scale.present) return missing(kName, "scale");
-  if (form_ != Form::numbers && !zero_point.present) return missing(kName, "zero_point");
-  if (has_switch && !fake_quant_enabled.present) return missing(kName, "fake_quant_enabled");
-  NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(kName, "self", self));
-  NPU_QUANT_RETURN_IF_ERROR(check_parameter_dtypes());
-  return check_ranks();
+void FakeQuantize::plan_outputs() {
+  const OutputSpec output{with_mask_ ? "output" : "", dtype_of_output(), self.shape};
+  const OutputSpec mask{"mask", DType::boolean, self.shape};
+  if (with_mask_)
+    outputs.assign({output, mask});
+  else
+    outputs.assign({output});
 }
 
 Status FakeQuantize::check_attributes() {
+  if (has_wrong_output_dtype())
+    return fault(name, Fault::dtype, {Output("output")}, {"has dtype ", output_dtype},
+                 {"expected ", DType::float16, ", ", DType::bfloat16, " or ", DType::float32});
   if (quant_min > quant_max)
-    return fault(kName, Fault::attribute,
-                 "quant_min is " + std::to_string(quant_min) + " and quant_max is " +
-                     std::to_string(quant_max) + ", expected quant_min <= quant_max.");
-  NPU_QUANT_RETURN_IF_ERROR(check_limit(kName, "quant_min", quant_min));
-  NPU_QUANT_RETURN_IF_ERROR(check_limit(kName, "quant_max", quant_max));
+    return fault(name, Fault::attribute, {Argument("quant_min")},
+                 {"is ", quant_min, " and ", Argument("quant_max"), " is ", quant_max},
+                 {"expected ", Argument("quant_min"), " <= ", Argument("quant_max")});
+  NPU_QUANT_RETURN_IF_ERROR(check_limit(name, "quant_min", quant_min));
+  NPU_QUANT_RETURN_IF_ERROR(check_limit(name, "quant_max", quant_max));
   if (form_ == Form::per_channel)
-    return check_channel_axis(kName, axis, self, "self", channel_axis_);
+    return check_channel_axis(name, axis, self, "self", channel_axis_);
   if (form_ == Form::arrays) return {};
-  NPU_QUANT_RETURN_IF_ERROR(check_limit(kName, "zero_point", zero_point_number));
+  NPU_QUANT_RETURN_IF_ERROR(check_limit(name, "zero_point", zero_point_number));
   if (zero_point_number >= quant_min && zero_point_number <= quant_max) return {};
-  return fault(kName, Fault::attribute,
-               "zero_point is " + std::to_string(zero_point_number) +
-                   ", expected quant_min to quant_max, " + range(quant_min, quant_max) + ".");
+  return fault(name, Fault::attribute, {Argument("zero_point")}, {"is ", zero_point_number},
+               {"expected ", Argument("quant_min"), " to ", Argument("quant_max"), ", ",
+                range(quant_min, quant_max)});
 }
 
-Status FakeQuantize::check_shapes() const {
+Status FakeQuantize::check_shapes() {
   if (form_ == Form::numbers) return {};
   if (form_ == Form::arrays) {
-    NPU_QUANT_RETURN_IF_ERROR(check_one_element(kName, "scale", scale));
-    NPU_QUANT_RETURN_IF_ERROR(check_one_element(kName, "zero_point", zero_point));
-    return has_switch ? check_one_element(kName, "fake_quant_enabled", fake_quant_enabled)
+    NPU_QUANT_RETURN_IF_ERROR(check_one_element(name, "scale", scale));
+    NPU_QUANT_RETURN_IF_ERROR(check_one_element(name, "zero_point", zero_point));
+    return has_switch ? check_one_element(name, "fake_quant_enabled", fake_quant_enabled)
                       : Status{};
   }
   const Shape channels{1, {self.shape.dims[channel_axis_]}};
-  for (const NamedInput& input : {NamedInput{"scale", scale}, {"zero_point", zero_point}})
-    if (!(input.view.shape == channels))
-      return fault(kName, Fault::shape,
-                   std::string(input.name) + " has shape " + to_string(input.view.shape) +
-                       ", expected " + to_string(channels) + ": the length of axis " +
-                       std::to_string(axis) + " of self.");
-  return {};
+  const auto check = [&](const char* argument, const TensorView& view) -> Status {
+    if (view.shape == channels) return {};
+    return fault(name, Fault::shape, {Argument(argument)}, {"has shape ", view.shape},
+                 {"expected ", channels, ": the length of axis ", axis, " of ", Argument("self")});
+  };
+  NPU_QUANT_RETURN_IF_ERROR(check("scale", scale));
+  return check("zero_point", zero_point);
 }
 
 Status FakeQuantize::take_zero_point(Parameter& taken) const {
   if (form_ == Form::per_channel) {
     const int64_t channels = self.shape.dims[channel_axis_];
-    NPU_QUANT_RETURN_IF_ERROR(taken.assign(kName, zero_point, channels));
+    NPU_QUANT_RETURN_IF_ERROR(taken.assign(name, zero_point, channels));
     return check_zero_points(taken);
   }
   if (form_ == Form::numbers) {
@@ -129,9 +158,8 @@ Status FakeQuantize::take_zero_point(Parameter& taken) const {
   const double zero = number_in(zero_point);
   taken.assign(zero);
   if (zero >= -kLimit && zero <= kLimit) return {};
-  return fault(
-      kName, Fault::attribute,
-      "zero_point holds " + to_integer_string(zero) + ", expected " + range(-kLimit, kLimit) + ".");
+  return fault(name, Fault::attribute, {Argument("zero_point")},
+               {"holds ", to_integer_string(zero)}, {"expected ", range(-kLimit, kLimit)});
 }
 
 Status FakeQuantize::take(Parameters& parameters) const {
@@ -140,10 +168,10 @@ Status FakeQuantize::take(Parameters& parameters) const {
     parameters.scale.assign(scale_number);
   } else {
     const int64_t channels = form_ == Form::per_channel ? self.shape.dims[channel_axis_] : 1;
-    NPU_QUANT_RETURN_IF_ERROR(parameters.scale.assign(kName, scale, channels));
+    NPU_QUANT_RETURN_IF_ERROR(parameters.scale.assign(name, scale, channels));
   }
   parameters.enabled = !has_switch || number_in(fake_quant_enabled) >= 1;
-  return parameters.inverse.assign_reciprocals(kName, parameters.scale);
+  return parameters.inverse.assign_reciprocals(name, parameters.scale);
 }
 
 // 2^24 + 1 is 2^24 in float32.
@@ -163,38 +191,20 @@ Status FakeQuantize::check_zero_points(const Parameter& taken) const {
   if (!rounded && held.least >= static_cast<float>(low) &&
       held.greatest <= static_cast<float>(high))
     return {};
-  return fault(kName, Fault::attribute,
-               std::string("zero_point holds a value outside ") +
-                   (is_float ? "" : "quant_min to quant_max, ") + range(low, high) + ".");
-}
-
-Status FakeQuantize::check() {
-  NPU_QUANT_RETURN_IF_ERROR(check_arrays());
-  if (rules_ == Rules::torch) output_dtype = self.dtype;
-  outputs[kOutput] = {kOutputs == 1 ? "" : "output", output_dtype, self.shape};
-  outputs[kMask] = {"mask", DType::boolean, self.shape};
-  NPU_QUANT_RETURN_IF_ERROR(check_attributes());
-  return check_shapes();
+  Text came = "holds a value outside ";
+  if (!is_float) came += {Argument("quant_min"), " to ", Argument("quant_max"), ", "};
+  came += {range(low, high)};
+  return fault(name, Fault::attribute, {Argument("zero_point")}, came);
 }
 
 int64_t FakeQuantize::bytes() const {
-  return self.shape.size() * (size_of(self.dtype) + size_of(output_dtype) + kOutputs - 1);
-}
-
-Status FakeQuantize::check_outputs(const TensorView* out) const {
-  if (rules_ == Rules::aclnn)
-    NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(kName, "out", out[kOutput]));
-  return npu_quant::check_outputs(kName,
-                                  {{"self", self},
-                                   {"scale", scale},
-                                   {"zero_point", zero_point},
-                                   {"fake_quant_enabled", fake_quant_enabled}},
-                                  outputs, out, kOutputs);
+  const int64_t mask = with_mask_ ? size_of(DType::boolean) : 0;
+  return self.shape.size() * (size_of(self.dtype) + size_of(dtype_of_output()) + mask);
 }
 
 Status FakeQuantize::run(const TensorView* out) const {
   const TensorView absent;
-  const TensorView& mask = kOutputs > kMask ? out[kMask] : absent;
+  const TensorView& mask = with_mask_ ? out[kMask] : absent;
   Parameters parameters;
   NPU_QUANT_RETURN_IF_ERROR(take(parameters));
   if (out[kOutput].present || mask.present) compute(parameters, out[kOutput], mask);
@@ -211,7 +221,7 @@ void FakeQuantize::compute(const Parameters& parameters, const TensorView& outpu
       {self.strides, strides, strides, strides, output.strides, mask.strides});
   const auto run_kernel = [&](const auto& part) {
     run_on_active_target<FakeQuantizeKernel>({.x_dtype = self.dtype,
-                                              .output_dtype = output_dtype,
+                                              .output_dtype = dtype_of_output(),
                                               .rows = part.rows,
                                               .n = part.n,
                                               .x = part.at[kX],
@@ -231,29 +241,27 @@ void FakeQuantize::compute(const Parameters& parameters, const TensorView& outpu
                      work_bytes(bytes(), {&self, &output, &mask}), run_kernel);
 }
 
-Status FakeQuantizeBackward::check_arrays() const {
-  if (!grad.present) return missing(kName, "grad");
-  if (!mask.present) return missing(kName, "mask");
-  NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(kName, "grad", grad));
-  NPU_QUANT_RETURN_IF_ERROR(check_dtype_in(kName, "mask", mask, {DType::boolean}));
-  NPU_QUANT_RETURN_IF_ERROR(
-      check_rank(kName, "grad", grad, 0, kMaxRank, "Merge axes with grad.reshape."));
-  return {};
+Inputs FakeQuantizeBackward::inputs() {
+  return Inputs::of({required("grad", grad), required("mask", mask)});
 }
 
-Status FakeQuantizeBackward::check() {
-  NPU_QUANT_RETURN_IF_ERROR(check_arrays());
-  NPU_QUANT_RETURN_IF_ERROR(check_same_shape(kName, "mask", mask, "grad", grad));
-  outputs[kGradInput] = {"", grad.dtype, grad.shape};
-  return {};
+Status FakeQuantizeBackward::check_dtypes() const {
+  NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(name, "grad", grad));
+  return check_dtype_in(name, "mask", mask, {DType::boolean});
+}
+
+Status FakeQuantizeBackward::check_ranks() const {
+  return check_rank(name, "grad", grad, 0, kMaxRank, "Merge axes with grad.reshape.");
+}
+
+void FakeQuantizeBackward::plan_outputs() { outputs.assign({{"", grad.dtype, grad.shape}}); }
+
+Status FakeQuantizeBackward::check_shapes() {
+  return check_same_shape(name, "mask", mask, "grad", grad);
 }
 
 int64_t FakeQuantizeBackward::bytes() const {
   return grad.shape.size() * (2 * size_of(grad.dtype) + 1);
-}
-
-Status FakeQuantizeBackward::check_outputs(const TensorView* out) const {
-  return npu_quant::check_outputs(kName, {{"grad", grad}, {"mask", mask}}, outputs, out, kOutputs);
 }
 
 Status FakeQuantizeBackward::run(const TensorView* out) const {

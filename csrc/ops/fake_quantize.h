@@ -1,14 +1,13 @@
-// The fake quantizers: the contracts. Fill in the arguments, check(), allocate or take the outputs,
-// check_outputs(), run().
+// The fake quantizers: the contracts.
 #pragma once
 
-#include "ops/outputs.h"
+#include "ops/op.h"
 #include "ops/parameter.h"
 
 namespace npu_quant {
 
 // Scale and zero point are two numbers, two arrays of one element, or one of each per channel.
-struct FakeQuantize {
+struct FakeQuantize final : Op {
   enum class Form { numbers, arrays, per_channel };
   // aclnn's functions take any float scale, int32 zero points, and an output of any float dtype.
   enum class Rules { torch, aclnn };
@@ -16,10 +15,7 @@ struct FakeQuantize {
 
   // The functions of the family differ in name, form, and whether they return the mask.
   FakeQuantize(const char* name, Form form, bool with_mask, Rules rules = Rules::torch)
-      : kName(name), kOutputs(with_mask ? 2 : 1), form_(form), rules_(rules) {}
-
-  const char* const kName;
-  const int kOutputs;
+      : Op(name), form_(form), with_mask_(with_mask), rules_(rules) {}
 
   TensorView self;
   double scale_number = 1;  // Form::numbers
@@ -31,21 +27,11 @@ struct FakeQuantize {
   int64_t axis = 0;  // Form::per_channel
   int64_t quant_min = 0, quant_max = 0;
   DType output_dtype = DType::other;  // Rules::aclnn: else self's
-  Numerics numerics = Numerics::reference;
 
-  // The rules about dtypes and ranks, which come before those about attributes.
-  Status check_arrays() const;
-  // Every rule about the arguments but the outputs; on success `outputs` says what is computed.
-  Status check();
-  OutputSpec outputs[2];
-
-  // The rules about output and mask, either of which may be absent.
-  Status check_outputs(const TensorView* out) const;
-  // Computes into them; zero points are judged here, where their values are read. Fails before
-  // anything is written, or not at all.
-  Status run(const TensorView* out) const;
-
-  int64_t bytes() const;  // read and written
+  Inputs inputs() override;
+  // Zero points are judged here, where their values are read.
+  Status run(const TensorView* out) const override;
+  int64_t bytes() const override;
 
  private:
   // As the kernel takes them.
@@ -53,10 +39,14 @@ struct FakeQuantize {
     Parameter scale, inverse, zero_point;
     bool enabled = true;
   };
+  Status check_dtypes() const override;
+  Status check_ranks() const override;
+  void plan_outputs() override;
+  Status check_attributes() override;
+  Status check_shapes() override;
   Status check_parameter_dtypes() const;
-  Status check_ranks() const;
-  Status check_attributes();
-  Status check_shapes() const;
+  bool has_wrong_output_dtype() const;
+  DType dtype_of_output() const { return rules_ == Rules::torch ? self.dtype : output_dtype; }
   Status take(Parameters& parameters) const;
   Status take_zero_point(Parameter& taken) const;
   bool goes_beyond_limit() const;
@@ -66,27 +56,28 @@ struct FakeQuantize {
                const TensorView& mask) const;
 
   Form form_;
+  bool with_mask_;
   Rules rules_;
   int channel_axis_ = 0;
 };
 
 // grad * mask.
-struct FakeQuantizeBackward {
-  enum { kGradInput, kOutputs };
+struct FakeQuantizeBackward final : Op {
+  enum { kGradInput };
 
-  explicit FakeQuantizeBackward(const char* name) : kName(name) {}
-
-  const char* const kName;
+  using Op::Op;
 
   TensorView grad, mask;
-  Numerics numerics = Numerics::reference;
 
-  Status check_arrays() const;
-  Status check();
-  OutputSpec outputs[kOutputs];
-  Status check_outputs(const TensorView* out) const;
-  Status run(const TensorView* out) const;
-  int64_t bytes() const;
+  Inputs inputs() override;
+  Status run(const TensorView* out) const override;
+  int64_t bytes() const override;
+
+ private:
+  Status check_dtypes() const override;
+  Status check_ranks() const override;
+  void plan_outputs() override;
+  Status check_shapes() override;
 };
 
 }  // namespace npu_quant

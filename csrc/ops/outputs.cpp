@@ -84,80 +84,70 @@ bool share_bytes(const TensorView::Bounds& a, const TensorView::Bounds& b) {
   return a.begin < b.end && b.begin < a.end && a.begin != a.end && b.begin != b.end;
 }
 
-std::string name_of(const OutputSpec& spec) {
-  return *spec.name == 0 ? "out" : "out[" + std::string(spec.name) + "]";
-}
-
 Status check_output(const char* op, const OutputSpec& spec, const TensorView& out) {
-  const auto name = [&] { return name_of(spec); };
   if (!(out.shape == spec.shape))
-    return fault(op, Fault::shape,
-                 name() + " has shape " + to_string(out.shape) + ", expected " +
-                     to_string(spec.shape) + ".");
+    return fault(op, Fault::shape, {Output(spec.name)}, {"has shape ", out.shape},
+                 {"expected ", spec.shape});
   if (!out.writable)
-    return fault(op, Fault::overlap, name() + " is read-only.", "Pass a writable array.");
+    return fault(op, Fault::overlap, {Output(spec.name)}, "is read-only", {},
+                 "Pass a writable array.");
   if (overlaps_itself(out))
-    return fault(op, Fault::overlap,
-                 name() + " overlaps itself: some of its elements share memory.", "Pass a copy.");
+    return fault(op, Fault::overlap, {Output(spec.name)},
+                 "overlaps itself: some of its elements share memory", {}, "Pass a copy.");
   return {};
 }
 
-std::string names_of(const OutputSpec* specs, int count) {
+std::string names_of(const OutputSpecs& specs) {
   std::string names;
-  for (int i = 0; i < count; ++i) names += (i > 0 ? ", " : "") + std::string(specs[i].name);
+  for (const OutputSpec& spec : specs)
+    names += (names.empty() ? "" : ", ") + std::string(spec.name);
   return "(" + names + ")";
 }
 
 }  // namespace
 
-Status out_not_a_tuple(const char* op, const std::string& type, const OutputSpec* specs,
-                       int count) {
-  return fault(op, Fault::dtype,
-               "out is " + with_article(type) + ", expected a tuple " + names_of(specs, count) +
-                   " of arrays, None where one is not wanted.");
+Status out_not_a_tuple(const char* op, const std::string& type, const OutputSpecs& specs) {
+  return fault(op, Fault::dtype, {Output("")}, {"is ", with_article(type)},
+               {"expected a tuple ", names_of(specs), " of arrays, None where one is not wanted"});
 }
 
-Status wrong_out_length(const char* op, int length, const OutputSpec* specs, int count) {
-  return fault(op, Fault::shape,
-               "out has " + std::to_string(length) + " entries, expected " + std::to_string(count) +
-                   ": " + names_of(specs, count) + ", None where one is not wanted.");
+Status wrong_out_length(const char* op, int length, const OutputSpecs& specs) {
+  return fault(
+      op, Fault::shape, {Output("")}, {"has ", length, " entries"},
+      {"expected ", specs.size(), ": ", names_of(specs), ", None where one is not wanted"});
 }
 
-Status check_output_types(const char* op, const OutputSpec* specs, const TensorView* outputs,
-                          int count) {
-  for (int i = 0; i < count; ++i) {
-    const TensorView& out = outputs[i];
+Status check_output_types(const char* op, const OutputSpecs& specs, const TensorView* outputs) {
+  for (const OutputSpec& spec : specs) {
+    const TensorView& out = *outputs++;
     if (!out.present) continue;
-    if (out.dtype != specs[i].dtype)
-      return fault(op, Fault::dtype,
-                   name_of(specs[i]) + " has dtype " + out.dtype_name + ", expected " +
-                       name_of(specs[i].dtype) + ".");
-    if (is_no_such_rank(out, specs[i].shape))
-      return fault(op, Fault::rank,
-                   name_of(specs[i]) + " has " + std::to_string(out.rank) +
-                       " dimensions, expected shape " + to_string(specs[i].shape) + ".");
+    if (out.dtype != spec.dtype)
+      return fault(op, Fault::dtype, {Output(spec.name)}, {"has dtype ", DTypeOf(out)},
+                   {"expected ", spec.dtype});
+    if (is_no_such_rank(out, spec.shape))
+      return fault(op, Fault::rank, {Output(spec.name)}, {"has ", dimensions(out.rank)},
+                   {"expected shape ", spec.shape});
   }
   return {};
 }
 
-Status check_outputs(const char* op, std::initializer_list<NamedInput> inputs,
-                     const OutputSpec* specs, const TensorView* outputs, int count) try {
-  NPU_QUANT_RETURN_IF_ERROR(check_output_types(op, specs, outputs, count));
+Status check_outputs(const char* op, const Inputs& inputs, const OutputSpecs& specs,
+                     const TensorView* outputs) try {
+  NPU_QUANT_RETURN_IF_ERROR(check_output_types(op, specs, outputs));
   TensorView::Bounds of_inputs[kMostInputs], of_outputs[kMostOutputs];
-  for (size_t i = 0; i < inputs.size(); ++i) of_inputs[i] = bounds_of(inputs.begin()[i].view);
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < inputs.size(); ++i) of_inputs[i] = bounds_of(*inputs[i].view);
+  for (int i = 0; i < specs.size(); ++i) {
     of_outputs[i] = bounds_of(outputs[i]);
     if (!outputs[i].present) continue;
     NPU_QUANT_RETURN_IF_ERROR(check_output(op, specs[i], outputs[i]));
-    for (size_t j = 0; j < inputs.size(); ++j)
+    for (int j = 0; j < inputs.size(); ++j)
       if (share_bytes(of_inputs[j], of_outputs[i]))
-        return fault(op, Fault::overlap,
-                     name_of(specs[i]) + " shares memory with " + inputs.begin()[j].name + ".",
-                     "Pass a fresh array.");
+        return fault(op, Fault::overlap, {Output(specs[i].name)},
+                     {"shares memory with ", Argument(inputs[j].name)}, {}, "Pass a fresh array.");
     for (int j = 0; j < i; ++j)
       if (share_bytes(of_outputs[j], of_outputs[i]))
-        return fault(op, Fault::overlap,
-                     name_of(specs[i]) + " shares memory with " + name_of(specs[j]) + ".");
+        return fault(op, Fault::overlap, {Output(specs[i].name)},
+                     {"shares memory with ", Output(specs[j].name)});
   }
   return {};
 } catch (const std::bad_alloc&) {

@@ -1,9 +1,24 @@
-// What an op computes, and the rules about the arrays it is written to.
+// The arrays of an op: those it takes, those it computes, and the rules about the latter.
 #pragma once
 
+#include "core/few.h"
 #include "ops/contract.h"
 
 namespace npu_quant {
+
+// No op has more arrays; the faces make room for so many.
+inline constexpr int kMostInputs = 8, kMostOutputs = 4;
+
+// An array an op takes.
+struct Input {
+  const char* name;
+  TensorView* view;  // the op's
+  bool is_required;
+};
+using Inputs = Few<Input, kMostInputs>;
+
+inline Input required(const char* name, TensorView& view) { return {name, &view, true}; }
+inline Input optional(const char* name, TensorView& view) { return {name, &view, false}; }
 
 // An array an op computes: what a caller has to allocate.
 struct OutputSpec {
@@ -11,22 +26,15 @@ struct OutputSpec {
   DType dtype;
   Shape shape;
 };
+using OutputSpecs = Few<OutputSpec, kMostOutputs>;
 
-Status out_not_a_tuple(const char* op, const std::string& type, const OutputSpec* specs, int count);
-Status wrong_out_length(const char* op, int length, const OutputSpec* specs, int count);
-
-inline constexpr size_t kMostInputs = 8, kMostOutputs = 4;
-
-struct NamedInput {
-  const char* name;
-  const TensorView& view;
-};
+Status out_not_a_tuple(const char* op, const std::string& type, const OutputSpecs& specs);
+Status wrong_out_length(const char* op, int length, const OutputSpecs& specs);
 
 // A caller's outputs: dtype and rank first, then shape, writable, apart from each other and from
 // the inputs. Absent ones are skipped.
-Status check_output_types(const char* op, const OutputSpec* specs, const TensorView* outputs,
-                          int count);
-Status check_outputs(const char* op, std::initializer_list<NamedInput> inputs,
-                     const OutputSpec* specs, const TensorView* outputs, int count);
+Status check_output_types(const char* op, const OutputSpecs& specs, const TensorView* outputs);
+Status check_outputs(const char* op, const Inputs& inputs, const OutputSpecs& specs,
+                     const TensorView* outputs);
 
 }  // namespace npu_quant

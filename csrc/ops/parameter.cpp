@@ -106,11 +106,20 @@ double number_in(const TensorView& view) {
     case DType::int64: return read<int64_t>(view.data);
     case DType::uint64: return read<uint64_t>(view.data);
     case DType::float64: return read<double>(view.data);
-    default:
+    case DType::float32:
+    case DType::float16:
+    case DType::bfloat16:
+    case DType::int8:
+    case DType::uint8:
       run_on_active_target<WidenKernel>(
           {view.dtype, view.data, 1, size_of(view.dtype), reinterpret_cast<char*>(&value)});
       return static_cast<double>(value);
+    case DType::float8_e5m2:
+    case DType::float8_e4m3fn:
+    case DType::float8_e8m0fnu:
+    case DType::other: break;
   }
+  __builtin_trap();  // contracts refuse them
 }
 
 }  // namespace npu_quant

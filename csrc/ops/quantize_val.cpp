@@ -18,51 +18,38 @@ struct ChannelStrides {
 
 }  // namespace
 
-Status AffineOp::check_rank_of_value() const {
+Inputs AffineOp::inputs() { return Inputs::of({required(value_name, value)}); }
+
+Status AffineOp::check_ranks() const {
   return check_rank(
-      kName, kValueName, value, parameters.per_channel ? 1 : 0, kMaxRank,
+      name, value_name, value, parameters.per_channel ? 1 : 0, kMaxRank,
       value.rank == 0 ? "Give it an axis with reshape(1)." : "Merge axes with reshape.");
 }
 
-Status AffineOp::check_channels() {
+Status AffineOp::check_shapes() {
   if (!parameters.per_channel) return {};
   NPU_QUANT_RETURN_IF_ERROR(
-      check_channel_axis(kName, parameters.axis, value, kValueName, channel_axis_));
+      check_channel_axis(name, parameters.axis, value, value_name, channel_axis_));
   const int64_t channels = parameters.scale.shape.dims[0];
   if (value.shape.dims[channel_axis_] == channels) return {};
-  return fault(kName, Fault::shape,
-               std::string(kValueName) + " has shape " + to_string(value.shape) + ", expected " +
-                   std::to_string(channels) + " along axis " + std::to_string(parameters.axis) +
-                   ", the number of scales.");
+  return fault(name, Fault::shape, {Argument(value_name)}, {"has shape ", value.shape},
+               {"expected ", channels, " along axis ", parameters.axis, ", the number of scales"});
 }
 
-Status QuantizeVal::check_arrays() const {
-  if (!value.present) return missing(kName, kValueName);
-  NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(kName, kValueName, value));
-  return check_rank_of_value();
-}
+Status QuantizeVal::check_dtypes() const { return check_float_dtype(name, value_name, value); }
 
-Status QuantizeVal::check() {
-  NPU_QUANT_RETURN_IF_ERROR(check_arrays());
-  NPU_QUANT_RETURN_IF_ERROR(check_channels());
-  outputs[kQ] = {"", parameters.storage, value.shape};
-  return {};
-}
+void QuantizeVal::plan_outputs() { outputs.assign({{"", parameters.storage, value.shape}}); }
 
 int64_t QuantizeVal::bytes() const {
   return value.shape.size() * (size_of(value.dtype) + size_of(parameters.storage));
 }
 
-Status QuantizeVal::check_outputs(const TensorView* out) const {
-  return npu_quant::check_outputs(kName, {{kValueName, value}}, outputs, out, kOutputs);
-}
-
 Status QuantizeVal::run(const TensorView* out) const {
   const int64_t channels = parameters.scale.shape.dims[0];
   Parameter scale, inverse, zero_point;
-  NPU_QUANT_RETURN_IF_ERROR(scale.assign(kName, parameters.scale, channels));
-  NPU_QUANT_RETURN_IF_ERROR(inverse.assign_reciprocals(kName, scale));
-  NPU_QUANT_RETURN_IF_ERROR(zero_point.assign(kName, parameters.zero_point, channels));
+  NPU_QUANT_RETURN_IF_ERROR(scale.assign(name, parameters.scale, channels));
+  NPU_QUANT_RETURN_IF_ERROR(inverse.assign_reciprocals(name, scale));
+  NPU_QUANT_RETURN_IF_ERROR(zero_point.assign(name, parameters.zero_point, channels));
   const ChannelStrides along(parameters, channel_axis_);
   enum { kX, kInverse, kZeroPoint, kCodes, kTensors };
   const Elementwise<kTensors> work(value.shape, kX, kCodes,
@@ -83,30 +70,16 @@ Status QuantizeVal::run(const TensorView* out) const {
   return {};
 }
 
-Status DequantizeVal::check_arrays() const {
-  if (!value.present) return missing(kName, kValueName);
-  if (parameters.storage == DType::other) {
-    NPU_QUANT_RETURN_IF_ERROR(
-        check_dtype_in(kName, kValueName, value, {DType::int8, DType::uint8, DType::int32}));
-  } else {
-    NPU_QUANT_RETURN_IF_ERROR(check_dtype_in(kName, kValueName, value, {parameters.storage}));
-  }
-  return check_rank_of_value();
+Status DequantizeVal::check_dtypes() const {
+  if (parameters.storage == DType::other)
+    return check_dtype_in(name, value_name, value, {DType::int8, DType::uint8, DType::int32});
+  return check_dtype_in(name, value_name, value, {parameters.storage});
 }
 
-Status DequantizeVal::check() {
-  NPU_QUANT_RETURN_IF_ERROR(check_arrays());
-  NPU_QUANT_RETURN_IF_ERROR(check_channels());
-  outputs[kX] = {"", DType::float32, value.shape};
-  return {};
-}
+void DequantizeVal::plan_outputs() { outputs.assign({{"", DType::float32, value.shape}}); }
 
 int64_t DequantizeVal::bytes() const {
   return value.shape.size() * (size_of(DType::float32) + size_of(parameters.storage));
-}
-
-Status DequantizeVal::check_outputs(const TensorView* out) const {
-  return npu_quant::check_outputs(kName, {{kValueName, value}}, outputs, out, kOutputs);
 }
 
 Status DequantizeVal::run(const TensorView* out) const {

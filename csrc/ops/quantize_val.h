@@ -2,7 +2,7 @@
 // (csrc/quantizer/), which has checked them.
 #pragma once
 
-#include "ops/outputs.h"
+#include "ops/op.h"
 #include "ops/parameter.h"
 
 namespace npu_quant {
@@ -16,52 +16,47 @@ struct AffineParameters {
   int64_t axis = 0;  // may be negative
 };
 
-// What the two have in common.
-struct AffineOp {
+// What the two have in common: a value, and what it is quantized with.
+struct AffineOp : Op {
   AffineOp(const char* name, const char* value_name, const AffineParameters& with)
-      : kName(name), kValueName(value_name), parameters(with) {}
+      : Op(name), value_name(value_name), parameters(with) {}
 
-  const char* const kName;
-  const char* const kValueName;
+  const char* const value_name;
 
   AffineParameters parameters;
   TensorView value;
-  Numerics numerics = Numerics::reference;
+
+  Inputs inputs() final;
 
  protected:
-  Status check_rank_of_value() const;
-  Status check_channels();
+  Status check_ranks() const final;
+  Status check_shapes() final;
 
   int channel_axis_ = 0;
 };
 
-struct QuantizeVal : AffineOp {
-  enum { kQ, kOutputs };
+struct QuantizeVal final : AffineOp {
+  enum { kQ };
   using AffineOp::AffineOp;  // the value is float16, bfloat16 or float32
 
-  // The rules about dtypes and ranks, which come before those about attributes.
-  Status check_arrays() const;
-  // Every rule about the arguments but the output; on success `outputs` says what is computed.
-  Status check();
-  OutputSpec outputs[kOutputs];
+  Status run(const TensorView* out) const override;
+  int64_t bytes() const override;
 
-  Status check_outputs(const TensorView* out) const;
-  // Fails before anything is written, or not at all.
-  Status run(const TensorView* out) const;
-
-  int64_t bytes() const;  // read and written
+ private:
+  Status check_dtypes() const override;
+  void plan_outputs() override;
 };
 
-struct DequantizeVal : AffineOp {
-  enum { kX, kOutputs };
+struct DequantizeVal final : AffineOp {
+  enum { kX };
   using AffineOp::AffineOp;  // the value is of the storage type
 
-  Status check_arrays() const;
-  Status check();
-  OutputSpec outputs[kOutputs];
-  Status check_outputs(const TensorView* out) const;
-  Status run(const TensorView* out) const;
-  int64_t bytes() const;
+  Status run(const TensorView* out) const override;
+  int64_t bytes() const override;
+
+ private:
+  Status check_dtypes() const override;
+  void plan_outputs() override;
 };
 
 }  // namespace npu_quant

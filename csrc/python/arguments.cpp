@@ -9,7 +9,7 @@ namespace {
 
 // For the life of the process: there may be no interpreter left when it ends.
 py::handle numerics_default;
-py::handle known_dtypes;  // a dict: what a caller named a dtype by, and its code
+py::handle known_formats;  // a dict: what a caller named a dtype by, and its code
 
 // What a value looks like, or what it is, where showing it fails.
 std::string text_of(py::handle value) {
@@ -35,19 +35,18 @@ bool is_plain_name(py::handle value) {
 }
 
 // Looking a dtype up in Python costs more than a small call.
-bool recall_dtype(py::handle value, DTypeRequest& request) {
+bool recall_format(py::handle value, DTypeRequest& request) {
   if (!is_plain_name(value)) return false;
-  PyObject* const code = PyDict_GetItemWithError(known_dtypes.ptr(), value.ptr());  // borrowed
+  PyObject* const code = PyDict_GetItemWithError(known_formats.ptr(), value.ptr());  // borrowed
   if (code == nullptr) return PyErr_Clear(), false;
-  request.dtype = static_cast<DType>(PyLong_AsLong(code));
-  request.text = name_of(request.dtype);
+  request.format = static_cast<Format>(PyLong_AsLong(code));
   return true;
 }
 
-void remember_dtype(py::handle value, DType dtype) {
-  if (!is_plain_name(value) || std::string_view(name_of(dtype)) == name_of(DType::other)) return;
-  const py::int_ code(static_cast<int>(dtype));
-  if (PyDict_SetItem(known_dtypes.ptr(), value.ptr(), code.ptr()) < 0)
+void remember_format(py::handle value, Format format) {
+  if (!is_plain_name(value)) return;
+  const py::int_ code(static_cast<int>(format));
+  if (PyDict_SetItem(known_formats.ptr(), value.ptr(), code.ptr()) < 0)
     throw py::error_already_set();
 }
 
@@ -58,7 +57,7 @@ void initialise_arguments(py::module_& module) {
   const py::str process_default(from_environment != nullptr ? from_environment : kNumericsNames[0]);
   numerics_default = PyContextVar_New("npu_quant.numerics", process_default.ptr());
   module.attr("numerics_default") = numerics_default;
-  known_dtypes = py::dict().release();
+  known_formats = py::dict().release();
 }
 
 // As C knows it: asking Python would run a class's own code.
@@ -84,8 +83,7 @@ double to_double(const char* op, const char* argument, py::handle value) {
   if (number != -1.0 || PyErr_Occurred() == nullptr) return number;
   if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
     PyErr_Clear();
-    raise_unless_ok(
-        fault(op, Fault::attribute, std::string(argument) + " is too large for a float."));
+    raise_unless_ok(fault(op, Fault::attribute, {Argument(argument)}, "is too large for a float"));
   }
   if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw py::error_already_set();
   PyErr_Clear();
@@ -118,7 +116,7 @@ DTypeRequest to_dtype(const char* op, const char* argument, py::handle value) {
   DTypeRequest request;
   if (value.is_none()) return request;
   request.is_default = false;
-  if (recall_dtype(value, request)) return request;
+  if (recall_format(value, request)) return request;
   py::object found;
   try {
     found = py::module_::import("npu_quant.dtypes").attr("resolve")(value);
@@ -127,11 +125,10 @@ DTypeRequest to_dtype(const char* op, const char* argument, py::handle value) {
     raise_wrong_kind(op, argument, "an int code, a dtype or a dtype's name", value);
   }
   if (found.is_none()) {
-    request.text = text_of(value);
+    request.text = shortened(text_of(value));
   } else {
-    request.dtype = static_cast<DType>(found.attr("acl_code").cast<int>());
-    request.text = found.attr("name").cast<std::string>();
-    remember_dtype(value, request.dtype);
+    request.format = static_cast<Format>(found.attr("acl_code").cast<int>());
+    remember_format(value, request.format);
   }
   return request;
 }

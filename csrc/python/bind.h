@@ -4,29 +4,22 @@
 #include <utility>
 
 #include "python/numpy_view.h"
-#include "python/released.h"
 
 namespace npu_quant::python {
 
 // The .code of an op's ParamError.
-template <class Op>
+template <class Operator>
 inline constexpr Code kParamCode = Code::param_invalid;
 
-// Checks in their order, the outputs taken or made, the work, and the outputs: an array, or the
-// op's NamedTuple of several.
-template <class Op>
+// Checks in their order, the outputs taken or made, the work, and the outputs: an array, or an
+// instance of `result_type` of several.
 py::object run(Op& op, ArrayArguments& arrays, const PlainArguments& plain, py::handle out,
+               py::handle result_type, Code param_code);
+
+template <class Operator>
+py::object run(Operator& op, ArrayArguments& arrays, const PlainArguments& plain, py::handle out,
                py::handle result_type = {}) {
-  arrays.fill_views();
-  if (plain.failed()) {  // faults of arrays come first
-    raise_unless_ok(op.check_arrays(), kParamCode<Op>);
-    plain.raise_fault();
-  }
-  raise_unless_ok(op.check(), kParamCode<Op>);
-  Outputs outputs(op.kName, out, op.outputs, op.kOutputs, kParamCode<Op>);
-  raise_unless_ok(op.check_outputs(outputs.views()), kParamCode<Op>);
-  raise_unless_ok(run_released(op.bytes(), [&] { return op.run(outputs.views()); }));
-  return std::move(outputs).as(result_type);
+  return run(op, arrays, plain, out, result_type, kParamCode<Operator>);
 }
 
 template <class Function>

@@ -10,20 +10,14 @@ py::object npu_add_rms_norm_quant(py::handle result_type, py::handle x1, py::han
                                   py::handle axis, py::handle epsilon, py::handle div_mode,
                                   py::handle dst_type, py::handle out, py::handle numerics) {
   AddRmsNormQuant op;
-  ArrayArguments arrays(op.kName, {{"x1", x1, op.x1, true},
-                                   {"x2", x2, op.x2, true},
-                                   {"gamma", gamma, op.gamma, true},
-                                   {"scales1", scales1, op.scales1, true},
-                                   {"zero_points1", zero_points1, op.zero_points1, false},
-                                   {"beta", beta, op.beta, false},
-                                   {"scales2", scales2, op.scales2, false},
-                                   {"zero_points2", zero_points2, op.zero_points2, false}});
+  ArrayArguments arrays(op.name, op.inputs(),
+                        {x1, x2, gamma, scales1, zero_points1, beta, scales2, zero_points2});
   const PlainArguments plain([&] {
-    op.axis = to_int(op.kName, "axis", axis);
-    op.epsilon = to_double(op.kName, "epsilon", epsilon);
-    op.div_mode = to_bool(op.kName, "div_mode", div_mode);
-    op.dst_type = to_dtype(op.kName, "dst_type", dst_type);
-    op.numerics = to_numerics(op.kName, numerics);
+    op.axis = to_int(op.name, "axis", axis);
+    op.epsilon = to_double(op.name, "epsilon", epsilon);
+    op.div_mode = to_bool(op.name, "div_mode", div_mode);
+    op.dst_type = to_dtype(op.name, "dst_type", dst_type);
+    op.numerics = to_numerics(op.name, numerics);
   });
   return run(op, arrays, plain, out, result_type);
 }

@@ -1,5 +1,6 @@
 #include "ops/compare.h"
 #include "python/bind.h"
+#include "python/released.h"
 
 namespace npu_quant::python {
 namespace {
@@ -9,13 +10,8 @@ py::object compare(py::handle actual, py::handle golden, py::handle is_nan, py::
                    py::handle column_counts, py::handle column_shift, py::handle counts,
                    py::handle sums) {
   Compare op;
-  ArrayArguments arrays(op.kName, {{"actual", actual, op.actual, true},
-                                   {"golden", golden, op.golden, true},
-                                   {"is_nan", is_nan, op.is_nan, false},
-                                   {"row_counts", row_counts, op.row_counts, true},
-                                   {"column_counts", column_counts, op.column_counts, true},
-                                   {"counts", counts, op.counts, true},
-                                   {"sums", sums, op.sums, false}});
+  ArrayArguments arrays(op.kName, op.inputs(),
+                        {actual, golden, is_nan, row_counts, column_counts, counts, sums});
   op.first = to_int(op.kName, "first", first);
   op.columns = to_int(op.kName, "columns", columns);
   op.row_shift = to_int(op.kName, "row_shift", row_shift);

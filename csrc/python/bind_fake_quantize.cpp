@@ -9,20 +9,20 @@ struct Range {
   py::handle quant_min, quant_max;
 
   void read_into(FakeQuantize& op) const {
-    op.quant_min = to_int(op.kName, "quant_min", quant_min);
-    op.quant_max = to_int(op.kName, "quant_max", quant_max);
+    op.quant_min = to_int(op.name, "quant_min", quant_min);
+    op.quant_max = to_int(op.name, "quant_max", quant_max);
   }
 };
 
 py::object with_numbers(FakeQuantize op, py::handle result_type, py::handle self, py::handle scale,
                         py::handle zero_point, const Range& range, py::handle out,
                         py::handle numerics) {
-  ArrayArguments arrays(op.kName, {{"self", self, op.self, true}});
+  ArrayArguments arrays(op.name, op.inputs(), {self});
   const PlainArguments plain([&] {
-    op.scale_number = to_double(op.kName, "scale", scale);
-    op.zero_point_number = to_int(op.kName, "zero_point", zero_point);
+    op.scale_number = to_double(op.name, "scale", scale);
+    op.zero_point_number = to_int(op.name, "zero_point", zero_point);
     range.read_into(op);
-    op.numerics = to_numerics(op.kName, numerics);
+    op.numerics = to_numerics(op.name, numerics);
   });
   return run(op, arrays, plain, out, result_type);
 }
@@ -32,14 +32,11 @@ py::object with_arrays(FakeQuantize op, py::handle result_type, py::handle self,
                        py::handle out, py::handle numerics) {
   op.has_switch = fake_quant_enabled.ptr() != nullptr;
   ArrayArguments arrays(
-      op.kName, {{"self", self, op.self, true},
-                 {"scale", scale, op.scale, true},
-                 {"zero_point", zero_point, op.zero_point, true},
-                 {"fake_quant_enabled", op.has_switch ? fake_quant_enabled : py::handle(Py_None),
-                  op.fake_quant_enabled, op.has_switch}});
+      op.name, op.inputs(),
+      {self, scale, zero_point, op.has_switch ? fake_quant_enabled : py::handle(Py_None)});
   const PlainArguments plain([&] {
     range.read_into(op);
-    op.numerics = to_numerics(op.kName, numerics);
+    op.numerics = to_numerics(op.name, numerics);
   });
   return run(op, arrays, plain, out, result_type);
 }
@@ -47,13 +44,11 @@ py::object with_arrays(FakeQuantize op, py::handle result_type, py::handle self,
 py::object with_channels(FakeQuantize op, py::handle result_type, py::handle self, py::handle scale,
                          py::handle zero_point, py::handle axis, const Range& range, py::handle out,
                          py::handle numerics) {
-  ArrayArguments arrays(op.kName, {{"self", self, op.self, true},
-                                   {"scale", scale, op.scale, true},
-                                   {"zero_point", zero_point, op.zero_point, true}});
+  ArrayArguments arrays(op.name, op.inputs(), {self, scale, zero_point});
   const PlainArguments plain([&] {
-    op.axis = to_int(op.kName, "axis", axis);
+    op.axis = to_int(op.name, "axis", axis);
     range.read_into(op);
-    op.numerics = to_numerics(op.kName, numerics);
+    op.numerics = to_numerics(op.name, numerics);
   });
   return run(op, arrays, plain, out, result_type);
 }
@@ -81,7 +76,7 @@ py::object per_tensor_cachemask_tensor_qparams(py::handle result_type, py::handl
 // A fault, but faults of self come first.
 py::object with_one_array(const char* name, py::handle self, bool is_scale, py::handle out) {
   FakeQuantize op(name, Form::numbers, false);
-  ArrayArguments arrays(op.kName, {{"self", self, op.self, true}});
+  ArrayArguments arrays(op.name, op.inputs(), {self});
   const PlainArguments plain([&] {
     throw py::type_error(std::string(name) + ": " + (is_scale ? "scale" : "zero_point") +
                          " is an array and " + (is_scale ? "zero_point" : "scale") +
@@ -124,8 +119,8 @@ py::object per_channel(py::handle self, py::handle scale, py::handle zero_point,
 py::object backward(const char* name, py::handle grad, py::handle mask, py::handle out,
                     py::handle numerics) {
   FakeQuantizeBackward op(name);
-  ArrayArguments arrays(op.kName, {{"grad", grad, op.grad, true}, {"mask", mask, op.mask, true}});
-  const PlainArguments plain([&] { op.numerics = to_numerics(op.kName, numerics); });
+  ArrayArguments arrays(op.name, op.inputs(), {grad, mask});
+  const PlainArguments plain([&] { op.numerics = to_numerics(op.name, numerics); });
   return run(op, arrays, plain, out);
 }
 

@@ -20,7 +20,7 @@ double run_on_number(Op& op, const void* from, DType dtype, py::handle out) {
   op.value = contiguous_view(from, dtype, 1);
   raise_unless_ok(op.check());
   if (!out.is_none())
-    throw py::type_error(std::string(op.kName) + ": out is " + with_article(type_name(out)) +
+    throw py::type_error(std::string(op.name) + ": out is " + with_article(type_name(out)) +
                          ", expected None where value is a number.");
   int64_t memory = 0;
   TensorView result = contiguous_view(&memory, op.outputs[0].dtype, 1);
@@ -34,19 +34,19 @@ py::object quantize_val(py::handle scale, py::handle zero_point, py::handle valu
   QuantizeVal op("quantize_val", "value", {});
   std::optional<PerTensorAffineQuantizer> quantizer;
   const auto read_attributes = [&] {
-    const double s = to_double(op.kName, "scale", scale);
-    const int64_t z = to_int(op.kName, "zero_point", zero_point);
-    const ScalarType type = to_scalar_type(op.kName, scalar_type);
-    raise_unless_ok(check_code(op.kName, "zero_point", z, type));
-    op.numerics = to_numerics(op.kName, numerics);
+    const double s = to_double(op.name, "scale", scale);
+    const int64_t z = to_int(op.name, "zero_point", zero_point);
+    const ScalarType type = to_scalar_type(op.name, scalar_type);
+    raise_unless_ok(check_code(op.name, "zero_point", z, type));
+    op.numerics = to_numerics(op.name, numerics);
     op.parameters = quantizer.emplace(type, s, z).parameters();
   };
   if (is_number(value)) {
-    const float x = to_float32(to_double(op.kName, "value", value));
+    const float x = to_float32(to_double(op.name, "value", value));
     read_attributes();
     return py::int_(static_cast<int64_t>(run_on_number(op, &x, DType::float32, out)));
   }
-  ArrayArguments arrays(op.kName, {{"value", value, op.value, true}});
+  ArrayArguments arrays(op.name, op.inputs(), {value});
   const PlainArguments plain(read_attributes);
   return run(op, arrays, plain, out);
 }
@@ -58,23 +58,23 @@ py::object dequantize_val(py::handle scale, py::handle zero_point, py::handle va
   double s = 0;
   int64_t z = 0;
   const auto read_attributes = [&] {
-    s = to_double(op.kName, "scale", scale);
-    z = to_int(op.kName, "zero_point", zero_point);
-    op.numerics = to_numerics(op.kName, numerics);
+    s = to_double(op.name, "scale", scale);
+    z = to_int(op.name, "zero_point", zero_point);
+    op.numerics = to_numerics(op.name, numerics);
   };
   const auto make_quantizer = [&](ScalarType type) {
-    raise_unless_ok(check_code(op.kName, "zero_point", z, type));
+    raise_unless_ok(check_code(op.name, "zero_point", z, type));
     op.parameters = quantizer.emplace(type, s, z).parameters();
   };
   if (is_number(value)) {
-    const int64_t code = to_int(op.kName, "value", value);
+    const int64_t code = to_int(op.name, "value", value);
     read_attributes();
-    raise_unless_ok(check_code(op.kName, "value", code, kQInt32));
+    raise_unless_ok(check_code(op.name, "value", code, kQInt32));
     make_quantizer(kQInt32);
     const auto q = static_cast<int32_t>(code);
     return py::float_(run_on_number(op, &q, DType::int32, out));
   }
-  ArrayArguments arrays(op.kName, {{"value", value, op.value, true}});
+  ArrayArguments arrays(op.name, op.inputs(), {value});
   const PlainArguments plain([&] {
     read_attributes();
     arrays.fill_views();  // no line of Python runs from here on

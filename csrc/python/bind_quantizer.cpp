@@ -22,7 +22,8 @@ std::unique_ptr<PerChannelAffineQuantizer> make_per_channel(py::handle scales,
                                                             py::handle scalar_type) {
   const char* name = "PerChannelAffineQuantizer";
   TensorView s, z;
-  ArrayArguments arrays(name, {{"scales", scales, s, true}, {"zero_points", zero_points, z, true}});
+  const Inputs inputs = Inputs::of({required("scales", s), required("zero_points", z)});
+  ArrayArguments arrays(name, inputs, {scales, zero_points});
   int64_t place = 0;
   ScalarType type = kQInt8;
   const PlainArguments plain([&] {
@@ -41,8 +42,8 @@ std::unique_ptr<PerChannelAffineQuantizer> make_per_channel(py::handle scales,
 
 template <class Op>
 py::object run_on_array(Op op, py::handle value, py::handle out, py::handle numerics) {
-  ArrayArguments arrays(op.kName, {{op.kValueName, value, op.value, true}});
-  const PlainArguments plain([&] { op.numerics = to_numerics(op.kName, numerics); });
+  ArrayArguments arrays(op.name, op.inputs(), {value});
+  const PlainArguments plain([&] { op.numerics = to_numerics(op.name, numerics); });
   return run(op, arrays, plain, out);
 }
 

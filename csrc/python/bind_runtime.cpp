@@ -19,7 +19,21 @@ py::list runnable_targets() {
 void raise_unless_environment_is_ok() {
   if (environment().status.ok()) return;
   const Status status = read_environment().status;
-  if (!status.ok()) throw py::import_error(status.message);
+  if (!status.ok()) throw py::import_error(message_of(status));
+}
+
+// The rows of npu_quant.dtypes: name, ACL's code, torch's, and whether arrays hold it as it is.
+py::list formats() {
+  py::list rows;
+  for (const FormatRow& row : kFormats) {
+    if (row.is_carrier_only) continue;
+    py::list torch_codes;
+    for (const int code : {row.torch_codes.own, row.torch_codes.quantized})
+      if (code >= 0) torch_codes.append(code);
+    rows.append(py::make_tuple(row.name, static_cast<int>(row.format), py::tuple(torch_codes),
+                               plain_dtype(row) != DType::other));
+  }
+  return rows;
 }
 
 void set_threads(py::handle n) {
@@ -43,9 +57,14 @@ void bind_runtime(py::module_& module) {
       "check_numerics", [](py::handle name) { to_numerics("numerics", name); }, py::arg("name"));
   module.def("list_numerics", [] {
     py::list names;
-    for (const char* name : kNumericsNames) names.append(name);
+    for (const char* name : list_numerics()) names.append(name);
     return names;
   });
+  module.def(
+      "set_fictitious_numerics",
+      [](bool exists) { set_fictitious_numerics(exists ? "fictitious" : nullptr); },
+      py::arg("exists"));  // for tests, like set_target
+  module.def("formats", &formats);
   module.def("get_num_threads", &get_num_threads);
   module.def("set_num_threads", &set_threads, py::arg("n"));
 }

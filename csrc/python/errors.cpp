@@ -6,8 +6,8 @@ namespace npu_quant::python {
 namespace {
 
 void raise(const char* name, const Status& status, Code code) {
-  std::string text = status.message;
-  if (!status.remedy.empty()) text += " " + status.remedy;
+  std::string text = message_of(status);
+  if (!status.refusal->remedy.empty()) text += " " + status.refusal->remedy;
   const py::object type = py::module_::import("npu_quant.errors").attr(name);
   const auto message = py::reinterpret_steal<py::object>(
       PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
@@ -20,7 +20,7 @@ void raise(const char* name, const Status& status, Code code) {
 void raise_unless_ok(const Status& status, Code param_code) {
   if (status.ok()) return;
   switch (status.fault) {
-    case Fault::memory: PyErr_SetString(PyExc_MemoryError, status.message.c_str()); break;
+    case Fault::memory: PyErr_SetString(PyExc_MemoryError, message_of(status).c_str()); break;
     case Fault::missing: raise("DTypeError", status, Code::param_nullptr); break;
     case Fault::dtype: raise("DTypeError", status, Code::param_invalid); break;
     default: raise("ParamError", status, param_code);

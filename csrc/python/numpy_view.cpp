@@ -1,6 +1,8 @@
 #include "python/numpy_view.h"
 
+#include <iterator>
 #include <memory>
+#include <stdexcept>
 
 #include "core/memory.h"
 
@@ -28,8 +30,9 @@ enum NumpyTypeNumber {
 // Python objects for the life of the process. Never destroyed: there may be no interpreter left by
 // then.
 struct Objects {
-  int bfloat16_number = -1;
-  py::handle boolean, int8, uint8, int32, float16, float32, bfloat16;
+  // Of each row of kFormats that an array can hold as it is.
+  py::handle dtypes[std::size(kFormats)];
+  int numbers[std::size(kFormats)];
   PyTypeObject* ndarray = nullptr;
   py::handle masked_array;
 };
@@ -51,20 +54,17 @@ DType dtype_of_number(int number) {
     case kFloat32: return DType::float32;
     case kFloat64: return DType::float64;
     case kFloat16: return DType::float16;
-    default: return number == objects.bfloat16_number ? DType::bfloat16 : DType::other;
+    default: break;
   }
+  for (size_t i = 0; i < std::size(kFormats); ++i)
+    if (number == objects.numbers[i]) return kFormats[i].carrier;
+  return DType::other;
 }
 
 py::handle numpy_dtype(DType dtype) {
-  switch (dtype) {
-    case DType::boolean: return objects.boolean;
-    case DType::int8: return objects.int8;
-    case DType::uint8: return objects.uint8;
-    case DType::int32: return objects.int32;
-    case DType::float16: return objects.float16;
-    case DType::bfloat16: return objects.bfloat16;
-    default: return objects.float32;
-  }
+  for (size_t i = 0; i < std::size(kFormats); ++i)
+    if (kFormats[i].format == format_of(dtype)) return objects.dtypes[i];
+  throw std::logic_error("an output of no dtype");
 }
 
 bool is_byte_swapped(const py::detail::PyArray_Proxy* array) {
@@ -97,13 +97,13 @@ void fill_view(TensorView& view, py::handle value, std::string& name) {
 bool is_plain_array(py::handle value) { return Py_TYPE(value.ptr()) == objects.ndarray; }
 
 // Subclasses are arrays too, but for masked ones.
-Status check_is_array(const char* op, const char* argument, py::handle value,
+Status check_is_array(const char* op, const Part& argument, py::handle value,
                       const std::string& remedy) {
   const bool is_array = py::isinstance<py::array>(value);
   // Asking Python would ask the class, whose code could resize an array that is being read.
   auto* const masked = reinterpret_cast<PyTypeObject*>(objects.masked_array.ptr());
   if (is_array && PyType_IsSubtype(Py_TYPE(value.ptr()), masked) == 0) return {};
-  const std::string type = type_name(value), name = argument;
+  const std::string type = type_name(value), name = plain_word(argument);
   if (is_array)
     return not_an_array(
         op, argument, type,
@@ -146,67 +146,66 @@ py::object fresh_array(const OutputSpec& spec) {
 }  // namespace
 
 void initialise(py::module_& module) {
-  objects.boolean = py::dtype("bool").release();
-  objects.int8 = py::dtype("int8").release();
-  objects.uint8 = py::dtype("uint8").release();
-  objects.int32 = py::dtype("int32").release();
-  objects.float16 = py::dtype("float16").release();
-  objects.float32 = py::dtype("float32").release();
-  objects.bfloat16 =
-      py::dtype::from_args(py::module_::import("ml_dtypes").attr("bfloat16")).release();
-  objects.bfloat16_number = py::reinterpret_borrow<py::dtype>(objects.bfloat16).num();
+  py::module_::import("ml_dtypes");  // NumPy knows its types by name from then on
+  for (size_t i = 0; i < std::size(kFormats); ++i) {
+    objects.numbers[i] = -1;
+    if (plain_dtype(kFormats[i]) == DType::other) continue;
+    py::dtype dtype(kFormats[i].name);
+    objects.numbers[i] = dtype.num();
+    objects.dtypes[i] = dtype.release();
+  }
   objects.ndarray = py::detail::npy_api::get().PyArray_Type_;
   objects.masked_array =
       py::object(py::module_::import("numpy").attr("ma").attr("MaskedArray")).release();
   initialise_arguments(module);
 }
 
-ArrayArguments::ArrayArguments(const char* op, std::initializer_list<ArrayArgument> arguments) {
-  for (const ArrayArgument& argument : arguments)
-    if (argument.required && argument.value.is_none()) raise_unless_ok(missing(op, argument.name));
-  for (const ArrayArgument& argument : arguments) {
-    if (argument.value.is_none()) continue;
-    if (!is_plain_array(argument.value))
-      raise_unless_ok(
-          check_is_array(op, argument.name, argument.value, convert_remedy(op, argument.name)));
-    values_[count_] = argument.value;
-    views_[count_++] = &argument.view;
+void ArrayArguments::take(const char* op, const Inputs& inputs, const py::handle* values,
+                          int count) {
+  if (count > inputs.size()) throw std::logic_error("a binding has more arrays than its op");
+  for (int i = 0; i < count; ++i)
+    if (inputs[i].is_required && values[i].is_none()) raise_unless_ok(missing(op, inputs[i].name));
+  for (int i = 0; i < count; ++i) {
+    if (values[i].is_none()) continue;
+    if (!is_plain_array(values[i]))
+      raise_unless_ok(check_is_array(op, Argument(inputs[i].name), values[i],
+                                     convert_remedy(op, inputs[i].name)));
+    values_[count_] = values[i];
+    views_[count_++] = inputs[i].view;
   }
 }
 
 void ArrayArguments::fill_views() {
-  for (size_t i = 0; i < count_; ++i) fill_view(*views_[i], values_[i], names_[i]);
+  for (int i = 0; i < count_; ++i) fill_view(*views_[i], values_[i], names_[i]);
 }
 
-Outputs::Outputs(const char* op, py::handle out, const OutputSpec* specs, int count,
-                 Code param_code)
-    : count_(count) {
-  if (!out.is_none() && count == 1)
-    take_one(op, out);
+Outputs::Outputs(const Op& op, py::handle out, Code param_code) : count_(op.outputs.size()) {
+  if (!out.is_none() && count_ == 1)
+    take_one(op.name, out);
   else if (!out.is_none())
-    take(op, out, specs, param_code);
+    take(op, out, param_code);
   else
-    for (int i = 0; i < count; ++i) arrays_[i] = fresh_array(specs[i]);
-  for (int i = 0; i < count; ++i)
+    for (int i = 0; i < count_; ++i) arrays_[i] = fresh_array(op.outputs[i]);
+  for (int i = 0; i < count_; ++i)
     if (!arrays_[i].is_none()) fill_view(views_[i], arrays_[i], names_[i]);
 }
 
 void Outputs::take_one(const char* op, py::handle out) {
   arrays_[0] = py::reinterpret_borrow<py::object>(out);
   if (!is_plain_array(out))
-    raise_unless_ok(check_is_array(op, "out", out, "Pass an array to be written."));
+    raise_unless_ok(check_is_array(op, Output(""), out, "Pass an array to be written."));
 }
 
-void Outputs::take(const char* op, py::handle out, const OutputSpec* specs, Code param_code) {
+void Outputs::take(const Op& op, py::handle out, Code param_code) {
   if (!PyTuple_Check(out.ptr()))
-    raise_unless_ok(out_not_a_tuple(op, type_name(out), specs, count_));
+    raise_unless_ok(out_not_a_tuple(op.name, type_name(out), op.outputs));
   const auto given = static_cast<int>(PyTuple_GET_SIZE(out.ptr()));
-  if (given != count_) raise_unless_ok(wrong_out_length(op, given, specs, count_), param_code);
+  if (given != count_) raise_unless_ok(wrong_out_length(op.name, given, op.outputs), param_code);
   for (int i = 0; i < count_; ++i) {
     arrays_[i] = py::reinterpret_borrow<py::object>(PyTuple_GET_ITEM(out.ptr(), i));
     if (arrays_[i].is_none() || is_plain_array(arrays_[i])) continue;
-    const std::string name = "out[" + std::string(specs[i].name) + "]";
-    raise_unless_ok(check_is_array(op, name.c_str(), arrays_[i], "Pass an array to be written."));
+    raise_unless_ok(check_is_array(op.name, Output(op.outputs[i].name), arrays_[i],
+                                   "Pass an array to be written."));
   }
 }
 

@@ -3,11 +3,10 @@
 
 #include <pybind11/numpy.h>
 
-#include <initializer_list>
 #include <string>
 #include <utility>
 
-#include "ops/outputs.h"
+#include "ops/op.h"
 #include "python/arguments.h"
 
 namespace npu_quant::python {
@@ -15,19 +14,16 @@ namespace npu_quant::python {
 // Remembers ml_dtypes.bfloat16 and NumPy's classes; called once, at import.
 void initialise(py::module_& module);
 
-struct ArrayArgument {
-  const char* name;
-  py::handle value;
-  TensorView& view;
-  bool required;
-};
-
 // The arrays of a call: every required one must be there, then everything given must be an array.
 class ArrayArguments {
  public:
-  static constexpr size_t kMost = 8;
-
-  ArrayArguments(const char* op, std::initializer_list<ArrayArgument> arguments);
+  // The values are those of `inputs`, in their order; inputs that none are left for are not
+  // arguments.
+  template <size_t count>
+  ArrayArguments(const char* op, const Inputs& inputs, const py::handle (&values)[count]) {
+    static_assert(count <= kMostInputs);
+    take(op, inputs, values, static_cast<int>(count));
+  }
 
   // Fills the views, which borrow the arrays: no Python code may run from here to the end of the
   // work, since it could resize one; but for that of other threads and of signals, which has to
@@ -35,31 +31,31 @@ class ArrayArguments {
   void fill_views();
 
  private:
-  size_t count_ = 0;
-  py::handle values_[kMost];
-  TensorView* views_[kMost];
-  std::string names_[kMost];
+  void take(const char* op, const Inputs& inputs, const py::handle* values, int count);
+
+  int count_ = 0;
+  py::handle values_[kMostInputs];
+  TensorView* views_[kMostInputs];
+  std::string names_[kMostInputs];
 };
 
 // The arrays a call writes: the caller's `out`, else fresh ones. Where there are several, `out` is
 // the tuple of them.
 class Outputs {
  public:
-  static constexpr int kMax = 4;
-
-  Outputs(const char* op, py::handle out, const OutputSpec* specs, int count, Code param_code);
+  Outputs(const Op& op, py::handle out, Code param_code);
   const TensorView* views() const { return views_; }
   // The only array, else an instance of a NamedTuple class over all.
   py::object as(py::handle result_type) &&;
 
  private:
   void take_one(const char* op, py::handle out);
-  void take(const char* op, py::handle out, const OutputSpec* specs, Code param_code);
+  void take(const Op& op, py::handle out, Code param_code);
 
   int count_;
-  py::object arrays_[kMax];
-  TensorView views_[kMax];
-  std::string names_[kMax];
+  py::object arrays_[kMostOutputs];
+  TensorView views_[kMostOutputs];
+  std::string names_[kMostOutputs];
 };
 
 }  // namespace npu_quant::python

@@ -29,9 +29,8 @@ std::vector<int64_t> zero_points_in(const TensorView& view) {
 
 Status check_axis(const char* name, int64_t axis) {
   if (axis >= -kMaxRank && axis < kMaxRank) return {};
-  return fault(name, Fault::attribute,
-               "axis is " + std::to_string(axis) + ", expected " + std::to_string(-kMaxRank) +
-                   " to " + std::to_string(kMaxRank - 1) + ".");
+  return fault(name, Fault::attribute, {Argument("axis")}, {"is ", axis},
+               {"expected ", -kMaxRank, " to ", kMaxRank - 1});
 }
 
 }  // namespace

@@ -28,10 +28,10 @@ const Row& row_of(ScalarType type) {
   return kRows[static_cast<int>(type) - static_cast<int>(kQInt8)];
 }
 
-Status code_fault(const char* op, const std::string& begin, int64_t code, const Row& row) {
-  return fault(op, Fault::attribute,
-               begin + std::to_string(code) + ", expected " + std::to_string(row.least) + " to " +
-                   std::to_string(row.greatest) + " (" + row.name + ").");
+Status code_fault(const char* op, const char* argument, const char* verb, int64_t code,
+                  const Row& row) {
+  return fault(op, Fault::attribute, {Argument(argument)}, {verb, code},
+               {"expected ", row.least, " to ", row.greatest, " (", row.name, ")"});
 }
 
 bool holds(const Row& row, int64_t code) { return code >= row.least && code <= row.greatest; }
@@ -49,22 +49,21 @@ bool find_scalar_type(DType storage, ScalarType& type) {
 }
 
 Status check_scalar_type(const char* op, const DTypeRequest& request, ScalarType& type) {
-  if (find_scalar_type(request.dtype, type)) return {};
-  return fault(op, Fault::attribute,
-               "scalar_type is " + shortened(request.text) +
-                   ", available: qint8, quint8, qint32 (also as torch.qint8, its code "
-                   "12, 13, 14, or the storage type int8, uint8, int32).");
+  if (find_scalar_type(plain_dtype(request.format), type)) return {};
+  return fault(op, Fault::attribute, {Argument("scalar_type")}, {"is ", request.came()},
+               "available: qint8, quint8, qint32 (also as torch.qint8, its code 12, 13, 14, or the "
+               "storage type int8, uint8, int32)");
 }
 
 Status check_code(const char* op, const char* argument, int64_t code, ScalarType type) {
   if (holds(row_of(type), code)) return {};
-  return code_fault(op, std::string(argument) + " is ", code, row_of(type));
+  return code_fault(op, argument, "is ", code, row_of(type));
 }
 
 Status check_zero_points(const char* op, const std::vector<int64_t>& zero_points, ScalarType type) {
   for (const int64_t zero_point : zero_points)
     if (!holds(row_of(type), zero_point))
-      return code_fault(op, "zero_points holds ", zero_point, row_of(type));
+      return code_fault(op, "zero_points", "holds ", zero_point, row_of(type));
   return {};
 }
 

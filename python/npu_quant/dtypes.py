@@ -1,4 +1,4 @@
-"""Every element type by all its names: the only such table.
+"""Every element type by all its names, from the only such table: csrc/core/format.h.
 
 torch_npu writes a dtype as an int: below 256 it is torch's ScalarType, from 256 on it is 256 plus
 ACL's code. So ``1`` is int8 (``torch.int8``) and so is ``258``, while ``2`` is int16, though ACL
@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from typing import NamedTuple, Union
 
-import ml_dtypes
+import ml_dtypes  # noqa: F401 (NumPy knows its types by name from then on)
 import numpy as np
 from numpy.typing import DTypeLike
+
+from . import _core
 
 # Union, since this is evaluated and Python 3.10 lacks str | a type alias.
 DTypeName = Union[int, str, DTypeLike]  # noqa: UP007
@@ -29,28 +31,9 @@ class DType(NamedTuple):
     """How NumPy arrays carry it; None where it is carried as bits in another type."""
 
 
-def _row(name: str, acl: int, torch: tuple[int, ...], carrier: DTypeLike | None = None) -> DType:
-    return DType(name, acl, torch, None if carrier is None else np.dtype(carrier))
-
-
-DTYPES: tuple[DType, ...] = (
-    _row("float32", 0, (6,), np.float32),
-    _row("float16", 1, (5,), np.float16),
-    _row("int8", 2, (1, 12), np.int8),
-    _row("int32", 3, (3, 14), np.int32),
-    _row("uint8", 4, (0, 13), np.uint8),
-    _row("int16", 6, (2,), np.int16),
-    _row("int64", 9, (4,), np.int64),
-    _row("float64", 11, (7,), np.float64),
-    _row("bool", 12, (11,), np.bool_),
-    _row("bfloat16", 27, (15,), ml_dtypes.bfloat16),
-    _row("int4", 29, (16,)),
-    _row("hifloat8", 34, ()),
-    _row("float8_e5m2", 35, (23,), ml_dtypes.float8_e5m2),
-    _row("float8_e4m3fn", 36, (24,), ml_dtypes.float8_e4m3fn),
-    _row("float8_e8m0fnu", 37, (44,), ml_dtypes.float8_e8m0fnu),
-    _row("float4_e2m1", 40, ()),
-    _row("float4_e1m2", 41, ()),
+DTYPES: tuple[DType, ...] = tuple(
+    DType(name, acl_code, torch_codes, np.dtype(name) if is_plain else None)
+    for name, acl_code, torch_codes, is_plain in _core.formats()
 )
 
 _ALIASES = {

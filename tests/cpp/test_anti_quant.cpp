@@ -14,7 +14,7 @@ namespace {
 
 using Bits = std::vector<uint16_t>;
 
-DTypeRequest requested(DType dtype) { return {false, dtype, name_of(dtype)}; }
+DTypeRequest requested(DType dtype) { return {.is_default = false, .format = format_of(dtype)}; }
 
 // The op on x of some shape, with a 1-D scale and, unless it is empty, an offset.
 struct Case {

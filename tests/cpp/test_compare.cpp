@@ -60,7 +60,7 @@ struct Case {
     return *reinterpret_cast<CompareExtremes*>(&sums[kCompareSums]);
   }
   bool run() { return op.check().ok() && op.run().ok(); }
-  std::string message() { return op.check().message; }
+  std::string message() { return message_of(op.check()); }
 };
 
 template <class F>

@@ -14,8 +14,7 @@ bool is_allowed(std::initializer_list<int64_t> dims, std::initializer_list<int64
   TensorView out = view(memory, dims);
   out.data += 4 * 32;
   for (int i = 0; i < out.rank; ++i) out.strides[i] = 4 * strides.begin()[i];
-  const OutputSpec spec{"y", DType::float32, out.shape};
-  return check_outputs("op", {}, &spec, &out, 1).ok();
+  return check_outputs("op", {}, OutputSpecs::of({{"y", DType::float32, out.shape}}), &out).ok();
 }
 
 TEST(Contract, OutputsMayHaveAnyStridesThatDoNotOverlap) {
@@ -46,12 +45,23 @@ TEST(Contract, ShorteningKeepsWholeCharacters) {
 
 TEST(Contract, MessagesStayShort) {
   const std::string long_text(1000, 'x');
-  EXPECT_LT(not_an_array("op", "x", long_text, "Convert it.").message.size(), 400U);
+  EXPECT_LT(message_of(not_an_array("op", Argument("x"), long_text, "Convert it.")).size(), 400U);
   EXPECT_EQ(npu_quant::quoted(long_text).size(), 60U + 5U);  // quotes and dots
-  DTypeRequest request;
-  request.is_default = false;
-  request.text = long_text;
-  EXPECT_LT(check_dst_type("op", request).message.size(), 400U);
+}
+
+// What a face marks as its own word, and what it leaves alone.
+TEST(Contract, AFaceWritesAFaultInItsOwnWords) {
+  const TensorView x = contiguous_view(nullptr, DType::float16, 3);
+  const Status status =
+      fault("op", Fault::dtype, {Argument("x")}, {"has dtype ", DTypeOf(x), " but no x"},
+            {"expected ", Nothing(), ", ", DType::int8, " or that of ", Output("y"), ", ", x.shape},
+            "Convert it.");
+  EXPECT_EQ(message_of(status),
+            "op: x has dtype float16 but no x, expected None, int8 or that of out[y], (3,).");
+  EXPECT_EQ(sentence_of(status, [](const Part& part) { return "<" + part.text + ">"; }),
+            "<x> has dtype <float16> but no x, expected <>, <int8> or that of <y>, (3,).");
+  EXPECT_EQ(message_of(fault("op", Fault::shape, {Output("")}, "is late")), "op: out is late.");
+  EXPECT_EQ(message_of(out_of_memory("op")), "op: out of memory.");
 }
 
 }  // namespace

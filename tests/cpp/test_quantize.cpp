@@ -8,7 +8,7 @@
 namespace npu_quant::testing {
 namespace {
 
-DTypeRequest requested(DType dtype) { return {false, dtype, name_of(dtype)}; }
+DTypeRequest requested(DType dtype) { return {.is_default = false, .format = format_of(dtype)}; }
 
 TEST(Quantize, AddsTheZeroPointBeforeRounding) {
   std::vector<float> x = {0.5f, 1.5f, -0.5f, NAN, INFINITY, -INFINITY};

@@ -141,10 +141,10 @@ TEST(DequantizeVal, FaultsSayOfWhatKindTheyAre) {
   DequantizeVal op("op", "q", {});
   EXPECT_EQ(op.check().fault, Fault::missing);
   op.value = view(x, {4});
-  EXPECT_EQ(op.check().message, "op: q has dtype float32, expected int8, uint8 or int32.");
+  EXPECT_EQ(message_of(op.check()), "op: q has dtype float32, expected int8, uint8 or int32.");
   const PerTensorAffineQuantizer quantizer(kQUInt8, 0.1, 0);
   op.parameters = quantizer.parameters();
-  EXPECT_EQ(op.check().message, "op: q has dtype float32, expected uint8.");
+  EXPECT_EQ(message_of(op.check()), "op: q has dtype float32, expected uint8.");
 }
 
 TEST(QuantizeVal, RefusesOutputsThatOverlap) {

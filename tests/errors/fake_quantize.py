@@ -109,6 +109,7 @@ ERRORS = [
     ("qparams scale shape", lambda: qparams(scale=S4[:2]), ParamError, 161002, Q + "scale has shape (2,), expected one element."),
     ("qparams scale empty", lambda: qparams(scale=S4[:0]), ParamError, 161002, Q + "scale has shape (0,), expected one element."),
     ("qparams zero_point shape", lambda: qparams(zero_point=Z4[None]), ParamError, 161002, Q + "zero_point has shape (1, 4), expected one element."),
+    *[(f"qparams enabled {kind.__name__}", lambda kind=kind: qparams(fake_quant_enabled=S1.astype(kind)), DTypeError, 161002, f"{Q}fake_quant_enabled has dtype {kind.__name__}, expected a real number.") for kind in (ml_dtypes.float8_e5m2, ml_dtypes.float8_e8m0fnu, ml_dtypes.int4)],
     ("qparams enabled shape", lambda: qparams(fake_quant_enabled=S4), ParamError, 161002, Q + "fake_quant_enabled has shape (4,), expected one element."),
     ("qparams zero_point value", lambda: qparams(zero_point=np.array([20000000])), ParamError, 161002, Q + "zero_point holds 20000000, expected -16777216 to 16777216."),
     ("qparams zero_point most", lambda: qparams(zero_point=np.array([-(2**63)])), ParamError, 161002, Q + "zero_point holds -9223372036854775808, expected -16777216 to 16777216."),

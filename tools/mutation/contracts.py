@@ -10,7 +10,7 @@ CHECKS = [
     Fault(
         "dynamic_quant: smooth_scales of any dtype",
         f"{OPS}/dynamic_quant.cpp",
-        'check_same_dtype(kName, "smooth_scales", smooth_scales, "input", input)',
+        'check_same_dtype(name, "smooth_scales", smooth_scales, "input", input)',
         "Status{}",
         "dynamic_quant",
     ),
@@ -24,15 +24,15 @@ CHECKS = [
     Fault(
         "add_rms_norm_quant: beta of any shape",
         f"{OPS}/add_rms_norm_quant.cpp",
-        'check_same_shape(kName, "beta", beta, "gamma", gamma)',
+        'check_same_shape(name, "beta", beta, "gamma", gamma)',
         "Status{}",
         "add_rms_norm_quant",
     ),
     Fault(
-        "anti_quant: shapes are checked before attributes",
-        f"{OPS}/anti_quant.cpp",
-        "(check_attributes());\n  NPU_QUANT_RETURN_IF_ERROR(check_scale());",
-        "(check_scale());\n  NPU_QUANT_RETURN_IF_ERROR(check_attributes());",
+        "op: shapes are checked before attributes",
+        f"{OPS}/op.cpp",
+        "plan_outputs();",
+        "plan_outputs();\n  NPU_QUANT_RETURN_IF_ERROR(check_shapes());",
         "anti_quant",
     ),
     Fault(

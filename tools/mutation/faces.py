@@ -10,8 +10,8 @@ BINDING = [
     Fault(
         "binding: out of one array is ignored",
         f"{BIND}/numpy_view.cpp",
-        "if (!out.is_none() && count == 1)\n    take_one(op, out);\n  else if (!out.is_none())",
-        "if (count == 0)\n    take_one(op, out);\n  else if (!out.is_none() && count > 1)",
+        "else if (!out.is_none())\n    take(op",
+        "else if (!out.is_none() && count_ > 1)\n    take(op",
         "quantize",
     ),
     Fault(
@@ -52,14 +52,14 @@ BINDING = [
     Fault(
         "binding: epsilon is ignored",
         f"{BIND}/bind_add_rms_norm_quant.cpp",
-        'op.epsilon = to_double(op.kName, "epsilon", epsilon);',
+        'op.epsilon = to_double(op.name, "epsilon", epsilon);',
         "",
         "add_rms_norm_quant",
     ),
     Fault(
         "binding: numerics is ignored",
         f"{BIND}/bind_quantize.cpp",
-        "op.numerics = to_numerics(op.kName, numerics);",
+        "op.numerics = to_numerics(op.name, numerics);",
         "",
         "quantize",
     ),
@@ -77,8 +77,8 @@ C_API = [
     Fault(
         "aclnn: an argument goes by another name",
         f"{ACLNN}/add_rms_norm_quant.cpp",
-        '{"zero_points2", "zeroPoints2Optional"}',
-        '{"zero_points2", "zeroPoints1Optional"}',
+        '("zeroPoints2Optional", zero_points2,',
+        '("zeroPoints1Optional", zero_points2,',
         "aclnn",
         googletests_first=True,
     ),

@@ -8,22 +8,13 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr Word kWords[] = {{"zero_points1", "zeroPoints1Optional"},
-                           {"zero_points2", "zeroPoints2Optional"},
-                           {"scales2", "scales2Optional"},
-                           {"beta", "betaOptional"},
-                           {"dst_type", "the dtype of y1Out"},
-                           {"out[y1]", "y1Out"},
-                           {"out[y2]", "y2Out"},
-                           {"out[x]", "xOut"},
-                           {"out[rms_norm]", "rmsNormOut"},
-                           {nullptr, nullptr}};
-constexpr Function kV1{"aclnnAddRmsNormQuant", kWords, ACLNN_ERR_INNER_TILING_ERROR};
-constexpr Function kV2{"aclnnAddRmsNormQuantV2", kWords};
+constexpr std::initializer_list<Attribute> kAttributes = {{"dst_type", "the dtype of y1Out"}};
+constexpr Function kV1{.name = "aclnnAddRmsNormQuant",
+                       .attributes = kAttributes,
+                       .shape_code = ACLNN_ERR_INNER_TILING_ERROR};
+constexpr Function kV2{.name = "aclnnAddRmsNormQuantV2", .attributes = kAttributes};
 
-using Op = AddRmsNormQuant;
-
-struct AddRmsNormQuantCall : Call<Op> {
+struct AddRmsNormQuantCall : Call<AddRmsNormQuant> {
   using Call::Call;
 
   void set_inputs(const aclTensor* x1, const aclTensor* x2, const aclTensor* gamma,
@@ -43,9 +34,9 @@ struct AddRmsNormQuantCall : Call<Op> {
     op.div_mode = div_mode;
   }
   void set_codes(const aclTensor* y1, const aclTensor* y2) {
-    output("y1Out", y1, outputs[Op::kY1]);
-    output("y2Out", y2, outputs[Op::kY2]);
-    op.dst_type = request_of(outputs[Op::kY1]);
+    output("y1Out", y1, outputs[AddRmsNormQuant::kY1]);
+    output("y2Out", y2, outputs[AddRmsNormQuant::kY2]);
+    op.dst_type = request_of(outputs[AddRmsNormQuant::kY1]);
   }
 };
 
@@ -73,7 +64,7 @@ aclnnStatus aclnnAddRmsNormQuantGetWorkspaceSize(
                     zeroPoints2Optional);
     call.set_attributes(epsilon, divMode);
     call.set_codes(y1Out, y2Out);
-    call.output("xOut", xOut, call.outputs[Op::kX]);
+    call.output("xOut", xOut, call.outputs[AddRmsNormQuant::kX]);
   });
 }
 
@@ -92,8 +83,8 @@ aclnnStatus aclnnAddRmsNormQuantV2GetWorkspaceSize(
     drop_leading_one(call.op.beta);
     call.set_attributes(epsilon, divMode);
     call.set_codes(y1Out, y2Out);
-    call.optional_output("xOut", xOut, call.outputs[Op::kX]);
-    call.optional_output("rmsNormOut", rmsNormOut, call.outputs[Op::kRmsNorm]);
+    call.optional_output("xOut", xOut, call.outputs[AddRmsNormQuant::kX]);
+    call.optional_output("rmsNormOut", rmsNormOut, call.outputs[AddRmsNormQuant::kRmsNorm]);
   };
   return plan<AddRmsNormQuantCall>(kV2, workspaceSize, executor, fill, kWithRmsNorm);
 }

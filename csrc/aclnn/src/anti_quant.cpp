@@ -7,8 +7,8 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr Word kWords[] = {{"dst_dtype", "the dtype of y"}, {"out", "y"}, {nullptr, nullptr}};
-constexpr Function kFunction{"aclnnAscendAntiQuant", kWords};
+constexpr std::initializer_list<Attribute> kAttributes = {{"dst_dtype", "the dtype of y"}};
+constexpr Function kFunction{.name = "aclnnAscendAntiQuant", .attributes = kAttributes};
 
 }  // namespace
 }  // namespace npu_quant::aclnn

@@ -8,18 +8,13 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr Word kWords[] = {{"min_scale", "minScale"},
-                           {"round_mode", "roundModeOptional"},
-                           {"dst_type", "the dtype of yOut"},
-                           {"dst_type_max", "dstTypeMax"},
-                           {"row_block_size", "rowBlockSize"},
-                           {"col_block_size", "colBlockSize"},
-                           {"out[y]", "yOut"},
-                           {"out[scale]", "scaleOut"},
-                           {nullptr, nullptr}};
+constexpr std::initializer_list<Attribute> kAttributes = {
+    {"min_scale", "minScale"},          {"round_mode", "roundModeOptional"},
+    {"dst_type", "the dtype of yOut"},  {"dst_type_max", "dstTypeMax"},
+    {"row_block_size", "rowBlockSize"}, {"col_block_size", "colBlockSize"}};
 
 constexpr Function function_of(const char* name) {
-  return {name, kWords, ACLNN_ERR_PARAM_INVALID, ACLNN_ERR_INNER_TILING_ERROR};
+  return {.name = name, .attributes = kAttributes, .attribute_code = ACLNN_ERR_INNER_TILING_ERROR};
 }
 constexpr Function kV1 = function_of("aclnnDynamicBlockQuant");
 constexpr Function kV2 = function_of("aclnnDynamicBlockQuantV2");
@@ -59,7 +54,13 @@ aclnnStatus aclnnDynamicBlockQuantGetWorkspaceSize(const aclTensor* x, double mi
                                                    const aclTensor* yOut, const aclTensor* scaleOut,
                                                    uint64_t* workspaceSize,
                                                    aclOpExecutor** executor) {
-  return plan_version(kV1, x, {minScale, roundModeOptional, dstType, rowBlockSize, colBlockSize, 0},
+  return plan_version(kV1, x,
+                      {.min_scale = minScale,
+                       .round_mode = roundModeOptional,
+                       .dst_type = dstType,
+                       .row_block_size = rowBlockSize,
+                       .col_block_size = colBlockSize,
+                       .dst_type_max = 0},
                       yOut, scaleOut, workspaceSize, executor);
 }
 
@@ -67,9 +68,14 @@ aclnnStatus aclnnDynamicBlockQuantV2GetWorkspaceSize(
     const aclTensor* x, double minScale, char* roundModeOptional, int64_t dstType,
     int64_t rowBlockSize, int64_t colBlockSize, double dstTypeMax, const aclTensor* yOut,
     const aclTensor* scaleOut, uint64_t* workspaceSize, aclOpExecutor** executor) {
-  return plan_version(
-      kV2, x, {minScale, roundModeOptional, dstType, rowBlockSize, colBlockSize, dstTypeMax}, yOut,
-      scaleOut, workspaceSize, executor);
+  return plan_version(kV2, x,
+                      {.min_scale = minScale,
+                       .round_mode = roundModeOptional,
+                       .dst_type = dstType,
+                       .row_block_size = rowBlockSize,
+                       .col_block_size = colBlockSize,
+                       .dst_type_max = dstTypeMax},
+                      yOut, scaleOut, workspaceSize, executor);
 }
 
 aclnnStatus aclnnDynamicBlockQuant(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor,

@@ -10,18 +10,13 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr Word kWords[] = {{"input", "x"},
-                           {"smooth_scales", "smoothScalesOptional"},
-                           {"group_index", "groupIndexOptional"},
-                           {"dst_type", "the dtype of yOut"},
-                           {"dst_type_max", "dstTypeMax"},
-                           {"quant_mode", "quantMode"},
-                           {"offset", "offsetOut"},
-                           {"out[y]", "yOut"},
-                           {"out[scale]", "scaleOut"},
-                           {nullptr, nullptr}};
+constexpr std::initializer_list<Attribute> kAttributes = {{"group_index", "groupIndexOptional"},
+                                                          {"offset", "offsetOut"},
+                                                          {"dst_type", "the dtype of yOut"},
+                                                          {"dst_type_max", "dstTypeMax"},
+                                                          {"quant_mode", "quantMode"}};
 constexpr Function function_of(const char* name) {
-  return {name, kWords, ACLNN_ERR_PARAM_INVALID, ACLNN_ERR_PARAM_INVALID, ACLNN_ERR_INNER};
+  return {.name = name, .attributes = kAttributes, .phase_2_code = ACLNN_ERR_INNER};
 }
 constexpr Function kV1 = function_of("aclnnDynamicQuant");
 constexpr Function kV2 = function_of("aclnnDynamicQuantV2");
@@ -55,9 +50,9 @@ struct DynamicQuantCall : Call<DynamicQuant> {
   }
   void set_mode(bool is_symmetrical, const char* quant_mode) {
     if (is_symmetrical != op.symmetric)
-      fail(Fault::attribute, is_symmetrical ? "isSymmetrical is true, but offsetOut is given."
-                                            : "isSymmetrical is false, but offsetOut is NULL.");
-    if (quant_mode == nullptr) fail(Fault::attribute, "quantMode is NULL.");
+      fail(Fault::attribute, "isSymmetrical", is_symmetrical ? "is true" : "is false",
+           is_symmetrical ? "but offsetOut is given" : "but offsetOut is NULL");
+    if (quant_mode == nullptr) fail(Fault::attribute, "quantMode", "is NULL");
     if (quant_mode != nullptr) op.quant_mode = quant_mode;
   }
 

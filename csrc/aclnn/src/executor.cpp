@@ -1,5 +1,7 @@
 #include "aclnn/src/executor.h"
 
+#include <stdexcept>
+
 #include "aclnn/src/data_type.h"
 #include "aclnn/src/memory.h"
 #include "aclnn/src/runtime.h"
@@ -16,8 +18,10 @@ Executors& executors() {
 }
 [[maybe_unused]] const Executors& loaded = executors();  // before any fork
 
-// In the caller's words already: the operator's name, which comes first, is empty.
-Status own_fault(Fault kind, const std::string& sentence) { return fault("", kind, sentence); }
+// In the caller's words.
+Status own_fault(Fault kind, const char* subject, const Text& came, const Text& allowed = {}) {
+  return fault("", kind, subject, came, allowed);
+}
 
 int stale(const char* function) {
   return report(ACLNN_ERR_INNER, function,
@@ -52,12 +56,12 @@ int run(const Function& function, void* workspace, uint64_t workspace_size, aclO
   }
   if (!is_stream(stream)) return refuse(ACLNN_ERR_RUNTIME_ERROR, "there is no such stream.");
   const Status status = executor->run();
-  return status.ok() ? OK : report(function, status, true);
+  return status.ok() ? OK : executor->report(status, Phase::two);
 }
 
-bool is_any(const Argument&) { return true; }
-bool is_input(const Argument& argument) { return !argument.is_output; }
-bool is_output(const Argument& argument) { return argument.is_output; }
+bool is_any(const TensorArgument&) { return true; }
+bool is_input(const TensorArgument& argument) { return !argument.is_output; }
+bool is_output(const TensorArgument& argument) { return argument.is_output; }
 
 template <class Counts>
 aclnnStatus refresh(const char* function, Counts counts, aclOpExecutor* executor, size_t index,
@@ -86,76 +90,105 @@ aclnnStatus refresh_list(const char* function, const aclOpExecutor* executor,
 }  // namespace
 
 void Executor::input(const char* name, const aclTensor* tensor, TensorView& view) {
-  add(name, tensor, view, false, true);
+  add({.name = name, .tensor = tensor, .view = &view}, true);
 }
 void Executor::optional_input(const char* name, const aclTensor* tensor, TensorView& view) {
-  add(name, tensor, view, false, false);
+  add({.name = name, .tensor = tensor, .view = &view}, false);
 }
 void Executor::output(const char* name, const aclTensor* tensor, TensorView& view) {
-  add(name, tensor, view, true, true);
+  add({.name = name, .tensor = tensor, .view = &view, .is_output = true}, true);
 }
 void Executor::optional_output(const char* name, const aclTensor* tensor, TensorView& view) {
-  add(name, tensor, view, true, false);
+  add({.name = name, .tensor = tensor, .view = &view, .is_output = true}, false);
 }
 
-void Executor::add(const char* name, const aclTensor* tensor, TensorView& view, bool is_output,
-                   bool is_required) {
-  Argument argument{name, tensor, &view, nullptr, 0, is_output};
-  const auto note = [&](Fault kind, const char* what) {
-    fail(kind, std::string(name) + " " + what + ".");
-  };
-  if (tensor == nullptr) {
-    if (is_required) note(Fault::missing, "is NULL");
-  } else if (const Tensor* const described = tensors().find(tensor)) {
-    argument.address = described->address;
-    argument.offset = described->offset_in_bytes;
-    view = described->view;
-    if (described->problem != nullptr) note(Fault::dtype, described->problem);
-  } else {
-    note(Fault::missing, "is no live tensor");
+void Executor::add(const TensorArgument& argument, bool is_required) {
+  if (count_ == kMostArguments) throw std::logic_error("a call has too many tensors.");
+  TensorArgument& added = arguments_[count_++] = argument;
+  if (added.tensor == nullptr) {
+    if (is_required) fail(Fault::missing, added.name, "is NULL");
+    return;
   }
-  if (argument.address != nullptr)
-    view.data = static_cast<char*>(argument.address) + argument.offset;
-  arguments_[count_++] = argument;
+  const Tensor* const described = tensors().find(added.tensor);
+  if (described == nullptr) return fail(Fault::missing, added.name, "is no live tensor");
+  added.address = described->address;
+  added.offset = described->offset_in_bytes;
+  *added.view = described->view;
+  if (described->problem != nullptr) fail(Fault::dtype, added.name, described->problem);
+  if (added.address != nullptr) added.view->data = static_cast<char*>(added.address) + added.offset;
 }
 
 DTypeRequest Executor::request_of(const TensorView& output) {
-  return {false, output.dtype, output.dtype_name};
+  const FormatRow* const row = find_row(output.dtype_name);
+  if (row != nullptr) return {.is_default = false, .format = row->format};
+  const char* const name = find_acl_name(output.dtype_name);
+  return {.is_default = false, .text = name != nullptr ? name : output.dtype_name};
 }
 
 DTypeRequest Executor::request_of(const TensorView& output, int64_t dst_type) {
   const char* const wanted = find_acl_name(dst_type);
   const char* const given = find_acl_name(output.dtype_name);
   if (wanted == nullptr || wanted != given)
-    mismatch_ = own_fault(Fault::attribute,
-                          "dstType is " + (wanted != nullptr ? wanted : std::to_string(dst_type)) +
-                              ", but the output has dtype " +
-                              (given != nullptr ? given : output.dtype_name) + ".");
+    mismatch_ = own_fault(Fault::attribute, "dstType",
+                          {"is ", wanted != nullptr ? wanted : std::to_string(dst_type)},
+                          {"but the output has dtype ", DTypeOf(output)});
   return request_of(output);
 }
 
-void Executor::fail(Fault kind, const std::string& sentence) {
+void Executor::fail(Fault kind, const char* subject, const Text& came, const Text& allowed) {
   if (fault_.ok() || (kind == Fault::missing && fault_.fault != Fault::missing))
-    fault_ = own_fault(kind, sentence);
+    fault_ = own_fault(kind, subject, came, allowed);
 }
 
 Status Executor::check() {
   NPU_QUANT_RETURN_IF_ERROR(fault_);
   NPU_QUANT_RETURN_IF_ERROR(environment().status);
-  const Status status = check_operator();
+  op_.numerics = environment().numerics;
+  const Status status = op_.check();
   // As on the device: shapes and attributes come after the dtypes of all tensors.
   if (status.fault == Fault::shape || status.fault == Fault::attribute)
-    NPU_QUANT_RETURN_IF_ERROR(check_output_types());
+    NPU_QUANT_RETURN_IF_ERROR(check_output_types(op_.name, op_.outputs, outputs));
   NPU_QUANT_RETURN_IF_ERROR(status);
   NPU_QUANT_RETURN_IF_ERROR(mismatch_);
-  return check_outputs();
+  return op_.check_outputs(outputs);
+}
+
+std::string Executor::name_of_view(const TensorView* view, const std::string& otherwise) const {
+  for (const TensorArgument& argument : arguments_)
+    if (argument.view == view) return argument.name;
+  return name_of(function, otherwise);
+}
+
+std::string Executor::word_for(const Part& part) {
+  switch (part.kind) {
+    case Part::Kind::argument:
+      for (const Input& input : op_.inputs())
+        if (part.text == input.name) return name_of_view(input.view, part.text);
+      return name_of(function, part.text);
+    case Part::Kind::output:
+      for (int i = 0; i < op_.outputs.size(); ++i)
+        if (part.text == op_.outputs[i].name) return name_of_view(&outputs[i], part.text);
+      return part.text;
+    case Part::Kind::dtype: {
+      const char* const name = find_acl_name(part.text);
+      return name != nullptr ? name : part.text;
+    }
+    case Part::Kind::nothing: return "NULL";
+    case Part::Kind::words: break;
+  }
+  return part.text;
+}
+
+int Executor::report(const Status& fault, Phase phase) {
+  const auto words = [this](const Part& part) { return word_for(part); };
+  return aclnn::report(function, fault, words, phase);
 }
 
 template <class Counts>
 bool Executor::set_address(Counts counts, size_t index, const aclTensor* tensor, void* address) {
   const std::lock_guard<LongMutex> lock(mutex_);
   const auto whole = executors().lock();  // a fork sees all of it or nothing
-  for (Argument& argument : arguments_) {
+  for (TensorArgument& argument : arguments_) {
     if (&argument == arguments_ + count_) break;
     if (!counts(argument)) continue;
     if (index-- > 0) continue;
@@ -170,28 +203,27 @@ bool Executor::set_address(Counts counts, size_t index, const aclTensor* tensor,
 
 Status Executor::check_addresses() const {
   Range ranges[kMostArguments];
-  const Argument* of[kMostArguments];
+  const TensorArgument* of[kMostArguments];
   int count = 0;
   for (int i = 0; i < count_; ++i) {
     const TensorView& view = *arguments_[i].view;
     if (!view.present || view.shape.size() == 0) continue;
     if (view.data == nullptr)
-      return own_fault(Fault::missing, std::string(arguments_[i].name) + " has no address.");
+      return own_fault(Fault::missing, arguments_[i].name, "has no address");
     const auto* const base = static_cast<const char*>(arguments_[i].address);
     ranges[count] = {base, static_cast<size_t>(view.bounds().end - base)};
     of[count++] = &arguments_[i];
   }
   const int overrun = find_overrun(ranges, count);
   if (overrun == count) return {};
-  return own_fault(Fault::overlap,
-                   std::string(of[overrun]->name) + " runs past the end of its memory block.");
+  return own_fault(Fault::overlap, of[overrun]->name, "runs past the end of its memory block");
 }
 
 Status Executor::run() {
   const std::lock_guard<LongMutex> lock(mutex_);
   NPU_QUANT_RETURN_IF_ERROR(check_addresses());
-  if (moved_) NPU_QUANT_RETURN_IF_ERROR(check_outputs());
-  return run_operator();
+  if (moved_) NPU_QUANT_RETURN_IF_ERROR(op_.check_outputs(outputs));
+  return op_.run(outputs);
 }
 
 aclnnStatus check_results(const Function& function, const uint64_t* workspace_size,
@@ -206,7 +238,8 @@ aclnnStatus check_results(const Function& function, const uint64_t* workspace_si
 aclnnStatus finish_phase_1(std::shared_ptr<Executor> executor, uint64_t* workspace_size,
                            aclOpExecutor** result) {
   const Function& function = executor->function;
-  if (const Status status = executor->check(); !status.ok()) return report(function, status, false);
+  if (const Status status = executor->check(); !status.ok())
+    return executor->report(status, Phase::one);
   aclOpExecutor* const handle = executors().add(std::move(executor));
   if (handle == nullptr)
     return report(ACLNN_ERR_INNER_CREATE_EXECUTOR, function.name, "there are too many executors.");

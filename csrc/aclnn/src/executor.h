@@ -9,26 +9,27 @@
 #include "aclnn/src/mutex.h"
 #include "aclnn/src/tensor.h"
 #include "ops/environment.h"
-#include "ops/outputs.h"
+#include "ops/op.h"
 
 namespace npu_quant::aclnn {
 
 // A tensor of a call, at its place among the function's parameters.
-struct Argument {
-  const char* name;
-  const aclTensor* tensor;  // NULL where it is not given
-  TensorView* view;         // the operator's
-  void* address;            // of the whole tensor
-  int64_t offset;           // of the view in it, in bytes
-  bool is_output;
+struct TensorArgument {
+  const char* name = nullptr;
+  const aclTensor* tensor = nullptr;  // NULL where it is not given
+  TensorView* view = nullptr;         // the operator's
+  void* address = nullptr;            // of the whole tensor
+  int64_t offset = 0;                 // of the view in it, in bytes
+  bool is_output = false;
 };
 
 // What phase 1 leaves for phase 2: the operator with all its arguments, tensors snapshotted.
 class Executor {
  public:
-  static constexpr int kMostArguments = 16;
+  // Beside an operator's own, a function may have a few that the operator takes the presence of.
+  static constexpr int kMostArguments = kMostInputs + kMostOutputs + 4;
 
-  explicit Executor(const Function& function) : function(function) {}
+  Executor(const Function& function, Op& op) : function(function), op_(op) {}
   Executor(const Executor&) = delete;
   virtual ~Executor() = default;
 
@@ -43,8 +44,9 @@ class Executor {
   static DTypeRequest request_of(const TensorView& output);
   DTypeRequest request_of(const TensorView& output, int64_t dst_type);
 
-  // Something else that is wrong with the arguments; a tensor that is missing comes before it.
-  void fail(Fault kind, const std::string& sentence);
+  // Something else that is wrong with the arguments, in the caller's words; a tensor that is
+  // missing comes before it.
+  void fail(Fault kind, const char* subject, const Text& came, const Text& allowed = {});
 
   Status check();  // everything; then the addresses may still change
   // The tensor that is number `index` of those that `counts` says yes to gets a new address.
@@ -52,21 +54,21 @@ class Executor {
   bool set_address(Counts counts, size_t index, const aclTensor* tensor, void* address);
   Status run();
 
+  // Reports a fault of check() or run() and returns its code.
+  int report(const Status& fault, Phase phase);
+
   const Function& function;
   bool is_repeatable = false;
-
- protected:
-  virtual Status check_operator() = 0;
-  virtual Status check_output_types() const = 0;
-  virtual Status check_outputs() const = 0;
-  virtual Status run_operator() const = 0;
+  TensorView outputs[kMostOutputs];
 
  private:
-  void add(const char* name, const aclTensor* tensor, TensorView& view, bool is_output,
-           bool is_required);
+  void add(const TensorArgument& argument, bool is_required);
+  std::string word_for(const Part& part);
+  std::string name_of_view(const TensorView* view, const std::string& otherwise) const;
   Status check_addresses() const;
 
-  Argument arguments_[kMostArguments];
+  Op& op_;
+  TensorArgument arguments_[kMostArguments];
   int count_ = 0;
   Status fault_;     // the first one that phase 1 met
   Status mismatch_;  // of dstType
@@ -75,26 +77,14 @@ class Executor {
 };
 
 // The executor of an operator of ops/.
-template <class Op>
+template <class Operator>
 class Call : public Executor {
  public:
   template <class... Arguments>
   explicit Call(const Function& function, Arguments... arguments)
-      : Executor(function), op(arguments...) {}
+      : Executor(function, op), op(arguments...) {}
 
-  Op op;
-  TensorView outputs[kMostOutputs];
-
- protected:
-  Status check_operator() override {
-    op.numerics = environment().numerics;
-    return op.check();
-  }
-  Status check_output_types() const override {
-    return npu_quant::check_output_types(op.kName, op.outputs, outputs, op.kOutputs);
-  }
-  Status check_outputs() const override { return op.check_outputs(outputs); }
-  Status run_operator() const override { return op.run(outputs); }
+  Operator op;
 };
 
 // Ends phase 1 with an executor for the caller, or a code and a message.

@@ -9,17 +9,18 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr Word kWords[] = {{"zero_point", "zeroPoint"}, {"quant_min", "quantMin"},
-                           {"quant_max", "quantMax"},   {"out[output]", "out"},
-                           {"out[mask]", "mask"},       {nullptr, nullptr}};
-constexpr Function kPerTensor{"aclnnFakeQuantPerTensorAffineCachemask", kWords};
-constexpr Function kPerChannel{"aclnnFakeQuantPerChannelAffineCachemask", kWords};
+constexpr std::initializer_list<Attribute> kAttributes = {
+    {"fake_quant_enabled", "fakeQuantEnabled"},
+    {"quant_min", "quantMin"},
+    {"quant_max", "quantMax"}};
+constexpr Function kPerTensor{.name = "aclnnFakeQuantPerTensorAffineCachemask",
+                              .attributes = kAttributes};
+constexpr Function kPerChannel{.name = "aclnnFakeQuantPerChannelAffineCachemask",
+                               .attributes = kAttributes};
 
-using Op = FakeQuantize;
-
-struct FakeQuantizeCall : Call<Op> {
-  FakeQuantizeCall(const Function& function, Op::Form form)
-      : Call(function, function.name, form, true, Op::Rules::aclnn) {}
+struct FakeQuantizeCall : Call<FakeQuantize> {
+  FakeQuantizeCall(const Function& function, FakeQuantize::Form form)
+      : Call(function, function.name, form, true, FakeQuantize::Rules::aclnn) {}
 
   void set_inputs(const aclTensor* self, const aclTensor* scale, const aclTensor* zero_point) {
     input("self", self, op.self);
@@ -36,15 +37,16 @@ struct FakeQuantizeCall : Call<Op> {
     op.quant_max = greatest;
   }
   void set_outputs(aclTensor* out, aclTensor* mask) {
-    output("out", out, outputs[Op::kOutput]);
-    output("mask", mask, outputs[Op::kMask]);
-    op.output_dtype = outputs[Op::kOutput].dtype;
+    output("out", out, outputs[FakeQuantize::kOutput]);
+    output("mask", mask, outputs[FakeQuantize::kMask]);
+    op.output_dtype = outputs[FakeQuantize::kOutput].dtype;
   }
 
   // A number has one channel.
   void give_number_an_axis() {
     if (!op.self.present || op.self.rank > 0) return;
-    for (TensorView* view : {&op.self, &outputs[Op::kOutput], &outputs[Op::kMask]})
+    for (TensorView* view :
+         {&op.self, &outputs[FakeQuantize::kOutput], &outputs[FakeQuantize::kMask]})
       if (view->rank == 0) {
         view->rank = view->shape.rank = 1;
         view->shape.dims[0] = 1;
@@ -70,7 +72,8 @@ aclnnStatus aclnnFakeQuantPerTensorAffineCachemaskGetWorkspaceSize(
     call.set_range(quantMin, quantMax);
     call.set_outputs(out, mask);
   };
-  return plan<FakeQuantizeCall>(kPerTensor, workspaceSize, executor, fill, Op::Form::arrays);
+  return plan<FakeQuantizeCall>(kPerTensor, workspaceSize, executor, fill,
+                                FakeQuantize::Form::arrays);
 }
 
 aclnnStatus aclnnFakeQuantPerChannelAffineCachemaskGetWorkspaceSize(
@@ -84,7 +87,8 @@ aclnnStatus aclnnFakeQuantPerChannelAffineCachemaskGetWorkspaceSize(
     call.set_outputs(out, mask);
     call.give_number_an_axis();
   };
-  return plan<FakeQuantizeCall>(kPerChannel, workspaceSize, executor, fill, Op::Form::per_channel);
+  return plan<FakeQuantizeCall>(kPerChannel, workspaceSize, executor, fill,
+                                FakeQuantize::Form::per_channel);
 }
 
 aclnnStatus aclnnFakeQuantPerTensorAffineCachemask(void* workspace, uint64_t workspaceSize,

@@ -1,5 +1,5 @@
 // aclnnAscendQuant, V3: npu_quantize's multiplication, with rounding as named.
-#include "ops/quantize.h"
+#include "ops/ascend_quant.h"
 
 #include "aclnn/src/executor.h"
 #include "aclnnop/aclnn_ascend_quant.h"
@@ -8,17 +8,12 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr Word kWords[] = {{"self", "x"},
-                           {"scales", "scale"},
-                           {"zero_points", "offset"},
-                           {"dst_type", "the dtype of y"},
-                           {"round_mode", "roundMode"},
-                           {"out", "y"},
-                           {nullptr, nullptr}};
-constexpr Function kV1{"aclnnAscendQuant", kWords};
-constexpr Function kV3{"aclnnAscendQuantV3", kWords};
+constexpr std::initializer_list<Attribute> kAttributes = {{"dst_type", "the dtype of y"},
+                                                          {"round_mode", "roundMode"}};
+constexpr Function kV1{.name = "aclnnAscendQuant", .attributes = kAttributes};
+constexpr Function kV3{.name = "aclnnAscendQuantV3", .attributes = kAttributes};
 
-using Rules = Quantize::Rules;
+using Version = AscendQuant::Version;
 
 struct Arguments {
   const aclTensor *x, *scale, *offset;
@@ -28,8 +23,9 @@ struct Arguments {
   const aclTensor* y;
 };
 
-struct AscendQuantCall : Call<Quantize> {
-  AscendQuantCall(const Function& function, Rules rules) : Call(function, function.name, rules) {}
+struct AscendQuantCall : Call<AscendQuant> {
+  AscendQuantCall(const Function& function, Version version)
+      : Call(function, function.name, version) {}
 
   void set(const Arguments& arguments) {
     input("x", arguments.x, op.self);
@@ -37,11 +33,11 @@ struct AscendQuantCall : Call<Quantize> {
     optional_input("offset", arguments.offset, op.zero_points);
     op.sqrt_mode = arguments.sqrt_mode;
     if (arguments.round_mode == nullptr)
-      fail(Fault::attribute, "roundMode is NULL.");
+      fail(Fault::attribute, "roundMode", "is NULL");
     else
       op.round_mode = arguments.round_mode;
-    output("y", arguments.y, outputs[Quantize::kY]);
-    op.dtype = request_of(outputs[Quantize::kY], arguments.dst_type);
+    output("y", arguments.y, outputs[AscendQuant::kY]);
+    op.dtype = request_of(outputs[AscendQuant::kY], arguments.dst_type);
   }
 };
 
@@ -57,9 +53,15 @@ aclnnStatus aclnnAscendQuantGetWorkspaceSize(const aclTensor* x, const aclTensor
                                              const aclTensor* y, uint64_t* workspaceSize,
                                              aclOpExecutor** executor) {
   const auto fill = [&](auto& call) {
-    call.set({x, scale, offset, sqrtMode, roundMode, dstType, y});
+    call.set({.x = x,
+              .scale = scale,
+              .offset = offset,
+              .sqrt_mode = sqrtMode,
+              .round_mode = roundMode,
+              .dst_type = dstType,
+              .y = y});
   };
-  return plan<AscendQuantCall>(kV1, workspaceSize, executor, fill, Rules::ascend_quant);
+  return plan<AscendQuantCall>(kV1, workspaceSize, executor, fill, Version::v1);
 }
 
 aclnnStatus aclnnAscendQuantV3GetWorkspaceSize(const aclTensor* x, const aclTensor* scale,
@@ -68,10 +70,16 @@ aclnnStatus aclnnAscendQuantV3GetWorkspaceSize(const aclTensor* x, const aclTens
                                                const aclTensor* y, uint64_t* workspaceSize,
                                                aclOpExecutor** executor) {
   const auto fill = [&](auto& call) {
-    call.set({x, scale, offset, sqrtMode, roundMode, dstType, y});
+    call.set({.x = x,
+              .scale = scale,
+              .offset = offset,
+              .sqrt_mode = sqrtMode,
+              .round_mode = roundMode,
+              .dst_type = dstType,
+              .y = y});
     call.op.axis = axis;
   };
-  return plan<AscendQuantCall>(kV3, workspaceSize, executor, fill, Rules::ascend_quant_v3);
+  return plan<AscendQuantCall>(kV3, workspaceSize, executor, fill, Version::v3);
 }
 
 aclnnStatus aclnnAscendQuant(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor,

@@ -1,10 +1,12 @@
 // The contract of the two phases, with operators whose results are known by hand.
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <memory>
 #include <set>
+#include <string>
 
 #include "aclnnop/aclnn_ascend_quant.h"
+#include "aclnnop/aclnn_dynamic_block_quant.h"
 #include "aclnnop/aclnn_dynamic_quant_v3.h"
 #include "calls.h"
 #include "opdev/op_errno.h"
@@ -158,28 +160,43 @@ TEST_F(Executor, DataIsReadInTheSecondPhase) {
   EXPECT_EQ(call.result(), backwards);
 }
 
-TEST_F(Executor, StringsAreCopiedInTheFirstPhase) {
+// Prepares a call with a string that is gone when it returns.
+template <class Phase1>
+aclOpExecutor* prepare_with(const char* text, const Phase1& phase1) {
+  auto string = std::make_unique<std::string>(text);
+  aclOpExecutor* const executor = prepare(
+      [&](uint64_t* size, aclOpExecutor** made) { return phase1(string->data(), size, made); });
+  string->assign(string->size(), 'x');
+  return executor;
+}
+
+TEST_F(Executor, StringsMayBeFreedAfterTheFirstPhase) {
   const DynamicQuantCall call;
-  char mode[] = "pertoken";
-  aclOpExecutor* executor = prepare([&](uint64_t* size, aclOpExecutor** made) {
+  aclOpExecutor* executor = prepare_with("pertoken", [&](char* mode, uint64_t* size,
+                                                         aclOpExecutor** made) {
     return aclnnDynamicQuantV3GetWorkspaceSize(call.x.get(), nullptr, nullptr, ACL_INT8, true, mode,
                                                call.y.get(), call.scale.get(), nullptr, size, made);
   });
-  std::memset(mode, 'x', sizeof(mode));
   EXPECT_EQ(aclnnDynamicQuantV3(nullptr, 0, executor, stream), 0);
   call.expect_results();
+
+  const Tensor scales = device_output<float>({2, 1}, ACL_FLOAT);
+  executor = prepare_with("rint", [&](char* mode, uint64_t* size, aclOpExecutor** made) {
+    return aclnnDynamicBlockQuantGetWorkspaceSize(call.x.get(), 0, mode, ACL_INT8, 1, 128,
+                                                  call.y.get(), scales.get(), size, made);
+  });
+  EXPECT_EQ(aclnnDynamicBlockQuant(nullptr, 0, executor, stream), 0);
+  DynamicQuantCall::expect_results(1, call.y.host<int8_t>(), scales.host<float>());
 
   const Tensor x = device_tensor<float>({1.75f, -1.75f}, {2}, ACL_FLOAT);
   const Tensor scale = device_tensor<float>({1}, {1}, ACL_FLOAT);
   const Tensor y = device_output<int8_t>({2}, ACL_INT8);
-  char round_mode[] = "round";
-  executor = prepare([&](uint64_t* size, aclOpExecutor** made) {
-    return aclnnAscendQuantGetWorkspaceSize(x.get(), scale.get(), nullptr, false, round_mode,
-                                            ACL_INT8, y.get(), size, made);
+  executor = prepare_with("trunc", [&](char* mode, uint64_t* size, aclOpExecutor** made) {
+    return aclnnAscendQuantGetWorkspaceSize(x.get(), scale.get(), nullptr, false, mode, ACL_INT8,
+                                            y.get(), size, made);
   });
-  std::memcpy(round_mode, "trunc", 5);
   EXPECT_EQ(aclnnAscendQuant(nullptr, 0, executor, stream), 0);
-  EXPECT_EQ(y.host<int8_t>(), (std::vector<int8_t>{2, -2}));
+  EXPECT_EQ(y.host<int8_t>(), (std::vector<int8_t>{1, -1}));
 }
 
 TEST_F(Executor, OneTensorMayBeSeveralArguments) {

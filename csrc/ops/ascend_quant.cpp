@@ -1,0 +1,74 @@
+#include "ops/ascend_quant.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+namespace npu_quant {
+
+Status AscendQuant::check_dtypes() const {
+  NPU_QUANT_RETURN_IF_ERROR(Quantize::check_dtypes());
+  if (self.dtype != DType::float32)
+    NPU_QUANT_RETURN_IF_ERROR(check_same_dtype(name, "scales", scales, "self", self));
+  if (!zero_points.present) return {};
+  return check_same_dtype(name, "zero_points", zero_points, "scales", scales);
+}
+
+Status AscendQuant::check_attributes() {
+  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dtype));
+  NPU_QUANT_RETURN_IF_ERROR(check_round_mode());
+  return check_axis();
+}
+
+Status AscendQuant::check_round_mode() {
+  constexpr std::pair<std::string_view, Rounding> kModes[] = {{"round", Rounding::to_even},
+                                                              {"floor", Rounding::floor},
+                                                              {"ceil", Rounding::ceil},
+                                                              {"trunc", Rounding::trunc}};
+  for (const auto& [mode, rounding] : kModes)
+    if (round_mode == mode) return rounding_ = rounding, Status{};
+  return fault(name, Fault::attribute, {Argument("round_mode")}, {"is ", quoted(round_mode)},
+               "expected 'round', 'floor', 'ceil' or 'trunc'");
+}
+
+Status AscendQuant::check_axis() {
+  if (version_ == Version::v1) {
+    channel_axis_ = std::max(0, self.rank - 1);
+    return {};
+  }
+  NPU_QUANT_RETURN_IF_ERROR(check_channel_axis(name, axis, self, "self", channel_axis_));
+  if (channel_axis_ >= self.rank - 2) return {};
+  return fault(name, Fault::attribute, {Argument("axis")}, {"is ", axis},
+               {"expected one of the last two of ", Argument("self")});
+}
+
+Status AscendQuant::check_shapes() {
+  if (version_ == Version::v1) return check_last_axis_parameters();
+  // One element counts where it has the rank of a vector or of self.
+  const auto is_one = [this](const TensorView& view) {
+    return view.shape.size() == 1 && (view.rank == 1 || view.rank == self.rank);
+  };
+  if (!is_one(scales)) NPU_QUANT_RETURN_IF_ERROR(check_shape("scales", scales));
+  if (!zero_points.present) return {};
+  if (!is_one(zero_points)) NPU_QUANT_RETURN_IF_ERROR(check_shape("zero_points", zero_points));
+  return check_same_shape(name, "zero_points", zero_points, "scales", scales);
+}
+
+// Ones but for the last axis, which is that of self, or one too, in both parameters.
+Status AscendQuant::check_last_axis_parameters() const {
+  const auto last = [](const TensorView& view) {
+    return view.rank > 0 ? view.shape.dims[view.rank - 1] : 1;
+  };
+  const auto check = [&](const char* argument, const TensorView& view) -> Status {
+    const int64_t length = last(view);
+    const bool fits = (length == 1 || length == last(self)) && length == last(scales);
+    if (fits && view.shape.size() == length && view.rank <= std::max(1, self.rank)) return {};
+    return fault(name, Fault::shape, {Argument(argument)}, {"has shape ", view.shape},
+                 {"expected 1 or ", last(self),
+                  " along the last axis, ones before it, and the same for both"});
+  };
+  NPU_QUANT_RETURN_IF_ERROR(check("scales", scales));
+  return zero_points.present ? check("zero_points", zero_points) : Status{};
+}
+
+}  // namespace npu_quant

@@ -1,0 +1,33 @@
+// aclnnAscendQuant and V3: the contract. They multiply, to int8, and their parameters go together
+// in dtype and shape.
+#pragma once
+
+#include <string>
+
+#include "ops/quantize.h"
+
+namespace npu_quant {
+
+struct AscendQuant final : Quantize {
+  // The first version quantizes along the last axis, the third along one of the last two.
+  enum class Version { v1, v3 };
+
+  AscendQuant(const char* name, Version version) : Quantize(name), version_(version) {
+    div_mode = false;
+    least_rank_ = version == Version::v3 ? 1 : 0;
+  }
+
+  std::string round_mode = "round";  // or floor, ceil, trunc
+
+ private:
+  Status check_dtypes() const override;
+  Status check_attributes() override;
+  Status check_shapes() override;
+  Status check_round_mode();
+  Status check_axis();
+  Status check_last_axis_parameters() const;
+
+  Version version_;
+};
+
+}  // namespace npu_quant

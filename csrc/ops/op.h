@@ -1,0 +1,56 @@
+// What an operator is: a contract that both faces, Python and C, go through in the same phases.
+//
+// A face makes the op, points the views of inputs() at the caller's arrays and sets the attributes,
+// then calls
+//   check_arrays()   where an attribute could not be read: what is wrong with an array comes first
+//   check()          every rule about the arguments but the outputs; afterwards `outputs` says what
+//                    is computed, and `rule` by which arithmetic. It returns the first fault of: a
+//                    required array that is missing, dtypes, ranks, attributes and profile, shapes
+//   check_outputs()  the rules about the arrays the caller gives or the face allocates, as many as
+//                    `outputs` has; any may be absent where there are several
+//   run()            computes into them. It fails before anything is written, or not at all.
+//
+// The op owns its attributes and nothing else: arrays are the caller's, and stay where they are
+// from the phase that looks at their addresses, check_outputs(), to the end of run(). No check
+// reads an element: in the C API elements come after phase 1, so that run() judges them, before it
+// writes.
+#pragma once
+
+#include "ops/outputs.h"
+#include "ops/rules.h"
+
+namespace npu_quant {
+
+struct Op {
+  explicit Op(const char* name) : name(name) {}
+  virtual ~Op() = default;
+
+  const char* const name;  // what messages begin with
+  Numerics numerics = Numerics::reference;
+
+  virtual Inputs inputs() = 0;
+
+  Status check_arrays();
+  Status check();
+  OutputSpecs outputs;
+  Rule rule;
+  Status check_outputs(const TensorView* out);
+  virtual Status run(const TensorView* out) const = 0;
+
+  virtual int64_t bytes() const = 0;  // read and written
+
+ protected:
+  Op(const Op&) = default;
+
+  // The parts of check(), in their order. Dtypes and ranks of arrays that are absent are no fault.
+  virtual Status check_dtypes() const = 0;
+  virtual Status check_ranks() const = 0;
+  virtual void plan_outputs() = 0;  // of arrays and attributes as they came
+  virtual Status check_attributes() { return {}; }
+  // Of the first output, and of what shares a scale.
+  virtual Format codes() const { return format_of(outputs[0].dtype); }
+  virtual Geometry geometry() const { return {}; }
+  virtual Status check_shapes() { return {}; }
+};
+
+}  // namespace npu_quant

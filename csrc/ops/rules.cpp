@@ -1,0 +1,29 @@
+#include "ops/rules.h"
+
+#include "ops/op.h"
+
+namespace npu_quant {
+namespace {
+
+// docs/numerics.md: amax becomes the format's greatest value.
+Rule reference(Format codes) {
+  const FormatRow* const row = find_row(codes);
+  return {.greatest = row != nullptr ? static_cast<float>(row->greatest) : 0};
+}
+
+// The profiles an operator has.
+constexpr Numerics kOfEveryOperator[] = {Numerics::reference};
+
+}  // namespace
+
+Status rule_for(const Op& op, Format codes, const Geometry&, Rule& rule) {
+  std::string available;
+  for (const Numerics numerics : kOfEveryOperator) {
+    if (op.numerics == numerics) return rule = reference(codes), Status{};
+    available += (available.empty() ? "" : ", ") + std::string(name_of(numerics));
+  }
+  return fault(op.name, Fault::unavailable, {Argument("numerics")},
+               {"is ", quoted(name_of(op.numerics))}, {"available: ", available});
+}
+
+}  // namespace npu_quant
