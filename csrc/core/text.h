@@ -34,7 +34,7 @@ struct Part {
 
 // An operator's argument, by the operator's name for it.
 struct Argument : Part {
-  Argument(std::string name) : Part(Kind::argument, std::move(name)) {}
+  explicit Argument(std::string name) : Part(Kind::argument, std::move(name)) {}
 };
 // One of its outputs; the name is empty where it is the only one.
 struct Output : Part {

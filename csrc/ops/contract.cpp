@@ -239,7 +239,7 @@ Status check_dst_type(const char* op, const DTypeRequest& dst_type) {
 Status check_no_dst_type_max(const char* op, double dst_type_max) {
   if (dst_type_max == 0.0) return {};
   return fault(op, Fault::attribute, {Argument("dst_type_max")}, {"is ", to_string(dst_type_max)},
-               {"available: 0.0 (it belongs to hifloat8)"});
+               {"available: 0.0 (it belongs to ", Format::hifloat8, ")"});
 }
 
 }  // namespace npu_quant

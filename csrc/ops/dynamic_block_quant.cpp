@@ -113,8 +113,9 @@ Status DynamicBlockQuant::check_attributes() {
     return fault(name, Fault::attribute, {Argument(argument)}, came, allowed);
   };
   if (!(min_scale >= 0) || min_scale >= kInfiniteInFloat)
-    return wrong("min_scale", {"is ", to_string(min_scale)},
-                 "expected a number >= 0 that is finite in float32 (0 means no bound)");
+    return wrong(
+        "min_scale", {"is ", to_string(min_scale)},
+        {"expected a number >= 0 that is finite in ", Format::float32, " (0 means no bound)"});
   if (round_mode != "rint")
     return wrong("round_mode", {"is ", quoted(round_mode)}, "available: 'rint'");
   NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type));

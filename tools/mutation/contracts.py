@@ -81,6 +81,13 @@ CHECKS = [
 
 WORK = [
     Fault(
+        "format: bfloat16 has another code of torch",
+        f"{CORE}/format.h",
+        "0x1p-133, {15}",
+        "0x1p-133, {16}",
+        "dtypes",
+    ),
+    Fault(
         "elementwise: a thread does one segment of the several it took",
         f"{OPS}/elementwise.h",
         "(first + count) * kSegment",

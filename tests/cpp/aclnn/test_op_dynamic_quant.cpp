@@ -291,7 +291,8 @@ TEST_P(AclnnDynamicQuant, RefusesGroups) {
   };
   expect_refusals({
       {"one per row", [&](Call& c) { grouped(c, {2, 4}, {2}); }, 161002, "available"},
-      {"of one", [&](Call& c) { grouped(c, {1, 4}, {1}); }, 161002, "available"},
+      {"of one", [&](Call& c) { grouped(c, {1, 4}, {1}); }, 161002,
+       ": groupIndexOptional is given, available: NULL (one smoothScalesOptional for all tokens)."},
       {"one smooth for all", [&](Call& c) { grouped(c, {4}, {8}); }, 161002, ""},
       {"rank 2", [&](Call& c) { grouped(c, {2, 4}, {2, 1}); }, 161002, ""},
       {"no smooth", [](Call& c) { c.group = ones({1}, ACL_INT32); }, 161002, "groupIndexOptional"},
@@ -309,7 +310,7 @@ TEST_P(AclnnDynamicQuant, RefusesAttributes) {
     Call call;
     call.version = 2;
     call.offset = device_output<float>({2}, ACL_FLOAT);
-    expect_refused(call, 161002, "available");
+    expect_refused(call, 161002, ": offsetOut is given, available: NULL (symmetric).");
   }
 }
 
@@ -327,7 +328,8 @@ TEST_P(AclnnDynamicQuant, RefusesModes) {
        161002, "available"},
       {"NULL mode", [](Call& c) { c.mode = nullptr; }, 161002, "quantMode"},
       {"no mode", [](Call& c) { c.mode = "perrow"; }, 161002, "quantMode"},
-      {"pertensor", [](Call& c) { c.mode = "pertensor"; }, 161002, "available"},
+      {"pertensor", [](Call& c) { c.mode = "pertensor"; }, 161002,
+       ": quantMode is 'pertensor', available: 'pertoken'."},
       {"perchannel", [](Call& c) { c.mode = "perchannel"; }, 161002, "available"},
   });
   if (GetParam() < 4) return;
@@ -335,7 +337,8 @@ TEST_P(AclnnDynamicQuant, RefusesModes) {
       {"negative", [](Call& c) { c.dst_type_max = -1; }, 161002, "dstTypeMax"},
       {"NaN", [](Call& c) { c.dst_type_max = kNaN; }, 161002, "dstTypeMax"},
       {"large", [](Call& c) { c.dst_type_max = 32769; }, 161002, "dstTypeMax"},
-      {"other codes'", [](Call& c) { c.dst_type_max = 15; }, 161002, "available"},
+      {"other codes'", [](Call& c) { c.dst_type_max = 15; }, 161002,
+       ": dstTypeMax is 15, available: 0.0 (it belongs to ACL_HIFLOAT8)."},
   });
 }
 
