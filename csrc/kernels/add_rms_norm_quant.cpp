@@ -3,8 +3,7 @@
 //   t = s * rstd * gamma + beta       y = rint(t / scale + zero_point), or t * scale; NaN gives 0
 #include "kernels/add_rms_norm_quant.h"
 
-#include "kernels/piece.h"
-#include "simd/codes.h"
+#include "kernels/norm.h"
 
 namespace npu_quant {
 namespace {
@@ -17,162 +16,7 @@ using Args = Kernel::Args;
 constexpr int64_t kRowsInTurn = 4, kElementsTogether = 512;
 constexpr int64_t kBytesTogether = 256 << 10;
 constexpr int64_t kMostRows = 64;  // of transposed outputs, which share cache lines
-// The sum of squares has this shape on every target (docs/numerics.md 5).
-constexpr int64_t kSumLanes = 64;
-static_assert(kSumLanes % kTile == 0 && kElementsTogether % kSumLanes == 0 &&
-              kPiece % kSumLanes == 0);
-
-// Lane j adds elements j, j + 64, j + 128, ... in that order; then halves are added.
-struct SumOfSquares {
-  F32 lanes[kSumLanes / kLanes];
-
-  NPU_QUANT_INLINE void clear() {
-    for (F32& lane : lanes) lane = F32{};
-  }
-  NPU_QUANT_INLINE void add(int64_t tile, const Tile& s) {
-    for (int i = 0; i < 4; ++i) lanes[tile * 4 + i] += s.part[i] * s.part[i];
-  }
-  NPU_QUANT_INLINE float value() const {
-    alignas(64) float lane[kSumLanes];
-    std::memcpy(lane, lanes, sizeof lane);
-    for (int64_t half = kSumLanes / 2; half > 0; half /= 2)
-      for (int64_t j = 0; j < half; ++j) lane[j] += lane[j + half];
-    return lane[0];
-  }
-};
-
-template <class X>
-NPU_QUANT_INLINE Tile added(const typename X::Storage* x1, const typename X::Storage* x2) {
-  Tile s = X::load(x1);
-  const Tile b = X::load(x2);
-  for (int i = 0; i < 4; ++i) s.part[i] += b.part[i];
-  return s;
-}
-
-// The first n elements, with zeros up to kSumLanes: they add nothing to a sum.
-template <class X>
-struct Padded {
-  using T = typename X::Storage;
-  alignas(64) T values[kSumLanes] = {};
-
-  Padded(const T* from, int64_t n) {
-    std::memcpy(values, from, static_cast<size_t>(n) * sizeof(T));
-  }
-};
-
-// The first pass over n elements of a row: their sum, x, and its squares. x is null where it is not
-// wanted.
-template <class X>
-__attribute__((noinline)) void add_piece(const typename X::Storage* x1,
-                                         const typename X::Storage* x2, typename X::Storage* x,
-                                         int64_t n, SumOfSquares& sum, Stores stores) {
-  using T = typename X::Storage;
-  SumOfSquares squares = sum;
-  int64_t i = 0;
-  for (; i + kSumLanes <= n; i += kSumLanes)
-    for (int64_t tile = 0; tile < kSumLanes / kTile; ++tile) {
-      const int64_t at = i + tile * kTile;
-      const Tile s = added<X>(x1 + at, x2 + at);
-      squares.add(tile, s);
-      if (x != nullptr) X::put(x + at, s, stores);
-    }
-  if (i < n) {
-    const Padded<X> a(x1 + i, n - i), b(x2 + i, n - i);
-    alignas(64) T end[kSumLanes];
-    for (int64_t tile = 0; tile < kSumLanes / kTile; ++tile) {
-      const Tile s = added<X>(a.values + tile * kTile, b.values + tile * kTile);
-      squares.add(tile, s);
-      X::put(end + tile * kTile, s, Stores{false});
-    }
-    if (x != nullptr) std::memcpy(x + i, end, static_cast<size_t>(n - i) * sizeof(T));
-  }
-  sum = squares;
-}
-
-// A weight as a loop reads it: from(i) are the values of element i and a tile's worth after it.
-struct Weight {
-  const Unaligned<float>* values;
-  int64_t mask;  // 0 where one value serves all
-
-  NPU_QUANT_INLINE const Unaligned<float>* from(int64_t i) const { return values + (i & mask); }
-};
-
-enum { kGamma, kBeta, kScale, kZeroPoint, kWeights };
-
-// All weights of an output; a value for all elements is read from a tile of copies.
-class Weights {
- public:
-  Weights(const Args& args, const Kernel::Quantizer& quantizer) {
-    const Strided all[kWeights] = {args.gamma, args.beta, quantizer.scale, quantizer.zero_point};
-    for (int w = 0; w < kWeights; ++w) {
-      at[w] = {parameter_at(all[w], 0, 0), -1};
-      if (all[w].stride != 0) continue;
-      // Adding -0 changes nothing, not even a -0.
-      const float one = all[w].data == nullptr ? -0.0f : at[w].values->value;
-      for (float& copy : copies_[w]) copy = one;
-      at[w] = {unaligned(copies_[w]), 0};
-    }
-  }
-  Weight at[kWeights];
-
- private:
-  alignas(64) float copies_[kWeights][kTile];
-};
-
-// The weights of n elements from i on, fewer than a tile, with ones after them.
-struct EndOfWeights {
-  EndOfWeights(const Weights& weights, int64_t i, int64_t n) {
-    for (int w = 0; w < kWeights; ++w) {
-      for (int64_t k = n; k < kTile; ++k) values[w][k] = 1;
-      std::memcpy(values[w], weights.at[w].from(i), static_cast<size_t>(n) * sizeof(float));
-      at[w] = {unaligned(values[w]), 0};
-    }
-  }
-  alignas(64) float values[kWeights][kTile];
-  Weight at[kWeights];
-};
-
-NPU_QUANT_INLINE F32 part_of(const Unaligned<float>* weights, int part) {
-  return load<F32>(weights + part * kLanes);
-}
-
-// The norm of a tile of sums.
-template <class OutType>
-struct Norm {
-  using Y = OutType;
-
-  static NPU_QUANT_INLINE Tile of(const Tile& s, F32 rstd, const Weight* weights, int64_t i) {
-    const auto* gamma = weights[kGamma].from(i);
-    const auto* beta = weights[kBeta].from(i);
-    Tile t;
-    for (int p = 0; p < 4; ++p) t.part[p] = s.part[p] * rstd * part_of(gamma, p) + part_of(beta, p);
-    return t;
-  }
-  static NPU_QUANT_INLINE void put(typename Y::Storage* y, const Tile& t, Stores stores) {
-    Y::put(y, t, stores);
-  }
-};
-
-// Its codes.
-template <bool divide>
-struct Codes {
-  using Y = Int8;
-
-  static NPU_QUANT_INLINE Tile of(const Tile& s, F32 rstd, const Weight* weights, int64_t i) {
-    const auto* scale = weights[kScale].from(i);
-    const auto* zero_point = weights[kZeroPoint].from(i);
-    Tile q = Norm<Y>::of(s, rstd, weights, i);
-    for (int p = 0; p < 4; ++p) {
-      const F32 t = q.part[p];
-      const F32 v = divide ? t / part_of(scale, p) : t * part_of(scale, p);
-      q.part[p] = v + part_of(zero_point, p);
-    }
-    return q;
-  }
-  static NPU_QUANT_INLINE void put(int8_t* y, const Tile& q, Stores stores) {
-    put_with_zero_for_nan<Y>(y, q, stores);
-  }
-};
+static_assert(kElementsTogether % kSumLanes == 0 && kPiece % kSumLanes == 0);
 
 // Elements [first, first + n) of a row in the second pass.
 struct NormedPiece {
@@ -373,11 +217,132 @@ class RowNorm {
   Buffer buffers_[Kernel::kTensors];
 };
 
+// Rows of a few elements, as many at a time as kElementsTogether holds, one after the other: every
+// element has weights and a multiplier of its own.
+template <class X>
+class ShortRowNorm {
+ public:
+  explicit ShortRowNorm(const Args& args)
+      : args_(args),
+        together_(kElementsTogether / args.n),
+        x1_(args.tensors[Kernel::kX1], kItem, buffers_[Kernel::kX1]),
+        x2_(args.tensors[Kernel::kX2], kItem, buffers_[Kernel::kX2]) {
+    x1_.join(args.n);
+    x2_.join(args.n);
+    join(args.gamma, weights_[0][kGamma], weights_[1][kGamma]);
+    join(args.beta, weights_[0][kBeta], weights_[1][kBeta]);
+    for (int o = 0; o < 2; ++o) {
+      join(args.quantizers[o].scale, weights_[o][kScale], weights_[o][kScale]);
+      join(args.quantizers[o].zero_point, weights_[o][kZeroPoint], weights_[o][kZeroPoint]);
+    }
+  }
+
+  void run() {
+    for (int64_t row = 0; row < args_.rows; row += together_) {
+      const int64_t rows = least(args_.rows - row, together_);
+      add(row, rows);
+      for (int64_t r = 0; r < rows; ++r) normalise(r);
+      put(Kernel::kX, row, rows, x_, kItem);
+      write<Norm<X>>(Kernel::kRmsNorm, row, rows, 0);
+      for (int o = 0; o < 2; ++o) {
+        const int tensor = o == 0 ? Kernel::kY1 : Kernel::kY2;
+        if (args_.quantizers[o].scale.data == nullptr)
+          std::memset(results_, 0, sizeof results_), put(tensor, row, rows, results_, 1);
+        else if (args_.divide)
+          write<Codes<true>>(tensor, row, rows, o);
+        else
+          write<Codes<false>>(tensor, row, rows, o);
+      }
+    }
+  }
+
+ private:
+  using T = typename X::Storage;
+  static constexpr int64_t kItem = sizeof(T), kMost = kElementsTogether + kTile;
+
+  void join(const Strided& weight, float* to, float* also_to) const {
+    const int64_t count = together_ * args_.n;
+    if (weight.data != nullptr)
+      join_parameters(weight, 0, together_, args_.n, to);
+    else
+      for (int64_t i = 0; i < count; ++i) to[i] = -0.0f;  // adding it changes nothing
+    if (also_to != to) std::memcpy(also_to, to, static_cast<size_t>(count) * sizeof(float));
+  }
+
+  // Sums of some rows, in float32 and as x.
+  void add(int64_t row, int64_t rows) {
+    const int64_t n = args_.n, count = rows * n;
+    x1_.fetch(row, rows, 0, n, n);
+    x2_.fetch(row, rows, 0, n, n);
+    const auto* const x1 = reinterpret_cast<const T*>(x1_.at(row, 0));
+    const auto* const x2 = reinterpret_cast<const T*>(x2_.at(row, 0));
+    const auto put_sums = [&](int64_t i, const Tile& s) {
+      for (int p = 0; p < 4; ++p) store(sums_ + i + p * kLanes, s.part[p]);
+      X::put(reinterpret_cast<T*>(x_) + i, s, Stores{false});
+    };
+    int64_t i = 0;
+    for (; i + kTile <= count; i += kTile) put_sums(i, added<X>(x1 + i, x2 + i));
+    if (i == count) return;
+    const Padded<X> a(x1 + i, count - i), b(x2 + i, count - i);
+    put_sums(i, added<X>(a.values, b.values));
+  }
+
+  // The multiplier of a row, for each of its elements. The sum has the shape of SumOfSquares, less
+  // the lanes that hold nothing.
+  void normalise(int64_t r) {
+    const int64_t n = args_.n;
+    const float* const s = sums_ + r * n;
+    float lane[kSumLanes];
+    for (int64_t j = 0; j < n; ++j) lane[j] = s[j] * s[j];
+    for (int64_t half = kSumLanes / 2; half > 0; half /= 2)
+      for (int64_t j = 0; j + half < n && j < half; ++j) lane[j] += lane[j + half];
+    const float mean = lane[0] / static_cast<float>(n);
+    const float rstd = 1 / __builtin_sqrtf(mean + static_cast<float>(args_.epsilon));
+    for (int64_t j = 0; j < n; ++j) rstd_[r * n + j] = rstd;
+  }
+
+  template <class Rule>
+  void write(int tensor, int64_t row, int64_t rows, int o) {
+    using Y = typename Rule::Y::Storage;
+    if (args_.tensors[tensor].data == nullptr) return;
+    const Weight all[kWeights] = {{unaligned(weights_[o][0]), -1},
+                                  {unaligned(weights_[o][1]), -1},
+                                  {unaligned(weights_[o][2]), -1},
+                                  {unaligned(weights_[o][3]), -1}};
+    for (int64_t i = 0; i < rows * args_.n; i += kTile) {
+      const Tile s = Float32<WholeLoads>::load(unaligned(sums_ + i));
+      const Unaligned<float>* const rstd = unaligned(rstd_ + i);
+      Rule::put(reinterpret_cast<Y*>(results_) + i, Rule::of(s, rstd, all, i), Stores{false});
+    }
+    put(tensor, row, rows, results_, sizeof(Y));
+  }
+
+  void put(int tensor, int64_t row, int64_t rows, const char* results, int64_t item) {
+    if (args_.tensors[tensor].data == nullptr) return;
+    Sink sink(args_.tensors[tensor], item, buffers_[tensor], false);
+    sink.join(args_.n);
+    std::memcpy(sink.at(row, 0), results, static_cast<size_t>(rows * args_.n * item));
+    sink.put(row, 0, args_.n, rows, args_.n);
+  }
+
+  const Args& args_;
+  const int64_t together_;
+  Source x1_, x2_;
+  alignas(64) float sums_[kMost] = {}, rstd_[kMost] = {};
+  alignas(64) float weights_[2][kWeights][kMost] = {};
+  alignas(64) char x_[kMost * 4], results_[kMost * 4];
+  Buffer buffers_[Kernel::kTensors];
+};
+
 }  // namespace
 
 template <>
 void AddRmsNormQuantKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
+  constexpr int64_t kShort = 32;  // a row of more elements takes less time by itself
+  if (args.n < kShort && args.rows > 1)
+    return visit_float_with<WholeLoads>(
+        args.dtype, [&](auto x) { ShortRowNorm<decltype(x)>(args).run(); });
   visit_float(args.dtype, args.tensors[kX1].data, args.stream,
               [&](auto x) { RowNorm<decltype(x)>(args).run(); });
 }
