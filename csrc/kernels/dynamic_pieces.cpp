@@ -10,29 +10,36 @@ namespace {
 constexpr int64_t kMostRows = 64;
 constexpr int64_t kMostValues = kBufferBytes / static_cast<int64_t>(sizeof(float));
 
-// v = x * smooth, one fp32 rounding (exact for 16-bit x, overflow and underflow aside); or v = x.
-// What is written goes on to a whole tile.
-__attribute__((noinline)) void widen(DType dtype, const char* x, const Unaligned<float>* smooth,
-                                     int64_t n, float* v) {
+// A tile of v = x * smooth, one fp32 rounding (exact for 16-bit x, overflow and underflow aside), or
+// of v = x.
+template <class In, bool smooths>
+NPU_QUANT_INLINE void widen_tile(const typename In::Storage* x, const Unaligned<float>* smooth,
+                                 float* v) {
+  const Tile tile = In::load(x);
+  for (int p = 0; p < 4; ++p) {
+    const int at = p * kLanes;
+    store(v + at, smooths ? tile.part[p] * load<F32>(smooth + at) : tile.part[p]);
+  }
+}
+
+// n values, and what is left of a tile after them.
+template <class In, bool smooths>
+__attribute__((noinline)) void widen(const char* from, const Unaligned<float>* smooth, int64_t n,
+                                     float* v) {
+  const auto* const x = reinterpret_cast<const typename In::Storage*>(from);
+  int64_t i = 0;
+  for (; i + kTile <= n; i += kTile) widen_tile<In, smooths>(x + i, smooth + i, v + i);
+  if (i == n) return;
+  const Padded<In> end(x + i, n - i);
+  float factors[kTile] = {};
+  if (smooths) std::memcpy(factors, smooth + i, static_cast<size_t>(n - i) * sizeof(float));
+  widen_tile<In, smooths>(end.x, unaligned(factors), v + i);
+}
+
+void widen(DType dtype, const char* x, const Unaligned<float>* smooth, int64_t n, float* v) {
   visit_float_with<WholeLoads>(dtype, [&](auto in) {
     using In = decltype(in);
-    const auto* const from = reinterpret_cast<const typename In::Storage*>(x);
-    const auto put = [&](int64_t i, const typename In::Storage* values,
-                         const Unaligned<float>* factors) {
-      Tile tile = In::load(values);
-      for (int p = 0; p < 4; ++p) {
-        if (smooth != nullptr) tile.part[p] *= load<F32>(factors + p * kLanes);
-        store(v + i + p * kLanes, tile.part[p]);
-      }
-    };
-    int64_t i = 0;
-    for (; i + kTile <= n; i += kTile) put(i, from + i, smooth + i);
-    if (i == n) return;
-    const Padded<In> end(from + i, n - i);
-    float factors[kTile] = {};
-    if (smooth != nullptr)
-      std::memcpy(factors, smooth + i, static_cast<size_t>(n - i) * sizeof(float));
-    put(i, end.x, unaligned(factors));
+    smooth != nullptr ? widen<In, true>(x, smooth, n, v) : widen<In, false>(x, nullptr, n, v);
   });
 }
 
@@ -91,23 +98,22 @@ class Pieces {
 
   // A group is a row: it is read twice, unless a piece holds it.
   void quantize_rows(int64_t row, int64_t rows) {
-    typename In::Amax amax[kMostRows];
-    Divider<float, int32_t> dividers[kMostRows];
+    for (int64_t r = 0; r < rows; ++r) amax_[r] = {};
     const int64_t reduced = reads_in_place() ? args_.n : width_;
     for (int64_t i = 0; i < args_.n; i += reduced) {
       const int64_t count = least(args_.n - i, reduced);
       fetch(row, rows, i, count);
-      for (int64_t r = 0; r < rows; ++r) reduce<In>(values(row, r, i), count, amax[r]);
+      for (int64_t r = 0; r < rows; ++r) reduce<In>(values(row, r, i), count, amax_[r]);
     }
     for (int64_t r = 0; r < rows; ++r) {
-      dividers[r] = divider_of<In, int32_t>(args_.rule, args_.most_scale, amax[r].value());
-      store_scale(args_.scale, row + r, 0, dividers[r].scale);
+      dividers_[r] = divider_of<In, int32_t>(args_.rule, args_.most_scale, amax_[r].value());
+      store_scale(args_.scale, row + r, 0, dividers_[r].scale);
     }
     for (int64_t i = 0; i < args_.n && y_.is_wanted(); i += width_) {
       const int64_t count = least(args_.n - i, width_);
       if (width_ < args_.n) fetch(row, rows, i, count);
       for (int64_t r = 0; r < rows; ++r)
-        encode_piece(dividers[r], row, rows, r, i, count);
+        encode_piece(dividers_[r], row, rows, r, i, count);
       y_.put(row, i, count, rows, width_);
     }
   }
@@ -149,6 +155,10 @@ class Pieces {
   Source x_;
   Sink y_;
   int64_t width_ = 0;
+  union {  // not set before they are needed
+    typename In::Amax amax_[kMostRows];
+  };
+  Divider<float, int32_t> dividers_[kMostRows];
   alignas(64) float products_[kMostValues + kTile];
   Buffer buffers_[2];
 };
