@@ -86,12 +86,15 @@ class Pieces {
     for (int64_t i = 0; i < args_.n; i += width_) {
       const int64_t count = least(args_.n - i, width_);
       fetch(row, rows, i, count);
-      for (int64_t r = 0; r < rows; ++r)
+      for (int64_t r = 0; r < rows; ++r) {
+        if (args_.stream && reads_in_place())
+          prefetch_values(prefetch_level(), values(row, r, i), static_cast<uintptr_t>(count * item_), count);
         for (int64_t at = 0; at < count; at += some) {
           auto* const y = y_.is_wanted() ? codes_at(row + r, i, r) + at : nullptr;
           quantize_some_groups<In>(args_, values(row, r, i) + at, least(count - at, some), y,
                                    row + r, (i + at) / args_.group);
         }
+      }
       y_.put(row, i, count, rows, width_);
     }
   }

@@ -193,7 +193,7 @@ class Mapping {
       for (int64_t r = 0; r < rows; ++r) {
         if (!per_element_) take_parameters(row + r, i, count, false);
         take_piece(row + r, i, count, transposes ? r * pitch : 0);
-        piece_.next = args_.stream ? next_of(row + r, rows, i) : nullptr;
+        piece_.next = args_.stream ? next_of(row + r, rows, i, width) : nullptr;
         map_piece(stream);
         if (!transposes) put(row + r, i, count, 1, pitch);
       }
@@ -237,9 +237,12 @@ class Mapping {
     piece_.n = n;
   }
 
-  // What is needed 6 KiB later, or next in this column of pieces.
-  const char* next_of(int64_t row, int64_t rows, int64_t i) const {
+  // What is needed 6 KiB later, next in this column of pieces, or in the next column.
+  const char* next_of(int64_t row, int64_t rows, int64_t i, int64_t width) const {
     constexpr int64_t kAhead = 6 << 10;
+    if (rows > 1 && x_.is_direct() && i + width < args_.n) {
+      if (y_.shares_lines()) return x_.at(row, i + width);
+    }
     if (!per_element_) return x_.at(row, i) + kAhead;
     return x_.at(x_.is_direct() && row + rows < args_.rows ? row + rows : row, i);
   }
