@@ -311,7 +311,7 @@ def test_signatures_are_torch_npus_and_torchs(name: str) -> None:
     assert str(inspect.Signature(theirs)) == SIGNATURES[name]
 
 
-RUNTIME = {"version", "target", "targets", "set_target", "compiler", "check_numerics"}
+RUNTIME = {"version", "target", "targets", "prefetch", "set_target", "compiler", "check_numerics"}
 RUNTIME |= {
     "list_numerics",
     "set_fictitious_numerics",

@@ -132,6 +132,7 @@ def test_import_is_light() -> None:
     [
         ("NPU_QUANT_TARGET", "sse9", "NPU_QUANT_TARGET is 'sse9', available: baseline"),
         ("NPU_QUANT_TARGET", "", "NPU_QUANT_TARGET is '', available: baseline"),
+        ("NPU_QUANT_PREFETCH", "l3", "NPU_QUANT_PREFETCH is 'l3', available: l1, l2."),
         ("NPU_QUANT_NUMERICS", "fast", "NPU_QUANT_NUMERICS is 'fast', available: reference."),
         (
             "NPU_QUANT_NUM_THREADS",
@@ -145,6 +146,12 @@ def test_bad_environment_is_an_import_error(variable: str, value: str, message: 
     done = python("import npu_quant", **{variable: value})
     assert done.returncode == 1
     assert f"ImportError: npu_quant: {message}" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["l1", "l2"])
+def test_prefetch_from_environment(name: str) -> None:
+    program = "import npu_quant; print(npu_quant.info()['prefetch'])"
+    assert python(program, NPU_QUANT_PREFETCH=name).stdout.strip() == name
 
 
 @pytest.mark.parametrize("name", _core.targets())

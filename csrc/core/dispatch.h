@@ -33,6 +33,7 @@ void set_active_target(Target target);
 // Which cache the dynamic quantizers ask for the rows to come: as this CPU is fastest, or as the
 // environment says, to measure (simd/targets.cpp).
 enum class CacheLevel { first, second };
+const char* name_of(CacheLevel level);  // "l1", "l2"
 CacheLevel prefetch_level();
 void set_prefetch_level(CacheLevel level);
 

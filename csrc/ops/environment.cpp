@@ -1,6 +1,7 @@
 #include "ops/environment.h"
 
 #include <cstdlib>
+#include <utility>
 
 #include "core/dispatch.h"
 #include "core/memory.h"
@@ -27,6 +28,14 @@ Status apply_target() {
   return unknown_value("NPU_QUANT_TARGET", runnable + " (what this CPU runs)");
 }
 
+Status apply_prefetch() {
+  const char* wanted = std::getenv("NPU_QUANT_PREFETCH");
+  if (wanted == nullptr) return {};
+  for (const CacheLevel level : {CacheLevel::first, CacheLevel::second})
+    if (std::string_view(wanted) == name_of(level)) return set_prefetch_level(level), Status{};
+  return unknown_value("NPU_QUANT_PREFETCH", "l1, l2");
+}
+
 Status apply_num_threads() {
   const int threads = num_threads_from_environment();
   if (threads == 0) return unknown_value("NPU_QUANT_NUM_THREADS", "a whole number from 1 to 4096");
@@ -43,10 +52,11 @@ bool set_target(std::string_view name) {
 }
 
 Environment read_environment() {
-  const Status target = apply_target(), threads = apply_num_threads();
-  Environment read{target.ok() ? threads : target};
+  Environment read;
+  for (const auto apply : {apply_target, apply_prefetch, apply_num_threads})
+    if (Status status = apply(); read.status.ok()) read.status = std::move(status);
   const char* profile = std::getenv("NPU_QUANT_NUMERICS");
-  if (target.ok() && profile != nullptr && !find_numerics(profile, read.numerics))
+  if (read.status.ok() && profile != nullptr && !find_numerics(profile, read.numerics))
     read.status = unknown_value("NPU_QUANT_NUMERICS", known_numerics());
   return read;
 }

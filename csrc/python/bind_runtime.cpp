@@ -48,6 +48,7 @@ void bind_runtime(py::module_& module) {
   raise_unless_environment_is_ok();
   module.def("target", [] { return name_of(active_target()); });
   module.def("targets", &runnable_targets);
+  module.def("prefetch", [] { return name_of(prefetch_level()); });
   module.def(
       "set_target", [](const std::string& name) { return set_target(name); },
       py::arg("name"));  // for tests: not while anything computes

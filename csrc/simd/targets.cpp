@@ -69,6 +69,7 @@ Target active_target() {
   return static_cast<Target>(chosen.compare_exchange_strong(none, fastest) ? fastest : none);
 }
 
+const char* name_of(CacheLevel of) { return of == CacheLevel::first ? "l1" : "l2"; }
 CacheLevel prefetch_level() { return level.load(std::memory_order_relaxed); }
 void set_prefetch_level(CacheLevel chosen_level) { level = chosen_level; }
 

@@ -90,13 +90,14 @@ def info() -> dict[str, Any]:
 
     Returns:
         ``version``; ``target``, the instruction set in use, and ``targets``, those this CPU runs
-        (names for ``NPU_QUANT_TARGET``); ``threads``; ``numerics``, the current default profile;
-        ``compiler``; ``features``, the operators this build has.
+        (names for ``NPU_QUANT_TARGET``); ``prefetch``, the cache that rows to come are asked for
+        into, ``l1`` or ``l2`` (it concerns speed alone); ``threads``; ``numerics``, the current
+        default profile; ``compiler``; ``features``, the operators this build has.
 
     Example:
         >>> import npu_quant
         >>> sorted(npu_quant.info())
-        ['compiler', 'features', 'numerics', 'target', 'targets', 'threads', 'version']
+        ['compiler', 'features', 'numerics', 'prefetch', 'target', 'targets', 'threads', 'version']
     """
     from . import ops
 
@@ -104,6 +105,7 @@ def info() -> dict[str, Any]:
         "version": __version__,
         "target": _core.target(),
         "targets": _core.targets(),
+        "prefetch": _core.prefetch(),
         "threads": get_num_threads(),
         "numerics": _core.numerics_default.get(),
         "compiler": _core.compiler(),
