@@ -73,12 +73,12 @@ class RowNorm {
  public:
   explicit RowNorm(const Args& args)
       : args_(args),
-        x1_(args.tensors[Kernel::kX1], kItem, buffers_[Kernel::kX1]),
-        x2_(args.tensors[Kernel::kX2], kItem, buffers_[Kernel::kX2]),
-        x_(args.tensors[Kernel::kX], kItem, buffers_[Kernel::kX], args.stream, streams_by_buffer()),
-        norm_(args.tensors[Kernel::kRmsNorm], kItem, buffers_[Kernel::kRmsNorm], false),
-        y_{{args.tensors[Kernel::kY1], 1, buffers_[Kernel::kY1], args.stream},
-           {args.tensors[Kernel::kY2], 1, buffers_[Kernel::kY2], args.stream}},
+        x1_(args.tensors[Kernel::kX1], kItem, read_[0]),
+        x2_(args.tensors[Kernel::kX2], kItem, read_[1]),
+        x_(args.tensors[Kernel::kX], kItem, written_[0], args.stream, streams_by_buffer()),
+        norm_(args.tensors[Kernel::kRmsNorm], kItem, written_[1], false),
+        y_{{args.tensors[Kernel::kY1], 1, written_[2], args.stream},
+           {args.tensors[Kernel::kY2], 1, written_[3], args.stream}},
         weights_{{args, args.quantizers[0]}, {args, args.quantizers[1]}},
         epsilon_(static_cast<float>(args.epsilon)) {}
 
@@ -94,7 +94,10 @@ class RowNorm {
       normalise(row, rows, rstd);
       for (int64_t i = 0; i < args_.n + kElementsTogether; i += kElementsTogether)
         for (int o = 0; o < 2; ++o)
-          if (y_[o].is_wanted()) encode_rows(row, rows, next, i, o, rstd);
+          if (y_[o].shares_lines())
+            encode_shared(row, rows, i, o, rstd);
+          else if (y_[o].is_wanted())
+            encode_rows(row, rows, next, i, o, rstd);
       if (norm_.is_wanted()) write_norm(row, rows, rstd);
     }
     if (args_.stream) stream_fence();
@@ -102,7 +105,8 @@ class RowNorm {
 
  private:
   static constexpr int64_t kItem = sizeof(typename X::Storage);
-  static constexpr int64_t kSharedWidth = kBufferBytes / (kMostRows * kItem);
+  static constexpr int64_t kSharedRows = rows_at_once(kItem), kSharedWidth = kBufferBytes / 64;
+  static constexpr int64_t kSharedCodes = kBufferBytes / kMostRows;
 
   // x is streamed as it is computed where its rows begin at vectors, else from a buffer.
   bool streams_by_buffer() const {
@@ -118,10 +122,11 @@ class RowNorm {
   // The first pass: x of some rows, and what their sums are multiplied by. Row by row, but for
   // outputs of which the rows share cache lines.
   void normalise(int64_t row, int64_t rows, float* rstd) {
-    const int64_t together = x_.shares_lines() ? rows : 1;
-    const int64_t width = x_.shares_lines() ? kSharedWidth : kPiece;
-    SumOfSquares squares[kMostRows];
+    const int64_t width = x_.shares_lines() ? kSharedWidth / kItem : kPiece;
+    SumOfSquares squares[kSharedRows];
+    int64_t together = 1;
     for (int64_t first = row; first < row + rows; first += together) {
+      together = x_.shares_lines() ? least(row + rows - first, kSharedRows) : 1;
       for (int64_t r = 0; r < together; ++r) squares[r].clear();
       for (int64_t i = 0; i < args_.n; i += width) {
         const int64_t count = least(args_.n - i, width);
@@ -157,18 +162,26 @@ class RowNorm {
       const int64_t begin = i > early ? i - early : 0;
       const int64_t count = least(args_.n, i + kElementsTogether - early) - begin;
       if (count <= 0) continue;
-      const bool shares = y_[o].shares_lines();
-      char* const y = y_[o].at(row + r, begin, shares ? r * kElementsTogether : 0);
-      if (args_.quantizers[o].scale.data == nullptr)
-        std::memset(y, 0, static_cast<size_t>(count));
-      else
-        encode(y, row + r, least(row + r + next, args_.rows - 1), begin, count, o, rstd[r]);
-      if (!shares) y_[o].put(row + r, begin, count);
-      if (shares && r == rows - 1) y_[o].put(row, begin, count, rows, kElementsTogether);
+      encode(y_[o].at(row + r, begin), row + r, least(row + r + next, args_.rows - 1), begin, count,
+             o, rstd[r]);
+      y_[o].put(row + r, begin, count);
+    }
+  }
+
+  // The same of rows that share cache lines.
+  void encode_shared(int64_t row, int64_t rows, int64_t first, int o, const float* rstd) {
+    const int64_t end = least(args_.n, first + kElementsTogether);
+    for (int64_t i = first; i < end; i += kSharedCodes) {
+      const int64_t count = least(end - i, kSharedCodes);
+      for (int64_t r = 0; r < rows; ++r)
+        encode(y_[o].at(row + r, i, r * kSharedCodes), row + r, row + r, i, count, o, rstd[r]);
+      y_[o].put(row, i, count, rows, kSharedCodes);
     }
   }
 
   void encode(char* y, int64_t row, int64_t next_row, int64_t i, int64_t count, int o, float rstd) {
+    if (args_.quantizers[o].scale.data == nullptr)
+      return static_cast<void>(std::memset(y, 0, static_cast<size_t>(count)));
     NormedPiece piece = piece_of(row, i, count);
     if (args_.stream && x1_.is_direct() && x2_.is_direct()) {
       piece.next1 = x1_.at(next_row, i);
@@ -194,10 +207,10 @@ class RowNorm {
   }
 
   void write_norm(int64_t row, int64_t rows, const float* rstd) {
-    const bool shares = norm_.shares_lines();
-    const int64_t width = shares ? kSharedWidth : kPiece;
-    const int64_t together = shares ? rows : 1;
-    for (int64_t first = row; first < row + rows; first += together)
+    const int64_t width = norm_.shares_lines() ? kSharedWidth / kItem : kPiece;
+    int64_t together = 1;
+    for (int64_t first = row; first < row + rows; first += together) {
+      together = norm_.shares_lines() ? least(row + rows - first, kSharedRows) : 1;
       for (int64_t i = 0; i < args_.n; i += width) {
         const int64_t count = least(args_.n - i, width);
         for (int64_t r = 0; r < together; ++r) {
@@ -207,6 +220,7 @@ class RowNorm {
         }
         norm_.put(first, i, count, together, width);
       }
+    }
   }
 
   const Args& args_;
@@ -214,7 +228,8 @@ class RowNorm {
   Sink x_, norm_, y_[2];
   Weights weights_[2];
   float epsilon_;
-  Buffer buffers_[Kernel::kTensors];
+  Buffer<kPiece * kItem> read_[2];
+  Buffer<> written_[4];
 };
 
 // Rows of a few elements, as many at a time as kElementsTogether holds, one after the other: every
@@ -225,8 +240,8 @@ class ShortRowNorm {
   explicit ShortRowNorm(const Args& args)
       : args_(args),
         together_(kElementsTogether / args.n),
-        x1_(args.tensors[Kernel::kX1], kItem, buffers_[Kernel::kX1]),
-        x2_(args.tensors[Kernel::kX2], kItem, buffers_[Kernel::kX2]) {
+        x1_(args.tensors[Kernel::kX1], kItem, read_[0]),
+        x2_(args.tensors[Kernel::kX2], kItem, read_[1]) {
     x1_.join(args.n);
     x2_.join(args.n);
     join(args.gamma, weights_[0][kGamma], weights_[1][kGamma]);
@@ -319,7 +334,7 @@ class ShortRowNorm {
 
   void put(int tensor, int64_t row, int64_t rows, const char* results, int64_t item) {
     if (args_.tensors[tensor].data == nullptr) return;
-    Sink sink(args_.tensors[tensor], item, buffers_[tensor], false);
+    Sink sink(args_.tensors[tensor], item, written_, false);
     sink.join(args_.n);
     std::memcpy(sink.at(row, 0), results, static_cast<size_t>(rows * args_.n * item));
     sink.put(row, 0, args_.n, rows, args_.n);
@@ -331,7 +346,7 @@ class ShortRowNorm {
   alignas(64) float sums_[kMost] = {}, rstd_[kMost] = {};
   alignas(64) float weights_[2][kWeights][kMost] = {};
   alignas(64) char x_[kMost * 4], results_[kMost * 4];
-  Buffer buffers_[Kernel::kTensors];
+  Buffer<kMost * kItem> read_[2], written_;
 };
 
 }  // namespace
@@ -342,9 +357,9 @@ void AddRmsNormQuantKernel::run<kTarget>(const Args& args) {
   constexpr int64_t kShort = 32;  // a row of more elements takes less time by itself
   if (args.n < kShort && args.rows > 1)
     return visit_float_with<WholeLoads>(
-        args.dtype, [&](auto x) { ShortRowNorm<decltype(x)>(args).run(); });
+        args.dtype, [&](auto x) { run_apart<ShortRowNorm<decltype(x)>>(args); });
   visit_float(args.dtype, args.tensors[kX1].data, args.stream,
-              [&](auto x) { RowNorm<decltype(x)>(args).run(); });
+              [&](auto x) { run_apart<RowNorm<decltype(x)>>(args); });
 }
 
 }  // namespace npu_quant

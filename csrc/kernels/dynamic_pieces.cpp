@@ -8,7 +8,7 @@ namespace npu_quant {
 namespace {
 
 constexpr int64_t kMostRows = 64;
-constexpr int64_t kMostValues = kBufferBytes / static_cast<int64_t>(sizeof(float));
+constexpr int64_t kMostProducts = 8192;
 
 // A tile of v = x * smooth, one fp32 rounding (exact for 16-bit x, overflow and underflow aside), or
 // of v = x.
@@ -56,7 +56,8 @@ class Pieces {
   void run() {
     int64_t rows = 0;
     for (int64_t row = 0; row < args_.rows; row += rows) {
-      const int64_t together = most(x_.rows_together(), y_.rows_together(row));
+      const int64_t together =
+          least(most(x_.rows_together(), y_.rows_together(row)), capacity() / most(1, least(args_.n, kMostGroup)));
       rows = least(args_.rows - row, together);
       width_ = width(together);
       if (args_.group < args_.n)
@@ -69,14 +70,20 @@ class Pieces {
 
  private:
   using Storage = typename In::Storage;
-  static_assert(kMostValues / kMostRows >= DynamicBlockQuantKernel::kBlock);
+  static constexpr int64_t kMostGroup = DynamicBlockQuantKernel::kBlock;  // of several in a row
 
   bool reads_in_place() const { return args_.smooth.data == nullptr && x_.is_direct(); }
+
+  // Elements that the buffers hold, those of all rows together.
+  int64_t capacity() const {
+    const int64_t read = x_.is_direct() ? kBufferBytes : kBufferBytes / item_;
+    return args_.smooth.data != nullptr ? least(read, kMostProducts) : read;
+  }
 
   // Elements of a piece: whole groups, if a row has several.
   int64_t width(int64_t together) const {
     if (reads_in_place() && (y_.is_direct() || !y_.is_wanted())) return args_.n;
-    const int64_t buffered = (reads_in_place() ? kBufferBytes : kMostValues) / together;
+    const int64_t buffered = capacity() / together;
     return least(args_.n, args_.group < args_.n ? buffered / args_.group * args_.group : buffered);
   }
 
@@ -101,15 +108,19 @@ class Pieces {
 
   // A group is a row: it is read twice, unless a piece holds it.
   void quantize_rows(int64_t row, int64_t rows) {
-    for (int64_t r = 0; r < rows; ++r) amax_[r] = {};
+    for (int64_t r = 0; r < rows; ++r) amax_[r] = 0;
     const int64_t reduced = reads_in_place() ? args_.n : width_;
     for (int64_t i = 0; i < args_.n; i += reduced) {
       const int64_t count = least(args_.n - i, reduced);
       fetch(row, rows, i, count);
-      for (int64_t r = 0; r < rows; ++r) reduce<In>(values(row, r, i), count, amax_[r]);
+      for (int64_t r = 0; r < rows; ++r) {
+        typename In::Amax amax;
+        reduce<In>(values(row, r, i), count, amax);
+        amax_[r] = amax.bits() > amax_[r] ? amax.bits() : amax_[r];
+      }
     }
     for (int64_t r = 0; r < rows; ++r) {
-      dividers_[r] = divider_of<In, int32_t>(args_.rule, args_.most_scale, amax_[r].value());
+      dividers_[r] = divider_of<In, int32_t>(args_.rule, args_.most_scale, In::Amax::value(amax_[r]));
       store_scale(args_.scale, row + r, 0, dividers_[r].scale);
     }
     for (int64_t i = 0; i < args_.n && y_.is_wanted(); i += width_) {
@@ -158,12 +169,10 @@ class Pieces {
   Source x_;
   Sink y_;
   int64_t width_ = 0;
-  union {  // not set before they are needed
-    typename In::Amax amax_[kMostRows];
-  };
+  typename In::Amax::Bits amax_[kMostRows];
   Divider<float, int32_t> dividers_[kMostRows];
-  alignas(64) float products_[kMostValues + kTile];
-  Buffer buffers_[2];
+  alignas(64) float products_[kMostProducts + kTile];
+  Buffer<> buffers_[2];
 };
 
 // Rows of a few elements, as many at a time as kTogether holds: their values one after the other,
@@ -238,7 +247,7 @@ class ShortRows {
   alignas(64) float values_[kTogether + kTile];
   alignas(64) float scales_[kTogether + kTile] = {};
   alignas(64) int8_t codes_[kTogether + kTile];
-  Buffer buffers_[2];
+  Buffer<kTogether * 4> buffers_[2];
 };
 
 }  // namespace
@@ -246,9 +255,10 @@ class ShortRows {
 template <>
 void DynamicPiecesKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  if (args.is_short()) return ShortRows(args).run();
-  if (args.smooth.data != nullptr) return Pieces<Float32<WholeLoads>>(args).run();
-  visit_float_with<WholeLoads>(args.dtype, [&](auto in) { Pieces<decltype(in)>(args).run(); });
+  if (args.is_short()) return run_apart<ShortRows>(args);
+  if (args.smooth.data != nullptr) return run_apart<Pieces<Float32<WholeLoads>>>(args);
+  visit_float_with<WholeLoads>(args.dtype,
+                               [&](auto in) { run_apart<Pieces<decltype(in)>>(args); });
 }
 
 }  // namespace npu_quant

@@ -20,7 +20,7 @@ void quantize_rows(const DynamicArgs& args) {
   typename In::Amax amax;
   reduce<In>(x_of(0), args.n, amax);
   for (int64_t row = 0; row < args.rows; ++row) {
-    const auto divider = divider_of<In, int32_t>(args.rule, args.most_scale, amax.value());
+    const auto divider = divider_of<In, int32_t>(args.rule, args.most_scale, In::Amax::value(amax.bits()));
     store_scale(args.scale, row, 0, divider.scale);
     auto* const y = reinterpret_cast<int8_t*>(args.y.from(row, 0).data);
     with_encoder<In>(divider, [&](auto encoder) {

@@ -144,7 +144,7 @@ class Mapping {
         y_(args.y, job.y_item, buffers_[2], args.stream),
         written_mask_(args.written_mask, 1, buffers_[3], args.stream, true) {}
 
-  __attribute__((noinline)) void run() {
+  void run() {
     if (args_.n < kTile && args_.rows > 1)
       map_joined_rows();
     else
@@ -167,8 +167,9 @@ class Mapping {
     for (int64_t row = 0; row < args_.rows; row += rows) {
       const int64_t read = most(x_.rows_together(), read_mask_.rows_together());
       const int64_t written = most(y_.rows_together(row), written_mask_.rows_together(row));
-      const int64_t together = most(read, written);
-      const int64_t buffered = kBufferBytes / (together * most(job_.x_item, job_.y_item)) - kTile;
+      const int64_t item = most(x_.is_direct() ? 1 : job_.x_item, y_.is_direct() ? 1 : job_.y_item);
+      const int64_t together = least(most(read, written), kBufferBytes / (2 * kTile * item));
+      const int64_t buffered = kBufferBytes / (together * item) - kTile;
       rows = least(args_.rows - row, together == 1 && per_element_ ? kRowsTogether : together);
       map_columns(row, rows,
                   together > 1   ? least(buffered, kElementsTogether)
@@ -360,13 +361,17 @@ class Mapping {
   int ends_ = 0;
   End end_[kMostEnds];
   alignas(64) float copies_[kMostParameters][kElementsTogether + kTile];
-  Buffer buffers_[4];
+  Buffer<> buffers_[4];
 };
+
+// Not inlined: its buffers would be on the stack once for each rule.
+__attribute__((noinline)) void map_rows(const ElementwiseArgs& args, const Job& job) {
+  Mapping(args, job).run();
+}
 
 template <class Rule>
 NPU_QUANT_INLINE void map_rows(const ElementwiseArgs& args, const Rule& rule) {
-  const Job job(rule);
-  Mapping(args, job).run();
+  map_rows(args, Job(rule));
 }
 
 }  // namespace

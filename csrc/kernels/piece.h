@@ -6,7 +6,8 @@
 //
 // A piece is `rows` x `count` elements, its rows `width` elements apart in a buffer. kPiece = 2048
 // elements, so that the pieces of x and y and their parameters stay in 32 KiB of L1; where rows are
-// neighbours in memory (a transposed array), 64 bytes of them pass together, in pieces of 32 KiB.
+// neighbours in memory (a transposed array), 64 bytes of them pass together, in pieces of 16 KiB.
+// All buffers of a kernel fit a thread's stack of 128 KiB.
 #pragma once
 
 #include "core/strided.h"
@@ -17,12 +18,13 @@ namespace npu_quant {
 namespace {
 
 inline constexpr int64_t kPiece = 2048;
-inline constexpr int64_t kBufferBytes = 32 << 10;
+inline constexpr int64_t kBufferBytes = 16 << 10;
 
 // What a source or a sink needs where its tensor is not contiguous. Apart from it, so that small
 // calls touch few pages of the stack.
+template <int64_t size = kBufferBytes>
 struct Buffer {
-  alignas(64) char bytes[kBufferBytes];
+  alignas(64) char bytes[size];
 };
 
 NPU_QUANT_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -65,7 +67,8 @@ NPU_QUANT_INLINE void for_each_run(const Strided& tensor, int64_t row, int64_t i
 // A tensor that is read.
 class Source {
  public:
-  Source(const Strided& x, int64_t item, Buffer& buffer)
+  template <int64_t size>
+  Source(const Strided& x, int64_t item, Buffer<size>& buffer)
       : x_(x),
         item_(item),
         buffer_(buffer.bytes),
@@ -123,7 +126,8 @@ class Sink {
  public:
   // `streams`: past the caches. From a buffer only where results do not come as whole vectors, as
   // masks do not.
-  Sink(const Strided& y, int64_t item, Buffer& buffer, bool streams, bool by_buffer = false)
+  template <int64_t size>
+  Sink(const Strided& y, int64_t item, Buffer<size>& buffer, bool streams, bool by_buffer = false)
       : y_(y),
         item_(item),
         buffer_(buffer.bytes),
@@ -202,6 +206,12 @@ NPU_QUANT_INLINE void join_parameters(const Strided& parameter, int64_t row, int
                                       int64_t n, float* to) {
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t i = 0; i < n; ++i) *to++ = parameter_at(parameter, row + r, i)->value;
+}
+
+// Not inlined, so that the buffers of only one kind of work are on the stack.
+template <class Work, class Args>
+__attribute__((noinline)) void run_apart(const Args& args) {
+  Work(args).run();
 }
 
 }  // namespace

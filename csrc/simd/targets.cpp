@@ -26,7 +26,7 @@ CacheLevel fastest_level() {
   return CacheLevel::first;
 }
 
-std::atomic<CacheLevel> level{fastest_level()};
+std::atomic<int> chosen_level{-1};
 
 Target fastest_target() {
   for (const Target target : {Target::avx512, Target::avx2})
@@ -70,8 +70,12 @@ Target active_target() {
 }
 
 const char* name_of(CacheLevel of) { return of == CacheLevel::first ? "l1" : "l2"; }
-CacheLevel prefetch_level() { return level.load(std::memory_order_relaxed); }
-void set_prefetch_level(CacheLevel chosen_level) { level = chosen_level; }
+CacheLevel prefetch_level() {
+  static const CacheLevel fastest = fastest_level();
+  const int level = chosen_level.load(std::memory_order_relaxed);
+  return level >= 0 ? static_cast<CacheLevel>(level) : fastest;
+}
+void set_prefetch_level(CacheLevel level) { chosen_level = static_cast<int>(level); }
 
 void set_active_target(Target target) { chosen = static_cast<int>(target); }
 

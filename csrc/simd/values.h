@@ -26,7 +26,7 @@ struct AmaxFloat32 {
     const I32 all = max(max(part[0], part[1]), max(part[2], part[3]));
     return horizontal_max<int32_t, kVectorBytes>(all);
   }
-  NPU_QUANT_INLINE float value() const { return bit_cast<float>(quiet_nan_or(bits())); }
+  static NPU_QUANT_INLINE float value(int32_t bits) { return bit_cast<float>(quiet_nan_or(bits)); }
   // The values of kLanes amax at once.
   static NPU_QUANT_INLINE F32 values(const int32_t* bits) {
     return bit_cast<F32>(quiet_nan_or(load<I32>(bits)));
@@ -51,8 +51,7 @@ struct AmaxBits16 {
     part[1] = max(part[1], Loads::template load<I16>(x + kTile / 2) & 0x7fff);
   }
   NPU_QUANT_INLINE int16_t bits() const { return horizontal_max_i16(max(part[0], part[1])); }
-  NPU_QUANT_INLINE float value() const {
-    const int16_t b = bits();
+  static NPU_QUANT_INLINE float value(int16_t b) {
     return b > In::kInfinity ? bit_cast<float>(kQuietNaNBits) : In::widen(static_cast<uint16_t>(b));
   }
   // The values of kLanes amax at once.
