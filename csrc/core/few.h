@@ -1,8 +1,6 @@
 // A list that lies where it is made, with room for a few.
 #pragma once
 
-#include <cstddef>
-
 namespace npu_quant {
 
 // What does not fit does not compile. Only what is there is written: every call has some of these.
@@ -11,16 +9,23 @@ class Few {
  public:
   Few() = default;
   Few(const Few& other) { *this = other; }
-  Few& operator=(const Few& other) { return copy(other.items_, other.count_); }
-
-  template <size_t count>
-  Few& assign(const T (&items)[count]) {
-    static_assert(count <= most, "raise the constant that names this list's room");
-    return copy(items, static_cast<int>(count));
+  Few& operator=(const Few& other) {
+    for (count_ = 0; count_ < other.count_; ++count_) items_[count_] = other.items_[count_];
+    return *this;
   }
-  template <size_t count>
-  static Few of(const T (&items)[count]) {
-    return Few().assign(items);
+
+  // One by one, where they stay: to copy a list that was just made waits for its stores.
+  template <class... Items>
+  static Few of(const Items&... items) {
+    Few list;
+    list.assign(items...);
+    return list;
+  }
+  template <class... Items>
+  void assign(const Items&... items) {
+    static_assert(sizeof...(items) <= most, "raise the constant that names this list's room");
+    count_ = 0;
+    ((items_[count_++] = items), ...);
   }
 
   int size() const { return count_; }
@@ -29,11 +34,6 @@ class Few {
   const T* end() const { return items_ + count_; }
 
  private:
-  Few& copy(const T* items, int count) {
-    for (count_ = 0; count_ < count; ++count_) items_[count_] = items[count_];
-    return *this;
-  }
-
   int count_ = 0;
   T items_[most];
 };

@@ -5,12 +5,13 @@
 
 namespace npu_quant {
 
-// Axes that several tensors share; strides[t][axis] is in bytes.
+// Axes that several tensors share; strides[t][axis] is in bytes. What lies beyond the rank is not
+// set: every small call makes some of these.
 template <int tensors>
 struct Axes {
   int rank = 0;
-  int64_t dims[kMaxRank] = {};
-  int64_t strides[tensors][kMaxRank] = {};
+  int64_t dims[kMaxRank];
+  int64_t strides[tensors][kMaxRank];
 
   // Axes of length 1 vanish, and axes that are one arithmetic progression in every tensor merge:
   // the usual case is a single axis.
@@ -38,16 +39,13 @@ struct Axes {
     return axes;
   }
 
-  // Whether a tensor is broadcast: one element stands for several.
-  bool repeats(int tensor) const {
-    for (int axis = 0; axis < rank; ++axis)
-      if (strides[tensor][axis] == 0) return true;
-    return false;
-  }
-
   Axes without_last() const {
-    Axes axes = *this;
-    if (axes.rank > 0) --axes.rank;
+    Axes axes;
+    axes.rank = rank > 0 ? rank - 1 : 0;
+    for (int axis = 0; axis < axes.rank; ++axis) {
+      axes.dims[axis] = dims[axis];
+      for (int t = 0; t < tensors; ++t) axes.strides[t][axis] = strides[t][axis];
+    }
     return axes;
   }
 
@@ -72,10 +70,9 @@ template <int tensors>
 class Rows {
  public:
   Rows(const int64_t* dims, int rank, const int64_t* const (&strides)[tensors])
-      : Rows(Axes<tensors>(dims, rank, strides)) {}
-  explicit Rows(const Axes<tensors>& axes) : axes_(axes) {
-    for (int axis = 0; axis < axes_.rank; ++axis) count_ *= axes_.dims[axis];
-  }
+      : axes_(dims, rank, strides), count_(count_of(axes_)) {}
+  // All axes but the last.
+  explicit Rows(const Axes<tensors>& axes) : axes_(axes.without_last()), count_(count_of(axes_)) {}
 
   int64_t count() const { return count_; }
   bool is_single_axis() const { return axes_.rank <= 1; }
@@ -125,8 +122,14 @@ class Rows {
   }
 
  private:
-  int64_t count_ = 1;
+  static int64_t count_of(const Axes<tensors>& axes) {
+    int64_t count = 1;
+    for (int axis = 0; axis < axes.rank; ++axis) count *= axes.dims[axis];
+    return count;
+  }
+
   Axes<tensors> axes_;
+  int64_t count_;
 };
 
 }  // namespace npu_quant

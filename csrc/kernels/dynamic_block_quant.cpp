@@ -14,7 +14,8 @@ constexpr int64_t kSpan = kLanes * kBlock;  // elements of as many blocks as the
 // other half.
 class AligningBuffer {
  public:
-  explicit AligningBuffer(int8_t* y) : y_(y), late_(kTile - elements_to_alignment(reinterpret_cast<char*>(y), 1, kTile)) {}
+  explicit AligningBuffer(int8_t* y)
+      : y_(y), late_(kTile - elements_to_alignment(reinterpret_cast<char*>(y), 1, kTile)) {}
 
   // Where the span to come is encoded, and the span before it streamed from.
   NPU_QUANT_INLINE int8_t* next_span() {
@@ -50,7 +51,7 @@ class AligningBuffer {
  private:
   alignas(64) int8_t memory_[kTile + 2 * kSpan];
   int8_t* y_;
-  int64_t late_;           // of y's vectors behind the spans: 1 to kTile
+  int64_t late_;          // of y's vectors behind the spans: 1 to kTile
   int64_t half_ = kSpan;  // offset of the half that is being encoded
   int64_t spans_ = 0;
   int64_t streamed_ = 0;
@@ -95,8 +96,9 @@ void quantize_rows(const DynamicArgs& args) {
   for (int64_t row = 0; row < args.rows; ++row) {
     auto* const y = reinterpret_cast<int8_t*>(args.y.from(row, 0).data);
     const auto* const x = reinterpret_cast<const typename In::Storage*>(args.x.from(row, 0).data);
-    const int64_t done = args.stream && is_vector_aligned(y) ? quantize_spans<In, true>(args, row, y)
-                                                             : quantize_spans<In, false>(args, row, y);
+    const int64_t done = args.stream && is_vector_aligned(y)
+                             ? quantize_spans<In, true>(args, row, y)
+                             : quantize_spans<In, false>(args, row, y);
     if (done < args.n)
       quantize_some_groups<In>(args, x + done, args.n - done, y + done, row, done / kBlock);
   }

@@ -1,5 +1,5 @@
-// The dynamic quantizers where the fast loops do not go (docs/numerics.md 2): arrays of any strides,
-// rows shorter than a vector, factors for the elements of a row, scales alone.
+// The dynamic quantizers where the fast loops do not go (docs/numerics.md 2): arrays of any
+// strides, rows shorter than a vector, factors for the elements of a row, scales alone.
 //   v = x * smooth     amax = max|v|     scale = amax / 127     y = rint(v / scale)
 #include "kernels/dynamic_quant.h"
 #include "kernels/reduce_encode.h"
@@ -10,8 +10,8 @@ namespace {
 constexpr int64_t kMostRows = 64;
 constexpr int64_t kMostProducts = 8192;
 
-// A tile of v = x * smooth, one fp32 rounding (exact for 16-bit x, overflow and underflow aside), or
-// of v = x.
+// A tile of v = x * smooth, one fp32 rounding (exact for 16-bit x, overflow and underflow aside),
+// or of v = x.
 template <class In, bool smooths>
 NPU_QUANT_INLINE void widen_tile(const typename In::Storage* x, const Unaligned<float>* smooth,
                                  float* v) {
@@ -56,8 +56,8 @@ class Pieces {
   void run() {
     int64_t rows = 0;
     for (int64_t row = 0; row < args_.rows; row += rows) {
-      const int64_t together =
-          least(most(x_.rows_together(), y_.rows_together(row)), capacity() / most(1, least(args_.n, kMostGroup)));
+      const int64_t together = least(most(x_.rows_together(), y_.rows_together(row)),
+                                     capacity() / most(1, least(args_.n, kMostGroup)));
       rows = least(args_.rows - row, together);
       width_ = width(together);
       if (args_.group < args_.n)
@@ -95,7 +95,8 @@ class Pieces {
       fetch(row, rows, i, count);
       for (int64_t r = 0; r < rows; ++r) {
         if (args_.stream && reads_in_place())
-          prefetch_values(prefetch_level(), values(row, r, i), static_cast<uintptr_t>(count * item_), count);
+          prefetch_values(prefetch_level(), values(row, r, i),
+                          static_cast<uintptr_t>(count * item_), count);
         for (int64_t at = 0; at < count; at += some) {
           auto* const y = y_.is_wanted() ? codes_at(row + r, i, r) + at : nullptr;
           quantize_some_groups<In>(args_, values(row, r, i) + at, least(count - at, some), y,
@@ -120,14 +121,14 @@ class Pieces {
       }
     }
     for (int64_t r = 0; r < rows; ++r) {
-      dividers_[r] = divider_of<In, int32_t>(args_.rule, args_.most_scale, In::Amax::value(amax_[r]));
+      dividers_[r] =
+          divider_of<In, int32_t>(args_.rule, args_.most_scale, In::Amax::value(amax_[r]));
       store_scale(args_.scale, row + r, 0, dividers_[r].scale);
     }
     for (int64_t i = 0; i < args_.n && y_.is_wanted(); i += width_) {
       const int64_t count = least(args_.n - i, width_);
       if (width_ < args_.n) fetch(row, rows, i, count);
-      for (int64_t r = 0; r < rows; ++r)
-        encode_piece(dividers_[r], row, rows, r, i, count);
+      for (int64_t r = 0; r < rows; ++r) encode_piece(dividers_[r], row, rows, r, i, count);
       y_.put(row, i, count, rows, width_);
     }
   }
@@ -188,7 +189,8 @@ class ShortRows {
         y_(args.y, 1, buffers_[1], false) {
     x_.join(args.n);
     y_.join(args.n);
-    if (args.smooth.data != nullptr) join_parameters(args.smooth, 0, kTogether / args.n, args.n, smooth_);
+    if (args.smooth.data != nullptr)
+      join_parameters(args.smooth, 0, kTogether / args.n, args.n, smooth_);
   }
 
   void run() {
@@ -214,7 +216,8 @@ class ShortRows {
     const auto* v = reinterpret_cast<const Unaligned<int32_t>*>(values_);
     for (int64_t r = 0; r < rows; ++r) {
       int32_t bits = 0;
-      for (int64_t i = 0; i < args_.n; ++i, ++v) bits = static_cast<int32_t>(most(bits, v->value & 0x7fffffff));
+      for (int64_t i = 0; i < args_.n; ++i, ++v)
+        bits = static_cast<int32_t>(most(bits, v->value & 0x7fffffff));
       amax[r] = bits;
     }
     float* scale = scales_;
@@ -257,8 +260,7 @@ void DynamicPiecesKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
   if (args.is_short()) return run_apart<ShortRows>(args);
   if (args.smooth.data != nullptr) return run_apart<Pieces<Float32<WholeLoads>>>(args);
-  visit_float_with<WholeLoads>(args.dtype,
-                               [&](auto in) { run_apart<Pieces<decltype(in)>>(args); });
+  visit_float_with<WholeLoads>(args.dtype, [&](auto in) { run_apart<Pieces<decltype(in)>>(args); });
 }
 
 }  // namespace npu_quant

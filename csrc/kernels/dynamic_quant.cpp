@@ -20,13 +20,13 @@ void quantize_rows(const DynamicArgs& args) {
   typename In::Amax amax;
   reduce<In>(x_of(0), args.n, amax);
   for (int64_t row = 0; row < args.rows; ++row) {
-    const auto divider = divider_of<In, int32_t>(args.rule, args.most_scale, In::Amax::value(amax.bits()));
+    const auto divider =
+        divider_of<In, int32_t>(args.rule, args.most_scale, In::Amax::value(amax.bits()));
     store_scale(args.scale, row, 0, divider.scale);
     auto* const y = reinterpret_cast<int8_t*>(args.y.from(row, 0).data);
     with_encoder<In>(divider, [&](auto encoder) {
       if (row + 1 < args.rows)
-        amax = encode<streams, In>(x_of(row), args.n, y, encoder,
-                                   Reduce<In>{x_of(row + 1), level})
+        amax = encode<streams, In>(x_of(row), args.n, y, encoder, Reduce<In>{x_of(row + 1), level})
                    .amax;
       else
         encode<In>(x_of(row), args.n, y, encoder);
@@ -41,11 +41,10 @@ template <>
 void DynamicQuantKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
   if (args.rows == 0) return;
-  visit_float(args.dtype, args.x.data, args.x.row_stride, args.stream,
-              [&](auto in) {
-                using In = decltype(in);
-                args.stream ? quantize_rows<In, true>(args) : quantize_rows<In, false>(args);
-              });
+  visit_float(args.dtype, args.x.data, args.x.row_stride, args.stream, [&](auto in) {
+    using In = decltype(in);
+    args.stream ? quantize_rows<In, true>(args) : quantize_rows<In, false>(args);
+  });
 }
 
 }  // namespace npu_quant

@@ -10,23 +10,23 @@
 namespace npu_quant {
 
 struct DynamicArgs {
-  DType dtype;        // of x
-  int64_t rows, n;    // elements of a row
-  int64_t group;      // elements of a row that share a scale; the last group may be shorter
+  DType dtype;      // of x
+  int64_t rows, n;  // elements of a row
+  int64_t group;    // elements of a row that share a scale; the last group may be shorter
   Strided x;
-  Strided smooth;     // float32, of the elements of a row; null where there is none
-  Strided y;          // int8, null where not wanted
-  Strided scale;      // float32, one for each group, null where not wanted
+  Strided smooth;  // float32, of the elements of a row; null where there is none
+  Strided y;       // int8, null where not wanted
+  Strided scale;   // float32, one for each group, null where not wanted
   Rule rule;
-  float most_scale;   // no scale is greater; infinity where there is no bound
-  bool stream;        // y is to bypass the caches
+  float most_scale;  // no scale is greater; infinity where there is no bound
+  bool stream;       // y is to bypass the caches
 
   // Rows of a few elements take less time several at once.
   bool is_short() const { return n > 0 && n < 32 && rows > 1; }
   // Whether elements follow on each other, and nothing else is out of the ordinary.
   bool takes_fast_loop() const {
-    return !is_short() && x.stride == size_of(dtype) && y.data != nullptr &&
-           y.stride == 1 && smooth.data == nullptr;
+    return !is_short() && x.stride == size_of(dtype) && y.data != nullptr && y.stride == 1 &&
+           smooth.data == nullptr;
   }
 };
 

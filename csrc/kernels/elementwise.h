@@ -108,8 +108,7 @@ __attribute__((noinline)) void map_tiles(const void* rule_of_call, const Piece& 
     if (next != 0)
       for (int64_t line = i; line < i + kTile; line += kPerLine)
         prefetch(next + static_cast<uintptr_t>(line) * sizeof(X));
-    rule.map(parameters.from(at),
-             TileAt<X, typename Rule::Y::Storage>{piece, at, Stores{stream}});
+    rule.map(parameters.from(at), TileAt<X, typename Rule::Y::Storage>{piece, at, Stores{stream}});
   }
 }
 
@@ -307,8 +306,8 @@ class Mapping {
     if (!y_.is_direct() || piece_.written_mask != nullptr || piece_.n < kTile) put_ends();
   }
 
-  // Results of a tile of which some go to an end of a streamed row. They go there a little later: to
-  // read at once what was just stored would wait for all streaming stores before it.
+  // Results of a tile of which some go to an end of a streamed row. They go there a little later:
+  // to read at once what was just stored would wait for all streaming stores before it.
   struct End {
     alignas(64) char y[kTile * 4];
     alignas(64) uint8_t written_mask[kTile];

@@ -92,7 +92,8 @@ enum { kGamma, kBeta, kScale, kZeroPoint, kWeights };
 // All weights of an output; a value for all elements is read from a tile of copies.
 class Weights {
  public:
-  Weights(const AddRmsNormQuantKernel::Args& args, const AddRmsNormQuantKernel::Quantizer& quantizer) {
+  Weights(const AddRmsNormQuantKernel::Args& args,
+          const AddRmsNormQuantKernel::Quantizer& quantizer) {
     const Strided all[kWeights] = {args.gamma, args.beta, quantizer.scale, quantizer.zero_point};
     for (int w = 0; w < kWeights; ++w) {
       at[w] = {parameter_at(all[w], 0, 0), -1};

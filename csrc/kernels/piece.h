@@ -1,7 +1,8 @@
 // Where a kernel's tensors come from and go to: pieces of rows, wherever their elements lie.
 //
 //   source: elements of rows  ->  a piece of them, contiguous     direct, or gathered into a buffer
-//   sink:   a piece of results ->  elements of rows               direct, or from a buffer: scattered,
+//   sink:   a piece of results ->  elements of rows               direct, or from a buffer:
+//   scattered,
 //                                                                 transposed, streamed
 //
 // A piece is `rows` x `count` elements, its rows `width` elements apart in a buffer. kPiece = 2048

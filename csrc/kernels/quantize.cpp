@@ -42,9 +42,8 @@ struct Divide {
     Tile q;
     if constexpr (kHasFma) {
       for (int i = 0; i < 4; ++i)
-        q.part[i] =
-            corrected_quotient(x.part[i], parameters(kScale, i), parameters(kInverse, i)) +
-            parameters(kZeroPoint, i);
+        q.part[i] = corrected_quotient(x.part[i], parameters(kScale, i), parameters(kInverse, i)) +
+                    parameters(kZeroPoint, i);
       if (__builtin_expect(by_reciprocal, true) && Y::put_ordinary(tile.y(), q, tile.stores))
         return;
     }

@@ -36,8 +36,7 @@ template <class In, class Encoder>
 NPU_QUANT_INLINE void encode_end(const typename In::Storage* x, int64_t i, int64_t n, int8_t* y,
                                  Encoder encoder, bool streamed) {
   if (i == n) return;
-  if (n >= kTile && !streamed)
-    return store(y + n - kTile, encoder(In::load_mixed(x + n - kTile)));
+  if (n >= kTile && !streamed) return store(y + n - kTile, encoder(In::load_mixed(x + n - kTile)));
   const Padded<In> end(x + i, n - i);
   const I8 code = encoder(In::load_mixed(end.x));
   std::memcpy(y + i, &code, static_cast<size_t>(n - i));
@@ -69,7 +68,9 @@ struct AskFor {
   int64_t item;
   CacheLevel level;
 
-  NPU_QUANT_INLINE void tile(int64_t i) const { prefetch_values(level, next + i * item, 0, kTile * item); }
+  NPU_QUANT_INLINE void tile(int64_t i) const {
+    prefetch_values(level, next + i * item, 0, kTile * item);
+  }
   NPU_QUANT_INLINE void end(int64_t, int64_t) const {}
 };
 // The next row is reduced: the arithmetic of the one hides the memory latency of the other.
@@ -90,8 +91,8 @@ struct Reduce {
 // Codes of a row, into the caches or past them: then from the first vector of y on. Returns what
 // became of `meanwhile`.
 template <bool streams, class In, class Encoder, class Meanwhile>
-NPU_QUANT_INLINE Meanwhile encode(const typename In::Storage* x, int64_t n, int8_t* y, Encoder encoder,
-                             Meanwhile meanwhile) {
+NPU_QUANT_INLINE Meanwhile encode(const typename In::Storage* x, int64_t n, int8_t* y,
+                                  Encoder encoder, Meanwhile meanwhile) {
   const Stores stores{streams};
   int64_t i = streams ? elements_to_alignment(reinterpret_cast<char*>(y), 1, n) : 0;
   encode_end<In>(x, 0, i, y, encoder, true);

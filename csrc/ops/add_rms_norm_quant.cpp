@@ -49,8 +49,7 @@ class Work {
         row_(op.gamma.shape.dims, op.gamma.rank,
              {strides(0, lead_), strides(1, lead_), strides(2, lead_), strides(3, lead_),
               strides(4, lead_), strides(5, lead_)}) {
-    for (int t = 0; t < Kernel::kTensors; ++t)
-      axes_[t] = {row_.rank, row_.dims, row_.strides[t]};
+    for (int t = 0; t < Kernel::kTensors; ++t) axes_[t] = {row_.rank, row_.dims, row_.strides[t]};
   }
 
   bool is_empty() const { return rows_.count() == 0 || op_.gamma.shape.size() == 0; }
@@ -115,10 +114,10 @@ class Work {
 }  // namespace
 
 Inputs AddRmsNormQuant::inputs() {
-  return Inputs::of({required("x1", x1), required("x2", x2), required("gamma", gamma),
-                     required("scales1", scales1), optional("zero_points1", zero_points1),
-                     optional("beta", beta), optional("scales2", scales2),
-                     optional("zero_points2", zero_points2)});
+  return Inputs::of(required("x1", x1), required("x2", x2), required("gamma", gamma),
+                    required("scales1", scales1), optional("zero_points1", zero_points1),
+                    optional("beta", beta), optional("scales2", scales2),
+                    optional("zero_points2", zero_points2));
 }
 
 Status AddRmsNormQuant::check_dtypes() const {
@@ -159,9 +158,9 @@ void AddRmsNormQuant::plan_outputs() {
   const OutputSpec y1{"y1", DType::int8, x1.shape}, y2{"y2", DType::int8, x1.shape},
       x{"x", x1.dtype, x1.shape}, rms_norm{"rms_norm", x1.dtype, x1.shape};
   if (with_rms_norm)
-    outputs.assign({y1, y2, x, rms_norm});
+    outputs.assign(y1, y2, x, rms_norm);
   else
-    outputs.assign({y1, y2, x});
+    outputs.assign(y1, y2, x);
 }
 
 Status AddRmsNormQuant::check_attributes() {

@@ -27,7 +27,7 @@ Shape shape_along(const TensorView& x, int axis, int rank) {
 }  // namespace
 
 Inputs AntiQuant::inputs() {
-  return Inputs::of({required("x", x), required("scale", scale), optional("offset", offset)});
+  return Inputs::of(required("x", x), required("scale", scale), optional("offset", offset));
 }
 
 Status AntiQuant::check_dtypes() const {
@@ -56,7 +56,7 @@ Status AntiQuant::check_ranks() const {
 
 void AntiQuant::plan_outputs() {
   const Format values = dst_dtype.is_default ? Format::float16 : dst_dtype.format;
-  outputs.assign({{"", plain_dtype(values), x.shape}});
+  outputs.assign(OutputSpec{"", plain_dtype(values), x.shape});
 }
 
 Status AntiQuant::check_attributes() {

@@ -149,10 +149,10 @@ void add_extremes(const CompareExtremes& thread, CompareExtremes& all) {
 }  // namespace
 
 Inputs Compare::inputs() {
-  return Inputs::of({required("actual", actual), required("golden", golden),
-                     optional("is_nan", is_nan), required("row_counts", row_counts),
-                     required("column_counts", column_counts), required("counts", counts),
-                     optional("sums", sums)});
+  return Inputs::of(required("actual", actual), required("golden", golden),
+                    optional("is_nan", is_nan), required("row_counts", row_counts),
+                    required("column_counts", column_counts), required("counts", counts),
+                    optional("sums", sums));
 }
 
 Status Compare::check_sides() const {

@@ -19,7 +19,8 @@ constexpr int64_t kSegment = 512 * kBlock;  // threads share a long row in these
 float reciprocal_of(double number) {
   Parameter one, inverse;
   one.assign(number);
-  if (!inverse.assign_reciprocals(DynamicBlockQuant::kName, one).ok()) return 0;  // never: it is one
+  if (!inverse.assign_reciprocals(DynamicBlockQuant::kName, one).ok())
+    return 0;  // never: it is one
   return inverse.bounds().greatest;
 }
 
@@ -63,8 +64,7 @@ class BlockWork {
            follow(whole_.y, whole_.n) && follow(whole_.scale, whole_.n / kBlock);
   }
 
-  void quantize_part(const int64_t (&offsets)[3], int64_t rows, int64_t first,
-                     int64_t last) const {
+  void quantize_part(const int64_t (&offsets)[3], int64_t rows, int64_t first, int64_t last) const {
     const auto at = [&](const Strided& tensor, int t, int64_t i) {
       Strided part = tensor.from(0, i);
       if (part.data != nullptr) part.data += offsets[t];
@@ -89,7 +89,7 @@ class BlockWork {
 
 }  // namespace
 
-Inputs DynamicBlockQuant::inputs() { return Inputs::of({required("x", x)}); }
+Inputs DynamicBlockQuant::inputs() { return Inputs::of(required("x", x)); }
 
 Status DynamicBlockQuant::check_dtypes() const { return check_float_dtype(name, "x", x); }
 
@@ -102,7 +102,8 @@ Status DynamicBlockQuant::check_ranks() const {
 void DynamicBlockQuant::plan_outputs() {
   Shape blocks = x.shape;
   blocks.dims[x.rank - 1] = (x.shape.dims[x.rank - 1] + kBlock - 1) / kBlock;
-  outputs.assign({{"y", DType::int8, x.shape}, {"scale", DType::float32, blocks}});
+  outputs.assign(OutputSpec{"y", DType::int8, x.shape},
+                 OutputSpec{"scale", DType::float32, blocks});
 }
 
 Status DynamicBlockQuant::check_attributes() {

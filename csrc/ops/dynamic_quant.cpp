@@ -10,7 +10,7 @@
 
 namespace npu_quant {
 Inputs DynamicQuant::inputs() {
-  return Inputs::of({required("input", input), optional("smooth_scales", smooth_scales)});
+  return Inputs::of(required("input", input), optional("smooth_scales", smooth_scales));
 }
 
 Status DynamicQuant::check_dtypes() const {
@@ -32,7 +32,8 @@ Status DynamicQuant::check_ranks() const {
 void DynamicQuant::plan_outputs() {
   Shape tokens = input.shape;
   --tokens.rank;
-  outputs.assign({{"y", DType::int8, input.shape}, {"scale", DType::float32, tokens}});
+  outputs.assign(OutputSpec{"y", DType::int8, input.shape},
+                 OutputSpec{"scale", DType::float32, tokens});
 }
 
 Status DynamicQuant::check_attributes() {

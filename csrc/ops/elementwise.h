@@ -21,9 +21,11 @@ class Elementwise {
 
   // Walks `shape` as the tensor `read` lies in memory: reading line by line costs less than writing
   // so. A broadcast one has no order, then as `written` lies.
-  Elementwise(const Shape& shape, int read, int written,
-              const int64_t* const (&strides)[tensors])
-      : Elementwise(in_order(shape, read, written, strides)) {}
+  Elementwise(const Shape& shape, int read, int written, const int64_t* const (&strides)[tensors])
+      : axes_(Axes<tensors>::in_order_of(is_broadcast(shape, strides[read]) ? written : read,
+                                         shape.dims, shape.rank, strides)),
+        n_(axes_.rank > 0 ? axes_.dims[axes_.rank - 1] : 1),
+        rows_(axes_) {}
 
   // Calls run(part) with the tensors that begin at `data`; `bytes` is what all of it reads and
   // writes.
@@ -32,25 +34,20 @@ class Elementwise {
     if (rows_.count() == 0 || n_ == 0) return;
     const int64_t count = rows_.count() * rows_.segments_of(n_, kSegment);
     parallel_for(count, bytes, [&](int64_t begin, int64_t end) {
-      rows_.for_each_segment(
-          begin, end, n_, kSegment,
-          [&](const int64_t(&offsets)[tensors], int64_t rows, int64_t first, int64_t last) {
-            run(part_at(data, offsets, rows, first, last));
-          });
+      rows_.for_each_segment(begin, end, n_, kSegment,
+                             [&](const int64_t(&offsets)[tensors], int64_t rows, int64_t first,
+                                 int64_t last) { run(part_at(data, offsets, rows, first, last)); });
     });
   }
 
  private:
   static constexpr int64_t kSegment = 1 << 15;  // elements
 
-  explicit Elementwise(const Axes<tensors>& axes)
-      : axes_(axes), n_(axes.rank > 0 ? axes.dims[axes.rank - 1] : 1), rows_(axes.without_last()) {}
-
-  static Axes<tensors> in_order(const Shape& shape, int read, int written,
-                                const int64_t* const (&strides)[tensors]) {
-    const auto as_read = Axes<tensors>::in_order_of(read, shape.dims, shape.rank, strides);
-    if (!as_read.repeats(read)) return as_read;
-    return Axes<tensors>::in_order_of(written, shape.dims, shape.rank, strides);
+  // One element stands for several.
+  static bool is_broadcast(const Shape& shape, const int64_t* strides) {
+    for (int axis = 0; axis < shape.rank; ++axis)
+      if (strides[axis] == 0 && shape.dims[axis] > 1) return true;
+    return false;
   }
 
   Part part_at(char* const (&data)[tensors], const int64_t (&offsets)[tensors], int64_t rows,

@@ -41,10 +41,9 @@ Status check_one_element(const char* op, const char* argument, const TensorView&
 
 Inputs FakeQuantize::inputs() {
   const bool has_arrays = form_ != Form::numbers;
-  return Inputs::of({required("self", self),
-                     {"scale", &scale, has_arrays},
-                     {"zero_point", &zero_point, has_arrays},
-                     {"fake_quant_enabled", &fake_quant_enabled, has_switch}});
+  return Inputs::of(required("self", self), Input{"scale", &scale, has_arrays},
+                    Input{"zero_point", &zero_point, has_arrays},
+                    Input{"fake_quant_enabled", &fake_quant_enabled, has_switch});
 }
 
 bool FakeQuantize::has_float_zero_point() const {
@@ -102,9 +101,9 @@ void FakeQuantize::plan_outputs() {
   const OutputSpec output{with_mask_ ? "output" : "", dtype_of_output(), self.shape};
   const OutputSpec mask{"mask", DType::boolean, self.shape};
   if (with_mask_)
-    outputs.assign({output, mask});
+    outputs.assign(output, mask);
   else
-    outputs.assign({output});
+    outputs.assign(output);
 }
 
 Status FakeQuantize::check_attributes() {
@@ -242,7 +241,7 @@ void FakeQuantize::compute(const Parameters& parameters, const TensorView& outpu
 }
 
 Inputs FakeQuantizeBackward::inputs() {
-  return Inputs::of({required("grad", grad), required("mask", mask)});
+  return Inputs::of(required("grad", grad), required("mask", mask));
 }
 
 Status FakeQuantizeBackward::check_dtypes() const {
@@ -254,7 +253,9 @@ Status FakeQuantizeBackward::check_ranks() const {
   return check_rank(name, "grad", grad, 0, kMaxRank, "Merge axes with grad.reshape.");
 }
 
-void FakeQuantizeBackward::plan_outputs() { outputs.assign({{"", grad.dtype, grad.shape}}); }
+void FakeQuantizeBackward::plan_outputs() {
+  outputs.assign(OutputSpec{"", grad.dtype, grad.shape});
+}
 
 Status FakeQuantizeBackward::check_shapes() {
   return check_same_shape(name, "mask", mask, "grad", grad);
@@ -266,18 +267,19 @@ int64_t FakeQuantizeBackward::bytes() const {
 
 Status FakeQuantizeBackward::run(const TensorView* out) const {
   enum { kGrad, kM, kY, kTensors };
-  const Elementwise<kTensors> work(grad.shape, kGrad, kY, {grad.strides, mask.strides, out->strides});
-  work.for_each_part({grad.data, mask.data, out->data},
-                     work_bytes(bytes(), {&grad, &mask, &out[kGradInput]}), [&](const auto& part) {
-                       run_on_active_target<FakeQuantizeBackwardKernel>(
-                           {.dtype = grad.dtype,
-                            .rows = part.rows,
-                            .n = part.n,
-                            .grad = part.at[kGrad],
-                            .mask = part.at[kM],
-                            .grad_input = part.at[kY],
-                            .stream = worth_streaming(bytes())});
-                     });
+  const Elementwise<kTensors> work(grad.shape, kGrad, kY,
+                                   {grad.strides, mask.strides, out->strides});
+  work.for_each_part(
+      {grad.data, mask.data, out->data}, work_bytes(bytes(), {&grad, &mask, &out[kGradInput]}),
+      [&](const auto& part) {
+        run_on_active_target<FakeQuantizeBackwardKernel>({.dtype = grad.dtype,
+                                                          .rows = part.rows,
+                                                          .n = part.n,
+                                                          .grad = part.at[kGrad],
+                                                          .mask = part.at[kM],
+                                                          .grad_input = part.at[kY],
+                                                          .stream = worth_streaming(bytes())});
+      });
   return {};
 }
 

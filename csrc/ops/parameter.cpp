@@ -41,7 +41,7 @@ Status Parameter::assign(const char* op, const TensorView& view, const Shape& sh
     return {};
   }
   char* to = data_;
-  const Rows<1> rows(axes.without_last());
+  const Rows<1> rows(axes);
   for (int64_t row = 0; row < rows.count() && n > 0; ++row)
     rows.for_each_run(row, row + 1, [&](const int64_t(&offsets)[1], int64_t) {
       run_on_active_target<WidenKernel>({view.dtype, view.data + offsets[0], n, stride, to});

@@ -11,7 +11,8 @@ namespace npu_quant {
 class Parameter {
  public:
   // Fills `shape` from a view that is broadcast to it by `strides` (bytes); an absent view means
-  // -0, which adds nothing to any value, not even to a -0. Float32 values that lie so already are taken where they are, others are copied.
+  // -0, which adds nothing to any value, not even to a -0. Float32 values that lie so already are
+  // taken where they are, others are copied.
   Status assign(const char* op, const TensorView& view, const Shape& shape, const int64_t* strides);
   // One element, or a 1-D view of `count` elements, to that many.
   Status assign(const char* op, const TensorView& view, int64_t count);

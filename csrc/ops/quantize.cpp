@@ -10,8 +10,8 @@ bool holds_one(const TensorView& view) { return !view.present || view.shape.size
 }  // namespace
 
 Inputs Quantize::inputs() {
-  return Inputs::of(
-      {required("self", self), required("scales", scales), optional("zero_points", zero_points)});
+  return Inputs::of(required("self", self), required("scales", scales),
+                    optional("zero_points", zero_points));
 }
 
 bool Quantize::is_per_channel() const { return !holds_one(scales) || !holds_one(zero_points); }
@@ -33,7 +33,9 @@ Status Quantize::check_ranks() const {
   return check_rank(name, "zero_points", zero_points, 0, kMaxRank, remedy);
 }
 
-void Quantize::plan_outputs() { outputs.assign({{"", plain_dtype(dtype.format), self.shape}}); }
+void Quantize::plan_outputs() {
+  outputs.assign(OutputSpec{"", plain_dtype(dtype.format), self.shape});
+}
 
 // With div_mode=False torch_npu takes an axis of -1 and above for the last one.
 Status Quantize::check_attributes() {
@@ -91,26 +93,25 @@ Status Quantize::run(const TensorView* out) const {
   const Elementwise<kTensors> work(self.shape, kX, kCodes,
                                    {self.strides, strides, strides, strides, out[kY].strides});
   const bool stream = worth_streaming(bytes());
-  work.for_each_part(
-      {self.data, scale.data(), div_mode ? inverse.data() : scale.data(), zero_point.data(),
-       out[kY].data},
-      work_bytes(bytes(), {&self, &out[kY]}), [&](const auto& part) {
-        run_on_active_target<QuantizeKernel>({.x_dtype = self.dtype,
-                                              .y_dtype = outputs[kY].dtype,
-                                              .rows = part.rows,
-                                              .n = part.n,
-                                              .x = part.at[kX],
-                                              .y = part.at[kCodes],
-                                              .scale = part.at[kScale],
-                                              .inverse = part.at[kInverse],
-                                              .zero_point = part.at[kZeroPoint],
-                                              .least_scale = held.least,
-                                              .greatest_scale = held.greatest,
-                                              .divide = div_mode,
-                                              .twice = sqrt_mode,
-                                              .rounding = rounding_,
-                                              .stream = stream});
-      });
+  work.for_each_part({self.data, scale.data(), div_mode ? inverse.data() : scale.data(),
+                      zero_point.data(), out[kY].data},
+                     work_bytes(bytes(), {&self, &out[kY]}), [&](const auto& part) {
+                       run_on_active_target<QuantizeKernel>({.x_dtype = self.dtype,
+                                                             .y_dtype = outputs[kY].dtype,
+                                                             .rows = part.rows,
+                                                             .n = part.n,
+                                                             .x = part.at[kX],
+                                                             .y = part.at[kCodes],
+                                                             .scale = part.at[kScale],
+                                                             .inverse = part.at[kInverse],
+                                                             .zero_point = part.at[kZeroPoint],
+                                                             .least_scale = held.least,
+                                                             .greatest_scale = held.greatest,
+                                                             .divide = div_mode,
+                                                             .twice = sqrt_mode,
+                                                             .rounding = rounding_,
+                                                             .stream = stream});
+                     });
   return {};
 }
 

@@ -18,7 +18,7 @@ struct ChannelStrides {
 
 }  // namespace
 
-Inputs AffineOp::inputs() { return Inputs::of({required(value_name, value)}); }
+Inputs AffineOp::inputs() { return Inputs::of(required(value_name, value)); }
 
 Status AffineOp::check_ranks() const {
   return check_rank(
@@ -38,7 +38,9 @@ Status AffineOp::check_shapes() {
 
 Status QuantizeVal::check_dtypes() const { return check_float_dtype(name, value_name, value); }
 
-void QuantizeVal::plan_outputs() { outputs.assign({{"", parameters.storage, value.shape}}); }
+void QuantizeVal::plan_outputs() {
+  outputs.assign(OutputSpec{"", parameters.storage, value.shape});
+}
 
 int64_t QuantizeVal::bytes() const {
   return value.shape.size() * (size_of(value.dtype) + size_of(parameters.storage));
@@ -76,7 +78,7 @@ Status DequantizeVal::check_dtypes() const {
   return check_dtype_in(name, value_name, value, {parameters.storage});
 }
 
-void DequantizeVal::plan_outputs() { outputs.assign({{"", DType::float32, value.shape}}); }
+void DequantizeVal::plan_outputs() { outputs.assign(OutputSpec{"", DType::float32, value.shape}); }
 
 int64_t DequantizeVal::bytes() const {
   return value.shape.size() * (size_of(DType::float32) + size_of(parameters.storage));

@@ -22,7 +22,7 @@ std::unique_ptr<PerChannelAffineQuantizer> make_per_channel(py::handle scales,
                                                             py::handle scalar_type) {
   const char* name = "PerChannelAffineQuantizer";
   TensorView s, z;
-  const Inputs inputs = Inputs::of({required("scales", s), required("zero_points", z)});
+  const Inputs inputs = Inputs::of(required("scales", s), required("zero_points", z));
   ArrayArguments arrays(name, inputs, {scales, zero_points});
   int64_t place = 0;
   ScalarType type = kQInt8;

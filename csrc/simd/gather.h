@@ -91,8 +91,7 @@ __attribute__((noinline)) void gather(const char* from, int64_t row_stride, int6
                                       int64_t rows, int64_t columns, T* to, int64_t width) {
   constexpr int64_t item = sizeof(T);
   auto* const bytes = reinterpret_cast<char*>(to);
-  if (row_stride == item)
-    return transpose<T>(from, stride, rows, columns, bytes, width * item);
+  if (row_stride == item) return transpose<T>(from, stride, rows, columns, bytes, width * item);
   if (row_stride == -item)  // the last row comes first in memory
     return transpose<T>(from - (rows - 1) * item, stride, rows, columns,
                         bytes + (rows - 1) * width * item, -width * item);

@@ -13,8 +13,8 @@ namespace {
 
 std::atomic<int> chosen{-1};
 
-// Measured, from memory, 32768 x 7168: a Zen 4 quantizes per token and per block 1.2 to 1.5 times as
-// fast with rows asked for into its second-level cache as into the first; a Zen 5 is slower so.
+// Measured, from memory, 32768 x 7168: a Zen 4 quantizes per token and per block 1.2 to 1.5 times
+// as fast with rows asked for into its second-level cache as into the first; a Zen 5 is slower so.
 CacheLevel fastest_level() {
 #if defined(__x86_64__)
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;

@@ -14,7 +14,8 @@ bool is_allowed(std::initializer_list<int64_t> dims, std::initializer_list<int64
   TensorView out = view(memory, dims);
   out.data += 4 * 32;
   for (int i = 0; i < out.rank; ++i) out.strides[i] = 4 * strides.begin()[i];
-  return check_outputs("op", {}, OutputSpecs::of({{"y", DType::float32, out.shape}}), &out).ok();
+  return check_outputs("op", {}, OutputSpecs::of(OutputSpec{"y", DType::float32, out.shape}), &out)
+      .ok();
 }
 
 TEST(Contract, OutputsMayHaveAnyStridesThatDoNotOverlap) {
