@@ -262,7 +262,7 @@ class ShortRowNorm {
       for (int o = 0; o < 2; ++o) {
         const int tensor = o == 0 ? Kernel::kY1 : Kernel::kY2;
         if (args_.quantizers[o].scale.data == nullptr)
-          std::memset(results_, 0, sizeof results_), put(tensor, row, rows, results_, 1);
+          put_zeros(tensor, row, rows);
         else if (args_.divide)
           write<Codes<true>>(tensor, row, rows, o);
         else
@@ -330,6 +330,11 @@ class ShortRowNorm {
       Rule::put(reinterpret_cast<Y*>(results_) + i, Rule::of(s, rstd, all, i), Stores{false});
     }
     put(tensor, row, rows, results_, sizeof(Y));
+  }
+
+  void put_zeros(int tensor, int64_t row, int64_t rows) {
+    std::memset(results_, 0, sizeof results_);
+    put(tensor, row, rows, results_, 1);
   }
 
   void put(int tensor, int64_t row, int64_t rows, const char* results, int64_t item) {

@@ -16,7 +16,7 @@ NPU_QUANT_INLINE void stream(void* to, I8 v) {
 }
 NPU_QUANT_INLINE void stream_fence() { _mm_sfence(); }
 
-inline constexpr bool kHalvesHelp = true;  // HalfLoads in convert.h
+inline constexpr bool kHalvesHelp = true;  // HalfLoads in values.h
 NPU_QUANT_INLINE __m512i load_halves(const void* from) {
   const auto* half = static_cast<const __m256i*>(from);
   return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_loadu_si256(half)),
