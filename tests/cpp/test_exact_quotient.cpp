@@ -7,41 +7,39 @@
 #include <random>
 
 #include "core/parallel.h"
-#include "kernels/dynamic_block_quant.h"
 #include "kernels/dynamic_quant.h"
 #include "reference.h"
 
 namespace npu_quant::testing {
 namespace {
 
-// One row through npu_dynamic_quant's kernel.
-void quantize_row(Target target, DType dtype, const void* x, int64_t n, int8_t* y, float* scale) {
-  DynamicQuantKernel::Args args{};
-  args.dtype = dtype;
-  args.rows = 1;
-  args.n = n;
-  args.x = static_cast<const char*>(x);
-  args.x_stride = size_of(dtype);
-  args.y = reinterpret_cast<char*>(y);
-  args.y_stride = 1;
-  args.scale = reinterpret_cast<char*>(scale);
-  run_on<DynamicQuantKernel>(target, args);
+// One row, in groups that each have a scale.
+template <class Kernel>
+void quantize(Target target, DType dtype, const void* x, int64_t n, int64_t group, int8_t* y,
+              float* scale) {
+  char* const values = const_cast<char*>(static_cast<const char*>(x));
+  run_on<Kernel>(target, {.dtype = dtype,
+                          .rows = 1,
+                          .n = n,
+                          .group = group,
+                          .x = {values, 0, size_of(dtype)},
+                          .smooth = {},
+                          .y = {reinterpret_cast<char*>(y), 0, 1},
+                          .scale = {reinterpret_cast<char*>(scale), 0, 4},
+                          .rule = {},
+                          .most_scale = INFINITY,
+                          .stream = false});
 }
 
-// The same row as blocks of 128, each of which begins with amax, so that each has the row's scale.
+// Through npu_dynamic_quant's kernel.
+void quantize_row(Target target, DType dtype, const void* x, int64_t n, int8_t* y, float* scale) {
+  quantize<DynamicQuantKernel>(target, dtype, x, n, n, y, scale);
+}
+
+// As blocks of 128, each of which begins with amax, so that each has the row's scale.
 void quantize_blocks(Target target, DType dtype, const void* x, int64_t n, int8_t* y,
                      float* scale) {
-  DynamicBlockQuantKernel::Args args{};
-  args.dtype = dtype;
-  args.rows = 1;
-  args.n = n;
-  args.x = static_cast<const char*>(x);
-  args.x_stride = size_of(dtype);
-  args.y = reinterpret_cast<char*>(y);
-  args.y_stride = 1;
-  args.scale = reinterpret_cast<char*>(scale);
-  args.scale_stride = 4;
-  run_on<DynamicBlockQuantKernel>(target, args);
+  quantize<DynamicBlockQuantKernel>(target, dtype, x, n, DynamicBlockQuantKernel::kBlock, y, scale);
 }
 
 // Every value from 0 to `amax` and its negative, padded with amax at the head of each block of 128.
