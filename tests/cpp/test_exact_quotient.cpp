@@ -16,7 +16,7 @@ namespace {
 // One row, in groups that each have a scale.
 template <class Kernel>
 void quantize(Target target, DType dtype, const void* x, int64_t n, int64_t group, int8_t* y,
-              float* scale) {
+              float* scale, Rule rule = {}) {
   char* const values = const_cast<char*>(static_cast<const char*>(x));
   run_on<Kernel>(target, {.dtype = dtype,
                           .rows = 1,
@@ -26,7 +26,7 @@ void quantize(Target target, DType dtype, const void* x, int64_t n, int64_t grou
                           .smooth = {},
                           .y = {reinterpret_cast<char*>(y), 0, 1},
                           .scale = {reinterpret_cast<char*>(scale), 0, 4},
-                          .rule = {},
+                          .rule = rule,
                           .most_scale = INFINITY,
                           .stream = false});
 }
@@ -93,6 +93,26 @@ TEST(ExactQuotient, EveryFloat16AmaxAndEveryValueBelowIt) {
 
 TEST(ExactQuotient, EveryBFloat16AmaxAndEveryValueBelowIt) {
   expect_exact_for_every_amax(DType::bfloat16, widen_bfloat16, 0x7f80);
+}
+
+// The greatest code may be another than the one of the proof.
+TEST(ExactQuotient, OtherGreatestCodes) {
+  for (const float greatest : {7.0f, 63.0f, 126.0f})
+    for (uint16_t amax = 1; amax < 0x7c00; amax += 499) {
+      const std::vector<uint16_t> row = all_values_up_to(amax);
+      const auto n = static_cast<int64_t>(row.size());
+      std::vector<float> v(row.size());
+      std::transform(row.begin(), row.end(), v.begin(), widen_float16);
+      std::vector<int8_t> expected(row.size()), y(row.size());
+      divide_and_round(v.data(), n, widen_float16(amax) / greatest, expected.data());
+      for (const Target target : runnable_targets()) {
+        float scale = 0;
+        quantize<DynamicQuantKernel>(target, DType::float16, row.data(), n, n, y.data(), &scale,
+                                     {greatest});
+        EXPECT_EQ(scale, widen_float16(amax) / greatest);
+        EXPECT_EQ(y, expected) << name_of(target) << ", amax " << amax << ", " << greatest;
+      }
+    }
 }
 
 // fp32: rint(fl(v / scale)) steps where v / scale passes k + 1/2. test_exact_division.cpp proves
