@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from cases import CASES, of_every
 from cases.case import Case, Setting, check
-from witnesses import spoil
+from witnesses import columns, padded, spoil
 
 import npu_quant
 
@@ -40,7 +40,7 @@ def test_results_past_the_cache(case: Case, setting: Setting, rng: np.random.Gen
     expected = tuple(np.tile(e, (times,) + (1,) * e.ndim) for e in expected)
     memory = [np.empty(e.nbytes + 64, np.uint8) for e in expected]
     item = max(e.itemsize for e in expected)
-    for offset in sorted({0, 1, item, 16, 64 - item, 63}):
+    for offset in sorted({0, 1, 2, 4, 16, 64 - item, 63}):
         out = tuple(
             m[offset : offset + e.nbytes].view(e.dtype).reshape(e.shape)
             for m, e in zip(memory, expected, strict=True)
@@ -49,6 +49,18 @@ def test_results_past_the_cache(case: Case, setting: Setting, rng: np.random.Gen
     for i in range(len(out)) if len(out) > 1 else ():
         one = tuple(o if j == i else None for j, o in enumerate(out))
         check(case, a, expected, one, f"{i} alone")
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.large], ids=lambda case: case.name)
+def test_rows_past_the_cache(case: Case, rng: np.random.Generator) -> None:
+    """Results whose rows share cache lines, which are streamed a line at a time; rows with gaps."""
+    (_, n), options = case.large[0]
+    a = case.tried(rng, ((1, n), options))[0]
+    size = sum(array.nbytes for array in (*case.expected(a), *(a[name] for name in case.rows)))
+    a = case.tried(rng, ((CACHE // size + 100, n), options))[0]
+    expected = case.expected(a)
+    check(case, a, expected, tuple(columns(e, 24) for e in expected), "columns")
+    check(case, a, expected, tuple(map(padded, expected)), "padded rows")
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.threads], ids=lambda case: case.name)

@@ -117,6 +117,22 @@ def out_layouts(shape: tuple[int, ...], dtype: type) -> Iterator[tuple[str, Arra
     yield "unaligned", np.empty(size + 1, np.uint8)[1:].view(dtype).reshape(shape)
 
 
+def columns(value: Array, begin: int, step: int = 1) -> Array:
+    """Return an array equal to value whose rows lie across memory that begins at `begin` of 64."""
+    memory = np.zeros(value.nbytes + 64, np.uint8)
+    start = (begin - memory.ctypes.data) % 64
+    across = memory[start : start + value.nbytes].view(value.dtype).reshape(value.shape[::-1]).T
+    across[::step][...] = value
+    return across[::step]
+
+
+def padded(value: Array) -> Array:
+    """Return an array equal to value, with gaps between its rows."""
+    memory = np.zeros((*value.shape[:-1], value.shape[-1] + 3), value.dtype)
+    memory[..., 1:-2] = value
+    return memory[..., 1:-2]
+
+
 @contextmanager
 def guarded(likes: Sequence[Array | None], offset: int) -> Iterator[tuple[Array | None, ...]]:
     """Give arrays like these in one block of memory; fail where memory outside them is written.

@@ -169,7 +169,9 @@ class Mapping {
       const int64_t item = most(x_.is_direct() ? 1 : job_.x_item, y_.is_direct() ? 1 : job_.y_item);
       const int64_t together = least(most(read, written), kBufferBytes / (2 * kTile * item));
       const int64_t buffered = kBufferBytes / (together * item) - kTile;
-      rows = least(args_.rows - row, together == 1 && per_element_ ? kRowsTogether : together);
+      const int64_t fitting = kBufferBytes / ((kElementsTogether + kTile) * item);
+      const int64_t in_turn = per_element_ ? least(kRowsTogether, fitting) : 1;
+      rows = least(args_.rows - row, together == 1 ? in_turn : together);
       map_columns(row, rows,
                   together > 1   ? least(buffered, kElementsTogether)
                   : per_element_ ? kElementsTogether

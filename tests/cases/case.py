@@ -68,7 +68,7 @@ class Case:
     outs: Sequence[Setting]  # for results in memory of every layout
     threads: Sequence[Setting]  # enough work for many threads
     large: Sequence[Setting]  # two axes, to be repeated until no cache holds them
-    guards: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # options beside GUARDED
+    guards: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # options, for many shapes
     fields: tuple[str, ...] = ()  # of the results, where there are several
     # Puts special values into arguments; none where arguments() has them already.
     sprinkled: Callable[[Rng, Arguments], Arguments] | None = None

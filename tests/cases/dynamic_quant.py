@@ -20,7 +20,7 @@ from cases.case import (
 from npu_quant.ops.dynamic_quant import reference
 
 SHAPES = [(1, 1), (1, 16), (3, 4), (7, 63), (5, 64), (5, 65), (9, 127), (4, 300), (3, 5000)]
-SHAPES += [(33, 2049)]
+SHAPES += [(33, 2049), (2, 9000), (1, 70_001)]
 RANKS = [(2,) * (rank - 1) + (70,) for rank in range(2, 9)]
 
 
@@ -59,7 +59,8 @@ CASES = [
             *settings(*RANKS, *(shape[::-1] for shape in RANKS)),
         ],
         outs=settings((3, 5, 70), smooth=[False, True]),
+        guards={"smooth": [False, True]},
         threads=settings((1500, 4096), dtype=[BFLOAT16], smooth=[False, True]),
-        large=settings((1009, 4000), dtype=[FLOAT16]),
+        large=settings((1009, 4001), dtype=[FLOAT16], smooth=[False, True]),
     )
 ]

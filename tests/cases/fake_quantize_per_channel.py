@@ -106,10 +106,10 @@ CACHEMASK = Case(
         *settings((3, 2_000_001), dtype=[BFLOAT16], zeros=ZEROS, axis=[0]),
     ],
     large=[
-        *settings((1009, 1000), dtype=DTYPES, zeros=ZEROS[:1], axis=[-2]),
+        *settings((1009, 1001), dtype=DTYPES, zeros=ZEROS[:1], axis=[-2]),
         *settings((100_003, 10), dtype=DTYPES, zeros=ZEROS[:1], axis=[-1]),
-        *settings((1009, 1000), dtype=DTYPES, zeros=ZEROS[1:2], axis=[-1]),
-        *settings((40, 25_000), dtype=DTYPES, zeros=ZEROS[2:], axis=[-2]),
+        *settings((1009, 1001), dtype=DTYPES, zeros=ZEROS[1:2], axis=[-1]),
+        *settings((40, 25_001), dtype=DTYPES, zeros=ZEROS[2:], axis=[-2]),
     ],
     same=assert_same_but_nan,
 )

@@ -168,16 +168,14 @@ CASES = [
             *(s for shape in SHAPES for s in settings(shape, axis=range(-len(shape), len(shape)))),
         ],
         outs=settings((3, 5, 70), (200,), (2, 700), axis=[-1, 0]),
-        guards={"axis": [0, 1]},
+        guards={"axis": [0, 1], "forms": [("channel", "channel"), ("one", "one")]},
         threads=[
             *settings((1500, 4096), (3, 500, 2001), axis=[1], **OF_BFLOAT16),
             *settings((1500, 4096), (3_000_001,), axis=[0], **OF_BFLOAT16),
         ],
-        large=settings(
-            *[(1009, 4200)],
-            dtype=[FLOAT16],
-            to=CODES[::2],
-            forms=[("one", "one"), ("channel", "channel")],
-        ),
+        large=[
+            *settings((1009, 4201), dtype=[FLOAT16], to=CODES[::2], forms=[("one", "one")]),
+            *settings((1009, 4201), dtype=[FLOAT16], to=CODES[::2], axis=[-1, -2]),
+        ],
     )
 ]

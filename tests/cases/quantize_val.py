@@ -108,7 +108,7 @@ QUANTIZE = Case(
     layouts=settings(*SHAPES),
     outs=settings((3, 5, 70), (2, 4500), (1,)),
     threads=settings((1500, 4096), dtype=[BFLOAT16], name=TYPES),
-    large=settings((1009, 1000), dtype=DTYPES, name=TYPES),
+    large=settings((1009, 1001), dtype=DTYPES, name=TYPES),
 )
 DEQUANTIZE = replace(
     QUANTIZE,
@@ -123,7 +123,7 @@ DEQUANTIZE = replace(
         "every code": (every_code, kinds(name=["qint8", "quint8"])),
     },
     threads=settings((1500, 4096), name=TYPES),
-    large=settings((1009, 1000), name=TYPES),
+    large=settings((1009, 1001), name=TYPES),
     same=assert_same_but_nan,
 )
 
@@ -182,7 +182,7 @@ PER_CHANNEL = replace(
     outs=settings((6, 5, 70), axis=[0, 1, 2]),
     guards={"axis": [0, 1]},
     threads=settings((4001, 1100), axis=[0, 1], dtype=DTYPES[2:], name=TYPES),
-    large=settings((1009, 1100), axis=[-2, -1], dtype=DTYPES[2:], name=TYPES),
+    large=settings((1009, 1101), axis=[-2, -1], dtype=DTYPES[2:], name=TYPES),
 )
 CASES = [
     QUANTIZE,
@@ -197,7 +197,7 @@ CASES = [
         kinds=BACK,
         formulas={"shapes": CHANNELS},
         threads=settings((4001, 1100), axis=[0, 1], name=TYPES),
-        large=settings((1009, 1100), axis=[-2, -1], name=TYPES),
+        large=settings((1009, 1101), axis=[-2, -1], name=TYPES),
         same=assert_same_but_nan,
     ),
 ]

@@ -46,10 +46,21 @@ void divide(Target target, const std::vector<float>& x, float scale, std::vector
   const auto at = [](const void* data, int64_t stride) {
     return Strided{const_cast<char*>(static_cast<const char*>(data)), 0, stride};
   };
-  const auto n = static_cast<int64_t>(x.size());
-  run_on<QuantizeKernel>(target, {DType::float32, DType::int32, 1, n, at(x.data(), 4),
-                                  at(codes.data(), 4), at(&scale, 0), at(&inverse, 0), at(&zero, 0),
-                                  scale, scale, true, false, Rounding::to_even, false});
+  run_on<QuantizeKernel>(target, {.x_dtype = DType::float32,
+                                  .y_dtype = DType::int32,
+                                  .rows = 1,
+                                  .n = static_cast<int64_t>(x.size()),
+                                  .x = at(x.data(), 4),
+                                  .y = at(codes.data(), 4),
+                                  .scale = at(&scale, 0),
+                                  .inverse = at(&inverse, 0),
+                                  .zero_point = at(&zero, 0),
+                                  .least_scale = scale,
+                                  .greatest_scale = scale,
+                                  .divide = true,
+                                  .twice = false,
+                                  .rounding = Rounding::to_even,
+                                  .stream = false});
 }
 
 std::vector<float> hard_values(int64_t significand) {

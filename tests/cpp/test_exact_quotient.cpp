@@ -7,41 +7,39 @@
 #include <random>
 
 #include "core/parallel.h"
-#include "kernels/dynamic_block_quant.h"
 #include "kernels/dynamic_quant.h"
 #include "reference.h"
 
 namespace npu_quant::testing {
 namespace {
 
-// One row through npu_dynamic_quant's kernel.
-void quantize_row(Target target, DType dtype, const void* x, int64_t n, int8_t* y, float* scale) {
-  DynamicQuantKernel::Args args{};
-  args.dtype = dtype;
-  args.rows = 1;
-  args.n = n;
-  args.x = static_cast<const char*>(x);
-  args.x_stride = size_of(dtype);
-  args.y = reinterpret_cast<char*>(y);
-  args.y_stride = 1;
-  args.scale = reinterpret_cast<char*>(scale);
-  run_on<DynamicQuantKernel>(target, args);
+// One row, in groups that each have a scale.
+template <class Kernel>
+void quantize(Target target, DType dtype, const void* x, int64_t n, int64_t group, int8_t* y,
+              float* scale, Rule rule = {}) {
+  char* const values = const_cast<char*>(static_cast<const char*>(x));
+  run_on<Kernel>(target, {.dtype = dtype,
+                          .rows = 1,
+                          .n = n,
+                          .group = group,
+                          .x = {values, 0, size_of(dtype)},
+                          .smooth = {},
+                          .y = {reinterpret_cast<char*>(y), 0, 1},
+                          .scale = {reinterpret_cast<char*>(scale), 0, 4},
+                          .rule = rule,
+                          .most_scale = INFINITY,
+                          .stream = false});
 }
 
-// The same row as blocks of 128, each of which begins with amax, so that each has the row's scale.
+// Through npu_dynamic_quant's kernel.
+void quantize_row(Target target, DType dtype, const void* x, int64_t n, int8_t* y, float* scale) {
+  quantize<DynamicQuantKernel>(target, dtype, x, n, n, y, scale);
+}
+
+// As blocks of 128, each of which begins with amax, so that each has the row's scale.
 void quantize_blocks(Target target, DType dtype, const void* x, int64_t n, int8_t* y,
                      float* scale) {
-  DynamicBlockQuantKernel::Args args{};
-  args.dtype = dtype;
-  args.rows = 1;
-  args.n = n;
-  args.x = static_cast<const char*>(x);
-  args.x_stride = size_of(dtype);
-  args.y = reinterpret_cast<char*>(y);
-  args.y_stride = 1;
-  args.scale = reinterpret_cast<char*>(scale);
-  args.scale_stride = 4;
-  run_on<DynamicBlockQuantKernel>(target, args);
+  quantize<DynamicBlockQuantKernel>(target, dtype, x, n, DynamicBlockQuantKernel::kBlock, y, scale);
 }
 
 // Every value from 0 to `amax` and its negative, padded with amax at the head of each block of 128.
@@ -95,6 +93,26 @@ TEST(ExactQuotient, EveryFloat16AmaxAndEveryValueBelowIt) {
 
 TEST(ExactQuotient, EveryBFloat16AmaxAndEveryValueBelowIt) {
   expect_exact_for_every_amax(DType::bfloat16, widen_bfloat16, 0x7f80);
+}
+
+// The greatest code may be another than the one of the proof.
+TEST(ExactQuotient, OtherGreatestCodes) {
+  for (const float greatest : {7.0f, 63.0f, 126.0f})
+    for (uint16_t amax = 1; amax < 0x7c00; amax += 499) {
+      const std::vector<uint16_t> row = all_values_up_to(amax);
+      const auto n = static_cast<int64_t>(row.size());
+      std::vector<float> v(row.size());
+      std::transform(row.begin(), row.end(), v.begin(), widen_float16);
+      std::vector<int8_t> expected(row.size()), y(row.size());
+      divide_and_round(v.data(), n, widen_float16(amax) / greatest, expected.data());
+      for (const Target target : runnable_targets()) {
+        float scale = 0;
+        quantize<DynamicQuantKernel>(target, DType::float16, row.data(), n, n, y.data(), &scale,
+                                     {greatest});
+        EXPECT_EQ(scale, widen_float16(amax) / greatest);
+        EXPECT_EQ(y, expected) << name_of(target) << ", amax " << amax << ", " << greatest;
+      }
+    }
 }
 
 // fp32: rint(fl(v / scale)) steps where v / scale passes k + 1/2. test_exact_division.cpp proves

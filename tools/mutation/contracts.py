@@ -89,9 +89,9 @@ WORK = [
     ),
     Fault(
         "elementwise: a thread does one segment of the several it took",
-        f"{OPS}/elementwise.h",
-        "(first + count) * kSegment",
-        "(first + 1) * kSegment",
+        f"{CORE}/rows.h",
+        "last * segment < n ? last * segment : n",
+        "(first + 1) * segment < n ? (first + 1) * segment : n",
         "quantize",
     ),
     Fault(

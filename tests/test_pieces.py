@@ -1,0 +1,77 @@
+"""Every operator where its loops change: short rows, the ends of pieces, rows that share cache lines."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+from cases import every_kind
+from cases.case import Arguments, Case, check, settings
+from witnesses import Array, columns, padded
+
+# Around the lanes of a vector and a tile, on each target; rows that several pieces share.
+SHORT = [(1100 // n + 3, n) for n in (1, 2, 3, 5, 16, 31, 32, 33, 63)]
+# Around a piece of rows together and of one row; and around the buffers of 32 KiB.
+ENDS = [(9, n) for n in (511, 512, 513, 575, 577, 2047, 2048, 2049, 2111, 2113)]
+ENDS += [(2, n) for n in (8191, 8193, 16385)]
+# Rows of which 64 bytes go together: a part of them, all, and a part at the end.
+TRANSPOSED = [(70, 131), (64, 64), (129, 700)]
+
+
+def every_other(value: Array) -> Array:
+    memory = np.zeros([2 * n + 1 for n in value.shape], value.dtype)
+    view = memory[tuple(slice(1, None, 2) for _ in value.shape)]
+    view[...] = value
+    return view
+
+
+LAYOUTS = {
+    "rows": np.copy,
+    "padded rows": padded,
+    "every other": every_other,
+    "columns": lambda value: columns(value, 0),
+    "columns within a line": lambda value: columns(value, 24),
+    "unaligned columns": lambda value: columns(value, 1),
+    "columns backwards": lambda value: columns(value, 40, -1),
+}
+
+
+def check_layouts(case: Case, a: Arguments, given: Sequence[str], wanted: Sequence[str]) -> None:
+    """Compare results for arguments in each layout; other results lie as the next layouts say."""
+    expected = case.expected(a)
+    for (i, way), of_rows in itertools.product(enumerate(wanted), given):
+        laid_out = a | {name: LAYOUTS[of_rows](a[name]) for name in case.rows}
+        ways = [way, *(wanted[(i + 1 + nth) % len(wanted)] for nth in range(len(expected) - 1))]
+        out = tuple(LAYOUTS[w](e) for w, e in zip(ways, expected, strict=True))
+        if all(map(case.takes, (*out, *(laid_out[name] for name in case.rows)))):
+            check(case, laid_out, expected, out, f"{of_rows} to {', '.join(ways)}")
+
+
+@every_kind
+def test_short_rows(case: Case, kind: Arguments, rng: np.random.Generator) -> None:
+    for setting in settings(*SHORT, **case.guards):
+        a = case.tried(rng, setting, **kind)[-1]
+        expected = case.expected(a)
+        check(case, a, expected)
+        check_layouts(case, a, ["padded rows", "every other", "columns"], list(LAYOUTS)[:4])
+        for chosen in itertools.product((True, False), repeat=len(expected)):
+            if any(chosen) and not case.in_c and case.fields:
+                out = tuple(
+                    np.copy(e) if c else None for c, e in zip(chosen, expected, strict=True)
+                )
+                check(case, a, expected, out, f"{chosen}")
+
+
+@every_kind
+def test_ends_of_pieces(case: Case, kind: Arguments, rng: np.random.Generator) -> None:
+    for setting in settings(*ENDS, **case.guards):
+        a = case.tried(rng, setting, **kind)[-1]
+        check_layouts(case, a, ["rows", "every other"], ["rows", "every other"])
+
+
+@every_kind
+def test_rows_that_share_lines(case: Case, kind: Arguments, rng: np.random.Generator) -> None:
+    for setting in settings(*TRANSPOSED, **case.guards):
+        a = case.tried(rng, setting, **kind)[-1]
+        check_layouts(case, a, ["rows", "columns", "columns backwards"], list(LAYOUTS))
