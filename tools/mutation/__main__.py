@@ -19,11 +19,11 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from . import comparisons, contracts, faces, kernels
+from . import comparisons, contracts, elementwise, faces, kernels
 from .mutant import ROOT, Mutant, TableError
 from .workshop import GOOGLETESTS, MODULES, Workshop
 
-FAULTS = [*kernels.FAULTS, *contracts.FAULTS, *faces.FAULTS]
+FAULTS = [*kernels.FAULTS, *elementwise.FAULTS, *contracts.FAULTS, *faces.FAULTS]
 
 
 class Verdict(NamedTuple):
