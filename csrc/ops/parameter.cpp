@@ -13,7 +13,8 @@ Status Parameter::allocate(const char* op, int64_t count) {
   count_ = count;
   data_ = reinterpret_cast<char*>(&one_);
   if (count <= 1) return {};
-  many_.reset(new (std::nothrow) char[static_cast<size_t>(count) * sizeof(float)]);
+  const auto bytes = static_cast<size_t>(count) * sizeof(float);
+  many_.reset(static_cast<char*>(::operator new(bytes, kLine, std::nothrow)));
   data_ = many_.get();
   return many_ ? Status{} : out_of_memory(op);
 }
