@@ -60,7 +60,9 @@ class Pieces {
                                      capacity() / most(1, least(args_.n, kMostGroup)));
       rows = least(args_.rows - row, together);
       width_ = width(together);
-      if (args_.group < args_.n)
+      if (args_.group < args_.n && reads_in_place() && y_.shares_lines())
+        quantize_shared_groups(row, rows);
+      else if (args_.group < args_.n)
         quantize_groups(row, rows);
       else
         quantize_rows(row, rows);
@@ -94,9 +96,6 @@ class Pieces {
       const int64_t count = least(args_.n - i, width_);
       fetch(row, rows, i, count);
       for (int64_t r = 0; r < rows; ++r) {
-        if (args_.stream && reads_in_place())
-          prefetch_values(prefetch_level(), values(row, r, i),
-                          static_cast<uintptr_t>(count * item_), count);
         for (int64_t at = 0; at < count; at += some) {
           auto* const y = y_.is_wanted() ? codes_at(row + r, i, r) + at : nullptr;
           quantize_some_groups<In>(args_, values(row, r, i) + at, least(count - at, some), y,
@@ -104,6 +103,28 @@ class Pieces {
         }
       }
       y_.put(row, i, count, rows, width_);
+    }
+  }
+
+  // Codes of rows that share cache lines: the scales of kLanes groups of each row, which are read
+  // from memory line by line, then their codes in narrow pieces of all rows.
+  void quantize_shared_groups(int64_t row, int64_t rows) {
+    const int64_t some = kLanes * args_.group;
+    for (int64_t first = 0; first < args_.n; first += some) {
+      const int64_t end = least(first + some, args_.n);
+      for (int64_t r = 0; r < rows; ++r)
+        of_groups_[r] = scale_some_groups<In>(args_, values(row, r, first), end - first, row + r,
+                                              first / args_.group);
+      for (int64_t i = first; i < end; i += width_) {
+        const int64_t count = least(end - i, width_);
+        for (int64_t r = 0; r < rows; ++r) {
+          prefetch_values(prefetch_level(), values(row, r, i), static_cast<uintptr_t>(some * item_),
+                          count);
+          encode_some_groups<In>(args_, of_groups_[r], (i - first) / args_.group, values(row, r, i),
+                                 count, codes_at(row + r, i, r));
+        }
+        y_.put(row, i, count, rows, width_);
+      }
     }
   }
 
@@ -172,6 +193,7 @@ class Pieces {
   int64_t width_ = 0;
   typename In::Amax::Bits amax_[kMostRows];
   Divider<float, int32_t> dividers_[kMostRows];
+  GroupDividers of_groups_[kMostRows];
   alignas(64) float products_[kMostProducts + kTile];
   Buffer<> buffers_[2];
 };

@@ -156,21 +156,38 @@ NPU_QUANT_INLINE void store_scales(const Strided& to, int64_t row, int64_t group
     for (int64_t g = 0; g < groups; ++g) store_scale(to, row, group + g, scales[g]);
 }
 
-// Some groups of a row, at most kLanes, from x on: n elements, the last group perhaps short. Their
-// first one is `group` in the row; y may be null.
+// The scales of some groups of a row, at most kLanes, from x on: n elements, the last group perhaps
+// short. Their first one is `group` in the row.
+template <class In>
+NPU_QUANT_INLINE GroupDividers scale_some_groups(const DynamicArgs& args,
+                                                 const typename In::Storage* x, int64_t n,
+                                                 int64_t row, int64_t group) {
+  const int64_t groups = (n + args.group - 1) / args.group;
+  GroupAmax<In> amax;
+  for (int64_t g = 0; g < groups; ++g)
+    amax.reduce_group(g, x + g * args.group, least(n - g * args.group, args.group));
+  const GroupDividers dividers = dividers_of<In>(args, amax);
+  store_scales(args.scale, row, group, dividers.scale, groups);
+  return dividers;
+}
+
+// Their codes, from the group number `first` of them on.
+template <class In>
+NPU_QUANT_INLINE void encode_some_groups(const DynamicArgs& args, const GroupDividers& dividers,
+                                         int64_t first, const typename In::Storage* x, int64_t n,
+                                         int8_t* y) {
+  for (int64_t i = 0; i < n; i += args.group)
+    with_encoder<In>(dividers[first++], [&](auto encoder) {
+      encode<In>(x + i, least(n - i, args.group), y + i, encoder);
+    });
+}
+
+// Both; y may be null.
 template <class In>
 NPU_QUANT_INLINE void quantize_some_groups(const DynamicArgs& args, const typename In::Storage* x,
                                            int64_t n, int8_t* y, int64_t row, int64_t group) {
-  const int64_t groups = (n + args.group - 1) / args.group;
-  const auto length = [&](int64_t g) { return least(n - g * args.group, args.group); };
-  GroupAmax<In> amax;
-  for (int64_t g = 0; g < groups; ++g) amax.reduce_group(g, x + g * args.group, length(g));
-  const GroupDividers dividers = dividers_of<In>(args, amax);
-  store_scales(args.scale, row, group, dividers.scale, groups);
-  for (int64_t g = 0; g < groups && y != nullptr; ++g)
-    with_encoder<In>(dividers[g], [&](auto encoder) {
-      encode<In>(x + g * args.group, length(g), y + g * args.group, encoder);
-    });
+  const GroupDividers dividers = scale_some_groups<In>(args, x, n, row, group);
+  if (y != nullptr) encode_some_groups<In>(args, dividers, 0, x, n, y);
 }
 
 }  // namespace
