@@ -262,7 +262,7 @@ OTHERS = [
         "codes: a tie of float8 is rounded up",
         f"{SIMD}/codes.h",
         "- 1) + ((bits >> kDropped) & 1)",
-        "- 1) + 1",
+        "- 1) + (I32{} + 1)",
         "codes",
         googletests_first=True,
     ),
