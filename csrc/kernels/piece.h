@@ -38,6 +38,13 @@ NPU_QUANT_INLINE int64_t elements_to_alignment(const char* y, int64_t item, int6
   return least(bytes / item, n);
 }
 
+// Widths come from the kernels' own constants: what would not fit is a fault in them, never in a
+// caller's arrays.
+NPU_QUANT_INLINE void trap_unless_it_fits(int64_t rows, int64_t count, int64_t width, int64_t item,
+                                          int64_t capacity) {
+  if (((rows - 1) * width + count) * item > capacity) __builtin_trap();
+}
+
 // Calls use(T{}) with an unsigned integer of so many bytes.
 template <class Use>
 NPU_QUANT_INLINE void visit_item(int64_t item, Use use) {
@@ -73,6 +80,7 @@ class Source {
       : x_(x),
         item_(item),
         buffer_(buffer.bytes),
+        capacity_(size),
         is_direct_(x.data == nullptr || (x.stride == item && x.axes == nullptr)) {}
 
   bool is_direct() const { return is_direct_; }
@@ -100,6 +108,7 @@ class Source {
  private:
   __attribute__((noinline)) void gather_piece(int64_t row, int64_t rows, int64_t i, int64_t count,
                                               int64_t width) {
+    trap_unless_it_fits(rows, count, width, item_, capacity_);
     row_ = row, i_ = i, width_ = width;
     visit_item(item_, [&](auto bits) {
       auto* const to = reinterpret_cast<decltype(bits)*>(buffer_);
@@ -118,6 +127,7 @@ class Source {
   const Strided x_;
   const int64_t item_;
   char* const buffer_;
+  const int64_t capacity_;
   bool is_direct_;
   int64_t row_ = 0, i_ = 0, width_ = 0;
 };
@@ -132,6 +142,7 @@ class Sink {
       : y_(y),
         item_(item),
         buffer_(buffer.bytes),
+        capacity_(size),
         streams_(streams),
         is_direct_(y.data != nullptr && y.stride == item && y.axes == nullptr &&
                    !(streams && by_buffer)) {}
@@ -172,6 +183,7 @@ class Sink {
  private:
   __attribute__((noinline)) void put_piece(int64_t row, int64_t i, int64_t count, int64_t rows,
                                            int64_t width) const {
+    trap_unless_it_fits(rows, count, width, item_, capacity_);
     visit_item(item_, [&](auto bits) {
       const auto* const from = reinterpret_cast<const decltype(bits)*>(buffer_);
       if (y_.axes == nullptr)
@@ -190,6 +202,7 @@ class Sink {
   const Strided y_;
   const int64_t item_;
   char* const buffer_;
+  const int64_t capacity_;
   const bool streams_;
   bool is_direct_;
 };
