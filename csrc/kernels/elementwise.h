@@ -165,7 +165,8 @@ class Mapping {
     int64_t rows = 0;
     for (int64_t row = 0; row < args_.rows; row += rows) {
       const int64_t read = most(x_.rows_together(), read_mask_.rows_together());
-      const int64_t written = most(y_.rows_together(row), written_mask_.rows_together(row));
+      const int64_t of_y = y_.rows_together(row), of_mask = written_mask_.rows_together(row);
+      const int64_t written = of_y > 1 ? of_y : of_mask;  // y has more bytes
       const int64_t item = most(x_.is_direct() ? 1 : job_.x_item, y_.is_direct() ? 1 : job_.y_item);
       const int64_t together = least(most(read, written), kBufferBytes / (2 * kTile * item));
       const int64_t buffered = kBufferBytes / (together * item) - kTile;
