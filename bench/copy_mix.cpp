@@ -9,7 +9,7 @@ namespace {
 
 using Args = CopyMixKernel::Args;
 
-constexpr int64_t kAhead = 6 * 1024;  // bytes of an input, as far as the kernels prefetch
+constexpr uintptr_t kAhead = 6 * 1024;  // bytes of an input, as far as the kernels prefetch
 
 template <bool halves>
 NPU_QUANT_INLINE I8 load_vector(const char* x) {
@@ -23,7 +23,8 @@ NPU_QUANT_INLINE void read_tile(const char* const (&x)[2], int64_t element, I8 (
   for (int input = 0; input < kByteMixes[index].inputs; ++input) {
     const char* from = x[input] + in * element;
     if constexpr (prefetches)
-      for (int64_t line = 0; line < in * kVectorBytes; line += 64) prefetch(from + kAhead + line);
+      for (uintptr_t line = 0; line < in * kVectorBytes; line += 64)
+        prefetch(reinterpret_cast<uintptr_t>(from) + kAhead + line);
     for (int j = 0; j < in; ++j) {
       const I8 loaded = load_vector<halves>(from + j * kVectorBytes);
       v[j] = input == 0 ? loaded : v[j] | loaded;
