@@ -60,7 +60,7 @@ __attribute__((noinline)) void norm_piece(const NormedPiece& piece, float row_rs
     Rule::put(end, Rule::of(s, rstd, at, first + start), Stores{false});
     std::memcpy(y + i, end + i - start, bytes);
   } else {
-    const Padded<X> a(x1 + i, n - i), b(x2 + i, n - i);
+    const PaddedSum<X> a(x1 + i, n - i), b(x2 + i, n - i);
     const EndOfWeights end_weights(weights, first + i, n - i);
     const Tile s = added<X>(a.values, b.values);
     Rule::put(end, Rule::of(s, rstd, end_weights.at, 0), Stores{false});
@@ -298,7 +298,7 @@ class ShortRowNorm {
     int64_t i = 0;
     for (; i + kTile <= count; i += kTile) put_sums(i, added<X>(x1 + i, x2 + i));
     if (i == count) return;
-    const Padded<X> a(x1 + i, count - i), b(x2 + i, count - i);
+    const PaddedSum<X> a(x1 + i, count - i), b(x2 + i, count - i);
     put_sums(i, added<X>(a.values, b.values));
   }
 

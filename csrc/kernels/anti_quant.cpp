@@ -35,12 +35,7 @@ struct AddThenMultiply {
 template <>
 void AntiQuantKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  ElementwiseArgs rows{};
-  rows.rows = args.rows;
-  rows.n = args.n;
-  rows.x = args.x;
-  rows.y = args.y;
-  rows.stream = args.stream;
+  ElementwiseArgs rows = rows_of(args, args.x, args.y);
   rows.parameters[kScale] = args.scale;
   rows.parameters[kOffset] = args.offset;
   if (args.y_dtype == DType::bfloat16)

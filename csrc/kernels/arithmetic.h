@@ -77,18 +77,23 @@ NPU_QUANT_INLINE F nudged_reciprocal(F amax, F scale) {
   return bit_cast<F>(bits);
 }
 
-// The scale of a group, and how its values are divided by it. Ints is int32_t for float, I32 for
-// F32.
+// The scale of a group.
+template <class F>
+NPU_QUANT_INLINE F scale_of(const Rule& rule, float most_scale, F amax) {
+  const F unbounded = amax / rule.greatest;
+  return unbounded > most_scale ? F{} + most_scale : unbounded;  // keeps NaN
+}
+
+// The same, and how its values are divided by it. Ints is int32_t for float, I32 for F32.
 template <class In, class Ints, class F>
 NPU_QUANT_INLINE Divider<F, Ints> divider_of(const Rule& rule, float most_scale, F amax) {
-  const F unbounded = amax / rule.greatest;
-  const F scale = unbounded > most_scale ? F{} + most_scale : unbounded;  // keeps NaN
+  const F scale = scale_of(rule, most_scale, amax);
   Divider<F, Ints> divider{scale, scale, Ints{} + kDivide};
   if constexpr (kHasFma) {
     // Within these bounds neither a reciprocal nor the remainder of a quotient that matters can
     // underflow. A bounded scale saturates, which only kDivide does.
     const auto in_range =
-        (scale >= F{} + 0x1p-100f) & (scale <= F{} + 0x1p100f) & (scale == unbounded);
+        (scale >= F{} + 0x1p-100f) & (scale <= F{} + 0x1p100f) & (scale < F{} + most_scale);
     if constexpr (In::kIs16Bit) {
       // Where amax / 127 is exact (127 divides amax's significand) there are more ties than one.
       // The proof is of 127 alone.

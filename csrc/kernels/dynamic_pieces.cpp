@@ -30,10 +30,10 @@ __attribute__((noinline)) void widen(const char* from, const Unaligned<float>* s
   int64_t i = 0;
   for (; i + kTile <= n; i += kTile) widen_tile<In, smooths>(x + i, smooth + i, v + i);
   if (i == n) return;
-  const Padded<In> end(x + i, n - i);
+  const Padded end(x + i, n - i);
   float factors[kTile] = {};
   if (smooths) std::memcpy(factors, smooth + i, static_cast<size_t>(n - i) * sizeof(float));
-  widen_tile<In, smooths>(end.x, unaligned(factors), v + i);
+  widen_tile<In, smooths>(end.values, unaligned(factors), v + i);
 }
 
 void widen(DType dtype, const char* x, const Unaligned<float>* smooth, int64_t n, float* v) {
@@ -49,7 +49,7 @@ class Pieces {
  public:
   explicit Pieces(const DynamicArgs& args)
       : args_(args),
-        item_(args.dtype == DType::float32 ? 4 : 2),
+        item_(size_of(args.dtype)),
         x_(args.x, item_, buffers_[0]),
         y_(args.y, 1, buffers_[1], args.stream) {}
 
@@ -95,13 +95,12 @@ class Pieces {
     for (int64_t i = 0; i < args_.n; i += width_) {
       const int64_t count = least(args_.n - i, width_);
       fetch(row, rows, i, count);
-      for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t r = 0; r < rows; ++r)
         for (int64_t at = 0; at < count; at += some) {
           auto* const y = y_.is_wanted() ? codes_at(row + r, i, r) + at : nullptr;
           quantize_some_groups<In>(args_, values(row, r, i) + at, least(count - at, some), y,
                                    row + r, (i + at) / args_.group);
         }
-      }
       y_.put(row, i, count, rows, width_);
     }
   }
@@ -154,11 +153,11 @@ class Pieces {
     }
   }
 
-  // Meanwhile memory is asked for the same piece of the rows to come.
+  // Meanwhile memory is asked for the same piece of the rows to come, where it is read in place.
   void encode_piece(const Divider<float, int32_t>& divider, int64_t row, int64_t rows, int64_t r,
                     int64_t i, int64_t count) {
     const int64_t next = least(row + r + rows, args_.rows - 1);
-    const AskFor ask{x_.is_direct() ? x_.at(next, i) : nullptr, item_, prefetch_level()};
+    const AskFor ask{x_.at(x_.is_direct() ? next : row + r, i), item_, prefetch_level()};
     const Storage* const v = values(row, r, i);
     auto* const y = codes_at(row + r, i, r);
     with_encoder<In>(divider, [&](auto encoder) {
@@ -207,7 +206,7 @@ class ShortRows {
  public:
   explicit ShortRows(const DynamicArgs& args)
       : args_(args),
-        x_(args.x, args.dtype == DType::float32 ? 4 : 2, buffers_[0]),
+        x_(args.x, size_of(args.dtype), buffers_[0]),
         y_(args.y, 1, buffers_[1], false) {
     x_.join(args.n);
     y_.join(args.n);
@@ -245,8 +244,7 @@ class ShortRows {
     float* scale = scales_;
     for (int64_t r = 0; r < rows; r += kLanes) {
       alignas(64) float lanes[kLanes];
-      const F32 unbounded = AmaxFloat32::values(amax + r) / args_.rule.greatest;
-      store(lanes, unbounded > args_.most_scale ? broadcast(args_.most_scale) : unbounded);
+      store(lanes, scale_of(args_.rule, args_.most_scale, AmaxFloat32::values(amax + r)));
       for (int64_t lane = 0; lane < least(rows - r, kLanes); ++lane) {
         store_scale(args_.scale, row + r + lane, 0, lanes[lane]);
         for (int64_t i = 0; i < args_.n; ++i) *scale++ = lanes[lane];

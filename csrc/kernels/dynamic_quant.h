@@ -54,4 +54,13 @@ struct DynamicPiecesKernel {
   static void run(const Args& args);
 };
 
+// By the fast loop of a kind of groups, or in pieces.
+template <class FastKernel>
+void run_dynamic(const DynamicArgs& args) {
+  if (args.takes_fast_loop())
+    run_on_active_target<FastKernel>(args);
+  else
+    run_on_active_target<DynamicPiecesKernel>(args);
+}
+
 }  // namespace npu_quant

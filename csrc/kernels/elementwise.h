@@ -25,6 +25,18 @@ struct ElementwiseArgs {
   bool stream;  // outputs are to bypass the caches
 };
 
+// The tensors of a kernel's call, from x to y: what elementwise kernels' Args have in common.
+template <class Args>
+ElementwiseArgs rows_of(const Args& args, const Strided& x, const Strided& y) {
+  ElementwiseArgs rows{};
+  rows.rows = args.rows;
+  rows.n = args.n;
+  rows.x = x;
+  rows.y = y;
+  rows.stream = args.stream;
+  return rows;
+}
+
 // A contiguous part of a row, or of joined rows.
 struct Piece {
   const char* x;
@@ -243,9 +255,8 @@ class Mapping {
   // What is needed 6 KiB later, next in this column of pieces, or in the next column.
   const char* next_of(int64_t row, int64_t rows, int64_t i, int64_t width) const {
     constexpr int64_t kAhead = 6 << 10;
-    if (rows > 1 && x_.is_direct() && i + width < args_.n) {
-      if (y_.shares_lines()) return x_.at(row, i + width);
-    }
+    const bool has_next_column = x_.is_direct() && i + width < args_.n;
+    if (rows > 1 && has_next_column && y_.shares_lines()) return x_.at(row, i + width);
     if (!per_element_) return x_.at(row, i) + kAhead;
     return x_.at(x_.is_direct() && row + rows < args_.rows ? row + rows : row, i);
   }

@@ -115,13 +115,8 @@ void visit_rule(const FakeQuantizeKernel::Args& args, const ElementwiseArgs& row
 template <>
 void FakeQuantizeKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  ElementwiseArgs rows{};
-  rows.rows = args.rows;
-  rows.n = args.n;
-  rows.x = args.x;
-  rows.y = args.output;
+  ElementwiseArgs rows = rows_of(args, args.x, args.output);
   rows.written_mask = args.mask;
-  rows.stream = args.stream;
   rows.parameters[kScale] = args.scale;
   rows.parameters[kZeroPoint] = args.zero_point;
   rows.parameters[kInverse] = args.inverse;
@@ -139,13 +134,8 @@ void FakeQuantizeKernel::run<kTarget>(const Args& args) {
 template <>
 void FakeQuantizeBackwardKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  ElementwiseArgs rows{};
-  rows.rows = args.rows;
-  rows.n = args.n;
-  rows.x = args.grad;
-  rows.y = args.grad_input;
+  ElementwiseArgs rows = rows_of(args, args.grad, args.grad_input);
   rows.read_mask = args.mask;
-  rows.stream = args.stream;
   visit_float(args.dtype, args.grad.data, args.stream,
               [&](auto x) { map_rows(rows, Mask<decltype(x)>{}); });
 }

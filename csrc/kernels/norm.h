@@ -39,16 +39,9 @@ NPU_QUANT_INLINE Tile added(const typename X::Storage* x1, const typename X::Sto
   return s;
 }
 
-// The first n elements, with zeros up to kSumLanes: they add nothing to a sum.
+// Zeros after the first elements add nothing to a sum.
 template <class X>
-struct Padded {
-  using T = typename X::Storage;
-  alignas(64) T values[kSumLanes] = {};
-
-  Padded(const T* from, int64_t n) {
-    std::memcpy(values, from, static_cast<size_t>(n) * sizeof(T));
-  }
-};
+using PaddedSum = Padded<typename X::Storage, kSumLanes>;
 
 // The first pass over n elements of a row: their sum, x, and its squares. x is null where it is not
 // wanted.
@@ -67,7 +60,7 @@ __attribute__((noinline)) void add_piece(const typename X::Storage* x1,
       if (x != nullptr) X::put(x + at, s, stores);
     }
   if (i < n) {
-    const Padded<X> a(x1 + i, n - i), b(x2 + i, n - i);
+    const PaddedSum<X> a(x1 + i, n - i), b(x2 + i, n - i);
     alignas(64) T end[kSumLanes];
     for (int64_t tile = 0; tile < kSumLanes / kTile; ++tile) {
       const Tile s = added<X>(a.values + tile * kTile, b.values + tile * kTile);

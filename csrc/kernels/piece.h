@@ -1,9 +1,7 @@
 // Where a kernel's tensors come from and go to: pieces of rows, wherever their elements lie.
 //
 //   source: elements of rows  ->  a piece of them, contiguous     direct, or gathered into a buffer
-//   sink:   a piece of results ->  elements of rows               direct, or from a buffer:
-//   scattered,
-//                                                                 transposed, streamed
+//   sink:   a piece of results ->  elements of rows               direct, or from a buffer
 //
 // A piece is `rows` x `count` elements, its rows `width` elements apart in a buffer. kPiece = 2048
 // elements, so that the pieces of x and y and their parameters stay in 32 KiB of L1; where rows are
@@ -30,6 +28,16 @@ struct Buffer {
 
 NPU_QUANT_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 NPU_QUANT_INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+// The first n values, with zeros up to a whole tile, or as many as there are.
+template <class T, int64_t size = kTile>
+struct Padded {
+  alignas(64) T values[size] = {};
+
+  NPU_QUANT_INLINE Padded(const T* from, int64_t n) {
+    std::memcpy(values, from, static_cast<size_t>(n) * sizeof(T));
+  }
+};
 
 // Elements from y to the first address that a streaming store takes, at most n; y's elements must
 // lie at multiples of their size.
@@ -154,9 +162,6 @@ class Sink {
   bool takes_streams() const {
     return streams_ && is_direct_ && y_.row_stride % item_ == 0 &&
            reinterpret_cast<uintptr_t>(y_.data) % static_cast<uintptr_t>(item_) == 0;
-  }
-  bool is_vector_aligned() const {
-    return npu_quant::is_vector_aligned(y_.data) && y_.row_stride % kVectorBytes == 0;
   }
   bool shares_lines() const {
     return is_wanted() && !is_direct_ && y_.axes == nullptr &&

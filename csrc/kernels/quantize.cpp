@@ -96,12 +96,7 @@ NPU_QUANT_INLINE bool are_exact(float least_scale, float greatest_scale) {
 template <>
 void QuantizeKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  ElementwiseArgs rows{};
-  rows.rows = args.rows;
-  rows.n = args.n;
-  rows.x = args.x;
-  rows.y = args.y;
-  rows.stream = args.stream;
+  ElementwiseArgs rows = rows_of(args, args.x, args.y);
   rows.parameters[kScale] = args.scale;
   rows.parameters[kZeroPoint] = args.zero_point;
   rows.parameters[kInverse] = args.inverse;

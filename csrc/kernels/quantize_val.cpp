@@ -44,22 +44,12 @@ struct Dequantize {
   }
 };
 
-ElementwiseArgs rows_of(int64_t rows, int64_t n, const Strided& x, const Strided& y, bool stream) {
-  ElementwiseArgs args{};
-  args.rows = rows;
-  args.n = n;
-  args.x = x;
-  args.y = y;
-  args.stream = stream;
-  return args;
-}
-
 }  // namespace
 
 template <>
 void QuantizeValKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  ElementwiseArgs rows = rows_of(args.rows, args.n, args.x, args.q, args.stream);
+  ElementwiseArgs rows = rows_of(args, args.x, args.q);
   rows.parameters[0] = args.inverse;
   rows.parameters[1] = args.zero_point;
   visit_float(args.x_dtype, args.x.data, args.stream, [&](auto x) {
@@ -70,7 +60,7 @@ void QuantizeValKernel::run<kTarget>(const Args& args) {
 template <>
 void DequantizeValKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  ElementwiseArgs rows = rows_of(args.rows, args.n, args.q, args.x, args.stream);
+  ElementwiseArgs rows = rows_of(args, args.q, args.x);
   rows.parameters[0] = args.scale;
   rows.parameters[1] = args.zero_point;
   visit_code(args.q_dtype, [&](auto q) { map_rows(rows, Dequantize<decltype(q)>{}); });

@@ -9,16 +9,6 @@
 namespace npu_quant {
 namespace {
 
-// The first `count` values, with zeros up to a whole tile.
-template <class In>
-struct Padded {
-  typename In::Storage x[kTile] = {};
-
-  NPU_QUANT_INLINE Padded(const typename In::Storage* from, int64_t count) {
-    std::memcpy(x, from, static_cast<size_t>(count) * sizeof(*x));
-  }
-};
-
 // The end of n values, from i on, fewer than a tile: where there is a tile before the end, that is
 // done once more, which changes nothing; else the values are padded.
 template <class In>
@@ -26,8 +16,8 @@ NPU_QUANT_INLINE void reduce_end(const typename In::Storage* x, int64_t i, int64
                                  typename In::Amax& amax) {
   if (i == n) return;
   if (n >= kTile) return In::include(amax, x + n - kTile);
-  const Padded<In> end(x + i, n - i);
-  In::include(amax, end.x);
+  const Padded end(x + i, n - i);
+  In::include(amax, end.values);
 }
 
 // A plain store into a vector of y that was just streamed would fetch it back: there the end is
@@ -37,8 +27,8 @@ NPU_QUANT_INLINE void encode_end(const typename In::Storage* x, int64_t i, int64
                                  Encoder encoder, bool streamed) {
   if (i == n) return;
   if (n >= kTile && !streamed) return store(y + n - kTile, encoder(In::load_mixed(x + n - kTile)));
-  const Padded<In> end(x + i, n - i);
-  const I8 code = encoder(In::load_mixed(end.x));
+  const Padded end(x + i, n - i);
+  const I8 code = encoder(In::load_mixed(end.values));
   std::memcpy(y + i, &code, static_cast<size_t>(n - i));
 }
 

@@ -5,7 +5,7 @@
 namespace npu_quant {
 namespace {
 
-// y = x, from a float type or from codes.
+// y = x, from a float type or from codes, which are loaded as integers.
 template <class From>
 struct Widen {
   using X = From;
@@ -14,23 +14,15 @@ struct Widen {
 
   template <class Parameters, class TileAt>
   NPU_QUANT_INLINE void map(const Parameters&, const TileAt& tile) const {
-    Y::put(tile.y(), X::load(tile.x()), tile.stores);
-  }
-};
-
-template <class From>
-struct WidenCodes {
-  using X = From;
-  using Y = Float32<WholeLoads>;
-  static constexpr int kParameters = 0;
-
-  template <class Parameters, class TileAt>
-  NPU_QUANT_INLINE void map(const Parameters&, const TileAt& tile) const {
-    I32 code[4];
-    X::load(tile.x(), code);
-    Tile v;
-    for (int i = 0; i < 4; ++i) v.part[i] = __builtin_convertvector(code[i], F32);
-    Y::put(tile.y(), v, tile.stores);
+    if constexpr (requires { X::load(tile.x()); }) {
+      Y::put(tile.y(), X::load(tile.x()), tile.stores);
+    } else {
+      I32 code[4];
+      X::load(tile.x(), code);
+      Tile v;
+      for (int i = 0; i < 4; ++i) v.part[i] = __builtin_convertvector(code[i], F32);
+      Y::put(tile.y(), v, tile.stores);
+    }
   }
 };
 
@@ -48,9 +40,9 @@ void WidenKernel::run<kTarget>(const Args& args) {
     case DType::float32: return map_rows(rows, Widen<Float32<WholeLoads>>{});
     case DType::float16: return map_rows(rows, Widen<Float16<WholeLoads>>{});
     case DType::bfloat16: return map_rows(rows, Widen<BFloat16<WholeLoads>>{});
-    case DType::int8: return map_rows(rows, WidenCodes<Int8>{});
-    case DType::uint8: return map_rows(rows, WidenCodes<Uint8>{});
-    case DType::int32: return map_rows(rows, WidenCodes<Int32>{});
+    case DType::int8: return map_rows(rows, Widen<Int8>{});
+    case DType::uint8: return map_rows(rows, Widen<Uint8>{});
+    case DType::int32: return map_rows(rows, Widen<Int32>{});
     case DType::int16:
     case DType::uint16:
     case DType::uint32:

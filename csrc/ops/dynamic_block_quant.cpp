@@ -76,10 +76,7 @@ class BlockWork {
     part.x = at(whole_.x, 0, first);
     part.y = at(whole_.y, 1, first);
     part.scale = at(whole_.scale, 2, first / kBlock);
-    if (part.takes_fast_loop())
-      run_on_active_target<DynamicBlockQuantKernel>(part);
-    else
-      run_on_active_target<DynamicPiecesKernel>(part);
+    run_dynamic<DynamicBlockQuantKernel>(part);
   }
 
   DynamicArgs whole_{};

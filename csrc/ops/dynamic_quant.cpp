@@ -91,10 +91,7 @@ Status DynamicQuant::run(const TensorView* out) const {
                              .rule = rule,
                              .most_scale = std::numeric_limits<float>::infinity(),
                              .stream = worth_streaming(bytes())};
-      if (args.takes_fast_loop())
-        run_on_active_target<DynamicQuantKernel>(args);
-      else
-        run_on_active_target<DynamicPiecesKernel>(args);
+      run_dynamic<DynamicQuantKernel>(args);
     });
   };
   parallel_for(rows.count(), work_bytes(bytes(), {&input, &y}), quantize);

@@ -109,7 +109,7 @@ DYNAMIC = [
     Fault(
         "dynamic_block_quant: a bounded scale does not saturate",
         f"{K}/arithmetic.h",
-        " & (scale == unbounded)",
+        " & (scale < F{} + most_scale)",
         "",
         "dynamic_block_quant",
         A2,
