@@ -20,13 +20,13 @@ void broadcast_strides(const TensorView& view, const Shape& gamma, int64_t (&str
 // A weight of the norm, as the kernel reads it; the values live here where they had to be copied.
 class RowWeight {
  public:
-  Status assign(const TensorView& view, const Shape& gamma) {
+  Status assign(const char* op, const TensorView& view, const Shape& gamma) {
     if (!view.present) return {};
     const bool is_one = view.shape.size() == 1;
     int64_t strides[kMaxRank];
     broadcast_strides(view, gamma, strides);
     stride_ = is_one ? 0 : sizeof(float);
-    return values_.assign(AddRmsNormQuant::kName, view, is_one ? Shape{} : gamma, strides);
+    return values_.assign(op, view, is_one ? Shape{} : gamma, strides);
   }
   Strided weight() const { return {values_.data(), 0, stride_}; }
 
@@ -58,7 +58,7 @@ class Work {
     const TensorView* const views[kWeights] = {&op_.gamma,        &op_.beta,    &op_.scales1,
                                                &op_.zero_points1, &op_.scales2, &op_.zero_points2};
     for (int i = 0; i < kWeights; ++i)
-      NPU_QUANT_RETURN_IF_ERROR(weights_[i].assign(*views[i], op_.gamma.shape));
+      NPU_QUANT_RETURN_IF_ERROR(weights_[i].assign(op_.name, *views[i], op_.gamma.shape));
     return {};
   }
 
@@ -124,10 +124,9 @@ Status AddRmsNormQuant::check_dtypes() const {
   NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(name, "x1", x1));
   NPU_QUANT_RETURN_IF_ERROR(check_same_dtype(name, "x2", x2, "x1", x1));
   NPU_QUANT_RETURN_IF_ERROR(check_same_dtype(name, "gamma", gamma, "x1", x1));
-  if (beta.present) NPU_QUANT_RETURN_IF_ERROR(check_same_dtype(name, "beta", beta, "x1", x1));
+  NPU_QUANT_RETURN_IF_ERROR(check_same_dtype(name, "beta", beta, "x1", x1));
   const auto check = [this](const char* argument, const TensorView& view, auto allowed) {
-    return view.present ? check_dtype_in_or_same(name, argument, view, allowed, "x1", x1)
-                        : Status{};
+    return check_dtype_in_or_same(name, argument, view, allowed, "x1", x1);
   };
   const std::initializer_list<DType> of_scales = {DType::float32},
                                      of_zero_points = {DType::int32, DType::float32};
@@ -176,9 +175,9 @@ Status AddRmsNormQuant::check_quantizer_shape(const char* argument, const Tensor
   bool ones = last >= 0 && view.shape.dims[last] == gamma.shape.dims[gamma.rank - 1];
   for (int i = 0; i < last; ++i) ones = ones && view.shape.dims[i] == 1;
   if (ones) return {};
-  return fault(name, Fault::shape, {Argument(argument)}, {"has shape ", view.shape},
-               {"expected that of ", Argument("gamma"), ", ", gamma.shape,
-                ", its last axis or one element"});
+  return wrong_shape(name, argument, view,
+                     {"expected that of ", Argument("gamma"), ", ", gamma.shape,
+                      ", its last axis or one element"});
 }
 
 Status AddRmsNormQuant::check_shapes() {
@@ -188,9 +187,10 @@ Status AddRmsNormQuant::check_shapes() {
   for (int i = 0; i < gamma.rank && trails; ++i)
     trails = gamma.shape.dims[i] == x1.shape.dims[lead + i];
   if (!trails)
-    return fault(name, Fault::shape, {Argument("gamma")}, {"has shape ", gamma.shape},
-                 {"expected the last axes of ", Argument("x1"), ", which has shape ", x1.shape});
-  if (beta.present) NPU_QUANT_RETURN_IF_ERROR(check_same_shape(name, "beta", beta, "gamma", gamma));
+    return wrong_shape(
+        name, "gamma", gamma,
+        {"expected the last axes of ", Argument("x1"), ", which has shape ", x1.shape});
+  NPU_QUANT_RETURN_IF_ERROR(check_same_shape(name, "beta", beta, "gamma", gamma));
   NPU_QUANT_RETURN_IF_ERROR(check_quantizer_shape("scales1", scales1));
   NPU_QUANT_RETURN_IF_ERROR(check_quantizer_shape("zero_points1", zero_points1));
   NPU_QUANT_RETURN_IF_ERROR(check_quantizer_shape("scales2", scales2));

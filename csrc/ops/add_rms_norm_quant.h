@@ -6,11 +6,11 @@
 namespace npu_quant {
 
 struct AddRmsNormQuant final : Op {
-  static constexpr const char* kName = "npu_add_rms_norm_quant";
   enum { kY1, kY2, kX, kRmsNorm };
 
   // The norm before quantization is an output of the second version only.
-  explicit AddRmsNormQuant(bool with_rms_norm = false) : Op(kName), with_rms_norm(with_rms_norm) {}
+  explicit AddRmsNormQuant(bool with_rms_norm = false)
+      : Op("npu_add_rms_norm_quant"), with_rms_norm(with_rms_norm) {}
 
   const bool with_rms_norm;
   TensorView x1, x2, gamma;

@@ -16,14 +16,6 @@ Text unavailable_type(const TensorView& x) {
   return {};
 }
 
-// The shape of a scale of that rank along an axis of x; of one element where `axis` is x.rank.
-Shape shape_along(const TensorView& x, int axis, int rank) {
-  const int64_t length = axis < x.rank ? x.shape.dims[axis] : 1;
-  Shape shape{rank, {}};
-  for (int i = 0; i < rank; ++i) shape.dims[i] = rank == 1 || i == axis ? length : 1;
-  return shape;
-}
-
 }  // namespace
 
 Inputs AntiQuant::inputs() {
@@ -39,7 +31,7 @@ Status AntiQuant::check_dtypes() const {
   NPU_QUANT_RETURN_IF_ERROR(check_dtype_in(name, "x", x, {DType::int8}));
   NPU_QUANT_RETURN_IF_ERROR(
       check_dtype_in(name, "scale", scale, {DType::float32, DType::bfloat16}));
-  return offset.present ? check_same_dtype(name, "offset", offset, "scale", scale) : Status{};
+  return check_same_dtype(name, "offset", offset, "scale", scale);
 }
 
 Status AntiQuant::check_ranks() const {
@@ -60,11 +52,9 @@ void AntiQuant::plan_outputs() {
 }
 
 Status AntiQuant::check_attributes() {
-  if (!dst_dtype.is_default && dst_dtype.format != Format::float16 &&
-      dst_dtype.format != Format::bfloat16)
-    return fault(name, Fault::unavailable, {Argument("dst_dtype")}, {"is ", dst_dtype.came()},
-                 {"available: ", DType::float16, ", ", DType::bfloat16},
-                 "Name it by torch_npu's code (5, 15), a dtype or its name.");
+  NPU_QUANT_RETURN_IF_ERROR(
+      check_format_in(name, "dst_dtype", dst_dtype, {DType::float16, DType::bfloat16},
+                      "Name it by torch_npu's code (5, 15), a dtype or its name."));
   if (src_dtype.is_default || src_dtype.format == format_of(x.dtype)) return {};
   return fault(name, Fault::attribute, {Argument("src_dtype")}, {"is ", src_dtype.came()},
                {"expected ", Nothing(), " or that of ", Argument("x"), ", ", DTypeOf(x)});
@@ -80,14 +70,14 @@ Status AntiQuant::check_scale() {
     const std::string text = to_string(form);
     if (forms.find(text) == std::string::npos) forms += (forms.empty() ? "" : ", ") + text;
   }
-  return fault(name, Fault::shape, {Argument("scale")}, {"has shape ", scale.shape},
-               {"expected one of ", forms, ": one element, or the length of ",
-                x.rank == 1 ? "" : "axis -1 or -2 of ", Argument("x")});
+  return wrong_shape(name, "scale", scale,
+                     {"expected one of ", forms, ": one element, or the length of ",
+                      x.rank == 1 ? "" : "axis -1 or -2 of ", Argument("x")});
 }
 
 Status AntiQuant::check_shapes() {
   NPU_QUANT_RETURN_IF_ERROR(check_scale());
-  return offset.present ? check_same_shape(name, "offset", offset, "scale", scale) : Status{};
+  return check_same_shape(name, "offset", offset, "scale", scale);
 }
 
 int64_t AntiQuant::bytes() const {
@@ -97,8 +87,8 @@ int64_t AntiQuant::bytes() const {
 Status AntiQuant::run(const TensorView* out) const {
   const int64_t channels = scale.shape.size();
   Parameter scales, offsets;
-  NPU_QUANT_RETURN_IF_ERROR(scales.assign(kName, scale, channels));
-  NPU_QUANT_RETURN_IF_ERROR(offsets.assign(kName, offset, channels));
+  NPU_QUANT_RETURN_IF_ERROR(scales.assign(name, scale, channels));
+  NPU_QUANT_RETURN_IF_ERROR(offsets.assign(name, offset, channels));
   int64_t strides[kMaxRank] = {};
   if (channels > 1) strides[channel_axis_] = sizeof(float);
   enum { kX, kScale, kOffset, kValues, kTensors };

@@ -7,10 +7,9 @@
 namespace npu_quant {
 
 struct AntiQuant final : Op {
-  static constexpr const char* kName = "npu_anti_quant";
   enum { kY };
 
-  AntiQuant() : Op(kName) {}
+  AntiQuant() : Op("npu_anti_quant") {}
 
   TensorView x;
   TensorView scale;

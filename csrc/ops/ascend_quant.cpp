@@ -1,8 +1,6 @@
 #include "ops/ascend_quant.h"
 
 #include <algorithm>
-#include <string_view>
-#include <utility>
 
 namespace npu_quant {
 
@@ -10,25 +8,14 @@ Status AscendQuant::check_dtypes() const {
   NPU_QUANT_RETURN_IF_ERROR(Quantize::check_dtypes());
   if (self.dtype != DType::float32)
     NPU_QUANT_RETURN_IF_ERROR(check_same_dtype(name, "scales", scales, "self", self));
-  if (!zero_points.present) return {};
   return check_same_dtype(name, "zero_points", zero_points, "scales", scales);
 }
 
 Status AscendQuant::check_attributes() {
   NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dtype));
-  NPU_QUANT_RETURN_IF_ERROR(check_round_mode());
+  NPU_QUANT_RETURN_IF_ERROR(round_mode.check(name, Fault::attribute, "round_mode", "expected "));
+  rounding_ = round_mode.value();
   return check_axis();
-}
-
-Status AscendQuant::check_round_mode() {
-  constexpr std::pair<std::string_view, Rounding> kModes[] = {{"round", Rounding::to_even},
-                                                              {"floor", Rounding::floor},
-                                                              {"ceil", Rounding::ceil},
-                                                              {"trunc", Rounding::trunc}};
-  for (const auto& [mode, rounding] : kModes)
-    if (round_mode == mode) return rounding_ = rounding, Status{};
-  return fault(name, Fault::attribute, {Argument("round_mode")}, {"is ", quoted(round_mode)},
-               "expected 'round', 'floor', 'ceil' or 'trunc'");
 }
 
 Status AscendQuant::check_axis() {
@@ -63,9 +50,9 @@ Status AscendQuant::check_last_axis_parameters() const {
     const int64_t length = last(view);
     const bool fits = (length == 1 || length == last(self)) && length == last(scales);
     if (fits && view.shape.size() == length && view.rank <= std::max(1, self.rank)) return {};
-    return fault(name, Fault::shape, {Argument(argument)}, {"has shape ", view.shape},
-                 {"expected 1 or ", last(self),
-                  " along the last axis, ones before it, and the same for both"});
+    return wrong_shape(name, argument, view,
+                       {"expected 1 or ", last(self),
+                        " along the last axis, ones before it, and the same for both"});
   };
   NPU_QUANT_RETURN_IF_ERROR(check("scales", scales));
   return zero_points.present ? check("zero_points", zero_points) : Status{};

@@ -2,8 +2,7 @@
 // in dtype and shape.
 #pragma once
 
-#include <string>
-
+#include "ops/choice.h"
 #include "ops/quantize.h"
 
 namespace npu_quant {
@@ -11,19 +10,22 @@ namespace npu_quant {
 struct AscendQuant final : Quantize {
   // The first version quantizes along the last axis, the third along one of the last two.
   enum class Version { v1, v3 };
+  static constexpr Word<Rounding> kRoundModes[] = {{"round", Rounding::to_even},
+                                                   {"floor", Rounding::floor},
+                                                   {"ceil", Rounding::ceil},
+                                                   {"trunc", Rounding::trunc}};
 
   AscendQuant(const char* name, Version version) : Quantize(name), version_(version) {
     div_mode = false;
     least_rank_ = version == Version::v3 ? 1 : 0;
   }
 
-  std::string round_mode = "round";  // or floor, ceil, trunc
+  Choice<kRoundModes> round_mode;
 
  private:
   Status check_dtypes() const override;
   Status check_attributes() override;
   Status check_shapes() override;
-  Status check_round_mode();
   Status check_axis();
   Status check_last_axis_parameters() const;
 

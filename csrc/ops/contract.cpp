@@ -1,28 +1,13 @@
 #include "ops/contract.h"
 
 #include <algorithm>
-#include <cinttypes>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 namespace npu_quant {
 namespace {
-
-// From the kernel's own list: sysconf reports all of a socket's caches together on some AMD
-// machines.
-int64_t last_level_cache_bytes() {
-  int64_t kib = 0;
-  if (std::FILE* file = std::fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "r")) {
-    if (std::fscanf(file, "%" SCNd64, &kib) != 1) kib = 0;
-    std::fclose(file);
-  }
-  return kib > 0 ? kib << 10 : 32 << 20;
-}
-
-// Read when the library is loaded: the first call may be in a thread while another forks.
-const int64_t last_level_cache = last_level_cache_bytes();
 
 // How to get from a dtype to one that is taken, where there is a way that keeps the meaning.
 std::string float_remedy(const std::string& argument, std::string_view dtype) {
@@ -44,12 +29,6 @@ std::string float_remedy(const std::string& argument, std::string_view dtype) {
 }
 
 }  // namespace
-
-bool worth_streaming(int64_t bytes) {
-  // Measured on Zen 4 and Zen 5: streaming stores pay from 0.75-1.5 of the last-level cache on. The
-  // same bound for any number of threads, so that two are never slower than one.
-  return bytes > last_level_cache;
-}
 
 int64_t work_bytes(int64_t bytes, std::initializer_list<const TensorView*> tensors) {
   constexpr int64_t kStridedCost = 4;
@@ -114,16 +93,10 @@ Status not_an_array(const char* op, const Part& argument, const std::string& typ
 
 Status out_of_memory(const char* op) { return fault(op, Fault::memory, {}, "out of memory"); }
 
-std::string known_numerics() {
-  std::string names;
-  for (const char* name : list_numerics()) names += (names.empty() ? "" : ", ") + std::string(name);
-  return names;
-}
-
 Status check_numerics(const char* op, std::string_view name, Numerics& numerics) {
   if (find_numerics(name, numerics)) return {};
   return fault(op, Fault::unavailable, {Argument("numerics")}, {"is ", quoted(name)},
-               {"available: ", known_numerics()});
+               {"available: ", joined(list_numerics(), std::identity())});
 }
 
 Status check_num_threads(int64_t n) {
@@ -162,14 +135,14 @@ bool is_among(DType dtype, std::initializer_list<DType> dtypes) {
 Status check_float_dtype(const char* op, const char* argument, const TensorView& view) {
   static constexpr std::initializer_list<DType> kFloats = {DType::float16, DType::bfloat16,
                                                            DType::float32};
-  if (is_among(view.dtype, kFloats)) return {};
+  if (!view.present || is_among(view.dtype, kFloats)) return {};
   return wrong_dtype(op, argument, view, listed(kFloats, " or "),
                      float_remedy(argument, view.dtype_name));
 }
 
 Status check_dtype_in(const char* op, const char* argument, const TensorView& view,
                       std::initializer_list<DType> allowed) {
-  if (is_among(view.dtype, allowed)) return {};
+  if (!view.present || is_among(view.dtype, allowed)) return {};
   return wrong_dtype(op, argument, view, listed(allowed, " or "));
 }
 
@@ -177,7 +150,7 @@ Status check_dtype_in_or_same(const char* op, const char* argument, const Tensor
                               std::initializer_list<DType> allowed, const char* other_name,
                               const TensorView& other) {
   if (is_among(other.dtype, allowed)) return check_dtype_in(op, argument, view, allowed);
-  if (is_among(view.dtype, allowed) || view.dtype == other.dtype) return {};
+  if (!view.present || is_among(view.dtype, allowed) || view.dtype == other.dtype) return {};
   Text expected = listed(allowed, ", ");
   expected += {" or that of ", Argument(other_name), ", ", DTypeOf(other)};
   return wrong_dtype(op, argument, view, expected);
@@ -185,7 +158,7 @@ Status check_dtype_in_or_same(const char* op, const char* argument, const Tensor
 
 Status check_same_dtype(const char* op, const char* argument, const TensorView& view,
                         const char* other_name, const TensorView& other) {
-  if (view.dtype == other.dtype) return {};
+  if (!view.present || view.dtype == other.dtype) return {};
   return wrong_dtype(
       op, argument, view, {"that of ", Argument(other_name), ", ", DTypeOf(other)},
       std::string("Convert it with ") + argument + ".astype(" + other_name + ".dtype).");
@@ -193,7 +166,7 @@ Status check_same_dtype(const char* op, const char* argument, const TensorView& 
 
 Status check_rank(const char* op, const char* argument, const TensorView& view, int low, int high,
                   const char* remedy) {
-  if (view.rank >= low && view.rank <= high) return {};
+  if (!view.present || (view.rank >= low && view.rank <= high)) return {};
   Text allowed{"expected ", low};
   if (high > low) allowed += {high == low + 1 ? " or " : " to ", high};
   return fault(op, Fault::rank, {Argument(argument)}, {"has ", dimensions(view.rank)}, allowed,
@@ -206,12 +179,12 @@ bool is_no_such_rank(const TensorView& view, const Shape& expected) {
 
 Status check_same_shape(const char* op, const char* argument, const TensorView& view,
                         const char* other_name, const TensorView& other) {
-  if (view.shape == other.shape && view.rank == other.rank) return {};
+  if (!view.present || (view.shape == other.shape && view.rank == other.rank)) return {};
   if (is_no_such_rank(view, other.shape))
     return fault(op, Fault::rank, {Argument(argument)}, {"has ", dimensions(view.rank)},
                  {"expected the shape of ", Argument(other_name), ", ", other.shape});
-  return fault(op, Fault::shape, {Argument(argument)}, {"has shape ", view.shape},
-               {"expected that of ", Argument(other_name), ", ", other.shape});
+  return wrong_shape(op, argument, view,
+                     {"expected that of ", Argument(other_name), ", ", other.shape});
 }
 
 Status check_channel_axis(const char* op, int64_t axis, const TensorView& x, const char* x_name,
@@ -229,11 +202,30 @@ Status check_channel_axis(const char* op, int64_t axis, const TensorView& x, con
   return fault(op, Fault::attribute, {Argument("axis")}, {"is ", axis}, allowed);
 }
 
+Shape shape_along(const TensorView& x, int axis, int rank) {
+  const int64_t length = axis < x.rank ? x.shape.dims[axis] : 1;
+  Shape shape{rank, {}};
+  for (int i = 0; i < rank; ++i) shape.dims[i] = rank == 1 || i == axis ? length : 1;
+  return shape;
+}
+
+Status wrong_shape(const char* op, const char* argument, const TensorView& view,
+                   const Text& allowed) {
+  return fault(op, Fault::shape, {Argument(argument)}, {"has shape ", view.shape}, allowed);
+}
+
+Status check_format_in(const char* op, const char* argument, const DTypeRequest& request,
+                       std::initializer_list<DType> available, const char* remedy) {
+  if (request.is_default || is_among(plain_dtype(request.format), available)) return {};
+  Text allowed = "available: ";
+  allowed += listed(available, ", ");
+  return fault(op, Fault::unavailable, {Argument(argument)}, {"is ", request.came()}, allowed,
+               remedy);
+}
+
 Status check_dst_type(const char* op, const DTypeRequest& dst_type) {
-  if (dst_type.is_default || dst_type.format == Format::int8) return {};
-  return fault(op, Fault::unavailable, {Argument("dst_type")}, {"is ", dst_type.came()},
-               {"available: ", DType::int8},
-               "Name it 1 (torch_npu's code), torch.int8, np.int8 or 'int8'.");
+  return check_format_in(op, "dst_type", dst_type, {DType::int8},
+                         "Name it 1 (torch_npu's code), torch.int8, np.int8 or 'int8'.");
 }
 
 Status check_no_dst_type_max(const char* op, double dst_type_max) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -24,13 +25,6 @@ struct DTypeRequest {
   Part came() const { return format == Format::other ? Part(text) : Part(format); }
 };
 
-// Whether outputs should bypass the caches, given the bytes a call reads and writes.
-bool worth_streaming(int64_t bytes);
-
-// How much work is in tensors whose elements are so many bytes altogether: elements that are not
-// neighbours take longer.
-int64_t work_bytes(int64_t bytes, std::initializer_list<const TensorView*> tensors);
-
 // Mind that a status is made where there is a fault only: it allocates.
 Status fault(const char* op, Fault kind, const Text& subject, const Text& came,
              const Text& allowed = {}, std::string remedy = {});
@@ -45,6 +39,25 @@ std::string to_integer_string(double number);       // all its digits
 std::string shortened(std::string_view text);       // at most 60 bytes, whole characters
 std::string with_article(const std::string& type);  // "an int", shortened
 std::string quoted(std::string_view text);          // shortened, in quotes
+
+// "a, b, c" of what show() makes of each, or "a, b<last>c".
+template <class Items, class Show>
+std::string joined(const Items& items, Show show, const char* last = ", ") {
+  std::string text;
+  auto left = std::size(items);
+  for (const auto& item : items) {
+    if (!text.empty()) text += left == 1 ? last : ", ";
+    text += show(item);
+    --left;
+  }
+  return text;
+}
+
+// How much work is in tensors whose elements are so many bytes altogether: elements that are not
+// neighbours take longer.
+int64_t work_bytes(int64_t bytes, std::initializer_list<const TensorView*> tensors);
+
+// Of arrays that are given; one that is missing is refused before.
 
 // fp16, bf16 or fp32.
 Status check_float_dtype(const char* op, const char* argument, const TensorView& view);
@@ -68,12 +81,18 @@ Status check_same_shape(const char* op, const char* argument, const TensorView& 
 // The place of an axis of x, which may be negative.
 Status check_channel_axis(const char* op, int64_t axis, const TensorView& x, const char* x_name,
                           int& place);
+// What lies along that axis of x, as a shape of so many axes; where it is x.rank, one element.
+Shape shape_along(const TensorView& x, int axis, int rank);
+Status wrong_shape(const char* op, const char* argument, const TensorView& view,
+                   const Text& allowed);
+// One of several, or what is the default.
+Status check_format_in(const char* op, const char* argument, const DTypeRequest& request,
+                       std::initializer_list<DType> available, const char* remedy);
 Status check_dst_type(const char* op, const DTypeRequest& dst_type);
 Status check_no_dst_type_max(const char* op, double dst_type_max);
 
 // The profile of that name.
 Status check_numerics(const char* op, std::string_view name, Numerics& numerics);
-std::string known_numerics();  // "reference, ..."
 Status check_num_threads(int64_t n);
 
 }  // namespace npu_quant

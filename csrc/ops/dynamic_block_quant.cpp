@@ -19,8 +19,7 @@ constexpr int64_t kSegment = 512 * kBlock;  // threads share a long row in these
 float reciprocal_of(double number) {
   Parameter one, inverse;
   one.assign(number);
-  if (!inverse.assign_reciprocals(DynamicBlockQuant::kName, one).ok())
-    return 0;  // never: it is one
+  if (!inverse.assign_reciprocals("", one).ok()) return 0;  // never: it is one
   return inverse.bounds().greatest;
 }
 
@@ -114,8 +113,7 @@ Status DynamicBlockQuant::check_attributes() {
     return wrong(
         "min_scale", {"is ", to_string(min_scale)},
         {"expected a number >= 0 that is finite in ", Format::float32, " (0 means no bound)"});
-  if (round_mode != "rint")
-    return wrong("round_mode", {"is ", quoted(round_mode)}, "available: 'rint'");
+  NPU_QUANT_RETURN_IF_ERROR(round_mode.check(name, Fault::attribute, "round_mode", "available: "));
   NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type));
   if (row_block_size != 1) return wrong("row_block_size", {"is ", row_block_size}, "available: 1");
   if (col_block_size != kBlock)

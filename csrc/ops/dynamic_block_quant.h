@@ -1,21 +1,21 @@
 // npu_dynamic_block_quant: the contract.
 #pragma once
 
-#include <string>
-
+#include "ops/choice.h"
 #include "ops/op.h"
 
 namespace npu_quant {
 
 struct DynamicBlockQuant final : Op {
-  static constexpr const char* kName = "npu_dynamic_block_quant";
   enum { kY, kScale };
+  enum class RoundMode { rint };
+  static constexpr Word<RoundMode> kRoundModes[] = {{"rint", RoundMode::rint}};
 
-  DynamicBlockQuant() : Op(kName) {}
+  DynamicBlockQuant() : Op("npu_dynamic_block_quant") {}
 
   TensorView x;
   double min_scale = 0.0;
-  std::string round_mode = "rint";
+  Choice<kRoundModes> round_mode;
   DTypeRequest dst_type;
   int64_t row_block_size = 1;
   int64_t col_block_size = 128;

@@ -15,7 +15,6 @@ Inputs DynamicQuant::inputs() {
 
 Status DynamicQuant::check_dtypes() const {
   NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(name, "input", input));
-  if (!smooth_scales.present) return {};
   return check_same_dtype(name, "smooth_scales", smooth_scales, "input", input);
 }
 
@@ -24,7 +23,7 @@ Status DynamicQuant::check_ranks() const {
       check_rank(name, "input", input, 2, kMaxRank,
                  input.rank < 2 ? "A token is a row: give it an axis, e.g. input.reshape(1, -1)."
                                 : "Merge leading axes with input.reshape(-1, n)."));
-  if (!smooth_scales.present || has_group_index) return {};  // one row for each group
+  if (has_group_index) return {};  // one row for each group
   return check_rank(name, "smooth_scales", smooth_scales, 1, 1,
                     "It holds one factor per element of a token.");
 }
@@ -47,8 +46,8 @@ Status DynamicQuant::check_attributes() {
   if (!symmetric)
     return unavailable("offset", "is given", {"available: ", Nothing(), " (symmetric)"});
   NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type));
-  if (quant_mode != "pertoken")
-    return unavailable("quant_mode", {"is ", quoted(quant_mode)}, "available: 'pertoken'");
+  NPU_QUANT_RETURN_IF_ERROR(
+      quant_mode.check(name, Fault::unavailable, "quant_mode", "available: "));
   return check_no_dst_type_max(name, dst_type_max);
 }
 
@@ -57,10 +56,10 @@ Geometry DynamicQuant::geometry() const {
 }
 
 Status DynamicQuant::check_shapes() {
-  const Shape row{1, {input.shape.dims[input.rank - 1]}};
+  const Shape row = shape_along(input, input.rank - 1, 1);
   if (!smooth_scales.present || smooth_scales.shape == row) return {};
-  return fault(name, Fault::shape, {Argument("smooth_scales")}, {"has shape ", smooth_scales.shape},
-               {"expected ", row, ": the last axis of ", Argument("input")});
+  return wrong_shape(name, "smooth_scales", smooth_scales,
+                     {"expected ", row, ": the last axis of ", Argument("input")});
 }
 
 int64_t DynamicQuant::bytes() const { return input.shape.size() * (size_of(input.dtype) + 1); }
@@ -73,7 +72,7 @@ Status DynamicQuant::run(const TensorView* out) const {
   const Rows<3> rows(input.shape.dims, last, {input.strides, y.strides, scale.strides});
   Parameter smooth;
   if (smooth_scales.present && rows.count() > 0)
-    NPU_QUANT_RETURN_IF_ERROR(smooth.assign(kName, smooth_scales, smooth_scales.shape.dims[0]));
+    NPU_QUANT_RETURN_IF_ERROR(smooth.assign(name, smooth_scales, smooth_scales.shape.dims[0]));
   const auto strided = [&](const TensorView& view, int t, const int64_t(&offsets)[3]) {
     if (!view.present) return Strided{};
     return Strided{view.data + offsets[t], rows.inner_stride(t), view.strides[last]};

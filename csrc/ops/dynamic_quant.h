@@ -1,24 +1,24 @@
 // npu_dynamic_quant: the contract.
 #pragma once
 
-#include <string>
-
+#include "ops/choice.h"
 #include "ops/op.h"
 
 namespace npu_quant {
 
 struct DynamicQuant final : Op {
-  static constexpr const char* kName = "npu_dynamic_quant";
   enum { kY, kScale };
+  enum class Mode { pertoken };
+  static constexpr Word<Mode> kModes[] = {{"pertoken", Mode::pertoken}};
 
-  DynamicQuant() : Op(kName) {}
+  DynamicQuant() : Op("npu_dynamic_quant") {}
 
   TensorView input;
   TensorView smooth_scales;  // optional
   bool has_group_index = false;
   bool symmetric = true;
   DTypeRequest dst_type;
-  std::string quant_mode = "pertoken";
+  Choice<kModes> quant_mode;
   double dst_type_max = 0.0;
 
   Inputs inputs() override;

@@ -1,6 +1,7 @@
 #include "ops/environment.h"
 
 #include <cstdlib>
+#include <functional>
 #include <utility>
 
 #include "core/dispatch.h"
@@ -57,7 +58,7 @@ Environment read_environment() {
     if (Status status = apply(); read.status.ok()) read.status = std::move(status);
   const char* profile = std::getenv("NPU_QUANT_NUMERICS");
   if (read.status.ok() && profile != nullptr && !find_numerics(profile, read.numerics))
-    read.status = unknown_value("NPU_QUANT_NUMERICS", known_numerics());
+    read.status = unknown_value("NPU_QUANT_NUMERICS", joined(list_numerics(), std::identity()));
   return read;
 }
 

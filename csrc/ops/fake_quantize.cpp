@@ -33,8 +33,7 @@ Status check_limit(const char* op, const char* argument, int64_t value) {
 
 Status check_one_element(const char* op, const char* argument, const TensorView& view) {
   if (view.shape.size() == 1) return {};
-  return fault(op, Fault::shape, {Argument(argument)}, {"has shape ", view.shape},
-               "expected one element");
+  return wrong_shape(op, argument, view, "expected one element");
 }
 
 }  // namespace
@@ -134,11 +133,12 @@ Status FakeQuantize::check_shapes() {
     return has_switch ? check_one_element(name, "fake_quant_enabled", fake_quant_enabled)
                       : Status{};
   }
-  const Shape channels{1, {self.shape.dims[channel_axis_]}};
+  const Shape channels = shape_along(self, channel_axis_, 1);
   const auto check = [&](const char* argument, const TensorView& view) -> Status {
     if (view.shape == channels) return {};
-    return fault(name, Fault::shape, {Argument(argument)}, {"has shape ", view.shape},
-                 {"expected ", channels, ": the length of axis ", axis, " of ", Argument("self")});
+    return wrong_shape(
+        name, argument, view,
+        {"expected ", channels, ": the length of axis ", axis, " of ", Argument("self")});
   };
   NPU_QUANT_RETURN_IF_ERROR(check("scale", scale));
   return check("zero_point", zero_point);

@@ -16,6 +16,7 @@
 // writes.
 #pragma once
 
+#include "core/cache.h"
 #include "ops/outputs.h"
 #include "ops/rules.h"
 
@@ -42,7 +43,7 @@ struct Op {
  protected:
   Op(const Op&) = default;
 
-  // The parts of check(), in their order. Dtypes and ranks of arrays that are absent are no fault.
+  // The parts of check(), in their order.
   virtual Status check_dtypes() const = 0;
   virtual Status check_ranks() const = 0;
   virtual void plan_outputs() = 0;  // of arrays and attributes as they came

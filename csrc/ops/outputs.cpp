@@ -98,23 +98,21 @@ Status check_output(const char* op, const OutputSpec& spec, const TensorView& ou
 }
 
 std::string names_of(const OutputSpecs& specs) {
-  std::string names;
-  for (const OutputSpec& spec : specs)
-    names += (names.empty() ? "" : ", ") + std::string(spec.name);
-  return "(" + names + ")";
+  return joined(specs, [](const OutputSpec& spec) { return spec.name; });
 }
 
 }  // namespace
 
 Status out_not_a_tuple(const char* op, const std::string& type, const OutputSpecs& specs) {
-  return fault(op, Fault::dtype, {Output("")}, {"is ", with_article(type)},
-               {"expected a tuple ", names_of(specs), " of arrays, None where one is not wanted"});
+  return fault(
+      op, Fault::dtype, {Output("")}, {"is ", with_article(type)},
+      {"expected a tuple (", names_of(specs), ") of arrays, None where one is not wanted"});
 }
 
 Status wrong_out_length(const char* op, int length, const OutputSpecs& specs) {
   return fault(
       op, Fault::shape, {Output("")}, {"has ", length, " entries"},
-      {"expected ", specs.size(), ": ", names_of(specs), ", None where one is not wanted"});
+      {"expected ", specs.size(), ": (", names_of(specs), "), None where one is not wanted"});
 }
 
 Status check_output_types(const char* op, const OutputSpecs& specs, const TensorView* outputs) {

@@ -19,7 +19,6 @@ bool Quantize::is_per_channel() const { return !holds_one(scales) || !holds_one(
 Status Quantize::check_dtypes() const {
   NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(name, "self", self));
   NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(name, "scales", scales));
-  if (!zero_points.present) return {};
   return check_dtype_in(
       name, "zero_points", zero_points,
       {DType::int8, DType::uint8, DType::int32, DType::float16, DType::bfloat16, DType::float32});
@@ -39,12 +38,9 @@ void Quantize::plan_outputs() {
 
 // With div_mode=False torch_npu takes an axis of -1 and above for the last one.
 Status Quantize::check_attributes() {
-  if (dtype.format != Format::int8 && dtype.format != Format::uint8 &&
-      dtype.format != Format::int32)
-    return fault(name, Fault::unavailable, {Argument("dtype")}, {"is ", dtype.came()},
-                 {"available: ", DType::int8, ", ", DType::uint8, ", ", DType::int32},
-                 "Name it by torch_npu's code (1, 0, 3 or of qint8, quint8, qint32), a dtype or "
-                 "its name.");
+  NPU_QUANT_RETURN_IF_ERROR(check_format_in(
+      name, "dtype", dtype, {DType::int8, DType::uint8, DType::int32},
+      "Name it by torch_npu's code (1, 0, 3 or of qint8, quint8, qint32), a dtype or its name."));
   if (!div_mode && axis < -2)
     return fault(name, Fault::attribute, {Argument("axis")}, {"is ", axis},
                  "available with div_mode=False: -1 or -2");
@@ -59,10 +55,8 @@ Status Quantize::check_shapes() {
 }
 
 Status Quantize::check_shape(const char* argument, const TensorView& parameter) const {
-  const int64_t channels = self.shape.dims[channel_axis_];
-  const Shape vector{1, {channels}};
-  Shape full{self.rank, {}};
-  for (int i = 0; i < self.rank; ++i) full.dims[i] = i == channel_axis_ ? channels : 1;
+  const Shape vector = shape_along(self, channel_axis_, 1);
+  const Shape full = shape_along(self, channel_axis_, self.rank);
   if (parameter.shape == vector || (!div_mode && parameter.shape == full)) return {};
   Text allowed = "expected one element";
   if (div_mode || self.rank == 1)
@@ -70,7 +64,7 @@ Status Quantize::check_shape(const char* argument, const TensorView& parameter) 
   else
     allowed += {", ", vector, " or ", full};
   allowed += {": the length of axis ", axis, " of ", Argument("self")};
-  return fault(name, Fault::shape, {Argument(argument)}, {"has shape ", parameter.shape}, allowed);
+  return wrong_shape(name, argument, parameter, allowed);
 }
 
 int64_t Quantize::bytes() const {

@@ -15,7 +15,7 @@ struct Quantize : Op {
   TensorView self;
   TensorView scales;
   TensorView zero_points;  // optional
-  DTypeRequest dtype;
+  DTypeRequest dtype{.is_default = false};
   int64_t axis = 1;
   bool div_mode = true;
   bool sqrt_mode = false;  // multiplies by the scale twice: AscendQuant's

@@ -32,8 +32,9 @@ Status AffineOp::check_shapes() {
       check_channel_axis(name, parameters.axis, value, value_name, channel_axis_));
   const int64_t channels = parameters.scale.shape.dims[0];
   if (value.shape.dims[channel_axis_] == channels) return {};
-  return fault(name, Fault::shape, {Argument(value_name)}, {"has shape ", value.shape},
-               {"expected ", channels, " along axis ", parameters.axis, ", the number of scales"});
+  return wrong_shape(
+      name, value_name, value,
+      {"expected ", channels, " along axis ", parameters.axis, ", the number of scales"});
 }
 
 Status QuantizeVal::check_dtypes() const { return check_float_dtype(name, value_name, value); }

@@ -17,13 +17,12 @@ constexpr Numerics kOfEveryOperator[] = {Numerics::reference};
 }  // namespace
 
 Status rule_for(const Op& op, Format codes, const Geometry&, Rule& rule) {
-  std::string available;
-  for (const Numerics numerics : kOfEveryOperator) {
+  for (const Numerics numerics : kOfEveryOperator)
     if (op.numerics == numerics) return rule = reference(codes), Status{};
-    available += (available.empty() ? "" : ", ") + std::string(name_of(numerics));
-  }
+  const auto show = [](Numerics numerics) { return name_of(numerics); };
   return fault(op.name, Fault::unavailable, {Argument("numerics")},
-               {"is ", quoted(name_of(op.numerics))}, {"available: ", available});
+               {"is ", quoted(name_of(op.numerics))},
+               {"available: ", joined(kOfEveryOperator, show)});
 }
 
 }  // namespace npu_quant

@@ -16,10 +16,22 @@ inline constexpr Code kParamCode = Code::param_invalid;
 py::object run(Op& op, ArrayArguments& arrays, const PlainArguments& plain, py::handle out,
                py::handle result_type, Code param_code);
 
-template <class Operator>
-py::object run(Operator& op, ArrayArguments& arrays, const PlainArguments& plain, py::handle out,
-               py::handle result_type = {}) {
-  return run(op, arrays, plain, out, result_type, kParamCode<Operator>);
+// What every function takes beside arrays and attributes.
+struct Common {
+  py::handle out, numerics, result_type = {};
+};
+
+// The same with the arrays in the order of op.inputs(), and `read_attributes`, which converts what
+// the caller gave.
+template <class Operator, size_t count, class Read>
+py::object run(Operator& op, const py::handle (&values)[count], const Common& common,
+               Read read_attributes) {
+  ArrayArguments arrays(op.name, op.inputs(), values);
+  const PlainArguments plain([&] {
+    read_attributes();
+    op.numerics = to_numerics(op.name, common.numerics);
+  });
+  return run(op, arrays, plain, common.out, common.result_type, kParamCode<Operator>);
 }
 
 template <class Function>

@@ -10,16 +10,13 @@ py::object npu_add_rms_norm_quant(py::handle result_type, py::handle x1, py::han
                                   py::handle axis, py::handle epsilon, py::handle div_mode,
                                   py::handle dst_type, py::handle out, py::handle numerics) {
   AddRmsNormQuant op;
-  ArrayArguments arrays(op.name, op.inputs(),
-                        {x1, x2, gamma, scales1, zero_points1, beta, scales2, zero_points2});
-  const PlainArguments plain([&] {
-    op.axis = to_int(op.name, "axis", axis);
-    op.epsilon = to_double(op.name, "epsilon", epsilon);
-    op.div_mode = to_bool(op.name, "div_mode", div_mode);
-    op.dst_type = to_dtype(op.name, "dst_type", dst_type);
-    op.numerics = to_numerics(op.name, numerics);
-  });
-  return run(op, arrays, plain, out, result_type);
+  return run(op, {x1, x2, gamma, scales1, zero_points1, beta, scales2, zero_points2},
+             {out, numerics, result_type}, [&] {
+               op.axis = to_int(op.name, "axis", axis);
+               op.epsilon = to_double(op.name, "epsilon", epsilon);
+               op.div_mode = to_bool(op.name, "div_mode", div_mode);
+               op.dst_type = to_dtype(op.name, "dst_type", dst_type);
+             });
 }
 
 }  // namespace

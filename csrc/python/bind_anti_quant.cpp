@@ -7,13 +7,10 @@ namespace {
 py::object npu_anti_quant(py::handle x, py::handle scale, py::handle offset, py::handle dst_dtype,
                           py::handle src_dtype, py::handle out, py::handle numerics) {
   AntiQuant op;
-  ArrayArguments arrays(op.name, op.inputs(), {x, scale, offset});
-  const PlainArguments plain([&] {
+  return run(op, {x, scale, offset}, {out, numerics}, [&] {
     op.dst_dtype = to_dtype(op.name, "dst_dtype", dst_dtype);
     op.src_dtype = to_dtype(op.name, "src_dtype", src_dtype);
-    op.numerics = to_numerics(op.name, numerics);
   });
-  return run(op, arrays, plain, out);
 }
 
 }  // namespace

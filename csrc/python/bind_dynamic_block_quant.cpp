@@ -13,17 +13,14 @@ py::object npu_dynamic_block_quant(py::handle result_type, py::handle x, py::han
                                    py::handle row_block_size, py::handle col_block_size,
                                    py::handle dst_type_max, py::handle out, py::handle numerics) {
   DynamicBlockQuant op;
-  ArrayArguments arrays(op.name, op.inputs(), {x});
-  const PlainArguments plain([&] {
+  return run(op, {x}, {out, numerics, result_type}, [&] {
     op.min_scale = to_double(op.name, "min_scale", min_scale);
     op.round_mode = to_string(op.name, "round_mode", round_mode);
     op.dst_type = to_dtype(op.name, "dst_type", dst_type);
     op.row_block_size = to_int(op.name, "row_block_size", row_block_size);
     op.col_block_size = to_int(op.name, "col_block_size", col_block_size);
     op.dst_type_max = to_double(op.name, "dst_type_max", dst_type_max);
-    op.numerics = to_numerics(op.name, numerics);
   });
-  return run(op, arrays, plain, out, result_type);
 }
 
 }  // namespace

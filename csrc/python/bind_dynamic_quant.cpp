@@ -8,15 +8,12 @@ py::object npu_dynamic_quant(py::handle result_type, py::handle input, py::handl
                              py::handle group_index, py::handle dst_type, py::handle quant_mode,
                              py::handle dst_type_max, py::handle out, py::handle numerics) {
   DynamicQuant op;
-  ArrayArguments arrays(op.name, op.inputs(), {input, smooth_scales});
-  const PlainArguments plain([&] {
+  return run(op, {input, smooth_scales}, {out, numerics, result_type}, [&] {
     op.has_group_index = !group_index.is_none();
     op.dst_type = to_dtype(op.name, "dst_type", dst_type);
     op.quant_mode = to_string(op.name, "quant_mode", quant_mode);
     op.dst_type_max = to_double(op.name, "dst_type_max", dst_type_max);
-    op.numerics = to_numerics(op.name, numerics);
   });
-  return run(op, arrays, plain, out, result_type);
 }
 
 }  // namespace

@@ -14,43 +14,29 @@ struct Range {
   }
 };
 
-py::object with_numbers(FakeQuantize op, py::handle result_type, py::handle self, py::handle scale,
-                        py::handle zero_point, const Range& range, py::handle out,
-                        py::handle numerics) {
-  ArrayArguments arrays(op.name, op.inputs(), {self});
-  const PlainArguments plain([&] {
+py::object with_numbers(FakeQuantize op, const Common& common, py::handle self, py::handle scale,
+                        py::handle zero_point, const Range& range) {
+  return run(op, {self}, common, [&] {
     op.scale_number = to_double(op.name, "scale", scale);
     op.zero_point_number = to_int(op.name, "zero_point", zero_point);
     range.read_into(op);
-    op.numerics = to_numerics(op.name, numerics);
   });
-  return run(op, arrays, plain, out, result_type);
 }
 
-py::object with_arrays(FakeQuantize op, py::handle result_type, py::handle self, py::handle scale,
-                       py::handle zero_point, py::handle fake_quant_enabled, const Range& range,
-                       py::handle out, py::handle numerics) {
+py::object with_arrays(FakeQuantize op, const Common& common, py::handle self, py::handle scale,
+                       py::handle zero_point, py::handle fake_quant_enabled, const Range& range) {
   op.has_switch = fake_quant_enabled.ptr() != nullptr;
-  ArrayArguments arrays(
-      op.name, op.inputs(),
-      {self, scale, zero_point, op.has_switch ? fake_quant_enabled : py::handle(Py_None)});
-  const PlainArguments plain([&] {
-    range.read_into(op);
-    op.numerics = to_numerics(op.name, numerics);
-  });
-  return run(op, arrays, plain, out, result_type);
+  if (!op.has_switch) fake_quant_enabled = Py_None;
+  return run(op, {self, scale, zero_point, fake_quant_enabled}, common,
+             [&] { range.read_into(op); });
 }
 
-py::object with_channels(FakeQuantize op, py::handle result_type, py::handle self, py::handle scale,
-                         py::handle zero_point, py::handle axis, const Range& range, py::handle out,
-                         py::handle numerics) {
-  ArrayArguments arrays(op.name, op.inputs(), {self, scale, zero_point});
-  const PlainArguments plain([&] {
+py::object with_channels(FakeQuantize op, const Common& common, py::handle self, py::handle scale,
+                         py::handle zero_point, py::handle axis, const Range& range) {
+  return run(op, {self, scale, zero_point}, common, [&] {
     op.axis = to_int(op.name, "axis", axis);
     range.read_into(op);
-    op.numerics = to_numerics(op.name, numerics);
   });
-  return run(op, arrays, plain, out, result_type);
 }
 
 using Form = FakeQuantize::Form;
@@ -59,7 +45,8 @@ py::object per_tensor_cachemask(py::handle result_type, py::handle self, py::han
                                 py::handle zero_point, py::handle quant_min, py::handle quant_max,
                                 py::handle out, py::handle numerics) {
   return with_numbers({"fake_quantize_per_tensor_affine_cachemask", Form::numbers, true},
-                      result_type, self, scale, zero_point, {quant_min, quant_max}, out, numerics);
+                      {out, numerics, result_type}, self, scale, zero_point,
+                      {quant_min, quant_max});
 }
 
 py::object per_tensor_cachemask_tensor_qparams(py::handle result_type, py::handle self,
@@ -69,20 +56,18 @@ py::object per_tensor_cachemask_tensor_qparams(py::handle result_type, py::handl
                                                py::handle numerics) {
   return with_arrays(
       {"_fake_quantize_per_tensor_affine_cachemask_tensor_qparams", Form::arrays, true},
-      result_type, self, scale, zero_point, fake_quant_enabled, {quant_min, quant_max}, out,
-      numerics);
+      {out, numerics, result_type}, self, scale, zero_point, fake_quant_enabled,
+      {quant_min, quant_max});
 }
 
 // A fault, but faults of self come first.
 py::object with_one_array(const char* name, py::handle self, bool is_scale, py::handle out) {
   FakeQuantize op(name, Form::numbers, false);
-  ArrayArguments arrays(op.name, op.inputs(), {self});
-  const PlainArguments plain([&] {
+  return run(op, {self}, {out, {}}, [&] {
     throw py::type_error(std::string(name) + ": " + (is_scale ? "scale" : "zero_point") +
                          " is an array and " + (is_scale ? "zero_point" : "scale") +
                          " is not, expected two numbers or two arrays.");
   });
-  return run(op, arrays, plain, out);
 }
 
 // Either form, as torch overloads it.
@@ -90,48 +75,46 @@ py::object per_tensor(py::handle self, py::handle scale, py::handle zero_point,
                       py::handle quant_min, py::handle quant_max, py::handle out,
                       py::handle numerics) {
   const char* name = "fake_quantize_per_tensor_affine";
+  const Common common{out, numerics};
   const Range range{quant_min, quant_max};
   const bool arrays = py::isinstance<py::array>(scale);
   if (arrays != py::isinstance<py::array>(zero_point))
     return with_one_array(name, self, arrays, out);
   if (arrays)
-    return with_arrays({name, Form::arrays, false}, {}, self, scale, zero_point, {}, range, out,
-                       numerics);
-  return with_numbers({name, Form::numbers, false}, {}, self, scale, zero_point, range, out,
-                      numerics);
+    return with_arrays({name, Form::arrays, false}, common, self, scale, zero_point, {}, range);
+  return with_numbers({name, Form::numbers, false}, common, self, scale, zero_point, range);
 }
 
 py::object per_channel_cachemask(py::handle result_type, py::handle self, py::handle scale,
                                  py::handle zero_point, py::handle axis, py::handle quant_min,
                                  py::handle quant_max, py::handle out, py::handle numerics) {
   return with_channels({"fake_quantize_per_channel_affine_cachemask", Form::per_channel, true},
-                       result_type, self, scale, zero_point, axis, {quant_min, quant_max}, out,
-                       numerics);
+                       {out, numerics, result_type}, self, scale, zero_point, axis,
+                       {quant_min, quant_max});
 }
 
 py::object per_channel(py::handle self, py::handle scale, py::handle zero_point, py::handle axis,
                        py::handle quant_min, py::handle quant_max, py::handle out,
                        py::handle numerics) {
-  return with_channels({"fake_quantize_per_channel_affine", Form::per_channel, false}, {}, self,
-                       scale, zero_point, axis, {quant_min, quant_max}, out, numerics);
+  return with_channels({"fake_quantize_per_channel_affine", Form::per_channel, false},
+                       {out, numerics}, self, scale, zero_point, axis, {quant_min, quant_max});
 }
 
-py::object backward(const char* name, py::handle grad, py::handle mask, py::handle out,
-                    py::handle numerics) {
+py::object backward(const char* name, py::handle grad, py::handle mask, const Common& common) {
   FakeQuantizeBackward op(name);
-  ArrayArguments arrays(op.name, op.inputs(), {grad, mask});
-  const PlainArguments plain([&] { op.numerics = to_numerics(op.name, numerics); });
-  return run(op, arrays, plain, out);
+  return run(op, {grad, mask}, common, [] {});
 }
 
 py::object per_tensor_backward(py::handle grad, py::handle mask, py::handle out,
                                py::handle numerics) {
-  return backward("fake_quantize_per_tensor_affine_cachemask_backward", grad, mask, out, numerics);
+  return backward("fake_quantize_per_tensor_affine_cachemask_backward", grad, mask,
+                  {out, numerics});
 }
 
 py::object per_channel_backward(py::handle grad, py::handle mask, py::handle out,
                                 py::handle numerics) {
-  return backward("fake_quantize_per_channel_affine_cachemask_backward", grad, mask, out, numerics);
+  return backward("fake_quantize_per_channel_affine_cachemask_backward", grad, mask,
+                  {out, numerics});
 }
 
 }  // namespace

@@ -8,14 +8,11 @@ py::object npu_quantize(py::handle self, py::handle scales, py::handle zero_poin
                         py::handle dtype, py::handle axis, py::handle div_mode, py::handle out,
                         py::handle numerics) {
   Quantize op;
-  ArrayArguments arrays(op.name, op.inputs(), {self, scales, zero_points});
-  const PlainArguments plain([&] {
+  return run(op, {self, scales, zero_points}, {out, numerics}, [&] {
     op.dtype = to_required_dtype(op.name, "dtype", dtype);
     op.axis = to_int(op.name, "axis", axis);
     op.div_mode = to_bool(op.name, "div_mode", div_mode);
-    op.numerics = to_numerics(op.name, numerics);
   });
-  return run(op, arrays, plain, out);
 }
 
 }  // namespace

@@ -38,17 +38,15 @@ py::object quantize_val(py::handle scale, py::handle zero_point, py::handle valu
     const int64_t z = to_int(op.name, "zero_point", zero_point);
     const ScalarType type = to_scalar_type(op.name, scalar_type);
     raise_unless_ok(check_code(op.name, "zero_point", z, type));
-    op.numerics = to_numerics(op.name, numerics);
     op.parameters = quantizer.emplace(type, s, z).parameters();
   };
   if (is_number(value)) {
     const float x = to_float32(to_double(op.name, "value", value));
     read_attributes();
+    op.numerics = to_numerics(op.name, numerics);
     return py::int_(static_cast<int64_t>(run_on_number(op, &x, DType::float32, out)));
   }
-  ArrayArguments arrays(op.name, op.inputs(), {value});
-  const PlainArguments plain(read_attributes);
-  return run(op, arrays, plain, out);
+  return run(op, {value}, {out, numerics}, read_attributes);
 }
 
 py::object dequantize_val(py::handle scale, py::handle zero_point, py::handle value, py::handle out,
@@ -81,7 +79,7 @@ py::object dequantize_val(py::handle scale, py::handle zero_point, py::handle va
     ScalarType type = kQInt8;
     if (find_scalar_type(op.value.dtype, type)) make_quantizer(type);
   });
-  return run(op, arrays, plain, out);
+  return run(op, arrays, plain, out, {}, Code::param_invalid);
 }
 
 }  // namespace

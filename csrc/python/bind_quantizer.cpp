@@ -42,9 +42,7 @@ std::unique_ptr<PerChannelAffineQuantizer> make_per_channel(py::handle scales,
 
 template <class Op>
 py::object run_on_array(Op op, py::handle value, py::handle out, py::handle numerics) {
-  ArrayArguments arrays(op.name, op.inputs(), {value});
-  const PlainArguments plain([&] { op.numerics = to_numerics(op.name, numerics); });
-  return run(op, arrays, plain, out);
+  return run(op, {value}, {out, numerics}, [] {});
 }
 
 py::object quantize(py::handle quantizer, py::handle x, py::handle out, py::handle numerics) {

@@ -1,4 +1,4 @@
-"""Every element type by all its names, from the only such table: csrc/core/format.h.
+"""Every element type by all its names, from the only such table: csrc/core/dtype.h.
 
 torch_npu writes a dtype as an int: below 256 it is torch's ScalarType, from 256 on it is 256 plus
 ACL's code. So ``1`` is int8 (``torch.int8``) and so is ``258``, while ``2`` is int16, though ACL

@@ -1,0 +1,45 @@
+// Attributes that are words: round_mode, quant_mode.
+#pragma once
+
+#include <iterator>
+#include <string>
+
+#include "ops/contract.h"
+
+namespace npu_quant {
+
+// A word by which a caller chooses, and what it stands for. A table of them is what is available.
+template <class Value>
+struct Word {
+  const char* word;
+  Value value;
+};
+
+// What a caller chose of a table, by default the first.
+template <const auto& table>
+class Choice {
+ public:
+  Choice& operator=(std::string_view word) {
+    chosen_ = 0;
+    while (chosen_ < kRows && word != table[chosen_].word) ++chosen_;
+    if (chosen_ == kRows) came_ = word;
+    return *this;
+  }
+  auto value() const { return table[chosen_].value; }
+
+  // The table is listed after `expected`.
+  Status check(const char* op, Fault kind, const char* argument, const char* expected) const {
+    if (chosen_ < kRows) return {};
+    const auto show = [](const auto& row) { return quoted(row.word); };
+    return fault(op, kind, {Argument(argument)}, {"is ", quoted(came_)},
+                 {expected, joined(table, show, " or ")});
+  }
+
+ private:
+  static constexpr size_t kRows = std::size(table);
+
+  size_t chosen_ = 0;
+  std::string came_;  // where it is none of them
+};
+
+}  // namespace npu_quant
