@@ -26,6 +26,10 @@ std::string written(const Text& text, const Words& words) {
   return result;
 }
 
+void Status::Delete::operator()(const Refusal* refusal) const { delete refusal; }
+
+Status::Status(Refusal refusal) : refusal(new Refusal(std::move(refusal))) {}
+
 std::string sentence_of(const Status& status, const Words& words) {
   const Refusal& refusal = *status.refusal;
   std::string sentence = written(refusal.subject, words);

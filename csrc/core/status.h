@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "core/text.h"
 
@@ -22,6 +23,7 @@ enum class Fault {
 
 // "<op>: <subject> <came>, <allowed>. <remedy>", of which allowed and remedy may be empty.
 struct Refusal {
+  Fault fault;
   std::string op;
   Text subject;        // mostly an argument
   Text came;           // "is None", "has dtype float64"
@@ -29,11 +31,22 @@ struct Refusal {
   std::string remedy;  // what to do in Python
 };
 
+// One pointer, and little code where there is no fault: a call returns many.
 struct Status {
-  Fault fault = Fault::none;
-  std::shared_ptr<const Refusal> refusal;  // where there is a fault
+  struct Delete {
+    void operator()(const Refusal* refusal) const;
+  };
 
-  bool ok() const { return fault == Fault::none; }
+  Status() = default;
+  explicit Status(Refusal refusal);
+  Status(Status&&) = default;
+  Status& operator=(Status&&) = default;
+  Status(const Status& other) { *this = other.ok() ? Status() : Status(*other.refusal); }
+
+  bool ok() const { return refusal == nullptr; }
+  Fault fault() const { return ok() ? Fault::none : refusal->fault; }
+
+  std::unique_ptr<const Refusal, Delete> refusal;  // where there is a fault
 };
 
 // In a face's words, without the operator's name and the remedy: "<subject> <came>, <allowed>."

@@ -77,7 +77,7 @@ std::string quoted(std::string_view text) {
 
 Status fault(const char* op, Fault kind, const Text& subject, const Text& came, const Text& allowed,
              std::string remedy) {
-  return {kind, std::make_shared<Refusal>(op, subject, came, allowed, std::move(remedy))};
+  return Status({kind, op, subject, came, allowed, std::move(remedy)});
 }
 
 Status missing(const char* op, const char* argument) {

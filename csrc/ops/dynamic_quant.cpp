@@ -69,6 +69,7 @@ Status DynamicQuant::run(const TensorView* out) const {
   const TensorView& scale = out[kScale];
   if (!y.present && !scale.present) return {};
   const int last = input.rank - 1;
+  const bool stream = worth_streaming(bytes());
   const Rows<3> rows(input.shape.dims, last, {input.strides, y.strides, scale.strides});
   Parameter smooth;
   if (smooth_scales.present && rows.count() > 0)
@@ -89,7 +90,7 @@ Status DynamicQuant::run(const TensorView* out) const {
                              .scale = strided(scale, 2, offsets),
                              .rule = rule,
                              .most_scale = std::numeric_limits<float>::infinity(),
-                             .stream = worth_streaming(bytes())};
+                             .stream = stream};
       run_dynamic<DynamicQuantKernel>(args);
     });
   };

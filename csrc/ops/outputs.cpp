@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <new>
+#include <utility>
 #include <vector>
 
 namespace npu_quant {
@@ -45,30 +46,31 @@ bool overlaps_by_marking(const Axis* axes, int count, int64_t elements, int64_t 
   return false;
 }
 
-// Whether two elements share a byte. Axes in order of stride, each stepping over all that lies
-// below it, cannot.
-bool overlaps_itself(const TensorView& view) {
-  const int64_t elements = view.shape.size();
-  Axis axes[kMaxRank];
-  int count = 0;
-  for (int i = 0; i < view.shape.rank; ++i) {
-    if (view.shape.dims[i] <= 1) continue;
-    const Axis axis{std::abs(view.strides[i]), view.shape.dims[i]};
-    int place = count++;
-    for (; place > 0 && axes[place - 1].stride > axis.stride; --place)
-      axes[place] = axes[place - 1];
-    axes[place] = axis;
-  }
-  if (elements == 0) return false;
-  int64_t extent = size_of(view.dtype);
-  bool apart = true;
+// Axes that each step over all that comes before them.
+bool are_apart(const Axis* axes, int count, int64_t item) {
+  int64_t extent = item;
   for (int a = 0; a < count; ++a) {
-    if (axes[a].stride == 0) return true;
-    apart = apart && axes[a].stride >= extent;
+    if (axes[a].stride < extent) return false;
     extent += axes[a].stride * (axes[a].dim - 1);
   }
-  const int64_t item = size_of(view.dtype), kWide = 64;
-  if (apart) return false;
+  return true;
+}
+
+// Whether two elements share a byte.
+bool overlaps_itself(const TensorView& view) {
+  const int64_t elements = view.shape.size(), item = size_of(view.dtype), kWide = 64;
+  Axis axes[kMaxRank];
+  int count = 0;
+  for (int i = view.shape.rank; i-- > 0;)
+    if (view.shape.dims[i] > 1) axes[count++] = {std::abs(view.strides[i]), view.shape.dims[i]};
+  if (elements == 0 || are_apart(axes, count, item)) return false;
+  for (int end = 1; end < count; ++end)
+    for (int a = end; a > 0 && axes[a - 1].stride > axes[a].stride; --a)
+      std::swap(axes[a - 1], axes[a]);
+  if (axes[0].stride == 0) return true;
+  if (are_apart(axes, count, item)) return false;
+  int64_t extent = item;
+  for (int a = 0; a < count; ++a) extent += axes[a].stride * (axes[a].dim - 1);
   if (elements * item > extent) return true;
   if (elements < extent / kWide) return overlaps_by_sorting(axes, count, elements, item);
   return overlaps_by_marking(axes, count, elements, item, extent);

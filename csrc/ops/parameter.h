@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <new>
 
 #include "ops/contract.h"
 
@@ -40,12 +39,7 @@ class Parameter {
   char* data_ = nullptr;
   int64_t count_ = 0;
   float one_ = 0;
-  // At a cache line: no vector of them straddles two.
-  static constexpr std::align_val_t kLine{64};
-  struct Free {
-    void operator()(char* values) const { ::operator delete(values, kLine); }
-  };
-  std::unique_ptr<char, Free> many_;
+  std::unique_ptr<char[]> many_;
 };
 
 // A number rounded to nearest even whatever the environment's rounding is.

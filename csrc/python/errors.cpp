@@ -19,7 +19,7 @@ void raise(const char* name, const Status& status, Code code) {
 
 void raise_unless_ok(const Status& status, Code param_code) {
   if (status.ok()) return;
-  switch (status.fault) {
+  switch (status.fault()) {
     case Fault::memory: PyErr_SetString(PyExc_MemoryError, message_of(status).c_str()); break;
     case Fault::missing: raise("DTypeError", status, Code::param_nullptr); break;
     case Fault::dtype: raise("DTypeError", status, Code::param_invalid); break;

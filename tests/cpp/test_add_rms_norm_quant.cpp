@@ -72,16 +72,16 @@ TEST(AddRmsNormQuant, TheNormOfMinusZeroIsMinusZeroOnEveryTarget) {
 TEST(AddRmsNormQuant, FaultsSayOfWhatKindTheyAre) {
   std::vector<float> x(8), other(3);
   AddRmsNormQuant op;
-  EXPECT_EQ(op.check().fault, Fault::missing);
+  EXPECT_EQ(op.check().fault(), Fault::missing);
   op.x1 = op.x2 = view(x, {2, 4});
   op.gamma = view(x, {4});
-  EXPECT_EQ(op.check().fault, Fault::missing);
+  EXPECT_EQ(op.check().fault(), Fault::missing);
   op.scales1 = view(other, {3});
-  EXPECT_EQ(op.check().fault, Fault::shape);
+  EXPECT_EQ(op.check().fault(), Fault::shape);
   op.scales1 = view(x, {4});
   EXPECT_TRUE(op.check().ok());
   op.axis = 0;
-  EXPECT_EQ(op.check().fault, Fault::attribute);
+  EXPECT_EQ(op.check().fault(), Fault::attribute);
 }
 
 }  // namespace

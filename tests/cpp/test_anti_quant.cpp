@@ -102,19 +102,19 @@ TEST(AntiQuant, NoElementsButRules) {
   EXPECT_EQ(op.op.outputs[AntiQuant::kY].shape, (Shape{2, {3, 0}}));
   EXPECT_TRUE(op.run().empty());
   op.op.scale = op.op.offset = view(op.scale, {2});
-  EXPECT_EQ(op.op.check().fault, Fault::shape);
+  EXPECT_EQ(op.op.check().fault(), Fault::shape);
 }
 
 TEST(AntiQuant, FaultsHaveKinds) {
   AntiQuant none;
-  EXPECT_EQ(none.check().fault, Fault::missing);
+  EXPECT_EQ(none.check().fault(), Fault::missing);
   Case op({1, 2, 3, 4, 5, 6}, {2, 3}, {1, 2, 3}, {1, 2, 3});
   none.x = op.op.x;
-  EXPECT_EQ(none.check().fault, Fault::missing);
+  EXPECT_EQ(none.check().fault(), Fault::missing);
   const auto fault_of = [&](auto change) {
     AntiQuant changed = op.op;
     change(changed);
-    return changed.check().fault;
+    return changed.check().fault();
   };
   EXPECT_EQ(fault_of([](AntiQuant&) {}), Fault::none);
   EXPECT_EQ(fault_of([](AntiQuant& a) { a.x.dtype = DType::int32; }), Fault::dtype);
@@ -137,11 +137,11 @@ TEST(AntiQuant, OutputsAreChecked) {
   Bits y(3);
   TensorView out = contiguous_view(y.data(), DType::bfloat16, 3);
   out.writable = true;
-  EXPECT_EQ(op.op.check_outputs(&out).fault, Fault::dtype);
+  EXPECT_EQ(op.op.check_outputs(&out).fault(), Fault::dtype);
   out.dtype = DType::float16;
   EXPECT_TRUE(op.op.check_outputs(&out).ok());
   out.data = op.op.x.data;
-  EXPECT_EQ(op.op.check_outputs(&out).fault, Fault::overlap);
+  EXPECT_EQ(op.op.check_outputs(&out).fault(), Fault::overlap);
 }
 
 TEST(AntiQuant, TheCallersRoundingDoesNotEnter) {

@@ -44,12 +44,12 @@ TEST(DynamicBlockQuant, MinScaleBoundsTheScaleAndSaturates) {
 TEST(DynamicBlockQuant, FaultsSayOfWhatKindTheyAre) {
   std::vector<float> x(16);
   DynamicBlockQuant op;
-  EXPECT_EQ(op.check().fault, Fault::missing);
+  EXPECT_EQ(op.check().fault(), Fault::missing);
   op.x = view(x, {1, 1, 4, 4});
-  EXPECT_EQ(op.check().fault, Fault::rank);
+  EXPECT_EQ(op.check().fault(), Fault::rank);
   op.x = view(x, {4, 4});
   op.min_scale = -1;
-  EXPECT_EQ(op.check().fault, Fault::attribute);
+  EXPECT_EQ(op.check().fault(), Fault::attribute);
 }
 
 }  // namespace

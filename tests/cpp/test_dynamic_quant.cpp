@@ -41,12 +41,12 @@ TEST(DynamicQuant, ScaleAloneOrCodesAlone) {
 TEST(DynamicQuant, FaultsSayOfWhatKindTheyAre) {
   std::vector<float> x(4);
   DynamicQuant op;
-  EXPECT_EQ(op.check().fault, Fault::missing);
+  EXPECT_EQ(op.check().fault(), Fault::missing);
   op.input = view(x, {4});
-  EXPECT_EQ(op.check().fault, Fault::rank);
+  EXPECT_EQ(op.check().fault(), Fault::rank);
   op.input = view(x, {1, 4});
   op.input.dtype = DType::int32;
-  EXPECT_EQ(op.check().fault, Fault::dtype);
+  EXPECT_EQ(op.check().fault(), Fault::dtype);
 }
 
 TEST(DynamicQuant, RefusesOutputsThatOverlap) {
@@ -58,7 +58,7 @@ TEST(DynamicQuant, RefusesOutputsThatOverlap) {
   y.dtype = DType::int8;
   y.strides[1] = 1;
   const TensorView out[] = {y, view(scale, {1})};
-  EXPECT_EQ(op.check_outputs(out).fault, Fault::overlap);
+  EXPECT_EQ(op.check_outputs(out).fault(), Fault::overlap);
 }
 
 }  // namespace

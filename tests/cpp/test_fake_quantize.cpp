@@ -66,16 +66,16 @@ TEST(FakeQuantize, FaultsSayOfWhatKindTheyAre) {
   std::vector<float> x(6), scale(2);
   std::vector<int32_t> zero_point(2);
   FakeQuantize op("fake_quantize", Form::per_channel, false);
-  EXPECT_EQ(op.check().fault, Fault::missing);
+  EXPECT_EQ(op.check().fault(), Fault::missing);
   op.self = view(x, {2, 3});
   op.scale = view(scale, {2});
   op.zero_point = view(zero_point, {2});
   EXPECT_TRUE(op.check().ok());
   op.axis = 1;
-  EXPECT_EQ(op.check().fault, Fault::shape);
+  EXPECT_EQ(op.check().fault(), Fault::shape);
   op.axis = 0;
   op.quant_min = 1;
-  EXPECT_EQ(op.check().fault, Fault::attribute);
+  EXPECT_EQ(op.check().fault(), Fault::attribute);
 }
 
 }  // namespace

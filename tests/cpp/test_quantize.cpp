@@ -43,11 +43,11 @@ TEST(Quantize, TakesAChannelAlongAnyAxis) {
 TEST(Quantize, FaultsSayOfWhatKindTheyAre) {
   std::vector<float> x(6);
   Quantize op;
-  EXPECT_EQ(op.check().fault, Fault::missing);
+  EXPECT_EQ(op.check().fault(), Fault::missing);
   op.self = view(x, {2, 3});
   op.scales = view(x, {2});
   op.dtype = requested(DType::int8);
-  EXPECT_EQ(op.check().fault, Fault::shape);  // axis 1 has 3
+  EXPECT_EQ(op.check().fault(), Fault::shape);  // axis 1 has 3
   op.axis = 0;
   EXPECT_TRUE(op.check().ok());
 }

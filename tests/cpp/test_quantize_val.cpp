@@ -124,22 +124,22 @@ TEST(QuantizeVal, FaultsSayOfWhatKindTheyAre) {
   std::vector<float> x(4);
   const PerTensorAffineQuantizer quantizer(kQInt8, 0.1, 0);
   QuantizeVal op("op", "x", quantizer.parameters());
-  EXPECT_EQ(op.check().fault, Fault::missing);
+  EXPECT_EQ(op.check().fault(), Fault::missing);
   op.value = view(x, {4});
   EXPECT_TRUE(op.check().ok());
   EXPECT_EQ(op.outputs[QuantizeVal::kQ].dtype, DType::int8);
   EXPECT_EQ(op.outputs[QuantizeVal::kQ].shape, (Shape{1, {4}}));
   op.value.dtype = DType::float64;
-  EXPECT_EQ(op.check().fault, Fault::dtype);
+  EXPECT_EQ(op.check().fault(), Fault::dtype);
   op.value = view(x, {4});
   op.value.rank = 9;
-  EXPECT_EQ(op.check().fault, Fault::rank);
+  EXPECT_EQ(op.check().fault(), Fault::rank);
 }
 
 TEST(DequantizeVal, FaultsSayOfWhatKindTheyAre) {
   std::vector<float> x(4);
   DequantizeVal op("op", "q", {});
-  EXPECT_EQ(op.check().fault, Fault::missing);
+  EXPECT_EQ(op.check().fault(), Fault::missing);
   op.value = view(x, {4});
   EXPECT_EQ(message_of(op.check()), "op: q has dtype float32, expected int8, uint8 or int32.");
   const PerTensorAffineQuantizer quantizer(kQUInt8, 0.1, 0);
@@ -153,7 +153,7 @@ TEST(QuantizeVal, RefusesOutputsThatOverlap) {
   TensorView q = view(x, {4});
   q.dtype = DType::int8;
   q.strides[0] = 1;
-  EXPECT_EQ(quantizer.quantize(view(x, {4}), q).fault, Fault::overlap);
+  EXPECT_EQ(quantizer.quantize(view(x, {4}), q).fault(), Fault::overlap);
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ TEST(PerTensorAffineQuantizer, ItsZeroPointIsACode) {
   std::unique_ptr<PerTensorAffineQuantizer> quantizer;
   for (const int64_t zero_point : {int64_t{-129}, int64_t{128}, INT64_MAX, INT64_MIN}) {
     const Status status = make_per_tensor_affine_quantizer(0.1, zero_point, kQInt8, quantizer);
-    EXPECT_EQ(status.fault, Fault::attribute);
+    EXPECT_EQ(status.fault(), Fault::attribute);
     EXPECT_EQ(message_of(status), "make_per_tensor_affine_quantizer: zero_point is " +
                                       std::to_string(zero_point) +
                                       ", expected -128 to 127 (qint8).");
@@ -133,12 +133,12 @@ TEST(PerChannelAffineQuantizer, FaultsCarryCodeAndKind) {
     return make_per_channel_affine_quantizer(with_scales, with_zero_points, axis, kQInt8,
                                              quantizer);
   };
-  EXPECT_EQ(make(TensorView{}, z, 0).fault, Fault::missing);
-  EXPECT_EQ(make(s, TensorView{}, 0).fault, Fault::missing);
-  EXPECT_EQ(make(z, z, 0).fault, Fault::dtype);
-  EXPECT_EQ(make(s, s, 0).fault, Fault::dtype);
-  EXPECT_EQ(make(s, row_of(three, DType::int64), 0).fault, Fault::shape);
-  EXPECT_EQ(make(s, row_of(three, DType::int64), kMaxRank).fault, Fault::attribute);
+  EXPECT_EQ(make(TensorView{}, z, 0).fault(), Fault::missing);
+  EXPECT_EQ(make(s, TensorView{}, 0).fault(), Fault::missing);
+  EXPECT_EQ(make(z, z, 0).fault(), Fault::dtype);
+  EXPECT_EQ(make(s, s, 0).fault(), Fault::dtype);
+  EXPECT_EQ(make(s, row_of(three, DType::int64), 0).fault(), Fault::shape);
+  EXPECT_EQ(make(s, row_of(three, DType::int64), kMaxRank).fault(), Fault::attribute);
   EXPECT_EQ(message_of(make(s, z, 0)),
             "make_per_channel_affine_quantizer: zero_points holds 300, expected -128 to 127 "
             "(qint8).");
@@ -152,8 +152,8 @@ TEST(PerChannelAffineQuantizer, ChecksTheChannelsOfAValue) {
   EXPECT_EQ(message_of(quantizer->quantize(view(x, {2, 3}), view(q, {2, 3}))),
             "PerChannelAffineQuantizer.quantize: x has shape (2, 3), expected 2 along axis 1, the "
             "number of scales.");
-  EXPECT_EQ(quantizer->quantize(view(x, {6}), view(q, {6})).fault, Fault::attribute);
-  EXPECT_EQ(quantizer->quantize(view(x, {}), view(q, {})).fault, Fault::rank);
+  EXPECT_EQ(quantizer->quantize(view(x, {6}), view(q, {6})).fault(), Fault::attribute);
+  EXPECT_EQ(quantizer->quantize(view(x, {}), view(q, {})).fault(), Fault::rank);
 }
 
 TEST(Quantizer, EqualQuantizersHaveTheSameSchemeTypeAndParameters) {

@@ -136,7 +136,7 @@ DTypeRequest Executor::request_of(const TensorView& output, int64_t dst_type) {
 }
 
 void Executor::fail(Fault kind, const char* subject, const Text& came, const Text& allowed) {
-  if (fault_.ok() || (kind == Fault::missing && fault_.fault != Fault::missing))
+  if (fault_.ok() || (kind == Fault::missing && fault_.fault() != Fault::missing))
     fault_ = own_fault(kind, subject, came, allowed);
 }
 
@@ -146,7 +146,7 @@ Status Executor::check() {
   op_.numerics = environment().numerics;
   const Status status = op_.check();
   // As on the device: shapes and attributes come after the dtypes of all tensors.
-  if (status.fault == Fault::shape || status.fault == Fault::attribute)
+  if (status.fault() == Fault::shape || status.fault() == Fault::attribute)
     NPU_QUANT_RETURN_IF_ERROR(check_output_types(op_.name, op_.outputs, outputs));
   NPU_QUANT_RETURN_IF_ERROR(status);
   NPU_QUANT_RETURN_IF_ERROR(mismatch_);

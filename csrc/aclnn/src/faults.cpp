@@ -31,7 +31,7 @@ std::string name_of(const Function& function, const std::string& attribute) {
 }
 
 int report(const Function& function, const Status& fault, const Words& words, Phase phase) {
-  return report(code_of(function, fault.fault, phase), function.name, sentence_of(fault, words));
+  return report(code_of(function, fault.fault(), phase), function.name, sentence_of(fault, words));
 }
 
 }  // namespace npu_quant::aclnn

@@ -148,14 +148,4 @@ void expect_all_refused(const std::vector<Fault<Call>>& faults,
   }
 }
 
-// Neither place for what phase 1 returns may be NULL, which comes before anything else.
-template <class Call>
-void expect_places_needed(const Call& call) {
-  uint64_t workspace_size = 0;
-  aclOpExecutor* executor = nullptr;
-  EXPECT_EQ(call(nullptr, &executor), 161001);
-  EXPECT_EQ(call(&workspace_size, nullptr), 161001);
-  EXPECT_EQ(executor, nullptr);
-}
-
 }  // namespace npu_quant::testing

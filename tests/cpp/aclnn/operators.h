@@ -28,6 +28,11 @@ struct Argument {
   aclDataType dtype;
   Dims shape;
   bool may_be_null = false;
+
+  bool is_output() const {
+    return name == "y" || name == "out" || name == "mask" ||
+           (name.size() > 3 && name.compare(name.size() - 3, 3, "Out") == 0);
+  }
 };
 
 using Handles = std::vector<aclTensor*>;

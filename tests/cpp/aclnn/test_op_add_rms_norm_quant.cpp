@@ -202,25 +202,6 @@ TEST_P(AclnnAddRmsNormQuant, Empty) {
   }
 }
 
-TEST_P(AclnnAddRmsNormQuant, RefusesNull) {
-  expect_refusals({
-      {"x1", [](Call& c) { c.x1 = Tensor(); }, 161001, "x1 is NULL"},
-      {"x2", [](Call& c) { c.x2 = Tensor(); }, 161001, "x2 is NULL"},
-      {"gamma", [](Call& c) { c.gamma = Tensor(); }, 161001, "gamma is NULL"},
-      {"scales1", [](Call& c) { c.scales1 = Tensor(); }, 161001, "scales1 is NULL"},
-      {"y1", [](Call& c) { c.y1 = Tensor(); }, 161001, "y1Out is NULL"},
-      {"y2", [](Call& c) { c.y2 = Tensor(); }, 161001, "y2Out is NULL"},
-  });
-  Call call;
-  call.version = GetParam();
-  expect_places_needed(call);
-  call.x = Tensor();
-  if (GetParam() == 1)
-    expect_refused(call, 161001, "xOut is NULL");
-  else
-    EXPECT_EQ(compute(call), (Codes{1, -4, 2, -4, 2, 0, 0, 0}));
-}
-
 TEST_P(AclnnAddRmsNormQuant, RefusesDtypes) {
   const auto four = [](aclDataType dtype) { return ones({4}, dtype); };
   expect_refusals({
@@ -277,15 +258,6 @@ TEST_P(AclnnAddRmsNormQuant, RefusesShapes) {
       {"y2", [&](Call& c) { c.y2 = ones(turned, ACL_INT8); }, code, "y2Out"},
       {"x", [&](Call& c) { c.x = ones({4}, ACL_FLOAT16); }, code, "xOut"},
   });
-}
-
-TEST_P(AclnnAddRmsNormQuant, SecondPhase) {
-  Call call;
-  call.version = GetParam();
-  EXPECT_EQ(call.phase2()(nullptr, 0, nullptr, stream), 161001);
-  EXPECT_EQ(call.phase2()(nullptr, 8, prepare(call), stream), 161001);
-  ASSERT_EQ(aclSetRawTensorAddr(call.y2.get(), call.y1.address()), 0);
-  expect_refused(call, 161002, "y");
 }
 
 class AclnnAddRmsNormQuantV2 : public AclnnAddRmsNormQuant {};

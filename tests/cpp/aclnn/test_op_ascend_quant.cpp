@@ -164,17 +164,6 @@ TEST_P(AclnnAscendQuant, Empty) {
   expect(call, {});
 }
 
-TEST_P(AclnnAscendQuant, RefusesNull) {
-  expect_refusals({
-      {"x", [](Call& c) { c.x = Tensor(); }, 161001, "x is NULL"},
-      {"scale", [](Call& c) { c.scale = Tensor(); }, 161001, "scale is NULL"},
-      {"y", [](Call& c) { c.y = Tensor(); }, 161001, "y is NULL"},
-  });
-  Call call;
-  call.version = GetParam();
-  expect_places_needed(call);
-}
-
 // The scale's and the offset's dtypes at once.
 void set_scales(Call& call, aclDataType scale, aclDataType offset) {
   call.scale = ones({3}, scale);
@@ -238,15 +227,6 @@ TEST_P(AclnnAscendQuant, OtherCodesAreNotAvailable) {
     no_axis.dst_type = dtype;
     expect_refused(no_axis, 161002, "");
   }
-}
-
-TEST_P(AclnnAscendQuant, SecondPhase) {
-  Call call;
-  call.version = GetParam();
-  EXPECT_EQ(call.phase2()(nullptr, 0, nullptr, stream), 161001);
-  EXPECT_EQ(call.phase2()(nullptr, 8, prepare(call), stream), 161001);
-  ASSERT_EQ(aclSetRawTensorAddr(call.y.get(), call.x.address()), 0);
-  expect_refused(call, 161002, "y");
 }
 
 class AclnnAscendQuantV3 : public AclnnAscendQuant {};

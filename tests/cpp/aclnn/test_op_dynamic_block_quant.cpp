@@ -137,17 +137,6 @@ TEST_P(AclnnDynamicBlockQuant, Empty) {
   }
 }
 
-TEST_P(AclnnDynamicBlockQuant, RefusesNull) {
-  expect_refusals({
-      {"x", [](Call& c) { c.x = Tensor(); }, 161001, "x is NULL"},
-      {"y", [](Call& c) { c.y = Tensor(); }, 161001, "yOut is NULL"},
-      {"scale", [](Call& c) { c.scale = Tensor(); }, 161001, "scaleOut is NULL"},
-  });
-  Call call;
-  call.version = GetParam();
-  expect_places_needed(call);
-}
-
 TEST_P(AclnnDynamicBlockQuant, RefusesDtypes) {
   expect_refusals({
       {"x int8", [](Call& c) { c.x = ones({2, 4}, ACL_INT8); }, 161002, "ACL_INT8"},
@@ -201,22 +190,6 @@ TEST_P(AclnnDynamicBlockQuant, OtherCodesAreNotAvailable) {
     EXPECT_TRUE(status == 161002 || status == 561002) << status;
     expect_refused(call, status, "available");
   }
-}
-
-TEST_P(AclnnDynamicBlockQuant, RefusesOutputsOnInputs) {
-  Call call;
-  call.version = GetParam();
-  ASSERT_EQ(aclSetRawTensorAddr(call.y.get(), call.x.address()), 0);
-  expect_refused(call, 161002, "yOut");
-}
-
-TEST_P(AclnnDynamicBlockQuant, SecondPhase) {
-  Call call;
-  call.version = GetParam();
-  EXPECT_EQ(call.phase2()(nullptr, 0, nullptr, stream), 161001);
-  aclOpExecutor* executor = prepare(call);
-  EXPECT_EQ(call.phase2()(nullptr, 0, executor, &call), 361001);
-  EXPECT_EQ(call.phase2()(nullptr, 0, executor, stream), 561000);
 }
 
 }  // namespace
