@@ -1,16 +1,22 @@
 // A list that lies where it is made, with room for a few.
 #pragma once
 
+#include <memory>
+#include <type_traits>
+
 namespace npu_quant {
 
 // What does not fit does not compile. Only what is there is written: every call has some of these.
 template <class T, int most>
 class Few {
+  static_assert(std::is_trivially_copyable_v<T>);
+
  public:
-  Few() = default;
+  Few() {}
   Few(const Few& other) { *this = other; }
   Few& operator=(const Few& other) {
-    for (count_ = 0; count_ < other.count_; ++count_) items_[count_] = other.items_[count_];
+    count_ = 0;
+    for (const T& item : other) std::construct_at(items_ + count_++, item);
     return *this;
   }
 
@@ -25,7 +31,7 @@ class Few {
   void assign(const Items&... items) {
     static_assert(sizeof...(items) <= most, "raise the constant that names this list's room");
     count_ = 0;
-    ((items_[count_++] = items), ...);
+    (std::construct_at(items_ + count_++, items), ...);
   }
 
   int size() const { return count_; }
@@ -35,7 +41,9 @@ class Few {
 
  private:
   int count_ = 0;
-  T items_[most];
+  union {
+    T items_[most];
+  };
 };
 
 }  // namespace npu_quant

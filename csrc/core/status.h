@@ -34,7 +34,7 @@ struct Refusal {
 // One pointer, and little code where there is no fault: a call returns many.
 struct Status {
   struct Delete {
-    void operator()(const Refusal* refusal) const;
+    [[gnu::cold]] void operator()(const Refusal* refusal) const;
   };
 
   Status() = default;

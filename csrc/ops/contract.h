@@ -25,10 +25,11 @@ struct DTypeRequest {
   Part came() const { return format == Format::other ? Part(text) : Part(format); }
 };
 
-// Mind that a status is made where there is a fault only: it allocates.
-Status fault(const char* op, Fault kind, const Text& subject, const Text& came,
-             const Text& allowed = {}, std::string remedy = {});
-Status missing(const char* op, const char* argument);
+// Mind that a status is made where there is a fault only: it allocates. Cold: what leads there is
+// kept apart, so that the checks of a call that is in order lie close together.
+[[gnu::cold]] Status fault(const char* op, Fault kind, const Text& subject, const Text& came,
+                           const Text& allowed = {}, std::string remedy = {});
+[[gnu::cold]] Status missing(const char* op, const char* argument);
 Status not_an_array(const char* op, const Part& argument, const std::string& type,
                     const std::string& remedy);
 Status out_of_memory(const char* op);

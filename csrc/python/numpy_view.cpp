@@ -72,16 +72,15 @@ bool is_byte_swapped(const py::detail::PyArray_Proxy* array) {
   return order == '>';
 }
 
-// `name` keeps the text of a dtype that is not ours.
-void fill_view(TensorView& view, py::handle value, std::string& name) {
+void fill_view(TensorView& view, py::handle value, Names& names) {
   const auto* array = py::detail::array_proxy(value.ptr());
   view.present = true;
   view.data = array->data;
   view.dtype = dtype_of_number(py::detail::array_descriptor_proxy(array->descr)->type_num);
   if (view.dtype == DType::other || is_byte_swapped(array)) {
     view.dtype = DType::other;
-    name = shortened(py::str(py::handle(array->descr)).cast<std::string>());
-    view.dtype_name = name.c_str();
+    const auto name = py::str(py::handle(array->descr)).cast<std::string>();
+    view.dtype_name = names.emplace_front(shortened(name)).c_str();
   } else {
     view.dtype_name = name_of(view.dtype);
   }
@@ -176,7 +175,7 @@ void ArrayArguments::take(const char* op, const Inputs& inputs, const py::handle
 }
 
 void ArrayArguments::fill_views() {
-  for (int i = 0; i < count_; ++i) fill_view(*views_[i], values_[i], names_[i]);
+  for (int i = 0; i < count_; ++i) fill_view(*views_[i], values_[i], names_);
 }
 
 Outputs::Outputs(const Op& op, py::handle out, Code param_code) : count_(op.outputs.size()) {
@@ -186,8 +185,10 @@ Outputs::Outputs(const Op& op, py::handle out, Code param_code) : count_(op.outp
     take(op, out, param_code);
   else
     for (int i = 0; i < count_; ++i) arrays_[i] = fresh_array(op.outputs[i]);
-  for (int i = 0; i < count_; ++i)
-    if (!arrays_[i].is_none()) fill_view(views_[i], arrays_[i], names_[i]);
+  for (int i = 0; i < count_; ++i) {
+    std::construct_at(views_ + i);
+    if (!arrays_[i].is_none()) fill_view(views_[i], arrays_[i], names_);
+  }
 }
 
 void Outputs::take_one(const char* op, py::handle out) {

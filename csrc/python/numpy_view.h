@@ -3,6 +3,7 @@
 
 #include <pybind11/numpy.h>
 
+#include <forward_list>
 #include <string>
 #include <utility>
 
@@ -13,6 +14,9 @@ namespace npu_quant::python {
 
 // Remembers ml_dtypes.bfloat16 and NumPy's classes; called once, at import.
 void initialise(py::module_& module);
+
+// Of dtypes that are not ours, which views borrow.
+using Names = std::forward_list<std::string>;
 
 // The arrays of a call: every required one must be there, then everything given must be an array.
 class ArrayArguments {
@@ -27,7 +31,7 @@ class ArrayArguments {
 
   // Fills the views, which borrow the arrays: no Python code may run from here to the end of the
   // work, since it could resize one; but for that of other threads and of signals, which has to
-  // know what it does. Dtype names that are not ours live here.
+  // know what it does.
   void fill_views();
 
  private:
@@ -36,7 +40,7 @@ class ArrayArguments {
   int count_ = 0;
   py::handle values_[kMostInputs];
   TensorView* views_[kMostInputs];
-  std::string names_[kMostInputs];
+  Names names_;
 };
 
 // The arrays a call writes: the caller's `out`, else fresh ones. Where there are several, `out` is
@@ -54,8 +58,10 @@ class Outputs {
 
   int count_;
   py::object arrays_[kMostOutputs];
-  TensorView views_[kMostOutputs];
-  std::string names_[kMostOutputs];
+  union {  // as many are made as there are outputs
+    TensorView views_[kMostOutputs];
+  };
+  Names names_;
 };
 
 }  // namespace npu_quant::python
