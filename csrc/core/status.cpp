@@ -26,12 +26,13 @@ std::string written(const Text& text, const Words& words) {
   return result;
 }
 
-void Status::Delete::operator()(const Refusal* refusal) const { delete refusal; }
-
-Status::Status(Refusal refusal) : refusal(new Refusal(std::move(refusal))) {}
+Status::Status(Refusal refusal) : refusal_(new Refusal(std::move(refusal))) {}
+Status::Status(const Status& other)
+    : refusal_(other.ok() ? nullptr : new Refusal(other.refusal())) {}
+void Status::drop() { delete refusal_; }
 
 std::string sentence_of(const Status& status, const Words& words) {
-  const Refusal& refusal = *status.refusal;
+  const Refusal& refusal = status.refusal();
   std::string sentence = written(refusal.subject, words);
   if (!sentence.empty()) sentence += ' ';
   sentence += written(refusal.came, words);
@@ -41,7 +42,7 @@ std::string sentence_of(const Status& status, const Words& words) {
 
 std::string message_of(const Status& status) {
   if (status.ok()) return "";
-  return status.refusal->op + ": " + sentence_of(status, plain_word);
+  return status.refusal().op + ": " + sentence_of(status, plain_word);
 }
 
 }  // namespace npu_quant

@@ -1,7 +1,6 @@
 // How a contract says no: the kind of fault, and what there is to say about it.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -31,22 +30,26 @@ struct Refusal {
   std::string remedy;  // what to do in Python
 };
 
-// One pointer, and little code where there is no fault: a call returns many.
-struct Status {
-  struct Delete {
-    [[gnu::cold]] void operator()(const Refusal* refusal) const;
-  };
-
+// One pointer, and no code to speak of where there is no fault: a call returns many.
+class Status {
+ public:
   Status() = default;
   explicit Status(Refusal refusal);
-  Status(Status&&) = default;
-  Status& operator=(Status&&) = default;
-  Status(const Status& other) { *this = other.ok() ? Status() : Status(*other.refusal); }
+  Status(const Status& other);
+  Status(Status&& other) noexcept : refusal_(std::exchange(other.refusal_, nullptr)) {}
+  Status& operator=(Status other) noexcept { return std::swap(refusal_, other.refusal_), *this; }
+  [[gnu::always_inline]] ~Status() {
+    if (!ok()) drop();
+  }
 
-  bool ok() const { return refusal == nullptr; }
-  Fault fault() const { return ok() ? Fault::none : refusal->fault; }
+  bool ok() const { return refusal_ == nullptr; }
+  Fault fault() const { return ok() ? Fault::none : refusal_->fault; }
+  const Refusal& refusal() const { return *refusal_; }  // where there is a fault
 
-  std::unique_ptr<const Refusal, Delete> refusal;  // where there is a fault
+ private:
+  [[gnu::cold]] void drop();
+
+  const Refusal* refusal_ = nullptr;
 };
 
 // In a face's words, without the operator's name and the remedy: "<subject> <came>, <allowed>."

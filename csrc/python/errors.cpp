@@ -7,7 +7,7 @@ namespace {
 
 void raise(const char* name, const Status& status, Code code) {
   std::string text = message_of(status);
-  if (!status.refusal->remedy.empty()) text += " " + status.refusal->remedy;
+  if (!status.refusal().remedy.empty()) text += " " + status.refusal().remedy;
   const py::object type = py::module_::import("npu_quant.errors").attr(name);
   const auto message = py::reinterpret_steal<py::object>(
       PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
