@@ -37,6 +37,8 @@ struct TensorView {
   Shape shape;
   int64_t strides[kMaxRank] = {};  // bytes
 
+  int64_t bytes() const { return shape.size() * size_of(dtype); }  // of the elements
+
   // The half-open range of bytes that the elements touch; empty where there are none.
   struct Bounds {
     const char* begin;

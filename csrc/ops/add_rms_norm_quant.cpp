@@ -197,10 +197,6 @@ Status AddRmsNormQuant::check_shapes() {
   return check_quantizer_shape("zero_points2", zero_points2);
 }
 
-int64_t AddRmsNormQuant::bytes() const {
-  return x1.shape.size() * (3 * size_of(x1.dtype) + (scales2.present ? 2 : 1));
-}
-
 Status AddRmsNormQuant::run(const TensorView* out) const {
   Work work(*this, out);
   if (work.is_empty()) return {};

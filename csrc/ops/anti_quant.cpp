@@ -80,10 +80,6 @@ Status AntiQuant::check_shapes() {
   return check_same_shape(name, "offset", offset, "scale", scale);
 }
 
-int64_t AntiQuant::bytes() const {
-  return x.shape.size() * (size_of(x.dtype) + size_of(outputs[kY].dtype));
-}
-
 Status AntiQuant::run(const TensorView* out) const {
   const int64_t channels = scale.shape.size();
   Parameter scales, offsets;

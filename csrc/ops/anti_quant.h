@@ -21,7 +21,6 @@ struct AntiQuant final : Op {
 
   Inputs inputs() override;
   Status run(const TensorView* out) const override;
-  int64_t bytes() const override;
 
  private:
   Status check_dtypes() const override;

@@ -125,8 +125,6 @@ Geometry DynamicBlockQuant::geometry() const {
   return {.rows = outputs[kScale].shape.size(), .n = kBlock};
 }
 
-int64_t DynamicBlockQuant::bytes() const { return x.shape.size() * (size_of(x.dtype) + 1); }
-
 Status DynamicBlockQuant::run(const TensorView* out) const {
   if (!out[kY].present && !out[kScale].present) return {};
   const BlockWork work(*this, out[kY], out[kScale]);

@@ -62,8 +62,6 @@ Status DynamicQuant::check_shapes() {
                      {"expected ", row, ": the last axis of ", Argument("input")});
 }
 
-int64_t DynamicQuant::bytes() const { return input.shape.size() * (size_of(input.dtype) + 1); }
-
 Status DynamicQuant::run(const TensorView* out) const {
   const TensorView& y = out[kY];
   const TensorView& scale = out[kScale];

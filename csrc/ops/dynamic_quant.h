@@ -23,7 +23,6 @@ struct DynamicQuant final : Op {
 
   Inputs inputs() override;
   Status run(const TensorView* out) const override;
-  int64_t bytes() const override;
 
  private:
   Status check_dtypes() const override;

@@ -196,11 +196,6 @@ Status FakeQuantize::check_zero_points(const Parameter& taken) const {
   return fault(name, Fault::attribute, {Argument("zero_point")}, came);
 }
 
-int64_t FakeQuantize::bytes() const {
-  const int64_t mask = with_mask_ ? size_of(DType::boolean) : 0;
-  return self.shape.size() * (size_of(self.dtype) + size_of(dtype_of_output()) + mask);
-}
-
 Status FakeQuantize::run(const TensorView* out) const {
   const TensorView absent;
   const TensorView& mask = with_mask_ ? out[kMask] : absent;
@@ -259,10 +254,6 @@ void FakeQuantizeBackward::plan_outputs() {
 
 Status FakeQuantizeBackward::check_shapes() {
   return check_same_shape(name, "mask", mask, "grad", grad);
-}
-
-int64_t FakeQuantizeBackward::bytes() const {
-  return grad.shape.size() * (2 * size_of(grad.dtype) + 1);
 }
 
 Status FakeQuantizeBackward::run(const TensorView* out) const {

@@ -31,7 +31,6 @@ struct FakeQuantize final : Op {
   Inputs inputs() override;
   // Zero points are judged here, where their values are read.
   Status run(const TensorView* out) const override;
-  int64_t bytes() const override;
 
  private:
   // As the kernel takes them.
@@ -71,7 +70,6 @@ struct FakeQuantizeBackward final : Op {
 
   Inputs inputs() override;
   Status run(const TensorView* out) const override;
-  int64_t bytes() const override;
 
  private:
   Status check_dtypes() const override;

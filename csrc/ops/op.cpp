@@ -3,8 +3,12 @@
 namespace npu_quant {
 
 Status Op::check_arrays() {
+  bytes_ = 0;
   for (const Input& input : inputs())
-    if (input.is_required && !input.view->present) return missing(name, input.name);
+    if (input.view->present)
+      bytes_ += input.view->bytes();
+    else if (input.is_required)
+      return missing(name, input.name);
   NPU_QUANT_RETURN_IF_ERROR(check_dtypes());
   return check_ranks();
 }
@@ -12,6 +16,7 @@ Status Op::check_arrays() {
 Status Op::check() {
   NPU_QUANT_RETURN_IF_ERROR(check_arrays());
   plan_outputs();
+  for (const OutputSpec& output : outputs) bytes_ += output.shape.size() * size_of(output.dtype);
   NPU_QUANT_RETURN_IF_ERROR(check_attributes());
   NPU_QUANT_RETURN_IF_ERROR(rule_for(*this, codes(), geometry(), rule));
   return check_shapes();

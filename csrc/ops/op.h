@@ -38,7 +38,7 @@ struct Op {
   Status check_outputs(const TensorView* out);
   virtual Status run(const TensorView* out) const = 0;
 
-  virtual int64_t bytes() const = 0;  // read and written
+  int64_t bytes() const { return bytes_; }  // read and written, as check() found
 
  protected:
   Op(const Op&) = default;
@@ -52,6 +52,9 @@ struct Op {
   virtual Format codes() const { return format_of(outputs[0].dtype); }
   virtual Geometry geometry() const { return {}; }
   virtual Status check_shapes() { return {}; }
+
+ private:
+  int64_t bytes_ = 0;
 };
 
 }  // namespace npu_quant

@@ -67,10 +67,6 @@ Status Quantize::check_shape(const char* argument, const TensorView& parameter) 
   return wrong_shape(name, argument, parameter, allowed);
 }
 
-int64_t Quantize::bytes() const {
-  return self.shape.size() * (size_of(self.dtype) + size_of(outputs[kY].dtype));
-}
-
 Status Quantize::run(const TensorView* out) const {
   const int64_t channels = is_per_channel() ? self.shape.dims[channel_axis_] : 1;
   Parameter scale, inverse, zero_point;

@@ -22,7 +22,6 @@ struct Quantize : Op {
 
   Inputs inputs() final;
   Status run(const TensorView* out) const final;
-  int64_t bytes() const final;
 
  protected:
   Status check_dtypes() const override;

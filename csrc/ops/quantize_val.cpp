@@ -43,10 +43,6 @@ void QuantizeVal::plan_outputs() {
   outputs.assign(OutputSpec{"", parameters.storage, value.shape});
 }
 
-int64_t QuantizeVal::bytes() const {
-  return value.shape.size() * (size_of(value.dtype) + size_of(parameters.storage));
-}
-
 Status QuantizeVal::run(const TensorView* out) const {
   const int64_t channels = parameters.scale.shape.dims[0];
   Parameter scale, inverse, zero_point;
@@ -80,10 +76,6 @@ Status DequantizeVal::check_dtypes() const {
 }
 
 void DequantizeVal::plan_outputs() { outputs.assign(OutputSpec{"", DType::float32, value.shape}); }
-
-int64_t DequantizeVal::bytes() const {
-  return value.shape.size() * (size_of(DType::float32) + size_of(parameters.storage));
-}
 
 Status DequantizeVal::run(const TensorView* out) const {
   const ChannelStrides along(parameters, channel_axis_);

@@ -40,7 +40,6 @@ struct QuantizeVal final : AffineOp {
   using AffineOp::AffineOp;  // the value is float16, bfloat16 or float32
 
   Status run(const TensorView* out) const override;
-  int64_t bytes() const override;
 
  private:
   Status check_dtypes() const override;
@@ -52,7 +51,6 @@ struct DequantizeVal final : AffineOp {
   using AffineOp::AffineOp;  // the value is of the storage type
 
   Status run(const TensorView* out) const override;
-  int64_t bytes() const override;
 
  private:
   Status check_dtypes() const override;

@@ -3,68 +3,38 @@
 #include <iterator>
 #include <memory>
 #include <stdexcept>
+#include <vector>
 
 #include "core/memory.h"
 
 namespace npu_quant::python {
 namespace {
 
-// Type numbers of NumPy's own types are fixed; user types get theirs at registration, per process.
-enum NumpyTypeNumber {
-  kBool,
-  kInt8,
-  kUint8,
-  kInt16,
-  kUint16,
-  kInt32,
-  kUint32,
-  kLong,
-  kUlong,
-  kLongLong,
-  kUlongLong,
-  kFloat32,
-  kFloat64,
-  kFloat16 = 23
-};
-
 // Python objects for the life of the process. Never destroyed: there may be no interpreter left by
 // then.
 struct Objects {
-  // Of each row of kFormats that an array can hold as it is.
-  py::handle dtypes[std::size(kFormats)];
-  int numbers[std::size(kFormats)];
+  py::handle dtypes[std::size(kFormats)];  // of what an array can hold as it is
+  std::vector<DType> of_numbers;           // of NumPy's types, and of those that others register
   PyTypeObject* ndarray = nullptr;
   py::handle masked_array;
 };
 Objects objects;
 
 DType dtype_of_number(int number) {
-  switch (number) {
-    case kBool: return DType::boolean;
-    case kInt8: return DType::int8;
-    case kUint8: return DType::uint8;
-    case kInt16: return DType::int16;
-    case kUint16: return DType::uint16;
-    case kInt32: return DType::int32;
-    case kUint32: return DType::uint32;
-    case kLong: return sizeof(long) == 8 ? DType::int64 : DType::int32;
-    case kUlong: return sizeof(long) == 8 ? DType::uint64 : DType::uint32;
-    case kLongLong: return DType::int64;
-    case kUlongLong: return DType::uint64;
-    case kFloat32: return DType::float32;
-    case kFloat64: return DType::float64;
-    case kFloat16: return DType::float16;
-    default: break;
-  }
-  for (size_t i = 0; i < std::size(kFormats); ++i)
-    if (number == objects.numbers[i]) return kFormats[i].carrier;
-  return DType::other;
+  const auto i = static_cast<size_t>(number);
+  return i < objects.of_numbers.size() ? objects.of_numbers[i] : DType::other;
+}
+
+void remember(const py::dtype& dtype, DType ours) {
+  const auto i = static_cast<size_t>(dtype.num());
+  if (i >= objects.of_numbers.size()) objects.of_numbers.resize(i + 1, DType::other);
+  objects.of_numbers[i] = ours;
 }
 
 py::handle numpy_dtype(DType dtype) {
-  for (size_t i = 0; i < std::size(kFormats); ++i)
-    if (kFormats[i].format == format_of(dtype)) return objects.dtypes[i];
-  throw std::logic_error("an output of no dtype");
+  const FormatRow* const row = find_row(format_of(dtype));
+  if (row == nullptr) throw std::logic_error("an output of no dtype");
+  return objects.dtypes[row - kFormats];
 }
 
 bool is_byte_swapped(const py::detail::PyArray_Proxy* array) {
@@ -147,11 +117,18 @@ py::object fresh_array(const OutputSpec& spec) {
 void initialise(py::module_& module) {
   py::module_::import("ml_dtypes");  // NumPy knows its types by name from then on
   for (size_t i = 0; i < std::size(kFormats); ++i) {
-    objects.numbers[i] = -1;
-    if (plain_dtype(kFormats[i]) == DType::other) continue;
+    const DType ours = plain_dtype(kFormats[i]);
+    if (ours == DType::other) continue;
     py::dtype dtype(kFormats[i].name);
-    objects.numbers[i] = dtype.num();
+    remember(dtype, ours);
     objects.dtypes[i] = dtype.release();
+  }
+  // C has two types of 64 bits, or of 32, of which one has the name.
+  for (const char* integer : {"i", "l", "q", "I", "L", "Q"}) {
+    const py::dtype dtype(integer);
+    remember(dtype,
+             dtype_of_number(
+                 py::dtype((dtype.kind() + std::to_string(dtype.itemsize())).c_str()).num()));
   }
   objects.ndarray = py::detail::npy_api::get().PyArray_Type_;
   objects.masked_array =

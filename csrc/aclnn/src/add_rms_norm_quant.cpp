@@ -89,11 +89,5 @@ aclnnStatus aclnnAddRmsNormQuantV2GetWorkspaceSize(
   return plan<AddRmsNormQuantCall>(kV2, workspaceSize, executor, fill, kWithRmsNorm);
 }
 
-aclnnStatus aclnnAddRmsNormQuant(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor,
-                                 aclrtStream stream) {
-  return launch(kV1, workspace, workspaceSize, executor, stream);
-}
-aclnnStatus aclnnAddRmsNormQuantV2(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor,
-                                   aclrtStream stream) {
-  return launch(kV2, workspace, workspaceSize, executor, stream);
-}
+NPU_QUANT_SECOND_PHASE(aclnnAddRmsNormQuant, kV1)
+NPU_QUANT_SECOND_PHASE(aclnnAddRmsNormQuantV2, kV2)

@@ -31,7 +31,4 @@ aclnnStatus aclnnAscendAntiQuantGetWorkspaceSize(const aclTensor* x, const aclTe
   });
 }
 
-aclnnStatus aclnnAscendAntiQuant(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor,
-                                 aclrtStream stream) {
-  return launch(kFunction, workspace, workspaceSize, executor, stream);
-}
+NPU_QUANT_SECOND_PHASE(aclnnAscendAntiQuant, kFunction)

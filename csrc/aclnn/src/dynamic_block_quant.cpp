@@ -78,11 +78,5 @@ aclnnStatus aclnnDynamicBlockQuantV2GetWorkspaceSize(
                       yOut, scaleOut, workspaceSize, executor);
 }
 
-aclnnStatus aclnnDynamicBlockQuant(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor,
-                                   aclrtStream stream) {
-  return launch(kV1, workspace, workspaceSize, executor, stream);
-}
-aclnnStatus aclnnDynamicBlockQuantV2(void* workspace, uint64_t workspaceSize,
-                                     aclOpExecutor* executor, aclrtStream stream) {
-  return launch(kV2, workspace, workspaceSize, executor, stream);
-}
+NPU_QUANT_SECOND_PHASE(aclnnDynamicBlockQuant, kV1)
+NPU_QUANT_SECOND_PHASE(aclnnDynamicBlockQuantV2, kV2)

@@ -108,19 +108,7 @@ aclnnStatus aclnnDynamicQuantV4GetWorkspaceSize(
   });
 }
 
-aclnnStatus aclnnDynamicQuant(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor,
-                              aclrtStream stream) {
-  return launch(kV1, workspace, workspaceSize, executor, stream);
-}
-aclnnStatus aclnnDynamicQuantV2(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor,
-                                aclrtStream stream) {
-  return launch(kV2, workspace, workspaceSize, executor, stream);
-}
-aclnnStatus aclnnDynamicQuantV3(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor,
-                                aclrtStream stream) {
-  return launch(kV3, workspace, workspaceSize, executor, stream);
-}
-aclnnStatus aclnnDynamicQuantV4(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor,
-                                aclrtStream stream) {
-  return launch(kV4, workspace, workspaceSize, executor, stream);
-}
+NPU_QUANT_SECOND_PHASE(aclnnDynamicQuant, kV1)
+NPU_QUANT_SECOND_PHASE(aclnnDynamicQuantV2, kV2)
+NPU_QUANT_SECOND_PHASE(aclnnDynamicQuantV3, kV3)
+NPU_QUANT_SECOND_PHASE(aclnnDynamicQuantV4, kV4)

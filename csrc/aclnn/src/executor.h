@@ -113,3 +113,10 @@ aclnnStatus launch(const Function& function, void* workspace, uint64_t workspace
                    aclOpExecutor* executor, aclrtStream stream);
 
 }  // namespace npu_quant::aclnn
+
+// Defines aclnnFoo(), given the Function.
+#define NPU_QUANT_SECOND_PHASE(name, function)                                              \
+  aclnnStatus name(void* workspace, uint64_t workspace_size, aclOpExecutor* executor,       \
+                   aclrtStream stream) {                                                    \
+    return npu_quant::aclnn::launch(function, workspace, workspace_size, executor, stream); \
+  }

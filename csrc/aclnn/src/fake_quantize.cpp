@@ -91,11 +91,5 @@ aclnnStatus aclnnFakeQuantPerChannelAffineCachemaskGetWorkspaceSize(
                                 FakeQuantize::Form::per_channel);
 }
 
-aclnnStatus aclnnFakeQuantPerTensorAffineCachemask(void* workspace, uint64_t workspaceSize,
-                                                   aclOpExecutor* executor, aclrtStream stream) {
-  return launch(kPerTensor, workspace, workspaceSize, executor, stream);
-}
-aclnnStatus aclnnFakeQuantPerChannelAffineCachemask(void* workspace, uint64_t workspaceSize,
-                                                    aclOpExecutor* executor, aclrtStream stream) {
-  return launch(kPerChannel, workspace, workspaceSize, executor, stream);
-}
+NPU_QUANT_SECOND_PHASE(aclnnFakeQuantPerTensorAffineCachemask, kPerTensor)
+NPU_QUANT_SECOND_PHASE(aclnnFakeQuantPerChannelAffineCachemask, kPerChannel)

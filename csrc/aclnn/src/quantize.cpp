@@ -15,29 +15,22 @@ constexpr Function kV3{.name = "aclnnAscendQuantV3", .attributes = kAttributes};
 
 using Version = AscendQuant::Version;
 
-struct Arguments {
-  const aclTensor *x, *scale, *offset;
-  bool sqrt_mode;
-  const char* round_mode;
-  int64_t dst_type;
-  const aclTensor* y;
-};
-
 struct AscendQuantCall : Call<AscendQuant> {
   AscendQuantCall(const Function& function, Version version)
       : Call(function, function.name, version) {}
 
-  void set(const Arguments& arguments) {
-    input("x", arguments.x, op.self);
-    input("scale", arguments.scale, op.scales);
-    optional_input("offset", arguments.offset, op.zero_points);
-    op.sqrt_mode = arguments.sqrt_mode;
-    if (arguments.round_mode == nullptr)
+  void set(const aclTensor* x, const aclTensor* scale, const aclTensor* offset, bool sqrt_mode,
+           const char* round_mode, int64_t dst_type, const aclTensor* y) {
+    input("x", x, op.self);
+    input("scale", scale, op.scales);
+    optional_input("offset", offset, op.zero_points);
+    op.sqrt_mode = sqrt_mode;
+    if (round_mode == nullptr)
       fail(Fault::attribute, "roundMode", "is NULL");
     else
-      op.round_mode = arguments.round_mode;
-    output("y", arguments.y, outputs[AscendQuant::kY]);
-    op.dtype = request_of(outputs[AscendQuant::kY], arguments.dst_type);
+      op.round_mode = round_mode;
+    output("y", y, outputs[AscendQuant::kY]);
+    op.dtype = request_of(outputs[AscendQuant::kY], dst_type);
   }
 };
 
@@ -53,13 +46,7 @@ aclnnStatus aclnnAscendQuantGetWorkspaceSize(const aclTensor* x, const aclTensor
                                              const aclTensor* y, uint64_t* workspaceSize,
                                              aclOpExecutor** executor) {
   const auto fill = [&](auto& call) {
-    call.set({.x = x,
-              .scale = scale,
-              .offset = offset,
-              .sqrt_mode = sqrtMode,
-              .round_mode = roundMode,
-              .dst_type = dstType,
-              .y = y});
+    call.set(x, scale, offset, sqrtMode, roundMode, dstType, y);
   };
   return plan<AscendQuantCall>(kV1, workspaceSize, executor, fill, Version::v1);
 }
@@ -70,23 +57,11 @@ aclnnStatus aclnnAscendQuantV3GetWorkspaceSize(const aclTensor* x, const aclTens
                                                const aclTensor* y, uint64_t* workspaceSize,
                                                aclOpExecutor** executor) {
   const auto fill = [&](auto& call) {
-    call.set({.x = x,
-              .scale = scale,
-              .offset = offset,
-              .sqrt_mode = sqrtMode,
-              .round_mode = roundMode,
-              .dst_type = dstType,
-              .y = y});
+    call.set(x, scale, offset, sqrtMode, roundMode, dstType, y);
     call.op.axis = axis;
   };
   return plan<AscendQuantCall>(kV3, workspaceSize, executor, fill, Version::v3);
 }
 
-aclnnStatus aclnnAscendQuant(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor,
-                             aclrtStream stream) {
-  return launch(kV1, workspace, workspaceSize, executor, stream);
-}
-aclnnStatus aclnnAscendQuantV3(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor,
-                               aclrtStream stream) {
-  return launch(kV3, workspace, workspaceSize, executor, stream);
-}
+NPU_QUANT_SECOND_PHASE(aclnnAscendQuant, kV1)
+NPU_QUANT_SECOND_PHASE(aclnnAscendQuantV3, kV3)
