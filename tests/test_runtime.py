@@ -127,13 +127,16 @@ def test_import_is_light() -> None:
     assert {run[1] for run in runs} == {""}
 
 
+PROFILES = ", ".join(npu_quant.list_numerics())
+
+
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [
         ("NPU_QUANT_TARGET", "sse9", "NPU_QUANT_TARGET is 'sse9', available: baseline"),
         ("NPU_QUANT_TARGET", "", "NPU_QUANT_TARGET is '', available: baseline"),
         ("NPU_QUANT_PREFETCH", "l3", "NPU_QUANT_PREFETCH is 'l3', available: l1, l2."),
-        ("NPU_QUANT_NUMERICS", "fast", "NPU_QUANT_NUMERICS is 'fast', available: reference."),
+        ("NPU_QUANT_NUMERICS", "fast", f"NPU_QUANT_NUMERICS is 'fast', available: {PROFILES}."),
         (
             "NPU_QUANT_NUM_THREADS",
             "0",

@@ -14,15 +14,10 @@ std::string range(int64_t low, int64_t high) {
   return std::to_string(low) + " to " + std::to_string(high);
 }
 
-// What number_in reads.
+// What number_in reads: no small floats.
 bool is_number(DType dtype) {
-  switch (dtype) {
-    case DType::float8_e5m2:
-    case DType::float8_e4m3fn:
-    case DType::float8_e8m0fnu:
-    case DType::other: return false;
-    default: return true;
-  }
+  const FormatRow* const row = find_row(format_of(dtype));
+  return row != nullptr && (row->bits > 8 || row->least_step == 1);
 }
 
 Status check_limit(const char* op, const char* argument, int64_t value) {

@@ -56,6 +56,17 @@ inline std::vector<Target> runnable_targets() {
   return targets;
 }
 
+// Calls f where each target in turn is the active one.
+template <class F>
+void on_every_target(F f) {
+  const Target before = active_target();
+  for (const Target target : runnable_targets()) {
+    set_active_target(target);
+    f();
+  }
+  set_active_target(before);
+}
+
 #if defined(__SANITIZE_ADDRESS__)
 inline constexpr int kThinning = 97;  // sanitized code is slow: a sample instead of everything
 #else

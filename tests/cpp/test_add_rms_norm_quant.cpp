@@ -53,9 +53,7 @@ TEST(AddRmsNormQuant, SumsInSixtyFourLanes) {
 
 // The norm itself, which the C API hands out; 70 elements are tiles and a ragged end.
 TEST(AddRmsNormQuant, TheNormOfMinusZeroIsMinusZeroOnEveryTarget) {
-  const Target before = active_target();
-  for (const Target target : runnable_targets()) {
-    set_active_target(target);
+  on_every_target([] {
     std::vector<float> x(70, -0.0f), gamma(70, 1), scales(1, 1), norm(70, 5);
     AddRmsNormQuant op(true);
     op.x1 = op.x2 = view(x, {70});
@@ -65,8 +63,7 @@ TEST(AddRmsNormQuant, TheNormOfMinusZeroIsMinusZeroOnEveryTarget) {
     const TensorView out[] = {{}, {}, {}, view(norm, {70})};
     ASSERT_TRUE(op.run(out).ok());
     for (const float value : norm) EXPECT_TRUE(value == 0 && std::signbit(value));
-  }
-  set_active_target(before);
+  });
 }
 
 TEST(AddRmsNormQuant, FaultsSayOfWhatKindTheyAre) {

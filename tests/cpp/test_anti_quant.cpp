@@ -6,15 +6,12 @@
 
 #include <cfenv>
 
-#include "core/dispatch.h"
 #include "views.h"
 
 namespace npu_quant::testing {
 namespace {
 
 using Bits = std::vector<uint16_t>;
-
-DTypeRequest requested(DType dtype) { return {.is_default = false, .format = format_of(dtype)}; }
 
 // The op on x of some shape, with a 1-D scale and, unless it is empty, an offset.
 struct Case {
@@ -43,17 +40,6 @@ struct Case {
     return op.check_outputs(&out).ok() && op.run(&out).ok() ? y : Bits{};
   }
 };
-
-// Calls f on every target in turn.
-template <class F>
-void on_every_target(F f) {
-  const Target before = active_target();
-  for (const Target target : runnable_targets()) {
-    set_active_target(target);
-    f();
-  }
-  set_active_target(before);
-}
 
 TEST(AntiQuant, ByHand) {
   on_every_target([] {

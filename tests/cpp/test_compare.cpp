@@ -7,7 +7,6 @@
 #include <limits>
 #include <vector>
 
-#include "core/dispatch.h"
 #include "core/parallel.h"
 #include "views.h"
 
@@ -62,16 +61,6 @@ struct Case {
   bool run() { return op.check().ok() && op.run().ok(); }
   std::string message() { return message_of(op.check()); }
 };
-
-template <class F>
-void on_every_target(F f) {
-  const Target before = active_target();
-  for (const Target target : runnable_targets()) {
-    set_active_target(target);
-    f();
-  }
-  set_active_target(before);
-}
 
 TEST(Compare, CodesByHand) {
   on_every_target([] {

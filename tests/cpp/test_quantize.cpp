@@ -8,8 +8,6 @@
 namespace npu_quant::testing {
 namespace {
 
-DTypeRequest requested(DType dtype) { return {.is_default = false, .format = format_of(dtype)}; }
-
 TEST(Quantize, AddsTheZeroPointBeforeRounding) {
   std::vector<float> x = {0.5f, 1.5f, -0.5f, NAN, INFINITY, -INFINITY};
   std::vector<float> scales = {1}, zero_points = {1};

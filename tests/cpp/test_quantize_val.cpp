@@ -79,9 +79,7 @@ void expect_arrays_agree(ScalarType type, double scale, int64_t zero_point) {
 }
 
 TEST(QuantizeValFunction, ArraysAgreeOnEveryTarget) {
-  const Target before = active_target();
-  for (const Target target : runnable_targets()) {
-    set_active_target(target);
+  on_every_target([] {
     for (const double scale : {0.1, 1.0, -0.37, 3e-5, 0.0, 1e39, static_cast<double>(NAN)}) {
       for (const int64_t zero_point : {0, 1, 101, 127}) {
         expect_arrays_agree<qint8>(kQInt8, scale, zero_point);
@@ -93,8 +91,7 @@ TEST(QuantizeValFunction, ArraysAgreeOnEveryTarget) {
       expect_arrays_agree<qint32>(kQInt32, scale, INT32_MIN);
       expect_arrays_agree<qint32>(kQInt32, scale, INT32_MAX);
     }
-  }
-  set_active_target(before);
+  });
 }
 
 TEST(QuantizeVal, TheCallersRoundingDoesNotEnterArrays) {

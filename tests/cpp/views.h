@@ -4,7 +4,7 @@
 #include <initializer_list>
 #include <vector>
 
-#include "core/tensor.h"
+#include "ops/contract.h"
 #include "reference.h"
 
 namespace npu_quant::testing {
@@ -31,6 +31,10 @@ TensorView view(std::vector<T>& values, std::initializer_list<int64_t> dims) {
     stride *= v.shape.dims[i];
   }
   return v;
+}
+
+inline DTypeRequest requested(DType dtype) {
+  return {.is_default = false, .format = format_of(dtype)};
 }
 
 }  // namespace npu_quant::testing

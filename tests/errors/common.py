@@ -14,10 +14,11 @@ import numpy as np
 from witnesses import Array
 
 from errors.arrays import frozen, nine, on_itself, overlapping
-from npu_quant import DTypeError, ParamError
+from npu_quant import DTypeError, ParamError, list_numerics
 
 Row = tuple[str, Callable[[], Any], type, int | None, str]
 ARRAY = "expected a numpy.ndarray."
+PROFILES = ", ".join(list_numerics())
 TO_WRITE = f"{ARRAY} Pass an array to be written."
 
 
@@ -52,7 +53,7 @@ def of_arrays(call: partial[Any], takes: Mapping[str, Takes], code: int = 161002
             yield f"{name} {what}", partial(call, **{name: value}), DTypeError, number, f"{name} {text}"  # fmt: skip
         text = f"{name} has 9 dimensions, {t.ranks}"
         yield f"{name} rank 9", partial(call, **{name: nine(good)}), ParamError, code, text
-    yield "numerics", partial(call, numerics="x"), ParamError, 161002, "numerics is 'x', available: reference."  # fmt: skip
+    yield "numerics", partial(call, numerics="x"), ParamError, 161002, f"numerics is 'x', available: {PROFILES}."  # fmt: skip
     yield "numerics kind", partial(call, numerics=3), TypeError, None, "numerics is an int, expected a str."  # fmt: skip
 
 

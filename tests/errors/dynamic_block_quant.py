@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from errors.common import Takes, of_arrays, of_results
+from errors.common import PROFILES, Takes, of_arrays, of_results
 from npu_quant import DTypeError, ParamError, npu_dynamic_block_quant
 
 OP = "npu_dynamic_block_quant"
@@ -48,7 +48,7 @@ ERRORS = [
     ("col_block_size", lambda: npu_dynamic_block_quant(X, col_block_size=64), ParamError, 561002, "col_block_size is 64, available: 128."),
     ("col_block_size huge", lambda: npu_dynamic_block_quant(X, col_block_size=10**30), ParamError, 561002, "col_block_size is "),
     ("dst_type_max", lambda: npu_dynamic_block_quant(X, dst_type_max=1), ParamError, 561002, "dst_type_max is 1, available"),
-    ("numerics", lambda: npu_dynamic_block_quant(X, numerics=""), ParamError, 161002, "numerics is '', available: reference."),
+    ("numerics", lambda: npu_dynamic_block_quant(X, numerics=""), ParamError, 161002, f"numerics is '', available: {PROFILES}."),
     ("out shape", lambda: npu_dynamic_block_quant(X, out=(Y, S)), ParamError, 561002, "out[scale] has shape (2,), expected (2, 1)."),
 ]  # fmt: skip
 

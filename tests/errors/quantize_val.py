@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from errors.arrays import nine
-from errors.common import Takes, of_function
+from errors.common import PROFILES, Takes, of_function
 from npu_quant import (
     DTypeError,
     ParamError,
@@ -89,7 +89,7 @@ ERRORS = [
     ("scalar_type None", lambda: val(scalar_type=None), TypeError, None, V + "scalar_type is None" + WAYS),
     ("scalar_type kind", lambda: val(scalar_type=1.0), TypeError, None, V + "scalar_type is a float" + WAYS),
     ("scalar_type bool", lambda: val(scalar_type=True), TypeError, None, V + "scalar_type is a bool" + WAYS),
-    ("numerics", lambda: val(numerics="x"), ParamError, 161002, V + "numerics is 'x', available: reference."),
+    ("numerics", lambda: val(numerics="x"), ParamError, 161002, V + f"numerics is 'x', available: {PROFILES}."),
     ("numerics kind", lambda: val(numerics=3), TypeError, None, V + "numerics is an int, expected a str."),
     ("out dtype", lambda: val(out=CODES.view(np.uint8)), DTypeError, 161002, V + "out has dtype uint8, expected int8."),
     ("out shape", lambda: val(out=CODES.T), ParamError, 161002, V + "out has shape (4, 2), expected (2, 4)."),
@@ -99,7 +99,7 @@ ERRORS = [
     ("number huge", lambda: val(value=10**400), ParamError, 161002, V + "value is too large for a float."),
     ("number zero_point", lambda: val(value=1.0, zero_point=128), ParamError, 161002, V + "zero_point is 128, expected -128 to 127 (qint8)."),
     ("number scalar_type", lambda: val(value=1.0, scalar_type="float16"), ParamError, 161002, V + "scalar_type is float16" + AVAILABLE),
-    ("number numerics", lambda: val(value=1.0, numerics="x"), ParamError, 161002, V + "numerics is 'x', available: reference."),
+    ("number numerics", lambda: val(value=1.0, numerics="x"), ParamError, 161002, V + f"numerics is 'x', available: {PROFILES}."),
     ("back None", lambda: deq(value=None), DTypeError, 161001, D + "value is None, expected a numpy.ndarray."),
     ("back list", lambda: deq(value=[1]), DTypeError, 161002, D + "value is a list, expected a numpy.ndarray."),
     ("back dtype", lambda: deq(value=X), DTypeError, 161002, D + "value has dtype float32, expected int8, uint8 or int32."),
@@ -110,7 +110,7 @@ ERRORS = [
     ("back zero_point kind", lambda: deq(zero_point="a"), TypeError, None, D + "zero_point is a str, expected an int."),
     ("back zero_point", lambda: deq(zero_point=128), ParamError, 161002, D + "zero_point is 128, expected -128 to 127 (qint8)."),
     ("back zero_point unsigned", lambda: deq(value=Q.view(np.uint8), zero_point=-1), ParamError, 161002, D + "zero_point is -1, expected 0 to 255 (quint8)."),
-    ("back numerics", lambda: deq(numerics="x"), ParamError, 161002, D + "numerics is 'x', available: reference."),
+    ("back numerics", lambda: deq(numerics="x"), ParamError, 161002, D + f"numerics is 'x', available: {PROFILES}."),
     ("back out dtype", lambda: deq(out=np.zeros((2, 4), np.float16)), DTypeError, 161002, D + "out has dtype float16, expected float32."),
     ("back out shape", lambda: deq(out=VALUES[0]), ParamError, 161002, D + "out has shape (4,), expected (2, 4)."),
     ("back number float", lambda: deq(value=1.0), TypeError, None, D + "value is a float, expected an int."),

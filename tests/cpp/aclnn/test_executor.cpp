@@ -5,7 +5,6 @@
 #include <set>
 #include <string>
 
-#include "aclnnop/aclnn_ascend_quant.h"
 #include "aclnnop/aclnn_dynamic_block_quant.h"
 #include "aclnnop/aclnn_dynamic_quant_v3.h"
 #include "calls.h"
@@ -187,16 +186,6 @@ TEST_F(Executor, StringsMayBeFreedAfterTheFirstPhase) {
   });
   EXPECT_EQ(aclnnDynamicBlockQuant(nullptr, 0, executor, stream), 0);
   DynamicQuantCall::expect_results(1, call.y.host<int8_t>(), scales.host<float>());
-
-  const Tensor x = device_tensor<float>({1.75f, -1.75f}, {2}, ACL_FLOAT);
-  const Tensor scale = device_tensor<float>({1}, {1}, ACL_FLOAT);
-  const Tensor y = device_output<int8_t>({2}, ACL_INT8);
-  executor = prepare_with("trunc", [&](char* mode, uint64_t* size, aclOpExecutor** made) {
-    return aclnnAscendQuantGetWorkspaceSize(x.get(), scale.get(), nullptr, false, mode, ACL_INT8,
-                                            y.get(), size, made);
-  });
-  EXPECT_EQ(aclnnAscendQuant(nullptr, 0, executor, stream), 0);
-  EXPECT_EQ(y.host<int8_t>(), (std::vector<int8_t>{1, -1}));
 }
 
 TEST_F(Executor, OneTensorMayBeSeveralArguments) {

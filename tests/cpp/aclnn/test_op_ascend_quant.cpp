@@ -103,10 +103,11 @@ TEST_P(AclnnAscendQuant, Saturates) {
 TEST_P(AclnnAscendQuant, CopiesTheNameOfTheRounding) {
   Call call = call_for({-2.5f, 1.5f}, 1);
   call.version = GetParam();
-  std::string mode = "floor";
-  call.round_mode = mode.c_str();
+  auto mode = std::make_unique<std::string>("floor");
+  call.round_mode = mode->c_str();
   aclOpExecutor* executor = prepare(call);
-  mode.assign("trunc");
+  mode->assign("trunc");
+  mode.reset();
   ASSERT_EQ(call.phase2()(nullptr, 0, executor, stream), 0);
   EXPECT_EQ(call.y.host<int8_t>(), (Codes{-3, 1}));
 }
