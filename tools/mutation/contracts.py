@@ -81,6 +81,13 @@ CHECKS = [
 
 WORK = [
     Fault(
+        "choice: the last word of a table stands for every unknown one",
+        f"{OPS}/choice.h",
+        "while (chosen_ < kRows &&",
+        "while (chosen_ + 1 < kRows &&",
+        "errors",
+    ),
+    Fault(
         "format: arrays of int32 hold int4 as it is",
         f"{CORE}/format.h",
         "format_of(row.carrier) == row.format ? row.carrier : DType::other",

@@ -24,8 +24,8 @@ BINDING = [
     Fault(
         "binding: a fresh mask is of another dtype",
         f"{BIND}/numpy_view.cpp",
-        "return objects.dtypes[i];",
-        "return objects.dtypes[dtype == DType::boolean ? 2 : i];",
+        "return objects.dtypes[row - kFormats];",
+        "return objects.dtypes[dtype == DType::boolean ? 2 : row - kFormats];",
         "fake_quantize",
     ),
     Fault(
@@ -58,8 +58,8 @@ BINDING = [
     ),
     Fault(
         "binding: numerics is ignored",
-        f"{BIND}/bind_quantize.cpp",
-        "op.numerics = to_numerics(op.name, numerics);",
+        f"{BIND}/bind.h",
+        "op.numerics = to_numerics(op.name, common.numerics);",
         "",
         "quantize",
     ),
