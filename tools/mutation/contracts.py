@@ -88,13 +88,6 @@ WORK = [
         "errors",
     ),
     Fault(
-        "format: arrays of int32 hold int4 as it is",
-        f"{CORE}/format.h",
-        "format_of(row.carrier) == row.format ? row.carrier : DType::other",
-        "row.carrier",
-        "dtypes",
-    ),
-    Fault(
         "elementwise: a thread does one segment of the several it took",
         f"{CORE}/rows.h",
         "last * segment < n ? last * segment : n",

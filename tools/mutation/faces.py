@@ -57,6 +57,13 @@ BINDING = [
         "add_rms_norm_quant",
     ),
     Fault(
+        "binding: a quantized type of torch is no name of the dtype that stores it",
+        f"{BIND}/bind_runtime.cpp",
+        "{row.torch_codes.own, row.torch_codes.quantized}",
+        "{row.torch_codes.own}",
+        "dtypes",
+    ),
+    Fault(
         "binding: numerics is ignored",
         f"{BIND}/bind.h",
         "op.numerics = to_numerics(op.name, common.numerics);",
