@@ -64,6 +64,8 @@ NPU_QUANT_INLINE int64_t quantize_spans(const DynamicArgs& args, int64_t row, in
   constexpr uintptr_t kAhead = 8 << 10;
   const auto* const x = reinterpret_cast<const typename In::Storage*>(args.x.from(row, 0).data);
   const CacheLevel level = args.stream ? prefetch_level() : CacheLevel::first;
+  // From the last block of a span back, as dynamic_quant.cpp says why.
+  const int64_t turned = streams && level == CacheLevel::second ? kLanes - 1 : 0;
   AligningBuffer buffer(y);
   const bool aligns = args.stream && !streams;
   GroupAmax<In> amax;
@@ -78,9 +80,10 @@ NPU_QUANT_INLINE int64_t quantize_spans(const DynamicArgs& args, int64_t row, in
     int8_t* const codes = aligns ? buffer.next_span() : y + first;
     for (int64_t b = 0; b < kLanes; ++b) {
       const int64_t at = b * kBlock;
+      const int64_t coded = b ^ turned, from = coded * kBlock;
       prefetch_values(level, next + at, kAhead, kBlock);
-      with_encoder<In>(dividers[b], [&](auto encoder) {
-        encode<streams, In>(x + first + at, kBlock, codes + at, encoder, Nothing{});
+      with_encoder<In>(dividers[coded], [&](auto encoder) {
+        encode<streams, In>(x + first + from, kBlock, codes + from, encoder, Nothing{});
       });
       amax.reduce_group(b, next + at, kBlock);
       if (aligns) buffer.stream_previous(at, kBlock);

@@ -7,6 +7,11 @@
 namespace npu_quant {
 namespace {
 
+// Beside the one stream of values from memory, a Zen 4 prefetches worse when the row it encodes is
+// read in the same direction: turned, 512 elements at a time, rows of 2048 to 14336 take 0.85 to
+// 0.93 of the time.
+constexpr int64_t kTurned = 512;
+
 //   row       reduce  encode                      While a row is encoded, from L1, the next one is
 //   row + 1           reduce  encode              read from memory.
 //   row + 2                   reduce  encode
@@ -17,6 +22,7 @@ void quantize_rows(const DynamicArgs& args) {
     return reinterpret_cast<const Storage*>(args.x.from(row, 0).data);
   };
   const CacheLevel level = streams ? prefetch_level() : CacheLevel::first;
+  const int64_t turned = level == CacheLevel::second ? kTurned : 0;
   typename In::Amax amax;
   reduce<In>(x_of(0), args.n, amax);
   for (int64_t row = 0; row < args.rows; ++row) {
@@ -26,7 +32,8 @@ void quantize_rows(const DynamicArgs& args) {
     auto* const y = reinterpret_cast<int8_t*>(args.y.from(row, 0).data);
     with_encoder<In>(divider, [&](auto encoder) {
       if (row + 1 < args.rows)
-        amax = encode<streams, In>(x_of(row), args.n, y, encoder, Reduce<In>{x_of(row + 1), level})
+        amax = encode<streams, In>(x_of(row), args.n, y, encoder, Reduce<In>{x_of(row + 1), level},
+                                   turned)
                    .amax;
       else
         encode<In>(x_of(row), args.n, y, encoder);

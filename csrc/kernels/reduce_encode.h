@@ -20,13 +20,22 @@ NPU_QUANT_INLINE void reduce_end(const typename In::Storage* x, int64_t i, int64
   In::include(amax, end.values);
 }
 
-// A plain store into a vector of y that was just streamed would fetch it back: there the end is
-// padded.
+// Codes [i, end) of the tile at `first`. A store of all of them would fetch back what was just
+// streamed beside them; a padded copy of the values would wait until it has been.
+template <class In, class Encoder>
+NPU_QUANT_INLINE void encode_part(const typename In::Storage* x, int64_t first, int64_t i,
+                                  int64_t end, int8_t* y, Encoder encoder) {
+  const I8 codes = encoder(In::load_mixed(x + first));
+  std::memcpy(y + i, reinterpret_cast<const char*>(&codes) + (i - first),
+              static_cast<size_t>(end - i));
+}
+
 template <class In, class Encoder>
 NPU_QUANT_INLINE void encode_end(const typename In::Storage* x, int64_t i, int64_t n, int8_t* y,
                                  Encoder encoder, bool streamed) {
   if (i == n) return;
-  if (n >= kTile && !streamed) return store(y + n - kTile, encoder(In::load_mixed(x + n - kTile)));
+  if (n >= kTile && streamed) return encode_part<In>(x, n - kTile, i, n, y, encoder);
+  if (n >= kTile) return store(y + n - kTile, encoder(In::load_mixed(x + n - kTile)));
   const Padded end(x + i, n - i);
   const I8 code = encoder(In::load_mixed(end.values));
   std::memcpy(y + i, &code, static_cast<size_t>(n - i));
@@ -79,14 +88,32 @@ struct Reduce {
 };
 
 // Codes of a row, into the caches or past them: then from the first vector of y on. Returns what
-// became of `meanwhile`.
+// became of `meanwhile`. `turned` elements at a time, if it is not 0, are encoded from their last
+// tile back, while `meanwhile` goes forward:
+//
+//   encoded     3 2 1 0   7 6 5 4   8 9
+//   meanwhile   0 1 2 3   4 5 6 7   8 9
 template <bool streams, class In, class Encoder, class Meanwhile>
 NPU_QUANT_INLINE Meanwhile encode(const typename In::Storage* x, int64_t n, int8_t* y,
-                                  Encoder encoder, Meanwhile meanwhile) {
+                                  Encoder encoder, Meanwhile meanwhile, int64_t turned = 0) {
   const Stores stores{streams};
-  int64_t i = streams ? elements_to_alignment(reinterpret_cast<char*>(y), 1, n) : 0;
-  encode_end<In>(x, 0, i, y, encoder, true);
-  meanwhile.end(0, i);
+  int64_t i = 0;
+  if constexpr (streams) {
+    i = elements_to_alignment(reinterpret_cast<char*>(y), 1, n);
+    if (i > 0 && n >= kTile) {
+      encode_part<In>(x, 0, 0, i, y, encoder);
+      meanwhile.tile(0);
+    } else {
+      encode_end<In>(x, 0, i, y, encoder, true);
+      meanwhile.end(0, i);
+    }
+    for (; turned > 0 && i + turned <= n; i += turned)
+      for (int64_t t = 0; t < turned; t += kTile) {
+        const int64_t at = i + turned - kTile - t;
+        meanwhile.tile(i + t);
+        stores.put(y + at, encoder(In::load_mixed(x + at)));
+      }
+  }
   for (; i + kTile <= n; i += kTile) {
     meanwhile.tile(i);
     stores.put(y + i, encoder(In::load_mixed(x + i)));
