@@ -363,7 +363,7 @@ void AddRmsNormQuantKernel::run<kTarget>(const Args& args) {
   if (args.n < kShort && args.rows > 1)
     return visit_float_with<WholeLoads>(
         args.dtype, [&](auto x) { run_apart<ShortRowNorm<decltype(x)>>(args); });
-  visit_float(args.dtype, args.tensors[kX1].data, args.stream,
+  visit_float(args.dtype, halves_help(args.tensors[kX1].data, 0, args.stream),
               [&](auto x) { run_apart<RowNorm<decltype(x)>>(args); });
 }
 

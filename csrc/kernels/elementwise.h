@@ -8,7 +8,7 @@
 namespace npu_quant {
 namespace {
 
-inline constexpr int kMostParameters = 3;
+inline constexpr int kMostParameters = 4;
 
 // Rows that share the parameters of their elements are done 8 together, in pieces of 512 elements,
 // whose parameters (6 KiB) are then in L1. Short rows are joined to as many elements.
@@ -115,7 +115,11 @@ __attribute__((noinline)) void map_tiles(const void* rule_of_call, const Piece& 
   const Parameters<per_element, Rule::kParameters> parameters(piece);
   const auto next = reinterpret_cast<uintptr_t>(piece.next);
   const int64_t last = end - kTile;
-  for (int64_t i = begin; i < end; i += kTile) {
+  // Where x may be in cache and is most of what is read, all tiles but the first begin at a cache
+  // line of it.
+  const auto address = static_cast<int64_t>(reinterpret_cast<uintptr_t>(piece.x) / sizeof(X));
+  const int64_t past_line = stream || per_element ? 0 : (address + begin) % least(kPerLine, kTile);
+  for (int64_t i = begin, after = i + kTile - past_line; i < end; i = after, after += kTile) {
     const int64_t at = least(i, last);
     if (next != 0)
       for (int64_t line = i; line < i + kTile; line += kPerLine)
@@ -347,7 +351,7 @@ class Mapping {
     alignas(64) uint8_t read_mask[kTile];
     alignas(64) float parameters[kMostParameters][kTile];
   };
-  // The first n elements of a tile, with zeros after them, and ones after their parameters.
+  // The first n elements of a tile, with zeros after them, and the first parameter after theirs.
   void pad(Piece& tile, int64_t n, Padded& padded) const {
     const auto bytes = static_cast<size_t>(n * job_.x_item);
     std::memset(padded.x, 0, sizeof padded.x);
@@ -359,8 +363,8 @@ class Mapping {
       tile.read_mask = padded.read_mask;
     }
     for (int w = 0; w < job_.parameters && per_element_; ++w) {
-      for (int64_t i = 0; i < kTile; ++i)
-        padded.parameters[w][i] = i < n ? tile.parameters[w][i].value : 1;
+      std::memcpy(padded.parameters[w], tile.parameters[w], static_cast<size_t>(n) * sizeof(float));
+      for (int64_t i = n; i < kTile; ++i) padded.parameters[w][i] = padded.parameters[w][0];
       tile.parameters[w] = unaligned(padded.parameters[w]);
     }
   }

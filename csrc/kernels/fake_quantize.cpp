@@ -120,7 +120,7 @@ void FakeQuantizeKernel::run<kTarget>(const Args& args) {
   rows.parameters[kScale] = args.scale;
   rows.parameters[kZeroPoint] = args.zero_point;
   rows.parameters[kInverse] = args.inverse;
-  visit_float(args.x_dtype, args.x.data, args.stream, [&](auto x) {
+  visit_float(args.x_dtype, args.stream, [&](auto x) {
     using X = decltype(x);
     if (args.output_dtype == args.x_dtype) return visit_rule<X, X>(args, rows);
     visit_float_with<WholeLoads>(args.output_dtype, [&](auto y) {
@@ -136,7 +136,7 @@ void FakeQuantizeBackwardKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
   ElementwiseArgs rows = rows_of(args, args.grad, args.grad_input);
   rows.read_mask = args.mask;
-  visit_float(args.dtype, args.grad.data, args.stream,
+  visit_float(args.dtype, args.stream,
               [&](auto x) { map_rows(rows, Mask<decltype(x)>{}); });
 }
 

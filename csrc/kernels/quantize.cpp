@@ -10,7 +10,12 @@
 namespace npu_quant {
 namespace {
 
-enum { kScale, kZeroPoint, kInverse };
+enum { kScale, kZeroPoint, kFactor, kOffset };
+
+template <class Y>
+inline constexpr bool kIsByte = sizeof(typename Y::Storage) == 1;
+template <class Y>
+inline constexpr float kStepsOf = kIsByte<Y> ? kStepsPerCode : 1;
 
 template <class InType, class Code>
 struct Multiply {
@@ -27,25 +32,30 @@ struct Multiply {
   }
 };
 
-// By a reciprocal, where that is exact for all scales. A tile with anything out of the ordinary is
-// divided: so are infinities and quotients beyond float32, which the correction turns into NaN.
+// The first of three forms that is certain of a whole tile (quotient.h): one multiplication, which
+// is for bytes; a corrected one, which NaN, infinities and quotients beyond float32 fail; the
+// formula.
 template <class InType, class Code>
 struct Divide {
   using X = InType;
   using Y = Code;
-  static constexpr int kParameters = 3;
-  bool by_reciprocal;
+  static constexpr int kParameters = kIsByte<Y> ? 4 : 3;
 
   template <class Parameters, class TileAt>
   NPU_QUANT_INLINE void map(const Parameters& parameters, const TileAt& tile) const {
     const Tile x = X::load(tile.x());
     Tile q;
+    if constexpr (kIsByte<Y>) {
+      for (int i = 0; i < 4; ++i)
+        q.part[i] = steps_of_sum(x.part[i], parameters(kFactor, i), parameters(kOffset, i));
+      if (Y::put_floors(tile.y(), q, tile.stores)) return;
+    }
     if constexpr (kHasFma) {
       for (int i = 0; i < 4; ++i)
-        q.part[i] = corrected_quotient(x.part[i], parameters(kScale, i), parameters(kInverse, i)) +
+        q.part[i] = corrected_quotient(x.part[i], parameters(kScale, i),
+                                       parameters(kFactor, i) / kStepsOf<Y>) +
                     parameters(kZeroPoint, i);
-      if (__builtin_expect(by_reciprocal, true) && Y::put_ordinary(tile.y(), q, tile.stores))
-        return;
+      if (Y::put_ordinary(tile.y(), q, tile.stores)) return;
     }
     for (int i = 0; i < 4; ++i)
       q.part[i] = x.part[i] / parameters(kScale, i) + parameters(kZeroPoint, i);
@@ -85,13 +95,27 @@ struct AscendQuant {
   }
 };
 
-// Within these bounds no reciprocal is subnormal, and no remainder of a quotient is that could
-// matter beside the ties of a zero point.
-NPU_QUANT_INLINE bool are_exact(float least_scale, float greatest_scale) {
-  return least_scale >= 0x1p-50f && greatest_scale <= 0x1p100f;
+// The factor and the offset of a scale and a zero point, floats or vectors of them.
+template <class Y, class F>
+NPU_QUANT_INLINE void put_steps(const StepsKernel::Args& args, int64_t i) {
+  const F scale = load<F>(args.scale + i * 4), zero_point = load<F>(args.zero_point + i * 4);
+  store(args.factor + i * 4, factor_of(scale, kStepsOf<Y>));
+  if constexpr (kIsByte<Y>)
+    store(args.offset + i * 4, offset_of(zero_point, Y::kLeast, Y::kGreatest));
 }
 
 }  // namespace
+
+template <>
+void StepsKernel::run<kTarget>(const Args& args) {
+  const DefaultFloatEnvironment guard;
+  visit_code(args.y_dtype, [&](auto y) {
+    using Y = decltype(y);
+    int64_t i = 0;
+    for (; i + kLanes <= args.count; i += kLanes) put_steps<Y, F32>(args, i);
+    for (; i < args.count; ++i) put_steps<Y, float>(args, i);
+  });
+}
 
 template <>
 void QuantizeKernel::run<kTarget>(const Args& args) {
@@ -99,17 +123,15 @@ void QuantizeKernel::run<kTarget>(const Args& args) {
   ElementwiseArgs rows = rows_of(args, args.x, args.y);
   rows.parameters[kScale] = args.scale;
   rows.parameters[kZeroPoint] = args.zero_point;
-  rows.parameters[kInverse] = args.inverse;
-  visit_float(args.x_dtype, args.x.data, args.stream, [&](auto x) {
+  rows.parameters[kFactor] = args.factor;
+  rows.parameters[kOffset] = args.offset;
+  visit_float(args.x_dtype, args.stream, [&](auto x) {
     using X = decltype(x);
     if (args.twice || args.rounding != Rounding::to_even)
       return map_rows(rows, AscendQuant<X>{args.twice, args.rounding});
     visit_code(args.y_dtype, [&](auto y) {
       using Y = decltype(y);
-      if (args.divide)
-        map_rows(rows, Divide<X, Y>{are_exact(args.least_scale, args.greatest_scale)});
-      else
-        map_rows(rows, Multiply<X, Y>{});
+      args.divide ? map_rows(rows, Divide<X, Y>{}) : map_rows(rows, Multiply<X, Y>{});
     });
   });
 }

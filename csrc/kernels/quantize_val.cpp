@@ -52,7 +52,7 @@ void QuantizeValKernel::run<kTarget>(const Args& args) {
   ElementwiseArgs rows = rows_of(args, args.x, args.q);
   rows.parameters[0] = args.inverse;
   rows.parameters[1] = args.zero_point;
-  visit_float(args.x_dtype, args.x.data, args.stream, [&](auto x) {
+  visit_float(args.x_dtype, args.stream, [&](auto x) {
     visit_code(args.q_dtype, [&](auto q) { map_rows(rows, Quantize<decltype(x), decltype(q)>{}); });
   });
 }

@@ -84,7 +84,6 @@ void BoundsKernel::run<kTarget>(const Args& args) {
   F32 low = broadcast(__builtin_inff()), high = -low;
   I32 is_nan{};
   const auto include = [&](F32 v) {
-    if (args.of_magnitudes) v = bit_cast<F32>(bit_cast<I32>(v) & 0x7fffffff);
     is_nan |= v != v;
     low = min(v, low);
     high = max(v, high);

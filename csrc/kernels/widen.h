@@ -38,12 +38,11 @@ struct InvertKernel {
   static void run(const Args& args);
 };
 
-// The least and the greatest of some float32 values, or of their magnitudes; both NaN if one is.
+// The least and the greatest of some float32 values; both NaN if one is.
 struct BoundsKernel {
   struct Args {
     const char* values;
     int64_t count;
-    bool of_magnitudes;
     float* least;
     float* greatest;
   };

@@ -76,10 +76,9 @@ Status Parameter::assign_reciprocals(const char* op, const Parameter& of) {
   return {};
 }
 
-Parameter::Bounds Parameter::bounds(bool of_magnitudes) const {
+Parameter::Bounds Parameter::bounds() const {
   Bounds bounds{};
-  run_on_active_target<BoundsKernel>(
-      {data_, count_, of_magnitudes, &bounds.least, &bounds.greatest});
+  run_on_active_target<BoundsKernel>({data_, count_, &bounds.least, &bounds.greatest});
   return bounds;
 }
 

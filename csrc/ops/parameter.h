@@ -17,6 +17,9 @@ class Parameter {
   // One element, or a 1-D view of `count` elements, to that many.
   Status assign(const char* op, const TensorView& view, int64_t count);
 
+  // Room for `count` values.
+  Status allocate(const char* op, int64_t count);
+
   // A number, as to_float32 rounds it.
   void assign(double value);
 
@@ -25,17 +28,13 @@ class Parameter {
   // fl(1 / value) of each value of another parameter.
   Status assign_reciprocals(const char* op, const Parameter& of);
 
-  // The least and the greatest value, or magnitude; both NaN if one is.
+  // The least and the greatest value; both NaN if one is.
   struct Bounds {
     float least, greatest;
   };
-  Bounds bounds() const { return bounds(false); }
-  Bounds bounds_of_magnitudes() const { return bounds(true); }
+  Bounds bounds() const;
 
  private:
-  Bounds bounds(bool of_magnitudes) const;
-  Status allocate(const char* op, int64_t count);
-
   char* data_ = nullptr;
   int64_t count_ = 0;
   float one_ = 0;

@@ -1,11 +1,38 @@
 #include "ops/quantize.h"
 
+#include <cmath>
+#include <cstring>
+
 #include "ops/elementwise.h"
 
 namespace npu_quant {
 namespace {
 
 bool holds_one(const TensorView& view) { return !view.present || view.shape.size() == 1; }
+
+// What the kernel goes by, for one channel or for each.
+struct QuantizeParameters {
+  Parameter scale, zero_point, factor, offset;
+  bool divide = false;
+
+  // x / 2^k is x * 2^-k to the bit, and ties, which are common there, take no longer.
+  void multiply_where_exact() {
+    float value;
+    std::memcpy(&value, scale.data(), sizeof value);
+    int exponent;
+    if (std::frexp(std::abs(value), &exponent) != 0.5f || std::abs(value) < 0x1p-127f) return;
+    scale.assign(1.0 / static_cast<double>(value));
+    divide = false;
+  }
+
+  Status assign_steps(const char* op, DType y_dtype, int64_t channels) {
+    NPU_QUANT_RETURN_IF_ERROR(factor.allocate(op, channels));
+    NPU_QUANT_RETURN_IF_ERROR(offset.allocate(op, channels));
+    run_on_active_target<StepsKernel>(
+        {y_dtype, channels, scale.data(), zero_point.data(), factor.data(), offset.data()});
+    return {};
+  }
+};
 
 }  // namespace
 
@@ -69,39 +96,38 @@ Status Quantize::check_shape(const char* argument, const TensorView& parameter) 
 
 Status Quantize::run(const TensorView* out) const {
   const int64_t channels = is_per_channel() ? self.shape.dims[channel_axis_] : 1;
-  Parameter scale, inverse, zero_point;
-  NPU_QUANT_RETURN_IF_ERROR(scale.assign(name, scales, channels));
-  Parameter::Bounds held{};
-  if (div_mode) {
-    NPU_QUANT_RETURN_IF_ERROR(inverse.assign_reciprocals(name, scale));
-    held = scale.bounds_of_magnitudes();
-  }
-  NPU_QUANT_RETURN_IF_ERROR(zero_point.assign(name, zero_points, channels));
+  QuantizeParameters held;
+  held.divide = div_mode;
+  NPU_QUANT_RETURN_IF_ERROR(held.scale.assign(name, scales, channels));
+  NPU_QUANT_RETURN_IF_ERROR(held.zero_point.assign(name, zero_points, channels));
+  if (held.divide && channels == 1) held.multiply_where_exact();
+  if (held.divide) NPU_QUANT_RETURN_IF_ERROR(held.assign_steps(name, outputs[kY].dtype, channels));
+  char* const scale = held.scale.data();
   int64_t strides[kMaxRank] = {};
   if (channels > 1) strides[channel_axis_] = sizeof(float);
-  enum { kX, kScale, kInverse, kZeroPoint, kCodes, kTensors };
-  const Elementwise<kTensors> work(self.shape, kX, kCodes,
-                                   {self.strides, strides, strides, strides, out[kY].strides});
+  enum { kX, kScale, kZeroPoint, kFactor, kOffset, kCodes, kTensors };
+  const Elementwise<kTensors> work(
+      self.shape, kX, kCodes, {self.strides, strides, strides, strides, strides, out[kY].strides});
   const bool stream = worth_streaming(bytes());
-  work.for_each_part({self.data, scale.data(), div_mode ? inverse.data() : scale.data(),
-                      zero_point.data(), out[kY].data},
-                     work_bytes(bytes(), {&self, &out[kY]}), [&](const auto& part) {
-                       run_on_active_target<QuantizeKernel>({.x_dtype = self.dtype,
-                                                             .y_dtype = outputs[kY].dtype,
-                                                             .rows = part.rows,
-                                                             .n = part.n,
-                                                             .x = part.at[kX],
-                                                             .y = part.at[kCodes],
-                                                             .scale = part.at[kScale],
-                                                             .inverse = part.at[kInverse],
-                                                             .zero_point = part.at[kZeroPoint],
-                                                             .least_scale = held.least,
-                                                             .greatest_scale = held.greatest,
-                                                             .divide = div_mode,
-                                                             .twice = sqrt_mode,
-                                                             .rounding = rounding_,
-                                                             .stream = stream});
-                     });
+  work.for_each_part(
+      {self.data, scale, held.zero_point.data(), held.divide ? held.factor.data() : scale,
+       held.divide ? held.offset.data() : scale, out[kY].data},
+      work_bytes(bytes(), {&self, &out[kY]}), [&](const auto& part) {
+        run_on_active_target<QuantizeKernel>({.x_dtype = self.dtype,
+                                              .y_dtype = outputs[kY].dtype,
+                                              .rows = part.rows,
+                                              .n = part.n,
+                                              .x = part.at[kX],
+                                              .y = part.at[kCodes],
+                                              .scale = part.at[kScale],
+                                              .zero_point = part.at[kZeroPoint],
+                                              .factor = part.at[kFactor],
+                                              .offset = part.at[kOffset],
+                                              .divide = held.divide,
+                                              .twice = sqrt_mode,
+                                              .rounding = rounding_,
+                                              .stream = stream});
+      });
   return {};
 }
 

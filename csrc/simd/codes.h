@@ -19,6 +19,7 @@ NPU_QUANT_INLINE F32 zero_for_nan(F32 v) { return v == v ? v : F32{}; }
 template <class T, int least, int greatest>
 struct ByteCode {
   using Storage = T;
+  static constexpr float kLeast = least, kGreatest = greatest;
 
   static NPU_QUANT_INLINE I32 of(F32 v) {
     return bit_cast<I32>(min(max(v, broadcast(least)), broadcast(greatest)) + kRoundMagic);
@@ -33,9 +34,18 @@ struct ByteCode {
   }
   static NPU_QUANT_INLINE bool put_ordinary(Storage* y, const Tile& v, Stores stores) {
     I8 codes;
-    if (__builtin_expect(!saturated_bytes<(least < 0)>(v.part, codes), false)) return false;
-    stores.put(y, codes);
-    return true;
+    return put_if(saturated_bytes<(least < 0)>(v.part, codes), y, codes, stores);
+  }
+  // floor(v / 2^16), saturated, or nothing: it returns false where one is undecided.
+  static NPU_QUANT_INLINE bool put_floors(Storage* y, const Tile& v, Stores stores) {
+    I8 codes;
+    return put_if(saturated_floors<(least < 0)>(v.part, codes), y, codes, stores);
+  }
+
+ private:
+  static NPU_QUANT_INLINE bool put_if(bool known, Storage* y, const I8& codes, Stores stores) {
+    if (__builtin_expect(known, true)) stores.put(y, codes);
+    return known;
   }
 };
 using Int8 = ByteCode<int8_t, -128, 127>;

@@ -193,9 +193,9 @@ NPU_QUANT_INLINE void visit_float(DType dtype, const void* x, int64_t row_stride
   visit_float_with<WholeLoads>(dtype, f);
 }
 template <class F>
-NPU_QUANT_INLINE void visit_float(DType dtype, const void* x, bool large, F f) {
+NPU_QUANT_INLINE void visit_float(DType dtype, bool by_halves, F f) {
   if constexpr (kHalvesHelp)
-    if (dtype == DType::float32 && halves_help(x, 0, large)) return f(Float32<HalfLoads>{});
+    if (dtype == DType::float32 && by_halves) return f(Float32<HalfLoads>{});
   visit_float_with<WholeLoads>(dtype, f);
 }
 

@@ -103,6 +103,9 @@ NPU_QUANT_INLINE T horizontal_max(Vec<T, bytes> v) {
   }
 }
 
+// saturated_floors() decides nothing about integers less than this above a multiple of 2^16.
+inline constexpr int kUndecided = 8;
+
 }  // namespace
 }  // namespace npu_quant
 

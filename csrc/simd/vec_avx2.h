@@ -82,6 +82,33 @@ NPU_QUANT_INLINE bool saturated_bytes(const F32 (&v)[4], I8& bytes) {
   return _mm256_movemask_epi8(_mm256_cmpeq_epi16(least, _mm256_set1_epi16(INT16_MIN))) == 0;
 }
 
+// Bytes of parts 0 1 0 1 ... and then 2 3 2 3 ..., per 128 bits, in order: to quadruples of a part,
+// then lanes.
+NPU_QUANT_INLINE I8 unmixed(__m256i mixed) {
+  const __m256i sort = _mm256_setr_epi8(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15,  //
+                                        0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15);
+  const __m256i sorted = _mm256_shuffle_epi8(mixed, sort);
+  return bit_cast<I8>(
+      _mm256_permutevar8x32_epi32(sorted, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
+}
+
+// Bytes of floor(v / 2^16), v rounded to an integer, saturated: signed, or else unsigned. Returns
+// false where that integer is undecided (vec.h); so it is where v is NaN or beyond 32 bits.
+template <bool is_signed>
+NPU_QUANT_INLINE bool saturated_floors(const F32 (&v)[4], I8& bytes) {
+  __m256i upper[2], lower[2];  // halves of a pair of parts, alternating
+  for (int i = 0; i < 2; ++i) {
+    const __m256i a = _mm256_cvtps_epi32(v[2 * i]), b = _mm256_cvtps_epi32(v[2 * i + 1]);
+    upper[i] = _mm256_blend_epi16(_mm256_srli_epi32(a, 16), b, 0xaa);
+    lower[i] = _mm256_blend_epi16(a, _mm256_slli_epi32(b, 16), 0xaa);
+  }
+  bytes = unmixed(is_signed ? _mm256_packs_epi16(upper[0], upper[1])
+                            : _mm256_packus_epi16(upper[0], upper[1]));
+  const __m256i least =
+      _mm256_subs_epu16(_mm256_min_epu16(lower[0], lower[1]), _mm256_set1_epi16(kUndecided - 1));
+  return _mm256_movemask_epi8(_mm256_cmpeq_epi16(least, _mm256_setzero_si256())) == 0;
+}
+
 // phminposuw finds the least of eight words.
 NPU_QUANT_INLINE int16_t horizontal_max_i16(I16 v) {
   const __m256i y = bit_cast<__m256i>(v);
@@ -100,15 +127,8 @@ NPU_QUANT_INLINE __m256i low_byte_words(I32 a, I32 b) {
 
 // The low byte of each value, consecutive over the four parts.
 NPU_QUANT_INLINE I8 low_bytes(const I32 (&part)[4]) {
-  const __m256i mixed =
-      _mm256_packus_epi16(low_byte_words(part[0], part[1]), low_byte_words(part[2], part[3]));
-  // mixed, per 128 bits: 0 1 0 1 ... of parts 0/1, then of parts 2/3. Sort to p0 p1 p2 p3
-  // quadruples, then lanes.
-  const __m256i sort = _mm256_setr_epi8(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15,  //
-                                        0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15);
-  const __m256i sorted = _mm256_shuffle_epi8(mixed, sort);
-  return bit_cast<I8>(
-      _mm256_permutevar8x32_epi32(sorted, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
+  return unmixed(
+      _mm256_packus_epi16(low_byte_words(part[0], part[1]), low_byte_words(part[2], part[3])));
 }
 
 // 1 for each equal pair of values, else 0.

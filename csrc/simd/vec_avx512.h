@@ -86,6 +86,26 @@ NPU_QUANT_INLINE bool saturated_bytes(const F32 (&v)[4], I8& bytes) {
   return _mm512_cmpeq_epi16_mask(least, _mm512_set1_epi16(INT16_MIN)) == 0;
 }
 
+// Bytes of floor(v / 2^16), v rounded to an integer, saturated: signed, or else unsigned. Returns
+// false where that integer is undecided (vec.h); so it is where v is NaN or beyond 32 bits.
+template <bool is_signed>
+NPU_QUANT_INLINE bool saturated_floors(const F32 (&v)[4], I8& bytes) {
+  __m512i fixed[4];
+  __mmask16 near = 0;
+  for (int i = 0; i < 4; ++i) {
+    fixed[i] = _mm512_cvtps_epi32(v[i]);
+    near |= _mm512_testn_epi32_mask(fixed[i], _mm512_set1_epi32(0x10000 - kUndecided));
+  }
+  const auto floors = [&](int i) {
+    return bit_cast<__m512i>(upper_halves(bit_cast<I32>(fixed[i]), bit_cast<I32>(fixed[i + 1])));
+  };
+  const __m512i mixed = is_signed ? _mm512_packs_epi16(floors(0), floors(2))
+                                  : _mm512_packus_epi16(floors(0), floors(2));
+  const __m512i sort = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
+  bytes = bit_cast<I8>(_mm512_permutexvar_epi64(sort, mixed));
+  return near == 0;
+}
+
 // 1 for each equal pair of values, else 0.
 NPU_QUANT_INLINE I8 ones_where_equal(const F32 (&a)[4], const F32 (&b)[4]) {
   const auto equal = [&](int i) { return _mm512_cmp_ps_mask(a[i], b[i], _CMP_EQ_OQ); };

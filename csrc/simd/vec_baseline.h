@@ -126,6 +126,30 @@ NPU_QUANT_INLINE bool saturated_bytes(const F32 (&v)[4], I8& bytes) {
 #endif
 }
 
+// Bytes of floor(v / 2^16), v rounded to an integer, saturated: signed, or else unsigned. Returns
+// false where that integer is undecided (vec.h); so it is where v is NaN or beyond 32 bits.
+template <bool is_signed>
+NPU_QUANT_INLINE bool saturated_floors(const F32 (&v)[4], I8& bytes) {
+#if defined(__SSE2__)
+  __m128i floor[4], near = _mm_setzero_si128();
+  for (int i = 0; i < 4; ++i) {
+    const __m128i fixed = _mm_cvtps_epi32(v[i]);
+    floor[i] = _mm_srai_epi32(fixed, 16);
+    near = _mm_or_si128(near,
+                        _mm_cmpeq_epi32(_mm_and_si128(fixed, _mm_set1_epi32(0x10000 - kUndecided)),
+                                        _mm_setzero_si128()));
+  }
+  const __m128i low = _mm_packs_epi32(floor[0], floor[1]);
+  const __m128i high = _mm_packs_epi32(floor[2], floor[3]);
+  bytes = bit_cast<I8>(is_signed ? _mm_packs_epi16(low, high) : _mm_packus_epi16(low, high));
+  return _mm_movemask_epi8(near) == 0;
+#else
+  static_cast<void>(v);
+  bytes = I8{};
+  return false;  // the caller's other way is right for every value
+#endif
+}
+
 // The low byte of each value, consecutive over the four parts.
 NPU_QUANT_INLINE I8 low_bytes(const I32 (&part)[4]) {
   using Byte4 = Vec<int8_t, 4>;

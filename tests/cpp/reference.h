@@ -33,20 +33,31 @@ inline float widen_float16(uint16_t bits) {
   return sign * std::ldexp(static_cast<float>(1024 + fraction), exponent - 25);
 }
 
-// y = sat8(fl(v / scale)), for codes that are in range; the compiler may vectorise, each lane is
-// the same IEEE division.
+inline float rounded_within(float q, float least, float greatest) {
+  q = __builtin_rintf(q);
+  q = q != q ? 0.0f : q;
+  q = q < least ? least : q;
+  return q > greatest ? greatest : q;
+}
+
+// The compiler may vectorise what follows, each lane is the same IEEE division.
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-__attribute__((target_clones("avx512f", "avx2", "default")))
+#define NPU_QUANT_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define NPU_QUANT_CLONES
 #endif
-inline void
-divide_and_round(const float* v, int64_t n, float scale, int8_t* y) {
-  for (int64_t i = 0; i < n; ++i) {
-    float q = __builtin_rintf(v[i] / scale);
-    q = q != q ? 0.0f : q;
-    q = q < -128.0f ? -128.0f : q;
-    q = q > 127.0f ? 127.0f : q;
-    y[i] = static_cast<int8_t>(q);
-  }
+
+// y = sat8(fl(v / scale)), for codes that are in range.
+NPU_QUANT_CLONES inline void divide_and_round(const float* v, int64_t n, float scale, int8_t* y) {
+  for (int64_t i = 0; i < n; ++i)
+    y[i] = static_cast<int8_t>(rounded_within(v[i] / scale, -128, 127));
+}
+
+// y = sat(fl(fl(v / scale) + zero_point)), of codes from `least` on.
+NPU_QUANT_CLONES inline void divide_add_and_round(const float* v, int64_t n, float scale,
+                                                  float zero_point, float least, int16_t* y) {
+  for (int64_t i = 0; i < n; ++i)
+    y[i] = static_cast<int16_t>(rounded_within(v[i] / scale + zero_point, least, least + 255));
 }
 
 inline std::vector<Target> runnable_targets() {

@@ -1,14 +1,20 @@
-// The proof that kernels/quotient.h relies on: a product with the rounded reciprocal and one
-// correction is fl(x / scale), to the bit.
+// The proofs that kernels/quotient.h relies on. The first: a product with the rounded reciprocal
+// and one correction is fl(x / scale), to the bit.
 //
 // Before its last rounding the corrected quotient is within 2^-45 (relative) of x / scale. It can
 // only be rounded differently where x / scale is that close to the middle of two floats: x and
 // scale with significands X and S such that 2^e X - M S = d, M odd and |d| small. Solved modulo S
 // for every S there is, that is every pair that could come out wrong.
+//
+// The second: where one product decides which byte a value becomes, it is the formula's. That takes
+// no more than what is rounded to be less than a bound (kernels/quotient.h), which every x of some
+// scales and zero points tries, and values on both sides of the meeting of any two codes for many.
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <cmath>
+#include <limits>
+#include <random>
 
 #include "core/parallel.h"
 #include "kernels/quantize.h"
@@ -40,23 +46,41 @@ void append_hard(int64_t significand, int power, int64_t d, std::vector<float>& 
   }
 }
 
-// x / scale is made 2^23 or more, an integer, which int32 codes hold whole.
-void divide(Target target, const std::vector<float>& x, float scale, std::vector<int32_t>& codes) {
-  const float zero = 0, inverse = 1 / scale;
+struct Line {
+  float scale, zero_point;
+};
+
+template <class Code>
+constexpr DType kDTypeOf = std::is_signed_v<Code> ? DType::int8 : DType::uint8;
+template <>
+constexpr DType kDTypeOf<int32_t> = DType::int32;
+
+template <class Code>
+void divide(Target target, const std::vector<float>& x, const Line& line, Code* codes) {
+  const auto n = static_cast<int64_t>(x.size());
+  float factor = 0, offset = 0;
   const auto at = [](const void* data, int64_t stride) {
     return Strided{const_cast<char*>(static_cast<const char*>(data)), 0, stride};
   };
+  const auto address = [](const float& value) {
+    return const_cast<char*>(reinterpret_cast<const char*>(&value));
+  };
+  run_on<StepsKernel>(target, {.y_dtype = kDTypeOf<Code>,
+                               .count = 1,
+                               .scale = address(line.scale),
+                               .zero_point = address(line.zero_point),
+                               .factor = address(factor),
+                               .offset = address(offset)});
   run_on<QuantizeKernel>(target, {.x_dtype = DType::float32,
-                                  .y_dtype = DType::int32,
+                                  .y_dtype = kDTypeOf<Code>,
                                   .rows = 1,
-                                  .n = static_cast<int64_t>(x.size()),
+                                  .n = n,
                                   .x = at(x.data(), 4),
-                                  .y = at(codes.data(), 4),
-                                  .scale = at(&scale, 0),
-                                  .inverse = at(&inverse, 0),
-                                  .zero_point = at(&zero, 0),
-                                  .least_scale = scale,
-                                  .greatest_scale = scale,
+                                  .y = at(codes, sizeof(Code)),
+                                  .scale = at(&line.scale, 0),
+                                  .zero_point = at(&line.zero_point, 0),
+                                  .factor = at(&factor, 0),
+                                  .offset = at(&offset, 0),
                                   .divide = true,
                                   .twice = false,
                                   .rounding = Rounding::to_even,
@@ -78,7 +102,8 @@ int64_t count_differences(int64_t significand) {
   int64_t differences = 0;
   for (const Target target : runnable_targets()) {
     if (target == Target::baseline) continue;  // divides
-    divide(target, x, scale, codes);
+    // x / scale is 2^23 or more, an integer, which int32 codes hold whole.
+    divide(target, x, {scale, 0}, codes.data());
     for (size_t i = 0; i < x.size(); ++i)
       differences += static_cast<float>(codes[i]) != x[i] / scale;
   }
@@ -104,6 +129,96 @@ TEST(ExactDivision, WithoutTheCorrectionTheyComeOutWrong) {
   }
   EXPECT_GT(pairs, 300);
   EXPECT_GT(wrong, pairs / 10);
+}
+
+template <class Code>
+int64_t count_other_bytes(const std::vector<float>& x, const Line& line) {
+  std::vector<int16_t> expected(x.size());
+  std::vector<Code> codes(x.size());
+  divide_add_and_round(x.data(), static_cast<int64_t>(x.size()), line.scale, line.zero_point,
+                       std::numeric_limits<Code>::min(), expected.data());
+  int64_t differences = 0;
+  for (const Target target : runnable_targets()) {
+    divide(target, x, line, codes.data());
+    for (size_t i = 0; i < x.size(); ++i) differences += codes[i] != expected[i];
+  }
+  return differences;
+}
+
+// From where a quotient is a millionth of a code to where all are out of range.
+template <class Code>
+void expect_bytes_of_every_x(const Line& line) {
+  constexpr int64_t kBlock = 1 << 14;
+  const int64_t first = bits_of(std::ldexp(line.scale, -20)), last = bits_of(line.scale * 512);
+  std::atomic<int64_t> differences{0};
+  parallel_for((last - first) / kBlock, int64_t{1} << 40, [&](int64_t begin, int64_t end) {
+    std::vector<float> x(kBlock);
+    for (int64_t block = begin; block < end; ++block) {
+      if (block % kThinning != 0) continue;
+      for (int64_t i = 0; i < kBlock; ++i) {
+        const float magnitude = float_from_bits(static_cast<uint32_t>(first + block * kBlock + i));
+        x[static_cast<size_t>(i)] = i % 2 == block % 2 ? magnitude : -magnitude;
+      }
+      differences += count_other_bytes<Code>(x, line);
+    }
+  });
+  EXPECT_EQ(differences, 0) << line.scale << ", " << line.zero_point;
+}
+
+TEST(ExactDivision, BytesOfEveryValue) {
+  expect_bytes_of_every_x<int8_t>({0.03f, 3});
+  expect_bytes_of_every_x<int8_t>({1.7f, -127.875f});
+  expect_bytes_of_every_x<uint8_t>({0x1.fffffep-7f, 131});
+}
+
+// Quotients up to 10 steps of 2^-16 to either side of where two codes meet.
+std::vector<float> values_next_to_meetings(const Line& line, float least) {
+  constexpr double kStep = 0x1p-16;
+  std::vector<float> x;
+  for (int code = 0; code < 255; ++code) {
+    const double meeting =
+        static_cast<double>(least) + code + 0.5 - static_cast<double>(line.zero_point);
+    for (int i = -40; i <= 40; ++i)
+      x.push_back(static_cast<float>((meeting + i * kStep / 4) * static_cast<double>(line.scale)));
+    const uint32_t bits = bits_of(static_cast<float>(meeting * static_cast<double>(line.scale)));
+    for (uint32_t i = 0; i < 8; ++i) x.push_back(float_from_bits(bits - 4 + i));
+  }
+  return x;
+}
+
+template <class Code>
+void expect_bytes_next_to_meetings() {
+  constexpr float kLeast = std::numeric_limits<Code>::min();
+  std::atomic<int64_t> differences{0};
+  parallel_for(6000 / kThinning, int64_t{1} << 40, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      std::mt19937 random(static_cast<uint32_t>(i));
+      const float significand = std::ldexp(static_cast<float>(kOne + random() % kOne), -23);
+      Line line{std::ldexp(significand, static_cast<int>(random() % 200) - 100), kLeast};
+      line.zero_point += static_cast<float>(random() % 256);
+      if (i % 4 == 1) line.zero_point += static_cast<float>(random() % 256) / 256;
+      if (i % 4 == 2) line.zero_point *= static_cast<float>(random() % 999);
+      if (i % 4 == 3) line.scale = -line.scale;
+      differences += count_other_bytes<Code>(values_next_to_meetings(line, kLeast), line);
+    }
+  });
+  EXPECT_EQ(differences, 0);
+}
+
+TEST(ExactDivision, BytesNextToTheMeetingsOfCodes) {
+  expect_bytes_next_to_meetings<int8_t>();
+  expect_bytes_next_to_meetings<uint8_t>();
+}
+
+TEST(ExactDivision, WithoutDivisionThoseComeOutWrong) {
+  const Line line{0.03f, 3};
+  const std::vector<float> x = values_next_to_meetings(line, -128);
+  int64_t wrong = 0;
+  for (const float v : x) {
+    const float product = std::fma(v, 1 / line.scale, line.zero_point);
+    wrong += std::rint(product) != std::rint(v / line.scale + line.zero_point);
+  }
+  EXPECT_GT(wrong, 100);
 }
 
 }  // namespace
