@@ -144,6 +144,19 @@ class TestVectors:
         assert codes([tiny, 3 * tiny, -5 * tiny], 2 * tiny) == [0, 2, -2]
         assert codes([tiny, 3 * tiny], 2.0**100, div_mode=False) == [0, 0]
 
+    @pytest.mark.parametrize("exponent", [-149, -128, -127, -5, 0, 100, 127])
+    @pytest.mark.parametrize("sign", [1, -1])
+    def test_powers_of_two(self, exponent: int, sign: int) -> None:
+        x = np.concatenate([[0, np.inf, np.nan, 2.0**-149, 3e38], np.arange(-300, 300) / 2])
+        with np.errstate(over="ignore"):
+            x = np.concatenate([x, x * 2.0 ** max(exponent, -126)]).astype(np.float32)
+        scale = np.array([sign * 2.0**exponent], np.float32)
+        for zero in (None, np.array([3], np.int32), floats(0.5)):
+            for to in (INT8, UINT8, INT32):
+                with np.errstate(all="ignore"):
+                    expected = reference(x, scale, zero, to)
+                assert_same_bits((npu_quantize(x, scale, zero, to),), (expected,))
+
     def test_int32_zero_points_are_rounded_to_float32(self) -> None:
         assert codes([-(2.0**24)], 1, 2**24 + 1) == [0]
         assert codes([0], 1, 2**31 - 1, INT32) == [2**31 - 1]
