@@ -165,10 +165,10 @@ QUANTIZE = [
         "quantize_val",
     ),
     Fault(
-        "quantize_val: parameters of a short row are 1",
+        "quantize_val: parameters of a short row are its first",
         f"{K}/elementwise.h",
-        "i < n ? tile.parameters[w][i].value : 1",
-        "1",
+        "i = n; i < kTile; ++i) padded",
+        "i = 0; i < kTile; ++i) padded",
         "quantize_val quantizer",
         B,
         "quantize_val",
