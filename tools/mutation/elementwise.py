@@ -83,10 +83,10 @@ QUANTIZE = [
         "quantize",
     ),
     Fault(
-        "quantize: what is rounded is to come to less than half as much",
+        "quantize: what is rounded is to come to less than a quarter of it",
         f"{SIMD}/vec.h",
         "kUndecided = 8",
-        "kUndecided = 4",
+        "kUndecided = 2",
         "quantize",
         B,
         "quantize",
@@ -105,8 +105,8 @@ QUANTIZE = [
     Fault(
         "quantize: one multiplication whatever the zero point",
         f"{K}/quotient.h",
-        "(zero_point >= F{} + least) &",
-        "(zero_point == zero_point) |",
+        "F{} + greatest)",
+        "F{} + greatest * 999)",
         "quantize",
         A2,
         "quantize",
