@@ -57,26 +57,32 @@ class AligningBuffer {
   int64_t streamed_ = 0;
 };
 
-// The whole spans among n elements, each encoded while the next is reduced. Returns the number of
-// elements done.
+template <class In>
+NPU_QUANT_INLINE const typename In::Storage* x_of(const DynamicArgs& args, int64_t row) {
+  return reinterpret_cast<const typename In::Storage*>(args.x.from(row, 0).data);
+}
+
+// The whole spans of a row, each encoded while the next one, perhaps of the next row, is reduced.
+// Returns the number of elements done.
 template <class In, bool streams>
-NPU_QUANT_INLINE int64_t quantize_spans(const DynamicArgs& args, int64_t row, int8_t* y) {
+NPU_QUANT_INLINE int64_t quantize_spans(const DynamicArgs& args, int64_t row, int8_t* y,
+                                        GroupAmax<In>& amax) {
   constexpr uintptr_t kAhead = 8 << 10;
-  const auto* const x = reinterpret_cast<const typename In::Storage*>(args.x.from(row, 0).data);
+  const auto* const x = x_of<In>(args, row);
   const CacheLevel level = args.stream ? prefetch_level() : CacheLevel::first;
   // From the last block of a span back, as dynamic_quant.cpp says why.
   const int64_t turned = streams && level == CacheLevel::second ? kLanes - 1 : 0;
   AligningBuffer buffer(y);
   const bool aligns = args.stream && !streams;
-  GroupAmax<In> amax;
-  if (args.n >= kSpan)
+  if (args.n >= kSpan && row == 0)
     for (int64_t b = 0; b < kLanes; ++b) amax.reduce_group(b, x + b * kBlock, kBlock);
   int64_t first = 0;
   for (; first + kSpan <= args.n; first += kSpan) {
     const GroupDividers dividers = dividers_of<In>(args, amax);
     store_scales(args.scale, row, first / kBlock, dividers.scale, kLanes);
     const bool is_last = first + 2 * kSpan > args.n;
-    const auto* const next = x + (is_last ? first : first + kSpan);  // the last one's is not used
+    const auto* const next =  // the last row's is not used
+        is_last ? x_of<In>(args, least(row + 1, args.rows - 1)) : x + first + kSpan;
     int8_t* const codes = aligns ? buffer.next_span() : y + first;
     for (int64_t b = 0; b < kLanes; ++b) {
       const int64_t at = b * kBlock;
@@ -96,14 +102,15 @@ NPU_QUANT_INLINE int64_t quantize_spans(const DynamicArgs& args, int64_t row, in
 
 template <class In>
 void quantize_rows(const DynamicArgs& args) {
+  GroupAmax<In> amax;
   for (int64_t row = 0; row < args.rows; ++row) {
     auto* const y = reinterpret_cast<int8_t*>(args.y.from(row, 0).data);
-    const auto* const x = reinterpret_cast<const typename In::Storage*>(args.x.from(row, 0).data);
     const int64_t done = args.stream && is_vector_aligned(y)
-                             ? quantize_spans<In, true>(args, row, y)
-                             : quantize_spans<In, false>(args, row, y);
+                             ? quantize_spans<In, true>(args, row, y, amax)
+                             : quantize_spans<In, false>(args, row, y, amax);
     if (done < args.n)
-      quantize_some_groups<In>(args, x + done, args.n - done, y + done, row, done / kBlock);
+      quantize_some_groups<In>(args, x_of<In>(args, row) + done, args.n - done, y + done, row,
+                               done / kBlock);
   }
   if (args.stream) stream_fence();
 }
