@@ -4,6 +4,7 @@
 #include "kernels/add_rms_norm_quant.h"
 
 #include "kernels/norm.h"
+#include "kernels/strips.h"
 
 namespace npu_quant {
 namespace {
@@ -15,7 +16,6 @@ using Args = Kernel::Args;
 // are then in L1; fewer rows where L2 does not hold them and those to come (256 KiB).
 constexpr int64_t kRowsInTurn = 4, kElementsTogether = 512;
 constexpr int64_t kBytesTogether = 256 << 10;
-constexpr int64_t kMostRows = 64;  // of transposed outputs, which share cache lines
 static_assert(kElementsTogether % kSumLanes == 0 && kPiece % kSumLanes == 0);
 
 // Elements [first, first + n) of a row in the second pass.
@@ -75,10 +75,10 @@ class RowNorm {
       : args_(args),
         x1_(args.tensors[Kernel::kX1], kItem, read_[0]),
         x2_(args.tensors[Kernel::kX2], kItem, read_[1]),
-        x_(args.tensors[Kernel::kX], kItem, written_[0], args.stream, streams_by_buffer()),
-        norm_(args.tensors[Kernel::kRmsNorm], kItem, written_[1], false),
-        y_{{args.tensors[Kernel::kY1], 1, written_[2], args.stream},
-           {args.tensors[Kernel::kY2], 1, written_[3], args.stream}},
+        x_(args.tensors[Kernel::kX], kItem, written_, args.stream, streams_by_buffer()),
+        norm_(args.tensors[Kernel::kRmsNorm], kItem, written_, false),
+        y_{{args.tensors[Kernel::kY1], 1, written_, args.stream},
+           {args.tensors[Kernel::kY2], 1, written_, args.stream}},
         weights_{{args, args.quantizers[0]}, {args, args.quantizers[1]}},
         epsilon_(static_cast<float>(args.epsilon)) {}
 
@@ -86,27 +86,20 @@ class RowNorm {
     const int64_t fitting = most(1, kBytesTogether / (args_.n * 2 * kItem));
     int64_t rows = 0;
     for (int64_t row = 0; row < args_.rows; row += rows) {
-      const int64_t shared = most(most(x_.rows_together(row), norm_.rows_together(row)),
-                                  most(y_[0].rows_together(row), y_[1].rows_together(row)));
-      rows = least(args_.rows - row, shared > 1 ? shared : least(fitting, kRowsInTurn));
+      rows = least(args_.rows - row, least(fitting, kRowsInTurn));
       const int64_t next = row + rows < args_.rows ? rows : 0;
-      float rstd[kMostRows];
-      normalise(row, rows, rstd);
+      float rstd[kRowsInTurn];
+      for (int64_t r = 0; r < rows; ++r) rstd[r] = normalise(row + r);
       for (int64_t i = 0; i < args_.n + kElementsTogether; i += kElementsTogether)
         for (int o = 0; o < 2; ++o)
-          if (y_[o].shares_lines())
-            encode_shared(row, rows, i, o, rstd);
-          else if (y_[o].is_wanted())
-            encode_rows(row, rows, next, i, o, rstd);
-      if (norm_.is_wanted()) write_norm(row, rows, rstd);
+          if (y_[o].is_wanted()) encode_rows(row, rows, next, i, o, rstd);
+      for (int64_t r = 0; r < rows && norm_.is_wanted(); ++r) write_norm(row + r, rstd[r]);
     }
     if (args_.stream) stream_fence();
   }
 
  private:
   static constexpr int64_t kItem = sizeof(typename X::Storage);
-  static constexpr int64_t kSharedRows = rows_at_once(kItem), kSharedWidth = kBufferBytes / 64;
-  static constexpr int64_t kSharedCodes = kBufferBytes / kMostRows;
 
   // x is streamed as it is computed where its rows begin at vectors, else from a buffer.
   bool streams_by_buffer() const {
@@ -119,30 +112,20 @@ class RowNorm {
     return reinterpret_cast<const typename X::Storage*>(x);
   }
 
-  // The first pass: x of some rows, and what their sums are multiplied by. Row by row, but for
-  // outputs of which the rows share cache lines.
-  void normalise(int64_t row, int64_t rows, float* rstd) {
-    const int64_t width = x_.shares_lines() ? kSharedWidth / kItem : kPiece;
-    SumOfSquares squares[kSharedRows];
-    int64_t together = 1;
-    for (int64_t first = row; first < row + rows; first += together) {
-      together = x_.shares_lines() ? least(row + rows - first, kSharedRows) : 1;
-      for (int64_t r = 0; r < together; ++r) squares[r].clear();
-      for (int64_t i = 0; i < args_.n; i += width) {
-        const int64_t count = least(args_.n - i, width);
-        for (int64_t r = 0; r < together; ++r) {
-          fetch(first + r, i, count);
-          char* const x = x_.is_wanted() ? x_.at(first + r, i, r * width) : nullptr;
-          add_piece<X>(typed(x1_.at(first + r, i)), typed(x2_.at(first + r, i)), typed(x), count,
-                       squares[r], Stores{args_.stream && x_.is_direct()});
-        }
-        x_.put(first, i, count, together, width);
-      }
-      for (int64_t r = 0; r < together; ++r) {
-        const float mean = squares[r].value() / static_cast<float>(args_.n);
-        rstd[first - row + r] = 1 / __builtin_sqrtf(mean + epsilon_);
-      }
+  // The first pass: x of a row, and what its sums are multiplied by.
+  float normalise(int64_t row) {
+    SumOfSquares squares;
+    squares.clear();
+    for (int64_t i = 0; i < args_.n; i += kPiece) {
+      const int64_t count = least(args_.n - i, kPiece);
+      fetch(row, i, count);
+      char* const x = x_.is_wanted() ? x_.at(row, i) : nullptr;
+      add_piece<X>(typed(x1_.at(row, i)), typed(x2_.at(row, i)), typed(x), count, squares,
+                   Stores{args_.stream && x_.is_direct()});
+      x_.put(row, i, count);
     }
+    const float mean = squares.value() / static_cast<float>(args_.n);
+    return 1 / __builtin_sqrtf(mean + epsilon_);
   }
 
   void fetch(int64_t row, int64_t i, int64_t count) {
@@ -165,17 +148,6 @@ class RowNorm {
       encode(y_[o].at(row + r, begin), row + r, least(row + r + next, args_.rows - 1), begin, count,
              o, rstd[r]);
       y_[o].put(row + r, begin, count);
-    }
-  }
-
-  // The same of rows that share cache lines.
-  void encode_shared(int64_t row, int64_t rows, int64_t first, int o, const float* rstd) {
-    const int64_t end = least(args_.n, first + kElementsTogether);
-    for (int64_t i = first; i < end; i += kSharedCodes) {
-      const int64_t count = least(end - i, kSharedCodes);
-      for (int64_t r = 0; r < rows; ++r)
-        encode(y_[o].at(row + r, i, r * kSharedCodes), row + r, row + r, i, count, o, rstd[r]);
-      y_[o].put(row, i, count, rows, kSharedCodes);
     }
   }
 
@@ -206,20 +178,13 @@ class RowNorm {
     return piece;
   }
 
-  void write_norm(int64_t row, int64_t rows, const float* rstd) {
-    const int64_t width = norm_.shares_lines() ? kSharedWidth / kItem : kPiece;
-    int64_t together = 1;
-    for (int64_t first = row; first < row + rows; first += together) {
-      together = norm_.shares_lines() ? least(row + rows - first, kSharedRows) : 1;
-      for (int64_t i = 0; i < args_.n; i += width) {
-        const int64_t count = least(args_.n - i, width);
-        for (int64_t r = 0; r < together; ++r) {
-          NormedPiece piece = piece_of(first + r, i, count);
-          piece.y = norm_.at(first + r, i, r * width);
-          norm_piece<X, Norm<X>>(piece, rstd[first - row + r], weights_[0]);
-        }
-        norm_.put(first, i, count, together, width);
-      }
+  void write_norm(int64_t row, float rstd) {
+    for (int64_t i = 0; i < args_.n; i += kPiece) {
+      const int64_t count = least(args_.n - i, kPiece);
+      NormedPiece piece = piece_of(row, i, count);
+      piece.y = norm_.at(row, i);
+      norm_piece<X, Norm<X>>(piece, rstd, weights_[0]);
+      norm_.put(row, i, count);
     }
   }
 
@@ -229,7 +194,7 @@ class RowNorm {
   Weights weights_[2];
   float epsilon_;
   Buffer<kPiece * kItem> read_[2];
-  Buffer<> written_[4];
+  Buffer<> written_;  // a piece of one output at a time
 };
 
 // Rows of a few elements, as many at a time as kElementsTogether holds, one after the other: every
@@ -354,6 +319,34 @@ class ShortRowNorm {
   Buffer<kMost * kItem> read_[2], written_;
 };
 
+void norm_direct(const Args& args) {
+  visit_float(args.dtype, halves_help(args.tensors[Kernel::kX1].data, 0, args.stream),
+              [&](auto x) { run_apart<RowNorm<decltype(x)>>(args); });
+}
+
+// In strips of the outputs, which are all tensors from x on.
+void norm_transposed(const Args& args) {
+  constexpr int kOutputs = Kernel::kTensors - Kernel::kX;
+  Strided y[kOutputs];
+  int64_t items[kOutputs];
+  for (int o = 0; o < kOutputs; ++o) {
+    const int tensor = Kernel::kX + o;
+    y[o] = args.tensors[tensor];
+    items[o] = tensor == Kernel::kY1 || tensor == Kernel::kY2 ? 1 : size_of(args.dtype);
+  }
+  Strips<kOutputs> strips(args.rows, args.n, args.n, y, items);
+  if (!strips.has_memory()) return norm_direct(args);
+  strips.run(args.stream, [&](int64_t row, int64_t rows, int64_t, int64_t, const Strided* to) {
+    Args part = args;
+    part.rows = rows;
+    part.tensors[Kernel::kX1] = args.tensors[Kernel::kX1].from(row, 0);
+    part.tensors[Kernel::kX2] = args.tensors[Kernel::kX2].from(row, 0);
+    for (int o = 0; o < kOutputs; ++o) part.tensors[Kernel::kX + o] = to[o];
+    part.stream = false;
+    norm_direct(part);
+  });
+}
+
 }  // namespace
 
 template <>
@@ -363,8 +356,9 @@ void AddRmsNormQuantKernel::run<kTarget>(const Args& args) {
   if (args.n < kShort && args.rows > 1)
     return visit_float_with<WholeLoads>(
         args.dtype, [&](auto x) { run_apart<ShortRowNorm<decltype(x)>>(args); });
-  visit_float(args.dtype, halves_help(args.tensors[kX1].data, 0, args.stream),
-              [&](auto x) { run_apart<RowNorm<decltype(x)>>(args); });
+  for (int tensor = kX; tensor < kTensors; ++tensor)
+    if (is_transposed(args.tensors[tensor])) return norm_transposed(args);
+  norm_direct(args);
 }
 
 }  // namespace npu_quant

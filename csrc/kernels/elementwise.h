@@ -2,13 +2,12 @@
 // piece; map_rows() deals pieces of rows of any strides to it.
 #pragma once
 
-#include "kernels/piece.h"
+#include "kernels/elementwise_tile.h"
+#include "kernels/strips.h"
 #include "simd/codes.h"
 
 namespace npu_quant {
 namespace {
-
-inline constexpr int kMostParameters = 4;
 
 // Rows that share the parameters of their elements are done 8 together, in pieces of 512 elements,
 // whose parameters (6 KiB) are then in L1. Short rows are joined to as many elements.
@@ -22,6 +21,7 @@ struct ElementwiseArgs {
   Strided read_mask, written_mask;
   // float32, null after the last; a stride of 0: one for a row, of 4: one for each element.
   Strided parameters[kMostParameters];
+  bool large;   // memory is to be asked for x ahead of time
   bool stream;  // outputs are to bypass the caches
 };
 
@@ -33,71 +33,9 @@ ElementwiseArgs rows_of(const Args& args, const Strided& x, const Strided& y) {
   rows.n = args.n;
   rows.x = x;
   rows.y = y;
-  rows.stream = args.stream;
+  rows.large = rows.stream = args.stream;
   return rows;
 }
-
-// A contiguous part of a row, or of joined rows.
-struct Piece {
-  const char* x;
-  const char* next;  // what to ask memory for meanwhile, or null
-  char* y;
-  const uint8_t* read_mask;
-  uint8_t* written_mask;
-  int64_t n;
-  const Unaligned<float>* parameters[kMostParameters];
-};
-
-// A tile of a piece as a rule sees it, from element `at` on.
-template <class X, class Y>
-struct TileAt {
-  const Piece& piece;
-  int64_t at;
-  Stores stores;
-
-  NPU_QUANT_INLINE const X* x() const { return reinterpret_cast<const X*>(piece.x) + at; }
-  NPU_QUANT_INLINE Y* y() const { return reinterpret_cast<Y*>(piece.y) + at; }
-  NPU_QUANT_INLINE const uint8_t* read_mask() const { return piece.read_mask + at; }
-  NPU_QUANT_INLINE uint8_t* written_mask() const { return piece.written_mask + at; }
-};
-
-// A piece's parameters: parameter(which, part) are those of a part of a tile. One for all elements
-// stays in a register; those of each element are read as they are needed.
-template <bool per_element, int count>
-class Parameters;
-
-template <int count>
-class Parameters<false, count> {
- public:
-  explicit Parameters(const Piece& piece) {
-    for (int which = 0; which < count; ++which)
-      values_[which] = broadcast(piece.parameters[which]->value);
-  }
-  NPU_QUANT_INLINE Parameters from(int64_t) const { return *this; }
-  NPU_QUANT_INLINE F32 operator()(int which, int) const { return values_[which]; }
-
- private:
-  F32 values_[count > 0 ? count : 1];
-};
-
-template <int count>
-class Parameters<true, count> {
- public:
-  explicit Parameters(const Piece& piece) {
-    for (int which = 0; which < count; ++which) values_[which] = piece.parameters[which];
-  }
-  NPU_QUANT_INLINE Parameters from(int64_t i) const {
-    Parameters moved = *this;
-    for (int which = 0; which < count; ++which) moved.values_[which] += i;
-    return moved;
-  }
-  NPU_QUANT_INLINE F32 operator()(int which, int part) const {
-    return load<F32>(values_[which] + part * kLanes);
-  }
-
- private:
-  const Unaligned<float>* values_[count];
-};
 
 // A rule has X and Y, the types it reads and writes, kParameters, how many it goes by, and
 // map(parameters, tile), which computes one tile.
@@ -181,10 +119,8 @@ class Mapping {
     int64_t rows = 0;
     for (int64_t row = 0; row < args_.rows; row += rows) {
       const int64_t read = most(x_.rows_together(), read_mask_.rows_together());
-      const int64_t of_y = y_.rows_together(row), of_mask = written_mask_.rows_together(row);
-      const int64_t written = of_y > 1 ? of_y : of_mask;  // y has more bytes
       const int64_t item = most(x_.is_direct() ? 1 : job_.x_item, y_.is_direct() ? 1 : job_.y_item);
-      const int64_t together = least(most(read, written), kBufferBytes / (2 * kTile * item));
+      const int64_t together = least(read, kBufferBytes / (2 * kTile * item));
       const int64_t buffered = kBufferBytes / (together * item) - kTile;
       const int64_t fitting = kBufferBytes / ((kElementsTogether + kTile) * item);
       const int64_t in_turn = per_element_ ? least(kRowsTogether, fitting) : 1;
@@ -198,7 +134,6 @@ class Mapping {
   }
 
   void map_columns(int64_t row, int64_t rows, int64_t width) {
-    const bool transposes = y_.shares_lines() || written_mask_.shares_lines();
     const bool stream = y_.takes_streams();
     // Where y is streamed, all pieces but the first begin at a vector of it.
     const int64_t head = stream ? elements_to_alignment(y_.at(row, 0), job_.y_item, kTile) : 0;
@@ -211,12 +146,11 @@ class Mapping {
       if (per_element_) take_parameters(row, i, count, rows > 1);
       for (int64_t r = 0; r < rows; ++r) {
         if (!per_element_) take_parameters(row + r, i, count, false);
-        take_piece(row + r, i, count, transposes ? r * pitch : 0);
-        piece_.next = args_.stream ? next_of(row + r, rows, i, width) : nullptr;
+        take_piece(row + r, i, count);
+        piece_.next = args_.large ? next_of(row + r, rows, i) : nullptr;
         map_piece(stream);
-        if (!transposes) put(row + r, i, count, 1, pitch);
+        put(row + r, i, count, 1, count);
       }
-      if (transposes) put(row, i, count, rows, pitch);
     }
   }
 
@@ -234,7 +168,7 @@ class Mapping {
       x_.fetch(row, rows, 0, n, n);
       read_mask_.fetch(row, rows, 0, n, n);
       if (row == 0 || !alike) join_parameters(row, rows);
-      take_piece(row, 0, rows * n, 0);
+      take_piece(row, 0, rows * n);
       map_piece(false);
       put(row, 0, n, rows, n);
     }
@@ -245,22 +179,20 @@ class Mapping {
     written_mask_.put(row, i, count, rows, width);
   }
 
-  // Results that go by way of a buffer begin at its element `in_buffer`. Every field is set by
-  // itself: to copy what was just stored in other pieces waits for all streaming stores before.
-  void take_piece(int64_t row, int64_t i, int64_t n, int64_t in_buffer) {
+  // Every field is set by itself: to copy what was just stored in other pieces waits for all
+  // streaming stores before.
+  void take_piece(int64_t row, int64_t i, int64_t n) {
     piece_.x = x_.at(row, i);
-    piece_.y = y_.at(row, i, in_buffer);
+    piece_.y = y_.at(row, i);
     piece_.read_mask = reinterpret_cast<const uint8_t*>(read_mask_.at(row, i));
     if (written_mask_.is_wanted())
-      piece_.written_mask = reinterpret_cast<uint8_t*>(written_mask_.at(row, i, in_buffer));
+      piece_.written_mask = reinterpret_cast<uint8_t*>(written_mask_.at(row, i));
     piece_.n = n;
   }
 
-  // What is needed 6 KiB later, next in this column of pieces, or in the next column.
-  const char* next_of(int64_t row, int64_t rows, int64_t i, int64_t width) const {
+  // What is needed 6 KiB later, or next in this column of pieces.
+  const char* next_of(int64_t row, int64_t rows, int64_t i) const {
     constexpr int64_t kAhead = 6 << 10;
-    const bool has_next_column = x_.is_direct() && i + width < args_.n;
-    if (rows > 1 && has_next_column && y_.shares_lines()) return x_.at(row, i + width);
     if (!per_element_) return x_.at(row, i) + kAhead;
     return x_.at(x_.is_direct() && row + rows < args_.rows ? row + rows : row, i);
   }
@@ -382,8 +314,33 @@ class Mapping {
 };
 
 // Not inlined: its buffers would be on the stack once for each rule.
-__attribute__((noinline)) void map_rows(const ElementwiseArgs& args, const Job& job) {
+__attribute__((noinline)) void map_direct_rows(const ElementwiseArgs& args, const Job& job) {
   Mapping(args, job).run();
+}
+
+__attribute__((noinline)) void map_transposed_rows(const ElementwiseArgs& args, const Job& job) {
+  Strips<2> strips(args.rows, args.n, kStripColumns, {args.y, args.written_mask}, {job.y_item, 1});
+  if (!strips.has_memory()) return map_direct_rows(args, job);
+  strips.run(args.stream, [&](int64_t row, int64_t rows, int64_t i, int64_t n, const Strided* y) {
+    ElementwiseArgs part = args;
+    part.rows = rows;
+    part.n = n;
+    part.x = args.x.from(row, i);
+    part.y = y[0];
+    part.read_mask = args.read_mask.from(row, i);
+    part.written_mask = y[1];
+    part.stream = false;
+    for (int w = 0; w < job.parameters; ++w) part.parameters[w] = args.parameters[w].from(row, i);
+    map_direct_rows(part, job);
+  });
+}
+
+void map_rows(const ElementwiseArgs& args, const Job& job) {
+  const bool transposes = is_transposed(args.y) || is_transposed(args.written_mask);
+  if (transposes && (args.n >= kTile || args.rows == 1))
+    map_transposed_rows(args, job);
+  else
+    map_direct_rows(args, job);
 }
 
 template <class Rule>

@@ -4,9 +4,10 @@
 //   sink:   a piece of results ->  elements of rows               direct, or from a buffer
 //
 // A piece is `rows` x `count` elements, its rows `width` elements apart in a buffer. kPiece = 2048
-// elements, so that the pieces of x and y and their parameters stay in 32 KiB of L1; where rows are
-// neighbours in memory (a transposed array), 64 bytes of them pass together, in pieces of 16 KiB.
-// All buffers of a kernel fit a thread's stack of 128 KiB.
+// elements, so that the pieces of x and y and their parameters stay in 32 KiB of L1; where rows
+// that are read are neighbours in memory (a transposed array), 64 bytes of them pass together, in
+// pieces of 16 KiB. Rows that are written so come by way of strips.h. All buffers of a kernel fit a
+// thread's stack of 128 KiB.
 #pragma once
 
 #include "core/strided.h"
@@ -158,26 +159,17 @@ class Sink {
   bool is_wanted() const { return y_.data != nullptr; }
   bool is_direct() const { return is_direct_; }
   void join(int64_t n) { is_direct_ = is_direct_ && y_.row_stride == n * item_; }
+
   // Whether vectors of results may be streamed to where they belong: all but the ends of a row.
   bool takes_streams() const {
     return streams_ && is_direct_ && y_.row_stride % item_ == 0 &&
            reinterpret_cast<uintptr_t>(y_.data) % static_cast<uintptr_t>(item_) == 0;
   }
-  bool shares_lines() const {
-    return is_wanted() && !is_direct_ && y_.axes == nullptr &&
-           rows_share_lines(y_.row_stride, y_.stride);
-  }
-  // How many rows from this one on are written together: up to the end of a cache line they share.
-  int64_t rows_together(int64_t row) const {
-    if (!shares_lines()) return 1;
-    const int64_t head = elements_to_alignment(y_.from(row, 0).data, item_, rows_at_once(item_));
-    return y_.row_stride == item_ && head > 0 ? head : rows_at_once(item_);
-  }
 
-  // Where results from element i of a row on go: to their place, or to the buffer from its element
-  // `in_buffer` on, where they stay if they are not wanted.
-  NPU_QUANT_INLINE char* at(int64_t row, int64_t i, int64_t in_buffer = 0) {
-    return is_direct_ ? y_.from(row, i).data : buffer_ + in_buffer * item_;
+  // Where results from element i of a row on go: to their place, or to the buffer, where they stay
+  // if they are not wanted.
+  NPU_QUANT_INLINE char* at(int64_t row, int64_t i) {
+    return is_direct_ ? y_.from(row, i).data : buffer_;
   }
   // Has results [i, i + count) of some rows written that lie in the buffer.
   NPU_QUANT_INLINE void put(int64_t row, int64_t i, int64_t count, int64_t rows = 1,

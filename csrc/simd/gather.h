@@ -32,21 +32,18 @@ NPU_QUANT_INLINE Vec<T, bytes> zip(Vec<T, bytes> a, Vec<T, bytes> b, Indices<i..
   return __builtin_shufflevector(a, b, (i / n * n + i % n / 2 + from + i % 2 * all)...);
 }
 
-// n = 16 / sizeof(T) rows of `bytes`, from_stride apart, become columns: 16 bytes each, to_stride
-// apart. Zipping the halves of a square log2(n) times transposes it, and a vector does as many
-// squares side by side as it has 16 bytes:
+// n = 16 / sizeof(T) rows of squares become their columns: zipping the halves log2(n) times
+// transposes a square, and a vector does as many squares side by side as it has 16 bytes.
 //
 //   a0 a1 a2 a3 | a4 a5 a6 a7        a0 b0 c0 d0 | a4 b4 c4 d4
-//   b0 b1 b2 b3 | b4 b5 b6 b7   ->   a1 b1 c1 d1 | a5 b5 c5 d5   ->   columns 0 4 1 5 2 6 3 7
+//   b0 b1 b2 b3 | b4 b5 b6 b7   ->   a1 b1 c1 d1 | a5 b5 c5 d5
 //   c0 c1 c2 c3 | c4 c5 c6 c7        a2 b2 c2 d2 | a6 b6 c6 d6
 //   d0 d1 d2 d3 | d4 d5 d6 d7        a3 b3 c3 d3 | a7 b7 c7 d7
 template <class T, int bytes>
-NPU_QUANT_INLINE void transpose_squares(const char* from, int64_t from_stride, char* to,
-                                        int64_t to_stride) {
+NPU_QUANT_INLINE void transpose_squares(Vec<T, bytes> (&v)[16 / sizeof(T)]) {
   constexpr int n = 16 / sizeof(T);
   constexpr typename MakeIndices<bytes / sizeof(T)>::type kAll{};
-  Vec<T, bytes> v[n], w[n];
-  for (int i = 0; i < n; ++i) v[i] = load<Vec<T, bytes>>(from + i * from_stride);
+  Vec<T, bytes> w[n];
   for (int round = 1; round < n; round *= 2) {
     for (int i = 0; i < n / 2; ++i) {
       w[2 * i] = zip<false, T, bytes>(v[i], v[i + n / 2], kAll);
@@ -54,10 +51,47 @@ NPU_QUANT_INLINE void transpose_squares(const char* from, int64_t from_stride, c
     }
     for (int i = 0; i < n; ++i) v[i] = w[i];
   }
+}
+
+// n lines of `bytes`, from_stride apart, become rows of 16 bytes, to_stride apart: each line is
+// read whole.
+template <class T, int bytes>
+NPU_QUANT_INLINE void lines_to_rows(const char* from, int64_t from_stride, char* to,
+                                    int64_t to_stride) {
+  constexpr int n = 16 / sizeof(T);
+  Vec<T, bytes> v[n];
+  for (int i = 0; i < n; ++i) v[i] = load<Vec<T, bytes>>(from + i * from_stride);
+  transpose_squares<T, bytes>(v);
   for (int i = 0; i < n; ++i)
     for (int square = 0; square < bytes / 16; ++square)
       std::memcpy(to + (square * n + i) * to_stride,
                   reinterpret_cast<const char*>(&v[i]) + square * 16, 16);
+}
+
+template <class T, int bytes, int... i>
+NPU_QUANT_INLINE Vec<T, bytes> joined(Vec<T, bytes / 2> a, Vec<T, bytes / 2> b, Indices<i...>) {
+  return __builtin_shufflevector(a, b, i...);
+}
+// A vector of 16 bytes from each of several places.
+template <class T, int bytes>
+NPU_QUANT_INLINE Vec<T, bytes> load_apart(const char* from, int64_t apart) {
+  if constexpr (bytes == 16)
+    return load<Vec<T, bytes>>(from);
+  else
+    return joined<T, bytes>(load_apart<T, bytes / 2>(from, apart),
+                            load_apart<T, bytes / 2>(from + bytes / 32 * apart, apart),
+                            typename MakeIndices<bytes / sizeof(T)>::type{});
+}
+
+// The way back: rows of 16 bytes become n lines of `bytes`, and each line is written whole.
+template <class T, int bytes>
+NPU_QUANT_INLINE void rows_to_lines(const char* from, int64_t from_stride, char* to,
+                                    int64_t to_stride) {
+  constexpr int n = 16 / sizeof(T);
+  Vec<T, bytes> v[n];
+  for (int i = 0; i < n; ++i) v[i] = load_apart<T, bytes>(from + i * from_stride, n * from_stride);
+  transpose_squares<T, bytes>(v);
+  for (int i = 0; i < n; ++i) store(to + i * to_stride, v[i]);
 }
 
 // `columns` lines of contiguous elements, from_stride apart, become rows of as many elements, to
@@ -72,11 +106,11 @@ __attribute__((noinline)) void transpose(const char* from, int64_t from_stride, 
     const char* const line = from + column * from_stride;
     int64_t row = 0;
     for (; row + wide <= rows; row += wide)
-      transpose_squares<T, kVectorBytes>(line + row * item, from_stride,
-                                         to + row * to_stride + column * item, to_stride);
+      lines_to_rows<T, kVectorBytes>(line + row * item, from_stride,
+                                     to + row * to_stride + column * item, to_stride);
     for (; row < square_rows; row += n)
-      transpose_squares<T, 16>(line + row * item, from_stride, to + row * to_stride + column * item,
-                               to_stride);
+      lines_to_rows<T, 16>(line + row * item, from_stride, to + row * to_stride + column * item,
+                           to_stride);
   }
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t column = row < square_rows ? square_columns : 0; column < columns; ++column)
@@ -111,33 +145,71 @@ NPU_QUANT_INLINE void copy_bytes(const char* from, int64_t n, char* to, bool str
   const auto before = static_cast<int64_t>(-reinterpret_cast<uintptr_t>(to) & (kVectorBytes - 1));
   if (!streams || n < before + kVectorBytes)
     return static_cast<void>(std::memcpy(to, from, static_cast<size_t>(n)));
-  std::memcpy(to, from, static_cast<size_t>(before));
+  if (before > 0) std::memcpy(to, from, static_cast<size_t>(before));
   int64_t i = before;
   for (; i + kVectorBytes <= n; i += kVectorBytes) stream(to + i, load<I8>(from + i));
-  std::memcpy(to + i, from + i, static_cast<size_t>(n - i));
+  if (i < n) std::memcpy(to + i, from + i, static_cast<size_t>(n - i));
 }
 
-// The way back: from[row * width + column] goes to to + row * row_stride + column * stride. Where
-// neighbouring rows are neighbours in memory, the elements of a column pass through a buffer, so
-// that they are written as a line.
+// Where neighbouring rows are neighbours in memory, this many bytes of a column are written at
+// once: single cache lines of columns that lie a power of two apart take twice as long (Zen 4).
+inline constexpr int64_t kColumnBytes = 256;
+
+// Asks for the first and the last cache line of a column, which are read where only a part of them
+// is written.
+NPU_QUANT_INLINE void prefetch_ends(char* to, int64_t bytes) {
+  const auto first = reinterpret_cast<uintptr_t>(to), end = first + static_cast<uintptr_t>(bytes);
+  if (first % 64 != 0) prefetch(first);
+  if (end % 64 != 0) prefetch(end - 1);
+}
+
+// Columns of `rows` elements, which are neighbours: a few at a time pass through a buffer, so that
+// they are written as lines.
+template <class T>
+NPU_QUANT_INLINE void scatter_columns(const char* from, int64_t pitch, int64_t rows,
+                                      int64_t columns, char* to, int64_t stride, bool streams) {
+  constexpr int64_t n = 16 / sizeof(T), item = sizeof(T), wide = kVectorBytes / item;
+  constexpr int64_t kApart = kColumnBytes + 64;  // in other sets of L1
+  constexpr int64_t kAhead = 16;                 // columns
+  alignas(64) char lines[n * kApart];
+  for (int64_t column = 0; column < columns; column += n) {
+    const int64_t count = columns - column < n ? columns - column : n;
+    const char* const corner = from + column * item;
+    int64_t row = 0;
+    for (; row + wide <= rows && count == n; row += wide)
+      rows_to_lines<T, kVectorBytes>(corner + row * pitch, pitch, lines + row * item, kApart);
+    for (; row + n <= rows && count == n; row += n)
+      rows_to_lines<T, 16>(corner + row * pitch, pitch, lines + row * item, kApart);
+    for (; row < rows; ++row)
+      for (int64_t i = 0; i < count; ++i)
+        std::memcpy(lines + i * kApart + row * item, corner + row * pitch + i * item, sizeof(T));
+    for (int64_t i = 0; i < count; ++i) {
+      prefetch_ends(to + (column + i + kAhead) * stride, rows * item);
+      copy_bytes(lines + i * kApart, rows * item, to + (column + i) * stride, streams);
+    }
+  }
+}
+
+// The way back: from[row * width + column] goes to to + row * row_stride + column * stride.
 template <class T>
 __attribute__((noinline)) void scatter(const T* from, int64_t width, int64_t rows, int64_t columns,
                                        char* to, int64_t row_stride, int64_t stride, bool streams) {
-  constexpr int64_t item = sizeof(T), kMost = rows_at_once(item), kColumns = 64;
+  constexpr int64_t item = sizeof(T), kMost = kColumnBytes / item;
   if (row_stride == -item)  // the last row comes first in memory
     return scatter(from + (rows - 1) * width, -width, rows, columns, to - (rows - 1) * item, item,
                    stride, streams);
   if (row_stride == item && stride != item) {
-    alignas(64) char lines[kColumns * 64];
     for (int64_t row = 0; row < rows; row += kMost)
-      for (int64_t column = 0; column < columns; column += kColumns) {
-        const int64_t r = rows - row < kMost ? rows - row : kMost;
-        const int64_t c = columns - column < kColumns ? columns - column : kColumns;
-        const auto* corner = reinterpret_cast<const char*>(from + row * width + column);
-        transpose<T>(corner, width * item, c, r, lines, 64);
-        for (int64_t i = 0; i < c; ++i)
-          copy_bytes(lines + i * 64, r * item, to + row * item + (column + i) * stride, streams);
-      }
+      scatter_columns<T>(reinterpret_cast<const char*>(from + row * width), width * item,
+                         rows - row < kMost ? rows - row : kMost, columns, to + row * item, stride,
+                         streams);
+    return;
+  }
+  if (rows_share_lines(row_stride, stride)) {
+    for (int64_t column = 0; column < columns; ++column)
+      for (int64_t row = 0; row < rows; ++row)
+        std::memcpy(to + row * row_stride + column * stride, from + row * width + column,
+                    sizeof(T));
     return;
   }
   for (int64_t row = 0; row < rows; ++row) {
