@@ -11,6 +11,7 @@
 #pragma once
 
 #include "core/strided.h"
+#include "kernels/scatter.h"
 #include "simd/float_environment.h"
 #include "simd/gather.h"
 
@@ -52,14 +53,6 @@ NPU_QUANT_INLINE int64_t elements_to_alignment(const char* y, int64_t item, int6
 NPU_QUANT_INLINE void trap_unless_it_fits(int64_t rows, int64_t count, int64_t width, int64_t item,
                                           int64_t capacity) {
   if (((rows - 1) * width + count) * item > capacity) __builtin_trap();
-}
-
-// Calls use(T{}) with an unsigned integer of so many bytes.
-template <class Use>
-NPU_QUANT_INLINE void visit_item(int64_t item, Use use) {
-  if (item == 1) return use(uint8_t{});
-  if (item == 2) return use(uint16_t{});
-  use(uint32_t{});
 }
 
 // Calls run(place, stride, n) for elements [i, i + count) of a row in runs along its last axis; a
@@ -181,19 +174,18 @@ class Sink {
   __attribute__((noinline)) void put_piece(int64_t row, int64_t i, int64_t count, int64_t rows,
                                            int64_t width) const {
     trap_unless_it_fits(rows, count, width, item_, capacity_);
-    visit_item(item_, [&](auto bits) {
-      const auto* const from = reinterpret_cast<const decltype(bits)*>(buffer_);
-      if (y_.axes == nullptr)
-        return scatter(from, width, rows, count, y_.from(row, i).data, y_.row_stride, y_.stride,
-                       streams_);
-      for (int64_t r = 0; r < rows; ++r) {
-        const auto* next = from + r * width;
-        for_each_run(y_, row + r, i, count, [&](char* to, int64_t stride, int64_t n) {
-          scatter(next, n, 1, n, to, 0, stride, false);
-          next += n;
-        });
-      }
-    });
+    const auto write = [&](const char* from, int64_t n, int64_t lines, const Strided& to,
+                           bool stream) {
+      ScatterKernel::run<kTarget>({from, width, lines, n, item_, to, stream});
+    };
+    if (y_.axes == nullptr) return write(buffer_, count, rows, y_.from(row, i), streams_);
+    for (int64_t r = 0; r < rows; ++r) {
+      const char* next = buffer_ + r * width * item_;
+      for_each_run(y_, row + r, i, count, [&](char* to, int64_t stride, int64_t n) {
+        write(next, n, 1, {to, 0, stride}, false);
+        next += n * item_;
+      });
+    }
   }
 
   const Strided y_;

@@ -52,10 +52,8 @@ class StripOutput {
   // So many elements of all its rows before this one, with which it ends.
   void write(int64_t row, int64_t count, bool streams) const {
     if (item_ == 0) return;
-    visit_item(item_, [&](auto bits) {
-      scatter(reinterpret_cast<const decltype(bits)*>(strip_), pitch_ / item_, row - first_, count,
-              y_.from(first_, i_).data, y_.row_stride, y_.stride, streams);
-    });
+    ScatterKernel::run<kTarget>(
+        {strip_, pitch_ / item_, row - first_, count, item_, y_.from(first_, i_), streams});
   }
 
  private:
