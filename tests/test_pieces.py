@@ -10,6 +10,8 @@ from cases import every_kind
 from cases.case import Arguments, Case, check, settings
 from witnesses import Array, columns, padded
 
+import npu_quant
+
 # Around the lanes of a vector and a tile, on each target; rows that several pieces share.
 SHORT = [(1100 // n + 3, n) for n in (1, 2, 3, 5, 16, 31, 32, 33, 63)]
 # Around a piece of rows together and of one row; and around the buffers of 32 KiB.
@@ -17,6 +19,8 @@ ENDS = [(9, n) for n in (511, 512, 513, 575, 577, 2047, 2048, 2049, 2111, 2113)]
 ENDS += [(2, n) for n in (8191, 8193, 16385)]
 # Rows of which 64 bytes go together: a part of them, all, and a part at the end.
 TRANSPOSED = [(70, 131), (64, 64), (129, 700)]
+# Strips of 256 bytes across and, where a row need not be seen at once, of 4096 elements.
+TRANSPOSED += [(259, 70), (66, 4161)]
 
 
 def every_other(value: Array) -> Array:
@@ -75,3 +79,13 @@ def test_rows_that_share_lines(case: Case, kind: Arguments, rng: np.random.Gener
     for setting in settings(*TRANSPOSED, **case.guards):
         a = case.tried(rng, setting, **kind)[-1]
         check_layouts(case, a, ["rows", "columns", "columns backwards"], list(LAYOUTS))
+
+
+def test_strips_of_less_than_a_line(rng: np.random.Generator) -> None:
+    """Rows so long that 16 MiB hold two of them."""
+    x = rng.standard_normal((5, 6 << 20), np.float32).astype(np.float16)
+    expected = npu_quant.npu_dynamic_quant(x)
+    out = (columns(np.zeros_like(expected.y), 24), np.zeros_like(expected.scale))
+    npu_quant.npu_dynamic_quant(x, out=out)
+    for array, wanted in zip(out, expected, strict=True):
+        np.testing.assert_array_equal(array, wanted)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ from cases.case import Case, Setting, check
 from witnesses import columns, padded, spoil
 
 import npu_quant
+from npu_quant import _core
 
 LAST_LEVEL = Path("/sys/devices/system/cpu/cpu0/cache/index3/size")
 CACHE = int(LAST_LEVEL.read_text().rstrip("K\n")) << 10 if LAST_LEVEL.exists() else 32 << 20
@@ -27,9 +30,19 @@ def test_any_number_of_threads(case: Case, setting: Setting, rng: np.random.Gene
         check(case, a, expected, where=f"{n} threads")
 
 
+@pytest.fixture
+def prefetch() -> Iterator[Iterator[str]]:
+    """Go through the ways of asking for rows to come, over and over."""
+    chosen = _core.prefetch()
+    yield itertools.cycle(["l1", "l2"])
+    _core.set_prefetch(chosen)
+
+
 @of_every("large")
 @pytest.mark.usefixtures("threads")
-def test_results_past_the_cache(case: Case, setting: Setting, rng: np.random.Generator) -> None:
+def test_results_past_the_cache(
+    case: Case, setting: Setting, rng: np.random.Generator, prefetch: Iterator[str]
+) -> None:
     """Large enough for streaming stores, with all results at every alignment, then each alone."""
     npu_quant.set_num_threads(3)
     a = case.tried(rng, setting)[0]
@@ -40,7 +53,8 @@ def test_results_past_the_cache(case: Case, setting: Setting, rng: np.random.Gen
     expected = tuple(np.tile(e, (times,) + (1,) * e.ndim) for e in expected)
     memory = [np.empty(e.nbytes + 64, np.uint8) for e in expected]
     item = max(e.itemsize for e in expected)
-    for offset in sorted({0, 1, 2, 4, 16, 64 - item, 63}):
+    for offset in [0, *sorted({0, 1, 2, 4, 16, 64 - item, 63})]:
+        assert _core.set_prefetch(next(prefetch))
         out = tuple(
             m[offset : offset + e.nbytes].view(e.dtype).reshape(e.shape)
             for m, e in zip(memory, expected, strict=True)

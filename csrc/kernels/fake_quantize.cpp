@@ -136,8 +136,7 @@ void FakeQuantizeBackwardKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
   ElementwiseArgs rows = rows_of(args, args.grad, args.grad_input);
   rows.read_mask = args.mask;
-  visit_float(args.dtype, args.stream,
-              [&](auto x) { map_rows(rows, Mask<decltype(x)>{}); });
+  visit_float(args.dtype, args.stream, [&](auto x) { map_rows(rows, Mask<decltype(x)>{}); });
 }
 
 }  // namespace npu_quant

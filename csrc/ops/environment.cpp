@@ -31,9 +31,7 @@ Status apply_target() {
 
 Status apply_prefetch() {
   const char* wanted = std::getenv("NPU_QUANT_PREFETCH");
-  if (wanted == nullptr) return {};
-  for (const CacheLevel level : {CacheLevel::first, CacheLevel::second})
-    if (std::string_view(wanted) == name_of(level)) return set_prefetch_level(level), Status{};
+  if (wanted == nullptr || set_prefetch(wanted)) return {};
   return unknown_value("NPU_QUANT_PREFETCH", "l1, l2");
 }
 
@@ -49,6 +47,12 @@ Status apply_num_threads() {
 bool set_target(std::string_view name) {
   for (const Target target : kAllTargets)
     if (is_runnable(target) && name == name_of(target)) return set_active_target(target), true;
+  return false;
+}
+
+bool set_prefetch(std::string_view name) {
+  for (const CacheLevel level : {CacheLevel::first, CacheLevel::second})
+    if (name == name_of(level)) return set_prefetch_level(level), true;
   return false;
 }
 

@@ -21,5 +21,7 @@ void renew_environment();
 
 // False where this CPU runs no target of that name.
 bool set_target(std::string_view name);
+// False where it is no level of cache: "l1" or "l2".
+bool set_prefetch(std::string_view name);
 
 }  // namespace npu_quant

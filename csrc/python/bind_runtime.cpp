@@ -52,6 +52,9 @@ void bind_runtime(py::module_& module) {
   module.def(
       "set_target", [](const std::string& name) { return set_target(name); },
       py::arg("name"));  // for tests: not while anything computes
+  module.def(
+      "set_prefetch", [](const std::string& name) { return set_prefetch(name); },
+      py::arg("name"));  // the same
   module.def("version", [] { return NPU_QUANT_VERSION; });
   module.def("compiler", [] { return __VERSION__; });
   module.def(
