@@ -157,6 +157,19 @@ class TestVectors:
                     expected = reference(x, scale, zero, to)
                 assert_same_bits((npu_quantize(x, scale, zero, to),), (expected,))
 
+    def test_quotients_beside_a_tie_whose_remainder_underflows(
+        self, rng: np.random.Generator
+    ) -> None:
+        # x / scale is 2**-25 but for a few units of the last place, and 0.5 + 2**-25 a tie of
+        # floats, which goes to 0.5 and to code 0; what is greater goes to 1. x is subnormal.
+        m = rng.integers(2**13, 2**14, (4000, 1))
+        ulps = np.arange(-3, 4, dtype=np.int32)
+        scale = ((m * 2.0**-124).astype(np.float32).view(np.int32) + ulps).view(np.float32).ravel()
+        x = np.repeat((m * 2.0**-149).astype(np.float32), ulps.size).reshape(1, -1)
+        for to in (INT8, UINT8, INT32):
+            a = x, scale, np.full_like(scale, 0.5), to
+            assert_same_bits((npu_quantize(*a),), (reference(*a),))
+
     def test_int32_zero_points_are_rounded_to_float32(self) -> None:
         assert codes([-(2.0**24)], 1, 2**24 + 1) == [0]
         assert codes([0], 1, 2**31 - 1, INT32) == [2**31 - 1]

@@ -63,7 +63,7 @@ FAKE_QUANTIZE = [
     ),
     Fault(
         "quantize: results that run backwards are in the order of rows",
-        f"{SIMD}/gather.h",
+        f"{K}/scatter.cpp",
         "scatter(from + (rows - 1) * width, -width,",
         "scatter(from, width,",
         "quantize",
@@ -240,9 +240,9 @@ ANTI_QUANT = [
     ),
     Fault(
         "anti_quant: a transposed result repeats its first columns",
-        f"{SIMD}/gather.h",
-        "from + row * width + column)",
-        "from + row * width)",
+        f"{K}/scatter.cpp",
+        "corner = from + column * item",
+        "corner = from",
         "anti_quant",
         A5,
         "anti_quant",

@@ -135,8 +135,8 @@ DYNAMIC = [
     Fault(
         "dynamic_quant: the amax of a row in pieces is that of its last piece",
         f"{K}/dynamic_pieces.cpp",
-        "amax.bits() > amax_[r] ? amax.bits() : amax_[r]",
-        "amax.bits()",
+        "bits > amax_[r] ? bits : amax_[r]",
+        "bits",
         "dynamic_quant",
         A2,
     ),
