@@ -33,7 +33,7 @@ OPERATORS = (
         outputs=lambda size, dtype: ((size, "int8"), ((size.rows,), "float32")),
         eager=_eager,
         compiled=_compiled,
-        of_copy_in_memory={"float16": 0.78, "bfloat16": 0.73},
+        of_copy_in_memory={"float16": 0.90, "bfloat16": 0.90},
         of_copy_in_cache={"float16": 0.40, "bfloat16": 0.40, "float32": 0.40},
     ),
 )
