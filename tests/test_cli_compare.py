@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from npu_quant.commands import arguments, operands
-from npu_quant.golden.models import outputs_of
+from npu_quant.golden.operators import outputs_of
 
 # The example of npu_dynamic_quant's page, with one row more: a row of ties of y * 2.
 X = np.array([[0, 1, -2, 4], [3, -1.5, 0.75, -3], [0.5, 127, -1.5, 2.5]], np.float16)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from npu_quant.commands import compare, info
-from npu_quant.golden.models import operators
+from npu_quant.golden.operators import operators
 
 X = np.array([[0, 1, -2, 4], [3, -1.5, 0.75, -3]], np.float16)
 Y = np.array([[0, 32, -64, 127], [127, -64, 32, -127]], np.int8)

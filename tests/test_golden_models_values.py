@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from test_golden_models import F32, codes, distances
 
-from npu_quant.golden.models import Model, model_of
+from npu_quant.golden.operators import Model, model_of
 
 BF16 = ml_dtypes.bfloat16
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import npu_quant
 from npu_quant.golden import compare
-from npu_quant.golden.models import outputs_of
+from npu_quant.golden.operators import outputs_of
 from npu_quant.testing import GoldenMismatch, assert_golden
 
 Array = NDArray[Any]

@@ -242,7 +242,7 @@ class TestProbes:
 
 def test_the_blind_spot_is_the_least_change_of_a_scale_that_shows() -> None:
     """Row [127, 10.25]: 10.25 is 0.25 from the tie 10.5: 0.25 / 10.25 = 2.4 %; 127 is nearer."""
-    from npu_quant.golden.models import model_of
+    from npu_quant.golden.operators import model_of
 
     x = np.array([[127, 10.25], [127, 0]], np.float32)
     model = model_of("npu_dynamic_quant", {"input": x})

@@ -20,7 +20,7 @@ from npu_quant import (
 )
 from npu_quant.golden import compare
 from npu_quant.golden.compare import run
-from npu_quant.golden.models.fake_quantize import FakeQuantize
+from npu_quant.golden.operators.fake_quantize import FakeQuantize
 from npu_quant.golden.request import Request
 from npu_quant.testing import GoldenMismatch, assert_golden
 

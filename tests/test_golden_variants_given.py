@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from test_golden_variants import BF16, F32, away, bf16, codes, f16, names_of, spoiled
 
-from npu_quant.golden.models import Model, model_of
-from npu_quant.golden.variants import matching_variants
-from npu_quant.golden.variants.arithmetic import fused
+from npu_quant.golden.operators import Model, applicable, matching_variants, model_of
+from npu_quant.golden.operators.arithmetic import fused
 
 OLD_TORCH = pytest.mark.filterwarnings("ignore:.*deprecated:UserWarning")
 DTYPES = [np.float16, BF16, F32]
@@ -153,7 +152,7 @@ class TestQuantize:
             rows = model_of("npu_quantize", inputs | {"self": x[: len(q)], "div_mode": False})
             found = {m.name: m.benign for m in matching_variants(rows, (codes(q),))}
             assert found[name] == (name != "x / scale")
-        assert not any("x * (1/" in variant.name for variant in model.variants())
+        assert not any("x * (1/" in variant.name for variant in applicable(model))
 
     def test_inputs_rounded_first(self, rng: np.random.Generator) -> None:
         x = (rng.standard_normal((99, 64)) * 9).astype(F32)
@@ -161,16 +160,16 @@ class TestQuantize:
         model = model_of("npu_quantize", inputs)
         for name, q in {"input as fp16": f16(x), "input as bf16": bf16(x)}.items():
             assert name in names_of(model, (codes(q / F32(0.1)),))
-        sources = {v.name: v.source for v in model.variants()}
+        sources = {v.name: v.source for v in applicable(model)}
         assert (sources["input as fp16"], sources["input as bf16"]) == ("x.half()", "x.bfloat16()")
         narrow = model_of("npu_quantize", inputs | {"self": x.astype(np.float16)})
-        assert not any("input as" in v.name for v in narrow.variants())
+        assert not any("input as" in v.name for v in applicable(narrow))
 
     def test_without_zero_points(self, rng: np.random.Generator) -> None:
         x = rng.standard_normal((5, 9)).astype(F32)
         inputs = {"self": x, "scales": F32([0.1]), "zero_points": None, "dtype": "int32"}
         model = model_of("npu_quantize", inputs)
-        assert not any("zero point" in v.name for v in model.variants())
+        assert not any("zero point" in v.name for v in applicable(model))
         assert "reference" in names_of(model, model.golden())
 
     def test_clamped_at_minus_127(self) -> None:
@@ -295,4 +294,4 @@ class TestAntiQuant:
 
     def test_without_offset(self) -> None:
         model: Model = model_of("npu_anti_quant", {"x": np.int8([7]), "scale": F32([2])})
-        assert not any("offset" in v.name for v in model.variants() if v.name != "reference")
+        assert not any("offset" in v.name for v in applicable(model) if v.name != "reference")

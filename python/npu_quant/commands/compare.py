@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..errors import DTypeError, ParamError
 from ..golden.compare import run as run_comparison
 from ..golden.comparison import Comparison
-from ..golden.models import operators, outputs_of
+from ..golden.operators import operators, outputs_of
 from ..golden.refusal import refusal_of
 from ..golden.request import Limit, Limits, Request
 from ..golden.tolerance import RULES

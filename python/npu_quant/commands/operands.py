@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import ops
 from ..golden.files import FileSource, same_file
-from ..golden.models import model_of, name_of, operators, outputs_of
+from ..golden.operators import model_of, name_of, operators, outputs_of
 from ..golden.sources import Source
 from .arguments import UsageError, meant
 from .opening import ABSENT, RAW, Like, Opener, listed, split

@@ -26,7 +26,7 @@ from .comparison import (
 from .explain import Explanation, explain
 from .files import FileError, list_arrays, load
 from .metrics import Metrics
-from .variants import list_variants
+from .operators import list_variants
 
 __all__ = [
     "Comparison",

@@ -13,12 +13,19 @@ from .comparison import Comparison, OutputComparison, Tolerance, VariantMatch
 from .diagnose import diagnose
 from .judge import judge
 from .metrics import Metrics, measure
-from .models import Model, model_of, name_of, outputs_of
+from .operators import (
+    Model,
+    applicable,
+    list_variants,
+    matching_variants,
+    model_of,
+    name_of,
+    outputs_of,
+)
 from .power import power_of
 from .request import Limit, Limits, Request
 from .sources import Source
 from .tolerance import Measured, excess_of_sources, is_kept, rule_of
-from .variants import list_variants, matching_variants
 from .where import has_axis
 
 
@@ -117,7 +124,7 @@ def run(actual: Any, golden: Any, request: Request) -> Comparison:
         golden_name=request.golden_name or _name_of([g for *_, g in pairs], model),
         variants=matches,
         accepted_variant=accepted,
-        formulas=0 if model is None else len(model.variants()),
+        formulas=0 if model is None else len(applicable(model)),
         rerun=request.rerun,
         not_compared=tuple(verdict.not_compared(order, given, goldens)),
         model=model,

@@ -12,7 +12,7 @@ from .metrics import Metrics
 from .sources import Source, crc32
 
 if TYPE_CHECKING:
-    from .models import Model
+    from .operators import Model
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from .sources import Source, size_of
 from .where import rows_and_columns
 
 if TYPE_CHECKING:
-    from .models import Model
+    from .operators import Model
 
 _MOST_ELEMENTS = 1 << 24
 _MOST_ROWS = 1 << 12

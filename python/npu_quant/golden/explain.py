@@ -17,9 +17,8 @@ from .arguments import as_outputs
 from .words import count
 
 if TYPE_CHECKING:
-    from .models import Model, Part
-    from .variants import Variant
-    from .variants.matching import Actual
+    from .operators import Model, Part, Variant
+    from .operators.matching import Actual
 
 Array = NDArray[Any]
 
@@ -170,8 +169,8 @@ def explain(
         >>> explanation.matches[0].name
         'truncation'
     """
-    from .models import model_of
-    from .variants.matching import Actual
+    from .operators import model_of
+    from .operators.matching import Actual
 
     model = model_of(op, inputs, numerics)
     given = as_outputs(actual, model.outputs, "actual")
@@ -211,9 +210,10 @@ def _check(model: Model, arrays: Sequence[Array | None]) -> None:
 
 def _ranked(model: Model, actual: Actual) -> tuple[VariantResult, ...]:
     """Count for every formula what it has otherwise."""
-    from .variants.matching import Work
+    from .operators import applicable
+    from .operators.matching import Work
 
-    variants = model.variants()
+    variants = applicable(model)
 
     def counts(part: Part) -> NDArray[np.int64]:
         work = Work(part, actual)

@@ -13,7 +13,7 @@ from . import verdict
 from .arguments import Paired
 from .comparison import OutputComparison, Ties
 from .metrics import Metrics, measure
-from .models import Model
+from .operators import Model
 from .request import Request
 from .sources import ArraySource, Source, size_of
 from .ties import follows_scale, tie_distances

@@ -12,7 +12,7 @@ from .sources import ArraySource, Source, size_of
 from .where import rows_and_columns
 
 if TYPE_CHECKING:
-    from .models import Model
+    from .operators import Model
 
 _MOST_PROBED = 1 << 18
 _ROWS_PROBED = 256

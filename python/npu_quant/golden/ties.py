@@ -13,7 +13,7 @@ from .sources import BLOCK_BYTES, Source, size_of
 from .verdict import is_tie
 
 if TYPE_CHECKING:
-    from .models import Model, TieTest
+    from .operators import Model, TieTest
 
 
 def distance_from_tie(test: TieTest) -> NDArray[np.float64]:

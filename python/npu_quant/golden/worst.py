@@ -12,7 +12,7 @@ from .differences import Differences, differences
 from .ties import distance_from_tie
 
 if TYPE_CHECKING:
-    from .models import TieTest
+    from .operators import TieTest
 
 
 def _tie_test(

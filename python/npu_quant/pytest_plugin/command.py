@@ -13,7 +13,7 @@ from .. import dtypes
 from ..commands.arguments import attribute
 from ..commands.operands import required_arrays
 from ..golden.comparison import Comparison
-from ..golden.models import outputs_of
+from ..golden.operators import outputs_of
 from ..golden.request import Limit, Limits, Request
 from . import archive
 from .places import digest_of

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..errors import ParamError
 from ..golden.arguments import as_outputs, checked_names
 from ..golden.compare import run
-from ..golden.models import outputs_of
+from ..golden.operators import outputs_of
 from ..golden.request import Request
 from . import archive
 from .archive import Arrays

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import PART, Array, Flat, Model, Part, TieTest, code_tie, ranges, value_tie
+from .model import PART, Array, Flat, Model, Part, TieTest, code_tie, ranges, value_tie
 
 Float32 = NDArray[np.float32]
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import grouped
+from . import steps_grouped as grouped
 from .arithmetic import CLAMP_SYMMETRIC, Array, Step, saturated
-from .dynamic_quant import benign_recipes, multiplier, narrow_scales, other_recipes
-from .grouped import (
+from .formulas_dynamic_quant import benign_recipes, multiplier, narrow_scales, other_recipes
+from .steps_grouped import (
     AMAX_OVER_127,
     BY_127_OVER_AMAX,
     BY_INVERSE_AMAX,
@@ -25,7 +25,7 @@ from .grouped import (
 from .variant import Variant
 
 if TYPE_CHECKING:
-    from ..models.dynamic_quant import GroupedModel, GroupedPart, Groups
+    from .dynamic_quant import GroupedModel, GroupedPart, Groups
 
 KERNELS = "hicann/ops-nn quant/dynamic_block_quant/op_kernel"
 PAGE = "the page of torch_npu.npu_dynamic_block_quant, unlike its example"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from . import given
+from . import steps_given as given
 from .arithmetic import (
     BFLOAT16,
     CLAMP,
@@ -22,11 +22,11 @@ from .arithmetic import (
     composed,
     saturated,
 )
-from .given import AFTER_INSTEAD, AS_GIVEN, BEFORE, BY_RECIPROCAL, FUSED, RECIPROCAL, Recipe
+from .steps_given import AFTER_INSTEAD, AS_GIVEN, BEFORE, BY_RECIPROCAL, FUSED, RECIPROCAL, Recipe
 from .variant import Variant, always
 
 if TYPE_CHECKING:
-    from ..models.elements import ElementPart
+    from .elements import ElementPart
 
 REFERENCE = Recipe(AS_GIVEN, KEPT, BEFORE)
 ZEROS = (BEFORE, AFTER_INSTEAD)

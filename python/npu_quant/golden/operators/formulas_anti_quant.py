@@ -11,7 +11,7 @@ from .arithmetic import Array, Float32, fused
 from .variant import Variant, always
 
 if TYPE_CHECKING:
-    from ..models.elements import ElementPart
+    from .elements import ElementPart
 
 SCRIPTS = "scripts"
 MISTAKE = "by mistake"

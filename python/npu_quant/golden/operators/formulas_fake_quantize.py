@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import given
+from . import steps_given as given
 from .arithmetic import (
     BFLOAT16,
     FLOAT16,
@@ -26,12 +26,12 @@ from .arithmetic import (
     to_bfloat16,
     to_float16,
 )
-from .given import AS_GIVEN, BEFORE, FUSED, RECIPROCAL, Recipe
+from .steps_given import AS_GIVEN, BEFORE, FUSED, RECIPROCAL, Recipe
 from .variant import Formula, Variant, always
 
 if TYPE_CHECKING:
-    from ..models.elements import ElementPart
-    from ..models.fake_quantize import FakeQuantize
+    from .elements import ElementPart
+    from .fake_quantize import FakeQuantize
 
 KERNELS = "hicann/ops-nn quant/fake_quant_affine_cachemask/op_kernel"
 INT32 = (-(2.0**31), 2.0**31 - 1)
@@ -70,7 +70,7 @@ REFERENCE = Recipe(RECIPROCAL, KEPT, ZERO)
 
 def dequantized(part: ElementPart, c: Float32, scale: Float32 | None = None) -> Array:
     """Return what clamped codes stand for."""
-    from ..models.fake_quantize import on_grid
+    from .fake_quantize import on_grid
 
     model = part.model
     scale = part.scale if scale is None else scale
@@ -151,7 +151,7 @@ def device(part: ElementPart) -> tuple[Float32, Float32]:
 
 def device_output(part: ElementPart) -> Array:
     """Return the output; NaN stands for code 0, and the product is float32."""
-    from ..models.fake_quantize import on_grid
+    from .fake_quantize import on_grid
 
     model = part.model
     _, q = part.once("device", lambda: device(part))

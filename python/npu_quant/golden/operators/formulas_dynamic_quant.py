@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import grouped
+from . import steps_grouped as grouped
 from .arithmetic import (
     BFLOAT16,
     CLAMP_SYMMETRIC,
@@ -21,7 +21,7 @@ from .arithmetic import (
     Float32,
     saturated,
 )
-from .grouped import (
+from .steps_grouped import (
     AMAX_OVER_127,
     BFLOAT16_SCALE,
     BY_127_OVER_AMAX,
@@ -51,7 +51,7 @@ from .grouped import (
 from .variant import Variant
 
 if TYPE_CHECKING:
-    from ..models.dynamic_quant import GroupedPart
+    from .dynamic_quant import GroupedPart
 
 S1 = Recipe(scale=TIMES_INVERSE, code=BY_127_OVER_AMAX)
 S2 = Recipe(scale=INVERSE, code=BY_127_OVER_AMAX)

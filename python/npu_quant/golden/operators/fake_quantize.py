@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import Array, TieTest, largest
 from .elements import ElementModel, Float32, Float64, Spread
+from .model import Array, TieTest, largest
 
 
 class FakeQuantize(ElementModel):

@@ -19,7 +19,7 @@ from .arithmetic import Computed, Float32, Step
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..models.elements import ElementModel, ElementPart
+    from .elements import ElementModel, ElementPart
 
 ONE = np.float32(1)
 

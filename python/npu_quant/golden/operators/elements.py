@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import PART, Array, Flat, Model, Part, TieTest, code_tie, ranges
+from .model import PART, Array, Flat, Model, Part, TieTest, code_tie, ranges
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import norm
+from . import steps_norm as norm
 from .arithmetic import (
     BFLOAT16,
     CLAMP_SYMMETRIC,
@@ -21,7 +21,7 @@ from .arithmetic import (
     Float32,
     Step,
 )
-from .norm import (
+from .steps_norm import (
     AFTER,
     BY_RECIPROCAL,
     BY_SCALE,
@@ -38,7 +38,7 @@ from .norm import (
 from .variant import Variant
 
 if TYPE_CHECKING:
-    from ..models.add_rms_norm_quant import AddRmsNormQuant, NormPart
+    from .add_rms_norm_quant import AddRmsNormQuant, NormPart
 
 REFERENCE = Recipe()
 

@@ -16,7 +16,7 @@ from .arithmetic import Array, Computed, Float32, Step, composed, saturated
 from .variant import Formula, Variant
 
 if TYPE_CHECKING:
-    from ..models.add_rms_norm_quant import AddRmsNormQuant, NormPart
+    from .add_rms_norm_quant import AddRmsNormQuant, NormPart
 
 ONE = np.float32(1)
 KERNELS = "hicann/ops-nn norm/add_rms_norm_quant/op_kernel"

@@ -7,8 +7,16 @@ from itertools import product
 from typing import Any
 
 from .arithmetic import CLAMP_SYMMETRIC, HALF_AWAY, HALF_EVEN, HALF_UP, KEPT
-from .given import AFTER, AS_GIVEN, BEFORE_INSTEAD, FUSED, NARROW_RECIPROCAL, RECIPROCAL, Recipe
-from .quantize import NAN_GREATEST, NAN_LEAST, others, row
+from .formulas_quantize import NAN_GREATEST, NAN_LEAST, others, row
+from .steps_given import (
+    AFTER,
+    AS_GIVEN,
+    BEFORE_INSTEAD,
+    FUSED,
+    NARROW_RECIPROCAL,
+    RECIPROCAL,
+    Recipe,
+)
 from .variant import Variant
 
 REFERENCE = Recipe(RECIPROCAL, KEPT, AFTER)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import dtypes
-from .base import Array, TieTest, value_tie
 from .elements import ElementModel, Spread
+from .model import Array, TieTest, value_tie
 
 
 class AntiQuant(ElementModel):

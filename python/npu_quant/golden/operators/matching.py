@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..comparison import VariantMatch
+from .model import Flat, Model, Part
+from .registry import applicable
 from .variant import Variant
-
-if TYPE_CHECKING:
-    from ..models.base import Flat, Model, Part
 
 Array = NDArray[Any]
 
@@ -21,8 +20,6 @@ class Actual:
     """The outputs to be explained; None for one that is not known."""
 
     def __init__(self, model: Model, outputs: Sequence[Array | None]) -> None:
-        from ..models.base import Flat
-
         self.flats: list[Flat | None] = [None if a is None else Flat(a) for a in outputs]
         self.given = [i for i, a in enumerate(outputs) if a is not None]
         # Cheap outputs first: a scale that is wrong spares the codes.
@@ -112,7 +109,7 @@ def matching_variants(
     parts = model.parts()
     places = list((first_differences or {}).items())
     parts.sort(key=lambda part: -sum(part.holds(*place) for place in places))
-    left = model.variants()
+    left = applicable(model)
     for part in parts:
         work = Work(part, known)
         left = [variant for variant in left if work.equal(variant)]

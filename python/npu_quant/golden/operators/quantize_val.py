@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import dtypes
-from .base import Array
 from .elements import ElementModel, Spread, dequantized
+from .model import Array
 
 
 class QuantizeVal(ElementModel):

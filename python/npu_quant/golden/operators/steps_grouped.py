@@ -18,7 +18,7 @@ from .arithmetic import Array, Computed, Float32, Step, composed
 from .variant import Glance, Variant
 
 if TYPE_CHECKING:
-    from ..models.dynamic_quant import GroupedModel, GroupedPart, Groups
+    from .dynamic_quant import GroupedModel, GroupedPart, Groups
 
 MAX = np.float32(127)
 ONE = np.float32(1)

@@ -6,15 +6,12 @@ import abc
 import inspect
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ParamError
-
-if TYPE_CHECKING:
-    from ..variants.variant import Variant
 
 Array = NDArray[Any]
 T = TypeVar("T")
@@ -154,12 +151,6 @@ class Model(abc.ABC):
     @abc.abstractmethod
     def parts(self) -> list[Part]:
         """Split the work: each part can be computed alone. They are light until used."""
-
-    def variants(self) -> list[Variant]:
-        """Return the named formulas that apply to these inputs, the reference first."""
-        from ..variants import table_of
-
-        return [variant.of(self) for variant in table_of(self.op) if variant.applies(self)]
 
 
 def ranges(count: int, step: int) -> Iterator[tuple[int, int]]:
