@@ -10,7 +10,8 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from npu_quant.golden.metrics import RELATIVE_LIMITS, STEP_BINS, Metrics
+from npu_quant.golden.measure.metrics import RELATIVE_LIMITS, STEP_BINS
+from npu_quant.golden.results import Metrics
 
 Array = NDArray[Any]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import npu_quant
 from npu_quant import golden
-from npu_quant.golden.comparison import Comparison
+from npu_quant.golden.api import Comparison
 
 SVG = "{http://www.w3.org/2000/svg}"
 # -2 / (4 / 127) is -63.5, a tie: -64 by the documents, -63 where ties go up.

@@ -1,10 +1,9 @@
-"""``npu-quant compare``: which file is what, verdicts, rows, raw files, keys, JSON."""
+"""``npu-quant compare``: which file is what, verdicts, raw files, keys, JSON."""
 
 from __future__ import annotations
 
 import json
 import os
-import shlex
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -161,7 +160,6 @@ class TestWhichFileIsWhat:
         assert say(*inputs[:4], "-", "y1.npy", *norm)[0] == 1  # without zero points
         save(offset=np.array([[5, 3, 21, 120]], np.int8))
         assert say(*inputs[:4], "-", "offset.npy", *norm)[0] == 0
-        assert say(*inputs[:4], "-", "offset.npy", *norm, "--rows", "0")[0] == 0
 
     @pytest.mark.parametrize(
         ("op", "names"),
@@ -198,73 +196,12 @@ class TestWhichFileIsWhat:
         )
         assert "golden=same.npy, scale2.npy" in out
         assert say("wrong.npy", "scale.npy", *DQ, *both)[0] == 1
-        assert say("wrong.npy", "scale.npy", *DQ, *both, "--rows", "1:3")[0] == 0
         status, out, _ = say("y.npy", "scale.npy", *DQ, "--golden", "same.npy")
         assert (status, "extra in actual: scale" in out) == (1, True)
 
 
-class TestRows:
-    def test_only_these_are_compared(self, say: Say) -> None:
-        save(wrong=changed(Y, ((1, 0), 0)))
-        for files in (["wrong.npy", "y.npy"], ["x.npy", "wrong.npy", "scale.npy", *DQ]):
-            for rows, status in [("1", 1), ("0", 0), ("2:3", 0), ("0:2", 1), ("2:", 0), (":1", 0)]:
-                got, out, _ = say(*files, "--rows", rows)
-                assert (rows, got) == (rows, status)
-        assert "actual=wrong.npy row 0, scale.npy row 0  golden=computed from x.npy, these" in out
-
-    def test_scales_have_an_element_per_row(self, say: Say) -> None:
-        save(wrong=changed(SCALE, ((1,), 0.5)))
-        assert say("x.npy", "y.npy", "wrong.npy", *DQ, "--rows", "0")[0] == 0
-        assert say("x.npy", "y.npy", "wrong.npy", *DQ, "--rows", "1")[0] == 1
-
-    def test_axes_before_the_last_are_one(self, say: Say) -> None:
-        save(x=X.reshape(1, 3, 4), y=Y.reshape(1, 3, 4), scale=SCALE.reshape(1, 3))
-        assert say("x.npy", "y.npy", "scale.npy", *DQ, "--rows", "1:3")[0] == 0
-        status, _, err = say("x.npy", "y.npy", "scale.npy", *DQ, "--rows", "3")
-        assert (status, "x.npy (1, 3, ...) has 3 rows" in err) == (2, True)
-
-    def test_blocks(self, say: Say) -> None:
-        x = np.ones((2, 256), np.float16)
-        x[1, 128:] = 2
-        save(x=x, y=np.full((2, 256), 127, np.int8))
-        save(scale=np.array([[1, 1], [1, 2]], np.float32) / np.float32(127))
-        words = ["x.npy", "y.npy", "scale.npy", "--op", "npu_dynamic_block_quant"]
-        assert say(*words, "--rows", "1", "--allow-constant")[0] == 0
-        save(scale=np.array([[1, 1], [1, 1]], np.float32) / np.float32(127))
-        assert say(*words, "--rows", "1")[0] == 1
-        assert say(*words, "--rows", "0", "--allow-constant")[0] == 0
-
-    def test_shapes_are_not_lost_on_the_way(self, say: Say) -> None:
-        """Flattened, rows would agree that do not."""
-        save(tall=SCALE.reshape(3, 1), flat=Y.reshape(1, 3, 4), wide=Y.reshape(2, 6))
-        for words in (["x.npy", "y.npy", "tall.npy"], ["x.npy", "flat.npy"], ["x.npy", "wide.npy"]):
-            status, _, err = say(*words, *DQ, "--rows", "0")
-            assert (status, "rows of (3, ...) were expected" in err) == (2, True)
-        status, out, _ = say("wide.npy", "y.npy", "--rows", "0")
-        assert (status, "shape differs: actual (2, 6), golden (3, 4)" in out) == (1, True)
-
-    def test_operators_that_do_not_work_on_rows(self, say: Say) -> None:
-        save(scales=np.float32([1]), zero=np.int32([0]), codes=Y)
-        words = ["x.npy", "scales.npy", "zero.npy", "codes.npy", "--op", "npu_quantize"]
-        status, _, err = say(*words, "--attr", "dtype=qint8", "--rows", "0")
-        assert (status, "npu_quantize does not work on each row alone" in err) == (2, True)
-
-    def test_the_report_names_the_command_that_shows_them(self, say: Say, here: Path) -> None:
-        x = np.random.default_rng(0).standard_normal((64, 256)).astype(np.float16)
-        scale = np.abs(x.astype(np.float32)).max(axis=1) / np.float32(127)
-        y = np.rint(x.astype(np.float32) / scale[:, None]).astype(np.int8)
-        y[9] += np.where(y[9] < 100, 3, -3).astype(np.int8)
-        save(x=x, **{"wrong rows": y})
-        status, out, _ = say("x.npy", "wrong rows.npy", *DQ)
-        again = out.splitlines()[-1].strip()
-        assert again == "rerun: npu-quant compare x.npy 'wrong rows.npy' --op npu_dynamic_quant " \
-            "--rows 9"  # fmt: skip
-        status, out, _ = say(*shlex.split(again)[3:])
-        assert (status, "256 of 256 codes differ" in out) == (1, True)
-        assert say("x.npy", "wrong rows.npy", *DQ, "--rows", "0:9")[0] == 0
-        assert say("x.npy", "wrong rows.npy", *DQ, "--rows", "10:")[0] == 0
-
-    def test_where_there_are_no_rows_formulas_are_next(self, say: Say) -> None:
+class TestNext:
+    def test_formulas_are_next(self, say: Say) -> None:
         save(wrong=-Y)
         _, out, _ = say("x.npy", "wrong.npy", *DQ)
         rerun = "rerun: npu-quant compare x.npy wrong.npy --op npu_dynamic_quant --explain"

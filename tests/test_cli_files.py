@@ -148,7 +148,6 @@ class TestRawOutputs:
     )
     def test_what_agrees_with_the_golden_is_taken(self, more: list[str], say: Say) -> None:
         assert say(*self.RAW, *more)[0] == 0
-        assert say(*self.RAW, *more, "--rows", "1")[0] == 0
 
     @pytest.mark.parametrize(
         ("option", "more"), [("dtype", ["--dtype", "uint8"]), ("shape", ["--shape", "4,2"])]

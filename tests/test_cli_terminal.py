@@ -17,7 +17,7 @@ import pytest
 
 from npu_quant import cli
 from npu_quant.commands import compare, console, progress
-from npu_quant.golden.comparison import Comparison
+from npu_quant.golden.api import Comparison
 
 OP = ["--op", "npu_dynamic_quant"]
 OURS = ("NO_COLOR", "TERM", "FORCE_COLOR", "PYTHONUNBUFFERED", "PYTHONIOENCODING")

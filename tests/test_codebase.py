@@ -25,7 +25,7 @@ CSRC = ROOT / "csrc"
 BOUND = {p.stem.removeprefix("bind_") for p in CSRC.glob("python/bind_*.cpp")}
 FAMILIES = sorted(BOUND - {"runtime", "quantizer"})
 # Families that are no operators, and the page they are written on.
-NOT_OPERATORS = {"compare": "golden/metrics.py"}
+NOT_OPERATORS = {"compare": "golden/measure/metrics.py"}
 # Families without a function in the C API, and what the room holds beside the others.
 NOT_IN_ACLNN = {"quantize_val", *NOT_OPERATORS}
 SHARED_ACLNN = {"arrays", "data_type", "executor", "faults", "float16", "memory"}
@@ -163,6 +163,58 @@ def test_rooms_depend_on_the_rooms_below_only() -> None:
     for path in CPP:
         for room in re.findall(r'#include "(\w+)/', path.read_text()):
             assert room in allowed[room_of(path)], path
+
+
+# The rooms of golden/, each of which imports those before it only.
+GOLDEN = ["results", "read", "measure", "operators", "judge", "report", "api"]
+
+
+def imported(path: Path, top: Path) -> Iterator[str]:
+    """Yield the modules below a package that one of its modules imports, wherever it does."""
+    here = ["npu_quant", "golden", *path.relative_to(top).with_suffix("").parts]
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            base = here[: -node.level] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            names = [f"{module}.{a.name}" for a in node.names]
+        for name in names:
+            if name.startswith("npu_quant.golden."):
+                yield name.removeprefix("npu_quant.golden.")
+
+
+def test_the_rooms_of_golden_depend_on_those_below_only() -> None:
+    """At the top, in functions and under TYPE_CHECKING alike."""
+    top = ROOT / "python/npu_quant/golden"
+    paths = [p for p in sorted(top.rglob("*.py")) if p != top / "__init__.py"]
+    assert {p.relative_to(top).parts[0].removesuffix(".py") for p in paths} == set(GOLDEN)
+    for path in paths:
+        own = GOLDEN.index(path.relative_to(top).parts[0].removesuffix(".py"))
+        for name in imported(path, top):
+            assert GOLDEN.index(name.partition(".")[0]) <= own, (path, name)
+
+
+def test_no_module_of_golden_imports_in_a_circle() -> None:
+    top = ROOT / "python/npu_quant/golden"
+    known = {".".join(p.relative_to(top).with_suffix("").parts): p for p in top.rglob("*.py")}
+    left = {
+        name: {
+            k for k in known if k != name and any(i == k or i.startswith(f"{k}.") for i in found)
+        }
+        for name, found in ((name, set(imported(path, top))) for name, path in known.items())
+        if not name.endswith("__init__")
+    }
+    while free := [name for name, needs in left.items() if not needs & left.keys()]:
+        for name in free:
+            del left[name]
+    assert left == {}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "python").rglob("*.py")), ids=lambda p: p.name)
+def test_no_module_is_called_like_a_function_in_it(path: Path) -> None:
+    """It would be hidden by it, where a package offers the function."""
+    names = [n.name for n in ast.parse(path.read_text()).body if isinstance(n, ast.FunctionDef)]
+    assert path.stem not in names
 
 
 @pytest.mark.parametrize("path", CPP + CPP_TESTS + PYTHON, ids=lambda p: p.name)

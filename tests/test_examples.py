@@ -174,7 +174,7 @@ def test_notebook_is_stored_executed(notebook: Path) -> None:
         "display_data",
         "execute_result",
     }
-    assert any("image/png" in output.get("data", {}) for output in outputs)
+    assert any({"image/png", "text/html"} & set(output.get("data", {})) for output in outputs)
     assert not any(output.get("name") == "stderr" for output in outputs)
 
 

@@ -16,7 +16,7 @@ from test_golden_variants import BF16, DYNAMIC, F32, codes, dynamic
 
 import npu_quant
 from npu_quant import DTypeError, ParamError
-from npu_quant.golden.explain import explain
+from npu_quant.golden.api import explain
 
 OP = "npu_dynamic_quant"
 
@@ -187,7 +187,8 @@ class TestText:
         assert ">reference<" in text
 
     def test_html_is_escaped(self) -> None:
-        from npu_quant.golden.explain import Explanation, VariantResult
+        from npu_quant.golden.api import Explanation
+        from npu_quant.golden.results import VariantResult
 
         result = VariantResult("a < b & c", True, "<script>", '"', {"y": 1})
         text = Explanation("op", {"y": 1}, (result,))._repr_html_()

@@ -13,9 +13,16 @@ import numpy as np
 import pytest
 from golden_files import archive, check, npy, put, refusal, safetensors, some
 
-from npu_quant.golden.files import FileError, FileSource, list_arrays, load, same_file, source
-from npu_quant.golden.files.common import clean
-from npu_quant.golden.sources import ArraySource
+from npu_quant.golden.read import (
+    FileError,
+    FileSource,
+    file_source,
+    list_arrays,
+    load,
+    same_file,
+)
+from npu_quant.golden.read.common import clean
+from npu_quant.golden.read.sources import ArraySource
 
 SAFETENSORS = {
     "BOOL": "bool",
@@ -338,7 +345,7 @@ class TestAnyFile:
     def test_any_order_is_put_in_order_by_bands(
         self, tmp_path: Path, band: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(source, "BAND_BYTES", band)
+        monkeypatch.setattr(file_source, "BAND_BYTES", band)
         for shape in [(7, 5), (2, 3, 4), (1, 9), (9, 1), (2, 1, 3, 2)]:
             for dtype in ("int8", "float32"):
                 x = some(shape, dtype)
@@ -347,7 +354,7 @@ class TestAnyFile:
 
 LAZY = """
 import resource, sys, numpy as np
-from npu_quant.golden.files import load
+from npu_quant.golden.read import load
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 how = {"dtype": "int8", "shape": (1 << 29,)} if sys.argv[1].endswith("bin") else {}
 before = peak()

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from golden_files import HOOKS, archive, call, npy, put, safetensors, storage, tensor, torch_file
 
-from npu_quant.golden.files import FileError, list_arrays, load
+from npu_quant.golden.read import FileError, list_arrays, load
 
 X = np.arange(24, dtype=np.float32).reshape(4, 6)
 NPU = "torch_npu.utils.storage._rebuild_npu_tensor"

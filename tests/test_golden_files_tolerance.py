@@ -11,10 +11,10 @@ import pytest
 from golden_files import npy, put
 from numpy.typing import NDArray
 
-from npu_quant.golden import sources, tolerance
-from npu_quant.golden.files import load
-from npu_quant.golden.sources import ArraySource
-from npu_quant.golden.tolerance import Excess, excess_of, excess_of_sources
+from npu_quant.golden.judge import tolerance
+from npu_quant.golden.judge.tolerance import Excess, excess_of, excess_of_sources
+from npu_quant.golden.read import load, sources
+from npu_quant.golden.read.sources import ArraySource
 
 Array = NDArray[Any]
 

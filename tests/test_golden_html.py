@@ -29,8 +29,8 @@ from pictures import (
 )
 
 from npu_quant import golden
-from npu_quant.golden import html
-from npu_quant.golden.comparison import Comparison
+from npu_quant.golden.api import Comparison
+from npu_quant.golden.report import html
 
 LIMIT = 100_000
 # Of the tie: -2 by the scale, 4 / 127 in float32, and its distance from -63.5 in ulp, 2**-18 there.

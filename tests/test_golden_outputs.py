@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from npu_quant import npu_dynamic_quant
 from npu_quant.golden import Comparison, VariantMatch, compare
-from npu_quant.golden.comparison import OutputComparison, Ties, Tolerance
+from npu_quant.golden.judge import verdict
+from npu_quant.golden.results import OutputComparison, Ties, Tolerance
 from npu_quant.pytest_plugin.records import record_of
 from npu_quant.testing import GoldenMismatch, assert_golden
 
@@ -29,7 +30,7 @@ MARGIN = {"identical": 0.0, "tie": 0.25, "accepted": math.nan, "tolerated": 0.5}
 
 
 def output(name: str, kind: str) -> OutputComparison:
-    return OutputComparison(
+    found = OutputComparison(
         name,
         np.dtype(np.int8),
         (4,),
@@ -38,6 +39,7 @@ def output(name: str, kind: str) -> OutputComparison:
         ties=Ties(4.0, 1, 1.0, 0, 0.5) if kind == "tie" else None,
         tolerance=Tolerance("atol=2", True, 0.5) if kind == "tolerated" else None,
     )
+    return verdict.concluded(found)
 
 
 def same(one: float, other: float) -> bool:
@@ -45,9 +47,12 @@ def same(one: float, other: float) -> bool:
 
 
 def comparison_of(kinds: tuple[str, ...], names: tuple[str, ...] = ("a", "b")) -> Comparison:
+    outputs = tuple(map(output, names, kinds))
     return Comparison(
         None,
-        tuple(map(output, names, kinds)),
+        outputs,
+        verdict.decisive_of(outputs),
+        verdict.greatest_margin(outputs),
         variants=(VariantMatch("f", "accepted" in kinds, "", ""),),
         accepted_variant="f" if "accepted" in kinds else None,
     )
@@ -102,7 +107,7 @@ class TestEveryPairOfRungs:
 
     def test_nothing_passes_that_has_no_output(self) -> None:
         with pytest.raises(ValueError, match="empty"):
-            assert not Comparison(None, ()).passed
+            verdict.decisive_of(())
 
 
 # One row: amax 127, so that scale is exactly 1 and x is the number before rounding.

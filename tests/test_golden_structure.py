@@ -19,9 +19,9 @@ from npu_quant import (
     npu_dynamic_quant,
 )
 from npu_quant.golden import compare
-from npu_quant.golden.compare import run
+from npu_quant.golden.api import run
+from npu_quant.golden.judge.request import Request
 from npu_quant.golden.operators.fake_quantize import FakeQuantize
-from npu_quant.golden.request import Request
 from npu_quant.testing import GoldenMismatch, assert_golden
 
 Array = NDArray[Any]

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from pictures import GOLDEN, SVG, TIE, bars, by_op, cells, element, titled, wrong_row
 
 from npu_quant import golden
-from npu_quant.golden import html, maps, svg
-from npu_quant.golden.metrics import STEP_BINS
+from npu_quant.golden.measure import maps
+from npu_quant.golden.measure.metrics import STEP_BINS
+from npu_quant.golden.report import html, svg
 
 
 def test_steps_are_drawn_as_counted() -> None:

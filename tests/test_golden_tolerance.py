@@ -12,9 +12,15 @@ from numpy.typing import NDArray
 
 from npu_quant import ParamError
 from npu_quant.golden import compare
-from npu_quant.golden.metrics import measure
-from npu_quant.golden.sources import ArraySource
-from npu_quant.golden.tolerance import Measured, excess_of, is_kept, rule_of, verdicts_of_presets
+from npu_quant.golden.judge.tolerance import (
+    Measured,
+    excess_of,
+    is_kept,
+    rule_of,
+    verdicts_of_presets,
+)
+from npu_quant.golden.measure.metrics import measure
+from npu_quant.golden.read.sources import ArraySource
 
 Array = NDArray[Any]
 F32 = np.float32

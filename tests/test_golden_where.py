@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from npu_quant import ParamError
 from npu_quant.golden import Concentration, Where, compare
-from npu_quant.golden.compare import run
-from npu_quant.golden.diagnose import scale_interval
-from npu_quant.golden.request import Request
-from npu_quant.golden.where import log10_odds
+from npu_quant.golden.api import run
+from npu_quant.golden.judge.request import Request
+from npu_quant.golden.measure.where import log10_odds
+from npu_quant.golden.report.causes import scale_interval
 
 Array = NDArray[Any]
 

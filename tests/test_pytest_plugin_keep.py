@@ -13,7 +13,7 @@ from plugin_sessions import Session, text_of
 
 from npu_quant import cli, npu_dynamic_quant
 from npu_quant.commands.arguments import attribute
-from npu_quant.pytest_plugin import archive, command, keep
+from npu_quant.pytest_plugin import archive, command, keeping
 
 pytest_plugins = ["pytester", "plugin_sessions"]
 
@@ -133,10 +133,10 @@ class TestKeep:
     def test_what_is_too_large_is_not_kept(
         self, session: Session, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(keep, "MOST_BYTES", 8)
+        monkeypatch.setattr(keeping, "MOST_BYTES", 8)
         session(FAILS)
         assert len(kept(folder)) == 1
-        monkeypatch.setattr(keep, "MOST_BYTES", 7)
+        monkeypatch.setattr(keeping, "MOST_BYTES", 7)
         result = session(FAILS)
         assert kept(folder) == []
         assert "arrays not kept: 8 bytes, at most 7 are" in text_of(result)

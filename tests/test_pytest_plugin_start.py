@@ -178,7 +178,7 @@ class TestCost:
             import sys
 
             def test_it({"golden" if uses else ""}):
-                assert ("npu_quant.golden.compare" in sys.modules) == {uses}
+                assert ("npu_quant.golden.api" in sys.modules) == {uses}
                 assert ("numpy" in sys.modules) == {uses}
                 assert "rich" not in sys.modules
             """

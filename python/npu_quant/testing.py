@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .golden.compare import run
-from .golden.comparison import Comparison
-from .golden.refusal import refusal_of
-from .golden.request import Limits, Request
+from .golden.api import Comparison, run
+from .golden.judge.refusal import refusal_of
+from .golden.judge.request import Limits, Request
 
 __all__ = ["GoldenMismatch", "assert_golden"]
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 from .mutant import ROOT, Mutant
 
-FOLDER = "python/npu_quant/golden"
+FOLDER = "python/npu_quant/golden/judge"
 # The modules, and words in the names of their tests.
 VERDICTS = "golden_verdict golden_outputs golden_structure"
 MODULES = {
     "verdict": VERDICTS,
-    "compare": f"{VERDICTS} golden_refusal golden_where",
-    "judge": f"{VERDICTS} golden_report golden_table",
+    "outputs": f"{VERDICTS} golden_refusal golden_where golden_report golden_table",
+    "rounding": f"{VERDICTS} golden_report golden_table",
     "tolerance": "golden_tolerance",
     "refusal": "golden_refusal",
     "power": "golden_refusal",
@@ -33,7 +33,7 @@ FLIPS: dict[type[ast.cmpop], list[type[ast.cmpop]]] = {
 # Mutants that no test can tell, by module and the mutated line, and why.
 EQUIVALENT: dict[tuple[str, str], str] = {
     ("tolerance", "m.metrics.max_abs >= atol"): "at equality no element is beyond it either way",
-    ("compare", "o.metrics is None"): "it says where formulas are tried first, which is speed",
+    ("outputs", "o.metrics is None"): "it says where formulas are tried first, which is speed",
 }
 
 

@@ -97,24 +97,6 @@ def shape(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", inside))
 
 
-def rows(text: str) -> tuple[int, int | None]:
-    """Return a range of rows, first and end: "7", "0:128", "128:" for all from there on."""
-    match = re.fullmatch(r"(\d{1,18})|(\d{0,18}):(\d{0,18})", text, re.ASCII)
-    if match is None:
-        raise ValueError(f"{text!r}, expected a row or a range of rows: 7 or 0:128")
-    if match[1]:
-        return int(match[1]), int(match[1]) + 1
-    begin, end = int(match[2] or 0), int(match[3]) if match[3] else None
-    if end is not None and end <= begin:
-        raise ValueError(f"{text!r} holds no row; the end of 0:128 is not one of them")
-    return begin, end
-
-
-def rows_text(begin: int, end: int) -> str:
-    """Write a range of rows as `rows` reads it."""
-    return str(begin) if end == begin + 1 else f"{begin}:{end}"
-
-
 def assignment(text: str) -> tuple[str, str]:
     """Return name and value of "name=value"."""
     name, equals, value = text.partition("=")

@@ -6,15 +6,14 @@ import dataclasses
 import re
 from argparse import Namespace
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ..errors import DTypeError, ParamError
-from ..golden.compare import run as run_comparison
-from ..golden.comparison import Comparison
+from ..golden.api import Comparison, Explanation, explain
+from ..golden.api import run as run_comparison
+from ..golden.judge.refusal import refusal_of
+from ..golden.judge.request import Limit, Limits, Request
+from ..golden.judge.tolerance import RULES
 from ..golden.operators import operators, outputs_of
-from ..golden.refusal import refusal_of
-from ..golden.request import Limit, Limits, Request
-from ..golden.tolerance import RULES
 from .arguments import (
     Parser,
     UsageError,
@@ -25,17 +24,12 @@ from .arguments import (
     limit,
     limits,
     parsed,
-    rows,
 )
 from .console import write, write_error, write_json
 from .opening import check_json
 from .operands import Operands, check_operator, operands_of
-from .places import in_whole
 from .progress import progress_bar
 from .rerun import next_step, rerun_of
-
-if TYPE_CHECKING:
-    from ..golden.explain import Explanation
 
 DESCRIPTION = """\
 Compare results with their golden, and tell rounding from a bug.
@@ -85,9 +79,6 @@ def parser() -> Parser:
     _add_acceptance(result)
     add_reading(result, "files that do not say theirs, such as .bin, V2 and uint16 in .npy")
     report = result.add_argument_group("what is reported")
-    report.add_argument(
-        "--rows", type=parsed(rows), help="compare these rows only: 7 or 0:128 (default: all)"
-    )
     help = "say where differences lie along this axis, too (default: rows and columns)"
     report.add_argument("--axis", type=int, help=help)
     help = "rank all named formulas by how well they fit (default: no)"
@@ -166,7 +157,7 @@ def _run(words: Sequence[str]) -> int:
             raise UsageError(f"refused: {_in_options(refusal)}")
         explanation, missing = _explained_or_why_not(arguments, operands)
     comparison = dataclasses.replace(comparison, rerun=rerun_of(words, arguments, comparison))
-    _report(arguments, in_whole(comparison), explanation, operands.rows)
+    _report(arguments, comparison, explanation)
     if missing:
         write_error("npu-quant compare", f"--explain: {missing}")
     return PASSED if comparison.passed else DIFFERENT
@@ -215,8 +206,6 @@ def _explained_or_why_not(
 def _explained(arguments: Namespace, operands: Operands) -> Explanation | None:
     if not arguments.explain:
         return None
-    from ..golden.explain import explain
-
     assert operands.inputs is not None
     return explain(operands.actual, arguments.op, operands.inputs, numerics=arguments.numerics)
 
@@ -228,12 +217,7 @@ def _in_options(text: str) -> str:
     return text
 
 
-def _report(
-    arguments: Namespace,
-    comparison: Comparison,
-    explanation: Explanation | None,
-    rows: tuple[int, int] | None,
-) -> None:
+def _report(arguments: Namespace, comparison: Comparison, explanation: Explanation | None) -> None:
     if not arguments.quiet and arguments.json != "-":
         write(next_step(_in_options(str(comparison)), comparison), _style(comparison))
         if explanation is not None:
@@ -241,8 +225,6 @@ def _report(
     if arguments.json is None:
         return
     data = comparison.to_dict()
-    if rows is not None:
-        data["rows"] = list(rows)
     if explanation is not None:
         data["explanation"] = explanation.to_dict()
     write_json(data, arguments.json)

@@ -9,22 +9,22 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ..golden import words
-from ..golden.files import FileError, FileSource, load
-from ..golden.files.common import File, row_of
-from ..golden.serialize import plain
-from ..golden.sources import crc32, size_of
+from ..golden.read import FileError, FileSource, load
+from ..golden.read.common import File, row_of
+from ..golden.read.raw import sizes_text
+from ..golden.read.sources import crc32, size_of
+from ..golden.report import words
+from ..golden.results import plain
 from .arguments import Parser, add_json, add_reading
 from .console import is_unicode, write, write_error, write_json
-from .guess import Guess, guesses, shapes
 from .opening import RAW, Opener, check_json, listed, split
 from .progress import progress_bar
 from .statistics import Statistics, statistics_of
 
 DESCRIPTION = """\
 Say of each array in the files: dtype, shape, range, mean, NaN and infinities, zeros, how many are
-at the limits of the dtype, and a histogram. Of raw files, whose dtype nobody says, say what their
-bits look like.
+at the limits of the dtype, and a histogram. Of raw files, whose dtype nobody says, say how many
+elements they may have.
 
 Exit status: 0, or 2 if a file cannot be read."""
 
@@ -93,39 +93,18 @@ def _arrays(
 
 
 def _raw(path: str, size: int, opener: Opener) -> tuple[dict[str, Any], str]:
-    """Describe a file without a header: as one axis if its dtype is known, else by guesses."""
+    """Describe a file without a header: as one axis if its dtype is known, else by its size."""
     if opener.dtype is not None:
         name, carrier = row_of(opener.dtype, File(path))
         opener.used.add("dtype")
         count = 2 * size if carrier is None else size // carrier.itemsize
         with load(path, dtype=name, shape=(count,)) as source:
             return _described(source)
-    opener.used |= {"shape"} if opener.shape is not None else set()
-    with load(path, dtype="uint8", shape=(size,)) as source:
-        ranked = guesses(source, opener.shape)
-    data = {
-        "file": path,
-        "bytes": size,
-        "guesses": [dataclasses.asdict(guess) for guess in ranked],
-    }
-    return data, _text_of_guesses(path, size, ranked, opener.shape)
-
-
-def _text_of_guesses(
-    path: str, size: int, ranked: Sequence[Guess], shape: tuple[int, ...] | None
-) -> str:
     lines = [f"{path}  raw, {words.counted(size, 'byte')}"]
-    for guess in ranked:
-        many = words.counted(guess.count, "element")
-        lines.append(f"guess: {guess.dtype} ({guess.certainty})  {many}, {guess.why}")
-    if not ranked:
-        fits = "" if shape is None else f" of shape {shape}"
-        lines.append(f"no guess: the size fits no dtype{fits}" if size else "it is empty")
-    elif shape is None and shapes(ranked[0].count):
-        such = " or ".join(str(one) for one in shapes(ranked[0].count))
-        lines.append(f"as {ranked[0].dtype} its shape may be {such}")
+    opener.used |= {"shape"} if opener.shape is not None else set()
+    lines.append(sizes_text(size, opener.shape) if size else "it is empty")
     lines.append("compare needs --dtype and --shape for it, unless its golden says them")
-    return "\n  ".join(lines)
+    return {"file": path, "bytes": size}, "\n  ".join(lines)
 
 
 def _described(source: FileSource) -> tuple[dict[str, Any], str]:

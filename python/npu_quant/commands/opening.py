@@ -11,8 +11,8 @@ from typing import Protocol
 
 import numpy as np
 
-from ..golden.files import FileError, FileSource, list_arrays, load
-from ..golden.files.common import ALIASES, clean
+from ..golden.read import FileError, FileSource, list_arrays, load
+from ..golden.read.common import ALIASES, clean
 from .arguments import UsageError
 
 ABSENT = "-"

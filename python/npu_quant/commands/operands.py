@@ -6,17 +6,14 @@ import inspect
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from .. import ops
-from ..golden.files import FileSource, same_file
 from ..golden.operators import model_of, name_of, operators, outputs_of
-from ..golden.sources import Source
+from ..golden.read import FileSource, same_file
+from ..golden.results import Source
 from .arguments import UsageError, meant
 from .opening import ABSENT, RAW, Like, Opener, listed, split
-from .row_slices import Rows, Shape, bounds, lead_of, row_wise, sliced
 
 _OURS = ("out", "numerics")
 
@@ -30,8 +27,6 @@ class Operands:
     inputs: dict[str, Any] | None = None
     actual_name: str = ""
     golden_name: str = ""
-    rows: tuple[int, int] | None = None
-    """The first row and the end of those that are compared; None for all."""
 
 
 def check_operator(op: str) -> None:
@@ -85,12 +80,7 @@ def _two_arrays(arguments: Namespace, opener: Opener) -> Operands:
     golden = opener.open(files[1])
     actual = opener.open(files[0], like=golden)
     _refuse_same([("actual", actual)], [("golden", golden)])
-    if arguments.rows is None or actual.shape != golden.shape:
-        return Operands(actual, golden)
-    lead = lead_of(golden.shape)
-    rows = arguments.rows
-    both = sliced(actual, rows, lead), sliced(golden, rows, lead)
-    return Operands(*both, rows=bounds(rows, lead, golden.name))
+    return Operands(actual, golden)
 
 
 def _named_outputs(arguments: Namespace, opener: Opener) -> Operands:
@@ -107,14 +97,7 @@ def _named_outputs(arguments: Namespace, opener: Opener) -> Operands:
     actual = _opened(arguments.files, opener, golden)
     pairs = [list(zip(names, sources, strict=False)) for sources in (actual, golden)]
     _refuse_same(*pairs)
-    rows = None
-    if arguments.rows is not None:
-        lead = _lead_of_outputs(op, dict(pairs[1]))
-        rows = bounds(arguments.rows, lead, _listed(golden[:1]))
-        actual, golden = (
-            _sliced_outputs(op, sources, arguments.rows, lead) for sources in (actual, golden)
-        )
-    return Operands(tuple(actual), tuple(golden), None, _listed(actual), _listed(golden), rows)
+    return Operands(tuple(actual), tuple(golden), None, _listed(actual), _listed(golden))
 
 
 def _computed(arguments: Namespace, opener: Opener) -> Operands:
@@ -130,20 +113,15 @@ def _computed(arguments: Namespace, opener: Opener) -> Operands:
     files = _split_files(op, arguments.files, order)
     named |= dict(zip(order, files[0], strict=True))
     sources = {n: opener.open(named[n]) for n in _in_order(op, named) if named[n] != ABSENT}
-    name = _listed(list(sources.values()))
-    inputs, lead = _rows_of_inputs(op, sources, arguments.rows)
+    inputs: dict[str, Any] = {name: source.array() for name, source in sources.items()}
     inputs |= {n: None for n, word in named.items() if word == ABSENT} | attributes
-    goldens = _goldens(op, inputs, files[1], arguments.numerics, lead)
+    goldens = _goldens(op, inputs, files[1], arguments.numerics)
     actual = _opened(files[1], opener, goldens, options=False)
     pairs = list(zip(outputs_of(op), actual, strict=False))
     _refuse_same(pairs, list(sources.items()))
-    rows = None
-    if arguments.rows is not None and lead is not None:
-        actual = _sliced_outputs(op, actual, arguments.rows, lead)
-        rows = bounds(arguments.rows, lead, name)
-    golden = f"computed from {name}{'' if rows is None else ', these rows'}"
+    golden = f"computed from {_listed(list(sources.values()))}"
     actual += [None] * (len(outputs_of(op)) - len(actual))  # no file, no comparison
-    return Operands(tuple(actual), None, inputs, _listed(actual), golden, rows)
+    return Operands(tuple(actual), None, inputs, _listed(actual), golden)
 
 
 def _split_files(op: str, files: Sequence[str], order: list[str]) -> tuple[list[str], list[str]]:
@@ -188,49 +166,17 @@ def _once(option: str, given: Sequence[tuple[str, Any]] | None) -> dict[str, Any
     return result
 
 
-def _rows_of_inputs(
-    op: str, sources: dict[str, FileSource], rows: Rows | None
-) -> tuple[dict[str, Any], Shape | None]:
-    """Read the inputs, of those that have rows the ones that are wanted; and along which axes."""
-    if rows is None:
-        return {name: source.array() for name, source in sources.items()}, None
-    wanted = row_wise(op).inputs
-    gamma = sources.get("gamma")
-    if gamma is not None and len(gamma.shape) != 1:
-        raise UsageError(f"--rows: gamma has shape {gamma.shape}; rows need one axis.")
-    lead = lead_of(sources[wanted[0]].shape) if wanted[0] in sources else ()
-    inputs = {
-        name: (sliced(source, rows, lead) if name in wanted else source).array()
-        for name, source in sources.items()
-    }
-    return inputs, lead
-
-
-class _Whole(NamedTuple):
-    """The golden output of which some rows are computed, as far as files are like it."""
-
-    dtype: np.dtype
-    shape: Shape
-
-
 def _goldens(
     op: str,
     inputs: dict[str, Any],
     words: Sequence[str],
     numerics: str | None,
-    lead: Shape | None,
 ) -> tuple[Like | None, ...]:
-    """Return the golden outputs if files have no header: these are taken to be like them.
-
-    Where the inputs are some rows, along the axes `lead`, the files have all of them.
-    """
+    """Return the golden outputs if files have no header: these are taken to be like them."""
     present = [word for word in words if word != ABSENT]
     if not any(listed(split(word)[0])[0][1] == RAW for word in present):
         return ()
-    golden = model_of(op, inputs, numerics).golden()
-    if lead is None:
-        return golden
-    return tuple(None if g is None else _Whole(g.dtype, lead + g.shape[1:]) for g in golden)
+    return model_of(op, inputs, numerics).golden()
 
 
 def _opened(
@@ -245,26 +191,6 @@ def _opened(
         None if word == ABSENT else opener.open(word, one, options=options)
         for word, one in zip(words, padded, strict=False)
     ]
-
-
-def _sliced_outputs(
-    op: str, sources: Sequence[Source | None], rows: Rows, lead: Shape
-) -> list[Any]:
-    """Return some rows of an operator's outputs."""
-    one_per_row = row_wise(op).one_per_row
-    return [
-        None if source is None else sliced(source, rows, lead, one_per_row=name in one_per_row)
-        for name, source in zip(outputs_of(op), sources, strict=False)
-    ]
-
-
-def _lead_of_outputs(op: str, outputs: dict[str, Source | None]) -> Shape:
-    """Return along which axes an operator's outputs have rows."""
-    one_per_row = row_wise(op).one_per_row
-    for name, source in outputs.items():
-        if source is not None:
-            return source.shape if name in one_per_row else lead_of(source.shape)
-    raise UsageError("no golden output is given.")
 
 
 def _listed(sources: Sequence[Source | None]) -> str:

@@ -9,26 +9,16 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 
-import numpy as np
-
-from ..golden.comparison import Comparison
+from ..golden.api import Comparison
 from .console import is_unicode
-from .row_slices import rows_found
 
 
 def rerun_of(words: Sequence[str], arguments: Namespace, comparison: Comparison) -> str:
-    """Return the command that looks closer, at the rows found or at the formulas; "" for none."""
-    if _has_problem(comparison):
-        return ""
-    found = rows_found(comparison) if arguments.rows is None and _has_rows(comparison) else None
-    if found is not None:
-        more = ["--rows", found]
-    elif comparison.model is not None and not arguments.explain:
-        more = ["--explain"]
-    else:
+    """Return the command that ranks the formulas; "" where there is nothing more to be said."""
+    if _has_problem(comparison) or comparison.model is None or arguments.explain:
         return ""
     end = words.index("--") if "--" in words else len(words)
-    command = ["npu-quant", "compare", *words[:end], *more, *words[end:]]
+    command = ["npu-quant", "compare", *words[:end], "--explain", *words[end:]]
     return " ".join(quoted(word) for word in command)
 
 
@@ -59,9 +49,3 @@ def _escaped(character: str) -> str:
 def _has_problem(comparison: Comparison) -> bool:
     """Say whether dtypes or shapes differ, or one side lacks an output."""
     return any(output.problem is not None for output in comparison.outputs)
-
-
-def _has_rows(comparison: Comparison) -> bool:
-    """Say whether ``--rows`` takes the inputs: gamma of several axes goes with several at once."""
-    inputs = {} if comparison.model is None else comparison.model.inputs
-    return "gamma" not in inputs or np.ndim(inputs["gamma"]) == 1

@@ -11,7 +11,8 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from ..golden.sources import Source, blocks, size_of
+from ..golden.read.sources import blocks, size_of
+from ..golden.results import Source
 
 BINS = 48
 """Of the histogram."""

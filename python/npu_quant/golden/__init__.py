@@ -12,21 +12,19 @@ docs/golden.md defines the rungs, the distances and the formulas;
 
 from __future__ import annotations
 
-from .compare import compare
-from .comparison import (
-    Comparison,
+from .api import Comparison, Explanation, compare, explain
+from .operators import list_variants
+from .read import FileError, list_arrays, load
+from .results import (
     Concentration,
     Element,
+    Metrics,
     OutputComparison,
     Ties,
     Tolerance,
     VariantMatch,
     Where,
 )
-from .explain import Explanation, explain
-from .files import FileError, list_arrays, load
-from .metrics import Metrics
-from .operators import list_variants
 
 __all__ = [
     "Comparison",

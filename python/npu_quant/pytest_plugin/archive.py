@@ -18,7 +18,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from ..golden.files.common import clean
+from ..golden.read.common import clean
 
 Arrays = dict[str, NDArray[Any]]
 

@@ -12,9 +12,9 @@ import numpy as np
 from .. import dtypes
 from ..commands.arguments import attribute
 from ..commands.operands import required_arrays
-from ..golden.comparison import Comparison
+from ..golden.api import Comparison
+from ..golden.judge.request import Limit, Limits, Request
 from ..golden.operators import outputs_of
-from ..golden.request import Limit, Limits, Request
 from . import archive
 from .places import digest_of
 from .shell import joined

@@ -175,8 +175,8 @@ def _items(value: Any) -> dict[str, Any]:
 
 def _report(actual: Any, golden: Any, names: tuple[str, str], *, elementwise: bool) -> str | None:
     """Compare; return the report, None where nothing differs."""
-    from ..golden.compare import run
-    from ..golden.request import Request
+    from ..golden.api import run
+    from ..golden.judge.request import Request
 
     # A list of numbers beside an array is an array.
     sides = [
@@ -195,7 +195,7 @@ def _report(actual: Any, golden: Any, names: tuple[str, str], *, elementwise: bo
 
 def _alike(actual: Any, golden: Any, elementwise: bool) -> tuple[Any, Any]:
     """Give two arrays one dtype and shape where their assertion takes them for equal."""
-    from ..golden.arguments import as_source
+    from ..golden.read.sources import as_source
 
     a, g = as_source(actual, "actual").array(), as_source(golden, "golden").array()
     if a.shape != g.shape and (elementwise or not a.ndim or not g.ndim):

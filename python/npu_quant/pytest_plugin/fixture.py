@@ -13,14 +13,13 @@ import pytest
 from npu_quant_pytest.ledger import Record, Waiting
 
 from ..errors import DTypeError, ParamError
-from ..golden.compare import run
-from ..golden.comparison import Comparison
-from ..golden.refusal import refusal_of
-from ..golden.request import Request
+from ..golden.api import Comparison, run
+from ..golden.judge.refusal import refusal_of
+from ..golden.judge.request import Request
 from ..testing import GoldenMismatch
-from . import archive, keep, records, store
+from . import archive, keeping, records, store
 from .places import Places
-from .settings import Settings, settings
+from .settings import Settings, settings_of
 
 # pytest shows the frames of the test only.
 __tracebackhide__ = True
@@ -84,7 +83,7 @@ class Golden:
             ValueError: it could only pass.
             ParamError: an argument does not fit the others.
         """
-        asked = settings(arguments, self._defaults, computed=golden is None)
+        asked = settings_of(arguments, self._defaults, computed=golden is None)
         return self._judge(actual, golden, asked, asked.request())
 
     @_concise
@@ -111,7 +110,7 @@ class Golden:
             ParamError: `name` is taken or no file's name, two arrays have one name, or an argument
                 does not fit the others.
         """
-        asked = settings(arguments, self._defaults, computed=False)
+        asked = settings_of(arguments, self._defaults, computed=False)
         path = self._places.stored_file(name)
         if name in self._names:
             raise ParamError(
@@ -143,7 +142,7 @@ class Golden:
     def _mismatch(self, comparison: Comparison, request: Request) -> GoldenMismatch:
         """Keep the arrays of a comparison that failed; return what is to be raised."""
         self._failures += 1
-        kept = keep.keep(self._places, self._failures, comparison, request)
+        kept = keeping.keep(self._places, self._failures, comparison, request)
         comparison = dataclasses.replace(comparison, rerun=kept.command)
         self._record(records.record_of("", comparison))
         mismatch = GoldenMismatch(comparison)

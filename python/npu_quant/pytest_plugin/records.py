@@ -7,9 +7,10 @@ from typing import Any
 
 from npu_quant_pytest.ledger import Record
 
-from ..golden import words
-from ..golden.comparison import Comparison, OutputComparison
-from ..golden.verdict import SCALE_STEPS
+from ..golden.api import Comparison
+from ..golden.judge.verdict import SCALE_STEPS
+from ..golden.report import words
+from ..golden.results import OutputComparison
 
 
 def record_of(note: str, comparison: Comparison, text: str = "") -> Record:

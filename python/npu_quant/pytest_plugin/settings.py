@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ..errors import ParamError
-from ..golden.request import Limits, Request
+from ..golden.judge.request import Limits, Request
 
 __tracebackhide__ = True
 
@@ -60,7 +60,7 @@ class Settings:
         return Request(limits=limits, **{**values, **more})
 
 
-def settings(
+def settings_of(
     arguments: Mapping[str, Any], defaults: Mapping[str, Any], *, computed: bool
 ) -> Settings:
     """Return the settings of a comparison.

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import ParamError
-from ..golden.arguments import as_outputs, checked_names
-from ..golden.compare import run
+from ..golden.api import run
+from ..golden.judge.request import Request
 from ..golden.operators import outputs_of
-from ..golden.request import Request
+from ..golden.read.sides import as_outputs, checked_names
 from . import archive
 from .archive import Arrays
 from .settings import Settings

@@ -6,14 +6,13 @@ steps in steps_*.py) are what outputs may follow to the bit instead of the refer
 """
 
 from .matching import matching_variants
-from .model import Model, Part, TieTest
+from .model import Model, Part
 from .registry import applicable, list_variants, model_of, name_of, operators, outputs_of
 from .variant import Variant
 
 __all__ = [
     "Model",
     "Part",
-    "TieTest",
     "Variant",
     "applicable",
     "list_variants",

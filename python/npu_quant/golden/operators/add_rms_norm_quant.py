@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..results import TieTest
 from .elements import Float32, Float64, dequantized
-from .model import PART, Array, Flat, Model, Part, TieTest, code_tie, largest, ranges, value_tie
+from .model import PART, Array, Flat, Model, Part, code_tie, largest, ranges, value_tie
 
 
 class NormPart(Part):

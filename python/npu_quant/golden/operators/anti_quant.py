@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import dtypes
+from ..results import TieTest
 from .elements import ElementModel, Spread
-from .model import Array, TieTest, value_tie
+from .model import Array, value_tie
 
 
 class AntiQuant(ElementModel):

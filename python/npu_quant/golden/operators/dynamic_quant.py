@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .model import PART, Array, Flat, Model, Part, TieTest, code_tie, ranges, value_tie
+from ..results import TieTest
+from .model import PART, Array, Flat, Model, Part, code_tie, ranges, value_tie
 
 Float32 = NDArray[np.float32]
 

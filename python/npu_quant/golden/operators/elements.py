@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .model import PART, Array, Flat, Model, Part, TieTest, code_tie, ranges
+from ..results import TieTest
+from .model import PART, Array, Flat, Model, Part, code_tie, ranges
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]

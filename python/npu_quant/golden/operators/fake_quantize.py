@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..results import TieTest
 from .elements import ElementModel, Float32, Float64, Spread
-from .model import Array, TieTest, largest
+from .model import Array, largest
 
 
 class FakeQuantize(ElementModel):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..comparison import VariantMatch
+from ..results import VariantMatch
 from .model import Flat, Model, Part
 from .registry import applicable
 from .variant import Variant

@@ -5,33 +5,19 @@ from __future__ import annotations
 import abc
 import inspect
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ParamError
+from ..results import TieTest
 
 Array = NDArray[Any]
 T = TypeVar("T")
 
 PART = 1 << 17
 """About how many elements a part has: its temporary arrays stay in a CPU's cache."""
-
-
-@dataclass(frozen=True)
-class TieTest:
-    """Elements whose codes differ, against the tie between their two codes; float64 arrays."""
-
-    value: NDArray[np.float64]
-    """The exact number before rounding, by the golden scale; NaN where there is none."""
-    tie: NDArray[np.float64]
-    """The midpoint between the actual and the golden code (or value)."""
-    magnitude: NDArray[np.float64]
-    """The largest term of the formula: what an ulp is one of."""
-    steps: NDArray[np.float64]
-    """Codes (or neighbouring values) from golden to actual; inf where one is not on the grid."""
 
 
 class Flat:

@@ -8,7 +8,7 @@ from typing import Any, overload
 
 from ... import ops
 from ...errors import ParamError
-from ..arguments import as_source
+from ..read.sources import as_source
 from .add_rms_norm_quant import AddRmsNormQuant
 from .anti_quant import AntiQuant
 from .dynamic_block_quant import DynamicBlockQuant

@@ -1,0 +1,250 @@
+"""compare and explain, and what they return: the data of results.py, with its reports."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..errors import ParamError
+from .judge import verdict
+from .judge.outputs import check_axis, judged, matches_of, paired, settled
+from .judge.request import Limit, Limits, Request
+from .measure.differing import worst_elements
+from .operators import Model, applicable, model_of, name_of, outputs_of
+from .operators.ranking import ranked_formulas
+from .read.sides import as_outputs, checked_names, completed, names_of
+from .report.causes import causes_of
+from .report.data import comparison_to_dict, explanation_to_dict
+from .report.explanation import explanation_text, explanation_to_html
+from .report.html import comparison_to_html
+from .report.text import text_of
+from .results import ComparisonData, Element, ExplanationData, Source
+
+
+class Comparison(ComparisonData):
+    """What :func:`npu_quant.golden.compare` returns: the rung, and everything that led to it.
+
+    ``str()`` is the report, at most 12 lines; a notebook shows tables and pictures.
+    """
+
+    def worst(self, k: int = 10, output: str | None = None) -> list[Element]:
+        """Return the k worst elements of an output, the worst first.
+
+        Worst is farthest from a rounding tie where that is known, else of the greatest difference.
+
+        Args:
+            k: how many.
+            output: its name; None means the decisive one.
+        """
+        chosen = self.decisive if output is None else self.output(output)
+        return worst_elements(self.model, chosen, k)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data that JSON takes, with a schema_version."""
+        return comparison_to_dict(self)
+
+    def __repr__(self) -> str:
+        op = f"{self.op} " if self.op else ""
+        return f"<Comparison {op}{', '.join(o.title for o in self.outputs)}: {self.rung}>"
+
+    def __str__(self) -> str:
+        return text_of(self)
+
+    def _repr_html_(self) -> str:
+        return comparison_to_html(self)
+
+
+class Explanation(ExplanationData):
+    """Every named formula of an operator against its actual outputs: print it."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data that JSON takes."""
+        return explanation_to_dict(self)
+
+    def __str__(self) -> str:
+        return explanation_text(self)
+
+    def _repr_html_(self) -> str:
+        return explanation_to_html(self)
+
+
+def compare(
+    actual: Any,
+    golden: Any = None,
+    *,
+    op: str | Callable[..., Any] | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    numerics: str | None = None,
+    atol: Limit = None,
+    rtol: Limit = None,
+    preset: str | None = None,
+    variant: str | None = None,
+    names: Sequence[str] | None = None,
+) -> Comparison:
+    """Compare results with their golden, and tell rounding from a bug.
+
+    The verdict is one of five rungs, the best that applies (docs/golden.md has the definitions):
+
+    ==============  ==============================================================================
+    rung            meaning
+    ==============  ==============================================================================
+    ``identical``   the same bytes (NaN equals NaN)
+    ``tie``         every differing code is one step off, and the number before rounding lies so
+                    near the tie between the two that the formula's own roundings explain it
+    ``variant``     the bytes of a named other formula
+    ``tolerated``   beyond that, but within the tolerance that was asked for
+    ``different``   none of these
+    ==============  ==============================================================================
+
+    `tie` and `variant` need the inputs: with two arrays alone no tie is claimed.
+
+    Args:
+        actual: what is to be judged: an array, or a tuple or dict of arrays, None for an output
+            that is not at hand. NumPy arrays of any strides, numbers, torch tensors, and what
+            :func:`npu_quant.golden.load` returns. Where `op` computes the golden, an array alone
+            is the operator's first output, and no other is compared.
+        golden: what it should be, in the same form. None where `op` computes it. An output that
+            only one of the two has is `different`, unless the other says None of it.
+        op: the operator, as a name or a function. With `inputs` it computes the golden; beside a
+            golden it names the outputs.
+        inputs: the operator's arguments by their names, attributes too.
+        numerics: the arithmetic profile to compute the golden with.
+        atol: the greatest difference that is tolerated; a dict gives one per output. None: none.
+        rtol: the same relative to the golden: ``|actual - golden| <= atol + rtol * |golden|``.
+        preset: the acceptance rule of another tool instead: ``exact``, ``off_by_one``,
+            ``thousandth``, ``sqnr=40`` (any number of dB), ``cann``, ``cann-en``, ``msprobe``.
+        variant: the name of a formula that is accepted too (:func:`list_variants`).
+        names: names of the outputs, where no operator gives them.
+
+    Returns:
+        A :class:`Comparison`. It passes if every output does; its rung is the worst output's, what
+        fails being worse than whatever passes. Nothing is refused here: empty or constant arrays
+        compare as what they are (:func:`npu_quant.testing.assert_golden` refuses what could only
+        pass).
+
+    Raises:
+        DTypeError: an argument is no array, or of a dtype that cannot be compared.
+        ParamError: `op`, `inputs`, `preset`, `variant` or `names` do not fit.
+
+    Example:
+        >>> import numpy as np, npu_quant
+        >>> x = np.array([[0, 1, -2, 4]], dtype=np.float16)
+        >>> y = np.array([[0, 32, -63, 127]], dtype=np.int8)  # -63.5 is a tie
+        >>> comparison = npu_quant.golden.compare(y, op="npu_dynamic_quant", inputs={"input": x})
+        >>> comparison.rung, comparison.passed
+        ('tie', True)
+    """
+    request = Request(op, inputs, numerics, Limits(atol, rtol, preset), variant, names)
+    return run(actual, golden, request)
+
+
+def run(actual: Any, golden: Any, request: Request) -> Comparison:
+    """Compare as :func:`compare` does."""
+    request.limits.check()
+    op, names = _operator(golden, request)
+    model = None
+    if op is not None and request.inputs is not None:
+        model = model_of(op, request.inputs, request.numerics)
+        golden = {n: g for n, g in zip(model.outputs, model.golden(), strict=True) if g is not None}
+        actual = completed(actual, model.outputs)
+    names = names_of(actual, golden) if names is None else names
+    given, goldens = as_outputs(actual, names, "actual"), as_outputs(golden, names, "golden")
+    order = list(dict.fromkeys([*given, *goldens])) if names is None else names
+    request.limits.check_names(order)
+    pairs = paired(given, goldens, order)
+    check_axis(request.axis, pairs)
+    outputs = [judged(pair, given, model, request) for pair in pairs]
+    matches = matches_of(model, given, outputs, request.variant)
+    accepted = verdict.accepted_of(matches, request.variant)
+    outputs = [
+        dataclasses.replace(o, notes=causes_of(o, model)) if o.rung == "different" else o
+        for o in settled(outputs, matches, accepted, request.limits)
+    ]
+    return Comparison(
+        op=op,
+        outputs=tuple(outputs),
+        decisive=verdict.decisive_of(outputs),
+        margin=verdict.greatest_margin(outputs),
+        actual_name=request.actual_name or _name_of([a for _, a, _ in pairs]),
+        golden_name=request.golden_name or _name_of([g for *_, g in pairs], model),
+        variants=matches,
+        accepted_variant=accepted,
+        formulas=0 if model is None else len(applicable(model)),
+        rerun=request.rerun,
+        not_compared=tuple(verdict.not_compared(order, given, goldens)),
+        model=model,
+    )
+
+
+def _name_of(sources: Sequence[Source | None], model: Model | None = None) -> str:
+    """Return where arrays came from: the name of the first one that is there."""
+    if model is not None:
+        return "computed"
+    return next((source.name for source in sources if source is not None), "") or "array"
+
+
+def _operator(golden: Any, request: Request) -> tuple[str | None, Sequence[str] | None]:
+    """Return the operator's name and the outputs' names, where there are any."""
+    given = golden is not None
+    if request.op is None:
+        if request.inputs is not None:
+            raise ParamError("compare: inputs are given, but no op that takes them.")
+        if not given:
+            raise ParamError("compare: give a golden, or op and inputs to compute it.")
+    elif not given and request.inputs is None:
+        raise ParamError("compare: give inputs, from which op computes the golden, or a golden.")
+    if given and request.inputs is not None:
+        raise ParamError("compare: give a golden or inputs, not both.")
+    if given and request.variant is not None:
+        raise ParamError("compare: variant needs op and inputs, which it is computed from.")
+    if request.numerics is not None and request.inputs is None:
+        raise ParamError("compare: numerics needs op and inputs, which it computes the golden by.")
+    if request.op is None:
+        return None, checked_names(request.names)
+    if request.names is not None:
+        raise ParamError("compare: names are given by op.")
+    return name_of(request.op), outputs_of(request.op)
+
+
+def explain(
+    actual: Any,
+    op: str | Callable[..., Any],
+    inputs: Mapping[str, Any],
+    *,
+    numerics: str | None = None,
+) -> Explanation:
+    """Try every named formula of an operator on its inputs, and rank them by what they get right.
+
+    Args:
+        actual: what the operator gave: its first output, a tuple in its order with None for what
+            is not at hand, or a dict by the outputs' names.
+        op: the operator or its name.
+        inputs: its arguments by their names, attributes too.
+        numerics: the arithmetic profile of the golden, by default the current one; the formulas
+            do not depend on it.
+
+    Returns:
+        An :class:`Explanation`: print it, or look at ``matches`` and ``ranked``.
+
+    Raises:
+        ParamError: `op` or `inputs` do not fit, or an actual output has another shape.
+        DTypeError: an actual output has another dtype.
+
+    Example:
+        >>> import numpy as np, npu_quant
+        >>> x = np.array([[0.3, 1, -2, 4], [5, 2.6, 1.2, -3.4]], dtype=np.float16)
+        >>> y = np.array([[9, 31, -63, 127], [127, 66, 30, -86]], dtype=np.int8)
+        >>> explanation = npu_quant.golden.explain(y, "npu_dynamic_quant", {"input": x})
+        >>> explanation.matches[0].name
+        'truncation'
+    """
+    model = model_of(op, inputs, numerics)
+    given = as_outputs(actual, model.outputs, "actual")
+    sources = [given.get(name) for name in model.outputs]
+    arrays = [None if source is None else source.array() for source in sources]
+    results = ranked_formulas(model, arrays)
+    known = {n: a for n, a in zip(model.outputs, arrays, strict=True) if a is not None}
+    titles = tuple(f"{name} {array.dtype} {array.shape}" for name, array in known.items())
+    sizes = {name: int(array.size) for name, array in known.items()}
+    return Explanation(model.op, sizes, results, titles)

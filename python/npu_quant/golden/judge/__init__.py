@@ -1,0 +1,1 @@
+"""The only room that decides: rungs, ties, tolerances, which formulas pass, what is refused."""

@@ -1,0 +1,215 @@
+"""The outputs of a comparison: paired, measured, judged, located."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import ParamError
+from ..measure.metrics import measure
+from ..measure.where import has_axis, locate
+from ..operators import Model, list_variants, matching_variants
+from ..read.sides import Outputs
+from ..read.sources import ArraySource, Number
+from ..results import Metrics, OutputComparison, Source, Ties, Tolerance, VariantMatch
+from . import verdict
+from .power import power_of
+from .request import Limits, Request
+from .rounding import follows_scale, tie_distances
+from .tolerance import Measured, excess_of_sources, is_kept, rule_of, verdicts_of_presets
+
+Paired = tuple[str, Source | None, Source | None]
+"""An output's name, its actual and its golden array; None where that side lacks it."""
+
+
+def paired(actual: Outputs, golden: Outputs, order: Sequence[str]) -> list[Paired]:
+    """Return what is to be compared.
+
+    Args:
+        actual: the actual outputs.
+        golden: the golden ones.
+        order: the names of all.
+
+    Raises:
+        ParamError: there is nothing to compare.
+    """
+    pairs = [
+        (name, _fitting(actual.get(name), golden.get(name)), golden.get(name))
+        for name in verdict.to_compare(order, actual, golden)
+    ]
+    if not pairs:
+        raise ParamError("compare: no array can be compared: of each, actual or golden is None.")
+    return pairs
+
+
+def _fitting(source: Source | None, golden: Source | None) -> Source | None:
+    """Return a Python number in the golden's dtype, where that holds it."""
+    if not isinstance(source, Number) or golden is None:
+        return source
+    value = source.array()
+    with np.errstate(all="ignore"):
+        fitted = value.astype(golden.dtype)
+    # A NaN becomes some integer, which is not the same.
+    same = np.array_equal(fitted.astype(value.dtype), value, equal_nan=True)
+    return ArraySource(fitted) if same else source
+
+
+def check_axis(axis: int | None, pairs: Sequence[Paired]) -> None:
+    """Raise ParamError if no array has the axis that was asked for."""
+    there = [source for _, *both in pairs for source in both if source is not None]
+    if axis is not None and not any(has_axis(source, axis) for source in there):
+        ranks = ", ".join(sorted({str(len(source.shape)) for source in there}))
+        raise ParamError(f"compare: axis is {axis}, the arrays have rank {ranks}.")
+
+
+def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) -> OutputComparison:
+    """Compare one output, as far as it can be told without the other formulas.
+
+    Args:
+        pair: its name, its actual and its golden array; one may be missing.
+        given: all actual outputs by name, for the scale that codes go with.
+        model: what the golden was computed by, if it was.
+        request: what was asked for.
+    """
+    name, actual, golden = pair
+    problem = verdict.problem_of(actual, golden)
+    there = actual if golden is None else golden
+    assert there is not None
+    blank = OutputComparison(
+        name, there.dtype, there.shape, "different", problem=problem, actual=actual, golden=golden
+    )
+    if problem is not None or actual is None or golden is None:
+        return blank
+    metrics, positions = measure(actual, golden, progress=request.progress)
+    kind = None if model is None else model.kinds[model.outputs.index(name)]
+    ties = None
+    if model is not None and metrics.mismatches and kind != "scale":
+        ties = tie_distances(model, model.outputs.index(name), actual, golden)
+    worst = None if ties is None else ties.farthest_index
+    return dataclasses.replace(
+        blank,
+        rung=_rung(kind, metrics, ties),
+        metrics=metrics,
+        ties=ties,
+        where=locate(actual, golden, metrics, positions, worst, request.axis),
+        presets=verdicts_of_presets(Measured(metrics, actual, golden)),
+        follows_scale=_follows_scale(name, actual, golden, given, model),
+    )
+
+
+def _rung(kind: str | None, metrics: Metrics, ties: Ties | None) -> str:
+    if kind == "scale":
+        return verdict.rung_of_scales(metrics)
+    return verdict.rung_of_codes(metrics.mismatches, ties)
+
+
+def _other_scale(given: Mapping[str, Source | None], model: Model) -> NDArray[Any] | None:
+    """Return the actual scale output, where the operator computes one and it is not the golden."""
+    if "scale" not in model.kinds:
+        return None
+    number = model.kinds.index("scale")
+    source, golden = given.get(model.outputs[number]), model.golden()[number]
+    if source is None or golden is None or verdict.problem_of(source, ArraySource(golden)):
+        return None
+    scale = source.array()
+    return None if scale.tobytes() == golden.tobytes() else scale
+
+
+def _follows_scale(
+    name: str, actual: Source, golden: Source, given: Outputs, model: Model | None
+) -> bool | None:
+    """Judge codes by the scale they came with, where that is not the golden one."""
+    if model is None or model.kinds[model.outputs.index(name)] != "codes":
+        return None
+    scale = _other_scale(given, model)
+    if scale is None:
+        return None
+    return follows_scale(model, model.outputs.index(name), actual, golden, scale)
+
+
+def matches_of(
+    model: Model | None, given: Outputs, outputs: Sequence[OutputComparison], named: str | None
+) -> tuple[VariantMatch, ...]:
+    """Return the named formulas that give all outputs.
+
+    Raises:
+        ParamError: the operator has no formula that goes by the name that was given.
+    """
+    if model is None:
+        return ()
+    if named is not None:
+        known = [v.name for v in list_variants(model.op)]
+        if named not in known:
+            listed = ", ".join(known[:8])
+            raise ParamError(
+                f"compare: variant is {named!r}, which {model.op} does not know. Known: "
+                f"{listed} ...: npu_quant.golden.list_variants({model.op!r})."
+            )
+    if any(o.problem for o in outputs) or all(o.rung == "identical" for o in outputs):
+        return ()
+    first = {
+        model.outputs.index(o.name): o.metrics.first
+        for o in outputs
+        if o.metrics is not None and o.metrics.first is not None
+    }
+    sources = (given.get(name) for name in model.outputs)
+    arrays = tuple(None if source is None else source.array() for source in sources)
+    return matching_variants(model, arrays, first)
+
+
+def settled(
+    outputs: Sequence[OutputComparison],
+    matches: tuple[VariantMatch, ...],
+    accepted: str | None,
+    limits: Limits,
+) -> list[OutputComparison]:
+    """Give the outputs that rounding does not explain their last chances, and conclude."""
+    result = []
+    for output in outputs:
+        tolerance = _tolerance(output, limits)
+        rung = verdict.settled(
+            output.rung,
+            0 if output.metrics is None else output.metrics.mismatches,
+            named=bool(matches),
+            accepted=accepted is not None,
+            kept=tolerance is not None and tolerance.passed,
+        )
+        done = dataclasses.replace(
+            output, rung=rung, variant_accepted=accepted is not None, tolerance=tolerance
+        )
+        result.append(verdict.concluded(done))
+    unheeded = all(o.tolerance is None and o.problem is None for o in result)
+    if limits.preset is not None and unheeded:
+        kinds = ", ".join(sorted({o.dtype.name for o in outputs}))
+        raise ParamError(f"compare: preset {limits.preset} says nothing about {kinds}.")
+    return result
+
+
+def _used(
+    metrics: Metrics, actual: Source, golden: Source, limits: Limits, name: str
+) -> float | None:
+    """Return how much of a tolerance two arrays use; None where none was asked for."""
+    if limits.preset is not None:
+        return rule_of(limits.preset)(Measured(metrics, actual, golden))
+    bounds = limits.of(name)
+    return None if bounds is None else excess_of_sources(actual, golden, *bounds).ratio
+
+
+def _tolerance(output: OutputComparison, limits: Limits) -> Tolerance | None:
+    """Measure an output against the tolerance that was asked for."""
+    if output.metrics is None or output.actual is None or output.golden is None:
+        return None
+    used = _used(output.metrics, output.actual, output.golden, limits, output.name)
+    if used is None:
+        return None
+
+    def accepts(actual: Source, golden: Source) -> bool:
+        wrong = _used(measure(actual, golden)[0], actual, golden, limits, output.name)
+        return wrong is not None and is_kept(wrong)
+
+    power = power_of(output.golden, accepts)
+    return Tolerance(limits.text(output.name), is_kept(used), used, power)

@@ -1,0 +1,136 @@
+"""What a comparison could have missed: probes that a tolerance must not accept, and blind spots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..measure.layout import Layout
+from ..read.sources import ArraySource, size_of
+from ..results import Explains, Source
+
+_MOST_PROBED = 1 << 18
+_ROWS_PROBED = 256
+
+VACUOUS = ("all zeros", "shuffled rows")
+"""A tolerance that accepts one of these says nothing about the data."""
+
+
+def _sample(golden: Source) -> NDArray[Any]:
+    """Return some rows, evenly spaced; of a row that is long, its beginning."""
+    rows, columns = Layout.of(golden.shape)
+    if columns == 0 or rows == 0:
+        return np.empty((0, columns), golden.dtype)
+    kept = min(columns, _MOST_PROBED)
+    several = min(rows, max(1, _MOST_PROBED // kept))
+    places = np.unique(np.linspace(0, rows - 1, several).astype(np.int64))
+    if len(places) == rows and kept == columns:
+        return golden.read(0, rows * columns).reshape(rows, columns)
+    begins = [int(row) * columns for row in places]
+    return np.stack([golden.read(begin, begin + kept) for begin in begins])
+
+
+def _zeros(golden: NDArray[Any]) -> NDArray[Any]:
+    wrong: NDArray[Any] = golden.copy()
+    wrong[np.isfinite(_as_float(golden))] = 0
+    return wrong
+
+
+def _shuffled(golden: NDArray[Any]) -> NDArray[Any]:
+    """Move rows, or, where all are alike, columns: by an odd number, since data often repeat."""
+    for axis in (0, 1):
+        moved = np.roll(golden, golden.shape[axis] // 2 | 1, axis=axis)
+        if moved.tobytes() != golden.tobytes():
+            return moved
+    return golden
+
+
+def _one_row_scaled(golden: NDArray[Any]) -> NDArray[Any]:
+    scaled: NDArray[Any] = golden.copy()
+    values = _as_float(golden)
+    amax = np.where(np.isfinite(values), np.abs(values), 0).max(axis=1)
+    row = int(np.argmax(amax))
+    grown = values[row] * 1.01
+    if golden.dtype.kind in "iu":
+        limits = np.iinfo(golden.dtype)
+        grown = np.clip(np.rint(grown), limits.min, limits.max)
+    with np.errstate(all="ignore"):
+        scaled[row] = grown.astype(golden.dtype)
+    return scaled
+
+
+def _as_float(values: NDArray[Any]) -> NDArray[np.float64]:
+    with np.errstate(all="ignore"):
+        return values.astype(np.float64)
+
+
+_PROBES: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
+    "all zeros": _zeros,
+    "shuffled rows": _shuffled,
+    "scale +1 % on one row": _one_row_scaled,
+}
+
+
+def power_of(golden: Source, accepts: Callable[[Source, Source], bool]) -> dict[str, bool]:
+    """Say of each wrong result whether a tolerance would accept it, tried on some of the rows.
+
+    Args:
+        golden: what the wrong results are made of.
+        accepts: the tolerance: whether it takes (actual, golden).
+
+    Returns:
+        By the probe's name; without those that leave the golden as it is.
+    """
+    sample = _sample(golden)
+    if size_of(golden) == 0:
+        return {}
+    answers = {}
+    for name, probe in _PROBES.items():
+        if golden.dtype.kind == "b" and probe is _one_row_scaled:
+            continue
+        wrong = probe(sample)
+        if wrong.tobytes() != sample.tobytes():
+            answers[name] = accepts(ArraySource(wrong), ArraySource(sample))
+    return answers
+
+
+def power_text(power: dict[str, bool]) -> str:
+    """Return the probes with their answers."""
+    return " · ".join(f"{name}: {'YES' if taken else 'no'}" for name, taken in power.items())
+
+
+class BlindSpot(NamedTuple):
+    """How wrong a row's scale can be without its codes showing it beyond rounding."""
+
+    median: float
+    """Of the rows that were tried, as a fraction of the scale."""
+    greatest: float
+
+
+def blind_spot(model: Explains, output: int, golden: Source) -> BlindSpot | None:
+    """Measure by how much a scale must change until a code changes that rounding does not explain.
+
+    Args:
+        model: what the golden was computed by.
+        output: which of its outputs has the codes.
+        golden: these codes.
+    """
+    rows, columns = Layout.of(golden.shape)
+    if rows * columns == 0:
+        return None
+    needed = []
+    for row in np.unique(np.linspace(0, rows - 1, min(rows, _ROWS_PROBED)).astype(np.int64)):
+        index = np.arange(row * columns, (row + 1) * columns, dtype=np.int64)
+        codes = golden.read(int(index[0]), int(index[-1]) + 1)
+        v = np.abs(model.before_rounding(output, index, codes, codes).value)
+        with np.errstate(all="ignore"):
+            away = np.abs(v - np.floor(v) - 0.5)
+            ulp = np.spacing(v.astype(np.float32)).astype(np.float64)
+            change = np.where(away > model.allowed_for(output) * ulp, away / v, np.inf)
+        change = change[np.isfinite(change)]
+        if len(change):
+            needed.append(float(change.min()))
+    return BlindSpot(float(np.median(needed)), max(needed)) if needed else None

@@ -1,0 +1,92 @@
+"""What could only pass: comparisons that assert_golden and the command line refuse."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..read import same_file
+from ..read.sources import ArraySource, blocks, size_of
+from ..results import ComparisonData, OutputComparison, Source
+from . import verdict
+from .power import VACUOUS, power_text
+
+
+def refusal_of(comparison: ComparisonData, allow_constant: bool) -> str | None:
+    """Say why a comparison that passed proves nothing; None if it proves something.
+
+    Args:
+        comparison: one that passed.
+        allow_constant: whether a golden of one value only is meant.
+    """
+    for output in comparison.outputs:
+        reason = _same_or_empty(output) or _vacuous(output)
+        if reason is not None:
+            return f"{output.name or 'actual'}: {reason}"
+    sizes = [size_of(o.golden) for o in comparison.outputs if o.golden is not None]
+    varying = any(not _is_constant(o.golden) for o in comparison.outputs)
+    if not allow_constant and not varying and max(sizes) > 1:
+        return (
+            "the golden is the same value everywhere, so that any order of elements would pass. "
+            "Compare data that vary, or say allow_constant=True."
+        )
+    return None
+
+
+def is_same(actual: Source, golden: Source) -> bool:
+    """Say whether two sources are the same memory or the same array of the same file."""
+    if actual is golden or same_file(actual, golden):
+        return True
+    if not isinstance(actual, ArraySource) or not isinstance(golden, ArraySource):
+        return False
+    a, g = actual.array(), golden.array()
+    return _place(a) == _place(g) and _steps(a) == _steps(g) and a.shape == g.shape
+
+
+def _place(array: NDArray[Any]) -> tuple[str, int]:
+    """Return where an array begins: in memory, or in the file that is mapped there."""
+    address = int(array.__array_interface__["data"][0])
+    base: Any = array
+    while base is not None:
+        if isinstance(base, np.memmap) and base.filename is not None:
+            begin = int(base.__array_interface__["data"][0])
+            return os.path.realpath(base.filename), base.offset + address - begin
+        base = getattr(base, "base", None)
+    return "", address
+
+
+def _steps(array: NDArray[Any]) -> list[int]:
+    """Return the strides of the axes along which there is a next element."""
+    return [step for step, n in zip(array.strides, array.shape, strict=True) if n > 1]
+
+
+def _same_or_empty(output: OutputComparison) -> str | None:
+    assert output.actual is not None
+    assert output.golden is not None
+    if size_of(output.golden) == 0:
+        return "the arrays are empty, there is nothing to compare."
+    if is_same(output.actual, output.golden):
+        return "actual and golden are the same array, which equals itself."
+    return None
+
+
+def _vacuous(output: OutputComparison) -> str | None:
+    if output.tolerance is None or not any(output.tolerance.power.get(p) for p in VACUOUS):
+        return None
+    return (
+        f"{output.tolerance.text} would also accept {power_text(output.tolerance.power)}. Ask for "
+        f'less, or for each output its own, such as atol={{"y": 1}}.'
+    )
+
+
+def _is_constant(golden: Source | None) -> bool:
+    assert golden is not None
+    first = golden.read(0, 1)
+    for begin, end in blocks(golden):
+        block = golden.read(begin, end)
+        if not verdict.is_constant(np.concatenate([first, block])):
+            return False
+    return True

@@ -1,0 +1,83 @@
+"""What a comparison is asked for, besides the arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Union
+
+import numpy as np
+
+from ...errors import ParamError
+from .tolerance import rule_of
+
+# Union, since these are evaluated and Python 3.10 lacks some | of them.
+Limit = Union[float, Mapping[str, float], None]  # noqa: UP007
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The tolerance that was asked for."""
+
+    atol: Limit = None
+    rtol: Limit = None
+    preset: str | None = None
+
+    def of(self, name: str) -> tuple[float, float] | None:
+        """Return (atol, rtol) of an output; None where nothing was asked for."""
+        atol, rtol = (
+            limit.get(name) if isinstance(limit, Mapping) else limit
+            for limit in (self.atol, self.rtol)
+        )
+        return None if atol is None and rtol is None else (atol or 0.0, rtol or 0.0)
+
+    def text(self, name: str) -> str:
+        """Return it in words."""
+        if self.preset is not None:
+            return f"preset {self.preset}"
+        limits = self.of(name) or (0.0, 0.0)
+        return f"atol={limits[0]:g}, rtol={limits[1]:g}"
+
+    def check_names(self, outputs: Sequence[str]) -> None:
+        """Raise ParamError if a limit is for an output that there is not."""
+        for kind, limit in (("atol", self.atol), ("rtol", self.rtol)):
+            for name in limit if isinstance(limit, Mapping) else ():
+                if name not in outputs:
+                    listed = ", ".join(outputs)
+                    raise ParamError(f"compare: {kind} is for {name!r}, the outputs are {listed}.")
+
+    def check(self) -> None:
+        """Raise ParamError unless these are limits."""
+        if self.preset is not None:
+            if not isinstance(self.preset, str):
+                raise TypeError(f"compare: preset is {self.preset!r}, expected a name.")
+            rule_of(self.preset)
+            if self.atol is not None or self.rtol is not None:
+                raise ParamError("compare: preset comes with its own limits; leave atol and rtol.")
+        for name, limit in (("atol", self.atol), ("rtol", self.rtol)):
+            for value in limit.values() if isinstance(limit, Mapping) else [limit]:
+                if value is None:
+                    continue
+                if not isinstance(value, (int, float, np.integer, np.floating)):
+                    raise TypeError(f"compare: {name} is {value!r}, expected a number.")
+                if not 0 <= float(value) < float("inf"):
+                    raise ParamError(f"compare: {name} is {value}, expected a number from 0 on.")
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of a comparison but the arrays; `compare`'s and what its faces add."""
+
+    op: str | Callable[..., Any] | None = None
+    inputs: Mapping[str, Any] | None = None
+    numerics: str | None = None
+    limits: Limits = field(default_factory=Limits)
+    variant: str | None = None
+    names: Sequence[str] | None = None
+    actual_name: str = ""
+    golden_name: str = ""
+    rerun: str = ""
+    progress: Progress | None = None
+    axis: int | None = None
+    """An axis along which to say where differences lie, besides rows and columns."""

@@ -1,0 +1,74 @@
+"""Whether rounding explains codes that differ: how far each lies from a tie (docs/golden.md 2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..measure.differing import Differences, differences, distance_from_tie
+from ..read.sources import blocks, size_of
+from ..results import Explains, Source, Ties
+from .verdict import is_tie
+
+_LOOKED_AT = 1 << 16
+
+
+def tie_distances(
+    model: Explains,
+    output: int,
+    actual: Source,
+    golden: Source,
+    scale: NDArray[Any] | None = None,
+) -> Ties:
+    """Measure every differing code of an output.
+
+    Args:
+        model: what the golden was computed by.
+        output: which of its outputs.
+        actual: its actual codes.
+        golden: its golden codes.
+        scale: by which scales to compute the numbers before rounding; None means the golden's.
+    """
+    allowed = model.allowed_for(output)
+    within, farthest, where, value = 0, -1.0, None, float("nan")
+    for index, a, g in differences(actual, golden):
+        test = model.before_rounding(output, index, a, g, scale=scale)
+        distance = distance_from_tie(test)
+        within += int(np.count_nonzero(is_tie(test.steps, distance, allowed)))
+        # Elements that have no such number are farther than any that has.
+        order = np.where(np.isnan(distance), np.inf, distance)
+        at = int(np.argmax(order))
+        if order[at] > farthest:
+            farthest, where, value = float(order[at]), int(index[at]), float(test.value[at])
+    if where is None:
+        farthest = 0.0
+    return Ties(allowed, within, farthest, where, value)
+
+
+def follows_scale(
+    model: Explains, output: int, actual: Source, golden: Source, scale: NDArray[Any]
+) -> bool:
+    """Say whether codes are the rounded numbers that their own scale gives.
+
+    Looked at are all codes that differ from the golden's, and some 65,536 of the others.
+    """
+    size = size_of(golden)
+    some = np.unique(np.linspace(0, size - 1, min(size, _LOOKED_AT)).astype(np.int64))
+    for begin, end in blocks(golden):
+        index = some[(some >= begin) & (some < end)]
+        a, g = (s.read(begin, end)[index - begin] for s in (actual, golden))
+        if not _follows(model, output, Differences(index, a, g), scale):
+            return False
+    return all(_follows(model, output, d, scale) for d in differences(actual, golden))
+
+
+def _follows(model: Explains, output: int, some: Differences, scale: NDArray[Any]) -> bool:
+    test = model.before_rounding(output, *some, scale=scale)
+    limits = np.iinfo(some.actual.dtype)
+    value = np.where(np.isnan(test.value), 0, np.clip(test.value, limits.min, limits.max))
+    # The clipped |h| may be the largest term left: an ulp of it.
+    ulp = np.spacing(np.fmax(np.abs(test.magnitude), np.abs(value)).astype(np.float32))
+    away = np.abs(some.actual.astype(np.float64) - value)
+    return bool(np.all(away <= 0.5 + model.allowed_for(output) * ulp.astype(np.float64)))

@@ -1,0 +1,227 @@
+"""The verdict: which rung a comparison stands on, and whether that passes (docs/golden.md 1).
+
+Nothing here computes: every decision is one comparison of numbers that other modules have measured.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..read.sources import size_of
+from ..results import Metrics, OutputComparison, Source, Ties, VariantMatch
+
+RUNGS = ("identical", "tie", "variant", "tolerated", "different")
+"""Best first."""
+
+SCALE_STEPS = 1
+"""How many ulp two ways of computing a scale may lie apart: amax * (1 / 127) and 1 / (127 / amax)
+are never farther from amax / 127, for any amax."""
+
+EVIDENCE = 3
+"""How many differing elements an exact match must have, to speak against a tie."""
+
+
+def to_compare(names: Sequence[str], *sides: Mapping[str, Source | None]) -> list[str]:
+    """Return the outputs that are compared: all that a side has and none says None of.
+
+    What one side has and the other lacks without a word is compared, and differs (`problem_of`).
+
+    Args:
+        names: of all outputs.
+        sides: actual and golden.
+    """
+    return [name for name in names if _said_of(name, sides) == {True}]
+
+
+def not_compared(names: Sequence[str], *sides: Mapping[str, Source | None]) -> list[str]:
+    """Return the outputs that one side has and the other says None of, likewise."""
+    return [name for name in names if _said_of(name, sides) == {True, False}]
+
+
+def _said_of(name: str, sides: Sequence[Mapping[str, Source | None]]) -> set[bool]:
+    """Return whether the sides that say anything of an output have it."""
+    return {side[name] is not None for side in sides if name in side}
+
+
+def problem_of(actual: Source | None, golden: Source | None) -> str | None:
+    """Say why two arrays cannot be compared, which makes them different; None if they can be.
+
+    Args:
+        actual: the actual array; None where there is none.
+        golden: the golden array, likewise.
+    """
+    if actual is None:
+        return "missing: only the golden has it"
+    if golden is None:
+        return "extra: only actual has it"
+    if actual.dtype != golden.dtype:
+        names = actual.dtype.name, golden.dtype.name
+        if names[0] == names[1]:  # in the order of their bytes
+            names = actual.dtype.str, golden.dtype.str
+        return f"dtype differs: actual {names[0]}, golden {names[1]}"
+    if actual.shape == golden.shape:
+        return None
+    text = f"shape differs: actual {actual.shape}, golden {golden.shape}"
+    if size_of(actual) == size_of(golden):
+        text += f"; as many elements: reshape({golden.shape}), if they mean the same"
+    return text
+
+
+def is_tie(
+    steps: NDArray[np.float64], distance: NDArray[np.float64], allowed: float
+) -> NDArray[np.bool_]:
+    """Say of each differing code whether rounding explains it.
+
+    Args:
+        steps: how many codes apart actual and golden are.
+        distance: of the number before rounding from the tie between the two, in ulp; NaN where
+            there is no such number.
+        allowed: k, what the roundings of the formula add up to.
+    """
+    explained: NDArray[np.bool_] = (steps == 1) & (distance <= allowed)
+    return explained
+
+
+def rung_of_codes(mismatches: int, ties: Ties | None) -> str:
+    """Return the rung of rounded numbers: rounding explains all that differ, or it does not."""
+    if mismatches == 0:
+        return "identical"
+    if ties is not None and ties.within == mismatches:
+        return "tie"
+    return "different"
+
+
+def rung_of_scales(metrics: Metrics) -> str:
+    """Return the rung of computed scales, which are compared in ulp."""
+    if metrics.mismatches == 0:
+        return "identical"
+    if metrics.max_steps <= SCALE_STEPS and not metrics.nonfinite:
+        return "tie"
+    return "different"
+
+
+def doubted(rung: str, mismatches: int, *, named: bool, accepted: bool) -> str:
+    """Return the rung of a tie that exact evidence speaks against.
+
+    A bound on roundings is generous, above all that of a sum. Where some codes differ and are, byte
+    for byte, another function's and no benign formula's, it is not rounding that they come from.
+
+    Args:
+        rung: what the output itself reached.
+        mismatches: how many of its elements differ.
+        named: a named formula gives all outputs.
+        accepted: one that does is benign, or was named.
+    """
+    if rung == "tie" and mismatches >= EVIDENCE and named and not accepted:
+        return "different"
+    return rung
+
+
+def lifted(rung: str, *, by_variant: bool, by_tolerance: bool) -> str:
+    """Return the rung of an output that rounding does not explain, after all else was tried.
+
+    Args:
+        rung: what the output itself reached.
+        by_variant: a named formula gives all outputs, and is accepted or nothing else is left.
+        by_tolerance: the tolerance that was asked for is kept.
+    """
+    if rung != "different":
+        return rung
+    if by_variant:
+        return "variant"
+    return "tolerated" if by_tolerance else "different"
+
+
+def settled(rung: str, mismatches: int, *, named: bool, accepted: bool, kept: bool) -> str:
+    """Return the rung of an output after formulas and tolerance were tried.
+
+    Args:
+        rung: what the output itself reached.
+        mismatches: how many of its elements differ.
+        named: a named formula gives all outputs.
+        accepted: one that does is benign, or was named.
+        kept: the tolerance that was asked for is kept.
+    """
+    own = doubted(rung, mismatches, named=named, accepted=accepted)
+    return lifted(own, by_variant=accepted or (named and not kept), by_tolerance=kept)
+
+
+def accepts(match: VariantMatch, named: str | None) -> bool:
+    """Say whether a matching formula passes: it is the same in real numbers, or was named."""
+    return match.benign or match.name == named
+
+
+def accepted_of(matches: Sequence[VariantMatch], named: str | None) -> str | None:
+    """Return the matching formula that passes, the named one before others; None if none does."""
+    accepted = [match.name for match in matches if accepts(match, named)]
+    return min(accepted, key=lambda name: name != named, default=None)
+
+
+def passes(rung: str, variant_accepted: bool) -> bool:
+    """Say whether a rung passes; a variant only where one that matches is accepted."""
+    if rung == "variant":
+        return variant_accepted
+    return rung != "different"
+
+
+def concluded(output: OutputComparison) -> OutputComparison:
+    """Return an output with what follows from its rung: whether it passes, and its margin."""
+    passed = passes(output.rung, output.variant_accepted)
+    return dataclasses.replace(output, passed=passed, margin=margin_of(output))
+
+
+def badness(output: OutputComparison) -> tuple[bool, int]:
+    """Return what outputs are ordered by: whatever fails is worse than whatever passes.
+
+    A tolerance that one output keeps would else hide another's formula that nobody accepted.
+    """
+    return not output.passed, RUNGS.index(output.rung)
+
+
+def decisive_of(outputs: Sequence[OutputComparison]) -> OutputComparison:
+    """Return the worst of some outputs: its rung is the comparison's, and all pass if it does.
+
+    Of several the first, but scales before what follows from them.
+    """
+    worst = max(map(badness, outputs))
+    first, *others = (output for output in outputs if badness(output) == worst)
+    return next((output for output in (first, *others) if output.name == "scale"), first)
+
+
+def greatest_margin(outputs: Sequence[OutputComparison]) -> float:
+    """Return the greatest of the margins that are known; NaN if none is."""
+    known = [output.margin for output in outputs if output.margin == output.margin]
+    return max(known, default=float("nan"))
+
+
+def margin_of(output: OutputComparison) -> float:
+    """Return how much of what is allowed was used: 0 for none, 1 for all.
+
+    It is infinite for whatever fails, and NaN for an accepted formula: no number was allowed.
+    """
+    if not passes(output.rung, output.variant_accepted):
+        return float("inf")
+    if output.rung == "identical":
+        return 0.0
+    if output.rung == "tie":
+        if output.ties is not None:
+            return output.ties.farthest / output.ties.allowed
+        assert output.metrics is not None
+        return output.metrics.max_steps / SCALE_STEPS
+    if output.rung == "tolerated" and output.tolerance is not None:
+        return output.tolerance.margin
+    return float("nan")
+
+
+def is_constant(values: NDArray[Any]) -> bool:
+    """Say whether an array of several elements repeats one: it could hide any permutation."""
+    if values.size < 2:
+        return False
+    first = values.reshape(-1)[0]
+    same = values == first if first == first else values != values
+    return bool(np.all(same))

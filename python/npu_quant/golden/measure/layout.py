@@ -1,0 +1,31 @@
+"""Rows, columns and blocks of an array: a row is what its last axis holds."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+BLOCK = 128
+"""Elements of a row that a block has; blocks are counted row by row."""
+
+
+class Layout(NamedTuple):
+    """How many rows and columns an array has."""
+
+    rows: int
+    columns: int
+
+    @classmethod
+    def of(cls, shape: tuple[int, ...]) -> Layout:
+        """Return the layout of a shape; a number is a row of one column."""
+        return cls(math.prod(shape[:-1]), shape[-1] if shape else 1)
+
+    @property
+    def blocks_per_row(self) -> int:
+        """How many blocks a row has; the last one may be shorter."""
+        return -(-self.columns // BLOCK)
+
+    def block(self, number: int) -> tuple[int, int, int]:
+        """Return a block's row, its first column, and the column after its last."""
+        row, place = divmod(number, self.blocks_per_row)
+        return row, place * BLOCK, min((place + 1) * BLOCK, self.columns)

@@ -1,0 +1,203 @@
+"""Where differences lie, and how likely chance would put them there (docs/golden.md 5)."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..results import Concentration, Metrics, Source, Where
+from .differing import differences
+from .layout import BLOCK, Layout
+from .metrics import Positions
+
+UNLIKELY = -6.0
+"""log10 of the odds below which a concentration is reported."""
+
+_MOST_PLACES = 8
+_PERIODS = (8, 16, 32, 64, 128)
+_MOST_LISTED = 1 << 20
+
+
+def log10_factorial(n: float) -> float:
+    """Return log10(n!), of any n."""
+    return math.lgamma(n + 1) / math.log(10)
+
+
+def log10_odds(held: int, of: int, places: int, of_places: int) -> float:
+    """Bound the odds that `held` of `of` differences fall in some `places` of `of_places` places.
+
+    By chance each difference falls in any place alike. The bound is Chernoff's of the binomial
+    tail, times the number of ways to choose the places: they were looked for.
+    """
+    share, expected = held / of, places / of_places
+    if share <= expected:
+        return 0.0
+    divergence = share * np.log(share / expected)
+    if share < 1:
+        divergence += (1 - share) * np.log((1 - share) / (1 - expected))
+    ways = (
+        log10_factorial(of_places) - log10_factorial(places) - log10_factorial(of_places - places)
+    )
+    return float(min(0.0, ways - of * divergence / np.log(10)))
+
+
+def places_of(kind: str, counts: NDArray[np.int64], places: int) -> Concentration | None:
+    """Return the places, or the range of places, that chance would be least likely to choose."""
+    single, spread = concentration_of(kind, counts, places), range_of(kind, counts, places)
+    if single is None or spread is None:
+        return single or spread
+    return spread if spread.log10_odds < single.log10_odds else single
+
+
+def concentration_of(kind: str, counts: NDArray[np.int64], places: int) -> Concentration | None:
+    """Return the fewest places that hold differences beyond chance, of all that could."""
+    of = int(counts.sum())
+    occupied = int(np.count_nonzero(counts))
+    if of == 0 or places < 2:
+        return None
+    fullest = np.argsort(-counts, kind="stable")[: min(_MOST_PLACES, occupied)]
+    best: Concentration | None = None
+    held = 0
+    for k, place in enumerate(fullest, 1):
+        held += int(counts[place])
+        odds = log10_odds(held, of, k, places)
+        if odds < UNLIKELY and 2 * held >= of and (best is None or odds < best.log10_odds):
+            found = tuple(sorted(int(p) for p in fullest[:k]))
+            best = Concentration(kind, found, held, of, odds)
+    return best
+
+
+def range_of(kind: str, counts: NDArray[np.int64], places: int) -> Concentration | None:
+    """Return the range of neighbouring places that holds all differences, if that is no chance."""
+    used = np.flatnonzero(counts)
+    of = int(counts.sum())
+    if len(used) <= _MOST_PLACES:
+        return None
+    first, last = int(used[0]), int(used[-1])
+    odds = of * float(np.log10((last - first + 1) / places)) + 2 * float(np.log10(places))
+    if odds >= UNLIKELY:
+        return None
+    return Concentration(f"{kind}s", (first, last), of, of, odds)
+
+
+def period_of(counts: NDArray[np.int64]) -> Concentration | None:
+    """Return the period of the column's number that differences keep to, with their residue."""
+    of = int(counts.sum())
+    best: Concentration | None = None
+    for period in _PERIODS:
+        if len(counts) < 2 * period:
+            break
+        padded = np.zeros(-(-len(counts) // period) * period, np.int64)
+        padded[: len(counts)] = counts
+        residues = padded.reshape(-1, period).sum(axis=0)
+        residue = int(np.argmax(residues))
+        odds = log10_odds(int(residues[residue]), of, 1, period)
+        held = int(residues[residue])
+        if odds < UNLIKELY and 2 * held >= of and (best is None or odds < best.log10_odds):
+            best = Concentration("period", (period, residue), held, of, odds)
+    return best
+
+
+def _blocks(actual: Source, golden: Source, layout: Layout, of: int) -> Concentration | None:
+    """Return the blocks that hold most differences, numbered row by row."""
+    if layout.columns <= BLOCK or of > _MOST_LISTED:
+        return None
+    found = [
+        index // layout.columns * layout.blocks_per_row + index % layout.columns // BLOCK
+        for index, _, _ in differences(actual, golden)
+    ]
+    numbers, counts = np.unique(np.concatenate(found), return_counts=True)
+    order = np.argsort(-counts, kind="stable")[: _MOST_PLACES + 1]
+    fullest = counts[order].astype(np.int64)
+    best = concentration_of("block", fullest, layout.rows * layout.blocks_per_row)
+    if best is None:
+        return None
+    # Those beyond the fullest hold some, too.
+    places = tuple(sorted(int(numbers[order[p]]) for p in best.places))
+    odds = log10_odds(best.held, of, len(places), layout.rows * layout.blocks_per_row)
+    if odds >= UNLIKELY or 2 * best.held < of:
+        return None
+    return Concentration("block", places, best.held, of, odds)
+
+
+def _concentrations(
+    actual: Source, golden: Source, positions: Positions, layout: Layout
+) -> tuple[Concentration, ...]:
+    found: list[Concentration | None] = []
+    if positions.row_bucket == 1:
+        found.append(places_of("row", positions.row_counts, layout.rows))
+    if positions.column_bucket == 1:
+        by_column = places_of("column", positions.column_counts, layout.columns)
+        found.append(by_column)
+        if by_column is None:
+            found.append(period_of(positions.column_counts))
+    by_block = _blocks(actual, golden, layout, int(positions.row_counts.sum()))
+    # A row's or column's own blocks say nothing new.
+    if by_block is not None and all(
+        f is None or by_block.log10_odds < f.log10_odds + UNLIKELY for f in found
+    ):
+        found.append(by_block)
+    return tuple(sorted((f for f in found if f is not None), key=lambda f: f.log10_odds))
+
+
+def has_axis(source: Source, axis: int) -> bool:
+    """Say whether an array has an axis of that number, counted from either end."""
+    rank = len(source.shape)
+    return -rank <= axis < rank
+
+
+def _along(actual: Source, golden: Source, axis: int | None) -> tuple[Concentration, ...]:
+    """Return what concentrates along an axis, but for rows and columns, which are named as such."""
+    if axis is None or not has_axis(golden, axis):
+        return ()
+    rank = len(golden.shape)
+    if axis % rank == rank - 1 or rank == 2:
+        return ()
+    length = golden.shape[axis]
+    step = int(np.prod(golden.shape[axis % rank + 1 :], dtype=np.int64))
+    counts = np.zeros(length, np.int64)
+    for index, _, _ in differences(actual, golden):
+        counts += np.bincount(index // step % length, minlength=length)
+    found = concentration_of("axis", counts, length)
+    return () if found is None else (dataclasses.replace(found, kind=f"axis {axis}"),)
+
+
+def locate(
+    actual: Source,
+    golden: Source,
+    metrics: Metrics,
+    positions: Positions,
+    worst: int | None,
+    axis: int | None = None,
+) -> Where | None:
+    """Say where the differences of two sources lie; None where there are none.
+
+    Args:
+        actual: the actual array.
+        golden: the golden one.
+        metrics: what the pass over both measured.
+        positions: what it counted.
+        worst: the element to call the worst; None means the greatest difference.
+        axis: one to look along, besides rows and columns.
+    """
+    if metrics.mismatches == 0 or metrics.first is None:
+        return None
+    layout = Layout.of(golden.shape)
+    worst = metrics.worst if worst is None else worst
+    return Where(
+        first=metrics.first,
+        worst=metrics.first if worst is None else worst,
+        rows=int(np.count_nonzero(positions.row_counts)),
+        of_rows=layout.rows,
+        columns=int(np.count_nonzero(positions.column_counts)),
+        of_columns=layout.columns,
+        concentrations=_concentrations(actual, golden, positions, layout)
+        + _along(actual, golden, axis),
+        row_counts=positions.row_counts,
+        column_counts=positions.column_counts,
+        row_bucket=positions.row_bucket,
+        column_bucket=positions.column_bucket,
+    )

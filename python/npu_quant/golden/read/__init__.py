@@ -1,0 +1,7 @@
+"""Arrays to compare: from memory or from files, in any format, and what goes with what."""
+
+from .common import FileError
+from .file_source import FileSource
+from .formats import list_arrays, load, same_file
+
+__all__ = ["FileError", "FileSource", "list_arrays", "load", "same_file"]

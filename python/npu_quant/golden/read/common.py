@@ -1,0 +1,294 @@
+"""What every file format needs: the error, the open file, stretches of it, and names of dtypes."""
+
+from __future__ import annotations
+
+import math
+import os
+import stat
+import threading
+import weakref
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import dtypes
+
+Shape = tuple[int, ...]
+
+MAX_MESSAGE = 299
+MAX_NAME = 100
+MAX_AXES = 32  # NumPy 1.26 has no more
+MAX_BYTES = (1 << 63) - 1
+
+ALIASES = {
+    "bf16": "bfloat16",
+    "fp16": "float16",
+    "fp32": "float32",
+    "fp64": "float64",
+    "f16": "float16",
+    "f32": "float32",
+    "f64": "float64",
+    "double": "float64",
+    "fp8_e4m3": "float8_e4m3fn",
+    "fp8_e4m3fn": "float8_e4m3fn",
+    "float8_e4m3": "float8_e4m3fn",
+    "fp8_e5m2": "float8_e5m2",
+    "fp8_e8m0": "float8_e8m0fnu",
+    "float8_e8m0": "float8_e8m0fnu",
+    "hif8": "hifloat8",
+    "fp4_e2m1": "float4_e2m1",
+    "fp4_e1m2": "float4_e1m2",
+}
+"""Short names of dtypes, besides those of `npu_quant.dtypes`."""
+
+_CARRIERS: dict[str, np.dtype] = {name: np.dtype(name) for name in ("uint16", "uint32", "uint64")}
+_BYTES = np.dtype(np.uint8)
+
+
+def printable(text: str) -> str:
+    """Return text on one line, with escapes for what cannot be printed."""
+    return text if text.isprintable() else "".join(map(_letter, text))
+
+
+def _letter(c: str) -> str:
+    if c.isprintable():
+        return c
+    if "\udc80" <= c <= "\udcff":  # a byte of a file's name that is not UTF-8
+        return f"\\x{ord(c) - 0xDC00:02x}"
+    return ascii(c)[1:-1]
+
+
+def clean(text: str, limit: int) -> str:
+    """Return printable text of at most `limit` letters, its middle left out where it is longer."""
+    if len(text) <= limit:
+        shown = printable(text)
+        if len(shown) <= limit:
+            return shown
+    half = (limit - 3) // 2
+    head, tail = _fitting(text[:half], half), _fitting(text[: -half - 1 : -1], half)
+    return f"{''.join(head)}...{''.join(reversed(tail))}"
+
+
+def _fitting(text: str, most: int) -> list[str]:
+    """Return as many of the first letters, as they are printed, as fit."""
+    letters = []
+    for letter in map(_letter, text):
+        most -= len(letter)
+        if most < 0:
+            break
+        letters.append(letter)
+    return letters
+
+
+class FileError(ValueError):
+    """A file cannot be read as an array: it is malformed, refused, or not said enough about."""
+
+    def __init__(self, path: str, what: str) -> None:
+        super().__init__(path, what)
+        self.path = path
+        self.what = what
+
+    def __str__(self) -> str:
+        name = clean(self.path, MAX_NAME)
+        return f"{name}: {clean(self.what, MAX_MESSAGE - 2 - len(name))}"
+
+
+class File:
+    """An open file, read at given places; its size is the one it had when it was opened."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fsdecode(path)
+        try:
+            # Without O_NONBLOCK the opening of a pipe would wait for its writer.
+            self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except (OSError, ValueError) as error:
+            raise self.fault(f"cannot be opened: {_reason(error)}") from error
+        self._closing = weakref.finalize(self, os.close, self._descriptor)
+        status = os.fstat(self._descriptor)
+        self.size = status.st_size
+        self.identity = (status.st_dev, status.st_ino)
+        if not stat.S_ISREG(status.st_mode):
+            self.close()
+            raise self.fault("is not a regular file")
+
+    def fault(self, what: str) -> FileError:
+        """Return an error about this file."""
+        return FileError(self.path, what)
+
+    def close(self) -> None:
+        """Close it; it may be closed twice."""
+        self._closing()
+
+    def head(self, count: int) -> bytes:
+        """Return the first `count` bytes, or what there is."""
+        target = np.empty(min(count, self.size), np.uint8)
+        self.fill(target, 0)
+        return target.tobytes()
+
+    def handle(self) -> Any:
+        """Return it as a Python file, for `zipfile`; to be dropped before this is closed."""
+        return open(self._descriptor, "rb", closefd=False)
+
+    def fill(self, target: NDArray[np.uint8], offset: int) -> None:
+        """Read what stands from `offset` on, until `target` is full."""
+        if not self._closing.alive:
+            raise self.fault("is closed")
+        view, done = target.data, 0
+        while done < len(view):
+            try:
+                count = os.preadv(self._descriptor, [view[done:]], offset + done)
+            except (OSError, OverflowError) as error:
+                raise self.fault(f"cannot be read: {_reason(error)}") from error
+            if count == 0:
+                end = offset + done
+                raise self.fault(f"ends at byte {end}, of {self.size} when it was opened")
+            done += count
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
+
+
+class Region(Protocol):
+    """A stretch of bytes of a file, unpacked if it was packed."""
+
+    size: int
+
+    def fill(self, target: NDArray[np.uint8], offset: int) -> None:
+        """Read `target` full from `offset` on; the caller stays within `size`."""
+        ...
+
+
+class InPlace:
+    """Bytes that stand in the file as they are.
+
+    With a CRC-32 they are checked against it whenever they have been read to the end in order.
+    """
+
+    def __init__(
+        self, file: File, begin: int, size: int, crc: int | None = None, what: str = ""
+    ) -> None:
+        self.size = size
+        self._file, self._begin, self._crc, self._what = file, begin, crc, what
+        self._lock = threading.Lock()
+        self._checked, self._so_far = 0, 0
+
+    def fill(self, target: NDArray[np.uint8], offset: int) -> None:
+        """Read `target` full from `offset` on, and check what has been read."""
+        self._file.fill(target, self._begin + offset)
+        if self._crc is not None:
+            with self._lock:
+                self._check(self._crc, target, offset)
+
+    def _check(self, crc: int, target: NDArray[np.uint8], offset: int) -> None:
+        if offset == 0:
+            self._checked, self._so_far = 0, 0
+        if offset != self._checked:
+            return
+        self._so_far = zlib.crc32(target.data, self._so_far)
+        self._checked += target.size
+        if self._checked == self.size and self._so_far != crc:
+            raise self._file.fault(f"{self._what} has a wrong CRC-32, it is damaged")
+
+
+def take(region: Region, offset: int, count: int) -> bytes:
+    """Return `count` bytes of a region, which has them."""
+    target = np.empty(count, np.uint8)
+    region.fill(target, offset)
+    return target.tobytes()
+
+
+def allocate(count: int, file: File) -> NDArray[np.uint8]:
+    """Return room for `count` bytes."""
+    try:
+        return np.empty(count, np.uint8)
+    except (MemoryError, ValueError) as error:
+        raise file.fault(f"has {count} bytes to read, which no memory holds") from error
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One array as its file has it."""
+
+    data: Region
+    begin: int
+    """The byte of `data` that its first element is at."""
+    kind: str
+    """The word for the dtype, the file's own where there is none; int4: two to a byte."""
+    dtype: np.dtype | None
+    """The dtype in the machine's byte order, V1 or V2 where it is not known; None: not numbers."""
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None = None
+    """In elements, none negative; None for C order."""
+    swapped: bool = False
+
+
+Arrays = Mapping[str, Callable[[], Stored]]
+"""The arrays of a file by key; each is looked at closely when it is asked for."""
+
+
+_VOID = np.dtype("V1").num  # ml_dtypes' own are of kind V too, and have numbers of their own
+
+
+def is_void(dtype: np.dtype) -> bool:
+    """Return whether a dtype is bytes of which the file does not say what they are."""
+    return dtype.num == _VOID
+
+
+def name_of(dtype: np.dtype) -> str:
+    """Return a dtype's name; V1 and V2 for what has none."""
+    return str(dtype.str[1:] if is_void(dtype) else dtype.name)
+
+
+def row_of(dtype: dtypes.DTypeName, file: File) -> tuple[str, np.dtype | None]:
+    """Return the name and NumPy's carrier of a dtype as users give it; no carrier: int4.
+
+    Raises:
+        TypeError: it is nothing that names a dtype.
+        FileError: no dtype goes by it.
+    """
+    value = ALIASES.get(dtype.lower(), dtype) if isinstance(dtype, str) else dtype
+    row = dtypes.resolve(value)
+    if row is not None:
+        return row.name, row.numpy or (None if row.name == "int4" else _BYTES)
+    word = value if isinstance(value, str) else ""
+    if not isinstance(value, (str, int, np.integer)):
+        word = np.dtype(value).name
+    if word in _CARRIERS:
+        return word, _CARRIERS[word]
+    raise file.fault(f"dtype {str(dtype)!r:.40} is not known; try bfloat16, float8_e4m3fn or int8")
+
+
+def count_of(shape: Shape) -> int:
+    """Return how many elements a shape has."""
+    return math.prod(shape)
+
+
+def shown(shape: Shape) -> str:
+    """Return a shape in few letters."""
+    return clean(str(shape), 60)
+
+
+def fault_of_shape(shape: Shape, itemsize: int) -> str | None:
+    """Say why no array can have a shape: too many axes, a negative one, or too many bytes."""
+    if len(shape) > MAX_AXES:
+        return f"has an array of {len(shape)} axes; at most {MAX_AXES} are allowed"
+    if any(n < 0 for n in shape):
+        return f"has a negative axis in the shape {shown(shape)}"
+    if math.prod(n for n in shape if n) * itemsize > MAX_BYTES:
+        return f"has a shape beyond all memory: {shown(shape)}"
+    return None
+
+
+def check_shape(shape: Shape, itemsize: int, file: File) -> None:
+    """Refuse a shape that no array can have.
+
+    Raises:
+        FileError: no array can have it.
+    """
+    if fault := fault_of_shape(shape, itemsize):
+        raise file.fault(fault)

@@ -1,0 +1,280 @@
+"""An array in a file as a `Source`: read by blocks, in C order, in its dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import dtypes
+from .common import (
+    MAX_BYTES,
+    File,
+    Region,
+    Shape,
+    Stored,
+    allocate,
+    check_shape,
+    count_of,
+    is_void,
+    name_of,
+    row_of,
+)
+
+BAND_BYTES = 32 << 20
+"""How much of an array that is not in C order is put in order at a time."""
+EXPANDED_BYTES = 64 << 20
+EXPANDED_RATIO = 16
+
+
+def boxes(shape: Shape, begin: int, end: int) -> Iterator[tuple[Shape, Shape]]:
+    """Cut elements `[begin, end)` in C order into boxes: where each starts and its extents."""
+    if begin == end:
+        return
+    if not shape or end - begin == count_of(shape):
+        yield (0,) * len(shape), shape
+        return
+    inner = count_of(shape[1:])
+    first, skipped = divmod(begin, inner)
+    last, rest = divmod(end, inner)
+    if skipped:
+        stop = inner if last > first else rest
+        for start, extent in boxes(shape[1:], skipped, stop):
+            yield (first, *start), (1, *extent)
+        first += 1
+    if first < last:
+        yield (first, *(0,) * (len(shape) - 1)), (last - first, *shape[1:])
+    if rest and first <= last:
+        for start, extent in boxes(shape[1:], 0, rest):
+            yield (last, *start), (1, *extent)
+
+
+@dataclass(frozen=True)
+class _Contiguous:
+    """Elements that stand in C order."""
+
+    file: File
+    data: Region
+    begin: int
+    itemsize: int
+
+    def read(self, begin: int, end: int) -> NDArray[np.uint8]:
+        raw = allocate((end - begin) * self.itemsize, self.file)
+        self.data.fill(raw, self.begin + begin * self.itemsize)
+        return raw
+
+
+class _Strided:
+    """Elements in another order, such as Fortran's: put in order one band at a time."""
+
+    def __init__(self, plain: _Contiguous, shape: Shape, strides: Shape) -> None:
+        self._plain, self._shape, self._strides = plain, shape, strides
+        self._size = count_of(shape)
+        self._step = max(1, BAND_BYTES // plain.itemsize)
+        self._kept: tuple[int, NDArray[Any]] = -1, np.empty(0, np.uint8)
+
+    def read(self, begin: int, end: int) -> NDArray[np.uint8]:
+        itemsize = self._plain.itemsize
+        out = allocate((end - begin) * itemsize, self._plain.file).view(f"u{itemsize}")
+        at = begin
+        while at < end:
+            first, band = self._band_of(at)
+            stop = min(end, first + band.size)
+            out[at - begin : stop - begin] = band[at - first : stop - first]
+            at = stop
+        return out.view(np.uint8)
+
+    def _band_of(self, element: int) -> tuple[int, NDArray[Any]]:
+        first = element - element % self._step
+        kept, band = self._kept  # one tuple, so that threads may read at once
+        if kept != first:
+            end = min(first + self._step, self._size)
+            band = allocate((end - first) * self._plain.itemsize, self._plain.file)
+            band = band.view(f"u{self._plain.itemsize}")
+            done = 0
+            for start, extent in boxes(self._shape, first, end):
+                count = count_of(extent)
+                self._gather(band[done : done + count].reshape(extent), self._place(start))
+                done += count
+            self._kept = first, band
+        return first, band
+
+    def _place(self, index: Shape) -> int:
+        return sum(i * stride for i, stride in zip(index, self._strides, strict=True))
+
+    def _gather(self, out: NDArray[Any], place: int) -> None:
+        """Fill a box from the stretch of the file it lies in, or halve it where that is long."""
+        reach = [(n - 1) * s for n, s in zip(out.shape, self._strides, strict=True)]
+        span = 1 + sum(reach)
+        itemsize = self._plain.itemsize
+        if span * itemsize <= BAND_BYTES:
+            raw = self._plain.read(place, place + span).view(f"u{itemsize}")
+            steps = [s * itemsize for s in self._strides]
+            out[...] = np.lib.stride_tricks.as_strided(raw, out.shape, steps)
+            return
+        axis = max(range(len(reach)), key=reach.__getitem__)
+        half = out.shape[axis] // 2
+        lead = (slice(None),) * axis
+        low, high = (*lead, slice(half)), (*lead, slice(half, None))
+        self._gather(out[low], place)
+        self._gather(out[high], place + half * self._strides[axis])
+
+
+@dataclass(frozen=True)
+class _Meaning:
+    """How stored elements become elements: seen as `dtype`, after unpacking int4 if `codes`."""
+
+    dtype: np.dtype
+    codes: int = 0
+    """int4 values in a stored element; 0: it is not int4."""
+
+    @property
+    def each(self) -> int:
+        """How many elements a stored element has."""
+        return self.codes or 1
+
+
+_INT8 = np.dtype(np.int8)
+
+
+def _int4(stored: Stored, dtype: np.dtype, file: File) -> _Meaning:
+    """Return how int4 is carried: 8 to an int32, 2 to a byte, or one to an ml_dtypes V1."""
+    itemsize = dtype.itemsize
+    if is_void(dtype) and itemsize == 1:
+        return _Meaning(_INT8, 1)
+    if dtype.kind not in "iu" or itemsize not in (1, 4):
+        raise file.fault(f"has {stored.kind}; int4 is packed in int32, int8 or uint8")
+    if not stored.shape:
+        raise file.fault("has a single element without axes, which int4 cannot be packed in")
+    return _Meaning(_INT8, 2 * itemsize)
+
+
+def _itemsize(stored: Stored) -> int:
+    return stored.dtype.itemsize if stored.dtype is not None else 0
+
+
+_EXAMPLES = {"V2": "bfloat16", "f1": "float8_e5m2"}
+
+
+def _meaning(stored: Stored, dtype: dtypes.DTypeName | None, file: File) -> _Meaning:
+    if stored.dtype is None:
+        raise file.fault(f"has dtype {stored.kind}, which is not one of numbers")
+    if dtype is None:
+        if stored.kind == "int4":
+            return _int4(stored, stored.dtype, file)
+        if is_void(stored.dtype):
+            example = _EXAMPLES.get(stored.kind, "float8_e4m3fn")
+            raise file.fault(
+                f"has {stored.kind}, as bfloat16 and float8 are saved by NumPy: "
+                f"say which with --dtype, in Python dtype={example!r}"
+            )
+        return _Meaning(stored.dtype)
+    name, carrier = row_of(dtype, file)
+    if carrier is None:
+        return _int4(stored, stored.dtype, file)
+    if carrier.itemsize != stored.dtype.itemsize:
+        raise file.fault(
+            f"has {stored.kind} of {stored.dtype.itemsize} bytes, which cannot be seen as "
+            f"{name} of {carrier.itemsize}"
+        )
+    return _Meaning(carrier)
+
+
+def _unpack(raw: NDArray[np.uint8], meaning: _Meaning) -> NDArray[np.int8]:
+    """Return int4 values, the first of a word in its lowest bits, as int8."""
+    if meaning.codes > 1:
+        pairs = np.empty((raw.size, 2), np.uint8)  # words are little-endian: byte by byte
+        pairs[:, 0], pairs[:, 1] = raw, raw >> 4
+        raw = pairs.reshape(-1)
+    values: NDArray[np.int8] = (raw << 4).view(np.int8)
+    values >>= 4
+    return values
+
+
+class FileSource:
+    """An array in a file, read when it is asked for; a context manager, closed at its end.
+
+    What is read is in the machine's byte order and in C order, whatever the file has. Reading
+    raises `FileError` where the file turns out damaged or has become shorter.
+    """
+
+    def __init__(
+        self, file: File, stored: Stored, dtype: dtypes.DTypeName | None, key: str, name: str
+    ) -> None:
+        meaning = _meaning(stored, dtype, file)
+        self.path, self.key, self.name = file.path, key, name
+        self._file, self._meaning, self._swapped = file, meaning, stored.swapped
+        self._itemsize = _itemsize(stored)
+        shape = stored.shape
+        if meaning.each > 1:
+            shape = (*shape[:-1], shape[-1] * meaning.each)
+        check_shape(shape, meaning.dtype.itemsize, file)
+        self._shape, self._size = shape, count_of(shape)
+        plain = _Contiguous(file, stored.data, stored.begin, self._itemsize)
+        self._elements: _Contiguous | _Strided = plain
+        if stored.strides is not None and self._size:
+            _check_expanded(stored, file)
+            self._elements = _Strided(plain, stored.shape, stored.strides)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of what `read` returns."""
+        return self._meaning.dtype
+
+    @property
+    def shape(self) -> Shape:
+        """The shape."""
+        return self._shape
+
+    @property
+    def identity(self) -> tuple[int, int, str]:
+        """The file, by device and number, and the key in it."""
+        return (*self._file.identity, self.key)
+
+    def read(self, begin: int, end: int) -> NDArray[Any]:
+        """Return elements `[begin, end)`, counted in C order, contiguous and 1-D."""
+        if not 0 <= begin <= end <= self._size:
+            raise IndexError(f"elements [{begin}, {end}) of {self._size} were asked for")
+        each = self._meaning.each
+        first, last = begin // each, -(-end // each)
+        raw = self._elements.read(first, last)
+        if self._swapped and self._itemsize > 1:
+            raw.view(f"u{self._itemsize}").byteswap(inplace=True)
+        if not self._meaning.codes:
+            return raw.view(self._meaning.dtype)
+        return _unpack(raw, self._meaning)[begin - first * each : end - first * each]
+
+    def array(self) -> NDArray[Any]:
+        """Return all of it, in its shape."""
+        return self.read(0, self._size).reshape(self._shape)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __enter__(self) -> FileSource:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {name_of(self.dtype)}{list(self._shape)}>"
+
+
+def _check_expanded(stored: Stored, file: File) -> None:
+    """Refuse an array that repeats few bytes so often that it could fill any memory."""
+    size = count_of(stored.shape) * _itemsize(stored)
+    if size > min(MAX_BYTES, max(EXPANDED_BYTES, EXPANDED_RATIO * stored.data.size)):
+        raise file.fault(
+            f"has {size} bytes repeated out of {stored.data.size}: save a contiguous copy"
+        )

@@ -1,0 +1,156 @@
+"""Arrays in files: .npy, .npz, .safetensors, torch's .pt, bare .bin and ATB's.
+
+A file is never loaded whole, nor mapped into memory: `load` reads its header and returns a
+`FileSource`, which reads blocks of elements when it is asked for them. What a file says is
+checked against what it has before anything is read; a malformed file is a `FileError`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from itertools import islice
+
+from ... import dtypes
+from ..results import Source
+from . import archive, npy, npz, raw, safetensors, torch_file
+from .common import Arrays, File, FileError, Stored, clean, name_of, printable
+from .file_source import FileSource
+
+UNREADABLE = "unreadable: "
+"""What stands before the fault of an array where its dtype would."""
+
+_TORCH = (".pt", ".pth", ".ckpt")
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    dtype: dtypes.DTypeName | None = None,
+    shape: Sequence[int] | None = None,
+    key: str | None = None,
+) -> FileSource:
+    """Return an array in a file, to be read by blocks.
+
+    Args:
+        path: The file. Its kind is told from its first bytes, then from its name.
+        dtype: For bare elements: their dtype. For others: the dtype to see the elements as, which
+            has the same size; needed where NumPy saved bfloat16 or float8 as V2 or V1. ``"int4"``
+            unpacks to int8: eight values from each int32, two from each byte, the first in the
+            lowest bits, along the last axis; a V1 is one value. hifloat8 and float4 stay uint8.
+        shape: For bare elements: their shape, in values also for int4. For others it may be
+            given, and must be the file's.
+        key: Which array of several: a name; of torch's files the keys and numbers that lead to
+            it, joined by dots. Where there is one array none is needed.
+
+    Raises:
+        FileError: The file is malformed, cannot be opened, or more must be said about it.
+        TypeError: `dtype` is no way of naming a dtype.
+
+    Example:
+        >>> from npu_quant.golden import load
+        >>> with load("dump.pt", key="model.norm.weight") as weight:  # doctest: +SKIP
+        ...     weight.read(0, 4)
+    """
+    file = File(path)
+    try:
+        kind, found = _arrays(file)
+        if kind == "raw":
+            found = {"": lambda: raw.stored_of(file, dtype, shape)}
+        chosen = _choose(file, found, key)
+        source = FileSource(file, found[chosen](), dtype, chosen, _label(file, found, chosen))
+        if shape is not None and raw.shape_of(shape, file) != source.shape:
+            raise file.fault(f"has the shape {source.shape}, not {tuple(shape)}")
+        return source
+    except BaseException:
+        file.close()
+        raise
+
+
+def list_arrays(path: str | os.PathLike[str]) -> list[tuple[str, str, tuple[int, ...]]]:
+    """Return the key, the dtype's name and the shape of every array in a file.
+
+    The key is empty where a file has one array without a name. A dtype is as the file has it: V2
+    and V1 where NumPy saved bfloat16 and float8. Bare elements are one array of ``"bytes"``. Of
+    several arrays one may be damaged: in place of its dtype stands ``"unreadable: "`` and its
+    fault, which `load` raises, and its shape is ().
+
+    Raises:
+        FileError: The file is malformed, or the one array in it; or it cannot be opened.
+    """
+    file = File(path)
+    try:
+        kind, found = _arrays(file)
+        if kind == "raw":
+            return [("", "bytes", (file.size,))]
+        if len(found) == 1:
+            return [(key, *_described(opened())) for key, opened in found.items()]
+        return [(key, *_described_or_fault(opened)) for key, opened in found.items()]
+    finally:
+        file.close()
+
+
+def same_file(a: Source, b: Source) -> bool:
+    """Return whether two sources are the same array of the same file, by whatever paths."""
+    if not isinstance(a, FileSource) or not isinstance(b, FileSource):
+        return False
+    return a.identity == b.identity
+
+
+def _described(stored: Stored) -> tuple[str, tuple[int, ...]]:
+    if stored.kind == "int4":
+        return "int4", (*stored.shape[:-1], 2 * stored.shape[-1])
+    return (stored.kind if stored.dtype is None else name_of(stored.dtype)), stored.shape
+
+
+def _described_or_fault(opened: Callable[[], Stored]) -> tuple[str, tuple[int, ...]]:
+    try:
+        return _described(opened())
+    except FileError as error:
+        return f"{UNREADABLE}{clean(error.what, 200)}", ()
+
+
+def _arrays(file: File) -> tuple[str, Arrays]:
+    """Return the kind of a file and the arrays in it; none of bare elements."""
+    suffix = os.path.splitext(file.path)[1].lower()
+    if suffix == ".safetensors":
+        return "safetensors", safetensors.arrays(file)
+    head = file.head(16)
+    if head.startswith(npy.MAGIC) or suffix == ".npy":
+        return "npy", npy.arrays(file)
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")) or suffix == ".npz":
+        members = archive.members(file)
+        if torch_file.is_torch(members):
+            return "torch", torch_file.arrays(file, members)
+        return "npz", npz.arrays(file, members)
+    if head.startswith(torch_file.LEGACY[:16]):
+        raise torch_file.refuse_legacy(file)
+    if suffix in _TORCH:
+        raise file.fault("is not a zip archive as torch.save has written since 1.6; save it again")
+    if head.startswith(raw.ATB):
+        return "atb", raw.atb_arrays(file)
+    return "raw", {}
+
+
+def _choose(file: File, found: Arrays, key: str | None) -> str:
+    """Return the key of the array that is asked for."""
+    known = ", ".join(clean(name, 30) for name in islice(found, 8))
+    known += f" and {len(found) - 8} more" if len(found) > 8 else ""
+    if not found:
+        raise file.fault("has no arrays in it")
+    if key is None:
+        if len(found) > 1:
+            raise file.fault(f"has {len(found)} arrays; choose one by its key: {known}")
+        return next(iter(found))
+    if key in found:
+        return key
+    if key.removesuffix(npz.SUFFIX) in found:
+        return key.removesuffix(npz.SUFFIX)
+    if len(found) == 1 and "" in found:
+        raise file.fault(f"has one array, without a key; {clean(key, 60)!r} was asked for")
+    raise file.fault(f"has no array {clean(key, 60)!r}; it has {known}")
+
+
+def _label(file: File, found: Arrays, key: str) -> str:
+    """Return the name that an array goes by in messages."""
+    return printable(f"{file.path}:{key}" if len(found) > 1 else file.path)

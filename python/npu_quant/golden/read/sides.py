@@ -1,0 +1,83 @@
+"""Actual and golden as a comparison takes them: an array, or a tuple or dict of arrays, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...errors import ParamError
+from ..results import Source
+from .sources import as_source
+
+Outputs = dict[str, Source | None]
+"""By name; None where it says that there is none."""
+
+
+def checked_names(names: Sequence[str] | None) -> Sequence[str] | None:
+    """Return the names of outputs that were given, if they can be that.
+
+    Raises:
+        ParamError: they are one string, no strings, or one is there twice.
+    """
+    if names is None:
+        return None
+    listed = [] if isinstance(names, str) else list(names)
+    if not listed or any(not isinstance(name, str) for name in listed):
+        raise ParamError(f"compare: names is {names!r}, expected a sequence of strings.")
+    if len(set(listed)) < len(listed):
+        raise ParamError(f"compare: names has one twice: {', '.join(listed)}.")
+    return listed
+
+
+def names_of(*values: Any) -> Sequence[str] | None:
+    """Return names for outputs that have none: their numbers; None where a dict has its own."""
+    if any(isinstance(value, Mapping) for value in values):
+        return None
+    lengths = [len(value) for value in values if isinstance(value, (tuple, list))]
+    return [str(i) for i in range(max(lengths))] if lengths else [""]
+
+
+def completed(actual: Any, names: Sequence[str]) -> Any:
+    """Return an array alone as the first of an operator's outputs, the others being None."""
+    if isinstance(actual, (Mapping, tuple, list)):
+        return actual
+    return (actual, *[None] * (len(names) - 1))
+
+
+def as_outputs(value: Any, names: Sequence[str] | None, what: str) -> Outputs:
+    """Return actual or golden as sources by name: those that are there, and what is None.
+
+    Args:
+        value: one array, a tuple or list of arrays and Nones, or a dict by name.
+        names: the names of the outputs, in order; None means their numbers, or a dict's keys.
+        what: "actual" or "golden".
+
+    Raises:
+        ParamError: there are more than `names`, or others.
+    """
+    if isinstance(value, Mapping):
+        return _of_mapping(value, names, what)
+    values = list(value) if isinstance(value, (tuple, list)) else [value]
+    names = names_of(value) if names is None else names
+    assert names is not None
+    if len(values) > len(names):
+        listed = ", ".join(names)
+        raise ParamError(f"compare: {what} has {len(values)} arrays, expected ({listed}).")
+    return _sources(dict(zip(names, values, strict=False)), what)
+
+
+def _sources(values: Mapping[str, Any], what: str) -> Outputs:
+    return {
+        name: None if value is None else as_source(value, f"{what} {name}".rstrip())
+        for name, value in values.items()
+    }
+
+
+def _of_mapping(value: Mapping[str, Any], names: Sequence[str] | None, what: str) -> Outputs:
+    order = list(value) if names is None else list(names)
+    unknown = [str(name) for name in value if name not in order]
+    if unknown:
+        raise ParamError(
+            f"compare: {what} has {', '.join(unknown[:8])}, expected {', '.join(order)}."
+        )
+    return _sources({name: value[name] for name in order if name in value}, what)

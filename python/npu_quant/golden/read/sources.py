@@ -1,0 +1,126 @@
+"""Arrays as a comparison reads them: block by block, from memory or from a file."""
+
+from __future__ import annotations
+
+import math
+import sys
+import zlib
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import DTypeError
+from ..results import Source
+
+BLOCK_BYTES = 8 << 20
+"""About what is read at a time of each side."""
+
+# torch dtypes that NumPy lacks, by their names: what their bytes are viewed as.
+_TORCH_ONLY = {
+    "torch.bfloat16": ("int16", ml_dtypes.bfloat16),
+    "torch.float8_e4m3fn": ("uint8", ml_dtypes.float8_e4m3fn),
+    "torch.float8_e5m2": ("uint8", ml_dtypes.float8_e5m2),
+}
+
+
+class ArraySource:
+    """An array in memory, of any strides."""
+
+    def __init__(self, array: NDArray[Any], name: str = "") -> None:
+        self.name = name
+        self._array = array
+        self._flat = array.reshape(-1) if array.flags.c_contiguous else None
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The elements' dtype."""
+        return self._array.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The array's shape."""
+        return self._array.shape
+
+    def read(self, begin: int, end: int) -> NDArray[Any]:
+        """Return elements ``[begin, end)``, counted in C order, contiguous and 1-D."""
+        return self._array.flat[begin:end] if self._flat is None else self._flat[begin:end]
+
+    def array(self) -> NDArray[Any]:
+        """Return the array itself."""
+        return self._array
+
+
+def size_of(source: Source) -> int:
+    """Return how many elements a source has."""
+    return math.prod(source.shape)
+
+
+def blocks(source: Source) -> list[tuple[int, int]]:
+    """Return the ranges of elements it is best read in."""
+    size = size_of(source)
+    step = max(1, BLOCK_BYTES // source.dtype.itemsize)
+    return [(begin, min(begin + step, size)) for begin in range(0, size, step)]
+
+
+def crc32(source: Source) -> int:
+    """Return the CRC-32 of the elements' bytes in C order, which other tools print as a digest."""
+    value = 0
+    for begin, end in blocks(source):
+        value = zlib.crc32(np.ascontiguousarray(source.read(begin, end)).view(np.uint8).data, value)
+    return value
+
+
+class Number(ArraySource):
+    """A Python number, which has no dtype of its own."""
+
+
+def _of_torch(tensor: Any) -> NDArray[Any]:
+    """Return a torch tensor's elements, of a quantized one its codes."""
+    tensor = tensor.detach().cpu()
+    if tensor.is_quantized:
+        tensor = tensor.int_repr()
+    carried = _TORCH_ONLY.get(str(tensor.dtype))
+    if carried is None:
+        array: NDArray[Any] = tensor.numpy()
+        return array
+    integers = tensor.contiguous().view(getattr(sys.modules["torch"], carried[0])).numpy()
+    return np.asarray(integers.view(carried[1]))
+
+
+def as_source(value: Any, what: str) -> Source:
+    """Return an argument as a source.
+
+    Args:
+        value: an array, a NumPy or Python number, a torch tensor, anything with ``__array__``, or
+            a source, which stays as it is.
+        what: its name in messages, such as "actual".
+
+    Raises:
+        DTypeError: it is none of these, a masked array, or holds objects.
+    """
+    if hasattr(value, "read") and hasattr(value, "dtype") and hasattr(value, "array"):
+        source: Source = value
+        return source
+    if type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "detach"):
+        try:
+            value = _of_torch(value)
+        except (TypeError, RuntimeError) as error:  # sparse, without data, ...
+            line = str(error).partition("\n")[0]
+            raise DTypeError(
+                f"compare: {what} is a tensor that NumPy cannot take: {line}"
+            ) from None
+    if isinstance(value, np.ma.MaskedArray):
+        raise DTypeError(f"compare: {what} is a masked array, whose mask would be lost.")
+    numbers = (np.ndarray, np.generic, bool, int, float)
+    if not isinstance(value, numbers) and not hasattr(value, "__array__"):
+        kind = type(value).__name__
+        raise DTypeError(f"compare: {what} is a {kind}, expected an array or a tuple of arrays.")
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise DTypeError(f"compare: {what} cannot be read as an array: {error}") from None
+    if array.dtype.hasobject or array.dtype.kind in "USMmc":
+        raise DTypeError(f"compare: {what} has dtype {array.dtype}, expected numbers.")
+    return Number(array) if type(value) in (bool, int, float) else ArraySource(array)

@@ -1,0 +1,1 @@
+"""How a comparison is told: as text, HTML, data; and what its differences look like."""

@@ -1,0 +1,165 @@
+"""What differences look like: a wrong scale, swapped rows, a shifted block, an unwritten result."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..measure.layout import Layout
+from ..read.sources import size_of
+from ..results import Concentration, Explains, OutputComparison, Source
+from . import words
+
+_MOST_ELEMENTS = 1 << 24
+_MOST_ROWS = 1 << 12
+_MOST_SHIFT = 64
+# Fewer differing elements could look like anything.
+_FEW = 4
+
+
+def causes_of(output: OutputComparison, model: Explains | None) -> tuple[str, ...]:
+    """Return what the differences of an output look like, a sentence each; nothing if unsure.
+
+    Args:
+        output: one that differs.
+        model: what its golden was computed by, if it was.
+    """
+    actual, golden = output.actual, output.golden
+    if actual is None or golden is None or output.where is None:
+        return ()
+    if not 0 < size_of(golden) <= _MOST_ELEMENTS:
+        return ()
+    with np.errstate(all="ignore"):
+        for look in (_constant, _negated, _transposed, _swapped_rows):
+            found = look(actual, golden)
+            if found:
+                return (found,)
+        places = [c for c in output.where.concentrations if c.kind in ("row", "block")]
+        if not places:
+            return ()
+        found = _shifted(actual, golden, places[0]) or _scaled(output, model, places[0])
+    return (found,) if found else ()
+
+
+def _constant(actual: Source, golden: Source) -> str | None:
+    values = actual.array()
+    first = values.reshape(-1)[0]
+    if values.size < _FEW or not np.all(values == first) or np.all(golden.array() == first):
+        return None
+    never = ": was it ever written?" if first == 0 else ""
+    return f"probably: actual is {words.number(float(first))} everywhere{never}"
+
+
+def _negated(actual: Source, golden: Source) -> str | None:
+    a, g = (s.array().astype(np.float64) for s in (actual, golden))
+    if np.count_nonzero(g) < _FEW or not np.all(np.abs(a + g) <= (g == -128)):
+        return None
+    return "probably: the sign is flipped everywhere"
+
+
+def _transposed(actual: Source, golden: Source) -> str | None:
+    shape = golden.shape
+    if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] < 2:
+        return None
+    if not np.array_equal(actual.array(), np.swapaxes(golden.array(), -1, -2)):
+        return None
+    return "probably: the last two axes are swapped"
+
+
+def _swapped_rows(actual: Source, golden: Source) -> str | None:
+    """Find whole rows of the golden at other places."""
+    rows, columns = Layout.of(golden.shape)
+    if not rows >= 2 or columns < _FEW:
+        return None
+    a, g = (np.ascontiguousarray(s.array()).reshape(rows, columns) for s in (actual, golden))
+    wrong = np.flatnonzero((a.view(np.uint8) != g.view(np.uint8)).reshape(rows, -1).any(axis=1))
+    if not 2 <= len(wrong) <= _MOST_ROWS:
+        return None
+    places: dict[bytes, int] = {}
+    for row in range(rows) if rows <= _MOST_ROWS else wrong:
+        places.setdefault(g[row].tobytes(), int(row))
+    moved = [(int(row), places.get(a[row].tobytes())) for row in wrong]
+    origins = {origin for _, origin in moved}
+    varied = all(np.any(a[row] != a[row][0]) for row in wrong)
+    if None in origins or len(origins) < len(moved) or not varied:
+        return None
+    shown = ", ".join(f"{row} is the golden's {origin}" for row, origin in moved[:3])
+    more = f" and {len(moved) - 3} more" if len(moved) > 3 else ""
+    return f"probably: rows are at other places: {shown}{more}"
+
+
+def _span(place: Concentration, layout: Layout) -> tuple[int, int, int]:
+    """Return (row, first column, column after the last) of the fullest row or block."""
+    if place.kind == "row":
+        return place.places[0], 0, layout.columns
+    return layout.block(place.places[0])
+
+
+def _shifted(actual: Source, golden: Source, place: Concentration) -> str | None:
+    """Find the golden's elements some columns away."""
+    layout = Layout.of(golden.shape)
+    columns = layout.columns
+    row, begin, end = _span(place, layout)
+    a = actual.read(row * columns + begin, row * columns + end)
+    g = golden.read(row * columns, (row + 1) * columns)
+    if end - begin < 2 * _FEW or len(np.unique(a)) < _FEW:
+        return None
+    for shift in sorted(range(-_MOST_SHIFT, _MOST_SHIFT + 1), key=abs)[1:]:
+        source = np.arange(begin, end) - shift
+        inside = (source >= 0) & (source < columns)
+        if np.count_nonzero(inside) < max(_FEW, (end - begin) // 2):
+            continue
+        if np.array_equal(a[inside], g[source[inside]]) or np.array_equal(
+            a, np.roll(g[begin:end], shift)
+        ):
+            way = "right" if shift > 0 else "left"
+            span = f"row {row} columns {begin}-{end - 1}"
+            return f"probably: {span} are shifted {way} by {words.counted(abs(shift), 'column')}"
+    return None
+
+
+def scale_interval(
+    value: NDArray[np.float64], codes: NDArray[np.float64], limits: tuple[float, float]
+) -> tuple[float, float] | None:
+    """Return the factors f for which round(value * f) gives the codes; None if none does.
+
+    Args:
+        value: the numbers before rounding by the golden scale.
+        codes: the actual codes.
+        limits: the least and the greatest code: saturated ones bound f from one side only.
+    """
+    usable = (np.abs(value) > 0.5) & np.isfinite(value)
+    v, q = value[usable], codes[usable]
+    if len(v) < _FEW:
+        return None
+    inside = (q > limits[0]) & (q < limits[1])
+    slack = 1e-6
+    near = (np.abs(q) - 0.5) / np.abs(v) * (1 - slack)
+    far = np.where(inside, (np.abs(q) + 0.5) / np.abs(v) * (1 + slack), np.inf)
+    if np.any((np.sign(q) != np.sign(v)) & (q != 0)) or not np.any(inside):
+        return None
+    low, high = float(near.max()), float(far.min())
+    # A factor of 1 would say nothing is wrong.
+    return (low, high) if low <= high and not low <= 1 <= high else None
+
+
+def _scaled(output: OutputComparison, model: Explains | None, place: Concentration) -> str | None:
+    """Find the factor of the scale that gives a row's or block's codes."""
+    # Only where a row's scale is its own, and codes are x / scale.
+    if model is None or output.ties is None or "scale" not in model.kinds:
+        return None
+    assert output.actual is not None
+    assert output.golden is not None
+    layout = Layout.of(output.shape)
+    row, begin, end = _span(place, layout)
+    index = np.arange(begin, end, dtype=np.int64) + row * layout.columns
+    a = output.actual.read(int(index[0]), int(index[-1]) + 1)
+    g = output.golden.read(int(index[0]), int(index[-1]) + 1)
+    value = model.before_rounding(model.outputs.index(output.name), index, a, g).value
+    limits = np.iinfo(output.dtype)
+    found = scale_interval(value, a.astype(np.float64), (float(limits.min), float(limits.max)))
+    if found is None:
+        return None
+    percent = 100 * (2 / (found[0] + found[1]) - 1)
+    what = f"row {row}" if place.kind == "row" else f"row {row} columns {begin}-{end - 1}"
+    return f"probably: the scale of {what} is wrong by {percent:+.2g} %: one factor gives its codes"

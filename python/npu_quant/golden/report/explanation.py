@@ -1,0 +1,72 @@
+"""An explanation as text and HTML: which formula it is, and how much the others differ."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+
+from ..results import ExplanationData, VariantResult
+from .words import count
+
+LINES = 12
+"""How long the text of an explanation is at most."""
+_HTML_ROWS = 24
+
+
+def explanation_text(explanation: ExplanationData) -> str:
+    """Return an explanation in at most LINES lines."""
+    widths = {name: max(len(name), len(count(n))) for name, n in explanation.outputs.items()}
+    columns = "  ".join(name.rjust(width) for name, width in widths.items())
+    lines = [_head(explanation), f"  {_verdict(explanation)}"]
+    lines.append(f"  {columns}  kind    formula (elements that differ)")
+    alike = _alike(explanation.ranked)
+    shown = alike[: LINES - len(lines) - 1]
+    for first, others in shown:
+        counts = "  ".join(count(first.differing[k]).rjust(w) for k, w in widths.items())
+        more = f"  (+{others} alike)" if others else ""
+        lines.append(f"  {counts}  {first.kind:6}  {first.name}{more}")
+    rest = sum(1 + others for _, others in alike[len(shown) :])
+    if rest:
+        lines.append(f"  {count(rest)} more: .ranked has all")
+    return "\n".join(lines)
+
+
+def explanation_to_html(explanation: ExplanationData) -> str:
+    """Return an explanation as a fragment of HTML."""
+
+    def row(cells: Sequence[str], tag: str = "td") -> str:
+        inside = "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
+        return f"<tr>{inside}</tr>"
+
+    rows = [row([*explanation.outputs, "kind", "formula", "", "source"], "th")]
+    for result in explanation.ranked[:_HTML_ROWS]:
+        counts = [count(result.differing[name]) for name in explanation.outputs]
+        rows.append(row([*counts, result.kind, result.name, result.summary, result.source]))
+    rest = len(explanation.ranked) - _HTML_ROWS
+    more = f"<p>{count(rest)} more: <code>.ranked</code> has all</p>" if rest > 0 else ""
+    return (
+        f"<p><strong>{html.escape(_head(explanation))}</strong><br>"
+        f"{html.escape(_verdict(explanation))}</p><table>{''.join(rows)}</table>{more}"
+    )
+
+
+def _head(explanation: ExplanationData) -> str:
+    return f"explain {explanation.op}: {', '.join(explanation.titles)}"
+
+
+def _alike(ranked: Sequence[VariantResult]) -> list[tuple[VariantResult, int]]:
+    """Return the first of those that differ by the same numbers, and how many follow it."""
+    groups: dict[tuple[int, ...], list[VariantResult]] = {}
+    for result in ranked:
+        groups.setdefault(tuple(result.differing.values()), []).append(result)
+    return [(group[0], len(group) - 1) for group in groups.values()]
+
+
+def _verdict(explanation: ExplanationData) -> str:
+    """Say in a line which formula it is."""
+    matches = explanation.matches
+    if not matches:
+        return f"none of {count(len(explanation.ranked))} formulas gives exactly these outputs"
+    first = matches[0]
+    others = f", and {len(matches) - 1} more" if len(matches) > 1 else ""
+    return f"exactly {first.name!r} ({first.kind}): {first.summary}{others}"

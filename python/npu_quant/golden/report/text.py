@@ -1,0 +1,349 @@
+"""The report: at most 12 lines that say what differs, where, and what it is not."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..judge.power import blind_spot, power_text
+from ..measure.layout import Layout
+from ..results import ComparisonData, Concentration, OutputComparison
+from . import words
+
+MOST_LINES = 12
+_MOST_VARIANTS, _MOST_NAMES = 3, 70
+_IN_NUMBERS = ("exact", "sqnr=40")
+"""Presets whose answers the counts and the SQNR give."""
+
+# What a line is worth when there are more than fit.
+_HEAD, _FACT, _PLACE, _DETAIL, _EXTRA = 4, 3, 2, 1, 0
+Line = tuple[int, str]
+
+
+def text_of(comparison: ComparisonData) -> str:
+    """Return the report of a comparison."""
+    lines = [(_HEAD, _headline(comparison)), *_structure(comparison)]
+    for output in _in_order_of_cause(comparison):
+        lines += _lines_of(comparison, output)
+    lines += _conclusion(comparison)
+    return "\n".join(_fitting(lines))
+
+
+def _fitting(lines: list[Line]) -> list[str]:
+    """Drop the least of the lines, from the end, until they fit."""
+    kept = list(lines)
+    while len(kept) > MOST_LINES:
+        least = min(worth for worth, _ in kept)
+        last = max(i for i, (worth, _) in enumerate(kept) if worth == least)
+        del kept[last]
+    return [text if i == 0 else f"  {text}" for i, (_, text) in enumerate(kept)]
+
+
+def _in_order_of_cause(comparison: ComparisonData) -> list[OutputComparison]:
+    """Return the outputs, the decisive one first: a wrong scale before its consequences."""
+    first = comparison.decisive
+    return [first, *(o for o in comparison.outputs if o is not first)]
+
+
+def _headline(comparison: ComparisonData) -> str:
+    start = f"OK ({comparison.rung})" if comparison.passed else "GoldenMismatch:"
+    op = f" {comparison.op}" if comparison.op else ""
+    outputs = [comparison.decisive.title]
+    if comparison.passed:
+        outputs = [o.title for o in comparison.outputs[:2]]
+        if len(comparison.outputs) > 2:
+            outputs.append(f"and {len(comparison.outputs) - 2} more")
+    return (
+        f"{start}{op} {', '.join(outputs)}  actual={comparison.actual_name}  "
+        f"golden={comparison.golden_name}"
+    )
+
+
+def _structure(comparison: ComparisonData) -> list[Line]:
+    """List the outputs that only one side has."""
+    both = (("missing from", comparison.missing), ("extra in", comparison.extra))
+    return [(_HEAD, f"{what} actual: {words.names(names)}") for what, names in both if names]
+
+
+def _unit(output: OutputComparison) -> str:
+    if output.ties is None and output.dtype.kind not in "iu":
+        return "value"
+    return "code" if output.dtype.kind in "iu" else "value"
+
+
+def _lines_of(comparison: ComparisonData, output: OutputComparison) -> list[Line]:
+    """Return what there is to say of one output."""
+    several = len(comparison.outputs) > 1
+    name = f"{output.name}: " if several and output.name else ""
+    if output.name in (*comparison.missing, *comparison.extra):
+        return []  # listed above
+    if output.problem is not None:
+        return [(_FACT, f"{name}{output.problem}")]
+    if output.metrics is None:
+        return []
+    if output.metrics.mismatches == 0:
+        text = f"{name}identical: all {words.counted(output.metrics.count, _unit(output))}"
+        return [(_EXTRA if several else _FACT, text)]
+    if comparison.op and comparison.model is not None and output.ties is None:
+        return _lines_of_scale(output, name)
+    return _lines_of_values(output, name)
+
+
+def _counts(output: OutputComparison, name: str) -> str:
+    """Return how many differ, and by how many steps."""
+    m = output.metrics
+    assert m is not None
+    steps = m.steps
+    far = steps["<=-3"] + steps["-2"] + steps["+2"] + steps[">=3"]
+    unit = "steps" if output.dtype.kind in "iu" else "ulp"
+    differ = "differs" if m.mismatches == 1 else "differ"
+    return (
+        f"{name}{words.count(m.mismatches)} of {words.counted(m.count, _unit(output))} {differ} "
+        f"({words.share(m.mismatches, m.count)}); {unit} -1: {words.count(steps['-1'])}  "
+        f"+1: {words.count(steps['+1'])}  beyond: {words.count(far)}"
+    )
+
+
+def _lines_of_scale(output: OutputComparison, name: str) -> list[Line]:
+    """A scale: how many differ, by how much, the worst with both values."""
+    m, where = output.metrics, output.where
+    assert m is not None
+    assert where is not None
+    differ = "differs" if m.mismatches == 1 else "differ"
+    text = f"{name}{words.count(m.mismatches)} of {words.counted(m.count, 'scale')} {differ}"
+    if m.max_steps:
+        text += f", by up to {words.count(m.max_steps)} ulp (rounding explains 1)"
+    lines = [*_nonfinite(output, name), (_FACT, text)]
+    if output.rung != "tie":
+        lines.append((_FACT, f"{name}{_pair(output, where.worst)}"))
+        lines += _places(output, name)
+    return lines
+
+
+def _consequence(output: OutputComparison, name: str) -> list[Line]:
+    """Say whether codes are what their own, wrong scale gives."""
+    if output.follows_scale is None or output.rung in ("identical", "tie"):
+        return []
+    if output.follows_scale:
+        return [
+            (_FACT, f"{name}follows from the scale it was given: the fault is in amax or scale")
+        ]
+    return [(_FACT, f"{name}does not follow from the actual scale either")]
+
+
+def _pair(output: OutputComparison, flat: int) -> str:
+    """Return one element, actual and golden, with what lies between."""
+    assert output.actual is not None
+    assert output.golden is not None
+    both = [side.read(flat, flat + 1)[0] for side in (output.actual, output.golden)]
+    place = words.index([int(i) for i in np.unravel_index(flat, output.shape)])
+    if output.dtype.kind in "iub":
+        return f"{place} actual {both[0]}, golden {both[1]}"
+    actual, golden = map(float, both)
+    text = f"{place} actual {words.number(actual)}, golden {words.number(golden)}"
+    if np.isfinite(actual) and np.isfinite(golden) and golden != 0:
+        text += f" ({100 * (actual - golden) / abs(golden):+.3g} %)"
+    return text
+
+
+def _lines_of_values(output: OutputComparison, name: str) -> list[Line]:
+    lines: list[Line] = [*_nonfinite(output, name), (_FACT, _counts(output, name))]
+    lines += _rounding(output, name)
+    if output.rung == "tie":
+        return [*lines, (_EXTRA, name + _similarity(output))]
+    lines += _consequence(output, name)
+    lines += _places(output, name)
+    for note in output.notes:
+        lines.append((_PLACE, f"{name}{note}"))
+    lines.append((_DETAIL, f"{name}worst {_worst(output)}"))
+    lines += _extremes(output, name)
+    lines.append((_DETAIL, name + _similarity(output)))
+    return lines
+
+
+def _nonfinite(output: OutputComparison, name: str) -> list[Line]:
+    assert output.metrics is not None
+    texts = []
+    for (actual, golden), n in output.metrics.nonfinite.items():
+        is_, was = ("a number" if kind == "finite" else kind for kind in (actual, golden))
+        texts.append(f"{is_} where the golden has {was}: {words.count(n)}")
+    return [(_FACT, name + ", ".join(texts))] if texts else []
+
+
+def _extremes(output: OutputComparison, name: str) -> list[Line]:
+    """Say what happened at the ends of the range, at zero and to signs, where anything did."""
+    m = output.metrics
+    assert m is not None
+    texts = []
+    if m.saturated_actual != m.saturated_golden:
+        actual, golden = words.count(m.saturated_actual), words.count(m.saturated_golden)
+        texts.append(f"at the range's ends: actual {actual}, golden {golden}")
+    for what, n in (("signs flipped", m.sign_flips), ("became 0", m.rounded_to_zero)):
+        if n:
+            texts.append(f"{what}: {words.count(n)}")
+    return [(_EXTRA, name + " · ".join(texts))] if texts else []
+
+
+def _rounding(output: OutputComparison, name: str) -> list[Line]:
+    """Say how far the differing codes lie from a tie: what it is, or is not."""
+    ties = output.ties
+    if ties is None:
+        return []
+    allowed = f"{ties.allowed:g}"
+    if output.rung == "tie":
+        text = f"rounding: each is one step, within {words.distance(ties.farthest)} ulp of a tie"
+        return [(_FACT, f"{name}{text} (the formula's roundings allow {allowed})")]
+    assert output.metrics is not None
+    if not np.isfinite(ties.farthest):
+        why = "some are none of the values that codes stand for"
+        if np.isnan(ties.farthest_value):
+            why = "some have no number before rounding (scale 0, inf, NaN; or none is computed)"
+        return [(_FACT, f"{name}not rounding: {why}")]
+    text = f"not rounding: up to {words.distance(ties.farthest)} ulp from a tie"
+    if ties.within == output.metrics.mismatches:
+        text = f"another formula's bytes: all within {words.distance(ties.farthest)} ulp of a tie"
+    elif output.metrics.max_steps == 0:
+        text = "not rounding: zeros have another sign"
+    elif ties.farthest <= ties.allowed:
+        text = "not rounding: more than one step apart"
+    return [(_FACT, f"{name}{text}, rounding explains {allowed}")]
+
+
+def _places(output: OutputComparison, name: str) -> list[Line]:
+    """Say where the differences lie, if chance would not put them there."""
+    where = output.where
+    if where is None:
+        return []
+    return [
+        (
+            _PLACE,
+            f"{name}{_place(found, Layout.of(output.shape))} ({words.count(found.held)} of "
+            f"{words.count(found.of)}; by chance {words.odds(found.log10_odds)})",
+        )
+        for found in where.concentrations[:2]
+    ]
+
+
+def _place(found: Concentration, layout: Layout) -> str:
+    only = "only" if found.held == found.of else "mostly"
+    if found.kind == "period":
+        period, residue = found.places
+        return f"{only} in columns {residue}, {residue + period}, ...: every {period}th"
+    if found.kind in ("rows", "columns"):
+        return f"{only} in {found.kind} {found.places[0]} to {found.places[1]}"
+    if found.kind == "block":
+        return f"{only} in {_blocks(found.places, layout)}"
+    if found.kind.startswith("axis"):
+        return f"{only} at {words.places(found.places)} of {found.kind}"
+    plural = "s" if len(found.places) > 1 else ""
+    return f"{only} in {found.kind}{plural} {words.places(found.places)}"
+
+
+def _blocks(places: tuple[int, ...], layout: Layout) -> str:
+    texts = []
+    for row, begin, end in map(layout.block, places[:2]):
+        texts.append(f"row {row} columns {begin}-{end - 1}")
+    more = f" and {len(places) - 2} more blocks" if len(places) > 2 else ""
+    return " and ".join(texts) + more
+
+
+def _worst(output: OutputComparison) -> str:
+    """Return the worst element, with its number before rounding where that is known."""
+    assert output.where is not None
+    flat = output.where.worst
+    if output.ties is None or output.ties.farthest_index != flat:
+        return _pair(output, flat)
+    before = words.number(output.ties.farthest_value)
+    return f"{_pair(output, flat)}; {before} before rounding"
+
+
+def _similarity(output: OutputComparison) -> str:
+    """Say what other tools make of it."""
+    m = output.metrics
+    assert m is not None
+    told = {name: passed for name, passed in output.presets.items() if name not in _IN_NUMBERS}
+    text = f"also: cosine {m.cosine:.9g} · SQNR {words.number(m.sqnr_db, 3)} dB"
+    if any(told.values()):
+        text += f" · pass by {', '.join(name for name, passed in told.items() if passed)}"
+        text += " (blind to this)" if output.rung == "different" else ""
+    if not all(told.values()) and output.rung != "different":
+        text += f" · not by {', '.join(name for name, passed in told.items() if not passed)}"
+    return text
+
+
+def _conclusion(comparison: ComparisonData) -> list[Line]:
+    """Say which formulas match, what follows, and what to do next."""
+    lines: list[Line] = []
+    named = [m.name for m in comparison.variants]
+    if named:
+        shown = named[:1]
+        for n in named[1:_MOST_VARIANTS]:
+            if len(", ".join([*shown, n])) < _MOST_NAMES:
+                shown.append(n)
+        more = f" and {len(named) - len(shown)} more" if len(named) > len(shown) else ""
+        listed = ", ".join(f'"{n}"' for n in shown) + more
+        lines.append((_FACT, f"identical to: {listed}"))
+    for output in comparison.outputs:
+        if output.tolerance is not None and output.rung != "identical":
+            lines += _tolerance(output)
+    if comparison.rung == "variant":
+        lines.append((_FACT, _variant(comparison)))
+    if not comparison.passed:
+        lines.append((_HEAD, _next(comparison)))
+    return lines + (_blind_spot(comparison) or _not_compared(comparison))
+
+
+def _not_compared(comparison: ComparisonData) -> list[Line]:
+    """Say what a comparison that passes does not cover."""
+    if not comparison.passed or not comparison.not_compared:
+        return []
+    return [(_PLACE, f"not compared: {words.names(comparison.not_compared)}")]
+
+
+def _blind_spot(comparison: ComparisonData) -> list[Line]:
+    """Say how wrong a scale can be that was not compared."""
+    model = comparison.model
+    if model is None or not comparison.passed or "scale" not in model.kinds:
+        return []
+    compared = {o.name: o for o in comparison.outputs}
+    if model.outputs[model.kinds.index("scale")] in compared:
+        return []
+    codes = compared[model.outputs[0]]
+    assert codes.golden is not None
+    spot = blind_spot(model, 0, codes.golden)
+    if spot is None:
+        return []
+    text = (
+        f"power: without scale, a row's scale that is {words.number(100 * spot.median, 2)} % off "
+        f"(median row; at most {words.number(100 * spot.greatest, 2)} %) does not show"
+    )
+    return [(_PLACE, text)]
+
+
+def _tolerance(output: OutputComparison) -> list[Line]:
+    tolerance = output.tolerance
+    assert tolerance is not None
+    verdict = "kept" if tolerance.passed else "exceeded"
+    name = f"{output.name}: " if output.name else ""
+    used = f"{words.number(tolerance.margin, 3)} of what it allows"
+    lines: list[Line] = [(_FACT, f"{name}{tolerance.text} {verdict}: {used}")]
+    if tolerance.passed and tolerance.power:
+        lines.append((_PLACE, f"{name}it would also accept {power_text(tolerance.power)}"))
+    return lines
+
+
+def _variant(comparison: ComparisonData) -> str:
+    if comparison.accepted_variant is not None:
+        return f'accepted: variant "{comparison.accepted_variant}"'
+    name = comparison.variants[0].name
+    return f'another function than the operator; if it is meant: variant="{name}"'
+
+
+def _next(comparison: ComparisonData) -> str:
+    if comparison.rerun:
+        return f"rerun: {comparison.rerun}"
+    if comparison.missing or comparison.extra:
+        return "next: write None for an output that is not to be compared"
+    if comparison.model is None:
+        return "next: give op= and inputs= to learn whether rounding or another formula explains it"
+    count = comparison.formulas
+    return f'next: golden.explain(actual, "{comparison.op}", inputs) ranks {count} formulas'

@@ -1,0 +1,396 @@
+"""What a comparison reads, measures and finds, as plain data: nothing here decides or draws."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Source(Protocol):
+    """An array that is read in pieces of its elements in C order."""
+
+    name: str
+    """Where it comes from, such as a file's name; empty for an array in memory."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The elements' dtype."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The array's shape."""
+        ...
+
+    def read(self, begin: int, end: int) -> NDArray[Any]:
+        """Return elements ``[begin, end)``, counted in C order, contiguous and 1-D."""
+        ...
+
+    def array(self) -> NDArray[Any]:
+        """Return all of it, in its shape."""
+        ...
+
+
+@dataclass(frozen=True)
+class TieTest:
+    """Elements whose codes differ, against the tie between their two codes; float64 arrays."""
+
+    value: NDArray[np.float64]
+    """The exact number before rounding, by the golden scale; NaN where there is none."""
+    tie: NDArray[np.float64]
+    """The midpoint between the actual and the golden code (or value)."""
+    magnitude: NDArray[np.float64]
+    """The largest term of the formula: what an ulp is one of."""
+    steps: NDArray[np.float64]
+    """Codes (or neighbouring values) from golden to actual; inf where one is not on the grid."""
+
+
+class Explains(Protocol):
+    """What computed a golden, as far as measures and reports ask it (`operators.Model`)."""
+
+    op: str
+    outputs: tuple[str, ...]
+    kinds: tuple[str, ...]
+
+    @property
+    def inputs(self) -> Mapping[str, Any]:
+        """The operator's arguments."""
+        ...
+
+    def allowed_for(self, output: int) -> float:
+        """Return k of an output."""
+        ...
+
+    def before_rounding(
+        self,
+        output: int,
+        index: NDArray[np.int64],
+        actual: NDArray[Any],
+        golden: NDArray[Any],
+        scale: NDArray[Any] | None = None,
+    ) -> TieTest:
+        """Compare elements of an output with the tie between what they are and should be."""
+        ...
+
+
+@dataclass(frozen=True)
+class Ties:
+    """How far the differing codes lie from a rounding tie, in ulp of float32."""
+
+    allowed: float
+    """k: what the roundings of the formula can explain (docs/golden.md)."""
+    within: int
+    """Differing codes that are one step apart and within k ulp of the tie between them."""
+    farthest: float
+    """The greatest distance of all of them; NaN where it has none (x is NaN, scale is 0)."""
+    farthest_index: int | None
+    """Where, counted in C order."""
+    farthest_value: float
+    """The number before rounding, there."""
+
+
+@dataclass(frozen=True)
+class Concentration:
+    """A row, column, block or period that holds differences beyond what chance would put there."""
+
+    kind: str
+    """"row", "column", "block" (128 elements of a row, counted row by row), "rows" or "columns" (a
+    range of them), "period" (of the column's number)."""
+    places: tuple[int, ...]
+    """Their numbers, at most 8; of a range the first and the last; (period, residue)."""
+    held: int
+    """Differences in these places."""
+    of: int
+    """Differences in all."""
+    log10_odds: float
+    """log10 of (a bound of) the probability that chance does it."""
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where the differences lie."""
+
+    first: int
+    """The first one, counted in C order."""
+    worst: int
+    """The one of the greatest difference, or the farthest from a tie where that is known."""
+    rows: int
+    """How many rows have any (a row is what the last axis holds); at least so many, of more than
+    4,194,304 rows. Columns likewise, of more than 65,536."""
+    of_rows: int
+    columns: int
+    of_columns: int
+    concentrations: tuple[Concentration, ...] = ()
+    row_counts: Any = field(default=None, repr=False)
+    """Differences per row, or per `row_bucket` rows: an int64 array."""
+    column_counts: Any = field(default=None, repr=False)
+    row_bucket: int = 1
+    column_bucket: int = 1
+
+
+@dataclass(frozen=True)
+class Element:
+    """One differing element."""
+
+    index: tuple[int, ...]
+    actual: float
+    golden: float
+    before_rounding: float | None
+    """The golden's number before rounding, where it is known."""
+    ulp_from_tie: float | None
+
+
+@dataclass(frozen=True)
+class VariantMatch:
+    """A named formula that gives the actual outputs, byte for byte."""
+
+    name: str
+    benign: bool
+    summary: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """What was asked for, and what it met."""
+
+    text: str
+    """Such as "atol=1", "preset cann"."""
+    passed: bool
+    margin: float
+    """The greatest error as a fraction of what is allowed; beyond 1 it fails. NaN: not known."""
+    power: dict[str, bool] = field(default_factory=dict)
+    """Whether it would also accept "all zeros", "shuffled rows", "scale +1 % on one row"."""
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """Differences of two arrays of one dtype and shape, actual minus golden.
+
+    Sums are in float64 over the pairs that are both finite, in an order that neither the CPU nor
+    the number of threads nor the size of the blocks changes (csrc/kernels/compare.h). NaN equals
+    NaN wherever both have it; -0 differs from 0 by zero steps. What float64 cannot hold (squares
+    of float64 beyond 1e154 or below 1e-145) is inf or NaN.
+    """
+
+    count: int
+    mismatches: int
+    """Elements whose bytes differ, but for two NaN."""
+    first: int | None
+    """The first of them, counted in C order."""
+    worst: int | None
+    """The first of the greatest absolute difference; that of NaN or an infinity is the greatest."""
+    finite: int
+    """Pairs that are both finite: means are over these, and 0 where there are none."""
+    steps: dict[str, int]
+    """Finite pairs by steps between neighbouring values (codes, floats of the dtype): STEP_BINS."""
+    max_steps: int
+    mean_steps: float
+    """Of absolute steps, over all finite pairs: ULP error for floats."""
+    over_one_step: int
+    bias: float
+    """Mean signed difference."""
+    step_bias: float
+    """Mean signed step."""
+    max_abs: float
+    mean_abs: float
+    max_rel: float
+    """Of |actual - golden| / (|golden| + 1e-7): MARE; its mean is MERE."""
+    mean_rel: float
+    over_relative: dict[float, int]
+    """Elements whose relative difference exceeds each of RELATIVE_LIMITS."""
+    rmse: float
+    cosine: float
+    """1 where both are all zero, 0 where one is."""
+    sqnr_db: float
+    """20 log10(|golden| / |golden - actual|); inf where nothing differs."""
+    psnr_db: float
+    """20 log10(the greatest finite |golden| / rmse); inf where nothing differs."""
+    saturated_actual: int
+    """Elements at the greatest or least (finite) value of the dtype, or at minus the greatest,
+    where symmetric codes end. 0 for bool."""
+    saturated_golden: int
+    sign_flips: int
+    rounded_to_zero: int
+    """Golden is not zero, actual is."""
+    zero_signs: int
+    """0 against -0."""
+    nonfinite: dict[tuple[str, str], int]
+    """Pairs of (actual, golden) that differ in kind: "finite", "NaN", "inf", "-inf"."""
+    actual_range: tuple[float, float]
+    """Least and greatest finite value; (NaN, NaN) where there is none."""
+    golden_range: tuple[float, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data that JSON takes: numbers that are not finite are their names."""
+        data: dict[str, Any] = plain(self)
+        return data
+
+
+@dataclass(frozen=True)
+class OutputComparison:
+    """The comparison of one array."""
+
+    name: str
+    """The operator's name of it, such as "y"; "" where there is only one and no operator."""
+    dtype: np.dtype
+    """The golden's, and `shape` too; the actual ones where the golden lacks this output."""
+    shape: tuple[int, ...]
+    rung: str
+    variant_accepted: bool = False
+    """Of the rung variant: whether the formula is benign, or was named."""
+    problem: str | None = None
+    """That dtypes or shapes differ, or one side lacks it: then nothing else was compared."""
+    metrics: Metrics | None = None
+    ties: Ties | None = None
+    where: Where | None = None
+    tolerance: Tolerance | None = None
+    presets: dict[str, bool] = field(default_factory=dict)
+    """What the other tools' acceptance rules say of it."""
+    follows_scale: bool | None = None
+    """Whether these codes are what the actual scale gives; None where it is the golden's, or there
+    is none."""
+    notes: tuple[str, ...] = ()
+    """What else there is to say, a sentence each."""
+    passed: bool = False
+    """Whether the rung is acceptable; `different` is not, nor is another function's variant."""
+    margin: float = math.nan
+    """How much of what is allowed was used: 0 for none, 1 for all, inf for what fails. NaN for an
+    accepted variant, of which nothing is measured."""
+    actual: Source | None = field(default=None, repr=False, compare=False)
+    golden: Source | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def title(self) -> str:
+        """Name, dtype and shape."""
+        return f"{self.name} {self.dtype.name} {self.shape}".lstrip()
+
+
+@dataclass(frozen=True, repr=False)
+class ComparisonData:
+    """What was found about all outputs."""
+
+    op: str | None
+    """The operator that computed the golden, or None."""
+    outputs: tuple[OutputComparison, ...]
+    """One per array that either side has and none says None of, in the operator's order."""
+    decisive: OutputComparison
+    """The first of the worst outputs, scales before what follows from them.
+
+    An output that fails is worse than any that passes, whatever their rungs.
+    """
+    margin: float
+    """The greatest margin of the outputs, of those that are known; inf if one fails."""
+    actual_name: str = "array"
+    golden_name: str = "array"
+    """Where the arrays came from, such as a file's name or "computed"."""
+    variants: tuple[VariantMatch, ...] = ()
+    """The named formulas that give all of the actual outputs, byte for byte."""
+    accepted_variant: str | None = None
+    """The one of them that passes: the one that was named, or a benign one."""
+    formulas: int = 0
+    """How many named formulas were tried."""
+    rerun: str = ""
+    """A command that does it again, where there is one."""
+    not_compared: tuple[str, ...] = ()
+    """The outputs that one side has and the other says None of."""
+    model: Explains | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def rung(self) -> str:
+        """The decisive output's: identical, tie, variant, tolerated or different."""
+        return self.decisive.rung
+
+    @property
+    def passed(self) -> bool:
+        """Whether every output passes."""
+        return self.decisive.passed
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The outputs that the golden has and actual has not."""
+        return tuple(o.name for o in self.outputs if o.actual is None and o.golden is not None)
+
+    @property
+    def extra(self) -> tuple[str, ...]:
+        """The outputs that actual has and the golden has not."""
+        return tuple(o.name for o in self.outputs if o.golden is None and o.actual is not None)
+
+    @property
+    def where(self) -> Where | None:
+        """Where the differences of the decisive output lie; None where there are none."""
+        return self.decisive.where
+
+    def output(self, name: str) -> OutputComparison:
+        """Return an output by its name."""
+        for one in self.outputs:
+            if one.name == name:
+                return one
+        raise KeyError(f"{name!r}, compared: {', '.join(o.name for o in self.outputs)}")
+
+
+@dataclass(frozen=True)
+class VariantResult:
+    """A named formula, and how many elements it has otherwise than the actual outputs."""
+
+    name: str
+    benign: bool
+    """Whether it is the same formula over the real numbers."""
+    summary: str
+    """The formula, in a line."""
+    source: str
+    """Where it is met."""
+    differing: dict[str, int]
+    """Of each output that was given, by its name."""
+
+    @property
+    def total(self) -> int:
+        """Differing elements of all outputs."""
+        return sum(self.differing.values())
+
+    @property
+    def kind(self) -> str:
+        """What a table says of it: "benign" or "other"."""
+        return "benign" if self.benign else "other"
+
+
+@dataclass(frozen=True)
+class ExplanationData:
+    """Every named formula of an operator against its actual outputs."""
+
+    op: str
+    outputs: dict[str, int]
+    """The outputs that were given, by name: how many elements they have."""
+    ranked: tuple[VariantResult, ...]
+    """The nearest first; at the same number the reference, then benign ones."""
+    titles: tuple[str, ...] = ()
+    """The same with dtype and shape, for the first line of its text."""
+
+    @property
+    def matches(self) -> tuple[VariantResult, ...]:
+        """The formulas that give exactly the actual outputs."""
+        return tuple(result for result in self.ranked if result.total == 0)
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it: NaN and infinities as strings, dataclasses as objects."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = [f.name for f in dataclasses.fields(value) if f.repr]
+        return {name: plain(getattr(value, name)) for name in fields}
+    if isinstance(value, dict):
+        return {_key(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    return value
+
+
+def _key(key: Any) -> str:
+    return " vs ".join(key) if isinstance(key, tuple) else str(key)
