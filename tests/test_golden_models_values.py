@@ -173,8 +173,6 @@ class TestAddRmsNormQuant:
         zeros = np.zeros(4, np.int8)
         test = model.before_rounding(0, np.arange(4), zeros, zeros)
         assert test.value == pytest.approx(t / scales.astype(np.float64) + zero_points, rel=1e-15)
-        back = model.dequantize(0, np.array([5, 6, 16, 127], np.int8), 0, 4)
-        assert (back == ((np.array([5, 6, 16, 127]) - zero_points) * scales).astype(F32)).all()
 
     def test_beta_is_a_term(self) -> None:
         x = np.ones((1, 2), F32)
@@ -188,7 +186,6 @@ class TestAddRmsNormQuant:
         x = np.ones((1, 2), F32)
         model = norm(x, x, x[0], F32([0.5]))
         assert np.isnan(distances(model, 1, np.array([[1, 0]], np.int8))[0])
-        assert model.dequantize(1, np.zeros(2, np.int8), 0, 2) is None
 
     def test_x_is_compared_as_floats(self) -> None:
         x1, x2 = np.array([[2048]], np.float16), np.array([[1]], np.float16)
@@ -196,7 +193,6 @@ class TestAddRmsNormQuant:
         assert model.golden()[2] == [[2048]]  # 2049 is a tie of float16
         distance, steps = distances(model, 2, np.array([[2050]], np.float16))
         assert (distance, steps) == ([0], [1])
-        assert model.dequantize(2, x1[0], 0, 1) is None
 
     def test_gamma_over_two_axes(self, rng: np.random.Generator) -> None:
         x1 = rng.standard_normal((3, 4, 5)).astype(F32)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..results import TieTest
-from .elements import Float32, Float64, dequantized
+from .elements import Float32, Float64
 from .model import PART, Array, Flat, Model, Part, code_tie, largest, ranges, value_tie
 
 
@@ -145,20 +145,6 @@ class AddRmsNormQuant(Model):
             square = np.square((a + b).astype(np.float64))
             result[begin:end] = 1 / np.sqrt(square.mean(axis=-1) + np.float64(self.epsilon))
         return result[inverse]
-
-    def dequantize(
-        self, output: int, codes: Array, begin: int, end: int, scale: Array | None = None
-    ) -> NDArray[np.float32] | None:
-        """Return (codes - zero_point) * scale, or / scale."""
-        if output == 2:
-            return None
-        scales, zero_points = self.scales[output], self.zero_points[output]
-        if scales is None:
-            return None
-        column = np.arange(begin, end) % max(1, self.n)
-        zero_point = np.zeros(1) if zero_points is None else _at(zero_points, column)
-        factor = _at(scales, column)
-        return dequantized(codes, zero_point, factor, not self.div_mode)
 
 
 def _at(values: Float32, column: NDArray[np.int64]) -> Float64:

@@ -165,22 +165,6 @@ class GroupedModel(Model):
         result /= 127
         return np.minimum(result, 1 / float(self.min_scale)) if self.min_scale > 0 else result
 
-    def dequantize(
-        self, output: int, codes: Array, begin: int, end: int, scale: Array | None = None
-    ) -> NDArray[np.float32] | None:
-        """Return the codes times their groups' scales."""
-        if output != 0:
-            return None
-        n, per_row = max(1, self.columns), self.groups_per_row
-        first, last = begin // n, -(-end // n)
-        lengths = np.full(per_row, self.width)
-        lengths[-1:] = n - (per_row - 1) * self.width
-        scales = self._scales(scale)[first * per_row : last * per_row]
-        each = np.repeat(scales, np.tile(lengths, last - first))
-        with np.errstate(all="ignore"):
-            values: Float32 = codes.astype(np.float32) * each[begin - first * n : end - first * n]
-        return values
-
     def matrices(self, first: int, last: int) -> list[int]:
         """Return where matrices of the last two axes begin in rows [first, last), and 0."""
         return [0, *(row - first for row in range(first + 1, last) if row % self.tall == 0)]

@@ -115,10 +115,3 @@ class ElementModel(Model):
     def has_zero_points(self) -> bool:
         """Tell whether there are zero points other than 0."""
         return bool(np.any(self.zero_point.values != 0))
-
-
-def dequantized(codes: Array, zero_point: Array, scale: Array, divide: bool) -> Float32:
-    """Return (codes - zero_point) * scale, or / scale, rounded once."""
-    steps = codes.astype(np.float64) - zero_point
-    with np.errstate(all="ignore"):
-        return (steps / scale if divide else steps * scale).astype(np.float32)

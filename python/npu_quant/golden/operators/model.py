@@ -120,20 +120,6 @@ class Model(abc.ABC):
             scale: the scale output to go by instead of the operator's own.
         """
 
-    def dequantize(
-        self, output: int, codes: Array, begin: int, end: int, scale: Array | None = None
-    ) -> NDArray[np.float32] | None:
-        """Return what elements [begin, end) of an output stand for; None if it holds no codes.
-
-        Args:
-            output: which one.
-            codes: those elements.
-            begin: the first one's place, counted in C order.
-            end: the place after the last one's.
-            scale: the scale output to go by instead of the operator's own.
-        """
-        return None
-
     @abc.abstractmethod
     def parts(self) -> list[Part]:
         """Split the work: each part can be computed alone. They are light until used."""

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import dtypes
-from .elements import ElementModel, Float64, Spread, dequantized
-from .model import Array
+from .elements import ElementModel, Float64, Spread
 
 
 class Quantize(ElementModel):
@@ -45,10 +44,3 @@ class Quantize(ElementModel):
         with np.errstate(all="ignore"):
             product = self.elements.take(index).astype(np.float64) * self.scale.at(index)
         return product, np.broadcast_to(self.zero_point.at(index), index.shape).astype(np.float64)
-
-    def dequantize(
-        self, output: int, codes: Array, begin: int, end: int, scale: Array | None = None
-    ) -> NDArray[np.float32] | None:
-        """Return (codes - zero_point) * scale, or / scale."""
-        zero_point = self.zero_point.read(begin, end)
-        return dequantized(codes, zero_point, self.scale.read(begin, end), not self.div_mode)

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import dtypes
-from .elements import ElementModel, Spread, dequantized
+from .elements import ElementModel, Spread
 from .model import Array
 
 
@@ -40,9 +39,3 @@ class QuantizeVal(ElementModel):
                 codes = np.asarray(codes, None if row is None else row.numpy)
             self._golden = (codes,)
         return self._golden
-
-    def dequantize(
-        self, output: int, codes: Array, begin: int, end: int, scale: Array | None = None
-    ) -> NDArray[np.float32] | None:
-        """Return (codes - zero_point) * scale."""
-        return dequantized(codes, self.zero_point.values, self.scale.values, divide=False)
