@@ -23,6 +23,7 @@ from npu_quant import dtypes
         "int8",
         "torch.int8",
         "qint8",
+        np.str_("int8"),
         np.int8,
         np.dtype(np.int8),
         np.dtype("int8").type,
@@ -59,11 +60,17 @@ def test_what_the_table_lacks_is_none(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [1.0, True, b"int8", [1], {}, object(), object, SimpleNamespace()]
+    "value",
+    [1.0, True, b"int8", [1], {}, object(), object, SimpleNamespace(), np.float32(1), np.bool_(1)],
 )
 def test_what_names_no_dtype_is_a_type_error(value: Any) -> None:
     with pytest.raises(TypeError, match="expected an int code, a dtype or a dtype's name"):
         dtypes.resolve(value)
+
+
+def test_the_message_names_the_argument() -> None:
+    with pytest.raises(TypeError, match=r"^dtype has type float, expected"):
+        dtypes.resolve(1.5, "dtype")
 
 
 def test_rows_are_distinct() -> None:

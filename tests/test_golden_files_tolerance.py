@@ -11,10 +11,12 @@ import pytest
 from golden_files import npy, put
 from numpy.typing import NDArray
 
+from npu_quant.golden import compare
 from npu_quant.golden.judge import tolerance
 from npu_quant.golden.judge.tolerance import Excess, excess_of, excess_of_sources
-from npu_quant.golden.read import load, sources
+from npu_quant.golden.read import FileSource, load, sources
 from npu_quant.golden.read.sources import ArraySource
+from npu_quant.golden.report import causes
 
 Array = NDArray[Any]
 
@@ -33,6 +35,27 @@ def by_definition(actual: Array, golden: Array, atol: float, rtol: float) -> Exc
         beyond += abs(a - g) > allowed
         greatest = max(greatest, abs(a - g) / allowed if allowed else np.inf)
     return Excess(beyond, greatest)
+
+
+def test_two_files_are_never_in_memory_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only where an operator computes the golden; what differences look like is asked of few."""
+    a, g = np.zeros((2, 4096), np.int8), np.zeros((2, 4096), np.int8)
+    a[1, 7], g[0, 9] = 3, 2
+    files = [load(put(tmp_path / f"{i}.npy", npy(x))) for i, x in enumerate((a, g))]
+
+    def fail(self: object) -> None:
+        raise AssertionError("it was read as a whole")
+
+    monkeypatch.setattr(FileSource, "array", fail)
+    monkeypatch.setattr(causes, "_MOST_ELEMENTS", 1000)
+    comparison = compare(*files, atol=1)
+    assert comparison.outputs[0].metrics.mismatches == 2  # type: ignore[union-attr]
+    assert "2 of 8,192 codes differ" in str(comparison)
+    assert comparison._repr_html_()
+    assert len(comparison.worst()) == 2
+    assert compare(files[0], load(tmp_path / "0.npy")).rung == "identical"
 
 
 def pair(dtype: Any, count: int, share: float, seed: int = 3) -> tuple[Array, Array]:

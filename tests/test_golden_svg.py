@@ -13,6 +13,7 @@ from npu_quant import golden
 from npu_quant.golden.measure import maps
 from npu_quant.golden.measure.metrics import STEP_BINS
 from npu_quant.golden.report import html, svg
+from npu_quant.golden.results import Concentration, Where
 
 
 def test_steps_are_drawn_as_counted() -> None:
@@ -153,6 +154,18 @@ def test_marks_keep_apart() -> None:
 
 def test_the_title_counts_rows() -> None:
     assert titled(element(wrong_row()), "y: where the differences are: in 1 of 40 rows") is not None
+
+
+def test_places_of_another_axis_are_no_columns() -> None:
+    found = Concentration("axis 1", (3, 5), 8, 8, -9.0)
+    where = Where(0, 0, 8, 64, 8, 64, (found,))
+    assert maps.gathered(where) == ([], [])
+    assert maps.gathered(
+        dataclasses.replace(where, concentrations=(dataclasses.replace(found, kind="column"),))
+    ) == (
+        [],
+        [3, 5],
+    )
 
 
 def test_as_many_differences_as_may_be_drawn_are(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,6 +129,9 @@ class TestKeep:
         result.assert_outcomes(failed=1)
         result.stdout.fnmatch_lines(["E   GoldenMismatch: *", "E     arrays not kept: no room"])
         assert "rerun" not in text_of(result)
+        # A test's `golden` is the fixture, which explains nothing.
+        result = session("def test_it(golden): golden(WRONG, **OP)")
+        assert "  next: npu_quant.golden.explain(actual, " in text_of(result)
 
     def test_what_is_too_large_is_not_kept(
         self, session: Session, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -210,6 +213,21 @@ class TestCommand:
         inputs = f"inputs={{'input': X.astype({dtype})}}"
         result = session(f"def test_it(golden): golden(WRONG, op='npu_dynamic_quant', {inputs})")
         assert cli.main(command_in(result)) == 1
+        assert "1 of 4 codes differs" in capsys.readouterr().out
+
+    def test_inputs_from_files(
+        self, session: Session, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        np.save(folder / "x.npy", np.float16([[0, 1, -2, 4]]))
+        result = session("""
+            from npu_quant.golden import load
+
+            def test_it(golden):
+                golden(WRONG, op='npu_dynamic_quant', inputs={'input': load('x.npy')})
+            """)
+        words = command_in(result)
+        assert words[1] == f"{CACHE}/test_it/test_it/1.npz::inputs.input"
+        assert cli.main(words) == 1
         assert "1 of 4 codes differs" in capsys.readouterr().out
 
     def test_what_no_command_line_holds_is_compared_as_arrays(

@@ -52,34 +52,36 @@ _BY_CODE = {_ACL_OFFSET + row.acl_code: row for row in DTYPES} | {
 _BY_NUMPY = {row.numpy: row for row in DTYPES if row.numpy is not None}
 
 
-def _wrong_kind(value: object) -> TypeError:
+def _wrong_kind(value: object, name: str) -> TypeError:
     kind = type(value).__name__
-    return TypeError(f"dst_type has type {kind}, expected an int code, a dtype or a dtype's name.")
+    return TypeError(f"{name} has type {kind}, expected an int code, a dtype or a dtype's name.")
 
 
-def resolve(value: DTypeName) -> DType | None:
+def resolve(value: DTypeName, name: str = "dst_type") -> DType | None:
     """The row of a dtype given in any of its ways; None where nothing here goes by it.
 
     Args:
         value: torch_npu's int code, a dtype's name (``"int8"``, ``"torch.int8"``), a NumPy or
             ml_dtypes dtype or scalar type, or a torch dtype (torch need not be imported).
+        name: what the argument is called in messages.
 
     Raises:
         TypeError: ``value`` is no way of naming a dtype at all, such as a float or a list.
     """
-    if isinstance(value, (bool, float, complex, bytes)):
-        raise _wrong_kind(value)
-    if isinstance(value, (int, np.integer)):
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return _BY_CODE.get(int(value))
+    is_number = isinstance(value, np.generic) and not isinstance(value, str)
+    if is_number or isinstance(value, (bool, float, complex, bytes)):
+        raise _wrong_kind(value, name)
     if type(value).__module__ == "torch" and type(value).__name__ == "dtype":
         value = str(value)
     if isinstance(value, str):
-        name = value.removeprefix("torch.")
-        return _BY_NAME.get(_ALIASES.get(name, name))
+        word = value.removeprefix("torch.")
+        return _BY_NAME.get(_ALIASES.get(word, word))
     try:
         dtype = np.dtype(value)
     except TypeError:
-        raise _wrong_kind(value) from None
+        raise _wrong_kind(value, name) from None
     if isinstance(value, (list, tuple, dict)) or dtype.hasobject:
-        raise _wrong_kind(value)  # NumPy makes an object dtype of any class it does not know
+        raise _wrong_kind(value, name)  # NumPy makes an object dtype of any class it does not know
     return _BY_NUMPY.get(dtype)

@@ -15,6 +15,7 @@ from ..commands.operands import required_arrays
 from ..golden.api import Comparison
 from ..golden.judge.request import Limit, Limits, Request
 from ..golden.operators import outputs_of
+from ..golden.read.sources import is_source
 from . import archive
 from .places import digest_of
 from .shell import joined
@@ -26,7 +27,7 @@ _LONGEST = 40
 
 def is_array(value: Any) -> bool:
     """Say whether an operator's argument is an array, not an attribute."""
-    return isinstance(value, np.ndarray) or hasattr(value, "detach")
+    return isinstance(value, np.ndarray) or hasattr(value, "detach") or is_source(value)
 
 
 def member(side: str, name: Any) -> str:

@@ -59,7 +59,8 @@ class Limits:
             for value in limit.values() if isinstance(limit, Mapping) else [limit]:
                 if value is None:
                     continue
-                if not isinstance(value, (int, float, np.integer, np.floating)):
+                numbers = (int, float, np.integer, np.floating)
+                if isinstance(value, bool) or not isinstance(value, numbers):
                     raise TypeError(f"compare: {name} is {value!r}, expected a number.")
                 if not 0 <= float(value) < float("inf"):
                     raise ParamError(f"compare: {name} is {value}, expected a number from 0 on.")

@@ -252,7 +252,7 @@ def row_of(dtype: dtypes.DTypeName, file: File) -> tuple[str, np.dtype | None]:
         FileError: no dtype goes by it.
     """
     value = ALIASES.get(dtype.lower(), dtype) if isinstance(dtype, str) else dtype
-    row = dtypes.resolve(value)
+    row = dtypes.resolve(value, "dtype")
     if row is not None:
         return row.name, row.numpy or (None if row.name == "int4" else _BYTES)
     word = value if isinstance(value, str) else ""

@@ -89,6 +89,11 @@ def _of_torch(tensor: Any) -> NDArray[Any]:
     return np.asarray(integers.view(carried[1]))
 
 
+def is_source(value: Any) -> bool:
+    """Say whether this is an array that is read in pieces, such as one in a file."""
+    return all(hasattr(value, name) for name in ("read", "dtype", "array"))
+
+
 def as_source(value: Any, what: str) -> Source:
     """Return an argument as a source.
 
@@ -100,7 +105,7 @@ def as_source(value: Any, what: str) -> Source:
     Raises:
         DTypeError: it is none of these, a masked array, or holds objects.
     """
-    if hasattr(value, "read") and hasattr(value, "dtype") and hasattr(value, "array"):
+    if is_source(value):
         source: Source = value
         return source
     if type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "detach"):

@@ -345,5 +345,5 @@ def _next(comparison: ComparisonData) -> str:
         return "next: write None for an output that is not to be compared"
     if comparison.model is None:
         return "next: give op= and inputs= to learn whether rounding or another formula explains it"
-    count = comparison.formulas
-    return f'next: golden.explain(actual, "{comparison.op}", inputs) ranks {count} formulas'
+    call = f'npu_quant.golden.explain(actual, "{comparison.op}", inputs)'
+    return f"next: {call} ranks {comparison.formulas} formulas"
