@@ -12,7 +12,7 @@ from typing import Protocol
 import pytest
 
 # Imported here, since pytester forgets what is imported first in one of its sessions.
-from npu_quant.pytest_plugin import failures, fixture, summary  # noqa: F401
+from npu_quant.pytest_plugin import fixture, summary  # noqa: F401
 
 # The example of npu_dynamic_quant's page: -2 is -63.5 steps, a tie, so that -63 is one code off.
 HEADER = """

@@ -1,4 +1,4 @@
-"""What pytest loads of npu_quant: the fixture `golden`, options, and reports of arrays that differ.
+"""What pytest loads of npu_quant: the fixture `golden`, options, and the account of comparisons.
 
     def test_rows(golden):
         golden(npu_y, op="npu_dynamic_quant", inputs={"input": x})  # computed golden
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["golden"]
 
 _NAME = "npu_quant"
+_PREFIX = "npu_quant.testing.GoldenMismatch: "
 _MARKER = (
     "golden(op=None, inputs=None, numerics=None, atol=None, rtol=None, preset=None, variant=None, "
     "names=None, allow_constant=False): what the fixture `golden` takes unless the test says else."
@@ -73,31 +75,21 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, None]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, Any, None]:
-    """Put into a report what was compared, and how the arrays of a failing assertion differ."""
+    """Put into a report what was compared."""
     outcome = yield
     report = outcome.get_result()
-    if report.failed and call.excinfo is not None and _NAME in sys.modules:
-        _explain(report, call.excinfo)
+    if report.failed and call.excinfo is not None and hasattr(call.excinfo.value, "comparison"):
+        _shorten(report.longrepr)
     attach(item, report)
 
 
-def _explain(report: pytest.TestReport, error: pytest.ExceptionInfo[BaseException]) -> None:
-    try:
-        from npu_quant.pytest_plugin.failures import explain
-    except Exception:  # an install that is broken is no affair of this test
-        return
-    explain(report, error.value, error.tb)
-
-
-def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
-    """Explain ``assert left == right`` of arrays, or of tuples and dicts of arrays."""
-    if op != "==" or _NAME not in sys.modules:
-        return None
-    try:
-        from npu_quant.pytest_plugin.failures import lines_of
-    except Exception:  # as above
-        return None
-    return lines_of(left, right)
+def _shorten(representation: Any) -> None:
+    """Take the module's name off the text of a GoldenMismatch, which says itself what it is."""
+    with suppress(AttributeError):  # of what another plugin may have made of it
+        crash = representation.reprcrash
+        crash.message = crash.message.removeprefix(_PREFIX)
+        for entry in representation.reprtraceback.reprentries:
+            entry.lines = [line.replace(_PREFIX, "", 1) for line in entry.lines]
 
 
 @pytest.fixture
