@@ -13,7 +13,7 @@ import pytest
 from golden_files import archive, check, npy, npy_by_hand, put, refusal, some
 
 from npu_quant.golden.read import FileError, list_arrays, load
-from npu_quant.golden.read.archive import _Deflated
+from npu_quant.golden.read.archive import Unpacked
 
 PLAIN = ["bool", "float16", "float32", "float64"]
 PLAIN += [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
@@ -344,8 +344,8 @@ class TestNpz:
         [
             (0, None),
             (-1, "x.npy ends after 227 of 228"),
-            (1, "x.npy unpacks to more"),
-            (10**6, "more"),
+            (1, "x.npy has a wrong CRC-32"),
+            (10**6, "x.npy has a wrong CRC-32"),
         ],
     )
     def test_a_size_that_is_not_what_comes_out(
@@ -371,8 +371,8 @@ class TestNpz:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         begun = []
-        restart = _Deflated._restart
-        monkeypatch.setattr(_Deflated, "_restart", lambda self: (begun.append(1), restart(self)))
+        restart = Unpacked._restart
+        monkeypatch.setattr(Unpacked, "_restart", lambda self: (begun.append(1), restart(self)))
         path = put(tmp_path / "x.npz", archive({"x.npy": npy(np.arange(70))}, zipfile.ZIP_DEFLATED))
         by_blocks(path, 70)
         assert len(begun) == 1

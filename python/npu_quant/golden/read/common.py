@@ -10,6 +10,7 @@ import weakref
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Protocol
 
 import numpy as np
@@ -64,24 +65,17 @@ def _letter(c: str) -> str:
 
 def clean(text: str, limit: int) -> str:
     """Return printable text of at most `limit` letters, its middle left out where it is longer."""
-    if len(text) <= limit:
-        shown = printable(text)
-        if len(shown) <= limit:
-            return shown
+    letters = [*map(_letter, text if len(text) <= 2 * limit else text[:limit] + text[-limit:])]
+    if sum(map(len, letters)) <= limit:
+        return "".join(letters)
     half = (limit - 3) // 2
-    head, tail = _fitting(text[:half], half), _fitting(text[: -half - 1 : -1], half)
-    return f"{''.join(head)}...{''.join(reversed(tail))}"
 
+    def fitting(some: list[str]) -> list[str]:
+        return [
+            letter for letter, n in zip(some, accumulate(map(len, some)), strict=True) if n <= half
+        ]
 
-def _fitting(text: str, most: int) -> list[str]:
-    """Return as many of the first letters, as they are printed, as fit."""
-    letters = []
-    for letter in map(_letter, text):
-        most -= len(letter)
-        if most < 0:
-            break
-        letters.append(letter)
-    return letters
+    return "".join([*fitting(letters), "...", *fitting(letters[::-1])[::-1]])
 
 
 class FileError(ValueError):
@@ -133,10 +127,14 @@ class File:
         """Return it as a Python file, for `zipfile`; to be dropped before this is closed."""
         return open(self._descriptor, "rb", closefd=False)
 
-    def fill(self, target: NDArray[np.uint8], offset: int) -> None:
-        """Read what stands from `offset` on, until `target` is full."""
+    def check_open(self) -> None:
+        """Raise FileError if it has been closed."""
         if not self._closing.alive:
             raise self.fault("is closed")
+
+    def fill(self, target: NDArray[np.uint8], offset: int) -> None:
+        """Read what stands from `offset` on, until `target` is full."""
+        self.check_open()
         view, done = target.data, 0
         while done < len(view):
             try:

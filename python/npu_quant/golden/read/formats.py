@@ -13,7 +13,8 @@ from itertools import islice
 
 from ... import dtypes
 from ..results import Source
-from . import archive, npy, npz, raw, safetensors, torch_file
+from . import npy, raw, safetensors, torch_file
+from .archive import archive_of
 from .common import Arrays, File, FileError, Stored, clean, name_of, printable
 from .file_source import FileSource
 
@@ -119,10 +120,10 @@ def _arrays(file: File) -> tuple[str, Arrays]:
     if head.startswith(npy.MAGIC) or suffix == ".npy":
         return "npy", npy.arrays(file)
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")) or suffix == ".npz":
-        members = archive.members(file)
-        if torch_file.is_torch(members):
-            return "torch", torch_file.arrays(file, members)
-        return "npz", npz.arrays(file, members)
+        archive = archive_of(file)
+        if torch_file.is_torch(archive):
+            return "torch", torch_file.arrays(archive)
+        return "npz", npy.archived_arrays(archive)
     if head.startswith(torch_file.LEGACY[:16]):
         raise torch_file.refuse_legacy(file)
     if suffix in _TORCH:
@@ -144,8 +145,8 @@ def _choose(file: File, found: Arrays, key: str | None) -> str:
         return next(iter(found))
     if key in found:
         return key
-    if key.removesuffix(npz.SUFFIX) in found:
-        return key.removesuffix(npz.SUFFIX)
+    if key.removesuffix(npy.SUFFIX) in found:
+        return key.removesuffix(npy.SUFFIX)
     if len(found) == 1 and "" in found:
         raise file.fault(f"has one array, without a key; {clean(key, 60)!r} was asked for")
     raise file.fault(f"has no array {clean(key, 60)!r}; it has {known}")

@@ -5,7 +5,7 @@ As strict as its definition: each byte of the elements belongs to exactly one te
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from functools import lru_cache, partial
 from sys import intern
 from typing import Any, NamedTuple
@@ -30,19 +30,13 @@ MAX_KEPT = 32 << 20
 """The longest header that is kept, parsed, for the next array of its file."""
 
 _DTYPES: dict[str, np.dtype] = {
+    f"{kind.upper()}{8 * size}": np.dtype(f"{kind}{size}")
+    for kind, sizes in (("u", (1, 2, 4, 8)), ("i", (1, 2, 4, 8)), ("f", (2, 4, 8)))
+    for size in sizes
+}
+_DTYPES |= {
     "BOOL": np.dtype(np.bool_),
-    "U8": np.dtype(np.uint8),
-    "I8": np.dtype(np.int8),
-    "I16": np.dtype(np.int16),
-    "U16": np.dtype(np.uint16),
-    "I32": np.dtype(np.int32),
-    "U32": np.dtype(np.uint32),
-    "I64": np.dtype(np.int64),
-    "U64": np.dtype(np.uint64),
-    "F16": np.dtype(np.float16),
     "BF16": np.dtype(ml_dtypes.bfloat16),
-    "F32": np.dtype(np.float32),
-    "F64": np.dtype(np.float64),
     "F8_E4M3": np.dtype(ml_dtypes.float8_e4m3fn),
     "F8_E5M2": np.dtype(ml_dtypes.float8_e5m2),
     "F8_E8M0": np.dtype(ml_dtypes.float8_e8m0fnu),
@@ -67,22 +61,6 @@ class _Tensor(NamedTuple):
     end: int
 
 
-class _Opener(Mapping[str, Callable[[], Stored]]):
-    """The tensors of a file, of which there may be very many: made of the header on demand."""
-
-    def __init__(self, file: File, data: InPlace, tensors: dict[str, _Tensor]) -> None:
-        self._file, self._data, self._tensors = file, data, tensors
-
-    def __getitem__(self, name: str) -> Callable[[], Stored]:
-        return partial(_stored, self._file, self._data, self._tensors[name])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._tensors)
-
-    def __len__(self) -> int:
-        return len(self._tensors)
-
-
 def arrays(file: File) -> Arrays:
     """Return the tensors by their names.
 
@@ -102,7 +80,8 @@ def arrays(file: File) -> Arrays:
         raise file.fault(f"its tensors exceed the file, at {at}")
     if said < size:
         raise file.fault(f"has {size} bytes of elements, its header says {said}")
-    return _Opener(file, InPlace(file, begin, size), tensors)
+    data = InPlace(file, begin, size)
+    return {name: partial(_stored, file, data, tensor) for name, tensor in tensors.items()}
 
 
 def _header(file: File) -> bytes:

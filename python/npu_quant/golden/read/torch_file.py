@@ -12,7 +12,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from .archive import Member, region
+from .archive import Archive, region
 from .common import Arrays, File, FileError, Stored, check_shape, clean, count_of, shown, take
 from .pickled import RefusedError, Tensor, describe
 
@@ -30,9 +30,9 @@ _OWN |= {
 }
 
 
-def is_torch(members: dict[str, Member]) -> bool:
+def is_torch(archive: Archive) -> bool:
     """Return whether an archive is one of torch's."""
-    return any(name.endswith("/data.pkl") for name in members)
+    return any(name.endswith("/data.pkl") for name in archive.members)
 
 
 def refuse_legacy(file: File) -> FileError:
@@ -42,51 +42,54 @@ def refuse_legacy(file: File) -> FileError:
     )
 
 
-def arrays(file: File, members: dict[str, Member]) -> Arrays:
+def arrays(archive: Archive) -> Arrays:
     """Return the tensors by the keys that lead to them, joined by dots.
 
     Raises:
         FileError: the archive or its pickle is malformed, or the pickle asks for what is refused.
     """
+    file, members = archive.file, archive.members
     pickles = [name for name in members if name.endswith("/data.pkl")]
     if len(pickles) != 1 or pickles[0].count("/") != 1:
         raise file.fault("is not laid out as torch.save does: it needs one data.pkl")
     folder = pickles[0].removesuffix("data.pkl")
     if f"{folder}constants.pkl" in members:
         raise file.fault("is a TorchScript program: torch.save its state_dict() instead")
-    swapped = _big_endian(file, members.get(f"{folder}byteorder"))
-    tensors = _tensors(file, members[pickles[0]])
+    swapped = f"{folder}byteorder" in members and _big_endian(archive, f"{folder}byteorder")
+    tensors = _tensors(archive, pickles[0])
 
     def opener(key: str, tensor: Tensor | None) -> Stored:
         if tensor is None:
             name = clean(key, 60)
             raise file.fault(f"has several tensors called {name}: save them under other keys")
-        member = members.get(f"{folder}data/{tensor.storage.key}")
-        if member is None:
+        name = f"{folder}data/{tensor.storage.key}"
+        if name not in members:
             raise file.fault(f"lacks the storage {clean(tensor.storage.key, 60)}")
-        return _stored(file, member, tensor, swapped)
+        return _stored(archive, name, tensor, swapped)
 
     return {key: partial(opener, key, tensor) for key, tensor in tensors.items()}
 
 
-def _whole(file: File, member: Member, most: int) -> bytes:
-    data = region(file, member, check=False)
+def _whole(archive: Archive, name: str, most: int) -> bytes:
+    data = region(archive, name, check=False)
     if data.size > most:
-        raise file.fault(f"has a {clean(member.name, 60)} of {data.size} bytes; {most} are allowed")
+        what = f"has a {clean(name, 60)} of {data.size} bytes; {most} are allowed"
+        raise archive.file.fault(what)
     return take(data, 0, data.size)
 
 
-def _big_endian(file: File, member: Member | None) -> bool:
-    order = b"little" if member is None else _whole(file, member, 16)
+def _big_endian(archive: Archive, name: str) -> bool:
+    order = _whole(archive, name, 16)
     if order not in (b"little", b"big"):
-        raise file.fault(f"has the unknown byteorder {order!r}")
+        raise archive.file.fault(f"has the unknown byteorder {order!r}")
     return order == b"big"
 
 
-def _tensors(file: File, member: Member) -> dict[str, Tensor | None]:
+def _tensors(archive: Archive, name: str) -> dict[str, Tensor | None]:
     """Return the tensors that a pickle describes, by key; None where several have one key."""
+    file = archive.file
     try:
-        root, operations = describe(_whole(file, member, MAX_PICKLE), 1_000_000 + file.size // 8)
+        root, operations = describe(_whole(archive, name, MAX_PICKLE), 1_000_000 + file.size // 8)
         found: dict[str, Tensor | None] = {}
         _collect(root, found, 10 * operations + 1000)
     except RefusedError as error:
@@ -125,23 +128,23 @@ def _dtype(name: str) -> np.dtype:
     return _OWN[name] if name in _OWN else np.dtype(name)
 
 
-def _stored(file: File, member: Member, tensor: Tensor, swapped: bool) -> Stored:
+def _stored(archive: Archive, name: str, tensor: Tensor, swapped: bool) -> Stored:
     """Return a tensor's elements in its storage.
 
     Raises:
         FileError: the storage has not the size the pickle says, or the tensor exceeds it.
     """
-    data, storage = region(file, member, check=False), tensor.storage
+    file, data, storage = archive.file, region(archive, name, check=False), tensor.storage
     said = storage.count * (_dtype(storage.dtype).itemsize if storage.dtype else 1)
     if data.size != said:
-        raise file.fault(f"{clean(member.name, 60)} has {data.size} bytes, its pickle says {said}")
+        raise file.fault(f"{clean(name, 60)} has {data.size} bytes, its pickle says {said}")
     dtype, shape, strides = _dtype(tensor.dtype), tensor.size, tensor.stride
     check_shape(shape, dtype.itemsize, file)
     reach = sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
     last = tensor.offset + reach + 1 if count_of(shape) else 0
     if last * dtype.itemsize > data.size:
         raise file.fault(
-            f"{clean(member.name, 60)} has {data.size} bytes, too few for the tensor "
+            f"{clean(name, 60)} has {data.size} bytes, too few for the tensor "
             f"{shown(shape)} with strides {shown(strides)} at {tensor.offset}"
         )
     begin = tensor.offset * dtype.itemsize if last else 0
