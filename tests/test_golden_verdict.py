@@ -67,29 +67,16 @@ class TestDecisions:
         assert rung(1, 2) == "different"
         assert rung(1, 1, {("inf", "finite"): 1}) == "different"
 
-    def test_last_chances_are_for_what_differs_only(self) -> None:
-        for rung in ("identical", "tie"):
-            assert verdict.lifted(rung, by_variant=True, by_tolerance=True) == rung
-        assert verdict.lifted("different", by_variant=True, by_tolerance=True) == "variant"
-        assert verdict.lifted("different", by_variant=False, by_tolerance=True) == "tolerated"
-        assert verdict.lifted("different", by_variant=False, by_tolerance=False) == "different"
-
     def test_exact_evidence_speaks_against_a_tie(self) -> None:
-        n = verdict.EVIDENCE
-        assert verdict.doubted("tie", n, named=True, accepted=False) == "different"
-        assert verdict.doubted("tie", n - 1, named=True, accepted=False) == "tie"
-        assert verdict.doubted("tie", n, named=True, accepted=True) == "tie"
-        assert verdict.doubted("tie", n, named=False, accepted=False) == "tie"
-        assert verdict.doubted("identical", n, named=True, accepted=False) == "identical"
-        assert verdict.doubted("different", n, named=True, accepted=False) == "different"
+        def settled(rung: str, n: int, *, named: bool = True, accepted: bool = False) -> str:
+            return verdict.settled(rung, n, named=named, accepted=accepted, kept=False)
 
-    def test_a_variant_passes_if_benign_or_named(self) -> None:
-        benign, other = (VariantMatch("a", b, "", "") for b in (True, False))
-        assert verdict.accepts(benign, None)
-        assert verdict.accepts(benign, "b")
-        assert not verdict.accepts(other, None)
-        assert not verdict.accepts(other, "b")
-        assert verdict.accepts(other, "a")
+        n = verdict.EVIDENCE
+        assert settled("tie", n) == "variant"
+        assert settled("tie", n - 1) == "tie"
+        assert settled("tie", n, accepted=True) == "tie"
+        assert settled("tie", n, named=False) == "tie"
+        assert settled("identical", n) == "identical"
 
     def test_of_several_variants_the_one_that_was_named_is_accepted(self) -> None:
         a, b = VariantMatch("a", True, "", ""), VariantMatch("b", True, "", "")
@@ -98,6 +85,7 @@ class TestDecisions:
         assert verdict.accepted_of([other], None) is None
         assert verdict.accepted_of([other], "z") is None
         assert verdict.accepted_of([other], "c") == "c"
+        assert verdict.accepted_of([a], None) == verdict.accepted_of([a], "z") == "a"
         assert verdict.accepted_of([a, b, other], None) == "a"
         assert verdict.accepted_of([a, b, other], "z") == "a"
         assert verdict.accepted_of([a, b, other], "b") == "b"

@@ -105,8 +105,8 @@ def rung_of_scales(metrics: Metrics) -> str:
     return "different"
 
 
-def doubted(rung: str, mismatches: int, *, named: bool, accepted: bool) -> str:
-    """Return the rung of a tie that exact evidence speaks against.
+def settled(rung: str, mismatches: int, *, named: bool, accepted: bool, kept: bool) -> str:
+    """Return the rung of an output after formulas and tolerance were tried.
 
     A bound on roundings is generous, above all that of a sum. Where some codes differ and are, byte
     for byte, another function's and no benign formula's, it is not rounding that they come from.
@@ -116,49 +116,22 @@ def doubted(rung: str, mismatches: int, *, named: bool, accepted: bool) -> str:
         mismatches: how many of its elements differ.
         named: a named formula gives all outputs.
         accepted: one that does is benign, or was named.
-    """
-    if rung == "tie" and mismatches >= EVIDENCE and named and not accepted:
-        return "different"
-    return rung
-
-
-def lifted(rung: str, *, by_variant: bool, by_tolerance: bool) -> str:
-    """Return the rung of an output that rounding does not explain, after all else was tried.
-
-    Args:
-        rung: what the output itself reached.
-        by_variant: a named formula gives all outputs, and is accepted or nothing else is left.
-        by_tolerance: the tolerance that was asked for is kept.
-    """
-    if rung != "different":
-        return rung
-    if by_variant:
-        return "variant"
-    return "tolerated" if by_tolerance else "different"
-
-
-def settled(rung: str, mismatches: int, *, named: bool, accepted: bool, kept: bool) -> str:
-    """Return the rung of an output after formulas and tolerance were tried.
-
-    Args:
-        rung: what the output itself reached.
-        mismatches: how many of its elements differ.
-        named: a named formula gives all outputs.
-        accepted: one that does is benign, or was named.
         kept: the tolerance that was asked for is kept.
     """
-    own = doubted(rung, mismatches, named=named, accepted=accepted)
-    return lifted(own, by_variant=accepted or (named and not kept), by_tolerance=kept)
-
-
-def accepts(match: VariantMatch, named: str | None) -> bool:
-    """Say whether a matching formula passes: it is the same in real numbers, or was named."""
-    return match.benign or match.name == named
+    overruled = rung == "tie" and mismatches >= EVIDENCE and named and not accepted
+    if rung != "different" and not overruled:
+        return rung
+    if accepted or (named and not kept):
+        return "variant"
+    return "tolerated" if kept else "different"
 
 
 def accepted_of(matches: Sequence[VariantMatch], named: str | None) -> str | None:
-    """Return the matching formula that passes, the named one before others; None if none does."""
-    accepted = [match.name for match in matches if accepts(match, named)]
+    """Return the matching formula that passes, the named one before others; None if none does.
+
+    One passes if it is the same in real numbers, or was named.
+    """
+    accepted = [match.name for match in matches if match.benign or match.name == named]
     return min(accepted, key=lambda name: name != named, default=None)
 
 
