@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from npu_quant.commands import compare, rerun
+from npu_quant.commands import compare, shell
 from npu_quant.errors import ParamError
 
 DQ = ["--op", "npu_dynamic_quant"]
@@ -148,10 +148,10 @@ class TestNames:
         assert "actual=a\\" in out.splitlines()[0]
 
     def test_quoted(self) -> None:
-        assert rerun.quoted("x.npy") == "x.npy"
-        assert rerun.quoted("a b'c") == "'a b'\"'\"'c'"
-        assert rerun.quoted("a\nb'\\") == r"$'a\x0ab\'\\'"
-        assert rerun.quoted("\udcff\x1b") == r"$'\xff\x1b'"
+        assert shell.quoted("x.npy") == "x.npy"
+        assert shell.quoted("a b'c") == "'a b'\"'\"'c'"
+        assert shell.quoted("a\nb'\\") == r"$'a\nb\'\\'"
+        assert shell.quoted("\udcff\x1b") == r"$'\xff\x1b'"
 
     def test_what_follows_two_dashes_stays_there(self, say: Say) -> None:
         Path("y.npy").rename("--y.npy")

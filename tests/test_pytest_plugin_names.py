@@ -12,10 +12,10 @@ import pytest
 from plugin_sessions import Session, text_of
 
 from npu_quant import cli
+from npu_quant.commands.shell import quoted
 from npu_quant.pytest_plugin import archive
 from npu_quant.pytest_plugin.command import member
 from npu_quant.pytest_plugin.places import safe
-from npu_quant.pytest_plugin.shell import quoted
 
 pytest_plugins = ["pytester", "plugin_sessions"]
 

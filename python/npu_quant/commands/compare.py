@@ -29,7 +29,7 @@ from .console import write, write_error, write_json
 from .opening import check_json
 from .operands import Operands, check_operator, operands_of
 from .progress import progress_bar
-from .rerun import next_step, rerun_of
+from .shell import joined
 
 DESCRIPTION = """\
 Compare results with their golden, and tell rounding from a bug.
@@ -156,7 +156,7 @@ def _run(words: Sequence[str]) -> int:
         if refusal is not None:
             raise UsageError(f"refused: {_in_options(refusal)}")
         explanation, missing = _explained_or_why_not(arguments, operands)
-    comparison = dataclasses.replace(comparison, rerun=rerun_of(words, arguments, comparison))
+    comparison = dataclasses.replace(comparison, rerun=_rerun(words, arguments, comparison))
     _report(arguments, comparison, explanation)
     if missing:
         write_error("npu-quant compare", f"--explain: {missing}")
@@ -219,7 +219,7 @@ def _in_options(text: str) -> str:
 
 def _report(arguments: Namespace, comparison: Comparison, explanation: Explanation | None) -> None:
     if not arguments.quiet and arguments.json != "-":
-        write(next_step(_in_options(str(comparison)), comparison), _style(comparison))
+        write(_text(comparison), _style(comparison))
         if explanation is not None:
             write("\n" + _in_options(str(explanation)))
     if arguments.json is None:
@@ -228,6 +228,29 @@ def _report(arguments: Namespace, comparison: Comparison, explanation: Explanati
     if explanation is not None:
         data["explanation"] = explanation.to_dict()
     write_json(data, arguments.json)
+
+
+def _rerun(words: Sequence[str], arguments: Namespace, comparison: Comparison) -> str:
+    """Return the command that ranks the formulas; "" where there is nothing more to be said."""
+    if _has_problem(comparison) or comparison.model is None or arguments.explain:
+        return ""
+    end = words.index("--") if "--" in words else len(words)
+    return joined(["npu-quant", "compare", *words[:end], "--explain", *words[end:]])
+
+
+def _text(comparison: Comparison) -> str:
+    """Return a report whose last line is of use: inputs tell nothing of another dtype or shape."""
+    text = _in_options(str(comparison))
+    if _has_problem(comparison):
+        return re.sub(r"\n  next: give [^\n]*", "", text)
+    if comparison.op is not None:
+        text = text.replace("give the inputs and --op to", "give the inputs instead of --golden to")
+    return text
+
+
+def _has_problem(comparison: Comparison) -> bool:
+    """Say whether dtypes or shapes differ, or one side lacks an output."""
+    return any(output.problem is not None for output in comparison.outputs)
 
 
 def _style(comparison: Comparison) -> str:

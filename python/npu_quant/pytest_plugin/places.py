@@ -14,8 +14,8 @@ import pytest
 from npu_quant_pytest import options
 from npu_quant_pytest.ledger import KEPT
 
+from ..commands.shell import joined
 from ..errors import ParamError
-from .shell import joined
 
 __tracebackhide__ = True
 
