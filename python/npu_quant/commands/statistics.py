@@ -43,63 +43,45 @@ class Statistics:
     """Finite numbers between minimum and maximum, in bins of one width; empty if none are."""
 
 
-class Totals:
-    """Sums over blocks of numbers, each with how often it occurs."""
+def statistics_of(source: Source, progress: Callable[[int, int], None] | None = None) -> Statistics:
+    """Measure an array block by block: once where it has 8 or 16 bits, else twice.
 
-    def __init__(self, limits: tuple[float, float]) -> None:
-        self.limits = limits
-        self.count = self.nan = self.inf = self.minus_inf = self.zeros = 0
-        self.at_least = self.at_greatest = self.finite = 0
-        self.low, self.high = math.inf, -math.inf
-        self.sum = self.squares = 0.0
-
-    def add(self, values: Floats, often: Counts | None = None) -> None:
-        """Count numbers; `often` says how many times each, None once."""
+    Args:
+        source: the array.
+        progress: called with (done, total) elements.
+    """
+    dtype, limits = source.dtype, limits_of(source.dtype)
+    tally = [_tally(source, progress)] if dtype.itemsize <= 2 else None
+    counts = np.zeros(8, np.int64)
+    low, high, total, squares = math.inf, -math.inf, 0.0, 0.0
+    for values, often in tally or _blocks(source, progress, half=0):
         finite = np.isfinite(values)
-        self.count += _number(np.ones_like(finite), often)
-        self.nan += _number(np.isnan(values), often)
-        self.inf += _number(np.isposinf(values), often)
-        self.minus_inf += _number(np.isneginf(values), often)
-        if often is not None:
-            finite &= often > 0
-            often = often[finite]
-        values = values[finite]
-        if values.size == 0:
-            return
-        self.finite += _number(np.ones(values.shape, np.bool_), often)
-        self.zeros += _number(values == 0, often)
-        self.at_least += _number(values <= self.limits[0], often)
-        self.at_greatest += _number(values == self.limits[1], often)
-        self.low = min(self.low, float(values.min()))
-        self.high = max(self.high, float(values.max()))
-        weights = 1.0 if often is None else often.astype(np.float64)
+        kinds = (np.isnan(values), np.isposinf(values), np.isneginf(values), values == 0)
+        ends = (finite & (values <= limits[0]), values == limits[1])
+        every = np.ones_like(finite)
+        counts += [_number(chosen, often) for chosen in (every, *kinds, *ends, finite)]
+        finite = finite if often is None else finite & (often > 0)
+        some, weights = values[finite], 1.0 if often is None else often[finite]
+        low, high = min(low, some.min(initial=math.inf)), max(high, some.max(initial=-math.inf))
         with np.errstate(over="ignore"):
-            self.sum += float(np.sum(values * weights))
-            self.squares += float(np.sum(values * values * weights))
-
-    def statistics(self, histogram: Counts) -> Statistics:
-        """Return the result."""
-        some = self.finite > 0
-        mean = self.sum / self.finite if some else math.nan
-        variance = self.squares / self.finite - mean * mean if some else math.nan
-        return Statistics(
-            self.count,
-            self.nan,
-            self.inf,
-            self.minus_inf,
-            self.zeros,
-            self.low if some else math.nan,
-            self.high if some else math.nan,
-            mean,
-            math.sqrt(max(0.0, variance)) if math.isfinite(variance) else math.nan,
-            self.limits,
-            self.at_least,
-            self.at_greatest,
-            tuple(int(n) for n in histogram),
-        )
+            total += float(np.sum(some * weights))
+            squares += float(np.sum(some * some * weights))
+    n = int(counts[7])
+    mean = total / n if n else math.nan
+    variance = squares / n - mean * mean if n else math.nan
+    deviation = math.sqrt(max(0.0, variance)) if math.isfinite(variance) else math.nan
+    bins = _Bins(low, high, whole=dtype.kind in "iub")
+    for values, often in (tally or _blocks(source, progress, half=1)) if n else ():
+        bins.add(values, often)
+    ends_ = (float(low), float(high)) if n else (math.nan, math.nan)
+    count, nan, inf, minus_inf, zeros, at_least, at_greatest = (int(c) for c in counts[:7])
+    return Statistics(
+        *(count, nan, inf, minus_inf, zeros, *ends_, mean, deviation),
+        *(limits, at_least, at_greatest, tuple(bins.counts.tolist())),
+    )
 
 
-class Bins:
+class _Bins:
     """A histogram of the finite numbers between two; bins of whole numbers hold equally many."""
 
     def __init__(self, low: float, high: float, *, whole: bool) -> None:
@@ -113,39 +95,13 @@ class Bins:
         self.low, self.high = low, high
         self.counts: Counts = np.zeros(count, np.int64)
 
-    def add(self, values: Floats, often: Counts | None = None) -> None:
+    def add(self, values: Floats, often: Counts | None) -> None:
         """Count numbers; `often` says how many times each, None once."""
-        count = len(self.counts)
         inside = (values >= self.low) & (values <= self.high)
         index = ((values[inside] / 2 - self.low / 2) / self._half_width).astype(np.int64)
-        weights = None if often is None else often[inside]
-        found = np.bincount(np.minimum(index, count - 1), weights, minlength=count)
+        weights, last = None if often is None else often[inside], len(self.counts) - 1
+        found = np.bincount(np.minimum(index, last), weights, minlength=last + 1)
         self.counts += found.astype(np.int64)
-
-
-def statistics_of(source: Source, progress: Callable[[int, int], None] | None = None) -> Statistics:
-    """Measure an array block by block: once where it has 8 or 16 bits, else twice.
-
-    Args:
-        source: the array.
-        progress: called with (done, total) elements.
-    """
-    dtype = source.dtype
-    totals = Totals(limits_of(dtype))
-    narrow = dtype.itemsize <= 2
-    if narrow:
-        values, often = _tally(source, progress)
-        totals.add(values, often)
-    else:
-        for block in _blocks(source, progress, half=0):
-            totals.add(block)
-    bins = Bins(totals.low, totals.high, whole=dtype.kind in "iub")
-    if narrow and len(bins.counts):
-        bins.add(values, often)
-    elif len(bins.counts):
-        for block in _blocks(source, progress, half=1):
-            bins.add(block)
-    return totals.statistics(bins.counts)
 
 
 def limits_of(dtype: np.dtype) -> tuple[float, float]:
@@ -178,11 +134,11 @@ def _tally(source: Source, progress: Callable[[int, int], None] | None) -> tuple
 
 def _blocks(
     source: Source, progress: Callable[[int, int], None] | None, half: int
-) -> Iterator[Floats]:
+) -> Iterator[tuple[Floats, Counts | None]]:
     size = size_of(source)
     for begin, end in blocks(source):
         with np.errstate(all="ignore"):
-            yield source.read(begin, end).astype(np.float64)
+            yield source.read(begin, end).astype(np.float64), None
         if progress is not None:
             progress(half * size + end, 2 * size)
 
