@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 from npu_quant import ParamError
 from npu_quant.golden import Comparison, VariantMatch, compare, load
 from npu_quant.golden.judge import verdict
-from npu_quant.golden.results import OutputComparison, Ties, Tolerance
+from npu_quant.golden.judge.rounding import follows_scale, tie_distances
+from npu_quant.golden.measure import differing
+from npu_quant.golden.read.sources import ArraySource
+from npu_quant.golden.results import OutputComparison, Ties, TieTest, Tolerance
 
 Array = NDArray[Any]
 K = 4.0
@@ -154,6 +157,44 @@ def changed(array: Array, at: int, to: Any) -> Array:
 
 def of_row(y: Array | None = None, scale: Array | None = None, **more: Any) -> Comparison:
     return compare((y, scale), op="npu_dynamic_quant", inputs={"input": X}, **more)
+
+
+class Halves:
+    """An operator whose numbers before rounding are given, each by its place."""
+
+    op, outputs, kinds, inputs = "halves", ("y",), ("codes",), {}  # type: ignore[var-annotated]
+
+    def __init__(self, values: list[float]) -> None:
+        self.values = np.array(values)
+
+    def allowed_for(self, output: int) -> float:
+        return K
+
+    def before_rounding(
+        self, output: int, index: Array, actual: Array, golden: Array, scale: Array | None = None
+    ) -> TieTest:
+        tie = (actual.astype(np.float64) + golden) / 2
+        steps = np.abs(actual.astype(np.float64) - golden)
+        return TieTest(self.values[index], tie, np.abs(tie), steps)
+
+
+class TestRounding:
+    def test_of_equal_distances_the_first_is_the_farthest(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Also where they are not looked at together."""
+        golden = np.full(6, 10, np.int8)
+        monkeypatch.setattr(differing, "MOST_AT_ONCE", 2)
+        sides = ArraySource(golden + np.int8(1)), ArraySource(golden)
+        found = tie_distances(Halves([10.5, 10.25, 10.25, 10.4, 10.25, 10.5]), 0, *sides)
+        assert (found.within, found.farthest, found.farthest_index) == (2, 2.0**18, 1)
+
+    def test_codes_follow_a_scale_up_to_k(self) -> None:
+        golden, ulp = np.array([10], np.int8), 2.0**-20  # of float32 between 8 and 16
+        sides = ArraySource(golden + np.int8(1)), ArraySource(golden)
+        for away, follows in ((0.5 + K * ulp, True), (0.5 + (K + 1) * ulp, False)):
+            model = Halves([11 - away])
+            assert follows_scale(model, 0, *sides, np.ones(1, np.float32)) is follows
 
 
 class TestCompare:
