@@ -16,6 +16,7 @@ from npu_quant.golden import Comparison, VariantMatch, compare, load
 from npu_quant.golden.judge import verdict
 from npu_quant.golden.judge.rounding import follows_scale, tie_distances
 from npu_quant.golden.measure import differing
+from npu_quant.golden.read import sources
 from npu_quant.golden.read.sources import ArraySource
 from npu_quant.golden.results import OutputComparison, Ties, TieTest, Tolerance
 
@@ -195,6 +196,17 @@ class TestRounding:
         for away, follows in ((0.5 + K * ulp, True), (0.5 + (K + 1) * ulp, False)):
             model = Halves([11 - away])
             assert follows_scale(model, 0, *sides, np.ones(1, np.float32)) is follows
+
+    @pytest.mark.parametrize("place", [0, 1, 2, 3, None])
+    def test_codes_that_do_not_differ_are_looked_at_too(
+        self, place: int | None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Block by block: the golden's codes may not be what the actual scale gives."""
+        monkeypatch.setattr(sources, "BLOCK_BYTES", 2)
+        golden = np.full(4, 10, np.int8)
+        model = Halves([5.0 if i == place else 10.0 for i in range(4)])
+        sides = ArraySource(golden.copy()), ArraySource(golden)
+        assert follows_scale(model, 0, *sides, np.ones(1, np.float32)) is (place is None)
 
 
 class TestCompare:
