@@ -319,6 +319,8 @@ class TestCompare:
         assert of_row(wrong, SCALE, atol={"y": 1.9}).rung == "different"
         assert of_row(wrong, SCALE, atol={"scale": 2}).rung == "different"
         assert of_row(changed(Y, 1, 1), SCALE, atol=2).rung == "tie"
+        assert of_row(wrong, SCALE, rtol={"y": 1}).rung == "tolerated"
+        assert of_row(wrong, SCALE, rtol=0, atol=0).rung == "different"
 
     def test_variants_pass_if_benign_or_named(self) -> None:
         x = np.array([[127, 3.75, 8.75, -20.75]], np.float32)
@@ -363,6 +365,7 @@ class TestCompare:
         ({"actual": Y, "golden": Y, "preset": "exact", "atol": 1}, "its own limits"),
         ({"actual": Y, "golden": Y, "preset": "cann"}, "preset cann says nothing about int8"),
         ({"actual": Y, "golden": Y, "atol": -1}, "atol is -1, expected a number from 0 on"),
+        ({"actual": Y, "golden": Y, "rtol": np.inf}, "rtol is inf, expected a number from 0 on"),
         ({"actual": Y, "golden": Y, "rtol": float("nan")}, "rtol is nan"),
         ({"actual": Y, "golden": Y, "variant": "truncation"}, "variant needs op and inputs"),
         ({"actual": Y, "golden": Y, "numerics": "foo"}, "numerics needs op and inputs"),

@@ -14,6 +14,7 @@ MODULES = {
     "verdict": VERDICTS,
     "outputs": f"{VERDICTS} golden_refusal golden_where golden_report golden_table",
     "rounding": f"{VERDICTS} golden_report golden_table",
+    "request": f"{VERDICTS} golden_tolerance",
     "tolerance": "golden_tolerance",
     "refusal": "golden_refusal",
     "power": "golden_refusal",
