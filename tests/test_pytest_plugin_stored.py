@@ -93,7 +93,7 @@ class TestCompare:
         (folder / FILE).write_bytes(b"not an archive")
         result = session("")
         result.assert_outcomes(failed=1)
-        assert f"golden.stored: {FILE} cannot be read: File is not a zip file." in text_of(result)
+        assert f"golden.stored: {FILE} cannot be read: is not a zip archive" in text_of(result)
         session("", "--golden-update").assert_outcomes(passed=1)
         session("").assert_outcomes(passed=1)
 
@@ -349,16 +349,16 @@ class TestArchive:
         modes = {(tmp_path / name).stat().st_mode for name in ("a.npz", "b")}
         assert len(modes) == 1
 
-    @pytest.mark.parametrize("name", ["finfo", "bfloat16", "uint8", "os", "\xff"])
+    @pytest.mark.parametrize("name", ["finfo", "bfloat16", "os", "\xff"])
     def test_a_dtype_that_does_not_fit_is_refused(self, tmp_path: Path, name: str) -> None:
         with zipfile.ZipFile(tmp_path / "a.npz", "w") as members:
             with members.open("y.npy", "w") as member:
                 np.save(member, np.arange(3, dtype=np.uint8))
             members.writestr("y.dtype", name.encode("latin1"))
-        with pytest.raises(ValueError, match="is not a dtype of ml_dtypes that uint8 stands for"):
+        with pytest.raises(ValueError, match=r"which uint8 does not stand for|is not known"):
             archive.read(tmp_path / "a.npz")
 
     def test_pickles_are_refused(self, tmp_path: Path) -> None:
         np.savez(tmp_path / "a.npz", y=np.array([{}], dtype=object))
-        with pytest.raises(ValueError, match="Object arrays cannot be loaded"):
+        with pytest.raises(ValueError, match="object, which is pickled"):
             archive.read(tmp_path / "a.npz")

@@ -135,7 +135,7 @@ class TestDamaged:
         def fail(*_: object, **__: object) -> None:
             raise MemoryError
 
-        monkeypatch.setattr(np.lib.format, "read_array", fail)
+        monkeypatch.setattr(archive, "load", fail)
         result = session("")
         result.assert_outcomes(failed=1)
         result.stdout.fnmatch_lines([f"E * {FILE} cannot be read: MemoryError*"])

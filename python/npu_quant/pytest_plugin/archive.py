@@ -9,15 +9,14 @@ from __future__ import annotations
 import os
 import tempfile
 import zipfile
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from ..golden.read import FileError, list_arrays, load
 from ..golden.read.common import clean
 
 Arrays = dict[str, NDArray[Any]]
@@ -102,45 +101,16 @@ def read(path: Path) -> Arrays:
         FileNotFoundError: there is none.
         ValueError: it is not what :func:`write` writes; the text is one line, without the path.
     """
-    reason = "out of memory"
     try:
-        with zipfile.ZipFile(path) as archive:
-            return _arrays_of(archive)
+        path.stat()
+        return {key: load(path, key=key).array() for key, _, _ in list_arrays(path)}
     except FileNotFoundError:
         raise
-    except OSError as error:
-        reason = error.strerror or repr(error)
-    except MemoryError as error:
-        reason = f"MemoryError {error}".rstrip()
-    except Exception as error:  # zipfile and NumPy answer damage with errors of many types
-        reason = str(error) or repr(error)
-    raise ValueError(clean(reason.partition("\n")[0], _LONGEST_REASON))
-
-
-def _arrays_of(archive: zipfile.ZipFile) -> Arrays:
-    members = {info.filename: info for info in archive.infolist()}
-    twice = [name for name, n in Counter(archive.namelist()).items() if n > 1]
-    if twice:
-        raise ValueError(f"it has two members named {twice[0]}")
-    arrays = {}
-    for name, info in members.items():
-        if not name.endswith(_ARRAY):
-            continue
-        array = _array_of(archive, info)
-        carried = members.get(name.removesuffix(_ARRAY) + _DTYPE)
-        if carried is not None:
-            array = array.view(_dtype_of(archive.read(carried).decode("utf-8", "replace"), array))
-        arrays[name.removesuffix(_ARRAY)] = array
-    return arrays
-
-
-def _array_of(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NDArray[Any]:
-    with archive.open(info) as member:
-        array: NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
-        # Only who reads to the end is told of a wrong CRC.
-        if member.read(1):
-            raise ValueError(f"{info.filename} is longer than its header says")
-    return array
+    except FileError as error:
+        reason = error.what
+    except (OSError, MemoryError) as error:
+        reason = getattr(error, "strerror", None) or repr(error)
+    raise ValueError(clean(reason, _LONGEST_REASON))
 
 
 def identical(one: Mapping[str, NDArray[Any]], other: Mapping[str, NDArray[Any]]) -> bool:
@@ -155,13 +125,3 @@ def identical(one: Mapping[str, NDArray[Any]], other: Mapping[str, NDArray[Any]]
 
 def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-
-
-def _dtype_of(name: str, array: NDArray[Any]) -> np.dtype:
-    """Return the dtype that an array of integers stands for."""
-    scalar = getattr(ml_dtypes, name, None)
-    if isinstance(scalar, type) and scalar.__name__ == name and issubclass(scalar, np.generic):
-        dtype = np.dtype(scalar)
-        if is_carried(dtype) and dtype.itemsize == array.dtype.itemsize:
-            return dtype
-    raise ValueError(f"{name!r} is not a dtype of ml_dtypes that {array.dtype} stands for")

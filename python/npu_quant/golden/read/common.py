@@ -224,6 +224,11 @@ class Stored:
     """In elements, none negative; None for C order."""
     swapped: bool = False
 
+    @property
+    def is_packed(self) -> bool:
+        """Whether a byte holds two elements, of int4."""
+        return self.kind == "int4" and self.dtype == _BYTES
+
 
 Arrays = Mapping[str, Callable[[], Stored]]
 """The arrays of a file by key; each is looked at closely when it is asked for."""

@@ -164,7 +164,7 @@ def _meaning(stored: Stored, dtype: dtypes.DTypeName | None, file: File) -> _Mea
     if stored.dtype is None:
         raise file.fault(f"has dtype {stored.kind}, which is not one of numbers")
     if dtype is None:
-        if stored.kind == "int4":
+        if stored.is_packed:
             return _int4(stored, stored.dtype, file)
         if is_void(stored.dtype):
             example = _EXAMPLES.get(stored.kind, "float8_e4m3fn")

@@ -99,7 +99,7 @@ def same_file(a: Source, b: Source) -> bool:
 
 
 def _described(stored: Stored) -> tuple[str, tuple[int, ...]]:
-    if stored.kind == "int4":
+    if stored.is_packed:
         return "int4", (*stored.shape[:-1], 2 * stored.shape[-1])
     return (stored.kind if stored.dtype is None else name_of(stored.dtype)), stored.shape
 

@@ -13,6 +13,7 @@ import re
 from functools import partial
 from typing import Any, NamedTuple
 
+import ml_dtypes
 import numpy as np
 
 from .archive import Archive, region
@@ -25,6 +26,7 @@ from .common import (
     check_shape,
     clean,
     count_of,
+    name_of,
     row_of,
     shown,
     take,
@@ -152,8 +154,10 @@ def _named(archive: Archive, stored: Stored, beside: str) -> Stored:
     """See integers as the dtype whose name stands beside them."""
     data = region(archive, beside, check=True)
     text = take(data, 0, min(data.size, _LONGEST_NAME)).decode("ascii", "replace")
-    name, carrier = row_of(text, archive.file)
-    if stored.dtype is None or carrier is None or carrier.itemsize != stored.dtype.itemsize:
+    scalar = getattr(ml_dtypes, text, None)
+    is_type = isinstance(scalar, type) and issubclass(scalar, np.generic)
+    dtype = np.dtype(scalar) if is_type else row_of(text, archive.file)[1]
+    if stored.dtype is None or dtype is None or dtype.itemsize != stored.dtype.itemsize:
         what = f"{clean(beside, 60)} is {clean(text, 40)}"
         raise archive.file.fault(f"{what}, which {stored.kind} does not stand for")
-    return dataclasses.replace(stored, dtype=carrier, kind=name)
+    return dataclasses.replace(stored, dtype=dtype, kind=name_of(dtype))
