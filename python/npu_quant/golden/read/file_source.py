@@ -124,69 +124,48 @@ class _Strided:
         self._gather(out[high], place + half * self._strides[axis])
 
 
-@dataclass(frozen=True)
-class _Meaning:
-    """How stored elements become elements: seen as `dtype`, after unpacking int4 if `codes`."""
-
-    dtype: np.dtype
-    codes: int = 0
-    """int4 values in a stored element; 0: it is not int4."""
-
-    @property
-    def each(self) -> int:
-        """How many elements a stored element has."""
-        return self.codes or 1
-
-
 _INT8 = np.dtype(np.int8)
+_EXAMPLES = {"V2": "bfloat16", "f1": "float8_e5m2"}
+
+_Meaning = tuple[np.dtype, int]
+"""The dtype that stored elements are seen as, and how many int4 each holds; 0: it is not int4."""
 
 
 def _int4(stored: Stored, dtype: np.dtype, file: File) -> _Meaning:
     """Return how int4 is carried: 8 to an int32, 2 to a byte, or one to an ml_dtypes V1."""
-    itemsize = dtype.itemsize
-    if is_void(dtype) and itemsize == 1:
-        return _Meaning(_INT8, 1)
-    if dtype.kind not in "iu" or itemsize not in (1, 4):
+    if is_void(dtype) and dtype.itemsize == 1:
+        return _INT8, 1
+    if dtype.kind not in "iu" or dtype.itemsize not in (1, 4):
         raise file.fault(f"has {stored.kind}; int4 is packed in int32, int8 or uint8")
     if not stored.shape:
         raise file.fault("has a single element without axes, which int4 cannot be packed in")
-    return _Meaning(_INT8, 2 * itemsize)
+    return _INT8, 2 * dtype.itemsize
 
 
-def _itemsize(stored: Stored) -> int:
-    return stored.dtype.itemsize if stored.dtype is not None else 0
-
-
-_EXAMPLES = {"V2": "bfloat16", "f1": "float8_e5m2"}
-
-
-def _meaning(stored: Stored, dtype: dtypes.DTypeName | None, file: File) -> _Meaning:
-    if stored.dtype is None:
-        raise file.fault(f"has dtype {stored.kind}, which is not one of numbers")
+def _meaning(stored: Stored, wanted: dtypes.DTypeName | None, file: File) -> _Meaning:
+    """Return how stored elements become elements of the dtype that is wanted."""
+    dtype = stored.dtype
     if dtype is None:
-        if stored.is_packed:
-            return _int4(stored, stored.dtype, file)
-        if is_void(stored.dtype):
-            example = _EXAMPLES.get(stored.kind, "float8_e4m3fn")
-            raise file.fault(
-                f"has {stored.kind}, as bfloat16 and float8 are saved by NumPy: "
-                f"say which with --dtype, in Python dtype={example!r}"
-            )
-        return _Meaning(stored.dtype)
-    name, carrier = row_of(dtype, file)
-    if carrier is None:
-        return _int4(stored, stored.dtype, file)
-    if carrier.itemsize != stored.dtype.itemsize:
+        raise file.fault(f"has dtype {stored.kind}, which is not one of numbers")
+    name, carrier = (stored.kind, dtype) if wanted is None else row_of(wanted, file)
+    if carrier is None or (wanted is None and stored.is_packed):
+        return _int4(stored, dtype, file)
+    if wanted is None and is_void(dtype):
         raise file.fault(
-            f"has {stored.kind} of {stored.dtype.itemsize} bytes, which cannot be seen as "
+            f"has {stored.kind}, as bfloat16 and float8 are saved by NumPy: say which with "
+            f"--dtype, in Python dtype={_EXAMPLES.get(stored.kind, 'float8_e4m3fn')!r}"
+        )
+    if carrier.itemsize != dtype.itemsize:
+        raise file.fault(
+            f"has {stored.kind} of {dtype.itemsize} bytes, which cannot be seen as "
             f"{name} of {carrier.itemsize}"
         )
-    return _Meaning(carrier)
+    return carrier, 0
 
 
-def _unpack(raw: NDArray[np.uint8], meaning: _Meaning) -> NDArray[np.int8]:
+def _unpack(raw: NDArray[np.uint8], codes: int) -> NDArray[np.int8]:
     """Return int4 values, the first of a word in its lowest bits, as int8."""
-    if meaning.codes > 1:
+    if codes > 1:
         pairs = np.empty((raw.size, 2), np.uint8)  # words are little-endian: byte by byte
         pairs[:, 0], pairs[:, 1] = raw, raw >> 4
         raw = pairs.reshape(-1)
@@ -205,25 +184,25 @@ class FileSource:
     def __init__(
         self, file: File, stored: Stored, dtype: dtypes.DTypeName | None, key: str, name: str
     ) -> None:
-        meaning = _meaning(stored, dtype, file)
+        self._dtype, self._codes = _meaning(stored, dtype, file)
+        assert stored.dtype is not None
         self.path, self.key, self.name = file.path, key, name
-        self._file, self._meaning, self._swapped = file, meaning, stored.swapped
-        self._itemsize = _itemsize(stored)
+        self._file, self._swapped, self._itemsize = file, stored.swapped, stored.dtype.itemsize
         shape = stored.shape
-        if meaning.each > 1:
-            shape = (*shape[:-1], shape[-1] * meaning.each)
-        check_shape(shape, meaning.dtype.itemsize, file)
+        if self._codes > 1:
+            shape = (*shape[:-1], shape[-1] * self._codes)
+        check_shape(shape, self._dtype.itemsize, file)
         self._shape, self._size = shape, count_of(shape)
         plain = _Contiguous(file, stored.data, stored.begin, self._itemsize)
         self._elements: _Contiguous | _Strided = plain
         if stored.strides is not None and self._size:
-            _check_expanded(stored, file)
+            _check_expanded(stored, self._itemsize, file)
             self._elements = _Strided(plain, stored.shape, stored.strides)
 
     @property
     def dtype(self) -> np.dtype:
         """The dtype of what `read` returns."""
-        return self._meaning.dtype
+        return self._dtype
 
     @property
     def shape(self) -> Shape:
@@ -239,14 +218,14 @@ class FileSource:
         """Return elements `[begin, end)`, counted in C order, contiguous and 1-D."""
         if not 0 <= begin <= end <= self._size:
             raise IndexError(f"elements [{begin}, {end}) of {self._size} were asked for")
-        each = self._meaning.each
+        each = self._codes or 1
         first, last = begin // each, -(-end // each)
         raw = self._elements.read(first, last)
         if self._swapped and self._itemsize > 1:
             raw.view(f"u{self._itemsize}").byteswap(inplace=True)
-        if not self._meaning.codes:
-            return raw.view(self._meaning.dtype)
-        return _unpack(raw, self._meaning)[begin - first * each : end - first * each]
+        if not self._codes:
+            return raw.view(self._dtype)
+        return _unpack(raw, self._codes)[begin - first * each : end - first * each]
 
     def array(self) -> NDArray[Any]:
         """Return all of it, in its shape."""
@@ -271,9 +250,9 @@ class FileSource:
         return f"<{self.name}: {name_of(self.dtype)}{list(self._shape)}>"
 
 
-def _check_expanded(stored: Stored, file: File) -> None:
+def _check_expanded(stored: Stored, itemsize: int, file: File) -> None:
     """Refuse an array that repeats few bytes so often that it could fill any memory."""
-    size = count_of(stored.shape) * _itemsize(stored)
+    size = count_of(stored.shape) * itemsize
     if size > min(MAX_BYTES, max(EXPANDED_BYTES, EXPANDED_RATIO * stored.data.size)):
         raise file.fault(
             f"has {size} bytes repeated out of {stored.data.size}: save a contiguous copy"
