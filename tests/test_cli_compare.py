@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from npu_quant.commands import arguments, operands
+from npu_quant.commands import arguments, roles
 from npu_quant.golden.operators import outputs_of
 
 # The example of npu_dynamic_quant's page, with one row more: a row of ties of y * 2.
@@ -175,7 +175,7 @@ class TestWhichFileIsWhat:
         ],
     )
     def test_the_arrays_an_operator_needs(self, op: str, names: list[str]) -> None:
-        assert operands.required_arrays(op) == names
+        assert roles.required_arrays(op) == names
 
     def test_attributes_are_literals_or_words(self, say: Say) -> None:
         words = ["value.npy", "codes.npy", "--op", "quantize_val"]

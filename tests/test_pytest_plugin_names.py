@@ -15,7 +15,7 @@ from npu_quant import cli
 from npu_quant.commands.shell import quoted
 from npu_quant.pytest_plugin import archive
 from npu_quant.pytest_plugin.command import member
-from npu_quant.pytest_plugin.places import safe
+from npu_quant.pytest_plugin.folders import safe
 
 pytest_plugins = ["pytester", "plugin_sessions"]
 

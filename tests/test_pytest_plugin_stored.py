@@ -15,7 +15,7 @@ from plugin_sessions import Session, text_of
 
 from npu_quant import golden
 from npu_quant.pytest_plugin import archive
-from npu_quant.pytest_plugin.places import safe
+from npu_quant.pytest_plugin.folders import safe
 
 pytest_plugins = ["pytester", "plugin_sessions"]
 

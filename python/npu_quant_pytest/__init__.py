@@ -101,7 +101,7 @@ def golden(request: pytest.FixtureRequest) -> Golden:
     marker ``golden`` gives them defaults. The session ends with a summary of all comparisons.
     """
     from npu_quant.pytest_plugin.fixture import Golden, Outbox
-    from npu_quant.pytest_plugin.places import Places
+    from npu_quant.pytest_plugin.folders import Folders
     from npu_quant.pytest_plugin.settings import marked
 
     test = request.node
@@ -111,4 +111,4 @@ def golden(request: pytest.FixtureRequest) -> Golden:
         waiting=test.stash.setdefault(WAITING, []),
         properties=test.user_properties,
     )
-    return Golden(Places.of(test), marked(test), outbox)
+    return Golden(Folders.of(test), marked(test), outbox)

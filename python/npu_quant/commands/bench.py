@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from .. import get_num_threads, ops, set_num_threads
 from .arguments import Parser, UsageError, add_json, at_least, parsed, seconds, shape
 from .console import write, write_json, write_table
+from .files import check_json
 from .info import machine
-from .opening import check_json
 
 DESCRIPTION = """\
 Measure how fast an operator is on this machine: the bytes it reads and writes in a second, and the

@@ -26,9 +26,9 @@ from .arguments import (
     parsed,
 )
 from .console import write, write_error, write_json
-from .opening import check_json
-from .operands import Operands, check_operator, operands_of
+from .files import check_json
 from .progress import progress_bar
+from .roles import Roles, check_operator, roles_of
 from .shell import joined
 
 DESCRIPTION = """\
@@ -137,25 +137,25 @@ def run(words: Sequence[str]) -> int:
 def _run(words: Sequence[str]) -> int:
     arguments = parser().parse(words, "files")
     tolerances = _check(arguments)
-    operands = operands_of(arguments)
+    roles = roles_of(arguments)
     with progress_bar("comparing", quiet=arguments.quiet) as progress:
         request = Request(
             arguments.op,
-            operands.inputs,
+            roles.inputs,
             arguments.numerics,
             tolerances,
             arguments.variant,
             None,
-            operands.actual_name,
-            operands.golden_name,
+            roles.actual_name,
+            roles.golden_name,
             progress=progress,
             axis=arguments.axis,
         )
-        comparison = run_comparison(operands.actual, operands.golden, request)
+        comparison = run_comparison(roles.actual, roles.golden, request)
         refusal = refusal_of(comparison, arguments.allow_constant) if comparison.passed else None
         if refusal is not None:
             raise UsageError(f"refused: {_in_options(refusal)}")
-        explanation, missing = _explained_or_why_not(arguments, operands)
+        explanation, missing = _explained_or_why_not(arguments, roles)
     comparison = dataclasses.replace(comparison, rerun=_rerun(words, arguments, comparison))
     _report(arguments, comparison, explanation)
     if missing:
@@ -193,21 +193,19 @@ def _check_names(option: str, given: Limit, names: Sequence[str]) -> None:
             raise UsageError(f"{option} {name}=: no output has that name; known: {known}.")
 
 
-def _explained_or_why_not(
-    arguments: Namespace, operands: Operands
-) -> tuple[Explanation | None, str]:
+def _explained_or_why_not(arguments: Namespace, roles: Roles) -> tuple[Explanation | None, str]:
     """Rank the formulas; where that fails, the comparison is still to be reported."""
     try:
-        return _explained(arguments, operands), ""
+        return _explained(arguments, roles), ""
     except (ParamError, DTypeError, MemoryError) as error:
         return None, _in_options(str(error)) or "not enough memory"
 
 
-def _explained(arguments: Namespace, operands: Operands) -> Explanation | None:
+def _explained(arguments: Namespace, roles: Roles) -> Explanation | None:
     if not arguments.explain:
         return None
-    assert operands.inputs is not None
-    return explain(operands.actual, arguments.op, operands.inputs, numerics=arguments.numerics)
+    assert roles.inputs is not None
+    return explain(roles.actual, arguments.op, roles.inputs, numerics=arguments.numerics)
 
 
 def _in_options(text: str) -> str:

@@ -11,14 +11,14 @@ import numpy as np
 
 from .. import dtypes
 from ..commands.arguments import attribute
-from ..commands.operands import required_arrays
+from ..commands.roles import required_arrays
 from ..commands.shell import joined
 from ..golden.api import Comparison
 from ..golden.judge.request import Limit, Limits, Request
 from ..golden.operators import outputs_of
 from ..golden.read.sources import is_source
 from . import archive
-from .places import digest_of
+from .folders import digest_of
 
 # No "-", which a digest begins with.
 _PLAIN = re.compile(r"[A-Za-z0-9_.]+")

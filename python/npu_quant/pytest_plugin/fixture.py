@@ -18,7 +18,7 @@ from ..golden.judge.refusal import refusal_of
 from ..golden.judge.request import Request
 from ..testing import GoldenMismatch
 from . import archive, keeping, records, store
-from .places import Places
+from .folders import Folders
 from .settings import Settings, settings_of
 
 # pytest shows the frames of the test only.
@@ -57,8 +57,8 @@ class Outbox(NamedTuple):
 class Golden:
     """Compares arrays with a golden in one test; see the fixture `golden`."""
 
-    def __init__(self, places: Places, defaults: Mapping[str, Any], outbox: Outbox) -> None:
-        self._places, self._defaults, self._outbox = places, defaults, outbox
+    def __init__(self, folders: Folders, defaults: Mapping[str, Any], outbox: Outbox) -> None:
+        self._folders, self._defaults, self._outbox = folders, defaults, outbox
         self._calls, self._failures = 0, 0
         self._names: set[str] = set()
 
@@ -111,21 +111,21 @@ class Golden:
                 does not fit the others.
         """
         asked = settings_of(arguments, self._defaults, computed=False)
-        path = self._places.stored_file(name)
+        path = self._folders.stored_file(name)
         if name in self._names:
             raise ParamError(
                 f"golden.stored: {name!r} was compared before; give each its own name."
             )
         self._names.add(name)
         arrays = store.arrays_of(actual, name, asked)
-        request = asked.request(names=None, golden_name=self._places.shown(path))
-        if self._places.updating:
+        request = asked.request(names=None, golden_name=self._folders.shown(path))
+        if self._folders.updating:
             return self._update(path, arrays, asked, request)
         found = store.held(path, arrays)
         if found.note:
             self._record(records.record_of_none(found.note, name))
             text = f"golden.stored: {request.golden_name} {found.problem}.\n{_ADVICE[found.note]}"
-            pytest.fail(f"{text}: {self._places.update_command}")
+            pytest.fail(f"{text}: {self._folders.update_command}")
         return self._judge(arrays, found.arrays, asked, request)
 
     def _judge(self, actual: Any, golden: Any, asked: Settings, request: Request) -> Comparison:
@@ -142,7 +142,7 @@ class Golden:
     def _mismatch(self, comparison: Comparison, request: Request) -> GoldenMismatch:
         """Keep the arrays of a comparison that failed; return what is to be raised."""
         self._failures += 1
-        kept = keeping.keep(self._places, self._failures, comparison, request)
+        kept = keeping.keep(self._folders, self._failures, comparison, request)
         comparison = dataclasses.replace(comparison, rerun=kept.command)
         self._record(records.record_of("", comparison))
         mismatch = GoldenMismatch(comparison)

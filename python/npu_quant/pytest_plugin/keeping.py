@@ -13,7 +13,7 @@ from ..golden.judge.request import Request
 from ..golden.read.sources import as_source
 from . import archive
 from .command import command_of, is_array, member
-from .places import Places
+from .folders import Folders
 
 MOST_BYTES = 1 << 30
 
@@ -27,27 +27,27 @@ class Kept(NamedTuple):
     problem: str = ""
 
 
-def keep(places: Places, number: int, comparison: Comparison, request: Request) -> Kept:
+def keep(folders: Folders, number: int, comparison: Comparison, request: Request) -> Kept:
     """Keep the arrays of a comparison that failed.
 
     Args:
-        places: the folders of the test.
+        folders: those of the test.
         number: which of the test's failures it is; with the first, those of earlier runs go.
         comparison: what failed, with its arrays.
         request: what was asked for.
     """
     if number == 1:
-        forget(places.kept)
+        forget(folders.kept)
     arrays = _members(comparison, request)
     size = sum(array.nbytes for array in arrays.values())
     if size > MOST_BYTES:
         return Kept(problem=f"{size:,} bytes, at most {MOST_BYTES:,} are")
-    path = places.kept / f"{number}.npz"
+    path = folders.kept / f"{number}.npz"
     try:
         archive.write(path, arrays)
     except OSError as error:
         return Kept(problem=error.strerror or str(error))
-    return Kept(command=command_of(places.shown(path), comparison, request))
+    return Kept(command=command_of(folders.shown(path), comparison, request))
 
 
 def _members(comparison: Comparison, request: Request) -> Arrays:

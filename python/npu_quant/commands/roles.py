@@ -13,13 +13,13 @@ from ..golden.operators import model_of, name_of, operators, outputs_of
 from ..golden.read import FileSource, same_file
 from ..golden.results import Source
 from .arguments import UsageError, meant
-from .opening import ABSENT, RAW, Like, Opener, listed, split
+from .files import ABSENT, RAW, Like, Opener, listed, split
 
 _OURS = ("out", "numerics")
 
 
 @dataclass(frozen=True)
-class Operands:
+class Roles:
     """The arrays of a comparison, and what they are called in its report."""
 
     actual: Any
@@ -52,7 +52,7 @@ def required_arrays(op: str) -> list[str]:
     return arrays or [name for name, kind in parameters.items() if "NDArray" in kind]
 
 
-def operands_of(arguments: Namespace) -> Operands:
+def roles_of(arguments: Namespace) -> Roles:
     """Open what the arguments name.
 
     Raises:
@@ -61,16 +61,16 @@ def operands_of(arguments: Namespace) -> Operands:
     """
     opener = Opener(arguments.dtype, arguments.shape, arguments.key)
     if arguments.op is None:
-        operands = _two_arrays(arguments, opener)
+        roles = _two_arrays(arguments, opener)
     elif arguments.golden:
-        operands = _named_outputs(arguments, opener)
+        roles = _named_outputs(arguments, opener)
     else:
-        operands = _computed(arguments, opener)
+        roles = _computed(arguments, opener)
     opener.check_used()
-    return operands
+    return roles
 
 
-def _two_arrays(arguments: Namespace, opener: Opener) -> Operands:
+def _two_arrays(arguments: Namespace, opener: Opener) -> Roles:
     files = arguments.files
     if len(files) != 2 or ABSENT in files:
         given = f"{len(files)} given" if ABSENT not in files else f"{ABSENT!r} given"
@@ -80,10 +80,10 @@ def _two_arrays(arguments: Namespace, opener: Opener) -> Operands:
     golden = opener.open(files[1])
     actual = opener.open(files[0], like=golden)
     _refuse_same([("actual", actual)], [("golden", golden)])
-    return Operands(actual, golden)
+    return Roles(actual, golden)
 
 
-def _named_outputs(arguments: Namespace, opener: Opener) -> Operands:
+def _named_outputs(arguments: Namespace, opener: Opener) -> Roles:
     """Open actual and golden outputs of an operator that computes nothing here."""
     op = name_of(arguments.op)
     names = outputs_of(op)
@@ -97,10 +97,10 @@ def _named_outputs(arguments: Namespace, opener: Opener) -> Operands:
     actual = _opened(arguments.files, opener, golden)
     pairs = [list(zip(names, sources, strict=False)) for sources in (actual, golden)]
     _refuse_same(*pairs)
-    return Operands(tuple(actual), tuple(golden), None, _listed(actual), _listed(golden))
+    return Roles(tuple(actual), tuple(golden), None, _listed(actual), _listed(golden))
 
 
-def _computed(arguments: Namespace, opener: Opener) -> Operands:
+def _computed(arguments: Namespace, opener: Opener) -> Roles:
     """Open inputs and actual outputs of an operator that computes the golden."""
     op = name_of(arguments.op)
     named = _once("--input", arguments.input)
@@ -121,7 +121,7 @@ def _computed(arguments: Namespace, opener: Opener) -> Operands:
     _refuse_same(pairs, list(sources.items()))
     golden = f"computed from {_listed(list(sources.values()))}"
     actual += [None] * (len(outputs_of(op)) - len(actual))  # no file, no comparison
-    return Operands(tuple(actual), None, inputs, _listed(actual), golden)
+    return Roles(tuple(actual), None, inputs, _listed(actual), golden)
 
 
 def _split_files(op: str, files: Sequence[str], order: list[str]) -> tuple[list[str], list[str]]:

@@ -44,7 +44,7 @@ def digest_of(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Places:
+class Folders:
     """The folders of one test."""
 
     stored: Path
@@ -57,7 +57,7 @@ class Places:
     updating: bool = False
 
     @classmethod
-    def of(cls, item: pytest.Item) -> Places:
+    def of(cls, item: pytest.Item) -> Folders:
         """Return the folders of a test, and remember which to clear when it passes."""
         config = item.config
         # Not the parts of its id, where a parameter may hold colons too.
@@ -72,15 +72,15 @@ class Places:
         place = "::".join([os.path.relpath(item.path, start), *parts])
         command = ["pytest", options.name_of(config, "update")]
         command += [] if chosen is None else [options.name_of(config, "dir"), chosen]
-        places = cls(
+        folders = cls(
             stored=stored / folder,
             kept=_keep(config) / below / folder,
             update_command=joined([*command, place]),
             start=start,
             updating=options.value_of(config, "update"),
         )
-        item.stash[KEPT] = places.kept
-        return places
+        item.stash[KEPT] = folders.kept
+        return folders
 
     def stored_file(self, name: str) -> Path:
         """Return the file of a stored golden.
