@@ -149,7 +149,7 @@ def _section(comparison: ComparisonData, output: OutputComparison) -> str:
     """Return an output's pictures and its worst elements."""
     assert output.metrics is not None
     name = f"{output.name}: " if output.name else ""
-    bars = [_histogram(output, output.metrics, name), *_distances(comparison, output, name)]
+    bars = [_steps(output, output.metrics, name), *_distances(comparison, output, name)]
     figures = [f"<div>{''.join(bars)}</div>", *_maps(output, name)]
     if output.metrics.mismatches <= MOST_DRAWN:
         figures.append(_worst(worst_elements(comparison.model, output, _WORST), name))
@@ -163,16 +163,21 @@ def _figure(caption: str, content: str) -> str:
     return f'<div style="margin:6px 0"><div>{shown(caption)}</div>{content}</div>'
 
 
-def _histogram(output: OutputComparison, metrics: Metrics, name: str) -> str:
-    unit = "codes" if output.dtype.kind in "iu" else "steps of the dtype"
-    caption = f"{name}actual − golden in {unit}"
-    if svg.is_logarithmic(list(metrics.steps.values())):
+def _bars(caption: str, bars: Sequence[svg.Bar], more: str = "") -> str:
+    """Return a histogram, with its numbers for who cannot see it."""
+    if svg.is_logarithmic([bar.height for bar in bars]):
         caption += ", logarithmic bars"
+    caption += more
+    listed = ", ".join(f"{bar.name}: {words.count(bar.height)}" for bar in bars)
+    return _figure(caption, svg.histogram(bars, f"{caption}. {listed}"))
+
+
+def _steps(output: OutputComparison, metrics: Metrics, name: str) -> str:
+    unit = "codes" if output.dtype.kind in "iu" else "steps of the dtype"
     apart = sum(metrics.nonfinite.values())
-    if apart:
-        caption += f"; {words.counted(apart, 'pair')} with NaN or inf not among them"
-    listed = ", ".join(f"{svg.sign(k)}: {words.count(n)}" for k, n in metrics.steps.items())
-    return _figure(caption, svg.histogram(svg.bars_of_steps(metrics.steps), f"{caption}. {listed}"))
+    more = f"; {words.counted(apart, 'pair')} with NaN or inf not among them" if apart else ""
+    bars = svg.bars_of_steps(metrics.steps)
+    return _bars(f"{name}actual − golden in {unit}", bars, more)
 
 
 def _maps(output: OutputComparison, name: str) -> list[str]:
@@ -202,13 +207,9 @@ def _distances(comparison: ComparisonData, output: OutputComparison, name: str) 
     distances = distances_of(comparison.model, output)
     if distances is None or output.ties is None:
         return []
-    counts = by_decade(distances, output.ties.allowed)
-    caption = f"{name}differing codes by ulp from a tie (≤ {output.ties.allowed:g} is rounding)"
-    if svg.is_logarithmic(list(counts.values())):
-        caption += ", logarithmic bars"
-    listed = ", ".join(f"{key}: {words.count(n)}" for key, n in counts.items())
-    bars = svg.bars_of_distances(counts)
-    return [_figure(caption, svg.histogram(bars, f"{caption}. {listed}"))]
+    bars = svg.bars_of_distances(by_decade(distances, output.ties.allowed))
+    allowed = f"(≤ {output.ties.allowed:g} is rounding)"
+    return [_bars(f"{name}differing codes by ulp from a tie {allowed}", bars)]
 
 
 def _worst(elements: Sequence[Element], name: str) -> str:

@@ -54,14 +54,9 @@ def is_logarithmic(counts: Sequence[int]) -> bool:
     return bool(some) and max(some) > _DECADES * min(some)
 
 
-def sign(step: str) -> str:
+def _sign(step: str) -> str:
     """Return the name of a bar of the step histogram as people write it."""
     return step.replace("<=", "≤ ").replace(">=", "≥ +").replace("-", "−")
-
-
-def colour_of(step: str) -> str:
-    """Return the colour of a bar of the step histogram."""
-    return {"0": EQUAL, "-1": ONE_STEP, "+1": ONE_STEP}.get(step, FARTHER)
 
 
 class Bar(NamedTuple):
@@ -75,8 +70,9 @@ class Bar(NamedTuple):
 
 def bars_of_steps(steps: Mapping[str, int]) -> list[Bar]:
     """Return the bars of the step histogram."""
+    colours = {"0": EQUAL, "-1": ONE_STEP, "+1": ONE_STEP}
     return [
-        Bar(sign(step), n, colour_of(step), 0.3 if step == "0" else 0.85)
+        Bar(_sign(step), n, colours.get(step, FARTHER), 0.3 if step == "0" else 0.85)
         for step, n in steps.items()
     ]
 
