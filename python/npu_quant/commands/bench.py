@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import get_num_threads, ops, set_num_threads
+from ..golden.read.common import ALIASES
 from .arguments import Parser, UsageError, add_json, at_least, parsed, seconds, shape
 from .console import write, write_json, write_table
 from .files import check_json
@@ -31,11 +32,8 @@ DTYPES = {
     "bfloat16": np.dtype(ml_dtypes.bfloat16),
     "float32": np.dtype(np.float32),
 }
-_SHORT = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
-_SHORT |= {"f16": "float16", "f32": "float32"}
 
 Array = NDArray[Any]
-Call = Callable[[Any], Any]
 MOST_BYTES = 1 << 34
 
 
@@ -118,7 +116,7 @@ def run(words: Sequence[str]) -> int:
     for name in names:
         if name not in CASES:
             raise UsageError(f"{name!r} cannot be measured here; these can: {', '.join(CASES)}.")
-    dtype = DTYPES.get(_SHORT.get(arguments.dtype, arguments.dtype))
+    dtype = DTYPES.get(ALIASES.get(arguments.dtype, arguments.dtype))
     if dtype is None:
         known = ", ".join(DTYPES)
         raise UsageError(f"--dtype {arguments.dtype}: operators take {known}.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -57,11 +56,6 @@ class Explains(Protocol):
     op: str
     outputs: tuple[str, ...]
     kinds: tuple[str, ...]
-
-    @property
-    def inputs(self) -> Mapping[str, Any]:
-        """The operator's arguments."""
-        ...
 
     def allowed_for(self, output: int) -> float:
         """Return k of an output."""

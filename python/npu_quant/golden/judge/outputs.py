@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..measure.where import has_axis, locate
 from ..operators import Model, list_variants, matching_variants
 from ..read.sides import Outputs
 from ..read.sources import ArraySource, Number
-from ..results import Metrics, OutputComparison, Source, Ties, Tolerance, VariantMatch
+from ..results import Metrics, OutputComparison, Source, Tolerance, VariantMatch
 from . import verdict
 from .power import power_of
 from .request import Limits, Request
@@ -85,29 +85,29 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
     if problem is not None or actual is None or golden is None:
         return blank
     metrics, positions = measure(actual, golden, progress=request.progress)
-    kind = None if model is None else model.kinds[model.outputs.index(name)]
-    ties = None
-    if model is not None and metrics.mismatches and kind != "scale":
-        ties = tie_distances(model, model.outputs.index(name), actual, golden)
+    ties, follows, rung = None, None, verdict.rung_of_codes(metrics.mismatches, None)
+    if model is not None:
+        number = model.outputs.index(name)
+        if model.kinds[number] == "scale":
+            rung = verdict.rung_of_scales(metrics)
+        elif metrics.mismatches:
+            ties = tie_distances(model, number, actual, golden)
+            rung = verdict.rung_of_codes(metrics.mismatches, ties)
+        scale = _other_scale(given, model) if model.kinds[number] == "codes" else None
+        follows = None if scale is None else follows_scale(model, number, actual, golden, scale)
     worst = None if ties is None else ties.farthest_index
     return dataclasses.replace(
         blank,
-        rung=_rung(kind, metrics, ties),
+        rung=rung,
         metrics=metrics,
         ties=ties,
         where=locate(actual, golden, metrics, positions, worst, request.axis),
         presets=verdicts_of_presets(Measured(metrics, actual, golden)),
-        follows_scale=_follows_scale(name, actual, golden, given, model),
+        follows_scale=follows,
     )
 
 
-def _rung(kind: str | None, metrics: Metrics, ties: Ties | None) -> str:
-    if kind == "scale":
-        return verdict.rung_of_scales(metrics)
-    return verdict.rung_of_codes(metrics.mismatches, ties)
-
-
-def _other_scale(given: Mapping[str, Source | None], model: Model) -> NDArray[Any] | None:
+def _other_scale(given: Outputs, model: Model) -> NDArray[Any] | None:
     """Return the actual scale output, where the operator computes one and it is not the golden."""
     if "scale" not in model.kinds:
         return None
@@ -117,18 +117,6 @@ def _other_scale(given: Mapping[str, Source | None], model: Model) -> NDArray[An
         return None
     scale = source.array()
     return None if scale.tobytes() == golden.tobytes() else scale
-
-
-def _follows_scale(
-    name: str, actual: Source, golden: Source, given: Outputs, model: Model | None
-) -> bool | None:
-    """Judge codes by the scale they came with, where that is not the golden one."""
-    if model is None or model.kinds[model.outputs.index(name)] != "codes":
-        return None
-    scale = _other_scale(given, model)
-    if scale is None:
-        return None
-    return follows_scale(model, model.outputs.index(name), actual, golden, scale)
 
 
 def matches_of(

@@ -25,14 +25,8 @@ MAX_NAME = 100
 MAX_AXES = 32  # NumPy 1.26 has no more
 MAX_BYTES = (1 << 63) - 1
 
-ALIASES = {
+ALIASES = {f"{word}{bits}": f"float{bits}" for word in ("fp", "f") for bits in (16, 32, 64)} | {
     "bf16": "bfloat16",
-    "fp16": "float16",
-    "fp32": "float32",
-    "fp64": "float64",
-    "f16": "float16",
-    "f32": "float32",
-    "f64": "float64",
     "double": "float64",
     "fp8_e4m3": "float8_e4m3fn",
     "fp8_e4m3fn": "float8_e4m3fn",

@@ -10,7 +10,6 @@ from functools import lru_cache, partial
 from sys import intern
 from typing import Any, NamedTuple
 
-import ml_dtypes
 import numpy as np
 
 from .common import (
@@ -35,12 +34,15 @@ _DTYPES: dict[str, np.dtype] = {
     for size in sizes
 }
 _DTYPES |= {
-    "BOOL": np.dtype(np.bool_),
-    "BF16": np.dtype(ml_dtypes.bfloat16),
-    "F8_E4M3": np.dtype(ml_dtypes.float8_e4m3fn),
-    "F8_E5M2": np.dtype(ml_dtypes.float8_e5m2),
-    "F8_E8M0": np.dtype(ml_dtypes.float8_e8m0fnu),
-    "F4": np.dtype(np.uint8),  # two to a byte
+    word: np.dtype(name)
+    for word, name in (
+        ("BOOL", "bool"),
+        ("BF16", "bfloat16"),
+        ("F8_E4M3", "float8_e4m3fn"),
+        ("F8_E5M2", "float8_e5m2"),
+        ("F8_E8M0", "float8_e8m0fnu"),
+        ("F4", "uint8"),  # two to a byte
+    )
 }
 _BITS = {kind: 8 * dtype.itemsize for kind, dtype in _DTYPES.items()}
 _BITS |= {"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "C64": 64, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8}

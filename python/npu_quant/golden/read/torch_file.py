@@ -9,7 +9,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from .archive import Archive, region
@@ -22,12 +21,6 @@ LEGACY = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
 MAX_PICKLE = 64 << 20
 MAX_DEPTH = 64
 MAX_KEY = 1000
-
-_OWN = {"float4_e2m1fn_x2": np.dtype(np.uint8)}
-_OWN |= {
-    name: np.dtype(getattr(ml_dtypes, name))
-    for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu")
-}
 
 
 def is_torch(archive: Archive) -> bool:
@@ -125,7 +118,7 @@ def _collect(root: Any, found: dict[str, Tensor | None], limit: int) -> None:
 
 
 def _dtype(name: str) -> np.dtype:
-    return _OWN[name] if name in _OWN else np.dtype(name)
+    return np.dtype("uint8" if name == "float4_e2m1fn_x2" else name)
 
 
 def _stored(archive: Archive, name: str, tensor: Tensor, swapped: bool) -> Stored:
