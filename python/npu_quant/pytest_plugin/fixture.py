@@ -19,7 +19,7 @@ from ..golden.judge.request import Request
 from ..testing import GoldenMismatch
 from . import archive, keeping, records, store
 from .folders import Folders
-from .settings import Settings, settings_of
+from .settings import Settings, request_of, settings_of
 
 # pytest shows the frames of the test only.
 __tracebackhide__ = True
@@ -84,7 +84,7 @@ class Golden:
             ParamError: an argument does not fit the others.
         """
         asked = settings_of(arguments, self._defaults, computed=golden is None)
-        return self._judge(actual, golden, asked, asked.request())
+        return self._judge(actual, golden, asked, request_of(asked))
 
     @_concise
     def stored(self, actual: Any, name: str = "y", **arguments: Any) -> Comparison:
@@ -118,7 +118,7 @@ class Golden:
             )
         self._names.add(name)
         arrays = store.arrays_of(actual, name, asked)
-        request = asked.request(names=None, golden_name=self._folders.shown(path))
+        request = request_of(asked, names=None, golden_name=self._folders.shown(path))
         if self._folders.updating:
             return self._update(path, arrays, asked, request)
         found = store.held(path, arrays)
@@ -133,7 +133,7 @@ class Golden:
         comparison = run(actual, golden, request)
         if not comparison.passed:
             raise self._mismatch(comparison, request)
-        refusal = refusal_of(comparison, asked.allow_constant)
+        refusal = refusal_of(comparison, asked.get("allow_constant", False))
         self._record(records.record_of("" if refusal is None else "refused", comparison))
         if refusal is not None:
             raise ValueError(f"golden refuses: {refusal}")
@@ -162,7 +162,7 @@ class Golden:
             copies = {name: array.copy() for name, array in arrays.items()}
             comparison = run(arrays, copies, plain)
             # To compare with such a golden could only pass.
-            refusal = refusal_of(comparison, asked.allow_constant)
+            refusal = refusal_of(comparison, asked.get("allow_constant", False))
         if refusal is not None:
             self._record(records.record_of_none("refused", path.stem))
             raise ValueError(f"golden.stored does not store {plain.golden_name}: {refusal}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -12,6 +11,9 @@ from ..errors import ParamError
 from ..golden.judge.request import Limits, Request
 
 __tracebackhide__ = True
+
+Settings = dict[str, Any]
+"""The arguments of a comparison by their names."""
 
 _NAMES = ("op", "inputs", "numerics", "atol", "rtol", "preset", "variant", "names")
 _ALL = (*_NAMES, "allow_constant")
@@ -42,24 +44,6 @@ def marked(item: pytest.Item) -> dict[str, Any]:
     return defaults
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The arguments of one comparison."""
-
-    values: Mapping[str, Any]
-
-    @property
-    def allow_constant(self) -> bool:
-        """Whether a golden of one value only is meant."""
-        return bool(self.values.get("allow_constant", False))
-
-    def request(self, **more: Any) -> Request:
-        """Return them as a request."""
-        values = {name: self.values.get(name) for name in _NAMES}
-        limits = Limits(*(values.pop(name) for name in ("atol", "rtol", "preset")))
-        return Request(limits=limits, **{**values, **more})
-
-
 def settings_of(
     arguments: Mapping[str, Any], defaults: Mapping[str, Any], *, computed: bool
 ) -> Settings:
@@ -76,7 +60,14 @@ def settings_of(
     _check_names(arguments, "golden")
     if not computed:
         defaults = {n: value for n, value in defaults.items() if n not in _OF_COMPUTED}
-    return Settings(_merged(defaults, arguments))
+    return _merged(defaults, arguments)
+
+
+def request_of(asked: Settings, **more: Any) -> Request:
+    """Return settings as a request."""
+    values = {name: asked.get(name) for name in _NAMES}
+    limits = Limits(*(values.pop(name) for name in ("atol", "rtol", "preset")))
+    return Request(limits=limits, **{**values, **more})
 
 
 def _merged(outer: Mapping[str, Any], inner: Mapping[str, Any]) -> dict[str, Any]:

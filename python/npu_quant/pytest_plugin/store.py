@@ -24,7 +24,7 @@ def arrays_of(actual: Any, name: str, asked: Settings) -> Arrays:
     Those are the operator's, the ones that were given, or a dict's keys; else a tuple's numbers,
     and for a single array the golden's own `name`.
     """
-    op, names = asked.values.get("op"), checked_names(asked.values.get("names"))
+    op, names = asked.get("op"), checked_names(asked.get("names"))
     if op is not None:
         names = outputs_of(op)
     elif names is None and not isinstance(actual, (Mapping, tuple, list)):
