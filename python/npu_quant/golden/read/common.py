@@ -8,10 +8,10 @@ import stat
 import threading
 import weakref
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -224,8 +224,12 @@ class Stored:
         return self.kind == "int4" and self.dtype == _BYTES
 
 
-Arrays = Mapping[str, Callable[[], Stored]]
-"""The arrays of a file by key; each is looked at closely when it is asked for."""
+class Arrays(NamedTuple):
+    """The arrays of a file, of which there may be very many."""
+
+    keys: Collection[str]
+    stored: Callable[[str], Stored]
+    """Looks closely at one."""
 
 
 _VOID = np.dtype("V1").num  # ml_dtypes' own are of kind V too, and have numbers of their own

@@ -8,7 +8,7 @@ checked against what it has before anything is read; a malformed file is a `File
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from itertools import islice
 
 from ... import dtypes
@@ -57,9 +57,10 @@ def load(
     try:
         kind, found = _arrays(file)
         if kind == "raw":
-            found = {"": lambda: raw.stored_of(file, dtype, shape)}
-        chosen = _choose(file, found, key)
-        source = FileSource(file, found[chosen](), dtype, chosen, _label(file, found, chosen))
+            found = Arrays([""], lambda key: raw.stored_of(file, dtype, shape))
+        chosen = _choose(file, found.keys, key)
+        name = printable(f"{file.path}:{chosen}" if len(found.keys) > 1 else file.path)
+        source = FileSource(file, found.stored(chosen), dtype, chosen, name)
         if shape is not None and raw.shape_of(shape, file) != source.shape:
             raise file.fault(f"has the shape {source.shape}, not {tuple(shape)}")
         return source
@@ -84,9 +85,9 @@ def list_arrays(path: str | os.PathLike[str]) -> list[tuple[str, str, tuple[int,
         kind, found = _arrays(file)
         if kind == "raw":
             return [("", "bytes", (file.size,))]
-        if len(found) == 1:
-            return [(key, *_described(opened())) for key, opened in found.items()]
-        return [(key, *_described_or_fault(opened)) for key, opened in found.items()]
+        if len(found.keys) == 1:
+            return [(key, *_described(found.stored(key))) for key in found.keys]
+        return [(key, *_described_or_fault(found, key)) for key in found.keys]
     finally:
         file.close()
 
@@ -104,9 +105,9 @@ def _described(stored: Stored) -> tuple[str, tuple[int, ...]]:
     return (stored.kind if stored.dtype is None else name_of(stored.dtype)), stored.shape
 
 
-def _described_or_fault(opened: Callable[[], Stored]) -> tuple[str, tuple[int, ...]]:
+def _described_or_fault(found: Arrays, key: str) -> tuple[str, tuple[int, ...]]:
     try:
-        return _described(opened())
+        return _described(found.stored(key))
     except FileError as error:
         return f"{UNREADABLE}{clean(error.what, 200)}", ()
 
@@ -130,10 +131,10 @@ def _arrays(file: File) -> tuple[str, Arrays]:
         raise file.fault("is not a zip archive as torch.save has written since 1.6; save it again")
     if head.startswith(raw.ATB):
         return "atb", raw.atb_arrays(file)
-    return "raw", {}
+    return "raw", Arrays([], lambda key: raw.stored_of(file, None, None))
 
 
-def _choose(file: File, found: Arrays, key: str | None) -> str:
+def _choose(file: File, found: Collection[str], key: str | None) -> str:
     """Return the key of the array that is asked for."""
     known = ", ".join(clean(name, 30) for name in islice(found, 8))
     known += f" and {len(found) - 8} more" if len(found) > 8 else ""
@@ -150,8 +151,3 @@ def _choose(file: File, found: Arrays, key: str | None) -> str:
     if len(found) == 1 and "" in found:
         raise file.fault(f"has one array, without a key; {clean(key, 60)!r} was asked for")
     raise file.fault(f"has no array {clean(key, 60)!r}; it has {known}")
-
-
-def _label(file: File, found: Arrays, key: str) -> str:
-    """Return the name that an array goes by in messages."""
-    return printable(f"{file.path}:{key}" if len(found) > 1 else file.path)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import dataclasses
 import re
-from functools import partial
 from typing import Any, NamedTuple
 
 import ml_dtypes
@@ -131,23 +130,19 @@ def stored_of(file: File, data: Region, what: str = "") -> Stored:
 
 def arrays(file: File) -> Arrays:
     """Return the one array of a .npy file, which has no key."""
-    return {"": lambda: stored_of(file, InPlace(file, 0, file.size))}
+    return Arrays([""], lambda key: stored_of(file, InPlace(file, 0, file.size)))
 
 
 def archived_arrays(archive: Archive) -> Arrays:
     """Return the arrays of a .npz file by their names; other members are passed over."""
-    return {
-        name.removesuffix(SUFFIX): partial(_archived, archive, name)
-        for name in archive.members
-        if name.endswith(SUFFIX)
-    }
+    names = [name.removesuffix(SUFFIX) for name in archive.members if name.endswith(SUFFIX)]
+    return Arrays(names, lambda key: _archived(archive, key))
 
 
-def _archived(archive: Archive, name: str) -> Stored:
-    data = region(archive, name, check=True)
-    stored = stored_of(archive.file, data, f"{clean(name, 60)} ")
-    beside = f"{name.removesuffix(SUFFIX)}.dtype"
-    return _named(archive, stored, beside) if beside in archive.members else stored
+def _archived(archive: Archive, key: str) -> Stored:
+    data = region(archive, key + SUFFIX, check=True)
+    stored = stored_of(archive.file, data, f"{clean(key + SUFFIX, 60)} ")
+    return _named(archive, stored, f"{key}.dtype") if f"{key}.dtype" in archive.members else stored
 
 
 def _named(archive: Archive, stored: Stored, beside: str) -> Stored:

@@ -98,7 +98,7 @@ def atb_arrays(file: File) -> Arrays:
     The header has lines `name=value`: `$Version`, `$Object.Length`, `format`, `dtype` as a number
     of ACL, `dims`, and last `$End=1`. The elements follow it. The format is not looked at.
     """
-    return {"": lambda: _atb_stored(file)}
+    return Arrays([""], lambda key: _atb_stored(file))
 
 
 def _atb_stored(file: File) -> Stored:

@@ -6,7 +6,7 @@ As strict as its definition: each byte of the elements belongs to exactly one te
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 from sys import intern
 from typing import Any, NamedTuple
 
@@ -83,7 +83,7 @@ def arrays(file: File) -> Arrays:
     if said < size:
         raise file.fault(f"has {size} bytes of elements, its header says {said}")
     data = InPlace(file, begin, size)
-    return {name: partial(_stored, file, data, tensor) for name, tensor in tensors.items()}
+    return Arrays(tensors, lambda name: _stored(file, data, tensors[name]))
 
 
 def _header(file: File) -> bytes:

@@ -6,7 +6,6 @@ checked: torch can leave them wrong on purpose (`torch.serialization.set_crc32_o
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -51,7 +50,8 @@ def arrays(archive: Archive) -> Arrays:
     swapped = f"{folder}byteorder" in members and _big_endian(archive, f"{folder}byteorder")
     tensors = _tensors(archive, pickles[0])
 
-    def opener(key: str, tensor: Tensor | None) -> Stored:
+    def stored(key: str) -> Stored:
+        tensor = tensors[key]
         if tensor is None:
             name = clean(key, 60)
             raise file.fault(f"has several tensors called {name}: save them under other keys")
@@ -60,7 +60,7 @@ def arrays(archive: Archive) -> Arrays:
             raise file.fault(f"lacks the storage {clean(tensor.storage.key, 60)}")
         return _stored(archive, name, tensor, swapped)
 
-    return {key: partial(opener, key, tensor) for key, tensor in tensors.items()}
+    return Arrays(tensors, stored)
 
 
 def _whole(archive: Archive, name: str, most: int) -> bytes:
