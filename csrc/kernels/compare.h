@@ -35,7 +35,8 @@ struct CompareCodesKernel {
   static void run(const Args& args);
 };
 
-// What is counted of numbers. It has no padding: Python sees it as uint64 (golden/measure.py).
+// What is counted of numbers. It has no padding: Python sees it as uint64
+// (golden/measure/metrics.py).
 struct CompareCounts {
   static constexpr uint64_t kNone = ~uint64_t{0};
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import threading
 import zipfile
 import zlib
@@ -67,7 +68,7 @@ def region(archive: Archive, name: str, *, check: bool) -> Region:
         where = "is not where the archive's directory says"
         found = "has another name where it stands" if "differ" in str(error) else where
         raise file.fault(f"{what} {found}") from error
-    begin = info.header_offset + _LOCAL_HEADER + sum(memoryview(lengths).cast("H"))
+    begin = info.header_offset + _LOCAL_HEADER + sum(struct.unpack("<HH", lengths))
     if begin + packed > file.size:
         raise file.fault(f"{what} is not where the archive's directory says")
     if info.compress_type == zipfile.ZIP_DEFLATED:
