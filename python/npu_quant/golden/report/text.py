@@ -6,7 +6,7 @@ import numpy as np
 
 from ..judge.power import blind_spot, power_text
 from ..measure.layout import Layout
-from ..results import ComparisonData, Concentration, OutputComparison
+from ..results import ComparisonData, Concentration, Metrics, OutputComparison
 from . import words
 
 MOST_LINES = 12
@@ -65,69 +65,72 @@ def _structure(comparison: ComparisonData) -> list[Line]:
 
 
 def _unit(output: OutputComparison) -> str:
-    if output.ties is None and output.dtype.kind not in "iu":
-        return "value"
     return "code" if output.dtype.kind in "iu" else "value"
 
 
 def _lines_of(comparison: ComparisonData, output: OutputComparison) -> list[Line]:
     """Return what there is to say of one output."""
     several = len(comparison.outputs) > 1
-    name = f"{output.name}: " if several and output.name else ""
+    m, lines = output.metrics, list[Line]()
     if output.name in (*comparison.missing, *comparison.extra):
         return []  # listed above
     if output.problem is not None:
-        return [(_FACT, f"{name}{output.problem}")]
-    if output.metrics is None:
-        return []
-    if output.metrics.mismatches == 0:
-        text = f"{name}identical: all {words.counted(output.metrics.count, _unit(output))}"
-        return [(_EXTRA if several else _FACT, text)]
-    if comparison.op and comparison.model is not None and output.ties is None:
-        return _lines_of_scale(output, name)
-    return _lines_of_values(output, name)
+        lines = [(_FACT, output.problem)]
+    elif m is not None and m.mismatches == 0:
+        text = f"identical: all {words.counted(m.count, _unit(output))}"
+        lines = [(_EXTRA if several else _FACT, text)]
+    elif m is not None and comparison.model is not None and output.ties is None:
+        lines = _lines_of_scale(output, m)
+    elif m is not None:
+        lines = _lines_of_values(output, m)
+    name = f"{output.name}: " if several and output.name else ""
+    return [(worth, name + text) for worth, text in lines]
 
 
-def _counts(output: OutputComparison, name: str) -> str:
+def _differ(m: Metrics, noun: str) -> str:
+    verb = "differs" if m.mismatches == 1 else "differ"
+    return f"{words.count(m.mismatches)} of {words.counted(m.count, noun)} {verb}"
+
+
+def _counts(output: OutputComparison, m: Metrics) -> str:
     """Return how many differ, and by how many steps."""
-    m = output.metrics
-    assert m is not None
-    steps = m.steps
-    far = steps["<=-3"] + steps["-2"] + steps["+2"] + steps[">=3"]
+    far = sum(n for step, n in m.steps.items() if step not in ("-1", "0", "+1"))
     unit = "steps" if output.dtype.kind in "iu" else "ulp"
-    differ = "differs" if m.mismatches == 1 else "differ"
     return (
-        f"{name}{words.count(m.mismatches)} of {words.counted(m.count, _unit(output))} {differ} "
-        f"({words.share(m.mismatches, m.count)}); {unit} -1: {words.count(steps['-1'])}  "
-        f"+1: {words.count(steps['+1'])}  beyond: {words.count(far)}"
+        f"{_differ(m, _unit(output))} ({words.share(m.mismatches, m.count)}); "
+        f"{unit} -1: {words.count(m.steps['-1'])}  +1: {words.count(m.steps['+1'])}  "
+        f"beyond: {words.count(far)}"
     )
 
 
-def _lines_of_scale(output: OutputComparison, name: str) -> list[Line]:
+def _lines_of_scale(output: OutputComparison, m: Metrics) -> list[Line]:
     """A scale: how many differ, by how much, the worst with both values."""
-    m, where = output.metrics, output.where
-    assert m is not None
-    assert where is not None
-    differ = "differs" if m.mismatches == 1 else "differ"
-    text = f"{name}{words.count(m.mismatches)} of {words.counted(m.count, 'scale')} {differ}"
+    text = _differ(m, "scale")
     if m.max_steps:
         text += f", by up to {words.count(m.max_steps)} ulp (rounding explains 1)"
-    lines = [*_nonfinite(output, name), (_FACT, text)]
-    if output.rung != "tie":
-        lines.append((_FACT, f"{name}{_pair(output, where.worst)}"))
-        lines += _places(output, name)
+    lines = [*_nonfinite(m), (_FACT, text)]
+    if output.rung != "tie" and output.where is not None:
+        lines += [(_FACT, _pair(output, output.where.worst)), *_places(output)]
     return lines
 
 
-def _consequence(output: OutputComparison, name: str) -> list[Line]:
+def _lines_of_values(output: OutputComparison, m: Metrics) -> list[Line]:
+    lines = [*_nonfinite(m), (_FACT, _counts(output, m)), *_rounding(output, m)]
+    if output.rung == "tie":
+        return [*lines, (_EXTRA, _similarity(output, m))]
+    lines += [*_consequence(output), *_places(output)]
+    lines += [(_PLACE, note) for note in output.notes]
+    lines += [(_DETAIL, f"worst {_worst(output)}"), *_extremes(m)]
+    return [*lines, (_DETAIL, _similarity(output, m))]
+
+
+def _consequence(output: OutputComparison) -> list[Line]:
     """Say whether codes are what their own, wrong scale gives."""
     if output.follows_scale is None or output.rung in ("identical", "tie"):
         return []
     if output.follows_scale:
-        return [
-            (_FACT, f"{name}follows from the scale it was given: the fault is in amax or scale")
-        ]
-    return [(_FACT, f"{name}does not follow from the actual scale either")]
+        return [(_FACT, "follows from the scale it was given: the fault is in amax or scale")]
+    return [(_FACT, "does not follow from the actual scale either")]
 
 
 def _pair(output: OutputComparison, flat: int) -> str:
@@ -145,34 +148,16 @@ def _pair(output: OutputComparison, flat: int) -> str:
     return text
 
 
-def _lines_of_values(output: OutputComparison, name: str) -> list[Line]:
-    lines: list[Line] = [*_nonfinite(output, name), (_FACT, _counts(output, name))]
-    lines += _rounding(output, name)
-    if output.rung == "tie":
-        return [*lines, (_EXTRA, name + _similarity(output))]
-    lines += _consequence(output, name)
-    lines += _places(output, name)
-    for note in output.notes:
-        lines.append((_PLACE, f"{name}{note}"))
-    lines.append((_DETAIL, f"{name}worst {_worst(output)}"))
-    lines += _extremes(output, name)
-    lines.append((_DETAIL, name + _similarity(output)))
-    return lines
-
-
-def _nonfinite(output: OutputComparison, name: str) -> list[Line]:
-    assert output.metrics is not None
+def _nonfinite(m: Metrics) -> list[Line]:
     texts = []
-    for (actual, golden), n in output.metrics.nonfinite.items():
+    for (actual, golden), n in m.nonfinite.items():
         is_, was = ("a number" if kind == "finite" else kind for kind in (actual, golden))
         texts.append(f"{is_} where the golden has {was}: {words.count(n)}")
-    return [(_FACT, name + ", ".join(texts))] if texts else []
+    return [(_FACT, ", ".join(texts))] if texts else []
 
 
-def _extremes(output: OutputComparison, name: str) -> list[Line]:
+def _extremes(m: Metrics) -> list[Line]:
     """Say what happened at the ends of the range, at zero and to signs, where anything did."""
-    m = output.metrics
-    assert m is not None
     texts = []
     if m.saturated_actual != m.saturated_golden:
         actual, golden = words.count(m.saturated_actual), words.count(m.saturated_golden)
@@ -180,62 +165,54 @@ def _extremes(output: OutputComparison, name: str) -> list[Line]:
     for what, n in (("signs flipped", m.sign_flips), ("became 0", m.rounded_to_zero)):
         if n:
             texts.append(f"{what}: {words.count(n)}")
-    return [(_EXTRA, name + " · ".join(texts))] if texts else []
+    return [(_EXTRA, " · ".join(texts))] if texts else []
 
 
-def _rounding(output: OutputComparison, name: str) -> list[Line]:
+def _rounding(output: OutputComparison, m: Metrics) -> list[Line]:
     """Say how far the differing codes lie from a tie: what it is, or is not."""
     ties = output.ties
     if ties is None:
         return []
-    allowed = f"{ties.allowed:g}"
+    allowed, farthest = f"{ties.allowed:g}", words.distance(ties.farthest)
     if output.rung == "tie":
-        text = f"rounding: each is one step, within {words.distance(ties.farthest)} ulp of a tie"
-        return [(_FACT, f"{name}{text} (the formula's roundings allow {allowed})")]
-    assert output.metrics is not None
+        text = f"rounding: each is one step, within {farthest} ulp of a tie"
+        return [(_FACT, f"{text} (the formula's roundings allow {allowed})")]
     if not np.isfinite(ties.farthest):
         why = "some are none of the values that codes stand for"
         if np.isnan(ties.farthest_value):
             why = "some have no number before rounding (scale 0, inf, NaN; or none is computed)"
-        return [(_FACT, f"{name}not rounding: {why}")]
-    text = f"not rounding: up to {words.distance(ties.farthest)} ulp from a tie"
-    if ties.within == output.metrics.mismatches:
-        text = f"another formula's bytes: all within {words.distance(ties.farthest)} ulp of a tie"
-    elif output.metrics.max_steps == 0:
+        return [(_FACT, f"not rounding: {why}")]
+    text = f"not rounding: up to {farthest} ulp from a tie"
+    if ties.within == m.mismatches:
+        text = f"another formula's bytes: all within {farthest} ulp of a tie"
+    elif m.max_steps == 0:
         text = "not rounding: zeros have another sign"
     elif ties.farthest <= ties.allowed:
         text = "not rounding: more than one step apart"
-    return [(_FACT, f"{name}{text}, rounding explains {allowed}")]
+    return [(_FACT, f"{text}, rounding explains {allowed}")]
 
 
-def _places(output: OutputComparison, name: str) -> list[Line]:
+def _places(output: OutputComparison) -> list[Line]:
     """Say where the differences lie, if chance would not put them there."""
-    where = output.where
-    if where is None:
-        return []
-    return [
-        (
-            _PLACE,
-            f"{name}{_place(found, Layout.of(output.shape))} ({words.count(found.held)} of "
-            f"{words.count(found.of)}; by chance {words.odds(found.log10_odds)})",
-        )
-        for found in where.concentrations[:2]
-    ]
+    found = () if output.where is None else output.where.concentrations[:2]
+    return [(_PLACE, _place(each, Layout.of(output.shape))) for each in found]
 
 
 def _place(found: Concentration, layout: Layout) -> str:
     only = "only" if found.held == found.of else "mostly"
+    plural = "s" if len(found.places) > 1 else ""
+    where = f"in {found.kind}{plural} {words.places(found.places)}"
     if found.kind == "period":
         period, residue = found.places
-        return f"{only} in columns {residue}, {residue + period}, ...: every {period}th"
-    if found.kind in ("rows", "columns"):
-        return f"{only} in {found.kind} {found.places[0]} to {found.places[1]}"
-    if found.kind == "block":
-        return f"{only} in {_blocks(found.places, layout)}"
-    if found.kind.startswith("axis"):
-        return f"{only} at {words.places(found.places)} of {found.kind}"
-    plural = "s" if len(found.places) > 1 else ""
-    return f"{only} in {found.kind}{plural} {words.places(found.places)}"
+        where = f"in columns {residue}, {residue + period}, ...: every {period}th"
+    elif found.kind in ("rows", "columns"):
+        where = f"in {found.kind} {found.places[0]} to {found.places[1]}"
+    elif found.kind == "block":
+        where = f"in {_blocks(found.places, layout)}"
+    elif found.kind.startswith("axis"):
+        where = f"at {words.places(found.places)} of {found.kind}"
+    held = f"{words.count(found.held)} of {words.count(found.of)}"
+    return f"{only} {where} ({held}; by chance {words.odds(found.log10_odds)})"
 
 
 def _blocks(places: tuple[int, ...], layout: Layout) -> str:
@@ -256,10 +233,8 @@ def _worst(output: OutputComparison) -> str:
     return f"{_pair(output, flat)}; {before} before rounding"
 
 
-def _similarity(output: OutputComparison) -> str:
+def _similarity(output: OutputComparison, m: Metrics) -> str:
     """Say what other tools make of it."""
-    m = output.metrics
-    assert m is not None
     told = {name: passed for name, passed in output.presets.items() if name not in _IN_NUMBERS}
     text = f"also: cosine {m.cosine:.9g} · SQNR {words.number(m.sqnr_db, 3)} dB"
     if any(told.values()):
