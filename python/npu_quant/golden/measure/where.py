@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,22 +53,31 @@ def places_of(kind: str, counts: NDArray[np.int64], places: int) -> Concentratio
     return spread if spread.log10_odds < single.log10_odds else single
 
 
+def _unlikely(
+    kind: str, places: tuple[int, ...], held: int, of: int, share: tuple[int, int]
+) -> Concentration | None:
+    """Return some places, `share` of all, if they hold half of the differences beyond chance."""
+    odds = log10_odds(held, of, *share)
+    if odds >= UNLIKELY or 2 * held < of:
+        return None
+    return Concentration(kind, places, held, of, odds)
+
+
+def _least_likely(found: Iterable[Concentration | None]) -> Concentration | None:
+    return min((f for f in found if f is not None), key=lambda f: f.log10_odds, default=None)
+
+
 def concentration_of(kind: str, counts: NDArray[np.int64], places: int) -> Concentration | None:
     """Return the fewest places that hold differences beyond chance, of all that could."""
-    of = int(counts.sum())
-    occupied = int(np.count_nonzero(counts))
+    of, occupied = int(counts.sum()), int(np.count_nonzero(counts))
     if of == 0 or places < 2:
         return None
-    fullest = np.argsort(-counts, kind="stable")[: min(_MOST_PLACES, occupied)]
-    best: Concentration | None = None
-    held = 0
-    for k, place in enumerate(fullest, 1):
-        held += int(counts[place])
-        odds = log10_odds(held, of, k, places)
-        if odds < UNLIKELY and 2 * held >= of and (best is None or odds < best.log10_odds):
-            found = tuple(sorted(int(p) for p in fullest[:k]))
-            best = Concentration(kind, found, held, of, odds)
-    return best
+    fullest = np.argsort(-counts, kind="stable")[: min(_MOST_PLACES, occupied)].tolist()
+    held = np.cumsum(counts[fullest]).tolist()
+    return _least_likely(
+        _unlikely(kind, tuple(sorted(fullest[:k])), held[k - 1], of, (k, places))
+        for k in range(1, len(fullest) + 1)
+    )
 
 
 def range_of(kind: str, counts: NDArray[np.int64], places: int) -> Concentration | None:
@@ -85,20 +95,16 @@ def range_of(kind: str, counts: NDArray[np.int64], places: int) -> Concentration
 
 def period_of(counts: NDArray[np.int64]) -> Concentration | None:
     """Return the period of the column's number that differences keep to, with their residue."""
-    of = int(counts.sum())
-    best: Concentration | None = None
+    found = []
     for period in _PERIODS:
-        if len(counts) < 2 * period:
-            break
-        padded = np.zeros(-(-len(counts) // period) * period, np.int64)
-        padded[: len(counts)] = counts
-        residues = padded.reshape(-1, period).sum(axis=0)
-        residue = int(np.argmax(residues))
-        odds = log10_odds(int(residues[residue]), of, 1, period)
-        held = int(residues[residue])
-        if odds < UNLIKELY and 2 * held >= of and (best is None or odds < best.log10_odds):
-            best = Concentration("period", (period, residue), held, of, odds)
-    return best
+        if len(counts) >= 2 * period:
+            padded = np.zeros(-(-len(counts) // period) * period, np.int64)
+            padded[: len(counts)] = counts
+            residues = padded.reshape(-1, period).sum(axis=0)
+            residue, held = int(np.argmax(residues)), int(residues.max())
+            place = (period, residue)
+            found.append(_unlikely("period", place, held, int(counts.sum()), (1, period)))
+    return _least_likely(found)
 
 
 def _blocks(actual: Source, golden: Source, layout: Layout, of: int) -> Concentration | None:
@@ -111,16 +117,13 @@ def _blocks(actual: Source, golden: Source, layout: Layout, of: int) -> Concentr
     ]
     numbers, counts = np.unique(np.concatenate(found), return_counts=True)
     order = np.argsort(-counts, kind="stable")[: _MOST_PLACES + 1]
-    fullest = counts[order].astype(np.int64)
-    best = concentration_of("block", fullest, layout.rows * layout.blocks_per_row)
+    blocks = layout.rows * layout.blocks_per_row
+    best = concentration_of("block", counts[order].astype(np.int64), blocks)
     if best is None:
         return None
     # Those beyond the fullest hold some, too.
     places = tuple(sorted(int(numbers[order[p]]) for p in best.places))
-    odds = log10_odds(best.held, of, len(places), layout.rows * layout.blocks_per_row)
-    if odds >= UNLIKELY or 2 * best.held < of:
-        return None
-    return Concentration("block", places, best.held, of, odds)
+    return _unlikely("block", places, best.held, of, (len(places), blocks))
 
 
 def _concentrations(
