@@ -13,7 +13,7 @@ from plugin_sessions import Session, text_of
 
 from npu_quant import cli, npu_dynamic_quant
 from npu_quant.commands.arguments import attribute
-from npu_quant.pytest_plugin import archive, command, keeping
+from npu_quant.pytest_plugin import archive, keeping
 
 pytest_plugins = ["pytester", "plugin_sessions"]
 
@@ -233,7 +233,7 @@ class TestCommand:
     def test_what_no_command_line_holds_is_compared_as_arrays(
         self, session: Session, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(command, "_literal", lambda value: None)
+        monkeypatch.setattr(keeping, "_literal", lambda value: None)
         call = COMPARES[-1].replace("'smooth_scales': None", "'dst_type_max': 0.0")
         words = command_in(session(f"def test_it(golden): {call}"))
         place = f"{CACHE}/test_it/test_it/1.npz"
@@ -259,7 +259,7 @@ class TestCommand:
         ],
     )
     def test_attributes_as_the_command_line_reads_them(self, value: Any, text: str | None) -> None:
-        assert command._literal(value) == text
+        assert keeping._literal(value) == text
         if text is not None and not isinstance(value, type):
             assert attribute(f"name={text}") == ("name", value)
 

@@ -14,8 +14,8 @@ from plugin_sessions import Session, text_of
 from npu_quant import cli
 from npu_quant.commands.shell import quoted
 from npu_quant.pytest_plugin import archive
-from npu_quant.pytest_plugin.command import member
 from npu_quant.pytest_plugin.folders import safe
+from npu_quant.pytest_plugin.keeping import member
 
 pytest_plugins = ["pytester", "plugin_sessions"]
 

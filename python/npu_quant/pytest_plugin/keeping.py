@@ -1,23 +1,32 @@
-"""The arrays of a comparison that failed, kept in a file to be compared again."""
+"""The arrays of a comparison that failed, kept in a file, and the command that takes them again."""
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from numpy.typing import NDArray
+import numpy as np
 
 from npu_quant_pytest.ledger import forget
 
+from .. import dtypes
+from ..commands.arguments import attribute
+from ..commands.roles import required_arrays
+from ..commands.shell import joined
 from ..golden.api import Comparison
-from ..golden.judge.request import Request
-from ..golden.read.sources import as_source
+from ..golden.judge.request import Limit, Limits, Request
+from ..golden.operators import outputs_of
+from ..golden.read.sources import as_source, is_source
 from . import archive
-from .command import command_of, is_array, member
-from .folders import Folders
+from .folders import Folders, digest_of
+
+# No "-", which a digest begins with.
+_PLAIN = re.compile(r"[A-Za-z0-9_.]+")
+_LONGEST = 40
 
 MOST_BYTES = 1 << 30
-
-Arrays = dict[str, NDArray[Any]]
 
 
 class Kept(NamedTuple):
@@ -50,8 +59,8 @@ def keep(folders: Folders, number: int, comparison: Comparison, request: Request
     return Kept(command=command_of(folders.shown(path), comparison, request))
 
 
-def _members(comparison: Comparison, request: Request) -> Arrays:
-    arrays: Arrays = {}
+def _members(comparison: Comparison, request: Request) -> archive.Arrays:
+    arrays: archive.Arrays = {}
     for output in comparison.outputs:
         for side, source in (("actual", output.actual), ("golden", output.golden)):
             if source is not None:
@@ -60,3 +69,107 @@ def _members(comparison: Comparison, request: Request) -> Arrays:
         if is_array(value):
             arrays[member("inputs", name)] = as_source(value, name).array()
     return arrays
+
+
+def is_array(value: Any) -> bool:
+    """Say whether an operator's argument is an array, not an attribute."""
+    return isinstance(value, np.ndarray) or hasattr(value, "detach") or is_source(value)
+
+
+def member(side: str, name: Any) -> str:
+    """Return what an array is called in the file: "actual.y", "golden.y", "inputs.x".
+
+    A name that a command line or a file might take for something else has a digest.
+    """
+    if name == "":
+        return side
+    plain = isinstance(name, str) and _PLAIN.fullmatch(name) is not None
+    if plain and archive.problem_of_name(name) is None:
+        return f"{side}.{name}"
+    kept = re.sub(r"[^A-Za-z0-9_]", "_", str(name))[:_LONGEST]
+    return f"{side}.{kept}-{digest_of(repr(name))}"
+
+
+def command_of(path: str, comparison: Comparison, request: Request) -> str:
+    """Return the command that compares the arrays in a file as the test did.
+
+    Where the operator's arguments cannot be written on a command line, or the golden was given, it
+    compares the two arrays of the output that decided. There is none for an output that one side
+    lacks: a command line compares the files that are there.
+    """
+    if comparison.missing or comparison.extra:
+        return ""
+    words = _computed(path, comparison, request)
+    if words is None:
+        output = comparison.decisive.name
+        words = [f"{path}::{member(side, output)}" for side in ("actual", "golden")]
+        words += _limits(_of_one(request.limits, output))
+    return joined(["npu-quant", "compare", *words])
+
+
+def _computed(path: str, comparison: Comparison, request: Request) -> list[str] | None:
+    """Return the words of a command that computes the golden once more."""
+    if comparison.model is None or comparison.op is None:
+        return None
+    inputs = {n: value for n, value in (request.inputs or {}).items() if value is not None}
+    attributes = {n: _literal(value) for n, value in inputs.items() if not is_array(value)}
+    if None in attributes.values():
+        return None
+    required = [name for name in required_arrays(comparison.op) if name not in attributes]
+    files = [f"{path}::{member('inputs', name)}" if name in inputs else "-" for name in required]
+    words = [*files, *_actual(path, comparison), "--op", comparison.op]
+    for name, value in inputs.items():
+        if not is_array(value):
+            words += ["--attr", f"{name}={attributes[name]}"]
+        elif name not in required:
+            words += ["--input", f"{name}={path}::{member('inputs', name)}"]
+    for option, given in (("--numerics", request.numerics), ("--variant", request.variant)):
+        words += [] if given is None else [option, given]
+    return words + _limits(request.limits)
+
+
+def _actual(path: str, comparison: Comparison) -> list[str]:
+    """Return the actual outputs in the operator's order, - for one that was not given."""
+    given = [output.name for output in comparison.outputs]
+    names = outputs_of(comparison.op or "")
+    while names[-1] not in given:
+        names = names[:-1]
+    return [f"{path}::{member('actual', n)}" if n in given else "-" for n in names]
+
+
+def _literal(value: Any) -> str | None:
+    """Return an attribute as `--attr` reads it; None where it cannot be written."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str):
+        return value if value and attribute(f"name={value}")[1] == value else repr(value)
+    if isinstance(value, (bool, int, float)):
+        return repr(value) if math.isfinite(value) else None
+    try:
+        row = dtypes.resolve(value)
+    except TypeError:
+        return None
+    return None if row is None else row.name
+
+
+def _of_one(limits: Limits, output: str) -> Limits:
+    """Return the limits of one output as those of all."""
+    atol, rtol = (
+        limit.get(output) if isinstance(limit, Mapping) else limit
+        for limit in (limits.atol, limits.rtol)
+    )
+    return Limits(atol, rtol, limits.preset)
+
+
+def _limits(limits: Limits) -> list[str]:
+    words = [] if limits.preset is None else ["--preset", limits.preset]
+    for option, limit in (("--atol", limits.atol), ("--rtol", limits.rtol)):
+        for text in _texts(limit):
+            words += [option, text]
+    return words
+
+
+def _texts(limit: Limit) -> list[str]:
+    if isinstance(limit, Mapping):
+        return [f"{name}={number}" for name, number in limit.items()]
+    return [] if limit is None else [str(limit)]
