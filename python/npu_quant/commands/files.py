@@ -103,7 +103,7 @@ class Opener:
     def _agree(self, like: Like) -> None:
         """Let options be of use that say of a raw output what its golden says."""
         self.raw_outputs = True
-        self.used |= {"dtype"} if self.dtype and name_of(self.dtype) == like.dtype.name else set()
+        self.used |= {"dtype"} if self.dtype and full_name(self.dtype) == like.dtype.name else set()
         self.used |= {"shape"} if self.shape == like.shape else set()
 
     def _lacking(
@@ -118,7 +118,7 @@ class Opener:
         return dtype, shape
 
 
-def name_of(dtype: str) -> str:
+def full_name(dtype: str) -> str:
     """Return the name of a dtype that goes by several."""
     return ALIASES.get(dtype.lower(), dtype.lower()).removeprefix("torch.")
 
@@ -128,7 +128,7 @@ def carries(stored: str, wanted: str) -> bool:
 
     An array that says it is float16 is not seen as bfloat16 because another file needs that.
     """
-    name = name_of(wanted)
+    name = full_name(wanted)
     if stored == RAW:
         return True
     if name in ("int4", "quint4x2"):

@@ -166,8 +166,8 @@ def run(actual: Any, golden: Any, request: Request) -> Comparison:
         outputs=tuple(outputs),
         decisive=verdict.decisive_of(outputs),
         margin=verdict.greatest_margin(outputs),
-        actual_name=request.actual_name or _name_of([a for _, a, _ in pairs]),
-        golden_name=request.golden_name or _name_of([g for *_, g in pairs], model),
+        actual_name=request.actual_name or _origin([a for _, a, _ in pairs]),
+        golden_name=request.golden_name or _origin([g for *_, g in pairs], model),
         variants=matches,
         accepted_variant=accepted,
         formulas=0 if model is None else len(applicable(model)),
@@ -177,7 +177,7 @@ def run(actual: Any, golden: Any, request: Request) -> Comparison:
     )
 
 
-def _name_of(sources: Sequence[Source | None], model: Model | None = None) -> str:
+def _origin(sources: Sequence[Source | None], model: Model | None = None) -> str:
     """Return where arrays came from: the name of the first one that is there."""
     if model is not None:
         return "computed"

@@ -240,7 +240,7 @@ def is_void(dtype: np.dtype) -> bool:
     return dtype.num == _VOID
 
 
-def name_of(dtype: np.dtype) -> str:
+def dtype_name(dtype: np.dtype) -> str:
     """Return a dtype's name; V1 and V2 for what has none."""
     return str(dtype.str[1:] if is_void(dtype) else dtype.name)
 

@@ -20,8 +20,8 @@ from .common import (
     allocate,
     check_shape,
     count_of,
+    dtype_name,
     is_void,
-    name_of,
     row_of,
 )
 
@@ -247,7 +247,7 @@ class FileSource:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<{self.name}: {name_of(self.dtype)}{list(self._shape)}>"
+        return f"<{self.name}: {dtype_name(self.dtype)}{list(self._shape)}>"
 
 
 def _check_expanded(stored: Stored, itemsize: int, file: File) -> None:

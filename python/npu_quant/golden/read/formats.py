@@ -15,7 +15,7 @@ from ... import dtypes
 from ..results import Source
 from . import npy, raw, safetensors, torch_file
 from .archive import archive_of
-from .common import Arrays, File, FileError, Stored, clean, name_of, printable
+from .common import Arrays, File, FileError, Stored, clean, dtype_name, printable
 from .file_source import FileSource
 
 UNREADABLE = "unreadable: "
@@ -102,7 +102,7 @@ def same_file(a: Source, b: Source) -> bool:
 def _described(stored: Stored) -> tuple[str, tuple[int, ...]]:
     if stored.is_packed:
         return "int4", (*stored.shape[:-1], 2 * stored.shape[-1])
-    return (stored.kind if stored.dtype is None else name_of(stored.dtype)), stored.shape
+    return (stored.kind if stored.dtype is None else dtype_name(stored.dtype)), stored.shape
 
 
 def _described_or_fault(found: Arrays, key: str) -> tuple[str, tuple[int, ...]]:

@@ -25,7 +25,7 @@ from .common import (
     check_shape,
     clean,
     count_of,
-    name_of,
+    dtype_name,
     row_of,
     shown,
     take,
@@ -155,4 +155,4 @@ def _named(archive: Archive, stored: Stored, beside: str) -> Stored:
     if stored.dtype is None or dtype is None or dtype.itemsize != stored.dtype.itemsize:
         what = f"{clean(beside, 60)} is {clean(text, 40)}"
         raise archive.file.fault(f"{what}, which {stored.kind} does not stand for")
-    return dataclasses.replace(stored, dtype=dtype, kind=name_of(dtype))
+    return dataclasses.replace(stored, dtype=dtype, kind=dtype_name(dtype))
