@@ -363,8 +363,11 @@ def test_signatures_are_torch_npus_and_torchs(name: str) -> None:
     assert str(inspect.Signature(theirs)) == SIGNATURES[name]
 
 
-RUNTIME = {"version", "target", "targets", "prefetch", "set_target", "compiler", "check_numerics"}
+RUNTIME = {"version", "target", "targets", "prefetch", "set_target"}
 RUNTIME |= {
+    "set_prefetch",
+    "compiler",
+    "check_numerics",
     "list_numerics",
     "set_fictitious_numerics",
     "formats",
