@@ -68,7 +68,7 @@ class TestFixture:
     def test_what_could_only_pass_is_refused(self, session: Session, call: str, says: str) -> None:
         result = session(f"def test_it(golden): {call}")
         result.assert_outcomes(failed=1)
-        result.stdout.fnmatch_lines([f"E * ValueError: golden refuses: *{says}*"])
+        result.stdout.fnmatch_lines([f"E *GoldenRefused: golden refuses: *{says}*"])
         assert "golden: 1 comparison: 1 refused" in result.outlines
 
     def test_a_constant_golden_may_be_meant(self, session: Session) -> None:

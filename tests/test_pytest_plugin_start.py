@@ -128,6 +128,40 @@ class TestLoading:
         assert "unrecognized" not in "".join(result.errlines)
         assert "golden" in text_of(result)
 
+    @pytest.mark.parametrize("place", ["plugin", "conftest"])
+    def test_golden_is_an_alias_that_steps_aside(
+        self, pytester: pytest.Pytester, place: str
+    ) -> None:
+        theirs = "import pytest\n@pytest.fixture\ndef golden(): return 'theirs'\n"
+        pytester.makepyfile(
+            "def test_it(golden): assert golden == 'theirs'\n"
+            "def test_other(npu_golden): npu_golden([1, 2], [1, 2])\n"
+        )
+        if place == "plugin":
+            pytester.makepyfile(their_plugin=theirs)
+            named = ["-p", "their_plugin"]
+        else:
+            pytester.makeconftest(theirs)
+            named = []
+        self.run(pytester, *named).assert_outcomes(passed=2)
+
+    def test_a_module_of_that_name_is_no_fixture(self, pytester: pytest.Pytester) -> None:
+        pytester.makeconftest("from npu_quant import golden")
+        pytester.makepyfile("def test_it(golden, npu_golden): assert golden is npu_golden")
+        self.run(pytester).assert_outcomes(passed=1)
+
+    @pytest.mark.parametrize("given", [[], ["--golden-keep", "other"]])
+    def test_options_in_an_ini_file(self, pytester: pytest.Pytester, given: list[str]) -> None:
+        pytester.makeini("[pytest]\nnpu_golden_keep = kept\nnpu_golden_summary = true\n")
+        pytester.makepyfile(
+            "def test_it(golden): golden([1, 2], [1, 2])\n"
+            "def test_not(golden): golden([1, 2], [1, 3])\n"
+        )
+        result = self.run(pytester, *given)
+        result.assert_outcomes(passed=1, failed=1)
+        assert (pytester.path / ("other" if given else "kept")).is_dir()
+        assert any("test_it" in line and "identical" in line for line in result.outlines)
+
     @pytest.mark.parametrize("plugins", [[], PLUGINS[:1]])
     def test_it_can_be_left_out(self, pytester: pytest.Pytester, plugins: list[str]) -> None:
         pytester.makepyfile("def test_it(golden): pass")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._aclnn import aclnn_prefix
 from ._runtime import __version__, get_num_threads, info, list_numerics, numerics, set_num_threads
-from .errors import DTypeError, ParamError
+from .errors import DTypeError, NpuQuantError, ParamError
 from .ops import (
     _fake_quantize_per_tensor_affine_cachemask_tensor_qparams,
     dequantize_val,
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 
 __all__ = [  # noqa: RUF022 (its order of qint8 and qint32 is not that of sorted())
     "DTypeError",
+    "NpuQuantError",
     "ParamError",
     "PerChannelAffineQuantizer",
     "PerTensorAffineQuantizer",
@@ -104,3 +105,7 @@ def __getattr__(name: str) -> Any:
     if name in ("golden", "testing"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "golden", "testing"})

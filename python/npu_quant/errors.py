@@ -1,7 +1,7 @@
-"""The exceptions of npu_quant.
+"""The exceptions of npu_quant: one base class, and beside it what Python calls each of them.
 
-Both carry ``code``, the status aclnn would have returned, and both are RuntimeErrors, which is what
-torch_npu raises: code written for it keeps working.
+An operator's carry ``code``, the status aclnn would have returned, and are RuntimeErrors, which is
+what torch_npu raises: code written for it keeps working.
 """
 
 from __future__ import annotations
@@ -9,7 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 
-class _CodedError(Exception):
+class NpuQuantError(Exception):
+    """Whatever npu_quant raises of its own, a golden comparison that fails included."""
+
+
+class _CodedError(NpuQuantError):
     """An error with aclnn's status code."""
 
     code: int

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .errors import NpuQuantError
 from .golden.api import Comparison, run
 from .golden.judge.refusal import refusal_of
 from .golden.judge.request import Limits, Request
 
-__all__ = ["GoldenMismatch", "assert_golden"]
+__all__ = ["GoldenMismatch", "GoldenRefused", "assert_golden"]
 
 
-class GoldenMismatch(AssertionError):  # noqa: N818 (its text starts with the name)
+class GoldenRefused(NpuQuantError, ValueError):  # noqa: N818 (beside GoldenMismatch)
+    """A comparison passed that could only pass: it proves nothing."""
+
+
+class GoldenMismatch(NpuQuantError, AssertionError):  # noqa: N818 (its text starts with the name)
     """A comparison did not pass; its text is the report."""
 
     comparison: Comparison
@@ -61,8 +66,8 @@ def assert_golden(
 
     Raises:
         GoldenMismatch: it did not pass; the text says where, how, and what it is not.
-        ValueError: it could only pass: the same array twice, no elements, a constant golden, or a
-            tolerance that would also accept zeros or shuffled rows.
+        GoldenRefused: it could only pass: the same array twice, no elements, a constant golden, or
+            a tolerance that would also accept zeros or shuffled rows.
         DTypeError: an argument is no array, or of a dtype that cannot be compared.
         ParamError: an argument does not fit the others.
 
@@ -87,7 +92,7 @@ def assert_golden(
     if refusal is None and _has_one_object_twice(actual, golden):
         refusal = "actual and golden are the same object, which equals itself."
     if refusal is not None:
-        raise ValueError(f"assert_golden refuses: {refusal}")
+        raise GoldenRefused(f"assert_golden refuses: {refusal}")
     return comparison
 
 

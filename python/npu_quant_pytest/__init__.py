@@ -1,9 +1,11 @@
-"""What pytest loads of npu_quant: the fixture `golden`, options, and the account of comparisons.
+"""What pytest loads of npu_quant: a fixture, options, and the account of comparisons.
 
-    def test_rows(golden):
-        golden(npu_y, op="npu_dynamic_quant", inputs={"input": x})  # computed golden
-        golden(npu_y, expected, atol=1)                             # given golden
-        golden.stored(npu_y, name="y")                              # golden of an earlier run
+    def test_rows(npu_golden):
+        npu_golden(npu_y, op="npu_dynamic_quant", inputs={"input": x})  # computed golden
+        npu_golden(npu_y, expected, atol=1)                             # given golden
+        npu_golden.stored(npu_y, name="y")                              # golden of an earlier run
+
+`golden` is the same fixture, unless another plugin or a conftest.py has one of that name.
 
 pytest loads it by itself where npu_quant is installed; ``-p no:npu_quant`` leaves it out. npu_quant
 is imported by the fixture, not before: a session of other tests neither waits for it nor fails
@@ -27,7 +29,7 @@ from .ledger import RECORDS, WAITING, Ledger, attach, returned
 if TYPE_CHECKING:
     from npu_quant.pytest_plugin.fixture import Golden
 
-__all__ = ["golden"]
+__all__ = ["npu_golden"]
 
 _NAME = "npu_quant"
 _PREFIX = "npu_quant.testing.GoldenMismatch: "
@@ -58,10 +60,13 @@ def pytest_load_initial_conftests(
     options.add(parser, early_config)
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Make the marker known, and collect what reports bring."""
     config.addinivalue_line("markers", _MARKER)
     config.pluginmanager.register(Ledger(config), "npu_quant-golden-ledger")
+    if not any(map(_has_golden, config.pluginmanager.get_plugins())):
+        config.pluginmanager.register(_Alias(), "npu_quant-golden-alias")
 
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
@@ -92,13 +97,30 @@ def _shorten(representation: Any) -> None:
             entry.lines = [line.replace(_PREFIX, "", 1) for line in entry.lines]
 
 
+def _has_golden(plugin: object) -> bool:
+    """Say whether a plugin or conftest.py has a fixture of that name, not a module, say."""
+    return "fixture" in type(getattr(plugin, "golden", None)).__name__.lower() or hasattr(
+        getattr(plugin, "golden", None), "_pytestfixturefunction"
+    )
+
+
+class _Alias:
+    """`golden`, the short name of `npu_golden`, where nothing else has a fixture of that name."""
+
+    @pytest.fixture
+    def golden(self, npu_golden: Golden) -> Golden:
+        """Compare arrays with a golden: the same as `npu_golden`."""
+        return npu_golden
+
+
 @pytest.fixture
-def golden(request: pytest.FixtureRequest) -> Golden:
+def npu_golden(request: pytest.FixtureRequest) -> Golden:
     """Compare arrays with a golden and fail the test unless they agree or rounding explains it.
 
-    ``golden(actual, expected)``, ``golden(actual, op="npu_dynamic_quant", inputs={...})`` and
-    ``golden.stored(actual, name="y")`` take the tolerances of npu_quant.testing.assert_golden; the
-    marker ``golden`` gives them defaults. The session ends with a summary of all comparisons.
+    ``npu_golden(actual, expected)``, ``npu_golden(actual, op="npu_dynamic_quant", inputs={...})``
+    and ``npu_golden.stored(actual, name="y")`` take the tolerances of
+    npu_quant.testing.assert_golden; the marker ``golden`` gives them defaults. The session ends
+    with a summary of all comparisons.
     """
     from npu_quant.pytest_plugin.fixture import Golden, Outbox
     from npu_quant.pytest_plugin.folders import Folders

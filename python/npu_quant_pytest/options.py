@@ -1,6 +1,7 @@
 """The plugin's options, which give way to another's of the same name.
 
-``--golden-dir`` is ``--npu-golden-dir`` where a plugin or a conftest.py has one already.
+``--golden-dir`` is ``--npu-golden-dir`` where a plugin or a conftest.py has one already. In an ini
+file it is ``npu_golden_dir``; what the command line says comes first.
 """
 
 from __future__ import annotations
@@ -42,6 +43,9 @@ def add(parser: pytest.Parser, config: pytest.Config) -> None:
     config.stash[_NAMES] = names = {}
     group = parser.getgroup("npu_quant", "comparison with goldens (npu_quant)")
     for option, attributes in _OPTIONS.items():
+        if option != "update":  # what stores goldens is said each time
+            kind = "bool" if "action" in attributes else "string"
+            parser.addini(_dest(option), attributes["help"], kind, default=None)
         for name in (f"--golden-{option}", f"--npu-golden-{option}"):
             if name in _taken(parser):
                 continue
@@ -69,12 +73,13 @@ def _dest(option: str) -> str:
 
 
 def value_of(config: pytest.Config, option: str) -> Any:
-    """Return what an option is; None or False where it was not given."""
+    """Return what an option is, by the command line or an ini file; None or False for neither."""
     given = config.getoption(_dest(option), None)
+    kind = bool if "action" in _OPTIONS[option] else str
     # Another plugin may have put something of its own there.
-    if "action" in _OPTIONS[option]:
-        return given is True
-    return given if isinstance(given, str) else None
+    if not isinstance(given, kind) or not given:
+        given = config.getini(_dest(option)) if option != "update" else None
+    return given if isinstance(given, kind) and given else (False if kind is bool else None)
 
 
 def name_of(config: pytest.Config, option: str) -> str:

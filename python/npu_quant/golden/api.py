@@ -9,11 +9,11 @@ from typing import Any
 from ..errors import ParamError
 from .judge import verdict
 from .judge.outputs import check_axis, judged, matches_of, paired, settled
-from .judge.request import Limit, Limits, Request
+from .judge.request import Limit, Limits, Progress, Request
 from .measure.differing import worst_elements
 from .operators import Model, applicable, model_of, name_of, outputs_of
 from .operators.ranking import ranked_formulas
-from .read.sides import as_outputs, checked_names, completed, names_of
+from .read.sides import as_outputs, checked_names, completed, names_of, of_numbers
 from .report.causes import causes_of
 from .report.data import comparison_to_dict, explanation_to_dict
 from .report.explanation import explanation_text, explanation_to_html
@@ -58,6 +58,9 @@ class Comparison(ComparisonData):
 class Explanation(ExplanationData):
     """Every named formula of an operator against its actual outputs: print it."""
 
+    def __repr__(self) -> str:
+        return f"<Explanation {self.op}: {len(self.matches)} of {len(self.ranked)} formulas match>"
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that JSON takes."""
         return explanation_to_dict(self)
@@ -81,6 +84,8 @@ def compare(
     preset: str | None = None,
     variant: str | None = None,
     names: Sequence[str] | None = None,
+    axis: int | None = None,
+    progress: Progress | None = None,
 ) -> Comparison:
     """Compare results with their golden, and tell rounding from a bug.
 
@@ -102,8 +107,9 @@ def compare(
     Args:
         actual: what is to be judged: an array, or a tuple or dict of arrays, None for an output
             that is not at hand. NumPy arrays of any strides, numbers, torch tensors, and what
-            :func:`npu_quant.golden.load` returns. Where `op` computes the golden, an array alone
-            is the operator's first output, and no other is compared.
+            :func:`npu_quant.golden.load` returns; a list of numbers is an array, too, where no
+            operator and no names say that it is a list of outputs. Where `op` computes the golden,
+            an array alone is the operator's first output, and no other is compared.
         golden: what it should be, in the same form. None where `op` computes it. An output that
             only one of the two has is `different`, unless the other says None of it.
         op: the operator, as a name or a function. With `inputs` it computes the golden; beside a
@@ -116,6 +122,8 @@ def compare(
             ``thousandth``, ``sqnr=40`` (any number of dB), ``cann``, ``cann-en``, ``msprobe``.
         variant: the name of a formula that is accepted too (:func:`list_variants`).
         names: names of the outputs, where no operator gives them.
+        axis: one along which to say where differences lie, besides rows and columns.
+        progress: called with (elements compared, elements in all) of each output, now and then.
 
     Returns:
         A :class:`Comparison`. It passes if every output does; its rung is the worst output's, what
@@ -135,7 +143,8 @@ def compare(
         >>> comparison.rung, comparison.passed
         ('tie', True)
     """
-    request = Request(op, inputs, numerics, Limits(atol, rtol, preset), variant, names)
+    limits = Limits(atol, rtol, preset)
+    request = Request(op, inputs, numerics, limits, variant, names, axis=axis, progress=progress)
     return run(actual, golden, request)
 
 
@@ -143,6 +152,8 @@ def run(actual: Any, golden: Any, request: Request) -> Comparison:
     """Compare as :func:`compare` does."""
     request.limits.check()
     op, names = _operator(golden, request)
+    if names is None:
+        actual, golden = of_numbers(actual), of_numbers(golden)
     model = None
     if op is not None and request.inputs is not None:
         model = model_of(op, request.inputs, request.numerics)

@@ -16,7 +16,7 @@ from ..errors import DTypeError, ParamError
 from ..golden.api import Comparison, run
 from ..golden.judge.refusal import refusal_of
 from ..golden.judge.request import Request
-from ..testing import GoldenMismatch
+from ..testing import GoldenMismatch, GoldenRefused
 from . import archive, keeping, records, store
 from .folders import Folders
 from .settings import Settings, request_of, settings_of
@@ -80,7 +80,7 @@ class Golden:
 
         Raises:
             GoldenMismatch: it did not pass; the text ends with a command that compares once more.
-            ValueError: it could only pass.
+            GoldenRefused: it could only pass.
             ParamError: an argument does not fit the others.
         """
         asked = settings_of(arguments, self._defaults, computed=golden is None)
@@ -106,7 +106,7 @@ class Golden:
             GoldenMismatch: it did not pass.
             pytest.fail.Exception: there is no such golden yet, it has other arrays, or it cannot
                 be read.
-            ValueError: it could only pass, or is not worth storing: empty, or one value only.
+            GoldenRefused: it could only pass, or is not worth storing: empty, or one value only.
             ParamError: `name` is taken or no file's name, two arrays have one name, or an argument
                 does not fit the others.
         """
@@ -136,7 +136,7 @@ class Golden:
         refusal = refusal_of(comparison, asked.get("allow_constant", False))
         self._record(records.record_of("" if refusal is None else "refused", comparison))
         if refusal is not None:
-            raise ValueError(f"golden refuses: {refusal}")
+            raise GoldenRefused(f"golden refuses: {refusal}")
         return comparison
 
     def _mismatch(self, comparison: Comparison, request: Request) -> GoldenMismatch:
@@ -165,7 +165,7 @@ class Golden:
             refusal = refusal_of(comparison, asked.get("allow_constant", False))
         if refusal is not None:
             self._record(records.record_of_none("refused", path.stem))
-            raise ValueError(f"golden.stored does not store {plain.golden_name}: {refusal}")
+            raise GoldenRefused(f"golden.stored does not store {plain.golden_name}: {refusal}")
         note, text = store.change_of(path, copies, plain)
         record = records.record_of(note, comparison, text)
         if not note:

@@ -21,7 +21,7 @@ def always(model: Any) -> bool:
     return True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Variant:
     """A named formula for all outputs of an operator."""
 
@@ -45,6 +45,9 @@ class Variant:
     """For what needs all of the inputs before it can compute any: a test that does not."""
     steps: tuple[str, ...] = ()
     """The steps in which it differs from the reference, where it is made of such."""
+
+    def __repr__(self) -> str:
+        return f"<Variant {self.name!r}: {self.summary}>"
 
     def of(self, model: Any) -> Variant:
         """Return the variant with `benign` as it is for a model's inputs."""

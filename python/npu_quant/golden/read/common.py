@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import stat
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import dtypes
+from ...errors import NpuQuantError
 
 Shape = tuple[int, ...]
 
@@ -72,7 +74,7 @@ def clean(text: str, limit: int) -> str:
     return "".join([*fitting(letters), "...", *fitting(letters[::-1])[::-1]])
 
 
-class FileError(ValueError):
+class FileError(NpuQuantError, ValueError):
     """A file cannot be read as an array: it is malformed, refused, or not said enough about."""
 
     def __init__(self, path: str, what: str) -> None:
@@ -85,6 +87,20 @@ class FileError(ValueError):
         return f"{name}: {clean(self.what, MAX_MESSAGE - 2 - len(name))}"
 
 
+class MissingFileError(FileError, FileNotFoundError):
+    """There is no such file."""
+
+    def __init__(self, path: str, what: str) -> None:
+        super().__init__(path, what)
+        self.errno, self.filename = errno.ENOENT, path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.path, self.what)
+
+    def __str__(self) -> str:
+        return FileError.__str__(self)
+
+
 class File:
     """An open file, read at given places; its size is the one it had when it was opened."""
 
@@ -93,6 +109,8 @@ class File:
         try:
             # Without O_NONBLOCK the opening of a pipe would wait for its writer.
             self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except FileNotFoundError as error:
+            raise MissingFileError(self.path, f"cannot be opened: {_reason(error)}") from error
         except (OSError, ValueError) as error:
             raise self.fault(f"cannot be opened: {_reason(error)}") from error
         self._closing = weakref.finalize(self, os.close, self._descriptor)

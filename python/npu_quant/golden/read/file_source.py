@@ -231,6 +231,18 @@ class FileSource:
         """Return all of it, in its shape."""
         return self.read(0, self._size).reshape(self._shape)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return all of it, which is read anew each time: NumPy's functions take a source so."""
+        if copy is False:
+            raise ValueError(f"{self.name}: an array in a file cannot be had without a copy")
+        array = self.array()
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __len__(self) -> int:
+        if not self._shape:
+            raise TypeError("len() of an array without axes")
+        return self._shape[0]
+
     def close(self) -> None:
         """Close the file."""
         self._file.close()

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...errors import ParamError
+import numpy as np
+
+from ...errors import DTypeError, ParamError
 from ..results import Source
 from .sources import as_source
 
@@ -33,7 +35,7 @@ def names_of(*values: Any) -> Sequence[str] | None:
     """Return names for outputs that have none: their numbers; None where a dict has its own."""
     if any(isinstance(value, Mapping) for value in values):
         return None
-    lengths = [len(value) for value in values if isinstance(value, (tuple, list))]
+    lengths = [len(v) for v in values if isinstance(v, (tuple, list))]
     return [str(i) for i in range(max(lengths))] if lengths else [""]
 
 
@@ -64,6 +66,22 @@ def as_outputs(value: Any, names: Sequence[str] | None, what: str) -> Outputs:
         listed = ", ".join(names)
         raise ParamError(f"compare: {what} has {len(values)} arrays, expected ({listed}).")
     return _sources(dict(zip(names, values, strict=False)), what)
+
+
+def of_numbers(value: Any) -> Any:
+    """Return a list of numbers, which may be nested, as an array; anything else as it is."""
+    if not isinstance(value, list) or not value or not all(map(_is_of_numbers, value)):
+        return value
+    try:
+        return np.asarray(value)
+    except (ValueError, OverflowError) as error:
+        raise DTypeError(f"compare: a list of numbers is no array: {error}.") from None
+
+
+def _is_of_numbers(value: Any) -> bool:
+    if isinstance(value, list):
+        return bool(value) and all(map(_is_of_numbers, value))
+    return isinstance(value, (bool, int, float, np.generic))
 
 
 def _sources(values: Mapping[str, Any], what: str) -> Outputs:
