@@ -7,7 +7,7 @@ file it is ``npu_golden_dir``; what the command line says comes first.
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -44,7 +44,7 @@ def add(parser: pytest.Parser, config: pytest.Config) -> None:
     group = parser.getgroup("npu_quant", "comparison with goldens (npu_quant)")
     for option, attributes in _OPTIONS.items():
         if option != "update":  # what stores goldens is said each time
-            kind = "bool" if "action" in attributes else "string"
+            kind: Literal["bool", "string"] = "bool" if "action" in attributes else "string"
             parser.addini(_dest(option), attributes["help"], kind, default=None)
         for name in (f"--golden-{option}", f"--npu-golden-{option}"):
             if name in _taken(parser):
