@@ -1,0 +1,151 @@
+"""What every row of the tables of named formulas gives, as numbers short enough to be kept.
+
+python tests/variant_rows.py    # rewrite tests/data/variant_rows.json
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from npu_quant.golden import list_variants
+from npu_quant.golden.operators import Model, Variant, model_of
+
+TABLE = Path(__file__).parent / "data" / "variant_rows.json"
+F32 = np.float32
+DTYPES = (np.float16, ml_dtypes.bfloat16, F32)
+
+
+def numbers(dtype: Any, rows: int = 24, columns: int = 200) -> Any:
+    """Return rows of random numbers, among them ties, zeros, tiny ones, infinities and NaN."""
+    rng = np.random.default_rng(columns)
+    x = rng.standard_normal((rows, columns)) * 40
+    x[24:] *= 10.0 ** -rng.integers(-1, 14, (len(x[24:]), 1))
+    x[8:16] = np.rint(x[8:16]) / 2
+    x[16] = 0
+    x[17] *= 1e-7
+    x[18, :20] = [np.inf, -np.inf, np.nan, -0.0, 1e-45] * 4
+    x[19, ::11] = np.nan
+    x[20, ::13] = -np.inf
+    x[21] *= 300
+    with np.errstate(over="ignore"):
+        return x.astype(dtype)
+
+
+def given(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Calls with given scales, whole and fractional zero points."""
+    rng = np.random.default_rng(5)
+    x, scale = numbers(dtype, 120), F32(rng.uniform(0.1, 3, 200))
+    x[40:80] = (rng.integers(-99, 99, (40, 200)) + 0.5) * scale
+    x[80:] = (rng.integers(-99, 99, (40, 200)) + 0.5) * F32(0.3)
+    whole, broken = rng.integers(-9, 9, 200).astype(np.int32), F32(rng.uniform(-9, 9, 200))
+    odd = scale.copy()
+    odd[:5] = [0, -0.5, np.inf, np.nan, 1e-42]
+    call = {"self": x, "scales": scale, "zero_points": whole, "dtype": "int8"}
+    yield "npu_quantize", call
+    yield "npu_quantize", call | {"dtype": "uint8", "scales": odd, "zero_points": broken}
+    yield "npu_quantize", call | {"dtype": "int32", "scales": 1 / scale, "div_mode": False}
+    yield "npu_quantize", call | {"scales": scale[:1], "zero_points": None, "axis": -1}
+    for kind, zero in (("qint8", 7), ("quint8", 0), ("qint32", -3)):
+        value = {"scale": 0.3, "zero_point": zero, "value": x, "scalar_type": kind}
+        yield "quantize_val", value
+    codes = rng.integers(-128, 128, (24, 200)).astype(np.int8)
+    to = np.float16 if dtype == F32 else dtype
+    yield "npu_anti_quant", {"x": codes, "scale": scale * 300, "offset": broken, "dst_dtype": to}
+    yield "npu_anti_quant", {"x": codes.T, "scale": odd[:, None], "dst_dtype": to}
+    tensor = {"self": x, "scale": 0.3, "zero_point": 5, "quant_min": -128, "quant_max": 127}
+    channel = tensor | {"scale": scale, "zero_point": whole, "axis": 1}
+    for suffix in ("", "_cachemask"):
+        yield f"fake_quantize_per_tensor_affine{suffix}", tensor
+        yield f"fake_quantize_per_channel_affine{suffix}", channel
+        yield f"fake_quantize_per_channel_affine{suffix}", channel | {"zero_point": broken}
+        yield f"fake_quantize_per_channel_affine{suffix}", channel | {"scale": odd}
+    pairs = {"scale": F32([0.3]), "zero_point": whole[:1], "quant_min": 0, "quant_max": 2048}
+    for on in (1, 0):
+        name = "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams"
+        yield name, tensor | pairs | {"fake_quant_enabled": np.array([on])}
+
+
+def grouped(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Calls that quantize rows and blocks, and norms of rows."""
+    rng = np.random.default_rng(6)
+    x, cube = numbers(dtype, 300), numbers(dtype, columns=24).reshape(3, 8, 24)
+    gamma = rng.standard_normal(200).astype(dtype)
+    yield "npu_dynamic_quant", {"input": x}
+    yield "npu_dynamic_quant", {"input": x, "smooth_scales": gamma}
+    yield "npu_dynamic_quant", {"input": cube}
+    yield "npu_dynamic_quant", {"input": numbers(dtype, columns=24)}  # as tall as it is wide
+    yield "npu_dynamic_block_quant", {"x": x}
+    yield "npu_dynamic_block_quant", {"x": x, "min_scale": 4.0}
+    yield "npu_dynamic_block_quant", {"x": cube}
+    scale, zero = F32(rng.uniform(0.02, 0.2, 200)), rng.integers(-5, 5, 200).astype(np.int32)
+    call = {"x1": x, "x2": x[::-1], "gamma": gamma, "scales1": scale, "zero_points1": zero}
+    name = "npu_add_rms_norm_quant"
+    yield name, call
+    yield name, call | {"beta": gamma[::-1], "scales1": scale[:1], "zero_points1": F32([2.5])}
+    more = {"scales2": 1 / scale, "zero_points2": F32(zero), "div_mode": False, "epsilon": 1e-3}
+    yield name, call | {"beta": gamma, "scales1": 1 / scale, "zero_points1": None} | more
+    # Rows all of whose quotients are ties, but for the order of the sum and the products.
+    for zero in (None, np.full(3000, -3, np.int32), F32([0.25]), None, F32([-1]), F32([9])):
+        x, gamma = (rng.uniform(0.5, 2, (1, 3000)).astype(dtype) for _ in range(2))
+        wide = x.astype(np.float64)
+        t = wide / np.sqrt(np.mean(wide * wide) + 1e-6) * gamma.astype(np.float64)
+        scale = F32(t[0] / (rng.integers(0, 99, 3000) + 0.5))
+        ties = {"x1": x, "x2": np.zeros_like(x), "gamma": gamma[0], "zero_points1": zero}
+        yield name, ties | {"scales1": scale}
+
+
+def crc(array: Any) -> int:
+    """Return a checksum of an array's elements; every NaN is the same."""
+    plain = np.ascontiguousarray(array)
+    if plain.dtype.kind not in "iub":
+        plain = np.where(np.isnan(plain), plain.dtype.type(np.nan), plain)
+    return zlib.crc32(plain.tobytes(), zlib.crc32(str(plain.dtype).encode()))
+
+
+def result(variant: Variant, model: Model) -> str:
+    """Return checksums of a row's outputs, whether it is benign here, or that it does not apply."""
+    if not variant.applies(model):
+        return "-"
+    text = "benign" if variant.of(model).benign else "other"
+    for formula in variant.formulas:
+        with np.errstate(all="ignore"):
+            parts = [formula(part) for part in model.parts()]
+        fits = [part for part in parts if part is not None]
+        text += f" {crc(np.concatenate(fits)):08x}" if len(fits) == len(parts) else " none"
+    return text
+
+
+def rows() -> list[list[str]]:
+    """Return operator, name, source, and the rest of a row with its results as a checksum."""
+    tables = list_variants()
+    found: dict[tuple[str, int], list[str]]
+    found = {(op, i): [] for op in tables for i in range(len(tables[op]))}
+    for dtype in DTYPES:
+        for op, inputs in (*given(dtype), *grouped(dtype)):
+            model = model_of(op, inputs)
+            for i, variant in enumerate(tables[op]):
+                found[op, i].append(result(variant, model))
+    table = []
+    for (op, i), results in found.items():
+        v = tables[op][i]
+        words = f"{v.benign} {v.summary} {v.benign_when} {v.steps}"
+        text = f"{zlib.crc32(words.encode()):08x}"
+        table.append([op, v.name, v.source, text, f"{zlib.crc32('|'.join(results).encode()):08x}"])
+    return table
+
+
+def text_of(table: list[list[str]]) -> str:
+    """Return the table as it is kept: a line per row."""
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in table)
+    return f"[\n{lines}\n]\n"
+
+
+if __name__ == "__main__":
+    TABLE.write_text(text_of(rows()))
