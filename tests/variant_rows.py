@@ -135,7 +135,7 @@ def rows() -> list[list[str]]:
     table = []
     for (op, i), results in found.items():
         v = tables[op][i]
-        words = f"{v.benign} {v.summary} {v.benign_when} {v.steps}"
+        words = f"{v.benign} {v.summary} {v.benign_when}"
         text = f"{zlib.crc32(words.encode()):08x}"
         table.append([op, v.name, v.source, text, f"{zlib.crc32('|'.join(results).encode()):08x}"])
     return table
