@@ -5,10 +5,10 @@ and k, how far from a tie roundings may take them. The formulas (formulas_<famil
 steps in steps_*.py) are what outputs may follow to the bit instead of the reference.
 """
 
+from .formula import Variant
 from .matching import matching_variants
 from .model import Model, Part
 from .registry import applicable, list_variants, model_of, name_of, operators, outputs_of
-from .variant import Variant
 
 __all__ = [
     "Model",

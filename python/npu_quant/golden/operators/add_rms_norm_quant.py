@@ -1,16 +1,19 @@
-"""The model of npu_add_rms_norm_quant."""
+"""The model of npu_add_rms_norm_quant; its formulas are in norm.py."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..results import TieTest
-from .elements import Float32, Float64
-from .model import PART, Array, Flat, Model, Part, code_tie, largest, ranges, value_tie
+from . import steps
+from .elements import Float64
+from .formats import format_of, largest, whole
+from .model import PART, Array, Flat, Float32, Model, Part, ranges
+from .norm import root_of, roundings_of_mean
+from .steps import Operands
 
 
 class NormPart(Part):
@@ -18,8 +21,7 @@ class NormPart(Part):
 
     def __init__(self, model: AddRmsNormQuant, first: int, last: int) -> None:
         n = model.n
-        super().__init__(((first * n, last * n),) * 3)
-        self.model = model
+        super().__init__(model, ((first * n, last * n),) * 3)
         self.rows = (first, last)
 
     @property
@@ -36,17 +38,15 @@ class NormPart(Part):
 class AddRmsNormQuant(Model):
     """npu_add_rms_norm_quant: a sum, its norm over the last axes, and codes of that."""
 
-    outputs = ("y1", "y2", "x")
-    kinds = ("codes", "codes", "values")
+    format = whole(np.int8)
 
-    def __init__(
-        self, function: Callable[..., Any], inputs: Mapping[str, Any], numerics: str | None
-    ) -> None:
-        super().__init__(function, inputs, numerics)
-        self.golden()  # which refuses what is no valid input
+    def prepare(self) -> None:
+        """Read the arguments."""
+        inputs = self.inputs
         x1, gamma = inputs["x1"], inputs["gamma"]
         self.dtype: np.dtype[Any] = x1.dtype
         self.n = int(gamma.size)
+        self.n_float = np.float32(self.n)
         self.row_count = x1.size // self.n if self.n else 0
         self._terms = (Flat(x1), Flat(inputs["x2"]))
         self.gamma: Float32 = gamma.reshape(-1).astype(np.float32)
@@ -56,28 +56,16 @@ class AddRmsNormQuant(Model):
         with np.errstate(over="ignore"):
             self.epsilon = np.float32(inputs["epsilon"])
         self.div_mode = bool(inputs["div_mode"])
-        self._bound()
 
-    def _bound(self) -> None:
-        """Derive k for the codes.
-
-        The mean of squares: 1 rounding of each square, as many of the sum as a term meets additions
-        (L - 1 in its lane of L = ceil(n / 64) elements, 6 between the 64 lanes), 1 of the division,
-        1 of adding epsilon: L + 8. All terms are positive, so each is at most 1 ulp of the result.
-        The root halves a relative error; then 1 rounding each of the root, the reciprocal, the
-        products with rstd and gamma, the sum with beta, the reciprocal of the scale, the product
-        with it, and the sum with the zero point: 8.
-        """
-        depth = -(-self.n // 64)
-        self.allowed = 8 + (depth + 8) / 2
-        self.allowed_because = (
-            f"L + 8 roundings of the mean square, L = ceil({self.n} / 64) = {depth} additions in a "
-            "lane, halved by the root, and 8 after it: each at most 1 ulp of the largest term"
-        )
+    def all_zero_points(self) -> list[Float32]:
+        """Return the zero points of both outputs."""
+        return [z for z in self.zero_points if z is not None]
 
     def allowed_for(self, output: int) -> float:
-        """Return k; x is a sum, rounded to float32 once."""
-        return 1.0 if output == 2 else self.allowed
+        """Return k, which grows with the row; x is a sum, rounded to float32 once."""
+        if self.kinds[output] != "codes":
+            return 1.0
+        return super().allowed_for(output) + roundings_of_mean(self.n)
 
     def _over_gamma(self, name: str) -> Float32 | None:
         """Return a parameter as one number, or as one for each element of a row."""
@@ -96,6 +84,11 @@ class AddRmsNormQuant(Model):
             a, b = (term.floats(begin, end) for term in self._terms)
             return (a + b).reshape(last - first, self.n)
 
+    def _sums_at(self, index: NDArray[np.int64]) -> Float64:
+        """Return x1 + x2 of some elements, rounded to float32."""
+        a, b = (term.take(index).astype(np.float32) for term in self._terms)
+        return (a + b).astype(np.float64)
+
     def parts(self) -> list[Part]:
         """Split along the rows."""
         step = max(1, PART // max(1, self.n))
@@ -111,43 +104,48 @@ class AddRmsNormQuant(Model):
     ) -> TieTest:
         """Compute the formula in float64 from the float32 sums; for x, the sums in float64."""
         with np.errstate(all="ignore"):
-            if output == 2:
-                a, b = (term.take(index).astype(np.float64) for term in self._terms)
-                return value_tie(a + b, actual, golden, a, b)
-            value, terms = self._codes(output, index)
-            return code_tie(value, actual, golden, *terms)
+            if self.kinds[output] == "codes":
+                value, terms = self._codes(output, index)
+                return self.format.tie(value, actual, golden, *terms)
+            a, b = (term.take(index).astype(np.float64) for term in self._terms)
+            return format_of(golden.dtype).tie(a + b, actual, golden, a, b)
 
     def _codes(self, output: int, index: NDArray[np.int64]) -> tuple[Float64, tuple[Float64, ...]]:
         """Return the numbers before rounding, and the terms that were added up to them."""
-        scales, zero_points = self.scales[output], self.zero_points[output]
-        if scales is None:  # y2 is zeros, whatever the inputs
-            nothing = np.full(len(index), np.nan)
-            return nothing, ()
+        if self.scales[output] is None:  # y2 is zeros, whatever the inputs
+            return np.full(len(index), np.nan), ()
         row, column = np.divmod(index, self.n)
-        a, b = (term.take(index).astype(np.float32) for term in self._terms)
-        product = (a + b).astype(np.float64) * self._rstd(row) * self.gamma[column]
-        beta = 0.0 if self.beta is None else self.beta[column].astype(np.float64)
-        factor = _at(scales, column)
-        factor = 1 / factor if self.div_mode else factor
-        zero_point = 0.0 * product if zero_points is None else _at(zero_points, column)
-        scaled = (product + beta) * factor
-        terms = (largest(scaled, product * factor, beta * factor), zero_point)
-        return scaled + zero_point, terms
+        at = (_at(v, column) for v in (self.scales[output], self.zero_points[output], self.beta))
+        scale, zero_point, beta = at
+        s, formula, part = self._sums_at(index), self.reference, Part(self)
+        product = formula["product"].function(s, self._roots(row), self.gamma[column])
+        t = formula["end"].function(product, beta, np.float64)
+        q, value = steps.before_rounding(
+            formula, part, Operands(t, scale, zero_point, divides=self.div_mode)
+        )
+        parts = [
+            steps.quotient(formula, part, Operands(some, scale, divides=self.div_mode)).value
+            for some in (product, beta)
+            if some is not None
+        ]
+        zero_points = [] if zero_point is None else [zero_point]
+        return value, (largest(q, *parts), *zero_points)
 
-    def _rstd(self, row: NDArray[np.int64]) -> Float64:
-        """Return 1 / sqrt(mean square + epsilon) of these rows in float64."""
+    def _roots(self, row: NDArray[np.int64]) -> Float64:
+        """Return the roots of these rows in float64."""
         rows, inverse = np.unique(row, return_inverse=True)
         result = np.empty(len(rows))
         offsets = np.arange(self.n)
+        n, epsilon = np.float64(self.n), np.float64(self.epsilon)
         for begin, end in ranges(len(rows), max(1, PART // self.n)):
-            index = rows[begin:end, None] * self.n + offsets
-            a, b = (term.take(index).astype(np.float32) for term in self._terms)
-            square = np.square((a + b).astype(np.float64))
-            result[begin:end] = 1 / np.sqrt(square.mean(axis=-1) + np.float64(self.epsilon))
+            s = self._sums_at(rows[begin:end, None] * self.n + offsets)
+            result[begin:end] = root_of(self.reference, Part(self), s, n, epsilon)
         return result[inverse]
 
 
-def _at(values: Float32, column: NDArray[np.int64]) -> Float64:
+def _at(values: Float32 | None, column: NDArray[np.int64]) -> Float64 | None:
     """Return a parameter at these columns, in float64."""
+    if values is None:
+        return None
     wide = values.astype(np.float64)
     return wide if wide.size == 1 else wide[column]

@@ -1,22 +1,88 @@
-"""The model of npu_dynamic_block_quant."""
+"""npu_dynamic_block_quant."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
-from .dynamic_quant import GroupedModel
+from . import steps
+from .dynamic_quant import (
+    BY_INVERSE_AMAX,
+    FORM,
+    MAX,
+    MULTIPLIER,
+    NARROW_REPORTED,
+    REFERENCE,
+    TIMES_INVERSE,
+    formulas,
+    in_groups,
+    with_values,
+)
+from .formula import Step, Variant
+from .groups import INPUT_BFLOAT16, INPUT_FLOAT16, PER_TENSOR, GroupedModel, GroupedPart, Groups
 
 BLOCK = 128
+KERNELS = "hicann/ops-nn quant/dynamic_block_quant/op_kernel"
+PAGE = "the page of torch_npu.npu_dynamic_block_quant, unlike its example"
 
 
 class DynamicBlockQuant(GroupedModel):
     """npu_dynamic_block_quant: a group is a block of 128 elements of a row."""
 
-    def __init__(
-        self, function: Callable[..., Any], inputs: Mapping[str, Any], numerics: str | None
-    ) -> None:
-        super().__init__(function, inputs, numerics, inputs["x"], BLOCK)
-        self.min_scale = np.float32(inputs["min_scale"])
+    def prepare(self) -> None:
+        """Read the arguments."""
+        self.read(self.inputs["x"], BLOCK)
+        self.min_scale = np.float32(self.inputs["min_scale"])
+
+
+def per_row(part: GroupedPart) -> Groups:
+    """Group each row into one block."""
+    groups, per_row = part.groups(), part.model.groups_per_row
+    amax = np.repeat(groups.amax.reshape(-1, per_row).max(axis=-1, initial=0), per_row)
+    return Groups(groups.v, amax[:, None], amax)
+
+
+def is_bounded(model: GroupedModel) -> bool:
+    """Tell whether there is a min_scale."""
+    return bool(model.min_scale > 0)
+
+
+PER_ROW = Step("per row", False, "max |x| of the row", per_row, "npu_dynamic_quant")
+PRINTED = Step("as the page prints it", False, "127 / amax", lambda amax: MAX / amax, PAGE)
+UNBOUNDED = Step(
+    "min_scale ignored", False, "{scale}", lambda scale, least: scale, steps.MISTAKE, is_bounded
+)
+FLOORED = Step(
+    "scale at least min_scale",
+    False,
+    "max({scale}, min_scale)",
+    lambda scale, least: np.maximum(scale, least),
+    "the name read literally",
+    is_bounded,
+)
+PAGE_MULTIPLIER = replace(MULTIPLIER, source=PAGE)
+ASCEND910B = FORM.formula(scale=TIMES_INVERSE, quotient=BY_INVERSE_AMAX)
+
+VARIANTS: tuple[Variant, ...] = (
+    REFERENCE.row(source="docs/numerics.md 2"),
+    ASCEND910B.row(
+        "ascend910b", f"{KERNELS}/dynamic_block_quant.h:217, 347-435", profile="ascend910b"
+    ),
+    # The 950 divides, as the reference does: the same bits but where its division is 1 ulp off.
+    REFERENCE.row(
+        "ascend950",
+        f"{KERNELS}/arch35/dynamic_block_quant_single_row_kernel.h",
+        profile="ascend950",
+    ),
+    *FORM.rows(formulas(), (ASCEND910B,)),
+    FORM.formula(scale=PRINTED).row(
+        summary="scale = min(127 / amax, 1 / min_scale), y = rint(x / scale)"
+    ),
+    FORM.formula(reported=PAGE_MULTIPLIER).row(),
+    FORM.formula(reported=PAGE_MULTIPLIER, quotient=BY_INVERSE_AMAX).row(source=PAGE),
+    *FORM.rows(FORM.formula(bound=bound) for bound in (UNBOUNDED, FLOORED)),
+    *FORM.rows(FORM.formula(reported=step) for step in NARROW_REPORTED),
+    *FORM.rows(in_groups(PER_ROW, PER_TENSOR)),
+    *FORM.rows(with_values(BY_INVERSE_AMAX, INPUT_FLOAT16, INPUT_BFLOAT16)),
+)

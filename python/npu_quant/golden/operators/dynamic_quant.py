@@ -1,202 +1,279 @@
-"""The model of npu_dynamic_quant, and what it shares with npu_dynamic_block_quant.
-
-Both divide groups of elements by a scale that comes from the group's greatest magnitude. A group is
-a row here, and a block of a row there.
-"""
+"""npu_dynamic_quant, and the steps of its formulas, which npu_dynamic_block_quant has too."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..results import TieTest
-from .model import PART, Array, Flat, Model, Part, code_tie, ranges, value_tie
+from . import groups, steps
+from .formula import Form, Formula, Step, Variant
+from .groups import GroupedModel, GroupedPart
+from .model import Array, Float32
+from .steps import ONE, Floats
 
-Float32 = NDArray[np.float32]
-
-
-class Groups:
-    """Numbers to be quantized in groups, one group a row, and the greatest magnitude of each."""
-
-    def __init__(
-        self, v: Float32, amax: Float32 | None = None, reported: Float32 | None = None
-    ) -> None:
-        self.v = v
-        own = np.abs(v).max(axis=-1, initial=0) if amax is None else None
-        self.amax: Float32 = own[:, None] if own is not None else np.asarray(amax)
-        """Of a shape that broadcasts over v's."""
-        self.reported = own if own is not None else reported
-        """The same in the order of the scale output; None where that has another shape."""
-
-
-class GroupedPart(Part):
-    """Some rows of the input."""
-
-    def __init__(self, model: GroupedModel, first: int, last: int) -> None:
-        n, per_row = model.columns, model.groups_per_row
-        super().__init__(((first * n, last * n), (first * per_row, last * per_row)))
-        self.model = model
-        self.rows = (first, last)
-
-    def groups(self) -> Groups:
-        """Return the numbers that are quantized."""
-        return self.once("groups", lambda: Groups(self.grouped(self.model.rows(*self.rows))))
-
-    def grouped(self, v: Float32) -> Float32:
-        """Return rows cut into groups; the last group of a row is filled up with zeros."""
-        model = self.model
-        padded = model.groups_per_row * model.width
-        if padded != model.columns:
-            wide = np.zeros((len(v), padded), np.float32)
-            wide[:, : model.columns] = v
-            v = wide
-        return v.reshape(len(v) * model.groups_per_row, model.width)
-
-    def flat(self, grouped: Array) -> Array:
-        """Return groups as elements of the output, without what filled them up."""
-        model = self.model
-        rows = grouped.reshape(self.rows[1] - self.rows[0], model.groups_per_row * model.width)
-        return rows[:, : model.columns].reshape(-1)
-
-
-class GroupedModel(Model):
-    """int8 codes, and one float32 scale per group."""
-
-    outputs = ("y", "scale")
-    kinds = ("codes", "scale")
-    allowed_because = (
-        "1 for the rounding of the golden scale, and up to 3 roundings of another order of "
-        "operations, such as x * ((1/amax) * 127): each at most 1 ulp"
-    )
-    min_scale: np.float32 = np.float32(0)
-    smooth: Float32 | None = None
-
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        inputs: Mapping[str, Any],
-        numerics: str | None,
-        x: Array,
-        width: int | None,
-    ) -> None:
-        super().__init__(function, inputs, numerics)
-        self.golden()  # which refuses what is no valid input
-        self.x = x
-        self.columns = x.shape[-1]
-        self.tall = max(1, x.shape[-2])
-        """Rows of a matrix of the last two axes."""
-        self.row_count = int(np.prod(x.shape[:-1], dtype=np.int64))
-        self.width = self.columns if width is None else width
-        """Elements of a group."""
-        self.groups_per_row = 1 if width is None else -(-self.columns // width)
-        self._flat = Flat(x)
-
-    def inputs_of_rows(self, first: int, last: int) -> Array:
-        """Return rows [first, last) of the input, of its dtype."""
-        n = self.columns
-        return self._flat.read(first * n, last * n).reshape(last - first, n)
-
-    def rows(self, first: int, last: int) -> Float32:
-        """Return the numbers that are quantized, of rows [first, last)."""
-        v = self.inputs_of_rows(first, last).astype(np.float32)
-        with np.errstate(all="ignore"):
-            return v if self.smooth is None else v * self.smooth
-
-    def bounded(self, scale: Float32) -> Float32:
-        """Return scales, none above 1 / min_scale."""
-        if not self.min_scale > 0:
-            return scale
-        bound = np.float32(1) / self.min_scale
-        return np.where(scale > bound, bound, scale)
-
-    def bounded_below(self, multiplier: Float32) -> Float32:
-        """Return multipliers, none below min_scale: the same bound, as the device has it."""
-        return np.maximum(multiplier, self.min_scale) if self.min_scale > 0 else multiplier
-
-    def parts(self) -> list[Part]:
-        """Split along the rows."""
-        step = max(1, PART // max(1, self.columns))
-        return [GroupedPart(self, *rows) for rows in ranges(self.row_count, step)]
-
-    def before_rounding(
-        self,
-        output: int,
-        index: NDArray[np.int64],
-        actual: Array,
-        golden: Array,
-        scale: Array | None = None,
-    ) -> TieTest:
-        """Divide by the golden scales in float64; for the scales themselves, divide amax by 127."""
-        if output == 1:
-            exact = self._exact_scales(index)
-            return value_tie(exact, actual, golden, exact)
-        row, column = np.divmod(index, max(1, self.columns))
-        scales = self._scales(scale)[row * self.groups_per_row + column // max(1, self.width)]
-        v = self._flat.take(index).astype(np.float32)
-        with np.errstate(all="ignore"):
-            if self.smooth is not None:
-                v *= self.smooth[column]
-            value = v.astype(np.float64) / scales.astype(np.float64)
-        return code_tie(value, actual, golden)
-
-    def _scales(self, scale: Array | None) -> Array:
-        chosen = self.golden()[1] if scale is None else scale
-        assert chosen is not None
-        return chosen.reshape(-1)
-
-    def _exact_scales(self, index: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the scales of some groups in float64."""
-        result = np.empty(len(index))
-        offsets = np.arange(self.width)
-        for begin, end in ranges(len(index), max(1, PART // max(1, self.width))):
-            row, block = np.divmod(index[begin:end], self.groups_per_row)
-            column = block[:, None] * self.width + offsets
-            missing = column >= self.columns
-            column[missing] = 0
-            v = self._flat.take(row[:, None] * self.columns + column).astype(np.float32)
-            if self.smooth is not None:
-                with np.errstate(all="ignore"):
-                    v *= self.smooth[column]
-            v[missing] = 0
-            result[begin:end] = np.abs(v).max(axis=-1, initial=0)
-        result /= 127
-        return np.minimum(result, 1 / float(self.min_scale)) if self.min_scale > 0 else result
-
-    def matrices(self, first: int, last: int) -> list[int]:
-        """Return where matrices of the last two axes begin in rows [first, last), and 0."""
-        return [0, *(row - first for row in range(first + 1, last) if row % self.tall == 0)]
-
-    def column_amax(self) -> Float32:
-        """Return the greatest magnitude of each column of each matrix of the last two axes."""
-        if not hasattr(self, "_column_amax"):
-            self._column_amax = self._find_column_amax()
-        return self._column_amax
-
-    def _find_column_amax(self) -> Float32:
-        tall = self.tall
-        result = np.zeros((self.row_count // tall, self.columns), np.float32)
-        step = max(1, PART // max(1, self.columns))
-        if tall < step:
-            for first, last in ranges(len(result), max(1, step // tall)):
-                v = self.rows(first * tall, last * tall).reshape(last - first, tall, self.columns)
-                np.abs(v, out=v).max(axis=1, initial=0, out=result[first:last])
-            return result
-        for matrix in range(len(result)):
-            for first, last in ranges(tall, step):
-                v = self.rows(matrix * tall + first, matrix * tall + last)
-                np.maximum(result[matrix], np.abs(v, out=v).max(axis=0), out=result[matrix])
-        return result
+MAX = np.float32(127)
+KERNELS = "hicann/ops-nn quant/dynamic_quant/op_kernel"
+GOLDEN_PY = "hicann/ops-nn quant/dynamic_quant/tests/assets/golden.py:91"
 
 
 class DynamicQuant(GroupedModel):
     """npu_dynamic_quant."""
 
-    def __init__(
-        self, function: Callable[..., Any], inputs: Mapping[str, Any], numerics: str | None
-    ) -> None:
-        super().__init__(function, inputs, numerics, inputs["input"], None)
-        smooth = inputs["smooth_scales"]
+    def prepare(self) -> None:
+        """Read the arguments."""
+        self.read(self.inputs["input"], None)
+        smooth = self.inputs["smooth_scales"]
         self.smooth = None if smooth is None else smooth.astype(np.float32)
+
+
+# How amax becomes the scale. None is more than 1 ulp from another that is benign.
+
+
+def scale_step(name: str, text: str, function: Callable[[Floats], Floats], source: str) -> Step:
+    """Return another order of operations for the scale."""
+    return Step(name, True, text, function, source, roundings=1)
+
+
+AMAX_OVER_127 = scale_step("", "amax / 127", lambda amax: amax / MAX, "")
+TIMES_INVERSE = scale_step(
+    "scale amax * (1/127)", "amax * (1/127)", lambda amax: amax * (ONE / MAX), GOLDEN_PY
+)
+INVERSE = scale_step(
+    "scale 1 / (127/amax)",
+    "1 / (127 / amax)",
+    lambda amax: ONE / (MAX / amax),
+    f"{KERNELS}/dynamic_quant.h:165-170",
+)
+INVERSE_TWICE = scale_step(
+    "scale 1 / ((1/amax) * 127)",
+    "1 / ((1 / amax) * 127)",
+    lambda amax: ONE / ((ONE / amax) * MAX),
+    "the reciprocal of block quantization's multiplier",
+)
+FLOAT16_SCALE, BFLOAT16_SCALE = (
+    Step(
+        f"{short} scale",
+        False,
+        f"{name}(amax / 127)",
+        lambda amax, stored=stored: stored(amax / MAX),
+        steps.NARROW_SCALES,
+    )
+    for short, name, stored in (
+        ("fp16", "float16", steps.to_float16),
+        ("bf16", "bfloat16", steps.to_bfloat16),
+    )
+)
+OVER_128 = Step("scale amax / 128", False, "amax / 128", lambda amax: amax / np.float32(128))
+OVER_127_5 = Step(
+    "scale amax / 127.5",
+    False,
+    "amax / 127.5",
+    lambda amax: amax / np.float32(127.5),
+    "ranges of 255 steps, as torch.ao's observers have them for symmetric qint8",
+)
+SCALES = (AMAX_OVER_127, TIMES_INVERSE, INVERSE)
+
+
+def with_epsilon(text: str) -> Iterator[Step]:
+    """List the ways to keep a scale from becoming zero."""
+    eps = np.float32(text)
+    ways: dict[str, tuple[str, Callable[[Floats], Floats]]] = {
+        f"amax at least {text}": (f"max(amax, {text}) / 127", lambda a: np.maximum(a, eps) / MAX),
+        f"scale at least {text}": (f"max(amax / 127, {text})", lambda a: np.maximum(a / MAX, eps)),
+        f"amax + {text}": (f"(amax + {text}) / 127", lambda a: (a + eps) / MAX),
+        f"scale + {text}": (f"amax / 127 + {text}", lambda a: a / MAX + eps),
+    }
+    for name, (formula, function) in ways.items():
+        source = "guards against a scale of 0 in scripts and frameworks"
+        yield Step(name, False, formula, function, source)
+
+
+EPSILONS = ("1e-12", "1e-10", "1e-8", "1e-7", "1e-6", "1e-5")
+
+BOUND = Step("", True, "{scale}", groups.bounded)
+
+# What is handed over as the scale.
+
+REPORTED = Step("", True, "{scale}", lambda scale, amax, least: scale)
+MULTIPLIER = Step(
+    "scale is 127 / amax",
+    False,
+    "127 / amax",
+    lambda scale, amax, least: np.maximum(MAX / amax, least),
+    "the multiplier returned for the scale",
+)
+NARROW_REPORTED = tuple(
+    Step(
+        f"{short} scale, y by the float32 one",
+        False,
+        f"{name}({{scale}})",
+        lambda scale, amax, least, stored=stored: stored(scale),
+        "scales stored in the dtype of a 16-bit model",
+    )
+    for short, name, stored in (
+        ("fp16", "float16", steps.to_float16),
+        ("bf16", "bfloat16", steps.to_bfloat16),
+    )
+)
+
+# How a quotient is made.
+
+RECIPROCAL = replace(
+    steps.RECIPROCAL, source="the ATK executor of hicann/ops-nn quant/dynamic_quant"
+)
+BY_127_OVER_AMAX = Step(
+    "x * (127/amax)",
+    True,
+    "{x} * (127 / amax)",
+    np.multiply,
+    f"{KERNELS} and Ascend/op-plugin test_npu_dynamic_block_quant.py",
+    operand=lambda o: np.maximum(MAX / o.amax, o.least),
+    roundings=2,
+)
+BY_INVERSE_AMAX = Step(
+    "x * ((1/amax) * 127)",
+    True,
+    "{x} * ((1 / amax) * 127)",
+    np.multiply,
+    "hicann/ops-nn quant/dynamic_block_quant/op_kernel/dynamic_block_quant.h:347-349",
+    operand=lambda o: np.maximum((ONE / o.amax) * MAX, o.least),
+    roundings=3,
+)
+TIMES_127_FIRST = Step(
+    "x * 127 / amax",
+    True,
+    "{x} * 127 / amax",
+    steps.multiplied_and_divided,
+    "scripts",
+    groups.is_unbounded,
+    operand=lambda o: o.amax,
+    roundings=2,
+)
+TIMES_127_LAST = replace(
+    TIMES_127_FIRST,
+    name="x / amax * 127",
+    text="{x} / amax * 127",
+    function=steps.divided_and_multiplied,
+)
+QUOTIENTS = (steps.DIVIDED, RECIPROCAL, BY_127_OVER_AMAX, BY_INVERSE_AMAX)
+UNBOUNDED = (TIMES_127_FIRST, TIMES_127_LAST)
+
+# The formulas.
+
+FORM = Form(
+    {
+        "values": groups.AS_GIVEN,
+        "scale": AMAX_OVER_127,
+        "bound": BOUND,
+        "reported": REPORTED,
+        "quotient": steps.DIVIDED,
+    }
+    | steps.ENDS,
+    groups.text,
+    (groups.y, groups.scales),
+)
+REFERENCE = FORM.formula()
+S1 = FORM.formula(scale=TIMES_INVERSE, quotient=BY_127_OVER_AMAX)
+S2 = FORM.formula(scale=INVERSE, quotient=BY_127_OVER_AMAX)
+ASCEND950 = FORM.formula(scale=TIMES_INVERSE)
+
+
+def formulas() -> Iterator[Formula]:
+    """Every order of operations with every rule for ties; then what is another formula."""
+    form, two = FORM.formula, (steps.DIVIDED, RECIPROCAL)
+    for rounding, scale, quotient in product((steps.HALF_EVEN, steps.HALF_AWAY), SCALES, QUOTIENTS):
+        yield form(scale=scale, quotient=quotient, round=rounding)
+    yield form(scale=INVERSE_TWICE, quotient=BY_INVERSE_AMAX)
+    for rounding, scale, quotient in product(
+        (steps.HALF_EVEN, steps.HALF_AWAY), SCALES[:2], UNBOUNDED
+    ):
+        yield form(scale=scale, quotient=quotient, round=rounding)
+    for scale, quotient in product(SCALES[:2], QUOTIENTS):
+        yield form(scale=scale, quotient=quotient, round=steps.HALF_UP)
+    for rounding, scale, quotient in product(steps.OTHER_ROUNDINGS, SCALES, QUOTIENTS):
+        yield form(scale=scale, quotient=quotient, round=rounding)
+    for kept, scale, quotient in product((steps.FLOAT16, steps.BFLOAT16), SCALES, QUOTIENTS):
+        yield form(scale=scale, quotient=quotient, kept=kept)
+    for (scale, kept), quotient in product(
+        ((FLOAT16_SCALE, steps.FLOAT16), (BFLOAT16_SCALE, steps.BFLOAT16)), two
+    ):
+        yield form(scale=scale, quotient=quotient)
+        yield form(scale=scale, quotient=quotient, kept=kept)
+    for scale, quotient in product((OVER_128, OVER_127_5), two):
+        yield form(scale=scale, quotient=quotient)
+    for eps in EPSILONS:
+        for scale in with_epsilon(eps):
+            yield form(scale=scale)
+    yield form(clamp=steps.CLAMP_SYMMETRIC)
+
+
+def with_values(multiplier: Step, *values: Step) -> Iterator[Formula]:
+    """What quantizes other numbers, by either quotient."""
+    for some, quotient in product(values, (steps.DIVIDED, multiplier)):
+        yield FORM.formula(values=some, quotient=quotient)
+
+
+def in_groups(*values: Step) -> Iterator[Formula]:
+    """What quantizes in other groups."""
+    for some, scale in product(values, (AMAX_OVER_127, TIMES_INVERSE)):
+        yield FORM.formula(values=some, scale=scale)
+        yield FORM.formula(values=some, scale=scale, quotient=BY_127_OVER_AMAX)
+
+
+def asymmetric_scale(part: GroupedPart) -> Float32:
+    """Return max((max - min) / 255, 1e-12)."""
+    v = part.groups().v
+    wide = v.max(axis=-1, initial=-np.inf) - v.min(axis=-1, initial=np.inf)
+    return np.asarray(np.maximum(wide / np.float32(255), np.float32(1e-12)))
+
+
+def asymmetric_y(part: GroupedPart) -> Array:
+    """Return the codes around an offset of 127 - max / scale."""
+    v, scale = part.groups().v, asymmetric_scale(part)
+    offset = MAX - v.max(axis=-1, initial=-np.inf) / scale
+    q = v * (ONE / scale)[:, None] + offset[:, None]
+    return part.flat(part.model.format.codes(np.rint(q)))
+
+
+VARIANTS: tuple[Variant, ...] = (
+    REFERENCE.row(source="docs/numerics.md 2"),
+    S1.row(
+        "ascend910b (S1)",
+        f"{KERNELS}: single_row.h:147, multi_row.h:236, db.h:321",
+        profile="ascend910b",
+    ),
+    S2.row(
+        "ascend910b (S2)",
+        f"{KERNELS}: dynamic_quant.h:165, large_shape_opt.h:78, moe.h:198",
+        profile="ascend910b",
+    ),
+    ASCEND950.row(
+        "ascend950",
+        f"{KERNELS}/arch35/dynamic_quant_regbase_full_load.h:259-272",
+        profile="ascend950",
+    ),
+    *FORM.rows(formulas(), (S1, S2, ASCEND950)),
+    Variant(
+        "asymmetric",
+        False,
+        "scale = max((max - min) / 255, 1e-12), y = rint(x * (1/scale) + (127 - max / scale))",
+        f"{KERNELS}/dynamic_quant_base.h:189-198, npu_dynamic_quant_asymmetric",
+        (asymmetric_y, asymmetric_scale),
+    ),
+    FORM.formula(reported=MULTIPLIER).row(),
+    FORM.formula(reported=MULTIPLIER, quotient=BY_127_OVER_AMAX).row(source=MULTIPLIER.source),
+    *FORM.rows(FORM.formula(reported=step) for step in NARROW_REPORTED),
+    *FORM.rows(in_groups(groups.PER_COLUMN, groups.PER_TENSOR)),
+    *FORM.rows(
+        with_values(
+            BY_127_OVER_AMAX,
+            groups.INPUT_FLOAT16,
+            groups.INPUT_BFLOAT16,
+            groups.SMOOTH_IGNORED,
+            groups.SMOOTH_DIVIDES,
+        )
+    ),
+)

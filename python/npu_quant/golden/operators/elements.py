@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import dtypes
 from ..results import TieTest
-from .model import PART, Array, Flat, Model, Part, code_tie, ranges
+from . import steps
+from .formula import Formula, Step
+from .model import PART, Array, Flat, Float32, Model, Part, ranges
+from .steps import Operands
 
-Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 
 
@@ -19,7 +23,8 @@ class Spread:
     """A parameter of one element, or of one per place on an axis, spread over an array."""
 
     def __init__(self, values: Any, shape: tuple[int, ...], axis: int = -1) -> None:
-        self.values: Float32 = np.asarray(values).astype(np.float32).reshape(-1)
+        with np.errstate(all="ignore"):
+            self.values: Float32 = np.asarray(values).astype(np.float32).reshape(-1)
         self._inner = int(np.prod(shape[axis % len(shape) + 1 :])) if shape else 1
 
     def at(self, index: NDArray[np.int64]) -> Float32:
@@ -32,67 +37,75 @@ class Spread:
 
     def read(self, begin: int, end: int) -> Float32:
         """Return its values at elements [begin, end)."""
-        if self.values.size == 1:
-            return self.values
-        return self.at(np.arange(begin, end))
+        return self.values if self.values.size == 1 else self.at(np.arange(begin, end))
 
 
 class ElementPart(Part):
     """Some elements, counted in C order."""
 
     def __init__(self, model: ElementModel, begin: int, end: int) -> None:
-        super().__init__(((begin, end),) * len(model.outputs))
-        self.model: Any = model
+        super().__init__(model, ((begin, end),) * len(model.outputs))
         self.range = (begin, end)
 
-    @property
-    def x(self) -> Float32:
-        """The elements, widened."""
-        return self.once("x", lambda: self.model.elements.floats(*self.range))
+    def read(self, name: str) -> Float32:
+        """Return the numbers, scale or zero_point of its elements; of one for all, that one."""
+        source = getattr(self.model, name)
+        read = source.floats if isinstance(source, Flat) else source.read
+        return self.once(name, lambda: read(*self.range))
 
-    @property
-    def scale(self) -> Float32:
-        """Their scales, or the only one."""
-        return self.once("scale", lambda: self.model.scale.read(*self.range))
+    def operands(self, formula: Formula) -> Operands:
+        """Return what a formula quantizes, and by what."""
+        return self.call(self._operands, formula["values"], formula["scale"])
 
-    @property
-    def zero_point(self) -> Float32:
-        """Their zero points, or the only one; 0 where none are given."""
-        return self.once("zero point", lambda: self.model.zero_point.read(*self.range))
+    def _operands(self, values: Step, scale: Step) -> Operands:
+        return Operands(
+            values.function(self.read("elements")),
+            scale.function(self.read("scale")),
+            None if self.model.zero_point is None else self.read("zero_point"),
+            divides=self.model.div_mode,
+        )
 
 
 class ElementModel(Model):
     """An operator that treats each element by itself."""
 
-    allowed_because = (
-        "up to 3 roundings (reciprocal of the scale, product, sum with the zero point) and 1 of a "
-        "scale that arrived as a reciprocal: each at most 1 ulp of the largest term"
-    )
+    x: Array
+    scale: Spread
+    zero_point: Spread | None = None
 
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        inputs: Mapping[str, Any],
-        numerics: str | None,
-        x: Any,
-    ) -> None:
-        super().__init__(function, inputs, numerics)
-        self.golden()  # which refuses what is no valid input
+    def read(self, x: Any, scale: Any, zero_point: Any, axis: int = -1) -> None:
+        """Take the numbers, and parameters along an axis of them."""
         self.x = np.asarray(x)
+        self.dtype = self.x.dtype
         self.elements = Flat(self.x)
-        self.scale: Spread
-        self.zero_point = Spread(0, self.x.shape)
-        self.has_zero_point = True
+        self.scale = Spread(scale, self.x.shape, axis)
+        if zero_point is not None:
+            self.zero_point = Spread(zero_point, self.x.shape, axis)
+
+    def all_zero_points(self) -> list[Float32]:
+        """Return the zero points."""
+        return [] if self.zero_point is None else [self.zero_point.values]
 
     def parts(self) -> list[Part]:
         """Split along the elements."""
         return [ElementPart(self, *some) for some in ranges(self.x.size, PART)]
 
-    def terms(self, index: NDArray[np.int64]) -> tuple[Float64, Float64]:
-        """Return x / scale and the zero point of these elements, in float64."""
+    def wide(self, index: NDArray[np.int64]) -> Operands:
+        """Return the operands of these elements in float64."""
+        z = self.zero_point
+        return Operands(
+            self.elements.take(index).astype(np.float64),
+            self.scale.at(index).astype(np.float64),
+            None if z is None else z.at(index).astype(np.float64),
+            divides=self.div_mode,
+        )
+
+    def exact(self, index: NDArray[np.int64]) -> tuple[Float64, tuple[Float64, ...]]:
+        """Return the numbers before rounding in float64, and what they are the sum of."""
+        wide = self.wide(index)
         with np.errstate(all="ignore"):
-            quotient = self.elements.take(index).astype(np.float64) / self.scale.at(index)
-        return quotient, np.broadcast_to(self.zero_point.at(index), index.shape).astype(np.float64)
+            q, value = steps.before_rounding(self.reference, Part(self), wide)
+        return value, (q,) if wide.zero_point is None else (q, wide.zero_point)
 
     def before_rounding(
         self,
@@ -102,16 +115,59 @@ class ElementModel(Model):
         golden: Array,
         scale: Array | None = None,
     ) -> TieTest:
-        """Compute x / scale + zero_point in float64, of codes."""
-        quotient, zero_point = self.terms(index)
-        with np.errstate(all="ignore"):
-            return code_tie(quotient + zero_point, actual, golden, quotient, zero_point)
+        """Compute the quotient and its sum with the zero point."""
+        value, terms = self.exact(index)
+        return self.format.tie(value, actual, golden, *terms)
 
-    def has_integral_zero_points(self) -> bool:
-        """Tell whether rounding before or after the zero point is added is all the same."""
-        values = self.zero_point.values
-        return bool(np.all(values == np.rint(values)))
 
-    def has_zero_points(self) -> bool:
-        """Tell whether there are zero points other than 0."""
-        return bool(np.any(self.zero_point.values != 0))
+def dtype_of(given: Any) -> np.dtype[Any]:
+    """Return the dtype of NumPy's arrays for one that an operator takes."""
+    row = dtypes.resolve(given)
+    assert row is not None
+    assert row.numpy is not None
+    return row.numpy
+
+
+# The steps of elements: what is quantized, and by which scale.
+
+VALUES = Step("", True, "x", steps.as_it_is)
+INPUT_FLOAT16 = Step(
+    "input as fp16", False, "float16(x)", steps.to_float16, "x.half()", steps.is_float32
+)
+INPUT_BFLOAT16 = Step(
+    "input as bf16", False, "bfloat16(x)", steps.to_bfloat16, "x.bfloat16()", steps.is_float32
+)
+SCALE = Step("", True, "scale", steps.as_it_is, roundings=1)  # it may come from its reciprocal
+CASTS = "hicann/ops-nn quant/ascend_quant_v2, which casts scales to x's dtype"
+FLOAT16_SCALE = Step("fp16 scale", False, "float16(scale)", steps.to_float16, CASTS)
+BFLOAT16_SCALE = Step("bf16 scale", False, "bfloat16(scale)", steps.to_bfloat16, CASTS)
+
+
+def text(formula: Formula) -> str:
+    """Return how codes come about."""
+    return steps.codes_text(formula, formula["values"].text, formula["scale"].text)
+
+
+def others(
+    reference: Formula, quotients: Sequence[Step], zeros: Sequence[Step]
+) -> Iterator[Formula]:
+    """What computes something else: other roundings, 16 bits, the zero point lost or reversed.
+
+    Args:
+        reference: the formula without mistakes.
+        quotients: the ways to make it, and `zeros` those to add the zero point; the reference's
+            first.
+        zeros: see `quotients`.
+    """
+    for rounding, quotient, zero in product(steps.OTHER_ROUNDINGS, quotients, zeros):
+        yield reference.but(quotient=quotient, zero=zero, round=rounding)
+    for kept, quotient in product((steps.FLOAT16, steps.BFLOAT16), quotients):
+        yield reference.but(quotient=quotient, kept=kept)
+        yield reference.but(quotient=quotient, kept=kept, zero=steps.KEPT_SUM)
+    for quotient, zero in product(quotients, (steps.SUBTRACTED, steps.IGNORED)):
+        yield reference.but(quotient=quotient, zero=zero)
+    yield reference.but(quotient=steps.MULTIPLIED)
+    yield reference.but(scale=FLOAT16_SCALE)
+    yield reference.but(values=INPUT_FLOAT16)
+    yield reference.but(scale=BFLOAT16_SCALE)
+    yield reference.but(values=INPUT_BFLOAT16)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..results import VariantMatch
+from .formula import Variant
 from .model import Flat, Model, Part
 from .registry import applicable
-from .variant import Variant
 
 Array = NDArray[Any]
 
@@ -90,9 +90,7 @@ class Work:
 
 
 def matching_variants(
-    model: Model,
-    actual: Sequence[Array | None],
-    first_differences: Mapping[int, int] | None = None,
+    model: Model, actual: Sequence[Array | None], first_differences: Mapping[int, int] | None = None
 ) -> tuple[VariantMatch, ...]:
     """Return all variants that give exactly the actual outputs, benign ones first.
 

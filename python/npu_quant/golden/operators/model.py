@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import inspect
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,8 +13,11 @@ from numpy.typing import NDArray
 
 from ...errors import ParamError
 from ..results import TieTest
+from .formats import Format
+from .formula import Formula, Variant
 
 Array = NDArray[Any]
+Float32 = NDArray[np.float32]
 T = TypeVar("T")
 
 PART = 1 << 17
@@ -34,7 +38,7 @@ class Flat:
         """Return the elements at these places."""
         return np.asarray(self._flat[index])
 
-    def floats(self, begin: int, end: int) -> NDArray[np.float32]:
+    def floats(self, begin: int, end: int) -> Float32:
         """Return elements [begin, end), widened to float32."""
         return self.read(begin, end).astype(np.float32)
 
@@ -42,7 +46,8 @@ class Flat:
 class Part:
     """A range of each output, with what the formulas of that range share, made once."""
 
-    def __init__(self, spans: tuple[tuple[int, int], ...]) -> None:
+    def __init__(self, model: Any, spans: tuple[tuple[int, int], ...] = ()) -> None:
+        self.model = model
         self.spans = spans
         """Which elements of each output, counted in C order: [begin, end)."""
         self._made: dict[Hashable, Any] = {}
@@ -54,6 +59,16 @@ class Part:
         made: T = self._made[key]
         return made
 
+    def call(self, function: Callable[..., T], *operands: Any) -> T:
+        """Return what a function makes of some operands: arrays are the same if they are one."""
+        key = tuple(id(o) if isinstance(o, np.ndarray) else o for o in operands)
+        # The operands are kept beside it, so that nothing else gets the id of one.
+        return self.once((function, *key), lambda: (function(*operands), operands))[0]
+
+    def same(self, array: Any) -> Any:
+        """Return the first array that had these bytes."""
+        return self.once((array.shape, array.tobytes()), lambda: array)
+
     def holds(self, output: int, place: int) -> bool:
         """Tell whether an element of an output, counted in C order, belongs to it."""
         begin, end = self.spans[output]
@@ -64,32 +79,59 @@ class Part:
         self._made.clear()
 
 
+@dataclass(frozen=True)
+class Operator:
+    """All that is known of an operator here: what it gives, by which formula, and which others."""
+
+    function: Callable[..., Any]
+    model: type[Model]
+    arrays: tuple[str, ...]
+    """The arguments that are arrays and must be given."""
+    outputs: Mapping[str, str]
+    """By name, in the operator's order, what each is: "codes", "scale", "values" or "mask"."""
+    variants: tuple[Variant, ...]
+    """Its named formulas, the reference first."""
+    reference: Formula | None = None
+    """The formula of its codes, where it is made of steps."""
+    allowed: float = field(init=False)
+    """k: how many ulp of float32 from a tie the roundings of any order of operations explain."""
+
+    def __post_init__(self) -> None:
+        """Take the most that roundings add up to in a formula that is benign."""
+        most = max(variant.roundings for variant in self.variants if variant.benign)
+        object.__setattr__(self, "allowed", most)
+
+
 class Model(abc.ABC):
     """An operator with its inputs: what it gives, and how each number came about."""
 
-    outputs: tuple[str, ...]
-    """Their names, in the operator's order."""
-    kinds: tuple[str, ...]
-    """Of each output: "codes", "scale", "values" or "mask"."""
-    allowed: float = 4.0
-    """k: how many ulp of float32 from a tie the roundings of any order of operations explain."""
-    allowed_because: str = ""
-    """Its derivation, in a line."""
+    div_mode = True
+    """Whether a scale divides."""
+    format: Format
+    """That of the codes."""
 
-    def __init__(
-        self, function: Callable[..., Any], inputs: Mapping[str, Any], numerics: str | None
-    ) -> None:
-        self.op = function.__name__
+    def __init__(self, operator: Operator, inputs: Mapping[str, Any], numerics: str | None) -> None:
+        self.operator = operator
+        self.op = operator.function.__name__
+        self.outputs = tuple(operator.outputs)
+        self.kinds = tuple(operator.outputs.values())
         self.inputs = inputs
         """All arguments, with the operator's defaults for those not given."""
-        self._function = function
         self._numerics = numerics
         self._golden: tuple[Array | None, ...] | None = None
+        self.golden()  # which refuses what is no valid input
+        self.prepare()
+
+    @property
+    def reference(self) -> Formula:
+        """The formula of its codes."""
+        assert self.operator.reference is not None
+        return self.operator.reference
 
     def golden(self) -> tuple[Array | None, ...]:
         """Return npu_quant's own outputs: computed once, not to be written to."""
         if self._golden is None:
-            result = self._function(**self.inputs, numerics=self._numerics)
+            result = self.operator.function(**self.inputs, numerics=self._numerics)
             self._golden = tuple(result) if isinstance(result, tuple) else (np.asarray(result),)
         return self._golden
 
@@ -99,7 +141,11 @@ class Model(abc.ABC):
 
     def allowed_for(self, output: int) -> float:
         """Return k of one output."""
-        return self.allowed
+        return self.operator.allowed
+
+    @abc.abstractmethod
+    def prepare(self) -> None:
+        """Read the arguments, which are valid."""
 
     @abc.abstractmethod
     def before_rounding(
@@ -129,47 +175,6 @@ def ranges(count: int, step: int) -> Iterator[tuple[int, int]]:
     """Split [0, count) into ranges of that length."""
     for begin in range(0, count, step):
         yield begin, min(begin + step, count)
-
-
-def code_tie(
-    value: NDArray[np.float64], actual: Array, golden: Array, *terms: NDArray[np.float64]
-) -> TieTest:
-    """Return the test for integer codes."""
-    a, g = actual.astype(np.float64), golden.astype(np.float64)
-    tie = (a + g) / 2
-    # From 2 ** 24 on, where only int32 reaches, float32 does not hold every code.
-    step = np.maximum(1.0, np.spacing(np.fmax(np.abs(a), np.abs(g)).astype(np.float32)))
-    # No tie is nearer to 0 than 0.5; the midpoint of codes farther apart may be.
-    magnitude = np.maximum(largest(tie, *terms), 0.5)
-    return TieTest(value, tie, magnitude, np.ceil(np.abs(a - g) / step))
-
-
-def largest(*terms: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the largest magnitude, element by element; terms that are NaN do not count."""
-    result = np.abs(terms[0])
-    for term in terms[1:]:
-        result = np.fmax(result, np.abs(term))
-    return result
-
-
-def value_tie(
-    value: NDArray[np.float64], actual: Array, golden: Array, *terms: NDArray[np.float64]
-) -> TieTest:
-    """Return the test for floats: steps are those between neighbours of their dtype."""
-    wide, expected = actual.astype(np.float64), golden.astype(np.float64)
-    with np.errstate(all="ignore"):
-        tie = (wide + expected) / 2
-    steps = np.abs(ordinal(actual) - ordinal(golden)).astype(np.float64)
-    steps[~(np.isfinite(wide) & np.isfinite(expected))] = np.inf
-    return TieTest(value, tie, largest(tie, *terms), steps)
-
-
-def ordinal(floats: Array) -> NDArray[np.int64]:
-    """Return the number of each float in the order of its dtype's values; 0 and -0 are both 0."""
-    width = floats.dtype.itemsize * 8
-    bits = np.ascontiguousarray(floats).view(f"u{floats.dtype.itemsize}").astype(np.int64)
-    magnitude = bits & ((1 << (width - 1)) - 1)
-    return np.where(bits >> (width - 1), -magnitude, magnitude)
 
 
 def arguments_of(function: Callable[..., Any], inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,42 +2,97 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, overload
 
 from ... import ops
 from ...errors import ParamError
 from ..read.sources import as_source
-from .add_rms_norm_quant import AddRmsNormQuant
-from .anti_quant import AntiQuant
-from .dynamic_block_quant import DynamicBlockQuant
-from .dynamic_quant import DynamicQuant
-from .fake_quantize import FakeQuantize, FakeQuantizeOnly
-from .model import Model, arguments_of
-from .quantize import Quantize
-from .quantize_val import QuantizeVal
-from .variant import Variant
+from . import add_rms_norm_quant as norm_model
+from . import anti_quant, dynamic_block_quant, dynamic_quant, fake_quantize, norm, quantize
+from .formula import Variant
+from .model import Model, Operator, arguments_of
 
-_OPERATORS: dict[str, tuple[type[Model], str]] = {
-    "npu_dynamic_quant": (DynamicQuant, "dynamic_quant"),
-    "npu_dynamic_block_quant": (DynamicBlockQuant, "dynamic_block_quant"),
-    "npu_add_rms_norm_quant": (AddRmsNormQuant, "add_rms_norm_quant"),
-    "npu_quantize": (Quantize, "quantize"),
-    "npu_anti_quant": (AntiQuant, "anti_quant"),
-    "fake_quantize_per_tensor_affine": (FakeQuantizeOnly, "fake_quantize"),
-    "fake_quantize_per_tensor_affine_cachemask": (FakeQuantize, "fake_quantize"),
-    "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams": (FakeQuantize, "fake_quantize"),
-    "fake_quantize_per_channel_affine": (FakeQuantizeOnly, "fake_quantize"),
-    "fake_quantize_per_channel_affine_cachemask": (FakeQuantize, "fake_quantize"),
-    "quantize_val": (QuantizeVal, "quantize_val"),
+_GROUPED = {"y": "codes", "scale": "scale"}
+
+
+def _fake(function: Callable[..., Any], *arrays: str, mask: bool = True) -> Operator:
+    """Return an operator of fake quantization."""
+    outputs = {"output": "values"} | ({"mask": "mask"} if mask else {})
+    page = fake_quantize
+    return Operator(
+        function, page.FakeQuantize, ("self", *arrays), outputs, page.VARIANTS, page.REFERENCE
+    )
+
+
+_CHANNELS = ("scale", "zero_point")
+OPERATORS = {
+    operator.function.__name__: operator
+    for operator in (
+        Operator(
+            ops.npu_dynamic_quant,
+            dynamic_quant.DynamicQuant,
+            ("input",),
+            _GROUPED,
+            dynamic_quant.VARIANTS,
+            dynamic_quant.REFERENCE,
+        ),
+        Operator(
+            ops.npu_dynamic_block_quant,
+            dynamic_block_quant.DynamicBlockQuant,
+            ("x",),
+            _GROUPED,
+            dynamic_block_quant.VARIANTS,
+            dynamic_quant.REFERENCE,
+        ),
+        Operator(
+            ops.npu_add_rms_norm_quant,
+            norm_model.AddRmsNormQuant,
+            ("x1", "x2", "gamma", "scales1"),
+            {"y1": "codes", "y2": "codes", "x": "values"},
+            norm.VARIANTS,
+            norm.REFERENCE,
+        ),
+        Operator(
+            ops.npu_quantize,
+            quantize.Quantize,
+            ("self", "scales"),
+            {"y": "codes"},
+            quantize.VARIANTS,
+            quantize.REFERENCE,
+        ),
+        Operator(
+            ops.npu_anti_quant,
+            anti_quant.AntiQuant,
+            ("x", "scale"),
+            {"y": "values"},
+            anti_quant.VARIANTS,
+        ),
+        _fake(ops.fake_quantize_per_tensor_affine, mask=False),
+        _fake(ops.fake_quantize_per_tensor_affine_cachemask),
+        _fake(
+            ops._fake_quantize_per_tensor_affine_cachemask_tensor_qparams,
+            *_CHANNELS,
+            "fake_quant_enabled",
+        ),
+        _fake(ops.fake_quantize_per_channel_affine, *_CHANNELS, mask=False),
+        _fake(ops.fake_quantize_per_channel_affine_cachemask, *_CHANNELS),
+        Operator(
+            ops.quantize_val,
+            quantize.QuantizeVal,
+            ("value",),
+            {"y": "codes"},
+            quantize.VAL_VARIANTS,
+            quantize.VAL_REFERENCE,
+        ),
+    )
 }
-"""By name: the model, and the family whose formulas it has."""
+"""By name, in the order in which they are listed."""
 
 
 def operators() -> list[str]:
     """Return the names of the operators that can be compared."""
-    return list(_OPERATORS)
+    return list(OPERATORS)
 
 
 def name_of(op: str | Callable[..., Any]) -> str:
@@ -48,14 +103,23 @@ def name_of(op: str | Callable[..., Any]) -> str:
     """
     name = op if isinstance(op, str) else getattr(op, "__name__", repr(op))
     name = name.rpartition(".")[2]
-    if name not in _OPERATORS:
-        raise ParamError(f"op is {name!r}, expected one of {', '.join(_OPERATORS)}.")
+    if name not in OPERATORS:
+        raise ParamError(f"op is {name!r}, expected one of {', '.join(OPERATORS)}.")
     return name
+
+
+def operator_of(op: str | Callable[..., Any]) -> Operator:
+    """Return all that is known of an operator.
+
+    Raises:
+        ParamError: none goes by that name.
+    """
+    return OPERATORS[name_of(op)]
 
 
 def outputs_of(op: str | Callable[..., Any]) -> tuple[str, ...]:
     """Return the names of an operator's outputs, in its order."""
-    return _OPERATORS[name_of(op)][0].outputs
+    return tuple(operator_of(op).outputs)
 
 
 def model_of(
@@ -73,10 +137,9 @@ def model_of(
         ParamError: no operator goes by that name, or an input is unknown or missing.
         DTypeError: as the operator.
     """
-    name = name_of(op)
-    function = getattr(ops, name)
+    operator = operator_of(op)
     given = {key: _plain(value, key) for key, value in inputs.items()}
-    return _OPERATORS[name][0](function, arguments_of(function, given), numerics)
+    return operator.model(operator, arguments_of(operator.function, given), numerics)
 
 
 def _plain(value: Any, name: str) -> Any:
@@ -87,16 +150,9 @@ def _plain(value: Any, name: str) -> Any:
     return value
 
 
-def table_of(op: str) -> Sequence[Variant]:
-    """Return all named formulas of an operator, the reference first."""
-    module = importlib.import_module(f".formulas_{_OPERATORS[op][1]}", __package__)
-    variants: Sequence[Variant] = module.VARIANTS
-    return variants
-
-
 def applicable(model: Model) -> list[Variant]:
     """Return the named formulas that apply to an operator's inputs, the reference first."""
-    return [variant.of(model) for variant in table_of(model.op) if variant.applies(model)]
+    return [variant.of(model) for variant in model.operator.variants if variant.applies(model)]
 
 
 @overload
@@ -121,5 +177,5 @@ def list_variants(
         ('reference', True)
     """
     if op is None:
-        return {name: list(table_of(name)) for name in _OPERATORS}
-    return list(table_of(name_of(op)))
+        return {name: list(operator.variants) for name, operator in OPERATORS.items()}
+    return list(operator_of(op).variants)

@@ -1,0 +1,164 @@
+"""Formulas with names: each is a choice of steps, one for every slot of its operator's form.
+
+A step works on whatever floats it is given. On float32 arrays a formula is what an NPU's or a
+script's outputs may follow to the bit; on float64 ones, and without the step that rounds, it gives
+the number by which a tie is judged.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from numpy.typing import NDArray
+
+Formed = Callable[[Any], "NDArray[Any] | None"]
+"""From a part of the work to that range of an output; None where it does not fit the output."""
+
+Glance = Callable[[Any, "Callable[[int], NDArray[Any] | None]"], bool]
+"""From a part, and its actual elements by output, to whether a formula can have made them."""
+
+Test = Callable[[Any], bool]
+"""A question about a model: an operator with its inputs."""
+
+
+def always(model: Any) -> bool:
+    """Apply to whatever inputs."""
+    return True
+
+
+@dataclass(frozen=True, repr=False)
+class Variant:
+    """A named formula for all outputs of an operator."""
+
+    name: str
+    benign: bool
+    """Whether it is the same formula over the real numbers: another order of operations or of a
+    sum, another rule for ties, a device's profile. Other variants compute something else."""
+    summary: str
+    """The formula, in a line."""
+    source: str
+    """Where it is met."""
+    formulas: tuple[Formed, ...]
+    """One for each output."""
+    applies: Test = always
+    """Whether it means anything for a model with these inputs."""
+    benign_if: Test | None = None
+    """For what depends on the inputs: whether it is benign with these."""
+    benign_when: str = ""
+    """The same in words."""
+    glance: Glance | None = None
+    """For what needs all of the inputs before it can compute any: a test that does not."""
+    steps: tuple[str, ...] = ()
+    """The steps in which it differs from the reference, where it is made of such."""
+    roundings: float = 0
+    """How many ulp the roundings of its steps add up to, before the one to a code."""
+    profile: str | None = None
+    """The arithmetic profile (`numerics`) whose formula it is."""
+
+    def __repr__(self) -> str:
+        return f"<Variant {self.name!r}: {self.summary}>"
+
+    def of(self, model: Any) -> Variant:
+        """Return the variant with `benign` as it is for a model's inputs."""
+        if self.benign_if is None:
+            return self
+        return dataclasses.replace(self, benign=self.benign_if(model), benign_if=None)
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A step of a formula: what it is called in names, how it is printed, what it does."""
+
+    name: str
+    """Not shown where it is the reference's; empty for what names do not tell."""
+    benign: bool
+    text: str
+    function: Callable[..., Any]
+    source: str = ""
+    applies: Test = always
+    """Whether it means anything for a model."""
+    benign_if: Test | None = None
+    """Whether a benign one is so with a model's inputs; None: always."""
+    benign_when: str = ""
+    glance: Glance | None = None
+    """For what needs all of the inputs: whether it can have made some elements."""
+    operand: Callable[[Any], Any] | None = None
+    """Of a quotient: what stands beside the number, from the scale or amax."""
+    roundings: float = 0
+    """How many times it rounds, each by at most 1 ulp of the largest term."""
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """How an operator's formulas are put together."""
+
+    reference: Mapping[str, Step]
+    """The reference's step for each slot, in the order in which names list them."""
+    text: Callable[[Formula], str]
+    """How a formula is printed."""
+    outputs: tuple[Callable[[Formula, Any], NDArray[Any] | None], ...]
+    """What a formula makes of a part, by output."""
+
+    def formula(self, **steps: Step) -> Formula:
+        """Return the reference's formula, but for these steps."""
+        return Formula(self, tuple((self.reference | steps).values()))  # type: ignore[operator]
+
+    def rows(
+        self, formulas: Iterable[Formula], known: Iterable[Formula] = (), applies: Test = always
+    ) -> Iterator[Variant]:
+        """List the formulas by the names of their steps, but for those that have rows already."""
+        without = {self.formula(), *known}
+        return (formula.row(applies=applies) for formula in formulas if formula not in without)
+
+
+@dataclass(frozen=True)
+class Formula:
+    """One choice of steps."""
+
+    form: Form
+    steps: tuple[Step, ...]
+
+    def __getitem__(self, slot: str) -> Step:
+        """Return the step of a slot."""
+        return self.steps[list(self.form.reference).index(slot)]
+
+    def but(self, **steps: Step) -> Formula:
+        """Return the formula with other steps in some slots."""
+        own = dict(zip(self.form.reference, self.steps, strict=True))
+        return Formula(self.form, tuple((own | steps).values()))
+
+    def row(
+        self,
+        name: str = "",
+        source: str = "",
+        summary: str = "",
+        applies: Test = always,
+        profile: str | None = None,
+    ) -> Variant:
+        """Return the variant, named by the steps that the reference has not, unless told."""
+        pairs = zip(self.steps, self.form.reference.values(), strict=True)
+        own = [step for step, theirs in pairs if step is not theirs and step.name]
+        benign = all(step.benign for step in self.steps)
+        tests = [step.applies for step in self.steps if step.applies is not always]
+        conditions = [step.benign_if for step in self.steps if step.benign_if is not None]
+        found = dict.fromkeys(step.source for step in own if step.source)
+        return Variant(
+            name or ", ".join(step.name for step in own) or "reference",
+            benign,
+            summary or self.form.text(self),
+            source or "; ".join(found) or ("another order of operations" if benign else "scripts"),
+            tuple(partial(output, self) for output in self.form.outputs),
+            lambda model: applies(model) and all(test(model) for test in tests),
+            (lambda model: all(is_so(model) for is_so in conditions))
+            if benign and conditions
+            else None,
+            next((step.benign_when for step in self.steps if step.benign_when and benign), ""),
+            next((step.glance for step in self.steps if step.glance is not None), None),
+            tuple(step.name for step in own),
+            sum(step.roundings for step in self.steps),
+            profile,
+        )

@@ -1,0 +1,351 @@
+"""The steps of the norm's formulas: sum, mean, root, order of the products; and the formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from . import steps
+from .formula import Form, Formula, Step, Variant, always
+from .model import Array, Float32, Part
+from .steps import ONE, Floats, Operands
+
+KERNELS = "hicann/ops-nn norm/add_rms_norm_quant/op_kernel"
+
+# What is normalized.
+
+
+def rounded_sums(part: Any) -> Floats:
+    """Return the sums in the dtype of the inputs, widened."""
+    return part.once("rounded", lambda: part.x.astype(np.float32))
+
+
+SUMS = Step("", True, "x1 + x2", lambda part: part.s)
+ROUNDED = Step(
+    "from the rounded x",
+    False,
+    "x1 + x2 rounded to x1's dtype",
+    rounded_sums,
+    "torch in the dtype of a 16-bit model",
+    steps.is_narrow,
+)
+
+# The sum of a row.
+
+
+def in_lanes(terms: Floats) -> Floats:
+    """Add element i to lane i % 64, then halves of the lanes."""
+    lanes = np.zeros((len(terms), 64), terms.dtype)
+    for begin in range(0, terms.shape[1], 64):
+        some = terms[:, begin : begin + 64]
+        lanes[:, : some.shape[1]] += some
+    for half in (32, 16, 8, 4, 2, 1):
+        lanes[:, :half] += lanes[:, half : 2 * half]
+    return lanes[:, 0]
+
+
+def roundings_of_mean(n: int) -> float:
+    """Return how many ulp of the root the roundings of n squares, their sum and their mean are.
+
+    1 rounding of each square, as many of the sum as a term meets additions (L - 1 in its lane of
+    L = ceil(n / 64) elements, 6 between the 64 lanes), 1 of the division, 1 of adding epsilon: L +
+    8. All terms are positive, so each is at most 1 ulp of the result; the root halves them.
+    """
+    return (-(-n // 64) + 8) / 2
+
+
+def one_by_one(terms: Floats) -> Floats:
+    """Add from first to last."""
+    return np.cumsum(terms, axis=1, dtype=terms.dtype)[:, -1]
+
+
+def pairwise(terms: Floats) -> Floats:
+    """Add as NumPy does: pairs of blocks, each in 8 lanes."""
+    return np.ascontiguousarray(terms).sum(axis=1, dtype=terms.dtype)
+
+
+def in_float64(terms: Floats) -> Floats:
+    """Add in float64, round once."""
+    return terms.sum(axis=1, dtype=np.float64).astype(terms.dtype)
+
+
+def folded(terms: Floats) -> Floats:
+    """Add the second half to the first, again and again."""
+    terms = terms.copy()
+    while terms.shape[1] > 1:
+        half = -(-terms.shape[1] // 2)
+        rest = terms.shape[1] - half
+        terms[:, :rest] += terms[:, half:]
+        terms = terms[:, :half]
+    return terms[:, 0]
+
+
+LANES = Step("", True, "64 lanes, then halves", in_lanes)
+FOLDED = Step(
+    "folded sum", True, "halves added, down to one", folded, f"{KERNELS}, float16, few rows"
+)
+SUM_ORDERS = (
+    LANES,
+    Step("sequential sum", True, "one after the other", one_by_one, "loops"),
+    Step("pairwise sum", True, "numpy.sum in float32", pairwise, "NumPy scripts"),
+    Step("float64 sum", True, "in float64", in_float64, "NumPy scripts in float64"),
+    FOLDED,
+)
+
+# The mean of squares, from these, the sum and n.
+
+OVER_N = Step("", True, "sum / n", lambda squares, total, n: total(squares) / n)
+TIMES_INVERSE_N = Step(
+    "sum * (1/n)",
+    True,
+    "sum * (1 / n)",
+    lambda squares, total, n: total(squares) * (ONE / n),
+    "scripts",
+)
+SCALED_FIRST = Step(
+    "terms * (1/n)",
+    True,
+    "sum of s * s * (1 / n)",
+    lambda squares, total, n: total(squares * (ONE / n)),
+    f"{KERNELS}/add_rms_norm_quant.h",
+)
+
+# Epsilon and the root.
+
+ADDED = Step(
+    "", True, "sqrt(mean + epsilon)", lambda mean, epsilon: np.sqrt(mean + epsilon), roundings=1
+)
+OUTSIDE = Step(
+    "epsilon outside the root",
+    False,
+    "sqrt(mean) + epsilon",
+    lambda mean, epsilon: np.sqrt(mean) + epsilon,
+    steps.MISTAKE,
+)
+
+
+def other_epsilon(text: str) -> Step:
+    """Return the step that has another epsilon than the one given."""
+    epsilon = np.float32(text)
+    return Step(
+        f"epsilon {text}",
+        False,
+        f"sqrt(mean + {text})",
+        lambda mean, given: np.sqrt(mean + epsilon),
+        "another default",
+        lambda model: bool(model.epsilon != epsilon),
+    )
+
+
+EPSILONS = tuple(other_epsilon(text) for text in ("0", "1e-5", "1e-6", "1e-8", "1e-12"))
+
+# The products.
+
+
+def product_step(name: str, text: str, function: Callable[..., Floats], roundings: int) -> Step:
+    """Return an order of the operations on s, the root and gamma."""
+    return Step(name, True, text, function, "scripts", roundings=roundings)
+
+
+RSTD_GAMMA = product_step("", "s * rstd * gamma", lambda s, root, g: s * (ONE / root) * g, 3)
+PRODUCTS = (
+    RSTD_GAMMA,
+    product_step(
+        "(s * gamma) * rstd", "s * gamma * rstd", lambda s, root, g: s * g * (ONE / root), 3
+    ),
+    product_step(
+        "s * (gamma * rstd)", "s * (gamma * rstd)", lambda s, root, g: s * (g * (ONE / root)), 3
+    ),
+    product_step("s / root", "s / root * gamma", lambda s, root, g: s / root * g, 2),
+    product_step("s * gamma / root", "s * gamma / root", lambda s, root, g: s * g / root, 2),
+)
+
+# What becomes of t before it is quantized.
+
+
+def with_beta(t: Floats, beta: Floats | None, dtype: Any) -> Floats:
+    """Add beta, if there is one."""
+    return t if beta is None else t + beta
+
+
+BETA = Step("", True, "", with_beta, roundings=1)
+T_ROUNDED = Step(
+    "t rounded to x1's dtype",
+    False,
+    " rounded to x1's dtype",
+    lambda t, beta, dtype: steps.stored_in(dtype)(with_beta(t, beta, dtype)),
+    "a norm in the dtype of a 16-bit model, quantized by another operator",
+    steps.is_narrow,
+)
+BETA_IGNORED = Step(
+    "beta ignored",
+    False,
+    " without beta",
+    lambda t, beta, dtype: t,
+    steps.MISTAKE,
+    lambda m: m.beta is not None,
+)
+
+# The quotient and the zero point.
+
+BY_RECIPROCAL = replace(
+    steps.RECIPROCAL,
+    name="t * (1/scale)",
+    source=f"{KERNELS}/add_rms_norm_quant.h:305",
+    applies=always,
+)
+BY_OTHER = replace(steps.MULTIPLIED, name="div_mode reversed", source=steps.MISTAKE, applies=always)
+AFTER = replace(steps.AFTER_INSTEAD, source="torch.ao's convention")
+
+
+# What a formula makes of a part.
+
+
+def root_of(formula: Formula, part: Part, s: Floats, n: Any, epsilon: Any) -> Floats:
+    """Return the root of each row."""
+    functions = (formula[slot].function for slot in ("sum", "mean", "root"))
+    return part.call(_root, *functions, part.call(np.square, s), n, epsilon)
+
+
+def _root(total: Any, mean: Any, root: Any, squares: Floats, n: Any, epsilon: Any) -> Floats:
+    return root(mean(squares, total, n), epsilon)
+
+
+def _t(product: Any, end: Any, s: Floats, root: Floats, gamma: Floats, *more: Any) -> Floats:
+    return end(product(s, root[:, None], gamma), *more)
+
+
+def y(formula: Formula, part: Any, which: int) -> Array:
+    """Return the codes y1 or y2 of a part."""
+    model = part.model
+    scale, zero_point = model.scales[which], model.zero_points[which]
+    if scale is None:
+        return np.zeros(part.spans[which][1] - part.spans[which][0], np.int8)
+    s = formula["values"].function(part)
+    root = root_of(formula, part, s, model.n_float, model.epsilon)
+    order, end = formula["product"].function, formula["end"].function
+    t = part.call(_t, order, end, s, root, model.gamma, model.beta, model.dtype)
+    own = part.call(Operands, t, scale, zero_point, None, 0, model.div_mode)
+    codes: Array = part.call(np.ravel, steps.codes(formula, part, own))
+    return codes
+
+
+def text(formula: Formula) -> str:
+    """Return how y comes about."""
+    text = f"y = {steps.codes_text(formula, x='t')}"
+    text += f", t = {formula['product'].text}{formula['end'].text}"
+    words = {"values": "s = ", "sum": "sum: ", "mean": "mean = ", "root": "root = "}
+    own = ((word, formula[slot]) for slot, word in words.items())
+    return text + "".join(f", {word}{step.text}" for word, step in own if step.name)
+
+
+# The formulas.
+
+FORM = Form(
+    {
+        "values": SUMS,
+        "sum": LANES,
+        "mean": OVER_N,
+        "root": ADDED,
+        "product": RSTD_GAMMA,
+        "end": BETA,
+        "quotient": steps.DIVIDED,
+    }
+    | steps.ENDS
+    | {"zero": steps.BEFORE},
+    text,
+    (
+        lambda formula, part: y(formula, part, 0),
+        lambda formula, part: y(formula, part, 1),
+        lambda formula, part: part.x.reshape(-1),
+    ),
+)
+REFERENCE = FORM.formula()
+
+
+def is_float16(model: Any) -> bool:
+    """Tell whether the inputs are float16."""
+    return bool(model.dtype == np.float16)
+
+
+def is_bfloat16(model: Any) -> bool:
+    """Tell whether the inputs are bfloat16."""
+    return bool(model.dtype.name == "bfloat16")
+
+
+def is_per_tensor(model: Any) -> bool:
+    """Tell whether the device takes its kernel for one scale: it needs a beta."""
+    scale = model.scales[0]
+    return scale is not None and scale.size == 1 and model.beta is not None and model.div_mode
+
+
+def half_products(s: Float32, root: Float32, gamma: Float32) -> Floats:
+    """Round s * rstd to float16, and its product with gamma."""
+    return steps.to_float16(gamma * steps.to_float16(s * (ONE / root)))
+
+
+# The device's own steps are benign: they are its profile, docs/numerics.md 4.
+DEVICE_X = replace(ROUNDED, name="rounded x", benign=True, applies=always)
+HALF_PRODUCTS = Step("half products", True, "float16(float16(s * rstd) * gamma)", half_products)
+
+
+def profiles() -> Iterator[Variant]:
+    """List the devices' formulas; the order of their sums is not public."""
+    where = f"{KERNELS}/add_rms_norm_quant.h, add_rms_norm_quant_split_d.h"
+    few = f"{KERNELS}/add_rms_norm_quant_single_n.h, and where beta is given"
+    plain = FORM.formula(mean=SCALED_FIRST)
+    rounded = plain.but(values=DEVICE_X)
+    half = rounded.but(product=HALF_PRODUCTS)
+    for order, suffix in ((LANES, ""), (FOLDED, ", folded sum")):
+        for formula, name, source, applies in (
+            (half, "ascend910b", where, is_float16),
+            (plain, "ascend910b", where, is_bfloat16),
+            (rounded, "ascend910b, rounded x", few, is_bfloat16),
+        ):
+            row = formula.but(sum=order)
+            yield row.row(f"{name}{suffix}", source, applies=applies, profile="ascend910b")
+    for formula, suffix in ((plain, ""), (rounded, ", rounded x")):
+        yield formula.but(quotient=BY_RECIPROCAL).row(
+            f"ascend910b per tensor{suffix}",
+            f"{KERNELS}/add_rms_norm_quant.h:305-312",
+            applies=is_per_tensor,
+            profile="ascend910b",
+        )
+    yield REFERENCE.row("ascend950", f"{KERNELS}/arch35", profile="ascend950")
+
+
+def formulas() -> Iterator[Formula]:
+    """Every order of the sum, the products and the quotient, other rules for ties; then others."""
+    form, quotients = FORM.formula, (steps.DIVIDED, BY_RECIPROCAL)
+    for quotient, order, products in product(quotients, SUM_ORDERS, PRODUCTS):
+        yield form(sum=order, product=products, quotient=quotient)
+    for mean, order in product((TIMES_INVERSE_N, SCALED_FIRST), SUM_ORDERS):
+        yield form(sum=order, mean=mean)
+    for rounding, quotient in product((steps.HALF_AWAY, steps.HALF_UP), quotients):
+        yield form(quotient=quotient, round=rounding)
+    for quotient in quotients:
+        yield form(quotient=quotient, zero=AFTER)
+    for rounding, quotient in product(steps.OTHER_ROUNDINGS, quotients):
+        yield form(round=rounding, quotient=quotient)
+    for kept in (steps.FLOAT16, steps.BFLOAT16):
+        yield form(kept=kept)
+    for values, end in product((SUMS, ROUNDED), (BETA, T_ROUNDED)):
+        yield form(values=values, end=end)
+    for root in (*EPSILONS, OUTSIDE):
+        yield form(root=root)
+    for zero in (steps.SUBTRACTED, steps.IGNORED):
+        yield form(zero=zero)
+    yield form(end=BETA_IGNORED)
+    yield form(quotient=BY_OTHER)
+    yield form(clamp=steps.CLAMP_SYMMETRIC)
+
+
+VARIANTS: tuple[Variant, ...] = (
+    REFERENCE.row(source="docs/numerics.md 5"),
+    *profiles(),
+    *FORM.rows(formulas()),
+)

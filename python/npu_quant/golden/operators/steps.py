@@ -1,0 +1,345 @@
+"""The steps that formulas of several operators share: quotients, formats, zero points, roundings.
+
+Every operation is one IEEE operation per element, on float32 or float64, as NumPy's are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from .formula import Formula, Step
+from .model import Array, Part
+
+Floats = Any
+"""A float32 or float64 array: what NumPy's annotations make of arithmetic on one."""
+
+ONE = np.float32(1)
+MISTAKE = "by mistake"
+NARROW_SCALES = "scales kept in the dtype of a 16-bit model"
+
+
+@dataclass(frozen=True, eq=False)
+class Operands:
+    """What is quantized, and by what."""
+
+    x: Floats
+    scale: Floats
+    zero_point: Floats | None = None
+    """None: there is none."""
+    amax: Floats | None = None
+    """What the scale was made of, where it was not given."""
+    least: Any = 0
+    """No multiplier made of amax is below it."""
+    divides: bool = True
+    """Whether the scale divides: the operations are reversed otherwise."""
+
+
+@dataclass(frozen=True, eq=False)
+class Quotient:
+    """A quotient of operands, in the format it is kept in."""
+
+    x: Floats
+    w: Floats
+    kept: Callable[[Floats], Floats]
+    value: Floats
+
+
+# What becomes of numbers.
+
+
+def as_it_is(q: Floats) -> Floats:
+    """Keep all of it."""
+    return q
+
+
+def half_away(q: Floats) -> Floats:
+    """Round to nearest, ties away from zero; q - trunc(q) is exact."""
+    whole = np.trunc(q)
+    return np.asarray(whole + np.copysign(np.abs(q - whole) >= np.float32(0.5), q), q.dtype)
+
+
+def half_up(q: Floats) -> Floats:
+    """Add a half, and round down."""
+    return np.floor(q + np.float32(0.5))
+
+
+def stored_in(dtype: Any) -> Callable[[Floats], Floats]:
+    """Return the rounding to a dtype of 16 bits."""
+    return lambda q: q.astype(dtype).astype(q.dtype)
+
+
+to_float16 = stored_in(np.float16)
+to_bfloat16 = stored_in(ml_dtypes.bfloat16)
+
+
+def fused(x: Floats, w: Floats, zero_point: Floats) -> Floats:
+    """Return x * w + zero_point, rounded to float32 once.
+
+    The product is exact in float64, the sum is rounded to odd there: so the last rounding, to
+    float32, sees on which side of a tie it lies.
+    """
+    product = x.astype(np.float64) * w
+    addend = zero_point.astype(np.float64)
+    total = product + addend
+    part = total - product
+    error = (product - (total - part)) + (addend - part)
+    inexact = np.isfinite(total) & np.isfinite(error) & (error != 0)
+    even = (total.view(np.int64) & 1) == 0
+    toward = np.where((error > 0) == (total > 0), 1, -1)
+    odd = (total.view(np.int64) + np.where(inexact & even, toward, 0)).view(np.float64)
+    return odd.astype(np.float32)
+
+
+# What a formula needs of a model.
+
+
+def is_float32(model: Any) -> bool:
+    """Tell whether rounding the input to 16 bits would change it."""
+    return bool(model.dtype == np.float32)
+
+
+def is_narrow(model: Any) -> bool:
+    """Tell whether the inputs have 16 bits."""
+    return not is_float32(model)
+
+
+def divides(model: Any) -> bool:
+    """Tell whether the scale is divided by."""
+    return bool(model.div_mode)
+
+
+def multiplies(model: Any) -> bool:
+    """Tell whether the scale is multiplied by: div_mode=False."""
+    return not model.div_mode
+
+
+def has_zero_points(model: Any) -> bool:
+    """Tell whether there are zero points other than 0."""
+    return any(bool(np.any(z != 0)) for z in model.all_zero_points())
+
+
+def has_integral_zero_points(model: Any) -> bool:
+    """Tell whether rounding before or after the zero point is added is all the same."""
+    return all(bool(np.all(z == np.rint(z))) for z in model.all_zero_points())
+
+
+# The quotient: how x and an operand are put together, and what the operand is.
+
+
+def multiplied_and_divided(x: Floats, w: Floats) -> Floats:
+    """Return x * 127 / w."""
+    return x * np.float32(127) / w
+
+
+def divided_and_multiplied(x: Floats, w: Floats) -> Floats:
+    """Return x / w * 127."""
+    return x / w * np.float32(127)
+
+
+def scale_of(o: Operands) -> Floats:
+    """Return the scale."""
+    return o.scale
+
+
+def reciprocal_of(o: Operands) -> Floats:
+    """Return 1 / scale."""
+    return ONE / o.scale
+
+
+_REVERSED: dict[Any, Any] = {np.divide: np.multiply, np.multiply: np.divide}
+
+DIVIDED = Step("x / scale", True, "{x} / {scale}", np.divide, operand=scale_of, roundings=1)
+RECIPROCAL = Step(
+    "x * (1/scale)",
+    True,
+    "{x} * (1 / {scale})",
+    np.multiply,
+    "torch.quantize_per_tensor, torch.quantize_per_channel",
+    divides,
+    operand=reciprocal_of,
+    roundings=2,
+)
+MULTIPLIED = Step(
+    "x * scale",
+    False,
+    "{x} * {scale}",
+    np.multiply,
+    "aclnnAscendQuant's scale, which multiplies; div_mode=False",
+    divides,
+    operand=scale_of,
+)
+
+# What the quotient is kept in.
+
+KEPT = Step("", True, "", as_it_is)
+FLOAT16 = Step(
+    "fp16 quotient",
+    False,
+    "float16",
+    to_float16,
+    "the casts float32 -> float16 -> int8 that NPU kernels chain",
+)
+BFLOAT16 = Step(
+    "bf16 quotient", False, "bfloat16", to_bfloat16, "quotients in the dtype of a bfloat16 input"
+)
+
+# Where the zero point comes in.
+
+
+def added_before(q: Quotient, zero_point: Floats, rounding: Any) -> Floats:
+    """Round quotient + zero_point."""
+    return rounding(q.value + zero_point)
+
+
+def added_after(q: Quotient, zero_point: Floats, rounding: Any) -> Floats:
+    """Round the quotient, then add the zero point."""
+    return rounding(q.value) + zero_point
+
+
+def ignored(q: Quotient, zero_point: Floats, rounding: Any) -> Floats:
+    """Round the quotient."""
+    return rounding(q.value)
+
+
+BEFORE = Step(
+    "zero point before rounding",
+    True,
+    "{round}({quotient} + zero_point)",
+    added_before,
+    "aclnnQuantize; torch.quantize_per_channel",
+    roundings=1,
+)
+AFTER = Step(
+    "zero point after rounding",
+    True,
+    "{round}({quotient}) + zero_point",
+    added_after,
+    "PyTorch's documentation of quantize_val; torch's fake quantization",
+)
+FUSED = Step(
+    "fused",
+    True,
+    "{round}({quotient} + zero_point), product and sum rounded once",
+    lambda q, zero_point, rounding: rounding(fused(q.x, q.w, zero_point)),
+    "torch.quantize_per_tensor on x86; fused multiply-add",
+    has_zero_points,
+)
+# Beside a reference that has the other one.
+BEFORE_INSTEAD = replace(BEFORE, applies=has_zero_points)
+AFTER_INSTEAD = replace(
+    AFTER,
+    applies=has_zero_points,
+    benign_if=has_integral_zero_points,
+    benign_when="zero points are whole numbers",
+)
+SUBTRACTED = Step(
+    "zero point subtracted",
+    False,
+    "{round}({quotient} - zero_point)",
+    lambda q, zero_point, rounding: rounding(q.value - zero_point),
+    MISTAKE,
+    has_zero_points,
+)
+IGNORED = Step(
+    "zero point ignored", False, "{round}({quotient})", ignored, MISTAKE, has_zero_points
+)
+NO_ZERO = Step("", True, "{round}({quotient})", ignored)
+KEPT_SUM = Step(
+    "so is the sum",
+    False,
+    "{round}({quotient} + zero_point), the sum in 16 bits too",
+    lambda q, zero_point, rounding: rounding(q.kept(q.value + zero_point)),
+    "all in the dtype of a 16-bit input",
+    has_zero_points,
+)
+
+# How numbers become codes.
+
+TIES_SOURCE = "std::round; AscendQuant on 310P; pypto-lib #279, tt-metal #56525, oneflow #5038"
+HALF_EVEN = Step("", True, "rint", np.rint)
+HALF_AWAY = Step("half away", True, "round half away from zero", half_away, TIES_SOURCE)
+HALF_UP = Step("half up", True, "round half up", half_up, "the usual way to write it in C")
+TRUNCATION = Step(
+    "truncation",
+    False,
+    "trunc",
+    np.trunc,
+    "a plain cast to int8; onnxruntime #25045, sglang-jax #1598",
+)
+FLOOR = Step("floor", False, "floor", np.floor, "CAST_FLOOR of the device")
+CEILING = Step("ceil", False, "ceil", np.ceil, "CAST_CEIL of the device")
+OTHER_ROUNDINGS = (TRUNCATION, FLOOR, CEILING)
+UNROUNDED = Step("", True, "", as_it_is)
+"""Of the number by which a tie is judged."""
+
+CLAMP = Step("", True, "", lambda low: low)
+CLAMP_SYMMETRIC = Step(
+    "clamp -127",
+    False,
+    ", least code left out",
+    lambda low: low + 1,
+    "scripts; hicann/ops-nn dynamic_block_quant_data_910b/gen_data.py",
+)
+NAN_0 = Step("", True, "", lambda low, high: 0)
+NAN_LEAST = Step("", True, "", lambda low, high: low)
+NAN_GREATEST = Step("", True, "", lambda low, high: high)
+
+ENDS = {"kept": KEPT, "zero": NO_ZERO, "round": HALF_EVEN, "clamp": CLAMP, "nan": NAN_0}
+"""The last slots of a form of codes, after its quotient."""
+
+
+def codes_text(formula: Formula, x: str = "x", scale: str = "scale") -> str:
+    """Return how codes come about, in words for x and the scale."""
+    text = formula["quotient"].text.format(x=x, scale=scale)
+    kept = formula["kept"].text
+    text = f"{kept}({text})" if kept else text
+    text = formula["zero"].text.format(round=formula["round"].text, quotient=text)
+    return text + formula["clamp"].text
+
+
+def quotient(formula: Formula, part: Part, o: Operands) -> Quotient:
+    """Return a formula's quotient, made once for all that have the same."""
+    step = formula["quotient"]
+    assert step.operand is not None
+    combine = step.function if o.divides else _REVERSED[step.function]
+    w = part.same(part.call(step.operand, o))
+    return part.call(_quotient, combine, formula["kept"].function, o.x, w)
+
+
+def _quotient(combine: Any, kept: Any, x: Floats, w: Floats) -> Quotient:
+    return Quotient(x, w, kept, kept(combine(x, w)))
+
+
+def rounded(formula: Formula, part: Part, o: Operands) -> Floats:
+    """Return the codes before they are clamped, or what is rounded to them; made once."""
+    zero, rounding = formula["zero"].function, formula["round"].function
+    return part.call(_rounded, zero, rounding, quotient(formula, part, o), o.zero_point)
+
+
+def _rounded(zero: Any, rounding: Any, q: Quotient, zero_point: Floats | None) -> Floats:
+    return rounding(q.value) if zero_point is None else zero(q, zero_point, rounding)
+
+
+def codes(formula: Formula, part: Part, o: Operands) -> Array:
+    """Return a formula's codes, made once."""
+    own = part.model.format
+    low = formula["clamp"].function(own.limits[0])
+    nan = formula["nan"].function(low, own.limits[1])
+    zero, rounding = formula["zero"].function, formula["round"].function
+    q = quotient(formula, part, o)
+    return part.call(_codes, zero, rounding, q, o.zero_point, own, low, nan)
+
+
+def _codes(zero: Any, rounding: Any, q: Quotient, z: Any, own: Any, low: int, nan: int) -> Array:
+    return np.asarray(own.codes(_rounded(zero, rounding, q, z), low, nan))
+
+
+def before_rounding(formula: Formula, part: Part, o: Operands) -> tuple[Floats, Floats]:
+    """Return the quotient, and the number that is rounded to a code, or would be."""
+    exact = formula.but(round=UNROUNDED)
+    return quotient(exact, part, o).value, rounded(exact, part, o)
