@@ -35,6 +35,7 @@ def output(name: str, kind: str) -> OutputComparison:
         np.dtype(np.int8),
         (4,),
         RUNG.get(kind, kind),
+        kind=name,
         variant_accepted=kind == "accepted",
         ties=Ties(4.0, 1, 1.0, 0, 0.5) if kind == "tie" else None,
         tolerance=Tolerance("atol=2", True, 0.5) if kind == "tolerated" else None,

@@ -14,6 +14,7 @@ from npu_quant.golden import Concentration, Where, compare
 from npu_quant.golden.api import run
 from npu_quant.golden.judge.request import Request
 from npu_quant.golden.measure.where import log10_odds
+from npu_quant.golden.operators.formats import format_of
 from npu_quant.golden.report.causes import scale_interval
 
 Array = NDArray[Any]
@@ -193,11 +194,11 @@ class TestDiagnosis:
     def test_a_factor_on_the_scale(self) -> None:
         v = np.array([10.2, -20.4, 30.6, 100.0, 126.9, 0.1])
         q = np.clip(np.rint(v * 1.05), -128, 127)
-        interval = scale_interval(v, q, (-128, 127))
+        interval = scale_interval(v, q, format_of(np.int8))
         assert interval is not None
         assert interval[0] <= 1.05 <= interval[1]
         assert interval[1] / interval[0] < 1.02
-        assert scale_interval(v, q + np.array([0, 0, 3, 0, 0, 0]), (-128, 127)) is None
-        assert scale_interval(v, -q, (-128, 127)) is None
-        assert scale_interval(v, np.rint(v), (-128, 127)) is None  # nothing is wrong
-        assert scale_interval(v[:3], q[:3], (-128, 127)) is None
+        assert scale_interval(v, q + np.array([0, 0, 3, 0, 0, 0]), format_of(np.int8)) is None
+        assert scale_interval(v, -q, format_of(np.int8)) is None
+        assert scale_interval(v, np.rint(v), format_of(np.int8)) is None  # nothing is wrong
+        assert scale_interval(v[:3], q[:3], format_of(np.int8)) is None

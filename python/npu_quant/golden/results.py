@@ -237,6 +237,8 @@ class OutputComparison:
     """The golden's, and `shape` too; the actual ones where the golden lacks this output."""
     shape: tuple[int, ...]
     rung: str
+    kind: str = ""
+    """What the operator gives by it: "codes", "scale", "values" or "mask"."""
     variant_accepted: bool = False
     """Of the rung variant: whether the formula is benign, or was named."""
     problem: str | None = None

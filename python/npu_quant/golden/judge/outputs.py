@@ -79,21 +79,29 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
     problem = verdict.problem_of(actual, golden)
     there = actual if golden is None else golden
     assert there is not None
+    number = 0 if model is None else model.outputs.index(name)
     blank = OutputComparison(
-        name, there.dtype, there.shape, "different", problem=problem, actual=actual, golden=golden
+        name,
+        there.dtype,
+        there.shape,
+        "different",
+        # Without an operator it is what its name says.
+        kind=name if model is None else model.kinds[number],
+        problem=problem,
+        actual=actual,
+        golden=golden,
     )
     if problem is not None or actual is None or golden is None:
         return blank
     metrics, positions = measure(actual, golden, progress=request.progress)
     ties, follows, rung = None, None, verdict.rung_of_codes(metrics.mismatches, None)
     if model is not None:
-        number = model.outputs.index(name)
-        if model.kinds[number] == "scale":
+        if blank.kind == "scale":
             rung = verdict.rung_of_scales(metrics)
         elif metrics.mismatches:
             ties = tie_distances(model, number, actual, golden)
             rung = verdict.rung_of_codes(metrics.mismatches, ties)
-        scale = _other_scale(given, model) if model.kinds[number] == "codes" else None
+        scale = _other_scale(given, model) if blank.kind == "codes" else None
         follows = None if scale is None else follows_scale(model, number, actual, golden, scale)
     worst = None if ties is None else ties.farthest_index
     return dataclasses.replace(

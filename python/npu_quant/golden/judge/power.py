@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..measure.layout import Layout
+from ..operators.formats import format_of
 from ..read.sources import ArraySource, size_of
 from ..results import Explains, Source
 
@@ -54,11 +55,8 @@ def _one_row_scaled(golden: NDArray[Any]) -> NDArray[Any]:
     amax = np.where(np.isfinite(values), np.abs(values), 0).max(axis=1)
     row = int(np.argmax(amax))
     grown = values[row] * 1.01
-    if golden.dtype.kind in "iu":
-        limits = np.iinfo(golden.dtype)
-        grown = np.clip(np.rint(grown), limits.min, limits.max)
     with np.errstate(all="ignore"):
-        scaled[row] = grown.astype(golden.dtype)
+        scaled[row] = format_of(golden.dtype).nearest(grown)
     return scaled
 
 
@@ -125,9 +123,10 @@ def blind_spot(model: Explains, output: int, golden: Source) -> BlindSpot | None
     for row in np.unique(np.linspace(0, rows - 1, min(rows, _ROWS_PROBED)).astype(np.int64)):
         index = np.arange(row * columns, (row + 1) * columns, dtype=np.int64)
         codes = golden.read(int(index[0]), int(index[-1]) + 1)
-        v = np.abs(model.before_rounding(output, index, codes, codes).value)
+        v = model.before_rounding(output, index, codes, codes).value
         with np.errstate(all="ignore"):
-            away = np.abs(v - np.floor(v) - 0.5)
+            away = np.min([np.abs(v - tie) for tie in format_of(codes.dtype).ties(codes)], axis=0)
+            v = np.abs(v)
             ulp = np.spacing(v.astype(np.float32)).astype(np.float64)
             change = np.where(away > model.allowed_for(output) * ulp, away / v, np.inf)
         change = change[np.isfinite(change)]

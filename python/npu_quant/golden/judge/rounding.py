@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..measure.differing import Differences, differences, distance_from_tie
+from ..operators.formats import format_of
 from ..read.sources import blocks, size_of
 from ..results import Explains, Source, Ties
 from .verdict import is_tie
@@ -66,9 +67,10 @@ def follows_scale(
 
 def _follows(model: Explains, output: int, some: Differences, scale: NDArray[Any]) -> bool:
     test = model.before_rounding(output, *some, scale=scale)
-    limits = np.iinfo(some.actual.dtype)
-    value = np.where(np.isnan(test.value), 0, np.clip(test.value, limits.min, limits.max))
+    own = format_of(some.actual.dtype)
+    value = np.where(np.isnan(test.value), 0, np.clip(test.value, *own.limits))
     # The clipped |h| may be the largest term left: an ulp of it.
     ulp = np.spacing(np.fmax(np.abs(test.magnitude), np.abs(value)).astype(np.float32))
-    away = np.abs(some.actual.astype(np.float64) - value)
-    return bool(np.all(away <= 0.5 + model.allowed_for(output) * ulp.astype(np.float64)))
+    slack = model.allowed_for(output) * ulp.astype(np.float64)
+    low, high = own.ties(some.actual)
+    return bool(np.all((low - slack <= value) & (value <= high + slack)))

@@ -163,7 +163,7 @@ def decisive_of(outputs: Sequence[OutputComparison]) -> OutputComparison:
     """
     worst = max(map(badness, outputs))
     first, *others = (output for output in outputs if badness(output) == worst)
-    return next((output for output in (first, *others) if output.name == "scale"), first)
+    return next((output for output in (first, *others) if output.kind == "scale"), first)
 
 
 def greatest_margin(outputs: Sequence[OutputComparison]) -> float:

@@ -32,7 +32,8 @@ class Format:
 
     def values(self, codes: Array) -> Float64:
         """Return what elements stand for."""
-        return codes.astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            return codes.astype(np.float64)
 
     def steps(self, actual: Array, golden: Array) -> Float64:
         """Count from one element to the other, in the order of values; inf if one is no number."""
@@ -41,6 +42,16 @@ class Format:
     def neighbours(self, codes: Array) -> tuple[Float64, Float64]:
         """Return the values before and after those of some elements; the ends are their own."""
         raise NotImplementedError
+
+    def nearest(self, values: Float64) -> Array:
+        """Return the elements nearest to some values, of two the even one."""
+        return values.astype(self.carrier)
+
+    def ties(self, codes: Array) -> tuple[Float64, Float64]:
+        """Return between which ties numbers are rounded to some elements; infinite at the ends."""
+        values, (below, above) = self.values(codes), self.neighbours(codes)
+        low = np.where(values == self.limits[0], -np.inf, (below + values) / 2)
+        return low, np.where(values == self.limits[1], np.inf, (values + above) / 2)
 
     def tie(self, value: Float64, actual: Array, golden: Array, *terms: Float64) -> TieTest:
         """Return the test of numbers against the midpoints of what is and what should be.
@@ -70,6 +81,10 @@ class Whole(Format):
         """Return the numbers one less and one more."""
         values = self.values(codes)
         return np.maximum(values - 1, self.limits[0]), np.minimum(values + 1, self.limits[1])
+
+    def nearest(self, values: Float64) -> Array:
+        """Return the whole numbers nearest to some values, and the ends for those beyond."""
+        return self.codes(np.rint(values))
 
     def codes(self, rounded: Array, low: int | None = None, nan: int = 0) -> Array:
         """Return codes of rounded numbers, which are kept: ends beyond the range, NaN is `nan`."""
@@ -107,8 +122,10 @@ class Floats(Format):
 def format_of(dtype: Any) -> Format:
     """Return the format of an array's elements."""
     carrier = np.dtype(dtype)
-    if carrier.kind in "iu":
-        info = np.iinfo(carrier)
+    if carrier.kind == "b":
+        return Whole(carrier, (0, 1), 0.5)
+    if "int" in carrier.name:  # NumPy does not count those of 4 bits among integers
+        info = ml_dtypes.iinfo(carrier)  # type: ignore[no-untyped-call]
         return Whole(carrier, (info.min, info.max), 0.5)  # no tie of whole numbers is nearer to 0
     greatest = float(ml_dtypes.finfo(carrier).max)  # type: ignore[no-untyped-call]
     return Floats(carrier, (-greatest, greatest))

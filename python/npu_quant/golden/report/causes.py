@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..measure.layout import Layout
+from ..operators.formats import Format, format_of
 from ..read.sources import size_of
 from ..results import Concentration, Explains, OutputComparison, Source
 from . import words
@@ -119,28 +122,28 @@ def _shifted(actual: Source, golden: Source, place: Concentration) -> str | None
 
 
 def scale_interval(
-    value: NDArray[np.float64], codes: NDArray[np.float64], limits: tuple[float, float]
+    value: NDArray[np.float64], codes: NDArray[Any], own: Format
 ) -> tuple[float, float] | None:
     """Return the factors f for which round(value * f) gives the codes; None if none does.
 
     Args:
         value: the numbers before rounding by the golden scale.
         codes: the actual codes.
-        limits: the least and the greatest code: saturated ones bound f from one side only.
+        own: their format. Saturated ones bound f from one side only.
     """
-    usable = (np.abs(value) > 0.5) & np.isfinite(value)
-    v, q = value[usable], codes[usable]
+    usable = (np.abs(value) > own.least_tie) & np.isfinite(value)
+    v, q = value[usable], own.values(codes[usable])
     if len(v) < _FEW:
         return None
-    inside = (q > limits[0]) & (q < limits[1])
-    slack = 1e-6
-    near = (np.abs(q) - 0.5) / np.abs(v) * (1 - slack)
-    far = np.where(inside, (np.abs(q) + 0.5) / np.abs(v) * (1 + slack), np.inf)
+    inside = (q > own.limits[0]) & (q < own.limits[1])
+    slack, (low, high) = 1e-6, own.ties(codes[usable])
+    near = np.where(v > 0, low, -high) / np.abs(v) * (1 - slack)
+    far = np.where(v > 0, high, -low) / np.abs(v) * (1 + slack)
     if np.any((np.sign(q) != np.sign(v)) & (q != 0)) or not np.any(inside):
         return None
-    low, high = float(near.max()), float(far.min())
+    least, most = float(near.max()), float(far.min())
     # A factor of 1 would say nothing is wrong.
-    return (low, high) if low <= high and not low <= 1 <= high else None
+    return (least, most) if least <= most and not least <= 1 <= most else None
 
 
 def _scaled(output: OutputComparison, model: Explains | None, place: Concentration) -> str | None:
@@ -156,8 +159,7 @@ def _scaled(output: OutputComparison, model: Explains | None, place: Concentrati
     a = output.actual.read(int(index[0]), int(index[-1]) + 1)
     g = output.golden.read(int(index[0]), int(index[-1]) + 1)
     value = model.before_rounding(model.outputs.index(output.name), index, a, g).value
-    limits = np.iinfo(output.dtype)
-    found = scale_interval(value, a.astype(np.float64), (float(limits.min), float(limits.max)))
+    found = scale_interval(value, a, format_of(output.dtype))
     if found is None:
         return None
     percent = 100 * (2 / (found[0] + found[1]) - 1)

@@ -79,7 +79,7 @@ def _lines_of(comparison: ComparisonData, output: OutputComparison) -> list[Line
     elif m is not None and m.mismatches == 0:
         text = f"identical: all {words.counted(m.count, _unit(output))}"
         lines = [(_EXTRA if several else _FACT, text)]
-    elif m is not None and comparison.model is not None and output.ties is None:
+    elif m is not None and comparison.model is not None and output.kind == "scale":
         lines = _lines_of_scale(output, m)
     elif m is not None:
         lines = _lines_of_values(output, m)
@@ -279,12 +279,11 @@ def _blind_spot(comparison: ComparisonData) -> list[Line]:
     model = comparison.model
     if model is None or not comparison.passed or "scale" not in model.kinds:
         return []
-    compared = {o.name: o for o in comparison.outputs}
-    if model.outputs[model.kinds.index("scale")] in compared:
+    codes = next((o for o in comparison.outputs if o.kind == "codes"), None)
+    if codes is None or any(o.kind == "scale" for o in comparison.outputs):
         return []
-    codes = compared[model.outputs[0]]
     assert codes.golden is not None
-    spot = blind_spot(model, 0, codes.golden)
+    spot = blind_spot(model, model.outputs.index(codes.name), codes.golden)
     if spot is None:
         return []
     text = (
