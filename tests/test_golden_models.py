@@ -12,7 +12,7 @@ from witnesses import assert_same_but_nan, layouts, with_specials
 
 import npu_quant
 from npu_quant import DTypeError, ParamError
-from npu_quant.golden.operators import Model, model_of, operators, outputs_of
+from npu_quant.golden.operators import Model, model_of, operator_of, operators, outputs_of
 from npu_quant.golden.read.sources import ArraySource
 
 F32 = np.float32
@@ -131,6 +131,7 @@ class TestGolden:
             theirs = getattr(npu_quant, name)(**inputs)
             model = model_of(name, inputs)
             assert len(model.outputs) == len(model.kinds) == len(model.golden())
+            assert set(operator_of(name).arrays) <= {k for k in inputs if np.ndim(inputs[k])}
             expected = theirs if isinstance(theirs, tuple) else (theirs,)
             assert_same_but_nan(model.golden(), tuple(expected))
 

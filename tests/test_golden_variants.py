@@ -9,9 +9,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-import npu_quant
-from npu_quant import ParamError
-from npu_quant.golden import list_variants
 from npu_quant.golden.operators import applicable, matching, matching_variants, model_of
 
 F32 = np.float32
@@ -370,28 +367,3 @@ class TestMatching:
         for shape in ((0, 4), (3, 0)):
             model = model_of("npu_dynamic_quant", {"input": np.zeros(shape, F32)})
             assert "reference" in names_of(model, model.golden())
-
-
-class TestTables:
-    @pytest.mark.parametrize("op", list_variants())
-    def test_names_are_unique_and_rows_complete(self, op: str) -> None:
-        variants = list_variants(op)
-        names = [(v.name, v.applies) for v in variants]
-        assert len({name for name, _ in names}) >= len(names) - 3  # a profile by dtype
-        assert (variants[0].name, variants[0].benign) == ("reference", True)
-        for variant in variants:
-            assert variant.name
-            assert variant.summary
-            assert variant.source
-            assert isinstance(variant.benign, bool)
-            assert (variant.benign_if is None) == (variant.benign_when == "")
-            assert len(variant.name) <= 100
-
-    def test_an_unknown_operator(self) -> None:
-        with pytest.raises(ParamError, match="op is 'npu_foo', expected one of npu_dynamic_quant"):
-            list_variants("npu_foo")
-        assert list_variants(npu_quant.npu_quantize) == list_variants("npu_quantize")
-
-    def test_the_names_that_users_type(self) -> None:
-        names = {variant.name for variant in list_variants("npu_dynamic_quant")}
-        assert {"bf16 scale", "fp16 quotient", "truncation", "ascend910b (S1)"} <= names

@@ -8,6 +8,8 @@ from collections import Counter
 import pytest
 import variant_rows
 
+import npu_quant
+from npu_quant import ParamError
 from npu_quant.golden import list_variants
 
 
@@ -36,3 +38,36 @@ def test_the_data_tell_most_formulas_apart(kept: list[list[str]]) -> None:
     """But for those that zero points, or data for one operator of several, make equal."""
     results = Counter((row[0], row[4]) for row in kept)
     assert len(results) > 0.85 * len(kept)
+
+
+class TestTables:
+    @pytest.mark.parametrize("op", list_variants())
+    def test_names_are_unique_and_rows_complete(self, op: str) -> None:
+        variants = list_variants(op)
+        names = [(v.name, v.applies) for v in variants]
+        assert len({name for name, _ in names}) >= len(names) - 3  # a profile by dtype
+        assert (variants[0].name, variants[0].benign) == ("reference", True)
+        for variant in variants:
+            assert variant.name
+            assert variant.summary
+            assert variant.source
+            assert isinstance(variant.benign, bool)
+            assert (variant.benign_if is None) == (variant.benign_when == "")
+            assert len(variant.name) <= 100
+
+    @pytest.mark.parametrize("op", list_variants())
+    def test_profiles_are_benign_and_have_their_names(self, op: str) -> None:
+        for variant in list_variants(op):
+            assert (variant.profile is not None) == variant.name.startswith("ascend")
+            if variant.profile is not None:
+                assert variant.name.startswith(variant.profile)
+                assert variant.benign
+
+    def test_an_unknown_operator(self) -> None:
+        with pytest.raises(ParamError, match="op is 'npu_foo', expected one of npu_dynamic_quant"):
+            list_variants("npu_foo")
+        assert list_variants(npu_quant.npu_quantize) == list_variants("npu_quantize")
+
+    def test_the_names_that_users_type(self) -> None:
+        names = {variant.name for variant in list_variants("npu_dynamic_quant")}
+        assert {"bf16 scale", "fp16 quotient", "truncation", "ascend910b (S1)"} <= names

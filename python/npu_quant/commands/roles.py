@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import ops
-from ..golden.operators import model_of, name_of, operators, outputs_of
+from ..golden.operators import model_of, name_of, operator_of, operators, outputs_of
 from ..golden.read import FileSource, same_file
 from ..golden.results import Source
 from .arguments import UsageError, meant
@@ -38,18 +38,6 @@ def check_operator(op: str) -> None:
         raise UsageError(
             f"--op {op}: no such operator{nearest or listed} (see npu-quant compare --help)"
         )
-
-
-def required_arrays(op: str) -> list[str]:
-    """Return an operator's parameters that are arrays and have no default, in their order."""
-    parameters = {
-        name: str(parameter.annotation)
-        for name, parameter in inspect.signature(getattr(ops, op)).parameters.items()
-        if parameter.default is inspect.Parameter.empty and name not in _OURS
-    }
-    arrays = [name for name, kind in parameters.items() if kind.startswith("NDArray")]
-    # An operator of numbers, such as quantize_val, takes an array in one place.
-    return arrays or [name for name, kind in parameters.items() if "NDArray" in kind]
 
 
 def roles_of(arguments: Namespace) -> Roles:
@@ -109,7 +97,7 @@ def _computed(arguments: Namespace, opener: Opener) -> Roles:
     if both:
         raise UsageError(f"{both[0]} is given by --input and by --attr.")
     _check_parameters(op, [*named, *attributes])
-    order = [name for name in required_arrays(op) if name not in named | attributes]
+    order = [name for name in operator_of(op).arrays if name not in named | attributes]
     files = _split_files(op, arguments.files, order)
     named |= dict(zip(order, files[0], strict=True))
     sources = {n: opener.open(named[n]) for n in _in_order(op, named) if named[n] != ABSENT}

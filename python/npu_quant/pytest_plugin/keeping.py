@@ -13,11 +13,10 @@ from npu_quant_pytest.ledger import forget
 
 from .. import dtypes
 from ..commands.arguments import attribute
-from ..commands.roles import required_arrays
 from ..commands.shell import joined
 from ..golden.api import Comparison
 from ..golden.judge.request import Limit, Limits, Request
-from ..golden.operators import outputs_of
+from ..golden.operators import operator_of, outputs_of
 from ..golden.read.sources import as_source, is_source
 from . import archive
 from .folders import Folders, digest_of
@@ -115,7 +114,7 @@ def _computed(path: str, comparison: Comparison, request: Request) -> list[str] 
     attributes = {n: _literal(value) for n, value in inputs.items() if not is_array(value)}
     if None in attributes.values():
         return None
-    required = [name for name in required_arrays(comparison.op) if name not in attributes]
+    required = [name for name in operator_of(comparison.op).arrays if name not in attributes]
     files = [f"{path}::{member('inputs', name)}" if name in inputs else "-" for name in required]
     words = [*files, *_actual(path, comparison), "--op", comparison.op]
     for name, value in inputs.items():

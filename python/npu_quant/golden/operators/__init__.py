@@ -1,14 +1,22 @@
-"""The operators as a comparison knows them: a model of each, and its named formulas.
+"""The operators as a comparison knows them: what each gives, by which formula, and which others.
 
-A model (one module per family) says what stands behind the outputs: the numbers before rounding,
-and k, how far from a tie roundings may take them. The formulas (formulas_<family>.py, made of the
-steps in steps_*.py) are what outputs may follow to the bit instead of the reference.
+An operator is a row of registry.OPERATORS. Its page has its model, which tells what stands behind
+the outputs, and its formulas: steps (formula.py, steps.py) that on float32 are what outputs may
+follow to the bit, and on float64, without the one that rounds, the number a tie is judged by.
 """
 
 from .formula import Variant
 from .matching import matching_variants
 from .model import Model, Part
-from .registry import applicable, list_variants, model_of, name_of, operators, outputs_of
+from .registry import (
+    applicable,
+    list_variants,
+    model_of,
+    name_of,
+    operator_of,
+    operators,
+    outputs_of,
+)
 
 __all__ = [
     "Model",
@@ -19,6 +27,7 @@ __all__ = [
     "matching_variants",
     "model_of",
     "name_of",
+    "operator_of",
     "operators",
     "outputs_of",
 ]

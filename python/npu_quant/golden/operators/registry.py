@@ -48,7 +48,7 @@ OPERATORS = {
         Operator(
             ops.npu_add_rms_norm_quant,
             norm_model.AddRmsNormQuant,
-            ("x1", "x2", "gamma", "scales1"),
+            ("x1", "x2", "gamma", "scales1", "zero_points1"),
             {"y1": "codes", "y2": "codes", "x": "values"},
             norm.VARIANTS,
             norm.REFERENCE,
@@ -56,7 +56,7 @@ OPERATORS = {
         Operator(
             ops.npu_quantize,
             quantize.Quantize,
-            ("self", "scales"),
+            ("self", "scales", "zero_points"),
             {"y": "codes"},
             quantize.VARIANTS,
             quantize.REFERENCE,
