@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..results import TieTest
 from . import steps
-from .elements import Float64
-from .formats import format_of, largest, whole
-from .model import PART, Array, Flat, Float32, Model, Part, ranges
+from .formats import whole
+from .model import PART, Array, Exact, Flat, Float32, Float64, Model, Part, ranges
 from .norm import root_of, roundings_of_mean
 from .steps import Operands
 
@@ -94,42 +92,26 @@ class AddRmsNormQuant(Model):
         step = max(1, PART // max(1, self.n))
         return [NormPart(self, *rows) for rows in ranges(self.row_count, step)]
 
-    def before_rounding(
-        self,
-        output: int,
-        index: NDArray[np.int64],
-        actual: Array,
-        golden: Array,
-        scale: Array | None = None,
-    ) -> TieTest:
-        """Compute the formula in float64 from the float32 sums; for x, the sums in float64."""
-        with np.errstate(all="ignore"):
-            if self.kinds[output] == "codes":
-                value, terms = self._codes(output, index)
-                return self.format.tie(value, actual, golden, *terms)
+    def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
+        """Compute the formula from the float32 sums; for x, the sums."""
+        if self.kinds[output] != "codes":
             a, b = (term.take(index).astype(np.float64) for term in self._terms)
-            return format_of(golden.dtype).tie(a + b, actual, golden, a, b)
-
-    def _codes(self, output: int, index: NDArray[np.int64]) -> tuple[Float64, tuple[Float64, ...]]:
-        """Return the numbers before rounding, and the terms that were added up to them."""
+            return a + b, (a, b)
         if self.scales[output] is None:  # y2 is zeros, whatever the inputs
             return np.full(len(index), np.nan), ()
         row, column = np.divmod(index, self.n)
-        at = (_at(v, column) for v in (self.scales[output], self.zero_points[output], self.beta))
-        scale, zero_point, beta = at
+        own = (self.scales[output], self.zero_points[output], self.beta)
+        factor, zero_point, beta = (_at(values, column) for values in own)
         s, formula, part = self._sums_at(index), self.reference, Part(self)
         product = formula["product"].function(s, self._roots(row), self.gamma[column])
         t = formula["end"].function(product, beta, np.float64)
         q, value = steps.before_rounding(
-            formula, part, Operands(t, scale, zero_point, divides=self.div_mode)
+            formula, part, Operands(t, factor, zero_point, divides=self.div_mode)
         )
-        parts = [
-            steps.quotient(formula, part, Operands(some, scale, divides=self.div_mode)).value
-            for some in (product, beta)
-            if some is not None
-        ]
-        zero_points = [] if zero_point is None else [zero_point]
-        return value, (largest(q, *parts), *zero_points)
+        added = [some for some in (product, beta) if some is not None]
+        each = [Operands(some, factor, divides=self.div_mode) for some in added]
+        terms = [q, *(steps.quotient(formula, part, operands).value for operands in each)]
+        return value, (*terms, *([] if zero_point is None else [zero_point]))
 
     def _roots(self, row: NDArray[np.int64]) -> Float64:
         """Return the roots of these rows in float64."""

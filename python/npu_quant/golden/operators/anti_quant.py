@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import steps
-from .elements import ElementModel, ElementPart, Float64, Spread, dtype_of
+from .elements import ElementModel, ElementPart, Spread, dtype_of
 from .formats import format_of
 from .formula import Test, Variant, always
-from .model import Array
+from .model import Array, Exact
 from .steps import Floats
 
-SCRIPTS = "scripts"
 KERNEL = "hicann/ops-nn quant/ascend_anti_quant_v2"
 TORCH = "torch in the dtype of a 16-bit model"
 
@@ -31,15 +30,17 @@ class AntiQuant(ElementModel):
         if offset is not None:
             self.zero_point = Spread(offset, shape, axis_of(offset, shape))
         to = inputs["dst_dtype"]
-        self.format = format_of(dtype_of("float16" if to is None else to))
+        self.values = format_of(dtype_of("float16" if to is None else to))
 
-    def exact(self, index: NDArray[np.int64]) -> tuple[Float64, tuple[Float64, ...]]:
-        """Return the values in float64, and what they are the sum of."""
+    def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
+        """Return (x + offset) * scale."""
         o = self.wide(index)
-        with np.errstate(all="ignore"):
-            value = reference(o.x, o.scale, o.zero_point)
-            products = () if o.zero_point is None else (o.x * o.scale, o.zero_point * o.scale)
-        return value, (value, *products)
+        value = reference(Terms(o.x, o.scale, o.zero_point))
+        return value, (value,) if o.zero_point is None else (
+            value,
+            o.x * o.scale,
+            o.zero_point * o.scale,
+        )
 
 
 def axis_of(values: Array, shape: tuple[int, ...]) -> int:
@@ -58,150 +59,132 @@ def has_offset(model: Any) -> bool:
 
 def gives_float16(model: Any) -> bool:
     """Tell whether the values are float16."""
-    return bool(model.format.carrier == np.float16)
+    return bool(model.values.carrier == np.float16)
 
 
-def plus(x: Floats, offset: Floats) -> Floats:
-    """Return x + offset; without an offset nothing is added."""
-    return x if offset is None or not offset.any() else x + offset
+class Terms:
+    """What a formula works on: numbers x, scales s, offsets o; without these nothing is added."""
+
+    def __init__(self, x: Floats, s: Floats, o: Floats | None, dtype: Any = None) -> None:
+        self.x, self.s = x, s
+        self.o: Floats = np.zeros(1, x.dtype) if o is None else o
+        self.to: Callable[[Floats], Floats] = steps.stored_in(dtype)
+        """The rounding to the values' dtype."""
+
+    def plus(self, o: Floats) -> Floats:
+        """Return x + o."""
+        return self.x + o if o.any() else self.x
 
 
-def reference(x: Floats, scale: Floats, offset: Floats, to: Any = None) -> Floats:
+def reference(v: Terms) -> Floats:
     """Return (x + offset) * scale."""
-    return plus(x, offset) * scale
+    return v.plus(v.o) * v.s
 
 
 def row(
     name: str,
-    benign: bool,
-    summary: str,
-    formula: Callable[..., Floats],
+    text: str,
+    formula: Callable[[Terms], Floats],
     source: str,
     applies: Test = always,
-    roundings: int = 0,
+    roundings: int | None = None,
 ) -> Variant:
-    """Return a variant from a function of x, scale, offset and the rounding to their dtype.
+    """Return a variant: a benign one has so many roundings in float32.
 
-    `roundings` are those in float32; 1 of the scale, which was rounded itself, comes to them.
+    1 of the scale, which was rounded itself, comes to them.
     """
 
     def values(part: ElementPart) -> Array:
-        to = part.model.format.carrier
-        offset = part.read("zero_point") if has_offset(part.model) else np.zeros(1, np.float32)
-        operands = part.read("elements"), part.read("scale"), offset
-        return np.asarray(formula(*operands, steps.stored_in(to)).astype(to))
+        to = part.model.values.carrier
+        offset = part.read("zero_point") if has_offset(part.model) else None
+        terms = Terms(part.read("elements"), part.read("scale"), offset, to)
+        return np.asarray(formula(terms).astype(to))
 
+    most = 0 if roundings is None else 1 + roundings
     return Variant(
-        name, benign, summary, source, (values,), applies, roundings=1 + roundings if benign else 0
+        name, roundings is not None, f"y = {text}", source, (values,), applies, roundings=most
     )
 
 
-def saturated(x: Floats, scale: Floats, offset: Floats, to: Any) -> Floats:
-    """Return values that are never infinite."""
-    limit = np.float32(65504)
-    return np.clip(reference(x, scale, offset), -limit, limit)
-
-
+SUM_OF_PRODUCTS = "x * scale + offset * scale"
+LIMIT = np.float32(65504)
 VARIANTS: tuple[Variant, ...] = (
-    row("reference", True, "y = (x + offset) * scale", reference, "docs/numerics.md 9", always, 2),
+    row("reference", "(x + offset) * scale", reference, "docs/numerics.md 9", roundings=2),
     row(
-        "x * scale + offset * scale",
-        True,
-        "y = x * scale + offset * scale",
-        lambda x, s, o, to: x * s + o * s,
-        SCRIPTS,
-        has_offset,
-        3,
+        SUM_OF_PRODUCTS, SUM_OF_PRODUCTS, lambda v: v.x * v.s + v.o * v.s, "scripts", has_offset, 3
     ),
     row(
-        "x * scale + offset * scale, fused",
-        True,
-        "y = x * scale + offset * scale, the first product and the sum rounded once",
-        lambda x, s, o, to: steps.fused(x, s, o * s),
+        f"{SUM_OF_PRODUCTS}, fused",
+        f"{SUM_OF_PRODUCTS}, the first product and the sum rounded once",
+        lambda v: steps.fused(v.x, v.s, v.o * v.s),
         "fused multiply-add",
         has_offset,
         2,
     ),
     row(
         "rounded once",
-        True,
-        "y = (x + offset) * scale in float64, rounded to dst_dtype",
-        lambda x, s, o, to: (x.astype(np.float64) + o) * s,
+        "(x + offset) * scale in float64, rounded to dst_dtype",
+        lambda v: (v.x.astype(np.float64) + v.o) * v.s,
         "NumPy scripts in float64",
+        roundings=0,
     ),
     row(
         "offset subtracted",
-        False,
-        "y = (x - offset) * scale",
-        lambda x, s, o, to: (x - o) * s,
+        "(x - offset) * scale",
+        lambda v: (v.x - v.o) * v.s,
         "the zero point of npu_quantize",
         has_offset,
     ),
-    row(
-        "offset ignored",
-        False,
-        "y = x * scale",
-        lambda x, s, o, to: x * s,
-        steps.MISTAKE,
-        has_offset,
-    ),
+    row("offset ignored", "x * scale", lambda v: v.x * v.s, steps.MISTAKE, has_offset),
     row(
         "x * scale + offset",
-        False,
-        "y = x * scale + offset",
-        lambda x, s, o, to: x * s + o,
+        "x * scale + offset",
+        lambda v: v.x * v.s + v.o,
         steps.MISTAKE,
         has_offset,
     ),
     row(
         "x / scale",
-        False,
-        "y = (x + offset) / scale",
-        lambda x, s, o, to: plus(x, o) / s,
+        "(x + offset) / scale",
+        lambda v: v.plus(v.o) / v.s,
         "a scale that is a multiplier",
     ),
     row(
         "sum in 16 bits",
-        False,
-        "y = dst_dtype(x + offset) * scale",
-        lambda x, s, o, to: to(plus(x, o)) * s,
+        "dst_dtype(x + offset) * scale",
+        lambda v: v.to(v.plus(v.o)) * v.s,
         KERNEL,
         has_offset,
     ),
     row(
         "scale in 16 bits",
-        False,
-        "y = (x + offset) * dst_dtype(scale)",
-        lambda x, s, o, to: plus(x, o) * to(s),
+        "(x + offset) * dst_dtype(scale)",
+        lambda v: v.plus(v.o) * v.to(v.s),
         steps.NARROW_SCALES,
     ),
     row(
         "all in 16 bits",
-        False,
-        "y = dst_dtype(x + dst_dtype(offset)) * dst_dtype(scale)",
-        lambda x, s, o, to: to(plus(x, to(o))) * to(s),
+        "dst_dtype(x + dst_dtype(offset)) * dst_dtype(scale)",
+        lambda v: v.to(v.plus(v.to(v.o))) * v.to(v.s),
         TORCH,
     ),
     row(
         "product in 16 bits before the sum",
-        False,
-        "y = dst_dtype(x * scale) + dst_dtype(offset * scale)",
-        lambda x, s, o, to: to(x * s) + to(o * s),
+        "dst_dtype(x * scale) + dst_dtype(offset * scale)",
+        lambda v: v.to(v.x * v.s) + v.to(v.o * v.s),
         TORCH,
         has_offset,
     ),
     row(
         "scale twice (sqrtMode)",
-        False,
-        "y = (x + offset) * scale * scale",
-        lambda x, s, o, to: plus(x, o) * s * s,
+        "(x + offset) * scale * scale",
+        lambda v: reference(v) * v.s,
         "aclnnAscendAntiQuant with sqrtMode",
     ),
     row(
         "saturated",
-        False,
-        "y = (x + offset) * scale, at most 65504",
-        saturated,
+        "(x + offset) * scale, at most 65504",
+        lambda v: np.clip(reference(v), -LIMIT, LIMIT),
         "the device's saturation mode",
         gives_float16,
     ),

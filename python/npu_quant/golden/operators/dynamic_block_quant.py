@@ -13,13 +13,12 @@ from .dynamic_quant import (
     MAX,
     MULTIPLIER,
     NARROW_REPORTED,
-    REFERENCE,
     TIMES_INVERSE,
     formulas,
     in_groups,
     with_values,
 )
-from .formula import Step, Variant
+from .formula import Other, Variant
 from .groups import INPUT_BFLOAT16, INPUT_FLOAT16, PER_TENSOR, GroupedModel, GroupedPart, Groups
 
 BLOCK = 128
@@ -48,14 +47,13 @@ def is_bounded(model: GroupedModel) -> bool:
     return bool(model.min_scale > 0)
 
 
-PER_ROW = Step("per row", False, "max |x| of the row", per_row, "npu_dynamic_quant")
-PRINTED = Step("as the page prints it", False, "127 / amax", lambda amax: MAX / amax, PAGE)
-UNBOUNDED = Step(
-    "min_scale ignored", False, "{scale}", lambda scale, least: scale, steps.MISTAKE, is_bounded
+PER_ROW = Other("per row", "max |x| of the row", per_row, "npu_dynamic_quant")
+PRINTED = Other("as the page prints it", "127 / amax", lambda amax: MAX / amax, PAGE)
+UNBOUNDED = Other(
+    "min_scale ignored", "{scale}", lambda scale, least: scale, steps.MISTAKE, is_bounded
 )
-FLOORED = Step(
+FLOORED = Other(
     "scale at least min_scale",
-    False,
     "max({scale}, min_scale)",
     lambda scale, least: np.maximum(scale, least),
     "the name read literally",
@@ -64,6 +62,7 @@ FLOORED = Step(
 PAGE_MULTIPLIER = replace(MULTIPLIER, source=PAGE)
 ASCEND910B = FORM.formula(scale=TIMES_INVERSE, quotient=BY_INVERSE_AMAX)
 
+REFERENCE = FORM.formula()
 VARIANTS: tuple[Variant, ...] = (
     REFERENCE.row(source="docs/numerics.md 2"),
     ASCEND910B.row(

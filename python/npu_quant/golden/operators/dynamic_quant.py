@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from . import groups, steps
-from .formula import Form, Formula, Step, Variant
+from .formula import Form, Formula, Other, Step, Variant
 from .groups import GroupedModel, GroupedPart
 from .model import Array, Float32
 from .steps import ONE, Floats
@@ -34,7 +34,7 @@ class DynamicQuant(GroupedModel):
 
 def scale_step(name: str, text: str, function: Callable[[Floats], Floats], source: str) -> Step:
     """Return another order of operations for the scale."""
-    return Step(name, True, text, function, source, roundings=1)
+    return Step(name, text, function, source, roundings=1)
 
 
 AMAX_OVER_127 = scale_step("", "amax / 127", lambda amax: amax / MAX, "")
@@ -54,9 +54,8 @@ INVERSE_TWICE = scale_step(
     "the reciprocal of block quantization's multiplier",
 )
 FLOAT16_SCALE, BFLOAT16_SCALE = (
-    Step(
+    Other(
         f"{short} scale",
-        False,
         f"{name}(amax / 127)",
         lambda amax, stored=stored: stored(amax / MAX),
         steps.NARROW_SCALES,
@@ -66,10 +65,9 @@ FLOAT16_SCALE, BFLOAT16_SCALE = (
         ("bf16", "bfloat16", steps.to_bfloat16),
     )
 )
-OVER_128 = Step("scale amax / 128", False, "amax / 128", lambda amax: amax / np.float32(128))
-OVER_127_5 = Step(
+OVER_128 = Other("scale amax / 128", "amax / 128", lambda amax: amax / np.float32(128))
+OVER_127_5 = Other(
     "scale amax / 127.5",
-    False,
     "amax / 127.5",
     lambda amax: amax / np.float32(127.5),
     "ranges of 255 steps, as torch.ao's observers have them for symmetric qint8",
@@ -88,27 +86,25 @@ def with_epsilon(text: str) -> Iterator[Step]:
     }
     for name, (formula, function) in ways.items():
         source = "guards against a scale of 0 in scripts and frameworks"
-        yield Step(name, False, formula, function, source)
+        yield Other(name, formula, function, source)
 
 
 EPSILONS = ("1e-12", "1e-10", "1e-8", "1e-7", "1e-6", "1e-5")
 
-BOUND = Step("", True, "{scale}", groups.bounded)
+BOUND = Step("", "{scale}", groups.bounded)
 
 # What is handed over as the scale.
 
-REPORTED = Step("", True, "{scale}", lambda scale, amax, least: scale)
-MULTIPLIER = Step(
+REPORTED = Step("", "{scale}", lambda scale, amax, least: scale)
+MULTIPLIER = Other(
     "scale is 127 / amax",
-    False,
     "127 / amax",
     lambda scale, amax, least: np.maximum(MAX / amax, least),
     "the multiplier returned for the scale",
 )
 NARROW_REPORTED = tuple(
-    Step(
+    Other(
         f"{short} scale, y by the float32 one",
-        False,
         f"{name}({{scale}})",
         lambda scale, amax, least, stored=stored: stored(scale),
         "scales stored in the dtype of a 16-bit model",
@@ -126,7 +122,6 @@ RECIPROCAL = replace(
 )
 BY_127_OVER_AMAX = Step(
     "x * (127/amax)",
-    True,
     "{x} * (127 / amax)",
     np.multiply,
     f"{KERNELS} and Ascend/op-plugin test_npu_dynamic_block_quant.py",
@@ -135,7 +130,6 @@ BY_127_OVER_AMAX = Step(
 )
 BY_INVERSE_AMAX = Step(
     "x * ((1/amax) * 127)",
-    True,
     "{x} * ((1 / amax) * 127)",
     np.multiply,
     "hicann/ops-nn quant/dynamic_block_quant/op_kernel/dynamic_block_quant.h:347-349",
@@ -144,7 +138,6 @@ BY_INVERSE_AMAX = Step(
 )
 TIMES_127_FIRST = Step(
     "x * 127 / amax",
-    True,
     "{x} * 127 / amax",
     steps.multiplied_and_divided,
     "scripts",

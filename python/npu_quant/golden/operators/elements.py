@@ -10,13 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import dtypes
-from ..results import TieTest
 from . import steps
-from .formula import Formula, Step
-from .model import PART, Array, Flat, Float32, Model, Part, ranges
+from .formula import Formula, Other, Step
+from .model import PART, Array, Exact, Flat, Float32, Model, Part, ranges
 from .steps import Operands
-
-Float64 = NDArray[np.float64]
 
 
 class Spread:
@@ -100,24 +97,11 @@ class ElementModel(Model):
             divides=self.div_mode,
         )
 
-    def exact(self, index: NDArray[np.int64]) -> tuple[Float64, tuple[Float64, ...]]:
-        """Return the numbers before rounding in float64, and what they are the sum of."""
+    def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
+        """Return the quotient's sum with the zero point."""
         wide = self.wide(index)
-        with np.errstate(all="ignore"):
-            q, value = steps.before_rounding(self.reference, Part(self), wide)
+        q, value = steps.before_rounding(self.reference, Part(self), wide)
         return value, (q,) if wide.zero_point is None else (q, wide.zero_point)
-
-    def before_rounding(
-        self,
-        output: int,
-        index: NDArray[np.int64],
-        actual: Array,
-        golden: Array,
-        scale: Array | None = None,
-    ) -> TieTest:
-        """Compute the quotient and its sum with the zero point."""
-        value, terms = self.exact(index)
-        return self.format.tie(value, actual, golden, *terms)
 
 
 def dtype_of(given: Any) -> np.dtype[Any]:
@@ -130,17 +114,15 @@ def dtype_of(given: Any) -> np.dtype[Any]:
 
 # The steps of elements: what is quantized, and by which scale.
 
-VALUES = Step("", True, "x", steps.as_it_is)
-INPUT_FLOAT16 = Step(
-    "input as fp16", False, "float16(x)", steps.to_float16, "x.half()", steps.is_float32
+VALUES = Step("", "x", steps.as_it_is)
+INPUT_FLOAT16 = Other("input as fp16", "float16(x)", steps.to_float16, "x.half()", steps.is_float32)
+INPUT_BFLOAT16 = Other(
+    "input as bf16", "bfloat16(x)", steps.to_bfloat16, "x.bfloat16()", steps.is_float32
 )
-INPUT_BFLOAT16 = Step(
-    "input as bf16", False, "bfloat16(x)", steps.to_bfloat16, "x.bfloat16()", steps.is_float32
-)
-SCALE = Step("", True, "scale", steps.as_it_is, roundings=1)  # it may come from its reciprocal
+SCALE = Step("", "scale", steps.as_it_is, roundings=1)  # it may come from its reciprocal
 CASTS = "hicann/ops-nn quant/ascend_quant_v2, which casts scales to x's dtype"
-FLOAT16_SCALE = Step("fp16 scale", False, "float16(scale)", steps.to_float16, CASTS)
-BFLOAT16_SCALE = Step("bf16 scale", False, "bfloat16(scale)", steps.to_bfloat16, CASTS)
+FLOAT16_SCALE = Other("fp16 scale", "float16(scale)", steps.to_float16, CASTS)
+BFLOAT16_SCALE = Other("bf16 scale", "bfloat16(scale)", steps.to_bfloat16, CASTS)
 
 
 def text(formula: Formula) -> str:
@@ -148,17 +130,29 @@ def text(formula: Formula) -> str:
     return steps.codes_text(formula, formula["values"].text, formula["scale"].text)
 
 
-def others(
+def formulas(
     reference: Formula, quotients: Sequence[Step], zeros: Sequence[Step]
 ) -> Iterator[Formula]:
-    """What computes something else: other roundings, 16 bits, the zero point lost or reversed.
+    """List every benign order of operations and rule for ties.
 
     Args:
-        reference: the formula without mistakes.
+        reference: the formula of the operator.
         quotients: the ways to make it, and `zeros` those to add the zero point; the reference's
             first.
         zeros: see `quotients`.
     """
+    roundings = (steps.HALF_EVEN, steps.HALF_AWAY)
+    for rounding, zero, quotient in product(roundings, zeros, quotients):
+        yield reference.but(quotient=quotient, zero=zero, round=rounding)
+    for quotient in quotients:
+        yield reference.but(quotient=quotient, round=steps.HALF_UP)
+    yield reference.but(quotient=steps.RECIPROCAL, zero=steps.FUSED)
+
+
+def others(
+    reference: Formula, quotients: Sequence[Step], zeros: Sequence[Step]
+) -> Iterator[Formula]:
+    """List what computes something else: other roundings, 16 bits, another zero point."""
     for rounding, quotient, zero in product(steps.OTHER_ROUNDINGS, quotients, zeros):
         yield reference.but(quotient=quotient, zero=zero, round=rounding)
     for kept, quotient in product((steps.FLOAT16, steps.BFLOAT16), quotients):

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from ..results import TieTest
 from . import elements, steps
-from .elements import ElementModel, ElementPart, Float64
+from .elements import ElementModel, ElementPart
 from .formats import largest
 from .formula import Form, Formula, Variant
-from .model import Array, Float32
+from .model import Array, Float32, Float64
 from .steps import ONE, Floats
 
 KERNELS = "hicann/ops-nn quant/fake_quant_affine_cachemask/op_kernel"
@@ -51,7 +51,8 @@ class FakeQuantize(ElementModel):
         if not self.is_on:
             nothing = np.full(len(index), np.nan)
             return TieTest(nothing, nothing, nothing, np.full(len(index), np.inf))
-        value, terms = self.exact(index)
+        with np.errstate(all="ignore"):
+            value, terms = self.exact(output, index)
         if self.kinds[output] == "mask":
             ends = (self.low - 0.5, self.high + 0.5)
             tie = np.where(np.abs(value - ends[0]) < np.abs(value - ends[1]), *ends)

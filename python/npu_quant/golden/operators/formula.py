@@ -75,7 +75,6 @@ class Step:
 
     name: str
     """Not shown where it is the reference's; empty for what names do not tell."""
-    benign: bool
     text: str
     function: Callable[..., Any]
     source: str = ""
@@ -90,6 +89,11 @@ class Step:
     """Of a quotient: what stands beside the number, from the scale or amax."""
     roundings: float = 0
     """How many times it rounds, each by at most 1 ulp of the largest term."""
+    benign: bool = True
+
+
+Other = partial(Step, benign=False)
+"""A step by which a formula computes something else than the reference."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..results import TieTest
 from . import steps
-from .formats import format_of, whole
-from .formula import Formula, Glance, Step
-from .model import PART, Array, Flat, Float32, Model, Part, ranges
+from .formats import whole
+from .formula import Formula, Glance, Other, Step
+from .model import PART, Array, Exact, Flat, Float32, Model, Part, ranges
 from .steps import ONE, Floats, Operands
 
 
@@ -103,27 +102,18 @@ class GroupedModel(Model):
         step = max(1, PART // max(1, self.columns))
         return [GroupedPart(self, *rows) for rows in ranges(self.row_count, step)]
 
-    def before_rounding(
-        self,
-        output: int,
-        index: NDArray[np.int64],
-        actual: Array,
-        golden: Array,
-        scale: Array | None = None,
-    ) -> TieTest:
-        """Divide by the golden scales in float64; for the scales themselves, divide amax."""
+    def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
+        """Divide by the golden scales; for the scales themselves, divide amax."""
         if self.kinds[output] == "scale":
             exact = scale_of(self.reference, self, self._amax(index))
-            return format_of(golden.dtype).tie(exact, actual, golden, exact)
+            return exact, (exact,)
         row, column = np.divmod(index, max(1, self.columns))
         group = row * self.groups_per_row + column // max(1, self.width)
         v = self.smoothed(self._flat.take(index).astype(np.float32), column)
         chosen = self.golden()[self.kinds.index("scale")] if scale is None else scale
         assert chosen is not None
         wide = Operands(v.astype(np.float64), chosen.reshape(-1)[group].astype(np.float64))
-        with np.errstate(all="ignore"):
-            _, value = steps.before_rounding(self.reference, Part(self), wide)
-        return self.format.tie(value, actual, golden)
+        return steps.before_rounding(self.reference, Part(self), wide)[1], ()
 
     def _amax(self, index: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the greatest magnitudes of some groups."""
@@ -235,50 +225,44 @@ def divided_by_smooth(part: GroupedPart) -> Groups:
     return part.grouped(v if smooth is None else v / smooth)
 
 
-AS_GIVEN = Step("", True, "", lambda part: part.groups())
-PER_TENSOR = Step(
+AS_GIVEN = Step("", "", lambda part: part.groups())
+PER_TENSOR = Other(
     "per tensor",
-    False,
     "max |x| of all rows",
     per_tensor,
     "quant_mode pertensor",
     glance=one_amax(matrices=False),
 )
-PER_COLUMN = Step(
+PER_COLUMN = Other(
     "per column",
-    False,
     "max |x| along the axis before the last",
     per_column,
     "swapped axes",
     glance=one_amax(matrices=True),
 )
-INPUT_FLOAT16 = Step(
+INPUT_FLOAT16 = Other(
     "input as fp16",
-    False,
     "max |float16(x)|",
     rounded_input(steps.to_float16),
     "x.half()",
     steps.is_float32,
 )
-INPUT_BFLOAT16 = Step(
+INPUT_BFLOAT16 = Other(
     "input as bf16",
-    False,
     "max |bfloat16(x)|",
     rounded_input(steps.to_bfloat16),
     "x.bfloat16()",
     steps.is_float32,
 )
-SMOOTH_IGNORED = Step(
+SMOOTH_IGNORED = Other(
     "smooth_scales ignored",
-    False,
     "max |input|, x = input",
     lambda part: part.grouped(part.model.inputs_of_rows(*part.rows)),
     steps.MISTAKE,
     is_smoothed,
 )
-SMOOTH_DIVIDES = Step(
+SMOOTH_DIVIDES = Other(
     "divided by smooth_scales",
-    False,
     "max |x|, x = input / smooth_scales",
     divided_by_smooth,
     "SmoothQuant's factors, whose activations are divided",

@@ -13,11 +13,14 @@ from numpy.typing import NDArray
 
 from ...errors import ParamError
 from ..results import TieTest
-from .formats import Format
+from .formats import Whole, format_of
 from .formula import Formula, Variant
 
 Array = NDArray[Any]
 Float32 = NDArray[np.float32]
+Float64 = NDArray[np.float64]
+Exact = tuple[Float64, tuple[Float64, ...]]
+"""Numbers, and what they are the sum of."""
 T = TypeVar("T")
 
 PART = 1 << 17
@@ -107,7 +110,7 @@ class Model(abc.ABC):
 
     div_mode = True
     """Whether a scale divides."""
-    format: Format
+    format: Whole
     """That of the codes."""
 
     def __init__(self, operator: Operator, inputs: Mapping[str, Any], numerics: str | None) -> None:
@@ -148,6 +151,9 @@ class Model(abc.ABC):
         """Read the arguments, which are valid."""
 
     @abc.abstractmethod
+    def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
+        """Return some elements of an output before rounding, in float64, and their terms."""
+
     def before_rounding(
         self,
         output: int,
@@ -165,6 +171,9 @@ class Model(abc.ABC):
             golden: those elements, as they should be.
             scale: the scale output to go by instead of the operator's own.
         """
+        with np.errstate(all="ignore"):
+            value, terms = self.exact(output, index, scale)
+        return format_of(golden.dtype).tie(value, actual, golden, *terms)
 
     @abc.abstractmethod
     def parts(self) -> list[Part]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import steps
-from .formula import Form, Formula, Step, Variant, always
+from .formula import Form, Formula, Other, Step, Variant, always
 from .model import Array, Float32, Part
 from .steps import ONE, Floats, Operands
 
@@ -24,10 +24,9 @@ def rounded_sums(part: Any) -> Floats:
     return part.once("rounded", lambda: part.x.astype(np.float32))
 
 
-SUMS = Step("", True, "x1 + x2", lambda part: part.s)
-ROUNDED = Step(
+SUMS = Step("", "x1 + x2", lambda part: part.s)
+ROUNDED = Other(
     "from the rounded x",
-    False,
     "x1 + x2 rounded to x1's dtype",
     rounded_sums,
     "torch in the dtype of a 16-bit model",
@@ -84,31 +83,24 @@ def folded(terms: Floats) -> Floats:
     return terms[:, 0]
 
 
-LANES = Step("", True, "64 lanes, then halves", in_lanes)
-FOLDED = Step(
-    "folded sum", True, "halves added, down to one", folded, f"{KERNELS}, float16, few rows"
-)
+LANES = Step("", "64 lanes, then halves", in_lanes)
+FOLDED = Step("folded sum", "halves added, down to one", folded, f"{KERNELS}, float16, few rows")
 SUM_ORDERS = (
     LANES,
-    Step("sequential sum", True, "one after the other", one_by_one, "loops"),
-    Step("pairwise sum", True, "numpy.sum in float32", pairwise, "NumPy scripts"),
-    Step("float64 sum", True, "in float64", in_float64, "NumPy scripts in float64"),
+    Step("sequential sum", "one after the other", one_by_one, "loops"),
+    Step("pairwise sum", "numpy.sum in float32", pairwise, "NumPy scripts"),
+    Step("float64 sum", "in float64", in_float64, "NumPy scripts in float64"),
     FOLDED,
 )
 
 # The mean of squares, from these, the sum and n.
 
-OVER_N = Step("", True, "sum / n", lambda squares, total, n: total(squares) / n)
+OVER_N = Step("", "sum / n", lambda squares, total, n: total(squares) / n)
 TIMES_INVERSE_N = Step(
-    "sum * (1/n)",
-    True,
-    "sum * (1 / n)",
-    lambda squares, total, n: total(squares) * (ONE / n),
-    "scripts",
+    "sum * (1/n)", "sum * (1 / n)", lambda squares, total, n: total(squares) * (ONE / n), "scripts"
 )
 SCALED_FIRST = Step(
     "terms * (1/n)",
-    True,
     "sum of s * s * (1 / n)",
     lambda squares, total, n: total(squares * (ONE / n)),
     f"{KERNELS}/add_rms_norm_quant.h",
@@ -116,12 +108,9 @@ SCALED_FIRST = Step(
 
 # Epsilon and the root.
 
-ADDED = Step(
-    "", True, "sqrt(mean + epsilon)", lambda mean, epsilon: np.sqrt(mean + epsilon), roundings=1
-)
-OUTSIDE = Step(
+ADDED = Step("", "sqrt(mean + epsilon)", lambda mean, epsilon: np.sqrt(mean + epsilon), roundings=1)
+OUTSIDE = Other(
     "epsilon outside the root",
-    False,
     "sqrt(mean) + epsilon",
     lambda mean, epsilon: np.sqrt(mean) + epsilon,
     steps.MISTAKE,
@@ -131,9 +120,8 @@ OUTSIDE = Step(
 def other_epsilon(text: str) -> Step:
     """Return the step that has another epsilon than the one given."""
     epsilon = np.float32(text)
-    return Step(
+    return Other(
         f"epsilon {text}",
-        False,
         f"sqrt(mean + {text})",
         lambda mean, given: np.sqrt(mean + epsilon),
         "another default",
@@ -148,7 +136,7 @@ EPSILONS = tuple(other_epsilon(text) for text in ("0", "1e-5", "1e-6", "1e-8", "
 
 def product_step(name: str, text: str, function: Callable[..., Floats], roundings: int) -> Step:
     """Return an order of the operations on s, the root and gamma."""
-    return Step(name, True, text, function, "scripts", roundings=roundings)
+    return Step(name, text, function, "scripts", roundings=roundings)
 
 
 RSTD_GAMMA = product_step("", "s * rstd * gamma", lambda s, root, g: s * (ONE / root) * g, 3)
@@ -172,18 +160,16 @@ def with_beta(t: Floats, beta: Floats | None, dtype: Any) -> Floats:
     return t if beta is None else t + beta
 
 
-BETA = Step("", True, "", with_beta, roundings=1)
-T_ROUNDED = Step(
+BETA = Step("", "", with_beta, roundings=1)
+T_ROUNDED = Other(
     "t rounded to x1's dtype",
-    False,
     " rounded to x1's dtype",
     lambda t, beta, dtype: steps.stored_in(dtype)(with_beta(t, beta, dtype)),
     "a norm in the dtype of a 16-bit model, quantized by another operator",
     steps.is_narrow,
 )
-BETA_IGNORED = Step(
+BETA_IGNORED = Other(
     "beta ignored",
-    False,
     " without beta",
     lambda t, beta, dtype: t,
     steps.MISTAKE,
@@ -290,7 +276,7 @@ def half_products(s: Float32, root: Float32, gamma: Float32) -> Floats:
 
 # The device's own steps are benign: they are its profile, docs/numerics.md 4.
 DEVICE_X = replace(ROUNDED, name="rounded x", benign=True, applies=always)
-HALF_PRODUCTS = Step("half products", True, "float16(float16(s * rstd) * gamma)", half_products)
+HALF_PRODUCTS = Step("half products", "float16(float16(s * rstd) * gamma)", half_products)
 
 
 def profiles() -> Iterator[Variant]:

@@ -3,87 +3,83 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import ModuleType
 from typing import Any, overload
 
 from ... import ops
 from ...errors import ParamError
 from ..read.sources import as_source
-from . import add_rms_norm_quant as norm_model
-from . import anti_quant, dynamic_block_quant, dynamic_quant, fake_quantize, norm, quantize
+from . import (
+    add_rms_norm_quant,
+    anti_quant,
+    dynamic_block_quant,
+    dynamic_quant,
+    fake_quantize,
+    norm,
+    quantize,
+    quantize_val,
+)
 from .formula import Variant
 from .model import Model, Operator, arguments_of
 
+
+def _operator(
+    function: Callable[..., Any],
+    model: type[Model],
+    page: ModuleType,
+    arrays: str,
+    outputs: Mapping[str, str],
+) -> Operator:
+    """Return an operator, whose formulas are on some page."""
+    reference = getattr(page, "REFERENCE", None)
+    return Operator(function, model, tuple(arrays.split()), outputs, page.VARIANTS, reference)
+
+
 _GROUPED = {"y": "codes", "scale": "scale"}
-
-
-def _fake(function: Callable[..., Any], *arrays: str, mask: bool = True) -> Operator:
-    """Return an operator of fake quantization."""
-    outputs = {"output": "values"} | ({"mask": "mask"} if mask else {})
-    page = fake_quantize
-    return Operator(
-        function, page.FakeQuantize, ("self", *arrays), outputs, page.VARIANTS, page.REFERENCE
-    )
-
-
-_CHANNELS = ("scale", "zero_point")
+_FAKE, _PAGE = fake_quantize.FakeQuantize, fake_quantize
+_ONLY = {"output": "values"}
+_BOTH = {"output": "values", "mask": "mask"}
+_TENSOR_ARRAYS = "self scale zero_point fake_quant_enabled"
+_CHANNEL_ARRAYS = "self scale zero_point"
 OPERATORS = {
     operator.function.__name__: operator
     for operator in (
-        Operator(
-            ops.npu_dynamic_quant,
-            dynamic_quant.DynamicQuant,
-            ("input",),
-            _GROUPED,
-            dynamic_quant.VARIANTS,
-            dynamic_quant.REFERENCE,
+        _operator(
+            ops.npu_dynamic_quant, dynamic_quant.DynamicQuant, dynamic_quant, "input", _GROUPED
         ),
-        Operator(
+        _operator(
             ops.npu_dynamic_block_quant,
             dynamic_block_quant.DynamicBlockQuant,
-            ("x",),
+            dynamic_block_quant,
+            "x",
             _GROUPED,
-            dynamic_block_quant.VARIANTS,
-            dynamic_quant.REFERENCE,
         ),
-        Operator(
+        _operator(
             ops.npu_add_rms_norm_quant,
-            norm_model.AddRmsNormQuant,
-            ("x1", "x2", "gamma", "scales1", "zero_points1"),
+            add_rms_norm_quant.AddRmsNormQuant,
+            norm,
+            "x1 x2 gamma scales1 zero_points1",
             {"y1": "codes", "y2": "codes", "x": "values"},
-            norm.VARIANTS,
-            norm.REFERENCE,
         ),
-        Operator(
-            ops.npu_quantize,
-            quantize.Quantize,
-            ("self", "scales", "zero_points"),
-            {"y": "codes"},
-            quantize.VARIANTS,
-            quantize.REFERENCE,
+        _operator(
+            ops.npu_quantize, quantize.Quantize, quantize, "self scales zero_points", {"y": "codes"}
         ),
-        Operator(
-            ops.npu_anti_quant,
-            anti_quant.AntiQuant,
-            ("x", "scale"),
-            {"y": "values"},
-            anti_quant.VARIANTS,
-        ),
-        _fake(ops.fake_quantize_per_tensor_affine, mask=False),
-        _fake(ops.fake_quantize_per_tensor_affine_cachemask),
-        _fake(
+        _operator(ops.npu_anti_quant, anti_quant.AntiQuant, anti_quant, "x scale", {"y": "values"}),
+        _operator(ops.fake_quantize_per_tensor_affine, _FAKE, _PAGE, "self", _ONLY),
+        _operator(ops.fake_quantize_per_tensor_affine_cachemask, _FAKE, _PAGE, "self", _BOTH),
+        _operator(
             ops._fake_quantize_per_tensor_affine_cachemask_tensor_qparams,
-            *_CHANNELS,
-            "fake_quant_enabled",
+            _FAKE,
+            _PAGE,
+            _TENSOR_ARRAYS,
+            _BOTH,
         ),
-        _fake(ops.fake_quantize_per_channel_affine, *_CHANNELS, mask=False),
-        _fake(ops.fake_quantize_per_channel_affine_cachemask, *_CHANNELS),
-        Operator(
-            ops.quantize_val,
-            quantize.QuantizeVal,
-            ("value",),
-            {"y": "codes"},
-            quantize.VAL_VARIANTS,
-            quantize.VAL_REFERENCE,
+        _operator(ops.fake_quantize_per_channel_affine, _FAKE, _PAGE, _CHANNEL_ARRAYS, _ONLY),
+        _operator(
+            ops.fake_quantize_per_channel_affine_cachemask, _FAKE, _PAGE, _CHANNEL_ARRAYS, _BOTH
+        ),
+        _operator(
+            ops.quantize_val, quantize_val.QuantizeVal, quantize_val, "value", {"y": "codes"}
         ),
     )
 }

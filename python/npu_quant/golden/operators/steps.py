@@ -12,7 +12,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from .formula import Formula, Step
+from .formula import Formula, Other, Step
 from .model import Array, Part
 
 Floats = Any
@@ -153,10 +153,9 @@ def reciprocal_of(o: Operands) -> Floats:
 
 _REVERSED: dict[Any, Any] = {np.divide: np.multiply, np.multiply: np.divide}
 
-DIVIDED = Step("x / scale", True, "{x} / {scale}", np.divide, operand=scale_of, roundings=1)
+DIVIDED = Step("x / scale", "{x} / {scale}", np.divide, operand=scale_of, roundings=1)
 RECIPROCAL = Step(
     "x * (1/scale)",
-    True,
     "{x} * (1 / {scale})",
     np.multiply,
     "torch.quantize_per_tensor, torch.quantize_per_channel",
@@ -164,9 +163,8 @@ RECIPROCAL = Step(
     operand=reciprocal_of,
     roundings=2,
 )
-MULTIPLIED = Step(
+MULTIPLIED = Other(
     "x * scale",
-    False,
     "{x} * {scale}",
     np.multiply,
     "aclnnAscendQuant's scale, which multiplies; div_mode=False",
@@ -176,16 +174,15 @@ MULTIPLIED = Step(
 
 # What the quotient is kept in.
 
-KEPT = Step("", True, "", as_it_is)
-FLOAT16 = Step(
+KEPT = Step("", "", as_it_is)
+FLOAT16 = Other(
     "fp16 quotient",
-    False,
     "float16",
     to_float16,
     "the casts float32 -> float16 -> int8 that NPU kernels chain",
 )
-BFLOAT16 = Step(
-    "bf16 quotient", False, "bfloat16", to_bfloat16, "quotients in the dtype of a bfloat16 input"
+BFLOAT16 = Other(
+    "bf16 quotient", "bfloat16", to_bfloat16, "quotients in the dtype of a bfloat16 input"
 )
 
 # Where the zero point comes in.
@@ -208,7 +205,6 @@ def ignored(q: Quotient, zero_point: Floats, rounding: Any) -> Floats:
 
 BEFORE = Step(
     "zero point before rounding",
-    True,
     "{round}({quotient} + zero_point)",
     added_before,
     "aclnnQuantize; torch.quantize_per_channel",
@@ -216,14 +212,12 @@ BEFORE = Step(
 )
 AFTER = Step(
     "zero point after rounding",
-    True,
     "{round}({quotient}) + zero_point",
     added_after,
     "PyTorch's documentation of quantize_val; torch's fake quantization",
 )
 FUSED = Step(
     "fused",
-    True,
     "{round}({quotient} + zero_point), product and sum rounded once",
     lambda q, zero_point, rounding: rounding(fused(q.x, q.w, zero_point)),
     "torch.quantize_per_tensor on x86; fused multiply-add",
@@ -237,21 +231,17 @@ AFTER_INSTEAD = replace(
     benign_if=has_integral_zero_points,
     benign_when="zero points are whole numbers",
 )
-SUBTRACTED = Step(
+SUBTRACTED = Other(
     "zero point subtracted",
-    False,
     "{round}({quotient} - zero_point)",
     lambda q, zero_point, rounding: rounding(q.value - zero_point),
     MISTAKE,
     has_zero_points,
 )
-IGNORED = Step(
-    "zero point ignored", False, "{round}({quotient})", ignored, MISTAKE, has_zero_points
-)
-NO_ZERO = Step("", True, "{round}({quotient})", ignored)
-KEPT_SUM = Step(
+IGNORED = Other("zero point ignored", "{round}({quotient})", ignored, MISTAKE, has_zero_points)
+NO_ZERO = Step("", "{round}({quotient})", ignored)
+KEPT_SUM = Other(
     "so is the sum",
-    False,
     "{round}({quotient} + zero_point), the sum in 16 bits too",
     lambda q, zero_point, rounding: rounding(q.kept(q.value + zero_point)),
     "all in the dtype of a 16-bit input",
@@ -261,33 +251,28 @@ KEPT_SUM = Step(
 # How numbers become codes.
 
 TIES_SOURCE = "std::round; AscendQuant on 310P; pypto-lib #279, tt-metal #56525, oneflow #5038"
-HALF_EVEN = Step("", True, "rint", np.rint)
-HALF_AWAY = Step("half away", True, "round half away from zero", half_away, TIES_SOURCE)
-HALF_UP = Step("half up", True, "round half up", half_up, "the usual way to write it in C")
-TRUNCATION = Step(
-    "truncation",
-    False,
-    "trunc",
-    np.trunc,
-    "a plain cast to int8; onnxruntime #25045, sglang-jax #1598",
+HALF_EVEN = Step("", "rint", np.rint)
+HALF_AWAY = Step("half away", "round half away from zero", half_away, TIES_SOURCE)
+HALF_UP = Step("half up", "round half up", half_up, "the usual way to write it in C")
+TRUNCATION = Other(
+    "truncation", "trunc", np.trunc, "a plain cast to int8; onnxruntime #25045, sglang-jax #1598"
 )
-FLOOR = Step("floor", False, "floor", np.floor, "CAST_FLOOR of the device")
-CEILING = Step("ceil", False, "ceil", np.ceil, "CAST_CEIL of the device")
+FLOOR = Other("floor", "floor", np.floor, "CAST_FLOOR of the device")
+CEILING = Other("ceil", "ceil", np.ceil, "CAST_CEIL of the device")
 OTHER_ROUNDINGS = (TRUNCATION, FLOOR, CEILING)
-UNROUNDED = Step("", True, "", as_it_is)
+UNROUNDED = Step("", "", as_it_is)
 """Of the number by which a tie is judged."""
 
-CLAMP = Step("", True, "", lambda low: low)
-CLAMP_SYMMETRIC = Step(
+CLAMP = Step("", "", lambda low: low)
+CLAMP_SYMMETRIC = Other(
     "clamp -127",
-    False,
     ", least code left out",
     lambda low: low + 1,
     "scripts; hicann/ops-nn dynamic_block_quant_data_910b/gen_data.py",
 )
-NAN_0 = Step("", True, "", lambda low, high: 0)
-NAN_LEAST = Step("", True, "", lambda low, high: low)
-NAN_GREATEST = Step("", True, "", lambda low, high: high)
+NAN_0 = Step("", "", lambda low, high: 0)
+NAN_LEAST = Step("", "", lambda low, high: low)
+NAN_GREATEST = Step("", "", lambda low, high: high)
 
 ENDS = {"kept": KEPT, "zero": NO_ZERO, "round": HALF_EVEN, "clamp": CLAMP, "nan": NAN_0}
 """The last slots of a form of codes, after its quotient."""
