@@ -12,7 +12,7 @@ import pytest
 from test_golden_variants import BF16, F32, away, bf16, codes, f16, names_of, spoiled
 
 from npu_quant.golden.operators import Model, applicable, matching_variants, model_of
-from npu_quant.golden.operators.steps import fused
+from npu_quant.golden.operators.arithmetic import fused
 
 OLD_TORCH = pytest.mark.filterwarnings("ignore:.*deprecated:UserWarning")
 DTYPES = [np.float16, BF16, F32]

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import steps
+from .arithmetic import Floats, compiled, fused, roundings, stored_in
 from .elements import ElementModel, ElementPart, Spread, dtype_of
 from .formats import format_of
 from .formula import Test, Variant, always
 from .model import Array, Exact
-from .steps import Floats
 
 KERNEL = "hicann/ops-nn quant/ascend_anti_quant_v2"
 TORCH = "torch in the dtype of a 16-bit model"
@@ -35,12 +35,9 @@ class AntiQuant(ElementModel):
     def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
         """Return (x + offset) * scale."""
         o = self.wide(index)
-        value = reference(Terms(o.x, o.scale, o.zero_point))
-        return value, (value,) if o.zero_point is None else (
-            value,
-            o.x * o.scale,
-            o.zero_point * o.scale,
-        )
+        offset = np.zeros(1) if o.zero_point is None else o.zero_point
+        value = reference(o.x, o.scale, offset, None)
+        return value, (value, o.x * o.scale, offset * o.scale)
 
 
 def axis_of(values: Array, shape: tuple[int, ...]) -> int:
@@ -62,130 +59,72 @@ def gives_float16(model: Any) -> bool:
     return bool(model.values.carrier == np.float16)
 
 
-class Terms:
-    """What a formula works on: numbers x, scales s, offsets o; without these nothing is added."""
-
-    def __init__(self, x: Floats, s: Floats, o: Floats | None, dtype: Any = None) -> None:
-        self.x, self.s = x, s
-        self.o: Floats = np.zeros(1, x.dtype) if o is None else o
-        self.to: Callable[[Floats], Floats] = steps.stored_in(dtype)
-        """The rounding to the values' dtype."""
-
-    def plus(self, o: Floats) -> Floats:
-        """Return x + o."""
-        return self.x + o if o.any() else self.x
-
-
-def reference(v: Terms) -> Floats:
-    """Return (x + offset) * scale."""
-    return v.plus(v.o) * v.s
+NAMES = ("x", "scale", "offset", "dst_dtype")
+"""What a formula is made of; dst_dtype rounds to the values' dtype."""
+REFERENCE = "(x + offset) * scale"
+PRODUCTS = "x * scale + offset * scale"
 
 
 def row(
     name: str,
     text: str,
-    formula: Callable[[Terms], Floats],
     source: str,
     applies: Test = always,
-    roundings: int | None = None,
+    benign: bool = False,
+    function: Callable[..., Floats] | None = None,
 ) -> Variant:
-    """Return a variant: a benign one has so many roundings in float32.
-
-    1 of the scale, which was rounded itself, comes to them.
-    """
+    """Return a variant that does as its text says, unless it has a function."""
+    formula = function or compiled(text, *NAMES)
 
     def values(part: ElementPart) -> Array:
         to = part.model.values.carrier
-        offset = part.read("zero_point") if has_offset(part.model) else None
-        terms = Terms(part.read("elements"), part.read("scale"), offset, to)
-        return np.asarray(formula(terms).astype(to))
+        offset = part.read("zero_point") if has_offset(part.model) else np.zeros(1, np.float32)
+        return np.asarray(
+            formula(part.read("elements"), part.read("scale"), offset, stored_in(to)).astype(to)
+        )
 
-    most = 0 if roundings is None else 1 + roundings
-    return Variant(
-        name, roundings is not None, f"y = {text}", source, (values,), applies, roundings=most
-    )
+    most = 1 + roundings(text.partition(",")[0])  # 1 of the scale, which was rounded itself
+    return Variant(name, benign, f"y = {text}", source, (values,), applies, roundings=most)
 
 
-SUM_OF_PRODUCTS = "x * scale + offset * scale"
-LIMIT = np.float32(65504)
+reference = compiled(REFERENCE, *NAMES)
 VARIANTS: tuple[Variant, ...] = (
-    row("reference", "(x + offset) * scale", reference, "docs/numerics.md 9", roundings=2),
+    row("reference", REFERENCE, "docs/numerics.md 9", benign=True),
+    row(PRODUCTS, PRODUCTS, "scripts", has_offset, benign=True),
     row(
-        SUM_OF_PRODUCTS, SUM_OF_PRODUCTS, lambda v: v.x * v.s + v.o * v.s, "scripts", has_offset, 3
-    ),
-    row(
-        f"{SUM_OF_PRODUCTS}, fused",
-        f"{SUM_OF_PRODUCTS}, the first product and the sum rounded once",
-        lambda v: steps.fused(v.x, v.s, v.o * v.s),
+        f"{PRODUCTS}, fused",
+        f"{PRODUCTS}, the first product and the sum rounded once",
         "fused multiply-add",
         has_offset,
-        2,
+        True,
+        lambda x, scale, offset, to: fused(x, scale, offset * scale),
     ),
     row(
         "rounded once",
-        "(x + offset) * scale in float64, rounded to dst_dtype",
-        lambda v: (v.x.astype(np.float64) + v.o) * v.s,
+        f"{REFERENCE} in float64, rounded to dst_dtype",
         "NumPy scripts in float64",
-        roundings=0,
+        benign=True,
+        function=lambda x, scale, offset, to: (x.astype(np.float64) + offset) * scale,
     ),
-    row(
-        "offset subtracted",
-        "(x - offset) * scale",
-        lambda v: (v.x - v.o) * v.s,
-        "the zero point of npu_quantize",
-        has_offset,
-    ),
-    row("offset ignored", "x * scale", lambda v: v.x * v.s, steps.MISTAKE, has_offset),
-    row(
-        "x * scale + offset",
-        "x * scale + offset",
-        lambda v: v.x * v.s + v.o,
-        steps.MISTAKE,
-        has_offset,
-    ),
-    row(
-        "x / scale",
-        "(x + offset) / scale",
-        lambda v: v.plus(v.o) / v.s,
-        "a scale that is a multiplier",
-    ),
-    row(
-        "sum in 16 bits",
-        "dst_dtype(x + offset) * scale",
-        lambda v: v.to(v.plus(v.o)) * v.s,
-        KERNEL,
-        has_offset,
-    ),
-    row(
-        "scale in 16 bits",
-        "(x + offset) * dst_dtype(scale)",
-        lambda v: v.plus(v.o) * v.to(v.s),
-        steps.NARROW_SCALES,
-    ),
-    row(
-        "all in 16 bits",
-        "dst_dtype(x + dst_dtype(offset)) * dst_dtype(scale)",
-        lambda v: v.to(v.plus(v.to(v.o))) * v.to(v.s),
-        TORCH,
-    ),
+    row("offset subtracted", "(x - offset) * scale", "the zero point of npu_quantize", has_offset),
+    row("offset ignored", "x * scale", steps.MISTAKE, has_offset),
+    row("x * scale + offset", "x * scale + offset", steps.MISTAKE, has_offset),
+    row("x / scale", "(x + offset) / scale", "a scale that is a multiplier"),
+    row("sum in 16 bits", "dst_dtype(x + offset) * scale", KERNEL, has_offset),
+    row("scale in 16 bits", "(x + offset) * dst_dtype(scale)", steps.NARROW_SCALES),
+    row("all in 16 bits", "dst_dtype(x + dst_dtype(offset)) * dst_dtype(scale)", TORCH),
     row(
         "product in 16 bits before the sum",
         "dst_dtype(x * scale) + dst_dtype(offset * scale)",
-        lambda v: v.to(v.x * v.s) + v.to(v.o * v.s),
         TORCH,
         has_offset,
     ),
-    row(
-        "scale twice (sqrtMode)",
-        "(x + offset) * scale * scale",
-        lambda v: reference(v) * v.s,
-        "aclnnAscendAntiQuant with sqrtMode",
-    ),
+    row("scale twice (sqrtMode)", f"{REFERENCE} * scale", "aclnnAscendAntiQuant with sqrtMode"),
     row(
         "saturated",
-        "(x + offset) * scale, at most 65504",
-        lambda v: np.clip(reference(v), -LIMIT, LIMIT),
+        f"{REFERENCE}, at most 65504",
         "the device's saturation mode",
         gives_float16,
+        function=lambda *some: np.clip(reference(*some), np.float32(-65504), np.float32(65504)),
     ),
 )

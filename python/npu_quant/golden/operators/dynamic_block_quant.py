@@ -10,16 +10,16 @@ from . import steps
 from .dynamic_quant import (
     BY_INVERSE_AMAX,
     FORM,
-    MAX,
     MULTIPLIER,
     NARROW_REPORTED,
     TIMES_INVERSE,
     formulas,
     in_groups,
+    scale_step,
     with_values,
 )
 from .formula import Other, Variant
-from .groups import INPUT_BFLOAT16, INPUT_FLOAT16, PER_TENSOR, GroupedModel, GroupedPart, Groups
+from .groups import INPUTS, PER_TENSOR, GroupedModel, GroupedPart, Groups
 
 BLOCK = 128
 KERNELS = "hicann/ops-nn quant/dynamic_block_quant/op_kernel"
@@ -48,7 +48,7 @@ def is_bounded(model: GroupedModel) -> bool:
 
 
 PER_ROW = Other("per row", "max |x| of the row", per_row, "npu_dynamic_quant")
-PRINTED = Other("as the page prints it", "127 / amax", lambda amax: MAX / amax, PAGE)
+PRINTED = scale_step("as the page prints it", "127 / amax", PAGE, benign=False)
 UNBOUNDED = Other(
     "min_scale ignored", "{scale}", lambda scale, least: scale, steps.MISTAKE, is_bounded
 )
@@ -83,5 +83,5 @@ VARIANTS: tuple[Variant, ...] = (
     *FORM.rows(FORM.formula(bound=bound) for bound in (UNBOUNDED, FLOORED)),
     *FORM.rows(FORM.formula(reported=step) for step in NARROW_REPORTED),
     *FORM.rows(in_groups(PER_ROW, PER_TENSOR)),
-    *FORM.rows(with_values(BY_INVERSE_AMAX, INPUT_FLOAT16, INPUT_BFLOAT16)),
+    *FORM.rows(with_values(BY_INVERSE_AMAX, *INPUTS)),
 )

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
 
 from . import groups, steps
+from .arithmetic import compiled, roundings
 from .formula import Form, Formula, Other, Step, Variant
 from .groups import GroupedModel, GroupedPart
 from .model import Array, Float32
-from .steps import ONE, Floats
 
 MAX = np.float32(127)
 KERNELS = "hicann/ops-nn quant/dynamic_quant/op_kernel"
@@ -32,61 +32,47 @@ class DynamicQuant(GroupedModel):
 # How amax becomes the scale. None is more than 1 ulp from another that is benign.
 
 
-def scale_step(name: str, text: str, function: Callable[[Floats], Floats], source: str) -> Step:
-    """Return another order of operations for the scale."""
-    return Step(name, text, function, source, roundings=1)
+def scale_step(name: str, text: str, source: str = "", benign: bool = True) -> Step:
+    """Return a step that does as its text says."""
+    return Step(name, text, compiled(text, "amax"), source, roundings=1, benign=benign)
 
 
-AMAX_OVER_127 = scale_step("", "amax / 127", lambda amax: amax / MAX, "")
-TIMES_INVERSE = scale_step(
-    "scale amax * (1/127)", "amax * (1/127)", lambda amax: amax * (ONE / MAX), GOLDEN_PY
-)
+AMAX_OVER_127 = scale_step("", "amax / 127")
+TIMES_INVERSE = scale_step("scale amax * (1/127)", "amax * (1/127)", GOLDEN_PY)
 INVERSE = scale_step(
-    "scale 1 / (127/amax)",
-    "1 / (127 / amax)",
-    lambda amax: ONE / (MAX / amax),
-    f"{KERNELS}/dynamic_quant.h:165-170",
+    "scale 1 / (127/amax)", "1 / (127 / amax)", f"{KERNELS}/dynamic_quant.h:165-170"
 )
 INVERSE_TWICE = scale_step(
     "scale 1 / ((1/amax) * 127)",
     "1 / ((1 / amax) * 127)",
-    lambda amax: ONE / ((ONE / amax) * MAX),
     "the reciprocal of block quantization's multiplier",
 )
-FLOAT16_SCALE, BFLOAT16_SCALE = (
-    Other(
-        f"{short} scale",
-        f"{name}(amax / 127)",
-        lambda amax, stored=stored: stored(amax / MAX),
-        steps.NARROW_SCALES,
-    )
-    for short, name, stored in (
-        ("fp16", "float16", steps.to_float16),
-        ("bf16", "bfloat16", steps.to_bfloat16),
-    )
+NARROW_SCALES = steps.in_16_bits(
+    "{short} scale",
+    "{long}(amax / 127)",
+    steps.NARROW_SCALES,
+    lambda stored: lambda amax: stored(amax / MAX),
 )
-OVER_128 = Other("scale amax / 128", "amax / 128", lambda amax: amax / np.float32(128))
-OVER_127_5 = Other(
+OVER_128 = scale_step("scale amax / 128", "amax / 128", benign=False)
+OVER_127_5 = scale_step(
     "scale amax / 127.5",
     "amax / 127.5",
-    lambda amax: amax / np.float32(127.5),
     "ranges of 255 steps, as torch.ao's observers have them for symmetric qint8",
+    benign=False,
 )
 SCALES = (AMAX_OVER_127, TIMES_INVERSE, INVERSE)
 
 
 def with_epsilon(text: str) -> Iterator[Step]:
     """List the ways to keep a scale from becoming zero."""
-    eps = np.float32(text)
-    ways: dict[str, tuple[str, Callable[[Floats], Floats]]] = {
-        f"amax at least {text}": (f"max(amax, {text}) / 127", lambda a: np.maximum(a, eps) / MAX),
-        f"scale at least {text}": (f"max(amax / 127, {text})", lambda a: np.maximum(a / MAX, eps)),
-        f"amax + {text}": (f"(amax + {text}) / 127", lambda a: (a + eps) / MAX),
-        f"scale + {text}": (f"amax / 127 + {text}", lambda a: a / MAX + eps),
-    }
-    for name, (formula, function) in ways.items():
+    for name, formula in {
+        f"amax at least {text}": f"max(amax, {text}) / 127",
+        f"scale at least {text}": f"max(amax / 127, {text})",
+        f"amax + {text}": f"(amax + {text}) / 127",
+        f"scale + {text}": f"amax / 127 + {text}",
+    }.items():
         source = "guards against a scale of 0 in scripts and frameworks"
-        yield Other(name, formula, function, source)
+        yield scale_step(name, formula, source, benign=False)
 
 
 EPSILONS = ("1e-12", "1e-10", "1e-8", "1e-7", "1e-6", "1e-5")
@@ -102,17 +88,11 @@ MULTIPLIER = Other(
     lambda scale, amax, least: np.maximum(MAX / amax, least),
     "the multiplier returned for the scale",
 )
-NARROW_REPORTED = tuple(
-    Other(
-        f"{short} scale, y by the float32 one",
-        f"{name}({{scale}})",
-        lambda scale, amax, least, stored=stored: stored(scale),
-        "scales stored in the dtype of a 16-bit model",
-    )
-    for short, name, stored in (
-        ("fp16", "float16", steps.to_float16),
-        ("bf16", "bfloat16", steps.to_bfloat16),
-    )
+NARROW_REPORTED = steps.in_16_bits(
+    "{short} scale, y by the float32 one",
+    "{long}({{scale}})",
+    "scales stored in the dtype of a 16-bit model",
+    lambda stored: lambda scale, amax, least: stored(scale),
 )
 
 # How a quotient is made.
@@ -120,39 +100,33 @@ NARROW_REPORTED = tuple(
 RECIPROCAL = replace(
     steps.RECIPROCAL, source="the ATK executor of hicann/ops-nn quant/dynamic_quant"
 )
-BY_127_OVER_AMAX = Step(
+BY_127_OVER_AMAX = steps.quotient_step(
     "x * (127/amax)",
     "{x} * (127 / amax)",
-    np.multiply,
     f"{KERNELS} and Ascend/op-plugin test_npu_dynamic_block_quant.py",
-    operand=lambda o: np.maximum(MAX / o.amax, o.least),
-    roundings=2,
 )
-BY_INVERSE_AMAX = Step(
+BY_INVERSE_AMAX = steps.quotient_step(
     "x * ((1/amax) * 127)",
     "{x} * ((1 / amax) * 127)",
-    np.multiply,
     "hicann/ops-nn quant/dynamic_block_quant/op_kernel/dynamic_block_quant.h:347-349",
-    operand=lambda o: np.maximum((ONE / o.amax) * MAX, o.least),
-    roundings=3,
 )
-TIMES_127_FIRST = Step(
-    "x * 127 / amax",
-    "{x} * 127 / amax",
-    steps.multiplied_and_divided,
-    "scripts",
-    groups.is_unbounded,
-    operand=lambda o: o.amax,
-    roundings=2,
-)
-TIMES_127_LAST = replace(
-    TIMES_127_FIRST,
-    name="x / amax * 127",
-    text="{x} / amax * 127",
-    function=steps.divided_and_multiplied,
-)
+
+
+def with_127(text: str) -> Step:
+    """Return a step that multiplies by 127 and divides by amax."""
+    return Step(
+        text,
+        text.replace("x", "{x}", 1),
+        compiled(text, "x", "amax"),
+        "scripts",
+        groups.is_unbounded,
+        operand=lambda o: o.amax,
+        roundings=roundings(text),
+    )
+
+
 QUOTIENTS = (steps.DIVIDED, RECIPROCAL, BY_127_OVER_AMAX, BY_INVERSE_AMAX)
-UNBOUNDED = (TIMES_127_FIRST, TIMES_127_LAST)
+UNBOUNDED = (with_127("x * 127 / amax"), with_127("x / amax * 127"))
 
 # The formulas.
 
@@ -190,9 +164,8 @@ def formulas() -> Iterator[Formula]:
         yield form(scale=scale, quotient=quotient, round=rounding)
     for kept, scale, quotient in product((steps.FLOAT16, steps.BFLOAT16), SCALES, QUOTIENTS):
         yield form(scale=scale, quotient=quotient, kept=kept)
-    for (scale, kept), quotient in product(
-        ((FLOAT16_SCALE, steps.FLOAT16), (BFLOAT16_SCALE, steps.BFLOAT16)), two
-    ):
+    narrow = zip(NARROW_SCALES, (steps.FLOAT16, steps.BFLOAT16), strict=True)
+    for (scale, kept), quotient in product(narrow, two):
         yield form(scale=scale, quotient=quotient)
         yield form(scale=scale, quotient=quotient, kept=kept)
     for scale, quotient in product((OVER_128, OVER_127_5), two):
@@ -227,7 +200,7 @@ def asymmetric_y(part: GroupedPart) -> Array:
     """Return the codes around an offset of 127 - max / scale."""
     v, scale = part.groups().v, asymmetric_scale(part)
     offset = MAX - v.max(axis=-1, initial=-np.inf) / scale
-    q = v * (ONE / scale)[:, None] + offset[:, None]
+    q = v * (1 / scale)[:, None] + offset[:, None]
     return part.flat(part.model.format.codes(np.rint(q)))
 
 
@@ -263,8 +236,7 @@ VARIANTS: tuple[Variant, ...] = (
     *FORM.rows(
         with_values(
             BY_127_OVER_AMAX,
-            groups.INPUT_FLOAT16,
-            groups.INPUT_BFLOAT16,
+            *groups.INPUTS,
             groups.SMOOTH_IGNORED,
             groups.SMOOTH_DIVIDES,
         )

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from ... import dtypes
 from . import steps
-from .formula import Formula, Other, Step
+from .arithmetic import as_it_is
+from .formula import Formula, Step
 from .model import PART, Array, Exact, Flat, Float32, Model, Part, ranges
 from .steps import Operands
 
@@ -114,15 +115,11 @@ def dtype_of(given: Any) -> np.dtype[Any]:
 
 # The steps of elements: what is quantized, and by which scale.
 
-VALUES = Step("", "x", steps.as_it_is)
-INPUT_FLOAT16 = Other("input as fp16", "float16(x)", steps.to_float16, "x.half()", steps.is_float32)
-INPUT_BFLOAT16 = Other(
-    "input as bf16", "bfloat16(x)", steps.to_bfloat16, "x.bfloat16()", steps.is_float32
-)
-SCALE = Step("", "scale", steps.as_it_is, roundings=1)  # it may come from its reciprocal
+VALUES = Step("", "x", as_it_is)
+INPUTS = steps.in_16_bits("input as {short}", "{long}(x)", "x.{cast}()", as_it_is, steps.is_float32)
+SCALE = Step("", "scale", as_it_is, roundings=1)  # it may come from its reciprocal
 CASTS = "hicann/ops-nn quant/ascend_quant_v2, which casts scales to x's dtype"
-FLOAT16_SCALE = Other("fp16 scale", "float16(scale)", steps.to_float16, CASTS)
-BFLOAT16_SCALE = Other("bf16 scale", "bfloat16(scale)", steps.to_bfloat16, CASTS)
+NARROW_SCALES = steps.in_16_bits("{short} scale", "{long}(scale)", CASTS, as_it_is)
 
 
 def text(formula: Formula) -> str:
@@ -161,7 +158,6 @@ def others(
     for quotient, zero in product(quotients, (steps.SUBTRACTED, steps.IGNORED)):
         yield reference.but(quotient=quotient, zero=zero)
     yield reference.but(quotient=steps.MULTIPLIED)
-    yield reference.but(scale=FLOAT16_SCALE)
-    yield reference.but(values=INPUT_FLOAT16)
-    yield reference.but(scale=BFLOAT16_SCALE)
-    yield reference.but(values=INPUT_BFLOAT16)
+    for scale, values in zip(NARROW_SCALES, INPUTS, strict=True):
+        yield reference.but(scale=scale)
+        yield reference.but(values=values)

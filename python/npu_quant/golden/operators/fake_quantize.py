@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from ..results import TieTest
 from . import elements, steps
+from .arithmetic import Floats, to_float16
 from .elements import ElementModel, ElementPart
 from .formats import largest
 from .formula import Form, Formula, Variant
 from .model import Array, Float32, Float64
-from .steps import ONE, Floats
 
 KERNELS = "hicann/ops-nn quant/fake_quant_affine_cachemask/op_kernel"
 INT32 = (-(2.0**31), 2.0**31 - 1)
@@ -207,7 +207,7 @@ def to_int32(t: Float32) -> Floats:
 
 def device(part: ElementPart) -> tuple[Float32, Float32]:
     """Return what is compared with the range, and what is clamped."""
-    t, z = part.read("elements") * (ONE / part.read("scale")), part.read("zero_point")
+    t, z = part.read("elements") * (np.float32(1) / part.read("scale")), part.read("zero_point")
     if part.model.has_float_zero_points:
         t = to_int32(t + z)
         return t, t
@@ -226,7 +226,7 @@ def device_mask(part: ElementPart) -> Array:
     """Return the mask; of float16 it is compared in float16."""
     model = part.model
     own = [part.call(device, part)[0], np.float32(model.low), np.float32(model.high)]
-    t, low, high = map(steps.to_float16, own) if model.dtype == np.float16 else own
+    t, low, high = map(to_float16, own) if model.dtype == np.float16 else own
     return np.asarray((t >= low) & (t <= high))
 
 
@@ -286,7 +286,7 @@ def formulas() -> Iterator[Formula]:
     for zero in (steps.SUBTRACTED, steps.IGNORED):
         yield form(zero=zero)
     yield form(quotient=steps.MULTIPLIED)
-    for values in (elements.INPUT_FLOAT16, elements.INPUT_BFLOAT16):
+    for values in elements.INPUTS:
         yield form(values=values)
 
 
@@ -332,8 +332,8 @@ VARIANTS: tuple[Variant, ...] = (
     ),
     *(
         FORM.formula(scale=step).row(
-            step.name, steps.NARROW_SCALES, f"scale rounded to {short} first", is_on
+            step.name, steps.NARROW_SCALES, f"scale rounded to {step.name[:4]} first", is_on
         )
-        for short, step in (("fp16", elements.FLOAT16_SCALE), ("bf16", elements.BFLOAT16_SCALE))
+        for step in elements.NARROW_SCALES
     ),
 )

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import steps
+from .arithmetic import Floats
 from .formats import whole
 from .formula import Formula, Glance, Other, Step
 from .model import PART, Array, Exact, Flat, Float32, Model, Part, ranges
-from .steps import ONE, Floats, Operands
+from .steps import Operands
 
 
 class Groups:
@@ -240,19 +241,8 @@ PER_COLUMN = Other(
     "swapped axes",
     glance=one_amax(matrices=True),
 )
-INPUT_FLOAT16 = Other(
-    "input as fp16",
-    "max |float16(x)|",
-    rounded_input(steps.to_float16),
-    "x.half()",
-    steps.is_float32,
-)
-INPUT_BFLOAT16 = Other(
-    "input as bf16",
-    "max |bfloat16(x)|",
-    rounded_input(steps.to_bfloat16),
-    "x.bfloat16()",
-    steps.is_float32,
+INPUTS = steps.in_16_bits(
+    "input as {short}", "max |{long}(x)|", "x.{cast}()", rounded_input, steps.is_float32
 )
 SMOOTH_IGNORED = Other(
     "smooth_scales ignored",
@@ -283,7 +273,7 @@ def bounded(scale: Floats, min_scale: np.float32) -> Floats:
     """Return scales, none above 1 / min_scale."""
     if not min_scale > 0:
         return scale
-    bound = ONE / min_scale.astype(scale.dtype)
+    bound = np.float32(1) / min_scale.astype(scale.dtype)
     return np.where(scale > bound, bound, scale)
 
 

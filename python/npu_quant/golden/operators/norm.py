@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from . import steps
+from .arithmetic import Floats, compiled, roundings, stored_in, to_float16
 from .formula import Form, Formula, Other, Step, Variant, always
 from .model import Array, Float32, Part
-from .steps import ONE, Floats, Operands
+from .steps import Operands
 
 KERNELS = "hicann/ops-nn norm/add_rms_norm_quant/op_kernel"
 
@@ -97,35 +98,36 @@ SUM_ORDERS = (
 
 OVER_N = Step("", "sum / n", lambda squares, total, n: total(squares) / n)
 TIMES_INVERSE_N = Step(
-    "sum * (1/n)", "sum * (1 / n)", lambda squares, total, n: total(squares) * (ONE / n), "scripts"
+    "sum * (1/n)", "sum * (1 / n)", lambda squares, total, n: total(squares) * (1 / n), "scripts"
 )
 SCALED_FIRST = Step(
     "terms * (1/n)",
     "sum of s * s * (1 / n)",
-    lambda squares, total, n: total(squares * (ONE / n)),
+    lambda squares, total, n: total(squares * (1 / n)),
     f"{KERNELS}/add_rms_norm_quant.h",
 )
 
 # Epsilon and the root.
 
-ADDED = Step("", "sqrt(mean + epsilon)", lambda mean, epsilon: np.sqrt(mean + epsilon), roundings=1)
+ROOT = "sqrt(mean + epsilon)"
+ADDED = Step("", ROOT, compiled(ROOT, "mean", "epsilon"), roundings=1)  # of the root
 OUTSIDE = Other(
     "epsilon outside the root",
     "sqrt(mean) + epsilon",
-    lambda mean, epsilon: np.sqrt(mean) + epsilon,
+    compiled("sqrt(mean) + epsilon", "mean", "epsilon"),
     steps.MISTAKE,
 )
 
 
-def other_epsilon(text: str) -> Step:
+def other_epsilon(epsilon: str) -> Step:
     """Return the step that has another epsilon than the one given."""
-    epsilon = np.float32(text)
+    text = ROOT.replace("epsilon", epsilon)
     return Other(
-        f"epsilon {text}",
-        f"sqrt(mean + {text})",
-        lambda mean, given: np.sqrt(mean + epsilon),
+        f"epsilon {epsilon}",
+        text,
+        compiled(text, "mean", "epsilon"),
         "another default",
-        lambda model: bool(model.epsilon != epsilon),
+        lambda model: bool(model.epsilon != np.float32(epsilon)),
     )
 
 
@@ -134,22 +136,20 @@ EPSILONS = tuple(other_epsilon(text) for text in ("0", "1e-5", "1e-6", "1e-8", "
 # The products.
 
 
-def product_step(name: str, text: str, function: Callable[..., Floats], roundings: int) -> Step:
-    """Return an order of the operations on s, the root and gamma."""
-    return Step(name, text, function, "scripts", roundings=roundings)
+def product_step(text: str, name: str = "") -> Step:
+    """Return a step that does as its text says."""
+    own = text.replace("rstd", "(1 / root)")
+    function = compiled(own, "s", "root", "gamma")
+    return Step(name or text, text, function, "scripts", roundings=roundings(own))
 
 
-RSTD_GAMMA = product_step("", "s * rstd * gamma", lambda s, root, g: s * (ONE / root) * g, 3)
+RSTD_GAMMA = product_step("s * rstd * gamma")
 PRODUCTS = (
     RSTD_GAMMA,
-    product_step(
-        "(s * gamma) * rstd", "s * gamma * rstd", lambda s, root, g: s * g * (ONE / root), 3
-    ),
-    product_step(
-        "s * (gamma * rstd)", "s * (gamma * rstd)", lambda s, root, g: s * (g * (ONE / root)), 3
-    ),
-    product_step("s / root", "s / root * gamma", lambda s, root, g: s / root * g, 2),
-    product_step("s * gamma / root", "s * gamma / root", lambda s, root, g: s * g / root, 2),
+    product_step("s * gamma * rstd", "(s * gamma) * rstd"),
+    product_step("s * (gamma * rstd)"),
+    product_step("s / root * gamma", "s / root"),
+    product_step("s * gamma / root"),
 )
 
 # What becomes of t before it is quantized.
@@ -164,7 +164,7 @@ BETA = Step("", "", with_beta, roundings=1)
 T_ROUNDED = Other(
     "t rounded to x1's dtype",
     " rounded to x1's dtype",
-    lambda t, beta, dtype: steps.stored_in(dtype)(with_beta(t, beta, dtype)),
+    lambda t, beta, dtype: stored_in(dtype)(with_beta(t, beta, dtype)),
     "a norm in the dtype of a 16-bit model, quantized by another operator",
     steps.is_narrow,
 )
@@ -215,9 +215,12 @@ def y(formula: Formula, part: Any, which: int) -> Array:
     root = root_of(formula, part, s, model.n_float, model.epsilon)
     order, end = formula["product"].function, formula["end"].function
     t = part.call(_t, order, end, s, root, model.gamma, model.beta, model.dtype)
-    own = part.call(Operands, t, scale, zero_point, None, 0, model.div_mode)
-    codes: Array = part.call(np.ravel, steps.codes(formula, part, own))
-    return codes
+    own = Operands(t, scale, zero_point, divides=model.div_mode)
+
+    def codes() -> Array:
+        return steps.codes(formula, Part(model), own).reshape(-1)  # no other has its quotients
+
+    return np.asarray(part.once((formula, which), codes))
 
 
 def text(formula: Formula) -> str:
@@ -271,7 +274,7 @@ def is_per_tensor(model: Any) -> bool:
 
 def half_products(s: Float32, root: Float32, gamma: Float32) -> Floats:
     """Round s * rstd to float16, and its product with gamma."""
-    return steps.to_float16(gamma * steps.to_float16(s * (ONE / root)))
+    return to_float16(gamma * to_float16(s * (1 / root)))
 
 
 # The device's own steps are benign: they are its profile, docs/numerics.md 4.

@@ -9,16 +9,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
-from .formula import Formula, Other, Step
+from .arithmetic import (
+    Floats,
+    as_it_is,
+    compiled,
+    fused,
+    half_away,
+    half_up,
+    roundings,
+    to_bfloat16,
+    to_float16,
+)
+from .formula import Formula, Other, Step, Test, always
 from .model import Array, Part
 
-Floats = Any
-"""A float32 or float64 array: what NumPy's annotations make of arithmetic on one."""
-
-ONE = np.float32(1)
 MISTAKE = "by mistake"
 NARROW_SCALES = "scales kept in the dtype of a 16-bit model"
 
@@ -49,50 +55,27 @@ class Quotient:
     value: Floats
 
 
-# What becomes of numbers.
+def in_16_bits(
+    name: str,
+    text: str,
+    source: str,
+    function: Callable[[Callable[[Floats], Floats]], Any],
+    applies: Test = always,
+) -> tuple[Step, Step]:
+    """Return a step for float16 and one for bfloat16.
 
-
-def as_it_is(q: Floats) -> Floats:
-    """Keep all of it."""
-    return q
-
-
-def half_away(q: Floats) -> Floats:
-    """Round to nearest, ties away from zero; q - trunc(q) is exact."""
-    whole = np.trunc(q)
-    return np.asarray(whole + np.copysign(np.abs(q - whole) >= np.float32(0.5), q), q.dtype)
-
-
-def half_up(q: Floats) -> Floats:
-    """Add a half, and round down."""
-    return np.floor(q + np.float32(0.5))
-
-
-def stored_in(dtype: Any) -> Callable[[Floats], Floats]:
-    """Return the rounding to a dtype of 16 bits."""
-    return lambda q: q.astype(dtype).astype(q.dtype)
-
-
-to_float16 = stored_in(np.float16)
-to_bfloat16 = stored_in(ml_dtypes.bfloat16)
-
-
-def fused(x: Floats, w: Floats, zero_point: Floats) -> Floats:
-    """Return x * w + zero_point, rounded to float32 once.
-
-    The product is exact in float64, the sum is rounded to odd there: so the last rounding, to
-    float32, sees on which side of a tie it lies.
+    Words may have the format's {short} and {long} names, and how torch casts to it: {cast}.
+    `function` gives that of the step for the rounding to the format.
     """
-    product = x.astype(np.float64) * w
-    addend = zero_point.astype(np.float64)
-    total = product + addend
-    part = total - product
-    error = (product - (total - part)) + (addend - part)
-    inexact = np.isfinite(total) & np.isfinite(error) & (error != 0)
-    even = (total.view(np.int64) & 1) == 0
-    toward = np.where((error > 0) == (total > 0), 1, -1)
-    odd = (total.view(np.int64) + np.where(inexact & even, toward, 0)).view(np.float64)
-    return odd.astype(np.float32)
+
+    def step(stored: Callable[[Floats], Floats], **own: str) -> Step:
+        words = name.format(**own), text.format(**own), source.format(**own)
+        return Other(*words[:2], function(stored), words[2], applies)
+
+    return (
+        step(to_float16, short="fp16", long="float16", cast="half"),
+        step(to_bfloat16, short="bf16", long="bfloat16", cast="bfloat16"),
+    )
 
 
 # What a formula needs of a model.
@@ -128,48 +111,40 @@ def has_integral_zero_points(model: Any) -> bool:
     return all(bool(np.all(z == np.rint(z))) for z in model.all_zero_points())
 
 
-# The quotient: how x and an operand are put together, and what the operand is.
+# The quotient: of x and an operand that is made of the scale or amax.
 
 
-def multiplied_and_divided(x: Floats, w: Floats) -> Floats:
-    """Return x * 127 / w."""
-    return x * np.float32(127) / w
+def quotient_step(
+    name: str, text: str, source: str = "", applies: Test = always, benign: bool = True
+) -> Step:
+    """Return a step that does as its text says: {x}, * or /, and what stands beside it."""
+    operation, beside = text.removeprefix("{x} ").split(" ", 1)
+    made = compiled(beside.format(scale="scale"), "scale", "amax")
 
+    def operand(o: Operands) -> Floats:
+        own = made(o.scale, o.amax)
+        return own if o.amax is None or "amax" not in beside else np.maximum(own, o.least)
 
-def divided_and_multiplied(x: Floats, w: Floats) -> Floats:
-    """Return x / w * 127."""
-    return x / w * np.float32(127)
-
-
-def scale_of(o: Operands) -> Floats:
-    """Return the scale."""
-    return o.scale
-
-
-def reciprocal_of(o: Operands) -> Floats:
-    """Return 1 / scale."""
-    return ONE / o.scale
+    function = {"*": np.multiply, "/": np.divide}[operation]
+    most = roundings(text)
+    return Step(name, text, function, source, applies, None, "", None, operand, most, benign)
 
 
 _REVERSED: dict[Any, Any] = {np.divide: np.multiply, np.multiply: np.divide}
 
-DIVIDED = Step("x / scale", "{x} / {scale}", np.divide, operand=scale_of, roundings=1)
-RECIPROCAL = Step(
+DIVIDED = quotient_step("x / scale", "{x} / {scale}")
+RECIPROCAL = quotient_step(
     "x * (1/scale)",
     "{x} * (1 / {scale})",
-    np.multiply,
     "torch.quantize_per_tensor, torch.quantize_per_channel",
     divides,
-    operand=reciprocal_of,
-    roundings=2,
 )
-MULTIPLIED = Other(
+MULTIPLIED = quotient_step(
     "x * scale",
     "{x} * {scale}",
-    np.multiply,
     "aclnnAscendQuant's scale, which multiplies; div_mode=False",
     divides,
-    operand=scale_of,
+    benign=False,
 )
 
 # What the quotient is kept in.
