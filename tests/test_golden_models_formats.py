@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from npu_quant.golden.operators.arithmetic import compiled, roundings
 from npu_quant.golden.operators.formats import format_of, whole
 
 E4M3 = ml_dtypes.float8_e4m3fn
@@ -95,3 +96,33 @@ class TestWhole:
 def test_a_mask_is_0_or_1() -> None:
     own = format_of(np.bool_)
     assert own.nearest(np.array([0.0, 1.01])).tolist() == [False, True]
+
+
+class TestTexts:
+    """What a formula's text says is what is computed."""
+
+    def test_numbers_are_float32(self) -> None:
+        third = compiled("x * (1/3)", "x")
+        x = np.array([3, 7], np.float32)
+        assert third(x).dtype == np.float32
+        assert (third(x) == x * (np.float32(1) / np.float32(3))).all()
+        assert third(x.astype(np.float64)).dtype == np.float64
+
+    def test_names_and_functions(self) -> None:
+        x, eps = np.array([4, 0], np.float32), np.float32(1e-8)
+        assert (compiled("max(x2, 1e-8)", "x2")(x) == np.maximum(x, eps)).all()
+        assert compiled("sqrt(a) + b", "a", "b")(x, x).tolist() == [6, 0]
+
+    @pytest.mark.parametrize(
+        ("text", "count"),
+        [
+            ("{x} / {scale}", 1),
+            ("{x} * (1 / {scale})", 2),
+            ("{x} * ((1 / amax) * 127)", 3),
+            ("max(amax, 1e-12) / 127", 1),
+            ("amax + 1e-8", 1),
+            ("sqrt(mean + epsilon)", 2),
+        ],
+    )
+    def test_roundings_are_operations(self, text: str, count: int) -> None:
+        assert roundings(text) == count

@@ -128,7 +128,7 @@ ZERO = replace(steps.AFTER, name="")
 """The reference's: after rounding, but before it if zero points are floats."""
 BEFORE_FLOATS = replace(
     steps.BEFORE,
-    function=lambda *some: steps.added_before(*some) + np.float32(0),  # no -0
+    function=lambda *some: steps.BEFORE.function(*some) + np.float32(0),  # no -0
 )
 BEFORE_INTEGERS = replace(
     steps.BEFORE,

@@ -163,32 +163,22 @@ BFLOAT16 = Other(
 # Where the zero point comes in.
 
 
-def added_before(q: Quotient, zero_point: Floats, rounding: Any) -> Floats:
-    """Round quotient + zero_point."""
-    return rounding(q.value + zero_point)
+def zero_step(name: str, text: str, source: str = "", applies: Test = always, **more: Any) -> Step:
+    """Return a step that does as its text says: of a Quotient, zero_point, and what rounds."""
+    own = text.format(round="rounding", quotient="q.value")
+    function = compiled(own, "q", "zero_point", "rounding")
+    return Step(name, text, function, source, applies, **more)
 
 
-def added_after(q: Quotient, zero_point: Floats, rounding: Any) -> Floats:
-    """Round the quotient, then add the zero point."""
-    return rounding(q.value) + zero_point
-
-
-def ignored(q: Quotient, zero_point: Floats, rounding: Any) -> Floats:
-    """Round the quotient."""
-    return rounding(q.value)
-
-
-BEFORE = Step(
+BEFORE = zero_step(
     "zero point before rounding",
     "{round}({quotient} + zero_point)",
-    added_before,
     "aclnnQuantize; torch.quantize_per_channel",
     roundings=1,
 )
-AFTER = Step(
+AFTER = zero_step(
     "zero point after rounding",
     "{round}({quotient}) + zero_point",
-    added_after,
     "PyTorch's documentation of quantize_val; torch's fake quantization",
 )
 FUSED = Step(
@@ -206,15 +196,14 @@ AFTER_INSTEAD = replace(
     benign_if=has_integral_zero_points,
     benign_when="zero points are whole numbers",
 )
-SUBTRACTED = Other(
-    "zero point subtracted",
-    "{round}({quotient} - zero_point)",
-    lambda q, zero_point, rounding: rounding(q.value - zero_point),
-    MISTAKE,
-    has_zero_points,
+SUBTRACTED, IGNORED = (
+    zero_step(f"zero point {what}", text, MISTAKE, has_zero_points, benign=False)
+    for what, text in (
+        ("subtracted", "{round}({quotient} - zero_point)"),
+        ("ignored", "{round}({quotient})"),
+    )
 )
-IGNORED = Other("zero point ignored", "{round}({quotient})", ignored, MISTAKE, has_zero_points)
-NO_ZERO = Step("", "{round}({quotient})", ignored)
+NO_ZERO = zero_step("", IGNORED.text)
 KEPT_SUM = Other(
     "so is the sum",
     "{round}({quotient} + zero_point), the sum in 16 bits too",
