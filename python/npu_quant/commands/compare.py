@@ -27,6 +27,7 @@ from .arguments import (
 )
 from .console import write, write_error, write_json
 from .files import check_json
+from .folders import are_meant, run_folders
 from .progress import progress_bar
 from .roles import Roles, check_operator, roles_of
 from .shell import joined
@@ -36,11 +37,17 @@ Compare results with their golden, and tell rounding from a bug.
 
   npu-quant compare ACTUAL GOLDEN                     two arrays
   npu-quant compare INPUT... ACTUAL... --op NAME      the golden is computed from the inputs
+  npu-quant compare DIR_ACTUAL DIR_GOLDEN             all arrays of two folders, by name
 
 With --op the operator's required arrays come first, in its order, then the actual outputs, in its
 order; "-" stands for one that is not there, as do fewer files. With --golden nothing is computed,
 and both sides have the same outputs or "-". Formats: .npy .npz .safetensors .pt .bin (raw or ATB).
 Raw actual files are taken to have the golden's dtype and shape.
+
+Of two folders, or two files with several arrays, those of one name are compared, in the order of
+execution (msprobe's dump.json, else the numbers in the names), and the first that differs is named.
+With --op CALL=NAME (CALL may have *), outputs are judged by what the operator makes of the inputs
+beside them; --op NAME is for all calls of that name. What has no partner fails.
 
 Exit status: 0 passed, 1 different, 2 nothing can be said: wrong arguments, unreadable files, or a
 comparison that could only pass."""
@@ -50,13 +57,14 @@ examples:
   npu-quant compare npu.npy golden.npy --atol 1
   npu-quant compare x.npy npu_y.npy npu_scale.npy --op npu_dynamic_quant
   npu-quant compare x1.npy x2.npy gamma.npy scales.npy - npu_y1.npy --op npu_add_rms_norm_quant \\
-      --attr epsilon=1e-5 --input beta=beta.npy --explain"""
+      --attr epsilon=1e-5 --input beta=beta.npy --explain
+  npu-quant compare npu_dump cpu_dump --op npu_dynamic_quant --html report.html"""
 
 PASSED, DIFFERENT = 0, 1
 
 # How the Python interface words what the command line calls otherwise.
 _OPTIONS = (
-    (r"^compare: ", ""),
+    (r"^compare(_folders)?: ", ""),
     (r"^explain: ", ""),
     (r"write None for", 'write "-" for'),
     (r"give op= and inputs= to learn", "give the inputs and --op to learn"),
@@ -84,6 +92,8 @@ def parser() -> Parser:
     help = "rank all named formulas by how well they fit (default: no)"
     report.add_argument("--explain", action="store_true", help=help)
     add_json(report)
+    help = "write a page with a sortable table and pictures, of folders or files (default: none)"
+    report.add_argument("--html", metavar="FILE", help=help)
     help = "print nothing but errors (default: print the report)"
     report.add_argument("--quiet", action="store_true", help=help)
     return result
@@ -93,7 +103,9 @@ def _add_operator(result: Parser) -> None:
     group = result.add_argument_group("the operator")
     help = "the operator that computes the golden (default: none, two arrays are compared); of "
     help += ", ".join(operators())
-    group.add_argument("--op", metavar="NAME", help=help)
+    group.add_argument("--op", action="append", dest="ops", metavar="NAME", help=help)
+    help = "JSON file: calls of a dump and their operators, for folders (default: none)"
+    group.add_argument("--mapping", metavar="FILE", help=help)
     help = "an array input by name, such as smooth_scales=s.npy; repeatable (default: none)"
     group.add_argument(
         "--input", action="append", type=parsed(assignment), metavar="NAME=FILE", help=help
@@ -136,6 +148,9 @@ def run(words: Sequence[str]) -> int:
 
 def _run(words: Sequence[str]) -> int:
     arguments = parser().parse(words, "files")
+    if are_meant(arguments):
+        return PASSED if run_folders(arguments, _in_options) else DIFFERENT
+    _check_single(arguments)
     tolerances = _check(arguments)
     roles = roles_of(arguments)
     with progress_bar("comparing", quiet=arguments.quiet) as progress:
@@ -161,6 +176,16 @@ def _run(words: Sequence[str]) -> int:
     if missing:
         write_error("npu-quant compare", f"--explain: {missing}")
     return PASSED if comparison.passed else DIFFERENT
+
+
+def _check_single(arguments: Namespace) -> None:
+    """Refuse what is for folders, and keep the one operator."""
+    for name in ("mapping", "html"):
+        if getattr(arguments, name):
+            raise UsageError(f"--{name} is for two folders or two files.")
+    if len(arguments.ops or ()) > 1:
+        raise UsageError("--op is given twice.")
+    arguments.op = arguments.ops[0] if arguments.ops else None
 
 
 def _check(arguments: Namespace) -> Limits:

@@ -100,13 +100,17 @@ def write_json(data: dict[str, Any], where: str) -> None:
     """Write data to a file, or to stdout for "-"."""
     from ..golden.results import plain
 
-    text = json.dumps(plain(data), indent=2, allow_nan=False)
+    write_text(json.dumps(plain(data), indent=2, allow_nan=False) + "\n", where)
+
+
+def write_text(text: str, where: str) -> None:
+    """Write text that ends with a newline to a file, or to stdout for "-"."""
     if where == "-":
-        write(text)
+        write(text.removesuffix("\n"))
         return
     try:
         with open(where, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
+            file.write(text)
     except OSError as error:  # of a full disk it does not say which file
         raise OSError(error.errno, error.strerror, where) from error
 

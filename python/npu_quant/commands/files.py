@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -159,12 +159,30 @@ def listed(path: str) -> list[Listed]:
     return list_arrays(path)
 
 
+class Output(NamedTuple):
+    """A kind of file that is written."""
+
+    option: str
+    begin: bytes
+    """A pattern of how such a file begins."""
+
+
+JSON = Output("--json", rb'\s*{\s*"schema_version"\s*:')
+HTML = Output("--html", rb"<!DOCTYPE html>\s<html lang=\"en\">")
+
+
 def check_json(where: str | None, read: Sequence[str] = ()) -> None:
-    """Raise UsageError unless ``--json`` has a file that can be written and holds nothing else.
+    """Raise UsageError unless ``--json`` has a file that can be written, as `check_output`."""
+    check_output(JSON, where, read)
+
+
+def check_output(kind: Output, where: str | None, read: Sequence[str] = ()) -> None:
+    """Raise UsageError unless an option has a file that can be written and holds nothing else.
 
     ``--json x.npy npu.npy`` is soon written where ``--json`` has no value in mind.
 
     Args:
+        kind: what is written.
         where: the file.
         read: words that name files which are read.
     """
@@ -176,13 +194,15 @@ def check_json(where: str | None, read: Sequence[str] = ()) -> None:
             _check_folder(where)
         elif os.path.isdir(where):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        ours = not os.path.isfile(where) or _is_ours(where)
+        ours = not os.path.isfile(where) or _is_ours(where, kind)
     except OSError as error:
-        raise UsageError(f"--json {where or repr(where)}: {error.strerror}") from error
+        raise UsageError(f"{kind.option} {where or repr(where)}: {error.strerror}") from error
     if target is not None and target in [_identity(split(word)[0]) for word in read]:
-        raise UsageError(f"--json would overwrite {where}, which is read.")
+        raise UsageError(f"{kind.option} would overwrite {where}, which is read.")
     if not ours:
-        raise UsageError(f"--json would overwrite {where}, which holds no result of npu-quant.")
+        raise UsageError(
+            f"{kind.option} would overwrite {where}, which holds no result of npu-quant."
+        )
 
 
 def _identity(path: str) -> tuple[int, int] | None:
@@ -202,8 +222,8 @@ def _check_folder(path: str) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
-def _is_ours(path: str) -> bool:
-    """Say whether a file is empty or holds what `write_json` has written; it is to be writable."""
+def _is_ours(path: str, kind: Output) -> bool:
+    """Say whether a file is empty or holds what was written before; it is to be writable."""
     with open(path, "r+b") as file:
         begin = file.read(64)
-    return not begin or re.match(rb'\s*{\s*"schema_version"\s*:', begin) is not None
+    return not begin or re.match(kind.begin, begin) is not None

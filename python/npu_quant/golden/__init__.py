@@ -13,6 +13,8 @@ docs/golden.md defines the rungs, the distances and the formulas;
 from __future__ import annotations
 
 from .api import Comparison, Explanation, compare, explain
+from .folder_results import Alone, FolderRow
+from .folders import FolderComparison, compare_folders
 from .operators import list_variants
 from .read import FileError, list_arrays, load
 from .results import (
@@ -27,11 +29,14 @@ from .results import (
 )
 
 __all__ = [
+    "Alone",
     "Comparison",
     "Concentration",
     "Element",
     "Explanation",
     "FileError",
+    "FolderComparison",
+    "FolderRow",
     "Metrics",
     "OutputComparison",
     "Ties",
@@ -39,6 +44,7 @@ __all__ = [
     "VariantMatch",
     "Where",
     "compare",
+    "compare_folders",
     "explain",
     "list_arrays",
     "list_variants",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -194,6 +194,12 @@ def rule_of(preset: str) -> Callable[[Measured], float | None]:
     if preset not in _BY_NAME:
         raise ParamError(f"compare: preset is {preset!r}, known: {', '.join(RULES)}.")
     return _BY_NAME[preset]
+
+
+def is_about(preset: str, dtype: str) -> bool:
+    """Say whether a preset says anything about arrays of a dtype."""
+    tables: dict[str, Mapping[str, object]] = {"cann": _CANN, "cann-en": _CANN_EN}
+    return dtype in tables.get(preset, {dtype: None})
 
 
 def is_kept(used: float) -> bool:

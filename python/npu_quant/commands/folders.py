@@ -1,0 +1,158 @@
+"""``npu-quant compare`` of two folders, or of two files with several arrays."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from collections.abc import Callable
+
+from ..errors import ParamError
+from ..golden import FolderComparison, FolderRow, compare_folders
+from ..golden.judge.verdict import RUNGS
+from ..golden.read import FileError, list_arrays
+from ..golden.report import words
+from ..golden.report.folder_text import alone_lines, found, headline, remarks
+from .arguments import UsageError, limits
+from .console import write, write_json, write_table, write_text
+from .files import ABSENT, HTML, JSON, check_output, split
+from .progress import progress_bar
+
+_MOST_ROWS = 40
+_OF_TWO_ARRAYS = (
+    "input",
+    "attr",
+    "golden",
+    "numerics",
+    "variant",
+    "explain",
+    "axis",
+    "shape",
+    "key",
+)
+_STYLES = dict(zip(RUNGS, ("green", "cyan", "yellow", "magenta", "red"), strict=True))
+
+
+def are_meant(arguments: Namespace) -> bool:
+    """Say whether the arguments name two folders or two files with several arrays."""
+    files = arguments.files
+    if len(files) != 2 or ABSENT in files:
+        return False
+    if any(os.path.isdir(file) for file in files) or arguments.html or arguments.mapping:
+        return True
+    return arguments.ops is None and arguments.key is None and _have_keys(files)
+
+
+def _have_keys(files: list[str]) -> bool:
+    """Say whether the arrays of both files have keys, and one has several."""
+    try:
+        arrays = [list_arrays(file) for file in files if split(file)[1] is None]
+    except (FileError, OSError):
+        return False
+    keyed = [bool(some) and some[0][0] != "" for some in arrays]
+    return keyed == [True, True] and any(len(some) > 1 for some in arrays)
+
+
+def run_folders(arguments: Namespace, in_options: Callable[[str], str]) -> bool:
+    """Compare folders, print the report, and say whether they pass.
+
+    Args:
+        arguments: of the command line.
+        in_options: says a message of the Python interface in the words of the command line.
+    """
+    _check(arguments)
+    limit = {
+        option: limits(f"--{option}", getattr(arguments, option)) for option in ("atol", "rtol")
+    }
+    with progress_bar("comparing", quiet=arguments.quiet) as progress:
+        comparison = compare_folders(
+            *arguments.files,
+            ops=dict(map(_rule, arguments.ops or ())),
+            mapping=arguments.mapping,
+            progress=progress,
+            preset=arguments.preset,
+            dtype=arguments.dtype,
+            **limit,  # type: ignore[arg-type]
+        )
+    if comparison.refusal is not None and not arguments.allow_constant:
+        raise ParamError(f"refused: {comparison.refusal}")
+    if not arguments.quiet and arguments.json != "-":
+        _report(comparison, in_options)
+    if arguments.json is not None:
+        write_json(comparison.to_dict(), arguments.json)
+    if arguments.html is not None:
+        with progress_bar("drawing", quiet=arguments.quiet) as progress:
+            write_text(comparison.to_html(progress), arguments.html)
+    return comparison.passed
+
+
+def _check(arguments: Namespace) -> None:
+    for name in _OF_TWO_ARRAYS:
+        if getattr(arguments, name):
+            raise UsageError(f"--{name} is for two arrays, not for folders.")
+    for name in ("atol", "rtol"):
+        if any(output for output, _ in getattr(arguments, name) or ()):
+            raise UsageError(f"--{name} is a number for folders, the same for all arrays.")
+    read = [*arguments.files, *([arguments.mapping] if arguments.mapping else [])]
+    check_output(JSON, arguments.json, read)
+    check_output(HTML, arguments.html, read)
+
+
+def _rule(word: str) -> tuple[str, str]:
+    """Return calls and operator of CALLS=OPERATOR; OPERATOR alone stands for the calls of it."""
+    name, equals, op = word.rpartition("=")
+    return (name, op) if equals else (f"*.{op}.*", op)
+
+
+def _report(comparison: FolderComparison, in_options: Callable[[str], str]) -> None:
+    first = comparison.first
+    write(headline(comparison), "bold green" if comparison.passed else "bold red")
+    lines = [] if first is None else [found(first), *first.notes, comparison.origin]
+    lines += [*alone_lines(comparison), *remarks(comparison)]
+    write("\n".join(f"  {line}" for line in lines if line))
+    _print_table(comparison)
+    if first is not None and first.report:
+        # Its own first line is a verdict once more, with the files in it, as is the last.
+        lines = in_options(first.report).splitlines()[1:]
+        write("\n" + "\n".join([f"{first.name}  {first.dtype} {first.shape}", *lines]))
+
+
+def _print_table(comparison: FolderComparison) -> None:
+    """Print the rows, of very many those that fail."""
+    from rich.table import Table
+
+    chosen = comparison.rows
+    if len(chosen) > _MOST_ROWS:
+        chosen = comparison.failing[:_MOST_ROWS]
+    table = Table(box=None, pad_edge=False)
+    folder = _common_folder(comparison)
+    table.add_column(f"array in {folder}" if folder else "array", overflow="fold", ratio=1)
+    for heading in ("dtype", "shape", "verdict"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("differ", "worst", "margin"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in chosen:
+        table.add_row(*_cells(row, folder), style=None if row.passed else "red")
+    if chosen:
+        write_table("", table)
+    left_out = len(comparison.rows) - len(chosen)
+    if left_out:
+        failing = len(comparison.failing) - sum(not row.passed for row in chosen)
+        more = f", of which {words.count(failing)} differ" if failing else ""
+        write(f"and {words.counted(left_out, 'more array')}{more}: --html or --json has all")
+
+
+def _common_folder(comparison: FolderComparison) -> str:
+    """Return the folder that all rows are in, which need not be said in each."""
+    names = [row.name.partition("::")[0] for row in comparison.rows]
+    common = os.path.commonpath([os.path.dirname(name) for name in names]) if names else ""
+    return f"{common}/" if common else ""
+
+
+def _cells(row: FolderRow, folder: str) -> list[str]:
+    name = row.name.removeprefix(folder)
+    shape = str(row.shape) if row.dtype else ""
+    if row.metrics is None:
+        return [name, row.dtype, shape, row.rung, "", "", ""]
+    worst = words.number(row.worst, 3)
+    margin = words.number(row.margin, 3)
+    return [name, row.dtype, shape, row.rung, words.count(row.differing), worst, margin]

@@ -1,0 +1,183 @@
+"""Outputs that differ, judged by what their operator makes of the inputs in the dump."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ...errors import ParamError
+from ..api import Comparison, run
+from ..folder_results import FolderRow
+from ..judge import verdict
+from ..judge.request import Request
+from ..operators import outputs_of
+from ..operators.dumped import Rule, arguments_of_call, arrays_in, loaded, outputs_of_call
+from ..read.dumps import Call
+from ..read.folder import Folder
+from ..read.pairs import Pair
+from .rows import FAULTS, Pass, row_of
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+    """The outputs of a call of an operator."""
+
+    rule: Rule
+    name: str
+    """Of the call, with its folder."""
+    call: Call
+    outputs: Mapping[str, Pair]
+    """By the operator's names."""
+
+    @property
+    def folder(self) -> str:
+        """The folder of the call's arrays; where only a mapping knows it, its name."""
+        return self.name.removesuffix(self.call.name).removesuffix("/") or self.name
+
+
+def groups_of(rules: Sequence[Rule], side: Folder, pairs: Sequence[Pair]) -> list[Group]:
+    """Return the calls that rules speak of, each with the first that fits.
+
+    Raises:
+        ParamError: a rule fits none, or none of a call's outputs is there.
+    """
+    by_file = {pair.actual.file: pair for pair in pairs}
+    calls = dict(side.calls)
+    calls |= {r.pattern: Call(r.pattern) for r in rules if r.outputs and r.pattern not in calls}
+    groups = []
+    for name, call in calls.items():
+        rule = next((rule for rule in rules if rule.fits(name)), None)
+        if rule is not None:
+            group = Group(rule, name, call, {})
+            entries = {
+                output: side.find(array, group.folder)
+                for output, array in outputs_of_call(rule, call).items()
+            }
+            found = {o: by_file[e.file] for o, e in entries.items() if e and e.file in by_file}
+            groups.append(dataclasses.replace(group, outputs=found))
+    for rule in rules:
+        if not any(group.rule is rule and group.outputs for group in groups):
+            known = ", ".join([*side.calls][:4]) or "none whose names say what they are"
+            raise ParamError(
+                f"compare_folders: no call with outputs in both folders goes by {rule.pattern!r}; "
+                f"actual has {known}."
+            )
+    return groups
+
+
+def judge(pass_: Pass, group: Group, rows: dict[str, FolderRow]) -> None:
+    """Judge what differs of a call's outputs by its operator, each side by its own inputs.
+
+    Both have to be what it makes of them, and what differs of the inputs has to be accepted.
+    """
+    differing = {
+        output: pair
+        for output, pair in group.outputs.items()
+        if rows[pair.actual.file].rung != "identical"
+    }
+    if not differing:
+        return
+    try:
+        inputs = _inputs(pass_, group)
+        sides = _judged(pass_, group, 0), _judged(pass_, group, 1)
+    except FAULTS as error:
+        for pair in differing.values():
+            row = rows[pair.actual.file]
+            note = f"not judged by {group.rule.op}: {error}"
+            rows[pair.actual.file] = dataclasses.replace(row, notes=(*row.notes, note))
+        return
+    for output, pair in differing.items():
+        plain = rows[pair.actual.file]
+        row = _row_of_both(pass_, group, sides, output, plain)
+        if row.passed:
+            row = _with_inputs(row, plain, [rows.get(file) for file in inputs])
+        rows[pair.actual.file] = row if row.passed or not plain.passed else plain
+
+
+def _inputs(pass_: Pass, group: Group) -> list[str]:
+    """Return the files of the arrays that went into a call.
+
+    Raises:
+        ParamError: the sides' other arguments differ: both cannot be judged by one rule.
+    """
+    arguments = [_arguments(pass_, group, side) for side in (0, 1)]
+    for name in {**arguments[0], **arguments[1]}:
+        actual, golden = (side.get(name) for side in arguments)
+        if not arrays_in([actual, golden]) and actual != golden:
+            raise ParamError(f"{name} is {actual!r}, of the golden {golden!r}.")
+    entries = [pass_.sides[0].find(name, group.folder) for name in arrays_in(arguments[0])]
+    return [entry.file for entry in entries if entry is not None]
+
+
+def _arguments(pass_: Pass, group: Group, side: int) -> dict[str, Any]:
+    call = pass_.sides[side].calls.get(group.name)
+    return arguments_of_call(group.rule, group.call if call is None else call)
+
+
+def _row_of_both(
+    pass_: Pass,
+    group: Group,
+    sides: tuple[Comparison, Comparison],
+    output: str,
+    plain: FolderRow,
+) -> FolderRow:
+    """Return the row of an output that both sides' inputs have judged: the worse of the two."""
+    actual, golden = (side.output(output) for side in sides)
+    blank = dataclasses.replace(plain, op=group.rule.op, again=partial(_judged, pass_, group, 0))
+    if not actual.passed:
+        return row_of(blank, sides[0], actual)
+    if golden.passed:
+        return dataclasses.replace(
+            row_of(blank, sides[0], actual),
+            rung=max(actual.rung, golden.rung, key=verdict.RUNGS.index),
+            margin=verdict.greatest_margin((actual, golden)),
+        )
+    blank = dataclasses.replace(blank, again=partial(_judged, pass_, group, 1))
+    problem = f"the golden is not what {group.rule.op} makes of its inputs; actual is"
+    return dataclasses.replace(row_of(blank, sides[1], golden), problem=problem)
+
+
+def _with_inputs(row: FolderRow, plain: FolderRow, inputs: list[FolderRow | None]) -> FolderRow:
+    """Return a row that passes no better than what went into it."""
+    known = [one for one in inputs if one is not None]
+    if all(one.passed for one in known):
+        return dataclasses.replace(
+            row, rung=max((row.rung, *(one.rung for one in known)), key=verdict.RUNGS.index)
+        )
+    note = f"it follows from its inputs, which differ: each side is what {row.op} makes of its own"
+    return dataclasses.replace(plain, notes=(*plain.notes, note))
+
+
+def _judged(pass_: Pass, group: Group, side: int) -> Comparison:
+    """Judge a side's outputs of a call by what the operator makes of its inputs.
+
+    A golden folder that has no inputs is judged by the actual ones.
+    """
+    folder = pass_.sides[side]
+    arguments = _arguments(pass_, group, side)
+    if side and not all(folder.find(name, group.folder) for name in arrays_in(arguments)):
+        folder, arguments = pass_.sides[0], _arguments(pass_, group, 0)
+    inputs = loaded(arguments, partial(_array, folder, group, pass_.dtype))
+    arrays: dict[str, Any] = dict.fromkeys(outputs_of(group.rule.op))
+    for output, pair in group.outputs.items():
+        arrays[output] = pass_.opened(pair)[side]
+    request = Request(
+        group.rule.op,
+        inputs,
+        group.rule.numerics,
+        pass_.heeded(array.dtype.name for array in arrays.values() if array is not None),
+        group.rule.variant,
+        actual_name=pass_.sides[side].path,
+        golden_name=f"computed from the inputs of {group.name}",
+    )
+    return run(arrays, None, request)
+
+
+def _array(folder: Folder, group: Group, dtype: str | None, name: str) -> Any:
+    entry = folder.find(name, group.folder)
+    if entry is None:
+        raise KeyError(name)
+    with entry.open(dtype=dtype) as source:
+        return source.array()

@@ -1,0 +1,194 @@
+"""compare_folders and what it returns."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...errors import ParamError
+from ..folder_results import FolderComparisonData
+from ..judge.request import Limits, Progress
+from ..operators.dumped import rules_of
+from ..read.folder import Entry, Folder, folder_of
+from ..read.pairs import Pair, alone_of, pairs_of
+from ..report.folder_page import folders_page
+from ..report.folder_text import folders_text, folders_to_dict
+from .by_operator import groups_of, judge
+from .carried import Carried
+from .rows import Pass, plain_rows
+
+
+class FolderComparison(FolderComparisonData):
+    """What :func:`npu_quant.golden.compare_folders` returns: a row per array.
+
+    ``str()`` is the report in some lines; :meth:`to_html` a page with a table and pictures.
+    """
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data that JSON takes, with a schema_version."""
+        return folders_to_dict(self)
+
+    def to_html(self, progress: Progress | None = None) -> str:
+        """Return a page that needs nothing else: a table to sort, and pictures of what fails.
+
+        The arrays of the first 40 rows that fail are read again.
+
+        Args:
+            progress: is told (done, total) of these.
+        """
+        return folders_page(self, progress)
+
+    def __repr__(self) -> str:
+        state = "passed" if self.passed else f"{len(self.failing)} differ"
+        return f"<FolderComparison of {len(self.rows)} arrays: {state}>"
+
+    def __str__(self) -> str:
+        return folders_text(self)
+
+
+def compare_folders(
+    actual: str | os.PathLike[str],
+    golden: str | os.PathLike[str],
+    *,
+    ops: Mapping[str, Any] | None = None,
+    mapping: Mapping[str, Any] | str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+    atol: float | None = None,
+    rtol: float | None = None,
+    preset: str | None = None,
+    dtype: str | None = None,
+) -> FolderComparison:
+    """Compare the arrays of two folders by their names, and say which differs first.
+
+    Arrays go together by path and name, whatever their format: ``a/y.pt`` with ``a/y.npy``. Of
+    files with several arrays (.npz, .safetensors, .pt) those of one key do; two such files can be
+    compared instead of folders. The order is that of execution as far as it is known: that of
+    msprobe's dump.json, else that of the names, with the numbers in them as numbers. One pair is
+    read at a time, and in pieces: what is in the folders may be larger than the memory.
+
+    Of msprobe (Ascend mstt) the folders of the tasks tensor and statistics are understood, of torch
+    and MindSpore, at the levels L0, L1 and mix: ``dump.json``, ``construct.json``,
+    ``dump_tensor_data/``, names such as ``NPU.npu_dynamic_quant.0.forward.output.0``, and folders
+    such as ``step0/rank0``; a process without a rank is the same in both, whatever its number.
+
+    Nothing is passed over silently. An array without a partner fails the comparison, and so does
+    one that cannot be read; a shape or dtype that differs is a row that fails.
+
+    Args:
+        actual: the folder of what is to be judged, or a file with several arrays.
+        golden: the folder of what it should be, likewise.
+        ops: operators by the names of calls in the dump, which may have ``*``, such as
+            ``{"NPU.npu_dynamic_quant.*": "npu_dynamic_quant"}``. Where outputs of such a call
+            differ, each side is judged by what the operator makes of that side's inputs, if the
+            dump has them: so ties and variants are told from faults, and a fault from what only
+            follows from other inputs. These arrays are in memory, those of one call at a time.
+        mapping: the same, as a dict or a JSON file. The value may be an object, with ``op`` and,
+            where names do not say it, ``inputs`` and ``outputs`` (names of arrays by the operator's
+            parameters and outputs), ``attributes``, ``numerics`` and ``variant``.
+        progress: is told (done, total), in bytes.
+        atol: the greatest difference that is tolerated, for all arrays. None: none.
+        rtol: the same relative to the golden.
+        preset: the acceptance rule of another tool instead, for dtypes it says anything about.
+        dtype: what files hold that do not say it: V1 and V2 in .npy, raw .bin. Dtype and shape of a
+            raw file may be in ``y.json`` beside ``y.bin`` (``{"dtype": "int8", "shape": [4, 8]}``);
+            actual ones have the golden's.
+
+    Returns:
+        A :class:`FolderComparison`, with ``rows``, ``first``, ``only_actual``, ``only_golden`` and
+        ``passed``.
+
+    Raises:
+        FileNotFoundError: there is no such folder.
+        ParamError: nothing can be compared: a folder has no arrays or both are the same, no name is
+            in both, two arrays go by one name; or `ops` and `mapping` do not fit.
+
+    Example:
+        >>> import numpy as np, npu_quant, pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as work:
+        ...     for side, values in ("npu", [1, 2]), ("cpu", [1, 3]):
+        ...         folder = pathlib.Path(work, side)
+        ...         folder.mkdir()
+        ...         for number in (9, 10):
+        ...             np.save(folder / f"{number}_y.npy", np.array(values) * (number == 10))
+        ...     found = npu_quant.golden.compare_folders(f"{work}/npu", f"{work}/cpu")
+        >>> found.passed, found.first.name, [row.rung for row in found.rows]
+        (False, '10_y', ['identical', 'different'])
+    """
+    limits = Limits(atol, rtol, preset)
+    if any(isinstance(limit, Mapping) for limit in (atol, rtol)):
+        raise ParamError("compare_folders: atol and rtol are numbers, the same for all arrays.")
+    limits.check()
+    rules = rules_of(ops, mapping)
+    sides = _sides(actual, golden)
+    pairs, *left = pairs_of(sides[0].entries, sides[1].entries)
+    if not pairs:
+        names = [", ".join(e.file for e in side.entries[:3]) for side in sides]
+        raise ParamError(
+            "compare_folders: no name is in both folders, nothing can be compared: actual has "
+            f"{names[0]} ..., the golden {names[1]} ..."
+        )
+    pass_ = Pass(sides, limits, dtype)
+    groups = groups_of(rules, sides[0], pairs)
+    plain = plain_rows(pass_, pairs, progress)
+    rows = dict(plain)
+    by_output = {p.actual.file: group for group in groups for p in group.outputs.values()}
+    waiting, carried = {id(group) for group in groups}, Carried(pass_)
+    for pair in pairs:
+        group = by_output.get(pair.actual.file)
+        if group is not None and id(group) in waiting:
+            waiting.remove(id(group))
+            judge(pass_, group, rows)
+        carried.judge(pair, plain[pair.actual.file], rows)
+    data = FolderComparison(
+        sides[0].path,
+        sides[1].path,
+        tuple(rows[pair.actual.file] for pair in pairs),
+        alone_of(left[0], left[1]),
+        alone_of(left[1], left[0]),
+        tuple(f"{side.path}: {file}" for side in sides for file in side.passed_over),
+    )
+    return dataclasses.replace(data, origin=_origin(data, pairs, left))
+
+
+def _sides(*paths: str | os.PathLike[str]) -> tuple[Folder, Folder]:
+    actual, golden = (folder_of(path) for path in paths)
+    if os.path.isdir(actual.path) != os.path.isdir(golden.path):
+        raise ParamError(
+            "compare_folders: one is a folder and the other a file; give two of a kind."
+        )
+    if os.path.samefile(actual.path, golden.path):
+        raise ParamError(f"compare_folders: {actual.path} would be compared with itself.")
+    for side in (actual, golden):
+        if not side.entries:
+            why = ": its dump.json has statistics only; dump with the task tensor"
+            raise ParamError(
+                f"compare_folders: {side.path} has no arrays{why * bool(side.calls)}. Nothing "
+                "compared is not a pass."
+            )
+    return actual, golden
+
+
+def _origin(data: FolderComparison, pairs: Sequence[Pair], left: Sequence[Sequence[Entry]]) -> str:
+    """Say of the first row that differs whether what went into its call agrees."""
+    first = data.first
+    if first is None:
+        return ""
+    entry = next(pair.actual for pair in pairs if pair.actual.file == first.actual)
+    if not entry.call:
+        return ""
+    if entry.is_input:
+        return "it is an input: what changed it is not in the dumps"
+    alone = [e for side in left for e in side if e.call == entry.call and e.is_input]
+    inputs = [
+        row
+        for pair, row in zip(pairs, data.rows, strict=True)
+        if pair.actual.call == entry.call and pair.actual.is_input
+    ]
+    if alone or not inputs or not all(row.passed for row in inputs):
+        return ""
+    what = "its input is" if len(inputs) == 1 else f"its {len(inputs)} inputs are"
+    if any(row.rung != "identical" for row in inputs):
+        return f"{what} accepted, but not identical: what differs may follow from that"
+    return f"{what} identical: the difference arises in {entry.call.rpartition('/')[2]}"

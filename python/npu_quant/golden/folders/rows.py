@@ -1,0 +1,141 @@
+"""Each pair of arrays compared by itself: what all rows share, and a row of what was found."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+from ...errors import DTypeError, ParamError
+from ..api import Comparison, run
+from ..folder_results import FolderRow
+from ..judge.refusal import is_same, refusal_of
+from ..judge.request import Limits, Progress, Request
+from ..judge.tolerance import is_about
+from ..read import FileError
+from ..read.folder import Entry, Folder
+from ..read.pairs import Pair
+from ..results import OutputComparison, Source
+
+FAULTS = (FileError, ParamError, DTypeError, TypeError, ValueError, OSError, MemoryError)
+"""What a file, an operator or an array may bring about: a row that fails, not the end of all."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Pass:
+    """What all rows of a comparison share."""
+
+    sides: tuple[Folder, Folder]
+    limits: Limits
+    dtype: str | None
+
+    def heeded(self, dtypes: Iterable[str]) -> Limits:
+        """Return the limits, if they say anything about one of the dtypes."""
+        preset = self.limits.preset
+        if preset is not None and not any(is_about(preset, name) for name in dtypes):
+            return Limits()
+        return self.limits
+
+    def opened(self, pair: Pair, stack: ExitStack | None = None) -> tuple[Source, Source]:
+        """Return the arrays of a pair, to be closed by the stack or when they are dropped."""
+        keep: Callable[[Any], Any] = (lambda s: s) if stack is None else stack.enter_context
+        golden = keep(pair.golden.open(dtype=self.dtype))
+        return keep(pair.actual.open(golden, self.dtype)), golden
+
+    def compared(
+        self, pair: Pair, stack: ExitStack | None = None, progress: Progress | None = None
+    ) -> Comparison:
+        """Compare a pair."""
+        actual, golden = self.opened(pair, stack)
+        raw = pair.actual.path.lower().endswith(".bin")
+        words = ["npu-quant", "compare", *map(_word, (pair.actual, pair.golden))]
+        request = Request(
+            limits=self.heeded([golden.dtype.name]),
+            progress=progress,
+            rerun="" if raw else " ".join(map(shlex.quote, words)),
+        )
+        return run(actual, golden, request)
+
+
+def _word(entry: Entry) -> str:
+    return entry.path if entry.key is None else f"{entry.path}::{entry.key}"
+
+
+def plain_rows(
+    pass_: Pass, pairs: Sequence[Pair], progress: Progress | None
+) -> dict[str, FolderRow]:
+    """Compare each pair by itself; return the rows by the actual file."""
+    rows = {}
+    arrays = Counter(pair.actual.path for pair in pairs)
+    sizes = [_size(pair.actual.path) // arrays[pair.actual.path] for pair in pairs]
+    done, total = 0, max(1, sum(sizes))
+
+    def advance(part: int, whole: int, size: int) -> None:
+        if progress is not None:
+            progress(done + size * part // max(1, whole), total)
+
+    for pair, size in zip(pairs, sizes, strict=True):
+        rows[pair.actual.file] = _plain_row(pass_, pair, partial(advance, size=size))
+        done += size
+        advance(0, 1, 0)
+    return rows
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
+
+
+def _plain_row(pass_: Pass, pair: Pair, progress: Progress) -> FolderRow:
+    blank = FolderRow(
+        pair.actual.name,
+        pair.actual.file,
+        pair.golden.file,
+        again=partial(pass_.compared, pair),
+    )
+    with ExitStack() as stack:
+        try:
+            comparison = pass_.compared(pair, stack, progress)
+            return _proven(row_of(blank, comparison, comparison.decisive), comparison)
+        except FAULTS as error:
+            problem = str(error) or type(error).__name__
+            return dataclasses.replace(blank, problem=problem, again=lambda: None)
+
+
+def row_of(blank: FolderRow, comparison: Comparison, output: OutputComparison) -> FolderRow:
+    """Return a row with what was found of an output."""
+    return dataclasses.replace(
+        blank,
+        dtype=output.dtype.name,
+        shape=output.shape,
+        rung=output.rung,
+        passed=output.passed,
+        metrics=output.metrics,
+        margin=output.margin,
+        problem=output.problem,
+        notes=output.notes,
+        report="" if output.passed else str(comparison),
+    )
+
+
+def _proven(row: FolderRow, comparison: Comparison) -> FolderRow:
+    """Fail a row that passes by accident only; note one whose passing says nothing."""
+    output = comparison.decisive
+    if not row.passed or output.actual is None or output.golden is None:
+        return row
+    why = None
+    if is_same(output.actual, output.golden):
+        why = "both are the same file, which equals itself"
+    elif row.rung == "tolerated":
+        why = refusal_of(comparison, allow_constant=True)
+    if why is not None:
+        return dataclasses.replace(row, passed=False, problem=why, margin=float("inf"))
+    empty_or_constant = row.count == 0 or refusal_of(comparison, allow_constant=False) is not None
+    return dataclasses.replace(row, proves=not empty_or_constant)

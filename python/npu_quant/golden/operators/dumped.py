@@ -1,0 +1,163 @@
+"""Which operator made arrays of a dump, and which of its arguments are among them."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+from ... import ops
+from ...errors import ParamError
+from ..read.dumps import Call, Dumped
+from .registry import name_of, outputs_of
+
+Find = Callable[[str], Any]
+"""Returns the array of a name."""
+
+_KEYS = ("op", "inputs", "outputs", "attributes", "numerics", "variant")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What is said of the calls whose names fit a pattern."""
+
+    pattern: str
+    op: str
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    """By the operator's parameters: names of arrays, besides what the dump says itself."""
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    """By the operator's outputs, likewise."""
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    numerics: str | None = None
+    variant: str | None = None
+
+    def fits(self, call: str) -> bool:
+        """Say whether a call is meant, with the folder it is in or without."""
+        names = (call, call.rpartition("/")[2])
+        return any(name == self.pattern or fnmatchcase(name, self.pattern) for name in names)
+
+
+def rules_of(
+    ops_by_name: Mapping[str, Any] | None,
+    mapping: Mapping[str, Any] | str | os.PathLike[str] | None,
+) -> list[Rule]:
+    """Return what was said of calls, the mapping's first.
+
+    Args:
+        ops_by_name: operators, or their names, by patterns.
+        mapping: likewise, or more by `_KEYS`; or a JSON file with that.
+
+    Raises:
+        ParamError: it is not of that form, or no operator goes by such a name.
+        OSError: the file cannot be read.
+    """
+    said = _read(mapping) if isinstance(mapping, (str, os.PathLike)) else mapping or {}
+    if not isinstance(said, Mapping):
+        raise ParamError("compare_folders: mapping is no object of names and operators.")
+    return [
+        _rule(name, value) for given in (said, ops_by_name or {}) for name, value in given.items()
+    ]
+
+
+def _read(path: str | os.PathLike[str]) -> Any:
+    with open(path, encoding="utf-8") as file:
+        try:
+            return json.load(file)
+        except (ValueError, RecursionError) as error:
+            raise ParamError(f"compare_folders: {os.fsdecode(path)} is no JSON: {error}") from error
+
+
+def _rule(pattern: str, value: Any) -> Rule:
+    fields = dict(value) if isinstance(value, Mapping) else {"op": value}
+    unknown = [key for key in fields if key not in _KEYS]
+    if unknown or "op" not in fields:
+        what = f"has {unknown[0]!r}" if unknown else "lacks 'op'"
+        raise ParamError(
+            f"compare_folders: the mapping of {pattern!r} {what}; it takes {', '.join(_KEYS)}."
+        )
+    try:
+        op = name_of(fields["op"])
+    except ParamError as error:
+        raise ParamError(f"compare_folders: of {pattern!r}: {error}") from None
+    for key in ("inputs", "outputs", "attributes"):
+        fields[key] = fields.get(key) or {}
+        known = outputs_of(op) if key == "outputs" else _parameters(op)
+        for name in _names(fields[key], pattern, key):
+            if name not in known:
+                raise ParamError(
+                    f"compare_folders: of {pattern!r}: {op} has {', '.join(known)}, not {name!r}."
+                )
+    return Rule(pattern, **{**fields, "op": op})
+
+
+def _names(value: Any, pattern: str, key: str) -> list[str]:
+    if isinstance(value, Mapping):
+        texts = value.values() if key != "attributes" else ()
+        if all(isinstance(text, str) for text in texts):
+            return list(value)
+    raise ParamError(f"compare_folders: of {pattern!r}: {key} is no object of names.")
+
+
+def _parameters(op: str) -> list[str]:
+    """Return the operator's parameters in its order."""
+    names = inspect.signature(getattr(ops, op)).parameters
+    return [name for name in names if name not in ("out", "numerics")]
+
+
+def outputs_of_call(rule: Rule, call: Call) -> dict[str, str]:
+    """Return the names of the arrays that a call gave, by the operator's outputs."""
+    names = outputs_of(rule.op)
+    found = {names[i]: name for i, name in call.outputs.items() if i < len(names)}
+    return found | dict(rule.outputs)
+
+
+def arguments_of_call(rule: Rule, call: Call) -> dict[str, Any]:
+    """Return the arguments of a call by the operator's parameters; an array is a `Dumped`.
+
+    Raises:
+        ParamError: the operator does not take so many, or none is known.
+    """
+    known = _parameters(rule.op)
+    if max(call.positional, default=-1) >= len(known):
+        raise ParamError(f"{rule.op} takes {len(known)} arguments; {call.name} has more.")
+    given = {known[i]: value for i, value in call.positional.items()} | call.named
+    given |= {name: Dumped(array) for name, array in rule.inputs.items()} | dict(rule.attributes)
+    if not given:
+        raise ParamError(f"no input of {call.name} is in the dump.")
+    return given
+
+
+def arrays_in(value: Any) -> list[str]:
+    """Return the names of the arrays that are in arguments."""
+    if isinstance(value, Dumped):
+        return [value.name]
+    if isinstance(value, (dict, list)):
+        items = value.values() if isinstance(value, dict) else value
+        return [name for item in items for name in arrays_in(item)]
+    return []
+
+
+def loaded(value: Any, find: Find) -> Any:
+    """Return arguments with their arrays.
+
+    Args:
+        value: what `arguments_of_call` returns, or a part of it.
+        find: returns the array of a name; a KeyError says that it is not there.
+
+    Raises:
+        ParamError: one is not there.
+    """
+    if isinstance(value, dict):
+        return {name: loaded(item, find) for name, item in value.items()}
+    if isinstance(value, list):
+        return [loaded(item, find) for item in value]
+    if not isinstance(value, Dumped):
+        return value
+    try:
+        return find(value.name)
+    except KeyError:
+        raise ParamError(f"its input {value.name} is not in the dump.") from None

@@ -1,0 +1,286 @@
+"""The arrays in a folder, by names that another folder can have too, in the order of execution."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from .common import FileError, printable
+from .dumps import DATA_FOLDER, INDEX, PARENTS, SUFFIXES, Call, Index, calls_of, index_of, stem_of
+from .file_source import FileSource
+from .formats import list_arrays, load
+
+_PROCESS = re.compile(r"proc\d+")
+_SINGLE = (".npy", ".bin")
+"""Suffixes of files that hold one array."""
+
+_Like = tuple[str | None, tuple[int, ...] | None]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An array of a folder."""
+
+    name: str
+    """Its path without the suffix; of a file that has keys, with ``::key``."""
+    path: str
+    file: str
+    """Its path within the folder, with the suffix and the key."""
+    key: str | None = None
+    alone: str | None = None
+    """The name without the key, of the only array in a file."""
+    order: tuple[Any, ...] = ()
+    call: str = ""
+    """What it is an argument or a result of, with the folder; empty where that is not known."""
+    is_input: bool = False
+    said: _Like = (None, None)
+    """Its dtype and shape by what lies beside it, for files that do not say theirs."""
+    fault: str | None = None
+    """Why it cannot be read."""
+
+    def open(self, like: FileSource | None = None, dtype: str | None = None) -> FileSource:
+        """Open it.
+
+        Args:
+            like: what a file without a header is taken to be like, if nothing else says it.
+            dtype: what V1, V2 and raw files hold, if nothing else says it.
+
+        Raises:
+            FileError: it cannot be read.
+        """
+        if self.fault is not None:
+            raise FileError(self.path, self.fault)
+        try:
+            return load(self.path, key=self.key)
+        except FileError:
+            wanted, shape = self.said
+            wanted = wanted or dtype or (like.dtype.name if like is not None else None)
+            if wanted is None:
+                raise
+            shape = shape or (like.shape if like is not None else None)
+            raw = list_arrays(self.path)[0][1] == "bytes"
+            return load(self.path, key=self.key, dtype=wanted, shape=shape if raw else None)
+
+
+@dataclass
+class Folder:
+    """What is in a folder."""
+
+    path: str
+    entries: list[Entry] = field(default_factory=list)
+    calls: dict[str, Call] = field(default_factory=dict)
+    """By their names with the folder they are in."""
+    passed_over: list[str] = field(default_factory=list)
+    indexes: dict[str, tuple[Index | None, str]] = field(default_factory=dict)
+    """What the dump.json of each folder says, and why it says nothing."""
+
+    def find(self, name: str, folder: str = "") -> Entry | None:
+        """Return the array of a name, in a folder or as it is; None where there is none."""
+        for wanted in (joined(folder, name), name):
+            if wanted in self._by_name:
+                return self._by_name[wanted]
+        return None
+
+    @cached_property
+    def _by_name(self) -> dict[str, Entry]:
+        names = ((name, e) for e in self.entries for name in (e.alone, e.name, e.file) if name)
+        return dict(names)
+
+
+def natural(text: str) -> tuple[tuple[int, int, str], ...]:
+    """Return what names are ordered by: the numbers in them as numbers."""
+    parts = re.split(r"(\d+)", text)
+    return tuple((0, int(p), "") if i % 2 else (1, 0, p) for i, p in enumerate(parts) if p)
+
+
+def folder_of(path: str | os.PathLike[str]) -> Folder:
+    """Return the arrays of a folder, or of one file with several.
+
+    Raises:
+        FileNotFoundError: there is nothing.
+        FileError: a folder in it cannot be listed.
+    """
+    root = os.fsdecode(path)
+    if not os.path.lexists(root):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), root)
+    result = Folder(root)
+    if os.path.isdir(root):
+        for folder, shown, files in _walk(root, "", (), result.passed_over):
+            _add_folder(result, folder, shown, files)
+    else:
+        made = _entries_of_file(root, "", "")
+        single = "" if len(made) == 1 else None
+        result.entries = [replace(e, name=e.key or "array", alone=single) for e in made]
+    result.entries.sort(key=lambda entry: entry.order)
+    return result
+
+
+def _walk(
+    folder: str, shown: str, above: tuple[tuple[int, int], ...], passed_over: list[str]
+) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield each folder, the name it goes by, and its files; links are followed, but not round."""
+    try:
+        status = os.stat(folder)
+        with os.scandir(folder) as found:
+            names = sorted((item.name for item in found), key=natural)
+    except OSError as error:
+        raise FileError(folder, f"cannot be listed: {error.strerror}") from error
+    here = (status.st_dev, status.st_ino)
+    if here in above:
+        passed_over.append(f"{shown} (a link to a folder that it is in)")
+        return
+    inner = [name for name in names if os.path.isdir(os.path.join(folder, name))]
+    folders = set(inner)
+    yield folder, shown, [name for name in names if name not in folders]
+    for name in inner:
+        below = joined(shown, _name_of_folder(name, inner))
+        yield from _walk(os.path.join(folder, name), below, (*above, here), passed_over)
+
+
+def _name_of_folder(name: str, beside: list[str]) -> str:
+    """Return the name of a folder in both runs: msprobe's of a process has its number."""
+    processes = [other for other in beside if _PROCESS.fullmatch(other)]
+    return "proc" if processes == [name] else name
+
+
+def _add_folder(result: Folder, folder: str, shown: str, files: list[str]) -> None:
+    """Add the arrays in one folder, and what its dump.json says of them."""
+    data = os.path.basename(folder) == DATA_FOLDER
+    home, name = (os.path.dirname(folder), os.path.dirname(shown)) if data else (folder, shown)
+    if home not in result.indexes:
+        result.indexes[home] = _index(home)
+    index, fault = result.indexes[home]
+    entries: list[Entry] = []
+    taken: set[str] = set()
+    for file in files:
+        if os.path.splitext(file)[1].lower() in SUFFIXES:
+            made = _entries_of_file(os.path.join(folder, file), shown, name)
+            said, sidecar = _sidecar(folder, file, files)
+            taken |= sidecar
+            entries += [replace(entry, said=said) for entry in made]
+    taken |= {os.path.basename(entry.path) for entry in entries}
+    taken |= set() if data or index is None else {INDEX, PARENTS}
+    for file in (file for file in files if file not in taken):
+        why = f" ({fault})" if file == INDEX and fault else ""
+        result.passed_over.append(printable(joined(shown, file)) + why)
+    result.entries += [_placed(entry, name, index) for entry in entries]
+    if index is not None:
+        result.calls |= {joined(name, key): call for key, call in index.calls.items()}
+        has_data = os.path.isdir(os.path.join(folder, DATA_FOLDER))
+        if data or not has_data:
+            result.entries += _missing(index, entries, folder, shown, name)
+    else:
+        names = [os.path.basename(entry.name) for entry in entries if entry.key is None]
+        result.calls |= {joined(name, key): call for key, call in calls_of(names).items()}
+
+
+def _index(folder: str) -> tuple[Index | None, str]:
+    if not os.path.isfile(os.path.join(folder, INDEX)):
+        return None, ""
+    try:
+        found = index_of(folder)
+    except ValueError as error:
+        return None, str(error)
+    return found, "" if found is not None else "is none of msprobe's"
+
+
+def joined(folder: str, name: str) -> str:
+    """Return a name in a folder; the one that was named has none."""
+    return f"{folder}/{name}" if folder else name
+
+
+def _entries_of_file(path: str, shown: str, folder: str) -> list[Entry]:
+    """Return the arrays in a file.
+
+    Args:
+        path: where it is.
+        shown: the folder it is in, in words; empty for the one that was named.
+        folder: the folder that its arrays' names begin with.
+    """
+    base = os.path.basename(path)
+    name, file = joined(folder, stem_of(base)), printable(joined(shown, base))
+    order = (natural(folder), 1, natural(base))
+    if path.lower().endswith(_SINGLE):
+        return [Entry(name, path, file, None, name, order)]
+    try:
+        listed = list_arrays(path)
+    except FileError as error:
+        return [Entry(name, path, file, None, name, order, fault=error.what)]
+    if not listed:
+        return [Entry(name, path, file, None, name, order, fault="has no arrays in it")]
+    alone = name if len(listed) == 1 else None
+    return [
+        Entry(
+            f"{name}::{key}" if key else name,
+            path,
+            f"{file}::{printable(key)}" if key else file,
+            key or None,
+            alone,
+            (*order, natural(key)),
+        )
+        for key, _, _ in listed
+    ]
+
+
+def _sidecar(folder: str, file: str, files: list[str]) -> tuple[_Like, set[str]]:
+    """Return the dtype and shape that lie beside a raw file, and the name of their file."""
+    for beside in (f"{file}.json", f"{stem_of(file)}.json"):
+        if not file.lower().endswith(".bin") or beside not in files:
+            continue
+        try:
+            with open(os.path.join(folder, beside), encoding="utf-8") as opened:
+                said = json.load(opened)
+            dtype, shape = said["dtype"], tuple(int(n) for n in said["shape"])
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            continue
+        return (str(dtype).removeprefix("torch."), shape), {beside}
+    return (None, None), set()
+
+
+def _placed(entry: Entry, folder: str, index: Index | None) -> Entry:
+    """Put an array where dump.json says, or its name."""
+    listed = None if index is None else index.listed.get(os.path.basename(entry.path))
+    if listed is not None:
+        return replace(
+            entry,
+            order=(natural(folder), 0, listed.place, entry.order[2:]),
+            call=joined(folder, listed.call),
+            is_input=listed.is_input,
+            said=(entry.said[0] or listed.dtype, entry.said[1] or listed.shape),
+        )
+    stem = os.path.basename(entry.name)
+    for call in calls_of([stem]) or _call_of_input(stem):
+        return replace(entry, call=joined(folder, call), is_input=call not in calls_of([stem]))
+    return entry
+
+
+def _call_of_input(stem: str) -> list[str]:
+    match = re.fullmatch(r"(.+)\.(?:input|kwargs)\.[^.]+", stem)
+    return [match[1]] if match else []
+
+
+def _missing(index: Index, entries: list[Entry], folder: str, shown: str, name: str) -> list[Entry]:
+    """Return the arrays that dump.json lists and that are not there."""
+    there = {os.path.basename(entry.path) for entry in entries}
+    made = []
+    for file, listed in index.listed.items():
+        if file not in there:
+            stem, inside = stem_of(file), printable(joined(shown, file))
+            made.append(
+                Entry(
+                    joined(name, stem),
+                    os.path.join(folder, os.path.basename(file)),
+                    inside,
+                    order=(natural(name), 0, listed.place, ()),
+                    call=joined(name, listed.call),
+                    is_input=listed.is_input,
+                    fault=f"is listed in {INDEX}, but is not there",
+                )
+            )
+    return made
