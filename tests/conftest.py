@@ -7,6 +7,7 @@ import platform
 import shutil
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -83,3 +84,12 @@ def say(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str
         return status, said.out, said.err
 
     return run
+
+
+@pytest.fixture
+def sides(tmp_path: Path) -> tuple[Path, Path]:
+    """Return two empty folders."""
+    made = tmp_path / "npu", tmp_path / "cpu"
+    for side in made:
+        side.mkdir()
+    return made

@@ -43,7 +43,7 @@ WRONG = [
     (["compare", "y.npy", "-"], r"two files are compared, actual and golden, '-' given"),
     (["compare", "y.npy", "none.npy"], r"none\.npy: cannot be opened: No such file"),
     (["compare", "", "y.npy"], r"'': cannot be opened: No such file"),
-    (["compare", "folder", "y.npy"], r"folder: is a directory; name the files in it one by one"),
+    (["compare", "folder", "y.npy"], r"folder is a folder, y\.npy is a file; give two"),
     (["compare", "cut.npy", "y.npy"], r"cut\.npy: has 5 bytes of elements"),
     (["compare", "bad.npz", "y.npy"], r"bad\.npz: is not a zip archive"),
     (["compare", "empty", "y.npy"], r"empty: has 0 bytes of elements"),

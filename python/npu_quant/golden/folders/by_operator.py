@@ -102,7 +102,7 @@ def _inputs(pass_: Pass, group: Group) -> list[str]:
     Raises:
         ParamError: the sides' other arguments differ: both cannot be judged by one rule.
     """
-    arguments = [_arguments(pass_, group, side) for side in (0, 1)]
+    arguments = [_asked(pass_, group, side)[1] for side in (0, 1)]
     for name in {**arguments[0], **arguments[1]}:
         actual, golden = (side.get(name) for side in arguments)
         if not arrays_in([actual, golden]) and actual != golden:
@@ -111,9 +111,19 @@ def _inputs(pass_: Pass, group: Group) -> list[str]:
     return [entry.file for entry in entries if entry is not None]
 
 
-def _arguments(pass_: Pass, group: Group, side: int) -> dict[str, Any]:
-    call = pass_.sides[side].calls.get(group.name)
-    return arguments_of_call(group.rule, group.call if call is None else call)
+def _asked(pass_: Pass, group: Group, side: int) -> tuple[Folder, dict[str, Any]]:
+    """Return what a side's call was given, and the folder that its arrays are in.
+
+    A golden folder that lacks an input is judged by the actual ones.
+    """
+    folder = pass_.sides[side]
+    call = folder.calls.get(group.name, group.call)
+    if side:
+        has_all = bool(call.positional or call.named or group.rule.inputs)
+        arguments = arguments_of_call(group.rule, call) if has_all else {}
+        has_all = has_all and all(folder.find(n, group.folder) for n in arrays_in(arguments))
+        return (folder, arguments) if has_all else _asked(pass_, group, 0)
+    return folder, arguments_of_call(group.rule, call)
 
 
 def _row_of_both(
@@ -151,14 +161,8 @@ def _with_inputs(row: FolderRow, plain: FolderRow, inputs: list[FolderRow | None
 
 
 def _judged(pass_: Pass, group: Group, side: int) -> Comparison:
-    """Judge a side's outputs of a call by what the operator makes of its inputs.
-
-    A golden folder that has no inputs is judged by the actual ones.
-    """
-    folder = pass_.sides[side]
-    arguments = _arguments(pass_, group, side)
-    if side and not all(folder.find(name, group.folder) for name in arrays_in(arguments)):
-        folder, arguments = pass_.sides[0], _arguments(pass_, group, 0)
+    """Judge a side's outputs of a call by what the operator makes of its inputs."""
+    folder, arguments = _asked(pass_, group, side)
     inputs = loaded(arguments, partial(_array, folder, group, pass_.dtype))
     arrays: dict[str, Any] = dict.fromkeys(outputs_of(group.rule.op))
     for output, pair in group.outputs.items():

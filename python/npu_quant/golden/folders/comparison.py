@@ -11,6 +11,7 @@ from ...errors import ParamError
 from ..folder_results import FolderComparisonData
 from ..judge.request import Limits, Progress
 from ..operators.dumped import rules_of
+from ..read.common import printable
 from ..read.folder import Entry, Folder, folder_of
 from ..read.pairs import Pair, alone_of, pairs_of
 from ..report.folder_page import folders_page
@@ -142,21 +143,23 @@ def compare_folders(
             judge(pass_, group, rows)
         carried.judge(pair, plain[pair.actual.file], rows)
     data = FolderComparison(
-        sides[0].path,
-        sides[1].path,
+        printable(sides[0].path),
+        printable(sides[1].path),
         tuple(rows[pair.actual.file] for pair in pairs),
         alone_of(left[0], left[1]),
         alone_of(left[1], left[0]),
-        tuple(f"{side.path}: {file}" for side in sides for file in side.passed_over),
+        tuple(printable(f"{side.path}: {file}") for side in sides for file in side.passed_over),
     )
     return dataclasses.replace(data, origin=_origin(data, pairs, left))
 
 
 def _sides(*paths: str | os.PathLike[str]) -> tuple[Folder, Folder]:
     actual, golden = (folder_of(path) for path in paths)
-    if os.path.isdir(actual.path) != os.path.isdir(golden.path):
+    kinds = ["a folder" if os.path.isdir(side.path) else "a file" for side in (actual, golden)]
+    if kinds[0] != kinds[1]:
         raise ParamError(
-            "compare_folders: one is a folder and the other a file; give two of a kind."
+            f"compare_folders: {actual.path} is {kinds[0]}, {golden.path} is {kinds[1]}; give two "
+            "of a kind."
         )
     if os.path.samefile(actual.path, golden.path):
         raise ParamError(f"compare_folders: {actual.path} would be compared with itself.")

@@ -82,7 +82,8 @@ def plain_rows(
     for pair, size in zip(pairs, sizes, strict=True):
         rows[pair.actual.file] = _plain_row(pass_, pair, partial(advance, size=size))
         done += size
-        advance(0, 1, 0)
+    if progress is not None:
+        progress(total, total)
     return rows
 
 

@@ -116,7 +116,10 @@ def folder_of(path: str | os.PathLike[str]) -> Folder:
     else:
         made = _entries_of_file(root, "", "")
         single = "" if len(made) == 1 else None
-        result.entries = [replace(e, name=e.key or "array", alone=single) for e in made]
+        names = (printable(e.key or "array") for e in made)
+        result.entries = [
+            replace(e, name=name, alone=single) for e, name in zip(made, names, strict=True)
+        ]
     result.entries.sort(key=lambda entry: entry.order)
     return result
 
@@ -204,7 +207,7 @@ def _entries_of_file(path: str, shown: str, folder: str) -> list[Entry]:
         folder: the folder that its arrays' names begin with.
     """
     base = os.path.basename(path)
-    name, file = joined(folder, stem_of(base)), printable(joined(shown, base))
+    name, file = (printable(joined(*path)) for path in ((folder, stem_of(base)), (shown, base)))
     order = (natural(folder), 1, natural(base))
     if path.lower().endswith(_SINGLE):
         return [Entry(name, path, file, None, name, order)]
@@ -217,7 +220,7 @@ def _entries_of_file(path: str, shown: str, folder: str) -> list[Entry]:
     alone = name if len(listed) == 1 else None
     return [
         Entry(
-            f"{name}::{key}" if key else name,
+            f"{name}::{printable(key)}" if key else name,
             path,
             f"{file}::{printable(key)}" if key else file,
             key or None,

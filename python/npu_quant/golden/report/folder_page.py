@@ -12,7 +12,7 @@ from ..judge.verdict import RUNGS
 from . import words
 from .folder_text import alone_lines, found, headline, remarks
 from .html import comparison_to_html
-from .page import page
+from .page import whole_page
 from .svg import shown
 
 _NONE = '<td class="n" data-v=""></td>'
@@ -45,7 +45,7 @@ def folders_page(
     parts = [_head(data), _first(data), _alone(data), _table(data), *_details(data, progress)]
     parts.append(f"<footer>npu_quant {shown(__version__)} · npu-quant compare</footer>")
     state = "pass" if data.passed else "fail"
-    return page(headline(data), f'<main class="{state}">{"".join(parts)}</main>')
+    return whole_page(headline(data), f'<main class="{state}">{"".join(parts)}</main>')
 
 
 def _head(data: FolderComparisonData) -> str:

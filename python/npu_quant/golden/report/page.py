@@ -126,7 +126,7 @@ reveal();
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
-def page(title: str, body: str) -> str:
+def whole_page(title: str, body: str) -> str:
     """Return a page that loads nothing, whatever stands in it.
 
     Args:

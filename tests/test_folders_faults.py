@@ -1,0 +1,215 @@
+"""compare_folders where folders and files are not as they should be, or larger than the memory."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+from folders import A, B, changed, save
+from golden_files import npy, put
+
+from npu_quant.errors import ParamError
+from npu_quant.golden import compare_folders
+from npu_quant.golden.read import FileError
+
+
+class TestFaults:
+    def test_a_folder_that_is_not_there(self, sides: tuple[Path, Path]) -> None:
+        for wrong in ((sides[0], "none"), ("none", sides[1])):
+            with pytest.raises(FileNotFoundError) as caught:
+                compare_folders(*wrong)
+            assert (caught.value.errno, caught.value.filename) == (errno.ENOENT, "none")
+
+    def test_nothing_compared_is_no_pass(self, sides: tuple[Path, Path]) -> None:
+        with pytest.raises(ParamError, match=r"has no arrays\. Nothing compared is not a pass"):
+            compare_folders(*sides)
+        save(sides[0], a=A)
+        put(sides[1] / "notes.txt", b"no array")
+        with pytest.raises(ParamError, match=f"{sides[1]} has no arrays"):
+            compare_folders(*sides)
+        save(sides[1], b=A)
+        with pytest.raises(ParamError, match=r"no name is in both folders.*actual has a\.npy"):
+            compare_folders(*sides)
+
+    def test_itself(self, sides: tuple[Path, Path]) -> None:
+        save(sides[0], a=A)
+        (sides[0].parent / "link").symlink_to(sides[0])
+        for same in (sides[0], sides[0].parent / "link"):
+            with pytest.raises(ParamError, match="would be compared with itself"):
+                compare_folders(sides[0], same)
+
+    def test_a_file_against_a_folder(self, sides: tuple[Path, Path]) -> None:
+        save(sides[0], a=A)
+        with pytest.raises(ParamError, match=r"a\.npy is a file, .*cpu is a folder"):
+            compare_folders(sides[0] / "a.npy", sides[1])
+
+    def test_one_file_in_both_folders_does_not_pass(self, sides: tuple[Path, Path]) -> None:
+        for side in sides:
+            save(side, a=A)
+        save(sides[0], b=A)
+        (sides[1] / "b.npy").symlink_to(sides[0] / "b.npy")
+        found = compare_folders(*sides)
+        assert [row.passed for row in found.rows] == [True, False]
+        assert found.rows[1].problem == "both are the same file, which equals itself"
+
+    def test_a_file_that_is_no_array(self, sides: tuple[Path, Path]) -> None:
+        for side in sides:
+            save(side, a=A)
+            for bad in ("y.npy", "y.pt", "y.safetensors"):
+                put(side / bad, b"not an array, whatever it is called")
+        found = compare_folders(*sides)
+        assert [row.passed for row in found.rows] == [True, False, False, False]
+        assert all(row.problem for row in found.rows[1:])
+        assert not compare_folders(*sides).passed
+
+    def test_text_and_objects(self, sides: tuple[Path, Path]) -> None:
+        for side in sides:
+            save(side, a=A, text=np.array(["x"]))
+        problem = compare_folders(*sides).rows[1].problem or ""
+        assert "which is not one of numbers" in problem
+
+    def test_a_damaged_member_is_a_row(self, sides: tuple[Path, Path]) -> None:
+        for side in sides:
+            np.savez(side / "w.npz", good=A, bad=B)
+        data = (sides[0] / "w.npz").read_bytes()
+        put(sides[0] / "w.npz", data.replace(B.tobytes(), changed(B).tobytes()))
+        found = compare_folders(*sides)
+        assert {row.name: row.passed for row in found.rows} == {"w::good": True, "w::bad": False}
+        assert "wrong CRC-32" in ((found.first and found.first.problem) or "")
+
+    def test_links_in_a_circle(self, sides: tuple[Path, Path]) -> None:
+        for side in sides:
+            save(side, deep__a=A)
+            (side / "deep" / "again").symlink_to(side)
+            (side / "self.npy").symlink_to("self.npy")
+            (side / "gone.npy").symlink_to("nowhere.npy")
+        found = compare_folders(*sides)
+        assert {row.name: row.passed for row in found.rows} == {
+            "deep/a": True,
+            "self": False,
+            "gone": False,
+        }
+        assert "deep/again (a link to a folder that it is in)" in str(found)
+
+    def test_links_to_other_folders_are_followed(self, sides: tuple[Path, Path]) -> None:
+        elsewhere = sides[0].parent / "elsewhere"
+        elsewhere.mkdir()
+        save(elsewhere, a=changed(A))
+        (sides[0] / "rank0").symlink_to(elsewhere)
+        save(sides[1], rank0__a=A)
+        assert [row.passed for row in compare_folders(*sides).rows] == [False]
+
+    @pytest.mark.needs("a user other than root")
+    def test_what_may_not_be_read(self, sides: tuple[Path, Path]) -> None:
+        for side in sides:
+            save(side, a=A, b=A, deep__c=A)
+        (sides[0] / "a.npy").chmod(0)
+        found = compare_folders(*sides)
+        assert [row.passed for row in found.rows] == [False, True, True]
+        assert "Permission denied" in (found.rows[0].problem or "")
+        (sides[0] / "deep").chmod(0)
+        try:
+            with pytest.raises(FileError, match="cannot be listed: Permission denied"):
+                compare_folders(*sides)
+        finally:
+            (sides[0] / "deep").chmod(0o700)
+
+    def test_names_that_no_terminal_should_get(self, sides: tuple[Path, Path]) -> None:
+        for side in sides:
+            save(side, a=A)
+        (sides[0] / "\x1b[31m.npy").write_bytes(npy(A))
+        os.symlink("a.npy", os.fsencode(sides[0]) + b"/\xff.npy")
+        found = compare_folders(*sides)
+        assert [one.file for one in found.only_actual] == [r"\x1b[31m.npy", r"\xff.npy"]
+        assert str(found).replace("\n", "").isprintable()
+        json.dumps(found.to_dict())
+
+
+class TestWhatFilesDoNotSay:
+    def test_raw_files_with_what_lies_beside_them(self, sides: tuple[Path, Path]) -> None:
+        for side, name in zip(sides, ("y.json", "y.bin.json"), strict=True):
+            put(side / "y.bin", A.tobytes())
+            put(side / name, b'{"dtype": "torch.int8", "shape": [3, 4]}')
+        found = compare_folders(*sides)
+        assert found.passed
+        assert (found.rows[0].dtype, found.rows[0].shape) == ("int8", (3, 4))
+        assert found.passed_over == ()
+
+    def test_raw_actual_files_are_like_their_golden(self, sides: tuple[Path, Path]) -> None:
+        put(sides[0] / "y.bin", A.tobytes())
+        save(sides[1], y=A)
+        assert compare_folders(*sides).passed
+        put(sides[0] / "y.bin", A.tobytes()[1:])
+        problem = compare_folders(*sides).rows[0].problem or ""
+        assert "has 11 bytes of elements; int8 (3, 4) has 12" in problem
+
+    def test_raw_files_of_which_nothing_is_known_fail(self, sides: tuple[Path, Path]) -> None:
+        for side in sides:
+            put(side / "y.bin", A.tobytes())
+        assert "say its dtype and shape" in (compare_folders(*sides).rows[0].problem or "")
+
+    def test_bfloat16_as_numpy_saves_it(self, sides: tuple[Path, Path]) -> None:
+        x = B.astype(ml_dtypes.bfloat16)
+        for side in sides:
+            save(side, x=x)
+        assert "say which with --dtype" in (compare_folders(*sides).rows[0].problem or "")
+        found = compare_folders(*sides, dtype="bfloat16")
+        assert found.passed
+        assert found.rows[0].dtype == "bfloat16"
+
+
+class TestWhatProvesNothing:
+    def test_constants_among_others_are_counted(self, sides: tuple[Path, Path]) -> None:
+        for side in sides:
+            save(side, a=A, mask=np.ones(9, bool), none=np.zeros((0, 3), np.int8), one=np.int64(3))
+        found = compare_folders(*sides)
+        assert found.passed
+        assert found.refusal is None
+        assert [row.proves for row in found.rows] == [True, False, False, True]
+        assert "which proves little: 2 arrays" in str(found)
+
+    def test_nothing_but_constants_is_refused(self, sides: tuple[Path, Path]) -> None:
+        for side in sides:
+            save(side, mask=np.ones(9, bool))
+        found = compare_folders(*sides)
+        assert found.passed
+        assert "every golden is empty or the same value everywhere" in (found.refusal or "")
+        save(sides[0], mask=np.zeros(9, bool))
+        assert compare_folders(*sides).refusal is None  # a failure outranks it
+
+
+LARGE = """
+import resource, sys
+from npu_quant.golden import compare_folders
+resource.setrlimit(resource.RLIMIT_DATA, (400 << 20, 400 << 20))
+found = compare_folders(*sys.argv[1:])
+page = found.to_html()
+print([row.rung for row in found.rows], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def test_what_is_larger_than_the_memory(sides: tuple[Path, Path]) -> None:
+    """Four files of 768 MB, mostly holes, in a process that may have 400 MB."""
+    rows = 768 << 10
+    for side in sides:
+        for name in ("same", "wrong"):
+            with open(side / f"{name}.npy", "wb") as file:
+                header = {"descr": "|i1", "fortran_order": False, "shape": (rows, 1024)}
+                np.lib.format.write_array_header_1_0(file, header)
+                file.truncate(file.tell() + rows * 1024)
+                file.seek(-1024, os.SEEK_END)
+                last = np.arange(1024).astype(np.int8)
+                file.write((last + (name == "wrong" and side is sides[0])).tobytes())
+    done = subprocess.run(
+        [sys.executable, "-c", LARGE, *sides], capture_output=True, text=True, check=True
+    )
+    rungs, size = done.stdout.rsplit(" ", 1)
+    assert rungs == "['identical', 'different']"
+    assert int(size) < 400 << 10
