@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+import browser
 import ml_dtypes
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ EXTRAS: dict[str, Callable[[], object]] = {
     "pkg-config": lambda: shutil.which("pkg-config"),
     "subtests": lambda: hasattr(pytest, "Subtests") or find_spec("pytest_subtests"),
     "NPU_QUANT_ASCEND_DOC": lambda: os.environ.get("NPU_QUANT_ASCEND_DOC"),
+    "chromium": browser.executable,
     "x86-64": lambda: platform.machine() in ("x86_64", "AMD64"),
     "a user other than root": lambda: os.geteuid(),
 }

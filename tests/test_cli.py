@@ -202,9 +202,9 @@ def test_help_pages_name_every_default(name: str, capsys: pytest.CaptureFixture[
         assert action.option_strings[0] in page
 
 
-def test_compare_has_three_examples() -> None:
+def test_compare_has_four_examples() -> None:
     page = compare.parser().format_help().partition("examples:\n")[2]
-    assert len(re.findall(r"^  npu-quant compare ", page, re.MULTILINE)) == 3
+    assert len(re.findall(r"^  npu-quant compare ", page, re.MULTILINE)) == 4
 
 
 class TestWhatGoesWrongInside:

@@ -108,7 +108,8 @@ def _report(comparison: FolderComparison, in_options: Callable[[str], str]) -> N
     write(headline(comparison), "bold green" if comparison.passed else "bold red")
     lines = [] if first is None else [found(first), *first.notes, comparison.origin]
     lines += [*alone_lines(comparison), *remarks(comparison)]
-    write("\n".join(f"  {line}" for line in lines if line))
+    for line in filter(None, lines):
+        write(f"  {line}")
     _print_table(comparison)
     if first is not None and first.report:
         # Its own first line is a verdict once more, with the files in it, as is the last.
