@@ -69,6 +69,7 @@ def found(sides: tuple[Path, Path]) -> FolderComparison:
             values = np.arange(1000, dtype=np.int16)
             values[:n] += side is sides[0]
             save(side, **{f"m{i}": values})
+        save(side, axes=np.arange(49152, dtype=np.uint16).reshape(1, 2, 3, 1, 2, 4096))
         save(side, long=B, **{"long_" + "name" * 30: changed(B) if side is sides[0] else B})
         (side / f"{HOSTILE}.npy").write_bytes(npy(changed(A) if side is sides[0] else A))
         (side / "damaged.npy").write_bytes(b"nothing")
@@ -131,7 +132,7 @@ CLICK = 'document.querySelectorAll("table.rows th button")[{}].click()'
 
 @pytest.mark.needs("chromium")
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [400, 700, 1400])
+@pytest.mark.parametrize("width", [400, 901, 1400])
 def test_in_a_browser(
     found: FolderComparison, chromium: Browser, tmp_path: Path, width: int, dark: bool
 ) -> None:

@@ -18,6 +18,7 @@ main { max-width: 1240px; margin: 0 auto; padding: 28px 20px 40px; }
 h1 { font-size: 1.7rem; line-height: 1.25; margin: 2px 0 6px; text-wrap: balance; }
 h2 { font-size: 1.05rem; margin: 30px 0 10px; }
 p { margin: 4px 0; }
+p, li, summary { overflow-wrap: anywhere; }
 a { color: var(--accent); text-underline-offset: 2px; }
 code, .name { font-family: ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono", monospace;
   font-size: .9em; overflow-wrap: anywhere; }
@@ -47,7 +48,7 @@ table.rows { width: 100%; border-collapse: collapse; background: var(--card); fo
 .rows th, .rows td { text-align: left; padding: 7px 10px; vertical-align: top; }
 .rows td { border-top: 1px solid var(--line); }
 .rows .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.rows .shape { white-space: nowrap; }
+.rows .shape { min-width: 7em; }
 .rows tbody tr:hover { background: color-mix(in srgb, var(--accent) 7%, transparent); }
 .rows th button { font: inherit; font-weight: 600; color: var(--soft); background: none; border: 0;
   padding: 0; cursor: pointer; white-space: nowrap; }
@@ -62,11 +63,11 @@ details { background: var(--card); border: 1px solid var(--line); border-radius:
 summary { cursor: pointer; padding: 10px 16px; }
 details > div { padding: 2px 16px 14px; overflow-x: auto; }
 details[open] > summary { border-bottom: 1px solid var(--line); margin-bottom: 10px; }
-ul.alone { list-style: none; margin: 0; padding: 0; }
+ul.alone { list-style: none; padding: 10px 18px; }
 ul.alone li { padding: 3px 0; }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: 0; font-size: .85rem; }
 footer { margin-top: 34px; font-size: .85rem; }
-@media (max-width: 760px) {
+@media (max-width: 900px) {
   main { padding: 18px 12px 30px; }
   h1 { font-size: 1.35rem; }
   .rows thead tr { display: flex; flex-wrap: wrap; gap: 2px 16px; padding: 8px 12px; }
@@ -79,7 +80,7 @@ footer { margin-top: 34px; font-size: .85rem; }
   .rows td:empty { display: none; }
   .rows td[data-label]::before { content: attr(data-label) " "; color: var(--soft); }
   .rows .n { text-align: left; }
-  .rows .shape { white-space: normal; }
+  .rows .shape { min-width: 0; }
   .rows tbody tr[hidden] { display: none; }
 }
 @media print { .tools { display: none; } body { background: none; } }
