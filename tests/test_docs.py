@@ -42,9 +42,10 @@ def test_readme_examples() -> None:
     assert result.failed == 0
 
 
-def test_readme_shell_example_prints_what_it_says(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["README.md", "docs/golden.md"])
+def test_shell_examples_print_what_they_say(name: str, tmp_path: Path) -> None:
     """A new user's first comparison: copied from the page, run in an empty folder."""
-    page = (ROOT / "README.md").read_text()
+    page = (ROOT / name).read_text()
     found = re.search(r"```sh\n(python - .*?)```\n\n```text\n(.*?)```", page, re.S)
     assert found is not None
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"

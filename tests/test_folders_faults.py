@@ -7,13 +7,17 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 from folders import A, B, changed, save
 from golden_files import npy, put
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from npu_quant.errors import ParamError
 from npu_quant.golden import compare_folders
@@ -183,6 +187,46 @@ class TestWhatProvesNothing:
         assert "every golden is empty or the same value everywhere" in (found.refusal or "")
         save(sides[0], mask=np.zeros(9, bool))
         assert compare_folders(*sides).refusal is None  # a failure outranks it
+
+
+def spoil(path: Path, how: str) -> None:
+    """Damage a file of the actual side."""
+    data = path.read_bytes()
+    if how == "gone":
+        path.unlink()
+    elif how == "renamed":
+        path.rename(path.with_name(f"not_{path.name}"))
+    elif how == "cut":
+        path.write_bytes(data[:-1])
+    elif how == "a bit":
+        path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    elif how == "dtype":
+        np.save(path, np.load(path).view(np.uint8))
+    elif how == "shape":
+        np.save(path, np.load(path)[None])
+    else:
+        path.write_bytes(b"")
+
+
+SPOILED = ("gone", "renamed", "cut", "a bit", "dtype", "shape", "empty")
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.dictionaries(st.integers(0, 7), st.sampled_from(SPOILED)), st.data())
+def test_whatever_is_spoiled_fails_and_nothing_else(spoiled: dict[int, str], data: Any) -> None:
+    with tempfile.TemporaryDirectory() as work:
+        sides = Path(work, "npu"), Path(work, "cpu")
+        for side in sides:
+            side.mkdir()
+            save(side, **{f"y{n}": np.roll(A, n) for n in range(8)}, sure=B)
+        for number, how in spoiled.items():
+            spoil(sides[0] / f"y{number}.npy", how)
+        found = compare_folders(*sides, atol=data.draw(st.sampled_from([None, 0.0])))
+        lost = {n for n, how in spoiled.items() if how in ("gone", "renamed")}
+        assert {row.name for row in found.failing} == {f"y{n}" for n in spoiled.keys() - lost}
+        assert {one.name for one in found.only_golden} == {f"y{n}" for n in lost}
+        assert len(found.only_actual) == [*spoiled.values()].count("renamed")
+        assert found.passed == (not spoiled)
 
 
 LARGE = """

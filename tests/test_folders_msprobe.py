@@ -266,6 +266,26 @@ class TestOperators:
         assert rungs(found)["NPU.npu_dynamic_quant.0.output.0"] == "different!"
         assert "not judged by npu_dynamic_quant: " in found.rows[1].notes[-1]
 
+    def test_a_tolerance_is_not_for_what_the_operator_gives(self, dumps: tuple[Dump, Dump]) -> None:
+        """Else one that zeros would keep could pass here."""
+        x = activations()
+        for dump, outputs in zip(
+            dumps, (wrong_row(x), npu_quant.npu_dynamic_quant(x)), strict=True
+        ):
+            dump.call(QUANT.format(0), (x,), tuple(outputs))
+        found = compared(dumps, ops=OPS, atol=300)
+        assert [row.passed for row in found.rows] == [True, False, False]
+        found = compared(dumps, ops=OPS, atol=2)
+        assert [row.passed for row in found.rows] == [True, True, False]
+        assert found.rows[1].rung == "tolerated"  # of a scale near 0.02 zeros would keep 2
+
+    def test_gradients_are_not_the_operators(self, dumps: tuple[Dump, Dump]) -> None:
+        for dump, y in zip(dumps, (changed(B), B), strict=True):
+            dump.call(QUANT.format(0), (activations(),), (A,))
+            dump.call(QUANT.format(0).replace("forward", "backward"), (A,), (y,))
+        found = compared(dumps, ops=OPS)
+        assert [(row.passed, row.notes) for row in found.rows[2:]] == [(True, ()), (False, ())]
+
     def test_names_alone_say_what_an_input_is(self, sides: tuple[Path, Path]) -> None:
         x = activations()
         smooth = np.ones(1024, np.float16)
@@ -294,6 +314,11 @@ class TestMapping:
         path = sides[0].parent / "mapping.json"
         path.write_text(json.dumps({"layer3": rule}))
         assert compare_folders(*sides, mapping=path).passed
+        cut = np.trunc(x.astype(np.float32) / npu_quant.npu_dynamic_quant(x).scale[:, None])
+        save(sides[0], layer3__codes=cut.astype(np.int8))
+        assert rungs(compare_folders(*sides, mapping={"layer3": rule}))["codes"] == "variant!"
+        rule |= {"variant": "truncation", "numerics": "reference"}
+        assert rungs(compare_folders(*sides, mapping={"layer3": rule}))["codes"] == "variant"
         rule["attributes"] = {"dst_type": "int64"}
         assert not compare_folders(*sides, mapping={"layer3": rule}).passed
 

@@ -6,7 +6,7 @@ import dataclasses
 import os
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -34,12 +34,10 @@ class Pass:
     limits: Limits
     dtype: str | None
 
-    def heeded(self, dtypes: Iterable[str]) -> Limits:
-        """Return the limits, if they say anything about one of the dtypes."""
+    def heeded(self, dtype: str) -> Limits:
+        """Return the limits, if they say anything about a dtype."""
         preset = self.limits.preset
-        if preset is not None and not any(is_about(preset, name) for name in dtypes):
-            return Limits()
-        return self.limits
+        return self.limits if preset is None or is_about(preset, dtype) else Limits()
 
     def opened(self, pair: Pair, stack: ExitStack | None = None) -> tuple[Source, Source]:
         """Return the arrays of a pair, to be closed by the stack or when they are dropped."""
@@ -55,7 +53,7 @@ class Pass:
         raw = pair.actual.path.lower().endswith(".bin")
         words = ["npu-quant", "compare", *map(_word, (pair.actual, pair.golden))]
         request = Request(
-            limits=self.heeded([golden.dtype.name]),
+            limits=self.heeded(golden.dtype.name),
             progress=progress,
             rerun="" if raw else " ".join(map(shlex.quote, words)),
         )

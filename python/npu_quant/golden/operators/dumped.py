@@ -36,9 +36,11 @@ class Rule:
     variant: str | None = None
 
     def fits(self, call: str) -> bool:
-        """Say whether a call is meant, with the folder it is in or without."""
-        names = (call, call.rpartition("/")[2])
-        return any(name == self.pattern or fnmatchcase(name, self.pattern) for name in names)
+        """Say whether a call is meant, with the folder it is in or without; a gradient never is."""
+        name = call.rpartition("/")[2]
+        if "backward" in name.split("."):
+            return False
+        return any(n == self.pattern or fnmatchcase(n, self.pattern) for n in (call, name))
 
 
 def rules_of(
