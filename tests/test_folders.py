@@ -196,6 +196,13 @@ class TestPairs:
         assert not found.passed
         assert "two members named y.npy" in str(found)
 
+    def test_numbers_of_any_length_are_ordered(self, sides: tuple[Path, Path]) -> None:
+        keys = ["a10", "a" + "9" * 5000, "a9", "a009b", "a1" + "0" * 5000]
+        for side in sides:
+            put(side / "w.npz", archive({f"{key}.npy": npy(A) for key in keys}))
+        order = [name.removeprefix("w::") for name in names(compare_folders(*sides))]
+        assert order == ["a9", "a009b", "a10", keys[1], keys[4]]
+
     def test_numbers_in_names_are_numbers(self, sides: tuple[Path, Path]) -> None:
         for side in sides:
             save(side, **{f"step{n}__{m}_y": A for n in (10, 9) for m in (2, 11)}, first=A)

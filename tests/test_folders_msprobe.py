@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from folders import A, B, changed, names, save
@@ -162,6 +163,13 @@ class TestWhatIsNotThere:
             "step0/proc/../secret": False,
             "step0/proc/secret": True,
         }
+
+    def test_dtypes_that_npy_has_no_name_for(self, dumps: tuple[Dump, Dump]) -> None:
+        for dump in dumps:
+            dump.call("Torch.add.0.forward", (B.astype(ml_dtypes.bfloat16),), (A,))
+        found = compared(dumps)
+        assert found.passed
+        assert found.rows[0].dtype == "bfloat16"
 
     def test_statistics_alone_are_refused(self, dumps: tuple[Dump, Dump]) -> None:
         for dump in dumps:

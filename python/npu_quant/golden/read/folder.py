@@ -89,14 +89,18 @@ class Folder:
 
     @cached_property
     def _by_name(self) -> dict[str, Entry]:
-        names = ((name, e) for e in self.entries for name in (e.alone, e.name, e.file) if name)
-        return dict(names)
+        entries = self.entries
+        names = [(e.alone, e) for e in entries if e.alone]  # the whole names are worth more
+        return dict([*names, *((e.name, e) for e in entries), *((e.file, e) for e in entries)])
 
 
 def natural(text: str) -> tuple[tuple[int, int, str], ...]:
     """Return what names are ordered by: the numbers in them as numbers."""
-    parts = re.split(r"(\d+)", text)
-    return tuple((0, int(p), "") if i % 2 else (1, 0, p) for i, p in enumerate(parts) if p)
+    parts = re.split("([0-9]+)", text)
+    numbers = (part.lstrip("0") for part in parts[1::2])  # of any length
+    ordered: list[tuple[int, int, str]] = [(1, 0, part) for part in parts]
+    ordered[1::2] = [(0, len(number), number) for number in numbers]
+    return tuple(part for part, given in zip(ordered, parts, strict=True) if given)
 
 
 def folder_of(path: str | os.PathLike[str]) -> Folder:
@@ -111,7 +115,7 @@ def folder_of(path: str | os.PathLike[str]) -> Folder:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), root)
     result = Folder(root)
     if os.path.isdir(root):
-        for folder, shown, files in _walk(root, "", (), result.passed_over):
+        for folder, shown, files in _walk(root, result.passed_over):
             _add_folder(result, folder, shown, files)
     else:
         made = _entries_of_file(root, "", "")
@@ -124,26 +128,26 @@ def folder_of(path: str | os.PathLike[str]) -> Folder:
     return result
 
 
-def _walk(
-    folder: str, shown: str, above: tuple[tuple[int, int], ...], passed_over: list[str]
-) -> Iterator[tuple[str, str, list[str]]]:
+def _walk(root: str, passed_over: list[str]) -> Iterator[tuple[str, str, list[str]]]:
     """Yield each folder, the name it goes by, and its files; links are followed, but not round."""
-    try:
-        status = os.stat(folder)
-        with os.scandir(folder) as found:
-            names = sorted((item.name for item in found), key=natural)
-    except OSError as error:
-        raise FileError(folder, f"cannot be listed: {error.strerror}") from error
-    here = (status.st_dev, status.st_ino)
-    if here in above:
-        passed_over.append(f"{shown} (a link to a folder that it is in)")
-        return
-    inner = [name for name in names if os.path.isdir(os.path.join(folder, name))]
-    folders = set(inner)
-    yield folder, shown, [name for name in names if name not in folders]
-    for name in inner:
-        below = joined(shown, _name_of_folder(name, inner))
-        yield from _walk(os.path.join(folder, name), below, (*above, here), passed_over)
+    waiting: list[tuple[str, str, tuple[tuple[int, int], ...]]] = [(root, "", ())]
+    while waiting:
+        folder, shown, above = waiting.pop()
+        try:
+            status = os.stat(folder)
+            names = sorted(os.listdir(folder), key=natural)
+        except OSError as error:
+            raise FileError(folder, f"cannot be listed: {error.strerror}") from error
+        here = (status.st_dev, status.st_ino)
+        if here in above:
+            passed_over.append(printable(f"{shown} (a link to a folder that it is in)"))
+            continue
+        inner = [name for name in names if os.path.isdir(os.path.join(folder, name))]
+        folders = set(inner)
+        yield folder, shown, [name for name in names if name not in folders]
+        for name in reversed(inner):
+            below = joined(shown, _name_of_folder(name, inner))
+            waiting.append((os.path.join(folder, name), below, (*above, here)))
 
 
 def _name_of_folder(name: str, beside: list[str]) -> str:
