@@ -330,6 +330,22 @@ class TestMapping:
         rule["attributes"] = {"dst_type": "int64"}
         assert not compare_folders(*sides, mapping={"layer3": rule}).passed
 
+    def test_adds_to_what_the_dump_says(self, dumps: tuple[Dump, Dump]) -> None:
+        """Here the operator's results lie in what calls it."""
+        x = activations()
+        for dump, (y, scale) in zip(
+            dumps, (as_the_device(x), npu_quant.npu_dynamic_quant(x)), strict=True
+        ):
+            dump.call("Module.quant.Quant.forward.0", (x, 3), ())
+            dump.call("Torch.keep.0.forward", (), (y, scale))
+        rule: dict[str, Any] = {"op": "npu_dynamic_quant"}
+        rule["outputs"] = {"y": "Torch.keep.0.forward.output.0"}
+        found = compared(dumps, mapping={"Module.quant.Quant.forward.0": rule})
+        assert "not judged by npu_dynamic_quant: " in found.rows[1].notes[0]  # it takes no 3
+        rule["attributes"] = {"smooth_scales": None}
+        found = compared(dumps, mapping={"Module.quant.Quant.forward.0": rule})
+        assert [row.rung for row in found.rows] == ["identical", "tie", "identical"]
+
     @pytest.mark.parametrize(
         ("mapping", "message"),
         [

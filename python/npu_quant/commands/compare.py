@@ -47,7 +47,7 @@ Raw actual files are taken to have the golden's dtype and shape.
 Of two folders, or two files with several arrays, those of one name are compared, in the order of
 execution (msprobe's dump.json, else the numbers in the names), and the first that differs is named.
 With --op CALL=NAME (CALL may have *), outputs are judged by what the operator makes of the inputs
-beside them; --op NAME is for all calls of that name. What has no partner fails.
+beside them; --op NAME is for all calls of that name. What has no partner, or cannot be read, fails.
 
 Exit status: 0 passed, 1 different, 2 nothing can be said: wrong arguments, unreadable files, or a
 comparison that could only pass."""

@@ -44,8 +44,8 @@ def groups_of(rules: Sequence[Rule], side: Folder, pairs: Sequence[Pair]) -> lis
         ParamError: a rule fits none, or none of a call's outputs is there.
     """
     by_file = {pair.actual.file: pair for pair in pairs}
-    calls = dict(side.calls)
-    calls |= {r.pattern: Call(r.pattern) for r in rules if r.outputs and r.pattern not in calls}
+    own = [r.pattern for r in rules if r.outputs and not any(map(r.fits, side.calls))]
+    calls = dict(side.calls) | {name: Call(name) for name in own}
     groups = []
     for name, call in calls.items():
         rule = next((rule for rule in rules if rule.fits(name)), None)
