@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import zipfile
 from pathlib import Path
 
@@ -246,4 +247,5 @@ def test_a_row_is_compared_again_for_a_closer_look(sides: tuple[Path, Path]) -> 
     assert [e.index for e in again.worst()] == [(0, 0)]
     with pytest.raises(KeyError):
         found.row("b")
+    assert pickle.loads(pickle.dumps(found)) == found
     assert repr(found) == "<FolderComparison of 1 arrays: 1 differ>"

@@ -225,6 +225,20 @@ class TestOperators:
         assert "it follows from its inputs, which differ" in found.rows[1].notes[0]
         assert found.origin == "it is an input: what changed it is not in the dumps"
 
+    def test_what_follows_from_accepted_inputs_passes_as_they_do(
+        self, dumps: tuple[Dump, Dump]
+    ) -> None:
+        x = activations()
+        for dump, y in zip(
+            dumps, (as_the_device(x)[0], npu_quant.npu_dynamic_quant(x).y), strict=True
+        ):
+            half = 2 * y.astype(np.float16)
+            y, scale = npu_quant.npu_dynamic_quant(half, smooth_scales=np.full(1024, 3, np.float16))
+            dump.call(QUANT.format(0), (half, np.full(1024, 3, np.float16)), (y, scale))
+        row = compared(dumps, ops=OPS, atol=2).rows[2]
+        assert (row.passed, row.rung, row.differing) == (True, "tolerated", 0)
+        assert row.notes == ("it follows from its inputs, which are accepted as tolerated",)
+
     def test_a_golden_that_is_wrong_itself_is_told(self, dumps: tuple[Dump, Dump]) -> None:
         x = activations()
         for dump, outputs in zip(dumps, (as_the_device(x), wrong_row(x)), strict=True):

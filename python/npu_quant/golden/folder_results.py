@@ -9,6 +9,10 @@ from dataclasses import dataclass, field
 from .results import ComparisonData, Metrics
 
 
+def _nothing() -> None:
+    return None
+
+
 @dataclass(frozen=True)
 class FolderRow:
     """An array that both folders have."""
@@ -38,9 +42,7 @@ class FolderRow:
     """Whether its passing says anything: not of empty arrays, nor of one value everywhere."""
     report: str = ""
     """The comparison's text, where it does not pass."""
-    again: Callable[[], ComparisonData | None] = field(
-        default=lambda: None, repr=False, compare=False
-    )
+    again: Callable[[], ComparisonData | None] = field(default=_nothing, repr=False, compare=False)
     """Compares the arrays again, for pictures; None where they cannot be compared."""
 
     @property

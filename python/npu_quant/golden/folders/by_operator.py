@@ -154,9 +154,10 @@ def _with_inputs(row: FolderRow, plain: FolderRow, inputs: list[FolderRow | None
     """Return a row that passes no better than what went into it."""
     known = [one for one in inputs if one is not None]
     if all(one.passed for one in known):
-        return dataclasses.replace(
-            row, rung=max((row.rung, *(one.rung for one in known)), key=verdict.RUNGS.index)
-        )
+        rung = max((row.rung, *(one.rung for one in known)), key=verdict.RUNGS.index)
+        follows = f"it follows from its inputs, which are accepted as {rung}"
+        notes = (*row.notes, follows) if row.rung == "identical" else row.notes
+        return dataclasses.replace(row, rung=rung, notes=notes)
     note = f"it follows from its inputs, which differ: each side is what {row.op} makes of its own"
     return dataclasses.replace(plain, notes=(*plain.notes, note))
 

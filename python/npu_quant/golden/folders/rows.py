@@ -93,19 +93,16 @@ def _size(path: str) -> int:
 
 
 def _plain_row(pass_: Pass, pair: Pair, progress: Progress) -> FolderRow:
-    blank = FolderRow(
-        pair.actual.name,
-        pair.actual.file,
-        pair.golden.file,
-        again=partial(pass_.compared, pair),
-    )
+    blank = FolderRow(pair.actual.name, pair.actual.file, pair.golden.file)
+    again = partial(pass_.compared, pair)
     with ExitStack() as stack:
         try:
             comparison = pass_.compared(pair, stack, progress)
-            return _proven(row_of(blank, comparison, comparison.decisive), comparison)
+            row = row_of(blank, comparison, comparison.decisive)
+            return dataclasses.replace(_proven(row, comparison), again=again)
         except FAULTS as error:
             problem = str(error) or type(error).__name__
-            return dataclasses.replace(blank, problem=problem, again=lambda: None)
+            return dataclasses.replace(blank, problem=problem)
 
 
 def row_of(blank: FolderRow, comparison: Comparison, output: OutputComparison) -> FolderRow:
