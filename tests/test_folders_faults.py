@@ -229,6 +229,42 @@ def test_whatever_is_spoiled_fails_and_nothing_else(spoiled: dict[int, str], dat
         assert found.passed == (not spoiled)
 
 
+TENSORS = st.fixed_dictionaries(
+    {
+        "data_name": st.sampled_from(["a.npy", "gone.npy", "", "..", "/", "\0", "b/c.npy"])
+        | st.text()
+    },
+    optional={"dtype": st.text() | st.integers(), "shape": st.lists(st.integers()) | st.none()},
+)
+VALUES = st.recursive(
+    st.none() | st.integers() | st.floats() | st.text() | TENSORS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+KEYS = st.sampled_from(["input_args", "input_kwargs", "input", "output", "parameters", "value"])
+CALLS = st.sampled_from(["a.0.forward", "b.0.forward", "c/d", ""]) | st.text()
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.dictionaries(CALLS, st.dictionaries(KEYS, VALUES) | VALUES, max_size=4),
+    st.dictionaries(CALLS, CALLS | VALUES, max_size=4),
+)
+def test_whatever_dump_json_says_the_arrays_are_compared(data: Any, parents: Any) -> None:
+    with tempfile.TemporaryDirectory() as work:
+        sides = Path(work, "npu"), Path(work, "cpu")
+        for side in sides:
+            side.mkdir()
+            save(side, a=A, b=changed(A) if side is sides[0] else A)
+            (side / "dump.json").write_text(json.dumps({"data": data}))
+            (side / "construct.json").write_text(json.dumps(parents))
+        found = compare_folders(*sides)
+        assert found.row("a").passed
+        assert not found.row("b").passed
+        found.to_html()
+        json.dumps(found.to_dict(), allow_nan=False)
+
+
 LARGE = """
 import resource, sys
 from npu_quant.golden import compare_folders

@@ -116,7 +116,10 @@ def test_files_that_are_gone_leave_the_text(sides: tuple[Path, Path]) -> None:
     save(sides[1], a=A)
     found = compare_folders(*sides)
     (sides[0] / "a.npy").unlink()
-    assert "<pre>GoldenMismatch: int8 (3, 4)" in found.to_html()
+    page = found.to_html()
+    assert "<pre>GoldenMismatch: int8 (3, 4)" in page
+    assert "\n  1 of 12 codes differs (8.33 %)" in page
+    assert "\N{REPLACEMENT CHARACTER}" not in page
 
 
 @pytest.fixture(scope="module")

@@ -88,7 +88,7 @@ def plain_rows(
 def _size(path: str) -> int:
     try:
         return os.path.getsize(path)
-    except OSError:
+    except (OSError, ValueError):  # a name in dump.json may be anything
         return 0
 
 

@@ -170,7 +170,8 @@ def _details(
             progress(i, drawn)
         content = _pictures(row) if i < drawn else ""
         if not content:
-            content = f"<pre>{shown(row.report or row.problem or '', 10_000)}</pre>"
+            lines = (row.report or row.problem or "").splitlines()
+            content = f"<pre>{chr(10).join(shown(line, 1000) for line in lines)}</pre>"
         yield (
             f'<details id="r{number}"{" open" * (i == 0)}><summary><span class="name">'
             f'{shown(row.name)}</span> <span class="soft">{shown(found(row), 500)}</span></summary>'
