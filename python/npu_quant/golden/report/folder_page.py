@@ -166,9 +166,9 @@ def _details(
         yield "<h2>What differs</h2>"
     drawn = min(len(failing), MOST_PICTURED)
     for i, (number, row) in enumerate(failing):
-        if progress is not None and i <= drawn:
-            progress(i, drawn)
         content = _pictures(row) if i < drawn else ""
+        if progress is not None and i < drawn:
+            progress(i + 1, drawn)
         if not content:
             lines = (row.report or row.problem or "").splitlines()
             content = f"<pre>{chr(10).join(shown(line, 1000) for line in lines)}</pre>"
@@ -183,6 +183,6 @@ def _pictures(row: FolderRow) -> str:
     """Return the tables and pictures of a row; nothing where the files can no longer be read."""
     try:
         comparison = row.again()
+        return "" if comparison is None else comparison_to_html(comparison)
     except (ValueError, TypeError, OSError, MemoryError):
         return ""
-    return "" if comparison is None else comparison_to_html(comparison)
