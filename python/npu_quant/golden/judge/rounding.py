@@ -71,6 +71,6 @@ def _follows(model: Explains, output: int, some: Differences, scale: NDArray[Any
     value = np.where(np.isnan(test.value), 0, np.clip(test.value, *own.limits))
     # The clipped |h| may be the largest term left: an ulp of it.
     ulp = np.spacing(np.fmax(np.abs(test.magnitude), np.abs(value)).astype(np.float32))
-    slack = model.allowed_for(output) * ulp.astype(np.float64)
     low, high = own.ties(some.actual)
-    return bool(np.all((low - slack <= value) & (value <= high + slack)))
+    beyond = np.maximum(low - value, value - high)
+    return bool(np.all(beyond <= model.allowed_for(output) * ulp.astype(np.float64)))
