@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..results import TieTest
 from . import elements, steps
-from .arithmetic import Floats, to_float16
+from .arithmetic import Floats, as_it_is, to_float16
 from .elements import ElementModel, ElementPart
 from .formats import largest
 from .formula import Form, Formula, Variant
@@ -225,9 +225,9 @@ def device_output(part: ElementPart) -> Array:
 def device_mask(part: ElementPart) -> Array:
     """Return the mask; of float16 it is compared in float16."""
     model = part.model
-    own = [part.call(device, part)[0], np.float32(model.low), np.float32(model.high)]
-    t, low, high = map(to_float16, own) if model.dtype == np.float16 else own
-    return np.asarray((t >= low) & (t <= high))
+    kept = to_float16 if model.dtype == np.float16 else as_it_is
+    t, low, high = kept(part.call(device, part)[0]), np.float32(model.low), np.float32(model.high)
+    return np.asarray((t >= kept(low)) & (t <= kept(high)))
 
 
 def new_device(part: ElementPart) -> Floats:
