@@ -5,6 +5,7 @@ A format is an object, so that another one is a row here and no case elsewhere.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -118,10 +119,12 @@ class Floats(Format):
         return self.values(bits.view(self.carrier))
 
 
-@cache
 def format_of(dtype: Any) -> Format:
     """Return the format of an array's elements."""
-    carrier = np.dtype(dtype)
+    return _kept(np.dtype(dtype))
+
+
+def _made(carrier: np.dtype) -> Format:
     if carrier.kind == "b":
         return Whole(carrier, (0, 1), 0.5)
     if "int" in carrier.name:  # NumPy does not count those of 4 bits among integers
@@ -129,6 +132,9 @@ def format_of(dtype: Any) -> Format:
         return Whole(carrier, (info.min, info.max), 0.5)  # no tie of whole numbers is nearer to 0
     greatest = float(ml_dtypes.finfo(carrier).max)  # type: ignore[no-untyped-call]
     return Floats(carrier, (-greatest, greatest))
+
+
+_kept: Callable[[np.dtype], Format] = cache(_made)
 
 
 def whole(dtype: Any) -> Whole:
