@@ -57,11 +57,6 @@ class AligningBuffer {
   int64_t streamed_ = 0;
 };
 
-template <class In>
-NPU_QUANT_INLINE const typename In::Storage* x_of(const DynamicArgs& args, int64_t row) {
-  return reinterpret_cast<const typename In::Storage*>(args.x.from(row, 0).data);
-}
-
 // The whole spans of a row, each encoded while the next one, perhaps of the next row, is reduced.
 // Returns the number of elements done.
 template <class In, bool streams>
@@ -104,7 +99,7 @@ template <class In>
 void quantize_rows(const DynamicArgs& args) {
   GroupAmax<In> amax;
   for (int64_t row = 0; row < args.rows; ++row) {
-    auto* const y = reinterpret_cast<int8_t*>(args.y.from(row, 0).data);
+    int8_t* const y = y_of(args, row);
     const int64_t done = args.stream && is_vector_aligned(y)
                              ? quantize_spans<In, true>(args, row, y, amax)
                              : quantize_spans<In, false>(args, row, y, amax);

@@ -75,8 +75,7 @@ NPU_QUANT_INLINE AmaxFloat32 encode_products(Products<In> v, Products<In> next, 
   int64_t i = 0;
   if (stores.stream) i = elements_to_alignment(reinterpret_cast<char*>(y), 1, kTile);
   if (i > 0) {
-    const I8 code = encoder(v.at(0));
-    std::memcpy(y, &code, static_cast<size_t>(i));
+    put_part(encoder(v.at(0)), 0, 0, i, y);
     if (has_next) amax.include(next.at(0));
   }
   for (; i + kTile <= n; i += kTile) {
@@ -85,9 +84,7 @@ NPU_QUANT_INLINE AmaxFloat32 encode_products(Products<In> v, Products<In> next, 
     if (has_next) amax.include(next.at(i));
   }
   if (i == n) return amax;
-  const I8 code = encoder(v.at(n - kTile));
-  std::memcpy(y + i, reinterpret_cast<const char*>(&code) + kTile - (n - i),
-              static_cast<size_t>(n - i));
+  put_part(encoder(v.at(n - kTile)), n - kTile, i, n, y);
   if (has_next) amax.include(next.at(n - kTile));
   return amax;
 }
@@ -96,8 +93,7 @@ template <class In>
 void quantize_products(const DynamicArgs& args) {
   using Product = Float32<WholeLoads>;
   const auto products = [&](int64_t row) {
-    return Products<In>{reinterpret_cast<const typename In::Storage*>(args.x.from(row, 0).data),
-                        parameter_at(args.smooth, 0, 0)};
+    return Products<In>{x_of<In>(args, row), parameter_at(args.smooth, 0, 0)};
   };
   AmaxFloat32 amax;
   for (int64_t i = 0; i < args.n; i += kTile)
@@ -108,8 +104,7 @@ void quantize_products(const DynamicArgs& args) {
     store_scale(args.scale, row, 0, divider.scale);
     with_encoder<Product>(divider, [&](auto encoder) {
       const auto next = row + 1 < args.rows ? products(row + 1) : Products<In>{};
-      amax = encode_products(products(row), next, args.n,
-                             reinterpret_cast<int8_t*>(args.y.from(row, 0).data), encoder,
+      amax = encode_products(products(row), next, args.n, y_of(args, row), encoder,
                              Stores{args.stream});
     });
   }

@@ -17,26 +17,22 @@ constexpr int64_t kTurned = 512;
 //   row + 2                   reduce  encode
 template <class In, bool streams>
 void quantize_rows(const DynamicArgs& args) {
-  using Storage = typename In::Storage;
-  const auto x_of = [&](int64_t row) {
-    return reinterpret_cast<const Storage*>(args.x.from(row, 0).data);
-  };
   const CacheLevel level = streams ? prefetch_level() : CacheLevel::first;
   const int64_t turned = level == CacheLevel::second ? kTurned : 0;
   typename In::Amax amax;
-  reduce<In>(x_of(0), args.n, amax);
+  reduce<In>(x_of<In>(args, 0), args.n, amax);
   for (int64_t row = 0; row < args.rows; ++row) {
     const auto divider =
         divider_of<In, int32_t>(args.rule, args.most_scale, In::Amax::value(amax.bits()));
     store_scale(args.scale, row, 0, divider.scale);
-    auto* const y = reinterpret_cast<int8_t*>(args.y.from(row, 0).data);
+    int8_t* const y = y_of(args, row);
     with_encoder<In>(divider, [&](auto encoder) {
       if (row + 1 < args.rows)
-        amax = encode<streams, In>(x_of(row), args.n, y, encoder, Reduce<In>{x_of(row + 1), level},
-                                   turned)
+        amax = encode<streams, In>(x_of<In>(args, row), args.n, y, encoder,
+                                   Reduce<In>{x_of<In>(args, row + 1), level}, turned)
                    .amax;
       else
-        encode<In>(x_of(row), args.n, y, encoder);
+        encode<In>(x_of<In>(args, row), args.n, y, encoder);
     });
   }
   if (streams) stream_fence();

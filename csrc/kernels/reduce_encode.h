@@ -9,6 +9,15 @@
 namespace npu_quant {
 namespace {
 
+// A row of x and of its codes, where elements follow on each other.
+template <class In>
+NPU_QUANT_INLINE const typename In::Storage* x_of(const DynamicArgs& args, int64_t row) {
+  return reinterpret_cast<const typename In::Storage*>(args.x.from(row, 0).data);
+}
+NPU_QUANT_INLINE int8_t* y_of(const DynamicArgs& args, int64_t row) {
+  return reinterpret_cast<int8_t*>(args.y.from(row, 0).data);
+}
+
 // The end of n values, from i on, fewer than a tile: where there is a tile before the end, that is
 // done once more, which changes nothing; else the values are padded.
 template <class In>
@@ -21,11 +30,8 @@ NPU_QUANT_INLINE void reduce_end(const typename In::Storage* x, int64_t i, int64
 }
 
 // Codes [i, end) of the tile at `first`. A store of all of them would fetch back what was just
-// streamed beside them; a padded copy of the values would wait until it has been.
-template <class In, class Encoder>
-NPU_QUANT_INLINE void encode_part(const typename In::Storage* x, int64_t first, int64_t i,
-                                  int64_t end, int8_t* y, Encoder encoder) {
-  const I8 codes = encoder(In::load_mixed(x + first));
+// streamed beside them; to encode a padded copy of the values would wait until it has been.
+NPU_QUANT_INLINE void put_part(I8 codes, int64_t first, int64_t i, int64_t end, int8_t* y) {
   std::memcpy(y + i, reinterpret_cast<const char*>(&codes) + (i - first),
               static_cast<size_t>(end - i));
 }
@@ -34,11 +40,12 @@ template <class In, class Encoder>
 NPU_QUANT_INLINE void encode_end(const typename In::Storage* x, int64_t i, int64_t n, int8_t* y,
                                  Encoder encoder, bool streamed) {
   if (i == n) return;
-  if (n >= kTile && streamed) return encode_part<In>(x, n - kTile, i, n, y, encoder);
-  if (n >= kTile) return store(y + n - kTile, encoder(In::load_mixed(x + n - kTile)));
+  if (n >= kTile) {
+    const I8 codes = encoder(In::load_mixed(x + n - kTile));
+    return streamed ? put_part(codes, n - kTile, i, n, y) : store(y + n - kTile, codes);
+  }
   const Padded end(x + i, n - i);
-  const I8 code = encoder(In::load_mixed(end.values));
-  std::memcpy(y + i, &code, static_cast<size_t>(n - i));
+  put_part(encoder(In::load_mixed(end.values)), i, i, n, y);
 }
 
 template <class In>
@@ -101,7 +108,7 @@ NPU_QUANT_INLINE Meanwhile encode(const typename In::Storage* x, int64_t n, int8
   if constexpr (streams) {
     i = elements_to_alignment(reinterpret_cast<char*>(y), 1, n);
     if (i > 0 && n >= kTile) {
-      encode_part<In>(x, 0, 0, i, y, encoder);
+      put_part(encoder(In::load_mixed(x)), 0, 0, i, y);
       meanwhile.tile(0);
     } else {
       encode_end<In>(x, 0, i, y, encoder, true);
@@ -173,38 +180,21 @@ NPU_QUANT_INLINE void store_scales(const Strided& to, int64_t row, int64_t group
     for (int64_t g = 0; g < groups; ++g) store_scale(to, row, group + g, scales[g]);
 }
 
-// The scales of some groups of a row, at most kLanes, from x on: n elements, the last group perhaps
-// short. Their first one is `group` in the row.
-template <class In>
-NPU_QUANT_INLINE GroupDividers scale_some_groups(const DynamicArgs& args,
-                                                 const typename In::Storage* x, int64_t n,
-                                                 int64_t row, int64_t group) {
-  const int64_t groups = (n + args.group - 1) / args.group;
-  GroupAmax<In> amax;
-  for (int64_t g = 0; g < groups; ++g)
-    amax.reduce_group(g, x + g * args.group, least(n - g * args.group, args.group));
-  const GroupDividers dividers = dividers_of<In>(args, amax);
-  store_scales(args.scale, row, group, dividers.scale, groups);
-  return dividers;
-}
-
-// Their codes, from the group number `first` of them on.
-template <class In>
-NPU_QUANT_INLINE void encode_some_groups(const DynamicArgs& args, const GroupDividers& dividers,
-                                         int64_t first, const typename In::Storage* x, int64_t n,
-                                         int8_t* y) {
-  for (int64_t i = 0; i < n; i += args.group)
-    with_encoder<In>(dividers[first++], [&](auto encoder) {
-      encode<In>(x + i, least(n - i, args.group), y + i, encoder);
-    });
-}
-
-// Both; y may be null.
+// Some groups of a row, at most kLanes, from x on: n elements, the last group perhaps short. Their
+// first one is `group` in the row; y may be null.
 template <class In>
 NPU_QUANT_INLINE void quantize_some_groups(const DynamicArgs& args, const typename In::Storage* x,
                                            int64_t n, int8_t* y, int64_t row, int64_t group) {
-  const GroupDividers dividers = scale_some_groups<In>(args, x, n, row, group);
-  if (y != nullptr) encode_some_groups<In>(args, dividers, 0, x, n, y);
+  const int64_t groups = (n + args.group - 1) / args.group;
+  const auto length = [&](int64_t g) { return least(n - g * args.group, args.group); };
+  GroupAmax<In> amax;
+  for (int64_t g = 0; g < groups; ++g) amax.reduce_group(g, x + g * args.group, length(g));
+  const GroupDividers dividers = dividers_of<In>(args, amax);
+  store_scales(args.scale, row, group, dividers.scale, groups);
+  for (int64_t g = 0; g < groups && y != nullptr; ++g)
+    with_encoder<In>(dividers[g], [&](auto encoder) {
+      encode<In>(x + g * args.group, length(g), y + g * args.group, encoder);
+    });
 }
 
 }  // namespace
