@@ -17,8 +17,8 @@ from .. import get_num_threads, ops, set_num_threads
 from ..golden.read.common import ALIASES
 from .arguments import Parser, UsageError, add_json, at_least, parsed, seconds, shape
 from .console import write, write_json, write_table
-from .files import check_json
 from .info import machine
+from .outputs import check_json
 
 DESCRIPTION = """\
 Measure how fast an operator is on this machine: the bytes it reads and writes in a second, and the

@@ -26,8 +26,8 @@ from .arguments import (
     parsed,
 )
 from .console import write, write_error, write_json
-from .files import check_json
 from .folders import are_meant, run_folders
+from .outputs import check_json
 from .progress import progress_bar
 from .roles import Roles, check_operator, roles_of
 from .shell import joined

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from ..golden.read import FileError, FileSource, list_arrays, load
 from ..golden.read.common import ALIASES, clean
 from .arguments import UsageError
+from .outputs import split
 
 ABSENT = "-"
 """What stands in the place of an array that is not there."""
@@ -138,14 +137,6 @@ def carries(stored: str, wanted: str) -> bool:
     return stored in _CARRIERS
 
 
-def split(word: str) -> tuple[str, str | None]:
-    """Return the path and the key of FILE::KEY."""
-    path, colons, key = word.rpartition("::")
-    if not colons or not path or os.path.exists(word):
-        return word, None
-    return path, key
-
-
 def listed(path: str) -> list[Listed]:
     """Return what is in a file: keys, dtypes' names and shapes.
 
@@ -157,73 +148,3 @@ def listed(path: str) -> list[Listed]:
     if not path:
         raise FileError("''", f"cannot be opened: {os.strerror(errno.ENOENT)}")
     return list_arrays(path)
-
-
-class Output(NamedTuple):
-    """A kind of file that is written."""
-
-    option: str
-    begin: bytes
-    """A pattern of how such a file begins."""
-
-
-JSON = Output("--json", rb'\s*{\s*"schema_version"\s*:')
-HTML = Output("--html", rb"<!DOCTYPE html>\s<html lang=\"en\">")
-
-
-def check_json(where: str | None, read: Sequence[str] = ()) -> None:
-    """Raise UsageError unless ``--json`` has a file that can be written, as `check_output`."""
-    check_output(JSON, where, read)
-
-
-def check_output(kind: Output, where: str | None, read: Sequence[str] = ()) -> None:
-    """Raise UsageError unless an option has a file that can be written and holds nothing else.
-
-    ``--json x.npy npu.npy`` is soon written where ``--json`` has no value in mind.
-
-    Args:
-        kind: what is written.
-        where: the file.
-        read: words that name files which are read.
-    """
-    if where is None or where == "-":
-        return
-    try:
-        target = _identity(where)
-        if target is None:
-            _check_folder(where)
-        elif os.path.isdir(where):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        ours = not os.path.isfile(where) or _is_ours(where, kind)
-    except OSError as error:
-        raise UsageError(f"{kind.option} {where or repr(where)}: {error.strerror}") from error
-    if target is not None and target in [_identity(split(word)[0]) for word in read]:
-        raise UsageError(f"{kind.option} would overwrite {where}, which is read.")
-    if not ours:
-        raise UsageError(
-            f"{kind.option} would overwrite {where}, which holds no result of npu-quant."
-        )
-
-
-def _identity(path: str) -> tuple[int, int] | None:
-    """Return device and number of a file; None where there is none."""
-    try:
-        status = os.stat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return status.st_dev, status.st_ino
-
-
-def _check_folder(path: str) -> None:
-    """Raise OSError unless a file can be made there."""
-    folder = os.path.dirname(os.path.realpath(path)) if path else path
-    os.stat(f"{folder}/" if folder else folder)
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-
-
-def _is_ours(path: str, kind: Output) -> bool:
-    """Say whether a file is empty or holds what was written before; it is to be writable."""
-    with open(path, "r+b") as file:
-        begin = file.read(64)
-    return not begin or re.match(kind.begin, begin) is not None

@@ -14,7 +14,8 @@ from ..golden.report import words
 from ..golden.report.folder_text import alone_lines, found, headline, remarks
 from .arguments import UsageError, limits
 from .console import write, write_json, write_table, write_text
-from .files import ABSENT, HTML, JSON, check_output, split
+from .files import ABSENT
+from .outputs import HTML, JSON, check_output, split
 from .progress import progress_bar
 
 _MOST_ROWS = 40

@@ -13,7 +13,7 @@ import numpy as np
 from .. import info
 from .arguments import Parser, add_json
 from .console import write_json, write_table
-from .files import check_json
+from .outputs import check_json
 
 DESCRIPTION = """\
 Say what computes here: versions, CPU, instruction set, threads. Worth pasting into a bug

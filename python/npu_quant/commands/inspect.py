@@ -17,7 +17,8 @@ from ..golden.report import words
 from ..golden.results import plain
 from .arguments import Parser, add_json, add_reading
 from .console import is_unicode, write, write_error, write_json
-from .files import RAW, Opener, check_json, listed, split
+from .files import RAW, Opener, listed
+from .outputs import check_json, split
 from .progress import progress_bar
 from .statistics import Statistics, statistics_of
 

@@ -13,7 +13,8 @@ from ..golden.operators import model_of, name_of, operator_of, operators, output
 from ..golden.read import FileSource, same_file
 from ..golden.results import Source
 from .arguments import UsageError, meant
-from .files import ABSENT, RAW, Like, Opener, listed, split
+from .files import ABSENT, RAW, Like, Opener, listed
+from .outputs import split
 
 _OURS = ("out", "numerics")
 

@@ -12,9 +12,10 @@ docs/golden.md defines the rungs, the distances and the formulas;
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from .api import Comparison, Explanation, compare, explain
-from .folder_results import Alone, FolderRow
-from .folders import FolderComparison, compare_folders
 from .operators import list_variants
 from .read import FileError, list_arrays, load
 from .results import (
@@ -27,6 +28,9 @@ from .results import (
     VariantMatch,
     Where,
 )
+
+if TYPE_CHECKING:
+    from .folders import Alone, FolderComparison, FolderRow, compare_folders
 
 __all__ = [
     "Alone",
@@ -50,3 +54,14 @@ __all__ = [
     "list_variants",
     "load",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what only comparisons of folders need."""
+    if name in ("Alone", "FolderComparison", "FolderRow", "compare_folders"):
+        return getattr(importlib.import_module(f"{__name__}.folders"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
