@@ -128,6 +128,14 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield started
 
 
+@pytest.fixture
+def page(found: FolderComparison, tmp_path: Path) -> Path:
+    """The page in a file."""
+    path = tmp_path / "report.html"
+    path.write_text(found.to_html())
+    return path
+
+
 COLUMN = """[...document.querySelectorAll("table.rows tbody tr")]
   .filter(row => !row.hidden).map(row => row.cells[{}].dataset.v)"""
 CLICK = 'document.querySelectorAll("table.rows th button")[{}].click()'
@@ -136,12 +144,8 @@ CLICK = 'document.querySelectorAll("table.rows th button")[{}].click()'
 @pytest.mark.needs("chromium")
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [400, 901, 1400])
-def test_in_a_browser(
-    found: FolderComparison, chromium: Browser, tmp_path: Path, width: int, dark: bool
-) -> None:
+def test_in_a_browser(page: Path, chromium: Browser, width: int, dark: bool) -> None:
     """Nothing runs over, nothing is complained of, nothing leaves the page, all is to be read."""
-    page = tmp_path / "report.html"
-    page.write_text(found.to_html())
     chromium.show(page, width, dark=dark)
     chromium.run('for (const one of document.querySelectorAll("details")) one.open = true')
     assert chromium.run("innerWidth") == width
@@ -161,10 +165,8 @@ def test_in_a_browser(
 
 @pytest.mark.needs("chromium")
 def test_the_table_sorts_and_filters(
-    found: FolderComparison, chromium: Browser, tmp_path: Path
+    found: FolderComparison, page: Path, chromium: Browser
 ) -> None:
-    page = tmp_path / "report.html"
-    page.write_text(found.to_html())
     chromium.show(page, 1400, dark=False)
     order = chromium.run(COLUMN.format(0))
     assert order == [str(i + 1) for i in range(len(found.rows))]
@@ -191,10 +193,8 @@ def test_the_table_sorts_and_filters(
 
 @pytest.mark.needs("chromium")
 def test_a_link_opens_what_it_leads_to(
-    found: FolderComparison, chromium: Browser, tmp_path: Path
+    found: FolderComparison, page: Path, chromium: Browser
 ) -> None:
-    page = tmp_path / "report.html"
-    page.write_text(found.to_html())
     chromium.show(page, 1400, dark=False)
     state = '[...document.querySelectorAll("details")].map(one => one.open)'
     assert chromium.run(state) == [True] + [False] * (len(found.failing) - 1)

@@ -55,7 +55,7 @@ class Pass:
         request = Request(
             limits=self.heeded(golden.dtype.name),
             progress=progress,
-            rerun="" if raw else " ".join(map(shlex.quote, words)),
+            rerun="" if raw else shlex.join(words),
         )
         return run(actual, golden, request)
 

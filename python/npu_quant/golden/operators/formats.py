@@ -139,7 +139,7 @@ _kept: Callable[[np.dtype], Format] = cache(_made)
 
 def whole(dtype: Any) -> Whole:
     """Return a format of whole numbers."""
-    found = format_of(np.dtype(dtype))
+    found = format_of(dtype)
     assert isinstance(found, Whole)
     return found
 

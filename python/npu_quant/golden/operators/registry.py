@@ -8,7 +8,7 @@ from typing import Any, overload
 
 from ... import ops
 from ...errors import ParamError
-from ..read.sources import as_source
+from ..read.sources import as_source, is_source
 from . import (
     add_rms_norm_quant,
     anti_quant,
@@ -140,8 +140,7 @@ def model_of(
 
 def _plain(value: Any, name: str) -> Any:
     """Return an input as the operators take it."""
-    is_source = hasattr(value, "read") and hasattr(value, "array")
-    if is_source or hasattr(value, "detach"):
+    if is_source(value) or hasattr(value, "detach"):
         return as_source(value, name).array()
     return value
 

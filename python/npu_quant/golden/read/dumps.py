@@ -193,15 +193,21 @@ def _argument(value: Any) -> Any:
     return {key: _argument(item) for key, item in value.items()}
 
 
+def said_by(name: str) -> tuple[str, str, str] | None:
+    """Return what an array's name says: its call, "input", "kwargs" or "output", and which."""
+    match = _NAME.fullmatch(name)
+    return None if match is None else (match["call"], match["role"], match["which"])
+
+
 def calls_of(names: list[str]) -> dict[str, Call]:
     """Return the calls that names of arrays speak of, where there is no dump.json."""
     calls: dict[str, Call] = {}
     for name in names:
-        match = _NAME.fullmatch(name)
-        if match is None:
+        said = said_by(name)
+        if said is None:
             continue
-        call = calls.setdefault(match["call"], Call(match["call"]))
-        role, which = match["role"], match["which"]
+        of, role, which = said
+        call = calls.setdefault(of, Call(of))
         if role != "output" and not which.isdecimal():
             call.named[which] = Dumped(name)
         elif which.isdecimal() and role == "input":

@@ -12,7 +12,18 @@ from functools import cached_property
 from typing import Any
 
 from .common import FileError, printable
-from .dumps import DATA_FOLDER, INDEX, PARENTS, SUFFIXES, Call, Index, calls_of, index_of, stem_of
+from .dumps import (
+    DATA_FOLDER,
+    INDEX,
+    PARENTS,
+    SUFFIXES,
+    Call,
+    Index,
+    calls_of,
+    index_of,
+    said_by,
+    stem_of,
+)
 from .file_source import FileSource
 from .formats import list_arrays, load
 
@@ -261,15 +272,10 @@ def _placed(entry: Entry, folder: str, index: Index | None) -> Entry:
             is_input=listed.is_input,
             said=(entry.said[0] or listed.dtype, entry.said[1] or listed.shape),
         )
-    stem = os.path.basename(entry.name)
-    for call in calls_of([stem]) or _call_of_input(stem):
-        return replace(entry, call=joined(folder, call), is_input=call not in calls_of([stem]))
-    return entry
-
-
-def _call_of_input(stem: str) -> list[str]:
-    match = re.fullmatch(r"(.+)\.(?:input|kwargs)\.[^.]+", stem)
-    return [match[1]] if match else []
+    said = said_by(os.path.basename(entry.name))
+    if said is None or (said[1] == "output" and not said[2].isdecimal()):
+        return entry
+    return replace(entry, call=joined(folder, said[0]), is_input=said[1] != "output")
 
 
 def _missing(index: Index, entries: list[Entry], folder: str, shown: str, name: str) -> list[Entry]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable
 
 from ... import __version__
 from ..folder_results import FolderComparisonData, FolderRow
 from ..judge.verdict import RUNGS
 from . import words
-from .folder_text import alone_lines, found, headline, remarks
+from .folder_text import alone_lines, faults, found, headline, remarks, rungs_of
 from .html import comparison_to_html
 from .page import whole_page
 from .svg import shown
@@ -52,12 +51,8 @@ def _head(data: FolderComparisonData) -> str:
     total = words.counted(len(data.rows), "array")
     verdict = f"All of {total} pass" if len(data.rows) > 1 else f"The {total} passes"
     if not data.passed:
-        alone = len(data.only_actual) + len(data.only_golden)
-        differ = f"{len(data.failing)} of {total} differ{'s' * (len(data.failing) == 1)}"
-        lacking = f"{alone} {'has' if alone == 1 else 'have'} no partner"
-        verdict = ", ".join([differ] * bool(data.failing) + [lacking] * bool(alone))
-    counts = Counter(row.rung for row in data.rows)
-    there = [(rung, counts[rung]) for rung in RUNGS if counts[rung]]
+        verdict = faults(data)
+    there = rungs_of(data)
     bar = "".join(f'<span class="{r}" style="flex:{n}"></span>' for r, n in there)
     legend = "".join(
         f'<span class="{r}"><i class="dot"></i><b>{words.count(n)}</b> {r}</span>' for r, n in there

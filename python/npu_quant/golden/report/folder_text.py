@@ -23,21 +23,29 @@ def headline(data: FolderComparisonData) -> str:
     if data.passed:
         worst = max((row.rung for row in data.rows), key=RUNGS.index)
         return f"OK ({worst}) {words.counted(len(data.rows), 'array')}: {rungs_text(data)}{where}"
-    faults = []
-    if data.failing:
-        differ = "differs" if len(data.failing) == 1 else "differ"
-        faults.append(f"{len(data.failing)} of {words.counted(len(data.rows), 'array')} {differ}")
-        faults.append(f"first {data.failing[0].name}")
-    alone = len(data.only_actual) + len(data.only_golden)
-    if alone:
-        faults.append(f"{alone} {'has' if alone == 1 else 'have'} no partner")
-    return f"GoldenMismatch: {', '.join(faults)}{where}"
+    first = "" if data.first is None else f"first {data.first.name}"
+    return f"GoldenMismatch: {faults(data, first)}{where}"
+
+
+def faults(data: FolderComparisonData, first: str = "") -> str:
+    """Return how many arrays differ, with which is the first, and how many have no partner."""
+    failing, alone = len(data.failing), len(data.only_actual) + len(data.only_golden)
+    differ = "differs" if failing == 1 else "differ"
+    parts = [f"{failing} of {words.counted(len(data.rows), 'array')} {differ}"] * bool(failing)
+    parts += [first] * bool(first)
+    parts += [f"{alone} {'has' if alone == 1 else 'have'} no partner"] * bool(alone)
+    return ", ".join(parts)
+
+
+def rungs_of(data: FolderComparisonData) -> list[tuple[str, int]]:
+    """Return how many rows stand on each rung, the best first; those without any are left out."""
+    counts = Counter(row.rung for row in data.rows)
+    return [(rung, counts[rung]) for rung in RUNGS if counts[rung]]
 
 
 def rungs_text(data: FolderComparisonData) -> str:
-    """Return how many rows stand on each rung."""
-    counts = Counter(row.rung for row in data.rows)
-    return ", ".join(f"{words.count(counts[rung])} {rung}" for rung in RUNGS if counts[rung])
+    """Return the same in words."""
+    return ", ".join(f"{words.count(count)} {rung}" for rung, count in rungs_of(data))
 
 
 def found(row: FolderRow) -> str:
