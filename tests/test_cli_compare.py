@@ -52,7 +52,7 @@ def say(say: Say) -> Say:
 
 class TestVerdicts:
     def test_identical(self, say: Say) -> None:
-        status, out, err = say("x.npy", "y.npy", "scale.npy", *DQ)
+        status, out, err = say("y.npy", "scale.npy", "x.npy", *DQ)
         assert (status, err) == (0, "")
         assert out.startswith("OK (identical) npu_dynamic_quant y int8 (3, 4), scale float32 (3,)")
         assert "actual=y.npy, scale.npy  golden=computed from x.npy\n" in out
@@ -60,12 +60,12 @@ class TestVerdicts:
     def test_a_tie_passes_and_its_neighbour_does_not(self, say: Say) -> None:
         """-2 / (4 / 127) is -63.5; 1 / (4 / 127) is 31.75."""
         save(tie=changed(Y, ((0, 2), -63)), no_tie=changed(Y, ((0, 1), 31)))
-        status, out, _ = say("x.npy", "tie.npy", "scale.npy", *DQ)
+        status, out, _ = say("tie.npy", "scale.npy", "x.npy", *DQ)
         assert (status, out.split("  ")[0]) == (
             0,
             "OK (tie) npu_dynamic_quant y int8 (3, 4), scale float32 (3,)",
         )
-        status, out, _ = say("x.npy", "no_tie.npy", "scale.npy", *DQ)
+        status, out, _ = say("no_tie.npy", "scale.npy", "x.npy", *DQ)
         assert (status, out.split(" y ")[0]) == (1, "GoldenMismatch: npu_dynamic_quant")
 
     def test_without_the_operator_no_tie_is_claimed(self, say: Say) -> None:
@@ -76,12 +76,12 @@ class TestVerdicts:
 
     def test_a_variant_is_to_be_named(self, say: Say) -> None:
         save(cut=np.trunc(X.astype(np.float32) / SCALE[:, None]).astype(np.int8))
-        status, out, _ = say("x.npy", "cut.npy", *DQ)
+        status, out, _ = say("cut.npy", "x.npy", *DQ)
         assert status == 1
         assert '--variant "truncation"' in out
-        status, out, _ = say("x.npy", "cut.npy", *DQ, "--variant", "truncation")
+        status, out, _ = say("cut.npy", "x.npy", *DQ, "--variant", "truncation")
         assert (status, out.partition(" npu_")[0]) == (0, "OK (variant)")
-        assert say("x.npy", "cut.npy", *DQ, "--variant", "reference")[0] == 1
+        assert say("cut.npy", "x.npy", *DQ, "--variant", "reference")[0] == 1
 
     def test_tolerances_of_single_outputs(self, say: Say) -> None:
         save(off=changed(Y, ((0, 1), 35)))
@@ -94,7 +94,7 @@ class TestVerdicts:
             (["--rtol", "0.1"], 0),  # 3 of 32
             (["--rtol", "0.09"], 1),
         ]:
-            assert say("x.npy", "off.npy", *DQ, *words)[0] == status, words
+            assert say("off.npy", "x.npy", *DQ, *words)[0] == status, words
 
     def test_presets(self, say: Say) -> None:
         save(one=changed(Y, ((0, 1), 33)), two=changed(Y, ((0, 1), 34)))
@@ -129,19 +129,38 @@ class TestVerdicts:
 
 class TestWhichFileIsWhat:
     def test_outputs_that_are_not_there(self, say: Say) -> None:
-        assert say("x.npy", "-", "scale.npy", *DQ)[0] == 0
-        assert say("x.npy", "y.npy", *DQ)[0] == 0
-        assert say("x.npy", "y.npy", "-", *DQ)[0] == 0
+        assert say("-", "scale.npy", "x.npy", *DQ)[0] == 0
+        assert say("y.npy", "x.npy", *DQ)[0] == 0
+        assert say("y.npy", "-", "x.npy", *DQ)[0] == 0
         save(wrong=changed(SCALE, ((1,), 0.5)))
-        assert say("x.npy", "-", "wrong.npy", *DQ)[0] == 1
+        assert say("-", "wrong.npy", "x.npy", *DQ)[0] == 1
+
+    def test_a_wrong_order_is_told_with_the_right_one(self, say: Say, here: Path) -> None:
+        fake = ["--op", "fake_quantize_per_tensor_affine", "--attr", "scale=0.5"]
+        fake += [word for name in ("zero_point=0", "quant_min=0", "quant_max=9")
+                 for word in ("--attr", name)]  # fmt: skip
+        save(self=np.float32([1.2, 1.5]), output=np.float32([1, 1.5]), off=np.float32([1, 2]))
+        Y.tofile("y.bin")
+        save(wrong=changed(Y, ((0, 1), 31)))
+        for words, right in [
+            (["x.npy", "y.npy", "scale.npy", *DQ], "y.npy scale.npy x.npy"),
+            (["x.npy", "wrong.npy", *DQ], "wrong.npy x.npy"),
+            (["x.npy", "y.bin", *DQ], "y.bin x.npy"),
+            (["self.npy", "output.npy", *fake], "output.npy self.npy"),
+        ]:
+            status, out, err = say(*words)
+            assert (status, out, err.count("\n")) == (2, "", 1), words
+            assert f"what is judged comes first, then the inputs: {right}\n" in err
+        for files in (["output.npy", "self.npy"], ["off.npy", "self.npy"], ["self.npy", "off.npy"]):
+            assert say(*files, *fake)[::2] == (int("off.npy" in files), "")
 
     def test_inputs_by_name(self, say: Say) -> None:
         save(smooth=np.array([2, 1, 1, 0.5], np.float16))
         save(smoothed=np.array([[0, 64, -127, 127]], np.int8))
         save(row=X[:1])
         smooth = ["--input", "smooth_scales=smooth.npy"]
-        assert say("row.npy", "smoothed.npy", *DQ, *smooth)[0] == 0
-        assert say("row.npy", "smoothed.npy", *DQ)[0] == 1
+        assert say("smoothed.npy", "row.npy", *DQ, *smooth)[0] == 0
+        assert say("smoothed.npy", "row.npy", *DQ)[0] == 1
         status, out, _ = say("smoothed.npy", *DQ, "--input", "input=row.npy", *smooth)
         assert status == 0
         assert "golden=computed from row.npy, smooth.npy" in out
@@ -155,11 +174,11 @@ class TestWhichFileIsWhat:
         save(y1=np.array([[5, 6, 16, 127]], np.int8), sum=np.array([[1.5, 1, 3.25, 5]], np.float16))
         inputs = [f"{n}.npy" for n in ("x1", "x2", "gamma", "scales1", "zero_points1")]
         norm = ["--op", "npu_add_rms_norm_quant"]
-        assert say(*inputs, "y1.npy", "-", "sum.npy", *norm)[0] == 0
-        assert say(*inputs, "y1.npy", *norm, "--attr", "epsilon=1000")[0] == 1
-        assert say(*inputs[:4], "-", "y1.npy", *norm)[0] == 1  # without zero points
+        assert say("y1.npy", "-", "sum.npy", *inputs, *norm)[0] == 0
+        assert say("y1.npy", *inputs, *norm, "--attr", "epsilon=1000")[0] == 1
+        assert say("y1.npy", *inputs[:4], "-", *norm)[0] == 1  # without zero points
         save(offset=np.array([[5, 3, 21, 120]], np.int8))
-        assert say(*inputs[:4], "-", "offset.npy", *norm)[0] == 0
+        assert say("offset.npy", *inputs[:4], "-", *norm)[0] == 0
 
     @pytest.mark.parametrize(
         ("op", "names"),
@@ -178,7 +197,7 @@ class TestWhichFileIsWhat:
         assert list(operator_of(op).arrays) == names
 
     def test_attributes_are_literals_or_words(self, say: Say) -> None:
-        words = ["value.npy", "codes.npy", "--op", "quantize_val"]
+        words = ["codes.npy", "value.npy", "--op", "quantize_val"]
         save(value=np.float32([0.5, 1.25]), codes=np.int8([2, 5]))
         given = ["--attr", "scale=0.25", "--attr", "zero_point=0", "--attr", "scalar_type=qint8"]
         assert outputs_of("quantize_val")
@@ -203,8 +222,8 @@ class TestWhichFileIsWhat:
 class TestNext:
     def test_formulas_are_next(self, say: Say) -> None:
         save(wrong=-Y)
-        _, out, _ = say("x.npy", "wrong.npy", *DQ)
-        rerun = "rerun: npu-quant compare x.npy wrong.npy --op npu_dynamic_quant --explain"
+        _, out, _ = say("wrong.npy", "x.npy", *DQ)
+        rerun = "rerun: npu-quant compare wrong.npy x.npy --op npu_dynamic_quant --explain"
         assert out.splitlines()[-1].strip() == rerun
 
 
@@ -213,18 +232,18 @@ class TestFilesThatSayLittle:
         Y.tofile("y.bin")
         SCALE.tofile("scale.bin")
         assert say("y.bin", "y.npy")[0] == 0
-        assert say("x.npy", "y.bin", "scale.bin", *DQ)[0] == 0
+        assert say("y.bin", "scale.bin", "x.npy", *DQ)[0] == 0
         (-Y).tofile("y.bin")
         assert say("y.bin", "y.npy")[0] == 1
-        assert say("x.npy", "y.bin", "scale.bin", *DQ)[0] == 1
+        assert say("y.bin", "scale.bin", "x.npy", *DQ)[0] == 1
         Y[:2].tofile("y.bin")
-        status, _, err = say("x.npy", "y.bin", *DQ)
+        status, _, err = say("y.bin", "x.npy", *DQ)
         assert (status, "y.bin: has 8 bytes of elements; int8 (3, 4) has 12" in err) == (2, True)
 
     def test_raw_inputs_are_described(self, say: Say) -> None:
         X.astype(ml_dtypes.bfloat16).tofile("x.bin")
         Y.tofile("y.bin")
-        words = ["x.bin", "y.bin", "scale.npy", *DQ]
+        words = ["y.bin", "scale.npy", "x.bin", *DQ]
         assert say(*words, "--dtype", "bf16", "--shape", "3,4")[0] == 0
         assert say(*words, "--dtype", "bfloat16", "--shape", "3x4")[0] == 0
         assert say(*words, "--dtype", "fp16", "--shape", "3,4")[0] == 1
@@ -235,7 +254,7 @@ class TestFilesThatSayLittle:
     @pytest.mark.parametrize("carrier", ["V2", "u2", "i2"])
     def test_bfloat16_that_numpy_saved_as_something_else(self, say: Say, carrier: str) -> None:
         save(x=X.astype(ml_dtypes.bfloat16).view(carrier))
-        words = ["x.npy", "y.npy", "scale.npy", *DQ]
+        words = ["y.npy", "scale.npy", "x.npy", *DQ]
         assert say(*words)[0] == 2
         assert say(*words, "--dtype", "bf16")[0] == 0
 
@@ -249,7 +268,7 @@ class TestFilesThatSayLittle:
     def test_keys(self, say: Say) -> None:
         np.savez("all.npz", x=X, y=Y, scale=SCALE)
         np.savez("one.npz", y=Y)
-        assert say("all.npz::x", "all.npz::y", "all.npz::scale", *DQ)[0] == 0
+        assert say("all.npz::y", "all.npz::scale", "all.npz::x", *DQ)[0] == 0
         assert say("all.npz", "y.npy", "--key", "y")[0] == 0
         assert say("one.npz", "y.npy")[0] == 0
         assert say("all.npz", "y.npy", "--key", "x")[0] == 1
@@ -262,7 +281,7 @@ class TestFilesThatSayLittle:
 class TestJson:
     def test_on_stdout_there_is_nothing_else(self, say: Say) -> None:
         save(wrong=changed(Y, ((0, 1), 35)))
-        status, out, err = say("x.npy", "wrong.npy", "scale.npy", *DQ, "--json", "-")
+        status, out, err = say("wrong.npy", "scale.npy", "x.npy", *DQ, "--json", "-")
         data = json.loads(out, parse_constant=pytest.fail)
         assert (status, err, data["schema_version"]) == (1, "", 1)
         assert (data["op"], data["rung"], data["passed"]) == (
@@ -278,11 +297,11 @@ class TestJson:
         assert "explanation" not in data
 
     def test_in_a_file_beside_the_report(self, say: Say, here: Path) -> None:
-        status, out, _ = say("x.npy", "y.npy", *DQ, "--json", "result.json")
+        status, out, _ = say("y.npy", "x.npy", *DQ, "--json", "result.json")
         assert status == 0
         assert out.startswith("OK (identical)")
         assert json.loads((here / "result.json").read_text())["passed"] is True
-        assert say("x.npy", "y.npy", *DQ, "--json", "result.json")[0] == 0  # again
+        assert say("y.npy", "x.npy", *DQ, "--json", "result.json")[0] == 0  # again
 
     def test_numbers_that_json_lacks(self, say: Say) -> None:
         save(a=np.float32([np.nan, np.inf, 1]), b=np.float32([-np.inf, np.nan, 1]))
@@ -290,17 +309,17 @@ class TestJson:
         assert (status, json.loads(out, parse_constant=pytest.fail)["rung"]) == (1, "different")
 
     def test_quiet(self, say: Say, here: Path) -> None:
-        assert say("x.npy", "y.npy", *DQ, "--quiet", "--json", "result.json") == (0, "", "")
+        assert say("y.npy", "x.npy", *DQ, "--quiet", "--json", "result.json") == (0, "", "")
         assert (here / "result.json").exists()
 
     def test_explain(self, say: Say) -> None:
         save(cut=np.trunc(X.astype(np.float32) / SCALE[:, None]).astype(np.int8))
-        status, out, _ = say("x.npy", "cut.npy", *DQ, "--explain")
+        status, out, _ = say("cut.npy", "x.npy", *DQ, "--explain")
         report, _, ranking = out.partition("\n\n")
         assert status == 1
         assert report.startswith("GoldenMismatch")
         assert "truncation" in ranking.splitlines()[1]
-        _, out, _ = say("x.npy", "cut.npy", *DQ, "--explain", "--json", "-")
+        _, out, _ = say("cut.npy", "x.npy", *DQ, "--explain", "--json", "-")
         assert "explanation" in json.loads(out)
 
 

@@ -52,7 +52,7 @@ class TestWhatJsonMayOverwrite:
                 ["compare", "actual.bin", "golden.npy"],
                 ["compare", "golden.npy", "actual.bin", "--dtype", "int8", "--shape", "4,8"],
                 ["compare", "golden.npy", *DQ, "--golden", "actual.bin", "--shape", "4,8"],
-                ["compare", "x.npy", "y.npy", *DQ, "--input", "smooth_scales=actual.bin"],
+                ["compare", "y.npy", "x.npy", *DQ, "--input", "smooth_scales=actual.bin"],
                 ["inspect", "actual.bin"],
             ):
                 status, out, err = say(*words, "--json", name)
@@ -141,7 +141,7 @@ class TestWhatJsonMayOverwrite:
 
 
 class TestRawOutputs:
-    RAW = ("compare", "x.npy", "y.bin", "scale.bin", *DQ)
+    RAW = ("compare", "y.bin", "scale.bin", "x.npy", *DQ)
 
     @pytest.mark.parametrize(
         "more", [["--dtype", "int8"], ["--shape", "2,4"], ["--dtype", "fp32", "--shape", "2"]]
@@ -193,7 +193,7 @@ class TestNamesOfParameters:
             assert (status, "npu_dynamic_quant has no parameter 'foo'" in err) == (2, True)
 
     def test_one_letter_off(self, say: Say) -> None:
-        _, _, err = say("compare", "x.npy", "y.npy", *DQ, "--input", "smooth_scale=s.npy")
+        _, _, err = say("compare", "y.npy", "x.npy", *DQ, "--input", "smooth_scale=s.npy")
         assert "no parameter 'smooth_scale'; did you mean smooth_scales?" in err
 
 
@@ -209,12 +209,12 @@ class TestNamesOfOperators:
     )
     @pytest.mark.parametrize("more", [[], ["--golden", "same.npy"], ["--atol", "y=1"]])
     def test_the_nearest_is_named(self, name: str, meant: str, more: list[str], say: Say) -> None:
-        status, _, err = say("compare", "x.npy", "y.npy", "--op", name, *more)
+        status, _, err = say("compare", "y.npy", "x.npy", "--op", name, *more)
         assert (status, f"--op {name}: no such operator; did you mean {meant}" in err) == (2, True)
         assert len(err) < 160
 
     def test_some_are_where_none_is_near(self, say: Say) -> None:
-        _, _, err = say("compare", "x.npy", "y.npy", "--op", "softmax")
+        _, _, err = say("compare", "y.npy", "x.npy", "--op", "softmax")
         assert "--op softmax: no such operator; known: npu_dynamic_quant, " in err
         assert err.endswith(" and 8 more (see npu-quant compare --help)\n")
 
@@ -223,7 +223,7 @@ class TestNamesOfOperators:
         assert [name for name in operators() if name not in page] == []
 
     def test_a_dotted_name_is_one(self, say: Say) -> None:
-        assert say("compare", "x.npy", "y.npy", "--op", "npu_quant.npu_dynamic_quant")[0] == 0
+        assert say("compare", "y.npy", "x.npy", "--op", "npu_quant.npu_dynamic_quant")[0] == 0
 
 
 class TestNamesOfCommands:

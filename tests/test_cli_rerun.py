@@ -57,7 +57,7 @@ def again(out: str) -> subprocess.CompletedProcess[str]:
 class TestRawOutputs:
     @pytest.mark.parametrize("files", [["y.bin", "scale.bin"], ["y.npy", "scale.bin"], ["y.bin"]])
     def test_the_command_runs(self, files: list[str], say: Say) -> None:
-        status, out, _ = say("x.npy", *files, *DQ)
+        status, out, _ = say(*files, "x.npy", *DQ)
         assert (status, out.splitlines()[-1][-8:]) == (1, "-explain")
         done = again(out)
         assert (done.returncode, done.stderr) == (1, "")
@@ -69,7 +69,7 @@ class TestWhatIsNamed:
     def test_nothing_where_formulas_cannot_be_tried(self, change: str, say: Say) -> None:
         y = np.load("y.npy")
         save(other=y.astype(np.int16) if change == "dtype" else y[:, :255])
-        for words in (["x.npy", "other.npy", *DQ], ["x.npy", "other.npy", "scale.npy", *DQ]):
+        for words in (["other.npy", "x.npy", *DQ], ["other.npy", "scale.npy", "x.npy", *DQ]):
             status, out, err = say(*words)
             assert (status, err) == (1, "")
             assert f"{change} differs: actual" in out
@@ -82,11 +82,11 @@ class TestWhatIsNamed:
     def test_the_report_is_there_where_explain_fails(self, change: str, say: Say) -> None:
         y = np.load("y.npy")
         save(other=y.astype(np.int16) if change == "dtype" else y[:, :255])
-        status, out, err = say("x.npy", "other.npy", *DQ, "--explain")
+        status, out, err = say("other.npy", "x.npy", *DQ, "--explain")
         assert (status, f"{change} differs: actual" in out) == (1, True)
         assert err.startswith("npu-quant compare: --explain: actual y has ")
         assert err.count("\n") == 1
-        status, out, _ = say("x.npy", "other.npy", *DQ, "--explain", "--json", "-")
+        status, out, _ = say("other.npy", "x.npy", *DQ, "--explain", "--json", "-")
         assert (status, "explanation" in json.loads(out)) == (1, False)
 
     def test_or_fails_otherwise(self, say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +94,7 @@ class TestWhatIsNamed:
             raise ParamError("no")
 
         monkeypatch.setattr(compare, "_explained", fail)
-        status, out, err = say("x.npy", "y.npy", *DQ, "--explain")
+        status, out, err = say("y.npy", "x.npy", *DQ, "--explain")
         assert (status, out[:14], err) == (
             1,
             "GoldenMismatch",
@@ -106,7 +106,7 @@ class TestWhatIsNamed:
         for words in (
             ["y.npy", "golden.npy"],
             ["y.npy", *DQ, "--golden", "golden.npy"],
-            ["x.npy", "flipped.npy", *DQ, "--explain"],
+            ["flipped.npy", "x.npy", *DQ, "--explain"],
         ):
             status, out, _ = say(*words)
             assert (status, "rerun:" in out) == (1, False), words
@@ -129,7 +129,7 @@ class TestNames:
     @pytest.mark.parametrize("name", NAMES)
     def test_the_line_is_printable_and_runs(self, name: str) -> None:
         Path("y.npy").rename(name)
-        words = [sys.executable, "-m", "npu_quant", "compare", "x.npy", name, *DQ]
+        words = [sys.executable, "-m", "npu_quant", "compare", name, "x.npy", *DQ]
         for encoding in ("utf-8", "ascii"):
             environment = os.environ | {"PYTHONIOENCODING": encoding}
             done = subprocess.run(words, capture_output=True, env=environment, check=False)
@@ -143,7 +143,7 @@ class TestNames:
     @pytest.mark.parametrize("name", ["a\nb.npz", "a\x1b[31m.npz"])
     def test_nor_is_it_in_the_head(self, name: str, say: Say) -> None:
         np.savez(name, y=np.load("y.npy"), z=np.load("y.npy"))
-        _, out, _ = say("x.npy", f"{name}::y", *DQ)
+        _, out, _ = say(f"{name}::y", "x.npy", *DQ)
         assert "\x1b" not in out
         assert "actual=a\\" in out.splitlines()[0]
 
@@ -155,15 +155,15 @@ class TestNames:
 
     def test_what_follows_two_dashes_stays_there(self, say: Say) -> None:
         Path("y.npy").rename("--y.npy")
-        status, out, _ = say("x.npy", *DQ, "--", "--y.npy")
-        assert (status, out.splitlines()[-1][-18:]) == (1, "explain -- --y.npy")
+        status, out, _ = say(*DQ, "--", "--y.npy", "x.npy")
+        assert (status, out.splitlines()[-1][-24:]) == (1, "explain -- --y.npy x.npy")
         assert again(out).returncode == 1
 
 
 class TestAxis:
     @pytest.mark.parametrize("axis", ["0", "-2"])
     def test_a_row_is_named_once(self, axis: str, say: Say) -> None:
-        _, out, _ = say("x.npy", "y.npy", *DQ, "--axis", axis)
+        _, out, _ = say("y.npy", "x.npy", *DQ, "--axis", axis)
         assert out.count("only in row 7 (") == 1
         assert "of axis" not in out
 

@@ -198,7 +198,7 @@ def test_the_command_line(say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     y, scale = variant_of(x.astype(np.float32))
     for name, array in (("x", x), ("y", y), ("scale", scale)):
         np.save(f"{name}.npy", array)
-    words = ("compare", "x.npy", "y.npy", "scale.npy", "--op", OP)
+    words = ("compare", "y.npy", "scale.npy", "x.npy", "--op", OP)
     assert say(*words)[0] == 1
     assert say(*words, "--atol", "y=1")[0] == 1
     status, out, _ = say(*words, "--atol", "y=1", "--json", "-")

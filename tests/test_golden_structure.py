@@ -244,7 +244,7 @@ class TestCommandLine:
         status, _, err = say("y.npy", "-", "--golden", "-", "--golden", "scale.npy")
         assert (status, "no array can be compared" in err) == (2, True)
 
-    @pytest.mark.parametrize("words", [("x.npy", "y.npy"), ("x.npy", "y.npy", "-")])
+    @pytest.mark.parametrize("words", [("y.npy", "x.npy"), ("y.npy", "-", "x.npy")])
     def test_of_a_computed_golden_what_no_file_is_named_for(
         self, say: Say, words: tuple[str, ...]
     ) -> None:

@@ -6,14 +6,16 @@ import dataclasses
 import re
 from argparse import Namespace
 from collections.abc import Sequence
+from contextlib import suppress
 
 from ..errors import DTypeError, ParamError
 from ..golden.api import Comparison, Explanation, explain
 from ..golden.api import run as run_comparison
 from ..golden.judge.refusal import refusal_of
-from ..golden.judge.request import Limit, Limits, Request
+from ..golden.judge.request import Limit, Limits, Progress, Request
 from ..golden.judge.tolerance import RULES
 from ..golden.operators import operators, outputs_of
+from ..golden.read import FileError
 from .arguments import (
     Parser,
     UsageError,
@@ -29,20 +31,21 @@ from .console import write, write_error, write_json
 from .folders import are_meant, run_folders
 from .outputs import check_json
 from .progress import progress_bar
-from .roles import Roles, check_operator, roles_of
+from .roles import Roles, check_operator, inputs_last, roles_of
 from .shell import joined
 
 DESCRIPTION = """\
 Compare results with their golden, and tell rounding from a bug.
 
   npu-quant compare ACTUAL GOLDEN                     two arrays
-  npu-quant compare INPUT... ACTUAL... --op NAME      the golden is computed from the inputs
+  npu-quant compare ACTUAL... INPUT... --op NAME      the golden is computed from the inputs
   npu-quant compare DIR_ACTUAL DIR_GOLDEN             all arrays of two folders, by name
 
-With --op the operator's required arrays come first, in its order, then the actual outputs, in its
-order; "-" stands for one that is not there, as do fewer files. With --golden nothing is computed,
-and both sides have the same outputs or "-". Formats: .npy .npz .safetensors .pt .bin (raw or ATB).
-Raw actual files are taken to have the golden's dtype and shape.
+First comes what is judged, then what it is judged by: the golden, or with --op the arrays that the
+operator requires. Both are in the operator's order; "-" stands for one that is not there, as do
+fewer actual files. With --golden nothing is computed, and both sides have the same outputs or "-".
+Formats: .npy .npz .safetensors .pt .bin (raw or ATB). Raw actual files are taken to have the
+golden's dtype and shape.
 
 Of two folders, or two files with several arrays, those of one name are compared, in the order of
 execution (msprobe's dump.json, else the numbers in the names), and the first that differs is named.
@@ -55,8 +58,8 @@ comparison that could only pass."""
 EPILOG = """\
 examples:
   npu-quant compare npu.npy golden.npy --atol 1
-  npu-quant compare x.npy npu_y.npy npu_scale.npy --op npu_dynamic_quant
-  npu-quant compare x1.npy x2.npy gamma.npy scales.npy - npu_y1.npy --op npu_add_rms_norm_quant \\
+  npu-quant compare npu_y.npy npu_scale.npy x.npy --op npu_dynamic_quant
+  npu-quant compare npu_y1.npy x1.npy x2.npy gamma.npy scales.npy - --op npu_add_rms_norm_quant \\
       --attr epsilon=1e-5 --input beta=beta.npy --explain
   npu-quant compare npu_dump cpu_dump --op npu_dynamic_quant --html report.html"""
 
@@ -152,21 +155,8 @@ def _run(words: Sequence[str]) -> int:
         return PASSED if run_folders(arguments, _in_options) else DIFFERENT
     _check_single(arguments)
     tolerances = _check(arguments)
-    roles = roles_of(arguments)
     with progress_bar("comparing", quiet=arguments.quiet) as progress:
-        request = Request(
-            arguments.op,
-            roles.inputs,
-            arguments.numerics,
-            tolerances,
-            arguments.variant,
-            None,
-            roles.actual_name,
-            roles.golden_name,
-            progress=progress,
-            axis=arguments.axis,
-        )
-        comparison = run_comparison(roles.actual, roles.golden, request)
+        roles, comparison = _in_right_order(arguments, tolerances, progress)
         refusal = refusal_of(comparison, arguments.allow_constant) if comparison.passed else None
         if refusal is not None:
             raise UsageError(f"refused: {_in_options(refusal)}")
@@ -176,6 +166,48 @@ def _run(words: Sequence[str]) -> int:
     if missing:
         write_error("npu-quant compare", f"--explain: {missing}")
     return PASSED if comparison.passed else DIFFERENT
+
+
+def _compared(
+    arguments: Namespace, tolerances: Limits, progress: Progress | None = None
+) -> tuple[Roles, Comparison]:
+    roles = roles_of(arguments)
+    request = Request(
+        arguments.op,
+        roles.inputs,
+        arguments.numerics,
+        tolerances,
+        arguments.variant,
+        None,
+        roles.actual_name,
+        roles.golden_name,
+        progress=progress,
+        axis=arguments.axis,
+    )
+    return roles, run_comparison(roles.actual, roles.golden, request)
+
+
+def _in_right_order(
+    arguments: Namespace, tolerances: Limits, progress: Progress | None
+) -> tuple[Roles, Comparison]:
+    """Compare; where that fails, and the files fit if the inputs are the first, say so."""
+    fault: Exception | None = None
+    try:
+        roles, comparison = _compared(arguments, tolerances, progress)
+        if comparison.passed:
+            return roles, comparison
+    except (DTypeError, ParamError, FileError) as error:
+        fault = error
+    files = inputs_last(arguments)
+    with suppress(DTypeError, ParamError, FileError, UsageError):
+        if files != arguments.files:
+            other = _compared(Namespace(**{**vars(arguments), "files": files}), tolerances)[1]
+            if other.passed or (_fits(other) and (fault is not None or not _fits(comparison))):
+                order = "what is judged comes first, then the inputs"
+                fault = UsageError(f"wrong order of files: {order}: {joined(files)}")
+    if fault is not None:
+        raise fault
+    return roles, comparison
 
 
 def _check_single(arguments: Namespace) -> None:
@@ -255,7 +287,7 @@ def _report(arguments: Namespace, comparison: Comparison, explanation: Explanati
 
 def _rerun(words: Sequence[str], arguments: Namespace, comparison: Comparison) -> str:
     """Return the command that ranks the formulas; "" where there is nothing more to be said."""
-    if _has_problem(comparison) or comparison.model is None or arguments.explain:
+    if not _fits(comparison) or comparison.model is None or arguments.explain:
         return ""
     end = words.index("--") if "--" in words else len(words)
     return joined(["npu-quant", "compare", *words[:end], "--explain", *words[end:]])
@@ -264,16 +296,16 @@ def _rerun(words: Sequence[str], arguments: Namespace, comparison: Comparison) -
 def _text(comparison: Comparison) -> str:
     """Return a report whose last line is of use: inputs tell nothing of another dtype or shape."""
     text = _in_options(str(comparison))
-    if _has_problem(comparison):
+    if not _fits(comparison):
         return re.sub(r"\n  next: give [^\n]*", "", text)
     if comparison.op is not None:
         text = text.replace("give the inputs and --op to", "give the inputs instead of --golden to")
     return text
 
 
-def _has_problem(comparison: Comparison) -> bool:
-    """Say whether dtypes or shapes differ, or one side lacks an output."""
-    return any(output.problem is not None for output in comparison.outputs)
+def _fits(comparison: Comparison) -> bool:
+    """Say whether all dtypes and shapes agree, and both sides have all outputs."""
+    return all(output.problem is None for output in comparison.outputs)
 
 
 def _style(comparison: Comparison) -> str:

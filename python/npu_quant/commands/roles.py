@@ -98,14 +98,14 @@ def _computed(arguments: Namespace, opener: Opener) -> Roles:
     if both:
         raise UsageError(f"{both[0]} is given by --input and by --attr.")
     _check_parameters(op, [*named, *attributes])
-    order = [name for name in operator_of(op).arrays if name not in named | attributes]
-    files = _split_files(op, arguments.files, order)
-    named |= dict(zip(order, files[0], strict=True))
+    order = _positional(arguments)
+    words, given = _split_files(op, arguments.files, order)
+    named |= dict(zip(order, given, strict=True))
     sources = {n: opener.open(named[n]) for n in _in_order(op, named) if named[n] != ABSENT}
     inputs: dict[str, Any] = {name: source.array() for name, source in sources.items()}
     inputs |= {n: None for n, word in named.items() if word == ABSENT} | attributes
-    goldens = _goldens(op, inputs, files[1], arguments.numerics)
-    actual = _opened(files[1], opener, goldens, options=False)
+    goldens = _goldens(op, inputs, words, arguments.numerics)
+    actual = _opened(words, opener, goldens, options=False)
     pairs = list(zip(outputs_of(op), actual, strict=False))
     _refuse_same(pairs, list(sources.items()))
     golden = f"computed from {_listed(list(sources.values()))}"
@@ -113,20 +113,31 @@ def _computed(arguments: Namespace, opener: Opener) -> Roles:
     return Roles(tuple(actual), None, inputs, _listed(actual), golden)
 
 
+def _positional(arguments: Namespace) -> list[str]:
+    """Return the inputs that files without a name stand for."""
+    named = [name for name, _ in [*(arguments.input or ()), *(arguments.attr or ())]]
+    return [name for name in operator_of(arguments.op).arrays if name not in named]
+
+
+def inputs_last(arguments: Namespace) -> list[str]:
+    """Return the files in the order they are to have, if the inputs are the first of them."""
+    count = 0 if arguments.op is None or arguments.golden else len(_positional(arguments))
+    return [*arguments.files[count:], *arguments.files[:count]]
+
+
 def _split_files(op: str, files: Sequence[str], order: list[str]) -> tuple[list[str], list[str]]:
-    """Return the files of the inputs and those of the actual outputs."""
-    names = outputs_of(op)
-    if not len(order) < len(files) <= len(order) + len(names):
-        takes = ", ".join(order) or "no more inputs"
+    """Return the files of the actual outputs and those of the inputs."""
+    names, count = outputs_of(op), len(files) - len(order)
+    if not 0 < count <= len(names):
         given = "1 file is" if len(files) == 1 else f"{len(files)} files are"
         raise UsageError(
-            f"{op} takes {takes} and then the actual {', '.join(names)} "
-            f'("-" for one that is not there); {given} given.'
+            f'{op} takes the actual {", ".join(names)} ("-" for one that is not there) and then '
+            f"{', '.join(order) or 'no more inputs'}; {given} given."
         )
-    inputs, actual = list(files[: len(order)]), list(files[len(order) :])
+    actual, inputs = list(files[:count]), list(files[count:])
     if all(word == ABSENT for word in actual):
         raise UsageError("no actual output is given.")
-    return inputs, actual
+    return actual, inputs
 
 
 def _check_parameters(op: str, names: Sequence[str]) -> None:

@@ -116,7 +116,7 @@ def _computed(path: str, comparison: Comparison, request: Request) -> list[str] 
         return None
     required = [name for name in operator_of(comparison.op).arrays if name not in attributes]
     files = [f"{path}::{member('inputs', name)}" if name in inputs else "-" for name in required]
-    words = [*files, *_actual(path, comparison), "--op", comparison.op]
+    words = [*_actual(path, comparison), *files, "--op", comparison.op]
     for name, value in inputs.items():
         if not is_array(value):
             words += ["--attr", f"{name}={attributes[name]}"]
