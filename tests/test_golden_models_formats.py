@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 
+from npu_quant.golden.formats import format_of, int4_of, whole
+from npu_quant.golden.measure.metrics import measure
 from npu_quant.golden.operators.arithmetic import compiled, roundings
-from npu_quant.golden.operators.formats import format_of, whole
+from npu_quant.golden.read.sources import ArraySource
 
 E4M3 = ml_dtypes.float8_e4m3fn
 WHOLE = ["int8", "uint8", "int32", ml_dtypes.int4]
+EVERY = np.arange(256, dtype=np.uint8)
 FLOATS = [E4M3, ml_dtypes.float8_e5m2, np.float16, ml_dtypes.bfloat16]
 
 
@@ -63,6 +67,128 @@ def test_e4m3_ends_at_448() -> None:
     assert (below.tolist(), above.tolist()) == ([416, 384, 0], [448, 448, 2.0**-8])
     test = own.tie(np.array([430.0]), top[:1], top[1:2])
     assert (test.tie, test.steps, test.magnitude) == (432, 1, 432)
+
+
+# The greatest code and number, the least number above 0, how many are finite, and CRC-32 of the
+# codes of all bfloat16 and of all float16 in order, the same as the kernels' encoders give.
+KNOWN = {
+    "float8_e4m3fn": (0x7E, 448, 2.0**-9, 253, 0x022BEF13, 0x7AE2B0C5),
+    "float8_e5m2": (0x7B, 57344, 2.0**-16, 247, 0x25C6ABA9, 0x99292C69),
+    "hifloat8": (0x6E, 32768, 2.0**-22, 253, 0x49B66694, 0xDFA6C0C4),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+class TestOfOneByte:
+    """What codes stand for, which for hifloat8 is not in the order of the codes."""
+
+    def test_values(self, name: str) -> None:
+        own = format_of(name)
+        top, greatest, least, finite, *_ = KNOWN[name]
+        values = own.values(EVERY.view(own.carrier))
+        assert values[[top, 1, 0]].tolist() == [greatest, least, 0]
+        assert own.limits == (-greatest, greatest)
+        assert len(np.unique(values[np.isfinite(values)])) == finite
+        assert values[values > 0].min() == least
+        assert (values[129:] == -values[1:128])[np.isfinite(values[129:])].all()
+        if name == "hifloat8":
+            assert np.isnan(values[0x80])
+            assert (values[0x6F], values[0xEF]) == (np.inf, -np.inf)
+            own_order = HIFLOAT8_ASCENDING.split()
+            assert (np.diff(values[[int(code, 16) for code in own_order]]) > 0).all()
+        else:
+            theirs = EVERY.view(own.carrier).astype(np.float64)
+            assert np.array_equal(values, theirs, equal_nan=True)
+            assert np.signbit(values[0x80])
+
+    def test_what_is_encoded_comes_back(self, name: str) -> None:
+        own = format_of(name)
+        values = own.values(EVERY.view(own.carrier))
+        finite = np.isfinite(values)
+        assert (own.nearest(values[finite]).view(np.uint8) == EVERY[finite]).all()
+        beyond = own.nearest(np.array([np.inf, -np.inf, np.nan, 1e9])).view(np.uint8)
+        top = KNOWN[name][0]
+        assert beyond.tolist() == [top, top | 0x80, 0, top]
+
+    def test_all_of_16_bits(self, name: str) -> None:
+        own = format_of(name)
+        for dtype, crc in zip((ml_dtypes.bfloat16, np.float16), KNOWN[name][4:], strict=True):
+            with np.errstate(invalid="ignore"):
+                numbers = np.arange(1 << 16).astype(np.uint16).view(dtype).astype(np.float64)
+            assert zlib.crc32(own.nearest(numbers).tobytes()) == crc
+
+    def test_neighbours_middles_and_steps(self, name: str) -> None:
+        own = format_of(name)
+        table = own.values(EVERY.view(own.carrier))
+        codes = EVERY[np.isfinite(table)].view(own.carrier)
+        ordered = np.unique(own.values(codes))
+        below, above = own.neighbours(codes)
+        low, high = own.ties(codes)
+        for code, value in enumerate(own.values(codes)):
+            i = int(np.flatnonzero(ordered == value)[0])
+            under, over = ordered[max(i - 1, 0)], ordered[min(i + 1, len(ordered) - 1)]
+            assert (below[code], above[code]) == (under, over)
+            assert low[code] == ((under + value) / 2 if i else -np.inf)
+            assert high[code] == ((over + value) / 2 if i + 1 < len(ordered) else np.inf)
+            steps = own.steps(codes, np.full_like(codes, codes[code]))
+            assert (steps == np.abs(np.searchsorted(ordered, own.values(codes)) - i)).all()
+
+    def test_they_are_measured_by_value(self, name: str) -> None:
+        own = format_of(name)
+        before = own.neighbours(own.nearest(np.ones(1)))[0][0]
+        codes = own.nearest(np.array([0.5, before, 1, -16, 15, 0, -0.0]))
+        golden = own.nearest(np.array([0.5, 1, before, 16, 14, -0.0, 0]))
+        found = measure(ArraySource(codes), ArraySource(golden), own)[0]
+        assert (found.steps["-1"], found.steps["+1"]) == (1, 2)
+        assert (found.max_abs, found.sign_flips) == (32, 1)
+        assert found.max_steps == own.steps(codes[3:4], golden[3:4])
+        assert found.mismatches == (4 if name == "hifloat8" else 6)  # it has no -0
+
+
+HIFLOAT8_ASCENDING = (
+    "00 01 02 03 04 05 06 07 7E 7F 7C 7D 7A 7B 78 79 76 77 74 75 72 73 70 71 5C 5D 5E 5F 58 59 5A "
+    "5B 54 55 56 57 50 51 52 53 38 39 3A 3B 3C 3D 3E 3F 30 31 32 33 34 35 36 37 18 19 1A 1B 1C 1D "
+    "1E 1F 08 09 0A 0B 0C 0D 0E 0F 10 11 12 13 14 15 16 17 20 21 22 23 24 25 26 27 28 29 2A 2B 2C "
+    "2D 2E 2F 40 41 42 43 44 45 46 47 48 49 4A 4B 4C 4D 4E 4F 60 61 62 63 64 65 66 67 68 69 6A 6B "
+    "6C 6D 6E 6F"
+)
+
+
+def test_hifloat8_by_hand() -> None:
+    own = format_of("hifloat8")
+    numbers = [32768, 1.0625, 1.1875, 7.75, 18, -240, 2.0**-23, -(2.0**-24), 0.97, 14]
+    assert own.nearest(np.array(numbers)).tobytes().hex(" ") == "6e 09 0a 28 41 e0 01 00 08 2e"
+
+
+def test_int4() -> None:
+    """By element, not by word."""
+    own = format_of("int4")
+    packed = np.array([0x92200C47, 0xFEDCBA98], "<u4")
+    codes = int4_of(packed.view(np.uint8))
+    assert codes.tolist() == [7, 4, -4, 0, 0, 2, 2, -7, *range(-8, 0)]
+    assert int4_of(np.array([0xF7, 0x08], np.uint8), packed=False).tolist() == [7, -8]
+    below, above = own.neighbours(codes[:1]), own.neighbours(codes[8:9])
+    assert [float(v[0]) for v in (*below, *above)] == [6, 7, -8, -7]
+    assert own.ties(codes[:1])[1] == np.inf
+    metrics = measure(ArraySource(codes), ArraySource(codes[::-1].copy()), own)[0]
+    assert (metrics.saturated_actual, metrics.max_steps) == (4, 9)
+
+
+def test_a_scale_of_powers_of_two_is_exact() -> None:
+    own = format_of(ml_dtypes.float8_e8m0fnu)
+    assert (own.limits, own.scale_steps) == ((2.0**-127, 2.0**127), 0)
+    codes = EVERY[:3].view(own.carrier)
+    assert own.steps(codes[1:], codes[:-1]).tolist() == [1, 1]
+    assert [v.tolist() for v in own.neighbours(codes[:1])] == [[2.0**-127], [2.0**-126]]
+    assert format_of("f4").scale_steps == 1
+
+
+def test_float4_has_the_low_half_of_a_byte() -> None:
+    own = format_of(ml_dtypes.float4_e2m1fn)
+    assert own.limits == (-6, 6)
+    numbers = np.array([0.25, 0.75, 2.5, 100, -0.2, -5])
+    assert own.nearest(numbers).astype(float).tolist() == [0, 1, 2, 6, 0, -4]
+    assert own.nearest(numbers).view(np.uint8).tolist() == [0, 2, 4, 7, 8, 14]
 
 
 @pytest.mark.parametrize("dtype", WHOLE, ids=lambda d: np.dtype(d).name)

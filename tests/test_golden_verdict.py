@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from npu_quant import ParamError
 from npu_quant.golden import Comparison, VariantMatch, compare, load
+from npu_quant.golden.formats import format_of
 from npu_quant.golden.judge import verdict
 from npu_quant.golden.judge.rounding import follows_scale, tie_distances
 from npu_quant.golden.measure import differing
@@ -62,14 +63,16 @@ class TestDecisions:
         assert verdict.rung_of_codes(1, None) == "different"
 
     def test_scales(self) -> None:
-        def rung(mismatches: int, steps: int, nonfinite: Any = None) -> str:
-            return verdict.rung_of_scales(FakeMetrics(mismatches, steps, nonfinite or {}))  # type: ignore[arg-type]
+        def rung(mismatches: int, steps: int, nonfinite: Any = None, dtype: Any = "f4") -> str:
+            metrics: Any = FakeMetrics(mismatches, steps, nonfinite or {})
+            return verdict.rung_of_scales(metrics, format_of(dtype))
 
         assert rung(0, 0) == "identical"
         assert rung(1, 0) == "tie"  # 0 against -0
         assert rung(1, 1) == "tie"
         assert rung(1, 2) == "different"
         assert rung(1, 1, {("inf", "finite"): 1}) == "different"
+        assert rung(1, 1, dtype=ml_dtypes.float8_e8m0fnu) == "different"  # a power of two is exact
 
     def test_exact_evidence_speaks_against_a_tie(self) -> None:
         def settled(rung: str, n: int, *, named: bool = True, accepted: bool = False) -> str:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from npu_quant import ParamError
 from npu_quant.golden import Concentration, Where, compare
 from npu_quant.golden.api import run
+from npu_quant.golden.formats import format_of
 from npu_quant.golden.judge.request import Request
 from npu_quant.golden.measure.where import log10_odds
-from npu_quant.golden.operators.formats import format_of
 from npu_quant.golden.report.causes import scale_interval
 
 Array = NDArray[Any]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from ..golden.formats import format_of
 from ..golden.read.sources import blocks, size_of
 from ..golden.results import Source
 
@@ -106,13 +105,8 @@ class _Bins:
 
 def limits_of(dtype: np.dtype) -> tuple[float, float]:
     """Return the least and the greatest finite number of a dtype; of integers, symmetric ones."""
-    if dtype.kind == "b":
-        return 0.0, 1.0
-    if dtype.kind in "iu":
-        whole = np.iinfo(dtype)
-        return (-float(whole.max) if dtype.kind == "i" else 0.0), float(whole.max)
-    info: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
-    return float(info.min), float(info.max)
+    least, greatest = format_of(dtype).limits
+    return max(least, -greatest), greatest
 
 
 def _tally(source: Source, progress: Callable[[int, int], None] | None) -> tuple[Floats, Counts]:

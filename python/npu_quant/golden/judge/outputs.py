@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ParamError
+from ..formats import format_of
 from ..measure.metrics import measure
 from ..measure.where import has_axis, locate
 from ..operators import Model, list_variants, matching_variants
@@ -97,7 +98,7 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
     ties, follows, rung = None, None, verdict.rung_of_codes(metrics.mismatches, None)
     if model is not None:
         if blank.kind == "scale":
-            rung = verdict.rung_of_scales(metrics)
+            rung = verdict.rung_of_scales(metrics, format_of(golden.dtype))
         elif metrics.mismatches:
             ties = tie_distances(model, number, actual, golden)
             rung = verdict.rung_of_codes(metrics.mismatches, ties)

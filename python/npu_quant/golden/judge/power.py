@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..formats import format_of
 from ..measure.layout import Layout
-from ..operators.formats import format_of
 from ..read.sources import ArraySource, size_of
 from ..results import Explains, Source
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..formats import format_of
 from ..measure.differing import Differences, differences, distance_from_tie
-from ..operators.formats import format_of
 from ..read.sources import blocks, size_of
 from ..results import Explains, Source, Ties
 from .verdict import is_tie

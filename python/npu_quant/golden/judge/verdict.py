@@ -12,15 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..formats import Format, format_of
 from ..read.sources import size_of
 from ..results import Metrics, OutputComparison, Source, Ties, VariantMatch
 
 RUNGS = ("identical", "tie", "variant", "tolerated", "different")
 """Best first."""
-
-SCALE_STEPS = 1
-"""How many ulp two ways of computing a scale may lie apart: amax * (1 / 127) and 1 / (127 / amax)
-are never farther from amax / 127, for any amax."""
 
 EVIDENCE = 3
 """How many differing elements an exact match must have, to speak against a tie."""
@@ -96,11 +93,11 @@ def rung_of_codes(mismatches: int, ties: Ties | None) -> str:
     return "different"
 
 
-def rung_of_scales(metrics: Metrics) -> str:
-    """Return the rung of computed scales, which are compared in ulp."""
+def rung_of_scales(metrics: Metrics, own: Format) -> str:
+    """Return the rung of computed scales, which are compared in steps of their format."""
     if metrics.mismatches == 0:
         return "identical"
-    if metrics.max_steps <= SCALE_STEPS and not metrics.nonfinite:
+    if metrics.max_steps <= own.scale_steps and not metrics.nonfinite:
         return "tie"
     return "different"
 
@@ -185,7 +182,7 @@ def margin_of(output: OutputComparison) -> float:
         if output.ties is not None:
             return output.ties.farthest / output.ties.allowed
         assert output.metrics is not None
-        return output.metrics.max_steps / SCALE_STEPS
+        return output.metrics.max_steps / format_of(output.dtype).scale_steps
     if output.rung == "tolerated" and output.tolerance is not None:
         return output.tolerance.margin
     return float("nan")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import _core
-from ...errors import DTypeError
+from ..formats import Format, format_of
 from ..read.sources import blocks, size_of
 from ..results import Metrics, Source
 from .layout import Layout
@@ -27,16 +27,6 @@ MOST_ROW_BUCKETS, MOST_COLUMN_BUCKETS = 1 << 22, 1 << 16
 _LEAST_SQUARES = 1e-290  # below, squares of float64 are subnormal or 0
 _NONE = (1 << 64) - 1
 _CODES = 256
-_NUMBERS = {"float16", "bfloat16", "float32", "float64", "int16", "int32", "int64"}
-_NUMBERS |= {"uint16", "uint32", "uint64"}
-_REMEDIES = {
-    "c": "Compare its parts, .real and .imag.",
-    "O": "Convert it, e.g. with .astype(np.float64).",
-    "f": "Convert it with .astype(np.float64).",
-    "M": "Compare .view(np.int64).",
-    "m": "Compare .view(np.int64).",
-}
-_OF_BYTES = {1: "ml_dtypes.float8_e4m3fn", 2: "ml_dtypes.bfloat16"}
 
 
 @dataclass(frozen=True)
@@ -51,20 +41,26 @@ class Positions:
 
 
 def measure(
-    actual: Source, golden: Source, *, progress: Callable[[int, int], None] | None = None
+    actual: Source,
+    golden: Source,
+    own: Format | None = None,
+    *,
+    progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Metrics, Positions]:
     """Compare two sources of one dtype and shape in one pass, block by block.
 
     Args:
         actual: what is compared.
         golden: what it is compared with.
+        own: what the elements stand for; None: what their dtype says.
         progress: called as ``progress(done, total)``, in elements, after each block.
 
     Raises:
         DTypeError: there are no numbers of that dtype to compare.
     """
     size, columns = size_of(golden), max(1, Layout.of(golden.shape).columns)
-    counter = _counter_for(golden.dtype)
+    own = format_of(golden.dtype) if own is None else own
+    counter = _Codes(own) if own.carrier.itemsize == 1 else _Numbers(own)
     row_shift = _shift(-(-size // columns), MOST_ROW_BUCKETS)
     column_shift = _shift(columns, MOST_COLUMN_BUCKETS)
     positions = Positions(
@@ -125,8 +121,8 @@ class _Numbers:
     """Of each code of one byte."""
     sums: NDArray[np.float64] | None
 
-    def __init__(self, dtype: np.dtype) -> None:
-        self._dtype = dtype.newbyteorder("=")
+    def __init__(self, own: Format) -> None:
+        self._dtype = own.carrier
         self.counts = np.zeros(36, np.uint64)
         self.counts[32:34] = _NONE
         self._totals = self.sums = np.zeros(16)
@@ -147,17 +143,15 @@ class _Codes:
 
     sums = None
 
-    def __init__(self, dtype: np.dtype) -> None:
-        codes = np.arange(_CODES, dtype=np.uint8).view(dtype)
-        with np.errstate(invalid="ignore"):
-            self.values: NDArray[np.float64] = codes.astype(np.float64)
+    def __init__(self, own: Format) -> None:
+        self.values = own.values(np.arange(_CODES, dtype=np.uint8).view(own.carrier))
         self.is_nan = np.isnan(self.values)
         self.counts = np.zeros(2 * _CODES * _CODES, np.uint64)
         self.counts[_CODES * _CODES :] = _NONE
-        finite = self.values[np.isfinite(self.values)]
         # Neighbouring values are a step apart; -0 and 0 are the same.
+        finite = self.values[np.isfinite(self.values)]
         self._ranks = np.searchsorted(np.unique(finite), self.values)
-        self._limits = [finite.min(), finite.max(), -finite.max()] if dtype.kind != "b" else []
+        self._ends = own.ends
         self._kinds = np.where(self.is_nan, 1, 0)
         self._kinds[self.values == np.inf] = 2
         self._kinds[self.values == -np.inf] = 3
@@ -180,7 +174,7 @@ class _Codes:
         places = [first.min(), first[size == size.max()].min()] if differ.any() else [_NONE] * 2
         finite = kinds == 0
         counts, sums, most_steps = self._of_finite(actual[finite], golden[finite], n[finite])
-        limits = [int(n[np.isin(side, self._limits)].sum()) for side in (a, g)]
+        limits = [int(n[np.isin(side, self._ends)].sum()) for side in (a, g)]
         pairs = np.bincount(kinds, n, 16).astype(np.int64) * (np.arange(16) > 0)
         ours, theirs = a[self._kinds[actual] == 0], g[self._kinds[golden] == 0]
         least = (ours.min(initial=np.inf), theirs.min(initial=np.inf))
@@ -213,22 +207,6 @@ class _Codes:
             ],
             int(np.abs(steps).max(initial=0)),
         )
-
-
-def _counter_for(dtype: np.dtype) -> _Numbers | _Codes:
-    """Return what ``_core.compare`` counts arrays of a dtype in, or raise DTypeError."""
-    is_number = dtype.kind in "biuf" or dtype.type.__module__ == "ml_dtypes"
-    if is_number and dtype.itemsize == 1:
-        return _Codes(dtype)
-    if is_number and dtype.newbyteorder("=").name in _NUMBERS:
-        return _Numbers(dtype)
-    remedy = _REMEDIES.get(dtype.kind, "")
-    if dtype.type is np.void and dtype.fields is None and dtype.itemsize in _OF_BYTES:
-        remedy = f"If it holds that type: .view({_OF_BYTES[dtype.itemsize]})."
-    raise DTypeError(
-        f"compare: the arrays have dtype {dtype}, expected bool, integers or floats of 1, 2, 4 or "
-        f"8 bytes. {remedy}".rstrip()
-    )
 
 
 def _metrics(count: int, counts: list[int], sums: list[float]) -> Metrics:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..formats import whole
 from . import steps
-from .formats import whole
 from .model import PART, Array, Exact, Flat, Float32, Float64, Model, Part, ranges
 from .norm import root_of, roundings_of_mean
 from .steps import Operands

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..formats import format_of
 from . import steps
 from .arithmetic import Floats, compiled, fused, roundings, stored_in
 from .elements import ElementModel, ElementPart, Spread, dtype_of
-from .formats import format_of
 from .formula import Test, Variant, always
 from .model import Array, Exact
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..formats import largest
 from ..results import TieTest
 from . import elements, steps
 from .arithmetic import Floats, as_it_is, to_float16
 from .elements import ElementModel, ElementPart
-from .formats import largest
 from .formula import Form, Formula, Variant
 from .model import Array, Float32, Float64
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..formats import whole
 from . import steps
 from .arithmetic import Floats
-from .formats import whole
 from .formula import Formula, Glance, Other, Step
 from .model import PART, Array, Exact, Flat, Float32, Model, Part, ranges
 from .steps import Operands

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ParamError
+from ..formats import Whole, format_of
 from ..results import TieTest
-from .formats import Whole, format_of
 from .formula import Formula, Variant
 
 Array = NDArray[Any]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ..formats import whole
 from . import elements, steps
 from .elements import ElementModel, ElementPart, dtype_of, formulas, others
-from .formats import whole
 from .formula import Form, Formula, Variant
 from .model import Array
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..formats import whole
 from . import elements, steps
 from .elements import ElementModel, dtype_of, formulas, others
-from .formats import whole
 from .formula import Form, Variant
 from .model import Array
 from .quantize import MEASURED, STEPS, codes

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import dtypes
+from ..formats import int4_of
 from .common import (
     MAX_BYTES,
     File,
@@ -163,17 +164,6 @@ def _meaning(stored: Stored, wanted: dtypes.DTypeName | None, file: File) -> _Me
     return carrier, 0
 
 
-def _unpack(raw: NDArray[np.uint8], codes: int) -> NDArray[np.int8]:
-    """Return int4 values, the first of a word in its lowest bits, as int8."""
-    if codes > 1:
-        pairs = np.empty((raw.size, 2), np.uint8)  # words are little-endian: byte by byte
-        pairs[:, 0], pairs[:, 1] = raw, raw >> 4
-        raw = pairs.reshape(-1)
-    values: NDArray[np.int8] = (raw << 4).view(np.int8)
-    values >>= 4
-    return values
-
-
 class FileSource:
     """An array in a file, read when it is asked for; a context manager, closed at its end.
 
@@ -225,7 +215,7 @@ class FileSource:
             raw.view(f"u{self._itemsize}").byteswap(inplace=True)
         if not self._codes:
             return raw.view(self._dtype)
-        return _unpack(raw, self._codes)[begin - first * each : end - first * each]
+        return int4_of(raw, packed=self._codes > 1)[begin - first * each : end - first * each]
 
     def array(self) -> NDArray[Any]:
         """Return all of it, in its shape."""

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..formats import Format, format_of
 from ..measure.layout import Layout
-from ..operators.formats import Format, format_of
 from ..read.sources import size_of
 from ..results import Concentration, Explains, OutputComparison, Source
 from . import words

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from ..formats import format_of
 from ..judge.verdict import badness
 from ..measure.differing import worst_elements
 from ..measure.maps import MOST_DRAWN, by_decade, distances_of, gathered, map_of, margins_of
@@ -173,7 +174,7 @@ def _bars(caption: str, bars: Sequence[svg.Bar], more: str = "") -> str:
 
 
 def _steps(output: OutputComparison, metrics: Metrics, name: str) -> str:
-    unit = "codes" if output.dtype.kind in "iu" else "steps of the dtype"
+    unit = "codes" if format_of(output.dtype).noun == "code" else "steps of the dtype"
     apart = sum(metrics.nonfinite.values())
     more = f"; {words.counted(apart, 'pair')} with NaN or inf not among them" if apart else ""
     bars = svg.bars_of_steps(metrics.steps)

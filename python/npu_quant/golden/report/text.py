@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..formats import format_of
 from ..judge.power import blind_spot, power_text
 from ..measure.layout import Layout
 from ..results import ComparisonData, Concentration, Metrics, OutputComparison
@@ -64,10 +65,6 @@ def _structure(comparison: ComparisonData) -> list[Line]:
     return [(_HEAD, f"{what} actual: {words.names(names)}") for what, names in both if names]
 
 
-def _unit(output: OutputComparison) -> str:
-    return "code" if output.dtype.kind in "iu" else "value"
-
-
 def _lines_of(comparison: ComparisonData, output: OutputComparison) -> list[Line]:
     """Return what there is to say of one output."""
     several = len(comparison.outputs) > 1
@@ -77,7 +74,7 @@ def _lines_of(comparison: ComparisonData, output: OutputComparison) -> list[Line
     if output.problem is not None:
         lines = [(_FACT, output.problem)]
     elif m is not None and m.mismatches == 0:
-        text = f"identical: all {words.counted(m.count, _unit(output))}"
+        text = f"identical: all {words.counted(m.count, format_of(output.dtype).noun)}"
         lines = [(_EXTRA if several else _FACT, text)]
     elif m is not None and comparison.model is not None and output.kind == "scale":
         lines = _lines_of_scale(output, m)
@@ -95,19 +92,20 @@ def _differ(m: Metrics, noun: str) -> str:
 def _counts(output: OutputComparison, m: Metrics) -> str:
     """Return how many differ, and by how many steps."""
     far = sum(n for step, n in m.steps.items() if step not in ("-1", "0", "+1"))
-    unit = "steps" if output.dtype.kind in "iu" else "ulp"
+    own = format_of(output.dtype)
     return (
-        f"{_differ(m, _unit(output))} ({words.share(m.mismatches, m.count)}); "
-        f"{unit} -1: {words.count(m.steps['-1'])}  +1: {words.count(m.steps['+1'])}  "
+        f"{_differ(m, own.noun)} ({words.share(m.mismatches, m.count)}); "
+        f"{own.step} -1: {words.count(m.steps['-1'])}  +1: {words.count(m.steps['+1'])}  "
         f"beyond: {words.count(far)}"
     )
 
 
 def _lines_of_scale(output: OutputComparison, m: Metrics) -> list[Line]:
     """A scale: how many differ, by how much, the worst with both values."""
-    text = _differ(m, "scale")
+    text, own = _differ(m, output.kind), format_of(output.dtype)
     if m.max_steps:
-        text += f", by up to {words.count(m.max_steps)} ulp (rounding explains 1)"
+        text += f", by up to {words.count(m.max_steps)} {own.step} "
+        text += f"(rounding explains {own.scale_steps})"
     lines = [*_nonfinite(m), (_FACT, text)]
     if output.rung != "tie" and output.where is not None:
         lines += [(_FACT, _pair(output, output.where.worst)), *_places(output)]

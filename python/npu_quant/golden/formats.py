@@ -1,0 +1,293 @@
+"""What the elements of arrays stand for: their values, the neighbours and ties between them.
+
+A format is an object, so that another one is a row here and no case elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import Any, ClassVar
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DTypeError
+from .results import TieTest
+
+Array = NDArray[Any]
+Float64 = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Format:
+    """Elements of a dtype, one code or value each."""
+
+    carrier: np.dtype[Any]
+    """The dtype of the arrays."""
+    limits: tuple[float, float]
+    """The least and the greatest finite value."""
+    least_tie: float = 0.0
+    """The smallest magnitude a tie between neighbours is taken to have."""
+    scale_steps: int = 1
+    """How far apart two ways of computing a scale may lie: amax * (1 / 127) and 1 / (127 / amax)
+    are never more than an ulp of float32 from amax / 127, for any amax."""
+    noun: ClassVar[str] = "value"
+    step: ClassVar[str] = "ulp"
+    """What a report calls an element, and what lies between neighbours."""
+
+    @property
+    def ends(self) -> tuple[float, ...]:
+        """The values that count as saturated."""
+        return () if self.carrier.kind == "b" else (*self.limits, -self.limits[1])
+
+    def values(self, codes: Array) -> Float64:
+        """Return what elements stand for."""
+        with np.errstate(invalid="ignore"):
+            return codes.astype(np.float64)
+
+    def steps(self, actual: Array, golden: Array) -> Float64:
+        """Count from one element to the other, in the order of values; inf if one is no number."""
+        steps: Float64 = np.abs(self.places(actual) - self.places(golden)).astype(np.float64)
+        steps[~(np.isfinite(self.values(actual)) & np.isfinite(self.values(golden)))] = np.inf
+        return steps
+
+    def places(self, codes: Array) -> NDArray[np.int64]:
+        """Return the number of each element in the order of values; -0 has that of 0."""
+        return ordinal(codes)
+
+    def neighbours(self, codes: Array) -> tuple[Float64, Float64]:
+        """Return the values before and after those of some elements; the ends are their own."""
+        raise NotImplementedError
+
+    def nearest(self, values: Float64) -> Array:
+        """Return the elements nearest to some values, of two the even one."""
+        return values.astype(self.carrier)
+
+    def ties(self, codes: Array) -> tuple[Float64, Float64]:
+        """Return between which ties numbers are rounded to some elements; infinite at the ends."""
+        values, (below, above) = self.values(codes), self.neighbours(codes)
+        low = np.where(values == self.limits[0], -np.inf, (below + values) / 2)
+        return low, np.where(values == self.limits[1], np.inf, (values + above) / 2)
+
+    def tie(self, value: Float64, actual: Array, golden: Array, *terms: Float64) -> TieTest:
+        """Return the test of numbers against the midpoints of what is and what should be.
+
+        Args:
+            value: the numbers before they were rounded to this format.
+            actual: the elements as they are.
+            golden: the elements as they should be.
+            terms: what the numbers were added up from.
+        """
+        with np.errstate(all="ignore"):
+            middle = (self.values(actual) + self.values(golden)) / 2
+        magnitude = np.maximum(largest(middle, *terms), self.least_tie)
+        return TieTest(value, middle, magnitude, self.steps(actual, golden))
+
+
+class Whole(Format):
+    """Whole numbers, saturated at the ends."""
+
+    noun, step = "code", "steps"
+
+    def steps(self, actual: Array, golden: Array) -> Float64:
+        """Count whole numbers: from 2 ** 24 on, which only int32 reaches, those float32 has."""
+        a, g = self.values(actual), self.values(golden)
+        step = np.maximum(1.0, np.spacing(np.fmax(np.abs(a), np.abs(g)).astype(np.float32)))
+        return np.asarray(np.ceil(np.abs(a - g) / step))
+
+    def neighbours(self, codes: Array) -> tuple[Float64, Float64]:
+        """Return the numbers one less and one more."""
+        values = self.values(codes)
+        return np.maximum(values - 1, self.limits[0]), np.minimum(values + 1, self.limits[1])
+
+    def nearest(self, values: Float64) -> Array:
+        """Return the whole numbers nearest to some values, and the ends for those beyond."""
+        return self.codes(np.rint(values))
+
+    def codes(self, rounded: Array, low: int | None = None, nan: int = 0) -> Array:
+        """Return codes of rounded numbers, which are kept: ends beyond the range, NaN is `nan`."""
+        wide = np.float64 if self.carrier.itemsize > 2 else np.float32  # float64 holds int32's ends
+        least = self.limits[0] if low is None else low
+        clipped = np.clip(rounded.astype(wide, copy=False), wide(least), wide(self.limits[1]))
+        clipped[np.isnan(clipped)] = nan
+        return np.asarray(clipped.astype(self.carrier))
+
+
+class Floats(Format):
+    """Floats of a dtype; 0 and -0 are one value."""
+
+    def neighbours(self, codes: Array) -> tuple[Float64, Float64]:
+        """Return the next value towards either infinity."""
+        greatest = ordinal(np.array(self.limits[1], self.carrier).reshape(1))[0]
+        below, above = (
+            self._numbered(np.clip(ordinal(codes) + step, -greatest, greatest)) for step in (-1, 1)
+        )
+        return below, above
+
+    def _numbered(self, ordinals: NDArray[np.int64]) -> Float64:
+        sign = np.where(ordinals < 0, 1 << (8 * self.carrier.itemsize - 1), 0)
+        bits = (np.abs(ordinals) | sign).astype(f"u{self.carrier.itemsize}")
+        return self.values(bits.view(self.carrier))
+
+
+@dataclass(frozen=True, eq=False)
+class Small(Format):
+    """Floats of up to 8 bits, by a table: neighbours are so by value, whatever their codes are."""
+
+    table: Float64 = field(kw_only=True)
+    """What each byte stands for."""
+    ties_away: bool = False
+    """Whether ties go away from zero, and not to the even code."""
+    noun, step = "code", "steps"
+
+    def values(self, codes: Array) -> Float64:
+        """Return what codes stand for."""
+        return np.asarray(self.table[codes.view(np.uint8)], np.float64)
+
+    @cached_property
+    def _ordered(self) -> tuple[Float64, NDArray[np.uint8]]:
+        """All finite values, from the least, and the first code of each."""
+        finite = np.flatnonzero(np.isfinite(self.table)).astype(np.uint8)
+        values, first = np.unique(self.table[finite], return_index=True)
+        return values, finite[first]
+
+    def places(self, codes: Array) -> NDArray[np.int64]:
+        """Return the number of each code in the order of values."""
+        return np.searchsorted(self._ordered[0], self.values(codes))
+
+    def neighbours(self, codes: Array) -> tuple[Float64, Float64]:
+        """Return the next finite value towards either infinity."""
+        ordered, places = self._ordered[0], self.places(codes)
+        below, above = (np.clip(places + step, 0, len(ordered) - 1) for step in (-1, 1))
+        return ordered[below], ordered[above]
+
+    def nearest(self, values: Float64) -> Array:
+        """Return the codes nearest to some values, the ends for those beyond, 0 for NaN."""
+        ordered, codes = self._ordered
+        middles, numbers = (ordered[1:] + ordered[:-1]) / 2, np.nan_to_num(values)
+        low, high = (np.searchsorted(middles, numbers, side) for side in ("left", "right"))
+        upwards = np.abs(ordered)[high] > np.abs(ordered)[low]
+        found = codes[np.where(upwards if self.ties_away else codes[high] % 2 == 0, high, low)]
+        minus_zero = np.flatnonzero((self.table == 0) & np.signbit(self.table))
+        if minus_zero.size:
+            found[(self.table[found] == 0) & np.signbit(numbers)] = minus_zero[0]
+        return found.view(self.carrier)
+
+
+def format_of(dtype: Any) -> Format:
+    """Return the format of an array's elements: by its dtype, or by a name in FORMATS.
+
+    Raises:
+        DTypeError: there are no numbers of that dtype to compare.
+    """
+    return FORMATS[dtype] if isinstance(dtype, str) and dtype in FORMATS else _kept(np.dtype(dtype))
+
+
+_REMEDIES = {
+    "c": "Compare its parts, .real and .imag.",
+    "O": "Convert it, e.g. with .astype(np.float64).",
+    "f": "Convert it with .astype(np.float64).",
+    "M": "Compare .view(np.int64).",
+    "m": "Compare .view(np.int64).",
+}
+_OF_BYTES = {1: "ml_dtypes.float8_e4m3fn", 2: "ml_dtypes.bfloat16"}
+
+
+def _made(dtype: np.dtype) -> Format:
+    carrier = dtype.newbyteorder("=")
+    is_number = carrier.kind in "biuf" or dtype.type.__module__ == "ml_dtypes"
+    if not is_number or carrier.itemsize > 8 or "complex" in carrier.name:
+        raise _no_numbers(dtype)
+    if carrier.kind == "b":
+        return Whole(carrier, (0.0, 1.0), 0.5)
+    if "int" in carrier.name:  # NumPy does not count those of 4 bits among integers
+        info = ml_dtypes.iinfo(carrier)  # type: ignore[no-untyped-call]
+        return Whole(carrier, (float(info.min), float(info.max)), 0.5)  # its ties are .5 or more
+    if carrier.itemsize == 1:
+        with np.errstate(invalid="ignore"):
+            return _small(carrier, _BYTES.view(carrier).astype(np.float64))
+    greatest = float(ml_dtypes.finfo(carrier).max)  # type: ignore[no-untyped-call]
+    return Floats(carrier, (-greatest, greatest))
+
+
+_kept: Callable[[np.dtype], Format] = cache(_made)
+_BYTES = np.arange(256, dtype=np.uint8)
+
+
+def _no_numbers(dtype: np.dtype) -> DTypeError:
+    remedy = _REMEDIES.get(dtype.kind, "")
+    if dtype.type is np.void and dtype.fields is None and dtype.itemsize in _OF_BYTES:
+        remedy = f"If it holds that type: .view({_OF_BYTES[dtype.itemsize]})."
+    return DTypeError(
+        f"compare: the arrays have dtype {dtype}, expected bool, integers or floats of 1, 2, 4 or "
+        f"8 bytes. {remedy}".rstrip()
+    )
+
+
+def _small(carrier: np.dtype, table: Float64, *, ties_away: bool = False) -> Small:
+    finite = table[np.isfinite(table)]
+    ends = float(finite.min()), float(finite.max())
+    steps = int(ends[0] <= 0)  # e8m0 has powers of two only, in which no formula may differ
+    return Small(carrier, ends, scale_steps=steps, table=table, ties_away=ties_away)
+
+
+def _hifloat8(byte: int) -> float:
+    """Return what a byte of HiFloat8 stands for: sign, prefix, exponent, mantissa (2409.16626)."""
+    code, sign = byte & 0x7F, -1.0 if byte & 0x80 else 1.0
+    if code in (0, 0x6F):
+        return np.inf * sign if code else 0.0 if byte == 0 else np.nan
+    if code < 8:
+        return sign * 2.0 ** (code - 23)
+    # The prefix is 0001, 001, 01, 10 or 11; behind it are so many bits of either.
+    width, bits = next(row for end, *row in _HIFLOAT8 if code < end)
+    field, magnitude = (code >> bits) & ((1 << width) - 1), 0
+    if width:
+        magnitude = (field | 1 << (width - 1)) * (-1 if field >> (width - 1) else 1)
+    return sign * 2.0**magnitude * (1 + (code & ((1 << bits) - 1)) / (1 << bits))
+
+
+_HIFLOAT8 = ((0x10, 0, 3), (0x20, 1, 3), (0x40, 2, 3), (0x60, 3, 2), (0x80, 4, 1))
+FORMATS: dict[str, Format] = {
+    "hifloat8": _small(
+        np.dtype(np.uint8), np.array([_hifloat8(byte) for byte in range(256)]), ties_away=True
+    ),
+    "int4": Whole(np.dtype(np.int8), (-8.0, 7.0), 0.5),
+}
+"""What no dtype of arrays says: HiFloat8 in uint8, and int4 as it is read, an element an int8."""
+
+
+def int4_of(raw: NDArray[np.uint8], *, packed: bool = True) -> NDArray[np.int8]:
+    """Return the int4 of bytes: two in each, the first in the lower half, or that alone."""
+    if packed:  # words are little-endian: byte by byte
+        pairs = np.empty((raw.size, 2), np.uint8)
+        pairs[:, 0], pairs[:, 1] = raw, raw >> 4
+        raw = pairs.reshape(-1)
+    values: NDArray[np.int8] = (raw << 4).view(np.int8)
+    values >>= 4
+    return values
+
+
+def whole(dtype: Any) -> Whole:
+    """Return a format of whole numbers."""
+    found = format_of(dtype)
+    assert isinstance(found, Whole)
+    return found
+
+
+def ordinal(floats: Array) -> NDArray[np.int64]:
+    """Return the number of each float in the order of its dtype's values; 0 and -0 are both 0."""
+    width = floats.dtype.itemsize * 8
+    bits = np.ascontiguousarray(floats).view(f"u{floats.dtype.itemsize}").astype(np.int64)
+    magnitude = bits & ((1 << (width - 1)) - 1)
+    return np.where(bits >> (width - 1), -magnitude, magnitude)
+
+
+def largest(*terms: Float64) -> Float64:
+    """Return the largest magnitude, element by element; terms that are NaN do not count."""
+    result = np.abs(terms[0])
+    for term in terms[1:]:
+        result = np.fmax(result, np.abs(term))
+    return result
