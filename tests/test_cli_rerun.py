@@ -90,10 +90,10 @@ class TestWhatIsNamed:
         assert (status, "explanation" in json.loads(out)) == (1, False)
 
     def test_or_fails_otherwise(self, say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
-        def fail(*_: object) -> None:
+        def fail(*_: object, **__: object) -> None:
             raise ParamError("no")
 
-        monkeypatch.setattr(compare, "_explained", fail)
+        monkeypatch.setattr(compare, "explain", fail)
         status, out, err = say("y.npy", "x.npy", *DQ, "--explain")
         assert (status, out[:14], err) == (
             1,

@@ -102,10 +102,17 @@ class TestOrder:
         ]
         assert found.first is not None
         assert found.first.name.endswith("Torch.matmul.0.forward.output.0")
-        assert found.origin == (
-            "its input is identical: the difference arises in Torch.matmul.0.forward"
-        )
+        arises = "its input is identical: the difference arises in Torch.matmul.0.forward"
+        assert found.origin == arises
         assert found.rows[4].notes == ("the same arrays as " + found.first.name,)
+
+    @pytest.mark.parametrize("call", ["Torch.matmul.0.forward", "Torch.relu.0.forward"])
+    def test_an_input_of_one_side_may_be_the_origin(self, dumps: Any, call: str) -> None:
+        for dump, last, more in zip(dumps, (changed(B), B), ((A,), ()), strict=True):
+            for name in ("Torch.matmul.0.forward", "Torch.relu.0.forward"):
+                dump.call(name, (A, *(more if name == call else ())), (last,))
+        arises = "its input is identical: the difference arises in Torch.matmul.0.forward"
+        assert compared(dumps).origin == (arises if "relu" in call else "")
 
     def test_steps_and_ranks(self, sides: tuple[Path, Path]) -> None:
         for side in sides:

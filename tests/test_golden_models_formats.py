@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from typing import Any
 
@@ -9,6 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from npu_quant import DTypeError
 from npu_quant.golden.formats import format_of, int4_of, whole
 from npu_quant.golden.measure.metrics import measure
 from npu_quant.golden.operators.arithmetic import compiled, roundings
@@ -222,6 +224,29 @@ class TestWhole:
 def test_a_mask_is_0_or_1() -> None:
     own = format_of(np.bool_)
     assert own.nearest(np.array([0.0, 1.01])).tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "remedy"),
+    [
+        ("c8", "bytes. Compare its parts, .real and .imag."),
+        (ml_dtypes.complex32, "bytes."),
+        ("g", "bytes. Convert it with .astype(np.float64)."),
+        ("M8[s]", "bytes. Compare .view(np.int64)."),
+        ("V1", "bytes. If it holds that type: .view(ml_dtypes.float8_e4m3fn)."),
+        ("V2", "bytes. If it holds that type: .view(ml_dtypes.bfloat16)."),
+        ("V3", "bytes."),
+        ([("a", "i1")], "bytes."),
+    ],
+)
+def test_what_has_no_numbers(dtype: Any, remedy: str) -> None:
+    with pytest.raises(DTypeError, match=re.escape(remedy) + "$"):
+        format_of(np.dtype(dtype))
+
+
+def test_numbers_of_eight_bytes() -> None:
+    assert format_of(">f8").limits == (-np.finfo(float).max, np.finfo(float).max)
+    assert format_of(np.uint64).limits == (0, 2.0**64)
 
 
 class TestTexts:

@@ -14,14 +14,27 @@ import pytest
 from numpy.typing import NDArray
 
 import npu_quant
+from npu_quant.commands.bench import CASES
 from npu_quant.golden import compare
-from npu_quant.golden.operators import outputs_of
+from npu_quant.golden.operators import operators, outputs_of
 from npu_quant.testing import GoldenMismatch, assert_golden
 
 Array = NDArray[Any]
 F32 = np.float32
 ROWS, N = 512, 1024
 SIXTEEN = [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)]
+
+
+def test_every_operator_can_be_compared_and_measured() -> None:
+    """But gradients; those that are measured are not its forms, and none that takes codes."""
+    compared = set(operators())
+    assert set(npu_quant.ops.__all__) - compared == {
+        "dequantize_val",
+        "fake_quantize_per_channel_affine_cachemask_backward",
+        "fake_quantize_per_tensor_affine_cachemask_backward",
+    }
+    others = {name for name in compared if "cachemask" in name}
+    assert compared - set(CASES) == {"npu_anti_quant", "quantize_val", *others}
 
 
 def sat8(v: Array) -> Array:

@@ -7,17 +7,22 @@ from collections.abc import Iterator
 
 from .mutant import ROOT, Mutant
 
-FOLDER = "python/npu_quant/golden/judge"
+FOLDER = "python/npu_quant/golden"
 # The modules, and words in the names of their tests.
 VERDICTS = "golden_verdict golden_outputs golden_structure"
 MODULES = {
-    "verdict": VERDICTS,
-    "outputs": f"{VERDICTS} golden_refusal golden_where golden_report golden_table",
-    "rounding": f"{VERDICTS} golden_report golden_table",
-    "request": f"{VERDICTS} golden_tolerance",
-    "tolerance": "golden_tolerance",
-    "refusal": "golden_refusal",
-    "power": "golden_refusal",
+    "formats": "golden_models_formats",
+    "judge/verdict": VERDICTS,
+    "judge/outputs": f"{VERDICTS} golden_refusal golden_where golden_report golden_table",
+    "judge/rounding": f"{VERDICTS} golden_report golden_table",
+    "judge/request": f"{VERDICTS} golden_tolerance",
+    "judge/tolerance": "golden_tolerance",
+    "judge/refusal": "golden_refusal",
+    "judge/power": "golden_refusal",
+    "folders/by_operator": "folders",
+    "folders/carried": "folders",
+    "folders/comparison": "folders",
+    "folders/rows": "folders",
 }
 FLIPS: dict[type[ast.cmpop], list[type[ast.cmpop]]] = {
     ast.Eq: [ast.NotEq],
@@ -33,8 +38,18 @@ FLIPS: dict[type[ast.cmpop], list[type[ast.cmpop]]] = {
 }
 # Mutants that no test can tell, by module and the mutated line, and why.
 EQUIVALENT: dict[tuple[str, str], str] = {
-    ("tolerance", "m.metrics.max_abs >= atol"): "at equality no element is beyond it either way",
-    ("outputs", "o.metrics is None"): "it says where formulas are tried first, which is speed",
+    ("formats", "np.abs(ordered)[high] >= np.abs(ordered)[low]"): "0 lies between x and -x",
+    ("formats", "ends[0] < 0"): "no format begins at 0",
+    ("formats", "self.carrier.itemsize >= 2"): "float32 holds 16 bits as float64 does",
+    ("formats", "ordinals <= 0"): "-0 is 0",
+    (
+        "judge/tolerance",
+        "m.metrics.max_abs >= atol",
+    ): "at equality none is beyond it either way",
+    (
+        "judge/outputs",
+        "o.metrics is None",
+    ): "where formulas are tried first is speed",
 }
 
 

@@ -201,16 +201,7 @@ def _data(results: Sequence[Result], x: Array, facts: dict[str, Any]) -> dict[st
         "schema_version": SCHEMA_VERSION,
         "shape": list(x.shape),
         "dtype": x.dtype.name,
-        "results": [
-            {
-                "op": r.op,
-                "bytes": r.bytes,
-                "seconds": r.seconds,
-                "gb_per_second": r.speed,
-                "of_copy": r.of_copy,
-            }
-            for r in results
-        ],
+        "results": [{**r._asdict(), "gb_per_second": r.speed} for r in results],
         "machine": facts,
     }
 

@@ -252,17 +252,14 @@ def _check_names(option: str, given: Limit, names: Sequence[str]) -> None:
 
 def _explained_or_why_not(arguments: Namespace, roles: Roles) -> tuple[Explanation | None, str]:
     """Rank the formulas; where that fails, the comparison is still to be reported."""
+    if not arguments.explain:
+        return None, ""
+    assert roles.inputs is not None
     try:
-        return _explained(arguments, roles), ""
+        numerics = arguments.numerics
+        return explain(roles.actual, arguments.op, roles.inputs, numerics=numerics), ""
     except (ParamError, DTypeError, MemoryError) as error:
         return None, _in_options(str(error)) or "not enough memory"
-
-
-def _explained(arguments: Namespace, roles: Roles) -> Explanation | None:
-    if not arguments.explain:
-        return None
-    assert roles.inputs is not None
-    return explain(roles.actual, arguments.op, roles.inputs, numerics=arguments.numerics)
 
 
 def _in_options(text: str) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import errno
 import os
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Union
 
-import numpy as np
+from numpy.typing import NDArray
 
 from ..golden.read import FileError, FileSource, list_arrays, load
 from ..golden.read.common import ALIASES, clean
+from ..golden.results import Source
 from .arguments import UsageError
 from .outputs import split
 
@@ -23,26 +24,13 @@ RAW = "bytes"
 _MAX_NAME = 400
 
 Listed = tuple[str, str, tuple[int, ...]]
+Like = Union[Source, NDArray[Any]]  # noqa: UP007 (Python 3.10 cannot write it otherwise)
 
 # dtypes that carry another one's bytes, since NumPy or the program that saved them lacks it.
 _PACKED_INT4 = ("int8", "uint8", "int32", "V1")
 _CARRIERS = {"V2", "uint16", "int16"}
 _NARROW_CARRIERS = {"V1", "uint8"}
 _NARROW = ("float8", "fp8", "hif", "float4", "fp4")
-
-
-class Like(Protocol):
-    """What has a dtype and a shape: an array or a source."""
-
-    @property
-    def dtype(self) -> np.dtype:
-        """The dtype."""
-        ...
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape."""
-        ...
 
 
 @dataclass
