@@ -153,6 +153,11 @@ class TestWhichFileIsWhat:
             assert f"what is judged comes first, then the inputs: {right}\n" in err
         for files in (["output.npy", "self.npy"], ["off.npy", "self.npy"], ["self.npy", "off.npy"]):
             assert say(*files, *fake)[::2] == (int("off.npy" in files), "")
+        status, _, err = say("output.npy", "y.npy", *fake)  # which fits in no order
+        assert (status, "self has dtype int8" in err) == (2, True)
+        both = ["--golden", "y.npy", "--golden", "scale.npy"]
+        save(y2=Y, scale2=SCALE)
+        assert say("scale2.npy", "y2.npy", *DQ, *both)[::2] == (1, "")  # there are no inputs
 
     def test_inputs_by_name(self, say: Say) -> None:
         save(smooth=np.array([2, 1, 1, 0.5], np.float16))

@@ -202,7 +202,7 @@ def _in_right_order(
     with suppress(DTypeError, ParamError, FileError, UsageError):
         if files != arguments.files:
             other = _compared(Namespace(**{**vars(arguments), "files": files}), tolerances)[1]
-            if other.passed or (_fits(other) and (fault is not None or not _fits(comparison))):
+            if other.passed or (fault is not None and _fits(other)):
                 order = "what is judged comes first, then the inputs"
                 fault = UsageError(f"wrong order of files: {order}: {joined(files)}")
     if fault is not None:
