@@ -238,13 +238,13 @@ def test_data_is_what_json_takes(sides: tuple[Path, Path]) -> None:
     assert data["rows"][1]["report"].startswith("GoldenMismatch: ")
 
 
-def test_a_row_is_compared_again_for_a_closer_look(sides: tuple[Path, Path]) -> None:
+def test_a_row_that_fails_has_its_comparison_for_a_closer_look(sides: tuple[Path, Path]) -> None:
     save(sides[0], a=changed(A))
     save(sides[1], a=A)
     found = compare_folders(*sides)
-    again = found.row("a").again()
-    assert isinstance(again, golden.Comparison)
-    assert [e.index for e in again.worst()] == [(0, 0)]
+    comparison = found.row("a").comparison
+    assert isinstance(comparison, golden.Comparison)
+    assert [e.index for e in comparison.worst()] == [(0, 0)]
     with pytest.raises(KeyError):
         found.row("b")
     assert pickle.loads(pickle.dumps(found)) == found

@@ -188,7 +188,7 @@ class TestText:
 
     def test_html_is_escaped(self) -> None:
         from npu_quant.golden.api import Explanation
-        from npu_quant.golden.results import VariantResult
+        from npu_quant.golden.explanation_results import VariantResult
 
         result = VariantResult("a < b & c", True, "<script>", '"', {"y": 1})
         text = Explanation("op", {"y": 1}, (result,))._repr_html_()

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from pictures import GOLDEN, SVG, TIE, bars, by_op, cells, element, titled, wrong_row
 
 from npu_quant import golden
-from npu_quant.golden.measure import maps
+from npu_quant.golden.judge import outputs
+from npu_quant.golden.measure import collected, maps
 from npu_quant.golden.measure.metrics import STEP_BINS
-from npu_quant.golden.report import html, svg
-from npu_quant.golden.results import Concentration, Where
+from npu_quant.golden.report import svg
+from npu_quant.golden.results import Concentration, Map, Seen, Where
 
 
 def test_steps_are_drawn_as_counted() -> None:
@@ -133,7 +134,7 @@ def test_a_vector_has_no_rows() -> None:
 
 def test_cells_with_more_differences_are_darker() -> None:
     counts = np.array([[0, 1, 3, 300]])
-    picture = ElementTree.fromstring(svg.heat_map(maps.Map(counts, 1, 100, 1, 400), "t"))
+    picture = ElementTree.fromstring(svg.heat_map(Map(counts, 1, 100, 1, 400), "t"))
     assert cells(picture) == [(0, 1), (0, 2), (0, 3)]
     opacity = [float(p.get("stroke-opacity") or 0) for p in picture.iter(f"{SVG}path")]
     assert opacity == [0.3, 1.0]  # log(3) is nearer log(1): one shade for both
@@ -142,7 +143,7 @@ def test_cells_with_more_differences_are_darker() -> None:
 
 def test_marks_keep_apart() -> None:
     """A cell is 6 wide, and a column's number needs 42; rows are 5 high, and need 11."""
-    drawn = maps.Map(np.ones((20, 50), np.int64), 1, 1, 20, 50)
+    drawn = Map(np.ones((20, 50), np.int64), 1, 1, 20, 50)
     picture = ElementTree.fromstring(
         svg.heat_map(drawn, "t", marked=([3, 4, 5, 6, 19], [0, 6, 7, 20]))
     )
@@ -169,26 +170,27 @@ def test_places_of_another_axis_are_no_columns() -> None:
 
 
 def test_as_many_differences_as_may_be_drawn_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    comparison = wrong_row()
-    metrics = comparison.output("y").metrics
+    metrics = wrong_row().output("y").metrics
     assert metrics is not None
     for limit, drawn in ((metrics.mismatches, True), (metrics.mismatches - 1, False)):
-        for module in (maps, html):
-            monkeypatch.setattr(module, "MOST_DRAWN", limit)
-        words = "".join(element(comparison).itertext())
-        for found in ("y: where", "y: the worst", "y: differing codes by ulp"):
+        for module in (collected, outputs):
+            monkeypatch.setattr(module, "MOST_LISTED", limit)
+        words = "".join(element(wrong_row()).itertext())
+        for found in ("y: where", "y: differing codes by ulp"):
             assert (found in words) == drawn
+        assert "y: the worst" in words  # they are looked at one by one all the same
 
 
 def test_many_differences_are_drawn_by_row_and_by_column(monkeypatch: pytest.MonkeyPatch) -> None:
-    comparison = wrong_row()
-    for module in (maps, html):
-        monkeypatch.setattr(module, "MOST_DRAWN", 3)
-    root = element(comparison)
+    for module in (collected, outputs):
+        monkeypatch.setattr(module, "MOST_LISTED", 3)
+    root = element(wrong_row())
     assert cells(titled(root, "y: differences by row")) == [(7, 0)]
     assert len({y for y, _ in cells(titled(root, "y: differences by column"))}) == 1
     assert "y: where" not in "".join(root.itertext())
-    assert "y: the worst" not in "".join(root.itertext())
+    alone = golden.compare(np.ones(4, np.int8), np.zeros(4, np.int8))
+    assert "the worst" not in "".join(element(alone).itertext())  # not known without a second pass
+    assert [e.index for e in alone.worst()] == [(0,)]
 
 
 def test_bucketed_rows_are_drawn() -> None:
@@ -201,8 +203,9 @@ def test_bucketed_rows_are_drawn() -> None:
     where = dataclasses.replace(
         output.where, of_rows=65536 * 1024, row_counts=counts, row_bucket=1024
     )
-    metrics = dataclasses.replace(output.metrics, mismatches=maps.MOST_DRAWN + 1)  # type: ignore[type-var]
+    metrics = dataclasses.replace(output.metrics, mismatches=collected.MOST_LISTED + 1)  # type: ignore[type-var]
     huge = dataclasses.replace(output, where=where, metrics=metrics, shape=(65536 * 1024, 4))
+    huge = dataclasses.replace(huge, seen=Seen())
     root = element(dataclasses.replace(comparison, outputs=(huge,)))
     picture = titled(root, "differences by row")
     assert cells(picture) == [(63, 0)]
@@ -218,7 +221,7 @@ def test_a_map_counts_every_difference(rows: int, columns: int, data: st.DataObj
     actual = wanted.copy()
     actual.flat[places] = 1
     (output,) = golden.compare(actual, wanted).outputs
-    found = maps.map_of(output)
+    found = output.seen.map
     if not places:
         assert found is None
         return

@@ -15,7 +15,7 @@ from npu_quant import ParamError
 from npu_quant.golden import Comparison, VariantMatch, compare, load
 from npu_quant.golden.formats import format_of
 from npu_quant.golden.judge import verdict
-from npu_quant.golden.judge.rounding import follows_scale, tie_distances
+from npu_quant.golden.judge.rounding import Rounding, follows_scale
 from npu_quant.golden.measure import differing
 from npu_quant.golden.read import sources
 from npu_quant.golden.read.sources import ArraySource
@@ -190,7 +190,10 @@ class TestRounding:
         golden = np.full(6, 10, np.int8)
         monkeypatch.setattr(differing, "MOST_AT_ONCE", 2)
         sides = ArraySource(golden + np.int8(1)), ArraySource(golden)
-        found = tie_distances(Halves([10.5, 10.25, 10.25, 10.4, 10.25, 10.5]), 0, *sides)
+        rounding = Rounding(Halves([10.5, 10.25, 10.25, 10.4, 10.25, 10.5]), 0)
+        for some in differing.differences(*sides):
+            rounding.add(some)
+        found = rounding.ties
         assert (found.within, found.farthest, found.farthest_index) == (2, 2.0**18, 1)
 
     def test_codes_follow_a_scale_up_to_k(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .errors import NpuQuantError
-from .golden.api import Comparison, run
+from .golden.api import Comparison, Sides, compared, sides_of
 from .golden.judge.refusal import refusal_of
 from .golden.judge.request import Limits, Request
 
@@ -15,6 +15,12 @@ __all__ = ["GoldenMismatch", "GoldenRefused", "assert_golden"]
 
 class GoldenRefused(NpuQuantError, ValueError):  # noqa: N818 (beside GoldenMismatch)
     """A comparison passed that could only pass: it proves nothing."""
+
+    comparison: Comparison | None
+
+    def __init__(self, text: str, comparison: Comparison | None = None) -> None:
+        super().__init__(text)
+        self.comparison = comparison
 
 
 class GoldenMismatch(NpuQuantError, AssertionError):  # noqa: N818 (its text starts with the name)
@@ -85,21 +91,18 @@ def assert_golden(
     """
     __tracebackhide__ = True
     request = Request(op, inputs, numerics, Limits(atol, rtol, preset), variant, names)
-    comparison = run(actual, golden, request)
+    return checked(sides_of(actual, golden, request), request, allow_constant, "assert_golden")
+
+
+def checked(sides: Sides, request: Request, allow_constant: bool, who: str) -> Comparison:
+    """Compare two sides; raise unless they pass and could have failed."""
+    __tracebackhide__ = True
+    comparison = compared(sides, request)
     if not comparison.passed:
         raise GoldenMismatch(comparison)
     refusal = refusal_of(comparison, allow_constant)
-    if refusal is None and _has_one_object_twice(actual, golden):
+    if refusal is None and sides.twice:
         refusal = "actual and golden are the same object, which equals itself."
     if refusal is not None:
-        raise GoldenRefused(f"assert_golden refuses: {refusal}")
+        raise GoldenRefused(f"{who} refuses: {refusal}", comparison)
     return comparison
-
-
-def _has_one_object_twice(actual: Any, golden: Any) -> bool:
-    """Say whether an output is compared with itself; numbers are the same object by chance."""
-    if isinstance(actual, Mapping) and isinstance(golden, Mapping):
-        return any(_has_one_object_twice(actual[n], golden.get(n)) for n in actual)
-    if isinstance(actual, (tuple, list)) and isinstance(golden, (tuple, list)):
-        return any(_has_one_object_twice(a, g) for a, g in zip(actual, golden, strict=False))
-    return actual is golden and not isinstance(actual, (int, float, type(None)))

@@ -284,7 +284,7 @@ def _report(arguments: Namespace, comparison: Comparison, explanation: Explanati
 
 def _rerun(words: Sequence[str], arguments: Namespace, comparison: Comparison) -> str:
     """Return the command that ranks the formulas; "" where there is nothing more to be said."""
-    if not _fits(comparison) or comparison.model is None or arguments.explain:
+    if not _fits(comparison) or not comparison.computed or arguments.explain:
         return ""
     end = words.index("--") if "--" in words else len(words)
     return joined(["npu-quant", "compare", *words[:end], "--explain", *words[end:]])

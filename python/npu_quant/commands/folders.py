@@ -72,8 +72,7 @@ def run_folders(arguments: Namespace, in_options: Callable[[str], str]) -> bool:
     if arguments.json is not None:
         write_json(comparison.to_dict(), arguments.json)
     if arguments.html is not None:
-        with progress_bar("drawing", quiet=arguments.quiet) as progress:
-            write_text(comparison.to_html(progress), arguments.html)
+        write_text(comparison.to_html(), arguments.html)
     return comparison.passed
 
 

@@ -7,38 +7,48 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import ParamError
+from .explanation_results import ExplanationData
 from .judge import verdict
-from .judge.outputs import check_axis, judged, matches_of, paired, settled
+from .judge.outputs import Paired, check_axis, judged, matches_of, paired, settled
+from .judge.power import blind_spot
 from .judge.request import Limit, Limits, Progress, Request
-from .measure.differing import worst_elements
 from .operators import Model, applicable, model_of, name_of, outputs_of
 from .operators.ranking import ranked_formulas
-from .read.sides import as_outputs, checked_names, completed, names_of, of_numbers
+from .read.sides import Outputs, as_outputs, checked_names, completed, names_of, of_numbers
 from .report.causes import causes_of
 from .report.data import comparison_to_dict, explanation_to_dict
 from .report.explanation import explanation_text, explanation_to_html
 from .report.html import comparison_to_html
 from .report.text import text_of
-from .results import ComparisonData, Element, ExplanationData, Source
+from .results import (
+    BlindSpot,
+    ComparisonData,
+    Element,
+    OutputComparison,
+    Source,
+)
 
 
 class Comparison(ComparisonData):
     """What :func:`npu_quant.golden.compare` returns: the rung, and everything that led to it.
 
-    ``str()`` is the report, at most 12 lines; a notebook shows tables and pictures.
+    ``str()`` is the report, at most 12 lines; a notebook shows tables and pictures. It is plain
+    data: it holds none of the arrays, says the same whatever becomes of them, and can be pickled.
     """
 
     def worst(self, k: int = 10, output: str | None = None) -> list[Element]:
         """Return the k worst elements of an output, the worst first.
 
         Worst is farthest from a rounding tie where that is known, else of the greatest difference.
+        The 100 worst are kept when the arrays are compared. Where no tie is known, of more than
+        1,048,576 differing elements only one is: compare a part of the arrays to see others.
 
         Args:
             k: how many.
             output: its name; None means the decisive one.
         """
         chosen = self.decisive if output is None else self.output(output)
-        return worst_elements(self.model, chosen, k)
+        return list(chosen.seen.worst[: max(0, k)])
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data that JSON takes, with a schema_version."""
@@ -148,9 +158,31 @@ def compare(
     return run(actual, golden, request)
 
 
+@dataclasses.dataclass(frozen=True)
+class Sides:
+    """What is to be compared, as arrays by name."""
+
+    op: str | None
+    model: Model | None
+    """What computed the golden, if anything did."""
+    actual: Outputs
+    golden: Outputs
+    order: Sequence[str]
+    """The names of all outputs."""
+    pairs: Sequence[Paired]
+    twice: bool
+    """Whether an output is the same object on both sides."""
+
+
 def run(actual: Any, golden: Any, request: Request) -> Comparison:
     """Compare as :func:`compare` does."""
+    return compared(sides_of(actual, golden, request), request)
+
+
+def sides_of(actual: Any, golden: Any, request: Request) -> Sides:
+    """Return what is to be compared; compute the golden where there are inputs."""
     request.limits.check()
+    twice = _has_one_object_twice(actual, golden)
     op, names = _operator(golden, request)
     if names is None:
         actual, golden = of_numbers(actual), of_numbers(golden)
@@ -165,15 +197,22 @@ def run(actual: Any, golden: Any, request: Request) -> Comparison:
     request.limits.check_names(order)
     pairs = paired(given, goldens, order)
     check_axis(request.axis, pairs)
+    return Sides(op, model, given, goldens, order, pairs, twice)
+
+
+def compared(sides: Sides, request: Request) -> Comparison:
+    """Compare two sides."""
+    model, given, pairs = sides.model, sides.actual, sides.pairs
     outputs = [judged(pair, given, model, request) for pair in pairs]
     matches = matches_of(model, given, outputs, request.variant)
     accepted = verdict.accepted_of(matches, request.variant)
+    outputs = settled(outputs, pairs, matches, accepted, request.limits)
     outputs = [
-        dataclasses.replace(o, notes=causes_of(o, model)) if o.rung == "different" else o
-        for o in settled(outputs, matches, accepted, request.limits)
+        dataclasses.replace(o, notes=causes_of(o, a, g, model)) if o.rung == "different" else o
+        for o, (_, a, g) in zip(outputs, pairs, strict=True)
     ]
     return Comparison(
-        op=op,
+        op=sides.op,
         outputs=tuple(outputs),
         decisive=verdict.decisive_of(outputs),
         margin=verdict.greatest_margin(outputs),
@@ -183,9 +222,31 @@ def run(actual: Any, golden: Any, request: Request) -> Comparison:
         accepted_variant=accepted,
         formulas=0 if model is None else len(applicable(model)),
         rerun=request.rerun,
-        not_compared=tuple(verdict.not_compared(order, given, goldens)),
-        model=model,
+        not_compared=tuple(verdict.not_compared(sides.order, given, sides.golden)),
+        blind_spot=_blind_spot(model, outputs, pairs),
     )
+
+
+def _blind_spot(
+    model: Model | None, outputs: Sequence[OutputComparison], pairs: Sequence[Paired]
+) -> BlindSpot | None:
+    """Measure what codes that pass say of a scale that was not compared."""
+    kinds = [output.kind for output in outputs]
+    if model is None or "scale" not in model.kinds or "codes" not in kinds or "scale" in kinds:
+        return None
+    name, _, golden = pairs[kinds.index("codes")]
+    if golden is None or not all(output.passed for output in outputs):
+        return None
+    return blind_spot(model, model.outputs.index(name), golden)
+
+
+def _has_one_object_twice(actual: Any, golden: Any) -> bool:
+    """Say whether an output is compared with itself; numbers are the same object by chance."""
+    if isinstance(actual, Mapping) and isinstance(golden, Mapping):
+        return any(_has_one_object_twice(actual[n], golden.get(n)) for n in actual)
+    if isinstance(actual, (tuple, list)) and isinstance(golden, (tuple, list)):
+        return any(_has_one_object_twice(a, g) for a, g in zip(actual, golden, strict=False))
+    return actual is golden and not isinstance(actual, (int, float, type(None)))
 
 
 def _origin(sources: Sequence[Source | None], model: Model | None = None) -> str:

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from .results import ComparisonData, Metrics
-
-
-def _nothing() -> None:
-    return None
 
 
 @dataclass(frozen=True)
@@ -42,8 +37,8 @@ class FolderRow:
     """Whether its passing says anything: not of empty arrays, nor of one value everywhere."""
     report: str = ""
     """The comparison's text, where it does not pass."""
-    again: Callable[[], ComparisonData | None] = field(default=_nothing, repr=False, compare=False)
-    """Compares the arrays again, for pictures; None where they cannot be compared."""
+    comparison: ComparisonData | None = field(default=None, repr=False, compare=False)
+    """All that was found, of the first 100 rows that do not pass by themselves."""
 
     @property
     def count(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,9 +121,11 @@ class Where:
     columns: int
     of_columns: int
     concentrations: tuple[Concentration, ...] = ()
-    row_counts: Any = field(default=None, repr=False)
+    worst_values: tuple[Any, Any] = field(default=(0, 0), repr=False, compare=False)
+    """Actual and golden of the worst, as Python numbers."""
+    row_counts: Any = field(default=None, repr=False, compare=False)
     """Differences per row, or per `row_bucket` rows: an int64 array."""
-    column_counts: Any = field(default=None, repr=False)
+    column_counts: Any = field(default=None, repr=False, compare=False)
     row_bucket: int = 1
     column_bucket: int = 1
 
@@ -138,6 +140,31 @@ class Element:
     before_rounding: float | None
     """The golden's number before rounding, where it is known."""
     ulp_from_tie: float | None
+
+
+@dataclass(frozen=True)
+class Map:
+    """Differences per cell: some rows by some columns (a row is what the last axis holds)."""
+
+    counts: NDArray[np.int64]
+    """Two-dimensional."""
+    row_step: int
+    """How many rows a cell has, a power of two; the last cell may have fewer."""
+    column_step: int
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What reports show of single differences, kept while they were compared."""
+
+    worst: tuple[Element, ...] = ()
+    """At most 100, the worst first."""
+    map: Map | None = None
+    """None of more than 1,048,576 differences."""
+    distances: dict[str, int] | None = None
+    """Differing codes by how many ulp they lie from a tie, where that is known."""
 
 
 @dataclass(frozen=True)
@@ -161,6 +188,14 @@ class Tolerance:
     """The greatest error as a fraction of what is allowed; beyond 1 it fails. NaN: not known."""
     power: dict[str, bool] = field(default_factory=dict)
     """Whether it would also accept "all zeros", "shuffled rows", "scale +1 % on one row"."""
+
+
+class BlindSpot(NamedTuple):
+    """How wrong a row's scale can be without its codes showing it beyond rounding."""
+
+    median: float
+    """Of the rows that were tried, as a fraction of the scale."""
+    greatest: float
 
 
 @dataclass(frozen=True)
@@ -259,8 +294,13 @@ class OutputComparison:
     margin: float = math.nan
     """How much of what is allowed was used: 0 for none, 1 for all, inf for what fails. NaN for an
     accepted variant, of which nothing is measured."""
-    actual: Source | None = field(default=None, repr=False, compare=False)
-    golden: Source | None = field(default=None, repr=False, compare=False)
+    only_in: str = ""
+    """The side that has it, "actual" or "golden"; "" where both have."""
+    same: bool = False
+    """Whether actual and golden are the same memory or the same array of the same file."""
+    constant: bool = False
+    """Of one that passes: whether the golden has no two different values."""
+    seen: Seen = field(default=Seen(), repr=False, compare=False)
 
     @property
     def title(self) -> str:
@@ -296,7 +336,13 @@ class ComparisonData:
     """A command that does it again, where there is one."""
     not_compared: tuple[str, ...] = ()
     """The outputs that one side has and the other says None of."""
-    model: Explains | None = field(default=None, repr=False, compare=False)
+    blind_spot: BlindSpot | None = None
+    """Where codes pass whose scale was not compared: how wrong that could be."""
+
+    @property
+    def computed(self) -> bool:
+        """Whether the operator computed the golden from inputs."""
+        return self.formulas > 0
 
     @property
     def rung(self) -> str:
@@ -311,12 +357,12 @@ class ComparisonData:
     @property
     def missing(self) -> tuple[str, ...]:
         """The outputs that the golden has and actual has not."""
-        return tuple(o.name for o in self.outputs if o.actual is None and o.golden is not None)
+        return tuple(o.name for o in self.outputs if o.only_in == "golden")
 
     @property
     def extra(self) -> tuple[str, ...]:
         """The outputs that actual has and the golden has not."""
-        return tuple(o.name for o in self.outputs if o.golden is None and o.actual is not None)
+        return tuple(o.name for o in self.outputs if o.only_in == "actual")
 
     @property
     def where(self) -> Where | None:
@@ -329,49 +375,6 @@ class ComparisonData:
             if one.name == name:
                 return one
         raise KeyError(f"{name!r}, compared: {', '.join(o.name for o in self.outputs)}")
-
-
-@dataclass(frozen=True)
-class VariantResult:
-    """A named formula, and how many elements it has otherwise than the actual outputs."""
-
-    name: str
-    benign: bool
-    """Whether it is the same formula over the real numbers."""
-    summary: str
-    """The formula, in a line."""
-    source: str
-    """Where it is met."""
-    differing: dict[str, int]
-    """Of each output that was given, by its name."""
-
-    @property
-    def total(self) -> int:
-        """Differing elements of all outputs."""
-        return sum(self.differing.values())
-
-    @property
-    def kind(self) -> str:
-        """What a table says of it: "benign" or "other"."""
-        return "benign" if self.benign else "other"
-
-
-@dataclass(frozen=True)
-class ExplanationData:
-    """Every named formula of an operator against its actual outputs."""
-
-    op: str
-    outputs: dict[str, int]
-    """The outputs that were given, by name: how many elements they have."""
-    ranked: tuple[VariantResult, ...]
-    """The nearest first; at the same number the reference, then benign ones."""
-    titles: tuple[str, ...] = ()
-    """The same with dtype and shape, for the first line of its text."""
-
-    @property
-    def matches(self) -> tuple[VariantResult, ...]:
-        """The formulas that give exactly the actual outputs."""
-        return tuple(result for result in self.ranked if result.total == 0)
 
 
 def plain(value: Any) -> Any:

@@ -13,10 +13,10 @@ import pytest
 from npu_quant_pytest.ledger import Record, Waiting
 
 from ..errors import DTypeError, ParamError
-from ..golden.api import Comparison, run
+from ..golden.api import Comparison, Sides, run, sides_of
 from ..golden.judge.refusal import refusal_of
 from ..golden.judge.request import Request
-from ..testing import GoldenMismatch, GoldenRefused
+from ..testing import GoldenMismatch, GoldenRefused, checked
 from . import archive, keeping, records, store
 from .folders import Folders
 from .settings import Settings, request_of, settings_of
@@ -130,19 +130,22 @@ class Golden:
 
     def _judge(self, actual: Any, golden: Any, asked: Settings, request: Request) -> Comparison:
         """Compare and record; raise unless it passes and could have failed."""
-        comparison = run(actual, golden, request)
-        if not comparison.passed:
-            raise self._mismatch(comparison, request)
-        refusal = refusal_of(comparison, asked.get("allow_constant", False))
-        self._record(records.record_of("" if refusal is None else "refused", comparison))
-        if refusal is not None:
-            raise GoldenRefused(f"golden refuses: {refusal}")
+        sides = sides_of(actual, golden, request)
+        try:
+            comparison = checked(sides, request, asked.get("allow_constant", False), "golden")
+        except GoldenMismatch as mismatch:
+            raise self._mismatch(mismatch.comparison, sides, request) from None
+        except GoldenRefused as refused:
+            if refused.comparison is not None:
+                self._record(records.record_of("refused", refused.comparison))
+            raise
+        self._record(records.record_of("", comparison))
         return comparison
 
-    def _mismatch(self, comparison: Comparison, request: Request) -> GoldenMismatch:
+    def _mismatch(self, comparison: Comparison, sides: Sides, request: Request) -> GoldenMismatch:
         """Keep the arrays of a comparison that failed; return what is to be raised."""
         self._failures += 1
-        kept = keeping.keep(self._folders, self._failures, comparison, request)
+        kept = keeping.keep(self._folders, self._failures, comparison, sides.pairs, request)
         comparison = dataclasses.replace(comparison, rerun=kept.command)
         self._record(records.record_of("", comparison))
         mismatch = GoldenMismatch(comparison)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from .. import dtypes
 from ..commands.arguments import attribute
 from ..commands.shell import joined
 from ..golden.api import Comparison
+from ..golden.judge.outputs import Paired
 from ..golden.judge.request import Limit, Limits, Request
 from ..golden.operators import operator_of, outputs_of
 from ..golden.read.sources import as_source, is_source
@@ -35,18 +36,25 @@ class Kept(NamedTuple):
     problem: str = ""
 
 
-def keep(folders: Folders, number: int, comparison: Comparison, request: Request) -> Kept:
+def keep(
+    folders: Folders,
+    number: int,
+    comparison: Comparison,
+    pairs: Sequence[Paired],
+    request: Request,
+) -> Kept:
     """Keep the arrays of a comparison that failed.
 
     Args:
         folders: those of the test.
         number: which of the test's failures it is; with the first, those of earlier runs go.
-        comparison: what failed, with its arrays.
+        comparison: what failed.
+        pairs: its arrays.
         request: what was asked for.
     """
     if number == 1:
         forget(folders.kept)
-    arrays = _members(comparison, request)
+    arrays = _members(pairs, request)
     size = sum(array.nbytes for array in arrays.values())
     if size > MOST_BYTES:
         return Kept(problem=f"{size:,} bytes, at most {MOST_BYTES:,} are")
@@ -58,12 +66,12 @@ def keep(folders: Folders, number: int, comparison: Comparison, request: Request
     return Kept(command=command_of(folders.shown(path), comparison, request))
 
 
-def _members(comparison: Comparison, request: Request) -> archive.Arrays:
+def _members(pairs: Sequence[Paired], request: Request) -> archive.Arrays:
     arrays: archive.Arrays = {}
-    for output in comparison.outputs:
-        for side, source in (("actual", output.actual), ("golden", output.golden)):
+    for name, *both in pairs:
+        for side, source in zip(("actual", "golden"), both, strict=True):
             if source is not None:
-                arrays[member(side, output.name)] = source.array()
+                arrays[member(side, name)] = source.array()
     for name, value in (request.inputs or {}).items():
         if is_array(value):
             arrays[member("inputs", name)] = as_source(value, name).array()
@@ -108,7 +116,7 @@ def command_of(path: str, comparison: Comparison, request: Request) -> str:
 
 def _computed(path: str, comparison: Comparison, request: Request) -> list[str] | None:
     """Return the words of a command that computes the golden once more."""
-    if comparison.model is None or comparison.op is None:
+    if not comparison.computed or comparison.op is None:
         return None
     inputs = {n: value for n, value in (request.inputs or {}).items() if value is not None}
     attributes = {n: _literal(value) for n, value in inputs.items() if not is_array(value)}

@@ -136,18 +136,17 @@ def _row_of_both(
 ) -> FolderRow:
     """Return the row of an output that both sides' inputs have judged: the worse of the two."""
     actual, golden = (side.output(output) for side in sides)
-    blank = dataclasses.replace(plain, op=group.rule.op, again=partial(_judged, pass_, group, 0))
+    blank, keep = dataclasses.replace(plain, op=group.rule.op), plain.comparison is not None
     if not actual.passed:
-        return row_of(blank, sides[0], actual)
+        return row_of(blank, sides[0], actual, keep)
     if golden.passed:
         return dataclasses.replace(
-            row_of(blank, sides[0], actual),
+            row_of(blank, sides[0], actual, keep),
             rung=max(actual.rung, golden.rung, key=verdict.RUNGS.index),
             margin=verdict.greatest_margin((actual, golden)),
         )
-    blank = dataclasses.replace(blank, again=partial(_judged, pass_, group, 1))
     problem = f"the golden is not what {group.rule.op} makes of its inputs; actual is"
-    return dataclasses.replace(row_of(blank, sides[1], golden), problem=problem)
+    return dataclasses.replace(row_of(blank, sides[1], golden, keep), problem=problem)
 
 
 def _with_inputs(row: FolderRow, plain: FolderRow, inputs: list[FolderRow | None]) -> FolderRow:

@@ -24,22 +24,17 @@ from .rows import Pass, plain_rows
 class FolderComparison(FolderComparisonData):
     """What :func:`npu_quant.golden.compare_folders` returns: a row per array.
 
-    ``str()`` is the report in some lines; :meth:`to_html` a page with a table and pictures.
+    ``str()`` is the report in some lines; :meth:`to_html` a page with a table and pictures. It is
+    plain data: what becomes of the files changes nothing it says, and it can be pickled.
     """
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data that JSON takes, with a schema_version."""
         return folders_to_dict(self)
 
-    def to_html(self, progress: Progress | None = None) -> str:
-        """Return a page that needs nothing else: a table to sort, and pictures of what fails.
-
-        The arrays of the first 40 rows that fail are read again.
-
-        Args:
-            progress: is told (done, total) of these.
-        """
-        return folders_page(self, progress)
+    def to_html(self) -> str:
+        """Return a page that needs nothing else: a table to sort, and pictures of what fails."""
+        return folders_page(self)
 
     def __repr__(self) -> str:
         state = "passed" if self.passed else f"{len(self.failing)} differ"

@@ -14,7 +14,7 @@ from typing import Any
 from ...errors import DTypeError, ParamError
 from ..api import Comparison, run
 from ..folder_results import FolderRow
-from ..judge.refusal import is_same, refusal_of
+from ..judge.refusal import refusal_of
 from ..judge.request import Limits, Progress, Request
 from ..judge.tolerance import is_about
 from ..read import FileError
@@ -24,6 +24,10 @@ from ..results import OutputComparison, Source
 
 FAULTS = (FileError, ParamError, DTypeError, TypeError, ValueError, OSError, MemoryError)
 """What a file, an operator or an array may bring about: a row that fails, not the end of all."""
+
+
+MOST_KEPT = 100
+"""Of more rows that fail, comparisons are not kept: each may take half a megabyte."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +72,7 @@ def plain_rows(
     pass_: Pass, pairs: Sequence[Pair], progress: Progress | None
 ) -> dict[str, FolderRow]:
     """Compare each pair by itself; return the rows by the actual file."""
-    rows = {}
+    rows, failing = {}, 0
     arrays = Counter(pair.actual.path for pair in pairs)
     sizes = [_size(pair.actual.path) // arrays[pair.actual.path] for pair in pairs]
     done, total = 0, max(1, sum(sizes))
@@ -78,7 +82,9 @@ def plain_rows(
             progress(done + size * part // max(1, whole), total)
 
     for pair, size in zip(pairs, sizes, strict=True):
-        rows[pair.actual.file] = _plain_row(pass_, pair, partial(advance, size=size))
+        row = _plain_row(pass_, pair, partial(advance, size=size), failing < MOST_KEPT)
+        failing += not row.passed
+        rows[pair.actual.file] = row
         done += size
     if progress is not None:
         progress(total, total)
@@ -92,21 +98,22 @@ def _size(path: str) -> int:
         return 0
 
 
-def _plain_row(pass_: Pass, pair: Pair, progress: Progress) -> FolderRow:
+def _plain_row(pass_: Pass, pair: Pair, progress: Progress, keep: bool) -> FolderRow:
     blank = FolderRow(pair.actual.name, pair.actual.file, pair.golden.file)
-    again = partial(pass_.compared, pair)
     with ExitStack() as stack:
         try:
             comparison = pass_.compared(pair, stack, progress)
-            row = row_of(blank, comparison, comparison.decisive)
-            return dataclasses.replace(_proven(row, comparison), again=again)
+            row = row_of(blank, comparison, comparison.decisive, keep)
+            return _proven(row, comparison)
         except FAULTS as error:
             problem = str(error) or type(error).__name__
             return dataclasses.replace(blank, problem=problem)
 
 
-def row_of(blank: FolderRow, comparison: Comparison, output: OutputComparison) -> FolderRow:
-    """Return a row with what was found of an output."""
+def row_of(
+    blank: FolderRow, comparison: Comparison, output: OutputComparison, keep: bool
+) -> FolderRow:
+    """Return a row with what was found of an output; `keep` all of it where that does not pass."""
     return dataclasses.replace(
         blank,
         dtype=output.dtype.name,
@@ -118,16 +125,16 @@ def row_of(blank: FolderRow, comparison: Comparison, output: OutputComparison) -
         problem=output.problem,
         notes=output.notes,
         report="" if output.passed else str(comparison),
+        comparison=comparison if keep and not output.passed else None,
     )
 
 
 def _proven(row: FolderRow, comparison: Comparison) -> FolderRow:
     """Fail a row that passes by accident only; note one whose passing says nothing."""
-    output = comparison.decisive
-    if not row.passed or output.actual is None or output.golden is None:
+    if not row.passed:
         return row
     why = None
-    if is_same(output.actual, output.golden):
+    if comparison.decisive.same:
         why = "both are the same file, which equals itself"
     elif row.rung == "tolerated":
         why = refusal_of(comparison, allow_constant=True)

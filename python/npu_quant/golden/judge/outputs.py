@@ -11,16 +11,28 @@ from numpy.typing import NDArray
 
 from ...errors import ParamError
 from ..formats import format_of
+from ..measure.collected import MOST_LISTED, Collector
+from ..measure.differing import differences
 from ..measure.metrics import measure
-from ..measure.where import has_axis, locate
+from ..measure.where import axis_of, has_axis, locate
 from ..operators import Model, list_variants, matching_variants
 from ..read.sides import Outputs
 from ..read.sources import ArraySource, Number
-from ..results import Metrics, OutputComparison, Source, Tolerance, VariantMatch
+from ..results import (
+    Element,
+    Metrics,
+    OutputComparison,
+    Seen,
+    Source,
+    Tolerance,
+    VariantMatch,
+    Where,
+)
 from . import verdict
 from .power import power_of
+from .refusal import is_constant, is_same
 from .request import Limits, Request
-from .rounding import follows_scale, tie_distances
+from .rounding import Rounding, follows_scale
 from .tolerance import Measured, excess_of_sources, is_kept, rule_of, verdicts_of_presets
 
 Paired = tuple[str, Source | None, Source | None]
@@ -78,42 +90,73 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
     """
     name, actual, golden = pair
     problem = verdict.problem_of(actual, golden)
-    there = actual if golden is None else golden
-    assert there is not None
-    number = 0 if model is None else model.outputs.index(name)
-    blank = OutputComparison(
-        name,
-        there.dtype,
-        there.shape,
-        "different",
-        # Without an operator it is what its name says.
-        kind=name if model is None else model.kinds[number],
-        problem=problem,
-        actual=actual,
-        golden=golden,
-    )
+    blank = _blank(pair, model, problem)
     if problem is not None or actual is None or golden is None:
         return blank
     metrics, positions = measure(actual, golden, progress=request.progress)
-    ties, follows, rung = None, None, verdict.rung_of_codes(metrics.mismatches, None)
+    rounding = follows = None
     if model is not None:
-        if blank.kind == "scale":
-            rung = verdict.rung_of_scales(metrics, format_of(golden.dtype))
-        elif metrics.mismatches:
-            ties = tie_distances(model, number, actual, golden)
-            rung = verdict.rung_of_codes(metrics.mismatches, ties)
+        number = model.outputs.index(name)
+        if blank.kind != "scale" and metrics.mismatches:
+            rounding = Rounding(model, number)
         scale = _other_scale(given, model) if blank.kind == "codes" else None
         follows = None if scale is None else follows_scale(model, number, actual, golden, scale)
+    collected = _collected(actual, golden, metrics, rounding, request.axis)
+    ties = None if rounding is None else rounding.ties
+    rung = verdict.rung_of_codes(metrics.mismatches, ties)
+    if model is not None and blank.kind == "scale":
+        rung = verdict.rung_of_scales(metrics, format_of(golden.dtype))
     worst = None if ties is None else ties.farthest_index
+    where = locate(actual, golden, metrics, positions, collected, worst, request.axis)
     return dataclasses.replace(
         blank,
         rung=rung,
         metrics=metrics,
         ties=ties,
-        where=locate(actual, golden, metrics, positions, worst, request.axis),
+        where=where,
         presets=verdicts_of_presets(Measured(metrics, actual, golden)),
         follows_scale=follows,
+        same=is_same(actual, golden),
+        seen=_only_the_worst(where, blank.shape) if collected is None else collected.seen(),
     )
+
+
+def _blank(pair: Paired, model: Model | None, problem: str | None) -> OutputComparison:
+    """Return an output of which nothing is measured yet."""
+    name, actual, golden = pair
+    there = actual if golden is None else golden
+    assert there is not None
+    # Without an operator it is what its name says.
+    kind = name if model is None else model.kinds[model.outputs.index(name)]
+    only_in = "golden" if actual is None else "actual" if golden is None else ""
+    return OutputComparison(
+        name, there.dtype, there.shape, "different", kind, problem=problem, only_in=only_in
+    )
+
+
+def _collected(
+    actual: Source, golden: Source, metrics: Metrics, rounding: Rounding | None, axis: int | None
+) -> Collector | None:
+    """Look at the differing elements one by one; None where that is not worth its time."""
+    axis = axis_of(golden.shape, axis)
+    few = metrics.mismatches <= MOST_LISTED
+    if metrics.first is None or not (few or rounding is not None or axis is not None):
+        return None
+    collected = Collector(golden.shape, metrics.mismatches, axis)
+    for some in differences(actual, golden, metrics.first):
+        if rounding is None:
+            collected.add(some)
+        else:
+            collected.add(some, *rounding.add(some), rounding.allowed)
+    return collected
+
+
+def _only_the_worst(where: Where | None, shape: tuple[int, ...]) -> Seen:
+    if where is None:
+        return Seen()
+    index = tuple(int(i) for i in np.unravel_index(where.worst, shape))
+    actual, golden = where.worst_values
+    return Seen((Element(index, float(actual), float(golden), None, None),))
 
 
 def _other_scale(given: Outputs, model: Model) -> NDArray[Any] | None:
@@ -160,14 +203,15 @@ def matches_of(
 
 def settled(
     outputs: Sequence[OutputComparison],
+    pairs: Sequence[Paired],
     matches: tuple[VariantMatch, ...],
     accepted: str | None,
     limits: Limits,
 ) -> list[OutputComparison]:
     """Give the outputs that rounding does not explain their last chances, and conclude."""
     result = []
-    for output in outputs:
-        tolerance = _tolerance(output, limits)
+    for output, (_, actual, golden) in zip(outputs, pairs, strict=True):
+        tolerance = _tolerance(output, actual, golden, limits)
         rung = verdict.settled(
             output.rung,
             0 if output.metrics is None else output.metrics.mismatches,
@@ -178,7 +222,14 @@ def settled(
         done = dataclasses.replace(
             output, rung=rung, variant_accepted=accepted is not None, tolerance=tolerance
         )
-        result.append(verdict.concluded(done))
+        done = verdict.concluded(done)
+        if done.passed and golden is not None:
+            assert output.metrics is not None
+            # Its range spares most goldens being read once more.
+            least, greatest = output.metrics.golden_range
+            constant = not least < greatest and is_constant(golden)
+            done = dataclasses.replace(done, constant=constant)
+        result.append(done)
     unheeded = all(o.tolerance is None and o.problem is None for o in result)
     if limits.preset is not None and unheeded:
         kinds = ", ".join(sorted({o.dtype.name for o in outputs}))
@@ -196,11 +247,13 @@ def _used(
     return None if bounds is None else excess_of_sources(actual, golden, *bounds).ratio
 
 
-def _tolerance(output: OutputComparison, limits: Limits) -> Tolerance | None:
+def _tolerance(
+    output: OutputComparison, actual: Source | None, golden: Source | None, limits: Limits
+) -> Tolerance | None:
     """Measure an output against the tolerance that was asked for."""
-    if output.metrics is None or output.actual is None or output.golden is None:
+    if output.metrics is None or actual is None or golden is None:
         return None
-    used = _used(output.metrics, output.actual, output.golden, limits, output.name)
+    used = _used(output.metrics, actual, golden, limits, output.name)
     if used is None:
         return None
 
@@ -208,5 +261,5 @@ def _tolerance(output: OutputComparison, limits: Limits) -> Tolerance | None:
         wrong = _used(measure(actual, golden)[0], actual, golden, limits, output.name)
         return wrong is not None and is_kept(wrong)
 
-    power = power_of(output.golden, accepts)
+    power = power_of(golden, accepts)
     return Tolerance(limits.text(output.name), is_kept(used), used, power)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from ..formats import format_of
 from ..measure.layout import Layout
 from ..read.sources import ArraySource, size_of
-from ..results import Explains, Source
+from ..results import BlindSpot, Explains, Source
 
 _MOST_PROBED = 1 << 18
-_ROWS_PROBED = 256
+_ROWS_PROBED, _FEW_ROWS, _ELEMENTS_PROBED = 256, 16, 1 << 16
 
 VACUOUS = ("all zeros", "shuffled rows")
 """A tolerance that accepts one of these says nothing about the data."""
@@ -100,14 +100,6 @@ def power_text(power: dict[str, bool]) -> str:
     return " · ".join(f"{name}: {'YES' if taken else 'no'}" for name, taken in power.items())
 
 
-class BlindSpot(NamedTuple):
-    """How wrong a row's scale can be without its codes showing it beyond rounding."""
-
-    median: float
-    """Of the rows that were tried, as a fraction of the scale."""
-    greatest: float
-
-
 def blind_spot(model: Explains, output: int, golden: Source) -> BlindSpot | None:
     """Measure by how much a scale must change until a code changes that rounding does not explain.
 
@@ -119,17 +111,21 @@ def blind_spot(model: Explains, output: int, golden: Source) -> BlindSpot | None
     rows, columns = Layout.of(golden.shape)
     if rows * columns == 0:
         return None
-    needed = []
-    for row in np.unique(np.linspace(0, rows - 1, min(rows, _ROWS_PROBED)).astype(np.int64)):
-        index = np.arange(row * columns, (row + 1) * columns, dtype=np.int64)
-        codes = golden.read(int(index[0]), int(index[-1]) + 1)
+    several = min(rows, _ROWS_PROBED, max(_FEW_ROWS, _ELEMENTS_PROBED // columns))
+    probed = np.unique(np.linspace(0, rows - 1, several).astype(np.int64))
+    together = max(1, _ELEMENTS_PROBED // columns)
+    needed: list[float] = []
+    for some in (probed[i : i + together] for i in range(0, len(probed), together)):
+        index = (some[:, None] * columns + np.arange(columns)).reshape(-1)
+        begins = [int(row) * columns for row in some]
+        codes = np.concatenate([golden.read(begin, begin + columns) for begin in begins])
         v = model.before_rounding(output, index, codes, codes).value
         with np.errstate(all="ignore"):
             away = np.min([np.abs(v - tie) for tie in format_of(codes.dtype).ties(codes)], axis=0)
             v = np.abs(v)
             ulp = np.spacing(v.astype(np.float32)).astype(np.float64)
             change = np.where(away > model.allowed_for(output) * ulp, away / v, np.inf)
-        change = change[np.isfinite(change)]
-        if len(change):
-            needed.append(float(change.min()))
+        change = change.reshape(len(some), columns)
+        least = np.where(np.isfinite(change), change, np.inf).min(axis=1)
+        needed += least[np.isfinite(least)].tolist()
     return BlindSpot(float(np.median(needed)), max(needed)) if needed else None

@@ -10,42 +10,39 @@ from numpy.typing import NDArray
 from ..formats import format_of
 from ..measure.differing import Differences, differences, distance_from_tie
 from ..read.sources import blocks, size_of
-from ..results import Explains, Source, Ties
+from ..results import Explains, Source, Ties, TieTest
 from .verdict import is_tie
 
 _LOOKED_AT = 1 << 16
 
 
-def tie_distances(
-    model: Explains,
-    output: int,
-    actual: Source,
-    golden: Source,
-    scale: NDArray[Any] | None = None,
-) -> Ties:
-    """Measure every differing code of an output.
+class Rounding:
+    """Measures the differing codes of an output, some at a time, in C order."""
 
-    Args:
-        model: what the golden was computed by.
-        output: which of its outputs.
-        actual: its actual codes.
-        golden: its golden codes.
-        scale: by which scales to compute the numbers before rounding; None means the golden's.
-    """
-    allowed = model.allowed_for(output)
-    within, farthest, where, value = 0, -1.0, None, float("nan")
-    for index, a, g in differences(actual, golden):
-        test = model.before_rounding(output, index, a, g, scale=scale)
+    def __init__(self, model: Explains, output: int) -> None:
+        self._model, self._output = model, output
+        self.allowed = model.allowed_for(output)
+        self._within, self._farthest, self._index, self._value = 0, -1.0, 0, float("nan")
+
+    def add(self, some: Differences) -> tuple[TieTest, NDArray[np.float64]]:
+        """Take the next ones; return their numbers before rounding and distances from a tie."""
+        test = self._model.before_rounding(self._output, *some)
         distance = distance_from_tie(test)
-        within += int(np.count_nonzero(is_tie(test.steps, distance, allowed)))
+        self._within += int(np.count_nonzero(is_tie(test.steps, distance, self.allowed)))
         # Elements that have no such number are farther than any that has.
         order = np.where(np.isnan(distance), np.inf, distance)
         at = int(np.argmax(order))
-        if order[at] > farthest:
-            farthest, where, value = float(order[at]), int(index[at]), float(test.value[at])
-    if where is None:
-        farthest = 0.0
-    return Ties(allowed, within, farthest, where, value)
+        if order[at] > self._farthest:
+            self._farthest, self._value = float(order[at]), float(test.value[at])
+            self._index = int(some.places[at])
+        return test, distance
+
+    @property
+    def ties(self) -> Ties:
+        """How far they lie from a tie."""
+        if self._farthest < 0:
+            return Ties(self.allowed, 0, 0.0, None, self._value)
+        return Ties(self.allowed, self._within, self._farthest, self._index, self._value)
 
 
 def follows_scale(

@@ -10,16 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..results import Concentration, Metrics, Source, Where
-from .differing import differences
-from .layout import BLOCK, Layout
-from .metrics import Positions
+from .collected import Collector
+from .layout import Layout
+from .metrics import MOST_COLUMN_BUCKETS, Positions
 
 UNLIKELY = -6.0
 """log10 of the odds below which a concentration is reported."""
 
 _MOST_PLACES = 8
 _PERIODS = (8, 16, 32, 64, 128)
-_MOST_LISTED = 1 << 20
 
 
 def log10_factorial(n: float) -> float:
@@ -107,18 +106,15 @@ def period_of(counts: NDArray[np.int64]) -> Concentration | None:
     return _least_likely(found)
 
 
-def _blocks(actual: Source, golden: Source, layout: Layout, of: int) -> Concentration | None:
+def _blocks(collected: Collector | None, layout: Layout, of: int) -> Concentration | None:
     """Return the blocks that hold most differences, numbered row by row."""
-    if layout.columns <= BLOCK or of > _MOST_LISTED:
+    found = None if collected is None else collected.blocks()
+    if found is None:
         return None
-    found = [
-        index // layout.columns * layout.blocks_per_row + index % layout.columns // BLOCK
-        for index, _, _ in differences(actual, golden)
-    ]
-    numbers, counts = np.unique(np.concatenate(found), return_counts=True)
+    numbers, counts = found
     order = np.argsort(-counts, kind="stable")[: _MOST_PLACES + 1]
     blocks = layout.rows * layout.blocks_per_row
-    best = concentration_of("block", counts[order].astype(np.int64), blocks)
+    best = concentration_of("block", counts[order], blocks)
     if best is None:
         return None
     # Those beyond the fullest hold some, too.
@@ -127,7 +123,7 @@ def _blocks(actual: Source, golden: Source, layout: Layout, of: int) -> Concentr
 
 
 def _concentrations(
-    actual: Source, golden: Source, positions: Positions, layout: Layout
+    collected: Collector | None, positions: Positions, layout: Layout
 ) -> tuple[Concentration, ...]:
     found: list[Concentration | None] = []
     if positions.row_bucket == 1:
@@ -137,7 +133,7 @@ def _concentrations(
         found.append(by_column)
         if by_column is None:
             found.append(period_of(positions.column_counts))
-    by_block = _blocks(actual, golden, layout, int(positions.row_counts.sum()))
+    by_block = _blocks(collected, layout, int(positions.row_counts.sum()))
     # A row's or column's own blocks say nothing new.
     if by_block is not None and all(
         f is None or by_block.log10_odds < f.log10_odds + UNLIKELY for f in found
@@ -152,20 +148,29 @@ def has_axis(source: Source, axis: int) -> bool:
     return -rank <= axis < rank
 
 
-def _along(actual: Source, golden: Source, axis: int | None) -> tuple[Concentration, ...]:
-    """Return what concentrates along an axis, but for rows and columns, which are named as such."""
-    if axis is None or not has_axis(golden, axis):
+def axis_of(shape: tuple[int, ...], axis: int | None) -> int | None:
+    """Return an axis to look along besides rows and columns, which are named as such."""
+    rank = len(shape)
+    if axis is None or not -rank <= axis < rank or axis % rank == rank - 1 or rank == 2:
+        return None
+    return axis % rank
+
+
+def _along(collected: Collector | None, axis: int | None) -> tuple[Concentration, ...]:
+    """Return what concentrates along an axis."""
+    if collected is None or axis is None:
         return ()
-    rank = len(golden.shape)
-    if axis % rank == rank - 1 or rank == 2:
-        return ()
-    length = golden.shape[axis]
-    step = int(np.prod(golden.shape[axis % rank + 1 :], dtype=np.int64))
-    counts = np.zeros(length, np.int64)
-    for index, _, _ in differences(actual, golden):
-        counts += np.bincount(index // step % length, minlength=length)
-    found = concentration_of("axis", counts, length)
+    found = concentration_of("axis", collected.along, len(collected.along))
     return () if found is None else (dataclasses.replace(found, kind=f"axis {axis}"),)
+
+
+def _coarse(counts: NDArray[np.int64], bucket: int) -> tuple[NDArray[np.int64], int]:
+    """Return counts of rows as so many as there are of columns: they are kept."""
+    together = 1
+    while len(counts) > together * MOST_COLUMN_BUCKETS:
+        together *= 2
+    starts = np.arange(0, len(counts), together)
+    return np.add.reduceat(counts, starts), bucket * together
 
 
 def locate(
@@ -173,7 +178,8 @@ def locate(
     golden: Source,
     metrics: Metrics,
     positions: Positions,
-    worst: int | None,
+    collected: Collector | None = None,
+    worst: int | None = None,
     axis: int | None = None,
 ) -> Where | None:
     """Say where the differences of two sources lie; None where there are none.
@@ -183,24 +189,34 @@ def locate(
         golden: the golden one.
         metrics: what the pass over both measured.
         positions: what it counted.
+        collected: what is known of the single elements.
         worst: the element to call the worst; None means the greatest difference.
-        axis: one to look along, besides rows and columns.
+        axis: one that was looked along, besides rows and columns.
     """
     if metrics.mismatches == 0 or metrics.first is None:
         return None
     layout = Layout.of(golden.shape)
     worst = metrics.worst if worst is None else worst
+    worst = metrics.first if worst is None else worst
+    row_counts, row_bucket = _coarse(positions.row_counts, positions.row_bucket)
     return Where(
         first=metrics.first,
-        worst=metrics.first if worst is None else worst,
+        worst=worst,
         rows=int(np.count_nonzero(positions.row_counts)),
         of_rows=layout.rows,
         columns=int(np.count_nonzero(positions.column_counts)),
         of_columns=layout.columns,
-        concentrations=_concentrations(actual, golden, positions, layout)
-        + _along(actual, golden, axis),
-        row_counts=positions.row_counts,
+        concentrations=_concentrations(collected, positions, layout) + _along(collected, axis),
+        worst_values=(value_of(actual, worst), value_of(golden, worst)),
+        row_counts=row_counts,
         column_counts=positions.column_counts,
-        row_bucket=positions.row_bucket,
+        row_bucket=row_bucket,
         column_bucket=positions.column_bucket,
     )
+
+
+def value_of(source: Source, place: int) -> int | float:
+    """Return an element as a Python number; integers exactly."""
+    (value,) = source.read(place, place + 1)
+    number: int | float = value.item() if source.dtype.kind in "iub" else float(value)
+    return number

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ... import get_num_threads
 from ...errors import DTypeError, ParamError
-from ..results import VariantResult
+from ..explanation_results import VariantResult
 from .matching import Actual, Work
 from .model import Model, Part
 from .registry import applicable

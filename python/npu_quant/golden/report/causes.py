@@ -20,14 +20,17 @@ _MOST_SHIFT = 64
 _FEW = 4
 
 
-def causes_of(output: OutputComparison, model: Explains | None) -> tuple[str, ...]:
+def causes_of(
+    output: OutputComparison, actual: Source | None, golden: Source | None, model: Explains | None
+) -> tuple[str, ...]:
     """Return what the differences of an output look like, a sentence each; nothing if unsure.
 
     Args:
         output: one that differs.
+        actual: its actual array.
+        golden: its golden one.
         model: what its golden was computed by, if it was.
     """
-    actual, golden = output.actual, output.golden
     if actual is None or golden is None or output.where is None:
         return ()
     if not 0 < size_of(golden) <= _MOST_ELEMENTS:
@@ -40,7 +43,8 @@ def causes_of(output: OutputComparison, model: Explains | None) -> tuple[str, ..
         places = [c for c in output.where.concentrations if c.kind in ("row", "block")]
         if not places:
             return ()
-        found = _shifted(actual, golden, places[0]) or _scaled(output, model, places[0])
+        found = _shifted(actual, golden, places[0])
+        found = found or _scaled(output, actual, golden, model, places[0])
     return (found,) if found else ()
 
 
@@ -146,18 +150,21 @@ def scale_interval(
     return (least, most) if least <= most and not least <= 1 <= most else None
 
 
-def _scaled(output: OutputComparison, model: Explains | None, place: Concentration) -> str | None:
+def _scaled(
+    output: OutputComparison,
+    actual: Source,
+    golden: Source,
+    model: Explains | None,
+    place: Concentration,
+) -> str | None:
     """Find the factor of the scale that gives a row's or block's codes."""
     # Only where a row's scale is its own, and codes are x / scale.
     if model is None or output.ties is None or "scale" not in model.kinds:
         return None
-    assert output.actual is not None
-    assert output.golden is not None
     layout = Layout.of(output.shape)
     row, begin, end = _span(place, layout)
     index = np.arange(begin, end, dtype=np.int64) + row * layout.columns
-    a = output.actual.read(int(index[0]), int(index[-1]) + 1)
-    g = output.golden.read(int(index[0]), int(index[-1]) + 1)
+    a, g = (side.read(int(index[0]), int(index[-1]) + 1) for side in (actual, golden))
     value = model.before_rounding(model.outputs.index(output.name), index, a, g).value
     found = scale_interval(value, a, format_of(output.dtype))
     if found is None:

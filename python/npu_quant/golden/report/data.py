@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ... import __version__
-from ..results import ComparisonData, ExplanationData, OutputComparison, plain
+from ..explanation_results import ExplanationData
+from ..results import ComparisonData, OutputComparison, plain
 
 SCHEMA_VERSION = 1
 

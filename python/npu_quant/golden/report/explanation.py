@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
-from ..results import ExplanationData, VariantResult
+from ..explanation_results import ExplanationData, VariantResult
 from .words import count
 
 LINES = 12

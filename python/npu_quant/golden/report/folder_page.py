@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from ... import __version__
 from ..folder_results import FolderComparisonData, FolderRow
@@ -32,16 +32,9 @@ _COLUMNS = (
 )
 
 
-def folders_page(
-    data: FolderComparisonData, progress: Callable[[int, int], None] | None = None
-) -> str:
-    """Return the page.
-
-    Args:
-        data: what was found.
-        progress: is told (done, total) of the pictures.
-    """
-    parts = [_head(data), _first(data), _alone(data), _table(data), *_details(data, progress)]
+def folders_page(data: FolderComparisonData) -> str:
+    """Return the page."""
+    parts = [_head(data), _first(data), _alone(data), _table(data), *_details(data)]
     parts.append(f"<footer>npu_quant {shown(__version__)} · npu-quant compare</footer>")
     state = "pass" if data.passed else "fail"
     return whole_page(headline(data), f'<main class="{state}">{"".join(parts)}</main>')
@@ -152,18 +145,15 @@ def _number(value: float, text: str, label: str) -> str:
     return f'<td class="n" data-v="{sorted_by}" data-label="{label}">{shown(text)}</td>'
 
 
-def _details(
-    data: FolderComparisonData, progress: Callable[[int, int], None] | None
-) -> Iterable[str]:
+def _details(data: FolderComparisonData) -> Iterable[str]:
     """Yield a section of each row that fails, the first one open."""
     failing = [(number, row) for number, row in enumerate(data.rows) if not row.passed]
     if failing:
         yield "<h2>What differs</h2>"
-    drawn = min(len(failing), MOST_PICTURED)
     for i, (number, row) in enumerate(failing):
-        content = _pictures(row) if i < drawn else ""
-        if progress is not None and i < drawn:
-            progress(i + 1, drawn)
+        content = ""
+        if i < MOST_PICTURED and row.comparison is not None:
+            content = comparison_to_html(row.comparison)
         if not content:
             lines = (row.report or row.problem or "").splitlines()
             content = f"<pre>{chr(10).join(shown(line, 1000) for line in lines)}</pre>"
@@ -172,12 +162,3 @@ def _details(
             f'{shown(row.name)}</span> <span class="soft">{shown(found(row), 500)}</span></summary>'
             f"<div>{content}</div></details>"
         )
-
-
-def _pictures(row: FolderRow) -> str:
-    """Return the tables and pictures of a row; nothing where the files can no longer be read."""
-    try:
-        comparison = row.again()
-        return "" if comparison is None else comparison_to_html(comparison)
-    except (ValueError, TypeError, OSError, MemoryError):
-        return ""

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from ..formats import format_of
 from ..judge.verdict import badness
-from ..measure.differing import worst_elements
-from ..measure.maps import MOST_DRAWN, by_decade, distances_of, gathered, map_of, margins_of
+from ..measure.maps import gathered, margins_of
+from ..measure.metrics import MOST_ROW_BUCKETS
 from ..results import ComparisonData, Element, Metrics, OutputComparison, VariantMatch
 from . import svg, words
 from .svg import shown
@@ -140,20 +140,20 @@ def _pictured(comparison: ComparisonData) -> Iterable[str]:
     others = [o for o in comparison.outputs if o is not first]
     differing = [o for o in (first, *others) if o.metrics is not None and o.metrics.mismatches]
     for output in differing[:_MOST_PICTURED]:
-        yield _section(comparison, output)
+        yield _section(output)
     left_out = len(differing) - _MOST_PICTURED
     if left_out > 0:
         yield f"<p>not drawn: {words.counted(left_out, 'more output')}</p>"
 
 
-def _section(comparison: ComparisonData, output: OutputComparison) -> str:
+def _section(output: OutputComparison) -> str:
     """Return an output's pictures and its worst elements."""
     assert output.metrics is not None
     name = f"{output.name}: " if output.name else ""
-    bars = [_steps(output, output.metrics, name), *_distances(comparison, output, name)]
+    bars = [_steps(output, output.metrics, name), *_distances(output, name)]
     figures = [f"<div>{''.join(bars)}</div>", *_maps(output, name)]
-    if output.metrics.mismatches <= MOST_DRAWN:
-        figures.append(_worst(worst_elements(comparison.model, output, _WORST), name))
+    if len(output.seen.worst) > 1 or output.metrics.mismatches == 1:
+        figures.append(_worst(output.seen.worst[:_WORST], name))
     return (
         '<div style="display:flex;flex-wrap:wrap;gap:4px 28px;margin-top:8px;border-top:1px solid '
         f'rgba(128,128,128,.4)">{"".join(figures)}</div>'
@@ -187,11 +187,11 @@ def _maps(output: OutputComparison, name: str) -> list[str]:
     if where is None:
         return []
     names = ("row", "column") if len(output.shape) > 1 else ("row", "element")
-    whole = map_of(output)
+    whole = output.seen.map
     if whole is not None:
         caption = f"{name}where the differences are"
         rows = f"{where.rows} of {words.counted(where.of_rows, 'row')}"
-        title = f"{caption}: in {rows}" if where.row_bucket == 1 else caption
+        title = f"{caption}: in {rows}" if where.of_rows <= MOST_ROW_BUCKETS else caption
         return [_figure(caption, svg.heat_map(whole, title, names, gathered(where)))]
     return [
         _figure(caption, svg.heat_map(strip, caption, names, gathered(where)))
@@ -203,12 +203,11 @@ def _maps(output: OutputComparison, name: str) -> list[str]:
     ]
 
 
-def _distances(comparison: ComparisonData, output: OutputComparison, name: str) -> list[str]:
+def _distances(output: OutputComparison, name: str) -> list[str]:
     """Return how far the differing codes lie from a tie, where that is known."""
-    distances = distances_of(comparison.model, output)
-    if distances is None or output.ties is None:
+    if output.seen.distances is None or output.ties is None:
         return []
-    bars = svg.bars_of_distances(by_decade(distances, output.ties.allowed))
+    bars = svg.bars_of_distances(output.seen.distances)
     allowed = f"(≤ {output.ties.allowed:g} is rounding)"
     return [_bars(f"{name}differing codes by ulp from a tie {allowed}", bars)]
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..measure.maps import Map
+from ..results import Map
 from . import words
 
 EQUAL, ONE_STEP, FARTHER, EXPLAINED = "currentColor", "#d98a1e", "#d1442f", "#3f9a58"

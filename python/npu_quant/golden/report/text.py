@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..formats import format_of
-from ..judge.power import blind_spot, power_text
+from ..judge.power import power_text
 from ..measure.layout import Layout
-from ..results import ComparisonData, Concentration, Metrics, OutputComparison
+from ..results import ComparisonData, Concentration, Metrics, OutputComparison, Where
 from . import words
 
 MOST_LINES = 12
@@ -76,7 +76,7 @@ def _lines_of(comparison: ComparisonData, output: OutputComparison) -> list[Line
     elif m is not None and m.mismatches == 0:
         text = f"identical: all {words.counted(m.count, format_of(output.dtype).noun)}"
         lines = [(_EXTRA if several else _FACT, text)]
-    elif m is not None and comparison.model is not None and output.kind == "scale":
+    elif m is not None and comparison.computed and output.kind == "scale":
         lines = _lines_of_scale(output, m)
     elif m is not None:
         lines = _lines_of_values(output, m)
@@ -108,7 +108,7 @@ def _lines_of_scale(output: OutputComparison, m: Metrics) -> list[Line]:
         text += f"(rounding explains {own.scale_steps})"
     lines = [*_nonfinite(m), (_FACT, text)]
     if output.rung != "tie" and output.where is not None:
-        lines += [(_FACT, _pair(output, output.where.worst)), *_places(output)]
+        lines += [(_FACT, _pair(output, output.where)), *_places(output)]
     return lines
 
 
@@ -131,15 +131,12 @@ def _consequence(output: OutputComparison) -> list[Line]:
     return [(_FACT, "does not follow from the actual scale either")]
 
 
-def _pair(output: OutputComparison, flat: int) -> str:
-    """Return one element, actual and golden, with what lies between."""
-    assert output.actual is not None
-    assert output.golden is not None
-    both = [side.read(flat, flat + 1)[0] for side in (output.actual, output.golden)]
-    place = words.index([int(i) for i in np.unravel_index(flat, output.shape)])
+def _pair(output: OutputComparison, where: Where) -> str:
+    """Return the worst element, actual and golden, with what lies between."""
+    actual, golden = where.worst_values
+    place = words.index([int(i) for i in np.unravel_index(where.worst, output.shape)])
     if output.dtype.kind in "iub":
-        return f"{place} actual {both[0]}, golden {both[1]}"
-    actual, golden = map(float, both)
+        return f"{place} actual {actual}, golden {golden}"
     text = f"{place} actual {words.number(actual)}, golden {words.number(golden)}"
     if np.isfinite(actual) and np.isfinite(golden) and golden != 0:
         text += f" ({100 * (actual - golden) / abs(golden):+.3g} %)"
@@ -224,11 +221,11 @@ def _blocks(places: tuple[int, ...], layout: Layout) -> str:
 def _worst(output: OutputComparison) -> str:
     """Return the worst element, with its number before rounding where that is known."""
     assert output.where is not None
-    flat = output.where.worst
-    if output.ties is None or output.ties.farthest_index != flat:
-        return _pair(output, flat)
+    pair = _pair(output, output.where)
+    if output.ties is None or output.ties.farthest_index != output.where.worst:
+        return pair
     before = words.number(output.ties.farthest_value)
-    return f"{_pair(output, flat)}; {before} before rounding"
+    return f"{pair}; {before} before rounding"
 
 
 def _similarity(output: OutputComparison, m: Metrics) -> str:
@@ -274,14 +271,7 @@ def _not_compared(comparison: ComparisonData) -> list[Line]:
 
 def _blind_spot(comparison: ComparisonData) -> list[Line]:
     """Say how wrong a scale can be that was not compared."""
-    model = comparison.model
-    if model is None or not comparison.passed or "scale" not in model.kinds:
-        return []
-    codes = next((o for o in comparison.outputs if o.kind == "codes"), None)
-    if codes is None or any(o.kind == "scale" for o in comparison.outputs):
-        return []
-    assert codes.golden is not None
-    spot = blind_spot(model, model.outputs.index(codes.name), codes.golden)
+    spot = comparison.blind_spot
     if spot is None:
         return []
     text = (
@@ -315,7 +305,7 @@ def _next(comparison: ComparisonData) -> str:
         return f"rerun: {comparison.rerun}"
     if comparison.missing or comparison.extra:
         return "next: write None for an output that is not to be compared"
-    if comparison.model is None:
+    if not comparison.computed:
         return "next: give op= and inputs= to learn whether rounding or another formula explains it"
     call = f'npu_quant.golden.explain(actual, "{comparison.op}", inputs)'
     return f"next: {call} ranks {comparison.formulas} formulas"

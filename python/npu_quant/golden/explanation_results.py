@@ -1,0 +1,48 @@
+"""What the search for the formula of some outputs finds, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class VariantResult:
+    """A named formula, and how many elements it has otherwise than the actual outputs."""
+
+    name: str
+    benign: bool
+    """Whether it is the same formula over the real numbers."""
+    summary: str
+    """The formula, in a line."""
+    source: str
+    """Where it is met."""
+    differing: dict[str, int]
+    """Of each output that was given, by its name."""
+
+    @property
+    def total(self) -> int:
+        """Differing elements of all outputs."""
+        return sum(self.differing.values())
+
+    @property
+    def kind(self) -> str:
+        """What a table says of it: "benign" or "other"."""
+        return "benign" if self.benign else "other"
+
+
+@dataclass(frozen=True)
+class ExplanationData:
+    """Every named formula of an operator against its actual outputs."""
+
+    op: str
+    outputs: dict[str, int]
+    """The outputs that were given, by name: how many elements they have."""
+    ranked: tuple[VariantResult, ...]
+    """The nearest first; at the same number the reference, then benign ones."""
+    titles: tuple[str, ...] = ()
+    """The same with dtype and shape, for the first line of its text."""
+
+    @property
+    def matches(self) -> tuple[VariantResult, ...]:
+        """The formulas that give exactly the actual outputs."""
+        return tuple(result for result in self.ranked if result.total == 0)

@@ -1,0 +1,110 @@
+"""What is kept of the elements that differ, as they are met: the worst, where they are, how far."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..results import Element, Map, Seen, TieTest
+from .differing import Differences
+from .layout import BLOCK, Layout
+from .maps import by_decade, step_of
+
+MOST_WORST = 100
+MOST_LISTED = 1 << 20
+"""Of more differences than these, no map is drawn and no blocks are counted: it would be slow."""
+
+
+class Collector:
+    """Takes the differing elements of an output, some at a time, in C order."""
+
+    def __init__(self, shape: tuple[int, ...], of: int, axis: int | None = None) -> None:
+        self._shape, self._layout, self._few = shape, Layout.of(shape), of <= MOST_LISTED
+        rows, columns = self._layout
+        self._steps = step_of(rows), step_of(columns)
+        self._cells = tuple(
+            -(-n // step) for n, step in zip(self._layout, self._steps, strict=True)
+        )
+        self._counts = np.zeros(self._cells[0] * self._cells[1], np.int64)
+        self._distances: Counter[str] = Counter()
+        self._worst = [np.empty(0, dtype) for dtype in (np.float64, np.int64, *[np.float64] * 3)]
+        self._has_values = False
+        self._blocks: list[NDArray[np.int64]] = []
+        self._axis = axis
+        self.along = np.zeros(1 if axis is None else shape[axis], np.int64)
+        """Differences by their place along the axis."""
+
+    def add(
+        self,
+        some: Differences,
+        test: TieTest | None = None,
+        distance: NDArray[np.float64] | None = None,
+        allowed: float = 0,
+    ) -> None:
+        """Take the next ones, with their distances from a tie where these are known."""
+        self._add_worst(some, test, _badness(some, distance))
+        if self._axis is not None:
+            step = int(np.prod(self._shape[self._axis :][1:], dtype=np.int64))
+            places = some.places // step % len(self.along)
+            self.along += np.bincount(places, minlength=len(self.along))
+        if not self._few:
+            return
+        if distance is not None:
+            self._distances.update(by_decade(distance, allowed))
+        row = some.places // self._layout.columns
+        column = some.places - row * self._layout.columns
+        cell = row // self._steps[0] * self._cells[1] + column // self._steps[1]
+        self._counts += np.bincount(cell, minlength=len(self._counts))
+        if self._layout.columns > BLOCK:
+            self._blocks.append(row * self._layout.blocks_per_row + column // BLOCK)
+
+    def _add_worst(self, some: Differences, test: TieTest | None, bad: NDArray[np.float64]) -> None:
+        kept = self._worst[0]
+        full = len(kept) == MOST_WORST
+        if full and not bad.max() > kept[-1]:
+            return
+        # The first of those that are as bad as the last one that is kept.
+        least = np.partition(bad, -MOST_WORST)[-MOST_WORST] if len(bad) > MOST_WORST else -np.inf
+        equal = np.flatnonzero(bad == least)[:MOST_WORST]
+        at = np.sort(np.concatenate([np.flatnonzero(bad > least), equal]))
+        self._has_values = test is not None
+        value = np.full(len(at), np.nan) if test is None else test.value[at]
+        with np.errstate(all="ignore"):
+            both = [side[at].astype(np.float64) for side in (some.actual, some.golden)]
+        new = bad[at], some.places[at], *both, value
+        joined = [np.concatenate(pair) for pair in zip(self._worst, new, strict=True)]
+        order = np.argsort(-joined[0], kind="stable")[:MOST_WORST]
+        self._worst = [values[order] for values in joined]
+
+    def blocks(self) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """Return the numbers of the blocks that have differences, and how many; None if unknown."""
+        if not self._blocks:
+            return None
+        numbers, counts = np.unique(np.concatenate(self._blocks), return_counts=True)
+        return numbers, counts.astype(np.int64)
+
+    def seen(self) -> Seen:
+        """Return what reports show of single differences."""
+        columns = (each.tolist() for each in self._worst)
+        worst = []
+        for bad, place, actual, golden, value in zip(*columns, strict=True):
+            index = tuple(int(i) for i in np.unravel_index(place, self._shape))
+            rounding = (value, bad) if self._has_values else (None, None)
+            worst.append(Element(index, actual, golden, *rounding))
+        if not self._few:
+            return Seen(tuple(worst))
+        drawn = Map(self._counts.reshape(self._cells), *self._steps, *self._layout)
+        return Seen(tuple(worst), drawn, dict(self._distances) or None)
+
+
+def _badness(some: Differences, distance: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """Return what the worst is chosen by; NaN and infinities count as the greatest."""
+    with np.errstate(all="ignore"):
+        if distance is None:
+            # Of 64-bit integers exactly.
+            is_wide = some.golden.dtype.kind in "iu" and some.golden.dtype.itemsize == 8
+            wide = np.longdouble if is_wide else np.float64
+            distance = np.abs(some.actual.astype(wide) - some.golden.astype(wide))
+        return np.where(np.isnan(distance), np.inf, distance).astype(np.float64)

@@ -1,0 +1,231 @@
+"""A comparison is plain data: it says the same whatever becomes of the arrays, and is pickled."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import npu_quant
+from npu_quant.golden import Comparison, compare, load
+from npu_quant.golden.operators import operators, outputs_of
+from npu_quant.testing import GoldenMismatch, GoldenRefused, assert_golden
+
+ROWS, COLUMNS = 12, 256
+SCALES = (np.arange(1, COLUMNS + 1) / 3000).astype(np.float32)
+ZEROS = (np.arange(COLUMNS) % 21 - 10).astype(np.int32)
+RANGE = {"quant_min": -128, "quant_max": 127}
+BY_TENSOR = {"scale": 0.037, "zero_point": 3} | RANGE
+BY_CHANNEL = {"scale": SCALES, "zero_point": ZEROS, "axis": 1} | RANGE
+SWITCHED = {
+    "scale": np.array([0.037], np.float32),
+    "zero_point": np.array([3], np.int32),
+    "fake_quant_enabled": np.array([1]),
+} | RANGE
+
+
+def values() -> Any:
+    return np.random.default_rng(7).standard_normal((ROWS, COLUMNS)).astype(np.float16)
+
+
+def arguments(op: str) -> dict[str, Any]:
+    """Return arguments of an operator, arrays of its own."""
+    x = values()
+    own = {
+        "npu_dynamic_quant": {"input": x},
+        "npu_dynamic_block_quant": {"x": x},
+        "npu_add_rms_norm_quant": {
+            "x1": x,
+            "x2": values(),
+            "gamma": np.ones(COLUMNS, np.float16),
+            "scales1": SCALES,
+            "zero_points1": ZEROS,
+        },
+        "npu_quantize": {
+            "self": x,
+            "scales": SCALES,
+            "zero_points": ZEROS,
+            "dtype": "int8",
+            "axis": 1,
+        },
+        "npu_anti_quant": {"x": (x * 40).astype(np.int8), "scale": SCALES},
+        "quantize_val": {
+            "scale": 0.037,
+            "zero_point": 5,
+            "value": x.astype(np.float32),
+            "scalar_type": "qint8",
+        },
+        "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams": {"self": x} | SWITCHED,
+    }
+    channels = "per_channel" in op
+    default = {"self": x.astype(np.float32)} | (BY_CHANNEL if channels else BY_TENSOR)
+    found = own.get(op, default)
+    return {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in found.items()}
+
+
+def given(op: str, inputs: dict[str, Any]) -> list[Any]:
+    """Return what the operator gives, copies but for None."""
+    result = getattr(npu_quant, op, None) or getattr(npu_quant.ops, op)
+    outputs = result(**inputs)
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    return [None if one is None else np.array(one) for one in outputs]
+
+
+def told(comparison: Comparison) -> tuple[object, ...]:
+    """Return all that a comparison says."""
+    return (
+        str(comparison),
+        comparison._repr_html_(),
+        json.dumps(comparison.to_dict()),
+        repr(comparison),
+        [repr(comparison.worst(200, output.name)) for output in comparison.outputs],
+        (comparison.missing, comparison.extra, comparison.not_compared, comparison.rerun),
+        repr(comparison.where),
+        comparison.blind_spot,
+    )
+
+
+def spoil(*arrays: Any) -> None:
+    for array in arrays:
+        if isinstance(array, np.ndarray):
+            array.view(np.uint8)[...] = ~array.view(np.uint8)
+
+
+def check(comparison: Comparison, *arrays: Any) -> None:
+    """Change the arrays: what is said before must be said after, and by a copy from a pickle."""
+    never_asked = pickle.loads(pickle.dumps(comparison))
+    before = told(comparison)
+    spoil(*arrays)
+    assert told(comparison) == before
+    assert told(never_asked) == before
+    assert told(pickle.loads(pickle.dumps(comparison))) == before
+
+
+def wrong_in(output: Any) -> Any:
+    """Return an output with some elements of row 7 (or of a vector) changed."""
+    wrong = output.copy()
+    row = wrong.reshape(ROWS, -1)[7]
+    row[:40] = row[:40] == 0 if row.dtype == np.bool_ else row[:40] + np.asarray(3, row.dtype)
+    return wrong
+
+
+@pytest.mark.parametrize("op", operators())
+def test_of_every_operator(op: str) -> None:
+    inputs = arguments(op)
+    outputs = given(op, inputs)
+    for actual in (
+        [None if one is None else one.copy() for one in outputs],
+        [None if one is None else wrong_in(one) for one in outputs],
+        [outputs[0].copy(), *[None] * (len(outputs) - 1)],
+    ):
+        own = {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in inputs.items()}
+        comparison = compare(tuple(actual), op=op, inputs=own)
+        assert comparison.passed is (np.array_equal(actual[0], outputs[0]))
+        check(comparison, *actual, *own.values())
+    assert len(outputs_of(op)) == len(outputs)
+
+
+def rungs() -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    x = values()
+    y, scale = npu_quant.npu_dynamic_quant(x)
+    quotient = x.astype(np.float32) / scale[:, None]
+    computed = {"op": "npu_dynamic_quant", "inputs": {"input": x}}
+    yield "identical", (y, scale), computed
+    yield "identical", y, computed
+    yield "variant", (np.trunc(quotient).astype(np.int8), scale), computed
+    yield "tolerated", wrong_in(y), computed | {"atol": 3}
+    yield "different", wrong_in(y), computed
+    yield "different", (y, scale * np.float32(1.01)), computed
+    yield "different", y[::-1].copy(), computed
+    yield "different", y[:5].copy(), {"golden": y}
+    yield "different", (y, scale), {"golden": (y,)}
+    yield "different", {"a": y}, {"golden": {"a": y, "b": scale}}
+    yield "different", wrong_in(x.astype(ml_dtypes.bfloat16)), {"golden": x.astype("bfloat16")}
+    yield "different", wrong_in(x.reshape(2, 6, -1)), {"golden": x.reshape(2, 6, -1), "axis": 0}
+    tie = np.array([[0, 32, -63, 127]], np.int8)
+    four = np.array([[0, 1, -2, 4]], np.float16)
+    yield "tie", tie, {"op": "npu_dynamic_quant", "inputs": {"input": four}}
+    yield "different", np.int64(2**62 + 1), {"golden": np.int64(2**62)}
+
+
+@pytest.mark.parametrize("number", range(len([*rungs()])))
+def test_of_every_rung(number: int) -> None:
+    rung, actual, more = [*rungs()][number]
+    comparison = compare(actual, **more)
+    assert comparison.rung == rung
+    sides = [actual, more.get("golden"), more.get("inputs")]
+    arrays = []
+    for side in sides:
+        held = side.values() if isinstance(side, dict) else side if isinstance(side, tuple) else ()
+        arrays += [side, *held]
+    check(comparison, *arrays)
+
+
+def test_of_files_that_are_gone_in_another_process(tmp_path: Path) -> None:
+    y = npu_quant.npu_dynamic_quant(values())[0]
+    for name, array in (("a", wrong_in(y)), ("g", y)):
+        np.save(tmp_path / f"{name}.npy", array)
+    with load(tmp_path / "a.npy") as actual, load(tmp_path / "g.npy") as golden:
+        comparison = compare(actual, golden)
+    (tmp_path / "a.npy").unlink()
+    (tmp_path / "g.npy").unlink()
+    (tmp_path / "kept").write_bytes(pickle.dumps(comparison))
+    code = (
+        "import pickle, sys; c = pickle.load(open(sys.argv[1], 'rb'));"
+        "sys.stdout.buffer.write((str(c) + c._repr_html_() + repr(c.worst(50))).encode())"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "kept")], capture_output=True, check=True
+    )
+    said = str(comparison) + comparison._repr_html_() + repr(comparison.worst(50))
+    assert out.stdout.decode() == said
+
+
+def test_it_holds_no_array_of_the_caller() -> None:
+    """Not even one that it could not change: a comparison of large arrays is small."""
+    golden = np.zeros((64, 1 << 14), np.int8)
+    actual = golden + np.int8(1)
+    assert len(pickle.dumps(compare(actual, golden))) < 200_000
+    x = golden.astype(np.float16)
+    made = compare(actual, op="npu_dynamic_quant", inputs={"input": x})
+    assert len(pickle.dumps(made)) < 400_000
+
+
+def test_of_many_rows_counts_are_kept_together() -> None:
+    golden = np.zeros((1 << 17, 2), np.int8)
+    actual = golden.copy()
+    actual[[5, 1 << 16], 1] = 1
+    where = compare(actual, golden).where
+    assert where is not None
+    assert (where.rows, where.row_bucket, len(where.row_counts)) == (2, 2, 1 << 16)
+    assert np.flatnonzero(where.row_counts).tolist() == [2, 1 << 15]
+
+
+def test_the_worst_hundred_are_kept_in_order() -> None:
+    golden = np.zeros(1000, np.int32)
+    actual = np.arange(1000, dtype=np.int32) % 500
+    worst = compare(actual, golden).worst(1000)
+    assert [e.actual for e in worst[:3]] == [499, 499, 498]
+    assert [e.index for e in worst[:3]] == [(499,), (999,), (498,)]
+    assert len(worst) == 100
+    assert compare(actual, golden).worst(0) == []
+    assert compare(actual, golden).worst(-1) == []
+
+
+def test_what_was_raised_has_its_comparison() -> None:
+    y = np.arange(6, dtype=np.int8)
+    with pytest.raises(GoldenMismatch) as mismatch:
+        assert_golden(y + np.int8(1), y)
+    with pytest.raises(GoldenRefused) as refused:
+        assert_golden(y, y)
+    for error, rung in ((mismatch.value, "different"), (refused.value, "identical")):
+        assert error.comparison is not None
+        assert error.comparison.rung == rung
