@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from ..formats import whole
 from . import steps
 from .model import PART, Array, Exact, Flat, Float32, Float64, Model, Part, ranges
-from .norm import root_of, roundings_of_mean
+from .norm import REFERENCE, VARIANTS, root_of, roundings_of_mean
 from .steps import Operands
+
+__all__ = ["REFERENCE", "VARIANTS", "AddRmsNormQuant"]
 
 
 class NormPart(Part):

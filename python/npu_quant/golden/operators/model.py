@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import abc
+import importlib
 import inspect
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -87,22 +89,42 @@ class Operator:
     """All that is known of an operator here: what it gives, by which formula, and which others."""
 
     function: Callable[..., Any]
-    model: type[Model]
+    page: str
+    """The module here that has its model and its formulas, and the model's name in it."""
     arrays: tuple[str, ...]
     """The arguments that are arrays and must be given."""
     outputs: Mapping[str, str]
     """By name, in the operator's order, what each is: "codes", "scale", "values" or "mask"."""
-    variants: tuple[Variant, ...]
-    """Its named formulas, the reference first."""
-    reference: Formula | None = None
-    """The formula of its codes, where it is made of steps."""
-    allowed: float = field(init=False)
-    """k: how many ulp of float32 from a tie the roundings of any order of operations explain."""
 
-    def __post_init__(self) -> None:
-        """Take the most that roundings add up to in a formula that is benign."""
-        most = max(variant.roundings for variant in self.variants if variant.benign)
-        object.__setattr__(self, "allowed", most)
+    @property
+    def _module(self) -> Any:
+        return importlib.import_module(f".{self.page.partition('.')[0]}", __package__)
+
+    @property
+    def model(self) -> type[Model]:
+        """What it is with its inputs."""
+        model: type[Model] = getattr(self._module, self.page.partition(".")[2])
+        return model
+
+    @property
+    def variants(self) -> tuple[Variant, ...]:
+        """Its named formulas, the reference first."""
+        variants: tuple[Variant, ...] = self._module.VARIANTS
+        return variants
+
+    @property
+    def reference(self) -> Formula:
+        """The formula of its codes, where it is made of steps."""
+        reference: Formula = self._module.REFERENCE
+        return reference
+
+    @cached_property
+    def allowed(self) -> float:
+        """k: how many ulp of float32 from a tie the roundings of any order of operations explain.
+
+        That is the most that roundings add up to in a formula that is benign.
+        """
+        return max(variant.roundings for variant in self.variants if variant.benign)
 
 
 class Model(abc.ABC):
@@ -128,7 +150,6 @@ class Model(abc.ABC):
     @property
     def reference(self) -> Formula:
         """The formula of its codes."""
-        assert self.operator.reference is not None
         return self.operator.reference
 
     def golden(self) -> tuple[Array | None, ...]:

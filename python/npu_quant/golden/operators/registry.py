@@ -3,87 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import ModuleType
 from typing import Any, overload
 
 from ... import ops
 from ...errors import ParamError
 from ..read.sources import as_source, is_source
-from . import (
-    add_rms_norm_quant,
-    anti_quant,
-    dynamic_block_quant,
-    dynamic_quant,
-    fake_quantize,
-    norm,
-    quantize,
-    quantize_val,
-)
 from .formula import Variant
 from .model import Model, Operator, arguments_of
 
-
-def _operator(
-    function: Callable[..., Any],
-    model: type[Model],
-    page: ModuleType,
-    arrays: str,
-    outputs: Mapping[str, str],
-) -> Operator:
-    """Return an operator, whose formulas are on some page."""
-    reference = getattr(page, "REFERENCE", None)
-    return Operator(function, model, tuple(arrays.split()), outputs, page.VARIANTS, reference)
-
-
 _GROUPED = {"y": "codes", "scale": "scale"}
-_FAKE, _PAGE = fake_quantize.FakeQuantize, fake_quantize
+_FAKE = "fake_quantize.FakeQuantize"
 _ONLY = {"output": "values"}
 _BOTH = {"output": "values", "mask": "mask"}
 _TENSOR_ARRAYS = "self scale zero_point fake_quant_enabled"
 _CHANNEL_ARRAYS = "self scale zero_point"
+_NORM_ARRAYS = "x1 x2 gamma scales1 zero_points1"
+_NORM = {"y1": "codes", "y2": "codes", "x": "values"}
 OPERATORS = {
-    operator.function.__name__: operator
-    for operator in (
-        _operator(
-            ops.npu_dynamic_quant, dynamic_quant.DynamicQuant, dynamic_quant, "input", _GROUPED
-        ),
-        _operator(
-            ops.npu_dynamic_block_quant,
-            dynamic_block_quant.DynamicBlockQuant,
-            dynamic_block_quant,
-            "x",
-            _GROUPED,
-        ),
-        _operator(
-            ops.npu_add_rms_norm_quant,
-            add_rms_norm_quant.AddRmsNormQuant,
-            norm,
-            "x1 x2 gamma scales1 zero_points1",
-            {"y1": "codes", "y2": "codes", "x": "values"},
-        ),
-        _operator(
-            ops.npu_quantize, quantize.Quantize, quantize, "self scales zero_points", {"y": "codes"}
-        ),
-        _operator(ops.npu_anti_quant, anti_quant.AntiQuant, anti_quant, "x scale", {"y": "values"}),
-        _operator(ops.fake_quantize_per_tensor_affine, _FAKE, _PAGE, "self", _ONLY),
-        _operator(ops.fake_quantize_per_tensor_affine_cachemask, _FAKE, _PAGE, "self", _BOTH),
-        _operator(
+    function.__name__: Operator(function, page, tuple(arrays.split()), outputs)
+    for function, page, arrays, outputs in (
+        (ops.npu_dynamic_quant, "dynamic_quant.DynamicQuant", "input", _GROUPED),
+        (ops.npu_dynamic_block_quant, "dynamic_block_quant.DynamicBlockQuant", "x", _GROUPED),
+        (ops.npu_add_rms_norm_quant, "add_rms_norm_quant.AddRmsNormQuant", _NORM_ARRAYS, _NORM),
+        (ops.npu_quantize, "quantize.Quantize", "self scales zero_points", {"y": "codes"}),
+        (ops.npu_anti_quant, "anti_quant.AntiQuant", "x scale", {"y": "values"}),
+        (ops.fake_quantize_per_tensor_affine, _FAKE, "self", _ONLY),
+        (ops.fake_quantize_per_tensor_affine_cachemask, _FAKE, "self", _BOTH),
+        (
             ops._fake_quantize_per_tensor_affine_cachemask_tensor_qparams,
             _FAKE,
-            _PAGE,
             _TENSOR_ARRAYS,
             _BOTH,
         ),
-        _operator(ops.fake_quantize_per_channel_affine, _FAKE, _PAGE, _CHANNEL_ARRAYS, _ONLY),
-        _operator(
-            ops.fake_quantize_per_channel_affine_cachemask, _FAKE, _PAGE, _CHANNEL_ARRAYS, _BOTH
-        ),
-        _operator(
-            ops.quantize_val, quantize_val.QuantizeVal, quantize_val, "value", {"y": "codes"}
-        ),
+        (ops.fake_quantize_per_channel_affine, _FAKE, _CHANNEL_ARRAYS, _ONLY),
+        (ops.fake_quantize_per_channel_affine_cachemask, _FAKE, _CHANNEL_ARRAYS, _BOTH),
+        (ops.quantize_val, "quantize_val.QuantizeVal", "value", {"y": "codes"}),
     )
 }
-"""By name, in the order in which they are listed."""
+"""By name, in the order in which they are listed; their pages are imported when asked for."""
 
 
 def operators() -> list[str]:
