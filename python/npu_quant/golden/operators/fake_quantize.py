@@ -16,7 +16,7 @@ from . import elements, steps
 from .arithmetic import Floats, as_it_is, to_float16
 from .elements import ElementModel, ElementPart
 from .formula import Form, Formula, Variant
-from .model import Array, Float32, Float64
+from .model import Array, Exact, Float32, Float64
 
 KERNELS = "hicann/ops-nn quant/fake_quant_affine_cachemask/op_kernel"
 INT32 = (-(2.0**31), 2.0**31 - 1)
@@ -39,30 +39,27 @@ class FakeQuantize(ElementModel):
         """The formula of its codes: float zero points are added before rounding."""
         return resolved(REFERENCE, self)
 
-    def before_rounding(
-        self,
-        output: int,
-        index: NDArray[np.int64],
-        actual: Array,
-        golden: Array,
-        scale: Array | None = None,
-    ) -> TieTest:
-        """Compute x / scale + zero_point in float64, and find the codes of the outputs."""
-        if not self.is_on:
-            nothing = np.full(len(index), np.nan)
-            return TieTest(nothing, nothing, nothing, np.full(len(index), np.inf))
-        with np.errstate(all="ignore"):
-            value, terms = self.exact(output, index)
-        if self.kinds[output] == "mask":
-            ends = (self.low - 0.5, self.high + 0.5)
-            tie = np.where(np.abs(value - ends[0]) < np.abs(value - ends[1]), *ends)
-            return TieTest(value, tie, largest(tie, *terms), np.ones(len(index)))
-        grid = Grid(self, index)
-        near = np.clip(np.nan_to_num(np.rint(value), nan=self.low), self.low, self.high)
-        expected = grid.code(golden, near)
-        found = grid.code(actual, np.nan_to_num(expected))
-        tie = (expected + found) / 2
-        steps = np.nan_to_num(np.abs(found - expected), nan=np.inf)
+    def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
+        """Return x / scale + zero_point, and NaN where it is switched off."""
+        value, terms = super().exact(output, index, scale)
+        return value if self.is_on else np.full_like(value, np.nan), terms
+
+    def grid(self, output: int, index: NDArray[np.int64], dtype: np.dtype) -> Any:
+        """Return what the elements' codes stand for; of a mask where its range ends."""
+        return Ends(self) if self.kinds[output] == "mask" else Grid(self, index)
+
+
+class Ends:
+    """Where the range of a mask ends."""
+
+    def __init__(self, model: FakeQuantize) -> None:
+        self._ends = (model.low - 0.5, model.high + 0.5)
+
+    def tie(self, value: Float64, actual: Array, golden: Array, *terms: Float64) -> TieTest:
+        """Compare numbers with the end that is nearer."""
+        low, high = self._ends
+        tie = np.where(np.abs(value - low) < np.abs(value - high), low, high)
+        steps = np.where(np.isnan(value), np.inf, 1.0)
         return TieTest(value, tie, largest(tie, *terms), steps)
 
 
@@ -75,6 +72,16 @@ class Grid:
         self._scale = model.scale.at(index)
         self._zero_point = model.zero_point.at(index)
         self._sign = np.where(self._scale < 0, np.float32(-1), np.float32(1))
+
+    def tie(self, value: Float64, actual: Array, golden: Array, *terms: Float64) -> TieTest:
+        """Find the codes of outputs, and compare numbers with the tie between them."""
+        low, high = self._model.low, self._model.high
+        near = np.clip(np.nan_to_num(np.rint(value), nan=low), low, high)
+        expected = self.code(golden, near)
+        found = self.code(actual, np.nan_to_num(expected))
+        tie = (expected + found) / 2
+        apart = np.nan_to_num(np.abs(found - expected), nan=np.inf)
+        return TieTest(value, tie, largest(tie, *terms), apart)
 
     def values(self, codes: Float64) -> Array:
         """Return what codes stand for, in the output's dtype."""

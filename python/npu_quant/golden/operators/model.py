@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ParamError
-from ..formats import Whole, format_of
+from ..formats import Format, Whole, format_of
 from ..results import TieTest
 from .formula import Formula, Variant
 
@@ -194,7 +194,11 @@ class Model(abc.ABC):
         """
         with np.errstate(all="ignore"):
             value, terms = self.exact(output, index, scale)
-        return format_of(golden.dtype).tie(value, actual, golden, *terms)
+        return self.grid(output, index, golden.dtype).tie(value, actual, golden, *terms)
+
+    def grid(self, output: int, index: NDArray[np.int64], dtype: np.dtype) -> Format:
+        """Return what ties some elements of an output: their format, unless a model has its own."""
+        return format_of(dtype)
 
     @abc.abstractmethod
     def parts(self) -> list[Part]:
