@@ -16,6 +16,8 @@ import pytest
 
 import npu_quant
 from npu_quant.golden import Comparison, compare, load
+from npu_quant.golden.judge import outputs as judge_outputs
+from npu_quant.golden.measure import collected
 from npu_quant.golden.operators import operators, outputs_of
 from npu_quant.testing import GoldenMismatch, GoldenRefused, assert_golden
 
@@ -229,3 +231,19 @@ def test_what_was_raised_has_its_comparison() -> None:
     for error, rung in ((mismatch.value, "different"), (refused.value, "identical")):
         assert error.comparison is not None
         assert error.comparison.rung == rung
+
+
+def test_how_many_are_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More only where each may be a tie, or counts along an axis are asked for."""
+    golden, x = np.zeros((3, 2, 4), np.int8), values()
+    actual, y = golden.copy(), npu_quant.npu_dynamic_quant(x)[0]
+    actual.reshape(-1)[:6] = 1
+    for limit, known in ((6, 6), (5, 1)):
+        for module in (collected, judge_outputs):
+            monkeypatch.setattr(module, "MOST_LISTED", limit)
+        found = compare(actual, golden), compare(actual, golden, axis=1)
+        assert [len(one.worst()) for one in found] == [known, 6]
+        assert [one.decisive.seen.map is None for one in found] == [limit < 6] * 2
+    computed = compare(wrong_in(y), op="npu_dynamic_quant", inputs={"input": x})
+    assert len(computed.worst(99)) == 40
+    assert computed.decisive.seen.distances is None

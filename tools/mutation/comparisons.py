@@ -13,7 +13,9 @@ VERDICTS = "golden_verdict golden_outputs golden_structure"
 MODULES = {
     "formats": "golden_models_formats",
     "judge/verdict": VERDICTS,
-    "judge/outputs": f"{VERDICTS} golden_refusal golden_where golden_report golden_table",
+    "judge/outputs": (
+        f"{VERDICTS} golden_refusal golden_where golden_report golden_table golden_snapshot"
+    ),
     "judge/rounding": f"{VERDICTS} golden_report golden_table",
     "judge/request": f"{VERDICTS} golden_tolerance",
     "judge/tolerance": "golden_tolerance",

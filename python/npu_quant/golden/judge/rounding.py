@@ -40,8 +40,6 @@ class Rounding:
     @property
     def ties(self) -> Ties:
         """How far they lie from a tie."""
-        if self._farthest < 0:
-            return Ties(self.allowed, 0, 0.0, None, self._value)
         return Ties(self.allowed, self._within, self._farthest, self._index, self._value)
 
 
