@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .results import VariantMatch
+
 
 @dataclass(frozen=True)
-class VariantResult:
+class VariantResult(VariantMatch):
     """A named formula, and how many elements it has otherwise than the actual outputs."""
 
-    name: str
-    benign: bool
-    """Whether it is the same formula over the real numbers."""
-    summary: str
-    """The formula, in a line."""
-    source: str
-    """Where it is met."""
     differing: dict[str, int]
     """Of each output that was given, by its name."""
 

@@ -50,29 +50,6 @@ class TieTest:
     """Codes (or neighbouring values) from golden to actual; inf where one is not on the grid."""
 
 
-class Explains(Protocol):
-    """What computed a golden, as far as measures and reports ask it (`operators.Model`)."""
-
-    op: str
-    outputs: tuple[str, ...]
-    kinds: tuple[str, ...]
-
-    def allowed_for(self, output: int) -> float:
-        """Return k of an output."""
-        ...
-
-    def before_rounding(
-        self,
-        output: int,
-        index: NDArray[np.int64],
-        actual: NDArray[Any],
-        golden: NDArray[Any],
-        scale: NDArray[Any] | None = None,
-    ) -> TieTest:
-        """Compare elements of an output with the tie between what they are and should be."""
-        ...
-
-
 @dataclass(frozen=True)
 class Ties:
     """How far the differing codes lie from a rounding tie, in ulp of float32."""
@@ -173,8 +150,11 @@ class VariantMatch:
 
     name: str
     benign: bool
+    """Whether it is the same formula over the real numbers."""
     summary: str
+    """The formula, in a line."""
     source: str
+    """Where it is met."""
 
 
 @dataclass(frozen=True)

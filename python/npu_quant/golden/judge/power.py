@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from ..formats import format_of
 from ..measure.layout import Layout
+from ..operators import Model
 from ..read.sources import ArraySource, size_of
-from ..results import BlindSpot, Explains, Source
+from ..results import BlindSpot, Source
 
 _MOST_PROBED = 1 << 18
 _ROWS_PROBED, _FEW_ROWS, _ELEMENTS_PROBED = 256, 16, 1 << 16
@@ -100,7 +101,7 @@ def power_text(power: dict[str, bool]) -> str:
     return " · ".join(f"{name}: {'YES' if taken else 'no'}" for name, taken in power.items())
 
 
-def blind_spot(model: Explains, output: int, golden: Source) -> BlindSpot | None:
+def blind_spot(model: Model, output: int, golden: Source) -> BlindSpot | None:
     """Measure by how much a scale must change until a code changes that rounding does not explain.
 
     Args:

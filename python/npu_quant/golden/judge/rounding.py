@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from ..formats import format_of
 from ..measure.differing import Differences, differences, distance_from_tie
+from ..operators import Model
 from ..read.sources import blocks, size_of
-from ..results import Explains, Source, Ties, TieTest
+from ..results import Source, Ties, TieTest
 from .verdict import is_tie
 
 _LOOKED_AT = 1 << 16
@@ -19,7 +20,7 @@ _LOOKED_AT = 1 << 16
 class Rounding:
     """Measures the differing codes of an output, some at a time, in C order."""
 
-    def __init__(self, model: Explains, output: int) -> None:
+    def __init__(self, model: Model, output: int) -> None:
         self._model, self._output = model, output
         self.allowed = model.allowed_for(output)
         self._within, self._farthest, self._index, self._value = 0, -1.0, 0, float("nan")
@@ -44,7 +45,7 @@ class Rounding:
 
 
 def follows_scale(
-    model: Explains, output: int, actual: Source, golden: Source, scale: NDArray[Any]
+    model: Model, output: int, actual: Source, golden: Source, scale: NDArray[Any]
 ) -> bool:
     """Say whether codes are the rounded numbers that their own scale gives.
 
@@ -60,7 +61,7 @@ def follows_scale(
     return all(_follows(model, output, d, scale) for d in differences(actual, golden))
 
 
-def _follows(model: Explains, output: int, some: Differences, scale: NDArray[Any]) -> bool:
+def _follows(model: Model, output: int, some: Differences, scale: NDArray[Any]) -> bool:
     test = model.before_rounding(output, *some, scale=scale)
     own = format_of(some.actual.dtype)
     value = np.where(np.isnan(test.value), 0, np.clip(test.value, *own.limits))

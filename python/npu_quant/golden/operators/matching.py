@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..measure.differing import differ
 from ..results import VariantMatch
 from .formula import Variant
 from .model import Flat, Model, Part
@@ -41,15 +42,7 @@ def difference(actual: Array, computed: Array | None) -> int:
     """Count the elements whose bytes differ, but for two NaN; all of them where none were made."""
     if computed is None or computed.dtype != actual.dtype:
         return actual.size
-    if actual.dtype.kind in "iub":
-        return int(np.count_nonzero(actual != computed))
-    kind = f"u{actual.dtype.itemsize}"
-    unequal = np.ascontiguousarray(actual).view(kind) != np.ascontiguousarray(computed).view(kind)
-    places = np.flatnonzero(unequal)
-    if len(places) == 0:
-        return 0
-    a, c = actual[places].astype(np.float32), computed[places].astype(np.float32)
-    return len(places) - int(np.count_nonzero(np.isnan(a) & np.isnan(c)))
+    return int(np.count_nonzero(differ(actual, computed)))
 
 
 class Work:

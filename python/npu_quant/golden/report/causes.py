@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from ..formats import Format, format_of
 from ..measure.layout import Layout
+from ..operators import Model
 from ..read.sources import size_of
-from ..results import Concentration, Explains, OutputComparison, Source
+from ..results import Concentration, OutputComparison, Source
 from . import words
 
 _MOST_ELEMENTS = 1 << 24
@@ -21,7 +22,7 @@ _FEW = 4
 
 
 def causes_of(
-    output: OutputComparison, actual: Source | None, golden: Source | None, model: Explains | None
+    output: OutputComparison, actual: Source | None, golden: Source | None, model: Model | None
 ) -> tuple[str, ...]:
     """Return what the differences of an output look like, a sentence each; nothing if unsure.
 
@@ -154,7 +155,7 @@ def _scaled(
     output: OutputComparison,
     actual: Source,
     golden: Source,
-    model: Explains | None,
+    model: Model | None,
     place: Concentration,
 ) -> str | None:
     """Find the factor of the scale that gives a row's or block's codes."""

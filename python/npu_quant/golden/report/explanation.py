@@ -6,6 +6,7 @@ import html
 from collections.abc import Sequence
 
 from ..explanation_results import ExplanationData, VariantResult
+from .html import table
 from .words import count
 
 LINES = 12
@@ -33,20 +34,18 @@ def explanation_text(explanation: ExplanationData) -> str:
 
 def explanation_to_html(explanation: ExplanationData) -> str:
     """Return an explanation as a fragment of HTML."""
-
-    def row(cells: Sequence[str], tag: str = "td") -> str:
-        inside = "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
-        return f"<tr>{inside}</tr>"
-
-    rows = [row([*explanation.outputs, "kind", "formula", "", "source"], "th")]
-    for result in explanation.ranked[:_HTML_ROWS]:
-        counts = [count(result.differing[name]) for name in explanation.outputs]
-        rows.append(row([*counts, result.kind, result.name, result.summary, result.source]))
+    names = explanation.outputs
+    rows = [
+        [*(count(r.differing[n]) for n in names), r.kind, r.name, r.summary, r.source]
+        for r in explanation.ranked[:_HTML_ROWS]
+    ]
+    heads = [*names, "kind", "formula", "", "source"]
+    numbers = [True] * len(names) + [False] * 4
     rest = len(explanation.ranked) - _HTML_ROWS
     more = f"<p>{count(rest)} more: <code>.ranked</code> has all</p>" if rest > 0 else ""
     return (
         f"<p><strong>{html.escape(_head(explanation))}</strong><br>"
-        f"{html.escape(_verdict(explanation))}</p><table>{''.join(rows)}</table>{more}"
+        f"{html.escape(_verdict(explanation))}</p>{table(heads, rows, numbers)}{more}"
     )
 
 
