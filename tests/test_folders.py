@@ -15,6 +15,7 @@ from golden_files import archive, npy, put, safetensors, storage, tensor, torch_
 from npu_quant import golden
 from npu_quant.errors import ParamError
 from npu_quant.golden import compare_folders
+from npu_quant.golden.folders import rows
 
 
 class TestVerdicts:
@@ -249,3 +250,15 @@ def test_a_row_that_fails_has_its_comparison_for_a_closer_look(sides: tuple[Path
         found.row("b")
     assert pickle.loads(pickle.dumps(found)) == found
     assert repr(found) == "<FolderComparison of 1 arrays: 1 differ>"
+
+
+def test_of_very_many_rows_that_fail_the_first_are_kept_whole(
+    sides: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "MOST_KEPT", 2)
+    for name in "abcd":
+        save(sides[0], **{name: A if name == "a" else changed(A)})
+        save(sides[1], **{name: A})
+    found = compare_folders(*sides)
+    assert [row.comparison is None for row in found.rows] == [True, False, False, True]
+    assert found.to_html().count("<pre>GoldenMismatch") == 1
