@@ -15,7 +15,7 @@ from ..read.sources import ArraySource, size_of
 from ..results import BlindSpot, Source
 
 _MOST_PROBED = 1 << 18
-_ROWS_PROBED, _FEW_ROWS, _ELEMENTS_PROBED = 256, 16, 1 << 16
+_ROWS_PROBED, _FEW_ROWS, _ELEMENTS_PROBED = 256, 16, 1 << 15
 
 VACUOUS = ("all zeros", "shuffled rows")
 """A tolerance that accepts one of these says nothing about the data."""
@@ -120,8 +120,8 @@ def blind_spot(model: Model, output: int, golden: Source) -> BlindSpot | None:
         index = (some[:, None] * columns + np.arange(columns)).reshape(-1)
         begins = [int(row) * columns for row in some]
         codes = np.concatenate([golden.read(begin, begin + columns) for begin in begins])
-        v = model.before_rounding(output, index, codes, codes).value
         with np.errstate(all="ignore"):
+            v, _ = model.exact(output, index)
             away = np.min([np.abs(v - tie) for tie in format_of(codes.dtype).ties(codes)], axis=0)
             v = np.abs(v)
             ulp = np.spacing(v.astype(np.float32)).astype(np.float64)
