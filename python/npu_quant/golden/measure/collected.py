@@ -43,7 +43,7 @@ class Collector:
         distance: NDArray[np.float64] | None = None,
         allowed: float = 0,
     ) -> None:
-        """Take the next ones, with their distances from a tie where these are known."""
+        """Take the next ones, and where known how far from a tie, inf where there is none."""
         self._add_worst(some, test, _badness(some, distance))
         if self._axis is not None:
             step = int(np.prod(self._shape[self._axis :][1:], dtype=np.int64))
@@ -62,13 +62,15 @@ class Collector:
 
     def _add_worst(self, some: Differences, test: TieTest | None, bad: NDArray[np.float64]) -> None:
         kept = self._worst[0]
-        full = len(kept) == MOST_WORST
-        if full and not bad.max() > kept[-1]:
+        at = np.arange(len(bad)) if len(kept) < MOST_WORST else np.flatnonzero(bad > kept[-1])
+        if len(at) == 0:
             return
-        # The first of those that are as bad as the last one that is kept.
-        least = np.partition(bad, -MOST_WORST)[-MOST_WORST] if len(bad) > MOST_WORST else -np.inf
-        equal = np.flatnonzero(bad == least)[:MOST_WORST]
-        at = np.sort(np.concatenate([np.flatnonzero(bad > least), equal]))
+        if len(at) > MOST_WORST:
+            # The first of those that are as bad as the last one that is kept.
+            among = bad[at]
+            least = np.partition(among, -MOST_WORST)[-MOST_WORST]
+            equal = np.flatnonzero(among == least)[:MOST_WORST]
+            at = at[np.sort(np.concatenate([np.flatnonzero(among > least), equal]))]
         self._has_values = test is not None
         value = np.full(len(at), np.nan) if test is None else test.value[at]
         with np.errstate(all="ignore"):
@@ -101,10 +103,11 @@ class Collector:
 
 def _badness(some: Differences, distance: NDArray[np.float64] | None) -> NDArray[np.float64]:
     """Return what the worst is chosen by; NaN and infinities count as the greatest."""
+    if distance is not None:
+        return distance
+    # Of 64-bit integers exactly.
+    is_wide = some.golden.dtype.kind in "iu" and some.golden.dtype.itemsize == 8
+    wide = np.longdouble if is_wide else np.float64
     with np.errstate(all="ignore"):
-        if distance is None:
-            # Of 64-bit integers exactly.
-            is_wide = some.golden.dtype.kind in "iu" and some.golden.dtype.itemsize == 8
-            wide = np.longdouble if is_wide else np.float64
-            distance = np.abs(some.actual.astype(wide) - some.golden.astype(wide))
-        return np.where(np.isnan(distance), np.inf, distance).astype(np.float64)
+        apart = np.abs(some.actual.astype(wide) - some.golden.astype(wide))
+        return np.where(np.isnan(apart), np.inf, apart).astype(np.float64)
