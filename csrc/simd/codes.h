@@ -70,38 +70,149 @@ struct Int32 {
   }
 };
 
-// Small floats without infinities, such as float8_e4m3fn: rounded to nearest even, saturated; NaN
-// becomes 0. `greatest` is the greatest value.
+// One code of 4 bits in a byte; what lies above its low nibble is its sign. NaN becomes 0.
+struct Int4 {
+  using Storage = int8_t;
+
+  static NPU_QUANT_INLINE I32 of(F32 v) { return ByteCode<int8_t, -8, 7>::of(zero_for_nan(v)); }
+  static NPU_QUANT_INLINE F32 value(I32 code) { return __builtin_convertvector(code, F32); }
+};
+
+// Codes of bytes as arrays hold int4, half a vector of them, and back: the first of two is the low
+// nibble.
+using Nibbles = Vec<int8_t, kVectorBytes / 2>;
+NPU_QUANT_INLINE Nibbles packed_nibbles(I8 codes) {
+  const I16 pairs = bit_cast<I16>(codes);
+  return __builtin_convertvector((pairs & 0x0f) | ((pairs >> 4) & 0xf0), Nibbles);
+}
+NPU_QUANT_INLINE I8 unpacked_nibbles(Nibbles nibbles) {
+  const I16 pairs = __builtin_convertvector(nibbles, I16);
+  const I8 codes = bit_cast<I8>((pairs & 0x0f) | ((pairs << 4) & 0x0f00));
+  return (codes ^ 8) - 8;
+}
+
+NPU_QUANT_INLINE I32 sign_in_low_byte(F32 v) { return (bit_cast<I32>(v) >> 24) & 0x80; }
+NPU_QUANT_INLINE I32 magnitude_bits(F32 v) { return bit_cast<I32>(v) & 0x7fffffff; }
+
+constexpr float power_of_2(int exponent) {
+  float power = 1;
+  for (; exponent > 0; --exponent) power *= 2;
+  for (; exponent < 0; ++exponent) power /= 2;
+  return power;
+}
+constexpr int32_t bits_of(float v) { return __builtin_bit_cast(int32_t, v); }
+
+// The codes of floats of 8 bits: of() of any value, saturated, of NaN 0; of_ordinary() of what is
+// no NaN and rounds to no more than the greatest. Of codes alone: value(), of lanes from 0 to 255.
 //
-//   |v| >= 2^(1 - bias)   the float32 pattern is rounded to the mantissa's bits, and its exponent
-//                         is biased anew
-//   below (subnormal)     2^23 least steps are added: what is left of |v|'s fraction counts steps
-template <int mantissa_bits, int bias, int greatest>
+// IEEE's layout: a sign, an exponent, and so many bits of mantissa; rounded to nearest even.
+//
+//   2^e   the power of 2 at or below |v|, at least the least normal one
+//   C     2^e << dropped bits: |v| + C is |v| rounded to a multiple of 2^(e - mantissa_bits), so
+//         the sum's last bits count |v| in these steps, the hidden 1 included
+//   code  e's own field, biased anew, above the mantissa: the count adds the hidden 1 to it. The
+//         new bias is in the last bits of C: an even number, which leaves ties alone.
+template <int mantissa_bits, int bias, int greatest, bool has_infinity>
 struct FloatCode {
+  using Storage = uint8_t;
+
   static NPU_QUANT_INLINE I32 of(F32 v) {
-    constexpr int kDropped = 23 - mantissa_bits;
-    constexpr float kLeastNormal = power_of_2(1 - bias);
-    constexpr float kSteps = power_of_2(1 - bias - mantissa_bits + 23);
-    const I32 sign = bit_cast<I32>(v) & static_cast<int32_t>(0x80000000);
-    const F32 magnitude = min(bit_cast<F32>(bit_cast<I32>(v) ^ sign), broadcast(greatest));
-    const I32 bits = bit_cast<I32>(magnitude);
-    const I32 half = ((1 << (kDropped - 1)) - 1) + ((bits >> kDropped) & 1);
-    const I32 normal = (bits + half - ((127 - bias) << 23)) >> kDropped;
-    const I32 subnormal = bit_cast<I32>(magnitude + kSteps) - bit_cast<I32>(broadcast(kSteps));
-    const I32 code = magnitude < broadcast(kLeastNormal) ? subnormal : normal;
-    // 0x80000000 >> 24 keeps the sign in the low byte's first bit; the bits above are not read.
-    return v == v ? code | (sign >> 24) : I32{};
+    const F32 magnitude = bit_cast<F32>(magnitude_bits(v));
+    const I32 code = of_magnitude(bit_cast<I32>(min(magnitude, broadcast(greatest))));
+    return v == v ? code | sign_in_low_byte(v) : I32{};
+  }
+  static NPU_QUANT_INLINE I32 of_ordinary(F32 v) {
+    return of_magnitude(magnitude_bits(v)) | sign_in_low_byte(v);
+  }
+
+  static NPU_QUANT_INLINE F32 value(I32 code) {
+    constexpr int32_t kSpecial = has_infinity ? (0x7f >> mantissa_bits) << mantissa_bits : 0x7f;
+    const I32 field = code & 0x7f;
+    const I32 finite = bit_cast<I32>(bit_cast<F32>(field << kDropped) * power_of_2(127 - bias));
+    // All ones above the mantissa is infinity, or NaN.
+    const I32 special = (field << kDropped) | kInfinityBits | (has_infinity ? 0 : kQuietNaNBits);
+    return bit_cast<F32>((field >= kSpecial ? special : finite) | ((code & 0x80) << 24));
   }
 
  private:
-  static constexpr float power_of_2(int exponent) {
-    float power = 1;
-    for (; exponent > 0; --exponent) power *= 2;
-    for (; exponent < 0; ++exponent) power /= 2;
-    return power;
+  static constexpr int kDropped = 23 - mantissa_bits;
+
+  static NPU_QUANT_INLINE I32 of_magnitude(I32 bits) {
+    constexpr int32_t kLeastNormal = bits_of(power_of_2(1 - bias));
+    constexpr int32_t kNewBias = -((128 - bias) << mantissa_bits) & 0xff;
+    static_assert(kNewBias % 2 == 0);
+    const I32 exponent = max(bits & kInfinityBits, I32{} + kLeastNormal);
+    const F32 addend = bit_cast<F32>(exponent + ((kDropped << 23) + kNewBias));
+    return bit_cast<I32>(bit_cast<F32>(bits) + addend) + (exponent >> kDropped);
   }
 };
-using Float8E4M3FN = FloatCode<3, 7, 448>;
+using Float8E4M3FN = FloatCode<3, 7, 448, false>;
+using Float8E5M2 = FloatCode<2, 15, 57344, true>;
+
+// HiF8: the further from 1, the fewer bits of mantissa; ties go away from zero, and there is no -0.
+//
+//   rank   0 for 0, 1 for the least code's value 2^-22, ... 126 for the greatest's, 32768: as the
+//          values ascend. In a binade with m bits of mantissa it is the float32 pattern's upper
+//          bits, (exponent, m bits), plus a number that joins the binades of m bits to the others.
+//          A pattern rounded up into the next binade is right, too: ranks go on without a gap.
+//   code   8 ranks in a row differ from their codes by the same bits
+struct HiFloat8 {
+  using Storage = uint8_t;
+
+  static NPU_QUANT_INLINE I32 of(F32 v) {
+    return of_magnitude(v, min(magnitude_bits(v), I32{} + bits_of(32768)));
+  }
+  static NPU_QUANT_INLINE I32 of_ordinary(F32 v) { return of_magnitude(v, magnitude_bits(v)); }
+
+  static NPU_QUANT_INLINE F32 value(I32 code) {
+    const I32 field = code & 0x7f;
+    const I32 rank = field ^ table_at(kDiffersOfCode, field >> 3);
+    I32 binades = I32{} + kBinades[0].number();
+    for (int b = 1; b < 6; ++b)
+      binades = rank >= kBinades[b].rank() ? I32{} + kBinades[b].number() : binades;
+    I32 bits = (rank - (binades >> 5)) << ((binades & 31) + 1);
+    bits = rank == 0 ? I32{} : bits;
+    bits = rank == 127 ? I32{} + kInfinityBits : bits;
+    bits = code == 0x80 ? I32{} + kQuietNaNBits : bits | ((code & 0x80) << 24);
+    return bit_cast<F32>(bits);
+  }
+
+ private:
+  // The binades from 2^exponent on.
+  struct Binades {
+    int exponent, mantissa_bits, join;
+
+    constexpr int32_t bits() const { return (exponent + 127) << 23; }
+    constexpr int32_t rank() const { return ((exponent + 127) << mantissa_bits) + join; }
+    // join, and how far a pattern is to be shifted, less one.
+    constexpr int32_t number() const { return join * 32 + 22 - mantissa_bits; }
+  };
+  static constexpr Binades kBinades[6] = {{-22, 0, -104}, {-15, 1, -216}, {-7, 2, -456},
+                                          {-3, 3, -952},  {4, 2, -428},   {8, 1, -158}};
+
+  // The bits in which ranks 8 i to 8 i + 7 differ from their codes; the same for codes.
+  alignas(16) static constexpr uint8_t kDiffersOfRank[16] = {0x00, 0x76, 0x66, 0x44, 0x74, 0x10,
+                                                             0x00, 0x20, 0x48, 0x58, 0x70, 0x70,
+                                                             0x20, 0x20, 0x10, 0x10};
+  alignas(16) static constexpr uint8_t kDiffersOfCode[16] = {0x00, 0x48, 0x58, 0x20, 0x70, 0x70,
+                                                             0x00, 0x10, 0x20, 0x20, 0x74, 0x44,
+                                                             0x10, 0x10, 0x66, 0x76};
+
+  static NPU_QUANT_INLINE I32 of_magnitude(F32 v, I32 bits) {
+    I32 binades = I32{} + kBinades[0].number();
+    for (int b = 1; b < 6; ++b) {
+      const int32_t step = kBinades[b].number() - kBinades[b - 1].number();
+      binades = bits >= kBinades[b].bits() ? binades + step : binades;
+    }
+    // From 2^-23 on, the middle below it, all is at least the least value.
+    const I32 upper = max(bits, I32{} + kBinades[0].bits()) >> (binades & 31);
+    const I32 rank = ((upper + 1) >> 1) + (binades >> 5);
+    const I32 code = rank ^ table_at(kDiffersOfRank, rank >> 3);
+    // Of NaN the comparison is false.
+    const F32 magnitude = bit_cast<F32>(magnitude_bits(v));
+    return magnitude >= broadcast(0x1p-23f) ? code | sign_in_low_byte(v) : I32{};
+  }
+};
 
 // Writes codes of which those of NaN are 0.
 template <class Code>

@@ -125,6 +125,12 @@ NPU_QUANT_INLINE __m256i low_byte_words(I32 a, I32 b) {
   return _mm256_and_si256(words, _mm256_set1_epi16(0xff));
 }
 
+// In each lane what a table has at its index, 0 to 15; the table's first is 0.
+NPU_QUANT_INLINE I32 table_at(const uint8_t (&table)[16], I32 index) {
+  const __m256i everywhere = _mm256_broadcastsi128_si256(load<__m128i>(table));
+  return bit_cast<I32>(_mm256_shuffle_epi8(everywhere, bit_cast<__m256i>(index)));
+}
+
 // The low byte of each value, consecutive over the four parts.
 NPU_QUANT_INLINE I8 low_bytes(const I32 (&part)[4]) {
   return unmixed(

@@ -132,6 +132,12 @@ NPU_QUANT_INLINE I8 pick_bytes(const I32 (&part)[4], I8 pick) {
   return bit_cast<I8>(_mm512_mask_blend_epi64(0xf0, low, high));
 }
 
+// In each lane what a table has at its index, 0 to 15; the table's first is 0.
+NPU_QUANT_INLINE I32 table_at(const uint8_t (&table)[16], I32 index) {
+  const __m512i everywhere = _mm512_broadcast_i32x4(load<__m128i>(table));
+  return bit_cast<I32>(_mm512_shuffle_epi8(everywhere, bit_cast<__m512i>(index)));
+}
+
 // The low byte of each value, consecutive over the four parts.
 NPU_QUANT_INLINE I8 low_bytes(const I32 (&part)[4]) {
   const Vec<int8_t> pick = {0,  4,  8,  12, 16, 20, 24, 28, 32, 36,  40,  44,  48,  52,  56,  60,

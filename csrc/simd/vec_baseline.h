@@ -150,6 +150,13 @@ NPU_QUANT_INLINE bool saturated_floors(const F32 (&v)[4], I8& bytes) {
 #endif
 }
 
+// In each lane what a table has at its index, 0 to 15; the table's first is 0.
+NPU_QUANT_INLINE I32 table_at(const uint8_t (&table)[16], I32 index) {
+  I32 bytes;
+  for (int i = 0; i < kLanes; ++i) bytes[i] = table[index[i] & 15];
+  return bytes;
+}
+
 // The low byte of each value, consecutive over the four parts.
 NPU_QUANT_INLINE I8 low_bytes(const I32 (&part)[4]) {
   using Byte4 = Vec<int8_t, 4>;

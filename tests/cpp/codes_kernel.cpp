@@ -5,22 +5,55 @@
 namespace npu_quant {
 namespace {
 
-template <class Code>
-void encode(const float* from, int64_t n, uint8_t* to) {
-  for (int64_t i = 0; i < n; ++i) {
-    const I32 code = Code::of(broadcast(from[i]));
-    to[i] = static_cast<uint8_t>(code[static_cast<int>(i % kLanes)]);
+template <class Of>
+void encode(const CodesKernel::Args& args, Of of) {
+  for (int64_t i = 0; i < args.n; ++i) {
+    const I32 code = of(broadcast(args.from[i]));
+    args.to[i] = static_cast<uint8_t>(code[static_cast<int>(i % kLanes)]);
   }
+}
+
+template <class Code>
+void encode_small(const CodesKernel::Args& args) {
+  if (args.ordinary) return encode(args, &Code::of_ordinary);
+  encode(args, &Code::of);
+}
+
+template <class Code>
+void decode(const ValuesKernel::Args& args) {
+  for (int i = 0; i < 256; i += kLanes) store(args.to + i, Code::value(widen_bytes(args.from + i)));
 }
 
 }  // namespace
 
 template <>
 void CodesKernel::run<kTarget>(const Args& args) {
-  switch (args.code) {
-    case Code::int8: return encode<Int8>(args.from, args.n, args.to);
-    case Code::uint8: return encode<Uint8>(args.from, args.n, args.to);
-    case Code::float8_e4m3fn: return encode<Float8E4M3FN>(args.from, args.n, args.to);
+  switch (args.format) {
+    case Format::int8: return encode(args, &Int8::of);
+    case Format::uint8: return encode(args, &Uint8::of);
+    case Format::int4: return encode(args, &Int4::of);
+    case Format::float8_e4m3fn: return encode_small<Float8E4M3FN>(args);
+    case Format::float8_e5m2: return encode_small<Float8E5M2>(args);
+    case Format::hifloat8: return encode_small<HiFloat8>(args);
+    default: __builtin_trap();
+  }
+}
+
+template <>
+void ValuesKernel::run<kTarget>(const Args& args) {
+  switch (args.format) {
+    case Format::float8_e4m3fn: return decode<Float8E4M3FN>(args);
+    case Format::float8_e5m2: return decode<Float8E5M2>(args);
+    case Format::hifloat8: return decode<HiFloat8>(args);
+    default: __builtin_trap();
+  }
+}
+
+template <>
+void NibblesKernel::run<kTarget>(const Args& args) {
+  for (int i = 0; i < 256; i += kVectorBytes) {
+    store(args.packed + i / 2, packed_nibbles(load<I8>(args.from + i)));
+    store(args.unpacked + i, unpacked_nibbles(load<Nibbles>(args.packed + i / 2)));
   }
 }
 
