@@ -12,30 +12,47 @@ import pytest
 import npu_quant
 from npu_quant import dtypes
 
+SPELLINGS: dict[str, tuple[list[int], list[str], list[Any]]] = {
+    "int8": ([1, 12, 258], ["int8", "qint8", "ACL_INT8"], [np.int8, np.dtype(np.int8)]),
+    "int4": ([16, 285], ["int4", "quint4x2", "ACL_INT4"], [ml_dtypes.int4]),
+    "hifloat8": ([290], ["hifloat8", "ACL_HIFLOAT8"], []),
+    "float8_e5m2": ([23, 291], ["float8_e5m2", "ACL_FLOAT8_E5M2"], [ml_dtypes.float8_e5m2]),
+    "float8_e4m3fn": ([24, 292], ["float8_e4m3fn", "ACL_FLOAT8_E4M3FN"], [ml_dtypes.float8_e4m3fn]),
+}
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_every_way_to_say_a_format_of_codes(name: str) -> None:
+    codes, names, objects = SPELLINGS[name]
+    ways = [*codes, *map(np.int64, codes), *names, *map(np.str_, names), *objects]
+    ways += [prefix + word for prefix in ("torch.", "torch_npu.") for word in names]
+    ways += [np.dtype(thing) for thing in objects]
+    for value in ways:
+        row = dtypes.resolve(value)
+        assert row is not None
+        assert row.name == name
+
+
+@pytest.mark.needs("en_dtypes")
+def test_hifloat8_of_en_dtypes() -> None:
+    import en_dtypes  # type: ignore[import-not-found]
+
+    for value in (en_dtypes.hifloat8, np.dtype(en_dtypes.hifloat8)):
+        assert dtypes.resolve(value) == dtypes.resolve("hifloat8")
+
 
 @pytest.mark.parametrize(
-    "value",
+    ("number", "name", "meant"),
     [
-        1,
-        np.int64(1),
-        258,
-        12,
-        "int8",
-        "torch.int8",
-        "qint8",
-        np.str_("int8"),
-        np.int8,
-        np.dtype(np.int8),
-        np.dtype("int8").type,
+        (2, "int16", "int8 is 258"),
     ],
 )
-def test_every_way_to_say_int8(value: Any) -> None:
-    row = dtypes.resolve(value)
-    assert row is not None
-    assert row.name == "int8"
-    assert (
-        npu_quant.npu_dynamic_quant(np.ones((1, 2), np.float16), dst_type=value).y.dtype == np.int8
-    )
+def test_acls_own_codes_are_errors_that_name_the_number_meant(
+    number: int, name: str, meant: str
+) -> None:
+    x, scales = np.ones((1, 8), np.float32), np.ones(1, np.float32)
+    with pytest.raises(npu_quant.ParamError, match=rf"dtype is {name}, available: .* {meant}\."):
+        npu_quant.npu_quantize(x, scales, None, number)
 
 
 def test_a_torch_dtype_needs_no_torch() -> None:
@@ -53,7 +70,12 @@ def test_codes_below_256_are_torchs_and_above_are_acls() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [-1, 255, 10**9, "int9", "", np.complex64, "complex64", np.dtype("V2")]
+    "value",
+    [
+        *(-1, 255, 10**9, "int9", "", np.complex64, "complex64", np.dtype("V2"), 40),
+        *(np.dtype(">i2"), ml_dtypes.uint4, "uint4"),
+        *(ml_dtypes.float8_e4m3, ml_dtypes.float8_e4m3b11fnuz, "float8_e4m3fnuz", "float8_e4m3"),
+    ],
 )
 def test_what_the_table_lacks_is_none(value: Any) -> None:
     assert dtypes.resolve(value) is None

@@ -52,6 +52,12 @@ constexpr const FormatRow* find_row(std::string_view name) {
   return nullptr;
 }
 
+// How many codes share an element of the arrays that hold them.
+constexpr int64_t codes_per_element(Format format) {
+  const FormatRow* const row = find_row(format);
+  return row != nullptr ? size_of(row->carrier) * 8 / row->bits : 1;
+}
+
 inline const char* name_of(Format format) {
   const FormatRow* const row = find_row(format);
   return row != nullptr ? row->name : "other";

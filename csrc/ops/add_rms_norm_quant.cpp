@@ -166,7 +166,7 @@ Status AddRmsNormQuant::check_attributes() {
   if (axis != -1)
     return fault(name, Fault::attribute, {Argument("axis")}, {"is ", axis},
                  {"available: -1 (the norm runs over all axes of ", Argument("gamma"), ")"});
-  return check_dst_type(name, dst_type);
+  return check_dst_type(name, dst_type, kInt8Only);
 }
 
 Status AddRmsNormQuant::check_quantizer_shape(const char* argument, const TensorView& view) const {

@@ -6,6 +6,8 @@
 namespace npu_quant {
 namespace {
 
+constexpr Format kValues[] = {Format::float16, Format::bfloat16};
+
 // What torch_npu takes and this library does not, if the dtype is one of them.
 Text unavailable_type(const TensorView& x) {
   if (x.dtype == DType::int32) return {Format::int4, " packed in ", x.dtype};
@@ -52,9 +54,7 @@ void AntiQuant::plan_outputs() {
 }
 
 Status AntiQuant::check_attributes() {
-  NPU_QUANT_RETURN_IF_ERROR(
-      check_format_in(name, "dst_dtype", dst_dtype, {DType::float16, DType::bfloat16},
-                      "Name it by torch_npu's code (5, 15), a dtype or its name."));
+  NPU_QUANT_RETURN_IF_ERROR(check_format_in(name, "dst_dtype", dst_dtype, kValues));
   if (src_dtype.is_default || src_dtype.format == format_of(x.dtype)) return {};
   return fault(name, Fault::attribute, {Argument("src_dtype")}, {"is ", src_dtype.came()},
                {"expected ", Nothing(), " or that of ", Argument("x"), ", ", DTypeOf(x)});

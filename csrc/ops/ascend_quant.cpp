@@ -12,7 +12,7 @@ Status AscendQuant::check_dtypes() const {
 }
 
 Status AscendQuant::check_attributes() {
-  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dtype));
+  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dtype, kInt8Only));
   NPU_QUANT_RETURN_IF_ERROR(round_mode.check(name, Fault::attribute, "round_mode", "expected "));
   rounding_ = round_mode.value();
   return check_axis();

@@ -214,18 +214,45 @@ Status wrong_shape(const char* op, const char* argument, const TensorView& view,
   return fault(op, Fault::shape, {Argument(argument)}, {"has shape ", view.shape}, allowed);
 }
 
-Status check_format_in(const char* op, const char* argument, const DTypeRequest& request,
-                       std::initializer_list<DType> available, const char* remedy) {
-  if (request.is_default || is_among(plain_dtype(request.format), available)) return {};
-  Text allowed = "available: ";
-  allowed += listed(available, ", ");
-  return fault(op, Fault::unavailable, {Argument(argument)}, {"is ", request.came()}, allowed,
-               remedy);
+namespace {
+
+// torch_npu writes ACL's codes so, and torch's below.
+std::string torch_npu_code(Format format) { return std::to_string(256 + static_cast<int>(format)); }
+
+// ACL's code where torch_npu takes a number for torch's: which number is meant.
+std::string format_remedy(const DTypeRequest& request, std::span<const Format> available) {
+  for (const Format format : available)
+    if (request.number == static_cast<int>(format))
+      return "Numbers below 256 are torch's: " + std::string(name_of(format)) + " is " +
+             torch_npu_code(format) + ".";
+  return "Name it by torch_npu's code (" + joined(available, torch_npu_code) +
+         "), a dtype or its name.";
 }
 
-Status check_dst_type(const char* op, const DTypeRequest& dst_type) {
-  return check_format_in(op, "dst_type", dst_type, {DType::int8},
-                         "Name it 1 (torch_npu's code), torch.int8, np.int8 or 'int8'.");
+}  // namespace
+
+Status check_format_in(const char* op, const char* argument, const DTypeRequest& request,
+                       std::span<const Format> available) {
+  const auto end = available.end();
+  if (request.is_default || std::find(available.begin(), end, request.format) != end) return {};
+  Text allowed = "available: ";
+  for (const Format& format : available)
+    allowed += {format, &format == &available.back() ? "" : ", "};
+  return fault(op, Fault::unavailable, {Argument(argument)}, {"is ", request.came()}, allowed,
+               format_remedy(request, available));
+}
+
+Status check_dst_type(const char* op, const DTypeRequest& dst_type,
+                      std::span<const Format> available) {
+  return check_format_in(op, "dst_type", dst_type, available);
+}
+
+Status check_packable(const char* op, const char* argument, const TensorView& view, Format codes) {
+  const int64_t together = codes_per_element(codes);
+  if (together == 1 || (view.rank > 0 && view.shape.dims[view.rank - 1] % together == 0)) return {};
+  return wrong_shape(op, argument, view,
+                     {"expected a last axis of a multiple of ", together, ": so many codes of ",
+                      codes, " share an element of ", find_row(codes)->carrier});
 }
 
 Status check_no_dst_type_max(const char* op, double dst_type_max) {

@@ -7,6 +7,7 @@
 
 #include <initializer_list>
 #include <iterator>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,7 @@ struct DTypeRequest {
   bool is_default = true;
   Format format = Format::other;
   std::string text = {};  // what came, where that is no format
+  int64_t number = -1;    // as which it came in Python, where it did
 
   Part came() const { return format == Format::other ? Part(text) : Part(format); }
 };
@@ -86,10 +88,17 @@ Status check_channel_axis(const char* op, int64_t axis, const TensorView& x, con
 Shape shape_along(const TensorView& x, int axis, int rank);
 Status wrong_shape(const char* op, const char* argument, const TensorView& view,
                    const Text& allowed);
+// The formats of codes that operators give, of which each has all, or int8 alone.
+inline constexpr Format kCodeFormats[] = {Format::int8, Format::int4, Format::hifloat8,
+                                          Format::float8_e5m2, Format::float8_e4m3fn};
+inline constexpr Format kInt8Only[] = {Format::int8};
 // One of several, or what is the default.
 Status check_format_in(const char* op, const char* argument, const DTypeRequest& request,
-                       std::initializer_list<DType> available, const char* remedy);
-Status check_dst_type(const char* op, const DTypeRequest& dst_type);
+                       std::span<const Format> available);
+Status check_dst_type(const char* op, const DTypeRequest& dst_type,
+                      std::span<const Format> available);
+// Where codes of less than a byte are to share elements of an array, as many as fill one.
+Status check_packable(const char* op, const char* argument, const TensorView& view, Format codes);
 Status check_no_dst_type_max(const char* op, double dst_type_max);
 
 // The profile of that name.

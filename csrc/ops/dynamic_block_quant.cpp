@@ -114,7 +114,7 @@ Status DynamicBlockQuant::check_attributes() {
         "min_scale", {"is ", to_string(min_scale)},
         {"expected a number >= 0 that is finite in ", Format::float32, " (0 means no bound)"});
   NPU_QUANT_RETURN_IF_ERROR(round_mode.check(name, Fault::attribute, "round_mode", "available: "));
-  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type));
+  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type, kInt8Only));
   if (row_block_size != 1) return wrong("row_block_size", {"is ", row_block_size}, "available: 1");
   if (col_block_size != kBlock)
     return wrong("col_block_size", {"is ", col_block_size}, {"available: ", kBlock});

@@ -45,7 +45,7 @@ Status DynamicQuant::check_attributes() {
         {"available: ", Nothing(), " (one ", Argument("smooth_scales"), " for all tokens)"});
   if (!symmetric)
     return unavailable("offset", "is given", {"available: ", Nothing(), " (symmetric)"});
-  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type));
+  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type, kInt8Only));
   NPU_QUANT_RETURN_IF_ERROR(
       quant_mode.check(name, Fault::unavailable, "quant_mode", "available: "));
   return check_no_dst_type_max(name, dst_type_max);

@@ -105,6 +105,12 @@ std::string names_of(const OutputSpecs& specs) {
 
 }  // namespace
 
+OutputSpec codes_of(const char* name, Format format, Shape shape) {
+  const FormatRow* const row = find_row(format);
+  if (shape.rank > 0) shape.dims[shape.rank - 1] /= codes_per_element(format);
+  return {name, row != nullptr ? row->carrier : DType::other, shape};
+}
+
 Status out_not_a_tuple(const char* op, const std::string& type, const OutputSpecs& specs) {
   return fault(
       op, Fault::dtype, {Output("")}, {"is ", with_article(type)},

@@ -8,6 +8,8 @@
 namespace npu_quant {
 namespace {
 
+constexpr Format kAvailable[] = {Format::int8, Format::uint8, Format::int32};
+
 bool holds_one(const TensorView& view) { return !view.present || view.shape.size() == 1; }
 
 // What the kernel goes by, for one channel or for each.
@@ -65,9 +67,7 @@ void Quantize::plan_outputs() {
 
 // With div_mode=False torch_npu takes an axis of -1 and above for the last one.
 Status Quantize::check_attributes() {
-  NPU_QUANT_RETURN_IF_ERROR(check_format_in(
-      name, "dtype", dtype, {DType::int8, DType::uint8, DType::int32},
-      "Name it by torch_npu's code (1, 0, 3 or of qint8, quint8, qint32), a dtype or its name."));
+  NPU_QUANT_RETURN_IF_ERROR(check_format_in(name, "dtype", dtype, kAvailable));
   if (!div_mode && axis < -2)
     return fault(name, Fault::attribute, {Argument("axis")}, {"is ", axis},
                  "available with div_mode=False: -1 or -2");

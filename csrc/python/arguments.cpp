@@ -116,6 +116,8 @@ DTypeRequest to_dtype(const char* op, const char* argument, py::handle value) {
   DTypeRequest request;
   if (value.is_none()) return request;
   request.is_default = false;
+  if (PyLong_CheckExact(value.ptr())) request.number = PyLong_AsLongLong(value.ptr());
+  PyErr_Clear();  // of a number that is too large
   if (recall_format(value, request)) return request;
   py::object found;
   try {

@@ -22,7 +22,8 @@ void raise_unless_environment_is_ok() {
   if (!status.ok()) throw py::import_error(message_of(status));
 }
 
-// The rows of npu_quant.dtypes: name, ACL's code, torch's, and whether arrays hold it as it is.
+// The rows of npu_quant.dtypes: name, ACL's, ACL's code, torch's, the dtype of the arrays that hold
+// it, bits, greatest value, least step.
 py::list formats() {
   py::list rows;
   for (const FormatRow& row : kFormats) {
@@ -30,8 +31,9 @@ py::list formats() {
     py::list torch_codes;
     for (const int code : {row.torch_codes.own, row.torch_codes.quantized})
       if (code >= 0) torch_codes.append(code);
-    rows.append(py::make_tuple(row.name, static_cast<int>(row.format), py::tuple(torch_codes),
-                               plain_dtype(row) != DType::other));
+    rows.append(py::make_tuple(row.name, row.acl_name, static_cast<int>(row.format),
+                               py::tuple(torch_codes), name_of(row.carrier), row.bits, row.greatest,
+                               row.least_step));
   }
   return rows;
 }

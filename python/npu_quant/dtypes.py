@@ -29,12 +29,30 @@ class DType(NamedTuple):
     """torch.ScalarType numbers; the quantized ones (qint8 ...) stand for their storage."""
     numpy: np.dtype | None
     """How NumPy arrays carry it; None where it is carried as bits in another type."""
+    acl_name: str
+    """Of ACL's enumerator."""
+    carrier: np.dtype
+    """Of the arrays that hold it, as it is or as bits."""
+    bits: int
+    greatest: float
+    """Of its finite values."""
+    least_step: float
+    """Between the codes at the bottom: 1, or the least subnormal number."""
 
 
-DTYPES: tuple[DType, ...] = tuple(
-    DType(name, acl_code, torch_codes, np.dtype(name) if is_plain else None)
-    for name, acl_code, torch_codes, is_plain in _core.formats()
-)
+def _row(
+    name: str,
+    acl_name: str,
+    acl_code: int,
+    torch_codes: tuple[int, ...],
+    carrier: str,
+    *limits: float,
+) -> DType:
+    own = np.dtype(name) if carrier == name else None
+    return DType(name, acl_code, torch_codes, own, acl_name, np.dtype(carrier), *limits)  # type: ignore[arg-type]
+
+
+DTYPES: tuple[DType, ...] = tuple(_row(*row) for row in _core.formats())
 
 _ALIASES = {
     "qint8": "int8",
@@ -45,7 +63,8 @@ _ALIASES = {
     "float": "float32",
 }
 _ACL_OFFSET = 256
-_BY_NAME = {row.name: row for row in DTYPES}
+_FIRST_OF_OTHERS = 256  # of the numbers that NumPy gives to dtypes of other packages
+_BY_NAME = {name: row for row in DTYPES for name in (row.name, row.acl_name)}
 _BY_CODE = {_ACL_OFFSET + row.acl_code: row for row in DTYPES} | {
     c: row for row in DTYPES for c in row.torch_codes
 }
@@ -61,8 +80,9 @@ def resolve(value: DTypeName, name: str = "dst_type") -> DType | None:
     """The row of a dtype given in any of its ways; None where nothing here goes by it.
 
     Args:
-        value: torch_npu's int code, a dtype's name (``"int8"``, ``"torch.int8"``), a NumPy or
-            ml_dtypes dtype or scalar type, or a torch dtype (torch need not be imported).
+        value: torch_npu's int code, a dtype's name (``"int8"``, ``"torch.int8"``,
+            ``"torch_npu.hifloat8"``, ``"ACL_INT8"``), a NumPy, ml_dtypes or en_dtypes dtype or
+            scalar type, or a torch dtype (neither torch nor en_dtypes need be imported).
         name: what the argument is called in messages.
 
     Raises:
@@ -76,7 +96,7 @@ def resolve(value: DTypeName, name: str = "dst_type") -> DType | None:
     if type(value).__module__ == "torch" and type(value).__name__ == "dtype":
         value = str(value)
     if isinstance(value, str):
-        word = value.removeprefix("torch.")
+        word = value.removeprefix("torch.").removeprefix("torch_npu.")
         return _BY_NAME.get(_ALIASES.get(word, word))
     try:
         dtype = np.dtype(value)
@@ -84,4 +104,6 @@ def resolve(value: DTypeName, name: str = "dst_type") -> DType | None:
         raise _wrong_kind(value, name) from None
     if isinstance(value, (list, tuple, dict)) or dtype.hasobject:
         raise _wrong_kind(value, name)  # NumPy makes an object dtype of any class it does not know
+    if dtype.num >= _FIRST_OF_OTHERS:
+        return _BY_NAME.get(dtype.name)  # such as int4, which arrays of ours hold as bits
     return _BY_NUMPY.get(dtype)

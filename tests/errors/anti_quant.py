@@ -23,7 +23,7 @@ Y16 = np.zeros((3, 5), ml_dtypes.bfloat16)
 UNWRITTEN = (Y, Y16)
 GIVEN: dict[str, Any] = {"x": X, "scale": S, "offset": S}
 AVAILABLE = (
-    "available: float16, bfloat16. Name it by torch_npu's code (5, 15), a dtype or its name."
+    "available: float16, bfloat16. Name it by torch_npu's code (257, 283), a dtype or its name."
 )
 KIND = "expected an int code, a dtype or a dtype's name."
 OF_X = ": one element, or the length of axis -1 or -2 of x."
@@ -68,8 +68,8 @@ ERRORS = [
     ("scale rank, one dimension", lambda: scaled(S[None], x=X[0]), ParamError, 161002, "scale has 2 dimensions, expected 1 for x of 1."),
     ("scale rank, three dimensions", lambda: scaled(S[None], x=X[None]), ParamError, 161002, "scale has 2 dimensions, expected 1 or 3 for x of 3."),
     ("dst_dtype", lambda: call(dst_dtype=np.float32), ParamError, 161002, f"dst_dtype is float32, {AVAILABLE}"),
-    ("dst_dtype code", lambda: call(dst_dtype=1), ParamError, 161002, f"dst_dtype is int8, {AVAILABLE}"),
-    ("dst_dtype of ACL", lambda: call(dst_dtype=27), ParamError, 161002, f"dst_dtype is 27, {AVAILABLE}"),
+    ("dst_dtype code", lambda: call(dst_dtype=1), ParamError, 161002, "dst_dtype is int8, available: float16, bfloat16. Numbers below 256 are torch's: float16 is 257."),
+    ("dst_dtype of ACL", lambda: call(dst_dtype=27), ParamError, 161002, "dst_dtype is 27, available: float16, bfloat16. Numbers below 256 are torch's: bfloat16 is 283."),
     ("dst_dtype unknown", lambda: call(dst_dtype="float17"), ParamError, 161002, f"dst_dtype is 'float17', {AVAILABLE}"),
     ("dst_dtype kind", lambda: call(dst_dtype=1.5), TypeError, None, f"dst_dtype is a float, {KIND}"),
     ("dst_dtype bool", lambda: call(dst_dtype=True), TypeError, None, f"dst_dtype is a bool, {KIND}"),

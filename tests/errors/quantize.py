@@ -20,7 +20,7 @@ Y = np.zeros((2, 4), np.int8)
 Y32 = np.zeros((2, 4), np.int32)
 UNWRITTEN = (Y, Y32)
 GIVEN = {"self": X, "scales": S, "zero_points": Z, "dtype": np.int8}
-CODES = "available: int8, uint8, int32. Name it by torch_npu's code (1, 0, 3 or of qint8, quint8, qint32), a dtype or its name."
+CODES = "available: int8, uint8, int32. Name it by torch_npu's code (258, 260, 259), a dtype or its name."
 KIND = "expected an int code, a dtype or a dtype's name."
 # Good arguments, and out, so that nothing may be written.
 call = partial(npu_quantize, **GIVEN, out=Y)
@@ -54,7 +54,7 @@ ERRORS = [
     ("zero_points float64", lambda: call(zero_points=Z.astype(float)), DTypeError, 161002, "zero_points has dtype float64, expected int8"),
     ("zero_points bool", lambda: call(zero_points=Z.astype(bool)), DTypeError, 161002, "zero_points has dtype bool, expected int8"),
     ("dtype", lambda: call(dtype=np.int16), ParamError, 161002, f"dtype is int16, {CODES}"),
-    ("dtype code", lambda: call(dtype=2), ParamError, 161002, f"dtype is int16, {CODES}"),
+    ("dtype code", lambda: call(dtype=2), ParamError, 161002, "dtype is int16, available: int8, uint8, int32. Numbers below 256 are torch's: int8 is 258."),
     ("dtype float", lambda: call(dtype=np.float32), ParamError, 161002, "dtype is float32, available: int8, uint8, int32"),
     ("dtype int4", lambda: call(dtype="quint4x2"), ParamError, 161002, "dtype is int4, available: int8, uint8, int32"),
     ("dtype fp8", lambda: call(dtype=291), ParamError, 161002, "dtype is float8_e5m2, available: int8, uint8, int32"),
