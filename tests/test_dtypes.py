@@ -45,6 +45,10 @@ def test_hifloat8_of_en_dtypes() -> None:
     ("number", "name", "meant"),
     [
         (2, "int16", "int8 is 258"),
+        (29, "29", "int4 is 285"),
+        (34, "34", "hifloat8 is 290"),
+        (35, "35", "float8_e5m2 is 291"),
+        (36, "36", "float8_e4m3fn is 292"),
     ],
 )
 def test_acls_own_codes_are_errors_that_name_the_number_meant(

@@ -1,9 +1,21 @@
 // Walks several tensors of one shape together.
 #pragma once
 
+#include "core/strided.h"
 #include "core/tensor.h"
 
 namespace npu_quant {
+
+// The strides of packed codes: in eighths of a byte, from a code to the next, so that rows that lie
+// one after the other are one row. Those of the last axis, in bytes from an element to the next,
+// are the same number.
+struct PackedStrides {
+  explicit PackedStrides(const TensorView& view) {
+    for (int axis = 0; axis < view.shape.rank; ++axis)
+      values[axis] = view.strides[axis] * (axis == view.shape.rank - 1 ? 1 : kPackedCodes);
+  }
+  int64_t values[kMaxRank];
+};
 
 // Axes that several tensors share; strides[t][axis] is in bytes. What lies beyond the rank is not
 // set: every small call makes some of these.

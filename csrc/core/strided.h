@@ -12,17 +12,23 @@ struct RowAxes {
   const int64_t* strides;  // in bytes
 };
 
+// Of codes of 4 bits an element of 32 holds 8.
+inline constexpr int64_t kPackedCodes = 8, kPackedItem = 4;
+
 // Element (row, i) lies at data + row * row_stride + i * stride, in bytes; where there are axes, i
-// counts over them and stride is the last one's. data is null where the tensor is not wanted.
+// counts over them and stride is the last one's. data is null where the tensor is not wanted. Where
+// codes are packed, i counts codes, and all that is asked for begins and ends with whole elements.
 struct Strided {
   char* data = nullptr;
   int64_t row_stride = 0;
   int64_t stride = 0;
   const RowAxes* axes = nullptr;
+  bool packed = false;
 
   Strided from(int64_t row, int64_t i) const {
-    return {data == nullptr ? nullptr : data + row * row_stride + i * stride, row_stride, stride,
-            axes};
+    const int64_t element = packed ? i / kPackedCodes : i;
+    return {data == nullptr ? nullptr : data + row * row_stride + element * stride, row_stride,
+            stride, axes, packed};
   }
 };
 

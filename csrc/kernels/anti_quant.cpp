@@ -1,5 +1,6 @@
 // npu_anti_quant (docs/numerics.md 9):
-//   y = (x + offset) * scale      sqrt_mode: * scale once more
+//   y = (c + offset) * scale      c: the number that x's code stands for; sqrt_mode: * scale once
+//   more
 #include "kernels/anti_quant.h"
 
 #include "kernels/elementwise.h"
@@ -9,26 +10,53 @@ namespace {
 
 enum { kScale, kOffset };
 
-template <class OutType>
+// Codes of a byte that are their values.
+struct Integers : Int8 {
+  NPU_QUANT_INLINE Tile values(const Storage* x) const {
+    I32 codes[4];
+    load(x, codes);
+    Tile v;
+    for (int i = 0; i < 4; ++i) v.part[i] = __builtin_convertvector(codes[i], F32);
+    return v;
+  }
+};
+struct Floats : SmallCode {
+  Format format;
+
+  NPU_QUANT_INLINE Tile values(const Storage* x) const {
+    Tile v;
+    load(format, x, v);
+    return v;
+  }
+};
+
+template <class InType, class OutType>
 struct AddThenMultiply {
-  using X = Int8;
+  using X = InType;
   using Y = OutType;
   static constexpr int kParameters = 2;
+  X codes;
   bool sqrt_mode;
 
   template <class Parameters, class TileAt>
   NPU_QUANT_INLINE void map(const Parameters& parameters, const TileAt& tile) const {
-    I32 x[4];
-    X::load(tile.x(), x);
-    Tile y;
+    Tile y = codes.values(tile.x());
     for (int i = 0; i < 4; ++i) {
       const F32 scale = parameters(kScale, i);
-      y.part[i] = (__builtin_convertvector(x[i], F32) + parameters(kOffset, i)) * scale;
+      y.part[i] = (y.part[i] + parameters(kOffset, i)) * scale;
       if (sqrt_mode) y.part[i] *= scale;
     }
     Y::put(tile.y(), y, tile.stores);
   }
 };
+
+template <class X>
+void map_codes(const AntiQuantKernel::Args& args, const ElementwiseArgs& rows, X codes) {
+  if (args.y_dtype == DType::bfloat16)
+    map_rows(rows, AddThenMultiply<X, BFloat16<WholeLoads>>{codes, args.sqrt_mode});
+  else
+    map_rows(rows, AddThenMultiply<X, Float16<WholeLoads>>{codes, args.sqrt_mode});
+}
 
 }  // namespace
 
@@ -38,10 +66,11 @@ void AntiQuantKernel::run<kTarget>(const Args& args) {
   ElementwiseArgs rows = rows_of(args, args.x, args.y);
   rows.parameters[kScale] = args.scale;
   rows.parameters[kOffset] = args.offset;
-  if (args.y_dtype == DType::bfloat16)
-    map_rows(rows, AddThenMultiply<BFloat16<WholeLoads>>{args.sqrt_mode});
+  // Packed int4 comes as bytes.
+  if (args.codes == Format::int8 || args.codes == Format::int4)
+    map_codes(args, rows, Integers{});
   else
-    map_rows(rows, AddThenMultiply<Float16<WholeLoads>>{args.sqrt_mode});
+    map_codes(args, rows, Floats{{}, args.codes});
 }
 
 }  // namespace npu_quant

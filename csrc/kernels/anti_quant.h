@@ -9,9 +9,10 @@ namespace npu_quant {
 
 struct AntiQuantKernel {
   struct Args {
+    Format codes;   // of x: int8, int4 or a float of 8 bits
     DType y_dtype;  // float16 or bfloat16
     int64_t rows, n;
-    Strided x, y;           // x: int8
+    Strided x, y;
     Strided scale, offset;  // float32; stride is 0 or 4, the same
     bool sqrt_mode;         // the product is multiplied by the scale once more
     bool stream;            // y is to bypass the caches

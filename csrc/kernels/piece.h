@@ -3,6 +3,8 @@
 //   source: elements of rows  ->  a piece of them, contiguous     direct, or gathered into a buffer
 //   sink:   a piece of results ->  elements of rows               direct, or from a buffer
 //
+// Packed codes are bytes in a piece, a code each, and always pass through a buffer.
+//
 // A piece is `rows` x `count` elements, its rows `width` elements apart in a buffer. kPiece = 2048
 // elements, so that the pieces of x and y and their parameters stay in 32 KiB of L1; where rows
 // that are read are neighbours in memory (a transposed array), 64 bytes of them pass together, in
@@ -11,6 +13,7 @@
 #pragma once
 
 #include "core/strided.h"
+#include "kernels/nibbles.h"
 #include "kernels/scatter.h"
 #include "simd/float_environment.h"
 #include "simd/gather.h"
@@ -83,7 +86,7 @@ class Source {
         item_(item),
         buffer_(buffer.bytes),
         capacity_(size),
-        is_direct_(x.data == nullptr || (x.stride == item && x.axes == nullptr)) {}
+        is_direct_(x.data == nullptr || (x.stride == item && x.axes == nullptr && !x.packed)) {}
 
   bool is_direct() const { return is_direct_; }
   // Several rows of n elements are to come one after the other: by way of the buffer unless they
@@ -112,6 +115,7 @@ class Source {
                                               int64_t width) {
     trap_unless_it_fits(rows, count, width, item_, capacity_);
     row_ = row, i_ = i, width_ = width;
+    if (x_.packed) return unpack_piece(row, rows, i, count, width);
     visit_item(item_, [&](auto bits) {
       auto* const to = reinterpret_cast<decltype(bits)*>(buffer_);
       if (x_.axes == nullptr)
@@ -124,6 +128,15 @@ class Source {
         });
       }
     });
+  }
+
+  // The elements lie in the last of the buffer before their codes fill it.
+  void unpack_piece(int64_t row, int64_t rows, int64_t i, int64_t count, int64_t width) {
+    const int64_t codes = (rows - 1) * width + count;
+    char* const elements = buffer_ + (capacity_ - codes / kPackedCodes * kPackedItem);
+    gather(x_.from(row, i).data, x_.row_stride, x_.stride, rows, count / kPackedCodes,
+           reinterpret_cast<uint32_t*>(elements), width / kPackedCodes);
+    unpack_nibbles(elements, codes, buffer_);
   }
 
   const Strided x_;
@@ -146,7 +159,7 @@ class Sink {
         buffer_(buffer.bytes),
         capacity_(size),
         streams_(streams),
-        is_direct_(y.data != nullptr && y.stride == item && y.axes == nullptr &&
+        is_direct_(y.data != nullptr && y.stride == item && y.axes == nullptr && !y.packed &&
                    !(streams && by_buffer)) {}
 
   bool is_wanted() const { return y_.data != nullptr; }
@@ -174,16 +187,26 @@ class Sink {
   __attribute__((noinline)) void put_piece(int64_t row, int64_t i, int64_t count, int64_t rows,
                                            int64_t width) const {
     trap_unless_it_fits(rows, count, width, item_, capacity_);
+    if (!y_.packed) return put_elements(y_, row, i, count, rows, width, item_);
+    pack_nibbles(buffer_, (rows - 1) * width + count);
+    Strided elements = y_;
+    elements.packed = false;
+    put_elements(elements, row, i / kPackedCodes, count / kPackedCodes, rows, width / kPackedCodes,
+                 kPackedItem);
+  }
+
+  void put_elements(const Strided& y, int64_t row, int64_t i, int64_t count, int64_t rows,
+                    int64_t width, int64_t item) const {
     const auto write = [&](const char* from, int64_t n, int64_t lines, const Strided& to,
                            bool stream) {
-      ScatterKernel::run<kTarget>({from, width, lines, n, item_, to, stream});
+      ScatterKernel::run<kTarget>({from, width, lines, n, item, to, stream});
     };
-    if (y_.axes == nullptr) return write(buffer_, count, rows, y_.from(row, i), streams_);
+    if (y.axes == nullptr) return write(buffer_, count, rows, y.from(row, i), streams_);
     for (int64_t r = 0; r < rows; ++r) {
-      const char* next = buffer_ + r * width * item_;
-      for_each_run(y_, row + r, i, count, [&](char* to, int64_t stride, int64_t n) {
+      const char* next = buffer_ + r * width * item;
+      for_each_run(y, row + r, i, count, [&](char* to, int64_t stride, int64_t n) {
         write(next, n, 1, {to, 0, stride}, false);
-        next += n * item_;
+        next += n * item;
       });
     }
   }

@@ -1,5 +1,6 @@
 // npu_quantize (docs/numerics.md 8):
 //   y = rint(x / scale + zero_point)     or  rint(x * scale + zero_point), saturated; NaN gives 0
+//                                        of floats: the nearest code
 // and aclnnAscendQuant (docs/numerics.md 10):
 //   y = round(x * scale + zero_point)    or  round(x * scale * scale + zero_point), round as named
 #include "kernels/quantize.h"
@@ -63,6 +64,27 @@ struct Divide {
   }
 };
 
+// To codes that take longer than a division, whose sign of zero the other forms would lose.
+template <class InType>
+struct QuantizeSmall {
+  using X = InType;
+  using Y = SmallCode;
+  static constexpr int kParameters = 2;
+  Format format;
+  bool divide;
+
+  template <class Parameters, class TileAt>
+  NPU_QUANT_INLINE void map(const Parameters& parameters, const TileAt& tile) const {
+    Tile q = X::load(tile.x());
+    for (int i = 0; i < 4; ++i) {
+      const F32 scale = parameters(kScale, i);
+      q.part[i] = divide ? q.part[i] / scale : q.part[i] * scale;
+      q.part[i] += parameters(kZeroPoint, i);
+    }
+    Y::put(format, tile.y(), q, tile.stores);
+  }
+};
+
 NPU_QUANT_INLINE F32 rounded(F32 v, Rounding rounding) {
   switch (rounding) {
     case Rounding::floor: return floor(v);
@@ -109,7 +131,7 @@ NPU_QUANT_INLINE void put_steps(const StepsKernel::Args& args, int64_t i) {
 template <>
 void StepsKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  visit_code(args.y_dtype, [&](auto y) {
+  visit_integer(args.codes, [&](auto y) {
     using Y = decltype(y);
     int64_t i = 0;
     for (; i + kLanes <= args.count; i += kLanes) put_steps<Y, F32>(args, i);
@@ -129,7 +151,8 @@ void QuantizeKernel::run<kTarget>(const Args& args) {
     using X = decltype(x);
     if (args.twice || args.rounding != Rounding::to_even)
       return map_rows(rows, AscendQuant<X>{args.twice, args.rounding});
-    visit_code(args.y_dtype, [&](auto y) {
+    if (is_small(args.codes)) return map_rows(rows, QuantizeSmall<X>{args.codes, args.divide});
+    visit_integer(args.codes, [&](auto y) {
       using Y = decltype(y);
       args.divide ? map_rows(rows, Divide<X, Y>{}) : map_rows(rows, Multiply<X, Y>{});
     });

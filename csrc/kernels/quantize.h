@@ -13,7 +13,7 @@ enum class Rounding { to_even, floor, ceil, trunc };
 // What dividing by scales goes by (kernels/quotient.h).
 struct StepsKernel {
   struct Args {
-    DType y_dtype;  // of int8, uint8, int32
+    Format codes;  // int8, uint8, int32
     int64_t count;
     const char *scale, *zero_point;  // float32, as are
     char *factor, *offset;           // offset: for bytes alone
@@ -24,14 +24,16 @@ struct StepsKernel {
 
 struct QuantizeKernel {
   struct Args {
-    DType x_dtype, y_dtype;  // of int8, uint8, int32
+    DType x_dtype;
+    Format codes;
     int64_t rows, n;
     Strided x, y;
-    Strided scale, zero_point, factor, offset;  // float32; stride is 0 or 4; of StepsKernel
-    bool divide;                                // x / scale, else x * scale
-    bool twice;                                 // x * scale * scale; not to be divided
-    Rounding rounding;                          // to_even unless x is multiplied and y is int8
-    bool stream;                                // y is to bypass the caches
+    Strided scale, zero_point;  // float32; stride is 0 or 4
+    Strided factor, offset;     // of StepsKernel, where integers are divided
+    bool divide;                // x / scale, else x * scale
+    bool twice;                 // x * scale * scale; not to be divided
+    Rounding rounding;          // to_even unless x is multiplied and y is int8
+    bool stream;                // y is to bypass the caches
   };
   template <Target target>
   static void run(const Args& args);

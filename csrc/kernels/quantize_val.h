@@ -10,7 +10,8 @@ namespace npu_quant {
 
 struct QuantizeValKernel {
   struct Args {
-    DType x_dtype, q_dtype;  // of int8, uint8, int32
+    DType x_dtype;
+    Format q_format;  // int8, uint8, int32
     int64_t rows, n;
     Strided x, q;
     Strided inverse, zero_point;  // float32; stride is 0 or 4; inverse: fl(1 / scale)
@@ -22,7 +23,7 @@ struct QuantizeValKernel {
 
 struct DequantizeValKernel {
   struct Args {
-    DType q_dtype;
+    Format q_format;
     int64_t rows, n;
     Strided q, x;               // x: float32
     Strided scale, zero_point;  // float32 and int32; stride is 0 or 4

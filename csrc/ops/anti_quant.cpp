@@ -8,15 +8,14 @@ namespace {
 
 constexpr Format kValues[] = {Format::float16, Format::bfloat16};
 
-// What torch_npu takes and this library does not, if the dtype is one of them.
-Text unavailable_type(const TensorView& x) {
-  if (x.dtype == DType::int32) return {Format::int4, " packed in ", x.dtype};
-  if (x.dtype == DType::uint8) return {Format::hifloat8, " in ", x.dtype};
-  for (const Format other :
-       {Format::int4, Format::hifloat8, Format::float8_e5m2, Format::float8_e4m3fn})
-    if (std::string_view(x.dtype_name) == name_of(other)) return {other};
-  return {};
+// What the codes of an array are.
+Format codes_in(const TensorView& x) {
+  if (x.dtype == DType::int32) return Format::int4;
+  if (x.dtype == DType::uint8) return Format::hifloat8;
+  return format_of(x.dtype);
 }
+
+bool is_float(Format codes) { return codes != Format::int8 && codes != Format::int4; }
 
 }  // namespace
 
@@ -25,14 +24,14 @@ Inputs AntiQuant::inputs() {
 }
 
 Status AntiQuant::check_dtypes() const {
-  if (const Text type = unavailable_type(x); !type.empty()) {
-    Text allowed{"available: ", DType::int8, " ("};
-    (allowed += type) += {" is not available)"};
-    return fault(name, Fault::dtype, {Argument("x")}, {"has dtype ", DTypeOf(x)}, allowed);
-  }
-  NPU_QUANT_RETURN_IF_ERROR(check_dtype_in(name, "x", x, {DType::int8}));
-  NPU_QUANT_RETURN_IF_ERROR(
-      check_dtype_in(name, "scale", scale, {DType::float32, DType::bfloat16}));
+  NPU_QUANT_RETURN_IF_ERROR(check_dtype_in(
+      name, "x", x,
+      {DType::int8, DType::int32, DType::uint8, DType::float8_e5m2, DType::float8_e4m3fn}));
+  const Status of_scale =
+      is_float(codes_in(x))
+          ? check_dtype_in(name, "scale", scale, {DType::float32})
+          : check_dtype_in(name, "scale", scale, {DType::float32, DType::bfloat16});
+  NPU_QUANT_RETURN_IF_ERROR(of_scale);
   return check_same_dtype(name, "offset", offset, "scale", scale);
 }
 
@@ -50,21 +49,30 @@ Status AntiQuant::check_ranks() const {
 
 void AntiQuant::plan_outputs() {
   const Format values = dst_dtype.is_default ? Format::float16 : dst_dtype.format;
-  outputs.assign(OutputSpec{"", plain_dtype(values), x.shape});
+  codes_ = codes_in(x);
+  shape_ = x.shape;
+  shape_.dims[x.rank - 1] *= codes_per_element(codes_);
+  outputs.assign(OutputSpec{"", plain_dtype(values), shape_});
 }
 
 Status AntiQuant::check_attributes() {
   NPU_QUANT_RETURN_IF_ERROR(check_format_in(name, "dst_dtype", dst_dtype, kValues));
-  if (src_dtype.is_default || src_dtype.format == format_of(x.dtype)) return {};
-  return fault(name, Fault::attribute, {Argument("src_dtype")}, {"is ", src_dtype.came()},
-               {"expected ", Nothing(), " or that of ", Argument("x"), ", ", DTypeOf(x)});
+  if (src_dtype.is_default || src_dtype.format == codes_) return {};
+  Text allowed{"expected ", Nothing(), " or "};
+  if (format_of(x.dtype) == codes_)
+    allowed += {"that of ", Argument("x"), ", ", DTypeOf(x)};
+  else
+    allowed += {codes_, ", which ", Argument("x"), " of ", DTypeOf(x), " holds"};
+  return fault(name, Fault::attribute, {Argument("src_dtype")}, {"is ", src_dtype.came()}, allowed);
 }
 
-// One element, or as many as the last axis of x has, or the one before it.
+// One element, or as many as the last axis of y has, or the one before it.
 Status AntiQuant::check_scale() {
+  TensorView y = x;
+  y.shape = shape_;
   std::string forms;
   for (int axis = x.rank; axis >= 0 && axis >= x.rank - 2; --axis) {
-    const Shape form = shape_along(x, axis, scale.rank);
+    const Shape form = shape_along(y, axis, scale.rank);
     if (form.size() == 0) continue;
     if (scale.shape == form) return channel_axis_ = axis, Status{};
     const std::string text = to_string(form);
@@ -72,7 +80,8 @@ Status AntiQuant::check_scale() {
   }
   return wrong_shape(name, "scale", scale,
                      {"expected one of ", forms, ": one element, or the length of ",
-                      x.rank == 1 ? "" : "axis -1 or -2 of ", Argument("x")});
+                      x.rank == 1 ? "" : "axis -1 or -2 of ",
+                      shape_ == x.shape ? "" : "the codes in ", Argument("x")});
 }
 
 Status AntiQuant::check_shapes() {
@@ -88,12 +97,17 @@ Status AntiQuant::run(const TensorView* out) const {
   int64_t strides[kMaxRank] = {};
   if (channels > 1) strides[channel_axis_] = sizeof(float);
   enum { kX, kScale, kOffset, kValues, kTensors };
-  const Elementwise<kTensors> work(x.shape, kX, kValues,
-                                   {x.strides, strides, strides, out[kY].strides});
+  const bool packed = codes_per_element(codes_) > 1;
+  const PackedStrides of_codes(x);
+  const Elementwise<kTensors> work(
+      shape_, kX, kValues,
+      {packed ? of_codes.values : x.strides, strides, strides, out[kY].strides},
+      packed ? kX : Elementwise<kTensors>::kNone);
   const bool stream = worth_streaming(bytes());
   work.for_each_part({x.data, scales.data(), offsets.data(), out[kY].data},
                      work_bytes(bytes(), {&x, &out[kY]}), [&](const auto& part) {
-                       run_on_active_target<AntiQuantKernel>({.y_dtype = outputs[kY].dtype,
+                       run_on_active_target<AntiQuantKernel>({.codes = codes_,
+                                                              .y_dtype = outputs[kY].dtype,
                                                               .rows = part.rows,
                                                               .n = part.n,
                                                               .x = part.at[kX],

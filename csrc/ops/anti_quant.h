@@ -28,9 +28,12 @@ struct AntiQuant final : Op {
   void plan_outputs() override;
   Status check_attributes() override;
   Status check_shapes() override;
+  Format codes() const override { return codes_; }
   Status check_scale();
 
-  int channel_axis_ = 0;  // of x, that the scale lies along; x.rank where it holds one element
+  Format codes_ = Format::other;  // of x
+  Shape shape_;                   // of its codes, and of y
+  int channel_axis_ = 0;  // of y, that the scale lies along; x.rank where it holds one element
 };
 
 }  // namespace npu_quant

@@ -13,6 +13,8 @@ namespace npu_quant {
 template <int tensors>
 class Elementwise {
  public:
+  static constexpr int kNone = -1;
+
   // The part of the work that a kernel is called for.
   struct Part {
     int64_t rows, n;
@@ -20,12 +22,18 @@ class Elementwise {
   };
 
   // Walks `shape` as the tensor `read` lies in memory: reading line by line costs less than writing
-  // so. A broadcast one has no order, then as `written` lies.
-  Elementwise(const Shape& shape, int read, int written, const int64_t* const (&strides)[tensors])
-      : axes_(Axes<tensors>::in_order_of(is_broadcast(shape, strides[read]) ? written : read,
-                                         shape.dims, shape.rank, strides)),
+  // so. A broadcast one has no order, then as `written` lies. With a tensor of packed codes, whose
+  // strides are those of PackedStrides, it walks as the shape has it: codes that share an
+  // element come one after the other.
+  Elementwise(const Shape& shape, int read, int written, const int64_t* const (&strides)[tensors],
+              int packed = kNone)
+      : axes_(packed != kNone
+                  ? Axes<tensors>(shape.dims, shape.rank, strides)
+                  : Axes<tensors>::in_order_of(is_broadcast(shape, strides[read]) ? written : read,
+                                               shape.dims, shape.rank, strides)),
         n_(axes_.rank > 0 ? axes_.dims[axes_.rank - 1] : 1),
-        rows_(axes_) {}
+        rows_(axes_),
+        packed_(packed) {}
 
   // Calls run(part) with the tensors that begin at `data`; `bytes` is what all of it reads and
   // writes.
@@ -56,7 +64,12 @@ class Elementwise {
     for (int t = 0; t < tensors; ++t) {
       const int64_t stride = axes_.rank > 0 ? axes_.strides[t][axes_.rank - 1] : 0;
       if (data[t] == nullptr) continue;
-      part.at[t] = {data[t] + offsets[t] + begin * stride, rows_.inner_stride(t), stride};
+      const int64_t offset = offsets[t] + begin * stride, row_stride = rows_.inner_stride(t);
+      if (t == packed_)
+        part.at[t] = {data[t] + offset / kPackedCodes, row_stride / kPackedCodes, stride, nullptr,
+                      true};
+      else
+        part.at[t] = {data[t] + offset, row_stride, stride};
     }
     return part;
   }
@@ -64,6 +77,7 @@ class Elementwise {
   Axes<tensors> axes_;
   int64_t n_;
   Rows<tensors> rows_;
+  int packed_;  // a tensor, or none
 };
 
 }  // namespace npu_quant

@@ -8,7 +8,9 @@
 namespace npu_quant {
 namespace {
 
-constexpr Format kAvailable[] = {Format::int8, Format::uint8, Format::int32};
+constexpr Format kAvailable[] = {Format::int8,        Format::int4,          Format::hifloat8,
+                                 Format::float8_e5m2, Format::float8_e4m3fn, Format::uint8,
+                                 Format::int32};
 
 bool holds_one(const TensorView& view) { return !view.present || view.shape.size() == 1; }
 
@@ -27,11 +29,11 @@ struct QuantizeParameters {
     divide = false;
   }
 
-  Status assign_steps(const char* op, DType y_dtype, int64_t channels) {
+  Status assign_steps(const char* op, Format codes, int64_t channels) {
     NPU_QUANT_RETURN_IF_ERROR(factor.allocate(op, channels));
     NPU_QUANT_RETURN_IF_ERROR(offset.allocate(op, channels));
     run_on_active_target<StepsKernel>(
-        {y_dtype, channels, scale.data(), zero_point.data(), factor.data(), offset.data()});
+        {codes, channels, scale.data(), zero_point.data(), factor.data(), offset.data()});
     return {};
   }
 };
@@ -61,9 +63,7 @@ Status Quantize::check_ranks() const {
   return check_rank(name, "zero_points", zero_points, 0, kMaxRank, remedy);
 }
 
-void Quantize::plan_outputs() {
-  outputs.assign(OutputSpec{"", plain_dtype(dtype.format), self.shape});
-}
+void Quantize::plan_outputs() { outputs.assign(codes_of("", codes(), self.shape)); }
 
 // With div_mode=False torch_npu takes an axis of -1 and above for the last one.
 Status Quantize::check_attributes() {
@@ -77,6 +77,7 @@ Status Quantize::check_attributes() {
 }
 
 Status Quantize::check_shapes() {
+  NPU_QUANT_RETURN_IF_ERROR(check_packable(name, "self", self, codes()));
   if (!holds_one(scales)) NPU_QUANT_RETURN_IF_ERROR(check_shape("scales", scales));
   return holds_one(zero_points) ? Status{} : check_shape("zero_points", zero_points);
 }
@@ -101,20 +102,24 @@ Status Quantize::run(const TensorView* out) const {
   NPU_QUANT_RETURN_IF_ERROR(held.scale.assign(name, scales, channels));
   NPU_QUANT_RETURN_IF_ERROR(held.zero_point.assign(name, zero_points, channels));
   if (held.divide && channels == 1) held.multiply_where_exact();
-  if (held.divide) NPU_QUANT_RETURN_IF_ERROR(held.assign_steps(name, outputs[kY].dtype, channels));
+  if (held.divide) NPU_QUANT_RETURN_IF_ERROR(held.assign_steps(name, codes(), channels));
   char* const scale = held.scale.data();
   int64_t strides[kMaxRank] = {};
   if (channels > 1) strides[channel_axis_] = sizeof(float);
   enum { kX, kScale, kZeroPoint, kFactor, kOffset, kCodes, kTensors };
+  const bool packs = codes_per_element(codes()) > 1;
+  const PackedStrides packed(out[kY]);
   const Elementwise<kTensors> work(
-      self.shape, kX, kCodes, {self.strides, strides, strides, strides, strides, out[kY].strides});
+      self.shape, kX, kCodes,
+      {self.strides, strides, strides, strides, strides, packs ? packed.values : out[kY].strides},
+      packs ? kCodes : Elementwise<kTensors>::kNone);
   const bool stream = worth_streaming(bytes());
   work.for_each_part(
       {self.data, scale, held.zero_point.data(), held.divide ? held.factor.data() : scale,
        held.divide ? held.offset.data() : scale, out[kY].data},
       work_bytes(bytes(), {&self, &out[kY]}), [&](const auto& part) {
         run_on_active_target<QuantizeKernel>({.x_dtype = self.dtype,
-                                              .y_dtype = outputs[kY].dtype,
+                                              .codes = codes(),
                                               .rows = part.rows,
                                               .n = part.n,
                                               .x = part.at[kX],

@@ -57,7 +57,7 @@ Status QuantizeVal::run(const TensorView* out) const {
       {value.data, inverse.data(), zero_point.data(), out->data},
       work_bytes(bytes(), {&value, &out[kQ]}), [&](const auto& part) {
         run_on_active_target<QuantizeValKernel>({.x_dtype = value.dtype,
-                                                 .q_dtype = parameters.storage,
+                                                 .q_format = format_of(parameters.storage),
                                                  .rows = part.rows,
                                                  .n = part.n,
                                                  .x = part.at[kX],
@@ -85,7 +85,7 @@ Status DequantizeVal::run(const TensorView* out) const {
   work.for_each_part(
       {value.data, parameters.scale.data, parameters.zero_point.data, out->data},
       work_bytes(bytes(), {&value, &out[kX]}), [&](const auto& part) {
-        run_on_active_target<DequantizeValKernel>({.q_dtype = parameters.storage,
+        run_on_active_target<DequantizeValKernel>({.q_format = format_of(parameters.storage),
                                                    .rows = part.rows,
                                                    .n = part.n,
                                                    .q = part.at[kCodes],

@@ -70,12 +70,14 @@ struct Int32 {
   }
 };
 
-// One code of 4 bits in a byte; what lies above its low nibble is its sign. NaN becomes 0.
+// A code of 4 bits in the low nibble of a byte; NaN becomes 0.
 struct Int4 {
   using Storage = int8_t;
 
   static NPU_QUANT_INLINE I32 of(F32 v) { return ByteCode<int8_t, -8, 7>::of(zero_for_nan(v)); }
-  static NPU_QUANT_INLINE F32 value(I32 code) { return __builtin_convertvector(code, F32); }
+  static NPU_QUANT_INLINE F32 value(I32 code) {
+    return __builtin_convertvector(((code & 15) ^ 8) - 8, F32);
+  }
 };
 
 // Codes of bytes as arrays hold int4, half a vector of them, and back: the first of two is the low
@@ -224,13 +226,45 @@ NPU_QUANT_INLINE void put_with_zero_for_nan(typename Code::Storage* y, const Til
   Code::put(y, numbers, stores);
 }
 
-// Calls f with the struct of a dtype of codes, which the op has checked.
+// Calls f with the struct of a format of integers that arrays hold as they are, or of the others:
+// the op has checked it.
 template <class F>
-NPU_QUANT_INLINE void visit_code(DType dtype, F f) {
-  if (dtype == DType::int8) return f(Int8{});
-  if (dtype == DType::uint8) return f(Uint8{});
+NPU_QUANT_INLINE void visit_integer(Format format, F f) {
+  if (format == Format::int8) return f(Int8{});
+  if (format == Format::uint8) return f(Uint8{});
   f(Int32{});
 }
+template <class F>
+NPU_QUANT_INLINE void visit_small(Format format, F f) {
+  if (format == Format::int4) return f(Int4{});
+  if (format == Format::hifloat8) return f(HiFloat8{});
+  if (format == Format::float8_e5m2) return f(Float8E5M2{});
+  f(Float8E4M3FN{});
+}
+NPU_QUANT_INLINE bool is_small(Format format) {
+  return format == Format::int4 || format == Format::hifloat8 || format == Format::float8_e5m2 ||
+         format == Format::float8_e4m3fn;
+}
+
+// A code of one of the small formats in each byte. Not inlined: which one is known at run time, and
+// every loop would hold all.
+struct SmallCode {
+  using Storage = uint8_t;
+
+  static __attribute__((noinline)) void put(Format format, Storage* y, const Tile& v,
+                                            Stores stores) {
+    visit_small(format, [&](auto small) {
+      I32 code[4];
+      for (int i = 0; i < 4; ++i) code[i] = decltype(small)::of(v.part[i]);
+      stores.put(y, low_bytes(code));
+    });
+  }
+  static __attribute__((noinline)) void load(Format format, const Storage* x, Tile& v) {
+    visit_small(format, [&](auto small) {
+      for (int i = 0; i < 4; ++i) v.part[i] = decltype(small)::value(widen_bytes(x + i * kLanes));
+    });
+  }
+};
 
 }  // namespace
 }  // namespace npu_quant

@@ -19,9 +19,11 @@ from cases.case import (
     settings,
     sprinkle,
 )
+from npu_quant._codes import row_of
 from npu_quant.ops.anti_quant import reference
 
-RESULTS, BFLOAT16 = DTYPES[:2], DTYPES[1]
+FLOAT16, BFLOAT16, _ = DTYPES
+RESULTS = DTYPES[:2]
 SCALES = [FLOAT32, BFLOAT16]
 # Around a vector of 8 or 16 elements, and of 64 bytes, on each target; ragged ends of each.
 WIDTHS = [1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 129, 300, 1000, 1025, 4096, 7168]
@@ -44,16 +46,18 @@ def arguments(
     shape: tuple[int, ...],
     to: DType,
     *,
+    codes: str = "int8",
     form: str = "column",
     scales: DType = FLOAT32,
     offsets: bool = True,
 ) -> Arguments:
     """Return arguments whose results are spread over the range of float16, and beyond."""
-    where = shape_of(form, shape)
+    where = shape_of(form, (*shape[:-1], shape[-1] * 8) if codes == "int4" else shape)
     scale = np.exp(rng.uniform(-22, 9, where)) * rng.choice([1, -1], where, p=[0.8, 0.2])
     offset = rng.choice([0, 3, 0.3, 1000], where) * rng.standard_normal(where)
+    carrier = row_of(codes).carrier
     return {
-        "x": rng.integers(-128, 128, shape, np.int8),
+        "x": rng.integers(0, 256, (*shape, carrier.itemsize), np.uint8).view(carrier)[..., 0],
         "scale": scale.astype(scales),
         "offset": offset.astype(scales) if offsets else None,
         "dst_dtype": to,
@@ -130,5 +134,41 @@ CASES = [
         ),
         large=settings((1009, 4201), to=RESULTS, form=["one", "column", "row"]),
         same=assert_same_but_nan,
-    )
+    ),
+    Case(
+        name="anti_quant of small formats",
+        operator=npu_quant.npu_anti_quant,
+        reference=reference,
+        arguments=arguments,
+        sprinkled=sprinkled,
+        rows=("x",),
+        kinds={
+            "int4": {"codes": "int4", "to": FLOAT16},
+            "float8_e4m3fn": {"codes": "float8_e4m3fn", "to": FLOAT16},
+            "float8_e5m2": {"codes": "float8_e5m2", "to": BFLOAT16},
+            "hifloat8": {"codes": "hifloat8", "to": FLOAT16},
+        },
+        formulas={
+            "combinations": settings(
+                (19,), (5, 3, 19), (2, 5, 3, 1), (4, 4), form=FORMS, offsets=[True, False]
+            ),
+            "widths": settings(
+                *[(2, 3, n) for n in WIDTHS], form=["one", "column", "row"], offsets=[True, False]
+            ),
+        },
+        layouts=[
+            *settings((35, 70), (3, 2, 130), (2, 4500), (130,), form=FORMS[2:]),
+            *settings(
+                *[(3, 2, 1, 4, 1, 2, 3, 5)[8 - rank :] for rank in range(1, 9)], form=FORMS[:3]
+            ),
+        ],
+        outs=settings((3, 5, 70), (200,), (2, 700), form=FORMS[2:4]),
+        guards={"form": ["one", "column"]},
+        threads=[
+            *settings((1500, 1024), (400_001,), to=[FLOAT16], codes=["int4"]),
+            *settings((3, 500, 2001), to=[FLOAT16], codes=["hifloat8"]),
+        ],
+        large=settings((1009, 1001), to=[BFLOAT16], codes=["int4"], form=["one", "column"]),
+        same=assert_same_but_nan,
+    ),
 ]

@@ -42,6 +42,11 @@ def kinds(**choices: Sequence[Any]) -> Kinds:
     return {"-".join(map(word, o.values())): o for o in options}
 
 
+def whole_elements(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a shape whose last axis is a multiple of 8, as packed codes of int4 need it."""
+    return (*shape[:-1], -shape[-1] // 8 * -8)
+
+
 def word(value: Any) -> str:
     """Name an option."""
     if isinstance(value, tuple):

@@ -15,11 +15,13 @@ from cases.case import (
     Arguments,
     Case,
     DType,
+    Kinds,
     Rng,
     Tries,
     kinds,
     settings,
     sprinkle,
+    whole_elements,
 )
 from npu_quant.ops.quantize import reference
 
@@ -29,6 +31,7 @@ ZEROS = [None, *CODES, *DTYPES]
 # Around a vector of 8 or 16 elements, and of 64 bytes, on each target; ragged ends of each.
 WIDTHS = [1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 129, 300, 1000, 1025, 4096, 7168]
 FORMS = ["channel", "one", "0-D", "ones"]
+WIDE_RANGES = ("int32", "hifloat8", "float8_e5m2")
 
 
 def shape_of(form: str, shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
@@ -42,7 +45,7 @@ def arguments(
     rng: Rng,
     shape: tuple[int, ...],
     dtype: DType,
-    to: DType,
+    to: DType | str,
     *,
     axis: int = -1,
     forms: tuple[str, str] = ("channel", "channel"),
@@ -51,8 +54,10 @@ def arguments(
     div_mode: bool = True,
 ) -> Arguments:
     """Return arguments whose codes are spread over the range of to, and beyond."""
+    if to == "int4":
+        shape = whole_elements(shape)
     first, second = (shape_of(form, shape, axis) for form in forms)
-    magnitude = rng.uniform(-5, 2, first) - (0 if to.itemsize == 1 else 8)
+    magnitude = rng.uniform(-5, 2, first) - (8 if str(to) in WIDE_RANGES else 0)
     values = np.exp(magnitude) * rng.choice([1, -1], first, p=[0.8, 0.2])
     with np.errstate(over="ignore"):
         factors = np.asarray(values if div_mode else 1 / values).astype(scales or dtype)
@@ -121,6 +126,14 @@ def every_16_bit_pattern(rng: Rng, dtype: DType, to: DType) -> Tries:
         yield {"self": x, "scales": one[None], "zero_points": zero, "dtype": to, "div_mode": mode}
 
 
+def random_quotients(rng: Rng, dtype: DType, to: DType | str) -> Tries:
+    """By scales of every exponent, but that most codes are none of the ends."""
+    x = rng.integers(0, 1 << 32, (300, 2000), np.uint32).view(np.float32)
+    scales = rng.integers(0, 1 << 32, 2000, np.uint32).view(np.float32)
+    near = (x.view(np.int32) % (1 << 27) + (scales.view(np.int32) & 0x7F800000)).view(np.float32)
+    yield {"self": near, "scales": scales, "zero_points": None, "dtype": to, "axis": 1}
+
+
 def random_bits(rng: Rng, to: DType, div_mode: bool) -> Tries:
     """Millions of float32 numbers of every exponent, by scales of every exponent."""
     shape = (1500, 2001)
@@ -139,6 +152,12 @@ DIVIDED: dict[str, Any] = {"forms": list(itertools.product(FORMS, repeat=2))}
 MULTIPLIED = {"forms": list(itertools.product([*FORMS, "ranked"], repeat=2)), "div_mode": [False]}
 OF_EVERY_DTYPE = {"scales": DTYPES, "zeros": ZEROS}
 OF_WIDTHS = {"forms": list(itertools.product(("channel", "one"), repeat=2)), "scales": [None]}
+OF_FORMATS: Kinds = {
+    "int4": {"dtype": FLOAT16, "to": "int4"},
+    "float8_e4m3fn": {"dtype": FLOAT32, "to": "float8_e4m3fn"},
+    "float8_e5m2": {"dtype": BFLOAT16, "to": "float8_e5m2"},
+    "hifloat8": {"dtype": FLOAT16, "to": "hifloat8"},
+}
 OF_BFLOAT16 = {"dtype": [BFLOAT16], "to": CODES[:1]}
 
 CASES = [
@@ -177,5 +196,43 @@ CASES = [
             *settings((1009, 4201), dtype=[FLOAT16], to=CODES[::2], forms=[("one", "one")]),
             *settings((1009, 4201), dtype=[FLOAT16], to=CODES[::2], axis=[-1, -2]),
         ],
-    )
+    ),
+    Case(
+        name="quantize to small formats",
+        operator=npu_quant.npu_quantize,
+        reference=reference,
+        arguments=arguments,
+        sprinkled=sprinkled,
+        rows=("self",),
+        kinds=OF_FORMATS,
+        formulas={
+            "quotients": settings(
+                (5, 3, 24), axis=[0, -1], **DIVIDED, scales=DTYPES[1:], zeros=ZEROS[::3]
+            ),
+            "products": settings(
+                (5, 3, 24),
+                axis=[-1, -2],
+                forms=[("ranked", "one")],
+                div_mode=[False],
+                zeros=ZEROS[::3],
+            ),
+            "widths": settings(*WIDE, axis=[0, -1], **OF_WIDTHS),
+            "every 16-bit pattern": (
+                every_16_bit_pattern,
+                {"int4": OF_FORMATS["int4"], "hifloat8": OF_FORMATS["hifloat8"]},
+            ),
+            "random bits": random_quotients,
+        },
+        layouts=[
+            *settings((35, 72), (3, 2, 136), (2, 4504), (136,), axis=[-1, 0]),
+            *(s for shape in SHAPES for s in settings((*shape[:-1], 16), axis=[-1])),
+        ],
+        outs=settings((3, 5, 72), (200,), (2, 704), axis=[-1, 0]),
+        guards={"forms": [("channel", "channel"), ("one", "one")]},
+        threads=[
+            *settings((1500, 4096), axis=[1], dtype=[FLOAT16], to=["int4", "hifloat8"]),
+            *settings((3_000_000,), axis=[0], dtype=[FLOAT16], to=["int4"]),
+        ],
+        large=settings((1009, 4200), forms=[("one", "one")], dtype=[FLOAT16], to=["int4"]),
+    ),
 ]

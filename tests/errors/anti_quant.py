@@ -42,7 +42,11 @@ def on(shape: tuple[int, ...], scale: tuple[int, ...]) -> Any:
 
 
 TAKES = {
-    "x": Takes("int8.", "expected 1 to 8. Merge axes with x.reshape.", "np.int8"),
+    "x": Takes(
+        "int8, int32, uint8, float8_e5m2 or float8_e4m3fn.",
+        "expected 1 to 8. Merge axes with x.reshape.",
+        "np.int8",
+    ),
     "scale": Takes("float32 or bfloat16.", "expected 1 or 2 for x of 2.", "np.float32"),
     "offset": Takes(
         "that of scale, float32.", "expected the shape of scale, (5,).", "np.float32", optional=True
@@ -53,11 +57,15 @@ TAKES = {
 ERRORS = [
     *of_arrays(call, TAKES),
     *of_results(call, {"": Y}),
-    ("x int32", lambda: call(x=X.astype(np.int32)), DTypeError, 161002, "x has dtype int32, available: int8 (int4 packed in int32 is not available)."),
-    ("x uint8", lambda: call(x=X.view(np.uint8)), DTypeError, 161002, "x has dtype uint8, available: int8 (hifloat8 in uint8 is not available)."),
-    *[(f"x {kind.__name__}", lambda kind=kind: call(x=X.view(kind)), DTypeError, 161002, f"x has dtype {kind.__name__}, available: int8 ({kind.__name__} is not available).") for kind in (ml_dtypes.int4, ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3fn)],
-    *[(f"x {np.dtype(kind)}", lambda kind=kind: call(x=X.astype(kind)), DTypeError, 161002, f"x has dtype {np.dtype(kind)}, expected int8.") for kind in (np.float16, ml_dtypes.bfloat16, np.float32, np.int16, np.int64, bool, ml_dtypes.float8_e8m0fnu)],
-    ("x swapped int32", lambda: call(x=X.astype(">i4")), DTypeError, 161002, "x has dtype >i4, expected int8."),
+    ("x int4", lambda: call(x=X.view(ml_dtypes.int4)), DTypeError, 161002, "x has dtype int4, expected int8, int32, uint8, float8_e5m2 or float8_e4m3fn."),
+    *[(f"scale for {kind.__name__}", lambda kind=kind: scaled(S16, x=X.view(kind)), DTypeError, 161002, "scale has dtype bfloat16, expected float32.") for kind in (np.uint8, ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3fn)],
+    *[(f"src_dtype {wrong} for {kind.__name__}", lambda kind=kind, wrong=wrong: scaled(S[:1], x=X.astype(kind), src_dtype=wrong), ParamError, 161002, f"src_dtype is {wrong}, expected None or {held}, which x of {kind.__name__} holds.") for kind, wrong, held in ((np.int32, "int32", "int4"), (np.uint8, "uint8", "hifloat8"))],
+    ("src_dtype of float8", lambda: scaled(S[:1], x=X.view(ml_dtypes.float8_e5m2), src_dtype=290), ParamError, 161002, "src_dtype is hifloat8, expected None or that of x, float8_e5m2."),
+    ("scale for int4", lambda: scaled(S, x=X.astype(np.int32)), ParamError, 161002, "scale has shape (5,), expected one of (1,), (40,), (3,): one element, or the length of axis -1 or -2 of the codes in x."),
+    ("scale for int4 of one axis", lambda: scaled(S, x=X[0].astype(np.int32)), ParamError, 161002, "scale has shape (5,), expected one of (1,), (40,): one element, or the length of the codes in x."),
+    ("out for int4", lambda: scaled(S[:1], x=X.astype(np.int32), out=Y), ParamError, 161002, "out has shape (3, 5), expected (3, 40)."),
+    *[(f"x {np.dtype(kind)}", lambda kind=kind: call(x=X.astype(kind)), DTypeError, 161002, f"x has dtype {np.dtype(kind)}, expected int8, int32, uint8, float8_e5m2 or float8_e4m3fn.") for kind in (np.float16, ml_dtypes.bfloat16, np.float32, np.int16, np.int64, bool, ml_dtypes.float8_e8m0fnu)],
+    ("x swapped int32", lambda: call(x=X.astype(">i4")), DTypeError, 161002, "x has dtype >i4, expected int8, int32, uint8"),
     *[(f"scale {np.dtype(kind)}", lambda kind=kind: call(scale=S.astype(kind)), DTypeError, 161002, f"scale has dtype {np.dtype(kind)}, expected float32 or bfloat16.") for kind in (np.float16, np.float64, np.int32, np.int64, ">f4")],
     ("offset of another dtype", lambda: call(offset=S16), DTypeError, 161002, "offset has dtype bfloat16, expected that of scale, float32. Convert it with offset.astype(scale.dtype)."),
     ("offset float32 for bfloat16", lambda: call(scale=S16), DTypeError, 161002, "offset has dtype float32, expected that of scale, bfloat16."),
@@ -108,7 +116,7 @@ FAULTS = [
     ({"x": None}, DTypeError, "x is None"),
     ({"scale": None}, DTypeError, "scale is None"),
     ({"offset": [1.0]}, DTypeError, "offset is a list"),
-    ({"x": X.astype(np.int32)}, DTypeError, "x has dtype"),
+    ({"x": X.astype(np.int16)}, DTypeError, "x has dtype"),
     ({"scale": S.astype(float)}, DTypeError, "scale has dtype"),
     ({"offset": S16}, DTypeError, "offset has dtype"),
     ({"x": np.ones((1,) * 9, np.int8)}, ParamError, "x has 9 dimensions"),
@@ -128,4 +136,7 @@ ACCEPTED = [
     {"dst_dtype": np.int32(15), "src_dtype": np.int64(1)},
     {"x": X.view(np.recarray)},
     {"numerics": "reference"},
+    {"x": X.view(np.uint8), "src_dtype": "torch_npu.hifloat8"},
+    {"x": X.view(ml_dtypes.float8_e5m2), "src_dtype": 23},
+    {"x": X.astype(np.int32), "scale": S[:1], "offset": None, "src_dtype": 285},
 ]

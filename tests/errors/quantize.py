@@ -20,7 +20,8 @@ Y = np.zeros((2, 4), np.int8)
 Y32 = np.zeros((2, 4), np.int32)
 UNWRITTEN = (Y, Y32)
 GIVEN = {"self": X, "scales": S, "zero_points": Z, "dtype": np.int8}
-CODES = "available: int8, uint8, int32. Name it by torch_npu's code (258, 260, 259), a dtype or its name."
+AVAILABLE = "available: int8, int4, hifloat8, float8_e5m2, float8_e4m3fn, uint8, int32."
+CODES = f"{AVAILABLE} Name it by torch_npu's code (258, 285, 290, 291, 292, 260, 259), a dtype or its name."
 KIND = "expected an int code, a dtype or a dtype's name."
 # Good arguments, and out, so that nothing may be written.
 call = partial(npu_quantize, **GIVEN, out=Y)
@@ -54,10 +55,14 @@ ERRORS = [
     ("zero_points float64", lambda: call(zero_points=Z.astype(float)), DTypeError, 161002, "zero_points has dtype float64, expected int8"),
     ("zero_points bool", lambda: call(zero_points=Z.astype(bool)), DTypeError, 161002, "zero_points has dtype bool, expected int8"),
     ("dtype", lambda: call(dtype=np.int16), ParamError, 161002, f"dtype is int16, {CODES}"),
-    ("dtype code", lambda: call(dtype=2), ParamError, 161002, "dtype is int16, available: int8, uint8, int32. Numbers below 256 are torch's: int8 is 258."),
-    ("dtype float", lambda: call(dtype=np.float32), ParamError, 161002, "dtype is float32, available: int8, uint8, int32"),
-    ("dtype int4", lambda: call(dtype="quint4x2"), ParamError, 161002, "dtype is int4, available: int8, uint8, int32"),
-    ("dtype fp8", lambda: call(dtype=291), ParamError, 161002, "dtype is float8_e5m2, available: int8, uint8, int32"),
+    ("dtype code", lambda: call(dtype=2), ParamError, 161002, f"dtype is int16, {AVAILABLE} Numbers below 256 are torch's: int8 is 258."),
+    ("dtype float", lambda: call(dtype=np.float32), ParamError, 161002, f"dtype is float32, {AVAILABLE}"),
+    ("dtype float8 of another kind", lambda: call(dtype=ml_dtypes.float8_e4m3), ParamError, 161002, "dtype is <class 'ml_dtypes.float8_e4m3'>, available: int8, int4"),
+    ("dtype of ACL", lambda: call(dtype=29), ParamError, 161002, f"dtype is 29, {AVAILABLE} Numbers below 256 are torch's: int4 is 285."),
+    ("int4, last axis", lambda: call(dtype=285), ParamError, 161002, "self has shape (2, 4), expected a last axis of a multiple of 8: so many codes of int4 share an element of int32."),
+    ("int4, no axis", lambda: call(self=np.ones((), np.float16), scales=S[:1], zero_points=None, dtype="int4", out=None), ParamError, 161002, "self has shape (), expected a last axis of a multiple of 8"),
+    ("int4, scales of elements", lambda: call(self=np.ones((2, 16), np.float16), scales=S[:2], zero_points=None, dtype="int4", out=None), ParamError, 161002, "scales has shape (2,), expected one element or (16,): the length of axis 1 of self."),
+    ("int4, out", lambda: call(self=np.ones((2, 16), np.float16), scales=S[:1], zero_points=None, dtype="int4", out=Y32), ParamError, 161002, "out has shape (2, 4), expected (2, 2)."),
     ("dtype unknown", lambda: call(dtype="int9"), ParamError, 161002, f"dtype is 'int9', {CODES}"),
     ("dtype unknown code", lambda: call(dtype=-7), ParamError, 161002, f"dtype is -7, {CODES}"),
     ("dtype None", lambda: call(dtype=None), TypeError, None, f"dtype is None, {KIND}"),
@@ -126,4 +131,11 @@ ACCEPTED = [
     {"zero_points": np.ones((), ml_dtypes.bfloat16)},
     {"self": X.view(np.recarray)},
     {"numerics": "reference"},
+    *({"dtype": dtype} for dtype in ("hifloat8", 291, ml_dtypes.float8_e4m3fn)),
+    {
+        "dtype": "torch.quint4x2",
+        "self": np.ones((2, 8), np.float16),
+        "scales": S[:1],
+        "zero_points": None,
+    },
 ]

@@ -1,4 +1,4 @@
-"""npu_anti_quant: from int8 codes back to float16 or bfloat16."""
+"""npu_anti_quant: from codes back to float16 or bfloat16."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _core, dtypes
+from .. import _codes, _core
 from ..dtypes import DTypeName
 
 
 def npu_anti_quant(
-    x: NDArray[np.int8],
+    x: NDArray[Any],
     scale: NDArray[Any],
     *,
     offset: NDArray[Any] | None = None,
@@ -25,23 +25,25 @@ def npu_anti_quant(
 
     ::
 
-        y = (x + offset) * scale
+        y = (c + offset) * scale          c: the number that a code stands for
 
     Sum and product are one IEEE float32 operation each (docs/numerics.md 9); the product is then
     rounded to ``dst_dtype``. Without an offset nothing is added. The offset is *added*: after
     :func:`npu_quant.npu_quantize` it is minus the zero point.
 
     Args:
-        x: int8, of rank 1 to 8. Any strides, unaligned and read-only arrays included, here and
-            below. (torch_npu also takes int4 packed in int32, hifloat8 and float8: not available.)
-        scale: float32 or bfloat16 (``ml_dtypes.bfloat16``): 1-D of one element, or of the length
-            of x's last axis, or of the one before it; where both have this length, it is the last
-            one. Or of x's rank, with ones but for one of these axes, such as ``(16, 1)``. For a
-            1-D x: one element, or as many as x has. Any sign.
+        x: int8, float8_e4m3fn or float8_e5m2 (of ``ml_dtypes``); int32 for int4, 8 codes in an
+            element, the first its low nibble; or uint8 for hifloat8. Of rank 1 to 8. Any strides,
+            unaligned and read-only arrays included, here and below.
+        scale: float32, or for integers bfloat16 (``ml_dtypes.bfloat16``): 1-D of one element, or
+            of the length of the result's last axis, or of the one before it; where both have this
+            length, it is the last one. Or of x's rank, with ones but for one of these axes, such
+            as ``(16, 1)``. For a 1-D x: one element, or as many as the result has. Any sign.
         offset: of scale's dtype and shape; None for nothing.
         dst_dtype: the type of the result: float16, which None means, too, or bfloat16, as
             torch_npu's code (5, 15), dtype or name.
-        src_dtype: what x holds: None, or int8 in any of these ways.
+        src_dtype: what x holds, in any of these ways: None, or int4 for int32, hifloat8 for uint8,
+            x's dtype for any other.
         out: where to write the result: an array of exactly its shape and dtype, any strides, apart
             from the inputs, such as an earlier result. After Ctrl-C it holds some new elements and
             some old ones.
@@ -49,7 +51,7 @@ def npu_anti_quant(
             (:func:`npu_quant.numerics`).
 
     Returns:
-        The values, of x's shape.
+        The values, of x's shape; of int4 with 8 times the last axis.
 
     Rounding is to nearest, ties to even. Out of the ordinary:
 
@@ -65,6 +67,11 @@ def npu_anti_quant(
     scale infinite                              inf or -inf, by the signs
     offset infinite                             inf or -inf, by the signs; NaN if scale is 0
     NaN in scale or offset                      NaN
+    codes of NaN: hifloat8 80, float8_e4m3fn    NaN
+    7F and FF, float8_e5m2 7D to 7F, FD to FF
+    codes of inf: hifloat8 6F, EF,              by the formula
+    float8_e5m2 7C, FC
+    float8 -0, no offset                        0 with the sign of the product
     x + offset, or the product, next to a tie   rounded to float32 first, so perhaps onto the tie
     a length that fits both axes, 1-D scale     the last axis
     no elements                                 empty; the rules for scale and offset hold
@@ -93,7 +100,7 @@ def npu_anti_quant(
 
 
 def reference(
-    x: NDArray[np.int8],
+    x: NDArray[Any],
     scale: NDArray[Any],
     *,
     offset: NDArray[Any] | None = None,
@@ -101,15 +108,15 @@ def reference(
     src_dtype: DTypeName | None = None,
 ) -> NDArray[Any]:
     """Compute :func:`npu_anti_quant` in plain NumPy: the formula, to the bit, without checks."""
-    row = dtypes.resolve("float16" if dst_dtype is None else dst_dtype)
-    assert row is not None
+    to = _codes.row_of("float16" if dst_dtype is None else dst_dtype).numpy
+    packed = {np.dtype(np.int32): "int4", np.dtype(np.uint8): "hifloat8"}
+    v = _codes.decode(x, packed.get(x.dtype, x.dtype))
 
     def along_axis(a: NDArray[Any]) -> NDArray[np.float32]:
-        is_column = a.ndim == 1 < x.ndim and a.size not in (1, x.shape[-1])
+        is_column = a.ndim == 1 < v.ndim and a.size not in (1, v.shape[-1])
         return a.astype(np.float32)[:, None] if is_column else a.astype(np.float32)
 
     with np.errstate(all="ignore"):
-        v = x.astype(np.float32)
         if offset is not None:
             v = v + along_axis(offset)
-        return (v * along_axis(scale)).astype(row.numpy)
+        return (v * along_axis(scale)).astype(to)

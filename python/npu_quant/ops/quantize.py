@@ -1,4 +1,4 @@
-"""npu_quantize: int8, uint8 or int32 codes by scales that are given."""
+"""npu_quantize: codes of eight bits, of four or of 32, by scales that are given."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _core, dtypes
+from .. import _codes, _core
 from ..dtypes import DTypeName
 
 
@@ -28,11 +28,23 @@ def npu_quantize(
 
         q = self / scales                 div_mode=True
         q = self * scales                 div_mode=False
-        y = round(q + zero_points)        saturated to the range of dtype
+        y = code(q + zero_points)         the nearest of dtype, saturated
 
     Every operation is one IEEE float32 operation per element (docs/numerics.md 8); 16-bit inputs
     are widened exactly, int32 zero points are rounded to float32. Without zero points nothing is
     added.
+
+    ==============================  =============================  ========================
+    dtype                           the result                     codes end at
+    ==============================  =============================  ========================
+    int8 (258), uint8 (260)         int8, uint8                    -128, 127; 0, 255
+    int32 (259)                     int32                          -2**31, 2**31 - 1
+    int4 (285)                      int32, 8 codes in an element:  -8, 7
+                                    the first is its low nibble
+    float8_e4m3fn (292)             ml_dtypes.float8_e4m3fn        +-448
+    float8_e5m2 (291)               ml_dtypes.float8_e5m2          +-57344
+    hifloat8 (290)                  uint8                          +-32768
+    ==============================  =============================  ========================
 
     Args:
         self: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 0 to 8. Any strides,
@@ -42,8 +54,10 @@ def npu_quantize(
             the axis, such as ``(16, 1)``. Any sign.
         zero_points: int8, uint8, int32, float16, bfloat16 or float32; shapes as for scales but its
             own; None for nothing.
-        dtype: the type of the codes: int8, uint8 or int32, as torch_npu's code (1, 0, 3, or 12, 13,
-            14 for qint8, quint8, qint32), dtype or name.
+        dtype: the format of the codes, one of the table, as torch_npu's number there, torch's (1,
+            0, 3; 12, 13, 14 for qint8, quint8, qint32; 16 for quint4x2), dtype or name. torch_npu
+            lacks int4, and int8 by that number, with ``div_mode=True``; with ``div_mode=False`` it
+            takes int32 for packed int4.
         axis: the axis of the channels. With ``div_mode=False`` any axis from -1 on means the last
             one, as in torch_npu, and -2 the one before it; there are no others.
         div_mode: whether to divide by the scales or to multiply.
@@ -54,10 +68,12 @@ def npu_quantize(
             (:func:`npu_quant.numerics`).
 
     Returns:
-        The codes, of self's shape. The way back to about ``self`` is ``(y - zero_points) *
+        The codes, of self's shape; of int4, whose last axis has to be a multiple of 8, an eighth of
+        that. The way back to about ``self`` is ``(y - zero_points) *
         scales``, or ``/ scales`` with ``div_mode=False``.
 
-    Rounding is to nearest, ties to even, after the zero point is added. Out of the ordinary:
+    Rounding is to nearest, ties to even, in hifloat8 away from zero, after the zero point is added.
+    Out of the ordinary:
 
     ==============================================  ===============================================
     what                                            y
@@ -72,6 +88,8 @@ def npu_quantize(
     0 * inf, div_mode=False                         0, whatever the zero point
     fractional or infinite zero points              added as they are
     int32 zero points beyond 2 ** 24                rounded to float32 first
+    float8: -0, or below 0 and rounded to 0         -0 (80), but a zero point of 0 makes -0 a 0
+    hifloat8: rounded to 0, -0 too                  0: it has no -0
     no elements                                     empty
     ==============================================  ===============================================
 
@@ -113,9 +131,6 @@ def reference(
     """Compute :func:`npu_quantize` in plain NumPy: the formula, to the bit, without checks."""
     if not div_mode and axis > -1:
         axis = -1
-    row = dtypes.resolve(dtype)
-    assert row is not None
-    limits = np.iinfo(row.numpy)
 
     def along_axis(a: NDArray[Any]) -> NDArray[np.float32]:
         shape = [1] * self.ndim
@@ -128,6 +143,4 @@ def reference(
         q = x / along_axis(scales) if div_mode else x * along_axis(scales)
         if zero_points is not None:
             q = q + along_axis(zero_points)
-        # In float64, which holds the limits of int32.
-        y = np.clip(np.rint(q).astype(np.float64), limits.min, limits.max)
-        return np.where(np.isnan(q), 0, y).astype(limits.dtype)
+        return _codes.encode(q, dtype)
