@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from witnesses import Array, assert_same_but_nan
 
-from npu_quant import _codes, npu_anti_quant, npu_quantize
+from npu_quant import _codes, npu_add_rms_norm_quant, npu_anti_quant, npu_quantize
 
 E4M3, E5M2 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
 ONE = np.ones(1, np.float32)
@@ -123,6 +123,49 @@ def test_the_formula_in_numpy(format: str) -> None:
     finite = np.isfinite(_codes.values_of(format))
     y = _codes.encode(decoded.astype(np.float32), format).view(np.uint8)
     assert (y[finite] == np.arange(256)[finite]).all()
+
+
+X1, X2 = np.float16([[1, 2, 3, 4]]), np.float16([[0.5, -1, 0.25, 1]])
+GAMMA, SCALES = np.float16([1, 0.5, 2, 1.5]), np.float32([0.1, 0.05, 0.1, 0.02])
+ZERO_POINTS = np.array([0, 3, -5, 10], np.int32)
+
+
+@pytest.mark.usefixtures("target")
+class TestAddRmsNormQuant:
+    """5, 6, 16 and what is beyond int8."""
+
+    @pytest.mark.parametrize(
+        ("format", "expected"),
+        [
+            ("float8_e4m3fn", "4a 4c 58 70"),
+            ("float8_e5m2", "45 46 4c 58"),
+            ("hifloat8", "22 24 40 4c"),
+        ],
+    )
+    def test_both_outputs(self, format: str, expected: str) -> None:
+        a = X1, X2, GAMMA, SCALES, ZERO_POINTS
+        result = npu_add_rms_norm_quant(*a, dst_type=format)
+        assert result.y1.tobytes().hex(" ") == expected
+        assert not result.y2.view(np.uint8).any()
+        both = npu_add_rms_norm_quant(*a, scales2=SCALES, zero_points2=ZERO_POINTS, dst_type=format)
+        assert both.y2.tobytes().hex(" ") == expected
+        assert both.y1.dtype == both.y2.dtype == result.y1.dtype
+
+    @pytest.mark.parametrize("rows", [1, 3])  # several short rows are done together
+    def test_int4(self, rows: int) -> None:
+        x1, x2 = (np.tile(x, (rows, 2)) for x in (X1, X2))
+        a = x1, x2, *(np.tile(a, 2) for a in (GAMMA, SCALES, ZERO_POINTS))
+        y1, y2, x = npu_add_rms_norm_quant(*a, dst_type="int4")
+        assert y1.tolist() == [[0x77657765]] * rows
+        assert y2.tolist() == [[0]] * rows
+        assert x.shape == (rows, 8)
+
+    def test_int4_over_several_axes(self) -> None:
+        x = np.arange(16, dtype=np.float32).reshape(2, 8) - 4
+        gamma, scale = np.ones((2, 8), np.float32), np.float32([1 / np.sqrt((x * x).mean())])
+        out = (np.zeros((1, 2, 2), np.int32)[..., ::2], None, None)
+        npu_add_rms_norm_quant(x[None], 0 * x[None], gamma, scale, None, dst_type="int4", out=out)
+        assert out[0].view(np.uint32).tolist() == [[[0x3210FEDC], [0x77777654]]]
 
 
 @pytest.mark.usefixtures("target")

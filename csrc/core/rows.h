@@ -14,7 +14,7 @@ struct PackedStrides {
     for (int axis = 0; axis < view.shape.rank; ++axis)
       values[axis] = view.strides[axis] * (axis == view.shape.rank - 1 ? 1 : kPackedCodes);
   }
-  int64_t values[kMaxRank];
+  int64_t values[kMaxRank] = {};
 };
 
 // Axes that several tensors share; strides[t][axis] is in bytes. What lies beyond the rank is not

@@ -1,6 +1,7 @@
 // npu_add_rms_norm_quant (docs/numerics.md 5):
 //   s = x1 + x2     x = s rounded     rstd = 1 / sqrt(mean(s * s) + epsilon)
-//   t = s * rstd * gamma + beta       y = rint(t / scale + zero_point), or t * scale; NaN gives 0
+//   t = s * rstd * gamma + beta       y = rint(t / scale + zero_point), or t * scale; NaN gives 0;
+//                                     of floats: the nearest code
 #include "kernels/add_rms_norm_quant.h"
 
 #include "kernels/norm.h"
@@ -30,7 +31,7 @@ struct NormedPiece {
 
 template <class X, class Rule>
 __attribute__((noinline)) void norm_piece(const NormedPiece& piece, float row_rstd,
-                                          const Weights& weights) {
+                                          const Weights& weights, const Rule& rule) {
   using T = typename X::Storage;
   constexpr int64_t kPerLine = 64 / static_cast<int64_t>(sizeof(T));
   const auto *x1 = reinterpret_cast<const T*>(piece.x1), *x2 = reinterpret_cast<const T*>(piece.x2);
@@ -48,7 +49,7 @@ __attribute__((noinline)) void norm_piece(const NormedPiece& piece, float row_rs
         prefetch(next1 + static_cast<uintptr_t>(line) * sizeof(T));
         prefetch(next2 + static_cast<uintptr_t>(line) * sizeof(T));
       }
-    Rule::put(y + i, Rule::of(added<X>(x1 + i, x2 + i), rstd, at, first + i), stores);
+    rule.put(y + i, rule.of(added<X>(x1 + i, x2 + i), rstd, at, first + i), stores);
   }
   if (i == n) return;
   // The rest is part of a tile that can be read, or is padded to one.
@@ -57,13 +58,13 @@ __attribute__((noinline)) void norm_piece(const NormedPiece& piece, float row_rs
   const int64_t start = n > kTile ? n - kTile : 0;
   if (start + kTile <= piece.readable) {
     const Tile s = added<X>(x1 + start, x2 + start);
-    Rule::put(end, Rule::of(s, rstd, at, first + start), Stores{false});
+    rule.put(end, rule.of(s, rstd, at, first + start), Stores{false});
     std::memcpy(y + i, end + i - start, bytes);
   } else {
     const PaddedSum<X> a(x1 + i, n - i), b(x2 + i, n - i);
     const EndOfWeights end_weights(weights, first + i, n - i);
     const Tile s = added<X>(a.values, b.values);
-    Rule::put(end, Rule::of(s, rstd, end_weights.at, 0), Stores{false});
+    rule.put(end, rule.of(s, rstd, end_weights.at, 0), Stores{false});
     std::memcpy(y + i, end, bytes);
   }
 }
@@ -161,10 +162,7 @@ class RowNorm {
     }
     piece.y = y;
     piece.stream = y_[o].takes_streams();
-    if (args_.divide)
-      norm_piece<X, Codes<true>>(piece, rstd, weights_[o]);
-    else
-      norm_piece<X, Codes<false>>(piece, rstd, weights_[o]);
+    visit_codes(args_, [&](const auto& codes) { norm_piece<X>(piece, rstd, weights_[o], codes); });
   }
 
   NormedPiece piece_of(int64_t row, int64_t i, int64_t count) {
@@ -183,7 +181,7 @@ class RowNorm {
       const int64_t count = least(args_.n - i, kPiece);
       NormedPiece piece = piece_of(row, i, count);
       piece.y = norm_.at(row, i);
-      norm_piece<X, Norm<X>>(piece, rstd, weights_[0]);
+      norm_piece<X>(piece, rstd, weights_[0], Norm<X>{});
       norm_.put(row, i, count);
     }
   }
@@ -223,15 +221,13 @@ class ShortRowNorm {
       add(row, rows);
       for (int64_t r = 0; r < rows; ++r) normalise(r);
       put(Kernel::kX, row, rows, x_, kItem);
-      write<Norm<X>>(Kernel::kRmsNorm, row, rows, 0);
+      write(Kernel::kRmsNorm, row, rows, 0, Norm<X>{});
       for (int o = 0; o < 2; ++o) {
         const int tensor = o == 0 ? Kernel::kY1 : Kernel::kY2;
         if (args_.quantizers[o].scale.data == nullptr)
           put_zeros(tensor, row, rows);
-        else if (args_.divide)
-          write<Codes<true>>(tensor, row, rows, o);
         else
-          write<Codes<false>>(tensor, row, rows, o);
+          visit_codes(args_, [&](const auto& codes) { write(tensor, row, rows, o, codes); });
       }
     }
   }
@@ -282,7 +278,7 @@ class ShortRowNorm {
   }
 
   template <class Rule>
-  void write(int tensor, int64_t row, int64_t rows, int o) {
+  void write(int tensor, int64_t row, int64_t rows, int o, const Rule& rule) {
     using Y = typename Rule::Y::Storage;
     if (args_.tensors[tensor].data == nullptr) return;
     const Weight all[kWeights] = {{unaligned(weights_[o][0]), -1},
@@ -292,7 +288,7 @@ class ShortRowNorm {
     for (int64_t i = 0; i < rows * args_.n; i += kTile) {
       const Tile s = Float32<WholeLoads>::load(unaligned(sums_ + i));
       const Unaligned<float>* const rstd = unaligned(rstd_ + i);
-      Rule::put(reinterpret_cast<Y*>(results_) + i, Rule::of(s, rstd, all, i), Stores{false});
+      rule.put(reinterpret_cast<Y*>(results_) + i, rule.of(s, rstd, all, i), Stores{false});
     }
     put(tensor, row, rows, results_, sizeof(Y));
   }

@@ -18,7 +18,8 @@ struct AddRmsNormQuantKernel {
   };
 
   struct Args {
-    DType dtype;  // of x1, x2, x and the norm
+    DType dtype;   // of x1, x2, x and the norm
+    Format codes;  // of y1 and y2: int8 or a small one
     int64_t rows, n;
     Strided tensors[kTensors];  // null where not wanted
     Strided gamma, beta;

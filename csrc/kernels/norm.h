@@ -142,27 +142,54 @@ struct Norm {
   }
 };
 
-// Its codes.
+// What becomes codes: norms by scales, plus zero points.
+template <class Rstd>
+NPU_QUANT_INLINE Tile by_scales(const Tile& s, Rstd rstd, const Weight* weights, int64_t i,
+                                bool divide) {
+  const auto* scale = weights[kScale].from(i);
+  const auto* zero_point = weights[kZeroPoint].from(i);
+  Tile q = Norm<Int8>::of(s, rstd, weights, i);
+  for (int p = 0; p < 4; ++p) {
+    const F32 t = q.part[p];
+    const F32 v = divide ? t / part_of(scale, p) : t * part_of(scale, p);
+    q.part[p] = v + part_of(zero_point, p);
+  }
+  return q;
+}
+
+// Codes of int8, and of any other format.
 template <bool divide>
 struct Codes {
   using Y = Int8;
 
   template <class Rstd>
   static NPU_QUANT_INLINE Tile of(const Tile& s, Rstd rstd, const Weight* weights, int64_t i) {
-    const auto* scale = weights[kScale].from(i);
-    const auto* zero_point = weights[kZeroPoint].from(i);
-    Tile q = Norm<Y>::of(s, rstd, weights, i);
-    for (int p = 0; p < 4; ++p) {
-      const F32 t = q.part[p];
-      const F32 v = divide ? t / part_of(scale, p) : t * part_of(scale, p);
-      q.part[p] = v + part_of(zero_point, p);
-    }
-    return q;
+    return by_scales(s, rstd, weights, i, divide);
   }
   static NPU_QUANT_INLINE void put(int8_t* y, const Tile& q, Stores stores) {
     put_with_zero_for_nan<Y>(y, q, stores);
   }
 };
+struct SmallCodes {
+  using Y = SmallCode;
+  Format format;
+  bool divide;
+
+  template <class Rstd>
+  NPU_QUANT_INLINE Tile of(const Tile& s, Rstd rstd, const Weight* weights, int64_t i) const {
+    return by_scales(s, rstd, weights, i, divide);
+  }
+  NPU_QUANT_INLINE void put(uint8_t* y, const Tile& q, Stores stores) const {
+    Y::put(format, y, q, stores);
+  }
+};
+
+// Calls f with the rule that an output's codes go by.
+template <class F>
+NPU_QUANT_INLINE void visit_codes(const AddRmsNormQuantKernel::Args& args, F f) {
+  if (args.codes != Format::int8) return f(SmallCodes{args.codes, args.divide});
+  args.divide ? f(Codes<true>{}) : f(Codes<false>{});
+}
 
 }  // namespace
 }  // namespace npu_quant

@@ -38,18 +38,19 @@ class RowWeight {
 // A call's tensors and weights, and what the kernel is told about some of the rows.
 class Work {
  public:
-  Work(const AddRmsNormQuant& op, const TensorView* out)
+  Work(const AddRmsNormQuant& op, Format codes, const TensorView* out)
       : op_(op),
+        codes_(codes),
         tensors_{&op.x1,       &op.x2,       &out[op.kX],
                  &out[op.kY1], &out[op.kY2], op.with_rms_norm ? &out[op.kRmsNorm] : &absent_},
+        packed_{PackedStrides(out[op.kY1]), PackedStrides(out[op.kY2])},
         lead_(op.x1.rank - op.gamma.rank),
         rows_(op.x1.shape.dims, lead_,
-              {strides(0, 0), strides(1, 0), strides(2, 0), strides(3, 0), strides(4, 0),
-               strides(5, 0)}),
+              {strides(0), strides(1), strides(2), strides(3), strides(4), strides(5)}),
         row_(op.gamma.shape.dims, op.gamma.rank,
-             {strides(0, lead_), strides(1, lead_), strides(2, lead_), strides(3, lead_),
-              strides(4, lead_), strides(5, lead_)}) {
+             {of_row(0), of_row(1), of_row(2), of_row(3), of_row(4), of_row(5)}) {
     for (int t = 0; t < Kernel::kTensors; ++t) axes_[t] = {row_.rank, row_.dims, row_.strides[t]};
+    if (packs()) take_packed_axes();
   }
 
   bool is_empty() const { return rows_.count() == 0 || op_.gamma.shape.size() == 0; }
@@ -76,12 +77,31 @@ class Work {
   static constexpr int kWeights = 6;
   using Offsets = int64_t[Kernel::kTensors];
 
-  const int64_t* strides(int tensor, int axis) const { return tensors_[tensor]->strides + axis; }
+  static bool holds_codes(int tensor) { return tensor == Kernel::kY1 || tensor == Kernel::kY2; }
+  bool packs() const { return codes_per_element(codes_) > 1; }
+  const int64_t* strides(int tensor) const { return tensors_[tensor]->strides; }
+  // Of the axes of a row.
+  const int64_t* of_row(int tensor) const {
+    const bool packed = packs() && holds_codes(tensor);
+    return (packed ? packed_[tensor - Kernel::kY1].values : strides(tensor)) + lead_;
+  }
+  // Of the elements that hold the codes.
+  void take_packed_axes() {
+    const int last = row_.rank - 1;
+    for (int axis = 0; axis <= last; ++axis)
+      packed_dims_[axis] = row_.dims[axis] / (axis == last ? kPackedCodes : 1);
+    for (int t = Kernel::kY1; t <= Kernel::kY2; ++t) {
+      for (int axis = 0; axis < last; ++axis) row_.strides[t][axis] /= kPackedCodes;
+      axes_[t].dims = packed_dims_;
+    }
+  }
+
   Strided weight(int i) const { return weights_[i].weight(); }
 
   Kernel::Args arguments(const Offsets& offsets, int64_t rows) const {
     Kernel::Args args{};
     args.dtype = op_.x1.dtype;
+    args.codes = codes_;
     args.rows = rows;
     args.n = op_.gamma.shape.size();
     for (int t = 0; t < Kernel::kTensors; ++t) {
@@ -89,7 +109,7 @@ class Work {
       const int64_t one = size_of(tensors_[t]->dtype);
       args.tensors[t] = {tensors_[t]->data + offsets[t], rows_.inner_stride(t),
                          row_.rank > 0 ? row_.strides[t][row_.rank - 1] : one,
-                         row_.rank > 1 ? &axes_[t] : nullptr};
+                         row_.rank > 1 ? &axes_[t] : nullptr, packs() && holds_codes(t)};
     }
     args.gamma = weight(0);
     args.beta = weight(1);
@@ -102,12 +122,15 @@ class Work {
   }
 
   const AddRmsNormQuant& op_;
+  const Format codes_;
   const TensorView absent_;
   const TensorView* tensors_[Kernel::kTensors];
+  const PackedStrides packed_[2];
   int lead_;
   Rows<Kernel::kTensors> rows_;
   Axes<Kernel::kTensors> row_;
   RowAxes axes_[Kernel::kTensors];
+  int64_t packed_dims_[kMaxRank];
   RowWeight weights_[kWeights];
 };
 
@@ -154,8 +177,8 @@ Status AddRmsNormQuant::check_ranks() const {
 }
 
 void AddRmsNormQuant::plan_outputs() {
-  const OutputSpec y1{"y1", DType::int8, x1.shape}, y2{"y2", DType::int8, x1.shape},
-      x{"x", x1.dtype, x1.shape}, rms_norm{"rms_norm", x1.dtype, x1.shape};
+  const OutputSpec y1 = codes_of("y1", codes(), x1.shape), y2 = codes_of("y2", codes(), x1.shape),
+                   x{"x", x1.dtype, x1.shape}, rms_norm{"rms_norm", x1.dtype, x1.shape};
   if (with_rms_norm)
     outputs.assign(y1, y2, x, rms_norm);
   else
@@ -166,7 +189,7 @@ Status AddRmsNormQuant::check_attributes() {
   if (axis != -1)
     return fault(name, Fault::attribute, {Argument("axis")}, {"is ", axis},
                  {"available: -1 (the norm runs over all axes of ", Argument("gamma"), ")"});
-  return check_dst_type(name, dst_type, kInt8Only);
+  return check_dst_type(name, dst_type, kCodeFormats);
 }
 
 Status AddRmsNormQuant::check_quantizer_shape(const char* argument, const TensorView& view) const {
@@ -181,6 +204,7 @@ Status AddRmsNormQuant::check_quantizer_shape(const char* argument, const Tensor
 }
 
 Status AddRmsNormQuant::check_shapes() {
+  NPU_QUANT_RETURN_IF_ERROR(check_packable(name, "x1", x1, codes()));
   NPU_QUANT_RETURN_IF_ERROR(check_same_shape(name, "x2", x2, "x1", x1));
   const int lead = x1.rank - gamma.rank;
   bool trails = lead >= 0;
@@ -198,7 +222,7 @@ Status AddRmsNormQuant::check_shapes() {
 }
 
 Status AddRmsNormQuant::run(const TensorView* out) const {
-  Work work(*this, out);
+  Work work(*this, codes(), out);
   if (work.is_empty()) return {};
   NPU_QUANT_RETURN_IF_ERROR(work.take_weights());
   work.run();

@@ -9,7 +9,18 @@ import numpy as np
 from witnesses import Array, assert_same_but_nan, normal, with_specials
 
 import npu_quant
-from cases.case import DTYPES, Arguments, Case, DType, Rng, Tries, kinds, settings, sprinkle
+from cases.case import (
+    DTYPES,
+    Arguments,
+    Case,
+    DType,
+    Rng,
+    Tries,
+    kinds,
+    settings,
+    sprinkle,
+    whole_elements,
+)
 from npu_quant.ops.add_rms_norm_quant import reference
 
 FLOAT16, BFLOAT16, _ = DTYPES
@@ -53,8 +64,11 @@ def arguments(
     div_mode: bool = True,
     beta: bool = True,
     second: bool = True,
+    to: str | None = None,
 ) -> Arguments:
     """Return arguments; the second output has other dtypes and forms than the first."""
+    if to == "int4":
+        shape = whole_elements(shape)
     gamma = shape[len(shape) - rank :]
     first, other = (spread(rng, gamma, f) for f in forms)
     return {
@@ -67,6 +81,7 @@ def arguments(
         "scales2": scale(rng, other, dtype, div_mode) if second else None,
         "zero_points2": zero_point(rng, first, np.float32) if second else None,
         "div_mode": div_mode,
+        "dst_type": to,
     }
 
 
@@ -168,5 +183,35 @@ CASES = [
         ],
         large=settings((1009, 4000), (1009, 4001), dtype=[FLOAT16]),
         same=assert_same_but_nan,
-    )
+    ),
+    Case(
+        name="add_rms_norm_quant to small formats",
+        operator=npu_quant.npu_add_rms_norm_quant,
+        reference=reference,
+        fields=("y1", "y2", "x"),
+        arguments=arguments,
+        sprinkled=sprinkled,
+        rows=("x1", "x2"),
+        kinds={
+            "int4": {"dtype": FLOAT16, "to": "int4"},
+            "float8_e4m3fn": {"dtype": DTYPES[2], "to": "float8_e4m3fn"},
+            "float8_e5m2": {"dtype": BFLOAT16, "to": "float8_e5m2"},
+            "hifloat8": {"dtype": FLOAT16, "to": "hifloat8"},
+        },
+        formulas={
+            "combinations": settings(
+                (3, 7, 8), (5, 24), rank=[1, 2], zeros=[None, np.int32], **FLAGS
+            ),
+            "widths": settings(*[(5, n) for n in WIDTHS], forms=[("gamma", "one")], **MODES),
+        },
+        layouts=[
+            *settings((35, 72), (2, 4504), **OF_LAYOUTS),
+            *settings((3, 2, 136), (2, 3, 2, 8), rank=[2, 3], **OF_LAYOUTS),
+        ],
+        outs=settings((3, 5, 72), rank=[1, 3]),
+        guards={"second": [True, False]},
+        threads=settings((1500, 4096), dtype=[BFLOAT16], to=["int4"]),
+        large=settings((1009, 4000), dtype=[FLOAT16], to=["int4", "hifloat8"]),
+        same=assert_same_but_nan,
+    ),
 ]

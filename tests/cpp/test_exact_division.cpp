@@ -52,9 +52,9 @@ struct Line {
 };
 
 template <class Code>
-constexpr DType kDTypeOf = std::is_signed_v<Code> ? DType::int8 : DType::uint8;
+constexpr Format kFormatOf = std::is_signed_v<Code> ? Format::int8 : Format::uint8;
 template <>
-constexpr DType kDTypeOf<int32_t> = DType::int32;
+constexpr Format kFormatOf<int32_t> = Format::int32;
 
 template <class Code>
 void divide(Target target, const std::vector<float>& x, const Line& line, Code* codes) {
@@ -66,14 +66,14 @@ void divide(Target target, const std::vector<float>& x, const Line& line, Code* 
   const auto address = [](const float& value) {
     return const_cast<char*>(reinterpret_cast<const char*>(&value));
   };
-  run_on<StepsKernel>(target, {.y_dtype = kDTypeOf<Code>,
+  run_on<StepsKernel>(target, {.codes = kFormatOf<Code>,
                                .count = 1,
                                .scale = address(line.scale),
                                .zero_point = address(line.zero_point),
                                .factor = address(factor),
                                .offset = address(offset)});
   run_on<QuantizeKernel>(target, {.x_dtype = DType::float32,
-                                  .y_dtype = kDTypeOf<Code>,
+                                  .codes = kFormatOf<Code>,
                                   .rows = 1,
                                   .n = n,
                                   .x = at(x.data(), 4),

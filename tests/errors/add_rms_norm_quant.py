@@ -23,6 +23,7 @@ SUM = np.zeros((2, 4), np.float16)
 OUT = (Y1, Y2, SUM)
 UNWRITTEN = OUT
 GIVEN = {"x1": X, "x2": X, "gamma": G, "scales1": S, "zero_points1": Z, "beta": G, "scales2": S, "zero_points2": Z}  # fmt: skip
+AVAILABLE = "available: int8, int4, hifloat8, float8_e5m2, float8_e4m3fn."
 call = partial(npu_add_rms_norm_quant, **GIVEN)
 
 
@@ -76,9 +77,10 @@ ERRORS = [
     ("div_mode int", lambda: call(div_mode=1), TypeError, None, "div_mode is an int, expected a bool."),
     ("div_mode None", lambda: call(div_mode=None), TypeError, None, "div_mode is a NoneType, expected a bool."),
     ("div_mode array", lambda: call(div_mode=np.array(True)), TypeError, None, "div_mode is a numpy.ndarray, expected a bool."),
-    ("dst_type", lambda: call(dst_type=np.int16), ParamError, 161002, "dst_type is int16, available: int8. Name it by torch_npu's code (258), a dtype or its name."),
-    ("dst_type code", lambda: call(dst_type=2), ParamError, 161002, "dst_type is int16, available: int8. Numbers below 256 are torch's: int8 is 258."),
-    ("dst_type fp8", lambda: call(dst_type=292), ParamError, 161002, "dst_type is float8_e4m3fn, available: int8"),
+    ("dst_type", lambda: call(dst_type=np.int16), ParamError, 161002, f"dst_type is int16, {AVAILABLE} Name it by torch_npu's code (258, 285, 290, 291, 292), a dtype or its name."),
+    ("dst_type code", lambda: call(dst_type=2), ParamError, 161002, f"dst_type is int16, {AVAILABLE} Numbers below 256 are torch's: int8 is 258."),
+    ("dst_type uint8", lambda: call(dst_type=np.uint8), ParamError, 161002, f"dst_type is uint8, {AVAILABLE}"),
+    ("int4, last axis", lambda: call(dst_type="int4"), ParamError, 161002, f"x1 has shape {X.shape}, expected a last axis of a multiple of 8: so many codes of int4 share an element of int32."),
     ("dst_type kind", lambda: call(dst_type=1.0), TypeError, None, "dst_type is a float, expected an int code, a dtype or a dtype's name."),
     ("x2 shape", lambda: npu_add_rms_norm_quant(G, G[:3], G, S, None), ParamError, 161002, "x2 has shape (3,), expected that of x1, (4,)."),
     ("x2 does not broadcast", lambda: call(x2=X[:1]), ParamError, 161002, "x2 has shape (1, 4), expected that of x1, (2, 4)."),
@@ -130,6 +132,8 @@ ACCEPTED = [
     {"dst_type": 258},
     {"dst_type": "torch.int8"},
     {"dst_type": np.dtype(np.int8)},
+    *({"dst_type": dtype} for dtype in (290, "torch.float8_e5m2", ml_dtypes.float8_e4m3fn)),
+    {"dst_type": 285, **{name: np.tile(array, 2) for name, array in GIVEN.items()}},
     {"numerics": "reference"},
     {"out": None, "scales2": None, "zero_points2": None, "beta": None, "zero_points1": None},
 ]

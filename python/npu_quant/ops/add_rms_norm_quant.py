@@ -1,4 +1,4 @@
-"""npu_add_rms_norm_quant: a residual sum, its RMS norm, and int8 codes of that, in one step."""
+"""npu_add_rms_norm_quant: a residual sum, its RMS norm, and codes of that, in one step."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _core
+from .. import _codes, _core
 from ..dtypes import DTypeName
 
 
 class AddRmsNormQuantResult(NamedTuple):
     """What :func:`npu_add_rms_norm_quant` returns; a field is None where ``out`` holds None."""
 
-    y1: NDArray[np.int8]
-    """int8 codes by scales1 and zero_points1, of x1's shape."""
-    y2: NDArray[np.int8]
-    """int8 codes by scales2 and zero_points2, of x1's shape; all zeros without scales2."""
+    y1: NDArray[Any]
+    """Codes by scales1 and zero_points1, of x1's shape: int8, or as dst_type says."""
+    y2: NDArray[Any]
+    """Codes by scales2 and zero_points2, of x1's shape; all zero bytes without scales2."""
     x: NDArray[Any]
     """``x1 + x2``, of x1's shape and dtype."""
 
@@ -36,10 +36,10 @@ def npu_add_rms_norm_quant(
     epsilon: float = 1e-06,
     div_mode: bool = True,
     dst_type: DTypeName | None = None,
-    out: tuple[NDArray[np.int8] | None, NDArray[np.int8] | None, NDArray[Any] | None] | None = None,
+    out: tuple[NDArray[Any] | None, NDArray[Any] | None, NDArray[Any] | None] | None = None,
     numerics: str | None = None,
 ) -> AddRmsNormQuantResult:
-    """Add, normalize by the root of the mean square, scale by gamma, and quantize to int8.
+    """Add, normalize by the root of the mean square, scale by gamma, and quantize.
 
     ::
 
@@ -47,8 +47,8 @@ def npu_add_rms_norm_quant(
         x    = s                                  rounded to x1's dtype
         rstd = 1 / sqrt(mean(s * s) + epsilon)    over the axes of gamma
         t    = s * rstd * gamma                   or  s * rstd * gamma + beta
-        y1   = round(t / scales1 + zero_points1)  saturated to [-128, 127]
-        y2   = round(t / scales2 + zero_points2)  likewise
+        y1   = code(t / scales1 + zero_points1)   the nearest of dst_type, saturated
+        y2   = code(t / scales2 + zero_points2)   likewise
 
     With ``div_mode=False`` the scales multiply: ``t * scales1``. Every operation is one IEEE
     float32 operation per element, from left to right, and the mean's sum has a fixed order
@@ -71,8 +71,10 @@ def npu_add_rms_norm_quant(
         axis: -1.
         epsilon: any number, rounded to float32 first.
         div_mode: whether to divide by the scales or to multiply.
-        dst_type: the type of ``y1`` and ``y2``: None or int8, as torch_npu's code (1), dtype or
-            name.
+        dst_type: the format of ``y1`` and ``y2``: int8, which None means, too, int4, hifloat8,
+            float8_e5m2 or float8_e4m3fn, as torch_npu's code (258, 285, 290, 291, 292), torch's
+            (1, 16, 23, 24), dtype or name. How arrays hold them:
+            :func:`npu_quant.npu_quantize`.
         out: where to write ``(y1, y2, x)``: arrays of exactly the result's shapes and dtypes, any
             strides, apart from each other and the inputs, such as an earlier result; None for one
             that is not wanted. After Ctrl-C it holds some new elements and some old ones.
@@ -80,10 +82,13 @@ def npu_add_rms_norm_quant(
             (:func:`npu_quant.numerics`).
 
     Returns:
-        ``(y1, y2, x)``: int8, int8 and x1's dtype, each of x1's shape. The way back to about ``t``
-        is ``(y1 - zero_points1) * scales1``.
+        ``(y1, y2, x)``: codes, codes and x1's dtype, each of x1's shape; but that int4, 8 codes to
+        an element, needs a last axis of a multiple of 8, of which it has an eighth. The way back
+        to about ``t`` is ``(y1 - zero_points1) * scales1``.
 
-    Rounding is to nearest, ties to even, after the zero point is added. Out of the ordinary:
+    Rounding is to nearest, ties to even, in hifloat8 away from zero, after the zero point is added.
+    Out of the ordinary, in int8; other formats end at their own codes, and float8 keeps the sign of
+    a zero, as in :func:`npu_quant.npu_quantize`:
 
     ==========================================  ===============  ===================================
     what                                        x                y1 (y2 likewise)
@@ -177,16 +182,16 @@ def reference(
     *,
     epsilon: float = 1e-06,
     div_mode: bool = True,
+    dst_type: DTypeName | None = None,
 ) -> AddRmsNormQuantResult:
     """Compute :func:`npu_add_rms_norm_quant` in plain NumPy: the formula, without checks."""
 
-    def quantize(scales: NDArray[Any], zero_points: NDArray[Any] | None) -> NDArray[np.int8]:
+    def quantize(scales: NDArray[Any], zero_points: NDArray[Any] | None) -> NDArray[Any]:
         scale = _over_gamma(scales, gamma)
         q = t / scale if div_mode else t * scale
         if zero_points is not None:
             q = q + _over_gamma(zero_points, gamma)
-        y = np.where(np.isnan(q), 0, np.clip(np.rint(q), -128, 127))
-        return y.astype(np.int8).reshape(x1.shape)
+        return _codes.encode(q.reshape(x1.shape), "int8" if dst_type is None else dst_type)
 
     with np.errstate(all="ignore"):
         n = gamma.size
@@ -199,5 +204,5 @@ def reference(
         if beta is not None:
             t = t + beta.astype(np.float32).reshape(-1)
         y1 = quantize(scales1, zero_points1)
-        y2 = np.zeros_like(y1) if scales2 is None else quantize(scales2, zero_points2)
+        y2 = np.zeros(y1.shape, y1.dtype) if scales2 is None else quantize(scales2, zero_points2)
     return AddRmsNormQuantResult(y1, y2, x)
