@@ -374,6 +374,8 @@ RUNTIME |= {
     "formats",
     "get_num_threads",
     "set_num_threads",
+    "is_tensor",
+    "array_of",
     *NOT_OPERATORS,
 }
 

@@ -1,8 +1,8 @@
 #include "python/arguments.h"
 
-#include <pybind11/numpy.h>
-
 #include <cstdlib>
+
+#include "python/torch_tensor.h"
 
 namespace npu_quant::python {
 namespace {
@@ -26,6 +26,11 @@ std::string text_of(py::handle value) {
                                    py::handle value) {
   throw py::type_error(std::string(op) + ": " + argument + " is " + with_article(type_name(value)) +
                        ", expected " + expected + ".");
+}
+
+// Arrays are no numbers, though NumPy converts those of one element; of tensors some are.
+bool is_array_of_numbers(py::handle value) {
+  return is_array(value) && !(is_tensor(value) && is_scalar(value));
 }
 
 // Ints, strings and classes: what hashes by itself and runs no other code.
@@ -77,8 +82,7 @@ double to_double(const char* op, const char* argument, py::handle value) {
   if (PyFloat_CheckExact(value.ptr())) return PyFloat_AS_DOUBLE(value.ptr());
   const bool is_complex =
       PyComplex_Check(value.ptr()) || type_name(value).rfind("numpy.complex", 0) == 0;
-  if (is_complex || py::isinstance<py::array>(value))
-    raise_wrong_kind(op, argument, "a number", value);
+  if (is_complex || is_array_of_numbers(value)) raise_wrong_kind(op, argument, "a number", value);
   const double number = PyFloat_AsDouble(value.ptr());
   if (number != -1.0 || PyErr_Occurred() == nullptr) return number;
   if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
@@ -96,11 +100,13 @@ int64_t to_int(const char* op, const char* argument, py::handle value) {
     const int64_t number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
     if (overflow == 0) return number;
   }
-  if (PyIndex_Check(value.ptr()) == 0 || py::isinstance<py::array>(value))
+  if (PyIndex_Check(value.ptr()) == 0 || is_array_of_numbers(value))
     raise_wrong_kind(op, argument, "an int", value);
   const Py_ssize_t number = PyNumber_AsSsize_t(value.ptr(), nullptr);  // clips
-  if (PyErr_Occurred() != nullptr) throw py::error_already_set();
-  return number;
+  if (PyErr_Occurred() == nullptr) return number;
+  if (!is_tensor(value) || !PyErr_ExceptionMatches(PyExc_TypeError)) throw py::error_already_set();
+  PyErr_Clear();  // a tensor of other numbers
+  raise_wrong_kind(op, argument, "an int", value);
 }
 
 std::string_view to_string(const char* op, const char* argument, py::handle value) {

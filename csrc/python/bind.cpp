@@ -15,6 +15,8 @@ py::object run(Op& op, ArrayArguments& arrays, const PlainArguments& plain, py::
   Outputs outputs(op, out, param_code);
   raise_unless_ok(op.check_outputs(outputs.views()), param_code);
   raise_unless_ok(run_released(op.bytes(), [&] { return op.run(outputs.views()); }));
+  if (arrays.begin_with_tensor() && out.is_none()) [[unlikely]]
+    outputs.turn_into_tensors();
   return std::move(outputs).as(result_type);
 }
 

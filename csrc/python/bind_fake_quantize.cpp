@@ -1,6 +1,7 @@
 // The fake-quantization family. A function is a name, a form, and whether it returns the mask.
 #include "ops/fake_quantize.h"
 #include "python/bind.h"
+#include "python/torch_tensor.h"
 
 namespace npu_quant::python {
 namespace {
@@ -77,10 +78,10 @@ py::object per_tensor(py::handle self, py::handle scale, py::handle zero_point,
   const char* name = "fake_quantize_per_tensor_affine";
   const Common common{out, numerics};
   const Range range{quant_min, quant_max};
-  const bool arrays = py::isinstance<py::array>(scale);
-  if (arrays != py::isinstance<py::array>(zero_point))
-    return with_one_array(name, self, arrays, out);
-  if (arrays)
+  const bool is_first = is_array(scale), is_second = is_array(zero_point);
+  if (is_first != is_second && !is_tensor(is_first ? scale : zero_point))
+    return with_one_array(name, self, is_first, out);
+  if (is_first && is_second)
     return with_arrays({name, Form::arrays, false}, common, self, scale, zero_point, {}, range);
   return with_numbers({name, Form::numbers, false}, common, self, scale, zero_point, range);
 }

@@ -10,8 +10,7 @@ namespace {
 
 bool is_number(py::handle value) {
   if (PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr())) return true;
-  return !py::isinstance<py::array>(value) &&
-         py::isinstance(value, py::module_::import("numpy").attr("generic"));
+  return !is_array(value) && py::isinstance(value, py::module_::import("numpy").attr("generic"));
 }
 
 // Runs an op on a number that lies at `from`, and returns the number it gives.

@@ -13,6 +13,7 @@ void bind_anti_quant(py::module_& module);
 void bind_quantize_val(py::module_& module);
 void bind_quantizer(py::module_& module);
 void bind_compare(py::module_& module);
+void bind_torch_tensor(py::module_& module);
 
 }  // namespace npu_quant::python
 
@@ -31,6 +32,7 @@ PYBIND11_MODULE(_core_of_main_interpreter, module) {
   bind_quantize_val(module);
   bind_quantizer(module);
   bind_compare(module);
+  bind_torch_tensor(module);
 }
 
 // Threads, memory and NumPy's types are one for the process, so that they can be the main

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/memory.h"
+#include "python/torch_tensor.h"
 
 namespace npu_quant::python {
 namespace {
@@ -42,6 +43,8 @@ bool is_byte_swapped(const py::detail::PyArray_Proxy* array) {
   return order == '>';
 }
 
+bool is_plain_array(py::handle value) { return Py_TYPE(value.ptr()) == objects.ndarray; }
+
 void fill_view(TensorView& view, py::handle value, Names& names) {
   const auto* array = py::detail::array_proxy(value.ptr());
   view.present = true;
@@ -63,8 +66,6 @@ void fill_view(TensorView& view, py::handle value, Names& names) {
   }
 }
 
-bool is_plain_array(py::handle value) { return Py_TYPE(value.ptr()) == objects.ndarray; }
-
 // Subclasses are arrays too, but for masked ones.
 Status check_is_array(const char* op, const Part& argument, py::handle value,
                       const std::string& remedy) {
@@ -77,10 +78,6 @@ Status check_is_array(const char* op, const Part& argument, py::handle value,
     return not_an_array(
         op, argument, type,
         "Its mask would be lost: pass " + name + ".filled(0) or " + name + ".data.");
-  if (type == "torch.Tensor" || type == "torch.nn.parameter.Parameter")
-    return not_an_array(op, argument, type,
-                        "Pass " + name + ".detach().cpu().numpy(); for bfloat16 " + name +
-                            ".detach().cpu().view(torch.int16).numpy().view(ml_dtypes.bfloat16).");
   return not_an_array(op, argument, type, remedy);
 }
 
@@ -136,6 +133,19 @@ void initialise(py::module_& module) {
   initialise_arguments(module);
 }
 
+bool is_array(py::handle value) { return py::isinstance<py::array>(value) || is_tensor(value); }
+
+py::object array_over(const TensorView& view, py::handle owner) {
+  const auto& numpy = py::detail::npy_api::get();
+  auto array = py::reinterpret_steal<py::object>(
+      numpy.PyArray_NewFromDescr_(numpy.PyArray_Type_, numpy_dtype(view.dtype).inc_ref().ptr(),
+                                  view.shape.rank, view.shape.dims, view.strides, view.data,
+                                  py::detail::npy_api::NPY_ARRAY_WRITEABLE_, nullptr));
+  if (!array || numpy.PyArray_SetBaseObject_(array.ptr(), owner.inc_ref().ptr()) < 0)
+    throw py::error_already_set();
+  return array;
+}
+
 void ArrayArguments::take(const char* op, const Inputs& inputs, const py::handle* values,
                           int count) {
   if (count > inputs.size()) throw std::logic_error("a binding has more arrays than its op");
@@ -143,35 +153,50 @@ void ArrayArguments::take(const char* op, const Inputs& inputs, const py::handle
     if (inputs[i].is_required && values[i].is_none()) raise_unless_ok(missing(op, inputs[i].name));
   for (int i = 0; i < count; ++i) {
     if (values[i].is_none()) continue;
-    if (!is_plain_array(values[i]))
-      raise_unless_ok(check_is_array(op, Argument(inputs[i].name), values[i],
-                                     convert_remedy(op, inputs[i].name)));
+    if (!is_plain_array(values[i])) {
+      if (is_tensor(values[i])) {
+        tensors_ |= 1U << count_;
+        op_ = op;
+        arguments_[count_] = inputs[i].name;
+      } else {
+        raise_unless_ok(check_is_array(op, Argument(inputs[i].name), values[i],
+                                       convert_remedy(op, inputs[i].name)));
+      }
+    }
     values_[count_] = values[i];
     views_[count_++] = inputs[i].view;
   }
 }
 
 void ArrayArguments::fill_views() {
+  if (tensors_ != 0) [[unlikely]]
+    return fill_views_and_tensors();
   for (int i = 0; i < count_; ++i) fill_view(*views_[i], values_[i], names_);
+}
+
+void ArrayArguments::fill_views_and_tensors() {
+  for (int i = 0; i < count_; ++i)
+    if ((tensors_ >> i & 1) == 0)
+      fill_view(*views_[i], values_[i], names_);
+    else
+      raise_unless_ok(
+          fill_view_of_tensor(*views_[i], op_, Argument(arguments_[i]), values_[i], names_));
 }
 
 Outputs::Outputs(const Op& op, py::handle out, Code param_code) : count_(op.outputs.size()) {
   if (!out.is_none() && count_ == 1)
-    take_one(op.name, out);
+    arrays_[0] = py::reinterpret_borrow<py::object>(out);
   else if (!out.is_none())
     take(op, out, param_code);
   else
     for (int i = 0; i < count_; ++i) arrays_[i] = fresh_array(op.outputs[i]);
   for (int i = 0; i < count_; ++i) {
     std::construct_at(views_ + i);
-    if (!arrays_[i].is_none()) fill_view(views_[i], arrays_[i], names_);
+    if (is_plain_array(arrays_[i])) [[likely]]
+      fill_view(views_[i], arrays_[i], names_);
+    else if (!arrays_[i].is_none())
+      fill_view_of_other(op, i);
   }
-}
-
-void Outputs::take_one(const char* op, py::handle out) {
-  arrays_[0] = py::reinterpret_borrow<py::object>(out);
-  if (!is_plain_array(out))
-    raise_unless_ok(check_is_array(op, Output(""), out, "Pass an array to be written."));
 }
 
 void Outputs::take(const Op& op, py::handle out, Code param_code) {
@@ -179,12 +204,21 @@ void Outputs::take(const Op& op, py::handle out, Code param_code) {
     raise_unless_ok(out_not_a_tuple(op.name, type_name(out), op.outputs));
   const auto given = static_cast<int>(PyTuple_GET_SIZE(out.ptr()));
   if (given != count_) raise_unless_ok(wrong_out_length(op.name, given, op.outputs), param_code);
-  for (int i = 0; i < count_; ++i) {
+  for (int i = 0; i < count_; ++i)
     arrays_[i] = py::reinterpret_borrow<py::object>(PyTuple_GET_ITEM(out.ptr(), i));
-    if (arrays_[i].is_none() || is_plain_array(arrays_[i])) continue;
-    raise_unless_ok(check_is_array(op.name, Output(op.outputs[i].name), arrays_[i],
-                                   "Pass an array to be written."));
-  }
+}
+
+void Outputs::fill_view_of_other(const Op& op, int i) {
+  const Output name(op.outputs[i].name);
+  if (is_tensor(arrays_[i]))
+    return raise_unless_ok(fill_view_of_tensor(views_[i], op.name, name, arrays_[i], names_));
+  raise_unless_ok(check_is_array(op.name, name, arrays_[i], "Pass an array to be written."));
+  fill_view(views_[i], arrays_[i], names_);
+}
+
+void Outputs::turn_into_tensors() {
+  for (int i = 0; i < count_; ++i)
+    arrays_[i] = tensor_over(py::reinterpret_borrow<py::array>(arrays_[i]), views_[i].dtype);
 }
 
 py::object Outputs::as(py::handle result_type) && {

@@ -11,7 +11,7 @@ import numpy as np
 
 from npu_quant_pytest.ledger import forget
 
-from .. import dtypes
+from .. import _core, dtypes
 from ..commands.arguments import attribute
 from ..commands.shell import joined
 from ..golden.api import Comparison
@@ -80,7 +80,7 @@ def _members(pairs: Sequence[Paired], request: Request) -> archive.Arrays:
 
 def is_array(value: Any) -> bool:
     """Say whether an operator's argument is an array, not an attribute."""
-    return isinstance(value, np.ndarray) or hasattr(value, "detach") or is_source(value)
+    return isinstance(value, np.ndarray) or _core.is_tensor(value) or is_source(value)
 
 
 def member(side: str, name: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, overload
 
-from ... import ops
+from ... import _core, ops
 from ...errors import ParamError
 from ..read.sources import as_source, is_source
 from .formula import Variant
@@ -97,7 +97,7 @@ def model_of(
 
 def _plain(value: Any, name: str) -> Any:
     """Return an input as the operators take it."""
-    if is_source(value) or hasattr(value, "detach"):
+    if is_source(value) or _core.is_tensor(value):
         return as_source(value, name).array()
     return value
 

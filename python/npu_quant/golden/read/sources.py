@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import math
-import sys
 import zlib
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import _core
 from ...errors import DTypeError
 from ..results import Source
 
 BLOCK_BYTES = 8 << 20
 """About what is read at a time of each side."""
-
-# torch dtypes that NumPy lacks, by their names: what their bytes are viewed as.
-_TORCH_ONLY = {
-    "torch.bfloat16": ("int16", ml_dtypes.bfloat16),
-    "torch.float8_e4m3fn": ("uint8", ml_dtypes.float8_e4m3fn),
-    "torch.float8_e5m2": ("uint8", ml_dtypes.float8_e5m2),
-}
 
 
 class ArraySource:
@@ -76,17 +68,15 @@ class Number(ArraySource):
     """A Python number, which has no dtype of its own."""
 
 
-def _of_torch(tensor: Any) -> NDArray[Any]:
+def _of_torch(tensor: Any, what: str) -> NDArray[Any]:
     """Return a torch tensor's elements, of a quantized one its codes."""
-    tensor = tensor.detach().cpu()
+    tensor = tensor.detach()
+    if not tensor.is_meta:
+        tensor = tensor.cpu()
     if tensor.is_quantized:
         tensor = tensor.int_repr()
-    carried = _TORCH_ONLY.get(str(tensor.dtype))
-    if carried is None:
-        array: NDArray[Any] = tensor.numpy()
-        return array
-    integers = tensor.contiguous().view(getattr(sys.modules["torch"], carried[0])).numpy()
-    return np.asarray(integers.view(carried[1]))
+    flat = tensor.reshape(-1) if tensor.ndim > 8 else tensor
+    return _core.array_of(flat, "compare", what).reshape(tensor.shape)
 
 
 def is_source(value: Any) -> bool:
@@ -108,14 +98,8 @@ def as_source(value: Any, what: str) -> Source:
     if is_source(value):
         source: Source = value
         return source
-    if type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "detach"):
-        try:
-            value = _of_torch(value)
-        except (TypeError, RuntimeError) as error:  # sparse, without data, ...
-            line = str(error).partition("\n")[0]
-            raise DTypeError(
-                f"compare: {what} is a tensor that NumPy cannot take: {line}"
-            ) from None
+    if _core.is_tensor(value):
+        value = _of_torch(value, what)
     if isinstance(value, np.ma.MaskedArray):
         raise DTypeError(f"compare: {what} is a masked array, whose mask would be lost.")
     numbers = (np.ndarray, np.generic, bool, int, float)
