@@ -6,6 +6,9 @@
     >>> y
     array([[  0,  32, -64, 127]], dtype=int8)
 
+Where arrays are taken, so are torch's CPU tensors, ``out`` included; results are tensors if the
+first argument is one. torch is never imported here (:mod:`npu_quant.ops` says more).
+
 The arithmetic is written down in docs/numerics.md; ``npu_quant.ops.<op>.reference`` is the same in
 plain NumPy.
 """

@@ -1,4 +1,15 @@
-"""The operators, a page each: signature, documentation, and ``reference()`` in plain NumPy."""
+"""The operators, a page each: signature, documentation, and ``reference()`` in plain NumPy.
+
+What the pages say of arrays holds for torch's CPU tensors of the same dtypes, which are read and
+written where they lie:
+
+* Results are tensors if the first argument is one, else arrays; the other arguments may be either.
+  What ``out`` holds, arrays or tensors, is returned as it is.
+* Tensors without axes are taken for numbers, too, as torch does.
+* A tensor is refused (DTypeError, with what to pass instead) if it requires grad, whatever
+  ``torch.no_grad()`` says; if it is on another device, sparse, quantized or yet to be negated; or
+  if it stands for others, as under ``torch.func.vmap``.
+"""
 
 from __future__ import annotations
 

@@ -76,7 +76,8 @@ def _of_torch(tensor: Any, what: str) -> NDArray[Any]:
     if tensor.is_quantized:
         tensor = tensor.int_repr()
     flat = tensor.reshape(-1) if tensor.ndim > 8 else tensor
-    return _core.array_of(flat, "compare", what).reshape(tensor.shape)
+    array: NDArray[Any] = _core.array_of(flat, "compare", what).reshape(tensor.shape)
+    return array
 
 
 def is_source(value: Any) -> bool:
