@@ -7,16 +7,17 @@ calls int8 2.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Union
+from typing import NamedTuple, Union, cast
 
 import ml_dtypes  # noqa: F401 (NumPy knows its types by name from then on)
 import numpy as np
 from numpy.typing import DTypeLike
 
 from . import _core
+from .arrays import TorchDType
 
 # Union, since this is evaluated and Python 3.10 lacks str | a type alias.
-DTypeName = Union[int, str, DTypeLike]  # noqa: UP007
+DTypeName = Union[int, str, DTypeLike, TorchDType]  # noqa: UP007
 """What ``dst_type`` takes: torch_npu's code, a NumPy, ml_dtypes or torch dtype, or a name."""
 
 
@@ -99,7 +100,7 @@ def resolve(value: DTypeName, name: str = "dst_type") -> DType | None:
         word = value.removeprefix("torch.").removeprefix("torch_npu.")
         return _BY_NAME.get(_ALIASES.get(word, word))
     try:
-        dtype = np.dtype(value)
+        dtype = np.dtype(cast(DTypeLike, value))
     except TypeError:
         raise _wrong_kind(value, name) from None
     if isinstance(value, (list, tuple, dict)) or dtype.hasobject:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
+from .arrays import Array
 from .dtypes import DTypeName
 
 
@@ -77,7 +78,7 @@ class Quantizer(abc.ABC):
         return ScalarType(self._quantizer.scalar_type())
 
     def quantize(
-        self, x: NDArray[Any], *, out: NDArray[Any] | None = None, numerics: str | None = None
+        self, x: Array, *, out: Array | None = None, numerics: str | None = None
     ) -> NDArray[Any]:
         """Return the codes of an array.
 
@@ -110,9 +111,9 @@ class Quantizer(abc.ABC):
 
     def dequantize(
         self,
-        q: NDArray[Any],
+        q: Array,
         *,
-        out: NDArray[np.float32] | None = None,
+        out: Array | None = None,
         numerics: str | None = None,
     ) -> NDArray[np.float32]:
         """Return what an array of codes stands for.
@@ -257,8 +258,8 @@ class PerChannelAffineQuantizer(Quantizer):
 
     def __init__(
         self,
-        scales: NDArray[Any],
-        zero_points: NDArray[Any],
+        scales: Array,
+        zero_points: Array,
         axis: int,
         scalar_type: DTypeName,
     ) -> None:
@@ -326,7 +327,7 @@ def make_per_tensor_affine_quantizer(
 
 
 def make_per_channel_affine_quantizer(
-    scales: NDArray[Any], zero_points: NDArray[Any], axis: int, scalar_type: DTypeName
+    scales: Array, zero_points: Array, axis: int, scalar_type: DTypeName
 ) -> PerChannelAffineQuantizer:
     """Return ``PerChannelAffineQuantizer(scales, zero_points, axis, scalar_type)``.
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _codes, _core
+from ..arrays import Array
 from ..dtypes import DTypeName
 
 
@@ -23,20 +24,20 @@ class AddRmsNormQuantResult(NamedTuple):
 
 
 def npu_add_rms_norm_quant(
-    x1: NDArray[Any],
-    x2: NDArray[Any],
-    gamma: NDArray[Any],
-    scales1: NDArray[Any],
-    zero_points1: NDArray[Any] | None,
-    beta: NDArray[Any] | None = None,
-    scales2: NDArray[Any] | None = None,
-    zero_points2: NDArray[Any] | None = None,
+    x1: Array,
+    x2: Array,
+    gamma: Array,
+    scales1: Array,
+    zero_points1: Array | None,
+    beta: Array | None = None,
+    scales2: Array | None = None,
+    zero_points2: Array | None = None,
     *,
     axis: int = -1,
     epsilon: float = 1e-06,
     div_mode: bool = True,
     dst_type: DTypeName | None = None,
-    out: tuple[NDArray[Any] | None, NDArray[Any] | None, NDArray[Any] | None] | None = None,
+    out: tuple[Array | None, Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> AddRmsNormQuantResult:
     """Add, normalize by the root of the mean square, scale by gamma, and quantize.

@@ -8,17 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _codes, _core
+from ..arrays import Array
 from ..dtypes import DTypeName
 
 
 def npu_anti_quant(
-    x: NDArray[Any],
-    scale: NDArray[Any],
+    x: Array,
+    scale: Array,
     *,
-    offset: NDArray[Any] | None = None,
+    offset: Array | None = None,
     dst_dtype: DTypeName | None = None,
     src_dtype: DTypeName | None = None,
-    out: NDArray[Any] | None = None,
+    out: Array | None = None,
     numerics: str | None = None,
 ) -> NDArray[Any]:
     """Turn codes back into values, by one scale for all or one per channel.

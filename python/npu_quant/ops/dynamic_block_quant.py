@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from ..arrays import Array
 from ..dtypes import DTypeName
 
 
@@ -21,7 +22,7 @@ class DynamicBlockQuantResult(NamedTuple):
 
 
 def npu_dynamic_block_quant(
-    x: NDArray[Any],
+    x: Array,
     *,
     min_scale: float = 0.0,
     round_mode: str = "rint",
@@ -29,7 +30,7 @@ def npu_dynamic_block_quant(
     row_block_size: int = 1,
     col_block_size: int = 128,
     dst_type_max: float = 0.0,
-    out: tuple[NDArray[np.int8] | None, NDArray[np.float32] | None] | None = None,
+    out: tuple[Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> DynamicBlockQuantResult:
     """Quantize each block of 1 x 128 elements symmetrically to int8, with a scale of its own.

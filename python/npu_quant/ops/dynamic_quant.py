@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from ..arrays import Array
 from ..dtypes import DTypeName
 
 
@@ -21,14 +22,14 @@ class DynamicQuantResult(NamedTuple):
 
 
 def npu_dynamic_quant(
-    input: NDArray[Any],
+    input: Array,
     *,
-    smooth_scales: NDArray[Any] | None = None,
-    group_index: NDArray[Any] | None = None,
+    smooth_scales: Array | None = None,
+    group_index: Array | None = None,
     dst_type: DTypeName | None = None,
     quant_mode: str = "pertoken",
     dst_type_max: float = 0.0,
-    out: tuple[NDArray[np.int8] | None, NDArray[np.float32] | None] | None = None,
+    out: tuple[Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> DynamicQuantResult:
     """Quantize each token (row) symmetrically to int8, with a scale of its own.

@@ -8,19 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from ..arrays import Array
 from .fake_quantize_per_tensor import FakeQuantizeResult, saturate
 from .fake_quantize_per_tensor import reference as reference_per_tensor
 
 
 def fake_quantize_per_channel_affine_cachemask(
-    self: NDArray[Any],
-    scale: NDArray[np.float32],
-    zero_point: NDArray[Any],
+    self: Array,
+    scale: Array,
+    zero_point: Array,
     axis: int,
     quant_min: int,
     quant_max: int,
     *,
-    out: tuple[NDArray[Any] | None, NDArray[np.bool_] | None] | None = None,
+    out: tuple[Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> FakeQuantizeResult:
     """Quantize and dequantize with a scale per channel, and tell which elements were in the range.
@@ -116,14 +117,14 @@ def fake_quantize_per_channel_affine_cachemask(
 
 
 def fake_quantize_per_channel_affine(
-    self: NDArray[Any],
-    scale: NDArray[np.float32],
-    zero_point: NDArray[Any],
+    self: Array,
+    scale: Array,
+    zero_point: Array,
     axis: int,
     quant_min: int,
     quant_max: int,
     *,
-    out: NDArray[Any] | None = None,
+    out: Array | None = None,
     numerics: str | None = None,
 ) -> NDArray[Any]:
     """Quantize and dequantize with a scale per channel.
@@ -178,10 +179,10 @@ def fake_quantize_per_channel_affine(
 
 
 def fake_quantize_per_channel_affine_cachemask_backward(
-    grad: NDArray[Any],
-    mask: NDArray[np.bool_],
+    grad: Array,
+    mask: Array,
     *,
-    out: NDArray[Any] | None = None,
+    out: Array | None = None,
     numerics: str | None = None,
 ) -> NDArray[Any]:
     """Let the gradient pass where the element was inside the range (straight-through estimator).

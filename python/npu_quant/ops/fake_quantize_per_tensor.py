@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
+from ..arrays import Array
 
 
 class FakeQuantizeResult(NamedTuple):
@@ -20,13 +21,13 @@ class FakeQuantizeResult(NamedTuple):
 
 
 def fake_quantize_per_tensor_affine_cachemask(
-    self: NDArray[Any],
+    self: Array,
     scale: float,
     zero_point: int,
     quant_min: int,
     quant_max: int,
     *,
-    out: tuple[NDArray[Any] | None, NDArray[np.bool_] | None] | None = None,
+    out: tuple[Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> FakeQuantizeResult:
     """Quantize and dequantize with one scale, and tell which elements were inside the range.
@@ -99,14 +100,14 @@ def fake_quantize_per_tensor_affine_cachemask(
 
 
 def _fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
-    self: NDArray[Any],
-    scale: NDArray[Any],
-    zero_point: NDArray[Any],
-    fake_quant_enabled: NDArray[Any],
+    self: Array,
+    scale: Array,
+    zero_point: Array,
+    fake_quant_enabled: Array,
     quant_min: int,
     quant_max: int,
     *,
-    out: tuple[NDArray[Any] | None, NDArray[np.bool_] | None] | None = None,
+    out: tuple[Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> FakeQuantizeResult:
     """Quantize and dequantize with scale and zero point in arrays, and a switch that turns it off.
@@ -192,13 +193,13 @@ def _fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
 
 
 def fake_quantize_per_tensor_affine(
-    self: NDArray[Any],
-    scale: float | NDArray[Any],
-    zero_point: int | NDArray[Any],
+    self: Array,
+    scale: float | Array,
+    zero_point: int | Array,
     quant_min: int,
     quant_max: int,
     *,
-    out: NDArray[Any] | None = None,
+    out: Array | None = None,
     numerics: str | None = None,
 ) -> NDArray[Any]:
     """Quantize and dequantize with one scale.
@@ -251,10 +252,10 @@ def fake_quantize_per_tensor_affine(
 
 
 def fake_quantize_per_tensor_affine_cachemask_backward(
-    grad: NDArray[Any],
-    mask: NDArray[np.bool_],
+    grad: Array,
+    mask: Array,
     *,
-    out: NDArray[Any] | None = None,
+    out: Array | None = None,
     numerics: str | None = None,
 ) -> NDArray[Any]:
     """Let the gradient pass where the element was inside the range (straight-through estimator).

@@ -8,18 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _codes, _core
+from ..arrays import Array
 from ..dtypes import DTypeName
 
 
 def npu_quantize(
-    self: NDArray[Any],
-    scales: NDArray[Any],
-    zero_points: NDArray[Any] | None,
+    self: Array,
+    scales: Array,
+    zero_points: Array | None,
     dtype: DTypeName,
     axis: int = 1,
     div_mode: bool = True,
     *,
-    out: NDArray[Any] | None = None,
+    out: Array | None = None,
     numerics: str | None = None,
 ) -> NDArray[Any]:
     """Quantize an array by given scales and zero points, one for all or one per channel.

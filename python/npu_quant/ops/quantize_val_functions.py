@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _core, dtypes
+from ..arrays import Array
 from ..dtypes import DTypeName
 
 
@@ -25,19 +26,19 @@ def quantize_val(
 def quantize_val(
     scale: float,
     zero_point: int,
-    value: NDArray[Any],
+    value: Array,
     scalar_type: DTypeName,
     *,
-    out: NDArray[Any] | None = None,
+    out: Array | None = None,
     numerics: str | None = None,
 ) -> NDArray[Any]: ...
 def quantize_val(
     scale: float,
     zero_point: int,
-    value: float | np.number[Any] | NDArray[Any],
+    value: float | np.number[Any] | Array,
     scalar_type: DTypeName,
     *,
-    out: NDArray[Any] | None = None,
+    out: Array | None = None,
     numerics: str | None = None,
 ) -> int | NDArray[Any]:
     """Quantize a number or an array with one scale and zero point.
@@ -126,17 +127,17 @@ def dequantize_val(
 def dequantize_val(
     scale: float,
     zero_point: int,
-    value: NDArray[Any],
+    value: Array,
     *,
-    out: NDArray[np.float32] | None = None,
+    out: Array | None = None,
     numerics: str | None = None,
 ) -> NDArray[np.float32]: ...
 def dequantize_val(
     scale: float,
     zero_point: int,
-    value: int | np.integer[Any] | NDArray[Any],
+    value: int | np.integer[Any] | Array,
     *,
-    out: NDArray[np.float32] | None = None,
+    out: Array | None = None,
     numerics: str | None = None,
 ) -> float | NDArray[np.float32]:
     """Return what a code or an array of codes stands for.

@@ -12,10 +12,10 @@ import zlib
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ... import dtypes
 from ...errors import NpuQuantError
@@ -276,7 +276,7 @@ def row_of(dtype: dtypes.DTypeName, file: File) -> tuple[str, np.dtype | None]:
         return row.name, row.numpy or (None if row.name == "int4" else _BYTES)
     word = value if isinstance(value, str) else ""
     if not isinstance(value, (str, int, np.integer)):
-        word = np.dtype(value).name
+        word = np.dtype(cast(DTypeLike, value)).name
     if word in _CARRIERS:
         return word, _CARRIERS[word]
     raise file.fault(f"dtype {str(dtype)!r:.40} is not known; try bfloat16, float8_e4m3fn or int8")
