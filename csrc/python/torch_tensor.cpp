@@ -137,9 +137,11 @@ py::object is_tensor_of_torch(py::handle value) { return py::bool_(is_tensor(val
 }  // namespace
 
 bool is_tensor(py::handle value) {
+  PyTypeObject* const type = Py_TYPE(value.ptr());
+  if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) return false;  // a number: looks nothing up
   const Torch* const torch = find_torch();
-  return torch != nullptr && PyType_IsSubtype(Py_TYPE(value.ptr()), reinterpret_cast<PyTypeObject*>(
-                                                                        torch->tensor.ptr())) != 0;
+  return torch != nullptr &&
+         PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(torch->tensor.ptr())) != 0;
 }
 
 bool is_scalar(py::handle tensor) { return tensor.attr("ndim").cast<int>() == 0; }
