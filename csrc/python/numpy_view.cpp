@@ -133,7 +133,10 @@ void initialise(py::module_& module) {
   initialise_arguments(module);
 }
 
-bool is_array(py::handle value) { return py::isinstance<py::array>(value) || is_tensor(value); }
+bool is_array(py::handle value) {
+  if (PyFloat_CheckExact(value.ptr()) || PyLong_CheckExact(value.ptr())) return false;  // mostly
+  return py::isinstance<py::array>(value) || is_tensor(value);
+}
 
 py::object array_over(const TensorView& view, py::handle owner) {
   const auto& numpy = py::detail::npy_api::get();

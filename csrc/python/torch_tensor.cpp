@@ -66,12 +66,12 @@ const Torch* find_torch() {
   return found;
 }
 
-std::string text_of(const py::object& value) {
+std::string words_of(const py::object& value) {
   return shortened(py::str(value).cast<std::string>());
 }
 
 Status check_device(const char* op, const Part& argument, py::handle tensor) {
-  const std::string device = text_of(tensor.attr("device"));
+  const std::string device = words_of(tensor.attr("device"));
   const std::string remedy = device == "meta" ? "A meta tensor has no elements."
                                               : "Pass " + plain_word(argument) + ".cpu().";
   return fault(op, Fault::dtype, {argument}, {"is on device ", device}, "expected cpu", remedy);
@@ -85,14 +85,14 @@ Status check_tensor(const Torch& torch, const char* op, const Part& argument, py
   };
   if (get(tensor, torch.is_cpu).ptr() != Py_True) return check_device(op, argument, tensor);
   if (const py::object layout = get(tensor, torch.layout); !layout.is(torch.strided))
-    return refuse({"has layout ", text_of(layout)}, "expected torch.strided", ".to_dense().");
+    return refuse({"has layout ", words_of(layout)}, "expected torch.strided", ".to_dense().");
   if (get(tensor, torch.requires_grad).ptr() == Py_True)
     return refuse("requires grad", "expected a tensor that does not", ".detach().");
   if (call(tensor, torch.is_neg).ptr() == Py_True)
     return refuse("is yet to be negated", "expected elements as they are", ".resolve_neg().");
   const py::object dtype = get(tensor, torch.dtype);
   if (torch.dtype_of(dtype) == DType::other && get(tensor, torch.is_quantized).ptr() == Py_True)
-    return refuse({"has dtype ", text_of(dtype)}, "expected a tensor that is not quantized",
+    return refuse({"has dtype ", words_of(dtype)}, "expected a tensor that is not quantized",
                   ".int_repr() for its codes, .dequantize() for its values.");
   return {};
 }
@@ -101,7 +101,7 @@ void read(const Torch& torch, TensorView& view, py::handle tensor, Names& names)
   const py::object dtype = get(tensor, torch.dtype);
   view.present = view.writable = true;
   view.dtype = torch.dtype_of(dtype);
-  view.dtype_name = view.dtype == DType::other ? names.emplace_front(text_of(dtype)).c_str()
+  view.dtype_name = view.dtype == DType::other ? names.emplace_front(words_of(dtype)).c_str()
                                                : name_of(view.dtype);
   view.data = static_cast<char*>(PyLong_AsVoidPtr(call(tensor, torch.data_ptr).ptr()));
   const py::tuple shape = get(tensor, torch.shape), strides = call(tensor, torch.stride);
