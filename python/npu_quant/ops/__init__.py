@@ -8,7 +8,8 @@ written where they lie:
 * Tensors without axes are taken for numbers, too, as torch does.
 * A tensor is refused (DTypeError, with what to pass instead) if it requires grad, whatever
   ``torch.no_grad()`` says; if it is on another device, sparse, quantized or yet to be negated; or
-  if it stands for others, as under ``torch.func.vmap``.
+  if it stands for others, as under ``torch.func.vmap``. torch.compile breaks its graph at an
+  operator, which then runs as ever.
 """
 
 from __future__ import annotations
