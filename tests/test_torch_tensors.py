@@ -69,7 +69,8 @@ def array_of(tensor: Any) -> Array:
     name = str(tensor.dtype).removeprefix("torch.")
     if not hasattr(ml_dtypes, name):
         return np.asarray(tensor.numpy())
-    return np.asarray(tensor.view(torch.int16).numpy().view(name))
+    bits = {1: torch.uint8, 2: torch.int16}[tensor.element_size()]
+    return np.asarray(tensor.view(bits).numpy().view(name))
 
 
 def turned(x: Array) -> Array:
