@@ -2,6 +2,8 @@
 // lane): same formula.
 #pragma once
 
+#include <type_traits>
+
 #include "core/rule.h"
 #include "kernels/quotient.h"
 #include "simd/codes.h"
@@ -9,52 +11,152 @@
 namespace npu_quant {
 namespace {
 
-// y = sat8(fl(v / scale)): NaN -> 0, out of range -> 127 / -128. The formula itself; right for
-// every scale.
-template <class In>
+// A value that is a middle between two codes if a 16-bit float is one at all (docs/numerics.md 3):
+// this fraction of amax. Its code is the greater one of the two where the quotient is at least
+// `least_up`.
+struct Tie {
+  float fraction, middle, least_up;
+};
+
+// What the dynamic quantizers know of a code: any(v) of any value; quotient(q, v) of one that is no
+// NaN, rounds to no more than the greatest, and has v's sign, if it is not 0; and, where a 16-bit
+// value has a code by one multiplication, product(v, reciprocal), for which reciprocals are chosen
+// by some ties.
+template <class Code>
+struct Coding;
+
+// The low bits of a sum with kRoundMagic are the code.
+template <class Code, int greatest>
+struct IntegerCoding {
+  static constexpr bool kHasProduct = true;
+  static constexpr int kNudges = 1;
+  static constexpr bool kNudgesSuffice = true;
+  static constexpr float kGreatest = greatest, kUnit = 1;
+  static constexpr Tie kTies[] = {{0.5f, greatest / 2.0f, greatest / 2.0f}};
+
+  static NPU_QUANT_INLINE I32 any(F32 v) { return Code::of(zero_for_nan(v)); }
+  static NPU_QUANT_INLINE I32 quotient(F32 q, F32) { return bit_cast<I32>(q + kRoundMagic); }
+  static NPU_QUANT_INLINE I32 product(F32 v, F32 reciprocal) {
+    return bit_cast<I32>(fma(v, reciprocal, F32{} + kRoundMagic));
+  }
+  template <class F>
+  static NPU_QUANT_INLINE auto goes_up(F tie, F reciprocal, float middle) {
+    return fma(tie, reciprocal, F{} + kRoundMagic) >= F{} + (kRoundMagic + middle + 0.5f);
+  }
+};
+template <>
+struct Coding<Int8> : IntegerCoding<Int8, 127> {};
+template <>
+struct Coding<Int4> : IntegerCoding<Int4, 7> {};
+
+// Times a power of 2, values are float32 numbers whose patterns are codes with more bits behind
+// them, subnormal ones too: a half is added to these, and they are cut off. Ties go up or down with
+// the reciprocal, which brings the power of 2 along.
+template <int mantissa_bits, int bias, int greatest, bool has_infinity>
+struct Coding<FloatCode<mantissa_bits, bias, greatest, has_infinity>> {
+  using Code = FloatCode<mantissa_bits, bias, greatest, has_infinity>;
+  static constexpr bool kHasProduct = true;
+  static constexpr int kNudges = 2;
+  static constexpr bool kNudgesSuffice = false;
+  static constexpr float kGreatest = greatest, kUnit = power_of_2(bias - 127);
+  // Subnormal: 3.5 steps. Normal, with 3 bits of mantissa: 336, between 320 and 352.
+  static constexpr float kSubnormal = power_of_2(1 - bias - mantissa_bits) * 3.5f;
+  static constexpr Tie kTies[] = {
+      {kSubnormal / greatest, kSubnormal, kSubnormal},
+      mantissa_bits == 3 ? Tie{0.75f, 336, 0x1.500002p8f} : Tie{},
+  };
+
+  static NPU_QUANT_INLINE I32 any(F32 v) { return Code::of(v); }
+  static NPU_QUANT_INLINE I32 quotient(F32 q, F32 v) {
+    const I32 sign = bit_cast<I32>(v) & INT32_MIN;
+    return Code::of_ordinary(bit_cast<F32>(bit_cast<I32>(q) | sign));
+  }
+  static NPU_QUANT_INLINE I32 product(F32 v, F32 reciprocal) {
+    constexpr int kDropped = 23 - mantissa_bits;
+    const I32 bits = bit_cast<I32>(v * reciprocal) + (1 << (kDropped - 1));
+    const I32 code = bits >> kDropped;  // its low 7 bits
+    return code ^ ((code ^ (bits >> 24)) & 0x80);
+  }
+  template <class F>
+  static NPU_QUANT_INLINE auto goes_up(F tie, F reciprocal, float middle) {
+    return tie * reciprocal >= F{} + middle * kUnit;
+  }
+};
+
+template <>
+struct Coding<HiFloat8> {
+  static constexpr bool kHasProduct = false;
+
+  static NPU_QUANT_INLINE I32 any(F32 v) { return HiFloat8::of(v); }
+  static NPU_QUANT_INLINE I32 quotient(F32 q, F32) { return HiFloat8::of_ordinary(q); }
+};
+
+// Codes of a tile as an array holds them.
+template <class Code>
+inline constexpr int kBitsOf = std::is_same_v<Code, Int4> ? 4 : 8;
+template <class Code>
+NPU_QUANT_INLINE constexpr int64_t bytes_of(int64_t codes) {
+  return codes * kBitsOf<Code> / 8;
+}
+template <class In, class Code>
+NPU_QUANT_INLINE auto packed(const I32 (&code)[4]) {
+  if constexpr (kBitsOf<Code> == 4)
+    return packed_nibbles(In::pack(code));
+  else
+    return In::pack(code);
+}
+
+// y = enc(fl(v / scale)): the formula itself; right for every scale.
+template <class In, class CodeOf>
 struct Divide {
+  using Code = CodeOf;
   F32 scale;
 
-  NPU_QUANT_INLINE I8 operator()(const Tile& v) const {
+  NPU_QUANT_INLINE auto operator()(const Tile& v) const {
     I32 code[4];
-    for (int i = 0; i < 4; ++i) code[i] = Int8::of(zero_for_nan(v.part[i] / scale));
-    return In::pack(code);
+    for (int i = 0; i < 4; ++i) code[i] = Coding<Code>::any(v.part[i] / scale);
+    return packed<In, Code>(code);
   }
 };
 
-// The same for 16-bit v by one multiplication. A quotient of 16-bit values over amax/127 is a
-// rounding tie or at least 2^-19 away from one, and the only tie is v = +-amax/2: a reciprocal that
-// rounds this one right rounds all right. Proof: tests/cpp/test_exact_quotient.cpp, over every amax
-// and every v.
-template <class In>
-struct MultiplyByNudged {
-  F32 reciprocal;
-
-  NPU_QUANT_INLINE I8 operator()(const Tile& v) const {
-    I32 code[4];
-    for (int i = 0; i < 4; ++i)
-      code[i] = bit_cast<I32>(fma(v.part[i], reciprocal, F32{} + kRoundMagic));
-    return In::pack(code);
-  }
-};
-
-// The same for fp32 v: a reciprocal and one correction.
-template <class In>
+// The same by a reciprocal and one correction, where no quotient saturates.
+template <class In, class CodeOf>
 struct MultiplyAndCorrect {
+  using Code = CodeOf;
   F32 reciprocal;
   F32 scale;
 
-  NPU_QUANT_INLINE I8 operator()(const Tile& v) const {
+  NPU_QUANT_INLINE auto operator()(const Tile& v) const {
     I32 code[4];
-    for (int i = 0; i < 4; ++i)
-      code[i] = bit_cast<I32>(corrected_quotient(v.part[i], scale, reciprocal) + kRoundMagic);
-    return In::pack(code);
+    for (int i = 0; i < 4; ++i) {
+      const F32 q = corrected_quotient(v.part[i], scale, reciprocal);
+      code[i] = Coding<Code>::quotient(q, v.part[i]);
+    }
+    return packed<In, Code>(code);
   }
 };
 
-// Which form is exact for a scale: the slow one, or the fast one of the values' type, which is
-// MultiplyByNudged for 16 bits and MultiplyAndCorrect for fp32.
-inline constexpr int32_t kDivide = 0, kFast = 1;
+// The same for 16-bit v by one multiplication. Where the significand of amax is no multiple of that
+// of the greatest code, a quotient of 16-bit values over the scale is one of a few ties or lies far
+// enough from any: a reciprocal that rounds these right rounds all right. Proof:
+// tests/cpp/test_exact_quotient.cpp, over every amax and every v.
+template <class In, class CodeOf>
+struct MultiplyByNudged {
+  using Code = CodeOf;
+  F32 reciprocal;
+
+  NPU_QUANT_INLINE auto operator()(const Tile& v) const {
+    I32 code[4];
+    for (int i = 0; i < 4; ++i) code[i] = Coding<Code>::product(v.part[i], reciprocal);
+    return packed<In, Code>(code);
+  }
+};
+
+// Which form is exact for a scale: Divide, MultiplyAndCorrect or MultiplyByNudged.
+inline constexpr int32_t kDivide = 0, kCorrect = 1, kMultiply = 2;
+// Of 16-bit values few amax are multiples of 127: what does not multiply may divide.
+template <class In, class Code>
+inline constexpr bool kCorrects = !(In::kIs16Bit && std::is_same_v<Code, Int8>);
 
 // Everything needed to round v / scale, of one group (F is float) or of a group per lane (F is
 // F32).
@@ -65,18 +167,6 @@ struct Divider {
   Forms form;
 };
 
-template <class Bits, class F>
-NPU_QUANT_INLINE F nudged_reciprocal(F amax, F scale) {
-  const F reciprocal = 127 / amax;
-  const F tie = amax / 2;
-  const F wanted = tie / scale + kRoundMagic;
-  const F got = fma(tie, reciprocal, F{} + kRoundMagic);
-  Bits bits = bit_cast<Bits>(reciprocal);
-  bits += got > wanted ? Bits{} - 1 : Bits{};
-  bits += got < wanted ? Bits{} + 1 : Bits{};
-  return bit_cast<F>(bits);
-}
-
 // The scale of a group.
 template <class F>
 NPU_QUANT_INLINE F scale_of(const Rule& rule, float most_scale, F amax) {
@@ -84,44 +174,87 @@ NPU_QUANT_INLINE F scale_of(const Rule& rule, float most_scale, F amax) {
   return unbounded > most_scale ? F{} + most_scale : unbounded;  // keeps NaN
 }
 
-// The same, and how its values are divided by it. Ints is int32_t for float, I32 for F32.
-template <class In, class Ints, class F>
+// A condition as all bits or none, of a scalar as of lanes.
+template <class Bits, class Condition>
+NPU_QUANT_INLINE Bits mask_of(Condition condition) {
+  if constexpr (std::is_same_v<Bits, int32_t>)
+    return -static_cast<int32_t>(condition);
+  else
+    return condition;
+}
+
+// A reciprocal next to greatest / amax that rounds the ties among 16-bit values as the scale does,
+// or 0 where none is found.
+template <class Code, class Bits, class F>
+NPU_QUANT_INLINE F nudged_reciprocal(F amax, F scale) {
+  using Ties = Coding<Code>;
+  F reciprocal = Ties::kGreatest / amax * Ties::kUnit;
+  Bits low, high;
+  const auto compare = [&] {
+    low = high = Bits{};
+    for (const Tie& of : Ties::kTies) {
+      const F tie = amax * of.fraction;
+      const Bits goes_up = mask_of<Bits>(Ties::goes_up(tie, reciprocal, of.middle));
+      const Bits is_to_go_up = mask_of<Bits>(tie / scale >= F{} + of.least_up);
+      // 16-bit values have 11 bits at most, and so has amax.
+      Bits is_value = Bits{} - 1;
+      if (of.fraction == 0.75f) is_value = mask_of<Bits>((bit_cast<Bits>(tie) & 0x1fff) == 0);
+      low |= is_to_go_up & ~goes_up & is_value;
+      high |= goes_up & ~is_to_go_up & is_value;
+    }
+  };
+  for (int nudge = 0; nudge < Ties::kNudges; ++nudge) {
+    compare();
+    reciprocal = bit_cast<F>(bit_cast<Bits>(reciprocal) - low + high);
+  }
+  if (Ties::kNudgesSuffice) return reciprocal;
+  compare();
+  return (low | high) == 0 ? reciprocal : F{};
+}
+
+// The scale of a group, and how its values are divided by it. Ints is int32_t for float, I32 for
+// F32.
+template <class In, class Code, class Ints, class F>
 NPU_QUANT_INLINE Divider<F, Ints> divider_of(const Rule& rule, float most_scale, F amax) {
   const F scale = scale_of(rule, most_scale, amax);
   Divider<F, Ints> divider{scale, scale, Ints{} + kDivide};
   if constexpr (kHasFma) {
     // Within these bounds neither a reciprocal nor the remainder of a quotient that matters can
-    // underflow. A bounded scale saturates, which only kDivide does.
+    // underflow. A bounded scale saturates, which only Divide does.
     const auto in_range =
         (scale >= F{} + 0x1p-100f) & (scale <= F{} + 0x1p100f) & (scale < F{} + most_scale);
-    if constexpr (In::kIs16Bit) {
-      // Where amax / 127 is exact (127 divides amax's significand) there are more ties than one.
-      // The proof is of 127 alone.
-      const auto inexact = fma(scale, F{} + 127, -amax) != F{};
-      divider.reciprocal = nudged_reciprocal<Ints>(amax, scale);
-      if (rule.greatest == 127) divider.form = (inexact & in_range) ? Ints{} + kFast : divider.form;
-    } else {
+    if constexpr (kCorrects<In, Code>) {
       divider.reciprocal = 1 / scale;
-      divider.form = in_range ? Ints{} + kFast : divider.form;
+      divider.form = in_range ? Ints{} + kCorrect : divider.form;
+    }
+    if constexpr (In::kIs16Bit && Coding<Code>::kHasProduct) {
+      // Where amax / greatest is exact there are more ties. The proof is of the format's own
+      // greatest code.
+      const auto inexact = fma(scale, F{} + Coding<Code>::kGreatest, -amax) != F{};
+      const F nudged = nudged_reciprocal<Code, Ints>(amax, scale);
+      const auto is_product = in_range & inexact & (nudged >= F{} + 0x1p-125f);
+      if (rule.greatest == Coding<Code>::kGreatest) {
+        divider.reciprocal = is_product ? nudged : divider.reciprocal;
+        divider.form = is_product ? Ints{} + kMultiply : divider.form;
+      }
     }
   }
   return divider;
 }
 
 // Calls use(encoder) with the fastest form that is exact for this group's scale.
-template <class In, class Use>
+template <class In, class Code, class Use>
 NPU_QUANT_INLINE void with_encoder(const Divider<float, int32_t>& divider, Use use) {
   const F32 scale = broadcast(divider.scale);
   const F32 reciprocal = broadcast(divider.reciprocal);
   if constexpr (kHasFma) {
-    if (__builtin_expect(divider.form == kFast, true)) {
-      if constexpr (In::kIs16Bit)
-        return use(MultiplyByNudged<In>{reciprocal});
-      else
-        return use(MultiplyAndCorrect<In>{reciprocal, scale});
-    }
+    if constexpr (In::kIs16Bit && Coding<Code>::kHasProduct)
+      if (__builtin_expect(divider.form == kMultiply, true))
+        return use(MultiplyByNudged<In, Code>{reciprocal});
+    if constexpr (kCorrects<In, Code>)
+      if (divider.form == kCorrect) return use(MultiplyAndCorrect<In, Code>{reciprocal, scale});
   }
-  use(Divide<In>{scale});
+  use(Divide<In, Code>{scale});
 }
 
 }  // namespace

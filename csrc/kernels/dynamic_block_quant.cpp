@@ -14,11 +14,10 @@ constexpr int64_t kSpan = kLanes * kBlock;  // elements of as many blocks as the
 // other half.
 class AligningBuffer {
  public:
-  explicit AligningBuffer(int8_t* y)
-      : y_(y), late_(kTile - elements_to_alignment(reinterpret_cast<char*>(y), 1, kTile)) {}
+  explicit AligningBuffer(char* y) : y_(y), late_(kTile - elements_to_alignment(y, 1, kTile)) {}
 
   // Where the span to come is encoded, and the span before it streamed from.
-  NPU_QUANT_INLINE int8_t* next_span() {
+  NPU_QUANT_INLINE char* next_span() {
     half_ ^= kSpan;
     if (half_ == 0) store(memory_, load<I8>(memory_ + 2 * kSpan));  // what precedes the first half
     return memory_ + kTile + half_;
@@ -27,7 +26,7 @@ class AligningBuffer {
   // Streams n codes of the span before, from its code `at` on less the `late_` codes by which y's
   // vectors lag.
   NPU_QUANT_INLINE void stream_previous(int64_t at, int64_t n) {
-    const int8_t* from = memory_ + kTile + (half_ ^ kSpan) + at - late_;
+    const char* from = memory_ + kTile + (half_ ^ kSpan) + at - late_;
     if (spans_ == 0) return;
     for (int64_t i = 0; i < n; i += kTile) {
       if (__builtin_expect(streamed_ == 0, false))
@@ -44,13 +43,13 @@ class AligningBuffer {
     if (spans_ == 0) return;
     next_span();
     stream_previous(0, kSpan);
-    const int8_t* end = memory_ + kTile + (half_ ^ kSpan) + kSpan;
+    const char* end = memory_ + kTile + (half_ ^ kSpan) + kSpan;
     std::memcpy(y_ + spans_ * kSpan - late_, end - late_, static_cast<size_t>(late_));
   }
 
  private:
-  alignas(64) int8_t memory_[kTile + 2 * kSpan];
-  int8_t* y_;
+  alignas(64) char memory_[kTile + 2 * kSpan];
+  char* y_;
   int64_t late_;          // of y's vectors behind the spans: 1 to kTile
   int64_t half_ = kSpan;  // offset of the half that is being encoded
   int64_t spans_ = 0;
@@ -60,7 +59,7 @@ class AligningBuffer {
 // The whole spans of a row, each encoded while the next one, perhaps of the next row, is reduced.
 // Returns the number of elements done.
 template <class In, bool streams>
-NPU_QUANT_INLINE int64_t quantize_spans(const DynamicArgs& args, int64_t row, int8_t* y,
+NPU_QUANT_INLINE int64_t quantize_spans(const DynamicArgs& args, int64_t row, char* y,
                                         GroupAmax<In>& amax) {
   constexpr uintptr_t kAhead = 8 << 10;
   const auto* const x = x_of<In>(args, row);
@@ -73,18 +72,18 @@ NPU_QUANT_INLINE int64_t quantize_spans(const DynamicArgs& args, int64_t row, in
     for (int64_t b = 0; b < kLanes; ++b) amax.reduce_group(b, x + b * kBlock, kBlock);
   int64_t first = 0;
   for (; first + kSpan <= args.n; first += kSpan) {
-    const GroupDividers dividers = dividers_of<In>(args, amax);
+    const GroupDividers dividers = dividers_of<In, Int8>(args, In::Amax::values(amax.bits));
     store_scales(args.scale, row, first / kBlock, dividers.scale, kLanes);
     const bool is_last = first + 2 * kSpan > args.n;
     const auto* const next =  // the last row's is not used
         is_last ? x_of<In>(args, least(row + 1, args.rows - 1)) : x + first + kSpan;
-    int8_t* const codes = aligns ? buffer.next_span() : y + first;
+    char* const codes = aligns ? buffer.next_span() : y + first;
     for (int64_t b = 0; b < kLanes; ++b) {
       const int64_t at = b * kBlock;
       const int64_t coded = b ^ turned, from = coded * kBlock;
       prefetch_values(level, next + at, kAhead, kBlock);
-      with_encoder<In>(dividers[coded], [&](auto encoder) {
-        encode<streams, In>(x + first + from, kBlock, codes + from, encoder, Nothing{});
+      with_encoder<In, Int8>(dividers[coded], [&](auto encoder) {
+        encode<In>(x + first + from, kBlock, codes + from, Stores{streams}, encoder, Nothing{});
       });
       amax.reduce_group(b, next + at, kBlock);
       if (aligns) buffer.stream_previous(at, kBlock);
@@ -99,13 +98,18 @@ template <class In>
 void quantize_rows(const DynamicArgs& args) {
   GroupAmax<In> amax;
   for (int64_t row = 0; row < args.rows; ++row) {
-    int8_t* const y = y_of(args, row);
+    char* const y = y_of(args, row);
     const int64_t done = args.stream && is_vector_aligned(y)
                              ? quantize_spans<In, true>(args, row, y, amax)
                              : quantize_spans<In, false>(args, row, y, amax);
-    if (done < args.n)
-      quantize_some_groups<In>(args, x_of<In>(args, row) + done, args.n - done, y + done, row,
-                               done / kBlock);
+    if (done == args.n) continue;
+    DynamicArgs rest = args;
+    rest.rows = 1;
+    rest.n = args.n - done;
+    rest.x = args.x.from(row, done);
+    rest.y = args.y.from(row, done);
+    rest.scale = args.scale.from(row, done / kBlock);
+    DynamicBlocksKernel::run<kTarget>(rest);
   }
   if (args.stream) stream_fence();
 }
@@ -114,6 +118,7 @@ void quantize_rows(const DynamicArgs& args) {
 
 template <>
 void DynamicBlockQuantKernel::run<kTarget>(const Args& args) {
+  if (args.n < kSpan) return DynamicBlocksKernel::run<kTarget>(args);
   const DefaultFloatEnvironment guard;
   visit_float(args.dtype, args.x.data, args.x.row_stride, args.stream,
               [&](auto in) { quantize_rows<decltype(in)>(args); });

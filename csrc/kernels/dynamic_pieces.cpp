@@ -8,7 +8,6 @@
 namespace npu_quant {
 namespace {
 
-constexpr int64_t kMostRows = rows_at_once(2);  // of a transposed x
 constexpr int64_t kMostProducts = 8192;
 
 // A tile of v = x * smooth, one fp32 rounding (exact for 16-bit x, overflow and underflow aside),
@@ -66,16 +65,16 @@ struct Products {
 
 // Codes of a row, while the next one is reduced, if there is one.
 template <class In, class Encoder>
-NPU_QUANT_INLINE AmaxFloat32 encode_products(Products<In> v, Products<In> next, int64_t n,
-                                             int8_t* y, Encoder encoder, Stores stores) {
+NPU_QUANT_INLINE AmaxFloat32 encode_products(Products<In> v, Products<In> next, int64_t n, char* y,
+                                             Encoder encoder, Stores stores) {
   constexpr uintptr_t kAhead = 6 << 10;
   const CacheLevel level = prefetch_level();
   const bool has_next = next.x != nullptr;
   AmaxFloat32 amax;
   int64_t i = 0;
-  if (stores.stream) i = elements_to_alignment(reinterpret_cast<char*>(y), 1, kTile);
+  if (stores.stream) i = elements_to_alignment(y, 1, kTile);
   if (i > 0) {
-    put_part(encoder(v.at(0)), 0, 0, i, y);
+    put_part<Int8>(encoder(v.at(0)), 0, 0, i, y);
     if (has_next) amax.include(next.at(0));
   }
   for (; i + kTile <= n; i += kTile) {
@@ -84,7 +83,7 @@ NPU_QUANT_INLINE AmaxFloat32 encode_products(Products<In> v, Products<In> next, 
     if (has_next) amax.include(next.at(i));
   }
   if (i == n) return amax;
-  put_part(encoder(v.at(n - kTile)), n - kTile, i, n, y);
+  put_part<Int8>(encoder(v.at(n - kTile)), n - kTile, i, n, y);
   if (has_next) amax.include(next.at(n - kTile));
   return amax;
 }
@@ -99,10 +98,10 @@ void quantize_products(const DynamicArgs& args) {
   for (int64_t i = 0; i < args.n; i += kTile)
     amax.include(products(0).at(least(i, args.n - kTile)));
   for (int64_t row = 0; row < args.rows; ++row) {
-    const auto divider =
-        divider_of<Product, int32_t>(args.rule, args.most_scale, AmaxFloat32::value(amax.bits()));
+    const auto divider = divider_of<Product, Int8, int32_t>(args.rule, args.most_scale,
+                                                            AmaxFloat32::value(amax.bits()));
     store_scale(args.scale, row, 0, divider.scale);
-    with_encoder<Product>(divider, [&](auto encoder) {
+    with_encoder<Product, Int8>(divider, [&](auto encoder) {
       const auto next = row + 1 < args.rows ? products(row + 1) : Products<In>{};
       amax = encode_products(products(row), next, args.n, y_of(args, row), encoder,
                              Stores{args.stream});
@@ -111,134 +110,119 @@ void quantize_products(const DynamicArgs& args) {
   if (args.stream) stream_fence();
 }
 
-// In is what is reduced and encoded: x as it comes, or float32 products of x and smooth.
-template <class In>
+// Rows that share scales, or are read together: pieces of them are reduced; then pieces, the same
+// or others, are encoded.
 class Pieces {
  public:
   explicit Pieces(const DynamicArgs& args)
       : args_(args),
         item_(size_of(args.dtype)),
         x_(args.x, item_, buffers_[0]),
-        y_(args.y, 1, buffers_[1], args.stream) {}
+        y_(args.y, args.y_item(), buffers_[1], args.stream) {}
 
   void run() {
+    const bool has_groups = args_.group < args_.n;
     const int64_t fitting = kBufferBytes / item_ / most(1, least(args_.n, kMostGroup));
-    const int64_t together = least(x_.rows_together(), fitting);
-    width_ = width(together);
-    for (int64_t row = 0; row < args_.rows; row += together) {
-      const int64_t rows = least(args_.rows - row, together);
-      if (args_.group < args_.n)
-        quantize_groups(row, rows);
-      else
-        quantize_rows(row, rows);
-    }
+    together_ = least(x_.rows_together(), fitting);
+    width_ = width(has_groups);
+    const int64_t at_once = args_.group_rows > 1 ? args_.group_rows : together_;
+    const int64_t columns = has_groups ? width_ : most(1, args_.n);
+    for (int64_t row = 0; row < args_.rows; row += at_once)
+      for (int64_t i = 0; i == 0 || i < args_.n; i += columns)
+        quantize({row, least(args_.rows - row, at_once), i, least(args_.n - i, columns)});
     if (args_.stream) stream_fence();
   }
 
  private:
-  using Storage = typename In::Storage;
-  using Bits = typename In::Amax::Bits;
-  static constexpr int64_t kMostGroup = DynamicBlockQuantKernel::kBlock;  // of several in a row
+  static constexpr int64_t kMostGroup = 256;   // of several in a row
+  static constexpr int64_t kMostGroups = 128;  // of the rows that are read together
+
+  // Some elements of some rows.
+  struct Part {
+    int64_t row, rows, i, n;
+  };
 
   bool smooths() const { return args_.smooth.data != nullptr; }
+  int64_t groups_of(int64_t n) const {
+    return n <= args_.group ? 1 : (n + args_.group - 1) / args_.group;
+  }
 
   // Elements of a piece: whole groups, if a row has several.
-  int64_t width(int64_t together) const {
-    int64_t fitting = x_.is_direct() ? args_.n : kBufferBytes / item_ / together;
+  int64_t width(bool has_groups) const {
+    int64_t fitting = x_.is_direct() ? args_.n : kBufferBytes / item_ / together_;
     if (y_.is_wanted() && !y_.is_direct()) fitting = least(fitting, kBufferBytes);
     if (smooths()) fitting = least(fitting, kMostProducts);
-    return args_.group < args_.n ? fitting / args_.group * args_.group : least(args_.n, fitting);
+    if (!has_groups) return least(args_.n, fitting / args_.packed() * args_.packed());
+    return least(fitting / args_.group, kMostGroups) * args_.group;
   }
 
-  // Pieces hold whole groups: each is read once.
-  void quantize_groups(int64_t row, int64_t rows) {
-    const int64_t some = kLanes * args_.group;
-    for (int64_t i = 0; i < args_.n; i += width_) {
-      const int64_t count = least(args_.n - i, width_);
-      x_.fetch(row, rows, i, count, width_);
-      for (int64_t r = row; r < row + rows; ++r) {
-        for (int64_t at = 0; at < count; at += some)
-          quantize_some_groups<In>(args_, x_at(r, i) + at, least(count - at, some),
-                                   y_.is_wanted() ? y_at(r, i) + at : nullptr, r,
-                                   (i + at) / args_.group);
-        y_.put(r, i, count);
-      }
-    }
-  }
-
-  // A group is a row: it is read twice, unless a piece holds it.
-  void quantize_rows(int64_t row, int64_t rows) {
-    reduce_rows(row, rows);
-    for (int64_t r = 0; r < rows; ++r) {
-      dividers_[r] =
-          divider_of<In, int32_t>(args_.rule, args_.most_scale, In::Amax::value(amax_[r]));
-      store_scale(args_.scale, row + r, 0, dividers_[r].scale);
-    }
-    if (y_.is_wanted()) encode_rows(row, rows);
-  }
-
-  void reduce_rows(int64_t row, int64_t rows) {
-    for (int64_t r = 0; r < rows; ++r) amax_[r] = 0;
-    const int64_t reduced = x_.is_direct() && !smooths() ? args_.n : width_;
-    for (int64_t i = 0; i < args_.n; i += reduced) {
-      const int64_t count = least(args_.n - i, reduced);
-      x_.fetch(row, rows, i, count, width_);
-      for (int64_t r = 0; r < rows; ++r) {
-        const Bits bits = reduce_piece(row + r, i, count);
-        amax_[r] = bits > amax_[r] ? bits : amax_[r];
-      }
-    }
-  }
-  Bits reduce_piece(int64_t row, int64_t i, int64_t count) {
-    if (smooths()) return static_cast<Bits>(take_products(row, i, count));
-    typename In::Amax amax;
-    reduce<In>(x_at(row, i), count, amax);
-    return amax.bits();
-  }
-
-  void encode_rows(int64_t row, int64_t rows) {
-    const bool has_all = width_ == args_.n;
-    for (int64_t i = 0; i < args_.n; i += width_) {
-      const int64_t count = least(args_.n - i, width_);
-      if (!has_all) x_.fetch(row, rows, i, count, width_);
-      for (int64_t r = 0; r < rows; ++r) {
-        if (smooths() && !(has_all && rows == 1)) take_products(row + r, i, count);
-        encode_piece(dividers_[r], row + r, rows, i, count);
-        y_.put(row + r, i, count);
-      }
-    }
-  }
-
-  // Meanwhile memory is asked for the same piece of the rows to come, where it is read in place.
-  void encode_piece(const Divider<float, int32_t>& divider, int64_t row, int64_t rows, int64_t i,
-                    int64_t count) {
-    const int64_t next = least(row + rows, args_.rows - 1);
-    const AskFor ask{x_.at(x_.is_direct() ? next : row, i), item_, prefetch_level()};
-    const auto* const v = smooths() ? reinterpret_cast<const Storage*>(products_) : x_at(row, i);
-    int8_t* const y = y_at(row, i);
-    with_encoder<In>(divider, [&](auto encoder) {
-      if (args_.stream && y_.is_direct())
-        encode<true, In>(v, count, y, encoder, ask);
-      else
-        encode<In>(v, count, y, encoder);
+  // The groups of all rows of a part, or of each, have their greatest magnitudes in amax_.
+  void quantize(const Part& part) {
+    const int64_t groups = groups_of(part.n);
+    const int64_t lines = args_.group_rows > 1 ? 1 : part.rows;
+    for (int64_t g = 0; g < lines * groups; ++g) amax_[g] = 0;
+    for_each_piece(part, true, [&](const Part& piece, int64_t r) {
+      const DynamicArgs of = values_of(piece, r);
+      AmaxOfGroups::run<kTarget>({of, amax_of(piece, r, part, groups)});
     });
+    store_scales_of(part, lines, groups);
+    const bool is_one_piece = part.rows <= together_ && part.n <= width_;
+    if (y_.is_wanted())
+      for_each_piece(part, !is_one_piece, [&](const Part& piece, int64_t r) {
+        DynamicArgs of = values_of(piece, r);
+        of.y = {y_.at(r, piece.i / args_.packed()), 0, args_.y_item()};
+        of.stream = args_.stream && y_.is_direct();
+        EncodeGroups::run<kTarget>({of, amax_of(piece, r, part, groups)});
+        y_.put(r, piece.i / args_.packed(), piece.n / args_.packed());
+      });
   }
 
-  int32_t take_products(int64_t row, int64_t i, int64_t count) {
-    return widen(args_.dtype, x_.at(row, i), parameter_at(args_.smooth, 0, i), count, products_);
+  // Calls use(piece, row) for each row of each piece.
+  template <class Use>
+  void for_each_piece(const Part& part, bool fetches, Use use) {
+    for (int64_t row = 0; row < part.rows; row += together_)
+      for (int64_t i = 0; i < part.n; i += width_) {
+        const Part piece{part.row + row, least(part.rows - row, together_), part.i + i,
+                         least(part.n - i, width_)};
+        if (fetches) x_.fetch(piece.row, piece.rows, piece.i, piece.n, width_);
+        for (int64_t r = 0; r < piece.rows; ++r) use(piece, piece.row + r);
+      }
   }
-  const Storage* x_at(int64_t row, int64_t i) const {
-    return reinterpret_cast<const Storage*>(x_.at(row, i));
+
+  float* amax_of(const Part& piece, int64_t row, const Part& part, int64_t groups) {
+    const int64_t line = args_.group_rows > 1 ? 0 : row - part.row;
+    const int64_t group = args_.group < args_.n ? (piece.i - part.i) / args_.group : 0;
+    return amax_ + line * groups + group;
   }
-  int8_t* y_at(int64_t row, int64_t i) { return reinterpret_cast<int8_t*>(y_.at(row, i)); }
+
+  // A row of a piece as DynamicBlocksKernel takes it: where it lies, or its products.
+  DynamicArgs values_of(const Part& piece, int64_t row) {
+    DynamicArgs of = args_;
+    of.rows = 1;
+    of.n = piece.n;
+    of.group = least(args_.group, piece.n);
+    of.x = {const_cast<char*>(x_.at(row, piece.i)), 0, item_};
+    if (!smooths()) return of;
+    widen(args_.dtype, of.x.data, parameter_at(args_.smooth, 0, piece.i), piece.n, products_);
+    of.dtype = DType::float32;
+    of.x = {reinterpret_cast<char*>(products_), 0, sizeof(float)};
+    return of;
+  }
+
+  void store_scales_of(const Part& part, int64_t lines, int64_t groups) {
+    for (int64_t line = 0; line < lines; ++line)
+      for (int64_t g = 0; g < groups; ++g)
+        store_scale(args_.scale, part.row / args_.group_rows + line,
+                    (args_.group < args_.n ? part.i / args_.group : 0) + g,
+                    scale_of(args_.rule, args_.most_scale, amax_[line * groups + g]));
+  }
 
   const DynamicArgs& args_;
   int64_t item_;
   Source x_;
   Sink y_;
-  int64_t width_ = 0;
-  Bits amax_[kMostRows];
-  Divider<float, int32_t> dividers_[kMostRows];
+  int64_t together_ = 1, width_ = 0;
+  float amax_[kMostGroups];
   alignas(64) float products_[kMostProducts + kTile];
   Buffer<> buffers_[2];
 };
@@ -253,9 +237,9 @@ class ShortRows {
   explicit ShortRows(const DynamicArgs& args)
       : args_(args),
         x_(args.x, size_of(args.dtype), buffers_[0]),
-        y_(args.y, 1, buffers_[1], false) {
+        y_(args.y, args.y_item(), buffers_[1], false) {
     x_.join(args.n);
-    y_.join(args.n);
+    y_.join(args.n / args.packed());
     if (args.smooth.data != nullptr)
       join_parameters(args.smooth, 0, kTogether / args.n, args.n, smooth_);
   }
@@ -269,9 +253,10 @@ class ShortRows {
             count, values_);
       reduce_rows(row, rows);
       if (!y_.is_wanted()) continue;
-      encode_values(count);
-      std::memcpy(y_.at(row, 0), codes_, static_cast<size_t>(count));
-      y_.put(row, 0, args_.n, rows, args_.n);
+      visit_code(args_.format, [&](auto code) { encode_values<decltype(code)>(count); });
+      const int64_t items = args_.n / args_.packed();
+      std::memcpy(y_.at(row, 0), codes_, static_cast<size_t>(rows * items * args_.y_item()));
+      y_.put(row, 0, items, rows, items);
     }
   }
 
@@ -298,14 +283,15 @@ class ShortRows {
     }
   }
 
+  template <class Code>
   void encode_values(int64_t count) {
     for (int64_t i = 0; i < count; i += kTile) {
       I32 code[4];
       for (int p = 0; p < 4; ++p) {
         const int64_t at = i + p * kLanes;
-        code[p] = Int8::of(zero_for_nan(load<F32>(values_ + at) / load<F32>(scales_ + at)));
+        code[p] = Coding<Code>::any(load<F32>(values_ + at) / load<F32>(scales_ + at));
       }
-      store(codes_ + i, low_bytes(code));
+      store(codes_ + bytes_of<Code>(i), packed<Float32<WholeLoads>, Code>(code));
     }
   }
 
@@ -315,39 +301,42 @@ class ShortRows {
   alignas(64) float smooth_[kTogether];
   alignas(64) float values_[kTogether + kTile];
   alignas(64) float scales_[kTogether + kTile] = {};
-  alignas(64) int8_t codes_[kTogether + kTile];
+  alignas(64) char codes_[kTogether + kTile];
   Buffer<kTogether * 4> buffers_[2];
 };
 
 void quantize_direct(const DynamicArgs& args) {
-  const bool in_place = args.x.stride == size_of(args.dtype) && args.y.stride == 1;
-  if (args.smooth.data != nullptr && in_place && args.y.data != nullptr && args.n >= kTile)
+  const bool in_place = args.x.stride == size_of(args.dtype) && args.y.stride == args.y_item();
+  if (args.smooth.data != nullptr && in_place && args.y.data != nullptr && args.n >= kTile &&
+      args.format == Format::int8)
     return visit_float_with<WholeLoads>(args.dtype,
                                         [&](auto in) { quantize_products<decltype(in)>(args); });
-  if (args.smooth.data != nullptr) return run_apart<Pieces<Float32<WholeLoads>>>(args);
-  visit_float_with<WholeLoads>(args.dtype, [&](auto in) { run_apart<Pieces<decltype(in)>>(args); });
+  run_apart<Pieces>(args);
 }
 
 // In strips of y.
 void quantize_transposed(const DynamicArgs& args) {
   const bool has_groups = args.group < args.n;
-  Strips<1> strips(args.rows, args.n, has_groups ? kStripColumns : args.n, {args.y}, {1});
+  const int64_t packed = args.packed();
+  Strips<1> strips(args.rows, args.n / packed,
+                   (has_groups ? kStripColumns / args.group * args.group : args.n) / packed,
+                   {args.y}, {args.y_item()});
   if (!strips.has_memory()) return quantize_direct(args);
   strips.run(args.stream, [&](int64_t row, int64_t rows, int64_t i, int64_t n, const Strided* y) {
     DynamicArgs part = args;
     part.rows = rows;
-    part.n = n;
-    part.group = has_groups ? args.group : n;
-    part.x = args.x.from(row, i);
+    part.n = n * packed;
+    part.group = has_groups ? args.group : part.n;
+    part.x = args.x.from(row, i * packed);
     part.y = y[0];
-    part.scale = args.scale.from(row, i / args.group);
+    part.scale = args.scale.from(row, i * packed / args.group);
     part.stream = false;
-    if (!part.takes_fast_loop())
-      quantize_direct(part);
-    else if (has_groups)
-      DynamicBlockQuantKernel::run<kTarget>(part);
-    else
-      DynamicQuantKernel::run<kTarget>(part);
+    with_dynamic_kernel(part, [&](auto kernel) {
+      if constexpr (std::is_same_v<decltype(kernel), DynamicPiecesKernel>)
+        quantize_direct(part);
+      else
+        decltype(kernel)::template run<kTarget>(part);
+    });
   });
 }
 
@@ -357,7 +346,7 @@ template <>
 void DynamicPiecesKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
   if (args.is_short()) return run_apart<ShortRows>(args);
-  if (is_transposed(args.y) && args.n > 0) return quantize_transposed(args);
+  if (is_transposed(args.y) && args.n > 0 && args.group_rows == 1) return quantize_transposed(args);
   quantize_direct(args);
 }
 

@@ -23,13 +23,13 @@ void quantize_rows(const DynamicArgs& args) {
   reduce<In>(x_of<In>(args, 0), args.n, amax);
   for (int64_t row = 0; row < args.rows; ++row) {
     const auto divider =
-        divider_of<In, int32_t>(args.rule, args.most_scale, In::Amax::value(amax.bits()));
+        divider_of<In, Int8, int32_t>(args.rule, args.most_scale, In::Amax::value(amax.bits()));
     store_scale(args.scale, row, 0, divider.scale);
-    int8_t* const y = y_of(args, row);
-    with_encoder<In>(divider, [&](auto encoder) {
+    char* const y = y_of(args, row);
+    with_encoder<In, Int8>(divider, [&](auto encoder) {
       if (row + 1 < args.rows)
-        amax = encode<streams, In>(x_of<In>(args, row), args.n, y, encoder,
-                                   Reduce<In>{x_of<In>(args, row + 1), level}, turned)
+        amax = encode<In>(x_of<In>(args, row), args.n, y, Stores{streams}, encoder,
+                          Reduce<In>{x_of<In>(args, row + 1), level}, turned)
                    .amax;
       else
         encode<In>(x_of<In>(args, row), args.n, y, encoder);

@@ -10,35 +10,40 @@
 namespace npu_quant {
 
 struct DynamicArgs {
-  DType dtype;      // of x
-  int64_t rows, n;  // elements of a row
-  int64_t group;    // elements of a row that share a scale; the last group may be shorter
+  DType dtype;                    // of x
+  Format format = Format::int8;   // of y's codes
+  int64_t rows, n;                // elements of a row
+  int64_t group_rows = 1, group;  // rows, and elements of each, that share a scale; fewer at ends
   Strided x;
   Strided smooth;  // float32, of the elements of a row; null where there is none
-  Strided y;       // int8, null where not wanted
+  Strided y;       // codes, 8 of int4 to an element; null where not wanted
   Strided scale;   // float32, one for each group, null where not wanted
   Rule rule;
   float most_scale;  // no scale is greater; infinity where there is no bound
   bool stream;       // y is to bypass the caches
 
+  // Codes that share an element of y, and its bytes.
+  int64_t packed() const { return format == Format::int4 ? 8 : 1; }
+  int64_t y_item() const { return format == Format::int4 ? 4 : 1; }
+
   // Rows of a few elements take less time several at once.
-  bool is_short() const { return n > 0 && n < 32 && rows > 1; }
+  bool is_short() const { return n > 0 && n < 32 && rows > 1 && group_rows == 1; }
   // Whether elements follow on each other, and nothing else is out of the ordinary.
-  bool takes_fast_loop() const {
-    return !is_short() && x.stride == size_of(dtype) && y.data != nullptr && y.stride == 1 &&
+  bool is_in_place() const {
+    return !is_short() && x.stride == size_of(dtype) && y.data != nullptr && y.stride == y_item() &&
            smooth.data == nullptr;
   }
 };
 
-// Rows whose elements follow on each other, a group each. y is wanted, and its elements follow on
-// each other too.
+// A group for each row, of elements that follow on each other, in int8 or int4. y is wanted, and
+// its elements follow on each other too.
 struct DynamicQuantKernel {
   using Args = DynamicArgs;
   template <Target target>
   static void run(const Args& args);
 };
 
-// The same in groups of kBlock.
+// The same in groups of kBlock, in int8.
 struct DynamicBlockQuantKernel {
   static constexpr int64_t kBlock = 128;
 
@@ -47,20 +52,52 @@ struct DynamicBlockQuantKernel {
   static void run(const Args& args);
 };
 
-// Rows of any strides and any group, with or without smooth and y.
+// The same in any groups and formats.
+struct DynamicBlocksKernel {
+  using Args = DynamicArgs;
+  template <Target target>
+  static void run(const Args& args);
+};
+
+// Rows of any strides, with or without smooth and y.
 struct DynamicPiecesKernel {
   using Args = DynamicArgs;
   template <Target target>
   static void run(const Args& args);
 };
 
-// By the fast loop of a kind of groups, or in pieces.
-template <class FastKernel>
-void run_dynamic(const DynamicArgs& args) {
-  if (args.takes_fast_loop())
-    run_on_active_target<FastKernel>(args);
-  else
-    run_on_active_target<DynamicPiecesKernel>(args);
+// The steps of DynamicBlocksKernel one by one, of rows that lie as there: amax[g] becomes the
+// greatest magnitude of itself and of group g's values; and codes of the groups whose greatest
+// magnitudes those are. In both, all rows share the groups.
+struct AmaxOfGroups {
+  struct Args {
+    DynamicArgs of;
+    float* amax;
+  };
+  template <Target target>
+  static void run(const Args& args);
+};
+struct EncodeGroups {
+  struct Args {
+    DynamicArgs of;
+    const float* amax;
+  };
+  template <Target target>
+  static void run(const Args& args);
+};
+
+// Calls use(kernel) with the fastest kernel for the call.
+template <class Use>
+void with_dynamic_kernel(const DynamicArgs& args, Use use) {
+  if (!args.is_in_place()) return use(DynamicPiecesKernel{});
+  if (args.group_rows == 1 && args.format == Format::int8) {
+    if (args.group >= args.n) return use(DynamicQuantKernel{});
+    if (args.group == DynamicBlockQuantKernel::kBlock) return use(DynamicBlockQuantKernel{});
+  }
+  use(DynamicBlocksKernel{});
+}
+inline void run_dynamic(const DynamicArgs& args) {
+  with_dynamic_kernel(args, [&](auto kernel) { run_on_active_target<decltype(kernel)>(args); });
 }
 
 }  // namespace npu_quant

@@ -14,8 +14,8 @@ template <class In>
 NPU_QUANT_INLINE const typename In::Storage* x_of(const DynamicArgs& args, int64_t row) {
   return reinterpret_cast<const typename In::Storage*>(args.x.from(row, 0).data);
 }
-NPU_QUANT_INLINE int8_t* y_of(const DynamicArgs& args, int64_t row) {
-  return reinterpret_cast<int8_t*>(args.y.from(row, 0).data);
+NPU_QUANT_INLINE char* y_of(const DynamicArgs& args, int64_t row) {
+  return args.y.from(row, 0).data;
 }
 
 // The end of n values, from i on, fewer than a tile: where there is a tile before the end, that is
@@ -31,28 +31,34 @@ NPU_QUANT_INLINE void reduce_end(const typename In::Storage* x, int64_t i, int64
 
 // Codes [i, end) of the tile at `first`. A store of all of them would fetch back what was just
 // streamed beside them; to encode a padded copy of the values would wait until it has been.
-NPU_QUANT_INLINE void put_part(I8 codes, int64_t first, int64_t i, int64_t end, int8_t* y) {
-  std::memcpy(y + i, reinterpret_cast<const char*>(&codes) + (i - first),
-              static_cast<size_t>(end - i));
+template <class Code, class Codes>
+NPU_QUANT_INLINE void put_part(const Codes& codes, int64_t first, int64_t i, int64_t end, char* y) {
+  std::memcpy(y + bytes_of<Code>(i),
+              reinterpret_cast<const char*>(&codes) + bytes_of<Code>(i - first),
+              static_cast<size_t>(bytes_of<Code>(end - i)));
 }
 
 template <class In, class Encoder>
-NPU_QUANT_INLINE void encode_end(const typename In::Storage* x, int64_t i, int64_t n, int8_t* y,
+NPU_QUANT_INLINE void encode_end(const typename In::Storage* x, int64_t i, int64_t n, char* y,
                                  Encoder encoder, bool streamed) {
+  using Code = typename Encoder::Code;
   if (i == n) return;
   if (n >= kTile) {
-    const I8 codes = encoder(In::load_mixed(x + n - kTile));
-    return streamed ? put_part(codes, n - kTile, i, n, y) : store(y + n - kTile, codes);
+    const auto codes = encoder(In::load_mixed(x + n - kTile));
+    return streamed ? put_part<Code>(codes, n - kTile, i, n, y)
+                    : store(y + bytes_of<Code>(n - kTile), codes);
   }
   const Padded end(x + i, n - i);
-  put_part(encoder(In::load_mixed(end.values)), i, i, n, y);
+  put_part<Code>(encoder(In::load_mixed(end.values)), i, i, n, y);
 }
 
 template <class In>
-NPU_QUANT_INLINE void reduce(const typename In::Storage* x, int64_t n, typename In::Amax& amax) {
+NPU_QUANT_INLINE void reduce(const typename In::Storage* x, int64_t n, typename In::Amax& into) {
+  typename In::Amax amax = into;  // in registers: x might alias memory
   int64_t i = 0;
   for (; i + kTile <= n; i += kTile) In::include(amax, x + i);
   reduce_end<In>(x, i, n, amax);
+  into = amax;
 }
 
 // Asks for the cache lines of n values that lie `ahead` bytes behind x.
@@ -61,6 +67,24 @@ NPU_QUANT_INLINE void prefetch_values(CacheLevel level, const T* x, uintptr_t ah
   const uintptr_t first = reinterpret_cast<uintptr_t>(x) + ahead;
   for (uintptr_t byte = 0; byte < static_cast<uintptr_t>(n) * sizeof(T); byte += 64)
     prefetch_into(level, first + byte);
+}
+
+// Calls f with the struct of a format of codes, which the op has checked.
+template <class F>
+NPU_QUANT_INLINE void visit_code(Format format, F f) {
+  if (format == Format::int8) return f(Int8{});
+  if (format == Format::int4) return f(Int4{});
+  if (format == Format::float8_e4m3fn) return f(Float8E4M3FN{});
+  if (format == Format::float8_e5m2) return f(Float8E5M2{});
+  f(HiFloat8{});
+}
+
+// Codes up to the first address that a streaming store of a tile of them takes, at most n.
+template <class Code>
+NPU_QUANT_INLINE int64_t codes_to_alignment(const char* y, int64_t n) {
+  constexpr uintptr_t kVector = static_cast<uintptr_t>(bytes_of<Code>(kTile));
+  return least(
+      static_cast<int64_t>(-reinterpret_cast<uintptr_t>(y) & (kVector - 1)) * 8 / kBitsOf<Code>, n);
 }
 
 // What is done while a row is encoded, tile by tile. Nothing:
@@ -100,15 +124,15 @@ struct Reduce {
 //
 //   encoded     3 2 1 0   7 6 5 4   8 9
 //   meanwhile   0 1 2 3   4 5 6 7   8 9
-template <bool streams, class In, class Encoder, class Meanwhile>
-NPU_QUANT_INLINE Meanwhile encode(const typename In::Storage* x, int64_t n, int8_t* y,
+template <class In, class Encoder, class Meanwhile>
+NPU_QUANT_INLINE Meanwhile encode(const typename In::Storage* x, int64_t n, char* y, Stores stores,
                                   Encoder encoder, Meanwhile meanwhile, int64_t turned = 0) {
-  const Stores stores{streams};
+  using Code = typename Encoder::Code;
   int64_t i = 0;
-  if constexpr (streams) {
-    i = elements_to_alignment(reinterpret_cast<char*>(y), 1, n);
+  if (stores.stream) {
+    i = codes_to_alignment<Code>(y, n);
     if (i > 0 && n >= kTile) {
-      put_part(encoder(In::load_mixed(x)), 0, 0, i, y);
+      put_part<Code>(encoder(In::load_mixed(x)), 0, 0, i, y);
       meanwhile.tile(0);
     } else {
       encode_end<In>(x, 0, i, y, encoder, true);
@@ -118,20 +142,20 @@ NPU_QUANT_INLINE Meanwhile encode(const typename In::Storage* x, int64_t n, int8
       for (int64_t t = 0; t < turned; t += kTile) {
         const int64_t at = i + turned - kTile - t;
         meanwhile.tile(i + t);
-        stores.put(y + at, encoder(In::load_mixed(x + at)));
+        stores.put(y + bytes_of<Code>(at), encoder(In::load_mixed(x + at)));
       }
   }
   for (; i + kTile <= n; i += kTile) {
     meanwhile.tile(i);
-    stores.put(y + i, encoder(In::load_mixed(x + i)));
+    stores.put(y + bytes_of<Code>(i), encoder(In::load_mixed(x + i)));
   }
-  encode_end<In>(x, i, n, y, encoder, streams);
+  encode_end<In>(x, i, n, y, encoder, stores.stream);
   meanwhile.end(i, n);
   return meanwhile;
 }
 template <class In, class Encoder>
-NPU_QUANT_INLINE void encode(const typename In::Storage* x, int64_t n, int8_t* y, Encoder encoder) {
-  encode<false, In>(x, n, y, encoder, Nothing{});
+NPU_QUANT_INLINE void encode(const typename In::Storage* x, int64_t n, char* y, Encoder encoder) {
+  encode<In>(x, n, y, Stores{false}, encoder, Nothing{});
 }
 
 NPU_QUANT_INLINE void store_scale(const Strided& to, int64_t row, int64_t group, float scale) {
@@ -158,12 +182,16 @@ struct GroupDividers {
   NPU_QUANT_INLINE Divider<float, int32_t> operator[](int64_t g) const {
     return {scale[g], reciprocal[g], form[g]};
   }
+  NPU_QUANT_INLINE void set(int64_t g, const Divider<float, int32_t>& divider) {
+    scale[g] = divider.scale;
+    reciprocal[g] = divider.reciprocal;
+    form[g] = divider.form;
+  }
 };
 
-template <class In>
-NPU_QUANT_INLINE GroupDividers dividers_of(const DynamicArgs& args, const GroupAmax<In>& amax) {
-  const auto of_lanes =
-      divider_of<In, I32>(args.rule, args.most_scale, In::Amax::values(amax.bits));
+template <class In, class Code>
+NPU_QUANT_INLINE GroupDividers dividers_of(const DynamicArgs& args, F32 amax) {
+  const auto of_lanes = divider_of<In, Code, I32>(args.rule, args.most_scale, amax);
   GroupDividers dividers;
   store(dividers.scale, of_lanes.scale);
   store(dividers.reciprocal, of_lanes.reciprocal);
@@ -178,23 +206,6 @@ NPU_QUANT_INLINE void store_scales(const Strided& to, int64_t row, int64_t group
     std::memcpy(to.from(row, group).data, scales, 4 * kLanes);
   else
     for (int64_t g = 0; g < groups; ++g) store_scale(to, row, group + g, scales[g]);
-}
-
-// Some groups of a row, at most kLanes, from x on: n elements, the last group perhaps short. Their
-// first one is `group` in the row; y may be null.
-template <class In>
-NPU_QUANT_INLINE void quantize_some_groups(const DynamicArgs& args, const typename In::Storage* x,
-                                           int64_t n, int8_t* y, int64_t row, int64_t group) {
-  const int64_t groups = (n + args.group - 1) / args.group;
-  const auto length = [&](int64_t g) { return least(n - g * args.group, args.group); };
-  GroupAmax<In> amax;
-  for (int64_t g = 0; g < groups; ++g) amax.reduce_group(g, x + g * args.group, length(g));
-  const GroupDividers dividers = dividers_of<In>(args, amax);
-  store_scales(args.scale, row, group, dividers.scale, groups);
-  for (int64_t g = 0; g < groups && y != nullptr; ++g)
-    with_encoder<In>(dividers[g], [&](auto encoder) {
-      encode<In>(x + g * args.group, length(g), y + g * args.group, encoder);
-    });
 }
 
 }  // namespace

@@ -255,10 +255,18 @@ Status check_packable(const char* op, const char* argument, const TensorView& vi
                       codes, " share an element of ", find_row(codes)->carrier});
 }
 
-Status check_no_dst_type_max(const char* op, double dst_type_max) {
+Status check_dst_type_max(const char* op, double dst_type_max, Format codes) {
+  // Above this a double is at least 1e-6f in float32; no conversion, which would round the caller's
+  // way.
+  constexpr double kBelow = (double{0x1.0c6f78p-20f} + double{0x1.0c6f7ap-20f}) / 2;
+  constexpr double kGreatest = 32768;
   if (dst_type_max == 0.0) return {};
+  const bool is_allowed = dst_type_max > kBelow && dst_type_max <= kGreatest;
+  if (codes == Format::hifloat8 && is_allowed) return {};
   return fault(op, Fault::attribute, {Argument("dst_type_max")}, {"is ", to_string(dst_type_max)},
-               {"available: 0.0 (it belongs to ", Format::hifloat8, ")"});
+               codes == Format::hifloat8
+                   ? Text("expected 0 or a number from 1e-06 to 32768")
+                   : Text{"available: 0.0 (it belongs to ", Format::hifloat8, ")"});
 }
 
 }  // namespace npu_quant

@@ -99,7 +99,8 @@ Status check_dst_type(const char* op, const DTypeRequest& dst_type,
                       std::span<const Format> available);
 // Where codes of less than a byte are to share elements of an array, as many as fill one.
 Status check_packable(const char* op, const char* argument, const TensorView& view, Format codes);
-Status check_no_dst_type_max(const char* op, double dst_type_max);
+// What amax becomes in hifloat8, if it is not 0.
+Status check_dst_type_max(const char* op, double dst_type_max, Format codes);
 
 // The profile of that name.
 Status check_numerics(const char* op, std::string_view name, Numerics& numerics);

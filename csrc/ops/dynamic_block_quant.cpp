@@ -1,19 +1,31 @@
 #include "ops/dynamic_block_quant.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/dispatch.h"
 #include "core/parallel.h"
-#include "core/rows.h"
 #include "kernels/dynamic_quant.h"
 #include "ops/parameter.h"
 
 namespace npu_quant {
 namespace {
 
-constexpr int64_t kBlock = DynamicBlockQuantKernel::kBlock;
-constexpr int64_t kSegment = 512 * kBlock;  // threads share a long row in these
+constexpr int64_t kRowBlocks[] = {1, 64, 128, 256, 512}, kColBlocks[] = {64, 128, 192, 256};
+constexpr double kGreatestCodes[] = {0, 15, 56, 224, 32768};  // of hifloat8
+constexpr int64_t kSegment = 64 << 10;  // elements: threads share rows of longer blocks in these
+
+template <class T, size_t n>
+bool is_among(T value, const T (&values)[n]) {
+  return std::find(std::begin(values), std::end(values), value) != std::end(values);
+}
+template <class T, size_t n>
+std::string listed(const T (&values)[n]) {
+  return joined(values, [](T value) { return to_string(static_cast<double>(value)); });
+}
+
+constexpr int64_t blocks_of(int64_t n, int64_t block) { return n / block + (n % block != 0); }
 
 // Of a number as float32: infinity of 0.
 float reciprocal_of(double number) {
@@ -23,64 +35,111 @@ float reciprocal_of(double number) {
   return inverse.bounds().greatest;
 }
 
-// The rows of a call, and what the kernel is told about each part of them.
+// The rows of blocks of a call, and what the kernel is told about each part of them.
 class BlockWork {
  public:
-  BlockWork(const DynamicBlockQuant& op, const TensorView& y, const TensorView& scale)
-      : rows_(op.x.shape.dims, op.x.rank - 1, {op.x.strides, y.strides, scale.strides}) {
+  BlockWork(const DynamicBlockQuant& op, const TensorView& y, const TensorView& scale) {
     const int last = op.x.rank - 1;
-    whole_.dtype = op.x.dtype;
-    whole_.rows = rows_.count();
-    whole_.n = op.x.shape.dims[last];
-    whole_.group = kBlock;
-    whole_.x = {op.x.data, rows_.inner_stride(0), op.x.strides[last]};
-    if (y.present) whole_.y = {y.data, rows_.inner_stride(1), y.strides[last]};
-    if (scale.present) whole_.scale = {scale.data, rows_.inner_stride(2), scale.strides[last]};
-    whole_.rule = op.rule;
-    whole_.most_scale = reciprocal_of(op.min_scale);
-    whole_.stream = worth_streaming(op.bytes());
-    joined_ = follow_on_each_other();
-    if (joined_) whole_.n *= std::exchange(whole_.rows, 1);
+    const Shape& shape = op.x.shape;
+    whole_ = {.dtype = op.x.dtype,
+              .format = op.format(),
+              .rows = shape.dims[last - 1],
+              .n = shape.dims[last],
+              .group_rows = op.row_block_size,
+              .group = op.col_block_size,
+              .x = strided(op.x),
+              .smooth = {},
+              .y = strided(y),
+              .scale = strided(scale),
+              .rule = op.rule,
+              .most_scale = reciprocal_of(op.min_scale),
+              .stream = worth_streaming(op.bytes())};
+    if (op.x.rank == 3) {
+      batches_ = shape.dims[0];
+      const TensorView* const tensors[] = {&op.x, &y, &scale};
+      for (int t = 0; t < kTensors; ++t) batch_strides_[t] = tensors[t]->strides[0];
+    }
+    join_batches();
+    join_rows();
+    lines_ = blocks_of(whole_.rows, whole_.group_rows);
+    const int64_t together = kSegment / (whole_.group_rows * whole_.group);
+    segment_ = std::max<int64_t>(together, 1) * whole_.group;
+    segments_ = blocks_of(whole_.n, segment_);
   }
 
-  int64_t count() const { return whole_.rows * rows_.segments_of(whole_.n, kSegment); }
+  int64_t count() const { return batches_ * lines_ * segments_; }
 
+  // Segments [begin, end) of all lines of blocks.
   void quantize(int64_t begin, int64_t end) const {
-    const auto run = [&](const int64_t(&offsets)[3], int64_t rows, int64_t first, int64_t last) {
-      quantize_part(offsets, rows, first, last);
-    };
-    if (!joined_) return rows_.for_each_segment(begin, end, whole_.n, kSegment, run);
-    run({0, 0, 0}, 1, begin * kSegment, std::min(end * kSegment, whole_.n));
+    while (begin < end) {
+      const int64_t line = begin / segments_, first = begin % segments_;
+      if (first == 0 && end - begin >= segments_) {
+        const int64_t lines = std::min((end - begin) / segments_, lines_ - line % lines_);
+        quantize_part(line, lines, 0, whole_.n);
+        begin += lines * segments_;
+      } else {
+        const int64_t last = std::min(segments_, first + end - begin);
+        quantize_part(line, 1, first * segment_, std::min(last * segment_, whole_.n));
+        begin += last - first;
+      }
+    }
   }
 
  private:
-  // Rows of whole blocks without gaps between them are one long row.
-  bool follow_on_each_other() const {
-    const auto follow = [](const Strided& tensor, int64_t n) {
-      return tensor.data == nullptr || tensor.row_stride == n * tensor.stride;
-    };
-    return whole_.n % kBlock == 0 && rows_.is_single_axis() && follow(whole_.x, whole_.n) &&
-           follow(whole_.y, whole_.n) && follow(whole_.scale, whole_.n / kBlock);
+  enum { kX, kY, kScale, kTensors };
+
+  static Strided strided(const TensorView& view) {
+    if (!view.present) return {};
+    return {view.data, view.strides[view.rank - 2], view.strides[view.rank - 1]};
   }
 
-  void quantize_part(const int64_t (&offsets)[3], int64_t rows, int64_t first, int64_t last) const {
-    const auto at = [&](const Strided& tensor, int t, int64_t i) {
-      Strided part = tensor.from(0, i);
-      if (part.data != nullptr) part.data += offsets[t];
+  template <class Follows>
+  bool of_all(Follows follows) const {
+    return (follows(kX, whole_.x, whole_.rows, whole_.n)) &&
+           (whole_.y.data == nullptr ||
+            follows(kY, whole_.y, whole_.rows, whole_.n / whole_.packed())) &&
+           (whole_.scale.data == nullptr ||
+            follows(kScale, whole_.scale, whole_.rows / whole_.group_rows,
+                    whole_.n / whole_.group));
+  }
+  // Batches of whole blocks that follow on each other are one.
+  void join_batches() {
+    if (whole_.rows % whole_.group_rows != 0 ||
+        !of_all([&](int t, const Strided& tensor, int64_t rows, int64_t) {
+          return batch_strides_[t] == rows * tensor.row_stride;
+        }))
+      return;
+    whole_.rows *= std::exchange(batches_, 1);
+  }
+  // So are rows, where they share no scales.
+  void join_rows() {
+    if (batches_ > 1 || whole_.group_rows > 1 || whole_.n % whole_.group != 0 ||
+        !of_all([](int, const Strided& tensor, int64_t, int64_t n) {
+          return tensor.row_stride == n * tensor.stride;
+        }))
+      return;
+    whole_.n *= std::exchange(whole_.rows, 1);
+  }
+
+  void quantize_part(int64_t line, int64_t lines, int64_t first, int64_t last) const {
+    const int64_t batch = line / lines_, row = line % lines_ * whole_.group_rows;
+    const auto at = [&](int t, const Strided& tensor, int64_t from_row, int64_t i) {
+      Strided part = tensor.from(from_row, i);
+      if (part.data != nullptr) part.data += batch * batch_strides_[t];
       return part;
     };
     DynamicArgs part = whole_;
-    part.rows = rows;
+    part.rows = std::min(lines * whole_.group_rows, whole_.rows - row);
     part.n = last - first;
-    part.x = at(whole_.x, 0, first);
-    part.y = at(whole_.y, 1, first);
-    part.scale = at(whole_.scale, 2, first / kBlock);
-    run_dynamic<DynamicBlockQuantKernel>(part);
+    part.x = at(kX, whole_.x, row, first);
+    part.y = at(kY, whole_.y, row, first / whole_.packed());
+    part.scale = at(kScale, whole_.scale, line % lines_, first / whole_.group);
+    run_dynamic(part);
   }
 
   DynamicArgs whole_{};
-  Rows<3> rows_;
-  bool joined_ = false;
+  int64_t batches_ = 1, batch_strides_[kTensors] = {};
+  int64_t lines_, segment_, segments_;  // lines of blocks of a batch
 };
 
 }  // namespace
@@ -97,9 +156,10 @@ Status DynamicBlockQuant::check_ranks() const {
 
 void DynamicBlockQuant::plan_outputs() {
   Shape blocks = x.shape;
-  blocks.dims[x.rank - 1] = (x.shape.dims[x.rank - 1] + kBlock - 1) / kBlock;
-  outputs.assign(OutputSpec{"y", DType::int8, x.shape},
-                 OutputSpec{"scale", DType::float32, blocks});
+  int64_t* const dims = blocks.dims + x.rank - 2;
+  if (row_block_size > 0) dims[0] = blocks_of(dims[0], row_block_size);
+  if (col_block_size > 0) dims[1] = blocks_of(dims[1], col_block_size);
+  outputs.assign(codes_of("y", codes(), x.shape), OutputSpec{"scale", DType::float32, blocks});
 }
 
 Status DynamicBlockQuant::check_attributes() {
@@ -114,19 +174,33 @@ Status DynamicBlockQuant::check_attributes() {
         "min_scale", {"is ", to_string(min_scale)},
         {"expected a number >= 0 that is finite in ", Format::float32, " (0 means no bound)"});
   NPU_QUANT_RETURN_IF_ERROR(round_mode.check(name, Fault::attribute, "round_mode", "available: "));
-  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type, kInt8Only));
-  if (row_block_size != 1) return wrong("row_block_size", {"is ", row_block_size}, "available: 1");
-  if (col_block_size != kBlock)
-    return wrong("col_block_size", {"is ", col_block_size}, {"available: ", kBlock});
-  return check_no_dst_type_max(name, dst_type_max);
+  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type, kCodeFormats));
+  const bool is_hifloat8 = format() == Format::hifloat8;
+  if ((round_mode.value() == RoundMode::round) != is_hifloat8)
+    return wrong("round_mode", {"is ", is_hifloat8 ? "'rint'" : "'round'"},
+                 is_hifloat8
+                     ? Text{"available for ", format(), ": 'round' (its ties go away from zero)"}
+                     : Text("available: 'rint'"));
+  if (!is_among(row_block_size, kRowBlocks))
+    return wrong("row_block_size", {"is ", row_block_size}, {"available: ", listed(kRowBlocks)});
+  if (!is_among(col_block_size, kColBlocks))
+    return wrong("col_block_size", {"is ", col_block_size}, {"available: ", listed(kColBlocks)});
+  if (is_hifloat8 && !is_among(dst_type_max, kGreatestCodes))
+    return wrong("dst_type_max", {"is ", to_string(dst_type_max)},
+                 {"available: ", listed(kGreatestCodes)});
+  return check_dst_type_max(name, dst_type_max, format());
 }
 
 Geometry DynamicBlockQuant::geometry() const {
-  return {.rows = outputs[kScale].shape.size(), .n = kBlock};
+  return {.rows = outputs[kScale].shape.size(),
+          .n = row_block_size * col_block_size,
+          .greatest = dst_type_max};
 }
 
+Status DynamicBlockQuant::check_shapes() { return check_packable(name, "x", x, format()); }
+
 Status DynamicBlockQuant::run(const TensorView* out) const {
-  if (!out[kY].present && !out[kScale].present) return {};
+  if (x.shape.size() == 0 || (!out[kY].present && !out[kScale].present)) return {};
   const BlockWork work(*this, out[kY], out[kScale]);
   const auto quantize = [&](int64_t begin, int64_t end) { work.quantize(begin, end); };
   parallel_for(work.count(), work_bytes(bytes(), {&x, &out[kY]}), quantize);

@@ -8,8 +8,9 @@ namespace npu_quant {
 
 struct DynamicBlockQuant final : Op {
   enum { kY, kScale };
-  enum class RoundMode { rint };
-  static constexpr Word<RoundMode> kRoundModes[] = {{"rint", RoundMode::rint}};
+  enum class RoundMode { rint, round };
+  static constexpr Word<RoundMode> kRoundModes[] = {{"rint", RoundMode::rint},
+                                                    {"round", RoundMode::round}};
 
   DynamicBlockQuant() : Op("npu_dynamic_block_quant") {}
 
@@ -21,6 +22,8 @@ struct DynamicBlockQuant final : Op {
   int64_t col_block_size = 128;
   double dst_type_max = 0.0;
 
+  Format format() const { return dst_type.is_default ? Format::int8 : dst_type.format; }
+
   Inputs inputs() override;
   Status run(const TensorView* out) const override;
 
@@ -29,7 +32,9 @@ struct DynamicBlockQuant final : Op {
   Status check_ranks() const override;
   void plan_outputs() override;
   Status check_attributes() override;
+  Format codes() const override { return format(); }
   Geometry geometry() const override;
+  Status check_shapes() override;
 };
 
 }  // namespace npu_quant

@@ -31,8 +31,7 @@ Status DynamicQuant::check_ranks() const {
 void DynamicQuant::plan_outputs() {
   Shape tokens = input.shape;
   --tokens.rank;
-  outputs.assign(OutputSpec{"y", DType::int8, input.shape},
-                 OutputSpec{"scale", DType::float32, tokens});
+  outputs.assign(codes_of("y", codes(), input.shape), OutputSpec{"scale", DType::float32, tokens});
 }
 
 Status DynamicQuant::check_attributes() {
@@ -45,17 +44,20 @@ Status DynamicQuant::check_attributes() {
         {"available: ", Nothing(), " (one ", Argument("smooth_scales"), " for all tokens)"});
   if (!symmetric)
     return unavailable("offset", "is given", {"available: ", Nothing(), " (symmetric)"});
-  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type, kInt8Only));
+  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type, kCodeFormats));
   NPU_QUANT_RETURN_IF_ERROR(
       quant_mode.check(name, Fault::unavailable, "quant_mode", "available: "));
-  return check_no_dst_type_max(name, dst_type_max);
+  return check_dst_type_max(name, dst_type_max, codes());
 }
 
 Geometry DynamicQuant::geometry() const {
-  return {.rows = outputs[kScale].shape.size(), .n = input.shape.dims[input.rank - 1]};
+  return {.rows = outputs[kScale].shape.size(),
+          .n = input.shape.dims[input.rank - 1],
+          .greatest = dst_type_max};
 }
 
 Status DynamicQuant::check_shapes() {
+  NPU_QUANT_RETURN_IF_ERROR(check_packable(name, "input", input, codes()));
   const Shape row = shape_along(input, input.rank - 1, 1);
   if (!smooth_scales.present || smooth_scales.shape == row) return {};
   return wrong_shape(name, "smooth_scales", smooth_scales,
@@ -79,6 +81,7 @@ Status DynamicQuant::run(const TensorView* out) const {
   const auto quantize = [&](int64_t begin, int64_t end) {
     rows.for_each_run(begin, end, [&](const int64_t(&offsets)[3], int64_t count) {
       const DynamicArgs args{.dtype = input.dtype,
+                             .format = codes(),
                              .rows = count,
                              .n = input.shape.dims[last],
                              .group = input.shape.dims[last],
@@ -89,7 +92,7 @@ Status DynamicQuant::run(const TensorView* out) const {
                              .rule = rule,
                              .most_scale = std::numeric_limits<float>::infinity(),
                              .stream = stream};
-      run_dynamic<DynamicQuantKernel>(args);
+      run_dynamic(args);
     });
   };
   parallel_for(rows.count(), work_bytes(bytes(), {&input, &y}), quantize);

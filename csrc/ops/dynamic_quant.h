@@ -27,6 +27,7 @@ struct DynamicQuant final : Op {
  private:
   Status check_dtypes() const override;
   Status check_ranks() const override;
+  Format codes() const override { return dst_type.is_default ? Format::int8 : dst_type.format; }
   void plan_outputs() override;
   Status check_attributes() override;
   Geometry geometry() const override;

@@ -11,6 +11,7 @@ struct Op;
 // Devices choose by these.
 struct Geometry {
   int64_t rows = 0, n = 0;  // groups, and elements of each
+  double greatest = 0;      // what amax becomes, of codes that leave it to the caller; 0: their own
 };
 
 // The rule of op.numerics for codes of a format, or the fault that the operator lacks this profile.

@@ -120,16 +120,16 @@ inline constexpr int kUndecided = 8;
 namespace npu_quant {
 namespace {
 
-// Where vectors of results go: into the caches, or past them where the output is far larger than
-// they are (then the address is a multiple of kVectorBytes). A switch at run time: one loop serves
-// both, and its branch is always foreseen.
+// Where vectors of results, or halves of them, go: into the caches, or past them where the output
+// is far larger than they are (then the address is a multiple of their size). A switch at run time:
+// one loop serves both, and its branch is always foreseen.
 struct Stores {
   bool stream;
 
   template <class V>
   NPU_QUANT_INLINE void put(void* to, V v) const {
     if (stream)
-      npu_quant::stream(to, bit_cast<I8>(v));
+      npu_quant::stream(to, bit_cast<Vec<int8_t, sizeof(V)>>(v));
     else
       store(to, v);
   }

@@ -14,6 +14,9 @@ NPU_QUANT_INLINE F32 fma(F32 a, F32 b, F32 c) { return _mm256_fmadd_ps(a, b, c);
 NPU_QUANT_INLINE void stream(void* to, I8 v) {
   _mm256_stream_si256(static_cast<__m256i*>(to), bit_cast<__m256i>(v));
 }
+NPU_QUANT_INLINE void stream(void* to, Vec<int8_t, 16> v) {
+  _mm_stream_si128(static_cast<__m128i*>(to), bit_cast<__m128i>(v));
+}
 NPU_QUANT_INLINE void stream_fence() { _mm_sfence(); }
 
 // Eight halves, widened exactly.

@@ -14,6 +14,9 @@ NPU_QUANT_INLINE F32 fma(F32 a, F32 b, F32 c) { return _mm512_fmadd_ps(a, b, c);
 NPU_QUANT_INLINE void stream(void* to, I8 v) {
   _mm512_stream_si512(static_cast<__m512i*>(to), bit_cast<__m512i>(v));
 }
+NPU_QUANT_INLINE void stream(void* to, Vec<int8_t, 32> v) {
+  _mm256_stream_si256(static_cast<__m256i*>(to), bit_cast<__m256i>(v));
+}
 NPU_QUANT_INLINE void stream_fence() { _mm_sfence(); }
 
 inline constexpr bool kHalvesHelp = true;  // HalfLoads in values.h

@@ -23,9 +23,13 @@ NPU_QUANT_INLINE F32 min(F32 a, F32 b) { return _mm_min_ps(a, b); }
 NPU_QUANT_INLINE void stream(void* to, I8 v) {
   _mm_stream_si128(static_cast<__m128i*>(to), bit_cast<__m128i>(v));
 }
+NPU_QUANT_INLINE void stream(void* to, Vec<int8_t, 8> v) { store(to, v); }
 NPU_QUANT_INLINE void stream_fence() { _mm_sfence(); }
 #else
-NPU_QUANT_INLINE void stream(void* to, I8 v) { store(to, v); }
+template <class V>
+NPU_QUANT_INLINE void stream(void* to, V v) {
+  store(to, v);
+}
 NPU_QUANT_INLINE void stream_fence() {}
 #endif
 

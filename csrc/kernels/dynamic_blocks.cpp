@@ -1,0 +1,297 @@
+// The dynamic quantizers in any format, for any groups (docs/numerics.md 2): rows of x and of codes
+// that lie one element after the other.
+//   amax = max|x|     scale = min(amax / greatest, most_scale)     y = enc(x / scale)
+//
+// A part is `group_rows` rows of some groups, fewer of either at the ends. While it is encoded,
+// from a cache, the next part is reduced, row by row:
+//
+//   part       reduce  encode
+//   part + 1           reduce  encode
+//   part + 2                   reduce  encode
+#include "kernels/dynamic_quant.h"
+#include "kernels/reduce_encode.h"
+
+namespace npu_quant {
+namespace {
+
+constexpr int64_t kMostGroups = 32;        // of a part
+constexpr int64_t kPartBytes = 256 << 10;  // of x: a part and the next one fit an L2
+constexpr int64_t kLineBytes = 8 << 10;    // of x, where a part is a row: both fit an L1
+
+// The running maxima of some groups.
+template <class In>
+struct Maxima {
+  typename In::Amax of[kMostGroups] = {};
+
+  float value(int64_t g) const { return In::Amax::value(of[g].bits()); }
+  F32 values(int64_t first, int64_t groups) const {
+    alignas(64) typename In::Amax::Bits bits[kLanes] = {};
+    for (int64_t g = 0; g < least(groups - first, kLanes); ++g) bits[g] = of[first + g].bits();
+    return In::Amax::values(bits);
+  }
+  NPU_QUANT_INLINE void include(const typename In::Storage* x, int64_t n, int64_t group) {
+    for (int64_t g = 0, i = 0; i < n; ++g, i += group)
+      reduce<In>(x + i, least(n - i, group), of[g]);
+  }
+};
+
+// A row of a part, and what is done meanwhile.
+template <class In>
+struct Line {
+  using Storage = typename In::Storage;
+
+  const Storage* x;
+  int64_t n, group;
+  char* y;
+  const Storage* next;      // as many values in the same groups, to be reduced; or null
+  typename In::Amax* amax;  // of these groups
+  uintptr_t ahead;          // memory is asked for what lies so many bytes behind them
+  CacheLevel level;
+};
+
+template <class In>
+struct ReduceNext {
+  const typename In::Storage* x;
+  uintptr_t ahead;
+  CacheLevel level;
+  typename In::Amax amax;
+
+  NPU_QUANT_INLINE void tile(int64_t i) {
+    if (x == nullptr) return;
+    prefetch_values(level, x + i, ahead, kTile);
+    In::include(amax, x + i);
+  }
+  NPU_QUANT_INLINE void end(int64_t i, int64_t n) {
+    if (x != nullptr) reduce_end<In>(x, i, n, amax);
+  }
+};
+
+// A line that is one group.
+template <class In, class Code>
+__attribute__((noinline)) void encode_group(const Line<In>& line,
+                                            const Divider<float, int32_t>& divider, Stores stores) {
+  const ReduceNext<In> meanwhile{line.next, line.ahead, line.level, *line.amax};
+  with_encoder<In, Code>(divider, [&](auto encoder) __attribute__((always_inline)) {
+    *line.amax = encode<In>(line.x, line.n, line.y, stores, encoder, meanwhile).amax;
+  });
+}
+
+// A line of whole groups: these are whole tiles.
+template <class In, class Code>
+__attribute__((noinline)) void encode_groups(const Line<In>& line, const GroupDividers* dividers,
+                                             Stores stores) {
+  const auto *x = line.x, *next = line.next;
+  char* y = line.y;
+  for (int64_t g = 0; g < line.n / line.group; ++g) {
+    with_encoder<In, Code>(dividers[g / kLanes][g % kLanes],
+                           [&](auto encoder) __attribute__((always_inline)) {
+                             for (int64_t i = 0; i < line.group; i += kTile)
+                               stores.put(y + bytes_of<Code>(i), encoder(In::load_mixed(x + i)));
+                           });
+    x += line.group;
+    y += bytes_of<Code>(line.group);
+    if (next == nullptr) continue;
+    ReduceNext<In> reduce{next, line.ahead, line.level, line.amax[g]};
+    for (int64_t i = 0; i < line.group; i += kTile) reduce.tile(i);
+    line.amax[g] = reduce.amax;
+    next += line.group;
+  }
+}
+
+template <class In, class Code>
+void encode_line(const Line<In>& line, const GroupDividers* dividers, Stores stores) {
+  const int64_t groups = line.group < line.n ? line.n / line.group : 0;
+  const int64_t whole = groups * line.group;
+  Line<In> part = line;
+  part.n = whole;
+  if (groups > 0) {
+    // Vectors of codes are streamed where no group begins with a part of one.
+    const bool streams = stores.stream && codes_to_alignment<Code>(line.y, kTile) == 0;
+    encode_groups<In, Code>(part, dividers, Stores{streams});
+  }
+  if (whole == line.n) return;
+  part.n = line.n - whole;
+  part.x += whole;
+  part.y += bytes_of<Code>(whole);
+  if (part.next != nullptr) part.next += whole;
+  part.amax += groups;
+  encode_group<In, Code>(part, dividers[groups / kLanes][groups % kLanes], stores);
+}
+
+NPU_QUANT_INLINE int64_t groups_of(int64_t n, int64_t group) {
+  return n <= group ? 1 : (n + group - 1) / group;
+}
+
+// Rows [row, row + rows), and elements [first, first + n) of them.
+struct Part {
+  int64_t row, rows, first, n;
+};
+
+template <class In, class Code>
+class Groups {
+ public:
+  explicit Groups(const DynamicArgs& args) : args_(args) {
+    const int64_t row_bytes = args.group_rows > 1 ? kPartBytes / args.group_rows : kLineBytes;
+    const int64_t fitting = row_bytes / (size_of(args.dtype) * most(args.group, 1));
+    width_ = most(1, least(fitting, kMostGroups)) * args.group;
+  }
+
+  void run() {
+    if (args_.rows == 0) return;
+    Part part = part_at(0, 0);
+    for (int64_t r = 0; r < part.rows; ++r) reduce_line(part, r);
+    while (part.row < args_.rows) {
+      find_dividers(part);
+      const Part next = after(part);
+      const bool is_alike = next.rows == part.rows && next.n == part.n;
+      for (int64_t r = 0; r < part.rows; ++r) encode(part, r, is_alike ? &next : nullptr);
+      for (int64_t r = 0; r < next.rows && !is_alike; ++r) reduce_line(next, r);
+      part = next;
+    }
+    if (args_.stream) stream_fence();
+  }
+
+ private:
+  using Storage = typename In::Storage;
+
+  Part part_at(int64_t row, int64_t first) const {
+    return {row, least(args_.group_rows, args_.rows - row), first, least(width_, args_.n - first)};
+  }
+  // Of no rows after the last one.
+  Part after(const Part& part) const {
+    const int64_t first = part.first + part.n;
+    return first < args_.n ? part_at(part.row, first) : part_at(part.row + part.rows, 0);
+  }
+
+  const Storage* x_at(const Part& part, int64_t r) const {
+    return x_of<In>(args_, part.row + r) + part.first;
+  }
+  void reduce_line(const Part& part, int64_t r) {
+    maxima_.include(x_at(part, r), part.n, args_.group);
+  }
+
+  void find_dividers(const Part& part) {
+    const int64_t groups = groups_of(part.n, args_.group);
+    const int64_t row = part.row / args_.group_rows, group = part.first / most(args_.group, 1);
+    if (groups == 1) {
+      const auto divider =
+          divider_of<In, Code, int32_t>(args_.rule, args_.most_scale, maxima_.value(0));
+      store_scale(args_.scale, row, group, divider.scale);
+      dividers_[0].set(0, divider);
+    }
+    for (int64_t g = 0; g < groups && groups > 1; g += kLanes) {
+      const GroupDividers& of = dividers_[g / kLanes] =
+          dividers_of<In, Code>(args_, maxima_.values(g, groups));
+      store_scales(args_.scale, row, group + g, of.scale, least(groups - g, kLanes));
+    }
+    for (int64_t g = 0; g < groups; ++g) maxima_.of[g] = {};
+  }
+
+  void encode(const Part& part, int64_t r, const Part* next) {
+    encode_line<In, Code>({.x = x_at(part, r),
+                           .n = part.n,
+                           .group = args_.group,
+                           .y = y_of(args_, part.row + r) + bytes_of<Code>(part.first),
+                           .next = next != nullptr ? x_at(*next, r) : nullptr,
+                           .amax = maxima_.of,
+                           .ahead = ahead(part, r),
+                           .level = args_.stream ? prefetch_level() : CacheLevel::first},
+                          dividers_, Stores{args_.stream});
+  }
+
+  // A row is followed by its own elements, or by those of some rows below: not by the next part's,
+  // which would come too early.
+  uintptr_t ahead(const Part& part, int64_t r) const {
+    constexpr int64_t kAhead = 6 << 10;
+    if (args_.group_rows == 1) return kAhead;
+    const int64_t rows = kAhead / (part.n * int64_t{sizeof(Storage)}) + 1;
+    return r + rows < part.rows ? static_cast<uintptr_t>(rows * args_.x.row_stride) : 0;
+  }
+
+  const DynamicArgs& args_;
+  int64_t width_;
+  Maxima<In> maxima_;
+  GroupDividers dividers_[(kMostGroups + kLanes - 1) / kLanes];
+};
+
+template <class In, class Code>
+__attribute__((noinline)) void quantize(const DynamicArgs& args) {
+  Groups<In, Code>(args).run();
+}
+
+// Calls use(part, amax) for kMostGroups groups after another, all rows of them.
+template <class Args, class Use>
+void for_some_groups(const Args& args, Use use) {
+  const int64_t width = kMostGroups * args.of.group;
+  for (int64_t i = 0; i < args.of.n; i += width) {
+    DynamicArgs part = args.of;
+    part.n = least(width, args.of.n - i);
+    part.x = args.of.x.from(0, i);
+    part.y = args.of.y.from(0, i / args.of.packed());
+    use(part, args.amax + i / args.of.group);
+  }
+}
+
+template <class In>
+void reduce_groups(const DynamicArgs& args, float* amax) {
+  Maxima<In> maxima;
+  for (int64_t row = 0; row < args.rows; ++row)
+    maxima.include(x_of<In>(args, row), args.n, args.group);
+  const int64_t groups = groups_of(args.n, args.group);
+  for (int64_t g = 0; g < groups; ++g) {
+    // As bits, so that a NaN stays.
+    const auto found = bit_cast<int32_t>(In::Amax::value(maxima.of[g].bits()));
+    const auto before = bit_cast<int32_t>(amax[g]);
+    amax[g] = bit_cast<float>(found > before ? found : before);
+  }
+}
+
+template <class In, class Code>
+__attribute__((noinline)) void encode_groups(const DynamicArgs& args, const float* amax) {
+  Maxima<In> none;
+  GroupDividers dividers[kMostGroups / kLanes];
+  const int64_t groups = groups_of(args.n, args.group);
+  for (int64_t g = 0; g < groups; g += kLanes)
+    dividers[g / kLanes] = dividers_of<In, Code>(
+        args, load<F32>(Padded<float, kLanes>(amax + g, least(groups - g, kLanes)).values));
+  for (int64_t row = 0; row < args.rows; ++row)
+    encode_line<In, Code>({.x = x_of<In>(args, row),
+                           .n = args.n,
+                           .group = args.group,
+                           .y = y_of(args, row),
+                           .next = nullptr,
+                           .amax = none.of,
+                           .ahead = 0,
+                           .level = CacheLevel::first},
+                          dividers, Stores{args.stream});
+}
+
+}  // namespace
+
+template <>
+void DynamicBlocksKernel::run<kTarget>(const Args& args) {
+  const DefaultFloatEnvironment guard;
+  visit_float_with<WholeLoads>(args.dtype, [&](auto in) {
+    visit_code(args.format, [&](auto code) { quantize<decltype(in), decltype(code)>(args); });
+  });
+}
+
+template <>
+void AmaxOfGroups::run<kTarget>(const Args& args) {
+  for_some_groups(args, [&](const DynamicArgs& part, float* amax) {
+    visit_float_with<WholeLoads>(part.dtype,
+                                 [&](auto in) { reduce_groups<decltype(in)>(part, amax); });
+  });
+}
+
+template <>
+void EncodeGroups::run<kTarget>(const Args& args) {
+  for_some_groups(args, [&](const DynamicArgs& part, const float* amax) {
+    visit_float_with<WholeLoads>(part.dtype, [&](auto in) {
+      visit_code(part.format,
+                 [&](auto code) { encode_groups<decltype(in), decltype(code)>(part, amax); });
+    });
+  });
+}
+
+}  // namespace npu_quant
