@@ -6,6 +6,8 @@
 #include <atomic>
 #include <random>
 
+#include "codes_kernel.h"
+#include "core/format.h"
 #include "core/parallel.h"
 #include "kernels/dynamic_quant.h"
 #include "reference.h"
@@ -16,15 +18,16 @@ namespace {
 // One row, in groups that each have a scale.
 template <class Kernel>
 void quantize(Target target, DType dtype, const void* x, int64_t n, int64_t group, int8_t* y,
-              float* scale, Rule rule = {}) {
+              float* scale, Rule rule = {}, Format format = Format::int8) {
   char* const values = const_cast<char*>(static_cast<const char*>(x));
   run_on<Kernel>(target, {.dtype = dtype,
+                          .format = format,
                           .rows = 1,
                           .n = n,
                           .group = group,
                           .x = {values, 0, size_of(dtype)},
                           .smooth = {},
-                          .y = {reinterpret_cast<char*>(y), 0, 1},
+                          .y = {reinterpret_cast<char*>(y), 0, format == Format::int4 ? 4 : 1},
                           .scale = {reinterpret_cast<char*>(scale), 0, 4},
                           .rule = rule,
                           .most_scale = INFINITY,
@@ -74,25 +77,89 @@ int64_t count_differences(DType dtype, const std::vector<float>& widened, uint16
   return differences;
 }
 
-void expect_exact_for_every_amax(DType dtype, float (*widen)(uint16_t), uint16_t infinity) {
+// fl(v / scale) as a code of any value, which test_codes.cpp tries.
+std::vector<int8_t> divided(Format format, std::vector<float> v, float scale) {
+  const auto n = static_cast<int64_t>(v.size());
+  for (float& value : v) value /= scale;
+  std::vector<uint8_t> codes(v.size());
+  run_on<CodesKernel>(runnable_targets().back(), {format, false, v.data(), codes.data(), n});
+  if (format == Format::int4) {
+    for (size_t i = 0; i < codes.size() / 2; ++i)
+      codes[i] = static_cast<uint8_t>((codes[2 * i] & 15) | codes[2 * i + 1] << 4);
+    codes.resize(codes.size() / 2);
+  }
+  return {codes.begin(), codes.end()};
+}
+
+// The same of other formats.
+int64_t count_differences(Format format, DType dtype, const std::vector<float>& widened,
+                          uint16_t amax) {
+  std::vector<uint16_t> row = all_values_up_to(amax);
+  row.resize((row.size() + 127) / 128 * 128, amax);
+  const auto n = static_cast<int64_t>(row.size());
+  std::vector<float> v(row.size()), scales(row.size() / 128);
+  for (size_t i = 0; i < row.size(); ++i) v[i] = widened[row[i]];
+  const auto greatest = static_cast<float>(find_row(format)->greatest);
+  const float scale = widened[amax] / greatest;
+  const std::vector<int8_t> expected = divided(format, v, scale);
+  std::vector<int8_t> y(expected.size());
+  int64_t differences = 0;
+  for (const Target target : runnable_targets())
+    for (const int64_t group : {n, int64_t{128}}) {
+      // The baseline divides. What is chosen for a group is chosen for several by the same lines.
+      if (target == Target::baseline || (group < n && amax % 8 != 0)) continue;
+      quantize<DynamicBlocksKernel>(target, dtype, row.data(), n, group, y.data(), scales.data(),
+                                    {greatest}, format);
+      differences += bits_of(scales[0]) != bits_of(scale);
+      for (size_t i = 0; i < y.size(); ++i) differences += y[i] != expected[i];
+    }
+  return differences;
+}
+
+template <class Count>
+void expect_none_for_every_amax(float (*widen)(uint16_t), uint16_t infinity, Count count) {
   std::vector<float> widened(65536);
   for (uint32_t bits = 0; bits < 65536; ++bits) widened[bits] = widen(static_cast<uint16_t>(bits));
   std::atomic<int64_t> differences{0};
   const auto check = [&](int64_t begin, int64_t end) {
     for (int64_t amax = begin; amax < end; ++amax)
-      if (amax % kThinning == 0)
-        differences += count_differences(dtype, widened, static_cast<uint16_t>(amax));
+      if (amax % kThinning == 0) differences += count(widened, static_cast<uint16_t>(amax));
   };
   parallel_for(infinity, int64_t{1} << 40, check);  // infinite amax: the edge-case tests
   EXPECT_EQ(differences, 0);
 }
 
 TEST(ExactQuotient, EveryFloat16AmaxAndEveryValueBelowIt) {
-  expect_exact_for_every_amax(DType::float16, widen_float16, 0x7c00);
+  expect_none_for_every_amax(widen_float16, 0x7c00, [](const auto& widened, uint16_t amax) {
+    return count_differences(DType::float16, widened, amax);
+  });
 }
 
 TEST(ExactQuotient, EveryBFloat16AmaxAndEveryValueBelowIt) {
-  expect_exact_for_every_amax(DType::bfloat16, widen_bfloat16, 0x7f80);
+  expect_none_for_every_amax(widen_bfloat16, 0x7f80, [](const auto& widened, uint16_t amax) {
+    return count_differences(DType::bfloat16, widened, amax);
+  });
+}
+
+// Those whose codes come by one multiplication.
+class ExactQuotientOf : public ::testing::TestWithParam<Format> {};
+INSTANTIATE_TEST_SUITE_P(Formats, ExactQuotientOf,
+                         ::testing::Values(Format::int4, Format::float8_e4m3fn,
+                                           Format::float8_e5m2),
+                         [](const auto& info) { return name_of(info.param); });
+
+TEST_P(ExactQuotientOf, EveryFloat16AmaxAndEveryValueBelowIt) {
+  expect_none_for_every_amax(widen_float16, 0x7c00, [](const auto& widened, uint16_t amax) {
+    return count_differences(GetParam(), DType::float16, widened, amax);
+  });
+}
+
+// BFloat16 has no significand that float16 lacks, but exponents: each of these, next to some
+// others.
+TEST_P(ExactQuotientOf, EveryBFloat16ExponentOfAmax) {
+  expect_none_for_every_amax(widen_bfloat16, 0x7f80, [](const auto& widened, uint16_t amax) {
+    return amax % 5 == 0 ? count_differences(GetParam(), DType::bfloat16, widened, amax) : 0;
+  });
 }
 
 // The greatest code may be another than the one of the proof.
