@@ -27,7 +27,7 @@ FAMILIES = sorted(BOUND - {"runtime", "quantizer"})
 # Families that are no operators, and the page they are written on.
 NOT_OPERATORS = {"compare": "golden/measure/metrics.py"}
 # Families without a function in the C API, and what the room holds beside the others.
-NOT_IN_ACLNN = {"quantize_val", *NOT_OPERATORS}
+NOT_IN_ACLNN = {"quantize_val", "dtype_cast", *NOT_OPERATORS}
 SHARED_ACLNN = {"arrays", "data_type", "executor", "faults", "float16", "memory"}
 SHARED_ACLNN |= {"mutex", "report", "runtime", "tensor"}
 CPP = sorted(p for p in CSRC.rglob("*") if p.suffix in (".cpp", ".h"))
@@ -338,6 +338,7 @@ SIGNATURES = {
     "npu_add_rms_norm_quant": "(x1, x2, gamma, scales1, zero_points1, beta=None, scales2=None, "
     "zero_points2=None, *, axis=-1, epsilon=1e-06, div_mode=True, dst_type=None)",
     "npu_anti_quant": "(x, scale, *, offset=None, dst_dtype=None, src_dtype=None)",
+    "npu_dtype_cast": "(self, dtype, input_dtype=None)",
     "npu_quantize": "(self, scales, zero_points, dtype, axis=1, div_mode=True)",
     "fake_quantize_per_tensor_affine": "(self, scale, zero_point, quant_min, quant_max)",
     "fake_quantize_per_tensor_affine_cachemask": "(self, scale, zero_point, quant_min, quant_max)",

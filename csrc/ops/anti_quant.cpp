@@ -102,7 +102,7 @@ Status AntiQuant::run(const TensorView* out) const {
   const Elementwise<kTensors> work(
       shape_, kX, kValues,
       {packed ? of_codes.values : x.strides, strides, strides, out[kY].strides},
-      packed ? kX : Elementwise<kTensors>::kNone);
+      packed ? 1U << kX : 0);
   const bool stream = worth_streaming(bytes());
   work.for_each_part({x.data, scales.data(), offsets.data(), out[kY].data},
                      work_bytes(bytes(), {&x, &out[kY]}), [&](const auto& part) {

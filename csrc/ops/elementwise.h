@@ -13,8 +13,6 @@ namespace npu_quant {
 template <int tensors>
 class Elementwise {
  public:
-  static constexpr int kNone = -1;
-
   // The part of the work that a kernel is called for.
   struct Part {
     int64_t rows, n;
@@ -24,10 +22,10 @@ class Elementwise {
   // Walks `shape` as the tensor `read` lies in memory: reading line by line costs less than writing
   // so. A broadcast one has no order, then as `written` lies. With a tensor of packed codes, whose
   // strides are those of PackedStrides, it walks as the shape has it: codes that share an
-  // element come one after the other.
+  // element come one after the other. `packed` has a bit for each of these.
   Elementwise(const Shape& shape, int read, int written, const int64_t* const (&strides)[tensors],
-              int packed = kNone)
-      : axes_(packed != kNone
+              unsigned packed = 0)
+      : axes_(packed != 0
                   ? Axes<tensors>(shape.dims, shape.rank, strides)
                   : Axes<tensors>::in_order_of(is_broadcast(shape, strides[read]) ? written : read,
                                                shape.dims, shape.rank, strides)),
@@ -65,7 +63,7 @@ class Elementwise {
       const int64_t stride = axes_.rank > 0 ? axes_.strides[t][axes_.rank - 1] : 0;
       if (data[t] == nullptr) continue;
       const int64_t offset = offsets[t] + begin * stride, row_stride = rows_.inner_stride(t);
-      if (t == packed_)
+      if (packed_ >> t & 1)
         part.at[t] = {data[t] + offset / kPackedCodes, row_stride / kPackedCodes, stride, nullptr,
                       true};
       else
@@ -77,7 +75,7 @@ class Elementwise {
   Axes<tensors> axes_;
   int64_t n_;
   Rows<tensors> rows_;
-  int packed_;  // a tensor, or none
+  unsigned packed_;  // a bit for each tensor
 };
 
 }  // namespace npu_quant

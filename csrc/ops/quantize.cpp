@@ -112,7 +112,7 @@ Status Quantize::run(const TensorView* out) const {
   const Elementwise<kTensors> work(
       self.shape, kX, kCodes,
       {self.strides, strides, strides, strides, strides, packs ? packed.values : out[kY].strides},
-      packs ? kCodes : Elementwise<kTensors>::kNone);
+      packs ? 1U << kCodes : 0);
   const bool stream = worth_streaming(bytes());
   work.for_each_part(
       {self.data, scale, held.zero_point.data(), held.divide ? held.factor.data() : scale,

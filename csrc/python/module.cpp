@@ -10,6 +10,7 @@ void bind_add_rms_norm_quant(py::module_& module);
 void bind_fake_quantize(py::module_& module);
 void bind_quantize(py::module_& module);
 void bind_anti_quant(py::module_& module);
+void bind_dtype_cast(py::module_& module);
 void bind_quantize_val(py::module_& module);
 void bind_quantizer(py::module_& module);
 void bind_compare(py::module_& module);
@@ -29,6 +30,7 @@ PYBIND11_MODULE(_core_of_main_interpreter, module) {
   bind_fake_quantize(module);
   bind_quantize(module);
   bind_anti_quant(module);
+  bind_dtype_cast(module);
   bind_quantize_val(module);
   bind_quantizer(module);
   bind_compare(module);

@@ -32,6 +32,7 @@ from .ops import (
     fake_quantize_per_tensor_affine_cachemask_backward,
     npu_add_rms_norm_quant,
     npu_anti_quant,
+    npu_dtype_cast,
     npu_dynamic_block_quant,
     npu_dynamic_quant,
     npu_quantize,
@@ -56,7 +57,7 @@ from .quantizer import (
 )
 
 if TYPE_CHECKING:
-    from . import golden, testing
+    from . import formats, golden, testing
 
 __all__ = [  # noqa: RUF022 (its order of qint8 and qint32 is not that of sorted())
     "DTypeError",
@@ -77,6 +78,7 @@ __all__ = [  # noqa: RUF022 (its order of qint8 and qint32 is not that of sorted
     "fake_quantize_per_tensor_affine",
     "fake_quantize_per_tensor_affine_cachemask",
     "fake_quantize_per_tensor_affine_cachemask_backward",
+    "formats",
     "get_num_threads",
     "golden",
     "info",
@@ -85,6 +87,7 @@ __all__ = [  # noqa: RUF022 (its order of qint8 and qint32 is not that of sorted
     "make_per_tensor_affine_quantizer",
     "npu_add_rms_norm_quant",
     "npu_anti_quant",
+    "npu_dtype_cast",
     "npu_dynamic_block_quant",
     "npu_dynamic_quant",
     "npu_quantize",
@@ -103,12 +106,15 @@ __all__ = [  # noqa: RUF022 (its order of qint8 and qint32 is not that of sorted
 ]
 
 
+_LAZY = ("formats", "golden", "testing")
+
+
 def __getattr__(name: str) -> Any:
     """Import what scripts that only compute do not need."""
-    if name in ("golden", "testing"):
+    if name in _LAZY:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), "golden", "testing"})
+    return sorted({*globals(), *_LAZY})

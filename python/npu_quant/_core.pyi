@@ -101,6 +101,9 @@ def npu_anti_quant(
     numerics: object,
     /,
 ) -> NDArray[Any]: ...
+def npu_dtype_cast(
+    self: object, dtype: object, input_dtype: object, out: object, numerics: object, /
+) -> NDArray[Any]: ...
 def quantize_val(
     scale: object,
     zero_point: object,

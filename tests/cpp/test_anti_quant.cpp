@@ -103,7 +103,7 @@ TEST(AntiQuant, FaultsHaveKinds) {
     return changed.check().fault();
   };
   EXPECT_EQ(fault_of([](AntiQuant&) {}), Fault::none);
-  EXPECT_EQ(fault_of([](AntiQuant& a) { a.x.dtype = DType::int32; }), Fault::dtype);
+  EXPECT_EQ(fault_of([](AntiQuant& a) { a.x.dtype = DType::int16; }), Fault::dtype);
   EXPECT_EQ(fault_of([](AntiQuant& a) { a.scale.dtype = DType::float16; }), Fault::dtype);
   EXPECT_EQ(fault_of([](AntiQuant& a) { a.offset.dtype = DType::bfloat16; }), Fault::dtype);
   EXPECT_EQ(fault_of([](AntiQuant& a) { a.x.rank = a.x.shape.rank = 0; }), Fault::rank);

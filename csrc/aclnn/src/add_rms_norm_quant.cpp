@@ -36,6 +36,7 @@ struct AddRmsNormQuantCall : Call<AddRmsNormQuant> {
   void set_codes(const aclTensor* y1, const aclTensor* y2) {
     output("y1Out", y1, outputs[AddRmsNormQuant::kY1]);
     output("y2Out", y2, outputs[AddRmsNormQuant::kY2]);
+    take_int8_only("y1Out", outputs[AddRmsNormQuant::kY1]);
     op.dst_type = request_of(outputs[AddRmsNormQuant::kY1]);
   }
 };

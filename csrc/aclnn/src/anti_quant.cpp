@@ -23,6 +23,7 @@ aclnnStatus aclnnAscendAntiQuantGetWorkspaceSize(const aclTensor* x, const aclTe
                                                  aclOpExecutor** executor) {
   return plan<Call<AntiQuant>>(kFunction, workspaceSize, executor, [&](auto& call) {
     call.input("x", x, call.op.x);
+    call.take_int8_only("x", call.op.x);
     call.input("scale", scale, call.op.scale);
     call.optional_input("offset", offset, call.op.offset);
     call.op.sqrt_mode = sqrtMode;

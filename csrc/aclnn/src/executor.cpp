@@ -140,6 +140,11 @@ void Executor::fail(Fault kind, const char* subject, const Text& came, const Tex
     fault_ = own_fault(kind, subject, came, allowed);
 }
 
+void Executor::take_int8_only(const char* subject, const TensorView& codes) {
+  if (codes.present && codes.dtype != DType::int8)
+    fail(Fault::unavailable, subject, {"has dtype ", DTypeOf(codes)}, {"available: ", DType::int8});
+}
+
 Status Executor::check() {
   NPU_QUANT_RETURN_IF_ERROR(fault_);
   NPU_QUANT_RETURN_IF_ERROR(environment().status);

@@ -48,6 +48,9 @@ class Executor {
   // missing comes before it.
   void fail(Fault kind, const char* subject, const Text& came, const Text& allowed = {});
 
+  // The codes that a function has, while its operator has more.
+  void take_int8_only(const char* subject, const TensorView& codes);
+
   Status check();  // everything; then the addresses may still change
   // The tensor that is number `index` of those that `counts` says yes to gets a new address.
   template <class Counts>

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from .add_rms_norm_quant import npu_add_rms_norm_quant
 from .anti_quant import npu_anti_quant
+from .dtype_cast import npu_dtype_cast
 from .dynamic_block_quant import npu_dynamic_block_quant
 from .dynamic_quant import npu_dynamic_quant
 from .fake_quantize_per_channel import (
@@ -43,6 +44,7 @@ __all__ = [
     "fake_quantize_per_tensor_affine_cachemask_backward",
     "npu_add_rms_norm_quant",
     "npu_anti_quant",
+    "npu_dtype_cast",
     "npu_dynamic_block_quant",
     "npu_dynamic_quant",
     "npu_quantize",

@@ -1,0 +1,76 @@
+#include "ops/dtype_cast.h"
+
+#include "kernels/dtype_cast.h"
+#include "ops/elementwise.h"
+
+namespace npu_quant {
+namespace {
+
+constexpr Format kCastFormats[] = {Format::float32,      Format::float16,  Format::bfloat16,
+                                   Format::int4,         Format::hifloat8, Format::float8_e5m2,
+                                   Format::float8_e4m3fn};
+
+bool is_packed(Format format) { return codes_per_element(format) > 1; }
+
+}  // namespace
+
+Inputs DtypeCast::inputs() { return Inputs::of(required("self", self)); }
+
+Status DtypeCast::check_dtypes() const {
+  return check_dtype_in(name, "self", self,
+                        {DType::float16, DType::bfloat16, DType::float32, DType::int32,
+                         DType::uint8, DType::float8_e5m2, DType::float8_e4m3fn});
+}
+
+Status DtypeCast::check_ranks() const {
+  return check_rank(name, "self", self, 0, kMaxRank, "Merge axes with self.reshape.");
+}
+
+void DtypeCast::plan_outputs() {
+  from_ = input_dtype.is_default ? format_of(self.dtype) : input_dtype.format;
+  values_ = self;
+  if (self.rank > 0) values_.shape.dims[self.rank - 1] *= codes_per_element(from_);
+  outputs.assign(codes_of("", codes(), values_.shape));
+}
+
+// uint8 and int32 hold codes, never numbers: of which format is to be said.
+Status DtypeCast::check_attributes() {
+  NPU_QUANT_RETURN_IF_ERROR(check_format_in(name, "dtype", dtype, kCastFormats));
+  const Format held = self.dtype == DType::int32   ? Format::int4
+                      : self.dtype == DType::uint8 ? Format::hifloat8
+                                                   : format_of(self.dtype);
+  if (from_ == held) return {};
+  const Text came =
+      input_dtype.is_default ? Text{"is ", Nothing()} : Text{"is ", input_dtype.came()};
+  return fault(name, Fault::attribute, {Argument("input_dtype")}, came,
+               {"expected ", held, " for ", Argument("self"), " of ", self.dtype});
+}
+
+Status DtypeCast::check_shapes() {
+  if (is_packed(from_)) NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "self", self, 1, kMaxRank, ""));
+  return check_packable(name, "self", values_, codes());
+}
+
+Status DtypeCast::run(const TensorView* out) const {
+  enum { kX, kValues, kTensors };
+  const PackedStrides of_self(self), of_y(out[kY]);
+  const bool unpacks = is_packed(from_), packs = is_packed(codes());
+  const Elementwise<kTensors> work(
+      values_.shape, kX, kValues,
+      {unpacks ? of_self.values : self.strides, packs ? of_y.values : out[kY].strides},
+      (unpacks ? 1U << kX : 0) | (packs ? 1U << kValues : 0));
+  const bool stream = worth_streaming(bytes());
+  work.for_each_part({self.data, out[kY].data}, work_bytes(bytes(), {&self, &out[kY]}),
+                     [&](const auto& part) {
+                       run_on_active_target<DtypeCastKernel>({.from = from_,
+                                                              .to = codes(),
+                                                              .rows = part.rows,
+                                                              .n = part.n,
+                                                              .x = part.at[kX],
+                                                              .y = part.at[kValues],
+                                                              .stream = stream});
+                     });
+  return {};
+}
+
+}  // namespace npu_quant

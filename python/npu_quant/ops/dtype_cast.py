@@ -1,0 +1,102 @@
+"""npu_dtype_cast: numbers of one format as those of another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _codes, _core
+from ..dtypes import DTypeName
+
+
+def npu_dtype_cast(
+    self: NDArray[Any],
+    dtype: DTypeName,
+    input_dtype: DTypeName | None = None,
+    *,
+    out: NDArray[Any] | None = None,
+    numerics: str | None = None,
+) -> NDArray[Any]:
+    """Turn an array into one of another format: floats of 32, 16 and 8 bits, and int4.
+
+    ::
+
+        y = the number of dtype that is nearest to self
+
+    By one rounding, from the exact number (docs/numerics.md 12). Codes of int4, hifloat8 and float8
+    are saturated and have no NaN, as everywhere in this library; :mod:`npu_quant.formats` has the
+    same by simpler names.
+
+    Args:
+        self: float16, bfloat16, float32, float8_e4m3fn or float8_e5m2; int32 for int4, 8 codes in
+            an element, the first its low nibble; or uint8 for hifloat8. Of rank 0 to 8. Any
+            strides, unaligned and read-only arrays included, here and below.
+        dtype: the format of the result: float32, float16, bfloat16, int4, hifloat8, float8_e5m2 or
+            float8_e4m3fn, as torch_npu's code (256, 257, 283, 285, 290, 291, 292), dtype or name.
+        input_dtype: what self holds, in any of these ways: int4 for int32, hifloat8 for uint8,
+            which have to be named; None, or self's dtype, for any other.
+        out: where to write the result: an array of exactly its shape and dtype, any strides, apart
+            from self, such as an earlier result. After Ctrl-C it holds some new elements and some
+            old ones.
+        numerics: the arithmetic profile, by default the current one
+            (:func:`npu_quant.numerics`).
+
+    Returns:
+        The numbers, of self's shape: as an array of dtype, but int4 in int32 and hifloat8 in uint8.
+        From int4 the last axis becomes 8 times as long, to int4 an eighth: it has to be a multiple
+        of 8. (torch_npu gives int4 as uint8, two in a byte: that is ``y.view(np.uint8)``.)
+
+    Rounding is to nearest, ties to even, to hifloat8 away from zero. Out of the ordinary:
+
+    ==========================================  ===================================================
+    what                                        y
+    ==========================================  ===================================================
+    beyond the greatest of float16, bfloat16    inf or -inf, from half a step beyond it on
+    beyond the greatest code, infinite          the greatest code or the least: +-448, +-57344,
+                                                +-32768; 7 or -8
+    NaN to codes                                0
+    NaN to floats                               NaN; its sign and payload are not promised
+    -0, or below 0 and rounded to 0             -0; in hifloat8 and int4, which have none, 0
+    codes of NaN or inf to floats               NaN or inf
+    no elements                                 empty
+    ==========================================  ===================================================
+
+    ``ml_dtypes`` does otherwise beyond the greatest code: float8_e4m3fn is NaN above 464,
+    float8_e5m2 infinite from 61440 on, and a NaN stays one. torch 2.13 saturates float8_e4m3fn,
+    too.
+
+    Raises:
+        DTypeError: self is missing (code 161001), is no ndarray, or has another dtype.
+        ParamError: rank, shape, ``out`` or an attribute is not allowed or not available.
+        TypeError: an attribute is of the wrong kind, such as ``dtype=None``.
+        MemoryError: no memory for the result.
+
+    Example:
+        >>> import numpy as np, npu_quant
+        >>> x = np.array([1, -1.5, 300, 0.1], dtype=np.float32)
+        >>> y = npu_quant.npu_dtype_cast(x, "hifloat8")
+        >>> y
+        array([  8, 140,  96,  82], dtype=uint8)
+        >>> npu_quant.npu_dtype_cast(y, np.float32, "hifloat8").tolist()
+        [1.0, -1.5, 256.0, 0.09375]
+
+    Source: torch_npu.npu_dtype_cast (Ascend/op-plugin), which calls aclnnCast (hicann/ops-math
+    ``math/cast``). That takes integers, too, which NumPy's ``astype`` converts.
+    """
+    return _core.npu_dtype_cast(self, dtype, input_dtype, out, numerics)
+
+
+def reference(
+    self: NDArray[Any], dtype: DTypeName, input_dtype: DTypeName | None = None
+) -> NDArray[Any]:
+    """Compute :func:`npu_dtype_cast` in plain NumPy: the same, to the bit, without checks."""
+    to = _codes.row_of(dtype)
+    held = _codes.row_of(self.dtype if input_dtype is None else input_dtype)
+    is_float = held.name in ("float32", "float16", "bfloat16")
+    with np.errstate(all="ignore"):
+        v = self.astype(np.float32) if is_float else _codes.decode(self, held.name)
+        if to.name in ("float32", "float16", "bfloat16"):
+            return v.astype(to.carrier)
+        return _codes.encode(v, to.name)

@@ -1,0 +1,69 @@
+"""Every message of npu_dtype_cast, the order of its checks, and the kinds it accepts."""
+
+# ruff: noqa: E501 (tables of messages)
+
+from __future__ import annotations
+
+from functools import partial
+
+import ml_dtypes
+import numpy as np
+
+from errors.common import Takes, of_arrays, of_results
+from npu_quant import DTypeError, ParamError, npu_dtype_cast
+
+OP = "npu_dtype_cast"
+X = np.ones((2, 4), np.float32)
+Y = np.zeros((2, 4), np.float16)
+UNWRITTEN = (Y,)
+GIVEN = {"self": X, "dtype": np.float16}
+DTYPES = "float16, bfloat16, float32, int32, uint8, float8_e5m2 or float8_e4m3fn."
+AVAILABLE = "available: float32, float16, bfloat16, int4, hifloat8, float8_e5m2, float8_e4m3fn."
+KIND = "expected an int code, a dtype or a dtype's name."
+# Good arguments, and out, so that nothing may be written.
+call = partial(npu_dtype_cast, **GIVEN, out=Y)
+TAKES = {"self": Takes(DTYPES, "expected 0 to 8.")}
+
+# Name, call, exception, code, message (from its beginning, after the operator's name).
+ERRORS = [
+    *of_arrays(call, TAKES),
+    *of_results(call, {"": Y}),
+    *[(f"self {np.dtype(kind)}", lambda kind=kind: call(self=X.astype(kind)), DTypeError, 161002, f"self has dtype {np.dtype(kind)}, expected {DTYPES}") for kind in (np.float64, np.int8, np.int64, bool, ml_dtypes.int4)],
+    ("dtype", lambda: call(dtype=np.int32), ParamError, 161002, f"dtype is int32, {AVAILABLE} Name it by torch_npu's code (256, 257, 283, 285, 290, 291, 292), a dtype or its name."),
+    ("dtype of ACL", lambda: call(dtype=1), ParamError, 161002, f"dtype is int8, {AVAILABLE} Numbers below 256 are torch's: float16 is 257."),
+    ("dtype unknown", lambda: call(dtype="float9"), ParamError, 161002, f"dtype is 'float9', {AVAILABLE}"),
+    ("dtype None", lambda: call(dtype=None), TypeError, None, f"dtype is None, {KIND}"),
+    ("dtype kind", lambda: call(dtype=1.5), TypeError, None, f"dtype is a float, {KIND}"),
+    ("input_dtype kind", lambda: call(input_dtype=1.5), TypeError, None, f"input_dtype is a float, {KIND}"),
+    ("input_dtype", lambda: call(input_dtype="float16"), ParamError, 161002, "input_dtype is float16, expected float32 for self of float32."),
+    ("input_dtype unknown", lambda: call(input_dtype=-1), ParamError, 161002, "input_dtype is -1, expected float32 for self of float32."),
+    ("uint8 without input_dtype", lambda: call(self=X.astype(np.uint8)), ParamError, 161002, "input_dtype is None, expected hifloat8 for self of uint8."),
+    ("int32 without input_dtype", lambda: call(self=X.astype(np.int32)), ParamError, 161002, "input_dtype is None, expected int4 for self of int32."),
+    ("int32 as numbers", lambda: call(self=X.astype(np.int32), input_dtype=259), ParamError, 161002, "input_dtype is int32, expected int4 for self of int32."),
+    ("int4, last axis", lambda: call(dtype="int4"), ParamError, 161002, "self has shape (2, 4), expected a last axis of a multiple of 8: so many codes of int4 share an element of int32."),
+    ("int4, no axis", lambda: call(self=np.array(3, np.float32), dtype="int4"), ParamError, 161002, "self has shape (), expected a last axis of a multiple of 8"),
+    ("from int4, no axis", lambda: call(self=np.ones((), np.int32), input_dtype="int4"), ParamError, 161002, "self has 0 dimensions, expected 1 to 8."),
+    ("out of int4", lambda: call(self=X.astype(np.int32), input_dtype="int4"), ParamError, 161002, "out has shape (2, 4), expected (2, 32)."),
+    ("out dtype", lambda: call(dtype="hifloat8"), DTypeError, 161002, "out has dtype float16, expected uint8."),
+]  # fmt: skip
+# In the order in which faults are reported: one argument each, wrong on its own.
+FAULTS = [
+    ({"self": None}, DTypeError, "self is None"),
+    ({"self": X.astype(float)}, DTypeError, "self has dtype"),
+    ({"self": np.ones((1,) * 9, np.float32)}, ParamError, "self has 9 dimensions"),
+    ({"dtype": "int16"}, ParamError, "dtype is int16"),
+    ({"input_dtype": "int16"}, ParamError, "input_dtype is int16"),
+    ({"out": Y.T}, ParamError, "out has shape"),
+]
+
+ACCEPTED = [
+    {"dtype": "torch.bfloat16"},
+    {"dtype": 256, "input_dtype": np.float32},
+    {"dtype": "hifloat8", "self": X.view(np.recarray)},
+    {"dtype": 292, "self": X.astype(ml_dtypes.float8_e5m2), "input_dtype": 23},
+    {"dtype": 285, "self": np.ones((3, 8), np.float16)},
+    {"self": X.astype(np.int32), "input_dtype": "torch_npu.int4"},
+    {"self": X.astype(np.uint8), "input_dtype": 290},
+    {"self": np.array(3, np.float32)},
+    {"numerics": "reference"},
+]
