@@ -151,6 +151,29 @@ struct FloatCode {
 using Float8E4M3FN = FloatCode<3, 7, 448, false>;
 using Float8E5M2 = FloatCode<2, 15, 57344, true>;
 
+// Of HiFloat8, below. What binades of so many bits of mantissa go by, in one number: what is added
+// to a pattern's upper bits, and how far the pattern is to be shifted, less one.
+struct HiFloat8Binades {
+  static constexpr int32_t number(int mantissa_bits, int added) {
+    return added * 32 + 22 - mantissa_bits;
+  }
+  constexpr HiFloat8Binades() : of_exponent(), of_rank() {
+    constexpr struct {
+      int exponent, mantissa_bits, added;  // from 2^exponent on
+    } kFirst[] = {{-16, 0, -104}, {-15, 1, -216}, {-7, 2, -456},
+                  {-3, 3, -952},  {4, 2, -428},   {8, 1, -158}};
+    for (const auto& first : kFirst) {
+      const int32_t all = number(first.mantissa_bits, first.added);
+      for (int e = first.exponent; e < 16; ++e) of_exponent[(e + 127) % 32] = all;
+      const int rank = ((first.exponent + 127) << first.mantissa_bits) + first.added;
+      for (int i = first.exponent > -16 ? rank / 8 : 0; i < 32; ++i) of_rank[i] = all;
+    }
+  }
+  alignas(64) int32_t of_exponent[32];  // of the biased one's low bits; from -16 to 15
+  alignas(64) int32_t of_rank[32];      // divided by 8
+};
+inline constexpr HiFloat8Binades kBinades{};
+
 // HiF8: the further from 1, the fewer bits of mantissa; ties go away from zero, and there is no -0.
 //
 //   rank   0 for 0, 1 for the least code's value 2^-22, ... 126 for the greatest's, 32768: as the
@@ -169,9 +192,7 @@ struct HiFloat8 {
   static NPU_QUANT_INLINE F32 value(I32 code) {
     const I32 field = code & 0x7f;
     const I32 rank = field ^ table_at(kDiffersOfCode, field >> 3);
-    I32 binades = I32{} + kBinades[0].number();
-    for (int b = 1; b < 6; ++b)
-      binades = rank >= kBinades[b].rank() ? I32{} + kBinades[b].number() : binades;
+    const I32 binades = table_at(kBinades.of_rank, rank >> 3);
     I32 bits = (rank - (binades >> 5)) << ((binades & 31) + 1);
     bits = rank == 0 ? I32{} : bits;
     bits = rank == 127 ? I32{} + kInfinityBits : bits;
@@ -180,18 +201,6 @@ struct HiFloat8 {
   }
 
  private:
-  // The binades from 2^exponent on.
-  struct Binades {
-    int exponent, mantissa_bits, join;
-
-    constexpr int32_t bits() const { return (exponent + 127) << 23; }
-    constexpr int32_t rank() const { return ((exponent + 127) << mantissa_bits) + join; }
-    // join, and how far a pattern is to be shifted, less one.
-    constexpr int32_t number() const { return join * 32 + 22 - mantissa_bits; }
-  };
-  static constexpr Binades kBinades[6] = {{-22, 0, -104}, {-15, 1, -216}, {-7, 2, -456},
-                                          {-3, 3, -952},  {4, 2, -428},   {8, 1, -158}};
-
   // The bits in which ranks 8 i to 8 i + 7 differ from their codes; the same for codes.
   alignas(16) static constexpr uint8_t kDiffersOfRank[16] = {0x00, 0x76, 0x66, 0x44, 0x74, 0x10,
                                                              0x00, 0x20, 0x48, 0x58, 0x70, 0x70,
@@ -201,13 +210,11 @@ struct HiFloat8 {
                                                              0x10, 0x10, 0x66, 0x76};
 
   static NPU_QUANT_INLINE I32 of_magnitude(F32 v, I32 bits) {
-    I32 binades = I32{} + kBinades[0].number();
-    for (int b = 1; b < 6; ++b) {
-      const int32_t step = kBinades[b].number() - kBinades[b - 1].number();
-      binades = bits >= kBinades[b].bits() ? binades + step : binades;
-    }
+    // Below 2^-16 all is as there.
+    const I32 exponent = max(bits, I32{} + bits_of(0x1p-16f)) >> 23;
+    const I32 binades = table_at(kBinades.of_exponent, exponent);
     // From 2^-23 on, the middle below it, all is at least the least value.
-    const I32 upper = max(bits, I32{} + kBinades[0].bits()) >> (binades & 31);
+    const I32 upper = max(bits, I32{} + bits_of(0x1p-22f)) >> (binades & 31);
     const I32 rank = ((upper + 1) >> 1) + (binades >> 5);
     const I32 code = rank ^ table_at(kDiffersOfRank, rank >> 3);
     // Of NaN the comparison is false.

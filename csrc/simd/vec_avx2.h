@@ -134,6 +134,11 @@ NPU_QUANT_INLINE I32 table_at(const uint8_t (&table)[16], I32 index) {
   return bit_cast<I32>(_mm256_shuffle_epi8(everywhere, bit_cast<__m256i>(index)));
 }
 
+// The same of a table of 32 numbers, by the low 5 bits of the index.
+NPU_QUANT_INLINE I32 table_at(const int32_t (&table)[32], I32 index) {
+  return bit_cast<I32>(_mm256_i32gather_epi32(table, bit_cast<__m256i>(index & 31), 4));
+}
+
 // The low byte of each value, consecutive over the four parts.
 NPU_QUANT_INLINE I8 low_bytes(const I32 (&part)[4]) {
   return unmixed(

@@ -141,6 +141,12 @@ NPU_QUANT_INLINE I32 table_at(const uint8_t (&table)[16], I32 index) {
   return bit_cast<I32>(_mm512_shuffle_epi8(everywhere, bit_cast<__m512i>(index)));
 }
 
+// The same of a table of 32 numbers, by the low 5 bits of the index.
+NPU_QUANT_INLINE I32 table_at(const int32_t (&table)[32], I32 index) {
+  return bit_cast<I32>(_mm512_permutex2var_epi32(load<__m512i>(table), bit_cast<__m512i>(index),
+                                                 load<__m512i>(table + kLanes)));
+}
+
 // The low byte of each value, consecutive over the four parts.
 NPU_QUANT_INLINE I8 low_bytes(const I32 (&part)[4]) {
   const Vec<int8_t> pick = {0,  4,  8,  12, 16, 20, 24, 28, 32, 36,  40,  44,  48,  52,  56,  60,

@@ -161,6 +161,13 @@ NPU_QUANT_INLINE I32 table_at(const uint8_t (&table)[16], I32 index) {
   return bytes;
 }
 
+// The same of a table of 32 numbers, by the low 5 bits of the index.
+NPU_QUANT_INLINE I32 table_at(const int32_t (&table)[32], I32 index) {
+  I32 numbers;
+  for (int i = 0; i < kLanes; ++i) numbers[i] = table[index[i] & 31];
+  return numbers;
+}
+
 // The low byte of each value, consecutive over the four parts.
 NPU_QUANT_INLINE I8 low_bytes(const I32 (&part)[4]) {
   using Byte4 = Vec<int8_t, 4>;
