@@ -8,15 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _codes, _core
+from ..arrays import Array
 from ..dtypes import DTypeName
 
 
 def npu_dtype_cast(
-    self: NDArray[Any],
+    self: Array,
     dtype: DTypeName,
     input_dtype: DTypeName | None = None,
     *,
-    out: NDArray[Any] | None = None,
+    out: Array | None = None,
     numerics: str | None = None,
 ) -> NDArray[Any]:
     """Turn an array into one of another format: floats of 32, 16 and 8 bits, and int4.
