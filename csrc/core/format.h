@@ -55,7 +55,7 @@ constexpr const FormatRow* find_row(std::string_view name) {
 // How many codes share an element of the arrays that hold them.
 constexpr int64_t codes_per_element(Format format) {
   const FormatRow* const row = find_row(format);
-  return row != nullptr ? size_of(row->carrier) * 8 / row->bits : 1;
+  return row == nullptr || row->bits >= 8 ? 1 : size_of(row->carrier) * 8 / row->bits;
 }
 
 inline const char* name_of(Format format) {

@@ -25,6 +25,9 @@ struct Strided {
   const RowAxes* axes = nullptr;
   bool packed = false;
 
+  // Where an element is that is not packed.
+  char* at(int64_t row, int64_t i) const { return data + row * row_stride + i * stride; }
+
   Strided from(int64_t row, int64_t i) const {
     const int64_t element = packed ? i / kPackedCodes : i;
     return {data == nullptr ? nullptr : data + row * row_stride + element * stride, row_stride,

@@ -106,7 +106,7 @@ class Source {
   }
   // Where element i of a row is, one of those that were fetched if they had to be.
   NPU_QUANT_INLINE const char* at(int64_t row, int64_t i) const {
-    if (is_direct_) return x_.from(row, i).data;
+    if (is_direct_) return x_.data == nullptr ? nullptr : x_.at(row, i);
     return buffer_ + ((row - row_) * width_ + i - i_) * item_;
   }
 
@@ -174,9 +174,7 @@ class Sink {
 
   // Where results from element i of a row on go: to their place, or to the buffer, where they stay
   // if they are not wanted.
-  NPU_QUANT_INLINE char* at(int64_t row, int64_t i) {
-    return is_direct_ ? y_.from(row, i).data : buffer_;
-  }
+  NPU_QUANT_INLINE char* at(int64_t row, int64_t i) { return is_direct_ ? y_.at(row, i) : buffer_; }
   // Has results [i, i + count) of some rows written that lie in the buffer.
   NPU_QUANT_INLINE void put(int64_t row, int64_t i, int64_t count, int64_t rows = 1,
                             int64_t width = 0) {
@@ -222,7 +220,7 @@ class Sink {
 // A float32 parameter: one value for a row (stride 0), or one for each of its elements (stride 4).
 NPU_QUANT_INLINE const Unaligned<float>* parameter_at(const Strided& parameter, int64_t row,
                                                       int64_t i) {
-  return reinterpret_cast<const Unaligned<float>*>(parameter.from(row, i).data);
+  return reinterpret_cast<const Unaligned<float>*>(parameter.at(row, i));
 }
 
 // Short rows are joined: k rows of n elements are one piece, and each of its elements has a

@@ -68,11 +68,9 @@ Status AntiQuant::check_attributes() {
 
 // One element, or as many as the last axis of y has, or the one before it.
 Status AntiQuant::check_scale() {
-  TensorView y = x;
-  y.shape = shape_;
   std::string forms;
   for (int axis = x.rank; axis >= 0 && axis >= x.rank - 2; --axis) {
-    const Shape form = shape_along(y, axis, scale.rank);
+    const Shape form = shape_along(shape_, axis, scale.rank);
     if (form.size() == 0) continue;
     if (scale.shape == form) return channel_axis_ = axis, Status{};
     const std::string text = to_string(form);

@@ -202,8 +202,8 @@ Status check_channel_axis(const char* op, int64_t axis, const TensorView& x, con
   return fault(op, Fault::attribute, {Argument("axis")}, {"is ", axis}, allowed);
 }
 
-Shape shape_along(const TensorView& x, int axis, int rank) {
-  const int64_t length = axis < x.rank ? x.shape.dims[axis] : 1;
+Shape shape_along(const Shape& x, int axis, int rank) {
+  const int64_t length = axis < x.rank ? x.dims[axis] : 1;
   Shape shape{rank, {}};
   for (int i = 0; i < rank; ++i) shape.dims[i] = rank == 1 || i == axis ? length : 1;
   return shape;

@@ -84,8 +84,8 @@ Status check_same_shape(const char* op, const char* argument, const TensorView& 
 // The place of an axis of x, which may be negative.
 Status check_channel_axis(const char* op, int64_t axis, const TensorView& x, const char* x_name,
                           int& place);
-// What lies along that axis of x, as a shape of so many axes; where it is x.rank, one element.
-Shape shape_along(const TensorView& x, int axis, int rank);
+// What lies along that axis of a shape, as one of so many axes; where it is the rank, one element.
+Shape shape_along(const Shape& x, int axis, int rank);
 Status wrong_shape(const char* op, const char* argument, const TensorView& view,
                    const Text& allowed);
 // The formats of codes that operators give, of which each has all, or int8 alone.

@@ -58,7 +58,7 @@ Geometry DynamicQuant::geometry() const {
 
 Status DynamicQuant::check_shapes() {
   NPU_QUANT_RETURN_IF_ERROR(check_packable(name, "input", input, codes()));
-  const Shape row = shape_along(input, input.rank - 1, 1);
+  const Shape row = shape_along(input.shape, input.rank - 1, 1);
   if (!smooth_scales.present || smooth_scales.shape == row) return {};
   return wrong_shape(name, "smooth_scales", smooth_scales,
                      {"expected ", row, ": the last axis of ", Argument("input")});

@@ -128,7 +128,7 @@ Status FakeQuantize::check_shapes() {
     return has_switch ? check_one_element(name, "fake_quant_enabled", fake_quant_enabled)
                       : Status{};
   }
-  const Shape channels = shape_along(self, channel_axis_, 1);
+  const Shape channels = shape_along(self.shape, channel_axis_, 1);
   const auto check = [&](const char* argument, const TensorView& view) -> Status {
     if (view.shape == channels) return {};
     return wrong_shape(

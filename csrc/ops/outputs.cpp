@@ -107,7 +107,8 @@ std::string names_of(const OutputSpecs& specs) {
 
 OutputSpec codes_of(const char* name, Format format, Shape shape) {
   const FormatRow* const row = find_row(format);
-  if (shape.rank > 0) shape.dims[shape.rank - 1] /= codes_per_element(format);
+  const int64_t together = codes_per_element(format);
+  if (together > 1 && shape.rank > 0) shape.dims[shape.rank - 1] /= together;
   return {name, row != nullptr ? row->carrier : DType::other, shape};
 }
 

@@ -83,8 +83,8 @@ Status Quantize::check_shapes() {
 }
 
 Status Quantize::check_shape(const char* argument, const TensorView& parameter) const {
-  const Shape vector = shape_along(self, channel_axis_, 1);
-  const Shape full = shape_along(self, channel_axis_, self.rank);
+  const Shape vector = shape_along(self.shape, channel_axis_, 1);
+  const Shape full = shape_along(self.shape, channel_axis_, self.rank);
   if (parameter.shape == vector || (!div_mode && parameter.shape == full)) return {};
   Text allowed = "expected one element";
   if (div_mode || self.rank == 1)

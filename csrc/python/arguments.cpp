@@ -122,8 +122,10 @@ DTypeRequest to_dtype(const char* op, const char* argument, py::handle value) {
   DTypeRequest request;
   if (value.is_none()) return request;
   request.is_default = false;
-  if (PyLong_CheckExact(value.ptr())) request.number = PyLong_AsLongLong(value.ptr());
-  PyErr_Clear();  // of a number that is too large
+  if (PyLong_CheckExact(value.ptr())) {
+    int overflow = 0;
+    request.number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);  // else -1
+  }
   if (recall_format(value, request)) return request;
   py::object found;
   try {
