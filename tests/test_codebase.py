@@ -333,6 +333,8 @@ def test_every_edge_case_row_has_a_test(name: str) -> None:
 SIGNATURES = {
     "npu_dynamic_quant": "(input, *, smooth_scales=None, group_index=None, dst_type=None, "
     "quant_mode='pertoken', dst_type_max=0.0)",
+    "npu_dynamic_quant_asymmetric": "(input, *, smooth_scales=None, group_index=None, "
+    "dst_type=None, quant_mode='pertoken', dst_type_max=0.0)",
     "npu_dynamic_block_quant": "(x, *, min_scale=0.0, round_mode='rint', dst_type=1, "
     "row_block_size=1, col_block_size=128, dst_type_max=0.0)",
     "npu_add_rms_norm_quant": "(x1, x2, gamma, scales1, zero_points1, beta=None, scales2=None, "

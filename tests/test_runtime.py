@@ -293,6 +293,7 @@ def test_threads_with_a_small_stack() -> None:
         npu_quant.npu_quantize(x, row, None, "int8")
         npu_quant.fake_quantize_per_channel_affine(x, row, row, 1, -128, 127)
         npu_quant.npu_dynamic_quant(x)
+        npu_quant.npu_dynamic_quant_asymmetric(x, smooth_scales=row)
         npu_quant.npu_dynamic_block_quant(x)
         done.append(True)
 

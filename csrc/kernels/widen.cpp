@@ -26,6 +26,21 @@ struct Widen {
   }
 };
 
+// y = x * factor.
+template <class From>
+struct Multiply {
+  using X = From;
+  using Y = Float32<WholeLoads>;
+  static constexpr int kParameters = 1;
+
+  template <class Parameters, class TileAt>
+  NPU_QUANT_INLINE void map(const Parameters& parameters, const TileAt& tile) const {
+    Tile v = X::load(tile.x());
+    for (int i = 0; i < 4; ++i) v.part[i] *= parameters(0, i);
+    Y::put(tile.y(), v, tile.stores);
+  }
+};
+
 }  // namespace
 
 template <>
@@ -56,6 +71,19 @@ void WidenKernel::run<kTarget>(const Args& args) {
     case DType::other: break;
   }
   __builtin_trap();  // the op has checked the dtype
+}
+
+template <>
+void ProductsKernel::run<kTarget>(const Args& args) {
+  const DefaultFloatEnvironment guard;
+  ElementwiseArgs rows{};
+  rows.rows = args.rows;
+  rows.n = args.n;
+  rows.x = args.x;
+  rows.y = {args.to, args.n * 4, 4};
+  rows.parameters[0] = args.factor;
+  visit_float_with<WholeLoads>(args.dtype,
+                               [&](auto x) { map_rows(rows, Multiply<decltype(x)>{}); });
 }
 
 template <>

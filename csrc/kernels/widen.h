@@ -3,6 +3,7 @@
 
 #include "core/dispatch.h"
 #include "core/dtype.h"
+#include "core/strided.h"
 
 namespace npu_quant {
 
@@ -12,6 +13,19 @@ struct WidenKernel {
     const char* from;
     int64_t count, stride;  // in bytes
     char* to;               // float32; int32 is rounded to nearest even
+  };
+  template <Target target>
+  static void run(const Args& args);
+};
+
+// x * factor, of some rows.
+struct ProductsKernel {
+  struct Args {
+    DType dtype;  // float32, float16 or bfloat16
+    int64_t rows, n;
+    Strided x;
+    Strided factor;  // float32; stride is 0 or 4
+    char* to;        // float32, row after row
   };
   template <Target target>
   static void run(const Args& args);

@@ -1,21 +1,34 @@
 #include "ops/dynamic_quant.h"
 
-#include <limits>
+#include <algorithm>
+#include <utility>
 
-#include "core/dispatch.h"
+#include "core/cache.h"
 #include "core/parallel.h"
-#include "core/rows.h"
-#include "kernels/dynamic_quant.h"
-#include "ops/parameter.h"
+#include "ops/dynamic_groups.h"
 
 namespace npu_quant {
+namespace {
+
+// Columns become rows.
+void exchange_last_axes(TensorView& view) {
+  const int last = view.rank - 1;
+  if (!view.present) return;
+  std::swap(view.shape.dims[last - 1], view.shape.dims[last]);
+  std::swap(view.strides[last - 1], view.strides[last]);
+}
+
+}  // namespace
+
 Inputs DynamicQuant::inputs() {
-  return Inputs::of(required("input", input), optional("smooth_scales", smooth_scales));
+  return Inputs::of(required("input", input), optional("smooth_scales", smooth_scales),
+                    optional("group_index", group_index));
 }
 
 Status DynamicQuant::check_dtypes() const {
   NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(name, "input", input));
-  return check_same_dtype(name, "smooth_scales", smooth_scales, "input", input);
+  NPU_QUANT_RETURN_IF_ERROR(check_same_dtype(name, "smooth_scales", smooth_scales, "input", input));
+  return check_dtype_in(name, "group_index", group_index, {DType::int32});
 }
 
 Status DynamicQuant::check_ranks() const {
@@ -23,79 +36,116 @@ Status DynamicQuant::check_ranks() const {
       check_rank(name, "input", input, 2, kMaxRank,
                  input.rank < 2 ? "A token is a row: give it an axis, e.g. input.reshape(1, -1)."
                                 : "Merge leading axes with input.reshape(-1, n)."));
-  if (has_group_index) return {};  // one row for each group
-  return check_rank(name, "smooth_scales", smooth_scales, 1, 1,
-                    "It holds one factor per element of a token.");
+  const int rank = group_index.present ? 2 : 1;
+  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "smooth_scales", smooth_scales, rank, rank,
+                                       group_index.present
+                                           ? "With group_index it holds a row for each group."
+                                           : "It holds one factor per element of a token."));
+  return check_rank(name, "group_index", group_index, 1, 1, "It holds the end of each group.");
 }
 
 void DynamicQuant::plan_outputs() {
-  Shape tokens = input.shape;
-  --tokens.rank;
-  outputs.assign(codes_of("y", codes(), input.shape), OutputSpec{"scale", DType::float32, tokens});
+  Shape groups{1, {1}};
+  if (quant_mode.value() != Mode::pertensor) {
+    groups = input.shape;
+    --groups.rank;
+    if (quant_mode.value() == Mode::perchannel)
+      groups.dims[groups.rank - 1] = input.shape.dims[groups.rank];
+  }
+  const OutputSpec y{"y", DType::int8, input.shape}, scale{"scale", DType::float32, groups};
+  if (symmetric)
+    outputs.assign(y, scale);
+  else
+    outputs.assign(y, scale, OutputSpec{"offset", DType::float32, groups});
 }
 
 Status DynamicQuant::check_attributes() {
-  const auto unavailable = [this](const char* argument, const Text& came, const Text& allowed) {
-    return fault(name, Fault::unavailable, {Argument(argument)}, came, allowed);
-  };
-  if (has_group_index)
-    return unavailable(
-        "group_index", "is given",
-        {"available: ", Nothing(), " (one ", Argument("smooth_scales"), " for all tokens)"});
-  if (!symmetric)
-    return unavailable("offset", "is given", {"available: ", Nothing(), " (symmetric)"});
-  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type, kCodeFormats));
-  NPU_QUANT_RETURN_IF_ERROR(
-      quant_mode.check(name, Fault::unavailable, "quant_mode", "available: "));
-  return check_dst_type_max(name, dst_type_max, codes());
+  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type));
+  NPU_QUANT_RETURN_IF_ERROR(quant_mode.check(name, Fault::attribute, "quant_mode", "expected "));
+  return check_no_dst_type_max(name, dst_type_max);
 }
 
 Geometry DynamicQuant::geometry() const {
-  return {.rows = outputs[kScale].shape.size(),
-          .n = input.shape.dims[input.rank - 1],
-          .greatest = dst_type_max};
+  const int64_t groups = outputs[kScale].shape.size();
+  return {.rows = groups, .n = groups > 0 ? input.shape.size() / groups : 0};
 }
 
 Status DynamicQuant::check_shapes() {
-  NPU_QUANT_RETURN_IF_ERROR(check_packable(name, "input", input, codes()));
-  const Shape row = shape_along(input.shape, input.rank - 1, 1);
-  if (!smooth_scales.present || smooth_scales.shape == row) return {};
-  return wrong_shape(name, "smooth_scales", smooth_scales,
-                     {"expected ", row, ": the last axis of ", Argument("input")});
+  NPU_QUANT_RETURN_IF_ERROR(check_groups());
+  if (!smooth_scales.present) return {};
+  const bool of_channels = quant_mode.value() == Mode::perchannel;
+  Shape expected = shape_along(input.shape, input.rank - (of_channels ? 2 : 1), 1);
+  if (group_index.present) expected = Shape{2, {group_index.shape.dims[0], expected.dims[0]}};
+  if (smooth_scales.shape == expected) return {};
+  Text allowed{"expected ", expected};
+  if (group_index.present)
+    allowed += {": a row for each entry of ", Argument("group_index")};
+  else
+    allowed += {of_channels ? ": axis -2 of " : ": the last axis of ", Argument("input")};
+  return wrong_shape(name, "smooth_scales", smooth_scales, allowed);
+}
+
+// What group_index stands beside, and how many groups it has.
+Status DynamicQuant::check_groups() const {
+  if (!group_index.present) return {};
+  const Argument group("group_index");
+  if (!smooth_scales.present)
+    return fault(name, Fault::attribute, {group}, {"is given"},
+                 {"expected ", Nothing(), " without ", Argument("smooth_scales")});
+  if (quant_mode.value() == Mode::perchannel)
+    return fault(name, Fault::attribute, {group}, {"is given"},
+                 {"expected ", Nothing(), " with ", Argument("quant_mode"), " 'perchannel'"});
+  const int64_t experts = group_index.shape.dims[0];
+  if (experts >= 1 && experts <= SmoothRows::kMostExperts) return {};
+  return wrong_shape(name, "group_index", group_index,
+                     {"expected 1 to ", SmoothRows::kMostExperts, " entries"});
+}
+
+Status DynamicQuant::check_elements() const {
+  if (!group_index.present) return {};
+  const auto wrong = [this](int64_t expert, int64_t end, const Text& allowed) {
+    return fault(name, Fault::attribute, {Argument("group_index"), "[", expert, "]"}, {"is ", end},
+                 allowed);
+  };
+  const int64_t experts = group_index.shape.dims[0];
+  int64_t before = 0, end = 0;
+  for (int64_t expert = 0; expert < experts; before = end, ++expert) {
+    end = group_end_at(group_index, expert);
+    if (end < before)
+      return wrong(expert, end,
+                   {"expected at least ", before,
+                    ": it holds the row behind each group, counted from the first row of ",
+                    Argument("input")});
+  }
+  int64_t rows = 1;
+  for (int axis = 0; axis + 1 < input.rank; ++axis) rows *= input.shape.dims[axis];
+  if (end == rows) return {};
+  return wrong(experts - 1, end,
+               {"expected ", rows, ", the number of rows of ", Argument("input")});
 }
 
 Status DynamicQuant::run(const TensorView* out) const {
-  const TensorView& y = out[kY];
-  const TensorView& scale = out[kScale];
-  if (!y.present && !scale.present) return {};
-  const int last = input.rank - 1;
-  const bool stream = worth_streaming(bytes());
-  const Rows<3> rows(input.shape.dims, last, {input.strides, y.strides, scale.strides});
-  Parameter smooth;
-  if (smooth_scales.present && rows.count() > 0)
-    NPU_QUANT_RETURN_IF_ERROR(smooth.assign(name, smooth_scales, smooth_scales.shape.dims[0]));
-  const auto strided = [&](const TensorView& view, int t, const int64_t(&offsets)[3]) {
-    if (!view.present) return Strided{};
-    return Strided{view.data + offsets[t], rows.inner_stride(t), view.strides[last]};
-  };
-  const auto quantize = [&](int64_t begin, int64_t end) {
-    rows.for_each_run(begin, end, [&](const int64_t(&offsets)[3], int64_t count) {
-      const DynamicArgs args{.dtype = input.dtype,
-                             .format = codes(),
-                             .rows = count,
-                             .n = input.shape.dims[last],
-                             .group = input.shape.dims[last],
-                             .x = strided(input, 0, offsets),
-                             .smooth = {smooth.data(), 0, sizeof(float)},
-                             .y = strided(y, 1, offsets),
-                             .scale = strided(scale, 2, offsets),
-                             .rule = rule,
-                             .most_scale = std::numeric_limits<float>::infinity(),
-                             .stream = stream};
-      run_dynamic(args);
-    });
-  };
-  parallel_for(rows.count(), work_bytes(bytes(), {&input, &y}), quantize);
+  TensorView tensors[] = {input, out[kY], out[kScale], symmetric ? TensorView{} : out[kOffset]};
+  const auto& [x, y, scale, offset] = tensors;
+  if (!y.present && !scale.present && !offset.present) return {};
+  const Mode mode = quant_mode.value();
+  if (mode == Mode::perchannel) {
+    exchange_last_axes(tensors[DynamicRows::kX]);
+    exchange_last_axes(tensors[DynamicRows::kY]);
+  }
+  if (mode == Mode::pertensor)
+    for (int t : {DynamicRows::kScale, DynamicRows::kOffset})
+      std::fill_n(tensors[t].strides, kMaxRank, 0);
+  SmoothRows smooth;
+  NPU_QUANT_RETURN_IF_ERROR(smooth.assign(name, smooth_scales, group_index));
+  const int64_t work = work_bytes(bytes(), {&x, &y});
+  const DynamicGroups groups{input.dtype, outputs[kY].dtype, rule, symmetric,
+                             worth_streaming(bytes())};
+  const DynamicRows rows(tensors, smooth, mode == Mode::pertensor);
+  if (mode == Mode::pertensor) return groups.quantize_all(rows, work), Status{};
+  parallel_for(rows.segments(), work, [&](int64_t begin, int64_t end) {
+    rows.for_each_part(begin, end, [&](const RowsPart& part) { groups.quantize_rows(part); });
+  });
   return {};
 }
 

@@ -1,4 +1,4 @@
-// npu_dynamic_quant: the contract.
+// npu_dynamic_quant and npu_dynamic_quant_asymmetric: the contract.
 #pragma once
 
 #include "ops/choice.h"
@@ -6,32 +6,40 @@
 
 namespace npu_quant {
 
-struct DynamicQuant final : Op {
-  enum { kY, kScale };
-  enum class Mode { pertoken };
-  static constexpr Word<Mode> kModes[] = {{"pertoken", Mode::pertoken}};
+struct DynamicQuant : Op {
+  enum { kY, kScale, kOffset };
+  enum class Mode { pertoken, pertensor, perchannel };
+  static constexpr Word<Mode> kModes[] = {{"pertoken", Mode::pertoken},
+                                          {"pertensor", Mode::pertensor},
+                                          {"perchannel", Mode::perchannel}};
 
-  DynamicQuant() : Op("npu_dynamic_quant") {}
+  explicit DynamicQuant(const char* name = "npu_dynamic_quant") : Op(name) {}
 
   TensorView input;
   TensorView smooth_scales;  // optional
-  bool has_group_index = false;
-  bool symmetric = true;
+  TensorView group_index;    // optional
+  bool symmetric = true;     // else there is an offset
   DTypeRequest dst_type;
   Choice<kModes> quant_mode;
   double dst_type_max = 0.0;
 
-  Inputs inputs() override;
-  Status run(const TensorView* out) const override;
+  Inputs inputs() final;
+  Status check_elements() const final;
+  Status run(const TensorView* out) const final;
 
  private:
-  Status check_dtypes() const override;
-  Status check_ranks() const override;
-  Format codes() const override { return dst_type.is_default ? Format::int8 : dst_type.format; }
-  void plan_outputs() override;
-  Status check_attributes() override;
-  Geometry geometry() const override;
-  Status check_shapes() override;
+  Status check_dtypes() const final;
+  Status check_ranks() const final;
+  void plan_outputs() final;
+  Status check_attributes() final;
+  Geometry geometry() const final;
+  Status check_shapes() final;
+
+  Status check_groups() const;
+};
+
+struct DynamicQuantAsymmetric final : DynamicQuant {
+  DynamicQuantAsymmetric() : DynamicQuant("npu_dynamic_quant_asymmetric") { symmetric = false; }
 };
 
 }  // namespace npu_quant

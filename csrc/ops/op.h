@@ -6,14 +6,17 @@
 //   check()          every rule about the arguments but the outputs; afterwards `outputs` says what
 //                    is computed, and `rule` by which arithmetic. It returns the first fault of: a
 //                    required array that is missing, dtypes, ranks, attributes and profile, shapes
+//   check_elements() the rules about elements that come before those about outputs: for a face
+//   whose
+//                    elements are there by then, which Python's are
 //   check_outputs()  the rules about the arrays the caller gives or the face allocates, as many as
 //                    `outputs` has; any may be absent where there are several
 //   run()            computes into them. It fails before anything is written, or not at all.
 //
 // The op owns its attributes and nothing else: arrays are the caller's, and stay where they are
-// from the phase that looks at their addresses, check_outputs(), to the end of run(). No check
-// reads an element: in the C API elements come after phase 1, so that run() judges them, before it
-// writes.
+// from the phase that looks at their addresses, check_outputs(), to the end of run(). No other
+// check reads an element: in the C API elements come after phase 1, so that run() judges the rest,
+// before it writes.
 #pragma once
 
 #include "core/cache.h"
@@ -35,6 +38,7 @@ struct Op {
   Status check();
   OutputSpecs outputs;
   Rule rule;
+  virtual Status check_elements() const { return {}; }
   Status check_outputs(const TensorView* out);
   virtual Status run(const TensorView* out) const = 0;
 

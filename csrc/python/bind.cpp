@@ -12,6 +12,7 @@ py::object run(Op& op, ArrayArguments& arrays, const PlainArguments& plain, py::
     plain.raise_fault();
   }
   raise_unless_ok(op.check(), param_code);
+  raise_unless_ok(op.check_elements(), param_code);
   Outputs outputs(op, out, param_code);
   raise_unless_ok(op.check_outputs(outputs.views()), param_code);
   raise_unless_ok(run_released(op.bytes(), [&] { return op.run(outputs.views()); }));

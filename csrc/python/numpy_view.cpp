@@ -86,13 +86,14 @@ std::string convert_remedy(std::string_view op, std::string_view argument) {
   const auto begins_with = [&](std::string_view text) {
     return argument.substr(0, text.size()) == text;
   };
-  const char* const dtype = begins_with("zero_point") ? "np.int32"
-                            : begins_with("scale")    ? "np.float32"
-                            : argument == "mask"      ? "np.bool_"
-                            : argument == "offset"    ? "np.float32"
-                            : op == "npu_anti_quant"  ? "np.int8"
-                            : begins_with("fake")     ? "np.float32"
-                                                      : "np.float16";
+  const char* const dtype = begins_with("zero_point")   ? "np.int32"
+                            : argument == "group_index" ? "np.int32"
+                            : begins_with("scale")      ? "np.float32"
+                            : argument == "mask"        ? "np.bool_"
+                            : argument == "offset"      ? "np.float32"
+                            : op == "npu_anti_quant"    ? "np.int8"
+                            : begins_with("fake")       ? "np.float32"
+                                                        : "np.float16";
   return "Convert it, e.g. with np.asarray(" + std::string(argument) + ", dtype=" + dtype + ").";
 }
 

@@ -83,6 +83,7 @@ struct Float32 {
   using Storage = Unaligned<float>;
   using Amax = AmaxFloat32;
   static constexpr bool kIs16Bit = false;
+  static constexpr int32_t kInfinity = kInfinityBits;
 
   static NPU_QUANT_INLINE Tile load(const Storage* x) {
     Tile v;

@@ -35,6 +35,7 @@ from .ops import (
     npu_dtype_cast,
     npu_dynamic_block_quant,
     npu_dynamic_quant,
+    npu_dynamic_quant_asymmetric,
     npu_quantize,
     quantize_val,
 )
@@ -90,6 +91,7 @@ __all__ = [  # noqa: RUF022 (its order of qint8 and qint32 is not that of sorted
     "npu_dtype_cast",
     "npu_dynamic_block_quant",
     "npu_dynamic_quant",
+    "npu_dynamic_quant_asymmetric",
     "npu_quantize",
     "numerics",
     "per_channel_affine",

@@ -49,6 +49,18 @@ def npu_dynamic_quant(
     numerics: object,
     /,
 ) -> _Result: ...
+def npu_dynamic_quant_asymmetric(
+    result_type: type[_Result],
+    input: object,
+    smooth_scales: object,
+    group_index: object,
+    dst_type: object,
+    quant_mode: object,
+    dst_type_max: object,
+    out: object,
+    numerics: object,
+    /,
+) -> _Result: ...
 def npu_dynamic_block_quant(
     result_type: type[_Result],
     x: object,

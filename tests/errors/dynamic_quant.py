@@ -18,7 +18,9 @@ Y = np.zeros((2, 4), np.int8)
 S = np.zeros(2, np.float32)
 UNWRITTEN = (Y, S)
 GIVEN = {"input": X}
+ENDS = np.array([1, 2], np.int32)
 call = partial(npu_dynamic_quant, **GIVEN)
+grouped = partial(call, smooth_scales=X, group_index=ENDS)
 
 TAKES = {
     "input": Takes(
@@ -32,10 +34,13 @@ TAKES = {
     ),
 }
 
+GROUPS = Takes("int32.", "expected 1. It holds the end of each group.", "np.int32", optional=True)
+
 # Name, call, exception, code, message (from its beginning, after the operator's name).
 ERRORS = [
     *of_arrays(partial(call, smooth_scales=X[0]), TAKES),
     *of_results(partial(call, smooth_scales=X[0]), {"y": Y, "scale": S}),
+    *((f"of groups: {name}", *row) for name, *row in of_arrays(grouped, {"group_index": GROUPS})),
     ("float64", lambda: npu_dynamic_quant(np.ones((2, 4))), DTypeError, 161002, "input has dtype float64, expected float16, bfloat16 or float32. Convert it, e.g. with input.astype(np.float32)."),
     ("bfloat16 bits", lambda: npu_dynamic_quant(X.view(np.uint16)), DTypeError, 161002, "input has dtype uint16, expected float16, bfloat16 or float32. Convert it, e.g. with input.astype(np.float32); if it holds the bits of bfloat16, input.view(ml_dtypes.bfloat16)."),
     ("int", lambda: npu_dynamic_quant(Y), DTypeError, 161002, "input has dtype int8, expected"),
@@ -52,15 +57,30 @@ ERRORS = [
     ("rank 30", lambda: npu_dynamic_quant(np.ones((1,) * 30, np.float16)), ParamError, 161002, "input has 30 dimensions, expected 2 to 8."),
     ("smooth rank", lambda: npu_dynamic_quant(X, smooth_scales=X), ParamError, 161002, "smooth_scales has 2 dimensions, expected 1. It holds one factor per element of a token."),
     ("smooth length", lambda: npu_dynamic_quant(X, smooth_scales=X[0, :3].copy()), ParamError, 161002, "smooth_scales has shape (3,), expected (4,): the last axis of input."),
-    ("group_index", lambda: npu_dynamic_quant(X, group_index=np.zeros(1, np.int32)), ParamError, 161002, "group_index is given, available: None (one smooth_scales for all tokens)."),
-    ("dst_type int16", lambda: npu_dynamic_quant(X, dst_type=np.int16), ParamError, 161002, "dst_type is int16, available: int8. Name it by torch_npu's code (258), a dtype or its name."),
+    ("group_index alone", lambda: call(group_index=ENDS), ParamError, 161002, "group_index is given, expected None without smooth_scales."),
+    ("group_index of channels", lambda: grouped(quant_mode="perchannel"), ParamError, 161002, "group_index is given, expected None with quant_mode 'perchannel'."),
+    ("group_index empty", lambda: grouped(group_index=ENDS[:0]), ParamError, 161002, "group_index has shape (0,), expected 1 to 1024 entries."),
+    ("group_index long", lambda: grouped(group_index=np.zeros(1025, np.int32)), ParamError, 161002, "group_index has shape (1025,), expected 1 to 1024 entries."),
+    ("group_index int64", lambda: grouped(group_index=ENDS.astype(np.int64)), DTypeError, 161002, "group_index has dtype int64, expected int32."),
+    ("group_index negative", lambda: grouped(group_index=np.array([-1, 2], np.int32)), ParamError, 161002, "group_index[0] is -1, expected at least 0: it holds the row behind each group, counted from the first row of input."),
+    ("group_index decreasing", lambda: grouped(group_index=np.array([2, 1], np.int32)), ParamError, 161002, "group_index[1] is 1, expected at least 2"),
+    ("group_index short", lambda: grouped(group_index=np.array([0, 1], np.int32)), ParamError, 161002, "group_index[1] is 1, expected 2, the number of rows of input."),
+    ("group_index counts", lambda: grouped(group_index=np.array([1, 3], np.int32)), ParamError, 161002, "group_index[1] is 3, expected 2, the number of rows of input."),
+    ("group_index, smooth rank", lambda: grouped(smooth_scales=X[0]), ParamError, 161002, "smooth_scales has 1 dimension, expected 2. With group_index it holds a row for each group."),
+    ("group_index, smooth rows", lambda: grouped(smooth_scales=X[:1]), ParamError, 161002, "smooth_scales has shape (1, 4), expected (2, 4): a row for each entry of group_index."),
+    ("group_index, smooth columns", lambda: grouped(smooth_scales=X[:, :3]), ParamError, 161002, "smooth_scales has shape (2, 3), expected (2, 4): a row for each entry of group_index."),
+    ("smooth length, pertensor", lambda: call(quant_mode="pertensor", smooth_scales=X[0, :2]), ParamError, 161002, "smooth_scales has shape (2,), expected (4,): the last axis of input."),
+    ("smooth length, perchannel", lambda: call(quant_mode="perchannel", smooth_scales=X[0]), ParamError, 161002, "smooth_scales has shape (4,), expected (2,): axis -2 of input."),
+    ("out, pertensor", lambda: call(quant_mode="pertensor", out=(Y, S)), ParamError, 161002, "out[scale] has shape (2,), expected (1,)."),
+    ("out, perchannel", lambda: call(quant_mode="perchannel", out=(Y, S)), ParamError, 161002, "out[scale] has shape (2,), expected (4,)."),
+    ("dst_type int16", lambda: npu_dynamic_quant(X, dst_type=np.int16), ParamError, 161002, "dst_type is int16, available: int8. Name it 1 (torch_npu's code), torch.int8, np.int8 or 'int8'."),
     ("dst_type 2", lambda: npu_dynamic_quant(X, dst_type=2), ParamError, 161002, "dst_type is int16, available"),
     ("dst_type unknown", lambda: npu_dynamic_quant(X, dst_type="int9"), ParamError, 161002, "dst_type is 'int9', available"),
     ("dst_type unknown code", lambda: npu_dynamic_quant(X, dst_type=-7), ParamError, 161002, "dst_type is -7, available"),
     ("dst_type kind", lambda: npu_dynamic_quant(X, dst_type=1.5), TypeError, None, "dst_type is a float, expected an int code, a dtype or a dtype's name."),
     ("dst_type list", lambda: npu_dynamic_quant(X, dst_type=[1]), TypeError, None, "dst_type is a list, expected"),
     ("dst_type object", lambda: npu_dynamic_quant(X, dst_type=object()), TypeError, None, "dst_type is an object, expected"),
-    ("quant_mode", lambda: npu_dynamic_quant(X, quant_mode="pertensor"), ParamError, 161002, "quant_mode is 'pertensor', available: 'pertoken'."),
+    ("quant_mode", lambda: npu_dynamic_quant(X, quant_mode="perrow"), ParamError, 161002, "quant_mode is 'perrow', expected 'pertoken', 'pertensor' or 'perchannel'."),
     ("quant_mode long", lambda: npu_dynamic_quant(X, quant_mode="m" * 999), ParamError, 161002, "quant_mode is 'mmmm"),
     ("quant_mode kind", lambda: npu_dynamic_quant(X, quant_mode=None), TypeError, None, "quant_mode is a NoneType, expected a str."),
     ("dst_type_max", lambda: npu_dynamic_quant(X, dst_type_max=15.0), ParamError, 161002, "dst_type_max is 15, available: 0.0 (it belongs to hifloat8)."),
@@ -76,10 +96,13 @@ FAULTS = [
     ({"input": None}, DTypeError, "input is None"),
     ({"smooth_scales": [1.0]}, DTypeError, "smooth_scales is a list"),
     ({"smooth_scales": np.ones(4, np.float32)}, DTypeError, "smooth_scales has dtype"),
+    ({"group_index": ENDS.astype(np.int64)}, DTypeError, "group_index has dtype"),
     ({"input": X[0]}, ParamError, "input has 1 dimension"),
+    ({"smooth_scales": X[0], "group_index": ENDS}, ParamError, "smooth_scales has 1 dimension"),
     ({"quant_mode": 3}, TypeError, "quant_mode is an int"),
     ({"quant_mode": "x"}, ParamError, "quant_mode is 'x'"),
-    ({"smooth_scales": np.ones(3, np.float16)}, ParamError, "smooth_scales has shape"),
+    ({"smooth_scales": X[:, :3], "group_index": ENDS}, ParamError, "smooth_scales has shape"),
+    ({"smooth_scales": X, "group_index": ENDS - 1}, ParamError, "group_index[1] is 1"),
     ({"out": ()}, ParamError, "out has 0 entries"),
 ]
 
@@ -90,4 +113,7 @@ ACCEPTED = [
     {"input": X.view(np.recarray)},
     {"numerics": "reference"},
     {"out": (None, None)},
+    {"quant_mode": "pertensor"},
+    {"quant_mode": "perchannel", "smooth_scales": X[:, 0]},
+    {"smooth_scales": X, "group_index": ENDS},
 ]

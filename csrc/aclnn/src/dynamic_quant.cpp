@@ -10,11 +10,8 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr std::initializer_list<Attribute> kAttributes = {{"group_index", "groupIndexOptional"},
-                                                          {"offset", "offsetOut"},
-                                                          {"dst_type", "the dtype of yOut"},
-                                                          {"dst_type_max", "dstTypeMax"},
-                                                          {"quant_mode", "quantMode"}};
+constexpr std::initializer_list<Attribute> kAttributes = {
+    {"dst_type", "the dtype of yOut"}, {"dst_type_max", "dstTypeMax"}, {"quant_mode", "quantMode"}};
 constexpr Function function_of(const char* name) {
   return {.name = name, .attributes = kAttributes, .phase_2_code = ACLNN_ERR_INNER};
 }
@@ -41,12 +38,11 @@ struct DynamicQuantCall : Call<DynamicQuant> {
   }
   void set(const TensorArguments& tensors, int64_t dst_type) {
     set_inputs(tensors.x, tensors.smooth_scales);
-    optional_input("groupIndexOptional", tensors.group_index, group_index);
-    op.has_group_index = group_index.present;
+    optional_input("groupIndexOptional", tensors.group_index, op.group_index);
     set_outputs(tensors.y, tensors.scale);
     op.dst_type = request_of(outputs[DynamicQuant::kY], dst_type);
-    optional_output("offsetOut", tensors.offset, offset);
-    op.symmetric = !offset.present;
+    optional_output("offsetOut", tensors.offset, outputs[DynamicQuant::kOffset]);
+    op.symmetric = tensors.offset == nullptr;
   }
   void set_mode(bool is_symmetrical, const char* quant_mode) {
     if (is_symmetrical != op.symmetric)
@@ -55,8 +51,6 @@ struct DynamicQuantCall : Call<DynamicQuant> {
     if (quant_mode == nullptr) fail(Fault::attribute, "quantMode", "is NULL");
     if (quant_mode != nullptr) op.quant_mode = quant_mode;
   }
-
-  TensorView group_index, offset;  // not available: their presence is a fault
 };
 
 }  // namespace

@@ -19,6 +19,7 @@ from .anti_quant import npu_anti_quant
 from .dtype_cast import npu_dtype_cast
 from .dynamic_block_quant import npu_dynamic_block_quant
 from .dynamic_quant import npu_dynamic_quant
+from .dynamic_quant_asymmetric import npu_dynamic_quant_asymmetric
 from .fake_quantize_per_channel import (
     fake_quantize_per_channel_affine,
     fake_quantize_per_channel_affine_cachemask,
@@ -47,6 +48,7 @@ __all__ = [
     "npu_dtype_cast",
     "npu_dynamic_block_quant",
     "npu_dynamic_quant",
+    "npu_dynamic_quant_asymmetric",
     "npu_quantize",
     "quantize_val",
 ]

@@ -1,7 +1,8 @@
-"""npu_dynamic_quant: int8 codes and one scale per token."""
+"""npu_dynamic_quant: int8 codes and one scale per token, per channel or for all."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ class DynamicQuantResult(NamedTuple):
     y: NDArray[np.int8]
     """int8 codes, of input's shape."""
     scale: NDArray[np.float32]
-    """float32, of input's shape without its last axis."""
+    """float32, one per group: of input's shape without its last axis, its axis -2, or (1,)."""
 
 
 def npu_dynamic_quant(
@@ -32,25 +33,37 @@ def npu_dynamic_quant(
     out: tuple[Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> DynamicQuantResult:
-    """Quantize each token (row) symmetrically to int8, with a scale of its own.
+    """Quantize symmetrically to int8, with a scale per token (row), per channel or for all.
 
     ::
 
         v     = input                     or  input * smooth_scales
-        amax  = max |v| over the last axis
+        amax  = max |v| over the group
         scale = amax / 127
         y     = round(v / scale)          saturated to [-128, 127]
 
     Every line is one IEEE float32 operation per element (docs/numerics.md 2); 16-bit inputs are
-    widened exactly.
+    widened exactly. ``quant_mode`` says what a group is:
+
+    ============  ==========================  ============================  =====================
+    quant_mode    a group                     shape of scale                shape of smooth_scales
+    ============  ==========================  ============================  =====================
+    "pertoken"    a row, along the last axis  ``input.shape[:-1]``          ``(input.shape[-1],)``
+    "pertensor"   everything                  ``(1,)``                      ``(input.shape[-1],)``
+    "perchannel"  a column, along axis -2     input.shape without axis -2   ``(input.shape[-2],)``
+    ============  ==========================  ============================  =====================
 
     Args:
         input: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32 (an extension: the device takes
             16-bit types), of rank 2 to 8. Any strides, unaligned and read-only arrays included.
-        smooth_scales: factors for the last axis, of shape ``(input.shape[-1],)`` and input's dtype.
-        group_index: not available yet; must be None.
+        smooth_scales: factors of input's dtype for the last axis, "perchannel" for axis -2. With
+            ``group_index`` a row of them for each expert, ``(E, input.shape[-1])``.
+        group_index: int32, the end of each expert's rows, of shape ``(E,)``, 1 <= E <= 1024: rows
+            are counted in C order over ``input.shape[:-1]``, those before ``group_index[0]`` are of
+            expert 0, and so on. Ends never decrease, the last is the number of rows; an expert
+            without rows repeats the end before. Not with "perchannel".
         dst_type: the type of ``y``: None or int8, as torch_npu's code (1), dtype or name.
-        quant_mode: ``"pertoken"``.
+        quant_mode: ``"pertoken"``, ``"pertensor"`` or ``"perchannel"``.
         dst_type_max: 0.0.
         out: where to write ``(y, scale)``: arrays of exactly the result's shapes and dtypes, any
             strides, apart from each other and the inputs, such as an earlier result; None for one
@@ -59,24 +72,25 @@ def npu_dynamic_quant(
             (:func:`npu_quant.numerics`).
 
     Returns:
-        ``(y, scale)``: int8 of input's shape, float32 of ``input.shape[:-1]``. The way back to
-        about ``v`` is ``y * scale[..., None]``.
+        ``(y, scale)``: int8 of input's shape, float32 per group. The way back to about ``v`` is
+        ``y * scale[..., None]``, "perchannel" ``y * scale[..., None, :]``.
 
-    Rounding is to nearest, ties to even. Rows out of the ordinary:
+    Rounding is to nearest, ties to even. Groups out of the ordinary:
 
     =============================================  =======  ==============================
-    row                                            scale    y
+    group                                          scale    y
     =============================================  =======  ==============================
     all zero                                       0        0
     holds NaN (or 0 * inf with smooth_scales)      NaN      0 everywhere
     holds inf or -inf, no NaN                      inf      0 everywhere
     so small that amax / 127 underflows to 0       0        0 for 0, else 127 or -128
-    empty (``input.shape[-1] == 0``)               0        empty
+    without elements, such as an empty row         0        empty
     =============================================  =======  ==============================
 
     Raises:
         DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
-        ParamError: rank, shape, ``out`` or an attribute is not allowed or not available.
+        ParamError: rank, shape, ``out``, an attribute or an entry of ``group_index`` is not
+            allowed or not available.
         TypeError: an attribute is of the wrong kind, such as ``quant_mode=0``.
         MemoryError: no memory for the results.
 
@@ -89,10 +103,20 @@ def npu_dynamic_quant(
                [ 127,  -64,   32, -127]], dtype=int8)
         >>> scale
         array([0.03149606, 0.02362205], dtype=float32)
+        >>> npu_quant.npu_dynamic_quant(x, quant_mode="pertensor").scale
+        array([0.03149606], dtype=float32)
+        >>> npu_quant.npu_dynamic_quant(x, quant_mode="perchannel").scale
+        array([0.02362205, 0.01181102, 0.01574803, 0.03149606], dtype=float32)
+        >>> smooth = np.array([[1, 1, 1, 1], [2, 2, 2, 4]], dtype=np.float16)
+        >>> ends = np.array([1, 2], dtype=np.int32)  # a row for each of two experts
+        >>> npu_quant.npu_dynamic_quant(x, smooth_scales=smooth, group_index=ends).y
+        array([[   0,   32,  -64,  127],
+               [  64,  -32,   16, -127]], dtype=int8)
 
-    Source: aclnnDynamicQuant and torch_npu.npu_dynamic_quant (hicann/ops-nn
-    ``quant/dynamic_quant``, Ascend/op-plugin). The device multiplies by 127 / amax instead of
-    dividing: next to rounding ties its codes may differ by one (docs/numerics.md 4).
+    Source: aclnnDynamicQuant, V2, V3 and torch_npu.npu_dynamic_quant (hicann/ops-nn
+    ``quant/dynamic_quant``, ``quant/dynamic_quant_v2``, Ascend/op-plugin). The device multiplies by
+    127 / amax instead of dividing: next to rounding ties its codes may differ by one
+    (docs/numerics.md 4).
     """
     return _core.npu_dynamic_quant(
         DynamicQuantResult,
@@ -107,16 +131,54 @@ def npu_dynamic_quant(
     )
 
 
+def values(
+    input: NDArray[Any],
+    smooth_scales: NDArray[Any] | None,
+    group_index: NDArray[np.int32] | None,
+    quant_mode: str,
+) -> NDArray[np.float32]:
+    """Return ``v``: input by the factors of its elements."""
+    v: NDArray[np.float32] = input.astype(np.float32)
+    if smooth_scales is None:
+        return v
+    factors = smooth_scales.astype(np.float32)
+    if quant_mode == "perchannel":
+        factors = factors[:, None]
+    elif group_index is not None:
+        rows = np.arange(v[..., 0].size if v.size else 0)
+        experts = np.searchsorted(group_index, rows, side="right")
+        factors = factors[experts].reshape(v.shape)
+    return v * factors
+
+
+def per_group(quant_mode: str, extreme: Callable[..., Any], initial: float) -> NDArray[np.float32]:
+    """Return an extreme of each group, with axes of one element for those that are reduced."""
+    axis = {"pertoken": -1, "perchannel": -2, "pertensor": None}[quant_mode]
+    return np.asarray(extreme(axis=axis, initial=np.float32(initial), keepdims=True))
+
+
+def one_per_group(quant_mode: str, values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return these without the axes that are reduced."""
+    if quant_mode == "pertensor":
+        return values.reshape(1)
+    return values.squeeze(-1 if quant_mode == "pertoken" else -2)
+
+
+def codes(q: NDArray[np.float32]) -> NDArray[np.int8]:
+    """Return the int8 codes of quotients."""
+    return np.where(np.isnan(q), 0, np.clip(np.rint(q), -128, 127)).astype(np.int8)
+
+
 def reference(
-    input: NDArray[Any], *, smooth_scales: NDArray[Any] | None = None
+    input: NDArray[Any],
+    *,
+    smooth_scales: NDArray[Any] | None = None,
+    group_index: NDArray[np.int32] | None = None,
+    quant_mode: str = "pertoken",
 ) -> DynamicQuantResult:
     """Compute :func:`npu_dynamic_quant` in plain NumPy: the formula, to the bit, without checks."""
     with np.errstate(all="ignore"):
-        v = input.astype(np.float32)
-        if smooth_scales is not None:
-            v = v * smooth_scales.astype(np.float32)
-        amax = np.abs(v).max(axis=-1, initial=0)
+        v = values(input, smooth_scales, group_index, quant_mode)
+        amax = per_group(quant_mode, np.abs(v).max, 0)
         scale = np.where(np.isnan(amax), np.float32(np.nan), amax / np.float32(127))
-        q = np.rint(v / scale[..., None])
-        y = np.where(np.isnan(q), 0, np.clip(q, -128, 127)).astype(np.int8)
-    return DynamicQuantResult(y, scale)
+        return DynamicQuantResult(codes(v / scale), one_per_group(quant_mode, scale))

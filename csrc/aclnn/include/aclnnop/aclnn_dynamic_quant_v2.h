@@ -8,9 +8,10 @@
 // smoothScalesOptional  of x's dtype, rank 1, of the length of x's last axis
 // yOut                  INT8, of x's shape
 // scaleOut              FLOAT, of x's shape without its last axis
-// groupIndexOptional    NULL: groups are not available
+// groupIndexOptional    NULL, or the end of each expert's rows (E,): ACL_INT32, not judged; with it
+//                       smoothScalesOptional is (E, n)
 // dstType               2 (ACL_INT8)
-// offsetOut             NULL (symmetric): asymmetric quantization is not available
+// offsetOut             NULL: symmetric; or like scaleOut, asymmetric
 #ifndef NPU_QUANT_ACLNNOP_ACLNN_DYNAMIC_QUANT_V2_H_
 #define NPU_QUANT_ACLNNOP_ACLNN_DYNAMIC_QUANT_V2_H_
 

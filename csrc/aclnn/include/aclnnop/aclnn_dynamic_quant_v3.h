@@ -8,10 +8,11 @@
 // smoothScalesOptional  of x's dtype, rank 1, of the length of x's last axis
 // yOut                  INT8, of x's shape
 // scaleOut              FLOAT, of x's shape without its last axis
-// groupIndexOptional    NULL: groups are not available
+// groupIndexOptional    NULL, or the end of each expert's rows (E,): ACL_INT32, not judged; with it
+//                       smoothScalesOptional is (E, n)
 // dstType               2 (ACL_INT8)
-// isSymmetrical         true, with offsetOut NULL: asymmetric quantization is not available
-// quantMode             "pertoken"
+// isSymmetrical         true with offsetOut NULL; false with one like scaleOut
+// quantMode             "pertoken", "pertensor" or "perchannel" (along axis -2, without groups)
 #ifndef NPU_QUANT_ACLNNOP_ACLNN_DYNAMIC_QUANT_V3_H_
 #define NPU_QUANT_ACLNNOP_ACLNN_DYNAMIC_QUANT_V3_H_
 

@@ -1,0 +1,56 @@
+"""What npu_dynamic_quant_asymmetric refuses beside what npu_dynamic_quant does: the contract is one."""
+
+# ruff: noqa: E501 (tables of messages)
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from errors.common import of_arrays, of_results
+from errors.dynamic_quant import ENDS, GROUPS, TAKES, X
+from npu_quant import DTypeError, ParamError, npu_dynamic_quant_asymmetric
+
+OP = "npu_dynamic_quant_asymmetric"
+Y = np.zeros((2, 4), np.int8)
+S = np.zeros(2, np.float32)
+O = np.zeros(2, np.float32)  # noqa: E741
+UNWRITTEN = (Y, S, O)
+GIVEN = {"input": X}
+call = partial(npu_dynamic_quant_asymmetric, **GIVEN)
+grouped = partial(call, smooth_scales=X, group_index=ENDS)
+
+# Name, call, exception, code, message (from its beginning, after the operator's name).
+ERRORS = [
+    *of_arrays(partial(call, smooth_scales=X[0]), TAKES),
+    *of_results(partial(call, smooth_scales=X[0]), {"y": Y, "scale": S, "offset": O}),
+    *((f"of groups: {name}", *row) for name, *row in of_arrays(grouped, {"group_index": GROUPS})),
+    ("dst_type", lambda: call(dst_type="int9"), ParamError, 161002, "dst_type is 'int9', available"),
+    ("dst_type kind", lambda: call(dst_type=1.5), TypeError, None, "dst_type is a float, expected an int code, a dtype or a dtype's name."),
+    ("quant_mode", lambda: call(quant_mode="x"), ParamError, 161002, "quant_mode is 'x', expected 'pertoken', 'pertensor' or 'perchannel'."),
+    ("dst_type_max", lambda: call(dst_type_max=15.0), ParamError, 161002, "dst_type_max is 15, available: 0.0 (it belongs to hifloat8)."),
+    ("group_index", lambda: grouped(group_index=ENDS - 1, out=(Y, S, O)), ParamError, 161002, "group_index[1] is 1, expected 2"),
+    ("out of two", lambda: call(out=(Y, S)), ParamError, 161002, "out has 2 entries, expected 3: (y, scale, offset), None where one is not wanted."),
+    ("out, perchannel", lambda: call(quant_mode="perchannel", out=(None, None, O)), ParamError, 161002, "out[offset] has shape (2,), expected (4,)."),
+]  # fmt: skip
+
+# In the order in which faults are reported: one argument each, wrong on its own.
+FAULTS = [
+    ({"input": None}, DTypeError, "input is None"),
+    ({"group_index": ENDS.astype(np.int64)}, DTypeError, "group_index has dtype"),
+    ({"input": X[0]}, ParamError, "input has 1 dimension"),
+    ({"quant_mode": "x"}, ParamError, "quant_mode is 'x'"),
+    ({"smooth_scales": X[:, :3], "group_index": ENDS}, ParamError, "smooth_scales has shape"),
+    ({"smooth_scales": X, "group_index": ENDS - 1}, ParamError, "group_index[1] is 1"),
+    ({"out": (Y, S, S)}, ParamError, "out[offset] shares memory"),
+]
+
+ACCEPTED = [
+    {"dst_type": np.int8, "dst_type_max": 0},
+    {"smooth_scales": X[0], "quant_mode": "pertensor"},
+    {"smooth_scales": X[:, 0], "quant_mode": "perchannel"},
+    {"smooth_scales": X, "group_index": ENDS},
+    {"out": (None, None, None)},
+    {"out": (None, None, O.copy())},
+]
