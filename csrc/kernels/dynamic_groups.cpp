@@ -4,66 +4,29 @@
 //   asymmetric:  scale = max((hi - lo) / range, 1e-12)     offset = greatest - hi / scale
 #include "kernels/dynamic_groups.h"
 
+#include "kernels/extremes.h"
 #include "kernels/piece.h"
-#include "simd/values.h"
 
 namespace npu_quant {
 namespace {
 
-// Floats as integers of the same order, NaN at both ends: of negative ones all bits but the sign
-// are flipped, and that again turns them back. The key of -v is ~ that of v.
-template <class In>
-struct Keys {
-  using Int = typename In::Amax::Bits;
-  using Vector = Vec<Int>;
-  static constexpr int64_t kItem = sizeof(Int), kCount = kVectorBytes / kItem;
-
-  static NPU_QUANT_INLINE Vector turned(Vector bits) {
-    constexpr int kSign = 8 * kItem - 1;
-    return bits ^ ((bits >> kSign) & static_cast<Int>(~(Int{1} << kSign)));
-  }
-  static NPU_QUANT_INLINE Vector at(const char* x) { return turned(load<Vector>(x)); }
-  // Of a vector at least, or else of `count` values and the first one again and again.
-  static NPU_QUANT_INLINE Vector some_at(const char* x, int64_t count) {
-    if (count >= kCount) return at(x);
-    alignas(64) char values[kVectorBytes];
-    for (int64_t i = 0; i < kCount; ++i)
-      std::memcpy(values + i * kItem, x + (i < count ? i : 0) * kItem, kItem);
-    return at(values);
-  }
-  // The numbers of kLanes keys that have been turned back.
-  static NPU_QUANT_INLINE F32 numbers(const Int* bits) {
-    if constexpr (In::kIs16Bit)
-      return In::widen_lanes(bits);
-    else
-      return load<F32>(bits);
-  }
-};
-
-// The running greatest and least key of each lane; at first those of nothing, -inf and inf.
-template <class In>
-struct Extremes {
-  using K = Keys<In>;
-  typename K::Vector hi = ~(typename K::Vector{} + In::kInfinity);
-  typename K::Vector lo = typename K::Vector{} + In::kInfinity;
-
-  NPU_QUANT_INLINE void include(typename K::Vector key) {
-    hi = max(hi, key);
-    lo = min(lo, key);
-  }
-  NPU_QUANT_INLINE void include(const Extremes& other) {
-    hi = max(hi, other.hi);
-    lo = min(lo, other.lo);
-  }
-  // Those of all lanes, in the first one.
-  NPU_QUANT_INLINE Extremes of_all() const {
-    using Int = typename K::Int;
-    Extremes all;
-    all.hi[0] = horizontal_max<Int, kVectorBytes>(hi);
-    all.lo[0] = static_cast<Int>(~horizontal_max<Int, kVectorBytes>(~lo));
-    return all;
-  }
-};
+// float32 numbers of `count` groups, at most kLanes, mostly so many.
+NPU_QUANT_INLINE F32 load_some(const char* from, int64_t count) {
+  if (count == kLanes) return load<F32>(from);
+  F32 some{};
+  std::memcpy(&some, from, static_cast<size_t>(count) * sizeof(float));
+  return some;
+}
+NPU_QUANT_INLINE void put_some(F32 values, int64_t count, char* to) {
+  if (count == kLanes) return store(to, values);
+  std::memcpy(to, &values, static_cast<size_t>(count) * sizeof(float));
+}
+void put_some(F32 values, int64_t count, const Strided& to) {
+  if (to.data == nullptr) return;
+  if (to.row_stride == sizeof(float)) return put_some(values, count, to.data);
+  for (int64_t i = 0; i < count; ++i)
+    std::memcpy(to.from(i, 0).data, reinterpret_cast<const char*>(&values) + i * 4, sizeof(float));
+}
 
 // Puts the extremes of some groups, at most a vector of them, to `hi` and `lo`.
 template <class In>
@@ -74,22 +37,17 @@ NPU_QUANT_INLINE void put_extremes(const Extremes<In>& found, int64_t groups, ch
   store(bits[0], K::turned(found.hi));
   store(bits[1], K::turned(found.lo));
   for (int64_t g = 0; g < groups; g += kLanes) {
-    const auto some = static_cast<size_t>(least(groups - g, kLanes)) * sizeof(float);
+    const int64_t some = least(groups - g, kLanes);
     F32 high = K::numbers(bits[0] + g), low = K::numbers(bits[1] + g);
     I32 is_nan = (high != high) | (low != low);
     if (!begins) {
-      F32 before[2] = {};
-      std::memcpy(before, hi + g * 4, some);
-      std::memcpy(before + 1, lo + g * 4, some);
-      is_nan |= before[0] != before[0];
-      high = max(high, before[0]);
-      low = min(low, before[1]);
+      const F32 before = load_some(hi + g * 4, some);
+      is_nan |= before != before;
+      high = max(high, before);
+      low = min(low, load_some(lo + g * 4, some));
     }
-    const F32 nan = broadcast(bit_cast<float>(kQuietNaNBits));
-    high = is_nan ? nan : high;
-    low = is_nan ? nan : low;
-    std::memcpy(hi + g * 4, &high, some);
-    std::memcpy(lo + g * 4, &low, some);
+    put_some(is_nan ? plain_nan() : high, some, hi + g * 4);
+    put_some(is_nan ? plain_nan() : low, some, lo + g * 4);
   }
 }
 
@@ -104,7 +62,7 @@ class Reduction {
  private:
   using K = Keys<In>;
   static constexpr int64_t kMostRows = rows_at_once(2);
-  static constexpr int64_t kColumns = 1024;  // whose extremes stay in L1 beside the values
+  static constexpr int64_t kColumns = 4096;  // whose extremes stay in L1 beside the values
   static constexpr int64_t kRowsInTurn = 8;  // for which they are loaded and stored once
 
   void reduce_rows() {
@@ -160,12 +118,26 @@ class Reduction {
 
   void include_rows(int64_t row, int64_t rows, int64_t i, int64_t count, int64_t width) {
     x_.fetch(row, rows, i, count, width);
-    const char* from[kMostRows];
-    for (int64_t r = 0; r < rows; ++r) from[r] = x_.at(row + r, i);
+    if (x_.is_direct() && rows == kRowsInTurn && count >= K::kCount)
+      return include_direct(args_.x.from(row, i).data, count);
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < count; c += K::kCount)
+        found_[c / K::kCount].include(
+            K::some_at(x_.at(row + r, i) + first(c, count) * K::kItem, count));
+  }
+  // kRowsInTurn rows, while memory is asked for as many more: lines of rows that lie a power of two
+  // apart would drive each other out of L1.
+  __attribute__((noinline)) void include_direct(const char* x, int64_t count) {
+    const int64_t row_stride = args_.x.row_stride;
     for (int64_t c = 0; c < count; c += K::kCount) {
-      const int64_t at = first(c, count);
+      const char* const column = x + first(c, count) * K::kItem;
       Extremes<In> found = found_[c / K::kCount];
-      for (int64_t r = 0; r < rows; ++r) found.include(K::some_at(from[r] + at * K::kItem, count));
+      for (int64_t r = 0; r < kRowsInTurn; ++r) {
+        const char* const at = column + r * row_stride;
+        prefetch_into(CacheLevel::second, reinterpret_cast<uintptr_t>(at) +
+                                              static_cast<uintptr_t>(kRowsInTurn * row_stride));
+        found.include(K::at(at));
+      }
       found_[c / K::kCount] = found;
     }
   }
@@ -195,22 +167,6 @@ bool is_to_be_exchanged(const ExtremesKernel::Args& args) {
   return is_short || (rows_share_lines(args.x.row_stride, args.x.stride) && args.rows >= kTile);
 }
 
-// float32 numbers of some groups, and what becomes of them.
-NPU_QUANT_INLINE F32 load_some(const char* from, int64_t count) {
-  F32 some{};
-  std::memcpy(&some, from, static_cast<size_t>(count) * sizeof(float));
-  return some;
-}
-void put_some(F32 values, int64_t count, int64_t at, char* to, const Strided& strided) {
-  std::memcpy(to + at * 4, &values, static_cast<size_t>(count) * sizeof(float));
-  for (int64_t i = 0; i < count && strided.data != nullptr; ++i)
-    std::memcpy(strided.from(at + i, 0).data, to + (at + i) * 4, sizeof(float));
-}
-NPU_QUANT_INLINE F32 magnitude(F32 v) { return bit_cast<F32>(bit_cast<I32>(v) & 0x7fffffff); }
-NPU_QUANT_INLINE F32 plain_nan_or(F32 v) {
-  return v == v ? v : broadcast(bit_cast<float>(kQuietNaNBits));
-}
-
 }  // namespace
 
 template <>
@@ -224,23 +180,14 @@ void ExtremesKernel::run<kTarget>(const Args& args) {
 template <>
 void ScalesKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  constexpr float kLeastScale = 1e-12f;
   for (int64_t g = 0; g < args.count; g += kLanes) {
     const int64_t some = least(args.count - g, kLanes);
-    F32 hi = load_some(args.hi + g * 4, some), lo = load_some(args.lo + g * 4, some);
-    const I32 is_empty = hi < lo;
-    hi = is_empty ? F32{} : hi;
-    lo = is_empty ? F32{} : lo;
-    F32 scale, offset = broadcast(-0.0f);
-    if (args.symmetric) {
-      scale = max(magnitude(hi), magnitude(lo)) / args.rule.greatest;
-    } else {
-      scale = (hi - lo) / args.rule.range;
-      scale = scale < kLeastScale ? broadcast(kLeastScale) : scale;
-      offset = args.rule.greatest - hi / scale;
-    }
-    put_some(plain_nan_or(scale), some, g, args.scale, args.scales);
-    put_some(plain_nan_or(offset), some, g, args.offset, args.offsets);
+    const F32 hi = load_some(args.hi + g * 4, some), lo = load_some(args.lo + g * 4, some);
+    const ScaleAndOffset of_some = scale_and_offset(args.rule, args.symmetric, hi, lo);
+    put_some(of_some.scale, some, args.scale + g * 4);
+    put_some(of_some.offset, some, args.offset + g * 4);
+    put_some(of_some.scale, some, args.scales.from(g, 0));
+    put_some(of_some.offset, some, args.offsets.from(g, 0));
   }
 }
 

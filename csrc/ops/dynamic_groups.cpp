@@ -2,6 +2,8 @@
 
 #include <cstring>
 #include <limits>
+#include <memory>
+#include <new>
 
 #include "core/dispatch.h"
 #include "core/parallel.h"
@@ -83,7 +85,8 @@ namespace {
 
 // A chunk of groups is read a second time from the L2 cache; of groups whose elements share cache
 // lines there are lines of them.
-constexpr int64_t kChunkBytes = 256 << 10, kLeastInLines = 128, kMostGroups = 128;
+constexpr int64_t kChunkBytes = 256 << 10, kLeastInLines = 4096, kFewGroups = 128,
+                  kMostGroups = 4096;
 constexpr int64_t kProducts = 2048;
 
 int64_t magnitude(int64_t stride) { return stride < 0 ? -stride : stride; }
@@ -98,8 +101,18 @@ Strided exchanged(const Strided& t) { return {t.data, t.stride, t.row_stride}; }
 // 0 and 4, or all one. On a thread's stack beside the kernels' buffers.
 class Groups {
  public:
-  Groups(const DynamicGroups& work, const Strided& of_group) : work_(work), of_group_(of_group) {}
+  // There is room for a few of them in any case.
+  Groups(const DynamicGroups& work, const Strided& of_group, int64_t wanted = 1)
+      : work_(work), of_group_(of_group) {
+    if (wanted <= most_) return;
+    many_.reset(new (std::nothrow) char[static_cast<size_t>(wanted) * kArrays * sizeof(float)]);
+    if (many_ == nullptr) return;
+    most_ = wanted;
+    arrays_ = many_.get();
+  }
   Groups(const Groups&) = delete;
+
+  int64_t most() const { return most_; }
 
   // Whether `begins`, of elements before, too.
   void reduce(const RowsPart& part, bool begins) {
@@ -121,14 +134,14 @@ class Groups {
     run_on_active_target<ScalesKernel>({.rule = work_.rule,
                                         .symmetric = work_.symmetric,
                                         .count = count,
-                                        .hi = of_[kHi],
-                                        .lo = of_[kLo],
-                                        .scale = of_[kScale],
-                                        .offset = of_[kOffset],
+                                        .hi = array(kHi),
+                                        .lo = array(kLo),
+                                        .scale = array(kScale),
+                                        .offset = array(kOffset),
                                         .scales = scales,
                                         .offsets = offsets});
     run_on_active_target<StepsKernel>(
-        {work_.y_dtype, count, of_[kScale], of_[kOffset], of_[kFactor], of_[kSteps]});
+        {work_.y_dtype, count, array(kScale), array(kOffset), array(kFactor), array(kSteps)});
   }
 
   // The extremes of everything: of so many pairs, which are extremes themselves.
@@ -138,12 +151,24 @@ class Groups {
     run_on_active_target<ExtremesKernel>({DType::float32, 1, 2 * count, x, at(kHi), at(kLo), true});
   }
   void copy_pair(char* to) const {
-    std::memcpy(to, of_[kHi], sizeof(float));
-    std::memcpy(to + sizeof(float), of_[kLo], sizeof(float));
+    std::memcpy(to, array(kHi), sizeof(float));
+    std::memcpy(to + sizeof(float), array(kLo), sizeof(float));
   }
-  void divide_as(const Groups& other) { std::memcpy(of_, other.of_, sizeof of_); }
+  void divide_as(const Groups& other) { std::memcpy(few_, other.few_, sizeof few_); }
 
   void encode(const RowsPart& part) {
+    if (of_group_.stride != 0 && part.smooth.data == nullptr &&
+        work_.takes_fused_loops(part.x, part.y, part.n))
+      return run_on_active_target<ColumnCodesKernel>({.dtype = work_.x_dtype,
+                                                      .rows = part.rows,
+                                                      .n = part.n,
+                                                      .x = part.x,
+                                                      .y = part.y,
+                                                      .scale = array(kScale),
+                                                      .offset = array(kOffset),
+                                                      .factor = array(kFactor),
+                                                      .steps = array(kSteps),
+                                                      .stream = work_.streams(part.y, part.n)});
     for_each_tile(part, [&](const RowsPart& tile, DType dtype, int64_t row, int64_t i) {
       run_on_active_target<QuantizeKernel>({.x_dtype = dtype,
                                             .y_dtype = work_.y_dtype,
@@ -163,9 +188,13 @@ class Groups {
   }
 
  private:
-  enum { kHi, kLo, kScale, kOffset, kFactor, kSteps, kArrays };
+  // Scales and offsets take the place of the extremes.
+  enum { kHi, kLo, kFactor, kSteps, kArrays, kScale = kHi, kOffset = kLo };
 
-  Strided at(int array) { return {of_[array], of_group_.row_stride, of_group_.stride}; }
+  char* array(int array) const {
+    return arrays_ + array * most_ * static_cast<int64_t>(sizeof(float));
+  }
+  Strided at(int which) const { return {array(which), of_group_.row_stride, of_group_.stride}; }
 
   // Calls use(tile, dtype of its x, row, i): the part as it is, or tiles of its products.
   template <class Use>
@@ -190,11 +219,27 @@ class Groups {
 
   const DynamicGroups& work_;
   const Strided of_group_;
-  alignas(64) char of_[kArrays][kMostGroups * sizeof(float)];
+  int64_t most_ = kFewGroups;
+  std::unique_ptr<char[]> many_;
+  alignas(64) char few_[kArrays * kFewGroups * sizeof(float)];
+  char* arrays_ = few_;
   alignas(64) char products_[kProducts * sizeof(float)];
 };
 
 }  // namespace
+
+// Whether the elements of rows follow on each other, and are a tile at least.
+bool DynamicGroups::takes_fused_loops(const Strided& x, const Strided& y, int64_t n) const {
+  constexpr int64_t kMostTile = 64;
+  return y_dtype == DType::int8 && y.data != nullptr && x.stride == size_of(x_dtype) &&
+         y.stride == 1 && n >= kMostTile;
+}
+// Whether tiles of them may bypass the caches.
+bool DynamicGroups::streams(const Strided& y, int64_t n) const {
+  constexpr int64_t kMostVector = 64;
+  return stream && reinterpret_cast<uintptr_t>(y.data) % kMostVector == 0 &&
+         y.row_stride % kMostVector == 0 && n % kMostVector == 0;
+}
 
 void DynamicGroups::quantize_rows(const RowsPart& part) const {
   const bool in_columns = lies_in_columns(part.x);
@@ -210,10 +255,23 @@ void DynamicGroups::quantize_rows(const RowsPart& part) const {
                                             .rule = rule,
                                             .most_scale = std::numeric_limits<float>::infinity(),
                                             .stream = stream});
-  Groups groups(
-      *this, in_columns ? Strided{nullptr, 0, sizeof(float)} : Strided{nullptr, sizeof(float), 0});
+  if (!in_columns && part.smooth.data == nullptr && takes_fused_loops(part.x, part.y, part.n))
+    return run_on_active_target<FusedRowsKernel>({.dtype = x_dtype,
+                                                  .rows = part.rows,
+                                                  .n = part.n,
+                                                  .x = part.x,
+                                                  .y = part.y,
+                                                  .rule = rule,
+                                                  .symmetric = symmetric,
+                                                  .scales = part.scale,
+                                                  .offsets = part.offset,
+                                                  .stream = streams(part.y, part.n)});
+  constexpr int64_t kFloat = sizeof(float);
+  Groups groups(*this, in_columns ? Strided{nullptr, 0, kFloat} : Strided{nullptr, kFloat, 0},
+                in_columns ? std::min(part.rows, kMostGroups) : 1);
   const int64_t fitting = kChunkBytes / std::max<int64_t>(1, part.n * size_of(x_dtype));
-  const int64_t together = std::clamp(fitting, in_columns ? kLeastInLines : 1, kMostGroups);
+  const int64_t together =
+      std::clamp(fitting, in_columns ? std::min(kLeastInLines, groups.most()) : 1, groups.most());
   for (int64_t row = 0; row < part.rows; row += together) {
     RowsPart chunk = part;
     chunk.rows = std::min(part.rows - row, together);

@@ -88,6 +88,9 @@ struct DynamicGroups {
   void quantize_rows(const RowsPart& part) const;
   // All rows are one: its scale goes to the first.
   void quantize_all(const DynamicRows& rows, int64_t bytes) const;
+
+  bool takes_fused_loops(const Strided& x, const Strided& y, int64_t n) const;
+  bool streams(const Strided& y, int64_t n) const;
 };
 
 }  // namespace npu_quant

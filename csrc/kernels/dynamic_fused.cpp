@@ -1,0 +1,178 @@
+// Dynamic quantization to int8 where elements follow on each other (docs/numerics.md 2): rows in
+// one pass over memory, and the codes of columns. The formulas are those of extremes.h and
+// quotient.h.
+//
+//   row       reduce  encode                      While a row is encoded, from cache, the next one
+//   row + 1           reduce  encode              is read from memory.
+#include "kernels/dynamic_groups.h"
+#include "kernels/extremes.h"
+#include "kernels/piece.h"
+#include "kernels/quotient.h"
+#include "simd/codes.h"
+
+namespace npu_quant {
+namespace {
+
+// The running extremes of a row, by tiles.
+template <class In>
+struct TileExtremes {
+  using K = Keys<In>;
+  static constexpr int kVectors = static_cast<int>(kTile / K::kCount);
+  Extremes<In> of[kVectors];
+
+  NPU_QUANT_INLINE void include(const char* x) {
+    for (int v = 0; v < kVectors; ++v) of[v].include(K::at(x + v * kVectorBytes));
+  }
+  NPU_QUANT_INLINE ScaleAndOffset scale_and_offset(const FusedRowsKernel::Args& args) {
+    for (int v = 1; v < kVectors; ++v) of[0].include(of[v]);
+    const Extremes<In> all = of[0].of_all();
+    alignas(64) typename K::Int bits[2][K::kCount];
+    store(bits[0], K::turned(all.hi));
+    store(bits[1], K::turned(all.lo));
+    const float hi = K::numbers(bits[0])[0], lo = K::numbers(bits[1])[0];
+    const F32 nan = plain_nan();
+    const bool is_nan = hi != hi || lo != lo;
+    return npu_quant::scale_and_offset(args.rule, args.symmetric, is_nan ? nan : broadcast(hi),
+                                       is_nan ? nan : broadcast(lo));
+  }
+};
+
+// What the parts of a tile are divided by.
+struct Divisors {
+  F32 scale[4], offset[4], factor[4], steps[4];
+};
+
+// A zero point that is next to the codes is near enough for the bound of quotient.h: rounding puts
+// that of a row without negative values there.
+NPU_QUANT_INLINE F32 steps_of(F32 offset) {
+  return offset_of(offset, Int8::kLeast - 1, Int8::kGreatest + 1);
+}
+
+// The codes of a tile of which one multiplication does not decide all (kernels/quantize.cpp).
+template <class In>
+__attribute__((noinline)) void encode_slowly(const char* x, char* y, const Divisors& by) {
+  const Tile v = In::load(reinterpret_cast<const typename In::Storage*>(x));
+  auto* const codes = reinterpret_cast<int8_t*>(y);
+  Tile q;
+  if constexpr (kHasFma) {
+    for (int i = 0; i < 4; ++i)
+      q.part[i] =
+          corrected_quotient(v.part[i], by.scale[i], by.factor[i] / kStepsPerCode) + by.offset[i];
+    if (Int8::put_ordinary(codes, q, Stores{false})) return;
+  }
+  for (int i = 0; i < 4; ++i) q.part[i] = v.part[i] / by.scale[i] + by.offset[i];
+  put_with_zero_for_nan<Int8>(codes, q, Stores{false});
+}
+
+// False where one multiplication does not decide all.
+template <class In>
+NPU_QUANT_INLINE bool encode_tile(const char* x, char* y, const F32 (&factor)[4],
+                                  const F32 (&steps)[4], Stores stores) {
+  Tile q = In::load(reinterpret_cast<const typename In::Storage*>(x));
+  for (int p = 0; p < 4; ++p) q.part[p] = steps_of_sum(q.part[p], factor[p], steps[p]);
+  return Int8::put_floors(reinterpret_cast<int8_t*>(y), q, stores);
+}
+
+// Codes of a row, while the next one is reduced, if there is one.
+template <class In>
+NPU_QUANT_INLINE TileExtremes<In> encode_row(const char* x, char* y, int64_t n, const char* next,
+                                             const Divisors& by, Stores stores) {
+  constexpr int64_t kItem = Keys<In>::kItem, kAhead = 6 << 10;
+  const F32 factor[4] = {by.factor[0], by.factor[0], by.factor[0], by.factor[0]};
+  const F32 steps[4] = {by.steps[0], by.steps[0], by.steps[0], by.steps[0]};
+  TileExtremes<In> found;
+  for (int64_t k = 0; k < n; k += kTile) {
+    const int64_t i = least(k, n - kTile);  // the last tile reaches back
+    if (next != nullptr) {
+      for (int64_t line = 0; line < kTile * kItem; line += 64)
+        prefetch(reinterpret_cast<uintptr_t>(next + i * kItem + kAhead + line));
+      found.include(next + i * kItem);
+    }
+    if (!encode_tile<In>(x + i * kItem, y + i, factor, steps, stores))
+      encode_slowly<In>(x + i * kItem, y + i, by);
+  }
+  return found;
+}
+
+NPU_QUANT_INLINE void put_one(F32 value, int64_t row, const Strided& to) {
+  if (to.data != nullptr) std::memcpy(to.from(row, 0).data, &value, sizeof(float));
+}
+
+template <class In>
+__attribute__((noinline)) void quantize_rows(const FusedRowsKernel::Args& of_call) {
+  const FusedRowsKernel::Args args = of_call;  // which no store to y changes
+  TileExtremes<In> found;
+  for (int64_t k = 0; k < args.n; k += kTile)
+    found.include(args.x.from(0, least(k, args.n - kTile)).data);
+  for (int64_t row = 0; row < args.rows; ++row) {
+    const ScaleAndOffset of_row = found.scale_and_offset(args);
+    put_one(of_row.scale, row, args.scales);
+    put_one(of_row.offset, row, args.offsets);
+    Divisors by;
+    for (int p = 0; p < 4; ++p) {
+      by.scale[p] = of_row.scale;
+      by.offset[p] = of_row.offset;
+      by.factor[p] = factor_of(of_row.scale, kStepsPerCode);
+      by.steps[p] = steps_of(of_row.offset);
+    }
+    found = encode_row<In>(args.x.from(row, 0).data, args.y.from(row, 0).data, args.n,
+                           row + 1 < args.rows ? args.x.from(row + 1, 0).data : nullptr, by,
+                           Stores{args.stream});
+  }
+  if (args.stream) stream_fence();
+}
+
+// A parameter of each element of a tile of columns.
+NPU_QUANT_INLINE void load_parts(const char* values, int64_t i, F32 (&parts)[4]) {
+  for (int p = 0; p < 4; ++p) parts[p] = load<F32>(values + (i + p * kLanes) * 4);
+}
+
+// Some rows of a tile of columns, while memory is asked for as many more.
+template <class In>
+NPU_QUANT_INLINE void encode_columns(const ColumnCodesKernel::Args& args, int64_t row, int64_t rows,
+                                     int64_t i) {
+  constexpr int64_t kItem = Keys<In>::kItem;
+  F32 factor[4], steps[4];
+  load_parts(args.factor, i, factor);
+  load_parts(args.steps, i, steps);
+  const char* x = args.x.from(row, i).data;
+  char* y = args.y.from(row, i).data;
+  for (int64_t r = 0; r < rows; ++r, x += args.x.row_stride, y += args.y.row_stride) {
+    for (int64_t line = 0; line < kTile * kItem; line += 64)
+      prefetch_into(CacheLevel::second,
+                    reinterpret_cast<uintptr_t>(x + rows * args.x.row_stride + line));
+    if (encode_tile<In>(x, y, factor, steps, Stores{args.stream})) continue;
+    Divisors by;
+    load_parts(args.scale, i, by.scale);
+    load_parts(args.offset, i, by.offset);
+    load_parts(args.factor, i, by.factor);
+    encode_slowly<In>(x, y, by);
+  }
+}
+
+template <class In>
+__attribute__((noinline)) void encode_all_columns(const ColumnCodesKernel::Args& of_call) {
+  constexpr int64_t kRowsInTurn = 8;
+  const ColumnCodesKernel::Args args = of_call;  // which no store to y changes
+  for (int64_t row = 0; row < args.rows; row += kRowsInTurn)
+    for (int64_t i = 0; i < args.n; i += kTile)
+      encode_columns<In>(args, row, least(args.rows - row, kRowsInTurn), least(i, args.n - kTile));
+  if (args.stream) stream_fence();
+}
+
+}  // namespace
+
+template <>
+void FusedRowsKernel::run<kTarget>(const Args& args) {
+  const DefaultFloatEnvironment guard;
+  visit_float_with<WholeLoads>(args.dtype, [&](auto in) { quantize_rows<decltype(in)>(args); });
+}
+
+template <>
+void ColumnCodesKernel::run<kTarget>(const Args& args) {
+  const DefaultFloatEnvironment guard;
+  visit_float_with<WholeLoads>(args.dtype,
+                               [&](auto in) { encode_all_columns<decltype(in)>(args); });
+}
+
+}  // namespace npu_quant

@@ -1,0 +1,91 @@
+// The greatest and the least of values, and what they become (docs/numerics.md 2).
+#pragma once
+
+#include "core/rule.h"
+#include "simd/values.h"
+
+namespace npu_quant {
+namespace {
+
+// Floats as integers of the same order, NaN at both ends: of negative ones all bits but the sign
+// are flipped, and that again turns them back. The key of -v is ~ that of v.
+template <class In>
+struct Keys {
+  using Int = typename In::Amax::Bits;
+  using Vector = Vec<Int>;
+  static constexpr int64_t kItem = sizeof(Int), kCount = kVectorBytes / kItem;
+
+  static NPU_QUANT_INLINE Vector turned(Vector bits) {
+    constexpr int kSign = 8 * kItem - 1;
+    return bits ^ ((bits >> kSign) & static_cast<Int>(~(Int{1} << kSign)));
+  }
+  static NPU_QUANT_INLINE Vector at(const char* x) { return turned(load<Vector>(x)); }
+  // Of a vector at least, or else of `count` values and the first one again and again.
+  static NPU_QUANT_INLINE Vector some_at(const char* x, int64_t count) {
+    if (count >= kCount) return at(x);
+    alignas(64) char values[kVectorBytes];
+    for (int64_t i = 0; i < kCount; ++i)
+      std::memcpy(values + i * kItem, x + (i < count ? i : 0) * kItem, kItem);
+    return at(values);
+  }
+  // The numbers of kLanes keys that have been turned back.
+  static NPU_QUANT_INLINE F32 numbers(const Int* bits) {
+    if constexpr (In::kIs16Bit)
+      return In::widen_lanes(bits);
+    else
+      return load<F32>(bits);
+  }
+};
+
+// The running greatest and least key of each lane; at first those of nothing, -inf and inf.
+template <class In>
+struct Extremes {
+  using K = Keys<In>;
+  typename K::Vector hi = ~(typename K::Vector{} + In::kInfinity);
+  typename K::Vector lo = typename K::Vector{} + In::kInfinity;
+
+  NPU_QUANT_INLINE void include(typename K::Vector key) {
+    hi = max(hi, key);
+    lo = min(lo, key);
+  }
+  NPU_QUANT_INLINE void include(const Extremes& other) {
+    hi = max(hi, other.hi);
+    lo = min(lo, other.lo);
+  }
+  // Those of all lanes, in the first one.
+  NPU_QUANT_INLINE Extremes of_all() const {
+    using Int = typename K::Int;
+    Extremes all;
+    all.hi[0] = horizontal_max<Int, kVectorBytes>(hi);
+    all.lo[0] = static_cast<Int>(~horizontal_max<Int, kVectorBytes>(~lo));
+    return all;
+  }
+};
+
+NPU_QUANT_INLINE F32 magnitude(F32 v) { return bit_cast<F32>(bit_cast<I32>(v) & 0x7fffffff); }
+NPU_QUANT_INLINE F32 plain_nan() { return broadcast(bit_cast<float>(kQuietNaNBits)); }
+
+// Of a group per lane. The offset is -0 where there is none, which adds nothing.
+struct ScaleAndOffset {
+  F32 scale, offset;
+};
+
+// Extremes of nothing are -inf and inf, and count as zeros.
+NPU_QUANT_INLINE ScaleAndOffset scale_and_offset(const Rule& rule, bool symmetric, F32 hi, F32 lo) {
+  constexpr float kLeastScale = 1e-12f;
+  const I32 is_empty = hi < lo;
+  hi = is_empty ? F32{} : hi;
+  lo = is_empty ? F32{} : lo;
+  F32 scale, offset = broadcast(-0.0f);
+  if (symmetric) {
+    scale = max(magnitude(hi), magnitude(lo)) / rule.greatest;
+  } else {
+    scale = (hi - lo) / rule.range;
+    scale = scale < kLeastScale ? broadcast(kLeastScale) : scale;
+    offset = rule.greatest - hi / scale;
+  }
+  return {scale == scale ? scale : plain_nan(), offset == offset ? offset : plain_nan()};
+}
+
+}  // namespace
+}  // namespace npu_quant
