@@ -52,6 +52,44 @@ class TestVectors:
         assert (found[0], found[1]) == (y, scale)
         assert np.float32(found[2]).view(np.uint32) == offset
 
+    @pytest.mark.parametrize(
+        ("to", "x", "y", "scale", "offset"),
+        [
+            ("int4", [-1, 0, 1, 3, -0.5, 2, 2.5, -0.25], "c8703ab5", 0x3E888889, 0xC087FFFE),
+            # fl(1 / scale) is just below 224: the sum rounds to -0.
+            ("float8_e4m3fn", [-1, 0, 1, 3], "fef6807e", 0x3B924925, 0xC3600000),
+            ("float8_e4m3fn", [0, 0], "7e7e", LEAST, 0x43E00000),
+            ("float8_e5m2", [0, 4, -4], "1c7bfb", 0x38924925, 0x3B800000),
+            ("float8_e4m3fn", [1, -2, np.inf, -0.0], "00000000", 0x7F800000, NAN),
+            ("float8_e4m3fn", [1, -np.inf, -2, 0], "7e007e7e", 0x7F800000, 0x43E00000),
+            ("float8_e5m2", [np.nan, 1], "0000", NAN, NAN),
+            ("hifloat8", [-32768, 32768], "ee6e", 0x3F800000, 0),
+            ("hifloat8", [0, -0.0], "6e6e", LEAST, 0x47000000),
+        ],
+    )
+    def test_formats(
+        self, mode: str, to: str, x: list[float], y: str, scale: int, offset: int
+    ) -> None:
+        """Of float8 the sum decides the sign of a zero."""
+        a = np.array([x], np.float32)
+        if mode == "perchannel":
+            a = a.T if to != "int4" else np.repeat(a.T, 8, 1)
+        found = npu_dynamic_quant_asymmetric(a, dst_type=to, quant_mode=mode)
+        codes = found.y.tobytes().hex()
+        if mode == "perchannel" and to == "int4":  # 8 columns alike
+            codes = "".join(codes[i] for i in (8, 0, 24, 16, 40, 32, 56, 48))
+        assert codes == y
+        assert set(found.scale.view(np.uint32)) == {scale}
+        assert set(found.offset.view(np.uint32)) == {offset}
+
+    def test_hifloat8_with_a_greatest_value(self) -> None:
+        """4 / 30 is rounded up: 3 / scale is just below 22.5, and 1 lands next to 0, on 2^-19."""
+        x = np.array([[-1, 0, 1, 3]], np.float32)
+        y, scale, offset = npu_dynamic_quant_asymmetric(x, dst_type="hifloat8", dst_type_max=15)
+        assert scale.view(np.uint32).tolist() == [0x3E088889]
+        assert offset.view(np.uint32).tolist() == [0xC0EFFFFC]
+        assert y.tobytes().hex() == "afa7042f"
+
     def test_columns(self) -> None:
         x = np.array([[1, 2], [-4, 0.5], [2, -0.0]], np.float16)
         y, scale, offset = npu_dynamic_quant_asymmetric(x, quant_mode="perchannel")

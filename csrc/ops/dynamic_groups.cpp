@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "core/dispatch.h"
 #include "core/parallel.h"
@@ -13,89 +14,26 @@
 #include "kernels/widen.h"
 
 namespace npu_quant {
-
 namespace {
 
-constexpr int64_t kFewRows = 64, kPartOfRow = 1 << 15;
-
-}  // namespace
-
-int64_t group_end_at(const TensorView& group_index, int64_t expert) {
-  int32_t end;
-  std::memcpy(&end, group_index.data + expert * group_index.strides[0], sizeof end);
-  return end;
-}
-
-Status SmoothRows::assign(const char* op, const TensorView& smooth_scales,
-                          const TensorView& group_index) {
-  if (!smooth_scales.present) return {};
-  NPU_QUANT_RETURN_IF_ERROR(
-      factors_.assign(op, smooth_scales, smooth_scales.shape, smooth_scales.strides));
-  if (!group_index.present) return {};
-  experts_ = group_index.shape.dims[0];
-  row_stride_ = smooth_scales.shape.dims[1] * static_cast<int64_t>(sizeof(float));
-  // The first end beyond a row is the first of the greatest so far that is.
-  for (int64_t e = 0, greatest = 0; e + 1 < experts_; ++e)
-    ends_[e] = greatest = std::max(greatest, group_end_at(group_index, e));
-  return {};
-}
-
-int64_t SmoothRows::expert_of(int64_t row) const {
-  return std::upper_bound(ends_, ends_ + experts_ - 1, row) - ends_;
-}
-
-Strided SmoothRows::of_row(int64_t row) const {
-  if (factors_.data() == nullptr) return {};
-  return {factors_.data() + expert_of(row) * row_stride_, 0, sizeof(float)};
-}
-
-int64_t SmoothRows::end_of(int64_t row) const {
-  const int64_t expert = expert_of(row);
-  return expert + 1 < experts_ ? ends_[expert] : std::numeric_limits<int64_t>::max();
-}
-
-DynamicRows::DynamicRows(const TensorView (&tensors)[kTensors], const SmoothRows& smooth,
-                         bool has_parts)
-    : tensors_(tensors),
-      smooth_(smooth),
-      n_(tensors[kX].shape.dims[tensors[kX].rank - 1]),
-      rows_(tensors[kX].shape.dims, tensors[kX].rank - 1,
-            {tensors[kX].strides, tensors[kY].strides, tensors[kScale].strides,
-             tensors[kOffset].strides}),
-      segment_(has_parts && rows_.count() < kFewRows ? kPartOfRow : n_),
-      segments_(Rows<kTensors>::segments_of(n_, segment_)) {}
-
-RowsPart DynamicRows::part_at(int64_t row, const int64_t (&offsets)[kTensors], int64_t rows,
-                              int64_t from, int64_t to) const {
-  const auto strided = [&](int t, int64_t stride) {
-    if (!tensors_[t].present) return Strided{};
-    return Strided{tensors_[t].data + offsets[t] + from * stride, rows_.inner_stride(t), stride};
-  };
-  const int last = tensors_[kX].rank - 1;
-  return {.rows = rows,
-          .n = to - from,
-          .x = strided(kX, tensors_[kX].strides[last]),
-          .y = strided(kY, tensors_[kY].strides[last]),
-          .scale = strided(kScale, 0),
-          .offset = strided(kOffset, 0),
-          .smooth = smooth_.of_row(row).from(0, from)};
-}
-
-namespace {
-
-// A chunk of groups is read a second time from the L2 cache; of groups whose elements share cache
-// lines there are lines of them.
-constexpr int64_t kChunkBytes = 256 << 10, kLeastInLines = 4096, kFewGroups = 128,
-                  kMostGroups = 4096;
+// A chunk of rows is read a second time from the L2 cache; columns are done as many at a time as
+// there is room for: their parts of rows then follow on each other in memory for long.
+constexpr int64_t kChunkBytes = 256 << 10, kFewGroups = 128, kMostGroups = 4096;
+constexpr int64_t kColumnsOfThread = 512;
 constexpr int64_t kProducts = 2048;
 
 int64_t magnitude(int64_t stride) { return stride < 0 ? -stride : stride; }
 
-bool lies_in_columns(const Strided& x) {
-  return x.row_stride != 0 && magnitude(x.row_stride) < magnitude(x.stride);
+bool lies_in_columns(const RowsPart& part) {
+  const Strided& x = part.x;
+  return !part.y.packed && x.row_stride != 0 && magnitude(x.row_stride) < magnitude(x.stride);
 }
 
-Strided exchanged(const Strided& t) { return {t.data, t.stride, t.row_stride}; }
+RowsPart exchanged(RowsPart part) {
+  std::swap(part.rows, part.n);
+  for (Strided* t : {&part.x, &part.y, &part.smooth}) std::swap(t->row_stride, t->stride);
+  return part;
+}
 
 // The groups of a part: of a row each where `of_group` has the strides 4 and 0, a column each where
 // 0 and 4, or all one. On a thread's stack beside the kernels' buffers.
@@ -140,8 +78,9 @@ class Groups {
                                         .offset = array(kOffset),
                                         .scales = scales,
                                         .offsets = offsets});
-    run_on_active_target<StepsKernel>(
-        {work_.y_dtype, count, array(kScale), array(kOffset), array(kFactor), array(kSteps)});
+    if (work_.format == Format::int8)
+      run_on_active_target<StepsKernel>(
+          {work_.format, count, array(kScale), array(kOffset), array(kFactor), array(kSteps)});
   }
 
   // The extremes of everything: of so many pairs, which are extremes themselves.
@@ -156,9 +95,16 @@ class Groups {
   }
   void divide_as(const Groups& other) { std::memcpy(few_, other.few_, sizeof few_); }
 
+  // All of it.
+  void quantize(const RowsPart& part, int64_t count, const Strided& scales,
+                const Strided& offsets) {
+    reduce(part, true);
+    divide(count, scales, offsets);
+    if (part.y.data != nullptr && part.n > 0 && part.rows > 0) encode(part);
+  }
+
   void encode(const RowsPart& part) {
-    if (of_group_.stride != 0 && part.smooth.data == nullptr &&
-        work_.takes_fused_loops(part.x, part.y, part.n))
+    if (of_group_.stride != 0 && part.smooth.data == nullptr && work_.takes_fused_loops(part))
       return run_on_active_target<ColumnCodesKernel>({.dtype = work_.x_dtype,
                                                       .rows = part.rows,
                                                       .n = part.n,
@@ -168,10 +114,10 @@ class Groups {
                                                       .offset = array(kOffset),
                                                       .factor = array(kFactor),
                                                       .steps = array(kSteps),
-                                                      .stream = work_.streams(part.y, part.n)});
+                                                      .stream = work_.streams(part)});
     for_each_tile(part, [&](const RowsPart& tile, DType dtype, int64_t row, int64_t i) {
       run_on_active_target<QuantizeKernel>({.x_dtype = dtype,
-                                            .y_dtype = work_.y_dtype,
+                                            .codes = work_.format,
                                             .rows = tile.rows,
                                             .n = tile.n,
                                             .x = tile.x,
@@ -229,33 +175,82 @@ class Groups {
 }  // namespace
 
 // Whether the elements of rows follow on each other, and are a tile at least.
-bool DynamicGroups::takes_fused_loops(const Strided& x, const Strided& y, int64_t n) const {
+bool DynamicGroups::takes_fused_loops(const RowsPart& part) const {
   constexpr int64_t kMostTile = 64;
-  return y_dtype == DType::int8 && y.data != nullptr && x.stride == size_of(x_dtype) &&
-         y.stride == 1 && n >= kMostTile;
+  return format == Format::int8 && part.smooth.data == nullptr && part.y.data != nullptr &&
+         part.x.stride == size_of(x_dtype) && part.y.stride == 1 && part.n >= kMostTile;
 }
 // Whether tiles of them may bypass the caches.
-bool DynamicGroups::streams(const Strided& y, int64_t n) const {
+bool DynamicGroups::streams(const RowsPart& part) const {
   constexpr int64_t kMostVector = 64;
-  return stream && reinterpret_cast<uintptr_t>(y.data) % kMostVector == 0 &&
-         y.row_stride % kMostVector == 0 && n % kMostVector == 0;
+  return stream && reinterpret_cast<uintptr_t>(part.y.data) % kMostVector == 0 &&
+         part.y.row_stride % kMostVector == 0 && part.n % kMostVector == 0;
+}
+
+void DynamicGroups::quantize_rows(const DynamicTensors& tensors, const SmoothRows& smooth) const {
+  const DynamicRows rows(tensors, smooth, false);
+  parallel_for(rows.segments(), work, [&](int64_t begin, int64_t end) {
+    rows.for_each_part(begin, end, [&](const RowsPart& part) { quantize_rows(part); });
+  });
+}
+
+void DynamicGroups::quantize_columns(const DynamicTensors& tensors,
+                                     const SmoothRows& smooth) const {
+  using T = DynamicTensors;
+  const auto& [x, y, scale, offset] = tensors.of;
+  const int last = x.rank - 1;
+  const int64_t columns = x.shape.dims[last];
+  const Rows<T::kTensors> matrices(x.shape.dims, last - 1,
+                                   {x.strides, y.strides, scale.strides, offset.strides});
+  const int64_t count = matrices.count() * matrices.segments_of(columns, kColumnsOfThread);
+  parallel_for(count, work, [&](int64_t begin, int64_t end) {
+    matrices.for_each_segment(
+        begin, end, columns, kColumnsOfThread,
+        [&](const int64_t(&offsets)[T::kTensors], int64_t some, int64_t from, int64_t to) {
+          for (int64_t matrix = 0; matrix < some; ++matrix) {
+            const auto strided = [&](int t, int64_t row_stride, int64_t stride) {
+              const int64_t at = offsets[t] + matrix * matrices.inner_stride(t);
+              return tensors.strided(t, at, row_stride, stride).from(0, from);
+            };
+            const auto of_groups = [&](int t, const int64_t(&strides)[kMaxRank]) {
+              const Strided groups = strided(t, 0, strides[last - 1]);
+              return Strided{groups.data, groups.stride, 0};
+            };
+            const Strided factors = smooth.of_row(0);
+            quantize_columns({.rows = x.shape.dims[last - 1],
+                              .n = to - from,
+                              .x = strided(T::kX, x.strides[last - 1], x.strides[last]),
+                              .y = strided(T::kY, y.strides[last - 1], y.strides[last]),
+                              .scale = of_groups(T::kScale, scale.strides),
+                              .offset = of_groups(T::kOffset, offset.strides),
+                              .smooth = {factors.data, factors.stride, 0}});
+          }
+        });
+  });
 }
 
 void DynamicGroups::quantize_rows(const RowsPart& part) const {
-  const bool in_columns = lies_in_columns(part.x);
-  if (symmetric && !in_columns)
-    return run_dynamic<DynamicQuantKernel>({.dtype = x_dtype,
-                                            .rows = part.rows,
-                                            .n = part.n,
-                                            .group = part.n,
-                                            .x = part.x,
-                                            .smooth = part.smooth,
-                                            .y = part.y,
-                                            .scale = part.scale,
-                                            .rule = rule,
-                                            .most_scale = std::numeric_limits<float>::infinity(),
-                                            .stream = stream});
-  if (!in_columns && part.smooth.data == nullptr && takes_fused_loops(part.x, part.y, part.n))
+  lies_in_columns(part) ? quantize_lying_columns(exchanged(part)) : quantize_lying_rows(part);
+}
+void DynamicGroups::quantize_columns(const RowsPart& part) const {
+  lies_in_columns(part) ? quantize_lying_rows(exchanged(part)) : quantize_lying_columns(part);
+}
+
+void DynamicGroups::quantize_lying_rows(const RowsPart& part) const {
+  if (symmetric)
+    return run_dynamic({.dtype = x_dtype,
+                        .format = format,
+                        .rows = part.rows,
+                        .n = part.n,
+                        .group = part.n,
+                        .x = part.x,
+                        .smooth = part.smooth,
+                        .y = {part.y.data, part.y.row_stride, part.y.stride},
+                        .scale = part.scale,
+                        .rule = rule,
+                        .most_scale = std::numeric_limits<float>::infinity(),
+                        .stream = stream});
+  if (takes_fused_loops(part))
     return run_on_active_target<FusedRowsKernel>({.dtype = x_dtype,
                                                   .rows = part.rows,
                                                   .n = part.n,
@@ -265,38 +260,38 @@ void DynamicGroups::quantize_rows(const RowsPart& part) const {
                                                   .symmetric = symmetric,
                                                   .scales = part.scale,
                                                   .offsets = part.offset,
-                                                  .stream = streams(part.y, part.n)});
-  constexpr int64_t kFloat = sizeof(float);
-  Groups groups(*this, in_columns ? Strided{nullptr, 0, kFloat} : Strided{nullptr, kFloat, 0},
-                in_columns ? std::min(part.rows, kMostGroups) : 1);
+                                                  .stream = streams(part)});
+  Groups groups(*this, {nullptr, sizeof(float), 0});
   const int64_t fitting = kChunkBytes / std::max<int64_t>(1, part.n * size_of(x_dtype));
-  const int64_t together =
-      std::clamp(fitting, in_columns ? std::min(kLeastInLines, groups.most()) : 1, groups.most());
+  const int64_t together = std::clamp<int64_t>(fitting, 1, groups.most());
   for (int64_t row = 0; row < part.rows; row += together) {
     RowsPart chunk = part;
     chunk.rows = std::min(part.rows - row, together);
     chunk.x = part.x.from(row, 0);
     chunk.y = part.y.from(row, 0);
-    if (in_columns) {
-      std::swap(chunk.rows, chunk.n);
-      chunk.x = exchanged(chunk.x);
-      chunk.y = exchanged(chunk.y);
-      chunk.smooth = exchanged(chunk.smooth);
-    }
-    groups.reduce(chunk, true);
-    groups.divide(std::min(part.rows - row, together), part.scale.from(row, 0),
-                  part.offset.from(row, 0));
-    if (chunk.y.data != nullptr && part.n > 0) groups.encode(chunk);
+    groups.quantize(chunk, chunk.rows, part.scale.from(row, 0), part.offset.from(row, 0));
   }
 }
 
-void DynamicGroups::quantize_all(const DynamicRows& rows, int64_t bytes) const {
+void DynamicGroups::quantize_lying_columns(const RowsPart& part) const {
+  Groups groups(*this, {nullptr, 0, sizeof(float)}, std::min(part.n, kMostGroups));
+  for (int64_t i = 0; i < part.n; i += groups.most()) {
+    RowsPart chunk = part;
+    chunk.n = std::min(part.n - i, groups.most());
+    chunk.x = part.x.from(0, i);
+    chunk.y = part.y.from(0, i);
+    groups.quantize(chunk, chunk.n, part.scale.from(i, 0), part.offset.from(i, 0));
+  }
+}
+
+void DynamicGroups::quantize_all(const DynamicTensors& tensors, const SmoothRows& smooth) const {
   constexpr int64_t kMostPairs = 128;
   constexpr size_t kPair = 2 * sizeof(float);
   alignas(64) char pairs[kMostPairs * kPair];
+  const DynamicRows rows(tensors, smooth, true);
   const int64_t segments = rows.has_elements() ? rows.segments() : 0;
   const int64_t count = std::min(segments, kMostPairs);
-  parallel_for(count, bytes, [&](int64_t begin, int64_t end) {
+  parallel_for(count, work, [&](int64_t begin, int64_t end) {
     Groups groups(*this, Strided{});
     for (int64_t pair = begin; pair < end; ++pair) {
       bool begins = true;
@@ -310,9 +305,10 @@ void DynamicGroups::quantize_all(const DynamicRows& rows, int64_t bytes) const {
   });
   Groups all(*this, Strided{});
   all.combine(pairs, count);
-  all.divide(1, rows.scale(), rows.offset());
-  if (!rows.has_codes()) return;
-  parallel_for(segments, bytes, [&](int64_t begin, int64_t end) {
+  all.divide(1, tensors.strided(tensors.kScale, 0, 0, 0),
+             tensors.strided(tensors.kOffset, 0, 0, 0));
+  if (!tensors.of[tensors.kY].present) return;
+  parallel_for(segments, work, [&](int64_t begin, int64_t end) {
     Groups groups(*this, Strided{});
     groups.divide_as(all);
     rows.for_each_part(begin, end, [&](const RowsPart& part) { groups.encode(part); });

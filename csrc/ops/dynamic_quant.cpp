@@ -1,24 +1,11 @@
 #include "ops/dynamic_quant.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "core/cache.h"
-#include "core/parallel.h"
 #include "ops/dynamic_groups.h"
 
 namespace npu_quant {
-namespace {
-
-// Columns become rows.
-void exchange_last_axes(TensorView& view) {
-  const int last = view.rank - 1;
-  if (!view.present) return;
-  std::swap(view.shape.dims[last - 1], view.shape.dims[last]);
-  std::swap(view.strides[last - 1], view.strides[last]);
-}
-
-}  // namespace
 
 Inputs DynamicQuant::inputs() {
   return Inputs::of(required("input", input), optional("smooth_scales", smooth_scales),
@@ -52,7 +39,8 @@ void DynamicQuant::plan_outputs() {
     if (quant_mode.value() == Mode::perchannel)
       groups.dims[groups.rank - 1] = input.shape.dims[groups.rank];
   }
-  const OutputSpec y{"y", DType::int8, input.shape}, scale{"scale", DType::float32, groups};
+  const OutputSpec y = codes_of("y", codes(), input.shape);
+  const OutputSpec scale{"scale", DType::float32, groups};
   if (symmetric)
     outputs.assign(y, scale);
   else
@@ -60,17 +48,19 @@ void DynamicQuant::plan_outputs() {
 }
 
 Status DynamicQuant::check_attributes() {
-  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type));
+  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type, kCodeFormats));
   NPU_QUANT_RETURN_IF_ERROR(quant_mode.check(name, Fault::attribute, "quant_mode", "expected "));
-  return check_no_dst_type_max(name, dst_type_max);
+  return check_dst_type_max(name, dst_type_max, codes());
 }
 
 Geometry DynamicQuant::geometry() const {
   const int64_t groups = outputs[kScale].shape.size();
-  return {.rows = groups, .n = groups > 0 ? input.shape.size() / groups : 0};
+  return {
+      .rows = groups, .n = groups > 0 ? input.shape.size() / groups : 0, .greatest = dst_type_max};
 }
 
 Status DynamicQuant::check_shapes() {
+  NPU_QUANT_RETURN_IF_ERROR(check_packable(name, "input", input, codes()));
   NPU_QUANT_RETURN_IF_ERROR(check_groups());
   if (!smooth_scales.present) return {};
   const bool of_channels = quant_mode.value() == Mode::perchannel;
@@ -125,27 +115,27 @@ Status DynamicQuant::check_elements() const {
 }
 
 Status DynamicQuant::run(const TensorView* out) const {
-  TensorView tensors[] = {input, out[kY], out[kScale], symmetric ? TensorView{} : out[kOffset]};
-  const auto& [x, y, scale, offset] = tensors;
+  DynamicTensors tensors{{input, out[kY], out[kScale], symmetric ? TensorView{} : out[kOffset]},
+                         codes_per_element(codes()) > 1};
+  const auto& [x, y, scale, offset] = tensors.of;
   if (!y.present && !scale.present && !offset.present) return {};
-  const Mode mode = quant_mode.value();
-  if (mode == Mode::perchannel) {
-    exchange_last_axes(tensors[DynamicRows::kX]);
-    exchange_last_axes(tensors[DynamicRows::kY]);
-  }
-  if (mode == Mode::pertensor)
-    for (int t : {DynamicRows::kScale, DynamicRows::kOffset})
-      std::fill_n(tensors[t].strides, kMaxRank, 0);
   SmoothRows smooth;
   NPU_QUANT_RETURN_IF_ERROR(smooth.assign(name, smooth_scales, group_index));
-  const int64_t work = work_bytes(bytes(), {&x, &y});
-  const DynamicGroups groups{input.dtype, outputs[kY].dtype, rule, symmetric,
-                             worth_streaming(bytes())};
-  const DynamicRows rows(tensors, smooth, mode == Mode::pertensor);
-  if (mode == Mode::pertensor) return groups.quantize_all(rows, work), Status{};
-  parallel_for(rows.segments(), work, [&](int64_t begin, int64_t end) {
-    rows.for_each_part(begin, end, [&](const RowsPart& part) { groups.quantize_rows(part); });
-  });
+  const DynamicGroups groups{.x_dtype = x.dtype,
+                             .format = codes(),
+                             .rule = rule,
+                             .symmetric = symmetric,
+                             .stream = worth_streaming(bytes()),
+                             .work = work_bytes(bytes(), {&x, &y})};
+  switch (quant_mode.value()) {
+    case Mode::pertoken: groups.quantize_rows(tensors, smooth); break;
+    case Mode::perchannel: groups.quantize_columns(tensors, smooth); break;
+    case Mode::pertensor:
+      for (int t : {tensors.kScale, tensors.kOffset})
+        std::fill_n(tensors.of[t].strides, kMaxRank, 0);
+      groups.quantize_all(tensors, smooth);
+      break;
+  }
   return {};
 }
 

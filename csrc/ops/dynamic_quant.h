@@ -30,6 +30,7 @@ struct DynamicQuant : Op {
  private:
   Status check_dtypes() const final;
   Status check_ranks() const final;
+  Format codes() const final { return dst_type.is_default ? Format::int8 : dst_type.format; }
   void plan_outputs() final;
   Status check_attributes() final;
   Geometry geometry() const final;

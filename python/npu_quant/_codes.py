@@ -76,7 +76,7 @@ def _float_codes(v: NDArray[np.float32], name: str) -> NDArray[np.uint8]:
 
 def packed(codes: NDArray[Any]) -> NDArray[np.int32]:
     """Return int4 codes, 8 to an element: the first is its low nibble."""
-    nibbles = codes.reshape(*codes.shape[:-1], -1, 8).astype(np.uint32) & 15
+    nibbles = codes.reshape(*codes.shape[:-1], codes.shape[-1] // 8, 8).astype(np.uint32) & 15
     words: NDArray[np.uint32] = (nibbles << np.arange(0, 32, 4, dtype=np.uint32)).sum(
         -1, dtype=np.uint32
     )

@@ -30,6 +30,8 @@ RANKS = [(2,) * (rank - 1) + (70,) for rank in range(2, 9)]
 
 # Columns and rows shorter than a vector, and longer than a chunk that is read again from the cache.
 MODES = ("pertensor", "perchannel")
+FORMATS = ("int4", "float8_e4m3fn", "float8_e5m2", "hifloat8")
+EIGHTS = [(3, 8), (70, 72), (2, 5, 200), (9, 2056)]
 IN_MODES = [(1, 1), (3, 4), (200, 3), (3, 200), (2, 3, 129), (70, 66), (2, 5, 7), (260, 1030)]
 
 
@@ -40,10 +42,13 @@ def arguments(
     smooth: bool = False,
     mode: str = "pertoken",
     experts: int = 0,
+    to: str = "",
 ) -> Arguments:
     a = {"input": normal(rng, shape, dtype)}
     if mode != "pertoken":
         a["quant_mode"] = mode
+    if to:
+        a["dst_type"] = to
     n = shape[-2] if mode == "perchannel" else shape[-1]
     if experts:
         rows = int(np.prod(shape[:-1]))
@@ -99,6 +104,7 @@ CASES = [
             "experts": settings(
                 (7, 63), (2, 50, 9), mode=("pertoken", "pertensor"), experts=(1, 6)
             ),
+            "formats": settings(*EIGHTS, to=FORMATS, mode=MODES),
             "a hundred million": a_hundred_million,
         },
         layouts=[
@@ -133,14 +139,22 @@ CASES = [
             "experts": settings(
                 (7, 63), (2, 50, 9), mode=("pertoken", "pertensor"), experts=(1, 6)
             ),
+            "formats": settings(
+                *EIGHTS, to=FORMATS, smooth=[False, True], mode=("pertoken", *MODES)
+            ),
             "one sign": of_one_sign,
             "patterns": patterns,
         },
         layouts=[
             *settings((5, 70), (40, 700), (2, 9001), smooth=[False, True]),
             *settings((5, 70), (3, 2, 130), mode=MODES),
+            *settings((5, 72), to=["int4"], mode=("pertoken", *MODES)),
         ],
-        outs=[*settings((3, 5, 70), smooth=[False, True]), *settings((3, 5, 70), mode=MODES)],
+        outs=[
+            *settings((3, 5, 70), smooth=[False, True]),
+            *settings((3, 5, 70), mode=MODES),
+            *settings((3, 5, 72), to=["int4", "float8_e5m2"], mode=("pertoken", *MODES)),
+        ],
         guards={"smooth": [False, True]},
         threads=settings((1500, 4096), dtype=[BFLOAT16], mode=("pertoken", *MODES)),
         large=settings((1009, 4001), dtype=[FLOAT16]),

@@ -73,7 +73,7 @@ ERRORS = [
     ("smooth length, perchannel", lambda: call(quant_mode="perchannel", smooth_scales=X[0]), ParamError, 161002, "smooth_scales has shape (4,), expected (2,): axis -2 of input."),
     ("out, pertensor", lambda: call(quant_mode="pertensor", out=(Y, S)), ParamError, 161002, "out[scale] has shape (2,), expected (1,)."),
     ("out, perchannel", lambda: call(quant_mode="perchannel", out=(Y, S)), ParamError, 161002, "out[scale] has shape (2,), expected (4,)."),
-    ("dst_type int16", lambda: npu_dynamic_quant(X, dst_type=np.int16), ParamError, 161002, "dst_type is int16, available: int8. Name it 1 (torch_npu's code), torch.int8, np.int8 or 'int8'."),
+    ("dst_type int16", lambda: npu_dynamic_quant(X, dst_type=np.int16), ParamError, 161002, "dst_type is int16, available: int8, int4, hifloat8, float8_e5m2, float8_e4m3fn. Name it by torch_npu's code (258, 285, 290, 291, 292), a dtype or its name."),
     ("dst_type 2", lambda: npu_dynamic_quant(X, dst_type=2), ParamError, 161002, "dst_type is int16, available"),
     ("dst_type unknown", lambda: npu_dynamic_quant(X, dst_type="int9"), ParamError, 161002, "dst_type is 'int9', available"),
     ("dst_type unknown code", lambda: npu_dynamic_quant(X, dst_type=-7), ParamError, 161002, "dst_type is -7, available"),

@@ -1,4 +1,4 @@
-"""npu_dynamic_quant: int8 codes and one scale per token, per channel or for all."""
+"""npu_dynamic_quant: codes of 8 or 4 bits and a scale per token, per channel or for all."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _core
+from .. import _codes, _core
 from ..arrays import Array
-from ..dtypes import DTypeName
+from ..dtypes import DType, DTypeName
 
 
 class DynamicQuantResult(NamedTuple):
     """What :func:`npu_dynamic_quant` returns; a field is None where ``out`` holds None."""
 
-    y: NDArray[np.int8]
-    """int8 codes, of input's shape."""
+    y: NDArray[Any]
+    """Codes, of input's shape; int4 packed, with an eighth of its last axis."""
     scale: NDArray[np.float32]
     """float32, one per group: of input's shape without its last axis, its axis -2, or (1,)."""
 
@@ -33,17 +33,28 @@ def npu_dynamic_quant(
     out: tuple[Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> DynamicQuantResult:
-    """Quantize symmetrically to int8, with a scale per token (row), per channel or for all.
+    """Quantize symmetrically, with a scale per token (row), per channel or for all.
 
     ::
 
         v     = input                     or  input * smooth_scales
         amax  = max |v| over the group
-        scale = amax / 127
-        y     = round(v / scale)          saturated to [-128, 127]
+        scale = amax / MAX
+        y     = code(v / scale)           the nearest of dst_type, saturated
 
     Every line is one IEEE float32 operation per element (docs/numerics.md 2); 16-bit inputs are
-    widened exactly. ``quant_mode`` says what a group is:
+    widened exactly. ``dst_type`` says what codes are, ``quant_mode`` what a group is:
+
+    ====================  =====  =============================  ==================
+    dst_type              MAX    y                              codes end at
+    ====================  =====  =============================  ==================
+    int8 (258)            127    int8                           -128, 127
+    int4 (285)            7      int32, 8 codes in an element:  -8, 7
+                                 the first is its low nibble
+    float8_e4m3fn (292)   448    ml_dtypes.float8_e4m3fn        +-448
+    float8_e5m2 (291)     57344  ml_dtypes.float8_e5m2          +-57344
+    hifloat8 (290)        32768  uint8                          +-32768
+    ====================  =====  =============================  ==================
 
     ============  ==========================  ============================  =====================
     quant_mode    a group                     shape of scale                shape of smooth_scales
@@ -62,9 +73,11 @@ def npu_dynamic_quant(
             are counted in C order over ``input.shape[:-1]``, those before ``group_index[0]`` are of
             expert 0, and so on. Ends never decrease, the last is the number of rows; an expert
             without rows repeats the end before. Not with "perchannel".
-        dst_type: the type of ``y``: None or int8, as torch_npu's code (1), dtype or name.
+        dst_type: the format of ``y``, one of the table, as torch_npu's number there, torch's (1 for
+            int8, 16 for quint4x2 ...), dtype or name; None is int8.
         quant_mode: ``"pertoken"``, ``"pertensor"`` or ``"perchannel"``.
-        dst_type_max: 0.0.
+        dst_type_max: MAX of hifloat8, 1e-6 to 32768, if it is not 0; others have their own. Codes
+            end at +-32768 all the same.
         out: where to write ``(y, scale)``: arrays of exactly the result's shapes and dtypes, any
             strides, apart from each other and the inputs, such as an earlier result; None for one
             that is not wanted. After Ctrl-C it holds some new elements and some old ones.
@@ -72,20 +85,25 @@ def npu_dynamic_quant(
             (:func:`npu_quant.numerics`).
 
     Returns:
-        ``(y, scale)``: int8 of input's shape, float32 per group. The way back to about ``v`` is
-        ``y * scale[..., None]``, "perchannel" ``y * scale[..., None, :]``.
+        ``(y, scale)``: codes of input's shape (int4 has an eighth of its last axis, which has to be
+        a multiple of 8), float32 per group. The way back to about ``v`` is ``y * scale[..., None]``
+        of the numbers that codes stand for, "perchannel" ``y * scale[..., None, :]``.
 
-    Rounding is to nearest, ties to even. Groups out of the ordinary:
+    Rounding is to nearest, ties to even, in hifloat8 away from zero. Groups out of the ordinary:
 
-    =============================================  =======  ==============================
+    =============================================  =======  ======================================
     group                                          scale    y
-    =============================================  =======  ==============================
+    =============================================  =======  ======================================
     all zero                                       0        0
     holds NaN (or 0 * inf with smooth_scales)      NaN      0 everywhere
-    holds inf or -inf, no NaN                      inf      0 everywhere
-    so small that amax / 127 underflows to 0       0        0 for 0, else 127 or -128
+    holds inf or -inf, no NaN                      inf      0 everywhere; float8: finite ones keep
+                                                            their sign, -0 is 80
+    so small that amax / MAX underflows to 0       0        0 for 0, else the greatest or the least
+    amax / dst_type_max overflows                  inf      0 everywhere
     without elements, such as an empty row         0        empty
-    =============================================  =======  ==============================
+    =============================================  =======  ======================================
+
+    A -0, or what is below 0 and rounds to 0, is 80 in float8, and 0 in hifloat8, which has no -0.
 
     Raises:
         DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
@@ -103,8 +121,13 @@ def npu_dynamic_quant(
                [ 127,  -64,   32, -127]], dtype=int8)
         >>> scale
         array([0.03149606, 0.02362205], dtype=float32)
-        >>> npu_quant.npu_dynamic_quant(x, quant_mode="pertensor").scale
-        array([0.03149606], dtype=float32)
+        >>> hifloat8 = {"dst_type": "torch_npu.hifloat8", "dst_type_max": 15}
+        >>> npu_quant.npu_dynamic_quant(x, quant_mode="pertensor", **hifloat8).scale
+        array([0.26666668], dtype=float32)
+        >>> eight = np.array([[0, 1, -2, 4, -0.0, 0.5, 3, -4]], dtype=np.float16)
+        >>> packed, _ = npu_quant.npu_dynamic_quant(eight, dst_type="torch.quint4x2")
+        >>> [hex(word) for word in packed.view(np.uint32)[0]]  # 0, 2, -3, 7, 0, 1, 5, -7
+        ['0x95107d20']
         >>> npu_quant.npu_dynamic_quant(x, quant_mode="perchannel").scale
         array([0.02362205, 0.01181102, 0.01574803, 0.03149606], dtype=float32)
         >>> smooth = np.array([[1, 1, 1, 1], [2, 2, 2, 4]], dtype=np.float16)
@@ -164,9 +187,9 @@ def one_per_group(quant_mode: str, values: NDArray[np.float32]) -> NDArray[np.fl
     return values.squeeze(-1 if quant_mode == "pertoken" else -2)
 
 
-def codes(q: NDArray[np.float32]) -> NDArray[np.int8]:
-    """Return the int8 codes of quotients."""
-    return np.where(np.isnan(q), 0, np.clip(np.rint(q), -128, 127)).astype(np.int8)
+def greatest_of(format: DType, dst_type_max: float) -> np.float32:
+    """Return what amax becomes."""
+    return np.float32(dst_type_max or format.greatest)
 
 
 def reference(
@@ -174,11 +197,16 @@ def reference(
     *,
     smooth_scales: NDArray[Any] | None = None,
     group_index: NDArray[np.int32] | None = None,
+    dst_type: DTypeName | None = None,
     quant_mode: str = "pertoken",
+    dst_type_max: float = 0.0,
 ) -> DynamicQuantResult:
     """Compute :func:`npu_dynamic_quant` in plain NumPy: the formula, to the bit, without checks."""
+    format = _codes.row_of(dst_type or "int8")
     with np.errstate(all="ignore"):
         v = values(input, smooth_scales, group_index, quant_mode)
         amax = per_group(quant_mode, np.abs(v).max, 0)
-        scale = np.where(np.isnan(amax), np.float32(np.nan), amax / np.float32(127))
-        return DynamicQuantResult(codes(v / scale), one_per_group(quant_mode, scale))
+        scale = amax / greatest_of(format, dst_type_max)
+        scale = np.where(np.isnan(amax), np.float32(np.nan), scale)
+        y = _codes.encode(v / scale, format.name)
+    return DynamicQuantResult(y, one_per_group(quant_mode, scale))

@@ -1,4 +1,4 @@
-"""npu_dynamic_quant_asymmetric: int8 codes, a scale and an offset per group."""
+"""npu_dynamic_quant_asymmetric: codes of 8 or 4 bits, a scale and an offset per group."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _core
+from .. import _codes, _core
+from ..arrays import Array
 from ..dtypes import DTypeName
-from .dynamic_quant import codes, one_per_group, per_group, values
+from .dynamic_quant import greatest_of, one_per_group, per_group, values
 
 _Float32 = NDArray[np.float32]
 
@@ -17,8 +18,8 @@ _Float32 = NDArray[np.float32]
 class DynamicQuantAsymmetricResult(NamedTuple):
     """What :func:`npu_dynamic_quant_asymmetric` returns; None where ``out`` holds None."""
 
-    y: NDArray[np.int8]
-    """int8 codes, of input's shape."""
+    y: NDArray[Any]
+    """Codes, of input's shape; int4 packed, with an eighth of its last axis."""
     scale: NDArray[np.float32]
     """float32, one per group: of input's shape without its last axis, its axis -2, or (1,)."""
     offset: NDArray[np.float32]
@@ -26,29 +27,40 @@ class DynamicQuantAsymmetricResult(NamedTuple):
 
 
 def npu_dynamic_quant_asymmetric(
-    input: NDArray[Any],
+    input: Array,
     *,
-    smooth_scales: NDArray[Any] | None = None,
-    group_index: NDArray[Any] | None = None,
+    smooth_scales: Array | None = None,
+    group_index: Array | None = None,
     dst_type: DTypeName | None = None,
     quant_mode: str = "pertoken",
     dst_type_max: float = 0.0,
-    out: tuple[NDArray[np.int8] | None, _Float32 | None, _Float32 | None] | None = None,
+    out: tuple[Array | None, _Float32 | None, _Float32 | None] | None = None,
     numerics: str | None = None,
 ) -> DynamicQuantAsymmetricResult:
-    """Quantize to int8 from the least to the greatest value of each token (row), channel or of all.
+    """Quantize from the least to the greatest value of each token (row), channel or of all.
 
     ::
 
         v      = input                                or  input * smooth_scales
         hi, lo = max v, min v                         over the group
-        scale  = (hi - lo) / 255                      at least 1e-12
-        offset = 127 - hi / scale                     not rounded
-        y      = round(v / scale + offset)            saturated to [-128, 127]
+        scale  = (hi - lo) / R                        at least 1e-12
+        offset = MAX - hi / scale                     not rounded
+        y      = code(v / scale + offset)             the nearest of dst_type, saturated
 
     Every operation is one IEEE float32 operation per element (docs/numerics.md 2); 16-bit inputs
-    are widened exactly. Zero is not forced into the range from lo to hi. ``quant_mode`` says what a
-    group is:
+    are widened exactly. Zero is not forced into the range from lo to hi. ``dst_type`` says what
+    codes are, ``quant_mode`` what a group is:
+
+    ====================  =====  ======  =============================  ==================
+    dst_type              MAX    R       y                              codes end at
+    ====================  =====  ======  =============================  ==================
+    int8 (258)            127    255     int8                           -128, 127
+    int4 (285)            7      15      int32, 8 codes in an element:  -8, 7
+                                         the first is its low nibble
+    float8_e4m3fn (292)   448    896     ml_dtypes.float8_e4m3fn        +-448
+    float8_e5m2 (291)     57344  114688  ml_dtypes.float8_e5m2          +-57344
+    hifloat8 (290)        32768  65536   uint8                          +-32768
+    ====================  =====  ======  =============================  ==================
 
     ============  ==========================  ============================  =====================
     quant_mode    a group                     shape of scale and offset     shape of smooth_scales
@@ -65,9 +77,11 @@ def npu_dynamic_quant_asymmetric(
             ``group_index`` a row of them for each expert, ``(E, input.shape[-1])``.
         group_index: int32, the end of each expert's rows, of shape ``(E,)``, 1 <= E <= 1024, as
             :func:`npu_quant.npu_dynamic_quant` takes it. Not with "perchannel".
-        dst_type: the type of ``y``: None or int8, as torch_npu's code (1), dtype or name.
+        dst_type: the format of ``y``, one of the table, as torch_npu's number there, torch's (1 for
+            int8, 16 for quint4x2 ...), dtype or name; None is int8.
         quant_mode: ``"pertoken"``, ``"pertensor"`` or ``"perchannel"``.
-        dst_type_max: 0.0.
+        dst_type_max: MAX of hifloat8, 1e-6 to 32768, if it is not 0, and half of R; others have
+            their own. Codes end at +-32768 all the same.
         out: where to write ``(y, scale, offset)``: arrays of exactly the result's shapes and
             dtypes, any strides, apart from each other and the inputs, such as an earlier result;
             None for one that is not wanted. After Ctrl-C it holds some new elements and some old
@@ -76,26 +90,28 @@ def npu_dynamic_quant_asymmetric(
             (:func:`npu_quant.numerics`).
 
     Returns:
-        ``(y, scale, offset)``: int8 of input's shape, float32 and float32 per group. The way back
-        to about ``v`` is ``(y - offset[..., None]) * scale[..., None]``, "perchannel" with
-        ``[..., None, :]``.
+        ``(y, scale, offset)``: codes of input's shape (int4 has an eighth of its last axis, which
+        has to be a multiple of 8), float32 and float32 per group. The way back to about ``v`` is
+        ``(y - offset[..., None]) * scale[..., None]`` of the numbers that codes stand for,
+        "perchannel" with ``[..., None, :]``.
 
-    Rounding is to nearest, ties to even, after the offset is added. Groups out of the ordinary:
+    Rounding is to nearest, ties to even, in hifloat8 away from zero, after the offset is added.
+    Groups out of the ordinary:
 
     ===============================  ======  ===================  ==================================
     group                            scale   offset               y
     ===============================  ======  ===================  ==================================
-    all zero, or without elements    1e-12   127                  127, which comes back as 0
-    all c, not 0                     1e-12   127 - c / scale      by the formula; c comes back but
+    all zero, or without elements    1e-12   MAX                  MAX, which comes back as 0
+    all c, not 0                     1e-12   MAX - c / scale      by the formula; c comes back but
                                                                   for 2 ** -22 of it and 1e-14
     all c, abs(c) beyond 3.4e26      1e-12   -inf or inf          0
-    narrow: (hi - lo) / 255 < 1e-12  1e-12   by the formula       in steps of 1e-12
+    narrow: (hi - lo) / R < 1e-12    1e-12   by the formula       in steps of 1e-12
     holds NaN (or 0 * inf with       NaN     NaN                  0 everywhere
     smooth_scales), or is all inf,
     or all -inf
     inf and anything less, no NaN    inf     NaN                  0 everywhere
-    -inf and finite values           inf     127                  127, and 0 for -inf
-    finite, but hi - lo is inf       inf     127                  127 everywhere
+    -inf and finite values           inf     MAX                  MAX, and 0 for -inf
+    finite, but hi - lo is inf       inf     MAX                  MAX everywhere
     ===============================  ======  ===================  ==================================
 
     Raises:
@@ -115,7 +131,10 @@ def npu_dynamic_quant_asymmetric(
         >>> scale
         array([0.01568628, 0.01176471], dtype=float32)
         >>> offset
-        array([ -64.24998, -553.     ], dtype=float32)
+        array([ -64.249985, -553.      ], dtype=float32)
+        >>> npu_quant.npu_dynamic_quant_asymmetric(x, dst_type="float8_e4m3fn").y.astype(np.float32)
+        array([[-448., -224.,   -0.,  448.],
+               [-448., -144.,  144.,  448.]], dtype=float32)
 
     Source: torch_npu.npu_dynamic_quant_asymmetric and aclnnDynamicQuantV2, V3 (Ascend/op-plugin,
     hicann/ops-nn ``quant/dynamic_quant_v2``). The least scale of 1e-12 is that of Atlas A2; the
@@ -139,21 +158,26 @@ def reference(
     *,
     smooth_scales: NDArray[Any] | None = None,
     group_index: NDArray[np.int32] | None = None,
+    dst_type: DTypeName | None = None,
     quant_mode: str = "pertoken",
+    dst_type_max: float = 0.0,
 ) -> DynamicQuantAsymmetricResult:
     """Compute it in plain NumPy: the formula, to the bit, without checks."""
+    format = _codes.row_of(dst_type or "int8")
+    greatest = greatest_of(format, dst_type_max)
+    steps = 2 * greatest + np.float32(format.name.startswith("int"))
+    least, nan = np.float32(1e-12), np.float32(np.nan)
     with np.errstate(all="ignore"):
         v = values(input, smooth_scales, group_index, quant_mode)
         hi = per_group(quant_mode, v.max, -np.inf)
         lo = per_group(quant_mode, v.min, np.inf)
         empty = hi < lo
         hi, lo = np.where(empty, np.float32(0), hi), np.where(empty, np.float32(0), lo)
-        d = (hi - lo) / np.float32(255)
-        least, nan = np.float32(1e-12), np.float32(np.nan)
+        d = (hi - lo) / steps
         scale = np.where(np.isnan(d), nan, np.where(d < least, least, d))
-        offset = np.float32(127) - hi / scale
+        offset = greatest - hi / scale
         offset = np.where(np.isnan(offset), nan, offset)
-        y = codes(v / scale + offset)
+        y = _codes.encode(v / scale + offset, format.name)
     return DynamicQuantAsymmetricResult(
         y, one_per_group(quant_mode, scale), one_per_group(quant_mode, offset)
     )
