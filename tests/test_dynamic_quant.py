@@ -166,6 +166,9 @@ class TestVectors:
             assert npu_dynamic_quant(x, quant_mode="pertensor").scale.tolist() == [0]
             scale = npu_dynamic_quant(x, quant_mode="perchannel").scale
             assert scale.tolist() == np.zeros(shape[:-2] + shape[-1:]).tolist()
+            smooth = np.ones(shape[-2], np.float16)
+            found = npu_dynamic_quant(x, smooth_scales=smooth, quant_mode="perchannel").scale
+            assert found.tolist() == scale.tolist()
 
 
 @settings(max_examples=60, deadline=None)

@@ -145,20 +145,19 @@ class Groups {
   // Calls use(tile, dtype of its x, row, i): the part as it is, or tiles of its products.
   template <class Use>
   void for_each_tile(const RowsPart& part, Use use) {
-    if (part.smooth.data == nullptr) return use(part, work_.x_dtype, 0, 0);
-    const int64_t width = std::clamp<int64_t>(part.n, 1, kProducts);
+    const bool has_elements = part.rows > 0 && part.n > 0;
+    if (part.smooth.data == nullptr || !has_elements) return use(part, work_.x_dtype, 0, 0);
+    const int64_t width = std::min(part.n, kProducts);
     const int64_t height = kProducts / width;
     for (int64_t row = 0; row < part.rows; row += height)
-      for (int64_t i = 0; i == 0 || i < part.n; i += width) {
+      for (int64_t i = 0; i < part.n; i += width) {
         RowsPart tile = part;
         tile.rows = std::min(part.rows - row, height);
         tile.n = std::min(part.n - i, width);
         tile.y = part.y.from(row, i);
         tile.x = {products_, tile.n * static_cast<int64_t>(sizeof(float)), sizeof(float)};
-        if (tile.n > 0)
-          run_on_active_target<ProductsKernel>({work_.x_dtype, tile.rows, tile.n,
-                                                part.x.from(row, i), part.smooth.from(row, i),
-                                                products_});
+        run_on_active_target<ProductsKernel>({work_.x_dtype, tile.rows, tile.n, part.x.from(row, i),
+                                              part.smooth.from(row, i), products_});
         use(tile, DType::float32, row, i);
       }
   }
