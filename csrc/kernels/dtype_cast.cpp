@@ -1,4 +1,4 @@
-// npu_dtype_cast (docs/numerics.md 12):
+// npu_dtype_cast (docs/numerics.md 13):
 //   y = the number of `to` that is nearest to x, by one rounding
 #include "kernels/dtype_cast.h"
 

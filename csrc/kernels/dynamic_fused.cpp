@@ -1,4 +1,4 @@
-// Dynamic quantization to int8 where elements follow on each other (docs/numerics.md 2): rows in
+// Dynamic quantization to int8 where elements follow on each other (docs/numerics.md 12): rows in
 // one pass over memory, and the codes of columns. The formulas are those of extremes.h and
 // quotient.h.
 //
@@ -42,8 +42,8 @@ struct Divisors {
   F32 scale[4], offset[4], factor[4], steps[4];
 };
 
-// A zero point that is next to the codes is near enough for the bound of quotient.h: rounding puts
-// that of a row without negative values there.
+// An offset next to the codes is near enough for quotient.h: where two codes meet, v / scale is still
+// below 256. Rounding puts that of a row without negative values there.
 NPU_QUANT_INLINE F32 steps_of(F32 offset) {
   return offset_of(offset, Int8::kLeast - 1, Int8::kGreatest + 1);
 }

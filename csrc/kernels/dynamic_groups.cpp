@@ -1,4 +1,4 @@
-// Dynamic quantization in groups of any shape (docs/numerics.md 2):
+// Dynamic quantization in groups of any shape (docs/numerics.md 12):
 //   hi, lo = max v, min v      over the group
 //   symmetric:   scale = max(|hi|, |lo|) / greatest
 //   asymmetric:  scale = max((hi - lo) / range, 1e-12)     offset = greatest - hi / scale

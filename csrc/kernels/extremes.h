@@ -1,4 +1,4 @@
-// The greatest and the least of values, and what they become (docs/numerics.md 2).
+// The greatest and the least of values, and what they become (docs/numerics.md 12).
 #pragma once
 
 #include "core/rule.h"

@@ -26,7 +26,7 @@ def npu_dtype_cast(
 
         y = the number of dtype that is nearest to self
 
-    By one rounding, from the exact number (docs/numerics.md 12). Codes of int4, hifloat8 and float8
+    By one rounding, from the exact number (docs/numerics.md 13). Codes of int4, hifloat8 and float8
     are saturated and have no NaN, as everywhere in this library; :mod:`npu_quant.formats` has the
     same by simpler names.
 
