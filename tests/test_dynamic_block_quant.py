@@ -90,6 +90,27 @@ class TestVectors:
     ) -> None:
         y, scale = npu_dynamic_block_quant(np.zeros(shape, dtype))
         assert (y.shape, scale.shape) == (shape, scale_shape)
+        y, scale = npu_dynamic_block_quant(np.zeros(shape, dtype), row_block_size=64)
+        assert scale.shape == (*scale_shape[:-2], -(-scale_shape[-2] // 64), scale_shape[-1])
+
+    def test_blocks_of_rows_and_columns(self, dtype: np.dtype) -> None:
+        """What lies in a block shares its scale: 130 x 200 is four of 128 x 128 and less."""
+        x = np.ones((130, 200), dtype)
+        x[127, 127], x[0, 128], x[128, 0], x[129, 199] = 2, -4, 8, 16
+        y, scale = npu_dynamic_block_quant(x, row_block_size=128)
+        amax = np.array([[2, 4], [8, 16]], np.float32)
+        assert_same_bits(scale, amax / np.float32(127))
+        corners = [y[127, 127], y[0, 128], y[128, 0], y[129, 199]]
+        assert [int(code) for code in corners] == [127, -127, 127, 127]
+        assert [int(y[r, c]) for r in (1, 129) for c in (0, 199)] == [64, 32, 16, 127]
+        assert (y[1, :128] == 64).all() and (y[:128, 129:] == 32).all()  # 63.5 to even, 31.75
+
+    @pytest.mark.parametrize("rows", [1, 64])
+    def test_blocks_begin_anew_in_each_matrix(self, dtype: np.dtype, rows: int) -> None:
+        x = np.arange(1, 7).astype(dtype).reshape(2, 3, 1) * np.ones((2, 3, 8), dtype)
+        scale = npu_dynamic_block_quant(x, row_block_size=rows).scale
+        amax = [[[1], [2], [3]], [[4], [5], [6]]] if rows == 1 else [[[3]], [[6]]]
+        assert_same_bits(scale, np.array(amax, np.float32) / np.float32(127))
 
     def test_the_documents_example_has_this_form(self, rng: np.random.Generator) -> None:
         """seeds: rand(3, 4) has 127 in each row, and scale = amax / 127."""

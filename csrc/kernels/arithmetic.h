@@ -2,8 +2,6 @@
 // lane): same formula.
 #pragma once
 
-#include <type_traits>
-
 #include "core/rule.h"
 #include "kernels/quotient.h"
 #include "simd/codes.h"
@@ -11,24 +9,26 @@
 namespace npu_quant {
 namespace {
 
-// A value that is a middle between two codes if a 16-bit float is one at all (docs/numerics.md 3):
-// this fraction of amax. Its code is the greater one of the two where the quotient is at least
-// `least_up`.
+// A value that is a middle between two codes whenever it is a 16-bit float: this fraction of amax.
+// Its code is the greater one of the two where the quotient is at least `least_up`.
 struct Tie {
   float fraction, middle, least_up;
 };
 
-// What the dynamic quantizers know of a code: any(v) of any value; quotient(q, v) of one that is no
-// NaN, rounds to no more than the greatest, and has v's sign, if it is not 0; and, where a 16-bit
-// value has a code by one multiplication, product(v, reciprocal), for which reciprocals are chosen
-// by some ties.
+// What the dynamic quantizers know of a code:
+//   any(v)                 of any value
+//   quotient(q, v)         of v / scale, which is no NaN and rounds to no more than the greatest; q
+//                          may be a zero of the other sign
+//   product(v, reciprocal) of 16-bit v, by one multiplication, where the ties are on the right side
+//                          of reciprocal times kUnit; `corrects`: many amax have no such reciprocal
 template <class Code>
 struct Coding;
 
 // The low bits of a sum with kRoundMagic are the code.
-template <class Code, int greatest>
+template <class Code, int greatest, bool corrects>
 struct IntegerCoding {
-  static constexpr bool kHasProduct = true;
+  static constexpr bool kHasProduct = true, kCorrects = corrects;
+  static constexpr int kBits = greatest == 7 ? 4 : 8;
   static constexpr int kNudges = 1;
   static constexpr bool kNudgesSuffice = true;
   static constexpr float kGreatest = greatest, kUnit = 1;
@@ -45,21 +45,22 @@ struct IntegerCoding {
   }
 };
 template <>
-struct Coding<Int8> : IntegerCoding<Int8, 127> {};
+struct Coding<Int8> : IntegerCoding<Int8, 127, false> {};
 template <>
-struct Coding<Int4> : IntegerCoding<Int4, 7> {};
+struct Coding<Int4> : IntegerCoding<Int4, 7, true> {};
 
-// Times a power of 2, values are float32 numbers whose patterns are codes with more bits behind
-// them, subnormal ones too: a half is added to these, and they are cut off. Ties go up or down with
-// the reciprocal, which brings the power of 2 along.
+// Times kUnit, values are float32 numbers whose patterns are codes with more bits behind them, the
+// subnormal ones too: half of the last bit that stays is added, and the others are cut off.
 template <int mantissa_bits, int bias, int greatest, bool has_infinity>
 struct Coding<FloatCode<mantissa_bits, bias, greatest, has_infinity>> {
   using Code = FloatCode<mantissa_bits, bias, greatest, has_infinity>;
-  static constexpr bool kHasProduct = true;
+  static constexpr bool kHasProduct = true, kCorrects = true;
+  static constexpr int kBits = 8;
   static constexpr int kNudges = 2;
   static constexpr bool kNudgesSuffice = false;
   static constexpr float kGreatest = greatest, kUnit = power_of_2(bias - 127);
-  // Subnormal: 3.5 steps. Normal, with 3 bits of mantissa: 336, between 320 and 352.
+  // 3.5 steps of the subnormal ones, to even; with 3 bits of mantissa 336, too, between 320 and
+  // 352.
   static constexpr float kSubnormal = power_of_2(1 - bias - mantissa_bits) * 3.5f;
   static constexpr Tie kTies[] = {
       {kSubnormal / greatest, kSubnormal, kSubnormal},
@@ -85,7 +86,8 @@ struct Coding<FloatCode<mantissa_bits, bias, greatest, has_infinity>> {
 
 template <>
 struct Coding<HiFloat8> {
-  static constexpr bool kHasProduct = false;
+  static constexpr bool kHasProduct = false, kCorrects = true;
+  static constexpr int kBits = 8;
 
   static NPU_QUANT_INLINE I32 any(F32 v) { return HiFloat8::of(v); }
   static NPU_QUANT_INLINE I32 quotient(F32 q, F32) { return HiFloat8::of_ordinary(q); }
@@ -93,14 +95,12 @@ struct Coding<HiFloat8> {
 
 // Codes of a tile as an array holds them.
 template <class Code>
-inline constexpr int kBitsOf = std::is_same_v<Code, Int4> ? 4 : 8;
-template <class Code>
 NPU_QUANT_INLINE constexpr int64_t bytes_of(int64_t codes) {
-  return codes * kBitsOf<Code> / 8;
+  return codes * Coding<Code>::kBits / 8;
 }
 template <class In, class Code>
 NPU_QUANT_INLINE auto packed(const I32 (&code)[4]) {
-  if constexpr (kBitsOf<Code> == 4)
+  if constexpr (Coding<Code>::kBits == 4)
     return packed_nibbles(In::pack(code));
   else
     return In::pack(code);
@@ -154,9 +154,10 @@ struct MultiplyByNudged {
 
 // Which form is exact for a scale: Divide, MultiplyAndCorrect or MultiplyByNudged.
 inline constexpr int32_t kDivide = 0, kCorrect = 1, kMultiply = 2;
-// Of 16-bit values few amax are multiples of 127: what does not multiply may divide.
 template <class In, class Code>
-inline constexpr bool kCorrects = !(In::kIs16Bit && std::is_same_v<Code, Int8>);
+inline constexpr bool kMultiplies = In::kIs16Bit && Coding<Code>::kHasProduct;
+template <class In, class Code>
+inline constexpr bool kCorrects = !kMultiplies<In, Code> || Coding<Code>::kCorrects;
 
 // Everything needed to round v / scale, of one group (F is float) or of a group per lane (F is
 // F32).
@@ -175,13 +176,8 @@ NPU_QUANT_INLINE F scale_of(const Rule& rule, float most_scale, F amax) {
 }
 
 // A condition as all bits or none, of a scalar as of lanes.
-template <class Bits, class Condition>
-NPU_QUANT_INLINE Bits mask_of(Condition condition) {
-  if constexpr (std::is_same_v<Bits, int32_t>)
-    return -static_cast<int32_t>(condition);
-  else
-    return condition;
-}
+NPU_QUANT_INLINE int32_t mask_of(bool condition) { return -int32_t{condition}; }
+NPU_QUANT_INLINE I32 mask_of(I32 condition) { return condition; }
 
 // A reciprocal next to greatest / amax that rounds the ties among 16-bit values as the scale does,
 // or 0 where none is found.
@@ -194,11 +190,11 @@ NPU_QUANT_INLINE F nudged_reciprocal(F amax, F scale) {
     low = high = Bits{};
     for (const Tie& of : Ties::kTies) {
       const F tie = amax * of.fraction;
-      const Bits goes_up = mask_of<Bits>(Ties::goes_up(tie, reciprocal, of.middle));
-      const Bits is_to_go_up = mask_of<Bits>(tie / scale >= F{} + of.least_up);
-      // 16-bit values have 11 bits at most, and so has amax.
+      const Bits goes_up = mask_of(Ties::goes_up(tie, reciprocal, of.middle));
+      const Bits is_to_go_up = mask_of(tie / scale >= F{} + of.least_up);
+      // 16-bit floats have 11 bits at most: amax has, and so have its halves.
       Bits is_value = Bits{} - 1;
-      if (of.fraction == 0.75f) is_value = mask_of<Bits>((bit_cast<Bits>(tie) & 0x1fff) == 0);
+      if (of.fraction == 0.75f) is_value = mask_of((bit_cast<Bits>(tie) & 0x1fff) == 0);
       low |= is_to_go_up & ~goes_up & is_value;
       high |= goes_up & ~is_to_go_up & is_value;
     }
@@ -227,7 +223,7 @@ NPU_QUANT_INLINE Divider<F, Ints> divider_of(const Rule& rule, float most_scale,
       divider.reciprocal = 1 / scale;
       divider.form = in_range ? Ints{} + kCorrect : divider.form;
     }
-    if constexpr (In::kIs16Bit && Coding<Code>::kHasProduct) {
+    if constexpr (kMultiplies<In, Code>) {
       // Where amax / greatest is exact there are more ties. The proof is of the format's own
       // greatest code.
       const auto inexact = fma(scale, F{} + Coding<Code>::kGreatest, -amax) != F{};
@@ -248,7 +244,7 @@ NPU_QUANT_INLINE void with_encoder(const Divider<float, int32_t>& divider, Use u
   const F32 scale = broadcast(divider.scale);
   const F32 reciprocal = broadcast(divider.reciprocal);
   if constexpr (kHasFma) {
-    if constexpr (In::kIs16Bit && Coding<Code>::kHasProduct)
+    if constexpr (kMultiplies<In, Code>)
       if (__builtin_expect(divider.form == kMultiply, true))
         return use(MultiplyByNudged<In, Code>{reciprocal});
     if constexpr (kCorrects<In, Code>)

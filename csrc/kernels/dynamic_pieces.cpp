@@ -331,12 +331,8 @@ void quantize_transposed(const DynamicArgs& args) {
     part.y = y[0];
     part.scale = args.scale.from(row, i * packed / args.group);
     part.stream = false;
-    with_dynamic_kernel(part, [&](auto kernel) {
-      if constexpr (std::is_same_v<decltype(kernel), DynamicPiecesKernel>)
-        quantize_direct(part);
-      else
-        decltype(kernel)::template run<kTarget>(part);
-    });
+    if (!part.is_in_place()) return quantize_direct(part);
+    with_dynamic_kernel(part, [&](auto kernel) { kernel.template run<kTarget>(part); });
   });
 }
 

@@ -83,8 +83,9 @@ NPU_QUANT_INLINE void visit_code(Format format, F f) {
 template <class Code>
 NPU_QUANT_INLINE int64_t codes_to_alignment(const char* y, int64_t n) {
   constexpr uintptr_t kVector = static_cast<uintptr_t>(bytes_of<Code>(kTile));
-  return least(
-      static_cast<int64_t>(-reinterpret_cast<uintptr_t>(y) & (kVector - 1)) * 8 / kBitsOf<Code>, n);
+  return least(static_cast<int64_t>(-reinterpret_cast<uintptr_t>(y) & (kVector - 1)) * 8 /
+                   Coding<Code>::kBits,
+               n);
 }
 
 // What is done while a row is encoded, tile by tile. Nothing:

@@ -1,4 +1,4 @@
-"""npu_dynamic_block_quant: a scale per 128 elements of a row."""
+"""npu_dynamic_block_quant: a scale per block."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from cases.case import (
     Tries,
     kinds,
     settings,
+    whole_elements,
 )
 from npu_quant.ops.dynamic_block_quant import reference
 
@@ -23,8 +24,32 @@ from npu_quant.ops.dynamic_block_quant import reference
 WIDTHS = [1, 16, 127, 128, 129, 300, 511, 512, 513, 1024, 1100, 2047, 2048, 2049, 4096, 6300]
 
 
-def arguments(rng: Rng, shape: tuple[int, ...], dtype: DType, min_scale: float = 0.0) -> Arguments:
-    return {"x": normal(rng, shape, dtype), "min_scale": min_scale}
+FORMATS = ["int4", "float8_e4m3fn", "float8_e5m2", "hifloat8"]
+# Rows and columns of blocks, and what shapes have them whole, in part and several times.
+BLOCKS = [(1, 64), (64, 192), (128, 128), (256, 256), (512, 64)]
+MATRICES = [(3, 8), (2, 130, 200), (600, 512)]
+
+
+def arguments(
+    rng: Rng,
+    shape: tuple[int, ...],
+    dtype: DType,
+    min_scale: float = 0.0,
+    to: str = "int8",
+    block: tuple[int, int] = (1, 128),
+    greatest: float = 0.0,
+) -> Arguments:
+    if to == "int4":
+        shape = whole_elements(shape)
+    return {
+        "x": normal(rng, shape, dtype),
+        "min_scale": min_scale,
+        "dst_type": to,
+        "row_block_size": block[0],
+        "col_block_size": block[1],
+        "dst_type_max": greatest,
+        "round_mode": "round" if to == "hifloat8" else "rint",
+    }
 
 
 def sprinkled(rng: Rng, a: Arguments) -> Arguments:
@@ -33,8 +58,10 @@ def sprinkled(rng: Rng, a: Arguments) -> Arguments:
 
 def a_hundred_million(rng: Rng, dtype: DType) -> Tries:
     """Over the dtypes, 1.2 * 10^8 values."""
-    for _ in range(10):
-        yield {"x": random_patterns(rng, (1 << 15, 1 << 7), dtype).reshape(1 << 10, 1 << 12)}
+    for i in range(10):
+        x = random_patterns(rng, (1 << 15, 1 << 7), dtype).reshape(1 << 10, 1 << 12)
+        to = ["int8", *FORMATS][i % 5]
+        yield {"x": x, "dst_type": to, "round_mode": "round" if to == "hifloat8" else "rint"}
 
 
 CASES = [
@@ -49,13 +76,31 @@ CASES = [
         kinds=kinds(dtype=DTYPES),
         formulas={
             "widths": settings(*[(5, n) for n in WIDTHS], min_scale=[0.0, 3.7]),
+            "formats": settings(*[(5, n) for n in WIDTHS[::2]], min_scale=[0.0, 3.7], to=FORMATS),
+            "blocks": settings(*MATRICES, to=["int8", *FORMATS], block=BLOCKS),
+            "greatest": settings((5, 300), to=["hifloat8"], greatest=[15.0, 56.0, 224.0, 32768.0]),
             "a hundred million": a_hundred_million,
         },
-        layouts=settings((35, 70), (3, 2, 130), (2, 4500), (2, 3, 2176)),
-        outs=settings((3, 256), (3, 300), (3, 4096)),
+        layouts=[
+            *settings((35, 70), (3, 2, 130), (2, 4500), (2, 3, 2176)),
+            *settings((35, 72), (2, 130, 72), to=FORMATS, block=[(1, 64), (64, 128)]),
+        ],
+        outs=[
+            *settings((3, 256), (3, 300), (3, 4096)),
+            *settings((130, 328), to=FORMATS, block=[(1, 128), (64, 192)]),
+        ],
         threads=settings(
             *[(1500, 4096), (1, 6_000_000), (2, 3_000_001), (3, 500, 4000)], dtype=[BFLOAT16]
-        ),
-        large=settings((1009, 4096), (1009, 4001), dtype=[FLOAT16]),
+        )
+        + settings((3, 500, 4000), dtype=[BFLOAT16], to=["int4"], block=[(128, 128)]),
+        large=[
+            *settings((1009, 4096), (1009, 4001), dtype=[FLOAT16]),
+            *settings(
+                (1009, 4000),
+                dtype=[FLOAT16],
+                to=["int4", "float8_e5m2"],
+                block=[(1, 128), (256, 192)],
+            ),
+        ],
     )
 ]

@@ -18,6 +18,7 @@ S = np.zeros(2, np.float32)
 UNWRITTEN = (Y, S)
 GIVEN = {"x": X}
 call = partial(npu_dynamic_block_quant, **GIVEN)
+hifloat8 = partial(npu_dynamic_block_quant, dst_type="hifloat8", round_mode="round")
 
 TAKES = {
     "x": Takes(
@@ -40,14 +41,23 @@ ERRORS = [
     ("min_scale inf", lambda: npu_dynamic_block_quant(X, min_scale=np.inf), ParamError, 561002, "min_scale is inf, expected"),
     ("min_scale inf in float32", lambda: npu_dynamic_block_quant(X, min_scale=1e39), ParamError, 561002, "min_scale is 1e+39, expected"),
     ("min_scale kind", lambda: npu_dynamic_block_quant(X, min_scale="a"), TypeError, None, "min_scale is a str, expected a number."),
-    ("round_mode", lambda: npu_dynamic_block_quant(X, round_mode="round"), ParamError, 561002, "round_mode is 'round', available: 'rint'."),
+    ("round_mode", lambda: npu_dynamic_block_quant(X, round_mode="hybrid"), ParamError, 561002, "round_mode is 'hybrid', available: 'rint' or 'round'."),
+    ("round_mode of int8", lambda: npu_dynamic_block_quant(X, round_mode="round"), ParamError, 561002, "round_mode is 'round', available: 'rint'."),
+    ("round_mode of hifloat8", lambda: npu_dynamic_block_quant(X, dst_type=290), ParamError, 561002, "round_mode is 'rint', available for hifloat8: 'round' (its ties go away from zero)."),
     ("round_mode kind", lambda: npu_dynamic_block_quant(X, round_mode=0), TypeError, None, "round_mode is an int, expected a str."),
     ("dst_type", lambda: npu_dynamic_block_quant(X, dst_type=2), ParamError, 561002, "dst_type is int16, available: int8"),
-    ("row_block_size", lambda: npu_dynamic_block_quant(X, row_block_size=128), ParamError, 561002, "row_block_size is 128, available: 1."),
+    ("dst_type of ACL", lambda: npu_dynamic_block_quant(X, dst_type=36), ParamError, 561002, "dst_type is "),
+    ("int4 of 4 columns", lambda: npu_dynamic_block_quant(X, dst_type="int4"), ParamError, 561002, "x has shape (2, 4), expected a last axis of a multiple of 8"),
+    ("row_block_size", lambda: npu_dynamic_block_quant(X, row_block_size=2), ParamError, 561002, "row_block_size is 2, available: 1, 64, 128, 256, 512."),
+    ("row_block_size 0", lambda: npu_dynamic_block_quant(X, row_block_size=0), ParamError, 561002, "row_block_size is 0, available"),
+    ("col_block_size negative", lambda: npu_dynamic_block_quant(X, col_block_size=-128), ParamError, 561002, "col_block_size is -128, available"),
     ("row_block_size kind", lambda: npu_dynamic_block_quant(X, row_block_size=1.0), TypeError, None, "row_block_size is a float, expected an int."),
-    ("col_block_size", lambda: npu_dynamic_block_quant(X, col_block_size=64), ParamError, 561002, "col_block_size is 64, available: 128."),
+    ("col_block_size", lambda: npu_dynamic_block_quant(X, col_block_size=32), ParamError, 561002, "col_block_size is 32, available: 64, 128, 192, 256."),
     ("col_block_size huge", lambda: npu_dynamic_block_quant(X, col_block_size=10**30), ParamError, 561002, "col_block_size is "),
-    ("dst_type_max", lambda: npu_dynamic_block_quant(X, dst_type_max=1), ParamError, 561002, "dst_type_max is 1, available"),
+    ("dst_type_max", lambda: npu_dynamic_block_quant(X, dst_type_max=15), ParamError, 561002, "dst_type_max is 15, available: 0.0 (it belongs to hifloat8)."),
+    ("dst_type_max of hifloat8", lambda: hifloat8(X, dst_type_max=14), ParamError, 561002, "dst_type_max is 14, available: 0, 15, 56, 224, 32768."),
+    ("dst_type_max nan", lambda: hifloat8(X, dst_type_max=np.nan), ParamError, 561002, "dst_type_max is nan, available"),
+    ("dst_type_max kind", lambda: npu_dynamic_block_quant(X, dst_type_max="a"), TypeError, None, "dst_type_max is a str, expected a number."),
     ("numerics", lambda: npu_dynamic_block_quant(X, numerics=""), ParamError, 161002, f"numerics is '', available: {PROFILES}."),
     ("out shape", lambda: npu_dynamic_block_quant(X, out=(Y, S)), ParamError, 561002, "out[scale] has shape (2,), expected (2, 1)."),
 ]  # fmt: skip
@@ -59,6 +69,11 @@ FAULTS = [
     ({"x": X.astype(float)}, DTypeError, "x has dtype"),
     ({"x": X[0]}, ParamError, "x has 1 dimension"),
     ({"min_scale": -1}, ParamError, "min_scale is -1"),
+    ({"round_mode": "x"}, ParamError, "round_mode is 'x'"),
+    ({"dst_type": np.int16}, ParamError, "dst_type is int16"),
+    ({"row_block_size": 3}, ParamError, "row_block_size is 3"),
+    ({"col_block_size": 3}, ParamError, "col_block_size is 3"),
+    ({"dst_type_max": 1}, ParamError, "dst_type_max is 1"),
     ({"out": ()}, ParamError, "out has 0 entries"),
 ]
 
@@ -66,6 +81,9 @@ ACCEPTED = [
     {"min_scale": np.float32(2)},
     {"min_scale": 2, "row_block_size": np.int64(1)},
     {"dst_type": "torch.int8"},
+    {"dst_type": 292, "row_block_size": 128, "col_block_size": 192},
+    {"dst_type": "ACL_HIFLOAT8", "round_mode": "round", "dst_type_max": 224},
+    {"dst_type": "torch_npu.float8_e5m2", "dst_type_max": 0},
     {"x": X.view(np.recarray)},
     {"numerics": "reference"},
 ]

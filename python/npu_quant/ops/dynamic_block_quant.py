@@ -1,4 +1,4 @@
-"""npu_dynamic_block_quant: int8 codes and one scale per block of 128 elements of a row."""
+"""npu_dynamic_block_quant: codes and a scale per block of a matrix."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _core
+from .. import _codes, _core
 from ..arrays import Array
 from ..dtypes import DTypeName
 
@@ -15,10 +15,10 @@ from ..dtypes import DTypeName
 class DynamicBlockQuantResult(NamedTuple):
     """What :func:`npu_dynamic_block_quant` returns; a field is None where ``out`` holds None."""
 
-    y: NDArray[np.int8]
-    """int8 codes, of x's shape."""
+    y: NDArray[Any]
+    """Codes, of x's shape; of int4 the last axis is an eighth of that."""
     scale: NDArray[np.float32]
-    """float32, of x's shape with the last axis divided by 128, rounded up."""
+    """float32, of x's shape with the last two axes divided by those of a block, rounded up."""
 
 
 def npu_dynamic_block_quant(
@@ -33,28 +33,44 @@ def npu_dynamic_block_quant(
     out: tuple[Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> DynamicBlockQuantResult:
-    """Quantize each block of 1 x 128 elements symmetrically to int8, with a scale of its own.
+    """Quantize each block of a matrix symmetrically, with a scale of its own.
 
     ::
 
         amax  = max |x| over the block
-        scale = amax / 127                at most 1 / min_scale, if min_scale > 0
-        y     = round(x / scale)          saturated to [-128, 127]
+        scale = amax / greatest           at most 1 / min_scale, if min_scale > 0
+        y     = code(x / scale)           the nearest of dst_type, saturated
 
     Every line is one IEEE float32 operation per element (docs/numerics.md 2); 16-bit inputs are
-    widened exactly. The last block of a row holds what is left of it.
+    widened exactly. Blocks begin anew in each matrix of a rank-3 ``x``; the last ones of its rows
+    and columns hold what is left.
+
+    =====================  =====================  ========  ================
+    dst_type               y                      greatest  codes end at
+    =====================  =====================  ========  ================
+    int8 (258)             int8                   127       -128, 127
+    int4 (285)             int32, 8 codes in an   7         -8, 7
+                           element: the first is
+                           its low nibble
+    float8_e4m3fn (292)    ml_dtypes' type        448       +-448
+    float8_e5m2 (291)      ml_dtypes' type        57344     +-57344
+    hifloat8 (290)         uint8                  32768     +-32768
+    =====================  =====================  ========  ================
 
     Args:
         x: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32 (an extension: the A2 and A3
             devices take 16-bit types), of rank 2 or 3. Any strides, unaligned and read-only arrays
-            included.
+            included. For int4 its last axis is a multiple of 8.
         min_scale: a bound: no scale exceeds ``1 / min_scale``. 0 means none. Rounded to float32
             first; negative, NaN or infinite is an error.
-        round_mode: ``"rint"``.
-        dst_type: the type of ``y``: int8, as torch_npu's code (1), dtype or name.
-        row_block_size: 1.
-        col_block_size: 128.
-        dst_type_max: 0.0.
+        round_mode: ``"round"`` for hifloat8, whose ties go away from zero; ``"rint"`` for the
+            others, whose ties go to the even code.
+        dst_type: the format of the codes, one of the table, as torch_npu's number there, torch's
+            (1; 16, 23, 24), dtype or name. int4 is an extension.
+        row_block_size: rows of a block: 1, 64, 128, 256 or 512.
+        col_block_size: columns of a block: 64, 128, 192 or 256.
+        dst_type_max: for hifloat8 what amax becomes: 15, 56, 224 or 32768; codes still end at
+            +-32768. 0 means the table's.
         out: where to write ``(y, scale)``: arrays of exactly the result's shapes and dtypes, any
             strides, apart from each other and from x, such as an earlier result; None for one that
             is not wanted. After Ctrl-C it holds some new elements and some old ones.
@@ -62,21 +78,24 @@ def npu_dynamic_block_quant(
             (:func:`npu_quant.numerics`).
 
     Returns:
-        ``(y, scale)``: int8 of x's shape, float32 of shape ``(..., m, ceil(n / 128))``. The way
-        back to about ``x`` is ``y * np.repeat(scale, 128, axis=-1)[..., :n]``.
+        ``(y, scale)``: codes of x's shape, float32 of shape ``(..., ceil(m / row_block_size),
+        ceil(n / col_block_size))``. The way back to about ``x`` is code times scale; of blocks of
+        1 x 128 in int8 ``y * np.repeat(scale, 128, axis=-1)[..., :n]``.
 
-    Rounding is to nearest, ties to even. Blocks out of the ordinary:
+    Rounding is to nearest, ties to even, in hifloat8 away from zero. Blocks out of the ordinary;
+    "ends" are 127 for inf and -128 for -inf, or the format's own, such as 448 and -448:
 
     ========================================  =============  =====================================
     block                                     scale          y
     ========================================  =============  =====================================
-    all zero                                  0              0
+    all zero, of whatever sign                0              0
     holds NaN                                 NaN            0 everywhere
-    holds inf or -inf, no NaN                 inf            0 everywhere
-    the same, with min_scale                  1 / min_scale  finite by the formula, 127 for inf,
-                                                             -128 for -inf
-    so small that amax / 127 underflows to 0  0              0 for 0, else 127 or -128
-    empty: ``(m, 0)``                         shape (m, 0)   empty
+    holds inf or -inf, no NaN                 inf            0; float8: -0 of finite negative ones
+    the same, with min_scale                  1 / min_scale  finite by the formula, inf: ends
+    so small that amax / greatest is 0        0              0 for 0, others: ends
+    a scale is subnormal                      by formula     by the formula; beyond the ends: ends
+    else: -0, or below 0 and rounded to 0     by formula     float8: -0 (80); others 0
+    empty: ``(m, 0)``                         shape (.., 0)  empty
     empty: ``(0, n)``                         shape (0, ..)  empty
     ========================================  =============  =====================================
 
@@ -94,6 +113,12 @@ def npu_dynamic_block_quant(
         array([[  0,  32, -64, 127]], dtype=int8)
         >>> scale
         array([[0.03149606]], dtype=float32)
+        >>> weight = np.ones((256, 384), dtype=np.float16)
+        >>> y, scale = npu_quant.npu_dynamic_block_quant(
+        ...     weight, dst_type="float8_e4m3fn", row_block_size=128, col_block_size=128
+        ... )
+        >>> y.dtype.name, float(y[0, 0]), scale.shape
+        ('float8_e4m3fn', 448.0, (2, 3))
 
     Source: torch_npu.npu_dynamic_block_quant (hicann/ops-nn ``quant/dynamic_block_quant``,
     Ascend/op-plugin). Its page prints ``scale = INT8_MAX / input_max``; its example, and this
@@ -113,19 +138,28 @@ def npu_dynamic_block_quant(
     )
 
 
-def reference(x: NDArray[Any], *, min_scale: float = 0.0) -> DynamicBlockQuantResult:
+def reference(
+    x: NDArray[Any],
+    *,
+    min_scale: float = 0.0,
+    dst_type: DTypeName = 1,
+    row_block_size: int = 1,
+    col_block_size: int = 128,
+    dst_type_max: float = 0.0,
+    round_mode: str = "rint",
+) -> DynamicBlockQuantResult:
     """Compute :func:`npu_dynamic_block_quant` in plain NumPy: the formula, without checks."""
-    n = x.shape[-1]
-    blocks = -(-n // 128)
+    (m, n), batches = x.shape[-2:], x.shape[:-2]
+    down, across = -(-m // row_block_size), -(-n // col_block_size)
+    greatest = np.float32(dst_type_max or _codes.row_of(dst_type).greatest)
     with np.errstate(all="ignore"):
-        padded = np.zeros((*x.shape[:-1], blocks * 128), np.float32)
-        padded[..., :n] = x
-        v = padded.reshape(*x.shape[:-1], blocks, 128)
-        amax = np.abs(v).max(axis=-1, initial=0)
-        scale = np.where(np.isnan(amax), np.float32(np.nan), amax / np.float32(127))
+        padded = np.zeros((*batches, down * row_block_size, across * col_block_size), np.float32)
+        padded[..., :m, :n] = x
+        v = padded.reshape(*batches, down, row_block_size, across, col_block_size)
+        amax = np.abs(v).max(axis=(-3, -1), initial=0)
+        scale = np.where(np.isnan(amax), np.float32(np.nan), amax / greatest)
         if np.float32(min_scale) > 0:
             bound = np.float32(1) / np.float32(min_scale)
             scale = np.where(scale > bound, bound, scale)
-        q = np.rint(v / scale[..., None])
-        y = np.where(np.isnan(q), 0, np.clip(q, -128, 127)).astype(np.int8)
-    return DynamicBlockQuantResult(y.reshape(padded.shape)[..., :n], scale)
+        q = (v / scale[..., None, :, None]).reshape(padded.shape)[..., :m, :n]
+        return DynamicBlockQuantResult(_codes.encode(q, dst_type), scale)
