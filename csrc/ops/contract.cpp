@@ -247,6 +247,11 @@ Status check_dst_type(const char* op, const DTypeRequest& dst_type,
   return check_format_in(op, "dst_type", dst_type, available);
 }
 
+Format codes_asked_for(const DTypeRequest& dst_type) {
+  const auto* const end = std::end(kCodeFormats);
+  return std::find(kCodeFormats, end, dst_type.format) != end ? dst_type.format : Format::int8;
+}
+
 Status check_packable(const char* op, const char* argument, const TensorView& view, Format codes) {
   const int64_t together = codes_per_element(codes);
   if (together == 1 || (view.rank > 0 && view.shape.dims[view.rank - 1] % together == 0)) return {};

@@ -97,6 +97,8 @@ Status check_format_in(const char* op, const char* argument, const DTypeRequest&
                        std::span<const Format> available);
 Status check_dst_type(const char* op, const DTypeRequest& dst_type,
                       std::span<const Format> available);
+// int8 where that is the default, or where it is none of kCodeFormats, which check_dst_type says.
+Format codes_asked_for(const DTypeRequest& dst_type);
 // Where codes of less than a byte are to share elements of an array, as many as fill one.
 Status check_packable(const char* op, const char* argument, const TensorView& view, Format codes);
 // What amax becomes in hifloat8, if it is not 0.

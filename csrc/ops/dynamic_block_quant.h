@@ -22,7 +22,7 @@ struct DynamicBlockQuant final : Op {
   int64_t col_block_size = 128;
   double dst_type_max = 0.0;
 
-  Format format() const { return dst_type.is_default ? Format::int8 : dst_type.format; }
+  Format format() const { return codes_asked_for(dst_type); }
 
   Inputs inputs() override;
   Status run(const TensorView* out) const override;

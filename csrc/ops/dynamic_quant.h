@@ -30,7 +30,7 @@ struct DynamicQuant : Op {
  private:
   Status check_dtypes() const final;
   Status check_ranks() const final;
-  Format codes() const final { return dst_type.is_default ? Format::int8 : dst_type.format; }
+  Format codes() const final { return codes_asked_for(dst_type); }
   void plan_outputs() final;
   Status check_attributes() final;
   Geometry geometry() const final;

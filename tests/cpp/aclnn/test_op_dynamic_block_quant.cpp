@@ -164,11 +164,12 @@ TEST_P(AclnnDynamicBlockQuant, RefusesAttributes) {
       {"NaN", [](Call& c) { c.min_scale = std::nan(""); }, 561002, "minScale"},
       {"infinite", [](Call& c) { c.min_scale = 1e39; }, 561002, "minScale"},
       {"dstType", [](Call& c) { c.dst_type = 1; }, 561002, "dstType"},
-      {"rows", [](Call& c) { c.rows = 64; }, 561002, "rowBlockSize"},
+      {"rows", [](Call& c) { c.rows = 63; }, 561002, "rowBlockSize"},
       {"no rows", [](Call& c) { c.rows = 0; }, 561002, "rowBlockSize"},
-      {"columns", [](Call& c) { c.columns = 64; }, 561002, "colBlockSize"},
+      {"columns", [](Call& c) { c.columns = 512; }, 561002, "colBlockSize"},
       {"one column", [](Call& c) { c.columns = 1; }, 561002, "colBlockSize"},
       {"round", [](Call& c) { c.round_mode = "round"; }, 561002, "roundMode"},
+      {"hybrid", [](Call& c) { c.round_mode = "hybrid"; }, 561002, "roundMode"},
       {"no mode", [](Call& c) { c.round_mode = "xx"; }, 561002, "roundMode"},
   });
   if (GetParam() == 1) return;
@@ -179,17 +180,32 @@ TEST_P(AclnnDynamicBlockQuant, RefusesAttributes) {
   });
 }
 
-// Their dtype and their dstType are both not available: either may be said.
-TEST_P(AclnnDynamicBlockQuant, OtherCodesAreNotAvailable) {
-  for (const aclDataType dtype : {ACL_HIFLOAT8, ACL_FLOAT8_E5M2, ACL_FLOAT8_E4M3FN}) {
-    Call call;
-    call.version = GetParam();
-    call.y = ones({2, 4}, dtype);
-    call.dst_type = dtype;
-    const aclnnStatus status = status_of(call);
-    EXPECT_TRUE(status == 161002 || status == 561002) << status;
-    expect_refused(call, status, "available");
+TEST_P(AclnnDynamicBlockQuant, Float8) {
+  struct Float8 {
+    aclDataType dtype;
+    std::vector<uint8_t> codes;
+  };
+  for (const Float8& of :
+       {Float8{ACL_FLOAT8_E4M3FN, {0x00, 0x6E, 0xF6, 0x7E, 0x80, 0x66, 0x7A, 0xFE}},
+        Float8{ACL_FLOAT8_E5M2, {0x00, 0x73, 0xF7, 0x7B, 0x80, 0x6F, 0x79, 0xFB}}}) {
+    Call call = call_for({0, 1, -2, 4, -0.0f, 0.5f, 3, -4}, {2, 4}, ACL_FLOAT16);
+    call.y = device_output<uint8_t>({2, 4}, of.dtype);
+    call.dst_type = of.dtype;
+    compute(call);
+    EXPECT_EQ(call.y.host<uint8_t>(), of.codes);
   }
+}
+
+TEST_P(AclnnDynamicBlockQuant, BlocksOfRows) {
+  std::vector<float> values(130 * 2, 1);
+  values[2 * 127] = 127, values[2 * 129 + 1] = -254;
+  Call call = call_for(values, {130, 2}, ACL_BF16);
+  call.scale = device_output<float>({2, 1}, ACL_FLOAT);
+  call.rows = 128;
+  compute(call);
+  EXPECT_EQ(call.scale.host<float>(), (std::vector<float>{1, 2}));
+  EXPECT_EQ(call.y.host<int8_t>()[1], 1);
+  EXPECT_EQ(call.y.host<int8_t>()[2 * 128], 0);  // 1 / 2 is a tie
 }
 
 }  // namespace

