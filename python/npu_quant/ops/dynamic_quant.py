@@ -187,9 +187,9 @@ def one_per_group(quant_mode: str, values: NDArray[np.float32]) -> NDArray[np.fl
     return values.squeeze(-1 if quant_mode == "pertoken" else -2)
 
 
-def greatest_of(format: DType, dst_type_max: float) -> np.float32:
+def greatest_of(format: DType, dst_type_max: float) -> NDArray[np.float32]:
     """Return what amax becomes."""
-    return np.float32(dst_type_max or format.greatest)
+    return np.asarray(dst_type_max or format.greatest, np.float32)
 
 
 def reference(
@@ -207,6 +207,6 @@ def reference(
         v = values(input, smooth_scales, group_index, quant_mode)
         amax = per_group(quant_mode, np.abs(v).max, 0)
         scale = amax / greatest_of(format, dst_type_max)
-        scale = np.where(np.isnan(amax), np.float32(np.nan), scale)
+        scale = np.where(np.isnan(amax), np.float32(np.nan), scale).astype(np.float32)
         y = _codes.encode(v / scale, format.name)
     return DynamicQuantResult(y, one_per_group(quant_mode, scale))
