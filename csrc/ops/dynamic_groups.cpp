@@ -35,6 +35,8 @@ RowsPart exchanged(RowsPart part) {
   return part;
 }
 
+RowsPart as_it_lies(const RowsPart& part) { return lies_in_columns(part) ? exchanged(part) : part; }
+
 // The groups of a part: of a row each where `of_group` has the strides 4 and 0, a column each where
 // 0 and 4, or all one. On a thread's stack beside the kernels' buffers.
 class Groups {
@@ -296,7 +298,7 @@ void DynamicGroups::quantize_all(const DynamicTensors& tensors, const SmoothRows
       bool begins = true;
       rows.for_each_part(pair * segments / count, (pair + 1) * segments / count,
                          [&](const RowsPart& part) {
-                           groups.reduce(part, begins);
+                           groups.reduce(as_it_lies(part), begins);
                            begins = false;
                          });
       groups.copy_pair(pairs + static_cast<size_t>(pair) * kPair);
@@ -310,7 +312,7 @@ void DynamicGroups::quantize_all(const DynamicTensors& tensors, const SmoothRows
   parallel_for(segments, work, [&](int64_t begin, int64_t end) {
     Groups groups(*this, Strided{});
     groups.divide_as(all);
-    rows.for_each_part(begin, end, [&](const RowsPart& part) { groups.encode(part); });
+    rows.for_each_part(begin, end, [&](const RowsPart& part) { groups.encode(as_it_lies(part)); });
   });
 }
 
