@@ -42,8 +42,8 @@ struct Divisors {
   F32 scale[4], offset[4], factor[4], steps[4];
 };
 
-// An offset next to the codes is near enough for quotient.h: where two codes meet, v / scale is still
-// below 256. Rounding puts that of a row without negative values there.
+// An offset next to the codes is near enough for quotient.h: where two codes meet, v / scale is
+// below 256 still. Rounding puts that of a row without negative values there.
 NPU_QUANT_INLINE F32 steps_of(F32 offset) {
   return offset_of(offset, Int8::kLeast - 1, Int8::kGreatest + 1);
 }
