@@ -24,7 +24,7 @@ _CODES_PER_UNIT = 32  # of normally distributed integers
 
 def dtype_named(name: str) -> np.dtype[Any]:
     """NumPy's or ml_dtypes' type of that name."""
-    return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+    return np.dtype(getattr(ml_dtypes, name, name))
 
 
 def empty(shape: tuple[int, ...], dtype: str, place: str) -> NDArray[Any]:

@@ -42,7 +42,24 @@ def _asymmetric(torch: Any, x: Any, y: Any, scale: Any, offset: Any) -> None:
     y.copy_(q.to(torch.int32).to(torch.int8))
 
 
+def _float8(torch: Any, x: Any, y: Any, scale: Any) -> None:
+    v = x.float()
+    s = v.abs().amax(-1) / 448
+    scale.copy_(s)
+    y.copy_((v / s[:, None]).to(torch.float8_e4m3fn))
+
+
 OPERATORS = (
+    Operator(
+        name="npu_dynamic_quant to float8_e4m3fn",
+        call=partial(npu_dynamic_quant, dst_type="float8_e4m3fn"),
+        reference=partial(reference, dst_type="float8_e4m3fn"),
+        outputs=lambda size, dtype: ((size, "float8_e4m3fn"), ((size.rows,), "float32")),
+        eager=_float8,
+        compiled=_float8,
+        tolerance=32,  # a code, at the top
+        of_copy_in_memory={"float16": 0.5, "bfloat16": 0.5},
+    ),
     Operator(
         name="npu_dynamic_quant",
         call=npu_dynamic_quant,

@@ -126,11 +126,15 @@ class Work:
     def part(self, rows: int) -> Work:
         """The same with the first rows only."""
         size = Size(rows, self.inputs[0].shape[1])
+        specs = self.operator.outputs(size, self.dtype)
         return replace(
             self,
             inputs=tuple(x[:rows] for x in self.inputs),
             arguments=self.operator.arguments(size, self.dtype, self.place),
-            outputs=tuple(y if y is None else y[:rows] for y in self.outputs),
+            outputs=tuple(
+                y if y is None or spec is None else y[: spec[0][0]]
+                for y, spec in zip(self.outputs, specs, strict=True)
+            ),
         )
 
     @property

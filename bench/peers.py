@@ -40,6 +40,8 @@ def tensor_of(torch: ModuleType, array: NDArray[Any]) -> Any:
     """
     if array.dtype.name == "bfloat16":
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    if array.dtype.name.startswith("float8"):
+        return torch.from_numpy(array.view(np.uint8)).view(getattr(torch, array.dtype.name))
     return torch.from_numpy(array.view(np.uint8) if array.dtype == bool else array)
 
 
