@@ -82,7 +82,7 @@ NPU_QUANT_INLINE int64_t quantize_spans(const DynamicArgs& args, int64_t row, ch
       const int64_t at = b * kBlock;
       const int64_t coded = b ^ turned, from = coded * kBlock;
       prefetch_values(level, next + at, kAhead, kBlock);
-      with_encoder<In, Int8>(dividers[coded], [&](auto encoder) {
+      with_encoder<In, Int8>(dividers[coded], [&](auto encoder) __attribute__((always_inline)) {
         encode<In>(x + first + from, kBlock, codes + from, Stores{streams}, encoder, Nothing{});
       });
       amax.reduce_group(b, next + at, kBlock);

@@ -26,7 +26,7 @@ void quantize_rows(const DynamicArgs& args) {
         divider_of<In, Int8, int32_t>(args.rule, args.most_scale, In::Amax::value(amax.bits()));
     store_scale(args.scale, row, 0, divider.scale);
     char* const y = y_of(args, row);
-    with_encoder<In, Int8>(divider, [&](auto encoder) {
+    with_encoder<In, Int8>(divider, [&](auto encoder) __attribute__((always_inline)) {
       if (row + 1 < args.rows)
         amax = encode<In>(x_of<In>(args, row), args.n, y, Stores{streams}, encoder,
                           Reduce<In>{x_of<In>(args, row + 1), level}, turned)

@@ -10,7 +10,9 @@ namespace {
 Rule reference(Format codes, const Geometry& geometry) {
   const FormatRow* const row = find_row(codes);
   if (row == nullptr) return {};
-  const float greatest = to_float32(geometry.greatest != 0 ? geometry.greatest : row->greatest);
+  const bool is_given = geometry.greatest != 0;
+  const float greatest =
+      is_given ? to_float32(geometry.greatest) : static_cast<float>(row->greatest);
   return {.greatest = greatest, .range = 2 * greatest + (row->least_step == 1 ? 1.0f : 0.0f)};
 }
 
