@@ -35,15 +35,15 @@ struct DynamicArgs {
   }
 };
 
-// A group for each row, of elements that follow on each other, in int8 or int4. y is wanted, and
-// its elements follow on each other too.
+// A group for each row, of elements that follow on each other, in int8. y is wanted, and its
+// elements follow on each other too.
 struct DynamicQuantKernel {
   using Args = DynamicArgs;
   template <Target target>
   static void run(const Args& args);
 };
 
-// The same in groups of kBlock, in int8.
+// The same in groups of kBlock.
 struct DynamicBlockQuantKernel {
   static constexpr int64_t kBlock = 128;
 
