@@ -77,13 +77,15 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_numerics_has_the_sections_the_code_cites() -> None:
-    sections = set(re.findall(r"^## (\d)\.", (ROOT / "docs/numerics.md").read_text(), re.MULTILINE))
+    sections = set(
+        re.findall(r"^## (\d+)\.", (ROOT / "docs/numerics.md").read_text(), re.MULTILINE)
+    )
     sources = [
         p
         for d in ("csrc", "python")
         for p in (ROOT / d).rglob("*.*")
         if p.suffix in (".h", ".cpp", ".py")
     ]
-    cited = {n for p in sources for n in re.findall(r"docs/numerics\.md (\d)", p.read_text())}
+    cited = {n for p in sources for n in re.findall(r"docs/numerics\.md (\d+)", p.read_text())}
     assert cited
     assert cited <= sections
