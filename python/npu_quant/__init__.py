@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._aclnn import aclnn_prefix
 from ._runtime import __version__, get_num_threads, info, list_numerics, numerics, set_num_threads
+from .dtypes import float8_e4m3fn, float8_e5m2, hifloat8, int4
 from .errors import DTypeError, NpuQuantError, ParamError
 from .ops import (
     _fake_quantize_per_tensor_affine_cachemask_tensor_qparams,
@@ -79,10 +80,14 @@ __all__ = [  # noqa: RUF022 (its order of qint8 and qint32 is not that of sorted
     "fake_quantize_per_tensor_affine",
     "fake_quantize_per_tensor_affine_cachemask",
     "fake_quantize_per_tensor_affine_cachemask_backward",
+    "float8_e4m3fn",
+    "float8_e5m2",
     "formats",
     "get_num_threads",
     "golden",
+    "hifloat8",
     "info",
+    "int4",
     "list_numerics",
     "make_per_channel_affine_quantizer",
     "make_per_tensor_affine_quantizer",

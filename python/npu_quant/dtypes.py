@@ -71,6 +71,12 @@ _BY_CODE = {_ACL_OFFSET + row.acl_code: row for row in DTYPES} | {
 }
 _BY_NUMPY = {row.numpy: row for row in DTYPES if row.numpy is not None}
 
+# torch_npu's own numbers, by its names.
+int4, hifloat8, float8_e5m2, float8_e4m3fn = (
+    _ACL_OFFSET + _BY_NAME[name].acl_code
+    for name in ("int4", "hifloat8", "float8_e5m2", "float8_e4m3fn")
+)
+
 
 def _wrong_kind(value: object, name: str) -> TypeError:
     kind = type(value).__name__

@@ -93,6 +93,9 @@ def npu_anti_quant(
                [  1.  ,   1.25,   1.5 , -32.  ]], dtype=float16)
         >>> npu_quant.npu_anti_quant(x[0], scale[:1], offset=np.float32([3]), dst_dtype="bfloat16")
         array([1.5, 2, 0.5, 65], dtype=bfloat16)
+        >>> codes = np.array([0x08, 0x1C, 0x8C, 0x27], dtype=np.uint8)  # 1, 0.75, -1.5, 7.5
+        >>> npu_quant.npu_anti_quant(codes, scale[:1], src_dtype=npu_quant.hifloat8)
+        array([ 0.5  ,  0.375, -0.75 ,  3.75 ], dtype=float16)
 
     Source: torch_npu.npu_anti_quant (Ascend/op-plugin), which calls aclnnAscendAntiQuant
     (hicann/ops-nn ``quant/ascend_anti_quant_v2``).

@@ -115,6 +115,16 @@ def npu_quantize(
         >>> npu_quant.npu_quantize(x, np.float32([2]), None, "uint8", div_mode=False)
         array([[  4,   3,   0, 198]], dtype=uint8)
 
+        As scripts of torch_npu write it, with reciprocals of the scales, and with its own dtypes:
+
+        >>> npu_quant.npu_quantize(x, 1 / scales, None, npu_quant.qint8, axis=-1, div_mode=False)
+        array([[  8,   6,   0, 127]], dtype=int8)
+        >>> npu_quant.npu_quantize(x, scales, None, npu_quant.hifloat8, axis=-1)
+        array([[ 39,  35, 152,  78]], dtype=uint8)
+        >>> y = npu_quant.npu_quantize(x, scales, None, npu_quant.float8_e4m3fn, axis=-1)
+        >>> y.astype(np.float32)
+        array([[  7.5,   5.5,  -0.5, 192. ]], dtype=float32)
+
     Source: torch_npu.npu_quantize (Ascend/op-plugin), which calls aclnnQuantize, and with
     ``div_mode=False`` aclnnAscendQuantV3 (hicann/ops-nn ``quant/ascend_quant_v2``).
     """
