@@ -1,4 +1,4 @@
-"""What the demo and the notebook share: the data, and the way back from int8 codes."""
+"""What the demo and the notebooks share: the data, and the way back from codes."""
 
 from pathlib import Path
 from typing import Any
@@ -6,6 +6,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
+
+from npu_quant import formats
 
 Array = NDArray[Any]
 BLOCK = 128
@@ -26,14 +28,20 @@ def load() -> dict[str, Array]:
     return arrays
 
 
+def numbers(y: Array, format: str) -> Array:
+    """Return the numbers that codes stand for, before any scale."""
+    return y.astype(np.float32) if format == "int8" else formats.decode(y, format)
+
+
 def from_tokens(y: Array, scale: Array) -> Array:
-    """Return the values that codes with one scale per row stand for."""
+    """Return the values that codes, as numbers, with one scale per row stand for."""
     return np.asarray(y * scale[..., None])
 
 
-def from_blocks(y: Array, scale: Array) -> Array:
-    """Return the values that codes with one scale per block of a row stand for."""
-    return np.asarray(y * np.repeat(scale, BLOCK, axis=-1)[..., : y.shape[-1]])
+def from_blocks(y: Array, scale: Array, rows: int = 1, columns: int = BLOCK) -> Array:
+    """Return the values that codes, as numbers, with one scale per block stand for."""
+    scales = np.repeat(np.repeat(scale, rows, axis=-2), columns, axis=-1)
+    return np.asarray(y * scales[..., : y.shape[-2], : y.shape[-1]])
 
 
 def sqnr(x: Array, restored: Array, axis: int | None = None) -> Any:

@@ -1,4 +1,4 @@
-"""Quantize real transformer activations to int8; print a table and draw why block scales help.
+"""Quantize real transformer activations; print a table and draw why int8 wants block scales.
 
 Every row of the table is a `Case`. A new operator is one more `Case` in `cases()`.
 """
@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
-from activations import Array, from_blocks, from_tokens, load, sqnr
+from activations import Array, from_blocks, from_tokens, load, numbers, sqnr
 from block_scales import draw
 from rich import box
 from rich.console import Console
@@ -31,16 +31,21 @@ from npu_quant.ops import (
 PICTURE = Path(__file__).resolve().parents[1] / "build" / "demo" / "block_scales.png"
 PICTURED = "layer0_ffn_gelu"
 CALLS, NUMPY_CALLS = 201, 21
+SECONDS = 0.2  # of measuring the formula, which takes its time for float8
+FORMATS = {"int8": 127, "float8_e4m3fn": 448, "int4": 7}
+"""What the dynamic quantizers are asked for, and the greatest code of each."""
 PLAIN_WIDTH = 100  # columns, where the output is no terminal
 CALIBRATION_SENTENCES = 3
 EPSILON = 1e-12  # the model's own
 CAPTION = f"""
 time       median of {CALLS} calls that write into given arrays (out=), with all data in cache
-vs NumPy   how many times faster than the NumPy formula, npu_quant.ops.<operator>.reference
+vs NumPy   how many times faster than the NumPy formula, npu_quant.ops.<operator>.reference, which
+           looks every value of e4m3fn up
 SQNR       signal to quantization noise of the whole tensor; 6 dB more is half the error
-saturated  share of codes at 127, -127 or -128; a value that a scale was computed from always is
+saturated  share of codes at an end; a value that a scale was computed from always is at one
 same bits  all outputs asked for have the shape, dtype and bytes of the NumPy formula's
 
+inputs         the GELU's and the norm's are bfloat16, all others float16
 fake quantize  one scale per output channel; the SQNR is the output's, the codes are output / scale
 x1 + x2        a LayerNorm's addends, gamma and beta, in the RMS form (no mean is subtracted); one
                scale per channel, calibrated on other sentences, so some values lie beyond it"""
@@ -51,6 +56,11 @@ Operator = Callable[..., tuple[Array, ...]]
 def first(*outputs: Array) -> Array:
     """Return the first output."""
     return outputs[0]
+
+
+def decoded(format: str, restore: Callable[[Array, Array], Array], y: Array, scale: Array) -> Array:
+    """Return the values that codes of a format stand for."""
+    return restore(numbers(y, format), scale)
 
 
 class Case(NamedTuple):
@@ -68,7 +78,8 @@ class Case(NamedTuple):
     dequantize: Callable[..., Array]
     """Takes the wanted outputs; what it returns should be near the exact values."""
     codes: Callable[..., Array] = first
-    """Takes the wanted outputs."""
+    """Takes the wanted outputs; the codes as numbers."""
+    format: str = "int8"
     wanted: tuple[int, ...] = (0, 1)
     """Which outputs to compute and compare; in out=, the others are None."""
 
@@ -85,7 +96,7 @@ class Row(NamedTuple):
 
 
 def dynamic_cases(data: dict[str, Array]) -> list[Case]:
-    """Return every tensor with one scale per token, and with one per block."""
+    """Return every tensor in three formats, with one scale per token and with one per block."""
     names = ["layer0_ffn_gelu", "layer3_norm_output", "layer3_residual_x1", "layer3_attention_x2"]
     tensors = {name: data[name] for name in names}
     # A scale per output channel: the operators reduce the last axis, and take any strides.
@@ -95,9 +106,21 @@ def dynamic_cases(data: dict[str, Array]) -> list[Case]:
         (npu_quant.npu_dynamic_block_quant, dynamic_block_quant.reference, from_blocks),
     ]
     return [
-        Case(tensor, x, x, run.__name__, partial(run, x), partial(reference, x), dequantize)
+        Case(
+            tensor,
+            x,
+            x,
+            run.__name__,
+            partial(run, x, dst_type=format),
+            partial(reference, x, dst_type=format),
+            dequantize=partial(decoded, format, restore),
+            codes=partial(decoded, format, first),
+            format=format,
+        )
         for tensor, x in tensors.items()
-        for run, reference, dequantize in operators
+        for format in FORMATS
+        for run, reference, restore in operators
+        if (format, run.__name__) != ("int4", "npu_dynamic_quant")  # too coarse without blocks
     ]
 
 
@@ -159,10 +182,10 @@ def same_bits(a: Array, b: Array) -> bool:
 
 
 def median_seconds(call: Callable[[], object], calls: int) -> float:
-    """Return the median time of a call, after one to warm up."""
+    """Return the median time of a call, after one to warm up; of fewer where they take long."""
     call()
-    times = []
-    for _ in range(calls):
+    times: list[float] = []
+    while len(times) < calls and (len(times) < 3 or sum(times) < SECONDS):
         start = perf_counter()
         call()
         times.append(perf_counter() - start)
@@ -180,7 +203,7 @@ def measure(case: Case) -> Row:
         seconds,
         median_seconds(case.reference, NUMPY_CALLS),
         float(sqnr(case.exact, case.dequantize(*outputs))),
-        float((np.abs(case.codes(*outputs).astype(np.int16)) >= 127).mean()),
+        float((np.abs(case.codes(*outputs).astype(np.float32)) >= FORMATS[case.format]).mean()),
         len(result) == len(golden) and all(map(same_bits, outputs, right)),
     )
 
@@ -194,8 +217,8 @@ def table(rows: list[Row]) -> Table:
         padding=(0, 1, 0, 0),
         header_style="bold",
     )
-    made.title, made.title_justify = "int8 quantization of real transformer activations", "left"
-    for name in ("tensor", "shape", "dtype", "operator"):
+    made.title, made.title_justify = "Real transformer activations, quantized", "left"
+    for name in ("tensor", "shape", "codes", "operator"):
         made.add_column(name, vertical="bottom", overflow="fold")
     for name in ("time\nµs", "vs\nNumPy", "SQNR\ndB", "satu-\nrated", "same\nbits"):
         made.add_column(name, justify="right", vertical="bottom")
@@ -208,7 +231,7 @@ def table(rows: list[Row]) -> Table:
         made.add_row(
             Text(case.tensor, "cyan"),
             " x ".join(map(str, case.x.shape)),
-            str(case.x.dtype),
+            case.format.removeprefix("float8_"),
             case.operator.replace("_per_", "_per_\n"),  # the one name that is too long
             f"{micros:.1f}" if micros < 100 else f"{micros:.0f}",
             f"{speed:.1f}x" if speed < 10 else f"{speed:.0f}x",
@@ -220,18 +243,29 @@ def table(rows: list[Row]) -> Table:
 
 
 def what_to_see(rows: list[Row]) -> str:
-    """Return the table's message in one sentence, with the measured gains."""
-    found = {(row.case.tensor, row.case.operator): row.sqnr for row in rows}
+    """Return the table's message in two sentences, with the measured gains."""
+    found = {(row.case.tensor, row.case.format, row.case.operator): row.sqnr for row in rows}
+    token, block = "npu_dynamic_quant", "npu_dynamic_block_quant"
     gains = {
-        tensor: found[tensor, "npu_dynamic_block_quant"] - found[tensor, "npu_dynamic_quant"]
-        for tensor, operator in found
-        if operator == "npu_dynamic_block_quant"
+        format: {
+            tensor: found[tensor, format, block] - found[tensor, format, token]
+            for tensor, *_ in found
+            if (tensor, format, token) in found
+        }
+        for format in ("int8", "float8_e4m3fn")
     }
-    most, least = max(gains, key=gains.__getitem__), min(gains, key=gains.__getitem__)
+    int8, float8 = gains.values()
+    most, least = max(int8, key=int8.__getitem__), min(int8, key=int8.__getitem__)
+    wins = {
+        by: sum(found[t, "float8_e4m3fn", by] > found[t, "int8", by] for t in int8)
+        for by in (token, block)
+    }
     return (
-        f"What to see: a scale per block helps most where a few large values set a whole token's "
-        f"scale ({most}: {gains[most]:+.1f} dB), least where there are none "
-        f"({least}: {gains[least]:+.1f} dB)."
+        f"What to see: in int8 a scale per block helps most where a few large values set a whole "
+        f"token's scale ({most}: {int8[most]:+.1f} dB), least where there are none "
+        f"({least}: {int8[least]:+.1f} dB). e4m3fn, whose steps follow the values, gains "
+        f"{max(float8.values()):.1f} dB at most; per token it beats int8 on {wins[token]} of "
+        f"{len(int8)} tensors, per block on {wins[block]}."
     )
 
 
@@ -241,7 +275,11 @@ def report(rows: list[Row]) -> int:
     if not console.is_terminal:
         console.width = PLAIN_WIDTH
     info = npu_quant.info()
-    different = [f"{row.case.operator} on {row.case.tensor}" for row in rows if not row.identical]
+    different = [
+        f"{row.case.operator} on {row.case.tensor} ({row.case.format})"
+        for row in rows
+        if not row.identical
+    ]
     here = Path.cwd()
     picture = PICTURE.relative_to(here) if PICTURE.is_relative_to(here) else PICTURE
     build = (

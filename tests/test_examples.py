@@ -16,7 +16,7 @@ NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
 DATA = EXAMPLES / "data"
 MEGABYTE = 2**20
 VERDICT = "identical to the NumPy reference, bit for bit: "
-CASES = 12
+CASES = 27
 # Executes a notebook in a process of its own: jupyter's sockets and event loops end with it.
 EXECUTE = """
 import sys
@@ -110,7 +110,7 @@ def check_against_the_data_page(lines: list[str]) -> None:
             rf"^\| `{name}\w*` \| ([\d.]+) \(.*?\) \| ([\d.]+)", page, re.MULTILINE
         )
         assert promised, name
-        rows = [line.split() for line in lines if line.startswith(name)]
+        rows = [line.split() for line in lines if line.startswith(name) and " int8 " in line]
         assert [row[-3] for row in rows] == list(promised.groups())
     for operator in ("channel_affine_cachemask", "npu_add_rms_norm_quant"):
         (line,) = (line for line in lines if operator in line)
@@ -141,8 +141,8 @@ def shown(cell: nbformat.NotebookNode) -> list[str]:
 notebooks = pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 
 
-def test_there_are_two_notebooks() -> None:
-    assert [path.stem for path in NOTEBOOKS] == ["compare", "quickstart"]
+def test_there_are_three_notebooks() -> None:
+    assert [path.stem for path in NOTEBOOKS] == ["compare", "formats", "quickstart"]
 
 
 @notebooks
@@ -205,6 +205,16 @@ def test_the_comparison_says_in_words_what_it_shows() -> None:
     assert pages["accept"].startswith("variant True\nGoldenMismatch")
     assert pages["explain"].splitlines()[1].startswith("  exactly 'bf16 scale'")
     assert pages["files"].endswith("exit status 1\n")
+
+
+def test_the_formats_are_told_by_the_numbers_shown() -> None:
+    """Every number with a point in the sentences is one that a cell has printed."""
+    stored = nbformat.read(EXAMPLES / "formats.ipynb", as_version=4)
+    told = "".join(cell.source for cell in stored.cells if cell.cell_type == "markdown")
+    printed = "".join(shown(cell)[0] for cell in stored.cells if cell.cell_type == "code")
+    numbers = set(re.findall(r"\d+\.\d+", told))
+    assert len(numbers) >= 30
+    assert numbers <= set(re.findall(r"\d+\.\d+", printed))
 
 
 def test_data_is_small_and_documented() -> None:
