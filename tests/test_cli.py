@@ -120,6 +120,15 @@ WRONG = [
     (["bench", "--shape", "4"], r"--shape \(4,\): 2 to 8 axes are expected"),
     (["bench", "--shape", "1000000,1000000"], r"more than 16 GiB"),
     (["bench", "--dtype", "int8"], r"--dtype int8: operators take float16, bfloat16, float32"),
+    (
+        ["bench", "--dst-type", "int32"],
+        r"--dst-type int32: operators give int8, int4, float8_e4m3fn",
+    ),
+    (["bench", "--dst-type", "292", "fake_quantize_per_tensor_affine"], r"292: .* gives no codes"),
+    (
+        ["bench", "--dst-type", "int4", "--shape", "4,4"],
+        r"the last axis of int4 is a multiple of 8",
+    ),
     (["bench", "--threads", "0"], r"--threads: '0', expected a whole number from 1 on"),
     (["bench", "--seconds", "0"], r"--seconds: '0', expected seconds"),
 ]

@@ -231,6 +231,16 @@ class TestBench:
         assert result["gb_per_second"] == result["bytes"] / result["seconds"] / 1e9
         assert data["machine"]["threads"] == 1
 
+    @pytest.mark.parametrize("to", bench.FORMATS)
+    def test_every_format(self, to: str, say: Say) -> None:
+        operators = [name for name in bench.CASES if name.startswith("npu_")]
+        status, out, err = say(*self.WORDS, *operators, "--dst-type", to, "--json", "-")
+        data = json.loads(out)
+        assert (status, err, data["dst_type"]) == (0, "", to)
+        assert [result["op"] for result in data["results"]] == operators
+        code = 0.5 if to == "int4" else 1
+        assert data["results"][0]["bytes"] == 16 * 256 * (2 + code) + 16 * 4
+
     def test_bytes_are_what_is_read_and_written(self, say: Say) -> None:
         _, out, _ = say(*self.WORDS, "--dtype", "fp16", "--json", "-")
         read_and_written = {r["op"]: r["bytes"] for r in json.loads(out)["results"]}
@@ -243,7 +253,7 @@ class TestBench:
         before = npu_quant.get_num_threads()
         status, out, _ = say(*self.WORDS, "--threads", "3")
         assert status == 0
-        assert out.startswith("bfloat16 (16, 256), 3 threads, ")
+        assert out.startswith("bfloat16 (16, 256) to int8, 3 threads, ")
         assert re.search(r"^npu_dynamic_quant +\S+ ms +\S+ +\d+\.\d\d$", out, re.MULTILINE)
         assert npu_quant.get_num_threads() == before
 

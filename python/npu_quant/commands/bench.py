@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import get_num_threads, ops, set_num_threads
+from .. import dtypes, get_num_threads, ops, set_num_threads
 from ..golden.read.common import ALIASES
 from .arguments import Parser, UsageError, add_json, at_least, parsed, seconds, shape
 from .console import write, write_json, write_table
@@ -32,6 +32,8 @@ DTYPES = {
     "bfloat16": np.dtype(ml_dtypes.bfloat16),
     "float32": np.dtype(np.float32),
 }
+
+FORMATS = ("int8", "int4", "float8_e4m3fn", "float8_e5m2", "hifloat8")
 
 Array = NDArray[Any]
 MOST_BYTES = 1 << 34
@@ -64,13 +66,16 @@ def _vector(n: int, value: float, dtype: Any = np.float32) -> Array:
     return np.full(n, value, dtype)
 
 
-CASES: dict[str, Callable[[Array], Case]] = {
-    "npu_dynamic_quant": lambda x: Case((x,), {}),
-    "npu_dynamic_block_quant": lambda x: Case((x,), {}),
-    "npu_quantize": lambda x: Case(
-        (x, _vector(1, 0.03), _vector(1, 3, np.int32)), {"dtype": "qint8"}
+CASES: dict[str, Callable[[Array, str], Case]] = {
+    "npu_dynamic_quant": lambda x, to: Case((x,), {"dst_type": to}),
+    "npu_dynamic_quant_asymmetric": lambda x, to: Case((x,), {"dst_type": to}),
+    "npu_dynamic_block_quant": lambda x, to: Case(
+        (x,), {"dst_type": to, "round_mode": "round" if to == "hifloat8" else "rint"}
     ),
-    "npu_add_rms_norm_quant": lambda x: Case(
+    "npu_quantize": lambda x, to: Case(
+        (x, _vector(1, 0.03), _vector(1, 3, np.int32)), {"dtype": to}
+    ),
+    "npu_add_rms_norm_quant": lambda x, to: Case(
         (
             x,
             x[::-1].copy(),
@@ -78,17 +83,17 @@ CASES: dict[str, Callable[[Array], Case]] = {
             _vector(x.shape[-1], 0.03),
             _vector(x.shape[-1], 3, np.int32),
         ),
-        {},
+        {"dst_type": to},
     ),
-    "fake_quantize_per_tensor_affine": lambda x: Case(
+    "fake_quantize_per_tensor_affine": lambda x, _: Case(
         (x,), {"scale": 0.03, "zero_point": 0, "quant_min": -128, "quant_max": 127}
     ),
-    "fake_quantize_per_channel_affine": lambda x: Case(
+    "fake_quantize_per_channel_affine": lambda x, _: Case(
         (x, _vector(x.shape[-1], 0.03), _vector(x.shape[-1], 0, np.int32)),
         {"axis": x.ndim - 1, "quant_min": -128, "quant_max": 127},
     ),
 }
-"""What each operator is called with, for an array x."""
+"""What each operator is called with, for an array x and the format of its codes."""
 
 
 def parser() -> Parser:
@@ -101,6 +106,8 @@ def parser() -> Parser:
     result.add_argument("--shape", type=parsed(shape), default=(4096, 4096), help=help)
     help = f"dtype of the input: {', '.join(DTYPES)} (default: bfloat16)"
     result.add_argument("--dtype", default="bfloat16", help=help)
+    help = f"format of the codes: {', '.join(FORMATS)} (default: int8)"
+    result.add_argument("--dst-type", default="int8", help=help)
     help = "threads, of the operator and of the copy (default: as many as operators use)"
     result.add_argument("--threads", type=at_least(1), help=help)
     help = "about how long to measure, all in all (default: 2)"
@@ -120,22 +127,35 @@ def run(words: Sequence[str]) -> int:
     if dtype is None:
         known = ", ".join(DTYPES)
         raise UsageError(f"--dtype {arguments.dtype}: operators take {known}.")
+    to = _format(arguments.dst_type, names)
     _check_shape(arguments.shape, dtype)
+    if to == "int4" and arguments.shape[-1] % 8:
+        raise UsageError(f"--shape {arguments.shape}: the last axis of int4 is a multiple of 8.")
     check_json(arguments.json)
     before = get_num_threads()
     set_num_threads(arguments.threads or before)
     try:
         x = numbers(arguments.shape, dtype)
         budget = arguments.seconds / len(names)
-        results = [measure(name, CASES[name](x), budget) for name in names]
+        results = [measure(name, CASES[name](x, to), budget) for name in names]
         facts = machine()
     finally:
         set_num_threads(before)
     if arguments.json != "-":
-        _print(results, x, facts)
+        _print(results, x, to, facts)
     if arguments.json is not None:
-        write_json(_data(results, x, facts), arguments.json)
+        write_json(_data(results, x, to, facts), arguments.json)
     return 0
+
+
+def _format(word: str, names: Sequence[str]) -> str:
+    row = dtypes.resolve(int(word) if word.isdecimal() else word)
+    if row is None or row.name not in FORMATS:
+        raise UsageError(f"--dst-type {word}: operators give {', '.join(FORMATS)}.")
+    floats = [name for name in names if name.startswith("fake_")]
+    if floats and row.name != "int8":
+        raise UsageError(f"--dst-type {word}: {floats[0]} gives no codes.")
+    return row.name
 
 
 def _check_shape(shape: tuple[int, ...], dtype: np.dtype) -> None:
@@ -196,17 +216,18 @@ def timed(run: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def _data(results: Sequence[Result], x: Array, facts: dict[str, Any]) -> dict[str, Any]:
+def _data(results: Sequence[Result], x: Array, to: str, facts: dict[str, Any]) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "shape": list(x.shape),
         "dtype": x.dtype.name,
+        "dst_type": to,
         "results": [{**r._asdict(), "gb_per_second": r.speed} for r in results],
         "machine": facts,
     }
 
 
-def _print(results: Sequence[Result], x: Array, facts: dict[str, Any]) -> None:
+def _print(results: Sequence[Result], x: Array, to: str, facts: dict[str, Any]) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
@@ -216,6 +237,6 @@ def _print(results: Sequence[Result], x: Array, facts: dict[str, Any]) -> None:
     for r in results:
         table.add_row(r.op, f"{r.seconds * 1e3:.3g} ms", f"{r.speed:.1f}", f"{r.of_copy:.2f}")
     threads = "1 thread" if facts["threads"] == 1 else f"{facts['threads']} threads"
-    write(f"{x.dtype.name} {x.shape}, {threads}, {facts['target']}, {facts['cpu']}")
+    write(f"{x.dtype.name} {x.shape} to {to}, {threads}, {facts['target']}, {facts['cpu']}")
     write_table(table)
     write("of a copy: time of a copy of as many bytes over the operator's; 1: as fast as that")
