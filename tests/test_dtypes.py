@@ -33,6 +33,12 @@ def test_every_way_to_say_a_format_of_codes(name: str) -> None:
         assert row.name == name
 
 
+def test_torch_npus_names_stand_for_its_numbers() -> None:
+    """After ``import npu_quant as torch_npu``."""
+    ours = (npu_quant.int4, npu_quant.hifloat8, npu_quant.float8_e5m2, npu_quant.float8_e4m3fn)
+    assert ours == (285, 290, 291, 292)
+
+
 @pytest.mark.needs("en_dtypes")
 def test_hifloat8_of_en_dtypes() -> None:
     import en_dtypes  # type: ignore[import-not-found]
