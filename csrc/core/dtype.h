@@ -6,7 +6,8 @@
 
 // ARRAY(name, ACL's code, name in messages, ACL's name, bits, greatest value, least step, more) is
 // what arrays hold as it is: a DType, and the Format of the same value.
-// CODES(name, ACL's code, DType of the arrays, the rest as above) is a Format only.
+// CODES(name, ACL's code, DType of NumPy's arrays, the rest as above) are bits in arrays of another
+// type; the DType of the same value is an aclTensor's, whose elements are such codes.
 //
 // torch_npu writes ACL's codes as 256 + code. The greatest value is finite, that of 64-bit integers
 // the greatest double; the least step lies between the codes at the bottom: 1, or the least
@@ -37,14 +38,15 @@
 
 namespace npu_quant {
 
-#define NPU_QUANT_NONE(...)
 #define NPU_QUANT_ENUMERATOR(name, code, ...) name = code,
 #define NPU_QUANT_SIZE(name, code, text, acl_name, bits, ...) \
   case DType::name: return bits / 8;
+#define NPU_QUANT_BYTE(name, ...) \
+  case DType::name: return 1;
 
 enum class DType : int {
   other = -1,  // none of these; TensorView::dtype_name says what
-  NPU_QUANT_FORMATS(NPU_QUANT_ENUMERATOR, NPU_QUANT_NONE)
+  NPU_QUANT_FORMATS(NPU_QUANT_ENUMERATOR, NPU_QUANT_ENUMERATOR)
 };
 
 enum class Format : int {
@@ -52,10 +54,11 @@ enum class Format : int {
   NPU_QUANT_FORMATS(NPU_QUANT_ENUMERATOR, NPU_QUANT_ENUMERATOR)
 };
 
-// What is none of ours counts as bytes. Always inline: it is the same for any target.
+// What is none of ours counts as bytes, and so do two codes that share one. Always inline: it is
+// the same for any target.
 [[gnu::always_inline]] constexpr int64_t size_of(DType dtype) {
   switch (dtype) {
-    NPU_QUANT_FORMATS(NPU_QUANT_SIZE, NPU_QUANT_NONE)
+    NPU_QUANT_FORMATS(NPU_QUANT_SIZE, NPU_QUANT_BYTE)
     case DType::other: return 1;
   }
   __builtin_trap();
@@ -63,7 +66,7 @@ enum class Format : int {
 
 #undef NPU_QUANT_ENUMERATOR
 #undef NPU_QUANT_SIZE
-#undef NPU_QUANT_NONE
+#undef NPU_QUANT_BYTE
 
 // An element at any address: NumPy arrays can be unaligned. It is a struct because an attribute of
 // a type is lost where that is a template's argument.

@@ -52,10 +52,10 @@ constexpr const FormatRow* find_row(std::string_view name) {
   return nullptr;
 }
 
-// How many codes share an element of the arrays that hold them.
-constexpr int64_t codes_per_element(Format format) {
+// Whether two codes share a byte.
+constexpr bool is_packed(Format format) {
   const FormatRow* const row = find_row(format);
-  return row == nullptr || row->bits >= 8 ? 1 : size_of(row->carrier) * 8 / row->bits;
+  return row != nullptr && row->bits < 8;
 }
 
 inline const char* name_of(Format format) {
@@ -67,6 +67,12 @@ inline const char* name_of(Format format) {
 // they share elements, or are bits in another type.
 constexpr Format format_of(DType dtype) { return static_cast<Format>(dtype); }
 inline const char* name_of(DType dtype) { return name_of(format_of(dtype)); }
+// How many codes share an element of an array that holds them: one where it is counted in codes.
+constexpr int64_t codes_per_element(Format format, DType array) {
+  return is_packed(format) && format_of(array) != format
+             ? size_of(array) * 8 / find_row(format)->bits
+             : 1;
+}
 constexpr DType plain_dtype(const FormatRow& row) {
   return format_of(row.carrier) == row.format ? row.carrier : DType::other;
 }

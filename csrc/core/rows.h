@@ -7,12 +7,13 @@
 namespace npu_quant {
 
 // The strides of packed codes: in eighths of a byte, from a code to the next, so that rows that lie
-// one after the other are one row. Those of the last axis, in bytes from an element to the next,
-// are the same number.
+// one after the other are one row. Those of the last axis, in bytes from an element of 8 codes to
+// the next, are the same number.
 struct PackedStrides {
   explicit PackedStrides(const TensorView& view) {
     for (int axis = 0; axis < view.shape.rank; ++axis)
       values[axis] = view.strides[axis] * (axis == view.shape.rank - 1 ? 1 : kPackedCodes);
+    if (view.is_packed()) values[view.shape.rank - 1] = kPackedItem;
   }
   int64_t values[kMaxRank] = {};
 };

@@ -35,9 +35,13 @@ struct TensorView {
   bool writable = false;
   int rank = 0;  // may exceed kMaxRank, then shape and strides hold the first kMaxRank only
   Shape shape;
-  int64_t strides[kMaxRank] = {};  // bytes
+  // In bytes. Elements of DType::int4 follow on each other, an even number in the last axis: its
+  // stride is that of two, which share a byte.
+  int64_t strides[kMaxRank] = {};
 
-  int64_t bytes() const { return shape.size() * size_of(dtype); }  // of the elements
+  bool is_packed() const { return dtype == DType::int4; }
+  // Of the elements.
+  int64_t bytes() const { return shape.size() * size_of(dtype) / (is_packed() ? 2 : 1); }
 
   // The half-open range of bytes that the elements touch; empty where there are none.
   struct Bounds {
@@ -47,6 +51,7 @@ struct TensorView {
   Bounds bounds() const {
     Bounds b{data, data};
     if (shape.size() == 0) return b;
+    if (is_packed()) return {data, data + bytes()};
     b.end += size_of(dtype);
     for (int i = 0; i < shape.rank; ++i) {
       const int64_t extent = (shape.dims[i] - 1) * strides[i];

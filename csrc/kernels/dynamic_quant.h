@@ -16,15 +16,15 @@ struct DynamicArgs {
   int64_t group_rows = 1, group;  // rows, and elements of each, that share a scale; fewer at ends
   Strided x;
   Strided smooth;  // float32, of the elements of a row; null where there is none
-  Strided y;       // codes, 8 of int4 to an element; null where not wanted
+  Strided y;       // codes, 8 or 2 of int4 to an element; null where not wanted
   Strided scale;   // float32, one for each group, null where not wanted
   Rule rule;
   float most_scale;  // no scale is greater; infinity where there is no bound
   bool stream;       // y is to bypass the caches
 
   // Codes that share an element of y, and its bytes.
-  int64_t packed() const { return format == Format::int4 ? 8 : 1; }
-  int64_t y_item() const { return format == Format::int4 ? 4 : 1; }
+  int64_t packed() const { return format == Format::int4 ? 2 * y_item() : 1; }
+  int64_t y_item() const { return format == Format::int4 && y.stride != 1 ? 4 : 1; }
 
   // Rows of a few elements take less time several at once.
   bool is_short() const { return n > 0 && n < 32 && rows > 1 && group_rows == 1; }

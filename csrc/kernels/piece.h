@@ -77,6 +77,17 @@ NPU_QUANT_INLINE void for_each_run(const Strided& tensor, int64_t row, int64_t i
   }
 }
 
+// What packed codes are moved in: the elements that hold 8, or bytes, where those follow on each
+// other.
+struct PackedItems {
+  explicit PackedItems(const Strided& tensor) : stride(tensor.stride) {
+    if (tensor.stride != kPackedItem || tensor.axes != nullptr) return;
+    size = stride = 1;
+    codes = 2;
+  }
+  int64_t stride, size = kPackedItem, codes = kPackedCodes;
+};
+
 // A tensor that is read.
 class Source {
  public:
@@ -133,10 +144,13 @@ class Source {
   // The elements lie in the last of the buffer before their codes fill it.
   void unpack_piece(int64_t row, int64_t rows, int64_t i, int64_t count, int64_t width) {
     const int64_t codes = (rows - 1) * width + count;
-    char* const elements = buffer_ + (capacity_ - codes / kPackedCodes * kPackedItem);
-    gather(x_.from(row, i).data, x_.row_stride, x_.stride, rows, count / kPackedCodes,
-           reinterpret_cast<uint32_t*>(elements), width / kPackedCodes);
-    unpack_nibbles(elements, codes, buffer_);
+    char* const nibbles = buffer_ + (capacity_ - codes / 2);
+    const PackedItems items(x_);
+    visit_item(items.size, [&](auto bits) {
+      gather(x_.from(row, i).data, x_.row_stride, items.stride, rows, count / items.codes,
+             reinterpret_cast<decltype(bits)*>(nibbles), width / items.codes);
+    });
+    unpack_nibbles(nibbles, codes, buffer_);
   }
 
   const Strided x_;
@@ -187,10 +201,12 @@ class Sink {
     trap_unless_it_fits(rows, count, width, item_, capacity_);
     if (!y_.packed) return put_elements(y_, row, i, count, rows, width, item_);
     pack_nibbles(buffer_, (rows - 1) * width + count);
+    const PackedItems items(y_);
     Strided elements = y_;
+    elements.stride = items.stride;
     elements.packed = false;
-    put_elements(elements, row, i / kPackedCodes, count / kPackedCodes, rows, width / kPackedCodes,
-                 kPackedItem);
+    put_elements(elements, row, i / items.codes, count / items.codes, rows, width / items.codes,
+                 items.size);
   }
 
   void put_elements(const Strided& y, int64_t row, int64_t i, int64_t count, int64_t rows,

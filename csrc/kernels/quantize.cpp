@@ -64,27 +64,6 @@ struct Divide {
   }
 };
 
-// To codes that take longer than a division, whose sign of zero the other forms would lose.
-template <class InType>
-struct QuantizeSmall {
-  using X = InType;
-  using Y = SmallCode;
-  static constexpr int kParameters = 2;
-  Format format;
-  bool divide;
-
-  template <class Parameters, class TileAt>
-  NPU_QUANT_INLINE void map(const Parameters& parameters, const TileAt& tile) const {
-    Tile q = X::load(tile.x());
-    for (int i = 0; i < 4; ++i) {
-      const F32 scale = parameters(kScale, i);
-      q.part[i] = divide ? q.part[i] / scale : q.part[i] * scale;
-      q.part[i] += parameters(kZeroPoint, i);
-    }
-    Y::put(format, tile.y(), q, tile.stores);
-  }
-};
-
 NPU_QUANT_INLINE F32 rounded(F32 v, Rounding rounding) {
   switch (rounding) {
     case Rounding::floor: return floor(v);
@@ -94,6 +73,31 @@ NPU_QUANT_INLINE F32 rounded(F32 v, Rounding rounding) {
   }
   return rint(v);
 }
+
+// To codes that take longer than a division, whose sign of zero the other forms would lose; with
+// any rounding to int4.
+template <class InType>
+struct QuantizeSmall {
+  using X = InType;
+  using Y = SmallCode;
+  static constexpr int kParameters = 2;
+  Format format;
+  bool divide, twice;
+  Rounding rounding;
+
+  template <class Parameters, class TileAt>
+  NPU_QUANT_INLINE void map(const Parameters& parameters, const TileAt& tile) const {
+    Tile q = X::load(tile.x());
+    for (int i = 0; i < 4; ++i) {
+      const F32 scale = parameters(kScale, i);
+      q.part[i] = divide ? q.part[i] / scale : q.part[i] * scale;
+      if (twice) q.part[i] *= scale;
+      q.part[i] += parameters(kZeroPoint, i);
+      if (rounding != Rounding::to_even) q.part[i] = rounded(q.part[i], rounding);
+    }
+    Y::put(format, tile.y(), q, tile.stores);
+  }
+};
 
 // By a multiplication or two, to int8, with any rounding.
 template <class InType>
@@ -149,9 +153,10 @@ void QuantizeKernel::run<kTarget>(const Args& args) {
   rows.parameters[kOffset] = args.offset;
   visit_float(args.x_dtype, args.stream, [&](auto x) {
     using X = decltype(x);
+    if (is_small(args.codes))
+      return map_rows(rows, QuantizeSmall<X>{args.codes, args.divide, args.twice, args.rounding});
     if (args.twice || args.rounding != Rounding::to_even)
       return map_rows(rows, AscendQuant<X>{args.twice, args.rounding});
-    if (is_small(args.codes)) return map_rows(rows, QuantizeSmall<X>{args.codes, args.divide});
     visit_integer(args.codes, [&](auto y) {
       using Y = decltype(y);
       args.divide ? map_rows(rows, Divide<X, Y>{}) : map_rows(rows, Multiply<X, Y>{});

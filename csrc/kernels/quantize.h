@@ -7,7 +7,7 @@
 
 namespace npu_quant {
 
-// How a sum that is no integer becomes one.
+// How a sum that is no integer becomes one; the ties of hifloat8 go away from zero all the same.
 enum class Rounding { to_even, floor, ceil, trunc };
 
 // What dividing by scales goes by (kernels/quotient.h).
@@ -32,7 +32,7 @@ struct QuantizeKernel {
     Strided factor, offset;     // of StepsKernel, where integers are divided
     bool divide;                // x / scale, else x * scale
     bool twice;                 // x * scale * scale; not to be divided
-    Rounding rounding;          // to_even unless x is multiplied and y is int8
+    Rounding rounding;          // to_even unless x is multiplied and y holds int8 or int4
     bool stream;                // y is to bypass the caches
   };
   template <Target target>

@@ -68,6 +68,10 @@ void WidenKernel::run<kTarget>(const Args& args) {
     case DType::float8_e5m2:
     case DType::float8_e4m3fn:
     case DType::float8_e8m0fnu:
+    case DType::int4:
+    case DType::hifloat8:
+    case DType::float4_e2m1:
+    case DType::float4_e1m2:
     case DType::other: break;
   }
   __builtin_trap();  // the op has checked the dtype

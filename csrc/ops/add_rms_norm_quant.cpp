@@ -78,7 +78,7 @@ class Work {
   using Offsets = int64_t[Kernel::kTensors];
 
   static bool holds_codes(int tensor) { return tensor == Kernel::kY1 || tensor == Kernel::kY2; }
-  bool packs() const { return codes_per_element(codes_) > 1; }
+  bool packs() const { return is_packed(codes_); }
   const int64_t* strides(int tensor) const { return tensors_[tensor]->strides; }
   // Of the axes of a row.
   const int64_t* of_row(int tensor) const {
@@ -177,7 +177,8 @@ Status AddRmsNormQuant::check_ranks() const {
 }
 
 void AddRmsNormQuant::plan_outputs() {
-  const OutputSpec y1 = codes_of("y1", codes(), x1.shape), y2 = codes_of("y2", codes(), x1.shape),
+  const OutputSpec y1 = codes_of("y1", codes(), x1.shape, dst_type.array),
+                   y2 = codes_of("y2", codes(), x1.shape, dst_type.array),
                    x{"x", x1.dtype, x1.shape}, rms_norm{"rms_norm", x1.dtype, x1.shape};
   if (with_rms_norm)
     outputs.assign(y1, y2, x, rms_norm);
@@ -204,7 +205,7 @@ Status AddRmsNormQuant::check_quantizer_shape(const char* argument, const Tensor
 }
 
 Status AddRmsNormQuant::check_shapes() {
-  NPU_QUANT_RETURN_IF_ERROR(check_packable(name, "x1", x1, codes()));
+  NPU_QUANT_RETURN_IF_ERROR(check_packable(name, "x1", x1, codes(), outputs[kY1].dtype));
   NPU_QUANT_RETURN_IF_ERROR(check_same_shape(name, "x2", x2, "x1", x1));
   const int lead = x1.rank - gamma.rank;
   bool trails = lead >= 0;

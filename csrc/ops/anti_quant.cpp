@@ -24,9 +24,10 @@ Inputs AntiQuant::inputs() {
 }
 
 Status AntiQuant::check_dtypes() const {
-  NPU_QUANT_RETURN_IF_ERROR(check_dtype_in(
-      name, "x", x,
-      {DType::int8, DType::int32, DType::uint8, DType::float8_e5m2, DType::float8_e4m3fn}));
+  if (x.dtype != DType::int4 && x.dtype != DType::hifloat8)  // aclTensors'
+    NPU_QUANT_RETURN_IF_ERROR(check_dtype_in(
+        name, "x", x,
+        {DType::int8, DType::int32, DType::uint8, DType::float8_e5m2, DType::float8_e4m3fn}));
   const Status of_scale =
       is_float(codes_in(x))
           ? check_dtype_in(name, "scale", scale, {DType::float32})
@@ -51,12 +52,15 @@ void AntiQuant::plan_outputs() {
   const Format values = dst_dtype.is_default ? Format::float16 : dst_dtype.format;
   codes_ = codes_in(x);
   shape_ = x.shape;
-  shape_.dims[x.rank - 1] *= codes_per_element(codes_);
+  shape_.dims[x.rank - 1] *= codes_per_element(codes_, x.dtype);
   outputs.assign(OutputSpec{"", plain_dtype(values), shape_});
 }
 
 Status AntiQuant::check_attributes() {
   NPU_QUANT_RETURN_IF_ERROR(check_format_in(name, "dst_dtype", dst_dtype, kValues));
+  if (sqrt_mode && is_float(codes_))
+    return fault(name, Fault::attribute, {Argument("sqrt_mode")}, {"is true"},
+                 {"expected false for ", Argument("x"), " of ", codes_});
   if (src_dtype.is_default || src_dtype.format == codes_) return {};
   Text allowed{"expected ", Nothing(), " or "};
   if (format_of(x.dtype) == codes_)
@@ -95,7 +99,7 @@ Status AntiQuant::run(const TensorView* out) const {
   int64_t strides[kMaxRank] = {};
   if (channels > 1) strides[channel_axis_] = sizeof(float);
   enum { kX, kScale, kOffset, kValues, kTensors };
-  const bool packed = codes_per_element(codes_) > 1;
+  const bool packed = is_packed(codes_);
   const PackedStrides of_codes(x);
   const Elementwise<kTensors> work(
       shape_, kX, kValues,

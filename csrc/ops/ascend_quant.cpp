@@ -12,9 +12,12 @@ Status AscendQuant::check_dtypes() const {
 }
 
 Status AscendQuant::check_attributes() {
-  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dtype, kInt8Only));
+  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dtype, kCodeFormats));
   NPU_QUANT_RETURN_IF_ERROR(round_mode.check(name, Fault::attribute, "round_mode", "expected "));
   rounding_ = round_mode.value();
+  if (rounding_ != Rounding::to_even && codes() != Format::int8 && codes() != Format::int4)
+    return fault(name, Fault::attribute, {Argument("round_mode")},
+                 {"is ", quoted(round_mode.word())}, {"expected 'round' for ", codes()});
   return check_axis();
 }
 
@@ -30,6 +33,7 @@ Status AscendQuant::check_axis() {
 }
 
 Status AscendQuant::check_shapes() {
+  NPU_QUANT_RETURN_IF_ERROR(check_packable(name, "self", self, codes(), outputs[kY].dtype));
   if (version_ == Version::v1) return check_last_axis_parameters();
   // One element counts where it has the rank of a vector or of self.
   const auto is_one = [this](const TensorView& view) {

@@ -1,5 +1,5 @@
-// aclnnAscendQuant and V3: the contract. They multiply, to int8, and their parameters go together
-// in dtype and shape.
+// aclnnAscendQuant and V3: the contract. They multiply, and their parameters go together in dtype
+// and shape.
 #pragma once
 
 #include "ops/choice.h"

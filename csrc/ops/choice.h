@@ -27,6 +27,7 @@ class Choice {
   }
   // The first one's where it is none of them, which check() says.
   auto value() const { return table[chosen_ < kRows ? chosen_ : 0].value; }
+  const char* word() const { return table[chosen_].word; }
 
   // The table is listed after `expected`.
   Status check(const char* op, Fault kind, const char* argument, const char* expected) const {

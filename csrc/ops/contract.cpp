@@ -252,12 +252,13 @@ Format codes_asked_for(const DTypeRequest& dst_type) {
   return std::find(kCodeFormats, end, dst_type.format) != end ? dst_type.format : Format::int8;
 }
 
-Status check_packable(const char* op, const char* argument, const TensorView& view, Format codes) {
-  const int64_t together = codes_per_element(codes);
+Status check_packable(const char* op, const char* argument, const TensorView& view, Format codes,
+                      DType array) {
+  const int64_t together = codes_per_element(codes, array);
   if (together == 1 || (view.rank > 0 && view.shape.dims[view.rank - 1] % together == 0)) return {};
   return wrong_shape(op, argument, view,
                      {"expected a last axis of a multiple of ", together, ": so many codes of ",
-                      codes, " share an element of ", find_row(codes)->carrier});
+                      codes, " share an element of ", array});
 }
 
 Status check_dst_type_max(const char* op, double dst_type_max, Format codes) {

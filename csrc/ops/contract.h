@@ -21,8 +21,9 @@ namespace npu_quant {
 struct DTypeRequest {
   bool is_default = true;
   Format format = Format::other;
-  std::string text = {};  // what came, where that is no format
-  int64_t number = -1;    // as which it came in Python, where it did
+  std::string text = {};       // what came, where that is no format
+  int64_t number = -1;         // as which it came in Python, where it did
+  DType array = DType::other;  // of an aclTensor that is to hold it
 
   Part came() const { return format == Format::other ? Part(text) : Part(format); }
 };
@@ -88,10 +89,9 @@ Status check_channel_axis(const char* op, int64_t axis, const TensorView& x, con
 Shape shape_along(const Shape& x, int axis, int rank);
 Status wrong_shape(const char* op, const char* argument, const TensorView& view,
                    const Text& allowed);
-// The formats of codes that operators give, of which each has all, or int8 alone.
+// The formats of codes that operators give.
 inline constexpr Format kCodeFormats[] = {Format::int8, Format::int4, Format::hifloat8,
                                           Format::float8_e5m2, Format::float8_e4m3fn};
-inline constexpr Format kInt8Only[] = {Format::int8};
 // One of several, or what is the default.
 Status check_format_in(const char* op, const char* argument, const DTypeRequest& request,
                        std::span<const Format> available);
@@ -100,7 +100,8 @@ Status check_dst_type(const char* op, const DTypeRequest& dst_type,
 // int8 where that is the default, or where it is none of kCodeFormats, which check_dst_type says.
 Format codes_asked_for(const DTypeRequest& dst_type);
 // Where codes of less than a byte are to share elements of an array, as many as fill one.
-Status check_packable(const char* op, const char* argument, const TensorView& view, Format codes);
+Status check_packable(const char* op, const char* argument, const TensorView& view, Format codes,
+                      DType array);
 // What amax becomes in hifloat8, if it is not 0.
 Status check_dst_type_max(const char* op, double dst_type_max, Format codes);
 

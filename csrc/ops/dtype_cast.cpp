@@ -10,8 +10,6 @@ constexpr Format kCastFormats[] = {Format::float32,      Format::float16,  Forma
                                    Format::int4,         Format::hifloat8, Format::float8_e5m2,
                                    Format::float8_e4m3fn};
 
-bool is_packed(Format format) { return codes_per_element(format) > 1; }
-
 }  // namespace
 
 Inputs DtypeCast::inputs() { return Inputs::of(required("self", self)); }
@@ -29,7 +27,7 @@ Status DtypeCast::check_ranks() const {
 void DtypeCast::plan_outputs() {
   from_ = input_dtype.is_default ? format_of(self.dtype) : input_dtype.format;
   values_ = self;
-  if (self.rank > 0) values_.shape.dims[self.rank - 1] *= codes_per_element(from_);
+  if (self.rank > 0) values_.shape.dims[self.rank - 1] *= codes_per_element(from_, self.dtype);
   outputs.assign(codes_of("", codes(), values_.shape));
 }
 
@@ -48,7 +46,7 @@ Status DtypeCast::check_attributes() {
 
 Status DtypeCast::check_shapes() {
   if (is_packed(from_)) NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "self", self, 1, kMaxRank, ""));
-  return check_packable(name, "self", values_, codes());
+  return check_packable(name, "self", values_, codes(), outputs[0].dtype);
 }
 
 Status DtypeCast::run(const TensorView* out) const {

@@ -159,7 +159,8 @@ void DynamicBlockQuant::plan_outputs() {
   int64_t* const dims = blocks.dims + x.rank - 2;
   if (row_block_size > 0) dims[0] = blocks_of(dims[0], row_block_size);
   if (col_block_size > 0) dims[1] = blocks_of(dims[1], col_block_size);
-  outputs.assign(codes_of("y", codes(), x.shape), OutputSpec{"scale", DType::float32, blocks});
+  outputs.assign(codes_of("y", codes(), x.shape, dst_type.array),
+                 OutputSpec{"scale", DType::float32, blocks});
 }
 
 Status DynamicBlockQuant::check_attributes() {
@@ -197,7 +198,9 @@ Geometry DynamicBlockQuant::geometry() const {
           .greatest = dst_type_max};
 }
 
-Status DynamicBlockQuant::check_shapes() { return check_packable(name, "x", x, format()); }
+Status DynamicBlockQuant::check_shapes() {
+  return check_packable(name, "x", x, format(), outputs[kY].dtype);
+}
 
 Status DynamicBlockQuant::run(const TensorView* out) const {
   if (x.shape.size() == 0 || (!out[kY].present && !out[kScale].present)) return {};

@@ -238,6 +238,7 @@ void DynamicGroups::quantize_columns(const RowsPart& part) const {
 }
 
 void DynamicGroups::quantize_lying_rows(const RowsPart& part) const {
+  const bool in_bytes = part.y.packed && part.y.stride == kPackedItem;
   if (symmetric)
     return run_dynamic({.dtype = x_dtype,
                         .format = format,
@@ -246,7 +247,7 @@ void DynamicGroups::quantize_lying_rows(const RowsPart& part) const {
                         .group = part.n,
                         .x = part.x,
                         .smooth = part.smooth,
-                        .y = {part.y.data, part.y.row_stride, part.y.stride},
+                        .y = {part.y.data, part.y.row_stride, in_bytes ? 1 : part.y.stride},
                         .scale = part.scale,
                         .rule = rule,
                         .most_scale = std::numeric_limits<float>::infinity(),

@@ -39,7 +39,7 @@ void DynamicQuant::plan_outputs() {
     if (quant_mode.value() == Mode::perchannel)
       groups.dims[groups.rank - 1] = input.shape.dims[groups.rank];
   }
-  const OutputSpec y = codes_of("y", codes(), input.shape);
+  const OutputSpec y = codes_of("y", codes(), input.shape, dst_type.array);
   const OutputSpec scale{"scale", DType::float32, groups};
   if (symmetric)
     outputs.assign(y, scale);
@@ -60,7 +60,7 @@ Geometry DynamicQuant::geometry() const {
 }
 
 Status DynamicQuant::check_shapes() {
-  NPU_QUANT_RETURN_IF_ERROR(check_packable(name, "input", input, codes()));
+  NPU_QUANT_RETURN_IF_ERROR(check_packable(name, "input", input, codes(), outputs[kY].dtype));
   NPU_QUANT_RETURN_IF_ERROR(check_groups());
   if (!smooth_scales.present) return {};
   const bool of_channels = quant_mode.value() == Mode::perchannel;
@@ -116,9 +116,10 @@ Status DynamicQuant::check_elements() const {
 
 Status DynamicQuant::run(const TensorView* out) const {
   DynamicTensors tensors{{input, out[kY], out[kScale], symmetric ? TensorView{} : out[kOffset]},
-                         codes_per_element(codes()) > 1};
+                         is_packed(codes())};
   const auto& [x, y, scale, offset] = tensors.of;
   if (!y.present && !scale.present && !offset.present) return {};
+  if (y.is_packed()) tensors.of[tensors.kY].strides[y.rank - 1] = kPackedItem;
   SmoothRows smooth;
   NPU_QUANT_RETURN_IF_ERROR(smooth.assign(name, smooth_scales, group_index));
   const DynamicGroups groups{.x_dtype = x.dtype,
@@ -126,7 +127,7 @@ Status DynamicQuant::run(const TensorView* out) const {
                              .rule = rule,
                              .symmetric = symmetric,
                              .stream = worth_streaming(bytes()),
-                             .work = work_bytes(bytes(), {&x, &y})};
+                             .work = work_bytes(bytes(), {&x, &out[kY]})};
   switch (quant_mode.value()) {
     case Mode::pertoken: groups.quantize_rows(tensors, smooth); break;
     case Mode::perchannel: groups.quantize_columns(tensors, smooth); break;

@@ -63,7 +63,7 @@ bool overlaps_itself(const TensorView& view) {
   int count = 0;
   for (int i = view.shape.rank; i-- > 0;)
     if (view.shape.dims[i] > 1) axes[count++] = {std::abs(view.strides[i]), view.shape.dims[i]};
-  if (elements == 0 || are_apart(axes, count, item)) return false;
+  if (elements == 0 || view.is_packed() || are_apart(axes, count, item)) return false;
   for (int end = 1; end < count; ++end)
     for (int a = end; a > 0 && axes[a - 1].stride > axes[a].stride; --a)
       std::swap(axes[a - 1], axes[a]);
@@ -105,11 +105,11 @@ std::string names_of(const OutputSpecs& specs) {
 
 }  // namespace
 
-OutputSpec codes_of(const char* name, Format format, Shape shape) {
+OutputSpec codes_of(const char* name, Format format, Shape shape, DType array) {
   const FormatRow* const row = find_row(format);
-  const int64_t together = codes_per_element(format);
-  if (together > 1 && shape.rank > 0) shape.dims[shape.rank - 1] /= together;
-  return {name, row != nullptr ? row->carrier : DType::other, shape};
+  if (array == DType::other && row != nullptr) array = row->carrier;
+  if (shape.rank > 0) shape.dims[shape.rank - 1] /= codes_per_element(format, array);
+  return {name, array, shape};
 }
 
 Status out_not_a_tuple(const char* op, const std::string& type, const OutputSpecs& specs) {

@@ -28,8 +28,9 @@ struct OutputSpec {
 };
 using OutputSpecs = Few<OutputSpec, kMostOutputs>;
 
-// The array of the codes of so many elements; of a format that there is not, no dtype.
-OutputSpec codes_of(const char* name, Format format, Shape shape);
+// The array of the codes of so many elements: of that dtype, or else of NumPy's for the format; of
+// a format that there is not, no dtype.
+OutputSpec codes_of(const char* name, Format format, Shape shape, DType array = DType::other);
 
 Status out_not_a_tuple(const char* op, const std::string& type, const OutputSpecs& specs);
 Status wrong_out_length(const char* op, int length, const OutputSpecs& specs);

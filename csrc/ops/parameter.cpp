@@ -121,6 +121,10 @@ double number_in(const TensorView& view) {
     case DType::float8_e5m2:
     case DType::float8_e4m3fn:
     case DType::float8_e8m0fnu:
+    case DType::int4:
+    case DType::hifloat8:
+    case DType::float4_e2m1:
+    case DType::float4_e1m2:
     case DType::other: break;
   }
   __builtin_trap();  // contracts refuse them

@@ -63,7 +63,7 @@ Status Quantize::check_ranks() const {
   return check_rank(name, "zero_points", zero_points, 0, kMaxRank, remedy);
 }
 
-void Quantize::plan_outputs() { outputs.assign(codes_of("", codes(), self.shape)); }
+void Quantize::plan_outputs() { outputs.assign(codes_of("", codes(), self.shape, dtype.array)); }
 
 // With div_mode=False torch_npu takes an axis of -1 and above for the last one.
 Status Quantize::check_attributes() {
@@ -77,7 +77,7 @@ Status Quantize::check_attributes() {
 }
 
 Status Quantize::check_shapes() {
-  NPU_QUANT_RETURN_IF_ERROR(check_packable(name, "self", self, codes()));
+  NPU_QUANT_RETURN_IF_ERROR(check_packable(name, "self", self, codes(), outputs[kY].dtype));
   if (!holds_one(scales)) NPU_QUANT_RETURN_IF_ERROR(check_shape("scales", scales));
   return holds_one(zero_points) ? Status{} : check_shape("zero_points", zero_points);
 }
@@ -107,7 +107,7 @@ Status Quantize::run(const TensorView* out) const {
   int64_t strides[kMaxRank] = {};
   if (channels > 1) strides[channel_axis_] = sizeof(float);
   enum { kX, kScale, kZeroPoint, kFactor, kOffset, kCodes, kTensors };
-  const bool packs = codes_per_element(codes()) > 1;
+  const bool packs = is_packed(codes());
   const PackedStrides packed(out[kY]);
   const Elementwise<kTensors> work(
       self.shape, kX, kCodes,

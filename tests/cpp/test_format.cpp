@@ -7,6 +7,9 @@
 #include <limits>
 #include <set>
 #include <string>
+#include <vector>
+
+#include "core/tensor.h"
 
 namespace npu_quant::testing {
 namespace {
@@ -84,6 +87,23 @@ TEST(Format, CarriersHoldTheirCodes) {
   EXPECT_EQ(plain_dtype(Format::float8_e5m2), DType::float8_e5m2);
   EXPECT_EQ(plain_dtype(Format::other), DType::other);
   EXPECT_STREQ(name_of(DType::other), "other");
+}
+
+TEST(Format, CodesShareElements) {
+  EXPECT_EQ(codes_per_element(Format::int4, DType::int32), 8);
+  EXPECT_EQ(codes_per_element(Format::int4, DType::int4), 1);
+  EXPECT_EQ(codes_per_element(Format::hifloat8, DType::uint8), 1);
+  EXPECT_EQ(codes_per_element(Format::int8, DType::int8), 1);
+  EXPECT_EQ(codes_per_element(Format::other, DType::int32), 1);
+}
+
+// Two to a byte: what they touch are whole bytes, whatever strides say.
+TEST(Format, ViewsOfInt4AreBytes) {
+  std::vector<char> bytes(6);
+  TensorView view = contiguous_view(bytes.data(), DType::int4, 12);
+  EXPECT_EQ(view.bytes(), 6);
+  EXPECT_EQ(view.bounds().begin, bytes.data());
+  EXPECT_EQ(view.bounds().end, bytes.data() + 6);
 }
 
 }  // namespace

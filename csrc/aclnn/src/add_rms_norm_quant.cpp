@@ -8,11 +8,10 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr std::initializer_list<Attribute> kAttributes = {{"dst_type", "the dtype of y1Out"}};
 constexpr Function kV1{.name = "aclnnAddRmsNormQuant",
-                       .attributes = kAttributes,
+                       .codes = kCodesOfBytes,
                        .shape_code = ACLNN_ERR_INNER_TILING_ERROR};
-constexpr Function kV2{.name = "aclnnAddRmsNormQuantV2", .attributes = kAttributes};
+constexpr Function kV2{.name = "aclnnAddRmsNormQuantV2", .codes = kCodesOfBytes};
 
 struct AddRmsNormQuantCall : Call<AddRmsNormQuant> {
   using Call::Call;
@@ -36,8 +35,7 @@ struct AddRmsNormQuantCall : Call<AddRmsNormQuant> {
   void set_codes(const aclTensor* y1, const aclTensor* y2) {
     output("y1Out", y1, outputs[AddRmsNormQuant::kY1]);
     output("y2Out", y2, outputs[AddRmsNormQuant::kY2]);
-    take_int8_only("y1Out", outputs[AddRmsNormQuant::kY1]);
-    op.dst_type = request_of(outputs[AddRmsNormQuant::kY1]);
+    op.dst_type = codes_of(outputs[AddRmsNormQuant::kY1]);
   }
 };
 

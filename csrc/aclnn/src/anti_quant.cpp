@@ -7,8 +7,18 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr std::initializer_list<Attribute> kAttributes = {{"dst_dtype", "the dtype of y"}};
-constexpr Function kFunction{.name = "aclnnAscendAntiQuant", .attributes = kAttributes};
+constexpr std::initializer_list<Attribute> kAttributes = {{"dst_dtype", "the dtype of y"},
+                                                          {"sqrt_mode", "sqrtMode"}};
+constexpr Function kFunction{
+    .name = "aclnnAscendAntiQuant", .attributes = kAttributes, .codes = kEveryCode};
+
+// An element of int32 may come without an axis: y has one.
+void give_an_axis(TensorView& x) {
+  if (x.dtype != DType::int32 || x.rank > 0) return;
+  x.rank = x.shape.rank = 1;
+  x.shape.dims[0] = 1;
+  x.strides[0] = sizeof(int32_t);
+}
 
 }  // namespace
 }  // namespace npu_quant::aclnn
@@ -23,7 +33,8 @@ aclnnStatus aclnnAscendAntiQuantGetWorkspaceSize(const aclTensor* x, const aclTe
                                                  aclOpExecutor** executor) {
   return plan<Call<AntiQuant>>(kFunction, workspaceSize, executor, [&](auto& call) {
     call.input("x", x, call.op.x);
-    call.take_int8_only("x", call.op.x);
+    call.check_codes(call.op.x);
+    give_an_axis(call.op.x);
     call.input("scale", scale, call.op.scale);
     call.optional_input("offset", offset, call.op.offset);
     call.op.sqrt_mode = sqrtMode;

@@ -47,7 +47,10 @@ std::optional<Row> find_type(int64_t type) {
 
 }  // namespace
 
-DType dtype_of(int type) { return plain_dtype(static_cast<Format>(type)); }
+DType dtype_of(int type) {
+  const FormatRow* const row = find_row(static_cast<Format>(type));
+  return row != nullptr ? static_cast<DType>(row->format) : DType::other;
+}
 
 const char* name_of(int type) {
   const auto row = find_type(type);

@@ -8,13 +8,17 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr std::initializer_list<Attribute> kAttributes = {
-    {"min_scale", "minScale"},          {"round_mode", "roundModeOptional"},
-    {"dst_type", "the dtype of yOut"},  {"dst_type_max", "dstTypeMax"},
-    {"row_block_size", "rowBlockSize"}, {"col_block_size", "colBlockSize"}};
+constexpr std::initializer_list<Attribute> kAttributes = {{"min_scale", "minScale"},
+                                                          {"round_mode", "roundModeOptional"},
+                                                          {"dst_type_max", "dstTypeMax"},
+                                                          {"row_block_size", "rowBlockSize"},
+                                                          {"col_block_size", "colBlockSize"}};
 
 constexpr Function function_of(const char* name) {
-  return {.name = name, .attributes = kAttributes, .attribute_code = ACLNN_ERR_INNER_TILING_ERROR};
+  return {.name = name,
+          .attributes = kAttributes,
+          .codes = kCodesOfBytes,
+          .attribute_code = ACLNN_ERR_INNER_TILING_ERROR};
 }
 constexpr Function kV1 = function_of("aclnnDynamicBlockQuant");
 constexpr Function kV2 = function_of("aclnnDynamicBlockQuantV2");
@@ -38,7 +42,7 @@ aclnnStatus plan_version(const Function& function, const aclTensor* x, const Att
     op.col_block_size = with.col_block_size;
     op.dst_type_max = with.dst_type_max;
     call.output("yOut", y, call.outputs[op.kY]);
-    op.dst_type = call.request_of(call.outputs[op.kY], with.dst_type);
+    op.dst_type = call.codes_of(call.outputs[op.kY], with.dst_type);
     call.output("scaleOut", scale, call.outputs[op.kScale]);
   });
 }

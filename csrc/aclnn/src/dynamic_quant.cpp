@@ -10,10 +10,13 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr std::initializer_list<Attribute> kAttributes = {
-    {"dst_type", "the dtype of yOut"}, {"dst_type_max", "dstTypeMax"}, {"quant_mode", "quantMode"}};
+constexpr std::initializer_list<Attribute> kAttributes = {{"dst_type_max", "dstTypeMax"},
+                                                          {"quant_mode", "quantMode"}};
 constexpr Function function_of(const char* name) {
-  return {.name = name, .attributes = kAttributes, .phase_2_code = ACLNN_ERR_INNER};
+  return {.name = name,
+          .attributes = kAttributes,
+          .codes = kEveryCode,
+          .phase_2_code = ACLNN_ERR_INNER};
 }
 constexpr Function kV1 = function_of("aclnnDynamicQuant");
 constexpr Function kV2 = function_of("aclnnDynamicQuantV2");
@@ -40,7 +43,7 @@ struct DynamicQuantCall : Call<DynamicQuant> {
     set_inputs(tensors.x, tensors.smooth_scales);
     optional_input("groupIndexOptional", tensors.group_index, op.group_index);
     set_outputs(tensors.y, tensors.scale);
-    op.dst_type = request_of(outputs[DynamicQuant::kY], dst_type);
+    op.dst_type = codes_of(outputs[DynamicQuant::kY], dst_type);
     optional_output("offsetOut", tensors.offset, outputs[DynamicQuant::kOffset]);
     op.symmetric = tensors.offset == nullptr;
   }
@@ -66,7 +69,7 @@ aclnnStatus aclnnDynamicQuantGetWorkspaceSize(const aclTensor* x,
   return plan<DynamicQuantCall>(kV1, workspaceSize, executor, [&](auto& call) {
     call.set_inputs(x, smoothScalesOptional);
     call.set_outputs(yOut, scaleOut);
-    call.op.dst_type = call.request_of(call.outputs[DynamicQuant::kY]);
+    call.op.dst_type = call.codes_of(call.outputs[DynamicQuant::kY]);
   });
 }
 

@@ -1,5 +1,6 @@
 #include "aclnn/src/executor.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "aclnn/src/data_type.h"
@@ -126,23 +127,43 @@ DTypeRequest Executor::request_of(const TensorView& output) {
 }
 
 DTypeRequest Executor::request_of(const TensorView& output, int64_t dst_type) {
+  compare(output, dst_type);
+  return request_of(output);
+}
+
+DTypeRequest Executor::codes_of(const TensorView& output) {
+  check_codes(output);
+  DTypeRequest request = request_of(output);
+  if (request.format == Format::int32) request.format = Format::int4;
+  request.array = output.dtype;
+  return request;
+}
+
+DTypeRequest Executor::codes_of(const TensorView& output, int64_t dst_type) {
+  compare(output, dst_type);
+  return codes_of(output);
+}
+
+void Executor::check_codes(const TensorView& view) {
+  const auto end = function.codes.end();
+  if (std::find(function.codes.begin(), end, format_of(view.dtype)) != end) return;
+  Text available = "available: ";
+  for (const Format& known : function.codes) available += {known, &known + 1 == end ? "" : ", "};
+  fail(Fault::dtype, name_of_view(&view, "").c_str(), {"has dtype ", DTypeOf(view)}, available);
+}
+
+void Executor::compare(const TensorView& output, int64_t dst_type) {
   const char* const wanted = find_acl_name(dst_type);
   const char* const given = find_acl_name(output.dtype_name);
   if (wanted == nullptr || wanted != given)
     mismatch_ = own_fault(Fault::attribute, "dstType",
                           {"is ", wanted != nullptr ? wanted : std::to_string(dst_type)},
                           {"but the output has dtype ", DTypeOf(output)});
-  return request_of(output);
 }
 
 void Executor::fail(Fault kind, const char* subject, const Text& came, const Text& allowed) {
   if (fault_.ok() || (kind == Fault::missing && fault_.fault() != Fault::missing))
     fault_ = own_fault(kind, subject, came, allowed);
-}
-
-void Executor::take_int8_only(const char* subject, const TensorView& codes) {
-  if (codes.present && codes.dtype != DType::int8)
-    fail(Fault::unavailable, subject, {"has dtype ", DTypeOf(codes)}, {"available: ", DType::int8});
 }
 
 Status Executor::check() {

@@ -43,13 +43,14 @@ class Executor {
   // is judged when the operator has agreed to that dtype.
   static DTypeRequest request_of(const TensorView& output);
   DTypeRequest request_of(const TensorView& output, int64_t dst_type);
+  // The same of codes, one of the function's.
+  DTypeRequest codes_of(const TensorView& output);
+  DTypeRequest codes_of(const TensorView& output, int64_t dst_type);
+  void check_codes(const TensorView& view);
 
   // Something else that is wrong with the arguments, in the caller's words; a tensor that is
   // missing comes before it.
   void fail(Fault kind, const char* subject, const Text& came, const Text& allowed = {});
-
-  // The codes that a function has, while its operator has more.
-  void take_int8_only(const char* subject, const TensorView& codes);
 
   Status check();  // everything; then the addresses may still change
   // The tensor that is number `index` of those that `counts` says yes to gets a new address.
@@ -66,6 +67,7 @@ class Executor {
 
  private:
   void add(const TensorArgument& argument, bool is_required);
+  void compare(const TensorView& output, int64_t dst_type);
   std::string word_for(const Part& part);
   std::string name_of_view(const TensorView* view, const std::string& otherwise) const;
   Status check_addresses() const;

@@ -5,6 +5,7 @@
 
 #include "aclnn/acl_meta.h"
 #include "aclnn/src/report.h"
+#include "core/format.h"
 #include "core/status.h"
 
 namespace npu_quant::aclnn {
@@ -19,11 +20,20 @@ struct Attribute {
 // A function of an operator: its name, and how its faults differ from what is usual.
 struct Function {
   const char* name;
-  std::initializer_list<Attribute> attributes;
+  std::initializer_list<Attribute> attributes = {};
+  std::initializer_list<Format> codes =
+      {};  // that its tensor of codes may hold; int32 is 8 of int4
   int shape_code = ACLNN_ERR_PARAM_INVALID;
   int attribute_code = ACLNN_ERR_PARAM_INVALID;
   int phase_2_code = OK;  // of every fault of phase 2, where it is not OK
 };
+
+// Of most functions; the others have a part of it.
+inline constexpr std::initializer_list<Format> kEveryCode = {
+    Format::int8,     Format::int4,        Format::int32,
+    Format::hifloat8, Format::float8_e5m2, Format::float8_e4m3fn};
+inline constexpr std::initializer_list<Format> kCodesOfBytes = {
+    Format::int8, Format::hifloat8, Format::float8_e5m2, Format::float8_e4m3fn};
 
 enum class Phase { one, two };
 

@@ -8,10 +8,11 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr std::initializer_list<Attribute> kAttributes = {{"dst_type", "the dtype of y"},
-                                                          {"round_mode", "roundMode"}};
-constexpr Function kV1{.name = "aclnnAscendQuant", .attributes = kAttributes};
-constexpr Function kV3{.name = "aclnnAscendQuantV3", .attributes = kAttributes};
+constexpr std::initializer_list<Attribute> kAttributes = {{"round_mode", "roundMode"}};
+constexpr std::initializer_list<Format> kIntegers = {Format::int8, Format::int4, Format::int32};
+constexpr Function kV1{.name = "aclnnAscendQuant", .attributes = kAttributes, .codes = kIntegers};
+constexpr Function kV3{
+    .name = "aclnnAscendQuantV3", .attributes = kAttributes, .codes = kEveryCode};
 
 using Version = AscendQuant::Version;
 
@@ -30,7 +31,7 @@ struct AscendQuantCall : Call<AscendQuant> {
     else
       op.round_mode = round_mode;
     output("y", y, outputs[AscendQuant::kY]);
-    op.dtype = request_of(outputs[AscendQuant::kY], dst_type);
+    op.dtype = codes_of(outputs[AscendQuant::kY], dst_type);
   }
 };
 

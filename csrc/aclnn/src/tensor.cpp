@@ -51,6 +51,17 @@ std::vector<int64_t> contiguous_strides(const std::vector<int64_t>& dims) {
   return strides;
 }
 
+// Whether two elements share every byte, and no byte is left between them.
+bool is_in_whole_bytes(const Tensor& tensor) {
+  const std::vector<int64_t>& dims = tensor.dims;
+  if (dims.empty() || dims.back() % 2 != 0 || tensor.offset % 2 != 0) return false;
+  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return true;
+  const std::vector<int64_t> strides = contiguous_strides(dims);
+  for (size_t i = 0; i < dims.size(); ++i)
+    if (dims[i] > 1 && tensor.strides[i] != strides[i]) return false;
+  return true;
+}
+
 std::vector<int64_t> copy_of(const int64_t* values, uint64_t count) {
   std::vector<int64_t> copy(count);  // throws where there cannot be so many
   std::copy_n(values, count, copy.begin());
@@ -114,13 +125,19 @@ void Tensor::derive() {
     problem = "has a negative stride or offset";
   else if (!is_addressable(*this, item))
     problem = "has more elements than can be addressed";
+  else if (view.is_packed() && !is_in_whole_bytes(*this))
+    problem =
+        "holds two elements in a byte: its last axis and its offset have to be even, its elements "
+        "contiguous";
   if (problem != nullptr) return;
-  offset_in_bytes = offset * item;
+  const int64_t per_byte = view.is_packed() ? 2 : 1;
+  offset_in_bytes = offset * item / per_byte;
   view.shape.rank = std::min(view.rank, kMaxRank);
   for (int i = 0; i < view.shape.rank; ++i) {
     view.shape.dims[i] = dims[static_cast<size_t>(i)];
-    view.strides[i] = strides[static_cast<size_t>(i)] * item;
+    view.strides[i] = strides[static_cast<size_t>(i)] * item / per_byte;
   }
+  if (view.is_packed() && view.rank <= kMaxRank) view.strides[view.rank - 1] = 1;
 }
 
 Tensors& tensors() {

@@ -99,6 +99,14 @@ inline std::vector<float> floats_in(const Tensor& tensor, aclDataType dtype) {
   return values;
 }
 
+// The bytes that hold codes of 4 bits: of two the first is the low nibble.
+inline std::vector<uint8_t> nibbles_of(const std::vector<int8_t>& codes) {
+  std::vector<uint8_t> bytes;
+  for (size_t i = 0; i < codes.size(); i += 2)
+    bytes.push_back(static_cast<uint8_t>((codes[i] & 15) | (codes.at(i + 1) & 15) << 4));
+  return bytes;
+}
+
 // What phase 1 says; an executor it made is destroyed.
 template <class Phase1>
 aclnnStatus status_of(const Phase1& phase1) {

@@ -96,6 +96,11 @@ inline std::vector<Operator> dynamic_quant_operators() {
                                            {"smoothScalesOptional", ACL_FLOAT16, {4}, true},
                                            {"yOut", ACL_INT8, {2, 4}},
                                            {"scaleOut", ACL_FLOAT, {2}}};
+  const auto to = [&](aclDataType codes) {
+    std::vector<Argument> changed = arguments;
+    changed[2].dtype = codes;
+    return changed;
+  };
   return {
       {"aclnnDynamicQuant", arguments,
        [](const Handles& t, uint64_t* size, aclOpExecutor** executor) {
@@ -108,16 +113,17 @@ inline std::vector<Operator> dynamic_quant_operators() {
                                                     nullptr, size, executor);
        },
        aclnnDynamicQuantV2},
-      {"aclnnDynamicQuantV3", arguments,
+      {"aclnnDynamicQuantV3", to(ACL_INT4),
        [](const Handles& t, uint64_t* size, aclOpExecutor** executor) {
-         return aclnnDynamicQuantV3GetWorkspaceSize(t[0], t[1], nullptr, ACL_INT8, true, "pertoken",
+         return aclnnDynamicQuantV3GetWorkspaceSize(t[0], t[1], nullptr, ACL_INT4, true, "pertoken",
                                                     t[2], t[3], nullptr, size, executor);
        },
        aclnnDynamicQuantV3},
-      {"aclnnDynamicQuantV4", arguments,
+      {"aclnnDynamicQuantV4", to(ACL_HIFLOAT8),
        [](const Handles& t, uint64_t* size, aclOpExecutor** executor) {
-         return aclnnDynamicQuantV4GetWorkspaceSize(t[0], t[1], nullptr, ACL_INT8, true, "pertoken",
-                                                    0.0f, t[2], t[3], nullptr, size, executor);
+         return aclnnDynamicQuantV4GetWorkspaceSize(t[0], t[1], nullptr, ACL_HIFLOAT8, true,
+                                                    "pertoken", 0.0f, t[2], t[3], nullptr, size,
+                                                    executor);
        },
        aclnnDynamicQuantV4},
   };
@@ -126,6 +132,8 @@ inline std::vector<Operator> dynamic_quant_operators() {
 inline std::vector<Operator> dynamic_block_quant_operators() {
   const std::vector<Argument> arguments = {
       {"x", ACL_FLOAT16, {2, 130}}, {"yOut", ACL_INT8, {2, 130}}, {"scaleOut", ACL_FLOAT, {2, 2}}};
+  std::vector<Argument> second = arguments;
+  second[1].dtype = ACL_FLOAT8_E4M3FN;
   return {
       {"aclnnDynamicBlockQuant", arguments,
        [](const Handles& t, uint64_t* size, aclOpExecutor** executor) {
@@ -133,10 +141,10 @@ inline std::vector<Operator> dynamic_block_quant_operators() {
                                                        t[2], size, executor);
        },
        aclnnDynamicBlockQuant},
-      {"aclnnDynamicBlockQuantV2", arguments,
+      {"aclnnDynamicBlockQuantV2", second,
        [](const Handles& t, uint64_t* size, aclOpExecutor** executor) {
-         return aclnnDynamicBlockQuantV2GetWorkspaceSize(t[0], 0.0, nullptr, ACL_INT8, 1, 128, 0.0,
-                                                         t[1], t[2], size, executor);
+         return aclnnDynamicBlockQuantV2GetWorkspaceSize(t[0], 0.0, nullptr, ACL_FLOAT8_E4M3FN, 1,
+                                                         128, 0.0, t[1], t[2], size, executor);
        },
        aclnnDynamicBlockQuantV2},
   };
@@ -156,6 +164,7 @@ inline std::vector<Operator> add_rms_norm_quant_operators() {
     first.push_back(y);
   second.push_back({"betaOptional", ACL_FLOAT16, row, true});
   second.insert(second.end(), first.end() - 2, first.end());
+  for (auto y = second.end() - 2; y != second.end(); ++y) y->dtype = ACL_FLOAT8_E5M2;
   first.push_back({"xOut", ACL_FLOAT16, rows});
   second.push_back({"xOut", ACL_FLOAT16, rows, true});
   second.push_back({"rmsNormOut", ACL_FLOAT16, rows, true});
@@ -181,6 +190,8 @@ inline std::vector<Operator> ascend_quant_operators() {
                                            {"scale", ACL_FLOAT, {4}},
                                            {"offset", ACL_FLOAT, {4}, true},
                                            {"y", ACL_INT8, {2, 4}}};
+  std::vector<Argument> third = arguments;
+  third[3].dtype = ACL_INT4;
   return {
       {"aclnnAscendQuant", arguments,
        [](const Handles& t, uint64_t* size, aclOpExecutor** executor) {
@@ -188,14 +199,14 @@ inline std::vector<Operator> ascend_quant_operators() {
                                                  size, executor);
        },
        aclnnAscendQuant},
-      {"aclnnAscendQuantV3", arguments,
+      {"aclnnAscendQuantV3", third,
        [](const Handles& t, uint64_t* size, aclOpExecutor** executor) {
-         return aclnnAscendQuantV3GetWorkspaceSize(t[0], t[1], t[2], false, "round", ACL_INT8, -1,
+         return aclnnAscendQuantV3GetWorkspaceSize(t[0], t[1], t[2], false, "round", ACL_INT4, -1,
                                                    t[3], size, executor);
        },
        aclnnAscendQuantV3},
       {"aclnnAscendAntiQuant",
-       {{"x", ACL_INT8, {2, 4}},
+       {{"x", ACL_INT4, {2, 4}},
         {"scale", ACL_FLOAT, {4}},
         {"offset", ACL_FLOAT, {4}, true},
         {"y", ACL_FLOAT16, {2, 4}}},

@@ -79,6 +79,26 @@ TEST_P(AclnnAddRmsNormQuant, HandVector) {
   }
 }
 
+// 5, 6, 16 and 128. Without scales2 all of y2 is zero bytes.
+TEST_P(AclnnAddRmsNormQuant, FloatCodes) {
+  const std::pair<aclDataType, std::vector<uint8_t>> expected[] = {
+      {ACL_FLOAT8_E4M3FN, {0x4a, 0x4c, 0x58, 0x70}},
+      {ACL_FLOAT8_E5M2, {0x45, 0x46, 0x4c, 0x58}},
+      {ACL_HIFLOAT8, {0x22, 0x24, 0x40, 0x4c}}};
+  for (const auto& [dtype, codes] : expected) {
+    Call call = call_for({4}, {1, 2, 3, 4}, {0.5f, -1, 0.25f, 1}, ACL_FLOAT16);
+    call.gamma = tensor_of({1, 0.5f, 2, 1.5f}, {4}, ACL_FLOAT16);
+    call.scales1 = device_tensor<float>({0.1f, 0.05f, 0.1f, 0.02f}, {4}, ACL_FLOAT);
+    call.zero_points1 = tensor_of({0, 3, -5, 10}, {4}, ACL_INT32);
+    call.epsilon = 1e-6;
+    call.y1 = device_output<int8_t>({4}, dtype);
+    call.y2 = device_output<int8_t>({4}, dtype);
+    compute(call);
+    EXPECT_EQ(call.y1.host<uint8_t>(), codes);
+    EXPECT_EQ(call.y2.host<uint8_t>(), std::vector<uint8_t>(4, 0));
+  }
+}
+
 // Zeros stay zeros: the codes are the zero points.
 TEST_P(AclnnAddRmsNormQuant, ZerosGiveTheZeroPoints) {
   Call call = call_for({64, 32}, Values(2048, 0), Values(2048, 0), ACL_FLOAT16);
@@ -219,15 +239,17 @@ TEST_P(AclnnAddRmsNormQuant, RefusesDtypes) {
   });
 }
 
-TEST_P(AclnnAddRmsNormQuant, OtherCodesAreNotAvailable) {
-  for (const aclDataType dtype : {ACL_HIFLOAT8, ACL_FLOAT8_E5M2, ACL_FLOAT8_E4M3FN}) {
-    Call call;
-    call.version = GetParam();
-    call.y1 = ones({2, 4}, dtype);
-    expect_refused(call, 161002, "available");
-    call.y2 = ones({2, 4}, dtype);
-    expect_refused(call, 161002, "available");
-  }
+TEST_P(AclnnAddRmsNormQuant, RefusesOtherCodes) {
+  const auto set = [](Call& c, aclDataType y1, aclDataType y2) {
+    c.y1 = ones({2, 4}, y1);
+    c.y2 = ones({2, 4}, y2);
+  };
+  for (const aclDataType dtype : {ACL_INT4, ACL_INT32, ACL_UINT8})
+    expect_refusals({{"y1, y2", [=](Call& c) { set(c, dtype, dtype); }, 161002,
+                      "available: ACL_INT8, ACL_HIFLOAT8, ACL_FLOAT8_E5M2, ACL_FLOAT8_E4M3FN"},
+                     {"y2", [=](Call& c) { set(c, ACL_INT8, dtype); }, 161002, "y2Out"},
+                     {"y2, HiF8", [=](Call& c) { set(c, ACL_HIFLOAT8, dtype); }, 161002, "y2Out"}});
+  expect_refusals({{"unequal", [&](Call& c) { set(c, ACL_HIFLOAT8, ACL_INT8); }, 161002, "y2Out"}});
 }
 
 TEST_P(AclnnAddRmsNormQuant, RefusesRanks) {

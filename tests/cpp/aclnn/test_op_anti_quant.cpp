@@ -172,15 +172,110 @@ TEST_F(AclnnAscendAntiQuant, RefusesDtypes) {
   });
 }
 
-TEST_F(AclnnAscendAntiQuant, OtherCodesAreNotAvailable) {
-  for (const aclDataType dtype :
-       {ACL_INT4, ACL_INT32, ACL_HIFLOAT8, ACL_FLOAT8_E5M2, ACL_FLOAT8_E4M3FN}) {
-    Call call;
-    call.x = ones({2, 8}, dtype);
-    call.scale = ones({1}, ACL_FLOAT);
-    call.y = ones({2, dtype == ACL_INT32 ? 64 : 8}, ACL_FLOAT16);
-    expect_refused(call, 161002, "available");
+// A call of one axis: codes by their bytes, one scale.
+Call call_of_bytes(const std::vector<uint8_t>& bytes, const Dims& shape, aclDataType dtype,
+                   int64_t values, float scale = 1) {
+  Call call;
+  call.x = Tensor(Block(bytes), shape, contiguous_strides(shape), 0, dtype);
+  call.scale = device_tensor<float>({scale}, {1}, ACL_FLOAT);
+  call.y = device_output<uint16_t>({values}, ACL_FLOAT16);
+  return call;
+}
+
+// The same bytes in each: an int32 comes with an axis or without.
+TEST_F(AclnnAscendAntiQuant, Int4) {
+  const std::vector<uint8_t> bytes = {0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc, 0xfe};
+  const Values values = {0.5f,  1,  1.5f,  2,  2.5f,  3,  3.5f,  4,
+                         -3.5f, -3, -2.5f, -2, -1.5f, -1, -0.5f, 0};
+  for (const Dims& shape : {Dims{16}, Dims{2}}) {
+    const aclDataType dtype = shape[0] == 16 ? ACL_INT4 : ACL_INT32;
+    Call call = call_of_bytes(bytes, shape, dtype, 16, 0.5f);
+    call.offset = tensor_of({1}, {1}, ACL_FLOAT);
+    EXPECT_EQ(compute(call), values);
+    call.scale = tensor_of({-0.5f}, {1}, ACL_BF16);
+    call.offset = Tensor();
+    call.sqrt_mode = true;
+    EXPECT_EQ(compute(call)[9], -1.75f);
   }
+  const std::vector<uint8_t> half(bytes.begin(), bytes.begin() + 4);
+  Call whole = call_of_bytes(half, {}, ACL_INT32, 8, 0.5f);
+  whole.offset = tensor_of({1}, {1}, ACL_FLOAT);
+  EXPECT_EQ(compute(whole), Values(values.begin(), values.begin() + 8));
+}
+
+// An axis of 4 or 6 elements, which fill no int32; scales of rows and of columns.
+TEST_F(AclnnAscendAntiQuant, Int4OfAnyEvenAxis) {
+  Call call = call_of_bytes({0x21, 0xf3, 0x87, 0x10, 0xee, 0x76}, {3, 4}, ACL_INT4, 0);
+  call.y = device_output<uint16_t>({3, 4}, ACL_FLOAT16);
+  const Values codes = {1, 2, 3, -1, 7, -8, 0, 1, -2, -2, 6, 7};
+  EXPECT_EQ(compute(call), codes);
+  const float scales[] = {1, 2, 4, 8};
+  for (const Dims& shape : {Dims{3}, Dims{3, 1}, Dims{4}, Dims{1, 4}}) {
+    const bool of_rows = shape[0] == 3;
+    call.scale = tensor_of(Values(scales, scales + (of_rows ? 3 : 4)), shape, ACL_FLOAT);
+    Values expected;
+    for (size_t i = 0; i < 12; ++i) expected.push_back(codes[i] * scales[of_rows ? i / 4 : i % 4]);
+    EXPECT_EQ(compute(call), expected);
+  }
+}
+
+TEST_F(AclnnAscendAntiQuant, FloatCodes) {
+  const std::pair<aclDataType, std::vector<uint8_t>> codes[] = {
+      {ACL_HIFLOAT8, {0x08, 0x6e, 0x6f, 0x01, 0x80}},
+      {ACL_FLOAT8_E4M3FN, {0x7e, 0x80, 0x01, 0xb8, 0x7f}},
+      {ACL_FLOAT8_E5M2, {0x7b, 0x7c, 0x01, 0x80, 0xfe}}};
+  const Values values[] = {
+      {1, 32768, kInf, 0x1p-22f}, {448, -0.0f, 0x1p-9f, -1}, {57344, kInf, 0x1p-16f, -0.0f}};
+  for (size_t f = 0; f < 3; ++f) {
+    const auto& [dtype, bytes] = codes[f];
+    Values y = compute(call_of_bytes(bytes, {5}, dtype, 5));
+    EXPECT_TRUE(std::isnan(y[4]));
+    y.pop_back();
+    EXPECT_EQ(y, values[f]);
+    for (size_t i = 0; i < 4; ++i) EXPECT_EQ(std::signbit(y[i]), std::signbit(values[f][i]));
+  }
+}
+
+TEST_F(AclnnAscendAntiQuant, RefusesWithFloatCodes) {
+  for (const aclDataType dtype : {ACL_HIFLOAT8, ACL_FLOAT8_E5M2, ACL_FLOAT8_E4M3FN})
+    expect_all_refused<Call>(
+        {
+            {"sqrtMode", [](Call& c) { c.sqrt_mode = true; }, 161002, "sqrtMode"},
+            {"bfloats", [](Call& c) { c.scale = ones({1}, ACL_BF16); }, 161002, "scale"},
+            {"rank 0", [=](Call& c) { c.x = ones({}, dtype); }, 161002, "x has 0 dimensions"},
+        },
+        [=](Call& c) { c = call_of_bytes({1, 2}, {2}, dtype, 2); });
+}
+
+TEST_F(AclnnAscendAntiQuant, RefusesShapesOfInt4) {
+  expect_all_refused<Call>(
+      {
+          {"odd", [](Call& c) { c.x = ones({2, 7}, ACL_INT4); }, 161002, "x holds two elements"},
+          {"rank 0", [](Call& c) { c.x = ones({}, ACL_INT4); }, 161002, "x holds two elements"},
+          {"strides", [](Call& c) { c.x = strided_of(Values(16), {2, 8}, ACL_INT4, {1, 2}); },
+           161002, "contiguous"},
+          {"gaps", [](Call& c) { c.x = strided_of(Values(16), {2, 8}, ACL_INT4, {10, 1}); }, 161002,
+           "contiguous"},
+          {"half a byte",
+           [](Call& c) { c.x = strided_of(Values(16), {2, 8}, ACL_INT4, {8, 1}, 1); }, 161002,
+           "contiguous"},
+          {"eight in one", [](Call& c) { c.x = ones({2, 8}, ACL_INT32); }, 161002, "y has shape"},
+          {"no int32's", [](Call& c) { c.x = ones({}, ACL_INT32); }, 161002, "y has"},
+      },
+      [](Call& c) {
+        c = call_of_bytes(std::vector<uint8_t>(8), {2, 8}, ACL_INT4, 0);
+        c.y = device_output<uint16_t>({2, 8}, ACL_FLOAT16);
+      });
+}
+
+// An offset of whole bytes; no elements; axes of one, whose strides say nothing.
+TEST_F(AclnnAscendAntiQuant, Int4InWholeBytes) {
+  Call call = call_of_bytes({}, {0, 4}, ACL_INT4, 0);
+  call.y = device_output<uint16_t>({0, 4}, ACL_FLOAT16);
+  EXPECT_EQ(compute(call), Values{});
+  call.x = Tensor(Block(std::vector<uint8_t>{0, 0x21, 0x43}), {1, 4}, {77, 1}, 2, ACL_INT4);
+  call.y = device_output<uint16_t>({1, 4}, ACL_FLOAT16);
+  EXPECT_EQ(compute(call), (Values{1, 2, 3, 4}));
 }
 
 TEST_F(AclnnAscendAntiQuant, RefusesShapes) {

@@ -210,23 +210,82 @@ TEST_P(AclnnAscendQuant, RefusesNamesOfRounding) {
   });
 }
 
-TEST_P(AclnnAscendQuant, OtherCodesAreNotAvailable) {
-  for (const aclDataType dtype : {ACL_INT4, ACL_INT32}) {
-    for (const Dims& shape : {Dims{2, 8}, Dims{2, 1}, Dims{2, 2}}) {
+// x of one axis of scale 1, to codes of that dtype: their bytes.
+void set_codes(Call& call, const std::vector<float>& x, const Dims& shape, aclDataType dtype,
+               size_t bytes) {
+  call = call_for(x, 1);
+  call.y = Tensor(Block(std::vector<uint8_t>(bytes, 77)), shape, {1}, 0, dtype);
+  call.dst_type = dtype;
+}
+
+// Eight to an element of int32 or two to a byte: the same bytes, the first of two in the low
+// nibble.
+TEST_P(AclnnAscendQuant, Int4) {
+  const std::vector<float> x = {7, 3.5f, -3.5f, 0.5f, -0.5f, 1.5f, 2.5f, -7};
+  const std::pair<const char*, Codes> rounded[] = {{"round", {7, 4, -4, 0, 0, 2, 2, -7}},
+                                                   {"floor", {7, 3, -4, 0, -1, 1, 2, -7}},
+                                                   {"ceil", {7, 4, -3, 1, 0, 2, 3, -7}},
+                                                   {"trunc", {7, 3, -3, 0, 0, 1, 2, -7}}};
+  for (const auto& [mode, codes] : rounded)
+    for (const aclDataType dtype : {ACL_INT4, ACL_INT32}) {
+      SCOPED_TRACE(mode);
       Call call;
+      set_codes(call, x, {dtype == ACL_INT4 ? 8 : 1}, dtype, 4);
       call.version = GetParam();
-      call.x = ones({2, 8}, ACL_FLOAT);
-      call.scale = ones({8}, ACL_FLOAT);
-      call.y = ones(shape, dtype);
-      call.dst_type = dtype;
-      expect_refused(call, 161002, "available");
+      call.round_mode = mode;
+      ASSERT_EQ(run(stream, call.phase2(), call), 0);
+      EXPECT_EQ(call.y.block<uint8_t>(), nibbles_of(codes));
     }
-    Call no_axis = call_for({1}, 1);
-    no_axis.version = GetParam();
-    no_axis.x = ones({}, ACL_FLOAT);
-    no_axis.y = ones({}, dtype);
-    no_axis.dst_type = dtype;
-    expect_refused(no_axis, 161002, "");
+  EXPECT_EQ(nibbles_of(rounded[0].second), (std::vector<uint8_t>{0x47, 0x0c, 0x20, 0x92}));
+}
+
+TEST_P(AclnnAscendQuant, Int4Saturates) {
+  Call call;
+  set_codes(call, {7.5f, -8.5f, 8, -9, 1e30f, -kInf, kNaN, kInf, 6, -3}, {10}, ACL_INT4, 5);
+  call.version = GetParam();
+  call.scale = tensor_of({-2}, {1}, ACL_FLOAT);
+  call.sqrt_mode = true;
+  call.offset = tensor_of({-20}, {1}, ACL_FLOAT);
+  ASSERT_EQ(run(stream, call.phase2(), call), 0);
+  EXPECT_EQ(call.y.block<uint8_t>(), nibbles_of({7, -8, 7, -8, 7, -8, 0, 7, 4, -8}));
+}
+
+TEST_P(AclnnAscendQuant, RefusesShapesOfInt4) {
+  const auto set = [](Call& c, const Dims& x, const Dims& y, aclDataType dtype) {
+    c.x = ones(x, ACL_FLOAT);
+    c.scale = ones({1}, ACL_FLOAT);
+    c.y = ones(y, dtype);
+    c.dst_type = dtype;
+  };
+  expect_refusals({
+      {"y as x", [&](Call& c) { set(c, {2, 8}, {2, 8}, ACL_INT32); }, 161002, "y has shape"},
+      {"y {2, 2}", [&](Call& c) { set(c, {2, 8}, {2, 2}, ACL_INT32); }, 161002, "y has shape"},
+      {"x {2, 12}", [&](Call& c) { set(c, {2, 12}, {2, 1}, ACL_INT32); }, 161002, "x has shape"},
+      {"y of bytes", [&](Call& c) { set(c, {2, 8}, {2, 4}, ACL_INT4); }, 161002, "y has shape"},
+      {"odd", [&](Call& c) { set(c, {2, 3}, {2, 3}, ACL_INT4); }, 161002, "y holds two elements"},
+      {"rank 0", [&](Call& c) { set(c, {}, {}, ACL_INT4); }, 161002, ""},
+      {"rank 0, int32", [&](Call& c) { set(c, {}, {}, ACL_INT32); }, 161002, ""},
+      {"rank 0, packed", [&](Call& c) { set(c, {}, {1}, ACL_INT32); }, 161002, ""},
+      {"strides",
+       [&](Call& c) {
+         set(c, {2, 8}, {2, 8}, ACL_INT4);
+         c.y = strided_of(std::vector<float>(16), {2, 8}, ACL_INT4, {10, 1});
+       },
+       161002, "contiguous"},
+      {"dstType of int4", [&](Call& c) { c.dst_type = ACL_INT4; }, 161002, "dstType"},
+  });
+}
+
+class AclnnAscendQuantV1 : public AclnnAscendQuant {};
+INSTANTIATE_TEST_SUITE_P(Version, AclnnAscendQuantV1, ::testing::Values(1));
+
+TEST_P(AclnnAscendQuantV1, FloatCodesAreNotAvailable) {
+  for (const aclDataType dtype : {ACL_HIFLOAT8, ACL_FLOAT8_E5M2, ACL_FLOAT8_E4M3FN}) {
+    Call call;
+    call.version = GetParam();
+    call.y = ones({2, 3}, dtype);
+    call.dst_type = dtype;
+    expect_refused(call, 161002, "available: ACL_INT8, ACL_INT4, ACL_INT32");
   }
 }
 
@@ -286,12 +345,53 @@ TEST_P(AclnnAscendQuantV3, RefusesAxesAndShapes) {
        },
        161002, "x"},
   });
-  for (const aclDataType dtype : {ACL_HIFLOAT8, ACL_FLOAT8_E5M2, ACL_FLOAT8_E4M3FN}) {
+}
+
+// An offset of 0 turns -0 into 0.
+TEST_P(AclnnAscendQuantV3, FloatCodes) {
+  const std::vector<float> x = {1, -1.5f, 0.3f, 448, -500, 1e-4f, -1e-4f, -0.0f};
+  const std::pair<aclDataType, std::vector<uint8_t>> expected[] = {
+      {ACL_FLOAT8_E4M3FN, {0x38, 0xbc, 0x2a, 0x7e, 0xfe, 0x00, 0x80, 0x80}},
+      {ACL_FLOAT8_E5M2, {0x3c, 0xbe, 0x35, 0x5f, 0xe0, 0x07, 0x87, 0x80}},
+      {ACL_HIFLOAT8, {0x08, 0x8c, 0x32, 0x62, 0xe2, 0x7d, 0xfd, 0x00}}};
+  for (auto [dtype, codes] : expected) {
     Call call;
-    call.y = ones({2, 3}, dtype);
-    call.dst_type = dtype;
-    expect_refused(call, 161002, "available");
+    set_codes(call, x, {8}, dtype, 8);
+    ASSERT_EQ(run(stream, call.phase2(), call), 0);
+    EXPECT_EQ(call.y.block<uint8_t>(), codes);
+    call.offset = tensor_of({0}, {1}, ACL_FLOAT);
+    codes[7] = 0;
+    ASSERT_EQ(run(stream, call.phase2(), call), 0);
+    EXPECT_EQ(call.y.block<uint8_t>(), codes);
   }
+}
+
+// 3 * 0.5 * 0.5 + 1 is 1.75; the ties of HiF8, as 1.0625, go away from zero.
+TEST_P(AclnnAscendQuantV3, FloatCodesInSqrtMode) {
+  const std::pair<aclDataType, std::vector<uint8_t>> expected[] = {
+      {ACL_FLOAT8_E4M3FN, {0x3e, 0x38}},
+      {ACL_FLOAT8_E5M2, {0x3f, 0x3c}},
+      {ACL_HIFLOAT8, {0x0e, 0x09}}};
+  for (const auto& [dtype, codes] : expected) {
+    Call call;
+    set_codes(call, {3, 0.25f}, {2}, dtype, 2);
+    call.scale = tensor_of({0.5f}, {1}, ACL_FLOAT);
+    call.offset = tensor_of({1}, {1}, ACL_FLOAT);
+    call.sqrt_mode = true;
+    ASSERT_EQ(run(stream, call.phase2(), call), 0);
+    EXPECT_EQ(call.y.block<uint8_t>(), codes);
+  }
+}
+
+TEST_P(AclnnAscendQuantV3, FloatCodesAreRoundedOneWay) {
+  for (const aclDataType dtype : {ACL_HIFLOAT8, ACL_FLOAT8_E5M2, ACL_FLOAT8_E4M3FN})
+    for (const char* const mode : {"floor", "ceil", "trunc", "hybrid"}) {
+      Call call;
+      set_codes(call, {1}, {1}, dtype, 1);
+      ASSERT_EQ(status_of(call), 0);
+      call.round_mode = mode;
+      expect_refused(call, 161002, "roundMode is '" + std::string(mode));
+    }
 }
 
 }  // namespace

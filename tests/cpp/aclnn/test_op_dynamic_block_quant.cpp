@@ -8,6 +8,8 @@
 namespace npu_quant::testing {
 namespace {
 
+using Values = std::vector<float>;
+
 struct Call {
   aclnnStatus operator()(uint64_t* size, aclOpExecutor** executor) const {
     char* const mode = round_mode.empty() ? nullptr : const_cast<char*>(round_mode.c_str());
@@ -164,7 +166,7 @@ TEST_P(AclnnDynamicBlockQuant, RefusesAttributes) {
       {"NaN", [](Call& c) { c.min_scale = std::nan(""); }, 561002, "minScale"},
       {"infinite", [](Call& c) { c.min_scale = 1e39; }, 561002, "minScale"},
       {"dstType", [](Call& c) { c.dst_type = 1; }, 561002, "dstType"},
-      {"rows", [](Call& c) { c.rows = 63; }, 561002, "rowBlockSize"},
+      {"rows", [](Call& c) { c.rows = 2; }, 561002, "rowBlockSize"},
       {"no rows", [](Call& c) { c.rows = 0; }, 561002, "rowBlockSize"},
       {"columns", [](Call& c) { c.columns = 512; }, 561002, "colBlockSize"},
       {"one column", [](Call& c) { c.columns = 1; }, 561002, "colBlockSize"},
@@ -180,32 +182,101 @@ TEST_P(AclnnDynamicBlockQuant, RefusesAttributes) {
   });
 }
 
-TEST_P(AclnnDynamicBlockQuant, Float8) {
-  struct Float8 {
-    aclDataType dtype;
-    std::vector<uint8_t> codes;
-  };
-  for (const Float8& of :
-       {Float8{ACL_FLOAT8_E4M3FN, {0x00, 0x6E, 0xF6, 0x7E, 0x80, 0x66, 0x7A, 0xFE}},
-        Float8{ACL_FLOAT8_E5M2, {0x00, 0x73, 0xF7, 0x7B, 0x80, 0x6F, 0x79, 0xFB}}}) {
-    Call call = call_for({0, 1, -2, 4, -0.0f, 0.5f, 3, -4}, {2, 4}, ACL_FLOAT16);
-    call.y = device_output<uint8_t>({2, 4}, of.dtype);
-    call.dst_type = of.dtype;
-    compute(call);
-    EXPECT_EQ(call.y.host<uint8_t>(), of.codes);
+TEST_P(AclnnDynamicBlockQuant, RefusesOtherCodes) {
+  for (const aclDataType dtype : {ACL_INT4, ACL_INT32, ACL_UINT8}) {
+    Call call;
+    call.version = GetParam();
+    call.y = ones({2, 4}, dtype);
+    call.dst_type = dtype;
+    expect_refused(call, 161002,
+                   "available: ACL_INT8, ACL_HIFLOAT8, ACL_FLOAT8_E5M2, ACL_FLOAT8_E4M3FN");
   }
 }
 
+void set_codes(Call& call, aclDataType dtype, const Dims& shape) {
+  call.y = device_output<int8_t>(shape, dtype);
+  call.dst_type = dtype;
+  call.round_mode = dtype == ACL_HIFLOAT8 ? "round" : "rint";
+}
+
+TEST_P(AclnnDynamicBlockQuant, FloatCodes) {
+  const struct {
+    aclDataType dtype;
+    std::vector<uint8_t> y;
+    uint32_t scale;
+  } expected[] = {
+      {ACL_FLOAT8_E4M3FN, {0x00, 0x6e, 0xf6, 0x7e, 0x80, 0x66, 0x7a, 0xfe}, 0x3c124925},
+      {ACL_FLOAT8_E5M2, {0x00, 0x73, 0xf7, 0x7b, 0x80, 0x6f, 0x79, 0xfb}, 0x38924925},
+      {ACL_HIFLOAT8, {0x00, 0x6a, 0xec, 0x6e, 0x00, 0x68, 0x6d, 0xee}, 0x39000000},
+  };
+  for (const auto& one : expected) {
+    Call call = call_for({0, 1, -2, 4, -0.0f, 0.5f, 3, -4}, {1, 8}, ACL_FLOAT16);
+    set_codes(call, one.dtype, {1, 8});
+    compute(call);
+    EXPECT_EQ(call.y.host<uint8_t>(), one.y);
+    EXPECT_EQ(bits_as<uint32_t>(call.scale.host<float>()[0]), one.scale);
+  }
+  Call bounded = call_for({1, -2, kInf, -0.0f}, {1, 4}, ACL_BF16);
+  set_codes(bounded, ACL_FLOAT8_E4M3FN, {1, 4});
+  bounded.min_scale = 0.5;
+  compute(bounded);
+  EXPECT_EQ(bounded.scale.host<float>(), Values{2});
+  EXPECT_EQ(bounded.y.host<uint8_t>(), (std::vector<uint8_t>{0x30, 0xb8, 0x7e, 0x80}));
+}
+
+// Of 130 rows and columns blocks of 128 leave two: scales 1, 2, 0.5 and 0.25, where 448 is 7E.
 TEST_P(AclnnDynamicBlockQuant, BlocksOfRows) {
-  std::vector<float> values(130 * 2, 1);
-  values[2 * 127] = 127, values[2 * 129 + 1] = -254;
-  Call call = call_for(values, {130, 2}, ACL_BF16);
-  call.scale = device_output<float>({2, 1}, ACL_FLOAT);
+  const struct {
+    int64_t row, column;
+    float value;
+    uint8_t code;
+  } values[] = {{0, 0, 448, 0x7e},     {127, 127, -1, 0xb8},    {5, 128, -896, 0xfe},
+                {127, 129, 2, 0x38},   {128, 7, 224, 0x7e},     {129, 127, 0.5f, 0x38},
+                {129, 129, 112, 0x7e}, {128, 128, -0.25f, 0xb8}};
+  std::vector<float> x(130 * 130);
+  std::vector<uint8_t> y(x.size());
+  for (const auto& one : values) {
+    const auto at = static_cast<size_t>(one.row * 130 + one.column);
+    x[at] = one.value;
+    y[at] = one.code;
+  }
+  Call call = call_for(x, {130, 130}, ACL_FLOAT16);
+  set_codes(call, ACL_FLOAT8_E4M3FN, {130, 130});
   call.rows = 128;
+  call.scale = device_output<float>({2, 2}, ACL_FLOAT);
   compute(call);
-  EXPECT_EQ(call.scale.host<float>(), (std::vector<float>{1, 2}));
-  EXPECT_EQ(call.y.host<int8_t>()[1], 1);
-  EXPECT_EQ(call.y.host<int8_t>()[2 * 128], 0);  // 1 / 2 is a tie
+  EXPECT_EQ(call.scale.host<float>(), (Values{1, 2, 0.5f, 0.25f}));
+  EXPECT_EQ(call.y.host<uint8_t>(), y);
+}
+
+TEST_P(AclnnDynamicBlockQuant, RefusesRoundModesOfOtherCodes) {
+  for (const aclDataType dtype : {ACL_HIFLOAT8, ACL_FLOAT8_E5M2, ACL_FLOAT8_E4M3FN})
+    for (const char* const mode : {"", "rint", "round", "hybrid"}) {
+      Call call;
+      call.version = GetParam();
+      set_codes(call, dtype, {2, 4});
+      const bool is_good = (call.round_mode == "round") == (std::string(mode) == "round") &&
+                           std::string(mode) != "hybrid";
+      call.round_mode = mode;
+      if (is_good)
+        EXPECT_EQ(status_of(call), 0) << mode;
+      else
+        expect_refused(call, 561002, "roundModeOptional");
+    }
+}
+
+TEST_P(AclnnDynamicBlockQuant, GreatestOfHiFloat8) {
+  if (GetParam() == 1) GTEST_SKIP() << "since V2";
+  Call call = call_for({30, 1, -2, 4}, {1, 4}, ACL_FLOAT16);
+  set_codes(call, ACL_HIFLOAT8, {1, 4});
+  call.dst_type_max = 15;
+  compute(call);
+  EXPECT_EQ(call.scale.host<float>(), Values{2});
+  EXPECT_EQ(call.y.host<uint8_t>(), (std::vector<uint8_t>{0x2f, 0x18, 0x88, 0x10}));
+  for (const double wrong : {16.0, -1.0, std::nan(""), 65536.0}) {
+    call.dst_type_max = wrong;
+    expect_refused(call, 561002, "dstTypeMax");
+  }
 }
 
 }  // namespace

@@ -1,79 +1,19 @@
-// aclnnDynamicQuant, V1 to V4: codes, scales, and what phase 1 refuses.
+// aclnnDynamicQuant, V1 to V4: int8 codes, scales, and what phase 1 refuses.
 #include <cmath>
 
-#include "aclnnop/aclnn_dynamic_quant.h"
-#include "aclnnop/aclnn_dynamic_quant_v2.h"
-#include "aclnnop/aclnn_dynamic_quant_v3.h"
-#include "aclnnop/aclnn_dynamic_quant_v4.h"
-#include "op_checks.h"
+#include "dynamic_quant_calls.h"
 
 namespace npu_quant::testing {
 namespace {
 
-using Values = std::vector<float>;
+using Call = AnyDynamicQuantCall;
 
-struct Call {
-  aclnnStatus operator()(uint64_t* size, aclOpExecutor** executor) const {
-    switch (version) {
-      case 1:
-        return aclnnDynamicQuantGetWorkspaceSize(x.get(), smooth.get(), y.get(), scale.get(), size,
-                                                 executor);
-      case 2:
-        return aclnnDynamicQuantV2GetWorkspaceSize(x.get(), smooth.get(), group.get(), dst_type,
-                                                   y.get(), scale.get(), offset.get(), size,
-                                                   executor);
-      case 3:
-        return aclnnDynamicQuantV3GetWorkspaceSize(x.get(), smooth.get(), group.get(), dst_type,
-                                                   is_symmetrical, mode, y.get(), scale.get(),
-                                                   offset.get(), size, executor);
-      default:
-        return aclnnDynamicQuantV4GetWorkspaceSize(x.get(), smooth.get(), group.get(), dst_type,
-                                                   is_symmetrical, mode, dst_type_max, y.get(),
-                                                   scale.get(), offset.get(), size, executor);
-    }
-  }
-  auto phase2() const {
-    constexpr decltype(&aclnnDynamicQuant) kPhases[] = {aclnnDynamicQuant, aclnnDynamicQuantV2,
-                                                        aclnnDynamicQuantV3, aclnnDynamicQuantV4};
-    return kPhases[version - 1];
-  }
-
-  int version = 4;
-  Tensor x = tensor_of({0, 1, -2, 4, 3, -1.5f, 0.75f, -3}, {2, 4}, ACL_FLOAT16);
-  Tensor smooth, group;
-  int64_t dst_type = ACL_INT8;
-  bool is_symmetrical = true;
-  const char* mode = "pertoken";
-  float dst_type_max = 0;
-  Tensor y = device_output<int8_t>({2, 4}, ACL_INT8);
-  Tensor scale = device_output<float>({2}, ACL_FLOAT);
-  Tensor offset;
-};
-
-// A call for an x whose rows are tokens.
-Call call_for(const std::vector<float>& values, const Dims& shape, aclDataType dtype) {
-  Call call;
-  call.x = tensor_of(values, shape, dtype);
-  call.y = device_output<int8_t>(shape, ACL_INT8);
-  call.scale = device_output<float>(Dims(shape.begin(), shape.end() - 1), ACL_FLOAT);
-  return call;
-}
-
-class AclnnDynamicQuant : public OnDevice, public ::testing::WithParamInterface<int> {
- protected:
-  void compute(Call& call) {
-    call.version = GetParam();
-    ASSERT_EQ(run(stream, call.phase2(), call), 0);
-  }
-  void expect_refusals(const std::vector<Fault<Call>>& faults) {
-    expect_all_refused<Call>(faults, [](Call& call) { call.version = GetParam(); });
-  }
-};
+class AclnnDynamicQuant : public DynamicQuantVersions {};
 INSTANTIATE_TEST_SUITE_P(Version, AclnnDynamicQuant, ::testing::Values(1, 2, 3, 4));
 
 TEST_P(AclnnDynamicQuant, HandVectorInEveryDtype) {
   for (const aclDataType dtype : kFloatDtypes) {
-    Call call = call_for({0, 1, -2, 4, 3, -1.5f, 0.75f, -3}, {2, 4}, dtype);
+    Call call = dynamic_quant_of({0, 1, -2, 4, 3, -1.5f, 0.75f, -3}, {2, 4}, dtype);
     compute(call);
     EXPECT_EQ(call.y.host<int8_t>(), (std::vector<int8_t>{0, 32, -64, 127, 127, -64, 32, -127}));
     EXPECT_EQ(bits_as<uint32_t>(call.scale.host<float>()[0]), 0x3d010204U);
@@ -85,7 +25,7 @@ TEST_P(AclnnDynamicQuant, SmoothScales) {
   std::vector<float> x(128), smooth(32);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
   for (size_t i = 0; i < smooth.size(); ++i) smooth[i] = static_cast<float>(32 * i + 1);
-  Call call = call_for(x, {4, 32}, ACL_FLOAT16);
+  Call call = dynamic_quant_of(x, {4, 32}, ACL_FLOAT16);
   call.smooth = tensor_of(smooth, {32}, ACL_FLOAT16);
   compute(call);
   const std::vector<int8_t> y = {
@@ -104,7 +44,8 @@ TEST_P(AclnnDynamicQuant, SmoothScales) {
 
 TEST_P(AclnnDynamicQuant, RowsOutOfTheOrdinary) {
   const float tiny = 0x1p-149f;
-  Call call = call_for({0, -0.0f, kNaN, 1, kInf, 1, -kInf, 5, tiny, -tiny}, {5, 2}, ACL_FLOAT);
+  Call call =
+      dynamic_quant_of({0, -0.0f, kNaN, 1, kInf, 1, -kInf, 5, tiny, -tiny}, {5, 2}, ACL_FLOAT);
   compute(call);
   EXPECT_EQ(call.y.host<int8_t>(), (std::vector<int8_t>{0, 0, 0, 0, 0, 0, 0, 0, 127, -128}));
   const std::vector<float> scale = call.scale.host<float>();
@@ -116,7 +57,7 @@ TEST_P(AclnnDynamicQuant, RowsOutOfTheOrdinary) {
 }
 
 TEST_P(AclnnDynamicQuant, ZeroTimesInfinityIsNaN) {
-  Call call = call_for({0, 1}, {1, 2}, ACL_BF16);
+  Call call = dynamic_quant_of({0, 1}, {1, 2}, ACL_BF16);
   call.smooth = tensor_of({kInf, 1}, {2}, ACL_BF16);
   compute(call);
   EXPECT_EQ(call.y.host<int8_t>(), (std::vector<int8_t>{0, 0}));
@@ -126,7 +67,7 @@ TEST_P(AclnnDynamicQuant, ZeroTimesInfinityIsNaN) {
 // Columns for rows, gaps between elements, offsets: what lies between stays as it is.
 TEST_P(AclnnDynamicQuant, StridesOfInputsAndOutputs) {
   const std::vector<float> x = {1, 2, 3, 4, -5, 6, 7, 8, 9, 10, -11, 12}, smooth = {2, 1, 0.5f};
-  Call plain = call_for(x, {2, 2, 3}, ACL_FLOAT16);
+  Call plain = dynamic_quant_of(x, {2, 2, 3}, ACL_FLOAT16);
   plain.smooth = tensor_of(smooth, {3}, ACL_FLOAT16);
   compute(plain);
   Call strided;
@@ -146,8 +87,8 @@ TEST_P(AclnnDynamicQuant, StridesOfInputsAndOutputs) {
 }
 
 TEST_P(AclnnDynamicQuant, OneRowForAll) {
-  Call plain = call_for({1, -2, 1, -2}, {2, 2}, ACL_FLOAT),
-       repeated = call_for({}, {0, 2}, ACL_FLOAT);
+  Call plain = dynamic_quant_of({1, -2, 1, -2}, {2, 2}, ACL_FLOAT),
+       repeated = dynamic_quant_of({}, {0, 2}, ACL_FLOAT);
   compute(plain);
   repeated.x = strided_of({1, -2, 1, -2}, {2, 2}, ACL_FLOAT, {0, 1});
   repeated.y = device_output<int8_t>({2, 2}, ACL_INT8);
@@ -159,7 +100,8 @@ TEST_P(AclnnDynamicQuant, OneRowForAll) {
 
 // Rows of nothing have a scale, 0.
 TEST_P(AclnnDynamicQuant, Empty) {
-  Call no_rows = call_for({}, {0, 4}, ACL_FLOAT16), no_columns = call_for({}, {3, 0}, ACL_BF16);
+  Call no_rows = dynamic_quant_of({}, {0, 4}, ACL_FLOAT16),
+       no_columns = dynamic_quant_of({}, {3, 0}, ACL_BF16);
   compute(no_rows);
   compute(no_columns);
   EXPECT_EQ(no_columns.scale.host<float>(), (std::vector<float>{0, 0, 0}));
@@ -209,76 +151,6 @@ TEST_P(AclnnDynamicQuant, RefusesPrivateFormats) {
   EXPECT_EQ(status_of(call), 0);
 }
 
-TEST_P(AclnnDynamicQuant, OtherCodesAreNotAvailable) {
-  for (const aclDataType dtype : {ACL_INT4, ACL_INT32, ACL_HIFLOAT8}) {
-    Call call;
-    call.version = GetParam();
-    call.y = ones({2, 4}, dtype);
-    call.dst_type = dtype;
-    expect_refused(call, 161002, dtype == ACL_INT4 ? "ACL_INT4" : "ACL_");
-  }
-}
-
-// Eight int4 in an int32, and two in a byte, with shapes that fit and shapes that do not.
-TEST_P(AclnnDynamicQuant, PackedCodesAreNotAvailable) {
-  struct {
-    aclDataType dtype;
-    int64_t columns;
-    Dims y;
-  } const cases[] = {{ACL_INT32, 32, {16, 4}},
-                     {ACL_INT32, 32, {16, 32}},
-                     {ACL_INT4, 32, {16, 32}},
-                     {ACL_INT4, 31, {16, 31}}};
-  for (const auto& one : cases) {
-    Call call =
-        call_for(Values(16 * static_cast<size_t>(one.columns), 1), {16, one.columns}, ACL_BF16);
-    call.version = GetParam();
-    call.y = ones(one.y, one.dtype);
-    call.dst_type = one.dtype;
-    expect_refused(call, 161002, "");
-    call.offset = ones({16}, ACL_FLOAT);
-    call.is_symmetrical = false;
-    expect_refused(call, 161002, "");
-  }
-}
-
-// The second expert has no rows; nobody judges the ends, and the last one counts for nothing.
-TEST_P(AclnnDynamicQuant, Groups) {
-  if (GetParam() == 1) GTEST_SKIP() << "V1 has none";
-  for (const int32_t last : {3, -5, 1 << 30}) {
-    Call call = call_for({1, 2, 1, 2, 1, 2}, {3, 2}, ACL_FLOAT16);
-    call.smooth = tensor_of({1, 1, 9, 9, 2, -1}, {3, 2}, ACL_FLOAT16);
-    call.group = device_tensor<int32_t>({1, 1, last}, {3}, ACL_INT32);
-    compute(call);
-    EXPECT_EQ(call.y.host<int8_t>(), (std::vector<int8_t>{64, 127, 127, -127, 127, -127}));
-  }
-}
-
-TEST_P(AclnnDynamicQuant, Offsets) {
-  if (GetParam() == 1) GTEST_SKIP() << "V1 has none";
-  Call call = call_for({-1, 0, 1, 3, 5, 6, 7, 8}, {2, 4}, ACL_BF16);
-  call.offset = device_output<float>({2}, ACL_FLOAT);
-  call.is_symmetrical = false;
-  compute(call);
-  EXPECT_EQ(call.y.host<int8_t>(), (std::vector<int8_t>{-128, -64, 0, 127, -128, -43, 42, 127}));
-  EXPECT_EQ(bits_as<uint32_t>(call.scale.host<float>()[0]), 0x3c808081U);
-  EXPECT_EQ(bits_as<uint32_t>(call.offset.host<float>()[0]), 0xc2807ffeU);
-  EXPECT_EQ(call.offset.host<float>()[1], -553);
-}
-
-TEST_P(AclnnDynamicQuant, Modes) {
-  if (GetParam() < 3) GTEST_SKIP() << "since V3";
-  Call call = call_for({1, 2, -4, 0.5f, 2, -0.0f}, {3, 2}, ACL_FLOAT16);
-  call.mode = "perchannel";
-  call.scale = device_output<float>({2}, ACL_FLOAT);
-  compute(call);
-  EXPECT_EQ(call.y.host<int8_t>(), (std::vector<int8_t>{32, 127, -127, 32, 64, 0}));
-  call.mode = "pertensor";
-  call.scale = device_output<float>({1}, ACL_FLOAT);
-  compute(call);
-  EXPECT_EQ(call.y.host<int8_t>(), (std::vector<int8_t>{32, 64, -127, 16, 64, 0}));
-}
-
 TEST_P(AclnnDynamicQuant, RefusesGroups) {
   if (GetParam() == 1) GTEST_SKIP() << "V1 has none";
   const auto grouped = [](Call& c, const Dims& smooth, const Dims& group) {
@@ -292,6 +164,13 @@ TEST_P(AclnnDynamicQuant, RefusesGroups) {
       {"none", [&](Call& c) { grouped(c, {0, 4}, {0}); }, 161002, "groupIndexOptional"},
       {"others", [&](Call& c) { grouped(c, {2, 4}, {3}); }, 161002, "smoothScalesOptional"},
       {"no smooth", [](Call& c) { c.group = ones({1}, ACL_INT32); }, 161002, "groupIndexOptional"},
+      {"int64",
+       [&](Call& c) {
+         grouped(c, {2, 4}, {2});
+         c.group = ones({2}, ACL_INT64);
+       },
+       161002, "groupIndexOptional has dtype ACL_INT64"},
+      {"too many", [&](Call& c) { grouped(c, {1025, 4}, {1025}); }, 161002, "groupIndexOptional"},
   });
 }
 

@@ -2,14 +2,14 @@
 //
 //   s  = x1 + x2                                             xOut, rounded to its dtype
 //   t  = s / sqrt(mean(s^2) + epsilon) * gamma
-//   y1 = clamp(rint(t / scales1 + zeroPoints1), -128, 127)   t * scales1 without divMode
+//   y1 = encode(t / scales1 + zeroPoints1)                   t * scales1 without divMode
 //   y2 = the same of scales2 and zeroPoints2                 all 0 without scales2
 //
 // x1, x2        FLOAT, FLOAT16 or BF16, of one shape
 // gamma         x1's dtype and its trailing axes, which the norm runs over; axis is ignored
 // scales        FLOAT or x1's dtype; gamma's shape, that of its last axis, or one element
 // zeroPoints    INT32, FLOAT or x1's dtype; shapes as scales
-// y1Out, y2Out  INT8, of x1's shape
+// y1Out, y2Out  INT8, HIFLOAT8, FLOAT8_E5M2 or FLOAT8_E4M3FN, of x1's shape
 // xOut          of x1's dtype and shape
 #ifndef NPU_QUANT_ACLNNOP_ACLNN_ADD_RMS_NORM_QUANT_H_
 #define NPU_QUANT_ACLNNOP_ACLNN_ADD_RMS_NORM_QUANT_H_

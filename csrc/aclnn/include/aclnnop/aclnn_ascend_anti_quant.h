@@ -2,12 +2,14 @@
 //
 //   y = (x + offset) * scale                (x + offset) * scale * scale with sqrtMode
 //
-// x        INT8, rank 1 to 8
-// scale    FLOAT or BF16; as long as one of x's last two axes, or one element; rank 1, or x's rank
-//          with 1 along the other axes
+// x        INT8, INT4 (contiguous, the last axis even), INT32 (eight int4 in an element),
+//          HIFLOAT8, FLOAT8_E5M2 or FLOAT8_E4M3FN; rank 1 to 8, INT32 also 0
+// scale    FLOAT, of integers also BF16; as long as one of y's last two axes, or one element; rank
+//          1, or x's rank with 1 along the other axes
 // offset   scale's dtype and shape; NULL: 0
 // dstType  1 (ACL_FLOAT16) or 27 (ACL_BF16)
-// y        of dstType, and of x's shape
+// sqrtMode false for floats
+// y        of dstType, and of x's shape; of INT32 eight times its last axis, or (8)
 #ifndef NPU_QUANT_ACLNNOP_ACLNN_ASCEND_ANTI_QUANT_H_
 #define NPU_QUANT_ACLNNOP_ACLNN_ASCEND_ANTI_QUANT_H_
 

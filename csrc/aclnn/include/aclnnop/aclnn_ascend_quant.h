@@ -1,14 +1,14 @@
 // Quantizes with given scales, which multiply:
 //
 //   v = x * scale + offset                  x * scale * scale + offset with sqrtMode
-//   y = clamp(roundMode(v), -128, 127)      NaN: 0
+//   y = roundMode(v)                        saturated; NaN: 0
 //
 // x          FLOAT, FLOAT16 or BF16, rank up to 8
 // scale      x's dtype (FLOAT x takes each of the three); last axis x's or 1, others 1
 // offset     scale's dtype and last axis, others 1; NULL: 0
 // roundMode  "round" (ties to even), "floor", "ceil" or "trunc"
-// dstType    2 (ACL_INT8)
-// y          INT8, of x's shape
+// dstType    y's: 2 (ACL_INT8), 29 (ACL_INT4), 3 (ACL_INT32: eight int4 in an element)
+// y          of dstType and x's shape; the last axis is even for INT4, an eighth for INT32
 #ifndef NPU_QUANT_ACLNNOP_ACLNN_ASCEND_QUANT_H_
 #define NPU_QUANT_ACLNNOP_ACLNN_ASCEND_QUANT_H_
 

@@ -1,16 +1,18 @@
 // Quantizes with given scales, which multiply:
 //
 //   v = x * scale + offset                  x * scale * scale + offset with sqrtMode
-//   y = clamp(roundMode(v), -128, 127)      NaN: 0
+//   y = roundMode(v)                        saturated; NaN: 0
 //
 // x          FLOAT, FLOAT16 or BF16, rank 1 to 8
 // scale      x's dtype (FLOAT x takes each of the three); rank 1 or x's,
 //            of x's length along axis or 1, elsewhere 1
 // offset     scale's dtype and shape; NULL: 0
-// roundMode  "round" (ties to even), "floor", "ceil" or "trunc"
-// dstType    2 (ACL_INT8)
+// roundMode  "round" (ties to even; of HIFLOAT8 away from zero), for integers also "floor", "ceil"
+//            or "trunc"
+// dstType    y's: 2 (ACL_INT8), 29 (ACL_INT4), 3 (ACL_INT32: eight int4 in an element),
+//            34 (HIFLOAT8), 35 (FLOAT8_E5M2), 36 (FLOAT8_E4M3FN)
 // axis       from -rank to rank - 1 of x; one of the last two
-// y          INT8, of x's shape
+// y          of dstType and x's shape; the last axis is even for INT4, an eighth for INT32
 #ifndef NPU_QUANT_ACLNNOP_ACLNN_ASCEND_QUANT_V3_H_
 #define NPU_QUANT_ACLNNOP_ACLNN_ASCEND_QUANT_V3_H_
 

@@ -1,17 +1,20 @@
-// Quantizes every block, 128 consecutive elements of a row, with a scale of its own:
+// Quantizes every block, some rows of some columns, with a scale of its own:
 //
-//   scale = max |x| / 127                          at most 1 / minScale, where minScale > 0
-//   y     = clamp(rint(x / scale), -128, 127)      NaN: 0
+//   scale = max |x| / greatest          at most 1 / minScale, where minScale > 0
+//   y     = encode(x / scale)           saturated; NaN: 0
+//
+// greatest: 127 of INT8, 32768 or dstTypeMax of HIFLOAT8, 57344 of FLOAT8_E5M2, 448 of
+// FLOAT8_E4M3FN.
 //
 // x                  FLOAT16, BF16 or FLOAT, rank 2 or 3: ([B,] M, N)
 // minScale           0 (no bound) or more, finite as a float
-// roundModeOptional  "rint", which NULL means too
-// dstType            2 (ACL_INT8)
-// rowBlockSize       1
-// colBlockSize       128
-// dstTypeMax         0
-// yOut               INT8, of x's shape
-// scaleOut           FLOAT, ([B,] M, ceil(N / 128))
+// roundModeOptional  "rint", which NULL means too; "round" for HIFLOAT8, ties away from zero
+// dstType            yOut's: 2 (ACL_INT8), 34 (HIFLOAT8), 35 (FLOAT8_E5M2), 36 (FLOAT8_E4M3FN)
+// rowBlockSize       1, 64, 128, 256 or 512
+// colBlockSize       64, 128, 192 or 256
+// dstTypeMax         0; for HIFLOAT8 also 15, 56, 224 or 32768
+// yOut               of dstType, of x's shape
+// scaleOut           FLOAT, ([B,] ceil(M / rowBlockSize), ceil(N / colBlockSize))
 #ifndef NPU_QUANT_ACLNNOP_ACLNN_DYNAMIC_BLOCK_QUANT_V2_H_
 #define NPU_QUANT_ACLNNOP_ACLNN_DYNAMIC_BLOCK_QUANT_V2_H_
 

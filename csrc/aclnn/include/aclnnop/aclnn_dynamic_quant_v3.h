@@ -1,18 +1,27 @@
-// Quantizes every token, a row along the last axis, with a scale of its own:
+// Quantizes every token, channel, or everything, with a scale of its own:
 //
-//   v     = x * smooth                             x where smoothScalesOptional is NULL
-//   scale = max |v| / 127
-//   y     = clamp(rint(v / scale), -128, 127)      a token with NaN or an infinity: all 0
+//   v      = x * smooth              x where smoothScalesOptional is NULL
+//   scale  = max |v| / greatest      (max v - min v) / range with an offset
+//   offset = greatest - max v / scale, with offsetOut
+//   y      = encode(v / scale [+ offset])   saturated; a token with NaN: all 0
+//
+// greatest and range: 127 and 255 of INT8, 7 and 15 of INT4, 448 of FLOAT8_E4M3FN, 57344 of
+// FLOAT8_E5M2, 32768 of HIFLOAT8, and twice these.
 //
 // x                     FLOAT16, BF16 or FLOAT, rank 2 to 8
-// smoothScalesOptional  of x's dtype, rank 1, of the length of x's last axis
-// yOut                  INT8, of x's shape
-// scaleOut              FLOAT, of x's shape without its last axis
-// groupIndexOptional    NULL, or the end of each expert's rows (E,): ACL_INT32, not judged; with it
-//                       smoothScalesOptional is (E, n)
-// dstType               2 (ACL_INT8)
-// isSymmetrical         true with offsetOut NULL; false with one like scaleOut
+// smoothScalesOptional  of x's dtype, rank 1, of the length of x's last axis; per channel of the
+//                       one before it
+// groupIndexOptional    NULL, or where each expert's tokens end, (E,), E <= 1024: INT32, read in
+//                       the second phase and not judged; smoothScalesOptional is then (E, n)
+// dstType               yOut's: 2 (ACL_INT8), 29 (ACL_INT4), 3 (ACL_INT32: eight int4 in an
+//                       element), 34 (HIFLOAT8), 35 (FLOAT8_E5M2), 36 (FLOAT8_E4M3FN)
+// isSymmetrical         true with offsetOut NULL, else false
 // quantMode             "pertoken", "pertensor" or "perchannel" (along axis -2, without groups)
+// yOut                  of dstType, of x's shape; the last axis is even for INT4,
+//                       an eighth for INT32
+// scaleOut              FLOAT, of x's shape without its last axis; per channel without the one
+//                       before it; per tensor (1)
+// offsetOut             NULL, or like scaleOut
 #ifndef NPU_QUANT_ACLNNOP_ACLNN_DYNAMIC_QUANT_V3_H_
 #define NPU_QUANT_ACLNNOP_ACLNN_DYNAMIC_QUANT_V3_H_
 
