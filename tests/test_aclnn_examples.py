@@ -29,13 +29,25 @@ PRINTED = {
     "ascend_anti_quant": {"result": "-60.000000 -1.000000 32.000000 4.500000 1.000000 1.000000"},
     "ascend_quant": {"result": "2 -2 6 127 0 17"},
     "ascend_quant_v3": {"result": "4 -8 0 2 -2 4"},
+    "ascend_quant_v3_int4": {
+        "result": "194 134 113 135",
+        "value": "1.000000 -2.000000 3.000000 -4.000000 0.500000 3.500000 3.500000 -4.000000",
+    },
     "dynamic_block_quant": {"result": "127 -1 0 127 50 -2", "scale": "1.000000 2.000000"},
     "dynamic_block_quant_v2": {
         "result": " ".join(map(str, [*range(128), -127, 2])),
         "scale": "1.000000 2.000000",
     },
+    "dynamic_block_quant_float8": {
+        "result": " ".join(map(str, [126, *[56] * 127, 126, 56, *[56] * 128, 192, 0])),
+        "scale": "1.000000 2.000000",
+    },
     "dynamic_quant": {"result": "127 -32 32 1 1 0 2 -127", "scale": "1.000000 0.500000"},
     "dynamic_quant_v2": {"result": "127 2 4 -127 40 0", "scale": "1.000000 0.250000"},
+    "dynamic_quant_v2_experts": {
+        "result": "127 -2 127 127 127 64 0 -127",
+        "scale": "1.000000 2.000000 1.000000 1.000000",
+    },
     "dynamic_quant_v3": {"result": "0 0 127 -2", "scale": "0.000000 2.000000"},
     "dynamic_quant_v4": {"result": "127 -8 4 0", "scale": "0.125000"},
     "fake_quant_per_channel_affine_cachemask": {
