@@ -104,6 +104,7 @@ def every_call(rng: np.random.Generator) -> dict[str, dict[str, Any]]:
     channel = tensor | {"scale": scale, "zero_point": zero, "axis": 1}
     return {
         "npu_dynamic_quant": {"input": x},
+        "npu_dynamic_quant_asymmetric": {"input": x},
         "npu_dynamic_block_quant": {"x": x, "min_scale": 4.0},
         "npu_add_rms_norm_quant": {
             "x1": x,

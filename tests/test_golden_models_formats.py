@@ -13,7 +13,7 @@ import pytest
 from npu_quant import DTypeError
 from npu_quant.golden.formats import format_of, int4_of, whole
 from npu_quant.golden.measure.metrics import measure
-from npu_quant.golden.operators.arithmetic import compiled, roundings
+from npu_quant.golden.operators.arithmetic import compiled, hybrid, roundings
 from npu_quant.golden.read.sources import ArraySource
 
 E4M3 = ml_dtypes.float8_e4m3fn
@@ -118,6 +118,10 @@ class TestOfOneByte:
             with np.errstate(invalid="ignore"):
                 numbers = np.arange(1 << 16).astype(np.uint16).view(dtype).astype(np.float64)
             assert zlib.crc32(own.nearest(numbers).tobytes()) == crc
+            # The same in two steps, as formulas have it: rounded, then looked up.
+            with np.errstate(invalid="ignore"):
+                rounded = own.rounding(np.rint)(numbers.astype(np.float32))
+                assert zlib.crc32(own.codes(rounded).tobytes()) == crc
 
     def test_neighbours_middles_and_steps(self, name: str) -> None:
         own = format_of(name)
@@ -154,6 +158,49 @@ HIFLOAT8_ASCENDING = (
     "2D 2E 2F 40 41 42 43 44 45 46 47 48 49 4A 4B 4C 4D 4E 4F 60 61 62 63 64 65 66 67 68 69 6A 6B "
     "6C 6D 6E 6F"
 )
+
+
+def test_what_is_not_saturated() -> None:
+    """As ml_dtypes casts; of hifloat8 the CRC-32 of all bfloat16 is known."""
+    with np.errstate(all="ignore"):
+        numbers = (np.arange(1 << 16).astype(np.uint32) << 16).view(np.float32)
+        for dtype in (E4M3, ml_dtypes.float8_e5m2):
+            own = format_of(dtype)
+            theirs = numbers.astype(dtype)
+            ours = own.codes(own.rounding(np.rint)(numbers), -np.inf)
+            is_number = ~np.isnan(theirs)
+            assert (np.isnan(ours) == ~is_number).all()
+            assert (ours.view(np.uint8) == theirs.view(np.uint8))[is_number].all()
+        own = format_of("hifloat8")
+        ours = own.codes(own.rounding(np.rint)(numbers), -np.inf)
+    assert zlib.crc32(ours.tobytes()) == 0x8AD58D05
+
+
+def test_hybrid_rounding() -> None:
+    """Its CRC-32, not saturated and saturated, of numbers all of whose last bits differ."""
+    own = format_of("hifloat8")
+    high = np.arange(1 << 16, dtype=np.uint32)
+    numbers = (high << 16 | (high * 40503 & 0xFFFF)).view(np.float32)
+    with np.errstate(all="ignore"):
+        rounded = own.rounding(np.rint)(hybrid(numbers))
+        assert zlib.crc32(own.codes(rounded, -np.inf).tobytes()) == 0x28D96E07
+        assert zlib.crc32(own.codes(rounded).tobytes()) == 0x7BB7FDEB
+
+
+def test_ties_between_codes_that_are_several_steps_apart() -> None:
+    """The one beside the actual code, on the golden one's side."""
+    own = format_of(E4M3)
+    codes = np.array([16, 20, 20, 16, 18], E4M3)
+    golden = np.array([20, 16, 18, 16, -0.0], E4M3)
+    test = own.tie(np.zeros(5), codes, golden)
+    assert test.tie.tolist() == [17, 19, 19, 16, 17]
+    assert test.steps.tolist() == [2, 2, 1, 0, 89]
+    zeros = own.tie(np.array([3.0]), np.array([-0.0], E4M3), np.array([0.0], E4M3))
+    assert (zeros.value, zeros.tie, zeros.steps) == (0, 0, 1)
+    far = np.array([2**26, 2**26 + 8], np.int32)  # a step of float32 apart
+    assert format_of("i4").tie(np.zeros(1), far[1:], far[:1]).tie == 2**26 + 4
+    none = own.tie(np.array([3.0]), codes[:1], np.array([np.nan], E4M3))
+    assert (np.isnan(none.tie).all(), none.steps) == (True, np.inf)
 
 
 def test_hifloat8_by_hand() -> None:
@@ -245,6 +292,9 @@ def test_what_has_no_numbers(dtype: Any, remedy: str) -> None:
 
 
 def test_numbers_of_eight_bytes() -> None:
+    odd = np.array([2**53 + 1])
+    assert format_of(odd.dtype).wide(odd).tolist() == [np.longdouble(2**53) + 1]
+    assert {format_of(d).wide(np.ones(1, d)).dtype for d in ("i4", "f8", "f2")} == {np.dtype("f8")}
     assert format_of(">f8").limits == (-np.finfo(float).max, np.finfo(float).max)
     assert format_of(np.uint64).limits == (0, 2.0**64)
 

@@ -36,7 +36,7 @@ def test_every_row_was_computed(kept: list[list[str]]) -> None:
 
 def test_the_data_tell_most_formulas_apart(kept: list[list[str]]) -> None:
     """But for those that zero points, or data for one operator of several, make equal."""
-    results = Counter((row[0], row[4]) for row in kept)
+    results = Counter((row[0], *row[4:]) for row in kept)
     assert len(results) > 0.85 * len(kept)
 
 

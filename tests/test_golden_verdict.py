@@ -170,6 +170,8 @@ class Halves:
 
     def __init__(self, values: list[float]) -> None:
         self.values = np.array(values)
+        self.format_of = lambda output: format_of(np.int8)
+        self.most_steps = lambda output: 1
 
     def allowed_for(self, output: int) -> float:
         return K

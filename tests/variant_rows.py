@@ -101,6 +101,30 @@ def grouped(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         yield name, ties | {"scales1": scale}
 
 
+def formatted(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Calls in other formats than int8, and of other groups than rows."""
+    rng = np.random.default_rng(7)
+    x, scale = numbers(dtype, 60), F32(rng.uniform(0.1, 3, 200))
+    gamma = rng.standard_normal(200).astype(dtype)
+    norm = {"x1": x, "x2": x[::-1], "gamma": gamma, "scales1": scale, "zero_points1": None}
+    yield "npu_dynamic_quant_asymmetric", {"input": x}
+    yield "npu_dynamic_quant_asymmetric", {"input": x + dtype(9), "smooth_scales": gamma}
+    for name in ("int4", "float8_e4m3fn", "float8_e5m2", "hifloat8"):
+        own = {"dst_type": name}
+        blocks = {"row_block_size": 64, "col_block_size": 192, "x": x.reshape(3, 20, 200)} | own
+        if name == "hifloat8":
+            blocks |= {"round_mode": "round", "dst_type_max": 56.0}
+        for op in ("npu_dynamic_quant", "npu_dynamic_quant_asymmetric"):
+            yield op, {"input": x} | own
+            yield op, {"input": x.reshape(3, 20, 200), "quant_mode": "perchannel"} | own
+        yield "npu_dynamic_block_quant", blocks
+        call = {"self": x, "scales": scale / 9, "zero_points": None, "dtype": name}
+        yield "npu_quantize", call
+        yield "npu_quantize", call | {"zero_points": F32([0.7]), "div_mode": False}
+        yield "npu_add_rms_norm_quant", norm | own
+        yield "npu_add_rms_norm_quant", norm | own | {"beta": gamma, "zero_points1": F32([2.5])}
+
+
 def crc(array: Any) -> int:
     """Return a checksum of an array's elements; every NaN is the same."""
     plain = np.ascontiguousarray(array)
@@ -127,17 +151,19 @@ def rows() -> list[list[str]]:
     tables = list_variants()
     found: dict[tuple[str, int], list[str]]
     found = {(op, i): [] for op in tables for i in range(len(tables[op]))}
+    others: dict[tuple[str, int], list[str]] = {key: [] for key in found}
     for dtype in DTYPES:
-        for op, inputs in (*given(dtype), *grouped(dtype)):
+        int8 = ((found, call) for call in (*given(dtype), *grouped(dtype)))
+        for results, (op, inputs) in (*int8, *((others, call) for call in formatted(dtype))):
             model = model_of(op, inputs)
             for i, variant in enumerate(tables[op]):
-                found[op, i].append(result(variant, model))
+                results[op, i].append(result(variant, model))
     table = []
     for (op, i), results in found.items():
         v = tables[op][i]
         words = f"{v.benign} {v.summary} {v.benign_when}"
-        text = f"{zlib.crc32(words.encode()):08x}"
-        table.append([op, v.name, v.source, text, f"{zlib.crc32('|'.join(results).encode()):08x}"])
+        sums = (words, "|".join(results), "|".join(others[op, i]))
+        table.append([op, v.name, v.source, *(f"{zlib.crc32(t.encode()):08x}" for t in sums)])
     return table
 
 

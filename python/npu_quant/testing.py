@@ -86,7 +86,7 @@ def assert_golden(
         Traceback (most recent call last):
         npu_quant.testing.GoldenMismatch: GoldenMismatch: npu_dynamic_quant y int8 (1, 4) ...
           1 of 4 codes differs (25 %); steps -1: 0  +1: 0  beyond: 1
-          not rounding: up to 131,072 ulp from a tie, rounding explains 4
+          not rounding: up to 262,144 ulp from a tie, rounding explains 4
         ...
     """
     __tracebackhide__ = True

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import ParamError
 from .explanation_results import ExplanationData
 from .judge import verdict
-from .judge.outputs import Paired, check_axis, judged, matches_of, paired, settled
+from .judge.outputs import Paired, check_axis, elements_of, judged, matches_of, paired, settled
 from .judge.power import blind_spot
 from .judge.request import Limit, Limits, Progress, Request
 from .operators import Model, applicable, model_of, name_of, outputs_of
@@ -112,7 +112,9 @@ def compare(
     ``different``   none of these
     ==============  ==============================================================================
 
-    `tie` and `variant` need the inputs: with two arrays alone no tie is claimed.
+    `tie` and `variant` need the inputs: with two arrays alone no tie is claimed. Codes of int4,
+    hifloat8 and float8 are judged by the numbers that they stand for, which the operator's own
+    arguments say: int4 packed in int32 or an element each, hifloat8 and float8 as bytes, too.
 
     Args:
         actual: what is to be judged: an array, or a tuple or dict of arrays, None for an output
@@ -193,6 +195,7 @@ def sides_of(actual: Any, golden: Any, request: Request) -> Sides:
         actual = completed(actual, model.outputs)
     names = names_of(actual, golden) if names is None else names
     given, goldens = as_outputs(actual, names, "actual"), as_outputs(golden, names, "golden")
+    given = given if model is None else elements_of(given, model)
     order = list(dict.fromkeys([*given, *goldens])) if names is None else names
     request.limits.check_names(order)
     pairs = paired(given, goldens, order)
@@ -233,6 +236,8 @@ def _blind_spot(
     """Measure what codes that pass say of a scale that was not compared."""
     kinds = [output.kind for output in outputs]
     if model is None or "scale" not in model.kinds or "codes" not in kinds or "scale" in kinds:
+        return None
+    if "offset" in model.kinds:  # codes say as little of a scale as of what is added
         return None
     name, _, golden = pairs[kinds.index("codes")]
     if golden is None or not all(output.passed for output in outputs):
@@ -312,11 +317,14 @@ def explain(
         'truncation'
     """
     model = model_of(op, inputs, numerics)
-    given = as_outputs(actual, model.outputs, "actual")
+    given = elements_of(as_outputs(actual, model.outputs, "actual"), model)
     sources = [given.get(name) for name in model.outputs]
     arrays = [None if source is None else source.array() for source in sources]
     results = ranked_formulas(model, arrays)
     known = {n: a for n, a in zip(model.outputs, arrays, strict=True) if a is not None}
-    titles = tuple(f"{name} {array.dtype} {array.shape}" for name, array in known.items())
+    titles = tuple(
+        f"{name} {model.format_of(model.outputs.index(name)).name or array.dtype} {array.shape}"
+        for name, array in known.items()
+    )
     sizes = {name: int(array.size) for name, array in known.items()}
     return Explanation(model.op, sizes, results, titles)

@@ -5,6 +5,7 @@ A format is an object, so that another one is a row here and no case elsewhere.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -18,6 +19,8 @@ from ..errors import DTypeError
 from .results import TieTest
 
 Array = NDArray[Any]
+Rounding = Callable[[Any], Any]
+"""Of floats, to floats of the same type."""
 Float64 = NDArray[np.float64]
 
 
@@ -29,6 +32,10 @@ class Format:
     """The dtype of the arrays."""
     limits: tuple[float, float]
     """The least and the greatest finite value."""
+    name: str = field(default="", kw_only=True)
+    """What reports call it, where the dtype does not say it."""
+    ties_away: bool = field(default=False, kw_only=True)
+    """Whether ties go away from zero, and not to the even code."""
     least_tie: float = 0.0
     """The smallest magnitude a tie between neighbours is taken to have."""
     scale_steps: int = 1
@@ -39,6 +46,11 @@ class Format:
     """What a report calls an element, and what lies between neighbours."""
 
     @property
+    def is_even(self) -> bool:
+        """Whether neighbours are everywhere equally far apart."""
+        return False
+
+    @property
     def ends(self) -> tuple[float, ...]:
         """The values that count as saturated."""
         return () if self.carrier.kind == "b" else (*self.limits, -self.limits[1])
@@ -47,6 +59,11 @@ class Format:
         """Return what elements stand for."""
         with np.errstate(invalid="ignore"):
             return codes.astype(np.float64)
+
+    def wide(self, codes: Array) -> NDArray[np.floating]:
+        """Return what elements stand for exactly, those of integers of 8 bytes, too."""
+        is_long = self.carrier.kind in "iu" and self.carrier.itemsize == 8
+        return codes.astype(np.longdouble) if is_long else self.values(codes)
 
     def steps(self, actual: Array, golden: Array) -> Float64:
         """Count from one element to the other, in the order of values; inf if one is no number."""
@@ -73,7 +90,9 @@ class Format:
         return low, np.where(values == self.limits[1], np.inf, (values + above) / 2)
 
     def tie(self, value: Float64, actual: Array, golden: Array, *terms: Float64) -> TieTest:
-        """Return the test of numbers against the midpoints of what is and what should be.
+        """Return the test of numbers against the tie at which elements begin to be what they are.
+
+        That is the one between an actual element and its neighbour on the golden one's side.
 
         Args:
             value: the numbers before they were rounded to this format.
@@ -81,16 +100,34 @@ class Format:
             golden: the elements as they should be.
             terms: what the numbers were added up from.
         """
+        steps, (low, high) = self.steps(actual, golden), self.ties(actual)
+        ours, theirs = self.values(actual), self.values(golden)
         with np.errstate(all="ignore"):
-            middle = (self.values(actual) + self.values(golden)) / 2
-        magnitude = np.maximum(largest(middle, *terms), self.least_tie)
-        return TieTest(value, middle, magnitude, self.steps(actual, golden))
+            border = np.where(theirs > ours, high, low)
+            tie = np.where((steps > 1) & (steps < np.inf), border, (ours + theirs) / 2)
+        magnitude = np.maximum(largest(tie, *terms), self.least_tie)
+        return TieTest(value, tie, magnitude, steps)
+
+    def rounding(self, to_whole: Rounding) -> Rounding:
+        """Return the rounding to this format that is a given one of whole numbers."""
+        return to_whole
+
+    def codes(self, rounded: Array, low: float | None = None, nan: int = 0) -> Array:
+        """Return the elements that rounded numbers are, the ends for those beyond.
+
+        Args:
+            rounded: numbers, which are kept.
+            low: the least of them instead of this format's; -inf: those beyond become infinite.
+            nan: what a NaN becomes.
+        """
+        raise NotImplementedError
 
 
 class Whole(Format):
     """Whole numbers, saturated at the ends."""
 
     noun, step = "code", "steps"
+    is_even = True
 
     def steps(self, actual: Array, golden: Array) -> Float64:
         """Count whole numbers: from 2 ** 24 on, which only int32 reaches, those float32 has."""
@@ -107,8 +144,8 @@ class Whole(Format):
         """Return the whole numbers nearest to some values, and the ends for those beyond."""
         return self.codes(np.rint(values))
 
-    def codes(self, rounded: Array, low: int | None = None, nan: int = 0) -> Array:
-        """Return codes of rounded numbers, which are kept: ends beyond the range, NaN is `nan`."""
+    def codes(self, rounded: Array, low: float | None = None, nan: int = 0) -> Array:
+        """Return the whole numbers that rounded numbers are, the ends for those beyond."""
         wide = np.float64 if self.carrier.itemsize > 2 else np.float32  # float64 holds int32's ends
         least = self.limits[0] if low is None else low
         clipped = np.clip(rounded.astype(wide, copy=False), wide(least), wide(self.limits[1]))
@@ -139,9 +176,61 @@ class Small(Format):
 
     table: Float64 = field(kw_only=True)
     """What each byte stands for."""
-    ties_away: bool = False
-    """Whether ties go away from zero, and not to the even code."""
     noun, step = "code", "steps"
+
+    def tie(self, value: Float64, actual: Array, golden: Array, *terms: Float64) -> TieTest:
+        """Return the test of numbers against ties; between zeros of both signs it is 0."""
+        test = super().tie(value, actual, golden, *terms)
+        zeros = (test.steps == 0) & (actual.view(np.uint8) != golden.view(np.uint8))
+        test.value[zeros], test.steps[zeros] = 0, 1
+        return test
+
+    def rounding(self, to_whole: Rounding) -> Rounding:
+        """Return the same rounding in the steps that this format has at a number."""
+        if self.ties_away and to_whole is np.rint:
+            return self.rounding(half_away)
+        if to_whole not in self._roundings:
+            self._roundings[to_whole] = lambda q: self._in_steps(q, to_whole)
+        return self._roundings[to_whole]
+
+    def _in_steps(self, q: NDArray[np.float32], to_whole: Rounding) -> NDArray[np.float32]:
+        # A power of two each: both operations are exact.
+        step = self._step_at[(np.ascontiguousarray(q).view(np.uint32) >> 23) & 0xFF]
+        return np.asarray(to_whole(q / step) * step)
+
+    @cached_property
+    def _roundings(self) -> dict[Rounding, Rounding]:
+        return {}
+
+    @cached_property
+    def _step_at(self) -> NDArray[np.float32]:
+        """The distance between neighbours of numbers, by the exponents of float32."""
+        positive = self._ordered[0][self._ordered[0] >= 0]
+        gaps = np.diff(positive)
+        begins = 2.0 ** np.arange(-127, 129)
+        places = np.searchsorted(positive, begins, "right") - 1
+        steps = gaps[np.minimum(places, len(gaps) - 1)]
+        # Beyond the last gap that begins with a power of two, as if there were more of them.
+        steps = np.where(places < len(gaps), steps, 2 * steps)
+        return steps.astype(np.float32)
+
+    def codes(self, rounded: Array, low: float | None = None, nan: int = 0) -> Array:
+        """Return the codes that rounded numbers are; all are numbers of float16, too."""
+        with np.errstate(over="ignore"):
+            halves = rounded.astype(np.float16)
+        own = self._codes_of_halves[int(low == -np.inf)]
+        return np.asarray(own[halves.view(np.uint16)].view(self.carrier))
+
+    @cached_property
+    def _codes_of_halves(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """The codes of all float16, saturated and not."""
+        with np.errstate(invalid="ignore"):
+            numbers = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float64)
+        saturated = self.nearest(numbers).view(np.uint8)
+        nan = np.flatnonzero(np.isnan(self.table))[0]
+        infinite = np.append(np.flatnonzero(self.table == np.inf), nan)[0]
+        beyond = np.where(np.abs(numbers) > self.limits[1], infinite | saturated & 128, saturated)
+        return saturated, np.where(np.isnan(numbers), nan, beyond).astype(np.uint8)
 
     def values(self, codes: Array) -> Float64:
         """Return what codes stand for."""
@@ -227,11 +316,11 @@ def _no_numbers(dtype: np.dtype) -> DTypeError:
     )
 
 
-def _small(carrier: np.dtype, table: Float64, *, ties_away: bool = False) -> Small:
+def _small(carrier: np.dtype, table: Float64) -> Small:
     finite = table[np.isfinite(table)]
     ends = float(finite.min()), float(finite.max())
     steps = int(ends[0] <= 0)  # e8m0 has powers of two only, in which no formula may differ
-    return Small(carrier, ends, scale_steps=steps, table=table, ties_away=ties_away)
+    return Small(carrier, ends, scale_steps=steps, table=table)
 
 
 def _hifloat8(byte: int) -> float:
@@ -251,10 +340,12 @@ def _hifloat8(byte: int) -> float:
 
 _HIFLOAT8 = ((0x10, 0, 3), (0x20, 1, 3), (0x40, 2, 3), (0x60, 3, 2), (0x80, 4, 1))
 FORMATS: dict[str, Format] = {
-    "hifloat8": _small(
-        np.dtype(np.uint8), np.array([_hifloat8(byte) for byte in range(256)]), ties_away=True
+    "hifloat8": dataclasses.replace(
+        _small(np.dtype(np.uint8), np.array([_hifloat8(byte) for byte in range(256)])),
+        name="hifloat8",
+        ties_away=True,
     ),
-    "int4": Whole(np.dtype(np.int8), (-8.0, 7.0), 0.5),
+    "int4": Whole(np.dtype(np.int8), (-8.0, 7.0), 0.5, name="int4"),
 }
 """What no dtype of arrays says: HiFloat8 in uint8, and int4 as it is read, an element an int8."""
 
@@ -268,6 +359,12 @@ def int4_of(raw: NDArray[np.uint8], *, packed: bool = True) -> NDArray[np.int8]:
     values: NDArray[np.int8] = (raw << 4).view(np.int8)
     values >>= 4
     return values
+
+
+def half_away(q: Any) -> Any:
+    """Round to nearest whole numbers, ties away from zero; q - trunc(q) is exact."""
+    whole = np.trunc(q)
+    return np.asarray(whole + np.copysign(np.abs(q - whole) >= np.float32(0.5), q), q.dtype)
 
 
 def whole(dtype: Any) -> Whole:

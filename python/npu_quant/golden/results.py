@@ -64,6 +64,8 @@ class Ties:
     """Where, counted in C order."""
     farthest_value: float
     """The number before rounding, there."""
+    ill_conditioned: int = 0
+    """Differing codes of numbers so far beyond the codes' range that rounding explains any code."""
 
 
 @dataclass(frozen=True)
@@ -253,7 +255,9 @@ class OutputComparison:
     shape: tuple[int, ...]
     rung: str
     kind: str = ""
-    """What the operator gives by it: "codes", "scale", "values" or "mask"."""
+    """What the operator gives by it: "codes", "scale", "offset", "values" or "mask"."""
+    format: str = ""
+    """What elements stand for, where the dtype does not say it: "hifloat8", "int4"."""
     variant_accepted: bool = False
     """Of the rung variant: whether the formula is benign, or was named."""
     problem: str | None = None
@@ -283,9 +287,14 @@ class OutputComparison:
     seen: Seen = field(default=Seen(), repr=False, compare=False)
 
     @property
+    def type_name(self) -> str:
+        """The name of what elements stand for: the format's, else the dtype's."""
+        return self.format or self.dtype.name
+
+    @property
     def title(self) -> str:
-        """Name, dtype and shape."""
-        return f"{self.name} {self.dtype.name} {self.shape}".lstrip()
+        """Name, type and shape."""
+        return f"{self.name} {self.type_name} {self.shape}".lstrip()
 
 
 @dataclass(frozen=True, repr=False)

@@ -58,7 +58,7 @@ def _output(output: OutputComparison, comparison: Comparison, note: str) -> dict
 def _limit(output: OutputComparison, comparison: Comparison) -> str:
     """Return what a margin is a fraction of."""
     if output.rung == "tie":
-        own = format_of(output.dtype)
+        own = format_of(output.type_name)
         return f"{own.scale_steps if output.ties is None else output.ties.allowed:g} ulp"
     if output.rung == "variant":
         return comparison.accepted_variant or ""

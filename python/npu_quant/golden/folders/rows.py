@@ -116,7 +116,7 @@ def row_of(
     """Return a row with what was found of an output; `keep` all of it where that does not pass."""
     return dataclasses.replace(
         blank,
-        dtype=output.dtype.name,
+        dtype=output.type_name,
         shape=output.shape,
         rung=output.rung,
         passed=output.passed,

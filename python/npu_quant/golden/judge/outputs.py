@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ParamError
-from ..formats import format_of
+from ..formats import Format, format_of
 from ..measure.collected import MOST_LISTED, Collector
 from ..measure.differing import differences
 from ..measure.metrics import measure
 from ..measure.where import axis_of, has_axis, locate
-from ..operators import Model, list_variants, matching_variants
+from ..operators import Model, applicable, list_variants, matching_variants
 from ..read.sides import Outputs
 from ..read.sources import ArraySource, Number
 from ..results import (
@@ -33,7 +33,7 @@ from .power import power_of
 from .refusal import is_constant, is_same
 from .request import Limits, Request
 from .rounding import Rounding, follows_scale
-from .tolerance import Measured, excess_of_sources, is_kept, rule_of, verdicts_of_presets
+from .tolerance import Measured, is_kept, rule_of, verdicts_of_presets
 
 Paired = tuple[str, Source | None, Source | None]
 """An output's name, its actual and its golden array; None where that side lacks it."""
@@ -57,6 +57,22 @@ def paired(actual: Outputs, golden: Outputs, order: Sequence[str]) -> list[Paire
     if not pairs:
         raise ParamError("compare: no array can be compared: of each, actual or golden is None.")
     return pairs
+
+
+def elements_of(given: Outputs, model: Model) -> Outputs:
+    """Return the outputs of an operator with an element for each of its codes."""
+    return {
+        name: source and _elements(source, model, model.outputs.index(name))
+        for name, source in given.items()
+    }
+
+
+def _elements(source: Source, model: Model, output: int) -> Source:
+    own = model.format
+    is_plain = model.kinds[output] != "codes" or (own.is_even and not own.name)
+    if is_plain or source.dtype == own.carrier or isinstance(source, Number):
+        return source
+    return ArraySource(model.as_elements(output, source.array()), source.name)
 
 
 def _fitting(source: Source | None, golden: Source | None) -> Source | None:
@@ -93,7 +109,8 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
     blank = _blank(pair, model, problem)
     if problem is not None or actual is None or golden is None:
         return blank
-    metrics, positions = measure(actual, golden, progress=request.progress)
+    own = format_of(blank.type_name)
+    metrics, positions = measure(actual, golden, own, progress=request.progress)
     rounding = follows = None
     if model is not None:
         number = model.outputs.index(name)
@@ -101,20 +118,20 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
             rounding = Rounding(model, number)
         scale = _other_scale(given, model) if blank.kind == "codes" else None
         follows = None if scale is None else follows_scale(model, number, actual, golden, scale)
-    collected = _collected(actual, golden, metrics, rounding, request.axis)
+    collected = _collected(actual, golden, own, metrics, rounding, request.axis)
     ties = None if rounding is None else rounding.ties
     rung = verdict.rung_of_codes(metrics.mismatches, ties)
     if model is not None and blank.kind == "scale":
-        rung = verdict.rung_of_scales(metrics, format_of(golden.dtype))
+        rung = verdict.rung_of_scales(metrics, own)
     worst = None if ties is None else ties.farthest_index
-    where = locate(actual, golden, metrics, positions, collected, worst, request.axis)
+    where = locate(actual, golden, metrics, positions, collected, worst, request.axis, own)
     return dataclasses.replace(
         blank,
         rung=rung,
         metrics=metrics,
         ties=ties,
         where=where,
-        presets=verdicts_of_presets(Measured(metrics, actual, golden)),
+        presets=verdicts_of_presets(Measured(metrics, actual, golden, own)),
         follows_scale=follows,
         same=is_same(actual, golden),
         seen=_only_the_worst(where, blank.shape) if collected is None else collected.seen(),
@@ -129,20 +146,26 @@ def _blank(pair: Paired, model: Model | None, problem: str | None) -> OutputComp
     # Without an operator it is what its name says.
     kind = name if model is None else model.kinds[model.outputs.index(name)]
     only_in = "golden" if actual is None else "actual" if golden is None else ""
+    own = "" if model is None or problem else model.format_of(model.outputs.index(name)).name
     return OutputComparison(
-        name, there.dtype, there.shape, "different", kind, problem=problem, only_in=only_in
+        name, there.dtype, there.shape, "different", kind, own, problem=problem, only_in=only_in
     )
 
 
 def _collected(
-    actual: Source, golden: Source, metrics: Metrics, rounding: Rounding | None, axis: int | None
+    actual: Source,
+    golden: Source,
+    own: Format,
+    metrics: Metrics,
+    rounding: Rounding | None,
+    axis: int | None,
 ) -> Collector | None:
     """Look at the differing elements one by one; None where that is not worth its time."""
     axis = axis_of(golden.shape, axis)
     few = metrics.mismatches <= MOST_LISTED
     if metrics.first is None or not (few or rounding is not None or axis is not None):
         return None
-    collected = Collector(golden.shape, metrics.mismatches, axis)
+    collected = Collector(golden.shape, metrics.mismatches, axis, own)
     for some in differences(actual, golden, metrics.first):
         if rounding is None:
             collected.add(some)
@@ -182,7 +205,7 @@ def matches_of(
     if model is None:
         return ()
     if named is not None:
-        known = [v.name for v in list_variants(model.op)]
+        known = [v.name for v in (*applicable(model), *list_variants(model.op))]
         if named not in known:
             listed = ", ".join(known[:8])
             raise ParamError(
@@ -237,14 +260,12 @@ def settled(
     return result
 
 
-def _used(
-    metrics: Metrics, actual: Source, golden: Source, limits: Limits, name: str
-) -> float | None:
+def _used(measured: Measured, limits: Limits, name: str) -> float | None:
     """Return how much of a tolerance two arrays use; None where none was asked for."""
     if limits.preset is not None:
-        return rule_of(limits.preset)(Measured(metrics, actual, golden))
+        return rule_of(limits.preset)(measured)
     bounds = limits.of(name)
-    return None if bounds is None else excess_of_sources(actual, golden, *bounds).ratio
+    return None if bounds is None else measured.excess(*bounds).ratio
 
 
 def _tolerance(
@@ -253,13 +274,15 @@ def _tolerance(
     """Measure an output against the tolerance that was asked for."""
     if output.metrics is None or actual is None or golden is None:
         return None
-    used = _used(output.metrics, actual, golden, limits, output.name)
+    own = format_of(output.type_name)
+    used = _used(Measured(output.metrics, actual, golden, own), limits, output.name)
     if used is None:
         return None
 
     def accepts(actual: Source, golden: Source) -> bool:
-        wrong = _used(measure(actual, golden)[0], actual, golden, limits, output.name)
+        metrics, _ = measure(actual, golden, own)
+        wrong = _used(Measured(metrics, actual, golden, own), limits, output.name)
         return wrong is not None and is_kept(wrong)
 
-    power = power_of(golden, accepts)
+    power = power_of(golden, accepts, own)
     return Tolerance(limits.text(output.name), is_kept(used), used, power)

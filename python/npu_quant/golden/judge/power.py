@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..formats import format_of
+from ..formats import Format, format_of
 from ..measure.layout import Layout
 from ..operators import Model
 from ..read.sources import ArraySource, size_of
@@ -35,13 +35,13 @@ def _sample(golden: Source) -> NDArray[Any]:
     return np.stack([golden.read(begin, begin + kept) for begin in begins])
 
 
-def _zeros(golden: NDArray[Any]) -> NDArray[Any]:
+def _zeros(golden: NDArray[Any], own: Format) -> NDArray[Any]:
     wrong: NDArray[Any] = golden.copy()
-    wrong[np.isfinite(_as_float(golden))] = 0
+    wrong[np.isfinite(own.values(golden))] = 0
     return wrong
 
 
-def _shuffled(golden: NDArray[Any]) -> NDArray[Any]:
+def _shuffled(golden: NDArray[Any], own: Format) -> NDArray[Any]:
     """Move rows, or, where all are alike, columns: by an odd number, since data often repeat."""
     for axis in (0, 1):
         moved = np.roll(golden, golden.shape[axis] // 2 | 1, axis=axis)
@@ -50,35 +50,33 @@ def _shuffled(golden: NDArray[Any]) -> NDArray[Any]:
     return golden
 
 
-def _one_row_scaled(golden: NDArray[Any]) -> NDArray[Any]:
+def _one_row_scaled(golden: NDArray[Any], own: Format) -> NDArray[Any]:
     scaled: NDArray[Any] = golden.copy()
-    values = _as_float(golden)
+    values = own.values(golden)
     amax = np.where(np.isfinite(values), np.abs(values), 0).max(axis=1)
     row = int(np.argmax(amax))
     grown = values[row] * 1.01
     with np.errstate(all="ignore"):
-        scaled[row] = format_of(golden.dtype).nearest(grown)
+        scaled[row] = own.nearest(grown)
     return scaled
 
 
-def _as_float(values: NDArray[Any]) -> NDArray[np.float64]:
-    with np.errstate(all="ignore"):
-        return values.astype(np.float64)
-
-
-_PROBES: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
+_PROBES: dict[str, Callable[[NDArray[Any], Format], NDArray[Any]]] = {
     "all zeros": _zeros,
     "shuffled rows": _shuffled,
     "scale +1 % on one row": _one_row_scaled,
 }
 
 
-def power_of(golden: Source, accepts: Callable[[Source, Source], bool]) -> dict[str, bool]:
+def power_of(
+    golden: Source, accepts: Callable[[Source, Source], bool], own: Format | None = None
+) -> dict[str, bool]:
     """Say of each wrong result whether a tolerance would accept it, tried on some of the rows.
 
     Args:
         golden: what the wrong results are made of.
         accepts: the tolerance: whether it takes (actual, golden).
+        own: what its elements stand for; None: what their dtype says.
 
     Returns:
         By the probe's name; without those that leave the golden as it is.
@@ -86,11 +84,12 @@ def power_of(golden: Source, accepts: Callable[[Source, Source], bool]) -> dict[
     sample = _sample(golden)
     if size_of(golden) == 0:
         return {}
+    own = format_of(golden.dtype) if own is None else own
     answers = {}
     for name, probe in _PROBES.items():
         if golden.dtype.kind == "b" and probe is _one_row_scaled:
             continue
-        wrong = probe(sample)
+        wrong = probe(sample, own)
         if wrong.tobytes() != sample.tobytes():
             answers[name] = accepts(ArraySource(wrong), ArraySource(sample))
     return answers
@@ -112,6 +111,7 @@ def blind_spot(model: Model, output: int, golden: Source) -> BlindSpot | None:
     rows, columns = Layout.of(golden.shape)
     if rows * columns == 0:
         return None
+    own = model.format_of(output)
     several = min(rows, _ROWS_PROBED, max(_FEW_ROWS, _ELEMENTS_PROBED // columns))
     probed = np.unique(np.linspace(0, rows - 1, several).astype(np.int64))
     together = max(1, _ELEMENTS_PROBED // columns)
@@ -122,7 +122,7 @@ def blind_spot(model: Model, output: int, golden: Source) -> BlindSpot | None:
         codes = np.concatenate([golden.read(begin, begin + columns) for begin in begins])
         with np.errstate(all="ignore"):
             v, _ = model.exact(output, index)
-            away = np.min([np.abs(v - tie) for tie in format_of(codes.dtype).ties(codes)], axis=0)
+            away = np.min([np.abs(v - tie) for tie in own.ties(codes)], axis=0)
             v = np.abs(v)
             ulp = np.spacing(v.astype(np.float32)).astype(np.float64)
             change = np.where(away > model.allowed_for(output) * ulp, away / v, np.inf)

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..formats import format_of
 from ..measure.differing import Differences, differences, distance_from_tie
 from ..operators import Model
 from ..read.sources import blocks, size_of
 from ..results import Source, Ties, TieTest
-from .verdict import is_tie
+from .verdict import explains_any, is_tie
 
 _LOOKED_AT = 1 << 16
 
@@ -23,13 +22,20 @@ class Rounding:
     def __init__(self, model: Model, output: int) -> None:
         self._model, self._output = model, output
         self.allowed = model.allowed_for(output)
+        self._most_steps, self._own, self._ill = (
+            model.most_steps(output),
+            model.format_of(output),
+            0,
+        )
         self._within, self._farthest, self._index, self._value = 0, -1.0, 0, float("nan")
 
     def add(self, some: Differences) -> tuple[TieTest, NDArray[np.float64]]:
         """Take the next ones; return their numbers before rounding, and how far these are off."""
         test = self._model.before_rounding(self._output, *some)
         distance = distance_from_tie(test)
-        self._within += int(np.count_nonzero(is_tie(test.steps, distance, self.allowed)))
+        ties = is_tie(test.steps, distance, self.allowed, self._most_steps)
+        self._within += int(np.count_nonzero(ties))
+        self._ill += int(np.count_nonzero(explains_any(test.magnitude, self.allowed, self._own)))
         # Elements that have no such number are farther than any that has.
         order = np.where(np.isnan(distance), np.inf, distance)
         at = int(np.argmax(order))
@@ -41,7 +47,7 @@ class Rounding:
     @property
     def ties(self) -> Ties:
         """How far they lie from a tie."""
-        return Ties(self.allowed, self._within, self._farthest, self._index, self._value)
+        return Ties(self.allowed, self._within, self._farthest, self._index, self._value, self._ill)
 
 
 def follows_scale(
@@ -63,7 +69,7 @@ def follows_scale(
 
 def _follows(model: Model, output: int, some: Differences, scale: NDArray[Any]) -> bool:
     test = model.before_rounding(output, *some, scale=scale)
-    own = format_of(some.actual.dtype)
+    own = model.format_of(output)
     value = np.where(np.isnan(test.value), 0, np.clip(test.value, *own.limits))
     # The clipped |h| may be the largest term left: an ulp of it.
     ulp = np.spacing(np.fmax(np.abs(test.magnitude), np.abs(value)).astype(np.float32))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ParamError
+from ..formats import Format, format_of
 from ..read.sources import blocks
 from ..results import Metrics, Source
 
@@ -49,16 +51,19 @@ class Excess:
     """The greatest difference as a fraction of what is allowed there."""
 
 
-def _wide(values: NDArray[np.generic]) -> NDArray[np.floating]:
-    """Widen exactly: 64-bit integers to long double, all else to float64."""
-    to = np.longdouble if values.dtype.kind in "iu" and values.dtype.itemsize == 8 else np.float64
-    return values.astype(to)
-
-
 def excess_of(
-    actual: NDArray[np.generic], golden: NDArray[np.generic], atol: float, rtol: float
+    actual: NDArray[Any], golden: NDArray[Any], atol: float, rtol: float, own: Format | None = None
 ) -> Excess:
-    """Measure two arrays of one dtype against a tolerance, element by element."""
+    """Measure two arrays of one dtype against a tolerance, element by element.
+
+    Args:
+        actual: what is measured.
+        golden: what it should be.
+        atol: what is allowed everywhere, and `rtol` relative to the golden.
+        rtol: see `atol`.
+        own: what elements stand for; None: what their dtype says.
+    """
+    wide = (format_of(golden.dtype) if own is None else own).wide
     a, g = np.ravel(actual), np.ravel(golden)
     word = f"u{g.dtype.itemsize}"
     a_bits, g_bits = a.view(word), g.view(word)
@@ -67,17 +72,15 @@ def excess_of(
         piece = slice(begin, begin + _AT_A_TIME)
         at = np.flatnonzero(a_bits[piece] != g_bits[piece])  # the same bits are never beyond
         if at.size:
-            part = _excess_of_differing(a[piece].take(at), g[piece].take(at), atol, rtol)
+            ours, theirs = (wide(side[piece].take(at)) for side in (a, g))
+            part = _excess_of_differing(ours, theirs, atol, rtol)
             beyond, ratio = beyond + part.beyond, max(ratio, part.ratio)
     return Excess(beyond, ratio)
 
 
-def _excess_of_differing(
-    actual: NDArray[np.generic], golden: NDArray[np.generic], atol: float, rtol: float
-) -> Excess:
-    """Measure elements whose bits differ, at least one."""
+def _excess_of_differing(a: NDArray[Any], g: NDArray[Any], atol: float, rtol: float) -> Excess:
+    """Measure elements whose bits differ, at least one, widened."""
     with np.errstate(all="ignore"):
-        a, g = _wide(actual), _wide(golden)
         difference, allowed = np.abs(a - g), np.abs(g)
         allowed *= rtol
         allowed += atol
@@ -93,11 +96,13 @@ def _excess_of_differing(
     return Excess(int(np.count_nonzero(~kept)), float(ratio.max()))
 
 
-def excess_of_sources(actual: Source, golden: Source, atol: float, rtol: float) -> Excess:
+def excess_of_sources(
+    actual: Source, golden: Source, atol: float, rtol: float, own: Format | None = None
+) -> Excess:
     """Measure two sources, block by block."""
     beyond, ratio = 0, 0.0
     for begin, end in blocks(golden):
-        part = excess_of(actual.read(begin, end), golden.read(begin, end), atol, rtol)
+        part = excess_of(actual.read(begin, end), golden.read(begin, end), atol, rtol, own)
         beyond, ratio = beyond + part.beyond, max(ratio, part.ratio)
     return Excess(beyond, ratio)
 
@@ -105,14 +110,16 @@ def excess_of_sources(actual: Source, golden: Source, atol: float, rtol: float) 
 class Measured:
     """Two arrays with their metrics; what a preset may ask of them."""
 
-    def __init__(self, metrics: Metrics, actual: Source, golden: Source) -> None:
+    def __init__(
+        self, metrics: Metrics, actual: Source, golden: Source, own: Format | None = None
+    ) -> None:
         self.metrics = metrics
-        self.dtype = golden.dtype.name
-        self._sources = actual, golden
+        self.dtype = (own and own.name) or golden.dtype.name
+        self._sources, self._own = (actual, golden), own
 
     def excess(self, atol: float, rtol: float) -> Excess:
         """Measure them against a tolerance."""
-        return excess_of_sources(*self._sources, atol, rtol)
+        return excess_of_sources(*self._sources, atol, rtol, self._own)
 
 
 def _exact(m: Measured) -> float:

@@ -70,7 +70,10 @@ def problem_of(actual: Source | None, golden: Source | None) -> str | None:
 
 
 def is_tie(
-    steps: NDArray[np.float64], distance: NDArray[np.float64], allowed: float
+    steps: NDArray[np.float64],
+    distance: NDArray[np.float64],
+    allowed: float,
+    most_steps: float = 1,
 ) -> NDArray[np.bool_]:
     """Say of each differing code whether rounding explains it.
 
@@ -79,8 +82,23 @@ def is_tie(
         distance: of the number before rounding from the tie between the two, in ulp; NaN where
             there is no such number.
         allowed: k, what the roundings of the formula add up to.
+        most_steps: how many codes apart they may be.
     """
-    explained: NDArray[np.bool_] = (steps == 1) & (distance <= allowed)
+    explained: NDArray[np.bool_] = (steps >= 1) & (steps <= most_steps) & (distance <= allowed)
+    return explained
+
+
+def explains_any(magnitude: NDArray[np.float64], allowed: float, own: Format) -> NDArray[np.bool_]:
+    """Say of each code whether rounding would explain any other one, too.
+
+    Args:
+        magnitude: of the largest term that the number before rounding is a sum of.
+        allowed: k.
+        own: the format of the codes.
+    """
+    with np.errstate(all="ignore"):
+        moved = allowed * np.spacing(magnitude.astype(np.float32)).astype(np.float64)
+    explained: NDArray[np.bool_] = moved >= own.limits[1] - own.limits[0]
     return explained
 
 
@@ -182,7 +200,7 @@ def margin_of(output: OutputComparison) -> float:
         if output.ties is not None:
             return output.ties.farthest / output.ties.allowed
         assert output.metrics is not None
-        return output.metrics.max_steps / format_of(output.dtype).scale_steps
+        return output.metrics.max_steps / format_of(output.type_name).scale_steps
     if output.rung == "tolerated" and output.tolerance is not None:
         return output.tolerance.margin
     return float("nan")

@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
+from ..formats import Format, format_of
 from ..results import Element, Map, Seen, TieTest
 from .differing import Differences
 from .layout import BLOCK, Layout
@@ -20,7 +21,10 @@ MOST_LISTED = 1 << 20
 class Collector:
     """Takes the differing elements of an output, some at a time, in C order."""
 
-    def __init__(self, shape: tuple[int, ...], of: int, axis: int | None = None) -> None:
+    def __init__(
+        self, shape: tuple[int, ...], of: int, axis: int | None = None, own: Format | None = None
+    ) -> None:
+        self._own = own
         self._shape, self._layout, self._few = shape, Layout.of(shape), of <= MOST_LISTED
         rows, columns = self._layout
         self._steps = step_of(rows), step_of(columns)
@@ -44,7 +48,9 @@ class Collector:
         allowed: float = 0,
     ) -> None:
         """Take the next ones, and where known how far from a tie, inf where there is none."""
-        self._add_worst(some, test, _badness(some, distance))
+        own = self._own or format_of(some.golden.dtype)
+        bad = _badness(some, own) if distance is None else distance
+        self._add_worst(some, test, bad, own)
         if self._axis is not None:
             step = int(np.prod(self._shape[self._axis :][1:], dtype=np.int64))
             places = some.places // step % len(self.along)
@@ -60,7 +66,9 @@ class Collector:
         if self._layout.columns > BLOCK:
             self._blocks.append(row * self._layout.blocks_per_row + column // BLOCK)
 
-    def _add_worst(self, some: Differences, test: TieTest | None, bad: NDArray[np.float64]) -> None:
+    def _add_worst(
+        self, some: Differences, test: TieTest | None, bad: NDArray[np.float64], own: Format
+    ) -> None:
         kept = self._worst[0]
         at = np.arange(len(bad)) if len(kept) < MOST_WORST else np.flatnonzero(bad > kept[-1])
         if len(at) == 0:
@@ -74,7 +82,7 @@ class Collector:
         self._has_values = test is not None
         value = np.full(len(at), np.nan) if test is None else test.value[at]
         with np.errstate(all="ignore"):
-            both = [side[at].astype(np.float64) for side in (some.actual, some.golden)]
+            both = [own.values(side[at]) for side in (some.actual, some.golden)]
         new = bad[at], some.places[at], *both, value
         joined = [np.concatenate(pair) for pair in zip(self._worst, new, strict=True)]
         order = np.argsort(-joined[0], kind="stable")[:MOST_WORST]
@@ -101,13 +109,8 @@ class Collector:
         return Seen(tuple(worst), drawn, dict(self._distances) or None)
 
 
-def _badness(some: Differences, distance: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    """Return what the worst is chosen by; NaN and infinities count as the greatest."""
-    if distance is not None:
-        return distance
-    # Of 64-bit integers exactly.
-    is_wide = some.golden.dtype.kind in "iu" and some.golden.dtype.itemsize == 8
-    wide = np.longdouble if is_wide else np.float64
+def _badness(some: Differences, own: Format) -> NDArray[np.float64]:
+    """Return how far apart they are; NaN and infinities count as the greatest."""
     with np.errstate(all="ignore"):
-        apart = np.abs(some.actual.astype(wide) - some.golden.astype(wide))
+        apart = np.abs(own.wide(some.actual) - own.wide(some.golden))
         return np.where(np.isnan(apart), np.inf, apart).astype(np.float64)

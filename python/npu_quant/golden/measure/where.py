@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from ..formats import Format, Small
 from ..results import Concentration, Metrics, Source, Where
 from .collected import Collector
 from .layout import Layout
@@ -181,6 +182,7 @@ def locate(
     collected: Collector | None = None,
     worst: int | None = None,
     axis: int | None = None,
+    own: Format | None = None,
 ) -> Where | None:
     """Say where the differences of two sources lie; None where there are none.
 
@@ -192,6 +194,7 @@ def locate(
         collected: what is known of the single elements.
         worst: the element to call the worst; None means the greatest difference.
         axis: one that was looked along, besides rows and columns.
+        own: what the elements stand for; None: what their dtype says.
     """
     if metrics.mismatches == 0 or metrics.first is None:
         return None
@@ -207,7 +210,7 @@ def locate(
         columns=int(np.count_nonzero(positions.column_counts)),
         of_columns=layout.columns,
         concentrations=_concentrations(collected, positions, layout) + _along(collected, axis),
-        worst_values=(value_of(actual, worst), value_of(golden, worst)),
+        worst_values=(value_of(actual, worst, own), value_of(golden, worst, own)),
         row_counts=row_counts,
         column_counts=positions.column_counts,
         row_bucket=row_bucket,
@@ -215,8 +218,10 @@ def locate(
     )
 
 
-def value_of(source: Source, place: int) -> int | float:
+def value_of(source: Source, place: int, own: Format | None = None) -> int | float:
     """Return an element as a Python number; integers exactly."""
-    (value,) = source.read(place, place + 1)
-    number: int | float = value.item() if source.dtype.kind in "iub" else float(value)
+    element = source.read(place, place + 1)
+    if own is not None and isinstance(own, Small):
+        return float(own.values(element)[0])
+    number: int | float = element[0].item() if source.dtype.kind in "iub" else float(element[0])
     return number

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..formats import whole
 from . import steps
 from .model import PART, Array, Exact, Flat, Float32, Float64, Model, Part, ranges
 from .norm import REFERENCE, VARIANTS, root_of, roundings_of_mean
@@ -38,11 +37,10 @@ class NormPart(Part):
 class AddRmsNormQuant(Model):
     """npu_add_rms_norm_quant: a sum, its norm over the last axes, and codes of that."""
 
-    format = whole(np.int8)
-
     def prepare(self) -> None:
         """Read the arguments."""
         inputs = self.inputs
+        self.read_format(inputs["dst_type"])
         x1, gamma = inputs["x1"], inputs["gamma"]
         self.dtype: np.dtype[Any] = x1.dtype
         self.n = int(gamma.size)
@@ -66,6 +64,10 @@ class AddRmsNormQuant(Model):
         if self.kinds[output] != "codes":
             return 1.0
         return super().allowed_for(output) + roundings_of_mean(self.n)
+
+    def has_sum(self, output: int) -> bool:
+        """Tell whether there is a beta or a zero point."""
+        return self.beta is not None or self.zero_points[output] is not None
 
     def _over_gamma(self, name: str) -> Float32 | None:
         """Return a parameter as one number, or as one for each element of a row."""

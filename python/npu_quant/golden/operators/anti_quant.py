@@ -13,7 +13,7 @@ from . import steps
 from .arithmetic import Floats, compiled, fused, roundings, stored_in
 from .elements import ElementModel, ElementPart, Spread, dtype_of
 from .formula import Test, Variant, always
-from .model import Array, Exact
+from .model import Array, Exact, unpacked
 
 KERNEL = "hicann/ops-nn quant/ascend_anti_quant_v2"
 TORCH = "torch in the dtype of a 16-bit model"
@@ -25,8 +25,9 @@ class AntiQuant(ElementModel):
     def prepare(self) -> None:
         """Read the arguments."""
         inputs = self.inputs
-        shape, scale, offset = inputs["x"].shape, inputs["scale"], inputs["offset"]
-        self.read(inputs["x"], scale, None, axis_of(scale, shape))
+        x, scale, offset = numbers_of(inputs["x"]), inputs["scale"], inputs["offset"]
+        shape = x.shape
+        self.read(x, scale, None, axis_of(scale, shape))
         if offset is not None:
             self.zero_point = Spread(offset, shape, axis_of(offset, shape))
         to = inputs["dst_dtype"]
@@ -38,6 +39,13 @@ class AntiQuant(ElementModel):
         offset = np.zeros(1) if o.zero_point is None else o.zero_point
         value = reference(o.x, o.scale, offset, None)
         return value, (value, o.x * o.scale, offset * o.scale)
+
+
+def numbers_of(x: Array) -> Array:
+    """Return the numbers that codes stand for: HiFloat8 is in uint8, int4 8 to an int32."""
+    if x.dtype == np.uint8:
+        return format_of("hifloat8").values(x).astype(np.float16)  # which has them all
+    return unpacked(x)
 
 
 def axis_of(values: Array, shape: tuple[int, ...]) -> int:

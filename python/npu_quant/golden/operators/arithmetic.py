@@ -16,7 +16,7 @@ Floats = Any
 """A float32 or float64 array: what NumPy's annotations make of arithmetic on one."""
 
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?")
-_NAMES = {"number": np.float32, "max": np.maximum, "sqrt": np.sqrt}
+_NAMES = {"number": np.float32, "max": np.maximum, "sqrt": np.sqrt, "rint": np.rint}
 
 
 def compiled(text: str, *names: str) -> Callable[..., Floats]:
@@ -41,10 +41,9 @@ def as_it_is(q: Floats) -> Floats:
     return q
 
 
-def half_away(q: Floats) -> Floats:
-    """Round to nearest, ties away from zero; q - trunc(q) is exact."""
-    whole = np.trunc(q)
-    return np.asarray(whole + np.copysign(np.abs(q - whole) >= np.float32(0.5), q), q.dtype)
+def half_even(q: Floats) -> Floats:
+    """Round to nearest, ties to even, whatever rule a format has of its own."""
+    return np.rint(q)
 
 
 def half_up(q: Floats) -> Floats:
@@ -59,6 +58,26 @@ def stored_in(dtype: Any) -> Callable[[Floats], Floats]:
 
 to_float16 = stored_in(np.float16)
 to_bfloat16 = stored_in(ml_dtypes.bfloat16)
+
+
+def hybrid(q: Floats) -> Floats:
+    """Round float32 to hifloat8 where its exponent is 4 or more, of either sign, as the 950 does.
+
+    The 14 upper of the bits that are dropped are a fraction, the 14 lowest of all a threshold.
+    """
+    bits = np.ascontiguousarray(q).view(np.uint32)
+    exponent = (bits >> 23 & 0xFF).astype(np.int32) - 127
+    size = np.abs(exponent)
+    dropped = (20 + (size > 3) + (size > 7) + (size > 15)).astype(np.uint32)
+    mask = (np.uint32(1) << dropped) - np.uint32(1)
+    # Below the least number its whole significand is dropped.
+    fraction = np.where(exponent == -23, bits & mask | 1 << 23, bits & mask)
+    fraction >>= np.where(exponent == -23, 10, dropped - 14).astype(np.uint32)
+    is_up = fraction >= bits & 0x3FFF
+    rounded = ((bits & ~mask) + (is_up << dropped).astype(np.uint32)).view(np.float32)
+    least = np.copysign(np.where(is_up, np.float32(2.0**-22), np.float32(0)), q)
+    rounded = np.where(exponent == -23, least, np.where(exponent < -23, q * 0, rounded))
+    return np.where((size < 4) | (exponent > 15), q, rounded)
 
 
 def fused(x: Floats, w: Floats, zero_point: Floats) -> Floats:

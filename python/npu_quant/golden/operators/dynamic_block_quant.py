@@ -19,27 +19,21 @@ from .dynamic_quant import (
     with_values,
 )
 from .formula import Other, Variant
-from .groups import INPUTS, PER_TENSOR, GroupedModel, GroupedPart, Groups
+from .groups import INPUTS, PER_TENSOR, per_row
+from .tiles import GroupedModel
 
-BLOCK = 128
 KERNELS = "hicann/ops-nn quant/dynamic_block_quant/op_kernel"
 PAGE = "the page of torch_npu.npu_dynamic_block_quant, unlike its example"
 
 
 class DynamicBlockQuant(GroupedModel):
-    """npu_dynamic_block_quant: a group is a block of 128 elements of a row."""
+    """npu_dynamic_block_quant: a group is a block of some columns of one row or several."""
 
     def prepare(self) -> None:
         """Read the arguments."""
-        self.read(self.inputs["x"], BLOCK)
+        sizes = (int(self.inputs[name]) for name in ("row_block_size", "col_block_size"))
+        self.read(self.inputs["x"], "block", *sizes)
         self.min_scale = np.float32(self.inputs["min_scale"])
-
-
-def per_row(part: GroupedPart) -> Groups:
-    """Group each row into one block."""
-    groups, per_row = part.groups(), part.model.groups_per_row
-    amax = np.repeat(groups.amax.reshape(-1, per_row).max(axis=-1, initial=0), per_row)
-    return Groups(groups.v, amax[:, None], amax)
 
 
 def is_bounded(model: GroupedModel) -> bool:

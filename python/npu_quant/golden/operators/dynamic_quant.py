@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 
 from . import groups, steps
 from .arithmetic import compiled, roundings
 from .formula import Form, Formula, Other, Step, Variant
-from .groups import GroupedModel, GroupedPart
 from .model import Array, Float32
+from .tiles import GroupedModel, GroupedPart, bounded
 
-MAX = np.float32(127)
 KERNELS = "hicann/ops-nn quant/dynamic_quant/op_kernel"
 GOLDEN_PY = "hicann/ops-nn quant/dynamic_quant/tests/assets/golden.py:91"
 
@@ -24,17 +24,18 @@ class DynamicQuant(GroupedModel):
 
     def prepare(self) -> None:
         """Read the arguments."""
-        self.read(self.inputs["input"], None)
-        smooth = self.inputs["smooth_scales"]
+        self.read(self.inputs["input"], self.inputs["quant_mode"])
+        smooth, self.ends = self.inputs["smooth_scales"], self.inputs["group_index"]
         self.smooth = None if smooth is None else smooth.astype(np.float32)
 
 
 # How amax becomes the scale. None is more than 1 ulp from another that is benign.
 
 
-def scale_step(name: str, text: str, source: str = "", benign: bool = True) -> Step:
+def scale_step(name: str, text: str, source: str = "", **more: Any) -> Step:
     """Return a step that does as its text says."""
-    return Step(name, text, compiled(text, "amax"), source, roundings=1, benign=benign)
+    function = compiled(steps.of_format(text), "amax", "most")
+    return Step(name, text, function, source, roundings=1, **more)
 
 
 AMAX_OVER_127 = scale_step("", "amax / 127")
@@ -51,13 +52,14 @@ NARROW_SCALES = steps.in_16_bits(
     "{short} scale",
     "{long}(amax / 127)",
     steps.NARROW_SCALES,
-    lambda stored: lambda amax: stored(amax / MAX),
+    lambda stored: lambda amax, most: stored(amax / most),
 )
-OVER_128 = scale_step("scale amax / 128", "amax / 128", benign=False)
+OVER_128 = scale_step("scale amax / 128", "amax / 128", applies=steps.has_even_steps, benign=False)
 OVER_127_5 = scale_step(
     "scale amax / 127.5",
     "amax / 127.5",
     "ranges of 255 steps, as torch.ao's observers have them for symmetric qint8",
+    applies=steps.has_even_steps,
     benign=False,
 )
 SCALES = (AMAX_OVER_127, TIMES_INVERSE, INVERSE)
@@ -77,22 +79,22 @@ def with_epsilon(text: str) -> Iterator[Step]:
 
 EPSILONS = ("1e-12", "1e-10", "1e-8", "1e-7", "1e-6", "1e-5")
 
-BOUND = Step("", "{scale}", groups.bounded)
+BOUND = Step("", "{scale}", bounded)
 
 # What is handed over as the scale.
 
-REPORTED = Step("", "{scale}", lambda scale, amax, least: scale)
+REPORTED = Step("", "{scale}", lambda scale, amax, model: scale)
 MULTIPLIER = Other(
     "scale is 127 / amax",
     "127 / amax",
-    lambda scale, amax, least: np.maximum(MAX / amax, least),
+    lambda scale, amax, model: np.maximum(model.most / amax, model.min_scale),
     "the multiplier returned for the scale",
 )
 NARROW_REPORTED = steps.in_16_bits(
     "{short} scale, y by the float32 one",
     "{long}({{scale}})",
     "scales stored in the dtype of a 16-bit model",
-    lambda stored: lambda scale, amax, least: stored(scale),
+    lambda stored: lambda scale, amax, model: stored(scale),
 )
 
 # How a quotient is made.
@@ -117,10 +119,9 @@ def with_127(text: str) -> Step:
     return Step(
         text,
         text.replace("x", "{x}", 1),
-        compiled(text, "x", "amax"),
+        compiled(steps.of_format(text), "x", "amax", "most"),
         "scripts",
         groups.is_unbounded,
-        operand=lambda o: o.amax,
         roundings=roundings(text),
     )
 
@@ -151,7 +152,8 @@ ASCEND950 = FORM.formula(scale=TIMES_INVERSE)
 def formulas() -> Iterator[Formula]:
     """Every order of operations with every rule for ties; then what is another formula."""
     form, two = FORM.formula, (steps.DIVIDED, RECIPROCAL)
-    for rounding, scale, quotient in product((steps.HALF_EVEN, steps.HALF_AWAY), SCALES, QUOTIENTS):
+    ties = (steps.HALF_EVEN, steps.HALF_AWAY, steps.TO_EVEN)
+    for rounding, scale, quotient in product(ties, SCALES, QUOTIENTS):
         yield form(scale=scale, quotient=quotient, round=rounding)
     yield form(scale=INVERSE_TWICE, quotient=BY_INVERSE_AMAX)
     for rounding, scale, quotient in product(
@@ -174,6 +176,10 @@ def formulas() -> Iterator[Formula]:
         for scale in with_epsilon(eps):
             yield form(scale=scale)
     yield form(clamp=steps.CLAMP_SYMMETRIC)
+    for quotient in QUOTIENTS:
+        yield form(quotient=quotient, clamp=groups.UNSATURATED)
+        yield form(quotient=quotient, kept=steps.HYBRID)
+        yield form(quotient=quotient, values=groups.FINITE_ONLY)
 
 
 def with_values(multiplier: Step, *values: Step) -> Iterator[Formula]:
@@ -191,17 +197,17 @@ def in_groups(*values: Step) -> Iterator[Formula]:
 
 def asymmetric_scale(part: GroupedPart) -> Float32:
     """Return max((max - min) / 255, 1e-12)."""
-    v = part.groups().v
-    wide = v.max(axis=-1, initial=-np.inf) - v.min(axis=-1, initial=np.inf)
-    return np.asarray(np.maximum(wide / np.float32(255), np.float32(1e-12)))
+    hi, lo = (np.asarray(part.groups().reported(which)) for which in ("hi", "lo"))
+    return np.asarray(np.maximum((hi - lo) / part.model.reach, np.float32(1e-12)))
 
 
 def asymmetric_y(part: GroupedPart) -> Array:
     """Return the codes around an offset of 127 - max / scale."""
-    v, scale = part.groups().v, asymmetric_scale(part)
-    offset = MAX - v.max(axis=-1, initial=-np.inf) / scale
-    q = v * (1 / scale)[:, None] + offset[:, None]
-    return part.flat(part.model.format.codes(np.rint(q)))
+    model, groups = part.model, part.groups()
+    hi, lo = (groups.extreme(which) for which in ("hi", "lo"))
+    scale = np.maximum((hi - lo) / model.reach, np.float32(1e-12))
+    q = groups.v * (1 / scale) + (model.most - hi / scale)
+    return part.flat(model.format.codes(model.format.rounding(np.rint)(q)))
 
 
 VARIANTS: tuple[Variant, ...] = (
@@ -232,7 +238,7 @@ VARIANTS: tuple[Variant, ...] = (
     FORM.formula(reported=MULTIPLIER).row(),
     FORM.formula(reported=MULTIPLIER, quotient=BY_127_OVER_AMAX).row(source=MULTIPLIER.source),
     *FORM.rows(FORM.formula(reported=step) for step in NARROW_REPORTED),
-    *FORM.rows(in_groups(groups.PER_COLUMN, groups.PER_TENSOR)),
+    *FORM.rows(in_groups(groups.PER_COLUMN, groups.PER_TENSOR, groups.PER_TOKEN)),
     *FORM.rows(
         with_values(
             BY_127_OVER_AMAX,

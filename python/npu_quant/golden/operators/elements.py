@@ -84,6 +84,10 @@ class ElementModel(Model):
         """Return the zero points."""
         return [] if self.zero_point is None else [self.zero_point.values]
 
+    def has_sum(self, output: int) -> bool:
+        """Tell whether there are zero points."""
+        return self.zero_point is not None
+
     def parts(self) -> list[Part]:
         """Split along the elements."""
         return [ElementPart(self, *some) for some in ranges(self.x.size, PART)]

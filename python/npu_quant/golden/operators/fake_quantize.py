@@ -44,7 +44,7 @@ class FakeQuantize(ElementModel):
         value, terms = super().exact(output, index, scale)
         return value if self.is_on else np.full_like(value, np.nan), terms
 
-    def grid(self, output: int, index: NDArray[np.int64], dtype: np.dtype) -> Any:
+    def grid(self, output: int, index: NDArray[np.int64]) -> Any:
         """Return what the elements' codes stand for; of a mask where its range ends."""
         return Ends(self) if self.kinds[output] == "mask" else Grid(self, index)
 

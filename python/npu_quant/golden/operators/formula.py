@@ -8,12 +8,15 @@ the number by which a tie is judged.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from numpy.typing import NDArray
+
+from ..formats import Format
 
 Formed = Callable[[Any], "NDArray[Any] | None"]
 """From a part of the work to that range of an output; None where it does not fit the output."""
@@ -23,6 +26,16 @@ Glance = Callable[[Any, "Callable[[int], NDArray[Any] | None]"], bool]
 
 Test = Callable[[Any], bool]
 """A question about a model: an operator with its inputs."""
+
+_OF_MOST: dict[str, Callable[[float, bool], float]] = {
+    "127": lambda most, even: most,
+    "255": lambda most, even: 2 * most + even,
+    "128": lambda most, even: most + 1,
+    "256": lambda most, even: 2 * most + 2,
+    "127.5": lambda most, even: most + 0.5,
+}
+"""What the numbers of int8 are in other formats: the range of whole numbers has one more."""
+OF_INT8 = re.compile(r"(?<![\w.])(127\.5|127|128|255|256)(?![\w.])")
 
 
 def always(model: Any) -> bool:
@@ -63,10 +76,23 @@ class Variant:
         return f"<Variant {self.name!r}: {self.summary}>"
 
     def of(self, model: Any) -> Variant:
-        """Return the variant with `benign` as it is for a model's inputs."""
-        if self.benign_if is None:
-            return self
-        return dataclasses.replace(self, benign=self.benign_if(model), benign_if=None)
+        """Return the variant as it is with a model's inputs, in the words of its format."""
+        own = self
+        if self.benign_if is not None:
+            own = dataclasses.replace(self, benign=self.benign_if(model), benign_if=None)
+        if model.most == 127 and model.format.is_even:
+            return own
+        return own.in_words(model.most, model.format)
+
+    def in_words(self, most: Any, own: Format) -> Variant:
+        """Return the variant with what stands for int8 in its words as it is in another format."""
+        name, summary = (
+            OF_INT8.sub(lambda found: f"{_OF_MOST[found[0]](most, own.is_even):.9g}", text)
+            for text in (self.name, self.summary)
+        )
+        if not own.is_even:
+            summary = summary.replace("rint(", f"{own.name or own.carrier.name}(")
+        return dataclasses.replace(self, name=name, summary=summary)
 
 
 @dataclass(frozen=True, eq=False)

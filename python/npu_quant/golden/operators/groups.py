@@ -1,160 +1,17 @@
-"""What npu_dynamic_quant and npu_dynamic_block_quant share.
-
-Both divide groups of elements by a scale that comes from the group's greatest magnitude. A group is
-a row in one, and a block of a row in the other.
-"""
+"""The steps that formulas of dynamic quantization share: which numbers, in which groups."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..formats import whole
 from . import steps
-from .arithmetic import Floats
-from .formula import Formula, Glance, Other, Step
-from .model import PART, Array, Exact, Flat, Float32, Model, Part, ranges
+from .formula import Formula, Glance, Other, Step, Test
+from .model import Array, Float32
 from .steps import Operands
-
-
-class Groups:
-    """Numbers to be quantized in groups, one group a row, and the greatest magnitude of each."""
-
-    def __init__(
-        self, v: Float32, amax: Float32 | None = None, reported: Float32 | None = None
-    ) -> None:
-        self.v = v
-        own = np.abs(v).max(axis=-1, initial=0) if amax is None else None
-        self.amax: Float32 = own[:, None] if own is not None else np.asarray(amax)
-        """Of a shape that broadcasts over v's."""
-        self.reported = own if own is not None else reported
-        """The same in the order of the scale output; None where that has another shape."""
-
-
-class GroupedPart(Part):
-    """Some rows of the input."""
-
-    model: GroupedModel
-
-    def __init__(self, model: GroupedModel, first: int, last: int) -> None:
-        n, per_row = model.columns, model.groups_per_row
-        super().__init__(model, ((first * n, last * n), (first * per_row, last * per_row)))
-        self.rows = (first, last)
-
-    def groups(self) -> Groups:
-        """Return the numbers that are quantized."""
-        return self.once("groups", lambda: self.grouped(self.model.rows(*self.rows)))
-
-    def grouped(self, v: Float32) -> Groups:
-        """Return rows cut into groups; the last group of a row is filled up with zeros."""
-        model = self.model
-        padded = model.groups_per_row * model.width
-        if padded != model.columns:
-            wide = np.zeros((len(v), padded), np.float32)
-            wide[:, : model.columns] = v
-            v = wide
-        return Groups(v.reshape(len(v) * model.groups_per_row, model.width))
-
-    def flat(self, grouped: Array) -> Array:
-        """Return groups as elements of the output, without what filled them up."""
-        model = self.model
-        rows = grouped.reshape(self.rows[1] - self.rows[0], model.groups_per_row * model.width)
-        return rows[:, : model.columns].reshape(-1)
-
-
-class GroupedModel(Model):
-    """int8 codes, and one float32 scale per group."""
-
-    min_scale: np.float32 = np.float32(0)
-    smooth: Float32 | None = None
-    format = whole(np.int8)
-
-    def read(self, x: Array, width: int | None) -> None:
-        """Take the input; a group has so many elements, None: a row of them."""
-        self.x, self.dtype = x, x.dtype
-        self.columns = x.shape[-1]
-        self.tall = max(1, x.shape[-2])
-        """Rows of a matrix of the last two axes."""
-        self.row_count = int(np.prod(x.shape[:-1], dtype=np.int64))
-        self.width = self.columns if width is None else width
-        """Elements of a group."""
-        self.groups_per_row = 1 if width is None else -(-self.columns // width)
-        self._flat = Flat(x)
-
-    def inputs_of_rows(self, first: int, last: int) -> Float32:
-        """Return rows [first, last) of the input, widened."""
-        n = self.columns
-        return self._flat.floats(first * n, last * n).reshape(last - first, n)
-
-    def smoothed(self, v: Float32, column: Any = slice(None)) -> Float32:
-        """Return numbers of some columns times their factors, in float32."""
-        with np.errstate(all="ignore"):
-            return v if self.smooth is None else v * self.smooth[column]
-
-    def rows(self, first: int, last: int) -> Float32:
-        """Return the numbers that are quantized, of rows [first, last)."""
-        return self.smoothed(self.inputs_of_rows(first, last))
-
-    def parts(self) -> list[Part]:
-        """Split along the rows."""
-        step = max(1, PART // max(1, self.columns))
-        return [GroupedPart(self, *rows) for rows in ranges(self.row_count, step)]
-
-    def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
-        """Divide by the golden scales; for the scales themselves, divide amax."""
-        if self.kinds[output] == "scale":
-            exact = scale_of(self.reference, self, self._amax(index))
-            return exact, (exact,)
-        row, column = np.divmod(index, max(1, self.columns))
-        group = row * self.groups_per_row + column // max(1, self.width)
-        v = self.smoothed(self._flat.take(index).astype(np.float32), column)
-        chosen = self.golden()[self.kinds.index("scale")] if scale is None else scale
-        assert chosen is not None
-        wide = Operands(v.astype(np.float64), chosen.reshape(-1)[group].astype(np.float64))
-        return steps.before_rounding(self.reference, Part(self), wide)[1], ()
-
-    def _amax(self, index: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the greatest magnitudes of some groups."""
-        result = np.empty(len(index))
-        offsets = np.arange(self.width)
-        for begin, end in ranges(len(index), max(1, PART // max(1, self.width))):
-            row, block = np.divmod(index[begin:end], self.groups_per_row)
-            column = block[:, None] * self.width + offsets
-            missing = column >= self.columns
-            column[missing] = 0
-            v = self._flat.take(row[:, None] * self.columns + column).astype(np.float32)
-            v = self.smoothed(v, column)
-            v[missing] = 0
-            result[begin:end] = np.abs(v).max(axis=-1, initial=0)
-        return result
-
-    def matrices(self, first: int, last: int) -> list[int]:
-        """Return where matrices of the last two axes begin in rows [first, last), and 0."""
-        return [0, *(row - first for row in range(first + 1, last) if row % self.tall == 0)]
-
-    def column_amax(self) -> Float32:
-        """Return the greatest magnitude of each column of each matrix of the last two axes."""
-        if not hasattr(self, "_column_amax"):
-            self._column_amax = self._find_column_amax()
-        return self._column_amax
-
-    def _find_column_amax(self) -> Float32:
-        tall = self.tall
-        result = np.zeros((self.row_count // tall, self.columns), np.float32)
-        step = max(1, PART // max(1, self.columns))
-        if tall < step:
-            for first, last in ranges(len(result), max(1, step // tall)):
-                v = self.rows(first * tall, last * tall).reshape(last - first, tall, self.columns)
-                np.abs(v, out=v).max(axis=1, initial=0, out=result[first:last])
-            return result
-        for matrix in range(len(result)):
-            for first, last in ranges(tall, step):
-                v = self.rows(matrix * tall + first, matrix * tall + last)
-                np.maximum(result[matrix], np.abs(v, out=v).max(axis=0), out=result[matrix])
-        return result
+from .tiles import GroupedModel, GroupedPart, Groups, as_given, scale_of
 
 
 def is_smoothed(model: GroupedModel) -> bool:
@@ -167,45 +24,79 @@ def is_unbounded(model: GroupedModel) -> bool:
     return not model.min_scale > 0
 
 
+def is_infinite(model: GroupedModel) -> bool:
+    """Tell whether some of the input is not finite, as the scales show that have no bound."""
+    x = model.golden()[model.kinds.index("scale")] if is_unbounded(model) else model.x
+    assert x is not None
+    return not bool(np.all(np.isfinite(x)))
+
+
 # Which numbers, in which groups.
 
 
 def per_tensor(part: GroupedPart) -> Groups:
-    """Group everything into one."""
-    v, amax = part.groups().v, part.model.column_amax().max(initial=0)
-    return Groups(v, np.full((1, 1), amax, np.float32), np.full(len(v), amax, np.float32))
+    """Group everything into one; every group of the operator has its scale."""
+    groups = part.model.tiles("pertensor").groups(part, as_given, as_given)
+    begin, end = part.spans[1]
+    return Groups(
+        groups.v, groups.extreme, lambda which: np.repeat(groups.extreme(which)[0], end - begin)
+    )
 
 
 def per_column(part: GroupedPart) -> Groups:
     """Group along the axis before the last; the scales only fit if both have the same length."""
-    model, amax = part.model, part.model.column_amax()
-    matrix = np.arange(*part.rows) // model.tall
-    same = len(matrix) == 0 or matrix[0] == matrix[-1]
-    each = amax[matrix[:1]] if same else amax[matrix]
-    fits = model.tall == model.columns
-    return Groups(part.groups().v, each, amax.reshape(-1)[slice(*part.rows)] if fits else None)
+    model, tiling = part.model, part.model.tiles("perchannel")
+    groups = tiling.groups(part, as_given, as_given)
+
+    def reported(which: str) -> Float32 | None:
+        fits = model.mode == "pertoken" and model.tall == model.columns
+        return tiling.every(which, as_given).reshape(-1)[slice(*part.rows)] if fits else None
+
+    return Groups(groups.v, groups.extreme, reported)
+
+
+def per_row(part: GroupedPart) -> Groups:
+    """Group each row; every block of it has its scale, and other modes have none that fits."""
+    groups, across = part.model.tiles("pertoken").groups(part, as_given, as_given), 0
+    if part.model.mode == "block" and part.model.tiling.is_low:
+        across = part.model.tiling.across
+
+    def reported(which: str) -> Float32 | None:
+        return np.repeat(groups.extreme(which), across) if across else None
+
+    return Groups(groups.v, groups.extreme, reported)
+
+
+def finite_only(model: GroupedModel, first: int, last: int) -> Float32:
+    """Return the numbers that are quantized, and 0 for those that are not finite."""
+    v = model.rows(first, last)
+    return np.where(np.isfinite(v), v, np.float32(0))
+
+
+def is_mode(*modes: str) -> Test:
+    """Return whether a group is, by the operator, one of these."""
+    return lambda model: model.mode in modes
 
 
 def one_amax(matrices: bool) -> Glance:
     """Return whether one amax for all, or for each column of a matrix, can have made some codes.
 
-    A code c of v says that 127 |v| / amax lies in |c| - 0.5 to |c| + 0.5, but for roundings: all
-    elements must leave some amax. So no other part of the input needs to be read.
+    A code of v says between which ties MAX |v| / amax lies, but for roundings: all elements must
+    leave some amax. So no other part of the input needs to be read.
     """
 
     def glance(part: GroupedPart, actual: Callable[[int], Array | None]) -> bool:
         y, model = actual(0), part.model
-        if y is None or y.size == 0 or not is_unbounded(model):
+        if y is None or y.size == 0 or not is_unbounded(model) or model.size != "amax":
             return True
-        rows = part.rows[1] - part.rows[0]
-        v = np.abs(part.groups().v).reshape(rows, -1)[:, : model.columns]
-        code = np.abs(y.astype(np.float32)).reshape(v.shape)
+        v = np.abs(part.numbers(as_given))
+        code = model.format.values(y).reshape(v.shape).astype(np.float32)
+        low, high = (t.astype(np.float32) for t in model.format.ties(np.abs(code).astype(y.dtype)))
         v = np.where(v < 1e-30, np.float32(0), v)  # whose scales may be 0, and codes anything
-        code = np.where(v == 0, np.float32(0), code)
-        half = np.float32(0.501)
+        near, far = np.where(v == 0, 0, low) * np.float32(0.999), high * np.float32(1.001)
         begins = model.matrices(*part.rows) if matrices else [0]
-        least = np.fmax.reduceat(np.float32(127) * v / (code + half), begins, axis=0)
-        most = np.fmin.reduceat(np.float32(127) * v / np.maximum(code - half, 0), begins, axis=0)
+        least = np.fmax.reduceat(model.most * v / far, begins, axis=0)
+        most = np.fmin.reduceat(model.most * v / np.maximum(near, 0), begins, axis=0)
         if not matrices:
             least, most = np.fmax.reduce(least, axis=1), np.fmin.reduce(most, axis=1)
         return not bool(np.any(least > most))
@@ -215,15 +106,16 @@ def one_amax(matrices: bool) -> Glance:
 
 def rounded_input(stored: Callable[[Float32], Float32]) -> Callable[[GroupedPart], Groups]:
     """Return the groups of an input that is rounded first."""
-    return lambda part: part.grouped(
-        part.model.smoothed(stored(part.model.inputs_of_rows(*part.rows)))
-    )
+
+    def numbers(model: GroupedModel, first: int, last: int) -> Float32:
+        return model.smoothed(stored(model.inputs_of_rows(first, last)), first, last)
+
+    return lambda part: part.groups(numbers)
 
 
-def divided_by_smooth(part: GroupedPart) -> Groups:
+def divided_by_smooth(model: GroupedModel, first: int, last: int) -> Float32:
     """Use smooth_scales the other way round."""
-    v, smooth = part.model.inputs_of_rows(*part.rows), part.model.smooth
-    return part.grouped(v if smooth is None else v / smooth)
+    return model.inputs_of_rows(first, last) / model.factors_of_rows(first, last)
 
 
 AS_GIVEN = Step("", "", lambda part: part.groups())
@@ -232,6 +124,7 @@ PER_TENSOR = Other(
     "max |x| of all rows",
     per_tensor,
     "quant_mode pertensor",
+    is_mode("pertoken", "perchannel", "block"),
     glance=one_amax(matrices=False),
 )
 PER_COLUMN = Other(
@@ -239,7 +132,28 @@ PER_COLUMN = Other(
     "max |x| along the axis before the last",
     per_column,
     "swapped axes",
+    is_mode("pertoken", "pertensor"),
     glance=one_amax(matrices=True),
+)
+PER_TOKEN = Other(
+    "per token",
+    "max |x| of the row",
+    per_row,
+    "quant_mode pertoken",
+    is_mode("pertensor", "perchannel"),
+)
+FINITE_ONLY = Other(
+    "finite elements only",
+    "max |x| of the finite x",
+    lambda part: part.groups(of=finite_only),
+    "hicann/ops-nn quant/dynamic_block_quant/tests/assets/golden.py:112-115",
+    is_infinite,
+)
+UNSATURATED = replace(
+    steps.UNSATURATED,
+    applies=lambda model: (
+        steps.is_small_float(model) and (not is_unbounded(model) or is_infinite(model))
+    ),
 )
 INPUTS = steps.in_16_bits(
     "input as {short}", "max |{long}(x)|", "x.{cast}()", rounded_input, steps.is_float32
@@ -247,14 +161,14 @@ INPUTS = steps.in_16_bits(
 SMOOTH_IGNORED = Other(
     "smooth_scales ignored",
     "max |input|, x = input",
-    lambda part: part.grouped(part.model.inputs_of_rows(*part.rows)),
+    lambda part: part.groups(GroupedModel.inputs_of_rows),
     steps.MISTAKE,
     is_smoothed,
 )
 SMOOTH_DIVIDES = Other(
     "divided by smooth_scales",
     "max |x|, x = input / smooth_scales",
-    divided_by_smooth,
+    lambda part: part.groups(divided_by_smooth),
     "SmoothQuant's factors, whose activations are divided",
     is_smoothed,
 )
@@ -262,22 +176,8 @@ SMOOTH_DIVIDES = Other(
 # What a formula makes of a part. Its slots: values, scale, bound, reported, and those of codes.
 
 
-def scale_of(formula: Formula, model: GroupedModel, amax: Floats) -> Floats:
-    """Return the scales of groups."""
-    with np.errstate(all="ignore"):
-        scale = formula["scale"].function(amax)
-        return formula["bound"].function(scale, model.min_scale)
-
-
-def bounded(scale: Floats, min_scale: np.float32) -> Floats:
-    """Return scales, none above 1 / min_scale."""
-    if not min_scale > 0:
-        return scale
-    bound = np.float32(1) / min_scale.astype(scale.dtype)
-    return np.where(scale > bound, bound, scale)
-
-
-def _groups(formula: Formula, part: GroupedPart) -> Groups:
+def groups_of(formula: Formula, part: GroupedPart) -> Groups:
+    """Return the groups that a formula quantizes."""
     groups: Groups = part.call(formula["values"].function, part)
     return groups
 
@@ -286,21 +186,25 @@ def y(formula: Formula, part: GroupedPart) -> Array:
     """Return the codes of a part."""
 
     def operands() -> Operands:
-        groups, model = _groups(formula, part), part.model
-        scale = part.same(scale_of(formula, model, groups.amax))
-        return Operands(groups.v, scale, amax=groups.amax, least=model.min_scale)
+        groups, model = groups_of(formula, part), part.model
+        size = groups.extreme(model.size)
+        scale, offset = part.same(scale_of(formula, model, size)), None
+        if "offset" in model.made_of:
+            hi = groups.extreme("hi")
+            offset = part.same(formula["offset"].function(hi, scale, model.most))
+        return Operands(groups.v, scale, offset, size, model.goal, model.min_scale)
 
-    own = part.once(tuple(formula[s] for s in ("values", "scale", "bound")), operands)
+    own = part.once(tuple(formula[slot] for slot in part.model.made_of), operands)
     return part.call(part.flat, steps.codes(formula, part, own))
 
 
 def scales(formula: Formula, part: GroupedPart) -> Array | None:
     """Return the scales of a part, or what is handed over instead."""
-    amax = _groups(formula, part).reported
-    if amax is None:
+    size = groups_of(formula, part).reported(part.model.size)
+    if size is None:
         return None
-    scale = scale_of(formula, part.model, amax)
-    other: Array = formula["reported"].function(scale, amax, part.model.min_scale)
+    scale = scale_of(formula, part.model, size)
+    other: Array = formula["reported"].function(scale, size, part.model)
     return np.asarray(part.same(other))
 
 

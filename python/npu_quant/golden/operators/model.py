@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import dtypes
 from ...errors import ParamError
-from ..formats import Format, Whole, format_of
+from ..formats import Format, format_of, int4_of
 from ..results import TieTest
 from .formula import Formula, Variant
 
@@ -25,6 +26,8 @@ Exact = tuple[Float64, tuple[Float64, ...]]
 """Numbers, and what they are the sum of."""
 T = TypeVar("T")
 
+ANY = 2.0**64
+"""Any number of steps."""
 PART = 1 << 17
 """About how many elements a part has: its temporary arrays stay in a CPU's cache."""
 
@@ -132,8 +135,10 @@ class Model(abc.ABC):
 
     div_mode = True
     """Whether a scale divides."""
-    format: Whole
+    format: Format = format_of(np.int8)
     """That of the codes."""
+    most = np.float32(127)
+    """What the greatest number of a group becomes, or the greatest code: MAX of the formulas."""
 
     def __init__(self, operator: Operator, inputs: Mapping[str, Any], numerics: str | None) -> None:
         self.operator = operator
@@ -142,10 +147,10 @@ class Model(abc.ABC):
         self.kinds = tuple(operator.outputs.values())
         self.inputs = inputs
         """All arguments, with the operator's defaults for those not given."""
-        self._numerics = numerics
-        self._golden: tuple[Array | None, ...] | None = None
-        self.golden()  # which refuses what is no valid input
+        result = operator.function(**inputs, numerics=numerics)  # refuses what is no valid input
         self.prepare()
+        own = result if isinstance(result, tuple) else (np.asarray(result),)
+        self._golden = tuple(self.as_elements(i, array) for i, array in enumerate(own))
 
     @property
     def reference(self) -> Formula:
@@ -153,11 +158,31 @@ class Model(abc.ABC):
         return self.operator.reference
 
     def golden(self) -> tuple[Array | None, ...]:
-        """Return npu_quant's own outputs: computed once, not to be written to."""
-        if self._golden is None:
-            result = self.operator.function(**self.inputs, numerics=self._numerics)
-            self._golden = tuple(result) if isinstance(result, tuple) else (np.asarray(result),)
+        """Return npu_quant's own outputs as `as_elements`: not to be written to."""
         return self._golden
+
+    def read_format(self, dtype: dtypes.DTypeName | None) -> None:
+        """Take the format of the codes by its name; None is int8."""
+        row = dtypes.resolve("int8" if dtype is None else dtype)
+        assert row is not None
+        self.format = format_of(row.name)
+        if self.format.name or not self.format.is_even:
+            self.most = np.float32(self.format.limits[1])
+
+    def format_of(self, output: int) -> Format:
+        """Return what the elements of an output stand for."""
+        if self.kinds[output] == "codes":
+            return self.format
+        golden = self.golden()[output]
+        assert golden is not None
+        return format_of(golden.dtype)
+
+    def as_elements(self, output: int, array: Array) -> Array:
+        """Return an output as an array of elements: int4 may be packed, float8 may be bytes."""
+        if self.kinds[output] == "codes" and self.format.name == "int4":
+            return unpacked(array)
+        is_bytes = self.kinds[output] == "codes" and array.dtype == np.uint8
+        return array.view(self.format.carrier) if is_bytes and not self.format.is_even else array
 
     def output_shapes(self) -> tuple[tuple[int, ...], ...]:
         """Return the outputs' shapes."""
@@ -166,6 +191,19 @@ class Model(abc.ABC):
     def allowed_for(self, output: int) -> float:
         """Return k of one output."""
         return self.operator.allowed
+
+    def most_steps(self, output: int) -> float:
+        """Return how many steps apart codes may be that rounding explains: 1, or any number.
+
+        Where a number is added to a quotient, next to 0 the steps of small floats are finer than an
+        ulp of either.
+        """
+        is_small = self.kinds[output] == "codes" and not self.format.is_even
+        return ANY if is_small and self.has_sum(output) else 1
+
+    def has_sum(self, output: int) -> bool:
+        """Tell whether something is added to the quotients of an output."""
+        return False
 
     @abc.abstractmethod
     def prepare(self) -> None:
@@ -194,15 +232,23 @@ class Model(abc.ABC):
         """
         with np.errstate(all="ignore"):
             value, terms = self.exact(output, index, scale)
-        return self.grid(output, index, golden.dtype).tie(value, actual, golden, *terms)
+        return self.grid(output, index).tie(value, actual, golden, *terms)
 
-    def grid(self, output: int, index: NDArray[np.int64], dtype: np.dtype) -> Format:
+    def grid(self, output: int, index: NDArray[np.int64]) -> Format:
         """Return what ties some elements of an output: their format, unless a model has its own."""
-        return format_of(dtype)
+        return self.format_of(output)
 
     @abc.abstractmethod
     def parts(self) -> list[Part]:
         """Split the work: each part can be computed alone. They are light until used."""
+
+
+def unpacked(array: Array) -> Array:
+    """Return the int4 of an array: 8 to an int32, others hold one an element already."""
+    if array.dtype != np.int32 or array.ndim == 0:
+        return array.astype(np.int8) if array.dtype.name == "int4" else array
+    raw = np.ascontiguousarray(array).astype("<i4", copy=False).view(np.uint8)
+    return int4_of(raw.reshape(-1)).reshape(*array.shape[:-1], 8 * array.shape[-1])
 
 
 def ranges(count: int, step: int) -> Iterator[tuple[int, int]]:

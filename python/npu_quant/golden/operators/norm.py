@@ -210,7 +210,7 @@ def y(formula: Formula, part: Any, which: int) -> Array:
     model = part.model
     scale, zero_point = model.scales[which], model.zero_points[which]
     if scale is None:
-        return np.zeros(part.spans[which][1] - part.spans[which][0], np.int8)
+        return np.zeros(part.spans[which][1] - part.spans[which][0], model.format.carrier)
     s = formula["values"].function(part)
     root = root_of(formula, part, s, model.n_float, model.epsilon)
     order, end = formula["product"].function, formula["end"].function
@@ -314,7 +314,8 @@ def formulas() -> Iterator[Formula]:
         yield form(sum=order, product=products, quotient=quotient)
     for mean, order in product((TIMES_INVERSE_N, SCALED_FIRST), SUM_ORDERS):
         yield form(sum=order, mean=mean)
-    for rounding, quotient in product((steps.HALF_AWAY, steps.HALF_UP), quotients):
+    ties = (steps.HALF_AWAY, steps.TO_EVEN, steps.HALF_UP)
+    for rounding, quotient in product(ties, quotients):
         yield form(quotient=quotient, round=rounding)
     for quotient in quotients:
         yield form(quotient=quotient, zero=AFTER)
@@ -330,7 +331,8 @@ def formulas() -> Iterator[Formula]:
         yield form(zero=zero)
     yield form(end=BETA_IGNORED)
     yield form(quotient=BY_OTHER)
-    yield form(clamp=steps.CLAMP_SYMMETRIC)
+    for clamp in (steps.CLAMP_SYMMETRIC, steps.UNSATURATED):
+        yield form(clamp=clamp)
 
 
 VARIANTS: tuple[Variant, ...] = (

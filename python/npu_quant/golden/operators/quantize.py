@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..formats import whole
 from . import elements, steps
-from .elements import ElementModel, ElementPart, dtype_of, formulas, others
+from .elements import ElementModel, ElementPart, formulas, others
 from .formula import Form, Formula, Variant
 from .model import Array
 
@@ -22,7 +21,7 @@ class Quantize(ElementModel):
         axis = int(inputs["axis"])
         axis = -1 if not self.div_mode and axis > -1 else axis
         self.read(inputs["self"], inputs["scales"], inputs["zero_points"], axis)
-        self.format = whole(dtype_of(inputs["dtype"]))
+        self.read_format(inputs["dtype"])
 
 
 def codes(formula: Formula, part: ElementPart) -> Array:
@@ -61,13 +60,18 @@ QUOTIENTS = (steps.DIVIDED, steps.RECIPROCAL, BY_RECIPROCAL)
 
 
 def has_one_scale(model: Any) -> bool:
-    """Tell whether there is one scale for all, that is divided by."""
-    return model.scale.values.size == 1 and steps.divides(model)
+    """Tell whether there is one scale for all, that is divided by, and torch has the codes."""
+    return model.scale.values.size == 1 and steps.divides(model) and has_torchs_codes(model)
 
 
 def has_scales(model: Any) -> bool:
-    """Tell whether there are scales per channel, that are divided by."""
-    return model.scale.values.size > 1 and steps.divides(model)
+    """Tell whether there are scales per channel, that are divided by, and torch has the codes."""
+    return model.scale.values.size > 1 and steps.divides(model) and has_torchs_codes(model)
+
+
+def has_torchs_codes(model: Any) -> bool:
+    """Tell whether torch has a quantized type of these codes: of 8 or 32 bits."""
+    return steps.has_even_steps(model) and not model.format.name
 
 
 VARIANTS: tuple[Variant, ...] = (
@@ -82,5 +86,7 @@ VARIANTS: tuple[Variant, ...] = (
     FORM.formula(zero=steps.FUSED).row(applies=steps.multiplies),
     *FORM.rows(others(REFERENCE, QUOTIENTS, ZEROS)),
     FORM.formula(quotient=DIVIDED_INSTEAD).row(),
-    FORM.formula(clamp=steps.CLAMP_SYMMETRIC).row(),
+    *FORM.rows(FORM.formula(quotient=step, round=steps.TO_EVEN) for step in QUOTIENTS),
+    *FORM.rows(FORM.formula(clamp=step) for step in (steps.CLAMP_SYMMETRIC, steps.UNSATURATED)),
+    FORM.formula(kept=steps.HYBRID).row(applies=lambda model: not steps.has_zero_points(model)),
 )

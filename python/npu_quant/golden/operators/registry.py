@@ -12,6 +12,8 @@ from .formula import Variant
 from .model import Model, Operator, arguments_of
 
 _GROUPED = {"y": "codes", "scale": "scale"}
+_WITH_OFFSET = _GROUPED | {"offset": "offset"}
+_ASYMMETRIC = "dynamic_quant_asymmetric.DynamicQuantAsymmetric"
 _FAKE = "fake_quantize.FakeQuantize"
 _ONLY = {"output": "values"}
 _BOTH = {"output": "values", "mask": "mask"}
@@ -23,6 +25,7 @@ OPERATORS = {
     function.__name__: Operator(function, page, tuple(arrays.split()), outputs)
     for function, page, arrays, outputs in (
         (ops.npu_dynamic_quant, "dynamic_quant.DynamicQuant", "input", _GROUPED),
+        (ops.npu_dynamic_quant_asymmetric, _ASYMMETRIC, "input", _WITH_OFFSET),
         (ops.npu_dynamic_block_quant, "dynamic_block_quant.DynamicBlockQuant", "x", _GROUPED),
         (ops.npu_add_rms_norm_quant, "add_rms_norm_quant.AddRmsNormQuant", _NORM_ARRAYS, _NORM),
         (ops.npu_quantize, "quantize.Quantize", "self scales zero_points", {"y": "codes"}),
@@ -104,7 +107,12 @@ def _plain(value: Any, name: str) -> Any:
 
 def applicable(model: Model) -> list[Variant]:
     """Return the named formulas that apply to an operator's inputs, the reference first."""
-    return [variant.of(model) for variant in model.operator.variants if variant.applies(model)]
+    lacking = None if model.format.is_even else "ascend910b"  # which has no floats of 8 bits
+    return [
+        variant.of(model)
+        for variant in model.operator.variants
+        if (lacking is None or variant.profile != lacking) and variant.applies(model)
+    ]
 
 
 @overload

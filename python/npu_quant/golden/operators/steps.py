@@ -11,18 +11,20 @@ from typing import Any
 
 import numpy as np
 
+from ..formats import half_away
 from .arithmetic import (
     Floats,
     as_it_is,
     compiled,
     fused,
-    half_away,
+    half_even,
     half_up,
+    hybrid,
     roundings,
     to_bfloat16,
     to_float16,
 )
-from .formula import Formula, Other, Step, Test, always
+from .formula import OF_INT8, Formula, Other, Step, Test, always
 from .model import Array, Part
 
 MISTAKE = "by mistake"
@@ -39,6 +41,8 @@ class Operands:
     """None: there is none."""
     amax: Floats | None = None
     """What the scale was made of, where it was not given."""
+    most: Any = None
+    """What the amax is to become: MAX."""
     least: Any = 0
     """No multiplier made of amax is below it."""
     divides: bool = True
@@ -78,6 +82,19 @@ def in_16_bits(
     )
 
 
+def of_format(text: str) -> str:
+    """Return a formula's text with the numbers that depend on the format by their names."""
+    return OF_INT8.sub(lambda found: _NAMES[found[0]], text)
+
+
+_NAMES = {
+    "127": "most",
+    "127.5": "(most + 0.5)",
+    "128": "(most + 1)",
+    "255": "reach",
+    "256": "(reach + 1)",
+}
+
 # What a formula needs of a model.
 
 
@@ -111,6 +128,26 @@ def has_integral_zero_points(model: Any) -> bool:
     return all(bool(np.all(z == np.rint(z))) for z in model.all_zero_points())
 
 
+def has_even_steps(model: Any) -> bool:
+    """Tell whether the codes are whole numbers."""
+    return bool(model.format.is_even)
+
+
+def is_small_float(model: Any) -> bool:
+    """Tell whether the codes are floats of 8 bits."""
+    return not has_even_steps(model)
+
+
+def ties_to_even(model: Any) -> bool:
+    """Tell whether the codes' own rule for ties is to the even one."""
+    return not model.format.ties_away
+
+
+def ties_away(model: Any) -> bool:
+    """Tell whether the codes' own rule for ties is away from zero, as that of hifloat8."""
+    return bool(model.format.ties_away)
+
+
 # The quotient: of x and an operand that is made of the scale or amax.
 
 
@@ -119,10 +156,10 @@ def quotient_step(
 ) -> Step:
     """Return a step that does as its text says: {x}, * or /, and what stands beside it."""
     operation, beside = text.removeprefix("{x} ").split(" ", 1)
-    made = compiled(beside.format(scale="scale"), "scale", "amax")
+    made = compiled(of_format(beside.format(scale="scale")), "scale", "amax", "most")
 
     def operand(o: Operands) -> Floats:
-        own = made(o.scale, o.amax)
+        own = made(o.scale, o.amax, o.most)
         return own if o.amax is None or "amax" not in beside else np.maximum(own, o.least)
 
     function = {"*": np.multiply, "/": np.divide}[operation]
@@ -192,7 +229,7 @@ FUSED = Step(
 BEFORE_INSTEAD = replace(BEFORE, applies=has_zero_points)
 AFTER_INSTEAD = replace(
     AFTER,
-    applies=has_zero_points,
+    applies=lambda model: has_even_steps(model) and has_zero_points(model),
     benign_if=has_integral_zero_points,
     benign_when="zero points are whole numbers",
 )
@@ -216,7 +253,8 @@ KEPT_SUM = Other(
 
 TIES_SOURCE = "std::round; AscendQuant on 310P; pypto-lib #279, tt-metal #56525, oneflow #5038"
 HALF_EVEN = Step("", "rint", np.rint)
-HALF_AWAY = Step("half away", "round half away from zero", half_away, TIES_SOURCE)
+HALF_AWAY = Step("half away", "round half away from zero", half_away, TIES_SOURCE, ties_to_even)
+TO_EVEN = Step("half even", "round half to even", half_even, "torch's floats of 8 bits", ties_away)
 HALF_UP = Step("half up", "round half up", half_up, "the usual way to write it in C")
 TRUNCATION = Other(
     "truncation", "trunc", np.trunc, "a plain cast to int8; onnxruntime #25045, sglang-jax #1598"
@@ -224,6 +262,13 @@ TRUNCATION = Other(
 FLOOR = Other("floor", "floor", np.floor, "CAST_FLOOR of the device")
 CEILING = Other("ceil", "ceil", np.ceil, "CAST_CEIL of the device")
 OTHER_ROUNDINGS = (TRUNCATION, FLOOR, CEILING)
+HYBRID = Other(
+    "hybrid",
+    "hybrid",
+    hybrid,
+    "CAST_HYBRID of the 950: a fraction of the dropped bits is compared with the last ones",
+    ties_away,
+)
 UNROUNDED = Step("", "", as_it_is)
 """Of the number by which a tie is judged."""
 
@@ -233,6 +278,14 @@ CLAMP_SYMMETRIC = Other(
     ", least code left out",
     lambda low: low + 1,
     "scripts; hicann/ops-nn dynamic_block_quant_data_910b/gen_data.py",
+    has_even_steps,
+)
+UNSATURATED = Other(
+    "no saturation",
+    ", infinity or NaN beyond the greatest",
+    lambda low: -np.inf,
+    "torch's and ml_dtypes' casts to floats of 8 bits",
+    is_small_float,
 )
 NAN_0 = Step("", "", lambda low, high: 0)
 NAN_LEAST = Step("", "", lambda low, high: low)
@@ -254,7 +307,8 @@ def codes_text(formula: Formula, x: str = "x", scale: str = "scale") -> str:
 def quotient(formula: Formula, part: Part, o: Operands) -> Quotient:
     """Return a formula's quotient, made once for all that have the same."""
     step = formula["quotient"]
-    assert step.operand is not None
+    if step.operand is None:
+        return part.call(_quotient_of_all, step.function, formula["kept"].function, o)
     combine = step.function if o.divides else _REVERSED[step.function]
     w = part.same(part.call(step.operand, o))
     return part.call(_quotient, combine, formula["kept"].function, o.x, w)
@@ -262,6 +316,10 @@ def quotient(formula: Formula, part: Part, o: Operands) -> Quotient:
 
 def _quotient(combine: Any, kept: Any, x: Floats, w: Floats) -> Quotient:
     return Quotient(x, w, kept, kept(combine(x, w)))
+
+
+def _quotient_of_all(function: Any, kept: Any, o: Operands) -> Quotient:
+    return Quotient(o.x, o.scale, kept, kept(function(o.x, o.amax, o.most)))
 
 
 def rounded(formula: Formula, part: Part, o: Operands) -> Floats:
@@ -279,7 +337,7 @@ def codes(formula: Formula, part: Part, o: Operands) -> Array:
     own = part.model.format
     low = formula["clamp"].function(own.limits[0])
     nan = formula["nan"].function(low, own.limits[1])
-    zero, rounding = formula["zero"].function, formula["round"].function
+    zero, rounding = formula["zero"].function, own.rounding(formula["round"].function)
     q = quotient(formula, part, o)
     return part.call(_codes, zero, rounding, q, o.zero_point, own, low, nan)
 

@@ -37,8 +37,9 @@ def causes_of(
     if not 0 < size_of(golden) <= _MOST_ELEMENTS:
         return ()
     with np.errstate(all="ignore"):
+        own = format_of(output.type_name)
         for look in (_constant, _negated, _transposed, _swapped_rows):
-            found = look(actual, golden)
+            found = look(actual, golden, own)
             if found:
                 return (found,)
         places = [c for c in output.where.concentrations if c.kind in ("row", "block")]
@@ -49,23 +50,24 @@ def causes_of(
     return (found,) if found else ()
 
 
-def _constant(actual: Source, golden: Source) -> str | None:
+def _constant(actual: Source, golden: Source, own: Format) -> str | None:
     values = actual.array()
     first = values.reshape(-1)[0]
     if values.size < _FEW or not np.all(values == first) or np.all(golden.array() == first):
         return None
-    never = ": was it ever written?" if first == 0 else ""
-    return f"probably: actual is {words.number(float(first))} everywhere{never}"
+    value = float(own.values(values.reshape(-1)[:1])[0])
+    never = ": was it ever written?" if value == 0 else ""
+    return f"probably: actual is {words.number(value)} everywhere{never}"
 
 
-def _negated(actual: Source, golden: Source) -> str | None:
-    a, g = (s.array().astype(np.float64) for s in (actual, golden))
-    if np.count_nonzero(g) < _FEW or not np.all(np.abs(a + g) <= (g == -128)):
+def _negated(actual: Source, golden: Source, own: Format) -> str | None:
+    a, g = (own.values(s.array()) for s in (actual, golden))
+    if np.count_nonzero(g) < _FEW or not np.all(np.abs(a + g) <= (g == -own.limits[1] - 1)):
         return None
     return "probably: the sign is flipped everywhere"
 
 
-def _transposed(actual: Source, golden: Source) -> str | None:
+def _transposed(actual: Source, golden: Source, own: Format) -> str | None:
     shape = golden.shape
     if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] < 2:
         return None
@@ -74,7 +76,7 @@ def _transposed(actual: Source, golden: Source) -> str | None:
     return "probably: the last two axes are swapped"
 
 
-def _swapped_rows(actual: Source, golden: Source) -> str | None:
+def _swapped_rows(actual: Source, golden: Source, own: Format) -> str | None:
     """Find whole rows of the golden at other places."""
     rows, columns = Layout.of(golden.shape)
     if not rows >= 2 or columns < _FEW:
@@ -160,14 +162,15 @@ def _scaled(
 ) -> str | None:
     """Find the factor of the scale that gives a row's or block's codes."""
     # Only where a row's scale is its own, and codes are x / scale.
-    if model is None or output.ties is None or "scale" not in model.kinds:
+    kinds = () if model is None else model.kinds
+    if model is None or output.ties is None or "scale" not in kinds or "offset" in kinds:
         return None
     layout = Layout.of(output.shape)
     row, begin, end = _span(place, layout)
     index = np.arange(begin, end, dtype=np.int64) + row * layout.columns
     a, g = (side.read(int(index[0]), int(index[-1]) + 1) for side in (actual, golden))
     value = model.before_rounding(model.outputs.index(output.name), index, a, g).value
-    found = scale_interval(value, a, format_of(output.dtype))
+    found = scale_interval(value, a, format_of(output.type_name))
     if found is None:
         return None
     percent = 100 * (2 / (found[0] + found[1]) - 1)

@@ -14,7 +14,7 @@ SCHEMA_VERSION = 1
 def _output_to_dict(output: OutputComparison) -> dict[str, Any]:
     names = ("name", "rung", "passed", "margin", "problem", "ties", "follows_scale", "where")
     data: dict[str, Any] = {name: plain(getattr(output, name)) for name in names}
-    data["dtype"], data["shape"] = output.dtype.name, list(output.shape)
+    data["dtype"], data["shape"] = output.type_name, list(output.shape)
     data["metrics"] = None if output.metrics is None else output.metrics.to_dict()
     data["tolerance"] = plain(output.tolerance)
     data["presets"] = output.presets

@@ -103,7 +103,7 @@ def _outputs(outputs: Sequence[OutputComparison]) -> str:
         chosen.sort(key=badness, reverse=True)
         del chosen[_MOST_OUTPUTS:]
     rows = [
-        (o.name or "–", o.dtype.name, str(o.shape), o.rung, _differing(o), _margin(o.margin))
+        (o.name or "–", o.type_name, str(o.shape), o.rung, _differing(o), _margin(o.margin))
         for o in chosen
     ]
     heads = ("output", "dtype", "shape", "rung", "differing", "margin (of 1)")
@@ -174,7 +174,7 @@ def _bars(caption: str, bars: Sequence[svg.Bar], more: str = "") -> str:
 
 
 def _steps(output: OutputComparison, metrics: Metrics, name: str) -> str:
-    unit = "codes" if format_of(output.dtype).noun == "code" else "steps of the dtype"
+    unit = "codes" if format_of(output.type_name).noun == "code" else "steps of the dtype"
     apart = sum(metrics.nonfinite.values())
     more = f"; {words.counted(apart, 'pair')} with NaN or inf not among them" if apart else ""
     bars = svg.bars_of_steps(metrics.steps)

@@ -7,7 +7,7 @@ import numpy as np
 from ..formats import format_of
 from ..judge.power import power_text
 from ..measure.layout import Layout
-from ..results import ComparisonData, Concentration, Metrics, OutputComparison, Where
+from ..results import ComparisonData, Concentration, Metrics, OutputComparison, Ties, Where
 from . import words
 
 MOST_LINES = 12
@@ -74,7 +74,7 @@ def _lines_of(comparison: ComparisonData, output: OutputComparison) -> list[Line
     if output.problem is not None:
         lines = [(_FACT, output.problem)]
     elif m is not None and m.mismatches == 0:
-        text = f"identical: all {words.counted(m.count, format_of(output.dtype).noun)}"
+        text = f"identical: all {words.counted(m.count, format_of(output.type_name).noun)}"
         lines = [(_EXTRA if several else _FACT, text)]
     elif m is not None and comparison.computed and output.kind == "scale":
         lines = _lines_of_scale(output, m)
@@ -92,7 +92,7 @@ def _differ(m: Metrics, noun: str) -> str:
 def _counts(output: OutputComparison, m: Metrics) -> str:
     """Return how many differ, and by how many steps."""
     far = sum(n for step, n in m.steps.items() if step not in ("-1", "0", "+1"))
-    own = format_of(output.dtype)
+    own = format_of(output.type_name)
     return (
         f"{_differ(m, own.noun)} ({words.share(m.mismatches, m.count)}); "
         f"{own.step} -1: {words.count(m.steps['-1'])}  +1: {words.count(m.steps['+1'])}  "
@@ -102,7 +102,7 @@ def _counts(output: OutputComparison, m: Metrics) -> str:
 
 def _lines_of_scale(output: OutputComparison, m: Metrics) -> list[Line]:
     """A scale: how many differ, by how much, the worst with both values."""
-    text, own = _differ(m, output.kind), format_of(output.dtype)
+    text, own = _differ(m, output.kind), format_of(output.type_name)
     if m.max_steps:
         text += f", by up to {words.count(m.max_steps)} {own.step} "
         text += f"(rounding explains {own.scale_steps})"
@@ -135,7 +135,7 @@ def _pair(output: OutputComparison, where: Where) -> str:
     """Return the worst element, actual and golden, with what lies between."""
     actual, golden = where.worst_values
     place = words.index([int(i) for i in np.unravel_index(where.worst, output.shape)])
-    if output.dtype.kind in "iub":
+    if format_of(output.type_name).is_even:
         return f"{place} actual {actual}, golden {golden}"
     text = f"{place} actual {words.number(actual)}, golden {words.number(golden)}"
     if np.isfinite(actual) and np.isfinite(golden) and golden != 0:
@@ -170,8 +170,10 @@ def _rounding(output: OutputComparison, m: Metrics) -> list[Line]:
         return []
     allowed, farthest = f"{ties.allowed:g}", words.distance(ties.farthest)
     if output.rung == "tie":
-        text = f"rounding: each is one step, within {farthest} ulp of a tie"
-        return [(_FACT, f"{text} (the formula's roundings allow {allowed})")]
+        steps = "one step" if m.max_steps <= 1 else f"up to {words.count(m.max_steps)} steps"
+        text = f"rounding: each is {steps}, within {farthest} ulp of a tie"
+        text += f" (the formula's roundings allow {allowed})"
+        return [(_FACT, text), *_of_zeros(m), *_ill_conditioned(ties)]
     if not np.isfinite(ties.farthest):
         why = "some are none of the values that codes stand for"
         if np.isnan(ties.farthest_value):
@@ -185,6 +187,19 @@ def _rounding(output: OutputComparison, m: Metrics) -> list[Line]:
     elif ties.farthest <= ties.allowed:
         text = "not rounding: more than one step apart"
     return [(_FACT, f"{text}, rounding explains {allowed}")]
+
+
+def _of_zeros(m: Metrics) -> list[Line]:
+    """Say of how many the sign of a zero is all."""
+    return [(_DETAIL, f"sign of zero: {words.count(m.zero_signs)}")] if m.zero_signs else []
+
+
+def _ill_conditioned(ties: Ties) -> list[Line]:
+    """Say of how many any other code would be a tie, too."""
+    if not ties.ill_conditioned:
+        return []
+    text = f"ill-conditioned: {words.count(ties.ill_conditioned)}, of groups whose numbers lie far "
+    return [(_PLACE, text + "beyond their range: any code is; compare (y - offset) * scale")]
 
 
 def _places(output: OutputComparison) -> list[Line]:

@@ -1,0 +1,254 @@
+"""npu_dynamic_quant_asymmetric: codes from the least to the greatest number of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..formats import largest
+from ..results import TieTest
+from . import groups, steps
+from .arithmetic import compiled, hybrid
+from .dynamic_quant import KERNELS, RECIPROCAL, REPORTED, DynamicQuant
+from .formula import Form, Formula, Other, Step, Variant
+from .model import ANY, Array, Exact, Float64
+from .tiles import GroupedPart, Groups
+
+
+class DynamicQuantAsymmetric(DynamicQuant):
+    """npu_dynamic_quant_asymmetric."""
+
+    size = "range"
+    made_of = ("values", "scale", "bound", "offset")
+
+    def has_sum(self, output: int) -> bool:
+        """Tell that an offset is added."""
+        return True
+
+    def most_steps(self, output: int) -> float:
+        """Return any number: beside a great offset codes and offsets have steps of no meaning."""
+        return ANY
+
+    def allowed_for(self, output: int) -> float:
+        """Return k; that of the offset has its own roundings only.
+
+        A reciprocal of R, its product with the range, hi / scale, T - it; and the golden scale's.
+        """
+        return 5.0 if self.kinds[output] == "offset" else super().allowed_for(output)
+
+    def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
+        """Return what is rounded, and its terms: (x - hi) / scale + T, T - hi / scale."""
+        if self.kinds[output] == "scale":
+            return super().exact(output, index)
+        v, group = (None, index) if self.kinds[output] == "offset" else self.at(index)
+        own, hi = self.scales_of(group, scale), self.wide("hi", group)
+        most = np.full(len(index), self.most, np.float64)
+        offset: Float64 = most - hi / own
+        if v is None:
+            return offset, (hi / own, most)
+        return (v - hi) / own + most, (v / own, hi / own, (v - hi) / own, offset)
+
+    def before_rounding(
+        self,
+        output: int,
+        index: NDArray[np.int64],
+        actual: Array,
+        golden: Array,
+        scale: Array | None = None,
+    ) -> TieTest:
+        """Compare as others do; an offset in ulp of what it is the difference of."""
+        test = super().before_rounding(output, index, actual, golden, scale)
+        if self.kinds[output] != "offset":
+            return test
+        with np.errstate(all="ignore"):
+            _, terms = self.exact(output, index, scale)
+        return TieTest(test.value, test.tie, largest(*terms), test.steps)
+
+
+# How the range becomes the scale, and the scale and the greatest number the offset.
+
+
+def scale_step(name: str, text: str, roundings: int, source: str = "", **more: Any) -> Step:
+    """Return a step that does as its text says; it rounds once more than k counts of a scale."""
+    function = compiled(steps.of_format(text), "range", "reach")
+    return Step(name, text, function, source, roundings=roundings, **more)
+
+
+RANGE_OVER_255 = scale_step("", "range / 255", 1)
+TIMES_INVERSE = scale_step(
+    "scale range * (1/255)", "range * (1/255)", 3, f"{KERNELS}/arch35, dynamic_quant_v2"
+)
+OVER_256 = scale_step(
+    "scale range / 256", "range / 256", 1, applies=steps.has_even_steps, benign=False
+)
+NARROW_SCALES = steps.in_16_bits(
+    "{short} scale",
+    "{long}(range / 255)",
+    steps.NARROW_SCALES,
+    lambda stored: lambda size, reach: stored(size / reach),
+)
+LEAST = "1e-12"
+AT_LEAST = Step(
+    "",
+    f"max({{scale}}, {LEAST})",
+    lambda scale, least: np.where(scale < np.float32(LEAST), scale.dtype.type(LEAST), scale),
+)
+UNBOUNDED = Other(
+    "no epsilon",
+    "{scale}",
+    lambda scale, least: scale,
+    f"{KERNELS}/arch35, dynamic_quant_v2",
+    lambda model: bool(np.any(model.golden()[1] == np.float32(LEAST))),
+)
+
+
+def offset_step(name: str, text: str, source: str = "", **more: Any) -> Step:
+    """Return a step that does as its text says."""
+    function = compiled(steps.of_format(text), "hi", "scale", "most")
+    return Step(name, text, function, source, **more)
+
+
+OFFSET = offset_step("", "127 - hi / scale", roundings=2)
+WHOLE_OFFSET = offset_step(
+    "rint(offset)", "rint(127 - hi / scale)", "torch.ao's zero points", benign=False
+)
+
+
+def zero_step(name: str, text: str, source: str = "", **more: Any) -> Step:
+    """Return a step that does as its text says: of a Quotient, offset, and what rounds."""
+    own = text.format(round="rounding", quotient="q.value")
+    return Step(name, text, compiled(own, "q", "offset", "rounding"), source, **more)
+
+
+ADDED = zero_step("", "{round}({quotient} + offset)", roundings=1)
+AFTER = zero_step(
+    "offset after rounding",
+    "{round}({quotient}) + offset",
+    "torch.ao's convention",
+    applies=steps.has_even_steps,
+    benign=False,
+)
+SUBTRACTED = zero_step(
+    "offset subtracted", "{round}({quotient} - offset)", steps.MISTAKE, benign=False
+)
+
+HYBRID = Other(
+    "hybrid",
+    "{round}(hybrid({quotient} + offset))",
+    lambda q, offset, rounding: rounding(hybrid(q.value + offset)),
+    steps.HYBRID.source,
+    steps.ties_away,
+)
+
+# Which numbers.
+
+
+def around_zero(part: GroupedPart) -> Groups:
+    """Widen the range of each group so that it has 0."""
+    own = part.groups()
+
+    def clipped(which: str, of: Any) -> Any:
+        if which == "range":
+            return clipped("hi", of) - clipped("lo", of)
+        found = of(which)
+        return np.maximum(found, 0) if which == "hi" else np.minimum(found, 0)
+
+    return Groups(
+        own.v,
+        lambda which: clipped(which, own.extreme),
+        lambda which: clipped(which, own.reported),
+    )
+
+
+def is_beside_zero(model: Any) -> bool:
+    """Tell whether the range of a group is on one side of 0, as its offset shows."""
+    offset = model.golden()[2]
+    return bool(np.any((offset > model.most) | (offset < model.most - model.reach)))
+
+
+AROUND_ZERO = Other(
+    "0 in the range",
+    "hi at least 0, lo at most 0",
+    around_zero,
+    "torch.ao's observers",
+    is_beside_zero,
+)
+
+
+def offsets(formula: Formula, part: GroupedPart) -> Array | None:
+    """Return the offsets of a part."""
+    own = groups.groups_of(formula, part)
+    hi, scale = own.reported("hi"), groups.scales(formula, part)
+    if hi is None or scale is None:
+        return None
+    return np.asarray(part.same(formula["offset"].function(hi, scale, part.model.most)))
+
+
+def text(formula: Formula) -> str:
+    """Return how scale, offset and y come about."""
+    scale = formula["bound"].text.format(scale=formula["scale"].text)
+    text = f"scale = {scale}, offset = {formula['offset'].text}, y = {steps.codes_text(formula)}"
+    values = formula["values"].name
+    return f"{text}, {values}" if values else text
+
+
+FORM = Form(
+    {
+        "values": groups.AS_GIVEN,
+        "scale": RANGE_OVER_255,
+        "bound": AT_LEAST,
+        "reported": REPORTED,
+        "offset": OFFSET,
+        "quotient": steps.DIVIDED,
+    }
+    | steps.ENDS
+    | {"zero": ADDED},
+    text,
+    (groups.y, groups.scales, offsets),
+)
+REFERENCE = FORM.formula()
+SCALES, QUOTIENTS = (RANGE_OVER_255, TIMES_INVERSE), (steps.DIVIDED, RECIPROCAL)
+
+
+def formulas() -> Iterator[Formula]:
+    """Every order of operations with every rule for ties; then what is another formula."""
+    ties = (steps.HALF_EVEN, steps.HALF_AWAY, steps.TO_EVEN, steps.HALF_UP)
+    both = list(product(SCALES, QUOTIENTS))
+    for rounding, (scale, quotient) in product((*ties, *steps.OTHER_ROUNDINGS), both):
+        yield FORM.formula(scale=scale, quotient=quotient, round=rounding)
+    others: tuple[dict[str, Step], ...] = (
+        {"bound": UNBOUNDED},
+        {"values": AROUND_ZERO},
+        {"offset": WHOLE_OFFSET},
+        {"kept": steps.FLOAT16},
+        {"kept": steps.BFLOAT16},
+        {"zero": HYBRID},
+        {"clamp": steps.UNSATURATED},
+        {"zero": AFTER},
+        {"zero": SUBTRACTED},
+    )
+    for own, (scale, quotient) in product(others, both):
+        yield FORM.formula(scale=scale, quotient=quotient, **own)
+    for scale, quotient in product((OVER_256, *NARROW_SCALES), QUOTIENTS):
+        yield FORM.formula(scale=scale, quotient=quotient)
+    for values, quotient in product(VALUES, QUOTIENTS):
+        yield FORM.formula(values=values, quotient=quotient)
+    yield FORM.formula(clamp=steps.CLAMP_SYMMETRIC)
+
+
+VALUES = (
+    groups.PER_TENSOR,
+    groups.PER_COLUMN,
+    groups.PER_TOKEN,
+    *groups.INPUTS,
+    groups.SMOOTH_IGNORED,
+    groups.SMOOTH_DIVIDES,
+)
+VARIANTS: tuple[Variant, ...] = (
+    REFERENCE.row(source="docs/numerics.md 12"),
+    *FORM.rows(formulas()),
+)
