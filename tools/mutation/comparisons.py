@@ -11,12 +11,13 @@ FOLDER = "python/npu_quant/golden"
 # The modules, and words in the names of their tests.
 VERDICTS = "golden_verdict golden_outputs golden_structure"
 MODULES = {
-    "formats": "golden_models_formats",
-    "judge/verdict": VERDICTS,
+    "formats": "golden_models_formats golden_formats",
+    "judge/verdict": f"{VERDICTS} golden_asymmetric",
     "judge/outputs": (
-        f"{VERDICTS} golden_refusal golden_where golden_report golden_table golden_snapshot"
+        f"{VERDICTS} golden_refusal golden_where golden_report golden_table golden_snapshot "
+        "golden_formats"
     ),
-    "judge/rounding": f"{VERDICTS} golden_report golden_table",
+    "judge/rounding": f"{VERDICTS} golden_report golden_table golden_formats golden_asymmetric",
     "judge/request": f"{VERDICTS} golden_tolerance",
     "judge/tolerance": "golden_tolerance",
     "judge/refusal": "golden_refusal",
@@ -41,6 +42,7 @@ FLIPS: dict[type[ast.cmpop], list[type[ast.cmpop]]] = {
 # Mutants that no test can tell, by module and the mutated line, and why.
 EQUIVALENT: dict[tuple[str, str], str] = {
     ("formats", "np.abs(ordered)[high] >= np.abs(ordered)[low]"): "0 lies between x and -x",
+    ("formats", "theirs >= ours"): "where they are several steps apart, they are not equal",
     ("formats", "ends[0] < 0"): "no format begins at 0",
     ("formats", "self.carrier.itemsize >= 2"): "float32 holds 16 bits as float64 does",
     ("formats", "ordinals <= 0"): "-0 is 0",
