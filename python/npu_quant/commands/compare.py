@@ -58,10 +58,9 @@ comparison that could only pass."""
 EPILOG = """\
 examples:
   npu-quant compare npu.npy golden.npy --atol 1
-  npu-quant compare npu_y.npy npu_scale.npy x.npy --op npu_dynamic_quant
+  npu-quant compare npu_y.npy npu_scale.npy x.npy --op npu_dynamic_quant --attr dst_type=int4
   npu-quant compare npu_y1.npy x1.npy x2.npy gamma.npy scales.npy - --op npu_add_rms_norm_quant \\
       --attr epsilon=1e-5 --input beta=beta.npy --explain
-  npu-quant compare npu_y.npy x.npy --op npu_dynamic_quant --attr dst_type=int4
   npu-quant compare npu_dump cpu_dump --op npu_dynamic_quant --html report.html"""
 
 PASSED, DIFFERENT = 0, 1

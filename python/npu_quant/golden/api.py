@@ -237,10 +237,9 @@ def _blind_spot(
     kinds = [output.kind for output in outputs]
     if model is None or "scale" not in model.kinds or "codes" not in kinds or "scale" in kinds:
         return None
-    if "offset" in model.kinds:  # codes say as little of a scale as of what is added
-        return None
     name, _, golden = pairs[kinds.index("codes")]
-    if golden is None or not all(output.passed for output in outputs):
+    all_pass = all(output.passed for output in outputs)
+    if golden is None or not all_pass or not model.has_scale_per_row:
         return None
     return blind_spot(model, model.outputs.index(name), golden)
 

@@ -137,6 +137,8 @@ class Model(abc.ABC):
     """Whether a scale divides."""
     format: Format = format_of(np.int8)
     """That of the codes."""
+    has_scale_per_row = True
+    """Whether a row, or each block of it, is divided by a scale of its own, and no more is done."""
     most = np.float32(127)
     """What the greatest number of a group becomes, or the greatest code: MAX of the formulas."""
 

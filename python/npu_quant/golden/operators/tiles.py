@@ -197,6 +197,7 @@ class GroupedModel(Model):
         self.reach = np.float32(2) * self.most + np.float32(self.format.is_even)
         """What the range of a group becomes: R."""
         self.goal = self.most if self.size == "amax" else self.reach
+        self.has_scale_per_row = self.tiling.is_low and self.size == "amax"
 
     def tiles(self, mode: str) -> Tiling:
         """Return the groups of a mode."""

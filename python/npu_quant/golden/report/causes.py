@@ -162,8 +162,9 @@ def _scaled(
 ) -> str | None:
     """Find the factor of the scale that gives a row's or block's codes."""
     # Only where a row's scale is its own, and codes are x / scale.
-    kinds = () if model is None else model.kinds
-    if model is None or output.ties is None or "scale" not in kinds or "offset" in kinds:
+    if model is None or output.ties is None or "scale" not in model.kinds:
+        return None
+    if not model.has_scale_per_row:
         return None
     layout = Layout.of(output.shape)
     row, begin, end = _span(place, layout)
