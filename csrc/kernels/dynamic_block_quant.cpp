@@ -94,6 +94,22 @@ NPU_QUANT_INLINE int64_t quantize_spans(const DynamicArgs& args, int64_t row, ch
   return first;
 }
 
+// The elements of a row from `first` on, fewer than a span: the last block may be a part of one.
+template <class In>
+NPU_QUANT_INLINE void quantize_end(const DynamicArgs& args, int64_t row, char* y, int64_t first) {
+  const auto* const x = x_of<In>(args, row);
+  const auto length = [&](int64_t i) { return least(kBlock, args.n - i); };
+  GroupAmax<In> amax;
+  int64_t blocks = 0;
+  for (int64_t i = first; i < args.n; i += kBlock) amax.reduce_group(blocks++, x + i, length(i));
+  const GroupDividers dividers = dividers_of<In, Int8>(args, In::Amax::values(amax.bits));
+  store_scales(args.scale, row, first / kBlock, dividers.scale, blocks);
+  for (int64_t i = first, b = 0; i < args.n; i += kBlock, ++b)
+    with_encoder<In, Int8>(dividers[b], [&](auto encoder) __attribute__((always_inline)) {
+      encode<In>(x + i, length(i), y + i, encoder);
+    });
+}
+
 template <class In>
 void quantize_rows(const DynamicArgs& args) {
   GroupAmax<In> amax;
@@ -102,14 +118,7 @@ void quantize_rows(const DynamicArgs& args) {
     const int64_t done = args.stream && is_vector_aligned(y)
                              ? quantize_spans<In, true>(args, row, y, amax)
                              : quantize_spans<In, false>(args, row, y, amax);
-    if (done == args.n) continue;
-    DynamicArgs rest = args;
-    rest.rows = 1;
-    rest.n = args.n - done;
-    rest.x = args.x.from(row, done);
-    rest.y = args.y.from(row, done);
-    rest.scale = args.scale.from(row, done / kBlock);
-    DynamicBlocksKernel::run<kTarget>(rest);
+    if (done < args.n) quantize_end<In>(args, row, y, done);
   }
   if (args.stream) stream_fence();
 }
@@ -118,7 +127,6 @@ void quantize_rows(const DynamicArgs& args) {
 
 template <>
 void DynamicBlockQuantKernel::run<kTarget>(const Args& args) {
-  if (args.n < kSpan) return DynamicBlocksKernel::run<kTarget>(args);
   const DefaultFloatEnvironment guard;
   visit_float(args.dtype, args.x.data, args.x.row_stride, args.stream,
               [&](auto in) { quantize_rows<decltype(in)>(args); });

@@ -142,6 +142,7 @@ class Pieces {
     int64_t row, rows, i, n;
   };
 
+  bool is_one_piece(const Part& part) const { return part.rows <= together_ && part.n <= width_; }
   bool smooths() const { return args_.smooth.data != nullptr; }
   int64_t groups_of(int64_t n) const {
     return n <= args_.group ? 1 : (n + args_.group - 1) / args_.group;
@@ -156,8 +157,31 @@ class Pieces {
     return least(fitting / args_.group, kMostGroups) * args_.group;
   }
 
-  // The groups of all rows of a part, or of each, have their greatest magnitudes in amax_.
   void quantize(const Part& part) {
+    if (is_one_piece(part) && y_.is_wanted() && !smooths()) return quantize_piece(part);
+    quantize_by_steps(part);
+  }
+
+  // Where all of x fits at once, the fast loops take it from there.
+  void quantize_piece(const Part& part) {
+    const int64_t y = part.i / args_.packed(), y_width = width_ / args_.packed();
+    x_.fetch(part.row, part.rows, part.i, part.n, width_);
+    DynamicArgs of = args_;
+    of.rows = part.rows;
+    of.n = part.n;
+    of.x = {const_cast<char*>(x_.at(part.row, part.i)),
+            x_.is_direct() ? args_.x.row_stride : width_ * item_, item_};
+    of.y = {y_.at(part.row, y), y_.is_direct() ? args_.y.row_stride : y_width * args_.y_item(),
+            args_.y_item()};
+    of.scale = args_.scale.from(part.row / args_.group_rows,
+                                args_.group < args_.n ? part.i / args_.group : 0);
+    of.stream = args_.stream && y_.is_direct();
+    with_dynamic_kernel(of, [&](auto kernel) { kernel.template run<kTarget>(of); });
+    y_.put(part.row, y, part.n / args_.packed(), part.rows, y_width);
+  }
+
+  // The groups of all rows of a part, or of each, have their greatest magnitudes in amax_.
+  void quantize_by_steps(const Part& part) {
     const int64_t groups = groups_of(part.n);
     const int64_t lines = args_.group_rows > 1 ? 1 : part.rows;
     for (int64_t g = 0; g < lines * groups; ++g) amax_[g] = 0;
@@ -166,9 +190,8 @@ class Pieces {
       AmaxOfGroups::run<kTarget>({of, amax_of(piece, r, part, groups)});
     });
     store_scales_of(part, lines, groups);
-    const bool is_one_piece = part.rows <= together_ && part.n <= width_;
     if (y_.is_wanted())
-      for_each_piece(part, !is_one_piece, [&](const Part& piece, int64_t r) {
+      for_each_piece(part, !is_one_piece(part), [&](const Part& piece, int64_t r) {
         DynamicArgs of = values_of(piece, r);
         of.y = {y_.at(r, piece.i / args_.packed()), 0, args_.y_item()};
         of.stream = args_.stream && y_.is_direct();
