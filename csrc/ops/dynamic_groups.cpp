@@ -198,11 +198,11 @@ void DynamicGroups::quantize_rows(const DynamicTensors& tensors, const SmoothRow
 void DynamicGroups::quantize_columns(const DynamicTensors& tensors,
                                      const SmoothRows& smooth) const {
   using T = DynamicTensors;
-  const auto& [x, y, scale, offset] = tensors.of;
-  const int last = x.rank - 1;
-  const int64_t columns = x.shape.dims[last];
-  const Rows<T::kTensors> matrices(x.shape.dims, last - 1,
-                                   {x.strides, y.strides, scale.strides, offset.strides});
+  const auto [x, y, scale, offset] = tensors.of;
+  const int last = x->rank - 1;
+  const int64_t columns = x->shape.dims[last];
+  const Rows<T::kTensors> matrices(x->shape.dims, last - 1,
+                                   {x->strides, y->strides, scale->strides, offset->strides});
   const int64_t count = matrices.count() * matrices.segments_of(columns, kColumnsOfThread);
   parallel_for(count, work, [&](int64_t begin, int64_t end) {
     matrices.for_each_segment(
@@ -218,12 +218,12 @@ void DynamicGroups::quantize_columns(const DynamicTensors& tensors,
               return Strided{groups.data, groups.stride, 0};
             };
             const Strided factors = smooth.of_row(0);
-            quantize_columns({.rows = x.shape.dims[last - 1],
+            quantize_columns({.rows = x->shape.dims[last - 1],
                               .n = to - from,
-                              .x = strided(T::kX, x.strides[last - 1], x.strides[last]),
-                              .y = strided(T::kY, y.strides[last - 1], y.strides[last]),
-                              .scale = of_groups(T::kScale, scale.strides),
-                              .offset = of_groups(T::kOffset, offset.strides),
+                              .x = strided(T::kX, x->strides[last - 1], x->strides[last]),
+                              .y = strided(T::kY, y->strides[last - 1], y->strides[last]),
+                              .scale = of_groups(T::kScale, scale->strides),
+                              .offset = of_groups(T::kOffset, offset->strides),
                               .smooth = {factors.data, factors.stride, 0}});
           }
         });
@@ -290,7 +290,10 @@ void DynamicGroups::quantize_all(const DynamicTensors& tensors, const SmoothRows
   constexpr int64_t kMostPairs = 128;
   constexpr size_t kPair = 2 * sizeof(float);
   alignas(64) char pairs[kMostPairs * kPair];
-  const DynamicRows rows(tensors, smooth, true);
+  const DynamicTensors elements{{tensors.of[tensors.kX], tensors.of[tensors.kY],
+                                 &DynamicTensors::kAbsent, &DynamicTensors::kAbsent},
+                                tensors.packed};
+  const DynamicRows rows(elements, smooth, true);
   const int64_t segments = rows.has_elements() ? rows.segments() : 0;
   const int64_t count = std::min(segments, kMostPairs);
   parallel_for(count, work, [&](int64_t begin, int64_t end) {
@@ -309,7 +312,7 @@ void DynamicGroups::quantize_all(const DynamicTensors& tensors, const SmoothRows
   all.combine(pairs, count);
   all.divide(1, tensors.strided(tensors.kScale, 0, 0, 0),
              tensors.strided(tensors.kOffset, 0, 0, 0));
-  if (!tensors.of[tensors.kY].present) return;
+  if (!tensors.of[tensors.kY]->present) return;
   parallel_for(segments, work, [&](int64_t begin, int64_t end) {
     Groups groups(*this, Strided{});
     groups.divide_as(all);

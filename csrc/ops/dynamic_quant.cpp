@@ -1,6 +1,6 @@
 #include "ops/dynamic_quant.h"
 
-#include <algorithm>
+#include <optional>
 
 #include "core/cache.h"
 #include "ops/dynamic_groups.h"
@@ -115,27 +115,28 @@ Status DynamicQuant::check_elements() const {
 }
 
 Status DynamicQuant::run(const TensorView* out) const {
-  DynamicTensors tensors{{input, out[kY], out[kScale], symmetric ? TensorView{} : out[kOffset]},
-                         is_packed(codes())};
-  const auto& [x, y, scale, offset] = tensors.of;
+  const TensorView &y = out[kY], &scale = out[kScale],
+                   &offset = symmetric ? DynamicTensors::kAbsent : out[kOffset];
   if (!y.present && !scale.present && !offset.present) return {};
-  if (y.is_packed()) tensors.of[tensors.kY].strides[y.rank - 1] = kPackedItem;
+  DynamicTensors tensors{{&input, &y, &scale, &offset}, is_packed(codes())};
+  std::optional<TensorView> elements;  // of y, where it counts codes
+  if (y.is_packed()) {
+    elements = y;
+    elements->strides[y.rank - 1] = kPackedItem;
+    tensors.of[tensors.kY] = &*elements;
+  }
   SmoothRows smooth;
   NPU_QUANT_RETURN_IF_ERROR(smooth.assign(name, smooth_scales, group_index));
-  const DynamicGroups groups{.x_dtype = x.dtype,
+  const DynamicGroups groups{.x_dtype = input.dtype,
                              .format = codes(),
                              .rule = rule,
                              .symmetric = symmetric,
                              .stream = worth_streaming(bytes()),
-                             .work = work_bytes(bytes(), {&x, &out[kY]})};
+                             .work = work_bytes(bytes(), {&input, &y})};
   switch (quant_mode.value()) {
     case Mode::pertoken: groups.quantize_rows(tensors, smooth); break;
     case Mode::perchannel: groups.quantize_columns(tensors, smooth); break;
-    case Mode::pertensor:
-      for (int t : {tensors.kScale, tensors.kOffset})
-        std::fill_n(tensors.of[t].strides, kMaxRank, 0);
-      groups.quantize_all(tensors, smooth);
-      break;
+    case Mode::pertensor: groups.quantize_all(tensors, smooth); break;
   }
   return {};
 }

@@ -47,23 +47,23 @@ int64_t SmoothRows::end_of(int64_t row) const {
 DynamicRows::DynamicRows(const DynamicTensors& tensors, const SmoothRows& smooth, bool has_parts)
     : tensors_(tensors),
       smooth_(smooth),
-      n_(tensors.of[tensors.kX].shape.dims[tensors.of[tensors.kX].rank - 1]),
-      rows_(tensors.of[tensors.kX].shape.dims, tensors.of[tensors.kX].rank - 1,
-            {tensors.of[tensors.kX].strides, tensors.of[tensors.kY].strides,
-             tensors.of[tensors.kScale].strides, tensors.of[tensors.kOffset].strides}),
+      n_(tensors.of[tensors.kX]->shape.dims[tensors.of[tensors.kX]->rank - 1]),
+      rows_(tensors.of[tensors.kX]->shape.dims, tensors.of[tensors.kX]->rank - 1,
+            {tensors.of[tensors.kX]->strides, tensors.of[tensors.kY]->strides,
+             tensors.of[tensors.kScale]->strides, tensors.of[tensors.kOffset]->strides}),
       segment_(has_parts && rows_.count() < kFewRows ? kPartOfRow : n_),
       segments_(Rows<kTensors>::segments_of(n_, segment_)) {}
 
 RowsPart DynamicRows::part_at(int64_t row, const int64_t (&offsets)[kTensors], int64_t rows,
                               int64_t from, int64_t to) const {
-  const int last = tensors_.of[tensors_.kX].rank - 1;
+  const int last = tensors_.of[tensors_.kX]->rank - 1;
   const auto strided = [&](int t, int64_t stride) {
     return tensors_.strided(t, offsets[t], rows_.inner_stride(t), stride).from(0, from);
   };
   return {.rows = rows,
           .n = to - from,
-          .x = strided(tensors_.kX, tensors_.of[tensors_.kX].strides[last]),
-          .y = strided(tensors_.kY, tensors_.of[tensors_.kY].strides[last]),
+          .x = strided(tensors_.kX, tensors_.of[tensors_.kX]->strides[last]),
+          .y = strided(tensors_.kY, tensors_.of[tensors_.kY]->strides[last]),
           .scale = strided(tensors_.kScale, 0),
           .offset = strided(tensors_.kOffset, 0),
           .smooth = smooth_.of_row(row).from(0, from)};

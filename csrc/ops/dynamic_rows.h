@@ -41,13 +41,14 @@ struct RowsPart {
 // What a dynamic quantizer reads and writes; absent where it is not wanted.
 struct DynamicTensors {
   enum { kX, kY, kScale, kOffset, kTensors };
-  TensorView of[kTensors];
-  bool packed;  // codes share elements of y
+  static constexpr TensorView kAbsent{};
+  const TensorView* of[kTensors];  // the caller's: small calls have no time for copies
+  bool packed;                     // codes share elements of y
 
   // From some bytes on, with the stride of an axis of x.
   Strided strided(int t, int64_t offset, int64_t row_stride, int64_t stride) const {
-    if (!of[t].present) return {};
-    return {of[t].data + offset, row_stride, stride, nullptr, packed && t == kY};
+    if (!of[t]->present) return {};
+    return {of[t]->data + offset, row_stride, stride, nullptr, packed && t == kY};
   }
 };
 
