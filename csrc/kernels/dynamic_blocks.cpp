@@ -44,7 +44,7 @@ struct Line {
   int64_t n, group;
   char* y;
   const Storage* next;      // as many values in the same groups, to be reduced; or null
-  typename In::Amax* amax;  // of these groups
+  typename In::Amax* amax;  // of these groups, where there are such values
   uintptr_t ahead;          // memory is asked for what lies so many bytes behind them
   CacheLevel level;
 };
@@ -70,10 +70,12 @@ struct ReduceNext {
 template <class In, class Code>
 __attribute__((noinline)) void encode_group(const Line<In>& line,
                                             const Divider<float, int32_t>& divider, Stores stores) {
-  const ReduceNext<In> meanwhile{line.next, line.ahead, line.level, *line.amax};
+  ReduceNext<In> meanwhile{line.next, line.ahead, line.level, {}};
+  if (line.next != nullptr) meanwhile.amax = *line.amax;
   with_encoder<In, Code>(divider, [&](auto encoder) __attribute__((always_inline)) {
-    *line.amax = encode<In>(line.x, line.n, line.y, stores, encoder, meanwhile).amax;
+    meanwhile = encode<In>(line.x, line.n, line.y, stores, encoder, meanwhile);
   });
+  if (line.next != nullptr) *line.amax = meanwhile.amax;
 }
 
 // A line of whole groups: these are whole tiles.
@@ -113,8 +115,10 @@ void encode_line(const Line<In>& line, const GroupDividers* dividers, Stores sto
   part.n = line.n - whole;
   part.x += whole;
   part.y += bytes_of<Code>(whole);
-  if (part.next != nullptr) part.next += whole;
-  part.amax += groups;
+  if (part.next != nullptr) {
+    part.next += whole;
+    part.amax += groups;
+  }
   encode_group<In, Code>(part, dividers[groups / kLanes][groups % kLanes], stores);
 }
 
@@ -219,28 +223,15 @@ __attribute__((noinline)) void quantize(const DynamicArgs& args) {
   Groups<In, Code>(args).run();
 }
 
-// Calls use(part, amax) for kMostGroups groups after another, all rows of them.
-template <class Args, class Use>
-void for_some_groups(const Args& args, Use use) {
-  const int64_t width = kMostGroups * args.of.group;
-  for (int64_t i = 0; i < args.of.n; i += width) {
-    DynamicArgs part = args.of;
-    part.n = least(width, args.of.n - i);
-    part.x = args.of.x.from(0, i);
-    part.y = args.of.y.from(0, i / args.of.packed());
-    use(part, args.amax + i / args.of.group);
-  }
-}
-
 template <class In>
 void reduce_groups(const DynamicArgs& args, float* amax) {
-  Maxima<In> maxima;
-  for (int64_t row = 0; row < args.rows; ++row)
-    maxima.include(x_of<In>(args, row), args.n, args.group);
-  const int64_t groups = groups_of(args.n, args.group);
-  for (int64_t g = 0; g < groups; ++g) {
+  const auto* const x = x_of<In>(args, 0);
+  for (int64_t g = 0; g < groups_of(args.n, args.group); ++g) {
+    const int64_t i = g * args.group;
+    typename In::Amax of_group;
+    reduce<In>(x + i, least(args.n - i, args.group), of_group);
     // As bits, so that a NaN stays.
-    const auto found = bit_cast<int32_t>(In::Amax::value(maxima.of[g].bits()));
+    const auto found = bit_cast<int32_t>(In::Amax::value(of_group.bits()));
     const auto before = bit_cast<int32_t>(amax[g]);
     amax[g] = bit_cast<float>(found > before ? found : before);
   }
@@ -248,22 +239,22 @@ void reduce_groups(const DynamicArgs& args, float* amax) {
 
 template <class In, class Code>
 __attribute__((noinline)) void encode_groups(const DynamicArgs& args, const float* amax) {
-  Maxima<In> none;
-  GroupDividers dividers[kMostGroups / kLanes];
   const int64_t groups = groups_of(args.n, args.group);
-  for (int64_t g = 0; g < groups; g += kLanes)
-    dividers[g / kLanes] = dividers_of<In, Code>(
+  const auto* const x = x_of<In>(args, 0);
+  for (int64_t g = 0; g < groups; g += kLanes) {
+    const int64_t i = g * args.group;
+    const GroupDividers dividers = dividers_of<In, Code>(
         args, load<F32>(Padded<float, kLanes>(amax + g, least(groups - g, kLanes)).values));
-  for (int64_t row = 0; row < args.rows; ++row)
-    encode_line<In, Code>({.x = x_of<In>(args, row),
-                           .n = args.n,
+    encode_line<In, Code>({.x = x + i,
+                           .n = least(args.n - i, kLanes * args.group),
                            .group = args.group,
-                           .y = y_of(args, row),
+                           .y = y_of(args, 0) + bytes_of<Code>(i),
                            .next = nullptr,
-                           .amax = none.of,
+                           .amax = nullptr,
                            .ahead = 0,
                            .level = CacheLevel::first},
-                          dividers, Stores{args.stream});
+                          &dividers, Stores{args.stream});
+  }
 }
 
 }  // namespace
@@ -278,19 +269,15 @@ void DynamicBlocksKernel::run<kTarget>(const Args& args) {
 
 template <>
 void AmaxOfGroups::run<kTarget>(const Args& args) {
-  for_some_groups(args, [&](const DynamicArgs& part, float* amax) {
-    visit_float_with<WholeLoads>(part.dtype,
-                                 [&](auto in) { reduce_groups<decltype(in)>(part, amax); });
-  });
+  visit_float_with<WholeLoads>(args.of.dtype,
+                               [&](auto in) { reduce_groups<decltype(in)>(args.of, args.amax); });
 }
 
 template <>
 void EncodeGroups::run<kTarget>(const Args& args) {
-  for_some_groups(args, [&](const DynamicArgs& part, const float* amax) {
-    visit_float_with<WholeLoads>(part.dtype, [&](auto in) {
-      visit_code(part.format,
-                 [&](auto code) { encode_groups<decltype(in), decltype(code)>(part, amax); });
-    });
+  visit_float_with<WholeLoads>(args.of.dtype, [&](auto in) {
+    visit_code(args.of.format,
+               [&](auto code) { encode_groups<decltype(in), decltype(code)>(args.of, args.amax); });
   });
 }
 

@@ -175,7 +175,7 @@ class Pieces {
             args_.y_item()};
     of.scale = args_.scale.from(part.row / args_.group_rows,
                                 args_.group < args_.n ? part.i / args_.group : 0);
-    of.stream = args_.stream && y_.is_direct();
+    of.stream = false;  // a piece of a row is short
     with_dynamic_kernel(of, [&](auto kernel) { kernel.template run<kTarget>(of); });
     y_.put(part.row, y, part.n / args_.packed(), part.rows, y_width);
   }

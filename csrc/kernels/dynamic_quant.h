@@ -66,12 +66,12 @@ struct DynamicPiecesKernel {
   static void run(const Args& args);
 };
 
-// The steps of DynamicBlocksKernel one by one, of rows that lie as there: amax[g] becomes the
+// The steps of DynamicBlocksKernel one by one, of one row that lies as there: amax[g] becomes the
 // greatest magnitude of itself and of group g's values; and codes of the groups whose greatest
-// magnitudes those are. In both, all rows share the groups.
+// magnitudes those are.
 struct AmaxOfGroups {
   struct Args {
-    DynamicArgs of;
+    const DynamicArgs& of;
     float* amax;
   };
   template <Target target>
@@ -79,7 +79,7 @@ struct AmaxOfGroups {
 };
 struct EncodeGroups {
   struct Args {
-    DynamicArgs of;
+    const DynamicArgs& of;
     const float* amax;
   };
   template <Target target>
