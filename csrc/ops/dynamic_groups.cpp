@@ -231,7 +231,9 @@ void DynamicGroups::quantize_columns(const DynamicTensors& tensors,
 }
 
 void DynamicGroups::quantize_rows(const RowsPart& part) const {
-  lies_in_columns(part) ? quantize_lying_columns(exchanged(part)) : quantize_lying_rows(part);
+  // Products of columns would go to y a few at a time.
+  const bool is_in_rows = !lies_in_columns(part) || (symmetric && part.smooth.data != nullptr);
+  is_in_rows ? quantize_lying_rows(part) : quantize_lying_columns(exchanged(part));
 }
 void DynamicGroups::quantize_columns(const RowsPart& part) const {
   lies_in_columns(part) ? quantize_lying_rows(exchanged(part)) : quantize_lying_columns(part);
