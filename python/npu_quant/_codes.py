@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -42,15 +43,17 @@ def _hifloat8(code: int) -> float:
     return sign * math.ldexp((1 << width) + (field & ((1 << width) - 1)), exponent - width)
 
 
-@cache
-def values_of(name: str) -> NDArray[np.float32]:
-    """Return the value of each of the 256 codes of a float of 8 bits."""
+def _values(name: str) -> NDArray[np.float32]:
     if name == "hifloat8":
         return np.array([_hifloat8(code) for code in range(256)], np.float32)
     return np.arange(256, dtype=np.uint8).view(name).astype(np.float32)
 
 
-def encode(v: NDArray[np.float32], format: DTypeName) -> NDArray[Any]:
+values_of: Callable[[str], NDArray[np.float32]] = cache(_values)
+"""The value of each of the 256 codes of a float of 8 bits, by its name."""
+
+
+def encode(v: NDArray[Any], format: DTypeName) -> NDArray[Any]:
     """Return the codes of float32 numbers: the nearest, saturated; NaN gives 0."""
     row = row_of(format)
     if row.name not in _INTEGERS:

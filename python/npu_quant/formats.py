@@ -14,6 +14,7 @@ int4 lies in int32, 8 codes in an element, and hifloat8 in uint8, as in every op
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -90,8 +91,7 @@ def info(format: DTypeName) -> Format:
     return _info(_name_of(format))
 
 
-@cache
-def _info(name: str) -> Format:
+def _described(name: str) -> Format:
     row = dtypes.resolve(name)
     assert row is not None
     if name == "int4":
@@ -103,6 +103,9 @@ def _info(name: str) -> Format:
     least = float(values[np.isfinite(values)].min())
     code = 256 + row.acl_code
     return Format(name, code, row.bits, row.carrier, row.greatest, least, row.least_step, values)
+
+
+_info: Callable[[str], Format] = cache(_described)
 
 
 def encode(values: NDArray[Any], format: DTypeName) -> NDArray[Any]:

@@ -180,7 +180,7 @@ def per_group(quant_mode: str, extreme: Callable[..., Any], initial: float) -> N
     return np.asarray(extreme(axis=axis, initial=np.float32(initial), keepdims=True))
 
 
-def one_per_group(quant_mode: str, values: NDArray[np.float32]) -> NDArray[np.float32]:
+def one_per_group(quant_mode: str, values: NDArray[Any]) -> NDArray[np.float32]:
     """Return these without the axes that are reduced."""
     if quant_mode == "pertensor":
         return values.reshape(1)
@@ -207,6 +207,6 @@ def reference(
         v = values(input, smooth_scales, group_index, quant_mode)
         amax = per_group(quant_mode, np.abs(v).max, 0)
         scale = amax / greatest_of(format, dst_type_max)
-        scale = np.where(np.isnan(amax), np.float32(np.nan), scale).astype(np.float32)
+        scale = np.where(np.isnan(amax), np.float32(np.nan), scale)
         y = _codes.encode(v / scale, format.name)
     return DynamicQuantResult(y, one_per_group(quant_mode, scale))
