@@ -218,6 +218,13 @@ class TestTable:
         assert "only in row 70" in str(comparison)
         assert "the scale of row 70 is wrong by" in str(comparison)
 
+    def test_a_row_that_was_never_written_is_no_wrong_scale(self, rows: Rows) -> None:
+        y = rows.encode(rows.v / column(rows.scale))
+        y[70] = np.zeros(1, y.dtype)
+        text = str(rows.compare(y, rows.scale))
+        assert "row 70 is 0 everywhere: was it ever written?" in text
+        assert "wrong by" not in text
+
     def test_a_shifted_block_is_different_and_named(self, rows: Rows) -> None:
         y = rows.encode(rows.v / column(rows.scale))
         each = 8 if rows.name == "int4" else 1

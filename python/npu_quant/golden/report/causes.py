@@ -45,19 +45,26 @@ def causes_of(
         places = [c for c in output.where.concentrations if c.kind in ("row", "block")]
         if not places:
             return ()
-        found = _shifted(actual, golden, places[0])
+        found = _constant_part(actual, golden, own, places[0]) or _shifted(
+            actual, golden, places[0]
+        )
         found = found or _scaled(output, actual, golden, model, places[0])
     return (found,) if found else ()
 
 
 def _constant(actual: Source, golden: Source, own: Format) -> str | None:
-    values = actual.array()
-    first = values.reshape(-1)[0]
-    if values.size < _FEW or not np.all(values == first) or np.all(golden.array() == first):
+    return _same_everywhere("actual", actual.array(), golden.array(), own)
+
+
+def _same_everywhere(
+    what: str, actual: NDArray[Any], golden: NDArray[Any], own: Format
+) -> str | None:
+    values = actual.reshape(-1)
+    if values.size < _FEW or not np.all(values == values[0]) or np.all(golden == values[0]):
         return None
-    value = float(own.values(values.reshape(-1)[:1])[0])
+    value = float(own.values(values[:1])[0])
     never = ": was it ever written?" if value == 0 else ""
-    return f"probably: actual is {words.number(value)} everywhere{never}"
+    return f"probably: {what} is {words.number(value)} everywhere{never}"
 
 
 def _negated(actual: Source, golden: Source, own: Format) -> str | None:
@@ -103,6 +110,20 @@ def _span(place: Concentration, layout: Layout) -> tuple[int, int, int]:
     if place.kind == "row":
         return place.places[0], 0, layout.columns
     return layout.block(place.places[0])
+
+
+def _part(place: Concentration, layout: Layout) -> str:
+    row, begin, end = _span(place, layout)
+    return f"row {row}" if place.kind == "row" else f"row {row} columns {begin}-{end - 1}"
+
+
+def _constant_part(actual: Source, golden: Source, own: Format, place: Concentration) -> str | None:
+    """Find a row or a block that was never written, or holds one value."""
+    layout = Layout.of(golden.shape)
+    row, begin, end = _span(place, layout)
+    first, last = row * layout.columns + begin, row * layout.columns + end
+    a, g = actual.read(first, last), golden.read(first, last)
+    return _same_everywhere(_part(place, layout), a, g, own)
 
 
 def _shifted(actual: Source, golden: Source, place: Concentration) -> str | None:
@@ -175,5 +196,5 @@ def _scaled(
     if found is None:
         return None
     percent = 100 * (2 / (found[0] + found[1]) - 1)
-    what = f"row {row}" if place.kind == "row" else f"row {row} columns {begin}-{end - 1}"
+    what = _part(place, layout)
     return f"probably: the scale of {what} is wrong by {percent:+.2g} %: one factor gives its codes"
