@@ -67,6 +67,12 @@ inline const char* name_of(Format format) {
 // they share elements, or are bits in another type.
 constexpr Format format_of(DType dtype) { return static_cast<Format>(dtype); }
 inline const char* name_of(DType dtype) { return name_of(format_of(dtype)); }
+// What the codes are that an array of one of the types for small formats holds.
+constexpr Format codes_in(DType array) {
+  if (array == DType::int32) return Format::int4;
+  if (array == DType::uint8) return Format::hifloat8;
+  return format_of(array);
+}
 // How many codes share an element of an array that holds them: one where it is counted in codes.
 constexpr int64_t codes_per_element(Format format, DType array) {
   return is_packed(format) && format_of(array) != format

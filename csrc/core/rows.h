@@ -6,16 +6,25 @@
 
 namespace npu_quant {
 
-// The strides of packed codes: in eighths of a byte, from a code to the next, so that rows that lie
-// one after the other are one row. Those of the last axis, in bytes from an element of 8 codes to
-// the next, are the same number.
-struct PackedStrides {
-  explicit PackedStrides(const TensorView& view) {
-    for (int axis = 0; axis < view.shape.rank; ++axis)
-      values[axis] = view.strides[axis] * (axis == view.shape.rank - 1 ? 1 : kPackedCodes);
-    if (view.is_packed()) values[view.shape.rank - 1] = kPackedItem;
+// The strides of codes: those of the array or, where codes are packed, in eighths of a byte, from a
+// code to the next, so that rows that lie one after the other are one row. Those of the last axis,
+// in bytes from an element of 8 codes to the next, are the same number.
+class CodeStrides {
+ public:
+  CodeStrides(const TensorView& view, bool packed) : data_(packed ? packed_ : view.strides) {
+    if (!packed) return;
+    const int last = view.shape.rank - 1;
+    for (int axis = 0; axis < kMaxRank; ++axis)  // an absent one has no axes
+      packed_[axis] = axis > last ? 0 : view.strides[axis] * (axis == last ? 1 : kPackedCodes);
+    if (view.is_packed()) packed_[last] = kPackedItem;
   }
-  int64_t values[kMaxRank] = {};
+  CodeStrides(const CodeStrides&) = delete;
+
+  const int64_t* data() const { return data_; }
+
+ private:
+  const int64_t* data_;
+  int64_t packed_[kMaxRank];
 };
 
 // Axes that several tensors share; strides[t][axis] is in bytes. What lies beyond the rank is not

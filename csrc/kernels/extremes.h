@@ -62,7 +62,7 @@ struct Extremes {
   }
 };
 
-NPU_QUANT_INLINE F32 magnitude(F32 v) { return bit_cast<F32>(bit_cast<I32>(v) & 0x7fffffff); }
+NPU_QUANT_INLINE F32 magnitude(F32 v) { return bit_cast<F32>(magnitude_bits(v)); }
 NPU_QUANT_INLINE F32 plain_nan() { return broadcast(bit_cast<float>(kQuietNaNBits)); }
 
 // Of a group per lane. The offset is -0 where there is none, which adds nothing.

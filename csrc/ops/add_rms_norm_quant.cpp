@@ -43,7 +43,7 @@ class Work {
         codes_(codes),
         tensors_{&op.x1,       &op.x2,       &out[op.kX],
                  &out[op.kY1], &out[op.kY2], op.with_rms_norm ? &out[op.kRmsNorm] : &absent_},
-        packed_{PackedStrides(out[op.kY1]), PackedStrides(out[op.kY2])},
+        of_codes_{{out[op.kY1], is_packed(codes)}, {out[op.kY2], is_packed(codes)}},
         lead_(op.x1.rank - op.gamma.rank),
         rows_(op.x1.shape.dims, lead_,
               {strides(0), strides(1), strides(2), strides(3), strides(4), strides(5)}),
@@ -82,8 +82,8 @@ class Work {
   const int64_t* strides(int tensor) const { return tensors_[tensor]->strides; }
   // Of the axes of a row.
   const int64_t* of_row(int tensor) const {
-    const bool packed = packs() && holds_codes(tensor);
-    return (packed ? packed_[tensor - Kernel::kY1].values : strides(tensor)) + lead_;
+    const bool is_of_codes = holds_codes(tensor);
+    return (is_of_codes ? of_codes_[tensor - Kernel::kY1].data() : strides(tensor)) + lead_;
   }
   // Of the elements that hold the codes.
   void take_packed_axes() {
@@ -125,7 +125,7 @@ class Work {
   const Format codes_;
   const TensorView absent_;
   const TensorView* tensors_[Kernel::kTensors];
-  const PackedStrides packed_[2];
+  const CodeStrides of_codes_[2];
   int lead_;
   Rows<Kernel::kTensors> rows_;
   Axes<Kernel::kTensors> row_;

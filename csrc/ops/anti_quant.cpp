@@ -8,13 +8,6 @@ namespace {
 
 constexpr Format kValues[] = {Format::float16, Format::bfloat16};
 
-// What the codes of an array are.
-Format codes_in(const TensorView& x) {
-  if (x.dtype == DType::int32) return Format::int4;
-  if (x.dtype == DType::uint8) return Format::hifloat8;
-  return format_of(x.dtype);
-}
-
 bool is_float(Format codes) { return codes != Format::int8 && codes != Format::int4; }
 
 }  // namespace
@@ -29,7 +22,7 @@ Status AntiQuant::check_dtypes() const {
         name, "x", x,
         {DType::int8, DType::int32, DType::uint8, DType::float8_e5m2, DType::float8_e4m3fn}));
   const Status of_scale =
-      is_float(codes_in(x))
+      is_float(codes_in(x.dtype))
           ? check_dtype_in(name, "scale", scale, {DType::float32})
           : check_dtype_in(name, "scale", scale, {DType::float32, DType::bfloat16});
   NPU_QUANT_RETURN_IF_ERROR(of_scale);
@@ -50,7 +43,7 @@ Status AntiQuant::check_ranks() const {
 
 void AntiQuant::plan_outputs() {
   const Format values = dst_dtype.is_default ? Format::float16 : dst_dtype.format;
-  codes_ = codes_in(x);
+  codes_ = codes_in(x.dtype);
   shape_ = x.shape;
   shape_.dims[x.rank - 1] *= codes_per_element(codes_, x.dtype);
   outputs.assign(OutputSpec{"", plain_dtype(values), shape_});
@@ -100,11 +93,10 @@ Status AntiQuant::run(const TensorView* out) const {
   if (channels > 1) strides[channel_axis_] = sizeof(float);
   enum { kX, kScale, kOffset, kValues, kTensors };
   const bool packed = is_packed(codes_);
-  const PackedStrides of_codes(x);
-  const Elementwise<kTensors> work(
-      shape_, kX, kValues,
-      {packed ? of_codes.values : x.strides, strides, strides, out[kY].strides},
-      packed ? 1U << kX : 0);
+  const CodeStrides of_codes(x, packed);
+  const Elementwise<kTensors> work(shape_, kX, kValues,
+                                   {of_codes.data(), strides, strides, out[kY].strides},
+                                   packed ? 1U << kX : 0);
   const bool stream = worth_streaming(bytes());
   work.for_each_part({x.data, scales.data(), offsets.data(), out[kY].data},
                      work_bytes(bytes(), {&x, &out[kY]}), [&](const auto& part) {

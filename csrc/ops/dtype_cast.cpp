@@ -34,9 +34,7 @@ void DtypeCast::plan_outputs() {
 // uint8 and int32 hold codes, never numbers: of which format is to be said.
 Status DtypeCast::check_attributes() {
   NPU_QUANT_RETURN_IF_ERROR(check_format_in(name, "dtype", dtype, kCastFormats));
-  const Format held = self.dtype == DType::int32   ? Format::int4
-                      : self.dtype == DType::uint8 ? Format::hifloat8
-                                                   : format_of(self.dtype);
+  const Format held = codes_in(self.dtype);
   if (from_ == held) return {};
   const Text came =
       input_dtype.is_default ? Text{"is ", Nothing()} : Text{"is ", input_dtype.came()};
@@ -51,12 +49,10 @@ Status DtypeCast::check_shapes() {
 
 Status DtypeCast::run(const TensorView* out) const {
   enum { kX, kValues, kTensors };
-  const PackedStrides of_self(self), of_y(out[kY]);
   const bool unpacks = is_packed(from_), packs = is_packed(codes());
-  const Elementwise<kTensors> work(
-      values_.shape, kX, kValues,
-      {unpacks ? of_self.values : self.strides, packs ? of_y.values : out[kY].strides},
-      (unpacks ? 1U << kX : 0) | (packs ? 1U << kValues : 0));
+  const CodeStrides of_self(self, unpacks), of_y(out[kY], packs);
+  const Elementwise<kTensors> work(values_.shape, kX, kValues, {of_self.data(), of_y.data()},
+                                   (unpacks ? 1U << kX : 0) | (packs ? 1U << kValues : 0));
   const bool stream = worth_streaming(bytes());
   work.for_each_part({self.data, out[kY].data}, work_bytes(bytes(), {&self, &out[kY]}),
                      [&](const auto& part) {

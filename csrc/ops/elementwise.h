@@ -21,7 +21,7 @@ class Elementwise {
 
   // Walks `shape` as the tensor `read` lies in memory: reading line by line costs less than writing
   // so. A broadcast one has no order, then as `written` lies. With a tensor of packed codes, whose
-  // strides are those of PackedStrides, it walks as the shape has it: codes that share an
+  // strides are those of CodeStrides, it walks as the shape has it: codes that share an
   // element come one after the other. `packed` has a bit for each of these.
   Elementwise(const Shape& shape, int read, int written, const int64_t* const (&strides)[tensors],
               unsigned packed = 0)

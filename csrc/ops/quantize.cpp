@@ -108,10 +108,9 @@ Status Quantize::run(const TensorView* out) const {
   if (channels > 1) strides[channel_axis_] = sizeof(float);
   enum { kX, kScale, kZeroPoint, kFactor, kOffset, kCodes, kTensors };
   const bool packs = is_packed(codes());
-  const PackedStrides packed(out[kY]);
+  const CodeStrides of_codes(out[kY], packs);
   const Elementwise<kTensors> work(
-      self.shape, kX, kCodes,
-      {self.strides, strides, strides, strides, strides, packs ? packed.values : out[kY].strides},
+      self.shape, kX, kCodes, {self.strides, strides, strides, strides, strides, of_codes.data()},
       packs ? 1U << kCodes : 0);
   const bool stream = worth_streaming(bytes());
   work.for_each_part(

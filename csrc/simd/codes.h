@@ -94,7 +94,6 @@ NPU_QUANT_INLINE I8 unpacked_nibbles(Nibbles nibbles) {
 }
 
 NPU_QUANT_INLINE I32 sign_in_low_byte(F32 v) { return (bit_cast<I32>(v) >> 24) & 0x80; }
-NPU_QUANT_INLINE I32 magnitude_bits(F32 v) { return bit_cast<I32>(v) & 0x7fffffff; }
 
 constexpr float power_of_2(int exponent) {
   float power = 1;

@@ -14,13 +14,15 @@ namespace {
 inline constexpr int32_t kInfinityBits = 0x7f800000;
 inline constexpr int32_t kQuietNaNBits = 0x7fc00000;
 
+NPU_QUANT_INLINE I32 magnitude_bits(F32 v) { return bit_cast<I32>(v) & 0x7fffffff; }
+
 // The running max |v| over tiles of fp32 values, on bit patterns, so that a NaN stays.
 struct AmaxFloat32 {
   using Bits = int32_t;
   I32 part[4] = {};
 
   NPU_QUANT_INLINE void include(const Tile& v) {
-    for (int i = 0; i < 4; ++i) part[i] = max(part[i], bit_cast<I32>(v.part[i]) & 0x7fffffff);
+    for (int i = 0; i < 4; ++i) part[i] = max(part[i], magnitude_bits(v.part[i]));
   }
   NPU_QUANT_INLINE int32_t bits() const {
     const I32 all = max(max(part[0], part[1]), max(part[2], part[3]));
