@@ -12,8 +12,6 @@ from ..arrays import Array
 from ..dtypes import DTypeName
 from .dynamic_quant import greatest_of, one_per_group, per_group, values
 
-_Float32 = NDArray[np.float32]
-
 
 class DynamicQuantAsymmetricResult(NamedTuple):
     """What :func:`npu_dynamic_quant_asymmetric` returns; None where ``out`` holds None."""
@@ -34,7 +32,7 @@ def npu_dynamic_quant_asymmetric(
     dst_type: DTypeName | None = None,
     quant_mode: str = "pertoken",
     dst_type_max: float = 0.0,
-    out: tuple[Array | None, _Float32 | None, _Float32 | None] | None = None,
+    out: tuple[Array | None, Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> DynamicQuantAsymmetricResult:
     """Quantize from the least to the greatest value of each token (row), channel or of all.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..formats import largest
+from ..formats import Format, largest
 from ..results import TieTest
 from . import groups, steps
 from .arithmetic import compiled, hybrid
@@ -52,21 +53,22 @@ class DynamicQuantAsymmetric(DynamicQuant):
             return offset, (hi / own, most)
         return (v - hi) / own + most, (v / own, hi / own, (v - hi) / own, offset)
 
-    def before_rounding(
-        self,
-        output: int,
-        index: NDArray[np.int64],
-        actual: Array,
-        golden: Array,
-        scale: Array | None = None,
-    ) -> TieTest:
-        """Compare as others do; an offset in ulp of what it is the difference of."""
-        test = super().before_rounding(output, index, actual, golden, scale)
-        if self.kinds[output] != "offset":
-            return test
-        with np.errstate(all="ignore"):
-            _, terms = self.exact(output, index, scale)
-        return TieTest(test.value, test.tie, largest(*terms), test.steps)
+    def grid(self, output: int, index: NDArray[np.int64]) -> Any:
+        """Return what ties an output: an offset goes by what it is the difference of."""
+        own = super().grid(output, index)
+        return Differences(own) if self.kinds[output] == "offset" else own
+
+
+class Differences:
+    """Numbers that are differences, of which their own ulp is no measure."""
+
+    def __init__(self, own: Format) -> None:
+        self._own = own
+
+    def tie(self, value: Float64, actual: Array, golden: Array, *terms: Float64) -> TieTest:
+        """Compare as others do, in ulp of the terms."""
+        test = self._own.tie(value, actual, golden, *terms)
+        return replace(test, magnitude=largest(*terms))
 
 
 # How the range becomes the scale, and the scale and the greatest number the offset.
