@@ -122,10 +122,6 @@ void encode_line(const Line<In>& line, const GroupDividers* dividers, Stores sto
   encode_group<In, Code>(part, dividers[groups / kLanes][groups % kLanes], stores);
 }
 
-NPU_QUANT_INLINE int64_t groups_of(int64_t n, int64_t group) {
-  return n <= group ? 1 : (n + group - 1) / group;
-}
-
 // Rows [row, row + rows), and elements [first, first + n) of them.
 struct Part {
   int64_t row, rows, first, n;
@@ -230,10 +226,7 @@ void reduce_groups(const DynamicArgs& args, float* amax) {
     const int64_t i = g * args.group;
     typename In::Amax of_group;
     reduce<In>(x + i, least(args.n - i, args.group), of_group);
-    // As bits, so that a NaN stays.
-    const auto found = bit_cast<int32_t>(In::Amax::value(of_group.bits()));
-    const auto before = bit_cast<int32_t>(amax[g]);
-    amax[g] = bit_cast<float>(found > before ? found : before);
+    include_amax(amax[g], In::Amax::value(of_group.bits()));
   }
 }
 

@@ -144,9 +144,6 @@ class Pieces {
 
   bool is_one_piece(const Part& part) const { return part.rows <= together_ && part.n <= width_; }
   bool smooths() const { return args_.smooth.data != nullptr; }
-  int64_t groups_of(int64_t n) const {
-    return n <= args_.group ? 1 : (n + args_.group - 1) / args_.group;
-  }
 
   // Elements of a piece: whole groups, if a row has several.
   int64_t width(bool has_groups) const {
@@ -182,22 +179,25 @@ class Pieces {
 
   // The groups of all rows of a part, or of each, have their greatest magnitudes in amax_.
   void quantize_by_steps(const Part& part) {
-    const int64_t groups = groups_of(part.n);
+    const int64_t groups = groups_of(part.n, args_.group);
     const int64_t lines = args_.group_rows > 1 ? 1 : part.rows;
     for (int64_t g = 0; g < lines * groups; ++g) amax_[g] = 0;
     for_each_piece(part, true, [&](const Part& piece, int64_t r) {
-      const DynamicArgs of = values_of(piece, r);
-      AmaxOfGroups::run<kTarget>({of, amax_of(piece, r, part, groups)});
+      float* const amax = amax_of(piece, r, part, groups);
+      if (smooths()) return include_amax(*amax, AmaxFloat32::value(take_products(piece, r)));
+      AmaxOfGroups::run<kTarget>({values_of(piece, r), amax});
     });
     store_scales_of(part, lines, groups);
-    if (y_.is_wanted())
-      for_each_piece(part, !is_one_piece(part), [&](const Part& piece, int64_t r) {
-        DynamicArgs of = values_of(piece, r);
-        of.y = {y_.at(r, piece.i / args_.packed()), 0, args_.y_item()};
-        of.stream = args_.stream && y_.is_direct();
-        EncodeGroups::run<kTarget>({of, amax_of(piece, r, part, groups)});
-        y_.put(r, piece.i / args_.packed(), piece.n / args_.packed());
-      });
+    if (!y_.is_wanted()) return;
+    const bool has_products = is_one_piece(part) && part.rows == 1;
+    for_each_piece(part, !is_one_piece(part), [&](const Part& piece, int64_t r) {
+      if (smooths() && !has_products) take_products(piece, r);
+      DynamicArgs of = values_of(piece, r);
+      of.y = {y_.at(r, piece.i / args_.packed()), 0, args_.y_item()};
+      of.stream = args_.stream && y_.is_direct();
+      EncodeGroups::run<kTarget>({of, amax_of(piece, r, part, groups)});
+      y_.put(r, piece.i / args_.packed(), piece.n / args_.packed());
+    });
   }
 
   // Calls use(piece, row) for each row of each piece.
@@ -218,6 +218,12 @@ class Pieces {
     return amax_ + line * groups + group;
   }
 
+  // A row of a piece times its factors, into products_. Returns the bits of their amax.
+  int32_t take_products(const Part& piece, int64_t row) {
+    return widen(args_.dtype, x_.at(row, piece.i), parameter_at(args_.smooth, 0, piece.i), piece.n,
+                 products_);
+  }
+
   // A row of a piece as DynamicBlocksKernel takes it: where it lies, or its products.
   DynamicArgs values_of(const Part& piece, int64_t row) {
     DynamicArgs of = args_;
@@ -226,7 +232,6 @@ class Pieces {
     of.group = least(args_.group, piece.n);
     of.x = {const_cast<char*>(x_.at(row, piece.i)), 0, item_};
     if (!smooths()) return of;
-    widen(args_.dtype, of.x.data, parameter_at(args_.smooth, 0, piece.i), piece.n, products_);
     of.dtype = DType::float32;
     of.x = {reinterpret_cast<char*>(products_), 0, sizeof(float)};
     return of;

@@ -18,6 +18,15 @@ NPU_QUANT_INLINE char* y_of(const DynamicArgs& args, int64_t row) {
   return args.y.from(row, 0).data;
 }
 
+NPU_QUANT_INLINE int64_t groups_of(int64_t n, int64_t group) {
+  return n <= group ? 1 : (n + group - 1) / group;
+}
+// As bits, so that a NaN stays.
+NPU_QUANT_INLINE void include_amax(float& amax, float found) {
+  const auto bits = bit_cast<int32_t>(found);
+  if (bits > bit_cast<int32_t>(amax)) amax = bit_cast<float>(bits);
+}
+
 // The end of n values, from i on, fewer than a tile: where there is a tile before the end, that is
 // done once more, which changes nothing; else the values are padded.
 template <class In>
