@@ -106,15 +106,16 @@ NPU_QUANT_INLINE auto packed(const I32 (&code)[4]) {
     return In::pack(code);
 }
 
-// y = enc(fl(v / scale)): the formula itself; right for every scale.
+// y = enc(fl(v / scale)): the formula itself; right for every scale. What values are divided by
+// comes as tiles: of one group all lanes are alike.
 template <class In, class CodeOf>
 struct Divide {
   using Code = CodeOf;
-  F32 scale;
+  Tile scale;
 
   NPU_QUANT_INLINE auto operator()(const Tile& v) const {
     I32 code[4];
-    for (int i = 0; i < 4; ++i) code[i] = Coding<Code>::any(v.part[i] / scale);
+    for (int i = 0; i < 4; ++i) code[i] = Coding<Code>::any(v.part[i] / scale.part[i]);
     return packed<In, Code>(code);
   }
 };
@@ -123,13 +124,12 @@ struct Divide {
 template <class In, class CodeOf>
 struct MultiplyAndCorrect {
   using Code = CodeOf;
-  F32 reciprocal;
-  F32 scale;
+  Tile reciprocal, scale;
 
   NPU_QUANT_INLINE auto operator()(const Tile& v) const {
     I32 code[4];
     for (int i = 0; i < 4; ++i) {
-      const F32 q = corrected_quotient(v.part[i], scale, reciprocal);
+      const F32 q = corrected_quotient(v.part[i], scale.part[i], reciprocal.part[i]);
       code[i] = Coding<Code>::quotient(q, v.part[i]);
     }
     return packed<In, Code>(code);
@@ -143,11 +143,11 @@ struct MultiplyAndCorrect {
 template <class In, class CodeOf>
 struct MultiplyByNudged {
   using Code = CodeOf;
-  F32 reciprocal;
+  Tile reciprocal;
 
   NPU_QUANT_INLINE auto operator()(const Tile& v) const {
     I32 code[4];
-    for (int i = 0; i < 4; ++i) code[i] = Coding<Code>::product(v.part[i], reciprocal);
+    for (int i = 0; i < 4; ++i) code[i] = Coding<Code>::product(v.part[i], reciprocal.part[i]);
     return packed<In, Code>(code);
   }
 };
@@ -208,6 +208,13 @@ NPU_QUANT_INLINE F nudged_reciprocal(F amax, F scale) {
   return (low | high) == 0 ? reciprocal : F{};
 }
 
+// Within these bounds neither a reciprocal nor the remainder of a quotient that matters can
+// underflow. A bounded scale saturates, which only Divide does.
+template <class F>
+NPU_QUANT_INLINE auto has_reciprocal(F scale, float most_scale) {
+  return (scale >= F{} + 0x1p-100f) & (scale <= F{} + 0x1p100f) & (scale < F{} + most_scale);
+}
+
 // The scale of a group, and how its values are divided by it. Ints is int32_t for float, I32 for
 // F32.
 template <class In, class Code, class Ints, class F>
@@ -215,10 +222,7 @@ NPU_QUANT_INLINE Divider<F, Ints> divider_of(const Rule& rule, float most_scale,
   const F scale = scale_of(rule, most_scale, amax);
   Divider<F, Ints> divider{scale, scale, Ints{} + kDivide};
   if constexpr (kHasFma) {
-    // Within these bounds neither a reciprocal nor the remainder of a quotient that matters can
-    // underflow. A bounded scale saturates, which only Divide does.
-    const auto in_range =
-        (scale >= F{} + 0x1p-100f) & (scale <= F{} + 0x1p100f) & (scale < F{} + most_scale);
+    const auto in_range = has_reciprocal(scale, most_scale);
     if constexpr (kCorrects<In, Code>) {
       divider.reciprocal = 1 / scale;
       divider.form = in_range ? Ints{} + kCorrect : divider.form;
@@ -238,19 +242,27 @@ NPU_QUANT_INLINE Divider<F, Ints> divider_of(const Rule& rule, float most_scale,
   return divider;
 }
 
-// Calls use(encoder) with the fastest form that is exact for this group's scale.
-template <class In, class Code, class Use>
-NPU_QUANT_INLINE void with_encoder(const Divider<float, int32_t>& divider, Use use) {
-  const F32 scale = broadcast(divider.scale);
-  const F32 reciprocal = broadcast(divider.reciprocal);
+// Calls use(encoder) with the fastest form that is exact: for the scale of a group, or for all of a
+// tile's.
+template <class In, class Code, bool corrects = kCorrects<In, Code>, class Use>
+NPU_QUANT_INLINE void with_encoder(const Tile& scale, const Tile& reciprocal, int32_t form,
+                                   Use use) {
   if constexpr (kHasFma) {
     if constexpr (kMultiplies<In, Code>)
-      if (__builtin_expect(divider.form == kMultiply, true))
+      if (__builtin_expect(form == kMultiply, true))
         return use(MultiplyByNudged<In, Code>{reciprocal});
-    if constexpr (kCorrects<In, Code>)
-      if (divider.form == kCorrect) return use(MultiplyAndCorrect<In, Code>{reciprocal, scale});
+    if constexpr (corrects)
+      if (form == kCorrect) return use(MultiplyAndCorrect<In, Code>{reciprocal, scale});
   }
   use(Divide<In, Code>{scale});
+}
+NPU_QUANT_INLINE Tile tile_of(float value) {
+  const F32 all = broadcast(value);
+  return {{all, all, all, all}};
+}
+template <class In, class Code, class Use>
+NPU_QUANT_INLINE void with_encoder(const Divider<float, int32_t>& divider, Use use) {
+  with_encoder<In, Code>(tile_of(divider.scale), tile_of(divider.reciprocal), divider.form, use);
 }
 
 }  // namespace

@@ -33,6 +33,11 @@ struct DynamicArgs {
     return !is_short() && x.stride == size_of(dtype) && y.data != nullptr && y.stride == y_item() &&
            smooth.data == nullptr;
   }
+  // The same for columns of groups: rows hold a tile at least.
+  bool takes_columns() const {
+    return n >= 64 && x.stride == size_of(dtype) && y.data != nullptr &&
+           y.stride == y_item() && smooth.data == nullptr;
+  }
 };
 
 // A group for each row, of elements that follow on each other, in int8. y is wanted, and its
@@ -54,6 +59,14 @@ struct DynamicBlockQuantKernel {
 
 // The same in any groups and formats.
 struct DynamicBlocksKernel {
+  using Args = DynamicArgs;
+  template <Target target>
+  static void run(const Args& args);
+};
+
+// A group for each column, in any format: rows of a tile at least, whose elements follow on each
+// other in x and in y, which is wanted.
+struct DynamicColumnsKernel {
   using Args = DynamicArgs;
   template <Target target>
   static void run(const Args& args);

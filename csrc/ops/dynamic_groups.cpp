@@ -239,21 +239,28 @@ void DynamicGroups::quantize_columns(const RowsPart& part) const {
   lies_in_columns(part) ? quantize_lying_rows(exchanged(part)) : quantize_lying_columns(part);
 }
 
-void DynamicGroups::quantize_lying_rows(const RowsPart& part) const {
+// What the kernels of symmetric quantization are handed: groups of so many rows, and of so many
+// elements of each.
+DynamicArgs DynamicGroups::symmetric_args(const RowsPart& part, int64_t group_rows,
+                                          int64_t group) const {
   const bool in_bytes = part.y.packed && part.y.stride == kPackedItem;
-  if (symmetric)
-    return run_dynamic({.dtype = x_dtype,
-                        .format = format,
-                        .rows = part.rows,
-                        .n = part.n,
-                        .group = part.n,
-                        .x = part.x,
-                        .smooth = part.smooth,
-                        .y = {part.y.data, part.y.row_stride, in_bytes ? 1 : part.y.stride},
-                        .scale = part.scale,
-                        .rule = rule,
-                        .most_scale = std::numeric_limits<float>::infinity(),
-                        .stream = stream});
+  return {.dtype = x_dtype,
+          .format = format,
+          .rows = part.rows,
+          .n = part.n,
+          .group_rows = group_rows,
+          .group = group,
+          .x = part.x,
+          .smooth = part.smooth,
+          .y = {part.y.data, part.y.row_stride, in_bytes ? 1 : part.y.stride},
+          .scale = part.scale,
+          .rule = rule,
+          .most_scale = std::numeric_limits<float>::infinity(),
+          .stream = stream};
+}
+
+void DynamicGroups::quantize_lying_rows(const RowsPart& part) const {
+  if (symmetric) return run_dynamic(symmetric_args(part, 1, part.n));
   if (takes_fused_loops(part))
     return run_on_active_target<FusedRowsKernel>({.dtype = x_dtype,
                                                   .rows = part.rows,
@@ -278,6 +285,12 @@ void DynamicGroups::quantize_lying_rows(const RowsPart& part) const {
 }
 
 void DynamicGroups::quantize_lying_columns(const RowsPart& part) const {
+  if (symmetric) {
+    DynamicArgs args = symmetric_args(part, part.rows, 1);
+    std::swap(args.scale.row_stride, args.scale.stride);
+    args.stream = streams(part);
+    if (args.takes_columns()) return run_on_active_target<DynamicColumnsKernel>(args);
+  }
   Groups groups(*this, {nullptr, 0, sizeof(float)}, std::min(part.n, kMostGroups));
   for (int64_t i = 0; i < part.n; i += groups.most()) {
     RowsPart chunk = part;

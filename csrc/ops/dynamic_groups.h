@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/rule.h"
+#include "kernels/dynamic_quant.h"
 #include "ops/dynamic_rows.h"
 
 namespace npu_quant {
@@ -28,6 +29,7 @@ struct DynamicGroups {
   void quantize_rows(const RowsPart& part) const;
   void quantize_columns(const RowsPart& part) const;
 
+  DynamicArgs symmetric_args(const RowsPart& part, int64_t group_rows, int64_t group) const;
   void quantize_lying_rows(const RowsPart& part) const;
   void quantize_lying_columns(const RowsPart& part) const;
 };

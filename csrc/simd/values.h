@@ -2,7 +2,7 @@
 //
 // load() reads a tile of values in memory order, and put() writes one. load_mixed() reads them in
 // the order that costs least, which pack() undoes when they have become codes: bf16 comes as even
-// and odd elements.
+// and odd elements. mixed() brings a tile into that order.
 #pragma once
 
 #include "simd/vec.h"
@@ -97,6 +97,7 @@ struct Float32 {
   }
   static NPU_QUANT_INLINE void include(Amax& amax, const Storage* x) { amax.include(load(x)); }
   static NPU_QUANT_INLINE Tile load_mixed(const Storage* x) { return load(x); }
+  static NPU_QUANT_INLINE Tile mixed(const Tile& v) { return v; }
   static NPU_QUANT_INLINE I8 pack(const I32 (&part)[4]) { return low_bytes(part); }
 };
 
@@ -123,6 +124,7 @@ struct Float16 {
   static NPU_QUANT_INLINE F32 widen_lanes(const void* bits) { return widen_float16(bits); }
   static NPU_QUANT_INLINE void include(Amax& amax, const Storage* x) { amax.include(x); }
   static NPU_QUANT_INLINE Tile load_mixed(const Storage* x) { return load(x); }
+  static NPU_QUANT_INLINE Tile mixed(const Tile& v) { return v; }
   static NPU_QUANT_INLINE I8 pack(const I32 (&part)[4]) { return low_bytes(part); }
 };
 
@@ -164,6 +166,14 @@ struct BFloat16 {
       v.part[i + 1] = bit_cast<F32>(pairs & static_cast<int32_t>(0xffff0000));
     }
     return v;
+  }
+  static NPU_QUANT_INLINE Tile mixed(const Tile& v) {
+    alignas(64) float values[kTile];
+    Tile mixed;
+    for (int p = 0; p < 4; ++p) store(values + p * kLanes, v.part[p]);
+    for (int i = 0; i < kTile; ++i)
+      mixed.part[i / (2 * kLanes) * 2 + i % 2][i / 2 % kLanes] = values[i];
+    return mixed;
   }
   static NPU_QUANT_INLINE I8 pack(const I32 (&part)[4]) { return low_bytes_even_odd(part); }
 
