@@ -21,6 +21,7 @@ struct Tie {
 //                          may be a zero of the other sign
 //   product(v, reciprocal) of 16-bit v, by one multiplication, where the ties are on the right side
 //                          of reciprocal times kUnit; `corrects`: many amax have no such reciprocal
+//   of_upper_halves(p)     of the upper halves of such products, where twice as many lanes do
 template <class Code>
 struct Coding;
 
@@ -28,6 +29,7 @@ struct Coding;
 template <class Code, int greatest, bool corrects>
 struct IntegerCoding {
   static constexpr bool kHasProduct = true, kCorrects = corrects;
+  static constexpr bool kTakesUpperHalves = false, kTiesGoUp = false;
   static constexpr int kBits = greatest == 7 ? 4 : 8;
   static constexpr int kNudges = 1;
   static constexpr bool kNudgesSuffice = true;
@@ -55,6 +57,7 @@ template <int mantissa_bits, int bias, int greatest, bool has_infinity>
 struct Coding<FloatCode<mantissa_bits, bias, greatest, has_infinity>> {
   using Code = FloatCode<mantissa_bits, bias, greatest, has_infinity>;
   static constexpr bool kHasProduct = true, kCorrects = true;
+  static constexpr bool kTakesUpperHalves = true, kTiesGoUp = false;
   static constexpr int kBits = 8;
   static constexpr int kNudges = 2;
   static constexpr bool kNudgesSuffice = false;
@@ -72,11 +75,12 @@ struct Coding<FloatCode<mantissa_bits, bias, greatest, has_infinity>> {
     const I32 sign = bit_cast<I32>(v) & INT32_MIN;
     return Code::of_ordinary(bit_cast<F32>(bit_cast<I32>(q) | sign));
   }
-  static NPU_QUANT_INLINE I32 product(F32 v, F32 reciprocal) {
-    constexpr int kDropped = 23 - mantissa_bits;
-    const I32 bits = bit_cast<I32>(v * reciprocal) + (1 << (kDropped - 1));
-    const I32 code = bits >> kDropped;  // its low 7 bits
-    return code ^ ((code ^ (bits >> 24)) & 0x80);
+  static NPU_QUANT_INLINE I16 of_upper_halves(I16 product) {
+    constexpr int kDropped = 7 - mantissa_bits;
+    constexpr int16_t kHalf = 1 << (kDropped - 1);
+    const I16 bits = product + kHalf;
+    const I16 code = bits >> kDropped;  // its low 7 bits
+    return code ^ ((code ^ (bits >> 8)) & 0x80);
   }
   template <class F>
   static NPU_QUANT_INLINE auto goes_up(F tie, F reciprocal, float middle) {
@@ -86,11 +90,20 @@ struct Coding<FloatCode<mantissa_bits, bias, greatest, has_infinity>> {
 
 template <>
 struct Coding<HiFloat8> {
-  static constexpr bool kHasProduct = false, kCorrects = true;
+  static constexpr bool kHasProduct = true, kCorrects = true;
+  static constexpr bool kTakesUpperHalves = kHasWordTables, kTiesGoUp = true;
   static constexpr int kBits = 8;
+  static constexpr float kGreatest = 32768, kUnit = 1;
 
   static NPU_QUANT_INLINE I32 any(F32 v) { return HiFloat8::of(v); }
   static NPU_QUANT_INLINE I32 quotient(F32 q, F32) { return HiFloat8::of_ordinary(q); }
+  static NPU_QUANT_INLINE I32 product(F32 v, F32 reciprocal) {
+    return HiFloat8::of_ordinary(v * reciprocal);
+  }
+  template <class Words>
+  static NPU_QUANT_INLINE Words of_upper_halves(Words product) {
+    return HiFloat8::of_upper_halves(product);
+  }
 };
 
 // Codes of a tile as an array holds them.
@@ -146,9 +159,19 @@ struct MultiplyByNudged {
   Tile reciprocal;
 
   NPU_QUANT_INLINE auto operator()(const Tile& v) const {
-    I32 code[4];
-    for (int i = 0; i < 4; ++i) code[i] = Coding<Code>::product(v.part[i], reciprocal.part[i]);
-    return packed<In, Code>(code);
+    if constexpr (Coding<Code>::kTakesUpperHalves) {
+      return low_bytes(codes_of_parts(v, 0), codes_of_parts(v, 2));
+    } else {
+      I32 code[4];
+      for (int i = 0; i < 4; ++i) code[i] = Coding<Code>::product(v.part[i], reciprocal.part[i]);
+      return packed<In, Code>(code);
+    }
+  }
+
+ private:
+  NPU_QUANT_INLINE I16 codes_of_parts(const Tile& v, int i) const {
+    return Coding<Code>::of_upper_halves(In::upper_halves_of(
+        v.part[i] * reciprocal.part[i], v.part[i + 1] * reciprocal.part[i + 1]));
   }
 };
 
@@ -180,32 +203,38 @@ NPU_QUANT_INLINE int32_t mask_of(bool condition) { return -int32_t{condition}; }
 NPU_QUANT_INLINE I32 mask_of(I32 condition) { return condition; }
 
 // A reciprocal next to greatest / amax that rounds the ties among 16-bit values as the scale does,
-// or 0 where none is found.
+// or 0 where none is found. Where amax / greatest is exact there are more ties.
 template <class Code, class Bits, class F>
 NPU_QUANT_INLINE F nudged_reciprocal(F amax, F scale) {
   using Ties = Coding<Code>;
   F reciprocal = Ties::kGreatest / amax * Ties::kUnit;
-  Bits low, high;
-  const auto compare = [&] {
-    low = high = Bits{};
-    for (const Tie& of : Ties::kTies) {
-      const F tie = amax * of.fraction;
-      const Bits goes_up = mask_of(Ties::goes_up(tie, reciprocal, of.middle));
-      const Bits is_to_go_up = mask_of(tie / scale >= F{} + of.least_up);
-      // 16-bit floats have 11 bits at most: amax has, and so have its halves.
-      Bits is_value = Bits{} - 1;
-      if (of.fraction == 0.75f) is_value = mask_of((bit_cast<Bits>(tie) & 0x1fff) == 0);
-      low |= is_to_go_up & ~goes_up & is_value;
-      high |= goes_up & ~is_to_go_up & is_value;
+  // Where all of them go up, a reciprocal that is a little too great is right.
+  if constexpr (Ties::kTiesGoUp) {
+    return bit_cast<F>(bit_cast<Bits>(reciprocal) + 1);
+  } else {
+    const Bits is_exact = mask_of(fma(scale, F{} + Ties::kGreatest, -amax) == F{});
+    Bits low, high;
+    const auto compare = [&] {
+      low = high = Bits{};
+      for (const Tie& of : Ties::kTies) {
+        const F tie = amax * of.fraction;
+        const Bits goes_up = mask_of(Ties::goes_up(tie, reciprocal, of.middle));
+        const Bits is_to_go_up = mask_of(tie / scale >= F{} + of.least_up);
+        // 16-bit floats have 11 bits at most: amax has, and so have its halves.
+        Bits is_value = Bits{} - 1;
+        if (of.fraction == 0.75f) is_value = mask_of((bit_cast<Bits>(tie) & 0x1fff) == 0);
+        low |= is_to_go_up & ~goes_up & is_value;
+        high |= goes_up & ~is_to_go_up & is_value;
+      }
+    };
+    for (int nudge = 0; nudge < Ties::kNudges; ++nudge) {
+      compare();
+      reciprocal = bit_cast<F>(bit_cast<Bits>(reciprocal) - low + high);
     }
-  };
-  for (int nudge = 0; nudge < Ties::kNudges; ++nudge) {
-    compare();
-    reciprocal = bit_cast<F>(bit_cast<Bits>(reciprocal) - low + high);
+    if (!Ties::kNudgesSuffice) compare();
+    if (Ties::kNudgesSuffice) low = high = Bits{};
+    return (is_exact | low | high) == 0 ? reciprocal : F{};
   }
-  if (Ties::kNudgesSuffice) return reciprocal;
-  compare();
-  return (low | high) == 0 ? reciprocal : F{};
 }
 
 // Within these bounds neither a reciprocal nor the remainder of a quotient that matters can
@@ -228,11 +257,9 @@ NPU_QUANT_INLINE Divider<F, Ints> divider_of(const Rule& rule, float most_scale,
       divider.form = in_range ? Ints{} + kCorrect : divider.form;
     }
     if constexpr (kMultiplies<In, Code>) {
-      // Where amax / greatest is exact there are more ties. The proof is of the format's own
-      // greatest code.
-      const auto inexact = fma(scale, F{} + Coding<Code>::kGreatest, -amax) != F{};
+      // The proof is of the format's own greatest code.
       const F nudged = nudged_reciprocal<Code, Ints>(amax, scale);
-      const auto is_product = in_range & inexact & (nudged >= F{} + 0x1p-125f);
+      const auto is_product = in_range & (nudged >= F{} + 0x1p-125f);
       if (rule.greatest == Coding<Code>::kGreatest) {
         divider.reciprocal = is_product ? nudged : divider.reciprocal;
         divider.form = is_product ? Ints{} + kMultiply : divider.form;

@@ -156,20 +156,24 @@ struct HiFloat8Binades {
   static constexpr int32_t number(int mantissa_bits, int added) {
     return added * 32 + 22 - mantissa_bits;
   }
-  constexpr HiFloat8Binades() : of_exponent(), of_rank() {
+  constexpr HiFloat8Binades() : of_exponent(), of_exponent_in_words(), of_rank() {
     constexpr struct {
       int exponent, mantissa_bits, added;  // from 2^exponent on
     } kFirst[] = {{-16, 0, -104}, {-15, 1, -216}, {-7, 2, -456},
                   {-3, 3, -952},  {4, 2, -428},   {8, 1, -158}};
     for (const auto& first : kFirst) {
       const int32_t all = number(first.mantissa_bits, first.added);
-      for (int e = first.exponent; e < 16; ++e) of_exponent[(e + 127) % 32] = all;
+      for (int e = first.exponent; e < 16; ++e) {
+        of_exponent[(e + 127) % 32] = all;
+        of_exponent_in_words[(e + 127) % 32] = static_cast<int16_t>(all - 16);
+      }
       const int rank = ((first.exponent + 127) << first.mantissa_bits) + first.added;
       for (int i = first.exponent > -16 ? rank / 8 : 0; i < 32; ++i) of_rank[i] = all;
     }
   }
-  alignas(64) int32_t of_exponent[32];  // of the biased one's low bits; from -16 to 15
-  alignas(64) int32_t of_rank[32];      // divided by 8
+  alignas(64) int32_t of_exponent[32];           // of the biased one's low bits; from -16 to 15
+  alignas(64) int16_t of_exponent_in_words[32];  // of patterns without their lower 16 bits
+  alignas(64) int32_t of_rank[32];               // divided by 8
 };
 inline constexpr HiFloat8Binades kBinades{};
 
@@ -187,6 +191,14 @@ struct HiFloat8 {
     return of_magnitude(v, min(magnitude_bits(v), I32{} + bits_of(32768)));
   }
   static NPU_QUANT_INLINE I32 of_ordinary(F32 v) { return of_magnitude(v, magnitude_bits(v)); }
+  // The same of the upper halves of patterns: nothing is rounded by a bit below them.
+  template <class Words>
+  static NPU_QUANT_INLINE Words of_upper_halves(Words upper) {
+    constexpr int16_t kLeast = bits_of(0x1p-23f) >> 16;
+    const Words bits = upper & 0x7fff;
+    const Words code = of_bits<16>(bits, kBinades.of_exponent_in_words);
+    return bits >= kLeast ? code | ((upper >> 8) & 0x80) : Words{};
+  }
 
   static NPU_QUANT_INLINE F32 value(I32 code) {
     const I32 field = code & 0x7f;
@@ -209,16 +221,23 @@ struct HiFloat8 {
                                                              0x10, 0x10, 0x66, 0x76};
 
   static NPU_QUANT_INLINE I32 of_magnitude(F32 v, I32 bits) {
-    // Below 2^-16 all is as there.
-    const I32 exponent = max(bits, I32{} + bits_of(0x1p-16f)) >> 23;
-    const I32 binades = table_at(kBinades.of_exponent, exponent);
-    // From 2^-23 on, the middle below it, all is at least the least value.
-    const I32 upper = max(bits, I32{} + bits_of(0x1p-22f)) >> (binades & 31);
-    const I32 rank = ((upper + 1) >> 1) + (binades >> 5);
-    const I32 code = rank ^ table_at(kDiffersOfRank, rank >> 3);
+    const I32 code = of_bits<0>(bits, kBinades.of_exponent);
     // Of NaN the comparison is false.
     const F32 magnitude = bit_cast<F32>(magnitude_bits(v));
     return magnitude >= broadcast(0x1p-23f) ? code | sign_in_low_byte(v) : I32{};
+  }
+
+  // Of patterns without so many of their lower bits.
+  template <int cut, class Ints, class Int>
+  static NPU_QUANT_INLINE Ints of_bits(Ints bits, const Int (&of_exponent)[32]) {
+    constexpr Int kLeastExponent = bits_of(0x1p-16f) >> cut, kLeast = bits_of(0x1p-22f) >> cut;
+    // Below 2^-16 all is as there.
+    const Ints exponent = max(bits, Ints{} + kLeastExponent) >> (23 - cut);
+    const Ints binades = table_at(of_exponent, exponent);
+    // From 2^-23 on, the middle below it, all is at least the least value.
+    const Ints upper = max(bits, Ints{} + kLeast) >> (binades & 31);
+    const Ints rank = ((upper + 1) >> 1) + (binades >> 5);
+    return rank ^ table_at(kDiffersOfRank, rank >> 3);
   }
 };
 

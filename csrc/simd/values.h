@@ -126,6 +126,10 @@ struct Float16 {
   static NPU_QUANT_INLINE Tile load_mixed(const Storage* x) { return load(x); }
   static NPU_QUANT_INLINE Tile mixed(const Tile& v) { return v; }
   static NPU_QUANT_INLINE I8 pack(const I32 (&part)[4]) { return low_bytes(part); }
+  // Of parts 0 and 1, or 2 and 3, in memory order.
+  static NPU_QUANT_INLINE I16 upper_halves_of(F32 a, F32 b) {
+    return upper_halves(bit_cast<I32>(a), bit_cast<I32>(b));
+  }
 };
 
 // bf16 is the upper half of fp32.
@@ -176,6 +180,11 @@ struct BFloat16 {
     return mixed;
   }
   static NPU_QUANT_INLINE I8 pack(const I32 (&part)[4]) { return low_bytes_even_odd(part); }
+  static NPU_QUANT_INLINE I16 upper_halves_of(F32 even, F32 odd) {
+    using Unsigned = Vec<uint32_t>;
+    const Unsigned low = bit_cast<Unsigned>(even) >> 16;
+    return bit_cast<I16>(low | (bit_cast<Unsigned>(odd) & 0xffff0000u));
+  }
 
  private:
   // Half a unit of the upper half is added, less a bit where that is even.

@@ -139,6 +139,15 @@ NPU_QUANT_INLINE I32 table_at(const int32_t (&table)[32], I32 index) {
   return bit_cast<I32>(_mm256_i32gather_epi32(table, bit_cast<__m256i>(index & 31), 4));
 }
 
+inline constexpr bool kHasWordTables = false;
+
+// The low bytes of the words of two vectors.
+NPU_QUANT_INLINE I8 low_bytes(I16 a, I16 b) {
+  const __m256i mixed =
+      _mm256_packus_epi16(bit_cast<__m256i>(a & 0xff), bit_cast<__m256i>(b & 0xff));
+  return bit_cast<I8>(_mm256_permute4x64_epi64(mixed, 0xd8));
+}
+
 // The low byte of each value, consecutive over the four parts.
 NPU_QUANT_INLINE I8 low_bytes(const I32 (&part)[4]) {
   return unmixed(

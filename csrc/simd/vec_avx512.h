@@ -147,6 +147,25 @@ NPU_QUANT_INLINE I32 table_at(const int32_t (&table)[32], I32 index) {
                                                  load<__m512i>(table + kLanes)));
 }
 
+// The same of words: of the second table by the low 5 bits, too.
+inline constexpr bool kHasWordTables = true;
+NPU_QUANT_INLINE I16 table_at(const uint8_t (&table)[16], I16 index) {
+  return bit_cast<I16>(table_at(table, bit_cast<I32>(index)));
+}
+NPU_QUANT_INLINE I16 table_at(const int16_t (&table)[32], I16 index) {
+  return bit_cast<I16>(_mm512_permutexvar_epi16(bit_cast<__m512i>(index), load<__m512i>(table)));
+}
+
+// The low bytes of the words of two vectors.
+NPU_QUANT_INLINE I8 low_bytes(I16 a, I16 b) {
+  const I8 pick = {0,  2,  4,   6,   8,   10,  12,  14,  16,  18,  20,  22,  24,  26,  28,  30,
+                   32, 34, 36,  38,  40,  42,  44,  46,  48,  50,  52,  54,  56,  58,  60,  62,
+                   64, 66, 68,  70,  72,  74,  76,  78,  80,  82,  84,  86,  88,  90,  92,  94,
+                   96, 98, 100, 102, 104, 106, 108, 110, 112, 114, 116, 118, 120, 122, 124, 126};
+  return bit_cast<I8>(_mm512_permutex2var_epi8(bit_cast<__m512i>(a), bit_cast<__m512i>(pick),
+                                               bit_cast<__m512i>(b)));
+}
+
 // The low byte of each value, consecutive over the four parts.
 NPU_QUANT_INLINE I8 low_bytes(const I32 (&part)[4]) {
   const Vec<int8_t> pick = {0,  4,  8,  12, 16, 20, 24, 28, 32, 36,  40,  44,  48,  52,  56,  60,

@@ -168,6 +168,14 @@ NPU_QUANT_INLINE I32 table_at(const int32_t (&table)[32], I32 index) {
   return numbers;
 }
 
+inline constexpr bool kHasWordTables = false;
+
+// The low bytes of the words of two vectors.
+NPU_QUANT_INLINE I8 low_bytes(I16 a, I16 b) {
+  return __builtin_shufflevector(bit_cast<I8>(a), bit_cast<I8>(b), 0, 2, 4, 6, 8, 10, 12, 14, 16,
+                                 18, 20, 22, 24, 26, 28, 30);
+}
+
 // The low byte of each value, consecutive over the four parts.
 NPU_QUANT_INLINE I8 low_bytes(const I32 (&part)[4]) {
   using Byte4 = Vec<int8_t, 4>;

@@ -144,8 +144,8 @@ TEST(ExactQuotient, EveryBFloat16AmaxAndEveryValueBelowIt) {
 // Those whose codes come by one multiplication.
 class ExactQuotientOf : public ::testing::TestWithParam<Format> {};
 INSTANTIATE_TEST_SUITE_P(Formats, ExactQuotientOf,
-                         ::testing::Values(Format::int4, Format::float8_e4m3fn,
-                                           Format::float8_e5m2),
+                         ::testing::Values(Format::int4, Format::float8_e4m3fn, Format::float8_e5m2,
+                                           Format::hifloat8),
                          [](const auto& info) { return name_of(info.param); });
 
 TEST_P(ExactQuotientOf, EveryFloat16AmaxAndEveryValueBelowIt) {
