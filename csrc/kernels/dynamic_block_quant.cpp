@@ -58,7 +58,7 @@ class AligningBuffer {
 
 // The whole spans of a row, each encoded while the next one, perhaps of the next row, is reduced.
 // Returns the number of elements done.
-template <class In, bool streams>
+template <class In, class Code, bool streams>
 NPU_QUANT_INLINE int64_t quantize_spans(const DynamicArgs& args, int64_t row, char* y,
                                         GroupAmax<In>& amax) {
   constexpr uintptr_t kAhead = 8 << 10;
@@ -72,7 +72,7 @@ NPU_QUANT_INLINE int64_t quantize_spans(const DynamicArgs& args, int64_t row, ch
     for (int64_t b = 0; b < kLanes; ++b) amax.reduce_group(b, x + b * kBlock, kBlock);
   int64_t first = 0;
   for (; first + kSpan <= args.n; first += kSpan) {
-    const GroupDividers dividers = dividers_of<In, Int8>(args, In::Amax::values(amax.bits));
+    const GroupDividers dividers = dividers_of<In, Code>(args, In::Amax::values(amax.bits));
     store_scales(args.scale, row, first / kBlock, dividers.scale, kLanes);
     const bool is_last = first + 2 * kSpan > args.n;
     const auto* const next =  // the last row's is not used
@@ -82,7 +82,7 @@ NPU_QUANT_INLINE int64_t quantize_spans(const DynamicArgs& args, int64_t row, ch
       const int64_t at = b * kBlock;
       const int64_t coded = b ^ turned, from = coded * kBlock;
       prefetch_values(level, next + at, kAhead, kBlock);
-      with_encoder<In, Int8>(dividers[coded], [&](auto encoder) __attribute__((always_inline)) {
+      with_encoder<In, Code>(dividers[coded], [&](auto encoder) __attribute__((always_inline)) {
         encode<In>(x + first + from, kBlock, codes + from, Stores{streams}, encoder, Nothing{});
       });
       amax.reduce_group(b, next + at, kBlock);
@@ -95,30 +95,30 @@ NPU_QUANT_INLINE int64_t quantize_spans(const DynamicArgs& args, int64_t row, ch
 }
 
 // The elements of a row from `first` on, fewer than a span: the last block may be a part of one.
-template <class In>
+template <class In, class Code>
 NPU_QUANT_INLINE void quantize_end(const DynamicArgs& args, int64_t row, char* y, int64_t first) {
   const auto* const x = x_of<In>(args, row);
   const auto length = [&](int64_t i) { return least(kBlock, args.n - i); };
   GroupAmax<In> amax;
   int64_t blocks = 0;
   for (int64_t i = first; i < args.n; i += kBlock) amax.reduce_group(blocks++, x + i, length(i));
-  const GroupDividers dividers = dividers_of<In, Int8>(args, In::Amax::values(amax.bits));
+  const GroupDividers dividers = dividers_of<In, Code>(args, In::Amax::values(amax.bits));
   store_scales(args.scale, row, first / kBlock, dividers.scale, blocks);
   for (int64_t i = first, b = 0; i < args.n; i += kBlock, ++b)
-    with_encoder<In, Int8>(dividers[b], [&](auto encoder) __attribute__((always_inline)) {
+    with_encoder<In, Code>(dividers[b], [&](auto encoder) __attribute__((always_inline)) {
       encode<In>(x + i, length(i), y + i, encoder);
     });
 }
 
-template <class In>
-void quantize_rows(const DynamicArgs& args) {
+template <class In, class Code>
+__attribute__((noinline)) void quantize_rows(const DynamicArgs& args) {
   GroupAmax<In> amax;
   for (int64_t row = 0; row < args.rows; ++row) {
     char* const y = y_of(args, row);
     const int64_t done = args.stream && is_vector_aligned(y)
-                             ? quantize_spans<In, true>(args, row, y, amax)
-                             : quantize_spans<In, false>(args, row, y, amax);
-    if (done < args.n) quantize_end<In>(args, row, y, done);
+                             ? quantize_spans<In, Code, true>(args, row, y, amax)
+                             : quantize_spans<In, Code, false>(args, row, y, amax);
+    if (done < args.n) quantize_end<In, Code>(args, row, y, done);
   }
   if (args.stream) stream_fence();
 }
@@ -128,8 +128,10 @@ void quantize_rows(const DynamicArgs& args) {
 template <>
 void DynamicBlockQuantKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  visit_float(args.dtype, args.x.data, args.x.row_stride, args.stream,
-              [&](auto in) { quantize_rows<decltype(in)>(args); });
+  visit_float(args.dtype, args.x.data, args.x.row_stride, args.stream, [&](auto in) {
+    visit_byte_code(args.format,
+                    [&](auto code) { quantize_rows<decltype(in), decltype(code)>(args); });
+  });
 }
 
 }  // namespace npu_quant

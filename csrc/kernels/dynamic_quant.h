@@ -35,8 +35,8 @@ struct DynamicArgs {
   }
   // The same for columns of groups: rows hold a tile at least.
   bool takes_columns() const {
-    return n >= 64 && x.stride == size_of(dtype) && y.data != nullptr &&
-           y.stride == y_item() && smooth.data == nullptr;
+    return n >= 64 && x.stride == size_of(dtype) && y.data != nullptr && y.stride == y_item() &&
+           smooth.data == nullptr;
   }
 };
 
@@ -48,7 +48,7 @@ struct DynamicQuantKernel {
   static void run(const Args& args);
 };
 
-// The same in groups of kBlock.
+// The same in groups of kBlock, and in any format of a byte.
 struct DynamicBlockQuantKernel {
   static constexpr int64_t kBlock = 128;
 
@@ -103,8 +103,8 @@ struct EncodeGroups {
 template <class Use>
 void with_dynamic_kernel(const DynamicArgs& args, Use use) {
   if (!args.is_in_place()) return use(DynamicPiecesKernel{});
-  if (args.group_rows == 1 && args.format == Format::int8) {
-    if (args.group >= args.n) return use(DynamicQuantKernel{});
+  if (args.group_rows == 1 && args.packed() == 1) {
+    if (args.group >= args.n && args.format == Format::int8) return use(DynamicQuantKernel{});
     if (args.group == DynamicBlockQuantKernel::kBlock) return use(DynamicBlockQuantKernel{});
   }
   use(DynamicBlocksKernel{});

@@ -78,14 +78,19 @@ NPU_QUANT_INLINE void prefetch_values(CacheLevel level, const T* x, uintptr_t ah
     prefetch_into(level, first + byte);
 }
 
-// Calls f with the struct of a format of codes, which the op has checked.
+// Calls f with the struct of a format of codes, which the op has checked: of those of a byte, or
+// of any.
 template <class F>
-NPU_QUANT_INLINE void visit_code(Format format, F f) {
+NPU_QUANT_INLINE void visit_byte_code(Format format, F f) {
   if (format == Format::int8) return f(Int8{});
-  if (format == Format::int4) return f(Int4{});
   if (format == Format::float8_e4m3fn) return f(Float8E4M3FN{});
   if (format == Format::float8_e5m2) return f(Float8E5M2{});
   f(HiFloat8{});
+}
+template <class F>
+NPU_QUANT_INLINE void visit_code(Format format, F f) {
+  if (format == Format::int4) return f(Int4{});
+  visit_byte_code(format, f);
 }
 
 // Codes up to the first address that a streaming store of a tile of them takes, at most n.
