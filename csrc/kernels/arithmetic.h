@@ -283,13 +283,11 @@ NPU_QUANT_INLINE void with_encoder(const Tile& scale, const Tile& reciprocal, in
   }
   use(Divide<In, Code>{scale});
 }
-NPU_QUANT_INLINE Tile tile_of(float value) {
-  const F32 all = broadcast(value);
-  return {{all, all, all, all}};
-}
+NPU_QUANT_INLINE Tile tile_of(F32 all) { return {{all, all, all, all}}; }
 template <class In, class Code, class Use>
 NPU_QUANT_INLINE void with_encoder(const Divider<float, int32_t>& divider, Use use) {
-  with_encoder<In, Code>(tile_of(divider.scale), tile_of(divider.reciprocal), divider.form, use);
+  with_encoder<In, Code>(tile_of(broadcast(divider.scale)), tile_of(broadcast(divider.reciprocal)),
+                         divider.form, use);
 }
 
 }  // namespace

@@ -1,14 +1,13 @@
-// Dynamic quantization to int8 where elements follow on each other (docs/numerics.md 12): rows in
-// one pass over memory, and the codes of columns. The formulas are those of extremes.h and
-// quotient.h.
+// Asymmetric quantization where elements follow on each other (docs/numerics.md 12): rows in one
+// pass over memory, and the codes of columns. The formulas are those of extremes.h and quotient.h.
 //
 //   row       reduce  encode                      While a row is encoded, from cache, the next one
 //   row + 1           reduce  encode              is read from memory.
+#include <type_traits>
+
 #include "kernels/dynamic_groups.h"
 #include "kernels/extremes.h"
-#include "kernels/piece.h"
-#include "kernels/quotient.h"
-#include "simd/codes.h"
+#include "kernels/reduce_encode.h"
 
 namespace npu_quant {
 namespace {
@@ -32,15 +31,19 @@ struct TileExtremes {
     const float hi = K::numbers(bits[0])[0], lo = K::numbers(bits[1])[0];
     const F32 nan = plain_nan();
     const bool is_nan = hi != hi || lo != lo;
-    return npu_quant::scale_and_offset(args.rule, args.symmetric, is_nan ? nan : broadcast(hi),
+    return npu_quant::scale_and_offset(args.rule, false, is_nan ? nan : broadcast(hi),
                                        is_nan ? nan : broadcast(lo));
   }
 };
 
 // What the parts of a tile are divided by.
 struct Divisors {
-  F32 scale[4], offset[4], factor[4], steps[4];
+  Tile scale, offset, factor, steps;
 };
+
+// Whose codes come by one multiplication; others by a corrected one.
+template <class Code>
+inline constexpr bool kHasSteps = std::is_same_v<Code, Int8>;
 
 // An offset next to the codes is near enough for quotient.h: where two codes meet, v / scale is
 // below 256 still. Rounding puts that of a row without negative values there.
@@ -48,38 +51,61 @@ NPU_QUANT_INLINE F32 steps_of(F32 offset) {
   return offset_of(offset, Int8::kLeast - 1, Int8::kGreatest + 1);
 }
 
-// The codes of a tile of which one multiplication does not decide all (kernels/quantize.cpp).
 template <class In>
-__attribute__((noinline)) void encode_slowly(const char* x, char* y, const Divisors& by) {
-  const Tile v = In::load(reinterpret_cast<const typename In::Storage*>(x));
-  auto* const codes = reinterpret_cast<int8_t*>(y);
-  Tile q;
-  if constexpr (kHasFma) {
-    for (int i = 0; i < 4; ++i)
-      q.part[i] =
-          corrected_quotient(v.part[i], by.scale[i], by.factor[i] / kStepsPerCode) + by.offset[i];
-    if (Int8::put_ordinary(codes, q, Stores{false})) return;
-  }
-  for (int i = 0; i < 4; ++i) q.part[i] = v.part[i] / by.scale[i] + by.offset[i];
-  put_with_zero_for_nan<Int8>(codes, q, Stores{false});
+NPU_QUANT_INLINE Tile load_tile(const char* x) {
+  return In::load(reinterpret_cast<const typename In::Storage*>(x));
+}
+template <class Code>
+NPU_QUANT_INLINE void put_tile(const Tile& q, char* y, Stores stores) {
+  I32 code[4];
+  for (int i = 0; i < 4; ++i) code[i] = Coding<Code>::any(q.part[i]);
+  stores.put(y, packed<Float32<WholeLoads>, Code>(code));
 }
 
-// False where one multiplication does not decide all.
-template <class In>
-NPU_QUANT_INLINE bool encode_tile(const char* x, char* y, const F32 (&factor)[4],
-                                  const F32 (&steps)[4], Stores stores) {
-  Tile q = In::load(reinterpret_cast<const typename In::Storage*>(x));
-  for (int p = 0; p < 4; ++p) q.part[p] = steps_of_sum(q.part[p], factor[p], steps[p]);
-  return Int8::put_floors(reinterpret_cast<int8_t*>(y), q, stores);
+// False where v or the quotient is no ordinary number, by a factor of 1 / scale.
+template <class Code>
+NPU_QUANT_INLINE bool encode_corrected(const Tile& v, char* y, const Divisors& by, float steps,
+                                       Stores stores) {
+  Tile q;
+  for (int i = 0; i < 4; ++i)
+    q.part[i] = corrected_quotient(v.part[i], by.scale.part[i], by.factor.part[i] / steps) +
+                by.offset.part[i];
+  if (__builtin_expect(any_nan(q.part), false)) return false;
+  put_tile<Code>(q, y, stores);
+  return true;
+}
+
+// The codes of a tile of which the fast form does not decide all.
+template <class In, class Code>
+__attribute__((noinline)) void encode_slowly(const char* x, char* y, const Divisors& by) {
+  const Tile v = load_tile<In>(x);
+  if constexpr (kHasFma && kHasSteps<Code>)
+    if (encode_corrected<Code>(v, y, by, kStepsPerCode, Stores{false})) return;
+  Tile q;
+  for (int i = 0; i < 4; ++i) q.part[i] = v.part[i] / by.scale.part[i] + by.offset.part[i];
+  put_tile<Code>(q, y, Stores{false});
+}
+
+// False where that is to be done.
+template <class In, class Code>
+NPU_QUANT_INLINE bool encode_tile(const char* x, char* y, const Divisors& by, Stores stores) {
+  Tile v = load_tile<In>(x);
+  if constexpr (kHasSteps<Code>) {
+    for (int p = 0; p < 4; ++p)
+      v.part[p] = steps_of_sum(v.part[p], by.factor.part[p], by.steps.part[p]);
+    return Code::put_floors(reinterpret_cast<int8_t*>(y), v, stores);
+  } else if constexpr (kHasFma) {
+    return encode_corrected<Code>(v, y, by, 1, stores);
+  } else {
+    return false;
+  }
 }
 
 // Codes of a row, while the next one is reduced, if there is one.
-template <class In>
+template <class In, class Code>
 NPU_QUANT_INLINE TileExtremes<In> encode_row(const char* x, char* y, int64_t n, const char* next,
                                              const Divisors& by, Stores stores) {
   constexpr int64_t kItem = Keys<In>::kItem, kAhead = 6 << 10;
-  const F32 factor[4] = {by.factor[0], by.factor[0], by.factor[0], by.factor[0]};
-  const F32 steps[4] = {by.steps[0], by.steps[0], by.steps[0], by.steps[0]};
   TileExtremes<In> found;
   for (int64_t k = 0; k < n; k += kTile) {
     const int64_t i = least(k, n - kTile);  // the last tile reaches back
@@ -88,8 +114,8 @@ NPU_QUANT_INLINE TileExtremes<In> encode_row(const char* x, char* y, int64_t n, 
         prefetch(reinterpret_cast<uintptr_t>(next + i * kItem + kAhead + line));
       found.include(next + i * kItem);
     }
-    if (!encode_tile<In>(x + i * kItem, y + i, factor, steps, stores))
-      encode_slowly<In>(x + i * kItem, y + i, by);
+    if (!encode_tile<In, Code>(x + i * kItem, y + bytes_of<Code>(i), by, stores))
+      encode_slowly<In, Code>(x + i * kItem, y + bytes_of<Code>(i), by);
   }
   return found;
 }
@@ -98,7 +124,7 @@ NPU_QUANT_INLINE void put_one(F32 value, int64_t row, const Strided& to) {
   if (to.data != nullptr) std::memcpy(to.from(row, 0).data, &value, sizeof(float));
 }
 
-template <class In>
+template <class In, class Code>
 __attribute__((noinline)) void quantize_rows(const FusedRowsKernel::Args& of_call) {
   const FusedRowsKernel::Args args = of_call;  // which no store to y changes
   TileExtremes<In> found;
@@ -108,55 +134,52 @@ __attribute__((noinline)) void quantize_rows(const FusedRowsKernel::Args& of_cal
     const ScaleAndOffset of_row = found.scale_and_offset(args);
     put_one(of_row.scale, row, args.scales);
     put_one(of_row.offset, row, args.offsets);
-    Divisors by;
-    for (int p = 0; p < 4; ++p) {
-      by.scale[p] = of_row.scale;
-      by.offset[p] = of_row.offset;
-      by.factor[p] = factor_of(of_row.scale, kStepsPerCode);
-      by.steps[p] = steps_of(of_row.offset);
-    }
-    found = encode_row<In>(args.x.from(row, 0).data, args.y.from(row, 0).data, args.n,
-                           row + 1 < args.rows ? args.x.from(row + 1, 0).data : nullptr, by,
-                           Stores{args.stream});
+    const F32 factor = kHasSteps<Code> ? factor_of(of_row.scale, kStepsPerCode)
+                                       : factor_beside(of_row.scale, of_row.offset);
+    const Divisors by{tile_of(of_row.scale), tile_of(of_row.offset), tile_of(factor),
+                      tile_of(steps_of(of_row.offset))};
+    found = encode_row<In, Code>(args.x.from(row, 0).data, args.y.from(row, 0).data, args.n,
+                                 row + 1 < args.rows ? args.x.from(row + 1, 0).data : nullptr, by,
+                                 Stores{args.stream});
   }
   if (args.stream) stream_fence();
 }
 
 // A parameter of each element of a tile of columns.
-NPU_QUANT_INLINE void load_parts(const char* values, int64_t i, F32 (&parts)[4]) {
-  for (int p = 0; p < 4; ++p) parts[p] = load<F32>(values + (i + p * kLanes) * 4);
+NPU_QUANT_INLINE Tile load_parts(const char* values, int64_t i) {
+  return load_tile<Float32<WholeLoads>>(values + i * 4);
 }
 
 // Some rows of a tile of columns, while memory is asked for as many more.
-template <class In>
+template <class In, class Code>
 NPU_QUANT_INLINE void encode_columns(const ColumnCodesKernel::Args& args, int64_t row, int64_t rows,
                                      int64_t i) {
   constexpr int64_t kItem = Keys<In>::kItem;
-  F32 factor[4], steps[4];
-  load_parts(args.factor, i, factor);
-  load_parts(args.steps, i, steps);
+  const auto divisors = [&](bool all) {
+    return Divisors{all ? load_parts(args.scale, i) : Tile{},
+                    all ? load_parts(args.offset, i) : Tile{}, load_parts(args.factor, i),
+                    kHasSteps<Code> ? load_parts(args.steps, i) : Tile{}};
+  };
+  const Divisors by = divisors(!kHasSteps<Code>);
   const char* x = args.x.from(row, i).data;
-  char* y = args.y.from(row, i).data;
+  char* y = args.y.from(row, 0).data + bytes_of<Code>(i);
   for (int64_t r = 0; r < rows; ++r, x += args.x.row_stride, y += args.y.row_stride) {
     for (int64_t line = 0; line < kTile * kItem; line += 64)
       prefetch_into(CacheLevel::second,
                     reinterpret_cast<uintptr_t>(x + rows * args.x.row_stride + line));
-    if (encode_tile<In>(x, y, factor, steps, Stores{args.stream})) continue;
-    Divisors by;
-    load_parts(args.scale, i, by.scale);
-    load_parts(args.offset, i, by.offset);
-    load_parts(args.factor, i, by.factor);
-    encode_slowly<In>(x, y, by);
+    if (!encode_tile<In, Code>(x, y, by, Stores{args.stream}))
+      encode_slowly<In, Code>(x, y, divisors(true));
   }
 }
 
-template <class In>
+template <class In, class Code>
 __attribute__((noinline)) void encode_all_columns(const ColumnCodesKernel::Args& of_call) {
   constexpr int64_t kRowsInTurn = 8;
   const ColumnCodesKernel::Args args = of_call;  // which no store to y changes
   for (int64_t row = 0; row < args.rows; row += kRowsInTurn)
     for (int64_t i = 0; i < args.n; i += kTile)
-      encode_columns<In>(args, row, least(args.rows - row, kRowsInTurn), least(i, args.n - kTile));
+      encode_columns<In, Code>(args, row, least(args.rows - row, kRowsInTurn),
+                               least(i, args.n - kTile));
   if (args.stream) stream_fence();
 }
 
@@ -165,14 +188,18 @@ __attribute__((noinline)) void encode_all_columns(const ColumnCodesKernel::Args&
 template <>
 void FusedRowsKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  visit_float_with<WholeLoads>(args.dtype, [&](auto in) { quantize_rows<decltype(in)>(args); });
+  visit_float_with<WholeLoads>(args.dtype, [&](auto in) {
+    visit_code(args.format, [&](auto code) { quantize_rows<decltype(in), decltype(code)>(args); });
+  });
 }
 
 template <>
 void ColumnCodesKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  visit_float_with<WholeLoads>(args.dtype,
-                               [&](auto in) { encode_all_columns<decltype(in)>(args); });
+  visit_float_with<WholeLoads>(args.dtype, [&](auto in) {
+    visit_code(args.format,
+               [&](auto code) { encode_all_columns<decltype(in), decltype(code)>(args); });
+  });
 }
 
 }  // namespace npu_quant

@@ -38,15 +38,15 @@ struct ScalesKernel {
   static void run(const Args& args);
 };
 
-// All of it at once, to int8, of rows of a tile at least, whose elements follow on each other in x
-// and in y: each row is a group.
+// All of it at once, asymmetric, of rows of a tile at least, whose elements follow on each other in
+// x and in y: each row is a group.
 struct FusedRowsKernel {
   struct Args {
     DType dtype;
+    Format format;
     int64_t rows, n;
     Strided x, y;
     Rule rule;
-    bool symmetric;
     Strided scales, offsets;  // rows of one, null where not wanted
     bool stream;              // y is to bypass the caches: its tiles are aligned
   };
@@ -54,10 +54,11 @@ struct FusedRowsKernel {
   static void run(const Args& args);
 };
 
-// int8 codes of such rows, where each column is a group.
+// Codes of such rows, where each column is a group.
 struct ColumnCodesKernel {
   struct Args {
     DType dtype;
+    Format format;
     int64_t rows, n;
     Strided x, y;
     const char *scale, *offset, *factor, *steps;  // float32, of each column (kernels/quotient.h)

@@ -125,7 +125,9 @@ struct AscendQuant {
 template <class Y, class F>
 NPU_QUANT_INLINE void put_steps(const StepsKernel::Args& args, int64_t i) {
   const F scale = load<F>(args.scale + i * 4), zero_point = load<F>(args.zero_point + i * 4);
-  store(args.factor + i * 4, factor_of(scale, kStepsOf<Y>));
+  const bool is_small_code = is_small(args.codes);
+  store(args.factor + i * 4,
+        is_small_code ? factor_beside(scale, zero_point) : factor_of(scale, kStepsOf<Y>));
   if constexpr (kIsByte<Y>)
     store(args.offset + i * 4, offset_of(zero_point, Y::kLeast, Y::kGreatest));
 }

@@ -13,7 +13,7 @@ enum class Rounding { to_even, floor, ceil, trunc };
 // What dividing by scales goes by (kernels/quotient.h).
 struct StepsKernel {
   struct Args {
-    Format codes;  // int8, uint8, int32
+    Format codes;
     int64_t count;
     const char *scale, *zero_point;  // float32, as are
     char *factor, *offset;           // offset: for bytes alone

@@ -50,5 +50,12 @@ NPU_QUANT_INLINE F factor_of(F scale, float steps) {
   return in_range ? steps / scale : F{} + __builtin_nanf("");
 }
 
+// The same, 1 / scale, for codes whose zeros have signs: beside an offset a quotient's sign of zero
+// is nothing, without one it decides.
+template <class F>
+NPU_QUANT_INLINE F factor_beside(F scale, F offset) {
+  return offset != F{} ? factor_of(scale, 1) : F{} + __builtin_nanf("");
+}
+
 }  // namespace
 }  // namespace npu_quant

@@ -80,9 +80,8 @@ class Groups {
                                         .offset = array(kOffset),
                                         .scales = scales,
                                         .offsets = offsets});
-    if (work_.format == Format::int8)
-      run_on_active_target<StepsKernel>(
-          {work_.format, count, array(kScale), array(kOffset), array(kFactor), array(kSteps)});
+    run_on_active_target<StepsKernel>(
+        {work_.format, count, array(kScale), array(kOffset), array(kFactor), array(kSteps)});
   }
 
   // The extremes of everything: of so many pairs, which are extremes themselves.
@@ -108,6 +107,7 @@ class Groups {
   void encode(const RowsPart& part) {
     if (of_group_.stride != 0 && part.smooth.data == nullptr && work_.takes_fused_loops(part))
       return run_on_active_target<ColumnCodesKernel>({.dtype = work_.x_dtype,
+                                                      .format = work_.format,
                                                       .rows = part.rows,
                                                       .n = part.n,
                                                       .x = part.x,
@@ -175,11 +175,13 @@ class Groups {
 
 }  // namespace
 
-// Whether the elements of rows follow on each other, and are a tile at least.
+// Whether the elements of rows follow on each other, and are a tile at least. Of packed codes 8 are
+// an element.
 bool DynamicGroups::takes_fused_loops(const RowsPart& part) const {
   constexpr int64_t kMostTile = 64;
-  return format == Format::int8 && part.smooth.data == nullptr && part.y.data != nullptr &&
-         part.x.stride == size_of(x_dtype) && part.y.stride == 1 && part.n >= kMostTile;
+  return part.smooth.data == nullptr && part.y.data != nullptr &&
+         part.x.stride == size_of(x_dtype) && part.y.stride == (part.y.packed ? kPackedItem : 1) &&
+         part.n >= kMostTile;
 }
 // Whether tiles of them may bypass the caches.
 bool DynamicGroups::streams(const RowsPart& part) const {
@@ -263,12 +265,12 @@ void DynamicGroups::quantize_lying_rows(const RowsPart& part) const {
   if (symmetric) return run_dynamic(symmetric_args(part, 1, part.n));
   if (takes_fused_loops(part))
     return run_on_active_target<FusedRowsKernel>({.dtype = x_dtype,
+                                                  .format = format,
                                                   .rows = part.rows,
                                                   .n = part.n,
                                                   .x = part.x,
                                                   .y = part.y,
                                                   .rule = rule,
-                                                  .symmetric = symmetric,
                                                   .scales = part.scale,
                                                   .offsets = part.offset,
                                                   .stream = streams(part)});
