@@ -148,8 +148,11 @@ INSTANTIATE_TEST_SUITE_P(Formats, ExactQuotientOf,
                                            Format::hifloat8),
                          [](const auto& info) { return name_of(info.param); });
 
+// HiF8 is slow on targets without tables of words, and its ties all go up: every significand of
+// amax at four exponents, the subnormal ones among them.
 TEST_P(ExactQuotientOf, EveryFloat16AmaxAndEveryValueBelowIt) {
   expect_none_for_every_amax(widen_float16, 0x7c00, [](const auto& widened, uint16_t amax) {
+    if (GetParam() == Format::hifloat8 && (amax >> 10) % 10 != 0) return int64_t{0};
     return count_differences(GetParam(), DType::float16, widened, amax);
   });
 }
