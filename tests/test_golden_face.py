@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from pathlib import Path
 
 import numpy as np
@@ -84,6 +85,30 @@ def test_texts_of_objects_are_short() -> None:
     explanation = golden.explain(y, "npu_dynamic_quant", {"input": X})
     shown = [explanation, golden.compare(y, y), *golden.list_variants("npu_dynamic_quant")]
     assert max(len(repr(one)) for one in shown) < 200
+
+
+@pytest.mark.parametrize("op", [*golden.list_variants(), None])
+def test_formulas_at_a_prompt_are_a_table(op: str | None) -> None:
+    """At most 40 lines of at most 100 columns, from which no formula is dropped silently."""
+    variants = golden.list_variants(op)
+    lines = repr(variants).splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 100
+    assert str(len(variants)) in lines[0]
+    shown = len(variants)
+    if rest := re.fullmatch(r"\.\.\. and (\d+) more", lines[-1]):
+        shown -= int(rest[1])
+        lines.pop()
+    for line, variant in zip(lines[1:], list(variants)[:shown], strict=True):
+        assert getattr(variant, "name", variant) in line
+
+
+def test_formulas_are_a_list_to_programs() -> None:
+    variants = golden.list_variants("npu_dynamic_quant")
+    assert isinstance(variants, list)
+    assert variants == [*variants]
+    assert repr(variants[:1]) == f"[{variants[0]!r}]"
+    assert golden.list_variants()["npu_dynamic_quant"] == variants
 
 
 def test_axis_and_progress() -> None:

@@ -35,6 +35,7 @@ _OF_MOST: dict[str, Callable[[float, bool], float]] = {
     "127.5": lambda most, even: most + 0.5,
 }
 """What the numbers of int8 are in other formats: the range of whole numbers has one more."""
+_LINES, _COLUMNS = 40, 100  # of a table at a prompt
 OF_INT8 = re.compile(r"(?<![\w.])(127\.5|127|128|255|256)(?![\w.])")
 
 
@@ -93,6 +94,34 @@ class Variant:
         if not own.is_even:
             summary = summary.replace("rint(", f"{own.name or own.carrier.name}(")
         return dataclasses.replace(self, name=name, summary=summary)
+
+
+class Variants(list[Variant]):
+    """The variants of an operator, which a prompt shows as a table."""
+
+    def __repr__(self) -> str:
+        shown = self if len(self) < _LINES else self[: _LINES - 2]
+        rows = [(v.name, "benign" if v.benign else "other", v.summary) for v in shown]
+        return _table(f"{len(self)} formulas", rows, len(self) - len(shown))
+
+
+class VariantsByOperator(dict[str, Variants]):
+    """The variants of all operators, of which a prompt shows the numbers."""
+
+    def __repr__(self) -> str:
+        return _table(
+            f"{len(self)} operators", [(op, f"{len(v)} formulas") for op, v in self.items()]
+        )
+
+
+def _table(head: str, rows: Iterable[tuple[str, ...]], more: int = 0) -> str:
+    """Return the lines of a table, cut to _COLUMNS."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [head]
+    for row in rows:
+        text = "  ".join(map(str.ljust, row, widths)).rstrip()
+        lines.append(text if len(text) <= _COLUMNS else f"{text[: _COLUMNS - 1]}…")
+    return "\n".join(lines + [f"... and {more} more"] * (more > 0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from typing import Any, overload
 from ... import _core, ops
 from ...errors import ParamError
 from ..read.sources import as_source, is_source
-from .formula import Variant
+from .formula import Variant, Variants, VariantsByOperator
 from .model import Model, Operator, arguments_of
 
 _GROUPED = {"y": "codes", "scale": "scale"}
@@ -116,16 +116,17 @@ def applicable(model: Model) -> list[Variant]:
 
 
 @overload
-def list_variants(op: str | Callable[..., Any]) -> list[Variant]: ...
+def list_variants(op: str | Callable[..., Any]) -> Variants: ...
 @overload
-def list_variants(op: None = None) -> dict[str, list[Variant]]: ...
-def list_variants(
-    op: str | Callable[..., Any] | None = None,
-) -> list[Variant] | dict[str, list[Variant]]:
+def list_variants(op: None = None) -> VariantsByOperator: ...
+def list_variants(op: str | Callable[..., Any] | None = None) -> Variants | VariantsByOperator:
     """Return the named formulas of an operator, the reference first.
 
     Args:
-        op: the operator or its name; None for a dict of all operators.
+        op: the operator or its name; None for all operators.
+
+    Returns:
+        A list, which a prompt shows as a table of at most 40 lines; of all operators a dict.
 
     Raises:
         ParamError: no operator with named formulas goes by that name.
@@ -137,5 +138,5 @@ def list_variants(
         ('reference', True)
     """
     if op is None:
-        return {name: list(operator.variants) for name, operator in OPERATORS.items()}
-    return list(operator_of(op).variants)
+        return VariantsByOperator((name, Variants(o.variants)) for name, o in OPERATORS.items())
+    return Variants(operator_of(op).variants)
