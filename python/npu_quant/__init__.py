@@ -19,6 +19,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from ._aclnn import aclnn_prefix
+from ._names import dir_of
 from ._runtime import __version__, get_num_threads, info, list_numerics, numerics, set_num_threads
 from .dtypes import float8_e4m3fn, float8_e5m2, hifloat8, int4
 from .errors import DTypeError, NpuQuantError, ParamError
@@ -59,7 +60,7 @@ from .quantizer import (
 )
 
 if TYPE_CHECKING:
-    from . import formats, golden, testing
+    from . import formats, golden, ops, testing
 
 __all__ = [  # noqa: RUF022 (its order of qint8 and qint32 is not that of sorted())
     "DTypeError",
@@ -99,6 +100,7 @@ __all__ = [  # noqa: RUF022 (its order of qint8 and qint32 is not that of sorted
     "npu_dynamic_quant_asymmetric",
     "npu_quantize",
     "numerics",
+    "ops",
     "per_channel_affine",
     "per_channel_affine_float_qparams",
     "per_channel_symmetric",
@@ -115,13 +117,12 @@ __all__ = [  # noqa: RUF022 (its order of qint8 and qint32 is not that of sorted
 
 _LAZY = ("formats", "golden", "testing")
 
+__dir__ = dir_of(__name__)
 
-def __getattr__(name: str) -> Any:
-    """Import what scripts that only compute do not need."""
-    if name in _LAZY:
-        return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # to a type checker a name that is not here is a mistake
 
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    def __getattr__(name: str) -> Any:
+        """Import what scripts that only compute do not need."""
+        if name in _LAZY:
+            return importlib.import_module(f"{__name__}.{name}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -23,11 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import dtypes
+from ._names import dir_of
 from .dtypes import DTypeName
 from .errors import DTypeError, ParamError
 from .ops import npu_dtype_cast
 
 __all__ = ["Format", "decode", "encode", "info", "list_formats", "pack_int4", "unpack_int4"]
+
+__dir__ = dir_of(__name__)
 
 _NAMES = ("int4", "hifloat8", "float8_e5m2", "float8_e4m3fn")
 _PARAM_INVALID = 161002

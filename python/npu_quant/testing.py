@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ._names import dir_of
 from .errors import NpuQuantError
 from .golden.api import Comparison, Sides, compared, sides_of
 from .golden.judge.refusal import refusal_of
 from .golden.judge.request import Limits, Request
 
 __all__ = ["GoldenMismatch", "GoldenRefused", "assert_golden"]
+
+__dir__ = dir_of(__name__)
 
 
 class GoldenRefused(NpuQuantError, ValueError):  # noqa: N818 (beside GoldenMismatch)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from .._names import dir_of
 from .api import Comparison, Explanation, compare, explain
 from .operators import list_variants
 from .read import FileError, list_arrays, load
@@ -55,13 +56,12 @@ __all__ = [
     "load",
 ]
 
+__dir__ = dir_of(__name__)
 
-def __getattr__(name: str) -> Any:
-    """Import what only comparisons of folders need."""
-    if name in ("Alone", "FolderComparison", "FolderRow", "compare_folders"):
-        return getattr(importlib.import_module(f"{__name__}.folders"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # to a type checker a name that is not here is a mistake
 
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    def __getattr__(name: str) -> Any:
+        """Import what only comparisons of folders need."""
+        if name in ("Alone", "FolderComparison", "FolderRow", "compare_folders"):
+            return getattr(importlib.import_module(f"{__name__}.folders"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,6 +14,9 @@ written where they lie:
 
 from __future__ import annotations
 
+import sys
+
+from .._names import dir_of
 from .add_rms_norm_quant import npu_add_rms_norm_quant
 from .anti_quant import npu_anti_quant
 from .dtype_cast import npu_dtype_cast
@@ -52,3 +55,8 @@ __all__ = [
     "npu_quantize",
     "quantize_val",
 ]
+
+_PAGES = [name for name in globals() if f"{__name__}.{name}" in sys.modules]
+__dir__ = dir_of(__name__, *_PAGES)
+for _page in _PAGES:
+    vars(globals()[_page])["__dir__"] = dir_of(f"{__name__}.{_page}")
