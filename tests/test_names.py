@@ -1,16 +1,19 @@
-"""Names: what completion shows of the public modules."""
+"""Names: what completion shows of the public modules, and what is said of one that is not here."""
 
 from __future__ import annotations
 
 import importlib
 import pydoc
 import rlcompleter
+import subprocess
+import sys
 from types import ModuleType
 
 import pytest
 
 import npu_quant
 from npu_quant import formats, golden, ops, testing
+from npu_quant._names import missing
 
 PAGES = sorted({getattr(npu_quant, name).__module__ for name in ops.__all__})
 
@@ -48,3 +51,69 @@ def test_help_still_has_the_public_names() -> None:
     for module in (npu_quant, golden):
         page = pydoc.plain(pydoc.render_doc(module))
         assert all(name in page for name in module.__all__ if callable(getattr(module, name)))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "npu_quant_matmul",
+        "npu_dynamic_mx_quant",
+        "npu_swiglu_quant",
+        "npu_weight_quant_batchmatmul",
+        "npu_moe_init_routing_v2",
+        "npu_rms_norm",
+    ],
+)
+def test_an_operator_that_is_not_here(name: str) -> None:
+    """The message lists what is here; code that asks for an operator before it calls it works."""
+    assert not hasattr(npu_quant, name)
+    with pytest.raises(AttributeError) as caught:
+        getattr(npu_quant, name)
+    text = str(caught.value)
+    assert text.startswith(f"module 'npu_quant' has no attribute {name!r}")
+    assert "operator of torch_npu" in text
+    assert "not here yet" in text
+    assert all(here in text for here in ops.__all__ if here.startswith("npu_"))
+    assert len(text) < 400
+    with pytest.raises(ImportError, match=f"cannot import name '{name}' from 'npu_quant'"):
+        exec(f"from npu_quant import {name}")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("npu_dynamic_qant", "npu_dynamic_quant"),
+        ("npu_dynamic_quant_assymetric", "npu_dynamic_quant_asymmetric"),
+        ("npu_quantise", "npu_quantize"),
+        ("npu_rms_norm_quant", "npu_add_rms_norm_quant"),
+        ("npu_dynamic_mx_quant", "npu_dynamic_quant"),
+        ("dynamic_quant", "npu_dynamic_quant"),
+        ("fake_quantize_per_channel", "fake_quantize_per_channel_affine"),
+        ("set_threads", "set_num_threads"),
+        ("format", "formats"),
+        ("Golden", "golden"),
+    ],
+)
+def test_a_name_that_is_misspelt(name: str, meant: str) -> None:
+    with pytest.raises(AttributeError, match=f"{name}'[;.] [Dd]id you mean {meant}\\?"):
+        getattr(npu_quant, name)
+
+
+def test_the_nearest_operators_come_first() -> None:
+    error = missing("npu_dynamic_block_mx_quant", npu_quant.__all__)
+    listed = str(error).rpartition(": ")[2].rstrip(".").split(", ")
+    assert listed[:2] == ["npu_dynamic_block_quant", "npu_dynamic_quant"]
+
+
+@pytest.mark.parametrize("name", ["xyz", "__wrapped__", "_core2", "npu"])
+def test_any_other_name(name: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(npu_quant, name)
+    assert str(caught.value) == f"module 'npu_quant' has no attribute {name!r}"
+
+
+def test_the_interpreter_suggests_nothing_twice() -> None:
+    """Python adds its own suggestion to an AttributeError that has none of ours."""
+    code = "import npu_quant; npu_quant.npu_dynamic_qant"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.count("id you mean") == 1

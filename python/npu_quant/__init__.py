@@ -19,7 +19,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from ._aclnn import aclnn_prefix
-from ._names import dir_of
+from ._names import dir_of, missing
 from ._runtime import __version__, get_num_threads, info, list_numerics, numerics, set_num_threads
 from .dtypes import float8_e4m3fn, float8_e5m2, hifloat8, int4
 from .errors import DTypeError, NpuQuantError, ParamError
@@ -125,4 +125,4 @@ if not TYPE_CHECKING:  # to a type checker a name that is not here is a mistake
         """Import what scripts that only compute do not need."""
         if name in _LAZY:
             return importlib.import_module(f"{__name__}.{name}")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise missing(name, __all__)

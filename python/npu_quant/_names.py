@@ -1,9 +1,9 @@
-"""What a module says of its names: those that completion shows."""
+"""What a module says of its names: those that completion shows, and those that are not there."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 
 def dir_of(module: str, *more: str) -> Callable[[], list[str]]:
@@ -25,3 +25,24 @@ def dir_of(module: str, *more: str) -> Callable[[], list[str]]:
 
 def _is_written(thing: object, name: str, module: str) -> bool:
     return getattr(thing, "__module__", None) == module and not name.startswith("_")
+
+
+def missing(name: str, known: Sequence[str]) -> AttributeError:
+    """Return what to raise for a name that npu_quant has not.
+
+    Args:
+        name: the one that was asked for.
+        known: those that there are.
+    """
+    import difflib
+
+    text = f"module 'npu_quant' has no attribute {name!r}"
+    near = [] if name.startswith("_") else difflib.get_close_matches(name, known, 1, 0.75)
+    if near:
+        text += f"; did you mean {near[0]}?"
+    if name.startswith("npu_"):
+        operators = [here for here in known if here.startswith("npu_")]
+        listed = difflib.get_close_matches(name, operators, len(operators), 0)
+        text += f"{'' if near else '.'} If it is an operator of torch_npu, it is not here yet."
+        text += f" Here are: {', '.join(listed)}."
+    return AttributeError(text, name=name)
