@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from ._names import dir_of
 from .errors import NpuQuantError
@@ -11,9 +11,26 @@ from .golden.api import Comparison, Sides, compared, sides_of
 from .golden.judge.refusal import refusal_of
 from .golden.judge.request import Limits, Request
 
-__all__ = ["GoldenMismatch", "GoldenRefused", "assert_golden"]
+__all__ = ["GoldenFixture", "GoldenMismatch", "GoldenRefused", "assert_golden"]
 
 __dir__ = dir_of(__name__)
+
+
+class GoldenFixture(Protocol):
+    """What the pytest fixtures ``npu_golden`` and ``golden`` give: :func:`assert_golden`, recorded.
+
+    For the annotations of tests::
+
+        def test_rows(npu_golden: npu_quant.testing.GoldenFixture) -> None: ...
+    """
+
+    def __call__(self, actual: Any, golden: Any = None, **arguments: Any) -> Comparison:
+        """Compare: :func:`assert_golden`'s arguments, with defaults of the marker ``golden``."""
+        ...
+
+    def stored(self, actual: Any, name: str = "y", **arguments: Any) -> Comparison:
+        """Compare with what this test gave when ``pytest --golden-update`` stored its goldens."""
+        ...
 
 
 class GoldenRefused(NpuQuantError, ValueError):  # noqa: N818 (beside GoldenMismatch)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from .results import ComparisonData, Metrics
+from .results import ComparisonData, Metrics, Rung
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class FolderRow:
     dtype: str = ""
     """The golden's, and `shape` too; empty where it cannot be read."""
     shape: tuple[int, ...] = ()
-    rung: str = "different"
+    rung: Rung = "different"
     passed: bool = False
     metrics: Metrics | None = None
     """Of the two arrays; of a row with `op`, of actual and what it computes. None where they cannot

@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+Rung: TypeAlias = Literal["identical", "tie", "variant", "tolerated", "different"]
+"""What a comparison may come to, the best first (docs/golden.md 1)."""
 
 
 class Source(Protocol):
@@ -253,7 +256,7 @@ class OutputComparison:
     dtype: np.dtype
     """The golden's, and `shape` too; the actual ones where the golden lacks this output."""
     shape: tuple[int, ...]
-    rung: str
+    rung: Rung
     kind: str = ""
     """What the operator gives by it: "codes", "scale", "offset", "values" or "mask"."""
     format: str = ""
@@ -334,8 +337,8 @@ class ComparisonData:
         return self.formulas > 0
 
     @property
-    def rung(self) -> str:
-        """The decisive output's: identical, tie, variant, tolerated or different."""
+    def rung(self) -> Rung:
+        """The decisive output's."""
         return self.decisive.rung
 
     @property

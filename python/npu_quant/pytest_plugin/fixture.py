@@ -16,7 +16,7 @@ from ..errors import DTypeError, ParamError
 from ..golden.api import Comparison, Sides, run, sides_of
 from ..golden.judge.refusal import refusal_of
 from ..golden.judge.request import Request
-from ..testing import GoldenMismatch, GoldenRefused, checked
+from ..testing import GoldenFixture, GoldenMismatch, GoldenRefused, checked
 from . import archive, keeping, records, store
 from .folders import Folders
 from .settings import Settings, request_of, settings_of
@@ -54,7 +54,7 @@ class Outbox(NamedTuple):
     properties: list[tuple[str, object]]
 
 
-class Golden:
+class Golden(GoldenFixture):
     """Compares arrays with a golden in one test; see the fixture `golden`."""
 
     def __init__(self, folders: Folders, defaults: Mapping[str, Any], outbox: Outbox) -> None:

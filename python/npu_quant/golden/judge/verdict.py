@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..formats import Format, format_of
 from ..read.sources import size_of
-from ..results import Metrics, OutputComparison, Source, Ties, VariantMatch
+from ..results import Metrics, OutputComparison, Rung, Source, Ties, VariantMatch
 
-RUNGS = ("identical", "tie", "variant", "tolerated", "different")
+RUNGS: tuple[Rung, ...] = get_args(Rung)
 """Best first."""
 
 EVIDENCE = 3
@@ -102,7 +102,7 @@ def explains_any(magnitude: NDArray[np.float64], allowed: float, own: Format) ->
     return explained
 
 
-def rung_of_codes(mismatches: int, ties: Ties | None) -> str:
+def rung_of_codes(mismatches: int, ties: Ties | None) -> Rung:
     """Return the rung of rounded numbers: rounding explains all that differ, or it does not."""
     if mismatches == 0:
         return "identical"
@@ -111,7 +111,7 @@ def rung_of_codes(mismatches: int, ties: Ties | None) -> str:
     return "different"
 
 
-def rung_of_scales(metrics: Metrics, own: Format) -> str:
+def rung_of_scales(metrics: Metrics, own: Format) -> Rung:
     """Return the rung of computed scales, which are compared in steps of their format."""
     if metrics.mismatches == 0:
         return "identical"
@@ -120,7 +120,7 @@ def rung_of_scales(metrics: Metrics, own: Format) -> str:
     return "different"
 
 
-def settled(rung: str, mismatches: int, *, named: bool, accepted: bool, kept: bool) -> str:
+def settled(rung: Rung, mismatches: int, *, named: bool, accepted: bool, kept: bool) -> Rung:
     """Return the rung of an output after formulas and tolerance were tried.
 
     A bound on roundings is generous, above all that of a sum. Where some codes differ and are, byte
@@ -150,7 +150,7 @@ def accepted_of(matches: Sequence[VariantMatch], named: str | None) -> str | Non
     return min(accepted, key=lambda name: name != named, default=None)
 
 
-def passes(rung: str, variant_accepted: bool) -> bool:
+def passes(rung: Rung, variant_accepted: bool) -> bool:
     """Say whether a rung passes; a variant only where one that matches is accepted."""
     if rung == "variant":
         return variant_accepted
