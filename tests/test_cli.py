@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import npu_quant
-from npu_quant import cli
+from npu_quant import cli, golden
 from npu_quant.commands import compare, info
 
 COMMANDS = ["compare", "inspect", "info", "bench"]
@@ -209,6 +209,24 @@ def test_help_pages_name_every_default(name: str, capsys: pytest.CaptureFixture[
     for action in options:
         assert re.search(r"\(default: [^)]+\)", action.help), action.option_strings
         assert action.option_strings[0] in page
+
+
+@pytest.mark.parametrize("name", ["", *cli.COMMANDS])
+@pytest.mark.parametrize("columns", [80, 120])
+def test_help_pages_keep_to_the_terminal(
+    name: str,
+    columns: int,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Sentences are filled to its width; names of operators are never taken apart."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert cli.main([*name.split(), "--help"]) == 0
+    page = capsys.readouterr().out
+    assert max(map(len, page.splitlines())) <= columns
+    if name == "compare":
+        assert max(map(len, page.partition("positional")[0].splitlines())) > columns - 20
+        assert all(re.search(rf"(?<!\w){op}(?!\w)", page) for op in golden.list_variants())
 
 
 def test_compare_has_four_examples() -> None:

@@ -59,7 +59,7 @@ def _other(words: list[str]) -> int:
         epilog="Exit status: 0 passed, 1 different, 2 nothing can be said. "
         "npu-quant <command> --help says more.",
         allow_abbrev=False,
-        formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=20, width=100),
+        formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=20),
     )
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(title="commands", metavar="<command>", required=True)

@@ -7,6 +7,7 @@ import ast
 import difflib
 import math
 import re
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn, TypeVar
 
@@ -17,15 +18,25 @@ class UsageError(ValueError):
     """The arguments do not fit together, or do not fit the files."""
 
 
+class _Filling(argparse.HelpFormatter):
+    """Fills paragraphs to the terminal's width, but keeps those that have indented lines."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n\n".join(
+            part if re.search("^  ", part, re.MULTILINE) else textwrap.fill(part, width)
+            for part in text.split("\n\n")
+        )
+
+
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line, raised as UsageError; its help keeps its lines."""
+    """A parser whose errors are one line, raised as UsageError."""
 
     def __init__(self, command: str, description: str, epilog: str | None = None) -> None:
         super().__init__(
             prog=f"npu-quant {command}",
             description=description,
             epilog=epilog,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_Filling,
             allow_abbrev=False,
         )
 

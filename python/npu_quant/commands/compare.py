@@ -37,9 +37,9 @@ from .shell import joined
 DESCRIPTION = """\
 Compare results with their golden, and tell rounding from a bug.
 
-  npu-quant compare ACTUAL GOLDEN                     two arrays
-  npu-quant compare ACTUAL... INPUT... --op NAME      the golden is computed from the inputs
-  npu-quant compare DIR_ACTUAL DIR_GOLDEN             all arrays of two folders, by name
+  npu-quant compare ACTUAL GOLDEN                  two arrays
+  npu-quant compare ACTUAL... INPUT... --op NAME   the golden is computed
+  npu-quant compare DIR_ACTUAL DIR_GOLDEN          arrays of folders, by name
 
 First comes what is judged, then what it is judged by: the golden, or with --op the arrays that the
 operator requires. Both are in the operator's order; "-" stands for one that is not there, as do
@@ -58,9 +58,10 @@ comparison that could only pass."""
 EPILOG = """\
 examples:
   npu-quant compare npu.npy golden.npy --atol 1
-  npu-quant compare npu_y.npy npu_scale.npy x.npy --op npu_dynamic_quant --attr dst_type=int4
-  npu-quant compare npu_y1.npy x1.npy x2.npy gamma.npy scales.npy - --op npu_add_rms_norm_quant \\
-      --attr epsilon=1e-5 --input beta=beta.npy --explain
+  npu-quant compare npu_y.npy npu_scale.npy x.npy --op npu_dynamic_quant \\
+      --attr dst_type=int4
+  npu-quant compare npu_y1.npy x1.npy x2.npy gamma.npy scales.npy - \\
+      --op npu_add_rms_norm_quant --input beta=beta.npy --explain
   npu-quant compare npu_dump cpu_dump --op npu_dynamic_quant --html report.html"""
 
 PASSED, DIFFERENT = 0, 1
@@ -83,7 +84,8 @@ _OPTIONS = (
 
 def parser() -> Parser:
     """Return the parser of the arguments."""
-    result = Parser("compare", DESCRIPTION, EPILOG)
+    epilog = "\n  ".join([f"{EPILOG}\n\noperators:", *operators()])
+    result = Parser("compare", DESCRIPTION, epilog)
     result.usage = "npu-quant compare [options] FILE FILE [FILE ...]"
     result.add_argument("files", nargs="*", metavar="FILE", help="FILE or FILE::KEY, or -")
     _add_operator(result)
@@ -104,8 +106,8 @@ def parser() -> Parser:
 
 def _add_operator(result: Parser) -> None:
     group = result.add_argument_group("the operator")
-    help = "the operator that computes the golden (default: none, two arrays are compared); of "
-    help += ", ".join(operators())
+    help = "the operator that computes the golden, one of those listed below (default: none, two "
+    help += "arrays are compared)"
     group.add_argument("--op", action="append", dest="ops", metavar="NAME", help=help)
     help = "JSON file: calls of a dump and their operators, for folders (default: none)"
     group.add_argument("--mapping", metavar="FILE", help=help)
