@@ -145,6 +145,22 @@ class TestBar:
         assert "━" in said
         assert "\x1b[2K" in said.rpartition("comparing")[2]  # and takes it away
 
+    def test_so_does_the_search_for_a_formula(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        explain = compare.explain
+
+        def wait(*sides: Any, progress: Any, **more: Any) -> Any:
+            for done in (0, 25, 50):
+                time.sleep(0.15)
+                progress(done, 100)
+            return explain(*sides, progress=progress, **more)
+
+        monkeypatch.setattr(compare, "explain", wait)
+        status, said = self.run("--explain")
+        assert status == 0
+        assert "explaining" in said
+        assert "\x1b[2K" in said.rpartition("explaining")[2]
+        assert self.run("--explain", delay=5) == (0, "")
+
     @pytest.mark.usefixtures("slow")
     def test_short_work_shows_none(self) -> None:
         assert progress.DELAY == 1.0

@@ -17,6 +17,7 @@ from test_golden_variants import BF16, DYNAMIC, F32, codes, dynamic
 import npu_quant
 from npu_quant import DTypeError, ParamError
 from npu_quant.golden.api import explain
+from npu_quant.golden.operators import ranking
 
 OP = "npu_dynamic_quant"
 
@@ -100,6 +101,61 @@ class TestRanking:
         assert len(ranked) == len({r.name for r in ranked}) > 100
 
 
+class TestSample:
+    """Of large outputs all formulas are tried on a sample, the nearest on everything."""
+
+    @pytest.fixture
+    def few(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let x, which has 7 parts, be large: 3 of them are the sample, of 170 rows each."""
+        monkeypatch.setattr(ranking, "SAMPLED", 3)
+        monkeypatch.setattr(ranking, "NEAREST", 6)
+
+    def test_what_comes_near_is_counted_on_everything(self, x: Any, few: None) -> None:
+        reference, scale = npu_quant.npu_dynamic_quant(x)
+        y, _ = dynamic("x * (1/scale)", x.astype(F32))
+        results = {r.name: r for r in explain((y, scale), OP, {"input": x}).ranked}
+        exact = results["x * (1/scale)"], results["reference"]
+        assert [r.total for r in exact] == [0, int(np.count_nonzero(y != reference))]
+        assert [r.estimated for r in exact] == [False, False]
+
+    def test_what_does_not_is_estimated(self, x: Any, few: None) -> None:
+        actual = npu_quant.npu_dynamic_quant(x)
+        found = explain(actual, OP, {"input": x})
+        assert all(r.total for r in found.ranked if r.estimated)
+        truncation = next(r for r in found.ranked if r.name == "truncation")
+        assert truncation.estimated
+        assert truncation.total == pytest.approx(x.size / 2, rel=0.02)
+        totals = [r.total for r in found.ranked]
+        assert totals == sorted(totals)
+
+    @pytest.mark.parametrize("row", range(0, 1024, 93))
+    def test_no_byte_is_overlooked(self, row: int, x: Any, few: None) -> None:
+        y, scale = dynamic("x * (127/amax)", x.astype(F32))
+        y[row, 3] ^= 1
+        changed = explain((y, scale), OP, {"input": x})
+        assert changed.matches == ()
+        nearest = changed.ranked[0]
+        assert (nearest.name, nearest.total, nearest.estimated) == ("x * (127/amax)", 1, False)
+
+    def test_small_ones_are_counted(self, x: Any) -> None:
+        found = explain(npu_quant.npu_dynamic_quant(x), OP, {"input": x})
+        assert not any(r.estimated for r in found.ranked)
+
+
+class TestProgress:
+    @pytest.mark.parametrize("sampled", [3, 16])
+    def test_it_ends_with_all(self, sampled: int, x: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(ranking, "SAMPLED", sampled)
+        actual = npu_quant.npu_dynamic_quant(x)
+        said: list[tuple[int, int]] = []
+        explain(actual, OP, {"input": x}, progress=lambda *pair: said.append(pair))
+        total = actual.y.size + actual.scale.size
+        assert len(said) == 7
+        assert said[-1] == (total, total)
+        assert said == sorted(said)
+        assert {pair[1] for pair in said} == {total}
+
+
 class TestArguments:
     def test_an_array_is_the_first_output(self, x: Any) -> None:
         y, scale = npu_quant.npu_dynamic_quant(x)
@@ -167,6 +223,18 @@ class TestText:
         assert lines[3].split()[:4] == ["768", "0", "benign", "reference"]
         assert "more: .ranked has all" in lines[-1]
 
+    def test_estimates_are_marked(self) -> None:
+        from npu_quant.golden.api import Explanation
+        from npu_quant.golden.explanation_results import VariantResult
+
+        near = VariantResult("near", True, "a", "b", {"y": 0})
+        far = VariantResult("far", False, "a", "b", {"y": 1000}, estimated=True)
+        explanation = Explanation("op", {"y": 1000}, (near, far))
+        lines = str(explanation).splitlines()
+        assert [line.split()[0] for line in lines[3:]] == ["0", "~1,000"]
+        assert lines[3].index("benign") == lines[4].index("other")
+        assert ">~1,000<" in explanation._repr_html_()
+
     def test_as_data(self, x: Any) -> None:
         y, scale = npu_quant.npu_dynamic_quant(x)
         explanation = explain((y, scale), OP, {"input": x})
@@ -175,7 +243,9 @@ class TestText:
         assert data["outputs"] == {"y": y.size, "scale": scale.size}
         assert data["matches"][0] == "reference"
         assert len(data["ranked"]) == len(explanation.ranked)
-        assert set(data["ranked"][0]) == {"name", "benign", "summary", "source", "differing"}
+        assert set(data["ranked"][0]) == {"name", "benign", "summary", "source", "differing"} | {
+            "estimated"
+        }
 
     def test_as_html(self, x: Any) -> None:
         smooth = np.ones(768, x.dtype)

@@ -162,7 +162,7 @@ def _run(words: Sequence[str]) -> int:
         refusal = refusal_of(comparison, arguments.allow_constant) if comparison.passed else None
         if refusal is not None:
             raise UsageError(f"refused: {_in_options(refusal)}")
-        explanation, missing = _explained_or_why_not(arguments, roles)
+    explanation, missing = _explained_or_why_not(arguments, roles)
     comparison = dataclasses.replace(comparison, rerun=_rerun(words, arguments, comparison))
     _report(arguments, comparison, explanation)
     if missing:
@@ -258,8 +258,9 @@ def _explained_or_why_not(arguments: Namespace, roles: Roles) -> tuple[Explanati
         return None, ""
     assert roles.inputs is not None
     try:
-        numerics = arguments.numerics
-        return explain(roles.actual, arguments.op, roles.inputs, numerics=numerics), ""
+        with progress_bar("explaining", quiet=arguments.quiet) as progress:
+            asked = {"numerics": arguments.numerics, "progress": progress}
+            return explain(roles.actual, arguments.op, roles.inputs, **asked), ""
     except (ParamError, DTypeError, MemoryError) as error:
         return None, _in_options(str(error)) or "not enough memory"
 

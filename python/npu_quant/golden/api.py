@@ -289,6 +289,7 @@ def explain(
     inputs: Mapping[str, Any],
     *,
     numerics: str | None = None,
+    progress: Progress | None = None,
 ) -> Explanation:
     """Try every named formula of an operator on its inputs, and rank them by what they get right.
 
@@ -299,9 +300,12 @@ def explain(
         inputs: its arguments by their names, attributes too.
         numerics: the arithmetic profile of the golden, by default the current one; the formulas
             do not depend on it.
+        progress: called with (elements tried, elements in all), now and then.
 
     Returns:
-        An :class:`Explanation`: print it, or look at ``matches`` and ``ranked``.
+        An :class:`Explanation`: print it, or look at ``matches`` and ``ranked``. Of more than 4
+        million elements the nearest formulas are counted on all, the others on a sample of rows
+        (``estimated``); ``matches`` give every element.
 
     Raises:
         ParamError: `op` or `inputs` do not fit, or an actual output has another shape.
@@ -319,7 +323,7 @@ def explain(
     given = elements_of(as_outputs(actual, model.outputs, "actual"), model)
     sources = [given.get(name) for name in model.outputs]
     arrays = [None if source is None else source.array() for source in sources]
-    results = ranked_formulas(model, arrays)
+    results = ranked_formulas(model, arrays, progress)
     known = {n: a for n, a in zip(model.outputs, arrays, strict=True) if a is not None}
     titles = tuple(
         f"{name} {model.format_of(model.outputs.index(name)).name or array.dtype} {array.shape}"

@@ -13,6 +13,8 @@ class VariantResult(VariantMatch):
 
     differing: dict[str, int]
     """Of each output that was given, by its name."""
+    estimated: bool = False
+    """Whether it was counted in a sample of rows, and multiplied up: it is not 0 then."""
 
     @property
     def total(self) -> int:

@@ -16,14 +16,15 @@ _HTML_ROWS = 24
 
 def explanation_text(explanation: ExplanationData) -> str:
     """Return an explanation in at most LINES lines."""
-    widths = {name: max(len(name), len(count(n))) for name, n in explanation.outputs.items()}
+    mark = any(result.estimated for result in explanation.ranked)
+    widths = {n: max(len(n), len(count(size)) + mark) for n, size in explanation.outputs.items()}
     columns = "  ".join(name.rjust(width) for name, width in widths.items())
     lines = [_head(explanation), f"  {_verdict(explanation)}"]
     lines.append(f"  {columns}  kind    formula (elements that differ)")
     alike = _alike(explanation.ranked)
     shown = alike[: LINES - len(lines) - 1]
     for first, others in shown:
-        counts = "  ".join(count(first.differing[k]).rjust(w) for k, w in widths.items())
+        counts = "  ".join(_differing(first, k).rjust(w) for k, w in widths.items())
         more = f"  (+{others} alike)" if others else ""
         lines.append(f"  {counts}  {first.kind:6}  {first.name}{more}")
     rest = sum(1 + others for _, others in alike[len(shown) :])
@@ -36,7 +37,7 @@ def explanation_to_html(explanation: ExplanationData) -> str:
     """Return an explanation as a fragment of HTML."""
     names = explanation.outputs
     rows = [
-        [*(count(r.differing[n]) for n in names), r.kind, r.name, r.summary, r.source]
+        [*(_differing(r, n) for n in names), r.kind, r.name, r.summary, r.source]
         for r in explanation.ranked[:_HTML_ROWS]
     ]
     heads = [*names, "kind", "formula", "", "source"]
@@ -51,6 +52,11 @@ def explanation_to_html(explanation: ExplanationData) -> str:
 
 def _head(explanation: ExplanationData) -> str:
     return f"explain {explanation.op}: {', '.join(explanation.titles)}"
+
+
+def _differing(result: VariantResult, name: str) -> str:
+    """Return how many elements of an output differ, with a mark where that is estimated."""
+    return "~" * result.estimated + count(result.differing[name])
 
 
 def _alike(ranked: Sequence[VariantResult]) -> list[tuple[VariantResult, int]]:
