@@ -154,7 +154,7 @@ class TestWhichFileIsWhat:
         for files in (["output.npy", "self.npy"], ["off.npy", "self.npy"], ["self.npy", "off.npy"]):
             assert say(*files, *fake)[::2] == (int("off.npy" in files), "")
         status, _, err = say("output.npy", "y.npy", *fake)  # which fits in no order
-        assert (status, "self has dtype int8" in err) == (2, True)
+        assert (status, "y.npy, taken for self, has dtype int8" in err) == (2, True)
         both = ["--golden", "y.npy", "--golden", "scale.npy"]
         save(y2=Y, scale2=SCALE)
         assert say("scale2.npy", "y2.npy", *DQ, *both)[::2] == (1, "")  # there are no inputs

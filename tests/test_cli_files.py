@@ -231,6 +231,7 @@ class TestNamesOfCommands:
         ([], "npu-quant: a command is missing: compare, inspect, info, bench or aclnn-prefix"),
         (["foo"], "npu-quant: 'foo' is no command; there are compare, inspect, info, bench and"),
         (["compares"], "npu-quant: 'compares' is no command; did you mean compare?"),
+        (["explain"], "npu-quant: 'explain' is no command; did you mean compare --explain?"),
         (["--bogus"], "npu-quant: '--bogus' is no command; "),
         (["--", "info"], "npu-quant: '--' is no command; "),
         (["aclnn-prefix", "foo"], "npu-quant aclnn-prefix: unrecognized arguments: foo"),

@@ -78,6 +78,7 @@ def _complain(words: list[str]) -> int:
         text = f"a command is missing: {', '.join(some)} or {last}"
     else:
         near = difflib.get_close_matches(words[0], COMMANDS, 1)
+        near = ["compare --explain"] if words[0] == "explain" else near
         known = f"there are {', '.join(some)} and {last}"
         text = f"{words[0]!r} is no command; {f'did you mean {near[0]}?' if near else known}"
     write_error("npu-quant", f"{text} (see npu-quant --help)")

@@ -48,9 +48,18 @@ class Parser(argparse.ArgumentParser):
             names: the attribute that has the words that are no options.
         """
         end = words.index("--") if "--" in words else len(words)
-        arguments = self.parse_intermixed_args(words[:end])
+        arguments, unknown = self.parse_known_intermixed_args(words[:end])
+        if unknown:
+            after = [*words[words.index(unknown[0]) + 1 : end], "-"][0]
+            value = "" if after.startswith("-") else after
+            remedy = self.remedy(unknown[0], value, arguments)
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{remedy}")
         setattr(arguments, names, [*getattr(arguments, names), *words[end + 1 :]])
         return arguments
+
+    def remedy(self, option: str, value: str, arguments: argparse.Namespace) -> str:
+        """Return what was meant by an unknown option, which a value may follow; "" if unknown."""
+        return meant(option.partition("=")[0], self._option_string_actions)
 
     def error(self, message: str) -> NoReturn:
         """Raise what is wrong with the arguments."""
@@ -114,6 +123,12 @@ def assignment(text: str) -> tuple[str, str]:
     if not (equals and name.isidentifier() and value):
         raise ValueError(f"{text!r}, expected NAME=VALUE")
     return name, value
+
+
+def assignment_or_file(text: str) -> tuple[str, str]:
+    """Return name and value of "name=value"; a file alone has no name."""
+    name, equals, _ = text.partition("=")
+    return assignment(text) if equals and name.isidentifier() else ("", text)
 
 
 def attribute(text: str) -> tuple[str, Any]:

@@ -16,12 +16,13 @@ from ..golden.judge.request import Limit, Limits, Progress, Request
 from ..golden.judge.tolerance import RULES
 from ..golden.operators import operators, outputs_of
 from ..golden.read import FileError
+from .advice import advice_on, complaint_of_file
 from .arguments import (
     Parser,
     UsageError,
     add_json,
     add_reading,
-    assignment,
+    assignment_or_file,
     attribute,
     limit,
     limits,
@@ -29,9 +30,10 @@ from .arguments import (
 )
 from .console import write, write_error, write_json
 from .folders import are_meant, run_folders
+from .order import Order, inputs_first, order_of, other_orders, parameter_meant
 from .outputs import check_json
 from .progress import progress_bar
-from .roles import Roles, check_operator, inputs_last, roles_of
+from .roles import Roles, check_operator, roles_of
 from .shell import joined
 
 DESCRIPTION = """\
@@ -44,6 +46,7 @@ Compare results with their golden, and tell rounding from a bug.
 First comes what is judged, then what it is judged by: the golden, or with --op the arrays that the
 operator requires. Both are in the operator's order; "-" stands for one that is not there, as do
 fewer actual files. With --golden nothing is computed, and both sides have the same outputs or "-".
+A file whose keys are the operator's names (y, scale, input) stands for all of these arrays.
 Formats: .npy .npz .safetensors .pt .bin (raw or ATB). Raw actual files are taken to have the
 golden's dtype and shape.
 
@@ -65,6 +68,8 @@ examples:
   npu-quant compare npu_dump cpu_dump --op npu_dynamic_quant --html report.html"""
 
 PASSED, DIFFERENT = 0, 1
+_UNFIT = (DTypeError, ParamError, FileError, UsageError)
+"""What is raised where files are not what they were taken for."""
 
 # How the Python interface words what the command line calls otherwise.
 _OPTIONS = (
@@ -82,10 +87,20 @@ _OPTIONS = (
 )
 
 
+class _Parser(Parser):
+    """A parser that knows the operators' parameters, which are no options."""
+
+    def remedy(self, option: str, value: str, arguments: Namespace) -> str:
+        """Return how a parameter is given, or which option was meant."""
+        op = re.split("[.=]", arguments.ops[0])[-1] if arguments.ops else None
+        given = parameter_meant(option, value, op)
+        return f"; say {given}" if given else super().remedy(option, value, arguments)
+
+
 def parser() -> Parser:
     """Return the parser of the arguments."""
     epilog = "\n  ".join([f"{EPILOG}\n\noperators:", *operators()])
-    result = Parser("compare", DESCRIPTION, epilog)
+    result = _Parser("compare", DESCRIPTION, epilog)
     result.usage = "npu-quant compare [options] FILE FILE [FILE ...]"
     result.add_argument("files", nargs="*", metavar="FILE", help="FILE or FILE::KEY, or -")
     _add_operator(result)
@@ -111,9 +126,14 @@ def _add_operator(result: Parser) -> None:
     group.add_argument("--op", action="append", dest="ops", metavar="NAME", help=help)
     help = "JSON file: calls of a dump and their operators, for folders (default: none)"
     group.add_argument("--mapping", metavar="FILE", help=help)
-    help = "an array input by name, such as smooth_scales=s.npy; repeatable (default: none)"
+    help = "an array input by name, such as smooth_scales=s.npy; without a name it is like a file "
+    help += "among the inputs; repeatable (default: none)"
     group.add_argument(
-        "--input", action="append", type=parsed(assignment), metavar="NAME=FILE", help=help
+        "--input",
+        action="append",
+        type=parsed(assignment_or_file),
+        metavar="[NAME=]FILE",
+        help=help,
     )
     help = "an attribute, such as epsilon=1e-5; repeatable (default: the operator's defaults)"
     group.add_argument(
@@ -158,22 +178,24 @@ def _run(words: Sequence[str]) -> int:
     _check_single(arguments)
     tolerances = _check(arguments)
     with progress_bar("comparing", quiet=arguments.quiet) as progress:
-        roles, comparison = _in_right_order(arguments, tolerances, progress)
+        order = order_of(arguments) if arguments.op and not arguments.golden else None
+        roles, comparison = _in_right_order(arguments, order, tolerances, progress)
         refusal = refusal_of(comparison, arguments.allow_constant) if comparison.passed else None
         if refusal is not None:
             raise UsageError(f"refused: {_in_options(refusal)}")
+        advice = "" if comparison.passed else advice_on(comparison, roles, order)
     explanation, missing = _explained_or_why_not(arguments, roles)
     comparison = dataclasses.replace(comparison, rerun=_rerun(words, arguments, comparison))
-    _report(arguments, comparison, explanation)
+    _report(arguments, comparison, explanation, advice)
     if missing:
         write_error("npu-quant compare", f"--explain: {missing}")
     return PASSED if comparison.passed else DIFFERENT
 
 
 def _compared(
-    arguments: Namespace, tolerances: Limits, progress: Progress | None = None
+    arguments: Namespace, order: Order | None, tolerances: Limits, progress: Progress | None = None
 ) -> tuple[Roles, Comparison]:
-    roles = roles_of(arguments)
+    roles = roles_of(arguments, order)
     request = Request(
         arguments.op,
         roles.inputs,
@@ -190,23 +212,30 @@ def _compared(
 
 
 def _in_right_order(
-    arguments: Namespace, tolerances: Limits, progress: Progress | None
+    arguments: Namespace, order: Order | None, tolerances: Limits, progress: Progress | None
 ) -> tuple[Roles, Comparison]:
-    """Compare; where that fails, and the files fit if the inputs are the first, say so."""
+    """Compare; where that fails, and the files fit in another order, say so."""
     fault: Exception | None = None
+    fits = False
     try:
-        roles, comparison = _compared(arguments, tolerances, progress)
+        roles, comparison = _compared(arguments, order, tolerances, progress)
         if comparison.passed:
             return roles, comparison
-    except (DTypeError, ParamError, FileError) as error:
+        fits = _fits(comparison)
+    except _UNFIT as error:
         fault = error
-    files = inputs_last(arguments)
-    with suppress(DTypeError, ParamError, FileError, UsageError):
-        if files != arguments.files:
-            other = _compared(Namespace(**{**vars(arguments), "files": files}), tolerances)[1]
-            if other.passed or (fault is not None and _fits(other)):
-                order = "what is judged comes first, then the inputs"
-                fault = UsageError(f"wrong order of files: {order}: {joined(files)}")
+    if order is not None:
+        for other in inputs_first(order) if fits else other_orders(order):
+            with suppress(*_UNFIT, TypeError):
+                found = _compared(arguments, other, tolerances)[1]
+                if found.passed or (not fits and _fits(found)):
+                    fault = UsageError(
+                        "wrong order of files: what is judged comes first, then the inputs: "
+                        f"{other.text()}"
+                    )
+                    break
+    if isinstance(fault, (DTypeError, ParamError)) and order is not None:
+        raise UsageError(complaint_of_file(_in_options(str(fault)), order)) from fault
     if fault is not None:
         raise fault
     return roles, comparison
@@ -272,9 +301,14 @@ def _in_options(text: str) -> str:
     return text
 
 
-def _report(arguments: Namespace, comparison: Comparison, explanation: Explanation | None) -> None:
+def _report(
+    arguments: Namespace, comparison: Comparison, explanation: Explanation | None, advice: str
+) -> None:
     if not arguments.quiet and arguments.json != "-":
-        write(_text(comparison), _style(comparison))
+        text = _text(comparison)
+        if advice:
+            text += f"\n  {'or' if '  next: ' in text else 'next'}: {advice}"
+        write(text, _style(comparison))
         if explanation is not None:
             write("\n" + _in_options(str(explanation)))
     if arguments.json is None:

@@ -29,6 +29,8 @@ Like = Union[Source, NDArray[Any]]  # noqa: UP007 (Python 3.10 cannot write it o
 # dtypes that carry another one's bytes, since NumPy or the program that saved them lacks it.
 _PACKED_INT4 = ("int8", "uint8", "int32", "V1")
 _CARRIERS = {"V2", "uint16", "int16"}
+FLOAT_BITS = {"uint16": "--dtype bf16", "uint8": "--dtype float8_e4m3fn or float8_e5m2"}
+"""How it is said what an array of bytes stands for, where nothing else tells it."""
 _NARROW_CARRIERS = {"V1", "uint8"}
 _NARROW = ("float8", "fp8", "hif", "float4", "fp4")
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .. import ops
-from ..golden.operators import model_of, name_of, operator_of, operators, outputs_of
+from ..golden.operators import model_of, name_of, operators, outputs_of
 from ..golden.read import FileSource, same_file
 from ..golden.results import Source
 from .arguments import UsageError, meant
 from .files import ABSENT, RAW, Like, Opener, listed
+from .order import Order, by_key, filled
 from .outputs import split
-
-_OURS = ("out", "numerics")
 
 
 @dataclass(frozen=True)
@@ -41,20 +38,24 @@ def check_operator(op: str) -> None:
         )
 
 
-def roles_of(arguments: Namespace) -> Roles:
+def roles_of(arguments: Namespace, order: Order | None) -> Roles:
     """Open what the arguments name.
+
+    Args:
+        arguments: of the command line.
+        order: which file is what, where an operator computes the golden.
 
     Raises:
         UsageError: there are too few or too many files, or one takes two parts.
         FileError: a file cannot be read.
     """
     opener = Opener(arguments.dtype, arguments.shape, arguments.key)
-    if arguments.op is None:
-        roles = _two_arrays(arguments, opener)
+    if order is not None:
+        roles = _computed(order, arguments, opener)
     elif arguments.golden:
         roles = _named_outputs(arguments, opener)
     else:
-        roles = _computed(arguments, opener)
+        roles = _two_arrays(arguments, opener)
     opener.check_used()
     return roles
 
@@ -76,34 +77,27 @@ def _named_outputs(arguments: Namespace, opener: Opener) -> Roles:
     """Open actual and golden outputs of an operator that computes nothing here."""
     op = name_of(arguments.op)
     names = outputs_of(op)
-    for what, words in (("actual", arguments.files), ("--golden", arguments.golden)):
+    sides = [_by_output(words, names) for words in (arguments.files, arguments.golden)]
+    for what, words in zip(("actual", "--golden"), sides, strict=True):
         if not 1 <= len(words) <= len(names):
             raise UsageError(
                 f"{op} has the outputs {', '.join(names)}; {len(words)} {what} files are given "
                 "(with --golden no input is)."
             )
-    golden = _opened(arguments.golden, opener, ())
-    actual = _opened(arguments.files, opener, golden)
-    pairs = [list(zip(names, sources, strict=False)) for sources in (actual, golden)]
-    _refuse_same(*pairs)
+    golden = _opened(sides[1], opener, ())
+    actual = _opened(sides[0], opener, golden)
+    goldens = [f"--golden {name}" for name in names]
+    _refuse_same(*(list(zip(*pair, strict=False)) for pair in ((names, actual), (goldens, golden))))
     return Roles(tuple(actual), tuple(golden), None, _listed(actual), _listed(golden))
 
 
-def _computed(arguments: Namespace, opener: Opener) -> Roles:
+def _computed(order: Order, arguments: Namespace, opener: Opener) -> Roles:
     """Open inputs and actual outputs of an operator that computes the golden."""
-    op = name_of(arguments.op)
-    named = _once("--input", arguments.input)
-    attributes = _once("--attr", arguments.attr)
-    both = sorted(set(named) & set(attributes))
-    if both:
-        raise UsageError(f"{both[0]} is given by --input and by --attr.")
-    _check_parameters(op, [*named, *attributes])
-    order = _positional(arguments)
-    words, given = _split_files(op, arguments.files, order)
-    named |= dict(zip(order, given, strict=True))
-    sources = {n: opener.open(named[n]) for n in _in_order(op, named) if named[n] != ABSENT}
+    op, words = order.op, order.actual
+    given = {name: word for name, word in order.inputs.items() if word != ABSENT}
+    sources = {name: opener.open(word) for name, word in given.items()}
     inputs: dict[str, Any] = {name: source.array() for name, source in sources.items()}
-    inputs |= {n: None for n, word in named.items() if word == ABSENT} | attributes
+    inputs |= dict.fromkeys(set(order.inputs) - set(given)) | order.attributes
     goldens = _goldens(op, inputs, words, arguments.numerics)
     actual = _opened(words, opener, goldens, options=False)
     pairs = list(zip(outputs_of(op), actual, strict=False))
@@ -113,57 +107,10 @@ def _computed(arguments: Namespace, opener: Opener) -> Roles:
     return Roles(tuple(actual), None, inputs, _listed(actual), golden)
 
 
-def _positional(arguments: Namespace) -> list[str]:
-    """Return the inputs that files without a name stand for."""
-    named = [name for name, _ in [*(arguments.input or ()), *(arguments.attr or ())]]
-    return [name for name in operator_of(arguments.op).arrays if name not in named]
-
-
-def inputs_last(arguments: Namespace) -> list[str]:
-    """Return the files in the order they are to have, if the inputs are the first of them."""
-    count = 0 if arguments.op is None or arguments.golden else len(_positional(arguments))
-    return [*arguments.files[count:], *arguments.files[:count]]
-
-
-def _split_files(op: str, files: Sequence[str], order: list[str]) -> tuple[list[str], list[str]]:
-    """Return the files of the actual outputs and those of the inputs."""
-    names, count = outputs_of(op), len(files) - len(order)
-    if not 0 < count <= len(names):
-        given = "1 file is" if len(files) == 1 else f"{len(files)} files are"
-        raise UsageError(
-            f'{op} takes the actual {", ".join(names)} ("-" for one that is not there) and then '
-            f"{', '.join(order) or 'no more inputs'}; {given} given."
-        )
-    actual, inputs = list(files[:count]), list(files[count:])
-    if all(word == ABSENT for word in actual):
-        raise UsageError("no actual output is given.")
-    return actual, inputs
-
-
-def _check_parameters(op: str, names: Sequence[str]) -> None:
-    """Refuse what is no parameter of an operator, before a file is missed."""
-    known = [n for n in inspect.signature(getattr(ops, op)).parameters if n not in _OURS]
-    for name in names:
-        if name not in known:
-            listed = meant(name, known) or f"; it takes {', '.join(known)}."
-            raise UsageError(f"{op} has no parameter {name!r}{listed}")
-
-
-def _in_order(op: str, named: dict[str, str]) -> list[str]:
-    """Return names in the order of the operator's parameters."""
-    return sorted(named, key=[*inspect.signature(getattr(ops, op)).parameters].index)
-
-
-def _once(option: str, given: Sequence[tuple[str, Any]] | None) -> dict[str, Any]:
-    """Return what an option names, each once."""
-    result: dict[str, Any] = {}
-    for name, value in given or ():
-        if name in result:
-            raise UsageError(f"{option} {name}= is given twice.")
-        if name in _OURS:
-            raise UsageError(f"{option} {name}= cannot be given; the profile is --numerics.")
-        result[name] = value
-    return result
+def _by_output(words: Sequence[str], names: Sequence[str]) -> Sequence[str]:
+    """Return words, or the outputs that a file has which is the only one."""
+    keyed = by_key(words[0], names) if len(words) == 1 else {}
+    return filled(keyed, names) if keyed else words
 
 
 def _goldens(

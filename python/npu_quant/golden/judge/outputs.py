@@ -62,7 +62,7 @@ def paired(actual: Outputs, golden: Outputs, order: Sequence[str]) -> list[Paire
 def elements_of(given: Outputs, model: Model) -> Outputs:
     """Return the outputs of an operator with an element for each of its codes."""
     return {
-        name: source and _elements(source, model, model.outputs.index(name))
+        name: None if source is None else _elements(source, model, model.outputs.index(name))
         for name, source in given.items()
     }
 
