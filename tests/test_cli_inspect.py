@@ -259,3 +259,19 @@ class TestBench:
 
     def test_it_is_short(self) -> None:
         assert bench.parser().parse_args([]).seconds <= 2
+
+
+class TestBytesThatStandForFloats:
+    @pytest.mark.parametrize(
+        ("carrier", "option"),
+        [(np.uint16, "--dtype bf16"), (np.uint8, "--dtype float8_e4m3fn or float8_e5m2")],
+    )
+    def test_the_option_is_named(self, carrier: Any, option: str, say: Say) -> None:
+        np.save("bits.npy", np.arange(6, dtype=carrier))
+        _, out, _ = say("inspect", "bits.npy")
+        assert out.endswith(f"\n  if the bytes stand for floats: {option}\n")
+        assert "stand for" not in say("inspect", "bits.npy", *option.split()[:2])[1]
+
+    def test_of_no_others(self, say: Say) -> None:
+        np.save("codes.npy", np.arange(6, dtype=np.int8))
+        assert "stand for" not in say("inspect", "codes.npy")[1]

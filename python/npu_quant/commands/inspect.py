@@ -17,7 +17,7 @@ from ..golden.report import words
 from ..golden.results import plain
 from .arguments import Parser, add_json, add_reading
 from .console import is_unicode, write, write_error, write_json
-from .files import RAW, Opener, listed
+from .files import FLOAT_BITS, RAW, Opener, listed
 from .outputs import check_json, split
 from .progress import progress_bar
 from .statistics import Statistics, statistics_of
@@ -90,7 +90,9 @@ def _arrays(
         chosen = [word]
     for one in chosen:
         with opener.open(one) as source:
-            yield _described(source)
+            data, text = _described(source)
+        option = FLOAT_BITS.get(data["dtype"]) if opener.dtype is None else None
+        yield data, f"{text}\n  if the bytes stand for floats: {option}" if option else text
 
 
 def _raw(path: str, size: int, opener: Opener) -> tuple[dict[str, Any], str]:
