@@ -49,7 +49,7 @@ def test_two_arrays(a: Array, seed: int) -> None:
     assert comparison.rung in ("identical", "different")
     assert comparison.passed == (metrics.mismatches == 0)
     assert len(str(comparison).splitlines()) <= 12
-    assert len(comparison.worst(1000)) == metrics.mismatches
+    assert len(comparison.worst(1000)) == min(metrics.mismatches, 100)
     assert compare(golden, golden.copy()).rung == "identical"
     if metrics.mismatches:
         assert comparison.where is not None

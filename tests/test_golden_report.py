@@ -161,8 +161,8 @@ class TestData:
         assert y["where"]["concentrations"][0]["places"] == [7]
         assert y["presets"]["off_by_one"] is True
 
-    def test_what_differs_in_dtype_has_no_metrics(self) -> None:
-        data = compare(np.zeros(3, np.int8), np.zeros(3, np.uint8)).to_dict()
+    def test_what_differs_in_shape_has_no_metrics(self) -> None:
+        data = compare(np.zeros(3, np.int8), np.zeros(4, np.int8)).to_dict()
         assert data["outputs"][0]["metrics"] is None
         assert json.dumps(data, allow_nan=False)
 

@@ -9,12 +9,14 @@ from typing import Any
 from ..errors import ParamError
 from .explanation_results import ExplanationData
 from .judge import verdict
-from .judge.outputs import Paired, check_axis, elements_of, judged, matches_of, paired, settled
+from .judge.casts import in_one_dtype
+from .judge.outputs import check_axis, elements_of, judged, matches_of, paired, settled
 from .judge.power import blind_spot
 from .judge.request import Limit, Limits, Progress, Request
 from .operators import Model, applicable, model_of, name_of, outputs_of
 from .operators.ranking import ranked_formulas
-from .read.sides import Outputs, as_outputs, checked_names, completed, names_of, of_numbers
+from .read.sides import Outputs, Paired, as_outputs, checked_names, completed, names_of, of_numbers
+from .read.sources import ArraySource
 from .report.causes import causes_of
 from .report.data import comparison_to_dict, explanation_to_dict
 from .report.explanation import explanation_text, explanation_to_html
@@ -205,13 +207,17 @@ def sides_of(actual: Any, golden: Any, request: Request) -> Sides:
 
 def compared(sides: Sides, request: Request) -> Comparison:
     """Compare two sides."""
-    model, given, pairs = sides.model, sides.actual, sides.pairs
+    model = sides.model
+    pairs = [in_one_dtype(pair, model) for pair in sides.pairs]
+    given = {**sides.actual, **{name: actual for name, actual, _ in pairs if actual is not None}}
     outputs = [judged(pair, given, model, request) for pair in pairs]
     matches = matches_of(model, given, outputs, request.variant)
     accepted = verdict.accepted_of(matches, request.variant)
     outputs = settled(outputs, pairs, matches, accepted, request.limits)
     outputs = [
-        dataclasses.replace(o, notes=causes_of(o, a, g, model)) if o.rung == "different" else o
+        dataclasses.replace(o, notes=(*o.notes, *causes_of(o, a, g, model)))
+        if (o.rung_of_values or o.rung) == "different"
+        else o
         for o, (_, a, g) in zip(outputs, pairs, strict=True)
     ]
     return Comparison(
@@ -309,7 +315,7 @@ def explain(
 
     Raises:
         ParamError: `op` or `inputs` do not fit, or an actual output has another shape.
-        DTypeError: an actual output has another dtype.
+        DTypeError: an actual output has a dtype that cannot be read as its own without a loss.
 
     Example:
         >>> import numpy as np, npu_quant
@@ -321,7 +327,11 @@ def explain(
     """
     model = model_of(op, inputs, numerics)
     given = elements_of(as_outputs(actual, model.outputs, "actual"), model)
-    sources = [given.get(name) for name in model.outputs]
+    pairs = [
+        (name, given.get(name), None if golden is None else ArraySource(golden))
+        for name, golden in zip(model.outputs, model.golden(), strict=True)
+    ]
+    sources = [in_one_dtype(pair, model)[1] for pair in pairs]
     arrays = [None if source is None else source.array() for source in sources]
     results = ranked_formulas(model, arrays, progress)
     known = {n: a for n, a in zip(model.outputs, arrays, strict=True) if a is not None}

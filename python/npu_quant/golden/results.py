@@ -254,7 +254,8 @@ class OutputComparison:
     name: str
     """The operator's name of it, such as "y"; "" where there is only one and no operator."""
     dtype: np.dtype
-    """The golden's, and `shape` too; the actual ones where the golden lacks this output."""
+    """The golden's, and `shape` too; the actual ones where the golden lacks this output. Where the
+    dtypes differ, the one that both were read as."""
     shape: tuple[int, ...]
     rung: Rung
     kind: str = ""
@@ -264,7 +265,10 @@ class OutputComparison:
     variant_accepted: bool = False
     """Of the rung variant: whether the formula is benign, or was named."""
     problem: str | None = None
-    """That dtypes or shapes differ, or one side lacks it: then nothing else was compared."""
+    """That dtypes or shapes differ, or one side lacks it. Then nothing else was compared, unless
+    both could be read as one dtype without a loss."""
+    rung_of_values: str | None = None
+    """Of two dtypes that were read as one: the rung that the values stand on in it."""
     metrics: Metrics | None = None
     ties: Ties | None = None
     where: Where | None = None

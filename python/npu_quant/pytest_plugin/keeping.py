@@ -15,9 +15,9 @@ from .. import _core, dtypes
 from ..commands.arguments import attribute
 from ..commands.shell import joined
 from ..golden.api import Comparison
-from ..golden.judge.outputs import Paired
 from ..golden.judge.request import Limit, Limits, Request
 from ..golden.operators import operator_of, outputs_of
+from ..golden.read.sides import Paired
 from ..golden.read.sources import as_source, is_source
 from . import archive
 from .folders import Folders, digest_of

@@ -45,6 +45,7 @@ def _output(output: OutputComparison, comparison: Comparison, note: str) -> dict
     if output.metrics is not None:
         counts = output.metrics
         differ = f"{words.count(counts.mismatches)} of {words.count(counts.count)}"
+        differ += f" as {output.type_name}" if output.problem else ""
     return {
         "output": output.name,
         "rung": output.rung,

@@ -16,8 +16,8 @@ from ..measure.differing import differences
 from ..measure.metrics import measure
 from ..measure.where import axis_of, has_axis, locate
 from ..operators import Model, applicable, list_variants, matching_variants
-from ..read.sides import Outputs
-from ..read.sources import ArraySource, Number
+from ..read.sides import Outputs, Paired
+from ..read.sources import ArraySource, Cast, Number
 from ..results import (
     Element,
     Metrics,
@@ -29,14 +29,12 @@ from ..results import (
     Where,
 )
 from . import verdict
+from .casts import note_of
 from .power import power_of
 from .refusal import is_constant, is_same
 from .request import Limits, Request
 from .rounding import Rounding, follows_scale
 from .tolerance import Measured, is_kept, rule_of, verdicts_of_presets
-
-Paired = tuple[str, Source | None, Source | None]
-"""An output's name, its actual and its golden array; None where that side lacks it."""
 
 
 def paired(actual: Outputs, golden: Outputs, order: Sequence[str]) -> list[Paired]:
@@ -68,10 +66,12 @@ def elements_of(given: Outputs, model: Model) -> Outputs:
 
 
 def _elements(source: Source, model: Model, output: int) -> Source:
-    own = model.format
+    own, golden = model.format, model.golden()[output]
     is_plain = model.kinds[output] != "codes" or (own.is_even and not own.name)
     if is_plain or source.dtype == own.carrier or isinstance(source, Number):
         return source
+    if golden is not None and (source.dtype, source.shape) == (np.dtype(np.int32), golden.shape):
+        return source  # not packed
     return ArraySource(model.as_elements(output, source.array()), source.name)
 
 
@@ -107,8 +107,10 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
     name, actual, golden = pair
     problem = verdict.problem_of(actual, golden)
     blank = _blank(pair, model, problem)
-    if problem is not None or actual is None or golden is None:
+    if actual is None or golden is None or not _is_measurable(actual, golden):
         return blank
+    if isinstance(golden, Cast):  # what is not in the operator's dtype is none of its roundings
+        model = None
     own = format_of(blank.type_name)
     metrics, positions = measure(actual, golden, own, progress=request.progress)
     rounding = follows = None
@@ -138,6 +140,13 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
     )
 
 
+def _is_measurable(actual: Source | None, golden: Source | None) -> bool:
+    """Say whether two arrays have one dtype and shape, as given or as they were read."""
+    if actual is None or golden is None:
+        return False
+    return actual.dtype == golden.dtype and actual.shape == golden.shape
+
+
 def _blank(pair: Paired, model: Model | None, problem: str | None) -> OutputComparison:
     """Return an output of which nothing is measured yet."""
     name, actual, golden = pair
@@ -146,7 +155,9 @@ def _blank(pair: Paired, model: Model | None, problem: str | None) -> OutputComp
     # Without an operator it is what its name says.
     kind = name if model is None else model.kinds[model.outputs.index(name)]
     only_in = "golden" if actual is None else "actual" if golden is None else ""
-    own = "" if model is None or problem else model.format_of(model.outputs.index(name)).name
+    own = ""
+    if model is not None and not isinstance(golden, Cast) and _is_measurable(actual, golden):
+        own = model.format_of(model.outputs.index(name)).name
     return OutputComparison(
         name, there.dtype, there.shape, "different", kind, own, problem=problem, only_in=only_in
     )
@@ -188,7 +199,7 @@ def _other_scale(given: Outputs, model: Model) -> NDArray[Any] | None:
         return None
     number = model.kinds.index("scale")
     source, golden = given.get(model.outputs[number]), model.golden()[number]
-    if source is None or golden is None or verdict.problem_of(source, ArraySource(golden)):
+    if source is None or golden is None or not _is_measurable(source, ArraySource(golden)):
         return None
     scale = source.array()
     return None if scale.tobytes() == golden.tobytes() else scale
@@ -212,7 +223,7 @@ def matches_of(
                 f"compare: variant is {named!r}, which {model.op} does not know. Known: "
                 f"{listed} ...: npu_quant.golden.list_variants({model.op!r})."
             )
-    if any(o.problem for o in outputs) or all(o.rung == "identical" for o in outputs):
+    if any(o.metrics is None for o in outputs) or all(o.rung == "identical" for o in outputs):
         return ()
     first = {
         model.outputs.index(o.name): o.metrics.first
@@ -246,6 +257,8 @@ def settled(
             output, rung=rung, variant_accepted=accepted is not None, tolerance=tolerance
         )
         done = verdict.concluded(done)
+        if done.rung_of_values is not None and actual is not None and golden is not None:
+            done = dataclasses.replace(done, notes=(note_of(done, actual, golden),))
         if done.passed and golden is not None:
             assert output.metrics is not None
             # Its range spares most goldens being read once more.

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..formats import Format, format_of
-from ..read.sources import size_of
+from ..read.sources import given_dtype, size_of
 from ..results import Metrics, OutputComparison, Rung, Source, Ties, VariantMatch
 
 RUNGS: tuple[Rung, ...] = get_args(Rung)
@@ -56,10 +56,11 @@ def problem_of(actual: Source | None, golden: Source | None) -> str | None:
         return "missing: only the golden has it"
     if golden is None:
         return "extra: only actual has it"
-    if actual.dtype != golden.dtype:
-        names = actual.dtype.name, golden.dtype.name
+    dtypes = given_dtype(actual), given_dtype(golden)
+    if dtypes[0] != dtypes[1]:
+        names = dtypes[0].name, dtypes[1].name
         if names[0] == names[1]:  # in the order of their bytes
-            names = actual.dtype.str, golden.dtype.str
+            names = dtypes[0].str, dtypes[1].str
         return f"dtype differs: actual {names[0]}, golden {names[1]}"
     if actual.shape == golden.shape:
         return None
@@ -158,7 +159,12 @@ def passes(rung: Rung, variant_accepted: bool) -> bool:
 
 
 def concluded(output: OutputComparison) -> OutputComparison:
-    """Return an output with what follows from its rung: whether it passes, and its margin."""
+    """Return an output with what follows from its rung: whether it passes, and its margin.
+
+    Equal values in another dtype are no equal bytes: they are told, and do not pass.
+    """
+    if output.problem is not None and output.metrics is not None:
+        output = dataclasses.replace(output, rung="different", rung_of_values=output.rung)
     passed = passes(output.rung, output.variant_accepted)
     return dataclasses.replace(output, passed=passed, margin=margin_of(output))
 

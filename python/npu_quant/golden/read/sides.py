@@ -13,6 +13,8 @@ from .sources import as_source
 
 Outputs = dict[str, Source | None]
 """By name; None where it says that there is none."""
+Paired = tuple[str, Source | None, Source | None]
+"""An output's name, its actual and its golden array; None where that side lacks it."""
 
 
 def checked_names(names: Sequence[str] | None) -> Sequence[str] | None:

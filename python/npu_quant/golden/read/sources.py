@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,32 @@ class ArraySource:
     def array(self) -> NDArray[Any]:
         """Return the array itself."""
         return self._array
+
+
+class Cast:
+    """A source whose elements are converted to another dtype, block by block."""
+
+    def __init__(
+        self, source: Source, dtype: np.dtype, convert: Callable[[NDArray[Any]], NDArray[Any]]
+    ) -> None:
+        self.name, self.dtype, self.shape = source.name, dtype, source.shape
+        self.source = source
+        self._convert = convert
+
+    def read(self, begin: int, end: int) -> NDArray[Any]:
+        """Return elements ``[begin, end)``, counted in C order, contiguous and 1-D."""
+        with np.errstate(all="ignore"):  # of signalling NaN
+            return self._convert(self.source.read(begin, end))
+
+    def array(self) -> NDArray[Any]:
+        """Return all of it, in its shape."""
+        with np.errstate(all="ignore"):
+            return self._convert(self.source.array())
+
+
+def given_dtype(source: Source) -> np.dtype:
+    """Return the dtype that a source has been given in."""
+    return source.source.dtype if isinstance(source, Cast) else source.dtype
 
 
 def size_of(source: Source) -> int:

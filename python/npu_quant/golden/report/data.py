@@ -12,7 +12,8 @@ SCHEMA_VERSION = 1
 
 
 def _output_to_dict(output: OutputComparison) -> dict[str, Any]:
-    names = ("name", "rung", "passed", "margin", "problem", "ties", "follows_scale", "where")
+    names = ["name", "rung", "passed", "margin", "problem", "rung_of_values"]
+    names += ["ties", "follows_scale", "where"]
     data: dict[str, Any] = {name: plain(getattr(output, name)) for name in names}
     data["dtype"], data["shape"] = output.type_name, list(output.shape)
     data["metrics"] = None if output.metrics is None else output.metrics.to_dict()

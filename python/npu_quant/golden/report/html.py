@@ -90,10 +90,11 @@ def _differing(output: OutputComparison) -> str:
     m = output.metrics
     if m is None:
         return output.problem or "not compared"
+    start = f"{output.problem}; as {output.type_name} " if output.problem else ""
     if m.mismatches == 0:
-        return f"none of {words.count(m.count)}"
+        return f"{start}none of {words.count(m.count)}"
     share = words.share(m.mismatches, m.count)
-    return f"{words.count(m.mismatches)} of {words.count(m.count)} ({share})"
+    return f"{start}{words.count(m.mismatches)} of {words.count(m.count)} ({share})"
 
 
 def _outputs(outputs: Sequence[OutputComparison]) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
 from ..formats import format_of
 from ..judge.power import power_text
+from ..judge.verdict import passes
 from ..measure.layout import Layout
 from ..results import ComparisonData, Concentration, Metrics, OutputComparison, Ties, Where
 from . import words
@@ -69,8 +72,14 @@ def _lines_of(comparison: ComparisonData, output: OutputComparison) -> list[Line
     """Return what there is to say of one output."""
     several = len(comparison.outputs) > 1
     m, lines = output.metrics, list[Line]()
+    name = f"{output.name}: " if several and output.name else ""
     if output.name in (*comparison.missing, *comparison.extra):
         return []  # listed above
+    if output.rung_of_values is not None:
+        values = dataclasses.replace(output, rung=output.rung_of_values, problem=None)
+        values = dataclasses.replace(values, rung_of_values=None, notes=output.notes[1:])
+        lines = [(_FACT, f"{name}{output.problem}"), (_FACT, output.notes[0])]
+        return lines + _lines_of(comparison, values)
     if output.problem is not None:
         lines = [(_FACT, output.problem)]
     elif m is not None and m.mismatches == 0:
@@ -80,7 +89,6 @@ def _lines_of(comparison: ComparisonData, output: OutputComparison) -> list[Line
         lines = _lines_of_scale(output, m)
     elif m is not None:
         lines = _lines_of_values(output, m)
-    name = f"{output.name}: " if several and output.name else ""
     return [(worth, name + text) for worth, text in lines]
 
 
@@ -320,6 +328,10 @@ def _next(comparison: ComparisonData) -> str:
         return f"rerun: {comparison.rerun}"
     if comparison.missing or comparison.extra:
         return "next: write None for an output that is not to be compared"
+    failing = [o for o in comparison.outputs if not o.passed]
+    if all(passes(o.rung_of_values or o.rung, o.variant_accepted) for o in failing):
+        given = (f"{o.name or 'actual'} as {o.type_name}" for o in failing)
+        return f"next: give {', '.join(given)}, if the dtype is not what is tested"
     if not comparison.computed:
         return "next: give op= and inputs= to learn whether rounding or another formula explains it"
     call = f'npu_quant.golden.explain(actual, "{comparison.op}", inputs)'
