@@ -72,7 +72,7 @@ class TestVerdicts:
         save(tie=changed(Y, ((0, 2), -63)))
         status, out, _ = say("tie.npy", "y.npy")
         assert (status, out.partition(":")[0]) == (1, "GoldenMismatch")
-        assert "give the inputs and --op to learn whether rounding" in out
+        assert "give --op NAME and --input NAME=FILE to learn whether rounding" in out
 
     def test_a_variant_is_to_be_named(self, say: Say) -> None:
         save(cut=np.trunc(X.astype(np.float32) / SCALE[:, None]).astype(np.int8))

@@ -112,7 +112,7 @@ class TestWhatIsNamed:
             assert (status, "rerun:" in out) == (1, False), words
             assert "golden.explain" not in out
         _, out, _ = say("y.npy", *DQ, "--golden", "golden.npy")
-        assert "next: give the inputs instead of --golden to learn whether" in out
+        assert "next: give the inputs, not --golden, to learn whether" in out
 
 
 class TestNames:

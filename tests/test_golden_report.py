@@ -133,6 +133,36 @@ class TestReport:
         assert "rounding" not in text.splitlines()[1]
         assert "give op= and inputs=" in text
 
+    def test_without_an_operator_what_may_be_rounding_is_not_accused(self, x: Array) -> None:
+        (y, scale), (actual, _) = npu_quant.npu_dynamic_quant(x), reciprocal(x)
+        up = np.nextafter(scale, F32(1))
+        for one, other in ((actual, y), ((actual, up), (y, scale)), (up, scale)):
+            text = str(compare(one, other))
+            assert "may be rounding: each is one step" in text
+            assert "give op= and inputs= to learn whether rounding" in text
+            assert "blind" not in text
+
+    @pytest.mark.parametrize("fault", ["a row", "many", "two steps", "a column", "NaN"])
+    def test_what_is_no_rounding_is(self, x: Array, fault: str) -> None:
+        golden = npu_quant.npu_dynamic_quant(x).y.clip(-120, 120)
+        actual = golden.copy()
+        if fault == "a row":
+            actual = wrong_scale(x)[0].clip(-120, 120)
+            assert np.abs(actual.astype(int) - golden).max() == 1
+        elif fault == "many":
+            actual[:, ::50] += 1
+        elif fault == "two steps":
+            actual[3, 3] += 2
+        elif fault == "a column":
+            actual[::2, 5] += 1
+        else:
+            golden = golden.astype(F32)
+            actual = golden.copy()
+            actual[3, 3] = np.nan
+        text = str(compare(actual, golden))
+        assert "may be rounding" not in text
+        assert "also:" in text
+
     def test_bfloat16_and_scalars(self) -> None:
         golden = np.ones((2, 3), ml_dtypes.bfloat16)
         actual = golden.copy()

@@ -76,7 +76,7 @@ _OPTIONS = (
     (r"^compare(_folders)?: ", ""),
     (r"^explain: ", ""),
     (r"write None for", 'write "-" for'),
-    (r"give op= and inputs= to learn", "give the inputs and --op to learn"),
+    (r"give op= and inputs= to learn", "give --op NAME and --input NAME=FILE to learn"),
     (r"\n  next: (npu_quant\.)?golden\.explain[^\n]*", ""),  # said by the rerun, where it helps
     (r"\.ranked has all", "--json has all"),
     (r"needs inputs\['(\w+)'\]", r"needs --attr \1=VALUE or --input \1=FILE"),
@@ -333,7 +333,9 @@ def _text(comparison: Comparison) -> str:
     if not _fits(comparison):
         return re.sub(r"\n  next: give [^\n]*", "", text)
     if comparison.op is not None:
-        text = text.replace("give the inputs and --op to", "give the inputs instead of --golden to")
+        text = text.replace(
+            "give --op NAME and --input NAME=FILE to", "give the inputs, not --golden, to"
+        )
     return text
 
 

@@ -19,6 +19,9 @@ from ..results import Metrics, OutputComparison, Rung, Source, Ties, VariantMatc
 RUNGS: tuple[Rung, ...] = get_args(Rung)
 """Best first."""
 
+FEW, FEW_OF_ROW = 1 / 100, 1 / 32
+"""The share of codes that orders of operations and 16-bit quotients may move: 0.1 % and 1 % were
+measured. Ties gather in rows whose amax has few bits, where up to 1 % were."""
 EVIDENCE = 3
 """How many differing elements an exact match must have, to speak against a tie."""
 
@@ -167,6 +170,25 @@ def concluded(output: OutputComparison) -> OutputComparison:
         output = dataclasses.replace(output, rung="different", rung_of_values=output.rung)
     passed = passes(output.rung, output.variant_accepted)
     return dataclasses.replace(output, passed=passed, margin=margin_of(output))
+
+
+def may_be_rounding(output: OutputComparison) -> bool:
+    """Say whether differences look like rounding, of which nothing is known without the inputs.
+
+    Each is at most a step, and like no fault; codes are few in all and in each row. Of floats all
+    may be an ulp off.
+    """
+    m, where = output.metrics, output.where
+    if m is None or where is None or output.ties is not None:
+        return False
+    if m.max_steps > 1 or m.nonfinite or output.notes:
+        return False
+    if format_of(output.type_name).noun != "code":
+        return True
+    row = max(1, m.count // max(1, where.of_rows)) * where.row_bucket
+    few = m.mismatches <= max(1, m.count * FEW)
+    few &= int(where.row_counts.max()) <= max(1, row * FEW_OF_ROW)
+    return few and all(place.kind == "row" for place in where.concentrations)
 
 
 def badness(output: OutputComparison) -> tuple[bool, int]:

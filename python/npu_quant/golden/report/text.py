@@ -8,7 +8,7 @@ import numpy as np
 
 from ..formats import format_of
 from ..judge.power import power_text
-from ..judge.verdict import passes
+from ..judge.verdict import may_be_rounding, passes
 from ..measure.layout import Layout
 from ..results import ComparisonData, Concentration, Metrics, OutputComparison, Ties, Where
 from . import words
@@ -122,12 +122,16 @@ def _lines_of_scale(output: OutputComparison, m: Metrics) -> list[Line]:
 
 def _lines_of_values(output: OutputComparison, m: Metrics) -> list[Line]:
     lines = [*_nonfinite(m), (_FACT, _counts(output, m)), *_rounding(output, m)]
+    similarity = (_DETAIL, _similarity(output, m))
     if output.rung == "tie":
-        return [*lines, (_EXTRA, _similarity(output, m))]
-    lines += [*_consequence(output), *_places(output)]
+        return [*lines, (_EXTRA, similarity[1])]
+    if may_be_rounding(output):
+        lines.append((_FACT, "may be rounding: each is one step, and in no pattern"))
+    else:
+        lines += [*_consequence(output), *_places(output)]
     lines += [(_PLACE, note) for note in output.notes]
     lines += [(_DETAIL, f"worst {_worst(output)}"), *_extremes(m)]
-    return [*lines, (_DETAIL, _similarity(output, m))]
+    return [*lines, similarity]
 
 
 def _consequence(output: OutputComparison) -> list[Line]:
@@ -257,7 +261,8 @@ def _similarity(output: OutputComparison, m: Metrics) -> str:
     text = f"also: cosine {m.cosine:.9g} · SQNR {words.number(m.sqnr_db, 3)} dB"
     if any(told.values()):
         text += f" · pass by {', '.join(name for name, passed in told.items() if passed)}"
-        text += " (blind to this)" if output.rung == "different" else ""
+        blind = output.rung == "different" and not may_be_rounding(output)
+        text += " (blind to this)" if blind else ""
     if not all(told.values()) and output.rung != "different":
         text += f" · not by {', '.join(name for name, passed in told.items() if not passed)}"
     return text
