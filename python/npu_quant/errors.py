@@ -6,7 +6,15 @@ what torch_npu raises: code written for it keeps working.
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import Any
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """Return the question whether another word was meant; "" where none is near."""
+    near = difflib.get_close_matches(word.lower(), list(known), 1, 0.7)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 class NpuQuantError(Exception):

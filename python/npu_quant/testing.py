@@ -58,7 +58,7 @@ def assert_golden(
     golden: Any = None,
     *,
     op: str | Callable[..., Any] | None = None,
-    inputs: Mapping[str, Any] | None = None,
+    inputs: Any = None,
     numerics: str | None = None,
     atol: float | Mapping[str, float] | None = None,
     rtol: float | Mapping[str, float] | None = None,
@@ -78,7 +78,8 @@ def assert_golden(
             that is not to be compared.
         golden: what it should be, in the same form; None where `op` computes it.
         op: the operator, as a name or a function.
-        inputs: the operator's arguments by their names, attributes too.
+        inputs: the operator's arguments by their names, attributes too; or a tuple or list of them
+            in its order, or its first one alone.
         numerics: the arithmetic profile to compute the golden with.
         atol: the greatest difference that is tolerated; a dict gives one per output.
         rtol: the same relative to the golden.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import ast
-import difflib
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
+
+from ..errors import meant
 
 T = TypeVar("T")
 
@@ -64,12 +65,6 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise what is wrong with the arguments."""
         raise UsageError(f"{message} (see {self.prog} --help)")
-
-
-def meant(word: str, known: Iterable[str]) -> str:
-    """Return the question whether another word was meant; "" where none is near."""
-    near = difflib.get_close_matches(word.lower(), list(known), 1, 0.7)
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 def add_json(parser: argparse._ActionsContainer) -> None:

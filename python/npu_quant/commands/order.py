@@ -10,9 +10,10 @@ from itertools import permutations
 from typing import Any
 
 from .. import ops
+from ..errors import meant
 from ..golden.operators import name_of, operator_of, operators, outputs_of
 from ..golden.read import FileError, list_arrays
-from .arguments import UsageError, meant
+from .arguments import UsageError
 from .files import ABSENT
 from .outputs import split
 from .shell import joined

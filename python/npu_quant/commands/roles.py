@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..errors import meant
 from ..golden.operators import model_of, name_of, operators, outputs_of
 from ..golden.read import FileSource, same_file
 from ..golden.results import Source
-from .arguments import UsageError, meant
+from .arguments import UsageError
 from .files import ABSENT, RAW, Like, Opener, listed
 from .order import Order, by_key, filled
 from .outputs import split

@@ -89,7 +89,7 @@ def compare(
     golden: Any = None,
     *,
     op: str | Callable[..., Any] | None = None,
-    inputs: Mapping[str, Any] | None = None,
+    inputs: Any = None,
     numerics: str | None = None,
     atol: Limit = None,
     rtol: Limit = None,
@@ -128,7 +128,8 @@ def compare(
             only one of the two has is `different`, unless the other says None of it.
         op: the operator, as a name or a function. With `inputs` it computes the golden; beside a
             golden it names the outputs.
-        inputs: the operator's arguments by their names, attributes too.
+        inputs: the operator's arguments by their names, attributes too; or a tuple or list of them
+            in its order, or its first one alone.
         numerics: the arithmetic profile to compute the golden with.
         atol: the greatest difference that is tolerated; a dict gives one per output. None: none.
         rtol: the same relative to the golden: ``|actual - golden| <= atol + rtol * |golden|``.
@@ -292,7 +293,7 @@ def _operator(golden: Any, request: Request) -> tuple[str | None, Sequence[str] 
 def explain(
     actual: Any,
     op: str | Callable[..., Any],
-    inputs: Mapping[str, Any],
+    inputs: Any,
     *,
     numerics: str | None = None,
     progress: Progress | None = None,
@@ -303,7 +304,7 @@ def explain(
         actual: what the operator gave: its first output, a tuple in its order with None for what
             is not at hand, or a dict by the outputs' names.
         op: the operator or its name.
-        inputs: its arguments by their names, attributes too.
+        inputs: its arguments, as :func:`compare` takes them.
         numerics: the arithmetic profile of the golden, by default the current one; the formulas
             do not depend on it.
         progress: called with (elements tried, elements in all), now and then.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ from ..commands.arguments import attribute
 from ..commands.shell import joined
 from ..golden.api import Comparison
 from ..golden.judge.request import Limit, Limits, Request
-from ..golden.operators import operator_of, outputs_of
+from ..golden.operators import inputs_of, operator_of, outputs_of
 from ..golden.read.sides import Paired
 from ..golden.read.sources import as_source, is_source
 from . import archive
@@ -54,6 +55,8 @@ def keep(
     """
     if number == 1:
         forget(folders.kept)
+    if request.op is not None and request.inputs is not None:
+        request = dataclasses.replace(request, inputs=inputs_of(request.op, request.inputs))
     arrays = _members(pairs, request)
     size = sum(array.nbytes for array in arrays.values())
     if size > MOST_BYTES:

@@ -71,7 +71,7 @@ class Request:
     """The arguments of a comparison but the arrays; `compare`'s and what its faces add."""
 
     op: str | Callable[..., Any] | None = None
-    inputs: Mapping[str, Any] | None = None
+    inputs: Any = None
     numerics: str | None = None
     limits: Limits = field(default_factory=Limits)
     variant: str | None = None

@@ -10,6 +10,7 @@ from .matching import matching_variants
 from .model import Model, Part
 from .registry import (
     applicable,
+    inputs_of,
     list_variants,
     model_of,
     name_of,
@@ -23,6 +24,7 @@ __all__ = [
     "Part",
     "Variant",
     "applicable",
+    "inputs_of",
     "list_variants",
     "matching_variants",
     "model_of",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -13,6 +12,7 @@ from typing import Any
 from ... import ops
 from ...errors import ParamError
 from ..read.dumps import Call, Dumped
+from .model import parameters_of
 from .registry import name_of, outputs_of
 
 Find = Callable[[str], Any]
@@ -106,8 +106,7 @@ def _names(value: Any, pattern: str, key: str) -> list[str]:
 
 def _parameters(op: str) -> list[str]:
     """Return the operator's parameters in its order."""
-    names = inspect.signature(getattr(ops, op)).parameters
-    return [name for name in names if name not in ("out", "numerics")]
+    return list(parameters_of(getattr(ops, op)))
 
 
 def outputs_of_call(rule: Rule, call: Call) -> dict[str, str]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import dtypes
-from ...errors import ParamError
+from ...errors import ParamError, meant
 from ..formats import Format, format_of, int4_of
 from ..results import TieTest
 from .formula import Formula, Variant
@@ -259,17 +259,36 @@ def ranges(count: int, step: int) -> Iterator[tuple[int, int]]:
         yield begin, min(begin + step, count)
 
 
+def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """Return the parameters of an operator that are its inputs, in its order."""
+    parameters = inspect.signature(function).parameters.items()
+    return {name: p for name, p in parameters if name not in ("out", "numerics")}
+
+
+def by_name(function: Callable[..., Any], inputs: Any) -> Mapping[str, Any]:
+    """Return inputs by name: those that are named, or one or several in the operator's order.
+
+    Raises:
+        ParamError: there are more than the operator takes.
+    """
+    if isinstance(inputs, Mapping):
+        return inputs
+    given = inputs if isinstance(inputs, (tuple, list)) else [inputs]
+    names = list(parameters_of(function))
+    if len(given) > len(names):
+        listed = ", ".join(names)
+        raise ParamError(f"{function.__name__} takes {listed}; inputs has {len(given)} of them.")
+    return dict(zip(names, given, strict=False))
+
+
 def arguments_of(function: Callable[..., Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Return all arguments of a call, with defaults; complain of unknown and missing ones."""
-    parameters = {
-        name: parameter
-        for name, parameter in inspect.signature(function).parameters.items()
-        if name not in ("out", "numerics")
-    }
+    parameters = parameters_of(function)
     known = f"It takes {', '.join(parameters)}."
     unknown = [str(name) for name in inputs if name not in parameters]
     if unknown:
-        raise ParamError(f"{function.__name__} has no parameter {unknown[0]!r} for inputs. {known}")
+        complaint = f"{function.__name__} has no parameter {unknown[0]!r} for inputs"
+        raise ParamError(complaint + (meant(unknown[0], parameters) or f". {known}"))
     result = {
         name: inputs.get(name, parameter.default)
         for name, parameter in parameters.items()

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, overload
 
 from ... import _core, ops
-from ...errors import ParamError
+from ...errors import ParamError, meant
 from ..read.sources import as_source, is_source
 from .formula import Variant, Variants, VariantsByOperator
-from .model import Model, Operator, arguments_of
+from .model import Model, Operator, arguments_of, by_name
 
 _GROUPED = {"y": "codes", "scale": "scale"}
 _WITH_OFFSET = _GROUPED | {"offset": "offset"}
@@ -60,7 +60,8 @@ def name_of(op: str | Callable[..., Any]) -> str:
     name = op if isinstance(op, str) else getattr(op, "__name__", repr(op))
     name = name.rpartition(".")[2]
     if name not in OPERATORS:
-        raise ParamError(f"op is {name!r}, expected one of {', '.join(OPERATORS)}.")
+        known = meant(name, OPERATORS) or f", expected one of {', '.join(OPERATORS)}."
+        raise ParamError(f"op is {name!r}{known}")
     return name
 
 
@@ -78,15 +79,23 @@ def outputs_of(op: str | Callable[..., Any]) -> tuple[str, ...]:
     return tuple(operator_of(op).outputs)
 
 
-def model_of(
-    op: str | Callable[..., Any], inputs: Mapping[str, Any], numerics: str | None = None
-) -> Model:
+def inputs_of(op: str | Callable[..., Any], inputs: Any) -> Mapping[str, Any]:
+    """Return an operator's inputs by name, which may be given in its order or be one array.
+
+    Raises:
+        ParamError: no operator goes by that name, or it takes fewer.
+    """
+    return by_name(operator_of(op).function, inputs)
+
+
+def model_of(op: str | Callable[..., Any], inputs: Any, numerics: str | None = None) -> Model:
     """Return the model of an operator with its inputs.
 
     Args:
         op: the operator, such as ``npu_quant.npu_dynamic_quant``, or its name.
-        inputs: its arguments by name, attributes too, but not ``out`` and ``numerics``. Arrays may
-            be torch tensors, and what :func:`npu_quant.golden.load` returns.
+        inputs: its arguments by name, attributes too, but not ``out`` and ``numerics``; or a tuple
+            or list of them in its order, or its first one alone. Arrays may be torch tensors, and
+            what :func:`npu_quant.golden.load` returns.
         numerics: the arithmetic profile of the golden, by default the current one.
 
     Raises:
@@ -94,7 +103,7 @@ def model_of(
         DTypeError: as the operator.
     """
     operator = operator_of(op)
-    given = {key: _plain(value, key) for key, value in inputs.items()}
+    given = {key: _plain(value, key) for key, value in inputs_of(op, inputs).items()}
     return operator.model(operator, arguments_of(operator.function, given), numerics)
 
 
