@@ -99,6 +99,13 @@ class TestCodes:
         assert found.outputs[0].ties is None  # 128 of int32 is no step from 127 of int8
         assert "worst [7, 7] actual 200, golden" in str(found)
 
+    def test_that_are_beyond_int8_are_no_rounding(self, x: Array) -> None:
+        wrong = quantized(x)[0].astype(np.int32)
+        wrong[0, np.argmax(wrong[0])] = 128
+        found = of(wrong, x)
+        assert values(found)[:2] == ("int32", "different")
+        assert "rounding" not in str(found)
+
     def test_that_were_never_rounded(self, x: Array) -> None:
         found = of(x.astype(F32) / quantized(x)[1][:, None], x)
         assert values(found)[:2] == ("float32", "different")

@@ -8,8 +8,8 @@
 `golden` is the same fixture, unless another plugin or a conftest.py has one of that name.
 
 pytest loads it by itself where npu_quant is installed; ``-p no:npu_quant`` leaves it out. npu_quant
-is imported by the fixture, not before: a session of other tests neither waits for it nor fails
-where it cannot be imported.
+is imported by the fixture, or where an assertion of NumPy or torch on arrays fails, not before: a
+session of other tests neither waits for it nor fails where it cannot be imported.
 
 PYTEST_DONT_REWRITE
 """
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from . import options
+from .assertions import sections_of
 from .ledger import RECORDS, WAITING, Ledger, attach, returned
 
 if TYPE_CHECKING:
@@ -83,16 +84,23 @@ def pytest_runtest_makereport(
     """Put into a report what was compared."""
     outcome = yield
     report = outcome.get_result()
-    if report.failed and call.excinfo is not None and hasattr(call.excinfo.value, "comparison"):
-        _shorten(report.longrepr)
+    if report.failed and call.excinfo is not None:
+        if hasattr(call.excinfo.value, "comparison"):
+            _shorten(report.longrepr, call.excinfo.value.comparison)
+        elif isinstance(call.excinfo.value, AssertionError):
+            report.sections += sections_of(call.excinfo.tb)
     attach(item, report)
 
 
-def _shorten(representation: Any) -> None:
-    """Take the module's name off the text of a GoldenMismatch, which says itself what it is."""
+def _shorten(representation: Any, comparison: Any) -> None:
+    """Begin the text of a GoldenMismatch with the cause, and take its module's name off it."""
     with suppress(AttributeError):  # of what another plugin may have made of it
         crash = representation.reprcrash
-        crash.message = crash.message.removeprefix(_PREFIX)
+        if crash.message.startswith(_PREFIX):
+            from npu_quant.golden.report.text import brief_of
+
+            text = crash.message.removeprefix(_PREFIX)
+            crash.message = f"GoldenMismatch: {brief_of(comparison)}\n{text}"
         for entry in representation.reprtraceback.reprentries:
             entry.lines = [line.replace(_PREFIX, "", 1) for line in entry.lines]
 

@@ -26,6 +26,7 @@ __tracebackhide__ = True
 
 _ADVICE = {
     "missing": "When the result is right, store it",
+    "stale": "when the result is right and the golden is not, store it",
     "unreadable": "Restore it, or store what is right now",
 }
 
@@ -126,7 +127,12 @@ class Golden(GoldenFixture):
             self._record(records.record_of_none(found.note, name))
             text = f"golden.stored: {request.golden_name} {found.problem}.\n{_ADVICE[found.note]}"
             pytest.fail(f"{text}: {self._folders.update_command}")
-        return self._judge(arrays, found.arrays, asked, request)
+        try:
+            return self._judge(arrays, found.arrays, asked, request)
+        except GoldenMismatch as mismatch:
+            # The comparison is of what the test gives now: that may be what is right.
+            mismatch.args = (f"{mismatch}\n  {_ADVICE['stale']}: {self._folders.update_command}",)
+            raise
 
     def _judge(self, actual: Any, golden: Any, asked: Settings, request: Request) -> Comparison:
         """Compare and record; raise unless it passes and could have failed."""

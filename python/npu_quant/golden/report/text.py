@@ -32,6 +32,31 @@ def text_of(comparison: ComparisonData) -> str:
     return "\n".join(_fitting(lines))
 
 
+def brief_of(comparison: ComparisonData) -> str:
+    """Return what was found in a line, the cause first: for lists of failures, which cut lines."""
+    if comparison.missing or comparison.extra:
+        return _structure(comparison)[0][1]
+    failing = [o for o in _in_order_of_cause(comparison) if not o.passed] or [comparison.decisive]
+    output = next((o for o in failing if _causes(o)), failing[0])
+    m, places = output.metrics, [text.partition(" (")[0] for _, text in _places(output)]
+    name = f"{output.name}: " if output.name else ""
+    parts = [name + output.problem] if output.problem else []
+    if output.rung_of_values:
+        parts, name = [output.notes[0]], ""
+    if comparison.variants:
+        parts.append(f'identical to "{comparison.variants[0].name}"')
+    maybe = ["may be rounding"] * _may_be_rounding(comparison, output)
+    parts += _causes(output) or maybe or places[:1]
+    if m is not None and m.mismatches:
+        parts.append(_differ(m, format_of(output.type_name).noun))
+    return (name if not output.problem else "") + "; ".join(parts)
+
+
+def _causes(output: OutputComparison) -> list[str]:
+    """Return what the differences look like."""
+    return list(output.notes[output.rung_of_values is not None :])
+
+
 def _fitting(lines: list[Line]) -> list[str]:
     """Drop the least of the lines, from the end, until they fit."""
     kept = list(lines)
@@ -88,7 +113,7 @@ def _lines_of(comparison: ComparisonData, output: OutputComparison) -> list[Line
     elif m is not None and comparison.computed and output.kind == "scale":
         lines = _lines_of_scale(output, m)
     elif m is not None:
-        lines = _lines_of_values(output, m)
+        lines = _lines_of_values(output, m, _may_be_rounding(comparison, output))
     return [(worth, name + text) for worth, text in lines]
 
 
@@ -120,18 +145,24 @@ def _lines_of_scale(output: OutputComparison, m: Metrics) -> list[Line]:
     return lines
 
 
-def _lines_of_values(output: OutputComparison, m: Metrics) -> list[Line]:
+def _may_be_rounding(comparison: ComparisonData, output: OutputComparison) -> bool:
+    """Say whether differences look like rounding, where no inputs tell."""
+    return not comparison.computed and may_be_rounding(output)
+
+
+def _lines_of_values(output: OutputComparison, m: Metrics, maybe: bool) -> list[Line]:
+    """Return what there is to say of codes and numbers, which may differ by rounding."""
     lines = [*_nonfinite(m), (_FACT, _counts(output, m)), *_rounding(output, m)]
-    similarity = (_DETAIL, _similarity(output, m))
+    similarity = _similarity(output, m, maybe)
     if output.rung == "tie":
-        return [*lines, (_EXTRA, similarity[1])]
-    if may_be_rounding(output):
+        return [*lines, (_EXTRA, similarity)]
+    if maybe:
         lines.append((_FACT, "may be rounding: each is one step, and in no pattern"))
     else:
         lines += [*_consequence(output), *_places(output)]
     lines += [(_PLACE, note) for note in output.notes]
     lines += [(_DETAIL, f"worst {_worst(output)}"), *_extremes(m)]
-    return [*lines, similarity]
+    return [*lines, (_DETAIL, similarity)]
 
 
 def _consequence(output: OutputComparison) -> list[Line]:
@@ -255,14 +286,13 @@ def _worst(output: OutputComparison) -> str:
     return f"{pair}; {before} before rounding"
 
 
-def _similarity(output: OutputComparison, m: Metrics) -> str:
+def _similarity(output: OutputComparison, m: Metrics, maybe: bool) -> str:
     """Say what other tools make of it."""
     told = {name: passed for name, passed in output.presets.items() if name not in _IN_NUMBERS}
     text = f"also: cosine {m.cosine:.9g} · SQNR {words.number(m.sqnr_db, 3)} dB"
     if any(told.values()):
         text += f" · pass by {', '.join(name for name, passed in told.items() if passed)}"
-        blind = output.rung == "different" and not may_be_rounding(output)
-        text += " (blind to this)" if blind else ""
+        text += " (blind to this)" if output.rung == "different" and not maybe else ""
     if not all(told.values()) and output.rung != "different":
         text += f" · not by {', '.join(name for name, passed in told.items() if not passed)}"
     return text
