@@ -3,8 +3,6 @@
 //
 //   row       reduce  encode                      While a row is encoded, from cache, the next one
 //   row + 1           reduce  encode              is read from memory.
-#include <type_traits>
-
 #include "kernels/dynamic_groups.h"
 #include "kernels/extremes.h"
 #include "kernels/reduce_encode.h"
@@ -43,7 +41,9 @@ struct Divisors {
 
 // Whose codes come by one multiplication; others by a corrected one.
 template <class Code>
-inline constexpr bool kHasSteps = std::is_same_v<Code, Int8>;
+inline constexpr bool kHasSteps = false;
+template <>
+inline constexpr bool kHasSteps<Int8> = true;
 
 // An offset next to the codes is near enough for quotient.h: where two codes meet, v / scale is
 // below 256 still. Rounding puts that of a row without negative values there.

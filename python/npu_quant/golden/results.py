@@ -267,7 +267,7 @@ class OutputComparison:
     problem: str | None = None
     """That dtypes or shapes differ, or one side lacks it. Then nothing else was compared, unless
     both could be read as one dtype without a loss."""
-    rung_of_values: str | None = None
+    rung_of_values: Rung | None = None
     """Of two dtypes that were read as one: the rung that the values stand on in it."""
     metrics: Metrics | None = None
     ties: Ties | None = None
