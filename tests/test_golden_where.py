@@ -82,6 +82,22 @@ class TestPlaces:
         actual[::5, 960:] += 1
         assert kinds(where(actual, golden))["columns"].places == (960, 999)
 
+    @pytest.mark.parametrize(
+        ("inside", "outside", "is_range"),
+        [(1, 0.005, True), (0.2, 0.01, True), (0.2, 0.04, False), (0.2, 0.027, False)],
+    )
+    def test_a_range_among_others(self, inside: float, outside: float, is_range: bool) -> None:
+        """It has half of the differences at least, and is 8 times as dense; to the row exactly."""
+        rng = np.random.default_rng(9)
+        golden = np.zeros((1024, 512), np.int8)
+        share = np.full((1024, 1), outside)
+        share[100:228] = inside
+        found = kinds(where((rng.random(golden.shape) < share).astype(np.int8), golden))
+        assert ("rows" in found) == is_range
+        if is_range:
+            assert found["rows"].places == (100, 227)
+            assert found["rows"].of // 2 <= found["rows"].held < found["rows"].of
+
     def test_a_period(self, golden: Array) -> None:
         actual = golden.copy()
         actual[:, 5::32] += 1

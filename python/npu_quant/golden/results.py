@@ -83,14 +83,14 @@ class Concentration:
     held: int
     """Differences in these places."""
     of: int
-    """Differences in all."""
+    """Differences in all, of those that are counted (`Where.counts`)."""
     log10_odds: float
     """log10 of (a bound of) the probability that chance does it."""
 
 
 @dataclass(frozen=True)
 class Where:
-    """Where the differences lie."""
+    """Where the differences lie: all of them, but for the concentrations."""
 
     first: int
     """The first one, counted in C order."""
@@ -103,6 +103,9 @@ class Where:
     columns: int
     of_columns: int
     concentrations: tuple[Concentration, ...] = ()
+    counts: str = ""
+    """Which differences the concentrations count: "unexplained", those that rounding does not
+    explain; "far", of two arrays alone, those that are more than one step off; "" all."""
     worst_values: tuple[Any, Any] = field(default=(0, 0), repr=False, compare=False)
     """Actual and golden of the worst, as Python numbers."""
     row_counts: Any = field(default=None, repr=False, compare=False)

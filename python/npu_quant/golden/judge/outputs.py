@@ -13,7 +13,7 @@ from ...errors import ParamError
 from ..formats import Format, format_of
 from ..measure.collected import MOST_LISTED, Collector
 from ..measure.differing import differences
-from ..measure.metrics import measure
+from ..measure.metrics import Positions, measure
 from ..measure.where import axis_of, has_axis, locate
 from ..operators import Model, applicable, list_variants, matching_variants
 from ..read.sides import Outputs, Paired
@@ -112,21 +112,20 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
     if isinstance(golden, Cast):  # what is not in the operator's dtype is none of its roundings
         model = None
     own = format_of(blank.type_name)
-    metrics, positions = measure(actual, golden, own, progress=request.progress)
-    rounding = follows = None
-    if model is not None:
-        number = model.outputs.index(name)
-        if blank.kind != "scale" and metrics.mismatches:
-            rounding = Rounding(model, number)
-        scale = _other_scale(given, model) if blank.kind == "codes" else None
-        follows = None if scale is None else follows_scale(model, number, actual, golden, scale)
-    collected = _collected(actual, golden, own, metrics, rounding, request.axis)
+    measured = measure(actual, golden, own, progress=request.progress)
+    metrics, is_scale = measured[0], model is not None and blank.kind == "scale"
+    rounding = None
+    if model is not None and not is_scale and metrics.mismatches:
+        rounding = Rounding(model, model.outputs.index(name))
+    steps = verdict.steps_of_rounding(own, is_scale=is_scale)
+    collected = _collected(actual, golden, own, measured, rounding, request.axis, steps)
     ties = None if rounding is None else rounding.ties
     rung = verdict.rung_of_codes(metrics.mismatches, ties)
-    if model is not None and blank.kind == "scale":
+    if is_scale:
         rung = verdict.rung_of_scales(metrics, own)
     worst = None if ties is None else ties.farthest_index
-    where = locate(actual, golden, metrics, positions, collected, worst, request.axis, own)
+    by_ties = rounding is not None or is_scale
+    where = locate(actual, golden, measured, collected, worst, request.axis, own, by_ties=by_ties)
     return dataclasses.replace(
         blank,
         rung=rung,
@@ -134,7 +133,7 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
         ties=ties,
         where=where,
         presets=verdicts_of_presets(Measured(metrics, actual, golden, own)),
-        follows_scale=follows,
+        follows_scale=_follows(actual, golden, given, model, name),
         same=is_same(actual, golden),
         seen=_only_the_worst(where, blank.shape) if collected is None else collected.seen(),
     )
@@ -167,22 +166,35 @@ def _collected(
     actual: Source,
     golden: Source,
     own: Format,
-    metrics: Metrics,
+    measured: tuple[Metrics, Positions],
     rounding: Rounding | None,
     axis: int | None,
+    most_steps: float,
 ) -> Collector | None:
     """Look at the differing elements one by one; None where that is not worth its time."""
+    metrics, positions = measured
     axis = axis_of(golden.shape, axis)
     few = metrics.mismatches <= MOST_LISTED
     if metrics.first is None or not (few or rounding is not None or axis is not None):
         return None
-    collected = Collector(golden.shape, metrics.mismatches, axis, own)
+    collected = Collector(golden.shape, metrics.mismatches, positions, axis, own)
     for some in differences(actual, golden, metrics.first):
         if rounding is None:
-            collected.add(some)
+            collected.add(some, own.steps(some.actual, some.golden) <= most_steps)
         else:
             collected.add(some, *rounding.add(some), rounding.allowed)
     return collected
+
+
+def _follows(
+    actual: Source, golden: Source, given: Outputs, model: Model | None, name: str
+) -> bool | None:
+    """Say whether codes follow from their own scale; None where it is the golden's, or no codes."""
+    number = -1 if model is None else model.outputs.index(name)
+    if model is None or model.kinds[number] != "codes":
+        return None
+    scale = _other_scale(given, model)
+    return None if scale is None else follows_scale(model, number, actual, golden, scale)
 
 
 def _only_the_worst(where: Where | None, shape: tuple[int, ...]) -> Seen:

@@ -29,8 +29,12 @@ class Rounding:
         )
         self._within, self._farthest, self._index, self._value = 0, -1.0, 0, float("nan")
 
-    def add(self, some: Differences) -> tuple[TieTest, NDArray[np.float64]]:
-        """Take the next ones; return their numbers before rounding, and how far these are off."""
+    def add(self, some: Differences) -> tuple[NDArray[np.bool_], TieTest, NDArray[np.float64]]:
+        """Take the next ones.
+
+        Returns:
+            Whether rounding explains them, their numbers before it, and how far these are off.
+        """
         test = self._model.before_rounding(self._output, *some)
         distance = distance_from_tie(test)
         ties = is_tie(test.steps, distance, self.allowed, self._most_steps)
@@ -42,7 +46,7 @@ class Rounding:
         if order[at] > self._farthest:
             self._farthest, self._value = float(order[at]), float(test.value[at])
             self._index = int(some.places[at])
-        return test, order
+        return ties, test, order
 
     @property
     def ties(self) -> Ties:

@@ -92,6 +92,20 @@ def is_tie(
     return explained
 
 
+def steps_of_rounding(own: Format, *, is_scale: bool) -> float:
+    """Return how many steps off rounding may put an element of which no tie is known.
+
+    Codes by one, computed scales by those of their format. Of other floats nothing is known.
+
+    Args:
+        own: what the elements stand for.
+        is_scale: whether they are scales that an operator computes.
+    """
+    if is_scale:
+        return own.scale_steps
+    return 1 if own.noun == "code" else 0
+
+
 def explains_any(magnitude: NDArray[np.float64], allowed: float, own: Format) -> NDArray[np.bool_]:
     """Say of each code whether rounding would explain any other one, too.
 

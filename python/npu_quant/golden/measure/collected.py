@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 
 import numpy as np
@@ -12,17 +13,89 @@ from ..results import Element, Map, Seen, TieTest
 from .differing import Differences
 from .layout import BLOCK, Layout
 from .maps import by_decade, step_of
+from .metrics import Positions
 
 MOST_WORST = 100
 MOST_LISTED = 1 << 20
 """Of more differences than these, no map is drawn and no blocks are counted: it would be slow."""
 
 
+class Tally:
+    """Counts differences by row, column, block, and place along an axis."""
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        positions: Positions,
+        axis: int | None,
+        *,
+        by_block: bool,
+        is_counted: bool,
+    ) -> None:
+        """Prepare to count.
+
+        Args:
+            shape: the array's.
+            positions: all differences by row and column.
+            axis: the one to count along.
+            by_block: whether to count by block.
+            is_counted: whether those that come are all: then rows and columns are counted already.
+        """
+        self._layout, self._by_block, self._is_counted = Layout.of(shape), by_block, is_counted
+        self.positions = positions
+        if not is_counted:
+            rows, columns = len(positions.row_counts), len(positions.column_counts)
+            self.positions = dataclasses.replace(
+                positions,
+                row_counts=np.zeros(rows, np.int64),
+                column_counts=np.zeros(columns, np.int64),
+            )
+        self.count = 0
+        self._inner = 1 if axis is None else int(np.prod(shape[axis:][1:], dtype=np.int64))
+        self.along = np.zeros(0 if axis is None else shape[axis], np.int64)
+        """By their place along the axis."""
+        self._blocks: list[NDArray[np.int64]] = []
+
+    def add(self, places: NDArray[np.int64]) -> None:
+        """Take the next ones, counted in C order."""
+        if len(places) == 0:
+            return
+        self.count += len(places)
+        row = places // self._layout.columns
+        column = places - row * self._layout.columns
+        if not self._is_counted:
+            _add(self.positions.row_counts, row // self.positions.row_bucket)
+            _add(self.positions.column_counts, column // self.positions.column_bucket)
+        if len(self.along):
+            _add(self.along, places // self._inner % len(self.along))
+        if self._by_block and self._layout.columns > BLOCK:
+            self._blocks.append(row * self._layout.blocks_per_row + column // BLOCK)
+
+    def blocks(self) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """Return the numbers of the blocks that have differences, and how many; None if unknown."""
+        if not self._blocks:
+            return None
+        numbers, counts = np.unique(np.concatenate(self._blocks), return_counts=True)
+        return numbers, counts.astype(np.int64)
+
+
+def _add(counts: NDArray[np.int64], places: NDArray[np.int64]) -> None:
+    """Count some more places, of which there may be few beside all that there could be."""
+    first = int(places.min())
+    more = np.bincount(places - first)
+    counts[first : first + len(more)] += more
+
+
 class Collector:
     """Takes the differing elements of an output, some at a time, in C order."""
 
     def __init__(
-        self, shape: tuple[int, ...], of: int, axis: int | None = None, own: Format | None = None
+        self,
+        shape: tuple[int, ...],
+        of: int,
+        positions: Positions,
+        axis: int | None = None,
+        own: Format | None = None,
     ) -> None:
         self._own = own
         self._shape, self._layout, self._few = shape, Layout.of(shape), of <= MOST_LISTED
@@ -35,14 +108,16 @@ class Collector:
         self._distances: Counter[str] = Counter()
         self._worst = [np.empty(0, dtype) for dtype in (np.float64, np.int64, *[np.float64] * 3)]
         self._has_values = False
-        self._blocks: list[NDArray[np.int64]] = []
-        self._axis = axis
-        self.along = np.zeros(1 if axis is None else shape[axis], np.int64)
-        """Differences by their place along the axis."""
+        self.all, self.unexplained = (
+            Tally(shape, positions, axis, by_block=self._few, is_counted=is_counted)
+            for is_counted in (True, False)
+        )
+        """Where the differences lie: all, and those that no rounding explains."""
 
     def add(
         self,
         some: Differences,
+        explained: NDArray[np.bool_],
         test: TieTest | None = None,
         distance: NDArray[np.float64] | None = None,
         allowed: float = 0,
@@ -51,10 +126,8 @@ class Collector:
         own = self._own or format_of(some.golden.dtype)
         bad = _badness(some, own) if distance is None else distance
         self._add_worst(some, test, bad, own)
-        if self._axis is not None:
-            step = int(np.prod(self._shape[self._axis :][1:], dtype=np.int64))
-            places = some.places // step % len(self.along)
-            self.along += np.bincount(places, minlength=len(self.along))
+        self.all.add(some.places)
+        self.unexplained.add(some.places[~explained])
         if not self._few:
             return
         if distance is not None:
@@ -63,8 +136,6 @@ class Collector:
         column = some.places - row * self._layout.columns
         cell = row // self._steps[0] * self._cells[1] + column // self._steps[1]
         self._counts += np.bincount(cell, minlength=len(self._counts))
-        if self._layout.columns > BLOCK:
-            self._blocks.append(row * self._layout.blocks_per_row + column // BLOCK)
 
     def _add_worst(
         self, some: Differences, test: TieTest | None, bad: NDArray[np.float64], own: Format
@@ -87,13 +158,6 @@ class Collector:
         joined = [np.concatenate(pair) for pair in zip(self._worst, new, strict=True)]
         order = np.argsort(-joined[0], kind="stable")[:MOST_WORST]
         self._worst = [values[order] for values in joined]
-
-    def blocks(self) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-        """Return the numbers of the blocks that have differences, and how many; None if unknown."""
-        if not self._blocks:
-            return None
-        numbers, counts = np.unique(np.concatenate(self._blocks), return_counts=True)
-        return numbers, counts.astype(np.int64)
 
     def seen(self) -> Seen:
         """Return what reports show of single differences."""

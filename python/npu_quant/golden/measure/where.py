@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..formats import Format, Small
 from ..results import Concentration, Metrics, Source, Where
-from .collected import Collector
+from .collected import Collector, Tally
 from .layout import Layout
 from .metrics import MOST_COLUMN_BUCKETS, Positions
 
@@ -19,7 +19,12 @@ UNLIKELY = -6.0
 """log10 of the odds below which a concentration is reported."""
 
 _MOST_PLACES = 8
+_DENSER = 8
+"""How much denser than beside it differences lie in a range that is named, at least."""
 _PERIODS = (8, 16, 32, 64, 128)
+
+_MOST_ELSEWHERE = 10
+"""Differences lie scattered if more than one in so many lies elsewhere."""
 
 
 def log10_factorial(n: float) -> float:
@@ -27,11 +32,12 @@ def log10_factorial(n: float) -> float:
     return math.lgamma(n + 1) / math.log(10)
 
 
-def log10_odds(held: int, of: int, places: int, of_places: int) -> float:
+def log10_odds(held: int, of: int, places: int, of_places: int, ways: float | None = None) -> float:
     """Bound the odds that `held` of `of` differences fall in some `places` of `of_places` places.
 
     By chance each difference falls in any place alike. The bound is Chernoff's of the binomial
-    tail, times the number of ways to choose the places: they were looked for.
+    tail, times the number of ways to choose the places: they were looked for. Its logarithm is
+    `ways`, by default of any places.
     """
     share, expected = held / of, places / of_places
     if share <= expected:
@@ -39,9 +45,9 @@ def log10_odds(held: int, of: int, places: int, of_places: int) -> float:
     divergence = share * np.log(share / expected)
     if share < 1:
         divergence += (1 - share) * np.log((1 - share) / (1 - expected))
-    ways = (
-        log10_factorial(of_places) - log10_factorial(places) - log10_factorial(of_places - places)
-    )
+    if ways is None:
+        ways = log10_factorial(of_places) - log10_factorial(places)
+        ways -= log10_factorial(of_places - places)
     return float(min(0.0, ways - of * divergence / np.log(10)))
 
 
@@ -81,16 +87,50 @@ def concentration_of(kind: str, counts: NDArray[np.int64], places: int) -> Conce
 
 
 def range_of(kind: str, counts: NDArray[np.int64], places: int) -> Concentration | None:
-    """Return the range of neighbouring places that holds all differences, if that is no chance."""
-    used = np.flatnonzero(counts)
+    """Return the range of neighbouring places that holds most differences, if that is no chance.
+
+    Some may lie elsewhere, but far less densely.
+    """
     of = int(counts.sum())
-    if len(used) <= _MOST_PLACES:
+    if np.count_nonzero(counts) <= _MOST_PLACES:
         return None
-    first, last = int(used[0]), int(used[-1])
-    odds = of * float(np.log10((last - first + 1) / places)) + 2 * float(np.log10(places))
-    if odds >= UNLIKELY:
+    first, last = _densest(counts, *_densest(counts, *_shortest(counts)))
+    inside = counts[first : last + 1]
+    held, length = int(inside.sum()), len(inside)
+    if np.count_nonzero(inside) <= _MOST_PLACES or 2 * held < of:
         return None
-    return Concentration(f"{kind}s", (first, last), of, of, odds)
+    if (of - held) * length * _DENSER > held * (places - length):
+        return None
+    # Between all places and their neighbours there are so many ranges.
+    odds = log10_odds(held, of, length, places, ways=2 * float(np.log10(places)))
+    return None if odds >= UNLIKELY else Concentration(f"{kind}s", (first, last), held, of, odds)
+
+
+def _shortest(counts: NDArray[np.int64]) -> tuple[int, int]:
+    """Return the first and the last place of the shortest range that holds half of all."""
+    upto = np.cumsum(counts)
+    before = upto - counts
+    last = np.searchsorted(upto, before + (upto[-1] + 1) // 2)
+    length = np.where(last < len(counts), last - np.arange(len(counts)), len(counts))
+    first = int(np.argmin(length))
+    return first, int(last[first])
+
+
+def _densest(counts: NDArray[np.int64], first: int, last: int) -> tuple[int, int]:
+    """Return the range most likely as dense as a given one, while all else is as sparse as beside.
+
+    That is the one of the greatest sum of logarithms of Poisson's likelihoods.
+    """
+    held, length = int(counts[first : last + 1].sum()), last + 1 - first
+    inside = held / length
+    outside = max(int(counts.sum()) - held, 0.5) / max(1, len(counts) - length)
+    if inside <= outside:
+        return 0, len(counts) - 1
+    upto = np.cumsum(counts * math.log(inside / outside) - (inside - outside))
+    before = np.minimum.accumulate(np.concatenate([[0.0], upto[:-1]]))
+    end = int(np.argmax(upto - before))
+    begin = int(np.argmin(np.concatenate([[0.0], upto[:end]])))
+    return begin, end
 
 
 def period_of(counts: NDArray[np.int64]) -> Concentration | None:
@@ -107,9 +147,9 @@ def period_of(counts: NDArray[np.int64]) -> Concentration | None:
     return _least_likely(found)
 
 
-def _blocks(collected: Collector | None, layout: Layout, of: int) -> Concentration | None:
+def _blocks(tally: Tally, layout: Layout) -> Concentration | None:
     """Return the blocks that hold most differences, numbered row by row."""
-    found = None if collected is None else collected.blocks()
+    found = tally.blocks()
     if found is None:
         return None
     numbers, counts = found
@@ -120,11 +160,11 @@ def _blocks(collected: Collector | None, layout: Layout, of: int) -> Concentrati
         return None
     # Those beyond the fullest hold some, too.
     places = tuple(sorted(int(numbers[order[p]]) for p in best.places))
-    return _unlikely("block", places, best.held, of, (len(places), blocks))
+    return _unlikely("block", places, best.held, tally.count, (len(places), blocks))
 
 
-def _concentrations(
-    collected: Collector | None, positions: Positions, layout: Layout
+def _of_positions(
+    positions: Positions, layout: Layout, by_block: Concentration | None = None
 ) -> tuple[Concentration, ...]:
     found: list[Concentration | None] = []
     if positions.row_bucket == 1:
@@ -134,13 +174,43 @@ def _concentrations(
         found.append(by_column)
         if by_column is None:
             found.append(period_of(positions.column_counts))
-    by_block = _blocks(collected, layout, int(positions.row_counts.sum()))
     # A row's or column's own blocks say nothing new.
     if by_block is not None and all(
         f is None or by_block.log10_odds < f.log10_odds + UNLIKELY for f in found
     ):
         found.append(by_block)
     return tuple(sorted((f for f in found if f is not None), key=lambda f: f.log10_odds))
+
+
+def _of_tally(tally: Tally, layout: Layout, axis: int | None) -> tuple[Concentration, ...]:
+    found = _of_positions(tally.positions, layout, _blocks(tally, layout))
+    along = concentration_of("axis", tally.along, len(tally.along))
+    return found if along is None else (*found, dataclasses.replace(along, kind=f"axis {axis}"))
+
+
+def _concentrations(
+    collected: Collector | None,
+    positions: Positions,
+    layout: Layout,
+    axis: int | None,
+    *,
+    by_ties: bool,
+) -> tuple[tuple[Concentration, ...], str]:
+    """Return where differences concentrate, and which were counted (Where.counts).
+
+    Where ties are known, what rounding does not explain. Else all, unless they lie scattered and
+    those that are more than one step off do not: one step may be rounding.
+    """
+    if collected is None:
+        return _of_positions(positions, layout), ""
+    some, are_some = collected.unexplained, 0 < collected.unexplained.count < collected.all.count
+    if are_some and by_ties:
+        return _of_tally(some, layout, axis), "unexplained"
+    found = _of_tally(collected.all, layout, axis)
+    if are_some and not any(_MOST_ELSEWHERE * (c.of - c.held) <= c.of for c in found):
+        farther = _of_tally(some, layout, axis)
+        return (farther, "far") if farther else (found, "")
+    return found, ""
 
 
 def has_axis(source: Source, axis: int) -> bool:
@@ -157,14 +227,6 @@ def axis_of(shape: tuple[int, ...], axis: int | None) -> int | None:
     return axis % rank
 
 
-def _along(collected: Collector | None, axis: int | None) -> tuple[Concentration, ...]:
-    """Return what concentrates along an axis."""
-    if collected is None or axis is None:
-        return ()
-    found = concentration_of("axis", collected.along, len(collected.along))
-    return () if found is None else (dataclasses.replace(found, kind=f"axis {axis}"),)
-
-
 def _coarse(counts: NDArray[np.int64], bucket: int) -> tuple[NDArray[np.int64], int]:
     """Return counts of rows as so many as there are of columns: they are kept."""
     together = 1
@@ -177,30 +239,33 @@ def _coarse(counts: NDArray[np.int64], bucket: int) -> tuple[NDArray[np.int64], 
 def locate(
     actual: Source,
     golden: Source,
-    metrics: Metrics,
-    positions: Positions,
+    measured: tuple[Metrics, Positions],
     collected: Collector | None = None,
     worst: int | None = None,
     axis: int | None = None,
     own: Format | None = None,
+    *,
+    by_ties: bool = False,
 ) -> Where | None:
     """Say where the differences of two sources lie; None where there are none.
 
     Args:
         actual: the actual array.
         golden: the golden one.
-        metrics: what the pass over both measured.
-        positions: what it counted.
+        measured: what the pass over both measured and counted.
         collected: what is known of the single elements.
         worst: the element to call the worst; None means the greatest difference.
         axis: one that was looked along, besides rows and columns.
         own: what the elements stand for; None: what their dtype says.
+        by_ties: whether it is known of each difference if rounding explains it.
     """
+    metrics, positions = measured
     if metrics.mismatches == 0 or metrics.first is None:
         return None
     layout = Layout.of(golden.shape)
     worst = metrics.worst if worst is None else worst
     worst = metrics.first if worst is None else worst
+    found, counts = _concentrations(collected, positions, layout, axis, by_ties=by_ties)
     row_counts, row_bucket = _coarse(positions.row_counts, positions.row_bucket)
     return Where(
         first=metrics.first,
@@ -209,7 +274,8 @@ def locate(
         of_rows=layout.rows,
         columns=int(np.count_nonzero(positions.column_counts)),
         of_columns=layout.columns,
-        concentrations=_concentrations(collected, positions, layout) + _along(collected, axis),
+        concentrations=found,
+        counts=counts,
         worst_values=(value_of(actual, worst, own), value_of(golden, worst, own)),
         row_counts=row_counts,
         column_counts=positions.column_counts,

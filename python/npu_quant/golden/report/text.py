@@ -17,6 +17,11 @@ MOST_LINES = 12
 _MOST_VARIANTS, _MOST_NAMES = 3, 70
 _IN_NUMBERS = ("exact", "sqnr=40")
 """Presets whose answers the counts and the SQNR give."""
+_COUNTED = {
+    "": "",
+    "unexplained": " that rounding does not explain",
+    "far": " that are more than one step off",
+}
 
 # What a line is worth when there are more than fit.
 _HEAD, _FACT, _PLACE, _DETAIL, _EXTRA = 4, 3, 2, 1, 0
@@ -106,7 +111,7 @@ def _lines_of(comparison: ComparisonData, output: OutputComparison) -> list[Line
         lines = [(_FACT, f"{name}{output.problem}"), (_FACT, output.notes[0])]
         return lines + _lines_of(comparison, values)
     if output.problem is not None:
-        lines = [(_FACT, output.problem)]
+        lines = [(_FACT, output.problem), *_notes(output)]
     elif m is not None and m.mismatches == 0:
         text = f"identical: all {words.counted(m.count, format_of(output.type_name).noun)}"
         lines = [(_EXTRA if several else _FACT, text)]
@@ -141,7 +146,7 @@ def _lines_of_scale(output: OutputComparison, m: Metrics) -> list[Line]:
         text += f"(rounding explains {own.scale_steps})"
     lines = [*_nonfinite(m), (_FACT, text)]
     if output.rung != "tie" and output.where is not None:
-        lines += [(_FACT, _pair(output, output.where)), *_places(output)]
+        lines += [(_FACT, _pair(output, output.where)), *_places(output), *_notes(output)]
     return lines
 
 
@@ -160,7 +165,7 @@ def _lines_of_values(output: OutputComparison, m: Metrics, maybe: bool) -> list[
         lines.append((_FACT, "may be rounding: each is one step, and in no pattern"))
     else:
         lines += [*_consequence(output), *_places(output)]
-    lines += [(_PLACE, note) for note in output.notes]
+    lines += _notes(output)
     lines += [(_DETAIL, f"worst {_worst(output)}"), *_extremes(m)]
     return [*lines, (_DETAIL, similarity)]
 
@@ -245,13 +250,20 @@ def _ill_conditioned(ties: Ties) -> list[Line]:
     return [(_PLACE, text + "beyond their range: any code is; compare (y - offset) * scale")]
 
 
+def _notes(output: OutputComparison) -> list[Line]:
+    return [(_PLACE, note) for note in output.notes]
+
+
 def _places(output: OutputComparison) -> list[Line]:
     """Say where the differences lie, if chance would not put them there."""
-    found = () if output.where is None else output.where.concentrations[:2]
-    return [(_PLACE, _place(each, Layout.of(output.shape))) for each in found]
+    if output.where is None:
+        return []
+    layout, counted = Layout.of(output.shape), _COUNTED[output.where.counts]
+    found = output.where.concentrations[:2]
+    return [(_PLACE, _place(each, layout, counted)) for each in found]
 
 
-def _place(found: Concentration, layout: Layout) -> str:
+def _place(found: Concentration, layout: Layout, counted: str) -> str:
     only = "only" if found.held == found.of else "mostly"
     plural = "s" if len(found.places) > 1 else ""
     where = f"in {found.kind}{plural} {words.places(found.places)}"
@@ -264,7 +276,7 @@ def _place(found: Concentration, layout: Layout) -> str:
         where = f"in {_blocks(found.places, layout)}"
     elif found.kind.startswith("axis"):
         where = f"at {words.places(found.places)} of {found.kind}"
-    held = f"{words.count(found.held)} of {words.count(found.of)}"
+    held = f"{words.count(found.held)} of {words.count(found.of)}{counted}"
     return f"{only} {where} ({held}; by chance {words.odds(found.log10_odds)})"
 
 
