@@ -14,8 +14,8 @@ from npu_quant.golden import Concentration, Where, compare
 from npu_quant.golden.api import run
 from npu_quant.golden.formats import format_of
 from npu_quant.golden.judge.request import Request
+from npu_quant.golden.measure.parts import factors_of
 from npu_quant.golden.measure.where import log10_odds
-from npu_quant.golden.report.causes import scale_interval
 
 Array = NDArray[Any]
 
@@ -176,14 +176,18 @@ class TestDiagnosis:
     def test_flipped_signs(self, golden: Array) -> None:
         assert "sign is flipped" in self.note(-golden, golden)
         wrong = -golden
-        wrong[0, 0] += 1
+        wrong[0, 0] += 1  # as a tie
+        assert "flipped" in self.note(wrong, golden)
+        wrong[::10] += 1
         assert "flipped" not in self.note(wrong, golden)
 
     def test_swapped_axes(self, golden: Array) -> None:
         square = golden[:, :64]
         assert "last two axes are swapped" in self.note(square.T.copy(), square)
         wrong = square.T.copy()
-        wrong[0, 1] += 1
+        wrong[0, 1] += 1  # as a tie
+        assert "swapped" in self.note(wrong, square)
+        wrong[::10] += 1
         assert "swapped" not in self.note(wrong, square)
 
     def test_swapped_rows(self, golden: Array) -> None:
@@ -191,7 +195,9 @@ class TestDiagnosis:
         actual[[3, 9]] = golden[[9, 3]]
         assert "row" in self.note(actual, golden)
         assert "3 is the golden's 9, 9 is the golden's 3" in self.note(actual, golden)
-        actual[3, 3] += 1
+        actual[3, 3] += 1  # as a tie
+        assert "is the golden's" in self.note(actual, golden)
+        actual[3:10, ::10] += 1
         assert "is the golden's" not in self.note(actual, golden)
         mask = golden > 50
         mask[0] = True
@@ -204,17 +210,19 @@ class TestDiagnosis:
         actual = golden.copy()
         actual[5] = np.roll(golden[5], shift)
         assert words in self.note(actual, golden)
-        actual[5, 500] += 1
+        actual[5, 500] += 1  # as a tie
+        assert words in self.note(actual, golden)
+        actual[5, ::10] += 1
         assert "shifted" not in self.note(actual, golden)
 
     def test_a_factor_on_the_scale(self) -> None:
         v = np.array([10.2, -20.4, 30.6, 100.0, 126.9, 0.1])
         q = np.clip(np.rint(v * 1.05), -128, 127)
-        interval = scale_interval(v, q, format_of(np.int8))
+        interval = factors_of(v, v, q, format_of(np.int8))
         assert interval is not None
         assert interval[0] <= 1.05 <= interval[1]
         assert interval[1] / interval[0] < 1.02
-        assert scale_interval(v, q + np.array([0, 0, 3, 0, 0, 0]), format_of(np.int8)) is None
-        assert scale_interval(v, -q, format_of(np.int8)) is None
-        assert scale_interval(v, np.rint(v), format_of(np.int8)) is None  # nothing is wrong
-        assert scale_interval(v[:3], q[:3], format_of(np.int8)) is None
+        assert factors_of(v, v, q + np.array([0, 0, 3, 0, 0, 0]), format_of(np.int8)) is None
+        assert factors_of(v, v, -q, format_of(np.int8)) is None
+        assert factors_of(v, v, np.rint(v), format_of(np.int8)) is None  # nothing is wrong
+        assert factors_of(v[:3], v[:3], q[:3], format_of(np.int8)) is None

@@ -10,6 +10,7 @@ from ..errors import ParamError
 from .explanation_results import ExplanationData
 from .judge import verdict
 from .judge.casts import in_one_dtype
+from .judge.causes import causes_of
 from .judge.outputs import check_axis, elements_of, judged, matches_of, paired, settled
 from .judge.power import blind_spot
 from .judge.request import Limit, Limits, Progress, Request
@@ -17,7 +18,6 @@ from .operators import Model, applicable, model_of, name_of, outputs_of
 from .operators.ranking import ranked_formulas
 from .read.sides import Outputs, Paired, as_outputs, checked_names, completed, names_of, of_numbers
 from .read.sources import ArraySource
-from .report.causes import causes_of
 from .report.data import comparison_to_dict, explanation_to_dict
 from .report.explanation import explanation_text, explanation_to_html
 from .report.html import comparison_to_html

@@ -1,0 +1,201 @@
+"""Parts of two arrays, of which some elements are looked at: what a difference looks like there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from ..formats import Float64, Floats, Format
+from ..read.sources import size_of
+from ..results import Concentration, Source
+from .layout import Layout
+
+MOST_ROWS = 256
+"""Of a part with more rows, or pieces, so many are looked at, by chance."""
+_PIECE = 1 << 10
+_FLOAT_STEPS = 2
+_FEW = 4
+"""Of fewer numbers no factor is told."""
+
+
+def some_of(count: int, most: int = MOST_ROWS) -> NDArray[np.int64]:
+    """Return some numbers below a count in order, always the same: none that data repeat by."""
+    if count <= most:
+        return np.arange(count)
+    return np.unique(np.random.default_rng(count).integers(0, count, most))
+
+
+def unlike(actual: Float64, expected: Float64, own: Format, most: Any = None) -> int:
+    """Count the values that are not what is expected; a float may be next to it.
+
+    Args:
+        actual: the values.
+        expected: what they should be.
+        own: their format.
+        most: the magnitudes that a float's neighbours are measured at; None: the values' own.
+    """
+    same = (actual == expected) | ((actual != actual) & (expected != expected))
+    if isinstance(own, Floats):
+        epsilon = float(ml_dtypes.finfo(own.carrier).eps)  # type: ignore[no-untyped-call]
+        most = np.abs(expected) if most is None else most
+        same |= np.abs(actual - expected) <= _FLOAT_STEPS * epsilon * most
+    return int(np.count_nonzero(~same))
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some rows, columns or all of two arrays."""
+
+    actual: Source
+    golden: Source
+    own: Format
+    name: str
+    """Such as "row 7"; "" for all."""
+    spans: NDArray[np.int64]
+    """The elements that are looked at: where each piece begins and ends, counted in C order."""
+
+    @property
+    def is_several(self) -> bool:
+        """Whether the name is that of several rows or columns."""
+        return self.name.startswith(("rows", "columns"))
+
+    @property
+    def where(self) -> str:
+        """Where it is, in words."""
+        return f"in {self.name}" if self.name else "everywhere"
+
+    @property
+    def subject(self) -> str:
+        """What it is, with a verb."""
+        return f"{self.name or 'actual'} {'are' if self.is_several else 'is'}"
+
+    @cached_property
+    def index(self) -> NDArray[np.int64]:
+        """The places of the elements."""
+        return np.concatenate([np.arange(begin, end) for begin, end in self.spans])
+
+    @cached_property
+    def codes(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The actual and the golden elements."""
+        actual, golden = (
+            np.concatenate([side.read(int(begin), int(end)) for begin, end in self.spans])
+            for side in (self.actual, self.golden)
+        )
+        return actual, golden
+
+    @cached_property
+    def values(self) -> tuple[Float64, Float64]:
+        """What these stand for."""
+        actual, golden = map(self.own.values, self.codes)
+        return actual, golden
+
+    @cached_property
+    def differing(self) -> int:
+        """How many differ."""
+        return unlike(*self.values, self.own)
+
+
+def whole(actual: Source, golden: Source, own: Format) -> Part:
+    """Return all of two arrays."""
+    return Part(actual, golden, own, "", _pieces(0, size_of(golden)))
+
+
+def part_of(
+    places: Sequence[Concentration], actual: Source, golden: Source, own: Format
+) -> Part | None:
+    """Return what differences concentrate in: the first place or range, of rows and of columns.
+
+    Where most lie in some rows and most in some columns, it is where these meet.
+    """
+    layout, found = Layout.of(golden.shape), dict[str, tuple[int, int]]()
+    for place in places:
+        name, last = place.kind.rstrip("s"), place.places[-1 if place.kind[-1] == "s" else 0]
+        if name == "block" and not found:
+            row, begin, end = layout.block(last)
+            found = {"row": (row, row), "column": (begin, end - 1)}
+        elif name in ("row", "column") and (not found or place.of >= 10 * (place.of - place.held)):
+            found.setdefault(name, (place.places[0], last))
+    if not found:
+        return None
+    name = " ".join(_named(*item) for item in found.items())
+    if len(found) == 2:
+        name = "{} columns {}-{}".format(_named("row", found["row"]), *found["column"])
+    (row, to_row), (begin, to) = (
+        found.get(name, (0, count - 1))
+        for name, count in zip(("row", "column"), layout, strict=True)
+    )
+    spans = _pieces(row * layout.columns, (to_row + 1) * layout.columns)
+    if "column" in found:  # of many as many as of a long row
+        rows = row + some_of(to_row + 1 - row)
+        spans = np.array([[begin, min(to + 1, begin + _PIECE)]]) + rows[:, None] * layout.columns
+    return Part(actual, golden, own, name, spans)
+
+
+def _named(kind: str, places: tuple[int, int]) -> str:
+    first, last = places
+    return f"{kind} {first}" if first == last else f"{kind}s {first} to {last}"
+
+
+def _pieces(begin: int, end: int) -> NDArray[np.int64]:
+    """Return [begin, end), or some pieces of it where it is long."""
+    if end - begin <= MOST_ROWS * _PIECE:
+        return np.array([[begin, end]])
+    firsts = begin + some_of((end - begin) // _PIECE) * _PIECE
+    return np.stack([firsts, firsts + _PIECE], axis=1)
+
+
+def rows_of(source: Source, rows: NDArray[np.int64], width: int) -> NDArray[Any]:
+    """Return the beginnings of some rows."""
+    columns = Layout.of(source.shape).columns
+    return np.stack([source.read(int(r) * columns, int(r) * columns + width) for r in rows])
+
+
+def nearest_rows(
+    rows: NDArray[Any], among: NDArray[Any], own: Format, columns: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return of each row which of some others is nearest to it, by steps in some columns."""
+    ours, theirs = (
+        own.places(np.ascontiguousarray(side[:, columns])).astype(np.float64)
+        for side in (rows, among)
+    )
+    lengths = (theirs * theirs).sum(axis=1)
+    nearest = [
+        np.argmin(lengths - 2 * (ours[i : i + MOST_ROWS] @ theirs.T), axis=1)
+        for i in range(0, len(ours), MOST_ROWS)
+    ]
+    return np.concatenate(nearest)
+
+
+def factors_of(
+    low: Float64, high: Float64, codes: NDArray[Any], own: Format
+) -> tuple[float, float] | None:
+    """Return the factors f for which round(value * f) gives the codes; None if none does.
+
+    Args:
+        low: the least that each number before rounding by the golden scale may have been.
+        high: the greatest, likewise.
+        codes: the actual codes. Saturated ones bound f from one side only.
+        own: their format.
+    """
+    near_zero = np.where(low > 0, low, -high)
+    usable = (near_zero > own.least_tie) & np.isfinite(near_zero)
+    if np.count_nonzero(usable) < _FEW:
+        return None
+    low, high, q = low[usable], high[usable], own.values(codes[usable])
+    inside = (q > own.limits[0]) & (q < own.limits[1])
+    is_positive = low > 0
+    if np.any((np.sign(q) != np.where(is_positive, 1, -1)) & (q != 0)) or not np.any(inside):
+        return None
+    slack, (below, above) = 1e-6, own.ties(codes[usable])
+    farthest = np.where(is_positive, high, -low)
+    near = np.where(is_positive, below, -above) / farthest * (1 - slack)
+    far = np.where(is_positive, above, -below) / near_zero[usable] * (1 + slack)
+    least, most = float(near.max()), float(far.min())
+    # A factor of 1 would say nothing is wrong, one that may be 0 nothing at all.
+    return (least, most) if 0 < least <= most and not least <= 1 <= most else None

@@ -1,0 +1,123 @@
+"""Beside each true cause what looks like it, and is none: nothing is said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from test_golden_causes import EVERYWHERE, PLACES, device, in_int8, notes
+
+from npu_quant.golden import compare
+from npu_quant.golden.measure.parts import some_of
+
+Array = NDArray[Any]
+F32 = np.float32
+Shape = tuple[int, ...]
+SHAPES = [(64, 64), (256, 1000), (3, 5), (1, 4096), (4096, 2), (8, 16, 64), (300,), (16, 8)]
+KINDS: dict[str, Callable[[np.random.Generator, Shape], Array]] = {
+    "normal int8": lambda rng, shape: in_int8(rng.standard_normal(shape) * 30),
+    "few codes": lambda rng, shape: rng.integers(0, 3, shape).astype(np.uint8),
+    "zero or one": lambda rng, shape: (rng.random(shape) < 0.03).astype(np.int8),
+    "int4": lambda rng, shape: np.clip(in_int8(rng.standard_normal(shape) * 2), -7, 7),
+    "bool": lambda rng, shape: rng.random(shape) < 0.5,
+    "e4m3": lambda rng, shape: rng.standard_normal(shape).astype(ml_dtypes.float8_e4m3fn),
+    "bfloat16": lambda rng, shape: rng.standard_normal(shape).astype(ml_dtypes.bfloat16),
+    "float32": lambda rng, shape: rng.standard_normal(shape).astype(F32),
+    "scales": lambda rng, shape: np.abs(rng.standard_normal(shape)).astype(F32) + F32(3),
+    "steps": lambda rng, shape: np.sort(rng.integers(-9, 9, shape)).astype(np.int8),
+}
+
+
+def random_pairs() -> Iterator[tuple[str, Array, Array]]:
+    """Yield arrays that have nothing to do with each other, of many kinds, none of one value."""
+    rng = np.random.default_rng(11)
+    for shape in SHAPES:
+        for name, make in KINDS.items():
+            actual, golden = make(rng, shape), make(rng, shape)
+            if np.any(actual != actual.reshape(-1)[0]):
+                yield f"{name} {shape}", actual, golden
+
+
+def test_unrelated_arrays() -> None:
+    for name, actual, golden in random_pairs():
+        found = notes(compare(actual, golden))
+        assert found == "" or found.startswith("probably: another input's"), name
+
+
+@pytest.mark.parametrize("share", [1e-4, 0.003, 0.03, 0.3])
+def test_elements_at_random(share: float) -> None:
+    rng = np.random.default_rng(12)
+    for name, other, golden in random_pairs():
+        wrong = rng.random(golden.shape) < share
+        assert notes(compare(np.where(wrong, other, golden), golden)) == "", name
+
+
+@pytest.mark.parametrize("share", [1e-4, 0.003, 0.03, 0.3, 1])
+def test_steps_at_random(share: float) -> None:
+    rng = np.random.default_rng(13)
+    golden = rng.integers(-120, 120, (500, 300)).astype(np.int8)
+    up = rng.integers(0, 2, golden.shape) * 2 - 1
+    actual = (golden + up * (rng.random(golden.shape) < share)).astype(np.int8)
+    comparison = compare(actual, golden)
+    assert notes(comparison) == ""
+    assert comparison.where is not None
+    assert comparison.where.concentrations == ()
+
+
+def test_another_function_is_no_factor() -> None:
+    """Truncation and halves away from zero: codes lie as a factor on some would have them."""
+    own = device()
+    for other in (np.trunc(own.v), np.floor(own.v), np.ceil(own.v), np.rint(own.v * 0.5) * 2):
+        codes = np.clip(other, -128, 127).astype(np.int8)
+        assert notes(compare(codes, own.y)) == ""
+        assert notes(own.compare(codes)) == ""
+
+
+def test_a_symmetric_golden_has_no_swapped_axes() -> None:
+    """Not even where none of the rows that are looked at is wrong."""
+    rng = np.random.default_rng(14)
+    half = rng.integers(-50, 50, (2048, 2048))
+    golden = (half + half.T).astype(np.int8)
+    actual = golden.copy()
+    actual[np.setdiff1d(np.arange(2048), some_of(2048))[::8]] ^= 5
+    assert notes(compare(actual, golden)) == ""
+
+
+def test_a_greater_share_is_not_taken_away() -> None:
+    """A tenth of what is left differs: it is not only what the detectors look for."""
+    own, rng = device(), np.random.default_rng(15)
+    for change in (PLACES["rows swapped"], PLACES["a row shifted"], EVERYWHERE["all signs"]):
+        codes = change[0](own.codes)
+        wrong = rng.random(codes.shape) < 0.1
+        codes[wrong] = rng.integers(-127, 128, np.count_nonzero(wrong))
+        assert notes(compare(codes, own.y)) == ""
+
+
+def test_positive_numbers_are_no_other_input() -> None:
+    rng = np.random.default_rng(16)
+    golden, actual = (np.abs(rng.standard_normal((64, 256))).astype(F32) for _ in range(2))
+    assert notes(compare(actual, golden)) == ""
+    outlier = golden.copy()
+    outlier[3, 3] = 1e30  # the cosine is 0
+    assert notes(compare(outlier, golden)) == ""
+    noise = outlier * rng.uniform(0.5, 1.5, golden.shape).astype(F32)
+    assert notes(compare(noise, golden)) == ""
+
+
+def test_runs_of_a_value_have_nothing_added() -> None:
+    golden = np.repeat(np.arange(8, dtype=np.int8), 128)[None].repeat(64, 0)
+    actual = golden.copy()
+    actual[5, 120:392] += 1
+    actual[5, 130] += 3
+    assert notes(compare(actual, golden)) == ""
+
+
+def test_what_has_no_sign_has_none_flipped() -> None:
+    golden = np.random.default_rng(17).integers(1, 256, (64, 256), np.uint8)
+    actual = golden * 0
+    actual[::16, ::16] = 1
+    assert notes(compare(actual, golden)) == ""
