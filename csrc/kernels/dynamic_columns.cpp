@@ -2,17 +2,18 @@
 // the other:
 //   amax = max|x| of a column     scale = amax / greatest     y = enc(x / scale)
 //
-// So many columns at a time that what they are divided by stays in L1; all of their rows are
-// reduced, then encoded, eight rows of a tile at a time: these load and store once what is kept of
-// its columns, and memory is asked for the next eight.
+// So many columns at a time that what they are divided by stays in L2; all of their rows are
+// reduced, then encoded, two rows at a time: these load and store once what is kept of a tile's
+// columns, while memory is asked for the next two. Wide parts of few rows are read as one stream
+// (4096 x 4096 in float16 takes 0.7 of the time of 2048 columns, eight rows at a time).
 #include "kernels/dynamic_quant.h"
 #include "kernels/reduce_encode.h"
 
 namespace npu_quant {
 namespace {
 
-constexpr int64_t kColumns = 2048;
-constexpr int64_t kRowsInTurn = 8;
+constexpr int64_t kColumns = 4096;
+constexpr int64_t kRowsInTurn = 2;
 
 // What a tile of columns is divided by, in the order of load_mixed().
 struct TileDividers {
