@@ -192,6 +192,15 @@ class TestOfAnOperator:
 Say = Callable[..., tuple[int, str, str]]
 
 
+def test_named_tuples_name_their_outputs() -> None:
+    result = npu_dynamic_quant(np.ones((2, 8), np.float16))
+    golden = result._replace(scale=result.scale * 2)
+    comparison = compare(result, golden)
+    assert [(o.name, o.passed) for o in comparison.outputs] == [("y", True), ("scale", False)]
+    assert [o.name for o in compare(tuple(result), golden).outputs] == ["y", "scale"]
+    assert [o.name for o in compare((*result, *result), golden[:2]).outputs] == ["0", "1", "2", "3"]
+
+
 def test_the_command_line(say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     x = np.random.default_rng(7).standard_normal((64, 256)).astype(np.float16)

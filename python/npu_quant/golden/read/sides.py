@@ -34,11 +34,16 @@ def checked_names(names: Sequence[str] | None) -> Sequence[str] | None:
 
 
 def names_of(*values: Any) -> Sequence[str] | None:
-    """Return names for outputs that have none: their numbers; None where a dict has its own."""
+    """Return names for outputs: the fields of named tuples, else their numbers.
+
+    None where a dict has its own.
+    """
     if any(isinstance(value, Mapping) for value in values):
         return None
-    lengths = [len(v) for v in values if isinstance(v, (tuple, list))]
-    return [str(i) for i in range(max(lengths))] if lengths else [""]
+    count = max((len(v) for v in values if isinstance(v, (tuple, list))), default=None)
+    fields = [list(v._fields) for v in values if hasattr(v, "_fields") and len(v) == count]
+    numbers = [""] if count is None else [str(i) for i in range(count)]
+    return fields[-1] if fields else numbers
 
 
 def completed(actual: Any, names: Sequence[str]) -> Any:
