@@ -9,7 +9,7 @@ echo "clang-format"; find csrc tests bench examples -name '*.cpp' -o -name '*.h'
 echo "ruff";         "$python" -m ruff check .
                      "$python" -m ruff format --check .
 echo "mypy";         "$python" -m mypy
-echo "stubtest";     "$python" -m mypy.stubtest npu_quant
+echo "stubtest";     "$python" -m mypy.stubtest npu_quant --allowlist tools/stubtest.txt
 echo "README";       "$python" tools/operator_table.py --check
 # Warnings were errors when the package was built: the Makefile sees to it.
 echo "weak symbols"; "$python" tools/check_weak_symbols.py "$build"
