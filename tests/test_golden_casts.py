@@ -134,6 +134,36 @@ class TestCodes:
         random = rng.integers(0, 256, x.shape).astype(np.uint8)
         assert values(of(random, x))[:2] == ("int16", "different")
 
+    @pytest.mark.parametrize(
+        ("dtype", "of_values"),
+        [(np.int32, F32), (np.int16, np.float16), (np.int16, ml_dtypes.bfloat16)],
+    )
+    def test_small_integers_are_no_bytes_of_floats(
+        self, dtype: DTypeLike, of_values: DTypeLike, rng: np.random.Generator
+    ) -> None:
+        """As such they would lie next to 0, which is nearer a golden near 0 than they are."""
+        golden = rng.standard_normal((64, 128))
+        codes = np.rint(30 * golden).astype(dtype)
+        found = compare(codes, golden.astype(of_values))
+        assert "compared as" in str(found)
+        assert "its bytes" not in str(found)
+
+    @pytest.mark.parametrize("value", [0, np.nan])
+    def test_bytes_of_floats_of_which_some_are_wrong(
+        self, value: float, rng: np.random.Generator
+    ) -> None:
+        golden = rng.standard_normal((64, 128)).astype(F32)
+        actual = golden.copy()
+        actual[3] = value
+        assert "its bytes compared as float32" in str(compare(actual.view(np.int32), golden))
+
+    @pytest.mark.parametrize("yes", [255, -1])
+    def test_a_mask_has_no_other_bytes(self, yes: int, rng: np.random.Generator) -> None:
+        """NumPy takes any byte for True: of a mask of other bytes it finds no difference."""
+        golden = rng.random((16, 32)) < 0.5
+        actual = (golden * yes).astype(np.uint8 if yes > 0 else np.int8)
+        assert "its bytes" not in str(compare(actual, golden))
+
     @pytest.mark.parametrize("dtype", [np.int16, np.int32, F32])
     def test_of_int4(self, x: Array, dtype: DTypeLike) -> None:
         packed = quantized(x, dst_type="int4")[0]

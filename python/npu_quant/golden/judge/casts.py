@@ -20,6 +20,8 @@ from ..results import OutputComparison, Source
 _AT_ONCE = 1 << 18
 _CLEARLY = 10.0
 """How many times nearer the golden another reading of integers must be than their own values."""
+_NEARER_THAN_ZEROS = 2.0
+"""And than zeros are: bytes of small integers are floats next to 0, near any golden of such."""
 _MOST = 1e30
 _NAMES = {"tie": "a tie", "variant": "a variant"}
 
@@ -52,7 +54,8 @@ def in_one_dtype(pair: Paired, model: Model | None) -> Paired:
         return pair
     readings = {_apart(other, golden): other for other in _other_readings(actual, golden.dtype)}
     nearest = min(readings, default=np.inf)
-    if readings and nearest * _CLEARLY < _apart(actual, golden):
+    is_nearer = nearest * _CLEARLY < _apart(actual, golden)
+    if is_nearer and nearest * _NEARER_THAN_ZEROS <= _apart(None, golden):
         return name, readings[nearest], golden
     if model is not None and actual.dtype.kind not in "iu":  # integers are codes, not values
         theirs = model.format_of(model.outputs.index(name))
@@ -65,20 +68,24 @@ def in_one_dtype(pair: Paired, model: Model | None) -> Paired:
 def _other_readings(actual: Source, dtype: np.dtype) -> Iterator[Source]:
     """Yield what integers may stand for besides numbers."""
     given = actual.dtype
-    both_native = given.isnative and dtype.isnative
-    if given.kind not in "iu" or given.itemsize != dtype.itemsize or not both_native:
+    both_native, is_mask = given.isnative and dtype.isnative, dtype.kind == "b"
+    if given.kind not in "iu" or is_mask or given.itemsize != dtype.itemsize or not both_native:
         return
     yield _Bytes(actual, dtype, lambda block: block.view(dtype))
     if dtype.kind in "iu" and dtype.itemsize == 1:
         yield _Offset(actual, dtype, lambda block: (block.view(np.uint8) ^ 0x80).view(dtype))
 
 
-def _apart(actual: Source, golden: Source) -> float:
-    """Return the sum of all differences that are numbers."""
-    total, ours, theirs = 0.0, format_of(actual.dtype), format_of(golden.dtype)
+def _apart(actual: Source | None, golden: Source) -> float:
+    """Return the sum of all differences; of no array, and where one is no number, from zeros."""
+    total, theirs = 0.0, format_of(golden.dtype)
     for piece in _pieces(golden):
+        values, expected = np.zeros(1), theirs.values(golden.read(*piece))
+        if actual is not None:
+            values = format_of(actual.dtype).values(actual.read(*piece))
         with np.errstate(all="ignore"):
-            apart = np.abs(ours.values(actual.read(*piece)) - theirs.values(golden.read(*piece)))
+            apart = np.where(values == expected, 0, np.abs(values - expected))
+            apart = np.where(np.isnan(apart), np.abs(expected), apart)
         total += float(np.nansum(np.minimum(apart, _MOST)))
     return total
 
