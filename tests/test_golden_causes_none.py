@@ -121,3 +121,33 @@ def test_what_has_no_sign_has_none_flipped() -> None:
     actual = golden * 0
     actual[::16, ::16] = 1
     assert notes(compare(actual, golden)) == ""
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_what_is_no_number_is_no_factor(value: float) -> None:
+    golden = np.random.default_rng(18).standard_normal((64, 128)).astype(F32)
+    actual = golden.copy()
+    actual[7] = value
+    named = "NaN" if value != value else str(value)
+    assert notes(compare(actual, golden)) == f"probably: row 7 is {named} everywhere"
+    everywhere = notes(compare(np.full_like(golden, value), golden))
+    assert everywhere == f"probably: actual is {named} everywhere"
+    half = np.where(np.arange(128) % 2, value, golden).astype(F32)
+    assert notes(compare(half, golden)) == ""
+
+
+def test_an_infinite_golden_is_near_nothing() -> None:
+    golden = np.random.default_rng(20).standard_normal((64, 128)).astype(F32)
+    golden[7] = np.inf
+    actual = golden.copy()
+    actual[7] = 0
+    never = "probably: row 7 is 0 everywhere: was it ever written?"
+    assert notes(compare(actual, golden)) == never
+
+
+def test_integers_are_told_in_full() -> None:
+    golden = np.random.default_rng(19).integers(-9, 9, (64, 128), np.int32)
+    more = notes(compare(golden + np.int32(123456789), golden))
+    assert more == "probably: 123456789 is added everywhere"
+    one = notes(compare(np.full_like(golden, 123456789), golden))
+    assert one == "probably: actual is 123456789 everywhere"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..formats import Float64, Floats, Format, format_of
+from ..formats import Float64, Floats, Format, Whole, format_of
 from ..measure.layout import Layout
 from ..measure.parts import (
     Part,
@@ -24,6 +24,8 @@ from ..measure.parts import (
 from ..operators import Model
 from ..read.sources import size_of
 from ..results import Metrics, OutputComparison, Source, Where
+from . import verdict
+from .refusal import is_constant
 
 _LEFT = 20
 """One in so many differences may be left."""
@@ -73,7 +75,7 @@ def _found(
     part = part_of(where.concentrations, actual, golden, own)
     parts += [] if part is None else [part]
     for part in parts:
-        if part.name or _is_one_value(metrics):
+        if part.name or is_constant(actual):
             yield from _constant(part)
         yield from _negated(part)
     yield from _moved_rows(actual, golden, own, where)
@@ -91,21 +93,20 @@ def _explains(left: int, differing: int, own: Format) -> bool:
     return differing >= few and left * _LEFT <= differing
 
 
-def _is_one_value(metrics: Metrics) -> bool:
-    """Say whether all actual elements are one number."""
-    numbers = metrics.finite + sum(
-        n for (actual, _), n in metrics.nonfinite.items() if actual == "finite"
-    )
-    return numbers == metrics.count and metrics.actual_range[0] == metrics.actual_range[1]
-
-
 def _constant(part: Part) -> Iterator[str]:
     """Find what was never written, or holds one value."""
-    actual, golden = part.values
-    if actual.size < _FEW or np.any(actual != actual[0]) or np.all(golden == actual[0]):
+    actual = part.values[0]
+    if actual.size < _FEW or not verdict.is_constant(actual) or not part.differing:
         return
     never = f": {'were they' if part.is_several else 'was it'} ever written?"
-    yield f"{part.subject} {actual[0]:g} everywhere{'' if actual[0] else never}"
+    yield f"{part.subject} {_number(actual[0], part.own)} everywhere{'' if actual[0] else never}"
+
+
+def _number(value: float, own: Format, digits: int = 6) -> str:
+    """Write a number of a format: integers in full."""
+    if not isinstance(own, Whole):
+        return f"{value:.{digits}g}".replace("nan", "NaN")
+    return f"{value:.0f}"
 
 
 def _negated(part: Part) -> Iterator[str]:
@@ -173,8 +174,7 @@ def _added(part: Part) -> Iterator[str]:
     left = unlike(actual, expected, own, most)
     # Of few values two runs of one each would do.
     if _explains(left, part.differing, own) and len(np.unique(golden)) >= _FEW:
-        number = f"{more:.3g}" if isinstance(own, Floats) else f"{more:g}"
-        yield f"{number} is added {part.where}"
+        yield f"{_number(more, own, 3)} is added {part.where}"
 
 
 def _multiplied(part: Part) -> Iterator[str]:
@@ -183,6 +183,8 @@ def _multiplied(part: Part) -> Iterator[str]:
     if not isinstance(own, Floats) or not np.any(golden):
         return
     factor = float(np.median((actual / golden)[golden != 0]))
+    if not np.isfinite(factor):
+        return
     if _explains(unlike(actual, golden * factor, own, np.abs(actual)), part.differing, own):
         yield f"a factor of {factor:.6g} ({100 * (factor - 1):+.3g} %) {part.where}"
 

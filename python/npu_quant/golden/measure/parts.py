@@ -44,7 +44,8 @@ def unlike(actual: Float64, expected: Float64, own: Format, most: Any = None) ->
     if isinstance(own, Floats):
         epsilon = float(ml_dtypes.finfo(own.carrier).eps)  # type: ignore[no-untyped-call]
         most = np.abs(expected) if most is None else most
-        same |= np.abs(actual - expected) <= _FLOAT_STEPS * epsilon * most
+        apart = np.abs(actual - expected)
+        same |= (apart <= _FLOAT_STEPS * epsilon * most) & np.isfinite(apart)
     return int(np.count_nonzero(~same))
 
 
