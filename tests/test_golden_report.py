@@ -163,6 +163,21 @@ class TestReport:
         assert "may be rounding" not in text
         assert "also:" in text
 
+    def test_a_pattern_is_shown_of_what_may_be_rounding(self) -> None:
+        golden = np.random.default_rng(4).standard_normal((256, 512)).astype(F32)
+        actual = golden.copy()
+        actual[5] = np.nextafter(actual[5], F32(9))
+        text = str(compare(actual, golden))
+        assert "may be rounding: each is one step\n  only in row 5" in text
+        text = str(compare(np.nextafter(golden, F32(9)), golden))
+        assert "may be rounding: each is one step, and in no pattern" in text
+
+    def test_the_sign_of_zeros_is_no_step(self) -> None:
+        golden = np.random.default_rng(5).standard_normal((256, 512)).astype(F32).clip(0)
+        text = str(compare(np.where(golden > 0, golden, F32(-0.0)), golden))
+        assert "may be rounding" not in text
+        assert f"sign of zero: {np.count_nonzero(golden == 0):,}" in text
+
     def test_bfloat16_and_scalars(self) -> None:
         golden = np.ones((2, 3), ml_dtypes.bfloat16)
         actual = golden.copy()

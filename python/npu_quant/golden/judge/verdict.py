@@ -189,13 +189,13 @@ def concluded(output: OutputComparison) -> OutputComparison:
 def may_be_rounding(output: OutputComparison) -> bool:
     """Say whether differences look like rounding, of which nothing is known without the inputs.
 
-    Each is at most a step, and like no fault; codes are few in all and in each row. Of floats all
-    may be an ulp off.
+    Each is a step, and like no fault; codes are few in all and in each row. Of floats all may be an
+    ulp off.
     """
     m, where = output.metrics, output.where
     if m is None or where is None or output.ties is not None:
         return False
-    if m.max_steps > 1 or m.nonfinite or output.notes:
+    if m.max_steps > 1 or m.zero_signs or m.nonfinite or output.notes:
         return False
     if format_of(output.type_name).noun != "code":
         return True

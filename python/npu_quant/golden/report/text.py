@@ -161,11 +161,13 @@ def _lines_of_values(output: OutputComparison, m: Metrics, maybe: bool) -> list[
     similarity = _similarity(output, m, maybe)
     if output.rung == "tie":
         return [*lines, (_EXTRA, similarity)]
+    places = _places(output)
     if maybe:
-        lines.append((_FACT, "may be rounding: each is one step, and in no pattern"))
+        pattern = "" if places else ", and in no pattern"
+        lines.append((_FACT, f"may be rounding: each is one step{pattern}"))
     else:
-        lines += [*_consequence(output), *_places(output)]
-    lines += _notes(output)
+        lines += _consequence(output)
+    lines += [*places, *_notes(output)]
     lines += [(_DETAIL, f"worst {_worst(output)}"), *_extremes(m)]
     return [*lines, (_DETAIL, similarity)]
 
@@ -205,7 +207,8 @@ def _extremes(m: Metrics) -> list[Line]:
     if m.saturated_actual != m.saturated_golden:
         actual, golden = words.count(m.saturated_actual), words.count(m.saturated_golden)
         texts.append(f"at the range's ends: actual {actual}, golden {golden}")
-    for what, n in (("signs flipped", m.sign_flips), ("became 0", m.rounded_to_zero)):
+    rest = {"signs flipped": m.sign_flips, "became 0": m.rounded_to_zero}
+    for what, n in {**rest, "sign of zero": m.zero_signs}.items():
         if n:
             texts.append(f"{what}: {words.count(n)}")
     return [(_EXTRA, " · ".join(texts))] if texts else []
