@@ -125,8 +125,19 @@ class TestSample:
         truncation = next(r for r in found.ranked if r.name == "truncation")
         assert truncation.estimated
         assert truncation.total == pytest.approx(x.size / 2, rel=0.02)
-        totals = [r.total for r in found.ranked]
-        assert totals == sorted(totals)
+        order = [(r.estimated, r.total) for r in found.ranked]
+        assert order == sorted(order)
+
+    def test_a_fault_beside_the_sample_lets_no_estimate_come_first(self, x: Any, few: None) -> None:
+        """It is in no estimate: these would be less than the number of what is nearest."""
+        y, scale = npu_quant.npu_dynamic_quant(x)
+        y[-100:] ^= 1
+        found = explain((y, scale), OP, {"input": x})
+        nearest = found.ranked[0]
+        wrong = 100 * x.shape[1]
+        assert (nearest.name, nearest.total, nearest.estimated) == ("reference", wrong, False)
+        assert any(r.estimated and r.total < wrong for r in found.ranked)
+        assert "reference" in str(found).splitlines()[3]
 
     @pytest.mark.parametrize("row", range(0, 1024, 93))
     def test_no_byte_is_overlooked(self, row: int, x: Any, few: None) -> None:

@@ -35,7 +35,7 @@ class ExplanationData:
     outputs: dict[str, int]
     """The outputs that were given, by name: how many elements they have."""
     ranked: tuple[VariantResult, ...]
-    """The nearest first; at the same number the reference, then benign ones."""
+    """The nearest first; at the same number the reference, then benign ones. Estimates are last."""
     titles: tuple[str, ...] = ()
     """The same with dtype and shape, for the first line of its text."""
 

@@ -34,7 +34,8 @@ def ranked_formulas(
     """Count for every formula the elements that it has otherwise; the nearest first.
 
     Of large outputs all formulas are tried on some parts, and on the others only those that come
-    nearest there: what fails on a part cannot be exact. The counts of the rest are multiplied up.
+    nearest there: what fails on a part cannot be exact. The counts of the rest are multiplied up;
+    they come last, since what is wrong in other parts alone is not in them.
 
     Args:
         model: the operator with its inputs.
@@ -66,7 +67,9 @@ def ranked_formulas(
         for v, row, near in zip(variants, totals.tolist(), nearest.tolist(), strict=True)
     ]
     # At the same number the reference, then benign ones, then in the table's order.
-    return tuple(sorted(results, key=lambda r: (r.total, r.name != "reference", not r.benign)))
+    return tuple(
+        sorted(results, key=lambda r: (r.estimated, r.total, r.name != "reference", not r.benign))
+    )
 
 
 def _counted(

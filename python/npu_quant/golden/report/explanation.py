@@ -63,7 +63,8 @@ def _alike(ranked: Sequence[VariantResult]) -> list[tuple[VariantResult, int]]:
     """Return the first of those that differ by the same numbers, and how many follow it."""
     groups: dict[tuple[int, ...], list[VariantResult]] = {}
     for result in ranked:
-        groups.setdefault(tuple(result.differing.values()), []).append(result)
+        key = (result.estimated, *result.differing.values())
+        groups.setdefault(key, []).append(result)
     return [(group[0], len(group) - 1) for group in groups.values()]
 
 
