@@ -103,6 +103,11 @@ class TestOtherAssertions:
             says[0] = "*values differ*"
         result.stdout.fnmatch_lines([HEADING, *says])
 
+    def test_limits_may_be_scalars_of_numpy(self, session: Session) -> None:
+        limits = "rtol=np.float32(0), atol=np.int64(1)"
+        result = session(f"{ARRAYS}\ndef test_it(): np.testing.assert_allclose(ZERO, YS, {limits})")
+        result.stdout.fnmatch_lines(["*atol=1, rtol=0 exceeded*"])
+
     @pytest.mark.needs("torch")
     def test_of_torch_have_one(self, session: Session) -> None:
         import torch  # noqa: F401 (pytester forgets what is imported first in a session)
@@ -123,7 +128,7 @@ class TestOtherAssertions:
             "np.testing.assert_equal(1, 2)",
             "np.testing.assert_equal('a', 'b')",
             "np.testing.assert_allclose(np.nan, [np.nan, np.nan], equal_nan=False)",
-            "np.testing.assert_array_less(YS, ZERO.astype(object))",
+            "np.testing.assert_array_less(YS, ZERO)",
             "np.testing.assert_raises(ValueError, int, '1')",
             "pytest.fail('no')",
             "1 / 0",

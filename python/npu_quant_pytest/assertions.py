@@ -6,10 +6,12 @@ PYTEST_DONT_REWRITE
 from __future__ import annotations
 
 from contextlib import suppress
+from numbers import Real
 from types import TracebackType
 from typing import Any
 
 _ROOMS = ("numpy.testing", "torch.testing")
+_OF_ORDER = "assert_array_less"  # where neither side is what the other should be
 _SIDES = (("actual", "desired"), ("actual", "expected"), ("x", "y"))
 
 
@@ -33,8 +35,10 @@ def _refused(traceback: TracebackType | None) -> dict[str, Any] | None:
     """Return what the outermost assertion on arrays was called with, as `compare` takes it."""
     while traceback is not None:
         frame = traceback.tb_frame
-        room = str(frame.f_globals.get("__name__", ""))
-        if room.startswith(_ROOMS) and frame.f_code.co_name.startswith("assert_"):
+        room, name = str(frame.f_globals.get("__name__", "")), frame.f_code.co_name
+        if room.startswith(_ROOMS) and name.startswith("assert_"):
+            if name == _OF_ORDER:
+                return None
             given = frame.f_locals
             for actual, golden in _SIDES:
                 if actual in given and golden in given:
@@ -45,4 +49,4 @@ def _refused(traceback: TracebackType | None) -> dict[str, Any] | None:
 
 
 def _limit(value: object) -> float | None:
-    return float(value) if isinstance(value, (int, float)) else None
+    return float(value) if isinstance(value, Real) else None
