@@ -103,6 +103,13 @@ class TestPlaces:
         actual[:, 5::32] += 1
         assert kinds(where(actual, golden))["period"].places == (32, 5)
 
+    def test_a_period_of_which_few_columns_hold_half(self, golden: Array) -> None:
+        golden = golden[:, :256]
+        actual = golden.copy()
+        actual[:, ::16] += 1
+        found = where(actual, golden).concentrations
+        assert [(c.kind, c.places, c.held) for c in found] == [("period", (16, 0), 16 * 64)]
+
     def test_what_holds_less_than_half_is_not_named(self) -> None:
         """A little more in every 128th column, among differences everywhere: unlikely, yet no place."""
         rng = np.random.default_rng(5)

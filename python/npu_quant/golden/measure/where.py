@@ -171,9 +171,7 @@ def _of_positions(
         found.append(places_of("row", positions.row_counts, layout.rows))
     if positions.column_bucket == 1:
         by_column = places_of("column", positions.column_counts, layout.columns)
-        found.append(by_column)
-        if by_column is None:
-            found.append(period_of(positions.column_counts))
+        found.append(_least_likely((by_column, period_of(positions.column_counts))))
     # A row's or column's own blocks say nothing new.
     if by_block is not None and all(
         f is None or by_block.log10_odds < f.log10_odds + UNLIKELY for f in found
