@@ -288,6 +288,14 @@ class TestFaultsBesideTies:
         text = str(compare(own.encode(v), own.y))
         assert "a factor of about 0.9 in rows 100 to 227, before rounding" in text
 
+    @pytest.mark.parametrize("rows", [slice(5, 6), slice(5, 9)])
+    def test_half_a_block_is_named_as_such(self, rows: slice) -> None:
+        golden = device().v
+        actual = golden.copy()
+        actual[rows, 64:128] = golden[rows, :64]
+        found = notes(compare(actual, golden))
+        assert found == "probably: row 5 columns 64-127 is shifted right by 64 columns"
+
     def test_scales_with_a_factor(self) -> None:
         own = device()
         near = np.nextafter(own.scale, F32(0))  # within what rounding explains

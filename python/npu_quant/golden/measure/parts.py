@@ -121,7 +121,9 @@ def part_of(
             row, begin, end = layout.block(last)
             found = {"row": (row, row), "column": (begin, end - 1)}
         elif name in ("row", "column") and (not found or place.of >= 10 * (place.of - place.held)):
-            found.setdefault(name, (place.places[0], last))
+            span = place.places[0], last
+            known = found.get(name, span)
+            found[name] = span if _is_half(span, known) else known
     if not found:
         return None
     name = " ".join(_named(*item) for item in found.items())
@@ -136,6 +138,12 @@ def part_of(
         rows = row + some_of(to_row + 1 - row)
         spans = np.array([[begin, min(to + 1, begin + _PIECE)]]) + rows[:, None] * layout.columns
     return Part(actual, golden, own, name, spans)
+
+
+def _is_half(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
+    """Say whether a range is half of one at most: a little less may be one that is alike there."""
+    (first, last), (least, most) = inner, outer
+    return least <= first and last <= most and 2 * (last - first) < most - least
 
 
 def _named(kind: str, places: tuple[int, int]) -> str:
