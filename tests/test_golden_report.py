@@ -178,6 +178,18 @@ class TestReport:
         assert "may be rounding" not in text
         assert f"sign of zero: {np.count_nonzero(golden == 0):,}" in text
 
+    def test_a_cosine_beyond_float64_is_no_number(self) -> None:
+        golden = np.arange(1, 4) * 1e304
+        assert "cosine NaN" in str(compare(np.zeros(3), golden))
+
+    @pytest.mark.filterwarnings("error")
+    def test_signaling_nan_bring_no_warning(self) -> None:
+        golden = np.ones((64, 16), np.float16)
+        golden.view(np.uint16)[:, 3] = 0x7C01
+        actual = golden.copy()
+        actual[0, 0] = 5
+        assert "off_by_one exceeded" in str(compare(actual, golden, preset="off_by_one"))
+
     def test_bfloat16_and_scalars(self) -> None:
         golden = np.ones((2, 3), ml_dtypes.bfloat16)
         actual = golden.copy()

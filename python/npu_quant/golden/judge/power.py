@@ -55,9 +55,8 @@ def _one_row_scaled(golden: NDArray[Any], own: Format) -> NDArray[Any]:
     values = own.values(golden)
     amax = np.where(np.isfinite(values), np.abs(values), 0).max(axis=1)
     row = int(np.argmax(amax))
-    grown = values[row] * 1.01
-    with np.errstate(all="ignore"):
-        scaled[row] = own.nearest(grown)
+    with np.errstate(all="ignore"):  # of signaling NaN
+        scaled[row] = own.nearest(values[row] * 1.01)
     return scaled
 
 

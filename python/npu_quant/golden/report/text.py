@@ -304,7 +304,7 @@ def _worst(output: OutputComparison) -> str:
 def _similarity(output: OutputComparison, m: Metrics, maybe: bool) -> str:
     """Say what other tools make of it."""
     told = {name: passed for name, passed in output.presets.items() if name not in _IN_NUMBERS}
-    text = f"also: cosine {m.cosine:.9g} · SQNR {words.number(m.sqnr_db, 3)} dB"
+    text = f"also: cosine {words.number(m.cosine, 9)} · SQNR {words.number(m.sqnr_db, 3)} dB"
     if any(told.values()):
         text += f" · pass by {', '.join(name for name, passed in told.items() if passed)}"
         text += " (blind to this)" if output.rung == "different" and not maybe else ""
