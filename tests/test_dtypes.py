@@ -18,6 +18,17 @@ SPELLINGS: dict[str, tuple[list[int], list[str], list[Any]]] = {
     "hifloat8": ([290], ["hifloat8", "ACL_HIFLOAT8"], []),
     "float8_e5m2": ([23, 291], ["float8_e5m2", "ACL_FLOAT8_E5M2"], [ml_dtypes.float8_e5m2]),
     "float8_e4m3fn": ([24, 292], ["float8_e4m3fn", "ACL_FLOAT8_E4M3FN"], [ml_dtypes.float8_e4m3fn]),
+    "float8_e8m0fnu": (
+        [44, 293],
+        ["float8_e8m0fnu", "float8_e8m0", "ACL_FLOAT8_E8M0"],
+        [ml_dtypes.float8_e8m0fnu],
+    ),
+    "float4_e2m1": (
+        [45, 296],
+        ["float4_e2m1", "float4_e2m1fn", "float4_e2m1fn_x2", "ACL_FLOAT4_E2M1"],
+        [ml_dtypes.float4_e2m1fn],
+    ),
+    "float4_e1m2": ([297], ["float4_e1m2", "float4_e1m2fn_x2", "ACL_FLOAT4_E1M2"], []),
 }
 
 
@@ -37,6 +48,8 @@ def test_torch_npus_names_stand_for_its_numbers() -> None:
     """After ``import npu_quant as torch_npu``."""
     ours = (npu_quant.int4, npu_quant.hifloat8, npu_quant.float8_e5m2, npu_quant.float8_e4m3fn)
     assert ours == (285, 290, 291, 292)
+    assert npu_quant.float8_e8m0fnu == 293
+    assert (npu_quant.float4_e2m1fn_x2, npu_quant.float4_e1m2fn_x2) == (296, 297)
 
 
 @pytest.mark.needs("en_dtypes")
@@ -119,3 +132,4 @@ def test_numbers_are_torchs() -> None:
     for row in dtypes.DTYPES:
         if hasattr(torch, row.name):
             assert dtypes.resolve(getattr(torch, row.name)) == row
+    assert dtypes.resolve(torch.float4_e2m1fn_x2) == dtypes.resolve("float4_e2m1")

@@ -32,7 +32,7 @@
   ARRAY(float8_e5m2, 35, "float8_e5m2", "ACL_FLOAT8_E5M2", 8, 57344, 0x1p-16, {23})                \
   ARRAY(float8_e4m3fn, 36, "float8_e4m3fn", "ACL_FLOAT8_E4M3FN", 8, 448, 0x1p-9, {24})             \
   ARRAY(float8_e8m0fnu, 37, "float8_e8m0fnu", "ACL_FLOAT8_E8M0", 8, 0x1p127, 0x1p-127, {44})       \
-  CODES(float4_e2m1, 40, uint8, "float4_e2m1", "ACL_FLOAT4_E2M1", 4, 6, 0.5)                       \
+  CODES(float4_e2m1, 40, uint8, "float4_e2m1", "ACL_FLOAT4_E2M1", 4, 6, 0.5, {45})                 \
   CODES(float4_e1m2, 41, uint8, "float4_e1m2", "ACL_FLOAT4_E1M2", 4, 1.75, 0.25)
 // clang-format on
 

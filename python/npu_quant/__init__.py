@@ -21,7 +21,15 @@ from typing import TYPE_CHECKING, Any
 from ._aclnn import aclnn_prefix
 from ._names import dir_of, missing
 from ._runtime import __version__, get_num_threads, info, list_numerics, numerics, set_num_threads
-from .dtypes import float8_e4m3fn, float8_e5m2, hifloat8, int4
+from .dtypes import (
+    float4_e1m2fn_x2,
+    float4_e2m1fn_x2,
+    float8_e4m3fn,
+    float8_e5m2,
+    float8_e8m0fnu,
+    hifloat8,
+    int4,
+)
 from .errors import DTypeError, NpuQuantError, ParamError
 from .ops import (
     _fake_quantize_per_tensor_affine_cachemask_tensor_qparams,
@@ -81,8 +89,11 @@ __all__ = [  # noqa: RUF022 (its order of qint8 and qint32 is not that of sorted
     "fake_quantize_per_tensor_affine",
     "fake_quantize_per_tensor_affine_cachemask",
     "fake_quantize_per_tensor_affine_cachemask_backward",
+    "float4_e1m2fn_x2",
+    "float4_e2m1fn_x2",
     "float8_e4m3fn",
     "float8_e5m2",
+    "float8_e8m0fnu",
     "formats",
     "get_num_threads",
     "golden",

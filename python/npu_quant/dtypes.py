@@ -60,6 +60,10 @@ _ALIASES = {
     "quint8": "uint8",
     "qint32": "int32",
     "quint4x2": "int4",
+    "float4_e2m1fn": "float4_e2m1",
+    "float4_e2m1fn_x2": "float4_e2m1",
+    "float4_e1m2fn_x2": "float4_e1m2",
+    "float8_e8m0": "float8_e8m0fnu",
     "half": "float16",
     "float": "float32",
 }
@@ -71,11 +75,22 @@ _BY_CODE = {_ACL_OFFSET + row.acl_code: row for row in DTYPES} | {
 }
 _BY_NUMPY = {row.numpy: row for row in DTYPES if row.numpy is not None}
 
+
+def _of_name(name: str) -> DType | None:
+    return _BY_NAME.get(_ALIASES.get(name, name))
+
+
+def _code(name: str) -> int:
+    row = _of_name(name)
+    assert row is not None
+    return _ACL_OFFSET + row.acl_code
+
+
 # torch_npu's own numbers, by its names.
-int4, hifloat8, float8_e5m2, float8_e4m3fn = (
-    _ACL_OFFSET + _BY_NAME[name].acl_code
-    for name in ("int4", "hifloat8", "float8_e5m2", "float8_e4m3fn")
-)
+int4, hifloat8 = _code("int4"), _code("hifloat8")
+float8_e5m2, float8_e4m3fn = _code("float8_e5m2"), _code("float8_e4m3fn")
+float8_e8m0fnu = _code("float8_e8m0fnu")
+float4_e2m1fn_x2, float4_e1m2fn_x2 = _code("float4_e2m1fn_x2"), _code("float4_e1m2fn_x2")
 
 
 def _wrong_kind(value: object, name: str) -> TypeError:
@@ -104,7 +119,7 @@ def resolve(value: DTypeName, name: str = "dst_type") -> DType | None:
         value = str(value)
     if isinstance(value, str):
         word = value.removeprefix("torch.").removeprefix("torch_npu.")
-        return _BY_NAME.get(_ALIASES.get(word, word))
+        return _of_name(word)
     try:
         dtype = np.dtype(cast(DTypeLike, value))
     except TypeError:
@@ -112,5 +127,5 @@ def resolve(value: DTypeName, name: str = "dst_type") -> DType | None:
     if isinstance(value, (list, tuple, dict)) or dtype.hasobject:
         raise _wrong_kind(value, name)  # NumPy makes an object dtype of any class it does not know
     if dtype.num >= _FIRST_OF_OTHERS:
-        return _BY_NAME.get(dtype.name)  # such as int4, which arrays of ours hold as bits
+        return _of_name(dtype.name)  # such as int4, which arrays of ours hold as bits
     return _BY_NUMPY.get(dtype)
