@@ -15,6 +15,8 @@ FLOAT8 = {"float8_e4m3fn": ml_dtypes.float8_e4m3fn, "float8_e5m2": ml_dtypes.flo
 # From there on ml_dtypes gives NaN (float8_e4m3fn) or infinity, where we give the greatest code.
 BEYOND = {"float8_e4m3fn": np.nextafter(np.float32(464), np.float32(465)), "float8_e5m2": 61440}
 EVERY_CODE = np.arange(256, dtype=np.uint8)
+FLOAT4 = ("float4_e2m1", "float4_e1m2")
+E8M0, E2M1 = ml_dtypes.float8_e8m0fnu, ml_dtypes.float4_e2m1fn
 
 
 def numbers() -> Array:
@@ -27,6 +29,12 @@ def numbers() -> Array:
         middle = (finite[1:] + finite[:-1]) / 2
         parts += [middle, *(np.nextafter(middle, np.float32(s)) for s in (-1e9, 1e9))]
     return np.concatenate(parts)
+
+
+def codes_of(x: Array, name: str) -> Array:
+    """Encode, with each code in a byte of its own."""
+    codes = formats.encode(x, name)
+    return formats.unpack_fp4(codes) if name in FLOAT4 else codes.view(np.uint8)
 
 
 def assert_same_numbers(actual: Array, expected: Array) -> None:
@@ -92,12 +100,94 @@ def test_hifloat8_against_en_dtypes() -> None:
     assert_same_numbers(formats.decode(codes, "hifloat8"), codes.astype(np.float32))
 
 
+def test_float4_e2m1_against_ml_dtypes() -> None:
+    """Their NaN is -0, or -nan 0; it is a 0 of ours. They saturate, too."""
+    x = numbers()
+    x = x[: len(x) // 2 * 2]
+    with np.errstate(invalid="ignore"):
+        theirs, is_nan = x.astype(E2M1).view(np.uint8), np.isnan(x)
+    ours = codes_of(x, "float4_e2m1")
+    assert (ours[~is_nan] == theirs[~is_nan]).all()
+    assert is_nan.any()
+    assert (ours[is_nan] == 0).all()
+    assert_same_numbers(formats.info(296).values, EVERY_CODE[:16].view(E2M1).astype(np.float32))
+
+
+def test_float4_e1m2_is_a_multiple_of_a_quarter() -> None:
+    x = numbers()
+    x = x[~np.isnan(x)][: len(x) // 4 * 2].astype(np.float64)
+    expected = np.minimum(np.rint(np.abs(x) * 4), 7) + 8 * np.signbit(x)
+    assert (codes_of(x.astype(np.float32), "float4_e1m2") == expected).all()
+    assert_same_numbers(formats.info(297).values[:8], np.arange(8) / np.float32(4))
+
+
+def test_every_byte_of_float4_holds_two_codes() -> None:
+    for name in FLOAT4:
+        values = formats.info(name).values
+        pairs = np.stack((values[EVERY_CODE & 15], values[EVERY_CODE >> 4]), axis=-1)
+        assert_same_numbers(formats.decode(EVERY_CODE, name), pairs.reshape(-1))
+        assert (formats.encode(pairs.reshape(-1), name) == EVERY_CODE).all()
+    codes = formats.unpack_fp4(EVERY_CODE)
+    assert codes[:4].tolist() == [0, 0, 1, 0]
+    assert (formats.pack_fp4(codes) == EVERY_CODE).all()
+    assert (formats.pack_fp4(codes.view(E2M1)) == EVERY_CODE).all()
+
+
+def e8m0_of(x: Array) -> Array:
+    """Return bytes by comparing with each power of two, and with each middle of two."""
+    powers = 2.0 ** np.arange(-127, 128)
+    borders = (powers[1:] + powers[:-1]) / 2
+    return np.where(x >= 0, (x[:, None] >= borders).sum(axis=1), 255)
+
+
+def scales() -> tuple[Array, Array, Array]:
+    """Return every bfloat16 and what is beside each middle; where ml_dtypes and torch differ.
+
+    Of what lies between 2^-127 and 2^-126 they make the latter; of what is beyond the greatest NaN.
+    """
+    x = np.unique(numbers().view(np.uint32)).view(np.float32)
+    tiny = (x > 2.0**-127) & (x < 1.5 * 2.0**-127)
+    return x, tiny, (x >= 1.5 * 2.0**127)
+
+
+def test_e8m0_against_ml_dtypes() -> None:
+    x, tiny, beyond = scales()
+    with np.errstate(all="ignore"):
+        theirs = x.astype(E8M0).view(np.uint8)
+    ours = formats.encode(x, "float8_e8m0fnu").view(np.uint8)
+    assert (ours == e8m0_of(x)).all()
+    same = ~(tiny | beyond | (x == 0))
+    assert (ours[same] == theirs[same]).all()
+    assert [set(a[tiny]) for a in (ours, theirs)] == [{0}, {1}]
+    assert [set(a[beyond]) for a in (ours, theirs)] == [{254}, {255}]
+    assert [set(a[x == 0]) for a in (ours, theirs)] == [{0}, {255}]
+    for codes in (EVERY_CODE, EVERY_CODE.view(E8M0)):
+        assert_same_numbers(formats.decode(codes, 293), EVERY_CODE.view(E8M0).astype(np.float32))
+
+
+@pytest.mark.needs("torch")
+def test_e8m0_against_torch() -> None:
+    """It takes magnitudes."""
+    import torch
+
+    x, tiny, beyond = scales()
+    theirs = torch.from_numpy(x).to(torch.float8_e8m0fnu).view(torch.uint8).numpy()
+    ours = formats.encode(x, "float8_e8m0fnu").view(np.uint8)
+    same = ~(tiny | beyond | (x < 0))
+    assert (ours[same] == theirs[same]).all()
+    assert [set(a[tiny]) for a in (ours, theirs)] == [{0}, {1}]
+    assert [set(a[beyond]) for a in (ours, theirs)] == [{254}, {255}]
+    assert set(ours[x < 0]) == {255}
+    theirs = torch.from_numpy(EVERY_CODE).view(torch.float8_e8m0fnu).float().numpy()
+    assert_same_numbers(formats.info(293).values, theirs)
+
+
 @pytest.mark.usefixtures("target")
 @pytest.mark.parametrize("name", formats.list_formats()[1:])
 def test_every_code_comes_back(name: str) -> None:
     values = formats.info(name).values
     finite = np.isfinite(values)
-    assert (formats.encode(values, name).view(np.uint8)[finite] == EVERY_CODE[finite]).all()
+    assert (codes_of(values, name)[finite] == EVERY_CODE[: len(values)][finite]).all()
 
 
 @pytest.mark.usefixtures("target")
@@ -120,6 +210,9 @@ def test_every_pair_of_int4_codes() -> None:
         ("hifloat8", 32768, -32768, 2**-22, 8, np.uint8, 290),
         ("float8_e5m2", 57344, -57344, 2**-16, 8, ml_dtypes.float8_e5m2, 291),
         ("float8_e4m3fn", 448, -448, 2**-9, 8, ml_dtypes.float8_e4m3fn, 292),
+        ("float8_e8m0fnu", 2.0**127, 2.0**-127, 2.0**-127, 8, E8M0, 293),
+        ("float4_e2m1", 6, -6, 0.5, 4, np.uint8, 296),
+        ("float4_e1m2", 1.75, -1.75, 0.25, 4, np.uint8, 297),
     ],
 )
 def test_tables(
@@ -142,6 +235,18 @@ def test_shapes_and_layouts() -> None:
     assert formats.decode(np.zeros((), np.uint8), "hifloat8").shape == ()
     assert formats.unpack_int4(np.zeros((3, 0, 2), np.int32)).shape == (3, 0, 16)
     assert formats.pack_int4(np.zeros((3, 0), np.int8)).shape == (3, 0)
+    quarters = np.clip(x / 4, -1.75, 1.75)
+    codes = formats.encode(quarters, "float4_e1m2")
+    assert (codes.shape, codes.dtype) == ((24, 1), np.uint8)
+    assert (formats.decode(codes[::-1], "float4_e1m2")[::-1] == quarters).all()
+    assert formats.unpack_fp4(np.zeros((2, 6), np.uint8).T[::2]).shape == (3, 4)
+    assert formats.encode(np.zeros((0, 4), np.float16), 296).shape == (0, 2)
+    assert formats.decode(np.zeros((3, 0), np.uint8), 296).shape == (3, 0)
+    assert (
+        formats.encode(np.array(3, np.float32), 293).shape
+        == formats.decode(codes, 293)[0, 0].shape
+        == ()
+    )
 
 
 @pytest.mark.parametrize(
@@ -155,11 +260,44 @@ def test_shapes_and_layouts() -> None:
         (lambda: formats.decode(EVERY_CODE, "int4"), DTypeError, "codes has dtype uint8, expected"),
         (lambda: formats.decode(np.ones(4, "f4"), 290), DTypeError, "codes has dtype float32, exp"),
         (lambda: formats.decode([1], 290), DTypeError, "codes is no numpy.ndarray"),  # type: ignore[arg-type]
-        (lambda: formats.pack_int4(EVERY_CODE), DTypeError, "codes is of uint8, expected int8"),
+        (lambda: formats.pack_int4(EVERY_CODE), DTypeError, "codes has dtype uint8, expected int8"),
         (lambda: formats.pack_int4(np.full(8, 8, "i1")), ParamError, "codes are beyond int4"),
         (lambda: formats.pack_int4(np.full(8, -9, "i1")), ParamError, "codes are beyond int4"),
-        (lambda: formats.pack_int4(np.zeros(9, "i1")), ParamError, "npu_dtype_cast: self has"),
-        (lambda: formats.unpack_int4(np.zeros(1, "u4")), DTypeError, "codes has dtype uint32"),
+        (
+            lambda: formats.pack_int4(np.zeros(9, "i1")),
+            ParamError,
+            "codes has shape (9,), expected",
+        ),
+        (lambda: formats.unpack_int4(np.zeros(1, "u4")), DTypeError, "elements has dtype uint32"),
+        (lambda: formats.unpack_int4(np.zeros((), "i4")), ParamError, "elements has shape (), exp"),
+        (lambda: formats.encode(np.ones(4), 296), DTypeError, "npu_dtype_cast: self has dtype"),
+        (lambda: formats.encode(np.ones(3, "f4"), 296), ParamError, "values has shape (3,), expec"),
+        (lambda: formats.encode(np.ones((), "f4"), 297), ParamError, "values has shape (), expect"),
+        (
+            lambda: formats.decode(np.ones((), "u1"), 296),
+            ParamError,
+            "codes has shape (), expected",
+        ),
+        (lambda: formats.decode(np.ones(4, "i1"), 297), DTypeError, "codes has dtype int8, expect"),
+        (lambda: formats.decode(np.zeros(4, E2M1), 296), DTypeError, "codes has dtype float4_e2m1"),
+        (
+            lambda: formats.decode(np.ma.zeros(4, "u1"), 293),
+            DTypeError,
+            "codes is no numpy.ndarray",
+        ),
+        (lambda: formats.pack_fp4(np.zeros(2, "i1")), DTypeError, "codes has dtype int8, expected"),
+        (
+            lambda: formats.pack_fp4(np.full(2, 16, "u1")),
+            ParamError,
+            "codes are beyond float4_e2m1",
+        ),
+        (
+            lambda: formats.pack_fp4(np.zeros(3, "u1")),
+            ParamError,
+            "codes has shape (3,), expected a",
+        ),
+        (lambda: formats.pack_fp4([1, 2]), DTypeError, "codes is no numpy.ndarray, expected uint8"),  # type: ignore[arg-type]
+        (lambda: formats.unpack_fp4(np.zeros(2, "i1")), DTypeError, "elements has dtype int8, exp"),
     ],
 )
 def test_errors(call: Any, error: type, text: str) -> None:

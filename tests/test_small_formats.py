@@ -36,6 +36,8 @@ CHECKSUMS = {
     "hifloat8": (0x49B66694, 0xDFA6C0C4),
     "int4": (0xBD9621A8, 0xF142E972),
 }
+# Of bfloat16, a code a byte.
+FLOAT4_CHECKSUMS = {"float4_e2m1": 0x198B253C, "float4_e1m2": 0xCF467FA0}
 GREATEST = {"float8_e4m3fn": "7e", "float8_e5m2": "7b", "hifloat8": "6e"}
 
 
@@ -123,6 +125,49 @@ def test_the_formula_in_numpy(format: str) -> None:
     finite = np.isfinite(_codes.values_of(format))
     y = _codes.encode(decoded.astype(np.float32), format).view(np.uint8)
     assert (y[finite] == np.arange(256)[finite]).all()
+
+
+@pytest.mark.parametrize(("format", "checksum"), FLOAT4_CHECKSUMS.items())
+def test_float4_in_numpy(format: str, checksum: int) -> None:
+    x = np.arange(1 << 16, dtype=np.uint16).view(ml_dtypes.bfloat16).astype(np.float32)
+    with np.errstate(invalid="ignore"):
+        y = _codes.encode(x, format)
+    assert zlib.crc32(_codes.unpacked(y).tobytes()) == checksum
+
+
+# Spot values of formats' ties, of the middle between two codes, and of what is beyond.
+FLOAT4_VECTORS = [
+    ("float4_e2m1", "rint", [0.25, 0.26, 0.75, 1.25, 1.75, 2.5, 3.5, 5], "0 1 2 2 4 4 6 6"),
+    ("float4_e2m1", "rint", [5.1, -0.2, 7, -9, np.inf, -np.inf, np.nan, -0.0], "7 8 7 f 7 f 0 8"),
+    ("float4_e2m1", "round", [0.25, 0.24, 0.75, 1.25, 2.5, -2.5, 5, -0.1], "1 0 2 3 5 d 7 8"),
+    (
+        "float4_e2m1",
+        "round",
+        [7, -9, np.inf, -np.inf, np.nan, -np.nan, 0, -0.25],
+        "7 f 7 f 0 0 0 9",
+    ),
+    ("float4_e2m1", "floor", [0.3, -0.3, -3.5, 3.9, 4, -4, 5.9, -4.1], "0 9 e 5 6 e 6 f"),
+    (
+        "float4_e2m1",
+        "floor",
+        [7, -9, np.inf, -np.inf, np.nan, -1e-45, -0.0, 1e-45],
+        "7 f 7 f 0 9 8 0",
+    ),
+    ("float4_e1m2", "rint", [0.125, 0.375, 0.625, 0.875, 1.125, 1.7, -0.1, 2], "0 2 2 4 4 7 8 7"),
+    ("float4_e1m2", "round", [0.125, 0.375, -0.625, 0.8, 1.8, -1.9, 0.12, 1], "1 2 b 3 7 f 0 4"),
+    (
+        "float4_e1m2",
+        "floor",
+        [0.125, -0.125, 0.25, -0.25, 1.8, -1.6, -1.8, 1.74],
+        "0 9 1 9 7 f f 6",
+    ),
+]
+
+
+@pytest.mark.parametrize(("format", "round_mode", "x", "expected"), FLOAT4_VECTORS)
+def test_float4_by_hand(format: str, round_mode: str, x: list[float], expected: str) -> None:
+    y = _codes.encode(np.array(x, np.float32), format, round_mode)
+    assert " ".join(f"{code:x}" for code in _codes.unpacked(y)) == expected
 
 
 X1, X2 = np.float16([[1, 2, 3, 4]]), np.float16([[0.5, -1, 0.25, 1]])

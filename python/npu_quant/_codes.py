@@ -1,4 +1,4 @@
-"""Codes in plain NumPy: what the operators' ``reference()`` share, and nothing else uses."""
+"""Codes in plain NumPy, for the operators' ``reference()`` and for formats without a kernel."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from . import dtypes
 from .dtypes import DType, DTypeName
 
 _INTEGERS = {"int4": (-8, 7), "int8": (-128, 127), "uint8": (0, 255)}
 _INTEGERS |= {"int32": (-(2**31), 2**31 - 1)}
+_FLOAT4 = {"float4_e2m1": [0, 0.5, 1, 1.5, 2, 3, 4, 6]}
+_FLOAT4 |= {"float4_e1m2": [0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75]}
 
 
 def row_of(format: DTypeName) -> DType:
@@ -44,59 +46,87 @@ def _hifloat8(code: int) -> float:
 
 
 def _values(name: str) -> NDArray[np.float32]:
+    if name in _FLOAT4:
+        magnitudes = np.array(_FLOAT4[name], np.float32)
+        return np.concatenate((magnitudes, -magnitudes))
+    if name == "int4":
+        return ((np.arange(16) ^ 8) - 8).astype(np.float32)
     if name == "hifloat8":
         return np.array([_hifloat8(code) for code in range(256)], np.float32)
     return np.arange(256, dtype=np.uint8).view(name).astype(np.float32)
 
 
 values_of: Callable[[str], NDArray[np.float32]] = cache(_values)
-"""The value of each of the 256 codes of a float of 8 bits, by its name."""
+"""The value of each code of a format of 4 bits, or of a float of 8, by its name."""
 
 
-def encode(v: NDArray[Any], format: DTypeName) -> NDArray[Any]:
-    """Return the codes of float32 numbers: the nearest, saturated; NaN gives 0."""
+def encode(v: NDArray[Any], format: DTypeName, round_mode: str | None = None) -> NDArray[Any]:
+    """Return the codes of float32 numbers: the nearest, saturated; NaN gives 0, of e8m0 NaN.
+
+    Args:
+        v: the numbers.
+        format: what their codes are of; two or eight of 4 bits share an element.
+        round_mode: how floats are rounded: ``"rint"``, ties to the even code; ``"round"``, ties
+            away from zero, as always in hifloat8; ``"floor"``, down. None is the format's own.
+    """
     row = row_of(format)
+    if row.name == "float8_e8m0fnu":
+        return _powers(v).view(row.carrier)
     if row.name not in _INTEGERS:
-        return _float_codes(v, row.name).view(row.carrier)
+        codes = _float_codes(v, row.name, round_mode or "rint")
+        return packed(codes, row.carrier) if row.bits == 4 else codes.view(row.carrier)
     # In float64, which holds the limits of int32.
     codes = np.clip(np.rint(v).astype(np.float64), *_INTEGERS[row.name])
     codes = np.where(np.isnan(v), 0, codes).astype(np.int64)
-    return packed(codes) if row.name == "int4" else codes.astype(row.carrier)
+    return packed(codes, row.carrier) if row.bits == 4 else codes.astype(row.carrier)
 
 
-def _float_codes(v: NDArray[np.float32], name: str) -> NDArray[np.uint8]:
-    """Ties go to the even code, in hifloat8 away from zero; it has no -0, others have."""
-    values = values_of(name)[:128].astype(np.float64)
+def _float_codes(v: NDArray[np.float32], name: str, round_mode: str) -> NDArray[np.uint8]:
+    """hifloat8 has no -0, others have."""
+    half = len(values_of(name)) // 2
+    values = values_of(name)[:half].astype(np.float64)
     ascending = np.argsort(np.where(np.isfinite(values), values, np.inf), kind="stable")
     ascending = ascending[: np.isfinite(values).sum()]
-    middles = (values[ascending][1:] + values[ascending][:-1]) / 2
-    magnitude = np.abs(v).astype(np.float64)
-    below, above = (ascending[np.searchsorted(middles, magnitude, s)] for s in ("left", "right"))
-    codes = np.where((name == "hifloat8") | (below % 2 == 1), above, below)
-    has_sign = np.signbit(v) & ((name != "hifloat8") | (codes != 0))
-    return np.where(np.isnan(v), 0, codes | has_sign * 0x80).astype(np.uint8)
+    values, magnitude, sign = values[ascending], np.abs(v).astype(np.float64), np.signbit(v)
+    if round_mode == "floor":
+        below = ascending[np.searchsorted(values[1:], magnitude, "right")]
+        above = ascending[np.searchsorted(values[:-1], magnitude, "left")]
+        goes_above = sign
+    else:
+        middles = (values[1:] + values[:-1]) / 2
+        below, above = (
+            ascending[np.searchsorted(middles, magnitude, s)] for s in ("left", "right")
+        )
+        goes_above = (name == "hifloat8") | (round_mode == "round") | (below % 2 == 1)
+    codes = np.where(goes_above, above, below)
+    has_sign = sign & ((name != "hifloat8") | (codes != 0))
+    return np.where(np.isnan(v), 0, codes | has_sign * half).astype(np.uint8)
 
 
-def packed(codes: NDArray[Any]) -> NDArray[np.int32]:
-    """Return int4 codes, 8 to an element: the first is its low nibble."""
-    nibbles = codes.reshape(*codes.shape[:-1], codes.shape[-1] // 8, 8).astype(np.uint32) & 15
-    words: NDArray[np.uint32] = (nibbles << np.arange(0, 32, 4, dtype=np.uint32)).sum(
-        -1, dtype=np.uint32
-    )
-    return words.view(np.int32)
+def _powers(v: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """Return the bytes of the nearest powers of two, ties up; below 0 there is none but NaN."""
+    middles = 1.5 * 2.0 ** np.arange(-127, 127)
+    return np.where(v >= 0, np.searchsorted(middles, v, "right"), 255).astype(np.uint8)
 
 
-def unpacked(words: NDArray[np.int32]) -> NDArray[np.int8]:
-    """Return the codes in packed elements, each in a byte."""
-    nibbles = words[..., None] >> np.arange(0, 32, 4, dtype=np.int32) & 15
-    return ((nibbles ^ 8) - 8).astype(np.int8).reshape(*words.shape[:-1], -1)
+def packed(codes: NDArray[Any], carrier: DTypeLike) -> NDArray[Any]:
+    """Return codes of 4 bits, as many to an element as it has nibbles: the first is its lowest."""
+    nibbles = codes.astype(np.uint8, copy=False) & 15
+    pairs = np.ascontiguousarray(nibbles[..., ::2] | nibbles[..., 1::2] << 4)
+    return pairs.view(carrier)
+
+
+def unpacked(elements: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return the codes in packed elements, each in a byte, without a sign."""
+    pairs = np.ascontiguousarray(elements).view(np.uint8)
+    return np.stack((pairs & 15, pairs >> 4), -1).reshape(*pairs.shape[:-1], 2 * pairs.shape[-1])
 
 
 def decode(codes: NDArray[Any], format: DTypeName) -> NDArray[np.float32]:
     """Return the numbers that codes stand for."""
-    name = row_of(format).name
-    if name == "int4":
-        codes = unpacked(codes)
-    if name in _INTEGERS:
+    row = row_of(format)
+    if row.bits == 4:
+        return values_of(row.name)[unpacked(codes)]
+    if row.name in _INTEGERS:
         return codes.astype(np.float32)
-    return values_of(name)[np.ascontiguousarray(codes).view(np.uint8).reshape(codes.shape)]
+    return values_of(row.name)[np.ascontiguousarray(codes).view(np.uint8).reshape(codes.shape)]

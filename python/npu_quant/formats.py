@@ -8,8 +8,10 @@
     >>> formats.decode(codes, "hifloat8")
     array([  1. ,  -1.5, 256. ], dtype=float32)
 
-int4 lies in int32, 8 codes in an element, and hifloat8 in uint8, as in every operator
-(docs/numerics.md 11). Both directions are :func:`npu_quant.npu_dtype_cast`, and so are the errors.
+int4 lies in int32, 8 codes in an element, float4 in uint8, 2 codes in an element, and hifloat8 in
+uint8, as in every operator (docs/numerics.md 11). Both directions are
+:func:`npu_quant.npu_dtype_cast`, and so are the errors; float4 and float8_e8m0fnu, which it lacks,
+are done in NumPy.
 """
 
 from __future__ import annotations
@@ -22,17 +24,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import dtypes
+from . import _codes, dtypes
 from ._names import dir_of
 from .dtypes import DTypeName
 from .errors import DTypeError, ParamError
 from .ops import npu_dtype_cast
 
-__all__ = ["Format", "decode", "encode", "info", "list_formats", "pack_int4", "unpack_int4"]
+__all__ = ["Format", "decode", "encode", "info", "list_formats"]
+__all__ += ["pack_fp4", "pack_int4", "unpack_fp4", "unpack_int4"]
 
 __dir__ = dir_of(__name__)
 
-_NAMES = ("int4", "hifloat8", "float8_e5m2", "float8_e4m3fn")
+_BY_KERNEL = ("int4", "hifloat8", "float8_e5m2", "float8_e4m3fn")
+_NAMES = (*_BY_KERNEL, "float8_e8m0fnu", "float4_e2m1", "float4_e1m2")
 _PARAM_INVALID = 161002
 
 
@@ -45,15 +49,16 @@ class Format:
     """torch_npu's, such as 292; ACL's is 256 less."""
     bits: int
     dtype: np.dtype[Any]
-    """Of the arrays that hold its codes; 8 codes of int4 share an element."""
+    """Of the arrays that hold its codes; 8 codes of int4 share an element, 2 of float4."""
     greatest: float
     least: float
     """Of its finite values, between which :func:`encode` saturates."""
     least_step: float
-    """Between the codes next to 0."""
+    """Between the least codes that are not negative."""
     values: NDArray[np.float32]
-    """The number that each code stands for, by the code: 16 of int4, 256 of the others. Read-only;
-    with the infinities and NaN that :func:`encode` never gives."""
+    """The number that each code stands for, by the code: 16 of int4 and float4, 256 of the others.
+    Read-only; with the infinities and NaN, which :func:`encode` never gives but for the NaN of
+    float8_e8m0fnu."""
 
 
 def list_formats() -> list[str]:
@@ -61,8 +66,8 @@ def list_formats() -> list[str]:
 
     Example:
         >>> from npu_quant import formats
-        >>> formats.list_formats()
-        ['int4', 'hifloat8', 'float8_e5m2', 'float8_e4m3fn']
+        >>> " ".join(formats.list_formats())
+        'int4 hifloat8 float8_e5m2 float8_e4m3fn float8_e8m0fnu float4_e2m1 float4_e1m2'
     """
     return list(_NAMES)
 
@@ -79,7 +84,7 @@ def info(format: DTypeName) -> Format:
     """Return what there is to know of a format: its range, its steps, all of its values.
 
     Args:
-        format: its name, torch_npu's code (285, 290, 291, 292), or a dtype.
+        format: its name, torch_npu's code (285, 290 to 293, 296, 297), or a dtype.
 
     Raises:
         ParamError: it is none of :func:`list_formats`.
@@ -95,13 +100,8 @@ def info(format: DTypeName) -> Format:
 
 
 def _described(name: str) -> Format:
-    row = dtypes.resolve(name)
-    assert row is not None
-    if name == "int4":
-        values = np.arange(16, dtype=np.float32)
-        values[8:] -= 16
-    else:
-        values = decode(np.arange(256, dtype=np.uint8), name)
+    row = _codes.row_of(name)
+    values = _codes.values_of(name)
     values.flags.writeable = False
     least = float(values[np.isfinite(values)].min())
     code = 256 + row.acl_code
@@ -115,19 +115,25 @@ def encode(values: NDArray[Any], format: DTypeName) -> NDArray[Any]:
     """Return the codes nearest to numbers.
 
     Ties go to the even code, in hifloat8 away from zero. What is beyond the greatest value becomes
-    its code, NaN becomes 0; float8 keeps the sign of a zero.
+    its code, NaN becomes 0; float8 and float4 keep the sign of a zero.
+
+    The powers of two of float8_e8m0fnu have neither: ties go up, 0 becomes the least, 2^-127, and
+    NaN and what is below 0 become NaN. (ml_dtypes and torch make NaN of what is beyond the
+    greatest, and 2^-126 of all between it and 2^-127. ml_dtypes makes NaN of 0; torch takes
+    magnitudes. The scales that operators compute are not nearest, but have rules of their own.)
 
     Args:
         values: float16, bfloat16 or float32, of any shape; for int4 the last axis is a multiple of
-            8.
+            8, for float4 of 2.
         format: as for :func:`info`.
 
     Returns:
-        An array of ``info(format).dtype``, of values' shape; of int4 the last axis is an eighth.
+        An array of ``info(format).dtype``, of values' shape; of int4 the last axis is an eighth, of
+        float4 a half: the first of two codes is the low nibble.
 
     Raises:
         DTypeError: values is no array of floats.
-        ParamError: the shape does not fit int4, or there is no such format.
+        ParamError: the shape does not fit the format, or there is no such format.
 
     Example:
         >>> import numpy as np
@@ -135,7 +141,14 @@ def encode(values: NDArray[Any], format: DTypeName) -> NDArray[Any]:
         >>> formats.encode(np.float32([1, 2.2, 1e9, np.nan]), "float8_e5m2").view(np.uint8)
         array([ 60,  64, 123,   0], dtype=uint8)
     """
-    return npu_dtype_cast(values, _name_of(format))
+    name = _name_of(format)
+    if name in _BY_KERNEL:
+        return npu_dtype_cast(values, name)
+    v = np.asarray(npu_dtype_cast(values, np.float32))
+    if name != "float8_e8m0fnu":
+        _check_axis("values", v.shape, 2)
+    with np.errstate(invalid="ignore"):  # of a signaling NaN
+        return _codes.encode(v, name)
 
 
 def decode(codes: NDArray[Any], format: DTypeName) -> NDArray[np.float32]:
@@ -147,11 +160,11 @@ def decode(codes: NDArray[Any], format: DTypeName) -> NDArray[np.float32]:
         format: as for :func:`info`.
 
     Returns:
-        float32, of codes' shape; of int4 with 8 times the last axis.
+        float32, of codes' shape; of int4 with 8 times the last axis, of float4 with 2 times.
 
     Raises:
         DTypeError: codes is no array that holds the format.
-        ParamError: there is no such format.
+        ParamError: there is no such format, or codes of 4 bits have no axis.
 
     Example:
         >>> import numpy as np
@@ -160,17 +173,52 @@ def decode(codes: NDArray[Any], format: DTypeName) -> NDArray[np.float32]:
         array([448.,  -0.,  nan], dtype=float32)
     """
     name = _name_of(format)
-    row = dtypes.resolve(name)
-    assert row is not None
-    if not isinstance(codes, np.ndarray):
-        raise DTypeError(f"codes is no numpy.ndarray, expected {row.carrier}.", _PARAM_INVALID)
+    codes = _held("codes", codes, name)
+    if name in _BY_KERNEL:
+        return npu_dtype_cast(codes, np.float32, name)
+    return _codes.decode(codes, name)
+
+
+def _held(argument: str, codes: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return codes in arrays of their format's own dtype, which they have, or by another name."""
+    row = _codes.row_of(name)
+    _check_array(argument, codes, str(row.carrier))
     if codes.dtype != row.carrier:
         is_same = codes.dtype.itemsize == 1 and codes.dtype.name in (name, "uint8")
         if name == "int4" or not is_same:
-            text = f"codes has dtype {codes.dtype}, expected {row.carrier} for {name}."
+            text = f"{argument} has dtype {codes.dtype}, expected {row.carrier} for {name}."
             raise DTypeError(text, _PARAM_INVALID)
-        codes = codes.view(row.carrier)
-    return npu_dtype_cast(codes, np.float32, name)
+    if row.bits == 4:
+        _check_axis(argument, codes.shape, 1)
+    return codes.view(row.carrier)
+
+
+def _check_array(argument: str, value: object, expected: str) -> None:
+    """Refuse what is no array, and what would lose its mask."""
+    if not isinstance(value, np.ndarray) or isinstance(value, np.ma.MaskedArray):
+        raise DTypeError(f"{argument} is no numpy.ndarray, expected {expected}.", _PARAM_INVALID)
+
+
+def _check_axis(argument: str, shape: tuple[int, ...], factor: int) -> None:
+    if not shape or shape[-1] % factor:
+        wanted = (
+            f"a last axis that is a multiple of {factor}" if factor > 1 else "at least one axis"
+        )
+        raise ParamError(f"{argument} has shape {shape}, expected {wanted}.", _PARAM_INVALID)
+
+
+def _packed(codes: NDArray[Any], name: str, dtypes: tuple[str, str], low: int) -> NDArray[Any]:
+    """Pack codes of a plain dtype, from low on, or of ml_dtypes' own."""
+    carrier = _codes.row_of(name).carrier
+    _check_array("codes", codes, " or ".join(dtypes))
+    if codes.dtype.name not in dtypes:
+        text = f"codes has dtype {codes.dtype}, expected {' or '.join(dtypes)}."
+        raise DTypeError(text, _PARAM_INVALID)
+    is_plain = codes.dtype.name == dtypes[0]
+    if is_plain and codes.size and (codes.min() < low or codes.max() > low + 15):
+        raise ParamError(f"codes are beyond {name}, expected {low} to {low + 15}.", _PARAM_INVALID)
+    _check_axis("codes", codes.shape, 2 * carrier.itemsize)
+    return _codes.packed(codes.view(np.uint8), carrier)
 
 
 def pack_int4(codes: NDArray[Any]) -> NDArray[np.int32]:
@@ -189,13 +237,7 @@ def pack_int4(codes: NDArray[Any]) -> NDArray[np.int32]:
         >>> formats.pack_int4(np.arange(8, dtype=np.int8)).view(np.uint32).item() == 0x76543210
         True
     """
-    if not isinstance(codes, np.ndarray) or codes.dtype.name not in ("int8", "int4"):
-        came = getattr(codes, "dtype", type(codes).__name__)
-        raise DTypeError(f"codes is of {came}, expected int8 or int4.", _PARAM_INVALID)
-    bytes_of_codes = codes.astype(np.int8)
-    if bytes_of_codes.size and (bytes_of_codes.min() < -8 or bytes_of_codes.max() > 7):
-        raise ParamError("codes are beyond int4, expected -8 to 7.", _PARAM_INVALID)
-    return encode(bytes_of_codes.astype(np.float32), "int4")
+    return _packed(codes, "int4", ("int8", "int4"), -8)
 
 
 def unpack_int4(elements: NDArray[np.int32]) -> NDArray[np.int8]:
@@ -216,4 +258,46 @@ def unpack_int4(elements: NDArray[np.int32]) -> NDArray[np.int8]:
         >>> formats.unpack_int4(np.array([0x10], np.int32))
         array([0, 1, 0, 0, 0, 0, 0, 0], dtype=int8)
     """
-    return decode(elements, "int4").astype(np.int8)
+    codes = _codes.unpacked(_held("elements", elements, "int4"))
+    return (codes << 4).view(np.int8) >> 4
+
+
+def pack_fp4(codes: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return codes of either float4, 2 to a byte: the first is its low nibble.
+
+    Args:
+        codes: uint8 from 0 to 15, or ``ml_dtypes.float4_e2m1fn``; the last axis is even.
+
+    Raises:
+        DTypeError: codes has another dtype.
+        ParamError: a code is out of range, or the last axis is odd.
+
+    Example:
+        >>> import numpy as np
+        >>> from npu_quant import formats
+        >>> hex(formats.pack_fp4(np.array([2, 15], np.uint8)).item())
+        '0xf2'
+    """
+    return _packed(codes, "float4_e2m1", ("uint8", "float4_e2m1fn"), 0)
+
+
+def unpack_fp4(elements: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return the codes of either float4 that bytes hold, each in a byte of its own.
+
+    Args:
+        elements: uint8, such as :func:`pack_fp4` and the operators give.
+
+    Returns:
+        The codes, from 0 to 15, with twice the last axis; of float4_e2m1
+        ``.view(ml_dtypes.float4_e2m1fn)`` has their values.
+
+    Raises:
+        DTypeError: elements is no array of uint8.
+
+    Example:
+        >>> import numpy as np
+        >>> from npu_quant import formats
+        >>> formats.unpack_fp4(np.array([0xF2], np.uint8))
+        array([ 2, 15], dtype=uint8)
+    """
+    return _codes.unpacked(_held("elements", elements, "float4_e2m1"))
