@@ -1,0 +1,114 @@
+"""npu_anti_mx_quant: its reference, by hand and against a loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import mx_loops
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mx_arrays import SEEDS
+from witnesses import Array, assert_same_but_nan
+
+from npu_quant.ops.anti_mx_quant import reference
+
+E4M3 = ml_dtypes.float8_e4m3fn
+
+
+def hexadecimal(text: str, dtype: Any = np.uint8) -> Array:
+    return np.frombuffer(bytes.fromhex(text), dtype)
+
+
+def check(y: Array, dtype: Any, *expected: float) -> None:
+    assert_same_but_nan((y,), (np.array(expected, np.float32).astype(dtype),))
+
+
+class TestVectors:
+    """Stated by documents, or worked by hand."""
+
+    def test_float8(self) -> None:
+        x = hexadecimal("38 7E 81 7F", E4M3)
+        y = reference(x, np.array([[128, 0]], np.uint8), dst_type="float32")
+        check(y, np.float32, 2, 896, -(2.0**-8), np.nan)
+
+    def test_beyond_float16(self) -> None:
+        x = hexadecimal("38 7E 81 7F", E4M3)
+        y = reference(x, np.array([[136, 0]], np.uint8), dst_type=5)
+        check(y, np.float16, 512, np.inf, -1, np.nan)
+
+    def test_float4(self) -> None:
+        x, mxscale = hexadecimal("21 F7"), np.array([[126, 0]], np.uint8)
+        for scale in (mxscale, mxscale.view(ml_dtypes.float8_e8m0fnu)):
+            y = reference(x, scale, dst_type=6, src_type=296)
+            check(y, np.float32, 0.25, 0.5, 3, -3)
+
+    @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
+    def test_the_byte_of_nan(self, dtype: Any) -> None:
+        """Zero codes, too; the other block is not touched."""
+        y = reference(np.zeros(40, E4M3), np.array([[255, 127]], np.uint8), dst_type=dtype)
+        assert np.isnan(y[:32].astype(np.float32)).all()
+        check(y[32:], dtype, *[0] * 8)
+
+    def test_codes_that_are_not_finite(self) -> None:
+        x = hexadecimal("7C FC 7F 80", ml_dtypes.float8_e5m2)
+        y = reference(x, np.array([[0, 0]], np.uint8), dst_type=283, src_type=291)
+        check(y, ml_dtypes.bfloat16, np.inf, -np.inf, np.nan, -0.0)
+
+    def test_the_ends_of_float32(self) -> None:
+        x = hexadecimal("7B 01", ml_dtypes.float8_e5m2)
+        low, high = (
+            reference(x, np.array([[b, 9]], np.uint8), dst_type=256, src_type=23) for b in (0, 254)
+        )
+        check(low, np.float32, 57344 * 2.0**-127, 2.0**-143)
+        check(high, np.float32, np.inf, 2.0**111)
+
+    def test_float16_has_subnormals_and_ties(self) -> None:
+        """1.125 * 2^-22 is 4.5 of its least steps, and 1.375 * 2^-22 is 5.5."""
+        x = np.array([1.125, 1.375, -1.125, 0.0625], E4M3)
+        y = reference(x, np.array([[105, 0]], np.uint8), dst_type=257)
+        check(y, np.float16, 4 * 2.0**-24, 6 * 2.0**-24, -4 * 2.0**-24, 0)
+
+    def test_another_axis(self) -> None:
+        x = np.ones((70, 2), E4M3)
+        mxscale = np.arange(120, 128, dtype=np.uint8).reshape(2, 2, 2)
+        y = reference(x, mxscale, axis=0, dst_type=15)
+        assert y.dtype == ml_dtypes.bfloat16
+        bytes_of_rows = [(0, [120, 122]), (31, [120, 122]), (32, [121, 123]), (64, [124, 126])]
+        for row, b in bytes_of_rows:
+            assert y[row].astype(float).tolist() == [2.0 ** (e - 127) for e in b]
+
+    def test_none_is_what_torch_npu_takes_it_for(self) -> None:
+        x, mxscale = (
+            hexadecimal("21 F7").reshape(2, 1),
+            np.array([[[127, 0]], [[128, 0]]], np.uint8),
+        )
+        y = reference(x, mxscale, axis=None, dst_type=None, src_type=None)
+        assert y.shape == (2, 2)
+        check(y.reshape(-1), ml_dtypes.bfloat16, 0.5, 1, 12, -12)
+
+    @pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 4)])
+    def test_empty(self, shape: tuple[int, ...]) -> None:
+        mxscale = np.zeros((*shape[:-1], (shape[-1] + 63) // 64, 2), np.uint8)
+        assert reference(np.zeros(shape, E4M3), mxscale).shape == shape
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), SEEDS, st.sampled_from([*mx_loops.CODES]), st.sampled_from([*mx_loops.FLOATS]))
+def test_against_a_loop(data: st.DataObject, seed: int, format: str, to: str) -> None:
+    rng = np.random.default_rng(seed)
+    shape = [data.draw(st.integers(1, 3)) for _ in range(data.draw(st.integers(1, 4)))]
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    shape[axis] = 2 * data.draw(st.integers(0, 75))
+    codes = rng.integers(0, 256, shape, np.uint8)
+    x = codes if "float4" in format else codes.view(getattr(ml_dtypes, format))
+    shape[-1] *= 2 if "float4" in format else 1
+    a = axis % len(shape)
+    shape[a] = (shape[a] + 63) // 64
+    center = data.draw(st.sampled_from([0, 105, 112, 127, 143, 248, 255]))
+    nearby = center + rng.integers(-12, 13, (*shape, 2))
+    mxscale = np.clip(nearby, 0, 255).astype(np.uint8)
+    found = reference(x, mxscale, axis=axis, dst_type=to, src_type=format)
+    assert_same_but_nan((found,), (mx_loops.anti(x, mxscale, axis, format, to),))

@@ -1,0 +1,65 @@
+"""npu_dynamic_block_mx_quant: its reference, by hand and against a loop."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import mx_loops
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mx_arrays import RULES, Rule, arrays
+from witnesses import assert_same_bits
+
+from npu_quant.ops.dynamic_block_mx_quant import reference
+
+# scale_alg 1 does not exist here, and of dst_type_max only 6 and 7.
+OWN_RULES = [r for r in RULES if r.scale_alg != 1 and r.dst_type_max in (0, 6, 7)]
+
+
+class TestVectors:
+    """Stated by documents, or worked by hand."""
+
+    def test_zeros(self) -> None:
+        x = np.zeros((1, 2, 2), ml_dtypes.bfloat16)
+        found = reference(x, round_mode="floor", scale_alg=2, dst_type_max=6)
+        shapes = [(1, 2, 1), (1, 2, 1, 2), (1, 1, 2, 2)]
+        assert_same_bits(found, tuple(np.zeros(shape, np.uint8) for shape in shapes))
+
+    def test_tiles_and_both_layouts(self) -> None:
+        x = np.ones((33, 34), np.float16)
+        x[32, 0] = 64
+        y, scale1, scale2 = reference(x, dst_type="float8_e4m3fn")
+        assert (scale1.shape, scale2.shape) == ((33, 1, 2), (1, 34, 2))
+        assert (scale1[:32] == [[119, 119]]).all()
+        assert scale1[32].tolist() == [[125, 119]]
+        assert (scale2[0, :32] == [119, 125]).all()
+        assert (scale2[0, 32:] == [119, 119]).all()
+        assert [y[0, 0], y[32, 0], y[32, 1], y[32, 32]] == [256, 256, 4, 256]
+
+    def test_a_tile_that_is_not_finite(self) -> None:
+        x = -np.ones((2, 34), np.float32)
+        x[1, 3] = np.nan
+        y, scale1, scale2 = reference(x, dst_type="float8_e5m2")
+        assert scale1.tolist() == [[[255, 112]]] * 2
+        assert scale2[0, :, 0].tolist() == [255] * 32 + [112] * 2
+        assert not scale2[..., 1].any()
+        assert not y.view(np.uint8)[:, :32].any()
+        assert (y[:, 32:] == -32768).all()
+
+    @pytest.mark.parametrize("shape", [(0, 4), (4, 0), (2, 0, 4), (0, 2, 2)])
+    def test_empty(self, shape: tuple[int, ...]) -> None:
+        *head, m, n = shape
+        y, scale1, scale2 = reference(np.zeros(shape, np.float32))
+        assert y.shape == (*head, m, n // 2)
+        assert scale1.shape == (*head, m, (n + 63) // 64, 2)
+        assert scale2.shape == (*head, (m + 63) // 64, n, 2)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data(), st.sampled_from(OWN_RULES))
+def test_against_a_loop(data: st.DataObject, rule: Rule) -> None:
+    format, mode, alg, end = rule
+    x = data.draw(arrays((2, 3), is_even="float4" in format))
+    found = reference(x, round_mode=mode, dst_type=format, scale_alg=alg, dst_type_max=end)
+    assert_same_bits(found, mx_loops.tiles(x, format, mode, alg, end))

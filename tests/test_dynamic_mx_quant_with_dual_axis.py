@@ -1,0 +1,58 @@
+"""npu_dynamic_mx_quant_with_dual_axis: its reference, by hand and against a loop."""
+
+from __future__ import annotations
+
+import mx_loops
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mx_arrays import RULES, Rule, arrays
+from witnesses import assert_same_bits
+
+from npu_quant.ops.dynamic_mx_quant_with_dual_axis import reference
+
+
+class TestVectors:
+    """Worked by hand."""
+
+    def test_each_axis_has_its_own_blocks(self) -> None:
+        x = np.ones((40, 34), np.float16)
+        x[33, 5] = 64
+        y1, mxscale1, y2, mxscale2 = reference(x, dst_type="float8_e4m3fn")
+        assert (mxscale1.shape, mxscale2.shape) == ((40, 1, 2), (1, 34, 2))
+        assert mxscale1[33].tolist() == [[125, 119]]
+        assert (mxscale1[np.arange(40) != 33] == 119).all()
+        assert mxscale2[0, 5].tolist() == [119, 125]
+        assert (mxscale2[0, np.arange(34) != 5] == 119).all()
+        # 2^8 at byte 119, 2^2 at 125; the great one is 2^8 there.
+        assert [y1[33, 5], y1[33, 6], y1[33, 33], y1[32, 5]] == [256, 4, 256, 256]
+        assert [y2[33, 5], y2[33, 6], y2[32, 5], y2[31, 5]] == [256, 256, 4, 256]
+
+    def test_float4_lies_along_the_last_axis_in_both(self) -> None:
+        x = np.array([[1, -2], [3, 6]], np.float32)
+        y1, mxscale1, y2, mxscale2 = reference(x, round_mode="round")
+        assert (y1.tolist(), mxscale1.tolist()) == ([[0xE4], [0x75]], [[[126, 0]], [[127, 0]]])
+        assert (y2.tolist(), mxscale2.tolist()) == ([[0xC4], [0x77]], [[[126, 0], [127, 0]]])
+
+    @pytest.mark.parametrize("shape", [(0, 4), (4, 0), (2, 0, 4)])
+    def test_empty(self, shape: tuple[int, ...]) -> None:
+        *head, m, n = shape
+        y1, mxscale1, y2, mxscale2 = reference(np.zeros(shape, np.float32))
+        assert y1.shape == y2.shape == (*head, m, n // 2)
+        assert mxscale1.shape == (*head, m, (n + 63) // 64, 2)
+        assert mxscale2.shape == (*head, (m + 63) // 64, n, 2)
+
+    def test_none_is_0(self) -> None:
+        x = np.full((2, 2), 7, np.float32)
+        assert_same_bits(reference(x, scale_alg=None, dst_type_max=None), reference(x))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data(), st.sampled_from(RULES))
+def test_against_a_loop(data: st.DataObject, rule: Rule) -> None:
+    format, mode, alg, end = rule
+    x = data.draw(arrays((2, 4), is_even="float4" in format))
+    found = reference(x, round_mode=mode, dst_type=format, scale_alg=alg, dst_type_max=end)
+    last, other = (mx_loops.along(x, axis, format, mode, alg, end) for axis in (-1, -2))
+    assert_same_bits(found, (*last, *other))
