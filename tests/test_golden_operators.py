@@ -26,11 +26,12 @@ SIXTEEN = [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)]
 
 
 def test_every_operator_can_be_compared_and_measured() -> None:
-    """But gradients and casts; those that are measured are not its forms, none takes codes."""
+    """But gradients, casts and MX; those that are measured are not its forms, none takes codes."""
     compared = set(operators())
     assert set(npu_quant.ops.__all__) - compared == {
         "dequantize_val",
         "npu_dtype_cast",
+        "npu_dynamic_mx_quant",
         "fake_quantize_per_channel_affine_cachemask_backward",
         "fake_quantize_per_tensor_affine_cachemask_backward",
     }

@@ -261,6 +261,16 @@ Status check_packable(const char* op, const char* argument, const TensorView& vi
                       codes, " share an element of ", array});
 }
 
+Status check_bound(const char* op, const char* argument, double bound) {
+  // From here on a double rounds to infinity in float32; no conversion, which would round the
+  // caller's way.
+  constexpr double kInfiniteInFloat = 0x1.ffffffp127;
+  if (bound >= 0 && bound < kInfiniteInFloat) return {};
+  return fault(
+      op, Fault::attribute, {Argument(argument)}, {"is ", to_string(bound)},
+      {"expected a number >= 0 that is finite in ", Format::float32, " (0 means no bound)"});
+}
+
 Status check_dst_type_max(const char* op, double dst_type_max, Format codes) {
   // Above this a double is at least 1e-6f in float32; no conversion, which would round the caller's
   // way.

@@ -102,6 +102,8 @@ Format codes_asked_for(const DTypeRequest& dst_type);
 // Where codes of less than a byte are to share elements of an array, as many as fill one.
 Status check_packable(const char* op, const char* argument, const TensorView& view, Format codes,
                       DType array);
+// A bound in float32: 0 or more, and finite.
+Status check_bound(const char* op, const char* argument, double bound);
 // What amax becomes in hifloat8, if it is not 0.
 Status check_dst_type_max(const char* op, double dst_type_max, Format codes);
 

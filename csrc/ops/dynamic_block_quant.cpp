@@ -164,16 +164,10 @@ void DynamicBlockQuant::plan_outputs() {
 }
 
 Status DynamicBlockQuant::check_attributes() {
-  // From here on a double rounds to infinity in float32; no conversion, which would round the
-  // caller's way.
-  constexpr double kInfiniteInFloat = 0x1.ffffffp127;
   const auto wrong = [this](const char* argument, const Text& came, const Text& allowed) {
     return fault(name, Fault::attribute, {Argument(argument)}, came, allowed);
   };
-  if (!(min_scale >= 0) || min_scale >= kInfiniteInFloat)
-    return wrong(
-        "min_scale", {"is ", to_string(min_scale)},
-        {"expected a number >= 0 that is finite in ", Format::float32, " (0 means no bound)"});
+  NPU_QUANT_RETURN_IF_ERROR(check_bound(name, "min_scale", min_scale));
   NPU_QUANT_RETURN_IF_ERROR(round_mode.check(name, Fault::attribute, "round_mode", "available: "));
   NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type, kCodeFormats));
   const bool is_hifloat8 = format() == Format::hifloat8;

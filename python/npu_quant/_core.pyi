@@ -74,6 +74,20 @@ def npu_dynamic_block_quant(
     numerics: object,
     /,
 ) -> _Result: ...
+def npu_dynamic_mx_quant(
+    result_type: type[_Result],
+    input: object,
+    axis: object,
+    round_mode: object,
+    dst_type: object,
+    block_size: object,
+    scale_alg: object,
+    dst_type_max: object,
+    max_low_bound: object,
+    out: object,
+    numerics: object,
+    /,
+) -> _Result: ...
 def npu_add_rms_norm_quant(
     result_type: type[_Result],
     x1: object,

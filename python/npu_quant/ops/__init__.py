@@ -21,6 +21,7 @@ from .add_rms_norm_quant import npu_add_rms_norm_quant
 from .anti_quant import npu_anti_quant
 from .dtype_cast import npu_dtype_cast
 from .dynamic_block_quant import npu_dynamic_block_quant
+from .dynamic_mx_quant import npu_dynamic_mx_quant
 from .dynamic_quant import npu_dynamic_quant
 from .dynamic_quant_asymmetric import npu_dynamic_quant_asymmetric
 from .fake_quantize_per_channel import (
@@ -50,6 +51,7 @@ __all__ = [
     "npu_anti_quant",
     "npu_dtype_cast",
     "npu_dynamic_block_quant",
+    "npu_dynamic_mx_quant",
     "npu_dynamic_quant",
     "npu_dynamic_quant_asymmetric",
     "npu_quantize",

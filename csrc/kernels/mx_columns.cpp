@@ -1,0 +1,161 @@
+// npu_dynamic_mx_quant along columns (docs/numerics.md 14):
+//   amax = max|x|     b by the rule     y = code(x * 2^(127 - b))
+//
+// A strip of columns, so wide that a block's rows of it stay in a cache: block by block it is
+// reduced and encoded, two blocks for each pair of bytes.
+#include "kernels/mx_blocks.h"
+
+namespace npu_quant {
+namespace {
+
+constexpr int64_t kStripBytes = 128 << 10;  // of x, half of an L2 or less
+constexpr int64_t kMostColumns = 2048;
+constexpr int64_t kRowsInTurn = 8;    // for which maxima are loaded and stored once
+constexpr int64_t kRowsFetched = 32;  // where x has to be gathered
+
+template <class In, class Code>
+class MxColumns {
+ public:
+  MxColumns(const DynamicMxArgs& args, const Code& code)
+      : args_(args),
+        code_(code),
+        x_(args.x, kItem, x_buffer_),
+        y_(args.y, 1, y_buffer_, args.stream, !is_aligned(args.y)) {}
+
+  void run() {
+    const bool is_direct = x_.is_direct() && (y_.is_direct() || !y_.is_wanted());
+    const int64_t fitting = kStripBytes / (kItem * args_.block) / kTile * kTile;
+    together_ = is_direct ? args_.block : kRowsFetched;
+    width_ = is_direct ? least(most(fitting, kTile), kMostColumns)
+                       : kBufferBytes / (kItem * kRowsFetched);
+    for (int64_t i = 0; i < args_.n; i += width_)
+      for (int64_t row = 0; row < args_.rows; row += 2 * args_.block)
+        quantize_pair(row, i, least(args_.n - i, width_));
+    if (args_.stream) stream_fence();
+  }
+
+ private:
+  using Storage = typename In::Storage;
+  static constexpr int64_t kItem = sizeof(Storage);
+  static constexpr int64_t kPacked = kMxCodesPerByte<Code>;
+
+  void quantize_pair(int64_t row, int64_t i, int64_t n) {
+    for (int lane = 0; lane < 2; ++lane, row += args_.block) {
+      const int64_t rows = most(0, least(args_.rows - row, args_.block));
+      reduce(row, rows, i, n);
+      find_bytes(n, lane);
+      if (y_.is_wanted()) encode(row, rows, i, n, lane);
+      if (rows == 0) std::memset(bytes_[lane], 0, sizeof bytes_[lane]);
+    }
+    put_bytes(args_.scales.from(i, (row - 1) / (2 * args_.block)), n);
+  }
+
+  const Storage* x_at(int64_t row, int64_t i) const {
+    return reinterpret_cast<const Storage*>(x_.at(row, i));
+  }
+
+  void reduce(int64_t row, int64_t rows, int64_t i, int64_t n) {
+    for (int64_t t = 0; t * kTile < n; ++t) amax_[t] = {};
+    for (int64_t r = 0; r < rows; r += together_) {
+      const int64_t some = least(rows - r, together_);
+      x_.fetch(row + r, some, i, n, width_);
+      for (int64_t s = 0; s < some; s += kRowsInTurn)
+        include(row + r + s, least(some - s, kRowsInTurn), i, n);
+    }
+  }
+  // A few rows, while memory is asked for as many more.
+  NPU_QUANT_INLINE void include(int64_t row, int64_t rows, int64_t i, int64_t n) {
+    const auto ahead = static_cast<uintptr_t>(kRowsInTurn * args_.x.row_stride);
+    for (int64_t t = 0; t * kTile < n; ++t) {
+      auto amax = amax_[t];
+      for (int64_t r = row; r < row + rows; ++r) {
+        const Storage* const x = x_at(r, i) + t * kTile;
+        if (n - t * kTile >= kTile) {
+          if (x_.is_direct()) prefetch_tile(reinterpret_cast<uintptr_t>(x) + ahead);
+          In::include(amax, x);
+        } else {
+          In::include(amax, Padded<Storage>(x, n - t * kTile).values);
+        }
+      }
+      amax_[t] = amax;
+    }
+  }
+  static NPU_QUANT_INLINE void prefetch_tile(uintptr_t address) {
+    for (uintptr_t byte = 0; byte < kTile * kItem; byte += 64)
+      prefetch_into(CacheLevel::second, address + byte);
+  }
+
+  void find_bytes(int64_t n, int lane) {
+    I32 greatest{};
+    for (int64_t t = 0; t * kTile < n; ++t) {
+      const Tile amax = In::load_mixed(reinterpret_cast<const Storage*>(amax_ + t));
+      I32 bytes[4];
+      for (int p = 0; p < 4; ++p) {
+        bytes[p] = mx_bytes(args_.rule, amax.part[p]);
+        factors_[t][p] = mx_factors(bytes[p]);
+        greatest = max(greatest, bytes[p]);
+      }
+      store(bytes_[lane] + t * kTile, In::pack(bytes));
+    }
+    has_special_ = horizontal_max<int32_t, kVectorBytes>(greatest) == kMxSpecial;
+  }
+
+  void encode(int64_t row, int64_t rows, int64_t i, int64_t n, int lane) {
+    for (int64_t r = 0; r < rows; r += together_) {
+      const int64_t some = least(rows - r, together_);
+      if (rows > together_) x_.fetch(row + r, some, i, n, width_);
+      for (int64_t s = 0; s < some; ++s) {
+        char* const y = y_.at(row + r + s, i / kPacked);
+        encode_row(x_at(row + r + s, i), n, y + (y_.is_direct() ? 0 : s * width_ / kPacked), lane);
+      }
+      y_.put(row + r, i / kPacked, n / kPacked, some, width_ / kPacked);
+    }
+  }
+  NPU_QUANT_INLINE void encode_row(const Storage* x, int64_t n, char* y, int lane) {
+    const Stores stores{y_.takes_streams()};
+    int64_t t = 0;
+    for (; (t + 1) * kTile <= n; ++t)
+      stores.put(y + t * kTile / kPacked, codes_at(x + t * kTile, t, lane));
+    const int64_t left = n - t * kTile;
+    if (left == 0) return;
+    const auto codes = codes_at(Padded<Storage>(x + t * kTile, left).values, t, lane);
+    std::memcpy(y + t * kTile / kPacked, &codes, static_cast<size_t>(left / kPacked));
+  }
+  NPU_QUANT_INLINE auto codes_at(const Storage* x, int64_t t, int lane) const {
+    I8 codes = mx_codes<In>(code_, In::load_mixed(x), factors_[t]);
+    if (__builtin_expect(has_special_, false))
+      codes &= load<I8>(bytes_[lane] + t * kTile) != static_cast<int8_t>(kMxSpecial);
+    return mx_packed<Code>(codes);
+  }
+
+  void put_bytes(const MxScales& to, int64_t n) const {
+    if (to.data == nullptr) return;
+    for (int64_t c = 0; c < n; ++c)
+      for (int lane = 0; lane < 2; ++lane)
+        to.data[c * to.row_stride + lane * to.lane_stride] = static_cast<char>(bytes_[lane][c]);
+  }
+
+  const DynamicMxArgs& args_;
+  const Code code_;
+  Source x_;
+  Sink y_;
+  int64_t together_ = 0, width_ = 0;
+  bool has_special_ = false;
+  typename In::Amax amax_[kMostColumns / kTile];
+  F32 factors_[kMostColumns / kTile][4];
+  alignas(64) uint8_t bytes_[2][kMostColumns];
+  Buffer<> x_buffer_, y_buffer_;
+};
+
+}  // namespace
+
+template <>
+void MxColumnsKernel::run<kTarget>(const Args& args) {
+  const DefaultFloatEnvironment guard;
+  visit_float_with<WholeLoads>(args.dtype, [&](auto in) {
+    visit_mx_code(args.format, args.rounding,
+                  [&](auto code) { MxColumns<decltype(in), decltype(code)>(args, code).run(); });
+  });
+}
+
+}  // namespace npu_quant

@@ -1,0 +1,183 @@
+// npu_dynamic_mx_quant along rows (docs/numerics.md 14):
+//   amax = max|x|     b by the rule     y = code(x * 2^(127 - b))
+//
+// A span of a row, of blocks that make up to kMostCells cells, is reduced cell by cell, then
+// encoded from cache.
+#include "kernels/mx_blocks.h"
+
+namespace npu_quant {
+namespace {
+
+constexpr int64_t kMostCells = 32;  // of 32 elements: a block of 1024, or 32 of 32
+constexpr int64_t kAhead = 6 << 10;
+
+// The greatest magnitudes of cells, as bits.
+template <class In>
+struct Cells {
+  using Int = typename In::Amax::Bits;
+  using Vector = Vec<Int>;
+  using Storage = typename In::Storage;
+  static constexpr int kCount = kVectorBytes / sizeof(Int);  // of a vector
+
+  // Those of one cell, in every lane.
+  static NPU_QUANT_INLINE Vector of_lanes(const Storage* x) {
+    constexpr auto kMagnitude = static_cast<Int>(~(Int{1} << (8 * sizeof(Int) - 1)));
+    Vector greatest = load<Vector>(x) & kMagnitude;
+    for (int64_t i = kCount; i < kMxCell; i += kCount)
+      greatest = max(greatest, load<Vector>(x + i) & kMagnitude);
+    return greatest;
+  }
+  static NPU_QUANT_INLINE Int of_one(const Storage* x, int64_t n) {
+    const Vector lanes =
+        n < kMxCell ? of_lanes(Padded<Storage, kMxCell>(x, n).values) : of_lanes(x);
+    return horizontal_max<Int, kVectorBytes>(lanes);
+  }
+};
+
+template <class In, class Code>
+class MxRows {
+ public:
+  MxRows(const DynamicMxArgs& args, const Code& code)
+      : args_(args),
+        code_(code),
+        x_(args.x, kItem, x_buffer_),
+        y_(args.y, 1, y_buffer_, args.stream, !is_aligned(args.y)),
+        span_(kMostCells * kMxCell / args.block * args.block) {}
+
+  void run() {
+    const bool is_direct = x_.is_direct() && (y_.is_direct() || !y_.is_wanted());
+    const int64_t together =
+        is_direct ? 1 : least(x_.rows_together(), kBufferBytes / (kItem * args_.block));
+    const int64_t fitting = kBufferBytes / (kItem * together) / args_.block * args_.block;
+    const int64_t width = is_direct ? args_.n : least(args_.n, fitting);
+    for (int64_t row = 0; row < args_.rows; row += together) {
+      const int64_t rows = least(args_.rows - row, together);
+      for (int64_t i = 0; i < args_.n; i += width) {
+        const int64_t n = least(args_.n - i, width);
+        x_.fetch(row, rows, i, n, width);
+        for (int64_t r = 0; r < rows; ++r) quantize(row + r, i, n, r * width);
+        y_.put(row, i / kPacked, n / kPacked, rows, width / kPacked);
+      }
+    }
+    if (args_.stream) stream_fence();
+  }
+
+ private:
+  using Storage = typename In::Storage;
+  static constexpr int64_t kItem = sizeof(Storage);
+  static constexpr int64_t kPacked = kMxCodesPerByte<Code>;
+
+  // Elements [i, i + n) of a row; in a buffer y has `place` codes before them.
+  NPU_QUANT_INLINE void quantize(int64_t row, int64_t i, int64_t n, int64_t place) {
+    const auto* const x = reinterpret_cast<const Storage*>(x_.at(row, i));
+    char* const y = y_.at(row, i / kPacked) + (y_.is_direct() ? 0 : place / kPacked);
+    for (int64_t first = 0; first < n; first += span_) {
+      const int64_t count = least(n - first, span_);
+      reduce(x + first, count);
+      const int64_t blocks = find_bytes(count);
+      put_bytes(row, (i + first) / args_.block, blocks);
+      if (y_.is_wanted()) encode(x + first, count, y + first / kPacked);
+    }
+  }
+
+  NPU_QUANT_INLINE void reduce(const Storage* x, int64_t n) {
+    for (int64_t i = 0, cell = 0; i < n; i += kMxCell, ++cell)
+      amax_[cell] = Cells<In>::of_one(x + i, least(n - i, kMxCell));
+  }
+
+  // Of blocks, then of the cells that they are made of.
+  NPU_QUANT_INLINE int64_t find_bytes(int64_t n) {
+    const int64_t cells = (n + kMxCell - 1) / kMxCell, of_block = args_.block / kMxCell;
+    const int64_t blocks = (cells + of_block - 1) / of_block;
+    for (int64_t b = 0; of_block > 1 && b < blocks; ++b) {
+      auto greatest = amax_[b * of_block];
+      for (int64_t cell = b * of_block; cell < least((b + 1) * of_block, cells); ++cell)
+        greatest = amax_[cell] > greatest ? amax_[cell] : greatest;
+      amax_[b] = greatest;
+    }
+    I32 greatest{};
+    for (int64_t b = 0; b < blocks; b += kTile) {
+      const Tile amax = In::load(reinterpret_cast<const Storage*>(amax_ + b));
+      I32 bytes[4];
+      for (int p = 0; p < 4; ++p) {
+        bytes[p] = mx_bytes(args_.rule, amax.part[p]);
+        store(factors_ + b + p * kLanes, mx_factors(bytes[p]));
+        greatest = max(greatest, bytes[p]);
+      }
+      store(bytes_ + b, low_bytes(bytes));
+    }
+    has_special_ = horizontal_max<int32_t, kVectorBytes>(greatest) == kMxSpecial;
+    if (of_block > 1)
+      for (int64_t cell = cells; cell-- > 0;) factors_[cell] = factors_[cell / of_block];
+    return blocks;
+  }
+
+  NPU_QUANT_INLINE void put_bytes(int64_t row, int64_t block, int64_t blocks) {
+    if (args_.scales.data == nullptr) return;
+    const int64_t all = (args_.n + args_.block - 1) / args_.block;
+    if (block + blocks == all && all % 2 == 1) bytes_[blocks++] = 0;
+    const MxScales& to = args_.scales;
+    char* const bytes = to.from(row, 0).data;
+    if (to.lane_stride == 1 && to.pair_stride == 2)
+      return static_cast<void>(std::memcpy(bytes + block, bytes_, static_cast<size_t>(blocks)));
+    for (int64_t b = block; b < block + blocks; ++b)
+      bytes[b / 2 * to.pair_stride + b % 2 * to.lane_stride] = static_cast<char>(bytes_[b - block]);
+  }
+
+  NPU_QUANT_INLINE void encode(const Storage* x, int64_t n, char* y) {
+    const Stores stores{y_.takes_streams()};
+    int64_t i = 0;
+    for (; i + kTile <= n; i += kTile) {
+      prefetch_values(x + i);
+      stores.put(y + i / kPacked, codes_at(x + i, i));
+    }
+    if (i < n) {
+      const Padded end(x + i, n - i);
+      const auto codes = codes_at(end.values, i);
+      std::memcpy(y + i / kPacked, &codes, static_cast<size_t>((n - i) / kPacked));
+    }
+    if (__builtin_expect(has_special_, false)) clear_special(n, y);
+  }
+  // Codes of a tile from element i of the span on. Parts 0 and 1 are one half of it in any order.
+  NPU_QUANT_INLINE auto codes_at(const Storage* x, int64_t i) const {
+    F32 factors[4];
+    for (int p = 0; p < 4; ++p)
+      factors[p] = broadcast(factors_[(i + p / 2 * 2 * kLanes) / kMxCell]);
+    return mx_packed<Code>(mx_codes<In>(code_, In::load_mixed(x), factors));
+  }
+  __attribute__((noinline)) void clear_special(int64_t n, char* y) const {
+    for (int64_t i = 0; i < n; i += args_.block)
+      if (bytes_[i / args_.block] == kMxSpecial)
+        std::memset(y + i / kPacked, 0, static_cast<size_t>(least(n - i, args_.block) / kPacked));
+  }
+
+  static NPU_QUANT_INLINE void prefetch_values(const Storage* x) {
+    for (int64_t byte = 0; byte < kTile * kItem; byte += 64)
+      prefetch(reinterpret_cast<uintptr_t>(x) + static_cast<uintptr_t>(kAhead + byte));
+  }
+
+  const DynamicMxArgs& args_;
+  const Code code_;
+  Source x_;
+  Sink y_;
+  const int64_t span_;
+  bool has_special_ = false;
+  // Of the cells of a span, and up to whole tiles.
+  alignas(64) typename In::Amax::Bits amax_[2 * kMostCells] = {};
+  alignas(64) float factors_[2 * kMostCells];
+  alignas(64) uint8_t bytes_[2 * kMostCells];
+  Buffer<> x_buffer_, y_buffer_;
+};
+
+}  // namespace
+
+template <>
+void MxRowsKernel::run<kTarget>(const Args& args) {
+  const DefaultFloatEnvironment guard;
+  visit_float_with<WholeLoads>(args.dtype, [&](auto in) {
+    visit_mx_code(args.format, args.rounding,
+                  [&](auto code) { MxRows<decltype(in), decltype(code)>(args, code).run(); });
+  });
+}
+
+}  // namespace npu_quant

@@ -1,0 +1,211 @@
+"""npu_dynamic_mx_quant: codes and a power of two per block along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _codes, _core
+from ..arrays import Array
+from ..dtypes import DTypeName
+
+
+class DynamicMxQuantResult(NamedTuple):
+    """What :func:`npu_dynamic_mx_quant` returns; a field is None where ``out`` holds None."""
+
+    y: NDArray[Any]
+    """Codes, of input's shape; of float4 the last axis is half of that."""
+    mxscale: NDArray[np.uint8]
+    """E8M0 bytes, uint8: the axis becomes ceil(blocks / 2), and a last axis of 2 is added."""
+
+
+def npu_dynamic_mx_quant(
+    input: Array,
+    *,
+    axis: int = -1,
+    round_mode: str = "rint",
+    dst_type: DTypeName = 296,
+    block_size: int = 32,
+    scale_alg: int | None = 0,
+    dst_type_max: float | None = 0.0,
+    max_low_bound: float = 0.0,
+    out: tuple[Array | None, Array | None] | None = None,
+    numerics: str | None = None,
+) -> DynamicMxQuantResult:
+    """Quantize blocks along an axis, each with a power of two of its own (MX).
+
+    ::
+
+        amax = max |x| over the block
+        b    = floor(log2(amax)) - emax + 127, at least 0                          scale_alg 0
+               the least byte with max(amax, max_low_bound) <= top * 2^(b - 127)   scale_alg 1
+               the least byte with amax <= dst_type_max * 2^(b - 127)              scale_alg 2
+        y    = code(x * 2^(127 - b))                   the nearest of dst_type, saturated
+
+    The byte is exact, and the product is one float32 operation (docs/numerics.md 14); 16-bit
+    inputs are widened exactly. The last block of an axis holds what is left.
+
+    =====================  ===========================  ====  =====  =========  ===============
+    dst_type               y                            emax  top    scale_alg  round_mode
+    =====================  ===========================  ====  =====  =========  ===============
+    float8_e4m3fn (292)    ml_dtypes' type              8     448    0, 1       rint
+    float8_e5m2 (291)      ml_dtypes' type              15    57344  0, 1       rint
+    float4_e2m1 (296)      uint8, 2 codes in a byte:    2     6      0, 2       rint, round,
+                           the first is its low nibble                          floor
+    float4_e1m2 (297)      the same                     0     1.75   0          the same
+    =====================  ===========================  ====  =====  =========  ===============
+
+    Args:
+        input: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 1 to 7. Any strides,
+            unaligned and read-only arrays included. For float4 its last axis is even.
+        axis: along which the blocks lie.
+        round_mode: ``"rint"``: ties go to the even code; ``"round"``: away from zero; ``"floor"``:
+            to the next code below, so that -0.3 becomes -0.5.
+        dst_type: the format of the codes, one of the table, as torch_npu's number there, torch's
+            (23, 24, 45), dtype or name.
+        block_size: elements of a block: a multiple of 32, at most 1024; 32 with ``scale_alg=2``.
+        scale_alg: how the byte is found. None means 0.
+        dst_type_max: for ``scale_alg=2`` what amax may become at most: 6 to 12; codes still end at
+            +-6. 0 or None means 6. Rounded to float32.
+        max_low_bound: for ``scale_alg=1`` the least amax: no byte is less than that of a block with
+            this amax. Rounded to float32; negative, NaN or infinite is an error.
+        out: where to write ``(y, mxscale)``: arrays of exactly the result's shapes and dtypes, any
+            strides, apart from each other and from input, such as an earlier result; None for one
+            that is not wanted. After Ctrl-C it holds some new elements and some old ones.
+        numerics: the arithmetic profile, by default the current one
+            (:func:`npu_quant.numerics`).
+
+    Returns:
+        ``(y, mxscale)``: codes of input's shape, in float4 with half the last axis, whichever the
+        axis of the blocks is; uint8 in which ``axis``, of ``nb`` blocks, becomes ``ceil(nb / 2)``,
+        with a last axis of 2 added: ``mxscale[..., p, ..., j]`` is block ``2 p + j``, and 0 where
+        there is none. Byte b stands for ``2**(b - 127)``, 255 for NaN. The way back to about
+        ``input`` is code times that: of float8 along the last axis
+        ``y.astype(np.float32) * np.repeat(2.0**(mxscale.reshape(*y.shape[:-1], -1) - 127.0), 32,
+        axis=-1)[..., :n]``.
+
+    Rounding is of the one product, by ``round_mode``. Blocks out of the ordinary:
+
+    =======================================  ======  ==========================================
+    block                                    byte    y
+    =======================================  ======  ==========================================
+    all zero, of whatever sign               0       0, or -0 as the element
+    the same, with max_low_bound             its b   the same
+    holds NaN, inf or -inf                   255     +0 everywhere
+    so small that the byte is 0              0       by the formula: the code of x * 2^127
+    else: rounded to 0                       b       -0 (80, in float4 8) of what is negative
+    beyond top, with scale_alg 0 or 2        b       top: 448 of 500 in float8_e4m3fn
+    a last odd block                         b       its neighbour in mxscale is 0
+    empty: ``(m, 0)``                        none    empty; mxscale is ``(m, 0, 2)``
+    =======================================  ======  ==========================================
+
+    Raises:
+        DTypeError: ``input`` is missing (code 161001), is no ndarray, or has another dtype.
+        ParamError: rank, ``out``, the last axis or an attribute is not allowed or not available.
+        TypeError: an attribute is of the wrong kind, such as ``block_size="a"``.
+        MemoryError: no memory for the results.
+
+    Example:
+        >>> import numpy as np, npu_quant
+        >>> x = np.array([[1, -2.5, 0.1, 7, 0.3, -0.7, 3.3, -5]], dtype=np.float32)
+        >>> y, mxscale = npu_quant.npu_dynamic_mx_quant(x)
+        >>> [f"{byte:02X}" for byte in y[0]], mxscale
+        (['C2', '70', '91', 'E5'], array([[[127,   0]]], dtype=uint8))
+        >>> weight = np.ones((256, 384), dtype=np.float16)
+        >>> y, mxscale = npu_quant.npu_dynamic_mx_quant(weight, axis=-2, dst_type="float8_e4m3fn")
+        >>> y.dtype.name, float(y[0, 0]), mxscale.shape, int(mxscale[0, 0, 0])
+        ('float8_e4m3fn', 256.0, (4, 384, 2), 119)
+
+    Source: torch_npu.npu_dynamic_mx_quant (hicann/ops-nn ``quant/dynamic_mx_quant``,
+    Ascend/op-plugin). Its kernel gives zeros where the byte is 0 and amax is not, with scale_alg 0
+    and mostly 2; its document, and this function, do not.
+    """
+    return _core.npu_dynamic_mx_quant(
+        DynamicMxQuantResult,
+        input,
+        axis,
+        round_mode,
+        dst_type,
+        block_size,
+        scale_alg,
+        dst_type_max,
+        max_low_bound,
+        out,
+        numerics,
+    )
+
+
+# Of each format: emax, its bits of mantissa, and the exponent of its least normal number.
+_FORMATS = {
+    "float8_e4m3fn": (8, 3, -6),
+    "float8_e5m2": (15, 2, -14),
+    "float4_e2m1": (2, 1, 0),
+    "float4_e1m2": (0, 2, 0),
+}
+_ROUND: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
+    "rint": np.rint,
+    "round": lambda q: np.copysign(np.floor(np.abs(q) + 0.5), q),
+    "floor": np.floor,
+}
+
+
+def _bytes(amax: NDArray[np.float64], greatest: float | None, emax: int) -> NDArray[np.int64]:
+    """Return the byte of each amax: by the greatest value, or by emax where there is none."""
+    fraction, exponent = np.frexp(amax)
+    if greatest is None:
+        b = np.maximum(exponent - 1 - emax + 127, 0)
+    else:
+        part, of_greatest = np.frexp(np.float64(greatest))
+        b = np.clip(exponent - of_greatest + (fraction > part) + 127, 0, 254)
+    return np.where(amax == 0, 0, np.where(np.isfinite(amax), b, 255))
+
+
+def _codes_of(v: NDArray[np.float32], name: str, round_mode: str) -> NDArray[Any]:
+    """Return the codes of finite numbers along the last axis."""
+    row = _codes.row_of(name)
+    _, mantissa_bits, least_exponent = _FORMATS[name]
+    step = np.exp2(np.maximum(np.frexp(np.abs(v))[1] - 1, least_exponent) - mantissa_bits)
+    step = np.where(v == 0, 1, step).astype(np.float64)
+    rounded = np.clip(_ROUND[round_mode](v / step) * step, -row.greatest, row.greatest)
+    rounded = np.where(rounded == 0, np.copysign(0, v), rounded)
+    if row.bits == 8:
+        return np.asarray(rounded, row.carrier)
+    values = [0, 0.5, 1, 1.5, 2, 3, 4, 6] if mantissa_bits == 1 else np.arange(8) / 4
+    codes = (np.searchsorted(values, np.abs(rounded)) | np.signbit(rounded) * 8).astype(np.uint8)
+    pairs: NDArray[np.uint8] = codes[..., ::2] | codes[..., 1::2] << 4
+    return pairs
+
+
+def reference(
+    input: NDArray[Any],
+    *,
+    axis: int = -1,
+    round_mode: str = "rint",
+    dst_type: DTypeName = 296,
+    block_size: int = 32,
+    scale_alg: int | None = 0,
+    dst_type_max: float | None = 0.0,
+    max_low_bound: float = 0.0,
+) -> DynamicMxQuantResult:
+    """Compute :func:`npu_dynamic_mx_quant` in plain NumPy: the formula, without checks."""
+    row = _codes.row_of(dst_type)
+    along = np.moveaxis(input, axis, -1).astype(np.float32)
+    *others, n = along.shape
+    blocks = -(-n // block_size)
+    v = np.zeros((*others, blocks * block_size), np.float32)
+    v[..., :n] = along
+    v = v.reshape(*others, blocks, block_size)
+    amax = np.abs(v).max(axis=-1, initial=0).astype(np.float64)
+    amax = np.maximum(amax, np.float32(max_low_bound))  # NaN stays
+    greatest = np.float32(dst_type_max or row.greatest) if scale_alg else None
+    b = _bytes(amax, greatest, _FORMATS[row.name][0])
+    with np.errstate(invalid="ignore", under="ignore"):
+        q = v * np.exp2((127 - b)[..., None]).astype(np.float32)
+    q = np.where(b[..., None] == 255, np.float32(0), q).reshape(*others, -1)[..., :n]
+    y = _codes_of(np.moveaxis(q, -1, axis), row.name, round_mode)
+    mxscale = np.zeros((*others, -(-blocks // 2), 2), np.uint8)
+    mxscale.reshape(*others, -1)[..., :blocks] = b
+    return DynamicMxQuantResult(y, np.moveaxis(mxscale, -2, axis % input.ndim))
