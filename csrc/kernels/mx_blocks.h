@@ -23,20 +23,26 @@ NPU_QUANT_INLINE F32 mx_factors(I32 bytes) {
   return bit_cast<F32>(max((254 - bytes) << 23, I32{} + (1 << 22)));
 }
 
-// A tile of values times factors, in an order of In's, as codes that are bytes in memory order.
-template <class In, class Code>
-NPU_QUANT_INLINE I8 mx_codes(const Code& code, const Tile& v, const F32 (&factors)[4]) {
-  I32 codes[4];
-  for (int p = 0; p < 4; ++p) codes[p] = code.of_number(v.part[p] * factors[p]);
-  return In::pack(codes);
-}
-
 template <class Code>
 inline constexpr int64_t kMxCodesPerByte = 1;
 template <int mantissa_bits>
 inline constexpr int64_t kMxCodesPerByte<Float4<mantissa_bits>> = 2;
 
-// Codes of a tile as y holds them.
+// A tile of values times factors, in the order of In::load_mixed, as codes that are bytes in memory
+// order. What is done to bytes, sign and bound, is done to a whole tile at once.
+template <class In, class Code>
+NPU_QUANT_INLINE I8 mx_codes(const Code& code, const typename In::Storage* x,
+                             const F32 (&factors)[4]) {
+  using Bytes = Vec<uint8_t>;
+  const Tile v = In::load_mixed(x);
+  I32 codes[4];
+  for (int p = 0; p < 4; ++p) codes[p] = code.of_magnitude(v.part[p] * factors[p]);
+  const I8 magnitudes =
+      bit_cast<I8>(min(bit_cast<Bytes>(In::pack(codes)), Bytes{} + Code::kGreatestCode));
+  if constexpr (kMxCodesPerByte<Code> == 1) return magnitudes | (In::signs(x) & -0x80);
+  return magnitudes | (bit_cast<I8>(bit_cast<I16>(In::signs(x)) >> 4) & 8);
+}
+// The same as y holds them.
 template <class Code>
 NPU_QUANT_INLINE auto mx_packed(I8 codes) {
   if constexpr (kMxCodesPerByte<Code> == 2)

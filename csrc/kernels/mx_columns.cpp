@@ -2,7 +2,7 @@
 //   amax = max|x|     b by the rule     y = code(x * 2^(127 - b))
 //
 // A strip of columns, so wide that a block's rows of it stay in a cache: block by block it is
-// reduced and encoded, two blocks for each pair of bytes.
+// reduced and, while memory is asked for the next one, encoded; two blocks for each pair of bytes.
 #include "kernels/mx_blocks.h"
 
 namespace npu_quant {
@@ -63,26 +63,17 @@ class MxColumns {
         include(row + r + s, least(some - s, kRowsInTurn), i, n);
     }
   }
-  // A few rows, while memory is asked for as many more.
+  // A few rows.
   NPU_QUANT_INLINE void include(int64_t row, int64_t rows, int64_t i, int64_t n) {
-    const auto ahead = static_cast<uintptr_t>(kRowsInTurn * args_.x.row_stride);
     for (int64_t t = 0; t * kTile < n; ++t) {
+      const int64_t left = n - t * kTile;
       auto amax = amax_[t];
       for (int64_t r = row; r < row + rows; ++r) {
         const Storage* const x = x_at(r, i) + t * kTile;
-        if (n - t * kTile >= kTile) {
-          if (x_.is_direct()) prefetch_tile(reinterpret_cast<uintptr_t>(x) + ahead);
-          In::include(amax, x);
-        } else {
-          In::include(amax, Padded<Storage>(x, n - t * kTile).values);
-        }
+        In::include(amax, left < kTile ? Padded<Storage>(x, left).values : x);
       }
       amax_[t] = amax;
     }
-  }
-  static NPU_QUANT_INLINE void prefetch_tile(uintptr_t address) {
-    for (uintptr_t byte = 0; byte < kTile * kItem; byte += 64)
-      prefetch_into(CacheLevel::second, address + byte);
   }
 
   void find_bytes(int64_t n, int lane) {
@@ -111,18 +102,22 @@ class MxColumns {
       y_.put(row + r, i / kPacked, n / kPacked, some, width_ / kPacked);
     }
   }
+  // While memory is asked for the same row of the next block.
   NPU_QUANT_INLINE void encode_row(const Storage* x, int64_t n, char* y, int lane) {
     const Stores stores{y_.takes_streams()};
+    const auto ahead = static_cast<uintptr_t>(args_.block * args_.x.row_stride);
     int64_t t = 0;
-    for (; (t + 1) * kTile <= n; ++t)
+    for (; (t + 1) * kTile <= n; ++t) {
+      prefetch_values(CacheLevel::second, x + t * kTile, ahead, kTile);
       stores.put(y + t * kTile / kPacked, codes_at(x + t * kTile, t, lane));
+    }
     const int64_t left = n - t * kTile;
     if (left == 0) return;
     const auto codes = codes_at(Padded<Storage>(x + t * kTile, left).values, t, lane);
     std::memcpy(y + t * kTile / kPacked, &codes, static_cast<size_t>(left / kPacked));
   }
   NPU_QUANT_INLINE auto codes_at(const Storage* x, int64_t t, int lane) const {
-    I8 codes = mx_codes<In>(code_, In::load_mixed(x), factors_[t]);
+    I8 codes = mx_codes<In>(code_, x, factors_[t]);
     if (__builtin_expect(has_special_, false))
       codes &= load<I8>(bytes_[lane] + t * kTile) != static_cast<int8_t>(kMxSpecial);
     return mx_packed<Code>(codes);

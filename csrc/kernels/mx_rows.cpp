@@ -8,8 +8,8 @@
 namespace npu_quant {
 namespace {
 
-constexpr int64_t kMostCells = 32;  // of 32 elements: a block of 1024, or 32 of 32
-constexpr int64_t kAhead = 6 << 10;
+constexpr int64_t kMostCells = 32;     // of 32 elements: a block of 1024, or 32 of 32
+constexpr uintptr_t kAhead = 6 << 10;  // bytes of x
 
 // The greatest magnitudes of cells, as bits.
 template <class In>
@@ -17,20 +17,50 @@ struct Cells {
   using Int = typename In::Amax::Bits;
   using Vector = Vec<Int>;
   using Storage = typename In::Storage;
-  static constexpr int kCount = kVectorBytes / sizeof(Int);  // of a vector
+  static constexpr int64_t kCount = kVectorBytes / sizeof(Int);  // of a vector
 
-  // Those of one cell, in every lane.
-  static NPU_QUANT_INLINE Vector of_lanes(const Storage* x) {
+  static NPU_QUANT_INLINE Int of_one(const Storage* x, int64_t n) {
+    const Vector all = n < kMxCell ? in_lanes(Padded<Storage, kMxCell>(x, n).values) : in_lanes(x);
+    return horizontal_max<Int, kVectorBytes>(all);
+  }
+  // Of kCount cells: pairs of lanes are zipped and their greater ones kept, until one vector is
+  // left; first 16 bytes by 16 bytes, then these.
+  //
+  //   a0 a1 a2 a3        a02 b02 a13 b13        a b c d
+  //   b0 b1 b2 b3   ->   c02 d02 c13 d13   ->
+  static NPU_QUANT_INLINE Vector of_many(const Storage* x) {
+    constexpr int n = 16 / sizeof(Int), kParts = kVectorBytes / 16;
+    constexpr typename MakeIndices<kCount>::type kAll{};
+    Vector parts[kParts];
+    for (int part = 0; part < kParts; ++part) {
+      Vector v[n];
+      for (int i = 0; i < n; ++i) v[i] = in_lanes(x + (part * n + i) * kMxCell);
+      for (int half = n / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; ++i)
+          v[i] = max(zip<false, Int, kVectorBytes>(v[i], v[i + half], kAll),
+                     zip<true, Int, kVectorBytes>(v[i], v[i + half], kAll));
+      parts[part] = v[0];
+    }
+    for (int half = kParts / 2; half > 0; half /= 2)
+      for (int i = 0; i < half; ++i)
+        parts[i] = max(every_other<0>(parts[2 * i], parts[2 * i + 1], kAll),
+                       every_other<1>(parts[2 * i], parts[2 * i + 1], kAll));
+    return parts[0];
+  }
+
+ private:
+  static NPU_QUANT_INLINE Vector in_lanes(const Storage* x) {
     constexpr auto kMagnitude = static_cast<Int>(~(Int{1} << (8 * sizeof(Int) - 1)));
     Vector greatest = load<Vector>(x) & kMagnitude;
     for (int64_t i = kCount; i < kMxCell; i += kCount)
       greatest = max(greatest, load<Vector>(x + i) & kMagnitude);
     return greatest;
   }
-  static NPU_QUANT_INLINE Int of_one(const Storage* x, int64_t n) {
-    const Vector lanes =
-        n < kMxCell ? of_lanes(Padded<Storage, kMxCell>(x, n).values) : of_lanes(x);
-    return horizontal_max<Int, kVectorBytes>(lanes);
+  // Every other 16 bytes of two vectors, from one on.
+  template <int first, int... i>
+  static NPU_QUANT_INLINE Vector every_other(Vector a, Vector b, Indices<i...>) {
+    constexpr int n = 16 / sizeof(Int);
+    return __builtin_shufflevector(a, b, ((2 * (i / n) + first) * n + i % n)...);
   }
 };
 
@@ -42,7 +72,8 @@ class MxRows {
         code_(code),
         x_(args.x, kItem, x_buffer_),
         y_(args.y, 1, y_buffer_, args.stream, !is_aligned(args.y)),
-        span_(kMostCells * kMxCell / args.block * args.block) {}
+        span_(kMostCells * kMxCell / args.block * args.block),
+        level_(args.stream ? prefetch_level() : CacheLevel::first) {}
 
   void run() {
     const bool is_direct = x_.is_direct() && (y_.is_direct() || !y_.is_wanted());
@@ -81,7 +112,10 @@ class MxRows {
   }
 
   NPU_QUANT_INLINE void reduce(const Storage* x, int64_t n) {
-    for (int64_t i = 0, cell = 0; i < n; i += kMxCell, ++cell)
+    int64_t cell = 0;
+    for (; (cell + Cells<In>::kCount) * kMxCell <= n; cell += Cells<In>::kCount)
+      store(amax_ + cell, Cells<In>::of_many(x + cell * kMxCell));
+    for (int64_t i = cell * kMxCell; i < n; i += kMxCell, ++cell)
       amax_[cell] = Cells<In>::of_one(x + i, least(n - i, kMxCell));
   }
 
@@ -128,7 +162,7 @@ class MxRows {
     const Stores stores{y_.takes_streams()};
     int64_t i = 0;
     for (; i + kTile <= n; i += kTile) {
-      prefetch_values(x + i);
+      prefetch_values(level_, x + i, kAhead, kTile);
       stores.put(y + i / kPacked, codes_at(x + i, i));
     }
     if (i < n) {
@@ -143,7 +177,7 @@ class MxRows {
     F32 factors[4];
     for (int p = 0; p < 4; ++p)
       factors[p] = broadcast(factors_[(i + p / 2 * 2 * kLanes) / kMxCell]);
-    return mx_packed<Code>(mx_codes<In>(code_, In::load_mixed(x), factors));
+    return mx_packed<Code>(mx_codes<In>(code_, x, factors));
   }
   __attribute__((noinline)) void clear_special(int64_t n, char* y) const {
     for (int64_t i = 0; i < n; i += args_.block)
@@ -151,16 +185,12 @@ class MxRows {
         std::memset(y + i / kPacked, 0, static_cast<size_t>(least(n - i, args_.block) / kPacked));
   }
 
-  static NPU_QUANT_INLINE void prefetch_values(const Storage* x) {
-    for (int64_t byte = 0; byte < kTile * kItem; byte += 64)
-      prefetch(reinterpret_cast<uintptr_t>(x) + static_cast<uintptr_t>(kAhead + byte));
-  }
-
   const DynamicMxArgs& args_;
   const Code code_;
   Source x_;
   Sink y_;
   const int64_t span_;
+  const CacheLevel level_;
   bool has_special_ = false;
   // Of the cells of a span, and up to whole tiles.
   alignas(64) typename In::Amax::Bits amax_[2 * kMostCells] = {};

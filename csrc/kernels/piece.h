@@ -51,6 +51,14 @@ NPU_QUANT_INLINE int64_t elements_to_alignment(const char* y, int64_t item, int6
   return least(bytes / item, n);
 }
 
+// Asks for the cache lines of n values that lie `ahead` bytes behind x.
+template <class T>
+NPU_QUANT_INLINE void prefetch_values(CacheLevel level, const T* x, uintptr_t ahead, int64_t n) {
+  const uintptr_t first = reinterpret_cast<uintptr_t>(x) + ahead;
+  for (uintptr_t byte = 0; byte < static_cast<uintptr_t>(n) * sizeof(T); byte += 64)
+    prefetch_into(level, first + byte);
+}
+
 // Widths come from the kernels' own constants: what would not fit is a fault in them, never in a
 // caller's arrays.
 NPU_QUANT_INLINE void trap_unless_it_fits(int64_t rows, int64_t count, int64_t width, int64_t item,

@@ -70,14 +70,6 @@ NPU_QUANT_INLINE void reduce(const typename In::Storage* x, int64_t n, typename 
   into = amax;
 }
 
-// Asks for the cache lines of n values that lie `ahead` bytes behind x.
-template <class T>
-NPU_QUANT_INLINE void prefetch_values(CacheLevel level, const T* x, uintptr_t ahead, int64_t n) {
-  const uintptr_t first = reinterpret_cast<uintptr_t>(x) + ahead;
-  for (uintptr_t byte = 0; byte < static_cast<uintptr_t>(n) * sizeof(T); byte += 64)
-    prefetch_into(level, first + byte);
-}
-
 // Calls f with the struct of a format of codes, which the op has checked: of those of a byte, or
 // of any.
 template <class F>

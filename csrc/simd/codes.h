@@ -103,9 +103,10 @@ constexpr float power_of_2(int exponent) {
 }
 constexpr int32_t bits_of(float v) { return __builtin_bit_cast(int32_t, v); }
 
-// The codes of floats of 8 bits: of() of any value, saturated, of NaN 0; of_number() of what is no
-// NaN; of_ordinary() of what, besides, rounds to no more than the greatest. Of codes alone:
-// value(), of lanes from 0 to 255.
+// The codes of floats of 8 bits: of() of any value, saturated, of NaN 0; of_ordinary() of what is
+// no NaN and rounds to no more than the greatest; of_magnitude() of |v|, where that is less than 4
+// times the greatest: beyond it codes go on, in all 8 bits. Of codes alone: value(), of lanes from
+// 0 to 255.
 //
 // IEEE's layout: a sign, an exponent, and so many bits of mantissa; rounded to nearest even.
 //
@@ -129,11 +130,18 @@ template <int mantissa_bits, int bias, int greatest, bool has_infinity>
 struct FloatCode {
   using Storage = uint8_t;
 
-  static NPU_QUANT_INLINE I32 of(F32 v) { return v == v ? of_number(v) : I32{}; }
-  static NPU_QUANT_INLINE I32 of_number(F32 v) {
-    return of_bits(min(magnitude_bits(v), I32{} + bits_of(greatest)), v);
+  static constexpr uint8_t kGreatestCode =
+      has_infinity ? (0x7f >> mantissa_bits << mantissa_bits) - 1 : 0x7e;
+
+  static NPU_QUANT_INLINE I32 of(F32 v) {
+    const F32 magnitude = bit_cast<F32>(magnitude_bits(v));
+    const I32 code = of_magnitude(min(magnitude, broadcast(greatest)));
+    return v == v ? code | sign_in_low_byte(v) : I32{};
   }
-  static NPU_QUANT_INLINE I32 of_ordinary(F32 v) { return of_bits(magnitude_bits(v), v); }
+  static NPU_QUANT_INLINE I32 of_ordinary(F32 v) { return of_magnitude(v) | sign_in_low_byte(v); }
+  static NPU_QUANT_INLINE I32 of_magnitude(F32 v) {
+    return code_of_magnitude<mantissa_bits, bias>(magnitude_bits(v));
+  }
 
   static NPU_QUANT_INLINE F32 value(I32 code) {
     constexpr int kDropped = 23 - mantissa_bits;
@@ -144,39 +152,32 @@ struct FloatCode {
     const I32 special = (field << kDropped) | kInfinityBits | (has_infinity ? 0 : kQuietNaNBits);
     return bit_cast<F32>((field >= kSpecial ? special : finite) | ((code & 0x80) << 24));
   }
-
- private:
-  static NPU_QUANT_INLINE I32 of_bits(I32 magnitude, F32 v) {
-    return code_of_magnitude<mantissa_bits, bias>(magnitude) | sign_in_low_byte(v);
-  }
 };
 using Float8E4M3FN = FloatCode<3, 7, 448, false>;
 using Float8E5M2 = FloatCode<2, 15, 57344, true>;
 
-// Floats of 4 bits in the low nibble of a byte: e2m1 and e1m2, by their bits of mantissa; of
-// numbers that are no NaN, saturated. To the nearest, ties to even; away from zero where `tie` is
-// 1, which lifts patterns that end in 0; or to the next one below.
+// The same of e2m1 and e1m2, floats of 4 bits, by their bits of mantissa. To the nearest, ties to
+// even; away from zero where `tie` is 1, which lifts patterns that end in 0; or to the number
+// below.
 template <int mantissa_bits>
 struct Float4 {
-  static constexpr float kGreatest = mantissa_bits == 1 ? 6.0f : 1.75f;
+  static constexpr uint8_t kGreatestCode = 7;
   int32_t tie = 0;
   bool below = false;
 
-  NPU_QUANT_INLINE I32 of_number(F32 v) const {
+  NPU_QUANT_INLINE I32 of_magnitude(F32 v) const {
     const I32 bits = magnitude_bits(v);
-    I32 code = code_of_magnitude<mantissa_bits, 1>(min(bits | tie, I32{} + bits_of(kGreatest)));
-    if (below) code = one_below(v, bit_cast<F32>(bits), code & 7);
-    return code | ((bit_cast<I32>(v) >> 28) & 8);
+    const I32 code = code_of_magnitude<mantissa_bits, 1>(bits | tie);
+    return below ? of_below(v, code & 0xff) : code;
   }
 
  private:
   // The same, or the next one below where that is above v.
-  static NPU_QUANT_INLINE I32 one_below(F32 v, F32 magnitude, I32 code) {
+  static NPU_QUANT_INLINE I32 of_below(F32 v, I32 code) {
     const F32 value = bit_cast<F32>(code << (23 - mantissa_bits)) * 0x1p126f;
+    const F32 magnitude = bit_cast<F32>(magnitude_bits(v));
     const I32 is_negative = bit_cast<I32>(v) >> 31;
-    const I32 longer = is_negative & (value < magnitude);
-    const I32 shorter = ~is_negative & (value > magnitude);
-    return min(code - longer + shorter, I32{} + 7);
+    return code - (is_negative & (value < magnitude)) + (~is_negative & (value > magnitude));
   }
 };
 using Float4E2M1 = Float4<1>;

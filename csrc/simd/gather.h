@@ -16,15 +16,6 @@ NPU_QUANT_INLINE bool rows_share_lines(int64_t row_stride, int64_t stride) {
   return apart > 0 && apart < (stride < 0 ? -stride : stride);
 }
 
-template <int... i>
-struct Indices {};
-template <int n, int... i>
-struct MakeIndices : MakeIndices<n - 1, n - 1, i...> {};
-template <int... i>
-struct MakeIndices<0, i...> {
-  using type = Indices<i...>;
-};
-
 // Takes turns between the elements of a and b, in the first half of every 16 bytes, or the second.
 template <bool second, class T, int bytes, int... i>
 NPU_QUANT_INLINE Vec<T, bytes> zip(Vec<T, bytes> a, Vec<T, bytes> b, Indices<i...>) {

@@ -16,6 +16,15 @@ inline constexpr int32_t kQuietNaNBits = 0x7fc00000;
 
 NPU_QUANT_INLINE I32 magnitude_bits(F32 v) { return bit_cast<I32>(v) & 0x7fffffff; }
 
+// The second byte of every 16-bit element of two vectors.
+template <int... i>
+NPU_QUANT_INLINE I8 upper_bytes(I8 a, I8 b, Indices<i...>) {
+  return __builtin_shufflevector(a, b, (2 * i + 1)...);
+}
+NPU_QUANT_INLINE I8 upper_bytes(I16 a, I16 b) {
+  return upper_bytes(bit_cast<I8>(a), bit_cast<I8>(b), MakeIndices<kVectorBytes>::type{});
+}
+
 // The running max |v| over tiles of fp32 values, on bit patterns, so that a NaN stays.
 struct AmaxFloat32 {
   using Bits = int32_t;
@@ -95,6 +104,12 @@ struct Float32 {
   static NPU_QUANT_INLINE void put(Storage* y, const Tile& v, Stores stores) {
     for (int i = 0; i < 4; ++i) stores.put(y + i * kLanes, v.part[i]);
   }
+  // Bytes that are below 0 where elements are.
+  static NPU_QUANT_INLINE I8 signs(const Storage* x) {
+    I32 upper[4];
+    for (int i = 0; i < 4; ++i) upper[i] = Loads::template load<I32>(x + i * kLanes) >> 24;
+    return low_bytes(upper);
+  }
   static NPU_QUANT_INLINE void include(Amax& amax, const Storage* x) { amax.include(load(x)); }
   static NPU_QUANT_INLINE Tile load_mixed(const Storage* x) { return load(x); }
   static NPU_QUANT_INLINE Tile mixed(const Tile& v) { return v; }
@@ -122,6 +137,9 @@ struct Float16 {
     return widen_float16(&halves)[0];
   }
   static NPU_QUANT_INLINE F32 widen_lanes(const void* bits) { return widen_float16(bits); }
+  static NPU_QUANT_INLINE I8 signs(const Storage* x) {
+    return upper_bytes(Loads::template load<I16>(x), Loads::template load<I16>(x + kTile / 2));
+  }
   static NPU_QUANT_INLINE void include(Amax& amax, const Storage* x) { amax.include(x); }
   static NPU_QUANT_INLINE Tile load_mixed(const Storage* x) { return load(x); }
   static NPU_QUANT_INLINE Tile mixed(const Tile& v) { return v; }
@@ -159,6 +177,9 @@ struct BFloat16 {
   static NPU_QUANT_INLINE F32 widen_lanes(const void* bits) {
     const auto halves = npu_quant::load<Vec<uint16_t, kVectorBytes / 2>>(bits);
     return bit_cast<F32>(__builtin_convertvector(halves, I32) << 16);
+  }
+  static NPU_QUANT_INLINE I8 signs(const Storage* x) {
+    return upper_bytes(Loads::template load<I16>(x), Loads::template load<I16>(x + kTile / 2));
   }
   static NPU_QUANT_INLINE void include(Amax& amax, const Storage* x) { amax.include(x); }
   // A word holds an even element (shift it up) and an odd one (mask the even one off).

@@ -85,6 +85,16 @@ NPU_QUANT_INLINE V min(V a, V b) {
   return a < b ? a : b;
 }
 
+// The numbers from 0 on, for __builtin_shufflevector.
+template <int... i>
+struct Indices {};
+template <int n, int... i>
+struct MakeIndices : MakeIndices<n - 1, n - 1, i...> {};
+template <int... i>
+struct MakeIndices<0, i...> {
+  using type = Indices<i...>;
+};
+
 // The largest lane; halves down to 16 bytes, then rotates.
 template <class T, int bytes>
 NPU_QUANT_INLINE T horizontal_max(Vec<T, bytes> v) {
