@@ -4,6 +4,7 @@
 // A span of a row, of blocks that make up to kMostCells cells, is reduced cell by cell, then
 // encoded from cache.
 #include "kernels/mx_blocks.h"
+#include "kernels/strips.h"
 
 namespace npu_quant {
 namespace {
@@ -199,14 +200,40 @@ class MxRows {
   Buffer<> x_buffer_, y_buffer_;
 };
 
+template <class In, class Code>
+__attribute__((noinline)) void quantize(const DynamicMxArgs& args, const Code& code) {
+  MxRows<In, Code>(args, code).run();
+}
+
+// In strips of y, of whole pairs of blocks.
+template <class In, class Code>
+__attribute__((noinline)) void quantize_transposed(const DynamicMxArgs& args, const Code& code) {
+  constexpr int64_t kPacked = kMxCodesPerByte<Code>;
+  const int64_t pair = 2 * args.block;
+  Strips<1> strips(args.rows, args.n / kPacked, kStripColumns / pair * pair, {args.y}, {1});
+  if (!strips.has_memory()) return quantize<In>(args, code);
+  strips.run(args.stream, [&](int64_t row, int64_t rows, int64_t i, int64_t n, const Strided* y) {
+    DynamicMxArgs part = args;
+    part.rows = rows;
+    part.n = n * kPacked;
+    part.x = args.x.from(row, i * kPacked);
+    part.y = y[0];
+    part.scales = args.scales.from(row, i * kPacked / pair);
+    part.stream = false;
+    quantize<In>(part, code);
+  });
+}
+
 }  // namespace
 
 template <>
 void MxRowsKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
   visit_float_with<WholeLoads>(args.dtype, [&](auto in) {
-    visit_mx_code(args.format, args.rounding,
-                  [&](auto code) { MxRows<decltype(in), decltype(code)>(args, code).run(); });
+    visit_mx_code(args.format, args.rounding, [&](const auto& code) {
+      is_transposed(args.y) && args.n > 0 ? quantize_transposed<decltype(in)>(args, code)
+                                          : quantize<decltype(in)>(args, code);
+    });
   });
 }
 
