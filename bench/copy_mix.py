@@ -52,8 +52,9 @@ class CopyMix:
 
         It repeats in one call, whose cost vanishes in it.
         """
-        wider_first = sorted(outputs, key=lambda y: -y.itemsize)
-        widths = [inputs[0].itemsize, *(y.itemsize for y in wider_first), 0][:3]
+        wider_first = sorted(outputs, key=lambda y: -y.nbytes)
+        elements = min(a.size for a in (*inputs, *outputs))  # codes of float4 share one
+        widths = [*(a.nbytes // elements for a in (inputs[0], *wider_first)), 0][:3]
         mix = self._find(len(inputs), *widths)
         if mix < 0:
             raise ValueError(f"copy_mix: no mix of {len(inputs)} inputs and widths {widths}")
@@ -61,7 +62,7 @@ class CopyMix:
 
         def run(form: Form, threads: int, repeats: int) -> float:
             start = time.perf_counter()
-            self._copy(x, y, inputs[0].size, mix, *form, threads, repeats)
+            self._copy(x, y, elements, mix, *form, threads, repeats)
             return time.perf_counter() - start
 
         return run

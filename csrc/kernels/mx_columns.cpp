@@ -20,14 +20,14 @@ class MxColumns {
       : args_(args),
         code_(code),
         x_(args.x, kItem, x_buffer_),
-        y_(args.y, 1, y_buffer_, args.stream, !is_aligned(args.y)) {}
+        y_(args.y, 1, y_buffer_, args.stream, !is_aligned(args.y)),
+        is_in_rows_(x_.is_direct() && (!y_.is_wanted() || args.y.stride == 1)) {}
 
   void run() {
-    const bool is_direct = x_.is_direct() && (y_.is_direct() || !y_.is_wanted());
     const int64_t fitting = kStripBytes / (kItem * args_.block) / kTile * kTile;
-    together_ = is_direct ? args_.block : kRowsFetched;
-    width_ = is_direct ? least(most(fitting, kTile), kMostColumns)
-                       : kBufferBytes / (kItem * kRowsFetched);
+    together_ = is_in_rows_ ? args_.block : kRowsFetched;
+    width_ = is_in_rows_ ? least(most(fitting, kTile), kMostColumns)
+                         : kBufferBytes / (kItem * kRowsFetched);
     for (int64_t i = 0; i < args_.n; i += width_)
       for (int64_t row = 0; row < args_.rows; row += 2 * args_.block)
         quantize_pair(row, i, least(args_.n - i, width_));
@@ -92,9 +92,10 @@ class MxColumns {
   }
 
   void encode(int64_t row, int64_t rows, int64_t i, int64_t n, int lane) {
-    for (int64_t r = 0; r < rows; r += together_) {
-      const int64_t some = least(rows - r, together_);
-      if (rows > together_) x_.fetch(row + r, some, i, n, width_);
+    const int64_t together = is_in_rows_ ? 1 : together_;  // that y's buffer holds
+    for (int64_t r = 0; r < rows; r += together) {
+      const int64_t some = least(rows - r, together);
+      if (rows > together) x_.fetch(row + r, some, i, n, width_);
       for (int64_t s = 0; s < some; ++s) {
         char* const y = y_.at(row + r + s, i / kPacked);
         encode_row(x_at(row + r + s, i), n, y + (y_.is_direct() ? 0 : s * width_ / kPacked), lane);
@@ -134,6 +135,7 @@ class MxColumns {
   const Code code_;
   Source x_;
   Sink y_;
+  const bool is_in_rows_;  // both
   int64_t together_ = 0, width_ = 0;
   bool has_special_ = false;
   typename In::Amax amax_[kMostColumns / kTile];
