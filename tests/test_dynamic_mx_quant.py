@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
 from typing import Any
 
 import ml_dtypes
+import mx_loops
 import numpy as np
 import pytest
 from conftest import DTYPES
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from witnesses import Array, assert_same_bits, random_patterns
+from mx_arrays import RULES, Rule, arrays
+from witnesses import Array, assert_same_bits
 
 from npu_quant import npu_dynamic_mx_quant
 from npu_quant.ops.dynamic_mx_quant import reference
@@ -21,10 +21,6 @@ E4M3, E5M2, E2M1, E1M2 = "float8_e4m3fn", "float8_e5m2", "float4_e2m1", "float4_
 EIGHT = np.array([[1, -2.5, 0.1, 7, 0.3, -0.7, 3.3, 500]], np.float32)
 FIVE = np.array([[1, -2.5, 0.1, 7, 0.3, -0.7, 3.3, -5]], np.float32)
 VALUES = {E2M1: [0, 0.5, 1, 1.5, 2, 3, 4, 6], E1M2: [i / 4 for i in range(8)]}
-# Formats with what may be asked of each: scale_alg, round_mode, dst_type_max.
-WAYS = [(to, alg, "rint", 0.0) for to in (E4M3, E5M2) for alg in (0, 1)]
-WAYS += [(to, 0, mode, 0.0) for to in (E2M1, E1M2) for mode in ("rint", "round", "floor")]
-WAYS += [(E2M1, 2, mode, top) for mode in ("rint", "floor") for top in (0.0, 6.0, 7.0, 8.5, 12.0)]
 
 
 def numbers(y: Array, to: str) -> Array:
@@ -33,10 +29,6 @@ def numbers(y: Array, to: str) -> Array:
         return y.astype(np.float32)
     values = np.float32([*VALUES[to], *(-float(v) for v in VALUES[to])])
     return values[np.stack([y & 15, y >> 4], -1).reshape(*y.shape[:-1], -1)]
-
-
-def way(to: str, alg: int, mode: str, top: float) -> dict[str, Any]:
-    return {"dst_type": to, "scale_alg": alg, "round_mode": mode, "dst_type_max": top}
 
 
 @pytest.mark.usefixtures("target")
@@ -62,7 +54,7 @@ class TestVectors:
     def test_eight_numbers(
         self, x: Array, to: str, alg: int, mode: str, top: float, byte: int, expected: list[float]
     ) -> None:
-        y, mxscale = npu_dynamic_mx_quant(x, **way(to, alg, mode, top))
+        y, mxscale = npu_dynamic_mx_quant(x, **Rule(to, mode, alg, top)._asdict())
         assert mxscale.tolist() == [[[byte, 0]]]
         assert numbers(y, to).tolist() == [expected]
 
@@ -86,7 +78,7 @@ class TestVectors:
     )
     def test_bytes(self, to: str, alg: int, expected: list[int]) -> None:
         x = np.array([[1, 0], [448, 0], [449, 0], [57344, 0]], np.float32)
-        assert npu_dynamic_mx_quant(x, **way(to, alg, "rint", 0)).mxscale[:, 0, 0].tolist() == expected  # fmt: skip
+        assert npu_dynamic_mx_quant(x, dst_type=to, scale_alg=alg).mxscale[:, 0, 0].tolist() == expected  # fmt: skip
 
     @pytest.mark.parametrize(
         ("top", "expected"),
@@ -216,66 +208,16 @@ class TestVectors:
         assert_same_bits((y, mxscale), npu_dynamic_mx_quant(x))
 
 
-def nearest(v: Fraction, to: str, mode: str, negative: bool) -> float:
-    """Return what a number becomes, by looking at the numbers of the format one by one."""
-    if to in VALUES:
-        magnitudes = [Fraction(m) for m in VALUES[to]]
-    else:
-        every = np.arange(128, dtype=np.uint8).view(to).astype(float)
-        magnitudes = [Fraction(m) for m in every[np.isfinite(every)]]
-    grid = sorted({s * m for m in magnitudes for s in (1, -1)})
-    v = min(max(v, grid[0]), grid[-1])
-    below, above = max(g for g in grid if g <= v), min(g for g in grid if g >= v)
-    if mode == "floor":
-        found = below
-    elif below == above or v - below != above - v:
-        found = below if v - below < above - v else above
-    elif mode == "round":
-        found = max(below, above, key=abs)
-    else:
-        found = next(g for g in (below, above) if magnitudes.index(abs(g)) % 2 == 0)
-    return math.copysign(float(abs(found)), -1 if negative else 1)
-
-
-def by_a_loop(x: Array, to: str, alg: int, mode: str, top: float) -> tuple[int, list[float]]:
-    """Return a block's byte and what its elements become, in fractions."""
-    if not np.isfinite(x).all():
-        return 255, [0.0] * len(x)
-    greatest = Fraction(top or {E4M3: 448, E5M2: 57344, E2M1: 6, E1M2: 1.75}[to])
-    of_top = {E4M3: 8, E5M2: 15, E2M1: 2, E1M2: 0}[to]
-    amax = max(abs(Fraction(float(v))) for v in x)
-    b = 0
-    if alg == 0:  # the greatest byte whose power, times 2^emax, is no more than amax
-        while b < 254 and Fraction(2) ** (b + 1 - 127 + of_top) <= amax:
-            b += 1
-    else:
-        while b < 254 and amax > greatest * Fraction(2) ** (b - 127):
-            b += 1
-    values = []
-    for v in x.tolist():
-        q = Fraction(v) * Fraction(2) ** (127 - b)
-        if abs(q) < Fraction(2) ** -126:  # rounded once more, to multiples of 2^-149
-            q = round(q * 2**149) / Fraction(2) ** 149
-        values.append(nearest(q, to, mode, math.copysign(1, v) < 0))
-    return b, values
-
-
-@settings(max_examples=150, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.sampled_from(WAYS), st.sampled_from(DTYPES), st.booleans())
-def test_formula_is_that_of_a_loop(
-    seed: int, ways: tuple[str, int, str, float], dtype: np.dtype, wild: bool
-) -> None:
-    rng = np.random.default_rng(seed)
-    if wild:
-        x = random_patterns(rng, (1, 6), dtype)
-    else:
-        x = (rng.integers(-40, 41, (1, 6)) / 8 * 2.0 ** rng.integers(-13, 12)).astype(dtype)
-    y, mxscale = reference(x, **way(*ways))
-    byte, values = by_a_loop(x[0].astype(np.float64), *ways)
-    assert mxscale.tolist() == [[[byte, 0]]]
-    found = numbers(y, ways[0])[0]
-    assert found.tolist() == values
-    assert np.signbit(found).tolist() == [math.copysign(1, v) < 0 for v in values]
+@settings(max_examples=60, deadline=None)
+@given(st.data(), st.sampled_from(RULES))
+def test_formula_is_that_of_a_loop(data: st.DataObject, rule: Rule) -> None:
+    x = data.draw(arrays((1, 4), is_even="float4" in rule.dst_type))
+    axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
+    bound = data.draw(st.sampled_from([0.0, 0.7, 1e-41])) if rule.scale_alg == 1 else 0.0
+    block = 32 if rule.scale_alg == 2 else data.draw(st.sampled_from([32, 64, 96]))
+    found = reference(x, axis=axis, block_size=block, max_low_bound=bound, **rule._asdict())
+    format, mode, *end = rule
+    assert_same_bits(found, mx_loops.along(x, axis, format, mode, *end, bound, block=block))
 
 
 def every(dtype: np.dtype) -> Array:
@@ -288,38 +230,38 @@ def same(x: Array, **options: Any) -> None:
 
 @pytest.mark.usefixtures("target")
 @pytest.mark.parametrize("sixteen", DTYPES[:2], ids=lambda d: d.name)
-@pytest.mark.parametrize("ways", WAYS, ids=lambda w: "-".join(map(str, w)))
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: "-".join(map(str, rule)))
 class TestEvery16BitNumber:
     """As a block's greatest, and as an element of blocks with several greatest ones."""
 
-    def test_alone(self, sixteen: np.dtype, ways: tuple[str, int, str, float]) -> None:
-        same(np.stack([every(sixteen), np.zeros(1 << 16, sixteen)], 1), **way(*ways))
+    def test_alone(self, sixteen: np.dtype, rule: Rule) -> None:
+        same(np.stack([every(sixteen), np.zeros(1 << 16, sixteen)], 1), **rule._asdict())
 
-    def test_among_others(self, sixteen: np.dtype, ways: tuple[str, int, str, float]) -> None:
-        """A thousandth of the greatest, too: it is where most elements lie."""
+    def test_among_others(self, sixteen: np.dtype, rule: Rule) -> None:
         for greatest in (1.0, 1.75, 448.0, 65504.0, 6e-8, 2.0**127, 2.0**-120):
             with np.errstate(over="ignore"):
                 x = np.full((2048, 64), greatest).astype(sixteen)
             x[:, 1:33] = every(sixteen).reshape(2048, 32)
-            same(x, axis=0, **way(*ways))
-            same(x, **way(*ways))
+            same(x, axis=0, **rule._asdict())
+            same(x, **rule._asdict())
 
 
 @pytest.mark.usefixtures("target")
-@pytest.mark.parametrize("ways", WAYS, ids=lambda w: "-".join(map(str, w)))
-def test_float32_at_the_edges_of_every_binade(ways: tuple[str, int, str, float]) -> None:
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: "-".join(map(str, rule)))
+def test_float32_at_the_edges_of_every_binade(rule: Rule) -> None:
     """The greatest: next to powers of 2 and to what the bytes change at; elements: next to ties."""
     exponents = np.arange(1 << 8, dtype=np.uint32)[:, None] << 23
     tops = np.float32([1, 1.5, 1.75, 1.0625, *(v / 8 for v in range(8, 16)), 1.75 - 2**-24])
     fractions = (tops.view(np.uint32) & 0x7FFFFF)[None]
     bits = (exponents + fractions)[..., None] + np.arange(-2, 3, dtype=np.int64)
     amax = np.unique(np.clip(bits, 0, 0x7FFFFFFF)).astype(np.uint32).view(np.float32)
-    same(np.stack([amax, -amax], 1), **way(*ways))
-    ties = np.unique(np.arange(-4097, 4098) / 512.0 * 2.0 ** np.arange(-12, 7)[:, None])
-    ties = np.float32(np.concatenate([np.nextafter(ties.astype(np.float32), np.float32(to)) for to in (-1e9, 1e9)] + [ties.astype(np.float32)]))  # fmt: skip
-    ties = ties[: ties.size // 62 * 62].reshape(-1, 31)
-    same(np.concatenate([np.full((len(ties), 1), 448, np.float32), ties], 1), **way(*ways))
-    same(np.concatenate([np.full((len(ties), 1), 6, np.float32), ties], 1), **way(*ways))
+    same(np.stack([amax, -amax], 1), **rule._asdict())
+    ties = np.unique(np.arange(-4097, 4098) / 512 * 2.0 ** np.arange(-12, 7)[:, None])
+    ties = ties.astype(np.float32)
+    near = np.concatenate([ties, *(np.nextafter(ties, np.float32(to)) for to in (-1e9, 1e9))])
+    near = near[: near.size // 62 * 62].reshape(-1, 31)
+    for greatest in (448, 6):
+        same(np.insert(near, 0, greatest, axis=1), **rule._asdict())
 
 
 def test_max_low_bound_is_the_least_amax(rng: np.random.Generator) -> None:

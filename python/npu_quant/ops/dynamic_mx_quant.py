@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _codes, _core
+from .. import _core, _mx
 from ..arrays import Array
 from ..dtypes import DTypeName
 
@@ -138,47 +137,6 @@ def npu_dynamic_mx_quant(
     )
 
 
-# Of each format: emax, its bits of mantissa, and the exponent of its least normal number.
-_FORMATS = {
-    "float8_e4m3fn": (8, 3, -6),
-    "float8_e5m2": (15, 2, -14),
-    "float4_e2m1": (2, 1, 0),
-    "float4_e1m2": (0, 2, 0),
-}
-_ROUND: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
-    "rint": np.rint,
-    "round": lambda q: np.copysign(np.floor(np.abs(q) + 0.5), q),
-    "floor": np.floor,
-}
-
-
-def _bytes(amax: NDArray[np.float64], greatest: float | None, emax: int) -> NDArray[np.int64]:
-    """Return the byte of each amax: by the greatest value, or by emax where there is none."""
-    fraction, exponent = np.frexp(amax)
-    if greatest is None:
-        b = np.maximum(exponent - 1 - emax + 127, 0)
-    else:
-        part, of_greatest = np.frexp(np.float64(greatest))
-        b = np.clip(exponent - of_greatest + (fraction > part) + 127, 0, 254)
-    return np.where(amax == 0, 0, np.where(np.isfinite(amax), b, 255))
-
-
-def _codes_of(v: NDArray[np.float32], name: str, round_mode: str) -> NDArray[Any]:
-    """Return the codes of finite numbers along the last axis."""
-    row = _codes.row_of(name)
-    _, mantissa_bits, least_exponent = _FORMATS[name]
-    step = np.exp2(np.maximum(np.frexp(np.abs(v))[1] - 1, least_exponent) - mantissa_bits)
-    step = np.where(v == 0, 1, step).astype(np.float64)
-    rounded = np.clip(_ROUND[round_mode](v / step) * step, -row.greatest, row.greatest)
-    rounded = np.where(rounded == 0, np.copysign(0, v), rounded)
-    if row.bits == 8:
-        return np.asarray(rounded, row.carrier)
-    values = [0, 0.5, 1, 1.5, 2, 3, 4, 6] if mantissa_bits == 1 else np.arange(8) / 4
-    codes = (np.searchsorted(values, np.abs(rounded)) | np.signbit(rounded) * 8).astype(np.uint8)
-    pairs: NDArray[np.uint8] = codes[..., ::2] | codes[..., 1::2] << 4
-    return pairs
-
-
 def reference(
     input: NDArray[Any],
     *,
@@ -191,21 +149,7 @@ def reference(
     max_low_bound: float = 0.0,
 ) -> DynamicMxQuantResult:
     """Compute :func:`npu_dynamic_mx_quant` in plain NumPy: the formula, without checks."""
-    row = _codes.row_of(dst_type)
-    along = np.moveaxis(input, axis, -1).astype(np.float32)
-    *others, n = along.shape
-    blocks = -(-n // block_size)
-    v = np.zeros((*others, blocks * block_size), np.float32)
-    v[..., :n] = along
-    v = v.reshape(*others, blocks, block_size)
-    amax = np.abs(v).max(axis=-1, initial=0).astype(np.float64)
-    amax = np.maximum(amax, np.float32(max_low_bound))  # NaN stays
-    greatest = np.float32(dst_type_max or row.greatest) if scale_alg else None
-    b = _bytes(amax, greatest, _FORMATS[row.name][0])
-    with np.errstate(invalid="ignore", under="ignore"):
-        q = v * np.exp2((127 - b)[..., None]).astype(np.float32)
-    q = np.where(b[..., None] == 255, np.float32(0), q).reshape(*others, -1)[..., :n]
-    y = _codes_of(np.moveaxis(q, -1, axis), row.name, round_mode)
-    mxscale = np.zeros((*others, -(-blocks // 2), 2), np.uint8)
-    mxscale.reshape(*others, -1)[..., :blocks] = b
-    return DynamicMxQuantResult(y, np.moveaxis(mxscale, -2, axis % input.ndim))
+    rule = (scale_alg, dst_type_max, max_low_bound)
+    return DynamicMxQuantResult(
+        *_mx.quantized(input, axis, round_mode, dst_type, *rule, block=block_size)
+    )
