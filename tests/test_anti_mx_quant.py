@@ -1,4 +1,4 @@
-"""npu_anti_mx_quant: its reference, by hand and against a loop."""
+"""npu_anti_mx_quant by hand; its formula against a loop; and results that no cache holds."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from mx_arrays import SEEDS
 from witnesses import Array, assert_same_but_nan
 
+from npu_quant import npu_anti_mx_quant
 from npu_quant.ops.anti_mx_quant import reference
 
 E4M3 = ml_dtypes.float8_e4m3fn
@@ -26,41 +27,43 @@ def check(y: Array, dtype: Any, *expected: float) -> None:
     assert_same_but_nan((y,), (np.array(expected, np.float32).astype(dtype),))
 
 
+@pytest.mark.usefixtures("target")
 class TestVectors:
     """Stated by documents, or worked by hand."""
 
     def test_float8(self) -> None:
         x = hexadecimal("38 7E 81 7F", E4M3)
-        y = reference(x, np.array([[128, 0]], np.uint8), dst_type="float32")
+        y = npu_anti_mx_quant(x, np.array([[128, 0]], np.uint8), dst_type="float32")
         check(y, np.float32, 2, 896, -(2.0**-8), np.nan)
 
     def test_beyond_float16(self) -> None:
         x = hexadecimal("38 7E 81 7F", E4M3)
-        y = reference(x, np.array([[136, 0]], np.uint8), dst_type=5)
+        y = npu_anti_mx_quant(x, np.array([[136, 0]], np.uint8), dst_type=5)
         check(y, np.float16, 512, np.inf, -1, np.nan)
 
     def test_float4(self) -> None:
         x, mxscale = hexadecimal("21 F7"), np.array([[126, 0]], np.uint8)
         for scale in (mxscale, mxscale.view(ml_dtypes.float8_e8m0fnu)):
-            y = reference(x, scale, dst_type=6, src_type=296)
+            y = npu_anti_mx_quant(x, scale, dst_type=6, src_type=296)
             check(y, np.float32, 0.25, 0.5, 3, -3)
 
     @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
     def test_the_byte_of_nan(self, dtype: Any) -> None:
         """Zero codes, too; the other block is not touched."""
-        y = reference(np.zeros(40, E4M3), np.array([[255, 127]], np.uint8), dst_type=dtype)
+        y = npu_anti_mx_quant(np.zeros(40, E4M3), np.array([[255, 127]], np.uint8), dst_type=dtype)
         assert np.isnan(y[:32].astype(np.float32)).all()
         check(y[32:], dtype, *[0] * 8)
 
     def test_codes_that_are_not_finite(self) -> None:
         x = hexadecimal("7C FC 7F 80", ml_dtypes.float8_e5m2)
-        y = reference(x, np.array([[0, 0]], np.uint8), dst_type=283, src_type=291)
+        y = npu_anti_mx_quant(x, np.array([[0, 0]], np.uint8), dst_type=283, src_type=291)
         check(y, ml_dtypes.bfloat16, np.inf, -np.inf, np.nan, -0.0)
 
     def test_the_ends_of_float32(self) -> None:
         x = hexadecimal("7B 01", ml_dtypes.float8_e5m2)
         low, high = (
-            reference(x, np.array([[b, 9]], np.uint8), dst_type=256, src_type=23) for b in (0, 254)
+            npu_anti_mx_quant(x, np.array([[b, 9]], np.uint8), dst_type=256, src_type=23)
+            for b in (0, 254)
         )
         check(low, np.float32, 57344 * 2.0**-127, 2.0**-143)
         check(high, np.float32, np.inf, 2.0**111)
@@ -68,13 +71,13 @@ class TestVectors:
     def test_float16_has_subnormals_and_ties(self) -> None:
         """1.125 * 2^-22 is 4.5 of its least steps, and 1.375 * 2^-22 is 5.5."""
         x = np.array([1.125, 1.375, -1.125, 0.0625], E4M3)
-        y = reference(x, np.array([[105, 0]], np.uint8), dst_type=257)
+        y = npu_anti_mx_quant(x, np.array([[105, 0]], np.uint8), dst_type=257)
         check(y, np.float16, 4 * 2.0**-24, 6 * 2.0**-24, -4 * 2.0**-24, 0)
 
     def test_another_axis(self) -> None:
         x = np.ones((70, 2), E4M3)
         mxscale = np.arange(120, 128, dtype=np.uint8).reshape(2, 2, 2)
-        y = reference(x, mxscale, axis=0, dst_type=15)
+        y = npu_anti_mx_quant(x, mxscale, axis=0, dst_type=15)
         assert y.dtype == ml_dtypes.bfloat16
         bytes_of_rows = [(0, [120, 122]), (31, [120, 122]), (32, [121, 123]), (64, [124, 126])]
         for row, b in bytes_of_rows:
@@ -85,14 +88,14 @@ class TestVectors:
             hexadecimal("21 F7").reshape(2, 1),
             np.array([[[127, 0]], [[128, 0]]], np.uint8),
         )
-        y = reference(x, mxscale, axis=None, dst_type=None, src_type=None)
+        y = npu_anti_mx_quant(x, mxscale, axis=None, dst_type=None, src_type=None)
         assert y.shape == (2, 2)
         check(y.reshape(-1), ml_dtypes.bfloat16, 0.5, 1, 12, -12)
 
     @pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 4)])
     def test_empty(self, shape: tuple[int, ...]) -> None:
         mxscale = np.zeros((*shape[:-1], (shape[-1] + 63) // 64, 2), np.uint8)
-        assert reference(np.zeros(shape, E4M3), mxscale).shape == shape
+        assert npu_anti_mx_quant(np.zeros(shape, E4M3), mxscale).shape == shape
 
 
 @settings(max_examples=60, deadline=None)
@@ -112,3 +115,17 @@ def test_against_a_loop(data: st.DataObject, seed: int, format: str, to: str) ->
     mxscale = np.clip(nearby, 0, 255).astype(np.uint8)
     found = reference(x, mxscale, axis=axis, dst_type=to, src_type=format)
     assert_same_but_nan((found,), (mx_loops.anti(x, mxscale, axis, format, to),))
+
+
+@pytest.mark.parametrize("offset", [0, 2, 16, 63])
+def test_results_past_the_cache(rng: np.random.Generator, offset: int) -> None:
+    """Large enough for streaming stores, at several alignments."""
+    x = rng.integers(0, 256, (40, 512, 1030), np.uint8)
+    memory = np.empty(x.size * 4 + 64, np.uint8)
+    out = memory[offset : offset + x.size * 4].view(np.float16).reshape(40, 512, 2060)
+    for axis, shape in ((-1, (40, 512, 33, 2)), (-2, (40, 8, 2060, 2))):
+        mxscale = rng.integers(100, 140, shape, np.uint8)
+        given = {"axis": axis, "dst_type": np.float16, "src_type": "float4_e2m1"}
+        npu_anti_mx_quant(x, mxscale, out=out, **given)
+        some = slice(7, 9)
+        assert_same_but_nan((out[some],), (reference(x[some], mxscale[some], **given),))

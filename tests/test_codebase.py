@@ -27,10 +27,10 @@ FAMILIES = sorted(BOUND - {"runtime", "quantizer"})
 # Families that are no operators, and the page they are written on.
 NOT_OPERATORS = {"compare": "golden/measure/metrics.py"}
 # Pages of references whose operators are yet to be bound.
-UNBOUND = {"anti_mx_quant", "dynamic_block_mx_quant", "dynamic_mx_quant_with_dual_axis"}
+UNBOUND = {"dynamic_block_mx_quant", "dynamic_mx_quant_with_dual_axis"}
 UNBOUND |= {"grouped_dynamic_block_quant", "grouped_dynamic_mx_quant"}
 # Families without a function in the C API, and what the room holds beside the others.
-NOT_IN_ACLNN = {"quantize_val", "dtype_cast", "dynamic_mx_quant", *NOT_OPERATORS}
+NOT_IN_ACLNN = {"quantize_val", "dtype_cast", "dynamic_mx_quant", "anti_mx_quant", *NOT_OPERATORS}
 SHARED_ACLNN = {"arrays", "data_type", "executor", "faults", "float16", "memory"}
 SHARED_ACLNN |= {"mutex", "report", "runtime", "tensor"}
 CPP = sorted(p for p in CSRC.rglob("*") if p.suffix in (".cpp", ".h"))
@@ -346,6 +346,7 @@ SIGNATURES = {
     "npu_add_rms_norm_quant": "(x1, x2, gamma, scales1, zero_points1, beta=None, scales2=None, "
     "zero_points2=None, *, axis=-1, epsilon=1e-06, div_mode=True, dst_type=None)",
     "npu_anti_quant": "(x, scale, *, offset=None, dst_dtype=None, src_dtype=None)",
+    "npu_anti_mx_quant": "(x, mxscale, *, axis=-1, dst_type=15, src_type=292)",
     "npu_dtype_cast": "(self, dtype, input_dtype=None)",
     "npu_quantize": "(self, scales, zero_points, dtype, axis=1, div_mode=True)",
     "fake_quantize_per_tensor_affine": "(self, scale, zero_point, quant_min, quant_max)",

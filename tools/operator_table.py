@@ -40,6 +40,12 @@ def blocks(name: str) -> Any:
     return ops.npu_dynamic_block_quant(X, dst_type=name, round_mode=mode)
 
 
+def anti_mx(name: str) -> Any:
+    """Turn codes of MX blocks back."""
+    y, mxscale = ops.npu_dynamic_mx_quant(X, dst_type=name)
+    return ops.npu_anti_mx_quant(y, mxscale, src_type=name)
+
+
 # How an operator is asked for a format. One whose name contains it is a form of it, in its row.
 ROWS: dict[str, Callable[[str], Any]] = {
     "npu_dynamic_quant": lambda f: ops.npu_dynamic_quant(X, dst_type=f),
@@ -48,6 +54,7 @@ ROWS: dict[str, Callable[[str], Any]] = {
     "npu_dynamic_mx_quant": lambda f: ops.npu_dynamic_mx_quant(X, dst_type=f),
     "npu_quantize": codes,
     "npu_anti_quant": lambda f: ops.npu_anti_quant(codes(f), ONE, src_dtype=f),
+    "npu_anti_mx_quant": anti_mx,
     "npu_add_rms_norm_quant": lambda f: ops.npu_add_rms_norm_quant(
         X, X, X[0], ONE, None, dst_type=f
     ),

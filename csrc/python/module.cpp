@@ -11,6 +11,7 @@ void bind_add_rms_norm_quant(py::module_& module);
 void bind_fake_quantize(py::module_& module);
 void bind_quantize(py::module_& module);
 void bind_anti_quant(py::module_& module);
+void bind_anti_mx_quant(py::module_& module);
 void bind_dtype_cast(py::module_& module);
 void bind_quantize_val(py::module_& module);
 void bind_quantizer(py::module_& module);
@@ -32,6 +33,7 @@ PYBIND11_MODULE(_core_of_main_interpreter, module) {
   bind_fake_quantize(module);
   bind_quantize(module);
   bind_anti_quant(module);
+  bind_anti_mx_quant(module);
   bind_dtype_cast(module);
   bind_quantize_val(module);
   bind_quantizer(module);

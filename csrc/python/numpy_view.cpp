@@ -92,6 +92,7 @@ std::string convert_remedy(std::string_view op, std::string_view argument) {
                             : argument == "mask"        ? "np.bool_"
                             : argument == "offset"      ? "np.float32"
                             : op == "npu_anti_quant"    ? "np.int8"
+                            : op == "npu_anti_mx_quant" ? "np.uint8"
                             : begins_with("fake")       ? "np.float32"
                                                         : "np.float16";
   return "Convert it, e.g. with np.asarray(" + std::string(argument) + ", dtype=" + dtype + ").";

@@ -161,9 +161,21 @@ using Float8E5M2 = FloatCode<2, 15, 57344, true>;
 // below.
 template <int mantissa_bits>
 struct Float4 {
+  using Storage = uint8_t;
+  static constexpr float kGreatest = mantissa_bits == 1 ? 6.0f : 1.75f;
   static constexpr uint8_t kGreatestCode = 7;
   int32_t tie = 0;
   bool below = false;
+
+  static NPU_QUANT_INLINE I32 of(F32 v) {
+    const F32 magnitude = bit_cast<F32>(magnitude_bits(v));
+    const I32 code = Float4{}.of_magnitude(min(magnitude, broadcast(kGreatest)));
+    return v == v ? code | ((bit_cast<I32>(v) >> 28) & 8) : I32{};
+  }
+  static NPU_QUANT_INLINE F32 value(I32 code) {
+    const F32 magnitude = bit_cast<F32>((code & 7) << (23 - mantissa_bits)) * 0x1p126f;
+    return bit_cast<F32>(bit_cast<I32>(magnitude) | ((code & 8) << 28));
+  }
 
   NPU_QUANT_INLINE I32 of_magnitude(F32 v) const {
     const I32 bits = magnitude_bits(v);
@@ -297,6 +309,8 @@ NPU_QUANT_INLINE void visit_small(Format format, F f) {
   if (format == Format::int4) return f(Int4{});
   if (format == Format::hifloat8) return f(HiFloat8{});
   if (format == Format::float8_e5m2) return f(Float8E5M2{});
+  if (format == Format::float4_e2m1) return f(Float4E2M1{});
+  if (format == Format::float4_e1m2) return f(Float4E1M2{});
   f(Float8E4M3FN{});
 }
 NPU_QUANT_INLINE bool is_small(Format format) {

@@ -127,6 +127,16 @@ def npu_anti_quant(
     numerics: object,
     /,
 ) -> NDArray[Any]: ...
+def npu_anti_mx_quant(
+    x: object,
+    mxscale: object,
+    axis: object,
+    dst_type: object,
+    src_type: object,
+    out: object,
+    numerics: object,
+    /,
+) -> NDArray[Any]: ...
 def npu_dtype_cast(
     self: object, dtype: object, input_dtype: object, out: object, numerics: object, /
 ) -> NDArray[Any]: ...

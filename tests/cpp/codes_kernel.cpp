@@ -35,6 +35,8 @@ void CodesKernel::run<kTarget>(const Args& args) {
     case Format::float8_e4m3fn: return encode_small<Float8E4M3FN>(args);
     case Format::float8_e5m2: return encode_small<Float8E5M2>(args);
     case Format::hifloat8: return encode_small<HiFloat8>(args);
+    case Format::float4_e2m1: return encode(args, &Float4E2M1::of);
+    case Format::float4_e1m2: return encode(args, &Float4E1M2::of);
     default: __builtin_trap();
   }
 }
@@ -45,6 +47,8 @@ void ValuesKernel::run<kTarget>(const Args& args) {
     case Format::float8_e4m3fn: return decode<Float8E4M3FN>(args);
     case Format::float8_e5m2: return decode<Float8E5M2>(args);
     case Format::hifloat8: return decode<HiFloat8>(args);
+    case Format::float4_e2m1: return decode<Float4E2M1>(args);
+    case Format::float4_e1m2: return decode<Float4E1M2>(args);
     default: __builtin_trap();
   }
 }

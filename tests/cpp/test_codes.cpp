@@ -16,6 +16,8 @@ namespace npu_quant::testing {
 namespace {
 
 constexpr Format kFloats[] = {Format::float8_e4m3fn, Format::float8_e5m2, Format::hifloat8};
+constexpr Format kAllFloats[] = {Format::float8_e4m3fn, Format::float8_e5m2, Format::hifloat8,
+                                 Format::float4_e2m1, Format::float4_e1m2};
 
 // S EEEE MMM of a bias of 7, no infinities; or S EEEEE MM of a bias of 15, as IEEE has it.
 double value_of_float8(int code, int mantissa_bits, int bias, bool has_infinity) {
@@ -54,6 +56,11 @@ double value_of_hifloat8(int code) {
 }
 
 double value_of(Format format, int code) {
+  if (is_packed(format)) {  // S EE M, or S E MM, of a bias of 1
+    const double magnitude =
+        value_of_float8(code & 7, format == Format::float4_e2m1 ? 1 : 2, 1, false);
+    return code & 8 ? -magnitude : magnitude;
+  }
   if (format == Format::hifloat8) return value_of_hifloat8(code);
   if (format == Format::float8_e5m2) return value_of_float8(code, 2, 15, true);
   return value_of_float8(code, 3, 7, false);
@@ -66,7 +73,7 @@ struct Positive {
 };
 std::vector<Positive> ascending(Format format) {
   std::vector<Positive> all;
-  for (int code = 0; code < 128; ++code)
+  for (int code = 0; code < (is_packed(format) ? 8 : 128); ++code)
     if (const double value = value_of(format, code); std::isfinite(value))
       all.push_back({value, code});
   std::sort(all.begin(), all.end(), [](auto a, auto b) { return a.value < b.value; });
@@ -87,7 +94,8 @@ uint8_t nearest(Format format, const std::vector<Positive>& codes, float v) {
     if (above < below || (above == below && away)) code = codes[at + 1].code;
   }
   const bool has_sign = code != 0 || format != Format::hifloat8;
-  return static_cast<uint8_t>(code | (std::signbit(v) && has_sign ? 0x80 : 0));
+  const int sign = is_packed(format) ? 8 : 0x80;
+  return static_cast<uint8_t>(code | (std::signbit(v) && has_sign ? sign : 0));
 }
 
 // An integer of a byte: rounded to nearest even, saturated; NaN is `of_nan`.
@@ -138,7 +146,8 @@ class OfFormat : public ::testing::TestWithParam<Format> {};
 INSTANTIATE_TEST_SUITE_P(Codes, OfFormat,
                          ::testing::Values(Format::int8, Format::uint8, Format::int4,
                                            Format::float8_e4m3fn, Format::float8_e5m2,
-                                           Format::hifloat8),
+                                           Format::hifloat8, Format::float4_e2m1,
+                                           Format::float4_e1m2),
                          [](const auto& info) { return name_of(info.param); });
 
 TEST_P(OfFormat, EveryFloat16) { expect_codes(GetParam(), all_values(widen_float16)); }
@@ -185,6 +194,15 @@ uint32_t crc32(const std::vector<uint8_t>& bytes) {
   return ~crc;
 }
 
+// Apart from this library, too.
+TEST(Codes, OfFloat4HaveTheseChecksums) {
+  for (const Target target : runnable_targets()) {
+    const auto values = all_values(widen_bfloat16);
+    EXPECT_EQ(crc32(codes_of(target, Format::float4_e2m1, values)), 0x198B253CU);
+    EXPECT_EQ(crc32(codes_of(target, Format::float4_e1m2, values)), 0xCF467FA0U);
+  }
+}
+
 std::vector<uint8_t> packed(Target target, const std::vector<uint8_t>& codes) {
   std::vector<int8_t> bytes(codes.begin(), codes.end()), nibbles(codes.size() / 2);
   std::vector<int8_t> unpacked(codes.size());
@@ -228,7 +246,7 @@ TEST(Codes, OfFourBitsBeginWithTheLowNibble) {
 TEST(Codes, HaveTheirValues) {
   std::vector<uint8_t> codes(256);
   std::iota(codes.begin(), codes.end(), uint8_t{0});
-  for (const Format format : kFloats)
+  for (const Format format : kAllFloats)
     for (const Target target : runnable_targets()) {
       std::vector<float> values(256);
       run_on<ValuesKernel>(target, {format, codes.data(), values.data()});

@@ -18,6 +18,7 @@ import sys
 
 from .._names import dir_of
 from .add_rms_norm_quant import npu_add_rms_norm_quant
+from .anti_mx_quant import npu_anti_mx_quant
 from .anti_quant import npu_anti_quant
 from .dtype_cast import npu_dtype_cast
 from .dynamic_block_quant import npu_dynamic_block_quant
@@ -48,6 +49,7 @@ __all__ = [
     "fake_quantize_per_tensor_affine_cachemask",
     "fake_quantize_per_tensor_affine_cachemask_backward",
     "npu_add_rms_norm_quant",
+    "npu_anti_mx_quant",
     "npu_anti_quant",
     "npu_dtype_cast",
     "npu_dynamic_block_quant",

@@ -7,8 +7,85 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _codes, _mx
+from .. import _codes, _core, _mx
+from ..arrays import Array
 from ..dtypes import DTypeName
+
+
+def npu_anti_mx_quant(
+    x: Array,
+    mxscale: Array,
+    *,
+    axis: int | None = -1,
+    dst_type: DTypeName | None = 15,
+    src_type: DTypeName | None = 292,
+    out: Array | None = None,
+    numerics: str | None = None,
+) -> NDArray[Any]:
+    """Turn the codes of MX blocks back into values, by a power of two for each 32 along an axis.
+
+    ::
+
+        y = c * 2^(b - 127)          c: the number that a code stands for, b: its block's byte
+
+    The product is one IEEE float32 operation, exact unless it overflows (docs/numerics.md 15); it
+    is then rounded to ``dst_type``.
+
+    Args:
+        x: float8_e4m3fn or float8_e5m2 (of ``ml_dtypes``); or uint8 for float4, 2 codes in each,
+            the first its low nibble. Of rank 1 to 7. Any strides, unaligned and read-only arrays
+            included, here and below.
+        mxscale: uint8, or ``ml_dtypes.float8_e8m0fnu``, as :func:`npu_dynamic_mx_quant` gives it:
+            the result's shape in which ``axis``, of ``nb`` blocks, is ``ceil(nb / 2)``, and a last
+            axis of 2; ``mxscale[..., p, ..., j]`` is block ``2 p + j``.
+        axis: along which the blocks lie. None means -1.
+        dst_type: the type of the result: bfloat16, which None means, too, float16 or float32, as
+            torch_npu's code (15, 5, 6), dtype or name.
+        src_type: what x holds, in any of these ways: its dtype, or float4_e2m1 (296), which None
+            means, or float4_e1m2 (297) for uint8.
+        out: where to write the result: an array of exactly its shape and dtype, any strides, apart
+            from the inputs, such as an earlier result. After Ctrl-C it holds some new elements and
+            some old ones.
+        numerics: the arithmetic profile, by default the current one
+            (:func:`npu_quant.numerics`).
+
+    Returns:
+        The values, of x's shape; of float4 with twice the last axis.
+
+    Rounding is to nearest, ties to even. Out of the ordinary:
+
+    ==========================================  ===============================================
+    what                                        y
+    ==========================================  ===============================================
+    byte 255                                    NaN, of zero codes, too
+    byte 0                                      the power is 2^-127
+    codes of NaN: float8_e4m3fn 7F and FF,      NaN
+    float8_e5m2 7D to 7F, FD to FF
+    codes of inf: float8_e5m2 7C and FC         inf and -inf
+    codes of -0                                 -0
+    beyond dst_type's range                     inf or -inf: float16 ends at 65504
+    below dst_type's normal range               subnormal, or 0 with the sign of the code
+    no elements                                 empty; the rules for mxscale hold
+    ==========================================  ===============================================
+
+    Raises:
+        DTypeError: ``x`` or ``mxscale`` is missing (code 161001), is no ndarray, or has another
+            dtype.
+        ParamError: a rank, a shape, ``out`` or an attribute is not allowed or not available.
+        TypeError: an attribute is of the wrong kind, such as ``axis="a"``.
+        MemoryError: no memory for the results.
+
+    Example:
+        >>> import numpy as np, npu_quant
+        >>> x = np.array([1, -2.5, 7, -5], dtype=np.float32)
+        >>> y, mxscale = npu_quant.npu_dynamic_mx_quant(x)
+        >>> npu_quant.npu_anti_mx_quant(y, mxscale, dst_type="float32", src_type=296)
+        array([ 1., -2.,  6., -4.], dtype=float32)
+
+    Source: torch_npu.npu_anti_mx_quant (hicann/ops-nn ``quant/anti_mx_quant``, Ascend/op-plugin).
+    Its kernel takes the last axis alone, and saturates where this function gives infinities.
+    """
+    return _core.npu_anti_mx_quant(x, mxscale, axis, dst_type, src_type, out, numerics)
 
 
 def reference(

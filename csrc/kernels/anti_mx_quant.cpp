@@ -1,0 +1,104 @@
+// npu_anti_mx_quant (docs/numerics.md 15):
+//   y = c * 2^(b - 127)      c: the number that x's code stands for, b: its block's byte
+//
+// Pieces of rows, beside a scale for each of their elements.
+#include "kernels/anti_mx_quant.h"
+
+#include "kernels/mx_blocks.h"
+
+namespace npu_quant {
+namespace {
+
+// 2^(b - 127), of 0 a subnormal number, of 255 NaN.
+NPU_QUANT_INLINE F32 mx_powers(I32 bytes) {
+  const I32 bits = max(bytes << 23, I32{} + (1 << 22));
+  return bit_cast<F32>(bytes == kMxSpecial ? I32{} + kQuietNaNBits : bits);
+}
+
+template <class Out>
+class Numbers {
+ public:
+  explicit Numbers(const AntiMxKernel::Args& args)
+      : args_(args),
+        packed_(args.format == Format::float4_e2m1 || args.format == Format::float4_e1m2 ? 2 : 1),
+        x_(args.x, 1, x_buffer_),
+        y_(args.y, kItem, y_buffer_, args.stream, !is_aligned(args.y)) {}
+
+  void run() {
+    const int64_t rows_of_block = args_.is_in_rows ? 1 : kMxCell;
+    for (int64_t row = 0; row < args_.rows; row += rows_of_block)
+      for (int64_t i = 0; i < args_.n; i += kPiece) {
+        const int64_t n = least(args_.n - i, kPiece);
+        args_.is_in_rows ? find_of_row(row, i, n) : find_of_columns(row, i, n);
+        for (int64_t r = row; r < least(row + rows_of_block, args_.rows); ++r) decode(r, i, n);
+      }
+    if (args_.stream) stream_fence();
+  }
+
+ private:
+  using Storage = typename Out::Storage;
+  static constexpr int64_t kItem = sizeof(Storage);
+
+  void find_of_row(int64_t row, int64_t i, int64_t n) {
+    const MxScales& scales = args_.scales;
+    const char* const bytes = scales.from(row, 0).data;
+    for (int64_t at = 0; at < n; at += kMxCell) {
+      const int64_t b = (i + at) / kMxCell;
+      const char byte = bytes[b / 2 * scales.pair_stride + b % 2 * scales.lane_stride];
+      const F32 scale = mx_powers(I32{} + static_cast<uint8_t>(byte));
+      for (int64_t lane = 0; lane < kMxCell; lane += kLanes) store(scales_ + at + lane, scale);
+    }
+  }
+  void find_of_columns(int64_t row, int64_t i, int64_t n) {
+    const int64_t b = row / kMxCell, stride = args_.scales.row_stride;
+    const char* const from = args_.scales.from(i, b / 2).data + b % 2 * args_.scales.lane_stride;
+    for (int64_t c = 0; c < n; ++c) codes_[c] = from[c * stride];
+    for (int64_t c = 0; c < n; c += kLanes)
+      store(scales_ + c, mx_powers(widen_bytes(reinterpret_cast<const uint8_t*>(codes_) + c)));
+  }
+
+  void decode(int64_t row, int64_t i, int64_t n) {
+    x_.fetch(row, 1, i / packed_, n / packed_, n / packed_);
+    const char* codes = x_.at(row, i / packed_);
+    if (packed_ == 2) {
+      unpack_nibbles(codes, n, codes_);
+      codes = codes_;
+    }
+    const auto* const c = reinterpret_cast<const uint8_t*>(codes);
+    auto* const y = reinterpret_cast<Storage*>(y_.at(row, i));
+    const Stores stores{y_.takes_streams()};
+    int64_t t = 0;
+    for (; t + kTile <= n; t += kTile) Out::put(y + t, numbers_at(c + t, t), stores);
+    if (t < n) {
+      alignas(64) Storage end[kTile];
+      Out::put(end, numbers_at(Padded<uint8_t>(c + t, n - t).values, t), Stores{false});
+      std::memcpy(y + t, end, static_cast<size_t>((n - t) * kItem));
+    }
+    y_.put(row, i, n);
+  }
+  NPU_QUANT_INLINE Tile numbers_at(const uint8_t* codes, int64_t t) const {
+    Tile v;
+    SmallCode::load(args_.format, codes, v);
+    for (int p = 0; p < 4; ++p) v.part[p] *= load<F32>(scales_ + t + p * kLanes);
+    return v;
+  }
+
+  const AntiMxKernel::Args& args_;
+  const int64_t packed_;
+  Source x_;
+  Sink y_;
+  alignas(64) float scales_[kPiece];
+  alignas(64) char codes_[kPiece];
+  Buffer<> x_buffer_, y_buffer_;
+};
+
+}  // namespace
+
+template <>
+void AntiMxKernel::run<kTarget>(const Args& args) {
+  const DefaultFloatEnvironment guard;
+  visit_float_with<WholeLoads>(args.y_dtype,
+                               [&](auto out) { run_apart<Numbers<decltype(out)>>(args); });
+}
+
+}  // namespace npu_quant

@@ -1,0 +1,84 @@
+#include "ops/anti_mx_quant.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "core/dispatch.h"
+#include "kernels/anti_mx_quant.h"
+#include "ops/mx_work.h"
+
+namespace npu_quant {
+namespace {
+
+constexpr Format kNumbers[] = {Format::float32, Format::float16, Format::bfloat16};
+
+}  // namespace
+
+Inputs AntiMxQuant::inputs() { return Inputs::of(required("x", x), required("mxscale", mxscale)); }
+
+Status AntiMxQuant::check_dtypes() const {
+  NPU_QUANT_RETURN_IF_ERROR(
+      check_dtype_in(name, "x", x, {DType::uint8, DType::float8_e5m2, DType::float8_e4m3fn}));
+  return check_dtype_in(name, "mxscale", mxscale, {DType::uint8, DType::float8_e8m0fnu});
+}
+
+Status AntiMxQuant::check_ranks() const {
+  NPU_QUANT_RETURN_IF_ERROR(check_rank(
+      name, "x", x, 1, kMaxRank - 1,
+      x.rank == 0 ? "Give it an axis with x.reshape(1)." : "Merge axes with x.reshape."));
+  if (mxscale.rank == x.rank + 1) return {};
+  return fault(name, Fault::rank, {Argument("mxscale")}, {"has ", dimensions(mxscale.rank)},
+               {"expected ", x.rank + 1, " for ", Argument("x"), " of ", x.rank});
+}
+
+Format AntiMxQuant::codes() const {
+  const auto* const end = std::end(kMxFormats);
+  return std::find(kMxFormats, end, src_type.format) != end ? src_type.format : Format::float4_e2m1;
+}
+
+void AntiMxQuant::plan_outputs() {
+  Shape shape = x.shape;
+  shape.dims[x.rank - 1] *= codes_per_element(codes(), x.dtype);
+  const Format numbers = dst_type.is_default ? Format::bfloat16 : dst_type.format;
+  outputs.assign(OutputSpec{"", plain_dtype(numbers), shape});
+}
+
+Status AntiMxQuant::check_attributes() {
+  NPU_QUANT_RETURN_IF_ERROR(check_channel_axis(name, axis, x, "x", place_));
+  NPU_QUANT_RETURN_IF_ERROR(check_format_in(name, "dst_type", dst_type, kNumbers));
+  NPU_QUANT_RETURN_IF_ERROR(check_format_in(name, "src_type", src_type, kMxFormats));
+  if (find_row(codes())->carrier == x.dtype) return {};
+  Text allowed = "expected ";
+  if (x.dtype == DType::uint8)
+    allowed += {Format::float4_e2m1, " or ", Format::float4_e1m2};
+  else
+    allowed += {format_of(x.dtype)};
+  allowed += {" for ", Argument("x"), " of ", DTypeOf(x)};
+  return fault(name, Fault::attribute, {Argument("src_type")}, {"is ", codes()}, allowed);
+}
+
+Status AntiMxQuant::check_shapes() {
+  const Shape expected = mx_scales_of(outputs[kY].shape, place_, kMxCell);
+  if (mxscale.shape == expected) return {};
+  return wrong_shape(name, "mxscale", mxscale, {"expected ", expected});
+}
+
+Status AntiMxQuant::run(const TensorView* out) const {
+  if (x.shape.size() == 0) return {};
+  const MxWork work(outputs[kY].shape, place_, kMxCell, codes(), {&out[kY], &x, &mxscale});
+  const bool stream = worth_streaming(bytes());
+  work.for_each_part(work_bytes(bytes(), {&x, &out[kY]}), [&](const MxPart& part) {
+    run_on_active_target<AntiMxKernel>({.format = codes(),
+                                        .y_dtype = outputs[kY].dtype,
+                                        .rows = part.rows,
+                                        .n = part.n,
+                                        .x = part.codes,
+                                        .y = part.numbers,
+                                        .scales = part.scales,
+                                        .is_in_rows = part.is_in_rows,
+                                        .stream = stream});
+  });
+  return {};
+}
+
+}  // namespace npu_quant

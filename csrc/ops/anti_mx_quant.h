@@ -1,0 +1,33 @@
+// npu_anti_mx_quant: the contract.
+#pragma once
+
+#include "ops/op.h"
+
+namespace npu_quant {
+
+struct AntiMxQuant final : Op {
+  enum { kY };
+
+  AntiMxQuant() : Op("npu_anti_mx_quant") {}
+
+  TensorView x;
+  TensorView mxscale;
+  int64_t axis = -1;
+  DTypeRequest dst_type;
+  DTypeRequest src_type;
+
+  Inputs inputs() override;
+  Status run(const TensorView* out) const override;
+
+ private:
+  Status check_dtypes() const override;
+  Status check_ranks() const override;
+  void plan_outputs() override;
+  Status check_attributes() override;
+  Format codes() const override;
+  Status check_shapes() override;
+
+  int place_ = 0;  // of the axis
+};
+
+}  // namespace npu_quant
