@@ -1,7 +1,8 @@
 // npu_anti_mx_quant (docs/numerics.md 15):
 //   y = c * 2^(b - 127)      c: the number that x's code stands for, b: its block's byte
 //
-// Pieces of rows, beside a scale for each of their elements.
+// Pieces of rows, beside a scale for each of their elements. Where x or y does not lie in rows,
+// those of 32 pass together.
 #include "kernels/anti_mx_quant.h"
 
 #include "kernels/mx_blocks.h"
@@ -22,22 +23,36 @@ class Numbers {
       : args_(args),
         packed_(args.format == Format::float4_e2m1 || args.format == Format::float4_e1m2 ? 2 : 1),
         x_(args.x, 1, x_buffer_),
-        y_(args.y, kItem, y_buffer_, args.stream, !is_aligned(args.y)) {}
+        y_(args.y, kItem, y_buffer_, args.stream, !is_aligned(args.y)),
+        lies_in_rows_(x_.is_direct() && args.y.stride == kItem),
+        width_(lies_in_rows_ ? kPiece : kBufferBytes / (kMxCell * kItem)),
+        ahead_(args.is_in_rows ? 6 << 10 : static_cast<uintptr_t>(args.x.row_stride)) {}
 
   void run() {
-    const int64_t rows_of_block = args_.is_in_rows ? 1 : kMxCell;
-    for (int64_t row = 0; row < args_.rows; row += rows_of_block)
-      for (int64_t i = 0; i < args_.n; i += kPiece) {
-        const int64_t n = least(args_.n - i, kPiece);
-        args_.is_in_rows ? find_of_row(row, i, n) : find_of_columns(row, i, n);
-        for (int64_t r = row; r < least(row + rows_of_block, args_.rows); ++r) decode(r, i, n);
-      }
+    const int64_t together = lies_in_rows_ && args_.is_in_rows ? 1 : kMxCell;
+    for (int64_t row = 0; row < args_.rows; row += together)
+      for (int64_t i = 0; i < args_.n; i += width_)
+        find_numbers(row, least(args_.rows - row, together), i, least(args_.n - i, width_));
     if (args_.stream) stream_fence();
   }
 
  private:
   using Storage = typename Out::Storage;
   static constexpr int64_t kItem = sizeof(Storage);
+
+  // Of rows of one block, where blocks lie across them.
+  void find_numbers(int64_t row, int64_t rows, int64_t i, int64_t n) {
+    x_.fetch(row, rows, i / packed_, n / packed_, width_ / packed_);
+    if (!args_.is_in_rows) find_of_columns(row, i, n);
+    for (int64_t r = 0; r < rows; ++r) {
+      if (args_.is_in_rows) find_of_row(row + r, i, n);
+      char* const y = y_.at(row + r, i);
+      const bool is_in_place = lies_in_rows_ || y_.is_direct();
+      decode(x_.at(row + r, i / packed_), n, is_in_place ? y : y + r * width_ * kItem);
+      if (lies_in_rows_) y_.put(row + r, i, n);
+    }
+    if (!lies_in_rows_) y_.put(row, i, n, rows, width_);
+  }
 
   void find_of_row(int64_t row, int64_t i, int64_t n) {
     const MxScales& scales = args_.scales;
@@ -57,24 +72,24 @@ class Numbers {
       store(scales_ + c, mx_powers(widen_bytes(reinterpret_cast<const uint8_t*>(codes_) + c)));
   }
 
-  void decode(int64_t row, int64_t i, int64_t n) {
-    x_.fetch(row, 1, i / packed_, n / packed_, n / packed_);
-    const char* codes = x_.at(row, i / packed_);
+  void decode(const char* codes, int64_t n, char* to) {
+    const uintptr_t ahead = reinterpret_cast<uintptr_t>(codes) + ahead_;
     if (packed_ == 2) {
       unpack_nibbles(codes, n, codes_);
       codes = codes_;
     }
     const auto* const c = reinterpret_cast<const uint8_t*>(codes);
-    auto* const y = reinterpret_cast<Storage*>(y_.at(row, i));
+    auto* const y = reinterpret_cast<Storage*>(to);
     const Stores stores{y_.takes_streams()};
     int64_t t = 0;
-    for (; t + kTile <= n; t += kTile) Out::put(y + t, numbers_at(c + t, t), stores);
-    if (t < n) {
-      alignas(64) Storage end[kTile];
-      Out::put(end, numbers_at(Padded<uint8_t>(c + t, n - t).values, t), Stores{false});
-      std::memcpy(y + t, end, static_cast<size_t>((n - t) * kItem));
+    for (; t + kTile <= n; t += kTile) {
+      prefetch(ahead + static_cast<uintptr_t>(t / packed_));
+      Out::put(y + t, numbers_at(c + t, t), stores);
     }
-    y_.put(row, i, n);
+    if (t == n) return;
+    alignas(64) Storage end[kTile];
+    Out::put(end, numbers_at(Padded<uint8_t>(c + t, n - t).values, t), Stores{false});
+    std::memcpy(y + t, end, static_cast<size_t>((n - t) * kItem));
   }
   NPU_QUANT_INLINE Tile numbers_at(const uint8_t* codes, int64_t t) const {
     Tile v;
@@ -87,6 +102,9 @@ class Numbers {
   const int64_t packed_;
   Source x_;
   Sink y_;
+  const bool lies_in_rows_;  // x and y
+  const int64_t width_;
+  const uintptr_t ahead_;  // of codes, which are asked for
   alignas(64) float scales_[kPiece];
   alignas(64) char codes_[kPiece];
   Buffer<> x_buffer_, y_buffer_;
