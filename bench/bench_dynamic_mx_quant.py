@@ -56,6 +56,7 @@ def _operator(to: str, axis: int, of_copy: float) -> Operator:
         eager=partial(_formula, to=to, axis=axis),
         compiled=partial(_formula, to=to, axis=axis),
         sizes="128x4096,4096x4096,32768x7168",
+        together=2 if to == "float4_e2m1" else 1,
         dtypes=("float16", "bfloat16"),
         tolerance=0,
         of_copy_in_memory={"float16": of_copy, "bfloat16": of_copy},

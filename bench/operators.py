@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from . import arrays
 
 FLOATS = ("float16", "bfloat16", "float32")
-DTYPES = (*FLOATS, "int8")
+DTYPES = (*FLOATS, "int8", "float8_e4m3fn")
 # 32x4096 is the largest in the L2 cache: there the call itself no longer counts.
 SIZES = "1x16,8x4096,32x4096,128x4096,4096x4096,32768x7168"
 
@@ -79,6 +79,8 @@ class Operator:
     dtypes: tuple[str, ...] = FLOATS
     """Of the inputs."""
     sizes: str = SIZES
+    together: int = 1
+    """Elements that share one of the output: a row has whole ones."""
     peers_do_all: tuple[str, ...] = ()
     """Dtypes for which eager torch and ONNX Runtime make no temporaries and do all rows."""
     tolerance: float = 1

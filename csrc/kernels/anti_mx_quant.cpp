@@ -16,12 +16,11 @@ NPU_QUANT_INLINE F32 mx_powers(I32 bytes) {
   return bit_cast<F32>(bytes == kMxSpecial ? I32{} + kQuietNaNBits : bits);
 }
 
-template <class Out>
+template <class Out, class Code>
 class Numbers {
  public:
   explicit Numbers(const AntiMxKernel::Args& args)
       : args_(args),
-        packed_(args.format == Format::float4_e2m1 || args.format == Format::float4_e1m2 ? 2 : 1),
         x_(args.x, 1, x_buffer_),
         y_(args.y, kItem, y_buffer_, args.stream, !is_aligned(args.y)),
         lies_in_rows_(x_.is_direct() && args.y.stride == kItem),
@@ -29,6 +28,7 @@ class Numbers {
         ahead_(args.is_in_rows ? 6 << 10 : static_cast<uintptr_t>(args.x.row_stride)) {}
 
   void run() {
+    if (is_short()) return run_short();
     const int64_t together = lies_in_rows_ && args_.is_in_rows ? 1 : kMxCell;
     for (int64_t row = 0; row < args_.rows; row += together)
       for (int64_t i = 0; i < args_.n; i += width_)
@@ -38,17 +38,37 @@ class Numbers {
 
  private:
   using Storage = typename Out::Storage;
-  static constexpr int64_t kItem = sizeof(Storage);
+  static constexpr int64_t kItem = sizeof(Storage), kPacked = kMxCodesPerByte<Code>;
+
+  // Rows of one block that follow on each other are one row, with a scale for each of its elements.
+  bool is_short() const {
+    return args_.is_in_rows && args_.n <= kMxCell && lies_in_rows_ && y_.is_direct() &&
+           args_.x.row_stride == args_.n / kPacked && args_.y.row_stride == args_.n * kItem;
+  }
+  void run_short() {
+    const int64_t together = kPiece / most(args_.n, 1);
+    for (int64_t row = 0; row < args_.rows; row += together) {
+      const int64_t rows = least(args_.rows - row, together);
+      float* scale = scales_;
+      for (int64_t r = row; r < row + rows; ++r) {
+        const auto byte = static_cast<uint8_t>(*args_.scales.from(r, 0).data);
+        const float power = mx_powers(I32{} + byte)[0];
+        for (int64_t i = 0; i < args_.n; ++i) *scale++ = power;
+      }
+      decode(x_.at(row, 0), rows * args_.n, y_.at(row, 0));
+    }
+    if (args_.stream) stream_fence();
+  }
 
   // Of rows of one block, where blocks lie across them.
   void find_numbers(int64_t row, int64_t rows, int64_t i, int64_t n) {
-    x_.fetch(row, rows, i / packed_, n / packed_, width_ / packed_);
+    x_.fetch(row, rows, i / kPacked, n / kPacked, width_ / kPacked);
     if (!args_.is_in_rows) find_of_columns(row, i, n);
     for (int64_t r = 0; r < rows; ++r) {
       if (args_.is_in_rows) find_of_row(row + r, i, n);
       char* const y = y_.at(row + r, i);
       const bool is_in_place = lies_in_rows_ || y_.is_direct();
-      decode(x_.at(row + r, i / packed_), n, is_in_place ? y : y + r * width_ * kItem);
+      decode(x_.at(row + r, i / kPacked), n, is_in_place ? y : y + r * width_ * kItem);
       if (lies_in_rows_) y_.put(row + r, i, n);
     }
     if (!lies_in_rows_) y_.put(row, i, n, rows, width_);
@@ -74,16 +94,16 @@ class Numbers {
 
   void decode(const char* codes, int64_t n, char* to) {
     const uintptr_t ahead = reinterpret_cast<uintptr_t>(codes) + ahead_;
-    if (packed_ == 2) {
+    if constexpr (kPacked == 2) {
       unpack_nibbles(codes, n, codes_);
       codes = codes_;
     }
     const auto* const c = reinterpret_cast<const uint8_t*>(codes);
     auto* const y = reinterpret_cast<Storage*>(to);
-    const Stores stores{y_.takes_streams()};
+    const Stores stores{y_.takes_streams() && is_vector_aligned(to)};
     int64_t t = 0;
     for (; t + kTile <= n; t += kTile) {
-      prefetch(ahead + static_cast<uintptr_t>(t / packed_));
+      prefetch(ahead + static_cast<uintptr_t>(t / kPacked));
       Out::put(y + t, numbers_at(c + t, t), stores);
     }
     if (t == n) return;
@@ -93,13 +113,13 @@ class Numbers {
   }
   NPU_QUANT_INLINE Tile numbers_at(const uint8_t* codes, int64_t t) const {
     Tile v;
-    SmallCode::load(args_.format, codes, v);
-    for (int p = 0; p < 4; ++p) v.part[p] *= load<F32>(scales_ + t + p * kLanes);
+    for (int p = 0; p < 4; ++p)
+      v.part[p] =
+          Code::value(widen_bytes(codes + p * kLanes)) * load<F32>(scales_ + t + p * kLanes);
     return v;
   }
 
   const AntiMxKernel::Args& args_;
-  const int64_t packed_;
   Source x_;
   Sink y_;
   const bool lies_in_rows_;  // x and y
@@ -115,8 +135,10 @@ class Numbers {
 template <>
 void AntiMxKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  visit_float_with<WholeLoads>(args.y_dtype,
-                               [&](auto out) { run_apart<Numbers<decltype(out)>>(args); });
+  visit_float_with<WholeLoads>(args.y_dtype, [&](auto out) {
+    visit_mx_code(args.format, MxRounding::rint,
+                  [&](auto code) { run_apart<Numbers<decltype(out), decltype(code)>>(args); });
+  });
 }
 
 }  // namespace npu_quant

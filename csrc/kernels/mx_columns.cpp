@@ -138,7 +138,9 @@ class MxColumns {
   const bool is_in_rows_;  // both
   int64_t together_ = 0, width_ = 0;
   bool has_special_ = false;
-  typename In::Amax amax_[kMostColumns / kTile];
+  union {  // as many are made as there are columns
+    typename In::Amax amax_[kMostColumns / kTile];
+  };
   F32 factors_[kMostColumns / kTile][4];
   alignas(64) uint8_t bytes_[2][kMostColumns];
   Buffer<> x_buffer_, y_buffer_;
