@@ -21,7 +21,7 @@ RUNTIME.aclGetRecentErrMsg.restype = ctypes.c_char_p
 RUNTIME.aclCreateTensor.restype = ctypes.c_void_p
 
 ACL_FORMAT_ND = 2
-INT8, FLOAT16, BF16 = 2, 1, 27
+INT8, FLOAT16, BF16, FLOAT8_E4M3FN = 2, 1, 27, 36
 ACL_DTYPES = {
     np.dtype(np.float32): 0,
     np.dtype(np.float16): FLOAT16,
@@ -29,6 +29,8 @@ ACL_DTYPES = {
     np.dtype(np.int32): 3,
     np.dtype(np.bool_): 12,
     np.dtype(ml_dtypes.bfloat16): BF16,
+    np.dtype(ml_dtypes.float8_e4m3fn): FLOAT8_E4M3FN,
+    np.dtype(ml_dtypes.float8_e8m0fnu): 37,
 }
 KINDS: dict[str, Any] = {
     "T": ctypes.c_void_p,
@@ -47,6 +49,9 @@ PROTOTYPES = {
     "aclnnDynamicQuantV4": "TTTibsfTTT",
     "aclnnDynamicBlockQuant": "TdsiiiTT",
     "aclnnDynamicBlockQuantV2": "TdsiiidTT",
+    "aclnnDynamicMxQuant": "TisiiiTT",
+    "aclnnDynamicMxQuantV2": "TisiiidTT",
+    "aclnnDynamicMxQuantV3": "TisiiiddTT",
     "aclnnAddRmsNormQuant": "TTTTTTTidbTTT",
     "aclnnAddRmsNormQuantV2": "TTTTTTTTidbTTTT",
     "aclnnFakeQuantPerTensorAffineCachemask": "TTTfiiTT",

@@ -42,6 +42,9 @@ PRINTED = {
         "result": " ".join(map(str, [126, *[56] * 127, 126, 56, *[56] * 128, 192, 0])),
         "scale": "1.000000 2.000000",
     },
+    "dynamic_mx_quant": {"result": "112 126 248 40 124 0", "scale": "120 0 127 0"},
+    "dynamic_mx_quant_v2": {"result": "167 21", "scale": "127 0"},
+    "dynamic_mx_quant_v3": {"result": "126 48 48 168", "scale": "128 0 127 0"},
     "dynamic_quant": {"result": "127 -32 32 1 1 0 2 -127", "scale": "1.000000 0.500000"},
     "dynamic_quant_v2": {"result": "127 2 4 -127 40 0", "scale": "1.000000 0.250000"},
     "dynamic_quant_v2_experts": {

@@ -35,11 +35,11 @@ struct TensorView {
   bool writable = false;
   int rank = 0;  // may exceed kMaxRank, then shape and strides hold the first kMaxRank only
   Shape shape;
-  // In bytes. Elements of DType::int4 follow on each other, an even number in the last axis: its
-  // stride is that of two, which share a byte.
+  // In bytes. Elements of 4 bits follow on each other, an even number in the last axis: its stride
+  // is that of two, which share a byte.
   int64_t strides[kMaxRank] = {};
 
-  bool is_packed() const { return dtype == DType::int4; }
+  bool is_packed() const { return npu_quant::is_packed(format_of(dtype)); }
   // Of the elements.
   int64_t bytes() const { return shape.size() * size_of(dtype) / (is_packed() ? 2 : 1); }
 

@@ -34,7 +34,7 @@ void DynamicMxQuant::plan_outputs() {
   const int last = input.rank - 1;
   place_ = static_cast<int>(std::clamp<int64_t>(axis < 0 ? axis + input.rank : axis, 0, last));
   outputs.assign(codes_of("y", codes(), input.shape, dst_type.array),
-                 OutputSpec{"mxscale", DType::uint8,
+                 OutputSpec{"mxscale", mxscale_array,
                             mx_scales_of(input.shape, place_, std::max<int64_t>(block_size, 1))});
 }
 

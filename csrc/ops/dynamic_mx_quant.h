@@ -22,6 +22,7 @@ struct DynamicMxQuant final : Op {
   int64_t scale_alg = 0;
   double dst_type_max = 0.0;
   double max_low_bound = 0.0;
+  DType mxscale_array = DType::uint8;  // what holds E8M0 bytes; aclTensors have a type for them
 
   Inputs inputs() override;
   Status run(const TensorView* out) const override;

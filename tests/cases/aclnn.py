@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import ml_dtypes
 import numpy as np
-from aclnn_calls import ACL_DTYPES, INT8, call
+from aclnn_calls import ACL_DTYPES, FLOAT8_E4M3FN, INT8, call
 from witnesses import Array, assert_same_but_nan, normal, on_steps, with_specials
 
 from cases import add_rms_norm_quant as norm
-from cases import anti_quant, dynamic_block_quant, dynamic_quant
+from cases import anti_quant, dynamic_block_quant, dynamic_mx_quant, dynamic_quant
 from cases import fake_quantize_per_channel as per_channel
 from cases import fake_quantize_per_tensor as per_tensor
 from cases.case import DTYPES, FLOAT32, Arguments, Case, DType, Rng, kinds, settings
@@ -27,6 +28,11 @@ TOKENS: dict[str, Arguments] = {
     "V2": {"group": None, "type": INT8},
     "V3": PERTOKEN,
     "V4": PERTOKEN | {"max": 0},
+}
+POWERS: dict[str, Arguments] = {
+    "": {},
+    "V2": {"greatest": 0.0},
+    "V3": {"greatest": 0.0, "bound": 0.5},
 }
 BLOCKS = {"mode": b"rint", "type": INT8, "rows": 1, "columns": 128}
 NORMS = ("x1", "x2", "gamma", "scales1", "scales2", "zero_points1", "zero_points2")
@@ -118,6 +124,36 @@ def blocks(version: str, more: Arguments) -> Case:
         reference=lambda x, least, **_: dynamic_block_quant.reference(x, min_scale=least),
         arguments=arguments,
         formulas={"shapes": settings(*shapes, least=[0.0, 0.5, 1e-3, 1e-300])},
+    )
+
+
+def powers(version: str, more: Arguments) -> Case:
+    def arguments(
+        rng: Rng, shape: tuple[int, ...], dtype: DType, axis: int = -1, block: int = 32
+    ) -> Arguments:
+        rule = {"mode": b"rint", "type": FLOAT8_E4M3FN, "block": block, "alg": 1}
+        return {"x": values(rng, shape, dtype), "axis": axis} | rule | more
+
+    def reference(x: Array, axis: int, block: int, bound: float = 0.0, **_: Any) -> Any:
+        rule = {"dst_type": "float8_e4m3fn", "scale_alg": 1, "max_low_bound": bound}
+        y, scales = dynamic_mx_quant.reference(x, axis=axis, block_size=block, **rule)
+        return y, scales.view(ml_dtypes.float8_e8m0fnu)
+
+    def results(x: Array, axis: int, block: int, **_: Any) -> Any:
+        scales = [*x.shape, 2]
+        scales[axis % x.ndim] = -(-x.shape[axis] // (2 * block))
+        return (x.shape, ml_dtypes.float8_e4m3fn), (scales, ml_dtypes.float8_e8m0fnu)
+
+    fields, axes = ("y", "mxscale"), [-1, 0]
+    return in_c(
+        f"dynamic_mx_quant{version}",
+        fields,
+        operator=function(f"aclnnDynamicMxQuant{version}", fields, results),
+        reference=reference,
+        arguments=arguments,
+        formulas={"shapes": settings(*SHAPES[:-2], (70, 66), axis=axes, block=[32, 96])},
+        layouts=settings((3, 5, 67), axis=axes),
+        outs=settings((3, 5, 67), axis=axes),
     )
 
 
@@ -301,6 +337,7 @@ FORMS = {"form": ["one", "column", "ranked column", "ranked row"], "scales": ant
 CASES = [
     *itertools.starmap(tokens, TOKENS.items()),
     *itertools.starmap(blocks, {"": {}, "V2": {"max": 0.0}}.items()),
+    *itertools.starmap(powers, POWERS.items()),
     norms("", ("y1", "y2", "x")),
     norms("V2", ("y1", "y2", "x", "norm")),
     fake(

@@ -13,6 +13,9 @@
 #include "aclnnop/aclnn_ascend_quant_v3.h"
 #include "aclnnop/aclnn_dynamic_block_quant.h"
 #include "aclnnop/aclnn_dynamic_block_quant_v2.h"
+#include "aclnnop/aclnn_dynamic_mx_quant.h"
+#include "aclnnop/aclnn_dynamic_mx_quant_v2.h"
+#include "aclnnop/aclnn_dynamic_mx_quant_v3.h"
 #include "aclnnop/aclnn_dynamic_quant.h"
 #include "aclnnop/aclnn_dynamic_quant_v2.h"
 #include "aclnnop/aclnn_dynamic_quant_v3.h"
@@ -150,6 +153,34 @@ inline std::vector<Operator> dynamic_block_quant_operators() {
   };
 }
 
+inline std::vector<Operator> dynamic_mx_quant_operators() {
+  const auto to = [](aclDataType codes) {
+    return std::vector<Argument>{{"x", ACL_FLOAT16, {2, 66}},
+                                 {"yOut", codes, {2, 66}},
+                                 {"mxscaleOut", ACL_FLOAT8_E8M0, {2, 2, 2}}};
+  };
+  return {
+      {"aclnnDynamicMxQuant", to(ACL_FLOAT8_E4M3FN),
+       [](const Handles& t, uint64_t* size, aclOpExecutor** executor) {
+         return aclnnDynamicMxQuantGetWorkspaceSize(t[0], -1, nullptr, ACL_FLOAT8_E4M3FN, 32, 0,
+                                                    t[1], t[2], size, executor);
+       },
+       aclnnDynamicMxQuant},
+      {"aclnnDynamicMxQuantV2", to(ACL_FLOAT4_E2M1),
+       [](const Handles& t, uint64_t* size, aclOpExecutor** executor) {
+         return aclnnDynamicMxQuantV2GetWorkspaceSize(t[0], -1, nullptr, ACL_FLOAT4_E2M1, 32, 2,
+                                                      7.0, t[1], t[2], size, executor);
+       },
+       aclnnDynamicMxQuantV2},
+      {"aclnnDynamicMxQuantV3", to(ACL_FLOAT8_E5M2),
+       [](const Handles& t, uint64_t* size, aclOpExecutor** executor) {
+         return aclnnDynamicMxQuantV3GetWorkspaceSize(t[0], -1, nullptr, ACL_FLOAT8_E5M2, 32, 1,
+                                                      0.0, 0.5, t[1], t[2], size, executor);
+       },
+       aclnnDynamicMxQuantV3},
+  };
+}
+
 inline std::vector<Operator> add_rms_norm_quant_operators() {
   const Dims rows = {2, 4}, row = {4};
   const std::vector<Argument> inputs = {{"x1", ACL_FLOAT16, rows},
@@ -218,12 +249,12 @@ inline std::vector<Operator> ascend_quant_operators() {
   };
 }
 
-// All thirteen.
+// All sixteen.
 inline std::vector<Operator> all_operators() {
   std::vector<Operator> all;
   for (const auto& family :
        {fake_quant_operators(), dynamic_quant_operators(), dynamic_block_quant_operators(),
-        add_rms_norm_quant_operators(), ascend_quant_operators()})
+        dynamic_mx_quant_operators(), add_rms_norm_quant_operators(), ascend_quant_operators()})
     all.insert(all.end(), family.begin(), family.end());
   return all;
 }
