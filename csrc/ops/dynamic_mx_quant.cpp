@@ -56,7 +56,7 @@ Status DynamicMxQuant::check_attributes() {
   NPU_QUANT_RETURN_IF_ERROR(check_bound(name, "max_low_bound", max_low_bound));
   if (max_low_bound != 0 && scale_alg != 1)
     return wrong("max_low_bound", {"is ", to_string(max_low_bound)},
-                 "available: 0.0 (it belongs to scale_alg 1)");
+                 {"available: 0.0 (it belongs to ", Argument("scale_alg"), " 1)"});
   return {};
 }
 
@@ -72,13 +72,15 @@ Status DynamicMxQuant::check_scale_alg() const {
                  has_other ? Text{"available for ", codes(), ": 0, ", other}
                            : Text{"available for ", codes(), ": 0"});
   if (scale_alg == 2 && block_size != kMxCell)
-    return wrong("block_size", {"is ", block_size}, {"available with scale_alg 2: ", kMxCell});
+    return wrong("block_size", {"is ", block_size},
+                 {"available with ", Argument("scale_alg"), " 2: ", kMxCell});
   constexpr double kLeast = 6, kGreatest = 12;
   const bool is_in_range = dst_type_max >= kLeast && dst_type_max <= kGreatest;
   if (dst_type_max == 0 || (scale_alg == 2 && is_in_range)) return {};
   return wrong("dst_type_max", {"is ", to_string(dst_type_max)},
-               scale_alg == 2 ? Text("expected 0 or a number from 6 to 12")
-                              : Text("available: 0.0 (it belongs to scale_alg 2)"));
+               scale_alg == 2
+                   ? Text("expected 0 or a number from 6 to 12")
+                   : Text{"available: 0.0 (it belongs to ", Argument("scale_alg"), " 2)"});
 }
 
 Status DynamicMxQuant::check_shapes() {

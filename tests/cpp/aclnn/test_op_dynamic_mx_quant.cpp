@@ -337,18 +337,19 @@ TEST_P(AclnnDynamicMxQuant, RefusesAttributes) {
       {"alg 2 of float8", [](Call& c) { c.alg = 2; }, 161002, "scaleAlg is 2"},
       {"alg 1 of float4", [&](Call& c) { fp4(c), c.alg = 1; }, 161002, "scaleAlg is 1"},
       {"alg 2 of a longer block", [&](Call& c) { fp4(c), c.alg = 2, c.block = 64; }, 161002,
-       "blocksize is 64"},
+       "blocksize is 64, available with scaleAlg 2: 32."},
   });
   if (GetParam() == 1) return;
   expect_refusals({
-      {"another alg's", [](Call& c) { c.dst_type_max = 6; }, 161002, "dstTypeMax is 6"},
+      {"another alg's", [](Call& c) { c.dst_type_max = 6; }, 161002, "(it belongs to scaleAlg 2)."},
       {"small", [&](Call& c) { fp4(c), c.alg = 2, c.dst_type_max = 5; }, 161002, "dstTypeMax is 5"},
       {"NaN", [&](Call& c) { fp4(c), c.alg = 2, c.dst_type_max = std::nan(""); }, 161002,
        "dstTypeMax"},
   });
   if (GetParam() == 2) return;
   expect_refusals({
-      {"another alg's", [](Call& c) { c.max_low_bound = 1; }, 161002, "maxLowBound is 1"},
+      {"another alg's", [](Call& c) { c.max_low_bound = 1; }, 161002,
+       "(it belongs to scaleAlg 1)."},
       {"negative", [](Call& c) { c.alg = 1, c.max_low_bound = -1; }, 161002, "maxLowBound is -1"},
       {"NaN", [](Call& c) { c.alg = 1, c.max_low_bound = std::nan(""); }, 161002, "maxLowBound"},
       {"infinite", [](Call& c) { c.alg = 1, c.max_low_bound = 1e39; }, 161002, "maxLowBound"},
