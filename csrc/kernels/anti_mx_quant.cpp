@@ -104,18 +104,19 @@ class Numbers {
     int64_t t = 0;
     for (; t + kTile <= n; t += kTile) {
       prefetch(ahead + static_cast<uintptr_t>(t / kPacked));
-      Out::put(y + t, numbers_at(c + t, t), stores);
+      Out::put(y + t, numbers_at(c + t, scales_ + t), stores);
     }
     if (t == n) return;
     alignas(64) Storage end[kTile];
-    Out::put(end, numbers_at(Padded<uint8_t>(c + t, n - t).values, t), Stores{false});
+    const Padded codes_left(c + t, n - t);
+    const Padded scales_left(scales_ + t, n - t);
+    Out::put(end, numbers_at(codes_left.values, scales_left.values), Stores{false});
     std::memcpy(y + t, end, static_cast<size_t>((n - t) * kItem));
   }
-  NPU_QUANT_INLINE Tile numbers_at(const uint8_t* codes, int64_t t) const {
+  static NPU_QUANT_INLINE Tile numbers_at(const uint8_t* codes, const float* scales) {
     Tile v;
     for (int p = 0; p < 4; ++p)
-      v.part[p] =
-          Code::value(widen_bytes(codes + p * kLanes)) * load<F32>(scales_ + t + p * kLanes);
+      v.part[p] = Code::value(widen_bytes(codes + p * kLanes)) * load<F32>(scales + p * kLanes);
     return v;
   }
 

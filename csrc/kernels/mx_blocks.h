@@ -14,7 +14,8 @@ inline constexpr int kMxSpecial = 255;  // the byte of a block that holds NaN or
 
 NPU_QUANT_INLINE I32 mx_bytes(const MxRule& rule, F32 amax) {
   const I32 bits = max(magnitude_bits(amax), I32{} + rule.least);
-  const I32 exponent = (bits + rule.added) >> 23;
+  const I32 exponent =
+      bit_cast<I32>((bit_cast<U32>(bits) + static_cast<uint32_t>(rule.added)) >> 23);
   const I32 byte = min(max(exponent - rule.emax, I32{}), I32{} + 254);
   return bits >= kInfinityBits ? I32{} + kMxSpecial : byte;
 }

@@ -121,9 +121,10 @@ NPU_QUANT_INLINE I32 code_of_magnitude(I32 bits) {
   constexpr int32_t kLeastNormal = bits_of(power_of_2(1 - bias));
   constexpr int32_t kNewBias = -((128 - bias) << mantissa_bits) & 0xff;
   static_assert(kNewBias % 2 == 0);
-  const I32 exponent = max(bits & kInfinityBits, I32{} + kLeastNormal);
+  // Unsigned, as sums of infinity and NaN go beyond 31 bits.
+  const auto exponent = bit_cast<U32>(max(bits & kInfinityBits, I32{} + kLeastNormal));
   const F32 addend = bit_cast<F32>(exponent + ((kDropped << 23) + kNewBias));
-  return bit_cast<I32>(bit_cast<F32>(bits) + addend) + (exponent >> kDropped);
+  return bit_cast<I32>(bit_cast<U32>(bit_cast<F32>(bits) + addend) + (exponent >> kDropped));
 }
 
 template <int mantissa_bits, int bias, int greatest, bool has_infinity>

@@ -36,6 +36,7 @@ using Vec = typename VectorType<T, bytes>::type;
 
 using F32 = Vec<float>;
 using I32 = Vec<int32_t>;
+using U32 = Vec<uint32_t>;
 using I16 = Vec<int16_t>;
 using I8 = Vec<int8_t>;
 
