@@ -1,11 +1,12 @@
-"""npu_dynamic_mx_quant: a power of two per 32 elements of a row, or of a column."""
+"""npu_dynamic_mx_quant, on both axes, too: a power of two per 32 elements of a row, or a column."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Any
 
-from npu_quant import npu_dynamic_mx_quant
+from npu_quant import npu_dynamic_mx_quant, npu_dynamic_mx_quant_with_dual_axis
+from npu_quant.ops import dynamic_mx_quant_with_dual_axis
 from npu_quant.ops.dynamic_mx_quant import reference
 
 from .operators import Operator, Size, Spec
@@ -63,8 +64,33 @@ def _operator(to: str, axis: int, of_copy: float) -> Operator:
     )
 
 
+def _on_both_axes(torch: Any, x: Any, *results: Any, to: str) -> None:
+    _formula(torch, x, *results[:2], to, -1)
+    _formula(torch, x, *results[2:], to, -2)
+
+
+def _outputs_of_both(size: Size, dtype: str, to: str) -> tuple[Spec, ...]:
+    return _outputs(size, dtype, to, -1) + _outputs(size, dtype, to, -2)
+
+
+def _of_both_axes(to: str, of_copy: float) -> Operator:
+    return Operator(
+        name=f"npu_dynamic_mx_quant_with_dual_axis to {to}",
+        call=partial(npu_dynamic_mx_quant_with_dual_axis, dst_type=to),
+        reference=partial(dynamic_mx_quant_with_dual_axis.reference, dst_type=to),
+        outputs=partial(_outputs_of_both, to=to),
+        eager=partial(_on_both_axes, to=to),
+        compiled=partial(_on_both_axes, to=to),
+        sizes="128x4096,4096x4096,32768x7168",
+        dtypes=("float16", "bfloat16"),
+        tolerance=0,
+        of_copy_in_memory={"float16": of_copy, "bfloat16": of_copy},
+    )
+
+
 OPERATORS = (
     _operator("float8_e4m3fn", -1, 0.5),
     _operator("float8_e4m3fn", -2, 0.3),
     _operator("float4_e2m1", -1, 0.3),
+    _of_both_axes("float8_e4m3fn", 0.3),
 )

@@ -27,7 +27,7 @@ FAMILIES = sorted(BOUND - {"runtime", "quantizer"})
 # Families that are no operators, and the page they are written on.
 NOT_OPERATORS = {"compare": "golden/measure/metrics.py"}
 # Pages of references whose operators are yet to be bound.
-UNBOUND = {"dynamic_block_mx_quant", "dynamic_mx_quant_with_dual_axis"}
+UNBOUND = {"dynamic_block_mx_quant"}
 UNBOUND |= {"grouped_dynamic_block_quant", "grouped_dynamic_mx_quant"}
 # Families without a function in the C API, and what the room holds beside the others.
 NOT_IN_ACLNN = {"quantize_val", "dtype_cast", "anti_mx_quant", *NOT_OPERATORS}
@@ -343,6 +343,8 @@ SIGNATURES = {
     "row_block_size=1, col_block_size=128, dst_type_max=0.0)",
     "npu_dynamic_mx_quant": "(input, *, axis=-1, round_mode='rint', dst_type=296, "
     "block_size=32, scale_alg=0, dst_type_max=0.0, max_low_bound=0.0)",
+    "npu_dynamic_mx_quant_with_dual_axis": "(input, *, round_mode='rint', dst_type=296, "
+    "scale_alg=0, dst_type_max=0.0)",
     "npu_add_rms_norm_quant": "(x1, x2, gamma, scales1, zero_points1, beta=None, scales2=None, "
     "zero_points2=None, *, axis=-1, epsilon=1e-06, div_mode=True, dst_type=None)",
     "npu_anti_quant": "(x, scale, *, offset=None, dst_dtype=None, src_dtype=None)",

@@ -1,4 +1,4 @@
-"""npu_dynamic_mx_quant_with_dual_axis: its reference, by hand and against a loop."""
+"""npu_dynamic_mx_quant_with_dual_axis by hand, and its formula against a loop."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ from hypothesis import strategies as st
 from mx_arrays import RULES, Rule, arrays
 from witnesses import assert_same_bits
 
+from npu_quant import npu_dynamic_mx_quant, npu_dynamic_mx_quant_with_dual_axis
 from npu_quant.ops.dynamic_mx_quant_with_dual_axis import reference
 
 
+@pytest.mark.usefixtures("target")
 class TestVectors:
     """Worked by hand."""
 
     def test_each_axis_has_its_own_blocks(self) -> None:
         x = np.ones((40, 34), np.float16)
         x[33, 5] = 64
-        y1, mxscale1, y2, mxscale2 = reference(x, dst_type="float8_e4m3fn")
+        y1, mxscale1, y2, mxscale2 = npu_dynamic_mx_quant_with_dual_axis(
+            x, dst_type="float8_e4m3fn"
+        )
         assert (mxscale1.shape, mxscale2.shape) == ((40, 1, 2), (1, 34, 2))
         assert mxscale1[33].tolist() == [[125, 119]]
         assert (mxscale1[np.arange(40) != 33] == 119).all()
@@ -31,17 +35,64 @@ class TestVectors:
 
     def test_float4_lies_along_the_last_axis_in_both(self) -> None:
         x = np.array([[1, -2], [3, 6]], np.float32)
-        y1, mxscale1, y2, mxscale2 = reference(x, round_mode="round")
+        y1, mxscale1, y2, mxscale2 = npu_dynamic_mx_quant_with_dual_axis(x, round_mode="round")
         assert (y1.tolist(), mxscale1.tolist()) == ([[0xE4], [0x75]], [[[126, 0]], [[127, 0]]])
         assert (y2.tolist(), mxscale2.tolist()) == ([[0xC4], [0x77]], [[[126, 0], [127, 0]]])
 
     @pytest.mark.parametrize("shape", [(0, 4), (4, 0), (2, 0, 4)])
     def test_empty(self, shape: tuple[int, ...]) -> None:
         *head, m, n = shape
-        y1, mxscale1, y2, mxscale2 = reference(np.zeros(shape, np.float32))
+        y1, mxscale1, y2, mxscale2 = npu_dynamic_mx_quant_with_dual_axis(
+            np.zeros(shape, np.float32)
+        )
         assert y1.shape == y2.shape == (*head, m, n // 2)
         assert mxscale1.shape == (*head, m, (n + 63) // 64, 2)
         assert mxscale2.shape == (*head, (m + 63) // 64, n, 2)
+
+    @pytest.mark.parametrize("special", [np.nan, -np.nan, np.inf, -np.inf])
+    def test_what_is_not_finite(self, dtype: np.dtype, special: float) -> None:
+        """Its block of a row, and its block of a column, and no other."""
+        x = np.full((40, 66), -2, dtype)
+        x[35, 64] = special
+        y1, mxscale1, y2, mxscale2 = npu_dynamic_mx_quant_with_dual_axis(x, dst_type="float8_e5m2")
+        assert mxscale1[35].tolist() == [[113, 113], [255, 0]]
+        assert (mxscale1[np.arange(40) != 35] == [[113, 113], [113, 0]]).all()
+        assert mxscale2[0, 64].tolist() == [113, 255]
+        assert (mxscale2[0, np.arange(66) != 64] == 113).all()
+        of_row, of_column = np.full((2, 40, 66), -32768.0)
+        of_row[35, 64:] = of_column[32:, 64] = 0
+        assert_same_bits((y1.astype(float), y2.astype(float)), (of_row, of_column))
+
+    def test_a_last_odd_block_has_a_neighbour_of_0(self) -> None:
+        """Of 65 rows and 33 columns: 3 blocks and 2."""
+        result = npu_dynamic_mx_quant_with_dual_axis(np.ones((65, 34), np.float16))
+        assert (result.mxscale1 == [[125, 125]]).all()
+        assert result.mxscale2[:, 0].tolist() == [[125, 125], [125, 0]]
+        odd = npu_dynamic_mx_quant_with_dual_axis(np.ones((2, 66), np.float16)).mxscale1
+        assert odd.tolist() == [[[125, 125], [125, 0]]] * 2
+
+    def test_zeros_keep_their_signs(self, dtype: np.dtype) -> None:
+        x = np.array([[0.0, -0.0]] * 2, dtype)
+        y1, mxscale1, y2, mxscale2 = npu_dynamic_mx_quant_with_dual_axis(x, dst_type=291)
+        assert y1.view(np.uint8).tolist() == y2.view(np.uint8).tolist() == [[0, 0x80]] * 2
+        assert not mxscale1.any()
+        assert not mxscale2.any()
+
+    def test_a_byte_of_0_is_computed(self) -> None:
+        """2^127 times what is subnormal, and less than 2^-120."""
+        x = np.float32([[2.0**-122, 2.0**-130], [2.0**-130, 0]])
+        y1, _, y2, _ = npu_dynamic_mx_quant_with_dual_axis(x, dst_type="float8_e4m3fn")
+        expected = [[2**5, 2**-3], [2**-3, 0]]
+        assert y1.astype(float).tolist() == y2.astype(float).tolist() == expected
+
+    @pytest.mark.parametrize("wanted", [(0,), (1, 3), (2,), (0, 1), (2, 3), ()])
+    def test_what_is_not_wanted(self, wanted: tuple[int, ...]) -> None:
+        x = np.arange(80, dtype=np.float32).reshape(2, 40)
+        every = npu_dynamic_mx_quant_with_dual_axis(x)
+        out = tuple(np.empty_like(e) if i in wanted else None for i, e in enumerate(every))
+        some = npu_dynamic_mx_quant_with_dual_axis(x, out=out)
+        assert [i for i, array in enumerate(some) if array is not None] == list(wanted)
+        assert_same_bits(tuple(some[i] for i in wanted), tuple(every[i] for i in wanted))
 
     def test_none_is_0(self) -> None:
         x = np.full((2, 2), 7, np.float32)
@@ -56,3 +107,13 @@ def test_against_a_loop(data: st.DataObject, rule: Rule) -> None:
     found = reference(x, round_mode=mode, dst_type=format, scale_alg=alg, dst_type_max=end)
     last, other = (mx_loops.along(x, axis, format, mode, alg, end) for axis in (-1, -2))
     assert_same_bits(found, (*last, *other))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: "-".join(map(str, rule)))
+def test_it_is_two_calls(rule: Rule, dtype: np.dtype, rng: np.random.Generator) -> None:
+    x = np.asarray(
+        rng.standard_normal((3, 70, 130)) * 2.0 ** rng.integers(-9, 9, (3, 70, 1)), dtype
+    )
+    options = rule._asdict()
+    one, other = (npu_dynamic_mx_quant(x, axis=axis, **options) for axis in (-1, -2))
+    assert_same_bits(npu_dynamic_mx_quant_with_dual_axis(x, **options), (*one, *other))

@@ -33,6 +33,7 @@ def test_every_operator_can_be_compared_and_measured() -> None:
         "npu_dtype_cast",
         "npu_dynamic_mx_quant",
         "npu_anti_mx_quant",
+        "npu_dynamic_mx_quant_with_dual_axis",
         "fake_quantize_per_channel_affine_cachemask_backward",
         "fake_quantize_per_tensor_affine_cachemask_backward",
     }

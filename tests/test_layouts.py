@@ -132,7 +132,8 @@ def test_rows_are_independent_and_strides_never_matter(
     expected = case.run(a)
     order = rng.permutation(rows)
     moved = a | {name: a[name][order] for name in case.rows}
-    case.same(case.run(moved), tuple(e[order] for e in expected))
+    # A result without rows is of all of them.
+    case.same(case.run(moved), tuple(e[order] if len(e) == rows else e for e in expected))
     least = 1 if case.in_c else -3
     anyhow = a | {name: strided(rng, value, least) for name, value in arrays(a).items()}
     case.same(case.run(anyhow), expected)

@@ -57,7 +57,7 @@ def test_help_still_has_the_public_names() -> None:
     "name",
     [
         "npu_quant_matmul",
-        "npu_dynamic_mx_quant",
+        "npu_grouped_matmul",
         "npu_swiglu_quant",
         "npu_weight_quant_batchmatmul",
         "npu_moe_init_routing_v2",
@@ -86,7 +86,7 @@ def test_an_operator_that_is_not_here(name: str) -> None:
         ("npu_dynamic_quant_assymetric", "npu_dynamic_quant_asymmetric"),
         ("npu_quantise", "npu_quantize"),
         ("npu_rms_norm_quant", "npu_add_rms_norm_quant"),
-        ("npu_dynamic_mx_quant", "npu_dynamic_quant"),
+        ("npu_dynamic_mx_quant_dual_axis", "npu_dynamic_mx_quant_with_dual_axis"),
         ("dynamic_quant", "npu_dynamic_quant"),
         ("fake_quantize_per_channel", "fake_quantize_per_channel_affine"),
         ("set_threads", "set_num_threads"),
@@ -100,7 +100,7 @@ def test_a_name_that_is_misspelt(name: str, meant: str) -> None:
 
 
 def test_the_nearest_operators_come_first() -> None:
-    error = missing("npu_dynamic_block_mx_quant", npu_quant.__all__)
+    error = missing("npu_dynamic_blocks_quant", npu_quant.__all__)
     listed = str(error).rpartition(": ")[2].rstrip(".").split(", ")
     assert listed[:2] == ["npu_dynamic_block_quant", "npu_dynamic_quant"]
 

@@ -52,6 +52,9 @@ ROWS: dict[str, Callable[[str], Any]] = {
     "npu_dynamic_quant_asymmetric": lambda f: ops.npu_dynamic_quant_asymmetric(X, dst_type=f),
     "npu_dynamic_block_quant": blocks,
     "npu_dynamic_mx_quant": lambda f: ops.npu_dynamic_mx_quant(X, dst_type=f),
+    "npu_dynamic_mx_quant_with_dual_axis": (
+        lambda f: ops.npu_dynamic_mx_quant_with_dual_axis(X, dst_type=f)
+    ),
     "npu_quantize": codes,
     "npu_anti_quant": lambda f: ops.npu_anti_quant(codes(f), ONE, src_dtype=f),
     "npu_anti_mx_quant": anti_mx,

@@ -88,6 +88,17 @@ def npu_dynamic_mx_quant(
     numerics: object,
     /,
 ) -> _Result: ...
+def npu_dynamic_mx_quant_with_dual_axis(
+    result_type: type[_Result],
+    input: object,
+    round_mode: object,
+    dst_type: object,
+    scale_alg: object,
+    dst_type_max: object,
+    out: object,
+    numerics: object,
+    /,
+) -> _Result: ...
 def npu_add_rms_norm_quant(
     result_type: type[_Result],
     x1: object,

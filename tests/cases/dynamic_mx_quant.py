@@ -1,6 +1,8 @@
-"""npu_dynamic_mx_quant: a power of two per block."""
+"""npu_dynamic_mx_quant, npu_dynamic_mx_quant_with_dual_axis: a power of two per block."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from witnesses import normal, random_patterns, with_specials
 
@@ -17,6 +19,7 @@ from cases.case import (
     Tries,
     settings,
 )
+from npu_quant.ops import dynamic_mx_quant_with_dual_axis
 from npu_quant.ops.dynamic_mx_quant import reference
 
 # Around a block, the cells that are reduced together (4 to 32), a span (1024), and ragged ends.
@@ -50,6 +53,11 @@ def arguments(
         "dst_type_max": greatest,
         "max_low_bound": bound,
     }
+
+
+def on_both_axes(rng: Rng, shape: tuple[int, ...], dtype: DType, **options: Any) -> Arguments:
+    a = arguments(rng, shape, dtype, **options)
+    return {name: a[name] for name in a if name not in ("axis", "block_size", "max_low_bound")}
 
 
 def sprinkled(rng: Rng, a: Arguments) -> Arguments:
@@ -114,5 +122,29 @@ CASES = [
             axis=[-1, -2],
             to=["float8_e5m2", "float4_e2m1"],
         ),
-    )
+    ),
+    Case(
+        name="dynamic_mx_quant_with_dual_axis",
+        operator=npu_quant.npu_dynamic_mx_quant_with_dual_axis,
+        reference=dynamic_mx_quant_with_dual_axis.reference,
+        fields=("y1", "mxscale1", "y2", "mxscale2"),
+        arguments=on_both_axes,
+        sprinkled=sprinkled,
+        rows=("input",),
+        kinds=KINDS,
+        formulas={
+            "matrices": (settings(*MATRICES, to=[*FLOAT8, *FLOAT4]), OF_DTYPES),
+            "algorithms": (
+                settings((70, 66), to=FLOAT8, alg=[0, 1])
+                + settings((70, 66), to=["float4_e2m1"], alg=[2], greatest=[0.0, 7.0])
+                + settings((70, 66), to=FLOAT4, mode=["rint", "round", "floor"]),
+                OF_DTYPES,
+            ),
+            "axes": settings((3, 40, 5, 2, 66), (1, 70, 1, 1, 2, 1, 4), (2, 5, 64, 128)),
+        },
+        layouts=settings((35, 72), (2, 130, 72), (70, 2064)),
+        outs=settings((3, 256), (3, 70, 66)),
+        threads=settings((1500, 4096), (3, 500, 4002), dtype=[BFLOAT16], to=["float8_e4m3fn"]),
+        large=settings((1009, 4096), dtype=[FLOAT16], to=["float8_e5m2", "float4_e2m1"]),
+    ),
 ]

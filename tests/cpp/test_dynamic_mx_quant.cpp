@@ -44,6 +44,28 @@ TEST(DynamicMxQuant, PairsOfBlocksAlongAnotherAxis) {
   EXPECT_EQ(y, std::vector<uint8_t>(33, 0x44));
 }
 
+TEST(DynamicMxQuantWithDualAxis, BlocksOfRowsAndOfColumns) {
+  std::vector<float> x(33 * 2, 1.0f);
+  x[2 * 32 + 1] = 64;
+  std::vector<uint8_t> y1(33), scales1(33 * 2), y2(33), scales2(4);
+  DynamicMxQuantWithDualAxis op;
+  op.input = view(x, {33, 2});
+  op.dst_type = requested(Format::float4_e1m2);
+  ASSERT_TRUE(op.check().ok());
+  EXPECT_EQ(op.outputs[DynamicMxQuantWithDualAxis::kMxScale1].shape, (Shape{3, {33, 1, 2}}));
+  EXPECT_EQ(op.outputs[DynamicMxQuantWithDualAxis::kMxScale2].shape, (Shape{3, {1, 2, 2}}));
+  const TensorView out[] = {view(y1, {33, 1}), view(scales1, {33, 1, 2}), view(y2, {33, 1}),
+                            view(scales2, {1, 2, 2})};
+  ASSERT_TRUE(op.run(out).ok());
+  EXPECT_EQ(scales1[0], 127);
+  EXPECT_EQ(scales1[2 * 32], 133);
+  EXPECT_EQ(y1[32], 0x40);  // 1/64 is rounded to 0
+  EXPECT_EQ(scales2, (std::vector<uint8_t>{127, 127, 127, 133}));
+  EXPECT_EQ(y2, std::vector<uint8_t>(33, 0x44));
+  op.input = view(x, {66});
+  EXPECT_EQ(op.check().fault(), Fault::rank);
+}
+
 TEST(DynamicMxQuant, FaultsSayOfWhatKindTheyAre) {
   std::vector<float> x(16);
   DynamicMxQuant op;

@@ -23,6 +23,7 @@ from .anti_quant import npu_anti_quant
 from .dtype_cast import npu_dtype_cast
 from .dynamic_block_quant import npu_dynamic_block_quant
 from .dynamic_mx_quant import npu_dynamic_mx_quant
+from .dynamic_mx_quant_with_dual_axis import npu_dynamic_mx_quant_with_dual_axis
 from .dynamic_quant import npu_dynamic_quant
 from .dynamic_quant_asymmetric import npu_dynamic_quant_asymmetric
 from .fake_quantize_per_channel import (
@@ -54,6 +55,7 @@ __all__ = [
     "npu_dtype_cast",
     "npu_dynamic_block_quant",
     "npu_dynamic_mx_quant",
+    "npu_dynamic_mx_quant_with_dual_axis",
     "npu_dynamic_quant",
     "npu_dynamic_quant_asymmetric",
     "npu_quantize",

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _mx
+from .. import _core, _mx
+from ..arrays import Array
 from ..dtypes import DTypeName
 
 
 class DynamicMxQuantWithDualAxisResult(NamedTuple):
-    """What npu_dynamic_mx_quant_with_dual_axis returns."""
+    """What :func:`npu_dynamic_mx_quant_with_dual_axis` returns; None where ``out`` holds None."""
 
     y1: NDArray[Any]
     """Codes of blocks along the last axis, of input's shape; of float4 the last axis is a half."""
@@ -24,6 +25,94 @@ class DynamicMxQuantWithDualAxisResult(NamedTuple):
     """Their scales: of input's shape, but ceil(ceil(m / 32) / 2) for that axis, m, and a last 2."""
 
 
+def npu_dynamic_mx_quant_with_dual_axis(
+    input: Array,
+    *,
+    round_mode: str = "rint",
+    dst_type: DTypeName = 296,
+    scale_alg: int | None = 0,
+    dst_type_max: float | None = 0.0,
+    out: tuple[Array | None, Array | None, Array | None, Array | None] | None = None,
+    numerics: str | None = None,
+) -> DynamicMxQuantWithDualAxisResult:
+    """Quantize blocks of 32 along the last axis, and anew along the one before it (MX).
+
+    What a matrix needs that is multiplied from either side, as in training::
+
+        y1, mxscale1 = npu_dynamic_mx_quant(input, axis=-1, ...)
+        y2, mxscale2 = npu_dynamic_mx_quant(input, axis=-2, ...)
+
+    bit for bit (docs/numerics.md 14). The formula, the formats and their attributes are on
+    :func:`npu_dynamic_mx_quant`'s page.
+
+    Args:
+        input: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 2 to 7. Any strides,
+            unaligned and read-only arrays included. For float4 its last axis is even.
+        round_mode: ``"rint"``; for float4 ``"round"`` or ``"floor"``, too.
+        dst_type: the format of the codes: float8_e4m3fn (292), float8_e5m2 (291), float4_e2m1 (296)
+            or float4_e1m2 (297), as torch_npu's number there, torch's (23, 24, 45), dtype or name.
+        scale_alg: how the bytes are found: 0 or 1 for float8, 0 or 2 for float4_e2m1, 0 for
+            float4_e1m2. None means 0.
+        dst_type_max: for ``scale_alg=2`` what amax may become at most: 6 to 12. 0 or None means 6.
+        out: where to write ``(y1, mxscale1, y2, mxscale2)``: arrays of exactly the result's shapes
+            and dtypes, any strides, apart from each other and from input, such as an earlier
+            result; None for one that is not wanted: without y1 and mxscale1 nothing is done along
+            the last axis. After Ctrl-C it holds some new elements and some old ones.
+        numerics: the arithmetic profile, by default the current one
+            (:func:`npu_quant.numerics`).
+
+    Returns:
+        ``(y1, mxscale1, y2, mxscale2)``, for input of shape ``(..., m, n)``: both codes have that
+        shape, in float4 ``(..., m, n / 2)``; the scales, uint8, ``(..., m, ceil(ceil(n / 32) / 2),
+        2)`` and ``(..., ceil(ceil(m / 32) / 2), n, 2)``. Byte b stands for ``2**(b - 127)``, 255
+        for NaN.
+
+    Rounding is of one product for each code, by ``round_mode``. Blocks out of the ordinary:
+
+    =======================================  ====================================================
+    what                                     becomes
+    =======================================  ====================================================
+    an element that is NaN or an infinity    byte 255 and +0 of its block of a row in y1, and of
+                                             its block of a column in y2; no other block changes
+    a last odd block of a row, or a column   its neighbour in mxscale1, or mxscale2, is 0
+    float4 along the axis before the last    two codes of a row share a byte of y2, as of y1
+    ``(m, 0)`` or ``(0, n)``                 empty codes; mxscale1 ``(m, 0, 2)``, ``(0, p, 2)``
+    anything else                            as :func:`npu_dynamic_mx_quant`'s table has it
+    =======================================  ====================================================
+
+    Raises:
+        DTypeError: ``input`` is missing (code 161001), is no ndarray, or has another dtype.
+        ParamError: rank, ``out``, the last axis or an attribute is not allowed or not available.
+        TypeError: an attribute is of the wrong kind, such as ``scale_alg="a"``.
+        MemoryError: no memory for the results.
+
+    Example:
+        >>> import numpy as np, npu_quant
+        >>> x = np.array([[1, -2], [3, 6]], dtype=np.float32)
+        >>> y1, mxscale1, y2, mxscale2 = npu_quant.npu_dynamic_mx_quant_with_dual_axis(
+        ...     x, dst_type="float8_e4m3fn"
+        ... )
+        >>> y1.astype(int).tolist(), mxscale1.tolist()
+        ([[128, -256], [192, 384]], [[[120, 0]], [[121, 0]]])
+        >>> y2.astype(int).tolist(), mxscale2.tolist()
+        ([[128, -128], [384, 384]], [[[120, 0], [121, 0]]])
+
+    Source: torch_npu.npu_dynamic_mx_quant_with_dual_axis (hicann/ops-nn
+    ``quant/dynamic_mx_quant_with_dual_axis``, Ascend/op-plugin). Its kernel gives zeros where amax
+    is subnormal; its document, and this function, do not.
+    """
+    return _core.npu_dynamic_mx_quant_with_dual_axis(
+        DynamicMxQuantWithDualAxisResult,
+        input,
+        round_mode,
+        dst_type,
+        scale_alg,
+        dst_type_max,
+        out,
+        numerics,
+    )
+
+
 def reference(
     input: NDArray[Any],
     *,
@@ -32,7 +121,7 @@ def reference(
     scale_alg: int | None = 0,
     dst_type_max: float | None = 0.0,
 ) -> DynamicMxQuantWithDualAxisResult:
-    """Compute npu_dynamic_mx_quant_with_dual_axis in plain NumPy: the formula, without checks."""
+    """Compute :func:`npu_dynamic_mx_quant_with_dual_axis` in plain NumPy, without checks."""
     last, other = (
         _mx.quantized(input, axis, round_mode, dst_type, scale_alg, dst_type_max)
         for axis in (-1, -2)

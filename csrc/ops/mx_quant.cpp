@@ -1,0 +1,86 @@
+#include "ops/mx_quant.h"
+
+#include <algorithm>
+#include <bit>
+#include <iterator>
+
+#include "core/dispatch.h"
+#include "ops/parameter.h"
+
+namespace npu_quant {
+
+Format MxQuant::codes() const {
+  const auto* const end = std::end(kMxFormats);
+  return std::find(kMxFormats, end, dst_type.format) != end ? dst_type.format : by_default_;
+}
+
+Status MxQuant::check_codes() const {
+  NPU_QUANT_RETURN_IF_ERROR(round_mode.check(name, Fault::attribute, "round_mode", "available: "));
+  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type, kMxFormats));
+  if (is_packed(codes()) || round_mode.value() == MxRounding::rint) return {};
+  return wrong("round_mode", {"is ", quoted(round_mode.word())},
+               {"available for ", codes(), ": 'rint'"});
+}
+
+int64_t MxQuant::other_scale_alg() const {
+  if (codes() == Format::float4_e1m2) return 0;
+  return is_packed(codes()) ? 2 : 1;
+}
+
+// And what goes with it.
+Status MxQuant::check_scale_alg() const {
+  const int64_t other = other_scale_alg();
+  if (scale_alg != 0 && scale_alg != other)
+    return wrong("scale_alg", {"is ", scale_alg},
+                 other != 0 ? Text{"available for ", codes(), ": 0, ", other}
+                            : Text{"available for ", codes(), ": 0"});
+  if (scale_alg == 2 && block_size != kMxCell)
+    return wrong("block_size", {"is ", block_size},
+                 {"available with ", Argument("scale_alg"), " 2: ", kMxCell});
+  const double top = find_row(codes())->greatest;
+  const bool is_in_range = dst_type_max >= top && dst_type_max <= 2 * top;
+  if (dst_type_max == 0 || (scale_alg == 2 && is_in_range)) return {};
+  return wrong(
+      "dst_type_max", {"is ", to_string(dst_type_max)},
+      scale_alg == 2
+          ? Text{"expected 0 or a number from ", to_string(top), " to ", to_string(2 * top)}
+          : Text{"available: 0.0 (it belongs to ", Argument("scale_alg"), " 2)"});
+}
+
+Status MxQuant::check_shapes() {
+  return check_packable(name, input_name_, input, codes(), outputs[0].dtype);
+}
+
+MxRule MxQuant::mx_rule() const {
+  constexpr int32_t kFraction = (1 << 23) - 1, kBias = 127;
+  const auto greatest = std::bit_cast<int32_t>(rule.greatest);
+  return {.least = std::bit_cast<int32_t>(to_float32(max_low_bound)),
+          .added = scale_alg == 0 ? 0 : kFraction - (greatest & kFraction),
+          .emax = (greatest >> 23) - kBias};
+}
+
+DynamicMxArgs MxQuant::args_of(const MxPart& part) const {
+  return {.dtype = input.dtype,
+          .format = codes(),
+          .rows = part.rows,
+          .n = part.n,
+          .block = block_size,
+          .x = part.numbers,
+          .y = part.codes,
+          .scales = part.scales,
+          .rule = mx_rule(),
+          .rounding = round_mode.value(),
+          .stream = worth_streaming(bytes())};
+}
+
+void MxQuant::quantize_along(int place, const TensorView& y, const TensorView& mxscale) const {
+  if (input.shape.size() == 0 || (!y.present && !mxscale.present)) return;
+  const MxWork work(input.shape, place, block_size, codes(), {&input, &y, &mxscale});
+  work.for_each_part(work_bytes(bytes(), {&input, &y}), [this](const MxPart& part) {
+    const DynamicMxArgs args = args_of(part);
+    part.is_in_rows ? run_on_active_target<MxRowsKernel>(args)
+                    : run_on_active_target<MxColumnsKernel>(args);
+  });
+}
+
+}  // namespace npu_quant

@@ -1,0 +1,58 @@
+// What the operators that quantize MX blocks share: an array, their attributes and their work.
+#pragma once
+
+#include "kernels/dynamic_mx_quant.h"
+#include "ops/choice.h"
+#include "ops/mx_work.h"
+#include "ops/op.h"
+
+namespace npu_quant {
+
+struct MxQuant : Op {
+  static constexpr Word<MxRounding> kRoundModes[] = {
+      {"rint", MxRounding::rint}, {"round", MxRounding::round}, {"floor", MxRounding::floor}};
+
+  TensorView input;
+  Choice<kRoundModes> round_mode;
+  DTypeRequest dst_type;
+  int64_t block_size = kMxCell;
+  int64_t scale_alg = 0;
+  double dst_type_max = 0.0;
+  double max_low_bound = 0.0;
+
+  Inputs inputs() override { return Inputs::of(required(input_name_, input)); }
+
+ protected:
+  explicit MxQuant(const char* name, const char* input_name = "input",
+                   Format by_default = Format::float4_e2m1)
+      : Op(name), input_name_(input_name), by_default_(by_default) {}
+
+  Status check_dtypes() const override { return check_float_dtype(name, input_name_, input); }
+  Format codes() const final;
+  Geometry geometry() const final { return {.greatest = dst_type_max}; }
+  Status check_shapes() override;
+
+  // The checks of attributes, in their order.
+  Status check_codes() const;  // round_mode, dst_type
+  Status check_scale_alg() const;
+  Status wrong(const char* argument, const Text& came, const Text& allowed) const {
+    return fault(name, Fault::attribute, {Argument(argument)}, came, allowed);
+  }
+
+  OutputSpec y_of(const char* y) const { return codes_of(y, codes(), input.shape, dst_type.array); }
+
+  // Blocks along an axis; nothing where neither of the two is wanted.
+  void quantize_along(int place, const TensorView& y, const TensorView& mxscale) const;
+  DynamicMxArgs args_of(const MxPart& part) const;
+
+  const char* const input_name_;
+
+ private:
+  // The one beside 0, or 0.
+  virtual int64_t other_scale_alg() const;
+  MxRule mx_rule() const;
+
+  const Format by_default_;
+};
+
+}  // namespace npu_quant
