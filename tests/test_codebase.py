@@ -27,10 +27,10 @@ FAMILIES = sorted(BOUND - {"runtime", "quantizer"})
 # Families that are no operators, and the page they are written on.
 NOT_OPERATORS = {"compare": "golden/measure/metrics.py"}
 # Pages of references whose operators are yet to be bound.
-UNBOUND = {"dynamic_block_mx_quant"}
-UNBOUND |= {"grouped_dynamic_block_quant", "grouped_dynamic_mx_quant"}
+UNBOUND = {"dynamic_block_mx_quant", "grouped_dynamic_block_quant"}
 # Families without a function in the C API, and what the room holds beside the others.
 NOT_IN_ACLNN = {"quantize_val", "dtype_cast", "anti_mx_quant", *NOT_OPERATORS}
+NOT_IN_ACLNN |= {"grouped_dynamic_mx_quant"}
 SHARED_ACLNN = {"arrays", "data_type", "executor", "faults", "float16", "memory"}
 SHARED_ACLNN |= {"mutex", "report", "runtime", "tensor"}
 CPP = sorted(p for p in CSRC.rglob("*") if p.suffix in (".cpp", ".h"))
@@ -345,6 +345,8 @@ SIGNATURES = {
     "block_size=32, scale_alg=0, dst_type_max=0.0, max_low_bound=0.0)",
     "npu_dynamic_mx_quant_with_dual_axis": "(input, *, round_mode='rint', dst_type=296, "
     "scale_alg=0, dst_type_max=0.0)",
+    "npu_grouped_dynamic_mx_quant": "(x, group_index, *, round_mode='rint', dst_type=23, "
+    "blocksize=32, scale_alg=0, dst_type_max=0.0)",
     "npu_add_rms_norm_quant": "(x1, x2, gamma, scales1, zero_points1, beta=None, scales2=None, "
     "zero_points2=None, *, axis=-1, epsilon=1e-06, div_mode=True, dst_type=None)",
     "npu_anti_quant": "(x, scale, *, offset=None, dst_dtype=None, src_dtype=None)",

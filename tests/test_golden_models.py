@@ -45,7 +45,7 @@ class TestNames:
         without = {n for n in npu_quant.ops.__all__ if n.endswith("backward")}
         without |= {"dequantize_val", "npu_dtype_cast"}
         without |= {"npu_dynamic_mx_quant", "npu_anti_mx_quant"}
-        without |= {"npu_dynamic_mx_quant_with_dual_axis"}
+        without |= {"npu_dynamic_mx_quant_with_dual_axis", "npu_grouped_dynamic_mx_quant"}
         assert set(operators()) == set(npu_quant.ops.__all__) - without
 
     def test_an_operator_goes_by_its_name_or_itself(self) -> None:

@@ -34,6 +34,7 @@ def test_every_operator_can_be_compared_and_measured() -> None:
         "npu_dynamic_mx_quant",
         "npu_anti_mx_quant",
         "npu_dynamic_mx_quant_with_dual_axis",
+        "npu_grouped_dynamic_mx_quant",
         "fake_quantize_per_channel_affine_cachemask_backward",
         "fake_quantize_per_tensor_affine_cachemask_backward",
     }

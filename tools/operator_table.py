@@ -55,6 +55,9 @@ ROWS: dict[str, Callable[[str], Any]] = {
     "npu_dynamic_mx_quant_with_dual_axis": (
         lambda f: ops.npu_dynamic_mx_quant_with_dual_axis(X, dst_type=f)
     ),
+    "npu_grouped_dynamic_mx_quant": (
+        lambda f: ops.npu_grouped_dynamic_mx_quant(X, np.array([2], np.int32), dst_type=f)
+    ),
     "npu_quantize": codes,
     "npu_anti_quant": lambda f: ops.npu_anti_quant(codes(f), ONE, src_dtype=f),
     "npu_anti_mx_quant": anti_mx,

@@ -15,7 +15,8 @@ enum class MxRounding { rint, round, floor };
 // How the pattern of a block's amax becomes its E8M0 byte:
 //   byte = ((max(amax, least) + added) >> 23) - emax, from 0 to 254; 255 of inf and NaN
 // `added` carries into the exponent where the fraction is greater than that of the greatest number
-// allowed, whose exponent emax is; with 0 it is dropped.
+// allowed, whose exponent emax is; with 0 it is dropped. Fractions of subnormal numbers are counted
+// from 2^-127 on.
 struct MxRule {
   int32_t least, added, emax;
 };

@@ -1,7 +1,7 @@
 // What the MX kernels share: a block's byte and its power of 2 from its amax, and codes by it
 // (docs/numerics.md 14).
-//   b = ((bits of max(amax, least) + added) >> 23) - emax, from 0 to 254     y = code(x * 2^(127 -
-//   b))
+//   b = ((bits of max(amax, least) + added) >> 23) - emax, from 0 to 254
+//   y = code(x * 2^(127 - b))
 #pragma once
 
 #include "kernels/dynamic_mx_quant.h"
@@ -14,8 +14,11 @@ inline constexpr int kMxSpecial = 255;  // the byte of a block that holds NaN or
 
 NPU_QUANT_INLINE I32 mx_bytes(const MxRule& rule, F32 amax) {
   const I32 bits = max(magnitude_bits(amax), I32{} + rule.least);
+  // Subnormal numbers as those are that have an exponent of 0 and a 1 before their fraction.
+  const I32 whole = bits + min(bits - (1 << 23), I32{});
+  // Of NaN the sum may wrap.
   const I32 exponent =
-      bit_cast<I32>((bit_cast<U32>(bits) + static_cast<uint32_t>(rule.added)) >> 23);
+      bit_cast<I32>(bit_cast<U32>(whole) + static_cast<uint32_t>(rule.added)) >> 23;
   const I32 byte = min(max(exponent - rule.emax, I32{}), I32{} + 254);
   return bits >= kInfinityBits ? I32{} + kMxSpecial : byte;
 }

@@ -4,6 +4,7 @@
 
 #include "core/cache.h"
 #include "ops/dynamic_groups.h"
+#include "ops/groups.h"
 
 namespace npu_quant {
 
@@ -93,25 +94,9 @@ Status DynamicQuant::check_groups() const {
 
 Status DynamicQuant::check_elements() const {
   if (!group_index.present) return {};
-  const auto wrong = [this](int64_t expert, int64_t end, const Text& allowed) {
-    return fault(name, Fault::attribute, {Argument("group_index"), "[", expert, "]"}, {"is ", end},
-                 allowed);
-  };
-  const int64_t experts = group_index.shape.dims[0];
-  int64_t before = 0, end = 0;
-  for (int64_t expert = 0; expert < experts; before = end, ++expert) {
-    end = group_end_at(group_index, expert);
-    if (end < before)
-      return wrong(expert, end,
-                   {"expected at least ", before,
-                    ": it holds the row behind each group, counted from the first row of ",
-                    Argument("input")});
-  }
   int64_t rows = 1;
   for (int axis = 0; axis + 1 < input.rank; ++axis) rows *= input.shape.dims[axis];
-  if (end == rows) return {};
-  return wrong(experts - 1, end,
-               {"expected ", rows, ", the number of rows of ", Argument("input")});
+  return check_group_ends(name, "group_index", group_index, "input", rows);
 }
 
 Status DynamicQuant::run(const TensorView* out) const {

@@ -1,7 +1,8 @@
 #include "ops/dynamic_rows.h"
 
-#include <cstring>
 #include <limits>
+
+#include "ops/groups.h"
 
 namespace npu_quant {
 namespace {
@@ -9,12 +10,6 @@ namespace {
 constexpr int64_t kFewRows = 64, kPartOfRow = 1 << 15;
 
 }  // namespace
-
-int64_t group_end_at(const TensorView& group_index, int64_t expert) {
-  int32_t end;
-  std::memcpy(&end, group_index.data + expert * group_index.strides[0], sizeof end);
-  return end;
-}
 
 Status SmoothRows::assign(const char* op, const TensorView& smooth_scales,
                           const TensorView& group_index) {

@@ -9,8 +9,6 @@
 
 namespace npu_quant {
 
-int64_t group_end_at(const TensorView& group_index, int64_t expert);
-
 // smooth_scales and group_index: which factors the elements of a row have.
 class SmoothRows {
  public:

@@ -49,6 +49,7 @@ from .ops import (
     npu_dynamic_mx_quant_with_dual_axis,
     npu_dynamic_quant,
     npu_dynamic_quant_asymmetric,
+    npu_grouped_dynamic_mx_quant,
     npu_quantize,
     quantize_val,
 )
@@ -115,6 +116,7 @@ __all__ = [  # noqa: RUF022 (its order of qint8 and qint32 is not that of sorted
     "npu_dynamic_mx_quant_with_dual_axis",
     "npu_dynamic_quant",
     "npu_dynamic_quant_asymmetric",
+    "npu_grouped_dynamic_mx_quant",
     "npu_quantize",
     "numerics",
     "ops",

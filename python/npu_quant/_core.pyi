@@ -99,6 +99,19 @@ def npu_dynamic_mx_quant_with_dual_axis(
     numerics: object,
     /,
 ) -> _Result: ...
+def npu_grouped_dynamic_mx_quant(
+    result_type: type[_Result],
+    x: object,
+    group_index: object,
+    round_mode: object,
+    dst_type: object,
+    blocksize: object,
+    scale_alg: object,
+    dst_type_max: object,
+    out: object,
+    numerics: object,
+    /,
+) -> _Result: ...
 def npu_add_rms_norm_quant(
     result_type: type[_Result],
     x1: object,

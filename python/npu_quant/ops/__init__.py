@@ -37,6 +37,7 @@ from .fake_quantize_per_tensor import (
     fake_quantize_per_tensor_affine_cachemask,
     fake_quantize_per_tensor_affine_cachemask_backward,
 )
+from .grouped_dynamic_mx_quant import npu_grouped_dynamic_mx_quant
 from .quantize import npu_quantize
 from .quantize_val_functions import dequantize_val, quantize_val
 
@@ -58,6 +59,7 @@ __all__ = [
     "npu_dynamic_mx_quant_with_dual_axis",
     "npu_dynamic_quant",
     "npu_dynamic_quant_asymmetric",
+    "npu_grouped_dynamic_mx_quant",
     "npu_quantize",
     "quantize_val",
 ]
