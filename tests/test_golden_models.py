@@ -43,8 +43,7 @@ def codes(q: np.ndarray) -> np.ndarray:
 class TestNames:
     def test_every_operator_that_quantizes_has_a_model(self) -> None:
         without = {n for n in npu_quant.ops.__all__ if n.endswith("backward")}
-        without |= {"dequantize_val", "npu_dtype_cast"}
-        without |= {"npu_dynamic_mx_quant", "npu_anti_mx_quant"}
+        without |= {"dequantize_val", "npu_dtype_cast", "npu_anti_mx_quant"}
         without |= {"npu_dynamic_mx_quant_with_dual_axis", "npu_grouped_dynamic_mx_quant"}
         assert set(operators()) == set(npu_quant.ops.__all__) - without
 
@@ -108,6 +107,7 @@ def every_call(rng: np.random.Generator) -> dict[str, dict[str, Any]]:
         "npu_dynamic_quant": {"input": x},
         "npu_dynamic_quant_asymmetric": {"input": x},
         "npu_dynamic_block_quant": {"x": x, "min_scale": 4.0},
+        "npu_dynamic_mx_quant": {"input": x, "dst_type": "float8_e4m3fn", "axis": 0},
         "npu_add_rms_norm_quant": {
             "x1": x,
             "x2": x[::-1],

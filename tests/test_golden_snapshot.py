@@ -45,6 +45,7 @@ def arguments(op: str) -> dict[str, Any]:
         "npu_dynamic_quant": {"input": x},
         "npu_dynamic_quant_asymmetric": {"input": x},
         "npu_dynamic_block_quant": {"x": x},
+        "npu_dynamic_mx_quant": {"input": x},
         "npu_add_rms_norm_quant": {
             "x1": x,
             "x2": values(),

@@ -125,6 +125,28 @@ def formatted(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "npu_add_rms_norm_quant", norm | own | {"beta": gamma, "zero_points1": F32([2.5])}
 
 
+def in_blocks(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Calls of MX: every format, rule and rounding, along either axis."""
+    x = numbers(dtype, 100)
+    x[24:60, ::3] *= 0.1  # amax with few bits, and with many
+    x[60:90] = (
+        (2.0 ** np.arange(-15, 15) * (1 + 2.0 ** -np.arange(3, 13))[:, None])
+        .repeat(20)[:6000]
+        .reshape(30, 200)
+    )
+    for name in ("float8_e4m3fn", "float8_e5m2", "float4_e2m1", "float4_e1m2"):
+        call = {"input": x, "dst_type": name}
+        yield "npu_dynamic_mx_quant", call
+        yield "npu_dynamic_mx_quant", call | {"axis": 0, "block_size": 64}
+        if name.startswith("float8"):
+            yield "npu_dynamic_mx_quant", call | {"scale_alg": 1, "max_low_bound": 0.3}
+            continue
+        for mode in ("round", "floor"):
+            yield "npu_dynamic_mx_quant", call | {"round_mode": mode}
+    yield "npu_dynamic_mx_quant", {"input": x, "scale_alg": 2}
+    yield "npu_dynamic_mx_quant", {"input": x, "scale_alg": 2, "dst_type_max": 7.0}
+
+
 def crc(array: Any) -> int:
     """Return a checksum of an array's elements; every NaN is the same."""
     plain = np.ascontiguousarray(array)
@@ -154,7 +176,10 @@ def rows() -> list[list[str]]:
     others: dict[tuple[str, int], list[str]] = {key: [] for key in found}
     for dtype in DTYPES:
         int8 = ((found, call) for call in (*given(dtype), *grouped(dtype)))
-        for results, (op, inputs) in (*int8, *((others, call) for call in formatted(dtype))):
+        for results, (op, inputs) in (
+            *int8,
+            *((others, call) for call in (*formatted(dtype), *in_blocks(dtype))),
+        ):
             model = model_of(op, inputs)
             for i, variant in enumerate(tables[op]):
                 results[op, i].append(result(variant, model))

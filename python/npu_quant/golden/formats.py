@@ -15,6 +15,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _codes
 from ..errors import DTypeError
 from .results import TieTest
 
@@ -227,7 +228,7 @@ class Small(Format):
         with np.errstate(invalid="ignore"):
             numbers = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float64)
         saturated = self.nearest(numbers).view(np.uint8)
-        nan = np.flatnonzero(np.isnan(self.table))[0]
+        nan = np.append(np.flatnonzero(np.isnan(self.table)), 0)[0]  # float4 has none
         infinite = np.append(np.flatnonzero(self.table == np.inf), nan)[0]
         beyond = np.where(np.abs(numbers) > self.limits[1], infinite | saturated & 128, saturated)
         return saturated, np.where(np.isnan(numbers), nan, beyond).astype(np.uint8)
@@ -323,31 +324,21 @@ def _small(carrier: np.dtype, table: Float64) -> Small:
     return Small(carrier, ends, scale_steps=steps, table=table)
 
 
-def _hifloat8(byte: int) -> float:
-    """Return what a byte of HiFloat8 stands for: sign, prefix, exponent, mantissa (2409.16626)."""
-    code, sign = byte & 0x7F, -1.0 if byte & 0x80 else 1.0
-    if code in (0, 0x6F):
-        return np.inf * sign if code else 0.0 if byte == 0 else np.nan
-    if code < 8:
-        return sign * 2.0 ** (code - 23)
-    # The prefix is 0001, 001, 01, 10 or 11; behind it are so many bits of either.
-    width, bits = next(row for end, *row in _HIFLOAT8 if code < end)
-    field, magnitude = (code >> bits) & ((1 << width) - 1), 0
-    if width:
-        magnitude = (field | 1 << (width - 1)) * (-1 if field >> (width - 1) else 1)
-    return sign * 2.0**magnitude * (1 + (code & ((1 << bits) - 1)) / (1 << bits))
+def _named(name: str, *, ties_away: bool = False, stored: str = "") -> Format:
+    """Return a format of bytes; float4's are all those that end in a code's bits."""
+    table = np.resize(_codes.values_of(stored or name).astype(np.float64), 256)
+    own = _small(np.dtype(np.uint8), table)
+    return dataclasses.replace(own, name=name, ties_away=ties_away)
 
 
-_HIFLOAT8 = ((0x10, 0, 3), (0x20, 1, 3), (0x40, 2, 3), (0x60, 3, 2), (0x80, 4, 1))
 FORMATS: dict[str, Format] = {
-    "hifloat8": dataclasses.replace(
-        _small(np.dtype(np.uint8), np.array([_hifloat8(byte) for byte in range(256)])),
-        name="hifloat8",
-        ties_away=True,
-    ),
+    "hifloat8": _named("hifloat8", ties_away=True),
+    "float4_e2m1": _named("float4_e2m1"),
+    "float4_e1m2": _named("float4_e1m2"),
+    "float8_e8m0": _named("float8_e8m0", stored="float8_e8m0fnu"),
     "int4": Whole(np.dtype(np.int8), (-8.0, 7.0), 0.5, name="int4"),
 }
-"""What no dtype of arrays says: HiFloat8 in uint8, and int4 as it is read, an element an int8."""
+"""What no dtype of arrays says: bytes of HiFloat8 and E8M0; int4 and float4, an element each."""
 
 
 def int4_of(raw: NDArray[np.uint8], *, packed: bool = True) -> NDArray[np.int8]:

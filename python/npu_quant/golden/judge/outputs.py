@@ -66,11 +66,12 @@ def elements_of(given: Outputs, model: Model) -> Outputs:
 
 
 def _elements(source: Source, model: Model, output: int) -> Source:
-    own, golden = model.format, model.golden()[output]
-    is_plain = model.kinds[output] != "codes" or (own.is_even and not own.name)
-    if is_plain or source.dtype == own.carrier or isinstance(source, Number):
+    own, golden = model.format_of(output), model.golden()[output]
+    is_plain = not own.name and (own.is_even or model.kinds[output] != "codes")
+    if is_plain or isinstance(source, Number):
         return source
-    if golden is not None and (source.dtype, source.shape) == (np.dtype(np.int32), golden.shape):
+    shape = source.shape if golden is None else golden.shape
+    if source.dtype in (own.carrier, np.dtype(np.int32)) and source.shape == shape:
         return source  # not packed
     return ArraySource(model.as_elements(output, source.array()), source.name)
 

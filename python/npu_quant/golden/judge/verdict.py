@@ -240,7 +240,7 @@ def margin_of(output: OutputComparison) -> float:
         return 0.0
     if output.rung == "tie":
         if output.ties is not None:
-            return output.ties.farthest / output.ties.allowed
+            return output.ties.farthest / max(output.ties.allowed, 1)  # 0: both are
         assert output.metrics is not None
         return output.metrics.max_steps / format_of(output.type_name).scale_steps
     if output.rung == "tolerated" and output.tolerance is not None:

@@ -12,6 +12,7 @@ from .formula import Variant, Variants, VariantsByOperator
 from .model import Model, Operator, arguments_of, by_name
 
 _GROUPED = {"y": "codes", "scale": "scale"}
+_MX = {"y": "codes", "mxscale": "scale"}
 _WITH_OFFSET = _GROUPED | {"offset": "offset"}
 _ASYMMETRIC = "dynamic_quant_asymmetric.DynamicQuantAsymmetric"
 _FAKE = "fake_quantize.FakeQuantize"
@@ -27,6 +28,7 @@ OPERATORS = {
         (ops.npu_dynamic_quant, "dynamic_quant.DynamicQuant", "input", _GROUPED),
         (ops.npu_dynamic_quant_asymmetric, _ASYMMETRIC, "input", _WITH_OFFSET),
         (ops.npu_dynamic_block_quant, "dynamic_block_quant.DynamicBlockQuant", "x", _GROUPED),
+        (ops.npu_dynamic_mx_quant, "dynamic_mx_quant.DynamicMxQuant", "input", _MX),
         (ops.npu_add_rms_norm_quant, "add_rms_norm_quant.AddRmsNormQuant", _NORM_ARRAYS, _NORM),
         (ops.npu_quantize, "quantize.Quantize", "self scales zero_points", {"y": "codes"}),
         (ops.npu_anti_quant, "anti_quant.AntiQuant", "x scale", {"y": "values"}),

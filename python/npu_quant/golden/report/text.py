@@ -142,7 +142,8 @@ def _lines_of_scale(output: OutputComparison, m: Metrics) -> list[Line]:
     """A scale: how many differ, by how much, the worst with both values."""
     text, own = _differ(m, output.kind), format_of(output.type_name)
     if m.max_steps:
-        text += f", by up to {words.count(m.max_steps)} {own.step} "
+        step = own.step.removesuffix("s") if m.max_steps == 1 else own.step
+        text += f", by up to {words.count(m.max_steps)} {step} "
         text += f"(rounding explains {own.scale_steps})"
     lines = [*_nonfinite(m), (_FACT, text)]
     if output.rung != "tie" and output.where is not None:
