@@ -77,6 +77,14 @@ class TestFaults:
         text = str(compared((y, mxscale), x, name))
         assert "row 40 is 0 everywhere: was it ever written?" in text
 
+    def test_a_block_that_was_never_written(self, name: str) -> None:
+        x = numbers()
+        y, mxscale = npu_quant.npu_dynamic_mx_quant(x, dst_type=name)
+        each = x.shape[1] // y.shape[1]
+        y[80, 160 // each : 192 // each] = np.zeros(1, y.dtype)
+        text = str(compared((y, mxscale), x, name))
+        assert "row 80 columns 160-191 is 0 everywhere: was it ever written?" in text
+
     def test_blocks_that_are_shifted(self, name: str) -> None:
         x = numbers()
         y, mxscale = npu_quant.npu_dynamic_mx_quant(x, dst_type=name)

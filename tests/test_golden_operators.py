@@ -26,7 +26,7 @@ SIXTEEN = [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)]
 
 
 def test_every_operator_can_be_compared_and_measured() -> None:
-    """But gradients, casts and MX's way back; those that are measured are not its forms, none takes codes."""
+    """But gradients, casts and anti MX; not measured are forms of others, what takes codes, and MX."""
     compared = set(operators())
     assert set(npu_quant.ops.__all__) - compared == {
         "dequantize_val",

@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 from ..formats import Float64, Floats, Format
 from ..read.sources import size_of
 from ..results import Concentration, Source
+from .differing import differ
 from .layout import Layout
 
+_MX = 32
+"""Elements of a row that a block of MX has, a quarter of those that are counted together."""
 MOST_ROWS = 256
 """Of a part with more rows, or pieces, so many are looked at, by chance."""
 _PIECE = 1 << 10
@@ -119,7 +122,7 @@ def part_of(
         name, last = place.kind.rstrip("s"), place.places[-1 if place.kind[-1] == "s" else 0]
         if name == "block" and not found:
             row, begin, end = layout.block(last)
-            found = {"row": (row, row), "column": (begin, end - 1)}
+            found = {"row": (row, row), "column": _narrowed(actual, golden, row, begin, end)}
         elif name in ("row", "column") and (not found or place.of >= 10 * (place.of - place.held)):
             span = place.places[0], last
             known = found.get(name, span)
@@ -144,6 +147,14 @@ def _is_half(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
     """Say whether a range is half of one at most: a little less may be one that is alike there."""
     (first, last), (least, most) = inner, outer
     return least <= first and last <= most and 2 * (last - first) < most - least
+
+
+def _narrowed(actual: Source, golden: Source, row: int, begin: int, end: int) -> tuple[int, int]:
+    """Return the first and the last column of a row's blocks of MX that differ, of some."""
+    before = row * Layout.of(golden.shape).columns
+    sides = (side.read(before + begin, before + end) for side in (actual, golden))
+    at = np.flatnonzero(differ(*sides)) // _MX
+    return begin + int(at[0]) * _MX, min(begin + (int(at[-1]) + 1) * _MX, end) - 1
 
 
 def _named(kind: str, places: tuple[int, int]) -> str:
