@@ -66,13 +66,14 @@ def elements_of(given: Outputs, model: Model) -> Outputs:
 
 
 def _elements(source: Source, model: Model, output: int) -> Source:
-    own, golden = model.format_of(output), model.golden()[output]
-    is_plain = not own.name and (own.is_even or model.kinds[output] != "codes")
-    if is_plain or isinstance(source, Number):
+    golden = model.golden()[output]
+    if golden is None or isinstance(source, Number):
         return source
-    shape = source.shape if golden is None else golden.shape
-    if source.dtype in (own.carrier, np.dtype(np.int32)) and source.shape == shape:
-        return source  # not packed
+    own = model.format_of(output)
+    is_plain = not own.name and (own.is_even or model.kinds[output] != "codes")
+    is_unpacked = source.dtype in (own.carrier, np.dtype(np.int32)) and source.shape == golden.shape
+    if is_plain or is_unpacked:
+        return source
     return ArraySource(model.as_elements(output, source.array()), source.name)
 
 
