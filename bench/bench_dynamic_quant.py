@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from npu_quant import npu_dynamic_quant, npu_dynamic_quant_asymmetric
+import numpy as np
+
+from npu_quant import formats, npu_dynamic_quant, npu_dynamic_quant_asymmetric
 from npu_quant.ops import dynamic_quant_asymmetric
 from npu_quant.ops.dynamic_quant import reference
 
@@ -42,24 +44,55 @@ def _asymmetric(torch: Any, x: Any, y: Any, scale: Any, offset: Any) -> None:
     y.copy_(q.to(torch.int32).to(torch.int8))
 
 
-def _float8(torch: Any, x: Any, y: Any, scale: Any) -> None:
+def _scaled(torch: Any, x: Any, scale: Any, greatest: float) -> Any:
     v = x.float()
-    s = v.abs().amax(-1) / 448
+    s = v.abs().amax(-1) / greatest
     scale.copy_(s)
-    y.copy_((v / s[:, None]).to(torch.float8_e4m3fn))
+    return v / s[:, None]
+
+
+def _float8(torch: Any, x: Any, y: Any, scale: Any) -> None:
+    y.copy_(_scaled(torch, x, scale, 448).to(torch.float8_e4m3fn))
+
+
+def _hifloat8_table() -> tuple[list[float], list[int]]:
+    """The middles between magnitudes, and the codes between these: ties go away from zero."""
+    values = formats.info("hifloat8").values[:128]
+    codes = np.argsort(np.where(np.isfinite(values), values, np.inf))[:-1]
+    ascending = values[codes].astype(np.float64)
+    return ((ascending[1:] + ascending[:-1]) / 2).tolist(), codes.tolist()
+
+
+_MIDDLES, _CODES = _hifloat8_table()
+
+
+def _hifloat8(torch: Any, x: Any, y: Any, scale: Any) -> None:
+    q = _scaled(torch, x, scale, 32768)
+    place = torch.bucketize(q.abs(), torch.tensor(_MIDDLES), right=True)
+    code = torch.tensor(_CODES, dtype=torch.uint8)[place]
+    y.copy_(code | ((q < 0) & (code != 0)).to(torch.uint8) << 7)  # there is no -0
+
+
+def _operator(to: str, formula: Any, of_copy: float, carrier: str = "") -> Operator:
+    """Per token, to codes of another format than int8."""
+    return Operator(
+        name=f"npu_dynamic_quant to {to}",
+        call=partial(npu_dynamic_quant, dst_type=to),
+        reference=partial(reference, dst_type=to),
+        outputs=lambda size, dtype: (
+            (size, carrier or to),
+            ((size.rows,), "float32"),
+        ),
+        eager=formula,
+        compiled=formula,
+        tolerance=32,  # a code of float8, at the top
+        of_copy_in_memory={"float16": of_copy, "bfloat16": of_copy},
+    )
 
 
 OPERATORS = (
-    Operator(
-        name="npu_dynamic_quant to float8_e4m3fn",
-        call=partial(npu_dynamic_quant, dst_type="float8_e4m3fn"),
-        reference=partial(reference, dst_type="float8_e4m3fn"),
-        outputs=lambda size, dtype: ((size, "float8_e4m3fn"), ((size.rows,), "float32")),
-        eager=_float8,
-        compiled=_float8,
-        tolerance=32,  # a code, at the top
-        of_copy_in_memory={"float16": 0.5, "bfloat16": 0.5},
-    ),
+    _operator("float8_e4m3fn", _float8, 0.5),
+    _operator("hifloat8", _hifloat8, 0.3, "uint8"),
     Operator(
         name="npu_dynamic_quant",
         call=npu_dynamic_quant,
