@@ -18,6 +18,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 demo: $(VENV)/demo
 	$(PY) examples/demo.py
+	$(PY) examples/whole_model.py
 
 test: $(VENV)/test $(BUILD)/.gtests
 	$(PY) -m pytest -n auto --dist worksteal

@@ -5,18 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from npu_quant import npu_grouped_dynamic_mx_quant
 from npu_quant.ops.grouped_dynamic_mx_quant import reference
 
+from . import groups
 from .operators import Operator, Size, Spec
-
-_ROWS = 512
-
-
-def _ends(size: Size, dtype: str, place: str) -> tuple[Any, ...]:
-    return (np.array([*range(_ROWS, size.rows, _ROWS), size.rows], np.int32),)
 
 
 def _formula(torch: Any, x: Any, ends: Any, y: Any, mxscale: Any) -> None:
@@ -35,7 +28,7 @@ def _formula(torch: Any, x: Any, ends: Any, y: Any, mxscale: Any) -> None:
 
 
 def _outputs(size: Size, dtype: str) -> tuple[Spec, Spec]:
-    pairs = size.rows // 64 + -(-size.rows // _ROWS)
+    pairs = size.rows // 64 + groups.count(size.rows)
     return (tuple(size), "float8_e5m2"), ((pairs, size.n, 2), "uint8")
 
 
@@ -47,7 +40,7 @@ OPERATORS = (
         outputs=_outputs,
         eager=_formula,
         compiled=_formula,
-        arguments=_ends,
+        arguments=groups.ends,
         sizes="128x4096,4096x4096,32768x7168",
         dtypes=("float16", "bfloat16"),
         tolerance=0,

@@ -59,6 +59,7 @@ PROTOTYPES = {
     "aclnnAscendQuant": "TTTbswT",
     "aclnnAscendQuantV3": "TTTbswwT",
     "aclnnAscendAntiQuant": "TTTibT",
+    "aclnnAntiMxQuant": "TTiiT",
 }
 
 

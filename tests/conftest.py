@@ -24,6 +24,8 @@ DTYPES = [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16), np.dtype(np.float3
 # `pytest -m needs` runs them alone.
 EXTRAS: dict[str, Callable[[], object]] = {
     "torch": lambda: find_spec("torch"),
+    "safetensors": lambda: find_spec("safetensors"),
+    "transformers": lambda: find_spec("transformers") and find_spec("compressed_tensors"),
     "mypy": lambda: find_spec("mypy"),
     "en_dtypes": lambda: find_spec("en_dtypes"),
     "clang": lambda: shutil.which("clang") and shutil.which("clang++"),

@@ -21,6 +21,11 @@ def save(side: Path, **arrays: Any) -> None:
         np.save(path, array)
 
 
+def save_here(**arrays: Any) -> None:
+    """Save arrays in the current folder."""
+    save(Path(), **arrays)
+
+
 def names(comparison: FolderComparison) -> list[str]:
     return [row.name for row in comparison.rows]
 

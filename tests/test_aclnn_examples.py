@@ -42,6 +42,7 @@ PRINTED = {
         "result": " ".join(map(str, [126, *[56] * 127, 126, 56, *[56] * 128, 192, 0])),
         "scale": "1.000000 2.000000",
     },
+    "anti_mx_quant": {"value": "1.000000 2.000000 12.000000 -12.000000"},
     "dynamic_mx_quant": {"result": "112 126 248 40 124 0", "scale": "120 0 127 0"},
     "dynamic_mx_quant_v2": {"result": "167 21", "scale": "127 0"},
     "dynamic_mx_quant_v3": {"result": "126 48 48 168", "scale": "128 0 127 0"},

@@ -16,7 +16,7 @@ OPERATORS = """
     fake_quant_per_tensor_affine_cachemask fake_quant_per_channel_affine_cachemask dynamic_quant dynamic_quant_v2
     dynamic_quant_v3 dynamic_quant_v4 dynamic_block_quant dynamic_block_quant_v2 dynamic_mx_quant
     dynamic_mx_quant_v2 dynamic_mx_quant_v3 add_rms_norm_quant add_rms_norm_quant_v2 ascend_quant ascend_quant_v3
-    ascend_anti_quant
+    ascend_anti_quant anti_mx_quant
 """
 HEADERS = ["acl/acl.h", "acl/acl_base.h", "acl/acl_rt.h", "aclnn/acl_meta.h", "aclnn/aclnn_base.h"]
 HEADERS += ["aclnnop/aclnn_util.h", "opdev/op_errno.h"]
@@ -271,6 +271,7 @@ FIRST_PHASES = """
     AscendQuant(T, T, T, bool, const char*, int32_t, T)
     AscendQuantV3(T, T, T, bool, const char*, int32_t, int32_t, T)
     AscendAntiQuant(T, T, T, int64_t, bool, T)
+    AntiMxQuant(T, T, int64_t, int64_t, T)
 """
 
 

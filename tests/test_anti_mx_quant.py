@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 from mx_arrays import SEEDS
 from witnesses import Array, assert_same_but_nan
 
-from npu_quant import npu_anti_mx_quant
+from npu_quant import npu_anti_mx_quant, npu_dynamic_mx_quant, npu_grouped_dynamic_mx_quant
 from npu_quant.ops.anti_mx_quant import reference
 
 E4M3 = ml_dtypes.float8_e4m3fn
@@ -21,6 +23,12 @@ E4M3 = ml_dtypes.float8_e4m3fn
 
 def hexadecimal(text: str, dtype: Any = np.uint8) -> Array:
     return np.frombuffer(bytes.fromhex(text), dtype)
+
+
+def expression(operator: Callable[..., Any], begin: str) -> str:
+    """Return what an operator's help has in code, by its first letters, in one line."""
+    help = " ".join((operator.__doc__ or "").split())
+    return str(re.findall(rf"``({re.escape(begin)}.*?)``", help)[-1])
 
 
 def check(y: Array, dtype: Any, *expected: float) -> None:
@@ -117,15 +125,59 @@ def test_against_a_loop(data: st.DataObject, seed: int, format: str, to: str) ->
     assert_same_but_nan((found,), (mx_loops.anti(x, mxscale, axis, format, to),))
 
 
+@pytest.mark.parametrize("width", [1030, 1024])
 @pytest.mark.parametrize("offset", [0, 2, 16, 63])
-def test_results_past_the_cache(rng: np.random.Generator, offset: int) -> None:
-    """Large enough for streaming stores, at several alignments."""
-    x = rng.integers(0, 256, (40, 512, 1030), np.uint8)
+def test_results_past_the_cache(rng: np.random.Generator, offset: int, width: int) -> None:
+    """Large enough for streaming stores, at several alignments, the same in each row or not."""
+    x = rng.integers(0, 256, (40, 512, width), np.uint8)
     memory = np.empty(x.size * 4 + 64, np.uint8)
-    out = memory[offset : offset + x.size * 4].view(np.float16).reshape(40, 512, 2060)
-    for axis, shape in ((-1, (40, 512, 33, 2)), (-2, (40, 8, 2060, 2))):
+    out = memory[offset : offset + x.size * 4].view(np.float16).reshape(40, 512, 2 * width)
+    for axis, shape in ((-1, (40, 512, -(-width // 32), 2)), (-2, (40, 8, 2 * width, 2))):
         mxscale = rng.integers(100, 140, shape, np.uint8)
         given = {"axis": axis, "dst_type": np.float16, "src_type": "float4_e2m1"}
         npu_anti_mx_quant(x, mxscale, out=out, **given)
         some = slice(7, 9)
         assert_same_but_nan((out[some],), (reference(x[some], mxscale[some], **given),))
+
+
+class TestHelp:
+    """Its expressions are evaluated as they stand there: how to go back, for one."""
+
+    @pytest.mark.parametrize("dtype", ["V1", np.uint8])
+    def test_float8_from_a_file(self, dtype: Any) -> None:
+        """As np.save and np.load leave it, and as bytes."""
+        x = hexadecimal("38 7E 81", dtype)
+        float8 = eval(expression(npu_anti_mx_quant, "x.view"), {"x": x, "ml_dtypes": ml_dtypes})
+        y = npu_anti_mx_quant(float8, np.array([[128, 0]], np.uint8), dst_type="float32")
+        check(y, np.float32, 2, 896, -(2.0**-8))
+
+    @pytest.mark.parametrize("block_size", [32, 64, 1024])
+    @pytest.mark.parametrize("n", [7, 96, 1500])
+    def test_blocks_of_any_size(self, block_size: int, n: int) -> None:
+        x = np.ldexp(np.float32(1), np.arange(2 * n).reshape(2, n) % 12)
+        how: dict[str, Any] = {"dst_type": "float8_e4m3fn", "block_size": block_size}
+        y, mxscale = npu_dynamic_mx_quant(x, **how)
+        names = {"np": np, "y": y, "mxscale": mxscale, "block_size": block_size, "n": n}
+        back = eval(expression(npu_dynamic_mx_quant, "y.astype"), names)
+        assert back.tolist() == x.tolist()
+        if block_size == 32:
+            assert npu_anti_mx_quant(y, mxscale, dst_type=6).tolist() == x.tolist()
+
+    def test_groups(self) -> None:
+        x = np.ldexp(np.float32(1), np.arange(-100, 100).reshape(200, 1).repeat(4, axis=1))
+        ends = np.array([3, 3, 99, 200], np.int32)
+        y, mxscale = npu_grouped_dynamic_mx_quant(x, ends, dst_type="float8_e5m2")
+        names = {
+            "npu_anti_mx_quant": npu_anti_mx_quant,
+            "y": y,
+            "mxscale": mxscale,
+            "dst_type": 291,
+        }
+        back = []
+        for j, (start, end) in enumerate(zip([0, *ends.tolist()], ends.tolist(), strict=False)):
+            names |= {"j": j, "start": start, "end": end}
+            for name in ("first", "last"):
+                text = expression(npu_grouped_dynamic_mx_quant, f"{name} = ")
+                names[name] = eval(text.removeprefix(f"{name} = "), names)
+            back += eval(expression(npu_grouped_dynamic_mx_quant, "npu_anti"), names).tolist()
+        assert back == x.tolist()

@@ -11,6 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from folders import save_here as save
 from golden_files import safetensors
 
 import npu_quant
@@ -30,11 +31,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     y, scale = npu_quant.npu_dynamic_quant(X)
     save(x=X, y=y, scale=scale)
     return tmp_path
-
-
-def save(**arrays: Any) -> None:
-    for name, array in arrays.items():
-        np.save(f"{name}.npy", array)
 
 
 @pytest.fixture

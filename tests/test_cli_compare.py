@@ -7,11 +7,11 @@ import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from folders import save_here as save
 
 from npu_quant.commands import arguments
 from npu_quant.golden.operators import operator_of, outputs_of
@@ -30,11 +30,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     save(x=X, y=Y, scale=SCALE)
     return tmp_path
-
-
-def save(**arrays: Any) -> None:
-    for name, array in arrays.items():
-        np.save(f"{name}.npy", array)
 
 
 def changed(array: np.ndarray, *changes: tuple[tuple[int, ...], float]) -> np.ndarray:

@@ -9,10 +9,10 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from folders import save_here as save
 
 from npu_quant.commands import compare, shell
 from npu_quant.errors import ParamError
@@ -33,11 +33,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     y.tofile("y.bin")
     scale.tofile("scale.bin")
     return tmp_path
-
-
-def save(**arrays: Any) -> None:
-    for name, array in arrays.items():
-        np.save(f"{name}.npy", array)
 
 
 @pytest.fixture

@@ -36,9 +36,13 @@ def test_examples_exist() -> None:
         assert doctest.testmod(module).attempted >= 4
 
 
-def test_readme_examples() -> None:
-    result = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
-    assert result.attempted >= 5
+WITH_EXAMPLES = ["README.md", "docs/golden.md", "docs/numerics.md", "docs/golden_variants.md"]
+
+
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
+def test_examples_of_pages(name: str) -> None:
+    result = doctest.testfile(str(ROOT / name), module_relative=False)
+    assert result.attempted >= 4
     assert result.failed == 0
 
 

@@ -85,10 +85,38 @@ class TestVectors:
         assert_same_bits((npu_dtype_cast(y, np.float32, "int4"),), (x,))
         assert y.view(np.uint8).tolist()[1] == [0x10, 0x32, 0x54, 0x76]  # as torch_npu has it
 
+    def test_float4_there_and_back(self) -> None:
+        x = [0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6]
+        assert codes(x, "float4_e2m1") == "10 32 54 76 98 ba dc fe"
+        assert codes(np.array(x) / 4, 297) == "00 21 32 64 88 a9 ba ec"  # .125, .375 are ties
+        y = npu_dtype_cast(np.arange(0x10, 0x100, 0x22, np.uint8), np.float32, 296)
+        assert_same_bits((y,), (np.array(x, np.float32),))
+        y = npu_dtype_cast(np.uint8([0x21, 0xF7]), np.float16, "float4_e1m2")
+        assert y.tolist() == [0.25, 0.5, 1.75, -1.75]
+
+    def test_float4_of_ties_and_of_what_is_beyond(self) -> None:
+        x = [0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5, 5.1, -0.2, 7, -np.inf, np.nan]
+        assert codes(x, 296) == "20 42 64 76 78 0f"
+
+    def test_powers_of_two(self) -> None:
+        x = [1, 1.49, 1.5, 3, 2**-127, 1.49 * 2**-127, 1.5 * 2**-127, 1.7e38, 3.4e38, np.inf]
+        assert codes(x, 293) == "7f 7f 80 81 00 00 01 fe fe fe"
+        assert codes([0, -0.0, 1e-45, -1e-45, -1, -np.inf, np.nan], 293) == "00 00 00 ff ff ff ff"
+        b = np.uint8([0, 1, 127, 254, 255])
+        for scales in (b, b.view(ml_dtypes.float8_e8m0fnu)):
+            y = npu_dtype_cast(scales, np.float32, "float8_e8m0fnu").tolist()
+            assert y[:4] == [2.0**-127, 2.0**-126, 1, 2.0**127]
+            assert np.isnan(y[4])
+            assert codes(npu_dtype_cast(scales, BFLOAT16, 293), 293) == b.tobytes().hex(" ")
+
     @pytest.mark.parametrize("to", [np.float16, np.float32, *SMALL])
     def test_empty_and_one(self, to: Any) -> None:
         assert cast(np.zeros((2, 0, 3)), to).shape == (2, 0, 3)
         assert cast(np.ones(()), to).shape == ()
+
+    def test_empty_float4(self) -> None:
+        assert cast(np.zeros((3, 0)), 296).shape == (3, 0)
+        assert npu_dtype_cast(np.zeros((0, 3), np.uint8), "float16", 297).shape == (0, 6)
 
     def test_empty_int4(self) -> None:
         assert cast(np.zeros((3, 0)), "int4").shape == (3, 0)

@@ -1,4 +1,4 @@
-"""npu_dynamic_block_mx_quant: its reference, by hand and against a loop."""
+"""npu_dynamic_block_mx_quant by hand, its formula against a loop."""
 
 from __future__ import annotations
 
@@ -11,25 +11,27 @@ from hypothesis import strategies as st
 from mx_arrays import RULES, Rule, arrays
 from witnesses import assert_same_bits
 
+from npu_quant import npu_anti_mx_quant, npu_dynamic_block_mx_quant
 from npu_quant.ops.dynamic_block_mx_quant import reference
 
 # scale_alg 1 does not exist here, and of dst_type_max only 6 and 7.
 OWN_RULES = [r for r in RULES if r.scale_alg != 1 and r.dst_type_max in (0, 6, 7)]
 
 
+@pytest.mark.usefixtures("target")
 class TestVectors:
     """Stated by documents, or worked by hand."""
 
     def test_zeros(self) -> None:
         x = np.zeros((1, 2, 2), ml_dtypes.bfloat16)
-        found = reference(x, round_mode="floor", scale_alg=2, dst_type_max=6)
+        found = npu_dynamic_block_mx_quant(x, round_mode="floor", scale_alg=2, dst_type_max=6)
         shapes = [(1, 2, 1), (1, 2, 1, 2), (1, 1, 2, 2)]
         assert_same_bits(found, tuple(np.zeros(shape, np.uint8) for shape in shapes))
 
     def test_tiles_and_both_layouts(self) -> None:
         x = np.ones((33, 34), np.float16)
         x[32, 0] = 64
-        y, scale1, scale2 = reference(x, dst_type="float8_e4m3fn")
+        y, scale1, scale2 = npu_dynamic_block_mx_quant(x, dst_type="float8_e4m3fn")
         assert (scale1.shape, scale2.shape) == ((33, 1, 2), (1, 34, 2))
         assert (scale1[:32] == [[119, 119]]).all()
         assert scale1[32].tolist() == [[125, 119]]
@@ -40,17 +42,56 @@ class TestVectors:
     def test_a_tile_that_is_not_finite(self) -> None:
         x = -np.ones((2, 34), np.float32)
         x[1, 3] = np.nan
-        y, scale1, scale2 = reference(x, dst_type="float8_e5m2")
+        y, scale1, scale2 = npu_dynamic_block_mx_quant(x, dst_type="float8_e5m2")
         assert scale1.tolist() == [[[255, 112]]] * 2
         assert scale2[0, :, 0].tolist() == [255] * 32 + [112] * 2
         assert not scale2[..., 1].any()
         assert not y.view(np.uint8)[:, :32].any()
         assert (y[:, 32:] == -32768).all()
 
+    def test_zeros_keep_their_signs(self, dtype: np.dtype) -> None:
+        x = np.array([[0.0, -0.0]] * 33, dtype)
+        y, scale1, scale2 = npu_dynamic_block_mx_quant(x, dst_type="float8_e4m3fn")
+        assert y.view(np.uint8).tolist() == [[0, 0x80]] * 33
+        assert not scale1.any()
+        assert not scale2.any()
+
+    def test_a_byte_of_0_is_computed(self) -> None:
+        x = np.float32([[2.0**-120], [2.0**-123]])
+        y, scale1, scale2 = npu_dynamic_block_mx_quant(x, dst_type="float8_e4m3fn")
+        assert y.astype(float).tolist() == [[128], [16]]
+        assert not scale1.any()
+        assert not scale2.any()
+
+    @pytest.mark.parametrize(("end", "byte", "codes"), [(6, 128, 0xD6), (7, 127, 0xF7)])
+    def test_what_is_beyond_top(self, end: float, byte: int, codes: int) -> None:
+        """By 2 they are 3.5, a tie to 4, and -3.25, so -3; by 1 both are beyond 6."""
+        x = np.float32([[7, -6.5]])
+        y, scale1, _ = npu_dynamic_block_mx_quant(x, scale_alg=2, dst_type_max=end)
+        assert scale1.tolist() == [[[byte, 0]]]
+        assert y.tolist() == [[codes]]
+
+    def test_lanes_of_no_tile(self) -> None:
+        """Into memory that held something else: 3 tiles across, one down."""
+        x = np.full((2, 66), 6, np.float16)
+        shapes = [(2, 33), (2, 2, 2), (1, 66, 2)]
+        out = tuple(np.full(shape, 9, np.uint8) for shape in shapes)
+        _, scale1, scale2 = npu_dynamic_block_mx_quant(x, out=out)
+        assert scale1.tolist() == [[[127, 127], [127, 0]]] * 2
+        assert scale2.tolist() == [[[127, 0]] * 66]
+
+    def test_the_way_back_along_either_axis(self, rng: np.random.Generator) -> None:
+        x = rng.standard_normal((70, 100)).astype(np.float32)
+        y, scale1, scale2 = npu_dynamic_block_mx_quant(x, dst_type="float8_e5m2")
+        options = {"dst_type": 6, "src_type": "float8_e5m2"}
+        rows = npu_anti_mx_quant(y, scale1, axis=-1, **options)
+        assert_same_bits((rows,), (npu_anti_mx_quant(y, scale2, axis=-2, **options),))
+        assert np.abs(rows - x).max() <= 0.25 * np.abs(x).max()
+
     @pytest.mark.parametrize("shape", [(0, 4), (4, 0), (2, 0, 4), (0, 2, 2)])
     def test_empty(self, shape: tuple[int, ...]) -> None:
         *head, m, n = shape
-        y, scale1, scale2 = reference(np.zeros(shape, np.float32))
+        y, scale1, scale2 = npu_dynamic_block_mx_quant(np.zeros(shape, np.float32))
         assert y.shape == (*head, m, n // 2)
         assert scale1.shape == (*head, m, (n + 63) // 64, 2)
         assert scale2.shape == (*head, (m + 63) // 64, n, 2)

@@ -100,6 +100,7 @@ def test_hifloat8_against_en_dtypes() -> None:
     assert_same_numbers(formats.decode(codes, "hifloat8"), codes.astype(np.float32))
 
 
+@pytest.mark.usefixtures("target")
 def test_float4_e2m1_against_ml_dtypes() -> None:
     """Their NaN is -0, or -nan 0; it is a 0 of ours. They saturate, too."""
     x = numbers()
@@ -113,6 +114,7 @@ def test_float4_e2m1_against_ml_dtypes() -> None:
     assert_same_numbers(formats.info(296).values, EVERY_CODE[:16].view(E2M1).astype(np.float32))
 
 
+@pytest.mark.usefixtures("target")
 def test_float4_e1m2_is_a_multiple_of_a_quarter() -> None:
     x = numbers()
     x = x[~np.isnan(x)][: len(x) // 4 * 2].astype(np.float64)
@@ -121,6 +123,7 @@ def test_float4_e1m2_is_a_multiple_of_a_quarter() -> None:
     assert_same_numbers(formats.info(297).values[:8], np.arange(8) / np.float32(4))
 
 
+@pytest.mark.usefixtures("target")
 def test_every_byte_of_float4_holds_two_codes() -> None:
     for name in FLOAT4:
         values = formats.info(name).values
@@ -150,6 +153,7 @@ def scales() -> tuple[Array, Array, Array]:
     return x, tiny, (x >= 1.5 * 2.0**127)
 
 
+@pytest.mark.usefixtures("target")
 def test_e8m0_against_ml_dtypes() -> None:
     x, tiny, beyond = scales()
     with np.errstate(all="ignore"):
@@ -271,8 +275,8 @@ def test_shapes_and_layouts() -> None:
         (lambda: formats.unpack_int4(np.zeros(1, "u4")), DTypeError, "elements has dtype uint32"),
         (lambda: formats.unpack_int4(np.zeros((), "i4")), ParamError, "elements has shape (), exp"),
         (lambda: formats.encode(np.ones(4), 296), DTypeError, "npu_dtype_cast: self has dtype"),
-        (lambda: formats.encode(np.ones(3, "f4"), 296), ParamError, "values has shape (3,), expec"),
-        (lambda: formats.encode(np.ones((), "f4"), 297), ParamError, "values has shape (), expect"),
+        (lambda: formats.encode(np.ones(3, "f4"), 296), ParamError, "npu_dtype_cast: self has"),
+        (lambda: formats.encode(np.ones((), "f4"), 297), ParamError, "npu_dtype_cast: self has"),
         (
             lambda: formats.decode(np.ones((), "u1"), 296),
             ParamError,

@@ -43,8 +43,7 @@ def codes(q: np.ndarray) -> np.ndarray:
 class TestNames:
     def test_every_operator_that_quantizes_has_a_model(self) -> None:
         without = {n for n in npu_quant.ops.__all__ if n.endswith("backward")}
-        without |= {"dequantize_val", "npu_dtype_cast", "npu_anti_mx_quant"}
-        without |= {"npu_dynamic_mx_quant_with_dual_axis", "npu_grouped_dynamic_mx_quant"}
+        without |= {"dequantize_val", "npu_dtype_cast"}
         assert set(operators()) == set(npu_quant.ops.__all__) - without
 
     def test_an_operator_goes_by_its_name_or_itself(self) -> None:
@@ -107,7 +106,16 @@ def every_call(rng: np.random.Generator) -> dict[str, dict[str, Any]]:
         "npu_dynamic_quant": {"input": x},
         "npu_dynamic_quant_asymmetric": {"input": x},
         "npu_dynamic_block_quant": {"x": x, "min_scale": 4.0},
+        "npu_grouped_dynamic_block_quant": {"x": x, "group_list": np.array([2, 6], np.int32)},
         "npu_dynamic_mx_quant": {"input": x, "dst_type": "float8_e4m3fn", "axis": 0},
+        "npu_dynamic_mx_quant_with_dual_axis": {"input": x, "dst_type": "float8_e5m2"},
+        "npu_dynamic_block_mx_quant": {"input": x, "dst_type": "float8_e5m2"},
+        "npu_grouped_dynamic_mx_quant": {"x": x, "group_index": np.array([2, 6], np.int32)},
+        "npu_anti_mx_quant": {
+            "x": rng.integers(0, 256, (6, 40)).astype(np.uint8),
+            "mxscale": rng.integers(0, 256, (6, 2, 2)).astype(np.uint8),
+            "src_type": "float4_e2m1",
+        },
         "npu_add_rms_norm_quant": {
             "x1": x,
             "x2": x[::-1],
@@ -144,6 +152,10 @@ class TestGolden:
         for name, inputs in [
             ("npu_dynamic_quant", {"input": x}),
             ("npu_dynamic_block_quant", {"x": x}),
+            ("npu_grouped_dynamic_block_quant", {"x": x, "group_list": np.int32([9, 9, 500, 700])}),
+            ("npu_dynamic_mx_quant_with_dual_axis", {"input": x}),
+            ("npu_dynamic_block_mx_quant", {"input": x}),
+            ("npu_grouped_dynamic_mx_quant", {"x": x, "group_index": np.int32([9, 9, 500, 700])}),
             ("quantize_val", {"value": x, "scale": 0.1, "zero_point": 0, "scalar_type": "qint8"}),
         ]:
             model = model_of(name, inputs)

@@ -70,7 +70,12 @@ class TestShapes:
         comparison = compared((y, wrong), x, name, **more)
         assert comparison.decisive.name == "mxscale"
         assert comparison.output("y").rung == "identical"
-        assert f"[{', '.join(map(str, where))}] actual" in str(comparison)
+        place = {
+            0: f"[0, 3, 5] to [{block_size - 1}, 3, 5]",
+            1: f"rows {3 * 98} to {3 * 98 + block_size - 1} of column 5",
+            2: f"block 0 of row {3 * 98 + 5}, columns 0 to {min(block_size, 34) - 1}",
+        }[axis]
+        assert f"[{', '.join(map(str, where))}] ({place}) actual" in str(comparison)
 
     def test_an_empty_array(self) -> None:
         x = np.zeros((4, 0), F32)

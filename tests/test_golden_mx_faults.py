@@ -65,7 +65,8 @@ class TestThresholds:
             assert comparison.output("y").follows_scale
             text = str(comparison)
             assert "1 of 768 scales differs, by up to 1 step (rounding explains 0)" in text
-            assert f"mxscale: [{row}, 2, 1] actual" in text
+            place = f"block 5 of row {row}, columns 160 to 191"
+            assert f"mxscale: [{row}, 2, 1] ({place}) actual" in text
             assert "follows from the scale it was given" in text
 
 
@@ -145,3 +146,60 @@ class TestFaults:
         comparison = compared((y, mxscale), x, name)
         assert comparison.variants[0].name == "finite elements only"
         assert not comparison.passed
+
+
+class TestNumbers:
+    """Where codes and scales both differ, they may stand for the same numbers."""
+
+    def test_the_same_numbers_in_other_codes(self) -> None:
+        x = numbers(F32)
+        x[5], x[6] = 0, -0.0
+        x[np.abs(x) < np.abs(x).max(-1, keepdims=True) / 8] = 0  # none is subnormal
+        y, mxscale = npu_quant.npu_dynamic_mx_quant(x, dst_type="float8_e4m3fn")
+        halves = (y.astype(F32) / 2).astype(y.dtype)
+        actual = halves, np.where(mxscale > 0, mxscale + 1, 0).astype(np.uint8)
+        comparison = compared(actual, x, "float8_e4m3fn")
+        assert comparison.rung == "different"
+        found = comparison.output("y").numbers
+        assert (found.mismatches, found.sqnr_db) == (0, np.inf)
+        text = str(comparison)
+        assert "y: the same numbers in other codes: y * 2^(mxscale - 127) is the golden's" in text
+
+    def test_some_are_others(self) -> None:
+        x = numbers(F32)
+        y, mxscale = npu_quant.npu_dynamic_mx_quant(x, axis=0, dst_type="float8_e4m3fn")
+        halves, other = y.copy(), mxscale.copy()
+        other[0, 7] += 1
+        halves[:64, 7] = (y[:64, 7].astype(F32) / 2).astype(y.dtype)
+        halves[33, 7] = 0
+        assert y[33, 7] != 0
+        comparison = compared((halves, other), x, "float8_e4m3fn", axis=0)
+        found, ours = comparison.output("y").numbers, halves[:64, 7].astype(np.float64)
+        theirs = y[:64, 7].astype(np.float64) / 2
+        exponents = np.repeat(other[0, 7].astype(np.float64) - 127, 32)
+        assert found.mismatches == np.count_nonzero(ours != theirs)
+        assert found.max_abs == np.abs((ours - theirs) * 2.0**exponents).max()
+        wrong = found.mismatches
+        verb = "differs" if wrong == 1 else "differ"
+        assert f"y * 2^(mxscale - 127): {wrong} of 24,576 numbers {verb} · SQNR" in str(comparison)
+
+    def test_of_blocks_that_are_not_finite(self) -> None:
+        x = numbers(F32)
+        x[3, 40] = np.inf
+        y, mxscale = npu_quant.npu_dynamic_mx_quant(x)
+        wrong = mxscale.copy()
+        wrong[3, 0, 1] = 127
+        comparison = compared((y, wrong), x, "float4_e2m1")
+        assert comparison.output("y").rung == "identical"
+        assert comparison.output("y").numbers is None  # the codes are the golden's
+        y = y.copy()
+        y[3, 20] = 0x11
+        found = compared((y, wrong), x, "float4_e2m1").output("y").numbers
+        assert found.nonfinite == {("finite", "NaN"): 32}
+
+    def test_with_the_goldens_scale_there_is_nothing_to_say(self) -> None:
+        x = numbers(F32)
+        y, mxscale = npu_quant.npu_dynamic_mx_quant(x)
+        y = y.copy()
+        y[3, 20] ^= 0x11
+        assert compared((y, mxscale), x, "float4_e2m1").output("y").numbers is None

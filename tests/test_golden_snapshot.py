@@ -34,6 +34,15 @@ SWITCHED = {
 } | RANGE
 
 
+MX = {
+    "x": np.arange(ROWS * COLUMNS, dtype=np.uint8).reshape(ROWS, COLUMNS),
+    "mxscale": np.full((ROWS, -(-COLUMNS // 32), 2), 120, np.uint8),
+    "src_type": "float4_e2m1",
+}
+GROUPS = {"group_index": np.array([9, ROWS], np.int32), "dst_type": 296}
+BLOCKS = {"group_list": GROUPS["group_index"], "dst_type": 290, "round_mode": "round"}
+
+
 def values() -> Any:
     return np.random.default_rng(7).standard_normal((ROWS, COLUMNS)).astype(np.float16)
 
@@ -45,7 +54,12 @@ def arguments(op: str) -> dict[str, Any]:
         "npu_dynamic_quant": {"input": x},
         "npu_dynamic_quant_asymmetric": {"input": x},
         "npu_dynamic_block_quant": {"x": x},
+        "npu_grouped_dynamic_block_quant": BLOCKS | {"x": x},
         "npu_dynamic_mx_quant": {"input": x},
+        "npu_dynamic_mx_quant_with_dual_axis": {"input": x},
+        "npu_dynamic_block_mx_quant": {"input": x},
+        "npu_grouped_dynamic_mx_quant": GROUPS | {"x": x},
+        "npu_anti_mx_quant": MX,
         "npu_add_rms_norm_quant": {
             "x1": x,
             "x2": values(),
@@ -116,8 +130,9 @@ def check(comparison: Comparison, *arrays: Any) -> None:
 def wrong_in(output: Any) -> Any:
     """Return an output with some elements of row 7 (or of a vector) changed."""
     wrong = output.copy()
-    row = wrong.reshape(ROWS, -1)[7]
-    row[:40] = row[:40] == 0 if row.dtype == np.bool_ else row[:40] + np.asarray(3, row.dtype)
+    length = wrong.size // ROWS
+    row = wrong.reshape(-1)[7 * length :][: min(length, 40)]
+    row[:] = row == 0 if row.dtype == np.bool_ else row + np.asarray(3, row.dtype)
     return wrong
 
 

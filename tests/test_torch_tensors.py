@@ -351,3 +351,18 @@ def test_golden_takes_what_numpy_lacks(name: str) -> None:
     x = torch.tensor([[1.0, 2, 0.5], [4, 8, 0.25]]).to(getattr(torch, name)).T
     array = x.float().numpy().astype(getattr(ml_dtypes, name))
     assert npu_quant.golden.compare(x, array).outputs[0].rung == "identical"
+
+
+def test_float4_is_taken_as_bytes() -> None:
+    """Two codes in each; torch's own type of them is named, and the way to bytes."""
+    import torch
+
+    x, float4 = torch.tensor([[1.0, -6, 0.5, 0]]), torch.float4_e2m1fn_x2
+    y = npu_quant.npu_dtype_cast(x, float4)
+    assert (y.dtype, y.tolist()) == (torch.uint8, [[0xF2, 0x01]])
+    assert torch.equal(npu_quant.npu_dtype_cast(y, torch.float32, float4), x)
+    with pytest.raises(DTypeError, match=r"self has .*x2, .* Pass self\.view\(torch\.uint8\)\."):
+        npu_quant.npu_dtype_cast(y.view(float4), torch.float32)
+    scales = npu_quant.npu_dtype_cast(x.abs(), torch.float8_e8m0fnu)
+    assert scales.dtype is torch.float8_e8m0fnu
+    assert npu_quant.npu_dtype_cast(scales, torch.float32).tolist() == [[1, 8, 0.5, 2.0**-127]]

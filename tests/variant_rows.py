@@ -14,6 +14,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+import npu_quant
 from npu_quant.golden import list_variants
 from npu_quant.golden.operators import Model, Variant, model_of
 
@@ -118,6 +119,13 @@ def formatted(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
             yield op, {"input": x} | own
             yield op, {"input": x.reshape(3, 20, 200), "quant_mode": "perchannel"} | own
         yield "npu_dynamic_block_quant", blocks
+        if name != "int4":
+            groups = {"group_list": np.array([3, 3, 18, 20], np.int32)}
+            yield "npu_grouped_dynamic_block_quant", blocks | groups | {"row_block_size": 128}
+            yield (
+                "npu_grouped_dynamic_block_quant",
+                blocks | groups | {"row_block_size": 1, "min_scale": 90.0},
+            )
         call = {"self": x, "scales": scale / 9, "zero_points": None, "dtype": name}
         yield "npu_quantize", call
         yield "npu_quantize", call | {"zero_points": F32([0.7]), "div_mode": False}
@@ -145,6 +153,32 @@ def in_blocks(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
             yield "npu_dynamic_mx_quant", call | {"round_mode": mode}
     yield "npu_dynamic_mx_quant", {"input": x, "scale_alg": 2}
     yield "npu_dynamic_mx_quant", {"input": x, "scale_alg": 2, "dst_type_max": 7.0}
+
+
+def in_other_blocks(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Calls of MX along two axes, in groups of rows, and back to values."""
+    numbers_in_blocks = next(in_blocks(dtype))[1]["input"]
+    groups = np.array([33, 33, 97, 100], np.int32)
+    bytes_ = np.array([0, 255, 254, 1, 104, 110, 142, 143, 144], np.uint8)
+    for name in ("float8_e4m3fn", "float8_e5m2", "float4_e2m1", "float4_e1m2"):
+        is_packed = name.startswith("float4")
+        x = numbers_in_blocks[:, :198] if is_packed else numbers_in_blocks
+        rule = {"scale_alg": 2 if is_packed else 1}
+        modes = ("rint", "round", "floor") if is_packed else ("rint",)
+        for mode in modes:
+            call = {"dst_type": name, "round_mode": mode}
+            for more in ({}, rule):
+                rows = {"x": x, "group_index": groups} | call | more
+                yield "npu_grouped_dynamic_mx_quant", rows
+                if not more or name == "float4_e2m1":
+                    yield "npu_dynamic_block_mx_quant", {"input": x} | call | more
+                if not more or name != "float4_e1m2":
+                    yield "npu_dynamic_mx_quant_with_dual_axis", {"input": x} | call | more
+        for axis, to in ((0, 5), (1, 6), (1, 15)):
+            y, scales = npu_quant.npu_dynamic_mx_quant(x, dst_type=name, axis=axis)
+            scales.reshape(-1)[: 9 * 40] = np.resize(bytes_, 9 * 40)
+            codes = {"x": y, "mxscale": scales, "axis": axis, "src_type": name, "dst_type": to}
+            yield "npu_anti_mx_quant", codes
 
 
 def crc(array: Any) -> int:
@@ -176,10 +210,8 @@ def rows() -> list[list[str]]:
     others: dict[tuple[str, int], list[str]] = {key: [] for key in found}
     for dtype in DTYPES:
         int8 = ((found, call) for call in (*given(dtype), *grouped(dtype)))
-        for results, (op, inputs) in (
-            *int8,
-            *((others, call) for call in (*formatted(dtype), *in_blocks(dtype))),
-        ):
+        other = (*formatted(dtype), *in_blocks(dtype), *in_other_blocks(dtype))
+        for results, (op, inputs) in (*int8, *((others, call) for call in other)):
             model = model_of(op, inputs)
             for i, variant in enumerate(tables[op]):
                 results[op, i].append(result(variant, model))

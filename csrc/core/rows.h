@@ -7,23 +7,29 @@
 namespace npu_quant {
 
 // The strides of codes: those of the array or, where codes are packed, in eighths of a byte, from a
-// code to the next, so that rows that lie one after the other are one row. Those of the last axis,
-// in bytes from an element of 8 codes to the next, are the same number.
+// code to the next, so that rows that lie one after the other are one row. Those of the last axis
+// are the same number in bytes, from 8 codes to the next.
 class CodeStrides {
  public:
   CodeStrides(const TensorView& view, bool packed) : data_(packed ? packed_ : view.strides) {
     if (!packed) return;
+    item_ = view.is_packed() ? kPackedItem : size_of(view.dtype);
     const int last = view.shape.rank - 1;
-    for (int axis = 0; axis < kMaxRank; ++axis)  // an absent one has no axes
-      packed_[axis] = axis > last ? 0 : view.strides[axis] * (axis == last ? 1 : kPackedCodes);
+    const int64_t elements = kPackedItem / item_;  // of 8 codes
+    for (int axis = 0; axis < kMaxRank; ++axis)    // an absent one has no axes
+      packed_[axis] =
+          axis > last ? 0 : view.strides[axis] * (axis == last ? elements : kPackedCodes);
     if (view.is_packed()) packed_[last] = kPackedItem;
   }
   CodeStrides(const CodeStrides&) = delete;
 
   const int64_t* data() const { return data_; }
+  // Of an element that packed codes share, or 0.
+  int64_t item() const { return item_; }
 
  private:
   const int64_t* data_;
+  int64_t item_ = 0;
   int64_t packed_[kMaxRank];
 };
 

@@ -10,19 +10,13 @@
 namespace npu_quant {
 namespace {
 
-// 2^(b - 127), of 0 a subnormal number, of 255 NaN.
-NPU_QUANT_INLINE F32 mx_powers(I32 bytes) {
-  const I32 bits = max(bytes << 23, I32{} + (1 << 22));
-  return bit_cast<F32>(bytes == kMxSpecial ? I32{} + kQuietNaNBits : bits);
-}
-
 template <class Out, class Code>
 class Numbers {
  public:
   explicit Numbers(const AntiMxKernel::Args& args)
       : args_(args),
         x_(args.x, 1, x_buffer_),
-        y_(args.y, kItem, y_buffer_, args.stream, !is_aligned(args.y)),
+        y_(args.y, kItem, y_buffer_, args.stream, !has_vectors(args)),
         lies_in_rows_(x_.is_direct() && args.y.stride == kItem),
         width_(lies_in_rows_ ? kPiece : kBufferBytes / (kMxCell * kItem)),
         ahead_(args.is_in_rows ? 6 << 10 : static_cast<uintptr_t>(args.x.row_stride)) {}
@@ -30,15 +24,29 @@ class Numbers {
   void run() {
     if (is_short()) return run_short();
     const int64_t together = lies_in_rows_ && args_.is_in_rows ? 1 : kMxCell;
+    const int64_t head = y_.takes_streams() ? elements_to_vector(args_) : 0;
     for (int64_t row = 0; row < args_.rows; row += together)
-      for (int64_t i = 0; i < args_.n; i += width_)
-        find_numbers(row, least(args_.rows - row, together), i, least(args_.n - i, width_));
+      for (int64_t i = 0, n = head > 0 ? head : width_; i < args_.n; i += n, n = width_)
+        find_numbers(row, least(args_.rows - row, together), i, least(args_.n - i, n));
     if (args_.stream) stream_fence();
   }
 
  private:
   using Storage = typename Out::Storage;
   static constexpr int64_t kItem = sizeof(Storage), kPacked = kMxCodesPerByte<Code>;
+  // From the one on no number is below the least normal one of bf16; up to so many more kUnit times
+  // the power is one of float32.
+  static constexpr uint8_t kLeastOrdinary = 17, kMoreOrdinary = 223;
+
+  static int64_t elements_to_vector(const AntiMxKernel::Args& args) {
+    return elements_to_alignment(args.y.data, kItem, kTile);
+  }
+  // Whether y can be streamed as it is, where blocks lie across rows from its first whole vector
+  // on.
+  static bool has_vectors(const AntiMxKernel::Args& args) {
+    return is_aligned(args.y) || (!args.is_in_rows && args.y.row_stride % kVectorBytes == 0 &&
+                                  elements_to_vector(args) % kPacked == 0);
+  }
 
   // Rows of one block that follow on each other are one row, with a scale for each of its elements.
   bool is_short() const {
@@ -49,13 +57,11 @@ class Numbers {
     const int64_t together = kPiece / most(args_.n, 1);
     for (int64_t row = 0; row < args_.rows; row += together) {
       const int64_t rows = least(args_.rows - row, together);
-      float* scale = scales_;
-      for (int64_t r = row; r < row + rows; ++r) {
-        const auto byte = static_cast<uint8_t>(*args_.scales.from(r, 0).data);
-        const float power = mx_powers(I32{} + byte)[0];
-        for (int64_t i = 0; i < args_.n; ++i) *scale++ = power;
-      }
-      decode(x_.at(row, 0), rows * args_.n, y_.at(row, 0));
+      char* byte = bytes_;
+      for (int64_t r = row; r < row + rows; ++r)
+        for (int64_t i = 0; i < args_.n; ++i) *byte++ = *args_.scales.from(r, 0).data;
+      find_factors(rows * args_.n);
+      decode<1>(x_.at(row, 0), rows * args_.n, y_.at(row, 0));
     }
     if (args_.stream) stream_fence();
   }
@@ -67,8 +73,9 @@ class Numbers {
     for (int64_t r = 0; r < rows; ++r) {
       if (args_.is_in_rows) find_of_row(row + r, i, n);
       char* const y = y_.at(row + r, i);
-      const bool is_in_place = lies_in_rows_ || y_.is_direct();
-      decode(x_.at(row + r, i / kPacked), n, is_in_place ? y : y + r * width_ * kItem);
+      char* const to = lies_in_rows_ || y_.is_direct() ? y : y + r * width_ * kItem;
+      const char* const x = x_.at(row + r, i / kPacked);
+      args_.is_in_rows ? decode<kMxCell>(x, n, to) : decode<1>(x, n, to);
       if (lies_in_rows_) y_.put(row + r, i, n);
     }
     if (!lies_in_rows_) y_.put(row, i, n, rows, width_);
@@ -76,48 +83,74 @@ class Numbers {
 
   void find_of_row(int64_t row, int64_t i, int64_t n) {
     const MxScales& scales = args_.scales;
-    const char* const bytes = scales.from(row, 0).data;
-    for (int64_t at = 0; at < n; at += kMxCell) {
-      const int64_t b = (i + at) / kMxCell;
-      const char byte = bytes[b / 2 * scales.pair_stride + b % 2 * scales.lane_stride];
-      const F32 scale = mx_powers(I32{} + static_cast<uint8_t>(byte));
-      for (int64_t lane = 0; lane < kMxCell; lane += kLanes) store(scales_ + at + lane, scale);
-    }
+    const char* const from = scales.from(row, i / (2 * kMxCell)).data;
+    const int64_t blocks = (n + kMxCell - 1) / kMxCell;
+    if (scales.lane_stride == 1 && scales.pair_stride == 2)
+      std::memcpy(bytes_, from, static_cast<size_t>(blocks));
+    else
+      for (int64_t b = 0; b < blocks; ++b)
+        bytes_[b] = from[b / 2 * scales.pair_stride + b % 2 * scales.lane_stride];
+    find_factors(blocks);
   }
   void find_of_columns(int64_t row, int64_t i, int64_t n) {
     const int64_t b = row / kMxCell, stride = args_.scales.row_stride;
     const char* const from = args_.scales.from(i, b / 2).data + b % 2 * args_.scales.lane_stride;
-    for (int64_t c = 0; c < n; ++c) codes_[c] = from[c * stride];
-    for (int64_t c = 0; c < n; c += kLanes)
-      store(scales_ + c, mx_powers(widen_bytes(reinterpret_cast<const uint8_t*>(codes_) + c)));
+    // So the compiler knows the usual stride.
+    for (int64_t c = 0; c < n && stride == 2; ++c) bytes_[c] = from[c * 2];
+    for (int64_t c = 0; c < n && stride != 2; ++c) bytes_[c] = from[c * stride];
+    find_factors(n);
   }
 
+  // What units are multiplied by to be numbers, or values where a byte is not ordinary.
+  void find_factors(int64_t n) {
+    using Bytes = Vec<uint8_t>;
+    const auto* const bytes = reinterpret_cast<const uint8_t*>(bytes_);
+    std::memset(bytes_ + n, kLeastOrdinary, kVectorBytes);
+    Bytes greatest{};
+    for (int64_t i = 0; i < n; i += kVectorBytes)
+      greatest = max(greatest, load<Bytes>(bytes + i) - kLeastOrdinary);
+    const I8 unusual = (greatest > kMoreOrdinary) & 1;
+    is_ordinary_ = horizontal_max<int32_t, kVectorBytes>(bit_cast<I32>(unusual)) == 0;
+    const float unit = is_ordinary_ ? Code::kUnit : 1;
+    for (int64_t i = 0; i < n; i += kLanes)
+      store(factors_ + i, Float8E8M0FNU::value(widen_bytes(bytes + i)) * unit);
+  }
+
+  // With a factor for so many codes.
+  template <int64_t cell>
   void decode(const char* codes, int64_t n, char* to) {
-    const uintptr_t ahead = reinterpret_cast<uintptr_t>(codes) + ahead_;
-    if constexpr (kPacked == 2) {
-      unpack_nibbles(codes, n, codes_);
-      codes = codes_;
-    }
-    const auto* const c = reinterpret_cast<const uint8_t*>(codes);
+    is_ordinary_ ? decode<cell, true>(codes, n, to) : decode<cell, false>(codes, n, to);
+  }
+  template <int64_t cell, bool is_ordinary>
+  void decode(const char* codes, int64_t n, char* to) {
     auto* const y = reinterpret_cast<Storage*>(to);
     const Stores stores{y_.takes_streams() && is_vector_aligned(to)};
     int64_t t = 0;
     for (; t + kTile <= n; t += kTile) {
-      prefetch(ahead + static_cast<uintptr_t>(t / kPacked));
-      Out::put(y + t, numbers_at(c + t, scales_ + t), stores);
+      prefetch(reinterpret_cast<uintptr_t>(codes) + ahead_ + static_cast<uintptr_t>(t / kPacked));
+      put<cell, is_ordinary>(y + t, codes + t / kPacked, t, stores);
     }
     if (t == n) return;
     alignas(64) Storage end[kTile];
-    const Padded codes_left(c + t, n - t);
-    const Padded scales_left(scales_ + t, n - t);
-    Out::put(end, numbers_at(codes_left.values, scales_left.values), Stores{false});
+    const Padded codes_left(codes + t / kPacked, (n - t) / kPacked);
+    put<cell, is_ordinary>(end, codes_left.values, t, Stores{false});
     std::memcpy(y + t, end, static_cast<size_t>((n - t) * kItem));
   }
-  static NPU_QUANT_INLINE Tile numbers_at(const uint8_t* codes, const float* scales) {
+  // A tile from element t of a piece on.
+  template <int64_t cell, bool is_ordinary>
+  NPU_QUANT_INLINE void put(Storage* y, const char* codes, int64_t t, Stores stores) const {
     Tile v;
+    is_ordinary ? Code::units(codes_at(codes), v) : find_values<Code>(codes_at(codes), v);
     for (int p = 0; p < 4; ++p)
-      v.part[p] = Code::value(widen_bytes(codes + p * kLanes)) * load<F32>(scales + p * kLanes);
-    return v;
+      v.part[p] *= cell == 1 ? load<F32>(factors_ + t + p * kLanes)
+                             : broadcast(factors_[(t + p / 2 * 2 * kLanes) / cell]);
+    is_ordinary ? Out::put_exact(y, v, stores) : Out::put(y, v, stores);
+  }
+  static NPU_QUANT_INLINE I8 codes_at(const char* codes) {
+    if constexpr (kPacked == 2)
+      return unsigned_nibbles(load<Nibbles>(codes));
+    else
+      return load<I8>(codes);
   }
 
   const AntiMxKernel::Args& args_;
@@ -126,8 +159,9 @@ class Numbers {
   const bool lies_in_rows_;  // x and y
   const int64_t width_;
   const uintptr_t ahead_;  // of codes, which are asked for
-  alignas(64) float scales_[kPiece];
-  alignas(64) char codes_[kPiece];
+  bool is_ordinary_ = false;
+  alignas(64) char bytes_[kPiece + kVectorBytes];  // of the factors, and ordinary ones
+  alignas(64) float factors_[kPiece];
   Buffer<> x_buffer_, y_buffer_;
 };
 

@@ -231,9 +231,12 @@ NPU_QUANT_INLINE F nudged_reciprocal(F amax, F scale) {
       compare();
       reciprocal = bit_cast<F>(bit_cast<Bits>(reciprocal) - low + high);
     }
-    if (!Ties::kNudgesSuffice) compare();
-    if (Ties::kNudgesSuffice) low = high = Bits{};
-    return (is_exact | low | high) == 0 ? reciprocal : F{};
+    Bits fails = is_exact;
+    if (!Ties::kNudgesSuffice) {
+      compare();
+      fails |= low | high;
+    }
+    return fails == 0 ? reciprocal : F{};
   }
 }
 

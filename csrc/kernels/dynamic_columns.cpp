@@ -24,7 +24,8 @@ struct TileDividers {
 template <class In, class Code>
 class Columns {
  public:
-  explicit Columns(const DynamicArgs& args) : args_(args) {}
+  explicit Columns(const DynamicArgs& args)
+      : args_(args), ahead_(static_cast<uintptr_t>(kRowsInTurn * args.x.row_stride)) {}
 
   void run() {
     for (int64_t i = 0; i < args_.n; i += count_) {
@@ -57,19 +58,12 @@ class Columns {
         const char* x = args_.x.from(row, i + at).data;
         auto amax = load<Magnitudes>(amax_ + at);
         for (int64_t r = 0; r < rows; ++r, x += args_.x.row_stride) {
-          ask_for(x, kRowsInTurn, kVectorBytes);
+          prefetch_values(kLevel, x, ahead_, kVectorBytes);
           amax = max(amax, load<Magnitudes>(x) & kMagnitude);
         }
         store(amax_ + at, amax);
       }
     }
-  }
-
-  // Lines of rows that lie a power of two apart would drive each other out of L1.
-  NPU_QUANT_INLINE void ask_for(const char* x, int64_t rows, int64_t bytes) const {
-    const auto next = reinterpret_cast<uintptr_t>(x + rows * args_.x.row_stride);
-    for (int64_t line = 0; line < bytes; line += 64)
-      prefetch_into(CacheLevel::second, next + static_cast<uintptr_t>(line));
   }
 
   __attribute__((noinline)) void find_dividers(int64_t t, int64_t i) {
@@ -105,7 +99,7 @@ class Columns {
     with_encoder<In, Code, true>(
         by.scale, by.reciprocal, by.form, [&](auto encoder) __attribute__((always_inline)) {
           for (int64_t r = 0; r < rows; ++r, x += args_.x.row_stride, y += args_.y.row_stride) {
-            ask_for(x, kRowsInTurn, kTile * kItem);
+            prefetch_values(kLevel, x, ahead_, kTile * kItem);
             const auto* values = reinterpret_cast<const typename In::Storage*>(x);
             Stores{args_.stream}.put(y, encoder(In::load_mixed(values)));
           }
@@ -114,7 +108,11 @@ class Columns {
 
   static constexpr Bits kMagnitude = static_cast<Bits>(~(Bits{1} << (8 * kItem - 1)));
 
+  // Lines of rows that lie a power of two apart would drive each other out of L1.
+  static constexpr CacheLevel kLevel = CacheLevel::second;
+
   const DynamicArgs args_;  // which no store to y changes
+  const uintptr_t ahead_;
   int64_t count_ = 0;
   alignas(64) Bits amax_[kColumns];
   TileDividers dividers_[kColumns / kTile];

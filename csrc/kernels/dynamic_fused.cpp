@@ -105,23 +105,19 @@ NPU_QUANT_INLINE bool encode_tile(const char* x, char* y, const Divisors& by, St
 template <class In, class Code>
 NPU_QUANT_INLINE TileExtremes<In> encode_row(const char* x, char* y, int64_t n, const char* next,
                                              const Divisors& by, Stores stores) {
-  constexpr int64_t kItem = Keys<In>::kItem, kAhead = 6 << 10;
+  constexpr int64_t kItem = Keys<In>::kItem;
+  constexpr uintptr_t kAhead = 6 << 10;
   TileExtremes<In> found;
   for (int64_t k = 0; k < n; k += kTile) {
     const int64_t i = least(k, n - kTile);  // the last tile reaches back
     if (next != nullptr) {
-      for (int64_t line = 0; line < kTile * kItem; line += 64)
-        prefetch(reinterpret_cast<uintptr_t>(next + i * kItem + kAhead + line));
+      prefetch_values(CacheLevel::first, next + i * kItem, kAhead, kTile * kItem);
       found.include(next + i * kItem);
     }
     if (!encode_tile<In, Code>(x + i * kItem, y + bytes_of<Code>(i), by, stores))
       encode_slowly<In, Code>(x + i * kItem, y + bytes_of<Code>(i), by);
   }
   return found;
-}
-
-NPU_QUANT_INLINE void put_one(F32 value, int64_t row, const Strided& to) {
-  if (to.data != nullptr) std::memcpy(to.from(row, 0).data, &value, sizeof(float));
 }
 
 template <class In, class Code>
@@ -132,8 +128,8 @@ __attribute__((noinline)) void quantize_rows(const FusedRowsKernel::Args& of_cal
     found.include(args.x.from(0, least(k, args.n - kTile)).data);
   for (int64_t row = 0; row < args.rows; ++row) {
     const ScaleAndOffset of_row = found.scale_and_offset(args);
-    put_one(of_row.scale, row, args.scales);
-    put_one(of_row.offset, row, args.offsets);
+    store_scale(args.scales, row, 0, of_row.scale[0]);
+    store_scale(args.offsets, row, 0, of_row.offset[0]);
     const F32 factor = kHasSteps<Code> ? factor_of(of_row.scale, kStepsPerCode)
                                        : factor_beside(of_row.scale, of_row.offset);
     const Divisors by{tile_of(of_row.scale), tile_of(of_row.offset), tile_of(factor),
@@ -161,12 +157,11 @@ NPU_QUANT_INLINE void encode_columns(const ColumnCodesKernel::Args& args, int64_
                     kHasSteps<Code> ? load_parts(args.steps, i) : Tile{}};
   };
   const Divisors by = divisors(!kHasSteps<Code>);
+  const auto ahead = static_cast<uintptr_t>(rows * args.x.row_stride);
   const char* x = args.x.from(row, i).data;
   char* y = args.y.from(row, 0).data + bytes_of<Code>(i);
   for (int64_t r = 0; r < rows; ++r, x += args.x.row_stride, y += args.y.row_stride) {
-    for (int64_t line = 0; line < kTile * kItem; line += 64)
-      prefetch_into(CacheLevel::second,
-                    reinterpret_cast<uintptr_t>(x + rows * args.x.row_stride + line));
+    prefetch_values(CacheLevel::second, x, ahead, kTile * kItem);
     if (!encode_tile<In, Code>(x, y, by, Stores{args.stream}))
       encode_slowly<In, Code>(x, y, divisors(true));
   }

@@ -44,6 +44,10 @@ struct DynamicMxArgs {
   MxRule rule;
   MxRounding rounding;
   bool stream;  // y is to bypass the caches
+  // Of columns only: blocks are tiles of kMxCell columns, too, whose bytes go to each of their
+  // rows.
+  bool in_tiles = false;
+  MxScales row_scales = {};
 };
 
 // All blocks are made of so many elements, but for what is left at the end of an axis.

@@ -33,11 +33,6 @@ struct DynamicArgs {
     return !is_short() && x.stride == size_of(dtype) && y.data != nullptr && y.stride == y_item() &&
            smooth.data == nullptr;
   }
-  // The same for columns of groups: rows hold a tile at least.
-  bool takes_columns() const {
-    return n >= 64 && x.stride == size_of(dtype) && y.data != nullptr && y.stride == y_item() &&
-           smooth.data == nullptr;
-  }
 };
 
 // A group for each row, of elements that follow on each other, in int8. y is wanted, and its

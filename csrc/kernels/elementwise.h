@@ -137,7 +137,7 @@ class Mapping {
     const bool stream = y_.takes_streams();
     // Where y is streamed, all pieces but the first begin at a vector of it, or near one.
     int64_t head = stream ? elements_to_alignment(y_.at(row, 0), job_.y_item, kTile) : 0;
-    if (args_.x.packed) head -= head % kPackedCodes;
+    if (args_.x.packed()) head -= head % kPackedCodes;
     const int64_t pitch = width + kTile;  // of rows in a buffer
     int64_t count = width + head;
     for (int64_t i = 0; i < args_.n; i += count, count = width) {

@@ -1,5 +1,6 @@
 // npu_dynamic_mx_quant along columns (docs/numerics.md 14):
 //   amax = max|x|     b by the rule     y = code(x * 2^(127 - b))
+// or along both axes, in tiles: then all columns of a tile have its amax.
 //
 // A strip of columns, so wide that a block's rows of it stay in a cache: block by block it is
 // reduced and, while memory is asked for the next one, encoded; two blocks for each pair of bytes.
@@ -20,7 +21,7 @@ class MxColumns {
       : args_(args),
         code_(code),
         x_(args.x, kItem, x_buffer_),
-        y_(args.y, 1, y_buffer_, args.stream, !is_aligned(args.y)),
+        y_(args.y, 1, y_buffer_, args.stream, args.y.row_stride % kVectorBytes != 0),
         is_in_rows_(x_.is_direct() && (!y_.is_wanted() || args.y.stride == 1)) {}
 
   void run() {
@@ -28,9 +29,13 @@ class MxColumns {
     together_ = is_in_rows_ ? args_.block : kRowsFetched;
     width_ = is_in_rows_ ? least(most(fitting, kTile), kMostColumns)
                          : kBufferBytes / (kItem * kRowsFetched);
-    for (int64_t i = 0; i < args_.n; i += width_)
+    // Where y is streamed, all strips but the first begin at a vector of it; no tile is cut.
+    const int64_t head = y_.takes_streams() && !args_.in_tiles
+                             ? kPacked * elements_to_alignment(args_.y.data, 1, kVectorBytes)
+                             : 0;
+    for (int64_t i = 0, n = head > 0 ? head : width_; i < args_.n; i += n, n = width_)
       for (int64_t row = 0; row < args_.rows; row += 2 * args_.block)
-        quantize_pair(row, i, least(args_.n - i, width_));
+        quantize_pair(row, i, least(args_.n - i, n));
     if (args_.stream) stream_fence();
   }
 
@@ -43,7 +48,9 @@ class MxColumns {
     for (int lane = 0; lane < 2; ++lane, row += args_.block) {
       const int64_t rows = most(0, least(args_.rows - row, args_.block));
       reduce(row, rows, i, n);
+      if (args_.in_tiles) join_columns(n);
       find_bytes(n, lane);
+      if (args_.in_tiles) put_row_bytes(row, rows, i, n, lane);
       if (y_.is_wanted()) encode(row, rows, i, n, lane);
       if (rows == 0) std::memset(bytes_[lane], 0, sizeof bytes_[lane]);
     }
@@ -55,7 +62,8 @@ class MxColumns {
   }
 
   void reduce(int64_t row, int64_t rows, int64_t i, int64_t n) {
-    for (int64_t t = 0; t * kTile < n; ++t) amax_[t] = {};
+    const int64_t cells = (n + kMxCell - 1) / kMxCell;
+    for (int64_t t = 0; t * kTile < cells * kMxCell; ++t) amax_[t] = {};
     for (int64_t r = 0; r < rows; r += together_) {
       const int64_t some = least(rows - r, together_);
       x_.fetch(row + r, some, i, n, width_);
@@ -73,6 +81,22 @@ class MxColumns {
         In::include(amax, left < kTile ? Padded<Storage>(x, left).values : x);
       }
       amax_[t] = amax;
+    }
+  }
+
+  // Those of a cell get the greatest of theirs.
+  void join_columns(int64_t n) {
+    using Int = typename In::Amax::Bits;
+    using Vector = Vec<Int>;
+    constexpr int64_t kCount = kVectorBytes / sizeof(Int);  // of a vector
+    auto* const amax = reinterpret_cast<char*>(amax_);
+    for (int64_t c = 0; c < n; c += kMxCell) {
+      char* const cell = amax + c * int64_t{sizeof(Int)};
+      Vector all{};
+      for (int64_t i = 0; i < kMxCell / kCount; ++i)
+        all = max(all, load<Vector>(cell + i * kVectorBytes));
+      all = Vector{} + horizontal_max<Int, kVectorBytes>(all);
+      for (int64_t i = 0; i < kMxCell / kCount; ++i) store(cell + i * kVectorBytes, all);
     }
   }
 
@@ -105,7 +129,7 @@ class MxColumns {
   }
   // While memory is asked for the same row of the next block.
   NPU_QUANT_INLINE void encode_row(const Storage* x, int64_t n, char* y, int lane) {
-    const Stores stores{y_.takes_streams()};
+    const Stores stores{y_.takes_streams() && is_vector_aligned(y)};
     const auto ahead = static_cast<uintptr_t>(args_.block * args_.x.row_stride);
     int64_t t = 0;
     for (; (t + 1) * kTile <= n; ++t) {
@@ -131,6 +155,21 @@ class MxColumns {
         to.data[c * to.row_stride + lane * to.lane_stride] = static_cast<char>(bytes_[lane][c]);
   }
 
+  // The bytes of tiles, for each of their rows.
+  void put_row_bytes(int64_t row, int64_t rows, int64_t i, int64_t n, int lane) const {
+    const MxScales to = args_.row_scales.from(row, i / (2 * kMxCell));
+    if (to.data == nullptr) return;
+    for (int64_t c = 0; c < n; c += 2 * kMxCell) {
+      char* const pair = to.from(0, c / (2 * kMxCell)).data;
+      const uint8_t* const bytes = bytes_[lane] + c;
+      const uint8_t other = c + kMxCell < n ? bytes[kMxCell] : uint8_t{0};
+      for (int64_t r = 0; r < rows; ++r) {
+        pair[r * to.row_stride] = static_cast<char>(bytes[0]);
+        pair[r * to.row_stride + to.lane_stride] = static_cast<char>(other);
+      }
+    }
+  }
+
   const DynamicMxArgs& args_;
   const Code code_;
   Source x_;
@@ -151,7 +190,7 @@ class MxColumns {
 template <>
 void MxColumnsKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  visit_float_with<WholeLoads>(args.dtype, [&](auto in) {
+  visit_float(args.dtype, args.x.data, args.x.row_stride, false, [&](auto in) {
     visit_mx_code(args.format, args.rounding,
                   [&](auto code) { MxColumns<decltype(in), decltype(code)>(args, code).run(); });
   });

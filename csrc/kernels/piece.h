@@ -85,15 +85,14 @@ NPU_QUANT_INLINE void for_each_run(const Strided& tensor, int64_t row, int64_t i
   }
 }
 
-// What packed codes are moved in: the elements that hold 8, or bytes, where those follow on each
-// other.
+// What packed codes are moved in: the elements that they share, or bytes, where those follow on
+// each other.
 struct PackedItems {
-  explicit PackedItems(const Strided& tensor) : stride(tensor.stride) {
-    if (tensor.stride != kPackedItem || tensor.axes != nullptr) return;
-    size = stride = 1;
-    codes = 2;
-  }
-  int64_t stride, size = kPackedItem, codes = kPackedCodes;
+  explicit PackedItems(const Strided& tensor)
+      : size(tensor.stride == kPackedItem && tensor.axes == nullptr ? 1 : tensor.packed_item),
+        codes(2 * size),
+        stride(tensor.stride / (kPackedItem / size)) {}
+  int64_t size, codes, stride;
 };
 
 // A tensor that is read.
@@ -105,7 +104,7 @@ class Source {
         item_(item),
         buffer_(buffer.bytes),
         capacity_(size),
-        is_direct_(x.data == nullptr || (x.stride == item && x.axes == nullptr && !x.packed)) {}
+        is_direct_(x.data == nullptr || (x.stride == item && x.axes == nullptr && !x.packed())) {}
 
   bool is_direct() const { return is_direct_; }
   // Several rows of n elements are to come one after the other: by way of the buffer unless they
@@ -134,7 +133,7 @@ class Source {
                                               int64_t width) {
     trap_unless_it_fits(rows, count, width, item_, capacity_);
     row_ = row, i_ = i, width_ = width;
-    if (x_.packed) return unpack_piece(row, rows, i, count, width);
+    if (x_.packed()) return unpack_piece(row, rows, i, count, width);
     visit_item(item_, [&](auto bits) {
       auto* const to = reinterpret_cast<decltype(bits)*>(buffer_);
       if (x_.axes == nullptr)
@@ -181,7 +180,7 @@ class Sink {
         buffer_(buffer.bytes),
         capacity_(size),
         streams_(streams),
-        is_direct_(y.data != nullptr && y.stride == item && y.axes == nullptr && !y.packed &&
+        is_direct_(y.data != nullptr && y.stride == item && y.axes == nullptr && !y.packed() &&
                    !(streams && by_buffer)) {}
 
   bool is_wanted() const { return y_.data != nullptr; }
@@ -207,12 +206,12 @@ class Sink {
   __attribute__((noinline)) void put_piece(int64_t row, int64_t i, int64_t count, int64_t rows,
                                            int64_t width) const {
     trap_unless_it_fits(rows, count, width, item_, capacity_);
-    if (!y_.packed) return put_elements(y_, row, i, count, rows, width, item_);
+    if (!y_.packed()) return put_elements(y_, row, i, count, rows, width, item_);
     pack_nibbles(buffer_, (rows - 1) * width + count);
     const PackedItems items(y_);
     Strided elements = y_;
     elements.stride = items.stride;
-    elements.packed = false;
+    elements.packed_item = 0;
     put_elements(elements, row, i / items.codes, count / items.codes, rows, width / items.codes,
                  items.size);
   }

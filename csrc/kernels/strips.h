@@ -21,7 +21,7 @@ inline constexpr int64_t kStripColumns = 4096;
 inline constexpr int64_t kMostStripBytes = 16 << 20;
 
 NPU_QUANT_INLINE bool is_transposed(const Strided& y) {
-  return y.data != nullptr && y.axes == nullptr && !y.packed &&
+  return y.data != nullptr && y.axes == nullptr && !y.packed() &&
          rows_share_lines(y.row_stride, y.stride);
 }
 

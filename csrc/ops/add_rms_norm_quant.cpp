@@ -109,7 +109,8 @@ class Work {
       const int64_t one = size_of(tensors_[t]->dtype);
       args.tensors[t] = {tensors_[t]->data + offsets[t], rows_.inner_stride(t),
                          row_.rank > 0 ? row_.strides[t][row_.rank - 1] : one,
-                         row_.rank > 1 ? &axes_[t] : nullptr, packs() && holds_codes(t)};
+                         row_.rank > 1 ? &axes_[t] : nullptr,
+                         holds_codes(t) ? of_codes_[t - Kernel::kY1].item() : 0};
     }
     args.gamma = weight(0);
     args.beta = weight(1);

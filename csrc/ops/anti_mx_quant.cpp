@@ -17,8 +17,9 @@ constexpr Format kNumbers[] = {Format::float32, Format::float16, Format::bfloat1
 Inputs AntiMxQuant::inputs() { return Inputs::of(required("x", x), required("mxscale", mxscale)); }
 
 Status AntiMxQuant::check_dtypes() const {
-  NPU_QUANT_RETURN_IF_ERROR(
-      check_dtype_in(name, "x", x, {DType::uint8, DType::float8_e5m2, DType::float8_e4m3fn}));
+  if (!x.is_packed())  // an aclTensor's
+    NPU_QUANT_RETURN_IF_ERROR(
+        check_dtype_in(name, "x", x, {DType::uint8, DType::float8_e5m2, DType::float8_e4m3fn}));
   return check_dtype_in(name, "mxscale", mxscale, {DType::uint8, DType::float8_e8m0fnu});
 }
 
@@ -47,7 +48,7 @@ Status AntiMxQuant::check_attributes() {
   NPU_QUANT_RETURN_IF_ERROR(check_channel_axis(name, axis, x, "x", place_));
   NPU_QUANT_RETURN_IF_ERROR(check_format_in(name, "dst_type", dst_type, kNumbers));
   NPU_QUANT_RETURN_IF_ERROR(check_format_in(name, "src_type", src_type, kMxFormats));
-  if (find_row(codes())->carrier == x.dtype) return {};
+  if (find_row(codes())->carrier == x.dtype || format_of(x.dtype) == codes()) return {};
   Text allowed = "expected ";
   if (x.dtype == DType::uint8)
     allowed += {Format::float4_e2m1, " or ", Format::float4_e1m2};
@@ -65,7 +66,7 @@ Status AntiMxQuant::check_shapes() {
 
 Status AntiMxQuant::run(const TensorView* out) const {
   if (x.shape.size() == 0) return {};
-  const MxWork work(outputs[kY].shape, place_, kMxCell, codes(), {&out[kY], &x, &mxscale});
+  const MxWork work(outputs[kY].shape, place_, kMxCell, codes(), {&out[kY], &x, &mxscale}, false);
   const bool stream = worth_streaming(bytes());
   work.for_each_part(work_bytes(bytes(), {&x, &out[kY]}), [&](const MxPart& part) {
     run_on_active_target<AntiMxKernel>({.format = codes(),

@@ -92,11 +92,9 @@ Status AntiQuant::run(const TensorView* out) const {
   int64_t strides[kMaxRank] = {};
   if (channels > 1) strides[channel_axis_] = sizeof(float);
   enum { kX, kScale, kOffset, kValues, kTensors };
-  const bool packed = is_packed(codes_);
-  const CodeStrides of_codes(x, packed);
-  const Elementwise<kTensors> work(shape_, kX, kValues,
-                                   {of_codes.data(), strides, strides, out[kY].strides},
-                                   packed ? 1U << kX : 0);
+  const CodeStrides of_codes(x, is_packed(codes_));
+  const Elementwise<kTensors> work(
+      shape_, kX, kValues, {of_codes.data(), strides, strides, out[kY].strides}, {of_codes.item()});
   const bool stream = worth_streaming(bytes());
   work.for_each_part({x.data, scales.data(), offsets.data(), out[kY].data},
                      work_bytes(bytes(), {&x, &out[kY]}), [&](const auto& part) {

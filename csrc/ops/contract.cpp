@@ -28,6 +28,13 @@ std::string float_remedy(const std::string& argument, std::string_view dtype) {
   return "";
 }
 
+// How to get codes of float4 into bytes, two in each.
+std::string float4_remedy(const std::string& argument, std::string_view dtype) {
+  if (dtype == "torch.float4_e2m1fn_x2") return "Pass " + argument + ".view(torch.uint8).";
+  if (dtype == "float4_e2m1fn") return "Pass npu_quant.formats.pack_fp4(" + argument + ").";
+  return "";
+}
+
 }  // namespace
 
 int64_t work_bytes(int64_t bytes, std::initializer_list<const TensorView*> tensors) {
@@ -107,17 +114,6 @@ Status check_num_threads(int64_t n) {
 
 namespace {
 
-// "a, b or c".
-Text listed(std::initializer_list<DType> dtypes, const char* before_last) {
-  Text text;
-  size_t left = dtypes.size();
-  for (const DType dtype : dtypes) {
-    text += {dtype};
-    if (--left > 0) text += {left == 1 ? before_last : ", "};
-  }
-  return text;
-}
-
 Status wrong_dtype(const char* op, const char* argument, const TensorView& view,
                    const Text& expected, std::string remedy = {}) {
   Text allowed = "expected ";
@@ -143,7 +139,9 @@ Status check_float_dtype(const char* op, const char* argument, const TensorView&
 Status check_dtype_in(const char* op, const char* argument, const TensorView& view,
                       std::initializer_list<DType> allowed) {
   if (!view.present || is_among(view.dtype, allowed)) return {};
-  return wrong_dtype(op, argument, view, listed(allowed, " or "));
+  return wrong_dtype(
+      op, argument, view, listed(allowed, " or "),
+      is_among(DType::uint8, allowed) ? float4_remedy(argument, view.dtype_name) : "");
 }
 
 Status check_dtype_in_or_same(const char* op, const char* argument, const TensorView& view,
@@ -236,8 +234,7 @@ Status check_format_in(const char* op, const char* argument, const DTypeRequest&
   const auto end = available.end();
   if (request.is_default || std::find(available.begin(), end, request.format) != end) return {};
   Text allowed = "available: ";
-  for (const Format& format : available)
-    allowed += {format, &format == &available.back() ? "" : ", "};
+  allowed += listed(available, ", ");
   return fault(op, Fault::unavailable, {Argument(argument)}, {"is ", request.came()}, allowed,
                format_remedy(request, available));
 }

@@ -57,6 +57,18 @@ std::string joined(const Items& items, Show show, const char* last = ", ") {
   return text;
 }
 
+// The same of dtypes or formats, which each face calls by its own words.
+template <class Types>
+Text listed(const Types& types, const char* last) {
+  Text text;
+  auto left = std::size(types);
+  for (const auto type : types) {
+    text += {type};
+    if (--left > 0) text += {left == 1 ? last : ", "};
+  }
+  return text;
+}
+
 // How much work is in tensors whose elements are so many bytes altogether: elements that are not
 // neighbours take longer.
 int64_t work_bytes(int64_t bytes, std::initializer_list<const TensorView*> tensors);

@@ -1,23 +1,35 @@
 #include "ops/dtype_cast.h"
 
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
 #include "kernels/dtype_cast.h"
 #include "ops/elementwise.h"
 
 namespace npu_quant {
 namespace {
 
-constexpr Format kCastFormats[] = {Format::float32,      Format::float16,  Format::bfloat16,
-                                   Format::int4,         Format::hifloat8, Format::float8_e5m2,
-                                   Format::float8_e4m3fn};
+constexpr Format kCastFormats[] = {
+    Format::float32,     Format::float16,     Format::bfloat16,      Format::int4,
+    Format::hifloat8,    Format::float8_e5m2, Format::float8_e4m3fn, Format::float8_e8m0fnu,
+    Format::float4_e2m1, Format::float4_e1m2};
+
+// Whether an array may hold one of them. The scales of the MX operators lie in uint8.
+bool may_hold(DType array, Format format) {
+  return find_row(format)->carrier == array ||
+         (array == DType::uint8 && format == Format::float8_e8m0fnu);
+}
 
 }  // namespace
 
 Inputs DtypeCast::inputs() { return Inputs::of(required("self", self)); }
 
 Status DtypeCast::check_dtypes() const {
-  return check_dtype_in(name, "self", self,
-                        {DType::float16, DType::bfloat16, DType::float32, DType::int32,
-                         DType::uint8, DType::float8_e5m2, DType::float8_e4m3fn});
+  return check_dtype_in(
+      name, "self", self,
+      {DType::float16, DType::bfloat16, DType::float32, DType::int32, DType::uint8,
+       DType::float8_e5m2, DType::float8_e4m3fn, DType::float8_e8m0fnu});
 }
 
 Status DtypeCast::check_ranks() const {
@@ -34,12 +46,17 @@ void DtypeCast::plan_outputs() {
 // uint8 and int32 hold codes, never numbers: of which format is to be said.
 Status DtypeCast::check_attributes() {
   NPU_QUANT_RETURN_IF_ERROR(check_format_in(name, "dtype", dtype, kCastFormats));
-  const Format held = codes_in(self.dtype);
-  if (from_ == held) return {};
+  const auto* const end = std::end(kCastFormats);
+  if (std::find(kCastFormats, end, from_) != end && may_hold(self.dtype, from_)) return {};
+  std::vector<Format> held;
+  for (const Format format : kCastFormats)
+    if (may_hold(self.dtype, format)) held.push_back(format);
   const Text came =
       input_dtype.is_default ? Text{"is ", Nothing()} : Text{"is ", input_dtype.came()};
-  return fault(name, Fault::attribute, {Argument("input_dtype")}, came,
-               {"expected ", held, " for ", Argument("self"), " of ", self.dtype});
+  Text allowed = "expected ";
+  allowed += listed(held, " or ");
+  allowed += {" for ", Argument("self"), " of ", self.dtype};
+  return fault(name, Fault::attribute, {Argument("input_dtype")}, came, allowed);
 }
 
 Status DtypeCast::check_shapes() {
@@ -49,10 +66,9 @@ Status DtypeCast::check_shapes() {
 
 Status DtypeCast::run(const TensorView* out) const {
   enum { kX, kValues, kTensors };
-  const bool unpacks = is_packed(from_), packs = is_packed(codes());
-  const CodeStrides of_self(self, unpacks), of_y(out[kY], packs);
+  const CodeStrides of_self(self, is_packed(from_)), of_y(out[kY], is_packed(codes()));
   const Elementwise<kTensors> work(values_.shape, kX, kValues, {of_self.data(), of_y.data()},
-                                   (unpacks ? 1U << kX : 0) | (packs ? 1U << kValues : 0));
+                                   {of_self.item(), of_y.item()});
   const bool stream = worth_streaming(bytes());
   work.for_each_part({self.data, out[kY].data}, work_bytes(bytes(), {&self, &out[kY]}),
                      [&](const auto& part) {

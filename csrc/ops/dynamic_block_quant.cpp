@@ -1,206 +1,31 @@
 #include "ops/dynamic_block_quant.h"
 
-#include <algorithm>
-#include <iterator>
-#include <utility>
-
-#include "core/dispatch.h"
-#include "core/parallel.h"
-#include "kernels/dynamic_quant.h"
-#include "ops/parameter.h"
-
 namespace npu_quant {
 namespace {
 
-constexpr int64_t kRowBlocks[] = {1, 64, 128, 256, 512}, kColBlocks[] = {64, 128, 192, 256};
+constexpr int64_t kRowBlocks[] = {1, 64, 128, 256, 512};
 constexpr double kGreatestCodes[] = {0, 15, 56, 224, 32768};  // of hifloat8
-constexpr int64_t kSegment = 64 << 10;  // elements: threads share rows of longer blocks in these
-
-template <class T, size_t n>
-bool is_among(T value, const T (&values)[n]) {
-  return std::find(std::begin(values), std::end(values), value) != std::end(values);
-}
-template <class T, size_t n>
-std::string listed(const T (&values)[n]) {
-  return joined(values, [](T value) { return to_string(static_cast<double>(value)); });
-}
-
-constexpr int64_t blocks_of(int64_t n, int64_t block) { return n / block + (n % block != 0); }
-
-// Of a number as float32: infinity of 0.
-float reciprocal_of(double number) {
-  Parameter one, inverse;
-  one.assign(number);
-  if (!inverse.assign_reciprocals("", one).ok()) return 0;  // never: it is one
-  return inverse.bounds().greatest;
-}
-
-// The rows of blocks of a call, and what the kernel is told about each part of them.
-class BlockWork {
- public:
-  BlockWork(const DynamicBlockQuant& op, const TensorView& y, const TensorView& scale) {
-    const int last = op.x.rank - 1;
-    const Shape& shape = op.x.shape;
-    whole_ = {.dtype = op.x.dtype,
-              .format = op.format(),
-              .rows = shape.dims[last - 1],
-              .n = shape.dims[last],
-              .group_rows = op.row_block_size,
-              .group = op.col_block_size,
-              .x = strided(op.x),
-              .smooth = {},
-              .y = strided(y),
-              .scale = strided(scale),
-              .rule = op.rule,
-              .most_scale = reciprocal_of(op.min_scale),
-              .stream = worth_streaming(op.bytes())};
-    if (op.x.rank == 3) {
-      batches_ = shape.dims[0];
-      const TensorView* const tensors[] = {&op.x, &y, &scale};
-      for (int t = 0; t < kTensors; ++t) batch_strides_[t] = tensors[t]->strides[0];
-    }
-    join_batches();
-    join_rows();
-    lines_ = blocks_of(whole_.rows, whole_.group_rows);
-    const int64_t together = kSegment / (whole_.group_rows * whole_.group);
-    segment_ = std::max<int64_t>(together, 1) * whole_.group;
-    segments_ = blocks_of(whole_.n, segment_);
-  }
-
-  int64_t count() const { return batches_ * lines_ * segments_; }
-
-  // Segments [begin, end) of all lines of blocks.
-  void quantize(int64_t begin, int64_t end) const {
-    while (begin < end) {
-      const int64_t line = begin / segments_, first = begin % segments_;
-      if (first == 0 && end - begin >= segments_) {
-        const int64_t lines = std::min((end - begin) / segments_, lines_ - line % lines_);
-        quantize_part(line, lines, 0, whole_.n);
-        begin += lines * segments_;
-      } else {
-        const int64_t last = std::min(segments_, first + end - begin);
-        quantize_part(line, 1, first * segment_, std::min(last * segment_, whole_.n));
-        begin += last - first;
-      }
-    }
-  }
-
- private:
-  enum { kX, kY, kScale, kTensors };
-
-  static Strided strided(const TensorView& view) {
-    if (!view.present) return {};
-    return {view.data, view.strides[view.rank - 2], view.strides[view.rank - 1]};
-  }
-
-  template <class Follows>
-  bool of_all(Follows follows) const {
-    return (follows(kX, whole_.x, whole_.rows, whole_.n)) &&
-           (whole_.y.data == nullptr ||
-            follows(kY, whole_.y, whole_.rows, whole_.n / whole_.packed())) &&
-           (whole_.scale.data == nullptr ||
-            follows(kScale, whole_.scale, whole_.rows / whole_.group_rows,
-                    whole_.n / whole_.group));
-  }
-  // Batches of whole blocks that follow on each other are one.
-  void join_batches() {
-    if (whole_.rows % whole_.group_rows != 0 ||
-        !of_all([&](int t, const Strided& tensor, int64_t rows, int64_t) {
-          return batch_strides_[t] == rows * tensor.row_stride;
-        }))
-      return;
-    whole_.rows *= std::exchange(batches_, 1);
-  }
-  // So are rows, where they share no scales.
-  void join_rows() {
-    if (batches_ > 1 || whole_.group_rows > 1 || whole_.n % whole_.group != 0 ||
-        !of_all([](int, const Strided& tensor, int64_t, int64_t n) {
-          return tensor.row_stride == n * tensor.stride;
-        }))
-      return;
-    whole_.n *= std::exchange(whole_.rows, 1);
-  }
-
-  void quantize_part(int64_t line, int64_t lines, int64_t first, int64_t last) const {
-    const int64_t batch = line / lines_, row = line % lines_ * whole_.group_rows;
-    const auto at = [&](int t, const Strided& tensor, int64_t from_row, int64_t i) {
-      Strided part = tensor.from(from_row, i);
-      if (part.data != nullptr) part.data += batch * batch_strides_[t];
-      return part;
-    };
-    DynamicArgs part = whole_;
-    part.rows = std::min(lines * whole_.group_rows, whole_.rows - row);
-    part.n = last - first;
-    part.x = at(kX, whole_.x, row, first);
-    part.y = at(kY, whole_.y, row, first / whole_.packed());
-    part.scale = at(kScale, whole_.scale, line % lines_, first / whole_.group);
-    run_dynamic(part);
-  }
-
-  DynamicArgs whole_{};
-  int64_t batches_ = 1, batch_strides_[kTensors] = {};
-  int64_t lines_, segment_, segments_;  // lines of blocks of a batch
-};
 
 }  // namespace
 
-Inputs DynamicBlockQuant::inputs() { return Inputs::of(required("x", x)); }
-
-Status DynamicBlockQuant::check_dtypes() const { return check_float_dtype(name, "x", x); }
-
-Status DynamicBlockQuant::check_ranks() const {
-  return check_rank(name, "x", x, 2, 3,
-                    x.rank < 2 ? "Give it an axis, e.g. x.reshape(1, -1)."
-                               : "Merge leading axes with x.reshape(-1, m, n).");
-}
+DynamicBlockQuant::DynamicBlockQuant()
+    : BlockQuant("npu_dynamic_block_quant", kCodeFormats, Format::int8, kRowBlocks) {}
 
 void DynamicBlockQuant::plan_outputs() {
-  Shape blocks = x.shape;
-  int64_t* const dims = blocks.dims + x.rank - 2;
-  if (row_block_size > 0) dims[0] = blocks_of(dims[0], row_block_size);
-  if (col_block_size > 0) dims[1] = blocks_of(dims[1], col_block_size);
-  outputs.assign(codes_of("y", codes(), x.shape, dst_type.array),
-                 OutputSpec{"scale", DType::float32, blocks});
+  const int64_t rows = x.shape.dims[x.rank - 2];
+  plan(row_block_size > 0 ? blocks_of(rows, row_block_size) : rows);
 }
 
 Status DynamicBlockQuant::check_attributes() {
-  const auto wrong = [this](const char* argument, const Text& came, const Text& allowed) {
-    return fault(name, Fault::attribute, {Argument(argument)}, came, allowed);
-  };
-  NPU_QUANT_RETURN_IF_ERROR(check_bound(name, "min_scale", min_scale));
-  NPU_QUANT_RETURN_IF_ERROR(round_mode.check(name, Fault::attribute, "round_mode", "available: "));
-  NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type, kCodeFormats));
-  const bool is_hifloat8 = format() == Format::hifloat8;
-  if ((round_mode.value() == RoundMode::round) != is_hifloat8)
-    return wrong("round_mode", {"is ", is_hifloat8 ? "'rint'" : "'round'"},
-                 is_hifloat8
-                     ? Text{"available for ", format(), ": 'round' (its ties go away from zero)"}
-                     : Text("available: 'rint'"));
-  if (!is_among(row_block_size, kRowBlocks))
-    return wrong("row_block_size", {"is ", row_block_size}, {"available: ", listed(kRowBlocks)});
-  if (!is_among(col_block_size, kColBlocks))
-    return wrong("col_block_size", {"is ", col_block_size}, {"available: ", listed(kColBlocks)});
-  if (is_hifloat8 && !is_among(dst_type_max, kGreatestCodes))
+  NPU_QUANT_RETURN_IF_ERROR(BlockQuant::check_attributes());
+  if (codes() == Format::hifloat8 && !is_among<double>(dst_type_max, kGreatestCodes))
     return wrong("dst_type_max", {"is ", to_string(dst_type_max)},
-                 {"available: ", listed(kGreatestCodes)});
-  return check_dst_type_max(name, dst_type_max, format());
-}
-
-Geometry DynamicBlockQuant::geometry() const {
-  return {.rows = outputs[kScale].shape.size(),
-          .n = row_block_size * col_block_size,
-          .greatest = dst_type_max};
-}
-
-Status DynamicBlockQuant::check_shapes() {
-  return check_packable(name, "x", x, format(), outputs[kY].dtype);
+                 {"available: ", listed<double>(kGreatestCodes)});
+  return check_dst_type_max(name, dst_type_max, codes());
 }
 
 Status DynamicBlockQuant::run(const TensorView* out) const {
-  if (x.shape.size() == 0 || (!out[kY].present && !out[kScale].present)) return {};
-  const BlockWork work(*this, out[kY], out[kScale]);
-  const auto quantize = [&](int64_t begin, int64_t end) { work.quantize(begin, end); };
-  parallel_for(work.count(), work_bytes(bytes(), {&x, &out[kY]}), quantize);
+  quantize(nullptr, out);
   return {};
 }
 

@@ -26,7 +26,7 @@ int64_t magnitude(int64_t stride) { return stride < 0 ? -stride : stride; }
 
 bool lies_in_columns(const RowsPart& part) {
   const Strided& x = part.x;
-  return !part.y.packed && x.row_stride != 0 && magnitude(x.row_stride) < magnitude(x.stride);
+  return !part.y.packed() && x.row_stride != 0 && magnitude(x.row_stride) < magnitude(x.stride);
 }
 
 RowsPart exchanged(RowsPart part) {
@@ -180,8 +180,8 @@ class Groups {
 bool DynamicGroups::takes_fused_loops(const RowsPart& part) const {
   constexpr int64_t kMostTile = 64;
   return part.smooth.data == nullptr && part.y.data != nullptr &&
-         part.x.stride == size_of(x_dtype) && part.y.stride == (part.y.packed ? kPackedItem : 1) &&
-         part.n >= kMostTile;
+         part.x.stride == size_of(x_dtype) &&
+         part.y.stride == (part.y.packed() ? kPackedItem : 1) && part.n >= kMostTile;
 }
 // Whether tiles of them may bypass the caches.
 bool DynamicGroups::streams(const RowsPart& part) const {
@@ -245,7 +245,7 @@ void DynamicGroups::quantize_columns(const RowsPart& part) const {
 // elements of each.
 DynamicArgs DynamicGroups::symmetric_args(const RowsPart& part, int64_t group_rows,
                                           int64_t group) const {
-  const bool in_bytes = part.y.packed && part.y.stride == kPackedItem;
+  const bool in_bytes = part.y.packed() && part.y.stride == kPackedItem;
   return {.dtype = x_dtype,
           .format = format,
           .rows = part.rows,
@@ -287,11 +287,11 @@ void DynamicGroups::quantize_lying_rows(const RowsPart& part) const {
 }
 
 void DynamicGroups::quantize_lying_columns(const RowsPart& part) const {
-  if (symmetric) {
+  if (symmetric && takes_fused_loops(part)) {
     DynamicArgs args = symmetric_args(part, part.rows, 1);
     std::swap(args.scale.row_stride, args.scale.stride);
     args.stream = streams(part);
-    if (args.takes_columns()) return run_on_active_target<DynamicColumnsKernel>(args);
+    return run_on_active_target<DynamicColumnsKernel>(args);
   }
   Groups groups(*this, {nullptr, 0, sizeof(float)}, std::min(part.n, kMostGroups));
   for (int64_t i = 0; i < part.n; i += groups.most()) {

@@ -46,7 +46,7 @@ struct DynamicTensors {
   // From some bytes on, with the stride of an axis of x.
   Strided strided(int t, int64_t offset, int64_t row_stride, int64_t stride) const {
     if (!of[t]->present) return {};
-    return {of[t]->data + offset, row_stride, stride, nullptr, packed && t == kY};
+    return {of[t]->data + offset, row_stride, stride, nullptr, packed && t == kY ? kPackedItem : 0};
   }
 };
 

@@ -21,17 +21,18 @@ class Elementwise {
 
   // Walks `shape` as the tensor `read` lies in memory: reading line by line costs less than writing
   // so. A broadcast one has no order, then as `written` lies. With a tensor of packed codes, whose
-  // strides are those of CodeStrides, it walks as the shape has it: codes that share an
-  // element come one after the other. `packed` has a bit for each of these.
+  // strides and items are those of CodeStrides, it walks as the shape has it: codes that share an
+  // element come one after the other.
   Elementwise(const Shape& shape, int read, int written, const int64_t* const (&strides)[tensors],
-              unsigned packed = 0)
-      : axes_(packed != 0
+              const int64_t (&packed_items)[tensors] = {})
+      : axes_(has_packed(packed_items)
                   ? Axes<tensors>(shape.dims, shape.rank, strides)
                   : Axes<tensors>::in_order_of(is_broadcast(shape, strides[read]) ? written : read,
                                                shape.dims, shape.rank, strides)),
         n_(axes_.rank > 0 ? axes_.dims[axes_.rank - 1] : 1),
-        rows_(axes_),
-        packed_(packed) {}
+        rows_(axes_) {
+    for (int t = 0; t < tensors; ++t) packed_items_[t] = packed_items[t];
+  }
 
   // Calls run(part) with the tensors that begin at `data`; `bytes` is what all of it reads and
   // writes.
@@ -49,6 +50,12 @@ class Elementwise {
  private:
   static constexpr int64_t kSegment = 1 << 15;  // elements
 
+  static bool has_packed(const int64_t (&items)[tensors]) {
+    int64_t all = 0;
+    for (const int64_t item : items) all |= item;
+    return all != 0;
+  }
+
   // One element stands for several.
   static bool is_broadcast(const Shape& shape, const int64_t* strides) {
     for (int axis = 0; axis < shape.rank; ++axis)
@@ -63,9 +70,9 @@ class Elementwise {
       const int64_t stride = axes_.rank > 0 ? axes_.strides[t][axes_.rank - 1] : 0;
       if (data[t] == nullptr) continue;
       const int64_t offset = offsets[t] + begin * stride, row_stride = rows_.inner_stride(t);
-      if (packed_ >> t & 1)
+      if (packed_items_[t] > 0)
         part.at[t] = {data[t] + offset / kPackedCodes, row_stride / kPackedCodes, stride, nullptr,
-                      true};
+                      packed_items_[t]};
       else
         part.at[t] = {data[t] + offset, row_stride, stride};
     }
@@ -75,7 +82,7 @@ class Elementwise {
   Axes<tensors> axes_;
   int64_t n_;
   Rows<tensors> rows_;
-  unsigned packed_;  // a bit for each tensor
+  int64_t packed_items_[tensors];  // 0 where codes are not packed
 };
 
 }  // namespace npu_quant

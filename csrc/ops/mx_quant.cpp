@@ -37,6 +37,10 @@ Status MxQuant::check_scale_alg() const {
   if (scale_alg == 2 && block_size != kMxCell)
     return wrong("block_size", {"is ", block_size},
                  {"available with ", Argument("scale_alg"), " 2: ", kMxCell});
+  return check_greatest();
+}
+
+Status MxQuant::check_greatest() const {
   const double top = find_row(codes())->greatest;
   const bool is_in_range = dst_type_max >= top && dst_type_max <= 2 * top;
   if (dst_type_max == 0 || (scale_alg == 2 && is_in_range)) return {};
@@ -70,12 +74,17 @@ DynamicMxArgs MxQuant::args_of(const MxPart& part) const {
           .scales = part.scales,
           .rule = mx_rule(),
           .rounding = round_mode.value(),
-          .stream = worth_streaming(bytes())};
+          .stream = worth_streaming(bytes()),
+          .in_tiles = part.in_tiles,
+          .row_scales = part.row_scales};
 }
 
-void MxQuant::quantize_along(int place, const TensorView& y, const TensorView& mxscale) const {
-  if (input.shape.size() == 0 || (!y.present && !mxscale.present)) return;
-  const MxWork work(input.shape, place, block_size, codes(), {&input, &y, &mxscale});
+void MxQuant::quantize_along(int place, const TensorView& y, const TensorView& mxscale,
+                             const TensorView* row_scales) const {
+  const bool is_wanted = y.present || mxscale.present || (row_scales && row_scales->present);
+  if (input.shape.size() == 0 || !is_wanted) return;
+  const MxWork work(input.shape, place, block_size, codes(), {&input, &y, &mxscale}, true,
+                    row_scales);
   work.for_each_part(work_bytes(bytes(), {&input, &y}), [this](const MxPart& part) {
     const DynamicMxArgs args = args_of(part);
     part.is_in_rows ? run_on_active_target<MxRowsKernel>(args)

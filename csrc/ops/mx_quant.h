@@ -35,14 +35,16 @@ struct MxQuant : Op {
   // The checks of attributes, in their order.
   Status check_codes() const;  // round_mode, dst_type
   Status check_scale_alg() const;
+  virtual Status check_greatest() const;  // dst_type_max, the last part of it
   Status wrong(const char* argument, const Text& came, const Text& allowed) const {
     return fault(name, Fault::attribute, {Argument(argument)}, came, allowed);
   }
 
   OutputSpec y_of(const char* y) const { return codes_of(y, codes(), input.shape, dst_type.array); }
 
-  // Blocks along an axis; nothing where neither of the two is wanted.
-  void quantize_along(int place, const TensorView& y, const TensorView& mxscale) const;
+  // Blocks along an axis, or tiles where there are scales of rows; nothing where none is wanted.
+  void quantize_along(int place, const TensorView& y, const TensorView& mxscale,
+                      const TensorView* row_scales = nullptr) const;
   DynamicMxArgs args_of(const MxPart& part) const;
 
   const char* const input_name_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/cache.h"
 #include "core/parallel.h"
 #include "core/rows.h"
 #include "kernels/dynamic_mx_quant.h"
@@ -29,18 +30,27 @@ struct MxPart {
   int64_t rows, n;  // numbers
   Strided numbers, codes;
   MxScales scales;
+  bool in_tiles = false;  // blocks lie along both
+  MxScales row_scales = {};
 };
+
+inline constexpr TensorView kNoTensor{};
 
 // A call: its tensors, and the axes that are neither that of the blocks nor the last one. Those
 // that continue the last one are one with it.
 class MxWork {
  public:
+  // Blocks are tiles where there are scales of rows.
   MxWork(const Shape& shape, int place, int64_t block, Format format,
-         const TensorView* const (&views)[3])
-      : pair_(2 * block),
+         const TensorView* const (&views)[3], bool gives_codes = true,
+         const TensorView* row_scales = nullptr)
+      : gives_codes_(gives_codes),
+        pair_(2 * block),
         packed_(codes_per_element(format, find_row(format)->carrier)),
         last_(shape.rank - 1) {
-    for (int t = 0; t < kTensors; ++t) views_[t] = views[t];
+    std::copy(std::begin(views), std::end(views), views_);
+    whole_.in_tiles = row_scales != nullptr;
+    views_[kRowScales] = whole_.in_tiles ? row_scales : &kNoTensor;
     whole_.is_in_rows = place == last_;
     whole_.n = shape.dims[last_];
     whole_.rows = whole_.is_in_rows ? 1 : shape.dims[place];
@@ -57,13 +67,14 @@ class MxWork {
   // Calls run(part) on threads; `bytes` is what all of it reads and writes.
   template <class Run>
   void for_each_part(int64_t bytes, Run run) const {
-    const Rows<kTensors> others(dims_, rank_,
-                                {strides_[kNumbers], strides_[kCodes], strides_[kScales]});
+    const Rows<kTensors> others(
+        dims_, rank_,
+        {strides_[kNumbers], strides_[kCodes], strides_[kScales], strides_[kRowScales]});
     whole_.is_in_rows ? for_each_row(others, bytes, run) : for_each_matrix(others, bytes, run);
   }
 
  private:
-  enum { kNumbers, kCodes, kScales, kTensors };
+  enum { kNumbers, kCodes, kScales, kRowScales, kTensors };
   // Threads share longer rows, and columns, in so many elements; of these so many side by side.
   static constexpr int64_t kSegment = 64 << 10, kColumns = 2048;
 
@@ -81,21 +92,26 @@ class MxWork {
     if (views_[kScales]->present)
       whole_.scales = {views_[kScales]->data, in_rows ? 0 : strides[last_], strides[place],
                        strides[last_ + 1]};
+    const TensorView& rows = *views_[kRowScales];
+    if (rows.present)
+      whole_.row_scales = {rows.data, rows.strides[place], rows.strides[last_],
+                           rows.strides[last_ + 1]};
   }
 
   // Rows of blocks have to be of whole pairs for that.
   void join() {
-    if (whole_.is_in_rows && whole_.n % pair_ != 0) return;
+    if ((whole_.is_in_rows || whole_.in_tiles) && whole_.n % pair_ != 0) return;
     const int64_t of_scales = whole_.is_in_rows ? whole_.n / pair_ * whole_.scales.pair_stride
                                                 : whole_.n * whole_.scales.row_stride;
     const int64_t spans[kTensors] = {whole_.n * whole_.numbers.stride,
-                                     whole_.n / packed_ * whole_.codes.stride, of_scales};
+                                     whole_.n / packed_ * whole_.codes.stride, of_scales,
+                                     whole_.n / pair_ * whole_.row_scales.pair_stride};
     int64_t lines = 1;
     const auto continues = [&](int t) {
       return !views_[t]->present || strides_[t][rank_ - 1] == lines * spans[t];
     };
-    while (rank_ > 0 && (dims_[rank_ - 1] == 1 ||
-                         (continues(kNumbers) && continues(kCodes) && continues(kScales))))
+    while (rank_ > 0 && (dims_[rank_ - 1] == 1 || (continues(kNumbers) && continues(kCodes) &&
+                                                   continues(kScales) && continues(kRowScales))))
       lines *= dims_[--rank_];
     whole_.n *= lines;
   }
@@ -121,7 +137,9 @@ class MxWork {
 
   template <class Run>
   void for_each_matrix(const Rows<kTensors>& matrices, int64_t bytes, Run run) const {
-    const int64_t across = parts_of(whole_.n, kColumns);
+    // All but the first begin at a cache line of what is streamed; those of tiles, at a tile.
+    const int64_t head = worth_streaming(bytes) && !whole_.in_tiles ? elements_to_line() : 0;
+    const int64_t across = parts_of(std::max<int64_t>(whole_.n - head, 1), kColumns);
     const int64_t of_pair = pair_ * std::min(whole_.n, kColumns);
     const int64_t height = std::max<int64_t>(kSegment / of_pair, 1) * pair_;
     const int64_t parts = across * parts_of(whole_.rows, height);
@@ -129,13 +147,23 @@ class MxWork {
       for (int64_t part = begin; part < end; ++part)
         matrices.for_each_run(
             part / parts, part / parts + 1, [&](const int64_t(&offsets)[kTensors], int64_t) {
-              const int64_t row = part % parts / across * height, first = part % across * kColumns;
+              const int64_t row = part % parts / across * height, strip = part % across;
+              const int64_t first = strip > 0 ? head + strip * kColumns : 0;
+              const int64_t last = std::min(whole_.n, head + (strip + 1) * kColumns);
               MxPart of_matrix = part_at(offsets, row, first);
               of_matrix.rows = std::min(whole_.rows - row, height);
-              of_matrix.n = std::min(whole_.n - first, kColumns);
+              of_matrix.n = last - first;
               run(of_matrix);
             });
     });
+  }
+
+  // Of the results, in whole bytes of codes.
+  int64_t elements_to_line() const {
+    const char* const data = gives_codes_ ? whole_.codes.data : whole_.numbers.data;
+    const auto bytes = static_cast<int64_t>(-reinterpret_cast<uintptr_t>(data) % 64);
+    if (gives_codes_) return bytes * packed_;
+    return bytes / size_of(views_[kNumbers]->dtype) / packed_ * packed_;
   }
 
   // From an element on.
@@ -146,6 +174,7 @@ class MxWork {
     part.scales = moved(
         whole_.is_in_rows ? whole_.scales.from(0, i / pair_) : whole_.scales.from(i, row / pair_),
         offsets[kScales]);
+    part.row_scales = moved(whole_.row_scales.from(row, i / pair_), offsets[kRowScales]);
     return part;
   }
   template <class Place>
@@ -155,6 +184,7 @@ class MxWork {
   }
 
   MxPart whole_;
+  const bool gives_codes_;
   const int64_t pair_, packed_;
   const int last_;
   const TensorView* views_[kTensors];

@@ -107,11 +107,10 @@ Status Quantize::run(const TensorView* out) const {
   int64_t strides[kMaxRank] = {};
   if (channels > 1) strides[channel_axis_] = sizeof(float);
   enum { kX, kScale, kZeroPoint, kFactor, kOffset, kCodes, kTensors };
-  const bool packs = is_packed(codes());
-  const CodeStrides of_codes(out[kY], packs);
+  const CodeStrides of_codes(out[kY], is_packed(codes()));
   const Elementwise<kTensors> work(
       self.shape, kX, kCodes, {self.strides, strides, strides, strides, strides, of_codes.data()},
-      packs ? 1U << kCodes : 0);
+      {0, 0, 0, 0, 0, of_codes.item()});
   const bool stream = worth_streaming(bytes());
   work.for_each_part(
       {self.data, scale, held.zero_point.data(), held.divide ? held.factor.data() : scale,

@@ -1,5 +1,6 @@
 #include "ops/dynamic_block_quant.h"
 #include "python/bind.h"
+#include "python/block_attributes.h"
 
 namespace npu_quant::python {
 
@@ -14,11 +15,7 @@ py::object npu_dynamic_block_quant(py::handle result_type, py::handle x, py::han
                                    py::handle dst_type_max, py::handle out, py::handle numerics) {
   DynamicBlockQuant op;
   return run(op, {x}, {out, numerics, result_type}, [&] {
-    op.min_scale = to_double(op.name, "min_scale", min_scale);
-    op.round_mode = to_string(op.name, "round_mode", round_mode);
-    op.dst_type = to_dtype(op.name, "dst_type", dst_type);
-    op.row_block_size = to_int(op.name, "row_block_size", row_block_size);
-    op.col_block_size = to_int(op.name, "col_block_size", col_block_size);
+    read_block_attributes(op, min_scale, round_mode, dst_type, row_block_size, col_block_size);
     op.dst_type_max = to_double(op.name, "dst_type_max", dst_type_max);
   });
 }

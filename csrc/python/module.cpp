@@ -6,7 +6,9 @@ namespace npu_quant::python {
 void bind_runtime(py::module_& module);
 void bind_dynamic_quant(py::module_& module);
 void bind_dynamic_block_quant(py::module_& module);
+void bind_grouped_dynamic_block_quant(py::module_& module);
 void bind_dynamic_mx_quant(py::module_& module);
+void bind_dynamic_block_mx_quant(py::module_& module);
 void bind_grouped_dynamic_mx_quant(py::module_& module);
 void bind_add_rms_norm_quant(py::module_& module);
 void bind_fake_quantize(py::module_& module);
@@ -29,7 +31,9 @@ PYBIND11_MODULE(_core_of_main_interpreter, module) {
   bind_runtime(module);
   bind_dynamic_quant(module);
   bind_dynamic_block_quant(module);
+  bind_grouped_dynamic_block_quant(module);
   bind_dynamic_mx_quant(module);
+  bind_dynamic_block_mx_quant(module);
   bind_grouped_dynamic_mx_quant(module);
   bind_add_rms_norm_quant(module);
   bind_fake_quantize(module);

@@ -87,7 +87,7 @@ std::string convert_remedy(std::string_view op, std::string_view argument) {
     return argument.substr(0, text.size()) == text;
   };
   const char* const dtype = begins_with("zero_point")   ? "np.int32"
-                            : argument == "group_index" ? "np.int32"
+                            : begins_with("group_")     ? "np.int32"
                             : begins_with("scale")      ? "np.float32"
                             : argument == "mask"        ? "np.bool_"
                             : argument == "offset"      ? "np.float32"

@@ -70,13 +70,22 @@ struct Int32 {
   }
 };
 
+// The values of a tile of codes, by what value() makes of lanes from 0 to 255.
+template <class Value>
+NPU_QUANT_INLINE void lanes_of(I8 codes, Tile& v, Value value) {
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(&codes);
+  for (int p = 0; p < 4; ++p) v.part[p] = value(widen_bytes(bytes + p * kLanes));
+}
+
 // A code of 4 bits in the low nibble of a byte; NaN becomes 0.
 struct Int4 {
   using Storage = int8_t;
 
   static NPU_QUANT_INLINE I32 of(F32 v) { return ByteCode<int8_t, -8, 7>::of(zero_for_nan(v)); }
-  static NPU_QUANT_INLINE F32 value(I32 code) {
-    return __builtin_convertvector(((code & 15) ^ 8) - 8, F32);
+  static constexpr float kUnit = 1;
+  static NPU_QUANT_INLINE void units(I8 codes, Tile& v) {
+    lanes_of(codes, v,
+             [](I32 code) { return __builtin_convertvector(((code & 15) ^ 8) - 8, F32); });
   }
 };
 
@@ -87,10 +96,12 @@ NPU_QUANT_INLINE Nibbles packed_nibbles(I8 codes) {
   const I16 pairs = bit_cast<I16>(codes);
   return __builtin_convertvector((pairs & 0x0f) | ((pairs >> 4) & 0xf0), Nibbles);
 }
+NPU_QUANT_INLINE I8 unsigned_nibbles(Nibbles nibbles) {
+  const I16 pairs = widen_bytes(nibbles);
+  return bit_cast<I8>((pairs & 0x0f) | ((pairs << 4) & 0x0f00));
+}
 NPU_QUANT_INLINE I8 unpacked_nibbles(Nibbles nibbles) {
-  const I16 pairs = __builtin_convertvector(nibbles, I16);
-  const I8 codes = bit_cast<I8>((pairs & 0x0f) | ((pairs << 4) & 0x0f00));
-  return (codes ^ 8) - 8;
+  return (unsigned_nibbles(nibbles) ^ 8) - 8;
 }
 
 NPU_QUANT_INLINE I32 sign_in_low_byte(F32 v) { return (bit_cast<I32>(v) >> 24) & 0x80; }
@@ -105,8 +116,8 @@ constexpr int32_t bits_of(float v) { return __builtin_bit_cast(int32_t, v); }
 
 // The codes of floats of 8 bits: of() of any value, saturated, of NaN 0; of_ordinary() of what is
 // no NaN and rounds to no more than the greatest; of_magnitude() of |v|, where that is less than 4
-// times the greatest: beyond it codes go on, in all 8 bits. Of codes alone: value(), of lanes from
-// 0 to 255.
+// times the greatest: beyond it codes go on, in all 8 bits. units() are the values of a tile of
+// codes divided by kUnit.
 //
 // IEEE's layout: a sign, an exponent, and so many bits of mantissa; rounded to nearest even.
 //
@@ -127,6 +138,18 @@ NPU_QUANT_INLINE I32 code_of_magnitude(I32 bits) {
   return bit_cast<I32>(bit_cast<U32>(bit_cast<F32>(bits) + addend) + (exponent >> kDropped));
 }
 
+// The numbers of a tile whose patterns in binary16 pattern_of() makes of codes, in words.
+template <class PatternOf>
+NPU_QUANT_INLINE void float16_tile(I8 codes, Tile& v, PatternOf pattern_of) {
+  I16 words[2];
+  widen_bytes(codes, words);
+  for (int half = 0; half < 2; ++half) {
+    F32 parts[2];
+    widen_float16(pattern_of(words[half]), parts);
+    for (int i = 0; i < 2; ++i) v.part[2 * half + i] = parts[i];
+  }
+}
+
 template <int mantissa_bits, int bias, int greatest, bool has_infinity>
 struct FloatCode {
   using Storage = uint8_t;
@@ -144,14 +167,15 @@ struct FloatCode {
     return code_of_magnitude<mantissa_bits, bias>(magnitude_bits(v));
   }
 
-  static NPU_QUANT_INLINE F32 value(I32 code) {
-    constexpr int kDropped = 23 - mantissa_bits;
-    constexpr int32_t kSpecial = has_infinity ? (0x7f >> mantissa_bits) << mantissa_bits : 0x7f;
-    const I32 field = code & 0x7f;
-    const I32 finite = bit_cast<I32>(bit_cast<F32>(field << kDropped) * power_of_2(127 - bias));
-    // All ones above the mantissa is infinity, or NaN.
-    const I32 special = (field << kDropped) | kInfinityBits | (has_infinity ? 0 : kQuietNaNBits);
-    return bit_cast<F32>((field >= kSpecial ? special : finite) | ((code & 0x80) << 24));
+  static constexpr float kUnit = power_of_2(15 - bias);
+  static NPU_QUANT_INLINE void units(I8 codes, Tile& v) {
+    float16_tile(codes, v, [](I16 code) {
+      // With bits 0 to 6 so far up they are binary16, but for the bias and the NaN of no infinity.
+      constexpr int kUp = 10 - mantissa_bits;
+      constexpr int16_t kKept = -0x8000 | 0x7f << kUp, kLast = 1 << kUp;
+      const I16 bits = (code << kUp) & kKept;
+      return has_infinity ? bits : bits | ((bits + kLast) & 0x4000);
+    });
   }
 };
 using Float8E4M3FN = FloatCode<3, 7, 448, false>;
@@ -173,9 +197,13 @@ struct Float4 {
     const I32 code = Float4{}.of_magnitude(min(magnitude, broadcast(kGreatest)));
     return v == v ? code | ((bit_cast<I32>(v) >> 28) & 8) : I32{};
   }
-  static NPU_QUANT_INLINE F32 value(I32 code) {
-    const F32 magnitude = bit_cast<F32>((code & 7) << (23 - mantissa_bits)) * 0x1p126f;
-    return bit_cast<F32>(bit_cast<I32>(magnitude) | ((code & 8) << 28));
+  static constexpr float kUnit = power_of_2(14);
+  static NPU_QUANT_INLINE void units(I8 codes, Tile& v) {
+    float16_tile(codes, v, [](I16 code) {
+      constexpr int kUp = 10 - mantissa_bits;
+      constexpr int16_t kMagnitude = 7 << kUp;
+      return (code << 12 & -0x8000) | (code << kUp & kMagnitude);
+    });
   }
 
   NPU_QUANT_INLINE I32 of_magnitude(F32 v) const {
@@ -195,6 +223,24 @@ struct Float4 {
 };
 using Float4E2M1 = Float4<1>;
 using Float4E1M2 = Float4<2>;
+
+// Powers of 2 from 2^-127 on, and NaN, 255, without a sign or a zero: to the nearest, ties up; what
+// is too small or too great becomes the end, what is negative NaN.
+struct Float8E8M0FNU {
+  using Storage = uint8_t;
+  static NPU_QUANT_INLINE I32 of(F32 v) {
+    constexpr int32_t kLeastMiddle = bits_of(0x1.8p-127f), kGreatest = bits_of(0x1p127f);
+    const I32 bits = min(magnitude_bits(v), I32{} + kGreatest);
+    const I32 power = bits >= kLeastMiddle ? (bits + (1 << 22)) >> 23 : I32{};
+    return v >= 0 ? power : I32{} + 255;
+  }
+  static NPU_QUANT_INLINE F32 value(I32 code) {
+    const I32 bits = max(code << 23, I32{} + (1 << 22));  // 2^-127 is subnormal
+    return bit_cast<F32>(code == 255 ? I32{} + kQuietNaNBits : bits);
+  }
+  static constexpr float kUnit = 1;
+  static NPU_QUANT_INLINE void units(I8 codes, Tile& v) { lanes_of(codes, v, value); }
+};
 
 // Of HiFloat8, below. What binades of so many bits of mantissa go by, in one number: what is added
 // to a pattern's upper bits, and how far the pattern is to be shifted, less one.
@@ -246,6 +292,10 @@ struct HiFloat8 {
     return bits >= kLeast ? code | ((upper >> 8) & 0x80) : Words{};
   }
 
+  static constexpr float kUnit = 1;
+  static NPU_QUANT_INLINE void units(I8 codes, Tile& v) { lanes_of(codes, v, value); }
+
+ private:
   static NPU_QUANT_INLINE F32 value(I32 code) {
     const I32 field = code & 0x7f;
     const I32 rank = field ^ table_at(kDiffersOfCode, field >> 3);
@@ -257,7 +307,6 @@ struct HiFloat8 {
     return bit_cast<F32>(bits);
   }
 
- private:
   // The bits in which ranks 8 i to 8 i + 7 differ from their codes; the same for codes.
   alignas(16) static constexpr uint8_t kDiffersOfRank[16] = {0x00, 0x76, 0x66, 0x44, 0x74, 0x10,
                                                              0x00, 0x20, 0x48, 0x58, 0x70, 0x70,
@@ -287,6 +336,13 @@ struct HiFloat8 {
   }
 };
 
+template <class Code>
+NPU_QUANT_INLINE void find_values(I8 codes, Tile& v) {
+  Code::units(codes, v);
+  if constexpr (Code::kUnit != 1)
+    for (int p = 0; p < 4; ++p) v.part[p] *= Code::kUnit;
+}
+
 // Writes codes of which those of NaN are 0.
 template <class Code>
 NPU_QUANT_INLINE void put_with_zero_for_nan(typename Code::Storage* y, const Tile& v,
@@ -310,6 +366,7 @@ NPU_QUANT_INLINE void visit_small(Format format, F f) {
   if (format == Format::int4) return f(Int4{});
   if (format == Format::hifloat8) return f(HiFloat8{});
   if (format == Format::float8_e5m2) return f(Float8E5M2{});
+  if (format == Format::float8_e8m0fnu) return f(Float8E8M0FNU{});
   if (format == Format::float4_e2m1) return f(Float4E2M1{});
   if (format == Format::float4_e1m2) return f(Float4E1M2{});
   f(Float8E4M3FN{});
@@ -333,9 +390,8 @@ struct SmallCode {
     });
   }
   static __attribute__((noinline)) void load(Format format, const Storage* x, Tile& v) {
-    visit_small(format, [&](auto small) {
-      for (int i = 0; i < 4; ++i) v.part[i] = decltype(small)::value(widen_bytes(x + i * kLanes));
-    });
+    visit_small(format,
+                [&](auto small) { find_values<decltype(small)>(npu_quant::load<I8>(x), v); });
   }
 };
 

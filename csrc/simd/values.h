@@ -1,8 +1,9 @@
 // The float types of arrays: one struct each, with everything a loop needs to read and write them.
 //
-// load() reads a tile of values in memory order, and put() writes one. load_mixed() reads them in
-// the order that costs least, which pack() undoes when they have become codes: bf16 comes as even
-// and odd elements. mixed() brings a tile into that order.
+// load() reads a tile of values in memory order, and put() writes one; put_exact() one that needs
+// no rounding in bf16. load_mixed() reads them in the order that costs least, which pack() undoes
+// when they have become codes: bf16 comes as even and odd elements. mixed() brings a tile into that
+// order.
 #pragma once
 
 #include "simd/vec.h"
@@ -104,6 +105,9 @@ struct Float32 {
   static NPU_QUANT_INLINE void put(Storage* y, const Tile& v, Stores stores) {
     for (int i = 0; i < 4; ++i) stores.put(y + i * kLanes, v.part[i]);
   }
+  static NPU_QUANT_INLINE void put_exact(Storage* y, const Tile& v, Stores stores) {
+    put(y, v, stores);
+  }
   // Bytes that are below 0 where elements are.
   static NPU_QUANT_INLINE I8 signs(const Storage* x) {
     I32 upper[4];
@@ -131,6 +135,9 @@ struct Float16 {
   static NPU_QUANT_INLINE void put(Storage* y, const Tile& v, Stores stores) {
     for (int i = 0; i < 4; i += 2)
       stores.put(y + i * kLanes, narrow_float16(v.part[i], v.part[i + 1]));
+  }
+  static NPU_QUANT_INLINE void put_exact(Storage* y, const Tile& v, Stores stores) {
+    put(y, v, stores);
   }
   static NPU_QUANT_INLINE float widen(uint16_t bits) {
     const Vec<uint16_t> halves = {bits};
@@ -170,6 +177,11 @@ struct BFloat16 {
       for (int i = 0; i < 4; ++i)
         bits[i] = v.part[i] == v.part[i] ? bits[i] : bit_cast<I32>(v.part[i]) | 0x00400000;
     for (int i = 0; i < 4; i += 2) stores.put(y + i * kLanes, upper_halves(bits[i], bits[i + 1]));
+  }
+  static NPU_QUANT_INLINE void put_exact(Storage* y, const Tile& v, Stores stores) {
+    for (int i = 0; i < 4; i += 2)
+      stores.put(y + i * kLanes,
+                 upper_halves(bit_cast<I32>(v.part[i]), bit_cast<I32>(v.part[i + 1])));
   }
   static NPU_QUANT_INLINE float widen(uint16_t bits) {
     return bit_cast<float>(static_cast<uint32_t>(bits) << 16);

@@ -34,6 +34,21 @@ NPU_QUANT_INLINE I16 narrow_float16(F32 a, F32 b) {
   return bit_cast<I16>(_mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1));
 }
 
+// Halves of a vector, and the bytes of one as words: the lower half of them, then the upper.
+NPU_QUANT_INLINE void widen_float16(I16 halves, F32 (&v)[2]) {
+  const __m256i all = bit_cast<__m256i>(halves);
+  v[0] = _mm256_cvtph_ps(_mm256_castsi256_si128(all));
+  v[1] = _mm256_cvtph_ps(_mm256_extracti128_si256(all, 1));
+}
+NPU_QUANT_INLINE I16 widen_bytes(Vec<int8_t, kVectorBytes / 2> bytes) {
+  return bit_cast<I16>(_mm256_cvtepi8_epi16(bit_cast<__m128i>(bytes)));
+}
+NPU_QUANT_INLINE void widen_bytes(I8 bytes, I16 (&words)[2]) {
+  const __m256i all = bit_cast<__m256i>(bytes);
+  words[0] = bit_cast<I16>(_mm256_cvtepi8_epi16(_mm256_castsi256_si128(all)));
+  words[1] = bit_cast<I16>(_mm256_cvtepi8_epi16(_mm256_extracti128_si256(all, 1)));
+}
+
 // Eight 16-bit values, each in the upper half of its lane.
 NPU_QUANT_INLINE I32 load_upper_halves(const void* from) {
   return bit_cast<I32>(_mm256_slli_epi32(_mm256_cvtepu16_epi32(load<__m128i>(from)), 16));

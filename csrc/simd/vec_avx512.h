@@ -38,6 +38,21 @@ NPU_QUANT_INLINE I16 narrow_float16(F32 a, F32 b) {
   return bit_cast<I16>(_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1));
 }
 
+// Halves of a vector, and the bytes of one as words: the lower half of them, then the upper.
+NPU_QUANT_INLINE void widen_float16(I16 halves, F32 (&v)[2]) {
+  const __m512i all = bit_cast<__m512i>(halves);
+  v[0] = _mm512_cvtph_ps(_mm512_castsi512_si256(all));
+  v[1] = _mm512_cvtph_ps(_mm512_extracti64x4_epi64(all, 1));
+}
+NPU_QUANT_INLINE I16 widen_bytes(Vec<int8_t, kVectorBytes / 2> bytes) {
+  return bit_cast<I16>(_mm512_cvtepi8_epi16(bit_cast<__m256i>(bytes)));
+}
+NPU_QUANT_INLINE void widen_bytes(I8 bytes, I16 (&words)[2]) {
+  const __m512i all = bit_cast<__m512i>(bytes);
+  words[0] = bit_cast<I16>(_mm512_cvtepi8_epi16(_mm512_castsi512_si256(all)));
+  words[1] = bit_cast<I16>(_mm512_cvtepi8_epi16(_mm512_extracti64x4_epi64(all, 1)));
+}
+
 // Sixteen 16-bit values, each in the upper half of its lane.
 NPU_QUANT_INLINE I32 load_upper_halves(const void* from) {
   return bit_cast<I32>(_mm512_slli_epi32(_mm512_cvtepu16_epi32(load<__m256i>(from)), 16));

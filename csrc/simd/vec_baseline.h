@@ -42,13 +42,35 @@ NPU_QUANT_INLINE int16_t horizontal_max_i16(I16 v) {
 // Four halves, widened exactly: shift the fields into place and let a multiplication by 2^112 fix
 // the exponent, which also normalises subnormals. Inf and NaN keep their all-ones exponent, NaN
 // becomes quiet.
-NPU_QUANT_INLINE F32 widen_float16(const void* from) {
-  const I32 half = __builtin_convertvector(load<Vec<uint16_t, 8>>(from), I32);
+NPU_QUANT_INLINE F32 widen_float16(I32 half) {
   const I32 magnitude = half & 0x7fff;
   const F32 finite = bit_cast<F32>(magnitude << 13) * 0x1p112f;
   const I32 special = (magnitude << 13) | 0x7f800000 | ((magnitude > 0x7c00) & 0x00400000);
   const I32 bits = magnitude >= 0x7c00 ? special : bit_cast<I32>(finite);
   return bit_cast<F32>(bits | ((half & 0x8000) << 16));
+}
+NPU_QUANT_INLINE F32 widen_float16(const void* from) {
+  return widen_float16(__builtin_convertvector(load<Vec<uint16_t, 8>>(from), I32));
+}
+
+// Halves of a vector, and the bytes of one as words: the lower half of them, then the upper.
+NPU_QUANT_INLINE void widen_float16(I16 halves, F32 (&v)[2]) {
+  const I16 zero{};
+  v[0] =
+      widen_float16(bit_cast<I32>(__builtin_shufflevector(halves, zero, 0, 8, 1, 9, 2, 10, 3, 11)));
+  v[1] = widen_float16(
+      bit_cast<I32>(__builtin_shufflevector(halves, zero, 4, 12, 5, 13, 6, 14, 7, 15)));
+}
+NPU_QUANT_INLINE I16 widen_bytes(Vec<int8_t, kVectorBytes / 2> bytes) {
+  return __builtin_convertvector(bytes, I16);
+}
+NPU_QUANT_INLINE void widen_bytes(I8 bytes, I16 (&words)[2]) {
+  const I8 zero{};
+  const I8 upper[2] = {
+      __builtin_shufflevector(zero, bytes, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23),
+      __builtin_shufflevector(zero, bytes, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15,
+                              31)};
+  for (int i = 0; i < 2; ++i) words[i] = bit_cast<I16>(upper[i]) >> 8;
 }
 
 // Half bit patterns in lanes of 32 bits, rounded to nearest even. A subnormal half is what is left

@@ -44,11 +44,13 @@ from .ops import (
     npu_anti_mx_quant,
     npu_anti_quant,
     npu_dtype_cast,
+    npu_dynamic_block_mx_quant,
     npu_dynamic_block_quant,
     npu_dynamic_mx_quant,
     npu_dynamic_mx_quant_with_dual_axis,
     npu_dynamic_quant,
     npu_dynamic_quant_asymmetric,
+    npu_grouped_dynamic_block_quant,
     npu_grouped_dynamic_mx_quant,
     npu_quantize,
     quantize_val,
@@ -72,7 +74,7 @@ from .quantizer import (
 )
 
 if TYPE_CHECKING:
-    from . import formats, golden, ops, testing
+    from . import checkpoint, formats, golden, ops, testing
 
 __all__ = [  # noqa: RUF022 (its order of qint8 and qint32 is not that of sorted())
     "DTypeError",
@@ -86,6 +88,7 @@ __all__ = [  # noqa: RUF022 (its order of qint8 and qint32 is not that of sorted
     "__version__",
     "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
     "aclnn_prefix",
+    "checkpoint",
     "dequantize_val",
     "fake_quantize_per_channel_affine",
     "fake_quantize_per_channel_affine_cachemask",
@@ -111,11 +114,13 @@ __all__ = [  # noqa: RUF022 (its order of qint8 and qint32 is not that of sorted
     "npu_anti_mx_quant",
     "npu_anti_quant",
     "npu_dtype_cast",
+    "npu_dynamic_block_mx_quant",
     "npu_dynamic_block_quant",
     "npu_dynamic_mx_quant",
     "npu_dynamic_mx_quant_with_dual_axis",
     "npu_dynamic_quant",
     "npu_dynamic_quant_asymmetric",
+    "npu_grouped_dynamic_block_quant",
     "npu_grouped_dynamic_mx_quant",
     "npu_quantize",
     "numerics",
@@ -134,7 +139,7 @@ __all__ = [  # noqa: RUF022 (its order of qint8 and qint32 is not that of sorted
 ]
 
 
-_LAZY = ("formats", "golden", "testing")
+_LAZY = ("checkpoint", "formats", "golden", "testing")
 
 __dir__ = dir_of(__name__)
 

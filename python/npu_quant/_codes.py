@@ -1,4 +1,4 @@
-"""Codes in plain NumPy, for the operators' ``reference()`` and for formats without a kernel."""
+"""Codes in plain NumPy: what the operators' ``reference()`` share, and the tables of formats."""
 
 from __future__ import annotations
 

@@ -74,6 +74,21 @@ def npu_dynamic_block_quant(
     numerics: object,
     /,
 ) -> _Result: ...
+def npu_grouped_dynamic_block_quant(
+    result_type: type[_Result],
+    x: object,
+    group_list: object,
+    min_scale: object,
+    round_mode: object,
+    dst_type: object,
+    row_block_size: object,
+    col_block_size: object,
+    group_list_type: object,
+    dst_type_max: object,
+    out: object,
+    numerics: object,
+    /,
+) -> _Result: ...
 def npu_dynamic_mx_quant(
     result_type: type[_Result],
     input: object,
@@ -89,6 +104,17 @@ def npu_dynamic_mx_quant(
     /,
 ) -> _Result: ...
 def npu_dynamic_mx_quant_with_dual_axis(
+    result_type: type[_Result],
+    input: object,
+    round_mode: object,
+    dst_type: object,
+    scale_alg: object,
+    dst_type_max: object,
+    out: object,
+    numerics: object,
+    /,
+) -> _Result: ...
+def npu_dynamic_block_mx_quant(
     result_type: type[_Result],
     input: object,
     round_mode: object,

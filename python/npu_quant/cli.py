@@ -16,6 +16,8 @@ from .errors import DTypeError, ParamError
 COMMANDS = {
     "compare": "compare results with their golden, and tell rounding from a bug",
     "inspect": "say what is in files of arrays",
+    "quantize": "quantize the weights of a whole model",
+    "check": "check a quantized model, before a consumer loads it",
     "info": "say what computes, for a bug report",
     "bench": "measure an operator against a copy of as many bytes",
     "aclnn-prefix": "print the folder of the C API",

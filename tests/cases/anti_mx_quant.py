@@ -42,10 +42,12 @@ def arguments(
 
 
 def every_code_by_every_byte(rng: Rng, codes: str, to: DType) -> Tries:
+    """Columns of those bytes alone, too, whose numbers are normal ones."""
     x = np.broadcast_to(np.arange(256, dtype=np.uint8), (256, 256)).view(row_of(codes).carrier)
-    for axis in (-1, 0):
+    for axis, least, greatest in ((-1, 0, 255), (0, 0, 255), (0, 17, 240), (0, 16, 239)):
         a = arguments(rng, (256, 256), codes, to, axis)
-        b = np.resize(np.arange(256, dtype=np.uint8), a["mxscale"].shape[0 if axis else 1])
+        some = np.arange(least, greatest + 1, dtype=np.uint8)
+        b = np.resize(some, a["mxscale"].shape[0 if axis else 1])
         a["mxscale"][...] = b[:, None, None] if axis else b[:, None]
         yield a | {"x": x}
 

@@ -42,9 +42,9 @@ def kinds(**choices: Sequence[Any]) -> Kinds:
     return {"-".join(map(word, o.values())): o for o in options}
 
 
-def whole_elements(shape: tuple[int, ...]) -> tuple[int, ...]:
+def whole_elements(shape: tuple[int, ...], codes: int = 8) -> tuple[int, ...]:
     """Return a shape whose last axis is a multiple of 8, as packed codes of int4 need it."""
-    return (*shape[:-1], -shape[-1] // 8 * -8)
+    return (*shape[:-1], -shape[-1] // codes * -codes)
 
 
 def word(value: Any) -> str:

@@ -12,14 +12,16 @@ from npu_quant.ops.dtype_cast import reference
 
 FLOATS = ("float32", "float16", "bfloat16")
 SMALL = ("int4", "hifloat8", "float8_e5m2", "float8_e4m3fn")
+SMALL += ("float8_e8m0fnu", "float4_e2m1", "float4_e1m2")
+TOGETHER = {"int4": 8, "float4_e2m1": 2, "float4_e1m2": 2}  # codes to an element
 # Around a vector of 8 or 16 elements, and of 64 bytes, on each target; ragged ends of each.
 WIDTHS = [1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 129, 300, 1000, 1025, 4096]
 
 
 def arguments(rng: Rng, shape: tuple[int, ...], held: str, to: str) -> Arguments:
     """Return bits of every kind, or wider floats whose codes are seldom the ends."""
-    if to == "int4" != held:
-        shape = whole_elements(shape)
+    more = TOGETHER.get(to, 1) // TOGETHER.get(held, 1)
+    shape = whole_elements(shape, max(more, 1))
     carrier = row_of(held).carrier
     if held in FLOATS:
         exponent = rng.uniform(-26, 18, shape)
@@ -61,6 +63,8 @@ CASES = [
             *[("float32", "hifloat8"), ("float16", "int4"), ("bfloat16", "float8_e4m3fn")],
             *[("int4", "float32"), ("hifloat8", "bfloat16"), ("float8_e5m2", "float16")],
             *[("int4", "int4"), ("float8_e4m3fn", "int4"), ("int4", "float8_e5m2")],
+            *[("float32", "float4_e2m1"), ("float4_e1m2", "bfloat16"), ("float4_e2m1", "int4")],
+            *[("float8_e8m0fnu", "float4_e1m2"), ("bfloat16", "float8_e8m0fnu")],
         ),
         formulas={
             "all pairs": (

@@ -21,7 +21,11 @@ void encode_small(const CodesKernel::Args& args) {
 
 template <class Code>
 void decode(const ValuesKernel::Args& args) {
-  for (int i = 0; i < 256; i += kLanes) store(args.to + i, Code::value(widen_bytes(args.from + i)));
+  for (int i = 0; i < 256; i += kTile) {
+    Tile v;
+    find_values<Code>(load<I8>(args.from + i), v);
+    std::memcpy(args.to + i, &v, sizeof v);
+  }
 }
 
 }  // namespace
@@ -35,6 +39,7 @@ void CodesKernel::run<kTarget>(const Args& args) {
     case Format::float8_e4m3fn: return encode_small<Float8E4M3FN>(args);
     case Format::float8_e5m2: return encode_small<Float8E5M2>(args);
     case Format::hifloat8: return encode_small<HiFloat8>(args);
+    case Format::float8_e8m0fnu: return encode(args, &Float8E8M0FNU::of);
     case Format::float4_e2m1: return encode(args, &Float4E2M1::of);
     case Format::float4_e1m2: return encode(args, &Float4E1M2::of);
     default: __builtin_trap();
@@ -47,6 +52,7 @@ void ValuesKernel::run<kTarget>(const Args& args) {
     case Format::float8_e4m3fn: return decode<Float8E4M3FN>(args);
     case Format::float8_e5m2: return decode<Float8E5M2>(args);
     case Format::hifloat8: return decode<HiFloat8>(args);
+    case Format::float8_e8m0fnu: return decode<Float8E8M0FNU>(args);
     case Format::float4_e2m1: return decode<Float4E2M1>(args);
     case Format::float4_e1m2: return decode<Float4E1M2>(args);
     default: __builtin_trap();

@@ -16,8 +16,8 @@ namespace npu_quant::testing {
 namespace {
 
 constexpr Format kFloats[] = {Format::float8_e4m3fn, Format::float8_e5m2, Format::hifloat8};
-constexpr Format kAllFloats[] = {Format::float8_e4m3fn, Format::float8_e5m2, Format::hifloat8,
-                                 Format::float4_e2m1, Format::float4_e1m2};
+constexpr Format kAllFloats[] = {Format::float8_e4m3fn,  Format::float8_e5m2, Format::hifloat8,
+                                 Format::float8_e8m0fnu, Format::float4_e2m1, Format::float4_e1m2};
 
 // S EEEE MMM of a bias of 7, no infinities; or S EEEEE MM of a bias of 15, as IEEE has it.
 double value_of_float8(int code, int mantissa_bits, int bias, bool has_infinity) {
@@ -56,6 +56,7 @@ double value_of_hifloat8(int code) {
 }
 
 double value_of(Format format, int code) {
+  if (format == Format::float8_e8m0fnu) return code == 255 ? NAN : std::ldexp(1.0, code - 127);
   if (is_packed(format)) {  // S EE M, or S E MM, of a bias of 1
     const double magnitude =
         value_of_float8(code & 7, format == Format::float4_e2m1 ? 1 : 2, 1, false);
@@ -105,6 +106,14 @@ uint8_t nearest_integer(float v, float least, float greatest, float of_nan) {
       static_cast<int>(std::nearbyint(std::fmin(std::fmax(v, least), greatest))));
 }
 
+// The power of 2 nearest to v, the greater of two as near; below 0 there is none.
+uint8_t nearest_power(float v) {
+  if (!(v >= 0)) return 255;
+  int code = 0;
+  while (code < 254 && v - std::ldexp(1.0, code - 127) >= std::ldexp(1.0, code - 126) - v) ++code;
+  return static_cast<uint8_t>(code);
+}
+
 std::vector<uint8_t> expected(Format format, const std::vector<float>& values) {
   const std::vector<Positive> all = ascending(format);
   std::vector<uint8_t> codes;
@@ -112,6 +121,7 @@ std::vector<uint8_t> expected(Format format, const std::vector<float>& values) {
       case Format::int8: codes.push_back(nearest_integer(v, -128, 127, -128)); break;
       case Format::uint8: codes.push_back(nearest_integer(v, 0, 255, 0)); break;
       case Format::int4: codes.push_back(nearest_integer(v, -8, 7, 0)); break;
+      case Format::float8_e8m0fnu: codes.push_back(nearest_power(v)); break;
       default: codes.push_back(nearest(format, all, v));
     }
   return codes;
@@ -146,8 +156,8 @@ class OfFormat : public ::testing::TestWithParam<Format> {};
 INSTANTIATE_TEST_SUITE_P(Codes, OfFormat,
                          ::testing::Values(Format::int8, Format::uint8, Format::int4,
                                            Format::float8_e4m3fn, Format::float8_e5m2,
-                                           Format::hifloat8, Format::float4_e2m1,
-                                           Format::float4_e1m2),
+                                           Format::hifloat8, Format::float8_e8m0fnu,
+                                           Format::float4_e2m1, Format::float4_e1m2),
                          [](const auto& info) { return name_of(info.param); });
 
 TEST_P(OfFormat, EveryFloat16) { expect_codes(GetParam(), all_values(widen_float16)); }
@@ -174,6 +184,16 @@ TEST(Codes, OfFloat32NextToTies) {
     expect_codes(format, values);
     expect_codes(format, ordinary, true);
   }
+}
+
+TEST(Codes, OfFloat32NextToMiddlesOfPowers) {
+  std::vector<float> values = {0.0f, -0.0f, 0x1p-149f, -0x1p-149f, 3.4e38f, INFINITY, -INFINITY};
+  for (int code = 0; code < 254; ++code) {
+    const auto middle = static_cast<float>(std::ldexp(1.5, code - 127));
+    for (const float v : {std::nextafter(middle, 0.0f), middle, std::nextafter(middle, INFINITY)})
+      values.insert(values.end(), {v, -v});
+  }
+  expect_codes(Format::float8_e8m0fnu, values);
 }
 
 TEST(Codes, OfOrdinaryValues) {

@@ -37,6 +37,10 @@ TEST(DtypeCast, ByHand) {
     EXPECT_EQ(codes_of(kValues, Format::hifloat8),
               (Codes{0x08, 0x8c, 0x32, 0x62, 0xe2, 0x7d, 0xfd, 0x00}));
     EXPECT_EQ(codes_of(kValues, Format::int4), (Codes{0xe1, 0x70, 0x08, 0x00}));
+    EXPECT_EQ(codes_of(kValues, Format::float8_e8m0fnu),
+              (Codes{0x7f, 0xff, 0x7d, 0x88, 0xff, 0x72, 0xff, 0x00}));
+    EXPECT_EQ(codes_of(kValues, Format::float4_e2m1), (Codes{0xb2, 0x71, 0x0f, 0x88}));
+    EXPECT_EQ(codes_of(kValues, Format::float4_e1m2), (Codes{0xe4, 0x71, 0x0f, 0x88}));
   });
 }
 
@@ -67,6 +71,11 @@ TEST(DtypeCast, FaultsHaveKinds) {
             Fault::attribute);
   EXPECT_EQ(fault_of([](DtypeCast& op) { op.self.dtype = DType::uint8; }), Fault::attribute);
   EXPECT_EQ(fault_of([](DtypeCast& op) { op.self.shape.dims[1] = 7; }), Fault::shape);
+  EXPECT_EQ(fault_of([](DtypeCast& op) {
+              op.dtype = format(Format::float4_e2m1);
+              op.self.shape.dims[1] = 7;
+            }),
+            Fault::shape);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,14 +10,12 @@ from typing import Any
 
 from .. import ops
 from ..errors import meant
-from ..golden.operators import name_of, operator_of, operators, outputs_of
+from ..golden.operators import model, name_of, operator_of, operators, outputs_of
 from ..golden.read import FileError, list_arrays
 from .arguments import UsageError
 from .files import ABSENT
 from .outputs import split
 from .shell import joined
-
-_OURS = ("out", "numerics")
 
 
 @dataclass(frozen=True)
@@ -43,8 +40,8 @@ class Order:
 
 def parameters_of(op: str) -> dict[str, str]:
     """Return the parameters of an operator that are told at a prompt, and their annotations."""
-    every = inspect.signature(getattr(ops, op)).parameters.items()
-    return {name: str(each.annotation) for name, each in every if name not in _OURS}
+    every = model.parameters_of(getattr(ops, op)).items()
+    return {name: str(each.annotation) for name, each in every}
 
 
 def parameter_meant(option: str, value: str, op: str | None) -> str:
@@ -177,7 +174,7 @@ def _once(option: str, given: Sequence[tuple[str, Any]] | None) -> dict[str, Any
     for name, value in given or ():
         if name in result:
             raise UsageError(f"{option} {name}= is given twice.")
-        if name in _OURS:
+        if name in model.OURS:
             raise UsageError(f"{option} {name}= cannot be given; the profile is --numerics.")
         result[name] = value
     return result

@@ -27,7 +27,7 @@ class Output(NamedTuple):
     """A pattern of how such a file begins."""
 
 
-JSON = Output("--json", rb'\s*{\s*"schema_version"\s*:')
+JSON = Output("--json", rb'\s*{\s*"(schema_version|command)"\s*:')
 HTML = Output("--html", rb"<!DOCTYPE html>\s<html lang=\"en\">")
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._names import dir_of
 from .api import Comparison, Explanation, compare, explain
+from .measure.decibels import Loss, loss
 from .operators import list_variants
 from .read import FileError, list_arrays, load
 from .results import (
@@ -43,6 +44,7 @@ __all__ = [
     "FileError",
     "FolderComparison",
     "FolderRow",
+    "Loss",
     "Metrics",
     "OutputComparison",
     "Rung",
@@ -56,6 +58,7 @@ __all__ = [
     "list_arrays",
     "list_variants",
     "load",
+    "loss",
 ]
 
 __dir__ = dir_of(__name__)

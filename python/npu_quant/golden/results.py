@@ -106,6 +106,8 @@ class Where:
     counts: str = ""
     """Which differences the concentrations count: "unexplained", those that rounding does not
     explain; "far", of two arrays alone, those that are more than one step off; "" all."""
+    worst_place: str = ""
+    """Of an MX byte: which block of the input it is for."""
     worst_values: tuple[Any, Any] = field(default=(0, 0), repr=False, compare=False)
     """Actual and golden of the worst, as Python numbers."""
     row_counts: Any = field(default=None, repr=False, compare=False)
@@ -281,6 +283,8 @@ class OutputComparison:
     follows_scale: bool | None = None
     """Whether these codes are what the actual scale gives; None where it is the golden's, or there
     is none."""
+    numbers: Metrics | None = None
+    """Of MX codes that differ as their scales do: what both stand for, y * 2^(mxscale - 127)."""
     notes: tuple[str, ...] = ()
     """What else there is to say, a sentence each."""
     passed: bool = False

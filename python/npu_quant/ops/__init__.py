@@ -21,6 +21,7 @@ from .add_rms_norm_quant import npu_add_rms_norm_quant
 from .anti_mx_quant import npu_anti_mx_quant
 from .anti_quant import npu_anti_quant
 from .dtype_cast import npu_dtype_cast
+from .dynamic_block_mx_quant import npu_dynamic_block_mx_quant
 from .dynamic_block_quant import npu_dynamic_block_quant
 from .dynamic_mx_quant import npu_dynamic_mx_quant
 from .dynamic_mx_quant_with_dual_axis import npu_dynamic_mx_quant_with_dual_axis
@@ -37,6 +38,7 @@ from .fake_quantize_per_tensor import (
     fake_quantize_per_tensor_affine_cachemask,
     fake_quantize_per_tensor_affine_cachemask_backward,
 )
+from .grouped_dynamic_block_quant import npu_grouped_dynamic_block_quant
 from .grouped_dynamic_mx_quant import npu_grouped_dynamic_mx_quant
 from .quantize import npu_quantize
 from .quantize_val_functions import dequantize_val, quantize_val
@@ -54,11 +56,13 @@ __all__ = [
     "npu_anti_mx_quant",
     "npu_anti_quant",
     "npu_dtype_cast",
+    "npu_dynamic_block_mx_quant",
     "npu_dynamic_block_quant",
     "npu_dynamic_mx_quant",
     "npu_dynamic_mx_quant_with_dual_axis",
     "npu_dynamic_quant",
     "npu_dynamic_quant_asymmetric",
+    "npu_grouped_dynamic_block_quant",
     "npu_grouped_dynamic_mx_quant",
     "npu_quantize",
     "quantize_val",

@@ -34,15 +34,17 @@ def npu_anti_mx_quant(
     Args:
         x: float8_e4m3fn or float8_e5m2 (of ``ml_dtypes``); or uint8 for float4, 2 codes in each,
             the first its low nibble. Of rank 1 to 7. Any strides, unaligned and read-only arrays
-            included, here and below.
+            included, here and below. float8 that lies in uint8, or in V1 as ``np.load`` gives it,
+            is ``x.view(ml_dtypes.float8_e4m3fn)``.
         mxscale: uint8, or ``ml_dtypes.float8_e8m0fnu``, as :func:`npu_dynamic_mx_quant` gives it:
             the result's shape in which ``axis``, of ``nb`` blocks, is ``ceil(nb / 2)``, and a last
-            axis of 2; ``mxscale[..., p, ..., j]`` is block ``2 p + j``.
+            axis of 2; ``mxscale[..., p, ..., j]`` is block ``2 p + j``. Blocks are of 32: larger
+            ones may have a mxscale of the same shape, and then give wrong values, no error.
         axis: along which the blocks lie. None means -1.
         dst_type: the type of the result: bfloat16, which None means, too, float16 or float32, as
             torch_npu's code (15, 5, 6), dtype or name.
-        src_type: what x holds, in any of these ways: its dtype, or float4_e2m1 (296), which None
-            means, or float4_e1m2 (297) for uint8.
+        src_type: the format of x, in any of these ways: of float8 its dtype, of uint8 float4_e2m1
+            (296), which None means, too, or float4_e1m2 (297).
         out: where to write the result: an array of exactly its shape and dtype, any strides, apart
             from the inputs, such as an earlier result. After Ctrl-C it holds some new elements and
             some old ones.

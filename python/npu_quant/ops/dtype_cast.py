@@ -20,24 +20,26 @@ def npu_dtype_cast(
     out: Array | None = None,
     numerics: str | None = None,
 ) -> NDArray[Any]:
-    """Turn an array into one of another format: floats of 32, 16 and 8 bits, and int4.
+    """Turn an array into one of another format: floats of 32, 16, 8 and 4 bits, and int4.
 
     ::
 
         y = the number of dtype that is nearest to self
 
-    By one rounding, from the exact number (docs/numerics.md 13). Codes of int4, hifloat8 and float8
-    are saturated and have no NaN, as everywhere in this library; :mod:`npu_quant.formats` has the
+    By one rounding, from the exact number (docs/numerics.md 13). Codes are saturated and, but for
+    float8_e8m0fnu, have no NaN, as everywhere in this library; :mod:`npu_quant.formats` has the
     same by simpler names.
 
     Args:
-        self: float16, bfloat16, float32, float8_e4m3fn or float8_e5m2; int32 for int4, 8 codes in
-            an element, the first its low nibble; or uint8 for hifloat8. Of rank 0 to 8. Any
+        self: float16, bfloat16, float32, float8_e4m3fn, float8_e5m2 or float8_e8m0fnu; int32 for
+            int4, 8 codes in an element, the first its low nibble; uint8 for float4_e2m1 and
+            float4_e1m2, 2 codes likewise, for hifloat8, or for float8_e8m0fnu. Of rank 0 to 8. Any
             strides, unaligned and read-only arrays included, here and below.
-        dtype: the format of the result: float32, float16, bfloat16, int4, hifloat8, float8_e5m2 or
-            float8_e4m3fn, as torch_npu's code (256, 257, 283, 285, 290, 291, 292), dtype or name.
-        input_dtype: what self holds, in any of these ways: int4 for int32, hifloat8 for uint8,
-            which have to be named; None, or self's dtype, for any other.
+        dtype: the format of the result: float32, float16, bfloat16, int4, hifloat8, float8_e5m2,
+            float8_e4m3fn, float8_e8m0fnu, float4_e2m1 or float4_e1m2, as torch_npu's code (256,
+            257, 283, 285, 290 to 293, 296, 297), dtype or name.
+        input_dtype: what self holds, in any of these ways: of int32 and uint8 it has to be named;
+            None, or self's dtype, for any other.
         out: where to write the result: an array of exactly its shape and dtype, any strides, apart
             from self, such as an earlier result. After Ctrl-C it holds some new elements and some
             old ones.
@@ -45,28 +47,32 @@ def npu_dtype_cast(
             (:func:`npu_quant.numerics`).
 
     Returns:
-        The numbers, of self's shape: as an array of dtype, but int4 in int32 and hifloat8 in uint8.
-        From int4 the last axis becomes 8 times as long, to int4 an eighth: it has to be a multiple
-        of 8. (torch_npu gives int4 as uint8, two in a byte: that is ``y.view(np.uint8)``.)
+        The numbers, of self's shape: as an array of dtype, but int4 in int32, and hifloat8 and
+        float4 in uint8. From int4 the last axis becomes 8 times as long, to int4 an eighth: it has
+        to be a multiple of 8; from float4 twice as long, to float4 a half. (torch_npu gives int4 as
+        uint8, two in a byte: that is ``y.view(np.uint8)``.)
 
-    Rounding is to nearest, ties to even, to hifloat8 away from zero. Out of the ordinary:
+    Rounding is to nearest, ties to even, to hifloat8 away from zero, to float8_e8m0fnu up. Out of
+    the ordinary:
 
     ==========================================  ===================================================
     what                                        y
     ==========================================  ===================================================
     beyond the greatest of float16, bfloat16    inf or -inf, from half a step beyond it on
     beyond the greatest code, infinite          the greatest code or the least: +-448, +-57344,
-                                                +-32768; 7 or -8
+                                                +-32768; 7 or -8; +-6, +-1.75
     NaN to codes                                0
     NaN to floats                               NaN; its sign and payload are not promised
     -0, or below 0 and rounded to 0             -0; in hifloat8 and int4, which have none, 0
     codes of NaN or inf to floats               NaN or inf
+    to float8_e8m0fnu, which has powers of 2    2^-127 for 0 and what is less than that, 2^127 for
+                                                inf; NaN for what is negative and for NaN
     no elements                                 empty
     ==========================================  ===================================================
 
     ``ml_dtypes`` does otherwise beyond the greatest code: float8_e4m3fn is NaN above 464,
     float8_e5m2 infinite from 61440 on, and a NaN stays one. torch 2.13 saturates float8_e4m3fn,
-    too.
+    too. Of float8_e8m0fnu see :func:`npu_quant.formats.encode`.
 
     Raises:
         DTypeError: self is missing (code 161001), is no ndarray, or has another dtype.
@@ -82,6 +88,8 @@ def npu_dtype_cast(
         array([  8, 140,  96,  82], dtype=uint8)
         >>> npu_quant.npu_dtype_cast(y, np.float32, "hifloat8").tolist()
         [1.0, -1.5, 256.0, 0.09375]
+        >>> npu_quant.npu_dtype_cast(x, "float4_e2m1")  # 1 and -1.5, 6 and 0
+        array([178,   7], dtype=uint8)
 
     Source: torch_npu.npu_dtype_cast (Ascend/op-plugin), which calls aclnnCast (hicann/ops-math
     ``math/cast``). That takes integers, too, which NumPy's ``astype`` converts.

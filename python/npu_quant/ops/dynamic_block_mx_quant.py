@@ -7,12 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _codes, _mx
+from .. import _codes, _core, _mx
+from ..arrays import Array
 from ..dtypes import DTypeName
 
 
 class DynamicBlockMxQuantResult(NamedTuple):
-    """What npu_dynamic_block_mx_quant returns; m and n are input's last two axes."""
+    """What :func:`npu_dynamic_block_mx_quant` returns; a field is None where ``out`` holds None.
+
+    m and n are input's last two axes.
+    """
 
     y: NDArray[Any]
     """Codes, of input's shape; of float4 the last axis is a half."""
@@ -20,6 +24,107 @@ class DynamicBlockMxQuantResult(NamedTuple):
     """The tiles' scales for each row: of shape (..., m, ceil(ceil(n / 32) / 2), 2)."""
     scale2: NDArray[np.uint8]
     """The same for each column: of shape (..., ceil(ceil(m / 32) / 2), n, 2)."""
+
+
+def npu_dynamic_block_mx_quant(
+    input: Array,
+    *,
+    round_mode: str = "rint",
+    dst_type: DTypeName = 296,
+    scale_alg: int | None = 0,
+    dst_type_max: float | None = 0.0,
+    out: tuple[Array | None, Array | None, Array | None] | None = None,
+    numerics: str | None = None,
+) -> DynamicBlockMxQuantResult:
+    """Quantize tiles of 32 x 32, each with a power of two of its own, told in two layouts (MX).
+
+    For a matrix that is multiplied from either side by the same codes::
+
+        amax = max |x| over the tile
+        b    = floor(log2(amax)) - emax + 127, at least 0               scale_alg 0
+               the least byte with amax <= dst_type_max * 2^(b - 127)   scale_alg 2
+        y    = code(x * 2^(127 - b))        the nearest of dst_type, saturated
+
+    log2 and the comparison are exact, and so is the product unless it is below 2^-126
+    (docs/numerics.md 14). The last tiles of rows and columns hold what is left.
+
+    =====================  ====  =====  =========  ===================
+    dst_type               emax  top    scale_alg  round_mode
+    =====================  ====  =====  =========  ===================
+    float8_e4m3fn (292)    8     448    0          rint
+    float8_e5m2 (291)      15    57344  0          rint
+    float4_e2m1 (296)      2     6      0, 2       rint, round, floor
+    float4_e1m2 (297)      0     1.75   0          the same
+    =====================  ====  =====  =========  ===================
+
+    Args:
+        input: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 2 or 3. Any strides,
+            unaligned and read-only arrays included. For float4 its last axis is even.
+        round_mode: ``"rint"``: ties go to the even code; ``"round"``: away from zero; ``"floor"``:
+            to the next code below.
+        dst_type: the format of the codes, one of the table, as torch_npu's number there, torch's
+            (23, 24, 45), dtype or name.
+        scale_alg: how the byte is found. None means 0.
+        dst_type_max: for ``scale_alg=2`` what amax may become at most: 6 or 7; codes still end at
+            6. 0 or None means 6.
+        out: where to write ``(y, scale1, scale2)``: arrays of exactly the result's shapes and
+            dtypes, any strides, apart from each other and from input, such as an earlier result;
+            None for one that is not wanted. After Ctrl-C it holds some new elements and some old
+            ones.
+        numerics: the arithmetic profile, by default the current one
+            (:func:`npu_quant.numerics`).
+
+    Returns:
+        ``(y, scale1, scale2)``, for input of shape ``(..., m, n)``: codes of that shape, in float4
+        ``(..., m, n / 2)`` with two codes of a row in a byte, the first in its low nibble; uint8 of
+        shape ``(..., m, ceil(ceil(n / 32) / 2), 2)``, each tile's byte for all its rows, and
+        ``(..., ceil(ceil(m / 32) / 2), n, 2)``, the same for all its columns. They are mxscale of
+        :func:`npu_anti_mx_quant` along the last axis, and along the one before it. Byte b stands
+        for ``2**(b - 127)``, 255 for NaN.
+
+    Rounding is of the one product, by ``round_mode``. Tiles out of the ordinary:
+
+    =======================================  ======  ==========================================
+    tile                                     byte    y
+    =======================================  ======  ==========================================
+    all zero, of whatever sign               0       0, or -0 as the element
+    holds NaN, inf or -inf                   255     +0 everywhere
+    so small that the byte is 0              0       by the formula: the code of x * 2^127
+    beyond top                               b       top
+    none: the lane next to a last odd tile   0       there is none
+    ``(m, 0)`` or ``(0, n)``                 none    empty; scale1 is ``(m, 0, 2)``, scale2 the
+                                                     like
+    =======================================  ======  ==========================================
+
+    Raises:
+        DTypeError: ``input`` is missing (code 161001), is no ndarray, or has another dtype.
+        ParamError: rank, ``out``, the last axis or an attribute is not allowed or not available.
+        TypeError: an attribute is of the wrong kind, such as ``scale_alg="a"``.
+        MemoryError: no memory for the results.
+
+    Example:
+        >>> import numpy as np, npu_quant
+        >>> x = np.array([[1, -2], [3, 6]], dtype=np.float32)
+        >>> y, scale1, scale2 = npu_quant.npu_dynamic_block_mx_quant(x, dst_type="float8_e4m3fn")
+        >>> y.astype(int).tolist()
+        [[64, -128], [192, 384]]
+        >>> scale1.tolist(), scale2.tolist()
+        ([[[121, 0]], [[121, 0]]], [[[121, 0], [121, 0]]])
+
+    Source: torch_npu.npu_dynamic_block_mx_quant (hicann/ops-nn ``quant/dynamic_block_mx_quant``,
+    Ascend/op-plugin). Its kernel gives zeros where amax is subnormal, and rounds amax to bfloat16
+    with scale_alg 2; its document, and this function, do neither.
+    """
+    return _core.npu_dynamic_block_mx_quant(
+        DynamicBlockMxQuantResult,
+        input,
+        round_mode,
+        dst_type,
+        scale_alg,
+        dst_type_max,
+        out,
+        numerics,
+    )
 
 
 def reference(
@@ -30,7 +135,7 @@ def reference(
     scale_alg: int | None = 0,
     dst_type_max: float | None = 0.0,
 ) -> DynamicBlockMxQuantResult:
-    """Compute npu_dynamic_block_mx_quant in plain NumPy: the formula, without checks."""
+    """Compute :func:`npu_dynamic_block_mx_quant` in plain NumPy: the formula, without checks."""
     m, n = input.shape[-2:]
     with np.errstate(all="ignore"):
         v = input.astype(np.float32)

@@ -82,9 +82,10 @@ def npu_dynamic_mx_quant(
         axis of the blocks is; uint8 in which ``axis``, of ``nb`` blocks, becomes ``ceil(nb / 2)``,
         with a last axis of 2 added: ``mxscale[..., p, ..., j]`` is block ``2 p + j``, and 0 where
         there is none. Byte b stands for ``2**(b - 127)``, 255 for NaN. The way back to about
-        ``input`` is code times that: of float8 along the last axis
-        ``y.astype(np.float32) * np.repeat(2.0**(mxscale.reshape(*y.shape[:-1], -1) - 127.0), 32,
-        axis=-1)[..., :n]``.
+        ``input`` is code times that: :func:`npu_anti_mx_quant`, which takes blocks of 32 alone. Of
+        any size it is, in float8 along the last axis, of n elements, ``y.astype(np.float32)
+        * np.repeat(2.0**(mxscale.reshape(*y.shape[:-1], -1) - 127.0), block_size, axis=-1)[...,
+        :n]``.
 
     Rounding is of the one product, by ``round_mode``. Blocks out of the ordinary:
 

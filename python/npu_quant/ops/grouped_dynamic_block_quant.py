@@ -7,18 +7,143 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _core
+from ..arrays import Array
 from ..dtypes import DTypeName
 from . import dynamic_block_quant
 
 
 class GroupedDynamicBlockQuantResult(NamedTuple):
-    """What npu_grouped_dynamic_block_quant returns, of x with m rows and n columns in g groups."""
+    """What :func:`npu_grouped_dynamic_block_quant` returns; a field is None where ``out`` has None.
+
+    Of x with m rows and n columns, in g groups.
+    """
 
     y: NDArray[Any]
     """Codes, of x's shape."""
     scale: NDArray[np.float32]
     """Of shape (..., m // row_block_size + g, ceil(n / col_block_size)): those of group j from row
     group_list[j - 1] // row_block_size + j on; 0 where there is no block."""
+
+
+def npu_grouped_dynamic_block_quant(
+    x: Array,
+    group_list: Array,
+    *,
+    min_scale: float = 0.0,
+    round_mode: str = "rint",
+    dst_type: DTypeName = 291,
+    row_block_size: int = 1,
+    col_block_size: int = 128,
+    group_list_type: int = 0,
+    dst_type_max: float = 0.0,
+    out: tuple[Array | None, Array | None] | None = None,
+    numerics: str | None = None,
+) -> GroupedDynamicBlockQuantResult:
+    """Quantize each block of a matrix, with blocks that begin anew in each group of rows.
+
+    For the rows of experts, one after the other in one array::
+
+        amax  = max |x| over the block
+        scale = amax / greatest           at most 1 / min_scale, if min_scale > 0
+        y     = code(x / scale)           the nearest of dst_type, saturated
+
+    So each group of rows becomes what ``npu_dynamic_block_quant(rows, ...)`` makes of it
+    (docs/numerics.md 2). The last blocks of a group's rows and columns hold what is left of it.
+
+    =====================  =====================  ========  ================
+    dst_type               y                      greatest  codes end at
+    =====================  =====================  ========  ================
+    float8_e4m3fn (292)    ml_dtypes' type        448       +-448
+    float8_e5m2 (291)      ml_dtypes' type        57344     +-57344
+    hifloat8 (290)         uint8                  32768     +-32768
+    =====================  =====================  ========  ================
+
+    Args:
+        x: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of shape ``(m, n)`` or
+            ``(batches, m, n)``. Any strides, unaligned and read-only arrays included.
+        group_list: int32, of shape ``(g,)``, with g at least 1: the row behind each group, in every
+            batch. None is less than the one before it, and the last one is m; so groups may be
+            empty.
+        min_scale: a bound: no scale exceeds ``1 / min_scale``. 0 means none. Rounded to float32
+            first; negative, NaN or infinite is an error.
+        round_mode: ``"round"`` for hifloat8, whose ties go away from zero; ``"rint"`` for the
+            others, whose ties go to the even code.
+        dst_type: the format of the codes, one of the table, as torch_npu's number there, torch's
+            (23, 24), dtype or name.
+        row_block_size: rows of a block: 1, 128, 256 or 512.
+        col_block_size: columns of a block: 64, 128, 192 or 256.
+        group_list_type: what group_list holds: 0, the row behind each group.
+        dst_type_max: for hifloat8 what amax becomes: from 1e-06 to 32768; codes still end at
+            +-32768. 0 means the table's.
+        out: where to write ``(y, scale)``: arrays of exactly the result's shapes and dtypes, any
+            strides, apart from each other, from x and from group_list, such as an earlier result;
+            None for one that is not wanted. After Ctrl-C it holds some new elements and some old
+            ones.
+        numerics: the arithmetic profile, by default the current one
+            (:func:`npu_quant.numerics`).
+
+    Returns:
+        ``(y, scale)``: codes of x's shape; float32 of shape ``(..., m // row_block_size + g,
+        ceil(n / col_block_size))``. The scales of group j, which begins with row ``start``, are
+        those from row ``start // row_block_size + j`` on; rows of no block are 0.
+
+    Rounding is to nearest, ties to even, in hifloat8 away from zero. Blocks out of the ordinary;
+    "ends" are the format's own, such as 448 and -448:
+
+    ========================================  =============  =====================================
+    block                                     scale          y
+    ========================================  =============  =====================================
+    all zero, of whatever sign                0              0
+    holds NaN                                 NaN            0 everywhere
+    holds inf or -inf, no NaN                 inf            0; float8: -0 of finite negative ones
+    the same, with min_scale                  1 / min_scale  finite by the formula, inf: ends
+    so small that amax / greatest is 0        0              0 for 0, others: ends
+    so great that amax / greatest is inf      inf            0 (where dst_type_max is below 1)
+    a scale is subnormal                      by formula     by the formula; beyond the ends: ends
+    else: -0, or below 0 and rounded to 0     by formula     float8: -0 (80); hifloat8: 0
+    none: a row of scales of no block         0              there is none
+    of an empty group                         none           none: the group has no blocks
+    empty: ``(m, 0)``                         shape (.., 0)  empty
+    empty: ``(0, n)``                         zeros          empty; g rows of scales
+    ========================================  =============  =====================================
+
+    Raises:
+        DTypeError: ``x`` or ``group_list`` is missing (code 161001), is no ndarray, or has another
+            dtype.
+        ParamError: a rank, ``group_list``, ``out`` or an attribute is not allowed or not available.
+        TypeError: an attribute is of the wrong kind, such as ``min_scale="a"``.
+        MemoryError: no memory for the results.
+
+    Example:
+        >>> import numpy as np, npu_quant
+        >>> x = np.array([[0, 448], [7, 3.5], [1, 2]], dtype=np.float32)
+        >>> groups = np.array([1, 3], dtype=np.int32)
+        >>> y, scale = npu_quant.npu_grouped_dynamic_block_quant(
+        ...     x, groups, dst_type="float8_e4m3fn", row_block_size=128
+        ... )
+        >>> y.astype(int).tolist(), scale.tolist()
+        ([[0, 448], [448, 224], [64, 128]], [[1.0], [0.015625]])
+
+    Source: torch_npu.npu_grouped_dynamic_block_quant (hicann/ops-nn
+    ``quant/grouped_dynamic_block_quant``, Ascend/op-plugin). The device leaves rows of no block as
+    they are in memory, and its kernel gives the scale inf where a block holds inf, with min_scale,
+    too; its document, and this function, the bound.
+    """
+    return _core.npu_grouped_dynamic_block_quant(
+        GroupedDynamicBlockQuantResult,
+        x,
+        group_list,
+        min_scale,
+        round_mode,
+        dst_type,
+        row_block_size,
+        col_block_size,
+        group_list_type,
+        dst_type_max,
+        out,
+        numerics,
+    )
 
 
 def reference(
@@ -33,7 +158,7 @@ def reference(
     group_list_type: int = 0,
     dst_type_max: float = 0.0,
 ) -> GroupedDynamicBlockQuantResult:
-    """Compute npu_grouped_dynamic_block_quant in plain NumPy: the formula, without checks."""
+    """Compute :func:`npu_grouped_dynamic_block_quant` in plain NumPy, without checks."""
     m, n = x.shape[-2:]
     rows, columns = m // row_block_size + len(group_list), -(-n // col_block_size)
     scale = np.zeros((*x.shape[:-2], rows, columns), np.float32)

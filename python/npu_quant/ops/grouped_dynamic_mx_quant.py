@@ -84,7 +84,9 @@ def npu_grouped_dynamic_mx_quant(
         a byte, the first in its low nibble; uint8 of shape ``(m // 64 + g, n, 2)``. Block i of
         column c in group j, which begins with row ``start``, has the byte
         ``mxscale[start // 64 + j + i // 2, c, i % 2]``. Byte b stands for ``2**(b - 127)``, 255 for
-        NaN.
+        NaN. The group's way back, where ``end`` is the row behind it, is
+        ``npu_anti_mx_quant(y[start:end], mxscale[first:last], axis=0, src_type=dst_type)`` with
+        ``first = start // 64 + j`` and ``last = first + (end - start + 63) // 64``.
 
     Rounding is of the one product, by ``round_mode``. Blocks out of the ordinary:
 

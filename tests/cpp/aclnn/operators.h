@@ -8,6 +8,7 @@
 
 #include "aclnnop/aclnn_add_rms_norm_quant.h"
 #include "aclnnop/aclnn_add_rms_norm_quant_v2.h"
+#include "aclnnop/aclnn_anti_mx_quant.h"
 #include "aclnnop/aclnn_ascend_anti_quant.h"
 #include "aclnnop/aclnn_ascend_quant.h"
 #include "aclnnop/aclnn_ascend_quant_v3.h"
@@ -153,13 +154,21 @@ inline std::vector<Operator> dynamic_block_quant_operators() {
   };
 }
 
-inline std::vector<Operator> dynamic_mx_quant_operators() {
+inline std::vector<Operator> mx_quant_operators() {
   const auto to = [](aclDataType codes) {
     return std::vector<Argument>{{"x", ACL_FLOAT16, {2, 66}},
                                  {"yOut", codes, {2, 66}},
                                  {"mxscaleOut", ACL_FLOAT8_E8M0, {2, 2, 2}}};
   };
   return {
+      {"aclnnAntiMxQuant",
+       {{"x", ACL_FLOAT4_E2M1, {2, 66}},
+        {"mxscale", ACL_FLOAT8_E8M0, {2, 2, 2}},
+        {"y", ACL_FLOAT16, {2, 66}}},
+       [](const Handles& t, uint64_t* size, aclOpExecutor** executor) {
+         return aclnnAntiMxQuantGetWorkspaceSize(t[0], t[1], -1, ACL_FLOAT16, t[2], size, executor);
+       },
+       aclnnAntiMxQuant},
       {"aclnnDynamicMxQuant", to(ACL_FLOAT8_E4M3FN),
        [](const Handles& t, uint64_t* size, aclOpExecutor** executor) {
          return aclnnDynamicMxQuantGetWorkspaceSize(t[0], -1, nullptr, ACL_FLOAT8_E4M3FN, 32, 0,
@@ -249,12 +258,12 @@ inline std::vector<Operator> ascend_quant_operators() {
   };
 }
 
-// All sixteen.
+// All seventeen.
 inline std::vector<Operator> all_operators() {
   std::vector<Operator> all;
   for (const auto& family :
        {fake_quant_operators(), dynamic_quant_operators(), dynamic_block_quant_operators(),
-        dynamic_mx_quant_operators(), add_rms_norm_quant_operators(), ascend_quant_operators()})
+        mx_quant_operators(), add_rms_norm_quant_operators(), ascend_quant_operators()})
     all.insert(all.end(), family.begin(), family.end());
   return all;
 }

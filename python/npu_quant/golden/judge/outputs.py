@@ -33,7 +33,7 @@ from .casts import note_of
 from .power import power_of
 from .refusal import is_constant, is_same
 from .request import Limits, Request
-from .rounding import Rounding, follows_scale
+from .rounding import Numbers, Rounding, follows_scale
 from .tolerance import Measured, is_kept, rule_of, verdicts_of_presets
 
 
@@ -72,7 +72,7 @@ def _elements(source: Source, model: Model, output: int) -> Source:
     own = model.format_of(output)
     is_plain = not own.name and (own.is_even or model.kinds[output] != "codes")
     is_unpacked = source.dtype in (own.carrier, np.dtype(np.int32)) and source.shape == golden.shape
-    if is_plain or is_unpacked:
+    if (is_plain or is_unpacked) and not model.ignores(output):
         return source
     return ArraySource(model.as_elements(output, source.array()), source.name)
 
@@ -127,7 +127,11 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
         rung = verdict.rung_of_scales(metrics, own)
     worst = None if ties is None else ties.farthest_index
     by_ties = rounding is not None or is_scale
+    follows, numbers = _by_actual_scale(actual, golden, given, model, name)
     where = locate(actual, golden, measured, collected, worst, request.axis, own, by_ties=by_ties)
+    if model is not None and is_scale and where is not None:
+        place = model.place_of(model.outputs.index(name), where.worst)
+        where = dataclasses.replace(where, worst_place=place)
     return dataclasses.replace(
         blank,
         rung=rung,
@@ -135,7 +139,8 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
         ties=ties,
         where=where,
         presets=verdicts_of_presets(Measured(metrics, actual, golden, own)),
-        follows_scale=_follows(actual, golden, given, model, name),
+        follows_scale=follows,
+        numbers=numbers if metrics.mismatches else None,
         same=is_same(actual, golden),
         seen=_only_the_worst(where, blank.shape) if collected is None else collected.seen(),
     )
@@ -188,15 +193,27 @@ def _collected(
     return collected
 
 
-def _follows(
+def _by_actual_scale(
     actual: Source, golden: Source, given: Outputs, model: Model | None, name: str
-) -> bool | None:
-    """Say whether codes follow from their own scale; None where it is the golden's, or no codes."""
+) -> tuple[bool | None, Metrics | None]:
+    """Say whether codes follow from their own scale, and compare the numbers that both stand for.
+
+    None where the scale is the golden's, or these are no codes.
+    """
     number = -1 if model is None else model.outputs.index(name)
     if model is None or model.kinds[number] != "codes":
-        return None
-    scale = _other_scale(given, model)
-    return None if scale is None else follows_scale(model, number, actual, golden, scale)
+        return None, None
+    place = model.scale_of(number)
+    scale = _other_scale(given, model, place)
+    if scale is None or place is None:
+        return None, None
+    theirs = model.golden()[place]
+    assert theirs is not None
+    follows = follows_scale(model, number, actual, golden, scale)
+    if not model.has_numbers:
+        return follows, None
+    ours = Numbers(model, number, actual, scale)
+    return follows, measure(ours, Numbers(model, number, golden, theirs))[0]
 
 
 def _only_the_worst(where: Where | None, shape: tuple[int, ...]) -> Seen:
@@ -207,11 +224,10 @@ def _only_the_worst(where: Where | None, shape: tuple[int, ...]) -> Seen:
     return Seen((Element(index, float(actual), float(golden), None, None),))
 
 
-def _other_scale(given: Outputs, model: Model) -> NDArray[Any] | None:
+def _other_scale(given: Outputs, model: Model, number: int | None) -> NDArray[Any] | None:
     """Return the actual scale output, where the operator computes one and it is not the golden."""
-    if "scale" not in model.kinds:
+    if number is None:
         return None
-    number = model.kinds.index("scale")
     source, golden = given.get(model.outputs[number]), model.golden()[number]
     if source is None or golden is None or not _is_measurable(source, ArraySource(golden)):
         return None

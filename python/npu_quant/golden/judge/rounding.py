@@ -1,4 +1,4 @@
-"""Whether rounding explains codes that differ: how far each lies from a tie (docs/golden.md 2)."""
+"""Whether rounding or another scale explains codes that differ (docs/golden.md 2 and 3)."""
 
 from __future__ import annotations
 
@@ -80,3 +80,23 @@ def _follows(model: Model, output: int, some: Differences, scale: NDArray[Any]) 
     low, high = own.ties(some.actual)
     beyond = np.maximum(low - value, value - high)
     return bool(np.all(beyond <= model.allowed_for(output) * ulp.astype(np.float64)))
+
+
+class Numbers:
+    """The numbers that codes and their scales stand for: other codes may stand for the same."""
+
+    name = ""
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, model: Model, output: int, codes: Source, scale: Any) -> None:
+        self.shape = codes.shape
+        self._model, self._output, self._codes, self._scale = model, output, codes, scale
+
+    def read(self, begin: int, end: int) -> NDArray[Any]:
+        """Return numbers ``[begin, end)``, counted in C order."""
+        codes, index = self._codes.read(begin, end), np.arange(begin, end)
+        return self._model.numbers(self._output, index, codes, self._scale)
+
+    def array(self) -> NDArray[Any]:
+        """Return all of them, in their shape."""
+        return self.read(0, size_of(self)).reshape(self.shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -11,6 +12,7 @@ from ... import _codes
 from ..formats import Format, Small, format_of
 from ..results import TieTest
 from .arithmetic import Floats
+from .edges import Edges, edges_of
 from .model import PART, Array, Exact, Flat, Float32, Float64, Model, Part, ranges
 
 BIAS, NOT_FINITE = 127, 255
@@ -37,19 +39,65 @@ class Floored(Small):
         return test
 
 
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """How numbers lie in blocks along an axis, and in pairs of these, one after the other."""
+
+    block: int
+    """Numbers of a block."""
+    inner: int
+    """Numbers that lie beside each other behind the axis: a row."""
+    edges: Edges
+    """Of the pairs."""
+
+    @classmethod
+    def along(cls, shape: tuple[int, ...], axis: int, block: int) -> Blocks:
+        """Return the blocks of an axis."""
+        axis %= len(shape)
+        outer, length, pairs = math.prod(shape[:axis]), shape[axis], -(-shape[axis] // (2 * block))
+        each = np.arange(outer)
+        edges = edges_of(length * (each + 1), pairs * each, pairs * outer, 2 * block)
+        return cls(block, math.prod(shape[axis + 1 :]), edges)
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs there are."""
+        return len(self.edges) - 1
+
+    def bytes_at(self, index: NDArray[np.int64], *, is_in_rows: bool = False) -> NDArray[np.int64]:
+        """Return the places of the bytes of some numbers: those of a pair lie side by side.
+
+        Args:
+            index: which numbers, counted in C order.
+            is_in_rows: look where they were if bytes lay block by block.
+        """
+        row, column = np.divmod(index, self.inner)
+        pair = np.searchsorted(self.edges, row, side="right") - 1
+        lane = (row - self.edges[pair]) // self.block
+        if is_in_rows:
+            return np.asarray((2 * pair + lane) * self.inner + column)
+        return np.asarray(2 * (pair * self.inner + column) + lane)
+
+    def spans(self, first: int, last: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return which numbers and which bytes some pairs have."""
+        begin, end = (int(self.edges[pair]) * self.inner for pair in (first, last))
+        return (begin, end), (2 * first * self.inner, 2 * last * self.inner)
+
+
 class BlockPart(Part):
     """Some pairs of blocks, each across all that lies behind the axis."""
 
     model: BlockModel
 
-    def __init__(self, model: BlockModel, first: int, last: int) -> None:
-        y = tuple(model.row_of(pair) * model.inner for pair in (first, last))
-        scales = (first * model.inner * 2, last * model.inner * 2)
-        super().__init__(model, ((y[0], y[1]), scales))
-        pair = np.arange(first, last) % max(1, model.pairs)
-        self._shape = (last - first, 2, model.block, model.inner)
-        self._exists = np.arange(2 * model.block) + 2 * model.block * pair[:, None] < model.length
-        self._has_block = np.arange(2) + 2 * pair[:, None] < model.count
+    def __init__(self, model: BlockModel, number: int, first: int, last: int) -> None:
+        super().__init__(model, model.spans(number, first, last))
+        self.number = number
+        """Which of the model's blocks they are."""
+        blocks = model.blocks[number]
+        rows = np.diff(blocks.edges[first : last + 1])[:, None]
+        self._shape = (last - first, 2, blocks.block, blocks.inner)
+        self._exists = np.arange(2 * blocks.block) < rows
+        self._has_block = np.arange(2) * blocks.block < rows
 
     def numbers(self) -> Float32:
         """Return its numbers of shape (pairs, 2, numbers of a block, inner), with 0 for others."""
@@ -57,40 +105,44 @@ class BlockPart(Part):
         return numbers
 
     def _read(self) -> Float32:
-        v = self.model.elements.floats(*self.spans[0])
+        v = self.model.elements.floats(*self.spans[2 * self.number])
         if self._exists.all():
             return v.reshape(self._shape)
-        padded = np.zeros((self._exists.size, self.model.inner), np.float32)
-        padded[self._exists.reshape(-1)] = v.reshape(-1, self.model.inner)
+        padded = np.zeros((self._exists.size, self._shape[-1]), np.float32)
+        padded[self._exists.reshape(-1)] = v.reshape(self._exists.sum(), self._shape[-1])
         return padded.reshape(self._shape)
 
-    def flat(self, grouped: Array) -> Array:
-        """Return numbers as elements of the output, without what filled them up."""
+    def flat(self, grouped: Array, inner: int | None = None) -> Array:
+        """Return numbers as elements of the output, without what filled them up.
+
+        Args:
+            grouped: in C order as `numbers`.
+            inner: how many a row has, unless as many as there.
+        """
         if self._exists.all():
             return grouped.reshape(-1)
-        rows = grouped.reshape(-1, self.model.inner)
+        rows = grouped.reshape(self._exists.size, self._shape[-1] if inner is None else inner)
         return np.asarray(rows[self._exists.reshape(-1)]).reshape(-1)
 
     def there(self, scales: Array) -> Array:
         """Return bytes of shape (pairs, 2, inner), 0 for a block that is not there."""
         return np.asarray(np.where(self._has_block[..., None], scales, np.uint8(0)))
 
+    def laid(self, output: int, scales: Array) -> Array:
+        """Return bytes as an output has them, in pairs: of shape (any, 2, any)."""
+        return scales
+
 
 class BlockModel(Model):
-    """Codes, and one E8M0 byte per block of an axis."""
+    """Codes, and one E8M0 byte per block of an axis; perhaps the same along another axis."""
 
+    part = BlockPart
     has_scale_per_row = False
+    has_numbers = True
 
-    def read(self, x: Array, axis: int, block: int) -> None:
-        """Take the input, along which axis blocks lie, and how many numbers one has."""
-        axis %= x.ndim
-        self.x, self.dtype, self.block = x, x.dtype, block
-        self.length = x.shape[axis]
-        """Numbers along the axis; `inner` of them lie beside each other behind it."""
-        self.inner = int(np.prod(x.shape[axis + 1 :], dtype=np.int64))
-        self.count = -(-self.length // block)
-        self.pairs = -(-self.count // 2)
-        self.outer = int(np.prod(x.shape[:axis], dtype=np.int64))
+    def read(self, x: Array, *blocks: Blocks) -> None:
+        """Take the input, and how it lies in blocks, for each pair of outputs."""
+        self.x, self.dtype, self.blocks = x, x.dtype, blocks
         self.elements = Flat(x)
         self.read_format(self.inputs["dst_type"])
         self.is_packed = bool(self.format.name)
@@ -99,10 +151,13 @@ class BlockModel(Model):
             own = {f.name: getattr(self.format, f.name) for f in fields(self.format)}
             self.format = Floored(**own)
 
-    def row_of(self, pair: int) -> int:
-        """Return where a pair of blocks begins, in rows of `inner` numbers."""
-        before, place = divmod(pair, max(1, self.pairs))
-        return int(before * self.length + 2 * place * self.block)
+    def number_of(self, output: int) -> int:
+        """Return by which of its blocks an output is."""
+        return output // 2
+
+    def of_tiles(self, amax: Float32) -> Float32:
+        """Return what blocks are scaled by, of shape (pairs, 2, inner), by their own amax."""
+        return amax
 
     def format_of(self, output: int) -> Format:
         """Return what the elements of an output stand for."""
@@ -116,24 +171,62 @@ class BlockModel(Model):
             return super().as_elements(output, array)
         return _codes.unpacked(array) if array.ndim else array
 
+    def place_of(self, output: int, index: int) -> str:
+        """Say for which block of the input a byte is."""
+        blocks, columns = self.blocks[self.number_of(output)], max(1, self.x.shape[-1])
+        (pair, column), lane = divmod(index // 2, blocks.inner), index % 2
+        begin = int(blocks.edges[pair]) + lane * blocks.block
+        end = min(begin + blocks.block, int(blocks.edges[pair + 1]))
+        if self.kinds[output] != "scale" or begin >= end:
+            return "" if self.kinds[output] != "scale" else "no block"
+        if blocks.inner == 1 < columns:
+            row, first = divmod(begin, columns)
+            last = first + end - begin - 1
+            return f"block {first // blocks.block} of row {row}, columns {first} to {last}"
+        if blocks.inner == columns:
+            return f"rows {begin} to {end - 1} of column {column}"
+        first, last = (
+            [int(i) for i in np.unravel_index(row * blocks.inner + column, self.x.shape)]
+            for row in (begin, end - 1)
+        )
+        return f"{first} to {last}"
+
+    def spans(self, number: int, first: int, last: int) -> tuple[tuple[int, int], ...]:
+        """Return the spans of a part that has some pairs of one of the blocks."""
+        every = [
+            blocks.spans(*((first, last) if n == number else (blocks.pairs * (n < number),) * 2))
+            for n, blocks in enumerate(self.blocks)
+        ]
+        return tuple(span for both in every for span in both)
+
     def parts(self) -> list[Part]:
         """Split along the pairs of blocks."""
-        step = max(1, PART // max(1, 2 * self.block * self.inner))
-        return [BlockPart(self, *pairs) for pairs in ranges(self.outer * self.pairs, step)]
+        return [
+            self.part(self, number, *pairs)
+            for number, blocks in enumerate(self.blocks)
+            for pairs in ranges(
+                blocks.pairs, max(1, PART // max(1, 2 * blocks.block * blocks.inner))
+            )
+        ]
 
     def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
         """Multiply by the golden powers of two, or by those of another output; NaN has none."""
-        chosen = self.golden()[self.kinds.index("scale")] if scale is None else scale
+        number = self.scale_of(output)
+        assert number is not None
+        chosen = self.golden()[number] if scale is None else scale
         assert chosen is not None
-        if self.kinds[output] == "scale":
+        if output == number:
             return self.format_of(output).values(chosen.reshape(-1)[index]), ()
-        row, column = np.divmod(index, self.inner)
-        before, row = np.divmod(row, self.length)
-        block = row // self.block
-        pair = before * self.pairs + block // 2
-        byte = chosen.reshape(-1)[(pair * self.inner + column) * 2 + block % 2]
+        byte = chosen.reshape(-1)[self.blocks[self.number_of(output)].bytes_at(index)]
         v = self.elements.take(index).astype(np.float32)
         return np.where(byte == NOT_FINITE, np.nan, v * factor_of(byte)).astype(np.float64), ()
+
+    def numbers(self, output: int, index: NDArray[np.int64], codes: Array, scale: Array) -> Float64:
+        """Return y * 2^(mxscale - 127); NaN in blocks that are not finite."""
+        byte = scale.reshape(-1)[self.blocks[self.number_of(output)].bytes_at(index)]
+        return np.where(
+            byte == NOT_FINITE, np.nan, np.ldexp(self.format.values(codes), byte.astype(int) - BIAS)
+        )
 
 
 def factor_of(scales: NDArray[np.uint8]) -> Float32:

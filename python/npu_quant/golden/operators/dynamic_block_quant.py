@@ -1,4 +1,4 @@
-"""npu_dynamic_block_quant."""
+"""npu_dynamic_block_quant and npu_grouped_dynamic_block_quant."""
 
 from __future__ import annotations
 
@@ -18,9 +18,12 @@ from .dynamic_quant import (
     scale_step,
     with_values,
 )
+from .edges import grouped_edges, zero_where_none
 from .formula import Other, Variant
+from .grouped_tiles import GroupedTiling
 from .groups import INPUTS, PER_TENSOR, per_row
-from .tiles import GroupedModel
+from .model import Array
+from .tiles import GroupedModel, Tiling, bounded
 
 KERNELS = "hicann/ops-nn quant/dynamic_block_quant/op_kernel"
 PAGE = "the page of torch_npu.npu_dynamic_block_quant, unlike its example"
@@ -36,6 +39,28 @@ class DynamicBlockQuant(GroupedModel):
         self.min_scale = np.float32(self.inputs["min_scale"])
 
 
+class Grouped(DynamicBlockQuant):
+    """npu_grouped_dynamic_block_quant: blocks begin anew in each group of rows."""
+
+    def blocks(self, height: int, width: int) -> Tiling:
+        """Return the blocks of each group, in each matrix."""
+        matrices = 1 if self.x.ndim == 2 else len(self.x)
+        edges = grouped_edges(self.inputs["group_list"], height, matrices)
+        self.edges = edges
+        return GroupedTiling(self, edges, height, width)
+
+    def ignores(self, output: int) -> bool:
+        """Tell whether there are scales of no block: the device leaves them as they were."""
+        return self.kinds[output] == "scale" and not np.all(np.diff(self.edges))
+
+    def as_elements(self, output: int, array: Array) -> Array:
+        """Return an output as an array of elements, with 0 for scales of no block."""
+        elements = super().as_elements(output, array)
+        if self.kinds[output] != "scale":
+            return elements
+        return zero_where_none(elements, self.edges, self.x.ndim - 2)
+
+
 def is_bounded(model: GroupedModel) -> bool:
     """Tell whether there is a min_scale."""
     return bool(model.min_scale > 0)
@@ -45,6 +70,13 @@ PER_ROW = Other("per row", "max |x| of the row", per_row, "npu_dynamic_quant")
 PRINTED = scale_step("as the page prints it", "127 / amax", PAGE, benign=False)
 UNBOUNDED = Other(
     "min_scale ignored", "{scale}", lambda scale, least: scale, steps.MISTAKE, is_bounded
+)
+INFINITE = Other(
+    "inf beyond min_scale",
+    "{scale}, but inf where amax is",
+    lambda scale, least: np.where(np.isinf(scale), scale, bounded(scale, least)),
+    "hicann/ops-nn quant/dynamic_block_quant, grouped_dynamic_block_quant: op_kernel",
+    is_bounded,
 )
 FLOORED = Other(
     "scale at least min_scale",
@@ -74,7 +106,7 @@ VARIANTS: tuple[Variant, ...] = (
     ),
     FORM.formula(reported=PAGE_MULTIPLIER).row(),
     FORM.formula(reported=PAGE_MULTIPLIER, quotient=BY_INVERSE_AMAX).row(source=PAGE),
-    *FORM.rows(FORM.formula(bound=bound) for bound in (UNBOUNDED, FLOORED)),
+    *FORM.rows(FORM.formula(bound=bound) for bound in (UNBOUNDED, FLOORED, INFINITE)),
     *FORM.rows(FORM.formula(reported=step) for step in NARROW_REPORTED),
     *FORM.rows(in_groups(PER_ROW, PER_TENSOR)),
     *FORM.rows(with_values(BY_INVERSE_AMAX, *INPUTS)),

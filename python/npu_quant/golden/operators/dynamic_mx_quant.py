@@ -1,40 +1,15 @@
-"""npu_dynamic_mx_quant: a power of two for each block, found by one of many rules."""
+"""The models of the operators that quantize to MX; their formulas are in mx.py."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from itertools import product
-from typing import Any
-
 import numpy as np
 
-from ..formats import half_away
-from . import steps
-from .arithmetic import as_it_is, to_bfloat16
-from .blocks import (
-    NOT_FINITE,
-    BlockModel,
-    BlockPart,
-    bytes_of,
-    factor_of,
-)
-from .exponents import (
-    CEIL_LOG2,
-    EVEN,
-    FLOOR_LOG2,
-    ONE_LESS,
-    RCEIL,
-    RCEIL_7,
-    RULE,
-    RULES,
-    SCALE_FLOOR,
-    is_packed,
-)
-from .formula import Form, Formula, Other, Step, Variant
-from .model import Array, Float32
+from .blocks import BlockModel, Blocks
+from .edges import grouped_edges, zero_where_none
+from .model import Array
+from .mx import REFERENCE, VARIANTS
 
-KERNELS = "hicann/ops-nn quant/dynamic_mx_quant/op_kernel"
+__all__ = ["REFERENCE", "VARIANTS", "DynamicMxQuant", "Grouped", "WithDualAxis"]
 
 
 class DynamicMxQuant(BlockModel):
@@ -42,260 +17,49 @@ class DynamicMxQuant(BlockModel):
 
     def prepare(self) -> None:
         """Read the arguments."""
-        self.read(self.inputs["input"], self.inputs["axis"], self.inputs["block_size"])
-        self.alg = int(self.inputs["scale_alg"] or 0)
+        inputs = self.inputs
+        self.read(inputs[self.operator.arrays[0]], *self.all_blocks())
+        self.alg = int(inputs["scale_alg"] or 0)
         top = self.format.limits[1]
         self.emax = float(np.floor(np.log2(top)))
-        given = self.inputs["dst_type_max"] or top
+        given = inputs["dst_type_max"] or top
         self.greatest = np.float32(given if self.alg else top)
         """What the amax of a block may become, but with scale_alg 0."""
-        self.least = np.float32(self.inputs["max_low_bound"])
+        self.least = np.float32(inputs.get("max_low_bound", 0))
         below = float(self.format.neighbours(self.format.nearest(np.array([top])))[0][0])
         self.half_step = (top - below) / 2 / 2**self.emax
         """Half of the steps between codes from 1 to 2, where these are as fine as at the top."""
 
-
-def is_float8(model: DynamicMxQuant) -> bool:
-    """Tell whether codes are float8, whose ties are rounded to even as a rule."""
-    return not model.is_packed
-
-
-def is_bounded(model: DynamicMxQuant) -> bool:
-    """Tell whether there is a max_low_bound."""
-    return bool(model.least > 0)
+    def all_blocks(self) -> tuple[Blocks, ...]:
+        """Return how the input lies in blocks."""
+        inputs = self.inputs
+        return (Blocks.along(inputs["input"].shape, inputs["axis"], inputs["block_size"]),)
 
 
-# The amax of blocks.
+class WithDualAxis(DynamicMxQuant):
+    """npu_dynamic_mx_quant_with_dual_axis."""
+
+    def all_blocks(self) -> tuple[Blocks, ...]:
+        """Return how the input lies in blocks of the last axis, and of the one before it."""
+        last, other = (Blocks.along(self.inputs["input"].shape, axis, 32) for axis in (-1, -2))
+        return last, other
 
 
-def amax_of(v: Float32, model: DynamicMxQuant) -> Float32:
-    """Return max |v|; NaN where there is one."""
-    return np.asarray(np.maximum(np.abs(v).max(axis=2, initial=0), model.least))
+class Grouped(DynamicMxQuant):
+    """npu_grouped_dynamic_mx_quant."""
 
+    def all_blocks(self) -> tuple[Blocks, ...]:
+        """Return how the rows of each group lie in blocks."""
+        x, ends, block = (self.inputs[name] for name in ("x", "group_index", "blocksize"))
+        return (Blocks(block, x.shape[1], grouped_edges(ends, 2 * block)),)
 
-def finite_amax(v: Float32, model: DynamicMxQuant) -> Float32:
-    """Return max |v| of what is finite."""
-    return amax_of(np.where(np.isfinite(v), v, np.float32(0)), model)
+    def ignores(self, output: int) -> bool:
+        """Tell whether there are pairs of no block: the device leaves them as they were."""
+        return self.kinds[output] == "scale" and not np.all(np.diff(self.blocks[0].edges))
 
-
-def cut_to_bfloat16(v: Float32) -> Float32:
-    """Drop the lower half of float32."""
-    bits = np.ascontiguousarray(v).view(np.uint32) & np.uint32(0xFFFF0000)
-    return np.asarray(bits.view(np.float32))
-
-
-AMAX = Step("", "", amax_of)
-FINITE_ONLY = Other(
-    "finite elements only", "max |x| of the finite x", finite_amax, "scripts that mask NaN and inf"
-)
-NEAREST_AMAX = Other(
-    "bf16 amax",
-    "bfloat16(max |x|)",
-    lambda v, model: to_bfloat16(amax_of(v, model)),
-    f"{KERNELS}, scale_alg 2 of float16",
-)
-CUT_AMAX = Other(
-    "bf16 amax cut off",
-    "max |x|, the lower half of its bits dropped",
-    lambda v, model: cut_to_bfloat16(amax_of(v, model)),
-    f"{KERNELS}, scale_alg 2 of float32",
-)
-UNBOUNDED = Other(
-    "max_low_bound ignored",
-    "max |x| without max_low_bound",
-    lambda v, model: np.abs(v).max(axis=2, initial=0),
-    steps.MISTAKE,
-    is_bounded,
-)
-
-# How the bytes lie, and how numbers are multiplied.
-
-SIDE_BY_SIDE = Step("", "", lambda scales: scales.transpose(0, 2, 1))
-IN_ROWS = Other(
-    "bytes in rows",
-    ", bytes block by block",
-    as_it_is,
-    "mxscale of another axis that was not interleaved",
-    lambda model: model.inner > 1,
-)
-WITHOUT_BIAS = Other(
-    "bytes without a bias",
-    ", bytes hold E",
-    lambda scales: (scales - np.uint8(127)).transpose(0, 2, 1),
-    "exponents in int8",
-)
-
-
-def product_of(v: Float32, scales: Array) -> Float32:
-    """Return v / 2^E, and 0 where a block is not finite."""
-    with np.errstate(all="ignore"):
-        own = v * factor_of(scales)[:, :, None]
-    return np.where(scales[:, :, None] == NOT_FINITE, np.float32(0), own)
-
-
-def exact_product(v: Float32, scales: Array) -> Float32:
-    """Return the same without underflow: what is not 0 stays so."""
-    own = product_of(v, scales)
-    is_lost = (own == 0) & (v != 0) & (scales[:, :, None] != NOT_FINITE)
-    return np.where(is_lost, np.copysign(np.float32(1e-45), v), own)
-
-
-def not_of_byte_0(v: Float32, scales: Array) -> Float32:
-    """Return the product, and 0 where the byte is 0."""
-    return np.where(scales[:, :, None] == 0, np.float32(0), product_of(v, scales))
-
-
-PRODUCT = Step("", "x / 2^E", product_of)
-WIDE_PRODUCT = Step(
-    "float64 products",
-    "float64(x / 2^E)",
-    exact_product,
-    "hicann/ops-nn quant/dynamic_mx_quant/tests: its golden",
-)
-BF16_PRODUCT = Other(
-    "bf16 products",
-    "bfloat16(x / 2^E)",
-    lambda v, scales: to_bfloat16(product_of(v, scales)),
-    f"{KERNELS}, of bfloat16; compressed-tensors",
-)
-BYTE_0 = Other(
-    "y is 0 where the byte is", "(x / 2^E, 0 where the byte is 0)", not_of_byte_0, KERNELS
-)
-
-# How products become codes.
-
-MODES = {"rint": np.rint, "round": half_away, "floor": np.floor}
-
-
-def mode_step(mode: str, text: str, **more: Any) -> Step:
-    """Return the step that rounds by a mode which was not asked for."""
-    return Step(
-        f"round_mode {mode}",
-        text,
-        lambda model: MODES[mode],
-        f'round_mode "{mode}"',
-        lambda model: model.round_mode != mode,
-        **more,
-    )
-
-
-def plain(step: Step, source: str) -> Step:
-    """Return a rounding as a step of this form."""
-    return replace(step, function=lambda model: step.function, source=source)
-
-
-AS_TOLD = Step("", "round", lambda model: MODES[model.round_mode])
-_TIES: dict[str, Any] = {"benign_if": is_float8, "benign_when": "codes are float8"}
-ROUNDINGS = (
-    mode_step("rint", "ties to even", **_TIES),
-    mode_step("round", "ties away from zero", **_TIES),
-    mode_step("floor", "floor", benign=False),
-    plain(steps.TRUNCATION, "CAST_TRUNC of the device"),
-    plain(steps.CEILING, steps.CEILING.source),
-)
-LOW_FIRST = Step("", "", as_it_is)
-HIGH_FIRST = Other(
-    "high nibble first",
-    ", the first code in the high nibble",
-    lambda y: y.reshape(-1, 2)[:, ::-1].reshape(-1),
-    "another order of float4 in a byte",
-    is_packed,
-)
-
-
-# What a formula makes of a part.
-
-
-def scaled(formula: Formula, part: BlockPart) -> tuple[Float32, Array]:
-    """Return the numbers of a part, and the bytes of its blocks."""
-    model = part.model
-
-    def make() -> tuple[Float32, Array]:
-        v = part.call(formula["values"].function, part.numbers())
-        with np.errstate(all="ignore"):
-            amax = part.call(formula["amax"].function, v, model)
-            exponent = formula["exponent"].function(amax, model)
-        return v, part.same(part.there(bytes_of(exponent, amax)))
-
-    return part.once(("scaled", *(formula[s] for s in ("values", "amax", "exponent"))), make)
-
-
-def y(formula: Formula, part: BlockPart) -> Array:
-    """Return the codes of a part."""
-    own = part.model.format
-    products = part.call(formula["product"].function, *scaled(formula, part))
-    to_whole = formula["round"].function(part.model)
-    low = formula["clamp"].function(own.limits[0])
-    return part.call(_codes_of, part, products, to_whole, low, formula["order"].function)
-
-
-def _codes_of(part: BlockPart, products: Float32, to_whole: Any, low: float, order: Any) -> Array:
-    own = part.model.format
-    with np.errstate(all="ignore"):
-        codes = own.codes(own.rounding(to_whole)(products), low)
-    return np.asarray(order(part.flat(codes)))
-
-
-def mxscale(formula: Formula, part: BlockPart) -> Array:
-    """Return the bytes of a part."""
-    return part.call(_flat, formula["lie"].function, scaled(formula, part)[1])
-
-
-def _flat(lie: Any, scales: Array) -> Array:
-    return np.ascontiguousarray(lie(scales)).reshape(-1)
-
-
-def text(formula: Formula) -> str:
-    """Return how E and y come about."""
-    scale = f"E = {formula['exponent'].text}{formula['lie'].text}"
-    x, amax = formula["values"].text, formula["amax"].text
-    product = formula["product"].text.replace("x", x, 1)
-    y = f"y = {formula['round'].text}({product}){formula['clamp'].text}{formula['order'].text}"
-    return f"{scale}, {y}" + (f", amax = {amax}" if amax else "")
-
-
-VALUES = Step("", "x", as_it_is)
-INPUTS = steps.in_16_bits("input as {short}", "{long}(x)", "x.{cast}()", as_it_is, steps.is_float32)
-FORM = Form(
-    {
-        "values": VALUES,
-        "amax": AMAX,
-        "exponent": RULE,
-        "lie": SIDE_BY_SIDE,
-        "product": PRODUCT,
-        "round": AS_TOLD,
-        "clamp": steps.CLAMP,
-        "order": LOW_FIRST,
-    },
-    text,
-    (y, mxscale),
-)
-REFERENCE = FORM.formula()
-
-
-def formulas() -> Iterator[Formula]:
-    """Every rule with every rounding; then what else differs in one step."""
-    form = FORM.formula
-    for rule, rounding in product((RULE, FLOOR_LOG2, CEIL_LOG2, *RULES), (AS_TOLD, *ROUNDINGS)):
-        yield form(exponent=rule, round=rounding)
-    for amax, rule in product((NEAREST_AMAX, CUT_AMAX), (RULE, RCEIL, RCEIL_7)):
-        yield form(amax=amax, exponent=rule)
-    for rule in (RULE, *RULES):
-        yield form(exponent=rule, product=BF16_PRODUCT)
-        yield form(exponent=rule, order=HIGH_FIRST)
-    for rule in (RULE, SCALE_FLOOR, EVEN, ONE_LESS):  # by which amax may be beyond the top
-        yield form(exponent=rule, clamp=steps.UNSATURATED)
-    for one in (FINITE_ONLY, UNBOUNDED):
-        yield form(amax=one)
-    for one in (WIDE_PRODUCT, BYTE_0):
-        yield form(product=one)
-    for one in (IN_ROWS, WITHOUT_BIAS):
-        yield form(lie=one)
-    for one in INPUTS:
-        yield form(values=one)
-
-
-VARIANTS: tuple[Variant, ...] = (
-    REFERENCE.row(source="docs/numerics.md 14"),
-    *FORM.rows(formulas()),
-)
+    def as_elements(self, output: int, array: Array) -> Array:
+        """Return an output as an array of elements, with 0 for pairs of no block."""
+        elements = super().as_elements(output, array)
+        if self.kinds[output] != "scale":
+            return elements
+        return zero_where_none(elements, self.blocks[0].edges, 0)

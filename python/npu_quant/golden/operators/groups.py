@@ -62,7 +62,9 @@ def per_row(part: GroupedPart) -> Groups:
         across = part.model.tiling.across
 
     def reported(which: str) -> Float32 | None:
-        return np.repeat(groups.extreme(which), across) if across else None
+        if not across:
+            return None
+        return part.model.tiling.of_rows(np.repeat(groups.extreme(which), across), *part.rows)
 
     return Groups(groups.v, groups.extreme, reported)
 
@@ -205,7 +207,7 @@ def scales(formula: Formula, part: GroupedPart) -> Array | None:
         return None
     scale = scale_of(formula, part.model, size)
     other: Array = formula["reported"].function(scale, size, part.model)
-    return np.asarray(part.same(other))
+    return part.model.tiling.there(np.asarray(part.same(other)), *part.rows)
 
 
 def text(formula: Formula) -> str:

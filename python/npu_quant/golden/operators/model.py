@@ -139,6 +139,8 @@ class Model(abc.ABC):
     """That of the codes."""
     has_scale_per_row = True
     """Whether a row, or each block of it, is divided by a scale of its own, and no more is done."""
+    has_numbers = False
+    """Whether codes and scales stand for numbers exactly: whether there is `numbers`."""
     most = np.float32(127)
     """What the greatest number of a group becomes, or the greatest code: MAX of the formulas."""
 
@@ -179,12 +181,26 @@ class Model(abc.ABC):
         assert golden is not None
         return format_of(golden.dtype)
 
+    def scale_of(self, output: int) -> int | None:
+        """Return which output has the scales that codes go with: the next one that has any."""
+        return next(
+            (n for n, kind in enumerate(self.kinds) if n >= output and kind == "scale"), None
+        )
+
     def as_elements(self, output: int, array: Array) -> Array:
         """Return an output as an array of elements: int4 may be packed, float8 may be bytes."""
         if self.kinds[output] == "codes" and self.format.name == "int4":
             return unpacked(array)
         is_bytes = self.kinds[output] == "codes" and array.dtype == np.uint8
         return array.view(self.format.carrier) if is_bytes and not self.format.is_even else array
+
+    def place_of(self, output: int, index: int) -> str:
+        """Say which part of the input an element of an output is for, where that is no row."""
+        return ""
+
+    def ignores(self, output: int) -> bool:
+        """Tell whether some elements of an output mean nothing: `as_elements` makes them golden."""
+        return False
 
     def output_shapes(self) -> tuple[tuple[int, ...], ...]:
         """Return the outputs' shapes."""
@@ -240,6 +256,10 @@ class Model(abc.ABC):
         """Return what ties some elements of an output: their format, unless a model has its own."""
         return self.format_of(output)
 
+    def numbers(self, output: int, index: NDArray[np.int64], codes: Array, scale: Array) -> Float64:
+        """Return what some codes and their scales stand for."""
+        raise NotImplementedError
+
     @abc.abstractmethod
     def parts(self) -> list[Part]:
         """Split the work: each part can be computed alone. They are light until used."""
@@ -259,10 +279,14 @@ def ranges(count: int, step: int) -> Iterator[tuple[int, int]]:
         yield begin, min(begin + step, count)
 
 
+OURS = ("out", "numerics")
+"""The parameters of every operator that are none of its inputs."""
+
+
 def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     """Return the parameters of an operator that are its inputs, in its order."""
     parameters = inspect.signature(function).parameters.items()
-    return {name: p for name, p in parameters if name not in ("out", "numerics")}
+    return {name: p for name, p in parameters if name not in OURS}
 
 
 def by_name(function: Callable[..., Any], inputs: Any) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ from .model import Model, Operator, arguments_of, by_name
 
 _GROUPED = {"y": "codes", "scale": "scale"}
 _MX = {"y": "codes", "mxscale": "scale"}
+_MX_TWICE = {"y1": "codes", "mxscale1": "scale", "y2": "codes", "mxscale2": "scale"}
 _WITH_OFFSET = _GROUPED | {"offset": "offset"}
 _ASYMMETRIC = "dynamic_quant_asymmetric.DynamicQuantAsymmetric"
 _FAKE = "fake_quantize.FakeQuantize"
@@ -28,9 +29,29 @@ OPERATORS = {
         (ops.npu_dynamic_quant, "dynamic_quant.DynamicQuant", "input", _GROUPED),
         (ops.npu_dynamic_quant_asymmetric, _ASYMMETRIC, "input", _WITH_OFFSET),
         (ops.npu_dynamic_block_quant, "dynamic_block_quant.DynamicBlockQuant", "x", _GROUPED),
+        (
+            ops.npu_grouped_dynamic_block_quant,
+            "dynamic_block_quant.Grouped",
+            "x group_list",
+            _GROUPED,
+        ),
         (ops.npu_dynamic_mx_quant, "dynamic_mx_quant.DynamicMxQuant", "input", _MX),
+        (
+            ops.npu_dynamic_mx_quant_with_dual_axis,
+            "dynamic_mx_quant.WithDualAxis",
+            "input",
+            _MX_TWICE,
+        ),
+        (
+            ops.npu_dynamic_block_mx_quant,
+            "dynamic_block_mx_quant.DynamicBlockMxQuant",
+            "input",
+            {"y": "codes", "scale1": "scale", "scale2": "scale"},
+        ),
+        (ops.npu_grouped_dynamic_mx_quant, "dynamic_mx_quant.Grouped", "x group_index", _MX),
         (ops.npu_add_rms_norm_quant, "add_rms_norm_quant.AddRmsNormQuant", _NORM_ARRAYS, _NORM),
         (ops.npu_quantize, "quantize.Quantize", "self scales zero_points", {"y": "codes"}),
+        (ops.npu_anti_mx_quant, "anti_mx_quant.AntiMxQuant", "x mxscale", {"y": "values"}),
         (ops.npu_anti_quant, "anti_quant.AntiQuant", "x scale", {"y": "values"}),
         (ops.fake_quantize_per_tensor_affine, _FAKE, "self", _ONLY),
         (ops.fake_quantize_per_tensor_affine_cachemask, _FAKE, "self", _BOTH),

@@ -69,6 +69,8 @@ class Tiling:
         self.across = -(-model.columns // self.width) if width else 1
         """Tiles beside each other."""
         self._down = -(-self._tall // self._height)
+        self.rows = -(-model.row_count // self._tall) * self._down
+        """Rows of tiles."""
         self._all: dict[tuple[str, Numbers], Float32] = {}
 
     @property
@@ -82,9 +84,27 @@ class Tiling:
         return matrix * self._down + place // self._height
 
     def begun_before(self, row: int) -> int:
-        """Return how many tiles begin before a row."""
+        """Return how many rows of tiles begin before a row."""
         matrix, place = divmod(row, self._tall)
-        return (matrix * self._down + -(-place // self._height)) * self.across
+        return matrix * self._down + -(-place // self._height)
+
+    def begun(self, first: int, last: int) -> tuple[int, int]:
+        """Return which rows of tiles begin in rows [first, last), be they empty."""
+        end = self.rows if last == self._model.row_count else self.begun_before(last)
+        return self.begun_before(first), end
+
+    def span(self, first: int, last: int) -> tuple[int, int]:
+        """Return the same as tiles."""
+        begin, end = self.begun(first, last)
+        return begin * self.across, end * self.across
+
+    def there(self, scales: Array, first: int, last: int) -> Array:
+        """Return scales of the tiles that begin in rows [first, last), 0 for empty tiles."""
+        return scales
+
+    def of_rows(self, extremes: Float32, first: int, last: int) -> Float32:
+        """Return extremes of rows [first, last), each a row of tiles, as those of its tiles."""
+        return extremes.reshape(-1)
 
     def tiled(self, v: Float32) -> Float32:
         """Return rows in pieces of the tiles' width."""
@@ -102,8 +122,7 @@ class Tiling:
 
     def _find(self, which: str, numbers: Numbers) -> Float32:
         model, (function, initial) = self._model, _EXTREMES[which]
-        rows = self.row_of(model.row_count - 1) + 1 if model.row_count else 0
-        result = np.full((rows, self.across), initial, np.float32)
+        result = np.full((self.rows, self.across), initial, np.float32)
         with np.errstate(all="ignore"):
             for first, last in ranges(model.row_count, max(1, PART // max(1, model.columns))):
                 own = extreme_of(self.tiled(numbers(model, first, last)), which)[..., 0]
@@ -118,10 +137,15 @@ class Tiling:
         v = self.tiled(part.numbers(numbers))
         if self.is_low:
             basis = v if of is numbers else self.tiled(part.numbers(of))
-            return Groups(v, lambda which: extreme_of(basis, which))
+            own = Groups(
+                v,
+                lambda which: extreme_of(basis, which),
+                lambda which: self.of_rows(own.extreme(which), *part.rows),
+            )
+            return own
         tile = self.row_of(np.arange(*part.rows))
         tile = tile[:1] if len(tile) and tile[0] == tile[-1] else tile
-        begun = slice(*(self.begun_before(row) for row in part.rows))
+        begun = slice(*self.span(*part.rows))
         return Groups(
             v,
             lambda which: self.every(which, of)[tile][..., None],
@@ -135,8 +159,7 @@ class GroupedPart(Part):
     model: GroupedModel
 
     def __init__(self, model: GroupedModel, first: int, last: int) -> None:
-        begun = model.tiling.begun_before
-        own = begun(first), begun(last)
+        own = model.tiling.span(first, last)
         codes = (first * model.columns, last * model.columns)
         super().__init__(model, tuple(codes if kind == "codes" else own for kind in model.kinds))
         self.rows = (first, last)
@@ -157,7 +180,8 @@ class GroupedPart(Part):
 
     def flat(self, grouped: Array) -> Array:
         """Return groups as elements of the output, without what filled them up."""
-        rows = grouped.reshape(self.rows[1] - self.rows[0], -1)
+        count = self.rows[1] - self.rows[0]
+        rows = grouped.reshape(count, grouped.size // max(1, count))
         return rows[:, : self.model.columns].reshape(-1)
 
 
@@ -190,7 +214,7 @@ class GroupedModel(Model):
         self._flat = Flat(x)
         self._tilings: dict[tuple[int, int, int], Tiling] = {}
         is_block = mode == "block"
-        self.tiling = Tiling(self, self.tall, height, width) if is_block else self.tiles(mode)
+        self.tiling = self.blocks(height, width) if is_block else self.tiles(mode)
         self.read_format(self.inputs["dst_type"])
         if self.format.name == "hifloat8" and self.inputs["dst_type_max"]:
             self.most = np.float32(self.inputs["dst_type_max"])
@@ -198,6 +222,10 @@ class GroupedModel(Model):
         """What the range of a group becomes: R."""
         self.goal = self.most if self.size == "amax" else self.reach
         self.has_scale_per_row = self.tiling.is_low and self.size == "amax"
+
+    def blocks(self, height: int, width: int) -> Tiling:
+        """Return the groups that are blocks."""
+        return Tiling(self, self.tall, height, width)
 
     def tiles(self, mode: str) -> Tiling:
         """Return the groups of a mode."""
@@ -241,7 +269,8 @@ class GroupedModel(Model):
     def parts(self) -> list[Part]:
         """Split along the rows."""
         step = max(1, PART // max(1, self.columns))
-        return [GroupedPart(self, *rows) for rows in ranges(self.row_count, step)]
+        every = list(ranges(self.row_count, step)) or [(0, 0)] * bool(self.tiling.rows)
+        return [GroupedPart(self, *rows) for rows in every]
 
     def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
         """Divide by the golden scales; for the scales themselves, divide amax."""

@@ -44,8 +44,8 @@ _DTYPES |= {
         ("F4", "uint8"),  # two to a byte
     )
 }
-_BITS = {kind: 8 * dtype.itemsize for kind, dtype in _DTYPES.items()}
-_BITS |= {"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "C64": 64, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8}
+BITS = {kind: 8 * dtype.itemsize for kind, dtype in _DTYPES.items()}
+BITS |= {"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "C64": 64, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8}
 _FIELDS = {"dtype", "shape", "data_offsets"}
 
 
@@ -53,7 +53,7 @@ class _HeaderError(ValueError):
     """What a header has that no file of this format has."""
 
 
-class _Tensor(NamedTuple):
+class Tensor(NamedTuple):
     """A tensor as the header has it."""
 
     kind: str
@@ -63,19 +63,46 @@ class _Tensor(NamedTuple):
     end: int
 
 
+class Header(NamedTuple):
+    """What stands before the elements."""
+
+    text: bytes
+    tensors: dict[str, Tensor]
+    """By name, in the order of their bytes; not to be changed."""
+
+    @property
+    def begin(self) -> int:
+        """The first element's place in the file."""
+        return 8 + len(self.text)
+
+    @property
+    def size(self) -> int:
+        """How many bytes of elements the file is to have."""
+        return max((t.end for t in self.tensors.values()), default=0)
+
+
+def header_of(file: File) -> Header:
+    """Read the header, which may say more or fewer elements than the file has.
+
+    Raises:
+        FileError: it is malformed.
+    """
+    text = _header(file)
+    try:
+        return Header(text, _kept(text) if len(text) <= MAX_KEPT else _parsed(text))
+    except _HeaderError as error:
+        raise file.fault(str(error)) from error
+
+
 def arrays(file: File) -> Arrays:
     """Return the tensors by their names.
 
     Raises:
         FileError: the header is malformed, or does not fit the file.
     """
-    text = _header(file)
-    try:
-        tensors = _kept(text) if len(text) <= MAX_KEPT else _parsed(text)
-    except _HeaderError as error:
-        raise file.fault(str(error)) from error
-    begin = 8 + len(text)
-    size, said = file.size - begin, max((t.end for t in tensors.values()), default=0)
+    header = header_of(file)
+    tensors, begin = header.tensors, header.begin
+    size, said = file.size - begin, header.size
     if said > size:
         name, t = next((name, t) for name, t in tensors.items() if t.end > size)
         at = f"{clean(name, 60)}: bytes {t.begin} to {t.end}"
@@ -98,7 +125,7 @@ def _header(file: File) -> bytes:
     return text
 
 
-def _parsed(text: bytes) -> dict[str, _Tensor]:
+def _parsed(text: bytes) -> dict[str, Tensor]:
     """Return the tensors that a header has, in the order of their bytes; not to be changed.
 
     Raises:
@@ -108,9 +135,9 @@ def _parsed(text: bytes) -> dict[str, _Tensor]:
     metadata = entries.pop("__metadata__", {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
         raise _HeaderError("has __metadata__ that is not text by name")
-    found: list[tuple[_Tensor, str]] = []
+    found: list[tuple[Tensor, str]] = []
     for name, entry in entries.items():
-        if not isinstance(entry, _Tensor):
+        if not isinstance(entry, Tensor):
             raise _HeaderError(f"tensor {clean(name, 60)} {_tensor(entry)}")
         found.append((entry, name))
     found.sort(key=lambda pair: (pair[0].begin, pair[0].end, pair[1]))
@@ -126,7 +153,7 @@ def _parsed(text: bytes) -> dict[str, _Tensor]:
 
 # Files are asked for one array after another. It is the text that is looked up, not the file, which
 # may have become another one in the meantime.
-_kept: Callable[[bytes], dict[str, _Tensor]] = lru_cache(maxsize=2)(_parsed)
+_kept: Callable[[bytes], dict[str, Tensor]] = lru_cache(maxsize=2)(_parsed)
 
 
 def _entries(text: bytes) -> dict[str, Any]:
@@ -152,7 +179,7 @@ def _entries(text: bytes) -> dict[str, Any]:
     raise _HeaderError(f"has a malformed header: {why}")
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any] | _Tensor:
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any] | Tensor:
     """Return an object of the JSON, a tensor's as such: it takes much less room."""
     entries = dict(pairs)
     if len(entries) != len(pairs):
@@ -171,12 +198,12 @@ def _integers(value: object) -> bool:
     return isinstance(value, list) and all(type(n) is int and n >= 0 for n in value)
 
 
-def _tensor(entry: object) -> _Tensor | str:
+def _tensor(entry: object) -> Tensor | str:
     """Return a tensor, whose bytes are as many as its dtype and shape need, or what is wrong."""
     if not isinstance(entry, dict) or entry.keys() != _FIELDS:
         return "has not dtype, shape and data_offsets"
     kind, axes, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
-    bits = _BITS.get(kind) if isinstance(kind, str) else None
+    bits = BITS.get(kind) if isinstance(kind, str) else None
     if bits is None:
         return f"has the unknown dtype {clean(str(kind), 30)}"
     if not _integers(axes) or not _integers(offsets) or len(offsets) != 2:
@@ -186,10 +213,10 @@ def _tensor(entry: object) -> _Tensor | str:
         return fault
     if end < begin or 8 * (end - begin) != count_of(shape) * bits:
         return f"needs {count_of(shape) * bits // 8} bytes, its data_offsets are {offsets}"
-    return _Tensor(intern(kind), shape, begin, end)
+    return Tensor(intern(kind), shape, begin, end)
 
 
-def _stored(file: File, data: InPlace, tensor: _Tensor) -> Stored:
+def _stored(file: File, data: InPlace, tensor: Tensor) -> Stored:
     kind, shape = tensor.kind, tensor.shape
     if kind == "F4":
         if not shape or shape[-1] % 2:

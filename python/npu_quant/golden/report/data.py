@@ -17,6 +17,7 @@ def _output_to_dict(output: OutputComparison) -> dict[str, Any]:
     data: dict[str, Any] = {name: plain(getattr(output, name)) for name in names}
     data["dtype"], data["shape"] = output.type_name, list(output.shape)
     data["metrics"] = None if output.metrics is None else output.metrics.to_dict()
+    data["numbers"] = None if output.numbers is None else output.numbers.to_dict()
     data["tolerance"] = plain(output.tolerance)
     data["presets"] = output.presets
     data["notes"] = list(output.notes)

@@ -122,9 +122,10 @@ def _lines_of(comparison: ComparisonData, output: OutputComparison) -> list[Line
     return [(worth, name + text) for worth, text in lines]
 
 
-def _differ(m: Metrics, noun: str) -> str:
-    verb = "differs" if m.mismatches == 1 else "differ"
-    return f"{words.count(m.mismatches)} of {words.counted(m.count, noun)} {verb}"
+def _differ(m: Metrics, noun: str, wrong: int | None = None) -> str:
+    wrong = m.mismatches if wrong is None else wrong
+    verb = "differs" if wrong == 1 else "differ"
+    return f"{words.count(wrong)} of {words.counted(m.count, noun)} {verb}"
 
 
 def _counts(output: OutputComparison, m: Metrics) -> str:
@@ -177,15 +178,23 @@ def _consequence(output: OutputComparison) -> list[Line]:
     """Say whether codes are what their own, wrong scale gives."""
     if output.follows_scale is None or output.rung in ("identical", "tie"):
         return []
+    follows = "does not follow from the actual scale either"
     if output.follows_scale:
-        return [(_FACT, "follows from the scale it was given: the fault is in amax or scale")]
-    return [(_FACT, "does not follow from the actual scale either")]
+        follows = "follows from the scale it was given: the fault is in amax or scale"
+    m, texts = output.numbers, [follows]
+    if m is not None:
+        wrong, power = m.mismatches - m.zero_signs, "y * 2^(mxscale - 127)"
+        text = f"as numbers, {power}: {_differ(m, 'number', wrong)}"
+        same = f"the same numbers in other codes: {power} is the golden's"
+        texts.append(f"{text} · SQNR {words.number(m.sqnr_db, 3)} dB" if wrong else same)
+    return [(_FACT, text) for text in texts]
 
 
 def _pair(output: OutputComparison, where: Where) -> str:
     """Return the worst element, actual and golden, with what lies between."""
     actual, golden = where.worst_values
     place = words.index([int(i) for i in np.unravel_index(where.worst, output.shape)])
+    place += f" ({where.worst_place})" if where.worst_place else ""
     if format_of(output.type_name).is_even:
         return f"{place} actual {actual}, golden {golden}"
     text = f"{place} actual {words.number(actual)}, golden {words.number(golden)}"

@@ -1,0 +1,37 @@
+// aclnnAntiMxQuant: npu_anti_mx_quant.
+#include "ops/anti_mx_quant.h"
+
+#include "aclnn/src/executor.h"
+#include "aclnnop/aclnn_anti_mx_quant.h"
+
+namespace npu_quant::aclnn {
+namespace {
+
+constexpr std::initializer_list<Attribute> kAttributes = {{"dst_type", "the dtype of y"},
+                                                          {"src_type", "the dtype of x"}};
+constexpr std::initializer_list<Format> kCodes = {Format::float8_e5m2, Format::float8_e4m3fn,
+                                                  Format::float4_e2m1, Format::float4_e1m2};
+constexpr Function kFunction{
+    .name = "aclnnAntiMxQuant", .attributes = kAttributes, .codes = kCodes};
+
+}  // namespace
+}  // namespace npu_quant::aclnn
+
+using namespace npu_quant;
+using namespace npu_quant::aclnn;
+
+aclnnStatus aclnnAntiMxQuantGetWorkspaceSize(const aclTensor* x, const aclTensor* mxscale,
+                                             int64_t axis, int64_t dstType, const aclTensor* y,
+                                             uint64_t* workspaceSize, aclOpExecutor** executor) {
+  return plan<Call<AntiMxQuant>>(kFunction, workspaceSize, executor, [&](auto& call) {
+    call.input("x", x, call.op.x);
+    call.check_codes(call.op.x);
+    call.op.src_type = call.request_of(call.op.x);
+    call.input("mxscale", mxscale, call.op.mxscale);
+    call.op.axis = axis;
+    call.output("y", y, call.outputs[AntiMxQuant::kY]);
+    call.op.dst_type = call.request_of(call.outputs[AntiMxQuant::kY], dstType);
+  });
+}
+
+NPU_QUANT_SECOND_PHASE(aclnnAntiMxQuant, kFunction)

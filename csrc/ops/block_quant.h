@@ -1,0 +1,67 @@
+// What the operators that quantize blocks of a matrix share: an array, their attributes and work.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <string>
+
+#include "ops/choice.h"
+#include "ops/groups.h"
+#include "ops/op.h"
+
+namespace npu_quant {
+
+constexpr int64_t blocks_of(int64_t n, int64_t block) { return n / block + (n % block != 0); }
+
+template <class T>
+bool is_among(T value, std::span<const T> values) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+template <class T>
+std::string listed(std::span<const T> values) {
+  return joined(values, [](T value) { return to_string(static_cast<double>(value)); });
+}
+
+struct BlockQuant : Op {
+  enum { kY, kScale };
+  enum class RoundMode { rint, round };
+  static constexpr Word<RoundMode> kRoundModes[] = {{"rint", RoundMode::rint},
+                                                    {"round", RoundMode::round}};
+
+  TensorView x;
+  double min_scale = 0.0;
+  Choice<kRoundModes> round_mode;
+  DTypeRequest dst_type;
+  int64_t row_block_size = 1;
+  int64_t col_block_size = 128;
+  double dst_type_max = 0.0;
+
+  Inputs inputs() override { return Inputs::of(required("x", x)); }
+  Format codes() const final;
+
+ protected:
+  // What is available.
+  BlockQuant(const char* name, std::span<const Format> formats, Format by_default,
+             std::span<const int64_t> row_blocks)
+      : Op(name), formats_(formats), by_default_(by_default), row_blocks_(row_blocks) {}
+
+  Status check_dtypes() const override;
+  Status check_ranks() const override;
+  void plan(int64_t lines);            // outputs of so many lines of blocks
+  Status check_attributes() override;  // all but dst_type_max
+  Geometry geometry() const final;
+  Status check_shapes() override;
+  Status wrong(const char* argument, const Text& came, const Text& allowed) const {
+    return fault(name, Fault::attribute, {Argument(argument)}, came, allowed);
+  }
+
+  // Where there are no groups all rows are one.
+  void quantize(const GroupLines* groups, const TensorView* out) const;
+
+ private:
+  const std::span<const Format> formats_;
+  const Format by_default_;
+  const std::span<const int64_t> row_blocks_;
+};
+
+}  // namespace npu_quant

@@ -1,0 +1,60 @@
+#include "ops/grouped_dynamic_block_quant.h"
+
+namespace npu_quant {
+namespace {
+
+constexpr Format kFormatsInGroups[] = {Format::hifloat8, Format::float8_e5m2,
+                                       Format::float8_e4m3fn};
+constexpr int64_t kRowBlocksInGroups[] = {1, 128, 256, 512};
+
+}  // namespace
+
+GroupedDynamicBlockQuant::GroupedDynamicBlockQuant()
+    : BlockQuant("npu_grouped_dynamic_block_quant", kFormatsInGroups, Format::float8_e5m2,
+                 kRowBlocksInGroups) {}
+
+Inputs GroupedDynamicBlockQuant::inputs() {
+  return Inputs::of(required("x", x), required("group_list", group_list));
+}
+
+Status GroupedDynamicBlockQuant::check_dtypes() const {
+  NPU_QUANT_RETURN_IF_ERROR(BlockQuant::check_dtypes());
+  return check_dtype_in(name, "group_list", group_list, {DType::int32});
+}
+
+Status GroupedDynamicBlockQuant::check_ranks() const {
+  NPU_QUANT_RETURN_IF_ERROR(BlockQuant::check_ranks());
+  return check_group_rank(name, "group_list", group_list);
+}
+
+void GroupedDynamicBlockQuant::plan_outputs() {
+  const int64_t whole = row_block_size > 0 ? rows() / row_block_size : 0;
+  plan(whole + group_list.shape.dims[0]);
+}
+
+Status GroupedDynamicBlockQuant::check_attributes() {
+  NPU_QUANT_RETURN_IF_ERROR(BlockQuant::check_attributes());
+  if (group_list_type != 0)
+    return wrong("group_list_type", {"is ", group_list_type},
+                 {"available: 0 (", Argument("group_list"), " holds the end of each group)"});
+  return check_dst_type_max(name, dst_type_max, codes());
+}
+
+Status GroupedDynamicBlockQuant::check_shapes() {
+  NPU_QUANT_RETURN_IF_ERROR(BlockQuant::check_shapes());
+  return check_group_count(name, "group_list", group_list);
+}
+
+Status GroupedDynamicBlockQuant::check_elements() const {
+  return check_group_ends(name, "group_list", group_list, "x", rows());
+}
+
+Status GroupedDynamicBlockQuant::run(const TensorView* out) const {
+  GroupLines lines;
+  NPU_QUANT_RETURN_IF_ERROR(
+      lines.assign(name, "group_list", group_list, "x", rows(), row_block_size));
+  quantize(&lines, out);
+  return {};
+}
+
+}  // namespace npu_quant

@@ -1,0 +1,164 @@
+"""The rules of files: config.json, shards, indices, and what lies about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .config import Config
+from .findings import Findings
+from .folder import (
+    SOURCE_INDEX,
+    CheckpointError,
+    Tensor,
+    fault_of_size,
+    headed,
+    json_of,
+    safetensors_in,
+    weight_map_of,
+)
+from .metadata import ASCEND_INDEX, DESCRIPTION
+from .quantized import Model
+from .schemes import ASCEND, COMPRESSED
+from .work import WORK
+
+
+def read(folder: Path, found: Findings) -> Model:
+    """Read a quantized model as far as it can be read.
+
+    Raises:
+        CheckpointError: there is no quantized model, or one that is not finished.
+    """
+    if not folder.is_dir():
+        raise CheckpointError(f"{folder} is no folder.")
+    if (folder / WORK).exists():
+        text = f"{folder} is unfinished: run the same npu-quant quantize again, it goes on."
+        raise CheckpointError(text)
+    config = Config(_json(folder / "config.json", found))
+    is_ascend = (folder / DESCRIPTION).exists()
+    quantization = config.quantization
+    if not is_ascend:
+        _check_quantized(folder, config)
+    elif quantization is not None:
+        text = f"config.json has a quantization_config beside {DESCRIPTION}: vLLM refuses both"
+        found.error("two-formats", "config.json", text)
+    if config.data and not config.model_type:
+        found.warning("config", "config.json", "has no model_type: consumers choose by it")
+    model = Model(folder, ASCEND if is_ascend else COMPRESSED, config, {})
+    if is_ascend:
+        model.keys = _json(folder / DESCRIPTION, found)
+        model.has_keys = bool(model.keys)
+    _read_shards(model, found)
+    return model
+
+
+def _check_quantized(folder: Path, config: Config) -> None:
+    said = config.quantization
+    if said is None:
+        text = f"neither {DESCRIPTION} nor a quantization_config in config.json"
+        raise CheckpointError(f"{folder} is not-quantized: it has {text}.")
+    method = said.get("quant_method")
+    if method != COMPRESSED:
+        text = f"its quantization_config is of {str(method)[:60]}, not of {COMPRESSED}"
+        raise CheckpointError(f"{folder} is not-quantized for Ascend: {text}.")
+
+
+def _json(path: Path, found: Findings) -> dict[str, object]:
+    try:
+        return json_of(path)
+    except CheckpointError as error:
+        found.error("config", path.name, f"{error} Every consumer reads it first")
+        return {}
+
+
+def _read_shards(model: Model, found: Findings) -> None:
+    folder = model.folder
+    index = folder / (ASCEND_INDEX if model.is_ascend else SOURCE_INDEX)
+    weight_map, size = _index(index, found)
+    there = safetensors_in(folder)
+    wanted = sorted({*weight_map.values()}) if weight_map is not None else _unindexed(model, there)
+    if not wanted:
+        found.error("missing-shard", folder.name, "has no *.safetensors: nothing can be loaded")
+    if weight_map is None and len(wanted) > 1 and not index.exists():
+        found.warning("index", index.name, "is not there: consumers load all files, unordered")
+    for name in wanted:
+        _read_shard(model, name, weight_map or {}, found)
+    if weight_map is not None:
+        _check_index(model, index.name, weight_map, size, found)
+    _check_strays(model, set(there) - set(wanted), found)
+
+
+def _unindexed(model: Model, there: list[str]) -> list[str]:
+    ours = [name for name in there if name.startswith("quant_model_weight")]
+    return ours if model.is_ascend and ours else there
+
+
+def _index(path: Path, found: Findings) -> tuple[dict[str, str] | None, object]:
+    if not path.exists():
+        return None, None
+    try:
+        weight_map = weight_map_of(path)
+        metadata = json_of(path).get("metadata")
+    except CheckpointError as error:
+        found.error("index", path.name, f"{error} Consumers cannot find the tensors by it")
+        return None, None
+    return weight_map, metadata.get("total_size") if isinstance(metadata, dict) else None
+
+
+def _read_shard(model: Model, name: str, weight_map: dict[str, str], found: Findings) -> None:
+    path = model.folder / name
+    if not path.is_file():
+        found.error("missing-shard", name, "is not there: its tensors cannot be loaded")
+    else:
+        try:
+            shard, whole = headed(path)
+        except CheckpointError as error:
+            found.error("header", name, f"{error} safetensors refuses to open it")
+        else:
+            if shard.size != whole:
+                fault = fault_of_size(shard.size, whole)
+                found.error("truncated", name, f"is {fault} safetensors refuses to open it")
+                model.damaged.add(name)
+            _take(model, shard.tensors, found)
+            return
+    model.lost |= {tensor for tensor, file in weight_map.items() if file == name}
+
+
+def _take(model: Model, tensors: tuple[Tensor, ...], found: Findings) -> None:
+    for tensor in tensors:
+        first = model.tensors.setdefault(tensor.name, tensor)
+        if first is not tensor:
+            text = f"stands in {first.file} and in {tensor.file}: the one read last counts"
+            found.error("index", tensor.name, text)
+
+
+def _check_index(
+    model: Model, index: str, weight_map: dict[str, str], size: object, found: Findings
+) -> None:
+    for name, file in weight_map.items():
+        tensor = model.tensors.get(name)
+        if tensor is None and name not in model.lost:
+            found.error("index", name, f"is not in {file}, where {index} puts it: not loaded")
+        elif tensor is not None and tensor.file != file:
+            text = f"stands in {tensor.file}, {index} puts it in {file}: readers fail"
+            found.error("index", name, text)
+    for name, tensor in model.tensors.items():
+        if name not in weight_map:
+            text = f"stands in {tensor.file}, but not in {index}: readers by index leave it out"
+            found.error("index", name, text)
+    total = sum(tensor.size for tensor in model.tensors.values())
+    if size is not None and size != total and not model.lost:
+        text = f"says total_size {size!r:.30}, the tensors have {total} bytes"
+        found.warning("index", index, f"{text}: loaders plan memory by it")
+
+
+def _check_strays(model: Model, strays: set[str], found: Findings) -> None:
+    for name in sorted(strays):
+        text = "is not in the index, but vLLM loads all *.safetensors in order of names, the last"
+        found.error("stray-weights", name, f"{text} one overwrites codes silently: delete it")
+    for path in sorted(model.folder.iterdir()):
+        if path.suffix in (".bin", ".gguf") and not path.name.startswith("."):
+            text = "holds weights of another format, which some consumers load first"
+            found.warning("stray-weights", path.name, text)
+    if model.is_ascend and (model.folder / SOURCE_INDEX).exists():
+        text = "is of the original: vLLM reads the shards that it names, none or the old ones, and"
+        found.error("stray-index", SOURCE_INDEX, f"{text} leaves scales uninitialised: delete it")

@@ -1,0 +1,224 @@
+"""Codes and scales against the original weight: which recipe made them, and what differs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import formats
+from .check_values import KINDS, unpacked
+from .folder import FLOATS, Tensor
+from .job import BAND_BYTES, PIECE_BYTES
+from .matrices import NUMPY, Matrix, bytes_of, cut
+from .quantized import Model
+from .recipes import OF_CODES, OWN, Known, known, rounded
+from .schemes import GROUP, TYPES
+from .weights import Error, difference
+
+SEARCHED = "searched"
+NARROW = "|bf16"
+"""What ends the names of recipes that had an FP8 source through bfloat16."""
+
+
+class Rows(NamedTuple):
+    """Rows of a module that one task compares."""
+
+    module: str
+    begin: int
+    end: int
+    size: int
+
+
+@dataclass
+class Count:
+    """How many rows a recipe does not explain."""
+
+    rows: int = 0
+    codes: int = 0
+    scales: int = 0
+    first: tuple[int, int] | None = None
+
+    def add(self, other: Count) -> None:
+        """Take in what a later piece has."""
+        self.rows, self.codes = self.rows + other.rows, self.codes + other.codes
+        self.scales += other.scales
+        self.first = self.first or other.first
+
+
+@dataclass
+class Compared:
+    """What the rows of a module were compared with."""
+
+    counts: dict[str, Count] = field(default_factory=dict)
+    error: Error = field(default_factory=Error)
+    squares: float = 0.0
+    """Sum of (codes * scale)^2."""
+    nonfinite: int = 0
+    """How many values of the original are NaN or infinite; their rows are not compared."""
+    ratio: tuple[float, float] = (math.inf, 0.0)
+    """The least and the greatest scale / amax, of rows or blocks that are not zero."""
+
+    def add(self, other: Compared) -> None:
+        """Take in a later piece."""
+        for name, count in other.counts.items():
+            self.counts.setdefault(name, Count()).add(count)
+        self.error.add(other.error)
+        self.squares += other.squares
+        self.nonfinite += other.nonfinite
+        self.ratio = min(self.ratio[0], other.ratio[0]), max(self.ratio[1], other.ratio[1])
+
+    @property
+    def cosine(self) -> float | None:
+        """Of the original and the dequantized weight; None where one is zero, or not finite."""
+        product = math.sqrt(self.error.weight * self.squares)
+        if not 0 < product < math.inf:
+            return None
+        return (self.error.weight + self.squares - self.error.error) / 2 / product
+
+
+def codes_of(model: Model, module: str) -> str | None:
+    """Return what a module's codes are, if its scales and codes can be compared."""
+    type = model.types[module]
+    codes = TYPES[type].codes if type in TYPES else "int8" if type == "W8A8" else None
+    parts = [model.part(module, p) for p in ("weight", "weight_scale")]
+    if any(p is None or 0 in p.shape for p in parts):
+        return None
+    return codes
+
+
+def shape_of(model: Model, module: str) -> tuple[int, int]:
+    """Return (N, K) of a quantized module."""
+    n, k = model.tensors[f"{module}.weight"].shape
+    is_packed = model.is_ascend and model.types[module] == "W4A8_DYNAMIC"
+    return (2 * n if is_packed else n), k
+
+
+def rows_of(matrix: Matrix) -> Iterator[Rows]:
+    """Yield the tasks of a module."""
+    for begin, end in cut(0, matrix.shape[0], matrix.row_bytes, PIECE_BYTES):
+        yield Rows(matrix.module, begin, end, (end - begin) * matrix.row_bytes)
+
+
+def compare(model: Model, original: Path, matrix: Matrix, task: Rows) -> Compared:
+    """Compare rows in bands, with every recipe that is not yet excluded."""
+    total = Compared()
+    codes = codes_of(model, task.module)
+    assert codes is not None
+    allowed = allowed_rows(matrix.shape[0])
+    for begin, end in cut(task.begin, task.end, matrix.row_bytes, BAND_BYTES):
+        w = matrix.read(original, begin, end).astype(np.float32)
+        q, s = _stored(model, task.module, codes, begin, end)
+        finite = np.isfinite(w)
+        unknown = ~finite.all(axis=1)
+        w[unknown], q[unknown], s[unknown] = 0, 0, 1  # as zero rows, of which any scale is right
+        total.nonfinite += int((~finite).sum())
+        for x, variant in _variants(w, matrix, codes, model):
+            own = _band(OWN[codes](x, s), q, s == s)
+            _add(total.counts.setdefault(SEARCHED + variant, Count()), own, begin)
+            if not variant:
+                _measure(total, x, q, s, codes)
+            for recipe in OF_CODES[codes]:
+                count = total.counts.setdefault(recipe.name + variant, Count())
+                predicted = recipe.scale(x)
+                fits = (predicted == s) | (x.amax == 0)
+                is_out = count.rows > allowed or (not fits.all(axis=1).any() and len(w) > allowed)
+                by = np.where(fits, s, predicted)
+                code = q if is_out else recipe.code(x, by)
+                _add(count, _band(code, q, fits), begin)
+    return total
+
+
+def allowed_rows(n: int) -> int:
+    """Return how many rows of a module may differ from the recipe that it is judged by."""
+    return max(2, n // 100)
+
+
+def _variants(
+    w: NDArray[np.float32], matrix: Matrix, codes: str, model: Model
+) -> Iterator[tuple[Known, str]]:
+    """Yield the rows as recipes may have had them; the second of FP8 went through bfloat16."""
+    kind = "F32" if matrix.is_blocked or matrix.tensor.kind == "F64" else matrix.tensor.kind
+    yield known(w, codes, NUMPY[kind], model.params, model.is_ascend), ""
+    if matrix.is_blocked:
+        narrow = ml_dtypes.bfloat16
+        yield known(rounded(w, narrow), codes, narrow, model.params, model.is_ascend), NARROW
+
+
+def _stored(model: Model, module: str, codes: str, begin: int, end: int) -> tuple[Any, Any]:
+    """Return codes as float32, and scales that broadcast over rows, or exponents of blocks."""
+    weight, scale = (model.tensors[f"{module}.{p}"] for p in ("weight", "weight_scale"))
+    rows, k = end - begin, weight.shape[1]
+    across = scale.shape[1]
+    size = across * FLOATS.get(scale.kind, 1)
+    raw = bytes_of(model.folder, scale, begin * size, rows * size)
+    if codes == "mxfp8":
+        q = bytes_of(model.folder, weight, begin * k, rows * k).reshape(rows, k)
+        return formats.decode(q, "float8_e4m3fn"), raw.reshape(rows, across).astype(np.int32) - 127
+    s = raw.view(KINDS[scale.kind]).astype(np.float32).reshape(rows, across)
+    if codes == "int4" and model.is_ascend:
+        packed = bytes_of(model.folder, weight, begin // 2 * k, rows // 2 * k).view(np.int8)
+        return unpacked(packed.reshape(-1, k)).astype(np.float32), s
+    q = bytes_of(model.folder, weight, begin * k, rows * k).view(np.int8)
+    return q.reshape(rows, k).astype(np.float32), s
+
+
+def _band(code: Any, q: Any, fits: Any) -> tuple[Any, Any, Any]:
+    different = code != q
+    return different, ~fits, different.any(axis=1) | ~fits.all(axis=1)
+
+
+def _add(count: Count, band: tuple[Any, Any, Any], begin: int) -> None:
+    different, scales, rows = band
+    first = None
+    if rows.any():
+        row = int(rows.argmax())
+        column = int(different[row].argmax()) if different[row].any() else 0
+        first = begin + row, column
+    number, codes, wrong = (int(np.count_nonzero(a)) for a in (rows, different, scales))
+    count.add(Count(number, codes, wrong, first))
+
+
+def _measure(total: Compared, x: Known, q: Any, s: Any, codes: str) -> None:
+    scale = np.ldexp(np.float32(1), s) if codes == "mxfp8" else s
+    ratio = (scale / x.amax)[(x.amax > 0) & np.isfinite(scale)]
+    least, most = float(ratio.min(initial=math.inf)), float(ratio.max(initial=0))
+    total.ratio = min(total.ratio[0], least), max(total.ratio[1], most)
+    by = scale
+    if codes == "mxfp8":
+        by = np.repeat(scale, GROUP, axis=1)[:, : q.shape[1]]
+    values = q * by
+    total.squares += float(np.einsum("ij,ij->", values, values, dtype=np.float64))
+    total.error.add(difference(x.w, values))
+
+
+def same_bytes(model: Model, original: Path, source: Tensor | Matrix, name: str) -> int:
+    """Return the first row, or byte, of a FLOAT tensor that is not the original's; -1: none."""
+    tensor = model.tensors[name]
+    if isinstance(source, Tensor):
+        same = source.kind == tensor.kind
+        width = 1 if same else FLOATS.get(source.kind, 1)
+        for begin, end in cut(0, source.size, 1, BAND_BYTES):
+            raw = bytes_of(original, source, begin, end - begin)
+            values = raw if same else raw.view(NUMPY[source.kind]).astype(NUMPY[tensor.kind])
+            at = begin // width * (1 if same else FLOATS[tensor.kind])
+            there = bytes_of(model.folder, tensor, at, values.nbytes)
+            if (there != values.view(np.uint8)).any():
+                return begin
+        return -1
+    width = source.shape[1] * FLOATS[tensor.kind]
+    for begin, end in cut(0, source.shape[0], width, BAND_BYTES):
+        if tensor.kind == source.tensor.kind:
+            raw = source.rows(original, begin, end).reshape(-1)
+        else:
+            values = source.read(original, begin, end).astype(NUMPY[tensor.kind])
+            raw = values.reshape(-1).view(np.uint8)
+        if (bytes_of(model.folder, tensor, begin * width, len(raw)) != raw).any():
+            return begin
+    return -1

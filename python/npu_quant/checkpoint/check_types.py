@@ -1,0 +1,196 @@
+"""The rules of keys and types: what each tensor is said to be."""
+
+from __future__ import annotations
+
+from . import names
+from .findings import Findings
+from .metadata import DESCRIPTION, HEAD
+from .quantized import PARTS, Model, compressed_types
+from .schemes import FLOAT, INT8_ACTIVATIONS, TYPES, WIDTHS, outputs_of
+
+MX = frozenset(["W8A8_MXFP8", "W4A8_MXFP", "W4A4_MXFP4", "W4A4_MXFP4_DUALSCALE"])
+FP4 = frozenset(["W4A8_MXFP", "W4A4_MXFP4"])
+FP8 = frozenset(["W8A8FP8_DYNAMIC", "WFP8AFP8_DYNAMIC"])
+KNOWN = (
+    frozenset(
+        [
+            "FLOAT",
+            "W8A8",
+            "W8A8S",
+            "W8A8SC",
+            "W16A16S",
+            "W4A16",
+            "W8A8_MIX",
+            "W8A8_PDMIX",
+            "W4A4_DYNAMIC",
+            "FLATQUANT",
+            "C8",
+            "FAQuant",
+            "W4A4_FLATQUANT_DYNAMIC",
+            "W4A4_LAOS_DYNAMIC",
+            "W4A4_MXFP4_FLATQUANT",
+            "W4A4_MXFP4_SVD",
+            "W4A16_MXFP4",
+        ]
+    )
+    | {*TYPES}
+    | MX
+    | FP8
+)
+"""The types of AscendV1 that a consumer or msmodelslim knows."""
+PREFIXES = ("model.", "language_model.", "model.language_model.")
+ROUTERS = ("gate", "router", "shared_expert_gate")
+
+
+def check_described(model: Model, found: Findings) -> None:
+    """Find what is wrong with keys, and note each module's type."""
+    if not model.is_ascend:
+        model.types = compressed_types(model, found)
+    elif model.has_keys:
+        _check_keys(model, found)
+        _check_meta(model, found)
+        model.types = _types(model, found)
+    _check_parts(model, found)
+    _check_groups(model, found)
+    for module, type in model.types.items():
+        _check_allowed(module, type, found)
+    if INT8_ACTIVATIONS & {*model.types.values()} and model.params == "float16":
+        text = "says float16, but npu_quant_matmul refuses float16 scales (EZ1001): say bfloat16"
+        found.error("fp16", "config.json", text)
+
+
+def _is_key(name: str, value: object) -> bool:
+    return "." in name and isinstance(value, str)
+
+
+def _check_keys(model: Model, found: Findings) -> None:
+    _mend_prefix(model, found)
+    for name in [*model.tensors, HEAD]:
+        if name not in model.keys and not (name == HEAD and name in model.tensors):
+            if name == HEAD and any(key.endswith(f".{HEAD}") for key in model.keys):
+                continue
+            text = f"has no key in {DESCRIPTION}: vLLM ends with KeyError for Linears and lm_head"
+            found.error("missing-key", name, text)
+    if HEAD in model.tensors and HEAD not in model.keys:
+        return
+    for name, value in model.keys.items():
+        if not _is_key(name, value) or name in model.tensors or name in model.lost:
+            continue
+        if name != HEAD or not _may_be_tied(model):
+            text = f"has a key in {DESCRIPTION}, but no tensor: its parameter stays uninitialised"
+            found.error("missing-tensor", name, text)
+
+
+def _may_be_tied(model: Model) -> bool:
+    data = model.config.data
+    said = [data, data.get("text_config")]
+    values = [
+        p["tie_word_embeddings"] for p in said if isinstance(p, dict) and "tie_word_embeddings" in p
+    ]
+    return not values or any(values)
+
+
+def _mend_prefix(model: Model, found: Findings) -> None:
+    """Report once that all keys lack or have a prefix, and go on with the right keys."""
+    missing = [name for name in model.tensors if name not in model.keys]
+    for prefix in PREFIXES if len(missing) > 1 else ():
+        lacking = {n.removeprefix(prefix): n for n in [*missing, HEAD]}
+        having = {prefix + n: n for n in [*missing, HEAD]}
+        for what, back in (("lack", lacking), ("have", having)):
+            if {n for key, n in back.items() if key in model.keys and key != n} >= {*missing}:
+                text = f"its keys {what} the prefix {prefix!r} against the tensors: vLLM ends"
+                found.error("prefix", DESCRIPTION, f"{text} with KeyError")
+                model.keys = {back.get(k, k): v for k, v in model.keys.items()}
+                return
+
+
+def _check_meta(model: Model, found: Findings) -> None:
+    for name in ("version", "model_quant_type", "group_size"):
+        if name not in model.keys:
+            text = f"is not in {DESCRIPTION}: consumers take the default of older formats"
+            found.warning("meta", name, text)
+    types = {v for k, v in model.keys.items() if _is_key(k, v)}
+    size = model.keys.get("group_size")
+    if size is not None and types & MX and size != 32:
+        text = f"is {size!r:.30}, must be 32 with MX types: consumers share a scale by it"
+        found.error("meta", "group_size", text)
+    elif size is not None and "W4A8_DYNAMIC" in types and size != 0:
+        text = f"is {size!r:.30}, must be 0 with W4A8_DYNAMIC: vllm-ascend looks for group scales"
+        found.error("meta", "group_size", text)
+
+
+def _types(model: Model, found: Findings) -> dict[str, str]:
+    result = {}
+    reported = set()
+    for name, type in model.keys.items():
+        if not _is_key(name, type):
+            continue
+        module, _, last = name.rpartition(".")
+        if type not in KNOWN and (module, type) not in reported:
+            reported.add((module, type))
+            text = f"is of type {type!r:.60}, which is none of AscendV1: vLLM refuses the model"
+            found.error("unknown-type", module, text)
+        is_only = last == "weight_scale" and f"{module}.weight" not in model.keys
+        if (last == "weight" or is_only) and type != FLOAT:
+            result[module] = type
+            if type == "WFP8AFP8_DYNAMIC":
+                text = f"is of type {type}: vllm-ascend knows W8A8FP8_DYNAMIC"
+                found.warning("unknown-type", module, text)
+    return result
+
+
+def needed(model: Model, type: str) -> list[str]:
+    """Return the last names of the tensors that a module of a type must have."""
+    if type in TYPES and model.format in TYPES[type].formats:
+        outputs = outputs_of("", type, (2, 1), model.format, WIDTHS[model.params])
+        return [output.name[1:] for output in outputs]
+    if type == "W8A8":
+        return ["weight", "input_scale", "input_offset", "quant_bias", "deq_scale"]
+    return ["weight", "weight_scale"] if type in MX | FP8 else ["weight"]
+
+
+def _check_parts(model: Model, found: Findings) -> None:
+    for module, type in model.types.items():
+        for part in needed(model, type):
+            name = f"{module}.{part}"
+            if name in model.tensors or name in model.lost or name in model.keys:
+                continue  # a key without a tensor has been reported
+            text = f"{type} needs it, it is not there: its parameter stays uninitialised"
+            found.error("missing-tensor", name, text)
+    for name, tensor in model.tensors.items():
+        module, _, last = name.rpartition(".")
+        weight = model.tensors.get(f"{module}.weight")
+        is_float = weight and weight.kind != "I8" and module not in model.types
+        if last in PARTS[1:] and is_float and model.has_keys and tensor.kind != "I8":
+            text = "stands beside a FLOAT weight: consumers have no parameter for it"
+            found.error("leftover", name, text)
+
+
+def _check_groups(model: Model, found: Findings) -> None:
+    weights = [n.removesuffix(".weight") for n in model.tensors if n.endswith(".weight")]
+    for what, members in names.fused_groups(weights):
+        types = sorted({model.types.get(m, FLOAT) for m in members})
+        if len(types) > 1 and model.has_keys:
+            text = f"are {' and '.join(types)}: one layer of consumers, vLLM ends with ValueError"
+            found.error("mixed-group", what, text)
+
+
+def _check_allowed(module: str, type: str, found: Findings) -> None:
+    last, is_expert = names.last_of(module), names.experts_of(module) is not None
+    if last == "kv_b_proj":
+        why = "kv_b_proj is quantized: vllm-ascend asserts that it is not"
+    elif last in ROUTERS:
+        why = "a router is quantized: consumers have no parameters for its scales"
+    elif names.is_norm(module):
+        why = "a norm is quantized: consumers have no parameters for its scales"
+    elif type == "W8A16" and is_expert:
+        why = "experts are W8A16: vllm-ascend has no such layer of experts"
+    elif type == "W4A8_DYNAMIC" and not is_expert:
+        why = "W4A8_DYNAMIC elsewhere than in routed experts: vllm-ascend has no such Linear"
+    elif (names.is_other(module) and last in ("lm_head",)) or names.is_embedding_or_norm(module):
+        text = f"is {type}: sglang and MindIE cannot read quantized embeddings and heads"
+        found.warning("forbidden-type", module, text)
+        return
+    else:
+        return
+    found.error("forbidden-type", module, why)

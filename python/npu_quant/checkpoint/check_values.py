@@ -1,0 +1,209 @@
+"""The rules of values: scales, offsets and numbers, read in bands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .findings import Findings
+from .folder import FLOATS, Tensor
+from .job import BAND_BYTES, PIECE_BYTES
+from .matrices import NUMPY, bytes_of, cut
+from .quantized import Model
+from .schemes import FLOAT
+from .weights import DTYPES
+
+SLACK = 2.0**-20
+KINDS = {**NUMPY, "I64": np.dtype("int64"), "I32": np.dtype("int32"), "I8": np.dtype("int8")}
+
+
+class Values(NamedTuple):
+    """Bytes, or rows of a module, whose values one task looks at."""
+
+    rule: str
+    name: str
+    begin: int
+    end: int
+    size: int
+
+
+class Seen(NamedTuple):
+    """What a task saw: how many values are bad, the first of them, and the farthest off."""
+
+    number: int = 0
+    first: int = -1
+    most: float = 0.0
+
+
+def tasks_of(model: Model) -> Iterator[Values]:
+    """Yield what is to be looked at."""
+    for name, tensor in model.tensors.items():
+        if not model.is_readable(name):
+            continue
+        module, _, last = name.rpartition(".")
+        type = model.type_of(name)
+        if last in ("weight_scale", "input_scale") and type != FLOAT:
+            rules = ["scale"]
+            if (
+                tensor.kind == "F32"
+                and last == "weight_scale"
+                and type in ("W8A8_DYNAMIC", "W8A16")
+            ):
+                rules.append("scale-precision")
+        elif last == "weight" and type != FLOAT and tensor.kind == "F8_E4M3":
+            rules = ["nonfinite"]
+        elif last == "weight_offset" and tensor.kind in KINDS:
+            rules = ["offset"]
+        elif last == "input_offset" and tensor.kind in KINDS:
+            rules = ["static"]
+        elif type == FLOAT and tensor.kind in NUMPY:
+            rules = ["nonfinite"]
+        elif last == "deq_scale" and type == "W8A8":
+            yield Values("product", module, 0, 1, 0)
+            continue
+        elif last == "scale_bias" and type == "W4A8_DYNAMIC" and model.is_ascend:
+            yield from _bias_tasks(model, module)
+            continue
+        else:
+            continue
+        for rule in rules:
+            for begin, end in cut(0, tensor.size, 1, PIECE_BYTES):
+                yield Values(rule, name, begin, end, end - begin)
+
+
+def _bias_tasks(model: Model, module: str) -> Iterator[Values]:
+    weight = model.part(module, "weight")
+    if weight is not None and model.part(module, "weight_scale") is not None:
+        for begin, end in cut(0, weight.shape[0], weight.shape[1], PIECE_BYTES):
+            yield Values("scale-bias", module, begin, end, (end - begin) * weight.shape[1])
+
+
+def look(model: Model, task: Values) -> Seen:
+    """Look at the values of a task."""
+    if task.rule == "scale-bias":
+        return _bias(model, task)
+    if task.rule == "product":
+        return _product(model, task.name)
+    tensor = model.tensors[task.name]
+    total = Seen()
+    for begin, end in cut(task.begin, task.end, 1, BAND_BYTES):
+        raw = bytes_of(model.folder, tensor, begin, end - begin)
+        bad, most = _bad(model, task.rule, tensor, raw)
+        if bad.any():
+            first = begin // FLOATS.get(tensor.kind, 1) + int(bad.argmax())
+            total = merged(total, Seen(int(bad.sum()), first, most))
+    return total
+
+
+def merged(a: Seen, b: Seen) -> Seen:
+    """Return what was seen of one stretch and of a later one."""
+    first = a.first if a.first >= 0 else b.first
+    return Seen(a.number + b.number, first, max(a.most, b.most))
+
+
+def _bad(
+    model: Model, rule: str, tensor: Tensor, raw: NDArray[np.uint8]
+) -> tuple[NDArray[np.bool_], float]:
+    if tensor.kind == "U8":
+        return raw == 255, 0.0
+    if tensor.kind == "F8_E4M3":
+        return raw & 127 == 127, 0.0
+    values = raw.view(KINDS[tensor.kind]).astype(np.float32)
+    if rule == "nonfinite":
+        return ~np.isfinite(values), 0.0
+    if rule == "scale":
+        return ~((values > 0) & np.isfinite(values)), 0.0
+    if rule == "static":
+        return ~((values >= -128) & (values <= 127)), 0.0
+    if rule == "offset":
+        return values != 0, 0.0
+    with np.errstate(all="ignore"):
+        read = values.astype(DTYPES[model.params]).astype(np.float32)
+        bad = np.isfinite(values) & (values > 0) & (values != read)
+        ulps = np.abs(values - read)[bad] / np.spacing(np.abs(values[bad]))
+    return bad, float(ulps.max(initial=0))
+
+
+def _bias(model: Model, task: Values) -> Seen:
+    weight, scale, bias = (
+        model.tensors[f"{task.name}.{p}"] for p in ("weight", "weight_scale", "scale_bias")
+    )
+    k, runs, total = weight.shape[1], bias.shape[1], Seen()
+    for begin, end in cut(task.begin, task.end, k, BAND_BYTES):
+        rows = end - begin
+        packed = bytes_of(model.folder, weight, begin * k, rows * k).view(np.int8).reshape(rows, k)
+        q = unpacked(packed).reshape(2 * rows, runs, -1)
+        s, b = (
+            bytes_of(model.folder, t, begin * 8 * w, rows * 8 * w).view(np.float32).reshape(-1, w)
+            for t, w in ((scale, 1), (bias, runs))
+        )
+        with np.errstate(all="ignore"):
+            expected = 8.0 * q.sum(axis=2, dtype=np.int64) * s.astype(np.float64)
+            allowed = 8.0 * np.abs(q).sum(axis=2, dtype=np.int64) * np.abs(s) * SLACK
+            bad = ~(np.abs(b - expected) <= allowed)
+        if bad.any():
+            first = 2 * begin * runs + int(bad.argmax())
+            total = merged(total, Seen(int(bad.sum()), first // runs))
+    return total
+
+
+def unpacked(packed: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Return int4 of rows that stand in pairs: the even one in the low half."""
+    pairs = np.stack([(packed << 4) >> 4, packed >> 4], axis=1)
+    return np.asarray(pairs.reshape(-1, packed.shape[1]))
+
+
+def _all(model: Model, tensor: Tensor) -> NDArray[np.float64]:
+    raw = bytes_of(model.folder, tensor, 0, tensor.size)
+    if tensor.kind == "I64":  # the low half has the bits of a float32
+        return raw.view(np.int64).astype(np.uint32).view(np.float32).astype(np.float64)
+    return raw.view(KINDS[tensor.kind]).astype(np.float64)
+
+
+def _product(model: Model, module: str) -> Seen:
+    parts = [model.part(module, p) for p in ("deq_scale", "input_scale", "weight_scale")]
+    if any(p is None or p.kind not in KINDS for p in parts):
+        return Seen()
+    deq, x, w = (_all(model, p) for p in parts if p is not None)
+    if x.size != 1 or deq.size != w.size:
+        return Seen()
+    bad = ~(np.abs(deq - x * w) <= 2.0**-7 * np.abs(x * w))
+    return Seen(int(bad.sum()), int(bad.argmax())) if bad.any() else Seen()
+
+
+TEXTS = {
+    "U8": "scales are 255, NaN in E8M0: their blocks become NaN",
+    "F8_E4M3": "codes are 127 or 255, NaN in E4M3: their rows become NaN",
+    "scale": "scales are NaN, infinite, zero or negative: rows become NaN or nothing",
+    "offset": "offsets are not zero: vllm-ascend passes them on for W8A16, else ignores them",
+    "nonfinite": "values are NaN or infinite: they spread through the layer",
+    "static": "offsets are outside -128..127: activations saturate",
+    "product": "values are not input_scale * weight_scale: outputs are scaled wrongly",
+    "scale-bias": "values are not 8 * sum(q) * s: int4 kernels shift the outputs by them",
+}
+
+
+def report(model: Model, seen: dict[tuple[str, str], Seen], found: Findings) -> None:
+    """Add what the tasks saw of each tensor."""
+    precision = Seen()
+    first = ""
+    for (rule, name), s in seen.items():
+        if rule == "scale-precision" and s.number:
+            precision, first = merged(precision, s), first or name
+        elif s.number:
+            kind = model.tensors[name].kind if name in model.tensors else ""
+            text = f"{s.number} {TEXTS.get(kind, TEXTS[rule])}; the first is number {s.first}"
+            if rule in ("offset", "nonfinite") and kind != "F8_E4M3":
+                found.warning(rule, name, text)
+            elif rule in ("product", "scale-bias"):
+                part = "deq_scale" if rule == "product" else "scale_bias"
+                found.error("static" if rule == "product" else rule, f"{name}.{part}", text)
+            else:
+                found.error(rule, name, text)
+    if precision.number:
+        text = f"{precision.number} scales change when read in {model.params}, as vllm-ascend does,"
+        text += f" by up to {precision.most:.0f} ulp of float32"
+        found.warning("scale-precision", first, text)

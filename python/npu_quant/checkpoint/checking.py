@@ -1,0 +1,136 @@
+"""Checking a whole quantized model: its files, keys, shapes, values, and its original."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..golden.read.common import FileError
+from . import check_values, names
+from .check_files import read
+from .check_layers import Compared, Rows, compare, rows_of, same_bytes
+from .check_shapes import check_tensors
+from .check_types import check_described
+from .check_values import Seen, Values
+from .findings import Findings
+from .folder import CheckpointError
+from .originals import Original, check_config, check_names, judge, recipes_of
+from .pool import Pool
+from .quantized import Model
+from .reports import CheckReport
+from .run import Progress
+from .schemes import FLOAT, TYPES
+
+
+@dataclass(frozen=True)
+class Both:
+    """What tasks share."""
+
+    model: Model
+    original: Original | None
+
+
+class Floats(NamedTuple):
+    """A FLOAT tensor that is compared with the original's."""
+
+    name: str
+    size: int
+
+
+def check(
+    folder: Path, original_dir: Path | None, workers: int, progress: Progress | None
+) -> CheckReport:
+    """Check a model.
+
+    Raises:
+        CheckpointError: nothing can be said: it is not quantized, or not finished, or the original
+            cannot be read.
+    """
+    found = Findings()
+    model = read(folder, found)
+    check_described(model, found)
+    check_tensors(model, found)
+    original = Original(original_dir) if original_dir is not None else None
+    tasks: list[Values | Rows | Floats] = [*check_values.tasks_of(model)]
+    if original is not None:
+        floats = check_names(model, original, found)
+        tasks += [Floats(name, model.tensors[name].size) for name in floats]
+        matrices = [m for x in model.types if (m := original.matrix(model, x))]
+        tasks += chain.from_iterable(map(rows_of, matrices))
+    compared = _carry_out(Both(model, original), tasks, workers, progress, found)
+    layers = judge(model, compared, found)
+    if original is not None:
+        check_config(model, original, found)
+    recipe = recipes_of(layers) if original is not None else _said(model)
+    count = Counter(layer.type for layer in layers)
+    weights = [n.removesuffix(".weight") for n in model.tensors if n.endswith(".weight")]
+    left = sum(names.is_linear(m) and m not in model.types for m in weights)
+    types = dict(count) | ({FLOAT: left} if left else {})
+    kind = model.config.model_type
+    has_original = original is not None
+    return CheckReport(
+        str(folder), model.format, kind, [*found], types, recipe, layers, has_original
+    )
+
+
+def _carry_out(
+    both: Both,
+    tasks: list[Values | Rows | Floats],
+    workers: int,
+    progress: Progress | None,
+    found: Findings,
+) -> dict[str, Compared]:
+    seen: dict[tuple[str, str], Seen] = {}
+    compared: dict[str, Compared] = {}
+    changed: list[str] = []
+    done, total = 0, sum(task.size for task in tasks)
+    with Pool(workers, both) as pool:
+        for task, result in pool.each(_do, tasks):
+            if isinstance(task, Rows):
+                compared.setdefault(task.module, Compared()).add(result)
+            elif isinstance(task, Floats):
+                changed += [task.name] if result >= 0 else []
+            else:
+                key = task.rule, task.name
+                seen[key] = check_values.merged(seen.get(key, Seen()), result)
+            done += task.size
+            if progress is not None:
+                progress(done, total)
+    check_values.report(both.model, seen, found)
+    for name in changed:
+        text = "has not the original's values: consumers compute another model"
+        found.error("float-changed", name, text)
+    return compared
+
+
+def _do(both: Both, task: Values | Rows | Floats) -> Any:
+    model, original = both.model, both.original
+    try:
+        if isinstance(task, Values):
+            return check_values.look(model, task)
+        assert original is not None
+        if isinstance(task, Floats):
+            return same_bytes(model, original.folder, original.sources[task.name], task.name)
+        matrix = original.matrix(model, task.module)
+        assert matrix is not None
+        with np.errstate(all="ignore"):
+            return compare(model, original.folder, matrix, task)
+    except FileError as error:
+        raise CheckpointError(str(error)) from error
+
+
+def _said(model: Model) -> dict[str, str | None]:
+    """Return what the metadata says of recipes."""
+    metadata = model.keys.get("metadata")
+    ours = metadata.get("npu_quant") if isinstance(metadata, dict) else None
+    said = str(ours.get("recipe")).split("+") if isinstance(ours, dict) else []
+    result: dict[str, str | None] = {}
+    for type in dict.fromkeys(model.types.values()):
+        named = [TYPES[type].recipe.format(m) for m in ("up", "floor")] if type in TYPES else []
+        result[type] = next((name for name in named if name in said), None)
+    return result

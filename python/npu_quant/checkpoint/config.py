@@ -1,0 +1,144 @@
+"""A model's config.json: what of it decides, and how it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .folder import CheckpointError
+from .names import Layers
+from .schemes import INT8_ACTIVATIONS, WIDTHS
+
+_QUANTIZED = ("quantization_config", "compression_config")
+_NESTED = ("text_config", "vision_config")
+_DTYPES = ("torch_dtype", "dtype")
+_BLOCK = (128, 128)
+
+
+@dataclass(frozen=True)
+class Config:
+    """The configuration of a model."""
+
+    data: dict[str, Any]
+
+    @property
+    def model_type(self) -> str:
+        """Its model_type; "" where it has none."""
+        return str(self.data.get("model_type") or "")
+
+    def number(self, name: str) -> int | None:
+        """Return a number of the language model, wherever it stands."""
+        for part in (self.data, _part(self.data, "text_config")):
+            if isinstance(part.get(name), int):
+                return int(part[name])
+        return None
+
+    @property
+    def layers(self) -> Layers:
+        """How many layers there are before the drafts."""
+        drafts = self.number("num_nextn_predict_layers") or 0
+        return Layers(self.number("num_hidden_layers"), drafts > 0)
+
+    @property
+    def dtype(self) -> str | None:
+        """The params dtype that it says."""
+        return next((str(part[key]) for part, key in _dtypes(self.data)), None)
+
+    @property
+    def params(self) -> str:
+        """The params dtype that consumers take from that: float16 or bfloat16."""
+        is_half = self.dtype in ("float16", "torch.float16", "half")
+        return "float16" if is_half else "bfloat16"
+
+    @property
+    def quantization(self) -> dict[str, Any] | None:
+        """How it says that weights are quantized."""
+        for part in (self.data, *(_part(self.data, name) for name in _NESTED)):
+            for key in _QUANTIZED:
+                if isinstance(part.get(key), dict):
+                    return dict(part[key])
+        return None
+
+    def fp8_block(self) -> tuple[int, int]:
+        """Return rows and columns of an FP8 block.
+
+        Raises:
+            CheckpointError: the model is quantized in another way, or the block is no two numbers.
+        """
+        quantization = self.quantization
+        if quantization is None:
+            return _BLOCK
+        method = quantization.get("quant_method") or quantization.get("quant_type") or "unknown"
+        if method != "fp8":
+            raise CheckpointError(f"config.json: the model is already quantized ({method}).")
+        block = quantization.get("weight_block_size")
+        if block is None:
+            return _BLOCK
+        if not (isinstance(block, list) and len(block) == 2 and all(map(_is_extent, block))):
+            raise CheckpointError(f"config.json: weight_block_size is {block!r:.60}.")
+        return block[0], block[1]
+
+    def written(self, params: str, quantization: dict[str, Any] | None) -> dict[str, Any]:
+        """Return what config.json of the result holds."""
+        data: dict[str, Any] = _with_dtype(_without(self.data, _QUANTIZED), params)
+        for name in _NESTED:
+            if isinstance(data.get(name), dict):
+                data[name] = _without(data[name], _QUANTIZED)
+        if quantization is not None:
+            data["quantization_config"] = quantization
+        return data
+
+
+def _part(data: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return a nested configuration; an empty one where there is none."""
+    part = data.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _is_extent(value: Any) -> bool:
+    return type(value) is int and value > 0
+
+
+def _without(data: dict[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
+    return {key: value for key, value in data.items() if key not in keys}
+
+
+def _dtypes(data: Any) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield each place that says a dtype, the topmost first."""
+    if isinstance(data, list):
+        for value in data:
+            yield from _dtypes(value)
+    if not isinstance(data, dict):
+        return
+    yield from ((data, key) for key in _DTYPES if isinstance(data.get(key), str))
+    for value in data.values():
+        yield from _dtypes(value)
+
+
+def _with_dtype(data: Any, params: str) -> Any:
+    """Return data with a dtype in every place that says one."""
+    if isinstance(data, list):
+        return [_with_dtype(value, params) for value in data]
+    if not isinstance(data, dict):
+        return data
+    return {
+        key: params if key in _DTYPES and isinstance(value, str) else _with_dtype(value, params)
+        for key, value in data.items()
+    }
+
+
+def params_dtype(config: Config, types: set[str], wanted: str | None) -> str:
+    """Return the dtype that the result's scales are read in, and that its config.json says.
+
+    npu_quant_matmul refuses float16 scales (EZ1001; vllm-ascend issues 7443, 12907, 624), so
+    activations of int8 make it bfloat16.
+
+    Raises:
+        CheckpointError: ``wanted`` is neither bfloat16 nor float16.
+    """
+    if wanted is not None:
+        if wanted not in WIDTHS:
+            raise CheckpointError(f"dtype is {wanted!r}, available: {', '.join(WIDTHS)}.")
+        return wanted
+    return "bfloat16" if types & INT8_ACTIVATIONS else config.params

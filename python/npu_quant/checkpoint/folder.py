@@ -1,0 +1,190 @@
+"""A model's folder: its shards, the tensors in them, and its JSON files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import NpuQuantError
+from ..golden.read.common import File, FileError, clean
+from ..golden.read.safetensors import Header, header_of
+
+SOURCE_INDEX = "model.safetensors.index.json"
+FLOATS = {"BF16": 2, "F16": 2, "F32": 4, "F64": 8, "F8_E4M3": 1}
+"""safetensors' words of the dtypes that a weight to be quantized may have, and their bytes."""
+
+
+class CheckpointError(NpuQuantError, ValueError):
+    """A model cannot be quantized or checked as asked; nothing was done."""
+
+
+class Tensor(NamedTuple):
+    """A tensor of a model."""
+
+    name: str
+    file: str
+    """The shard's name in the model's folder."""
+    kind: str
+    """Its dtype, in safetensors' word."""
+    shape: tuple[int, ...]
+    begin: int
+    """Of its bytes, counted from the beginning of the file, as `end`."""
+    end: int
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has."""
+        return self.end - self.begin
+
+
+class Shard(NamedTuple):
+    """A file of tensors."""
+
+    name: str
+    size: int
+    header_sha256: str
+    tensors: tuple[Tensor, ...]
+    """In the order of their bytes."""
+
+
+def shard_of(path: Path) -> Shard:
+    """Read a shard's header.
+
+    Raises:
+        CheckpointError: it is no safetensors file, or shorter or longer than its header says.
+    """
+    shard, whole = headed(path)
+    if shard.size != whole:
+        raise CheckpointError(f"{clean(shard.name, 100)} is {fault_of_size(shard.size, whole)}")
+    return shard
+
+
+def headed(path: Path) -> tuple[Shard, int]:
+    """Return a shard by its header alone, and how many bytes the header says that the file has.
+
+    Raises:
+        CheckpointError: it is no safetensors file.
+    """
+    name = path.name
+    try:
+        file = File(path)
+        header = header_of(file)
+        size = file.size
+        file.close()
+    except FileError as error:
+        raise CheckpointError(f"{clean(name, 100)} {error.what}.") from error
+    digest = hashlib.sha256(header.text).hexdigest()
+    return Shard(name, size, digest, _tensors(name, header)), header.begin + header.size
+
+
+def fault_of_size(size: int, whole: int) -> str:
+    """Say that a file has not the size that its header says."""
+    fault = "truncated" if size < whole else "too long, or truncated in its header"
+    return f"{fault}: it has {size} bytes, its header says {whole}."
+
+
+def _tensors(file: str, header: Header) -> tuple[Tensor, ...]:
+    at = header.begin
+    return tuple(
+        Tensor(name, file, t.kind, t.shape, at + t.begin, at + t.end)
+        for name, t in header.tensors.items()
+    )
+
+
+def safetensors_in(folder: Path) -> list[str]:
+    """Return the names of all shards in a folder, hidden ones apart."""
+    return sorted(p.name for p in folder.glob("*.safetensors") if not p.name.startswith("."))
+
+
+def shards_of(folder: Path) -> list[Shard]:
+    """Return a model's shards, by name: those that its index names, or else all there are.
+
+    Raises:
+        CheckpointError: there is none, one is missing or damaged, a tensor stands in two of them,
+            or elsewhere than the index says.
+    """
+    index = folder / SOURCE_INDEX
+    weight_map = weight_map_of(index) if index.is_file() else None
+    if weight_map is None:
+        names = safetensors_in(folder)
+        if not names:
+            raise CheckpointError(_no_weights(folder))
+    else:
+        names = sorted(set(weight_map.values()))
+        if not names:
+            raise CheckpointError(f"{SOURCE_INDEX} names no file.")
+        for name in names:
+            if not (folder / name).is_file():
+                raise CheckpointError(f"{name} is missing: {SOURCE_INDEX} names it.")
+    shards = [shard_of(folder / name) for name in names]
+    _check_places(shards, weight_map)
+    return shards
+
+
+def _no_weights(folder: Path) -> str:
+    others = [p.name for p in sorted(folder.iterdir()) if p.suffix in (".bin", ".pt", ".pth")]
+    if others:
+        return (
+            f"{folder} has no *.safetensors, only {others[0]}: save the model with "
+            "save_pretrained(folder, safe_serialization=True)."
+        )
+    return f"{folder} has no *.safetensors."
+
+
+def _check_places(shards: list[Shard], weight_map: dict[str, str] | None) -> None:
+    found: dict[str, str] = {}
+    for tensor in (t for shard in shards for t in shard.tensors):
+        name = clean(tensor.name, 100)
+        if tensor.name in found:
+            raise CheckpointError(f"{name} stands in {found[tensor.name]} and in {tensor.file}.")
+        found[tensor.name] = tensor.file
+        if weight_map is not None and weight_map.get(tensor.name) != tensor.file:
+            said = weight_map.get(tensor.name)
+            where = f"puts it in {said}" if said else "does not name it"
+            raise CheckpointError(f"{name} stands in {tensor.file}, {SOURCE_INDEX} {where}.")
+    for name, file in (weight_map or {}).items():
+        if name not in found:
+            raise CheckpointError(f"{clean(name, 100)} is not in {file}, as {SOURCE_INDEX} says.")
+
+
+def weight_map_of(path: Path) -> dict[str, str]:
+    """Return which file of the folder an index puts each tensor in.
+
+    Raises:
+        CheckpointError: it is no index, or names a file outside the folder.
+    """
+    weight_map = json_of(path).get("weight_map")
+    if not isinstance(weight_map, dict) or not all(
+        isinstance(v, str) and v == os.path.basename(v) and v for v in weight_map.values()
+    ):
+        raise CheckpointError(f"{path.name} has no weight_map of tensors to files beside it.")
+    return weight_map
+
+
+def json_of(path: Path) -> dict[str, Any]:
+    """Read a JSON file that has an object.
+
+    Raises:
+        CheckpointError: it is not there, or is no such file.
+    """
+    if path.exists() and not path.is_file():  # such as a pipe, which would be waited for
+        raise CheckpointError(f"{path.name} is not a regular file.")
+    try:
+        data = json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise CheckpointError(f"{path.parent} has no {path.name}.") from error
+    except OSError as error:
+        raise CheckpointError(f"{path.name} cannot be read: {error.strerror}.") from error
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path.name} is not JSON: {clean(str(error), 200)}.") from error
+    if not isinstance(data, dict):
+        raise CheckpointError(f"{path.name} is not JSON of an object.")
+    return data
+
+
+def json_bytes(data: Any) -> bytes:
+    """Return data as the bytes of a JSON file, which are the same wherever it is written."""
+    return (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")

@@ -1,0 +1,181 @@
+"""The work of a plan: pieces of output shards, each read, made and written where the plan says.
+
+::
+
+    q_proj.weight        [ codes ........ ][ codes ........ ]    pieces of rows, 16 MiB of source,
+    q_proj.weight_scale  [ scales ][ scales ]                    each in bands of 1 MiB, which stay
+                                                                 in the cache
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from . import names
+from .folder import FLOATS, CheckpointError, Tensor
+from .matrices import NUMPY, Matrix, bytes_of, cut
+from .plan import COPY, PARAMS, WIDEN, Group, OutputShard, Plan, size_of
+from .weights import DTYPES, Error, NonFiniteError, Quantized, Rule, quantize
+from .work import sha256_of
+
+PIECE_BYTES = 16 << 20
+BAND_BYTES = 1 << 20
+
+
+class Piece(NamedTuple):
+    """Rows of a matrix, or bytes of a tensor, that one task makes."""
+
+    shard: int
+    group: int
+    begin: int
+    end: int
+    source_bytes: int
+
+
+class Made(NamedTuple):
+    """What became of a piece."""
+
+    piece: Piece
+    error: Error | None
+
+
+@dataclass(frozen=True)
+class Job:
+    """A plan, and where it reads and writes."""
+
+    source: Path
+    work: Path
+    """The folder of the files that are not yet whole."""
+    plan: Plan
+    rule: Rule
+
+    def part(self, shard: int) -> Path:
+        """Return the file that a shard is while it is not whole."""
+        return self.work / f"{self.plan.shards[shard].name}.part"
+
+
+def pieces_of(plan: Plan, shard: int) -> Iterator[Piece]:
+    """Yield the tasks of a shard."""
+    for number, group in enumerate(plan.shards[shard].groups):
+        count, each = _extent(group.source)
+        for begin, end in cut(0, count, each, PIECE_BYTES):
+            yield Piece(shard, number, begin, end, (end - begin) * each)
+
+
+def _extent(source: Tensor | Matrix) -> tuple[int, int]:
+    """Return how many rows a source has, and their bytes; a plain tensor's rows are bytes."""
+    if isinstance(source, Tensor):
+        return source.size, 1
+    return source.shape[0], source.row_bytes
+
+
+def prepare(job: Job, shard: int, path: Path) -> None:
+    """Make the file of a shard, with its header."""
+    planned = job.plan.shards[shard]
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    try:
+        os.ftruncate(descriptor, planned.size)
+        _write(descriptor, memoryview(planned.header), 0)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        os.close(descriptor)
+
+
+def make(job: Job, piece: Piece, path: Path) -> Made:
+    """Read, make and write a piece.
+
+    Raises:
+        CheckpointError: a weight has NaN or infinite values, or the source has become shorter.
+        OSError: the file cannot be written.
+    """
+    shard = job.plan.shards[piece.shard]
+    group = shard.groups[piece.group]
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        if isinstance(group.source, Tensor):
+            _copy(job, shard, group, piece, descriptor)
+            return Made(piece, None)
+        return Made(piece, _rows(job, shard, group, piece, descriptor))
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        os.close(descriptor)
+
+
+def _copy(job: Job, shard: OutputShard, group: Group, piece: Piece, descriptor: int) -> None:
+    """Write bytes of a tensor, a bias of 16 bits as float32."""
+    assert isinstance(group.source, Tensor)
+    place = shard.places[group.outputs[0].name]
+    size = FLOATS.get(group.source.kind, 1)
+    for begin, end in cut(piece.begin, piece.end, 1, BAND_BYTES):
+        raw = bytes_of(job.source, group.source, begin, end - begin)
+        if group.how == WIDEN:
+            raw = raw.view(NUMPY[group.source.kind]).astype(np.float32).view(np.uint8)
+            _write(descriptor, raw.data, place + begin // size * 4)
+        else:
+            _write(descriptor, raw.data, place + begin)
+
+
+def _rows(job: Job, shard: OutputShard, group: Group, piece: Piece, descriptor: int) -> Error:
+    matrix = group.source
+    assert isinstance(matrix, Matrix)
+    total = Error()
+    for begin, end in cut(piece.begin, piece.end, matrix.row_bytes, BAND_BYTES):
+        arrays, error = _made_of(job, group, matrix, begin, end)
+        total.add(error)
+        for output, array in zip(group.outputs, arrays, strict=True):
+            place = shard.places[output.name] + begin * size_of(output) // matrix.shape[0]
+            _write(descriptor, np.ascontiguousarray(array).reshape(-1).view(np.uint8).data, place)
+    return total
+
+
+def _made_of(job: Job, group: Group, matrix: Matrix, begin: int, end: int) -> Quantized:
+    """Return what rows become."""
+    if group.how == COPY:
+        return Quantized((matrix.rows(job.source, begin, end),), Error())
+    values = matrix.read(job.source, begin, end)
+    if group.how == PARAMS:
+        return Quantized((values.astype(DTYPES[job.plan.params]),), Error())
+    try:
+        return quantize(values, group.type, names.is_down(matrix.module), job.rule)
+    except NonFiniteError as error:
+        raise CheckpointError(_non_finite(job, matrix)) from error
+
+
+def _non_finite(job: Job, matrix: Matrix) -> str:
+    """Say how many values of a weight are not finite, and where the first is."""
+    count, first = 0, (0, 0)
+    for begin, end in cut(0, matrix.shape[0], matrix.row_bytes, BAND_BYTES):
+        bad = ~np.isfinite(matrix.read(job.source, begin, end).astype(np.float32))
+        if bad.any() and count == 0:
+            row, column = divmod(int(bad.argmax()), matrix.shape[1])
+            first = begin + row, column
+        count += int(bad.sum())
+    return (
+        f"{matrix.module}.weight has {count} NaN or infinite values, the first at {list(first)}: "
+        f"mend it, or leave it as it is with --exclude {matrix.module}, which is another plan and "
+        "needs another folder."
+    )
+
+
+def _write(descriptor: int, data: memoryview, place: int) -> None:
+    done = 0
+    while done < len(data):
+        done += os.pwrite(descriptor, data[done:], place + done)
+
+
+def sealed(path: Path) -> str:
+    """Bring a file to the disk, and return the SHA-256 of what is in it."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    return sha256_of(path)

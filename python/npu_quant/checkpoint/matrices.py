@@ -1,0 +1,190 @@
+"""The weights of a model's modules: where their rows lie, and how they are read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import formats
+from ..golden.read.common import File
+from .config import Config
+from .folder import FLOATS, CheckpointError, Tensor
+
+TRANSPOSED = frozenset(("qwen3_vl_moe", "llama4", "llama4_text", "gpt_oss"))
+STRAIGHT = frozenset(("qwen3_5_moe", "qwen3_next", "glm4v_moe", "glm4_moe_lite"))
+STACKS = ("gate_up_proj", "down_proj")
+SCALE_INV = "_scale_inv"
+
+NUMPY = {
+    "BF16": np.dtype("bfloat16"),
+    "F16": np.dtype("float16"),
+    "F32": np.dtype("float32"),
+    "F64": np.dtype("float64"),
+}
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """The weight of a module: rows of a tensor, or of one expert of a stack."""
+
+    module: str
+    tensor: Tensor
+    shape: tuple[int, int]
+    """(N, K): output and input features."""
+    scale: Tensor | None = None
+    """Of FP8 blocks."""
+    block: tuple[int, int] = (0, 0)
+    start: int = 0
+    """The element of the tensor that is the weight's first."""
+    strides: tuple[int, int] = (0, 0)
+    """In elements, of which one is 1."""
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return FLOATS[self.tensor.kind]
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row in the source."""
+        return self.shape[1] * self.itemsize
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether its elements are FP8 with a scale for each block."""
+        return self.scale is not None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is all of its tensor, as it lies there."""
+        return self.shape == self.tensor.shape
+
+    def read(self, folder: Path, begin: int, end: int) -> NDArray[Any]:
+        """Return rows as numbers: as the source has them, float64 and FP8 blocks as float32."""
+        if self.scale is not None:
+            return self._scaled(folder, self.rows(folder, begin, end), begin)
+        values = self.rows(folder, begin, end).view(NUMPY[self.tensor.kind])
+        with np.errstate(over="ignore"):
+            return values.astype(np.float32) if self.tensor.kind == "F64" else values
+
+    def rows(self, folder: Path, begin: int, end: int) -> NDArray[np.uint8]:
+        """Return the bytes of rows."""
+        rows, k = end - begin, self.shape[1]
+        first = self.start + begin * self.strides[0]
+        if self.strides[1] != 1:
+            return self._columns(folder, first, rows)
+        raw = bytes_of(folder, self.tensor, first * self.itemsize, rows * k * self.itemsize)
+        return raw.reshape(rows, k * self.itemsize)
+
+    def _columns(self, folder: Path, first: int, rows: int) -> NDArray[np.uint8]:
+        """Gather rows that are columns of the tensor: a stretch of each of its K rows."""
+        k, size = self.shape[1], self.itemsize
+        result = np.empty((rows, k), f"u{size}")
+        for column in range(k):
+            at = (first + column * self.strides[1]) * size
+            result[:, column] = bytes_of(folder, self.tensor, at, rows * size).view(f"u{size}")
+        return result.view(np.uint8)
+
+    def _scaled(self, folder: Path, raw: NDArray[np.uint8], begin: int) -> NDArray[np.float32]:
+        """Return codes by the scales of their blocks: one rounding."""
+        assert self.scale is not None
+        values = formats.decode(raw, "float8_e4m3fn")
+        high, wide = self.block
+        across = self.scale.shape[1]
+        size = across * FLOATS[self.scale.kind]
+        first, last = begin // high, -(-(begin + len(raw)) // high)
+        scales = bytes_of(folder, self.scale, first * size, (last - first) * size)
+        by_block = scales.view(NUMPY[self.scale.kind]).reshape(-1, across).astype(np.float32)
+        for row, factors in enumerate(by_block, first):
+            band = values[max(row * high - begin, 0) : (row + 1) * high - begin]
+            band *= np.repeat(factors, min(wide, self.shape[1]))[: self.shape[1]]
+        return values
+
+
+def cut(begin: int, end: int, each: int, size: int) -> Iterator[tuple[int, int]]:
+    """Yield stretches of rows of so many bytes each, of `size` bytes or a little less.
+
+    They have an even number of rows, two at least: int4 packs two of them.
+    """
+    step = max(2, size // max(each, 1) // 2 * 2)
+    for at in range(begin, end, step):
+        yield at, min(at + step, end)
+
+
+def bytes_of(folder: Path, tensor: Tensor, begin: int, count: int) -> NDArray[np.uint8]:
+    """Read some of a tensor's bytes."""
+    result = np.empty(count, np.uint8)
+    opened(folder, tensor.file).fill(result, tensor.begin + begin)
+    return result
+
+
+_MOST_OPEN = 64
+_open: dict[tuple[int, Path], File] = {}  # by process: a fork does not take its parent's over
+
+
+def opened(folder: Path, name: str) -> File:
+    """Return a file of the model, which stays open until `close_files`."""
+    key = os.getpid(), folder / name
+    file = _open.get(key)
+    if file is None:
+        if len(_open) >= _MOST_OPEN:
+            _open.clear()
+        file = _open[key] = File(key[1])
+    return file
+
+
+def close_files() -> None:
+    """Close the files of models: another file may get the name of one."""
+    _open.clear()
+
+
+def is_stack(tensor: Tensor) -> bool:
+    """Say whether a tensor holds a projection of all experts of a layer."""
+    base = tensor.name.removesuffix(".weight")
+    return len(tensor.shape) == 3 and base.endswith(tuple(f".experts.{s}" for s in STACKS))
+
+
+def experts_in(tensor: Tensor, config: Config) -> Iterator[Matrix]:
+    """Yield the weights of a stack: of each expert gate and up, or down.
+
+    Raises:
+        CheckpointError: it is not known which axis is which.
+    """
+    if tensor.kind not in FLOATS or tensor.kind == "F8_E4M3":
+        raise CheckpointError(f"{tensor.name} is {tensor.kind}: stacked experts must be floats.")
+    count, rows, columns = tensor.shape
+    parent, _, which = tensor.name.removesuffix(".weight").rpartition(".")
+    is_transposed = _is_transposed(tensor, which == "gate_up_proj", config)
+    n, k = (columns, rows) if is_transposed else (rows, columns)
+    names = ("gate_proj", "up_proj") if which == "gate_up_proj" else ("down_proj",)
+    if n % len(names):
+        raise CheckpointError(f"{tensor.name} has shape {tensor.shape}: {n} rows cannot be halved.")
+    each = n // len(names)
+    strides = (1, columns) if is_transposed else (columns, 1)
+    for expert in range(count):
+        for part, name in enumerate(names):
+            start = expert * rows * columns + part * each * strides[0]
+            module = f"{parent}.{expert}.{name}"
+            yield Matrix(module, tensor, (each, k), start=start, strides=strides)
+
+
+def _is_transposed(tensor: Tensor, is_gate_up: bool, config: Config) -> bool:
+    """Say whether an expert's matrix has its inputs along the first axis."""
+    if config.model_type in TRANSPOSED | STRAIGHT:
+        return config.model_type in TRANSPOSED
+    hidden, inner = config.number("hidden_size"), config.number("moe_intermediate_size")
+    if hidden is not None and inner is not None:
+        n, k = (2 * inner, hidden) if is_gate_up else (hidden, inner)
+        fits = [tensor.shape[1:] == (k, n), tensor.shape[1:] == (n, k)]
+        if sum(fits) == 1:
+            return fits[0]
+    raise CheckpointError(
+        f"{tensor.name} has shape {tensor.shape}: which axis has the inputs is not known for "
+        f"model_type {config.model_type!r}, hidden_size {hidden}, moe_intermediate_size {inner}."
+    )

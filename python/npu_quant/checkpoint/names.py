@@ -1,0 +1,132 @@
+"""Which modules of a model are Linears, which of them stay as they are, and which go together.
+
+A module is a weight's name without ``.weight``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+LINEARS = _words("""
+    q_proj k_proj v_proj o_proj qkv_proj gate_proj up_proj down_proj gate_up_proj q_a_proj
+    q_b_proj kv_a_proj_with_mqa kv_b_proj w1 w2 w3 wqkv wo query_key_value dense
+    dense_h_to_4h dense_4h_to_h fc1 fc2 out_proj
+""")
+"""The last names of modules that are Linears."""
+
+TOWERS = _words("""
+    visual vision_tower vision_model vision_encoder vit vpm resampler audio_tower
+    audio_model multi_modal_projector mm_projector mlp1 aligner talker code2wav token2wav
+""")
+SMALL = frozenset(("indexer", "linear_attn"))
+_EMBEDDING = re.compile(r"embed|(^|\.)(wte|wpe|shared)$")
+_NORM = re.compile(r"norm|(^|\.)ln_?\w*$")
+HEADS = frozenset(("lm_head", "gate", "router", "score", "classifier", "shared_expert_gate"))
+
+KNOWN_MODELS = _words("""
+    qwen2 qwen3 llama mistral mixtral qwen2_moe qwen2_vl qwen3_vl qwen3_moe deepseek_v2
+    deepseek_v3 deepseek_v32 deepseek_mtp pangu_ultra_moe pangu_ultra_moe_mtp kimi_k2
+    glm_moe_dsa qwen3_next qwen2_5_vl qwen3_vl_moe glm4_moe glm4_moe_lite longcat_flash
+    minimax_m2 qwen3_omni_moe_text qwen2_5_omni qwen3_5 qwen3_5_moe
+""")
+"""model_type of the models whose fused layers and experts are as here: vllm-ascend's
+packed_modules_model_mapping, and those whose layers are Qwen's or Llama's."""
+
+DOWN = ("down_proj", "w2")
+_EXPERT = re.compile(r"(?P<experts>.*\.experts)\.\d+\.[^.]+")
+_FUSED = {
+    **dict.fromkeys(("q_proj", "k_proj", "v_proj"), "q_proj, k_proj and v_proj"),
+    **dict.fromkeys(("gate_proj", "up_proj"), "gate_proj and up_proj"),
+    **dict.fromkeys(("q_a_proj", "kv_a_proj_with_mqa"), "q_a_proj and kv_a_proj_with_mqa"),
+    **dict.fromkeys(("in_proj_qkv", "in_proj_z"), "in_proj_qkv and in_proj_z"),
+    **dict.fromkeys(("in_proj_b", "in_proj_a"), "in_proj_b and in_proj_a"),
+}
+"""What consumers load as one layer, by the last names of its parts."""
+
+
+class Layers(NamedTuple):
+    """What of a model's configuration decides which layers are drafts."""
+
+    number: int | None
+    has_drafts: bool
+
+
+def last_of(module: str) -> str:
+    """Return the last part of a module's name."""
+    return module.rpartition(".")[2]
+
+
+def is_down(module: str) -> bool:
+    """Say whether a module is a down projection, whose scale_bias is by runs of columns."""
+    return last_of(module) in DOWN
+
+
+def is_linear(module: str) -> bool:
+    """Say whether a module is a Linear by its name."""
+    return last_of(module) in LINEARS
+
+
+def is_embedding_or_norm(module: str) -> bool:
+    """Say whether a module is an embedding or a norm by its name."""
+    return is_norm(module) or bool(_EMBEDDING.search(last_of(module)))
+
+
+def is_norm(module: str) -> bool:
+    """Say whether a module is a norm by its name."""
+    return bool(_NORM.search(last_of(module)))
+
+
+def is_other(module: str) -> bool:
+    """Say whether a module is no Linear though its weight is a matrix: embedding, norm, head."""
+    return last_of(module) in HEADS or is_embedding_or_norm(module)
+
+
+def experts_of(module: str) -> str | None:
+    """Return the name up to ``experts`` of a routed expert's module."""
+    found = _EXPERT.fullmatch(module)
+    return found["experts"] if found else None
+
+
+def reason_to_stay(module: str, layers: Layers) -> str | None:
+    """Say why a Linear is left FLOAT, unless it is asked for; None if it is not."""
+    parts = module.split(".")
+    if TOWERS.intersection(parts):
+        return "vision or audio tower"
+    if parts[-1] == "kv_b_proj":
+        return "kv_b_proj: vllm-ascend wants it unquantized"
+    if SMALL.intersection(parts):
+        return "small and sensitive"
+    if parts[0] == "mtp" or (layers.has_drafts and _layer_of(parts) >= (layers.number or 0)):
+        return "draft layer"
+    return None
+
+
+def _layer_of(parts: list[str]) -> int:
+    """Return the number after ``layers``, -1 where there is none."""
+    for word, number in pairwise(parts):
+        if word == "layers" and number.isdecimal():
+            return int(number)
+    return -1
+
+
+def fused_groups(modules: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield what must be of one type: what it is called, and its modules, two at least."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for module in modules:
+        experts = experts_of(module)
+        parent, _, last = module.rpartition(".")
+        if experts is not None:
+            groups.setdefault((experts, "the experts"), []).append(module)
+        elif last in _FUSED:
+            groups.setdefault((parent, _FUSED[last]), []).append(module)
+    for (parent, what), members in groups.items():
+        if len(members) > 1:
+            yield f"{what} of {parent}", members

@@ -1,0 +1,158 @@
+"""A quantized model beside its original: counterparts, and the verdict of each module."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from .check_layers import NARROW, SEARCHED, Compared, allowed_rows, codes_of, shape_of
+from .config import Config
+from .findings import Findings
+from .folder import Tensor, json_of, shards_of
+from .matrices import NUMPY, Matrix
+from .plan import sources_of
+from .quantized import Model
+from .reports import UNEXPLAINED, CheckedLayer, ratio_text
+from .schemes import WIDTHS
+
+
+class Original:
+    """The model that a quantized one is said to come of."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.config = Config(json_of(folder / "config.json"))
+        tensors = {t.name: t for shard in shards_of(folder) for t in shard.tensors}
+        self.sources: dict[str, Tensor | Matrix] = {}
+        for source in sources_of(tensors, self.config):
+            name = source.name if isinstance(source, Tensor) else f"{source.module}.weight"
+            self.sources[name] = source
+
+    def matrix(self, model: Model, module: str) -> Matrix | None:
+        """Return the original of a quantized module that can be compared."""
+        source = self.sources.get(f"{module}.weight")
+        if not isinstance(source, Matrix) or codes_of(model, module) is None:
+            return None
+        return source if source.shape == shape_of(model, module) else None
+
+
+def check_names(model: Model, original: Original, found: Findings) -> list[str]:
+    """Find what has no counterpart; return the FLOAT tensors whose elements can be compared."""
+    result = []
+    for name, source in original.sources.items():
+        tensor = model.tensors.get(name)
+        if tensor is None:
+            if name not in model.lost:
+                text = "is in the original only: consumers leave its layer uninitialised"
+                found.error("missing-layer", name, text)
+            continue
+        is_quantized = name.removesuffix(".weight") in model.types and name.endswith(".weight")
+        if is_quantized:
+            _check_shape(model, name, source, found)
+            continue
+        kind = source.kind if isinstance(source, Tensor) else source.tensor.kind
+        can_cast = kind in NUMPY or isinstance(source, Matrix)
+        is_kind = tensor.kind == kind or (can_cast and tensor.kind in ("F32", WIDTHS[model.params]))
+        if tensor.shape != source.shape or not is_kind:
+            text = f"is {tensor.kind} {tensor.shape}, the original {kind} {source.shape}"
+            found.error("float-changed", name, f"{text}: consumers compute another model")
+        elif model.is_readable(name):
+            result.append(name)
+    for name in model.tensors:
+        module, _, last = name.rpartition(".")
+        is_part = module in model.types and last not in ("weight", "bias")
+        if name not in original.sources and not is_part:
+            found.error("extra-tensor", name, "is not in the original: loading may fail on it")
+    return result
+
+
+def _check_shape(model: Model, name: str, source: Tensor | Matrix, found: Findings) -> None:
+    module = name.removesuffix(".weight")
+    if model.is_readable(name) and codes_of(model, module) is not None:
+        shape = shape_of(model, module)
+        if shape != source.shape:
+            text = f"has shape {shape}, the original {source.shape}: is it another model?"
+            found.error("shape", name, text)
+
+
+def check_config(model: Model, original: Original, found: Findings) -> None:
+    """Find keys of config.json that quantizing does not change."""
+    said = original.config.dtype or "bfloat16"
+    ours = Config(model.config.written(said, None)).data
+    theirs = Config(original.config.written(said, None)).data
+    for key in dict.fromkeys([*theirs, *ours]) if ours else ():
+        if ours.get(key) != theirs.get(key) and key not in ("torch_dtype", "dtype"):
+            text = f"{key} is {ours.get(key)!r:.60}, the original has {theirs.get(key)!r:.60}"
+            found.warning("config-changed", key, f"{text}: consumers build another model")
+
+
+def judge(model: Model, compared: dict[str, Compared], found: Findings) -> list[CheckedLayer]:
+    """Name each module's recipe, and find what no recipe explains."""
+    layers = []
+    transformed: Counter[str] = Counter()
+    for module, type in model.types.items():
+        if (weight := model.tensors.get(f"{module}.weight")) is None or len(weight.shape) != 2:
+            continue
+        layer = CheckedLayer(module, type, shape_of(model, module))
+        if module in compared:
+            _fill(layer, compared[module])
+            if count := compared[module].nonfinite:
+                text = f"{count} values of the original are NaN or infinite: what consumers make of"
+                found.warning("nonfinite", weight.name, f"{text} their rows cannot be judged")
+            transformed[type] += layer.recipe == "transformed"
+        layers.append(layer)
+    total = Counter(layer.type for layer in layers)
+    for type, count in transformed.items():
+        if count > total[type] / 2:
+            text = f"{count} modules of {type} correlate below 0.9 with the original: it is not"
+            found.warning("codes", type, f"{text} what was quantized (smoothed or rotated)")
+    for layer in layers:
+        is_all = transformed[layer.type] > total[layer.type] / 2
+        if (layer.recipe == "transformed" and is_all) or layer.first is None:
+            continue
+        found.error("codes", layer.name, _text_of(layer))
+    return layers
+
+
+def _text_of(layer: CheckedLayer) -> str:
+    end = f"the first at {list(layer.first or ())}: outputs are wrong there"
+    if layer.recipe not in UNEXPLAINED:
+        text = f"{layer.codes_different} codes and {layer.scales_different} scales differ"
+        return f"{text} from {layer.recipe}, {end}"
+    ratio = f" (scale / amax is {ratio_text(layer.scale_ratio)})" if layer.scale_ratio else ""
+    text = f"{layer.codes_different} codes are not the original's by the scales that are there"
+    return f"{text}{ratio}, {end}"
+
+
+def _fill(layer: CheckedLayer, c: Compared) -> None:
+    allowed = allowed_rows(layer.shape[0])
+    known = {n: k for n, k in c.counts.items() if not n.startswith(SEARCHED)}
+    fits = {n: k for n, k in known.items() if k.rows <= min(allowed, layer.shape[0] - 1)}
+    own = min((k for n, k in c.counts.items() if n not in known), key=lambda k: k.rows)
+    cosine = c.cosine
+    if fits:
+        name = min(fits, key=lambda n: fits[n].rows)
+        count, layer.recipe = fits[name], name.removesuffix(NARROW)
+        layer.scales_different = count.scales
+    else:
+        name = min(known, key=lambda n: (known[n].scales, known[n].rows))
+        count, layer.recipe = own, SEARCHED if own.rows <= allowed else "other"
+        layer.scale_ratio = c.ratio if c.ratio[1] > 0 else None
+        if cosine is not None and cosine < 0.9:
+            layer.recipe = "transformed"
+        layer.scales_different = known[name].scales
+    layer.codes_different = count.codes
+    layer.first = count.first
+    if layer.recipe == "transformed" and layer.first is None:
+        layer.first = (0, 0)
+    layer.sqnr_db, layer.max_error = c.error.sqnr_db, c.error.greatest
+    layer.cosine = cosine
+
+
+def recipes_of(layers: list[CheckedLayer]) -> dict[str, str | None]:
+    """Return the recipe of most layers of each type."""
+    result: dict[str, str | None] = {}
+    for type in dict.fromkeys(layer.type for layer in layers):
+        names = Counter(x.recipe for x in layers if x.type == type and x.recipe)
+        result[type] = names.most_common(1)[0][0] if names else None
+    return result

@@ -1,0 +1,254 @@
+"""What is written, down to each tensor's place in its file: known before a number is read.
+
+A model's tensors become groups, in the order of the source's files and of the bytes in them. A
+group is what comes of one weight; it stays in one file::
+
+    model-00001-of-00002.safetensors           quant_model_weights-00001-of-00003.safetensors
+      embed_tokens.weight         ->  group 1    lm_head.weight ... by width, then by name
+      q_proj.weight               ->  group 2    q_proj.weight, .weight_scale, .weight_offset
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import NamedTuple
+
+from ..golden.read.common import clean
+from ..golden.read.safetensors import BITS
+from . import names
+from .config import Config, params_dtype
+from .folder import FLOATS, CheckpointError, Shard, Tensor
+from .matrices import SCALE_INV, Matrix, experts_in, is_stack
+from .schemes import ASCEND, FLOAT, WIDTHS, Output, outputs_of
+from .types import Choice, Wanted, choose
+
+COPY, WIDEN, PARAMS, CODES = "copy", "widen", "params", "codes"
+"""How a group is made: bytes as they are, bias to float32, FP8 to params dtype, or quantized."""
+
+
+class Group(NamedTuple):
+    """What comes of one weight, or of a tensor that is none."""
+
+    how: str
+    source: Tensor | Matrix
+    type: str
+    outputs: tuple[Output, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of its outputs."""
+        return sum(map(size_of, self.outputs))
+
+
+class OutputShard(NamedTuple):
+    """A file that is written."""
+
+    name: str
+    header: bytes
+    """All that stands before the elements."""
+    size: int
+    groups: tuple[Group, ...]
+    places: dict[str, int]
+    """Of each tensor's first byte in the file."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that is written, and why."""
+
+    wanted: Wanted
+    params: str
+    """The params dtype: bfloat16 or float16."""
+    shards: tuple[OutputShard, ...]
+    choices: dict[str, Choice]
+    """Of every Linear."""
+    unknown: tuple[str, ...]
+    """Matrices that are left FLOAT since nothing says that they are Linears."""
+    modules: tuple[str, ...]
+    """All modules with a 2-D weight that is not quantized, embeddings and norms apart."""
+
+    @property
+    def groups(self) -> Iterator[Group]:
+        """All groups, in the order of planning."""
+        return (group for shard in self.shards for group in shard.groups)
+
+    @property
+    def types(self) -> set[str]:
+        """The types of the Linears."""
+        return {choice.type for choice in self.choices.values()}
+
+
+def size_of(output: Output) -> int:
+    """Return the bytes of a tensor."""
+    count = 1
+    for n in output.shape:
+        count *= n
+    return count * BITS[output.kind] // 8
+
+
+def plan_of(
+    shards: list[Shard], config: Config, wanted: Wanted, dtype: str | None, shard_size: int
+) -> Plan:
+    """Plan what is written.
+
+    Args:
+        shards: the source's, by name.
+        config: the source's.
+        wanted: what is asked for.
+        dtype: the params dtype that is asked for.
+        shard_size: bytes of tensors that a file has at most, unless one group has more.
+
+    Raises:
+        CheckpointError: the model cannot be quantized so.
+    """
+    tensors = {t.name: t for shard in shards for t in shard.tensors}
+    sources = list(sources_of(tensors, config))
+    matrices = {s.module: s for s in sources if isinstance(s, Matrix)}
+    weights = [t.name.removesuffix(".weight") for t in tensors.values() if _is_weight(t)]
+    choices = choose(matrices, [*dict.fromkeys([*weights, *matrices])], config.layers, wanted)
+    params = params_dtype(config, {c.type for c in choices.values()}, dtype)
+    quantized = {m for m, c in choices.items() if c.type != FLOAT}
+    groups = [_group(s, choices, quantized, wanted, WIDTHS[params]) for s in sources]
+    rest = [m for m in matrices if m not in quantized]
+    left = [m for m in rest if m not in choices and not names.is_other(m)]
+    kept = [m for m in rest if not names.is_embedding_or_norm(m)]
+    prefix = "quant_model_weights" if wanted.format == ASCEND else "model"
+    is_alone = wanted.format != ASCEND
+    written = tuple(_packed(groups, prefix, shard_size, is_alone))
+    return Plan(wanted, params, written, choices, tuple(left), tuple(kept))
+
+
+def _is_weight(tensor: Tensor) -> bool:
+    return tensor.name.endswith(".weight")
+
+
+def sources_of(tensors: dict[str, Tensor], config: Config) -> Iterator[Tensor | Matrix]:
+    """Yield what groups come of, in order: matrices, experts split, and other tensors."""
+    block = config.fp8_block()
+    for tensor in tensors.values():
+        if is_stack(tensor):
+            yield from experts_in(tensor, config)
+        elif tensor.name.endswith(".weight" + SCALE_INV):
+            if tensor.name.removesuffix(SCALE_INV) not in tensors:
+                raise CheckpointError(f"{tensor.name} is the scale of a weight that is not there.")
+        elif _is_weight(tensor) and len(tensor.shape) == 2:
+            yield _matrix(tensor, tensors, block)
+        elif ".experts." in tensor.name and tensor.name.endswith(("_proj_bias", "_proj.bias")):
+            if len(tensor.shape) == 2:
+                raise CheckpointError(f"{tensor.name}: a bias of stacked experts cannot be split.")
+            yield tensor
+        else:
+            yield tensor
+
+
+def _matrix(tensor: Tensor, tensors: dict[str, Tensor], block: tuple[int, int]) -> Tensor | Matrix:
+    """Return the weight of a module; the tensor itself if it is of no floats and no Linear."""
+    module = tensor.name.removesuffix(".weight")
+    n, k = tensor.shape
+    if tensor.kind not in FLOATS:
+        if names.is_linear(module):
+            text = f"{tensor.name} is {tensor.kind}: the model is already quantized."
+            raise CheckpointError(text)
+        return tensor
+    if tensor.kind != "F8_E4M3":
+        return Matrix(module, tensor, (n, k), strides=(k, 1))
+    scale = tensors.get(tensor.name + SCALE_INV)
+    if scale is None:
+        raise CheckpointError(f"{tensor.name} is FP8 without scale: no {tensor.name}{SCALE_INV}.")
+    expected = (-(-n // block[0]), -(-k // block[1]))
+    if scale.kind not in ("F32", "BF16") or scale.shape != expected:
+        raise CheckpointError(
+            f"{scale.name} is {scale.kind} of shape {scale.shape}, expected F32 or BF16 of "
+            f"{expected}, blocks of {block[0]} x {block[1]}."
+        )
+    return Matrix(module, tensor, (n, k), scale, block, strides=(k, 1))
+
+
+def _group(
+    source: Tensor | Matrix,
+    choices: dict[str, Choice],
+    quantized: set[str],
+    wanted: Wanted,
+    params: str,
+) -> Group:
+    if isinstance(source, Tensor):
+        is_bias = source.name.removesuffix(".bias") in quantized and source.name.endswith(".bias")
+        if is_bias and wanted.format == ASCEND and source.kind in ("BF16", "F16", "F32"):
+            output = Output(source.name, "F32", source.shape)
+            return Group(WIDEN, source, FLOAT, (output,))
+        return Group(COPY, source, FLOAT, (Output(source.name, source.kind, source.shape),))
+    module, name = source.module, f"{source.module}.weight"
+    if module in quantized:
+        type = choices[module].type
+        outputs = outputs_of(module, type, source.shape, wanted.format, params)
+        return Group(CODES, source, type, outputs)
+    if source.is_blocked:
+        return Group(PARAMS, source, FLOAT, (Output(name, params, source.shape),))
+    whole = source.tensor if source.is_whole else source
+    return Group(COPY, whole, FLOAT, (Output(name, source.tensor.kind, source.shape),))
+
+
+def _packed(
+    groups: list[Group], prefix: str, shard_size: int, is_alone: bool
+) -> Iterator[OutputShard]:
+    """Yield the files that groups fill; what comes of one tensor of the source stays together."""
+    files: list[list[Group]] = [[]]
+    filled = 0
+    for _, of_one in groupby(groups, lambda g: tensor_of(g.source).name):
+        some = list(of_one)
+        size = sum(group.size for group in some)
+        if files[-1] and filled + size > shard_size:
+            files.append([])
+            filled = 0
+        files[-1] += some
+        filled += size
+    for number, some in enumerate(files, 1):
+        name = f"{prefix}-{number:05d}-of-{len(files):05d}.safetensors"
+        if is_alone and len(files) == 1:
+            name = f"{prefix}.safetensors"
+        yield _laid_out(name, some)
+
+
+def tensor_of(source: Tensor | Matrix) -> Tensor:
+    """Return the tensor that a group comes of."""
+    return source.tensor if isinstance(source, Matrix) else source
+
+
+def _encoded(entries: dict[str, object]) -> bytes:
+    """Return a header's JSON, without the blanks that fill it up."""
+    for name in entries:
+        if any("\ud800" <= c <= "\udfff" for c in name):
+            raise CheckpointError(f"{clean(name, 100)} is no name of a tensor in UTF-8.")
+    return json.dumps(entries, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _laid_out(name: str, groups: list[Group]) -> OutputShard:
+    """Give each tensor its place: the widest first, then by name, without holes."""
+    outputs = sorted(
+        (output for group in groups for output in group.outputs),
+        key=lambda o: (-BITS[o.kind], o.name),
+    )
+    for name_, same in groupby(sorted(o.name for o in outputs)):
+        if len(list(same)) > 1:
+            raise CheckpointError(f"{name_} would be written twice.")
+    entries: dict[str, object] = {"__metadata__": {"format": "pt"}}
+    begin: dict[str, int] = {}
+    at = 0
+    for output in outputs:
+        begin[output.name] = at
+        end = at + size_of(output)
+        offsets = [at, end]
+        entries[output.name] = {
+            "dtype": output.kind,
+            "shape": list(output.shape),
+            "data_offsets": offsets,
+        }
+        at = end
+    text = _encoded(entries)
+    text += b" " * (-len(text) % 8)
+    header = len(text).to_bytes(8, "little") + text
+    places = {output_name: len(header) + place for output_name, place in begin.items()}
+    return OutputShard(name, header, len(header) + at, tuple(groups), places)

@@ -1,0 +1,238 @@
+"""Quantizing a whole model: from its folder to another, streaming, resumable."""
+
+from __future__ import annotations
+
+import re
+import resource
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import names
+from .checking import check
+from .config import Config
+from .findings import Finding
+from .folder import SOURCE_INDEX, CheckpointError, Shard, json_bytes, json_of, shards_of
+from .job import Job
+from .matrices import Matrix
+from .metadata import ASCEND_INDEX, DESCRIPTION, config_of, description_of, index_of
+from .plan import CODES, Plan, plan_of
+from .pool import Pool
+from .reports import Layer, QuantizeReport
+from .run import Progress, Run
+from .schemes import ASCEND, FLOAT, INT8_ACTIVATIONS, check_pair
+from .types import Wanted
+from .weights import Rule
+from .work import WORK, Work, check_out, files_to_copy, sha256_of
+
+_UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_UNITS |= {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """All that is known before anything is written."""
+
+    source: Path
+    out: Path
+    shards: list[Shard]
+    config: Config
+    plan: Plan
+    rule: Rule
+    shard_size: int
+    copied: list[str]
+
+
+def byte_count(text: str | int) -> int:
+    """Return a number of bytes: 4GiB is 2^32, 500MB is 5e8.
+
+    Raises:
+        CheckpointError: it is no positive number of bytes.
+    """
+    found = re.fullmatch(r"(\d+)\s*([A-Za-z]*)", str(text).strip())
+    if found and found[2].upper() in _UNITS and int(found[1]) > 0:
+        return int(found[1]) * _UNITS[found[2].upper()]
+    raise CheckpointError(f"shard size is {str(text)!r:.40}, expected such as 4GiB or 500MB.")
+
+
+def prepared(
+    source: Path,
+    out: Path,
+    wanted: Wanted,
+    dtype: str | None,
+    mx_scale: str,
+    shard_size: int,
+) -> Prepared:
+    """Read what headers and config.json say, and plan.
+
+    Raises:
+        CheckpointError: it cannot be done so; nothing was written.
+    """
+    check_pair(wanted.scheme, wanted.format)
+    if mx_scale not in ("up", "floor"):
+        raise CheckpointError(f"mx_scale is {mx_scale!r}, available: up, floor.")
+    if not source.is_dir():
+        raise CheckpointError(f"{source} is no folder.")
+    check_out(out, source)
+    config = Config(json_of(source / "config.json"))
+    if (source / DESCRIPTION).exists():
+        raise CheckpointError(f"the model is already quantized: it has {DESCRIPTION}.")
+    shards = shards_of(source)
+    plan = plan_of(shards, config, wanted, dtype, shard_size)
+    rule = Rule(wanted.format, plan.params, mx_scale)
+    return Prepared(source, out, shards, config, plan, rule, shard_size, files_to_copy(source))
+
+
+def record_of(p: Prepared) -> dict[str, Any]:
+    """Return plan.json: what must be the same for a run to be resumed."""
+    wanted = p.plan.wanted
+    return {
+        "scheme": wanted.scheme,
+        "format": wanted.format,
+        "exclude": list(wanted.exclude),
+        "include": list(wanted.include),
+        "types": [list(pair) for pair in wanted.types],
+        "mx_scale": p.rule.mx_scale,
+        "shard_size": p.shard_size,
+        "params_dtype": p.plan.params,
+        "sources": {s.name: [s.size, s.header_sha256] for s in p.shards},
+    }
+
+
+def report_of(p: Prepared, dry_run: bool) -> QuantizeReport:
+    """Return the report as far as it is known before the run."""
+    layers = [
+        Layer(g.source.module, g.type, g.source.shape)
+        for g in p.plan.groups
+        if g.how == CODES and isinstance(g.source, Matrix)
+    ]
+    left = [
+        {"name": name, "reason": choice.reason or ""}
+        for name, choice in p.plan.choices.items()
+        if choice.type == FLOAT
+    ]
+    left += [{"name": name, "reason": "not known to be a Linear"} for name in p.plan.unknown]
+    return QuantizeReport(
+        p.plan.wanted.scheme,
+        p.plan.wanted.format,
+        p.config.model_type,
+        p.plan.params,
+        dry_run,
+        sum(t.size for s in p.shards for t in s.tensors),
+        sum(s.size for s in p.plan.shards),
+        left,
+        layers,
+        [{"file": s.name, "bytes": s.size} for s in p.plan.shards],
+        copied_bytes(p),
+        _warnings(p),
+    )
+
+
+def _warnings(p: Prepared) -> list[str]:
+    result = []
+    if p.config.model_type not in names.KNOWN_MODELS:
+        kind = p.config.model_type or "missing"
+        result.append(f"model_type {kind} is not one that is known: it gets the same rules")
+    said = p.config.dtype
+    if said is not None and said != p.plan.params:
+        result.append(
+            f"config.json says {said}, it will say {p.plan.params}: scales are read in it"
+        )
+    if p.plan.params == "float16" and p.plan.types & INT8_ACTIVATIONS:
+        result.append("npu_quant_matmul refuses float16 scales (EZ1001): --dtype bfloat16 has none")
+    if "W4A8_DYNAMIC" in p.plan.types:
+        result.append("W4A8_DYNAMIC rounds weights to int4 plainly: see what it cost per layer")
+    return result
+
+
+def copied_bytes(p: Prepared) -> int:
+    """Return the bytes of the files that are copied."""
+    return sum((p.source / name).stat().st_size for name in p.copied)
+
+
+def check_space(p: Prepared, done: int) -> None:
+    """Raise CheckpointError unless the disk has room for what is still to be written."""
+    folder = p.out
+    while not folder.exists():
+        folder = folder.parent
+    needed = sum(s.size for s in p.plan.shards) + copied_bytes(p) - done
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise CheckpointError(
+            f"{p.out} needs {needed / 2**30:.2f} GiB, there are {free / 2**30:.2f} GiB free."
+        )
+
+
+def write(p: Prepared, workers: int, progress: Progress | None, *, verify: bool) -> QuantizeReport:
+    """Carry out a plan, and read back what was written."""
+    start = time.monotonic()
+    work = Work(p.out, record_of(p))
+    done = _bytes_in(p.out) if work.resumed() else 0
+    check_space(p, done)
+    job = Job(p.source, work.folder, p.plan, p.rule)
+    with work, Pool(workers, job) as pool:
+        run = Run(job, work, progress)
+        run.take_over()
+        run.make(pool)
+        _write_files(p, work)
+        entries = [run.entries[s.name] for s in p.plan.shards]
+        findings = _changed(pool, p.out, entries) if verify else []
+    if verify and not findings:
+        found = check(p.out, None, workers, None).findings
+        findings = [f for f in found if f.rule != "fp16"]  # which was asked for, and is a warning
+    report = report_of(p, dry_run=False)
+    report.findings = findings
+    report.layers = [Layer.of(layer) for entry in entries for layer in entry["layers"]]
+    report.shards = [
+        {"file": e["shard"], "bytes": e["bytes"], "sha256": e["sha256"]} for e in entries
+    ]
+    report.resumed = run.resumed
+    report.seconds = time.monotonic() - start
+    report.peak_rss_bytes = peak_rss()
+    return report
+
+
+def _bytes_in(out: Path) -> int:
+    """Return the bytes of what is whole."""
+    files = (p for p in out.rglob("*") if WORK not in p.parts and p.is_file())
+    return sum(p.stat().st_size for p in files)
+
+
+def _write_files(p: Prepared, work: Work) -> None:
+    """Write all but the shards; last the file without which the folder is no model."""
+    for name in p.copied:
+        work.copy(p.source, name)
+    config = json_bytes(config_of(p.config, p.plan))
+    index = json_bytes(index_of(p.plan))
+    if p.plan.wanted.format == ASCEND:
+        work.write(ASCEND_INDEX, index)
+        work.write("config.json", config)
+        work.write(DESCRIPTION, json_bytes(description_of(p.plan, p.rule.mx_scale)))
+    else:
+        if len(p.plan.shards) > 1:
+            work.write(SOURCE_INDEX, index)
+        work.write("config.json", config)
+    work.end()
+
+
+def peak_rss() -> int:
+    """Return the most memory that any of the processes had, in bytes."""
+    who = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return max(resource.getrusage(w).ru_maxrss for w in who) * 1024
+
+
+def _changed(pool: Pool, out: Path, entries: list[dict[str, Any]]) -> list[Finding]:
+    """Return the shards that are not what was written."""
+    digests = [(e, pool.submit(_sha256_of, out / e["shard"])) for e in entries]
+    text = "is not as it was written: the disk or memory is at fault; consumers load it as it is"
+    return [
+        Finding("error", "changed", e["shard"], text)
+        for e, future in digests
+        if pool.result(future) != e["sha256"]
+    ]
+
+
+def _sha256_of(_: Job, path: Path) -> str:
+    return sha256_of(path)

@@ -1,0 +1,112 @@
+"""Carrying out a plan: what a former run finished is taken over, the rest is made by a pool."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import asdict
+from typing import Any
+
+from .job import Job, Made, Piece, make, pieces_of, prepare, sealed
+from .plan import CODES
+from .pool import Pool
+from .reports import Layer
+from .weights import Error
+from .work import Work
+
+Progress = Callable[[int, int], None]
+
+
+class Run:
+    """One run of a job; what it found is in its attributes."""
+
+    def __init__(self, job: Job, work: Work, progress: Progress | None) -> None:
+        self._job, self._work = job, work
+        self._progress = progress or (lambda done, total: None)
+        self._total = sum(p.source_bytes for s in self._all() for p in pieces_of(job.plan, s))
+        self._done = 0
+        self._left: dict[int, int] = {}
+        self._errors: dict[tuple[int, int], Error] = {}
+        self._pending: deque[tuple[int | None, Future[Any]]] = deque()
+        self.entries: dict[str, dict[str, Any]] = {}
+        """Of each shard that is whole: the line of the journal."""
+        self.resumed = 0
+
+    def _all(self) -> range:
+        return range(len(self._job.plan.shards))
+
+    def take_over(self) -> None:
+        """Take over the shards that a former run finished."""
+        numbers = {shard.name: n for n, shard in enumerate(self._job.plan.shards)}
+        for entry in self._work.journal():
+            number = numbers.get(entry["shard"])
+            if number is not None and entry["shard"] not in self.entries:
+                self.entries[entry["shard"]] = entry
+                self._advance(sum(p.source_bytes for p in pieces_of(self._job.plan, number)))
+        self.resumed = len(self.entries)
+
+    def make(self, pool: Pool) -> None:
+        """Make all shards that are not there yet."""
+        for shard in self._all():
+            if self._job.plan.shards[shard].name in self.entries:
+                continue
+            pieces = list(pieces_of(self._job.plan, shard))
+            prepare(self._job, shard, self._job.part(shard))
+            self._left[shard] = len(pieces)
+            self._seal_if_made(pool, shard)
+            for piece in pieces:
+                self._pending.append((None, pool.submit(_make, piece)))
+                while len(self._pending) >= pool.ahead:
+                    self._take(pool)
+        while self._pending:
+            self._take(pool)
+
+    def _take(self, pool: Pool) -> None:
+        """Wait for the oldest task."""
+        shard, future = self._pending.popleft()
+        result = pool.result(future)
+        if shard is not None:
+            self._finish(shard, result)
+            return
+        made: Made = result
+        if made.error is not None:
+            key = made.piece.shard, made.piece.group
+            self._errors.setdefault(key, Error()).add(made.error)
+        self._advance(made.piece.source_bytes)
+        self._left[made.piece.shard] -= 1
+        self._seal_if_made(pool, made.piece.shard)
+
+    def _seal_if_made(self, pool: Pool, shard: int) -> None:
+        if self._left[shard] == 0:
+            self._pending.append((shard, pool.submit(_seal, shard)))
+
+    def _finish(self, shard: int, sha256: str) -> None:
+        planned = self._job.plan.shards[shard]
+        layers = [
+            asdict(self._layer(shard, number))
+            for number, group in enumerate(planned.groups)
+            if group.how == CODES
+        ]
+        entry = {"shard": planned.name, "bytes": planned.size, "sha256": sha256, "layers": layers}
+        self._work.finish_shard(self._job.part(shard), entry)
+        self.entries[planned.name] = entry
+
+    def _layer(self, shard: int, number: int) -> Layer:
+        group = self._job.plan.shards[shard].groups[number]
+        error = self._errors[shard, number]
+        source: Any = group.source
+        shape, greatest = source.shape, error.greatest
+        return Layer(source.module, group.type, shape, error.zero_rows, error.sqnr_db, greatest)
+
+    def _advance(self, count: int) -> None:
+        self._done += count
+        self._progress(self._done, self._total)
+
+
+def _make(job: Job, piece: Piece) -> Made:
+    return make(job, piece, job.part(piece.shard))
+
+
+def _seal(job: Job, shard: int) -> str:
+    return sealed(job.part(shard))

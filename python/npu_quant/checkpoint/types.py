@@ -1,0 +1,157 @@
+"""Which type each module gets: by its name, by what is asked for, by what consumers read."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from . import names
+from .folder import CheckpointError
+from .matrices import Matrix
+from .names import Layers
+from .schemes import ASCEND, FLOAT, GROUP, RUNS, TYPES, meant, misfit
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked for."""
+
+    scheme: str
+    format: str = ASCEND
+    exclude: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    types: tuple[tuple[str, str], ...] = ()
+    """Globs and the types of what they match; the last that matches counts."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The type of a module, and why it is FLOAT if its name is a Linear's."""
+
+    type: str
+    reason: str | None = None
+
+
+def choose(
+    matrices: dict[str, Matrix], modules: Sequence[str], layers: Layers, wanted: Wanted
+) -> dict[str, Choice]:
+    """Return the type of each Linear.
+
+    Args:
+        matrices: the 2-D float weights by module, experts split.
+        modules: all modules that have a weight, for globs.
+        layers: which layers are drafts.
+        wanted: what is asked for.
+
+    Raises:
+        CheckpointError: a glob matches nothing, or no consumer reads the result.
+    """
+    linears = [m for m in matrices if names.is_linear(m)]
+    _check_globs(wanted, linears, modules)
+    chosen = {m: _chosen(m, matrices[m], layers, wanted) for m in linears}
+    _check_scheme(chosen, wanted)
+    _check_groups(chosen)
+    for module, choice in chosen.items():
+        if choice.type != FLOAT:
+            _check_shape(matrices[module], choice.type)
+    return chosen
+
+
+def _chosen(module: str, matrix: Matrix, layers: Layers, wanted: Wanted) -> Choice:
+    if 0 in matrix.shape:
+        return Choice(FLOAT, "it has no elements")
+    reason = names.reason_to_stay(module, layers)
+    is_fixed = names.last_of(module) == "kv_b_proj"
+    if reason and (is_fixed or not _matches(module, wanted.include)):
+        return Choice(FLOAT, reason)
+    type = wanted.scheme
+    if type == "W4A8_DYNAMIC" and names.experts_of(module) is None:
+        type = "W8A8_DYNAMIC"
+    reason = None
+    for glob, named in wanted.types:
+        if fnmatchcase(module, glob):
+            type, reason = named, f"--type {glob}={named}"
+    if _matches(module, wanted.exclude):
+        glob = next(g for g in wanted.exclude if fnmatchcase(module, g))
+        type, reason = FLOAT, f"--exclude {glob}"
+    return Choice(type, reason if type == FLOAT else None)
+
+
+def _matches(module: str, globs: Iterable[str]) -> bool:
+    return any(fnmatchcase(module, glob) for glob in globs)
+
+
+def _check_globs(wanted: Wanted, linears: Sequence[str], modules: Sequence[str]) -> None:
+    for glob, type in wanted.types:
+        known = [name for name, t in TYPES.items() if wanted.format in t.formats] + [FLOAT]
+        if type not in known:
+            text = f"--type {glob}={type}: {wanted.format} has {', '.join(known)}"
+            raise CheckpointError(text + meant(type, known))
+    options = [("--exclude", g, modules) for g in wanted.exclude]
+    options += [("--type", g, linears) for g, _ in wanted.types]
+    for option, glob, among in options:
+        if not any(fnmatchcase(module, glob) for module in among):
+            near = difflib.get_close_matches(glob, among, 1, 0)
+            what = "module" if option == "--exclude" else "Linear"
+            hint = f"; the nearest is {near[0]}" if near else ""
+            raise CheckpointError(f"{option} {glob} matches no {what}{hint}.")
+    for glob in wanted.include:
+        if not any(fnmatchcase(m, glob) and names.last_of(m) != "kv_b_proj" for m in linears):
+            why = _why_not_taken(glob, modules)
+            raise CheckpointError(f"--include {glob} takes in no Linear{why}.")
+
+
+def _why_not_taken(glob: str, modules: Sequence[str]) -> str:
+    for last in ("lm_head", "kv_b_proj"):
+        if any(fnmatchcase(m, glob) and names.last_of(m) == last for m in modules):
+            return f": {last} is never quantized"
+    near = difflib.get_close_matches(glob, modules, 1, 0)
+    return f"; the nearest module is {near[0]}" if near else ""
+
+
+def _check_scheme(chosen: dict[str, Choice], wanted: Wanted) -> None:
+    types = {choice.type for choice in chosen.values()}
+    if wanted.scheme == "W4A8_DYNAMIC" and not any(map(names.experts_of, chosen)):
+        text = "W4A8_DYNAMIC is for routed experts, and the model has none: use W8A8_DYNAMIC."
+        raise CheckpointError(text)
+    if {"W8A8_MXFP8", "W4A8_DYNAMIC"} <= types:
+        text = (
+            "W8A8_MXFP8 and W4A8_DYNAMIC cannot be in one model: group_size is one for all of it."
+        )
+        raise CheckpointError(text)
+    for module, choice in chosen.items():
+        is_expert = names.experts_of(module) is not None
+        if choice.type == "W8A16" and is_expert:
+            raise CheckpointError(
+                f"{module}: vllm-ascend has no experts of W8A16: use W8A8_DYNAMIC, or "
+                "--exclude '*.experts.*'."
+            )
+        if choice.type == "W4A8_DYNAMIC" and not is_expert:
+            raise CheckpointError(f"{module}: W4A8_DYNAMIC is for routed experts only.")
+
+
+def _check_groups(chosen: dict[str, Choice]) -> None:
+    for what, members in names.fused_groups(chosen):
+        types = sorted({chosen[m].type for m in members})
+        if len(types) == 1:
+            continue
+        rest = [m for m in members if chosen[m].type != FLOAT]
+        mend = " ".join(f"--exclude {m}" for m in rest[:6])
+        mend += f" and {len(rest) - 6} more" if len(rest) > 6 else ""
+        raise CheckpointError(
+            f"{what} must be of one type, consumers load them as one layer; they are "
+            f"{' and '.join(types)}: add {mend}."
+        )
+
+
+def _check_shape(matrix: Matrix, type: str) -> None:
+    n, k = matrix.shape
+    why = {
+        "blocks": f"{-(-k // GROUP)} blocks of {GROUP} columns, vllm-ascend wants pairs of them",
+        "rows": f"{n} rows, int4 wants a multiple of 8",
+        "columns": f"{k} columns, scale_bias wants a multiple of {RUNS}",
+    }
+    if fault := misfit(matrix.module, type, matrix.shape):
+        raise CheckpointError(f"{matrix.module} cannot be {type}: it has {why[fault]}.")

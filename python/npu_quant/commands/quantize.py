@@ -1,0 +1,104 @@
+"""``npu-quant quantize``: the weights of a whole model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .arguments import Parser, add_json, at_least, parsed
+from .console import write, write_json
+from .outputs import check_json
+from .progress import progress_bar
+
+DESCRIPTION = """\
+Quantize the weights of a model in a folder of Hugging Face's kind, without calibration data and
+without torch, into a new folder that vllm-ascend and its relatives load. It reads and writes a
+piece at a time, in as many processes as there are CPUs. Interrupted, or killed, the same command
+goes on where it was, and ends with the same bytes.
+
+Exit status: 0, 1 if what was written is not what was meant, 2 if nothing can be done so, 130 if
+interrupted."""
+
+EPILOG = """\
+schemes: W8A8_DYNAMIC, W8A16, W8A8_MXFP8, W4A8_DYNAMIC (int4 for routed experts)
+
+examples:
+  npu-quant quantize Qwen2.5-7B out --scheme W8A8_DYNAMIC
+  npu-quant quantize DeepSeek-V3 out --scheme W8A8_MXFP8 --dry-run
+  npu-quant quantize Llama-3 out --scheme W8A8_DYNAMIC --exclude '*.layers.0.*'"""
+
+
+def parser() -> Parser:
+    """Return the parser of the arguments."""
+    result = Parser("quantize", DESCRIPTION, EPILOG)
+    result.usage = "npu-quant quantize [options] MODEL_DIR OUT_DIR --scheme SCHEME"
+    result.add_argument("folders", nargs="*", metavar="DIR", help="MODEL_DIR, then OUT_DIR")
+    result.add_argument("--scheme", help="what Linears become, see below")
+    result.add_argument("--format", default="ascend", help="ascend (default) or compressed-tensors")
+    which = result.add_argument_group("which modules; GLOB is of a name such as '*.mlp.*'")
+    for option, what in (("exclude", "leave these FLOAT"), ("include", "take these in, too")):
+        which.add_argument(f"--{option}", action="append", default=[], metavar="GLOB", help=what)
+    which.add_argument(
+        "--type",
+        action="append",
+        default=[],
+        type=parsed(_type),
+        metavar="GLOB=TYPE",
+        help="another type for these; the last that matches counts",
+    )
+    how = result.add_argument_group("how")
+    how.add_argument(
+        "--dtype",
+        help="bfloat16 or float16: what scales are rounded to and models "
+        "run in (default: bfloat16 where activations are int8, else the source's)",
+    )
+    how.add_argument("--mx-scale", default="up", help="up (default): no block saturates, or floor")
+    how.add_argument("--shard-size", default="4GiB", help="of an output file (default: 4GiB)")
+    how.add_argument("--workers", type=at_least(1), help="processes (default: the CPUs)")
+    how.add_argument("--dry-run", action="store_true", help="say what would be written")
+    how.add_argument("--no-verify", action="store_true", help="do not read back what was written")
+    add_json(result.add_argument_group("what is reported"))
+    return result
+
+
+def _type(text: str) -> tuple[str, str]:
+    glob, equals, type = text.rpartition("=")
+    if not (equals and glob and type):
+        raise ValueError(f"{text!r}, expected GLOB=TYPE")
+    return glob, type
+
+
+def run(words: Sequence[str]) -> int:
+    """Quantize a model, print the report, and return the exit status."""
+    from .. import checkpoint
+
+    parsing = parser()
+    arguments = parsing.parse(words, "folders")
+    if len(arguments.folders) != 2:
+        count = len(arguments.folders)
+        parsing.error(f"two folders are expected, MODEL_DIR and OUT_DIR, {count} given")
+    if arguments.scheme is None:
+        parsing.error("--scheme is missing, such as --scheme W8A8_DYNAMIC")
+    check_json(arguments.json)
+    source, out = arguments.folders
+    with progress_bar(f"quantizing {source}", quiet=False) as progress:
+        report = checkpoint.quantize(
+            source,
+            out,
+            arguments.scheme,
+            format=arguments.format,
+            exclude=arguments.exclude,
+            include=arguments.include,
+            types=arguments.type,
+            dtype=arguments.dtype,
+            mx_scale=arguments.mx_scale,
+            shard_size=arguments.shard_size,
+            workers=arguments.workers,
+            dry_run=arguments.dry_run,
+            verify=not arguments.no_verify,
+            progress=progress,
+        )
+    if arguments.json != "-":
+        write(str(report))
+    if arguments.json is not None:
+        write_json(report.to_dict(), arguments.json)
+    return 0 if report.passed else 1

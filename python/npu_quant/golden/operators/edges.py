@@ -1,0 +1,56 @@
+"""Where blocks of rows begin, which begin anew in each group of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .model import Array
+
+Edges = NDArray[np.int64]
+"""With which row each block begins; behind the last one, where it ends. Some may be empty."""
+
+
+def edges_of(ends: Edges, firsts: Edges, count: int, height: int) -> Edges:
+    """Return the edges of blocks, where each group has some of these, be they empty.
+
+    Args:
+        ends: the row behind each group.
+        firsts: the first block of each group.
+        count: how many blocks there are.
+        height: rows of a block.
+    """
+    if not len(ends):
+        return np.zeros(1, np.int64)
+    number = np.arange(count)
+    group = np.searchsorted(firsts, number, side="right") - 1
+    begins = np.append(0, ends[:-1])[group] + height * (number - firsts[group])
+    return np.append(np.minimum(begins, ends[group]), ends[-1])
+
+
+def grouped_edges(ends: Array, height: int, matrices: int = 1) -> Edges:
+    """Return the edges of blocks as the grouped operators lay them out, in each matrix.
+
+    A matrix of m rows and g groups has m // height + g; group j begins with block
+    ends[j - 1] // height + j.
+    """
+    rows, each = ends.astype(np.int64), np.arange(matrices)[:, None]
+    count = int(rows[-1]) // height + len(rows)
+    firsts = np.append(0, rows[:-1]) // height + np.arange(len(rows))
+    every = (each * rows[-1] + rows).reshape(-1), (each * count + firsts).reshape(-1)
+    return edges_of(*every, matrices * count, height)
+
+
+def zero_where_none(elements: Array, edges: Edges, axis: int) -> Array:
+    """Return what blocks have, with 0 for those that are empty; as it is if they do not fit.
+
+    Args:
+        elements: of all blocks, in C order up to `axis`.
+        edges: of the blocks.
+        axis: the last one that counts blocks.
+    """
+    is_there, shape = np.diff(edges) > 0, elements.shape
+    if int(np.prod(shape[: axis + 1], dtype=np.int64)) != len(is_there):
+        return elements
+    own = is_there.reshape(shape[: axis + 1] + (1,) * (len(shape) - axis - 1))
+    return np.where(own, elements, np.zeros(1, elements.dtype))

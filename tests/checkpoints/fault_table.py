@@ -1,0 +1,318 @@
+"""The table of faults: FAULTS, by name, at least one of every rule of `npu-quant check`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .arithmetic import halves
+from .faults import (
+    FIRST,
+    OTHERS,
+    E,
+    Fault,
+    K,
+    O,
+    Q,
+    after,
+    bias_off,
+    config,
+    flip,
+    float8,
+    half_rows,
+    index,
+    int4_elsewhere,
+    keys,
+    odd_blocks,
+    overlap,
+    renamed,
+    stack,
+    static,
+    stray_index,
+    stray_weights,
+)
+from .spoiling import DESCRIPTION, INDEX, add, as_float, as_type, put, remove, replace, retype
+
+MOE: Mapping[str, Any] = {"family": "qwen3_moe"}
+INT4: Mapping[str, Any] = {"family": "qwen3_moe", "scheme": "W4A8_DYNAMIC"}
+MX: Mapping[str, Any] = {"scheme": "W8A8_MXFP8"}
+OURS: Mapping[str, Any] = {"format": "compressed-tensors", "is_noticed": False}
+SUMS = frozenset({"scale-bias"})
+
+
+FILES = {
+    "no config": Fault("config", "config.json", lambda f: (f / "config.json").unlink()),
+    "config is no JSON": Fault("config", "config.json", after("config.json", lambda b: b[:-9])),
+    "no model_type": Fault(
+        "config", "config.json", config(lambda c: c.pop("model_type")), "warning"
+    ),
+    "no description": Fault("not-quantized", "", lambda f: (f / DESCRIPTION).unlink()),
+    "unfinished": Fault("unfinished", "", lambda f: (f / ".npu-quant").mkdir(), is_noticed=False),
+    "missing shard": Fault("missing-shard", FIRST, lambda f: (f / FIRST).unlink(), also=OTHERS),
+    "short shard": Fault("truncated", FIRST, after(FIRST, lambda b: b[:-100]), also=OTHERS),
+    "long shard": Fault("truncated", FIRST, after(FIRST, lambda b: b + b"\0"), also=OTHERS),
+    "header is no JSON": Fault(
+        "header", FIRST, after(FIRST, lambda b: b[:8] + b"[" + b[9:]), also=OTHERS
+    ),
+    "offsets overlap": Fault("header", FIRST, overlap, also=OTHERS),
+    "index names another file": Fault(
+        "index",
+        f"{Q}.weight",
+        index(lambda i: i["weight_map"].update({f"{Q}.weight": FIRST.replace("1-of", "2-of")})),
+        is_noticed=False,
+    ),
+    "index has one more": Fault(
+        "index",
+        "x.weight",
+        index(lambda i: i["weight_map"].update({"x.weight": FIRST})),
+        is_noticed=False,
+    ),
+    "index lacks one": Fault(
+        "index",
+        f"{Q}.weight",
+        index(lambda i: i["weight_map"].pop(f"{Q}.weight")),
+        is_noticed=False,
+    ),
+    "total_size": Fault(
+        "index", INDEX, index(lambda i: i["metadata"].update(total_size=1)), "warning"
+    ),
+    "no index": Fault("index", "", lambda f: (f / INDEX).unlink(), "warning"),
+    "stray weights": Fault("stray-weights", "zz.safetensors", stray_weights),
+    "stray .bin": Fault(
+        "stray-weights", "a.bin", lambda f: (f / "a.bin").write_bytes(b"x"), "warning"
+    ),
+    "stray index": Fault(
+        "stray-index",
+        "model.safetensors.index.json",
+        lambda f: stray_index(f, with_shards=False),
+        also=frozenset({"missing-shard"}),
+    ),
+    "stray index and shards": Fault(
+        "stray-index",
+        "model.safetensors.index.json",
+        lambda f: stray_index(f, with_shards=True),
+        also=frozenset({"stray-weights"}),
+    ),
+    "two formats": Fault(
+        "two-formats", "", config(lambda c: c.update(quantization_config={"quant_method": "fp8"}))
+    ),
+}
+KEYS = {
+    "key of a Linear": Fault("missing-key", f"{Q}.weight", keys(lambda k: k.pop(f"{Q}.weight"))),
+    "key of a norm": Fault(
+        "missing-key",
+        "model.norm.weight",
+        keys(lambda k: k.pop("model.norm.weight")),
+        is_noticed=False,
+    ),
+    "key of a tied head": Fault(
+        "missing-key", "lm_head.weight", keys(lambda k: k.pop("lm_head.weight")), tied=True
+    ),
+    "keys lack model.": Fault("prefix", "", renamed("model.", "")),
+    "keys have one more": Fault("prefix", "", renamed("", "language_model.")),
+    "no such type": Fault("unknown-type", O, lambda f: retype(f, f"{O}[.].*", "W8A8_DYNAMIK")),
+    "WFP8AFP8_DYNAMIC": Fault("unknown-type", O, float8, "warning"),
+    "no version": Fault("meta", "version", keys(lambda k: k.pop("version")), "warning"),
+    "no model_quant_type": Fault(
+        "meta", "model_quant_type", keys(lambda k: k.pop("model_quant_type")), "warning"
+    ),
+    "no group_size": Fault("meta", "group_size", keys(lambda k: k.pop("group_size")), "warning"),
+    "group_size of MX": Fault("meta", "group_size", keys(lambda k: k.update(group_size=0)), **MX),
+    "group_size of int4": Fault(
+        "meta", "group_size", keys(lambda k: k.update(group_size=64)), **INT4
+    ),
+    "k is FLOAT": Fault("mixed-group", "layers.0.self_attn", lambda f: as_float(f, K)),
+    "up is FLOAT": Fault(
+        "mixed-group", "layers.0.mlp", lambda f: as_float(f, "model.layers.0.mlp.up_proj")
+    ),
+    "an expert is FLOAT": Fault(
+        "mixed-group",
+        "experts",
+        lambda f: [as_float(f, f"{E}.2.{n}_proj") for n in ("gate", "up", "down")],
+        **MOE,
+    ),
+    "kv_b_proj": Fault(
+        "forbidden-type",
+        "kv_b_proj",
+        lambda f: as_type(f, "model.layers.0.self_attn.kv_b_proj", "W8A8_DYNAMIC"),
+        family="deepseek_v3",
+    ),
+    "a router": Fault(
+        "forbidden-type",
+        "mlp.gate",
+        lambda f: as_type(f, "model.layers.0.mlp.gate", "W8A8_DYNAMIC"),
+        **MOE,
+    ),
+    "a norm": Fault(
+        "forbidden-type",
+        "model.norm",
+        keys(lambda k: k.update({"model.norm.weight": "W8A8_DYNAMIC"})),
+        also=frozenset({"dtype", "shape", "missing-tensor"}),
+    ),
+    "experts of W8A16": Fault(
+        "forbidden-type", "experts", lambda f: retype(f, ".*[.]experts[.].*", "W8A16"), **MOE
+    ),
+    "W4A8_DYNAMIC elsewhere": Fault("forbidden-type", O, int4_elsewhere),
+    "embedding": Fault(
+        "forbidden-type",
+        "embed_tokens",
+        lambda f: as_type(f, "model.embed_tokens", "W8A8_DYNAMIC"),
+        "warning",
+    ),
+    "lm_head": Fault(
+        "forbidden-type", "lm_head", lambda f: as_type(f, "lm_head", "W8A8_DYNAMIC"), "warning"
+    ),
+}
+TENSORS = {
+    "no weight_scale": Fault("missing-tensor", Q, lambda f: remove(f, f"{Q}.weight_scale")),
+    "no weight_offset": Fault("missing-tensor", Q, lambda f: remove(f, f"{Q}.weight_offset")),
+    "no scale_bias": Fault(
+        "missing-tensor", f"{E}.0", lambda f: remove(f, f"{E}.0.up_proj.scale_bias"), **INT4
+    ),
+    "no tensor of a key": Fault(
+        "missing-tensor",
+        "model.norm.weight",
+        lambda f: remove(f, "model.norm.weight", keeps_keys=True),
+    ),
+    "int8 of a FLOAT": Fault(
+        "dtype",
+        f"{O}.weight",
+        lambda f: (remove(f, f"{O}.weight_.*"), retype(f, f"{O}.weight", "FLOAT")),
+    ),
+    "float16 scales": Fault(
+        "dtype",
+        f"{Q}.weight_scale",
+        lambda f: replace(f, f"{Q}.weight_scale", lambda a: a.astype(np.float16)),
+        also=frozenset({"scale"}),
+    ),
+    "int4 in bytes of float8": Fault(
+        "dtype",
+        f"{O}.weight",
+        lambda f: retype(f, f"{O}[.].*", "W4A4_MXFP4"),
+        also=frozenset({"shape"}),
+        **MX,
+    ),
+    "flat scales": Fault(
+        "shape", f"{Q}.weight_scale", lambda f: replace(f, f"{Q}.weight_scale", np.ravel)
+    ),
+    "no last row": Fault("shape", Q, lambda f: replace(f, f"{Q}.weight", lambda a: a[:-1])),
+    "no last block": Fault(
+        "shape", Q, lambda f: replace(f, f"{Q}.weight_scale", lambda a: a[:, :-1]), **MX
+    ),
+    "unpacked int4": Fault(
+        "shape", f"{E}.0", lambda f: replace(f, f"{E}.0.up_proj.weight", halves), **INT4
+    ),
+    "odd blocks": Fault("alignment", "down_proj", odd_blocks, scheme="W8A8_MXFP8", **MOE),
+    "44 rows of int4": Fault("alignment", "_proj", half_rows, also=SUMS, **INT4),
+    "40 columns of int4": Fault(
+        "alignment",
+        f"{E}.0.down_proj",
+        lambda f: replace(f, f"{E}.0.down_proj.weight", lambda a: a[:, :40]),
+        also=SUMS,
+        **INT4,
+    ),
+    "stacked experts": Fault(
+        "stacked-experts", "down_proj", stack, also=frozenset({"mixed-group"}), **MOE
+    ),
+    "leftover": Fault(
+        "leftover",
+        f"{Q}.weight_scale_inv",
+        lambda f: add(f, {f"{Q}.weight_scale_inv": np.ones((1, 1), np.float32)}),
+        is_noticed=False,
+    ),
+}
+NUMBERS = {
+    **{
+        f"scale of {value}": Fault(
+            "scale", f"{Q}.weight_scale", lambda f, v=value: put(f, f"{Q}.weight_scale", 7, v)
+        )
+        for value in (np.nan, np.inf, 0, -0.01)
+    },
+    "scale of 255": Fault(
+        "scale", f"{Q}.weight_scale", lambda f: put(f, f"{Q}.weight_scale", (7, 1), 255), **MX
+    ),
+    "offset": Fault(
+        "offset", f"{Q}.weight_offset", lambda f: put(f, f"{Q}.weight_offset", 7, 3), "warning"
+    ),
+    "scales of float32": Fault(
+        "scale-precision",
+        "",
+        lambda f: replace(f, f"{Q}.weight_scale", lambda a: a * np.float32(1.001)),
+        "warning",
+    ),
+    "float16 model": Fault(
+        "fp16",
+        "",
+        config(lambda c: c.update(torch_dtype="float16")),
+        also=frozenset({"scale-precision"}),
+    ),
+    "deq_scale of int64": Fault(
+        "static",
+        O,
+        static(
+            lambda f: replace(f, f"{O}.deq_scale", lambda a: a.view(np.uint32).astype(np.int64))
+        ),
+        also=frozenset({"dtype"}),
+    ),
+    "deq_scale is no product": Fault("static", O, static(lambda f: put(f, f"{O}.deq_scale", 7, 1))),
+    "input_offset": Fault("static", O, static(lambda f: put(f, f"{O}.input_offset", 0, 200))),
+    "scale_bias": Fault("scale-bias", f"{E}.0.gate_proj", bias_off, **INT4),
+    "codes are NaN": Fault(
+        "nonfinite", f"{Q}.weight", lambda f: put(f, f"{Q}[.]weight", (3, 5), np.nan), **MX
+    ),
+    "nonfinite": Fault(
+        "nonfinite",
+        "model.norm.weight",
+        lambda f: put(f, "model.norm.weight", 3, np.nan),
+        "warning",
+    ),
+}
+COMPARED = {
+    "one code": Fault("codes", Q, flip),
+    "scale of one row": Fault(
+        "codes",
+        Q,
+        lambda f: replace(
+            f,
+            f"{Q}.weight_scale",
+            lambda a: a * (1 + (np.arange(len(a)) == 7)[:, None]).astype(a.dtype),
+        ),
+    ),
+    "other weights": Fault("codes", Q, lambda f: replace(f, f"{Q}.weight", lambda a: a[:, ::-1])),
+    "a float": Fault(
+        "float-changed",
+        "model.norm.weight",
+        lambda f: replace(f, "model.norm.weight", lambda a: -a),
+    ),
+    "missing layer": Fault("missing-layer", O, lambda f: remove(f, f"{O}[.].*")),
+    "extra tensor": Fault(
+        "extra-tensor", "extra", lambda f: add(f, {"model.extra.weight": np.ones(3, np.float32)})
+    ),
+    "hidden_act": Fault(
+        "config-changed", "hidden_act", config(lambda c: c.update(hidden_act="gelu")), "warning"
+    ),
+}
+ONE = "model-00001-of-00002.safetensors"
+COMPRESSED = {
+    "missing shard": Fault("missing-shard", ONE, lambda f: (f / ONE).unlink(), also=OTHERS, **OURS),
+    "short shard": Fault("truncated", ONE, after(ONE, lambda b: b[:-100]), also=OTHERS, **OURS),
+    "stray weights": Fault("stray-weights", "zz.safetensors", stray_weights, **OURS),
+    "unfinished": Fault("unfinished", "", lambda f: (f / ".npu-quant").mkdir(), **OURS),
+    "no weight_scale": Fault("missing-tensor", Q, lambda f: remove(f, f"{Q}.weight_scale"), **OURS),
+    "no last row": Fault("shape", Q, lambda f: replace(f, f"{Q}.weight", lambda a: a[:-1]), **OURS),
+    "scale of nan": Fault(
+        "scale", f"{Q}.weight_scale", lambda f: put(f, f"{Q}.weight_scale", 7, np.nan), **OURS
+    ),
+    "float16 model": Fault("fp16", "", config(lambda c: c.update(torch_dtype="float16")), **OURS),
+    "one code": Fault("codes", Q, flip, **OURS),
+    "a float": Fault(
+        "float-changed",
+        "model.norm.weight",
+        lambda f: replace(f, "model.norm.weight", lambda a: -a),
+        **OURS,
+    ),
+}
+ASCEND = {**FILES, **KEYS, **TENSORS, **NUMBERS, **COMPARED}
+FAULTS = {**ASCEND, **{f"{name}, compressed": fault for name, fault in COMPRESSED.items()}}

@@ -1,0 +1,48 @@
+"""Nothing is found in what quantize writes, and its recipe is named; workers change nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from checkpoints.models import FAMILIES, make
+
+from npu_quant.checkpoint import CheckpointError, check, quantize
+
+PAIRS = [
+    ("W8A8_DYNAMIC", "ascend", "npu_quant-P-127"),
+    ("W8A16", "ascend", "npu_quant-P-127"),
+    ("W8A8_MXFP8", "ascend", "npu_quant-mx-up"),
+    ("W4A8_DYNAMIC", "ascend", "npu_quant-7"),
+    ("W8A8_DYNAMIC", "compressed-tensors", "npu_quant-P-127"),
+    ("W4A8_DYNAMIC", "compressed-tensors", "npu_quant-7"),
+]
+WITH_EXPERTS = {"qwen3_moe", "mixtral", "qwen3_vl_moe", "qwen3_5_moe", "deepseek_v3"}
+REFUSED = {("W4A8_DYNAMIC", f): "the model has none" for f in FAMILIES.keys() - WITH_EXPERTS}
+REFUSED |= {("W8A16", f): "no experts of W8A16" for f in WITH_EXPERTS}
+
+
+@pytest.mark.parametrize(("scheme", "format", "recipe"), PAIRS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_quantize_writes_is_good(
+    family: str, scheme: str, format: str, recipe: str, tmp_path: Path
+) -> None:
+    source, out = make(tmp_path / "source", family), tmp_path / "out"
+    if text := REFUSED.get((scheme, family)):
+        with pytest.raises(CheckpointError, match=text):
+            quantize(source, out, scheme, format=format, workers=1)
+        return
+    quantize(source, out, scheme, format=format, workers=1)
+    one = check(out, source, 1)
+    assert one.findings == []
+    assert one.passed
+    assert one.recipe[scheme] == recipe
+    assert str(one).startswith("passed: ")
+    assert {layer.codes_different for layer in one.layers} == {0}
+
+
+def test_workers_change_nothing(tmp_path: Path) -> None:
+    source, out = make(tmp_path / "source", "qwen3_moe"), tmp_path / "out"
+    quantize(source, out, "W8A8_DYNAMIC", workers=1)
+    assert check(out, source, 1).to_dict() == check(out, source, 2).to_dict()
+    assert check(out, None, 1).recipe == {"W8A8_DYNAMIC": "npu_quant-P-127"}

@@ -1,0 +1,117 @@
+"""Every recipe of int8 is named from codes and scales that independent lines make."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from checkpoints.models import make
+from checkpoints.modules import groups
+from checkpoints.spoiling import replace
+
+from npu_quant.checkpoint import check, quantize
+
+B = ml_dtypes.bfloat16
+
+
+def b(x: Any) -> Any:
+    return np.asarray(x, np.float32).astype(B).astype(np.float32)
+
+
+def made(name: str, w: Any) -> tuple[Any, Any]:
+    """Return codes and scales; zero rows have the scale 1."""
+    amax = np.abs(w).max(axis=1, keepdims=True)
+    by = np.float32(127.5 if name.startswith("compressed") else 127)
+    s = amax / by
+    if name == "searched":
+        s = s * np.float32(0.9)
+    elif name != "fp32-127":
+        s = b(s)
+    s[(amax == 0) | (s == 0)] = 1
+    if name == "msmodelslim":
+        s = np.maximum(s, np.float32(2.0**-23))
+    with np.errstate(all="ignore"):
+        q = w * (np.float32(1) / s) if name == "reciprocal" else w / s
+    q = b(q) if name in ("msmodelslim", "compressed-tensors") else q
+    return np.nan_to_num(np.clip(np.rint(q), -128, 127)).astype(np.int8), s.astype(np.float32)
+
+
+NAMES = "fp32-127 msmodelslim compressed-tensors compressed-tensors-fp32 reciprocal searched"
+
+
+@pytest.mark.parametrize("name", NAMES.split())
+def test_a_recipe_is_named(name: str, tmp_path: Path) -> None:
+    source, out = make(tmp_path / "source", "llama", hidden=256, inner=512), tmp_path / "out"
+    quantize(source, out, "W8A8_DYNAMIC", workers=1)
+    module = "model.layers.0.mlp.gate_proj"
+    weights = {p.name: p.array for group in groups(source) for p in group}
+    q, s = made(name, weights[f"{module}.weight"].astype(np.float32))
+    replace(out, f"{module}.weight", lambda a: q)
+    replace(out, f"{module}.weight_scale", lambda a: s)
+    layer = next(x for x in check(out, source, 1).layers if x.name == module)
+    assert layer.recipe == name
+
+
+def test_what_fits_no_recipe_says_what_it_counts(tmp_path: Path) -> None:
+    """Codes by the scales that are there, of which each is off; scales from the nearest recipe."""
+    source, out = make(tmp_path / "source", "llama", hidden=256, inner=512), tmp_path / "out"
+    quantize(source, out, "W8A8_DYNAMIC", workers=1)
+    module = "model.layers.0.mlp.gate_proj"
+    weights = {p.name: p.array for group in groups(source) for p in group}
+    w = weights[f"{module}.weight"].astype(np.float32)
+    q, s = made("searched", w)
+    q[5:25, 3] ^= 1
+    replace(out, f"{module}.weight", lambda a: q)
+    replace(out, f"{module}.weight_scale", lambda a: s)
+    report = check(out, source, 1)
+    layer = next(x for x in report.layers if x.name == module)
+    assert (layer.recipe, layer.codes_different) == ("other", 20)
+    rows = np.abs(w).max(axis=1) > 0
+    assert layer.scales_different == rows.sum()
+    ratios = s[rows, 0] / np.abs(w).max(axis=1)[rows]
+    assert layer.scale_ratio == (ratios.min(), ratios.max())
+    text = next(f.text for f in report.findings if f.name == module)
+    assert text.startswith("20 codes are not the original's by the scales that are there (scale /")
+    assert "the first at [5, 3]" in text
+    assert " scales differ" not in text
+
+
+def test_the_ratio_of_searched_scales_is_printed(tmp_path: Path) -> None:
+    source, out = make(tmp_path / "source", "llama"), tmp_path / "out"
+    quantize(source, out, "W8A8_DYNAMIC", workers=1)
+    weights = {p.name: p.array for group in groups(source) for p in group}
+    for name in [n for n in weights if n.endswith("_proj.weight")]:
+        w = weights[name].astype(np.float32)
+        s = np.abs(w).max(axis=1, keepdims=True) / np.float32(128)
+        s[s == 0] = 1
+        q = np.clip(np.rint(w / s), -128, 127).astype(np.int8)
+        replace(out, name.replace(".", "[.]"), lambda a, q=q: q)
+        replace(out, f"{name}_scale".replace(".", "[.]"), lambda a, s=s: s)
+    report = check(out, source, 1)
+    assert report.recipe == {"W8A8_DYNAMIC": "searched"}
+    assert "recipe of W8A8_DYNAMIC: searched, scale / amax 0.00781\n" in str(report)
+
+
+def test_weights_that_were_smoothed_are_transformed(tmp_path: Path) -> None:
+    source, out = make(tmp_path / "source", "llama"), tmp_path / "out"
+    quantize(source, out, "W8A8_DYNAMIC", workers=1)
+    replace(out, ".*_proj[.]weight", lambda a: a[:, ::-1])
+    report = check(out, source, 1)
+    assert [(f.severity, f.rule) for f in report.findings] == [("warning", "codes")]
+    assert report.recipe == {"W8A8_DYNAMIC": "transformed"}
+    assert report.passed
+
+
+@pytest.mark.parametrize("cut", [0, 7, 9, 500, 900])
+def test_no_file_is_crashed_on(cut: int, tmp_path: Path) -> None:
+    source, out = make(tmp_path / "source", "llama"), tmp_path / "out"
+    quantize(source, out, "W8A8_DYNAMIC", workers=1)
+    for path in [p for p in sorted(out.iterdir()) if p.is_file() and p.name.startswith("quant")]:
+        data = path.read_bytes()
+        path.write_bytes(data[:cut])
+        assert not check(out, source, 1).passed
+        path.write_bytes(data)
+    assert check(out, source, 1).findings == []

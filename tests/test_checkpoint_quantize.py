@@ -1,0 +1,241 @@
+"""npu_quant.checkpoint.quantize: every byte of what it writes, from the specification alone."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from checkpoints import ascend_reader, expected, models, modules, tensor_files
+
+from npu_quant import checkpoint
+
+ASCEND = ["W8A8_DYNAMIC", "W8A16", "W8A8_MXFP8", "W4A8_DYNAMIC"]
+KINDS = [*((s, "ascend") for s in ASCEND)]
+KINDS += [(s, "compressed-tensors") for s in ("W8A8_DYNAMIC", "W4A8_DYNAMIC")]
+SPARSE = {"qwen3_moe", "mixtral", "qwen3_vl_moe", "qwen3_5_moe", "deepseek_v3"}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return a model of each family."""
+    root = tmp_path_factory.mktemp("models")
+    return {family: models.make(root / family, family, shards=3) for family in models.FAMILIES}
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def check_same(out: Path, want: expected.Expected, root: Path) -> None:
+    """Compare two folders, byte for byte."""
+    theirs = files_of(want.write(root / "expected"))
+    ours = files_of(out)
+    assert sorted(ours) == sorted(theirs)
+    assert [name for name in ours if ours[name] != theirs[name]] == []
+
+
+def is_possible(family: str, scheme: str) -> bool:
+    """Say whether consumers read such a model."""
+    return scheme != ("W8A16" if family in SPARSE else "W4A8_DYNAMIC")
+
+
+@pytest.mark.parametrize(("scheme", "format"), KINDS)
+@pytest.mark.parametrize("family", models.FAMILIES)
+def test_every_byte(
+    family: str, scheme: str, format: str, folders: dict[str, Path], tmp_path: Path
+) -> None:
+    source, out = folders[family], tmp_path / "out"
+    if not is_possible(family, scheme):
+        with pytest.raises(checkpoint.CheckpointError, match=r"experts"):
+            checkpoint.quantize(source, out, scheme, format=format)
+        assert not out.exists()
+        return
+    report = checkpoint.quantize(source, out, scheme, format=format, workers=1)
+    want = expected.expect(source, scheme, format)
+    check_same(out, want, tmp_path)
+    assert report.passed
+    assert {layer.name: layer.type for layer in report.layers} == want.types
+
+
+OPTIONS: list[tuple[str, str, str, dict[str, Any]]] = [
+    ("llama", "W8A8_MXFP8", "ascend", {"mx_scale": "floor"}),
+    ("llama", "W8A8_DYNAMIC", "ascend", {"shard_size": 60_000}),
+    ("llama", "W8A8_DYNAMIC", "compressed-tensors", {"shard_size": 60_000}),
+    ("llama", "W8A8_DYNAMIC", "compressed-tensors", {"dtype": "float16"}),
+    ("llama", "W8A16", "ascend", {"dtype": "float16"}),
+    ("qwen2", "W8A8_DYNAMIC", "ascend", {"exclude": ["*.mlp.*"]}),
+    ("qwen2", "W8A8_DYNAMIC", "ascend", {"types": [("*.mlp.*", "W8A16")]}),
+    ("qwen2", "W8A8_DYNAMIC", "ascend", {"types": [("*.mlp.*", "W8A16"), ("*.0.mlp*", "FLOAT")]}),
+    ("qwen2_5_vl", "W8A8_DYNAMIC", "ascend", {"include": ["visual.*"]}),
+    ("deepseek_v3", "W8A8_DYNAMIC", "ascend", {"exclude": ["*.self_attn.*"]}),
+    ("qwen3_vl_moe", "W8A8_DYNAMIC", "ascend", {"exclude": ["*.experts.*"]}),
+]
+
+
+@pytest.mark.parametrize(("family", "scheme", "format", "options"), OPTIONS)
+def test_every_byte_with_options(
+    family: str,
+    scheme: str,
+    format: str,
+    options: dict[str, Any],
+    folders: dict[str, Path],
+    tmp_path: Path,
+) -> None:
+    source, out = folders[family], tmp_path / "out"
+    report = checkpoint.quantize(source, out, scheme, format=format, workers=1, **options)
+    assert report.passed
+    is_refused = scheme == "W8A8_DYNAMIC" and options.get("dtype") == "float16"
+    assert is_refused == any("refuses float16 scales" in warning for warning in report.warnings)
+    check_same(out, expected.expect(source, scheme, format, **options), tmp_path)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("scheme", ["W8A8_DYNAMIC", "W8A8_MXFP8", "W4A8_DYNAMIC"])
+def test_every_byte_of_other_dtypes(dtype: str, scheme: str, tmp_path: Path) -> None:
+    source = models.make(tmp_path / "model", "qwen3_moe", dtype=dtype, shards=1)
+    checkpoint.quantize(source, tmp_path / "out", scheme, workers=1)
+    check_same(tmp_path / "out", expected.expect(source, scheme), tmp_path)
+
+
+def test_any_number_of_workers_gives_the_same_bytes(
+    folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("npu_quant.checkpoint.job.PIECE_BYTES", 3000)  # so that there are many
+    monkeypatch.setattr("npu_quant.checkpoint.job.BAND_BYTES", 1000)
+    outs = [tmp_path / f"out{workers}" for workers in (1, 2, 3)]
+    reports = [
+        checkpoint.quantize(folders["deepseek_v3"], out, "W8A8_MXFP8", workers=n, shard_size="1MB")
+        for n, out in enumerate(outs, 1)
+    ]
+    assert files_of(outs[0]) == files_of(outs[1]) == files_of(outs[2])
+    assert reports[0].layers == reports[1].layers == reports[2].layers
+    assert len(reports[0].shards) > 1
+
+
+class TestReport:
+    def test_errors_are_those_of_the_reader(self, folders: dict[str, Path], tmp_path: Path) -> None:
+        out = tmp_path / "out"
+        report = checkpoint.quantize(folders["llama"], out, "W8A8_DYNAMIC", workers=1)
+        written, source = ascend_reader.load(out), modules.source(folders["llama"])
+        for layer in report.layers:
+            w = np.asarray(source[f"{layer.name}.weight"], np.float64)
+            off = w - written[f"{layer.name}.weight"].astype(np.float64)
+            sqnr = 10 * np.log10((w**2).sum() / (off**2).sum())
+            assert layer.sqnr_db == pytest.approx(sqnr, abs=1e-4)
+            assert layer.max_error == pytest.approx(np.abs(off).max(), rel=1e-6)
+            assert layer.zero_rows == np.count_nonzero(~w.any(axis=1))
+
+    def test_as_json(self, folders: dict[str, Path], tmp_path: Path) -> None:
+        out = tmp_path / "out"
+        report = checkpoint.quantize(folders["qwen2"], out, "W8A8_DYNAMIC", workers=1)
+        data = json.loads(json.dumps(report.to_dict()))
+        keys = "command scheme format model_type params_dtype dry_run source_bytes written_bytes "
+        keys += "types float layers shards resumed warnings seconds peak_rss_bytes"
+        assert [*data] == keys.split()
+        assert [*data["layers"][0]] == [
+            "name",
+            "type",
+            "shape",
+            "zero_rows",
+            "sqnr_db",
+            "max_error",
+        ]
+        assert data["written_bytes"] == sum(
+            (out / s["file"]).stat().st_size for s in data["shards"]
+        )
+        assert data["command"] == "quantize"
+
+    def test_as_text(self, folders: dict[str, Path], tmp_path: Path) -> None:
+        text = str(checkpoint.quantize(folders["qwen2"], tmp_path / "out", "W8A8_DYNAMIC"))
+        lines = text.splitlines()
+        assert re.fullmatch(
+            r"quantized qwen2 to W8A8_DYNAMIC \(ascend\): [\d.]+ KiB become [\d.]+ KiB in [\d.]+ s",
+            lines[0],
+        )
+        assert re.fullmatch(r"W8A8_DYNAMIC: \d+ modules, [\d,]+ weights", lines[1])
+        assert lines[2] == "the worst layers, by their signal to noise:"
+        decibels = [float(found) for found in re.findall(r"([\d.]+) dB", text)]
+        assert decibels == sorted(decibels)
+        assert len(decibels) == 5
+
+    def test_dry_run_writes_nothing(self, folders: dict[str, Path], tmp_path: Path) -> None:
+        out = tmp_path / "out"
+        dry = checkpoint.quantize(folders["deepseek_v3"], out, "W8A8_DYNAMIC", dry_run=True)
+        assert not out.exists()
+        data = dry.to_dict()
+        assert not {"seconds", "peak_rss_bytes"} & set(data)
+        assert "kv_b_proj" in str(dry)
+        assert "draft layer" in str(dry)
+        real = checkpoint.quantize(folders["deepseek_v3"], out, "W8A8_DYNAMIC", workers=1)
+        assert [s["bytes"] for s in real.shards] == [s["bytes"] for s in dry.shards]
+        assert [x.name for x in real.layers] == [x.name for x in dry.layers]
+
+    def test_of_zeros_and_of_what_is_exact(self, tmp_path: Path) -> None:
+        source = models.make(tmp_path / "model", "llama", shards=1)
+        name = "model.layers.0.self_attn.q_proj.weight"
+        exact = np.full((64, 64), 127, np.float32) * np.where(np.arange(64) % 2, 1, -1)
+
+        def change(tensors: tensor_files.Tensors) -> None:
+            tensors[name] = exact[: tensors[name].shape[0], : tensors[name].shape[1]].astype(
+                tensors[name].dtype
+            )
+            other = name.replace("q_proj", "k_proj")
+            tensors[other] = np.zeros_like(tensors[other])
+
+        tensor_files.change(source / "model.safetensors", change)
+        report = checkpoint.quantize(source, tmp_path / "out", "W8A8_DYNAMIC", workers=1)
+        by_name = {layer.name: layer for layer in report.layers}
+        assert by_name[name.removesuffix(".weight")].sqnr_db == 1e9
+        zeros = by_name[name.removesuffix(".weight").replace("q_proj", "k_proj")]
+        assert zeros.sqnr_db is None
+        assert zeros.zero_rows == zeros.shape[0]
+
+
+def test_progress_ends_at_the_sources_bytes(folders: dict[str, Path], tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    checkpoint.quantize(
+        folders["llama"],
+        tmp_path / "out",
+        "W8A8_DYNAMIC",
+        workers=2,
+        progress=lambda *at: told.append(at),
+    )
+    assert all(a[0] <= b[0] for a, b in itertools.pairwise(told))
+    assert told[-1][0] == told[-1][1] > 0
+
+
+def one_layer(folder: Path, tensors: tensor_files.Tensors, config: Any = ()) -> Path:
+    folder.mkdir()
+    known = {"model_type": "llama", "tie_word_embeddings": True, "torch_dtype": "bfloat16"}
+    tensor_files.write_json(folder / "config.json", known | dict(config))
+    tensor_files.write(folder / "model.safetensors", tensors)
+    return folder
+
+
+@pytest.mark.parametrize("scheme", ["W8A8_DYNAMIC", "W8A16", "W8A8_MXFP8"])
+@pytest.mark.parametrize("dtype", [tensor_files.BFLOAT16, np.dtype(np.float32)])
+def test_the_greatest_floats(scheme: str, dtype: Any, tmp_path: Path) -> None:
+    """In e4m3 they become 2^128, which float32 has not."""
+    greatest = np.float32(2**127 * (2 - 2.0 ** (-7 if dtype.itemsize == 2 else -23)))
+    weight = np.full((2, 32), greatest).astype(dtype)
+    source = one_layer(tmp_path / "model", {"a.q_proj.weight": weight})
+    report = checkpoint.quantize(source, tmp_path / "out", scheme, workers=1)
+    assert json.dumps(report.to_dict(), allow_nan=False)
+    check_same(tmp_path / "out", expected.expect(source, scheme, "ascend"), tmp_path)
+
+
+def test_an_fp8_block_greater_than_the_weight(tmp_path: Path) -> None:
+    tensors = {
+        "a.q_proj.weight": np.full((8, 32), 2, tensor_files.FLOAT8),
+        "a.q_proj.weight_scale_inv": np.full((1, 1), 0.5, np.float32),
+    }
+    config = {"quant_method": "fp8", "weight_block_size": [1 << 40, 1 << 40]}
+    source = one_layer(tmp_path / "model", tensors, {"quantization_config": config})
+    checkpoint.quantize(source, tmp_path / "out", "W8A16", workers=1)
+    read = ascend_reader.load(tmp_path / "out")["a.q_proj.weight"]
+    assert np.allclose(read, 1, rtol=2.0**-8)  # which rounding the scale to bfloat16 moves

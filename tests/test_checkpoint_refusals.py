@@ -1,0 +1,153 @@
+"""npu_quant.checkpoint.quantize: what it refuses, before anything is written."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from checkpoints import models
+from checkpoints.source_faults import SOURCE_FAULTS
+from test_checkpoint_quantize import files_of
+
+from npu_quant import checkpoint, cli
+from npu_quant.checkpoint.work import Work
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("models")
+    families = ["llama", "qwen3_moe", "deepseek_v3", "qwen3_vl_moe"]
+    return {family: models.make(root / family, family) for family in families}
+
+
+@pytest.mark.parametrize("fault", SOURCE_FAULTS)
+def test_a_broken_source(fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    refusal = SOURCE_FAULTS[fault]
+    source, out = models.make(tmp_path / "model", refusal.family), tmp_path / "out"
+    refusal.spoil(source)
+    words = ["quantize", str(source), str(out), "--scheme", "W8A8_DYNAMIC", "--workers", "1"]
+    assert cli.main(words) == 2
+    line = capsys.readouterr().err
+    assert line.startswith("npu-quant quantize: ")
+    assert line.count("\n") == 1
+    assert [word for word in refusal.words if word not in line] == []
+    if fault == "numbers that are none":  # which only reading tells
+        assert {p.name for p in out.iterdir()} == {".npu-quant"}
+    else:
+        assert not out.exists()
+
+
+PLANS: list[tuple[str, str, dict[str, Any], str]] = [
+    ("llama", "w8a8_mxpf8", {}, r"scheme is 'w8a8_mxpf8', available: W8A16, .*mean W8A8_MXFP8\?"),
+    ("llama", "W8A8_DYNAMIC", {"format": "gguf"}, r"format is 'gguf', available: ascend, comp"),
+    ("llama", "W8A16", {"format": "compressed-tensors"}, r"no Ascend consumer reads W8A16 as com"),
+    ("llama", "W4A8_DYNAMIC", {}, r"W4A8_DYNAMIC is for routed experts, and the model has none"),
+    ("llama", "W8A8_DYNAMIC", {"dtype": "float32"}, r"dtype is 'float32', available: bfloat16, f"),
+    ("llama", "W8A8_MXFP8", {"mx_scale": "down"}, r"mx_scale is 'down', available: up, floor"),
+    ("llama", "W8A8_DYNAMIC", {"shard_size": "4 parsecs"}, r"shard size is '4 parsecs', expected"),
+    ("llama", "W8A8_DYNAMIC", {"workers": 0}, r"workers is 0, expected 1 or more"),
+    ("llama", "W8A8_DYNAMIC", {"exclude": "*.mpl.*"}, r"--exclude \*\.mpl\.\* matches no module; t"),
+    ("llama", "W8A8_DYNAMIC", {"include": ["lm_head"]}, r"takes in no Linear: lm_head is never qu"),
+    ("llama", "W8A8_DYNAMIC", {"types": {"*.q_proj": "W8A16"}}, r"q_proj, k_proj and v_proj of .*: "
+     r"they are|must be of one type.*add --exclude"),
+    ("llama", "W8A8_DYNAMIC", {"types": {"*": "W4A4"}}, r"--type \*=W4A4: ascend has W8A16"),
+    ("llama", "W8A8_DYNAMIC", {"types": {"*.mlp.*": "W4A8_DYNAMIC"}}, r"is for routed experts only"),
+    ("llama", "W8A8_DYNAMIC", {"exclude": ["*.q_proj"]}, r"must be of one type.*--exclude model\.l"),
+    ("qwen3_moe", "W8A16", {}, r"vllm-ascend has no experts of W8A16"),
+    ("qwen3_moe", "W8A8_DYNAMIC", {"exclude": ["*.experts.1.*"]}, r"the experts of .*one type"),
+    ("qwen3_moe", "W8A8_MXFP8", {"types": {"*.experts.*": "W4A8_DYNAMIC"}}, r"group_size is one"),
+    ("deepseek_v3", "W8A8_DYNAMIC", {"include": ["*.kv_b_proj"]}, r"kv_b_proj is never quantized"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("family", "scheme", "options", "text"), PLANS)
+def test_a_plan_that_no_consumer_reads(
+    family: str,
+    scheme: str,
+    options: dict[str, Any],
+    text: str,
+    folders: dict[str, Path],
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(checkpoint.CheckpointError, match=text):
+        checkpoint.quantize(folders[family], tmp_path / "out", scheme, **options)
+    assert not (tmp_path / "out").exists()
+
+
+class TestOut:
+    def refuse(self, source: Path, out: Path, text: str) -> None:
+        before = files_of(out) if out.is_dir() else None
+        with pytest.raises(checkpoint.CheckpointError, match=text):
+            checkpoint.quantize(source, out, "W8A8_DYNAMIC", workers=1)
+        assert before is None or files_of(out) == before
+
+    def test_a_file(self, folders: dict[str, Path], tmp_path: Path) -> None:
+        (tmp_path / "out").write_text("x")
+        self.refuse(folders["llama"], tmp_path / "out", r"out is a file")
+
+    def test_not_empty(self, folders: dict[str, Path], tmp_path: Path) -> None:
+        (tmp_path / "notes.txt").write_text("x")
+        self.refuse(folders["llama"], tmp_path, r"is not empty")
+
+    def test_the_model_itself_and_inside(self, folders: dict[str, Path], tmp_path: Path) -> None:
+        source = shutil.copytree(folders["llama"], tmp_path / "model")
+        self.refuse(source, source, r"is the model's folder, or in it")
+        self.refuse(source, source / "out", r"is the model's folder, or in it")
+        (tmp_path / "link").symlink_to(source)
+        self.refuse(source, tmp_path / "link", r"is the model's folder, or in it")
+
+    def test_finished(self, folders: dict[str, Path], tmp_path: Path) -> None:
+        checkpoint.quantize(folders["llama"], tmp_path / "out", "W8A8_DYNAMIC", workers=1)
+        self.refuse(folders["llama"], tmp_path / "out", r"is not empty")
+
+    def test_no_room(
+        self, folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        full = shutil._ntuple_diskusage(1 << 40, 1 << 40, 1000)
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
+        self.refuse(folders["llama"], tmp_path / "out", r"needs 0\.00 GiB, .* GiB free")
+        assert not (tmp_path / "out").exists()
+
+    def test_links_in_a_circle(self, folders: dict[str, Path], tmp_path: Path) -> None:
+        (tmp_path / "out").symlink_to(tmp_path / "out")
+        with pytest.raises(OSError, match="symbolic links"):
+            checkpoint.quantize(folders["llama"], tmp_path / "out", "W8A8_DYNAMIC", workers=1)
+
+    def test_a_file_to_copy_that_cannot_be_read(
+        self, folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        source = shutil.copytree(folders["llama"], tmp_path / "model")
+        (source / "secret.txt").write_text("x")
+        monkeypatch.setattr(os, "access", lambda path, _: "secret" not in str(path))
+        with pytest.raises(PermissionError, match=r"secret\.txt"):
+            checkpoint.quantize(source, tmp_path / "out", "W8A8_DYNAMIC", workers=1)
+        assert not (tmp_path / "out").exists()
+
+    @pytest.mark.parametrize("is_whole", [False, True])
+    def test_another_run_came_first(
+        self, is_whole: bool, folders: dict[str, Path], tmp_path: Path
+    ) -> None:
+        """It began, and was killed or finished, between the look at the folder and the lock."""
+        out = tmp_path / "out"
+        mine, other = Work(out, {"scheme": "W8A8_DYNAMIC"}), Work(out, {"scheme": "W8A16"})
+        assert not mine.resumed()
+        with other:
+            other.write("config.json", b"{}")
+            if is_whole:
+                other.end()
+        before = files_of(out)
+        with pytest.raises(checkpoint.CheckpointError, match="of another command"), mine:
+            pass
+        assert files_of(out) == before
+
+    def test_held_by_another_run(self, folders: dict[str, Path], tmp_path: Path) -> None:
+        work = tmp_path / "out/.npu-quant"
+        work.mkdir(parents=True)
+        lock = os.open(work / "lock", os.O_RDWR | os.O_CREAT)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        self.refuse(folders["llama"], tmp_path / "out", r"another run is writing to")
+        os.close(lock)

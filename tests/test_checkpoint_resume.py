@@ -1,0 +1,261 @@
+"""npu-quant quantize that is interrupted, killed, or runs out of room: the same command goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from checkpoints import models
+from test_checkpoint_quantize import files_of
+
+from npu_quant import checkpoint
+
+OPTIONS: dict[str, Any] = {"shard_size": "80KB"}
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return models.make(tmp_path_factory.mktemp("source") / "model", "llama", hidden=128, inner=256)
+
+
+@pytest.fixture(scope="module")
+def whole(source: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """Return the files of a run that nothing interrupts."""
+    out = tmp_path_factory.mktemp("whole") / "out"
+    report = checkpoint.quantize(source, out, "W8A8_DYNAMIC", workers=1, **OPTIONS)
+    assert len(report.shards) >= 4
+    return files_of(out)
+
+
+class StoppedError(Exception):
+    """What stops a run in these tests."""
+
+
+def stopped_after(count: int) -> Any:
+    """Return a progress that stops a run when it is told so often."""
+    left = iter(range(count))
+
+    def progress(done: int, total: int) -> None:
+        if next(left, None) is None:
+            raise StoppedError
+
+    return progress
+
+
+def went_on(source: Path, out: Path, workers: int = 1) -> checkpoint.QuantizeReport:
+    return checkpoint.quantize(source, out, "W8A8_DYNAMIC", workers=workers, **OPTIONS)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("count", [0, 1, 5, 9, 14, 20])
+def test_stopped_anywhere(
+    count: int, workers: int, source: Path, whole: dict[str, bytes], tmp_path: Path
+) -> None:
+    out, how = tmp_path / "out", {"workers": workers, "progress": stopped_after(count), **OPTIONS}
+    with pytest.raises(StoppedError):
+        checkpoint.quantize(source, out, "W8A8_DYNAMIC", **how)
+    done = {p.name for p in out.glob("*.safetensors")}
+    assert not (out / "quant_model_description.json").exists()
+    report = went_on(source, out, workers)
+    assert report.resumed == len(done)
+    assert files_of(out) == whole
+
+
+def test_the_report_has_the_layers_of_shards_that_were_there(source: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(StoppedError):
+        checkpoint.quantize(
+            source, out, "W8A8_DYNAMIC", workers=1, progress=stopped_after(9), **OPTIONS
+        )
+    resumed, other = went_on(source, out), went_on(source, tmp_path / "other")
+    assert resumed.resumed > 0
+    assert resumed.layers == other.layers
+
+
+@pytest.fixture
+def unfinished(source: Path, tmp_path: Path) -> Path:
+    """Return a folder with two shards or more, and the rest to do."""
+    out = tmp_path / "out"
+    with pytest.raises(StoppedError):
+        checkpoint.quantize(
+            source, out, "W8A8_DYNAMIC", workers=1, progress=stopped_after(14), **OPTIONS
+        )
+    assert len([*out.glob("*.safetensors")]) >= 2
+    return out
+
+
+def test_a_shard_that_was_changed_is_made_anew(
+    unfinished: Path, source: Path, whole: dict[str, bytes]
+) -> None:
+    shard = min(unfinished.glob("*.safetensors"))
+    data = bytearray(shard.read_bytes())
+    data[-1] ^= 1
+    shard.write_bytes(data)
+    count = len([*unfinished.glob("*.safetensors")])
+    assert went_on(source, unfinished).resumed == count - 1
+    assert files_of(unfinished) == whole
+
+
+@pytest.mark.parametrize("end", [b'{"shard": "quant_mod', b"\xff\n", b'{"shard": 5}\n', b"[]\n"])
+def test_a_journal_whose_last_line_is_cut_off(
+    end: bytes, unfinished: Path, source: Path, whole: dict[str, bytes]
+) -> None:
+    with open(unfinished / ".npu-quant/journal.jsonl", "ab") as file:
+        file.write(end)
+    went_on(source, unfinished)
+    assert files_of(unfinished) == whole
+
+
+def test_another_command_is_refused(unfinished: Path, source: Path) -> None:
+    before = files_of(unfinished)
+    with pytest.raises(
+        checkpoint.CheckpointError,
+        match=r"unfinished run of another command \(scheme W8A8_DYNAMIC\).* delete it or choose",
+    ):
+        checkpoint.quantize(source, unfinished, "W8A16", workers=1, **OPTIONS)
+    assert files_of(unfinished) == before
+
+
+def test_foreign_files_stay(unfinished: Path, source: Path, whole: dict[str, bytes]) -> None:
+    (unfinished / "notes.txt").write_text("mine")
+    went_on(source, unfinished)
+    assert files_of(unfinished) == whole | {"notes.txt": b"mine"}
+
+
+def command(source: Path, out: Path, *more: str) -> list[str]:
+    words = ["quantize", str(source), str(out), "--scheme", "W8A8_DYNAMIC", "--shard-size", "80KB"]
+    return [sys.executable, "-m", "npu_quant", *words, *more]
+
+
+SLOW = """
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which background jobs lack
+from npu_quant import cli
+from npu_quant.checkpoint import job
+make = job._rows
+job._rows = lambda *a: (time.sleep(0.02), make(*a))[1]
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+def started(source: Path, out: Path) -> subprocess.Popen[str]:
+    """Start a run that takes a while, and wait until its first shard is noted."""
+    words = [sys.executable, "-c", SLOW, *command(source, out, "--workers", "2")[3:]]
+    run = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    until = time.monotonic() + 60
+    journal = out / ".npu-quant/journal.jsonl"
+    while not (journal.exists() and journal.stat().st_size):
+        assert time.monotonic() < until
+        assert run.poll() is None
+        time.sleep(0.01)
+    return run
+
+
+@pytest.fixture
+def run(source: Path, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    process = started(source, tmp_path / "out")
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_ctrl_c(
+    run: subprocess.Popen[str], source: Path, whole: dict[str, bytes], tmp_path: Path
+) -> None:
+    os.killpg(run.pid, signal.SIGINT)
+    _, said = run.communicate(timeout=60)
+    assert (run.returncode, said) == (130, "npu-quant quantize: interrupted\n")
+    assert not (tmp_path / "out/quant_model_description.json").exists()
+    assert went_on(source, tmp_path / "out").resumed >= 1
+    assert files_of(tmp_path / "out") == whole
+
+
+def test_kill_9_of_all_processes(
+    run: subprocess.Popen[str], source: Path, whole: dict[str, bytes], tmp_path: Path
+) -> None:
+    os.killpg(run.pid, signal.SIGKILL)
+    run.communicate(timeout=60)
+    assert went_on(source, tmp_path / "out").resumed >= 1
+    assert files_of(tmp_path / "out") == whole
+
+
+def test_kill_9_of_the_parent_ends_its_workers(
+    run: subprocess.Popen[str], source: Path, whole: dict[str, bytes], tmp_path: Path
+) -> None:
+    os.kill(run.pid, signal.SIGKILL)
+    run.communicate(timeout=60)  # which waits for those that hold its stderr
+    went_on(source, tmp_path / "out")
+    assert files_of(tmp_path / "out") == whole
+
+
+def test_a_limit_of_file_sizes(source: Path, whole: dict[str, bytes], tmp_path: Path) -> None:
+    """As a full disk: one line that names the file, and the same command goes on."""
+    out = tmp_path / "out"
+    limited = ["sh", "-c", 'ulimit -f 150; exec "$@"', "sh"]  # in blocks of 512 bytes, or 1024
+    words = [*limited, *command(source, out, "--workers", "1")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "safetensors.part: File too large" in done.stderr
+    assert done.stderr.count("\n") == 1
+    went_on(source, out)
+    assert files_of(out) == whole
+
+
+def test_a_worker_that_is_killed(source: Path, tmp_path: Path) -> None:
+    """For want of memory, say: a line, no traceback, and what is done stays done."""
+    text = SLOW.replace("time.sleep(0.02)", "time.sleep(0.02) or kill(a)")
+    text = text.replace(
+        "make = ",
+        "import os\ndef kill(a):\n    a[3].shard > 1 and os.kill(os.getpid(), 9)\nmake = ",
+    )
+    words = [sys.executable, "-c", text, *command(source, tmp_path / "out", "--workers", "2")[3:]]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("npu-quant quantize: a worker process was killed")
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_source_shrinks_meanwhile(source: Path, tmp_path: Path) -> None:
+    from checkpoints.models import make
+
+    model = make(tmp_path / "model", "llama")
+    path = model / "model-00001-of-00002.safetensors"
+
+    def cut(done: int, total: int) -> None:
+        os.truncate(path, 40_000)
+
+    with pytest.raises((checkpoint.CheckpointError, OSError, ValueError), match=path.name):
+        checkpoint.quantize(model, tmp_path / "out", "W8A8_DYNAMIC", workers=1, progress=cut)
+
+
+def test_what_is_written_is_read_back(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A byte that changes after its shard was closed is told, with status 1."""
+    from npu_quant import cli
+    from npu_quant.checkpoint import quantizing
+
+    written = quantizing._write_files
+
+    def spoil(prepared: Any, work: Any) -> None:
+        written(prepared, work)
+        path = min(work.out.glob("*.safetensors"))
+        data = np.fromfile(path, np.uint8)
+        data[-1] ^= 1
+        data.tofile(path)
+
+    monkeypatch.setattr(quantizing, "_write_files", spoil)
+    words = command(source, tmp_path / "out", "--workers", "1", "--json", str(tmp_path / "j"))[3:]
+    assert cli.main(words) == 1
+    assert json.loads((tmp_path / "j").read_text())["command"] == "quantize"
+    unverified = command(source, tmp_path / "unverified", "--workers", "1", "--no-verify")[3:]
+    assert cli.main(unverified) == 0
