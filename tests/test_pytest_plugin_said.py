@@ -83,6 +83,12 @@ def test_a_stored_golden_that_differs_says_how_to_store(session: Session) -> Non
 HEADING = "*- npu_quant golden comparison -*"
 
 
+@pytest.fixture
+def torch_of_assert_close() -> None:
+    """Import what assert_close imports: pytester forgets what comes after it, and torch registers itself only once."""
+    import torch.distributed.tensor  # noqa: F401
+
+
 class TestOtherAssertions:
     @pytest.mark.parametrize(
         "call",
@@ -109,9 +115,9 @@ class TestOtherAssertions:
         result.stdout.fnmatch_lines(["*atol=1, rtol=0 exceeded*"])
 
     @pytest.mark.needs("torch")
+    @pytest.mark.filterwarnings("ignore")
+    @pytest.mark.usefixtures("torch_of_assert_close")
     def test_of_torch_have_one(self, session: Session) -> None:
-        import torch  # noqa: F401 (pytester forgets what is imported first in a session)
-
         call = "torch.testing.assert_close(torch.from_numpy(ZERO), torch.from_numpy(YS)"
         result = session(
             f"{ARRAYS}\nimport torch\ndef test_it(): {call})\n"
