@@ -96,24 +96,28 @@ class TestNames:
             model_of("npu_dynamic_quant", {"input": np.ones((1, 1), F32)}, "ascend1000")
 
 
-def every_call(rng: np.random.Generator) -> dict[str, dict[str, Any]]:
-    x = with_specials(rng, rng.standard_normal((6, 40)).astype(F32) * 4)
-    scale = F32(rng.uniform(0.02, 0.2, 40))
-    zero = rng.integers(-5, 5, 40).astype(np.int32)
+def every_call(
+    rng: np.random.Generator, rows: int = 6, columns: int = 40
+) -> dict[str, dict[str, Any]]:
+    x = rng.standard_normal((rows, columns)).astype(F32) * 4
+    x = with_specials(rng, x) if x.size else x
+    scale = F32(rng.uniform(0.02, 0.2, columns))
+    zero = rng.integers(-5, 5, columns).astype(np.int32)
+    ends = np.array([rows // 3, rows], np.int32)
     tensor = {"self": x, "scale": 0.1, "zero_point": 3, "quant_min": -128, "quant_max": 127}
     channel = tensor | {"scale": scale, "zero_point": zero, "axis": 1}
     return {
         "npu_dynamic_quant": {"input": x},
         "npu_dynamic_quant_asymmetric": {"input": x},
         "npu_dynamic_block_quant": {"x": x, "min_scale": 4.0},
-        "npu_grouped_dynamic_block_quant": {"x": x, "group_list": np.array([2, 6], np.int32)},
+        "npu_grouped_dynamic_block_quant": {"x": x, "group_list": ends},
         "npu_dynamic_mx_quant": {"input": x, "dst_type": "float8_e4m3fn", "axis": 0},
         "npu_dynamic_mx_quant_with_dual_axis": {"input": x, "dst_type": "float8_e5m2"},
         "npu_dynamic_block_mx_quant": {"input": x, "dst_type": "float8_e5m2"},
-        "npu_grouped_dynamic_mx_quant": {"x": x, "group_index": np.array([2, 6], np.int32)},
+        "npu_grouped_dynamic_mx_quant": {"x": x, "group_index": ends},
         "npu_anti_mx_quant": {
-            "x": rng.integers(0, 256, (6, 40)).astype(np.uint8),
-            "mxscale": rng.integers(0, 256, (6, 2, 2)).astype(np.uint8),
+            "x": rng.integers(0, 256, x.shape).astype(np.uint8),
+            "mxscale": rng.integers(0, 256, (rows, -(-columns // 32), 2)).astype(np.uint8),
             "src_type": "float4_e2m1",
         },
         "npu_add_rms_norm_quant": {
@@ -124,11 +128,18 @@ def every_call(rng: np.random.Generator) -> dict[str, dict[str, Any]]:
             "zero_points1": zero,
         },
         "npu_quantize": {"self": x, "scales": scale, "zero_points": zero, "dtype": "int8"},
-        "npu_anti_quant": {"x": rng.integers(-128, 128, (6, 40)).astype(np.int8), "scale": scale},
+        "npu_anti_quant": {
+            "x": rng.integers(-128, 128, x.shape).astype(np.int8),
+            "scale": scale if columns else F32([0.1]),
+        },
         "fake_quantize_per_tensor_affine": tensor,
         "fake_quantize_per_tensor_affine_cachemask": tensor,
         "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams": tensor
-        | {"scale": scale[:1], "zero_point": zero[:1], "fake_quant_enabled": np.array([1])},
+        | {
+            "scale": F32([0.1]),
+            "zero_point": np.array([3], np.int32),
+            "fake_quant_enabled": np.array([1]),
+        },
         "fake_quantize_per_channel_affine": channel,
         "fake_quantize_per_channel_affine_cachemask": channel,
         "quantize_val": {"value": x, "scale": 0.1, "zero_point": 3, "scalar_type": "qint8"},

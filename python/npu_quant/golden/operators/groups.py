@@ -38,8 +38,8 @@ def per_tensor(part: GroupedPart) -> Groups:
     """Group everything into one; every group of the operator has its scale."""
     groups = part.model.tiles("pertensor").groups(part, as_given, as_given)
     begin, end = part.spans[1]
-    return Groups(
-        groups.v, groups.extreme, lambda which: np.repeat(groups.extreme(which)[0], end - begin)
+    return Groups(  # scales there are without rows, too: 0
+        groups.v, groups.extreme, lambda which: np.resize(groups.extreme(which)[:1], end - begin)
     )
 
 

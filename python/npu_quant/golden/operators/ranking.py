@@ -101,7 +101,7 @@ def _nearest(totals: Counts) -> NDArray[np.bool_]:
 def _elements(actual: Actual, parts: Sequence[Part]) -> Counts:
     """Return how many elements of each given output some parts have."""
     spans = np.array([[part.spans[output] for output in actual.given] for part in parts], np.int64)
-    sizes: Counts = np.diff(spans.reshape(len(parts), -1, 2))[..., 0].sum(axis=0)
+    sizes: Counts = np.diff(spans.reshape(len(parts), len(actual.given), 2))[..., 0].sum(axis=0)
     return sizes
 
 
