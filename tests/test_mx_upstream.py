@@ -76,6 +76,23 @@ def test_the_kernel_cuts_amax_to_bfloat16_in_scale_alg_2(end: float, part: float
         assert (b - kernel == differs).all()
 
 
+@pytest.mark.parametrize(("end", "part"), [(0, 1.5), (6, 1.5), (7, 1.75)])
+def test_the_kernel_rounds_float16_amax_to_bfloat16_in_scale_alg_2(end: float, part: float) -> None:
+    """To nearest: of all amax only a hair above 1.5 or 1.75 * 2^k, up to the tie, is another."""
+    amax = np.arange(1, 0x7C00, dtype=np.uint16).view(np.float16)
+    x = np.zeros((len(amax), 64), np.float16)
+    x[:, 7] = amax
+    b = own(x, scale_alg=2, dst_type_max=float(end))[1][:, 0]
+    mantissa, exponent = np.frexp(amax.astype(np.float64))
+    assert (b == exponent - 1 - 2 + 127 + (2 * mantissa > part)).all()
+    rounded = amax.astype(F32).astype(BF16).astype(np.float64)
+    kernel = np.ceil(np.log2(rounded / (end or 6))) + 127
+    hair = 2 * mantissa - part
+    assert ((b != kernel) == ((hair > 0) & (hair <= 2.0**-8))).all()
+    assert (b - kernel <= 1).all()
+    assert (b != kernel).sum() > 100
+
+
 @pytest.mark.parametrize("end", [8.5, 11.75])
 def test_the_kernel_has_byte_0_up_to_twice_the_bound_of_other_ends(end: float) -> None:
     """Between D * 2^-127 and D * 2^-126, neither included, it is 0 there and 1 here."""
@@ -185,6 +202,19 @@ def test_the_golden_of_grouped_block_quant_rounds_to_8_decimals() -> None:
     assert (y != golden).tolist() == [[False, True, False, False]]
     assert y[0, 1].astype(F32) == 1.5 * 2**-8
     assert golden[0, 1].astype(F32) == 1.25 * 2**-8
+
+
+def test_the_golden_of_grouped_block_quant_uses_a_scale_up_for_an_empty_group() -> None:
+    """Rows behind one are divided by the next row's scale, and the last row by 0; here by theirs."""
+    x = np.array([[1, -0.75], [4, 3], [-16, 0.5]], F32) * 57344
+    groups = np.array([1, 1, 3], np.int32)
+    y, scale = npu_quant.npu_grouped_dynamic_block_quant(x, groups)
+    assert scale[:, 0].tolist() == [1, 0, 0, 4, 16, 0]  # the rows' own, where their groups begin
+    assert (y == (x / F32([[1], [4], [16]])).astype(ml_dtypes.float8_e5m2)).all()
+    with np.errstate(divide="ignore"):
+        golden = np.clip(x / F32([[1], [16], [0]]), -57344, 57344).astype(ml_dtypes.float8_e5m2)
+    assert (y != golden).tolist() == [[False, False], [True, True], [False, True]]
+    assert npu_quant.npu_grouped_dynamic_block_quant(x, groups[[0, 2]])[0].tobytes() == y.tobytes()
 
 
 def test_dividing_by_1_75_gives_the_byte_of_every_amax() -> None:
