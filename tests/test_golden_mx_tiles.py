@@ -74,6 +74,32 @@ def test_one_layout_by_another_rule(x: Array) -> None:
     assert comparison.output("y").follows_scale
 
 
+@pytest.mark.parametrize("given", [(True, False), (False, True), (True, True)])
+def test_codes_follow_from_either_layout(x: Array, given: tuple[bool, bool]) -> None:
+    """The bytes that they follow from may be those of rows alone, be the others golden or none."""
+    (y, *scales), own = tiled(x, fitted), tiled(x)[1:]
+    some = [s if is_given else None for s, is_given in zip(scales, given, strict=True)]
+    comparison = compared((y, *some), x)
+    assert comparison.output("y").follows_scale
+    assert "follows from the scale it was given" in str(comparison)
+    mixed = [s if is_given else o for s, o, is_given in zip(scales, own, given, strict=True)]
+    output = compared((y, *mixed), x).output("y")
+    assert output.follows_scale
+    codes, golden = y.astype(np.float64), tiled(x)[0].astype(np.float64)
+    power = 2.0 ** (np.repeat(scales[0].reshape(96, 6)[:, :5], 32, axis=1) - 127.0)
+    before = 2.0 ** (np.repeat(own[0].reshape(96, 6)[:, :5], 32, axis=1) - 127.0)
+    assert output.numbers is not None
+    assert output.numbers.mismatches == np.count_nonzero(codes * power != golden * before)
+
+
+def test_codes_of_one_layout_where_the_other_is_wrong(x: Array) -> None:
+    y, of_rows, of_columns = tiled(x, fitted)
+    of_columns[0, 3, 1] += 1
+    assert compared((y, of_rows, of_columns), x).output("y").follows_scale
+    of_rows[40, 1, 1] += 1
+    assert compared((y, of_rows, of_columns), x).output("y").follows_scale is False
+
+
 def test_blocks_of_one_row_are_no_tiles(x: Array) -> None:
     x[33] *= 64
     y, scales = npu_quant.npu_dynamic_mx_quant(x, dst_type=E4M3)

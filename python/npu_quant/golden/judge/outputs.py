@@ -203,17 +203,16 @@ def _by_actual_scale(
     number = -1 if model is None else model.outputs.index(name)
     if model is None or model.kinds[number] != "codes":
         return None, None
-    place = model.scale_of(number)
-    scale = _other_scale(given, model, place)
-    if scale is None or place is None:
+    scales = [s for n in model.scale_outputs(number) if (s := _other_scale(given, model, n))]
+    if not scales:
         return None, None
-    theirs = model.golden()[place]
-    assert theirs is not None
-    follows = follows_scale(model, number, actual, golden, scale)
+    # Of several, that which they follow from; the first one that could be.
+    follows = [follows_scale(model, number, actual, golden, scale) for scale, _ in scales]
+    scale, theirs = scales[follows.index(max(follows))]
     if not model.has_numbers:
-        return follows, None
+        return max(follows), None
     ours = Numbers(model, number, actual, scale)
-    return follows, measure(ours, Numbers(model, number, golden, theirs))[0]
+    return max(follows), measure(ours, Numbers(model, number, golden, theirs))[0]
 
 
 def _only_the_worst(where: Where | None, shape: tuple[int, ...]) -> Seen:
@@ -224,15 +223,15 @@ def _only_the_worst(where: Where | None, shape: tuple[int, ...]) -> Seen:
     return Seen((Element(index, float(actual), float(golden), None, None),))
 
 
-def _other_scale(given: Outputs, model: Model, number: int | None) -> NDArray[Any] | None:
-    """Return the actual scale output, where the operator computes one and it is not the golden."""
-    if number is None:
-        return None
+def _other_scale(
+    given: Outputs, model: Model, number: int
+) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Return an actual scale output and the golden one, where these are there and not the same."""
     source, golden = given.get(model.outputs[number]), model.golden()[number]
     if source is None or golden is None or not _is_measurable(source, ArraySource(golden)):
         return None
     scale = source.array()
-    return None if scale.tobytes() == golden.tobytes() else scale
+    return None if scale.tobytes() == golden.tobytes() else (scale, golden)
 
 
 def matches_of(

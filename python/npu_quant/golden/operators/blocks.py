@@ -209,21 +209,24 @@ class BlockModel(Model):
             )
         ]
 
+    def bytes_for(self, output: int, index: NDArray[np.int64], scale: Array) -> Array:
+        """Return the bytes of a scale output that some codes go with."""
+        return np.asarray(scale.reshape(-1)[self.blocks[self.number_of(output)].bytes_at(index)])
+
     def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
         """Multiply by the golden powers of two, or by those of another output; NaN has none."""
-        number = self.scale_of(output)
-        assert number is not None
+        number = self.scale_outputs(output)[0]
         chosen = self.golden()[number] if scale is None else scale
         assert chosen is not None
         if output == number:
             return self.format_of(output).values(chosen.reshape(-1)[index]), ()
-        byte = chosen.reshape(-1)[self.blocks[self.number_of(output)].bytes_at(index)]
+        byte = self.bytes_for(output, index, chosen)
         v = self.elements.take(index).astype(np.float32)
         return np.where(byte == NOT_FINITE, np.nan, v * factor_of(byte)).astype(np.float64), ()
 
     def numbers(self, output: int, index: NDArray[np.int64], codes: Array, scale: Array) -> Float64:
         """Return y * 2^(mxscale - 127); NaN in blocks that are not finite."""
-        byte = scale.reshape(-1)[self.blocks[self.number_of(output)].bytes_at(index)]
+        byte = self.bytes_for(output, index, scale)
         return np.where(
             byte == NOT_FINITE, np.nan, np.ldexp(self.format.values(codes), byte.astype(int) - BIAS)
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .blocks import BlockPart, Blocks
 from .dynamic_mx_quant import DynamicMxQuant
@@ -49,9 +50,16 @@ class DynamicBlockMxQuant(DynamicMxQuant):
         tiles = np.maximum.reduceat(amax, np.arange(0, columns, TILE), axis=-1)
         return np.repeat(tiles, TILE, axis=-1)[..., :columns]
 
-    def scale_of(self, output: int) -> int | None:
-        """Return which output has the scales that codes go with: scale2, block by block."""
-        return output or 2
+    def scale_outputs(self, output: int) -> tuple[int, ...]:
+        """Return which outputs have the scales that codes go with: scale2, block by block, or 1."""
+        return (output,) if output else (2, 1)
+
+    def bytes_for(self, output: int, index: NDArray[np.int64], scale: Array) -> Array:
+        """Return the bytes of either scale output; where both have one shape, they are alike."""
+        if scale.shape == self.output_shapes()[2]:
+            return super().bytes_for(output, index, scale)
+        row, column = np.divmod(index, self.x.shape[-1])
+        return np.asarray(scale.reshape(-1)[row * self.across + column // TILE])
 
     def spans(self, number: int, first: int, last: int) -> tuple[tuple[int, int], ...]:
         """Return the spans of a part."""

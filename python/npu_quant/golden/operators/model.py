@@ -181,11 +181,9 @@ class Model(abc.ABC):
         assert golden is not None
         return format_of(golden.dtype)
 
-    def scale_of(self, output: int) -> int | None:
-        """Return which output has the scales that codes go with: the next one that has any."""
-        return next(
-            (n for n, kind in enumerate(self.kinds) if n >= output and kind == "scale"), None
-        )
+    def scale_outputs(self, output: int) -> tuple[int, ...]:
+        """Return which outputs have the scales that codes go with: the next one that has any."""
+        return tuple(n for n, kind in enumerate(self.kinds) if n >= output and kind == "scale")[:1]
 
     def as_elements(self, output: int, array: Array) -> Array:
         """Return an output as an array of elements: int4 may be packed, float8 may be bytes."""
