@@ -125,9 +125,9 @@ struct AscendQuant {
 template <class Y, class F>
 NPU_QUANT_INLINE void put_steps(const StepsKernel::Args& args, int64_t i) {
   const F scale = load<F>(args.scale + i * 4), zero_point = load<F>(args.zero_point + i * 4);
-  const bool is_small_code = is_small(args.codes);
+  const bool is_plain = is_plain_integer(args.codes);
   store(args.factor + i * 4,
-        is_small_code ? factor_beside(scale, zero_point) : factor_of(scale, kStepsOf<Y>));
+        is_plain ? factor_of(scale, kStepsOf<Y>) : factor_beside(scale, zero_point));
   if constexpr (kIsByte<Y>)
     store(args.offset + i * 4, offset_of(zero_point, Y::kLeast, Y::kGreatest));
 }
@@ -137,7 +137,7 @@ NPU_QUANT_INLINE void put_steps(const StepsKernel::Args& args, int64_t i) {
 template <>
 void StepsKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  visit_integer(args.codes, [&](auto y) {
+  visit_plain_integer(args.codes, [&](auto y) {
     using Y = decltype(y);
     int64_t i = 0;
     for (; i + kLanes <= args.count; i += kLanes) put_steps<Y, F32>(args, i);
@@ -155,11 +155,11 @@ void QuantizeKernel::run<kTarget>(const Args& args) {
   rows.parameters[kOffset] = args.offset;
   visit_float(args.x_dtype, args.stream, [&](auto x) {
     using X = decltype(x);
-    if (is_small(args.codes))
+    if (!is_plain_integer(args.codes))
       return map_rows(rows, QuantizeSmall<X>{args.codes, args.divide, args.twice, args.rounding});
     if (args.twice || args.rounding != Rounding::to_even)
       return map_rows(rows, AscendQuant<X>{args.twice, args.rounding});
-    visit_integer(args.codes, [&](auto y) {
+    visit_plain_integer(args.codes, [&](auto y) {
       using Y = decltype(y);
       args.divide ? map_rows(rows, Divide<X, Y>{}) : map_rows(rows, Multiply<X, Y>{});
     });

@@ -53,8 +53,8 @@ void QuantizeValKernel::run<kTarget>(const Args& args) {
   rows.parameters[0] = args.inverse;
   rows.parameters[1] = args.zero_point;
   visit_float(args.x_dtype, args.stream, [&](auto x) {
-    visit_integer(args.q_format,
-                  [&](auto q) { map_rows(rows, Quantize<decltype(x), decltype(q)>{}); });
+    visit_plain_integer(args.q_format,
+                        [&](auto q) { map_rows(rows, Quantize<decltype(x), decltype(q)>{}); });
   });
 }
 
@@ -64,7 +64,7 @@ void DequantizeValKernel::run<kTarget>(const Args& args) {
   ElementwiseArgs rows = rows_of(args, args.q, args.x);
   rows.parameters[0] = args.scale;
   rows.parameters[1] = args.zero_point;
-  visit_integer(args.q_format, [&](auto q) { map_rows(rows, Dequantize<decltype(q)>{}); });
+  visit_plain_integer(args.q_format, [&](auto q) { map_rows(rows, Dequantize<decltype(q)>{}); });
 }
 
 }  // namespace npu_quant

@@ -353,10 +353,13 @@ NPU_QUANT_INLINE void put_with_zero_for_nan(typename Code::Storage* y, const Til
   Code::put(y, numbers, stores);
 }
 
-// Calls f with the struct of a format of integers that arrays hold as they are, or of the others:
-// the op has checked it.
+// Calls f with the struct of a format of integers that arrays hold as they are, or of one of the
+// others, the small ones: the op has checked it.
+NPU_QUANT_INLINE bool is_plain_integer(Format format) {
+  return format == Format::int8 || format == Format::uint8 || format == Format::int32;
+}
 template <class F>
-NPU_QUANT_INLINE void visit_integer(Format format, F f) {
+NPU_QUANT_INLINE void visit_plain_integer(Format format, F f) {
   if (format == Format::int8) return f(Int8{});
   if (format == Format::uint8) return f(Uint8{});
   f(Int32{});
@@ -370,10 +373,6 @@ NPU_QUANT_INLINE void visit_small(Format format, F f) {
   if (format == Format::float4_e2m1) return f(Float4E2M1{});
   if (format == Format::float4_e1m2) return f(Float4E1M2{});
   f(Float8E4M3FN{});
-}
-NPU_QUANT_INLINE bool is_small(Format format) {
-  return format == Format::int4 || format == Format::hifloat8 || format == Format::float8_e5m2 ||
-         format == Format::float8_e4m3fn;
 }
 
 // A code of one of the small formats in each byte. Not inlined: which one is known at run time, and
