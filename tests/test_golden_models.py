@@ -96,6 +96,19 @@ class TestNames:
             model_of("npu_dynamic_quant", {"input": np.ones((1, 1), F32)}, "ascend1000")
 
 
+def every_fake_quantizer(x: np.ndarray, scale: Any, zero: Any) -> dict[str, dict[str, Any]]:
+    tensor = {"self": x, "scale": 0.1, "zero_point": 3, "quant_min": -128, "quant_max": 127}
+    channel = tensor | {"scale": scale, "zero_point": zero, "axis": 1}
+    one = {"scale": F32([0.1]), "zero_point": np.int32([3]), "fake_quant_enabled": np.array([1])}
+    return {
+        "fake_quantize_per_tensor_affine": tensor,
+        "fake_quantize_per_tensor_affine_cachemask": tensor,
+        "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams": tensor | one,
+        "fake_quantize_per_channel_affine": channel,
+        "fake_quantize_per_channel_affine_cachemask": channel,
+    }
+
+
 def every_call(
     rng: np.random.Generator, rows: int = 6, columns: int = 40
 ) -> dict[str, dict[str, Any]]:
@@ -104,8 +117,6 @@ def every_call(
     scale = F32(rng.uniform(0.02, 0.2, columns))
     zero = rng.integers(-5, 5, columns).astype(np.int32)
     ends = np.array([rows // 3, rows], np.int32)
-    tensor = {"self": x, "scale": 0.1, "zero_point": 3, "quant_min": -128, "quant_max": 127}
-    channel = tensor | {"scale": scale, "zero_point": zero, "axis": 1}
     return {
         "npu_dynamic_quant": {"input": x},
         "npu_dynamic_quant_asymmetric": {"input": x},
@@ -132,16 +143,7 @@ def every_call(
             "x": rng.integers(-128, 128, x.shape).astype(np.int8),
             "scale": scale if columns else F32([0.1]),
         },
-        "fake_quantize_per_tensor_affine": tensor,
-        "fake_quantize_per_tensor_affine_cachemask": tensor,
-        "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams": tensor
-        | {
-            "scale": F32([0.1]),
-            "zero_point": np.array([3], np.int32),
-            "fake_quant_enabled": np.array([1]),
-        },
-        "fake_quantize_per_channel_affine": channel,
-        "fake_quantize_per_channel_affine_cachemask": channel,
+        **every_fake_quantizer(x, scale, zero),
         "quantize_val": {"value": x, "scale": 0.1, "zero_point": 3, "scalar_type": "qint8"},
     }
 
