@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import timeit
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -149,6 +150,26 @@ def test_bad_environment_is_an_import_error(variable: str, value: str, message: 
     done = python("import npu_quant", **{variable: value})
     assert done.returncode == 1
     assert f"ImportError: npu_quant: {message}" in done.stderr
+
+
+@pytest.mark.parametrize("way", ["script", "module"])
+@pytest.mark.parametrize("name", ["NPU_QUANT_TARGET", "NPU_QUANT_NUMERICS"])
+def test_the_command_says_so_in_a_line(tmp_path: Path, name: str, way: str) -> None:
+    """Though it is the import of the package that fails, before there is a command."""
+    script = tmp_path / "npu-quant"  # as pip writes it
+    script.write_text("import sys\nfrom npu_quant.cli import main\nsys.exit(main())\n")
+    words = ["-m", "npu_quant"] if way == "module" else [str(script)]
+
+    def run(**more: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, *words, "info"]
+        environment = os.environ | {name: "avx9"} | more
+        return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+    done = run()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"npu-quant: {name} is 'avx9', available: ")
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" in run(NPU_QUANT_TRACEBACK="1").stderr
 
 
 @pytest.mark.parametrize("name", ["l1", "l2"])

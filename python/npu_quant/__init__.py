@@ -18,6 +18,11 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ._command import ending_the_command
+
+with ending_the_command():
+    from . import _core  # noqa: F401
+
 from ._aclnn import aclnn_prefix
 from ._names import dir_of, missing
 from ._runtime import __version__, get_num_threads, info, list_numerics, numerics, set_num_threads
