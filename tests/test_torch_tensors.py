@@ -334,6 +334,29 @@ class TestErrors:
         with pytest.raises(DTypeError, match=r"out\[y\] has dtype float32, expected int8"):
             npu_quant.npu_dynamic_quant(x, out=(torch.ones(2, 4), None))
 
+    def test_remedies_are_torchs(self) -> None:
+        import torch
+
+        x, ends = torch.ones(2, 4), torch.tensor([2])
+        dynamic, halves = npu_quant.npu_dynamic_quant, np.ones(4, np.float16)
+        for call, remedy in (
+            (lambda: dynamic(x.double()), "Convert it, e.g. with input.to(torch.float32)."),
+            (lambda: dynamic(x.to(torch.complex64)), "e.g. with input.to(torch.float32)."),
+            (lambda: dynamic(x.short()), "bits of bfloat16, input.view(torch.bfloat16)."),
+            (
+                lambda: dynamic(x, smooth_scales=torch.from_numpy(halves)),
+                "Convert it with smooth_scales.to(torch.float32).",
+            ),
+            (lambda: dynamic(x, smooth_scales=halves), "smooth_scales.astype('float32')."),
+            (
+                lambda: npu_quant.npu_grouped_dynamic_mx_quant(x, ends),
+                "Convert it, e.g. with group_index.to(torch.int32).",
+            ),
+        ):
+            with pytest.raises(DTypeError) as caught:
+                call()
+            assert str(caught.value).endswith(remedy)
+
     def test_a_parameter_that_requires_no_grad_is_taken(self) -> None:
         import torch
 

@@ -33,6 +33,7 @@ struct TensorView {
   DType dtype = DType::other;
   const char* dtype_name = "other";  // borrowed; tells more than `dtype` where that is `other`
   bool writable = false;
+  bool of_torch = false;  // for messages: its dtype is changed by other words
   int rank = 0;  // may exceed kMaxRank, then shape and strides hold the first kMaxRank only
   Shape shape;
   // In bytes. Elements of 4 bits follow on each other, an even number in the last axis: its stride

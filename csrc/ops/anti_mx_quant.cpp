@@ -61,7 +61,8 @@ Status AntiMxQuant::check_attributes() {
 Status AntiMxQuant::check_shapes() {
   const Shape expected = mx_scales_of(outputs[kY].shape, place_, kMxCell);
   if (mxscale.shape == expected) return {};
-  return wrong_shape(name, "mxscale", mxscale, {"expected ", expected});
+  return wrong_shape(name, "mxscale", mxscale,
+                     {"expected ", expected, " for blocks of ", kMxCell, " along axis ", place_});
 }
 
 Status AntiMxQuant::run(const TensorView* out) const {

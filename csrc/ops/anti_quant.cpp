@@ -23,8 +23,8 @@ Status AntiQuant::check_dtypes() const {
         {DType::int8, DType::int32, DType::uint8, DType::float8_e5m2, DType::float8_e4m3fn}));
   const Status of_scale =
       is_float(codes_in(x.dtype))
-          ? check_dtype_in(name, "scale", scale, {DType::float32})
-          : check_dtype_in(name, "scale", scale, {DType::float32, DType::bfloat16});
+          ? check_dtype_in(name, "scale", scale, {DType::float32}, DType::float32)
+          : check_dtype_in(name, "scale", scale, {DType::float32, DType::bfloat16}, DType::float32);
   NPU_QUANT_RETURN_IF_ERROR(of_scale);
   return check_same_dtype(name, "offset", offset, "scale", scale);
 }

@@ -9,20 +9,31 @@
 namespace npu_quant {
 namespace {
 
+bool is_among(DType dtype, std::initializer_list<DType> dtypes) {
+  return std::find(dtypes.begin(), dtypes.end(), dtype) != dtypes.end();
+}
+
 // How to get from a dtype to one that is taken, where there is a way that keeps the meaning.
-std::string float_remedy(const std::string& argument, std::string_view dtype) {
-  const auto begins_with = [&](std::string_view text) {
-    return dtype.substr(0, text.size()) == text;
-  };
-  const std::string bits = argument + ".view(ml_dtypes.bfloat16)";
-  if (dtype == "|V2") return "If it holds the bits of bfloat16: " + bits + ".";
+std::string number_remedy(const std::string& argument, const TensorView& view,
+                          std::initializer_list<DType> allowed, DType to) {
+  constexpr std::string_view kTorch = "torch.";
+  std::string_view dtype = view.dtype_name;
+  const auto begins_with = [&](std::string_view text) { return dtype.starts_with(text); };
+  if (begins_with(kTorch)) dtype.remove_prefix(kTorch.size());
+  if (begins_with("float") && is_among(DType::float32, allowed)) to = DType::float32;
+  const std::string bits =
+      argument + (view.of_torch ? ".view(torch.bfloat16)" : ".view(ml_dtypes.bfloat16)");
+  const std::string converted =
+      argument + (view.of_torch ? ".to(torch." : ".astype(np.") + name_of(to) + ")";
+  const bool takes_bits = is_among(DType::bfloat16, allowed);
+  if (takes_bits && dtype == "|V2") return "If it holds the bits of bfloat16: " + bits + ".";
   if (begins_with(">f") || begins_with("<f"))
     return "Its bytes are swapped: " + argument + ".astype(" + argument +
            ".dtype.newbyteorder('=')).";
   for (const char* number : {"float", "int", "uint", "bool", "complex"}) {
     if (!begins_with(number)) continue;
-    const bool may_be_bits = dtype == "uint16" || dtype == "int16";
-    return "Convert it, e.g. with " + argument + ".astype(np.float32)" +
+    const bool may_be_bits = takes_bits && (dtype == "uint16" || dtype == "int16");
+    return "Convert it, e.g. with " + converted +
            (may_be_bits ? "; if it holds the bits of bfloat16, " + bits : "") + ".";
   }
   return "";
@@ -122,44 +133,46 @@ Status wrong_dtype(const char* op, const char* argument, const TensorView& view,
                std::move(remedy));
 }
 
-bool is_among(DType dtype, std::initializer_list<DType> dtypes) {
-  return std::find(dtypes.begin(), dtypes.end(), dtype) != dtypes.end();
-}
-
 }  // namespace
 
 Status check_float_dtype(const char* op, const char* argument, const TensorView& view) {
-  static constexpr std::initializer_list<DType> kFloats = {DType::float16, DType::bfloat16,
-                                                           DType::float32};
-  if (!view.present || is_among(view.dtype, kFloats)) return {};
-  return wrong_dtype(op, argument, view, listed(kFloats, " or "),
-                     float_remedy(argument, view.dtype_name));
+  return check_dtype_in(op, argument, view, {DType::float16, DType::bfloat16, DType::float32},
+                        DType::float32);
 }
 
 Status check_dtype_in(const char* op, const char* argument, const TensorView& view,
-                      std::initializer_list<DType> allowed) {
+                      std::initializer_list<DType> allowed, DType of_numbers) {
   if (!view.present || is_among(view.dtype, allowed)) return {};
-  return wrong_dtype(
-      op, argument, view, listed(allowed, " or "),
-      is_among(DType::uint8, allowed) ? float4_remedy(argument, view.dtype_name) : "");
+  std::string remedy;
+  if (of_numbers != DType::other)
+    remedy = number_remedy(argument, view, allowed, of_numbers);
+  else if (is_among(DType::uint8, allowed))
+    remedy = float4_remedy(argument, view.dtype_name);
+  return wrong_dtype(op, argument, view, listed(allowed, " or "), remedy);
 }
 
 Status check_dtype_in_or_same(const char* op, const char* argument, const TensorView& view,
                               std::initializer_list<DType> allowed, const char* other_name,
                               const TensorView& other) {
-  if (is_among(other.dtype, allowed)) return check_dtype_in(op, argument, view, allowed);
+  const DType of_numbers = *allowed.begin();
+  if (is_among(other.dtype, allowed))
+    return check_dtype_in(op, argument, view, allowed, of_numbers);
   if (!view.present || is_among(view.dtype, allowed) || view.dtype == other.dtype) return {};
   Text expected = listed(allowed, ", ");
   expected += {" or that of ", Argument(other_name), ", ", DTypeOf(other)};
-  return wrong_dtype(op, argument, view, expected);
+  return wrong_dtype(op, argument, view, expected,
+                     number_remedy(argument, view, allowed, of_numbers));
 }
 
 Status check_same_dtype(const char* op, const char* argument, const TensorView& view,
                         const char* other_name, const TensorView& other) {
   if (!view.present || view.dtype == other.dtype) return {};
-  return wrong_dtype(
-      op, argument, view, {"that of ", Argument(other_name), ", ", DTypeOf(other)},
-      std::string("Convert it with ") + argument + ".astype(" + other_name + ".dtype).");
+  const std::string dtype = other.dtype_name, own = std::string(other_name) + ".dtype";
+  const std::string to = view.of_torch    ? ".to(torch." + dtype + ")"
+                         : other.of_torch ? ".astype('" + dtype + "')"
+                                          : ".astype(" + own + ")";
+  return wrong_dtype(op, argument, view, {"that of ", Argument(other_name), ", ", DTypeOf(other)},
+                     std::string("Convert it with ") + argument + to + ".");
 }
 
 Status check_rank(const char* op, const char* argument, const TensorView& view, int low, int high,
@@ -217,8 +230,12 @@ namespace {
 // torch_npu writes ACL's codes so, and torch's below.
 std::string torch_npu_code(Format format) { return std::to_string(256 + static_cast<int>(format)); }
 
-// ACL's code where torch_npu takes a number for torch's: which number is meant.
+// A misspelt name: which one is meant. ACL's code where torch_npu takes a number for torch's: which
+// number is meant.
 std::string format_remedy(const DTypeRequest& request, std::span<const Format> available) {
+  for (const Format format : request.near)
+    if (std::find(available.begin(), available.end(), format) != available.end())
+      return "Did you mean " + std::string(name_of(format)) + "?";
   for (const Format format : available)
     if (request.number == static_cast<int>(format))
       return "Numbers below 256 are torch's: " + std::string(name_of(format)) + " is " +

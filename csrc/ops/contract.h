@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/numerics.h"
 #include "core/status.h"
@@ -21,9 +22,10 @@ namespace npu_quant {
 struct DTypeRequest {
   bool is_default = true;
   Format format = Format::other;
-  std::string text = {};       // what came, where that is no format
-  int64_t number = -1;         // as which it came in Python, where it did
-  DType array = DType::other;  // of an aclTensor that is to hold it
+  std::string text = {};          // what came, where that is no format
+  int64_t number = -1;            // as which it came in Python, where it did
+  DType array = DType::other;     // of an aclTensor that is to hold it
+  std::vector<Format> near = {};  // whose names are like the text, the likest first
 
   Part came() const { return format == Format::other ? Part(text) : Part(format); }
 };
@@ -77,10 +79,10 @@ int64_t work_bytes(int64_t bytes, std::initializer_list<const TensorView*> tenso
 
 // fp16, bf16 or fp32.
 Status check_float_dtype(const char* op, const char* argument, const TensorView& view);
-// One of several.
+// One of several; `of_numbers` is what other numbers may be converted to and keep their meaning.
 Status check_dtype_in(const char* op, const char* argument, const TensorView& view,
-                      std::initializer_list<DType> allowed);
-// One of several, or that of another array.
+                      std::initializer_list<DType> allowed, DType of_numbers = DType::other);
+// One of several, the first of which others may be converted to, or that of another array.
 Status check_dtype_in_or_same(const char* op, const char* argument, const TensorView& view,
                               std::initializer_list<DType> allowed, const char* other_name,
                               const TensorView& other);

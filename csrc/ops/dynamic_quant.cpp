@@ -16,7 +16,7 @@ Inputs DynamicQuant::inputs() {
 Status DynamicQuant::check_dtypes() const {
   NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(name, "input", input));
   NPU_QUANT_RETURN_IF_ERROR(check_same_dtype(name, "smooth_scales", smooth_scales, "input", input));
-  return check_dtype_in(name, "group_index", group_index, {DType::int32});
+  return check_dtype_in(name, "group_index", group_index, {DType::int32}, DType::int32);
 }
 
 Status DynamicQuant::check_ranks() const {

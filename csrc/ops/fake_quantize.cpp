@@ -53,20 +53,21 @@ bool FakeQuantize::has_wrong_output_dtype() const {
 Status FakeQuantize::check_parameter_dtypes() const {
   if (rules_ == Rules::aclnn) {
     NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(name, "scale", scale));
-    return check_dtype_in(name, "zero_point", zero_point, {DType::int32});
+    return check_dtype_in(name, "zero_point", zero_point, {DType::int32}, DType::int32);
   }
   if (form_ == Form::arrays) {
     NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(name, "scale", scale));
     NPU_QUANT_RETURN_IF_ERROR(
-        check_dtype_in(name, "zero_point", zero_point, {DType::int32, DType::int64}));
+        check_dtype_in(name, "zero_point", zero_point, {DType::int32, DType::int64}, DType::int32));
     if (has_switch && !is_number(fake_quant_enabled.dtype))
       return fault(name, Fault::dtype, {Argument("fake_quant_enabled")},
                    {"has dtype ", DTypeOf(fake_quant_enabled)}, "expected a real number");
   }
   if (form_ == Form::per_channel) {
-    NPU_QUANT_RETURN_IF_ERROR(check_dtype_in(name, "scale", scale, {DType::float32}));
+    NPU_QUANT_RETURN_IF_ERROR(
+        check_dtype_in(name, "scale", scale, {DType::float32}, DType::float32));
     return check_dtype_in(name, "zero_point", zero_point,
-                          {DType::int32, DType::float32, DType::float16});
+                          {DType::int32, DType::float32, DType::float16}, DType::int32);
   }
   return {};
 }

@@ -19,7 +19,7 @@ Inputs GroupedDynamicBlockQuant::inputs() {
 
 Status GroupedDynamicBlockQuant::check_dtypes() const {
   NPU_QUANT_RETURN_IF_ERROR(BlockQuant::check_dtypes());
-  return check_dtype_in(name, "group_list", group_list, {DType::int32});
+  return check_dtype_in(name, "group_list", group_list, {DType::int32}, DType::int32);
 }
 
 Status GroupedDynamicBlockQuant::check_ranks() const {

@@ -62,7 +62,7 @@ Inputs GroupedDynamicMxQuant::inputs() {
 
 Status GroupedDynamicMxQuant::check_dtypes() const {
   NPU_QUANT_RETURN_IF_ERROR(MxQuant::check_dtypes());
-  return check_dtype_in(name, "group_index", group_index, {DType::int32});
+  return check_dtype_in(name, "group_index", group_index, {DType::int32}, DType::int32);
 }
 
 Status GroupedDynamicMxQuant::check_ranks() const {

@@ -52,7 +52,8 @@ Status Quantize::check_dtypes() const {
   NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(name, "scales", scales));
   return check_dtype_in(
       name, "zero_points", zero_points,
-      {DType::int8, DType::uint8, DType::int32, DType::float16, DType::bfloat16, DType::float32});
+      {DType::int8, DType::uint8, DType::int32, DType::float16, DType::bfloat16, DType::float32},
+      DType::int32);
 }
 
 Status Quantize::check_ranks() const {

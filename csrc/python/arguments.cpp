@@ -127,15 +127,18 @@ DTypeRequest to_dtype(const char* op, const char* argument, py::handle value) {
     request.number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);  // else -1
   }
   if (recall_format(value, request)) return request;
+  const auto dtypes = py::module_::import("npu_quant.dtypes");
   py::object found;
   try {
-    found = py::module_::import("npu_quant.dtypes").attr("resolve")(value);
+    found = dtypes.attr("resolve")(value);
   } catch (py::error_already_set& error) {
     if (!error.matches(PyExc_TypeError)) throw;
     raise_wrong_kind(op, argument, "an int code, a dtype or a dtype's name", value);
   }
   if (found.is_none()) {
     request.text = shortened(text_of(value));
+    for (const py::handle code : dtypes.attr("near")(value))
+      request.near.push_back(static_cast<Format>(code.cast<int>()));
   } else {
     request.format = static_cast<Format>(found.attr("acl_code").cast<int>());
     remember_format(value, request.format);

@@ -99,7 +99,7 @@ Status check_tensor(const Torch& torch, const char* op, const Part& argument, py
 
 void read(const Torch& torch, TensorView& view, py::handle tensor, Names& names) {
   const py::object dtype = get(tensor, torch.dtype);
-  view.present = view.writable = true;
+  view.present = view.writable = view.of_torch = true;
   view.dtype = torch.dtype_of(dtype);
   view.dtype_name = view.dtype == DType::other ? names.emplace_front(words_of(dtype)).c_str()
                                                : name_of(view.dtype);

@@ -7,6 +7,7 @@ calls int8 2.
 
 from __future__ import annotations
 
+import difflib
 from typing import NamedTuple, Union, cast
 
 import ml_dtypes  # noqa: F401 (NumPy knows its types by name from then on)
@@ -98,6 +99,19 @@ def _wrong_kind(value: object, name: str) -> TypeError:
     return TypeError(f"{name} has type {kind}, expected an int code, a dtype or a dtype's name.")
 
 
+def near(value: object) -> list[int]:
+    """ACL's codes of the dtypes that a misspelt name may be meant for, the likest first."""
+    if not isinstance(value, str):
+        return []
+    word = _word(value).lower()
+    words = difflib.get_close_matches(word, [*_BY_NAME, *_ALIASES], len(_BY_NAME), 0.7)
+    return [row.acl_code for row in map(_of_name, words) if row is not None]
+
+
+def _word(name: str) -> str:
+    return name.removeprefix("torch.").removeprefix("torch_npu.")
+
+
 def resolve(value: DTypeName, name: str = "dst_type") -> DType | None:
     """The row of a dtype given in any of its ways; None where nothing here goes by it.
 
@@ -118,8 +132,7 @@ def resolve(value: DTypeName, name: str = "dst_type") -> DType | None:
     if type(value).__module__ == "torch" and type(value).__name__ == "dtype":
         value = str(value)
     if isinstance(value, str):
-        word = value.removeprefix("torch.").removeprefix("torch_npu.")
-        return _of_name(word)
+        return _of_name(_word(value))
     try:
         dtype = np.dtype(cast(DTypeLike, value))
     except TypeError:

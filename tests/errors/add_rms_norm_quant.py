@@ -56,7 +56,7 @@ ERRORS = [
     ("scales1 int", lambda: call(scales1=Z), DTypeError, 161002, "scales1 has dtype int32, expected float32 or that of x1, float16."),
     ("scales1 dtype of float32", lambda: npu_add_rms_norm_quant(S, S, S, G, None), DTypeError, 161002, "scales1 has dtype float16, expected float32."),
     *[(f"{name} dtype", lambda name=name: call(**{name: Z.astype(np.int8)}), DTypeError, 161002, f"{name} has dtype int8, expected int32, float32 or that of x1, float16.") for name in ("zero_points1", "zero_points2")],
-    ("zero_points1 int64", lambda: call(zero_points1=Z.astype(np.int64)), DTypeError, 161002, "zero_points1 has dtype int64, expected int32, float32 or that of x1, float16."),
+    ("zero_points1 int64", lambda: call(zero_points1=Z.astype(np.int64)), DTypeError, 161002, "zero_points1 has dtype int64, expected int32, float32 or that of x1, float16. Convert it, e.g. with zero_points1.astype(np.int32)."),
     ("zero_points1 other 16 bits", lambda: call(zero_points1=S.astype(ml_dtypes.bfloat16)), DTypeError, 161002, "zero_points1 has dtype bfloat16, expected int32, float32 or that of x1, float16."),
     ("zero_points1 dtype of float32", lambda: npu_add_rms_norm_quant(S, S, S, S, G), DTypeError, 161002, "zero_points1 has dtype float16, expected int32"),
     ("zero_points2 alone", lambda: call(scales2=None, zero_points2=Z.astype(np.int8)), DTypeError, 161002, "zero_points2 has dtype int8, expected"),
