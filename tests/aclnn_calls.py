@@ -52,6 +52,8 @@ PROTOTYPES = {
     "aclnnDynamicMxQuant": "TisiiiTT",
     "aclnnDynamicMxQuantV2": "TisiiidTT",
     "aclnnDynamicMxQuantV3": "TisiiiddTT",
+    "aclnnDynamicMxQuantWithDualAxis": "TsiiTTTT",
+    "aclnnDynamicMxQuantWithDualAxisV2": "TsiidTTTT",
     "aclnnAddRmsNormQuant": "TTTTTTTidbTTT",
     "aclnnAddRmsNormQuantV2": "TTTTTTTTidbTTTT",
     "aclnnFakeQuantPerTensorAffineCachemask": "TTTfiiTT",

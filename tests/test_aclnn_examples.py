@@ -46,6 +46,18 @@ PRINTED = {
     "dynamic_mx_quant": {"result": "112 126 248 40 124 0", "scale": "120 0 127 0"},
     "dynamic_mx_quant_v2": {"result": "167 21", "scale": "127 0"},
     "dynamic_mx_quant_v3": {"result": "126 48 48 168", "scale": "128 0 127 0"},
+    "dynamic_mx_quant_with_dual_axis": {
+        "result": "112 252 56 126",
+        "scale": "120 0 127 0",
+        "result2": "120 196 120 126",
+        "scale2": "119 0 127 0",
+    },
+    "dynamic_mx_quant_with_dual_axis_v2": {
+        "result": "167 39",
+        "scale": "127 0 126 0",
+        "result2": "231 69",
+        "scale2": "127 0 125 0",
+    },
     "dynamic_quant": {"result": "127 -32 32 1 1 0 2 -127", "scale": "1.000000 0.500000"},
     "dynamic_quant_v2": {"result": "127 2 4 -127 40 0", "scale": "1.000000 0.250000"},
     "dynamic_quant_v2_experts": {

@@ -10,7 +10,7 @@ Status DynamicBlockMxQuant::check_ranks() const {
 
 void DynamicBlockMxQuant::plan_outputs() {
   const auto scales = [this](const char* scales, int place) {
-    return OutputSpec{scales, DType::uint8, mx_scales_of(input.shape, place, block_size)};
+    return OutputSpec{scales, mxscale_array, mx_scales_of(input.shape, place, block_size)};
   };
   outputs.assign(y_of("y"), scales("scale1", input.rank - 1), scales("scale2", input.rank - 2));
 }

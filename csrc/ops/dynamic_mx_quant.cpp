@@ -50,7 +50,7 @@ Status DynamicMxQuantWithDualAxis::check_ranks() const {
 
 void DynamicMxQuantWithDualAxis::plan_outputs() {
   const auto scales = [this](const char* scales, int place) {
-    return OutputSpec{scales, DType::uint8, mx_scales_of(input.shape, place, block_size)};
+    return OutputSpec{scales, mxscale_array, mx_scales_of(input.shape, place, block_size)};
   };
   outputs.assign(y_of("y1"), scales("mxscale1", input.rank - 1), y_of("y2"),
                  scales("mxscale2", input.rank - 2));

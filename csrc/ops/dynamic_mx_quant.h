@@ -11,7 +11,6 @@ struct DynamicMxQuant final : MxQuant {
   DynamicMxQuant() : MxQuant("npu_dynamic_mx_quant") {}
 
   int64_t axis = -1;
-  DType mxscale_array = DType::uint8;  // what holds E8M0 bytes; aclTensors have a type for them
 
   Status run(const TensorView* out) const override;
 

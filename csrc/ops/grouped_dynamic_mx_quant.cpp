@@ -75,7 +75,7 @@ Status GroupedDynamicMxQuant::check_ranks() const {
 
 void GroupedDynamicMxQuant::plan_outputs() {
   const int64_t *dims = input.shape.dims, groups = group_index.shape.dims[0];
-  outputs.assign(y_of("y"), OutputSpec{"mxscale", DType::uint8,
+  outputs.assign(y_of("y"), OutputSpec{"mxscale", mxscale_array,
                                        Shape{3, {dims[0] / kPair + groups, dims[1], 2}}});
 }
 

@@ -15,6 +15,7 @@ struct MxQuant : Op {
   TensorView input;
   Choice<kRoundModes> round_mode;
   DTypeRequest dst_type;
+  DType mxscale_array = DType::uint8;  // what holds E8M0 bytes; aclTensors have a type for them
   int64_t block_size = kMxCell;
   int64_t scale_alg = 0;
   double dst_type_max = 0.0;

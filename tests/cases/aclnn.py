@@ -18,7 +18,9 @@ from cases import anti_quant, dynamic_block_quant, dynamic_mx_quant, dynamic_qua
 from cases import fake_quantize_per_channel as per_channel
 from cases import fake_quantize_per_tensor as per_tensor
 from cases.case import DTYPES, FLOAT32, Arguments, Case, DType, Rng, kinds, settings
+from npu_quant.ops import dynamic_mx_quant_with_dual_axis as dual_axis
 
+E4M3, E8M0 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e8m0fnu
 SHAPES = [(1, 1), (5, 17), (3, 64), (2, 3, 129), (7, 200), (1, 1000), (0, 4), (3, 0)]
 LAID_OUT = settings((3, 5, 67))
 KINDS = kinds(dtype=DTYPES)
@@ -29,20 +31,13 @@ TOKENS: dict[str, Arguments] = {
     "V3": PERTOKEN,
     "V4": PERTOKEN | {"max": 0},
 }
-POWERS: dict[str, Arguments] = {
-    "": {},
-    "V2": {"greatest": 0.0},
-    "V3": {"greatest": 0.0, "bound": 0.5},
-}
+DUAL: dict[str, Arguments] = {"": {}, "V2": {"greatest": 0.0}}
+POWERS = DUAL | {"V3": {"greatest": 0.0, "bound": 0.5}}
 BLOCKS = {"mode": b"rint", "type": INT8, "rows": 1, "columns": 128}
 NORMS = ("x1", "x2", "gamma", "scales1", "scales2", "zero_points1", "zero_points2")
 NORM_SHAPES = [
-    ((4, 100), 1),
-    ((1, 1), 1),
-    ((3, 2, 65), 2),
-    ((2, 5, 64), 1),
-    ((129,), 1),
-    ((0, 6), 1),
+    *[((4, 100), 1), ((1, 1), 1), ((3, 2, 65), 2)],
+    *[((2, 5, 64), 1), ((129,), 1), ((0, 6), 1)],
 ]
 ROUNDED = {b"round": np.rint, b"floor": np.floor, b"ceil": np.ceil, b"trunc": np.trunc}
 # Of x, and of scale and offset.
@@ -137,12 +132,12 @@ def powers(version: str, more: Arguments) -> Case:
     def reference(x: Array, axis: int, block: int, bound: float = 0.0, **_: Any) -> Any:
         rule = {"dst_type": "float8_e4m3fn", "scale_alg": 1, "max_low_bound": bound}
         y, scales = dynamic_mx_quant.reference(x, axis=axis, block_size=block, **rule)
-        return y, scales.view(ml_dtypes.float8_e8m0fnu)
+        return y, scales.view(E8M0)
 
     def results(x: Array, axis: int, block: int, **_: Any) -> Any:
         scales = [*x.shape, 2]
         scales[axis % x.ndim] = -(-x.shape[axis] // (2 * block))
-        return (x.shape, ml_dtypes.float8_e4m3fn), (scales, ml_dtypes.float8_e8m0fnu)
+        return (x.shape, E4M3), (scales, E8M0)
 
     fields, axes = ("y", "mxscale"), [-1, 0]
     return in_c(
@@ -154,6 +149,31 @@ def powers(version: str, more: Arguments) -> Case:
         formulas={"shapes": settings(*SHAPES, (70, 66), axis=axes, block=[32, 96])},
         layouts=settings((3, 5, 67), axis=axes),
         outs=settings((3, 5, 67), axis=axes),
+    )
+
+
+def dual_powers(version: str, more: Arguments) -> Case:
+    rule = {"mode": b"rint", "type": FLOAT8_E4M3FN, "alg": 1} | more
+
+    def arguments(rng: Rng, shape: tuple[int, ...], dtype: DType) -> Arguments:
+        return {"x": values(rng, shape, dtype)} | rule
+
+    def reference(x: Array, **_: Any) -> Any:
+        results = dual_axis.reference(x, dst_type="float8_e4m3fn", scale_alg=1)
+        return tuple(r.view(E8M0) if i % 2 else r for i, r in enumerate(results))
+
+    def results(x: Array, **_: Any) -> Any:
+        (*head, m, n), y = x.shape, (x.shape, E4M3)
+        return y, ((*head, m, -(-n // 64), 2), E8M0), y, ((*head, -(-m // 64), n, 2), E8M0)
+
+    fields = ["y1", "mxscale1", "y2", "mxscale2"]
+    return in_c(
+        f"dynamic_mx_quant_with_dual_axis{version}",
+        fields,
+        operator=function(f"aclnnDynamicMxQuantWithDualAxis{version}", fields, results),
+        reference=reference,
+        arguments=arguments,
+        formulas={"shapes": settings(*SHAPES, (70, 66))},
     )
 
 
@@ -338,6 +358,7 @@ CASES = [
     *itertools.starmap(tokens, TOKENS.items()),
     *itertools.starmap(blocks, {"": {}, "V2": {"max": 0.0}}.items()),
     *itertools.starmap(powers, POWERS.items()),
+    *itertools.starmap(dual_powers, DUAL.items()),
     norms("", ("y1", "y2", "x")),
     norms("V2", ("y1", "y2", "x", "norm")),
     fake(

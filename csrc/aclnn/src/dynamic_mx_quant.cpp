@@ -1,10 +1,13 @@
-// aclnnDynamicMxQuant, V2, V3: npu_dynamic_mx_quant.
+// aclnnDynamicMxQuant, V2, V3: npu_dynamic_mx_quant. aclnnDynamicMxQuantWithDualAxis, V2: the same
+// along the last two axes, npu_dynamic_mx_quant_with_dual_axis.
 #include "ops/dynamic_mx_quant.h"
 
 #include "aclnn/src/executor.h"
 #include "aclnnop/aclnn_dynamic_mx_quant.h"
 #include "aclnnop/aclnn_dynamic_mx_quant_v2.h"
 #include "aclnnop/aclnn_dynamic_mx_quant_v3.h"
+#include "aclnnop/aclnn_dynamic_mx_quant_with_dual_axis.h"
+#include "aclnnop/aclnn_dynamic_mx_quant_with_dual_axis_v2.h"
 
 namespace npu_quant::aclnn {
 namespace {
@@ -23,31 +26,62 @@ constexpr Function function_of(const char* name) {
 constexpr Function kV1 = function_of("aclnnDynamicMxQuant");
 constexpr Function kV2 = function_of("aclnnDynamicMxQuantV2");
 constexpr Function kV3 = function_of("aclnnDynamicMxQuantV3");
+constexpr Function kDual = function_of("aclnnDynamicMxQuantWithDualAxis");
+constexpr Function kDualV2 = function_of("aclnnDynamicMxQuantWithDualAxisV2");
 
 struct Attributes {
-  int64_t axis;
   const char* round_mode;  // NULL: the default
-  int64_t dst_type, block_size, scale_alg;
-  double dst_type_max = 0, max_low_bound = 0;  // since V2, and since V3
+  int64_t dst_type, scale_alg;
+  double dst_type_max = 0;  // since V2
 };
 
-aclnnStatus plan_version(const Function& function, const aclTensor* x, const Attributes& with,
-                         const aclTensor* y, const aclTensor* mxscale, uint64_t* workspace_size,
-                         aclOpExecutor** executor) {
+// All but the arrays; the first codes say what all are.
+template <class CallType>
+void set_attributes(CallType& call, const Attributes& with) {
+  auto& op = call.op;
+  if (with.round_mode != nullptr) op.round_mode = with.round_mode;
+  op.dst_type = call.codes_of(call.outputs[0], with.dst_type);
+  op.scale_alg = with.scale_alg;
+  op.dst_type_max = with.dst_type_max;
+  op.mxscale_array = DType::float8_e8m0fnu;
+}
+
+struct AlongAxis {
+  int64_t axis, block_size;
+  double max_low_bound = 0;  // since V3
+};
+
+aclnnStatus plan_one(const Function& function, const aclTensor* x, const AlongAxis& along,
+                     const Attributes& with, const aclTensor* y, const aclTensor* mxscale,
+                     uint64_t* workspace_size, aclOpExecutor** executor) {
   return plan<Call<DynamicMxQuant>>(function, workspace_size, executor, [&](auto& call) {
     DynamicMxQuant& op = call.op;
     call.input("x", x, op.input);
-    op.axis = with.axis;
-    if (with.round_mode != nullptr) op.round_mode = with.round_mode;
-    op.block_size = with.block_size;
-    op.scale_alg = with.scale_alg;
-    op.dst_type_max = with.dst_type_max;
-    op.max_low_bound = with.max_low_bound;
     call.output("yOut", y, call.outputs[op.kY]);
-    op.dst_type = call.codes_of(call.outputs[op.kY], with.dst_type);
     call.output("mxscaleOut", mxscale, call.outputs[op.kMxScale]);
-    op.mxscale_array = DType::float8_e8m0fnu;
+    set_attributes(call, with);
+    op.axis = along.axis;
+    op.block_size = along.block_size;
+    op.max_low_bound = along.max_low_bound;
   });
+}
+
+struct DualOutputs {
+  const aclTensor *y1, *mxscale1, *y2, *mxscale2;
+};
+
+aclnnStatus plan_dual(const Function& function, const aclTensor* x, const Attributes& with,
+                      const DualOutputs& to, uint64_t* workspace_size, aclOpExecutor** executor) {
+  return plan<Call<DynamicMxQuantWithDualAxis>>(
+      function, workspace_size, executor, [&](auto& call) {
+        DynamicMxQuantWithDualAxis& op = call.op;
+        call.input("x", x, op.input);
+        call.output("y1Out", to.y1, call.outputs[op.kY1]);
+        call.output("mxscale1Out", to.mxscale1, call.outputs[op.kMxScale1]);
+        call.output("y2Out", to.y2, call.outputs[op.kY2]);
+        call.output("mxscale2Out", to.mxscale2, call.outputs[op.kMxScale2]);
+        set_attributes(call, with);
+      });
 }
 
 }  // namespace
@@ -60,27 +94,45 @@ aclnnStatus aclnnDynamicMxQuantGetWorkspaceSize(const aclTensor* x, int64_t axis
                                                 int64_t blocksize, int64_t scaleAlg,
                                                 const aclTensor* yOut, const aclTensor* mxscaleOut,
                                                 uint64_t* workspaceSize, aclOpExecutor** executor) {
-  return plan_version(kV1, x, {axis, roundModeOptional, dstType, blocksize, scaleAlg}, yOut,
-                      mxscaleOut, workspaceSize, executor);
+  return plan_one(kV1, x, {axis, blocksize}, {roundModeOptional, dstType, scaleAlg}, yOut,
+                  mxscaleOut, workspaceSize, executor);
 }
 
 aclnnStatus aclnnDynamicMxQuantV2GetWorkspaceSize(
     const aclTensor* x, int64_t axis, char* roundModeOptional, int64_t dstType, int64_t blocksize,
     int64_t scaleAlg, double dstTypeMax, const aclTensor* yOut, const aclTensor* mxscaleOut,
     uint64_t* workspaceSize, aclOpExecutor** executor) {
-  return plan_version(kV2, x, {axis, roundModeOptional, dstType, blocksize, scaleAlg, dstTypeMax},
-                      yOut, mxscaleOut, workspaceSize, executor);
+  return plan_one(kV2, x, {axis, blocksize}, {roundModeOptional, dstType, scaleAlg, dstTypeMax},
+                  yOut, mxscaleOut, workspaceSize, executor);
 }
 
 aclnnStatus aclnnDynamicMxQuantV3GetWorkspaceSize(
     const aclTensor* x, int64_t axis, char* roundModeOptional, int64_t dstType, int64_t blocksize,
     int64_t scaleAlg, double dstTypeMax, double maxLowBound, const aclTensor* yOut,
     const aclTensor* mxscaleOut, uint64_t* workspaceSize, aclOpExecutor** executor) {
-  return plan_version(
-      kV3, x, {axis, roundModeOptional, dstType, blocksize, scaleAlg, dstTypeMax, maxLowBound},
-      yOut, mxscaleOut, workspaceSize, executor);
+  return plan_one(kV3, x, {axis, blocksize, maxLowBound},
+                  {roundModeOptional, dstType, scaleAlg, dstTypeMax}, yOut, mxscaleOut,
+                  workspaceSize, executor);
+}
+
+aclnnStatus aclnnDynamicMxQuantWithDualAxisGetWorkspaceSize(
+    const aclTensor* x, char* roundModeOptional, int64_t dstType, int64_t scaleAlg,
+    const aclTensor* y1Out, const aclTensor* mxscale1Out, const aclTensor* y2Out,
+    const aclTensor* mxscale2Out, uint64_t* workspaceSize, aclOpExecutor** executor) {
+  return plan_dual(kDual, x, {roundModeOptional, dstType, scaleAlg},
+                   {y1Out, mxscale1Out, y2Out, mxscale2Out}, workspaceSize, executor);
+}
+
+aclnnStatus aclnnDynamicMxQuantWithDualAxisV2GetWorkspaceSize(
+    const aclTensor* x, char* roundModeOptional, int64_t dstType, int64_t scaleAlg,
+    double dstTypeMax, const aclTensor* y1Out, const aclTensor* mxscale1Out, const aclTensor* y2Out,
+    const aclTensor* mxscale2Out, uint64_t* workspaceSize, aclOpExecutor** executor) {
+  return plan_dual(kDualV2, x, {roundModeOptional, dstType, scaleAlg, dstTypeMax},
+                   {y1Out, mxscale1Out, y2Out, mxscale2Out}, workspaceSize, executor);
 }
 
 NPU_QUANT_SECOND_PHASE(aclnnDynamicMxQuant, kV1)
 NPU_QUANT_SECOND_PHASE(aclnnDynamicMxQuantV2, kV2)
 NPU_QUANT_SECOND_PHASE(aclnnDynamicMxQuantV3, kV3)
+NPU_QUANT_SECOND_PHASE(aclnnDynamicMxQuantWithDualAxis, kDual)
+NPU_QUANT_SECOND_PHASE(aclnnDynamicMxQuantWithDualAxisV2, kDualV2)

@@ -17,6 +17,8 @@
 #include "aclnnop/aclnn_dynamic_mx_quant.h"
 #include "aclnnop/aclnn_dynamic_mx_quant_v2.h"
 #include "aclnnop/aclnn_dynamic_mx_quant_v3.h"
+#include "aclnnop/aclnn_dynamic_mx_quant_with_dual_axis.h"
+#include "aclnnop/aclnn_dynamic_mx_quant_with_dual_axis_v2.h"
 #include "aclnnop/aclnn_dynamic_quant.h"
 #include "aclnnop/aclnn_dynamic_quant_v2.h"
 #include "aclnnop/aclnn_dynamic_quant_v3.h"
@@ -190,6 +192,30 @@ inline std::vector<Operator> mx_quant_operators() {
   };
 }
 
+inline std::vector<Operator> mx_quant_operators_of_two_axes() {
+  const auto to = [](aclDataType codes) {
+    return std::vector<Argument>{{"x", ACL_FLOAT16, {2, 66}},
+                                 {"y1Out", codes, {2, 66}},
+                                 {"mxscale1Out", ACL_FLOAT8_E8M0, {2, 2, 2}},
+                                 {"y2Out", codes, {2, 66}},
+                                 {"mxscale2Out", ACL_FLOAT8_E8M0, {1, 66, 2}}};
+  };
+  return {
+      {"aclnnDynamicMxQuantWithDualAxis", to(ACL_FLOAT8_E4M3FN),
+       [](const Handles& t, uint64_t* size, aclOpExecutor** executor) {
+         return aclnnDynamicMxQuantWithDualAxisGetWorkspaceSize(
+             t[0], nullptr, ACL_FLOAT8_E4M3FN, 1, t[1], t[2], t[3], t[4], size, executor);
+       },
+       aclnnDynamicMxQuantWithDualAxis},
+      {"aclnnDynamicMxQuantWithDualAxisV2", to(ACL_FLOAT4_E2M1),
+       [](const Handles& t, uint64_t* size, aclOpExecutor** executor) {
+         return aclnnDynamicMxQuantWithDualAxisV2GetWorkspaceSize(
+             t[0], nullptr, ACL_FLOAT4_E2M1, 2, 7.0, t[1], t[2], t[3], t[4], size, executor);
+       },
+       aclnnDynamicMxQuantWithDualAxisV2},
+  };
+}
+
 inline std::vector<Operator> add_rms_norm_quant_operators() {
   const Dims rows = {2, 4}, row = {4};
   const std::vector<Argument> inputs = {{"x1", ACL_FLOAT16, rows},
@@ -258,12 +284,13 @@ inline std::vector<Operator> ascend_quant_operators() {
   };
 }
 
-// All seventeen.
+// All nineteen.
 inline std::vector<Operator> all_operators() {
   std::vector<Operator> all;
   for (const auto& family :
        {fake_quant_operators(), dynamic_quant_operators(), dynamic_block_quant_operators(),
-        mx_quant_operators(), add_rms_norm_quant_operators(), ascend_quant_operators()})
+        mx_quant_operators(), mx_quant_operators_of_two_axes(), add_rms_norm_quant_operators(),
+        ascend_quant_operators()})
     all.insert(all.end(), family.begin(), family.end());
   return all;
 }

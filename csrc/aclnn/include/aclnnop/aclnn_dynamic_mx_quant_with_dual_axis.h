@@ -1,0 +1,50 @@
+// Quantizes blocks of 32 along the last axis, and anew along the one before it, each with a power
+// of two of its own (MX):
+//
+//   amax = max |x| over the block
+//   b    = floor(log2(amax)) - emax + 127, at least 0                        scaleAlg 0
+//          the least byte with amax <= top * 2^(b - 127)                     scaleAlg 1, 2
+//   y    = encode(x * 2^(127 - b))        saturated
+//
+// A block that holds NaN or an infinity has b = 255 and y = 0.
+// emax and top: 8 and 448 of FLOAT8_E4M3FN, 15 and 57344 of FLOAT8_E5M2, 2 and 6 of FLOAT4_E2M1, 0
+// and 1.75 of FLOAT4_E1M2.
+//
+// x                  FLOAT16, BF16 or FLOAT, rank 2 to 7; the last axis even for FLOAT4
+// roundModeOptional  "rint", ties to even, which NULL means too; for FLOAT4 also "round", ties
+//                    away from zero, and "floor"
+// dstType            that of y1Out and y2Out: 35 (ACL_FLOAT8_E5M2), 36 (FLOAT8_E4M3FN),
+//                    40 (FLOAT4_E2M1), 41 (FLOAT4_E1M2)
+// scaleAlg           0; for FLOAT8 also 1; for FLOAT4_E2M1 also 2
+// y1Out, y2Out       of dstType, of x's shape, along the last axis and along the one before it;
+//                    FLOAT4 is contiguous, two codes to a byte, of which the first is the low half
+// mxscale1Out,       FLOAT8_E8M0: the bytes b, likewise. x's shape, but that axis is
+// mxscale2Out        ceil(blocks / 2) long, and a last axis of 2 is added: blocks 2 p and 2 p + 1
+// lie
+//                    side by side; 0 where there is none
+#ifndef NPU_QUANT_ACLNNOP_ACLNN_DYNAMIC_MX_QUANT_WITH_DUAL_AXIS_H_
+#define NPU_QUANT_ACLNNOP_ACLNN_DYNAMIC_MX_QUANT_WITH_DUAL_AXIS_H_
+
+#include "../aclnn/aclnn_base.h"
+#include "aclnn_util.h"
+
+extern "C" {
+
+// Checks the arguments, makes an executor and sets *workspaceSize to 0. A failure sets neither.
+//
+// Codes: 0; 161001 a NULL that must not be; 161002 an argument that does not fit.
+ACLNN_API aclnnStatus aclnnDynamicMxQuantWithDualAxisGetWorkspaceSize(
+    const aclTensor* x, char* roundModeOptional, int64_t dstType, int64_t scaleAlg,
+    const aclTensor* y1Out, const aclTensor* mxscale1Out, const aclTensor* y2Out,
+    const aclTensor* mxscale2Out, uint64_t* workspaceSize, aclOpExecutor** executor);
+
+// Computes, in the order of the stream, and consumes the executor unless it is repeatable.
+//
+// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data that its block does not
+// hold; 361001 an unknown stream; 561000 an executor that was consumed or is another operator's.
+ACLNN_API aclnnStatus aclnnDynamicMxQuantWithDualAxis(void* workspace, uint64_t workspaceSize,
+                                                      aclOpExecutor* executor, aclrtStream stream);
+
+}  // extern "C"
+
+#endif  // NPU_QUANT_ACLNNOP_ACLNN_DYNAMIC_MX_QUANT_WITH_DUAL_AXIS_H_
