@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import formats
-from .check_values import KINDS, unpacked
-from .folder import FLOATS, Tensor
+from ..golden.read.safetensors import NUMPY
+from .check_values import unpacked
+from .folder import Tensor
 from .job import BAND_BYTES, PIECE_BYTES
-from .matrices import NUMPY, Matrix, bytes_of, cut
+from .matrices import Matrix, bytes_of, cut
 from .quantized import Model
 from .recipes import OF_CODES, OWN, Known, known, rounded
 from .schemes import GROUP, TYPES
@@ -156,12 +157,12 @@ def _stored(model: Model, module: str, codes: str, begin: int, end: int) -> tupl
     weight, scale = (model.tensors[f"{module}.{p}"] for p in ("weight", "weight_scale"))
     rows, k = end - begin, weight.shape[1]
     across = scale.shape[1]
-    size = across * FLOATS.get(scale.kind, 1)
+    size = across * NUMPY[scale.kind].itemsize
     raw = bytes_of(model.folder, scale, begin * size, rows * size)
     if codes == "mxfp8":
         q = bytes_of(model.folder, weight, begin * k, rows * k).reshape(rows, k)
         return formats.decode(q, "float8_e4m3fn"), raw.reshape(rows, across).astype(np.int32) - 127
-    s = raw.view(KINDS[scale.kind]).astype(np.float32).reshape(rows, across)
+    s = raw.view(NUMPY[scale.kind]).astype(np.float32).reshape(rows, across)
     if codes == "int4" and model.is_ascend:
         packed = bytes_of(model.folder, weight, begin // 2 * k, rows // 2 * k).view(np.int8)
         return unpacked(packed.reshape(-1, k)).astype(np.float32), s
@@ -203,16 +204,16 @@ def same_bytes(model: Model, original: Path, source: Tensor | Matrix, name: str)
     tensor = model.tensors[name]
     if isinstance(source, Tensor):
         same = source.kind == tensor.kind
-        width = 1 if same else FLOATS.get(source.kind, 1)
+        width = 1 if same else NUMPY[source.kind].itemsize
         for begin, end in cut(0, source.size, 1, BAND_BYTES):
             raw = bytes_of(original, source, begin, end - begin)
             values = raw if same else raw.view(NUMPY[source.kind]).astype(NUMPY[tensor.kind])
-            at = begin // width * (1 if same else FLOATS[tensor.kind])
+            at = begin // width * (1 if same else NUMPY[tensor.kind].itemsize)
             there = bytes_of(model.folder, tensor, at, values.nbytes)
             if (there != values.view(np.uint8)).any():
                 return begin
         return -1
-    width = source.shape[1] * FLOATS[tensor.kind]
+    width = source.shape[1] * NUMPY[tensor.kind].itemsize
     for begin, end in cut(0, source.shape[0], width, BAND_BYTES):
         if tensor.kind == source.tensor.kind:
             raw = source.rows(original, begin, end).reshape(-1)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from . import names
 from .check_types import FP4, FP8, KNOWN
 from .findings import Findings
-from .folder import Tensor
+from .folder import FLOATS, Tensor
 from .quantized import Model
 from .schemes import COMPRESSED, FLOAT, GROUP, RUNS, TYPES, WIDTHS, Output, misfit, outputs_of
 
-FLOAT_KINDS = ("BF16", "F16", "F32", "F64")
 LEFTOVERS = [
     "weight_scale_inv",
     "weight_packed",
@@ -56,12 +55,12 @@ def _check_tensor(model: Model, name: str, tensor: Tensor, found: Findings) -> N
         text = f"has shape {tensor.shape}: vllm-ascend loads experts one by one, in matrices"
         found.error("stacked-experts", name, text)
     elif last == "weight" and model.type_of(name) == FLOAT and model.has_keys:
-        if tensor.kind not in FLOAT_KINDS:
+        if tensor.kind not in FLOATS:
             text = f"is FLOAT, but its dtype is {tensor.kind}: codes are read as numbers"
             _bad(model, "dtype", name, text, found)
     elif last == "bias" and name.removesuffix(".bias") in model.types:
         weight = model.tensors.get(name.removesuffix("bias") + "weight")
-        if tensor.kind not in FLOAT_KINDS:
+        if tensor.kind not in FLOATS:
             _bad(model, "dtype", name, f"is {tensor.kind}, a bias is of floats", found)
         elif weight and len(tensor.shape) != 1:
             _bad(model, "shape", name, f"has shape {tensor.shape}, a bias has one axis", found)

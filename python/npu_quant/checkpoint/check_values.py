@@ -8,16 +8,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..golden.read.safetensors import NUMPY
 from .findings import Findings
 from .folder import FLOATS, Tensor
 from .job import BAND_BYTES, PIECE_BYTES
-from .matrices import NUMPY, bytes_of, cut
+from .matrices import bytes_of, cut
 from .quantized import Model
 from .schemes import FLOAT
 from .weights import DTYPES
 
 SLACK = 2.0**-20
-KINDS = {**NUMPY, "I64": np.dtype("int64"), "I32": np.dtype("int32"), "I8": np.dtype("int8")}
+NUMBERS = (*FLOATS, "I8", "I32", "I64")
 
 
 class Values(NamedTuple):
@@ -45,7 +46,7 @@ def tasks_of(model: Model) -> Iterator[Values]:
             continue
         module, _, last = name.rpartition(".")
         type = model.type_of(name)
-        if last in ("weight_scale", "input_scale") and type != FLOAT:
+        if last in ("weight_scale", "input_scale") and type != FLOAT and tensor.kind in NUMPY:
             rules = ["scale"]
             if (
                 tensor.kind == "F32"
@@ -55,11 +56,11 @@ def tasks_of(model: Model) -> Iterator[Values]:
                 rules.append("scale-precision")
         elif last == "weight" and type != FLOAT and tensor.kind == "F8_E4M3":
             rules = ["nonfinite"]
-        elif last == "weight_offset" and tensor.kind in KINDS:
+        elif last == "weight_offset" and tensor.kind in NUMBERS:
             rules = ["offset"]
-        elif last == "input_offset" and tensor.kind in KINDS:
+        elif last == "input_offset" and tensor.kind in NUMBERS:
             rules = ["static"]
-        elif type == FLOAT and tensor.kind in NUMPY:
+        elif type == FLOAT and tensor.kind in FLOATS:
             rules = ["nonfinite"]
         elif last == "deq_scale" and type == "W8A8":
             yield Values("product", module, 0, 1, 0)
@@ -93,7 +94,7 @@ def look(model: Model, task: Values) -> Seen:
         raw = bytes_of(model.folder, tensor, begin, end - begin)
         bad, most = _bad(model, task.rule, tensor, raw)
         if bad.any():
-            first = begin // FLOATS.get(tensor.kind, 1) + int(bad.argmax())
+            first = begin // NUMPY[tensor.kind].itemsize + int(bad.argmax())
             total = merged(total, Seen(int(bad.sum()), first, most))
     return total
 
@@ -107,11 +108,11 @@ def merged(a: Seen, b: Seen) -> Seen:
 def _bad(
     model: Model, rule: str, tensor: Tensor, raw: NDArray[np.uint8]
 ) -> tuple[NDArray[np.bool_], float]:
-    if tensor.kind == "U8":
+    if tensor.kind == "U8":  # E8M0
         return raw == 255, 0.0
     if tensor.kind == "F8_E4M3":
         return raw & 127 == 127, 0.0
-    values = raw.view(KINDS[tensor.kind]).astype(np.float32)
+    values = raw.view(NUMPY[tensor.kind]).astype(np.float32)
     if rule == "nonfinite":
         return ~np.isfinite(values), 0.0
     if rule == "scale":
@@ -160,12 +161,12 @@ def _all(model: Model, tensor: Tensor) -> NDArray[np.float64]:
     raw = bytes_of(model.folder, tensor, 0, tensor.size)
     if tensor.kind == "I64":  # the low half has the bits of a float32
         return raw.view(np.int64).astype(np.uint32).view(np.float32).astype(np.float64)
-    return raw.view(KINDS[tensor.kind]).astype(np.float64)
+    return raw.view(NUMPY[tensor.kind]).astype(np.float64)
 
 
 def _product(model: Model, module: str) -> Seen:
     parts = [model.part(module, p) for p in ("deq_scale", "input_scale", "weight_scale")]
-    if any(p is None or p.kind not in KINDS for p in parts):
+    if any(p is None or p.kind not in NUMBERS for p in parts):
         return Seen()
     deq, x, w = (_all(model, p) for p in parts if p is not None)
     if x.size != 1 or deq.size != w.size:

@@ -13,8 +13,8 @@ from ..golden.read.common import File, FileError, clean
 from ..golden.read.safetensors import Header, header_of
 
 SOURCE_INDEX = "model.safetensors.index.json"
-FLOATS = {"BF16": 2, "F16": 2, "F32": 4, "F64": 8, "F8_E4M3": 1}
-"""safetensors' words of the dtypes that a weight to be quantized may have, and their bytes."""
+FLOATS = ("BF16", "F16", "F32", "F64")
+"""safetensors' words of the floats that need no scale."""
 
 
 class CheckpointError(NpuQuantError, ValueError):

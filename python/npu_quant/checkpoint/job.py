@@ -17,9 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..golden.read.safetensors import NUMPY
 from . import names
-from .folder import FLOATS, CheckpointError, Tensor
-from .matrices import NUMPY, Matrix, bytes_of, cut
+from .folder import CheckpointError, Tensor
+from .matrices import Matrix, bytes_of, cut
 from .plan import COPY, PARAMS, WIDEN, Group, OutputShard, Plan, size_of
 from .weights import DTYPES, Error, NonFiniteError, Quantized, Rule, quantize
 from .work import sha256_of
@@ -113,12 +114,12 @@ def _copy(job: Job, shard: OutputShard, group: Group, piece: Piece, descriptor: 
     """Write bytes of a tensor, a bias of 16 bits as float32."""
     assert isinstance(group.source, Tensor)
     place = shard.places[group.outputs[0].name]
-    size = FLOATS.get(group.source.kind, 1)
     for begin, end in cut(piece.begin, piece.end, 1, BAND_BYTES):
         raw = bytes_of(job.source, group.source, begin, end - begin)
         if group.how == WIDEN:
-            raw = raw.view(NUMPY[group.source.kind]).astype(np.float32).view(np.uint8)
-            _write(descriptor, raw.data, place + begin // size * 4)
+            values = raw.view(NUMPY[group.source.kind])
+            wide = values.astype(np.float32).view(np.uint8)
+            _write(descriptor, wide.data, place + begin // values.itemsize * 4)
         else:
             _write(descriptor, raw.data, place + begin)
 

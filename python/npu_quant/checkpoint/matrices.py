@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .. import formats
 from ..golden.read.common import File
+from ..golden.read.safetensors import NUMPY
 from .config import Config
 from .folder import FLOATS, CheckpointError, Tensor
 
@@ -20,13 +21,6 @@ TRANSPOSED = frozenset(("qwen3_vl_moe", "llama4", "llama4_text", "gpt_oss"))
 STRAIGHT = frozenset(("qwen3_5_moe", "qwen3_next", "glm4v_moe", "glm4_moe_lite"))
 STACKS = ("gate_up_proj", "down_proj")
 SCALE_INV = "_scale_inv"
-
-NUMPY = {
-    "BF16": np.dtype("bfloat16"),
-    "F16": np.dtype("float16"),
-    "F32": np.dtype("float32"),
-    "F64": np.dtype("float64"),
-}
 
 
 @dataclass(frozen=True)
@@ -48,7 +42,7 @@ class Matrix:
     @property
     def itemsize(self) -> int:
         """Bytes of an element."""
-        return FLOATS[self.tensor.kind]
+        return NUMPY[self.tensor.kind].itemsize
 
     @property
     def row_bytes(self) -> int:
@@ -97,7 +91,7 @@ class Matrix:
         values = formats.decode(raw, "float8_e4m3fn")
         high, wide = self.block
         across = self.scale.shape[1]
-        size = across * FLOATS[self.scale.kind]
+        size = across * NUMPY[self.scale.kind].itemsize
         first, last = begin // high, -(-(begin + len(raw)) // high)
         scales = bytes_of(folder, self.scale, first * size, (last - first) * size)
         by_block = scales.view(NUMPY[self.scale.kind]).reshape(-1, across).astype(np.float32)
@@ -156,7 +150,7 @@ def experts_in(tensor: Tensor, config: Config) -> Iterator[Matrix]:
     Raises:
         CheckpointError: it is not known which axis is which.
     """
-    if tensor.kind not in FLOATS or tensor.kind == "F8_E4M3":
+    if tensor.kind not in FLOATS:
         raise CheckpointError(f"{tensor.name} is {tensor.kind}: stacked experts must be floats.")
     count, rows, columns = tensor.shape
     parent, _, which = tensor.name.removesuffix(".weight").rpartition(".")

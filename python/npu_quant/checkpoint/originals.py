@@ -8,8 +8,8 @@ from pathlib import Path
 from .check_layers import NARROW, SEARCHED, Compared, allowed_rows, codes_of, shape_of
 from .config import Config
 from .findings import Findings
-from .folder import Tensor, json_of, shards_of
-from .matrices import NUMPY, Matrix
+from .folder import FLOATS, Tensor, json_of, shards_of
+from .matrices import Matrix
 from .plan import sources_of
 from .quantized import Model
 from .reports import UNEXPLAINED, CheckedLayer, ratio_text
@@ -51,7 +51,7 @@ def check_names(model: Model, original: Original, found: Findings) -> list[str]:
             _check_shape(model, name, source, found)
             continue
         kind = source.kind if isinstance(source, Tensor) else source.tensor.kind
-        can_cast = kind in NUMPY or isinstance(source, Matrix)
+        can_cast = kind in FLOATS or isinstance(source, Matrix)
         is_kind = tensor.kind == kind or (can_cast and tensor.kind in ("F32", WIDTHS[model.params]))
         if tensor.shape != source.shape or not is_kind:
             text = f"is {tensor.kind} {tensor.shape}, the original {kind} {source.shape}"

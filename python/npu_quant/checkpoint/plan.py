@@ -148,7 +148,7 @@ def _matrix(tensor: Tensor, tensors: dict[str, Tensor], block: tuple[int, int]) 
     """Return the weight of a module; the tensor itself if it is of no floats and no Linear."""
     module = tensor.name.removesuffix(".weight")
     n, k = tensor.shape
-    if tensor.kind not in FLOATS:
+    if tensor.kind not in (*FLOATS, "F8_E4M3"):
         if names.is_linear(module):
             text = f"{tensor.name} is {tensor.kind}: the model is already quantized."
             raise CheckpointError(text)

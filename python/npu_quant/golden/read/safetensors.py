@@ -28,12 +28,12 @@ MAX_HEADER = 100_000_000
 MAX_KEPT = 32 << 20
 """The longest header that is kept, parsed, for the next array of its file."""
 
-_DTYPES: dict[str, np.dtype] = {
+NUMPY: dict[str, np.dtype] = {
     f"{kind.upper()}{8 * size}": np.dtype(f"{kind}{size}")
     for kind, sizes in (("u", (1, 2, 4, 8)), ("i", (1, 2, 4, 8)), ("f", (2, 4, 8)))
     for size in sizes
 }
-_DTYPES |= {
+NUMPY |= {
     word: np.dtype(name)
     for word, name in (
         ("BOOL", "bool"),
@@ -44,7 +44,8 @@ _DTYPES |= {
         ("F4", "uint8"),  # two to a byte
     )
 }
-BITS = {kind: 8 * dtype.itemsize for kind, dtype in _DTYPES.items()}
+"""What NumPy computes with of each dtype, by the format's word; of a few words it has nothing."""
+BITS = {kind: 8 * dtype.itemsize for kind, dtype in NUMPY.items()}
 BITS |= {"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "C64": 64, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8}
 _FIELDS = {"dtype", "shape", "data_offsets"}
 
@@ -222,4 +223,4 @@ def _stored(file: File, data: InPlace, tensor: Tensor) -> Stored:
         if not shape or shape[-1] % 2:
             raise file.fault(f"has F4 of the shape {shape}, an odd number to a row")
         shape = (*shape[:-1], shape[-1] // 2)
-    return Stored(data, tensor.begin, kind, _DTYPES.get(kind), shape)
+    return Stored(data, tensor.begin, kind, NUMPY.get(kind), shape)
