@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from checkpoints.expected import expect
-from checkpoints.faults import O
+from checkpoints.faults import O, Q
 from checkpoints.models import make
-from checkpoints.spoiling import replace, retype
+from checkpoints.spoiling import as_static, replace, retype
+from checkpoints.tensor_files import Array
 
 from npu_quant.checkpoint import check, check_values
 
@@ -35,3 +37,17 @@ def test_scales_of_integers(tmp_path: Path) -> None:
     retype(folder, f"{O}[.].*", "W4A16")
     found = [(f.rule, f.name) for f in check(folder, None, 1).findings]
     assert ("scale", f"{O}.weight_scale") in found
+
+
+@pytest.mark.parametrize("change", [np.ravel, np.transpose, lambda a: a.astype(np.uint16)])
+def test_static_scales_that_cannot_be_compared(
+    change: Callable[[Array], Array], tmp_path: Path
+) -> None:
+    """W8A8 keeps weight_scale in no shape or dtype that consumers read: its codes are let be."""
+    source = make(tmp_path / "source", "llama")
+    folder = expect(source, "W8A8_DYNAMIC").write(tmp_path / "quantized")
+    as_static(folder, O)
+    replace(folder, f"{O}.weight_scale", change)
+    layers = {layer.name: layer for layer in check(folder, source, 1).layers}
+    assert layers[O].recipe is None
+    assert layers[Q].recipe == "npu_quant-P-127"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .. import formats
 from ..golden.read.safetensors import NUMPY
 from .check_values import unpacked
-from .folder import Tensor
+from .folder import FLOATS, Tensor
 from .job import BAND_BYTES, PIECE_BYTES
 from .matrices import Matrix, bytes_of, cut
 from .quantized import Model
@@ -88,9 +88,11 @@ def codes_of(model: Model, module: str) -> str | None:
     """Return what a module's codes are, if its scales and codes can be compared."""
     type = model.types[module]
     codes = TYPES[type].codes if type in TYPES else "int8" if type == "W8A8" else None
-    parts = [model.part(module, p) for p in ("weight", "weight_scale")]
-    if any(p is None or 0 in p.shape for p in parts):
+    weight, scale = (model.part(module, p) for p in ("weight", "weight_scale"))
+    if weight is None or scale is None or 0 in weight.shape or 0 in scale.shape:
         return None
+    if type == "W8A8" and (scale.kind not in FLOATS or scale.shape != (weight.shape[0], 1)):
+        return None  # which consumers do not read
     return codes
 
 
