@@ -15,6 +15,8 @@ from ..golden.read.safetensors import Header, header_of
 SOURCE_INDEX = "model.safetensors.index.json"
 FLOATS = ("BF16", "F16", "F32", "F64")
 """safetensors' words of the floats that need no scale."""
+DEEPEST = 100
+"""How deep a JSON file may nest. Models nest 5 deep; what reads and writes them recurses."""
 
 
 class CheckpointError(NpuQuantError, ValueError):
@@ -178,11 +180,30 @@ def json_of(path: Path) -> dict[str, Any]:
         raise CheckpointError(f"{path.parent} has no {path.name}.") from error
     except OSError as error:
         raise CheckpointError(f"{path.name} cannot be read: {error.strerror}.") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise CheckpointError(f"{path.name} is not JSON: {clean(str(error), 200)}.") from error
+    except RecursionError:
+        is_deep = True
+    else:
+        is_deep = _is_deep(data)
+    if is_deep:
+        raise CheckpointError(f"{path.name} nests deeper than {DEEPEST} levels.")
     if not isinstance(data, dict):
         raise CheckpointError(f"{path.name} is not JSON of an object.")
     return data
+
+
+def _is_deep(data: Any) -> bool:
+    """Say whether data nests so deeply that what recurses into it may fail."""
+    level = [data]
+    for _ in range(DEEPEST):
+        level = [
+            inner
+            for value in level
+            if isinstance(value, (dict, list))
+            for inner in (value.values() if isinstance(value, dict) else value)
+        ]
+    return any(isinstance(value, (dict, list)) for value in level)
 
 
 def json_bytes(data: Any) -> bytes:
