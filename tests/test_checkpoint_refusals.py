@@ -8,9 +8,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from checkpoints import models
 from checkpoints.source_faults import SOURCE_FAULTS
+from checkpoints.spoiling import add
 from test_checkpoint_quantize import files_of
 
 from npu_quant import checkpoint, cli
@@ -151,3 +153,21 @@ class TestOut:
         fcntl.flock(lock, fcntl.LOCK_EX)
         self.refuse(folders["llama"], tmp_path / "out", r"another run is writing to")
         os.close(lock)
+
+
+OF_THE_MODEL = ["version", "model_quant_type", "group_size", "metadata", "optional"]
+
+
+@pytest.mark.parametrize("name", OF_THE_MODEL)
+def test_a_tensor_named_as_what_the_description_has_for_the_model(
+    name: str, tmp_path: Path
+) -> None:
+    source = models.make(tmp_path / "model", "llama")
+    add(source, {name: np.ones(3, np.float32)})
+    text = rf"^a tensor is named {name}, which quant_model_description\.json has for the model: re"
+    with pytest.raises(checkpoint.CheckpointError, match=text):
+        checkpoint.quantize(source, tmp_path / "out", "W8A8_DYNAMIC", workers=1)
+    assert not (tmp_path / "out").exists()
+    options: dict[str, Any] = {"format": "compressed-tensors", "workers": 1}
+    checkpoint.quantize(source, tmp_path / "out", "W8A8_DYNAMIC", **options)
+    assert checkpoint.check(tmp_path / "out", source, 1).findings == []

@@ -6,6 +6,7 @@ from typing import Any
 
 from .._runtime import __version__
 from .config import Config
+from .folder import SOURCE_INDEX, CheckpointError, json_bytes
 from .plan import Plan
 from .schemes import ASCEND, FLOAT, GROUP, model_quant_type, recipe_of
 
@@ -22,32 +23,47 @@ def index_of(plan: Plan) -> dict[str, Any]:
     return {"metadata": {"total_size": size}, "weight_map": dict(sorted(files.items()))}
 
 
+def files_of(config: Config, plan: Plan, mx_scale: str) -> dict[str, bytes]:
+    """Return the JSON files by name; last the one without which the folder is no model.
+
+    Raises:
+        CheckpointError: a tensor's name cannot be described.
+    """
+    config_json = json_bytes(config.written(plan.params, _quantization(plan)))
+    index = json_bytes(index_of(plan))
+    if plan.wanted.format == ASCEND:
+        description = json_bytes(description_of(plan, mx_scale))
+        return {ASCEND_INDEX: index, "config.json": config_json, DESCRIPTION: description}
+    has_index = len(plan.shards) > 1
+    return ({SOURCE_INDEX: index} if has_index else {}) | {"config.json": config_json}
+
+
 def description_of(plan: Plan, mx_scale: str) -> dict[str, Any]:
     """Return quant_model_description.json: the type of each tensor, and of the model."""
-    result: dict[str, Any] = {o.name: g.type for g in plan.groups for o in g.outputs}
-    result.setdefault(HEAD, FLOAT)  # vLLM looks it up in tied models too
+    types: dict[str, Any] = {o.name: g.type for g in plan.groups for o in g.outputs}
+    types.setdefault(HEAD, FLOAT)  # vLLM looks it up in tied models too
     made_by = {
         "version": __version__,
         "scheme": plan.wanted.scheme,
         "recipe": recipe_of(plan.types, mx_scale),
     }
-    return result | {
+    of_model = {
         "version": "1.0.0",
         "model_quant_type": model_quant_type(plan.types),
         "group_size": GROUP if "W8A8_MXFP8" in plan.types else 0,
         "metadata": {"npu_quant": made_by},
         "optional": {},
     }
+    for name in types.keys() & of_model.keys():
+        text = f"a tensor is named {name}, which {DESCRIPTION} has for the model"
+        raise CheckpointError(f"{text}: rename it, or use --format compressed-tensors.")
+    return types | of_model
 
 
-def config_of(config: Config, plan: Plan) -> dict[str, Any]:
-    """Return config.json."""
-    is_ascend = plan.wanted.format == ASCEND
-    return config.written(plan.params, None if is_ascend else _quantization(plan))
-
-
-def _quantization(plan: Plan) -> dict[str, Any]:
+def _quantization(plan: Plan) -> dict[str, Any] | None:
     """Return the quantization_config that compressed-tensors reads."""
+    if plan.wanted.format == ASCEND:
+        return None
     format = "int-quantized"
     groups = {"group_0": _scheme(8, ["Linear"], format)}
     if "W4A8_DYNAMIC" in plan.types:

@@ -14,15 +14,15 @@ from . import names
 from .checking import check
 from .config import Config
 from .findings import Finding
-from .folder import SOURCE_INDEX, CheckpointError, Shard, json_bytes, json_of, shards_of
+from .folder import CheckpointError, Shard, json_of, shards_of
 from .job import Job
 from .matrices import Matrix
-from .metadata import ASCEND_INDEX, DESCRIPTION, config_of, description_of, index_of
+from .metadata import DESCRIPTION, files_of
 from .plan import CODES, Plan, plan_of
 from .pool import Pool
 from .reports import Layer, QuantizeReport
 from .run import Progress, Run
-from .schemes import ASCEND, FLOAT, INT8_ACTIVATIONS, check_pair
+from .schemes import FLOAT, INT8_ACTIVATIONS, check_pair
 from .types import Wanted
 from .weights import Rule
 from .work import WORK, Work, check_out, files_to_copy, sha256_of
@@ -43,6 +43,8 @@ class Prepared:
     rule: Rule
     shard_size: int
     copied: list[str]
+    written: dict[str, bytes]
+    """The JSON files, by name, in the order of writing."""
 
 
 def byte_count(text: str | int) -> int:
@@ -82,7 +84,8 @@ def prepared(
     shards = shards_of(source)
     plan = plan_of(shards, config, wanted, dtype, shard_size)
     rule = Rule(wanted.format, plan.params, mx_scale)
-    return Prepared(source, out, shards, config, plan, rule, shard_size, files_to_copy(source))
+    copied, written = files_to_copy(source), files_of(config, plan, mx_scale)
+    return Prepared(source, out, shards, config, plan, rule, shard_size, copied, written)
 
 
 def record_of(p: Prepared) -> dict[str, Any]:
@@ -204,16 +207,8 @@ def _write_files(p: Prepared, work: Work) -> None:
     """Write all but the shards; last the file without which the folder is no model."""
     for name in p.copied:
         work.copy(p.source, name)
-    config = json_bytes(config_of(p.config, p.plan))
-    index = json_bytes(index_of(p.plan))
-    if p.plan.wanted.format == ASCEND:
-        work.write(ASCEND_INDEX, index)
-        work.write("config.json", config)
-        work.write(DESCRIPTION, json_bytes(description_of(p.plan, p.rule.mx_scale)))
-    else:
-        if len(p.plan.shards) > 1:
-            work.write(SOURCE_INDEX, index)
-        work.write("config.json", config)
+    for name, data in p.written.items():
+        work.write(name, data)
     work.end()
 
 
