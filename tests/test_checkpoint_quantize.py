@@ -209,6 +209,27 @@ def test_progress_ends_at_the_sources_bytes(folders: dict[str, Path], tmp_path: 
     assert told[-1][0] == told[-1][1] > 0
 
 
+TOPS: list[dict[str, Any]] = [{}, {"torch_dtype": None}, {"dtype": None}]
+TOPS += [{"text_config": {"dtype": "bfloat16"}}, {"rope_scaling": {"dtype": "float16"}}]
+
+
+@pytest.mark.parametrize("format", ["ascend", "compressed-tensors"])
+@pytest.mark.parametrize("top", TOPS)
+def test_a_config_that_says_no_dtype(top: dict[str, Any], format: str, tmp_path: Path) -> None:
+    """Consumers would guess; its top, where they look first, gets the dtype of the scales."""
+    source, out = models.make(tmp_path / "model", "llama"), tmp_path / "out"
+    config = tensor_files.read_json(source / "config.json")
+    del config["torch_dtype"]
+    tensor_files.write_json(source / "config.json", config | top)
+    report = checkpoint.quantize(source, out, "W8A8_DYNAMIC", format=format, workers=1)
+    said = "config.json says no torch_dtype, it will say bfloat16: scales are read in it"
+    assert report.warnings == [said]
+    check_same(out, expected.expect(source, "W8A8_DYNAMIC", format), tmp_path)
+    written = tensor_files.read_json(out / "config.json")
+    assert "bfloat16" in (written.get("torch_dtype"), written.get("dtype"))
+    assert checkpoint.check(out, source, 1).findings == []
+
+
 def one_layer(folder: Path, tensors: tensor_files.Tensors, config: Any = ()) -> Path:
     folder.mkdir()
     known = {"model_type": "llama", "tie_word_embeddings": True, "torch_dtype": "bfloat16"}

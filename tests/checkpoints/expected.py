@@ -112,14 +112,18 @@ def shards_of(planned: Iterable[Tensors], size: int) -> list[Tensors]:
 
 
 def configured(value: Any, dtype: str, at: tuple[str, ...] = ()) -> Any:
-    """Return config.json without what was quantized before, with a dtype in every place."""
+    """Return config.json without what was quantized before, with a dtype in every place.
+
+    Where the top has none it gets one, as the last key.
+    """
     if isinstance(value, list):
         return [configured(v, dtype, (*at, "")) for v in value]
     if not isinstance(value, dict):
         return dtype if at and at[-1] in ("torch_dtype", "dtype") else value
     is_config = at in ((), ("text_config",), ("vision_config",))
     left_out = ("quantization_config", "compression_config") if is_config else ()
-    return {k: configured(v, dtype, (*at, k)) for k, v in value.items() if k not in left_out}
+    said = {k: configured(v, dtype, (*at, k)) for k, v in value.items() if k not in left_out}
+    return said if at or {"torch_dtype", "dtype"} & said.keys() else said | {"torch_dtype": dtype}
 
 
 def description(names: Iterable[str], types: Mapping[str, str], scheme: str, rule: str) -> Any:

@@ -46,6 +46,14 @@ class Config:
         return next((str(part[key]) for part, key in _dtypes(self.data)), None)
 
     @property
+    def has_dtype(self) -> bool:
+        """Whether it says one at its top, where every consumer looks first.
+
+        Without one vLLM and transformers guess by the dtypes of tensors, scales among them.
+        """
+        return any(isinstance(self.data.get(key), str) for key in _DTYPES)
+
+    @property
     def params(self) -> str:
         """The params dtype that consumers take from that: float16 or bfloat16."""
         is_half = self.dtype in ("float16", "torch.float16", "half")
@@ -82,6 +90,8 @@ class Config:
     def written(self, params: str, quantization: dict[str, Any] | None) -> dict[str, Any]:
         """Return what config.json of the result holds."""
         data: dict[str, Any] = _with_dtype(_without(self.data, _QUANTIZED), params)
+        if not self.has_dtype:
+            data[next((key for key in _DTYPES if key in data), _DTYPES[0])] = params
         for name in _NESTED:
             if isinstance(data.get(name), dict):
                 data[name] = _without(data[name], _QUANTIZED)

@@ -138,11 +138,10 @@ def _warnings(p: Prepared) -> list[str]:
     if p.config.model_type not in names.KNOWN_MODELS:
         kind = p.config.model_type or "missing"
         result.append(f"model_type {kind} is not one that is known: it gets the same rules")
-    said = p.config.dtype
-    if said is not None and said != p.plan.params:
-        result.append(
-            f"config.json says {said}, it will say {p.plan.params}: scales are read in it"
-        )
+    said = p.config.dtype if p.config.has_dtype else "no torch_dtype"
+    if said != p.plan.params:
+        text = f"config.json says {said}, it will say {p.plan.params}: scales are read in it"
+        result.append(text)
     if p.plan.params == "float16" and p.plan.types & INT8_ACTIVATIONS:
         result.append("npu_quant_matmul refuses float16 scales (EZ1001): --dtype bfloat16 has none")
     if "W4A8_DYNAMIC" in p.plan.types:
