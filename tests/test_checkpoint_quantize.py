@@ -250,6 +250,62 @@ def test_the_greatest_floats(scheme: str, dtype: Any, tmp_path: Path) -> None:
     check_same(tmp_path / "out", expected.expect(source, scheme, "ascend"), tmp_path)
 
 
+def blocks_of(folder: Path, code: float, scales: list[float], config: Any = ()) -> Path:
+    """Write FP8 blocks of 1 x 32, all of one code, that stay FLOAT: kv_b_proj."""
+    tensors = {
+        "a.kv_b_proj.weight": np.full((len(scales), 32), code, tensor_files.FLOAT8),
+        "a.kv_b_proj.weight_scale_inv": np.array(scales, np.float32)[:, None],
+        "a.q_proj.weight": np.ones((2, 32), tensor_files.BFLOAT16),
+    }
+    blocks = {"quant_method": "fp8", "weight_block_size": [1, 32]}
+    return one_layer(folder, tensors, {"quantization_config": blocks} | dict(config))
+
+
+@pytest.mark.parametrize(
+    ("options", "config", "params"),
+    [
+        ({"dtype": "float16"}, {}, "float16"),
+        ({}, {"torch_dtype": "float16"}, "float16"),
+        ({}, {}, "bfloat16"),
+    ],
+)
+def test_a_float_weight_beyond_the_params_dtype(
+    options: dict[str, Any], config: dict[str, Any], params: str, tmp_path: Path
+) -> None:
+    """448 * scale is finite in float32; in P it is the greatest number in row 1, and none in 2."""
+    greatest, less = (
+        (65504.0, 448.0) if params == "float16" else (2.0**128 - 2.0**120, 1.5 * 2.0**119)
+    )
+    last = (greatest + less) / 448
+    kept = blocks_of(tmp_path / "kept", 448, [1, greatest / 448], config)
+    checkpoint.quantize(kept, tmp_path / "out", "W8A16", workers=1, **options)
+    assert checkpoint.check(tmp_path / "out", kept, 1).findings == []
+    source = blocks_of(tmp_path / "model", 448, [1, greatest / 448, last], config)
+    text = rf"^a\.kv_b_proj\.weight has 32 values beyond {params}, the first at \[2, 0\]: "
+    with pytest.raises(checkpoint.CheckpointError, match=text):
+        checkpoint.quantize(source, tmp_path / "other", "W8A16", workers=1, **options)
+
+
+@pytest.mark.parametrize(("code", "scale"), [(np.nan, 1), (2, np.inf), (0, np.inf), (448, 3e38)])
+def test_float_weights_that_are_no_numbers_stay_so(
+    code: float, scale: float, tmp_path: Path
+) -> None:
+    source = blocks_of(tmp_path / "model", code, [scale])
+    checkpoint.quantize(source, tmp_path / "out", "W8A16", dtype="float16", workers=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        want = np.full((1, 32), np.float32(code) * np.float32(scale)).astype(np.float16)
+    found = ascend_reader.load(tmp_path / "out")["a.kv_b_proj.weight"]
+    assert np.array_equal(found, want, equal_nan=True)
+
+
+def test_a_scale_beyond_float16(tmp_path: Path) -> None:
+    tensors: tensor_files.Tensors = {"a.q_proj.weight": np.full((2, 32), 1e7, np.float32)}
+    source = one_layer(tmp_path / "model", tensors)
+    text = r"^a\.q_proj\.weight: a scale is beyond float16: use --dtype bfloat16"
+    with pytest.raises(checkpoint.CheckpointError, match=text):
+        checkpoint.quantize(source, tmp_path / "out", "W8A16", dtype="float16", workers=1)
+
+
 def test_an_fp8_block_greater_than_the_weight(tmp_path: Path) -> None:
     tensors = {
         "a.q_proj.weight": np.full((8, 32), 2, tensor_files.FLOAT8),

@@ -10,12 +10,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..golden.read.safetensors import NUMPY
 from . import names
@@ -143,27 +144,60 @@ def _made_of(job: Job, group: Group, matrix: Matrix, begin: int, end: int) -> Qu
         return Quantized((matrix.rows(job.source, begin, end),), Error())
     values = matrix.read(job.source, begin, end)
     if group.how == PARAMS:
-        return Quantized((values.astype(DTYPES[job.plan.params]),), Error())
+        narrow = _narrowed(values, job)
+        if (~np.isfinite(narrow) & np.isfinite(values)).any():
+            raise CheckpointError(_beyond(job, matrix))
+        return Quantized((narrow,), Error())
     try:
         return quantize(values, group.type, names.is_down(matrix.module), job.rule)
     except NonFiniteError as error:
         raise CheckpointError(_non_finite(job, matrix)) from error
+    except CheckpointError as error:
+        raise CheckpointError(f"{matrix.module}.weight: {error}") from error
+
+
+@np.errstate(over="ignore")
+def _narrowed(values: NDArray[np.float32], job: Job) -> NDArray[Any]:
+    """Return values in the params dtype."""
+    return values.astype(DTYPES[job.plan.params])
 
 
 def _non_finite(job: Job, matrix: Matrix) -> str:
     """Say how many values of a weight are not finite, and where the first is."""
-    count, first = 0, (0, 0)
-    for begin, end in cut(0, matrix.shape[0], matrix.row_bytes, BAND_BYTES):
-        bad = ~np.isfinite(matrix.read(job.source, begin, end).astype(np.float32))
-        if bad.any() and count == 0:
-            row, column = divmod(int(bad.argmax()), matrix.shape[1])
-            first = begin + row, column
-        count += int(bad.sum())
+    count, first = _count(job, matrix, lambda values: ~np.isfinite(values.astype(np.float32)))
     return (
-        f"{matrix.module}.weight has {count} NaN or infinite values, the first at {list(first)}: "
+        f"{matrix.module}.weight has {count} NaN or infinite values, the first at {first}: "
         f"mend it, or leave it as it is with --exclude {matrix.module}, which is another plan and "
         "needs another folder."
     )
+
+
+def _beyond(job: Job, matrix: Matrix) -> str:
+    """Say how many finite values of a weight are infinite in the params dtype."""
+    params = job.plan.params
+
+    def is_beyond(values: NDArray[Any]) -> NDArray[np.bool_]:
+        return np.asarray(~np.isfinite(_narrowed(values, job)) & np.isfinite(values))
+
+    count, first = _count(job, matrix, is_beyond)
+    text = f"{matrix.module}.weight has {count} values beyond {params}, the first at {first}"
+    if params == "bfloat16":
+        return f"{text}: mend the scales of its blocks."
+    return f"{text}: use --dtype bfloat16, which is another plan and needs another folder."
+
+
+def _count(
+    job: Job, matrix: Matrix, is_bad: Callable[[NDArray[Any]], NDArray[np.bool_]]
+) -> tuple[int, list[int]]:
+    """Return how many values of a weight are bad, and where the first is."""
+    count, first = 0, [0, 0]
+    for begin, end in cut(0, matrix.shape[0], matrix.row_bytes, BAND_BYTES):
+        bad = is_bad(matrix.read(job.source, begin, end))
+        if bad.any() and count == 0:
+            row, column = divmod(int(bad.argmax()), matrix.shape[1])
+            first = [begin + row, column]
+        count += int(bad.sum())
+    return count, first
 
 
 def _write(descriptor: int, data: memoryview, place: int) -> None:

@@ -85,6 +85,7 @@ class Matrix:
             result[:, column] = bytes_of(folder, self.tensor, at, rows * size).view(f"u{size}")
         return result.view(np.uint8)
 
+    @np.errstate(over="ignore", invalid="ignore")
     def _scaled(self, folder: Path, raw: NDArray[np.uint8], begin: int) -> NDArray[np.float32]:
         """Return codes by the scales of their blocks: one rounding."""
         assert self.scale is not None
