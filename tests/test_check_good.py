@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from checkpoints.models import FAMILIES, make
 
-from npu_quant.checkpoint import CheckpointError, check, quantize
+from npu_quant.checkpoint import CheckedLayer, CheckpointError, CheckReport, check, quantize
 
 PAIRS = [
     ("W8A8_DYNAMIC", "ascend", "npu_quant-P-127"),
@@ -46,3 +46,13 @@ def test_workers_change_nothing(tmp_path: Path) -> None:
     quantize(source, out, "W8A8_DYNAMIC", workers=1)
     assert check(out, source, 1).to_dict() == check(out, source, 2).to_dict()
     assert check(out, None, 1).recipe == {"W8A8_DYNAMIC": "npu_quant-P-127"}
+
+
+def test_text_of_a_large_model() -> None:
+    """Counts and the worst layers read as quantize writes them."""
+    layers = [CheckedLayer(f"m.{i}", "W8A16", (1, 1), sqnr_db=i, cosine=1) for i in range(9, 0, -1)]
+    unknown = CheckedLayer("m.0", "W8A16", (1, 1))
+    text = str(CheckReport("m", "ascend", "llama", [], {"W8A16": 1234}, {}, [unknown, *layers]))
+    first, *worst = text.splitlines()
+    assert first == "passed: 1,234 modules W8A16"
+    assert [line.split()[-1] for line in worst] == ["m.1", "m.2", "m.3", "m.4", "m.5"]

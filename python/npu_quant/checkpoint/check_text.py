@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+from ..golden.report.words import counted
+from .report_text import MOST, worst_of
 from .reports import CheckReport, ratio_text
-
-MOST = 20
 
 
 def text_of(report: CheckReport) -> str:
@@ -24,8 +24,7 @@ def text_of(report: CheckReport) -> str:
         f"  recipe of {type}: {name or 'not known'}{_ratios(report, type, name)}"
         for type, name in report.recipe.items()
     ]
-    measured = [x for x in report.layers if x.sqnr_db is not None]
-    for x in sorted(measured, key=lambda x: x.sqnr_db or 0.0)[:5]:
+    for x in worst_of(report.layers):
         lines.append(f"  {x.sqnr_db:8.2f} dB  cosine {x.cosine or 0:.6f}  {x.name}")
     return "\n".join(lines)
 
@@ -42,15 +41,11 @@ def _ratios(report: CheckReport, type: str, recipe: str | None) -> str:
 def _verdict(report: CheckReport) -> str:
     errors = sum(f.severity == "error" for f in report.findings)
     warnings = len(report.findings) - errors
-    counts = [_count(errors, "error")] if errors else []
-    counts += [_count(warnings, "warning")] if warnings else []
+    counts = [counted(errors, "error")] if errors else []
+    counts += [counted(warnings, "warning")] if warnings else []
     if errors:
         return f"FAILED: {', '.join(counts)}"
-    types = [f"{_count(n, 'module')} {t}" for t, n in report.types.items()]
+    types = [f"{counted(n, 'module')} {t}" for t, n in report.types.items()]
     names = sorted({name for name in report.recipe.values() if name})
     recipe = [f"recipe {'+'.join(names)}"] if names else []
     return f"passed: {', '.join([*types, *recipe, *counts])}"
-
-
-def _count(n: int, word: str) -> str:
-    return f"{n} {word}" if n == 1 else f"{n} {word}s"

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeVar
 
 from ..golden.report.words import counted
 
 if TYPE_CHECKING:
-    from .reports import Layer, QuantizeReport
+    from .reports import CheckedLayer, Layer, QuantizeReport
 
 WORST = 5
 MOST = 20
+"""Of how many like things each is told."""
+
+L = TypeVar("L", "Layer", "CheckedLayer")
 
 
 def quantize_text(report: QuantizeReport) -> str:
@@ -24,7 +28,7 @@ def quantize_text(report: QuantizeReport) -> str:
         lines += [f"  {s['file']}  {size(s['bytes'])}" for s in report.shards]
         lines.append(f"needs {size(report.written_bytes + report.copied_bytes)} on the disk")
     else:
-        lines += worst(report.layers)
+        lines += _worst(report.layers)
     return "\n".join(lines)
 
 
@@ -66,21 +70,24 @@ def _left(report: QuantizeReport) -> list[str]:
     ]
 
 
-def worst(layers: list[Layer]) -> list[str]:
-    """Return the layers that lost the most."""
-    measured = sorted(
-        (layer for layer in layers if layer.sqnr_db is not None), key=lambda x: x.sqnr_db or 0.0
-    )
-    if not measured:
+def worst_of(layers: Iterable[L]) -> list[L]:
+    """Return the few layers that lost the most, the worst first."""
+    measured = [layer for layer in layers if layer.sqnr_db is not None]
+    return sorted(measured, key=lambda layer: layer.sqnr_db or 0.0)[:WORST]
+
+
+def _worst(layers: list[Layer]) -> list[str]:
+    some = worst_of(layers)
+    if not some:
         return []
-    width = max(len(layer.name) for layer in measured[:WORST])
+    width = max(len(layer.name) for layer in some)
     return [
         "the worst layers, by their signal to noise:",
         *(
             f"  {layer.name:{width}}  {layer.type}  {layer.sqnr_db:.1f} dB"
             f"  at most {layer.max_error:.3g} off"
             + (f"  {counted(layer.zero_rows, 'zero row')}" if layer.zero_rows else "")
-            for layer in measured[:WORST]
+            for layer in some
         ),
     ]
 
