@@ -107,6 +107,9 @@ KEYS = {
         keys(lambda k: k.pop("model.norm.weight")),
         is_noticed=False,
     ),
+    "key of a head": Fault(
+        "missing-key", "lm_head.weight", keys(lambda k: k.pop("lm_head.weight"))
+    ),
     "key of a tied head": Fault(
         "missing-key", "lm_head.weight", keys(lambda k: k.pop("lm_head.weight")), tied=True
     ),

@@ -65,14 +65,12 @@ def _is_key(name: str, value: object) -> bool:
 
 def _check_keys(model: Model, found: Findings) -> None:
     _mend_prefix(model, found)
-    for name in [*model.tensors, HEAD]:
-        if name not in model.keys and not (name == HEAD and name in model.tensors):
+    for name in dict.fromkeys([*model.tensors, HEAD]):
+        if name not in model.keys:
             if name == HEAD and any(key.endswith(f".{HEAD}") for key in model.keys):
                 continue
             text = f"has no key in {DESCRIPTION}: vLLM ends with KeyError for Linears and lm_head"
             found.error("missing-key", name, text)
-    if HEAD in model.tensors and HEAD not in model.keys:
-        return
     for name, value in model.keys.items():
         if not _is_key(name, value) or name in model.tensors or name in model.lost:
             continue
