@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from checkpoints.fault_table import FAULTS
 from checkpoints.faults import good
+from checkpoints.spoiling import edit_json
 
 from npu_quant.checkpoint import CheckpointError, check
 
@@ -26,3 +27,21 @@ def test_a_fault_is_found_by_its_rule(name: str, tmp_path: Path) -> None:
     ours = [f for f in found if f.rule == fault.rule]
     assert any(fault.name in f.name and f.severity == fault.severity for f in ours), found
     assert {f.rule for f in found} <= {fault.rule, *fault.also}, found
+
+
+@pytest.mark.parametrize("architecture", ["BertModel", "BertForMaskedLM"])
+def test_a_model_without_a_head_need_not_ignore_it(architecture: str, tmp_path: Path) -> None:
+    fault = FAULTS["no tied head is ignored, compressed"]
+    folder = good(tmp_path, fault)
+    fault.spoil(folder)
+    edit_json(folder / "config.json", lambda c: c.update(architectures=[architecture]))
+    assert check(folder, None, 1).findings == []
+
+
+@pytest.mark.parametrize("pattern", ["re:lm_head", "re:.*head", "lm_head"])
+def test_a_head_is_ignored_by_a_pattern(pattern: str, tmp_path: Path) -> None:
+    fault = FAULTS["no head is ignored, compressed"]
+    folder = good(tmp_path, fault)
+    config = folder / "config.json"
+    edit_json(config, lambda c: c["quantization_config"].update(ignore=[pattern]))
+    assert check(folder, None, 1).findings == []

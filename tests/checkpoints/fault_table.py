@@ -22,6 +22,7 @@ from .faults import (
     flip,
     float8,
     half_rows,
+    ignore_less,
     index,
     int4_elsewhere,
     keys,
@@ -310,6 +311,19 @@ COMPRESSED = {
     ),
     "float16 model": Fault("fp16", "", config(lambda c: c.update(torch_dtype="float16")), **OURS),
     "one code": Fault("codes", Q, flip, **OURS),
+    "a FLOAT Linear is not ignored": Fault("ignore", O, lambda f: as_float(f, O), **OURS),
+    "no head is ignored": Fault("ignore", "lm_head", config(ignore_less("lm_head")), **OURS),
+    "no tied head is ignored": Fault(
+        "ignore", "lm_head", config(ignore_less("lm_head")), tied=True, **OURS
+    ),
+    "no router is ignored": Fault(
+        "ignore",
+        "model.layers.0.mlp.gate",
+        config(ignore_less("model.layers.0.mlp.gate")),
+        "warning",
+        **MOE,
+        **OURS,
+    ),
     "a float": Fault(
         "float-changed",
         "model.norm.weight",

@@ -84,6 +84,11 @@ def config(edit: Callable[[Any], object]) -> Callable[[Path], object]:
     return lambda folder: edit_json(folder / "config.json", edit)
 
 
+def ignore_less(module: str) -> Callable[[Any], object]:
+    """Return what takes a module out of compressed-tensors' ignore."""
+    return lambda c: c["quantization_config"]["ignore"].remove(module)
+
+
 def index(edit: Callable[[Any], object]) -> Callable[[Path], object]:
     return lambda folder: edit_json(folder / INDEX, edit)
 

@@ -115,9 +115,9 @@ def tensor(folder: Path, name: str) -> Array:
 
 def as_float(folder: Path, module: str) -> None:
     """Make a module of int8 FLOAT again."""
-    w = widened(tensor(folder, f"{module}.weight")) * tensor(folder, f"{module}.weight_scale")
+    w, s = (widened(tensor(folder, f"{module}.{n}")) for n in ("weight", "weight_scale"))
     remove(folder, re.escape(module) + r"\.weight_.*")
-    add(folder, {f"{module}.weight": w.astype(BFLOAT16)})
+    add(folder, {f"{module}.weight": (w * s).astype(BFLOAT16)})
 
 
 def as_type(folder: Path, module: str, kind: str) -> None:

@@ -74,18 +74,9 @@ def _check_keys(model: Model, found: Findings) -> None:
     for name, value in model.keys.items():
         if not _is_key(name, value) or name in model.tensors or name in model.lost:
             continue
-        if name != HEAD or not _may_be_tied(model):
+        if name != HEAD or not model.config.may_be_tied:
             text = f"has a key in {DESCRIPTION}, but no tensor: its parameter stays uninitialised"
             found.error("missing-tensor", name, text)
-
-
-def _may_be_tied(model: Model) -> bool:
-    data = model.config.data
-    said = [data, data.get("text_config")]
-    values = [
-        p["tie_word_embeddings"] for p in said if isinstance(p, dict) and "tie_word_embeddings" in p
-    ]
-    return not values or any(values)
 
 
 def _mend_prefix(model: Model, found: Findings) -> None:

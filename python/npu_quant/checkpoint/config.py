@@ -14,6 +14,7 @@ _QUANTIZED = ("quantization_config", "compression_config")
 _NESTED = ("text_config", "vision_config")
 _DTYPES = ("torch_dtype", "dtype")
 _BLOCK = (128, 128)
+_WITH_HEAD = ("ForCausalLM", "ForConditionalGeneration")
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,20 @@ class Config:
         Without one vLLM and transformers guess by the dtypes of tensors, scales among them.
         """
         return any(isinstance(self.data.get(key), str) for key in _DTYPES)
+
+    @property
+    def may_be_tied(self) -> bool:
+        """Whether lm_head may have the embedding's weight; it has by default."""
+        parts = self.data, _part(self.data, "text_config")
+        said = [p["tie_word_embeddings"] for p in parts if "tie_word_embeddings" in p]
+        return not said or any(said)
+
+    @property
+    def has_tied_head(self) -> bool:
+        """Whether it is of a class that has lm_head, whose weight may be the embedding's."""
+        classes = self.data.get("architectures")
+        named = classes if isinstance(classes, list) else []
+        return self.may_be_tied and any(str(c).endswith(_WITH_HEAD) for c in named)
 
     @property
     def params(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._runtime import __version__
+from . import names
 from .config import Config
 from .folder import SOURCE_INDEX, CheckpointError, json_bytes
 from .plan import Plan
@@ -12,7 +13,7 @@ from .schemes import ASCEND, FLOAT, GROUP, model_quant_type, recipe_of
 
 DESCRIPTION = "quant_model_description.json"
 ASCEND_INDEX = "quant_model_weights.safetensors.index.json"
-HEAD = "lm_head.weight"
+HEAD = f"{names.HEAD}.weight"
 _INT4_TARGET = r"re:.*\.experts\.\d+\.(gate_proj|up_proj|down_proj|w1|w2|w3)$"
 
 
@@ -77,7 +78,7 @@ def _quantization(plan: Plan) -> dict[str, Any] | None:
         "sparsity_config": {},
         "transform_config": {},
         "version": "0.13.0",
-        "ignore": list(dict.fromkeys([*plan.modules, HEAD.removesuffix(".weight")])),
+        "ignore": list(dict.fromkeys([*plan.modules, names.HEAD])),
         "config_groups": groups,
     }
 

@@ -29,7 +29,8 @@ TOWERS = _words("""
 SMALL = frozenset(("indexer", "linear_attn"))
 _EMBEDDING = re.compile(r"embed|(^|\.)(wte|wpe|shared)$")
 _NORM = re.compile(r"norm|(^|\.)ln_?\w*$")
-HEADS = frozenset(("lm_head", "gate", "router", "score", "classifier", "shared_expert_gate"))
+HEAD = "lm_head"
+HEADS = frozenset((HEAD, "gate", "router", "score", "classifier", "shared_expert_gate"))
 
 KNOWN_MODELS = _words("""
     qwen2 qwen3 llama mistral mixtral qwen2_moe qwen2_vl qwen3_vl qwen3_moe deepseek_v2

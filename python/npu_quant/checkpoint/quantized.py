@@ -10,7 +10,7 @@ from typing import Any
 from . import names
 from .config import Config
 from .findings import Findings
-from .folder import Tensor
+from .folder import FLOATS, Tensor
 from .schemes import ASCEND, FLOAT
 
 PARTS = [
@@ -86,18 +86,45 @@ def compressed_types(model: Model, found: Findings) -> dict[str, str]:
         if (type := _type_of(group)).startswith("unknown"):
             text = f"group {number} is {type}: no Ascend consumer reads it as compressed-tensors"
             found.error("unknown-type", "config.json", text)
+    matrices = [
+        module
+        for name, tensor in model.tensors.items()
+        if (module := name.removesuffix(".weight")) != name
+        and len(tensor.shape) == 2
+        and not names.is_embedding_or_norm(module)
+    ]
+    head = f"{names.HEAD}.weight"
+    if head not in model.tensors and head not in model.lost and model.config.has_tied_head:
+        matrices.append(names.HEAD)
     result = {}
-    for name, tensor in model.tensors.items():
-        module = name.removesuffix(".weight")
-        if module == name or len(tensor.shape) != 2 or names.is_embedding_or_norm(module):
-            continue
+    for module in matrices:
         if any(_matches(i, module) for i in ignore):
             continue
         by_name = [g for g in groups if any(_matches(t, module) for t in _targets(g))]
         by_class = [g for g in groups if "Linear" in _targets(g)]
-        if chosen := [*by_name, *by_class][:1]:
-            result[module] = _type_of(chosen[0])
+        for group in [*by_name, *by_class][:1]:
+            if _is_float(model, module):
+                _not_ignored(module, found)
+            else:
+                result[module] = _type_of(group)
     return result
+
+
+def _is_float(model: Model, module: str) -> bool:
+    """Say whether a module has floats and no scales; a tied head has what the embedding has."""
+    weight, scale = model.tensors.get(f"{module}.weight"), f"{module}.weight_scale"
+    is_scaled = scale in model.tensors or scale in model.lost
+    return not is_scaled and (weight is None or weight.kind in FLOATS)
+
+
+def _not_ignored(module: str, found: Findings) -> None:
+    text = "is not quantized, but ignore of quantization_config does not name it"
+    if names.is_linear(module) or names.last_of(module) == names.HEAD:
+        text += ": consumers expect codes and scales, transformers computes NaN"
+        found.error("ignore", module, text)
+    else:
+        text += ": consumers expect codes and scales, if it is a Linear"
+        found.warning("ignore", module, text)
 
 
 def _list(value: Any) -> list[Any]:
