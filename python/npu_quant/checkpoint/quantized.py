@@ -120,10 +120,10 @@ def _is_float(model: Model, module: str) -> bool:
 def _not_ignored(module: str, found: Findings) -> None:
     text = "is not quantized, but ignore of quantization_config does not name it"
     if names.is_linear(module) or names.last_of(module) == names.HEAD:
-        text += ": consumers expect codes and scales, transformers computes NaN"
+        text += ": consumers multiply by a scale that is not there, and compute NaN or anything"
         found.error("ignore", module, text)
     else:
-        text += ": consumers expect codes and scales, if it is a Linear"
+        text += ": if it is a Linear, consumers multiply by a scale that is not there"
         found.warning("ignore", module, text)
 
 
