@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from .. import formats
@@ -21,6 +23,9 @@ TRANSPOSED = frozenset(("qwen3_vl_moe", "llama4", "llama4_text", "gpt_oss"))
 STRAIGHT = frozenset(("qwen3_5_moe", "qwen3_next", "glm4v_moe", "glm4_moe_lite"))
 STACKS = ("gate_up_proj", "down_proj")
 SCALE_INV = "_scale_inv"
+WINDOW_BYTES = 16 << 20
+"""Of rows that are gathered at once: a task's."""
+STRETCH_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -69,21 +74,17 @@ class Matrix:
 
     def rows(self, folder: Path, begin: int, end: int) -> NDArray[np.uint8]:
         """Return the bytes of rows."""
-        rows, k = end - begin, self.shape[1]
-        first = self.start + begin * self.strides[0]
         if self.strides[1] != 1:
-            return self._columns(folder, first, rows)
-        raw = bytes_of(folder, self.tensor, first * self.itemsize, rows * k * self.itemsize)
-        return raw.reshape(rows, k * self.itemsize)
-
-    def _columns(self, folder: Path, first: int, rows: int) -> NDArray[np.uint8]:
-        """Gather rows that are columns of the tensor: a stretch of each of its K rows."""
-        k, size = self.shape[1], self.itemsize
-        result = np.empty((rows, k), f"u{size}")
-        for column in range(k):
-            at = (first + column * self.strides[1]) * size
-            result[:, column] = bytes_of(folder, self.tensor, at, rows * size).view(f"u{size}")
-        return result.view(np.uint8)
+            windows = cut(0, self.shape[0], self.row_bytes, WINDOW_BYTES)
+            some = [
+                _columns(folder, self, *w)[max(begin - w[0], 0) : end - w[0]]
+                for w in windows
+                if w[0] < end and begin < w[1]
+            ]
+            return some[0] if len(some) == 1 else np.concatenate(some)
+        first = (self.start + begin * self.strides[0]) * self.itemsize
+        raw = bytes_of(folder, self.tensor, first, (end - begin) * self.row_bytes)
+        return raw.reshape(end - begin, self.row_bytes)
 
     @np.errstate(over="ignore", invalid="ignore")
     def _scaled(self, folder: Path, raw: NDArray[np.uint8], begin: int) -> NDArray[np.float32]:
@@ -100,6 +101,30 @@ class Matrix:
             band = values[max(row * high - begin, 0) : (row + 1) * high - begin]
             band *= np.repeat(factors, min(wide, self.shape[1]))[: self.shape[1]]
         return values
+
+
+def _gathered(folder: Path, matrix: Matrix, begin: int, end: int) -> NDArray[np.uint8]:
+    """Return the bytes of rows that are columns of the tensor, not to be changed.
+
+    It is read in long stretches, of which those columns are taken::
+
+        tensor [K, ..]   . . x x x . .      each row of it is as long as the stride
+                         . . x x x . .      a stretch ends with its last x
+    """
+    rows, k, size, stride = end - begin, matrix.shape[1], matrix.itemsize, matrix.strides[1]
+    result = np.empty((rows, k), f"u{size}")
+    first = matrix.start + begin * matrix.strides[0]
+    for at, to in cut(0, k, stride * size, STRETCH_BYTES):
+        count = (to - at - 1) * stride + rows
+        raw = bytes_of(folder, matrix.tensor, (first + at * stride) * size, count * size)
+        values = raw.view(result.dtype)
+        taken = as_strided(values, (to - at, rows), (stride * size, size), writeable=False)
+        result[:, at:to] = taken.T
+    result.flags.writeable = False
+    return result.view(np.uint8)
+
+
+_columns = lru_cache(maxsize=1)(_gathered)  # bands of rows are asked for one after the other
 
 
 def cut(begin: int, end: int, each: int, size: int) -> Iterator[tuple[int, int]]:
@@ -137,6 +162,7 @@ def opened(folder: Path, name: str) -> File:
 def close_files() -> None:
     """Close the files of models: another file may get the name of one."""
     _open.clear()
+    _columns.cache_clear()
 
 
 def is_stack(tensor: Tensor) -> bool:

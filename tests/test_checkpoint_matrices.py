@@ -1,0 +1,72 @@
+"""Rows of stacked experts that are columns of their tensor: what they are, and how they are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from checkpoints.tensor_files import BFLOAT16, Array, write
+
+from npu_quant.checkpoint import matrices
+from npu_quant.checkpoint.config import Config
+from npu_quant.checkpoint.folder import Tensor, shard_of
+
+EXPERTS, HIDDEN, INNER = 2, 40, 96
+MODEL = Config({"model_type": "qwen3_vl_moe"})
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> tuple[Array, Tensor]:
+    """Write gate and up of experts, [E, K, 2N], after another tensor."""
+    values = np.arange(EXPERTS * HIDDEN * 2 * INNER, dtype=np.uint32).astype(np.uint16)
+    given = values.view(BFLOAT16).reshape(EXPERTS, HIDDEN, 2 * INNER)
+    file = tmp_path / "model.safetensors"
+    write(file, {"a": np.ones(3, BFLOAT16), "m.experts.gate_up_proj": given})
+    (tensor,) = [t for t in shard_of(file).tensors if len(t.shape) == 3]
+    return values.reshape(given.shape), tensor
+
+
+@pytest.mark.parametrize("window", [1, 1000, 16 << 20])
+@pytest.mark.parametrize("stretch", [1, 1000, 1 << 20])
+@pytest.mark.parametrize("band", [2, 34, INNER])
+def test_every_row(
+    window: int,
+    stretch: int,
+    band: int,
+    stack: tuple[Array, Tensor],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(matrices, "WINDOW_BYTES", window)
+    monkeypatch.setattr(matrices, "STRETCH_BYTES", stretch)
+    values, tensor = stack
+    for number, matrix in enumerate(matrices.experts_in(tensor, MODEL)):
+        expert, half = divmod(number, 2)
+        expected = values[expert, :, half * INNER : (half + 1) * INNER].T
+        for begin in range(0, INNER, band):
+            end = min(begin + band, INNER)
+            found = matrix.read(tmp_path, begin, end)
+            assert np.array_equal(found.view(np.uint16), expected[begin:end])
+    matrices.close_files()
+
+
+def test_each_byte_is_read_about_once(
+    stack: tuple[Array, Tensor], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once for gate and once for up, which lie beside each other; in a few long stretches."""
+    reads: list[int] = []
+    inner = matrices.bytes_of
+
+    def counted(folder: Path, tensor: Tensor, begin: int, count: int) -> Array:
+        reads.append(count)
+        return inner(folder, tensor, begin, count)
+
+    monkeypatch.setattr(matrices, "bytes_of", counted)
+    _, tensor = stack
+    for matrix in matrices.experts_in(tensor, MODEL):
+        for begin in range(0, INNER, 8):
+            matrix.read(tmp_path, begin, begin + 8)
+    assert sum(reads) <= 2 * tensor.size
+    assert len(reads) == 2 * EXPERTS
+    matrices.close_files()
