@@ -176,7 +176,7 @@ def _check_allowed(module: str, type: str, found: Findings) -> None:
         why = "experts are W8A16: vllm-ascend has no such layer of experts"
     elif type == "W4A8_DYNAMIC" and not is_expert:
         why = "W4A8_DYNAMIC elsewhere than in routed experts: vllm-ascend has no such Linear"
-    elif (names.is_other(module) and last in ("lm_head",)) or names.is_embedding_or_norm(module):
+    elif last == names.HEAD or names.is_embedding_or_norm(module):
         text = f"is {type}: sglang and MindIE cannot read quantized embeddings and heads"
         found.warning("forbidden-type", module, text)
         return

@@ -118,18 +118,18 @@ def report_of(p: Prepared, dry_run: bool) -> QuantizeReport:
     ]
     left += [{"name": name, "reason": "not known to be a Linear"} for name in p.plan.unknown]
     return QuantizeReport(
-        p.plan.wanted.scheme,
-        p.plan.wanted.format,
-        p.config.model_type,
-        p.plan.params,
-        dry_run,
-        sum(t.size for s in p.shards for t in s.tensors),
-        sum(s.size for s in p.plan.shards),
-        left,
-        layers,
-        [{"file": s.name, "bytes": s.size} for s in p.plan.shards],
-        copied_bytes(p),
-        _warnings(p),
+        scheme=p.plan.wanted.scheme,
+        format=p.plan.wanted.format,
+        model_type=p.config.model_type,
+        params_dtype=p.plan.params,
+        dry_run=dry_run,
+        source_bytes=sum(t.size for s in p.shards for t in s.tensors),
+        written_bytes=sum(s.size for s in p.plan.shards),
+        left_float=left,
+        layers=layers,
+        shards=[{"file": s.name, "bytes": s.size} for s in p.plan.shards],
+        copied_bytes=copied_bytes(p),
+        warnings=_warnings(p),
     )
 
 

@@ -19,17 +19,10 @@ from typing import Any
 from .folder import CheckpointError, json_bytes
 
 WORK = ".npu-quant"
-_WEIGHTS: tuple[str, ...] = (
-    ".safetensors",
-    ".bin",
-    ".pt",
-    ".pth",
-    ".ckpt",
-    ".gguf",
-    ".ggml",
-    ".h5",
+_WEIGHTS = (
+    *(".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf", ".ggml", ".h5"),
+    *(".msgpack", ".onnx", ".onnx_data", ".npz"),
 )
-_WEIGHTS += (".msgpack", ".onnx", ".onnx_data", ".npz")
 _PIECE = 8 << 20
 
 
