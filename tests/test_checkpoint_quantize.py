@@ -209,6 +209,19 @@ def test_progress_ends_at_the_sources_bytes(folders: dict[str, Path], tmp_path: 
     assert told[-1][0] == told[-1][1] > 0
 
 
+def test_drafts_of_an_unknown_number_of_layers(tmp_path: Path) -> None:
+    """No layer is known to be one; what has `mtp` in its name would be."""
+    source = models.make(tmp_path / "model", "deepseek_v3")
+    config = tensor_files.read_json(source / "config.json")
+    del config["num_hidden_layers"]
+    tensor_files.write_json(source / "config.json", config)
+    report = checkpoint.quantize(source, tmp_path / "out", "W8A8_DYNAMIC", dry_run=True)
+    assert {entry["reason"] for entry in report.left_float} == {
+        "kv_b_proj: vllm-ascend wants it unquantized",
+        "not known to be a Linear",
+    }
+
+
 TOPS: list[dict[str, Any]] = [{}, {"torch_dtype": None}, {"dtype": None}]
 TOPS += [{"text_config": {"dtype": "bfloat16"}}, {"rope_scaling": {"dtype": "float16"}}]
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from .folder import CheckpointError
-from .names import Layers
 from .schemes import INT8_ACTIVATIONS, WIDTHS
 
 _QUANTIZED = ("quantization_config", "compression_config")
@@ -36,10 +35,10 @@ class Config:
         return None
 
     @property
-    def layers(self) -> Layers:
-        """How many layers there are before the drafts."""
-        drafts = self.number("num_nextn_predict_layers") or 0
-        return Layers(self.number("num_hidden_layers"), drafts > 0)
+    def first_draft(self) -> int | None:
+        """The number of the first draft layer, after all others; None if it has no such layers."""
+        has_drafts = (self.number("num_nextn_predict_layers") or 0) > 0
+        return self.number("num_hidden_layers") if has_drafts else None
 
     @property
     def dtype(self) -> str | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import NamedTuple
 
 
 def _words(text: str) -> frozenset[str]:
@@ -53,13 +52,6 @@ _FUSED = {
 """What consumers load as one layer, by the last names of its parts."""
 
 
-class Layers(NamedTuple):
-    """What of a model's configuration decides which layers are drafts."""
-
-    number: int | None
-    has_drafts: bool
-
-
 def last_of(module: str) -> str:
     """Return the last part of a module's name."""
     return module.rpartition(".")[2]
@@ -96,7 +88,7 @@ def experts_of(module: str) -> str | None:
     return found["experts"] if found else None
 
 
-def reason_to_stay(module: str, layers: Layers) -> str | None:
+def reason_to_stay(module: str, first_draft: int | None) -> str | None:
     """Say why a Linear is left FLOAT, unless it is asked for; None if it is not."""
     parts = module.split(".")
     if TOWERS.intersection(parts):
@@ -105,7 +97,7 @@ def reason_to_stay(module: str, layers: Layers) -> str | None:
         return "kv_b_proj: vllm-ascend wants it unquantized"
     if SMALL.intersection(parts):
         return "small and sensitive"
-    if parts[0] == "mtp" or (layers.has_drafts and _layer_of(parts) >= (layers.number or 0)):
+    if parts[0] == "mtp" or (first_draft is not None and _layer_of(parts) >= first_draft):
         return "draft layer"
     return None
 

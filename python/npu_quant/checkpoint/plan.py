@@ -108,7 +108,7 @@ def plan_of(
     sources = list(sources_of(tensors, config))
     matrices = {s.module: s for s in sources if isinstance(s, Matrix)}
     weights = [t.name.removesuffix(".weight") for t in tensors.values() if _is_weight(t)]
-    choices = choose(matrices, [*dict.fromkeys([*weights, *matrices])], config.layers, wanted)
+    choices = choose(matrices, [*dict.fromkeys([*weights, *matrices])], config.first_draft, wanted)
     params = params_dtype(config, {c.type for c in choices.values()}, dtype)
     quantized = {m for m, c in choices.items() if c.type != FLOAT}
     groups = [_group(s, choices, quantized, wanted, WIDTHS[params]) for s in sources]
@@ -136,12 +136,15 @@ def sources_of(tensors: dict[str, Tensor], config: Config) -> Iterator[Tensor | 
                 raise CheckpointError(f"{tensor.name} is the scale of a weight that is not there.")
         elif _is_weight(tensor) and len(tensor.shape) == 2:
             yield _matrix(tensor, tensors, block)
-        elif ".experts." in tensor.name and tensor.name.endswith(("_proj_bias", "_proj.bias")):
-            if len(tensor.shape) == 2:
-                raise CheckpointError(f"{tensor.name}: a bias of stacked experts cannot be split.")
-            yield tensor
+        elif _is_bias_of_stack(tensor):
+            raise CheckpointError(f"{tensor.name}: a bias of stacked experts cannot be split.")
         else:
             yield tensor
+
+
+def _is_bias_of_stack(tensor: Tensor) -> bool:
+    is_of_experts = ".experts." in tensor.name and len(tensor.shape) == 2
+    return is_of_experts and tensor.name.endswith(("_proj_bias", "_proj.bias"))
 
 
 def _matrix(tensor: Tensor, tensors: dict[str, Tensor], block: tuple[int, int]) -> Tensor | Matrix:

@@ -10,7 +10,6 @@ from fnmatch import fnmatchcase
 from . import names
 from .folder import CheckpointError
 from .matrices import Matrix
-from .names import Layers
 from .schemes import ASCEND, FLOAT, GROUP, RUNS, TYPES, meant, misfit
 
 
@@ -35,14 +34,14 @@ class Choice:
 
 
 def choose(
-    matrices: dict[str, Matrix], modules: Sequence[str], layers: Layers, wanted: Wanted
+    matrices: dict[str, Matrix], modules: Sequence[str], first_draft: int | None, wanted: Wanted
 ) -> dict[str, Choice]:
     """Return the type of each Linear.
 
     Args:
         matrices: the 2-D float weights by module, experts split.
         modules: all modules that have a weight, for globs.
-        layers: which layers are drafts.
+        first_draft: the number of the first draft layer, if there is one.
         wanted: what is asked for.
 
     Raises:
@@ -50,7 +49,7 @@ def choose(
     """
     linears = [m for m in matrices if names.is_linear(m)]
     _check_globs(wanted, linears, modules)
-    chosen = {m: _chosen(m, matrices[m], layers, wanted) for m in linears}
+    chosen = {m: _chosen(m, matrices[m], first_draft, wanted) for m in linears}
     _check_scheme(chosen, wanted)
     _check_groups(chosen)
     for module, choice in chosen.items():
@@ -59,10 +58,10 @@ def choose(
     return chosen
 
 
-def _chosen(module: str, matrix: Matrix, layers: Layers, wanted: Wanted) -> Choice:
+def _chosen(module: str, matrix: Matrix, first_draft: int | None, wanted: Wanted) -> Choice:
     if 0 in matrix.shape:
         return Choice(FLOAT, "it has no elements")
-    reason = names.reason_to_stay(module, layers)
+    reason = names.reason_to_stay(module, first_draft)
     is_fixed = names.last_of(module) == "kv_b_proj"
     if reason and (is_fixed or not _matches(module, wanted.include)):
         return Choice(FLOAT, reason)
