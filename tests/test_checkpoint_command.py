@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 from checkpoints import models
+from checkpoints.spoiling import DESCRIPTION, edit_json
 
-from npu_quant import cli
+from npu_quant import checkpoint, cli
 
 
 @pytest.fixture(scope="module")
@@ -115,3 +117,17 @@ class TestCheck:
         finally:
             (folders[1] / ".npu-quant").rmdir()
         assert "unfinished" in capsys.readouterr().err
+
+
+def test_a_name_forges_no_line(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    """What stands in a file is told in one line, with no command to the terminal."""
+    source, out = (Path(shutil.copytree(f, tmp_path / f.name)) for f in folders)
+    name = "x\npassed: \x1b[2J"
+    edit_json(source / "config.json", lambda c: c.update(model_type=name))
+    edit_json(out / DESCRIPTION, lambda k: k.update({f"{name}.weight": "FLOAT"}))
+    written = str(checkpoint.quantize(source, tmp_path / "new", "W8A8_DYNAMIC", dry_run=True))
+    found = str(checkpoint.check(out, workers=1))
+    for text in (written, found):
+        assert r"x\npassed: \x1b[2J" in text
+        assert all(line.isprintable() for line in text.splitlines())
+        assert not any(line.startswith("passed") for line in text.splitlines())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from ..golden.read.common import printable
 from ..golden.report.words import counted
 from .report_text import MOST, worst_of
 from .reports import CheckReport, ratio_text
@@ -26,7 +27,7 @@ def text_of(report: CheckReport) -> str:
     ]
     for x in worst_of(report.layers):
         lines.append(f"  {x.sqnr_db:8.2f} dB  cosine {x.cosine or 0:.6f}  {x.name}")
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def _ratios(report: CheckReport, type: str, recipe: str | None) -> str:

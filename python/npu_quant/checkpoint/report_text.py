@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeVar
 
+from ..golden.read.common import printable
 from ..golden.report.words import counted
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def quantize_text(report: QuantizeReport) -> str:
         lines.append(f"needs {size(report.written_bytes + report.copied_bytes)} on the disk")
     else:
         lines += _worst(report.layers)
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def _headline(report: QuantizeReport) -> str:
