@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from . import bench_compare, calls, machine, peers
+from . import bench_checkpoint, bench_compare, calls, machine, peers
 from .aclnn_calls import FUNCTIONS, AclnnCalls
 from .cases import Bench, Record
 from .copy_mix import CopyMix
@@ -43,10 +43,14 @@ def main() -> None:
     default_mib = 16 if options.quick else 64
     mib = default_mib if options.compare_mib is None else options.compare_mib
     comparings = bench_compare.comparisons(bench, mib)
+    small = options.quick
+    of_models = [] if options.no_model else bench_checkpoint.measured(bench, small=small)
     goals = [*judge(chosen, records, of_calls), *bench_compare.goals(comparings)]
+    goals += bench_checkpoint.goals(of_models, small=small)
     report.records(records)
     report.calls(of_calls)
     report.comparings(comparings)
+    report.models(of_models)
     report.goals(goals)
     ratios = ratios_of(records, of_calls)
     if history and options.compare:
@@ -54,7 +58,7 @@ def main() -> None:
     if history and options.record:
         history.record(machine.facts(bench), ratios)
         print(f"Recorded: {history.path}")
-    write_json(options.json, bench, records, of_calls, comparings, goals)
+    write_json(options.json, bench, records, of_calls, comparings, of_models, goals)
     print(f"Written: {options.json}")
 
 
@@ -108,6 +112,8 @@ def _options(operators: dict[str, Operator]) -> argparse.Namespace:
     parser.add_argument("--compare-mib", type=int, metavar="MIB", help=help)
     full = {"dest": "compare_mib", "action": "store_const", "const": 1024}
     parser.add_argument("--full", **full, help="compare files of 1 GiB")
+    help = "leave out quantizing and checking a model (1 GiB; 5 MiB with --quick)"
+    parser.add_argument("--no-model", action="store_true", help=help)
     help = "keep the ratios in bench/history, in the file of this kind of CPU"
     parser.add_argument("--record", action="store_true", help=help)
     help = "say what has changed against the ratios kept there"

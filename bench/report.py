@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from . import machine, peers
+from .bench_checkpoint import WORKERS, OfModel
 from .bench_compare import Comparing
 from .calls import Call
 from .cases import PEERS, Bench, Record
@@ -88,6 +89,19 @@ class Report:
             table.add_row(c.how, str(c.threads), _time(c.seconds), *cells)
         self._console.print(table)
 
+    def models(self, measurings: Sequence[OfModel]) -> None:
+        """What quantizing and checking a model takes."""
+        if not measurings:
+            return
+        title = f"A model of {measurings[0].mib} MiB of bfloat16, {WORKERS} workers"
+        table = _table(f"{title} (bench_checkpoint.py says what is timed)", "what", "beside")
+        for heading in ("time", "its time", "ratio"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        for m in measurings:
+            times = (_time(m.seconds), _time(m.other_seconds))
+            table.add_row(m.what, m.of, *times, _ratio(m.ratio))
+        self._console.print(table)
+
     def goals(self, goals: Sequence[Goal]) -> None:
         """Each goal: what was wanted, what was seen."""
         table = _table("Goals", "goal", "where")
@@ -129,6 +143,7 @@ def write_json(
     records: Iterable[Record],
     calls: Iterable[Call],
     comparings: Iterable[Comparing],
+    of_models: Iterable[OfModel],
     goals: Iterable[Goal],
 ) -> None:
     """Everything printed and the absolute times, in seconds."""
@@ -137,6 +152,7 @@ def write_json(
         "cases": [asdict(record) for record in records],
         "calls": [asdict(call) for call in calls],
         "comparisons": [asdict(comparing) for comparing in comparings],
+        "models": [asdict(measuring) for measuring in of_models],
         "goals": [asdict(goal) for goal in goals],
     }
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,6 @@
 namespace npu_quant {
 namespace {
 
-using F64 = Vec<double>;
 using U64 = Vec<uint64_t>;
 using I64 = Vec<int64_t>;
 

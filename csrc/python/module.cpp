@@ -19,6 +19,7 @@ void bind_dtype_cast(py::module_& module);
 void bind_quantize_val(py::module_& module);
 void bind_quantizer(py::module_& module);
 void bind_compare(py::module_& module);
+void bind_checkpoint(py::module_& module);
 void bind_torch_tensor(py::module_& module);
 
 }  // namespace npu_quant::python
@@ -44,6 +45,7 @@ PYBIND11_MODULE(_core_of_main_interpreter, module) {
   bind_quantize_val(module);
   bind_quantizer(module);
   bind_compare(module);
+  bind_checkpoint(module);
   bind_torch_tensor(module);
 }
 

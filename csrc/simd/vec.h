@@ -34,6 +34,7 @@ struct VectorType {
 template <class T, int bytes = kVectorBytes>
 using Vec = typename VectorType<T, bytes>::type;
 
+using F64 = Vec<double>;
 using F32 = Vec<float>;
 using I32 = Vec<int32_t>;
 using U32 = Vec<uint32_t>;

@@ -10,6 +10,7 @@ inline constexpr bool kHasFma = true;
 
 NPU_QUANT_INLINE float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 NPU_QUANT_INLINE F32 fma(F32 a, F32 b, F32 c) { return _mm256_fmadd_ps(a, b, c); }
+NPU_QUANT_INLINE F64 fma(F64 a, F64 b, F64 c) { return _mm256_fmadd_pd(a, b, c); }
 
 NPU_QUANT_INLINE void stream(void* to, I8 v) {
   _mm256_stream_si256(static_cast<__m256i*>(to), bit_cast<__m256i>(v));
@@ -47,6 +48,12 @@ NPU_QUANT_INLINE void widen_bytes(I8 bytes, I16 (&words)[2]) {
   const __m256i all = bit_cast<__m256i>(bytes);
   words[0] = bit_cast<I16>(_mm256_cvtepi8_epi16(_mm256_castsi256_si128(all)));
   words[1] = bit_cast<I16>(_mm256_cvtepi8_epi16(_mm256_extracti128_si256(all, 1)));
+}
+
+// The lower half of a vector in float64, then the upper.
+NPU_QUANT_INLINE void widen_float32(F32 v, F64 (&wide)[2]) {
+  wide[0] = _mm256_cvtps_pd(_mm256_castps256_ps128(v));
+  wide[1] = _mm256_cvtps_pd(_mm256_extractf128_ps(v, 1));
 }
 
 // Eight 16-bit values, each in the upper half of its lane.

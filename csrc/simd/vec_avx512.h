@@ -10,6 +10,7 @@ inline constexpr bool kHasFma = true;
 
 NPU_QUANT_INLINE float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 NPU_QUANT_INLINE F32 fma(F32 a, F32 b, F32 c) { return _mm512_fmadd_ps(a, b, c); }
+NPU_QUANT_INLINE F64 fma(F64 a, F64 b, F64 c) { return _mm512_fmadd_pd(a, b, c); }
 
 NPU_QUANT_INLINE void stream(void* to, I8 v) {
   _mm512_stream_si512(static_cast<__m512i*>(to), bit_cast<__m512i>(v));
@@ -51,6 +52,12 @@ NPU_QUANT_INLINE void widen_bytes(I8 bytes, I16 (&words)[2]) {
   const __m512i all = bit_cast<__m512i>(bytes);
   words[0] = bit_cast<I16>(_mm512_cvtepi8_epi16(_mm512_castsi512_si256(all)));
   words[1] = bit_cast<I16>(_mm512_cvtepi8_epi16(_mm512_extracti64x4_epi64(all, 1)));
+}
+
+// The lower half of a vector in float64, then the upper.
+NPU_QUANT_INLINE void widen_float32(F32 v, F64 (&wide)[2]) {
+  wide[0] = _mm512_cvtps_pd(_mm512_castps512_ps256(v));
+  wide[1] = _mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1));
 }
 
 // Sixteen 16-bit values, each in the upper half of its lane.

@@ -53,6 +53,12 @@ NPU_QUANT_INLINE F32 widen_float16(const void* from) {
   return widen_float16(__builtin_convertvector(load<Vec<uint16_t, 8>>(from), I32));
 }
 
+// The lower half of a vector in float64, then the upper.
+NPU_QUANT_INLINE void widen_float32(F32 v, F64 (&wide)[2]) {
+  wide[0] = F64{v[0], v[1]};
+  wide[1] = F64{v[2], v[3]};
+}
+
 // Halves of a vector, and the bytes of one as words: the lower half of them, then the upper.
 NPU_QUANT_INLINE void widen_float16(I16 halves, F32 (&v)[2]) {
   const I16 zero{};

@@ -20,9 +20,10 @@ from .job import BAND_BYTES, PIECE_BYTES
 from .matrices import Matrix, bytes_of, cut
 from .quantized import Model
 from .recipes import OF_CODES, OWN, Known, known, rounded
-from .schemes import GROUP, TYPES
-from .weights import Error, difference
+from .schemes import TYPES
+from .weights import Error
 
+_E4M3 = np.dtype(ml_dtypes.float8_e4m3fn)
 SEARCHED = "searched"
 NARROW = "|bf16"
 """What ends the names of recipes that had an FP8 source through bfloat16."""
@@ -58,9 +59,7 @@ class Compared:
     """What the rows of a module were compared with."""
 
     counts: dict[str, Count] = field(default_factory=dict)
-    error: Error = field(default_factory=Error)
-    squares: float = 0.0
-    """Sum of (codes * scale)^2."""
+    error: Error = field(default_factory=lambda: Error(np.zeros(5)))
     nonfinite: int = 0
     """How many values of the original are NaN or infinite; their rows are not compared."""
     ratio: tuple[float, float] = (math.inf, 0.0)
@@ -71,17 +70,8 @@ class Compared:
         for name, count in other.counts.items():
             self.counts.setdefault(name, Count()).add(count)
         self.error.add(other.error)
-        self.squares += other.squares
         self.nonfinite += other.nonfinite
         self.ratio = min(self.ratio[0], other.ratio[0]), max(self.ratio[1], other.ratio[1])
-
-    @property
-    def cosine(self) -> float | None:
-        """Of the original and the dequantized weight; None where one is zero, or not finite."""
-        product = math.sqrt(self.error.weight * self.squares)
-        if not 0 < product < math.inf:
-            return None
-        return (self.error.weight + self.squares - self.error.error) / 2 / product
 
 
 def codes_of(model: Model, module: str) -> str | None:
@@ -117,16 +107,19 @@ def compare(model: Model, original: Path, matrix: Matrix, task: Rows) -> Compare
     allowed = allowed_rows(matrix.shape[0])
     for begin, end in cut(task.begin, task.end, matrix.row_bytes, BAND_BYTES):
         w = matrix.read(original, begin, end).astype(np.float32)
-        q, s = _stored(model, task.module, codes, begin, end)
+        stored, scale = _stored(model, task.module, codes, begin, end)
         finite = np.isfinite(w)
         unknown = ~finite.all(axis=1)
-        w[unknown], q[unknown], s[unknown] = 0, 0, 1  # as zero rows, of which any scale is right
+        # As zero rows, of which any scale is right.
+        w[unknown], stored[unknown], scale[unknown] = 0, 0, 1
         total.nonfinite += int((~finite).sum())
+        total.error.include(w, stored, scale)
+        q, s = _numbers(stored, scale)
         for x, variant in _variants(w, matrix, codes, model):
             own = _band(OWN[codes](x, s), q, s == s)
             _add(total.counts.setdefault(SEARCHED + variant, Count()), own, begin)
             if not variant:
-                _measure(total, x, q, s, codes)
+                _compare_scales(total, x, np.ldexp(np.float32(1), s) if codes == "mxfp8" else s)
             for recipe in OF_CODES[codes]:
                 count = total.counts.setdefault(recipe.name + variant, Count())
                 predicted = recipe.scale(x)
@@ -155,21 +148,27 @@ def _variants(
 
 
 def _stored(model: Model, module: str, codes: str, begin: int, end: int) -> tuple[Any, Any]:
-    """Return codes as float32, and scales that broadcast over rows, or exponents of blocks."""
+    """Return codes, int8 or float8_e4m3fn, and scales, float32 of rows or E8M0 of blocks."""
     weight, scale = (model.tensors[f"{module}.{p}"] for p in ("weight", "weight_scale"))
     rows, k = end - begin, weight.shape[1]
     across = scale.shape[1]
     size = across * NUMPY[scale.kind].itemsize
     raw = bytes_of(model.folder, scale, begin * size, rows * size)
     if codes == "mxfp8":
-        q = bytes_of(model.folder, weight, begin * k, rows * k).reshape(rows, k)
-        return formats.decode(q, "float8_e4m3fn"), raw.reshape(rows, across).astype(np.int32) - 127
+        q = bytes_of(model.folder, weight, begin * k, rows * k).view(_E4M3)
+        return q.reshape(rows, k), raw.reshape(rows, across)
     s = raw.view(NUMPY[scale.kind]).astype(np.float32).reshape(rows, across)
     if codes == "int4" and model.is_ascend:
         packed = bytes_of(model.folder, weight, begin // 2 * k, rows // 2 * k).view(np.int8)
-        return unpacked(packed.reshape(-1, k)).astype(np.float32), s
-    q = bytes_of(model.folder, weight, begin * k, rows * k).view(np.int8)
-    return q.reshape(rows, k).astype(np.float32), s
+        return unpacked(packed.reshape(-1, k)), s
+    return bytes_of(model.folder, weight, begin * k, rows * k).view(np.int8).reshape(rows, k), s
+
+
+def _numbers(codes: Any, scale: Any) -> tuple[Any, Any]:
+    """Return codes as float32, and the exponents of E8M0."""
+    if scale.dtype == np.uint8:
+        return formats.decode(codes, "float8_e4m3fn"), scale.astype(np.int32) - 127
+    return codes.astype(np.float32), scale
 
 
 def _band(code: Any, q: Any, fits: Any) -> tuple[Any, Any, Any]:
@@ -188,17 +187,10 @@ def _add(count: Count, band: tuple[Any, Any, Any], begin: int) -> None:
     count.add(Count(number, codes, wrong, first))
 
 
-def _measure(total: Compared, x: Known, q: Any, s: Any, codes: str) -> None:
-    scale = np.ldexp(np.float32(1), s) if codes == "mxfp8" else s
+def _compare_scales(total: Compared, x: Known, scale: Any) -> None:
     ratio = (scale / x.amax)[(x.amax > 0) & np.isfinite(scale)]
     least, most = float(ratio.min(initial=math.inf)), float(ratio.max(initial=0))
     total.ratio = min(total.ratio[0], least), max(total.ratio[1], most)
-    by = scale
-    if codes == "mxfp8":
-        by = np.repeat(scale, GROUP, axis=1)[:, : q.shape[1]]
-    values = q * by
-    total.squares += float(np.einsum("ij,ij->", values, values, dtype=np.float64))
-    total.error.add(difference(x.w, values))
 
 
 def same_bytes(model: Model, original: Path, source: Tensor | Matrix, name: str) -> int:

@@ -23,7 +23,7 @@ from . import names
 from .folder import CheckpointError, Tensor
 from .matrices import Matrix, bytes_of, cut
 from .plan import COPY, PARAMS, WIDEN, Group, OutputShard, Plan, size_of
-from .weights import DTYPES, Error, NonFiniteError, Quantized, Rule, quantize
+from .weights import DTYPES, Error, NonFiniteError, Outputs, Rule, quantize
 from .work import sha256_of
 
 PIECE_BYTES = 16 << 20
@@ -130,30 +130,29 @@ def _rows(job: Job, shard: OutputShard, group: Group, piece: Piece, descriptor: 
     assert isinstance(matrix, Matrix)
     total = Error()
     for begin, end in cut(piece.begin, piece.end, matrix.row_bytes, BAND_BYTES):
-        arrays, error = _made_of(job, group, matrix, begin, end)
-        total.add(error)
+        arrays = _made_of(job, group, matrix, begin, end, total)
         for output, array in zip(group.outputs, arrays, strict=True):
             place = shard.places[output.name] + begin * size_of(output) // matrix.shape[0]
             _write(descriptor, np.ascontiguousarray(array).reshape(-1).view(np.uint8).data, place)
     return total
 
 
-def _made_of(job: Job, group: Group, matrix: Matrix, begin: int, end: int) -> Quantized:
+def _made_of(job: Job, group: Group, matrix: Matrix, begin: int, end: int, error: Error) -> Outputs:
     """Return what rows become."""
     if group.how == COPY:
-        return Quantized((matrix.rows(job.source, begin, end),), Error())
+        return (matrix.rows(job.source, begin, end),)
     values = matrix.read(job.source, begin, end)
     if group.how == PARAMS:
         narrow = _narrowed(values, job)
         if (~np.isfinite(narrow) & np.isfinite(values)).any():
             raise CheckpointError(_beyond(job, matrix))
-        return Quantized((narrow,), Error())
+        return (narrow,)
     try:
-        return quantize(values, group.type, names.is_down(matrix.module), job.rule)
-    except NonFiniteError as error:
-        raise CheckpointError(_non_finite(job, matrix)) from error
-    except CheckpointError as error:
-        raise CheckpointError(f"{matrix.module}.weight: {error}") from error
+        return quantize(values, group.type, names.is_down(matrix.module), job.rule, error)
+    except NonFiniteError as found:
+        raise CheckpointError(_non_finite(job, matrix)) from found
+    except CheckpointError as found:
+        raise CheckpointError(f"{matrix.module}.weight: {found}") from found
 
 
 @np.errstate(over="ignore")

@@ -129,7 +129,7 @@ def _fill(layer: CheckedLayer, c: Compared) -> None:
     known = {n: k for n, k in c.counts.items() if not n.startswith(SEARCHED)}
     fits = {n: k for n, k in known.items() if k.rows <= min(allowed, layer.shape[0] - 1)}
     own = min((k for n, k in c.counts.items() if n not in known), key=lambda k: k.rows)
-    cosine = c.cosine
+    cosine = c.error.cosine
     if fits:
         name = min(fits, key=lambda n: fits[n].rows)
         count, layer.recipe = fits[name], name.removesuffix(NARROW)

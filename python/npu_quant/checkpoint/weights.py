@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import formats
-from ..ops import npu_dtype_cast, npu_dynamic_mx_quant, npu_dynamic_quant, npu_quantize
+from .. import _core
+from ..ops import npu_dynamic_mx_quant, npu_dynamic_quant, npu_quantize
 from .folder import CheckpointError
 from .schemes import COMPRESSED, GROUP, RUNS, TYPES
 
@@ -20,8 +19,6 @@ DTYPES: dict[str, Any] = {"bfloat16": ml_dtypes.bfloat16, "float16": np.float16}
 GREATEST = {"int8": 127, "int4": 7}
 EXACT = 1e9
 """sqnr_db where nothing differs."""
-_ROWS_AT_ONCE = 1 << 17
-"""Elements that are compared at a time, so that they stay in the cache."""
 
 
 @dataclass(frozen=True)
@@ -35,37 +32,56 @@ class Rule:
 
 @dataclass
 class Error:
-    """How far a weight is from what its codes stand for; those of its pieces add up."""
+    """How far a weight is from v, what its codes stand for; what its pieces lose adds up."""
 
-    weight: float = 0.0
-    """Sum of w^2, of finite weights."""
-    error: float = 0.0
-    """Sum of (w - codes * scale)^2."""
-    greatest: float = 0.0
-    """Of \\|w - codes * scale\\|."""
-    zero_rows: int = 0
+    sums: NDArray[np.float64] = field(default_factory=lambda: np.zeros(4))
+    """Those of w^2 and of (w - v)^2, the greatest magnitude of w - v, how many rows are zero, and,
+    where there is a fifth, the sum of v^2."""
+
+    def include(self, w: NDArray[Any], codes: NDArray[Any], scale: NDArray[Any]) -> None:
+        """Take in rows of finite weights; a w - v beyond float32 counts as the greatest there is.
+
+        Args:
+            w: [rows, K], bfloat16, float16 or float32.
+            codes: int8, or float8_e4m3fn.
+            scale: float32 [rows, 1], or E8M0 in uint8 [rows, ceil(K / 32)].
+        """
+        _core.weight_error(w, codes, scale, self.sums)
 
     def add(self, other: Error) -> None:
         """Take in the rows of another piece."""
-        self.weight += other.weight
-        self.error += other.error
-        self.greatest = max(self.greatest, other.greatest)
-        self.zero_rows += other.zero_rows
+        greatest = max(self.sums[2], other.sums[2])
+        self.sums += other.sums
+        self.sums[2] = greatest
+
+    @property
+    def greatest(self) -> float:
+        """The greatest magnitude of w - v."""
+        return float(self.sums[2])
+
+    @property
+    def zero_rows(self) -> int:
+        """How many rows are zero."""
+        return int(self.sums[3])
 
     @property
     def sqnr_db(self) -> float | None:
-        """10 log10(weight / error); None for zero weights, and where the error is not finite."""
-        if self.weight == 0 or not math.isfinite(self.error):
+        """10 log10(sum of w^2 / sum of (w - v)^2); None for zero weights."""
+        weight, error = self.sums[:2].tolist()
+        if weight == 0:
             return None
-        return 10 * math.log10(self.weight / self.error) if self.error else EXACT
+        return 10 * math.log10(weight / error) if error else EXACT
+
+    @property
+    def cosine(self) -> float | None:
+        """Of w and v, whose sum there has to be; None where one is zero, or not finite."""
+        weight, error, _, _, values = self.sums.tolist()
+        product = math.sqrt(weight * values)
+        return (weight + values - error) / 2 / product if 0 < product < math.inf else None
 
 
-class Quantized(NamedTuple):
-    """What rows become."""
-
-    outputs: tuple[NDArray[Any], ...]
-    """In the order of `schemes.outputs_of`."""
-    error: Error
+Outputs = tuple[NDArray[Any], ...]
+"""What rows become, in the order of `schemes.outputs_of`."""
 
 
 class NonFiniteError(CheckpointError):
@@ -73,7 +89,7 @@ class NonFiniteError(CheckpointError):
 
 
 @np.errstate(over="ignore")
-def quantize(w: NDArray[Any], type: str, is_down: bool, rule: Rule) -> Quantized:
+def quantize(w: NDArray[Any], type: str, is_down: bool, rule: Rule, error: Error) -> Outputs:
     """Quantize rows of a weight.
 
     Args:
@@ -82,27 +98,28 @@ def quantize(w: NDArray[Any], type: str, is_down: bool, rule: Rule) -> Quantized
         type: of :data:`TYPES`.
         is_down: whether scale_bias is by runs of columns.
         rule: the rest.
+        error: takes in what they lose.
 
     Raises:
         NonFiniteError: w has NaN or infinite values.
     """
     codes = TYPES[type].codes
     if codes == "mxfp8":
-        return _mx(w, rule.mx_scale)
+        return _mx(w, rule.mx_scale, error)
     amax = amax_of(w)
     if not np.isfinite(amax).all():
         raise NonFiniteError
     scale, stored = _scales(amax, codes, rule)
     q = _codes(w, amax, scale, GREATEST[codes])
-    error = error_of(w, amax, lambda rows: q[rows].astype(np.float32) * scale[rows, None])
+    error.include(w, q, scale[:, None])
     column = stored[:, None]
     if rule.format == COMPRESSED:
-        return Quantized((q, column), error)
+        return q, column
     zeros = np.zeros_like(column)
     if codes == "int8":
-        return Quantized((q, column, zeros), error)
+        return q, column, zeros
     packed = (q[0::2] & 15) | (q[1::2] << 4)
-    return Quantized((packed, column, zeros, scale_bias(q, scale, is_down)), error)
+    return packed, column, zeros, scale_bias(q, scale, is_down)
 
 
 def amax_of(w: NDArray[Any]) -> NDArray[np.float32]:
@@ -147,7 +164,7 @@ def scale_bias(
     return np.asarray((8 * sums).astype(np.float32) * scale[:, None])
 
 
-def _mx(w: NDArray[Any], mx_scale: str) -> Quantized:
+def _mx(w: NDArray[Any], mx_scale: str, error: Error) -> Outputs:
     n, k = w.shape
     y, pairs = npu_dynamic_mx_quant(
         w, dst_type="float8_e4m3fn", scale_alg=1 if mx_scale == "up" else 0
@@ -156,14 +173,8 @@ def _mx(w: NDArray[Any], mx_scale: str) -> Quantized:
     if (scale == 255).any():
         raise NonFiniteError
     _set_zero_blocks(w, scale)
-
-    def values(rows: slice) -> NDArray[np.float32]:
-        by_block = np.ldexp(np.float32(1), scale[rows].astype(np.int32) - 127)
-        result = formats.decode(y[rows], "float8_e4m3fn")
-        result *= np.repeat(by_block, GROUP, axis=1)[:, :k]
-        return result
-
-    return Quantized((y, scale), error_of(w, amax_of(w), values))
+    error.include(w, y, scale)
+    return y, scale
 
 
 def _set_zero_blocks(w: NDArray[Any], scale: NDArray[np.uint8]) -> None:
@@ -171,28 +182,3 @@ def _set_zero_blocks(w: NDArray[Any], scale: NDArray[np.uint8]) -> None:
     for row, block in zip(*np.nonzero(scale == 0), strict=True):
         if not w[row, block * GROUP : (block + 1) * GROUP].any():
             scale[row, block] = 127
-
-
-def error_of(
-    w: NDArray[Any], amax: NDArray[np.float32], values: Callable[[slice], NDArray[np.float32]]
-) -> Error:
-    """Return how far rows are from what their codes stand for, which `values` gives."""
-    total = Error(zero_rows=int(np.count_nonzero(amax == 0)))
-    step = max(1, _ROWS_AT_ONCE // w.shape[1])
-    for at in range(0, len(w), step):
-        rows = slice(at, at + step)
-        total.add(difference(w[rows], values(rows)))
-    return total
-
-
-def difference(w: NDArray[Any], values: NDArray[np.float32]) -> Error:
-    """Compare a few rows with what their codes stand for, which is overwritten."""
-    wide = npu_dtype_cast(w, np.float32) if w.dtype != np.float32 else w
-    weight = float(np.einsum("ij,ij->", wide, wide, dtype=np.float64))
-    np.subtract(wide, values, out=values)
-    error = float(np.einsum("ij,ij->", values, values, dtype=np.float64))
-    if not math.isfinite(error):  # codes may stand for more than float32 has
-        np.nan_to_num(values, copy=False)
-        error = float(np.einsum("ij,ij->", values, values, dtype=np.float64))
-    np.abs(values, out=values)
-    return Error(weight, error, float(values.max(initial=0)))
