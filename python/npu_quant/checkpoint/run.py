@@ -8,12 +8,12 @@ from concurrent.futures import Future
 from dataclasses import asdict
 from typing import Any
 
-from .job import Job, Made, Piece, make, pieces_of, prepare, sealed
+from .job import Job, Made, Piece, make, pieces_of, prepare, sync
 from .plan import CODES
 from .pool import Pool
 from .reports import Layer
 from .weights import Error
-from .work import Work
+from .work import Work, sha256_of
 
 Progress = Callable[[int, int], None]
 
@@ -28,7 +28,8 @@ class Run:
         self._done = 0
         self._left: dict[int, int] = {}
         self._errors: dict[tuple[int, int], Error] = {}
-        self._pending: deque[tuple[int | None, Future[Any]]] = deque()
+        self._pieces: deque[Future[Made]] = deque()
+        self._seals: deque[tuple[int, Future[str], Future[None]]] = deque()
         self.entries: dict[str, dict[str, Any]] = {}
         """Of each shard that is whole: the line of the journal."""
         self.resumed = 0
@@ -56,20 +57,18 @@ class Run:
             self._left[shard] = len(pieces)
             self._seal_if_made(pool, shard)
             for piece in pieces:
-                self._pending.append((None, pool.submit(_make, piece)))
-                while len(self._pending) >= pool.ahead:
+                self._pieces.append(pool.submit(_make, piece))
+                while len(self._pieces) >= pool.ahead:
                     self._take(pool)
-        while self._pending:
+                    self._finish_sealed(pool)
+        while self._pieces:
             self._take(pool)
+        while self._seals:
+            self._finish(pool)
 
     def _take(self, pool: Pool) -> None:
-        """Wait for the oldest task."""
-        shard, future = self._pending.popleft()
-        result = pool.result(future)
-        if shard is not None:
-            self._finish(shard, result)
-            return
-        made: Made = result
+        """Wait for the oldest piece."""
+        made = pool.result(self._pieces.popleft())
         if made.error is not None:
             key = made.piece.shard, made.piece.group
             self._errors.setdefault(key, Error()).add(made.error)
@@ -79,9 +78,18 @@ class Run:
 
     def _seal_if_made(self, pool: Pool, shard: int) -> None:
         if self._left[shard] == 0:
-            self._pending.append((shard, pool.submit(_seal, shard)))
+            self._seals.append((shard, pool.submit(_hash, shard), pool.submit(_sync, shard)))
 
-    def _finish(self, shard: int, sha256: str) -> None:
+    def _finish_sealed(self, pool: Pool) -> None:
+        """Finish the shards that need not be waited for: others are made meanwhile."""
+        while self._seals and all(future.done() for future in self._seals[0][1:]):
+            self._finish(pool)
+
+    def _finish(self, pool: Pool) -> None:
+        """Wait for the oldest shard, and give it its name."""
+        shard, hashed, synced = self._seals.popleft()
+        sha256 = pool.result(hashed)
+        pool.result(synced)
         planned = self._job.plan.shards[shard]
         layers = [
             asdict(self._layer(shard, number))
@@ -108,5 +116,9 @@ def _make(job: Job, piece: Piece) -> Made:
     return make(job, piece, job.part(piece.shard))
 
 
-def _seal(job: Job, shard: int) -> str:
-    return sealed(job.part(shard))
+def _hash(job: Job, shard: int) -> str:
+    return sha256_of(job.part(shard))
+
+
+def _sync(job: Job, shard: int) -> None:
+    sync(job.part(shard))

@@ -23,7 +23,7 @@ _WEIGHTS = (
     *(".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf", ".ggml", ".h5"),
     *(".msgpack", ".onnx", ".onnx_data", ".npz"),
 )
-_PIECE = 8 << 20
+_PIECE = 1 << 18  # what was copied stays in the cache until it is hashed
 
 
 def files_to_copy(folder: Path) -> list[str]:
@@ -190,7 +190,8 @@ def sync_folder(path: Path) -> None:
 def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file."""
     digest = hashlib.sha256()
+    buffer = memoryview(bytearray(_PIECE))
     with open(path, "rb", buffering=0) as file:
-        while data := file.read(_PIECE):
-            digest.update(data)
+        while count := file.readinto(buffer):
+            digest.update(buffer[:count])
     return digest.hexdigest()

@@ -16,24 +16,24 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from .._names import dir_of
-from .api import Comparison, Explanation, compare, explain
-from .measure.decibels import Loss, loss
-from .operators import list_variants
-from .read import FileError, list_arrays, load
-from .results import (
-    Concentration,
-    Element,
-    Metrics,
-    OutputComparison,
-    Rung,
-    Ties,
-    Tolerance,
-    VariantMatch,
-    Where,
-)
 
 if TYPE_CHECKING:
+    from .api import Comparison, Explanation, compare, explain
     from .folders import Alone, FolderComparison, FolderRow, compare_folders
+    from .measure.decibels import Loss, loss
+    from .operators import list_variants
+    from .read import FileError, list_arrays, load
+    from .results import (
+        Concentration,
+        Element,
+        Metrics,
+        OutputComparison,
+        Rung,
+        Ties,
+        Tolerance,
+        VariantMatch,
+        Where,
+    )
 
 __all__ = [
     "Alone",
@@ -63,10 +63,22 @@ __all__ = [
 
 __dir__ = dir_of(__name__)
 
+# Imported when they are asked for: the readers of files are used where nothing is compared.
+_PLACES = {
+    "api": ("Comparison", "Explanation", "compare", "explain"),
+    "folders": ("Alone", "FolderComparison", "FolderRow", "compare_folders"),
+    "measure.decibels": ("Loss", "loss"),
+    "operators": ("list_variants",),
+    "read": ("FileError", "list_arrays", "load"),
+}
+_PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
+
 if not TYPE_CHECKING:  # to a type checker a name that is not here is a mistake
 
     def __getattr__(name: str) -> Any:
-        """Import what only comparisons of folders need."""
-        if name in ("Alone", "FolderComparison", "FolderRow", "compare_folders"):
-            return getattr(importlib.import_module(f"{__name__}.folders"), name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        """Import a name from where it is."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        place = _PLACE_OF.get(name, "results")
+        thing = globals()[name] = getattr(importlib.import_module(f"{__name__}.{place}"), name)
+        return thing
