@@ -145,17 +145,17 @@ def bytes_of(folder: Path, tensor: Tensor, begin: int, count: int) -> NDArray[np
 
 
 _MOST_OPEN = 64
-_open: dict[tuple[int, Path], File] = {}  # by process: a fork does not take its parent's over
+_open: dict[tuple[int, Path, str], File] = {}  # by process: a fork does not take its parent's over
 
 
 def opened(folder: Path, name: str) -> File:
     """Return a file of the model, which stays open until `close_files`."""
-    key = os.getpid(), folder / name
+    key = os.getpid(), folder, name
     file = _open.get(key)
     if file is None:
         if len(_open) >= _MOST_OPEN:
             _open.clear()
-        file = _open[key] = File(key[1])
+        file = _open[key] = File(folder / name)
     return file
 
 

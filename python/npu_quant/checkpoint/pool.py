@@ -23,6 +23,9 @@ R = TypeVar("R")
 
 _shared: Any = None
 _PR_SET_PDEATHSIG = 1
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_KEPT = 32 << 20
+"""Bytes that a worker's malloc does not give back: pages that come anew are zeroed first."""
 _KILLED = (
     "a worker process was killed, perhaps for want of memory: the same command goes on from here, "
     "--workers 1 takes less."
@@ -128,7 +131,11 @@ def _uninterrupted() -> Iterator[None]:
 def _begin(shared: Any) -> None:
     global _shared
     _shared = shared
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # a parent that is killed cannot
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # a parent that is killed cannot
+    if hasattr(libc, "mallopt"):  # glibc
+        libc.mallopt(_M_MMAP_THRESHOLD, _KEPT)
+        libc.mallopt(_M_TRIM_THRESHOLD, _KEPT)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is the parent that gives up
     set_num_threads(1)
 
