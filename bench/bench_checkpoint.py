@@ -205,10 +205,10 @@ def _is_linear(name: str) -> bool:
 
 
 def _weights(folder: Path) -> list[Any]:
-    """Return the Linears of the first 256 MiB."""
+    """Return the first Linears, 64 MiB or a little more."""
     result: list[Any] = []
     for t in _linears(folder):
-        if sum(w.nbytes for w in result) < 256 << 20:
+        if sum(w.nbytes for w in result) < 64 << 20:
             values = bytes_of(folder, t, 0, t.size).view(NUMPY[t.kind])
             result.append(values.reshape(t.shape))
     return result
