@@ -7,14 +7,17 @@ import multiprocessing
 import os
 import signal
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from checkpoints import models
 from test_checkpoint_quantize import files_of
 
 from npu_quant import checkpoint
+from npu_quant.checkpoint import run
 from npu_quant.checkpoint.pool import Pool
 
 
@@ -64,6 +67,38 @@ def test_no_more_processes(model: Path, monkeypatch: pytest.MonkeyPatch) -> None
     for process in multiprocessing.active_children():
         process.join(10)
     assert multiprocessing.active_children() == []
+
+
+class SlowToHash(Pool):
+    """It has no shard hashed before it is waited for."""
+
+    made: ClassVar[list[Any]] = []
+    """Pieces, and None for each wait."""
+
+    def submit(self, work: Callable[[Any, Any], Any], task: Any) -> Future[Any]:
+        if work is run._hash:
+            return Future()
+        self.made.append(task)
+        return super().submit(work, task)
+
+    @classmethod
+    def result(cls, future: Future[Any]) -> Any:  # type: ignore[override]
+        if not future.done():
+            cls.made.append(None)
+            future.set_result("0" * 64)
+        return Pool.result(future)
+
+
+def test_a_shard_that_is_hashed_holds_up_no_other(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("npu_quant.checkpoint.quantizing.Pool", SlowToHash)
+    report = checkpoint.quantize(
+        model, model.parent / "out", "W8A8_DYNAMIC", shard_size="60KB", workers=1, verify=False
+    )
+    waits = [i for i, piece in enumerate(SlowToHash.made) if piece is None]
+    assert len(waits) == len(report.shards) > 1
+    assert waits == [*range(len(SlowToHash.made) - len(waits), len(SlowToHash.made))]
 
 
 def _interrupt(_: Any, number: int) -> None:
