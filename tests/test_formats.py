@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from witnesses import Array
 
-from npu_quant import DTypeError, ParamError, formats
+from npu_quant import DTypeError, ParamError, _codes, formats
 
 FLOAT8 = {"float8_e4m3fn": ml_dtypes.float8_e4m3fn, "float8_e5m2": ml_dtypes.float8_e5m2}
 # From there on ml_dtypes gives NaN (float8_e4m3fn) or infinity, where we give the greatest code.
@@ -35,6 +35,15 @@ def codes_of(x: Array, name: str) -> Array:
     """Encode, with each code in a byte of its own."""
     codes = formats.encode(x, name)
     return formats.unpack_fp4(codes) if name in FLOAT4 else codes.view(np.uint8)
+
+
+@pytest.mark.parametrize("name", [*FLOAT8, *FLOAT4, "hifloat8"])
+def test_the_formula_in_numpy(name: str) -> None:
+    """It looks codes up by some bits of a number, which all of these have to be told apart by."""
+    x = numbers()
+    x = x[: len(x) // 2 * 2]
+    codes = _codes.encode(x, name)
+    assert (codes.view(np.uint8) == formats.encode(x, name).view(np.uint8)).all()
 
 
 def assert_same_numbers(actual: Array, expected: Array) -> None:

@@ -75,19 +75,38 @@ def encode(v: NDArray[Any], format: DTypeName, round_mode: str | None = None) ->
     if row.name not in _INTEGERS:
         codes = _float_codes(v, row.name, round_mode or "rint")
         return packed(codes, row.carrier) if row.bits == 4 else codes.view(row.carrier)
-    # In float64, which holds the limits of int32.
-    codes = np.clip(np.rint(v).astype(np.float64), *_INTEGERS[row.name])
-    codes = np.where(np.isnan(v), 0, codes).astype(np.int64)
-    return packed(codes, row.carrier) if row.bits == 4 else codes.astype(row.carrier)
+    # Only float64 holds the limits of int32.
+    rounded = np.rint(v).astype(np.float64) if row.name == "int32" else np.rint(v)
+    codes = np.where(np.isnan(v), 0, np.clip(rounded, *_INTEGERS[row.name]))
+    if row.bits == 4:
+        return packed(codes.astype(np.int8), row.carrier)
+    return codes.astype(row.carrier)
 
 
 def _float_codes(v: NDArray[np.float32], name: str, round_mode: str) -> NDArray[np.uint8]:
-    """hifloat8 has no -0, others have."""
+    """Look codes up by a number's first 16 bits and whether it has others.
+
+    These are the sign, the exponent and 7 bits of the mantissa. Where a code changes there are at
+    most 4, so that no change lies between two numbers that are alike.
+    """
+    assert v.dtype == np.float32
+    bits = v.view(np.uint32)
+    kinds: NDArray[np.uint32] = bits >> 15 & ~np.uint32(1) | (bits & 0xFFFF != 0)
+    return _code_table(name, round_mode)[kinds]
+
+
+@cache
+def _code_table(name: str, round_mode: str) -> NDArray[np.uint8]:
+    """Return the code of one number of each kind. hifloat8 has no -0, others have."""
+    kinds = np.arange(1 << 17, dtype=np.uint32)
+    v = (kinds >> 1 << 16 | kinds & 1).view(np.float32)
     half = len(values_of(name)) // 2
     values = values_of(name)[:half].astype(np.float64)
     ascending = np.argsort(np.where(np.isfinite(values), values, np.inf), kind="stable")
     ascending = ascending[: np.isfinite(values).sum()]
-    values, magnitude, sign = values[ascending], np.abs(v).astype(np.float64), np.signbit(v)
+    with np.errstate(invalid="ignore"):  # signaling NaN
+        magnitude = np.abs(v).astype(np.float64)
+    values, sign = values[ascending], np.signbit(v)
     if round_mode == "floor":
         below = ascending[np.searchsorted(values[1:], magnitude, "right")]
         above = ascending[np.searchsorted(values[:-1], magnitude, "left")]
