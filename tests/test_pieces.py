@@ -44,12 +44,13 @@ LAYOUTS = {
 def check_layouts(case: Case, a: Arguments, given: Sequence[str], wanted: Sequence[str]) -> None:
     """Compare results for arguments in each layout; other results lie as the next layouts say."""
     expected = case.expected(a)
-    for (i, way), of_rows in itertools.product(enumerate(wanted), given):
-        laid_out = a | {name: LAYOUTS[of_rows](a[name]) for name in case.rows}
+    laid_out = {way: a | {name: LAYOUTS[way](a[name]) for name in case.rows} for way in given}
+    for i, way in enumerate(wanted):
         ways = [way, *(wanted[(i + 1 + nth) % len(wanted)] for nth in range(len(expected) - 1))]
         out = tuple(LAYOUTS[w](e) for w, e in zip(ways, expected, strict=True))
-        if all(map(case.takes, (*out, *(laid_out[name] for name in case.rows)))):
-            check(case, laid_out, expected, out, f"{of_rows} to {', '.join(ways)}")
+        for of_rows, b in laid_out.items():
+            if all(map(case.takes, (*out, *(b[name] for name in case.rows)))):
+                check(case, b, expected, out, f"{of_rows} to {', '.join(ways)}")
 
 
 @every_kind

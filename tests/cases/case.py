@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from conftest import DTYPES
-from witnesses import Array, assert_same_bits, spoil
+from witnesses import Array, assert_same_bits, lying_like, spoil
 
 from npu_quant import _core
 
@@ -125,6 +125,9 @@ def check(
 ) -> None:
     """Fail unless the operator gives what the formula gives, on every instruction set."""
     expected = case.expected(a) if expected is None else expected
+    if out is not None:
+        pairs = zip(expected, out, strict=True)
+        expected = tuple(e if o is None else lying_like(e, o) for e, o in pairs)
     before = _core.target()
     try:
         for target in _core.targets():
