@@ -27,23 +27,27 @@ constexpr int64_t kOne = 1 << 23;  // significands are those of [1, 2)
 constexpr int64_t kMostTile = 64;  // elements that any target does at once
 constexpr int kMostDistance = 8;   // that of 2^-45 is less
 
-int64_t times_inverse_of_power_of_2(int64_t value, int power, int64_t odd_modulus) {
+int64_t inverse_of_power_of_2(int power, int64_t odd_modulus) {
+  int64_t value = 1;
   for (int i = 0; i < power; ++i) value = (value % 2 != 0 ? value + odd_modulus : value) / 2;
   return value;
 }
 
-// The X of [1, 2) whose quotient by S is a middle but for d: below 1 (power 25) or from 1 on (24).
-void append_hard(int64_t significand, int power, int64_t d, std::vector<float>& x) {
+// The X of [1, 2) whose quotient by S is nearly a middle: below 1 (power 25) or from 1 on (24).
+void append_hard(int64_t significand, int power, std::vector<float>& x) {
   const int zeros = __builtin_ctzll(static_cast<uint64_t>(significand));
-  if (d % (int64_t{1} << std::min(zeros, 30)) != 0) return;
-  const int64_t odd = significand >> zeros, rest = d >> zeros;
+  const int64_t odd = significand >> zeros;
   if (odd == 1) return;  // a power of two divides exactly
-  const int64_t first = times_inverse_of_power_of_2((rest % odd + odd) % odd, power - zeros, odd);
-  for (int64_t candidate = first; candidate < 2 * kOne; candidate += odd) {
-    const bool below_one = candidate < significand;
-    const int64_t multiple = ((candidate << power) - d) / significand;
-    if (candidate >= kOne && below_one == (power == 25) && multiple % 2 != 0)
-      x.push_back(std::ldexp(static_cast<float>(candidate), 1));
+  const int64_t inverse = inverse_of_power_of_2(power - zeros, odd);
+  for (int64_t d = -kMostDistance; d <= kMostDistance; ++d) {
+    if (d == 0 || d % (int64_t{1} << zeros) != 0) continue;
+    const int64_t first = ((d >> zeros) * inverse % odd + odd) % odd;
+    for (int64_t candidate = first; candidate < 2 * kOne; candidate += odd) {
+      const bool below_one = candidate < significand;
+      if (candidate < kOne || below_one != (power == 25)) continue;
+      const int64_t multiple = ((candidate << power) - d) / significand;
+      if (multiple % 2 != 0) x.push_back(std::ldexp(static_cast<float>(candidate), 1));
+    }
   }
 }
 
@@ -90,9 +94,7 @@ void divide(Target target, const std::vector<float>& x, const Line& line, Code* 
 
 std::vector<float> hard_values(int64_t significand) {
   std::vector<float> x;
-  for (int64_t d = -kMostDistance; d <= kMostDistance; ++d)
-    for (const int power : {24, 25})
-      if (d != 0) append_hard(significand, power, d, x);
+  for (const int power : {24, 25}) append_hard(significand, power, x);
   return x;
 }
 
