@@ -45,7 +45,8 @@ NPU_QUANT_INLINE void write_tile(const I8 (&v)[in], char* y) {
   }
 }
 
-NPU_QUANT_INLINE char merge_bytes(const char* x, int64_t begin, int64_t end) {
+// Compiled once, not for each form: these loops were most of this file's time.
+__attribute__((noinline)) char merge_bytes(const char* x, int64_t begin, int64_t end) {
   char merged = 0;
   for (; begin < end; ++begin) merged = static_cast<char>(merged | x[begin]);
   return merged;
@@ -65,7 +66,7 @@ struct Output {
   }
   NPU_QUANT_INLINE int64_t tiles() const { return (bytes - head) / (width * kVectorBytes); }
   NPU_QUANT_INLINE char* tile(int64_t i) const { return y + head + i * width * kVectorBytes; }
-  NPU_QUANT_INLINE void fill_around(int64_t tiles, char value) const {
+  __attribute__((noinline)) void fill_around(int64_t tiles, char value) const {
     for (int64_t i = 0; i < head; ++i) y[i] = value;
     for (int64_t i = head + tiles * width * kVectorBytes; i < bytes; ++i) y[i] = value;
   }
