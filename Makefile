@@ -24,7 +24,7 @@ test: $(VENV)/test $(BUILD)/.gtests
 	$(PY) -m pytest -n auto --dist worksteal
 	set -e; for tests in $(GTESTS); do $(BUILD)/$$tests --gtest_brief=1; done
 
-# The tests that need more than the README asks for: torch, clang++, Ascend's document. Without it they skip.
+# The tests that need more than the README asks for: torch, Dask, clang++, Ascend's document. Without it they skip.
 test-needs: $(VENV)/test
 	$(PY) -m pytest -n auto --dist worksteal -m needs
 

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import browser
+import dask_clusters
 import ml_dtypes
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ DTYPES = [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16), np.dtype(np.float3
 EXTRAS: dict[str, Callable[[], object]] = {
     "torch": lambda: find_spec("torch"),
     "safetensors": lambda: find_spec("safetensors"),
+    "distributed": lambda: find_spec("distributed"),
     "mypy": lambda: find_spec("mypy"),
     "en_dtypes": lambda: find_spec("en_dtypes"),
     "clang": lambda: shutil.which("clang") and shutil.which("clang++"),
@@ -78,6 +80,13 @@ def dtype(request: pytest.FixtureRequest) -> np.dtype:
 def rng() -> np.random.Generator:
     """Return random numbers, the same in every run."""
     return np.random.default_rng(20240607)
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dask_clusters.Cluster]:
+    """Return a Dask scheduler with two workers, of one thread and of two."""
+    with dask_clusters.Cluster(tmp_path_factory.mktemp("cluster")) as made:
+        yield made
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,23 @@ def test_wrong_words(words: list[str], text: str, capsys: pytest.CaptureFixture[
     assert (said.out, said.err.count("\n")) == ("", 1)
     assert said.err.startswith(f"npu-quant {words[0]}: ")
     assert text in said.err
+
+
+@pytest.mark.parametrize("command", ["quantize", "check"])
+def test_a_scheduler_without_dask(
+    command: str,
+    folders: tuple[Path, Path],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    words = {"quantize": [str(folders[0]), "new", "--scheme", "W8A16"], "check": [str(folders[1])]}
+    assert cli.main([command, *words[command], "--scheduler", "tcp://127.0.0.1:8786"]) == 2
+    assert capsys.readouterr().err == (
+        f"npu-quant {command}: a scheduler is Dask's, which is not installed: "
+        "pip install npu_quant[dask].\n"
+    )
+    assert not Path("new").exists()
 
 
 class TestCheck:

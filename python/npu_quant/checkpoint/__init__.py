@@ -17,7 +17,7 @@ from .._names import dir_of
 from .checking import check as _check
 from .findings import Finding
 from .folder import CheckpointError
-from .pool import cpu_count
+from .pool import workers_of
 from .quantizing import byte_count, prepared, report_of, write
 from .reports import CheckedLayer, CheckReport, Layer, QuantizeReport
 from .run import Progress
@@ -42,6 +42,7 @@ def quantize(
     mx_scale: str = "up",
     shard_size: str | int = "4GiB",
     workers: int | None = None,
+    scheduler: str | None = None,
     dry_run: bool = False,
     verify: bool = True,
     progress: Progress | None = None,
@@ -65,7 +66,10 @@ def quantize(
         mx_scale: of W8A8_MXFP8 ``"up"``, so that no block saturates, or ``"floor"``, as OCP has it.
         shard_size: bytes of tensors in an output file, such as ``"4GiB"`` or ``"500MB"``; what
             comes of one tensor stays in one file.
-        workers: processes; 1 for none but this one. By default the CPUs this process may use.
+        workers: processes; 1 for none but this one. By default the CPUs this process may use. With
+            a scheduler: how many shards to make at a time, by default as many as its workers take.
+        scheduler: the address of one of Dask distributed, such as ``"tcp://host:8786"``, whose
+            workers make the shards, a task each: they must see both folders, by the same paths.
         dry_run: read headers only, and write nothing.
         verify: whether to read all shards back in the end.
         progress: called as ``progress(done, total)``, in bytes of the source.
@@ -82,13 +86,19 @@ def quantize(
     """
     pairs = tuple(types.items() if isinstance(types, Mapping) else types)
     wanted = Wanted(scheme, format, _globs(exclude), _globs(include), pairs)
-    if workers is not None and workers < 1:
-        raise CheckpointError(f"workers is {workers}, expected 1 or more.")
+    who = workers_of(workers, scheduler)
     size = byte_count(shard_size)
-    plan = prepared(Path(model_dir), Path(out_dir), wanted, dtype, mx_scale, size)
+    source, out = _folder(model_dir, scheduler), _folder(out_dir, scheduler)
+    plan = prepared(source, out, wanted, dtype, mx_scale, size)
     if dry_run:
         return report_of(plan, dry_run=True)
-    return write(plan, workers or cpu_count(), progress, verify=verify)
+    with who:
+        return write(plan, who, progress, verify=verify)
+
+
+def _folder(path: str | os.PathLike[str], scheduler: str | None) -> Path:
+    """Return a folder by a path that other processes than those of this one understand, too."""
+    return Path(path if scheduler is None else os.path.abspath(path))
 
 
 def _globs(given: str | Sequence[str]) -> tuple[str, ...]:
@@ -100,6 +110,7 @@ def check(
     original: str | os.PathLike[str] | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
+    scheduler: str | None = None,
 ) -> CheckReport:
     """Check a quantized model: whether Ascend's consumers load it, and load what it says.
 
@@ -110,6 +121,8 @@ def check(
             them is named, and every layer's error is told.
         workers: processes; 1 for none but this one. By default the CPUs this process may use.
         progress: called as ``progress(done, total)``, in bytes.
+        scheduler: the address of one of Dask distributed, whose workers do it: they must see the
+            folders, by the same paths.
 
     Returns:
         The findings, each an error or a warning with the rule it breaks (docs/checkpoint.md 7):
@@ -119,7 +132,6 @@ def check(
         CheckpointError: nothing can be said: it is not quantized, or not finished, or the original
             cannot be read.
     """
-    if workers is not None and workers < 1:
-        raise CheckpointError(f"workers is {workers}, expected 1 or more.")
-    source = Path(original) if original is not None else None
-    return _check(Path(model_dir), source, workers or cpu_count(), progress)
+    source = _folder(original, scheduler) if original is not None else None
+    with workers_of(workers, scheduler) as who:
+        return _check(_folder(model_dir, scheduler), source, who, progress)

@@ -20,7 +20,7 @@ from .check_values import Seen, Values
 from .findings import Findings
 from .folder import CheckpointError
 from .originals import Original, check_config, check_names, judge, recipes_of
-from .pool import Pool
+from .pool import Place, Workers
 from .quantized import Model
 from .reports import CheckReport
 from .run import Progress
@@ -43,7 +43,7 @@ class Floats(NamedTuple):
 
 
 def check(
-    folder: Path, original_dir: Path | None, workers: int, progress: Progress | None
+    folder: Path, original_dir: Path | None, workers: Workers, progress: Progress | None
 ) -> CheckReport:
     """Check a model.
 
@@ -81,7 +81,7 @@ def check(
 def _carry_out(
     both: Both,
     tasks: list[Values | Rows | Floats],
-    workers: int,
+    workers: Workers,
     progress: Progress | None,
     found: Findings,
 ) -> dict[str, Compared]:
@@ -89,7 +89,7 @@ def _carry_out(
     compared: dict[str, Compared] = {}
     changed: list[str] = []
     done, total = 0, sum(task.size for task in tasks)
-    with Pool(workers, both) as pool:
+    with workers.pool(both, _places(both)) as pool:
         for task, result in pool.each(_do, tasks):
             if isinstance(task, Rows):
                 compared.setdefault(task.module, Compared()).add(result)
@@ -106,6 +106,13 @@ def _carry_out(
         text = "has not the original's values: consumers compute another model"
         found.error("float-changed", name, text)
     return compared
+
+
+def _places(both: Both) -> list[Place]:
+    result = [Place.of(both.model.folder, (t.file for t in both.model.tensors.values()))]
+    if both.original is not None:
+        result.append(Place.of(both.original.folder, both.original.files))
+    return result
 
 
 def _do(both: Both, task: Values | Rows | Floats) -> Any:

@@ -23,6 +23,7 @@ class Original:
         self.folder = folder
         self.config = Config(json_of(folder / "config.json"))
         tensors = {t.name: t for shard in shards_of(folder) for t in shard.tensors}
+        self.files = {t.file for t in tensors.values()}
         self.sources: dict[str, Tensor | Matrix] = {}
         for source in sources_of(tensors, self.config):
             name = source.name if isinstance(source, Tensor) else f"{source.module}.weight"

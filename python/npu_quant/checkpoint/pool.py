@@ -1,4 +1,4 @@
-"""Tasks in processes."""
+"""Tasks, and who does them: this process, others of this machine, or Dask's (`pool_dask`)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import current_process, get_context
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 from .._runtime import set_num_threads
 from .folder import CheckpointError
@@ -37,8 +38,60 @@ def cpu_count() -> int:
     return len(os.sched_getaffinity(0))
 
 
+class Place(NamedTuple):
+    """A folder that all who do tasks must see, and the sizes of files in it."""
+
+    folder: Path
+    sizes: dict[str, int]
+
+    @classmethod
+    def of(cls, folder: Path, names: Iterable[str]) -> Place:
+        """Return a folder with these files as they are."""
+        return cls(folder, {name: (folder / name).stat().st_size for name in sorted({*names})})
+
+
+class Workers:
+    """Who does tasks: processes of this machine. A context manager."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def pool(self, shared: Any, places: Sequence[Place]) -> Pool:
+        """Return what does tasks.
+
+        Args:
+            shared: what all tasks get.
+            places: the folders that tasks read and write.
+        """
+        return Pool(self._count, shared)
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def workers_of(count: int | None, scheduler: str | None) -> Workers:
+    """Return who does tasks: so many processes, or as many as CPUs; or the workers of a scheduler.
+
+    Raises:
+        CheckpointError: the number is none, or Dask is not installed.
+    """
+    if count is not None and count < 1:
+        raise CheckpointError(f"workers is {count}, expected 1 or more.")
+    if scheduler is None:
+        return Workers(count or cpu_count())
+    from .pool_dask import Cluster
+
+    return Cluster(scheduler, count)
+
+
 class Pool:
     """Processes that do tasks; with one worker it is this process. A context manager."""
+
+    takes_shards = False
+    """Whether a task is to be all of an output shard, and not a piece: no file has two writers."""
 
     def __init__(self, workers: int, shared: Any) -> None:
         if current_process().daemon:  # such as multiprocessing.Pool's, which may have no children
@@ -46,6 +99,8 @@ class Pool:
         self.shared, self._pool = shared, None
         self.ahead = 3 * workers if workers > 1 else 1
         """How many tasks to hand out before the first is waited for."""
+        self.window = self.ahead
+        """The same of `each`."""
         if workers > 1:
             # Forked, so that scripts need no guard of __main__.
             context = get_context("fork")
@@ -66,7 +121,7 @@ class Pool:
     @staticmethod
     def _submit(pool: ProcessPoolExecutor, work: Callable[[Any, T], R], task: T) -> Future[R]:
         try:
-            with _uninterrupted():
+            with uninterrupted():
                 return pool.submit(_run, work, task)
         except BrokenProcessPool as error:
             raise CheckpointError(_KILLED) from error
@@ -81,14 +136,17 @@ class Pool:
         pending: deque[tuple[T, Future[R]]] = deque()
         for task in tasks:
             pending.append((task, self.submit(work, task)))
-            while len(pending) >= self.ahead:
+            while len(pending) >= self.window:
                 first, future = pending.popleft()
                 yield first, self.result(future)
         for task, future in pending:
             yield task, self.result(future)
 
-    @staticmethod
-    def result(future: Future[R]) -> R:
+    def next(self, pending: deque[Future[R]]) -> Future[R]:
+        """Take the task to wait for out of those under way: the oldest."""
+        return pending.popleft()
+
+    def result(self, future: Future[R]) -> R:
         """Return what a task gave.
 
         Raises:
@@ -104,7 +162,7 @@ class Pool:
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         if self._pool is not None:
-            with _uninterrupted():
+            with uninterrupted():
                 for process in list(self._pool._processes.values()) if error else []:
                     process.kill()
                 self._pool.shutdown(cancel_futures=True)
@@ -112,7 +170,7 @@ class Pool:
 
 
 @contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
+def uninterrupted() -> Iterator[None]:
     """Put off Ctrl-C until processes are all started, or all ended."""
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):

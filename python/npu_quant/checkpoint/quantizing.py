@@ -19,7 +19,7 @@ from .job import Job
 from .matrices import Matrix
 from .metadata import DESCRIPTION, files_of
 from .plan import CODES, Plan, plan_of
-from .pool import Pool
+from .pool import Place, Pool, Workers
 from .reports import Layer, QuantizeReport
 from .run import Progress, Run
 from .schemes import FLOAT, INT8_ACTIVATIONS, check_pair
@@ -167,20 +167,23 @@ def check_space(p: Prepared, done: int) -> None:
         )
 
 
-def write(p: Prepared, workers: int, progress: Progress | None, *, verify: bool) -> QuantizeReport:
+def write(
+    p: Prepared, workers: Workers, progress: Progress | None, *, verify: bool
+) -> QuantizeReport:
     """Carry out a plan, and read back what was written."""
     start = time.monotonic()
     work = Work(p.out, record_of(p))
     done = _bytes_in(p.out) if work.resumed() else 0
     check_space(p, done)
     job = Job(p.source, work.folder, p.plan, p.rule)
-    with work, Pool(workers, job) as pool:
+    with work, workers.pool(job, _places(p, work)) as pool:
         run = Run(job, work, progress)
         run.take_over()
         run.make(pool)
         _write_files(p, work)
         entries = [run.entries[s.name] for s in p.plan.shards]
         findings = _changed(pool, p.out, entries) if verify else []
+        work.end()
     if verify and not findings:
         found = check(p.out, None, workers, None).findings
         findings = [f for f in found if f.rule != "fp16"]  # which was asked for, and is a warning
@@ -196,6 +199,11 @@ def write(p: Prepared, workers: int, progress: Progress | None, *, verify: bool)
     return report
 
 
+def _places(p: Prepared, work: Work) -> list[Place]:
+    nonce = str(work.nonce.relative_to(p.out))
+    return [Place.of(p.source, (s.name for s in p.shards)), Place.of(p.out, [nonce])]
+
+
 def _bytes_in(out: Path) -> int:
     """Return the bytes of what is whole."""
     files = (p for p in out.rglob("*") if WORK not in p.parts and p.is_file())
@@ -208,7 +216,6 @@ def _write_files(p: Prepared, work: Work) -> None:
         work.copy(p.source, name)
     for name, data in p.written.items():
         work.write(name, data)
-    work.end()
 
 
 def peak_rss() -> int:

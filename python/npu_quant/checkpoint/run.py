@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import asdict
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import uuid4
 
+from .folder import CheckpointError
 from .job import Job, Made, Piece, make, pieces_of, prepare, sync
 from .plan import CODES
 from .pool import Pool
@@ -16,6 +20,24 @@ from .weights import Error
 from .work import Work, sha256_of
 
 Progress = Callable[[int, int], None]
+
+
+class Whole(NamedTuple):
+    """A task that is all of a shard."""
+
+    shard: int
+    nonce: Path
+    """A file that is there as long as the run."""
+
+
+class Done(NamedTuple):
+    """What became of a task."""
+
+    shard: int
+    made: list[Made]
+    part: Path | None = None
+    """The file that is the whole shard, on the disk."""
+    sha256: str = ""
 
 
 class Run:
@@ -28,7 +50,7 @@ class Run:
         self._done = 0
         self._left: dict[int, int] = {}
         self._errors: dict[tuple[int, int], Error] = {}
-        self._pieces: deque[Future[Made]] = deque()
+        self._pending: deque[Future[Done]] = deque()
         self._seals: deque[tuple[int, Future[str], Future[None]]] = deque()
         self.entries: dict[str, dict[str, Any]] = {}
         """Of each shard that is whole: the line of the journal."""
@@ -52,29 +74,41 @@ class Run:
         for shard in self._all():
             if self._job.plan.shards[shard].name in self.entries:
                 continue
-            pieces = list(pieces_of(self._job.plan, shard))
-            prepare(self._job, shard, self._job.part(shard))
-            self._left[shard] = len(pieces)
-            self._seal_if_made(pool, shard)
-            for piece in pieces:
-                self._pieces.append(pool.submit(_make, piece))
-                while len(self._pieces) >= pool.ahead:
+            for work, task in self._tasks(pool, shard):
+                self._pending.append(pool.submit(work, task))
+                while len(self._pending) >= pool.ahead:
                     self._take(pool)
                     self._finish_sealed(pool)
-        while self._pieces:
+        while self._pending:
             self._take(pool)
         while self._seals:
-            self._finish(pool)
+            self._finish_oldest(pool)
+
+    def _tasks(self, pool: Pool, shard: int) -> Iterator[tuple[Callable[..., Done], Any]]:
+        """Yield the tasks of a shard: its pieces, or all of it as one."""
+        if pool.takes_shards:
+            yield _whole, Whole(shard, self._work.nonce)
+            return
+        pieces = list(pieces_of(self._job.plan, shard))
+        prepare(self._job, shard, self._job.part(shard))
+        self._left[shard] = len(pieces)
+        self._seal_if_made(pool, shard)
+        for piece in pieces:
+            yield _make, piece
 
     def _take(self, pool: Pool) -> None:
-        """Wait for the oldest piece."""
-        made = pool.result(self._pieces.popleft())
-        if made.error is not None:
-            key = made.piece.shard, made.piece.group
-            self._errors.setdefault(key, Error()).add(made.error)
-        self._advance(made.piece.source_bytes)
-        self._left[made.piece.shard] -= 1
-        self._seal_if_made(pool, made.piece.shard)
+        """Wait for a task."""
+        done = pool.result(pool.next(self._pending))
+        for made in done.made:
+            if made.error is not None:
+                key = made.piece.shard, made.piece.group
+                self._errors.setdefault(key, Error()).add(made.error)
+            self._advance(made.piece.source_bytes)
+        if done.part is not None:
+            self._finish(done.shard, done.part, done.sha256)
+            return
+        self._left[done.shard] -= 1
+        self._seal_if_made(pool, done.shard)
 
     def _seal_if_made(self, pool: Pool, shard: int) -> None:
         if self._left[shard] == 0:
@@ -83,13 +117,17 @@ class Run:
     def _finish_sealed(self, pool: Pool) -> None:
         """Finish the shards that need not be waited for: others are made meanwhile."""
         while self._seals and all(future.done() for future in self._seals[0][1:]):
-            self._finish(pool)
+            self._finish_oldest(pool)
 
-    def _finish(self, pool: Pool) -> None:
-        """Wait for the oldest shard, and give it its name."""
+    def _finish_oldest(self, pool: Pool) -> None:
+        """Wait for the oldest shard that is all made."""
         shard, hashed, synced = self._seals.popleft()
         sha256 = pool.result(hashed)
         pool.result(synced)
+        self._finish(shard, self._job.part(shard), sha256)
+
+    def _finish(self, shard: int, part: Path, sha256: str) -> None:
+        """Give a shard its name."""
         planned = self._job.plan.shards[shard]
         layers = [
             asdict(self._layer(shard, number))
@@ -97,7 +135,7 @@ class Run:
             if group.how == CODES
         ]
         entry = {"shard": planned.name, "bytes": planned.size, "sha256": sha256, "layers": layers}
-        self._work.finish_shard(self._job.part(shard), entry)
+        self._work.finish_shard(part, entry)
         self.entries[planned.name] = entry
 
     def _layer(self, shard: int, number: int) -> Layer:
@@ -112,8 +150,8 @@ class Run:
         self._progress(self._done, self._total)
 
 
-def _make(job: Job, piece: Piece) -> Made:
-    return make(job, piece, job.part(piece.shard))
+def _make(job: Job, piece: Piece) -> Done:
+    return Done(piece.shard, [make(job, piece, job.part(piece.shard))])
 
 
 def _hash(job: Job, shard: int) -> str:
@@ -122,3 +160,29 @@ def _hash(job: Job, shard: int) -> str:
 
 def _sync(job: Job, shard: int) -> None:
     sync(job.part(shard))
+
+
+def _whole(job: Job, task: Whole) -> Done:
+    """Make a shard in a file of its own: another worker may do so, too, if this one seems lost."""
+    part = job.work / f"{job.plan.shards[task.shard].name}.{uuid4().hex}.part"
+    made = []
+    try:
+        prepare(job, task.shard, part)
+        for piece in pieces_of(job.plan, task.shard):
+            _check_goes_on(task.nonce)
+            made.append(make(job, piece, part))
+        sha256 = sha256_of(part)
+        sync(part)
+        _check_goes_on(task.nonce)
+        return Done(task.shard, made, part, sha256)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def _check_goes_on(nonce: Path) -> None:
+    """Raise CheckpointError if the run that this is for has ended."""
+    try:
+        os.stat(nonce)
+    except FileNotFoundError as error:
+        raise CheckpointError("the run was interrupted.") from error

@@ -15,6 +15,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from .folder import CheckpointError, json_bytes
 
@@ -71,6 +72,8 @@ class Work:
     def __init__(self, out: Path, plan: dict[str, Any]) -> None:
         self.out, self.folder = out, out / WORK
         self._plan, self._lock = plan, -1
+        self.nonce = self.folder / f"{uuid4().hex}.part"
+        """A file that is there as long as the run, and that nobody who sees another folder has."""
 
     def resumed(self) -> bool:
         """Say whether there is an unfinished run of this plan.
@@ -113,12 +116,21 @@ class Work:
                 shutil.rmtree(self.folder, ignore_errors=True)
             os.close(self._lock)
             raise
+        self._clear()  # of what a run that was killed has left
         if not (self.folder / "plan.json").exists():
             self._put(self.folder / "plan.json", json_bytes(self._plan))
+        self.nonce.touch()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._clear()
         os.close(self._lock)
+
+    def _clear(self) -> None:
+        """Remove what is not whole; first what tells others that they make it for nobody."""
+        self.nonce.unlink(missing_ok=True)
+        for left in self.folder.glob("*.part"):
+            left.unlink(missing_ok=True)
 
     def journal(self) -> Iterator[dict[str, Any]]:
         """Yield the shards that a former run finished and that are as it left them."""
@@ -161,6 +173,7 @@ class Work:
 
     def end(self) -> None:
         """Remove what only an unfinished run needs."""
+        self._clear()
         shutil.rmtree(self.folder)
         sync_folder(self.out)
 

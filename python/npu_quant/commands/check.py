@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .arguments import Parser, add_json, at_least
+from .arguments import Parser, add_json, add_workers
 from .console import write, write_json
 from .outputs import check_json
 from .progress import progress_bar
@@ -29,7 +29,7 @@ def parser() -> Parser:
     result.usage = "npu-quant check [options] MODEL_DIR"
     result.add_argument("folders", nargs="*", metavar="MODEL_DIR", help="the quantized model")
     result.add_argument("--original", metavar="DIR", help="the model it was made of")
-    result.add_argument("--workers", type=at_least(1), help="processes (default: the CPUs)")
+    add_workers(result)
     add_json(result.add_argument_group("what is reported"))
     return result
 
@@ -45,7 +45,9 @@ def run(words: Sequence[str]) -> int:
     check_json(arguments.json)
     (model,) = arguments.folders
     with progress_bar(f"checking {model}", quiet=False) as progress:
-        report = checkpoint.check(model, arguments.original, arguments.workers, progress)
+        report = checkpoint.check(
+            model, arguments.original, arguments.workers, progress, arguments.scheduler
+        )
     if arguments.json != "-":
         write(str(report))
     if arguments.json is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .arguments import Parser, add_json, at_least, parsed
+from .arguments import Parser, add_json, add_workers, parsed
 from .console import write, write_json
 from .outputs import check_json
 from .progress import progress_bar
@@ -53,7 +53,7 @@ def parser() -> Parser:
     )
     how.add_argument("--mx-scale", default="up", help="up (default): no block saturates, or floor")
     how.add_argument("--shard-size", default="4GiB", help="of an output file (default: 4GiB)")
-    how.add_argument("--workers", type=at_least(1), help="processes (default: the CPUs)")
+    add_workers(how)
     how.add_argument("--dry-run", action="store_true", help="say what would be written")
     how.add_argument("--no-verify", action="store_true", help="do not read back what was written")
     add_json(result.add_argument_group("what is reported"))
@@ -93,6 +93,7 @@ def run(words: Sequence[str]) -> int:
             mx_scale=arguments.mx_scale,
             shard_size=arguments.shard_size,
             workers=arguments.workers,
+            scheduler=arguments.scheduler,
             dry_run=arguments.dry_run,
             verify=not arguments.no_verify,
             progress=progress,
