@@ -188,8 +188,15 @@ class TestUnfitWorkers:
             with pytest.raises(checkpoint.CheckpointError, match=text):
                 checkpoint.check(whole, source, scheduler=joined.address)
 
+    @pytest.mark.parametrize("fault", ["blind", "empty"])
     def test_that_joins_late(
-        self, slowed: Cluster, joined: Cluster, source: Path, tmp_path: Path
+        self,
+        fault: str,
+        slowed: Cluster,
+        joined: Cluster,
+        source: Path,
+        tmp_path: Path,
+        site: dict[str, str],
     ) -> None:
         joined.run(dask_clusters.slow, 1)
         out = tmp_path / "out"
@@ -197,14 +204,20 @@ class TestUnfitWorkers:
         words = command(source, out, joined.address)
         with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as run:
             until(lambda: parts_in(out))
-            joined.join("unfit", PYTHONPATH=f"{tmp_path}:{dask_clusters.HERE}", HIDDEN=str(out))
+            if fault == "blind":
+                joined.join("unfit", PYTHONPATH=f"{tmp_path}:{dask_clusters.HERE}", HIDDEN=str(out))
+            else:
+                joined.join("unfit", "-S", **site)
             _, said = run.communicate(timeout=60)
-        text = f"does not see {out}: a shared filesystem is needed"
+        text = {
+            "blind": f"does not see {out}: a shared filesystem is needed",
+            "empty": "lacks npu_quant: install npu_quant .* there, as here",
+        }[fault]
         assert run.returncode == 2
         assert re.fullmatch(rf"npu-quant quantize: worker tcp://\S+ {text}\.\n", said)
 
-    def test_a_task_looks_for_itself(self, source: Path, tmp_path: Path) -> None:
-        """What a worker would say that gets a task before it was asked; and of other sizes."""
+    def test_what_is_seen(self, tmp_path: Path) -> None:
+        """Folders, files and their sizes."""
         (tmp_path / "a").write_bytes(b"four")
         assert pool_dask.hidden([pool_dask.Place.of(tmp_path, ["a"])]) is None
         for place in (pool_dask.Place(tmp_path / "none", {}), pool_dask.Place(tmp_path, {"b": 4})):

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from .._runtime import __version__, get_num_threads, set_num_threads
+from ..golden.read.common import clean
 from .folder import CheckpointError
 from .matrices import close_files
 from .pool import Place, Pool, Workers, uninterrupted
@@ -28,7 +29,7 @@ from .pool import Place, Pool, Workers, uninterrupted
 T = TypeVar("T")
 R = TypeVar("R")
 
-CONNECT = 5.0
+CONNECT = 8.0
 """Seconds that a scheduler has to answer."""
 GRACE = 60.0
 """Seconds that there may be no worker: one that was killed is started again, others come late."""
@@ -111,7 +112,8 @@ class DaskPool(Pool):
         """Have a function of a module called with what all tasks share, and a task."""
         # How long tasks take, Dask learns by the beginning of their names.
         key = f"npu-quant{work.__name__}-{uuid4().hex}"
-        future: Future[R] = self._executor.submit(_run, self._greeting[0], work, task, key=key)
+        data = pickle.dumps(_Call(self._greeting[0], work, task))
+        future: Future[R] = self._executor.submit(pickle.loads, data, key=key)
         return future
 
     def next(self, pending: deque[Future[R]]) -> Future[R]:
@@ -177,6 +179,8 @@ class DaskPool(Pool):
                 text = f"worker {worker} {has}: install npu_quant {__version__} there, as here."
                 raise CheckpointError(text)
         for worker, found in self._asked(asked, meet, *self._greeting):
+            if isinstance(found, Exception):
+                found = f"cannot use npu_quant: {clean(str(found), 200)}."
             if found is not None:
                 raise CheckpointError(f"worker {worker} {found}")
             self._met.add(worker)
@@ -259,6 +263,20 @@ def hidden(places: Sequence[Place]) -> str | None:
             if found != size:
                 return f"sees another {folder / name}, of {found} bytes instead of {size}."
     return None
+
+
+class _Call:
+    """A task that is done when its bytes are read.
+
+    So a worker that lacks npu_quant, and comes late, fails in the task. It would die of a message
+    that it cannot read, and Dask would send the task on to the next one.
+    """
+
+    def __init__(self, *arguments: Any) -> None:
+        self._arguments = arguments
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _run, self._arguments
 
 
 def _run(id: str, work: Callable[[Any, T], R], task: T) -> R:
