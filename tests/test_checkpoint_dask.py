@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import dask_clusters
@@ -18,6 +20,7 @@ from test_checkpoint_quantize import files_of
 from test_checkpoint_resume import StoppedError, stopped_after
 
 from npu_quant import checkpoint, cli
+from npu_quant.checkpoint import pool_dask
 
 pytestmark = pytest.mark.needs("distributed")
 
@@ -122,6 +125,22 @@ class TestSameBytes:
             quantize(tmp_path / "model", tmp_path / f"here{seed}", None, workers=1)
             assert files_of(tmp_path / f"there{seed}") == files_of(tmp_path / f"here{seed}")
             (tmp_path / "model").rename(tmp_path / f"{seed}")
+
+    def test_the_plan_is_in_no_task(
+        self, cluster: Cluster, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It is made bytes of once, and so is what tasks of the check share."""
+        sizes: list[int] = []
+
+        def dumps(what: Any) -> bytes:
+            data = pickle.dumps(what)
+            sizes.append(len(data))
+            return data
+
+        monkeypatch.setattr(pool_dask, "pickle", SimpleNamespace(dumps=dumps, loads=pickle.loads))
+        quantize(source, tmp_path / "out", cluster.address)
+        assert len(sizes) > 20
+        assert sum(size > 1000 for size in sizes) == 2
 
     def test_workers_are_left_as_they_were(
         self, cluster: Cluster, source: Path, tmp_path: Path

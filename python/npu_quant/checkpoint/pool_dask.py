@@ -29,7 +29,7 @@ from .pool import Place, Pool, Workers, uninterrupted
 T = TypeVar("T")
 R = TypeVar("R")
 
-CONNECT = 8.0
+CONNECT = 5.0
 """Seconds that a scheduler has to answer."""
 GRACE = 60.0
 """Seconds that there may be no worker: one that was killed is started again, others come late."""
