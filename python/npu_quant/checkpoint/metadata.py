@@ -24,7 +24,7 @@ def index_of(plan: Plan) -> dict[str, Any]:
     return {"metadata": {"total_size": size}, "weight_map": dict(sorted(files.items()))}
 
 
-def files_of(config: Config, plan: Plan, mx_scale: str) -> dict[str, bytes]:
+def json_files_of(config: Config, plan: Plan, mx_scale: str) -> dict[str, bytes]:
     """Return the JSON files by name; last the one without which the folder is no model.
 
     Raises:

@@ -17,7 +17,7 @@ from .findings import Finding
 from .folder import CheckpointError, Shard, json_of, shards_of
 from .job import Job
 from .matrices import Matrix
-from .metadata import DESCRIPTION, files_of
+from .metadata import DESCRIPTION, json_files_of
 from .plan import CODES, Plan, plan_of
 from .pool import Place, Pool, Workers
 from .reports import Layer, QuantizeReport
@@ -43,8 +43,8 @@ class Prepared:
     rule: Rule
     shard_size: int
     copied: list[str]
-    written: dict[str, bytes]
-    """The JSON files, by name, in the order of writing."""
+    json_files: dict[str, bytes]
+    """What is written beside the shards, by name, in that order."""
 
 
 def byte_count(text: str | int) -> int:
@@ -84,8 +84,8 @@ def prepared(
     shards = shards_of(source)
     plan = plan_of(shards, config, wanted, dtype, shard_size)
     rule = Rule(wanted.format, plan.params, mx_scale)
-    copied, written = files_to_copy(source), files_of(config, plan, mx_scale)
-    return Prepared(source, out, shards, config, plan, rule, shard_size, copied, written)
+    copied, texts = files_to_copy(source), json_files_of(config, plan, mx_scale)
+    return Prepared(source, out, shards, config, plan, rule, shard_size, copied, texts)
 
 
 def record_of(p: Prepared) -> dict[str, Any]:
@@ -214,7 +214,7 @@ def _write_files(p: Prepared, work: Work) -> None:
     """Write all but the shards; last the file without which the folder is no model."""
     for name in p.copied:
         work.copy(p.source, name)
-    for name, data in p.written.items():
+    for name, data in p.json_files.items():
         work.write(name, data)
 
 
