@@ -92,7 +92,7 @@ class SlowToHash(Pool):
 def test_a_shard_that_is_hashed_holds_up_no_other(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("npu_quant.checkpoint.quantizing.Pool", SlowToHash)
+    monkeypatch.setattr("npu_quant.checkpoint.pool.Pool", SlowToHash)
     report = checkpoint.quantize(
         model, model.parent / "out", "W8A8_DYNAMIC", shard_size="60KB", workers=1, verify=False
     )
