@@ -79,7 +79,6 @@ class Workshop:
         pybind11 = self._run(sys.executable, "-m", "pybind11", "--cmakedir").strip()
         options = {
             "CMAKE_BUILD_TYPE": "Release",
-            "CMAKE_GTEST_DISCOVER_TESTS_DISCOVERY_MODE": "PRE_TEST",
             "NPU_QUANT_TESTS": "ON",
             "Python_EXECUTABLE": sys.executable,
             "pybind11_DIR": pybind11,
