@@ -26,7 +26,7 @@ test: $(VENV)/test $(BUILD)/.gtests
 
 # The tests that need more than the README asks for: torch, Dask, clang++, Ascend's document. Without it they skip.
 test-needs: $(VENV)/test
-	$(PY) -m pytest -n auto --dist worksteal -m needs
+	$(PY) -m pytest -n auto --dist worksteal -m needs $$(grep -l 'needs(' tests/test_*.py)
 
 # Plants faults in kernels, contracts and faces, and flips every comparison of the modules that decide: one at a time,
 # and a test must fail each time. MUTATION='--help' lists what it takes.
@@ -45,7 +45,7 @@ asan: $(VENV)/python
 	sh tools/get_googletest.sh
 	cmake --preset asan
 	cmake --build --preset asan
-	set -e; for tests in $(GTESTS); do build/asan/$$tests --gtest_brief=1; done
+	printf '%s\n' $(GTESTS) | xargs -P 2 -I tests build/asan/tests --gtest_brief=1
 
 clean:
 	rm -rf build $(VENV)
