@@ -92,10 +92,9 @@ def _float_codes(v: NDArray[np.float32], name: str, round_mode: str) -> NDArray[
     assert v.dtype == np.float32
     bits = v.view(np.uint32)
     kinds: NDArray[np.uint32] = bits >> 15 & ~np.uint32(1) | (bits & 0xFFFF != 0)
-    return _code_table(name, round_mode)[kinds]
+    return _table_of(name, round_mode)[kinds]
 
 
-@cache
 def _code_table(name: str, round_mode: str) -> NDArray[np.uint8]:
     """Return the code of one number of each kind. hifloat8 has no -0, others have."""
     kinds = np.arange(1 << 17, dtype=np.uint32)
@@ -120,6 +119,9 @@ def _code_table(name: str, round_mode: str) -> NDArray[np.uint8]:
     codes = np.where(goes_above, above, below)
     has_sign = sign & ((name != "hifloat8") | (codes != 0))
     return np.where(np.isnan(v), 0, codes | has_sign * half).astype(np.uint8)
+
+
+_table_of: Callable[[str, str], NDArray[np.uint8]] = cache(_code_table)
 
 
 def _powers(v: NDArray[np.float32]) -> NDArray[np.uint8]:
