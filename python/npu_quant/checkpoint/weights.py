@@ -88,7 +88,6 @@ class NonFiniteError(CheckpointError):
     """A weight that is to be quantized has NaN or infinite values."""
 
 
-@np.errstate(over="ignore")
 def quantize(w: NDArray[Any], type: str, is_down: bool, rule: Rule, error: Error) -> Outputs:
     """Quantize rows of a weight.
 
@@ -106,11 +105,7 @@ def quantize(w: NDArray[Any], type: str, is_down: bool, rule: Rule, error: Error
     codes = TYPES[type].codes
     if codes == "mxfp8":
         return _mx(w, rule.mx_scale, error)
-    amax = amax_of(w)
-    if not np.isfinite(amax).all():
-        raise NonFiniteError
-    scale, stored = _scales(amax, codes, rule)
-    q = _codes(w, amax, scale, GREATEST[codes])
+    q, scale, stored = codes_of(w, codes, rule)
     error.include(w, q, scale[:, None])
     column = stored[:, None]
     if rule.format == COMPRESSED:
@@ -120,6 +115,22 @@ def quantize(w: NDArray[Any], type: str, is_down: bool, rule: Rule, error: Error
         return q, column, zeros
     packed = (q[0::2] & 15) | (q[1::2] << 4)
     return packed, column, zeros, scale_bias(q, scale, is_down)
+
+
+@np.errstate(over="ignore")
+def codes_of(
+    w: NDArray[Any], codes: str, rule: Rule
+) -> tuple[NDArray[np.int8], NDArray[np.float32], NDArray[Any]]:
+    """Return codes of int8 or int4, a byte each, the scale of each row, and as it is stored.
+
+    Raises:
+        NonFiniteError: w has NaN or infinite values.
+    """
+    amax = amax_of(w)
+    if not np.isfinite(amax).all():
+        raise NonFiniteError
+    scale, stored = _scales(amax, codes, rule)
+    return _codes(w, amax, scale, GREATEST[codes]), scale, stored
 
 
 def amax_of(w: NDArray[Any]) -> NDArray[np.float32]:
