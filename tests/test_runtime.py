@@ -152,13 +152,13 @@ def test_bad_environment_is_an_import_error(variable: str, value: str, message: 
     assert f"ImportError: npu_quant: {message}" in done.stderr
 
 
-@pytest.mark.parametrize("way", ["script", "module"])
+@pytest.mark.parametrize("way", ["SCRIPT", "-m npu_quant", "-X dev -mnpu_quant", "-Im npu_quant"])
 @pytest.mark.parametrize("name", ["NPU_QUANT_TARGET", "NPU_QUANT_NUMERICS"])
 def test_the_command_says_so_in_a_line(tmp_path: Path, name: str, way: str) -> None:
     """Though it is the import of the package that fails, before there is a command."""
     script = tmp_path / "npu-quant"  # as pip writes it
     script.write_text("import sys\nfrom npu_quant.cli import main\nsys.exit(main())\n")
-    words = ["-m", "npu_quant"] if way == "module" else [str(script)]
+    words = [str(script) if word == "SCRIPT" else word for word in way.split()]
 
     def run(**more: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, *words, "info"]

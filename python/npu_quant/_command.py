@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,4 +30,7 @@ def ending_the_command() -> Iterator[None]:
 def _is_command() -> bool:
     """Tell whether this process is npu-quant, or python -m npu_quant."""
     script = os.path.basename(sys.argv[0]) if sys.argv else ""
-    return script == "npu-quant" or sys.orig_argv[1:3] == ["-m", "npu_quant"]
+    if script != "-m":  # so it is until the module is found
+        return script == "npu-quant"
+    module = sys.orig_argv[-len(sys.argv)]  # the word before the arguments, such as -Imnpu_quant
+    return re.fullmatch(r"(-\w*m)?npu_quant", module) is not None
