@@ -27,7 +27,7 @@ std::string number_remedy(const std::string& argument, const TensorView& view,
       argument + (view.of_torch ? ".to(torch." : ".astype(np.") + name_of(to) + ")";
   const bool takes_bits = is_among(DType::bfloat16, allowed);
   if (takes_bits && dtype == "|V2") return "If it holds the bits of bfloat16: " + bits + ".";
-  if (begins_with(">f") || begins_with("<f"))
+  if (dtype.find_first_of("<>") == 0 && dtype.find_first_of("fiu", 1) == 1)
     return "Its bytes are swapped: " + argument + ".astype(" + argument +
            ".dtype.newbyteorder('=')).";
   for (const char* number : {"float", "int", "uint", "bool", "complex"}) {

@@ -100,12 +100,17 @@ def _wrong_kind(value: object, name: str) -> TypeError:
 
 
 def near(value: object) -> list[int]:
-    """ACL's codes of the dtypes that a misspelt name may be meant for, the likest first."""
+    """ACL's codes of the dtypes that a misspelt name may be meant for, the likest first.
+
+    The beginning of several names is meant for none of them: float8 is no hifloat8.
+    """
     if not isinstance(value, str):
         return []
-    word = _word(value).lower()
-    words = difflib.get_close_matches(word, [*_BY_NAME, *_ALIASES], len(_BY_NAME), 0.7)
-    return [row.acl_code for row in map(_of_name, words) if row is not None]
+    word, names = _word(value).lower(), [*_BY_NAME, *_ALIASES]
+    begun = {_of_name(name) for name in names if name.startswith(word)}
+    words = [] if begun else difflib.get_close_matches(word, names, len(_BY_NAME), 0.7)
+    rows = begun if len(begun) == 1 else map(_of_name, words)
+    return [row.acl_code for row in rows if row is not None]
 
 
 def _word(name: str) -> str:

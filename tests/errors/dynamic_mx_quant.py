@@ -44,7 +44,7 @@ ERRORS = [
     *[(f"round_mode {mode} of float8", lambda mode=mode: float8(X, round_mode=mode), ParamError, 161002, f"round_mode is '{mode}', available for float8_e4m3fn: 'rint'.") for mode in ("round", "floor")],
     ("round_mode kind", lambda: npu_dynamic_mx_quant(X, round_mode=0), TypeError, None, "round_mode is an int, expected a str."),
     *[(f"dst_type {name}", lambda name=name: npu_dynamic_mx_quant(X, dst_type=name), ParamError, 161002, f"dst_type is '{name}', available: {FORMATS}. Did you mean {meant}?") for name, meant in (("float8_e4m3", "float8_e4m3fn"), ("torch.float8_e5m3", "float8_e5m2"), ("Float4_E2M1", "float4_e2m1"), ("float4_e1m2fn", "float4_e1m2"), ("ACL_FLOAT8_E5M", "float8_e5m2"))],
-    *[(f"dst_type {name}", lambda name=name: npu_dynamic_mx_quant(X, dst_type=name), ParamError, 161002, f"dst_type is '{name}', available: {FORMATS}. Name it by torch_npu's code (291, 292, 296, 297), a dtype or its name.") for name in ("mxfp", "")],
+    *[(f"dst_type {name}", lambda name=name: npu_dynamic_mx_quant(X, dst_type=name), ParamError, 161002, f"dst_type is '{name}', available: {FORMATS}. Name it by torch_npu's code (291, 292, 296, 297), a dtype or its name.") for name in ("mxfp", "", "float8", "float4")],
     ("dst_type", lambda: npu_dynamic_mx_quant(X, dst_type=np.int8), ParamError, 161002, f"dst_type is int8, available: {FORMATS}. Name it by torch_npu's code (291, 292, 296, 297), a dtype or its name."),
     ("dst_type hifloat8", lambda: npu_dynamic_mx_quant(X, dst_type=290), ParamError, 161002, f"dst_type is hifloat8, available: {FORMATS}."),
     ("dst_type of a scale", lambda: npu_dynamic_mx_quant(X, dst_type=ml_dtypes.float8_e8m0fnu), ParamError, 161002, f"dst_type is float8_e8m0fnu, available: {FORMATS}."),

@@ -49,6 +49,8 @@ ERRORS = [
     ("void", lambda: npu_dynamic_quant(np.zeros((2, 4), "V2")), DTypeError, 161002, "input has dtype |V2, expected float16, bfloat16 or float32. If it holds the bits of bfloat16: input.view(ml_dtypes.bfloat16)."),
     ("fp8", lambda: npu_dynamic_quant(np.ones((2, 4), ml_dtypes.float8_e5m2)), DTypeError, 161002, "input has dtype float8_e5m2, expected"),
     ("structured", lambda: npu_dynamic_quant(np.zeros((2, 4), [(f"field{i}", "f4") for i in range(99)])), DTypeError, 161002, "input has dtype [('field0', '<f4')"),
+    *[(f"like others' names, {name}", lambda name=name: npu_dynamic_quant(X, dst_type=name), ParamError, 161002, f"dst_type is '{name}', available: int8, int4, hifloat8, float8_e5m2, float8_e4m3fn. Name it by ") for name in ("bfloat", "float8", "float4")],
+    ("byte-swapped int", lambda: npu_dynamic_quant(X.astype(">i4")), DTypeError, 161002, "input has dtype >i4, expected float16, bfloat16 or float32. Its bytes are swapped: input.astype(input.dtype.newbyteorder('='))."),
     ("byte-swapped", lambda: npu_dynamic_quant(X.astype(">f2")), DTypeError, 161002, "input has dtype >f2, expected float16, bfloat16 or float32. Its bytes are swapped: input.astype(input.dtype.newbyteorder('='))."),
     ("smooth list", lambda: npu_dynamic_quant(X, smooth_scales=[1] * 4), DTypeError, 161002, "smooth_scales is a list, expected a numpy.ndarray."),
     ("smooth dtype", lambda: npu_dynamic_quant(X, smooth_scales=np.ones(4, np.float32)), DTypeError, 161002, "smooth_scales has dtype float32, expected that of input, float16. Convert it with smooth_scales.astype(input.dtype)."),
