@@ -40,12 +40,12 @@ bench: $(VENV)/bench $(BUILD)/.bench
 lint: $(VENV)/lint
 	sh tools/lint.sh $(PY) $(BUILD)
 
-# The GoogleTests once more, under AddressSanitizer and UBSan.
+# The GoogleTests once more, under AddressSanitizer and UBSan; env, as xargs leaves the name of the command as it is.
 asan: $(VENV)/python
 	sh tools/get_googletest.sh
 	cmake --preset asan
 	cmake --build --preset asan
-	printf '%s\n' $(GTESTS) | xargs -P 2 -I tests build/asan/tests --gtest_brief=1
+	printf '%s\n' $(GTESTS) | xargs -P 2 -I tests env build/asan/tests --gtest_brief=1
 
 clean:
 	rm -rf build $(VENV)
