@@ -22,8 +22,7 @@
 //                    FLOAT4 is contiguous, two codes to a byte, of which the first is the low half
 // mxscale1Out,       FLOAT8_E8M0: the bytes b, likewise. x's shape, but that axis is
 // mxscale2Out        ceil(blocks / 2) long, and a last axis of 2 is added: blocks 2 p and 2 p + 1
-// lie
-//                    side by side; 0 where there is none
+//                    lie side by side; 0 where there is none
 #ifndef NPU_QUANT_ACLNNOP_ACLNN_DYNAMIC_MX_QUANT_WITH_DUAL_AXIS_V2_H_
 #define NPU_QUANT_ACLNNOP_ACLNN_DYNAMIC_MX_QUANT_WITH_DUAL_AXIS_V2_H_
 
