@@ -17,7 +17,7 @@ from checkpoints import models
 from test_checkpoint_quantize import files_of
 
 from npu_quant import checkpoint
-from npu_quant.checkpoint import run
+from npu_quant.checkpoint import quantizing, run
 from npu_quant.checkpoint.pool import Pool
 
 
@@ -98,6 +98,32 @@ def test_a_shard_that_is_hashed_holds_up_no_other(
     waits = [i for i, piece in enumerate(SlowToHash.made) if piece is None]
     assert len(waits) == len(report.shards) > 1
     assert waits == [*range(len(SlowToHash.made) - len(waits), len(SlowToHash.made))]
+
+
+class Counted(Pool):
+    """It knows how many shards are read back at a time."""
+
+    under_way: ClassVar[list[int]] = [0]
+
+    def submit(self, work: Callable[[Any, Any], Any], task: Any) -> Future[Any]:
+        if work is quantizing._sha256_of:
+            self.under_way.append(self.under_way[-1] + 1)
+        return super().submit(work, task)
+
+    def result(self, future: Future[Any]) -> Any:
+        self.under_way.append(max(0, self.under_way[-1] - 1))
+        return super().result(future)
+
+
+def test_no_more_shards_are_read_back_at_once_than_may_be(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("npu_quant.checkpoint.pool.Pool", Counted)
+    report = checkpoint.quantize(
+        model, model.parent / "out", "W8A8_DYNAMIC", shard_size="60KB", workers=1
+    )
+    assert len(report.shards) > 1
+    assert max(Counted.under_way) == 1
 
 
 def _interrupt(_: Any, number: int) -> None:

@@ -125,6 +125,45 @@ def test_another_command_is_refused(unfinished: Path, source: Path) -> None:
     assert files_of(unfinished) == before
 
 
+def test_stopped_while_what_was_written_is_checked(
+    source: Path, whole: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from npu_quant.checkpoint import quantizing
+
+    def stopped(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    out = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr(quantizing, "check", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            went_on(source, out)
+    with pytest.raises(checkpoint.CheckpointError, match="is unfinished"):
+        checkpoint.check(out)
+    report = went_on(source, out)
+    assert report.resumed == len(report.shards)
+    assert files_of(out) == whole
+
+
+def test_killed_while_it_removes_what_an_unfinished_run_needs(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is there is whole."""
+
+    def killed(folder: Path) -> None:
+        min(folder.iterdir()).unlink()
+        raise StoppedError
+
+    out = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.rmtree", killed)
+        with pytest.raises(StoppedError):
+            went_on(source, out)
+    assert checkpoint.check(out, source).passed
+    with pytest.raises(checkpoint.CheckpointError, match="is not empty: choose another folder"):
+        went_on(source, out)
+
+
 def test_foreign_files_stay(unfinished: Path, source: Path, whole: dict[str, bytes]) -> None:
     (unfinished / "notes.txt").write_text("mine")
     went_on(source, unfinished)

@@ -19,20 +19,16 @@ from .folder import (
 from .metadata import ASCEND_INDEX, DESCRIPTION
 from .quantized import Model
 from .schemes import ASCEND, COMPRESSED
-from .work import WORK
 
 
 def read(folder: Path, found: Findings) -> Model:
     """Read a quantized model as far as it can be read.
 
     Raises:
-        CheckpointError: there is no quantized model, or one that is not finished.
+        CheckpointError: there is no quantized model.
     """
     if not folder.is_dir():
         raise CheckpointError(f"{folder} is no folder.")
-    if (folder / WORK).exists():
-        text = f"{folder} is unfinished: run the same npu-quant quantize again, it goes on."
-        raise CheckpointError(text)
     config = Config(_json(folder / "config.json", found))
     is_ascend = (folder / DESCRIPTION).exists()
     quantization = config.quantization

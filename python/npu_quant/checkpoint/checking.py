@@ -25,6 +25,7 @@ from .quantized import Model
 from .reports import CheckReport
 from .run import Progress
 from .schemes import FLOAT, TYPES
+from .work import WORK
 
 
 @dataclass(frozen=True)
@@ -43,14 +44,22 @@ class Floats(NamedTuple):
 
 
 def check(
-    folder: Path, original_dir: Path | None, workers: Workers, progress: Progress | None
+    folder: Path,
+    original_dir: Path | None,
+    workers: Workers,
+    progress: Progress | None,
+    *,
+    is_whole: bool = False,
 ) -> CheckReport:
-    """Check a model.
+    """Check a model, that is_whole also where the run that wrote it has not ended.
 
     Raises:
         CheckpointError: nothing can be said: it is not quantized, or not finished, or the original
             cannot be read.
     """
+    if not is_whole and (folder / WORK).exists():
+        text = f"{folder} is unfinished: run the same npu-quant quantize again, it goes on."
+        raise CheckpointError(text)
     found = Findings()
     model = read(folder, found)
     check_described(model, found)

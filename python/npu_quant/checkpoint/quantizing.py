@@ -176,17 +176,19 @@ def write(
     done = _bytes_in(p.out) if work.resumed() else 0
     check_space(p, done)
     job = Job(p.source, work.folder, p.plan, p.rule)
-    with work, workers.pool(job, _places(p, work)) as pool:
-        run = Run(job, work, progress)
-        run.take_over()
-        run.make(pool)
-        _write_files(p, work)
-        entries = [run.entries[s.name] for s in p.plan.shards]
-        findings = _changed(pool, p.out, entries) if verify else []
-        work.end()
-    if verify and not findings:
-        found = check(p.out, None, workers, None).findings
-        findings = [f for f in found if f.rule != "fp16"]  # which was asked for, and is a warning
+    with work:
+        with workers.pool(job, _places(p, work)) as pool:
+            run = Run(job, work, progress)
+            run.take_over()
+            run.make(pool)
+            _write_files(p, work)
+            entries = [run.entries[s.name] for s in p.plan.shards]
+            findings = _changed(pool, p.out, entries) if verify else []
+        if verify and not findings:
+            found = check(p.out, None, workers, None, is_whole=True).findings
+            # Of fp16 the report has a warning: it was asked for.
+            findings = [f for f in found if f.rule != "fp16"]
+        work.end()  # not before: an interrupted check is done again by the same command
     report = report_of(p, dry_run=False)
     report.findings = findings
     report.layers = [Layer.of(layer) for entry in entries for layer in entry["layers"]]
@@ -226,12 +228,12 @@ def peak_rss() -> int:
 
 def _changed(pool: Pool, out: Path, entries: list[dict[str, Any]]) -> list[Finding]:
     """Return the shards that are not what was written."""
-    digests = [(e, pool.submit(_sha256_of, out / e["shard"])) for e in entries]
     text = "is not as it was written: the disk or memory is at fault; consumers load it as it is"
+    digests = pool.each(_sha256_of, [out / e["shard"] for e in entries])
     return [
         Finding("error", "changed", e["shard"], text)
-        for e, future in digests
-        if pool.result(future) != e["sha256"]
+        for e, (_, digest) in zip(entries, digests, strict=True)
+        if digest != e["sha256"]
     ]
 
 

@@ -172,10 +172,11 @@ class Work:
         self._put(self.out / name, data)
 
     def end(self) -> None:
-        """Remove what only an unfinished run needs."""
+        """Remove what only an unfinished run needs: at once, or who is killed here leaves half."""
         self._clear()
-        shutil.rmtree(self.folder)
+        ended = self.folder.rename(self.out / f"{WORK}.ended")
         sync_folder(self.out)
+        shutil.rmtree(ended)
 
     def _put(self, path: Path, data: bytes) -> None:
         part = self.folder / "file.part"
