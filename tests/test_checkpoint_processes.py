@@ -100,6 +100,24 @@ def test_a_shard_that_is_hashed_holds_up_no_other(
     assert waits == [*range(len(SlowToHash.made) - len(waits), len(SlowToHash.made))]
 
 
+def test_small_tensors_are_handed_out_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handed: list[Any] = []
+    submit = Pool.submit
+
+    def counting(pool: Pool, work: Any, task: Any) -> Future[Any]:
+        handed.append(task)
+        return submit(pool, work, task)
+
+    monkeypatch.setattr(Pool, "submit", counting)
+    model, out = models.make(tmp_path / "model", "llama", layers=20, hidden=24), tmp_path / "out"
+    report = checkpoint.quantize(model, out, "W8A8_DYNAMIC", workers=1)
+    assert len(report.layers) == 140
+    checkpoint.check(out, model, 1)
+    assert len(handed) < 10
+
+
 class Counted(Pool):
     """It knows how many shards are read back at a time."""
 

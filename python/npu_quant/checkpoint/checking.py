@@ -19,6 +19,7 @@ from .check_types import check_described
 from .check_values import Seen, Values
 from .findings import Findings
 from .folder import CheckpointError
+from .job import together
 from .originals import Original, check_config, check_names, judge, recipes_of
 from .pool import Place, Workers
 from .quantized import Model
@@ -99,7 +100,8 @@ def _carry_out(
     changed: list[str] = []
     done, total = 0, sum(task.size for task in tasks)
     with workers.pool(both, _places(both)) as pool:
-        for task, result in pool.each(_do, tasks):
+        handed = pool.each(_do, together(tasks, lambda task: task.size))
+        for task, result in chain.from_iterable(zip(*some, strict=True) for some in handed):
             if isinstance(task, Rows):
                 compared.setdefault(task.module, Compared()).add(result)
             elif isinstance(task, Floats):
@@ -124,7 +126,11 @@ def _places(both: Both) -> list[Place]:
     return result
 
 
-def _do(both: Both, task: Values | Rows | Floats) -> Any:
+def _do(both: Both, tasks: list[Values | Rows | Floats]) -> list[Any]:
+    return [_done(both, task) for task in tasks]
+
+
+def _done(both: Both, task: Values | Rows | Floats) -> Any:
     model, original = both.model, both.original
     try:
         if isinstance(task, Values):

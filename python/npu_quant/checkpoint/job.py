@@ -10,10 +10,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ from .folder import CheckpointError, Tensor
 from .matrices import Matrix, bytes_of, cut
 from .plan import COPY, PARAMS, WIDEN, Group, OutputShard, Plan, size_of
 from .weights import DTYPES, Error, NonFiniteError, Outputs, Rule, quantize
+
+T = TypeVar("T")
 
 PIECE_BYTES = 16 << 20
 BAND_BYTES = 1 << 20
@@ -67,6 +69,20 @@ def pieces_of(plan: Plan, shard: int) -> Iterator[Piece]:
         count, each = _extent(group.source)
         for begin, end in cut(0, count, each, PIECE_BYTES):
             yield Piece(shard, number, begin, end, (end - begin) * each)
+
+
+def together(tasks: Iterable[T], size_of: Callable[[T], int]) -> Iterator[list[T]]:
+    """Yield small tasks together, up to 4 MiB: to hand one out takes longer than to do it."""
+    some: list[T] = []
+    size = 0
+    for task in tasks:
+        if some and size + size_of(task) > PIECE_BYTES // 4:
+            yield some
+            some, size = [], 0
+        some.append(task)
+        size += size_of(task)
+    if some:
+        yield some
 
 
 def _extent(source: Tensor | Matrix) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from .folder import CheckpointError
-from .job import Job, Made, Piece, make, pieces_of, prepare, sync
+from .job import Job, Made, Piece, make, pieces_of, prepare, sync, together
 from .plan import CODES
 from .pool import Pool
 from .reports import Layer
@@ -85,16 +85,16 @@ class Run:
             self._finish_oldest(pool)
 
     def _tasks(self, pool: Pool, shard: int) -> Iterator[tuple[Callable[..., Done], Any]]:
-        """Yield the tasks of a shard: its pieces, or all of it as one."""
+        """Yield the tasks of a shard: some pieces each, or all of it as one."""
         if pool.takes_shards:
             yield _whole, Whole(shard, self._work.nonce)
             return
-        pieces = list(pieces_of(self._job.plan, shard))
+        tasks = [*together(pieces_of(self._job.plan, shard), lambda piece: piece.source_bytes)]
         prepare(self._job, shard, self._job.part(shard))
-        self._left[shard] = len(pieces)
+        self._left[shard] = len(tasks)
         self._seal_if_made(pool, shard)
-        for piece in pieces:
-            yield _make, piece
+        for pieces in tasks:
+            yield _make, pieces
 
     def _take(self, pool: Pool) -> None:
         """Wait for a task."""
@@ -150,8 +150,10 @@ class Run:
         self._progress(self._done, self._total)
 
 
-def _make(job: Job, piece: Piece) -> Done:
-    return Done(piece.shard, [make(job, piece, job.part(piece.shard))])
+def _make(job: Job, pieces: list[Piece]) -> Done:
+    """Make some pieces of a shard."""
+    shard = pieces[0].shard
+    return Done(shard, [make(job, piece, job.part(shard)) for piece in pieces])
 
 
 def _hash(job: Job, shard: int) -> str:
