@@ -220,7 +220,9 @@ class TestUnfitWorkers:
         """Folders, files and their sizes."""
         (tmp_path / "a").write_bytes(b"four")
         assert pool_dask.hidden([pool_dask.Place.of(tmp_path, ["a"])]) is None
-        for place in (pool_dask.Place(tmp_path / "none", {}), pool_dask.Place(tmp_path, {"b": 4})):
+        refused = tmp_path / ("x" * 300)  # whose stat is an error, as of what one may not look into
+        unseen = [(tmp_path / "none", {}), (tmp_path, {"b": 4}), (refused, {})]
+        for place in (pool_dask.Place(*some) for some in unseen):
             assert pool_dask.hidden([pool_dask.Place.of(tmp_path, ["a"]), place]) == (
                 f"does not see {place.folder}: a shared filesystem is needed."
             )

@@ -253,15 +253,15 @@ def hidden(places: Sequence[Place]) -> str | None:
     """Return what of the folders this process does not see; None if it sees all."""
     for folder, sizes in places:
         unseen = f"does not see {folder}: a shared filesystem is needed."
-        if not folder.is_dir():
+        try:
+            if not folder.is_dir():
+                return unseen
+            found = {name: (folder / name).stat().st_size for name in sizes}
+        except OSError:  # such as of permission
             return unseen
         for name, size in sizes.items():
-            try:
-                found = (folder / name).stat().st_size
-            except OSError:
-                return unseen
-            if found != size:
-                return f"sees another {folder / name}, of {found} bytes instead of {size}."
+            if found[name] != size:
+                return f"sees another {folder / name}, of {found[name]} bytes instead of {size}."
     return None
 
 
