@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -113,6 +114,22 @@ def test_a_journal_whose_last_line_is_cut_off(
         file.write(end)
     went_on(source, unfinished)
     assert files_of(unfinished) == whole
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_the_room_of_what_a_killed_run_left_half(
+    is_written: bool, unfinished: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is free as soon as the next run begins, but where it is a hole it was free before."""
+    part = unfinished / ".npu-quant/x.part"
+    part.write_bytes(bytes(1 << 20) if is_written else b"")
+    os.truncate(part, 1 << 20)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(1 << 40, 0, 1000))
+    if is_written:
+        went_on(source, unfinished)
+    else:
+        with pytest.raises(checkpoint.CheckpointError, match="GiB free"):
+            went_on(source, unfinished)
 
 
 def test_another_command_is_refused(unfinished: Path, source: Path) -> None:

@@ -25,7 +25,7 @@ from .run import Progress, Run
 from .schemes import FLOAT, INT8_ACTIVATIONS, check_pair
 from .types import Wanted
 from .weights import Rule
-from .work import WORK, Work, check_out, files_to_copy, sha256_of
+from .work import Work, check_out, files_to_copy, sha256_of
 
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
@@ -135,6 +135,8 @@ def report_of(p: Prepared, dry_run: bool) -> QuantizeReport:
 
 def _warnings(p: Prepared) -> list[str]:
     result = []
+    if p.plan.types <= {FLOAT}:
+        result.append("no module is quantized: the model has no Linear, or all are left FLOAT")
     if p.config.model_type not in names.KNOWN_MODELS:
         kind = p.config.model_type or "missing"
         result.append(f"model_type {kind} is not one that is known: it gets the same rules")
@@ -207,9 +209,9 @@ def _places(p: Prepared, work: Work) -> list[Place]:
 
 
 def _bytes_in(out: Path) -> int:
-    """Return the bytes of what is whole."""
-    files = (p for p in out.rglob("*") if WORK not in p.parts and p.is_file())
-    return sum(p.stat().st_size for p in files)
+    """Return the bytes of what is whole, and of what is not, and is removed before more is made."""
+    found = [p.stat() for p in out.rglob("*") if p.is_file()]
+    return sum(min(s.st_size, s.st_blocks * 512) for s in found)  # what is not whole has holes
 
 
 def _write_files(p: Prepared, work: Work) -> None:
