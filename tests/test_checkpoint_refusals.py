@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from checkpoints import models
+from checkpoints import models, tensor_files
 from checkpoints.source_faults import SOURCE_FAULTS
 from checkpoints.spoiling import add
 from test_checkpoint_quantize import files_of
@@ -78,6 +78,28 @@ def test_a_plan_that_no_consumer_reads(
     with pytest.raises(checkpoint.CheckpointError, match=text):
         checkpoint.quantize(folders[family], tmp_path / "out", scheme, **options)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_model_without_tensors(tmp_path: Path) -> None:
+    (source := tmp_path / "model").mkdir()
+    (source / "config.json").write_text('{"model_type": "llama"}')
+    tensor_files.write(source / "model.safetensors", {})
+    with pytest.raises(
+        checkpoint.CheckpointError, match=r"^the model has no tensors: its \*\.safe"
+    ):
+        checkpoint.quantize(source, tmp_path / "out", "W8A8_DYNAMIC", workers=1)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_model_without_linears(tmp_path: Path) -> None:
+    """It is copied, and that is said."""
+    (source := tmp_path / "model").mkdir()
+    (source / "config.json").write_text('{"model_type": "llama", "torch_dtype": "bfloat16"}')
+    tensor_files.write(source / "model.safetensors", {"model.norm.weight": np.ones(3, np.float32)})
+    report = checkpoint.quantize(source, tmp_path / "out", "W8A8_DYNAMIC", workers=1)
+    said = "no module is quantized: the model has no Linear, or all are left FLOAT"
+    assert report.warnings == [said]
+    assert str(checkpoint.check(tmp_path / "out", source, 1)) == "passed: no Linear"
 
 
 class TestOut:

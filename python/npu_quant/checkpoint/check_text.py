@@ -46,7 +46,7 @@ def _verdict(report: CheckReport) -> str:
     counts += [counted(warnings, "warning")] if warnings else []
     if errors:
         return f"FAILED: {', '.join(counts)}"
-    types = [f"{counted(n, 'module')} {t}" for t, n in report.types.items()]
+    types = [f"{counted(n, 'module')} {t}" for t, n in report.types.items()] or ["no Linear"]
     names = sorted({name for name in report.recipe.values() if name})
     recipe = [f"recipe {'+'.join(names)}"] if names else []
     return f"passed: {', '.join([*types, *recipe, *counts])}"

@@ -105,6 +105,8 @@ def plan_of(
         CheckpointError: the model cannot be quantized so.
     """
     tensors = {t.name: t for shard in shards for t in shard.tensors}
+    if not tensors:
+        raise CheckpointError("the model has no tensors: its *.safetensors are empty.")
     sources = list(sources_of(tensors, config))
     matrices = {s.module: s for s in sources if isinstance(s, Matrix)}
     weights = [t.name.removesuffix(".weight") for t in tensors.values() if _is_weight(t)]
