@@ -266,6 +266,17 @@ def test_a_limit_of_file_sizes(source: Path, whole: dict[str, bytes], tmp_path: 
     assert files_of(out) == whole
 
 
+def test_a_limit_where_a_file_is_copied(tmp_path: Path) -> None:
+    """The file that cannot be written is named, not the one that is read."""
+    model, out = models.make(tmp_path / "model", "llama"), tmp_path / "out"
+    (model / "large.txt").write_bytes(bytes(200_000))
+    limited = ["sh", "-c", 'ulimit -f 150; exec "$@"', "sh"]  # in blocks of 512 bytes, or 1024
+    words = [*limited, *command(model, out, "--shard-size", "30KB", "--workers", "1")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    text = f"npu-quant quantize: {out}/.npu-quant/copy.part: File too large\n"
+    assert (done.returncode, done.stderr) == (2, text)
+
+
 def test_a_worker_that_is_killed(source: Path, tmp_path: Path) -> None:
     """For want of memory, say: a line, no traceback, and what is done stays done."""
     text = SLOW.replace("time.sleep(0.02)", "time.sleep(0.02) or kill(a)")

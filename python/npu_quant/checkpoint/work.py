@@ -24,6 +24,7 @@ _WEIGHTS = (
     *(".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf", ".ggml", ".h5"),
     *(".msgpack", ".onnx", ".onnx_data", ".npz"),
 )
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _PIECE = 1 << 18  # what was copied stays in the cache until it is hashed
 
 
@@ -164,7 +165,12 @@ class Work:
     def copy(self, source: Path, name: str) -> None:
         """Copy a file of the model."""
         part = self.folder / "copy.part"
-        shutil.copyfile(source / name, part)
+        try:
+            shutil.copyfile(source / name, part)
+        except OSError as error:
+            if error.errno in _NO_ROOM:  # of which copyfile names the source first
+                raise OSError(error.errno, error.strerror, str(part)) from error
+            raise
         self._rename(part, self.out / name)
 
     def write(self, name: str, data: bytes) -> None:
