@@ -19,6 +19,8 @@ from checkpoints import models
 from test_checkpoint_quantize import files_of
 
 from npu_quant import checkpoint
+from npu_quant.checkpoint import run as run_module
+from npu_quant.checkpoint import work
 
 OPTIONS: dict[str, Any] = {"shard_size": "80KB"}
 
@@ -103,6 +105,22 @@ def test_a_shard_that_was_changed_is_made_anew(
     shard.write_bytes(data)
     count = len([*unfinished.glob("*.safetensors")])
     assert went_on(source, unfinished).resumed == count - 1
+    assert files_of(unfinished) == whole
+
+
+def test_workers_hash_the_shards_that_are_taken_over(
+    unfinished: Path, source: Path, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a large model that is what takes time."""
+    here, hashed = os.getpid(), work.sha256_of
+
+    def elsewhere(path: Path) -> str:
+        assert os.getpid() != here
+        return hashed(path)
+
+    for module in (work, run_module):
+        monkeypatch.setattr(module, "sha256_of", elsewhere)
+    assert went_on(source, unfinished, 2).resumed >= 2
     assert files_of(unfinished) == whole
 
 

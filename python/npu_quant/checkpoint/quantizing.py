@@ -181,7 +181,7 @@ def write(
     with work:
         with workers.pool(job, _places(p, work)) as pool:
             run = Run(job, work, progress)
-            run.take_over()
+            run.take_over(pool)
             run.make(pool)
             _write_files(p, work)
             entries = [run.entries[s.name] for s in p.plan.shards]

@@ -59,14 +59,16 @@ class Run:
     def _all(self) -> range:
         return range(len(self._job.plan.shards))
 
-    def take_over(self) -> None:
-        """Take over the shards that a former run finished."""
+    def take_over(self, pool: Pool) -> None:
+        """Take over the shards that a former run finished and that are as it left them."""
         numbers = {shard.name: n for n, shard in enumerate(self._job.plan.shards)}
-        for entry in self._work.journal():
-            number = numbers.get(entry["shard"])
-            if number is not None and entry["shard"] not in self.entries:
-                self.entries[entry["shard"]] = entry
-                self._advance(sum(p.source_bytes for p in pieces_of(self._job.plan, number)))
+        entries = [entry for entry in self._work.journal() if entry["shard"] in numbers]
+        digests = pool.each(_hash_taken, [entry["shard"] for entry in entries])
+        for entry, (name, sha256) in zip(entries, digests, strict=True):
+            if sha256 == entry["sha256"] and name not in self.entries:
+                self.entries[name] = entry
+                pieces = pieces_of(self._job.plan, numbers[name])
+                self._advance(sum(p.source_bytes for p in pieces))
         self.resumed = len(self.entries)
 
     def make(self, pool: Pool) -> None:
@@ -154,6 +156,14 @@ def _make(job: Job, pieces: list[Piece]) -> Done:
     """Make some pieces of a shard."""
     shard = pieces[0].shard
     return Done(shard, [make(job, piece, job.part(shard)) for piece in pieces])
+
+
+def _hash_taken(job: Job, name: str) -> str:
+    """Return the SHA-256 of a shard that has its name; none if it cannot be read."""
+    try:
+        return sha256_of(job.work.parent / name)
+    except OSError:
+        return ""
 
 
 def _hash(job: Job, shard: int) -> str:

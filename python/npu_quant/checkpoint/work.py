@@ -134,7 +134,7 @@ class Work:
             left.unlink(missing_ok=True)
 
     def journal(self) -> Iterator[dict[str, Any]]:
-        """Yield the shards that a former run finished and that are as it left them."""
+        """Yield the shards that a former run finished and that have the size it left them."""
         try:
             lines = (self.folder / "journal.jsonl").read_bytes().splitlines()
         except FileNotFoundError:
@@ -143,7 +143,7 @@ class Work:
             try:
                 entry = json.loads(line)
                 path = self.out / entry["shard"]
-                if path.stat().st_size != entry["bytes"] or sha256_of(path) != entry["sha256"]:
+                if path.stat().st_size != entry["bytes"] or "sha256" not in entry:
                     continue
             except (ValueError, OSError, KeyError, TypeError):  # cut off, or a file is lost
                 continue
