@@ -111,20 +111,23 @@ def test_references_are_given_back() -> None:
 
 IMPORT = """
 import sys, time
+start = time.process_time()
 import numpy, ml_dtypes
+numpy_seconds = time.process_time() - start
 before = set(sys.modules)
-start = time.perf_counter()
+start = time.process_time()
 import npu_quant
-print(time.perf_counter() - start)
+print(numpy_seconds, time.process_time() - start)
 new = {name.partition(".")[0] for name in set(sys.modules) - before}
 print(*sorted(new - set(sys.stdlib_module_names) - {"npu_quant", "numpy"}))
 """
 
 
 def test_import_is_light() -> None:
-    """Best of five, beyond NumPy and ml_dtypes; and nothing else is loaded."""
+    """Best of five, it takes less than NumPy and ml_dtypes; and nothing else is loaded."""
     runs = [python(IMPORT).stdout.splitlines() for _ in range(5)]
-    assert min(float(run[0]) for run in runs) < 0.1
+    of_numpy, own = zip(*(map(float, run[0].split()) for run in runs), strict=True)
+    assert min(own) < min(of_numpy)
     assert {run[1] for run in runs} == {""}
 
 
