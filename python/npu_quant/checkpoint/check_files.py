@@ -92,8 +92,8 @@ def _index(path: Path, found: Findings) -> tuple[dict[str, str] | None, object]:
     if not path.exists():
         return None, None
     try:
-        weight_map = weight_map_of(path)
-        metadata = json_of(path).get("metadata")
+        index = json_of(path)
+        weight_map, metadata = weight_map_of(index, path.name), index.get("metadata")
     except CheckpointError as error:
         found.error("index", path.name, f"{error} Consumers cannot find the tensors by it")
         return None, None

@@ -109,7 +109,7 @@ def shards_of(folder: Path) -> list[Shard]:
             or elsewhere than the index says.
     """
     index = folder / SOURCE_INDEX
-    weight_map = weight_map_of(index) if index.is_file() else None
+    weight_map = weight_map_of(json_of(index), index.name) if index.is_file() else None
     if weight_map is None:
         names = safetensors_in(folder)
         if not names:
@@ -152,17 +152,17 @@ def _check_places(shards: list[Shard], weight_map: dict[str, str] | None) -> Non
             raise CheckpointError(f"{clean(name, 100)} is not in {file}, as {SOURCE_INDEX} says.")
 
 
-def weight_map_of(path: Path) -> dict[str, str]:
-    """Return which file of the folder an index puts each tensor in.
+def weight_map_of(index: dict[str, Any], name: str) -> dict[str, str]:
+    """Return which file of the folder an index of that name puts each tensor in.
 
     Raises:
         CheckpointError: it is no index, or names a file outside the folder.
     """
-    weight_map = json_of(path).get("weight_map")
+    weight_map = index.get("weight_map")
     if not isinstance(weight_map, dict) or not all(
         isinstance(v, str) and v == os.path.basename(v) and v for v in weight_map.values()
     ):
-        raise CheckpointError(f"{path.name} has no weight_map of tensors to files beside it.")
+        raise CheckpointError(f"{name} has no weight_map of tensors to files beside it.")
     return weight_map
 
 

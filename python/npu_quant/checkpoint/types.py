@@ -72,9 +72,10 @@ def _chosen(module: str, matrix: Matrix, first_draft: int | None, wanted: Wanted
     for glob, named in wanted.types:
         if fnmatchcase(module, glob):
             type, reason = named, f"--type {glob}={named}"
-    if _matches(module, wanted.exclude):
-        glob = next(g for g in wanted.exclude if fnmatchcase(module, g))
-        type, reason = FLOAT, f"--exclude {glob}"
+    for glob in wanted.exclude:
+        if fnmatchcase(module, glob):
+            type, reason = FLOAT, f"--exclude {glob}"
+            break
     return Choice(type, reason if type == FLOAT else None)
 
 
