@@ -17,7 +17,7 @@ from checkpoints import models
 from test_checkpoint_quantize import files_of
 
 from npu_quant import checkpoint
-from npu_quant.checkpoint import quantizing, run
+from npu_quant.checkpoint import run
 from npu_quant.checkpoint.pool import Pool
 
 
@@ -76,7 +76,7 @@ class SlowToHash(Pool):
     """Pieces, and None for each wait."""
 
     def submit(self, work: Callable[[Any, Any], Any], task: Any) -> Future[Any]:
-        if work is run._hash:
+        if work is run.digest:
             return Future()
         self.made.append(task)
         return super().submit(work, task)
@@ -124,7 +124,7 @@ class Counted(Pool):
     under_way: ClassVar[list[int]] = [0]
 
     def submit(self, work: Callable[[Any, Any], Any], task: Any) -> Future[Any]:
-        if work is quantizing._sha256_of:
+        if work is run.digest:
             self.under_way.append(self.under_way[-1] + 1)
         return super().submit(work, task)
 

@@ -218,12 +218,3 @@ def _write(descriptor: int, data: memoryview, place: int) -> None:
     done = 0
     while done < len(data):
         done += os.pwrite(descriptor, data[done:], place + done)
-
-
-def sync(path: Path) -> None:
-    """Bring a file to the disk."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -21,11 +21,11 @@ from .metadata import DESCRIPTION, json_files_of
 from .plan import CODES, Plan, plan_of
 from .pool import Place, Pool, Workers
 from .reports import Layer, QuantizeReport
-from .run import Progress, Run
+from .run import Progress, Run, digest
 from .schemes import FLOAT, INT8_ACTIVATIONS, check_pair
 from .types import Wanted
 from .weights import Rule
-from .work import Work, check_out, files_to_copy, sha256_of
+from .work import Work, check_out, files_to_copy
 
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
@@ -231,13 +231,9 @@ def peak_rss() -> int:
 def _changed(pool: Pool, out: Path, entries: list[dict[str, Any]]) -> list[Finding]:
     """Return the shards that are not what was written."""
     text = "is not as it was written: the disk or memory is at fault; consumers load it as it is"
-    digests = pool.each(_sha256_of, [out / e["shard"] for e in entries])
+    digests = pool.each(digest, [out / e["shard"] for e in entries])
     return [
         Finding("error", "changed", e["shard"], text)
-        for e, (_, digest) in zip(entries, digests, strict=True)
-        if digest != e["sha256"]
+        for e, (_, sha256) in zip(entries, digests, strict=True)
+        if sha256 != e["sha256"]
     ]
-
-
-def _sha256_of(_: Job, path: Path) -> str:
-    return sha256_of(path)

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from .folder import CheckpointError
-from .job import Job, Made, Piece, make, pieces_of, prepare, sync, together
+from .job import Job, Made, Piece, make, pieces_of, prepare, together
 from .plan import CODES
 from .pool import Pool
 from .reports import Layer
 from .weights import Error
-from .work import Work, sha256_of
+from .work import Work, sha256_of, sync
 
 Progress = Callable[[int, int], None]
 
@@ -114,7 +114,8 @@ class Run:
 
     def _seal_if_made(self, pool: Pool, shard: int) -> None:
         if self._left[shard] == 0:
-            self._seals.append((shard, pool.submit(_hash, shard), pool.submit(_sync, shard)))
+            part = self._job.part(shard)
+            self._seals.append((shard, pool.submit(digest, part), pool.submit(_sync, part)))
 
     def _finish_sealed(self, pool: Pool) -> None:
         """Finish the shards that need not be waited for: others are made meanwhile."""
@@ -166,12 +167,13 @@ def _hash_taken(job: Job, name: str) -> str:
         return ""
 
 
-def _hash(job: Job, shard: int) -> str:
-    return sha256_of(job.part(shard))
+def digest(_: Job, path: Path) -> str:
+    """Return the SHA-256 of a file, as a task."""
+    return sha256_of(path)
 
 
-def _sync(job: Job, shard: int) -> None:
-    sync(job.part(shard))
+def _sync(_: Job, path: Path) -> None:
+    sync(path)
 
 
 def _whole(job: Job, task: Whole) -> Done:

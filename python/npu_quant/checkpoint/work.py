@@ -152,7 +152,7 @@ class Work:
     def finish_shard(self, part: Path, entry: dict[str, Any]) -> None:
         """Give a shard that is whole and on the disk its name, and note it."""
         os.replace(part, self.out / entry["shard"])
-        sync_folder(self.out)
+        sync(self.out)
         path = self.folder / "journal.jsonl"
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         try:
@@ -181,7 +181,7 @@ class Work:
         """Remove what only an unfinished run needs: at once, or who is killed here leaves half."""
         self._clear()
         ended = self.folder.rename(self.out / f"{WORK}.ended")
-        sync_folder(self.out)
+        sync(self.out)
         shutil.rmtree(ended)
 
     def _put(self, path: Path, data: bytes) -> None:
@@ -190,17 +190,15 @@ class Work:
         self._rename(part, path)
 
     def _rename(self, part: Path, path: Path) -> None:
-        descriptor = os.open(part, os.O_RDONLY | os.O_CLOEXEC)
-        os.fsync(descriptor)
-        os.close(descriptor)
+        sync(part)
         path.parent.mkdir(parents=True, exist_ok=True)
         os.replace(part, path)
-        sync_folder(path.parent)
+        sync(path.parent)
 
 
-def sync_folder(path: Path) -> None:
-    """Bring the names in a folder to the disk."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def sync(path: Path) -> None:
+    """Bring to the disk what is in a file, or the names in a folder."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:
