@@ -1,4 +1,4 @@
-// How far weights are from what their codes stand for (docs/checkpoint.md 3):
+// How far weights are from what their codes stand for (docs/checkpoint.md 6):
 //   v = code * scale    float32, rounded once
 //   e = w - v           the same; where it is NaN 0, where it is infinite the greatest number
 //   sum w^2, sum e^2, sum v^2, max |e|    of each row
@@ -34,13 +34,7 @@ struct LaneSquares {
         sum += wide[i] * wide[i];
     }
   }
-  NPU_QUANT_INLINE double total() const {
-    double lane[kSumLanes];
-    std::memcpy(lane, part, sizeof lane);
-    for (int width = kSumLanes / 2; width > 0; width /= 2)
-      for (int i = 0; i < width; ++i) lane[i] += lane[i + width];
-    return lane[0];
-  }
+  NPU_QUANT_INLINE double total() const { return sum_of_lanes<double, kSumLanes>(part); }
 };
 
 // Whether e may be infinite or NaN is found out first: then the row is done again.

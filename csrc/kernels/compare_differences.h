@@ -15,13 +15,7 @@ inline constexpr int kParts = kSumLanes / kDoubles;
 struct LaneSums {
   F64 part[kParts] = {};
 
-  NPU_QUANT_INLINE double total() const {
-    double lane[kSumLanes];
-    std::memcpy(lane, part, sizeof lane);
-    for (int width = kSumLanes / 2; width > 0; width /= 2)
-      for (int i = 0; i < width; ++i) lane[i] += lane[i + width];
-    return lane[0];
-  }
+  NPU_QUANT_INLINE double total() const { return sum_of_lanes<double, kSumLanes>(part); }
 };
 
 NPU_QUANT_INLINE F64 absolute(F64 v) {

@@ -22,13 +22,7 @@ struct SumOfSquares {
   NPU_QUANT_INLINE void add(int64_t tile, const Tile& s) {
     for (int i = 0; i < 4; ++i) lanes[tile * 4 + i] += s.part[i] * s.part[i];
   }
-  NPU_QUANT_INLINE float value() const {
-    alignas(64) float lane[kSumLanes];
-    std::memcpy(lane, lanes, sizeof lane);
-    for (int64_t half = kSumLanes / 2; half > 0; half /= 2)
-      for (int64_t j = 0; j < half; ++j) lane[j] += lane[j + half];
-    return lane[0];
-  }
+  NPU_QUANT_INLINE float value() const { return sum_of_lanes<float, kSumLanes>(lanes); }
 };
 
 template <class X>

@@ -115,6 +115,17 @@ NPU_QUANT_INLINE T horizontal_max(Vec<T, bytes> v) {
   }
 }
 
+// The sum of all lanes of some vectors: the upper half of the lanes is added to the lower, again
+// and again, so that it does not depend on how many a vector holds.
+template <class T, int lanes, class V>
+NPU_QUANT_INLINE T sum_of_lanes(const V* vectors) {
+  alignas(64) T lane[lanes];
+  std::memcpy(lane, vectors, sizeof lane);
+  for (int half = lanes / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; ++i) lane[i] += lane[i + half];
+  return lane[0];
+}
+
 // saturated_floors() decides nothing about integers less than this above a multiple of 2^16.
 inline constexpr int kUndecided = 8;
 
