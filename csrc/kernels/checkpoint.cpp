@@ -9,6 +9,7 @@
 // again.
 #include "kernels/checkpoint.h"
 
+#include "kernels/dynamic_mx_quant.h"
 #include "kernels/piece.h"
 #include "simd/codes.h"
 #include "simd/float_environment.h"
@@ -84,10 +85,9 @@ struct IntegerCodes {
 struct MxCodes {
   using Code = uint8_t;
   static constexpr int64_t kScaleBytes = 1;
-  static constexpr int64_t kBlock = 32;
 
-  static int64_t scales(int64_t n) { return (n + kBlock - 1) / kBlock; }
-  static NPU_QUANT_INLINE int64_t scale_of(int64_t i) { return i / kBlock; }
+  static int64_t scales(int64_t n) { return (n + kMxCell - 1) / kMxCell; }
+  static NPU_QUANT_INLINE int64_t scale_of(int64_t i) { return i / kMxCell; }
 
   static NPU_QUANT_INLINE void find(const Code* codes, const char* scales, int64_t n, Tile& v) {
     find_values<Float8E4M3FN>(load<I8>(codes), v);
