@@ -13,7 +13,7 @@ GTESTS := tests/cpp/npu_quant_tests tests/cpp/aclnn/npu_quant_aclnn_tests
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: demo test test-needs test-mutation bench lint asan clean
+.PHONY: demo test test-exhaustive test-needs test-mutation bench lint asan clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/demo
@@ -23,6 +23,10 @@ demo: $(VENV)/demo
 test: $(VENV)/test $(BUILD)/.gtests
 	$(PY) -m pytest -n auto --dist worksteal
 	set -e; for tests in $(GTESTS); do $(BUILD)/$$tests --gtest_brief=1; done
+
+# All of them, and with them the exhaustive proofs and full-size cases that `make test` leaves out or thins.
+test-exhaustive: export NPU_QUANT_EXHAUSTIVE = 1
+test-exhaustive: test
 
 # The tests that need more than the README asks for: torch, Dask, clang++, Ascend's document. Without it they skip.
 test-needs: $(VENV)/test

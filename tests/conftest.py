@@ -11,6 +11,7 @@ from pathlib import Path
 
 import browser
 import dask_clusters
+import exhaustive
 import ml_dtypes
 import numpy as np
 import pytest
@@ -42,8 +43,18 @@ EXTRAS: dict[str, Callable[[], object]] = {
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"needs(*names): runs where these are: {', '.join(EXTRAS)}")
+    config.addinivalue_line("markers", f"exhaustive: runs where {exhaustive.VARIABLE} is set")
     if "PYTEST_XDIST_WORKER" in os.environ:  # there is a worker per core
         npu_quant.set_num_threads(1)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if exhaustive.IS_ASKED_FOR:
+        return
+    left = [item for item in items if item.get_closest_marker("exhaustive")]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
 
 
 @pytest.hookimpl(tryfirst=True)
