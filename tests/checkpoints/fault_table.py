@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from .arithmetic import halves
+from .compressed_faults import COMPRESSED
 from .faults import (
     FIRST,
     OTHERS,
@@ -22,7 +24,6 @@ from .faults import (
     flip,
     float8,
     half_rows,
-    ignore_less,
     index,
     int4_elsewhere,
     keys,
@@ -39,15 +40,21 @@ from .spoiling import DESCRIPTION, INDEX, add, as_float, as_type, put, remove, r
 MOE: Mapping[str, Any] = {"family": "qwen3_moe"}
 INT4: Mapping[str, Any] = {"family": "qwen3_moe", "scheme": "W4A8_DYNAMIC"}
 MX: Mapping[str, Any] = {"scheme": "W8A8_MXFP8"}
-OURS: Mapping[str, Any] = {"format": "compressed-tensors", "is_noticed": False}
+STRAYS = frozenset({"stray-weights", "missing-tensor", "index"})
 SUMS = frozenset({"scale-bias"})
 
 
 FILES = {
     "no config": Fault("config", "config.json", lambda f: (f / "config.json").unlink()),
     "config is no JSON": Fault("config", "config.json", after("config.json", lambda b: b[:-9])),
+    "config is empty": Fault(
+        "config", "config.json", config(lambda c: c.clear()), also=frozenset({"missing-tensor"})
+    ),
     "no model_type": Fault(
         "config", "config.json", config(lambda c: c.pop("model_type")), "warning"
+    ),
+    "quantization_config is no object": Fault(
+        "config", "config.json", config(lambda c: c.update(quantization_config=["fp8"]))
     ),
     "no description": Fault("not-quantized", "", lambda f: (f / DESCRIPTION).unlink()),
     "unfinished": Fault("unfinished", "", lambda f: (f / ".npu-quant").mkdir(), is_noticed=False),
@@ -76,6 +83,20 @@ FILES = {
         index(lambda i: i["weight_map"].pop(f"{Q}.weight")),
         is_noticed=False,
     ),
+    "index is empty": Fault("index", INDEX, index(lambda i: i.clear())),
+    "index names nothing": Fault(
+        "missing-shard",
+        "quantized",
+        index(lambda i: i["weight_map"].clear()),
+        is_noticed=False,
+        also=STRAYS,
+    ),
+    "index names what no file can be called": Fault(
+        "missing-shard",
+        "xxx",
+        index(lambda i: i["weight_map"].update({f"{Q}.weight": "x" * 300})),
+        also=OTHERS,
+    ),
     "total_size": Fault(
         "index", INDEX, index(lambda i: i["metadata"].update(total_size=1)), "warning"
     ),
@@ -96,6 +117,25 @@ FILES = {
         lambda f: stray_index(f, with_shards=True),
         also=frozenset({"stray-weights"}),
     ),
+    "a link to nothing": Fault(
+        "irregular",
+        "assets/vocab.json",
+        lambda f: (f / "assets/vocab.json").symlink_to("../blobs/1"),
+        is_noticed=False,
+    ),
+    "a shard is a link to nothing": Fault(
+        "irregular",
+        FIRST,
+        lambda f: ((f / FIRST).unlink(), (f / FIRST).symlink_to("blobs/1")),
+        also=frozenset({"missing-shard"}) | OTHERS,
+    ),
+    "a pipe": Fault("irregular", "vocab", lambda f: os.mkfifo(f / "vocab"), is_noticed=False),
+    "the description is a link to nothing": Fault(
+        "config",
+        DESCRIPTION,
+        lambda f: ((f / DESCRIPTION).unlink(), (f / DESCRIPTION).symlink_to("blobs/1")),
+        also=frozenset({"irregular"}),
+    ),
     "two formats": Fault(
         "two-formats", "", config(lambda c: c.update(quantization_config={"quant_method": "fp8"}))
     ),
@@ -108,6 +148,12 @@ KEYS = {
         keys(lambda k: k.pop("model.norm.weight")),
         is_noticed=False,
     ),
+    "no keys": Fault(
+        "missing-key",
+        f"{Q}.weight",
+        keys(lambda k: k.clear()),
+        also=frozenset({"meta", "dtype"}),
+    ),
     "key of a head": Fault(
         "missing-key", "lm_head.weight", keys(lambda k: k.pop("lm_head.weight"))
     ),
@@ -117,6 +163,11 @@ KEYS = {
     "keys lack model.": Fault("prefix", "", renamed("model.", "")),
     "keys have one more": Fault("prefix", "", renamed("", "language_model.")),
     "no such type": Fault("unknown-type", O, lambda f: retype(f, f"{O}[.].*", "W8A8_DYNAMIK")),
+    "a type that is no word": Fault(
+        "unknown-type",
+        "model.norm.weight",
+        keys(lambda k: k.update({"model.norm.weight": None})),
+    ),
     "WFP8AFP8_DYNAMIC": Fault("unknown-type", O, float8, "warning"),
     "no version": Fault("meta", "version", keys(lambda k: k.pop("version")), "warning"),
     "no model_quant_type": Fault(
@@ -124,6 +175,12 @@ KEYS = {
     ),
     "no group_size": Fault("meta", "group_size", keys(lambda k: k.pop("group_size")), "warning"),
     "group_size of MX": Fault("meta", "group_size", keys(lambda k: k.update(group_size=0)), **MX),
+    "no number of a group_size of MX": Fault(
+        "meta", "group_size", keys(lambda k: k.update(group_size=None)), **MX
+    ),
+    "no number of a group_size of int4": Fault(
+        "meta", "group_size", keys(lambda k: k.update(group_size=None)), **INT4
+    ),
     "group_size of int4": Fault(
         "meta", "group_size", keys(lambda k: k.update(group_size=64)), **INT4
     ),
@@ -296,39 +353,6 @@ COMPARED = {
     ),
     "hidden_act": Fault(
         "config-changed", "hidden_act", config(lambda c: c.update(hidden_act="gelu")), "warning"
-    ),
-}
-ONE = "model-00001-of-00002.safetensors"
-COMPRESSED = {
-    "missing shard": Fault("missing-shard", ONE, lambda f: (f / ONE).unlink(), also=OTHERS, **OURS),
-    "short shard": Fault("truncated", ONE, after(ONE, lambda b: b[:-100]), also=OTHERS, **OURS),
-    "stray weights": Fault("stray-weights", "zz.safetensors", stray_weights, **OURS),
-    "unfinished": Fault("unfinished", "", lambda f: (f / ".npu-quant").mkdir(), **OURS),
-    "no weight_scale": Fault("missing-tensor", Q, lambda f: remove(f, f"{Q}.weight_scale"), **OURS),
-    "no last row": Fault("shape", Q, lambda f: replace(f, f"{Q}.weight", lambda a: a[:-1]), **OURS),
-    "scale of nan": Fault(
-        "scale", f"{Q}.weight_scale", lambda f: put(f, f"{Q}.weight_scale", 7, np.nan), **OURS
-    ),
-    "float16 model": Fault("fp16", "", config(lambda c: c.update(torch_dtype="float16")), **OURS),
-    "one code": Fault("codes", Q, flip, **OURS),
-    "a FLOAT Linear is not ignored": Fault("ignore", O, lambda f: as_float(f, O), **OURS),
-    "no head is ignored": Fault("ignore", "lm_head", config(ignore_less("lm_head")), **OURS),
-    "no tied head is ignored": Fault(
-        "ignore", "lm_head", config(ignore_less("lm_head")), tied=True, **OURS
-    ),
-    "no router is ignored": Fault(
-        "ignore",
-        "model.layers.0.mlp.gate",
-        config(ignore_less("model.layers.0.mlp.gate")),
-        "warning",
-        **MOE,
-        **OURS,
-    ),
-    "a float": Fault(
-        "float-changed",
-        "model.norm.weight",
-        lambda f: replace(f, "model.norm.weight", lambda a: -a),
-        **OURS,
     ),
 }
 ASCEND = {**FILES, **KEYS, **TENSORS, **NUMBERS, **COMPARED}

@@ -84,9 +84,19 @@ def config(edit: Callable[[Any], object]) -> Callable[[Path], object]:
     return lambda folder: edit_json(folder / "config.json", edit)
 
 
+def quantization(edit: Callable[[Any], object]) -> Callable[[Path], object]:
+    """Return what changes the quantization_config of compressed-tensors."""
+    return config(lambda c: edit(c["quantization_config"]))
+
+
 def ignore_less(module: str) -> Callable[[Any], object]:
     """Return what takes a module out of compressed-tensors' ignore."""
-    return lambda c: c["quantization_config"]["ignore"].remove(module)
+    return lambda q: q["ignore"].remove(module)
+
+
+def ignored(expression: str) -> Callable[[Path], object]:
+    """Return what has compressed-tensors ignore what an expression fits, too."""
+    return quantization(lambda q: q["ignore"].append(f"re:{expression}"))
 
 
 def index(edit: Callable[[Any], object]) -> Callable[[Path], object]:

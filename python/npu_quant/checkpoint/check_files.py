@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+from ..golden.read.common import clean
 from .config import Config
 from .findings import Findings
 from .folder import (
     SOURCE_INDEX,
     CheckpointError,
     Tensor,
-    fault_of_size,
+    check_folder,
+    files_below,
     headed,
+    is_regular,
     json_of,
     safetensors_in,
     weight_map_of,
@@ -27,43 +31,62 @@ def read(folder: Path, found: Findings) -> Model:
     Raises:
         CheckpointError: there is no quantized model.
     """
-    if not folder.is_dir():
-        raise CheckpointError(f"{folder} is no folder.")
-    config = Config(_json(folder / "config.json", found))
-    is_ascend = (folder / DESCRIPTION).exists()
-    quantization = config.quantization
+    check_folder(folder)
+    data = _json(folder / "config.json", found)
+    config = Config(data or {})
+    is_ascend = os.path.lexists(folder / DESCRIPTION)
+    if data is not None:
+        _check_config(config, is_ascend, found)
+    elif not is_ascend:
+        raise CheckpointError(f"{folder} has no {DESCRIPTION}, and {found[0].text}.")
     if not is_ascend:
         _check_quantized(folder, config)
-    elif quantization is not None:
-        text = f"config.json has a quantization_config beside {DESCRIPTION}: vLLM refuses both"
-        found.error("two-formats", "config.json", text)
-    if config.data and not config.model_type:
-        found.warning("config", "config.json", "has no model_type: consumers choose by it")
     model = Model(folder, ASCEND if is_ascend else COMPRESSED, config, {})
+    model.has_config = data is not None
     if is_ascend:
-        model.keys = _json(folder / DESCRIPTION, found)
-        model.has_keys = bool(model.keys)
+        keys = _json(folder / DESCRIPTION, found)
+        model.keys, model.is_typed = keys or {}, keys is not None
     _read_shards(model, found)
+    _check_irregular(folder, found)
     return model
+
+
+def _check_config(config: Config, is_ascend: bool, found: Findings) -> None:
+    data = config.data
+    if not isinstance(data.get("model_type"), str) or not data["model_type"]:
+        text = "has no model_type: consumers choose by it"
+        if data.get("architectures"):
+            found.warning("config", "config.json", text)
+        else:
+            text = "has neither model_type nor architectures: vLLM refuses the model"
+            found.error("config", "config.json", text)
+    said = data.get("quantization_config")
+    if said is not None and not isinstance(said, dict):
+        text = "has a quantization_config that is no object: vLLM ends with AttributeError"
+        found.error("config", "config.json", text)
+    elif is_ascend and config.quantization is not None:
+        text = f"has a quantization_config beside {DESCRIPTION}: vLLM refuses both"
+        found.error("two-formats", "config.json", text)
 
 
 def _check_quantized(folder: Path, config: Config) -> None:
     said = config.quantization
     if said is None:
-        text = f"neither {DESCRIPTION} nor a quantization_config in config.json"
-        raise CheckpointError(f"{folder} is not-quantized: it has {text}.")
+        text = f"it has neither {DESCRIPTION} nor a quantization_config in config.json"
+        raise CheckpointError(f"{folder} is not quantized: {text}.")
     method = said.get("quant_method")
     if method != COMPRESSED:
         text = f"its quantization_config is of {str(method)[:60]}, not of {COMPRESSED}"
-        raise CheckpointError(f"{folder} is not-quantized for Ascend: {text}.")
+        raise CheckpointError(f"{folder} is not quantized for Ascend: {text}.")
 
 
-def _json(path: Path, found: Findings) -> dict[str, object]:
+def _json(path: Path, found: Findings) -> dict[str, object] | None:
+    """Return what a file says; None, and a finding, where it cannot be read."""
     try:
         return json_of(path)
     except CheckpointError as error:
         found.error("config", path.name, f"{error} Every consumer reads it first")
-        return {}
+        return None
 
 
 def _read_shards(model: Model, found: Findings) -> None:
@@ -73,7 +96,8 @@ def _read_shards(model: Model, found: Findings) -> None:
     there = safetensors_in(folder)
     wanted = sorted({*weight_map.values()}) if weight_map is not None else _unindexed(model, there)
     if not wanted:
-        found.error("missing-shard", folder.name, "has no *.safetensors: nothing can be loaded")
+        text = f"{index.name} names no file" if weight_map is not None else "has no *.safetensors"
+        found.error("missing-shard", folder.name, f"{text}: nothing can be loaded")
     if weight_map is None and len(wanted) > 1 and not index.exists():
         found.warning("index", index.name, "is not there: consumers load all files, unordered")
     for name in wanted:
@@ -102,7 +126,7 @@ def _index(path: Path, found: Findings) -> tuple[dict[str, str] | None, object]:
 
 def _read_shard(model: Model, name: str, weight_map: dict[str, str], found: Findings) -> None:
     path = model.folder / name
-    if not path.is_file():
+    if not is_regular(path):
         found.error("missing-shard", name, "is not there: its tensors cannot be loaded")
     else:
         try:
@@ -111,8 +135,8 @@ def _read_shard(model: Model, name: str, weight_map: dict[str, str], found: Find
             found.error("header", name, f"{error} safetensors refuses to open it")
         else:
             if shard.size != whole:
-                fault = fault_of_size(shard.size, whole)
-                found.error("truncated", name, f"is {fault} safetensors refuses to open it")
+                text = f"has {shard.size} bytes, its header says {whole}"
+                found.error("truncated", name, f"{text}: safetensors refuses to open it")
                 model.damaged.add(name)
             _take(model, shard.tensors, found)
             return
@@ -158,3 +182,17 @@ def _check_strays(model: Model, strays: set[str], found: Findings) -> None:
     if model.is_ascend and (model.folder / SOURCE_INDEX).exists():
         text = "is of the original: vLLM reads the shards that it names, none or the old ones, and"
         found.error("stray-index", SOURCE_INDEX, f"{text} leaves scales uninitialised: delete it")
+
+
+def _check_irregular(folder: Path, found: Findings) -> None:
+    """Find what has a name, but cannot be read: links to nothing, pipes and the like."""
+    for name in files_below(folder):
+        path = folder / name
+        if is_regular(path):
+            continue
+        if path.is_symlink() and not path.exists():
+            text = f"is a link to {clean(os.readlink(path), 100)}, which is not there: consumers"
+            text += " fail on it, or do without it"
+        else:
+            text = "is no regular file: consumers that open it may wait for ever"
+        found.error("irregular", name, text)

@@ -54,7 +54,7 @@ def _check_tensor(model: Model, name: str, tensor: Tensor, found: Findings) -> N
     elif len(tensor.shape) == 3 and ".experts." in name:
         text = f"has shape {tensor.shape}: vllm-ascend loads experts one by one, in matrices"
         found.error("stacked-experts", name, text)
-    elif last == "weight" and model.type_of(name) == FLOAT and model.has_keys:
+    elif last == "weight" and model.type_of(name) == FLOAT and model.is_typed:
         if tensor.kind not in FLOATS:
             text = f"is FLOAT, but its dtype is {tensor.kind}: codes are read as numbers"
             _bad(model, "dtype", name, text, found)

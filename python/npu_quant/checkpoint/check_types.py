@@ -46,7 +46,7 @@ def check_described(model: Model, found: Findings) -> None:
     """Find what is wrong with keys, and note each module's type."""
     if not model.is_ascend:
         model.types = compressed_types(model, found)
-    elif model.has_keys:
+    elif model.is_typed:
         _check_keys(model, found)
         _check_meta(model, found)
         model.types = _types(model, found)
@@ -98,12 +98,14 @@ def _check_meta(model: Model, found: Findings) -> None:
         if name not in model.keys:
             text = f"is not in {DESCRIPTION}: consumers take the default of older formats"
             found.warning("meta", name, text)
+    if "group_size" not in model.keys:
+        return
     types = {v for k, v in model.keys.items() if _is_key(k, v)}
-    size = model.keys.get("group_size")
-    if size is not None and types & MX and size != 32:
+    size = model.keys["group_size"]
+    if types & MX and size != 32:
         text = f"is {size!r:.30}, must be 32 with MX types: consumers share a scale by it"
         found.error("meta", "group_size", text)
-    elif size is not None and "W4A8_DYNAMIC" in types and size != 0:
+    elif "W4A8_DYNAMIC" in types and size != 0:
         text = f"is {size!r:.30}, must be 0 with W4A8_DYNAMIC: vllm-ascend looks for group scales"
         found.error("meta", "group_size", text)
 
@@ -113,6 +115,9 @@ def _types(model: Model, found: Findings) -> dict[str, str]:
     reported = set()
     for name, type in model.keys.items():
         if not _is_key(name, type):
+            if "." in name:
+                text = f"is of type {type!r:.60}, which is no word: vLLM refuses the model"
+                found.error("unknown-type", name, text)
             continue
         module, _, last = name.rpartition(".")
         if type not in KNOWN and (module, type) not in reported:
@@ -150,7 +155,7 @@ def _check_parts(model: Model, found: Findings) -> None:
         module, _, last = name.rpartition(".")
         weight = model.tensors.get(f"{module}.weight")
         is_float = weight and weight.kind != "I8" and module not in model.types
-        if last in PARTS[1:] and is_float and model.has_keys and tensor.kind != "I8":
+        if last in PARTS[1:] and is_float and model.is_typed and tensor.kind != "I8":
             text = "stands beside a FLOAT weight: consumers have no parameter for it"
             found.error("leftover", name, text)
 
@@ -159,7 +164,7 @@ def _check_groups(model: Model, found: Findings) -> None:
     weights = [n.removesuffix(".weight") for n in model.tensors if n.endswith(".weight")]
     for what, members in names.fused_groups(weights):
         types = sorted({model.types.get(m, FLOAT) for m in members})
-        if len(types) > 1 and model.has_keys:
+        if len(types) > 1 and model.is_typed:
             text = f"are {' and '.join(types)}: one layer of consumers, vLLM ends with ValueError"
             found.error("mixed-group", what, text)
 

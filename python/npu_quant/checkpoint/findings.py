@@ -27,8 +27,12 @@ class Findings(list[Finding]):
 
     def error(self, rule: str, name: str, text: str) -> None:
         """Add an error."""
-        self.append(Finding("error", rule, name, text))
+        self.add("error", rule, name, text)
 
     def warning(self, rule: str, name: str, text: str) -> None:
         """Add a warning."""
-        self.append(Finding("warning", rule, name, text))
+        self.add("warning", rule, name, text)
+
+    def add(self, severity: str, rule: str, name: str, text: str) -> None:
+        """Add an error or a warning."""
+        self.append(Finding(severity, rule, name, text))

@@ -5,6 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
+import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -94,6 +97,48 @@ def _tensors(file: str, header: Header) -> tuple[Tensor, ...]:
         Tensor(name, file, t.kind, t.shape, at + t.begin, at + t.end)
         for name, t in header.tensors.items()
     )
+
+
+def check_folder(path: Path) -> None:
+    """Refuse what is no folder.
+
+    Raises:
+        CheckpointError: it is none; if it may be a model's name on a hub, the text says so.
+    """
+    if path.is_dir():
+        return
+    text = f"{clean(str(path), 200)} is no folder"
+    if not os.path.lexists(path) and re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", str(path)):
+        text += ": to take a model from a hub, download it first, and name its folder"
+    raise CheckpointError(f"{text}.")
+
+
+def is_regular(path: Path) -> bool:
+    """Say whether a path is that of a file whose end can be reached: of no pipe, and no folder."""
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except (OSError, ValueError):  # such as a name that no file can have
+        return False
+
+
+def files_below(folder: Path) -> list[str]:
+    """Return the names of all files in a folder and its folders, links and pipes among them.
+
+    Hidden names are left out, and links to folders are not followed.
+    """
+    result, left = [], [""]
+    while left:
+        below = left.pop()
+        with suppress(OSError), os.scandir(folder / below) as entries:
+            for entry in entries:
+                name = f"{below}{entry.name}"
+                if entry.name.startswith("."):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    left.append(f"{name}/")
+                elif not entry.is_dir():
+                    result.append(name)
+    return sorted(result)
 
 
 def safetensors_in(folder: Path) -> list[str]:

@@ -81,7 +81,7 @@ def check_config(model: Model, original: Original, found: Findings) -> None:
     said = original.config.dtype or "bfloat16"
     ours = Config(model.config.written(said, None)).data
     theirs = Config(original.config.written(said, None)).data
-    for key in dict.fromkeys([*theirs, *ours]) if ours else ():
+    for key in dict.fromkeys([*theirs, *ours]) if model.has_config else ():
         if ours.get(key) != theirs.get(key) and key not in ("torch_dtype", "dtype"):
             text = f"{key} is {ours.get(key)!r:.60}, the original has {theirs.get(key)!r:.60}"
             found.warning("config-changed", key, f"{text}: consumers build another model")

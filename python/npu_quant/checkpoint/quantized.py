@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from ..golden.read.common import clean
 from . import names
 from .config import Config
 from .findings import Findings
 from .folder import FLOATS, Tensor
+from .patterns import Patterns
 from .schemes import ASCEND, FLOAT
 
 PARTS = [
@@ -37,8 +38,10 @@ class Model:
     """All whose headers can be read, by name."""
     keys: dict[str, Any] = field(default_factory=dict)
     """quant_model_description.json, with the prefix that tensors have."""
-    has_keys: bool = True
-    """Whether that file could be read."""
+    is_typed: bool = True
+    """Whether it is known which type each module has: what says so could be read."""
+    has_config: bool = True
+    """Whether config.json could be read."""
     damaged: set[str] = field(default_factory=set)
     """Shards whose elements cannot be read."""
     lost: set[str] = field(default_factory=set)
@@ -77,15 +80,64 @@ class Model:
 def compressed_types(model: Model, found: Findings) -> dict[str, str]:
     """Return the types that quantization_config gives to the modules that have matrices."""
     said = model.config.quantization or {}
-    ignore = [str(i) for i in _list(said.get("ignore"))]
-    given = said.get("config_groups")
-    groups = [g for g in given.values() if isinstance(g, dict)] if isinstance(given, dict) else []
+    ignore = Patterns((name, 0) for name in _strings(said.get("ignore"), "ignore", found))
+    groups = _groups(said.get("config_groups"), found)
+    targets = Patterns((t, n) for n, group in enumerate(groups) for t in group.targets)
+    of_linears = next((n for n, group in enumerate(groups) if "Linear" in group.targets), None)
+    result: dict[str, str] = {}
+    not_ignored: list[str] = []
+    for module in _with_matrices(model):
+        if ignore.first(module) is not None:
+            continue
+        by_name = targets.first(module)
+        number = of_linears if by_name is None else by_name
+        if number is not None and _is_float(model, module):
+            not_ignored.append(module)
+        elif number is not None:
+            result[module] = groups[number].type
+    model.is_typed = _all_tried({"ignore": ignore, "targets": targets}, found)
+    for module in not_ignored if model.is_typed else ():
+        _not_ignored(module, found)
+    return result
+
+
+class _Group(NamedTuple):
+    """Modules that are quantized alike."""
+
+    type: str
+    targets: list[str]
+
+
+def _groups(given: Any, found: Findings) -> list[_Group]:
+    groups = [*given.values()] if isinstance(given, dict) else []
     if not groups:
         found.error("config", "config.json", "quantization_config has no config_groups to read")
+    result = []
     for number, group in enumerate(groups):
+        if not isinstance(group, dict):
+            text = f"group {number} of config_groups is no object: vLLM cannot read it"
+            found.error("config", "config.json", text)
+            continue
         if (type := _type_of(group)).startswith("unknown"):
             text = f"group {number} is {type}: no Ascend consumer reads it as compressed-tensors"
             found.error("unknown-type", "config.json", text)
+        targets = _strings(group.get("targets"), f"targets of group {number}", found)
+        result.append(_Group(type, targets))
+    return result
+
+
+def _strings(value: Any, what: str, found: Findings) -> list[str]:
+    """Return a list of names; an empty one where there is none."""
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        text = f"{what} in quantization_config is no list of names: vLLM cannot read it"
+        found.error("config", "config.json", text)
+    return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
+
+
+def _with_matrices(model: Model) -> list[str]:
+    """Return the modules that a group may be of; a head that is tied has no tensor."""
     matrices = [
         module
         for name, tensor in model.tensors.items()
@@ -96,18 +148,23 @@ def compressed_types(model: Model, found: Findings) -> dict[str, str]:
     head = f"{names.HEAD}.weight"
     if head not in model.tensors and head not in model.lost and model.config.has_tied_head:
         matrices.append(names.HEAD)
-    result = {}
-    for module in matrices:
-        if any(_matches(i, module) for i in ignore):
-            continue
-        by_name = [g for g in groups if any(_matches(t, module) for t in _targets(g))]
-        by_class = [g for g in groups if "Linear" in _targets(g)]
-        for group in [*by_name, *by_class][:1]:
-            if _is_float(model, module):
-                _not_ignored(module, found)
+    return matrices
+
+
+def _all_tried(lists: dict[str, Patterns], found: Findings) -> bool:
+    """Say whether all patterns were tried; if not, nobody knows which modules they name."""
+    for what, patterns in lists.items():
+        for fault in patterns.faults:
+            text = f"{clean(fault.pattern, 60)} of {what} {clean(fault.text, 100)}"
+            if fault.severity == "error":
+                text += ": vLLM, which gives it to Python's re, stops or hangs"
             else:
-                result[module] = _type_of(group)
-    return result
+                text += ", which is not tried here: vLLM gives it to Python's re"
+            found.add(fault.severity, "pattern", "config.json", text)
+        if patterns.gave_up:
+            text = f"the patterns of {what} take too long to try: vLLM tries them on every layer"
+            found.error("pattern", "config.json", text)
+    return not any(patterns.faults or patterns.gave_up for patterns in lists.values())
 
 
 def _is_float(model: Model, module: str) -> bool:
@@ -127,29 +184,12 @@ def _not_ignored(module: str, found: Findings) -> None:
         found.warning("ignore", module, text)
 
 
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _targets(group: dict[str, Any]) -> list[str]:
-    return [str(t) for t in _list(group.get("targets"))]
-
-
-def _matches(target: str, module: str) -> bool:
-    if not target.startswith("re:"):
-        return target == module
-    try:
-        return re.match(target[3:], module) is not None
-    except re.error:
-        return False
-
-
 def _type_of(group: dict[str, Any]) -> str:
     weights, inputs = group.get("weights"), group.get("input_activations")
     if isinstance(weights, dict):
         bits, kind = weights.get("num_bits"), weights.get("type")
         is_ours = kind == "int" and weights.get("strategy") == "channel"
         if is_ours and isinstance(inputs, dict) and bits in (4, 8):
-            return f"W{bits}A8_DYNAMIC"
+            return f"W{bits:.0f}A8_DYNAMIC"
         return f"unknown (type {kind}, {bits} bits, strategy {weights.get('strategy')})"[:100]
     return "unknown"
