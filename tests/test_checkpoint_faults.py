@@ -16,7 +16,7 @@ from checkpoints.spoiling import as_static
 
 RULES = {
     "config", "not-quantized", "unfinished", "missing-shard", "truncated", "header", "index", "stray-weights",
-    "stray-index", "irregular", "two-formats", "missing-key", "prefix", "missing-tensor", "unknown-type", "meta", "mixed-group",
+    "stray-index", "irregular", "checksum", "two-formats", "missing-key", "prefix", "missing-tensor", "unknown-type", "meta", "mixed-group",
     "forbidden-type", "dtype", "shape", "alignment", "stacked-experts", "scale", "offset", "scale-precision", "fp16",
     "static", "scale-bias", "leftover", "nonfinite", "ignore", "pattern", "codes", "float-changed", "missing-layer", "extra-tensor", "config-changed",
 }  # fmt: skip

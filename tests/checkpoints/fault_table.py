@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import halves
+from .checksum_faults import CHECKSUMS
 from .compressed_faults import COMPRESSED
 from .faults import (
     FIRST,
@@ -35,7 +36,17 @@ from .faults import (
     stray_index,
     stray_weights,
 )
-from .spoiling import DESCRIPTION, INDEX, add, as_float, as_type, put, remove, replace, retype
+from .spoiling import (
+    DESCRIPTION,
+    INDEX,
+    add,
+    as_float,
+    as_type,
+    put,
+    remove,
+    replace,
+    retype,
+)
 
 MOE: Mapping[str, Any] = {"family": "qwen3_moe"}
 INT4: Mapping[str, Any] = {"family": "qwen3_moe", "scheme": "W4A8_DYNAMIC"}
@@ -355,5 +366,5 @@ COMPARED = {
         "config-changed", "hidden_act", config(lambda c: c.update(hidden_act="gelu")), "warning"
     ),
 }
-ASCEND = {**FILES, **KEYS, **TENSORS, **NUMBERS, **COMPARED}
+ASCEND = {**FILES, **CHECKSUMS, **KEYS, **TENSORS, **NUMBERS, **COMPARED}
 FAULTS = {**ASCEND, **{f"{name}, compressed": fault for name, fault in COMPRESSED.items()}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable
@@ -25,6 +26,7 @@ from .tensor_files import (
 )
 
 DESCRIPTION = "quant_model_description.json"
+SUMS = "SHA256SUMS"
 INDEX = "quant_model_weights.safetensors.index.json"
 Edit = Callable[[Any], object]
 
@@ -148,3 +150,10 @@ def rehead(path: Path, edit: Edit) -> None:
     entries = json.loads(data[8:start])
     edit(entries)
     path.write_bytes(packed(entries) + data[start:])
+
+
+def sums(folder: Path) -> None:
+    """Write SHA256SUMS of all files of a folder."""
+    files = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}
+    lines = [f"{hashlib.sha256(p.read_bytes()).hexdigest()}  {n}\n" for n, p in files.items()]
+    (folder / SUMS).write_text("".join(sorted(lines, key=lambda line: line[66:])))

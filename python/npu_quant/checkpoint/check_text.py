@@ -12,7 +12,7 @@ from .reports import CheckReport, ratio_text
 
 def text_of(report: CheckReport) -> str:
     """Return the verdict, what was found, the recipe, and the five worst layers."""
-    lines = [_verdict(report)]
+    lines = [_verdict(report), *(f"  note: {note}" for note in report.notes)]
     shown: Counter[str] = Counter()
     total = Counter(f.rule for f in report.findings)
     for f in report.findings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import dataclass
 from itertools import chain
@@ -11,10 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..golden.read.common import FileError
-from . import check_values, names
+from . import check_sums, check_values, names
 from .check_files import read
 from .check_layers import Compared, Rows, compare, rows_of, same_bytes
 from .check_shapes import check_tensors
+from .check_sums import NO_SUMS, SUMS, Listed
 from .check_types import check_described
 from .check_values import Seen, Values
 from .findings import Findings
@@ -44,6 +46,9 @@ class Floats(NamedTuple):
     size: int
 
 
+Task = Values | Rows | Floats | Listed
+
+
 def check(
     folder: Path,
     original_dir: Path | None,
@@ -52,7 +57,15 @@ def check(
     *,
     is_whole: bool = False,
 ) -> CheckReport:
-    """Check a model, that is_whole also where the run that wrote it has not ended.
+    """Check a model.
+
+    Args:
+        folder: the model's.
+        original_dir: the folder of the model that it was made of.
+        workers: who does it.
+        progress: is told how many bytes are done, of how many.
+        is_whole: it is known that all is there as it was written, though the run that wrote it has
+            not ended: files are not hashed.
 
     Raises:
         CheckpointError: nothing can be said: it is not quantized, or not finished, or the original
@@ -66,7 +79,9 @@ def check(
     check_described(model, found)
     check_tensors(model, found)
     original = Original(original_dir) if original_dir is not None else None
-    tasks: list[Values | Rows | Floats] = [*check_values.tasks_of(model)]
+    has_sums = os.path.lexists(folder / SUMS)
+    tasks: list[Task] = [*check_sums.tasks_of(folder, found)] if has_sums and not is_whole else []
+    tasks += check_values.tasks_of(model)
     if original is not None:
         floats = check_names(model, original, found)
         tasks += [Floats(name, model.tensors[name].size) for name in floats]
@@ -83,14 +98,15 @@ def check(
     types = dict(count) | ({FLOAT: left} if left else {})
     kind = model.config.model_type
     has_original = original is not None
+    notes = [] if has_sums or has_original else [NO_SUMS]
     return CheckReport(
-        str(folder), model.format, kind, [*found], types, recipe, layers, has_original
+        str(folder), model.format, kind, [*found], types, recipe, layers, has_original, notes
     )
 
 
 def _carry_out(
     both: Both,
-    tasks: list[Values | Rows | Floats],
+    tasks: list[Task],
     workers: Workers,
     progress: Progress | None,
     found: Findings,
@@ -98,20 +114,24 @@ def _carry_out(
     seen: dict[tuple[str, str], Seen] = {}
     compared: dict[str, Compared] = {}
     changed: list[str] = []
+    damaged: list[str] = []
     done, total = 0, sum(task.size for task in tasks)
-    with workers.pool(both, _places(both)) as pool:
+    with workers.pool(both, _places(both, tasks)) as pool:
         handed = pool.each(_do, together(tasks, lambda task: task.size))
         for task, result in chain.from_iterable(zip(*some, strict=True) for some in handed):
             if isinstance(task, Rows):
                 compared.setdefault(task.module, Compared()).add(result)
             elif isinstance(task, Floats):
                 changed += [task.name] if result >= 0 else []
+            elif isinstance(task, Listed):
+                damaged += [] if result else [task.name]
             else:
                 key = task.rule, task.name
                 seen[key] = check_values.merged(seen.get(key, Seen()), result)
             done += task.size
             if progress is not None:
                 progress(done, total)
+    check_sums.report(damaged, found)
     check_values.report(both.model, seen, found)
     for name in changed:
         text = "has not the original's values: consumers compute another model"
@@ -119,22 +139,26 @@ def _carry_out(
     return compared
 
 
-def _places(both: Both) -> list[Place]:
-    result = [Place.of(both.model.folder, (t.file for t in both.model.tensors.values()))]
+def _places(both: Both, tasks: list[Task]) -> list[Place]:
+    files = {t.file for t in both.model.tensors.values()}
+    listed = {task.name for task in tasks if isinstance(task, Listed)}
+    result = [Place.of(both.model.folder, files | listed)]
     if both.original is not None:
         result.append(Place.of(both.original.folder, both.original.files))
     return result
 
 
-def _do(both: Both, tasks: list[Values | Rows | Floats]) -> list[Any]:
+def _do(both: Both, tasks: list[Task]) -> list[Any]:
     return [_done(both, task) for task in tasks]
 
 
-def _done(both: Both, task: Values | Rows | Floats) -> Any:
+def _done(both: Both, task: Task) -> Any:
     model, original = both.model, both.original
     try:
         if isinstance(task, Values):
             return check_values.look(model, task)
+        if isinstance(task, Listed):
+            return check_sums.is_whole(model.folder, task)
         assert original is not None
         if isinstance(task, Floats):
             return same_bytes(model, original.folder, original.sources[task.name], task.name)

@@ -141,6 +141,8 @@ class CheckReport:
     recipe: dict[str, str | None]
     layers: list[CheckedLayer]
     has_original: bool = False
+    notes: list[str] = field(default_factory=list)
+    """What the check could not see."""
 
     @property
     def passed(self) -> bool:

@@ -1,0 +1,111 @@
+"""The rule of SHA256SUMS: each file that it names is there, and has the bytes it had."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from .findings import Findings
+from .folder import CheckpointError, is_regular, safetensors_in
+from .work import sha256_of
+
+SUMS = "SHA256SUMS"
+MOST_BYTES = 64 << 20
+NO_SUMS = f"no {SUMS}: without it, or --original, no check sees a flipped bit in codes"
+_LINE = re.compile(rb"(?P<escape>\\?)(?P<sum>[0-9A-Fa-f]{64}) [ *](?P<name>.+)", re.DOTALL)
+_ESCAPES = {b"\\\\": b"\\", b"\\n": b"\n", b"\\r": b"\r"}
+
+
+class Listed(NamedTuple):
+    """A file of the folder that has a line."""
+
+    name: str
+    sha256: str
+    size: int
+    """Of the file as it is."""
+
+
+class Sums(NamedTuple):
+    """What SHA256SUMS says."""
+
+    files: dict[str, str]
+    """The SHA-256 of files of the folder, by name."""
+    malformed: list[int]
+    """The numbers of the lines that are no such file's."""
+    outside: list[str]
+    """Names that lead out of the folder."""
+
+
+def tasks_of(folder: Path, found: Findings) -> list[Listed]:
+    """Return the files to hash, and find what is wrong with the list of them."""
+    try:
+        sums = _read(folder / SUMS)
+    except CheckpointError as error:
+        found.error("checksum", SUMS, f"{error}: nobody can tell whether the files are whole")
+        return []
+    if sums.malformed or not sums.files:
+        text = f"line {sums.malformed[0]} of it" if sums.malformed else "it"
+        text += " names no file with its SHA-256: sha256sum -c cannot check all files by it"
+        found.error("checksum", SUMS, text)
+    for name in sums.outside:
+        text = f"is named in {SUMS}, but lies outside the folder: it is not opened"
+        found.error("checksum", name, text)
+    result = []
+    for name, sha256 in sums.files.items():
+        if is_regular(folder / name):
+            result.append(Listed(name, sha256, os.stat(folder / name).st_size))
+        else:
+            text = f"is named in {SUMS}, but there is no such file: what was published has more"
+            found.error("checksum", name, text)
+    for name in safetensors_in(folder):
+        if name not in sums.files:
+            text = f"is not named in {SUMS}: nobody can tell whether it is whole"
+            found.warning("checksum", name, text)
+    return result
+
+
+def _read(path: Path) -> Sums:
+    if not is_regular(path):
+        raise CheckpointError("is no regular file")
+    if os.stat(path).st_size > MOST_BYTES:
+        raise CheckpointError(f"is larger than {MOST_BYTES >> 20} MiB")
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise CheckpointError(f"cannot be read ({error.strerror})") from error
+    return parsed(lines)
+
+
+def parsed(lines: Iterable[bytes]) -> Sums:
+    """Return what lines say that sha256sum wrote, in text or binary mode; they may end with CR."""
+    sums = Sums({}, [], [])
+    for number, line in enumerate(lines, 1):
+        found = _LINE.fullmatch(line.removesuffix(b"\r"))
+        if found is None:
+            if line.strip() and not line.startswith(b"#"):
+                sums.malformed.append(number)
+            continue
+        raw, sha256 = found["name"], found["sum"].decode().lower()
+        if found["escape"]:
+            raw = re.sub(rb"\\.", lambda m: _ESCAPES.get(m[0], m[0]), raw)
+        name = os.fsdecode(raw).removeprefix("./")
+        if name.startswith("/") or ".." in name.split("/"):
+            sums.outside.append(name)
+        elif not name or "\0" in name or sums.files.setdefault(name, sha256) != sha256:
+            sums.malformed.append(number)
+    return sums
+
+
+def is_whole(folder: Path, task: Listed) -> bool:
+    """Say whether a file has the SHA-256 that is said."""
+    return sha256_of(folder / task.name) == task.sha256
+
+
+def report(changed: list[str], found: Findings) -> None:
+    """Add the files that have another SHA-256."""
+    for name in changed:
+        text = f"has not the SHA-256 that {SUMS} says: it was damaged or changed; consumers load it"
+        found.error("checksum", name, f"{text} as it is")
