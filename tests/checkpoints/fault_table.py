@@ -362,6 +362,12 @@ COMPARED = {
     "extra tensor": Fault(
         "extra-tensor", "extra", lambda f: add(f, {"model.extra.weight": np.ones(3, np.float32)})
     ),
+    "no file to copy": Fault(
+        "missing-file",
+        "assets/vocab.txt",
+        lambda f: (f / "assets/vocab.txt").unlink(),
+        "warning",
+    ),
     "hidden_act": Fault(
         "config-changed", "hidden_act", config(lambda c: c.update(hidden_act="gelu")), "warning"
     ),

@@ -60,7 +60,7 @@ class Fault(NamedTuple):
     @property
     def needs_original(self) -> bool:
         compared = {"codes", "float-changed", "missing-layer", "extra-tensor", "config-changed"}
-        return self.rule in compared
+        return self.rule in compared | {"missing-file"}
 
     @property
     def status(self) -> int:

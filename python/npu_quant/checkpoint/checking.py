@@ -22,7 +22,7 @@ from .check_values import Seen, Values
 from .findings import Findings
 from .folder import CheckpointError
 from .job import together
-from .originals import Original, check_config, check_names, judge, recipes_of
+from .originals import Original, check_config, check_copied, check_names, judge, recipes_of
 from .pool import Place, Workers
 from .quantized import Model
 from .reports import CheckReport
@@ -91,6 +91,7 @@ def check(
     layers = judge(model, compared, found)
     if original is not None:
         check_config(model, original, found)
+        check_copied(model, original, found)
     recipe = recipes_of(layers) if original is not None else _said(model)
     count = Counter(layer.type for layer in layers)
     weights = [n.removesuffix(".weight") for n in model.tensors if n.endswith(".weight")]

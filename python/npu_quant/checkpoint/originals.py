@@ -6,14 +6,18 @@ from collections import Counter
 from pathlib import Path
 
 from .check_layers import NARROW, SEARCHED, Compared, allowed_rows, codes_of, shape_of
+from .check_sums import SUMS
 from .config import Config
 from .findings import Findings
-from .folder import FLOATS, Tensor, json_of, shards_of
+from .folder import FLOATS, CheckpointError, Tensor, is_regular, json_of, shards_of
 from .matrices import Matrix
 from .plan import sources_of
 from .quantized import Model
 from .reports import UNEXPLAINED, CheckedLayer, ratio_text
 from .schemes import WIDTHS
+from .work import files_to_copy
+
+VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt")
 
 
 class Original:
@@ -74,6 +78,31 @@ def _check_shape(model: Model, name: str, source: Tensor | Matrix, found: Findin
         if shape != source.shape:
             text = f"has shape {shape}, the original {source.shape}: is it another model?"
             found.error("shape", name, text)
+
+
+def check_copied(model: Model, original: Original, found: Findings) -> None:
+    """Find files of the original, beside its weights, that are not there."""
+    try:
+        names = files_to_copy(original.folder)
+    except (CheckpointError, OSError) as error:
+        found.warning("missing-file", original.folder.name, f"{error}: its files are not compared")
+        return
+    has_vocabulary = any(is_regular(model.folder / name) for name in names if _is_vocabulary(name))
+    for name in names:
+        if name == SUMS or is_regular(model.folder / name):
+            continue
+        text = "is in the original only: "
+        if name.endswith(".py"):
+            found.error("missing-file", name, f"{text}vLLM cannot run the model's own code")
+        elif _is_vocabulary(name) and not has_vocabulary:
+            found.error("missing-file", name, f"{text}vLLM finds no tokenizer, and ends")
+        else:
+            found.warning("missing-file", name, f"{text}consumers that read it do without it")
+
+
+def _is_vocabulary(name: str) -> bool:
+    """Say whether a file has the words of a tokenizer: any one of them is enough to load it."""
+    return name in VOCABULARIES or name.endswith((".model", ".tiktoken"))
 
 
 def check_config(model: Model, original: Original, found: Findings) -> None:

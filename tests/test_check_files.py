@@ -1,0 +1,73 @@
+"""The files beside the weights: those that a check misses, names that are no model's."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from checkpoints.expected import expect
+from checkpoints.models import make
+from checkpoints.tensor_files import write_json
+
+from npu_quant.checkpoint import CheckpointError, check
+
+WORDS = ["tokenizer.json", "tokenizer.model", "vocab.txt"]
+# What the original has, what of it is lost, what is said of each: severity, name, text.
+LOST = [
+    ([], ["tokenizer.json"], [("warning", "consumers that read it do without it")]),
+    ([], WORDS, [("error", "vLLM finds no tokenizer, and ends")] * 3),
+    (["qwen.tiktoken"], [*WORDS, "qwen.tiktoken"], [("error", "vLLM finds no tokenizer, and")] * 4),
+    (["qwen.tiktoken"], WORDS, [("warning", "consumers that read")] * 3),
+    (["modeling_x.py"], ["modeling_x.py"], [("error", "vLLM cannot run the model's own code")]),
+]
+NEVER_COPIED = ["SHA256SUMS", "a.bin", ".b", "quant_model_description_old.json", "x.index.json"]
+
+
+@pytest.mark.parametrize(("more", "lost", "said"), LOST)
+def test_files_that_the_original_has(
+    more: list[str], lost: list[str], said: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    source = make(tmp_path / "source", "llama")
+    for name in more:
+        (source / name).write_bytes(b"x")
+    folder = expect(source, "W8A8_DYNAMIC").write(tmp_path / "quantized")
+    for name in NEVER_COPIED:
+        (source / name).write_bytes(b"x")
+    assert check(folder, source, 1).findings == []
+    for name in lost:
+        (folder / name).unlink()
+    found = check(folder, source, 1).findings
+    assert [(f.rule, f.severity, f.name) for f in found] == [
+        ("missing-file", severity, name)
+        for (severity, _), name in zip(said, sorted(lost), strict=True)
+    ]
+    for finding, (_, text) in zip(found, said, strict=True):
+        assert text in finding.text
+
+
+NO_MODELS = [
+    ("Qwen/Qwen2-7B", "no folder: to take a model from a hub, download it first, and name its"),
+    ("here/config.json", "here/config.json is no folder."),
+    ("/nowhere/x", "/nowhere/x is no folder."),
+    ("nowhere", "nowhere is no folder."),
+    ("a/b/c", "a/b/c is no folder."),
+    ("../b", "../b is no folder."),
+    ("plain", "plain is not quantized: it has neither quant_model_description.json nor a quant"),
+    ("gptq", "gptq is not quantized for Ascend: its quantization_config is of gptq, not of"),
+    ("broken", "broken has no quant_model_description.json, and config.json is not JSON: "),
+]
+
+
+@pytest.mark.parametrize(("path", "text"), NO_MODELS)
+def test_what_is_no_quantized_model(
+    path: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("here", "plain", "gptq", "broken"):
+        Path(name).mkdir()
+        write_json(Path(name, "config.json"), {"model_type": "llama"})
+    write_json(Path("gptq/config.json"), {"quantization_config": {"quant_method": "gptq"}})
+    Path("broken/config.json").write_text("{")
+    with pytest.raises(CheckpointError, match=re.escape(text)):
+        check(path, None, 1)
