@@ -10,14 +10,15 @@ docs/checkpoint.md says what is written, and by which arithmetic.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from .._names import dir_of
+from .arguments import check_callable, globs_of, number_of, pairs_of, path_of, switch_of, word_of
 from .checking import check as _check
 from .findings import Finding
 from .folder import CheckpointError
-from .pool import workers_of
+from .pool import Workers, workers_of
 from .quantizing import byte_count, prepared, report_of, write
 from .reports import CheckedLayer, CheckReport, Layer, QuantizeReport
 from .run import Progress
@@ -79,30 +80,50 @@ def quantize(
         for a person, ``to_dict()`` for a program.
 
     Raises:
+        TypeError: an argument is of a wrong kind.
         CheckpointError: it cannot be done; the text names file or tensor, and says what to do.
             Unless a weight has NaN, nothing was written.
         OSError: a file cannot be read or written. The same call goes on from there.
         KeyboardInterrupt: likewise.
     """
-    pairs = tuple(types.items() if isinstance(types, Mapping) else types)
-    wanted = Wanted(scheme, format, _globs(exclude), _globs(include), pairs)
-    who = workers_of(workers, scheduler)
-    size = byte_count(shard_size)
-    source, out = _folder(model_dir, scheduler), _folder(out_dir, scheduler)
-    plan = prepared(source, out, wanted, dtype, mx_scale, size)
-    if dry_run:
+    where = "quantize: {}".format
+    source = _folder(where("model_dir"), model_dir, scheduler)
+    out = _folder(where("out_dir"), out_dir, scheduler)
+    wanted = Wanted(
+        word_of(where("scheme"), scheme, "W8A8_DYNAMIC"),
+        word_of(where("format"), format, "ascend"),
+        globs_of(where("exclude"), exclude),
+        globs_of(where("include"), include),
+        pairs_of(where("types"), types),
+    )
+    if dtype is not None:
+        word_of(where("dtype"), dtype, "bfloat16")
+    word_of(where("mx_scale"), mx_scale, "up")
+    if not isinstance(shard_size, str):
+        shard_size = number_of(where("shard_size"), shard_size, "bytes: an int, or such as '4GiB'")
+    check_callable(where("progress"), progress)
+    is_dry = switch_of(where("dry_run"), dry_run)
+    is_verified = switch_of(where("verify"), verify)
+    who = _workers(where, workers, scheduler)
+    plan = prepared(source, out, wanted, dtype, mx_scale, byte_count(shard_size))
+    if is_dry:
         return report_of(plan, dry_run=True)
     with who:
-        return write(plan, who, progress, verify=verify)
+        return write(plan, who, progress, verify=is_verified)
 
 
-def _folder(path: str | os.PathLike[str], scheduler: str | None) -> Path:
+def _folder(where: str, path: str | os.PathLike[str], scheduler: str | None) -> Path:
     """Return a folder by a path that other processes than those of this one understand, too."""
-    return Path(path if scheduler is None else os.path.abspath(path))
+    text = path_of(where, path)
+    return Path(text if scheduler is None else os.path.abspath(text))
 
 
-def _globs(given: str | Sequence[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def _workers(where: Callable[[str], str], count: int | None, scheduler: str | None) -> Workers:
+    if count is not None:
+        count = number_of(where("workers"), count, "an int from 1 on, or None")
+    if scheduler is not None:
+        word_of(where("scheduler"), scheduler, "tcp://host:8786")
+    return workers_of(count, scheduler)
 
 
 def check(
@@ -129,9 +150,13 @@ def check(
         ``.passed`` if none is an error; ``str()`` is for a person, ``to_dict()`` for a program.
 
     Raises:
+        TypeError: an argument is of a wrong kind.
         CheckpointError: nothing can be said: it is not quantized, or not finished, or the original
             cannot be read.
     """
-    source = _folder(original, scheduler) if original is not None else None
-    with workers_of(workers, scheduler) as who:
-        return _check(_folder(model_dir, scheduler), source, who, progress)
+    where = "check: {}".format
+    folder = _folder(where("model_dir"), model_dir, scheduler)
+    source = _folder(where("original"), original, scheduler) if original is not None else None
+    check_callable(where("progress"), progress)
+    with _workers(where, workers, scheduler) as who:
+        return _check(folder, source, who, progress)

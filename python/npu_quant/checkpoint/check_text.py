@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..golden.read.common import printable
+from ..golden.read.common import clean, printable
 from ..golden.report.words import counted
 from .report_text import MOST, worst_of
 from .reports import CheckReport, ratio_text
@@ -18,15 +18,15 @@ def text_of(report: CheckReport) -> str:
     for f in report.findings:
         shown[f.rule] += 1
         if shown[f.rule] <= MOST:
-            lines.append(f"  {f.severity}: {f.rule}: {f.name}: {f.text}")
+            lines.append(f"  {f.severity}: {f.rule}: {clean(f.name, 200)}: {f.text}")
         elif shown[f.rule] == total[f.rule]:
             lines.append(f"  {f.severity}: {f.rule}: and {total[f.rule] - MOST} more")
     lines += [
-        f"  recipe of {type}: {name or 'not known'}{_ratios(report, type, name)}"
-        for type, name in report.recipe.items()
+        f"  recipe of {clean(type, 100)}: {name or 'not known'}{_ratios(report, type, name)}"
+        for type, name in [*report.recipe.items()][:MOST]
     ]
     for x in worst_of(report.layers):
-        lines.append(f"  {x.sqnr_db:8.2f} dB  cosine {x.cosine or 0:.6f}  {x.name}")
+        lines.append(f"  {x.sqnr_db:8.2f} dB  cosine {x.cosine or 0:.6f}  {clean(x.name, 200)}")
     return "\n".join(map(printable, lines))
 
 

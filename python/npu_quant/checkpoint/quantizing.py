@@ -14,7 +14,7 @@ from . import names
 from .checking import check
 from .config import Config
 from .findings import Finding
-from .folder import CheckpointError, Shard, json_of, shards_of
+from .folder import CheckpointError, Shard, check_folder, json_of, shards_of
 from .job import Job
 from .matrices import Matrix
 from .metadata import DESCRIPTION, json_files_of
@@ -75,8 +75,7 @@ def prepared(
     check_pair(wanted.scheme, wanted.format)
     if mx_scale not in ("up", "floor"):
         raise CheckpointError(f"mx_scale is {mx_scale!r}, available: up, floor.")
-    if not source.is_dir():
-        raise CheckpointError(f"{source} is no folder.")
+    check_folder(source)
     check_out(out, source)
     config = Config(json_of(source / "config.json"))
     if (source / DESCRIPTION).exists():

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..golden.read.common import clean
 from ..golden.results import plain
 from .findings import Finding, has_error
 from .schemes import FLOAT
@@ -28,7 +29,13 @@ class Layer:
         return cls(**data | {"shape": tuple(data["shape"])})
 
 
-@dataclass
+def _short(report: QuantizeReport | CheckReport) -> str:
+    """Return a report's first line, for a prompt: some have 45,000 layers."""
+    first, *_ = str(report).splitlines()
+    return f"<{type(report).__name__} {clean(first, 300)}>"
+
+
+@dataclass(repr=False)
 class QuantizeReport:
     """What :func:`npu_quant.checkpoint.quantize` did, or would do."""
 
@@ -98,6 +105,9 @@ class QuantizeReport:
 
         return quantize_text(self)
 
+    def __repr__(self) -> str:
+        return _short(self)
+
 
 UNEXPLAINED = ("searched", "other", "transformed")
 """What is said in place of a recipe."""
@@ -129,7 +139,7 @@ class CheckedLayer:
     """Row and column of the first difference."""
 
 
-@dataclass
+@dataclass(repr=False)
 class CheckReport:
     """What :func:`npu_quant.checkpoint.check` found."""
 
@@ -173,3 +183,6 @@ class CheckReport:
         from .check_text import text_of
 
         return text_of(self)
+
+    def __repr__(self) -> str:
+        return _short(self)

@@ -56,7 +56,11 @@ RUNS = 16
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """Return the question whether another type was meant."""
+    """Return the question whether another type was meant: one whose name has the word, or near."""
+    known = [*known]
+    having = [name for name in known if len(word) > 3 and word.upper() in name]
+    if having:
+        return f"; did you mean {having[0]}?"
     return _meant(word, map(str.lower, known)).upper().replace("; DID YOU MEAN", "; did you mean")
 
 
