@@ -112,7 +112,8 @@ def _bad(
         return raw == 255, 0.0
     if tensor.kind == "F8_E4M3":
         return raw & 127 == 127, 0.0
-    values = raw.view(NUMPY[tensor.kind]).astype(np.float32)
+    with np.errstate(over="ignore"):  # of float64
+        values = raw.view(NUMPY[tensor.kind]).astype(np.float32)
     if rule == "nonfinite":
         return ~np.isfinite(values), 0.0
     if rule == "scale":
@@ -136,7 +137,7 @@ def _bias(model: Model, task: Values) -> Seen:
     for begin, end in cut(task.begin, task.end, k, BAND_BYTES):
         rows = end - begin
         packed = bytes_of(model.folder, weight, begin * k, rows * k).view(np.int8).reshape(rows, k)
-        q = unpacked(packed).reshape(2 * rows, runs, -1)
+        q = unpacked(packed).reshape(2 * rows, runs, k // runs)
         s, b = (
             bytes_of(model.folder, t, begin * 8 * w, rows * 8 * w).view(np.float32).reshape(-1, w)
             for t, w in ((scale, 1), (bias, runs))
@@ -154,7 +155,7 @@ def _bias(model: Model, task: Values) -> Seen:
 def unpacked(packed: NDArray[np.int8]) -> NDArray[np.int8]:
     """Return int4 of rows that stand in pairs: the even one in the low half."""
     pairs = np.stack([(packed << 4) >> 4, packed >> 4], axis=1)
-    return np.asarray(pairs.reshape(-1, packed.shape[1]))
+    return np.asarray(pairs.reshape(2 * len(packed), packed.shape[1]))
 
 
 def _all(model: Model, tensor: Tensor) -> NDArray[np.float64]:
@@ -171,7 +172,8 @@ def _product(model: Model, module: str) -> Seen:
     deq, x, w = (_all(model, p) for p in parts if p is not None)
     if x.size != 1 or deq.size != w.size:
         return Seen()
-    bad = ~(np.abs(deq - x * w) <= 2.0**-7 * np.abs(x * w))
+    with np.errstate(invalid="ignore", over="ignore"):
+        bad = ~(np.abs(deq - x * w) <= 2.0**-7 * np.abs(x * w))
     return Seen(int(bad.sum()), int(bad.argmax())) if bad.any() else Seen()
 
 

@@ -102,11 +102,11 @@ def reason_to_stay(module: str, first_draft: int | None) -> str | None:
     return None
 
 
-def _layer_of(parts: list[str]) -> int:
+def _layer_of(parts: list[str]) -> float:
     """Return the number after ``layers``, -1 where there is none."""
     for word, number in pairwise(parts):
         if word == "layers" and number.isdecimal():
-            return int(number)
+            return float(number)  # which may have more digits than int takes
     return -1
 
 
