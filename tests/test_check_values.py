@@ -10,7 +10,7 @@ import pytest
 from checkpoints.expected import expect
 from checkpoints.faults import O, Q
 from checkpoints.models import make
-from checkpoints.spoiling import as_static, replace, retype
+from checkpoints.spoiling import as_static, put, replace, retype
 from checkpoints.tensor_files import Array
 
 from npu_quant.checkpoint import check, check_values
@@ -51,3 +51,35 @@ def test_static_scales_that_cannot_be_compared(
     layers = {layer.name: layer for layer in check(folder, source, 1).layers}
     assert layers[O].recipe is None
     assert layers[Q].recipe == "npu_quant-P-127"
+
+
+@pytest.mark.parametrize(
+    ("steps", "number"),
+    [(0, 0), (64, 0), (-64, 0), (65, 1), (-65, 1), (8192, 1), (-8192, 1)],
+)
+def test_how_far_a_deq_scale_may_be_from_the_product(
+    steps: int, number: int, tmp_path: Path
+) -> None:
+    """2^-7 of it, which is 64 steps of 2^-13; all numbers here are exact in float32."""
+    source = make(tmp_path / "source", "llama")
+    folder = expect(source, "W8A8_DYNAMIC").write(tmp_path / "quantized")
+    as_static(folder, O)
+    replace(folder, f"{O}.weight_scale", lambda a: np.full_like(a, 0.5))
+    product = 0.5 * 0.03125
+    deq = [product] * 5 + [product * (1 + steps * 2.0**-13)]
+    replace(folder, f"{O}.deq_scale", lambda a: np.resize(np.float32(deq[:5]), a.shape))
+    put(folder, f"{O}.deq_scale", 5, deq[5])
+    found = [f for f in check(folder, None, 1).findings if f.rule == "static"]
+    assert [f.text.partition(" values")[0] for f in found] == [str(number)] * number
+    assert all(f.text.endswith("the first is number 5") for f in found)
+
+
+def test_the_first_of_all_is_number_0(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though there are others in later bands."""
+    source = make(tmp_path / "source", "llama")
+    folder = expect(source, "W8A8_DYNAMIC").write(tmp_path / "quantized")
+    put(folder, f"{Q}.weight_scale", [[0], [40], [71]], np.nan)
+    monkeypatch.setattr(check_values, "BAND_BYTES", 64)
+    (found,) = check(folder, None, 1).findings
+    assert found.text.startswith("3 scales are NaN, infinite, zero or negative")
+    assert found.text.endswith("the first is number 0")
