@@ -17,7 +17,7 @@ from checkpoints import models
 from test_checkpoint_quantize import files_of
 
 from npu_quant import checkpoint
-from npu_quant.checkpoint import run
+from npu_quant.checkpoint import finished, run
 from npu_quant.checkpoint.pool import Pool
 
 
@@ -124,7 +124,7 @@ class Counted(Pool):
     under_way: ClassVar[list[int]] = [0]
 
     def submit(self, work: Callable[[Any, Any], Any], task: Any) -> Future[Any]:
-        if work is run.digest:
+        if work is finished.digests_of:
             self.under_way.append(self.under_way[-1] + 1)
         return super().submit(work, task)
 
@@ -137,6 +137,7 @@ def test_no_more_shards_are_read_back_at_once_than_may_be(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("npu_quant.checkpoint.pool.Pool", Counted)
+    monkeypatch.setattr("npu_quant.checkpoint.job.PIECE_BYTES", 1000)  # a task for each file
     report = checkpoint.quantize(
         model, model.parent / "out", "W8A8_DYNAMIC", shard_size="60KB", workers=1
     )

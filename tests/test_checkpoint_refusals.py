@@ -125,8 +125,9 @@ class TestOut:
         self.refuse(source, tmp_path / "link", r"is the model's folder, or in it")
 
     def test_finished(self, folders: dict[str, Path], tmp_path: Path) -> None:
-        checkpoint.quantize(folders["llama"], tmp_path / "out", "W8A8_DYNAMIC", workers=1)
-        self.refuse(folders["llama"], tmp_path / "out", r"is not empty")
+        checkpoint.quantize(folders["llama"], tmp_path / "out", "W8A16", workers=1)
+        text = r"not empty: it holds the result of another command \(--scheme W8A16 there, W8A8_D"
+        self.refuse(folders["llama"], tmp_path / "out", text)
 
     def test_no_room(
         self, folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -157,14 +158,16 @@ class TestOut:
     ) -> None:
         """It began, and was killed or finished, between the look at the folder and the lock."""
         out = tmp_path / "out"
-        mine, other = Work(out, {"scheme": "W8A8_DYNAMIC"}), Work(out, {"scheme": "W8A16"})
+        plans = [{"npu_quant": "1", "options": {"scheme": x}} for x in ("W8A8_DYNAMIC", "W8A16")]
+        mine, other = (Work(out, plan) for plan in plans)
         assert not mine.resumed()
         with other:
             other.write("config.json", b"{}")
             if is_whole:
                 other.end()
         before = files_of(out)
-        with pytest.raises(checkpoint.CheckpointError, match="of another command"), mine:
+        text = "is not empty" if is_whole else r"--scheme W8A16 there, W8A8_DYNAMIC here"
+        with pytest.raises(checkpoint.CheckpointError, match=text), mine:
             pass
         assert files_of(out) == before
 

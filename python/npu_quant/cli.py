@@ -109,7 +109,7 @@ def _give_up(face: str, error: BaseException) -> int:
 def _text_of(error: BaseException) -> str:
     """Return an error in words."""
     if isinstance(error, KeyboardInterrupt):
-        return "interrupted"
+        return f"interrupted: {error}".removesuffix(": ")
     if isinstance(error, MemoryError):
         return f"not enough memory: {error}".removesuffix(": ")
     if isinstance(error, OSError) and error.strerror:

@@ -107,7 +107,7 @@ def quantize(
     who = _workers(where, workers, scheduler)
     plan = prepared(source, out, wanted, dtype, mx_scale, byte_count(shard_size))
     if is_dry:
-        return report_of(plan, dry_run=True)
+        return report_of(plan)
     with who:
         return write(plan, who, progress, verify=is_verified)
 

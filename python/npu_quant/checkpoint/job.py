@@ -20,10 +20,12 @@ from numpy.typing import NDArray
 
 from ..golden.read.safetensors import NUMPY
 from . import names
+from .checksum import Checksum
 from .folder import CheckpointError, Tensor
 from .matrices import Matrix, bytes_of, cut
-from .plan import COPY, PARAMS, WIDEN, Group, OutputShard, Plan, size_of
+from .plan import CODES, COPY, PARAMS, WIDEN, Group, OutputShard, Plan, size_of
 from .weights import DTYPES, Error, NonFiniteError, Outputs, Rule, quantize
+from .work import part_of
 
 T = TypeVar("T")
 
@@ -45,6 +47,10 @@ class Made(NamedTuple):
     """What became of a piece."""
 
     piece: Piece
+    source: str
+    """The checksum of what was read."""
+    written: str
+    """The checksum of what was written."""
     error: Error | None
 
 
@@ -60,7 +66,7 @@ class Job:
 
     def part(self, shard: int) -> Path:
         """Return the file that a shard is while it is not whole."""
-        return self.work / f"{self.plan.shards[shard].name}.part"
+        return part_of(self.work, self.plan.shards[shard].name)
 
 
 def pieces_of(plan: Plan, shard: int) -> Iterator[Piece]:
@@ -93,9 +99,9 @@ def _extent(source: Tensor | Matrix) -> tuple[int, int]:
 
 
 def prepare(job: Job, shard: int, path: Path) -> None:
-    """Make the file of a shard, with its header."""
+    """Make the file of a shard, with its header; what else stands in it stays."""
     planned = job.plan.shards[shard]
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         os.ftruncate(descriptor, planned.size)
         _write(descriptor, memoryview(planned.header), 0)
@@ -112,62 +118,100 @@ def make(job: Job, piece: Piece, path: Path) -> Made:
         CheckpointError: a weight has NaN or infinite values, or the source has become shorter.
         OSError: the file cannot be written.
     """
-    shard = job.plan.shards[piece.shard]
-    group = shard.groups[piece.group]
     descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
-        if isinstance(group.source, Tensor):
-            _copy(job, shard, group, piece, descriptor)
-            return Made(piece, None)
-        return Made(piece, _rows(job, shard, group, piece, descriptor))
+        return _rows(job, piece, descriptor)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         os.close(descriptor)
 
 
-def _copy(job: Job, shard: OutputShard, group: Group, piece: Piece, descriptor: int) -> None:
-    """Write bytes of a tensor, a bias of 16 bits as float32."""
-    assert isinstance(group.source, Tensor)
-    place = shard.places[group.outputs[0].name]
-    for begin, end in cut(piece.begin, piece.end, 1, BAND_BYTES):
-        raw = bytes_of(job.source, group.source, begin, end - begin)
-        if group.how == WIDEN:
-            values = raw.view(NUMPY[group.source.kind])
-            wide = values.astype(np.float32).view(np.uint8)
-            _write(descriptor, wide.data, place + begin // values.itemsize * 4)
-        else:
-            _write(descriptor, raw.data, place + begin)
+def _rows(job: Job, piece: Piece, descriptor: int) -> Made:
+    shard = job.plan.shards[piece.shard]
+    group = shard.groups[piece.group]
+    source, written = Checksum(), Checksum()
+    error = Error() if group.how == CODES else None
+    for begin, end in _bands(group, piece):
+        values = _read(job, group, begin, end)
+        if group.how != COPY:
+            source.add(values)
+        arrays = _made_of(job, group, values, error)
+        del values  # the next band is read to where these are, which is in the cache
+        places = _places(shard, group, begin, end)
+        for (place, _), array in zip(places, arrays, strict=True):
+            raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            written.add(raw)
+            _write(descriptor, raw.data, place)
+        del arrays, array, raw
+    return Made(piece, (written if group.how == COPY else source).text, written.text, error)
 
 
-def _rows(job: Job, shard: OutputShard, group: Group, piece: Piece, descriptor: int) -> Error:
-    matrix = group.source
-    assert isinstance(matrix, Matrix)
-    total = Error()
-    for begin, end in cut(piece.begin, piece.end, matrix.row_bytes, BAND_BYTES):
-        arrays = _made_of(job, group, matrix, begin, end, total)
-        for output, array in zip(group.outputs, arrays, strict=True):
-            place = shard.places[output.name] + begin * size_of(output) // matrix.shape[0]
-            _write(descriptor, np.ascontiguousarray(array).reshape(-1).view(np.uint8).data, place)
-    return total
+def checksum_of_source(job: Job, piece: Piece) -> str:
+    """Return the checksum of what a piece is made of."""
+    group = job.plan.shards[piece.shard].groups[piece.group]
+    source = Checksum()
+    for begin, end in _bands(group, piece):
+        source.add(_read(job, group, begin, end))
+    return source.text
 
 
-def _made_of(job: Job, group: Group, matrix: Matrix, begin: int, end: int, error: Error) -> Outputs:
-    """Return what rows become."""
+def checksum_in(job: Job, piece: Piece, path: Path) -> str:
+    """Return the checksum of what stands in a file where a piece is written."""
+    shard = job.plan.shards[piece.shard]
+    group = shard.groups[piece.group]
+    written = Checksum()
+    with open(path, "rb", buffering=0) as file:
+        for begin, end in _bands(group, piece):
+            for place, count in _places(shard, group, begin, end):
+                written.add(np.frombuffer(os.pread(file.fileno(), count, place), np.uint8))
+    return written.text
+
+
+def _bands(group: Group, piece: Piece) -> Iterator[tuple[int, int]]:
+    _, each = _extent(group.source)
+    return cut(piece.begin, piece.end, each, BAND_BYTES)
+
+
+def _places(shard: OutputShard, group: Group, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield where each output of rows stands in the file, and its bytes."""
+    count, _ = _extent(group.source)
+    for output in group.outputs:
+        size = size_of(output)
+        first = begin * size // count
+        yield shard.places[output.name] + first, end * size // count - first
+
+
+def _read(job: Job, group: Group, begin: int, end: int) -> NDArray[Any]:
+    """Return rows of the source: bytes, or the numbers that are quantized."""
+    source = group.source
+    if isinstance(source, Tensor):
+        return bytes_of(job.source, source, begin, end - begin)
     if group.how == COPY:
-        return (matrix.rows(job.source, begin, end),)
-    values = matrix.read(job.source, begin, end)
+        return source.rows(job.source, begin, end)
+    return source.read(job.source, begin, end)
+
+
+def _made_of(job: Job, group: Group, values: NDArray[Any], error: Error | None) -> Outputs:
+    """Return what rows become; a bias of 16 bits becomes float32."""
+    source = group.source
+    if group.how == COPY:
+        return (values,)
+    if isinstance(source, Tensor):
+        assert group.how == WIDEN
+        return (values.view(NUMPY[source.kind]).astype(np.float32),)
     if group.how == PARAMS:
         narrow = _narrowed(values, job)
         if (~np.isfinite(narrow) & np.isfinite(values)).any():
-            raise CheckpointError(_beyond(job, matrix))
+            raise CheckpointError(_beyond(job, source))
         return (narrow,)
+    assert error is not None
     try:
-        return quantize(values, group.type, names.is_down(matrix.module), job.rule, error)
+        return quantize(values, group.type, names.is_down(source.module), job.rule, error)
     except NonFiniteError as found:
-        raise CheckpointError(_non_finite(job, matrix)) from found
+        raise CheckpointError(_non_finite(job, source)) from found
     except CheckpointError as found:
-        raise CheckpointError(f"{matrix.module}.weight: {found}") from found
+        raise CheckpointError(f"{source.module}.weight: {found}") from found
 
 
 @np.errstate(over="ignore")

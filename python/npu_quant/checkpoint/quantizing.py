@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import resource
 import shutil
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from . import names
 from .checking import check
+from .checksum import sha256_of, sums_bytes
 from .config import Config
 from .findings import Finding
-from .folder import CheckpointError, Shard, check_folder, json_of, shards_of
+from .finished import Errors, as_written, check_same, different, errors_in, is_finished, recorded
+from .folder import CheckpointError, Shard, check_folder, json_bytes, json_of, shards_of
 from .job import Job
+from .kept import Entry
 from .matrices import Matrix
 from .metadata import DESCRIPTION, json_files_of
 from .plan import CODES, Plan, plan_of
 from .pool import Place, Pool, Workers
+from .record import modified_of, record_of, sources_of
+from .report_text import size
 from .reports import Layer, QuantizeReport
-from .run import Progress, Run, digest
+from .run import Progress, Run
 from .schemes import FLOAT, INT8_ACTIVATIONS, check_pair
 from .types import Wanted
-from .weights import Rule
-from .work import Work, check_out, files_to_copy
+from .weights import Error, Rule
+from .work import RECORD, SUMS, WORK, Work, check_out, files_to_copy
 
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
@@ -87,28 +96,41 @@ def prepared(
     return Prepared(source, out, shards, config, plan, rule, shard_size, copied, texts)
 
 
-def record_of(p: Prepared) -> dict[str, Any]:
-    """Return plan.json: what must be the same for a run to be resumed."""
+def options_of(p: Prepared) -> dict[str, Any]:
+    """Return the options that what is written depends on, by their names on the command line."""
     wanted = p.plan.wanted
     return {
         "scheme": wanted.scheme,
         "format": wanted.format,
         "exclude": list(wanted.exclude),
         "include": list(wanted.include),
-        "types": [list(pair) for pair in wanted.types],
-        "mx_scale": p.rule.mx_scale,
-        "shard_size": p.shard_size,
-        "params_dtype": p.plan.params,
-        "sources": {s.name: [s.size, s.header_sha256] for s in p.shards},
+        "type": [list(pair) for pair in wanted.types],
+        "mx-scale": p.rule.mx_scale,
+        "shard-size": p.shard_size,
+        "dtype": p.plan.params,
     }
 
 
-def report_of(p: Prepared, dry_run: bool) -> QuantizeReport:
-    """Return the report as far as it is known before the run."""
+def quantized_in(plan: Plan) -> Iterator[tuple[Matrix, str]]:
+    """Yield the matrices that are quantized, and their types."""
+    for group in plan.groups:
+        if group.how == CODES and isinstance(group.source, Matrix):
+            yield group.source, group.type
+
+
+def _layer(matrix: Matrix, type: str, sums: list[float] | None) -> Layer:
+    if sums is None:
+        return Layer(matrix.module, type, matrix.shape)
+    error = Error(np.array(sums))
+    measured = error.zero_rows, error.sqnr_db, error.greatest
+    return Layer(matrix.module, type, matrix.shape, *measured)
+
+
+def report_of(p: Prepared, errors: Errors | None = None) -> QuantizeReport:
+    """Return the report: with what each module lost, or as far as it is known before the run."""
     layers = [
-        Layer(g.source.module, g.type, g.source.shape)
-        for g in p.plan.groups
-        if g.how == CODES and isinstance(g.source, Matrix)
+        _layer(m, type, None if errors is None else errors[m.module])
+        for m, type in quantized_in(p.plan)
     ]
     left = [
         {"name": name, "reason": choice.reason or ""}
@@ -121,7 +143,7 @@ def report_of(p: Prepared, dry_run: bool) -> QuantizeReport:
         format=p.plan.wanted.format,
         model_type=p.config.model_type,
         params_dtype=p.plan.params,
-        dry_run=dry_run,
+        dry_run=errors is None,
         source_bytes=sum(t.size for s in p.shards for t in s.tensors),
         written_bytes=sum(s.size for s in p.plan.shards),
         left_float=left,
@@ -155,16 +177,19 @@ def copied_bytes(p: Prepared) -> int:
     return sum((p.source / name).stat().st_size for name in p.copied)
 
 
-def check_space(p: Prepared, done: int) -> None:
+def check_space(p: Prepared, work: Work) -> None:
     """Raise CheckpointError unless the disk has room for what is still to be written."""
     folder = p.out
     while not folder.exists():
         folder = folder.parent
-    needed = sum(s.size for s in p.plan.shards) + copied_bytes(p) - done
+    sizes = {s.name: s.size for s in p.plan.shards}
+    sizes |= {name: (p.source / name).stat().st_size for name in p.copied}
+    needed = sum(sizes.values()) - work.room_kept(sizes)
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise CheckpointError(
-            f"{p.out} needs {needed / 2**30:.2f} GiB, there are {free / 2**30:.2f} GiB free."
+            f"{p.out} needs {needed / 2**30:.2f} GiB, there are {free / 2**30:.2f} GiB free: "
+            "make room, or choose a folder on another disk."
         )
 
 
@@ -173,52 +198,112 @@ def write(
 ) -> QuantizeReport:
     """Carry out a plan, and read back what was written."""
     start = time.monotonic()
-    work = Work(p.out, record_of(p))
-    done = _bytes_in(p.out) if work.resumed() else 0
-    check_space(p, done)
-    job = Job(p.source, work.folder, p.plan, p.rule)
-    with work:
-        with workers.pool(job, _places(p, work)) as pool:
-            run = Run(job, work, progress)
-            run.take_over(pool)
-            run.make(pool)
-            _write_files(p, work)
-            entries = [run.entries[s.name] for s in p.plan.shards]
-            findings = _changed(pool, p.out, entries) if verify else []
-        if verify and not findings:
-            found = check(p.out, None, workers, None, is_whole=True).findings
-            # Of fp16 the report has a warning: it was asked for.
-            findings = [f for f in found if f.rule != "fp16"]
-        work.end()  # not before: an interrupted check is done again by the same command
-    report = report_of(p, dry_run=False)
+    sources = sources_of(p.source, p.shards)
+    record = record_of(options_of(p), p.source / "config.json", sources.files)
+    if is_finished(p.out):
+        return _finished_before(p, record, workers, start)
+    work = Work(p.out, record, (s.name for s in p.plan.shards))
+    work.resumed()
+    check_space(p, work)
+    run = Run(Job(p.source, work.folder, p.plan, p.rule), work, sources.modified, progress)
+    try:
+        findings = _carried_out(p, work, run, record, workers, verify=verify)
+    except KeyboardInterrupt as error:
+        text = f"{size(run.kept)} of {size(run.total)} are kept, the same command goes on"
+        raise KeyboardInterrupt(text) from error
+    entries = [run.entries[n] for n in range(len(p.plan.shards))]
+    report = report_of(p, errors_in(entries))
     report.findings = findings
-    report.layers = [Layer.of(layer) for entry in entries for layer in entry["layers"]]
     report.shards = [
         {"file": e["shard"], "bytes": e["bytes"], "sha256": e["sha256"]} for e in entries
     ]
-    report.resumed = run.resumed
+    report.resumed, report.resumed_bytes = run.resumed, run.resumed_bytes
+    return _timed(report, start)
+
+
+def _timed(report: QuantizeReport, start: float) -> QuantizeReport:
     report.seconds = time.monotonic() - start
     report.peak_rss_bytes = peak_rss()
     return report
 
 
+def _carried_out(
+    p: Prepared, work: Work, run: Run, record: dict[str, Any], workers: Workers, *, verify: bool
+) -> list[Finding]:
+    """Write everything, and return what is wrong with it."""
+    with work:
+        with workers.pool(run.job, _places(p, work)) as pool:
+            run.take_over(pool)
+            run.make(pool)
+            _check_unchanged(p, run)
+            sums = _write_files(p, work, record, [run.entries[n] for n in sorted(run.entries)])
+            findings = _changed(pool, p.out, sums) if verify else []
+        if verify and not findings:
+            found = check(p.out, None, workers, None, is_whole=True).findings
+            # Of fp16 the report has a warning: it was asked for.
+            findings = [f for f in found if f.rule != "fp16"]
+        work.end()  # not before: an interrupted check is done again by the same command
+    return findings
+
+
+def _check_unchanged(p: Prepared, run: Run) -> None:
+    """Raise CheckpointError if the source was written to while it was read."""
+    now = modified_of(p.source, run.modified)
+    for name, at in run.modified.items():
+        if now[name] != at:
+            text = f"{name} was written to while it was read: run the same command again."
+            raise CheckpointError(text)
+
+
+def _finished_before(
+    p: Prepared, record: dict[str, Any], workers: Workers, start: float
+) -> QuantizeReport:
+    """Return the report of a run that finished before.
+
+    Raises:
+        CheckpointError: it was of another command or source, or a file is not as it was written.
+    """
+    job = Job(p.source, p.out / WORK, p.plan, p.rule)
+    check_same(p.out, record)
+    with workers.pool(job, [_place_of_source(p), Place.of(p.out, [RECORD])]) as pool:
+        sums = {name: sha256_of(p.source / name) for name in p.copied}
+        sums |= {name: hashlib.sha256(data).hexdigest() for name, data in p.json_files.items()}
+        found = as_written(job, pool, p.out, sums)
+    report = report_of(p, found.errors)
+    report.shards = [
+        {"file": s.name, "bytes": s.size, "sha256": found.sha256[s.name]} for s in p.plan.shards
+    ]
+    report.is_finished_before = True
+    report.resumed, report.resumed_bytes = len(report.shards), report.source_bytes
+    return _timed(report, start)
+
+
+def _place_of_source(p: Prepared) -> Place:
+    return Place.of(p.source, (s.name for s in p.shards))
+
+
 def _places(p: Prepared, work: Work) -> list[Place]:
     nonce = str(work.nonce.relative_to(p.out))
-    return [Place.of(p.source, (s.name for s in p.shards)), Place.of(p.out, [nonce])]
+    return [_place_of_source(p), Place.of(p.out, [nonce])]
 
 
-def _bytes_in(out: Path) -> int:
-    """Return the bytes of what is whole, and of what is not, and is removed before more is made."""
-    found = [p.stat() for p in out.rglob("*") if p.is_file()]
-    return sum(min(s.st_size, s.st_blocks * 512) for s in found)  # what is not whole has holes
+def _write_files(
+    p: Prepared, work: Work, record: dict[str, Any], entries: list[Entry]
+) -> dict[str, str]:
+    """Write all but the shards, and return the SHA-256 of each file.
 
-
-def _write_files(p: Prepared, work: Work) -> None:
-    """Write all but the shards; last the file without which the folder is no model."""
-    for name in p.copied:
-        work.copy(p.source, name)
-    for name, data in p.json_files.items():
+    The file without which the folder is no model is the last.
+    """
+    sums = {e["shard"]: e["sha256"] for e in entries}
+    sums |= {name: work.copy(p.source, name) for name in p.copied}
+    files = {RECORD: json_bytes(recorded(record, entries)), **p.json_files}
+    sums |= {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    last = [*files][-1]
+    for name, data in files.items():
+        if name == last:
+            work.write(SUMS, sums_bytes(sums))
         work.write(name, data)
+    return sums
 
 
 def peak_rss() -> int:
@@ -227,12 +312,7 @@ def peak_rss() -> int:
     return max(resource.getrusage(w).ru_maxrss for w in who) * 1024
 
 
-def _changed(pool: Pool, out: Path, entries: list[dict[str, Any]]) -> list[Finding]:
-    """Return the shards that are not what was written."""
+def _changed(pool: Pool, out: Path, sums: dict[str, str]) -> list[Finding]:
+    """Return the files that are not what was written."""
     text = "is not as it was written: the disk or memory is at fault; consumers load it as it is"
-    digests = pool.each(digest, [out / e["shard"] for e in entries])
-    return [
-        Finding("error", "changed", e["shard"], text)
-        for e, (_, sha256) in zip(entries, digests, strict=True)
-        if sha256 != e["sha256"]
-    ]
+    return [Finding("error", "changed", name, text) for name in different(pool, out, sums)]

@@ -41,10 +41,12 @@ def _headline(report: QuantizeReport) -> str:
         return f"FAILED: what was written is not what was meant: {first.name}: {first.text}"
     if report.dry_run:
         return f"would quantize {what}: {sizes}; nothing was written"
+    if report.is_finished_before:
+        return f"done already: {what}: {sizes}; every file is as it was written"
     seconds = report.seconds or 0.0
     text = f"quantized {what}: {sizes} in {seconds:.1f} s"
-    if report.resumed:
-        text += f"; {report.resumed} of {len(report.shards)} shards were there already"
+    if report.resumed_bytes:
+        text += f"; {size(report.resumed_bytes)} of it were done already"
     return text
 
 

@@ -23,11 +23,6 @@ class Layer:
     sqnr_db: float | None = None
     max_error: float | None = None
 
-    @classmethod
-    def of(cls, data: dict[str, Any]) -> Layer:
-        """Return a layer that went by way of JSON."""
-        return cls(**data | {"shape": tuple(data["shape"])})
-
 
 def _short(report: QuantizeReport | CheckReport) -> str:
     """Return a report's first line, for a prompt: some have 45,000 layers."""
@@ -58,6 +53,10 @@ class QuantizeReport:
     """Of what was written, when it was read back and checked."""
     resumed: int = 0
     """Shards that were taken over from a former run."""
+    resumed_bytes: int = 0
+    """Bytes of the source that they, and pieces of other shards, were made of."""
+    is_finished_before: bool = False
+    """Whether all was there, from a run that finished."""
     seconds: float | None = None
     peak_rss_bytes: int | None = None
 
@@ -93,6 +92,7 @@ class QuantizeReport:
             "layers": layers,
             "shards": self.shards,
             "resumed": self.resumed,
+            "resumed_bytes": self.resumed_bytes,
             "warnings": self.warnings,
         }
         if not self.dry_run:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+from .checksum import sha256_of
 from .folder import CheckpointError
 from .job import Job, Made, Piece, make, pieces_of, prepare, together
-from .plan import CODES
+from .kept import Entry, line_of, noted, right_pieces, source_of, whole_shards
+from .matrices import Matrix
 from .pool import Pool
-from .reports import Layer
 from .weights import Error
-from .work import Work, sha256_of, sync
+from .work import Work, sync
 
 Progress = Callable[[int, int], None]
+
+SYNC_SECONDS = 5.0
+"""How much of the work a power failure may take; of that a killed process did, nothing is lost."""
 
 
 class Whole(NamedTuple):
@@ -43,44 +48,58 @@ class Done(NamedTuple):
 class Run:
     """One run of a job; what it found is in its attributes."""
 
-    def __init__(self, job: Job, work: Work, progress: Progress | None) -> None:
-        self._job, self._work = job, work
+    def __init__(
+        self, job: Job, work: Work, modified: dict[str, int], progress: Progress | None
+    ) -> None:
+        self.job, self.modified, self._work = job, modified, work
         self._progress = progress or (lambda done, total: None)
-        self._total = sum(p.source_bytes for s in self._all() for p in pieces_of(job.plan, s))
-        self._done = 0
+        self.total = sum(p.source_bytes for s in self._all() for p in pieces_of(job.plan, s))
+        self.kept = 0
+        """Bytes of the source whose results a next run takes over."""
         self._left: dict[int, int] = {}
-        self._errors: dict[tuple[int, int], Error] = {}
+        self._made: dict[int, dict[Piece, Made]] = {n: {} for n in self._all()}
         self._pending: deque[Future[Done]] = deque()
         self._seals: deque[tuple[int, Future[str], Future[None]]] = deque()
-        self.entries: dict[str, dict[str, Any]] = {}
+        self._syncs: list[Future[None]] = []
+        self._synced = time.monotonic()
+        self.entries: dict[int, Entry] = {}
         """Of each shard that is whole: the line of the journal."""
         self.resumed = 0
+        """Shards that were there."""
+        self.resumed_bytes = 0
+        """Bytes of the source that need not be read again, for shards and pieces of them."""
 
     def _all(self) -> range:
-        return range(len(self._job.plan.shards))
+        return range(len(self.job.plan.shards))
 
     def take_over(self, pool: Pool) -> None:
-        """Take over the shards that a former run finished and that are as it left them."""
-        numbers = {shard.name: n for n, shard in enumerate(self._job.plan.shards)}
-        entries = [entry for entry in self._work.journal() if entry["shard"] in numbers]
-        digests = pool.each(_hash_taken, [entry["shard"] for entry in entries])
-        for entry, (name, sha256) in zip(entries, digests, strict=True):
-            if sha256 == entry["sha256"] and name not in self.entries:
-                self.entries[name] = entry
-                pieces = pieces_of(self._job.plan, numbers[name])
-                self._advance(sum(p.source_bytes for p in pieces))
+        """Take over what a former run finished and what is as it left it."""
+        found = noted(self.job, self._work, self.modified)
+        for number, entry in whole_shards(self.job, pool, found):
+            self.entries[number] = entry
+            self._advance(sum(p.source_bytes for p in pieces_of(self.job.plan, number)))
         self.resumed = len(self.entries)
+        if pool.takes_shards:
+            for number in self._all():
+                self.job.part(number).unlink(missing_ok=True)
+        else:
+            for made in right_pieces(self.job, pool, found, self.entries):
+                self._made[made.piece.shard][made.piece] = made
+                self._advance(made.piece.source_bytes)
+        self.resumed_bytes = self.kept
+        self._work.note({"modified": self.modified})
 
     def make(self, pool: Pool) -> None:
-        """Make all shards that are not there yet."""
+        """Make all that is not there yet."""
         for shard in self._all():
-            if self._job.plan.shards[shard].name in self.entries:
+            if shard in self.entries:
                 continue
             for work, task in self._tasks(pool, shard):
                 self._pending.append(pool.submit(work, task))
                 while len(self._pending) >= pool.ahead:
                     self._take(pool)
                     self._finish_sealed(pool)
+                    self._sync_at_times(pool)
         while self._pending:
             self._take(pool)
         while self._seals:
@@ -91,8 +110,9 @@ class Run:
         if pool.takes_shards:
             yield _whole, Whole(shard, self._work.nonce)
             return
-        tasks = [*together(pieces_of(self._job.plan, shard), lambda piece: piece.source_bytes)]
-        prepare(self._job, shard, self._job.part(shard))
+        left = [p for p in pieces_of(self.job.plan, shard) if p not in self._made[shard]]
+        tasks = [*together(left, lambda piece: piece.source_bytes)]
+        prepare(self.job, shard, self.job.part(shard))
         self._left[shard] = len(tasks)
         self._seal_if_made(pool, shard)
         for pieces in tasks:
@@ -101,21 +121,32 @@ class Run:
     def _take(self, pool: Pool) -> None:
         """Wait for a task."""
         done = pool.result(pool.next(self._pending))
-        for made in done.made:
-            if made.error is not None:
-                key = made.piece.shard, made.piece.group
-                self._errors.setdefault(key, Error()).add(made.error)
-            self._advance(made.piece.source_bytes)
+        self._made[done.shard].update((made.piece, made) for made in done.made)
         if done.part is not None:
             self._finish(done.shard, done.part, done.sha256)
-            return
-        self._left[done.shard] -= 1
-        self._seal_if_made(pool, done.shard)
+        else:
+            self._work.note(line_of(self.job.plan.shards[done.shard].name, done.made))
+            self._left[done.shard] -= 1
+            self._seal_if_made(pool, done.shard)
+        for made in done.made:
+            self._advance(made.piece.source_bytes)
 
     def _seal_if_made(self, pool: Pool, shard: int) -> None:
         if self._left[shard] == 0:
-            part = self._job.part(shard)
+            part = self.job.part(shard)
             self._seals.append((shard, pool.submit(digest, part), pool.submit(_sync, part)))
+
+    def _sync_at_times(self, pool: Pool) -> None:
+        """Have what is made brought to the disk every few seconds, for a power failure's sake."""
+        if self._syncs:
+            if all(future.done() for future in self._syncs):
+                for future in self._syncs:
+                    pool.result(future)
+                self._work.sync_journal()
+                self._syncs, self._synced = [], time.monotonic()
+        elif time.monotonic() > self._synced + SYNC_SECONDS:
+            parts = [self.job.part(shard) for shard, left in self._left.items() if left]
+            self._syncs = [pool.submit(_sync_part, part) for part in parts]
 
     def _finish_sealed(self, pool: Pool) -> None:
         """Finish the shards that need not be waited for: others are made meanwhile."""
@@ -127,44 +158,36 @@ class Run:
         shard, hashed, synced = self._seals.popleft()
         sha256 = pool.result(hashed)
         pool.result(synced)
-        self._finish(shard, self._job.part(shard), sha256)
+        self._finish(shard, self.job.part(shard), sha256)
 
     def _finish(self, shard: int, part: Path, sha256: str) -> None:
         """Give a shard its name."""
-        planned = self._job.plan.shards[shard]
-        layers = [
-            asdict(self._layer(shard, number))
-            for number, group in enumerate(planned.groups)
-            if group.how == CODES
-        ]
-        entry = {"shard": planned.name, "bytes": planned.size, "sha256": sha256, "layers": layers}
+        planned, of_pieces = self.job.plan.shards[shard], self._made.pop(shard)
+        made = [of_pieces[piece] for piece in pieces_of(self.job.plan, shard)]
+        errors: dict[str, Error] = {}
+        for m in made:
+            source = planned.groups[m.piece.group].source
+            if m.error is not None and isinstance(source, Matrix):
+                errors.setdefault(source.module, Error()).add(m.error)
+        entry = {
+            "shard": planned.name,
+            "bytes": planned.size,
+            "sha256": sha256,
+            "source": source_of(m.source for m in made),
+            "errors": {module: error.sums.tolist() for module, error in errors.items()},
+        }
         self._work.finish_shard(part, entry)
-        self.entries[planned.name] = entry
-
-    def _layer(self, shard: int, number: int) -> Layer:
-        group = self._job.plan.shards[shard].groups[number]
-        error = self._errors[shard, number]
-        source: Any = group.source
-        shape, greatest = source.shape, error.greatest
-        return Layer(source.module, group.type, shape, error.zero_rows, error.sqnr_db, greatest)
+        self.entries[shard] = entry
 
     def _advance(self, count: int) -> None:
-        self._done += count
-        self._progress(self._done, self._total)
+        self.kept += count
+        self._progress(self.kept, self.total)
 
 
 def _make(job: Job, pieces: list[Piece]) -> Done:
     """Make some pieces of a shard."""
     shard = pieces[0].shard
     return Done(shard, [make(job, piece, job.part(shard)) for piece in pieces])
-
-
-def _hash_taken(job: Job, name: str) -> str:
-    """Return the SHA-256 of a shard that has its name; none if it cannot be read."""
-    try:
-        return sha256_of(job.work.parent / name)
-    except OSError:
-        return ""
 
 
 def digest(_: Job, path: Path) -> str:
@@ -174,6 +197,11 @@ def digest(_: Job, path: Path) -> str:
 
 def _sync(_: Job, path: Path) -> None:
     sync(path)
+
+
+def _sync_part(_: Job, path: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):  # it has its name, and is on the disk
+        sync(path)
 
 
 def _whole(job: Job, task: Whole) -> Done:

@@ -1,31 +1,37 @@
 """The folder that is written: what is whole in it, and what is not yet.
 
-OUT_DIR/.npu-quant has plan.json, journal.jsonl, a lock, and files that are not whole. A file gets
-its name in OUT_DIR when it is whole and on the disk; then the journal gets a line.
+OUT_DIR/.npu-quant has plan.json, journal.jsonl, a lock, and files that are not whole. The journal
+gets a line when pieces of a shard are written, and another when a shard is whole, on the disk, and
+has its name in OUT_DIR. The next run compares what a line says with the file before it believes it.
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from ..golden.read.common import clean
+from .checksum import sha256_of
 from .folder import CheckpointError, json_bytes
+from .record import difference
 
 WORK = ".npu-quant"
+SUMS = "SHA256SUMS"
+RECORD = "npu_quant.json"
+_OURS = ("config.json", SUMS, RECORD)
+"""What is written under names that the source may have, too."""
 _WEIGHTS = (
     *(".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf", ".ggml", ".h5"),
     *(".msgpack", ".onnx", ".onnx_data", ".npz"),
 )
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_PIECE = 1 << 18  # what was copied stays in the cache until it is hashed
 
 
 def files_to_copy(folder: Path) -> list[str]:
@@ -39,14 +45,27 @@ def _files(folder: Path, below: str, above: frozenset[str]) -> Iterator[str]:
         return
     for entry in list(os.scandir(folder / below)):
         name = f"{below}{entry.name}"
-        if entry.name.startswith(".") or name == "config.json":
+        if entry.name.startswith(".") or name in _OURS:
             continue
-        if entry.is_dir():
+        if os.path.isdir(entry.path):
             yield from _files(folder, f"{name}/", above | {here})
-        elif entry.is_file() and not _is_left_out(entry.name):
-            if not os.access(entry.path, os.R_OK):
-                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), entry.path)
+        elif not _is_left_out(entry.name):
+            _check_file(entry, name)
             yield name
+
+
+def _check_file(entry: os.DirEntry[str], name: str) -> None:
+    """Refuse what cannot be copied: what has no contents would be missing in the result."""
+    if os.path.isfile(entry.path):
+        if not os.access(entry.path, os.R_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), entry.path)
+        return
+    if entry.is_symlink() and not os.path.exists(entry.path):
+        what = f"is a link to {clean(os.readlink(entry.path), 100)}, which is not there"
+        mend = "download the model anew, or remove the link"
+    else:
+        what, mend = "is no regular file", "move it out of the model's folder"
+    raise CheckpointError(f"{clean(name, 100)} {what}: {mend}.")
 
 
 def _is_left_out(name: str) -> bool:
@@ -70,11 +89,16 @@ def check_out(out: Path, source: Path) -> None:
 class Work:
     """A folder that is being written, held by one run; a context manager."""
 
-    def __init__(self, out: Path, plan: dict[str, Any]) -> None:
+    def __init__(self, out: Path, plan: dict[str, Any], shards: Iterable[str] = ()) -> None:
         self.out, self.folder = out, out / WORK
         self._plan, self._lock = plan, -1
+        self._parts = {part_of(self.folder, name) for name in shards}
         self.nonce = self.folder / f"{uuid4().hex}.part"
         """A file that is there as long as the run, and that nobody who sees another folder has."""
+
+    @property
+    def _not_empty(self) -> str:
+        return f"{self.out} is not empty: choose another folder."
 
     def resumed(self) -> bool:
         """Say whether there is an unfinished run of this plan.
@@ -85,23 +109,36 @@ class Work:
         if not self.out.exists() or not any(self.out.iterdir()):
             return False
         if not self.folder.is_dir():
-            raise CheckpointError(f"{self.out} is not empty: choose another folder.")
+            raise CheckpointError(self._not_empty)
         path = self.folder / "plan.json"
         try:
             found = json.loads(path.read_bytes())
         except FileNotFoundError:
             if {p.name for p in self.out.iterdir()} == {WORK}:  # nothing was planned yet
                 return False
-            found = {}
+            raise CheckpointError(self._not_empty) from None
         except ValueError:
-            found = {}
-        if found != self._plan:
-            scheme = found.get("scheme", "unknown") if isinstance(found, dict) else "unknown"
+            found = None
+        if other := difference(found, self._plan):
             raise CheckpointError(
-                f"{self.out} has an unfinished run of another command (scheme {scheme}), or of "
-                "another source: delete it or choose another folder."
+                f"{self.out} has an unfinished run {other}: give the same again, or delete it or "
+                "choose another folder."
             )
         return True
+
+    def room_kept(self, sizes: Mapping[str, int]) -> int:
+        """Return how much of what is to be written needs no more room: it is there, or is removed.
+
+        Args:
+            sizes: of all files that are written, by name.
+        """
+        if not self.folder.is_dir():
+            return 0
+        left = [p for p in self.folder.glob("*.part") if p not in self._parts]
+        return sum(map(_allocated, left)) + sum(
+            min(size, _allocated(self.out / name) + _allocated(part_of(self.folder, name)))
+            for name, size in sizes.items()
+        )
 
     def __enter__(self) -> Work:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -128,42 +165,54 @@ class Work:
         os.close(self._lock)
 
     def _clear(self) -> None:
-        """Remove what is not whole; first what tells others that they make it for nobody."""
+        """Remove what is of no use; first what tells others that they make it for nobody."""
         self.nonce.unlink(missing_ok=True)
         for left in self.folder.glob("*.part"):
-            left.unlink(missing_ok=True)
+            if left not in self._parts:
+                left.unlink(missing_ok=True)
+
+    @property
+    def _journal(self) -> Path:
+        return self.folder / "journal.jsonl"
 
     def journal(self) -> Iterator[dict[str, Any]]:
-        """Yield the shards that a former run finished and that have the size it left them."""
+        """Yield the lines of the journal, but what a killed run left unfinished."""
         try:
-            lines = (self.folder / "journal.jsonl").read_bytes().splitlines()
+            lines = self._journal.read_bytes().splitlines()
         except FileNotFoundError:
             return
         for line in lines:
             try:
                 entry = json.loads(line)
-                path = self.out / entry["shard"]
-                if path.stat().st_size != entry["bytes"] or "sha256" not in entry:
-                    continue
-            except (ValueError, OSError, KeyError, TypeError):  # cut off, or a file is lost
+            except ValueError:
                 continue
-            yield entry
+            if isinstance(entry, dict):
+                yield entry
+
+    def note(self, entry: dict[str, Any]) -> None:
+        """Add a line to the journal."""
+        descriptor = os.open(
+            self._journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666
+        )
+        try:
+            # A line that a killed run left unfinished is ended, and then skipped.
+            os.write(descriptor, b"\n" + json.dumps(entry).encode() + b"\n")
+        finally:
+            os.close(descriptor)
+
+    def sync_journal(self) -> None:
+        """Bring the journal to the disk."""
+        sync(self._journal)
 
     def finish_shard(self, part: Path, entry: dict[str, Any]) -> None:
         """Give a shard that is whole and on the disk its name, and note it."""
         os.replace(part, self.out / entry["shard"])
         sync(self.out)
-        path = self.folder / "journal.jsonl"
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
-        try:
-            # A line that a killed run left unfinished is ended, and then skipped.
-            os.write(descriptor, b"\n" + json.dumps(entry).encode() + b"\n")
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        self.note(entry)
+        self.sync_journal()
 
-    def copy(self, source: Path, name: str) -> None:
-        """Copy a file of the model."""
+    def copy(self, source: Path, name: str) -> str:
+        """Copy a file of the model, and return its SHA-256."""
         part = self.folder / "copy.part"
         try:
             shutil.copyfile(source / name, part)
@@ -171,7 +220,9 @@ class Work:
             if error.errno in _NO_ROOM:  # of which copyfile names the source first
                 raise OSError(error.errno, error.strerror, str(part)) from error
             raise
+        sha256 = sha256_of(part)
         self._rename(part, self.out / name)
+        return sha256
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file."""
@@ -196,6 +247,11 @@ class Work:
         sync(path.parent)
 
 
+def part_of(folder: Path, shard: str) -> Path:
+    """Return the file in the folder of a run that a shard is while it is not whole."""
+    return folder / f"{shard}.part"
+
+
 def sync(path: Path) -> None:
     """Bring to the disk what is in a file, or the names in a folder."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -205,11 +261,10 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    digest = hashlib.sha256()
-    buffer = memoryview(bytearray(_PIECE))
-    with open(path, "rb", buffering=0) as file:
-        while count := file.readinto(buffer):
-            digest.update(buffer[:count])
-    return digest.hexdigest()
+def _allocated(path: Path) -> int:
+    """Return the bytes that a file takes on the disk, which are less where it has holes."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0
+    return min(found.st_size, found.st_blocks * 512)

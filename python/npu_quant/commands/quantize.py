@@ -13,10 +13,10 @@ DESCRIPTION = """\
 Quantize the weights of a model in a folder of Hugging Face's kind, without calibration data and
 without torch, into a new folder that vllm-ascend and its relatives load. It reads and writes a
 piece at a time, in as many processes as there are CPUs. Interrupted, or killed, the same command
-goes on where it was, and ends with the same bytes.
+goes on where it was, and ends with the same bytes. SHA256SUMS, for sha256sum -c, is written too.
 
-Exit status: 0, 1 if what was written is not what was meant, 2 if nothing can be done so, 130 if
-interrupted."""
+Exit status: 0, also if it was done before, 1 if what was written is not what was meant, 2 if
+nothing can be done so, 130 if interrupted."""
 
 EPILOG = """\
 schemes: W8A8_DYNAMIC, W8A16, W8A8_MXFP8, W4A8_DYNAMIC (int4 for routed experts)
@@ -80,7 +80,7 @@ def run(words: Sequence[str]) -> int:
         parsing.error("--scheme is missing, such as --scheme W8A8_DYNAMIC")
     check_json(arguments.json)
     source, out = arguments.folders
-    with progress_bar(f"quantizing {source}", quiet=False) as progress:
+    with progress_bar(f"quantizing {source}", quiet=False, in_bytes=True) as progress:
         report = checkpoint.quantize(
             source,
             out,

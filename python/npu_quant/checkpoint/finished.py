@@ -1,0 +1,127 @@
+"""A folder that a run finished: how it was made, and whether its files are still the same."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..golden.read.common import clean
+from .checksum import sha256_of, sums_of
+from .folder import CheckpointError, json_of
+from .job import Job, together
+from .kept import Entry, sources_of
+from .pool import Pool
+from .record import difference
+from .work import RECORD, SUMS, WORK
+
+Errors = dict[str, list[float]]
+"""Of each module that was quantized: the sums of its `weights.Error`."""
+_SUMS = ("sum_of_squares", "sum_of_squared_errors", "max_error", "zero_rows")
+
+
+class Finished(NamedTuple):
+    """What a finished folder says of itself."""
+
+    errors: Errors
+    sha256: dict[str, str]
+    """Of each file."""
+
+
+def errors_in(entries: Iterable[Entry]) -> Errors:
+    """Return what modules lost, as the journal has it."""
+    return {module: sums for e in entries for module, sums in e["errors"].items()}
+
+
+def recorded(record: Mapping[str, Any], entries: Iterable[Entry]) -> dict[str, Any]:
+    """Return npu_quant.json: a record, of what shards were made, and what each module lost."""
+    entries = list(entries)
+    layers = {m: dict(zip(_SUMS, sums, strict=True)) for m, sums in errors_in(entries).items()}
+    return {**record, "shards": {e["shard"]: e["source"] for e in entries}, "layers": layers}
+
+
+def is_finished(out: Path) -> bool:
+    """Say whether a folder is the result of a run."""
+    return (out / RECORD).is_file() and not (out / WORK).exists()
+
+
+def check_same(out: Path, record: Mapping[str, Any]) -> None:
+    """Raise CheckpointError if a finished folder was made by another command, or of another source.
+
+    Args:
+        out: the folder.
+        record: of :func:`npu_quant.checkpoint.record.record_of`.
+    """
+    said = json_of(out / RECORD)
+    if other := difference({key: said.get(key) for key in record}, record):
+        raise CheckpointError(
+            f"{out} is not empty: it holds the result {other}: choose another folder."
+        )
+
+
+def as_written(job: Job, pool: Pool, out: Path, sums: Mapping[str, str]) -> Finished:
+    """Look at a folder that the same command wrote.
+
+    Args:
+        job: what would be done.
+        pool: who looks.
+        out: the folder.
+        sums: the SHA-256 of what would be written beside the shards.
+
+    Raises:
+        CheckpointError: a file is not as it was written, or would be written otherwise now.
+    """
+    shutil.rmtree(out / f"{WORK}.ended", ignore_errors=True)  # which a killed run left
+    said = json_of(out / RECORD)
+    try:
+        sha256 = sums_of((out / SUMS).read_bytes())
+        errors = {m: [layer[key] for key in _SUMS] for m, layer in said["layers"].items()}
+        shards = {shard.name: said["shards"][shard.name] for shard in job.plan.shards}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CheckpointError(_changed(out, f"{SUMS} or {RECORD}")) from error
+    for name in [*shards, RECORD, *sums]:
+        if name not in sha256 or (name in sums and sums[name] != sha256[name]):
+            raise CheckpointError(_changed(out, name))
+    for number, source in sources_of(job, pool, range(len(job.plan.shards))):
+        if source != shards[job.plan.shards[number].name]:
+            text = f"other weights became {job.plan.shards[number].name}"
+            raise CheckpointError(
+                f"{out} is not empty: it holds the result of another source ({text}): choose "
+                "another folder."
+            )
+    try:
+        changed = next(different(pool, out, sha256), None)
+    except OSError as error:
+        changed = os.path.relpath(error.filename or SUMS, out)
+    if changed is not None:
+        raise CheckpointError(_changed(out, changed))
+    return Finished(errors, sha256)
+
+
+def _changed(out: Path, name: str) -> str:
+    return (
+        f"{out} is not empty: it holds the result of this command, but {clean(name, 100)} is not "
+        "as the command writes it: delete the folder, or choose another."
+    )
+
+
+def different(pool: Pool, folder: Path, sums: Mapping[str, str]) -> Iterator[str]:
+    """Yield the names of files that have not these SHA-256.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    tasks = together(sums, lambda name: (folder / name).stat().st_size)
+    asked = ([folder / name for name in names] for names in tasks)
+    for paths, digests in pool.each(digests_of, asked):
+        for path, found in zip(paths, digests, strict=True):
+            name = path.relative_to(folder).as_posix()
+            if found != sums[name]:
+                yield name
+
+
+def digests_of(_: Job, paths: list[Path]) -> list[str]:
+    """Return the SHA-256 of files, as a task."""
+    return [sha256_of(path) for path in paths]
