@@ -1,4 +1,4 @@
-"""Checksums of what is read and written, made while it is in the cache; SHA-256 of files."""
+"""Checksums of what is read and written, and the file that names the SHA-256 of files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 
 _LINE = re.compile(rb"(?P<escaped>\\?)(?P<sha256>[0-9a-f]{64}) [ *](?P<name>.+)", re.DOTALL)
 _STRETCH = 4096
-_PIECE = 1 << 18  # what was copied stays in the cache until it is hashed
 
 
 class Checksum:
@@ -39,16 +37,6 @@ class Checksum:
     def text(self) -> str:
         """The checksum, in hexadecimal."""
         return self._digest.hexdigest()
-
-
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    digest = hashlib.sha256()
-    buffer = memoryview(bytearray(_PIECE))
-    with open(path, "rb", buffering=0) as file:
-        while count := file.readinto(buffer):
-            digest.update(buffer[:count])
-    return digest.hexdigest()
 
 
 def sums_bytes(sums: Mapping[str, str]) -> bytes:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..golden.read.common import clean
-from .checksum import sha256_of, sums_of
+from .checksum import sums_of
 from .folder import CheckpointError, json_of
 from .job import Job, together
 from .kept import Entry, sources_of
 from .pool import Pool
 from .record import difference
-from .work import RECORD, SUMS, WORK
+from .work import RECORD, SUMS, WORK, sha256_of
 
 Errors = dict[str, list[float]]
 """Of each module that was quantized: the sums of its `weights.Error`."""

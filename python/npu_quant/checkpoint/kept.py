@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .checksum import sha256_of
 from .job import Job, Made, Piece, checksum_in, checksum_of_source, pieces_of, together
 from .matrices import Matrix
 from .plan import Group, tensor_of
 from .pool import Pool
 from .weights import Error
-from .work import Work
+from .work import Work, sha256_of
 
 Entry = dict[str, Any]
 """The line of the journal about a shard that is whole."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from . import names
 from .checking import check
-from .checksum import sha256_of, sums_bytes
+from .checksum import sums_bytes
 from .config import Config
 from .findings import Finding
 from .finished import Errors, as_written, check_same, different, errors_in, is_finished, recorded
@@ -34,7 +34,7 @@ from .run import Progress, Run
 from .schemes import FLOAT, INT8_ACTIVATIONS, check_pair
 from .types import Wanted
 from .weights import Error, Rule
-from .work import RECORD, SUMS, WORK, Work, check_out, files_to_copy
+from .work import RECORD, SUMS, WORK, Work, check_out, files_to_copy, sha256_of
 
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}

@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from .checksum import sha256_of
 from .folder import CheckpointError
 from .job import Job, Made, Piece, make, pieces_of, prepare, together
 from .kept import Entry, line_of, noted, right_pieces, source_of, whole_shards
 from .matrices import Matrix
 from .pool import Pool
 from .weights import Error
-from .work import Work, sync
+from .work import Work, sha256_of, sync
 
 Progress = Callable[[int, int], None]
 

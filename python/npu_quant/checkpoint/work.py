@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import json
 import os
 import shutil
@@ -18,7 +19,6 @@ from typing import Any
 from uuid import uuid4
 
 from ..golden.read.common import clean
-from .checksum import sha256_of
 from .folder import CheckpointError, json_bytes
 from .record import difference
 
@@ -31,6 +31,7 @@ _WEIGHTS = (
     *(".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf", ".ggml", ".h5"),
     *(".msgpack", ".onnx", ".onnx_data", ".npz"),
 )
+_PIECE = 1 << 18  # what was copied stays in the cache until it is hashed
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -259,6 +260,16 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    digest = hashlib.sha256()
+    buffer = memoryview(bytearray(_PIECE))
+    with open(path, "rb", buffering=0) as file:
+        while count := file.readinto(buffer):
+            digest.update(buffer[:count])
+    return digest.hexdigest()
 
 
 def _allocated(path: Path) -> int:
