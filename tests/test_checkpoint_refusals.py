@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -100,6 +102,50 @@ def test_a_model_without_linears(tmp_path: Path) -> None:
     said = "no module is quantized: the model has no Linear, or all are left FLOAT"
     assert report.warnings == [said]
     assert str(checkpoint.check(tmp_path / "out", source, 1)) == "passed: no Linear"
+
+
+MENDED: list[tuple[str, dict[str, int], str, dict[str, Any]]] = [
+    ("qwen3_moe", {"hidden": 96}, "W8A8_MXFP8", {}),
+    ("qwen3_moe", {"inner": 44}, "W4A8_DYNAMIC", {}),
+    ("qwen3_moe", {"inner": 40}, "W4A8_DYNAMIC", {}),
+    ("qwen3_moe", {}, "W8A16", {}),
+    ("qwen3_moe", {"experts": 8}, "W8A8_DYNAMIC", {"exclude": ["*.experts.1.*"]}),
+    ("qwen3_moe", {"experts": 8}, "W8A8_DYNAMIC", {"types": [("*.experts.1.*", "W8A8_MXFP8")]}),
+    ("llama", {}, "W4A8_DYNAMIC", {}),
+    ("llama", {}, "W8A8_DYNAMIC", {"exclude": ["*.q_proj"]}),
+    ("llama", {}, "W8A8_DYNAMIC", {"types": [("*.0.mlp.down_proj", "W4A8_DYNAMIC")]}),
+]
+
+
+@pytest.mark.parametrize("which", [0, -1])
+@pytest.mark.parametrize(("family", "sizes", "scheme", "options"), MENDED)
+def test_the_options_that_a_refusal_names_mend_the_plan(
+    which: int,
+    family: str,
+    sizes: dict[str, int],
+    scheme: str,
+    options: dict[str, Any],
+    tmp_path: Path,
+) -> None:
+    """Each layer that it names by the next refusal, until there is none."""
+    source = models.make(tmp_path / "model", family, **sizes)
+    how = {"exclude": [*options.get("exclude", ())], "types": [*options.get("types", ())]}
+    for count in itertools.count():
+        try:
+            checkpoint.quantize(source, tmp_path / "out", scheme, dry_run=True, **how)
+        except checkpoint.CheckpointError as error:
+            text = str(error)
+        else:
+            break
+        assert count < 10
+        assert len(text) <= 400
+        either = text.rpartition(": ")[2].split(", or ")[which].rstrip(".")
+        found = re.findall(r"--(exclude|type|scheme) '?([^' ,]+)'?", either)
+        assert found, text
+        scheme = next((value for option, value in found if option == "scheme"), scheme)
+        how["exclude"] += [value for option, value in found if option == "exclude"]
+        how["types"] += [tuple(v.split("=")) for option, v in found if option == "type"]
+    assert count > 0
 
 
 class TestOut:

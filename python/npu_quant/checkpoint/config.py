@@ -98,7 +98,8 @@ class Config:
         if block is None:
             return _BLOCK
         if not (isinstance(block, list) and len(block) == 2 and all(map(_is_extent, block))):
-            raise CheckpointError(f"config.json: weight_block_size is {block!r:.60}.")
+            text = f"config.json: weight_block_size is {block!r:.60}"
+            raise CheckpointError(f"{text}, expected two numbers such as [128, 128].")
         return block[0], block[1]
 
     def written(self, params: str, quantization: dict[str, Any] | None) -> dict[str, Any]:

@@ -139,7 +139,8 @@ def sources_of(tensors: dict[str, Tensor], config: Config) -> Iterator[Tensor | 
         elif _is_weight(tensor) and len(tensor.shape) == 2:
             yield _matrix(tensor, tensors, block)
         elif _is_bias_of_stack(tensor):
-            raise CheckpointError(f"{tensor.name}: a bias of stacked experts cannot be split.")
+            text = "a bias of stacked experts cannot be split, and no option leaves it out"
+            raise CheckpointError(f"{tensor.name}: {text}: save the model with separate experts.")
         else:
             yield tensor
 

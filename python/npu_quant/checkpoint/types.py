@@ -114,22 +114,28 @@ def _why_not_taken(glob: str, modules: Sequence[str]) -> str:
 def _check_scheme(chosen: dict[str, Choice], wanted: Wanted) -> None:
     types = {choice.type for choice in chosen.values()}
     if wanted.scheme == "W4A8_DYNAMIC" and not any(map(names.experts_of, chosen)):
-        text = "W4A8_DYNAMIC is for routed experts, and the model has none: use W8A8_DYNAMIC."
+        text = (
+            "W4A8_DYNAMIC is for routed experts, and the model has none: use --scheme W8A8_DYNAMIC."
+        )
         raise CheckpointError(text)
     if {"W8A8_MXFP8", "W4A8_DYNAMIC"} <= types:
         text = (
-            "W8A8_MXFP8 and W4A8_DYNAMIC cannot be in one model: group_size is one for all of it."
+            "W8A8_MXFP8 and W4A8_DYNAMIC cannot be in one model: group_size is one for all of it. "
+            "Use W8A8_DYNAMIC in place of either, in --scheme or --type."
         )
         raise CheckpointError(text)
     for module, choice in chosen.items():
         is_expert = names.experts_of(module) is not None
         if choice.type == "W8A16" and is_expert:
             raise CheckpointError(
-                f"{module}: vllm-ascend has no experts of W8A16: use W8A8_DYNAMIC, or "
+                f"{module}: vllm-ascend has no experts of W8A16: use --scheme W8A8_DYNAMIC, or "
                 "--exclude '*.experts.*'."
             )
         if choice.type == "W4A8_DYNAMIC" and not is_expert:
-            raise CheckpointError(f"{module}: W4A8_DYNAMIC is for routed experts only.")
+            raise CheckpointError(
+                f"{module}: W4A8_DYNAMIC is for routed experts only: add --type "
+                f"{module}=W8A8_DYNAMIC after the one that takes it in."
+            )
 
 
 def _check_groups(chosen: dict[str, Choice]) -> None:
@@ -137,9 +143,9 @@ def _check_groups(chosen: dict[str, Choice]) -> None:
         types = sorted({chosen[m].type for m in members})
         if len(types) == 1:
             continue
-        rest = [m for m in members if chosen[m].type != FLOAT]
-        mend = " ".join(f"--exclude {m}" for m in rest[:6])
-        mend += f" and {len(rest) - 6} more" if len(rest) > 6 else ""
+        experts = names.experts_of(members[0])
+        rest = [f"'{experts}.*'"] if experts else [m for m in members if chosen[m].type != FLOAT]
+        mend = " ".join(f"--exclude {glob}" for glob in rest)
         raise CheckpointError(
             f"{what} must be of one type, consumers load them as one layer; they are "
             f"{' and '.join(types)}: add {mend}."
@@ -154,4 +160,7 @@ def _check_shape(matrix: Matrix, type: str) -> None:
         "columns": f"{k} columns, scale_bias wants a multiple of {RUNS}",
     }
     if fault := misfit(matrix.module, type, matrix.shape):
-        raise CheckpointError(f"{matrix.module} cannot be {type}: it has {why[fault]}.")
+        raise CheckpointError(
+            f"{matrix.module} cannot be {type}: it has {why[fault]}: add --exclude "
+            "'*.experts.*', or --type '*.experts.*=W8A8_DYNAMIC'."
+        )
