@@ -75,7 +75,7 @@ class Entry:
             if wanted is None:
                 raise
             shape = shape or (like.shape if like is not None else None)
-            raw = list_arrays(self.path)[0][1] == "bytes"
+            raw = any(stored == "bytes" for _, stored, _ in list_arrays(self.path))
             return load(self.path, key=self.key, dtype=wanted, shape=shape if raw else None)
 
 
