@@ -113,12 +113,12 @@ class TestBar:
     def slow(self, monkeypatch: pytest.MonkeyPatch) -> None:
         compared = compare.run_comparison
 
-        def wait(actual: Any, golden: Any, request: Any) -> Comparison:
+        def wait(sides: Any, request: Any) -> Comparison:
             for done in (0, 25, 50):
                 time.sleep(0.15)
                 if request.progress is not None:
                     request.progress(done, 100)
-            return compared(actual, golden, request)
+            return compared(sides, request)
 
         monkeypatch.setattr(compare, "run_comparison", wait)
 

@@ -6,16 +6,16 @@ import dataclasses
 import re
 from argparse import Namespace
 from collections.abc import Sequence
-from contextlib import suppress
 
 from ..errors import DTypeError, ParamError
-from ..golden.api import Comparison, Explanation, explain
-from ..golden.api import run as run_comparison
+from ..golden.api import Comparison, Explanation, Sides, explain, sides_of
+from ..golden.api import compared as run_comparison
 from ..golden.judge.refusal import refusal_of
 from ..golden.judge.request import Limit, Limits, Progress, Request
 from ..golden.judge.tolerance import RULES
 from ..golden.operators import operators, outputs_of
 from ..golden.read import FileError
+from . import wrong_order
 from .advice import advice_on, complaint_of_file
 from .arguments import (
     Parser,
@@ -30,7 +30,7 @@ from .arguments import (
 )
 from .console import write, write_error, write_json
 from .folders import are_meant, run_folders
-from .order import Order, inputs_first, order_of, other_orders, parameter_meant
+from .order import Order, order_of, parameter_meant
 from .outputs import check_json
 from .progress import progress_bar
 from .roles import Roles, check_operator, roles_of
@@ -68,7 +68,7 @@ examples:
   npu-quant compare npu_dump cpu_dump --op npu_dynamic_quant --html report.html"""
 
 PASSED, DIFFERENT = 0, 1
-_UNFIT = (DTypeError, ParamError, FileError, UsageError)
+_UNFIT = (DTypeError, ParamError, FileError)
 """What is raised where files are not what they were taken for."""
 
 # How the Python interface words what the command line calls otherwise.
@@ -192,9 +192,33 @@ def _run(words: Sequence[str]) -> int:
     return PASSED if comparison.passed else DIFFERENT
 
 
-def _compared(
-    arguments: Namespace, order: Order | None, tolerances: Limits, progress: Progress | None = None
+def _in_right_order(
+    arguments: Namespace, order: Order | None, tolerances: Limits, progress: Progress | None
 ) -> tuple[Roles, Comparison]:
+    """Compare once; where that fails, and the files fit in another order, say so instead."""
+    if order is None:
+        return _compared(arguments, None, tolerances, progress)[:2]
+    meant: Order | None = None
+    try:
+        roles, comparison, sides = _compared(arguments, order, tolerances, progress)
+        if not comparison.passed:
+            meant = wrong_order.exchanged(order, roles, sides)
+    except _UNFIT as error:
+        meant = wrong_order.refused(order, arguments)
+        if meant is None and isinstance(error, (DTypeError, ParamError)):
+            raise UsageError(complaint_of_file(_in_options(str(error)), order)) from error
+        if meant is None:
+            raise
+    if meant is None:
+        return roles, comparison
+    raise UsageError(
+        f"wrong order of files: what is judged comes first, then the inputs: {meant.text()}"
+    )
+
+
+def _compared(
+    arguments: Namespace, order: Order | None, tolerances: Limits, progress: Progress | None
+) -> tuple[Roles, Comparison, Sides]:
     roles = roles_of(arguments, order)
     request = Request(
         arguments.op,
@@ -208,37 +232,8 @@ def _compared(
         progress=progress,
         axis=arguments.axis,
     )
-    return roles, run_comparison(roles.actual, roles.golden, request)
-
-
-def _in_right_order(
-    arguments: Namespace, order: Order | None, tolerances: Limits, progress: Progress | None
-) -> tuple[Roles, Comparison]:
-    """Compare; where that fails, and the files fit in another order, say so."""
-    fault: Exception | None = None
-    fits = False
-    try:
-        roles, comparison = _compared(arguments, order, tolerances, progress)
-        if comparison.passed:
-            return roles, comparison
-        fits = _fits(comparison)
-    except _UNFIT as error:
-        fault = error
-    if order is not None:
-        for other in inputs_first(order) if fits else other_orders(order):
-            with suppress(*_UNFIT, TypeError):
-                found = _compared(arguments, other, tolerances)[1]
-                if found.passed or (not fits and _fits(found)):
-                    fault = UsageError(
-                        "wrong order of files: what is judged comes first, then the inputs: "
-                        f"{other.text()}"
-                    )
-                    break
-    if isinstance(fault, (DTypeError, ParamError)) and order is not None:
-        raise UsageError(complaint_of_file(_in_options(str(fault)), order)) from fault
-    if fault is not None:
-        raise fault
-    return roles, comparison
+    sides = sides_of(roles.actual, roles.golden, request)
+    return roles, run_comparison(sides, request), sides
 
 
 def _check_single(arguments: Namespace) -> None:

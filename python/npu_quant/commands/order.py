@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import permutations
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from .. import ops
@@ -127,29 +126,6 @@ def filled(outputs: dict[str, str], names: Sequence[str]) -> list[str]:
     """Return words by the names of outputs as a list, "-" for those that come before others."""
     last = max(i for i, name in enumerate(names) if name in outputs)
     return [outputs.get(name, ABSENT) for name in names[: last + 1]]
-
-
-def other_orders(order: Order) -> Iterator[Order]:
-    """Yield the same files in other orders: the first ones as the inputs, then a few exchanged."""
-    yield from inputs_first(order)
-    names, inputs = outputs_of(order.op), [*order.inputs]
-    words = [*order.actual, *[ABSENT] * (len(names) - len(order.actual)), *order.inputs.values()]
-    most = 3 if len(words) < 5 else 2
-    for other in dict.fromkeys(permutations(words)):
-        moved = sum(one != was for one, was in zip(other, words, strict=True))
-        given = {n: word for n, word in zip(names, other, strict=False) if word != ABSENT}
-        if given and 0 < moved <= most:
-            own = dict(zip(inputs, other[len(names) :], strict=True))
-            yield replace(order, actual=tuple(filled(given, names)), inputs=own)
-
-
-def inputs_first(order: Order) -> Iterator[Order]:
-    """Yield the order that is meant if the required inputs are the first files."""
-    required = [name for name in operator_of(order.op).arrays if name in order.inputs]
-    words = [*order.actual, *(order.inputs[name] for name in required)]
-    if required:
-        inputs = order.inputs | dict(zip(required, words, strict=False))
-        yield replace(order, actual=tuple(words[len(required) :]), inputs=inputs)
 
 
 def _check_parameters(op: str, named: dict[str, str], attributes: dict[str, Any]) -> None:
