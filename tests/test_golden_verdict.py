@@ -380,7 +380,7 @@ class TestCompare:
         ({"actual": Y, "golden": Y, "atol": "1"}, "atol is '1', expected a number"),
         ({"actual": Y, "golden": Y, "atol": True}, "atol is True, expected a number"),
         ({"actual": Y, "golden": Y, "rtol": {"": False}}, "rtol is False, expected a number"),
-        ({"actual": Y, "golden": Y, "rtol": [1]}, "rtol is [1], expected a number"),
+        ({"actual": Y, "golden": Y, "rtol": [1]}, "rtol is a list, expected a number"),
         ({"actual": Y, "golden": Y, "preset": 40}, "preset is 40, expected a name"),
         ({"actual": Y, "golden": Y, "atol": {"Y": 1}}, "atol is for 'Y', the outputs are"),
         ({"actual": (Y, Y), "golden": (Y, Y), "names": ["a", "a"]}, "names has one twice"),

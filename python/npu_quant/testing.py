@@ -10,6 +10,7 @@ from .errors import NpuQuantError
 from .golden.api import Comparison, Sides, compared, sides_of
 from .golden.judge.refusal import refusal_of
 from .golden.judge.request import Limits, Request
+from .golden.kinds import check
 
 __all__ = ["GoldenFixture", "GoldenMismatch", "GoldenRefused", "assert_golden"]
 
@@ -51,6 +52,9 @@ class GoldenMismatch(NpuQuantError, AssertionError):  # noqa: N818 (its text sta
     def __init__(self, comparison: Comparison) -> None:
         super().__init__(str(comparison))
         self.comparison = comparison
+
+    def __repr__(self) -> str:
+        return f"GoldenMismatch({self.comparison!r})"
 
 
 def assert_golden(
@@ -111,6 +115,7 @@ def assert_golden(
         ...
     """
     __tracebackhide__ = True
+    check("assert_golden", "allow_constant", allow_constant, bool, "a bool")
     request = Request(op, inputs, numerics, Limits(atol, rtol, preset), variant, names)
     return checked(sides_of(actual, golden, request), request, allow_constant, "assert_golden")
 

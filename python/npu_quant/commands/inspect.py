@@ -14,7 +14,7 @@ from ..golden.read.common import File, row_of
 from ..golden.read.raw import sizes_text
 from ..golden.read.sources import crc32, size_of
 from ..golden.report import words
-from ..golden.results import plain
+from ..golden.shown import plain
 from .arguments import Parser, add_json, add_reading
 from .console import is_unicode, write, write_error, write_json
 from .files import FLOAT_BITS, RAW, Opener, listed

@@ -14,6 +14,7 @@ from .judge.causes import causes_of
 from .judge.outputs import check_axis, elements_of, judged, matches_of, paired, settled
 from .judge.power import blind_spot
 from .judge.request import Limit, Limits, Progress, Request
+from .kinds import whole
 from .operators import Model, applicable, model_of, name_of, outputs_of
 from .operators.ranking import ranked_formulas
 from .read.sides import Outputs, Paired, as_outputs, checked_names, completed, names_of, of_numbers
@@ -29,6 +30,7 @@ from .results import (
     OutputComparison,
     Source,
 )
+from .shown import some_of
 
 
 class Comparison(ComparisonData):
@@ -50,7 +52,7 @@ class Comparison(ComparisonData):
             output: its name; None means the decisive one.
         """
         chosen = self.decisive if output is None else self.output(output)
-        return list(chosen.seen.worst[: max(0, k)])
+        return list(chosen.seen.worst[: max(0, whole("worst", "k", k))])
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data that JSON takes, with a schema_version."""
@@ -58,7 +60,7 @@ class Comparison(ComparisonData):
 
     def __repr__(self) -> str:
         op = f"{self.op} " if self.op else ""
-        return f"<Comparison {op}{', '.join(o.title for o in self.outputs)}: {self.rung}>"
+        return f"<Comparison {op}{some_of([o.title for o in self.outputs])}: {self.rung}>"
 
     def __str__(self) -> str:
         return text_of(self)
@@ -186,7 +188,7 @@ def run(actual: Any, golden: Any, request: Request) -> Comparison:
 
 def sides_of(actual: Any, golden: Any, request: Request) -> Sides:
     """Return what is to be compared; compute the golden where there are inputs."""
-    request.limits.check()
+    request.check()
     twice = _has_one_object_twice(actual, golden)
     op, names = _operator(golden, request)
     if names is None:
@@ -326,6 +328,7 @@ def explain(
         >>> explanation.matches[0].name
         'truncation'
     """
+    Request(op, inputs, numerics, progress=progress).check("explain")
     model = model_of(op, inputs, numerics)
     given = elements_of(as_outputs(actual, model.outputs, "actual"), model)
     pairs = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from .results import VariantMatch
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class VariantResult(VariantMatch):
     """A named formula, and how many elements it has otherwise than the actual outputs."""
 

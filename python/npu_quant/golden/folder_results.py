@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from .kinds import told
 from .results import ComparisonData, Metrics, Rung
+from .shown import ShortRepr
 
 
-@dataclass(frozen=True)
-class FolderRow:
+@dataclass(frozen=True, repr=False)
+class FolderRow(ShortRepr):
     """An array that both folders have."""
 
     name: str
@@ -58,8 +60,8 @@ class FolderRow:
         return math.inf if self.metrics.nonfinite else self.metrics.max_abs
 
 
-@dataclass(frozen=True)
-class Alone:
+@dataclass(frozen=True, repr=False)
+class Alone(ShortRepr):
     """An array that only one folder has."""
 
     name: str
@@ -114,4 +116,6 @@ class FolderComparisonData:
         for one in self.rows:
             if one.name == name:
                 return one
-        raise KeyError(f"{name!r} is none of the {len(self.rows)} arrays that both folders have")
+        raise KeyError(
+            f"{told(name)} is none of the {len(self.rows)} arrays that both folders have"
+        )

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .. import _codes
 from ..errors import DTypeError
-from .results import TieTest
+from .results import OutputComparison, TieTest
 
 Array = NDArray[Any]
 Rounding = Callable[[Any], Any]
@@ -42,9 +42,13 @@ class Format:
     scale_steps: int = 1
     """How far apart two ways of computing a scale may lie: amax * (1 / 127) and 1 / (127 / amax)
     are never more than an ulp of float32 from amax / 127, for any amax."""
-    noun: ClassVar[str] = "value"
     step: ClassVar[str] = "ulp"
-    """What a report calls an element, and what lies between neighbours."""
+    """What a report calls what lies between neighbours."""
+
+    @property
+    def noun(self) -> str:
+        """What a report calls an element: floats, masks and wide integers are no codes."""
+        return "code" if self.carrier.itemsize == 1 and self.carrier.kind != "b" else "value"
 
     @property
     def is_even(self) -> bool:
@@ -87,8 +91,10 @@ class Format:
     def ties(self, codes: Array) -> tuple[Float64, Float64]:
         """Return between which ties numbers are rounded to some elements; infinite at the ends."""
         values, (below, above) = self.values(codes), self.neighbours(codes)
-        low = np.where(values == self.limits[0], -np.inf, (below + values) / 2)
-        return low, np.where(values == self.limits[1], np.inf, (values + above) / 2)
+        with np.errstate(all="ignore"):  # of an infinity and the greatest float beside it
+            low, high = (below + values) / 2, (values + above) / 2
+        low = np.where(values == self.limits[0], -np.inf, low)
+        return low, np.where(values == self.limits[1], np.inf, high)
 
     def tie(self, value: Float64, actual: Array, golden: Array, *terms: Float64) -> TieTest:
         """Return the test of numbers against the tie at which elements begin to be what they are.
@@ -127,7 +133,7 @@ class Format:
 class Whole(Format):
     """Whole numbers, saturated at the ends."""
 
-    noun, step = "code", "steps"
+    step = "steps"
     is_even = True
 
     def steps(self, actual: Array, golden: Array) -> Float64:
@@ -177,7 +183,7 @@ class Small(Format):
 
     table: Float64 = field(kw_only=True)
     """What each byte stands for."""
-    noun, step = "code", "steps"
+    step = "steps"
 
     def tie(self, value: Float64, actual: Array, golden: Array, *terms: Float64) -> TieTest:
         """Return the test of numbers against ties; between zeros of both signs it is 0."""
@@ -276,6 +282,11 @@ def format_of(dtype: Any) -> Format:
     return FORMATS[dtype] if isinstance(dtype, str) and dtype in FORMATS else _kept(np.dtype(dtype))
 
 
+def format_of_output(output: OutputComparison) -> Format:
+    """Return the format of an output's elements, which may be none of its dtype's."""
+    return format_of(output.format or output.dtype)
+
+
 _REMEDIES = {
     "c": "Compare its parts, .real and .imag.",
     "O": "Convert it, e.g. with .astype(np.float64).",
@@ -307,8 +318,13 @@ _kept: Callable[[np.dtype], Format] = cache(_made)
 _BYTES = np.arange(256, dtype=np.uint8)
 
 
+def remedy_of(dtype: np.dtype) -> str:
+    """Return what to do with an array of a dtype without numbers; "" if unknown."""
+    return _REMEDIES.get(dtype.kind, "")
+
+
 def _no_numbers(dtype: np.dtype) -> DTypeError:
-    remedy = _REMEDIES.get(dtype.kind, "")
+    remedy = remedy_of(dtype)
     if dtype.type is np.void and dtype.fields is None and dtype.itemsize in _OF_BYTES:
         remedy = f"If it holds that type: .view({_OF_BYTES[dtype.itemsize]})."
     return DTypeError(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .kinds import told
+from .shown import ShortRepr, some_of
+from .shown import plain as plain
 
 Rung: TypeAlias = Literal["identical", "tie", "variant", "tolerated", "different"]
 """What a comparison may come to, the best first (docs/golden.md 1)."""
@@ -53,8 +56,8 @@ class TieTest:
     """Codes (or neighbouring values) from golden to actual; inf where one is not on the grid."""
 
 
-@dataclass(frozen=True)
-class Ties:
+@dataclass(frozen=True, repr=False)
+class Ties(ShortRepr):
     """How far the differing codes lie from a rounding tie, in ulp of float32."""
 
     allowed: float
@@ -71,8 +74,8 @@ class Ties:
     """Differing codes of numbers so far beyond the codes' range that rounding explains any code."""
 
 
-@dataclass(frozen=True)
-class Concentration:
+@dataclass(frozen=True, repr=False)
+class Concentration(ShortRepr):
     """A row, column, block or period that holds differences beyond what chance would put there."""
 
     kind: str
@@ -86,10 +89,12 @@ class Concentration:
     """Differences in all, of those that are counted (`Where.counts`)."""
     log10_odds: float
     """log10 of (a bound of) the probability that chance does it."""
+    named: str = ""
+    """Of MX bytes: these places in words, by rows and columns of the input and by blocks."""
 
 
-@dataclass(frozen=True)
-class Where:
+@dataclass(frozen=True, repr=False)
+class Where(ShortRepr):
     """Where the differences lie: all of them, but for the concentrations."""
 
     first: int
@@ -108,6 +113,8 @@ class Where:
     explain; "far", of two arrays alone, those that are more than one step off; "" all."""
     worst_place: str = ""
     """Of an MX byte: which block of the input it is for."""
+    axes: tuple[str, str] = ("row", "column")
+    """What a row and a column are: of MX bytes one is the input's and the other a block."""
     worst_values: tuple[Any, Any] = field(default=(0, 0), repr=False, compare=False)
     """Actual and golden of the worst, as Python numbers."""
     row_counts: Any = field(default=None, repr=False, compare=False)
@@ -117,8 +124,8 @@ class Where:
     column_bucket: int = 1
 
 
-@dataclass(frozen=True)
-class Element:
+@dataclass(frozen=True, repr=False)
+class Element(ShortRepr):
     """One differing element."""
 
     index: tuple[int, ...]
@@ -129,8 +136,8 @@ class Element:
     ulp_from_tie: float | None
 
 
-@dataclass(frozen=True)
-class Map:
+@dataclass(frozen=True, repr=False)
+class Map(ShortRepr):
     """Differences per cell: some rows by some columns (a row is what the last axis holds)."""
 
     counts: NDArray[np.int64]
@@ -142,8 +149,8 @@ class Map:
     columns: int
 
 
-@dataclass(frozen=True)
-class Seen:
+@dataclass(frozen=True, repr=False)
+class Seen(ShortRepr):
     """What reports show of single differences, kept while they were compared."""
 
     worst: tuple[Element, ...] = ()
@@ -154,8 +161,8 @@ class Seen:
     """Differing codes by how many ulp they lie from a tie, where that is known."""
 
 
-@dataclass(frozen=True)
-class VariantMatch:
+@dataclass(frozen=True, repr=False)
+class VariantMatch(ShortRepr):
     """A named formula that gives the actual outputs, byte for byte."""
 
     name: str
@@ -167,8 +174,8 @@ class VariantMatch:
     """Where it is met."""
 
 
-@dataclass(frozen=True)
-class Tolerance:
+@dataclass(frozen=True, repr=False)
+class Tolerance(ShortRepr):
     """What was asked for, and what it met."""
 
     text: str
@@ -188,8 +195,8 @@ class BlindSpot(NamedTuple):
     greatest: float
 
 
-@dataclass(frozen=True)
-class Metrics:
+@dataclass(frozen=True, repr=False)
+class Metrics(ShortRepr):
     """Differences of two arrays of one dtype and shape, actual minus golden.
 
     Sums are in float64 over the pairs that are both finite, in an order that neither the CPU nor
@@ -252,8 +259,8 @@ class Metrics:
         return data
 
 
-@dataclass(frozen=True)
-class OutputComparison:
+@dataclass(frozen=True, repr=False)
+class OutputComparison(ShortRepr):
     """The comparison of one array."""
 
     name: str
@@ -375,24 +382,6 @@ class ComparisonData:
     def output(self, name: str) -> OutputComparison:
         """Return an output by its name."""
         for one in self.outputs:
-            if one.name == name:
+            if isinstance(name, str) and one.name == name:
                 return one
-        raise KeyError(f"{name!r}, compared: {', '.join(o.name for o in self.outputs)}")
-
-
-def plain(value: Any) -> Any:
-    """Return a value as JSON has it: NaN and infinities as strings, dataclasses as objects."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = [f.name for f in dataclasses.fields(value) if f.repr]
-        return {name: plain(getattr(value, name)) for name in fields}
-    if isinstance(value, dict):
-        return {_key(k): plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "inf" if value > 0 else "-inf"
-    return value
-
-
-def _key(key: Any) -> str:
-    return " vs ".join(key) if isinstance(key, tuple) else str(key)
+        raise KeyError(f"{told(name)}, compared: {some_of([o.name for o in self.outputs])}")

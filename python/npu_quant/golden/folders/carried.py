@@ -9,6 +9,7 @@ from ..api import run
 from ..folder_results import FolderRow
 from ..judge.request import Request
 from ..read.pairs import Pair
+from ..shown import plain as plain_data
 from .rows import FAULTS, Pass
 
 
@@ -33,7 +34,9 @@ class Carried:
         if plain.rung == "identical" or plain.metrics is None:
             return
         # Arrays whose differences are measured to be the same may be the same.
-        origin = self._earlier.setdefault((plain.dtype, plain.shape, repr(plain.metrics)), pair)
+        origin = self._earlier.setdefault(
+            (plain.dtype, plain.shape, str(plain_data(plain.metrics))), pair
+        )
         row, first = rows[pair.actual.file], rows[origin.actual.file]
         if origin is pair or row.op is not None or not self._same(pair, origin):
             return

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..formats import Float64, Floats, Format, Whole, format_of
+from ..formats import Float64, Floats, Format, Whole, format_of_output
 from ..measure.layout import Layout
 from ..measure.parts import (
     Part,
@@ -22,6 +22,7 @@ from ..measure.parts import (
     whole,
 )
 from ..operators import Model
+from ..operators.scale_grid import ScaleGrid
 from ..read.sources import size_of
 from ..results import Metrics, OutputComparison, Source, Where
 from . import verdict
@@ -54,16 +55,23 @@ def causes_of(
     """
     if actual is None or golden is None or actual.dtype != golden.dtype or not size_of(golden):
         return ()
+    grid = None if model is None else model.scale_grid(model.outputs.index(output.name))
+    if grid is not None and actual.shape == golden.shape:
+        actual, golden = grid.arranged(actual), grid.arranged(golden)
     with np.errstate(all="ignore"):
-        found = next(_found(output, actual, golden, model), None)
+        found = next(_found(output, actual, golden, model, grid), None)
     return (f"probably: {found}",) if found else ()
 
 
 def _found(
-    output: OutputComparison, actual: Source, golden: Source, model: Model | None
+    output: OutputComparison,
+    actual: Source,
+    golden: Source,
+    model: Model | None,
+    grid: ScaleGrid | None,
 ) -> Iterator[str]:
     """Yield what is found, the surest first."""
-    own, where, metrics = format_of(output.type_name), output.where, output.metrics
+    own, where, metrics = format_of_output(output), output.where, output.metrics
     if where is None or metrics is None:
         yield from _swapped_axes(actual, golden, own)
         return
@@ -72,7 +80,7 @@ def _found(
     parts = []
     if metrics.mismatches * _SCATTERED >= metrics.count:
         parts.append(whole(actual, golden, own))
-    part = part_of(where.concentrations, actual, golden, own)
+    part = part_of(where.concentrations, actual, golden, own, grid)
     parts += [] if part is None else [part]
     for part in parts:
         if part.name or is_constant(actual):
@@ -83,7 +91,7 @@ def _found(
         yield from _added(part)
         yield from _multiplied(part)
         yield from _scaled(part, output, model)
-        yield from _shifted(part)
+        yield from _shifted(part, where.axes[1])
     yield from _unrelated(metrics)
 
 
@@ -155,7 +163,7 @@ def _moved_rows(actual: Source, golden: Source, own: Format, where: Where) -> It
         return
     shown = ", ".join(f"{row} is the golden's {origin}" for row, origin in moved[:3])
     more = f" and {len(moved) - 3} more" if len(moved) > 3 else ""
-    yield f"rows are at other places: {shown}{more}"
+    yield f"{where.axes[0]}s are at other places: {shown}{more}"
 
 
 def _is_other(actual: Float64, other: Float64, golden: Float64, own: Format) -> bool:
@@ -192,7 +200,7 @@ def _multiplied(part: Part) -> Iterator[str]:
 def _scaled(part: Part, output: OutputComparison, model: Model | None) -> Iterator[str]:
     """Find one factor on the numbers before rounding: the scale's, where it is x / scale."""
     own, (actual, golden) = part.own, part.codes
-    if own.noun != "code" or own.carrier.kind == "b":
+    if isinstance(own, Floats) or own.carrier.kind == "b":
         return
     is_known = model is not None and output.ties is not None
     if model is not None and is_known and "scale" in model.kinds and model.has_scale_per_row:
@@ -209,14 +217,14 @@ def _scaled(part: Part, output: OutputComparison, model: Model | None) -> Iterat
             yield f"a factor of about {sum(found) / 2:.3g} {part.where}, before rounding"
 
 
-def _shifted(part: Part) -> Iterator[str]:
+def _shifted(part: Part, column: str) -> Iterator[str]:
     """Find the golden's elements some columns away, in all of some rows."""
     pieces, own = [_Piece(part, *p) for p in _row_pieces(part)], part.own
-    if part.name.startswith("column") or not all(piece.is_varied for piece in pieces):
+    if part.name.startswith(column) or not all(piece.is_varied for piece in pieces):
         return
     for shift in sorted(range(-_MOST_SHIFT, _MOST_SHIFT + 1), key=abs)[1:]:
         if all(_explains(*piece.left(shift), own) for piece in pieces):
-            columns = f"{abs(shift)} column{'' if abs(shift) == 1 else 's'}"
+            columns = f"{abs(shift)} {column}{'' if abs(shift) == 1 else 's'}"
             yield f"{part.subject} shifted {'right' if shift > 0 else 'left'} by {columns}"
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ParamError
-from ..formats import Format, format_of
+from ..formats import Format, format_of_output
+from ..kinds import told
 from ..measure.collected import MOST_LISTED, Collector
 from ..measure.differing import differences
 from ..measure.metrics import Positions, measure
@@ -94,7 +95,7 @@ def check_axis(axis: int | None, pairs: Sequence[Paired]) -> None:
     there = [source for _, *both in pairs for source in both if source is not None]
     if axis is not None and not any(has_axis(source, axis) for source in there):
         ranks = ", ".join(sorted({str(len(source.shape)) for source in there}))
-        raise ParamError(f"compare: axis is {axis}, the arrays have rank {ranks}.")
+        raise ParamError(f"compare: axis is {told(axis)}, the arrays have rank {ranks}.")
 
 
 def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) -> OutputComparison:
@@ -113,7 +114,7 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
         return blank
     if isinstance(golden, Cast):  # what is not in the operator's dtype is none of its roundings
         model = None
-    own = format_of(blank.type_name)
+    own = format_of_output(blank)
     measured = measure(actual, golden, own, progress=request.progress)
     metrics, is_scale = measured[0], model is not None and blank.kind == "scale"
     rounding = None
@@ -129,9 +130,9 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
     by_ties = rounding is not None or is_scale
     follows, numbers = _by_actual_scale(actual, golden, given, model, name)
     where = locate(actual, golden, measured, collected, worst, request.axis, own, by_ties=by_ties)
+    seen = _only_the_worst(where, blank.shape) if collected is None else collected.seen()
     if model is not None and is_scale and where is not None:
-        place = model.place_of(model.outputs.index(name), where.worst)
-        where = dataclasses.replace(where, worst_place=place)
+        where, seen = _in_the_input(where, seen, model, pair, own)
     return dataclasses.replace(
         blank,
         rung=rung,
@@ -142,8 +143,31 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
         follows_scale=follows,
         numbers=numbers if metrics.mismatches else None,
         same=is_same(actual, golden),
-        seen=_only_the_worst(where, blank.shape) if collected is None else collected.seen(),
+        seen=seen,
     )
+
+
+def _in_the_input(
+    where: Where, seen: Seen, model: Model, pair: Paired, own: Format
+) -> tuple[Where, Seen]:
+    """Return where scales differ by what they are of the input, where that is known."""
+    name, *sides = pair
+    number = model.outputs.index(name)
+    where = dataclasses.replace(where, worst_place=model.place_of(number, where.worst))
+    grid = model.scale_grid(number)
+    if grid is None:
+        return where, seen
+    actual, golden = (grid.arranged(side) for side in sides if side is not None)
+    measured = measure(actual, golden, own)
+    collected = _collected(actual, golden, own, measured, None, None, own.scale_steps)
+    other = locate(actual, golden, measured, collected, own=own, by_ties=True)
+    assert other is not None
+    along = [c for c in where.concentrations if c.kind.startswith("axis")]
+    found = [dataclasses.replace(c, named=grid.where(c)) for c in other.concentrations]
+    names = ("first", "worst", "worst_place", "worst_values")
+    kept = {name: getattr(where, name) for name in names}
+    where = dataclasses.replace(other, **kept, axes=grid.axes, concentrations=(*found, *along))
+    return where, seen if collected is None else dataclasses.replace(seen, map=collected.seen().map)
 
 
 def _is_measurable(actual: Source | None, golden: Source | None) -> bool:
@@ -316,7 +340,7 @@ def _tolerance(
     """Measure an output against the tolerance that was asked for."""
     if output.metrics is None or actual is None or golden is None:
         return None
-    own = format_of(output.type_name)
+    own = format_of_output(output)
     used = _used(Measured(output.metrics, actual, golden, own), limits, output.name)
     if used is None:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Union
@@ -9,6 +10,7 @@ from typing import Any, Union
 import numpy as np
 
 from ...errors import ParamError
+from .. import kinds
 from .tolerance import rule_of
 
 # Union, since these are evaluated and Python 3.10 lacks some | of them.
@@ -50,8 +52,7 @@ class Limits:
     def check(self) -> None:
         """Raise ParamError unless these are limits."""
         if self.preset is not None:
-            if not isinstance(self.preset, str):
-                raise TypeError(f"compare: preset is {self.preset!r}, expected a name.")
+            kinds.check("compare", "preset", self.preset, str, "a name")
             rule_of(self.preset)
             if self.atol is not None or self.rtol is not None:
                 raise ParamError("compare: preset comes with its own limits; leave atol and rtol.")
@@ -61,9 +62,10 @@ class Limits:
                     continue
                 numbers = (int, float, np.integer, np.floating)
                 if isinstance(value, bool) or not isinstance(value, numbers):
-                    raise TypeError(f"compare: {name} is {value!r}, expected a number.")
-                if not 0 <= float(value) < float("inf"):
-                    raise ParamError(f"compare: {name} is {value}, expected a number from 0 on.")
+                    raise kinds.wrong("compare", name, value, "a number")
+                if not 0 <= value <= sys.float_info.max:
+                    given = kinds.told(value if isinstance(value, int) else float(value))
+                    raise ParamError(f"compare: {name} is {given}, expected a number from 0 on.")
 
 
 @dataclass(frozen=True)
@@ -82,3 +84,14 @@ class Request:
     progress: Progress | None = None
     axis: int | None = None
     """An axis along which to say where differences lie, besides rows and columns."""
+
+    def check(self, who: str = "compare") -> None:
+        """Raise TypeError of an argument of a wrong kind, ParamError of a limit that is none."""
+        if not callable(self.op):
+            kinds.check(who, "op", self.op, str, "an operator or its name")
+        kinds.check(who, "numerics", self.numerics, str, "a profile's name")
+        kinds.check(who, "variant", self.variant, str, "a formula's name")
+        kinds.check_callable(who, "progress", self.progress)
+        if self.axis is not None:
+            kinds.whole(who, "axis", self.axis)
+        self.limits.check()

@@ -12,7 +12,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ..formats import Format, format_of
+from ..formats import Floats, Format, format_of_output
 from ..read.sources import given_dtype, size_of
 from ..results import Metrics, OutputComparison, Rung, Source, Ties, VariantMatch
 
@@ -106,6 +106,14 @@ def steps_of_rounding(own: Format, *, is_scale: bool) -> float:
     return 1 if own.noun == "code" else 0
 
 
+def is_rounded_to(own: Format) -> bool:
+    """Say whether operators round to a format: codes of up to 8 bits, and floats.
+
+    A mask, an index and a sum in wider integers are exact: one off is no rounding.
+    """
+    return own.noun == "code" or isinstance(own, Floats)
+
+
 def explains_any(magnitude: NDArray[np.float64], allowed: float, own: Format) -> NDArray[np.bool_]:
     """Say of each code whether rounding would explain any other one, too.
 
@@ -190,15 +198,16 @@ def may_be_rounding(output: OutputComparison) -> bool:
     """Say whether differences look like rounding, of which nothing is known without the inputs.
 
     Each is a step, and like no fault; codes are few in all and in each row. Of floats all may be an
-    ulp off.
+    ulp off. Masks and integers of more than 8 bits are not rounded.
     """
     m, where = output.metrics, output.where
     if m is None or where is None or output.ties is not None:
         return False
     if m.max_steps > 1 or m.zero_signs or m.nonfinite or output.notes:
         return False
-    if format_of(output.type_name).noun != "code":
-        return True
+    own = format_of_output(output)
+    if own.noun != "code":
+        return is_rounded_to(own)
     row = max(1, m.count // max(1, where.of_rows)) * where.row_bucket
     few = m.mismatches <= max(1, m.count * FEW)
     few &= int(where.row_counts.max()) <= max(1, row * FEW_OF_ROW)
@@ -242,7 +251,7 @@ def margin_of(output: OutputComparison) -> float:
         if output.ties is not None:
             return output.ties.farthest / max(output.ties.allowed, 1)  # 0: both are
         assert output.metrics is not None
-        return output.metrics.max_steps / format_of(output.type_name).scale_steps
+        return output.metrics.max_steps / format_of_output(output).scale_steps
     if output.rung == "tolerated" and output.tolerance is not None:
         return output.tolerance.margin
     return float("nan")

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import index
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ParamError
+from ..formats import format_of
+from ..kinds import whole, wrong
 from ..read.sources import as_source
+from ..shown import ShortRepr
 
 _SHOWN = 3
 
 
-@dataclass(frozen=True)
-class Loss:
+@dataclass(frozen=True, repr=False)
+class Loss(ShortRepr):
     """What :func:`loss` returns; ``print`` it."""
 
     sqnr_db: float
@@ -33,7 +37,10 @@ class Loss:
         Block (i, j) of 128 x 128 begins with element [128 i, 128 j].
         """
         order = np.argsort(np.nan_to_num(self.blocks, nan=-np.inf), axis=None, kind="stable")
-        places = zip(*np.unravel_index(order[: max(0, k)], self.blocks.shape), strict=True)
+        places = zip(
+            *np.unravel_index(order[: max(0, whole("worst", "k", k))], self.blocks.shape),
+            strict=True,
+        )
         return [(tuple(map(int, p)), float(self.blocks[p])) for p in places]
 
     def __str__(self) -> str:
@@ -63,7 +70,8 @@ def loss(actual: Any, golden: Any, block: Sequence[int]) -> Loss:
         A :class:`Loss`: ``sqnr_db``, ``blocks`` and ``worst(k)``. Sums are in float64.
 
     Raises:
-        DTypeError: an argument is no array.
+        DTypeError: an argument is no array, or of a dtype without numbers.
+        TypeError: ``block`` is no sequence of whole numbers.
         ParamError: the shapes differ, there are no elements, or ``block`` does not fit them.
 
     Example:
@@ -74,10 +82,10 @@ def loss(actual: Any, golden: Any, block: Sequence[int]) -> Loss:
         SQNR 23.1 dB; 3 of 4 blocks of 1 x 2 lose nothing; worst [1, 1] 20.5 dB
     """
     a, g = (
-        as_source(side, name).array().astype(np.float64)
-        for side, name in ((actual, "actual"), (golden, "golden"))
+        format_of(source.dtype).values(source.array())
+        for source in (as_source(actual, "actual", "loss"), as_source(golden, "golden", "loss"))
     )
-    sizes = tuple(block)
+    sizes = _sizes(block)
     if a.shape != g.shape or not g.size:
         raise ParamError(f"loss: actual has shape {a.shape}, golden {g.shape}; expected elements.")
     if not 0 < len(sizes) <= g.ndim or any(size < 1 for size in sizes):
@@ -88,6 +96,13 @@ def loss(actual: Any, golden: Any, block: Sequence[int]) -> Loss:
         return Loss(
             float(_decibels(*(some.sum() for some in squares))), _decibels(signal, noise), sizes
         )
+
+
+def _sizes(block: Sequence[int]) -> tuple[int, ...]:
+    try:
+        return tuple(map(index, block))
+    except TypeError:
+        raise wrong("loss", "block", block, "a tuple of ints, such as (1, 32)") from None
 
 
 def _summed(squares: NDArray[np.float64], sizes: tuple[int, ...]) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 BLOCK = 128
@@ -29,3 +30,14 @@ class Layout(NamedTuple):
         """Return a block's row, its first column, and the column after its last."""
         row, place = divmod(number, self.blocks_per_row)
         return row, place * BLOCK, min((place + 1) * BLOCK, self.columns)
+
+
+def runs(places: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the first and the last of each run of neighbouring places, which are in order."""
+    found: list[tuple[int, int]] = []
+    for place in places:
+        if found and place == found[-1][1] + 1:
+            found[-1] = found[-1][0], place
+        else:
+            found.append((place, place))
+    return found

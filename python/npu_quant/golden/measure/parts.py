@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import ml_dtypes
 import numpy as np
@@ -15,7 +15,7 @@ from ..formats import Float64, Floats, Format
 from ..read.sources import size_of
 from ..results import Concentration, Source
 from .differing import differ
-from .layout import Layout
+from .layout import Layout, runs
 
 _MX = 32
 """Elements of a row that a block of MX has, a quarter of those that are counted together."""
@@ -52,6 +52,18 @@ def unlike(actual: Float64, expected: Float64, own: Format, most: Any = None) ->
     return int(np.count_nonzero(~same))
 
 
+class Names(Protocol):
+    """Words for ranges of rows and of columns, the last one included."""
+
+    def rows(self, places: tuple[int, int]) -> str:
+        """Return rows in words."""
+        ...
+
+    def columns(self, places: tuple[int, int]) -> str:
+        """Return columns in words."""
+        ...
+
+
 @dataclass(frozen=True)
 class Part:
     """Some rows, columns or all of two arrays."""
@@ -67,7 +79,7 @@ class Part:
     @property
     def is_several(self) -> bool:
         """Whether the name is that of several rows or columns."""
-        return self.name.startswith(("rows", "columns"))
+        return self.name.startswith(("rows", "columns", "blocks"))
 
     @property
     def where(self) -> str:
@@ -111,27 +123,37 @@ def whole(actual: Source, golden: Source, own: Format) -> Part:
 
 
 def part_of(
-    places: Sequence[Concentration], actual: Source, golden: Source, own: Format
+    places: Sequence[Concentration],
+    actual: Source,
+    golden: Source,
+    own: Format,
+    names: Names | None = None,
 ) -> Part | None:
     """Return what differences concentrate in: the first place or range, of rows and of columns.
 
-    Where most lie in some rows and most in some columns, it is where these meet.
+    Where most lie in some rows and most in some columns, it is where these meet. `names` has other
+    words for both.
     """
     layout, found = Layout.of(golden.shape), dict[str, tuple[int, int]]()
     for place in places:
-        name, last = place.kind.rstrip("s"), place.places[-1 if place.kind[-1] == "s" else 0]
+        name = place.kind.rstrip("s")
         if name == "block" and not found:
-            row, begin, end = layout.block(last)
+            row, begin, end = layout.block(place.places[0])
             found = {"row": (row, row), "column": _narrowed(actual, golden, row, begin, end)}
         elif name in ("row", "column") and (not found or place.of >= 10 * (place.of - place.held)):
-            span = place.places[0], last
+            several = place.kind != name  # a range; else a list, which may begin with one
+            span = place.places[0], place.places[1] if several else runs(place.places)[0][1]
             known = found.get(name, span)
             found[name] = span if _is_half(span, known) else known
     if not found:
         return None
-    name = " ".join(_named(*item) for item in found.items())
-    if len(found) == 2:
+    if names is not None:
+        both = sorted(found.items(), reverse=True)  # the row before the column
+        name = ", ".join(getattr(names, f"{kind}s")(span) for kind, span in both)
+    elif len(found) == 2:
         name = "{} columns {}-{}".format(_named("row", found["row"]), *found["column"])
+    else:
+        name = " ".join(_named(*item) for item in found.items())
     (row, to_row), (begin, to) = (
         found.get(name, (0, count - 1))
         for name, count in zip(("row", "column"), layout, strict=True)

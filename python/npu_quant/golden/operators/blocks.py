@@ -14,6 +14,7 @@ from ..results import TieTest
 from .arithmetic import Floats
 from .edges import Edges, edges_of
 from .model import PART, Array, Exact, Flat, Float32, Float64, Model, Part, ranges
+from .scale_grid import ScaleGrid
 
 BIAS, NOT_FINITE = 127, 255
 """Of E8M0: byte b stands for 2^(b - BIAS), NOT_FINITE for NaN."""
@@ -49,6 +50,8 @@ class Blocks:
     """Numbers that lie beside each other behind the axis: a row."""
     edges: Edges
     """Of the pairs."""
+    is_last: bool = False
+    """Whether the axis is the last one."""
 
     @classmethod
     def along(cls, shape: tuple[int, ...], axis: int, block: int) -> Blocks:
@@ -57,7 +60,7 @@ class Blocks:
         outer, length, pairs = math.prod(shape[:axis]), shape[axis], -(-shape[axis] // (2 * block))
         each = np.arange(outer)
         edges = edges_of(length * (each + 1), pairs * each, pairs * outer, 2 * block)
-        return cls(block, math.prod(shape[axis + 1 :]), edges)
+        return cls(block, math.prod(shape[axis + 1 :]), edges, axis == len(shape) - 1)
 
     @property
     def pairs(self) -> int:
@@ -190,6 +193,15 @@ class BlockModel(Model):
             for row in (begin, end - 1)
         )
         return f"{first} to {last}"
+
+    def scale_grid(self, output: int) -> ScaleGrid | None:
+        """Return how bytes are named by the input's rows and columns."""
+        if self.kinds[output] != "scale":
+            return None
+        blocks, shape = self.blocks[self.number_of(output)], self.x.shape
+        if blocks.is_last:
+            return ScaleGrid(shape, blocks.block)
+        return ScaleGrid(shape, blocks.block, blocks.edges, blocks.inner // max(1, shape[-1]))
 
     def spans(self, number: int, first: int, last: int) -> tuple[tuple[int, int], ...]:
         """Return the spans of a part that has some pairs of one of the blocks."""

@@ -57,12 +57,17 @@ def rules_of(
         ParamError: it is not of that form, or no operator goes by such a name.
         OSError: the file cannot be read.
     """
-    said = _read(mapping) if isinstance(mapping, (str, os.PathLike)) else mapping or {}
-    if not isinstance(said, Mapping):
-        raise ParamError("compare_folders: mapping is no object of names and operators.")
-    return [
-        _rule(name, value) for given in (said, ops_by_name or {}) for name, value in given.items()
-    ]
+    said: Any = mapping
+    if isinstance(mapping, (str, os.PathLike)):
+        said = _read(mapping)
+    both = tuple({} if given is None else given for given in (said, ops_by_name))
+    for what, given in zip(("mapping", "ops"), both, strict=True):
+        if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+            raise ParamError(
+                f"compare_folders: {what} is no object of names and operators; write "
+                '{"NPU.npu_dynamic_quant.*": "npu_dynamic_quant"}.'
+            )
+    return [_rule(name, value) for given in both for name, value in given.items()]
 
 
 def _read(path: str | os.PathLike[str]) -> Any:
@@ -86,7 +91,7 @@ def _rule(pattern: str, value: Any) -> Rule:
     except ParamError as error:
         raise ParamError(f"compare_folders: of {pattern!r}: {error}") from None
     for key in ("inputs", "outputs", "attributes"):
-        fields[key] = fields.get(key) or {}
+        fields[key] = {} if fields.get(key) is None else fields[key]
         known = outputs_of(op) if key == "outputs" else _parameters(op)
         for name in _names(fields[key], pattern, key):
             if name not in known:

@@ -9,6 +9,7 @@ from .blocks import BlockPart, Blocks
 from .dynamic_mx_quant import DynamicMxQuant
 from .model import Array, Float32
 from .mx import REFERENCE, VARIANTS
+from .scale_grid import ScaleGrid
 
 __all__ = ["REFERENCE", "VARIANTS", "DynamicBlockMxQuant"]
 
@@ -66,6 +67,12 @@ class DynamicBlockMxQuant(DynamicMxQuant):
         codes, of_columns = self.blocks[0].spans(first, last)
         begin, end = (int(row) * self.across for row in self.blocks[0].edges[[first, last]])
         return codes, (begin, end), of_columns
+
+    def scale_grid(self, output: int) -> ScaleGrid | None:
+        """Return how bytes are named by the input's rows and columns."""
+        if self.outputs[output] == "scale1":
+            return ScaleGrid(self.x.shape, TILE)
+        return super().scale_grid(output)
 
     def place_of(self, output: int, index: int) -> str:
         """Say for which tile of the input a byte is."""

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from ...errors import ParamError, meant
 from ..formats import Format, format_of, int4_of
 from ..results import TieTest
 from .formula import Formula, Variant
+
+if TYPE_CHECKING:
+    from .scale_grid import ScaleGrid
 
 Array = NDArray[Any]
 Float32 = NDArray[np.float32]
@@ -195,6 +198,10 @@ class Model(abc.ABC):
     def place_of(self, output: int, index: int) -> str:
         """Say which part of the input an element of an output is for, where that is no row."""
         return ""
+
+    def scale_grid(self, output: int) -> ScaleGrid | None:
+        """Return how an output's places are named by those of the input, where not by its own."""
+        return None
 
     def ignores(self, output: int) -> bool:
         """Tell whether some elements of an output mean nothing: `as_elements` makes them golden."""

@@ -7,6 +7,7 @@ from typing import Any, overload
 
 from ... import _core, ops
 from ...errors import ParamError, meant
+from ..kinds import told
 from ..read.sources import as_source, is_source
 from .formula import Variant, Variants, VariantsByOperator
 from .model import Model, Operator, arguments_of, by_name
@@ -80,11 +81,17 @@ def name_of(op: str | Callable[..., Any]) -> str:
     Raises:
         ParamError: none goes by that name.
     """
-    name = op if isinstance(op, str) else getattr(op, "__name__", repr(op))
+    name = op if isinstance(op, str) else getattr(op, "__name__", None)
+    if not isinstance(name, str):
+        raise ParamError(f"op is {told(op)}, expected an operator or its name.")
     name = name.rpartition(".")[2]
     if name not in OPERATORS:
-        known = meant(name, OPERATORS) or f", expected one of {', '.join(OPERATORS)}."
-        raise ParamError(f"op is {name!r}{known}")
+        known = meant(name, OPERATORS)
+        if not known:
+            some = ", ".join([*OPERATORS][:4])
+            more = f"{len(OPERATORS) - 4} more that npu_quant.golden.list_variants() has"
+            known = f", expected one of {some} and {more}."
+        raise ParamError(f"op is {told(name)}{known}")
     return name
 
 

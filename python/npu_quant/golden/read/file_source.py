@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ... import dtypes
 from ..formats import int4_of
+from ..shown import cut
 from .common import (
     MAX_BYTES,
     File,
@@ -249,7 +250,7 @@ class FileSource:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<{self.name}: {dtype_name(self.dtype)}{list(self._shape)}>"
+        return f"<{cut(self.name)}: {dtype_name(self.dtype)}{cut(str(list(self._shape)))}>"
 
 
 def _check_expanded(stored: Stored, itemsize: int, file: File) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...errors import DTypeError, ParamError
+from ..kinds import told
 from ..results import Source
+from ..shown import cut
 from .sources import as_source
 
 Outputs = dict[str, Source | None]
@@ -25,11 +27,12 @@ def checked_names(names: Sequence[str] | None) -> Sequence[str] | None:
     """
     if names is None:
         return None
-    listed = [] if isinstance(names, str) else list(names)
+    listed = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else []
     if not listed or any(not isinstance(name, str) for name in listed):
-        raise ParamError(f"compare: names is {names!r}, expected a sequence of strings.")
+        raise ParamError(f"compare: names is {told(names)}, expected a sequence of strings.")
     if len(set(listed)) < len(listed):
-        raise ParamError(f"compare: names has one twice: {', '.join(listed)}.")
+        twice = next(name for name in listed if listed.count(name) > 1)
+        raise ParamError(f"compare: names has one twice: {cut(twice)}.")
     return listed
 
 

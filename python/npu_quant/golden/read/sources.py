@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ... import _core
 from ...errors import DTypeError
+from ..formats import remedy_of
 from ..results import Source
 
 BLOCK_BYTES = 8 << 20
@@ -112,13 +113,14 @@ def is_source(value: Any) -> bool:
     return all(hasattr(value, name) for name in ("read", "dtype", "array"))
 
 
-def as_source(value: Any, what: str) -> Source:
+def as_source(value: Any, what: str, who: str = "compare") -> Source:
     """Return an argument as a source.
 
     Args:
         value: an array, a NumPy or Python number, a torch tensor, anything with ``__array__``, or
             a source, which stays as it is.
         what: its name in messages, such as "actual".
+        who: the function whose argument it is.
 
     Raises:
         DTypeError: it is none of these, a masked array, or holds objects.
@@ -129,15 +131,20 @@ def as_source(value: Any, what: str) -> Source:
     if _core.is_tensor(value):
         value = _of_torch(value, what)
     if isinstance(value, np.ma.MaskedArray):
-        raise DTypeError(f"compare: {what} is a masked array, whose mask would be lost.")
+        raise DTypeError(f"{who}: {what} is a masked array, whose mask would be lost.")
     numbers = (np.ndarray, np.generic, bool, int, float)
     if not isinstance(value, numbers) and not hasattr(value, "__array__"):
         kind = type(value).__name__
-        raise DTypeError(f"compare: {what} is a {kind}, expected an array or a tuple of arrays.")
+        raise DTypeError(f"{who}: {what} is a {kind}, expected an array or a tuple of arrays.")
     try:
         array = np.asarray(value)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise DTypeError(f"compare: {what} cannot be read as an array: {error}") from None
-    if array.dtype.hasobject or array.dtype.kind in "USMmc":
-        raise DTypeError(f"compare: {what} has dtype {array.dtype}, expected numbers.")
+        raise DTypeError(f"{who}: {what} cannot be read as an array: {error}") from None
+    dtype = array.dtype
+    if dtype.names is not None:
+        first = f", such as {what}[{dtype.names[0]!r:.40}]" if dtype.names else ""
+        raise DTypeError(f"{who}: {what} has named fields, expected numbers. Compare each{first}.")
+    if dtype.hasobject or dtype.kind in "USMmc" or not dtype.itemsize:
+        text = f"{who}: {what} has dtype {dtype}, expected numbers. {remedy_of(dtype)}"
+        raise DTypeError(text.rstrip())
     return Number(array) if type(value) in (bool, int, float) else ArraySource(array)

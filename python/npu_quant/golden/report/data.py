@@ -6,7 +6,8 @@ from typing import Any
 
 from ... import __version__
 from ..explanation_results import ExplanationData
-from ..results import ComparisonData, OutputComparison, plain
+from ..results import ComparisonData, OutputComparison
+from ..shown import plain
 
 SCHEMA_VERSION = 1
 

@@ -9,7 +9,7 @@ from typing import Any
 from ... import __version__
 from ..folder_results import Alone, FolderComparisonData, FolderRow
 from ..judge.verdict import RUNGS
-from ..results import plain
+from ..shown import plain
 from . import words
 from .data import SCHEMA_VERSION
 

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from ..formats import format_of
+from ..formats import format_of_output
 from ..judge.power import power_text
 from ..judge.verdict import may_be_rounding, passes
 from ..measure.layout import Layout
@@ -53,7 +53,7 @@ def brief_of(comparison: ComparisonData) -> str:
     maybe = ["may be rounding"] * _may_be_rounding(comparison, output)
     parts += _causes(output) or maybe or places[:1]
     if m is not None and m.mismatches:
-        parts.append(_differ(m, format_of(output.type_name).noun))
+        parts.append(_differ(m, format_of_output(output).noun))
     return (name if not output.problem else "") + "; ".join(parts)
 
 
@@ -113,7 +113,7 @@ def _lines_of(comparison: ComparisonData, output: OutputComparison) -> list[Line
     if output.problem is not None:
         lines = [(_FACT, output.problem), *_notes(output)]
     elif m is not None and m.mismatches == 0:
-        text = f"identical: all {words.counted(m.count, format_of(output.type_name).noun)}"
+        text = f"identical: all {words.counted(m.count, format_of_output(output).noun)}"
         lines = [(_EXTRA if several else _FACT, text)]
     elif m is not None and comparison.computed and output.kind == "scale":
         lines = _lines_of_scale(output, m)
@@ -130,18 +130,18 @@ def _differ(m: Metrics, noun: str, wrong: int | None = None) -> str:
 
 def _counts(output: OutputComparison, m: Metrics) -> str:
     """Return how many differ, and by how many steps."""
+    own = format_of_output(output)
+    text = f"{_differ(m, own.noun)} ({words.share(m.mismatches, m.count)}); "
+    below, above = words.count(m.steps["-1"]), words.count(m.steps["+1"])
+    if own.carrier.kind == "b":
+        return f"{text}False for True: {below}  True for False: {above}"
     far = sum(n for step, n in m.steps.items() if step not in ("-1", "0", "+1"))
-    own = format_of(output.type_name)
-    return (
-        f"{_differ(m, own.noun)} ({words.share(m.mismatches, m.count)}); "
-        f"{own.step} -1: {words.count(m.steps['-1'])}  +1: {words.count(m.steps['+1'])}  "
-        f"beyond: {words.count(far)}"
-    )
+    return f"{text}{own.step} -1: {below}  +1: {above}  beyond: {words.count(far)}"
 
 
 def _lines_of_scale(output: OutputComparison, m: Metrics) -> list[Line]:
     """A scale: how many differ, by how much, the worst with both values."""
-    text, own = _differ(m, output.kind), format_of(output.type_name)
+    text, own = _differ(m, output.kind), format_of_output(output)
     if m.max_steps:
         step = own.step.removesuffix("s") if m.max_steps == 1 else own.step
         text += f", by up to {words.count(m.max_steps)} {step} "
@@ -195,7 +195,7 @@ def _pair(output: OutputComparison, where: Where) -> str:
     actual, golden = where.worst_values
     place = words.index([int(i) for i in np.unravel_index(where.worst, output.shape)])
     place += f" ({where.worst_place})" if where.worst_place else ""
-    if format_of(output.type_name).is_even:
+    if format_of_output(output).is_even:
         return f"{place} actual {actual}, golden {golden}"
     text = f"{place} actual {words.number(actual)}, golden {words.number(golden)}"
     if np.isfinite(actual) and np.isfinite(golden) and golden != 0:
@@ -280,11 +280,13 @@ def _place(found: Concentration, layout: Layout, counted: str) -> str:
     only = "only" if found.held == found.of else "mostly"
     plural = "s" if len(found.places) > 1 else ""
     where = f"in {found.kind}{plural} {words.places(found.places)}"
-    if found.kind == "period":
+    if found.named:
+        where = f"in {found.named}"
+    elif found.kind == "period":
         period, residue = found.places
         where = f"in columns {residue}, {residue + period}, ...: every {period}th"
     elif found.kind in ("rows", "columns"):
-        where = f"in {found.kind} {found.places[0]} to {found.places[1]}"
+        where = f"in {found.kind} {words.count(found.places[0])} to {words.count(found.places[1])}"
     elif found.kind == "block":
         where = f"in {_blocks(found.places, layout)}"
     elif found.kind.startswith("axis"):

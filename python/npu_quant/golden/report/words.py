@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ..measure.layout import runs
+
 
 def count(n: int) -> str:
     """Write a count: 4,194,304."""
@@ -61,6 +63,11 @@ def names(outputs: Sequence[object], most: int = 8) -> str:
 
 
 def places(numbers: Sequence[int], most: int = 8) -> str:
-    """Write some numbers: 3, 7, 11."""
-    text = ", ".join(count(n) for n in numbers[:most])
+    """Write some numbers in order: 3, 7, 11; three neighbours or more as 40 to 55."""
+    text = ", ".join(
+        f"{count(first)} to {count(last)}"
+        if last > first + 1
+        else ", ".join(map(count, dict.fromkeys((first, last))))
+        for first, last in runs(numbers[:most])
+    )
     return text if len(numbers) <= most else f"{text} ..."

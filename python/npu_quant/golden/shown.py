@@ -1,0 +1,65 @@
+"""Results where nothing draws them: as a short repr, and as the plain data that JSON takes."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import reprlib
+from collections.abc import Sequence
+from typing import Any
+
+MOST = 300
+"""How many characters a repr has, about."""
+_MOST_NAMES, _MOST_NAME = 3, 60
+
+_OF_FIELDS = reprlib.Repr()
+_OF_FIELDS.maxstring = _OF_FIELDS.maxother = _OF_FIELDS.maxlong = _MOST_NAME
+_OF_FIELDS.maxlist = _OF_FIELDS.maxtuple = _OF_FIELDS.maxdict = 4
+
+
+class ShortRepr:
+    """A dataclass whose repr has its fields, each cut, as far as they fit."""
+
+    def __repr__(self) -> str:
+        shown, left = list[str](), MOST
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+            if not field.repr:
+                continue
+            text = f"{field.name}={_OF_FIELDS.repr(getattr(self, field.name))}"
+            left -= len(text)
+            if left < 0:
+                shown.append("...")
+                break
+            shown.append(text)
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def cut(text: str) -> str:
+    """Return a name, its middle left out where it is long."""
+    half = _MOST_NAME // 2
+    return text if len(text) <= _MOST_NAME else f"{text[:half]}...{text[-half:]}"
+
+
+def some_of(names: Sequence[Any]) -> str:
+    """Return the first of some names, each cut, and how many more there are."""
+    text = ", ".join(cut(str(name)) for name in names[:_MOST_NAMES])
+    more = len(names) - _MOST_NAMES
+    return f"{text} and {more} more" if more > 0 else text
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it: NaN and infinities as strings, dataclasses as objects."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = [f.name for f in dataclasses.fields(value) if f.repr]
+        return {name: plain(getattr(value, name)) for name in fields}
+    if isinstance(value, dict):
+        return {_key(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    return value
+
+
+def _key(key: Any) -> str:
+    return " vs ".join(key) if isinstance(key, tuple) else str(key)
