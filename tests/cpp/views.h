@@ -1,6 +1,7 @@
 // Views of vectors, for tests of the ops.
 #pragma once
 
+#include <algorithm>
 #include <initializer_list>
 #include <vector>
 
@@ -15,22 +16,26 @@ inline DType dtype_of(uint8_t) { return DType::uint8; }
 inline DType dtype_of(int32_t) { return DType::int32; }
 
 // A contiguous view of that shape.
-template <class T>
-TensorView view(std::vector<T>& values, std::initializer_list<int64_t> dims) {
-  TensorView v;
-  v.present = true;
-  v.data = reinterpret_cast<char*>(values.data());
-  v.dtype = dtype_of(T{});
-  v.dtype_name = name_of(v.dtype);
+inline TensorView view(void* data, DType dtype, const Shape& shape) {
+  TensorView v = contiguous_view(data, dtype, 1);
   v.writable = true;
-  v.rank = v.shape.rank = static_cast<int>(dims.size());
-  int64_t stride = sizeof(T);
+  v.rank = shape.rank;
+  v.shape = shape;
+  int64_t stride = size_of(dtype);
   for (int i = v.rank - 1; i >= 0; --i) {
-    v.shape.dims[i] = dims.begin()[i];
     v.strides[i] = stride;
-    stride *= v.shape.dims[i];
+    stride *= shape.dims[i];
   }
   return v;
+}
+inline Shape shape_of(const std::vector<int64_t>& dims) {
+  Shape shape{static_cast<int>(dims.size()), {}};
+  std::copy(dims.begin(), dims.end(), shape.dims);
+  return shape;
+}
+template <class T>
+TensorView view(std::vector<T>& values, std::initializer_list<int64_t> dims) {
+  return view(values.data(), dtype_of(T{}), shape_of(dims));
 }
 
 inline DTypeRequest requested(DType dtype) {

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -45,10 +44,12 @@ inline float float_of_bfloat(uint16_t bits) {
   return bits_as<float>(static_cast<uint32_t>(bits) << 16);
 }
 
-template <class T>
-T number(float value) {
-  return static_cast<T>(value);
+template <class To, class From>
+To number(From value) {
+  return static_cast<To>(value);
 }
+// A byte, signed or not.
+inline int8_t byte(float value) { return static_cast<int8_t>(static_cast<int>(value)); }
 
 template <class T, class Convert>
 Tensor spread(const std::vector<float>& values, const Dims& shape, aclDataType dtype,
@@ -63,14 +64,19 @@ Tensor spread(const std::vector<float>& values, const Dims& shape, aclDataType d
 inline Tensor strided_of(const std::vector<float>& values, const Dims& shape, aclDataType dtype,
                          const Dims& strides, int64_t offset = 0) {
   switch (dtype) {
-    case ACL_FLOAT: return spread<float>(values, shape, dtype, strides, offset, number<float>);
-    case ACL_DOUBLE: return spread<double>(values, shape, dtype, strides, offset, number<double>);
+    case ACL_FLOAT:
+      return spread<float>(values, shape, dtype, strides, offset, number<float, float>);
+    case ACL_DOUBLE:
+      return spread<double>(values, shape, dtype, strides, offset, number<double, float>);
     case ACL_FLOAT16: return spread<uint16_t>(values, shape, dtype, strides, offset, half);
     case ACL_BF16: return spread<uint16_t>(values, shape, dtype, strides, offset, bfloat);
-    case ACL_INT16: return spread<int16_t>(values, shape, dtype, strides, offset, number<int16_t>);
-    case ACL_INT32: return spread<int32_t>(values, shape, dtype, strides, offset, number<int32_t>);
-    case ACL_INT64: return spread<int64_t>(values, shape, dtype, strides, offset, number<int64_t>);
-    default: return spread<int8_t>(values, shape, dtype, strides, offset, number<int8_t>);
+    case ACL_INT16:
+      return spread<int16_t>(values, shape, dtype, strides, offset, number<int16_t, float>);
+    case ACL_INT32:
+      return spread<int32_t>(values, shape, dtype, strides, offset, number<int32_t, float>);
+    case ACL_INT64:
+      return spread<int64_t>(values, shape, dtype, strides, offset, number<int64_t, float>);
+    default: return spread<int8_t>(values, shape, dtype, strides, offset, byte);
   }
 }
 
@@ -83,18 +89,18 @@ inline Tensor ones(const Dims& shape, aclDataType dtype) {
   return tensor_of(std::vector<float>(static_cast<size_t>(count_of(shape)), 1), shape, dtype);
 }
 
-// An output's elements, each exactly as a float.
+// An output's elements, each exactly as a float, as strided_of() takes them.
 inline std::vector<float> floats_in(const Tensor& tensor, aclDataType dtype) {
   std::vector<float> values;
   const auto append = [&](const auto& elements, const auto& convert) {
     for (const auto element : elements) values.push_back(convert(element));
   };
-  const auto number = [](auto element) { return static_cast<float>(element); };
   switch (dtype) {
-    case ACL_FLOAT: append(tensor.host<float>(), number); break;
+    case ACL_FLOAT: append(tensor.host<float>(), number<float, float>); break;
     case ACL_FLOAT16: append(tensor.host<uint16_t>(), float_of_half); break;
     case ACL_BF16: append(tensor.host<uint16_t>(), float_of_bfloat); break;
-    default: append(tensor.host<int8_t>(), number);
+    case ACL_INT8: append(tensor.host<int8_t>(), number<float, int8_t>); break;
+    default: append(tensor.host<uint8_t>(), number<float, uint8_t>);
   }
   return values;
 }
@@ -132,28 +138,6 @@ void expect_refused(const Phase1& phase1, aclnnStatus code, const std::string& t
   const char* message = aclGetRecentErrMsg();
   ASSERT_NE(message, nullptr);
   EXPECT_NE(std::string(message).find(text), std::string::npos) << message;
-}
-
-// What is wrong with a call, made out of a good one, and what phase 1 says to it.
-template <class Call>
-struct Fault {
-  const char* what;
-  std::function<void(Call&)> make;
-  aclnnStatus code;
-  const char* text;
-};
-
-template <class Call>
-void expect_all_refused(const std::vector<Fault<Call>>& faults,
-                        const std::function<void(Call&)>& begin = nullptr) {
-  for (const Fault<Call>& fault : faults) {
-    SCOPED_TRACE(fault.what);
-    Call call;
-    if (begin) begin(call);
-    ASSERT_EQ(status_of(call), 0);
-    fault.make(call);
-    expect_refused(call, fault.code, fault.text);
-  }
 }
 
 }  // namespace npu_quant::testing

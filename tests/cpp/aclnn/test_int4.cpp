@@ -1,12 +1,15 @@
-// Tensors of ACL_INT4, two elements to a byte: every even last axis, also one that fills no whole
-// elements of 32 bits, comes out as the same call's int8 codes do, and nothing behind it is
-// touched.
+// Tensors of ACL_INT4 and ACL_FLOAT4, two elements to a byte: every even last axis, also one that
+// fills no whole elements of 32 bits, comes out as the same call's int8 codes do, and nothing
+// behind it is touched.
 #include <cmath>
 
+#include "../views.h"
 #include "aclnnop/aclnn_ascend_anti_quant.h"
 #include "aclnnop/aclnn_ascend_quant_v3.h"
+#include "aclnnop/aclnn_dynamic_mx_quant.h"
 #include "aclnnop/aclnn_dynamic_quant_v4.h"
 #include "op_checks.h"
+#include "ops/dynamic_mx_quant.h"
 
 namespace npu_quant::testing {
 namespace {
@@ -15,12 +18,13 @@ using Codes = std::vector<int8_t>;
 
 constexpr size_t kBehind = 8;
 
-Tensor int4_tensor(std::vector<uint8_t> bytes, const Dims& shape) {
+Tensor packed_tensor(std::vector<uint8_t> bytes, const Dims& shape, aclDataType dtype) {
   bytes.insert(bytes.end(), kBehind, 0x5a);
-  return Tensor(Block(bytes), shape, contiguous_strides(shape), 0, ACL_INT4);
+  return Tensor(Block(bytes), shape, contiguous_strides(shape), 0, dtype);
 }
-Tensor int4_output(const Dims& shape) {
-  return int4_tensor(std::vector<uint8_t>(static_cast<size_t>(count_of(shape) / 2), 77), shape);
+Tensor packed_output(const Dims& shape, aclDataType dtype = ACL_INT4) {
+  return packed_tensor(std::vector<uint8_t>(static_cast<size_t>(count_of(shape) / 2), 77), shape,
+                       dtype);
 }
 void expect_codes(const Tensor& y, const Codes& codes) {
   std::vector<uint8_t> expected = nibbles_of(codes);
@@ -82,7 +86,7 @@ TEST_P(Int4, IsWrittenAsInt8Is) {
   for (const Dims& strides : {contiguous_strides(shape), apart, across})
     for (const int32_t axis : {-1, -2}) {
       const Tensor x = strided_of(numbers(shape), shape, ACL_FLOAT, strides);
-      const Tensor scale = scales(length_of(axis)), y = int4_output(shape);
+      const Tensor scale = scales(length_of(axis)), y = packed_output(shape);
       const Tensor whole = device_output<int8_t>(shape, ACL_INT8);
       quantize(x, scale, axis, whole, ACL_INT8);
       quantize(x, scale, axis, y, ACL_INT4);
@@ -120,7 +124,7 @@ TEST_P(Int4, IsWrittenByDynamicQuant) {
         for (size_t i = 0; i < v.size() && smooths; ++i) v[i] *= factors[i % factors.size()];
         const Expected expected(v, per_token ? static_cast<size_t>(n) : v.size(), symmetric);
         const Dims groups = per_token ? Dims(shape.begin(), shape.end() - 1) : Dims{1};
-        const Tensor from = tensor_of(x, shape, ACL_FLOAT16), y = int4_output(shape);
+        const Tensor from = tensor_of(x, shape, ACL_FLOAT16), y = packed_output(shape);
         const Tensor smooth = smooths ? tensor_of(factors, {n}, ACL_FLOAT16) : Tensor();
         const Tensor scale = ones(groups, ACL_FLOAT);
         const Tensor offset = symmetric ? Tensor() : ones(groups, ACL_FLOAT);
@@ -145,7 +149,7 @@ TEST_P(Int4, IsReadAsInt8Is) {
   Codes codes(static_cast<size_t>(count_of(shape)));
   for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<int8_t>(i * 5 % 16 - 8);
   const Tensor whole = device_tensor<int8_t>(codes, shape, ACL_INT8);
-  const Tensor packed = int4_tensor(nibbles_of(codes), shape);
+  const Tensor packed = packed_tensor(nibbles_of(codes), shape, ACL_INT4);
   for (const int32_t axis : {-1, -2}) {
     const Tensor scale = scales(length_of(axis));
     std::vector<uint16_t> values[2];
@@ -162,6 +166,46 @@ TEST_P(Int4, IsReadAsInt8Is) {
     }
     EXPECT_EQ(values[0], values[1]);
   }
+}
+
+// Codes of ACL_FLOAT4 lie as the library's bytes do.
+TEST_P(Int4, Float4IsWrittenAsBytesAre) {
+  std::vector<float> x = numbers(shape);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = std::ldexp(x[i], static_cast<int>(i * 13 % 11) - 5);
+  Dims apart = contiguous_strides(shape);
+  for (int64_t& stride : apart) stride *= 3;
+  for (const aclDataType dtype : {ACL_FLOAT4_E2M1, ACL_FLOAT4_E1M2})
+    for (const int64_t axis : {-1, -2}) {
+      SCOPED_TRACE(::testing::Message() << dtype << " along " << axis);
+      DynamicMxQuant op;
+      op.input = view(x.data(), DType::float32, shape_of(shape));
+      op.axis = axis;
+      op.dst_type = {
+          .is_default = false,
+          .format = dtype == ACL_FLOAT4_E2M1 ? Format::float4_e2m1 : Format::float4_e1m2};
+      ASSERT_TRUE(op.check().ok());
+      const Shape bytes = op.outputs[0].shape, of_scales = op.outputs[1].shape;
+      std::vector<uint8_t> y(static_cast<size_t>(bytes.size())), scales(of_scales.size());
+      const TensorView out[] = {view(y.data(), DType::uint8, bytes),
+                                view(scales.data(), DType::uint8, of_scales)};
+      ASSERT_TRUE(op.run(out).ok());
+      const Dims scales_shape(of_scales.dims, of_scales.dims + of_scales.rank);
+      y.insert(y.end(), kBehind, 0x5a);
+      for (const Dims& strides : {contiguous_strides(shape), apart}) {
+        const Tensor from = strided_of(x, shape, ACL_FLOAT, strides);
+        const Tensor codes = packed_output(shape, dtype);
+        const Tensor to = device_output<uint8_t>(scales_shape, ACL_FLOAT8_E8M0);
+        EXPECT_EQ(run(stream, aclnnDynamicMxQuant,
+                      [&](uint64_t* size, aclOpExecutor** executor) {
+                        return aclnnDynamicMxQuantGetWorkspaceSize(from.get(), axis, nullptr, dtype,
+                                                                   32, 0, codes.get(), to.get(),
+                                                                   size, executor);
+                      }),
+                  0);
+        EXPECT_EQ(codes.block<uint8_t>(), y);
+        EXPECT_EQ(to.host<uint8_t>(), scales);
+      }
+    }
 }
 
 }  // namespace

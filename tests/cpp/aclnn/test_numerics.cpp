@@ -7,14 +7,13 @@
 #include <optional>
 #include <string>
 
-#include "op_checks.h"
-#include "operators.h"
+#include "functions.h"
 #include "ops/environment.h"
 
 namespace npu_quant::testing {
 namespace {
 
-class EveryProfile : public OnDevice, public ::testing::WithParamInterface<Operator> {
+class EveryProfile : public OnDevice, public ::testing::WithParamInterface<Function> {
  protected:
   void SetUp() override {
     OnDevice::SetUp();
@@ -40,20 +39,16 @@ class EveryProfile : public OnDevice, public ::testing::WithParamInterface<Opera
 };
 
 TEST_P(EveryProfile, OfTheEnvironmentThatAnOperatorLacks) {
-  const std::vector<Tensor> tensors = tensors_of(GetParam());
-  const Handles handles = handles_of(tensors);
-  const auto phase1 = [&](uint64_t* size, aclOpExecutor** executor) {
-    return GetParam().phase1(handles, size, executor);
-  };
+  const Call call(GetParam());
   EXPECT_TRUE(environment().status.ok());
   const std::string refusal = "NPU_QUANT_NUMERICS is 'fictitious', available: reference.";
-  expect_refused(phase1, 161002, GetParam().name + ": " + refusal);
+  expect_refused(call, 161002, GetParam().name() + ": " + refusal);
   put_back();
-  EXPECT_EQ(status_of(phase1), 0);
+  EXPECT_EQ(status_of(call), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EveryProfile, ::testing::ValuesIn(all_operators()),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(All, EveryProfile, ::testing::ValuesIn(all_functions()),
+                         [](const auto& info) { return info.param.name(); });
 
 }  // namespace
 }  // namespace npu_quant::testing

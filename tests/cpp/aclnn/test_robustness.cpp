@@ -3,10 +3,10 @@
 
 #include <chrono>
 #include <string>
-#include <tuple>
 
-#include "op_checks.h"
-#include "operators.h"
+#include "aclnnop/aclnn_dynamic_quant.h"
+#include "aclnnop/aclnn_dynamic_quant_v2.h"
+#include "functions.h"
 
 namespace npu_quant::testing {
 namespace {
@@ -14,120 +14,6 @@ namespace {
 using Codes = std::vector<int8_t>;
 
 using Robustness = OnDevice;
-
-struct Quantization {
-  aclnnStatus operator()(uint64_t* size, aclOpExecutor** executor) const {
-    if (version == 1)
-      return aclnnAscendQuantGetWorkspaceSize(x.get(), scale.get(), offset.get(), false, round_mode,
-                                              ACL_INT8, y.get(), size, executor);
-    return aclnnAscendQuantV3GetWorkspaceSize(x.get(), scale.get(), offset.get(), false, round_mode,
-                                              ACL_INT8, -1, y.get(), size, executor);
-  }
-
-  int version;
-  Tensor x, scale, offset;
-  Tensor y = device_output<int8_t>({3, 5}, ACL_INT8);
-  const char* round_mode = "round";
-};
-
-// Of ones.
-Quantization quantization(int version, const Dims& x, const Dims& scale) {
-  return {version, ones(x, ACL_FLOAT), ones(scale, ACL_FLOAT), ones(scale, ACL_FLOAT),
-          device_output<int8_t>(x, ACL_INT8)};
-}
-
-TEST_F(Robustness, AscendQuantScalesHaveTheRankOfXOrOne) {
-  const std::tuple<int, Dims, Dims> refused[] = {
-      {3, {3, 5}, {1, 1, 1}}, {3, {5}, {1, 1}}, {1, {3, 5}, {1, 1, 1}}};
-  for (const auto& [version, x, scale] : refused) {
-    SCOPED_TRACE("V" + std::to_string(version));
-    expect_refused(quantization(version, x, scale), 161002, "scale");
-    ASSERT_EQ(status_of(quantization(version, x, Dims(x.size(), 1))), 0);
-  }
-}
-
-TEST_F(Robustness, AscendQuantV3TakesNoNumber) {
-  expect_refused(quantization(3, {}, {1}), 161002, "x has 0 dimensions, expected 1 to 8");
-}
-
-// Row by row x is 1, 2, 3 in all columns: the codes are x * scale + offset.
-TEST_F(Robustness, AscendQuantParametersMayDifferInLeadingOnes) {
-  const std::tuple<Dims, Dims, Dims> taken[] = {{{3, 5}, {5}, {1, 5}},
-                                                {{3, 5}, {1, 5}, {5}},
-                                                {{1, 3, 5}, {1, 5}, {1, 1, 5}},
-                                                {{3, 1, 5}, {1, 1, 5}, {5}}};
-  for (const auto& [x, scale, offset] : taken) {
-    Quantization call = quantization(1, x, scale);
-    call.x = tensor_of({1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3}, x, ACL_FLOAT);
-    call.scale = tensor_of({1, 2, -3, 4, 0.5f}, scale, ACL_FLOAT);
-    call.offset = tensor_of({10, 20, 30, 40, 0.5f}, offset, ACL_FLOAT);
-    ASSERT_EQ(run(stream, aclnnAscendQuant, call), 0);
-    EXPECT_EQ(call.y.host<int8_t>(),
-              (Codes{11, 22, 27, 44, 1, 12, 24, 24, 48, 2, 13, 26, 21, 52, 2}));
-  }
-}
-
-struct BlockQuantization {
-  aclnnStatus operator()(uint64_t* size, aclOpExecutor** executor) const {
-    if (version == 1)
-      return aclnnDynamicBlockQuantGetWorkspaceSize(x.get(), min_scale, nullptr, ACL_INT8,
-                                                    row_block, 128, y.get(), scale.get(), size,
-                                                    executor);
-    return aclnnDynamicBlockQuantV2GetWorkspaceSize(x.get(), min_scale, nullptr, ACL_INT8,
-                                                    row_block, 128, 0, y.get(), scale.get(), size,
-                                                    executor);
-  }
-
-  int version;
-  double min_scale;
-  int64_t row_block;
-  aclDataType y_dtype, scale_dtype;
-  Tensor x = ones({2, 130}, ACL_FLOAT16);
-  Tensor y = ones({2, 130}, y_dtype), scale = ones({2, 2}, scale_dtype);
-};
-
-TEST_F(Robustness, DtypesOfOutputsComeBeforeAttributes) {
-  for (const int version : {1, 2}) {
-    expect_refused(BlockQuantization{version, -1, 1, ACL_INT8, ACL_FLOAT}, 561002, "minScale");
-    expect_refused(BlockQuantization{version, -1, 1, ACL_FLOAT16, ACL_FLOAT}, 161002, "yOut");
-    expect_refused(BlockQuantization{version, 0, 3, ACL_INT8, ACL_FLOAT}, 561002, "rowBlockSize");
-    expect_refused(BlockQuantization{version, 0, 3, ACL_INT8, ACL_FLOAT16}, 161002, "scaleOut");
-  }
-}
-
-// An operator's call with other tensors for some of its arguments, all zeros.
-struct Changed {
-  explicit Changed(Operator of) : op(std::move(of)) {}
-  Changed& set(const std::string& name, const Dims& shape, aclDataType dtype) {
-    for (Argument& argument : op.arguments)
-      if (argument.name == name) argument = {name, dtype, shape};
-    return *this;
-  }
-  void refuse(aclnnStatus code, const std::string& text) const {
-    SCOPED_TRACE(text);
-    const std::vector<Tensor> tensors = tensors_of(op);
-    const auto phase1 = [&](uint64_t* size, aclOpExecutor** executor) {
-      return op.phase1(handles_of(tensors), size, executor);
-    };
-    expect_refused(phase1, code, text);
-  }
-
-  Operator op;
-};
-
-TEST_F(Robustness, DtypesAndRanksOfAllTensorsComeBeforeShapes) {
-  const auto call = [] { return Changed(add_rms_norm_quant_operators()[0]); };
-  const Dims rows = {2, 4}, other = {3, 4}, nine(9, 1);
-  call().set("x2", other, ACL_FLOAT16).refuse(561002, "x2");
-  for (const char* output : {"y1Out", "y2Out", "xOut"})
-    call().set("x2", other, ACL_FLOAT16).set(output, rows, ACL_FLOAT).refuse(161002, output);
-  for (const char* codes : {"y1Out", "y2Out"}) {
-    call().set(codes, other, ACL_INT8).refuse(561002, codes);
-    call().set(codes, nine, ACL_INT8).refuse(161002, codes);
-    call().set(codes, {}, ACL_INT8).refuse(161002, codes);
-  }
-  call().set("x2", nine, ACL_FLOAT16).refuse(161002, "x2");
-}
 
 // y of 6 codes, 2^35 bytes apart and more.
 TEST_F(Robustness, WideStridesTakeNeitherTimeNorMemory) {
@@ -154,32 +40,48 @@ TEST_F(Robustness, WideStridesTakeNeitherTimeNorMemory) {
   }
 }
 
-struct FakeQuantization {
-  explicit FakeQuantization(const Dims& shape, int64_t along = 0)
-      : axis(along),
-        self(tensor_of({2.75f}, shape, ACL_FLOAT)),
-        out(device_output<float>(shape, ACL_FLOAT)),
-        mask(device_output<int8_t>(shape, ACL_BOOL)) {}
-  aclnnStatus operator()(uint64_t* size, aclOpExecutor** executor) const {
-    return aclnnFakeQuantPerChannelAffineCachemaskGetWorkspaceSize(
-        self.get(), scale.get(), zero_point.get(), axis, -128, 127, out.get(), mask.get(), size,
-        executor);
-  }
+// Zero points are data, which phase 2 is the first to see.
+TEST_F(Robustness, ElementsAreJudgedInTheSecondPhase) {
+  const Function channels = functions_of("aclnnFakeQuantPerChannelAffineCachemask")[0];
+  const Call call(channels, {{"zeroPoint", {ACL_INT32, {3}, {0, 8, 0}}}});
+  EXPECT_EQ(run(stream, channels.phase2, call), 161002);
+}
 
-  int64_t axis;
-  Tensor self, out, mask;
-  Tensor scale = tensor_of({0.5f}, {1}, ACL_FLOAT);
-  Tensor zero_point = tensor_of({3}, {1}, ACL_INT32);
-};
-
-TEST_F(Robustness, FakeQuantOfANumberHasOneChannel) {
-  for (const FakeQuantization& call :
-       {FakeQuantization({1}), FakeQuantization({}, 0), FakeQuantization({}, -1)}) {
-    ASSERT_EQ(run(stream, aclnnFakeQuantPerChannelAffineCachemask, call), 0);
-    EXPECT_EQ(call.out.host<float>(), std::vector<float>{3});
-    EXPECT_EQ(call.mask.host<int8_t>(), Codes{1});
+// A row has the first expert whose end is beyond it, or the last one.
+TEST_F(Robustness, AnyEndsOfGroups) {
+  const Function function = functions_of("aclnnDynamicQuantV2")[0];
+  const int32_t most = std::numeric_limits<int32_t>::max();
+  const std::pair<std::vector<int32_t>, std::vector<float>> cases[] = {
+      {{1, 2, 3}, {1, 2, 4}},         {{5, -1, 2}, {1, 1, 1}}, {{2, 1, 9}, {1, 1, 4}},
+      {{-7, 1, -most}, {2, 4, 4}},    {{0, 0, 0}, {4, 4, 4}},  {{0, most, 7}, {2, 2, 2}},
+      {{most, most, most}, {1, 1, 1}}};
+  for (const auto& [ends, scales] : cases) {
+    const Call call(function, {{"x", {ACL_FLOAT16, {3, 1}, {127, 127, 127}}},
+                               {"smoothScalesOptional", {ACL_FLOAT16, {3, 1}, {1, 2, 4}}},
+                               {"groupIndexOptional", {ACL_INT32, {3}, {9, 9, 9}}},
+                               {"yOut", {ACL_INT8, {3, 1}, {127, 127, 127}}},
+                               {"scaleOut", {ACL_FLOAT, {3}, scales}}});
+    aclOpExecutor* const executor = prepare(call);
+    upload(call.tensors[2].address(), ends);
+    EXPECT_EQ(function.phase2(nullptr, 0, executor, stream), 0);
+    call.expect_results();
   }
-  for (const int64_t axis : {-2, 1}) expect_refused(FakeQuantization({}, axis), 161002, "axis");
+}
+
+TEST_F(Robustness, PrivateFormatsAreRefused) {
+  const Call call(functions_of("aclnnDynamicQuantV1")[0]);
+  const int64_t dims[] = {2, 4};
+  const auto describe = [&](aclFormat format) {
+    EXPECT_EQ(aclInitTensor(call.tensors[0].get(), dims, 2, ACL_FLOAT16, nullptr, 0, format, dims,
+                            2, call.tensors[0].address()),
+              0);
+  };
+  for (const aclFormat format : {ACL_FORMAT_FRACTAL_NZ, ACL_FORMAT_NC1HWC0, ACL_FORMAT_FRACTAL_Z}) {
+    describe(format);
+    expect_refused(call, 161002, "x");
+  }
+  describe(ACL_FORMAT_NC);
+  EXPECT_EQ(status_of(call), 0);
 }
 
 // Counted in bytes these numbers wrap around to next to nothing.
@@ -264,14 +166,10 @@ TEST_F(Robustness, MessagesQuoteTheCaller) {
   const std::pair<const char*, const char*> modes[] = {{"r'self None", "'r'self None'"},
                                                        {"x_out float16'", "'x_out float16''"},
                                                        {"a\nself\n\r\tb", " roundMode is 'a"}};
-  for (const int version : {1, 3})
+  for (const Function& function : functions_of("aclnnAscendQuant"))
     for (const auto& [mode, quoted] : modes) {
-      Quantization call = quantization(version, {3, 5}, {5});
-      call.round_mode = mode;
       while (aclGetRecentErrMsg() != nullptr) continue;
-      uint64_t size = 0;
-      aclOpExecutor* executor = nullptr;
-      EXPECT_EQ(call(&size, &executor), 161002);
+      EXPECT_EQ(status_of(Call(function, {{"roundMode", mode}})), 161002);
       const char* message = aclGetRecentErrMsg();
       ASSERT_NE(message, nullptr);
       const std::string text = message;

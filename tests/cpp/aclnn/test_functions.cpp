@@ -1,0 +1,185 @@
+// Every function: its results, its first phase with arguments that are none, its second phase.
+#include <algorithm>
+#include <regex>
+
+#include "functions.h"
+#include "opdev/op_errno.h"
+
+namespace npu_quant::testing {
+namespace {
+
+class EveryFunction : public OnDevice, public ::testing::WithParamInterface<Function> {
+ protected:
+  // Phase 1 refuses the call for that argument.
+  void expect_refused(const Call& with, const std::string& argument, const std::string& what,
+                      aclnnStatus code = ACLNN_ERR_PARAM_NULLPTR) {
+    testing::expect_refused(with, code, "): " + function.name() + ": " + argument + " " + what);
+  }
+  void expect_taken(const Call& with) {
+    ASSERT_EQ(run(stream, function.phase2, with), 0);
+    with.expect_results();
+    EXPECT_EQ(aclGetRecentErrMsg(), nullptr);
+  }
+
+  const Function& function = GetParam();
+  Call call{function};
+  // Of the tensors that are given.
+  const std::vector<size_t> indices = [this] {
+    std::vector<size_t> given;
+    for (size_t i = 0; i < call.tensors.size(); ++i)
+      if (call.tensors[i].get() != nullptr) given.push_back(i);
+    return given;
+  }();
+};
+
+TEST_P(EveryFunction, ComputesWhatIsKnownByHand) { expect_taken(call); }
+
+// Each tensor lies in a block of its own, with gaps, whose bytes stay.
+TEST_P(EveryFunction, TakesAnyStridesAndLeavesWhatLiesBetween) {
+  Parameters changes = function.parameters;
+  for (Parameter& parameter : changes) {
+    if (!parameter.is_tensor || parameter.tensor.dtype == ACL_DT_UNDEFINED) continue;
+    Dims& strides = parameter.tensor.strides = contiguous_strides(parameter.tensor.shape);
+    std::reverse(strides.begin(), strides.end());
+    for (size_t i = 0; i < strides.size(); ++i) strides[i] = strides[i] * 2 + (i == 0 ? 9 : 0);
+    parameter.tensor.offset = 3;
+  }
+  const Call apart(function, changes);
+  std::vector<std::vector<uint8_t>> before;
+  for (const size_t i : indices) before.push_back(apart.tensors[i].block<uint8_t>());
+  expect_taken(apart);
+  for (size_t n = 0; n < indices.size(); ++n) {
+    const Given& tensor = apart.parameters[indices[n]].tensor;
+    const size_t bytes = aclDataTypeSize(tensor.dtype);
+    std::vector<uint8_t> after = apart.tensors[indices[n]].block<uint8_t>();
+    for (const int64_t at : positions(tensor.shape, tensor.strides, tensor.offset))
+      std::copy_n(before[n].begin() + at * static_cast<int64_t>(bytes), bytes,
+                  after.begin() + at * static_cast<int64_t>(bytes));
+    EXPECT_EQ(after, before[n]) << apart.parameters[indices[n]].name;
+  }
+}
+
+// Names of rounding and of modes are the caller's to change after phase 1.
+TEST_P(EveryFunction, CopiesStrings) {
+  std::vector<std::string> strings(call.parameters.size());
+  for (size_t i = 0; i < strings.size(); ++i) {
+    const Attribute& attribute = call.parameters[i].attribute;
+    if (call.parameters[i].is_tensor || !std::holds_alternative<const char*>(attribute)) continue;
+    strings[i] = std::get<const char*>(attribute);
+    call.arguments[i] = Attribute(strings[i].c_str());
+  }
+  aclOpExecutor* const executor = prepare(call);
+  for (std::string& string : strings) std::fill(string.begin(), string.end(), 'x');
+  EXPECT_EQ(function.phase2(nullptr, 0, executor, stream), 0);
+  call.expect_results();
+}
+
+TEST_P(EveryFunction, NullIsForTheOptionalOnes) {
+  for (const size_t i : indices) {
+    SCOPED_TRACE(call.parameters[i].name);
+    Call changed(function);
+    changed.arguments[i] = static_cast<aclTensor*>(nullptr);
+    if (call.parameters[i].may_be_null)
+      EXPECT_EQ(run(stream, function.phase2, changed), 0);
+    else
+      expect_refused(changed, call.parameters[i].name, "is NULL.");
+  }
+}
+
+TEST_P(EveryFunction, RefusesTensorsThatAreNoneOrGone) {
+  int here = 0;
+  for (const size_t i : indices) {
+    Call changed(function);
+    changed.arguments[i] = reinterpret_cast<aclTensor*>(&here);
+    expect_refused(changed, call.parameters[i].name, "is no live tensor.");
+    Tensor destroyed = device_output<double>({16}, ACL_DOUBLE);
+    changed.arguments[i] = destroyed.get();
+    EXPECT_EQ(destroyed.destroy(), 0);
+    expect_refused(changed, call.parameters[i].name, "is no live tensor.");
+  }
+}
+
+TEST_P(EveryFunction, RefusesOutputsThatShareMemory) {
+  for (const size_t i : indices)
+    for (const size_t j : indices) {
+      if (j >= i || !call.parameters[i].is_output()) continue;
+      EXPECT_EQ(aclSetRawTensorAddr(call.tensors[i].get(), call.tensors[j].address()), 0);
+      expect_refused(call, call.parameters[i].name,
+                     "shares memory with " + call.parameters[j].name + ".",
+                     ACLNN_ERR_PARAM_INVALID);
+      EXPECT_EQ(aclSetRawTensorAddr(call.tensors[i].get(), call.tensors[i].address()), 0);
+    }
+}
+
+TEST_P(EveryFunction, TheResultsOfPhaseOneNeedAPlace) {
+  uint64_t size = 12345;
+  int here = 0;
+  auto* const before = reinterpret_cast<aclOpExecutor*>(&here);
+  aclOpExecutor* executor = before;
+  for (const bool is_good : {true, false}) {
+    for (Argument& argument : call.arguments)
+      if (!is_good && std::holds_alternative<aclTensor*>(argument))
+        argument = static_cast<aclTensor*>(nullptr);
+    EXPECT_EQ(call(nullptr, &executor), ACLNN_ERR_PARAM_NULLPTR);
+    EXPECT_EQ(call(&size, nullptr), ACLNN_ERR_PARAM_NULLPTR);
+    EXPECT_EQ(call(nullptr, nullptr), ACLNN_ERR_PARAM_NULLPTR);
+  }
+  EXPECT_EQ(size, 12345U);
+  EXPECT_EQ(executor, before);
+}
+
+TEST_P(EveryFunction, ItsSecondPhaseRunsItsOwnExecutorsOnly) {
+  for (const Function& other : all_functions()) {
+    if (other.name() == function.name()) continue;
+    aclOpExecutor* const executor = prepare(call);
+    EXPECT_EQ(other.phase2(nullptr, 0, executor, stream), ACLNN_ERR_INNER) << other.name();
+    EXPECT_EQ(aclDestroyAclOpExecutor(executor), ACLNN_ERR_INNER) << other.name();
+  }
+}
+
+// Every fault of the second phase, and its code where the operator tells them apart.
+TEST_P(EveryFunction, FaultsOfTheSecondPhase) {
+  const bool one_code = std::string(function.family) == "aclnnDynamicQuant";
+  const auto code = [&](aclnnStatus own) { return one_code ? ACLNN_ERR_INNER : own; };
+  int here = 0;
+  EXPECT_EQ(function.phase2(nullptr, 0, nullptr, stream), code(ACLNN_ERR_PARAM_NULLPTR));
+  EXPECT_EQ(function.phase2(nullptr, 0, reinterpret_cast<aclOpExecutor*>(&here), stream),
+            ACLNN_ERR_INNER);
+  EXPECT_EQ(function.phase2(nullptr, 1, prepare(call), stream), code(ACLNN_ERR_PARAM_NULLPTR));
+  aclOpExecutor* const executor = prepare(call);
+  EXPECT_EQ(function.phase2(nullptr, 0, executor, &here), code(ACLNN_ERR_RUNTIME_ERROR));
+  EXPECT_EQ(function.phase2(nullptr, 0, executor, stream), ACLNN_ERR_INNER);
+  for (const size_t i : indices) {
+    EXPECT_EQ(aclSetRawTensorAddr(call.tensors[i].get(), nullptr), 0);
+    EXPECT_EQ(function.phase2(nullptr, 0, prepare(call), stream), code(ACLNN_ERR_PARAM_NULLPTR))
+        << call.parameters[i].name;
+    EXPECT_EQ(aclSetRawTensorAddr(call.tensors[i].get(), call.tensors[i].address()), 0);
+  }
+}
+
+// Tensors that are NULL have their places, too.
+TEST_P(EveryFunction, EachTensorHasItsPlaceForNewAddresses) {
+  const Call other(function);
+  aclOpExecutor* const executor = prepare(call);
+  ASSERT_EQ(aclSetAclOpExecutorRepeatable(executor), 0);
+  for (const size_t i : indices) {
+    const auto index = static_cast<size_t>(
+        std::count_if(call.parameters.begin(), call.parameters.begin() + static_cast<int64_t>(i),
+                      [](const Parameter& before) { return before.is_tensor; }));
+    aclTensor* const tensor = call.tensors[i].get();
+    EXPECT_EQ(aclSetTensorAddr(executor, index, tensor, other.tensors[i].address()), 0)
+        << call.parameters[i].name;
+    EXPECT_EQ(aclSetTensorAddr(executor, index + 1, tensor, other.tensors[i].address()),
+              ACLNN_ERR_PARAM_INVALID)
+        << call.parameters[i].name;
+  }
+  EXPECT_EQ(function.phase2(nullptr, 0, executor, stream), 0);
+  other.expect_results();
+  EXPECT_EQ(aclDestroyAclOpExecutor(executor), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryFunction, ::testing::ValuesIn(all_functions()),
+                         [](const auto& info) { return info.param.name(); });
+
+}  // namespace
+}  // namespace npu_quant::testing
