@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -78,10 +79,19 @@ void on_every_target(F f) {
   set_active_target(before);
 }
 
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr int kThinning = 97;  // sanitized code is slow: a sample instead of everything
-#else
-inline constexpr int kThinning = 1;
-#endif
+// The proofs try everything where NPU_QUANT_EXHAUSTIVE is set, as `make test-exhaustive` does
+// (tests/exhaustive.py), else one in so many: a prime, which no width, exponent or step shares.
+inline int64_t thinning() {
+  static const char* const set = std::getenv("NPU_QUANT_EXHAUSTIVE");
+  return set == nullptr || *set == '\0' ? 97 : 1;
+}
+
+// Whether a proof tries number i, from 0 up. A sample has the first and the last number below each
+// multiple of `edge`, and the powers of two and the numbers before them.
+inline bool is_tried(int64_t i, int64_t edge) {
+  const int64_t next = i + 1;
+  return i % thinning() == 0 || i % edge == 0 || next % edge == 0 || (i & (i - 1)) == 0 ||
+         (next & i) == 0;
+}
 
 }  // namespace npu_quant::testing

@@ -1,55 +1,38 @@
 // npu_dynamic_block_quant as a C++ caller sees it: the contract, without Python.
 #include "ops/dynamic_block_quant.h"
 
-#include <gtest/gtest.h>
-
-#include "views.h"
+#include "op_checks.h"
 
 namespace npu_quant::testing {
 namespace {
 
 TEST(DynamicBlockQuant, RaggedLastBlock) {
-  std::vector<float> x(2 * 130, 1.0f);
+  Values x(2 * 130, 1), y(2 * 130, 127);
   x[0] = 127;   // block 0 of row 0
   x[129] = -2;  // block 1 of row 0: two elements
-  std::vector<int8_t> y(x.size());
-  std::vector<float> scale(4);
+  for (size_t i = 1; i < 128; ++i) y[i] = 1;
+  y[128] = 64, y[129] = -127;  // 63.5, a tie: to even
   DynamicBlockQuant op;
   op.x = view(x, {2, 130});
-  ASSERT_TRUE(op.check().ok());
-  EXPECT_EQ(op.outputs[DynamicBlockQuant::kScale].shape, (Shape{2, {2, 2}}));
-  const TensorView out[] = {view(y, {2, 130}), view(scale, {2, 2})};
-  ASSERT_TRUE(op.run(out).ok());
-  EXPECT_EQ(scale, (std::vector<float>{1, 2.0f / 127, 1.0f / 127, 1.0f / 127}));
-  EXPECT_EQ(y[0], 127);
-  EXPECT_EQ(y[1], 1);
-  EXPECT_EQ(y[128], 64);  // 63.5, a tie: to even
-  EXPECT_EQ(y[129], -127);
+  expect_results(op, {{{2, 130}, y}, {{2, 2}, {1, 2.0f / 127, 1.0f / 127, 1.0f / 127}}});
 }
 
 TEST(DynamicBlockQuant, MinScaleBoundsTheScaleAndSaturates) {
-  std::vector<float> x = {1, -1, 0.25f, 0};
-  std::vector<int8_t> y(4);
-  std::vector<float> scale(1);
+  Values x = {1, -1, 0.25f, 0};
   DynamicBlockQuant op;
   op.x = view(x, {1, 4});
   op.min_scale = 200;
-  ASSERT_TRUE(op.check().ok());
-  const TensorView out[] = {view(y, {1, 4}), view(scale, {1, 1})};
-  ASSERT_TRUE(op.run(out).ok());
-  EXPECT_EQ(scale[0], 1.0f / 200);
-  EXPECT_EQ(y, (std::vector<int8_t>{127, -128, 50, 0}));
+  expect_results(op, {{{1, 4}, {127, -128, 50, 0}}, {{1, 1}, {1.0f / 200}}});
 }
 
-TEST(DynamicBlockQuant, FaultsSayOfWhatKindTheyAre) {
-  std::vector<float> x(16);
-  DynamicBlockQuant op;
-  EXPECT_EQ(op.check().fault(), Fault::missing);
-  op.x = view(x, {1, 1, 4, 4});
-  EXPECT_EQ(op.check().fault(), Fault::rank);
-  op.x = view(x, {4, 4});
-  op.min_scale = -1;
-  EXPECT_EQ(op.check().fault(), Fault::attribute);
+TEST(DynamicBlockQuant, FaultsHaveKinds) {
+  Values x(16);
+  DynamicBlockQuant good;
+  good.x = view(x, {4, 4});
+  EXPECT_EQ(fault_of(good, [](auto& op) { op.x = {}; }), Fault::missing);
+  EXPECT_EQ(fault_of(good, [](auto& op) { op.x.dtype = DType::int8; }), Fault::dtype);
+  EXPECT_EQ(fault_of(good, [&](auto& op) { op.x = view(x, {1, 1, 4, 4}); }), Fault::rank);
+  EXPECT_EQ(fault_of(good, [](auto& op) { op.min_scale = -1; }), Fault::attribute);
 }
 
 }  // namespace

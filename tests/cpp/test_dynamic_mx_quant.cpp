@@ -1,86 +1,63 @@
-// npu_dynamic_mx_quant as a C++ caller sees it: the contract, without Python.
+// npu_dynamic_mx_quant, along one axis and along two, as a C++ caller sees it: the contract.
 #include "ops/dynamic_mx_quant.h"
 
-#include <gtest/gtest.h>
-
-#include "views.h"
+#include "op_checks.h"
 
 namespace npu_quant::testing {
 namespace {
 
-DTypeRequest requested(Format format) { return {.is_default = false, .format = format}; }
-
 TEST(DynamicMxQuant, RaggedLastBlock) {
-  std::vector<float> x(2 * 34, 1.0f);
-  x[0] = 448;  // block 0 of row 0
-  x[33] = -8;  // block 1 of row 0: two elements
-  std::vector<uint8_t> y(x.size() / 2), scales(4);
+  Values x(2 * 34, 1), y(2 * 17, 0x66);  // 1 becomes 4
+  x[0] = 448;                            // block 0 of row 0: 7 is rounded to 6, and 1/64 to 0
+  x[33] = -8;                            // block 1 of row 0: 1/2 and -4
+  for (size_t i = 0; i < 16; ++i) y[i] = i == 0 ? 0x07 : 0;
+  y[16] = 0xE1;
   DynamicMxQuant op;
   op.input = view(x, {2, 34});
-  ASSERT_TRUE(op.check().ok());
-  EXPECT_EQ(op.outputs[DynamicMxQuant::kY].shape, (Shape{2, {2, 17}}));
-  EXPECT_EQ(op.outputs[DynamicMxQuant::kMxScale].shape, (Shape{3, {2, 1, 2}}));
-  const TensorView out[] = {view(y, {2, 17}), view(scales, {2, 1, 2})};
-  ASSERT_TRUE(op.run(out).ok());
-  EXPECT_EQ(scales, (std::vector<uint8_t>{133, 128, 125, 125}));
-  EXPECT_EQ(y[0], 0x07);   // 7 is rounded to 6, and 1/64 to 0
-  EXPECT_EQ(y[16], 0xE1);  // 1/2 and -4
-  EXPECT_EQ(y[17], 0x66);  // 4 and 4
+  expect_results(op, {{{2, 17}, y}, {{2, 1, 2}, {133, 128, 125, 125}}});
+}
+
+// Of 33 rows and 2 columns, 64 in the last one: alone in its block of a column, not of its row.
+Values last_of_two_columns() {
+  Values x(33 * 2, 1);
+  x[2 * 32 + 1] = 64;
+  return x;
 }
 
 TEST(DynamicMxQuant, PairsOfBlocksAlongAnotherAxis) {
-  std::vector<float> x(33 * 2, 1.0f);
-  x[2 * 32 + 1] = 64;
-  std::vector<uint8_t> y(x.size() / 2), scales(4);
+  Values x = last_of_two_columns();
   DynamicMxQuant op;
   op.input = view(x, {33, 2});
   op.axis = 0;
   op.dst_type = requested(Format::float4_e1m2);
-  ASSERT_TRUE(op.check().ok());
-  EXPECT_EQ(op.outputs[DynamicMxQuant::kMxScale].shape, (Shape{3, {1, 2, 2}}));
-  const TensorView out[] = {view(y, {33, 1}), view(scales, {1, 2, 2})};
-  ASSERT_TRUE(op.run(out).ok());
-  EXPECT_EQ(scales, (std::vector<uint8_t>{127, 127, 127, 133}));
-  EXPECT_EQ(y, std::vector<uint8_t>(33, 0x44));
+  expect_results(op, {{{33, 1}, Values(33, 0x44)}, {{1, 2, 2}, {127, 127, 127, 133}}});
 }
 
 TEST(DynamicMxQuantWithDualAxis, BlocksOfRowsAndOfColumns) {
-  std::vector<float> x(33 * 2, 1.0f);
-  x[2 * 32 + 1] = 64;
-  std::vector<uint8_t> y1(33), scales1(33 * 2), y2(33), scales2(4);
+  Values x = last_of_two_columns(), y1(33, 0x44), scales1(33 * 2);
+  y1[32] = 0x40;  // 1/64 is rounded to 0
+  for (size_t row = 0; row < 33; ++row) scales1[2 * row] = row == 32 ? 133 : 127;
   DynamicMxQuantWithDualAxis op;
   op.input = view(x, {33, 2});
   op.dst_type = requested(Format::float4_e1m2);
-  ASSERT_TRUE(op.check().ok());
-  EXPECT_EQ(op.outputs[DynamicMxQuantWithDualAxis::kMxScale1].shape, (Shape{3, {33, 1, 2}}));
-  EXPECT_EQ(op.outputs[DynamicMxQuantWithDualAxis::kMxScale2].shape, (Shape{3, {1, 2, 2}}));
-  const TensorView out[] = {view(y1, {33, 1}), view(scales1, {33, 1, 2}), view(y2, {33, 1}),
-                            view(scales2, {1, 2, 2})};
-  ASSERT_TRUE(op.run(out).ok());
-  EXPECT_EQ(scales1[0], 127);
-  EXPECT_EQ(scales1[2 * 32], 133);
-  EXPECT_EQ(y1[32], 0x40);  // 1/64 is rounded to 0
-  EXPECT_EQ(scales2, (std::vector<uint8_t>{127, 127, 127, 133}));
-  EXPECT_EQ(y2, std::vector<uint8_t>(33, 0x44));
-  op.input = view(x, {66});
-  EXPECT_EQ(op.check().fault(), Fault::rank);
+  expect_results(op, {{{33, 1}, y1},
+                      {{33, 1, 2}, scales1},
+                      {{33, 1}, Values(33, 0x44)},
+                      {{1, 2, 2}, {127, 127, 127, 133}}});
+  EXPECT_EQ(fault_of(op, [&](auto& one) { one.input = view(x, {66}); }), Fault::rank);
 }
 
-TEST(DynamicMxQuant, FaultsSayOfWhatKindTheyAre) {
-  std::vector<float> x(16);
-  DynamicMxQuant op;
-  EXPECT_EQ(op.check().fault(), Fault::missing);
-  op.input = view(x, {1, 1, 1, 1, 1, 1, 4, 4});
-  EXPECT_EQ(op.check().fault(), Fault::rank);
-  op.input = view(x, {4, 4});
-  op.block_size = 33;
-  EXPECT_EQ(op.check().fault(), Fault::attribute);
-  op.block_size = 32;
-  op.dst_type = requested(Format::int8);
-  EXPECT_EQ(op.check().fault(), Fault::unavailable);
-  op.dst_type = {};
-  op.input = view(x, {16, 1});
-  EXPECT_EQ(op.check().fault(), Fault::shape);
+TEST(DynamicMxQuant, FaultsHaveKinds) {
+  Values x(16);
+  DynamicMxQuant good;
+  good.input = view(x, {4, 4});
+  EXPECT_EQ(fault_of(good, [](auto& op) { op.input = {}; }), Fault::missing);
+  EXPECT_EQ(fault_of(good, [](auto& op) { op.input.dtype = DType::int8; }), Fault::dtype);
+  EXPECT_EQ(fault_of(good, [](auto& op) { op.input.rank = 8; }), Fault::rank);
+  EXPECT_EQ(fault_of(good, [](auto& op) { op.block_size = 33; }), Fault::attribute);
+  EXPECT_EQ(fault_of(good, [](auto& op) { op.dst_type = requested(Format::int8); }),
+            Fault::unavailable);
+  EXPECT_EQ(fault_of(good, [&](auto& op) { op.input = view(x, {16, 1}); }), Fault::shape);
 }
 
 }  // namespace

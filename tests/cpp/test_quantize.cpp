@@ -1,53 +1,40 @@
 // npu_quantize as a C++ caller sees it: the contract, without Python.
 #include "ops/quantize.h"
 
-#include <gtest/gtest.h>
-
-#include "views.h"
+#include "op_checks.h"
 
 namespace npu_quant::testing {
 namespace {
 
 TEST(Quantize, AddsTheZeroPointBeforeRounding) {
-  std::vector<float> x = {0.5f, 1.5f, -0.5f, NAN, INFINITY, -INFINITY};
-  std::vector<float> scales = {1}, zero_points = {1};
-  std::vector<int8_t> y(6);
+  Values x = {0.5f, 1.5f, -0.5f, NAN, INFINITY, -INFINITY}, scales = {1}, zero_points = {1};
   Quantize op;
-  op.self = view(x, {6});
-  op.scales = view(scales, {1});
-  op.zero_points = view(zero_points, {1});
+  op.self = view(x, {6}), op.scales = view(scales, {1}), op.zero_points = view(zero_points, {1});
   op.dtype = requested(DType::int8);
-  ASSERT_TRUE(op.check().ok());
-  const TensorView out = view(y, {6});
-  ASSERT_TRUE(op.run(&out).ok());
-  EXPECT_EQ(y, (std::vector<int8_t>{2, 2, 0, 0, 127, -128}));
+  expect_results(op, {{{6}, {2, 2, 0, 0, 127, -128}}});
 }
 
 TEST(Quantize, TakesAChannelAlongAnyAxis) {
-  std::vector<float> x = {1, 2, 3, 4, 5, 6};
-  std::vector<float> scales = {1, 0.5f};
-  std::vector<int32_t> y(6);
+  Values x = {1, 2, 3, 4, 5, 6}, scales = {1, 0.5f};
   Quantize op;
-  op.self = view(x, {2, 3});
-  op.scales = view(scales, {2});
+  op.self = view(x, {2, 3}), op.scales = view(scales, {2});
   op.dtype = requested(DType::int32);
   op.axis = -2;
-  ASSERT_TRUE(op.check().ok());
-  const TensorView out = view(y, {2, 3});
-  ASSERT_TRUE(op.run(&out).ok());
-  EXPECT_EQ(y, (std::vector<int32_t>{1, 2, 3, 8, 10, 12}));
+  expect_results(op, {{{2, 3}, {1, 2, 3, 8, 10, 12}}});
 }
 
-TEST(Quantize, FaultsSayOfWhatKindTheyAre) {
-  std::vector<float> x(6);
-  Quantize op;
-  EXPECT_EQ(op.check().fault(), Fault::missing);
-  op.self = view(x, {2, 3});
-  op.scales = view(x, {2});
-  op.dtype = requested(DType::int8);
-  EXPECT_EQ(op.check().fault(), Fault::shape);  // axis 1 has 3
-  op.axis = 0;
-  EXPECT_TRUE(op.check().ok());
+TEST(Quantize, FaultsHaveKinds) {
+  Values x(6);
+  Quantize good;
+  good.self = view(x, {2, 3}), good.scales = view(x, {2});
+  good.dtype = requested(DType::int8);
+  good.axis = 0;
+  EXPECT_EQ(fault_of(good, [](auto&) {}), Fault::none);
+  EXPECT_EQ(fault_of(good, [](auto& op) { op.self = {}; }), Fault::missing);
+  EXPECT_EQ(fault_of(good, [](auto& op) { op.scales.dtype = DType::int8; }), Fault::dtype);
+  EXPECT_EQ(fault_of(good, [](auto& op) { op.self.rank = 9; }), Fault::rank);
+  EXPECT_EQ(fault_of(good, [](auto& op) { op.axis = 1; }), Fault::shape);
+  EXPECT_EQ(fault_of(good, [](auto& op) { op.axis = 2; }), Fault::attribute);
 }
 
 }  // namespace

@@ -38,8 +38,7 @@ TensorView view(std::vector<T>& values, std::initializer_list<int64_t> dims) {
   return view(values.data(), dtype_of(T{}), shape_of(dims));
 }
 
-inline DTypeRequest requested(DType dtype) {
-  return {.is_default = false, .format = format_of(dtype)};
-}
+inline DTypeRequest requested(Format format) { return {.is_default = false, .format = format}; }
+inline DTypeRequest requested(DType dtype) { return requested(format_of(dtype)); }
 
 }  // namespace npu_quant::testing

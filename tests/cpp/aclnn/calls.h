@@ -13,7 +13,6 @@ namespace npu_quant::testing {
 // A handle of nothing.
 template <class Handle>
 Handle unknown_handle() {
-  static int on_the_stack = 0;
   return reinterpret_cast<Handle>(&on_the_stack);
 }
 

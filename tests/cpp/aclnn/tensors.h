@@ -17,6 +17,8 @@ namespace npu_quant::testing {
 
 using Dims = std::vector<int64_t>;
 
+inline int on_the_stack = 0;  // what no handle is
+
 inline int64_t count_of(const Dims& shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<int64_t>());
 }

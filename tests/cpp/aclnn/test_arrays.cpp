@@ -7,11 +7,10 @@
 
 #include "aclnn/acl_meta.h"
 #include "opdev/op_errno.h"
+#include "tensors.h"
 
 namespace npu_quant::testing {
 namespace {
-
-int on_the_stack = 0;
 
 // The life of an array of T with these functions.
 template <class T, class Create, class Destroy, class Size>

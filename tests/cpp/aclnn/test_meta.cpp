@@ -14,8 +14,6 @@ namespace {
 
 using Getter = aclnnStatus (*)(const aclTensor*, int64_t**, uint64_t*);
 
-int on_the_stack = 0;
-
 Dims get(Getter getter, const aclTensor* tensor) {
   int64_t* values = nullptr;
   uint64_t count = 77;

@@ -9,8 +9,8 @@ namespace {
 
 enum class Kind { invalid, shape, attribute };
 
-// A row counts for all versions of a function that have what it changes.
-struct Row {
+// It counts for all versions of a function that have what it changes.
+struct Refusal {
   const char* name;
   Parameters changes;
   const char* text;  // of the message
@@ -18,11 +18,9 @@ struct Row {
 };
 
 const Dims kNine(9, 1);
-const Given kNoTensor = kNull;
-constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 const char kDynamicQuant[] = "aclnnDynamicQuant";
-const Row kDynamicQuantRows[] = {
+const Refusal kDynamicQuantRows[] = {
     {kDynamicQuant, {{"x", {ACL_INT8, {2, 4}}}}, "x has dtype ACL_INT8"},
     {kDynamicQuant, {{"smoothScalesOptional", {ACL_BF16, {4}}}}, "smoothScalesOptional"},
     {kDynamicQuant,
@@ -44,7 +42,7 @@ const Row kDynamicQuantRows[] = {
      {{"groupIndexOptional", {ACL_INT32, {8}}}},
      "smoothScalesOptional has 1 dimension, expected 2."},
     {kDynamicQuant,
-     {{"groupIndexOptional", {ACL_INT32, {1}}}, {"smoothScalesOptional", kNoTensor}},
+     {{"groupIndexOptional", {ACL_INT32, {1}}}, {"smoothScalesOptional", kNull}},
      "groupIndexOptional"},
     {kDynamicQuant,
      {{"groupIndexOptional", {ACL_INT64, {2}}}, {"smoothScalesOptional", {ACL_FLOAT16, {2, 4}}}},
@@ -64,14 +62,14 @@ const Row kDynamicQuantRows[] = {
      {{"quantMode", "perrow"}},
      "quantMode is 'perrow', expected 'pertoken', 'pertensor' or 'perchannel'."},
     {kDynamicQuant, {{"quantMode", "pertensor"}}, "scaleOut"},
-    {kDynamicQuant, {{"dstTypeMax", kNotANumber}}, "dstTypeMax"},
+    {kDynamicQuant, {{"dstTypeMax", std::nan("")}}, "dstTypeMax"},
     {kDynamicQuant,
      {{"dstTypeMax", 15.0}},
      "dstTypeMax is 15, available: 0.0 (it belongs to ACL_HIFLOAT8)."},
 };
 
 const char kBlock[] = "aclnnDynamicBlockQuant";
-const Row kBlockRows[] = {
+const Refusal kBlockRows[] = {
     {kBlock, {{"x", {ACL_INT32, {2, 4}}}}, "x has dtype ACL_INT32"},
     {kBlock,
      {{"yOut", {ACL_INT4, {2, 4}}}},
@@ -101,7 +99,7 @@ const char kAntiMx[] = "aclnnAntiMxQuant";
 const char kMxCodes[] =
     "available: ACL_FLOAT8_E5M2, ACL_FLOAT8_E4M3FN, ACL_FLOAT4_E2M1, ACL_FLOAT4_E1M2";
 const Parameter kFloat4{"yOut", {ACL_FLOAT4_E2M1, {1, 4}}};
-const Row kMxRows[] = {
+const Refusal kMxRows[] = {
     {kMx, {{"x", {ACL_DOUBLE, {1, 4}}}}, "x has dtype ACL_DOUBLE"},
     {kMx, {{"yOut", {ACL_HIFLOAT8, {1, 4}}}}, kMxCodes},
     {kMx, {{"yOut", {ACL_INT4, {1, 4}}}}, kMxCodes},
@@ -162,7 +160,7 @@ const Row kMxRows[] = {
 };
 
 const char kNorm[] = "aclnnAddRmsNormQuant";
-const Row kNormRows[] = {
+const Refusal kNormRows[] = {
     {kNorm, {{"x1", {ACL_INT8, {2, 4}}}}, "x1 has dtype ACL_INT8"},
     {kNorm, {{"x2", {ACL_FLOAT, {2, 4}}}}, "x2"},
     {kNorm, {{"gamma", {ACL_BF16, {4}}}}, "gamma"},
@@ -200,12 +198,12 @@ const Row kNormRows[] = {
 };
 
 const char kQuant[] = "aclnnAscendQuant", kAnti[] = "aclnnAscendAntiQuant";
-const Parameter kOneScale{"scale", {ACL_FLOAT, {1}}}, kNoOffset{"offset", kNoTensor};
+const Parameter kOneScale{"scale", {ACL_FLOAT, {1}}}, kNoOffset{"offset", kNull};
 const Parameter kRound{"roundMode", "round"};
-Row quant(const Dims& x, aclDataType dtype, const Dims& y, const char* text) {
+Refusal of_shapes(const Dims& x, aclDataType dtype, const Dims& y, const char* text) {
   return {kQuant, {kOneScale, kNoOffset, {"x", {ACL_FLOAT, x}}, {"y", {dtype, y}}}, text};
 }
-const Row kQuantRows[] = {
+const Refusal kQuantRows[] = {
     {kQuant, {{"x", {ACL_INT16, {2, 3}}}}, "x has dtype ACL_INT16"},
     {kQuant, {{"x", {ACL_FLOAT16, {2, 3}}}}, "scale"},
     {kQuant, {{"scale", {ACL_INT16, {3}}}}, "scale"},
@@ -222,12 +220,12 @@ const Row kQuantRows[] = {
     {kQuant, {{"offset", {ACL_FLOAT, {5}}}}, "offset"},
     {kQuant, {{"roundMode", nullptr}}, "roundMode is NULL."},
     {kQuant, {{"roundMode", "hybrid"}}, "roundMode is 'hybrid'"},
-    quant({2, 8}, ACL_INT32, {2, 8}, "y has shape"),
-    quant({2, 12}, ACL_INT32, {2, 1}, "x has shape"),
-    quant({2, 8}, ACL_INT4, {2, 4}, "y has shape"),
-    quant({2, 3}, ACL_INT4, {2, 3}, "y holds two elements"),
-    quant({}, ACL_INT4, {}, ""),
-    quant({}, ACL_INT32, {1}, ""),
+    of_shapes({2, 8}, ACL_INT32, {2, 8}, "y has shape"),
+    of_shapes({2, 12}, ACL_INT32, {2, 1}, "x has shape"),
+    of_shapes({2, 8}, ACL_INT4, {2, 4}, "y has shape"),
+    of_shapes({2, 3}, ACL_INT4, {2, 3}, "y holds two elements"),
+    of_shapes({}, ACL_INT4, {}, ""),
+    of_shapes({}, ACL_INT32, {1}, ""),
     {kQuant,
      {kOneScale, kNoOffset, {"y", {ACL_INT4, {2, 8}, {}, {10, 1}}}, {"x", {ACL_FLOAT, {2, 8}}}},
      "contiguous"},
@@ -251,10 +249,10 @@ const Row kQuantRows[] = {
      "axis is 0"},
 };
 
-Row anti(const Given& x, const Dims& y, const char* text) {
+Refusal of_codes(const Given& x, const Dims& y, const char* text) {
   return {kAnti, {kOneScale, kNoOffset, {"x", x}, {"y", {ACL_FLOAT16, y}}}, text};
 }
-const Row kAntiRows[] = {
+const Refusal kAntiRows[] = {
     {kAnti, {{"x", {ACL_FLOAT16, {2, 3}}}}, "x has dtype ACL_FLOAT16"},
     {kAnti, {{"x", {ACL_UINT8, {2, 3}}}}, "x has dtype ACL_UINT8"},
     {kAnti, {{"scale", {ACL_FLOAT16, {3}}}}, "scale"},
@@ -267,14 +265,14 @@ const Row kAntiRows[] = {
     {kAnti, {{"scale", {ACL_FLOAT, {1, 1, 3}}}}, "scale"},
     {kAnti, {{"offset", {ACL_FLOAT, {1, 3}}}}, "offset"},
     {kAnti, {{"scale", {ACL_FLOAT, {2}}}, kNoOffset, {"x", {ACL_INT8, {3, 0}}}}, "scale"},
-    anti({ACL_INT8, {}}, {}, "x has 0 dimensions"),
-    anti({ACL_HIFLOAT8, {}}, {}, "x has 0 dimensions"),
-    anti({ACL_INT32, {}}, {2, 3}, "y has"),
-    anti({ACL_INT32, {2, 8}}, {2, 8}, "y has shape"),
-    anti({ACL_INT4, {}}, {2, 8}, "x holds two elements"),
-    anti({ACL_INT4, {2, 7}}, {2, 7}, "x holds two elements"),
-    anti({ACL_INT4, {2, 8}, {}, {10, 1}}, {2, 8}, "contiguous"),
-    anti({ACL_INT4, {2, 8}, {}, {8, 1}, 1}, {2, 8}, "contiguous"),
+    of_codes({ACL_INT8, {}}, {}, "x has 0 dimensions"),
+    of_codes({ACL_HIFLOAT8, {}}, {}, "x has 0 dimensions"),
+    of_codes({ACL_INT32, {}}, {2, 3}, "y has"),
+    of_codes({ACL_INT32, {2, 8}}, {2, 8}, "y has shape"),
+    of_codes({ACL_INT4, {}}, {2, 8}, "x holds two elements"),
+    of_codes({ACL_INT4, {2, 7}}, {2, 7}, "x holds two elements"),
+    of_codes({ACL_INT4, {2, 8}, {}, {10, 1}}, {2, 8}, "contiguous"),
+    of_codes({ACL_INT4, {2, 8}, {}, {8, 1}, 1}, {2, 8}, "contiguous"),
     {kAnti, {{"sqrtMode", true}, {"x", {ACL_HIFLOAT8, {2, 3}}}}, "sqrtMode"},
     {kAnti,
      {{"scale", {ACL_BF16, {3}}}, kNoOffset, {"x", {ACL_FLOAT8_E5M2, {2, 3}}}},
@@ -283,29 +281,29 @@ const Row kAntiRows[] = {
 
 const char kOfTensor[] = "aclnnFakeQuantPerTensorAffineCachemask";
 const char kOfChannels[] = "aclnnFakeQuantPerChannelAffineCachemask";
-std::vector<Row> fake_quant() {
-  std::vector<Row> rows;
+std::vector<Refusal> fake_quant_refusals() {
+  std::vector<Refusal> rows;
   for (const char* const name : {kOfTensor, kOfChannels})
-    for (Row row : {
-             Row{nullptr, {{"self", {ACL_INT8, {2, 3}}}}, "self has dtype ACL_INT8"},
-             Row{nullptr, {{"out", {ACL_DOUBLE, {2, 3}}}}, "out"},
-             Row{nullptr, {{"mask", {ACL_UINT8, {2, 3}}}}, "mask"},
-             Row{nullptr, {{"scale", {ACL_INT32, {1}}}}, "scale has dtype ACL_INT32"},
-             Row{nullptr, {{"zeroPoint", {ACL_INT64, {1}}}}, "zeroPoint has dtype ACL_INT64"},
-             Row{nullptr, {{"scale", {ACL_FLOAT, {7}}}}, "scale"},
-             Row{nullptr, {{"zeroPoint", {ACL_INT32, {7}}}}, "zeroPoint"},
-             Row{nullptr, {{"out", {ACL_FLOAT, {5, 2}}}}, "out"},
-             Row{nullptr, {{"mask", {ACL_BOOL, {5, 2}}}}, "mask"},
-             Row{nullptr, {{"quantMin", 10}, {"quantMax", -10}}, "quantMin"},
-             Row{nullptr, {{"quantMin", -(1 << 24) - 1}}, "quantMin"},
-             Row{nullptr, {{"quantMax", (1 << 24) + 1}}, "quantMax"},
+    for (Refusal row : {
+             Refusal{nullptr, {{"self", {ACL_INT8, {2, 3}}}}, "self has dtype ACL_INT8"},
+             Refusal{nullptr, {{"out", {ACL_DOUBLE, {2, 3}}}}, "out"},
+             Refusal{nullptr, {{"mask", {ACL_UINT8, {2, 3}}}}, "mask"},
+             Refusal{nullptr, {{"scale", {ACL_INT32, {1}}}}, "scale has dtype ACL_INT32"},
+             Refusal{nullptr, {{"zeroPoint", {ACL_INT64, {1}}}}, "zeroPoint has dtype ACL_INT64"},
+             Refusal{nullptr, {{"scale", {ACL_FLOAT, {7}}}}, "scale"},
+             Refusal{nullptr, {{"zeroPoint", {ACL_INT32, {7}}}}, "zeroPoint"},
+             Refusal{nullptr, {{"out", {ACL_FLOAT, {5, 2}}}}, "out"},
+             Refusal{nullptr, {{"mask", {ACL_BOOL, {5, 2}}}}, "mask"},
+             Refusal{nullptr, {{"quantMin", 10}, {"quantMax", -10}}, "quantMin"},
+             Refusal{nullptr, {{"quantMin", -(1 << 24) - 1}}, "quantMin"},
+             Refusal{nullptr, {{"quantMax", (1 << 24) + 1}}, "quantMax"},
          }) {
       row.name = name;
       rows.push_back(row);
     }
   return rows;
 }
-const Row kOfChannelsRows[] = {
+const Refusal kOfChannelsRows[] = {
     {kOfChannels, {{"axis", -3}}, "axis is -3"},
     {kOfChannels, {{"axis", 0}}, "scale"},
     {kOfChannels, {{"scale", {ACL_FLOAT, {1, 3}}}}, "scale"},
@@ -313,9 +311,9 @@ const Row kOfChannelsRows[] = {
     {kOfChannels, {{"zeroPoint", {ACL_INT32, {3, 1}}}}, "zeroPoint"},
 };
 
-void expect_refusals(const Row* rows, size_t count) {
+void expect_refusals(const Refusal* rows, size_t count) {
   for (size_t i = 0; i < count; ++i) {
-    const Row& row = rows[i];
+    const Refusal& row = rows[i];
     int tried = 0;
     for (const Function& function : functions_of(row.name)) {
       if (!function.takes(row.changes)) continue;
@@ -330,7 +328,7 @@ void expect_refusals(const Row* rows, size_t count) {
   }
 }
 template <size_t count>
-void expect_refusals(const Row (&rows)[count]) {
+void expect_refusals(const Refusal (&rows)[count]) {
   expect_refusals(rows, count);
 }
 
@@ -343,7 +341,7 @@ TEST_F(Refusals, OfAddRmsNormQuant) { expect_refusals(kNormRows); }
 TEST_F(Refusals, OfAscendQuant) { expect_refusals(kQuantRows); }
 TEST_F(Refusals, OfAscendAntiQuant) { expect_refusals(kAntiRows); }
 TEST_F(Refusals, OfFakeQuant) {
-  const std::vector<Row> rows = fake_quant();
+  const std::vector<Refusal> rows = fake_quant_refusals();
   expect_refusals(rows.data(), rows.size());
   expect_refusals(kOfChannelsRows);
 }

@@ -14,7 +14,6 @@
 namespace npu_quant::testing {
 namespace {
 
-int on_the_stack = 0;
 void* const kUnknown = &on_the_stack;
 
 TEST(Init, TwiceIsRefusedAndAgainAfterTheEndIsFine) {

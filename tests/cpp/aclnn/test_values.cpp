@@ -10,8 +10,8 @@ Parameters with(Parameters some, const Parameters& more) {
   return some;
 }
 
-// A row counts for all versions of a function that have what it changes.
-struct Row {
+// It counts for all versions of a function that have what it changes.
+struct Vector {
   const char* family;
   Parameters changes;
 };
@@ -29,7 +29,7 @@ const Parameters kAsymmetric{kNoSmooth,
                              {"offsetOut", {ACL_FLOAT, {1}, {-8}}}};
 
 // Of kRow: 4 becomes 7, 448, 57344 or 32768.
-const Row kDynamicQuant[] = {
+const Vector kDynamicQuantVectors[] = {
     {"aclnnDynamicQuant",
      {{"smoothScalesOptional", {ACL_FLOAT16, {4}, {127, 1, 2, 0}}},
       {"x", {ACL_FLOAT16, {2, 4}, {1, 1, -2, 4, 0, -127, 4, 8}}},
@@ -84,7 +84,7 @@ const Row kDynamicQuant[] = {
       {"scaleOut", {ACL_FLOAT, {1}, {4 / 127.0f}}}}},
 };
 
-const Row kDynamicBlockQuant[] = {
+const Vector kDynamicBlockQuantVectors[] = {
     {"aclnnDynamicBlockQuant",
      {{"minScale", 0.5},
       {"roundModeOptional", nullptr},
@@ -111,7 +111,8 @@ const Row kDynamicBlockQuant[] = {
 };
 
 const Given kNumbers{ACL_FLOAT, {1, 8}, {1, -2.5f, 0.1f, 7, 0.3f, -0.7f, 3.3f, -5}};
-Row to_float4(const char* mode, int64_t alg, aclDataType dtype, std::vector<float> y, float byte) {
+Vector to_float4(const char* mode, int64_t alg, aclDataType dtype, std::vector<float> y,
+                 float byte) {
   return {"aclnnDynamicMxQuant",
           {{"roundModeOptional", mode},
            {"scaleAlg", alg},
@@ -119,7 +120,7 @@ Row to_float4(const char* mode, int64_t alg, aclDataType dtype, std::vector<floa
            {"yOut", {dtype, {1, 8}, std::move(y)}},
            {"mxscaleOut", {ACL_FLOAT8_E8M0, {1, 1, 2}, {byte, 0}}}}};
 }
-const Row kMxQuant[] = {
+const Vector kMxQuantVectors[] = {
     to_float4("rint", 0, ACL_FLOAT4_E2M1, {0xc2, 0x70, 0x91, 0xe5}, 127),  // 1 -2 0 6 .5 -.5 3 -4
     to_float4(nullptr, 0, ACL_FLOAT4_E2M1, {0xc2, 0x70, 0x91, 0xe5}, 127),
     to_float4("floor", 0, ACL_FLOAT4_E2M1, {0xd2, 0x70, 0xa0, 0xf5}, 127),  // 1 -3 0 6 0 -1 3 -6
@@ -186,7 +187,7 @@ const Parameters kOneRow{{"x1", {ACL_FLOAT16, {4}, {1, -1, 3, 0}}},
                          {"x2", {ACL_FLOAT16, {4}, {1, -1, -1, -2}}},
                          {"xOut", {ACL_FLOAT16, {4}, {2, -2, 2, -2}}},
                          {"rmsNormOut", {ACL_FLOAT16, {4}, {1, -2, 3, -4}}}};
-const Row kAddRmsNormQuant[] = {
+const Vector kAddRmsNormQuantVectors[] = {
     {"aclnnAddRmsNormQuant",
      {{"divMode", false},
       {"y1Out", {ACL_INT8, {2, 4}, {2, 0, 7, -3, 3, 1, 1, 1}}},
@@ -223,28 +224,28 @@ Parameters scaled(float scale, const Parameters& changes) {
   return with({{"scale", {ACL_FLOAT, {1}, {scale}}}, {"offset", kNull}}, changes);
 }
 const Given kTies{ACL_FLOAT, {8}, {7, 3.5f, -3.5f, 0.5f, -0.5f, 1.5f, 2.5f, -7}};
-Row ascend_quant(const char* mode, aclDataType dtype, const Dims& shape, std::vector<float> y) {
+Vector in_mode(const char* mode, aclDataType dtype, const Dims& shape, std::vector<float> y) {
   return {"aclnnAscendQuant",
           scaled(1, {{"roundMode", mode}, {"x", kTies}, {"y", {dtype, shape, std::move(y)}}})};
 }
-// Row by row x is 1 and 2 in all columns; scale and offset may differ in leading ones.
-Row leading(const Dims& x, const Dims& scale, const Dims& offset) {
+// Vector by row x is 1 and 2 in all columns; scale and offset may differ in leading ones.
+Vector leading(const Dims& x, const Dims& scale, const Dims& offset) {
   return {"aclnnAscendQuantV1",
           {{"x", {ACL_FLOAT, x, {1, 1, 1, 2, 2, 2}}},
            {"scale", {ACL_FLOAT, scale, {1, 2, -3}}},
            {"offset", {ACL_FLOAT, offset, {10, 20, 30}}},
            {"y", {ACL_INT8, x, {11, 22, 27, 12, 24, 24}}}}};
 }
-const Row kAscendQuant[] = {
+const Vector kAscendQuantVectors[] = {
     leading({2, 3}, {3}, {1, 3}),
     leading({2, 3}, {1, 3}, {3}),
     leading({1, 2, 3}, {1, 3}, {1, 1, 3}),
     leading({2, 1, 3}, {1, 1, 3}, {3}),
-    ascend_quant("round", ACL_INT8, {8}, {7, 4, -4, 0, 0, 2, 2, -7}),
-    ascend_quant("ceil", ACL_INT8, {8}, {7, 4, -3, 1, 0, 2, 3, -7}),
-    ascend_quant("trunc", ACL_INT8, {8}, {7, 3, -3, 0, 0, 1, 2, -7}),
-    ascend_quant("round", ACL_INT4, {8}, {0x47, 0x0c, 0x20, 0x92}),
-    ascend_quant("floor", ACL_INT4, {8}, {0x37, 0x0c, 0x1f, 0x92}),
+    in_mode("round", ACL_INT8, {8}, {7, 4, -4, 0, 0, 2, 2, -7}),
+    in_mode("ceil", ACL_INT8, {8}, {7, 4, -3, 1, 0, 2, 3, -7}),
+    in_mode("trunc", ACL_INT8, {8}, {7, 3, -3, 0, 0, 1, 2, -7}),
+    in_mode("round", ACL_INT4, {8}, {0x47, 0x0c, 0x20, 0x92}),
+    in_mode("floor", ACL_INT4, {8}, {0x37, 0x0c, 0x1f, 0x92}),
     {"aclnnAscendQuant", scaled(0.5f, {{"sqrtMode", true},
                                        {"x", {ACL_FLOAT, {3}, {12, -9, 1000}}},
                                        {"y", {ACL_INT8, {3}, {3, -3, 127}}}})},
@@ -272,7 +273,7 @@ const Row kAscendQuant[] = {
                                       {"y", {ACL_HIFLOAT8, {4}, {0x08, 0x8c, 0x32, 0xe2}}}})},
 };
 
-const Row kAscendAntiQuant[] = {
+const Vector kAscendAntiQuantVectors[] = {
     // The product is multiplied: scale * scale would be 0.
     {"aclnnAscendAntiQuant",
      {{"sqrtMode", true},
@@ -306,7 +307,7 @@ const Row kAscendAntiQuant[] = {
                                         {"y", {ACL_FLOAT16, {3}, {1, 32768, kInf}}}})},
 };
 
-const Row kFakeQuant[] = {
+const Vector kFakeQuantVectors[] = {
     {"aclnnFakeQuantPerChannelAffineCachemask",
      {{"axis", -1},
       {"self", {ACL_FLOAT, {}, {2.75f}}},
@@ -336,8 +337,8 @@ const Row kFakeQuant[] = {
 using Values = OnDevice;
 
 template <size_t count>
-void expect_values(aclrtStream stream, const Row (&rows)[count]) {
-  for (const Row& row : rows) {
+void expect_values(aclrtStream stream, const Vector (&rows)[count]) {
+  for (const Vector& row : rows) {
     int tried = 0;
     for (const Function& function : functions_of(row.family)) {
       if (!function.takes(row.changes)) continue;
@@ -351,13 +352,13 @@ void expect_values(aclrtStream stream, const Row (&rows)[count]) {
   }
 }
 
-TEST_F(Values, OfDynamicQuant) { expect_values(stream, kDynamicQuant); }
-TEST_F(Values, OfDynamicBlockQuant) { expect_values(stream, kDynamicBlockQuant); }
-TEST_F(Values, OfMxQuant) { expect_values(stream, kMxQuant); }
-TEST_F(Values, OfAddRmsNormQuant) { expect_values(stream, kAddRmsNormQuant); }
-TEST_F(Values, OfAscendQuant) { expect_values(stream, kAscendQuant); }
-TEST_F(Values, OfAscendAntiQuant) { expect_values(stream, kAscendAntiQuant); }
-TEST_F(Values, OfFakeQuant) { expect_values(stream, kFakeQuant); }
+TEST_F(Values, OfDynamicQuant) { expect_values(stream, kDynamicQuantVectors); }
+TEST_F(Values, OfDynamicBlockQuant) { expect_values(stream, kDynamicBlockQuantVectors); }
+TEST_F(Values, OfMxQuant) { expect_values(stream, kMxQuantVectors); }
+TEST_F(Values, OfAddRmsNormQuant) { expect_values(stream, kAddRmsNormQuantVectors); }
+TEST_F(Values, OfAscendQuant) { expect_values(stream, kAscendQuantVectors); }
+TEST_F(Values, OfAscendAntiQuant) { expect_values(stream, kAscendAntiQuantVectors); }
+TEST_F(Values, OfFakeQuant) { expect_values(stream, kFakeQuantVectors); }
 
 }  // namespace
 }  // namespace npu_quant::testing
