@@ -79,6 +79,31 @@ def test_where_a_handler_returns_the_work_goes_on(call: Callable[[], Any]) -> No
     assert {least for _, least in handled} == {127}
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_child_that_a_handler_forks_ends_the_call_too(call: Callable[[], Any]) -> None:
+    """It does the rest alone, and misses nothing that other threads were doing."""
+    children: list[int] = []
+
+    def fork(*_: object) -> None:
+        if len(children) < 3 and 0 not in children:
+            children.append(os.fork())
+        if children[-1] == 0:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(60)  # ends a child that waits for ever
+
+    is_whole = False
+    try:
+        with alarms(fork):
+            while not children:
+                scale = call()
+        is_whole = scale.min() == scale.max() == long_calls.scales_only(1)()[0]
+    finally:
+        if 0 in children:
+            os._exit(0 if is_whole else 1)
+    assert is_whole
+    assert [os.waitpid(child, 0)[1] for child in children] == [0] * len(children)
+
+
 def test_any_exception_of_a_handler_ends_the_call(call: Callable[[], Any]) -> None:
     def give_up(*_: object) -> None:
         raise TimeoutError("no time")

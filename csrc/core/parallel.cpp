@@ -12,6 +12,7 @@
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "core/pause.h"
 
@@ -44,8 +45,10 @@ struct Job {
   ParallelBody body;
   const void* context;
   int64_t count, piece;
+  int seats;  // for workers
   std::atomic<int64_t> next{0};
-  int helpers = 0;  // workers inside; guarded by Pool::mutex_
+  int helpers = 0;         // workers inside; guarded by Pool::mutex_
+  int64_t paused_at = -1;  // what `next` was, while nobody takes a piece
 
   // `stop` is the caller's, null for workers.
   void work(StopWhen* stop) {
@@ -56,7 +59,12 @@ struct Job {
       if (stop != nullptr && begin + piece < count && stop->ask()) next = count;
     }
   }
+  void pause() { paused_at = next.exchange(count); }
+  void resume() { next = paused_at; }
 };
+
+// What this thread shares with the workers of the pool.
+thread_local Job* shared_job = nullptr;
 
 // Threads inherit the mask they are made under: signals are the application's threads' business.
 class SignalsBlocked {
@@ -78,24 +86,34 @@ class SignalsBlocked {
 class Pool {
  public:
   // False where another caller has the pool: then do the work alone.
-  bool try_run(Job& job, int threads, StopWhen* stop) {
+  bool try_run(Job& job, StopWhen* stop) {
     if (is_taken_.exchange(true, std::memory_order_acquire)) return false;
-    grow(threads - 1);
+    grow(job.seats);
+    share(job);
+    shared_job = &job;
+    job.work(stop);
+    if (std::exchange(shared_job, nullptr) == nullptr) return true;  // a child, which did the rest
+    withdraw(job);
+    is_taken_.store(false, std::memory_order_release);
+    return true;
+  }
+
+  // Lets workers take pieces of a job.
+  void share(Job& job) {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       job_ = &job;
-      seats_ = threads - 1;
+      seats_ = job.seats;
       generation_.fetch_add(1, std::memory_order_release);
     }
     const int asleep = sleeping_.load();
-    for (int i = 0; i < std::min(threads - 1, asleep); ++i) wake_.notify_one();
-    job.work(stop);
+    for (int i = 0; i < std::min(job.seats, asleep); ++i) wake_.notify_one();
+  }
+  // Returns when no worker is inside any more.
+  void withdraw(Job& job) {
     std::unique_lock<std::mutex> lock(mutex_);
     job_ = nullptr;
     done_.wait(lock, [&] { return job.helpers == 0; });
-    lock.unlock();
-    is_taken_.store(false, std::memory_order_release);
-    return true;
   }
 
   bool is_hot() const { return spinning_.load(std::memory_order_relaxed) > 0; }
@@ -163,10 +181,28 @@ class Pool {
 // parent's workers, and its copy of the pool may be locked: it starts afresh.
 std::atomic<Pool*> pool{nullptr};
 
+// Who is asked whether to stop may fork, amid the work of this thread: the pieces that workers have
+// taken are done before, so that the child, which does the rest alone, misses none of them.
+void before_fork() {
+  if (shared_job == nullptr) return;
+  shared_job->pause();
+  pool.load()->withdraw(*shared_job);
+}
+void after_fork_in_parent() {
+  if (shared_job == nullptr) return;
+  shared_job->resume();
+  pool.load()->share(*shared_job);
+}
+void after_fork_in_child() {
+  if (shared_job != nullptr) shared_job->resume();
+  shared_job = nullptr;
+  pool = new Pool;
+}
+
 Pool& the_pool() {
   static const bool once = [] {
     pool = new Pool;
-    pthread_atfork(nullptr, nullptr, [] { pool = new Pool; });
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     return true;
   }();
   (void)once;
@@ -233,8 +269,8 @@ void parallel_for(int64_t count, int64_t bytes, ParallelBody body, const void* c
     piece = std::min(piece, std::max(whole, together));
   }
   if (!shared && piece == count) return body(context, 0, count);
-  Job job{body, context, count, piece, {}, 0};
-  if (!shared || !the_pool().try_run(job, threads, stop)) job.work(stop);
+  Job job{body, context, count, piece, threads - 1};
+  if (!shared || !the_pool().try_run(job, stop)) job.work(stop);
 }
 
 }  // namespace npu_quant

@@ -45,14 +45,17 @@ TEST(Parallel, ServesConcurrentCallers) {
   EXPECT_TRUE(good);
 }
 
+bool ends_well(pid_t child) {
+  int status = -1;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 TEST(Parallel, WorksInAForkedChild) {
   set_num_threads(2);
   ASSERT_TRUE(covers_each_once(1000));
   const pid_t child = fork();
   if (child == 0) _exit(covers_each_once(1000) ? 0 : 1);
-  int status = -1;
-  waitpid(child, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT_TRUE(ends_well(child));
 }
 
 // Does work that takes long, in many pieces, and returns how many were done.
@@ -111,6 +114,26 @@ TEST(StopWhen, DoesNotAskAboutShortWork) {
       });
   }
   EXPECT_EQ(questions, 0);
+}
+
+pid_t asked_child = -1;
+
+// The child ends the work alone: it has none of the parent's threads, but all that they did.
+TEST(StopWhen, WhoIsAskedMayFork) {
+  constexpr unsigned kSecondsOfChild = 60;
+  for (const int threads : {1, 4}) {
+    set_num_threads(threads);
+    asked_child = -1;
+    const StopWhen stop([] {
+      if (asked_child == -1) asked_child = fork();
+      if (asked_child == 0) alarm(kSecondsOfChild);
+      return false;
+    });
+    const bool is_whole = done_of(100 * threads) == 100 * threads && covers_each_once(1000);
+    if (asked_child == 0) _exit(is_whole ? 0 : 1);
+    EXPECT_TRUE(is_whole);
+    EXPECT_TRUE(ends_well(asked_child));
+  }
 }
 
 TEST(StopWhen, WhoIsAskedMayWork) {
