@@ -10,6 +10,9 @@ namespace npu_quant {
 
 class Parameter {
  public:
+  Parameter() = default;
+  Parameter(const Parameter&) = delete;  // values may lie inside
+
   // Fills `shape` from a view that is broadcast to it by `strides` (bytes); an absent view means
   // -0, which adds nothing to any value, not even to a -0. Float32 values that lie so already are
   // taken where they are, others are copied.

@@ -2,10 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <type_traits>
+
 #include "views.h"
 
 namespace npu_quant::testing {
 namespace {
+
+// Its address may be of a value inside.
+static_assert(!std::is_copy_constructible_v<Parameter> && !std::is_move_constructible_v<Parameter>);
+static_assert(!std::is_copy_assignable_v<Parameter> && !std::is_move_assignable_v<Parameter>);
 
 uint32_t bits_at(const Parameter& parameter, int64_t i) {
   uint32_t bits;
