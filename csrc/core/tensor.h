@@ -19,6 +19,13 @@ struct Shape {
     for (int i = 0; i < rank; ++i) n *= dims[i];
     return n;
   }
+  // Whether there are at most so many elements; axes of length 0 are left out of the count.
+  bool has_at_most(int64_t most) const {
+    int64_t n = 1;
+    for (int i = 0; i < rank; ++i)
+      if (__builtin_mul_overflow(n, dims[i] > 0 ? dims[i] : 1, &n) || n > most) return false;
+    return true;
+  }
   bool operator==(const Shape& other) const {
     if (rank != other.rank) return false;
     for (int i = 0; i < rank; ++i)

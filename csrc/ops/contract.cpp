@@ -184,6 +184,13 @@ Status check_rank(const char* op, const char* argument, const TensorView& view, 
                remedy);
 }
 
+Status check_size(const char* op, const char* argument, const TensorView& view) {
+  constexpr int64_t kMost = int64_t{1} << 52;
+  if (view.shape.has_at_most(kMost)) return {};
+  return wrong_shape(op, argument, view,
+                     {"expected at most ", kMost, " elements, axes of 0 left out"});
+}
+
 bool is_no_such_rank(const TensorView& view, const Shape& expected) {
   return view.rank > kMaxRank || (view.rank == 0 && expected.rank > 0);
 }

@@ -91,6 +91,9 @@ Status check_same_dtype(const char* op, const char* argument, const TensorView& 
                         const char* other_name, const TensorView& other);
 Status check_rank(const char* op, const char* argument, const TensorView& view, int low, int high,
                   const char* remedy);
+// No memory holds more elements, though a view whose strides are 0 may count them. Of so many, all
+// numbers of bytes, of codes and of results fit into an int64_t.
+Status check_size(const char* op, const char* argument, const TensorView& view);
 // Whether the rank alone rules a shape out, whatever the shape that is expected.
 bool is_no_such_rank(const TensorView& view, const Shape& expected);
 // `argument` must have the shape of another array.

@@ -3,14 +3,17 @@
 namespace npu_quant {
 
 Status Op::check_arrays() {
-  bytes_ = 0;
   for (const Input& input : inputs())
-    if (input.view->present)
-      bytes_ += input.view->bytes();
-    else if (input.is_required)
-      return missing(name, input.name);
+    if (input.is_required && !input.view->present) return missing(name, input.name);
   NPU_QUANT_RETURN_IF_ERROR(check_dtypes());
-  return check_ranks();
+  NPU_QUANT_RETURN_IF_ERROR(check_ranks());
+  bytes_ = 0;
+  for (const Input& input : inputs()) {
+    if (!input.view->present) continue;
+    NPU_QUANT_RETURN_IF_ERROR(check_size(name, input.name, *input.view));
+    bytes_ += input.view->bytes();
+  }
+  return {};
 }
 
 Status Op::check() {

@@ -5,7 +5,8 @@
 //   check_arrays()   where an attribute could not be read: what is wrong with an array comes first
 //   check()          every rule about the arguments but the outputs; afterwards `outputs` says what
 //                    is computed, and `rule` by which arithmetic. It returns the first fault of: a
-//                    required array that is missing, dtypes, ranks, attributes and profile, shapes
+//                    required array that is missing, dtypes, ranks, sizes, attributes and profile,
+//                    shapes
 //   check_elements() the rules about elements that come before those about outputs, for a face
 //                    whose elements are there by then, as Python's are
 //   check_outputs()  the rules about the arrays the caller gives or the face allocates, as many as

@@ -98,13 +98,13 @@ std::string convert_remedy(std::string_view op, std::string_view argument) {
   return "Convert it, e.g. with np.asarray(" + std::string(argument) + ", dtype=" + dtype + ").";
 }
 
-py::object fresh_array(const OutputSpec& spec) {
+py::object fresh_array(const char* op, const OutputSpec& spec) {
   const auto dtype = py::reinterpret_borrow<py::dtype>(numpy_dtype(spec.dtype));
   const py::array::ShapeContainer shape(spec.shape.dims, spec.shape.dims + spec.shape.rank);
   const auto bytes = static_cast<std::size_t>(spec.shape.size() * size_of(spec.dtype));
   if (bytes < kLargeOutput) return py::array(dtype, shape);
   void* data = allocate_large(bytes);
-  if (data == nullptr) throw std::bad_alloc();
+  if (data == nullptr) raise_unless_ok(out_of_memory(op));
   std::unique_ptr<void, void (*)(void*) noexcept> owner(data, free_large);
   const py::capsule capsule(data, free_large);
   owner.release();
@@ -194,7 +194,7 @@ Outputs::Outputs(const Op& op, py::handle out, Code param_code) : count_(op.outp
   else if (!out.is_none())
     take(op, out, param_code);
   else
-    for (int i = 0; i < count_; ++i) arrays_[i] = fresh_array(op.outputs[i]);
+    for (int i = 0; i < count_; ++i) arrays_[i] = fresh_array(op.name, op.outputs[i]);
   for (int i = 0; i < count_; ++i) {
     std::construct_at(views_ + i);
     if (is_plain_array(arrays_[i])) [[likely]]

@@ -51,6 +51,10 @@ def of_arrays(call: partial[Any], takes: Mapping[str, Takes], code: int = 161002
         rows += [("swapped", swapped, 161002, f"has dtype {swapped.dtype.str}, {dtype}")] * (good.itemsize > 1)  # fmt: skip
         for what, value, number, text in rows:
             yield f"{name} {what}", partial(call, **{name: value}), DTypeError, number, f"{name} {text}"  # fmt: skip
+        shape = (2**53, *good.shape[1:])
+        huge, most = np.broadcast_to(good[:1] if good.ndim else good, shape), 2**52
+        text = f"{name} has shape {shape}, expected at most {most} elements, axes of 0 left out."
+        yield f"{name} huge", partial(call, **{name: huge}), ParamError, code, text
         text = f"{name} has 9 dimensions, {t.ranks}"
         yield f"{name} rank 9", partial(call, **{name: nine(good)}), ParamError, code, text
     yield "numerics", partial(call, numerics="x"), ParamError, 161002, f"numerics is 'x', available: {PROFILES}."  # fmt: skip
