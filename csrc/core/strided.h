@@ -27,12 +27,15 @@ struct Strided {
   const RowAxes* axes = nullptr;
   int64_t packed_item = 0;  // so many bytes are the elements that packed codes share
 
-  bool packed() const { return packed_item > 0; }
+  // Always inline, as kernels have their own: linked as one function, it would be any target's.
+  [[gnu::always_inline]] bool packed() const { return packed_item > 0; }
 
   // Where an element is that is not packed.
-  char* at(int64_t row, int64_t i) const { return data + row * row_stride + i * stride; }
+  [[gnu::always_inline]] char* at(int64_t row, int64_t i) const {
+    return data + row * row_stride + i * stride;
+  }
 
-  Strided from(int64_t row, int64_t i) const {
+  [[gnu::always_inline]] Strided from(int64_t row, int64_t i) const {
     const int64_t element = packed() ? i / kPackedCodes : i;
     return {data == nullptr ? nullptr : data + row * row_stride + element * stride, row_stride,
             stride, axes, packed_item};

@@ -59,7 +59,7 @@ __attribute__((noinline)) void norm_piece(const NormedPiece& piece, float row_rs
   if (start + kTile <= piece.readable) {
     const Tile s = added<X>(x1 + start, x2 + start);
     rule.put(end, rule.of(s, rstd, at, first + start), Stores{false});
-    std::memcpy(y + i, end + i - start, bytes);
+    std::memcpy(y + i, end + (i - start), bytes);
   } else {
     const PaddedSum<X> a(x1 + i, n - i), b(x2 + i, n - i);
     const EndOfWeights end_weights(weights, first + i, n - i);

@@ -145,13 +145,16 @@ class Pieces {
   bool is_one_piece(const Part& part) const { return part.rows <= together_ && part.n <= width_; }
   bool smooths() const { return args_.smooth.data != nullptr; }
 
-  // Elements of a piece: whole groups, if a row has several.
+  // Elements of a piece: whole groups, if a row has several, that amax_ has room for.
   int64_t width(bool has_groups) const {
     int64_t fitting = x_.is_direct() ? args_.n : kBufferBytes / item_ / together_;
     if (y_.is_wanted() && !y_.is_direct()) fitting = least(fitting, kBufferBytes);
     if (smooths()) fitting = least(fitting, kMostProducts);
     if (!has_groups) return least(args_.n, fitting / args_.packed() * args_.packed());
-    return least(fitting / args_.group, kMostGroups) * args_.group;
+    const int64_t lines = args_.group_rows > 1 ? 1 : together_;
+    const int64_t groups = least(fitting / args_.group, kMostGroups / lines);
+    trap_unless(groups > 0);
+    return groups * args_.group;
   }
 
   void quantize(const Part& part) {
@@ -181,6 +184,7 @@ class Pieces {
   void quantize_by_steps(const Part& part) {
     const int64_t groups = groups_of(part.n, args_.group);
     const int64_t lines = args_.group_rows > 1 ? 1 : part.rows;
+    trap_unless(lines * groups <= kMostGroups);
     for (int64_t g = 0; g < lines * groups; ++g) amax_[g] = 0;
     for_each_piece(part, true, [&](const Part& piece, int64_t r) {
       float* const amax = amax_of(piece, r, part, groups);

@@ -59,11 +59,14 @@ NPU_QUANT_INLINE void prefetch_values(CacheLevel level, const T* x, uintptr_t ah
     prefetch_into(level, first + byte);
 }
 
-// Widths come from the kernels' own constants: what would not fit is a fault in them, never in a
-// caller's arrays.
+// What kernels take for granted of their own constants: where it does not hold, that is a fault in
+// them, never in a caller's arrays.
+NPU_QUANT_INLINE void trap_unless(bool holds) {
+  if (!holds) __builtin_trap();
+}
 NPU_QUANT_INLINE void trap_unless_it_fits(int64_t rows, int64_t count, int64_t width, int64_t item,
                                           int64_t capacity) {
-  if (((rows - 1) * width + count) * item > capacity) __builtin_trap();
+  trap_unless(((rows - 1) * width + count) * item <= capacity);
 }
 
 // Calls run(place, stride, n) for elements [i, i + count) of a row in runs along its last axis; a

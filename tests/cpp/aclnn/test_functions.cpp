@@ -99,6 +99,22 @@ TEST_P(EveryFunction, RefusesTensorsThatAreNoneOrGone) {
   }
 }
 
+// Their bytes are fewer than an int64 counts, those of results made of them may be more.
+TEST_P(EveryFunction, RefusesInputsThatNoMemoryHolds) {
+  for (const size_t i : indices) {
+    const Parameter& parameter = call.parameters[i];
+    if (parameter.is_output() || parameter.tensor.shape.empty()) continue;
+    Dims shape = parameter.tensor.shape;
+    shape[0] = int64_t{1} << 53;
+    const Tensor huge(Block(std::vector<int8_t>(64)), shape, contiguous_strides(shape), 0,
+                      parameter.tensor.dtype);
+    Call changed(function);
+    changed.arguments[i] = huge.get();
+    expect_refused(changed, parameter.name, "has shape \\(9007199254740992,.*expected at most",
+                   function.shape_code);
+  }
+}
+
 TEST_P(EveryFunction, RefusesOutputsThatShareMemory) {
   for (const size_t i : indices)
     for (const size_t j : indices) {
