@@ -110,7 +110,7 @@ TEST_P(EveryFunction, RefusesInputsThatNoMemoryHolds) {
                       parameter.tensor.dtype);
     Call changed(function);
     changed.arguments[i] = huge.get();
-    expect_refused(changed, parameter.name, "has shape \\(9007199254740992,.*expected at most",
+    expect_refused(changed, parameter.name, "has shape (9007199254740992,",
                    function.shape_code);
   }
 }
