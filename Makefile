@@ -3,8 +3,11 @@
 PYTHON ?= python3
 VENV   := .venv
 PY     := $(VENV)/bin/python
-PIP    := $(PY) -m pip --disable-pip-version-check --quiet install
+PIP    := $(PY) -m pip --disable-pip-version-check --quiet
 SOURCES := CMakeLists.txt pyproject.toml $(shell find cmake csrc python -type f -not -name '*.pyc')
+# The extras that the goals ask for: test-needs wants test.
+EXTRAS := $(filter demo test lint bench,$(subst -, ,$(notdir $(or $(MAKECMDGOALS),demo))))
+WHEELS := build/wheels
 # One folder and one set of options for all that is built but the sanitized tests: everything is compiled once.
 BUILD  := build/release
 # GoogleTests: of the library, and of the C API.
@@ -59,17 +62,23 @@ clean:
 # With what the package is built by: pip's isolated builds would begin anew each time.
 $(VENV)/python:
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) cmake ninja "pybind11>=3" "scikit-build-core>=0.10"
+	$(PIP) install --no-compile cmake ninja "pybind11>=3" "scikit-build-core>=0.10"
 	@touch $@
 
-# The package; again when a source changes. Warnings are errors.
+# The package; again when a source changes. Warnings are errors. The compiler leaves the environment alone: pip installs
+# there meanwhile what the goals ask for beside it. It is waited for whichever of them fails.
 $(VENV)/package: $(VENV)/python $(SOURCES)
-	$(PIP) --no-build-isolation --no-deps --config-settings=build-dir=$(BUILD) --config-settings=cmake.define.NPU_QUANT_WERROR=ON .
+	mkdir -p build && rm -rf $(WHEELS)
+	$(PY) tools/requirements.py $(EXTRAS) >build/requirements.txt
+	$(PIP) install --no-compile --requirement build/requirements.txt & installs=$$!; \
+	$(PIP) wheel --wheel-dir $(WHEELS) --no-build-isolation --no-deps --config-settings=build-dir=$(BUILD) \
+	  --config-settings=cmake.define.NPU_QUANT_WERROR=ON .; status=$$?; wait $$installs && exit $$status
+	$(PIP) install --no-deps --force-reinstall $(WHEELS)/*.whl
 	@touch $@
 
-# The packages that an extra of that name asks for.
+# The packages that an extra of that name asks for. Python compiles of their modules those that are imported.
 $(VENV)/demo $(VENV)/test $(VENV)/lint $(VENV)/bench: $(VENV)/%: $(VENV)/package
-	$(PIP) "npu_quant[$*]"
+	$(PIP) install --no-compile "npu_quant[$*]"
 	@touch $@
 
 $(BUILD)/.gtests: $(VENV)/package $(wildcard tests/cpp/* tests/cpp/aclnn/*)

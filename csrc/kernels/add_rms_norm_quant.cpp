@@ -210,8 +210,8 @@ class ShortRowNorm {
     join(args.gamma, weights_[0][kGamma], weights_[1][kGamma]);
     join(args.beta, weights_[0][kBeta], weights_[1][kBeta]);
     for (int o = 0; o < 2; ++o) {
-      join(args.quantizers[o].scale, weights_[o][kScale], weights_[o][kScale]);
-      join(args.quantizers[o].zero_point, weights_[o][kZeroPoint], weights_[o][kZeroPoint]);
+      join(args.quantizers[o].scale, weights_[o][kScales], weights_[o][kScales]);
+      join(args.quantizers[o].zero_point, weights_[o][kZeroPoints], weights_[o][kZeroPoints]);
     }
   }
 

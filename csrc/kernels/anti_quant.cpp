@@ -8,7 +8,7 @@
 namespace npu_quant {
 namespace {
 
-enum { kScale, kOffset };
+enum { kAntiScale, kAntiOffset };
 
 // Codes of a byte that are their values.
 struct Integers : Int8 {
@@ -42,8 +42,8 @@ struct AddThenMultiply {
   NPU_QUANT_INLINE void map(const Parameters& parameters, const TileAt& tile) const {
     Tile y = codes.values(tile.x());
     for (int i = 0; i < 4; ++i) {
-      const F32 scale = parameters(kScale, i);
-      y.part[i] = (y.part[i] + parameters(kOffset, i)) * scale;
+      const F32 scale = parameters(kAntiScale, i);
+      y.part[i] = (y.part[i] + parameters(kAntiOffset, i)) * scale;
       if (sqrt_mode) y.part[i] *= scale;
     }
     Y::put(tile.y(), y, tile.stores);
@@ -64,8 +64,8 @@ template <>
 void AntiQuantKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
   ElementwiseArgs rows = rows_of(args, args.x, args.y);
-  rows.parameters[kScale] = args.scale;
-  rows.parameters[kOffset] = args.offset;
+  rows.parameters[kAntiScale] = args.scale;
+  rows.parameters[kAntiOffset] = args.offset;
   // Packed int4 comes as bytes.
   if (args.codes == Format::int8 || args.codes == Format::int4)
     map_codes(args, rows, Integers{});

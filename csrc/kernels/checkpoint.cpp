@@ -17,10 +17,9 @@
 namespace npu_quant {
 namespace {
 
-inline constexpr int kSumLanes = 16, kDoubles = kVectorBytes / 8;
-static_assert(kTile % kSumLanes == 0);
-
 struct LaneSquares {
+  static constexpr int kSumLanes = 16, kDoubles = kVectorBytes / 8;
+  static_assert(kTile % kSumLanes == 0);
   F64 part[kSumLanes / kDoubles] = {};
 
   // Of part p of a tile.
@@ -39,9 +38,9 @@ struct LaneSquares {
 };
 
 // Whether e may be infinite or NaN is found out first: then the row is done again.
-enum class Range { finite, any };
+enum class ErrorRange { finite, any };
 
-template <Range range, bool wants_values>
+template <ErrorRange range, bool wants_values>
 struct Sums {
   LaneSquares weight, error, values;
   I32 greatest{};  // as bits, so that NaN stays
@@ -49,7 +48,7 @@ struct Sums {
   NPU_QUANT_INLINE void add(const Tile& w, const Tile& v) {
     for (int p = 0; p < 4; ++p) {
       F32 e = w.part[p] - v.part[p];
-      if constexpr (range == Range::any) {
+      if constexpr (range == ErrorRange::any) {
         constexpr float kGreatest = 0x1.fffffep127f;
         e = min(max(zero_for_nan(e), broadcast(-kGreatest)), broadcast(kGreatest));
       }
@@ -117,11 +116,11 @@ class RowErrors {
   using Code = typename Codes::Code;
 
   void find(const Storage* w, const Code* codes, const char* scales, RowError& error) const {
-    error = of_row<Range::finite>(w, codes, scales);
-    if (!(error.greatest < __builtin_inf())) error = of_row<Range::any>(w, codes, scales);
+    error = of_row<ErrorRange::finite>(w, codes, scales);
+    if (!(error.greatest < __builtin_inf())) error = of_row<ErrorRange::any>(w, codes, scales);
   }
 
-  template <Range range>
+  template <ErrorRange range>
   __attribute__((noinline)) RowError of_row(const Storage* w, const Code* codes,
                                             const char* scales) const {
     Sums<range, wants_values> sums;

@@ -8,14 +8,14 @@ namespace npu_quant {
 namespace {
 
 // Eight lanes of a sum, whatever a target's vectors hold.
-inline constexpr int kSumLanes = 8;
+inline constexpr int kDifferenceLanes = 8;
 inline constexpr int kDoubles = kVectorBytes / 8;
-inline constexpr int kParts = kSumLanes / kDoubles;
+inline constexpr int kParts = kDifferenceLanes / kDoubles;
 
 struct LaneSums {
   F64 part[kParts] = {};
 
-  NPU_QUANT_INLINE double total() const { return sum_of_lanes<double, kSumLanes>(part); }
+  NPU_QUANT_INLINE double total() const { return sum_of_lanes<double, kDifferenceLanes>(part); }
 };
 
 NPU_QUANT_INLINE F64 absolute(F64 v) {
@@ -36,7 +36,7 @@ class Differences {
   template <class Bits>
   NPU_QUANT_INLINE void add(const Bits* actual, const Bits* golden, const uint8_t* which, int count,
                             int64_t first) {
-    if (size_ + count > kBatch) add_batch(kSumLanes * (size_ / kSumLanes));
+    if (size_ + count > kBatch) add_batch(kDifferenceLanes * (size_ / kDifferenceLanes));
     for (int i = 0; i < count; ++i) {
       actual_[size_ + i] = Keys::key(uint64_t{actual[which[i]]});
       golden_[size_ + i] = Keys::key(uint64_t{golden[which[i]]});
@@ -93,7 +93,7 @@ class Differences {
 
  private:
   static constexpr int kBatch = 256;
-  static_assert(kBatch >= kMostAtOnce + kSumLanes);
+  static_assert(kBatch >= kMostAtOnce + kDifferenceLanes);
 
   template <class T>
   static T most(T a, T b) {
@@ -113,11 +113,11 @@ class Differences {
     return bit_cast<I64>(a ^ kShift) > bit_cast<I64>(b ^ kShift);
   }
 
-  // The first `count` pairs, whole lanes of them; fewer than kSumLanes stay. Not inlined: its
-  // accumulators are many.
+  // The first `count` pairs, whole lanes of them; fewer than kDifferenceLanes stay. Not inlined:
+  // its accumulators are many.
   __attribute__((noinline)) void add_batch(int count) {
     has_sums_ = true;
-    for (int i = 0; i < count; i += kSumLanes)
+    for (int i = 0; i < count; i += kDifferenceLanes)
       for (int part = 0; part < kParts; ++part) add_lanes(i + part * kDoubles, part);
     size_ -= count;
     for (int i = 0; i < size_; ++i) {
@@ -129,7 +129,7 @@ class Differences {
   }
 
   void add_rest() {
-    const int padding = -size_ & (kSumLanes - 1);
+    const int padding = -size_ & (kDifferenceLanes - 1);
     for (int i = 0; i < padding; ++i) {
       actual_[size_ + i] = golden_[size_ + i] = Keys::kZero;
       elements_[size_ + i] = CompareCounts::kNone;

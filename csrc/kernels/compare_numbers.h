@@ -119,7 +119,7 @@ class NumberComparer {
 
   NPU_QUANT_INLINE void add_squares(const char* tile) {
     using Narrow = Vec<Bits, kDoubles * sizeof(Bits)>;
-    for (int i = 0; i < kElements; i += kSumLanes)
+    for (int i = 0; i < kElements; i += kDifferenceLanes)
       for (int part = 0; part < kParts; ++part) {
         const Narrow bits = load<Narrow>(at(tile, i + part * kDoubles));
         const F64 value = Keys::magnitude(__builtin_convertvector(bits, U64));

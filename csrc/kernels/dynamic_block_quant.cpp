@@ -14,7 +14,13 @@ constexpr int64_t kSpan = kLanes * kBlock;  // elements of as many blocks as the
 // other half.
 class AligningBuffer {
  public:
-  explicit AligningBuffer(char* y) : y_(y), late_(kTile - elements_to_alignment(y, 1, kTile)) {}
+  // Of a row whose codes begin at y.
+  NPU_QUANT_INLINE void begin(char* y) {
+    y_ = y;
+    late_ = kTile - elements_to_alignment(y, 1, kTile);
+    half_ = kSpan;
+    spans_ = streamed_ = 0;
+  }
 
   // Where the span to come is encoded, and the span before it streamed from.
   NPU_QUANT_INLINE char* next_span() {
@@ -50,77 +56,107 @@ class AligningBuffer {
  private:
   alignas(64) char memory_[kTile + 2 * kSpan];
   char* y_;
-  int64_t late_;          // of y's vectors behind the spans: 1 to kTile
-  int64_t half_ = kSpan;  // offset of the half that is being encoded
-  int64_t spans_ = 0;
-  int64_t streamed_ = 0;
+  int64_t late_;  // of y's vectors behind the spans: 1 to kTile
+  int64_t half_;  // offset of the half that is being encoded
+  int64_t spans_, streamed_;
 };
 
-// The whole spans of a row, each encoded while the next one, perhaps of the next row, is reduced.
-// Returns the number of elements done.
-template <class In, class Code, bool streams>
-NPU_QUANT_INLINE int64_t quantize_spans(const DynamicArgs& args, int64_t row, char* y,
-                                        GroupAmax<In>& amax) {
-  constexpr uintptr_t kAhead = 8 << 10;
-  const auto* const x = x_of<In>(args, row);
-  const CacheLevel level = args.stream ? prefetch_level() : CacheLevel::first;
-  // From the last block of a span back, as dynamic_quant.cpp says why.
-  const int64_t turned = streams && level == CacheLevel::second ? kLanes - 1 : 0;
-  AligningBuffer buffer(y);
-  const bool aligns = args.stream && !streams;
-  if (args.n >= kSpan && row == 0)
-    for (int64_t b = 0; b < kLanes; ++b) amax.reduce_group(b, x + b * kBlock, kBlock);
-  int64_t first = 0;
-  for (; first + kSpan <= args.n; first += kSpan) {
-    const GroupDividers dividers = dividers_of<In, Code>(args, In::Amax::values(amax.bits));
-    store_scales(args.scale, row, first / kBlock, dividers.scale, kLanes);
-    const bool is_last = first + 2 * kSpan > args.n;
-    const auto* const next =  // the last row's is not used
-        is_last ? x_of<In>(args, least(row + 1, args.rows - 1)) : x + first + kSpan;
-    char* const codes = aligns ? buffer.next_span() : y + first;
-    for (int64_t b = 0; b < kLanes; ++b) {
+// Elements [first, first + n) of a row: as many blocks as the rule takes at once, or those that end
+// the row, of which the last may be a part of one.
+struct Span {
+  int64_t row, first, n;
+};
+
+// Each span is encoded while the next one, perhaps of the next row, is reduced.
+template <class In, class Code>
+class Spans {
+ public:
+  explicit Spans(const DynamicArgs& args) : args_(args) {}
+
+  void run() {
+    if (args_.rows == 0) return;
+    Span span{0, 0, 0};  // no elements, while the first ones are reduced
+    do {
+      const Span next = after(span);
+      encode(span, next);
+      span = next;
+    } while (span.row < args_.rows);
+    if (args_.stream) stream_fence();
+  }
+
+ private:
+  // Of no elements after the last row.
+  Span after(const Span& span) const {
+    const int64_t first = span.first + span.n;
+    if (first < args_.n) return {span.row, first, least(kSpan, args_.n - first)};
+    const bool is_end = span.row + 1 >= args_.rows;
+    return {span.row + 1, 0, is_end ? 0 : least(kSpan, args_.n)};
+  }
+
+  NPU_QUANT_INLINE void encode(const Span& span, const Span& next) {
+    constexpr uintptr_t kAhead = 8 << 10;
+    const GroupDividers dividers = dividers_of<In, Code>(args_, In::Amax::values(amax_.bits));
+    store_scales(args_.scale, span.row, span.first / kBlock, dividers.scale,
+                 (span.n + kBlock - 1) / kBlock);
+    const auto *const x = x_of<In>(args_, span.row) + span.first, *const next_x =
+                                                                      x_of<In>(args_, next.row) +
+                                                                      next.first;
+    char* const y = y_of(args_, span.row) + span.first;
+    const bool is_aligned = is_vector_aligned(y), is_whole = span.n == kSpan;
+    const bool aligns = args_.stream && !is_aligned && is_whole;
+    const bool streams = args_.stream && is_aligned;
+    const CacheLevel level = args_.stream ? prefetch_level() : CacheLevel::first;
+    // From the last block of a span back, as dynamic_quant.cpp says why.
+    const int64_t turned = streams && is_whole && level == CacheLevel::second ? kLanes - 1 : 0;
+    if (aligns && span.first == 0) buffer_.begin(y);
+    char* const codes = aligns ? buffer_.next_span() : y;
+    const int64_t blocks = span.n / kBlock, next_blocks = next.n / kBlock;
+    for (int64_t b = 0; b < most(blocks, next_blocks); ++b) {
       const int64_t at = b * kBlock;
-      const int64_t coded = b ^ turned, from = coded * kBlock;
-      prefetch_values(level, next + at, kAhead, kBlock);
-      with_encoder<In, Code>(dividers[coded], [&](auto encoder) __attribute__((always_inline)) {
-        encode<In>(x + first + from, kBlock, codes + from, Stores{streams}, encoder, Nothing{});
-      });
-      amax.reduce_group(b, next + at, kBlock);
-      if (aligns) buffer.stream_previous(at, kBlock);
+      if (next.n == kSpan) prefetch_values(level, next_x + at, kAhead, kBlock);
+      if (b < blocks)
+        streams ? encode_block<true>(x, codes, b ^ turned, dividers)
+                : encode_block<false>(x, codes, b ^ turned, dividers);
+      if (b < next_blocks) amax_.reduce_group(b, next_x + at, kBlock);
+      if (aligns) buffer_.stream_previous(at, kBlock);
     }
-    if (aligns) buffer.end_span();
+    if (aligns) {
+      buffer_.end_span();
+      if (next.row != span.row || next.n != kSpan) buffer_.flush();
+    }
+    if (span.n % kBlock > 0) encode_last(x, y, span.n, dividers);
+    if (next.n % kBlock > 0) reduce_last(next_x, next.n);
   }
-  if (aligns) buffer.flush();
-  return first;
-}
 
-// The elements of a row from `first` on, fewer than a span: the last block may be a part of one.
-template <class In, class Code>
-NPU_QUANT_INLINE void quantize_end(const DynamicArgs& args, int64_t row, char* y, int64_t first) {
-  const auto* const x = x_of<In>(args, row);
-  const auto length = [&](int64_t i) { return least(kBlock, args.n - i); };
-  GroupAmax<In> amax;
-  int64_t blocks = 0;
-  for (int64_t i = first; i < args.n; i += kBlock) amax.reduce_group(blocks++, x + i, length(i));
-  const GroupDividers dividers = dividers_of<In, Code>(args, In::Amax::values(amax.bits));
-  store_scales(args.scale, row, first / kBlock, dividers.scale, blocks);
-  for (int64_t i = first, b = 0; i < args.n; i += kBlock, ++b)
+  // A switch for each store would take 1.05 of the time, where two of them are a block.
+  template <bool streams>
+  static NPU_QUANT_INLINE void encode_block(const typename In::Storage* x, char* y, int64_t b,
+                                            const GroupDividers& dividers) {
     with_encoder<In, Code>(dividers[b], [&](auto encoder) __attribute__((always_inline)) {
-      encode<In>(x + i, length(i), y + i, encoder);
+      for (int64_t i = b * kBlock; i < (b + 1) * kBlock; i += kTile)
+        Stores{streams}.put(y + i, encoder(In::load_mixed(x + i)));
     });
-}
+  }
+
+  // A span's last block, where it is a part of one.
+  static __attribute__((noinline)) void encode_last(const typename In::Storage* x, char* y,
+                                                    int64_t n, const GroupDividers& dividers) {
+    const int64_t b = n / kBlock, i = b * kBlock;
+    npu_quant::encode<In, Code, Ends::inlined>(x + i, n - i, y + i, dividers[b]);
+  }
+  void reduce_last(const typename In::Storage* x, int64_t n) {
+    const int64_t b = n / kBlock, i = b * kBlock;
+    amax_.reduce_group(b, x + i, n - i);
+  }
+
+  const DynamicArgs args_;  // which no store to y changes
+  GroupAmax<In> amax_;      // of the span to come
+  AligningBuffer buffer_;
+};
 
 template <class In, class Code>
-__attribute__((noinline)) void quantize_rows(const DynamicArgs& args) {
-  GroupAmax<In> amax;
-  for (int64_t row = 0; row < args.rows; ++row) {
-    char* const y = y_of(args, row);
-    const int64_t done = args.stream && is_vector_aligned(y)
-                             ? quantize_spans<In, Code, true>(args, row, y, amax)
-                             : quantize_spans<In, Code, false>(args, row, y, amax);
-    if (done < args.n) quantize_end<In, Code>(args, row, y, done);
-  }
-  if (args.stream) stream_fence();
+__attribute__((noinline)) void quantize_spans(const DynamicArgs& args) {
+  Spans<In, Code>(args).run();
 }
 
 }  // namespace
@@ -130,7 +166,7 @@ void DynamicBlockQuantKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
   visit_float(args.dtype, args.x.data, args.x.row_stride, args.stream, [&](auto in) {
     visit_byte_code(args.format,
-                    [&](auto code) { quantize_rows<decltype(in), decltype(code)>(args); });
+                    [&](auto code) { quantize_spans<decltype(in), decltype(code)>(args); });
   });
 }
 

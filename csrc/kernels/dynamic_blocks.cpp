@@ -72,9 +72,7 @@ __attribute__((noinline)) void encode_group(const Line<In>& line,
                                             const Divider<float, int32_t>& divider, Stores stores) {
   ReduceNext<In> meanwhile{line.next, line.ahead, line.level, {}};
   if (line.next != nullptr) meanwhile.amax = *line.amax;
-  with_encoder<In, Code>(divider, [&](auto encoder) __attribute__((always_inline)) {
-    meanwhile = encode<In>(line.x, line.n, line.y, stores, encoder, meanwhile);
-  });
+  meanwhile = encode<In, Code>(line.x, line.n, line.y, stores, divider, meanwhile);
   if (line.next != nullptr) *line.amax = meanwhile.amax;
 }
 

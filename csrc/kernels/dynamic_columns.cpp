@@ -13,7 +13,6 @@ namespace npu_quant {
 namespace {
 
 constexpr int64_t kColumns = 4096;
-constexpr int64_t kRowsInTurn = 2;
 
 // What a tile of columns is divided by, in the order of load_mixed().
 struct TileDividers {
@@ -23,6 +22,8 @@ struct TileDividers {
 
 template <class In, class Code>
 class Columns {
+  static constexpr int64_t kRowsInTurn = 2;
+
  public:
   explicit Columns(const DynamicArgs& args)
       : args_(args), ahead_(static_cast<uintptr_t>(kRowsInTurn * args.x.row_stride)) {}

@@ -26,14 +26,13 @@ void quantize_rows(const DynamicArgs& args) {
         divider_of<In, Int8, int32_t>(args.rule, args.most_scale, In::Amax::value(amax.bits()));
     store_scale(args.scale, row, 0, divider.scale);
     char* const y = y_of(args, row);
-    with_encoder<In, Int8>(divider, [&](auto encoder) __attribute__((always_inline)) {
-      if (row + 1 < args.rows)
-        amax = encode<In>(x_of<In>(args, row), args.n, y, Stores{streams}, encoder,
-                          Reduce<In>{x_of<In>(args, row + 1), level}, turned)
-                   .amax;
-      else
-        encode<In>(x_of<In>(args, row), args.n, y, encoder);
-    });
+    if (row + 1 < args.rows)
+      amax =
+          encode<In, Int8, Ends::inlined>(x_of<In>(args, row), args.n, y, Stores{streams}, divider,
+                                          Reduce<In>{x_of<In>(args, row + 1), level}, turned)
+              .amax;
+    else
+      encode<In, Int8, Ends::inlined>(x_of<In>(args, row), args.n, y, divider);
   }
   if (streams) stream_fence();
 }

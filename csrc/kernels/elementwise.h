@@ -11,7 +11,7 @@ namespace {
 
 // Rows that share the parameters of their elements are done 8 together, in pieces of 512 elements,
 // whose parameters (6 KiB) are then in L1. Short rows are joined to as many elements.
-inline constexpr int64_t kRowsTogether = 8, kElementsTogether = 512;
+inline constexpr int64_t kRowsTogether = 8, kJoinedElements = 512;
 
 // The tensors of a call: x and y of the op's element types, and a mask that some ops read and some
 // write, null where there is none.
@@ -122,12 +122,12 @@ class Mapping {
       const int64_t item = most(x_.is_direct() ? 1 : job_.x_item, y_.is_direct() ? 1 : job_.y_item);
       const int64_t together = least(read, kBufferBytes / (2 * kTile * item));
       const int64_t buffered = kBufferBytes / (together * item) - kTile;
-      const int64_t fitting = kBufferBytes / ((kElementsTogether + kTile) * item);
+      const int64_t fitting = kBufferBytes / ((kJoinedElements + kTile) * item);
       const int64_t in_turn = per_element_ ? least(kRowsTogether, fitting) : 1;
       rows = least(args_.rows - row, together == 1 ? in_turn : together);
       map_columns(row, rows,
-                  together > 1   ? least(buffered, kElementsTogether)
-                  : per_element_ ? kElementsTogether
+                  together > 1   ? least(buffered, kJoinedElements)
+                  : per_element_ ? kJoinedElements
                   : direct       ? args_.n
                                  : kPiece);
     }
@@ -155,9 +155,9 @@ class Mapping {
     }
   }
 
-  // Rows shorter than a tile, as many at a time as kElementsTogether holds.
+  // Rows shorter than a tile, as many at a time as kJoinedElements holds.
   void map_joined_rows() {
-    const int64_t n = args_.n, together = kElementsTogether / n;
+    const int64_t n = args_.n, together = kJoinedElements / n;
     const bool alike = per_element_ && args_.parameters[0].row_stride == 0;
     per_element_ = job_.parameters > 0;
     x_.join(n);
@@ -310,7 +310,7 @@ class Mapping {
   Piece piece_{};
   int ends_ = 0;
   End end_[kMostEnds];
-  alignas(64) float copies_[kMostParameters][kElementsTogether + kTile];
+  alignas(64) float copies_[kMostParameters][kJoinedElements + kTile];
   Buffer<> buffers_[4];
 };
 

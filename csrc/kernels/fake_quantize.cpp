@@ -47,7 +47,7 @@ struct FloatZeroPoint {
   }
 };
 
-enum { kScale, kZeroPoint, kInverse };
+enum { kFakeScale, kFakeZeroPoint, kFakeInverse };
 
 template <class InType, class OutType, class ZeroPoint>
 struct FakeQuantize {
@@ -61,10 +61,10 @@ struct FakeQuantize {
     const Tile x = X::load(tile.x());
     Tile q, c, y;
     for (int i = 0; i < 4; ++i) {
-      const F32 zero_point = parameters(kZeroPoint, i);
-      q.part[i] = ZeroPoint::quantize(x.part[i] * parameters(kInverse, i), zero_point);
+      const F32 zero_point = parameters(kFakeZeroPoint, i);
+      q.part[i] = ZeroPoint::quantize(x.part[i] * parameters(kFakeInverse, i), zero_point);
       c.part[i] = range.clamp(q.part[i]);
-      y.part[i] = ZeroPoint::dequantize(c.part[i], zero_point, parameters(kScale, i));
+      y.part[i] = ZeroPoint::dequantize(c.part[i], zero_point, parameters(kFakeScale, i));
     }
     Y::put(tile.y(), y, tile.stores);
     if (tile.piece.written_mask != nullptr)
@@ -117,9 +117,9 @@ void FakeQuantizeKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
   ElementwiseArgs rows = rows_of(args, args.x, args.output);
   rows.written_mask = args.mask;
-  rows.parameters[kScale] = args.scale;
-  rows.parameters[kZeroPoint] = args.zero_point;
-  rows.parameters[kInverse] = args.inverse;
+  rows.parameters[kFakeScale] = args.scale;
+  rows.parameters[kFakeZeroPoint] = args.zero_point;
+  rows.parameters[kFakeInverse] = args.inverse;
   visit_float(args.x_dtype, args.stream, [&](auto x) {
     using X = decltype(x);
     if (args.output_dtype == args.x_dtype) return visit_rule<X, X>(args, rows);

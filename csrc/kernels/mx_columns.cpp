@@ -11,11 +11,12 @@ namespace {
 
 constexpr int64_t kStripBytes = 128 << 10;  // of x, half of an L2 or less
 constexpr int64_t kMostColumns = 2048;
-constexpr int64_t kRowsInTurn = 8;    // for which maxima are loaded and stored once
 constexpr int64_t kRowsFetched = 32;  // where x has to be gathered
 
 template <class In, class Code>
 class MxColumns {
+  static constexpr int64_t kRowsInTurn = 8;  // for which maxima are loaded and stored once
+
  public:
   MxColumns(const DynamicMxArgs& args, const Code& code)
       : args_(args),

@@ -74,7 +74,7 @@ struct Weight {
   NPU_QUANT_INLINE const Unaligned<float>* from(int64_t i) const { return values + (i & mask); }
 };
 
-enum { kGamma, kBeta, kScale, kZeroPoint, kWeights };
+enum { kGamma, kBeta, kScales, kZeroPoints, kWeights };
 
 // All weights of an output; a value for all elements is read from a tile of copies.
 class Weights {
@@ -140,8 +140,8 @@ struct Norm {
 template <class Rstd>
 NPU_QUANT_INLINE Tile by_scales(const Tile& s, Rstd rstd, const Weight* weights, int64_t i,
                                 bool divide) {
-  const auto* scale = weights[kScale].from(i);
-  const auto* zero_point = weights[kZeroPoint].from(i);
+  const auto* scale = weights[kScales].from(i);
+  const auto* zero_point = weights[kZeroPoints].from(i);
   Tile q = Norm<Int8>::of(s, rstd, weights, i);
   for (int p = 0; p < 4; ++p) {
     const F32 t = q.part[p];

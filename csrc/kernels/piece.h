@@ -19,6 +19,11 @@
 #include "simd/gather.h"
 
 namespace npu_quant {
+
+// scatter.cpp may come later in what is compiled as one file.
+template <>
+void ScatterKernel::run<kTarget>(const Args& args);
+
 namespace {
 
 inline constexpr int64_t kPiece = 2048;

@@ -19,7 +19,7 @@ template <class Y>
 inline constexpr float kStepsOf = kIsByte<Y> ? kStepsPerCode : 1;
 
 template <class InType, class Code>
-struct Multiply {
+struct QuantizeByProduct {
   using X = InType;
   using Y = Code;
   static constexpr int kParameters = 2;
@@ -37,7 +37,7 @@ struct Multiply {
 // is for bytes; a corrected one, which NaN, infinities and quotients beyond float32 fail; the
 // formula.
 template <class InType, class Code>
-struct Divide {
+struct QuantizeByQuotient {
   using X = InType;
   using Y = Code;
   static constexpr int kParameters = kIsByte<Y> ? 4 : 3;
@@ -161,7 +161,8 @@ void QuantizeKernel::run<kTarget>(const Args& args) {
       return map_rows(rows, AscendQuant<X>{args.twice, args.rounding});
     visit_plain_integer(args.codes, [&](auto y) {
       using Y = decltype(y);
-      args.divide ? map_rows(rows, Divide<X, Y>{}) : map_rows(rows, Multiply<X, Y>{});
+      args.divide ? map_rows(rows, QuantizeByQuotient<X, Y>{})
+                  : map_rows(rows, QuantizeByProduct<X, Y>{});
     });
   });
 }

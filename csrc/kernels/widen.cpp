@@ -28,7 +28,7 @@ struct Widen {
 
 // y = x * factor.
 template <class From>
-struct Multiply {
+struct WidenProduct {
   using X = From;
   using Y = Float32<WholeLoads>;
   static constexpr int kParameters = 1;
@@ -87,7 +87,7 @@ void ProductsKernel::run<kTarget>(const Args& args) {
   rows.y = {args.to, args.n * 4, 4};
   rows.parameters[0] = args.factor;
   visit_float_with<WholeLoads>(args.dtype,
-                               [&](auto x) { map_rows(rows, Multiply<decltype(x)>{}); });
+                               [&](auto x) { map_rows(rows, WidenProduct<decltype(x)>{}); });
 }
 
 template <>

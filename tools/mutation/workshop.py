@@ -80,6 +80,7 @@ class Workshop:
         options = {
             "CMAKE_BUILD_TYPE": "Release",
             "NPU_QUANT_TESTS": "ON",
+            "NPU_QUANT_UNITY": "OFF",  # a mutant is a kernel of one target
             "Python_EXECUTABLE": sys.executable,
             "pybind11_DIR": pybind11,
             "SKBUILD": "ON",  # the C API goes into the package

@@ -8,10 +8,10 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr Function kV1{.name = "aclnnAddRmsNormQuant",
-                       .codes = kCodesOfBytes,
-                       .shape_code = ACLNN_ERR_INNER_TILING_ERROR};
-constexpr Function kV2{.name = "aclnnAddRmsNormQuantV2", .codes = kCodesOfBytes};
+constexpr Function kNormQuant{.name = "aclnnAddRmsNormQuant",
+                              .codes = kCodesOfBytes,
+                              .shape_code = ACLNN_ERR_INNER_TILING_ERROR};
+constexpr Function kNormQuantV2{.name = "aclnnAddRmsNormQuantV2", .codes = kCodesOfBytes};
 
 struct AddRmsNormQuantCall : Call<AddRmsNormQuant> {
   using Call::Call;
@@ -58,7 +58,7 @@ aclnnStatus aclnnAddRmsNormQuantGetWorkspaceSize(
     const aclTensor* scales2Optional, const aclTensor* zeroPoints1Optional,
     const aclTensor* zeroPoints2Optional, int64_t, double epsilon, bool divMode, aclTensor* y1Out,
     aclTensor* y2Out, aclTensor* xOut, uint64_t* workspaceSize, aclOpExecutor** executor) {
-  return plan<AddRmsNormQuantCall>(kV1, workspaceSize, executor, [&](auto& call) {
+  return plan<AddRmsNormQuantCall>(kNormQuant, workspaceSize, executor, [&](auto& call) {
     call.set_inputs(x1, x2, gamma, scales1, scales2Optional, zeroPoints1Optional,
                     zeroPoints2Optional);
     call.set_attributes(epsilon, divMode);
@@ -85,8 +85,8 @@ aclnnStatus aclnnAddRmsNormQuantV2GetWorkspaceSize(
     call.optional_output("xOut", xOut, call.outputs[AddRmsNormQuant::kX]);
     call.optional_output("rmsNormOut", rmsNormOut, call.outputs[AddRmsNormQuant::kRmsNorm]);
   };
-  return plan<AddRmsNormQuantCall>(kV2, workspaceSize, executor, fill, kWithRmsNorm);
+  return plan<AddRmsNormQuantCall>(kNormQuantV2, workspaceSize, executor, fill, kWithRmsNorm);
 }
 
-NPU_QUANT_SECOND_PHASE(aclnnAddRmsNormQuant, kV1)
-NPU_QUANT_SECOND_PHASE(aclnnAddRmsNormQuantV2, kV2)
+NPU_QUANT_SECOND_PHASE(aclnnAddRmsNormQuant, kNormQuant)
+NPU_QUANT_SECOND_PHASE(aclnnAddRmsNormQuantV2, kNormQuantV2)

@@ -7,12 +7,10 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr std::initializer_list<Attribute> kAttributes = {{"dst_type", "the dtype of y"},
-                                                          {"src_type", "the dtype of x"}};
-constexpr std::initializer_list<Format> kCodes = {Format::float8_e5m2, Format::float8_e4m3fn,
-                                                  Format::float4_e2m1, Format::float4_e1m2};
-constexpr Function kFunction{
-    .name = "aclnnAntiMxQuant", .attributes = kAttributes, .codes = kCodes};
+constexpr std::initializer_list<Attribute> kAntiMxAttributes = {{"dst_type", "the dtype of y"},
+                                                                {"src_type", "the dtype of x"}};
+constexpr Function kAntiMxQuant{
+    .name = "aclnnAntiMxQuant", .attributes = kAntiMxAttributes, .codes = kCodesOfMx};
 
 }  // namespace
 }  // namespace npu_quant::aclnn
@@ -23,7 +21,7 @@ using namespace npu_quant::aclnn;
 aclnnStatus aclnnAntiMxQuantGetWorkspaceSize(const aclTensor* x, const aclTensor* mxscale,
                                              int64_t axis, int64_t dstType, const aclTensor* y,
                                              uint64_t* workspaceSize, aclOpExecutor** executor) {
-  return plan<Call<AntiMxQuant>>(kFunction, workspaceSize, executor, [&](auto& call) {
+  return plan<Call<AntiMxQuant>>(kAntiMxQuant, workspaceSize, executor, [&](auto& call) {
     call.input("x", x, call.op.x);
     call.check_codes(call.op.x);
     call.op.src_type = call.request_of(call.op.x);
@@ -34,4 +32,4 @@ aclnnStatus aclnnAntiMxQuantGetWorkspaceSize(const aclTensor* x, const aclTensor
   });
 }
 
-NPU_QUANT_SECOND_PHASE(aclnnAntiMxQuant, kFunction)
+NPU_QUANT_SECOND_PHASE(aclnnAntiMxQuant, kAntiMxQuant)

@@ -7,10 +7,10 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr std::initializer_list<Attribute> kAttributes = {{"dst_dtype", "the dtype of y"},
-                                                          {"sqrt_mode", "sqrtMode"}};
-constexpr Function kFunction{
-    .name = "aclnnAscendAntiQuant", .attributes = kAttributes, .codes = kEveryCode};
+constexpr std::initializer_list<Attribute> kAntiQuantAttributes = {{"dst_dtype", "the dtype of y"},
+                                                                   {"sqrt_mode", "sqrtMode"}};
+constexpr Function kAntiQuant{
+    .name = "aclnnAscendAntiQuant", .attributes = kAntiQuantAttributes, .codes = kEveryCode};
 
 // An element of int32 may come without an axis: y has one.
 void give_an_axis(TensorView& x) {
@@ -31,7 +31,7 @@ aclnnStatus aclnnAscendAntiQuantGetWorkspaceSize(const aclTensor* x, const aclTe
                                                  bool sqrtMode, const aclTensor* y,
                                                  uint64_t* workspaceSize,
                                                  aclOpExecutor** executor) {
-  return plan<Call<AntiQuant>>(kFunction, workspaceSize, executor, [&](auto& call) {
+  return plan<Call<AntiQuant>>(kAntiQuant, workspaceSize, executor, [&](auto& call) {
     call.input("x", x, call.op.x);
     call.check_codes(call.op.x);
     give_an_axis(call.op.x);
@@ -43,4 +43,4 @@ aclnnStatus aclnnAscendAntiQuantGetWorkspaceSize(const aclTensor* x, const aclTe
   });
 }
 
-NPU_QUANT_SECOND_PHASE(aclnnAscendAntiQuant, kFunction)
+NPU_QUANT_SECOND_PHASE(aclnnAscendAntiQuant, kAntiQuant)

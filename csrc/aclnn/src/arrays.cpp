@@ -36,7 +36,7 @@ template <class... Kept>
 bool make_all() {
   return (... && (&all<Kept>() != nullptr));
 }
-[[maybe_unused]] const bool loaded =  // before any fork
+[[maybe_unused]] const bool kept_loaded =  // before any fork
     make_all<Scalars, IntArrays, FloatArrays, BoolArrays, TensorLists, ScalarLists>();
 
 template <class Kept, class Element, class Value>
@@ -51,13 +51,13 @@ auto* create(const char* function, const Value* values, uint64_t size) {
   return handle;
 }
 
-int stale(const char* function) {
+int stale_array(const char* function) {
   return report(ACLNN_ERR_PARAM_NULLPTR, function, "there is no such object.");
 }
 
 template <class Kept, class Opaque>
 aclnnStatus destroy(const char* function, const Opaque* handle) {
-  return handle == nullptr || all<Kept>().remove(handle) ? OK : stale(function);
+  return handle == nullptr || all<Kept>().remove(handle) ? OK : stale_array(function);
 }
 
 // A list takes its elements with it; those that are gone already do not matter.
@@ -65,7 +65,7 @@ template <class Kept, class Opaque, class Members>
 aclnnStatus destroy_list(const char* function, const Opaque* handle, Members& members) {
   if (handle == nullptr) return OK;
   const auto list = all<Kept>().remove(handle);
-  if (!list) return stale(function);
+  if (!list) return stale_array(function);
   for (const auto* member : *list) members.remove(member);
   return OK;
 }
@@ -75,7 +75,7 @@ aclnnStatus get_size(const char* function, const Opaque* handle, uint64_t* size)
   if (handle == nullptr || size == nullptr)
     return report(ACLNN_ERR_PARAM_NULLPTR, function, "an argument is NULL.");
   const bool found = all<Kept>().with(handle, [&](const auto& kept) { *size = kept.size(); });
-  return found ? OK : stale(function);
+  return found ? OK : stale_array(function);
 }
 
 }  // namespace

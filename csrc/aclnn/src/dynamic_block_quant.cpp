@@ -8,29 +8,29 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr std::initializer_list<Attribute> kAttributes = {{"min_scale", "minScale"},
-                                                          {"round_mode", "roundModeOptional"},
-                                                          {"dst_type_max", "dstTypeMax"},
-                                                          {"row_block_size", "rowBlockSize"},
-                                                          {"col_block_size", "colBlockSize"}};
+constexpr std::initializer_list<Attribute> kBlockAttributes = {{"min_scale", "minScale"},
+                                                               {"round_mode", "roundModeOptional"},
+                                                               {"dst_type_max", "dstTypeMax"},
+                                                               {"row_block_size", "rowBlockSize"},
+                                                               {"col_block_size", "colBlockSize"}};
 
-constexpr Function function_of(const char* name) {
+constexpr Function block_function(const char* name) {
   return {.name = name,
-          .attributes = kAttributes,
+          .attributes = kBlockAttributes,
           .codes = kCodesOfBytes,
           .attribute_code = ACLNN_ERR_INNER_TILING_ERROR};
 }
-constexpr Function kV1 = function_of("aclnnDynamicBlockQuant");
-constexpr Function kV2 = function_of("aclnnDynamicBlockQuantV2");
+constexpr Function kBlockQuant = block_function("aclnnDynamicBlockQuant");
+constexpr Function kBlockQuantV2 = block_function("aclnnDynamicBlockQuantV2");
 
-struct Attributes {
+struct BlockAttributes {
   double min_scale;
   const char* round_mode;  // NULL: the default
   int64_t dst_type, row_block_size, col_block_size;
   double dst_type_max;
 };
 
-aclnnStatus plan_version(const Function& function, const aclTensor* x, const Attributes& with,
+aclnnStatus plan_version(const Function& function, const aclTensor* x, const BlockAttributes& with,
                          const aclTensor* y, const aclTensor* scale, uint64_t* workspace_size,
                          aclOpExecutor** executor) {
   return plan<Call<DynamicBlockQuant>>(function, workspace_size, executor, [&](auto& call) {
@@ -58,7 +58,7 @@ aclnnStatus aclnnDynamicBlockQuantGetWorkspaceSize(const aclTensor* x, double mi
                                                    const aclTensor* yOut, const aclTensor* scaleOut,
                                                    uint64_t* workspaceSize,
                                                    aclOpExecutor** executor) {
-  return plan_version(kV1, x,
+  return plan_version(kBlockQuant, x,
                       {.min_scale = minScale,
                        .round_mode = roundModeOptional,
                        .dst_type = dstType,
@@ -72,7 +72,7 @@ aclnnStatus aclnnDynamicBlockQuantV2GetWorkspaceSize(
     const aclTensor* x, double minScale, char* roundModeOptional, int64_t dstType,
     int64_t rowBlockSize, int64_t colBlockSize, double dstTypeMax, const aclTensor* yOut,
     const aclTensor* scaleOut, uint64_t* workspaceSize, aclOpExecutor** executor) {
-  return plan_version(kV2, x,
+  return plan_version(kBlockQuantV2, x,
                       {.min_scale = minScale,
                        .round_mode = roundModeOptional,
                        .dst_type = dstType,
@@ -82,5 +82,5 @@ aclnnStatus aclnnDynamicBlockQuantV2GetWorkspaceSize(
                       yOut, scaleOut, workspaceSize, executor);
 }
 
-NPU_QUANT_SECOND_PHASE(aclnnDynamicBlockQuant, kV1)
-NPU_QUANT_SECOND_PHASE(aclnnDynamicBlockQuantV2, kV2)
+NPU_QUANT_SECOND_PHASE(aclnnDynamicBlockQuant, kBlockQuant)
+NPU_QUANT_SECOND_PHASE(aclnnDynamicBlockQuantV2, kBlockQuantV2)

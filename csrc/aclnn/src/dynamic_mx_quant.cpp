@@ -12,24 +12,22 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr std::initializer_list<Attribute> kAttributes = {{"round_mode", "roundModeOptional"},
-                                                          {"block_size", "blocksize"},
-                                                          {"scale_alg", "scaleAlg"},
-                                                          {"dst_type_max", "dstTypeMax"},
-                                                          {"max_low_bound", "maxLowBound"}};
-constexpr std::initializer_list<Format> kCodes = {Format::float8_e5m2, Format::float8_e4m3fn,
-                                                  Format::float4_e2m1, Format::float4_e1m2};
+constexpr std::initializer_list<Attribute> kMxAttributes = {{"round_mode", "roundModeOptional"},
+                                                            {"block_size", "blocksize"},
+                                                            {"scale_alg", "scaleAlg"},
+                                                            {"dst_type_max", "dstTypeMax"},
+                                                            {"max_low_bound", "maxLowBound"}};
 
-constexpr Function function_of(const char* name) {
-  return {.name = name, .attributes = kAttributes, .codes = kCodes};
+constexpr Function mx_function(const char* name) {
+  return {.name = name, .attributes = kMxAttributes, .codes = kCodesOfMx};
 }
-constexpr Function kV1 = function_of("aclnnDynamicMxQuant");
-constexpr Function kV2 = function_of("aclnnDynamicMxQuantV2");
-constexpr Function kV3 = function_of("aclnnDynamicMxQuantV3");
-constexpr Function kDual = function_of("aclnnDynamicMxQuantWithDualAxis");
-constexpr Function kDualV2 = function_of("aclnnDynamicMxQuantWithDualAxisV2");
+constexpr Function kMxQuant = mx_function("aclnnDynamicMxQuant");
+constexpr Function kMxQuantV2 = mx_function("aclnnDynamicMxQuantV2");
+constexpr Function kMxQuantV3 = mx_function("aclnnDynamicMxQuantV3");
+constexpr Function kMxQuantDual = mx_function("aclnnDynamicMxQuantWithDualAxis");
+constexpr Function kMxQuantDualV2 = mx_function("aclnnDynamicMxQuantWithDualAxisV2");
 
-struct Attributes {
+struct MxAttributes {
   const char* round_mode;  // NULL: the default
   int64_t dst_type, scale_alg;
   double dst_type_max = 0;  // since V2
@@ -37,7 +35,7 @@ struct Attributes {
 
 // All but the arrays; the first codes say what all are.
 template <class CallType>
-void set_attributes(CallType& call, const Attributes& with) {
+void set_attributes(CallType& call, const MxAttributes& with) {
   auto& op = call.op;
   if (with.round_mode != nullptr) op.round_mode = with.round_mode;
   op.dst_type = call.codes_of(call.outputs[0], with.dst_type);
@@ -52,7 +50,7 @@ struct AlongAxis {
 };
 
 aclnnStatus plan_one(const Function& function, const aclTensor* x, const AlongAxis& along,
-                     const Attributes& with, const aclTensor* y, const aclTensor* mxscale,
+                     const MxAttributes& with, const aclTensor* y, const aclTensor* mxscale,
                      uint64_t* workspace_size, aclOpExecutor** executor) {
   return plan<Call<DynamicMxQuant>>(function, workspace_size, executor, [&](auto& call) {
     DynamicMxQuant& op = call.op;
@@ -70,7 +68,7 @@ struct DualOutputs {
   const aclTensor *y1, *mxscale1, *y2, *mxscale2;
 };
 
-aclnnStatus plan_dual(const Function& function, const aclTensor* x, const Attributes& with,
+aclnnStatus plan_dual(const Function& function, const aclTensor* x, const MxAttributes& with,
                       const DualOutputs& to, uint64_t* workspace_size, aclOpExecutor** executor) {
   return plan<Call<DynamicMxQuantWithDualAxis>>(
       function, workspace_size, executor, [&](auto& call) {
@@ -94,7 +92,7 @@ aclnnStatus aclnnDynamicMxQuantGetWorkspaceSize(const aclTensor* x, int64_t axis
                                                 int64_t blocksize, int64_t scaleAlg,
                                                 const aclTensor* yOut, const aclTensor* mxscaleOut,
                                                 uint64_t* workspaceSize, aclOpExecutor** executor) {
-  return plan_one(kV1, x, {axis, blocksize}, {roundModeOptional, dstType, scaleAlg}, yOut,
+  return plan_one(kMxQuant, x, {axis, blocksize}, {roundModeOptional, dstType, scaleAlg}, yOut,
                   mxscaleOut, workspaceSize, executor);
 }
 
@@ -102,15 +100,16 @@ aclnnStatus aclnnDynamicMxQuantV2GetWorkspaceSize(
     const aclTensor* x, int64_t axis, char* roundModeOptional, int64_t dstType, int64_t blocksize,
     int64_t scaleAlg, double dstTypeMax, const aclTensor* yOut, const aclTensor* mxscaleOut,
     uint64_t* workspaceSize, aclOpExecutor** executor) {
-  return plan_one(kV2, x, {axis, blocksize}, {roundModeOptional, dstType, scaleAlg, dstTypeMax},
-                  yOut, mxscaleOut, workspaceSize, executor);
+  return plan_one(kMxQuantV2, x, {axis, blocksize},
+                  {roundModeOptional, dstType, scaleAlg, dstTypeMax}, yOut, mxscaleOut,
+                  workspaceSize, executor);
 }
 
 aclnnStatus aclnnDynamicMxQuantV3GetWorkspaceSize(
     const aclTensor* x, int64_t axis, char* roundModeOptional, int64_t dstType, int64_t blocksize,
     int64_t scaleAlg, double dstTypeMax, double maxLowBound, const aclTensor* yOut,
     const aclTensor* mxscaleOut, uint64_t* workspaceSize, aclOpExecutor** executor) {
-  return plan_one(kV3, x, {axis, blocksize, maxLowBound},
+  return plan_one(kMxQuantV3, x, {axis, blocksize, maxLowBound},
                   {roundModeOptional, dstType, scaleAlg, dstTypeMax}, yOut, mxscaleOut,
                   workspaceSize, executor);
 }
@@ -119,7 +118,7 @@ aclnnStatus aclnnDynamicMxQuantWithDualAxisGetWorkspaceSize(
     const aclTensor* x, char* roundModeOptional, int64_t dstType, int64_t scaleAlg,
     const aclTensor* y1Out, const aclTensor* mxscale1Out, const aclTensor* y2Out,
     const aclTensor* mxscale2Out, uint64_t* workspaceSize, aclOpExecutor** executor) {
-  return plan_dual(kDual, x, {roundModeOptional, dstType, scaleAlg},
+  return plan_dual(kMxQuantDual, x, {roundModeOptional, dstType, scaleAlg},
                    {y1Out, mxscale1Out, y2Out, mxscale2Out}, workspaceSize, executor);
 }
 
@@ -127,12 +126,12 @@ aclnnStatus aclnnDynamicMxQuantWithDualAxisV2GetWorkspaceSize(
     const aclTensor* x, char* roundModeOptional, int64_t dstType, int64_t scaleAlg,
     double dstTypeMax, const aclTensor* y1Out, const aclTensor* mxscale1Out, const aclTensor* y2Out,
     const aclTensor* mxscale2Out, uint64_t* workspaceSize, aclOpExecutor** executor) {
-  return plan_dual(kDualV2, x, {roundModeOptional, dstType, scaleAlg, dstTypeMax},
+  return plan_dual(kMxQuantDualV2, x, {roundModeOptional, dstType, scaleAlg, dstTypeMax},
                    {y1Out, mxscale1Out, y2Out, mxscale2Out}, workspaceSize, executor);
 }
 
-NPU_QUANT_SECOND_PHASE(aclnnDynamicMxQuant, kV1)
-NPU_QUANT_SECOND_PHASE(aclnnDynamicMxQuantV2, kV2)
-NPU_QUANT_SECOND_PHASE(aclnnDynamicMxQuantV3, kV3)
-NPU_QUANT_SECOND_PHASE(aclnnDynamicMxQuantWithDualAxis, kDual)
-NPU_QUANT_SECOND_PHASE(aclnnDynamicMxQuantWithDualAxisV2, kDualV2)
+NPU_QUANT_SECOND_PHASE(aclnnDynamicMxQuant, kMxQuant)
+NPU_QUANT_SECOND_PHASE(aclnnDynamicMxQuantV2, kMxQuantV2)
+NPU_QUANT_SECOND_PHASE(aclnnDynamicMxQuantV3, kMxQuantV3)
+NPU_QUANT_SECOND_PHASE(aclnnDynamicMxQuantWithDualAxis, kMxQuantDual)
+NPU_QUANT_SECOND_PHASE(aclnnDynamicMxQuantWithDualAxisV2, kMxQuantDualV2)

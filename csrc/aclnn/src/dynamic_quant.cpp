@@ -10,18 +10,18 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr std::initializer_list<Attribute> kAttributes = {{"dst_type_max", "dstTypeMax"},
-                                                          {"quant_mode", "quantMode"}};
-constexpr Function function_of(const char* name) {
+constexpr std::initializer_list<Attribute> kDynamicAttributes = {{"dst_type_max", "dstTypeMax"},
+                                                                 {"quant_mode", "quantMode"}};
+constexpr Function dynamic_function(const char* name) {
   return {.name = name,
-          .attributes = kAttributes,
+          .attributes = kDynamicAttributes,
           .codes = kEveryCode,
           .phase_2_code = ACLNN_ERR_INNER};
 }
-constexpr Function kV1 = function_of("aclnnDynamicQuant");
-constexpr Function kV2 = function_of("aclnnDynamicQuantV2");
-constexpr Function kV3 = function_of("aclnnDynamicQuantV3");
-constexpr Function kV4 = function_of("aclnnDynamicQuantV4");
+constexpr Function kDynamicQuant = dynamic_function("aclnnDynamicQuant");
+constexpr Function kDynamicQuantV2 = dynamic_function("aclnnDynamicQuantV2");
+constexpr Function kDynamicQuantV3 = dynamic_function("aclnnDynamicQuantV3");
+constexpr Function kDynamicQuantV4 = dynamic_function("aclnnDynamicQuantV4");
 
 // The tensors of the versions after the first; the group index and the offset may be NULL.
 struct TensorArguments {
@@ -66,7 +66,7 @@ aclnnStatus aclnnDynamicQuantGetWorkspaceSize(const aclTensor* x,
                                               const aclTensor* smoothScalesOptional,
                                               const aclTensor* yOut, const aclTensor* scaleOut,
                                               uint64_t* workspaceSize, aclOpExecutor** executor) {
-  return plan<DynamicQuantCall>(kV1, workspaceSize, executor, [&](auto& call) {
+  return plan<DynamicQuantCall>(kDynamicQuant, workspaceSize, executor, [&](auto& call) {
     call.set_inputs(x, smoothScalesOptional);
     call.set_outputs(yOut, scaleOut);
     call.op.dst_type = call.codes_of(call.outputs[DynamicQuant::kY]);
@@ -77,7 +77,7 @@ aclnnStatus aclnnDynamicQuantV2GetWorkspaceSize(
     const aclTensor* x, const aclTensor* smoothScalesOptional, const aclTensor* groupIndexOptional,
     int64_t dstType, const aclTensor* yOut, const aclTensor* scaleOut, const aclTensor* offsetOut,
     uint64_t* workspaceSize, aclOpExecutor** executor) {
-  return plan<DynamicQuantCall>(kV2, workspaceSize, executor, [&](auto& call) {
+  return plan<DynamicQuantCall>(kDynamicQuantV2, workspaceSize, executor, [&](auto& call) {
     call.set({x, smoothScalesOptional, groupIndexOptional, yOut, scaleOut, offsetOut}, dstType);
   });
 }
@@ -87,7 +87,7 @@ aclnnStatus aclnnDynamicQuantV3GetWorkspaceSize(
     int64_t dstType, bool isSymmetrical, const char* quantMode, const aclTensor* yOut,
     const aclTensor* scaleOut, const aclTensor* offsetOut, uint64_t* workspaceSize,
     aclOpExecutor** executor) {
-  return plan<DynamicQuantCall>(kV3, workspaceSize, executor, [&](auto& call) {
+  return plan<DynamicQuantCall>(kDynamicQuantV3, workspaceSize, executor, [&](auto& call) {
     call.set({x, smoothScalesOptional, groupIndexOptional, yOut, scaleOut, offsetOut}, dstType);
     call.set_mode(isSymmetrical, quantMode);
   });
@@ -98,14 +98,14 @@ aclnnStatus aclnnDynamicQuantV4GetWorkspaceSize(
     int64_t dstType, bool isSymmetrical, const char* quantMode, float dstTypeMax,
     const aclTensor* yOut, const aclTensor* scaleOut, const aclTensor* offsetOut,
     uint64_t* workspaceSize, aclOpExecutor** executor) {
-  return plan<DynamicQuantCall>(kV4, workspaceSize, executor, [&](auto& call) {
+  return plan<DynamicQuantCall>(kDynamicQuantV4, workspaceSize, executor, [&](auto& call) {
     call.set({x, smoothScalesOptional, groupIndexOptional, yOut, scaleOut, offsetOut}, dstType);
     call.set_mode(isSymmetrical, quantMode);
     call.op.dst_type_max = static_cast<double>(dstTypeMax);
   });
 }
 
-NPU_QUANT_SECOND_PHASE(aclnnDynamicQuant, kV1)
-NPU_QUANT_SECOND_PHASE(aclnnDynamicQuantV2, kV2)
-NPU_QUANT_SECOND_PHASE(aclnnDynamicQuantV3, kV3)
-NPU_QUANT_SECOND_PHASE(aclnnDynamicQuantV4, kV4)
+NPU_QUANT_SECOND_PHASE(aclnnDynamicQuant, kDynamicQuant)
+NPU_QUANT_SECOND_PHASE(aclnnDynamicQuantV2, kDynamicQuantV2)
+NPU_QUANT_SECOND_PHASE(aclnnDynamicQuantV3, kDynamicQuantV3)
+NPU_QUANT_SECOND_PHASE(aclnnDynamicQuantV4, kDynamicQuantV4)

@@ -17,14 +17,14 @@ Executors& executors() {
   static auto* const kept = new Executors;
   return *kept;
 }
-[[maybe_unused]] const Executors& loaded = executors();  // before any fork
+[[maybe_unused]] const Executors& executors_loaded = executors();  // before any fork
 
 // In the caller's words.
 Status own_fault(Fault kind, const char* subject, const Text& came, const Text& allowed = {}) {
   return fault("", kind, subject, came, allowed);
 }
 
-int stale(const char* function) {
+int stale_executor(const char* function) {
   return report(ACLNN_ERR_INNER, function,
                 "there is no such executor: it has been used, destroyed, or never made.");
 }
@@ -47,7 +47,7 @@ int run(const Function& function, void* workspace, uint64_t workspace_size, aclO
   };
   if (handle == nullptr) return refuse(ACLNN_ERR_PARAM_NULLPTR, "executor is NULL.");
   const std::shared_ptr<Executor> executor = take(handle);
-  if (!executor) return stale(function.name);
+  if (!executor) return stale_executor(function.name);
   if (&executor->function != &function)
     return refuse(ACLNN_ERR_INNER,
                   std::string("the executor is one of ") + executor->function.name + ".");
@@ -72,7 +72,7 @@ aclnnStatus refresh(const char* function, Counts counts, aclOpExecutor* executor
       return report(ACLNN_ERR_INNER_NULLPTR, function, "executor or tensor is NULL.");
     std::shared_ptr<Executor> found;
     if (!executors().with(executor, [&](const auto& kept) { found = kept; }))
-      return stale(function);
+      return stale_executor(function);
     if (found->set_address(counts, index, tensor, address)) return OK;
     return report(
         ACLNN_ERR_PARAM_INVALID, function,
@@ -84,7 +84,7 @@ aclnnStatus refresh_list(const char* function, const aclOpExecutor* executor,
                          const aclTensorList* tensors) {
   if (executor == nullptr || tensors == nullptr)
     return report(ACLNN_ERR_INNER_NULLPTR, function, "executor or tensors is NULL.");
-  if (!executors().knows(executor)) return stale(function);
+  if (!executors().knows(executor)) return stale_executor(function);
   return report(ACLNN_ERR_PARAM_INVALID, function, "the operator has no list of tensors.");
 }
 
@@ -287,12 +287,12 @@ using namespace npu_quant::aclnn;
 aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) {
   if (executor == nullptr) return report(ACLNN_ERR_INNER_NULLPTR, __func__, "executor is NULL.");
   const bool found = executors().with(executor, [](auto& kept) { kept->is_repeatable = true; });
-  return found ? OK : stale(__func__);
+  return found ? OK : stale_executor(__func__);
 }
 
 aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor* executor) {
   if (executor == nullptr) return report(ACLNN_ERR_INNER_NULLPTR, __func__, "executor is NULL.");
-  return executors().remove(executor) ? OK : stale(__func__);
+  return executors().remove(executor) ? OK : stale_executor(__func__);
 }
 
 aclnnStatus aclSetInputTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor,

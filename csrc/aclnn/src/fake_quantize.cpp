@@ -9,14 +9,14 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr std::initializer_list<Attribute> kAttributes = {
+constexpr std::initializer_list<Attribute> kFakeAttributes = {
     {"fake_quant_enabled", "fakeQuantEnabled"},
     {"quant_min", "quantMin"},
     {"quant_max", "quantMax"}};
 constexpr Function kPerTensor{.name = "aclnnFakeQuantPerTensorAffineCachemask",
-                              .attributes = kAttributes};
+                              .attributes = kFakeAttributes};
 constexpr Function kPerChannel{.name = "aclnnFakeQuantPerChannelAffineCachemask",
-                               .attributes = kAttributes};
+                               .attributes = kFakeAttributes};
 
 struct FakeQuantizeCall : Call<FakeQuantize> {
   FakeQuantizeCall(const Function& function, FakeQuantize::Form form)

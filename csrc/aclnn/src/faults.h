@@ -34,6 +34,8 @@ inline constexpr std::initializer_list<Format> kEveryCode = {
     Format::hifloat8, Format::float8_e5m2, Format::float8_e4m3fn};
 inline constexpr std::initializer_list<Format> kCodesOfBytes = {
     Format::int8, Format::hifloat8, Format::float8_e5m2, Format::float8_e4m3fn};
+inline constexpr std::initializer_list<Format> kCodesOfMx = {
+    Format::float8_e5m2, Format::float8_e4m3fn, Format::float4_e2m1, Format::float4_e1m2};
 
 enum class Phase { one, two };
 

@@ -93,7 +93,7 @@ Blocks& blocks() {
   static auto* const kept = new Blocks;
   return *kept;
 }
-[[maybe_unused]] const Blocks& loaded = blocks();  // before any fork
+[[maybe_unused]] const Blocks& blocks_loaded = blocks();  // before any fork
 
 bool overruns(const void* begin, size_t count) {
   const Range range{begin, count};

@@ -8,11 +8,12 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr std::initializer_list<Attribute> kAttributes = {{"round_mode", "roundMode"}};
+constexpr std::initializer_list<Attribute> kAscendAttributes = {{"round_mode", "roundMode"}};
 constexpr std::initializer_list<Format> kIntegers = {Format::int8, Format::int4, Format::int32};
-constexpr Function kV1{.name = "aclnnAscendQuant", .attributes = kAttributes, .codes = kIntegers};
-constexpr Function kV3{
-    .name = "aclnnAscendQuantV3", .attributes = kAttributes, .codes = kEveryCode};
+constexpr Function kAscendQuant{
+    .name = "aclnnAscendQuant", .attributes = kAscendAttributes, .codes = kIntegers};
+constexpr Function kAscendQuantV3{
+    .name = "aclnnAscendQuantV3", .attributes = kAscendAttributes, .codes = kEveryCode};
 
 using Version = AscendQuant::Version;
 
@@ -49,7 +50,7 @@ aclnnStatus aclnnAscendQuantGetWorkspaceSize(const aclTensor* x, const aclTensor
   const auto fill = [&](auto& call) {
     call.set(x, scale, offset, sqrtMode, roundMode, dstType, y);
   };
-  return plan<AscendQuantCall>(kV1, workspaceSize, executor, fill, Version::v1);
+  return plan<AscendQuantCall>(kAscendQuant, workspaceSize, executor, fill, Version::v1);
 }
 
 aclnnStatus aclnnAscendQuantV3GetWorkspaceSize(const aclTensor* x, const aclTensor* scale,
@@ -61,8 +62,8 @@ aclnnStatus aclnnAscendQuantV3GetWorkspaceSize(const aclTensor* x, const aclTens
     call.set(x, scale, offset, sqrtMode, roundMode, dstType, y);
     call.op.axis = axis;
   };
-  return plan<AscendQuantCall>(kV3, workspaceSize, executor, fill, Version::v3);
+  return plan<AscendQuantCall>(kAscendQuantV3, workspaceSize, executor, fill, Version::v3);
 }
 
-NPU_QUANT_SECOND_PHASE(aclnnAscendQuant, kV1)
-NPU_QUANT_SECOND_PHASE(aclnnAscendQuantV3, kV3)
+NPU_QUANT_SECOND_PHASE(aclnnAscendQuant, kAscendQuant)
+NPU_QUANT_SECOND_PHASE(aclnnAscendQuantV3, kAscendQuantV3)

@@ -34,7 +34,7 @@ const Key& messages_key() {
   return kept;
 }
 
-[[maybe_unused]] const Key& loaded = messages_key();  // before any fork
+[[maybe_unused]] const Key& key_loaded = messages_key();  // before any fork
 
 // This thread's; made when there is the first, null where there is no place for it.
 Messages* find_messages() {

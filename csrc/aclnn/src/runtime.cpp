@@ -34,7 +34,7 @@ Runtime& runtime() {
   static auto* const kept = new Runtime;
   return *kept;
 }
-[[maybe_unused]] const Runtime& loaded = runtime();  // before any fork
+[[maybe_unused]] const Runtime& runtime_loaded = runtime();  // before any fork
 
 thread_local aclrtContext current_context = nullptr;
 

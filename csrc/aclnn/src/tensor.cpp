@@ -84,7 +84,7 @@ bool describe(Tensor& tensor, const int64_t* dims, uint64_t rank, int type, cons
   return true;
 }
 
-int stale(const char* function) {
+int stale_tensor(const char* function) {
   return report(ACLNN_ERR_PARAM_NULLPTR, function, "there is no such tensor.");
 }
 
@@ -94,7 +94,7 @@ aclnnStatus read(const char* function, const aclTensor* tensor, Get get, Results
   return guarded(function, ACLNN_ERR_INNER, ACLNN_ERR_INNER, [&]() -> int {
     if (tensor == nullptr || (... || (results == nullptr)))
       return report(ACLNN_ERR_PARAM_NULLPTR, function, "an argument is NULL.");
-    return tensors().with(tensor, get) ? OK : stale(function);
+    return tensors().with(tensor, get) ? OK : stale_tensor(function);
   });
 }
 
@@ -146,7 +146,7 @@ Tensors& tensors() {
 }
 
 namespace {
-[[maybe_unused]] const Tensors& loaded = tensors();  // before any fork
+[[maybe_unused]] const Tensors& tensors_loaded = tensors();  // before any fork
 }
 
 }  // namespace npu_quant::aclnn
@@ -181,12 +181,12 @@ aclnnStatus aclInitTensor(aclTensor* tensor, const int64_t* viewDims, uint64_t v
       return report(ACLNN_ERR_PARAM_NULLPTR, function,
                     "tensor, or dims that are counted, is NULL.");
     const bool found = tensors().with(tensor, [&](Tensor& kept) { kept = std::move(fresh); });
-    return found ? OK : stale(function);
+    return found ? OK : stale_tensor(function);
   });
 }
 
 aclnnStatus aclDestroyTensor(const aclTensor* tensor) {
-  return tensor == nullptr || tensors().remove(tensor) ? OK : stale(__func__);
+  return tensor == nullptr || tensors().remove(tensor) ? OK : stale_tensor(__func__);
 }
 
 aclnnStatus aclGetViewShape(const aclTensor* tensor, int64_t** viewDims, uint64_t* viewDimsNum) {
