@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 
+import exhaustive
+import numpy as np
 import pytest
 import variant_rows
 
@@ -12,32 +14,43 @@ import npu_quant
 from npu_quant import ParamError
 from npu_quant.golden import list_variants
 
-
-@pytest.fixture(scope="module")
-def found() -> list[list[str]]:
-    return variant_rows.rows()
+KEPT: list[list[str]] = json.loads(variant_rows.TABLE.read_text())
+"""Operator, name, source, a checksum of the words; then of the results with each dtype."""
 
 
-@pytest.fixture(scope="module")
-def kept() -> list[list[str]]:
-    table: list[list[str]] = json.loads(variant_rows.TABLE.read_text())
-    return table
+def is_tried(index: int, sums: list[str], dtype: int) -> bool:
+    """Of the dtypes that a row applies to, `make test` tries it with one, each with others."""
+    applies = [i for i, text in enumerate(sums) if text != "-"] or [0]
+    return exhaustive.every(len(sums)) == 1 or dtype == applies[index % len(applies)]
 
 
-def test_rows_are_what_they_were(found: list[list[str]], kept: list[list[str]]) -> None:
-    """If this is meant: python tests/variant_rows.py, and look at what has changed."""
-    for ours, theirs in zip(found, kept, strict=True):
-        assert ours == theirs
+@pytest.mark.parametrize("op", list_variants())
+class TestKept:
+    """If a change is meant: python tests/variant_rows.py, and look at what has changed."""
+
+    def test_rows_say_what_they_said(self, op: str) -> None:
+        kept = [row[:4] for row in KEPT if row[0] == op]
+        assert [variant_rows.words(op, variant) for variant in list_variants(op)] == kept
+
+    @pytest.mark.parametrize("dtype", range(3), ids=lambda i: np.dtype(variant_rows.DTYPES[i]).name)
+    def test_rows_give_what_they_gave(self, op: str, dtype: int) -> None:
+        kept = [row[4:] for row in KEPT if row[0] == op]
+        tried = [i for i, sums in enumerate(kept) if is_tried(i, sums, dtype)]
+        assert tried
+        variants = list_variants(op)
+        found = variant_rows.sums(op, variant_rows.DTYPES[dtype], [variants[i] for i in tried])
+        for i, sum_ in zip(tried, found, strict=True):
+            assert sum_ == kept[i][dtype], variants[i].name
 
 
-def test_every_row_was_computed(kept: list[list[str]]) -> None:
-    assert Counter(row[0] for row in kept) == {o: len(v) for o, v in list_variants().items()}
+def test_every_row_was_computed() -> None:
+    assert Counter(row[0] for row in KEPT) == {o: len(v) for o, v in list_variants().items()}
 
 
-def test_the_data_tell_most_formulas_apart(kept: list[list[str]]) -> None:
+def test_the_data_tell_most_formulas_apart() -> None:
     """But for those that zero points, or data for one operator of several, make equal."""
-    results = Counter((row[0], *row[4:]) for row in kept)
-    assert len(results) > 0.85 * len(kept)
+    results = Counter((row[0], *row[4:]) for row in KEPT)
+    assert len(results) > 0.85 * len(KEPT)
 
 
 class TestTables:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -202,25 +203,38 @@ def result(variant: Variant, model: Model) -> str:
     return text
 
 
+@cache
+def calls(dtype: Any) -> dict[str, list[dict[str, Any]]]:
+    """Return the inputs of each operator's calls."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for kind in (given, grouped, formatted, in_blocks, in_other_blocks):
+        for op, inputs in kind(dtype):
+            found.setdefault(op, []).append(inputs)
+    return found
+
+
+def sums(op: str, dtype: Any, variants: Sequence[Variant]) -> list[str]:
+    """Return a checksum of what each row gives of all calls, "-" where it never applies."""
+    texts: list[list[str]] = [[] for _ in variants]
+    for inputs in calls(dtype)[op]:
+        model = model_of(op, inputs)
+        for text, variant in zip(texts, variants, strict=True):
+            text.append(result(variant, model))
+    return [f"{zlib.crc32('|'.join(t).encode()):08x}" if {*t} != {"-"} else "-" for t in texts]
+
+
+def words(op: str, variant: Variant) -> list[str]:
+    """Return operator, name, source, and a checksum of all else that a row says."""
+    text = f"{variant.benign} {variant.summary} {variant.benign_when}"
+    return [op, variant.name, variant.source, f"{zlib.crc32(text.encode()):08x}"]
+
+
 def rows() -> list[list[str]]:
-    """Return operator, name, source, and the rest of a row with its results as a checksum."""
-    tables = list_variants()
-    found: dict[tuple[str, int], list[str]]
-    found = {(op, i): [] for op in tables for i in range(len(tables[op]))}
-    others: dict[tuple[str, int], list[str]] = {key: [] for key in found}
-    for dtype in DTYPES:
-        int8 = ((found, call) for call in (*given(dtype), *grouped(dtype)))
-        other = (*formatted(dtype), *in_blocks(dtype), *in_other_blocks(dtype))
-        for results, (op, inputs) in (*int8, *((others, call) for call in other)):
-            model = model_of(op, inputs)
-            for i, variant in enumerate(tables[op]):
-                results[op, i].append(result(variant, model))
+    """Return what each row says, and a checksum per dtype."""
     table = []
-    for (op, i), results in found.items():
-        v = tables[op][i]
-        words = f"{v.benign} {v.summary} {v.benign_when}"
-        sums = (words, "|".join(results), "|".join(others[op, i]))
-        table.append([op, v.name, v.source, *(f"{zlib.crc32(t.encode()):08x}" for t in sums)])
+    for op, variants in list_variants().items():
+        of_dtypes = [sums(op, dtype, variants) for dtype in DTYPES]
+        table += [[*words(op, v), *of] for v, *of in zip(variants, *of_dtypes, strict=True)]
     return table
 
 
