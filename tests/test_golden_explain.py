@@ -12,19 +12,25 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_golden_variants import BF16, DYNAMIC, F32, codes, dynamic
+from test_golden_variants import BF16, DYNAMIC, F32, codes, dynamic, few_bits
 
 import npu_quant
 from npu_quant import DTypeError, ParamError
 from npu_quant.golden.api import explain
-from npu_quant.golden.operators import ranking
+from npu_quant.golden.operators import ranking, tiles
 
 OP = "npu_dynamic_quant"
 
 
 @pytest.fixture(scope="module", params=[np.float16, BF16], ids=["float16", "bfloat16"])
 def x(request: pytest.FixtureRequest) -> Any:
-    return np.random.default_rng(7).standard_normal((1024, 768)).astype(request.param)
+    return few_bits(7, (272, 192), request.param)[16:]  # without whole halves, which truncate alike
+
+
+@pytest.fixture(autouse=True)
+def parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let x have 7 parts, of 42 rows each but the last."""
+    monkeypatch.setattr(tiles, "PART", 1 << 13)
 
 
 SIX = ["x * (1/scale)", "x * (127/amax)", "x * ((1/amax) * 127)", "fp16 quotient"]
@@ -70,7 +76,7 @@ class TestNaming:
     def test_nothing_matches_a_changed_byte(self, x: Any) -> None:
         y, scale = dynamic("x * (127/amax)", x.astype(F32))
         assert explain((y, scale), OP, {"input": x}).matches
-        y[500, 3] ^= 1
+        y[150, 3] ^= 1
         changed = explain((y, scale), OP, {"input": x})
         assert changed.matches == ()
         assert changed.ranked[0].name == "x * (127/amax)"
@@ -106,7 +112,7 @@ class TestSample:
 
     @pytest.fixture
     def few(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Let x, which has 7 parts, be large: 3 of them are the sample, of 170 rows each."""
+        """Let x, which has 7 parts, be large: 3 of them are the sample."""
         monkeypatch.setattr(ranking, "SAMPLED", 3)
         monkeypatch.setattr(ranking, "NEAREST", 6)
 
@@ -131,15 +137,15 @@ class TestSample:
     def test_a_fault_beside_the_sample_lets_no_estimate_come_first(self, x: Any, few: None) -> None:
         """It is in no estimate: these would be less than the number of what is nearest."""
         y, scale = npu_quant.npu_dynamic_quant(x)
-        y[-100:] ^= 1
+        y[-25:] ^= 1
         found = explain((y, scale), OP, {"input": x})
         nearest = found.ranked[0]
-        wrong = 100 * x.shape[1]
+        wrong = 25 * x.shape[1]
         assert (nearest.name, nearest.total, nearest.estimated) == ("reference", wrong, False)
         assert any(r.estimated and r.total < wrong for r in found.ranked)
         assert "reference" in str(found).splitlines()[3]
 
-    @pytest.mark.parametrize("row", range(0, 1024, 93))
+    @pytest.mark.parametrize("row", range(0, 256, 23))
     def test_no_byte_is_overlooked(self, row: int, x: Any, few: None) -> None:
         y, scale = dynamic("x * (127/amax)", x.astype(F32))
         y[row, 3] ^= 1
@@ -189,7 +195,7 @@ class TestArguments:
 
     def test_another_shape(self, x: Any) -> None:
         y = npu_quant.npu_dynamic_quant(x).y
-        with pytest.raises(ParamError, match=r"explain: actual y has shape \(768, 1024\)"):
+        with pytest.raises(ParamError, match=r"explain: actual y has shape \(192, 256\)"):
             explain(y.T, OP, {"input": x})
 
     def test_unknown_operators_and_inputs(self, x: Any) -> None:
@@ -228,10 +234,10 @@ class TestText:
         lines = text.splitlines()
         assert len(lines) == 12
         assert max(len(line) for line in lines) <= 100
-        assert lines[0].endswith("y int8 (1024, 768), scale float32 (1024,)")
+        assert lines[0].endswith("y int8 (256, 192), scale float32 (256,)")
         assert lines[1].startswith("  none of 1")
         assert lines[1].endswith("exactly these outputs")
-        assert lines[3].split()[:4] == ["768", "0", "benign", "reference"]
+        assert lines[3].split()[:4] == ["192", "0", "benign", "reference"]
         assert "more: .ranked has all" in lines[-1]
 
     def test_estimates_are_marked(self) -> None:
@@ -259,12 +265,12 @@ class TestText:
         }
 
     def test_as_html(self, x: Any) -> None:
-        smooth = np.ones(768, x.dtype)
+        smooth = np.ones(192, x.dtype)
         y, scale = npu_quant.npu_dynamic_quant(x)
         text = explain((y, scale), OP, {"input": x, "smooth_scales": smooth})._repr_html_()
         assert text.count("<tr>") == text.count("</tr>") == 25
         assert " more: <code>.ranked</code> has all</p>" in text
-        assert "<strong>explain npu_dynamic_quant: y int8 (1024, 768)" in text
+        assert "<strong>explain npu_dynamic_quant: y int8 (256, 192)" in text
         assert ">reference<" in text
 
     def test_html_is_escaped(self) -> None:

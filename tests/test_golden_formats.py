@@ -19,7 +19,7 @@ from npu_quant.golden import Comparison, compare
 Array = NDArray[Any]
 F32 = np.float32
 E4M3 = ml_dtypes.float8_e4m3fn
-ROWS, N = 256, 1024
+ROWS, N = 128, 512
 HIFLOAT8 = np.array(
     [0]
     + [2.0**e for e in range(-22, -15)]

@@ -104,7 +104,7 @@ def test_every_format(x: Array, name: str, height: int) -> None:
     for kind in (np.float16, ml_dtypes.bfloat16, F32):
         given = x.astype(kind).reshape(3, 100, 200)
         given[0, 3, 5], given[1, 40, 70], given[2, 50] = np.nan, -np.inf, 0
-        for array in (given, given[:, :, ::-1]):
+        for array in (given, given[:, :, ::-1]) if kind == F32 else (given,):
             inputs = {"x": array, "group_list": ends} | more
             y, scale = npu_quant.npu_grouped_dynamic_block_quant(**inputs)
             found = explain((y, scale), OP, inputs)

@@ -54,8 +54,9 @@ class TestShapes:
     def test_any_axis_with_blocks_that_are_not_full(
         self, name: str, axis: int, block_size: int
     ) -> None:
-        x = np.random.default_rng(1).standard_normal((70, 98, 34)).astype(np.float16)
-        x[5, 3, 7], x[40], x[6, 6, 6] = np.inf, 0, np.nan
+        shape = [(98, 7, 34), (7, 98, 34), (7, 7, 98)][axis]
+        x = np.random.default_rng(1).standard_normal(shape).astype(np.float16)
+        x[5, 3, 7], x[4], x[6, 6, 6] = np.inf, 0, np.nan
         more = {"axis": axis, "block_size": block_size}
         y, mxscale = npu_quant.npu_dynamic_mx_quant(x, dst_type=name, **more)
         comparison = compared((y.copy(), mxscale), x, name, **more)
@@ -64,8 +65,7 @@ class TestShapes:
         assert found.matches[0].name == "reference"
         # The wrong byte of one block is seen, and follows into its codes alone.
         wrong = mxscale.copy()
-        where = (3, 0, 5, 0) if axis == 0 else (3, 0, 5, 0) if axis == 1 else (3, 5, 0, 0)
-        where = (0, 3, 5, 0) if axis == 0 else where
+        where = [(0, 3, 5, 0), (3, 0, 5, 0), (3, 5, 0, 0)][axis]
         wrong[where] += 1
         comparison = compared((y, wrong), x, name, **more)
         assert comparison.decisive.name == "mxscale"
@@ -73,7 +73,7 @@ class TestShapes:
         place = {
             0: f"[0, 3, 5] to [{block_size - 1}, 3, 5]",
             1: f"rows {3 * 98} to {3 * 98 + block_size - 1} of column 5",
-            2: f"block 0 of row {3 * 98 + 5}, columns 0 to {min(block_size, 34) - 1}",
+            2: f"block 0 of row {3 * 7 + 5}, columns 0 to {block_size - 1}",
         }[axis]
         assert f"[{', '.join(map(str, where))}] ({place}) actual" in str(comparison)
 
