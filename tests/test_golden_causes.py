@@ -58,8 +58,8 @@ class Device(NamedTuple):
 def device(name: str = "int8", rows: int = ROWS) -> Device:
     x = beside_ties(*TIES[name])[:rows]
     y, scale = npu_quant.npu_dynamic_quant(x, dst_type=name)
-    encode = OWN[name].encode if name != "int8" else in_int8
-    return Device(name, x, y, scale, x.astype(F32) * (F32(1) / scale)[:, None], encode)
+    v = x.astype(F32) * (F32(1) / scale)[:, None]
+    return Device(name, x, y, scale, v, OWN[name].encode)
 
 
 def beside_ties(most: float, few: list[int], ties: Array) -> Array:
@@ -72,10 +72,6 @@ def beside_ties(most: float, few: list[int], ties: Array) -> Array:
     x[row, column] = scale[row] * rng.choice(ties, 400) * rng.choice([-1, 1], 400)
     x[np.arange(ROWS), rng.integers(N, size=ROWS)] = amax
     return x.astype(np.float16)
-
-
-def in_int8(v: Array) -> Array:
-    return np.clip(np.rint(v), -128, 127).astype(np.int8)
 
 
 def unpacked(codes: Array) -> Array:

@@ -9,7 +9,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from test_golden_causes import EVERYWHERE, PLACES, device, in_int8, notes
+from test_golden_causes import EVERYWHERE, PLACES, device, notes
+from test_golden_formats import in_int8
 
 from npu_quant.golden import compare
 from npu_quant.golden.measure.parts import some_of

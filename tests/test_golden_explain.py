@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_golden_variants import BF16, DYNAMIC, F32, codes, dynamic, few_bits
+from test_golden_variants import DYNAMIC, F32, SIXTEEN, codes, dynamic, few_bits
 
 import npu_quant
 from npu_quant import DTypeError, ParamError
@@ -22,7 +22,7 @@ from npu_quant.golden.operators import ranking, tiles
 OP = "npu_dynamic_quant"
 
 
-@pytest.fixture(scope="module", params=[np.float16, BF16], ids=["float16", "bfloat16"])
+@pytest.fixture(scope="module", params=SIXTEEN)
 def x(request: pytest.FixtureRequest) -> Any:
     return few_bits(7, (272, 192), request.param)[16:]  # without whole halves, which truncate alike
 

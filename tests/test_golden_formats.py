@@ -1,4 +1,4 @@
-"""What rounding explains and what it does not, in the formats besides int8, and in their words.
+"""What rounding explains and what it does not: harmless formulas and planted bugs, per format.
 
 The formulas are written here in plain NumPy, float32 operation by operation; none is imported.
 """
@@ -18,7 +18,7 @@ from npu_quant.golden import Comparison, compare
 
 Array = NDArray[Any]
 F32 = np.float32
-E4M3 = ml_dtypes.float8_e4m3fn
+E4M3, BF16 = ml_dtypes.float8_e4m3fn, ml_dtypes.bfloat16
 ROWS, N = 128, 512
 HIFLOAT8 = np.array(
     [0]
@@ -38,6 +38,10 @@ def to_hifloat8(v: Array) -> Array:
     middles = (HIFLOAT8[1:] + HIFLOAT8[:-1]) / 2
     near = HIFLOAT8[np.searchsorted(middles, np.abs(v).astype(np.float64), "right")]
     return npu_quant.formats.encode(np.copysign(near, v).astype(F32), "hifloat8")
+
+
+def in_int8(v: Array) -> Array:
+    return np.clip(np.rint(v), -128, 127).astype(np.int8)
 
 
 def packed(v: Array) -> Array:
@@ -82,6 +86,7 @@ def hifloat8_truncated(v: Array) -> Array:
 
 
 OWN = {
+    "int8": Own(127, in_int8, lambda v: in_int8(away(v)), lambda v: in_int8(np.trunc(v))),
     "int4": Own(
         7, lambda v: packed(np.rint(v)), lambda v: packed(away(v)), lambda v: packed(np.trunc(v))
     ),
@@ -98,13 +103,15 @@ OWN = {
 class Rows:
     """The terms of dynamic quantization to a format, and its comparison."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, dtype: Any) -> None:
         rng = np.random.default_rng(7)
         self.name, self.own = name, OWN[name]
-        self.x = rng.standard_normal((ROWS, N)).astype(np.float16)
-        # Where rows have ties at all: whole numbers of halves, at most 7 of them or a power of two.
-        most = 4.0 if name == "hifloat8" else 7.0
-        self.x[:16] = np.clip(np.rint(self.x[:16] * 64) / 32, -most, most)
+        self.x = rng.standard_normal((ROWS, N)).astype(dtype)
+        # Rows whose quotients are often ties: the greatest by a power of two, in few bits.
+        most = {"int8": 127 / 32, "hifloat8": 4.0}.get(name, 7.0)
+        step = 64 if name == "int8" else 32
+        few = np.rint(self.x[:16].astype(F32) * 64) / step
+        self.x[:16] = np.clip(few, -most, most).astype(dtype)
         self.x[:16, 0] = most
         self.inputs = {"input": self.x, "dst_type": name}
         self.v = self.x.astype(F32)
@@ -117,9 +124,12 @@ class Rows:
         return compare((y, scale), op="npu_dynamic_quant", inputs=self.inputs, **more)
 
 
-@pytest.fixture(scope="module", params=OWN)
+CALLS = {**{name: (name, np.float16) for name in OWN}, "int8 of bfloat16": ("int8", BF16)}
+
+
+@pytest.fixture(scope="module", params=CALLS)
 def rows(request: pytest.FixtureRequest) -> Rows:
-    return Rows(request.param)
+    return Rows(*CALLS[request.param])
 
 
 def column(a: Array) -> Array:
@@ -131,6 +141,14 @@ def test_the_formulas_here_are_the_operators(rows: Rows) -> None:
     assert (scale == rows.scale).all()
     assert y.tobytes() == rows.encode(rows.v / column(scale)).tobytes()
     assert rows.compare(y, scale).rung == "identical"
+
+
+FARTHEST = {  # of 64 to 128 a half ulp, 2^-5 or 2^-2, is 4096 or 32768 ulp of float32
+    "fp16 quotient": (4000, 4200),
+    "bf16 quotient": (30_000, 33_000),
+    "bf16 scale": (20_000, np.inf),
+    "truncation": (8e6, np.inf),
+}
 
 
 class TestTable:
@@ -164,7 +182,8 @@ class TestTable:
         assert np.mean(scale != rows.scale) > 0.01
         assert comparison.output("scale").rung == "tie"
         assert comparison.output("y").rung in ("identical", "tie")
-        assert any(v.benign for v in comparison.variants)
+        assert any(v.benign for v in comparison.variants)  # the report names the joint formula
+        assert "identical to:" in str(comparison)
 
     @pytest.mark.parametrize("name", ["fp16 quotient", "bf16 quotient", "bf16 scale", "truncation"])
     def test_another_function_is_a_variant_that_is_not_benign(self, rows: Rows, name: str) -> None:
@@ -182,7 +201,12 @@ class TestTable:
         assert rows.compare(y, scale, variant=name).passed
         ties = comparison.output("y").ties
         assert ties is not None
-        assert ties.farthest > 1000
+        least, most = FARTHEST[name] if rows.name == "int8" else (1000, np.inf)
+        assert least < ties.farthest < most
+        metrics = comparison.output("y").metrics
+        assert metrics is not None
+        if (rows.name, name) == ("int8", "truncation"):
+            assert 0.45 < metrics.mismatches / metrics.count < 0.55
 
     def one_row(self, rows: Rows, factor: float) -> tuple[Array, Array]:
         scale = rows.scale.copy()
@@ -199,6 +223,7 @@ class TestTable:
         y, scale = self.one_row(rows, 1 + 2**-20)
         comparison = rows.compare(y, scale)
         assert comparison.output("scale").rung == "different"
+        assert 8 <= comparison.output("scale").metrics.max_steps <= 16  # type: ignore[union-attr]
         assert comparison.output("y").rung in ("identical", "tie")
         alone = rows.compare(y, None)
         assert alone.rung in ("identical", "tie")
@@ -216,7 +241,19 @@ class TestTable:
         assert comparison.decisive.name == "scale"
         assert comparison.output("y").follows_scale
         assert "only in row 70" in str(comparison)
-        assert "the scale of row 70 is wrong by" in str(comparison)
+        percent = "" if rows.name == "hifloat8" else f"{100 * (factor - 1):+.2g} %"  # a coarse one
+        assert f"the scale of row 70 is wrong by {percent}" in str(comparison)
+        y.view(np.uint8)[70, 3] ^= 1
+        assert rows.compare(y, scale).output("y").follows_scale is False
+
+    @pytest.mark.parametrize("rows", ["int8", "int8 of bfloat16"], indirect=True)
+    def test_2_to_the_minus_12_is_different_in_int8(self, rows: Rows) -> None:
+        y, scale = self.one_row(rows, 1 + 2**-12)
+        for given in (scale, None):
+            found = rows.compare(y, given).output("y")
+            assert found.rung == "different"
+            assert found.ties is not None
+            assert found.ties.farthest > 1000
 
     def test_a_row_that_was_never_written_is_no_wrong_scale(self, rows: Rows) -> None:
         y = rows.encode(rows.v / column(rows.scale))
@@ -239,21 +276,27 @@ class TestTable:
         by_column = np.abs(rows.v).max(axis=0) / rows.most
         comparison = rows.compare(rows.encode(rows.v / by_column), by_column[:ROWS])
         assert comparison.rung == "different"
+        metrics = comparison.output("y").metrics
+        assert metrics is not None
+        assert metrics.mismatches > metrics.count / 4
 
 
-ONE_CODE = {  # numbers before rounding; the codes beside a tie's golden one: right, wrong
-    "int4": (7.0, 2.5, 3, 1),
-    "float8_e4m3fn": (448.0, 17.0, 0x59, 0x57),  # 16 is 58, 18 is 59, 15 is 57
-    "hifloat8": (32768.0, 18.0, 0x40, 0x42),  # 20 is 41, 16 is 40, 24 is 42
+# Numbers before rounding; the codes beside a tie's golden one: right, wrong; and how many ulp of
+# the tie before the wrong one, 41.5, 1.5, 15.5 or 22, the number is away from it.
+ONE_CODE = {
+    "int8": (127.0, 42.5, 43, 41, 2**18),
+    "int4": (7.0, 2.5, 3, 1, 2**23),
+    "float8_e4m3fn": (448.0, 17.0, 0x59, 0x57, 1.5 * 2**20),  # 16 is 58, 18 is 59, 15 is 57
+    "hifloat8": (32768.0, 18.0, 0x40, 0x42, 4 * 2**19),  # 20 is 41, 16 is 40, 24 is 42
 }
 
 
 @pytest.mark.parametrize("name", ONE_CODE)
 def test_one_code_on_the_wrong_side_of_a_tie_is_different(name: str) -> None:
-    most, tie, right, wrong = ONE_CODE[name]
+    most, tie, right, wrong, away_from = ONE_CODE[name]
     x = np.array([[most, tie, 0, 0, 0, 0, 0, 0]], F32)
     y = npu_quant.npu_dynamic_quant(x, dst_type=name).y
-    for code, rung in ((right, "tie"), (wrong, "different")):
+    for code, rung, farthest in ((right, "tie", 0), (wrong, "different", away_from)):
         actual = y.copy()
         if name == "int4":
             actual[0, 0] = (actual[0, 0] & ~0xF0) | code << 4
@@ -262,5 +305,8 @@ def test_one_code_on_the_wrong_side_of_a_tie_is_different(name: str) -> None:
         inputs = {"input": x, "dst_type": name}
         comparison = compare(actual, op="npu_dynamic_quant", inputs=inputs)
         assert comparison.rung == rung
+        ties = comparison.output("y").ties
+        assert ties is not None
+        assert ties.farthest == farthest
         assert comparison.where is not None
         assert comparison.where.first == 1

@@ -14,10 +14,9 @@ MODULES = {
     "formats": "golden_models_formats golden_formats",
     "judge/verdict": f"{VERDICTS} golden_asymmetric",
     "judge/outputs": (
-        f"{VERDICTS} golden_refusal golden_where golden_report golden_table golden_snapshot "
-        "golden_formats"
+        f"{VERDICTS} golden_refusal golden_where golden_report golden_snapshot golden_formats"
     ),
-    "judge/rounding": f"{VERDICTS} golden_report golden_table golden_formats golden_asymmetric",
+    "judge/rounding": f"{VERDICTS} golden_report golden_formats golden_asymmetric",
     "judge/request": f"{VERDICTS} golden_tolerance",
     "judge/tolerance": "golden_tolerance",
     "judge/refusal": "golden_refusal",
