@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_golden_variants import DYNAMIC, F32, SIXTEEN, codes, dynamic, few_bits
+from golden_wrongs import F32, codes
+from test_golden_variants import DYNAMIC, SIXTEEN, dynamic, few_bits
 
 import npu_quant
 from npu_quant import DTypeError, ParamError

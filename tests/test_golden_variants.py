@@ -5,45 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
+from golden_wrongs import BF16, F32, Outputs, away, bf16, codes, f16
+from test_golden_named import names_of, spoiled
 
 from npu_quant.golden.operators import applicable, matching, matching_variants, model_of
-
-F32 = np.float32
-BF16 = ml_dtypes.bfloat16
-Outputs = tuple[Any, ...]
-
-
-def codes(q: Any, round_: Callable[[Any], Any] = np.rint) -> Any:
-    """Round in float64, which holds every float32 and its halves."""
-    with np.errstate(all="ignore"):
-        q = round_(np.asarray(q).astype(np.float64))
-        return np.where(np.isnan(q), 0, np.clip(q, -128, 127)).astype(np.int8)
-
-
-def away(q: Any) -> Any:
-    return np.copysign(np.floor(np.abs(q) + 0.5), q)
-
-
-def to(dtype: Any) -> Callable[[Any], Any]:
-    return lambda q: np.asarray(q).astype(dtype).astype(F32)
-
-
-f16, bf16 = to(np.float16), to(BF16)
-
-
-def names_of(model: Any, actual: Outputs, **given: Any) -> list[str]:
-    return [match.name for match in matching_variants(model, actual, **given)]
-
-
-def spoiled(actual: Outputs, output: int) -> Outputs:
-    """Return the outputs with one byte changed in the last element of one."""
-    wrong = [None if a is None else np.array(a) for a in actual]
-    wrong[output].view(np.uint8).reshape(-1)[-1] ^= 1
-    return tuple(wrong)
-
 
 # Of v (float32), amax and scale = amax / 127 with an axis kept: (q, scale).
 DYNAMIC: dict[str, Callable[[Any, Any, Any], tuple[Any, Any]]] = {

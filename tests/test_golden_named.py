@@ -1,0 +1,58 @@
+"""Each formula of golden_wrongs is named, whatever else is; it passes if benign, or by its name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import golden_wrongs
+import numpy as np
+import pytest
+from golden_wrongs import Outputs, Wrong
+
+from npu_quant.golden import compare
+from npu_quant.golden.operators import Model, matching_variants, model_of
+from npu_quant.testing import GoldenMismatch, assert_golden
+
+
+def names_of(model: Model, actual: Outputs, **given: Any) -> list[str]:
+    return [match.name for match in matching_variants(model, actual, **given)]
+
+
+def spoiled(actual: Outputs, output: int) -> Outputs:
+    """Return the outputs with one byte changed in the last element of one."""
+    wrong = [None if a is None else np.array(a) for a in actual]
+    wrong[output].view(np.uint8).reshape(-1)[-1] ^= 1
+    return tuple(wrong)
+
+
+def tried() -> list[Any]:
+    """Return all rows; `make test` leaves out those of bfloat16 that float16 has, too."""
+    marks = [pytest.mark.exhaustive]
+    return [
+        pytest.param(
+            wrong, marks=marks if wrong.words.startswith("bfloat16") else (), id=str(wrong)
+        )
+        for wrong in golden_wrongs.every()
+    ]
+
+
+@pytest.mark.parametrize("wrong", tried())
+def test_named(wrong: Wrong) -> None:
+    inputs, actual = wrong.make()
+    model = model_of(wrong.op, inputs)
+    matches = {match.name: match.benign for match in matching_variants(model, actual)}
+    assert matches[wrong.name] == wrong.benign
+    assert not (wrong.is_told_apart and "reference" in matches)
+    assert [*matches.values()] == sorted(matches.values(), reverse=True)  # benign ones first
+    given = [i for i, output in enumerate(actual) if output is not None]
+    for i in given:
+        assert wrong.name not in names_of(model, spoiled(actual, i))
+    if len(given) > 1:
+        assert wrong.name in names_of(model, (actual[0], *[None] * (len(actual) - 1)))
+    asked = {"op": wrong.op, "inputs": inputs}
+    assert compare(actual, **asked, variant=wrong.name).passed
+    if any(matches.values()):
+        assert_golden(actual, **asked)
+    else:
+        with pytest.raises(GoldenMismatch, match=r"identical to|different"):
+            assert_golden(actual, **asked)
