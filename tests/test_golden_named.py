@@ -52,7 +52,9 @@ def test_named(wrong: Wrong) -> None:
     asked = {"op": wrong.op, "inputs": inputs}
     assert compare(actual, **asked, variant=wrong.name).passed
     if any(matches.values()):
-        assert_golden(actual, **asked)
+        rung = assert_golden(actual, **asked).rung
+        # Before rounding a zero point that is odd moves ties to the other neighbour.
+        assert rung in ("identical", "tie") or "zero point before rounding" in wrong.name
     else:
         with pytest.raises(GoldenMismatch, match=r"identical to|different"):
             assert_golden(actual, **asked)
