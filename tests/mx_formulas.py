@@ -76,6 +76,16 @@ def floor_log2(a: Array) -> Array:
     return np.floor(np.log2(a))
 
 
+def floored(amax: Array) -> Array:
+    """Return the exponents of scale_alg 0 for float8_e4m3fn."""
+    return floor_log2(amax) - 8
+
+
+def fitted(amax: Array) -> Array:
+    """Return those that let float8_e4m3fn hold each amax."""
+    return np.ceil(np.log2(amax / 448))
+
+
 def told(x: Array, name: str) -> Array:
     """Return the exponents of scale_alg 0."""
     return floor_log2(amax_of(x)) - FORMATS[name][0]

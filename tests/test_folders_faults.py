@@ -268,7 +268,7 @@ def test_whatever_dump_json_says_the_arrays_are_compared(data: Any, parents: Any
 LARGE = """
 import resource, sys
 from npu_quant.golden import compare_folders
-resource.setrlimit(resource.RLIMIT_DATA, (400 << 20, 400 << 20))
+resource.setrlimit(resource.RLIMIT_DATA, (200 << 20, 200 << 20))
 found = compare_folders(*sys.argv[1:])
 page = found.to_html()
 # Its own peak: ru_maxrss begins at that of the process which started it.
@@ -278,8 +278,8 @@ print([row.rung for row in found.rows], peak.split()[1])
 
 
 def test_what_is_larger_than_the_memory(sides: tuple[Path, Path]) -> None:
-    """Four files of 768 MB, mostly holes, in a process that may have 400 MB."""
-    rows = 768 << 10
+    """Four files of 256 MB, mostly holes, in a process that may have 200 MB."""
+    rows = 256 << 10
     for side in sides:
         for name in ("same", "wrong"):
             with open(side / f"{name}.npy", "wb") as file:
@@ -294,4 +294,4 @@ def test_what_is_larger_than_the_memory(sides: tuple[Path, Path]) -> None:
     )
     rungs, size = done.stdout.rsplit(" ", 1)
     assert rungs == "['identical', 'different']"
-    assert int(size) < 400 << 10
+    assert int(size) < 200 << 10

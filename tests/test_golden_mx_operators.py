@@ -10,13 +10,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from mx_formulas import F32, Array, fitted, floored
 
 import npu_quant
 from npu_quant.golden import Comparison, compare, explain
 
-Array = NDArray[Any]
-F32 = np.float32
 E4M3 = ml_dtypes.float8_e4m3fn
 DUAL, GROUPED = "npu_dynamic_mx_quant_with_dual_axis", "npu_grouped_dynamic_mx_quant"
 ANTI = "npu_anti_mx_quant"
@@ -26,14 +24,6 @@ GROUPS = np.array([32, 32, 70, 192], np.int32)
 @pytest.fixture
 def x(rng: np.random.Generator) -> Array:
     return (rng.standard_normal((192, 128)) * np.exp(rng.standard_normal((192, 128)))).astype(F32)
-
-
-def floored(amax: Array) -> Array:
-    return np.floor(np.log2(amax)) - 8
-
-
-def fitted(amax: Array) -> Array:
-    return np.ceil(np.log2(amax / 448))
 
 
 def along_last(x: Array, rule: Any) -> tuple[Array, Array]:

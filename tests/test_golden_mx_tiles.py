@@ -10,13 +10,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from mx_formulas import F32, Array, fitted, floored
 
 import npu_quant
 from npu_quant.golden import Comparison, compare, explain
 
-Array = NDArray[Any]
-F32 = np.float32
 E4M3 = ml_dtypes.float8_e4m3fn
 OP = "npu_dynamic_block_mx_quant"
 
@@ -25,14 +23,6 @@ OP = "npu_dynamic_block_mx_quant"
 def x(rng: np.random.Generator) -> Array:
     """Three by five tiles, the last of a row alone in its pair."""
     return (rng.standard_normal((96, 160)) * np.exp(rng.standard_normal((96, 160)))).astype(F32)
-
-
-def floored(amax: Array) -> Array:
-    return np.floor(np.log2(amax)) - 8
-
-
-def fitted(amax: Array) -> Array:
-    return np.ceil(np.log2(amax / 448))
 
 
 def tiled(x: Array, rule: Any = floored, spread: int = 32) -> tuple[Array, Array, Array]:
