@@ -10,26 +10,34 @@ EXTRAS := $(filter demo test lint bench,$(subst -, ,$(notdir $(or $(MAKECMDGOALS
 WHEELS := build/wheels
 # One folder and one set of options for all that is built but the sanitized tests: everything is compiled once.
 BUILD  := build/release
-# GoogleTests: of the library, and of the C API.
-GTESTS := tests/cpp/npu_quant_tests tests/cpp/aclnn/npu_quant_aclnn_tests
+# GoogleTests: of the library, and of the C API, which `make asan` and `make googletests` try.
+LIBRARY_GTESTS := tests/cpp/npu_quant_tests
+ACLNN_GTESTS   := tests/cpp/aclnn/npu_quant_aclnn_tests
 
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: demo test test-exhaustive test-needs test-mutation bench lint asan clean
+.PHONY: demo test test-exhaustive googletests test-needs test-mutation bench lint asan clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/demo
 	$(PY) examples/demo.py
 	$(PY) examples/whole_model.py
 
-test: $(VENV)/test $(BUILD)/.gtests
+# While pip waits for its servers the GoogleTests are compiled.
+test:
+	$(MAKE) --no-print-directory -j2 $(VENV)/test $(BUILD)/.npu_quant_tests
 	$(PY) -m pytest -n auto --dist worksteal
-	set -e; for tests in $(GTESTS); do $(BUILD)/$$tests --gtest_brief=1; done
+	$(BUILD)/$(LIBRARY_GTESTS) --gtest_brief=1
 
 # All of them, and with them the exhaustive proofs and full-size cases that `make test` leaves out or thins.
 test-exhaustive: export NPU_QUANT_EXHAUSTIVE = 1
-test-exhaustive: test
+test-exhaustive: $(VENV)/test googletests
+	$(PY) -m pytest -n auto --dist worksteal
+
+# All GoogleTests; NPU_QUANT_EXHAUSTIVE=1 has them prove what they prove for everything, not for a sample.
+googletests: $(BUILD)/.npu_quant_aclnn_tests
+	set -e; for tests in $(LIBRARY_GTESTS) $(ACLNN_GTESTS); do $(BUILD)/$$tests --gtest_brief=1; done
 
 # The tests that need more than the README asks for: torch, Dask, clang++, Ascend's document. Without it they skip.
 test-needs: $(VENV)/test
@@ -52,7 +60,7 @@ asan: $(VENV)/python
 	sh tools/get_googletest.sh
 	cmake --preset asan
 	cmake --build --preset asan
-	printf '%s\n' $(GTESTS) | xargs -P 2 -I tests env build/asan/tests --gtest_brief=1
+	printf '%s\n' $(LIBRARY_GTESTS) $(ACLNN_GTESTS) | xargs -P 2 -I tests env build/asan/tests --gtest_brief=1
 
 clean:
 	rm -rf build $(VENV)
@@ -81,11 +89,12 @@ $(VENV)/demo $(VENV)/test $(VENV)/lint $(VENV)/bench: $(VENV)/%: $(VENV)/package
 	$(PIP) install --no-compile "npu_quant[$*]"
 	@touch $@
 
-$(BUILD)/.gtests: $(VENV)/package $(wildcard tests/cpp/* tests/cpp/aclnn/*)
+$(BUILD)/.npu_quant_tests $(BUILD)/.npu_quant_aclnn_tests: $(BUILD)/.%: $(VENV)/package $(wildcard tests/cpp/*)
 	sh tools/get_googletest.sh
 	cmake -DNPU_QUANT_TESTS=ON $(BUILD)
-	cmake --build $(BUILD) --target $(notdir $(GTESTS))
+	cmake --build $(BUILD) --target $*
 	@touch $@
+$(BUILD)/.npu_quant_aclnn_tests: $(BUILD)/.npu_quant_tests $(wildcard tests/cpp/aclnn/*)
 
 $(BUILD)/.bench: $(VENV)/package $(wildcard bench/*.cpp bench/*.h bench/CMakeLists.txt)
 	cmake -DNPU_QUANT_BENCH=ON $(BUILD)
