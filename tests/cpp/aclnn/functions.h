@@ -13,7 +13,8 @@
 namespace npu_quant::testing {
 
 // A tensor. Its elements are numbers that its dtype holds exactly, or bytes where it holds codes of
-// floats or of 4 bits; no elements are ones. Those of an output are what is expected in it.
+// floats or of 4 bits; no elements are ones. Those of an output are what is expected in it: an
+// int32 is four bytes.
 struct Given {
   aclDataType dtype = ACL_DT_UNDEFINED;  // as it is: the tensor is NULL
   Dims shape = {};
