@@ -1,12 +1,8 @@
 // The contract of the two phases, with operators whose results are known by hand.
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <set>
-#include <string>
 
-#include "aclnnop/aclnn_dynamic_block_quant.h"
-#include "aclnnop/aclnn_dynamic_quant_v3.h"
 #include "calls.h"
 #include "opdev/op_errno.h"
 
@@ -63,13 +59,6 @@ TEST_F(Executor, IsConsumedAlsoByOneThatFails) {
             ACLNN_ERR_RUNTIME_ERROR);
   EXPECT_EQ(aclnnAscendAntiQuant(nullptr, 0, executor, stream), ACLNN_ERR_INNER);
   EXPECT_EQ(call.result(), AntiQuantCall::untouched());
-}
-
-TEST_F(Executor, OfASisterOperatorIsRefused) {
-  const DynamicQuantCall call;
-  aclOpExecutor* executor = prepare(call);
-  EXPECT_EQ(aclnnDynamicQuantV3(nullptr, 0, executor, stream), ACLNN_ERR_INNER);
-  EXPECT_TRUE(call.is_untouched());
 }
 
 TEST_F(Executor, NoneOrUnknown) {
@@ -159,35 +148,6 @@ TEST_F(Executor, DataIsReadInTheSecondPhase) {
   EXPECT_EQ(call.result(), backwards);
 }
 
-// Prepares a call with a string that is gone when it returns.
-template <class Phase1>
-aclOpExecutor* prepare_with(const char* text, const Phase1& phase1) {
-  auto string = std::make_unique<std::string>(text);
-  aclOpExecutor* const executor = prepare(
-      [&](uint64_t* size, aclOpExecutor** made) { return phase1(string->data(), size, made); });
-  string->assign(string->size(), 'x');
-  return executor;
-}
-
-TEST_F(Executor, StringsMayBeFreedAfterTheFirstPhase) {
-  const DynamicQuantCall call;
-  aclOpExecutor* executor = prepare_with("pertoken", [&](char* mode, uint64_t* size,
-                                                         aclOpExecutor** made) {
-    return aclnnDynamicQuantV3GetWorkspaceSize(call.x.get(), nullptr, nullptr, ACL_INT8, true, mode,
-                                               call.y.get(), call.scale.get(), nullptr, size, made);
-  });
-  EXPECT_EQ(aclnnDynamicQuantV3(nullptr, 0, executor, stream), 0);
-  call.expect_results();
-
-  const Tensor scales = device_output<float>({2, 1}, ACL_FLOAT);
-  executor = prepare_with("rint", [&](char* mode, uint64_t* size, aclOpExecutor** made) {
-    return aclnnDynamicBlockQuantGetWorkspaceSize(call.x.get(), 0, mode, ACL_INT8, 1, 128,
-                                                  call.y.get(), scales.get(), size, made);
-  });
-  EXPECT_EQ(aclnnDynamicBlockQuant(nullptr, 0, executor, stream), 0);
-  DynamicQuantCall::expect_results(1, call.y.host<int8_t>(), scales.host<float>());
-}
-
 TEST_F(Executor, OneTensorMayBeSeveralArguments) {
   const Tensor two = device_tensor<float>({2}, {1}, ACL_FLOAT);
   const AntiQuantCall call;
@@ -222,21 +182,6 @@ aclnnStatus run_with(aclrtStream stream, const AntiQuantCall& call, const aclTen
     return aclnnAscendAntiQuantGetWorkspaceSize(x, call.scale.get(), call.offset.get(), ACL_FLOAT16,
                                                 false, y, size, executor);
   });
-}
-
-TEST_F(Executor, TensorsWithoutMemoryAreRefusedInTheSecondPhase) {
-  const AntiQuantCall call;
-  EXPECT_EQ(aclSetRawTensorAddr(call.x.get(), nullptr), 0);
-  EXPECT_EQ(aclnnAscendAntiQuant(nullptr, 0, prepare(call), stream), ACLNN_ERR_PARAM_NULLPTR);
-  EXPECT_EQ(aclSetRawTensorAddr(call.x.get(), call.x.address()), 0);
-  EXPECT_EQ(aclSetRawTensorAddr(call.y.get(), nullptr), 0);
-  EXPECT_EQ(aclnnAscendAntiQuant(nullptr, 0, prepare(call), stream), ACLNN_ERR_PARAM_NULLPTR);
-  EXPECT_EQ(aclSetRawTensorAddr(call.y.get(), call.y.address()), 0);
-  EXPECT_EQ(aclnnAscendAntiQuant(nullptr, 0, prepare(call), stream), 0);
-  EXPECT_EQ(call.result(), AntiQuantCall::expected());
-  const DynamicQuantCall other;
-  EXPECT_EQ(aclSetRawTensorAddr(other.x.get(), nullptr), 0);
-  EXPECT_EQ(aclnnDynamicQuant(nullptr, 0, prepare(other), stream), ACLNN_ERR_INNER);
 }
 
 TEST_F(Executor, TensorsLargerThanTheirBlockAreRefused) {

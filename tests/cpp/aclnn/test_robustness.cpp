@@ -47,25 +47,19 @@ TEST_F(Robustness, ElementsAreJudgedInTheSecondPhase) {
   EXPECT_EQ(run(stream, channels.phase2, call), 161002);
 }
 
-// A row has the first expert whose end is beyond it, or the last one.
-TEST_F(Robustness, AnyEndsOfGroups) {
+// They come after phase 1, and nobody judges them: a row has the first expert whose end is beyond
+// it, or the last one.
+TEST_F(Robustness, EndsOfGroupsAreReadInTheSecondPhase) {
   const Function function = functions_of("aclnnDynamicQuantV2")[0];
-  const int32_t most = std::numeric_limits<int32_t>::max();
-  const std::pair<std::vector<int32_t>, std::vector<float>> cases[] = {
-      {{1, 2, 3}, {1, 2, 4}},         {{5, -1, 2}, {1, 1, 1}}, {{2, 1, 9}, {1, 1, 4}},
-      {{-7, 1, -most}, {2, 4, 4}},    {{0, 0, 0}, {4, 4, 4}},  {{0, most, 7}, {2, 2, 2}},
-      {{most, most, most}, {1, 1, 1}}};
-  for (const auto& [ends, scales] : cases) {
-    const Call call(function, {{"x", {ACL_FLOAT16, {3, 1}, {127, 127, 127}}},
-                               {"smoothScalesOptional", {ACL_FLOAT16, {3, 1}, {1, 2, 4}}},
-                               {"groupIndexOptional", {ACL_INT32, {3}, {9, 9, 9}}},
-                               {"yOut", {ACL_INT8, {3, 1}, {127, 127, 127}}},
-                               {"scaleOut", {ACL_FLOAT, {3}, scales}}});
-    aclOpExecutor* const executor = prepare(call);
-    upload(call.tensors[2].address(), ends);
-    EXPECT_EQ(function.phase2(nullptr, 0, executor, stream), 0);
-    call.expect_results();
-  }
+  const Call call(function, {{"x", {ACL_FLOAT16, {3, 1}, {127, 127, 127}}},
+                             {"smoothScalesOptional", {ACL_FLOAT16, {3, 1}, {1, 2, 4}}},
+                             {"groupIndexOptional", {ACL_INT32, {3}, {9, 9, 9}}},
+                             {"yOut", {ACL_INT8, {3, 1}, {127, 127, 127}}},
+                             {"scaleOut", {ACL_FLOAT, {3}, {2, 4, 4}}}});
+  aclOpExecutor* const executor = prepare(call);
+  upload<int32_t>(call.tensors[2].address(), {-7, 1, std::numeric_limits<int32_t>::min()});
+  EXPECT_EQ(function.phase2(nullptr, 0, executor, stream), 0);
+  call.expect_results();
 }
 
 TEST_F(Robustness, PrivateFormatsAreRefused) {
