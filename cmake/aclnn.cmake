@@ -26,7 +26,8 @@ function(npu_quant_export_functions target)
   file(CONFIGURE OUTPUT exported.map CONTENT "{ global:\n${exported}local: *;\n};\n" @ONLY)
   file(CONFIGURE OUTPUT aliases.rsp CONTENT "${aliases}" @ONLY)
   set(files ${CMAKE_CURRENT_BINARY_DIR})
-  target_link_options(${target} PRIVATE "LINKER:--version-script=${files}/exported.map" "LINKER:@${files}/aliases.rsp")
+  # LINKER: would be -Xlinker with clang, whose driver reads the file that follows itself.
+  target_link_options(${target} PRIVATE "LINKER:--version-script=${files}/exported.map" "-Wl,@${files}/aliases.rsp")
   set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${files}/exported.map ${files}/aliases.rsp)
 endfunction()
 

@@ -200,7 +200,8 @@ void DynamicGroups::quantize_rows(const DynamicTensors& tensors, const SmoothRow
 void DynamicGroups::quantize_columns(const DynamicTensors& tensors,
                                      const SmoothRows& smooth) const {
   using T = DynamicTensors;
-  const auto [x, y, scale, offset] = tensors.of;
+  const TensorView *const x = tensors.of[T::kX], *const y = tensors.of[T::kY];
+  const TensorView *const scale = tensors.of[T::kScale], *const offset = tensors.of[T::kOffset];
   const int last = x->rank - 1;
   const int64_t columns = x->shape.dims[last];
   const Rows<T::kTensors> matrices(x->shape.dims, last - 1,

@@ -49,8 +49,11 @@ bool is_runnable(Target target) {
   if (target == Target::baseline) return true;
   if (!is_built(target)) return false;
 #if defined(__x86_64__)
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                    __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2");
+  // F16C is no word of every compiler's.
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  const bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+  const bool avx2 = f16c && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                    __builtin_cpu_supports("bmi2");
   if (target == Target::avx2) return avx2;
   // VBMI, for vpermt2b: Ice Lake, Zen 4 and later. Older AVX-512 CPUs take the AVX2 target.
   return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
