@@ -30,7 +30,8 @@ __attribute__((noinline)) int32_t widen(const char* from, const Unaligned<float>
   const auto* const x = reinterpret_cast<const typename In::Storage*>(from);
   AmaxFloat32 amax;
   int64_t i = 0;
-  for (; i + kTile <= n; i += kTile) widen_tile<In, smooths>(x + i, smooth + i, v + i, amax);
+  for (; i + kTile <= n; i += kTile)
+    widen_tile<In, smooths>(x + i, smooths ? smooth + i : nullptr, v + i, amax);
   if (i < n) {
     const Padded end(x + i, n - i);
     float factors[kTile] = {};
