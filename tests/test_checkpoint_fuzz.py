@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from checkpoints.expected import expect
 from checkpoints.models import make
+from checkpoints.spoiling import edit_json
 from damage import TIMES, mutated, rng_of
 
 from npu_quant.checkpoint import CheckpointError, check, quantize
@@ -66,6 +69,16 @@ def attempt(folder: Path, seed: str, finds_nothing: Callable[[], bool]) -> None:
 
 def test_a_damaged_result_is_checked(source: Path, quantized: Path) -> None:
     attempt(quantized, quantized.name, lambda: not check(quantized, source, 1).findings)
+
+
+def test_names_are_printed_on_one_line(source: Path, tmp_path: Path) -> None:
+    def rename(index: Any) -> None:
+        index["weight_map"] = dict.fromkeys(index["weight_map"], "a\x7f\nb.safetensors")
+
+    folder = shutil.copytree(source, tmp_path / "renamed")
+    edit_json(folder / "model.safetensors.index.json", rename)
+    with pytest.raises(CheckpointError, match=r"^a\\x7f\\nb\.safetensors is missing"):
+        quantize(folder, tmp_path / "out", "W8A8_DYNAMIC", dry_run=True)
 
 
 def test_a_damaged_model_is_planned(source: Path, tmp_path: Path) -> None:

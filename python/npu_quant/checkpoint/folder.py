@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import NpuQuantError
-from ..golden.read.common import File, FileError, clean
+from ..golden.read.common import File, FileError, clean, printable
 from ..golden.read.safetensors import Header, header_of
 
 SOURCE_INDEX = "model.safetensors.index.json"
@@ -24,6 +24,9 @@ DEEPEST = 100
 
 class CheckpointError(NpuQuantError, ValueError):
     """A model cannot be quantized or checked as asked; nothing was done."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(printable(text))  # names come from files
 
 
 class Tensor(NamedTuple):
