@@ -17,7 +17,7 @@ ACLNN_GTESTS   := tests/cpp/aclnn/npu_quant_aclnn_tests
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: demo test test-exhaustive googletests test-needs test-mutation bench lint asan clean
+.PHONY: demo test test-exhaustive googletests test-needs test-mutation bench lint asan fuzz clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/demo
@@ -61,6 +61,15 @@ asan: $(VENV)/python
 	cmake --preset asan
 	cmake --build --preset asan
 	printf '%s\n' $(LIBRARY_GTESTS) $(ACLNN_GTESTS) | xargs -P 2 -I tests env build/asan/tests --gtest_brief=1
+
+# Arguments of every kind for every operator of the C API, under the sanitizers, and damage to every kind of file. FUZZ
+# is for libFuzzer, and NPU_QUANT_FUZZ times as much is done to files as in `make test`. What it finds, it keeps in
+# build/fuzz/found; `build/fuzz/tests/fuzz/npu_quant_fuzz FILE` makes that call again.
+FUZZ ?= -max_total_time=45
+fuzz: export NPU_QUANT_FUZZ ?= 2
+fuzz: $(VENV)/test
+	sh tools/fuzz.sh $(FUZZ)
+	$(PY) -m pytest -n auto tests/test_golden_files_fuzz.py tests/test_checkpoint_fuzz.py
 
 clean:
 	rm -rf build $(VENV)

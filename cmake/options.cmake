@@ -28,3 +28,6 @@ endif()
 add_library(npu_quant_contract_options INTERFACE)
 target_link_libraries(npu_quant_contract_options INTERFACE npu_quant_options)
 target_compile_options(npu_quant_contract_options INTERFACE $<$<CONFIG:Release>:-O2>)
+if(NPU_QUANT_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)  # counts which branches are taken
+endif()

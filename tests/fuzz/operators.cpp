@@ -1,0 +1,310 @@
+// Every operator of the C API, by a function that draws arguments which are mostly taken.
+#include "operators.h"
+
+#include <iterator>
+
+#include "aclnnop/aclnn_add_rms_norm_quant.h"
+#include "aclnnop/aclnn_add_rms_norm_quant_v2.h"
+#include "aclnnop/aclnn_anti_mx_quant.h"
+#include "aclnnop/aclnn_ascend_anti_quant.h"
+#include "aclnnop/aclnn_ascend_quant.h"
+#include "aclnnop/aclnn_ascend_quant_v3.h"
+#include "aclnnop/aclnn_dynamic_block_quant.h"
+#include "aclnnop/aclnn_dynamic_block_quant_v2.h"
+#include "aclnnop/aclnn_dynamic_mx_quant.h"
+#include "aclnnop/aclnn_dynamic_mx_quant_v2.h"
+#include "aclnnop/aclnn_dynamic_mx_quant_v3.h"
+#include "aclnnop/aclnn_dynamic_mx_quant_with_dual_axis.h"
+#include "aclnnop/aclnn_dynamic_mx_quant_with_dual_axis_v2.h"
+#include "aclnnop/aclnn_dynamic_quant.h"
+#include "aclnnop/aclnn_dynamic_quant_v2.h"
+#include "aclnnop/aclnn_dynamic_quant_v3.h"
+#include "aclnnop/aclnn_dynamic_quant_v4.h"
+#include "aclnnop/aclnn_fake_quant_per_channel_affine_cachemask.h"
+#include "aclnnop/aclnn_fake_quant_per_tensor_affine_cachemask.h"
+#include "call.h"
+
+// The name of a function and its two phases.
+#define PHASES(function) #function, function##GetWorkspaceSize, function
+
+namespace npu_quant::fuzzing {
+namespace {
+
+Word rounding(Call& c) { return c.word({"rint", "rint", "rint", "round", "floor"}); }
+Number<double> greatest(Call& c) { return c.number({0, 0, 6, 7, 12, 448}); }
+
+// One length of x, by itself or among ones.
+Dims along(Call& c, int64_t axis, bool among_ones) {
+  const auto place = static_cast<size_t>(axis);
+  const int64_t length = place < c.x.size() ? c.x[place] : 1;
+  if (!among_ones || c.x.empty()) return {length};
+  Dims shape(c.x.size(), 1);
+  shape[place] = length;
+  return shape;
+}
+int64_t last(const Call& c) { return static_cast<int64_t>(c.x.size()) - 1; }
+
+// An array of x's codes: eight of int4 share an int32.
+Dims holding_codes(const Call& c) {
+  Dims shape = c.x;
+  if (c.codes == ACL_INT32 && !shape.empty()) shape.back() /= 8;
+  return shape;
+}
+// Codes that share bytes or elements are whole ones.
+void make_packable(Call& c) {
+  if (!c.x.empty()) c.x.back() = (c.x.back() + 7) / 8 * 8;
+}
+
+void fake_quant_per_tensor(Call& c) {
+  const auto lowest = c.integer({-128, 0, 5}), highest = c.integer({127, 255, 15});
+  c.run(PHASES(aclnnFakeQuantPerTensorAffineCachemask), c.in(c.numbers, c.x), c.in(c.numbers, {1}),
+        c.in(ACL_INT32, {1}), c.number({1, 0}), lowest, highest, c.out(c.numbers, c.x),
+        c.out(ACL_BOOL, c.x));
+}
+void fake_quant_per_channel(Call& c) {
+  const Dims channels = along(c, c.axis, false);
+  const auto lowest = c.integer({-128, 0, 5}), highest = c.integer({127, 255, 15});
+  c.run(PHASES(aclnnFakeQuantPerChannelAffineCachemask), c.in(c.numbers, c.x),
+        c.in(c.numbers, channels), c.in(ACL_INT32, channels), c.integer({c.axis}), lowest, highest,
+        c.out(c.numbers, c.x), c.out(ACL_BOOL, c.x));
+}
+
+// The arrays of dynamic quantization, by what shares a scale.
+struct DynamicTensors {
+  explicit DynamicTensors(Call& c) : mode(c.pick({"pertoken", "pertensor", "perchannel"})) {
+    if (c.codes == ACL_INT4 || c.codes == ACL_INT32) make_packable(c);
+    const bool is_matrix = c.x.size() > 1;
+    Dims scales = c.x;
+    if (!scales.empty()) scales.pop_back();
+    if (*mode == 'p' && mode[3] == 't' && mode[4] == 'e') scales = {1};
+    if (mode[3] == 'c' && is_matrix) scales.back() = c.x.back();
+    const int64_t experts = c.pick<int64_t>({1, 2, 5});
+    const bool has_groups = mode[3] == 't' && mode[4] == 'o' && c.flag();
+    const int64_t n = c.x.empty() ? 1 : c.x.back();
+    x = c.in(c.numbers, c.x);
+    smooth = c.in(c.numbers, has_groups ? Dims{experts, n} : Dims{n});
+    if (!has_groups && c.flag()) smooth = {-1};
+    if (has_groups) groups = c.in(ACL_INT32, {experts});
+    y = c.out(c.codes, holding_codes(c));
+    scale = c.out(ACL_FLOAT, scales);
+    offset = c.out(ACL_FLOAT, scales);
+  }
+  const char* mode;
+  Place x, smooth, groups{-1}, y, scale, offset;
+};
+void dynamic_quant(Call& c) {
+  const DynamicTensors t(c);
+  c.run(PHASES(aclnnDynamicQuant), t.x, t.smooth, t.y, t.scale);
+}
+void dynamic_quant_v2(Call& c) {
+  const DynamicTensors t(c);
+  c.run(PHASES(aclnnDynamicQuantV2), t.x, t.smooth, t.groups, c.integer({c.codes}), t.y, t.scale,
+        c.optional(t.offset));
+}
+void dynamic_quant_v3(Call& c) {
+  const DynamicTensors t(c);
+  const bool symmetric = c.flag();
+  c.run(PHASES(aclnnDynamicQuantV3), t.x, t.smooth, t.groups, c.integer({c.codes}), symmetric,
+        c.word({t.mode}), t.y, t.scale, symmetric ? Place{-1} : t.offset);
+}
+void dynamic_quant_v4(Call& c) {
+  const DynamicTensors t(c);
+  const bool symmetric = c.flag();
+  c.run(PHASES(aclnnDynamicQuantV4), t.x, t.smooth, t.groups, c.integer({c.codes}), symmetric,
+        c.word({t.mode}), c.number({0, 0, 0, 15, 32768}), t.y, t.scale,
+        symmetric ? Place{-1} : t.offset);
+}
+
+struct BlockTensors {
+  explicit BlockTensors(Call& c)
+      : rows(c.pick<int64_t>({1, 1, 64, 128, 256})), columns(c.pick<int64_t>({64, 128, 192, 256})) {
+    if (c.codes == ACL_INT4 || c.codes == ACL_INT32) c.codes = ACL_INT8;
+    Dims scales = c.x;
+    if (scales.size() > 1) {
+      scales.end()[-1] = (scales.end()[-1] + columns - 1) / columns;
+      scales.end()[-2] = (scales.end()[-2] + rows - 1) / rows;
+    }
+    x = c.in(c.numbers, c.x);
+    y = c.out(c.codes, c.x);
+    scale = c.out(ACL_FLOAT, scales);
+  }
+  int64_t rows, columns;
+  Place x, y, scale;
+};
+void dynamic_block_quant(Call& c) {
+  const BlockTensors t(c);
+  c.run(PHASES(aclnnDynamicBlockQuant), t.x, c.number({0, 0, 1e-3, 200}), rounding(c),
+        c.integer({c.codes}), c.integer({t.rows}), c.integer({t.columns}), t.y, t.scale);
+}
+void dynamic_block_quant_v2(Call& c) {
+  const BlockTensors t(c);
+  c.run(PHASES(aclnnDynamicBlockQuantV2), t.x, c.number({0, 0, 1e-3, 200}), rounding(c),
+        c.integer({c.codes}), c.integer({t.rows}), c.integer({t.columns}),
+        c.number({0, 0, 0, 15, 32768}), t.y, t.scale);
+}
+
+// Pairs of blocks, the two of a pair in a last axis.
+Dims mx_scales(const Call& c, size_t axis, int64_t block) {
+  Dims scales = c.x;
+  if (axis < scales.size()) scales[axis] = (scales[axis] + 2 * block - 1) / (2 * block);
+  scales.push_back(2);
+  return scales;
+}
+void anti_mx_quant(Call& c) {
+  make_packable(c);
+  const aclDataType numbers = c.numbers;
+  c.run(PHASES(aclnnAntiMxQuant), c.in(c.mx_codes, c.x),
+        c.in(ACL_FLOAT8_E8M0, mx_scales(c, static_cast<size_t>(c.axis), 32)), c.integer({c.axis}),
+        c.integer({numbers}), c.out(numbers, c.x));
+}
+
+struct MxTensors {
+  explicit MxTensors(Call& c) : block(c.pick<int64_t>({32, 32, 32, 64, 96, 1024})) {
+    make_packable(c);
+    x = c.in(c.numbers, c.x);
+    y = c.out(c.mx_codes, c.x);
+    scale = c.out(ACL_FLOAT8_E8M0, mx_scales(c, static_cast<size_t>(c.axis), block));
+  }
+  int64_t block;
+  Place x, y, scale;
+};
+void dynamic_mx_quant(Call& c) {
+  const MxTensors t(c);
+  c.run(PHASES(aclnnDynamicMxQuant), t.x, c.integer({c.axis}), rounding(c), c.integer({c.mx_codes}),
+        c.integer({t.block}), c.integer({0, 1}), t.y, t.scale);
+}
+void dynamic_mx_quant_v2(Call& c) {
+  const MxTensors t(c);
+  c.run(PHASES(aclnnDynamicMxQuantV2), t.x, c.integer({c.axis}), rounding(c),
+        c.integer({c.mx_codes}), c.integer({t.block}), c.integer({0, 1, 2}), greatest(c), t.y,
+        t.scale);
+}
+void dynamic_mx_quant_v3(Call& c) {
+  const MxTensors t(c);
+  c.run(PHASES(aclnnDynamicMxQuantV3), t.x, c.integer({c.axis}), rounding(c),
+        c.integer({c.mx_codes}), c.integer({t.block}), c.integer({0, 1, 2}), greatest(c),
+        c.number({0, 0.5}), t.y, t.scale);
+}
+
+struct MxTensorsOfTwoAxes {
+  explicit MxTensorsOfTwoAxes(Call& c) {
+    make_packable(c);
+    x = c.in(c.numbers, c.x);
+    for (int k = 0; k < 2; ++k) {
+      y[k] = c.out(c.mx_codes, c.x);
+      scale[k] = c.out(ACL_FLOAT8_E8M0, mx_scales(c, static_cast<size_t>(last(c) - k), 32));
+    }
+  }
+  Place x, y[2], scale[2];
+};
+void dynamic_mx_quant_with_dual_axis(Call& c) {
+  const MxTensorsOfTwoAxes t(c);
+  c.run(PHASES(aclnnDynamicMxQuantWithDualAxis), t.x, rounding(c), c.integer({c.mx_codes}),
+        c.integer({0, 1}), t.y[0], t.scale[0], t.y[1], t.scale[1]);
+}
+void dynamic_mx_quant_with_dual_axis_v2(Call& c) {
+  const MxTensorsOfTwoAxes t(c);
+  c.run(PHASES(aclnnDynamicMxQuantWithDualAxisV2), t.x, rounding(c), c.integer({c.mx_codes}),
+        c.integer({0, 1, 2}), greatest(c), t.y[0], t.scale[0], t.y[1], t.scale[1]);
+}
+
+struct NormTensors {
+  explicit NormTensors(Call& c) {
+    if (c.codes == ACL_INT4 || c.codes == ACL_INT32) make_packable(c);
+    const auto own = static_cast<int64_t>(std::min<size_t>(c.x.size(), c.flag() ? 1 : 2));
+    const Dims row(c.x.end() - own, c.x.end());
+    x1 = c.in(c.numbers, c.x);
+    x2 = c.in(c.numbers, c.x);
+    gamma = c.in(c.numbers, row);
+    beta = c.in(c.numbers, row);
+    for (int k = 0; k < 2; ++k) {
+      const Dims shape = c.flag() ? row : Dims{1};
+      scale[k] = c.in(c.pick({ACL_FLOAT, c.numbers}), shape);
+      zero_point[k] = c.optional(c.in(c.pick({ACL_INT32, ACL_FLOAT, c.numbers}), shape));
+      y[k] = c.out(c.codes, holding_codes(c));
+    }
+    x = c.out(c.numbers, c.x);
+  }
+  Place x1, x2, gamma, beta, scale[2], zero_point[2], y[2], x;
+};
+void add_rms_norm_quant(Call& c) {
+  const NormTensors t(c);
+  c.run(PHASES(aclnnAddRmsNormQuant), t.x1, t.x2, t.gamma, t.scale[0], c.optional(t.scale[1]),
+        t.zero_point[0], t.zero_point[1], c.integer({-1}), c.number({1e-6, 0, 1}), c.flag(), t.y[0],
+        t.y[1], t.x);
+}
+void add_rms_norm_quant_v2(Call& c) {
+  const NormTensors t(c);
+  const Place norm = c.optional(c.out(c.numbers, c.x));
+  c.run(PHASES(aclnnAddRmsNormQuantV2), t.x1, t.x2, t.gamma, t.scale[0], c.optional(t.scale[1]),
+        t.zero_point[0], t.zero_point[1], c.optional(t.beta), c.integer({-1}),
+        c.number({1e-6, 0, 1}), c.flag(), t.y[0], t.y[1], c.optional(t.x), norm);
+}
+
+struct ScaledTensors {
+  ScaledTensors(Call& c, int64_t axis) {
+    const bool among_ones = c.flag();
+    const Dims channels = c.flag() ? along(c, axis, among_ones) : Dims{1};
+    scale = c.in(c.numbers, channels);
+    offset = c.optional(c.in(c.numbers, channels));
+  }
+  Place scale, offset;
+};
+void ascend_quant(Call& c) {
+  if (c.codes == ACL_INT4 || c.codes == ACL_INT32) make_packable(c);
+  const ScaledTensors t(c, std::max<int64_t>(last(c), 0));
+  c.run(PHASES(aclnnAscendQuant), c.in(c.numbers, c.x), t.scale, t.offset, c.flag(),
+        c.word({"round", "floor", "ceil", "trunc"}), c.integer({c.codes}),
+        c.out(c.codes, holding_codes(c)));
+}
+void ascend_quant_v3(Call& c) {
+  if (c.codes == ACL_INT4 || c.codes == ACL_INT32) make_packable(c);
+  const ScaledTensors t(c, c.axis);
+  c.run(PHASES(aclnnAscendQuantV3), c.in(c.numbers, c.x), t.scale, t.offset, c.flag(),
+        c.word({"round", "floor", "ceil", "trunc"}), c.integer({c.codes}),
+        c.integer({c.axis, c.axis - static_cast<int64_t>(c.x.size())}),
+        c.out(c.codes, holding_codes(c)));
+}
+void ascend_anti_quant(Call& c) {
+  if (c.codes == ACL_INT4 || c.codes == ACL_INT32) make_packable(c);
+  const ScaledTensors t(c, std::max<int64_t>(last(c), 0));
+  const aclDataType numbers = c.pick({ACL_FLOAT16, ACL_BF16});
+  c.run(PHASES(aclnnAscendAntiQuant), c.in(c.codes, holding_codes(c)), t.scale, t.offset,
+        c.integer({numbers}), c.flag(), c.out(numbers, c.x));
+}
+
+constexpr void (*kOperators[])(Call&) = {
+    fake_quant_per_tensor,
+    fake_quant_per_channel,
+    dynamic_quant,
+    dynamic_quant_v2,
+    dynamic_quant_v3,
+    dynamic_quant_v4,
+    dynamic_block_quant,
+    dynamic_block_quant_v2,
+    anti_mx_quant,
+    dynamic_mx_quant,
+    dynamic_mx_quant_v2,
+    dynamic_mx_quant_v3,
+    dynamic_mx_quant_with_dual_axis,
+    dynamic_mx_quant_with_dual_axis_v2,
+    add_rms_norm_quant,
+    add_rms_norm_quant_v2,
+    ascend_quant,
+    ascend_quant_v3,
+    ascend_anti_quant,
+};
+
+}  // namespace
+
+bool call_an_operator(const uint8_t* data, size_t size) {
+  Bytes bytes(data, size);
+  const size_t chosen = bytes.below(std::size(kOperators));
+  Call call(bytes);
+  const Target before = active_target();
+  kOperators[chosen](call);
+  set_active_target(before);
+  return call.is_taken();
+}
+
+}  // namespace npu_quant::fuzzing
