@@ -24,17 +24,17 @@ _COUNTED = {
 }
 
 # What a line is worth when there are more than fit.
-_HEAD, _FACT, _PLACE, _DETAIL, _EXTRA = 4, 3, 2, 1, 0
+_HEAD, _CAUSE, _FACT, _PLACE, _DETAIL, _EXTRA = 5, 4, 3, 2, 1, 0
 Line = tuple[int, str]
 
 
 def text_of(comparison: ComparisonData) -> str:
     """Return the report of a comparison."""
-    lines = [(_HEAD, _headline(comparison)), *_structure(comparison)]
+    head, lines = [(_HEAD, _headline(comparison)), *_structure(comparison)], list[Line]()
     for output in _in_order_of_cause(comparison):
         lines += _lines_of(comparison, output)
-    lines += _conclusion(comparison)
-    return "\n".join(_fitting(lines))
+    lines = sorted([*lines, *_conclusion(comparison)], key=lambda line: line[0] != _CAUSE)
+    return "\n".join(_fitting([*head, *lines]))
 
 
 def brief_of(comparison: ComparisonData) -> str:
@@ -264,7 +264,7 @@ def _ill_conditioned(ties: Ties) -> list[Line]:
 
 
 def _notes(output: OutputComparison) -> list[Line]:
-    return [(_PLACE, note) for note in output.notes]
+    return [(_CAUSE, note) for note in output.notes]
 
 
 def _places(output: OutputComparison) -> list[Line]:
@@ -336,7 +336,7 @@ def _conclusion(comparison: ComparisonData) -> list[Line]:
                 shown.append(n)
         more = f" and {len(named) - len(shown)} more" if len(named) > len(shown) else ""
         listed = ", ".join(f'"{n}"' for n in shown) + more
-        lines.append((_FACT, f"identical to: {listed}"))
+        lines.append((_FACT if comparison.passed else _CAUSE, f"identical to: {listed}"))
     for output in comparison.outputs:
         if output.tolerance is not None and output.rung != "identical":
             lines += _tolerance(output)

@@ -1,0 +1,206 @@
+"""Causes at their limits: one difference less, or one more that they leave, and none is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from npu_quant.golden import compare
+
+RNG = np.random.default_rng(0)
+
+
+def causes(actual: Any, golden: Any) -> tuple[str, ...]:
+    return tuple(n.removeprefix("probably: ") for n in compare(actual, golden).decisive.notes)
+
+
+def numbers(rows: int, columns: int) -> np.ndarray:
+    """Return codes from 20 to 99, no two rows alike."""
+    return RNG.integers(20, 100, (rows, columns)).astype(np.int8)
+
+
+def row_of(
+    change: Callable[[np.ndarray], np.ndarray], differing: int, left: int
+) -> tuple[str, ...]:
+    """Change so many codes of a row, of which some become something else; the others are 0."""
+    golden = numbers(64, 64)
+    golden[5, differing:] = 0
+    actual = golden.copy()
+    actual[5, :differing] = change(golden[5, :differing])
+    actual[5, :left] += 5
+    return causes(actual, golden)
+
+
+class TestWhatIsLeft:
+    """At most 1 in 20, of at least 32 codes."""
+
+    @pytest.mark.parametrize(
+        ("differing", "left", "is_named"),
+        [
+            (40, 2, True),
+            (39, 2, False),
+            (40, 3, False),
+            (32, 1, True),
+            (32, 0, True),
+            (31, 0, False),
+        ],
+    )
+    def test_of_signs(self, differing: int, left: int, is_named: bool) -> None:
+        found = row_of(np.negative, differing, left)
+        assert [text[:28] for text in found] == ["the sign is flipped in row 5"] * is_named
+
+    @pytest.mark.parametrize(("differing", "is_named"), [(8, True), (7, False)])
+    def test_of_floats(self, differing: int, is_named: bool) -> None:
+        golden = RNG.standard_normal((64, 64)).astype(np.float32)
+        golden[5, differing:] = 0
+        actual = golden.copy()
+        actual[5] = -golden[5]
+        actual[5, differing:] = 0
+        named = ("the sign is flipped in row 5",) if is_named else ()
+        assert causes(actual, golden) == named
+
+    def test_of_what_is_added(self) -> None:
+        golden = numbers(64, 64)
+        for left, named in ((3, ("7 is added in row 5",)), (4, ())):
+            actual = golden.copy()
+            actual[5] += 7
+            actual[5, :left] -= 11
+            assert causes(actual, golden) == named, left  # 64 differ: 3 are less than 1 in 20
+
+
+class TestRowsAtOtherPlaces:
+    @staticmethod
+    def exchanged(differing: int, left: int, columns: int = 64) -> tuple[str, ...]:
+        """Exchange rows 3 and 9, which differ in so many columns; change some codes of both."""
+        golden = numbers(64, columns)
+        golden[9] = golden[3]
+        golden[9, :differing] -= RNG.integers(1, 9, differing).astype(np.int8)
+        actual = golden.copy()
+        actual[[3, 9]] = golden[[9, 3]]
+        actual[3, :left] += 30
+        actual[9, :left] += 30
+        return causes(actual, golden)
+
+    NAMED = ("rows are at other places: 3 is the golden's 9, 9 is the golden's 3",)
+
+    @pytest.mark.parametrize(
+        ("differing", "left", "columns", "is_named"),
+        [
+            (40, 2, 64, True),
+            (40, 3, 64, False),
+            (8, 0, 8, True),  # so many columns, and differences, at least
+            (7, 0, 7, False),
+            (9, 0, 80, True),
+            (8, 0, 80, False),  # a row is wrong if more than a tenth of it is
+        ],
+    )
+    def test_few_codes_are_left(
+        self, differing: int, left: int, columns: int, is_named: bool
+    ) -> None:
+        found = self.exchanged(differing, left, columns)
+        assert (found == self.NAMED) == is_named, found
+
+    @pytest.mark.parametrize(("others", "is_named"), [(2, True), (3, False)])
+    def test_half_of_the_wrong_rows_are(self, others: int, is_named: bool) -> None:
+        golden = numbers(64, 64)
+        actual = golden.copy()
+        actual[[3, 9]] = golden[[9, 3]]
+        actual[20 : 20 + others] = numbers(others, 64)
+        assert (causes(actual, golden) == self.NAMED) == is_named
+
+    def test_two_rows(self) -> None:
+        golden = numbers(2, 64)
+        named = ("rows are at other places: 0 is the golden's 1, 1 is the golden's 0",)
+        assert causes(golden[::-1], golden) == named
+
+    def test_a_row_of_one_value_is_no_other_row(self) -> None:
+        golden = numbers(64, 64)
+        golden[9] = 7
+        actual = golden.copy()
+        actual[3] = 7
+        assert causes(actual, golden) == ("row 3 is 7 everywhere",)
+
+
+class TestEverywhere:
+    @pytest.mark.parametrize(("count", "is_named"), [(32_000, True), (32_001, False)])
+    def test_one_in_a_thousand_differs_at_least(self, count: int, is_named: bool) -> None:
+        golden = np.zeros(count, np.int8)
+        golden[np.linspace(0, count - 1, 32).astype(int)] = RNG.integers(3, 99, 32)
+        assert (causes(-golden, golden) == ("the sign is flipped everywhere",)) == is_named
+
+    @pytest.mark.parametrize(("rows", "columns"), [(2, 64), (64, 2), (64, 64), (3, 40)])
+    def test_swapped_axes(self, rows: int, columns: int) -> None:
+        golden = numbers(rows, columns)
+        assert causes(np.ascontiguousarray(golden.T), golden) == ("the last two axes are swapped",)
+
+    def test_a_single_row_has_none_to_swap(self) -> None:
+        golden = numbers(1, 64)
+        assert causes(golden.T.copy(), golden) == ()
+
+    @pytest.mark.parametrize(("size", "is_named"), [(4096, True), (4095, False)])
+    def test_another_input_s(self, size: int, is_named: bool) -> None:
+        golden, actual = RNG.integers(-99, 100, (2, size)).astype(np.int8)
+        found = causes(actual.reshape(1, -1), golden.reshape(1, -1))
+        assert [text.startswith("another input's, or in another order: ") for text in found] == (
+            [True] if is_named else []
+        )
+
+    def test_of_one_sign_a_cosine_tells_nothing(self) -> None:
+        golden, actual = RNG.integers(0, 2, (2, 8192)).astype(np.int8) * 50
+        golden[::2], actual[1::2] = 0, 0
+        assert causes(actual.reshape(1, -1), golden.reshape(1, -1)) == ()
+
+
+class TestOneValue:
+    @pytest.mark.parametrize(("count", "is_named"), [(4, True), (3, False)])
+    def test_of_four_at_least(self, count: int, is_named: bool) -> None:
+        golden = numbers(256, count)
+        actual = golden.copy()
+        actual[5] = 0
+        named = ("row 5 is 0 everywhere: was it ever written?",)
+        assert (causes(actual, golden) == named) == is_named
+
+    def test_several_rows(self) -> None:
+        golden = numbers(64, 64)
+        actual = golden.copy()
+        actual[5:7] = 0
+        assert causes(actual, golden) == ("rows 5 to 6 are 0 everywhere: were they ever written?",)
+
+
+class TestShifts:
+    @pytest.mark.parametrize(("by", "is_named"), [(64, True), (-64, True), (65, False)])
+    def test_of_64_columns_at_most(self, by: int, is_named: bool) -> None:
+        golden = numbers(4, 512)
+        way = "right" if by > 0 else "left"
+        found = causes(np.roll(golden, by, axis=1), golden)
+        assert (found == (f"actual is shifted {way} by {abs(by)} columns",)) == is_named, found
+
+    def test_of_one_column(self) -> None:
+        golden = numbers(64, 64)
+        actual = golden.copy()
+        actual[5] = np.roll(golden[5], -1)
+        assert causes(actual, golden) == ("row 5 is shifted left by 1 column",)
+
+
+class TestFactors:
+    def test_of_floats(self) -> None:
+        golden = RNG.standard_normal((64, 64)).astype(np.float32)
+        actual = golden.copy()
+        actual[5] *= np.float32(1.5)
+        assert causes(actual, golden) == ("a factor of 1.5 (+50 %) in row 5",)
+
+    def test_of_codes(self) -> None:
+        """Codes from 20 to 99, of numbers whose scale is 20 % less: 1.25 times as large."""
+        golden = numbers(64, 64)
+        actual = golden.copy()
+        actual[5] = np.clip(np.rint(golden[5] * 1.25), -128, 127).astype(np.int8)
+        assert causes(actual, golden) == ("a factor of about 1.25 in row 5, before rounding",)
+
+    def test_of_few_values_none(self) -> None:
+        golden = RNG.integers(40, 47, (64, 64)).astype(np.int8)  # 7 of them
+        actual = golden.copy()
+        actual[5] = np.rint(golden[5] * 1.25).astype(np.int8)
+        assert not any("factor" in text for text in causes(actual, golden))
