@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import npu_quant
 from npu_quant.golden import compare
 
 RNG = np.random.default_rng(0)
@@ -111,6 +112,21 @@ class TestRowsAtOtherPlaces:
         actual[20 : 20 + others] = numbers(others, 64)
         assert (causes(actual, golden) == self.NAMED) == is_named
 
+    def test_a_row_that_is_there_twice(self) -> None:
+        golden = numbers(64, 64)
+        actual = golden.copy()
+        actual[3] = golden[9]  # which is where it should be, too
+        assert causes(actual, golden) == ("rows are at other places: 3 is the golden's 9",)
+
+    @pytest.mark.parametrize(("count", "more"), [(3, ""), (4, " and 1 more")])
+    def test_three_are_named(self, count: int, more: str) -> None:
+        golden = numbers(64, 64)
+        actual = golden.copy()
+        actual[:count] = np.roll(golden[:count], 1, axis=0)
+        (found,) = causes(actual, golden)
+        assert found.startswith(f"rows are at other places: 0 is the golden's {count - 1}, 1 is")
+        assert found.endswith(f", 2 is the golden's 1{more}")
+
     def test_two_rows(self) -> None:
         golden = numbers(2, 64)
         named = ("rows are at other places: 0 is the golden's 1, 1 is the golden's 0",)
@@ -153,6 +169,10 @@ class TestEverywhere:
         golden[::2], actual[1::2] = 0, 0
         assert causes(actual.reshape(1, -1), golden.reshape(1, -1)) == ()
 
+    def test_of_one_axis(self) -> None:
+        golden = numbers(1, 512)[0]
+        assert causes(-golden, golden) == ("the sign is flipped everywhere",)
+
 
 class TestOneValue:
     @pytest.mark.parametrize(("count", "is_named"), [(4, True), (3, False)])
@@ -168,6 +188,28 @@ class TestOneValue:
         actual = golden.copy()
         actual[5:7] = 0
         assert causes(actual, golden) == ("rows 5 to 6 are 0 everywhere: were they ever written?",)
+
+
+class TestFewValues:
+    """4 different ones at least: two runs of one each would do for a sum, or for a shift."""
+
+    @pytest.mark.parametrize(("values", "is_named"), [(4, True), (3, False)])
+    def test_of_what_is_added(self, values: int, is_named: bool) -> None:
+        golden = numbers(64, 64)
+        golden[5] = np.arange(64) % values * 7
+        actual = golden.copy()
+        actual[5] += 3
+        found = causes(actual, golden)
+        assert ("3 is added in row 5" in found) == is_named, found
+
+    @pytest.mark.parametrize(("values", "is_named"), [(4, True), (3, False)])
+    def test_of_shifts(self, values: int, is_named: bool) -> None:
+        golden = numbers(64, 128)
+        golden[5] = np.r_[np.arange(values), RNG.integers(0, values, 128 - values)] * 20 + 5
+        actual = golden.copy()
+        actual[5] = np.roll(golden[5], 7)
+        found = causes(actual, golden)
+        assert (found == ("row 5 is shifted right by 7 columns",)) == is_named, found
 
 
 class TestShifts:
@@ -186,6 +228,21 @@ class TestShifts:
 
 
 class TestFactors:
+    @pytest.mark.parametrize("rows", [slice(7, 8), slice(7, 12), slice(None)])
+    def test_of_scales(self, rows: slice) -> None:
+        """With the inputs a factor is the scale's: here it is 3 % too large."""
+        x = RNG.standard_normal((64, 256)).astype(np.float16)
+        y, scale = npu_quant.npu_dynamic_quant(x)
+        wrong = scale.copy()
+        wrong[rows] *= np.float32(1.03)
+        y = np.clip(np.rint(x.astype(np.float32) / wrong[:, None]), -128, 127).astype(np.int8)
+        found = compare(y, op="npu_dynamic_quant", inputs={"input": x}).decisive.notes
+        name = {7: "row 7", None: "every row"}.get(rows.start, "")
+        name = "rows 7 to 11" if rows.stop == 12 else name
+        expected = f"probably: the scale of {name} is wrong by +3 %: one factor gives its codes"
+        # Of several rows, each with its own amax, one factor is still that of their scales.
+        assert found == (expected,)
+
     def test_of_floats(self) -> None:
         golden = RNG.standard_normal((64, 64)).astype(np.float32)
         actual = golden.copy()

@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import DTypeError, ParamError
 from ..kinds import told
 from ..results import Source
-from ..shown import cut
+from ..shown import some_of
 from .sources import as_source
 
 Outputs = dict[str, Source | None]
@@ -32,7 +32,8 @@ def checked_names(names: Sequence[str] | None) -> Sequence[str] | None:
         raise ParamError(f"compare: names is {told(names)}, expected a sequence of strings.")
     if len(set(listed)) < len(listed):
         twice = next(name for name in listed if listed.count(name) > 1)
-        raise ParamError(f"compare: names has one twice: {cut(twice)}.")
+        same = some_of([name for name in listed if name == twice])
+        raise ParamError(f"compare: names has one twice: {same}.")
     return listed
 
 
