@@ -71,3 +71,15 @@ def test_what_is_no_quantized_model(
     Path("broken/config.json").write_text("{")
     with pytest.raises(CheckpointError, match=re.escape(text)):
         check(path, None, 1)
+
+
+def test_a_shard_that_was_cut_off_is_told_once(tmp_path: Path) -> None:
+    folder = expect(make(tmp_path / "source", "llama"), "W8A8_DYNAMIC").write(tmp_path / "out")
+    (path,) = folder.glob("*.safetensors")
+    data = path.read_bytes()
+    path.write_bytes(data[:-100])
+    (line,) = [x for x in str(check(folder, None, 1)).splitlines() if "truncated" in x]
+    said = (
+        f"has {len(data) - 100} bytes, its header says {len(data)}: safetensors refuses to open it"
+    )
+    assert line == f"  error: truncated: {path.name}: {said}"

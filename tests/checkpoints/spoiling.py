@@ -35,6 +35,7 @@ def edit_json(path: Path, edit: Edit) -> None:
     value = read_json(path)
     edit(value)
     write_json(path, value)
+    resum(path.parent)
 
 
 def shards(folder: Path) -> list[Path]:
@@ -61,6 +62,7 @@ def rewrite(folder: Path, edit: Callable[[Tensors], object]) -> None:
         new = tensors.keys() - before if path == max(files) else set()
         write(path, by_width({n: a for n, a in tensors.items() if n in held or n in new}))
     reindex(folder)
+    resum(folder)
 
 
 def replace(folder: Path, pattern: str, change: Callable[[Array], Array]) -> None:
@@ -152,8 +154,18 @@ def rehead(path: Path, edit: Edit) -> None:
     path.write_bytes(packed(entries) + data[start:])
 
 
+def resum(folder: Path) -> None:
+    """Write SHA256SUMS anew, where there is one."""
+    if (folder / SUMS).exists():
+        sums(folder)
+
+
 def sums(folder: Path) -> None:
     """Write SHA256SUMS of all files of a folder."""
-    files = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}
+    files = {
+        p.relative_to(folder).as_posix(): p
+        for p in folder.rglob("*")
+        if p.is_file() and p.name != SUMS
+    }
     lines = [f"{hashlib.sha256(p.read_bytes()).hexdigest()}  {n}\n" for n, p in files.items()]
     (folder / SUMS).write_text("".join(sorted(lines, key=lambda line: line[66:])))

@@ -11,9 +11,9 @@ from .progress import progress_bar
 
 DESCRIPTION = """\
 Check a quantized model in a folder, whoever made it: missing keys, stray shards, fused layers of
-two types, dtypes, shapes, scales; all that makes consumers stop, or load garbage silently. With its
-original the codes are computed anew: the arithmetic that gives them is named, and every layer's
-error is told.
+two types, dtypes, shapes, scales; all that makes consumers stop, or load garbage silently. Files
+that a SHA256SUMS names are hashed. With its original the codes are computed anew: the arithmetic
+that gives them is named, and every layer's error is told.
 
 Exit status: 0 if no error was found, 1 if one was, 2 if nothing can be said, 130 if interrupted."""
 
