@@ -70,8 +70,20 @@ def test_how_far_a_deq_scale_may_be_from_the_product(
     replace(folder, f"{O}.deq_scale", lambda a: np.resize(np.float32(deq[:5]), a.shape))
     put(folder, f"{O}.deq_scale", 5, deq[5])
     found = [f for f in check(folder, None, 1).findings if f.rule == "static"]
-    assert [f.text.partition(" values")[0] for f in found] == [str(number)] * number
+    assert [(f.name, f.text.partition(" values")[0]) for f in found] == [
+        (f"{O}.deq_scale", str(number))
+    ] * number
     assert all(f.text.endswith("the first is number 5") for f in found)
+
+
+@pytest.mark.parametrize(("offset", "is_bad"), [(-129, 1), (-128, 0), (127, 0), (128, 1)])
+def test_which_offsets_of_inputs_are_int8(offset: int, is_bad: bool, tmp_path: Path) -> None:
+    source = make(tmp_path / "source", "llama")
+    folder = expect(source, "W8A8_DYNAMIC").write(tmp_path / "quantized")
+    as_static(folder, O)
+    put(folder, f"{O}.input_offset", 0, offset)
+    found = [f.name for f in check(folder, None, 1).findings if f.rule == "static"]
+    assert found == [f"{O}.input_offset"] * is_bad
 
 
 def test_the_first_of_all_is_number_0(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

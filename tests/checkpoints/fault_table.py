@@ -172,6 +172,12 @@ KEYS = {
         "missing-key", "lm_head.weight", keys(lambda k: k.pop("lm_head.weight")), tied=True
     ),
     "keys lack model.": Fault("prefix", "", renamed("model.", "")),
+    "one key lacks model.": Fault(
+        "missing-key",
+        "model.norm.weight",
+        keys(lambda k: k.update({"norm.weight": k.pop("model.norm.weight")})),
+        also=frozenset({"missing-tensor"}),
+    ),
     "keys have one more": Fault("prefix", "", renamed("", "language_model.")),
     "no such type": Fault("unknown-type", O, lambda f: retype(f, f"{O}[.].*", "W8A8_DYNAMIK")),
     "a type that is no word": Fault(
@@ -240,6 +246,15 @@ KEYS = {
 TENSORS = {
     "no weight_scale": Fault("missing-tensor", Q, lambda f: remove(f, f"{Q}.weight_scale")),
     "no weight_offset": Fault("missing-tensor", Q, lambda f: remove(f, f"{Q}.weight_offset")),
+    "no weight_scale of FP8": Fault(
+        "missing-tensor",
+        f"{O}.weight_scale",
+        lambda f: (
+            float8(f),
+            retype(f, f"{O}.weight.*", "W8A8FP8_DYNAMIC"),
+            remove(f, f"{O}.weight_scale"),
+        ),
+    ),
     "no scale_bias": Fault(
         "missing-tensor", f"{E}.0", lambda f: remove(f, f"{E}.0.up_proj.scale_bias"), **INT4
     ),
