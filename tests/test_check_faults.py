@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from checkpoints.fault_table import FAULTS
 from checkpoints.faults import good
-from checkpoints.spoiling import edit_json
+from checkpoints.spoiling import add, edit_json, remove, tensor
 
 from npu_quant.checkpoint import CheckpointError, check
 
@@ -44,4 +44,12 @@ def test_a_head_is_ignored_by_a_pattern(pattern: str, tmp_path: Path) -> None:
     folder = good(tmp_path, fault)
     config = folder / "config.json"
     edit_json(config, lambda c: c["quantization_config"].update(ignore=[pattern]))
+    assert check(folder, None, 1).findings == []
+
+
+def test_a_head_below_a_prefix_needs_no_other_key(tmp_path: Path) -> None:
+    folder = good(tmp_path, FAULTS["no version"])
+    head = "language_model.lm_head.weight"
+    add(folder, {head: tensor(folder, "lm_head.weight")})
+    remove(folder, "lm_head[.]weight")
     assert check(folder, None, 1).findings == []

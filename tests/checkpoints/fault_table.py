@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from .arithmetic import halves
-from .checksum_faults import CHECKSUMS
 from .compressed_faults import COMPRESSED
 from .faults import (
     FIRST,
@@ -47,6 +45,7 @@ from .spoiling import (
     replace,
     retype,
 )
+from .unreadable_faults import UNREADABLE
 
 MOE: Mapping[str, Any] = {"family": "qwen3_moe"}
 INT4: Mapping[str, Any] = {"family": "qwen3_moe", "scheme": "W4A8_DYNAMIC"}
@@ -128,31 +127,17 @@ FILES = {
         lambda f: stray_index(f, with_shards=True),
         also=frozenset({"stray-weights"}),
     ),
-    "a link to nothing": Fault(
-        "irregular",
-        "assets/vocab.json",
-        lambda f: (f / "assets/vocab.json").symlink_to("../blobs/1"),
-        is_noticed=False,
-    ),
-    "a shard is a link to nothing": Fault(
-        "irregular",
-        FIRST,
-        lambda f: ((f / FIRST).unlink(), (f / FIRST).symlink_to("blobs/1")),
-        also=frozenset({"missing-shard"}) | OTHERS,
-    ),
-    "a pipe": Fault("irregular", "vocab", lambda f: os.mkfifo(f / "vocab"), is_noticed=False),
-    "the description is a link to nothing": Fault(
-        "config",
-        DESCRIPTION,
-        lambda f: ((f / DESCRIPTION).unlink(), (f / DESCRIPTION).symlink_to("blobs/1")),
-        also=frozenset({"irregular"}),
-    ),
     "two formats": Fault(
         "two-formats", "", config(lambda c: c.update(quantization_config={"quant_method": "fp8"}))
     ),
 }
 KEYS = {
     "key of a Linear": Fault("missing-key", f"{Q}.weight", keys(lambda k: k.pop(f"{Q}.weight"))),
+    "keys of a Linear, but one": Fault(
+        "missing-key",
+        f"{Q}.weight_offset",
+        keys(lambda k: [k.pop(f"{Q}.{n}") for n in ("weight", "weight_offset")]),
+    ),
     "key of a norm": Fault(
         "missing-key",
         "model.norm.weight",
@@ -303,6 +288,12 @@ TENSORS = {
     "stacked experts": Fault(
         "stacked-experts", "down_proj", stack, also=frozenset({"mixed-group"}), **MOE
     ),
+    "a scale of floats": Fault(
+        "leftover",
+        "lm_head.weight_scale",
+        lambda f: add(f, {"lm_head.weight_scale": np.ones((320, 1), np.float32)}),
+        is_noticed=False,
+    ),
     "leftover": Fault(
         "leftover",
         f"{Q}.weight_scale_inv",
@@ -387,5 +378,5 @@ COMPARED = {
         "config-changed", "hidden_act", config(lambda c: c.update(hidden_act="gelu")), "warning"
     ),
 }
-ASCEND = {**FILES, **CHECKSUMS, **KEYS, **TENSORS, **NUMBERS, **COMPARED}
+ASCEND = {**FILES, **UNREADABLE, **KEYS, **TENSORS, **NUMBERS, **COMPARED}
 FAULTS = {**ASCEND, **{f"{name}, compressed": fault for name, fault in COMPRESSED.items()}}

@@ -1,11 +1,11 @@
-"""The faults of SHA256SUMS and of the files that it names: CHECKSUMS, by name."""
+"""The faults of files that cannot be read, or are not as SHA256SUMS says: UNREADABLE, by name."""
 
 from __future__ import annotations
 
 import os
 
-from .faults import FIRST, Fault, after
-from .spoiling import SUMS, sums
+from .faults import FIRST, OTHERS, Fault, after
+from .spoiling import DESCRIPTION, SUMS, sums
 
 
 def flipped(data: bytes) -> bytes:
@@ -13,7 +13,26 @@ def flipped(data: bytes) -> bytes:
     return data[:-1] + bytes([data[-1] ^ 1])
 
 
-CHECKSUMS = {
+UNREADABLE = {
+    "a link to nothing": Fault(
+        "irregular",
+        "assets/vocab.json",
+        lambda f: (f / "assets/vocab.json").symlink_to("../blobs/1"),
+        is_noticed=False,
+    ),
+    "a shard is a link to nothing": Fault(
+        "irregular",
+        FIRST,
+        lambda f: ((f / FIRST).unlink(), (f / FIRST).symlink_to("blobs/1")),
+        also=frozenset({"missing-shard"}) | OTHERS,
+    ),
+    "a pipe": Fault("irregular", "vocab", lambda f: os.mkfifo(f / "vocab"), is_noticed=False),
+    "the description is a link to nothing": Fault(
+        "config",
+        DESCRIPTION,
+        lambda f: ((f / DESCRIPTION).unlink(), (f / DESCRIPTION).symlink_to("blobs/1")),
+        also=frozenset({"irregular"}),
+    ),
     "a flipped bit": Fault("checksum", FIRST, lambda f: (sums(f), after(FIRST, flipped)(f))),
     "a file that was lost": Fault(
         "checksum",
