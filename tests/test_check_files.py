@@ -83,3 +83,16 @@ def test_a_shard_that_was_cut_off_is_told_once(tmp_path: Path) -> None:
         f"has {len(data) - 100} bytes, its header says {len(data)}: safetensors refuses to open it"
     )
     assert line == f"  error: truncated: {path.name}: {said}"
+
+
+def test_an_original_whose_files_cannot_be_listed(tmp_path: Path) -> None:
+    """Its weights are compared nevertheless."""
+    source = make(tmp_path / "source", "llama")
+    folder = expect(source, "W8A8_DYNAMIC").write(tmp_path / "quantized")
+    (source / "README.md").symlink_to("blobs/1")
+    report = check(folder, source, 1)
+    (found,) = report.findings
+    assert (found.severity, found.rule, found.name) == ("warning", "missing-file", "source")
+    assert found.text.startswith("README.md is a link to blobs/1, which is not there: ")
+    assert found.text.endswith(": its files are not compared")
+    assert report.recipe == {"W8A8_DYNAMIC": "npu_quant-P-127"}

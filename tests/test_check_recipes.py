@@ -105,6 +105,27 @@ def test_weights_that_were_smoothed_are_transformed(tmp_path: Path) -> None:
     assert report.passed
 
 
+def test_half_of_the_modules_is_not_most(tmp_path: Path) -> None:
+    """Where 7 of 14 do not correlate with the original, each of them is an error."""
+    source, out = make(tmp_path / "source", "llama"), tmp_path / "out"
+    quantize(source, out, "W8A8_DYNAMIC", workers=1)
+    replace(out, r".*layers\.0\..*_proj[.]weight", lambda a: a[:, ::-1])
+    found = check(out, source, 1).findings
+    assert [(f.severity, f.rule) for f in found] == [("error", "codes")] * 7
+
+
+def test_an_original_of_other_shapes(tmp_path: Path) -> None:
+    source, out = make(tmp_path / "source", "llama"), tmp_path / "out"
+    quantize(source, out, "W8A8_DYNAMIC", workers=1)
+    other = make(tmp_path / "other", "llama", inner=120)
+    found = [f for f in check(out, other, 1).findings if f.rule == "shape"]
+    names = {
+        f"model.layers.{i}.mlp.{n}_proj.weight" for i in (0, 1) for n in ("gate", "up", "down")
+    }
+    assert {f.name for f in found} == names
+    assert found[0].text.endswith(": is it another model?")
+
+
 @pytest.mark.parametrize("cut", [0, 7, 9, 500, 900])
 def test_no_file_is_crashed_on(cut: int, tmp_path: Path) -> None:
     source, out = make(tmp_path / "source", "llama"), tmp_path / "out"

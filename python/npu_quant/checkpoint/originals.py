@@ -85,7 +85,11 @@ def check_copied(model: Model, original: Original, found: Findings) -> None:
     try:
         names = files_to_copy(original.folder)
     except (CheckpointError, OSError) as error:
-        found.warning("missing-file", original.folder.name, f"{error}: its files are not compared")
+        found.warning(
+            "missing-file",
+            original.folder.name,
+            f"{str(error).rstrip('.')}: its files are not compared",
+        )
         return
     has_vocabulary = any(is_regular(model.folder / name) for name in names if _is_vocabulary(name))
     for name in names:
