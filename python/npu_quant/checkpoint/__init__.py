@@ -54,7 +54,8 @@ def quantize(
         model_dir: a folder with config.json and safetensors files of floats, or of FP8 blocks with
             weight_scale_inv as DeepSeek's.
         out_dir: a folder that is not there or empty, or that the same call left unfinished: then it
-            goes on, and ends with the same bytes.
+            goes on, and ends with the same bytes. If the same call finished it, its files are
+            compared with its SHA256SUMS, and nothing is written.
         scheme: ``"W8A8_DYNAMIC"``, ``"W8A16"``, ``"W8A8_MXFP8"`` or ``"W4A8_DYNAMIC"`` (int4 for
             routed experts, plainly rounded, W8A8_DYNAMIC for the others).
         format: ``"ascend"``, or ``"compressed-tensors"`` for W8A8_DYNAMIC and W4A8_DYNAMIC.
@@ -84,7 +85,7 @@ def quantize(
         CheckpointError: it cannot be done; the text names file or tensor, and says what to do.
             Unless a weight has NaN, nothing was written.
         OSError: a file cannot be read or written. The same call goes on from there.
-        KeyboardInterrupt: likewise.
+        KeyboardInterrupt: likewise; the text says how much is kept.
     """
     where = "quantize: {}".format
     source = _folder(where("model_dir"), model_dir, scheduler)
