@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 from .findings import Findings
 from .folder import CheckpointError, is_regular, safetensors_in
-from .work import sha256_of
+from .work import SUMS, sha256_of
 
-SUMS = "SHA256SUMS"
 MOST_BYTES = 64 << 20
 NO_SUMS = f"no {SUMS}: without it, or --original, no check sees a flipped bit in codes"
 _LINE = re.compile(rb"(?P<escape>\\?)(?P<sum>[0-9A-Fa-f]{64}) [ *](?P<name>.+)", re.DOTALL)

@@ -16,7 +16,7 @@ from . import check_sums, check_values, names
 from .check_files import read
 from .check_layers import Compared, Rows, compare, rows_of, same_bytes
 from .check_shapes import check_tensors
-from .check_sums import NO_SUMS, SUMS, Listed
+from .check_sums import NO_SUMS, Listed
 from .check_types import check_described
 from .check_values import Seen, Values
 from .findings import Findings
@@ -28,7 +28,7 @@ from .quantized import Model
 from .reports import CheckReport
 from .run import Progress
 from .schemes import FLOAT, TYPES
-from .work import WORK
+from .work import SUMS, WORK
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-_LINE = re.compile(rb"(?P<escaped>\\?)(?P<sha256>[0-9a-f]{64}) [ *](?P<name>.+)", re.DOTALL)
 _STRETCH = 4096
 
 
@@ -48,22 +46,3 @@ def sums_bytes(sums: Mapping[str, str]) -> bytes:
         escaped = b"\\" if written != raw else b""
         lines.append(escaped + sums[name].encode() + b"  " + written + b"\n")
     return b"".join(lines)
-
-
-def sums_of(data: bytes) -> dict[str, str]:
-    """Return the SHA-256 of files by their names, of a file that sha256sum reads.
-
-    Raises:
-        ValueError: a line is none of sha256sum's.
-    """
-    result = {}
-    for number, line in enumerate(data.split(b"\n"), 1):
-        found = _LINE.fullmatch(line)
-        if found is None and line:
-            raise ValueError(f"line {number} is none of sha256sum's")
-        if found is not None:
-            name = found["name"]
-            if found["escaped"]:
-                name = re.sub(rb"\\(.)", lambda m: b"\n" if m[1] == b"n" else m[1], name)
-            result[os.fsdecode(name)] = found["sha256"].decode()
-    return result

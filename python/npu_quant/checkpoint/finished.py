@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..golden.read.common import clean
-from .checksum import sums_of
+from .check_sums import parsed
 from .folder import CheckpointError, json_of
 from .job import Job, together
 from .kept import Entry, sources_of
@@ -76,7 +76,10 @@ def as_written(job: Job, pool: Pool, out: Path, sums: Mapping[str, str]) -> Fini
     shutil.rmtree(out / f"{WORK}.ended", ignore_errors=True)  # which a killed run left
     said = json_of(out / RECORD)
     try:
-        sha256 = sums_of((out / SUMS).read_bytes())
+        listed = parsed((out / SUMS).read_bytes().split(b"\n"))
+        if listed.malformed or listed.outside:
+            raise ValueError(SUMS)
+        sha256 = listed.files
         errors = {m: [layer[key] for key in _SUMS] for m, layer in said["layers"].items()}
         shards = {shard.name: said["shards"][shard.name] for shard in job.plan.shards}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -6,7 +6,6 @@ from collections import Counter
 from pathlib import Path
 
 from .check_layers import NARROW, SEARCHED, Compared, allowed_rows, codes_of, shape_of
-from .check_sums import SUMS
 from .config import Config
 from .findings import Findings
 from .folder import FLOATS, CheckpointError, Tensor, is_regular, json_of, shards_of
@@ -93,7 +92,7 @@ def check_copied(model: Model, original: Original, found: Findings) -> None:
         return
     has_vocabulary = any(is_regular(model.folder / name) for name in names if _is_vocabulary(name))
     for name in names:
-        if name == SUMS or is_regular(model.folder / name):
+        if is_regular(model.folder / name):
             continue
         text = "is in the original only: "
         if name.endswith(".py"):

@@ -19,7 +19,7 @@ from typing import Any
 from uuid import uuid4
 
 from ..golden.read.common import clean
-from .folder import CheckpointError, json_bytes
+from .folder import CheckpointError, is_regular, json_bytes
 from .record import difference
 
 WORK = ".npu-quant"
@@ -57,7 +57,7 @@ def _files(folder: Path, below: str, above: frozenset[str]) -> Iterator[str]:
 
 def _check_file(entry: os.DirEntry[str], name: str) -> None:
     """Refuse what cannot be copied: what has no contents would be missing in the result."""
-    if os.path.isfile(entry.path):
+    if is_regular(Path(entry.path)):
         if not os.access(entry.path, os.R_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), entry.path)
         return
