@@ -130,6 +130,19 @@ def slow(seconds: float, mark: str = "", only: str = "", *, dask_worker: Any) ->
         job._rows = slowly if seconds else rows
 
 
+def set_pieces(size: int) -> None:
+    """Have tasks be of pieces of so many bytes, as in the process that hands them out."""
+    from npu_quant.checkpoint import job
+
+    job.PIECE_BYTES = size
+
+
+def has_shard(out: Path) -> bool:
+    """Say whether the journal of a run has a whole shard."""
+    journal = out / ".npu-quant/journal.jsonl"
+    return journal.exists() and b'"shard"' in journal.read_bytes()
+
+
 def limit_files(size: int) -> None:
     """Let no file become larger; -1: as large as it may."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))

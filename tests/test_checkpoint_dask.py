@@ -7,6 +7,7 @@ import pickle
 import re
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +21,7 @@ from test_checkpoint_quantize import files_of
 from test_checkpoint_resume import StoppedError, stopped_after
 
 from npu_quant import checkpoint, cli
-from npu_quant.checkpoint import pool_dask
+from npu_quant.checkpoint import job, pool_dask
 
 pytestmark = pytest.mark.needs("distributed")
 
@@ -62,6 +63,16 @@ def refused(source: Path, out: Path, address: str, **more: Any) -> str:
     with pytest.raises(checkpoint.CheckpointError) as caught:
         quantize(source, out, address, **more)
     return str(caught.value)
+
+
+@pytest.fixture
+def _small_pieces(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """For many tasks."""
+    before = job.PIECE_BYTES
+    monkeypatch.setattr(job, "PIECE_BYTES", 3000)
+    cluster.run(dask_clusters.set_pieces, 3000)
+    yield
+    cluster.run(dask_clusters.set_pieces, before)
 
 
 def parts_in(out: Path) -> list[str]:
@@ -126,11 +137,11 @@ class TestSameBytes:
             assert files_of(tmp_path / f"there{seed}") == files_of(tmp_path / f"here{seed}")
             (tmp_path / "model").rename(tmp_path / f"{seed}")
 
+    @pytest.mark.usefixtures("_small_pieces")
     def test_the_plan_is_in_no_task(
         self, cluster: Cluster, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """It is made bytes of once, and so is what tasks of the check share."""
-        monkeypatch.setattr("npu_quant.checkpoint.job.PIECE_BYTES", 3000)  # for many tasks
         sizes: list[int] = []
 
         def dumps(what: Any) -> bytes:
@@ -191,16 +202,8 @@ class TestResume:
     """The same command goes on, whoever began; workers and scheduler are no part of the plan."""
 
     @pytest.mark.parametrize("first", ["here", "there"])
-    def test_by_the_other(
-        self,
-        first: str,
-        cluster: Cluster,
-        source: Path,
-        whole: Path,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        monkeypatch.setattr("npu_quant.checkpoint.job.PIECE_BYTES", 3000)  # for many tasks
+    @pytest.mark.usefixtures("_small_pieces")
+    def test_by_the_other(self, first: str, cluster: Cluster, source: Path, tmp_path: Path) -> None:
         out = tmp_path / "out"
         addresses = [None, cluster.address]
         before, after = addresses if first == "here" else addresses[::-1]
@@ -213,7 +216,8 @@ class TestResume:
             quantize(source, out, before, progress=progress)
         done = len([*out.glob("*.safetensors")])
         assert quantize(source, out, after).resumed == done
-        assert files_of(out) == files_of(whole)
+        quantize(source, tmp_path / "whole", None, workers=1)
+        assert files_of(out) == files_of(tmp_path / "whole")
 
     def test_parts_of_a_run_that_was_killed_are_removed(
         self, cluster: Cluster, source: Path, whole: Path, tmp_path: Path
