@@ -7,7 +7,6 @@ import multiprocessing
 import os
 import shutil
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -250,7 +249,6 @@ def _killed_at(number: int, source: Path, out: Path) -> None:
 KILLED = [(1, 2), (6, 7, 40), (33, 100), (150, 90, 60), (299,), (350, 90), (420, 30), (470, 10)]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="processes are forked")
 @pytest.mark.parametrize("numbers", KILLED)
 def test_kill_9(numbers: tuple[int, ...], source: Path, whole: Any, tmp_path: Path) -> None:
     out = tmp_path / "out"
