@@ -108,7 +108,9 @@ def test_the_same_command_after_it_is_done(
     said = capsys.readouterr()
     assert said.err == ""
     assert said.out.startswith("done already: llama to W8A8_DYNAMIC (ascend): 737.25 KiB become ")
-    again = quantize(source, out)
+    told: list[tuple[int, int]] = []
+    again = quantize(source, out, progress=lambda *at: told.append(at))
+    assert told[-1] == (first.source_bytes, first.source_bytes)
     a, b = first.to_dict(), again.to_dict()
     for report in (a, b):
         del report["seconds"], report["peak_rss_bytes"]

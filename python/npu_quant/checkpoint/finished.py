@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,7 +61,9 @@ def check_same(out: Path, record: Mapping[str, Any]) -> None:
         )
 
 
-def as_written(job: Job, pool: Pool, out: Path, sums: Mapping[str, str]) -> Finished:
+def as_written(
+    job: Job, pool: Pool, out: Path, sums: Mapping[str, str], read: Callable[[int], None]
+) -> Finished:
     """Look at a folder that the same command wrote.
 
     Args:
@@ -69,6 +71,7 @@ def as_written(job: Job, pool: Pool, out: Path, sums: Mapping[str, str]) -> Fini
         pool: who looks.
         out: the folder.
         sums: the SHA-256 of what would be written beside the shards.
+        read: is told how many bytes of the source were read.
 
     Raises:
         CheckpointError: a file is not as it was written, or would be written otherwise now.
@@ -87,7 +90,7 @@ def as_written(job: Job, pool: Pool, out: Path, sums: Mapping[str, str]) -> Fini
     for name in [*shards, RECORD, *sums]:
         if name not in sha256 or (name in sums and sums[name] != sha256[name]):
             raise CheckpointError(_changed(out, name))
-    for number, source in sources_of(job, pool, range(len(job.plan.shards))):
+    for number, source in sources_of(job, pool, range(len(job.plan.shards)), read):
         if source != shards[job.plan.shards[number].name]:
             text = f"other weights became {job.plan.shards[number].name}"
             raise CheckpointError(

@@ -7,8 +7,7 @@ then, what was made of it is compared with that file, too.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,12 +52,24 @@ def source_of(made: Iterable[str]) -> str:
     return hashlib.blake2b("".join(made).encode(), digest_size=16).hexdigest()
 
 
-def sources_of(job: Job, pool: Pool, shards: Iterable[int]) -> Iterator[tuple[int, str]]:
-    """Yield the checksums of what shards are made of, as it is now."""
+def sources_of(
+    job: Job, pool: Pool, shards: Iterable[int], read: Callable[[int], None] = lambda count: None
+) -> Iterator[tuple[int, str]]:
+    """Yield the checksums of what shards are made of, as it is now.
+
+    Args:
+        job: the plan.
+        pool: who reads.
+        shards: their numbers.
+        read: is told how many bytes of the source were read.
+    """
     for shard in shards:
         tasks = together(pieces_of(job.plan, shard), lambda piece: piece.source_bytes)
-        found = (checksums for _, checksums in pool.each(_checksums, tasks))
-        yield shard, source_of(chain.from_iterable(found))
+        found: list[str] = []
+        for pieces, checksums in pool.each(_checksums, tasks):
+            found += checksums
+            read(sum(piece.source_bytes for piece in pieces))
+        yield shard, source_of(found)
 
 
 def noted(job: Job, work: Work, modified: dict[str, int]) -> Noted:

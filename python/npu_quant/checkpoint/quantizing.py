@@ -30,7 +30,7 @@ from .pool import Place, Pool, Workers
 from .record import modified_of, record_of, sources_of
 from .report_text import size
 from .reports import Layer, QuantizeReport
-from .run import Progress, Run
+from .run import Progress, Run, counted
 from .schemes import FLOAT, INT8_ACTIVATIONS, check_pair
 from .types import Wanted
 from .weights import Error, Rule
@@ -201,7 +201,7 @@ def write(
     sources = sources_of(p.source, p.shards)
     record = record_of(options_of(p), p.source / "config.json", sources.files)
     if is_finished(p.out):
-        return _finished_before(p, record, workers, start)
+        return _finished_before(p, record, workers, progress, start)
     work = Work(p.out, record, (s.name for s in p.plan.shards))
     work.resumed()
     check_space(p, work)
@@ -256,7 +256,11 @@ def _check_unchanged(p: Prepared, run: Run) -> None:
 
 
 def _finished_before(
-    p: Prepared, record: dict[str, Any], workers: Workers, start: float
+    p: Prepared,
+    record: dict[str, Any],
+    workers: Workers,
+    progress: Progress | None,
+    start: float,
 ) -> QuantizeReport:
     """Return the report of a run that finished before.
 
@@ -268,7 +272,7 @@ def _finished_before(
     with workers.pool(job, [_place_of_source(p), Place.of(p.out, [RECORD])]) as pool:
         sums = {name: sha256_of(p.source / name) for name in p.copied}
         sums |= {name: hashlib.sha256(data).hexdigest() for name, data in p.json_files.items()}
-        found = as_written(job, pool, p.out, sums)
+        found = as_written(job, pool, p.out, sums, counted(job, progress))
     report = report_of(p, found.errors)
     report.shards = [
         {"file": s.name, "bytes": s.size, "sha256": found.sha256[s.name]} for s in p.plan.shards

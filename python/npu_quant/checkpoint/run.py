@@ -26,6 +26,25 @@ SYNC_SECONDS = 5.0
 """How much of the work a power failure may take; of that a killed process did, nothing is lost."""
 
 
+def counted(job: Job, progress: Progress | None) -> Callable[[int], None]:
+    """Return what is told of bytes of the source as they are done, and tells progress of all."""
+    done, total = 0, source_bytes(job)
+
+    def tell(count: int) -> None:
+        nonlocal done
+        done += count
+        if progress is not None:
+            progress(done, total)
+
+    return tell
+
+
+def source_bytes(job: Job) -> int:
+    """Return how many bytes of the source are read for all shards."""
+    shards = range(len(job.plan.shards))
+    return sum(p.source_bytes for shard in shards for p in pieces_of(job.plan, shard))
+
+
 class Whole(NamedTuple):
     """A task that is all of a shard."""
 
@@ -51,8 +70,8 @@ class Run:
         self, job: Job, work: Work, modified: dict[str, int], progress: Progress | None
     ) -> None:
         self.job, self.modified, self._work = job, modified, work
-        self._progress = progress or (lambda done, total: None)
-        self.total = sum(p.source_bytes for s in self._all() for p in pieces_of(job.plan, s))
+        self._tell = counted(job, progress)
+        self.total = source_bytes(job)
         self.kept = 0
         """Bytes of the source whose results a next run takes over."""
         self._left: dict[int, int] = {}
@@ -180,7 +199,7 @@ class Run:
 
     def _advance(self, count: int) -> None:
         self.kept += count
-        self._progress(self.kept, self.total)
+        self._tell(count)
 
 
 def _make(job: Job, pieces: list[Piece]) -> Done:

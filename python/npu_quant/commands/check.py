@@ -44,7 +44,7 @@ def run(words: Sequence[str]) -> int:
         parsing.error(f"one folder is expected, MODEL_DIR, {len(arguments.folders)} given")
     check_json(arguments.json)
     (model,) = arguments.folders
-    with progress_bar(f"checking {model}", quiet=False) as progress:
+    with progress_bar(f"checking {model}", quiet=False, in_bytes=True) as progress:
         report = checkpoint.check(
             model, arguments.original, arguments.workers, progress, arguments.scheduler
         )
