@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -62,10 +63,31 @@ def lying_like(value: Array, memory: Array) -> Array:
     return turned
 
 
+@cache
+def normal_numbers() -> Array:
+    """Return millions of normal numbers: to draw from them is faster than to make others."""
+    return np.random.default_rng(1).standard_normal(1 << 22, np.float32)
+
+
+@cache
+def steps_and_ties() -> Array:
+    """Return numbers of some hundreds around 0, a third of them whole or halves."""
+    rng = np.random.default_rng(2)
+    ties = rng.integers(-700, 700, 1 << 20) / 2
+    return np.where(rng.random(1 << 20) < 0.3, ties, rng.standard_normal(1 << 20) * 150)
+
+
+def drawn(rng: np.random.Generator, numbers: Array, shape: tuple[int, ...]) -> Array:
+    """Return as many of the numbers, one after the other from a random place on."""
+    size = int(np.prod(shape))
+    start = int(rng.integers(max(1, len(numbers) - size)))
+    return np.resize(numbers[start : start + size], shape)
+
+
 def normal(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> Array:
     """Return normal values, each row at a magnitude of its own."""
-    magnitude = np.exp(rng.uniform(-6, 6, (*shape[:-1], 1)))
-    return np.asarray(rng.standard_normal(shape) * magnitude).astype(dtype)
+    magnitude = np.exp(rng.uniform(-6, 6, (*shape[:-1], 1))).astype(np.float32)
+    return (drawn(rng, normal_numbers(), shape) * magnitude).astype(dtype)
 
 
 def with_specials(rng: np.random.Generator, x: Array) -> Array:
@@ -181,7 +203,6 @@ def on_steps(
     rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype, scale: Array | float = 0.1
 ) -> Array:
     """Return some hundreds of steps of scale around 0, a third of them ties, specials included."""
-    ties = rng.integers(-700, 700, shape) / 2
-    steps = np.where(rng.random(shape) < 0.3, ties, rng.standard_normal(shape) * 150)
+    steps = drawn(rng, steps_and_ties(), shape)
     with np.errstate(over="ignore"):
         return with_specials(rng, np.asarray(steps * scale).astype(dtype))

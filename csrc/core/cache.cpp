@@ -1,5 +1,6 @@
 #include "core/cache.h"
 
+#include <atomic>
 #include <cinttypes>
 #include <cstdio>
 
@@ -20,9 +21,25 @@ int64_t last_level_cache_bytes() {
 // Read when the library is loaded: the first call may be in a thread while another forks.
 const int64_t last_level_cache = last_level_cache_bytes();
 
+std::atomic<Streaming> chosen_streaming{Streaming::by_size};
+
 }  // namespace
 
+const char* name_of(Streaming streaming) {
+  switch (streaming) {
+    case Streaming::always: return "always";
+    case Streaming::never: return "never";
+    case Streaming::by_size: break;
+  }
+  return "auto";
+}
+
+Streaming streaming() { return chosen_streaming.load(std::memory_order_relaxed); }
+void set_streaming(Streaming streaming) { chosen_streaming = streaming; }
+
 bool worth_streaming(int64_t bytes) {
+  if (const Streaming chosen = streaming(); chosen != Streaming::by_size)
+    return chosen == Streaming::always;
   // Measured on Zen 4 and Zen 5: streaming stores pay from 0.75-1.5 of the last-level cache on. The
   // same bound for any number of threads, so that two are never slower than one.
   return bytes > last_level_cache;

@@ -33,6 +33,7 @@ constexpr auto kSpinAfterWork = std::chrono::microseconds(100);
 constexpr int kTurnsPerClock = 32;  // to read the clock takes as long as a turn, or far longer
 
 std::atomic<int> num_threads{0};
+std::atomic<bool> shares_small_work{false};
 thread_local StopWhen* stop_of_thread = nullptr;
 
 int available_cpus() {
@@ -234,6 +235,7 @@ int get_num_threads() {
 }
 
 void set_num_threads(int n) { num_threads = n; }
+void set_shares_small_work(bool shares) { shares_small_work = shares; }
 
 StopWhen::StopWhen(Asked asked) : asked_(asked), outer_(stop_of_thread) { stop_of_thread = this; }
 StopWhen::~StopWhen() { stop_of_thread = outer_; }
@@ -250,16 +252,18 @@ bool StopWhen::ask() {
 }
 
 void parallel_for(int64_t count, int64_t bytes, ParallelBody body, const void* context) {
-  if (bytes < kWorthSpinningThread) return body(context, 0, count);
+  const bool of_any_size = shares_small_work.load(std::memory_order_relaxed);
+  if (bytes < kWorthSpinningThread && !of_any_size) return body(context, 0, count);
   StopWhen* const stop = stop_of_thread;
   if (stop != nullptr && stop->stopped()) return;
   const int threads = get_num_threads();
   bool shared = count > 1 && threads > 1;
-  shared = shared && (bytes >= kWorthSleepingThread || the_pool().is_hot());
+  shared = shared && (of_any_size || bytes >= kWorthSleepingThread || the_pool().is_hot());
   int64_t piece = count;
   if (shared) {
     const int64_t most = 8 * static_cast<int64_t>(threads);
-    const int64_t pieces = std::clamp<int64_t>(bytes / kMinPieceBytes, 1, most);
+    const int64_t pieces =
+        of_any_size ? most : std::clamp<int64_t>(bytes / kMinPieceBytes, 1, most);
     piece = (count + pieces - 1) / pieces;
   }
   if (stop != nullptr && count > 1 && bytes > kMostPieceBytes) {

@@ -13,6 +13,10 @@ void initialise_threads();
 int get_num_threads();
 void set_num_threads(int n);  // n >= 1
 
+// For tests, which need no large arrays then: threads share work of any size. Not while anything
+// computes.
+void set_shares_small_work(bool shares);
+
 // NPU_QUANT_NUM_THREADS, else OMP_NUM_THREADS' first number, else the CPUs this process may use.
 // Returns 0 where NPU_QUANT_NUM_THREADS is set and is no positive number.
 int num_threads_from_environment();

@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "core/cache.h"
 #include "core/dispatch.h"
 #include "core/memory.h"
 #include "core/parallel.h"
@@ -53,6 +54,12 @@ bool set_target(std::string_view name) {
 bool set_prefetch(std::string_view name) {
   for (const CacheLevel level : {CacheLevel::first, CacheLevel::second})
     if (name == name_of(level)) return set_prefetch_level(level), true;
+  return false;
+}
+
+bool set_streaming(std::string_view name) {
+  for (const Streaming way : {Streaming::by_size, Streaming::always, Streaming::never})
+    if (name == name_of(way)) return set_streaming(way), true;
   return false;
 }
 

@@ -23,5 +23,7 @@ void renew_environment();
 bool set_target(std::string_view name);
 // False where it is no level of cache: "l1" or "l2".
 bool set_prefetch(std::string_view name);
+// False where it is none of "auto", "always" and "never".
+bool set_streaming(std::string_view name);
 
 }  // namespace npu_quant

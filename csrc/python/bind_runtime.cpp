@@ -1,5 +1,6 @@
 // The runtime's own functions: threads, targets, profiles, and the environment variables that
 // choose them.
+#include "core/cache.h"
 #include "core/dispatch.h"
 #include "core/parallel.h"
 #include "ops/environment.h"
@@ -51,12 +52,12 @@ void bind_runtime(py::module_& module) {
   module.def("target", [] { return name_of(active_target()); });
   module.def("targets", &runnable_targets);
   module.def("prefetch", [] { return name_of(prefetch_level()); });
-  module.def(
-      "set_target", [](const std::string& name) { return set_target(name); },
-      py::arg("name"));  // for tests: not while anything computes
-  module.def(
-      "set_prefetch", [](const std::string& name) { return set_prefetch(name); },
-      py::arg("name"));  // the same
+  module.def("streaming", [] { return name_of(streaming()); });
+  // For tests: not while anything computes.
+  module.def("set_target", [](const std::string& name) { return set_target(name); });
+  module.def("set_prefetch", [](const std::string& name) { return set_prefetch(name); });
+  module.def("set_streaming", [](const std::string& name) { return set_streaming(name); });
+  module.def("set_shares_small_work", &set_shares_small_work);
   module.def("version", [] { return NPU_QUANT_VERSION; });
   module.def("compiler", [] { return __VERSION__; });
   module.def(

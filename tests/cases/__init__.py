@@ -7,17 +7,25 @@ import pkgutil
 from collections.abc import Iterator
 from typing import Any
 
+import exhaustive
 import pytest
 
-from cases.case import Arguments, Case, Trial, word
+from cases.case import Arguments, Case, Kinds, Trial, word
 
 MODULES = [importlib.import_module(f"cases.{m.name}") for m in pkgutil.iter_modules(__path__)]
 CASES: list[Case] = [case for module in MODULES for case in getattr(module, "CASES", [])]
 
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+
+def in_memory(case: Case) -> Kinds:
+    """Return the kinds that are tried in memory of every layout."""
+    return case.kinds if case.in_memory is None or exhaustive.IS_ASKED_FOR else case.in_memory
+
+
 every_kind = pytest.mark.parametrize(
     ("case", "kind"),
-    [pytest.param(c, k, id=f"{c.name}-{name}") for c in CASES for name, k in c.kinds.items()],
+    [pytest.param(c, k, id=f"{c.name}-{name}") for c in CASES for name, k in in_memory(c).items()],
 )
 
 

@@ -17,7 +17,7 @@ from cases import add_rms_norm_quant as norm
 from cases import anti_quant, dynamic_block_quant, dynamic_mx_quant, dynamic_quant
 from cases import fake_quantize_per_channel as per_channel
 from cases import fake_quantize_per_tensor as per_tensor
-from cases.case import DTYPES, FLOAT32, Arguments, Case, DType, Rng, kinds, settings
+from cases.case import DTYPES, FLOAT32, Arguments, Case, DType, Rng, each, kinds, settings
 from npu_quant.ops import dynamic_mx_quant_with_dual_axis as dual_axis
 
 E4M3, E8M0 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e8m0fnu
@@ -35,10 +35,8 @@ DUAL: dict[str, Arguments] = {"": {}, "V2": {"greatest": 0.0}}
 POWERS = DUAL | {"V3": {"greatest": 0.0, "bound": 0.5}}
 BLOCKS = {"mode": b"rint", "type": INT8, "rows": 1, "columns": 128}
 NORMS = ("x1", "x2", "gamma", "scales1", "scales2", "zero_points1", "zero_points2")
-NORM_SHAPES = [
-    *[((4, 100), 1), ((1, 1), 1), ((3, 2, 65), 2)],
-    *[((2, 5, 64), 1), ((129,), 1), ((0, 6), 1)],
-]
+NORM_SHAPES = [((4, 100), 1), ((1, 1), 1), ((3, 2, 65), 2)]
+NORM_SHAPES += [((2, 5, 64), 1), ((129,), 1), ((0, 6), 1)]
 ROUNDED = {b"round": np.rint, b"floor": np.floor, b"ceil": np.ceil, b"trunc": np.trunc}
 # Of x, and of scale and offset.
 PAIRS = [(d, d) for d in DTYPES] + [(FLOAT32, d) for d in DTYPES[:2]]
@@ -317,6 +315,7 @@ def quantize(version: str, **axis: int) -> Case:
         reference=codes,
         arguments=partial(products, **axis),
         kinds=kinds(pair=PAIRS),
+        in_memory=kinds(pair=PAIRS[::2]),
         formulas=formulas,
     )
 
@@ -345,6 +344,7 @@ def fake(name: str, c_name: str, **more: Any) -> Case:
         operator=function(c_name, ("out", "mask"), masked),
         reference=fake_quantized,
         kinds=kinds(dtype=DTYPES, of_scale=DTYPES, to=DTYPES),
+        in_memory=each(dtype=DTYPES, of_scale=DTYPES[1:] + DTYPES[:1], to=DTYPES[::-1]),
         **more,
     )
 

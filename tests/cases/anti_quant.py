@@ -128,11 +128,11 @@ CASES = [
         outs=settings((3, 5, 70), (200,), (2, 700), (300, 6), form=FORMS),
         guards={"form": ["one", "column", "row"]},
         threads=settings(
-            *[(1500, 4096), (3_000_001,), (3, 500, 2001)],
+            *[(70, 4096), (150_001,), (3, 25, 2001)],
             form=["one", "column", "row"],
             to=[BFLOAT16],
         ),
-        large=settings((1009, 4201), to=RESULTS, form=["one", "column", "row"]),
+        large=settings((19, 4201), to=RESULTS, form=["one", "column", "row"]),
         same=assert_same_but_nan,
     ),
     Case(
@@ -165,10 +165,10 @@ CASES = [
         outs=settings((3, 5, 70), (200,), (2, 700), form=FORMS[2:4]),
         guards={"form": ["one", "column"]},
         threads=[
-            *settings((1500, 1024), (400_001,), to=[FLOAT16], codes=["int4"]),
-            *settings((3, 500, 2001), to=[FLOAT16], codes=["hifloat8"]),
+            *settings((70, 1024), (100_001,), to=[FLOAT16], codes=["int4"]),
+            *settings((3, 25, 2001), to=[FLOAT16], codes=["hifloat8"]),
         ],
-        large=settings((1009, 1001), to=[BFLOAT16], codes=["int4"], form=["one", "column"]),
+        large=settings((19, 1001), to=[BFLOAT16], codes=["int4"], form=["one", "column"]),
         same=assert_same_but_nan,
     ),
 ]

@@ -42,6 +42,15 @@ def kinds(**choices: Sequence[Any]) -> Kinds:
     return {"-".join(map(word, o.values())): o for o in options}
 
 
+def each(**choices: Sequence[Any]) -> Kinds:
+    """Return as few combinations of choices as have each of them, by their names."""
+    count = max(map(len, choices.values()))
+    taken = ([*values][i % len(values)] for i in range(count) for values in choices.values())
+    rows = zip(*[taken] * len(choices), strict=True)
+    options = [dict(zip(choices, row, strict=True)) for row in rows]
+    return {"-".join(map(word, o.values())): o for o in options}
+
+
 def whole_elements(shape: tuple[int, ...], codes: int = 8) -> tuple[int, ...]:
     """Return a shape whose last axis is a multiple of 8, as packed codes of int4 need it."""
     return (*shape[:-1], -shape[-1] // codes * -codes)
@@ -59,6 +68,8 @@ class Case:
     """An operator: how to call it, what it should give, and on which arguments it is tried.
 
     Settings are taken with each of the kinds, but that those of threads and large are complete.
+    Where in_memory has fewer kinds, layouts, outs and guards are taken with those alone: one per
+    size of elements, kernel and format, as which values they are is for the formulas.
     """
 
     name: str  # the stem of its files first: pytest -k finds it so
@@ -74,6 +85,7 @@ class Case:
     threads: Sequence[Setting]  # enough work for many threads
     large: Sequence[Setting]  # two axes, to be repeated until no cache holds them
     guards: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # options, for many shapes
+    in_memory: Kinds | None = None
     fields: tuple[str, ...] = ()  # of the results, where there are several
     # Puts special values into arguments; none where arguments() has them already.
     sprinkled: Callable[[Rng, Arguments], Arguments] | None = None

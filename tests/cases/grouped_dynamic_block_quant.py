@@ -60,7 +60,7 @@ CASES = [
         layouts=settings((135, 72), (2, 300, 130), block=[(1, 64), (128, 128)]),
         outs=settings((3, 256), (2, 300, 130), block=[(1, 64), (128, 128)], groups=[3]),
         threads=settings(
-            (1500, 4096), (2, 6000, 302), dtype=[BFLOAT16], block=[(1, 128), (256, 64)], groups=[9]
+            (70, 4096), (2, 300, 302), dtype=[BFLOAT16], block=[(1, 128), (256, 64)], groups=[9]
         ),
         large=[],
     )

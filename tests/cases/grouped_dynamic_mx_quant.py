@@ -61,8 +61,8 @@ CASES = [
         layouts=settings((135, 72), (70, 2064)),
         outs=settings((3, 256), (300, 66), groups=[3]),
         threads=settings(
-            (1500, 4096),
-            (6000, 302),
+            (70, 4096),
+            (300, 302),
             dtype=[BFLOAT16],
             to=["float8_e4m3fn", "float4_e2m1"],
             groups=[9],
