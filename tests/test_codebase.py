@@ -1,4 +1,4 @@
-"""The house rules, checked: rooms, stems, sizes, documentation."""
+"""The house rules, checked: rooms, stems, sizes."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import ast
 import inspect
 import re
 import subprocess
-import sys
-import typing
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from types import ModuleType
 
-import pytest
 from cases import CASES
+from test_pages import page_of
 
 import npu_quant
 from npu_quant import _core, ops
@@ -47,10 +45,33 @@ CPP_TESTS = [
 ]
 
 
+@cache
+def text(path: Path) -> str:
+    """Return what a file holds."""
+    return path.read_text()
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    """Return the syntax of a Python file."""
+    return ast.parse(text(path))
+
+
+@cache
 def code(path: Path) -> str:
     """Return a C++ file without its comments and strings."""
-    text = re.sub(r"//.*", "", path.read_text())
-    return re.sub(r'"(\\.|[^"\\])*"', '""', text)
+    plain = re.sub(r"//.*", "", text(path))
+    return re.sub(r'"(\\.|[^"\\])*"', '""', plain)
+
+
+def found_in(paths: list[Path], *patterns: str) -> list[tuple[str, str]]:
+    """Return where these are in the code of C++ files, and what is there."""
+    return [
+        (str(path.relative_to(ROOT)), found.group())
+        for path in paths
+        for pattern in patterns
+        for found in re.finditer(pattern, code(path))
+    ]
 
 
 def room_of(path: Path) -> str:
@@ -58,20 +79,15 @@ def room_of(path: Path) -> str:
     return path.relative_to(CSRC).parts[0]
 
 
-def page_of(name: str) -> ModuleType:
-    """Return the module that an operator is written in."""
-    return sys.modules[inspect.unwrap(getattr(npu_quant, name)).__module__]
-
-
 def family_of(stem: str) -> str:
     """Return the family that a file is of: the longest name that its own begins with."""
     return max((f for f in FAMILIES if stem.startswith(f)), key=len, default="")
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_family_is_found_in_every_room_by_its_stem(family: str) -> None:
+def rooms_of(family: str) -> list[str]:
+    """Return the files that a family has, by its stem."""
     is_operator = family not in NOT_OPERATORS
-    rooms = [
+    return [
         f"csrc/ops/{family}.h",
         f"csrc/ops/{family}.cpp",
         f"csrc/python/bind_{family}.cpp",
@@ -81,6 +97,10 @@ def test_a_family_is_found_in_every_room_by_its_stem(family: str) -> None:
         f"tests/cpp/test_{family}.cpp",
         f"bench/bench_{family}.py",
     ]
+
+
+def test_a_family_is_found_in_every_room_by_its_stem() -> None:
+    rooms = [room for family in FAMILIES for room in rooms_of(family)]
     assert [room for room in rooms if not list(ROOT.glob(room))] == []
 
 
@@ -115,22 +135,17 @@ INTRINSIC = (
 CPU_SWITCH = r"#\s*(if|elif|ifdef|ifndef).*(__SSE|__AVX|__x86_64|__aarch64|__ARM|__F16C|__FMA|NPU_QUANT_TARGET)"
 
 
-@pytest.mark.parametrize("path", [p for p in CPP if room_of(p) != "simd"], ids=lambda p: p.name)
-def test_intrinsics_and_cpu_switches_live_in_simd(path: Path) -> None:
-    assert re.findall(INTRINSIC, code(path)) == []
-    assert re.findall(CPU_SWITCH, code(path)) == []
+def test_intrinsics_and_cpu_switches_live_in_simd() -> None:
+    others = [p for p in CPP if room_of(p) != "simd"]
+    assert found_in(others, INTRINSIC, CPU_SWITCH) == []
 
 
-@pytest.mark.parametrize("path", sorted((CSRC / "kernels").glob("*")), ids=lambda p: p.name)
-def test_kernels_are_maths_only(path: Path) -> None:
-    text = code(path)
-    assert (
-        re.findall(r"\bthrow\b|\bPy[A-Z_]|pybind11|std::thread|TensorView|\bShape\b|#\s*if", text)
-        == []
-    )
-    assert re.findall(r"\bstd::(?!size_t|memcpy|memset|uintptr_t|index_sequence)\w+", text) == [], (
-        "weak symbols"
-    )
+def test_kernels_are_maths_only() -> None:
+    """Templates of std:: would be weak symbols."""
+    kernels = sorted((CSRC / "kernels").glob("*"))
+    other = r"\bthrow\b|\bPy[A-Z_]|pybind11|std::thread|TensorView|\bShape\b|#\s*if"
+    weak = r"\bstd::(?!size_t|memcpy|memset|uintptr_t|index_sequence)\w+"
+    assert found_in(kernels, other, weak) == []
 
 
 # Of the C API's files two carry a caller's own numbers: arrays of attributes, and single values.
@@ -142,13 +157,10 @@ CONTRACTS_AND_FACES = [
 ]
 
 
-@pytest.mark.parametrize("path", CONTRACTS_AND_FACES, ids=lambda p: p.name)
-def test_contracts_and_faces_have_no_arithmetic_on_elements(path: Path) -> None:
+def test_contracts_and_faces_have_no_arithmetic_on_elements() -> None:
     """No element is read there: no pointer to an element type, no simd, no rounding."""
-    text = code(path)
-    assert (
-        re.findall(r"(float|int8_t|uint16_t)\s*\*|simd/|\b(rint|nearbyint|round)\w*\(", text) == []
-    )
+    elements = r"(float|int8_t|uint16_t)\s*\*|simd/|\b(rint|nearbyint|round)\w*\("
+    assert found_in(CONTRACTS_AND_FACES, elements) == []
 
 
 def test_rooms_depend_on_the_rooms_below_only() -> None:
@@ -162,7 +174,7 @@ def test_rooms_depend_on_the_rooms_below_only() -> None:
         "aclnn": {"core", "ops", "acl", "aclnn", "aclnnop", "opdev"},
     }
     for path in CPP:
-        for room in re.findall(r'#include "(\w+)/', path.read_text()):
+        for room in re.findall(r'#include "(\w+)/', text(path)):
             assert room in allowed[room_of(path)], path
 
 
@@ -174,7 +186,7 @@ GOLDEN += ["measure", "operators", "judge", "report", "api", "folders"]
 def imported(path: Path, top: Path) -> Iterator[str]:
     """Yield the modules below a package that one of its modules imports, wherever it does."""
     here = ["npu_quant", "golden", *path.relative_to(top).with_suffix("").parts]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree(path)):
         names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom):
             base = here[: -node.level] if node.level else []
@@ -212,26 +224,29 @@ def test_no_module_of_golden_imports_in_a_circle() -> None:
     assert left == {}
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "python").rglob("*.py")), ids=lambda p: p.name)
-def test_no_module_is_called_like_a_function_in_it(path: Path) -> None:
+def test_no_module_is_called_like_a_function_in_it() -> None:
     """It would be hidden by it, where a package offers the function."""
-    names = [n.name for n in ast.parse(path.read_text()).body if isinstance(n, ast.FunctionDef)]
-    assert path.stem not in names
+    for path in sorted((ROOT / "python").rglob("*.py")):
+        names = [n.name for n in tree(path).body if isinstance(n, ast.FunctionDef)]
+        assert path.stem not in names, path
 
 
-@pytest.mark.parametrize("path", CPP + CPP_TESTS + PYTHON, ids=lambda p: p.name)
-def test_files_are_short(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= 400
+def test_files_are_short() -> None:
+    lengths = {str(p): len(text(p).splitlines()) for p in CPP + CPP_TESTS + PYTHON}
+    assert {path: n for path, n in lengths.items() if n > 400} == {}
 
 
-@pytest.mark.parametrize("path", PYTHON, ids=lambda p: p.name)
-def test_python_functions_are_short(path: Path) -> None:
+def test_python_functions_are_short() -> None:
     """At most 40 lines, docstring not counted."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            documented = ast.get_docstring(node) is not None
-            first = node.body[1 if documented and len(node.body) > 1 else 0]
-            assert (node.end_lineno or 0) - first.lineno < 40, node.name
+    long = []
+    for path in PYTHON:
+        for node in ast.walk(tree(path)):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                documented = ast.get_docstring(node) is not None
+                first = node.body[1 if documented and len(node.body) > 1 else 0]
+                if (node.end_lineno or 0) - first.lineno >= 40:
+                    long.append((str(path), node.name))
+    assert long == []
 
 
 NO_SIGNATURE = r"#|namespace|for\b|if\b|while\b|switch\b|return\b|else\b"
@@ -263,12 +278,12 @@ def test_a_wrapped_signature_hides_no_body() -> None:
     assert list(cpp_bodies(["int f(int a,", "      int b);", "struct S {", "};"])) == []
 
 
-@pytest.mark.parametrize("path", CPP + CPP_TESTS, ids=lambda p: p.name)
-def test_cpp_functions_are_short(path: Path) -> None:
+def test_cpp_functions_are_short() -> None:
     """At most 40 lines: what stands between a line that opens a body and the brace that closes it."""
-    lines = path.read_text().splitlines()
-    for start, end in cpp_bodies(lines):
-        assert end - start <= 40, lines[start]
+    for path in CPP + CPP_TESTS:
+        lines = text(path).splitlines()
+        long = [lines[start] for start, end in cpp_bodies(lines) if end - start > 40]
+        assert long == [], path
 
 
 SKIPS = r"importorskip|mark\.skip|^ +pytest\.skip\(|^import torch|^from torch"
@@ -281,106 +296,16 @@ MAY_SKIP = {
 }
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.glob("tests/**/*.py")), ids=lambda p: p.name)
-def test_what_may_be_missing_is_marked(path: Path) -> None:
+def test_what_may_be_missing_is_marked() -> None:
     """By needs(...), which conftest.py heeds: no other way to skip a test, and no torch that must be there."""
-    found = re.findall(SKIPS, path.read_text(), re.MULTILINE)
-    assert found == [] or path.name in MAY_SKIP
-
-
-PUBLIC = [name for name in npu_quant.__all__ if callable(getattr(npu_quant, name))]
-
-
-@pytest.mark.parametrize("name", PUBLIC)
-def test_public_names_are_documented_and_typed(name: str) -> None:
-    thing = getattr(npu_quant, name)
-    assert inspect.getdoc(thing)
-    if inspect.isfunction(thing):
-        hints = typing.get_type_hints(inspect.unwrap(thing))
-        assert set(hints) == {*inspect.signature(thing).parameters, "return"}
-
-
-# Those whose page refers to another's for the special values.
-SHORT_PAGES = {name for name in ops.__all__ if name.endswith(("affine", "backward"))}
-
-
-@pytest.mark.parametrize("name", ops.__all__)
-def test_operators_have_the_whole_page(name: str) -> None:
-    """Formula, shapes, dtypes, rounding, edge cases, errors, example, source; and a reference."""
-    page = inspect.getdoc(getattr(npu_quant, name)) or ""
-    parts = ["::\n", "Args:", "Returns:", "Rounding", "=====", "Raises:", "Example:", ">>> "]
-    parts += ["Source:", "docs/"]
-    for part in parts:
-        assert part in page or (part == "=====" and name in SHORT_PAGES), part
-    assert inspect.isfunction(page_of(name).reference)
-    parameters = inspect.signature(getattr(npu_quant, name)).parameters
-    for ours in ("out", "numerics"):
-        assert parameters[ours].kind is inspect.Parameter.KEYWORD_ONLY
-        assert parameters[ours].default is None
-        assert f"{ours}: " in page
-    assert list(parameters)[-2:] == ["out", "numerics"]
-
-
-@pytest.mark.parametrize("name", sorted(set(ops.__all__) - SHORT_PAGES))
-def test_every_edge_case_row_has_a_test(name: str) -> None:
-    """As many tests of special rows, at least, as the page's table has rows."""
-    page = inspect.getdoc(getattr(npu_quant, name)) or ""
-    table = page.split("=====\n")[-2] if page.count("=====\n") >= 3 else ""
-    tests = (ROOT / f"tests/test_{Path(page_of(name).__file__ or '').stem}.py").read_text()
-    vectors = tests.split("class TestVectors")[1].split("\nclass ")[0]
-    assert vectors.count("def test_") >= len(table.splitlines()) > 3
-
-
-SIGNATURES = {
-    "npu_dynamic_quant": "(input, *, smooth_scales=None, group_index=None, dst_type=None, "
-    "quant_mode='pertoken', dst_type_max=0.0)",
-    "npu_dynamic_quant_asymmetric": "(input, *, smooth_scales=None, group_index=None, "
-    "dst_type=None, quant_mode='pertoken', dst_type_max=0.0)",
-    "npu_dynamic_block_quant": "(x, *, min_scale=0.0, round_mode='rint', dst_type=1, "
-    "row_block_size=1, col_block_size=128, dst_type_max=0.0)",
-    "npu_dynamic_mx_quant": "(input, *, axis=-1, round_mode='rint', dst_type=296, "
-    "block_size=32, scale_alg=0, dst_type_max=0.0, max_low_bound=0.0)",
-    "npu_dynamic_mx_quant_with_dual_axis": "(input, *, round_mode='rint', dst_type=296, "
-    "scale_alg=0, dst_type_max=0.0)",
-    "npu_dynamic_block_mx_quant": "(input, *, round_mode='rint', dst_type=296, scale_alg=0, "
-    "dst_type_max=0.0)",
-    "npu_grouped_dynamic_block_quant": "(x, group_list, *, min_scale=0.0, round_mode='rint', "
-    "dst_type=291, row_block_size=1, col_block_size=128, group_list_type=0, dst_type_max=0.0)",
-    "npu_grouped_dynamic_mx_quant": "(x, group_index, *, round_mode='rint', dst_type=23, "
-    "blocksize=32, scale_alg=0, dst_type_max=0.0)",
-    "npu_add_rms_norm_quant": "(x1, x2, gamma, scales1, zero_points1, beta=None, scales2=None, "
-    "zero_points2=None, *, axis=-1, epsilon=1e-06, div_mode=True, dst_type=None)",
-    "npu_anti_quant": "(x, scale, *, offset=None, dst_dtype=None, src_dtype=None)",
-    "npu_anti_mx_quant": "(x, mxscale, *, axis=-1, dst_type=15, src_type=292)",
-    "npu_dtype_cast": "(self, dtype, input_dtype=None)",
-    "npu_quantize": "(self, scales, zero_points, dtype, axis=1, div_mode=True)",
-    "fake_quantize_per_tensor_affine": "(self, scale, zero_point, quant_min, quant_max)",
-    "fake_quantize_per_tensor_affine_cachemask": "(self, scale, zero_point, quant_min, quant_max)",
-    "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams": "(self, scale, zero_point, "
-    "fake_quant_enabled, quant_min, quant_max)",
-    "fake_quantize_per_tensor_affine_cachemask_backward": "(grad, mask)",
-    "fake_quantize_per_channel_affine": "(self, scale, zero_point, axis, quant_min, quant_max)",
-    "fake_quantize_per_channel_affine_cachemask": "(self, scale, zero_point, axis, quant_min, "
-    "quant_max)",
-    "fake_quantize_per_channel_affine_cachemask_backward": "(grad, mask)",
-    "quantize_val": "(scale, zero_point, value, scalar_type)",
-    "dequantize_val": "(scale, zero_point, value)",
-}
-
-
-@pytest.mark.parametrize("name", ops.__all__)
-def test_signatures_are_torch_npus_and_torchs(name: str) -> None:
-    signature = inspect.signature(getattr(npu_quant, name))
-    theirs = [
-        p.replace(annotation=inspect.Parameter.empty)
-        for p in signature.parameters.values()
-        if p.name not in ("out", "numerics")
-    ]
-    assert str(inspect.Signature(theirs)) == SIGNATURES[name]
+    paths = [p for p in sorted(ROOT.glob("tests/**/*.py")) if p.name not in MAY_SKIP]
+    found = {str(path): re.findall(SKIPS, text(path), re.MULTILINE) for path in paths}
+    assert {path: skips for path, skips in found.items() if skips} == {}
 
 
 RUNTIME = {"version", "target", "targets", "prefetch", "set_target", "set_prefetch", "compiler"}
 RUNTIME |= {"check_numerics", "list_numerics", "set_fictitious_numerics", "formats"}
+RUNTIME |= {"streaming", "set_streaming", "set_shares_small_work"}
 RUNTIME |= {"get_num_threads", "set_num_threads", "is_tensor", "array_of"}
 RUNTIME |= {"compare", "weight_error"}
 

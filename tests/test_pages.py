@@ -1,0 +1,107 @@
+"""The operators' pages: signatures, types, and all that their help has to say."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import typing
+from pathlib import Path
+from types import ModuleType
+
+import npu_quant
+from npu_quant import ops
+
+TESTS = Path(__file__).resolve().parent
+
+
+def page_of(name: str) -> ModuleType:
+    """Return the module that an operator is written in."""
+    return sys.modules[inspect.unwrap(getattr(npu_quant, name)).__module__]
+
+
+def test_public_names_are_documented_and_typed() -> None:
+    for name in npu_quant.__all__:
+        thing = getattr(npu_quant, name)
+        assert inspect.getdoc(thing) or not callable(thing), name
+        if inspect.isfunction(thing):
+            hints = typing.get_type_hints(inspect.unwrap(thing))
+            assert set(hints) == {*inspect.signature(thing).parameters, "return"}, name
+
+
+# Those whose page refers to another's for the special values.
+SHORT_PAGES = {name for name in ops.__all__ if name.endswith(("affine", "backward"))}
+
+
+def test_operators_have_the_whole_page() -> None:
+    """Formula, shapes, dtypes, rounding, edge cases, errors, example, source; and a reference."""
+    parts = ["::\n", "Args:", "Returns:", "Rounding", "=====", "Raises:", "Example:", ">>> "]
+    parts += ["Source:", "docs/", "out: ", "numerics: "]
+    for name in ops.__all__:
+        page = inspect.getdoc(getattr(npu_quant, name)) or ""
+        lacks = [p for p in parts if p not in page and (p != "=====" or name not in SHORT_PAGES)]
+        assert lacks == [], name
+        assert inspect.isfunction(page_of(name).reference), name
+        parameters = inspect.signature(getattr(npu_quant, name)).parameters
+        for ours in ("out", "numerics"):
+            assert parameters[ours].kind is inspect.Parameter.KEYWORD_ONLY, name
+            assert parameters[ours].default is None, name
+        assert list(parameters)[-2:] == ["out", "numerics"], name
+
+
+def test_every_edge_case_row_has_a_test() -> None:
+    """As many tests of special rows, at least, as the page's table has rows."""
+    for name in sorted(set(ops.__all__) - SHORT_PAGES):
+        page = inspect.getdoc(getattr(npu_quant, name)) or ""
+        table = page.split("=====\n")[-2] if page.count("=====\n") >= 3 else ""
+        tests = (TESTS / f"test_{Path(page_of(name).__file__ or '').stem}.py").read_text()
+        vectors = tests.split("class TestVectors")[1].split("\nclass ")[0]
+        assert vectors.count("def test_") >= len(table.splitlines()) > 3, name
+
+
+SIGNATURES = {
+    "npu_dynamic_quant": "(input, *, smooth_scales=None, group_index=None, dst_type=None, "
+    "quant_mode='pertoken', dst_type_max=0.0)",
+    "npu_dynamic_quant_asymmetric": "(input, *, smooth_scales=None, group_index=None, "
+    "dst_type=None, quant_mode='pertoken', dst_type_max=0.0)",
+    "npu_dynamic_block_quant": "(x, *, min_scale=0.0, round_mode='rint', dst_type=1, "
+    "row_block_size=1, col_block_size=128, dst_type_max=0.0)",
+    "npu_dynamic_mx_quant": "(input, *, axis=-1, round_mode='rint', dst_type=296, "
+    "block_size=32, scale_alg=0, dst_type_max=0.0, max_low_bound=0.0)",
+    "npu_dynamic_mx_quant_with_dual_axis": "(input, *, round_mode='rint', dst_type=296, "
+    "scale_alg=0, dst_type_max=0.0)",
+    "npu_dynamic_block_mx_quant": "(input, *, round_mode='rint', dst_type=296, scale_alg=0, "
+    "dst_type_max=0.0)",
+    "npu_grouped_dynamic_block_quant": "(x, group_list, *, min_scale=0.0, round_mode='rint', "
+    "dst_type=291, row_block_size=1, col_block_size=128, group_list_type=0, dst_type_max=0.0)",
+    "npu_grouped_dynamic_mx_quant": "(x, group_index, *, round_mode='rint', dst_type=23, "
+    "blocksize=32, scale_alg=0, dst_type_max=0.0)",
+    "npu_add_rms_norm_quant": "(x1, x2, gamma, scales1, zero_points1, beta=None, scales2=None, "
+    "zero_points2=None, *, axis=-1, epsilon=1e-06, div_mode=True, dst_type=None)",
+    "npu_anti_quant": "(x, scale, *, offset=None, dst_dtype=None, src_dtype=None)",
+    "npu_anti_mx_quant": "(x, mxscale, *, axis=-1, dst_type=15, src_type=292)",
+    "npu_dtype_cast": "(self, dtype, input_dtype=None)",
+    "npu_quantize": "(self, scales, zero_points, dtype, axis=1, div_mode=True)",
+    "fake_quantize_per_tensor_affine": "(self, scale, zero_point, quant_min, quant_max)",
+    "fake_quantize_per_tensor_affine_cachemask": "(self, scale, zero_point, quant_min, quant_max)",
+    "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams": "(self, scale, zero_point, "
+    "fake_quant_enabled, quant_min, quant_max)",
+    "fake_quantize_per_tensor_affine_cachemask_backward": "(grad, mask)",
+    "fake_quantize_per_channel_affine": "(self, scale, zero_point, axis, quant_min, quant_max)",
+    "fake_quantize_per_channel_affine_cachemask": "(self, scale, zero_point, axis, quant_min, "
+    "quant_max)",
+    "fake_quantize_per_channel_affine_cachemask_backward": "(grad, mask)",
+    "quantize_val": "(scale, zero_point, value, scalar_type)",
+    "dequantize_val": "(scale, zero_point, value)",
+}
+
+
+def without_ours(name: str) -> str:
+    """Return an operator's signature as torch_npu has it: without types and our own arguments."""
+    signature = inspect.signature(getattr(npu_quant, name))
+    theirs = [p for p in signature.parameters.values() if p.name not in ("out", "numerics")]
+    plain = [p.replace(annotation=inspect.Parameter.empty) for p in theirs]
+    return str(inspect.Signature(plain))
+
+
+def test_signatures_are_torch_npus_and_torchs() -> None:
+    assert {name: without_ours(name) for name in ops.__all__} == SIGNATURES
