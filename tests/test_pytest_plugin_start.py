@@ -6,6 +6,7 @@ import importlib.metadata
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 from plugin_sessions import Session, text_of
@@ -19,6 +20,10 @@ def pytest_addoption(parser):
     parser.addoption({!r}, {}action="store_true", help="taken by another")
 """
 PLUGINS = ["npu_quant.pytest_plugin", "npu_quant_pytest"]
+# Its last line imports all of it, in every session.
+WITHOUT_HYPOTHESIS = ["-p", "no:hypothesispytest"]
+NOT_BY_ITSELF = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+Load = Callable[..., pytest.RunResult]
 
 
 class TestOptions:
@@ -83,17 +88,38 @@ class TestOptions:
         session("def test_it(golden): golden(Y, Y + 0)").assert_outcomes(passed=1)
 
 
+@pytest.fixture
+def load(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Load:
+    """Return what runs pytest, which loads what it finds installed unless it is told not to."""
+    pytester.syspathinsert()
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    for name in [name for name in os.environ if name.startswith("PYTEST")]:
+        monkeypatch.delenv(name)
+
+    def run(*options: str, anew: bool = False, **environment: str) -> pytest.RunResult:
+        """Run it here, where npu_quant is imported already, or in a process of its own."""
+        words = ["-q", "-p", "no:cacheprovider", *WITHOUT_HYPOTHESIS, *options]
+        with monkeypatch.context() as patch:
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            if not anew:
+                return pytester.runpytest_inprocess(*words)
+            command = [sys.executable, "-m", "pytest", *words]
+            done = subprocess.run(command, cwd=pytester.path, capture_output=True, text=True)
+        lines = done.stdout.splitlines()
+        return pytest.RunResult(done.returncode, lines, done.stderr.splitlines(), 0)
+
+    return run
+
+
 class TestLoading:
     """By its entry point, by name, or both."""
 
-    def run(self, pytester: pytest.Pytester, *options: str, **more: str) -> pytest.RunResult:
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST")}
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
-        done = subprocess.run(
-            command, cwd=pytester.path, env=environment | more, capture_output=True, text=True
-        )
-        lines = done.stdout.splitlines()
-        return pytest.RunResult(done.returncode, lines, done.stderr.splitlines(), 0)
+    ONE_COMPARES = """
+        def test_good(): assert [1] == [1]
+        def test_bad(): assert [1] == [2]
+        def test_that(golden): pass
+    """
 
     def test_pytest_finds_it_by_itself(self) -> None:
         found = importlib.metadata.entry_points(group="pytest11")
@@ -104,7 +130,7 @@ class TestLoading:
         "plugins", [[], PLUGINS[:1], PLUGINS[1:], PLUGINS[::-1], ["npu_quant"]]
     )
     def test_in_every_way(
-        self, pytester: pytest.Pytester, plugins: list[str], autoload: bool
+        self, load: Load, pytester: pytest.Pytester, plugins: list[str], autoload: bool
     ) -> None:
         pytester.makepyfile(
             "import numpy as np\n"
@@ -114,23 +140,21 @@ class TestLoading:
         if not plugins and not autoload:
             pytest.skip("is not loaded")
         named = [word for plugin in plugins for word in ("-p", plugin)]
-        more = {} if autoload else {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-        result = self.run(pytester, *named, **more)
+        by_one_way = autoload == (not plugins)
+        result = load(*named, anew=by_one_way, **{} if autoload else NOT_BY_ITSELF)
         result.assert_outcomes(passed=2)
         assert result.outlines.count("golden: 2 comparisons: 2 identical") == 1
 
-    def test_from_a_conftest(self, pytester: pytest.Pytester) -> None:
+    def test_from_a_conftest(self, load: Load, pytester: pytest.Pytester) -> None:
         pytester.makeconftest("pytest_plugins = ['npu_quant.pytest_plugin']")
         pytester.makepyfile("def test_it(golden): golden([1, 2], [1, 2])")
-        result = self.run(
-            pytester, "--golden-summary", "--golden-dir", "x", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"
-        )
+        result = load("--golden-summary", "--golden-dir", "x", **NOT_BY_ITSELF)
         assert "unrecognized" not in "".join(result.errlines)
         assert "golden" in text_of(result)
 
     @pytest.mark.parametrize("place", ["plugin", "conftest"])
     def test_golden_is_an_alias_that_steps_aside(
-        self, pytester: pytest.Pytester, place: str
+        self, load: Load, pytester: pytest.Pytester, place: str
     ) -> None:
         theirs = "import pytest\n@pytest.fixture\ndef golden(): return 'theirs'\n"
         pytester.makepyfile(
@@ -143,50 +167,54 @@ class TestLoading:
         else:
             pytester.makeconftest(theirs)
             named = []
-        self.run(pytester, *named).assert_outcomes(passed=2)
+        load(*named).assert_outcomes(passed=2)
 
-    def test_a_module_of_that_name_is_no_fixture(self, pytester: pytest.Pytester) -> None:
+    def test_a_module_of_that_name_is_no_fixture(
+        self, load: Load, pytester: pytest.Pytester
+    ) -> None:
         pytester.makeconftest("from npu_quant import golden")
         pytester.makepyfile("def test_it(golden, npu_golden): assert golden is npu_golden")
-        self.run(pytester).assert_outcomes(passed=1)
+        load().assert_outcomes(passed=1)
 
     @pytest.mark.parametrize("given", [[], ["--golden-keep", "other"]])
-    def test_options_in_an_ini_file(self, pytester: pytest.Pytester, given: list[str]) -> None:
+    def test_options_in_an_ini_file(
+        self, load: Load, pytester: pytest.Pytester, given: list[str]
+    ) -> None:
         pytester.makeini("[pytest]\nnpu_golden_keep = kept\nnpu_golden_summary = true\n")
         pytester.makepyfile(
             "def test_it(golden): golden([1, 2], [1, 2])\n"
             "def test_not(golden): golden([1, 2], [1, 3])\n"
         )
-        result = self.run(pytester, *given)
+        result = load(*given)
         result.assert_outcomes(passed=1, failed=1)
         assert (pytester.path / ("other" if given else "kept")).is_dir()
         assert any("test_it" in line and "identical" in line for line in result.outlines)
 
     @pytest.mark.parametrize("plugins", [[], PLUGINS[:1]])
-    def test_it_can_be_left_out(self, pytester: pytest.Pytester, plugins: list[str]) -> None:
+    def test_it_can_be_left_out(
+        self, load: Load, pytester: pytest.Pytester, plugins: list[str]
+    ) -> None:
         pytester.makepyfile("def test_it(golden): pass")
         named = [word for plugin in plugins for word in ("-p", plugin)]
-        result = self.run(pytester, *named, "-p", "no:npu_quant")
+        result = load(*named, "-p", "no:npu_quant")
         result.assert_outcomes(errors=1)
         assert "fixture 'golden' not found" in text_of(result)
 
     @pytest.mark.parametrize("name", ["NPU_QUANT_TARGET", "NPU_QUANT_NUMERICS"])
     def test_a_bad_environment_is_the_affair_of_tests_that_compare(
-        self, pytester: pytest.Pytester, name: str
+        self, load: Load, pytester: pytest.Pytester, name: str
     ) -> None:
-        pytester.makepyfile("def test_it(): pass")
-        self.run(pytester, **{name: "nonsense"}).assert_outcomes(passed=1)
-        pytester.makepyfile("def test_it(): assert 1 == 2\ndef test_that(golden): pass")
-        result = self.run(pytester, **{name: "nonsense"})
-        result.assert_outcomes(failed=1, errors=1)
+        pytester.makepyfile(self.ONE_COMPARES)
+        result = load(anew=True, **{name: "nonsense"})
+        result.assert_outcomes(passed=1, failed=1, errors=1)
         assert "nonsense" in text_of(result)
 
-    def test_so_is_a_broken_install(self, pytester: pytest.Pytester) -> None:
+    def test_so_is_a_broken_install(self, load: Load, pytester: pytest.Pytester) -> None:
         broken = pytester.mkpydir("npu_quant")
         (broken / "__init__.py").write_text("raise ImportError('broken')")
-        pytester.makepyfile("def test_it(): assert [1] == [2]\ndef test_that(golden): pass")
-        result = self.run(pytester, PYTHONPATH=str(pytester.path))
-        result.assert_outcomes(failed=1, errors=1)
+        pytester.makepyfile(self.ONE_COMPARES)
+        result = load(anew=True, PYTHONPATH=str(pytester.path))
+        result.assert_outcomes(passed=1, failed=1, errors=1)
         assert "ImportError: broken" in text_of(result)
 
 
