@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -47,6 +48,24 @@ def again(out: str) -> subprocess.CompletedProcess[str]:
     assert line.startswith("  rerun: npu-quant compare ")
     command = line.replace("  rerun: npu-quant", f"{sys.executable} -m npu_quant")
     return subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+
+
+# Compares each file with what the operator makes of x.npy; a NUL follows on each report.
+COMPARE_EACH = """
+import sys
+from npu_quant import cli
+
+for name in sys.argv[1:]:
+    cli.main(["compare", name, "x.npy", "--op", "npu_dynamic_quant"])
+    print("\\0")
+"""
+
+
+def words_of(commands: list[str]) -> list[list[str]]:
+    """Return the words that a shell hands to npu-quant, of each command."""
+    script = ["npu-quant() { printf '%s\\0' \"$@\" $'\\n'; }", *commands]
+    done = subprocess.run(["bash", "-c", "\n".join(script)], capture_output=True, check=True)
+    return [os.fsdecode(one).split("\0")[:-1] for one in done.stdout.split(b"\n\0")[:-1]]
 
 
 class TestRawOutputs:
@@ -121,19 +140,24 @@ class TestNames:
         "$x.npy",
     )
 
-    @pytest.mark.parametrize("name", NAMES)
-    def test_the_line_is_printable_and_runs(self, name: str) -> None:
-        Path("y.npy").rename(name)
-        words = [sys.executable, "-m", "npu_quant", "compare", name, "x.npy", *DQ]
-        for encoding in ("utf-8", "ascii"):
-            environment = os.environ | {"PYTHONIOENCODING": encoding}
-            done = subprocess.run(words, capture_output=True, env=environment, check=False)
-            out = done.stdout.decode(encoding)
-            assert done.returncode == 1
-            assert "\x1b" not in out
-            shown = again(out)
-            assert (shown.returncode, shown.stderr) == (1, "")
-            assert shown.stdout.startswith("GoldenMismatch: ")
+    @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+    def test_the_lines_are_printable_and_run(self, encoding: str, say: Say) -> None:
+        """A shell reads from each line the words that the command was given, and --explain."""
+        for name in self.NAMES:
+            shutil.copy("y.npy", name)
+        command = [sys.executable, "-c", COMPARE_EACH, *self.NAMES]
+        environment = os.environ | {"PYTHONIOENCODING": encoding}
+        done = subprocess.run(command, capture_output=True, env=environment, check=True)
+        assert done.stderr == b""
+        out = done.stdout.decode(encoding)
+        assert "\x1b" not in out
+        lines = [report.splitlines()[-1] for report in out.split("\0\n")[:-1]]
+        assert all(line.startswith("  rerun: npu-quant compare ") for line in lines)
+        read = words_of([line.removeprefix("  rerun: ") for line in lines])
+        assert read == [["compare", name, "x.npy", *DQ, "--explain"] for name in self.NAMES]
+        for _, *words in read:
+            status, shown, err = say(*words)
+            assert (status, shown[:16], err) == (1, "GoldenMismatch: ", "")
 
     @pytest.mark.parametrize("name", ["a\nb.npz", "a\x1b[31m.npz"])
     def test_nor_is_it_in_the_head(self, name: str, say: Say) -> None:
