@@ -8,7 +8,8 @@ import pty
 import re
 import subprocess
 import sys
-import time
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -106,21 +107,43 @@ class TestColours:
         assert re.sub(r"\x1b\[[0-9;]*m", "", said) == plain
 
 
+class AtOnce:
+    """A timer that does not wait."""
+
+    def __init__(self, _: float, show: Callable[[], None]) -> None:
+        self.start = show
+
+    def cancel(self) -> None:
+        pass
+
+
 class TestBar:
-    """In this process, whose stderr is made a terminal; the comparison is made to last."""
+    """In this process, whose stderr is made a terminal."""
 
     @pytest.fixture
-    def slow(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        compared = compare.run_comparison
+    def drawn(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, threading.Event]:
+        """Return what is set when a bar is on the terminal, by what the bar says."""
+        events = {what: threading.Event() for what in ("comparing", "explaining")}
+        make = progress._bar
 
-        def wait(sides: Any, request: Any) -> Comparison:
-            for done in (0, 25, 50):
-                time.sleep(0.15)
-                if request.progress is not None:
-                    request.progress(done, 100)
-            return compared(sides, request)
+        def watched(**how: Any) -> Any:
+            bar = make(**how)
+            start = bar.start
 
-        monkeypatch.setattr(compare, "run_comparison", wait)
+            def start_and_say_so() -> None:
+                start()
+                events[bar.tasks[0].description].set()
+
+            monkeypatch.setattr(bar, "start", start_and_say_so)
+            return bar
+
+        monkeypatch.setattr(progress, "_bar", watched)
+        return events
+
+    @pytest.fixture
+    def at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Where there may be a bar it is there from the beginning."""
+        monkeypatch.setattr(threading, "Timer", AtOnce)
 
     def run(self, *more: str, delay: float = 0.01) -> tuple[int, str]:
         """Run the command with stderr on a terminal; return its status and what it printed there.
@@ -137,21 +160,32 @@ class TestBar:
         os.close(master)
         return status, said
 
-    @pytest.mark.usefixtures("slow")
-    def test_work_that_lasts_shows_one(self) -> None:
+    def test_work_that_lasts_shows_one(
+        self, monkeypatch: pytest.MonkeyPatch, drawn: dict[str, threading.Event]
+    ) -> None:
+        compared = compare.run_comparison
+
+        def wait(sides: Any, request: Any) -> Comparison:
+            assert drawn["comparing"].wait(60)
+            request.progress(50, 100)
+            return compared(sides, request)
+
+        monkeypatch.setattr(compare, "run_comparison", wait)
         status, said = self.run()
         assert status == 0
         assert "comparing" in said
         assert "━" in said
         assert "\x1b[2K" in said.rpartition("comparing")[2]  # and takes it away
 
-    def test_so_does_the_search_for_a_formula(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_so_does_the_search_for_a_formula(
+        self, monkeypatch: pytest.MonkeyPatch, drawn: dict[str, threading.Event]
+    ) -> None:
+        assert self.run("--explain", delay=3600) == (0, "")
         explain = compare.explain
 
         def wait(*sides: Any, progress: Any, **more: Any) -> Any:
-            for done in (0, 25, 50):
-                time.sleep(0.15)
-                progress(done, 100)
+            assert drawn["explaining"].wait(60)
+            progress(50, 100)
             return explain(*sides, progress=progress, **more)
 
         monkeypatch.setattr(compare, "explain", wait)
@@ -159,28 +193,24 @@ class TestBar:
         assert status == 0
         assert "explaining" in said
         assert "\x1b[2K" in said.rpartition("explaining")[2]
-        assert self.run("--explain", delay=5) == (0, "")
 
-    @pytest.mark.usefixtures("slow")
     def test_short_work_shows_none(self) -> None:
         assert progress.DELAY == 1.0
-        assert self.run(delay=progress.DELAY) == (0, "")
+        assert self.run(delay=3600) == (0, "")
 
-    @pytest.mark.usefixtures("slow")
+    @pytest.mark.usefixtures("at_once")
     def test_quiet_shows_none(self) -> None:
         assert self.run("--quiet") == (0, "")
+        assert "comparing" in self.run()[1]
 
-    @pytest.mark.usefixtures("slow")
-    def test_without_a_terminal_there_is_none(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        monkeypatch.setattr(progress, "DELAY", 0.01)
+    @pytest.mark.usefixtures("at_once")
+    def test_without_a_terminal_there_is_none(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main(["compare", "y.npy", "x.npy", *OP]) == 0
         assert capsys.readouterr().err == ""
 
+    @pytest.mark.usefixtures("at_once")
     def test_an_error_takes_it_away(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail(*_: object) -> Comparison:
-            time.sleep(0.3)
             raise ValueError("no")
 
         monkeypatch.setattr(compare, "run_comparison", fail)
