@@ -10,6 +10,7 @@ from pathlib import Path
 import nbformat
 import numpy as np
 import pytest
+from exhaustive import every
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
@@ -57,6 +58,7 @@ for module in modules:
 sys.path.insert(0, folder)
 import demo
 
+demo.CALLS = demo.NUMPY_CALLS = 3
 sys.exit(demo.main())
 """
 
@@ -83,6 +85,7 @@ def copy(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.exhaustive  # `make demo` has just run it, and fails where it does
 def test_demo(copy: Path, tmp_path: Path) -> None:
     """The second time on a terminal without Unicode."""
     picture, pages = copy.parent / "build" / "demo" / "block_scales.png", []
@@ -103,6 +106,7 @@ def test_demo(copy: Path, tmp_path: Path) -> None:
     check_against_the_data_page(pages[0].splitlines())
 
 
+@pytest.mark.exhaustive
 def test_whole_model(copy: Path, tmp_path: Path) -> None:
     """With the matrix in data/, and without a package that has the whole model."""
     done = run(str(copy / "whole_model.py"), cwd=tmp_path, NO_COLOR="1")
@@ -171,7 +175,7 @@ def test_there_are_three_notebooks() -> None:
 @notebooks
 def test_notebook(notebook: Path, copy: Path, tmp_path: Path) -> None:
     """Its kernel may start at the top of the project, or in the folder of the examples."""
-    folders, private = [copy.parent, copy], str(tmp_path / "jupyter")
+    folders, private = [copy.parent, copy][:: every(2)], str(tmp_path / "jupyter")
     names = ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
     arguments = ("-c", EXECUTE, str(notebook), *map(str, folders))
     done = run(*arguments, cwd=tmp_path, **dict.fromkeys(names, private))
