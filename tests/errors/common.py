@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -30,6 +30,38 @@ class Takes:
     ranks: str
     list_to: str = "np.float16"  # what a list is to become, where the message says it rightly
     optional: bool = False
+
+
+INT, NUMBER, STR, BOOL = "an int", "a number", "a str", "a bool"
+FORMAT = "an int code, a dtype or a dtype's name"
+# Of other kinds.
+WRONG: dict[str, list[Any]] = {
+    INT: [1.5, "a", np.array(1), None],
+    NUMBER: ["a", 1j, np.array(1.0), None],
+    STR: [0, None],
+    BOOL: ["yes", 1, np.array(True), None],
+    FORMAT: [1.5, True, [1], object(), None],
+}
+
+
+def kind_of(value: Any, expected: str) -> str:
+    """Return how messages name the kind of a value."""
+    if value is None and expected == FORMAT:
+        return "None"
+    name = "numpy.ndarray" if isinstance(value, np.ndarray) else type(value).__name__
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+def of_kinds(
+    call: partial[Any], prefix: str = "", optional: Sequence[str] = (), **expected: str
+) -> Iterator[Row]:
+    """Yield what a call refuses for arguments that are no arrays, each of which expects a kind."""
+    for name, kind in expected.items():
+        for value in WRONG[kind]:
+            if value is not None or name not in optional:
+                found = kind_of(value, kind)
+                text = f"{prefix}{name} is {found}, expected {kind}."
+                yield f"{prefix}{name}, {found}", partial(call, **{name: value}), TypeError, None, text  # fmt: skip
 
 
 def of_arrays(call: partial[Any], takes: Mapping[str, Takes], code: int = 161002) -> Iterator[Row]:

@@ -9,7 +9,7 @@ from functools import partial
 import ml_dtypes
 import numpy as np
 
-from errors.common import Takes, of_arrays, of_results
+from errors.common import FORMAT, Takes, of_arrays, of_kinds, of_results
 from npu_quant import DTypeError, ParamError, npu_dtype_cast
 
 OP = "npu_dtype_cast"
@@ -33,9 +33,7 @@ ERRORS = [
     ("dtype", lambda: call(dtype=np.int32), ParamError, 161002, f"dtype is int32, {AVAILABLE} Name it by torch_npu's code (256, 257, 283, 285, 290, 291, 292, 293, 296, 297), a dtype or its name."),
     ("dtype of ACL", lambda: call(dtype=1), ParamError, 161002, f"dtype is int8, {AVAILABLE} Numbers below 256 are torch's: float16 is 257."),
     ("dtype unknown", lambda: call(dtype="float9"), ParamError, 161002, f"dtype is 'float9', {AVAILABLE}"),
-    ("dtype None", lambda: call(dtype=None), TypeError, None, f"dtype is None, {KIND}"),
-    ("dtype kind", lambda: call(dtype=1.5), TypeError, None, f"dtype is a float, {KIND}"),
-    ("input_dtype kind", lambda: call(input_dtype=1.5), TypeError, None, f"input_dtype is a float, {KIND}"),
+    *of_kinds(call, optional=("input_dtype",), dtype=FORMAT, input_dtype=FORMAT),
     ("input_dtype", lambda: call(input_dtype="float16"), ParamError, 161002, "input_dtype is float16, expected float32 for self of float32."),
     ("input_dtype unknown", lambda: call(input_dtype=-1), ParamError, 161002, "input_dtype is -1, expected float32 for self of float32."),
     ("uint8 without input_dtype", lambda: call(self=X.astype(np.uint8)), ParamError, 161002, f"input_dtype is None, {IN_BYTES}"),

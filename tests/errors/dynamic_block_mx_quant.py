@@ -9,7 +9,7 @@ from functools import partial
 import ml_dtypes
 import numpy as np
 
-from errors.common import Takes, of_arrays, of_results
+from errors.common import FORMAT, INT, NUMBER, STR, Takes, of_arrays, of_kinds, of_results
 from errors.dynamic_mx_quant import FORMATS
 from npu_quant import DTypeError, ParamError, npu_dynamic_block_mx_quant
 
@@ -38,14 +38,11 @@ ERRORS = [
     ("rank 4", lambda: call(input=X[None, None]), ParamError, 161002, "input has 4 dimensions, expected 2 or 3. Merge leading axes with input.reshape(-1, m, n)."),
     ("round_mode", lambda: call(round_mode="ceil"), ParamError, 161002, "round_mode is 'ceil', available: 'rint', 'round' or 'floor'."),
     ("round_mode of float8", lambda: call(dst_type=292, round_mode="floor"), ParamError, 161002, "round_mode is 'floor', available for float8_e4m3fn: 'rint'."),
-    ("round_mode kind", lambda: call(round_mode=0), TypeError, None, "round_mode is an int, expected a str."),
+    *of_kinds(call, optional=("dst_type", "scale_alg", "dst_type_max"), round_mode=STR, dst_type=FORMAT, scale_alg=INT, dst_type_max=NUMBER),
     ("dst_type", lambda: call(dst_type=np.int8), ParamError, 161002, f"dst_type is int8, available: {FORMATS}. Name it by torch_npu's code (291, 292, 296, 297), a dtype or its name."),
-    ("dst_type kind", lambda: call(dst_type=1.5), TypeError, None, "dst_type is a float, expected an int code, a dtype or a dtype's name."),
     *[(f"scale_alg {alg} of {to}", lambda alg=alg, to=to: call(dst_type=to, scale_alg=alg), ParamError, 161002, f"scale_alg is {alg}, available for {to}: {others}.") for alg, to, others in ((1, "float8_e4m3fn", "0"), (2, "float8_e5m2", "0"), (1, "float4_e2m1", "0, 2"), (2, "float4_e1m2", "0"), (-1, "float4_e2m1", "0, 2"))],
-    ("scale_alg kind", lambda: call(scale_alg="a"), TypeError, None, "scale_alg is a str, expected an int."),
     *[(f"dst_type_max {top}", lambda top=top: call(scale_alg=2, dst_type_max=top), ParamError, 161002, f"dst_type_max is {top:g}, available: 0, 6, 7.") for top in (5.9, 6.5, 8, 12, -6, np.nan, np.inf)],
     ("dst_type_max ignored", lambda: call(dst_type_max=6), ParamError, 161002, "dst_type_max is 6, available: 0.0 (it belongs to scale_alg 2)."),
-    ("dst_type_max kind", lambda: call(dst_type_max="a"), TypeError, None, "dst_type_max is a str, expected a number."),
     ("odd last axis", lambda: call(input=X[:, :3]), ParamError, 161002, "input has shape (65, 3), expected a last axis of a multiple of 2: so many codes of float4_e2m1 share an element of uint8."),
     ("out of float8", lambda: call(dst_type=292, out=(Y, S1, S2)), DTypeError, 161002, "out[y] has dtype uint8, expected float8_e4m3fn."),
     ("out of two", lambda: call(out=(Y, S1)), ParamError, 161002, "out has 2 entries, expected 3: (y, scale1, scale2), None where one is not wanted."),

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from errors.common import PROFILES, Takes, of_arrays, of_results
+from errors.common import INT, NUMBER, PROFILES, STR, Takes, of_arrays, of_kinds, of_results
 from npu_quant import DTypeError, ParamError, npu_dynamic_block_quant
 
 OP = "npu_dynamic_block_quant"
@@ -40,24 +40,21 @@ ERRORS = [
     ("min_scale nan", lambda: npu_dynamic_block_quant(X, min_scale=np.nan), ParamError, 561002, "min_scale is nan, expected"),
     ("min_scale inf", lambda: npu_dynamic_block_quant(X, min_scale=np.inf), ParamError, 561002, "min_scale is inf, expected"),
     ("min_scale inf in float32", lambda: npu_dynamic_block_quant(X, min_scale=1e39), ParamError, 561002, "min_scale is 1e+39, expected"),
-    ("min_scale kind", lambda: npu_dynamic_block_quant(X, min_scale="a"), TypeError, None, "min_scale is a str, expected a number."),
+    *of_kinds(call, min_scale=NUMBER, round_mode=STR, row_block_size=INT, dst_type_max=NUMBER),
     ("round_mode", lambda: npu_dynamic_block_quant(X, round_mode="hybrid"), ParamError, 561002, "round_mode is 'hybrid', available: 'rint' or 'round'."),
     ("round_mode of int8", lambda: npu_dynamic_block_quant(X, round_mode="round"), ParamError, 561002, "round_mode is 'round', available: 'rint'."),
     ("round_mode of hifloat8", lambda: npu_dynamic_block_quant(X, dst_type=290), ParamError, 561002, "round_mode is 'rint', available for hifloat8: 'round' (its ties go away from zero)."),
-    ("round_mode kind", lambda: npu_dynamic_block_quant(X, round_mode=0), TypeError, None, "round_mode is an int, expected a str."),
     ("dst_type", lambda: npu_dynamic_block_quant(X, dst_type=2), ParamError, 561002, "dst_type is int16, available: int8"),
     ("dst_type of ACL", lambda: npu_dynamic_block_quant(X, dst_type=36), ParamError, 561002, "dst_type is "),
     ("int4 of 4 columns", lambda: npu_dynamic_block_quant(X, dst_type="int4"), ParamError, 561002, "x has shape (2, 4), expected a last axis of a multiple of 8"),
     ("row_block_size", lambda: npu_dynamic_block_quant(X, row_block_size=2), ParamError, 561002, "row_block_size is 2, available: 1, 64, 128, 256, 512."),
     ("row_block_size 0", lambda: npu_dynamic_block_quant(X, row_block_size=0), ParamError, 561002, "row_block_size is 0, available"),
     ("col_block_size negative", lambda: npu_dynamic_block_quant(X, col_block_size=-128), ParamError, 561002, "col_block_size is -128, available"),
-    ("row_block_size kind", lambda: npu_dynamic_block_quant(X, row_block_size=1.0), TypeError, None, "row_block_size is a float, expected an int."),
     ("col_block_size", lambda: npu_dynamic_block_quant(X, col_block_size=32), ParamError, 561002, "col_block_size is 32, available: 64, 128, 192, 256."),
     ("col_block_size huge", lambda: npu_dynamic_block_quant(X, col_block_size=10**30), ParamError, 561002, "col_block_size is "),
     ("dst_type_max", lambda: npu_dynamic_block_quant(X, dst_type_max=15), ParamError, 561002, "dst_type_max is 15, available: 0.0 (it belongs to hifloat8)."),
     ("dst_type_max of hifloat8", lambda: hifloat8(X, dst_type_max=14), ParamError, 561002, "dst_type_max is 14, available: 0, 15, 56, 224, 32768."),
     ("dst_type_max nan", lambda: hifloat8(X, dst_type_max=np.nan), ParamError, 561002, "dst_type_max is nan, available"),
-    ("dst_type_max kind", lambda: npu_dynamic_block_quant(X, dst_type_max="a"), TypeError, None, "dst_type_max is a str, expected a number."),
     ("numerics", lambda: npu_dynamic_block_quant(X, numerics=""), ParamError, 161002, f"numerics is '', available: {PROFILES}."),
     ("out shape", lambda: npu_dynamic_block_quant(X, out=(Y, S)), ParamError, 561002, "out[scale] has shape (2,), expected (2, 1)."),
 ]  # fmt: skip

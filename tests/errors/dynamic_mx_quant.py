@@ -9,7 +9,7 @@ from functools import partial
 import ml_dtypes
 import numpy as np
 
-from errors.common import PROFILES, Takes, of_arrays, of_results
+from errors.common import FORMAT, INT, NUMBER, PROFILES, STR, Takes, of_arrays, of_kinds, of_results
 from npu_quant import DTypeError, ParamError, npu_dynamic_mx_quant
 
 OP = "npu_dynamic_mx_quant"
@@ -38,33 +38,26 @@ ERRORS = [
     ("axis", lambda: npu_dynamic_mx_quant(X, axis=2), ParamError, 161002, "axis is 2, expected -2 to 1 for input of 2 dimensions."),
     ("axis below", lambda: npu_dynamic_mx_quant(X, axis=-3), ParamError, 161002, "axis is -3, expected -2 to 1"),
     ("axis huge", lambda: npu_dynamic_mx_quant(X, axis=10**30), ParamError, 161002, "axis is "),
-    ("axis kind", lambda: npu_dynamic_mx_quant(X, axis=1.0), TypeError, None, "axis is a float, expected an int."),
-    ("axis None", lambda: npu_dynamic_mx_quant(X, axis=None), TypeError, None, "axis is a NoneType, expected an int."),
+    *of_kinds(call, optional=("dst_type", "scale_alg", "dst_type_max"), axis=INT, round_mode=STR, dst_type=FORMAT, block_size=INT, scale_alg=INT, dst_type_max=NUMBER, max_low_bound=NUMBER),
     ("round_mode", lambda: npu_dynamic_mx_quant(X, round_mode="ceil"), ParamError, 161002, "round_mode is 'ceil', available: 'rint', 'round' or 'floor'."),
     *[(f"round_mode {mode} of float8", lambda mode=mode: float8(X, round_mode=mode), ParamError, 161002, f"round_mode is '{mode}', available for float8_e4m3fn: 'rint'.") for mode in ("round", "floor")],
-    ("round_mode kind", lambda: npu_dynamic_mx_quant(X, round_mode=0), TypeError, None, "round_mode is an int, expected a str."),
     *[(f"dst_type {name}", lambda name=name: npu_dynamic_mx_quant(X, dst_type=name), ParamError, 161002, f"dst_type is '{name}', available: {FORMATS}. Did you mean {meant}?") for name, meant in (("float8_e4m3", "float8_e4m3fn"), ("torch.float8_e5m3", "float8_e5m2"), ("Float4_E2M1", "float4_e2m1"), ("float4_e1m2fn", "float4_e1m2"), ("ACL_FLOAT8_E5M", "float8_e5m2"))],
     *[(f"dst_type {name}", lambda name=name: npu_dynamic_mx_quant(X, dst_type=name), ParamError, 161002, f"dst_type is '{name}', available: {FORMATS}. Name it by torch_npu's code (291, 292, 296, 297), a dtype or its name.") for name in ("mxfp", "", "float8", "float4")],
     ("dst_type", lambda: npu_dynamic_mx_quant(X, dst_type=np.int8), ParamError, 161002, f"dst_type is int8, available: {FORMATS}. Name it by torch_npu's code (291, 292, 296, 297), a dtype or its name."),
     ("dst_type hifloat8", lambda: npu_dynamic_mx_quant(X, dst_type=290), ParamError, 161002, f"dst_type is hifloat8, available: {FORMATS}."),
     ("dst_type of a scale", lambda: npu_dynamic_mx_quant(X, dst_type=ml_dtypes.float8_e8m0fnu), ParamError, 161002, f"dst_type is float8_e8m0fnu, available: {FORMATS}."),
     ("dst_type of ACL", lambda: npu_dynamic_mx_quant(X, dst_type=40), ParamError, 161002, f"dst_type is 40, available: {FORMATS}. Numbers below 256 are torch's: float4_e2m1 is 296."),
-    ("dst_type kind", lambda: npu_dynamic_mx_quant(X, dst_type=1.5), TypeError, None, "dst_type is a float, expected an int code, a dtype or a dtype's name."),
     *[(f"block_size {n}", lambda n=n: npu_dynamic_mx_quant(X, block_size=n), ParamError, 161002, f"block_size is {n}, expected a multiple of 32 from 32 to 1024.") for n in (0, -32, 16, 48, 1056)],
-    ("block_size kind", lambda: npu_dynamic_mx_quant(X, block_size="a"), TypeError, None, "block_size is a str, expected an int."),
     ("block_size with 2", lambda: npu_dynamic_mx_quant(X, block_size=64, scale_alg=2), ParamError, 161002, "block_size is 64, available with scale_alg 2: 32."),
     *[(f"scale_alg {alg} of float8", lambda alg=alg: float8(X, scale_alg=alg), ParamError, 161002, f"scale_alg is {alg}, available for float8_e4m3fn: 0, 1.") for alg in (2, 3, -1)],
     ("scale_alg of e2m1", lambda: npu_dynamic_mx_quant(X, scale_alg=1), ParamError, 161002, "scale_alg is 1, available for float4_e2m1: 0, 2."),
     *[(f"scale_alg {alg} of e1m2", lambda alg=alg: npu_dynamic_mx_quant(X, dst_type=297, scale_alg=alg), ParamError, 161002, f"scale_alg is {alg}, available for float4_e1m2: 0.") for alg in (1, 2)],
-    ("scale_alg kind", lambda: npu_dynamic_mx_quant(X, scale_alg="a"), TypeError, None, "scale_alg is a str, expected an int."),
     *[(f"dst_type_max {top}", lambda top=top: npu_dynamic_mx_quant(X, scale_alg=2, dst_type_max=top), ParamError, 161002, f"dst_type_max is {top:g}, expected 0 or a number from 6 to 12.") for top in (5.9, 12.1, -6, np.nan, np.inf)],
     ("dst_type_max next to 12", lambda: npu_dynamic_mx_quant(X, scale_alg=2, dst_type_max=np.nextafter(12, 13)), ParamError, 161002, "dst_type_max is 12, expected 0 or"),
     ("dst_type_max ignored", lambda: npu_dynamic_mx_quant(X, dst_type_max=6), ParamError, 161002, "dst_type_max is 6, available: 0.0 (it belongs to scale_alg 2)."),
     ("dst_type_max of float8", lambda: float8(X, scale_alg=1, dst_type_max=6), ParamError, 161002, "dst_type_max is 6, available: 0.0"),
-    ("dst_type_max kind", lambda: npu_dynamic_mx_quant(X, dst_type_max="a"), TypeError, None, "dst_type_max is a str, expected a number."),
     *[(f"max_low_bound {bound}", lambda bound=bound: float8(X, scale_alg=1, max_low_bound=bound), ParamError, 161002, f"max_low_bound is {bound:g}, expected a number >= 0 that is finite in float32 (0 means no bound).") for bound in (-1, -1e-60, np.nan, np.inf, 1e39)],
     ("max_low_bound ignored", lambda: float8(X, max_low_bound=1), ParamError, 161002, "max_low_bound is 1, available: 0.0 (it belongs to scale_alg 1)."),
-    ("max_low_bound kind", lambda: npu_dynamic_mx_quant(X, max_low_bound=None), TypeError, None, "max_low_bound is a NoneType, expected a number."),
     ("odd last axis", lambda: npu_dynamic_mx_quant(X[:, :3]), ParamError, 161002, "input has shape (2, 3), expected a last axis of a multiple of 2: so many codes of float4_e2m1 share an element of uint8."),
     ("odd last axis of others", lambda: npu_dynamic_mx_quant(X[:, :3], axis=0), ParamError, 161002, "input has shape (2, 3), expected a last axis of a multiple of 2"),
     ("numerics", lambda: npu_dynamic_mx_quant(X, numerics=""), ParamError, 161002, f"numerics is '', available: {PROFILES}."),

@@ -9,7 +9,7 @@ from functools import partial
 import ml_dtypes
 import numpy as np
 
-from errors.common import Takes, of_arrays, of_results
+from errors.common import FORMAT, NUMBER, STR, Takes, of_arrays, of_kinds, of_results
 from npu_quant import DTypeError, ParamError, npu_dynamic_quant
 
 OP = "npu_dynamic_quant"
@@ -79,18 +79,14 @@ ERRORS = [
     ("dst_type 2", lambda: npu_dynamic_quant(X, dst_type=2), ParamError, 161002, "dst_type is int16, available"),
     ("dst_type unknown", lambda: npu_dynamic_quant(X, dst_type="int9"), ParamError, 161002, "dst_type is 'int9', available"),
     ("dst_type unknown code", lambda: npu_dynamic_quant(X, dst_type=-7), ParamError, 161002, "dst_type is -7, available"),
-    ("dst_type kind", lambda: npu_dynamic_quant(X, dst_type=1.5), TypeError, None, "dst_type is a float, expected an int code, a dtype or a dtype's name."),
-    ("dst_type list", lambda: npu_dynamic_quant(X, dst_type=[1]), TypeError, None, "dst_type is a list, expected"),
-    ("dst_type object", lambda: npu_dynamic_quant(X, dst_type=object()), TypeError, None, "dst_type is an object, expected"),
+    *of_kinds(call, optional=("dst_type",), dst_type=FORMAT, quant_mode=STR, dst_type_max=NUMBER),
     ("quant_mode", lambda: npu_dynamic_quant(X, quant_mode="perrow"), ParamError, 161002, "quant_mode is 'perrow', expected 'pertoken', 'pertensor' or 'perchannel'."),
     ("quant_mode long", lambda: npu_dynamic_quant(X, quant_mode="m" * 999), ParamError, 161002, "quant_mode is 'mmmm"),
-    ("quant_mode kind", lambda: npu_dynamic_quant(X, quant_mode=None), TypeError, None, "quant_mode is a NoneType, expected a str."),
     ("dst_type_max", lambda: npu_dynamic_quant(X, dst_type_max=15.0), ParamError, 161002, "dst_type_max is 15, available: 0.0 (it belongs to hifloat8)."),
     ("dst_type_max above", lambda: npu_dynamic_quant(X, dst_type=290, dst_type_max=32769), ParamError, 161002, "dst_type_max is 32769, expected 0 or a number from 1e-06 to 32768."),
     ("dst_type_max below", lambda: npu_dynamic_quant(X, dst_type=290, dst_type_max=9.99999e-7), ParamError, 161002, "dst_type_max is 9.99999e-07, expected"),
     ("int4 of 4 columns", lambda: npu_dynamic_quant(X, dst_type="int4"), ParamError, 161002, "input has shape (2, 4), expected a last axis of a multiple of 8"),
     ("dst_type_max nan", lambda: npu_dynamic_quant(X, dst_type_max=np.nan), ParamError, 161002, "dst_type_max is nan, available"),
-    ("dst_type_max kind", lambda: npu_dynamic_quant(X, dst_type_max="a"), TypeError, None, "dst_type_max is a str, expected a number."),
     ("out dtype", lambda: npu_dynamic_quant(X, out=(Y.view(np.uint8), S)), DTypeError, 161002, "out[y] has dtype uint8, expected int8."),
     ("out scale dtype", lambda: npu_dynamic_quant(X, out=(Y, S.astype(np.float64))), DTypeError, 161002, "out[scale] has dtype float64, expected float32."),
     ("out shape", lambda: npu_dynamic_quant(X, out=(Y, S[:, None])), ParamError, 161002, "out[scale] has shape (2, 1), expected (2,)."),

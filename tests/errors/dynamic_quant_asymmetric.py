@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from errors.common import of_arrays, of_results
+from errors.common import FORMAT, of_arrays, of_kinds, of_results
 from errors.dynamic_quant import ENDS, GROUPS, TAKES, X
 from npu_quant import DTypeError, ParamError, npu_dynamic_quant_asymmetric
 
@@ -27,7 +27,7 @@ ERRORS = [
     *of_results(partial(call, smooth_scales=X[0]), {"y": Y, "scale": S, "offset": O}),
     *((f"of groups: {name}", *row) for name, *row in of_arrays(grouped, {"group_index": GROUPS})),
     ("dst_type", lambda: call(dst_type="int9"), ParamError, 161002, "dst_type is 'int9', available"),
-    ("dst_type kind", lambda: call(dst_type=1.5), TypeError, None, "dst_type is a float, expected an int code, a dtype or a dtype's name."),
+    *of_kinds(call, optional=("dst_type",), dst_type=FORMAT),
     ("quant_mode", lambda: call(quant_mode="x"), ParamError, 161002, "quant_mode is 'x', expected 'pertoken', 'pertensor' or 'perchannel'."),
     ("dst_type_max", lambda: call(dst_type_max=15.0), ParamError, 161002, "dst_type_max is 15, available: 0.0 (it belongs to hifloat8)."),
     ("dst_type_max low", lambda: call(dst_type=290, dst_type_max=9e-7), ParamError, 161002, "dst_type_max is 9e-07, expected 0 or a number from 1e-06 to 32768."),

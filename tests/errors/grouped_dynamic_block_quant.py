@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from errors.common import Takes, of_arrays, of_results
+from errors.common import FORMAT, INT, NUMBER, STR, Takes, of_arrays, of_kinds, of_results
 from npu_quant import DTypeError, ParamError, npu_grouped_dynamic_block_quant
 
 OP = "npu_grouped_dynamic_block_quant"
@@ -50,22 +50,16 @@ ERRORS = [
     ("group_list of all batches", lambda: call(x=X[None].repeat(2, 0), **ends(2, 4)), ParamError, 161002, "group_list[1] is 4, expected 2, the number of rows of x."),
     ("min_scale negative", lambda: call(min_scale=-1), ParamError, 161002, "min_scale is -1, expected a number >= 0 that is finite in float32 (0 means no bound)."),
     ("min_scale nan", lambda: call(min_scale=np.nan), ParamError, 161002, "min_scale is nan, expected"),
-    ("min_scale kind", lambda: call(min_scale="a"), TypeError, None, "min_scale is a str, expected a number."),
+    *of_kinds(call, optional=("dst_type",), min_scale=NUMBER, round_mode=STR, dst_type=FORMAT, row_block_size=INT, col_block_size=INT, group_list_type=INT, dst_type_max=NUMBER),
     ("round_mode", lambda: call(round_mode="hybrid"), ParamError, 161002, "round_mode is 'hybrid', available: 'rint' or 'round'."),
     ("round_mode of float8", lambda: call(round_mode="round"), ParamError, 161002, "round_mode is 'round', available: 'rint'."),
     ("round_mode of hifloat8", lambda: call(dst_type=290), ParamError, 161002, "round_mode is 'rint', available for hifloat8: 'round' (its ties go away from zero)."),
-    ("round_mode kind", lambda: call(round_mode=0), TypeError, None, "round_mode is an int, expected a str."),
     *[(f"dst_type {to}", lambda to=to: call(dst_type=to), ParamError, 161002, f"dst_type is {to}, available: hifloat8, float8_e5m2, float8_e4m3fn. Name it by torch_npu's code (290, 291, 292), a dtype or its name.") for to in ("int8", "int4", "float4_e2m1")],
-    ("dst_type kind", lambda: call(dst_type=1.5), TypeError, None, "dst_type is a float, expected an int code, a dtype or a dtype's name."),
     *[(f"row_block_size {n}", lambda n=n: call(row_block_size=n), ParamError, 161002, f"row_block_size is {n}, available: 1, 128, 256, 512.") for n in (0, 2, 64, -128)],
-    ("row_block_size kind", lambda: call(row_block_size=1.0), TypeError, None, "row_block_size is a float, expected an int."),
     *[(f"col_block_size {n}", lambda n=n: call(col_block_size=n), ParamError, 161002, f"col_block_size is {n}, available: 64, 128, 192, 256.") for n in (0, 32, 512, -128)],
-    ("col_block_size kind", lambda: call(col_block_size="a"), TypeError, None, "col_block_size is a str, expected an int."),
     *[(f"group_list_type {n}", lambda n=n: call(group_list_type=n), ParamError, 161002, f"group_list_type is {n}, available: 0 (group_list holds the end of each group).") for n in (1, 2, -1)],
-    ("group_list_type kind", lambda: call(group_list_type="a"), TypeError, None, "group_list_type is a str, expected an int."),
     ("dst_type_max", lambda: call(dst_type_max=15), ParamError, 161002, "dst_type_max is 15, available: 0.0 (it belongs to hifloat8)."),
     *[(f"dst_type_max {top}", lambda top=top: hifloat8(dst_type_max=top), ParamError, 161002, f"dst_type_max is {top:g}, expected 0 or a number from 1e-06 to 32768.") for top in (-1, 1e-7, 32769, np.nan, np.inf)],
-    ("dst_type_max kind", lambda: call(dst_type_max="a"), TypeError, None, "dst_type_max is a str, expected a number."),
     ("out of another format", lambda: call(out=(Y, S)), DTypeError, 161002, "out[y] has dtype uint8, expected float8_e5m2."),
 ]  # fmt: skip
 

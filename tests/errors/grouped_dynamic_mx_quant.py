@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from errors.common import Takes, of_arrays, of_results
+from errors.common import FORMAT, INT, NUMBER, STR, Takes, of_arrays, of_kinds, of_results
 from errors.dynamic_mx_quant import FORMATS
 from npu_quant import DTypeError, ParamError, npu_grouped_dynamic_mx_quant
 
@@ -51,17 +51,13 @@ ERRORS = [
     ("group_index long", lambda: call(**ends(1, 2**31 - 1)), ParamError, 161002, "group_index[1] is 2147483647, expected 2, the number of rows of x."),
     ("round_mode", lambda: call(round_mode="ceil"), ParamError, 161002, "round_mode is 'ceil', available: 'rint', 'round' or 'floor'."),
     ("round_mode of float8", lambda: call(round_mode="floor"), ParamError, 161002, "round_mode is 'floor', available for float8_e5m2: 'rint'."),
-    ("round_mode kind", lambda: call(round_mode=0), TypeError, None, "round_mode is an int, expected a str."),
+    *of_kinds(call, optional=("dst_type", "scale_alg", "dst_type_max"), round_mode=STR, dst_type=FORMAT, blocksize=INT, scale_alg=INT, dst_type_max=NUMBER),
     ("dst_type", lambda: call(dst_type=np.int8), ParamError, 161002, f"dst_type is int8, available: {FORMATS}. Name it by torch_npu's code (291, 292, 296, 297), a dtype or its name."),
-    ("dst_type kind", lambda: call(dst_type=1.5), TypeError, None, "dst_type is a float, expected an int code, a dtype or a dtype's name."),
     *[(f"blocksize {n}", lambda n=n: call(blocksize=n), ParamError, 161002, f"blocksize is {n}, available: 32.") for n in (0, 16, 64, -32)],
-    ("blocksize kind", lambda: call(blocksize="a"), TypeError, None, "blocksize is a str, expected an int."),
     *[(f"scale_alg {alg} of {to}", lambda alg=alg, to=to: call(dst_type=to, scale_alg=alg), ParamError, 161002, f"scale_alg is {alg}, available for {to}: 0, {other}.") for alg, to, other in ((2, "float8_e4m3fn", 1), (1, "float4_e2m1", 2), (1, "float4_e1m2", 2), (-1, "float8_e5m2", 1))],
-    ("scale_alg kind", lambda: call(scale_alg="a"), TypeError, None, "scale_alg is a str, expected an int."),
     *[(f"dst_type_max {top}", lambda top=top: float4(scale_alg=2, dst_type_max=top), ParamError, 161002, f"dst_type_max is {top:g}, expected 0 or a number from 6 to 12.") for top in (5.9, 12.1, -6, np.nan, np.inf)],
     *[(f"dst_type_max {top} of e1m2", lambda top=top: call(dst_type=297, scale_alg=2, dst_type_max=top), ParamError, 161002, f"dst_type_max is {top:g}, expected 0 or a number from 1.75 to 3.5.") for top in (1.7, 3.6, 6)],
     ("dst_type_max ignored", lambda: float4(dst_type_max=6), ParamError, 161002, "dst_type_max is 6, available: 0.0 (it belongs to scale_alg 2)."),
-    ("dst_type_max kind", lambda: call(dst_type_max="a"), TypeError, None, "dst_type_max is a str, expected a number."),
     ("odd last axis", lambda: float4(x=X[:, :3]), ParamError, 161002, "x has shape (2, 3), expected a last axis of a multiple of 2: so many codes of float4_e2m1 share an element of uint8."),
     ("out of float8", lambda: call(out=(Y, S)), DTypeError, 161002, "out[y] has dtype uint8, expected float8_e5m2."),
 ]  # fmt: skip

@@ -9,7 +9,7 @@ from functools import partial
 import ml_dtypes
 import numpy as np
 
-from errors.common import Takes, of_arrays, of_results
+from errors.common import BOOL, FORMAT, INT, Takes, of_arrays, of_kinds, of_results
 from npu_quant import DTypeError, ParamError, npu_quantize
 
 OP = "npu_quantize"
@@ -66,17 +66,7 @@ ERRORS = [
     ("dtype unknown", lambda: call(dtype="codes"), ParamError, 161002, f"dtype is 'codes', {CODES}"),
     ("dtype misspelt", lambda: call(dtype="torch.qunit8"), ParamError, 161002, f"dtype is 'torch.qunit8', {AVAILABLE} Did you mean uint8?"),
     ("dtype unknown code", lambda: call(dtype=-7), ParamError, 161002, f"dtype is -7, {CODES}"),
-    ("dtype None", lambda: call(dtype=None), TypeError, None, f"dtype is None, {KIND}"),
-    ("dtype kind", lambda: call(dtype=1.5), TypeError, None, f"dtype is a float, {KIND}"),
-    ("dtype bool", lambda: call(dtype=True), TypeError, None, f"dtype is a bool, {KIND}"),
-    ("dtype list", lambda: call(dtype=[1]), TypeError, None, f"dtype is a list, {KIND}"),
-    ("dtype object", lambda: call(dtype=object()), TypeError, None, f"dtype is an object, {KIND}"),
-    ("axis kind", lambda: call(axis=1.0), TypeError, None, "axis is a float, expected an int."),
-    ("axis None", lambda: call(axis=None), TypeError, None, "axis is a NoneType, expected an int."),
-    ("axis array", lambda: call(axis=np.array(1)), TypeError, None, "axis is a numpy.ndarray, expected an int."),
-    ("div_mode kind", lambda: call(div_mode="yes"), TypeError, None, "div_mode is a str, expected a bool."),
-    ("div_mode int", lambda: call(div_mode=0), TypeError, None, "div_mode is an int, expected a bool."),
-    ("div_mode None", lambda: call(div_mode=None), TypeError, None, "div_mode is a NoneType, expected a bool."),
+    *of_kinds(call, dtype=FORMAT, axis=INT, div_mode=BOOL),
     ("axis high", lambda: call(axis=3), ParamError, 161002, "axis is 3, expected -2 to 1 for self of 2 dimensions."),
     ("axis low", lambda: call(axis=-3), ParamError, 161002, "axis is -3, expected -2 to 1 for self of 2 dimensions."),
     ("axis huge", lambda: call(axis=10**30), ParamError, 161002, "axis is "),
