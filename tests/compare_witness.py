@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import Any
 
 import ml_dtypes
@@ -36,8 +35,9 @@ def kind(x: float) -> str:
 def numbers(array: Array) -> list[Any]:
     """Exact values: ints of integers and bool, floats of floats."""
     if array.dtype.name in FLOATS:
-        return [float(x) for x in array.reshape(-1)]
-    return [int(x) for x in array.reshape(-1)]
+        with np.errstate(invalid="ignore"):  # NaN that signal
+            return array.reshape(-1).astype(np.float64).tolist()
+    return array.reshape(-1).astype(np.int64 if array.itemsize == 1 else array.dtype).tolist()
 
 
 def ordinal(x: Any, dtype: np.dtype) -> int:
@@ -48,8 +48,8 @@ def ordinal(x: Any, dtype: np.dtype) -> int:
         return -ordinal(-x, dtype)
     fraction, least = FLOATS[dtype.name]
     exponent = max(math.frexp(x)[1] - 1, least) if x else least
-    of_binade = Fraction(x) / Fraction(2) ** (exponent - fraction)  # below 2**(fraction + 1)
-    assert of_binade.denominator == 1
+    of_binade = math.ldexp(x, fraction - exponent)  # exact: a whole number below 2**(fraction + 1)
+    assert of_binade.is_integer()
     return (exponent - least) * 2**fraction + int(of_binade)
 
 
