@@ -128,7 +128,7 @@ def codes_of(
     """
     amax = amax_of(w)
     if not np.isfinite(amax).all():
-        raise NonFiniteError
+        raise NonFiniteError("the weight has NaN or infinite values.")
     scale, stored = _scales(amax, codes, rule)
     return _codes(w, amax, scale, GREATEST[codes]), scale, stored
 
@@ -182,7 +182,7 @@ def _mx(w: NDArray[Any], mx_scale: str, error: Error) -> Outputs:
     )
     scale = np.ascontiguousarray(pairs.reshape(n, -1)[:, : -(-k // GROUP)])
     if (scale == 255).any():
-        raise NonFiniteError
+        raise NonFiniteError("the weight has NaN or infinite values.")
     _set_zero_blocks(w, scale)
     error.include(w, y, scale)
     return y, scale
