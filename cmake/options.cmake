@@ -24,10 +24,6 @@ if(NPU_QUANT_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
 endif()
-# What is not a kernel: -O3 takes a third longer to compile, and no call less.
-add_library(npu_quant_contract_options INTERFACE)
-target_link_libraries(npu_quant_contract_options INTERFACE npu_quant_options)
-target_compile_options(npu_quant_contract_options INTERFACE $<$<CONFIG:Release>:-O2>)
 if(NPU_QUANT_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)  # counts which branches are taken
 endif()

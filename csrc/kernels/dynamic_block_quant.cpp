@@ -98,9 +98,8 @@ class Spans {
     const GroupDividers dividers = dividers_of<In, Code>(args_, In::Amax::values(amax_.bits));
     store_scales(args_.scale, span.row, span.first / kBlock, dividers.scale,
                  (span.n + kBlock - 1) / kBlock);
-    const auto *const x = x_of<In>(args_, span.row) + span.first, *const next_x =
-                                                                      x_of<In>(args_, next.row) +
-                                                                      next.first;
+    const auto* const x = x_of<In>(args_, span.row) + span.first;
+    const auto* const next_x = x_of<In>(args_, next.row) + next.first;
     char* const y = y_of(args_, span.row) + span.first;
     const bool is_aligned = is_vector_aligned(y), is_whole = span.n == kSpan;
     const bool aligns = args_.stream && !is_aligned && is_whole;
