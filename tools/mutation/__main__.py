@@ -19,11 +19,17 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from . import comparisons, contracts, elementwise, faces, kernels
+from . import comparisons, contracts, elementwise, faces, kernels, mx
 from .mutant import ROOT, Mutant, TableError
 from .workshop import GOOGLETESTS, MODULES, Workshop
 
-FAULTS = [*kernels.FAULTS, *elementwise.FAULTS, *contracts.FAULTS, *faces.FAULTS]
+FAULTS = [
+    *kernels.FAULTS,
+    *elementwise.FAULTS,
+    *mx.FAULTS,
+    *contracts.FAULTS,
+    *faces.FAULTS,
+]
 
 
 class Verdict(NamedTuple):

@@ -16,8 +16,8 @@ CHECKS = [
     ),
     Fault(
         "dynamic_block_quant: row_block_size of 2",
-        f"{OPS}/dynamic_block_quant.cpp",
-        "row_block_size != 1",
+        f"{OPS}/block_quant.cpp",
+        "!is_among(row_block_size, row_blocks_)",
         "row_block_size < 1",
         "dynamic_block_quant",
     ),
@@ -125,4 +125,42 @@ WORK = [
     ),
 ]
 
-FAULTS = [*CHECKS, *WORK]
+GROUPS = [
+    Fault(
+        "grouped_dynamic_mx_quant: a group without rows keeps half of its bytes",
+        f"{OPS}/grouped_dynamic_mx_quant.cpp",
+        "for (int lane = 0; lane < 2; ++lane) to.data",
+        "for (int lane = 0; lane < 1; ++lane) to.data",
+        "grouped",
+    ),
+    Fault(
+        "grouped_dynamic_mx_quant: only the first pair of rows of a part is made",
+        f"{OPS}/grouped_dynamic_mx_quant.cpp",
+        "std::min(rows, taken * kPair)",
+        "std::min(rows, kPair)",
+        "grouped",
+    ),
+    Fault(
+        "groups: a line begins in the group after its own",
+        f"{OPS}/groups.cpp",
+        "return l < first_line_of(&end - ends + 1);",
+        "return l <= first_line_of(&end - ends + 1);",
+        "grouped",
+    ),
+    Fault(
+        "groups: ends may go down",
+        f"{OPS}/groups.cpp",
+        "if (end < before)",
+        "if (end < 0)",
+        "grouped errors",
+    ),
+    Fault(
+        "grouped_dynamic_block_quant: any type of list is taken",
+        f"{OPS}/grouped_dynamic_block_quant.cpp",
+        "if (group_list_type != 0)",
+        "if (group_list_type < 0)",
+        "grouped errors",
+    ),
+]
+
+FAULTS = [*CHECKS, *WORK, *GROUPS]

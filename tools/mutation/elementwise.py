@@ -133,8 +133,8 @@ QUANTIZE = [
     Fault(
         "quantize: sqrt_mode is ignored",
         f"{K}/quantize.cpp",
-        "if (twice) q.part[i] *= scale;",
-        "",
+        "if (twice) q.part[i] *= scale;\n      q.part[i] = rounded",
+        "q.part[i] = rounded",
         "quantize",
         A2,
     ),

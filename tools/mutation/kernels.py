@@ -11,7 +11,7 @@ DYNAMIC = [
     Fault(
         "dynamic_quant: smooth_scales start anew in each piece of a strided row",
         f"{K}/dynamic_pieces.cpp",
-        "parameter_at(args_.smooth, 0, i)",
+        "parameter_at(args_.smooth, 0, piece.i)",
         "parameter_at(args_.smooth, 0, 0)",
         "dynamic_quant",
         A5,
@@ -28,8 +28,8 @@ DYNAMIC = [
     Fault(
         "dynamic_quant: the last element of a short row is not written",
         f"{K}/reduce_encode.h",
-        "&code, static_cast<size_t>(n - i)",
-        "&code, static_cast<size_t>(n - i - 1)",
+        "bytes_of<Code>(end - i)));",
+        "bytes_of<Code>(end - i - 1)));",
         "dynamic_quant",
         A2,
         "dynamic_quant",
@@ -37,8 +37,8 @@ DYNAMIC = [
     Fault(
         "dynamic_quant: a short row is written beyond its end",
         f"{K}/reduce_encode.h",
-        "&code, static_cast<size_t>(n - i)",
-        "&code, sizeof code",
+        "static_cast<size_t>(bytes_of<Code>(end - i)));",
+        "sizeof codes);",
         "dynamic_quant",
         A5,
         "dynamic_quant",
@@ -64,8 +64,8 @@ DYNAMIC = [
     Fault(
         "dynamic_quant: a nudged reciprocal where there are more ties than one",
         f"{K}/arithmetic.h",
-        "(inexact & in_range) ?",
-        "in_range ?",
+        "Bits fails = is_exact;",
+        "Bits fails{};",
         "dynamic_quant",
         A5,
         "dynamic_quant",
@@ -100,8 +100,8 @@ DYNAMIC = [
     Fault(
         "dynamic_block_quant: NaN is not 0",
         f"{K}/arithmetic.h",
-        "Int8::of(zero_for_nan(v.part[i] / scale))",
-        "Int8::of(v.part[i] / scale)",
+        "return Code::of(zero_for_nan(v));",
+        "return Code::of(v);",
         "dynamic_block_quant",
         B,
         "dynamic_block_quant",
@@ -135,8 +135,8 @@ DYNAMIC = [
     Fault(
         "dynamic_quant: the amax of a row in pieces is that of its last piece",
         f"{K}/dynamic_pieces.cpp",
-        "bits > amax_[r] ? bits : amax_[r]",
-        "bits",
+        "return include_amax(*amax, AmaxFloat32::value(take_products(piece, r)));",
+        "return void(*amax = AmaxFloat32::value(take_products(piece, r)));",
         "dynamic_quant",
         A2,
     ),
@@ -151,8 +151,8 @@ DYNAMIC = [
     Fault(
         "dynamic_quant: a reciprocal of 127 where the greatest code is another",
         f"{K}/arithmetic.h",
-        "if (rule.greatest == 127) divider.form",
-        "divider.form",
+        "if (rule.greatest == Coding<Code>::kGreatest) {",
+        "{",
         "dynamic_quant",
         A5,
         "dynamic_quant",
@@ -261,11 +261,54 @@ OTHERS = [
     Fault(
         "codes: a tie of float8 is rounded up",
         f"{SIMD}/codes.h",
-        "- 1) + ((bits >> kDropped) & 1)",
-        "- 1) + (I32{} + 1)",
+        "bit_cast<F32>(bits) + addend",
+        "bit_cast<F32>(bits + 1) + addend",
         "codes",
         googletests_first=True,
     ),
 ]
 
-FAULTS = [*DYNAMIC, *NORM, *OTHERS]
+GROUPS = [
+    Fault(
+        "dynamic_groups: NaN of the rows before is forgotten",
+        f"{K}/dynamic_groups.cpp",
+        "is_nan |= before != before;",
+        "",
+        "dynamic_quant threads",
+        A2,
+    ),
+    Fault(
+        "dynamic_groups: the least value is that of the last rows",
+        f"{K}/dynamic_groups.cpp",
+        "low = min(low, load_some(lo + g * 4, some));",
+        "",
+        "dynamic_quant threads",
+        A5,
+    ),
+    Fault(
+        "dynamic_groups: what is left of a row is not among its extremes",
+        f"{K}/dynamic_groups.cpp",
+        "for (; i < n; i += kCount) {",
+        "for (; i + kCount <= n; i += kCount) {",
+        "dynamic_quant",
+        B,
+    ),
+    Fault(
+        "dynamic_columns: all columns of a tile are multiplied where one is",
+        f"{K}/dynamic_columns.cpp",
+        "is_other |= (divider.form != kMultiply) & 1;",
+        "is_other |= (divider.form != kMultiply) & (p == 0);",
+        "dynamic_quant formula",
+        A5,
+    ),
+    Fault(
+        "dynamic_columns: the last of an odd number of rows is not in the amax",
+        f"{K}/dynamic_columns.cpp",
+        "for (int64_t row = 0; row < args_.rows; row += kRowsInTurn) {\n      const",
+        "for (int64_t row = 0; row + 1 < args_.rows; row += kRowsInTurn) {\n      const",
+        "dynamic_quant formula",
+        A2,
+    ),
+]
+
+FAULTS = [*DYNAMIC, *NORM, *OTHERS, *GROUPS]
