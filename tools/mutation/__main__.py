@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from . import comparisons, contracts, elementwise, faces, kernels, mx
+from . import checkpoints, comparisons, contracts, elementwise, faces, kernels, mx
 from .mutant import ROOT, Mutant, TableError
 from .workshop import GOOGLETESTS, MODULES, Workshop
 
@@ -29,6 +29,7 @@ FAULTS = [
     *mx.FAULTS,
     *contracts.FAULTS,
     *faces.FAULTS,
+    *checkpoints.FAULTS,
 ]
 
 

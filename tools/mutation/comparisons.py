@@ -7,24 +7,32 @@ from collections.abc import Iterator
 
 from .mutant import ROOT, Mutant
 
-FOLDER = "python/npu_quant/golden"
+FOLDER = "python/npu_quant"
 # The modules, and words in the names of their tests.
 VERDICTS = "golden_verdict golden_outputs golden_structure"
 MODULES = {
-    "formats": "golden_models_formats golden_formats",
-    "judge/verdict": f"{VERDICTS} golden_asymmetric",
-    "judge/outputs": (
+    "golden/formats": "golden_models_formats golden_formats",
+    "golden/judge/verdict": f"{VERDICTS} golden_asymmetric",
+    "golden/judge/outputs": (
         f"{VERDICTS} golden_refusal golden_where golden_report golden_snapshot golden_formats"
     ),
-    "judge/rounding": f"{VERDICTS} golden_report golden_formats golden_asymmetric",
-    "judge/request": f"{VERDICTS} golden_tolerance",
-    "judge/tolerance": "golden_tolerance",
-    "judge/refusal": "golden_refusal",
-    "judge/power": "golden_refusal",
-    "folders/by_operator": "folders",
-    "folders/carried": "folders",
-    "folders/comparison": "folders",
-    "folders/rows": "folders",
+    "golden/judge/rounding": f"{VERDICTS} golden_report golden_formats golden_asymmetric",
+    "golden/judge/request": f"{VERDICTS} golden_tolerance",
+    "golden/judge/tolerance": "golden_tolerance",
+    "golden/judge/refusal": "golden_refusal",
+    "golden/judge/power": "golden_refusal",
+    "golden/judge/causes": "golden_causes golden_where",
+    "golden/folders/by_operator": "folders",
+    "golden/folders/carried": "folders",
+    "golden/folders/comparison": "folders",
+    "golden/folders/rows": "folders",
+    "checkpoint/plan": "checkpoint",
+    "checkpoint/matrices": "checkpoint_matrices checkpoint_quantize check",
+    "checkpoint/weights": "checkpoint_arithmetic checkpoint_expected checkpoint",
+    "checkpoint/job": "checkpoint",
+    "checkpoint/check_values": "check_values check_faults check_good",
+    "checkpoint/check_layers": "check_recipes check_faults",
+    "checkpoint/originals": "check_faults check_recipes check_good",
 }
 FLIPS: dict[type[ast.cmpop], list[type[ast.cmpop]]] = {
     ast.Eq: [ast.NotEq],
@@ -40,17 +48,17 @@ FLIPS: dict[type[ast.cmpop], list[type[ast.cmpop]]] = {
 }
 # Mutants that no test can tell, by module and the mutated line, and why.
 EQUIVALENT: dict[tuple[str, str], str] = {
-    ("formats", "np.abs(ordered)[high] >= np.abs(ordered)[low]"): "0 lies between x and -x",
-    ("formats", "theirs >= ours"): "where they are several steps apart, they are not equal",
-    ("formats", "ends[0] < 0"): "no format begins at 0",
-    ("formats", "self.carrier.itemsize >= 2"): "float32 holds 16 bits as float64 does",
-    ("formats", "ordinals <= 0"): "-0 is 0",
+    ("golden/formats", "np.abs(ordered)[high] >= np.abs(ordered)[low]"): "0 lies between x and -x",
+    ("golden/formats", "theirs >= ours"): "where they are several steps apart, they are not equal",
+    ("golden/formats", "ends[0] < 0"): "no format begins at 0",
+    ("golden/formats", "self.carrier.itemsize >= 2"): "float32 holds 16 bits as float64 does",
+    ("golden/formats", "ordinals <= 0"): "-0 is 0",
     (
-        "judge/tolerance",
+        "golden/judge/tolerance",
         "m.metrics.max_abs >= atol",
     ): "at equality none is beyond it either way",
     (
-        "judge/outputs",
+        "golden/judge/outputs",
         "o.metrics is None",
     ): "where formulas are tried first is speed",
 }
