@@ -22,7 +22,7 @@ struct Expected {
 template <class T, class Convert>
 Values converted(const std::vector<char>& bytes, Convert convert) {
   std::vector<T> elements(bytes.size() / sizeof(T));
-  std::memcpy(elements.data(), bytes.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(elements.data(), bytes.data(), bytes.size());
   Values values;
   for (const T element : elements) values.push_back(static_cast<float>(convert(element)));
   return values;

@@ -88,7 +88,7 @@ class Call {
   Arguments arguments;
 
  private:
-  const Function& function_;
+  Function function_;
 };
 
 // The tensor of a parameter; an output's holds 77 everywhere.

@@ -110,8 +110,7 @@ TEST_P(EveryFunction, RefusesInputsThatNoMemoryHolds) {
                       parameter.tensor.dtype);
     Call changed(function);
     changed.arguments[i] = huge.get();
-    expect_refused(changed, parameter.name, "has shape (9007199254740992,",
-                   function.shape_code);
+    expect_refused(changed, parameter.name, "has shape (9007199254740992,", function.shape_code);
   }
 }
 
