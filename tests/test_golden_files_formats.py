@@ -390,4 +390,6 @@ def test_half_a_gigabyte_is_read_in_little_memory(tmp_path: Path) -> None:
 def test_a_source_is_a_source(tmp_path: Path) -> None:
     actual = load(put(tmp_path / "x.npy", npy(np.zeros((2, 3), np.int8))))
     assert isinstance(actual, FileSource)
-    assert repr(actual) == f"<{tmp_path / 'x.npy'}: int8[2, 3]>"
+    folder = str(tmp_path)  # of a long path the middle is left out
+    assert repr(actual).startswith(f"<{folder[:20]}")
+    assert repr(actual).endswith("/x.npy: int8[2, 3]>")
