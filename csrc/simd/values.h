@@ -220,8 +220,12 @@ struct BFloat16 {
   }
 
  private:
-  // Half a unit of the upper half is added, less a bit where that is even.
-  static NPU_QUANT_INLINE I32 rounded(I32 bits) { return bits + 0x7fff + ((bits >> 16) & 1); }
+  // Half a unit of the upper half is added, less a bit where that is even. Unsigned, as of NaN the
+  // sum may wrap.
+  static NPU_QUANT_INLINE I32 rounded(I32 bits) {
+    const I32 half = 0x7fff + ((bits >> 16) & 1);
+    return bit_cast<I32>(bit_cast<U32>(bits) + bit_cast<U32>(half));
+  }
 };
 
 // Calls f with the struct of a dtype, which the op has checked to be one of the three.
