@@ -49,6 +49,7 @@ def test_options(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str])
     assert set(data["types"]) == {"FLOAT", "W8A16", "W8A8_DYNAMIC"}
     assert {entry["reason"] for entry in data["float"]} == {"--exclude *.0.mlp.*"}
     assert len(data["shards"]) > 1
+    assert (data["passed"], data["findings"], data["is_finished_before"]) == (True, [], False)
 
 
 QUANTIZE = [
@@ -101,7 +102,7 @@ class TestCheck:
         assert cli.main(["check", str(out), "--original", str(source), "--json", "c.json"]) == 0
         assert "npu_quant-P-127" in capsys.readouterr().out
         data = json.loads(Path("c.json").read_text())
-        keys = "command model format model_type passed findings types recipe layers"
+        keys = "command model format model_type passed findings notes types recipe layers"
         assert [*data] == keys.split()
         keys = "name type shape recipe codes_different scales_different sqnr_db "
         keys += "max_error cosine scale_ratio"

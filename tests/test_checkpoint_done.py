@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import socket
@@ -114,9 +115,28 @@ def test_the_same_command_after_it_is_done(
     a, b = first.to_dict(), again.to_dict()
     for report in (a, b):
         del report["seconds"], report["peak_rss_bytes"]
-    assert b == a | {"resumed": len(a["shards"]), "resumed_bytes": a["source_bytes"]}
+    done = {"is_finished_before": True, "resumed": len(a["shards"])}
+    assert b == a | done | {"resumed_bytes": a["source_bytes"]}
     assert files_of(out) == before
     assert times == {path: path.stat().st_mtime_ns for path in out.rglob("*")}
+
+
+def test_what_is_unfit_stays_unfit(
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No consumer takes a model of no type: that it is done already makes it no better."""
+    (source / "config.json").write_text('{"torch_dtype": "bfloat16"}')
+    out = tmp_path / "out"
+    words = ["quantize", str(source), str(out), "--scheme", "W8A8_DYNAMIC", "--workers", "1"]
+    for is_done in (False, True):
+        assert cli.main([*words, "--json", "-"]) == 1
+        data = json.loads(capsys.readouterr().out)
+        assert (data["passed"], data["is_finished_before"]) == (False, is_done)
+        assert [(f["rule"], f["name"]) for f in data["findings"]] == [("config", "config.json")]
+    assert cli.main(words) == 1
+    assert capsys.readouterr().out.startswith("FAILED: what was written is not what was meant: ")
+    assert cli.main([*words, "--no-verify"]) == 0
+    assert capsys.readouterr().out.startswith("done already: ")
 
 
 def spoil(name: str) -> Callable[[Path], None]:

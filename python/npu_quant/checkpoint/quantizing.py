@@ -201,7 +201,7 @@ def write(
     sources = sources_of(p.source, p.shards)
     record = record_of(options_of(p), p.source / "config.json", sources.files)
     if is_finished(p.out):
-        return _finished_before(p, record, workers, progress, start)
+        return _finished_before(p, record, workers, progress, start, verify=verify)
     work = Work(p.out, record, (s.name for s in p.plan.shards))
     work.resumed()
     check_space(p, work)
@@ -239,11 +239,15 @@ def _carried_out(
             sums = _write_files(p, work, record, [run.entries[n] for n in sorted(run.entries)])
             findings = _changed(pool, p.out, sums) if verify else []
         if verify and not findings:
-            found = check(p.out, None, workers, None, is_whole=True).findings
-            # Of fp16 the report has a warning: it was asked for.
-            findings = [f for f in found if f.rule != "fp16"]
+            findings = _unfit(p.out, workers)
         work.end()  # not before: an interrupted check is done again by the same command
     return findings
+
+
+def _unfit(out: Path, workers: Workers) -> list[Finding]:
+    """Return what a check finds in a folder whose files are as they were written."""
+    found = check(out, None, workers, None, is_whole=True).findings
+    return [f for f in found if f.rule != "fp16"]  # it was asked for: the report has a warning
 
 
 def _check_unchanged(p: Prepared, run: Run) -> None:
@@ -261,6 +265,8 @@ def _finished_before(
     workers: Workers,
     progress: Progress | None,
     start: float,
+    *,
+    verify: bool,
 ) -> QuantizeReport:
     """Return the report of a run that finished before.
 
@@ -274,6 +280,7 @@ def _finished_before(
         sums |= {name: hashlib.sha256(data).hexdigest() for name, data in p.json_files.items()}
         found = as_written(job, pool, p.out, sums, counted(job, progress))
     report = report_of(p, found.errors)
+    report.findings = _unfit(p.out, workers) if verify else []
     report.shards = [
         {"file": s.name, "bytes": s.size, "sha256": found.sha256[s.name]} for s in p.plan.shards
     ]

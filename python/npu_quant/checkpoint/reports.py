@@ -96,6 +96,8 @@ class QuantizeReport:
             "warnings": self.warnings,
         }
         if not self.dry_run:
+            data |= {"passed": self.passed, "findings": [f._asdict() for f in self.findings]}
+            data |= {"is_finished_before": self.is_finished_before}
             data |= {"seconds": self.seconds, "peak_rss_bytes": self.peak_rss_bytes}
         result: dict[str, Any] = plain(data)
         return result
@@ -172,6 +174,7 @@ class CheckReport:
             "model_type": self.model_type,
             "passed": self.passed,
             "findings": [finding._asdict() for finding in self.findings],
+            "notes": self.notes,
             "types": self.types,
             "recipe": self.recipe,
             "layers": [{key: vars(layer)[key] for key in keys} for layer in self.layers],
