@@ -162,6 +162,10 @@ DAMAGED: dict[str, tuple[Callable[[Path], object], str]] = {
         ),
         "assets/vocab.txt",
     ),
+    "a record that is no JSON": (
+        lambda out: (out / "npu_quant.json").write_text("x\n"),
+        "npu_quant.json",
+    ),
     "the layers": (
         lambda out: (out / "npu_quant.json").write_text(
             (out / "npu_quant.json").read_text().replace('"layers"', '"leyers"')
@@ -191,6 +195,18 @@ def test_what_is_damaged_is_not_done(what: str, source: Path, tmp_path: Path) ->
     assert name in text
     assert text.endswith("not as the command writes it: delete the folder, or choose another.")
     assert files_of(out) == before
+
+
+@pytest.mark.parametrize("name", ["SHA256SUMS", "npu_quant.json", "vocab.txt", "config.json"])
+def test_what_cannot_be_read_is_not_damaged(name: str, source: Path, tmp_path: Path) -> None:
+    """Such as of a disk that is away for a moment: nobody should delete a result for that."""
+    out = tmp_path / "out"
+    quantize(source, out)
+    (out / name).unlink()
+    (out / name).symlink_to(name)  # ELOOP, also for root
+    with pytest.raises((OSError, checkpoint.CheckpointError)) as caught:
+        quantize(source, out)
+    assert "delete" not in str(caught.value)
 
 
 def new_tokenizer(source: Path, _: Path) -> Path:

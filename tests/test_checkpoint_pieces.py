@@ -147,6 +147,26 @@ def test_a_journal_that_is_cut_off(lines: int, source: Path, half: Path, whole: 
     assert (files_of(half), report.layers) == whole
 
 
+RUBBISH = (
+    *(b"\xff\xfe\0", b"[1]", b"[" * 100_000, b'{"part": []}', b'{"shard": "../x"}'),
+    *(b'{"modified": 5}', b'{"modified": {"a": 1}}', b'{"part": "x", "made": 5}'),
+)
+
+
+def test_a_journal_with_lines_that_nobody_wrote(source: Path, half: Path, whole: Any) -> None:
+    journal = half / ".npu-quant/journal.jsonl"
+    journal.write_bytes(b"\n".join([*RUBBISH, journal.read_bytes(), *RUBBISH]))
+    report = quantize(source, half)
+    assert (files_of(half), report.layers) == whole
+
+
+@pytest.mark.parametrize("plan", [b"x", b"[" * 100_000, b"[]", b'{"options": {}}'])
+def test_a_plan_that_nobody_wrote(plan: bytes, source: Path, half: Path) -> None:
+    (half / ".npu-quant/plan.json").write_bytes(plan)
+    with pytest.raises(checkpoint.CheckpointError, match=r"an unfinished run of another version"):
+        quantize(source, half)
+
+
 def test_by_whole_shards(
     source: Path, half: Path, whole: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

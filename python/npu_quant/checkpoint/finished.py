@@ -54,7 +54,12 @@ def check_same(out: Path, record: Mapping[str, Any]) -> None:
         out: the folder.
         record: of :func:`npu_quant.checkpoint.record.record_of`.
     """
-    said = json_of(out / RECORD)
+    try:
+        said = json_of(out / RECORD)
+    except CheckpointError as error:
+        if isinstance(error.__cause__, OSError):
+            raise
+        raise CheckpointError(_changed(out, RECORD)) from error
     if other := difference({key: said.get(key) for key in record}, record):
         raise CheckpointError(
             f"{out} is not empty: it holds the result {other}: choose another folder."
@@ -75,6 +80,7 @@ def as_written(
 
     Raises:
         CheckpointError: a file is not as it was written, or would be written otherwise now.
+        OSError: a file cannot be read, which says nothing of what is in it.
     """
     shutil.rmtree(out / f"{WORK}.ended", ignore_errors=True)  # which a killed run left
     said = json_of(out / RECORD)
@@ -85,7 +91,7 @@ def as_written(
         sha256 = listed.files
         errors = {m: [layer[key] for key in _SUMS] for m, layer in said["layers"].items()}
         shards = {shard.name: said["shards"][shard.name] for shard in job.plan.shards}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(_changed(out, f"{SUMS} or {RECORD}")) from error
     for name in [*shards, RECORD, *sums]:
         if name not in sha256 or (name in sums and sums[name] != sha256[name]):
@@ -99,7 +105,7 @@ def as_written(
             )
     try:
         changed = next(different(pool, out, sha256), None)
-    except OSError as error:
+    except FileNotFoundError as error:
         changed = os.path.relpath(error.filename or SUMS, out)
     if changed is not None:
         raise CheckpointError(_changed(out, changed))

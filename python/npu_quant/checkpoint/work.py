@@ -118,7 +118,7 @@ class Work:
             if {p.name for p in self.out.iterdir()} == {WORK}:  # nothing was planned yet
                 return False
             raise CheckpointError(self._not_empty) from None
-        except ValueError:
+        except (ValueError, RecursionError):
             found = None
         if other := difference(found, self._plan):
             raise CheckpointError(
@@ -185,7 +185,7 @@ class Work:
         for line in lines:
             try:
                 entry = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(entry, dict):
                 yield entry
