@@ -6,6 +6,7 @@ import os
 import platform
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import exhaustive
 import ml_dtypes
 import numpy as np
 import pytest
+from command_line import Say
 
 import npu_quant
 from npu_quant import _core, cli
@@ -101,7 +103,14 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dask_clusters.
 
 
 @pytest.fixture
-def say(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the current folder, which is an empty one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def say(capsys: pytest.CaptureFixture[str]) -> Say:
     """Return what runs an `npu-quant` command and returns status, stdout and stderr."""
 
     def run(*words: str) -> tuple[int, str, str]:
@@ -110,6 +119,12 @@ def say(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str
         return status, said.out, said.err
 
     return run
+
+
+@pytest.fixture
+def compared(say: Say) -> Say:
+    """Return what runs `npu-quant compare` and returns status, stdout and stderr."""
+    return partial(say, "compare")
 
 
 @pytest.fixture

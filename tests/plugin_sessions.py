@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from pathlib import Path
 from typing import Protocol
 
 import pytest
@@ -36,9 +37,12 @@ class Session(Protocol):
     """Runs pytest on a test module."""
 
     def __call__(
-        self, source: str = "", *options: str, module: str = "test_it"
+        self, source: str = "", *options: str, module: str = "test_it", **outcomes: int
     ) -> pytest.RunResult:
-        """Write the module if there is a source, and run pytest with these options."""
+        """Write the module if there is a source, and run pytest with these options.
+
+        Where outcomes are given, such as passed=1, there are these and no others.
+        """
         ...
 
 
@@ -54,23 +58,39 @@ def session(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Sessi
     # A module that is written twice in a second may look the same.
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
-    def run(source: str = "", *options: str, module: str = "test_it") -> pytest.RunResult:
+    def run(
+        source: str = "", *options: str, module: str = "test_it", **outcomes: int
+    ) -> pytest.RunResult:
         if source:
             pytester.makepyfile(**{module: HEADER + textwrap.dedent(source)})
-        options = (
-            "-p",
-            "npu_quant.pytest_plugin",
-            "-q",
-            "--strict-markers",
-            "-W",
-            "error",
-            *options,
-        )
-        return pytester.runpytest_inprocess(*options)
+        always = ["-p", "npu_quant.pytest_plugin", "-q", "--strict-markers", "-W", "error"]
+        result = pytester.runpytest_inprocess(*always, *options)
+        if outcomes:
+            result.assert_outcomes(**outcomes)
+        return result
 
     return run
+
+
+@pytest.fixture
+def folder(pytester: pytest.Pytester) -> Path:
+    """Where the sessions run."""
+    return pytester.path
 
 
 def text_of(result: pytest.RunResult) -> str:
     """Return what a session printed."""
     return result.stdout.str()
+
+
+def arrays_in(folder: Path) -> list[str]:
+    """Return the files of kept and stored arrays."""
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*.npz"))
+
+
+def command_in(result: pytest.RunResult) -> str:
+    """Return the command that the report of the only failure ends with."""
+    lines = [line for line in result.outlines if line.startswith("E ")]
+    start, found, command = lines[-1].partition("rerun: ")
+    assert found, start
+    return command

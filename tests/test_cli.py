@@ -18,9 +18,8 @@ COMMANDS = ["compare", "inspect", "info", "bench"]
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(here: Path) -> Path:
     """Return the current folder, which has some arrays and some files that are none."""
-    monkeypatch.chdir(tmp_path)
     y = np.array([[0, 32, -64, 127], [127, -64, 32, -127]], np.int8)
     np.save("y.npy", y)
     np.save("same.npy", y)
@@ -28,11 +27,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     np.save("x.npy", np.array([[0, 1, -2, 4], [3, -1.5, 0.75, -3]], np.float16))
     np.save("truncated.npy", np.array([[0, 31, -63, 127], [127, -63, 31, -127]], np.int8))
     np.savez("two.npz", a=y, b=y)
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "cut.npy").write_bytes((tmp_path / "y.npy").read_bytes()[:-3])
-    (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04 and no more")
-    (tmp_path / "empty").write_bytes(b"")
-    return tmp_path
+    (here / "folder").mkdir()
+    (here / "cut.npy").write_bytes((here / "y.npy").read_bytes()[:-3])
+    (here / "bad.npz").write_bytes(b"PK\x03\x04 and no more")
+    (here / "empty").write_bytes(b"")
+    return here
 
 
 OP = ["--op", "npu_dynamic_quant"]

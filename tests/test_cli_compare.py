@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
+from command_line import DQ, Say
 from folders import save_here as save
 
 from npu_quant.commands import arguments
@@ -20,16 +19,13 @@ from npu_quant.golden.operators import operator_of, outputs_of
 X = np.array([[0, 1, -2, 4], [3, -1.5, 0.75, -3], [0.5, 127, -1.5, 2.5]], np.float16)
 Y = np.array([[0, 32, -64, 127], [127, -64, 32, -127], [0, 127, -2, 2]], np.int8)
 SCALE = np.array([4, 3, 127], np.float32) / np.float32(127)
-DQ = ["--op", "npu_dynamic_quant"]
-Say = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(here: Path) -> Path:
     """Return the current folder, which has an input and its right outputs."""
-    monkeypatch.chdir(tmp_path)
     save(x=X, y=Y, scale=SCALE)
-    return tmp_path
+    return here
 
 
 def changed(array: np.ndarray, *changes: tuple[tuple[int, ...], float]) -> np.ndarray:
@@ -39,46 +35,40 @@ def changed(array: np.ndarray, *changes: tuple[tuple[int, ...], float]) -> np.nd
     return result
 
 
-@pytest.fixture
-def say(say: Say) -> Say:
-    """Return what runs `npu-quant compare` and returns status, stdout and stderr."""
-    return partial(say, "compare")
-
-
 class TestVerdicts:
-    def test_identical(self, say: Say) -> None:
-        status, out, err = say("y.npy", "scale.npy", "x.npy", *DQ)
+    def test_identical(self, compared: Say) -> None:
+        status, out, err = compared("y.npy", "scale.npy", "x.npy", *DQ)
         assert (status, err) == (0, "")
         assert out.startswith("OK (identical) npu_dynamic_quant y int8 (3, 4), scale float32 (3,)")
         assert "actual=y.npy, scale.npy  golden=computed from x.npy\n" in out
 
-    def test_a_tie_passes_and_its_neighbour_does_not(self, say: Say) -> None:
+    def test_a_tie_passes_and_its_neighbour_does_not(self, compared: Say) -> None:
         """-2 / (4 / 127) is -63.5; 1 / (4 / 127) is 31.75."""
         save(tie=changed(Y, ((0, 2), -63)), no_tie=changed(Y, ((0, 1), 31)))
-        status, out, _ = say("tie.npy", "scale.npy", "x.npy", *DQ)
+        status, out, _ = compared("tie.npy", "scale.npy", "x.npy", *DQ)
         assert (status, out.split("  ")[0]) == (
             0,
             "OK (tie) npu_dynamic_quant y int8 (3, 4), scale float32 (3,)",
         )
-        status, out, _ = say("no_tie.npy", "scale.npy", "x.npy", *DQ)
+        status, out, _ = compared("no_tie.npy", "scale.npy", "x.npy", *DQ)
         assert (status, out.split(" y ")[0]) == (1, "GoldenMismatch: npu_dynamic_quant")
 
-    def test_without_the_operator_no_tie_is_claimed(self, say: Say) -> None:
+    def test_without_the_operator_no_tie_is_claimed(self, compared: Say) -> None:
         save(tie=changed(Y, ((0, 2), -63)))
-        status, out, _ = say("tie.npy", "y.npy")
+        status, out, _ = compared("tie.npy", "y.npy")
         assert (status, out.partition(":")[0]) == (1, "GoldenMismatch")
         assert "give --op NAME and --input NAME=FILE to learn whether rounding" in out
 
-    def test_a_variant_is_to_be_named(self, say: Say) -> None:
+    def test_a_variant_is_to_be_named(self, compared: Say) -> None:
         save(cut=np.trunc(X.astype(np.float32) / SCALE[:, None]).astype(np.int8))
-        status, out, _ = say("cut.npy", "x.npy", *DQ)
+        status, out, _ = compared("cut.npy", "x.npy", *DQ)
         assert status == 1
         assert '--variant "truncation"' in out
-        status, out, _ = say("cut.npy", "x.npy", *DQ, "--variant", "truncation")
+        status, out, _ = compared("cut.npy", "x.npy", *DQ, "--variant", "truncation")
         assert (status, out.partition(" npu_")[0]) == (0, "OK (variant)")
-        assert say("cut.npy", "x.npy", *DQ, "--variant", "reference")[0] == 1
+        assert compared("cut.npy", "x.npy", *DQ, "--variant", "reference")[0] == 1
 
-    def test_tolerances_of_single_outputs(self, say: Say) -> None:
+    def test_tolerances_of_single_outputs(self, compared: Say) -> None:
         save(off=changed(Y, ((0, 1), 35)))
         for words, status in [
             (["--atol", "3"], 0),
@@ -89,15 +79,15 @@ class TestVerdicts:
             (["--rtol", "0.1"], 0),  # 3 of 32
             (["--rtol", "0.09"], 1),
         ]:
-            assert say("off.npy", "x.npy", *DQ, *words)[0] == status, words
+            assert compared("off.npy", "x.npy", *DQ, *words)[0] == status, words
 
-    def test_presets(self, say: Say) -> None:
+    def test_presets(self, compared: Say) -> None:
         save(one=changed(Y, ((0, 1), 33)), two=changed(Y, ((0, 1), 34)))
-        assert say("one.npy", "y.npy", "--preset", "off_by_one")[0] == 0
-        assert say("two.npy", "y.npy", "--preset", "off_by_one")[0] == 1
-        assert say("one.npy", "y.npy", "--preset", "exact")[0] == 1
+        assert compared("one.npy", "y.npy", "--preset", "off_by_one")[0] == 0
+        assert compared("two.npy", "y.npy", "--preset", "off_by_one")[0] == 1
+        assert compared("one.npy", "y.npy", "--preset", "exact")[0] == 1
 
-    def test_what_could_only_pass_is_refused(self, say: Say, here: Path) -> None:
+    def test_what_could_only_pass_is_refused(self, compared: Say, here: Path) -> None:
         save(constant=np.full((3, 4), 5, np.int8), also=np.full((3, 4), 5, np.int8))
         save(none=np.zeros((0, 4), np.int8), nothing=np.zeros((0, 4), np.int8))
         save(off=changed(Y, ((0, 1), 35)))
@@ -110,27 +100,27 @@ class TestVerdicts:
             (["none.npy", "nothing.npy"], "refused: actual: the arrays are empty"),
             (["off.npy", "y.npy", "--atol", "300"], "refused: actual: atol=300"),
         ]:
-            status, out, err = say(*words)
+            status, out, err = compared(*words)
             assert (status, out) == (2, ""), words
             assert message in err
-        assert say("constant.npy", "also.npy", "--allow-constant")[0] == 0
+        assert compared("constant.npy", "also.npy", "--allow-constant")[0] == 0
 
-    def test_a_failure_outranks_a_refusal(self, say: Say) -> None:
+    def test_a_failure_outranks_a_refusal(self, compared: Say) -> None:
         save(constant=np.full((3, 4), 5, np.int8), other=np.full((3, 4), 6, np.int8))
-        assert say("constant.npy", "other.npy")[0] == 1
+        assert compared("constant.npy", "other.npy")[0] == 1
         save(off=changed(Y, ((0, 1), -35)))
-        assert say("off.npy", "y.npy", "--atol", "60")[0] == 1
+        assert compared("off.npy", "y.npy", "--atol", "60")[0] == 1
 
 
 class TestWhichFileIsWhat:
-    def test_outputs_that_are_not_there(self, say: Say) -> None:
-        assert say("-", "scale.npy", "x.npy", *DQ)[0] == 0
-        assert say("y.npy", "x.npy", *DQ)[0] == 0
-        assert say("y.npy", "-", "x.npy", *DQ)[0] == 0
+    def test_outputs_that_are_not_there(self, compared: Say) -> None:
+        assert compared("-", "scale.npy", "x.npy", *DQ)[0] == 0
+        assert compared("y.npy", "x.npy", *DQ)[0] == 0
+        assert compared("y.npy", "-", "x.npy", *DQ)[0] == 0
         save(wrong=changed(SCALE, ((1,), 0.5)))
-        assert say("-", "wrong.npy", "x.npy", *DQ)[0] == 1
+        assert compared("-", "wrong.npy", "x.npy", *DQ)[0] == 1
 
-    def test_a_wrong_order_is_told_with_the_right_one(self, say: Say, here: Path) -> None:
+    def test_a_wrong_order_is_told_with_the_right_one(self, compared: Say, here: Path) -> None:
         fake = ["--op", "fake_quantize_per_tensor_affine", "--attr", "scale=0.5"]
         fake += [word for name in ("zero_point=0", "quant_min=0", "quant_max=9")
                  for word in ("--attr", name)]  # fmt: skip
@@ -143,29 +133,29 @@ class TestWhichFileIsWhat:
             (["x.npy", "y.bin", *DQ], "y.bin x.npy"),
             (["self.npy", "output.npy", *fake], "output.npy self.npy"),
         ]:
-            status, out, err = say(*words)
+            status, out, err = compared(*words)
             assert (status, out, err.count("\n")) == (2, "", 1), words
             assert f"what is judged comes first, then the inputs: {right}\n" in err
         for files in (["output.npy", "self.npy"], ["off.npy", "self.npy"], ["self.npy", "off.npy"]):
-            assert say(*files, *fake)[::2] == (int("off.npy" in files), "")
-        status, _, err = say("output.npy", "y.npy", *fake)  # which fits in no order
+            assert compared(*files, *fake)[::2] == (int("off.npy" in files), "")
+        status, _, err = compared("output.npy", "y.npy", *fake)  # which fits in no order
         assert (status, "y.npy, taken for self, has dtype int8" in err) == (2, True)
         both = ["--golden", "y.npy", "--golden", "scale.npy"]
         save(y2=Y, scale2=SCALE)
-        assert say("scale2.npy", "y2.npy", *DQ, *both)[::2] == (1, "")  # there are no inputs
+        assert compared("scale2.npy", "y2.npy", *DQ, *both)[::2] == (1, "")  # there are no inputs
 
-    def test_inputs_by_name(self, say: Say) -> None:
+    def test_inputs_by_name(self, compared: Say) -> None:
         save(smooth=np.array([2, 1, 1, 0.5], np.float16))
         save(smoothed=np.array([[0, 64, -127, 127]], np.int8))
         save(row=X[:1])
         smooth = ["--input", "smooth_scales=smooth.npy"]
-        assert say("smoothed.npy", "row.npy", *DQ, *smooth)[0] == 0
-        assert say("smoothed.npy", "row.npy", *DQ)[0] == 1
-        status, out, _ = say("smoothed.npy", *DQ, "--input", "input=row.npy", *smooth)
+        assert compared("smoothed.npy", "row.npy", *DQ, *smooth)[0] == 0
+        assert compared("smoothed.npy", "row.npy", *DQ)[0] == 1
+        status, out, _ = compared("smoothed.npy", *DQ, "--input", "input=row.npy", *smooth)
         assert status == 0
         assert "golden=computed from row.npy, smooth.npy" in out
 
-    def test_the_norm(self, say: Say) -> None:
+    def test_the_norm(self, compared: Say) -> None:
         """The example of npu_add_rms_norm_quant's page."""
         save(x1=np.array([[1, 2, 3, 4]], np.float16), x2=np.array([[0.5, -1, 0.25, 1]], np.float16))
         save(gamma=np.array([1, 0.5, 2, 1.5], np.float16))
@@ -174,11 +164,11 @@ class TestWhichFileIsWhat:
         save(y1=np.array([[5, 6, 16, 127]], np.int8), sum=np.array([[1.5, 1, 3.25, 5]], np.float16))
         inputs = [f"{n}.npy" for n in ("x1", "x2", "gamma", "scales1", "zero_points1")]
         norm = ["--op", "npu_add_rms_norm_quant"]
-        assert say("y1.npy", "-", "sum.npy", *inputs, *norm)[0] == 0
-        assert say("y1.npy", *inputs, *norm, "--attr", "epsilon=1000")[0] == 1
-        assert say("y1.npy", *inputs[:4], "-", *norm)[0] == 1  # without zero points
+        assert compared("y1.npy", "-", "sum.npy", *inputs, *norm)[0] == 0
+        assert compared("y1.npy", *inputs, *norm, "--attr", "epsilon=1000")[0] == 1
+        assert compared("y1.npy", *inputs[:4], "-", *norm)[0] == 1  # without zero points
         save(offset=np.array([[5, 3, 21, 120]], np.int8))
-        assert say("offset.npy", *inputs[:4], "-", *norm)[0] == 0
+        assert compared("offset.npy", *inputs[:4], "-", *norm)[0] == 0
 
     @pytest.mark.parametrize(
         ("op", "names"),
@@ -196,92 +186,92 @@ class TestWhichFileIsWhat:
     def test_the_arrays_an_operator_needs(self, op: str, names: list[str]) -> None:
         assert list(operator_of(op).arrays) == names
 
-    def test_attributes_are_literals_or_words(self, say: Say) -> None:
+    def test_attributes_are_literals_or_words(self, compared: Say) -> None:
         words = ["codes.npy", "value.npy", "--op", "quantize_val"]
         save(value=np.float32([0.5, 1.25]), codes=np.int8([2, 5]))
         given = ["--attr", "scale=0.25", "--attr", "zero_point=0", "--attr", "scalar_type=qint8"]
         assert outputs_of("quantize_val")
-        assert say(*words, *given)[0] == 0
-        assert say(*words, *given[:-1], "scalar_type='qint8'")[0] == 0
-        assert say(*words, "--attr", "scale=0.5", *given[2:])[0] == 1
+        assert compared(*words, *given)[0] == 0
+        assert compared(*words, *given[:-1], "scalar_type='qint8'")[0] == 0
+        assert compared(*words, "--attr", "scale=0.5", *given[2:])[0] == 1
 
-    def test_goldens_from_files(self, say: Say) -> None:
+    def test_goldens_from_files(self, compared: Say) -> None:
         save(same=Y, wrong=changed(Y, ((0, 1), 31)), scale2=SCALE)
         both = ["--golden", "same.npy", "--golden", "scale2.npy"]
-        status, out, _ = say("y.npy", "scale.npy", *DQ, *both)
+        status, out, _ = compared("y.npy", "scale.npy", *DQ, *both)
         assert (status, out.partition("  ")[0]) == (
             0,
             "OK (identical) npu_dynamic_quant y int8 (3, 4), scale float32 (3,)",
         )
         assert "golden=same.npy, scale2.npy" in out
-        assert say("wrong.npy", "scale.npy", *DQ, *both)[0] == 1
-        status, out, _ = say("y.npy", "scale.npy", *DQ, "--golden", "same.npy")
+        assert compared("wrong.npy", "scale.npy", *DQ, *both)[0] == 1
+        status, out, _ = compared("y.npy", "scale.npy", *DQ, "--golden", "same.npy")
         assert (status, "extra in actual: scale" in out) == (1, True)
 
 
 class TestNext:
-    def test_formulas_are_next(self, say: Say) -> None:
+    def test_formulas_are_next(self, compared: Say) -> None:
         save(wrong=-Y)
-        _, out, _ = say("wrong.npy", "x.npy", *DQ)
+        _, out, _ = compared("wrong.npy", "x.npy", *DQ)
         rerun = "rerun: npu-quant compare wrong.npy x.npy --op npu_dynamic_quant --explain"
         assert out.splitlines()[-1].strip() == rerun
 
 
 class TestFilesThatSayLittle:
-    def test_raw_actual_files_are_like_their_golden(self, say: Say) -> None:
+    def test_raw_actual_files_are_like_their_golden(self, compared: Say) -> None:
         Y.tofile("y.bin")
         SCALE.tofile("scale.bin")
-        assert say("y.bin", "y.npy")[0] == 0
-        assert say("y.bin", "scale.bin", "x.npy", *DQ)[0] == 0
+        assert compared("y.bin", "y.npy")[0] == 0
+        assert compared("y.bin", "scale.bin", "x.npy", *DQ)[0] == 0
         (-Y).tofile("y.bin")
-        assert say("y.bin", "y.npy")[0] == 1
-        assert say("y.bin", "scale.bin", "x.npy", *DQ)[0] == 1
+        assert compared("y.bin", "y.npy")[0] == 1
+        assert compared("y.bin", "scale.bin", "x.npy", *DQ)[0] == 1
         Y[:2].tofile("y.bin")
-        status, _, err = say("y.bin", "x.npy", *DQ)
+        status, _, err = compared("y.bin", "x.npy", *DQ)
         assert (status, "y.bin: has 8 bytes of elements; int8 (3, 4) has 12" in err) == (2, True)
 
-    def test_raw_inputs_are_described(self, say: Say) -> None:
+    def test_raw_inputs_are_described(self, compared: Say) -> None:
         X.astype(ml_dtypes.bfloat16).tofile("x.bin")
         Y.tofile("y.bin")
         words = ["y.bin", "scale.npy", "x.bin", *DQ]
-        assert say(*words, "--dtype", "bf16", "--shape", "3,4")[0] == 0
-        assert say(*words, "--dtype", "bfloat16", "--shape", "3x4")[0] == 0
-        assert say(*words, "--dtype", "fp16", "--shape", "3,4")[0] == 1
-        status, _, err = say(*words)
+        assert compared(*words, "--dtype", "bf16", "--shape", "3,4")[0] == 0
+        assert compared(*words, "--dtype", "bfloat16", "--shape", "3x4")[0] == 0
+        assert compared(*words, "--dtype", "fp16", "--shape", "3,4")[0] == 1
+        status, _, err = compared(*words)
         assert (status, "x.bin: has no header: say its dtype and shape" in err) == (2, True)
-        assert say(*words, "--dtype", "bf16", "--shape", "3,5")[0] == 2
+        assert compared(*words, "--dtype", "bf16", "--shape", "3,5")[0] == 2
 
     @pytest.mark.parametrize("carrier", ["V2", "u2", "i2"])
-    def test_bfloat16_that_numpy_saved_as_something_else(self, say: Say, carrier: str) -> None:
+    def test_bfloat16_that_numpy_saved_as_something_else(self, compared: Say, carrier: str) -> None:
         save(x=X.astype(ml_dtypes.bfloat16).view(carrier))
         words = ["y.npy", "scale.npy", "x.npy", *DQ]
-        assert say(*words)[0] == 2
-        assert say(*words, "--dtype", "bf16")[0] == 0
+        assert compared(*words)[0] == 2
+        assert compared(*words, "--dtype", "bf16")[0] == 0
 
-    def test_a_file_that_says_its_dtype_keeps_it(self, say: Say) -> None:
+    def test_a_file_that_says_its_dtype_keeps_it(self, compared: Say) -> None:
         """Beside one that does not: float16 has as many bytes as bfloat16."""
         bf16 = X.astype(ml_dtypes.bfloat16)
         save(half=X, carried=bf16.view("u2"))
-        status, out, _ = say("half.npy", "carried.npy", "--dtype", "bf16")
+        status, out, _ = compared("half.npy", "carried.npy", "--dtype", "bf16")
         assert (status, "dtype differs: actual float16, golden bfloat16" in out) == (1, True)
 
-    def test_keys(self, say: Say) -> None:
+    def test_keys(self, compared: Say) -> None:
         np.savez("all.npz", x=X, y=Y, scale=SCALE)
         np.savez("one.npz", y=Y)
-        assert say("all.npz::y", "all.npz::scale", "all.npz::x", *DQ)[0] == 0
-        assert say("all.npz", "y.npy", "--key", "y")[0] == 0
-        assert say("one.npz", "y.npy")[0] == 0
-        assert say("all.npz", "y.npy", "--key", "x")[0] == 1
-        status, _, err = say("all.npz::y", "all.npz::y")
+        assert compared("all.npz::y", "all.npz::scale", "all.npz::x", *DQ)[0] == 0
+        assert compared("all.npz", "y.npy", "--key", "y")[0] == 0
+        assert compared("one.npz", "y.npy")[0] == 0
+        assert compared("all.npz", "y.npy", "--key", "x")[0] == 1
+        status, _, err = compared("all.npz::y", "all.npz::y")
         assert (status, "all.npz::y is given as actual and as golden" in err) == (2, True)
         os.rename("y.npy", "odd::name.npy")
-        assert say("all.npz::y", "odd::name.npy")[0] == 0
+        assert compared("all.npz::y", "odd::name.npy")[0] == 0
 
 
 class TestJson:
-    def test_on_stdout_there_is_nothing_else(self, say: Say) -> None:
+    def test_on_stdout_there_is_nothing_else(self, compared: Say) -> None:
         save(wrong=changed(Y, ((0, 1), 35)))
-        status, out, err = say("wrong.npy", "scale.npy", "x.npy", *DQ, "--json", "-")
+        status, out, err = compared("wrong.npy", "scale.npy", "x.npy", *DQ, "--json", "-")
         data = json.loads(out, parse_constant=pytest.fail)
         assert (status, err, data["schema_version"]) == (1, "", 1)
         assert (data["op"], data["rung"], data["passed"]) == (
@@ -296,30 +286,30 @@ class TestJson:
         assert scale["rung"] == "identical"
         assert "explanation" not in data
 
-    def test_in_a_file_beside_the_report(self, say: Say, here: Path) -> None:
-        status, out, _ = say("y.npy", "x.npy", *DQ, "--json", "result.json")
+    def test_in_a_file_beside_the_report(self, compared: Say, here: Path) -> None:
+        status, out, _ = compared("y.npy", "x.npy", *DQ, "--json", "result.json")
         assert status == 0
         assert out.startswith("OK (identical)")
         assert json.loads((here / "result.json").read_text())["passed"] is True
-        assert say("y.npy", "x.npy", *DQ, "--json", "result.json")[0] == 0  # again
+        assert compared("y.npy", "x.npy", *DQ, "--json", "result.json")[0] == 0  # again
 
-    def test_numbers_that_json_lacks(self, say: Say) -> None:
+    def test_numbers_that_json_lacks(self, compared: Say) -> None:
         save(a=np.float32([np.nan, np.inf, 1]), b=np.float32([-np.inf, np.nan, 1]))
-        status, out, _ = say("a.npy", "b.npy", "--json", "-")
+        status, out, _ = compared("a.npy", "b.npy", "--json", "-")
         assert (status, json.loads(out, parse_constant=pytest.fail)["rung"]) == (1, "different")
 
-    def test_quiet(self, say: Say, here: Path) -> None:
-        assert say("y.npy", "x.npy", *DQ, "--quiet", "--json", "result.json") == (0, "", "")
+    def test_quiet(self, compared: Say, here: Path) -> None:
+        assert compared("y.npy", "x.npy", *DQ, "--quiet", "--json", "result.json") == (0, "", "")
         assert (here / "result.json").exists()
 
-    def test_explain(self, say: Say) -> None:
+    def test_explain(self, compared: Say) -> None:
         save(cut=np.trunc(X.astype(np.float32) / SCALE[:, None]).astype(np.int8))
-        status, out, _ = say("cut.npy", "x.npy", *DQ, "--explain")
+        status, out, _ = compared("cut.npy", "x.npy", *DQ, "--explain")
         report, _, ranking = out.partition("\n\n")
         assert status == 1
         assert report.startswith("GoldenMismatch")
         assert "truncation" in ranking.splitlines()[1]
-        _, out, _ = say("cut.npy", "x.npy", *DQ, "--explain", "--json", "-")
+        _, out, _ = compared("cut.npy", "x.npy", *DQ, "--explain", "--json", "-")
         assert "explanation" in json.loads(out)
 
 

@@ -7,11 +7,11 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import DQ, Say
 
 from npu_quant.commands import compare, info
 from npu_quant.golden.operators import operators
@@ -19,19 +19,16 @@ from npu_quant.golden.operators import operators
 X = np.array([[0, 1, -2, 4], [3, -1.5, 0.75, -3]], np.float16)
 Y = np.array([[0, 32, -64, 127], [127, -64, 32, -127]], np.int8)
 SCALE = np.array([4, 3], np.float32) / np.float32(127)
-DQ = ["--op", "npu_dynamic_quant"]
-Say = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(here: Path) -> Path:
     """Return the current folder, which has an input and its right outputs."""
-    monkeypatch.chdir(tmp_path)
     for name, array in (("x", X), ("y", Y), ("same", Y), ("off", Y // 2), ("scale", SCALE)):
         np.save(f"{name}.npy", array)
     Y.tofile("y.bin")
     SCALE.tofile("scale.bin")
-    return tmp_path
+    return here
 
 
 class TestWhatJsonMayOverwrite:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import Say
 from folders import A, B, changed, save
 
 import npu_quant
 
-Say = Callable[..., tuple[int, str, str]]
 CALL = "NPU.npu_dynamic_quant.0.forward"
 
 
@@ -22,12 +20,6 @@ def here(sides: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the current folder, which has the folders npu and cpu."""
     monkeypatch.chdir(sides[0].parent)
     return sides[0].parent
-
-
-@pytest.fixture
-def say(say: Say) -> Say:
-    """Return what runs `npu-quant compare` and returns status, stdout and stderr."""
-    return partial(say, "compare")
 
 
 def quantized(here: Path) -> None:
@@ -40,10 +32,10 @@ def quantized(here: Path) -> None:
         save(here / side, **{f"{CALL}.{name}": array for name, array in arrays.items()})
 
 
-def test_folders_that_agree_pass(here: Path, say: Say) -> None:
+def test_folders_that_agree_pass(here: Path, compared: Say) -> None:
     for side in ("npu", "cpu"):
         save(here / side, deep__a=A, deep__b=B)
-    status, out, err = say("npu", "cpu")
+    status, out, err = compared("npu", "cpu")
     assert (status, err) == (0, "")
     assert out.splitlines() == [
         "OK (identical) 2 arrays: 2 identical  actual=npu  golden=cpu",
@@ -54,10 +46,10 @@ def test_folders_that_agree_pass(here: Path, say: Say) -> None:
     ]
 
 
-def test_the_first_that_differs_is_named_and_shown(here: Path, say: Say) -> None:
+def test_the_first_that_differs_is_named_and_shown(here: Path, compared: Say) -> None:
     save(here / "npu", a=A, b=changed(B), c=changed(A), more=A)
     save(here / "cpu", a=A, b=B, c=A)
-    status, out, err = say("npu", "cpu")
+    status, out, err = compared("npu", "cpu")
     assert (status, err) == (1, "")
     lines = out.splitlines()
     assert lines[0] == (
@@ -67,57 +59,57 @@ def test_the_first_that_differs_is_named_and_shown(here: Path, say: Say) -> None
     assert [line.split()[0] for line in lines[4:8]] == ["array", "a", "b", "c"]
     assert lines[9] == "b  float32 (6,)"
     assert "  rerun: npu-quant compare npu/b.npy cpu/b.npy" in lines
-    assert say("npu/b.npy", "cpu/b.npy")[0] == 1
+    assert compared("npu/b.npy", "cpu/b.npy")[0] == 1
 
 
-def test_an_operator_tells_ties(here: Path, say: Say) -> None:
+def test_an_operator_tells_ties(here: Path, compared: Say) -> None:
     quantized(here)
-    assert say("npu", "cpu")[0] == 1
+    assert compared("npu", "cpu")[0] == 1
     for word in ("npu_dynamic_quant", f"{CALL}=npu_dynamic_quant", "NPU.*=npu_dynamic_quant"):
-        status, out, _ = say("npu", "cpu", "--op", word)
+        status, out, _ = compared("npu", "cpu", "--op", word)
         assert status == 0, word
         assert out.startswith("OK (tie) 3 arrays: 2 identical, 1 tie")
     mapping = here / "mapping.json"
     mapping.write_text(json.dumps({CALL: "npu_dynamic_quant"}))
-    assert say("npu", "cpu", "--mapping", str(mapping))[0] == 0
+    assert compared("npu", "cpu", "--mapping", str(mapping))[0] == 0
 
 
-def test_two_files_with_keys(here: Path, say: Say) -> None:
+def test_two_files_with_keys(here: Path, compared: Say) -> None:
     np.savez("npu.npz", y=A, scale=changed(B))
     np.savez("cpu.npz", y=A, scale=B)
-    status, out, _ = say("npu.npz", "cpu.npz")
+    status, out, _ = compared("npu.npz", "cpu.npz")
     assert (status, out.partition("  actual=")[0]) == (
         1,
         "GoldenMismatch: 1 of 2 arrays differs, first scale",
     )
-    assert say("npu.npz::y", "cpu.npz::y")[0] == 0
-    assert say("npu.npz", "cpu.npz", "--key", "y")[0] == 0
+    assert compared("npu.npz::y", "cpu.npz::y")[0] == 0
+    assert compared("npu.npz", "cpu.npz", "--key", "y")[0] == 0
 
 
-def test_json_and_html(here: Path, say: Say) -> None:
+def test_json_and_html(here: Path, compared: Say) -> None:
     save(here / "npu", a=changed(A))
     save(here / "cpu", a=A)
-    status, out, _ = say("npu", "cpu", "--json", "-", "--html", "report.html")
+    status, out, _ = compared("npu", "cpu", "--json", "-", "--html", "report.html")
     assert status == 1
     assert json.loads(out)["first"] == "a"
     assert (here / "report.html").read_text().startswith("<!DOCTYPE html>")
-    assert say("npu", "cpu", "--quiet", "--html", "report.html") == (1, "", "")
+    assert compared("npu", "cpu", "--quiet", "--html", "report.html") == (1, "", "")
     (here / "mine.html").write_text("<!DOCTYPE html><p>not of npu-quant")
-    status, _, err = say("npu", "cpu", "--html", "mine.html")
+    status, _, err = compared("npu", "cpu", "--html", "mine.html")
     assert (status, "would overwrite mine.html, which holds no result" in err) == (2, True)
 
 
-def test_a_page_of_two_arrays(here: Path, say: Say) -> None:
+def test_a_page_of_two_arrays(here: Path, compared: Say) -> None:
     save(here, a=changed(A), b=A)
-    assert say("a.npy", "b.npy", "--html", "report.html")[0] == 1
+    assert compared("a.npy", "b.npy", "--html", "report.html")[0] == 1
     assert "1 of 12 differs" in (here / "report.html").read_text()
 
 
-def test_very_many_rows_are_not_all_printed(here: Path, say: Say) -> None:
+def test_very_many_rows_are_not_all_printed(here: Path, compared: Say) -> None:
     for side in ("npu", "cpu"):
         arrays = {f"a{n}": changed(A) if n in (7, 50) and side == "npu" else A for n in range(60)}
         save(here / side, **arrays)
-    status, out, _ = say("npu", "cpu")
+    status, out, _ = compared("npu", "cpu")
     assert status == 1
     table = out.split("\n\n")[1].splitlines()
     assert [line.split()[0] for line in table] == ["array", "a7", "a50", "and"]
@@ -147,7 +139,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("words", "message"), WRONG, ids=lambda v: " ".join(v)[:50])
 def test_what_is_wrong_is_one_line_and_status_2(
-    here: Path, say: Say, words: list[str], message: str
+    here: Path, compared: Say, words: list[str], message: str
 ) -> None:
     (here / "empty").mkdir()
     for side in ("npu", "cpu"):
@@ -155,14 +147,14 @@ def test_what_is_wrong_is_one_line_and_status_2(
     for side in ("one", "other"):
         (here / side).mkdir()
         save(here / side, mask=np.ones(9, bool))
-    status, out, err = say(*words)
+    status, out, err = compared(*words)
     assert (status, out) == (2, "")
     assert err.startswith("npu-quant compare: ")
     assert err.count("\n") == 1
     assert message in err
 
 
-def test_constants_pass_where_they_are_meant(here: Path, say: Say) -> None:
+def test_constants_pass_where_they_are_meant(here: Path, compared: Say) -> None:
     for side in ("npu", "cpu"):
         save(here / side, mask=np.ones(9, bool))
-    assert say("npu", "cpu", "--allow-constant")[0] == 0
+    assert compared("npu", "cpu", "--allow-constant")[0] == 0

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from command_line import Say
 
 import npu_quant
 from npu_quant.commands import bench, info, inspect
@@ -19,14 +19,12 @@ from npu_quant.golden.read import sources
 from npu_quant.golden.read.sources import ArraySource
 
 BF16, E4M3, E5M2 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
-Say = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(here: Path) -> Path:
     """Return the current folder."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    return here
 
 
 class TestStatistics:

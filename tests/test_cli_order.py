@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import DQ, Say
 from folders import save_here as save
 
 import npu_quant
 from npu_quant.commands import compare, wrong_order
 from npu_quant.golden import api
 
-DQ = ["--op", "npu_dynamic_quant"]
 X = np.random.default_rng(0).standard_normal((16, 64)).astype(np.float16)
-Say = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def say(say: Say) -> Say:
-    """Return what runs `npu-quant compare` and returns status, stdout and stderr."""
-    return partial(say, "compare")
 
 
 @pytest.fixture
@@ -56,27 +48,29 @@ def comparisons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[lis
         ("y wrong", 0),  # fits in none
     ],
 )
-def test_one_comparison(words: str, count: int, comparisons: list[api.Sides], say: Say) -> None:
-    assert say(*(f"{word}.npy" for word in words.split()), *DQ)[0] > 0
+def test_one_comparison(
+    words: str, count: int, comparisons: list[api.Sides], compared: Say
+) -> None:
+    assert compared(*(f"{word}.npy" for word in words.split()), *DQ)[0] > 0
     assert len(comparisons) == count
 
 
-def test_of_outputs_that_look_like_their_input(comparisons: list[api.Sides], say: Say) -> None:
+def test_of_outputs_that_look_like_their_input(comparisons: list[api.Sides], compared: Say) -> None:
     """Exchanged ones are told without a second comparison; wrong ones are not called exchanged."""
     words = ["--op", "fake_quantize_per_tensor_affine"]
     for pair in ("scale=0.5", "zero_point=0", "quant_min=0", "quant_max=9"):
         words += ["--attr", pair]
     x = np.float32([1.2, 1.5, 4.1])
     save(x=x, y=np.float32([1, 1.5, 4]), bad=np.float32([1, 2, 4]))
-    _, _, err = say("x.npy", "y.npy", *words)
+    _, _, err = compared("x.npy", "y.npy", *words)
     assert err.endswith("what is judged comes first, then the inputs: y.npy x.npy\n")
-    assert say("bad.npy", "x.npy", *words)[::2] == (1, "")
-    assert say("bad.npy", "y.npy", *words)[::2] == (1, "")
+    assert compared("bad.npy", "x.npy", *words)[::2] == (1, "")
+    assert compared("bad.npy", "y.npy", *words)[::2] == (1, "")
     assert len(comparisons) == 3
 
 
 def test_no_input_is_read_for_it(
-    comparisons: list[api.Sides], say: Say, monkeypatch: pytest.MonkeyPatch
+    comparisons: list[api.Sides], compared: Say, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Other orders are tried on headers: only the order that is given is read."""
     reads: list[str] = []
@@ -87,6 +81,6 @@ def test_no_input_is_read_for_it(
         return plain(self)
 
     monkeypatch.setattr(wrong_order.FileSource, "array", counted)
-    _, _, err = say("x.npy", "y.npy", "scale.npy", *DQ)
+    _, _, err = compared("x.npy", "y.npy", "scale.npy", *DQ)
     assert err.endswith(": y.npy scale.npy x.npy\n")
     assert reads == ["scale.npy"]  # as it was given

@@ -7,25 +7,20 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import DQ, Say
 from folders import save_here as save
 
 from npu_quant.commands import compare, shell
 from npu_quant.errors import ParamError
 
-DQ = ["--op", "npu_dynamic_quant"]
-Say = Callable[..., tuple[int, str, str]]
-
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(here: Path) -> Path:
     """Return the current folder: an input, and outputs whose row 7 was made with a scale 1 % off."""
-    monkeypatch.chdir(tmp_path)
     x = np.random.default_rng(0).standard_normal((64, 256)).astype(np.float16)
     scale = np.abs(x.astype(np.float32)).max(axis=1) / np.float32(127)
     scale[7] *= np.float32(1.01)
@@ -33,13 +28,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     save(x=x, y=y, scale=scale)
     y.tofile("y.bin")
     scale.tofile("scale.bin")
-    return tmp_path
-
-
-@pytest.fixture
-def say(say: Say) -> Say:
-    """Return what runs `npu-quant compare` and returns status, stdout and stderr."""
-    return partial(say, "compare")
+    return here
 
 
 def again(out: str) -> subprocess.CompletedProcess[str]:
@@ -70,8 +59,8 @@ def words_of(commands: list[str]) -> list[list[str]]:
 
 class TestRawOutputs:
     @pytest.mark.parametrize("files", [["y.bin", "scale.bin"], ["y.npy", "scale.bin"], ["y.bin"]])
-    def test_the_command_runs(self, files: list[str], say: Say) -> None:
-        status, out, _ = say(*files, "x.npy", *DQ)
+    def test_the_command_runs(self, files: list[str], compared: Say) -> None:
+        status, out, _ = compared(*files, "x.npy", *DQ)
         assert (status, out.splitlines()[-1][-8:]) == (1, "-explain")
         done = again(out)
         assert (done.returncode, done.stderr) == (1, "")
@@ -80,52 +69,52 @@ class TestRawOutputs:
 
 class TestWhatIsNamed:
     @pytest.mark.parametrize("change", ["dtype", "shape"])
-    def test_nothing_where_formulas_cannot_be_tried(self, change: str, say: Say) -> None:
+    def test_nothing_where_formulas_cannot_be_tried(self, change: str, compared: Say) -> None:
         y = np.load("y.npy")
         save(other=y.astype(np.int16) if change == "dtype" else y[:, :255])
         for words in (["other.npy", "x.npy", *DQ], ["other.npy", "scale.npy", "x.npy", *DQ]):
-            status, out, err = say(*words)
+            status, out, err = compared(*words)
             assert (status, err) == (1, "")
             assert f"{change} differs: actual" in out
             assert "--explain" not in out
             assert "next:" not in out
-        status, out, _ = say("other.npy", "y.npy")
+        status, out, _ = compared("other.npy", "y.npy")
         assert (status, "rerun:" in out, "next:" in out) == (1, False, False)
 
     @pytest.mark.parametrize("change", ["dtype", "shape"])
-    def test_the_report_is_there_where_explain_fails(self, change: str, say: Say) -> None:
+    def test_the_report_is_there_where_explain_fails(self, change: str, compared: Say) -> None:
         y = np.load("y.npy")
         save(other=y + np.float16(0.5) if change == "dtype" else y[:, :255])
-        status, out, err = say("other.npy", "x.npy", *DQ, "--explain")
+        status, out, err = compared("other.npy", "x.npy", *DQ, "--explain")
         assert (status, f"{change} differs: actual" in out) == (1, True)
         assert err.startswith("npu-quant compare: --explain: actual y has ")
         assert err.count("\n") == 1
-        status, out, _ = say("other.npy", "x.npy", *DQ, "--explain", "--json", "-")
+        status, out, _ = compared("other.npy", "x.npy", *DQ, "--explain", "--json", "-")
         assert (status, "explanation" in json.loads(out)) == (1, False)
 
-    def test_or_fails_otherwise(self, say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_or_fails_otherwise(self, compared: Say, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail(*_: object, **__: object) -> None:
             raise ParamError("no")
 
         monkeypatch.setattr(compare, "explain", fail)
-        status, out, err = say("y.npy", "x.npy", *DQ, "--explain")
+        status, out, err = compared("y.npy", "x.npy", *DQ, "--explain")
         assert (status, out[:14], err) == (
             1,
             "GoldenMismatch",
             "npu-quant compare: --explain: no\n",
         )
 
-    def test_no_command_that_says_the_same(self, say: Say) -> None:
+    def test_no_command_that_says_the_same(self, compared: Say) -> None:
         save(golden=np.load("y.npy") // 2, flipped=-np.load("y.npy"))
         for words in (
             ["y.npy", "golden.npy"],
             ["y.npy", *DQ, "--golden", "golden.npy"],
             ["flipped.npy", "x.npy", *DQ, "--explain"],
         ):
-            status, out, _ = say(*words)
+            status, out, _ = compared(*words)
             assert (status, "rerun:" in out) == (1, False), words
             assert "golden.explain" not in out
-        _, out, _ = say("y.npy", *DQ, "--golden", "golden.npy")
+        _, out, _ = compared("y.npy", *DQ, "--golden", "golden.npy")
         assert "next: give the inputs, not --golden, to learn whether" in out
 
 
@@ -141,7 +130,7 @@ class TestNames:
     )
 
     @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
-    def test_the_lines_are_printable_and_run(self, encoding: str, say: Say) -> None:
+    def test_the_lines_are_printable_and_run(self, encoding: str, compared: Say) -> None:
         """A shell reads from each line the words that the command was given, and --explain."""
         for name in self.NAMES:
             shutil.copy("y.npy", name)
@@ -156,13 +145,13 @@ class TestNames:
         read = words_of([line.removeprefix("  rerun: ") for line in lines])
         assert read == [["compare", name, "x.npy", *DQ, "--explain"] for name in self.NAMES]
         for _, *words in read:
-            status, shown, err = say(*words)
+            status, shown, err = compared(*words)
             assert (status, shown[:16], err) == (1, "GoldenMismatch: ", "")
 
     @pytest.mark.parametrize("name", ["a\nb.npz", "a\x1b[31m.npz"])
-    def test_nor_is_it_in_the_head(self, name: str, say: Say) -> None:
+    def test_nor_is_it_in_the_head(self, name: str, compared: Say) -> None:
         np.savez(name, y=np.load("y.npy"), z=np.load("y.npy"))
-        _, out, _ = say(f"{name}::y", "x.npy", *DQ)
+        _, out, _ = compared(f"{name}::y", "x.npy", *DQ)
         assert "\x1b" not in out
         assert "actual=a\\" in out.splitlines()[0]
 
@@ -172,51 +161,51 @@ class TestNames:
         assert shell.quoted("a\nb'\\") == r"$'a\nb\'\\'"
         assert shell.quoted("\udcff\x1b") == r"$'\xff\x1b'"
 
-    def test_what_follows_two_dashes_stays_there(self, say: Say) -> None:
+    def test_what_follows_two_dashes_stays_there(self, compared: Say) -> None:
         Path("y.npy").rename("--y.npy")
-        status, out, _ = say(*DQ, "--", "--y.npy", "x.npy")
+        status, out, _ = compared(*DQ, "--", "--y.npy", "x.npy")
         assert (status, out.splitlines()[-1][-24:]) == (1, "explain -- --y.npy x.npy")
         assert again(out).returncode == 1
 
 
 class TestAxis:
     @pytest.mark.parametrize("axis", ["0", "-2"])
-    def test_a_row_is_named_once(self, axis: str, say: Say) -> None:
-        _, out, _ = say("y.npy", "x.npy", *DQ, "--axis", axis)
+    def test_a_row_is_named_once(self, axis: str, compared: Say) -> None:
+        _, out, _ = compared("y.npy", "x.npy", *DQ, "--axis", axis)
         assert out.count("only in row 7 (") == 1
         assert "of axis" not in out
 
     @pytest.mark.parametrize("axis", ["1", "-1"])
-    def test_a_column_is_named_once(self, axis: str, say: Say) -> None:
+    def test_a_column_is_named_once(self, axis: str, compared: Say) -> None:
         y = np.load("y.npy")
         wrong = y.copy()
         wrong[:, 3] ^= 1
         save(wrong=wrong)
-        _, out, _ = say("wrong.npy", "y.npy", "--axis", axis)
+        _, out, _ = compared("wrong.npy", "y.npy", "--axis", axis)
         assert out.count("only in column 3 (") == 1
         assert "of axis" not in out
 
-    def test_of_one_axis_too(self, say: Say) -> None:
+    def test_of_one_axis_too(self, compared: Say) -> None:
         scale = np.load("scale.npy")
         save(
             long=np.tile(scale, 4096),
             wrong=np.where(np.arange(64 * 4096) == 9, 1, np.tile(scale, 4096)),
         )
-        _, out, _ = say("wrong.npy", "long.npy", "--axis", "0")
+        _, out, _ = compared("wrong.npy", "long.npy", "--axis", "0")
         assert "of axis" not in out
 
-    def test_other_axes_are_named(self, say: Say) -> None:
+    def test_other_axes_are_named(self, compared: Say) -> None:
         y = np.load("y.npy").reshape(4, 16, 256)
         wrong = y.copy()
         wrong[2] ^= 1
         save(whole=y, wrong=wrong)
-        _, out, _ = say("wrong.npy", "whole.npy", "--axis", "0")
+        _, out, _ = compared("wrong.npy", "whole.npy", "--axis", "0")
         assert "only at 2 of axis 0 (" in out
 
-    def test_several_places_of_an_axis(self, say: Say) -> None:
+    def test_several_places_of_an_axis(self, compared: Say) -> None:
         y = np.load("y.npy").reshape(16, 4, 256)
         wrong = y.copy()
         wrong[[3, 5]] ^= 1
         save(whole=y, wrong=wrong)
-        _, out, _ = say("wrong.npy", "whole.npy", "--axis", "0")
+        _, out, _ = compared("wrong.npy", "whole.npy", "--axis", "0")
         assert "only at 3, 5 of axis 0 (" in out

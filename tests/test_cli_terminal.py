@@ -27,14 +27,13 @@ COLOURED = {"TERM": "xterm-256color"}
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(here: Path) -> Path:
     """Return the current folder, which has an input and results of every kind."""
-    monkeypatch.chdir(tmp_path)
     np.save("x.npy", np.array([[0, 1, -2, 4], [3, -1.5, 0.75, -3]], np.float16))
     np.save("y.npy", np.array([[0, 32, -64, 127], [127, -64, 32, -127]], np.int8))
     np.save("wrong.npy", np.array([[0, 32, -64, 120], [127, -64, 32, -127]], np.int8))
     np.save("truncated.npy", np.array([[0, 31, -63, 127], [127, -63, 31, -127]], np.int8))
-    return tmp_path
+    return here
 
 
 def run(*words: str, **environment: str) -> subprocess.CompletedProcess[bytes]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from command_line import Say
 from numpy.typing import NDArray
 
 from npu_quant import npu_dynamic_quant
@@ -187,9 +187,6 @@ class TestOfAnOperator:
         assert seen(named) == (["variant", "identical"], "variant", True)
         assert math.isnan(named.output("y").margin)
         assert named.margin == 0
-
-
-Say = Callable[..., tuple[int, str, str]]
 
 
 def test_named_tuples_name_their_outputs() -> None:

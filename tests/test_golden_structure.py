@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from command_line import Say
 from numpy.typing import NDArray
 
 from npu_quant import (
@@ -196,9 +196,6 @@ class TestComputed:
     def test_what_the_report_of_a_pass_leaves_open(self) -> None:
         op = fake_quantize_per_tensor_affine_cachemask
         assert "\n  not compared: mask" in str(compare(op(**FAKE)[0], op=op, inputs=FAKE))
-
-
-Say = Callable[..., tuple[int, str, str]]
 
 
 class TestCommandLine:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ET
+from typing import ClassVar
 
 import pytest
 from plugin_sessions import HEADER, Session, text_of
@@ -13,30 +14,36 @@ pytest_plugins = ["pytester", "plugin_sessions"]
 
 
 class TestFixture:
-    def test_a_given_golden_that_is_equal_passes(self, session: Session) -> None:
-        result = session("def test_it(golden): golden(Y, Y.copy())")
-        result.assert_outcomes(passed=1)
-        assert "golden: 1 comparison: 1 identical" in result.outlines
-        assert "golden comparisons" not in text_of(result)
+    CALLS: ClassVar[dict[str, tuple[str, str, list[str]]]] = {
+        "a given golden that is equal": ("golden(Y, Y.copy())", "identical", []),
+        "a given golden that differs": (
+            "golden(TIE, Y)",
+            "different",
+            [
+                "E   GoldenMismatch: int8 (1, 4) *",
+                "FAILED test_it.py::test_it - GoldenMismatch: may be rounding; 1 of 4*",
+            ],
+        ),
+        "rounding, by a computed one": ("golden((TIE, SCALE), **OP)", "tie", []),
+        "a bug, by a computed one": (
+            "golden((WRONG, SCALE), **OP)",
+            "different",
+            ["E   GoldenMismatch: npu_dynamic_quant y int8 (1, 4) *"],
+        ),
+        "within a tolerance": ("golden(TIE, Y, atol=1)", "tolerated", []),
+        "beyond a tolerance": ("golden(WRONG, Y, atol=1)", "different", []),
+        "a constant that is meant": ("golden(Y * 0, Y * 0, allow_constant=True)", "identical", []),
+        "what it returns": ("assert golden(TIE, **OP).rung == 'tie'", "tie", []),
+    }
 
-    def test_a_given_golden_that_differs_fails(self, session: Session) -> None:
-        result = session("def test_it(golden): golden(TIE, Y)")
-        result.assert_outcomes(failed=1)
-        assert "golden: 1 comparison: 1 different" in result.outlines
-        result.stdout.fnmatch_lines(["E   GoldenMismatch: int8 (1, 4) *"])
-        result.stdout.fnmatch_lines(
-            ["FAILED test_it.py::test_it - GoldenMismatch: may be rounding; 1 of 4*"]
-        )
-
-    def test_a_computed_golden_explains_rounding(self, session: Session) -> None:
-        result = session("def test_it(golden): golden((TIE, SCALE), **OP)")
-        result.assert_outcomes(passed=1)
-        assert "golden: 1 comparison: 1 tie" in result.outlines
-
-    def test_a_computed_golden_does_not_explain_a_bug(self, session: Session) -> None:
-        result = session("def test_it(golden): golden((WRONG, SCALE), **OP)")
-        result.assert_outcomes(failed=1)
-        result.stdout.fnmatch_lines(["E   GoldenMismatch: npu_dynamic_quant y int8 (1, 4) *"])
+    @pytest.mark.parametrize("what", CALLS)
+    def test_it_compares(self, session: Session, what: str) -> None:
+        call, rung, says = self.CALLS[what]
+        failed = int(rung == "different")
+        result = session(f"def test_it(golden): {call}", passed=1 - failed, failed=failed)
+        assert f"golden: 1 comparison: 1 {rung}" in result.outlines
+        assert ("golden comparisons" in text_of(result)) is bool(failed)
+        result.stdout.fnmatch_lines(says)
 
     def test_the_report_fits_in_a_terminal(self, session: Session) -> None:
         """But for the command, which is to be copied whole."""
@@ -44,19 +51,6 @@ class TestFixture:
         lines = [line for line in result.outlines if "rerun: npu-quant compare" not in line]
         assert len(lines) == len(result.outlines) - 1
         assert max(map(len, lines)) == 100
-
-    def test_it_returns_the_comparison(self, session: Session) -> None:
-        result = session("def test_it(golden): assert golden(TIE, **OP).rung == 'tie'")
-        result.assert_outcomes(passed=1)
-
-    @pytest.mark.parametrize(("wrong", "passed"), [("TIE", 1), ("WRONG", 0)])
-    def test_tolerances_are_those_of_assert_golden(
-        self, session: Session, wrong: str, passed: int
-    ) -> None:
-        result = session(f"def test_it(golden): golden({wrong}, Y, atol=1)")
-        result.assert_outcomes(passed=passed, failed=1 - passed)
-        rung = "tolerated" if passed else "different"
-        assert f"golden: 1 comparison: 1 {rung}" in result.outlines
 
     @pytest.mark.parametrize(
         ("call", "says"),
@@ -68,18 +62,12 @@ class TestFixture:
         ],
     )
     def test_what_could_only_pass_is_refused(self, session: Session, call: str, says: str) -> None:
-        result = session(f"def test_it(golden): {call}")
-        result.assert_outcomes(failed=1)
+        result = session(f"def test_it(golden): {call}", failed=1)
         result.stdout.fnmatch_lines([f"E *GoldenRefused: golden refuses: *{says}*"])
         assert "golden: 1 comparison: 1 refused" in result.outlines
 
-    def test_a_constant_golden_may_be_meant(self, session: Session) -> None:
-        result = session("def test_it(golden): golden(Y * 0, Y * 0, allow_constant=True)")
-        result.assert_outcomes(passed=1)
-
     def test_an_unknown_argument_is_an_error(self, session: Session) -> None:
-        result = session("def test_it(golden): golden(Y, Y.copy(), tolerance=1)")
-        result.assert_outcomes(failed=1)
+        result = session("def test_it(golden): golden(Y, Y.copy(), tolerance=1)", failed=1)
         result.stdout.fnmatch_lines(["*ParamError: golden: there is no tolerance; expected op, *"])
 
     def test_the_plugins_own_frames_are_not_shown(self, session: Session) -> None:
@@ -100,8 +88,7 @@ class TestFixture:
         ],
     )
     def test_nor_where_an_argument_is_wrong(self, session: Session, call: str) -> None:
-        result = session(f"def test_it(golden): {call}")
-        result.assert_outcomes(failed=1)
+        result = session(f"def test_it(golden): {call}", failed=1)
         places = [line for line in result.outlines if re.match(r"\S+\.py:\d+: ", line)]
         assert places in [["test_it.py:14: ParamError"], ["test_it.py:14: DTypeError"]]
 
@@ -114,25 +101,24 @@ class TestFixture:
 
             def test_it(result, golden):
                 golden(Y, Y.copy())
-            """
+            """,
+            passed=1,
         )
-        result.assert_outcomes(passed=1)
         assert "golden: 2 comparisons: 1 identical, 1 tolerated" in result.outlines
 
 
 class TestMarker:
     def test_it_gives_defaults(self, session: Session) -> None:
-        result = session(
+        session(
             """
             @pytest.mark.golden(op="npu_dynamic_quant", inputs={"input": X})
             def test_it(golden): golden((TIE, SCALE))
-            """
+            """,
+            passed=1,
         )
-        result.assert_outcomes(passed=1)
 
     def test_without_it_there_are_none(self, session: Session) -> None:
-        result = session("def test_it(golden): golden((TIE, SCALE))")
-        result.assert_outcomes(failed=1)
+        result = session("def test_it(golden): golden((TIE, SCALE))", failed=1)
         result.stdout.fnmatch_lines(["*ParamError: compare: give a golden, or op and inputs*"])
 
     @pytest.mark.parametrize(
@@ -156,21 +142,25 @@ class TestMarker:
     def test_what_the_test_says_wins(
         self, session: Session, marks: str, call: str, passed: int
     ) -> None:
-        result = session(f"@pytest.mark.golden({marks})\ndef test_it(golden): {call}")
-        result.assert_outcomes(passed=passed, failed=1 - passed)
+        result = session(
+            f"@pytest.mark.golden({marks})\ndef test_it(golden): {call}",
+            passed=passed,
+            failed=1 - passed,
+        )
         assert "ParamError" not in text_of(result)
 
     @pytest.mark.parametrize(("inner", "passed"), [(2, 1), (1, 0)])
     def test_the_closest_wins(self, session: Session, inner: int, passed: int) -> None:
-        result = session(
+        session(
             f"""
             pytestmark = pytest.mark.golden(atol={3 - inner}, rtol=0)
 
             @pytest.mark.golden(atol={inner})
             def test_it(golden): golden(WRONG, Y)
-            """
+            """,
+            passed=passed,
+            failed=1 - passed,
         )
-        result.assert_outcomes(passed=passed, failed=1 - passed)
 
     @pytest.mark.parametrize(
         ("marks", "says"),
@@ -183,16 +173,16 @@ class TestMarker:
         ],
     )
     def test_a_wrong_marker_is_an_error(self, session: Session, marks: str, says: str) -> None:
-        result = session(f"@pytest.mark.golden({marks})\ndef test_it(golden): golden(Y, Y.copy())")
-        result.assert_outcomes(errors=1)
+        result = session(
+            f"@pytest.mark.golden({marks})\ndef test_it(golden): golden(Y, Y.copy())", errors=1
+        )
         assert says in text_of(result)
 
     def test_it_is_registered(self, session: Session) -> None:
         assert "@pytest.mark.golden(op=None, " in text_of(session("", "--markers"))
 
     def test_another_is_not(self, session: Session) -> None:
-        result = session("@pytest.mark.goldem(atol=1)\ndef test_it(golden): pass")
-        result.assert_outcomes(errors=1)
+        session("@pytest.mark.goldem(atol=1)\ndef test_it(golden): pass", errors=1)
 
 
 # The tie's margin is what the rounding of the golden scale does to -63.5: float32(4 / 127) is too
@@ -238,46 +228,40 @@ class TestSummary:
             "golden: 4 comparisons: 1 identical, 1 tie, 1 tolerated, 1 different" in result.outlines
         )
 
-    def test_a_failure_that_is_meant_is_none(self, session: Session) -> None:
+    @pytest.mark.parametrize(("ending", "label"), [("", " (expected)"), ("assert False", "")])
+    def test_a_failure_that_is_caught(self, session: Session, ending: str, label: str) -> None:
+        """It is meant, and none, but for a test that fails later."""
         result = session(
-            """
+            f"""
             def test_it(golden):
                 with pytest.raises(GoldenMismatch):
                     golden(WRONG, Y)
-            """
+                {ending}
+            """,
+            passed=int(not ending),
+            failed=int(bool(ending)),
         )
-        result.assert_outcomes(passed=1)
-        assert "golden: 1 comparison: 1 different (expected)" in result.outlines
-        assert TABLE not in text_of(result)
-
-    def test_a_failure_that_is_caught_in_a_test_that_fails_counts(self, session: Session) -> None:
-        result = session(
-            """
-            def test_it(golden):
-                with pytest.raises(GoldenMismatch):
-                    golden(WRONG, Y)
-                assert False
-            """
-        )
-        assert "golden: 1 comparison: 1 different" in result.outlines
-        assert TABLE in text_of(result)
+        assert f"golden: 1 comparison: 1 different{label}" in result.outlines
+        assert (TABLE in text_of(result)) is bool(ending)
 
     TRUNCATED = """
     def test_it(golden):
         golden(np.trunc(X.astype(np.float32) / SCALE).astype(np.int8), **OP, variant={})
     """
 
-    def test_a_variant_that_is_named(self, session: Session) -> None:
-        result = session(self.TRUNCATED.format("'truncation'"), "--golden-summary")
-        result.assert_outcomes(passed=1)
-        assert "ok  variant  truncation  2 of 4  y of test_it.py::test_it" in result.outlines
-        assert "golden: 1 comparison: 1 variant" in result.outlines
-
-    def test_a_variant_that_is_not(self, session: Session) -> None:
-        result = session(self.TRUNCATED.format(None))
-        result.assert_outcomes(failed=1)
-        assert "FAIL  variant  inf     2 of 4  y of test_it.py::test_it" in result.outlines
-        assert "golden: 1 comparison: 1 variant (not accepted)" in result.outlines
+    @pytest.mark.parametrize(
+        ("variant", "row", "label"),
+        [
+            ("'truncation'", "ok  variant  truncation  2 of 4", ""),
+            ("None", "FAIL  variant  inf     2 of 4", " (not accepted)"),
+        ],
+    )
+    def test_a_variant(self, session: Session, variant: str, row: str, label: str) -> None:
+        failed = int(variant == "None")
+        source = self.TRUNCATED.format(variant)
+        result = session(source, "--golden-summary", passed=1 - failed, failed=failed)
+        assert f"{row}  y of test_it.py::test_it" in result.outlines
+        assert f"golden: 1 comparison: 1 variant{label}" in result.outlines
 
     def test_many_rows_are_cut_unless_asked_for(self, session: Session) -> None:
         many = (

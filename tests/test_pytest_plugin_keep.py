@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import ml_dtypes
 import numpy as np
 import pytest
-from plugin_sessions import Session, text_of
+from plugin_sessions import Session, arrays_in, command_in, text_of
 
 from npu_quant import cli, npu_dynamic_quant
 from npu_quant.commands.arguments import attribute
@@ -20,31 +20,22 @@ pytest_plugins = ["pytester", "plugin_sessions"]
 CACHE = ".pytest_cache/d/npu_quant"
 FAILS = "def test_it(golden): golden(WRONG, Y)"
 PASSES = "def test_it(golden): golden(Y, Y + 0)"
+MEANT = "def test_it(golden):\n    with pytest.raises(GoldenMismatch): golden(WRONG, Y)"
+ASSERTS = "def test_it(golden): assert False"
+OTHER = "\ndef test_other(golden): golden(WRONG, Y)"
 
 
-@pytest.fixture
-def folder(pytester: pytest.Pytester) -> Path:
-    """Where the sessions run."""
-    return pytester.path
-
-
-def kept(folder: Path) -> list[str]:
-    """Return the files of kept arrays."""
-    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*.npz"))
-
-
-def command_in(result: pytest.RunResult) -> list[str]:
+def words_in(result: pytest.RunResult) -> list[str]:
     """Return the words of the command that the report of the only failure ends with."""
-    lines = [line for line in result.outlines if line.startswith("E ")]
-    start, colon, command = lines[-1].partition("rerun: npu-quant ")
-    assert colon, start
-    return shlex.split(command)
+    program, *words = shlex.split(command_in(result))
+    assert program == "npu-quant"
+    return words
 
 
 class TestKeep:
     def test_a_failing_comparison_is_kept(self, session: Session, folder: Path) -> None:
-        session(FAILS).assert_outcomes(failed=1)
-        assert kept(folder) == [f"{CACHE}/test_it/test_it/1.npz"]
+        session(FAILS, failed=1)
+        assert arrays_in(folder) == [f"{CACHE}/test_it/test_it/1.npz"]
         held = archive.read(folder / CACHE / "test_it/test_it/1.npz")
         assert {name: array.tolist() for name, array in held.items()} == {
             "actual": [[0, 32, -62, 127]],
@@ -52,7 +43,7 @@ class TestKeep:
         }
 
     def test_with_the_inputs_of_an_operator(self, session: Session, folder: Path) -> None:
-        session("def test_it(golden): golden((WRONG, SCALE), **OP)").assert_outcomes(failed=1)
+        session("def test_it(golden): golden((WRONG, SCALE), **OP)", failed=1)
         held = archive.read(folder / CACHE / "test_it/test_it/1.npz")
         assert {name: array.dtype.name for name, array in held.items()} == {
             "actual.y": "int8",
@@ -63,25 +54,28 @@ class TestKeep:
         }
         assert held["inputs.input"].tolist() == [[0, 1, -2, 4]]
 
-    def test_a_passing_one_is_not(self, session: Session, folder: Path) -> None:
-        session(PASSES).assert_outcomes(passed=1)
-        assert kept(folder) == []
+    # The sessions, how the last one ends, and the tests whose arrays are kept then.
+    SESSIONS: ClassVar[dict[str, tuple[list[str], dict[str, int], list[str]]]] = {
+        "a passing one is not": ([PASSES], {"passed": 1}, []),
+        "it goes when the test passes": ([FAILS, PASSES], {"passed": 1}, []),
+        "it stays while the test fails otherwise": ([FAILS, ASSERTS], {"failed": 1}, ["test_it"]),
+        "that of another test stays": (
+            [FAILS + OTHER, PASSES + OTHER],
+            {"passed": 1, "failed": 1},
+            ["test_other"],
+        ),
+        "a failure that is meant is not": ([MEANT], {"passed": 1}, []),
+    }
 
-    def test_it_goes_when_the_test_passes(self, session: Session, folder: Path) -> None:
-        session(FAILS)
-        session(PASSES).assert_outcomes(passed=1)
-        assert kept(folder) == []
-        assert list((folder / CACHE).iterdir()) == []
-
-    def test_it_stays_while_the_test_fails_otherwise(self, session: Session, folder: Path) -> None:
-        session(FAILS)
-        session("def test_it(golden): assert False").assert_outcomes(failed=1)
-        assert len(kept(folder)) == 1
-
-    def test_that_of_another_test_stays(self, session: Session, folder: Path) -> None:
-        session(FAILS + "\ndef test_other(golden): golden(WRONG, Y)")
-        session(PASSES + "\ndef test_other(golden): golden(WRONG, Y)")
-        assert kept(folder) == [f"{CACHE}/test_it/test_other/1.npz"]
+    @pytest.mark.parametrize("what", SESSIONS)
+    def test_which_are_kept(self, session: Session, folder: Path, what: str) -> None:
+        (*before, last), outcomes, tests = self.SESSIONS[what]
+        for source in before:
+            session(source)
+        session(last, **outcomes)
+        assert arrays_in(folder) == [f"{CACHE}/test_it/{test}/1.npz" for test in tests]
+        # No folder of a module stays without any.
+        assert [p.name for p in (folder / CACHE).glob("*")] == (["test_it"] if tests else [])
 
     def test_several_failures_of_a_test(self, session: Session, folder: Path) -> None:
         both = """
@@ -92,15 +86,10 @@ class TestKeep:
             assert False
         """
         session(both.format("(TIE, WRONG)"))
-        first, second = (archive.read(folder / name)["actual"] for name in kept(folder))
+        first, second = (archive.read(folder / name)["actual"] for name in arrays_in(folder))
         assert (first[0, 2], second[0, 2]) == (-63, -62)
         session(both.format("(WRONG,)"))
-        assert [archive.read(folder / n)["actual"][0, 2] for n in kept(folder)] == [-62]
-
-    def test_a_failure_that_is_meant_is_not_kept(self, session: Session, folder: Path) -> None:
-        source = "def test_it(golden):\n    with pytest.raises(GoldenMismatch): golden(WRONG, Y)"
-        session(source).assert_outcomes(passed=1)
-        assert kept(folder) == []
+        assert [archive.read(folder / n)["actual"][0, 2] for n in arrays_in(folder)] == [-62]
 
     @pytest.mark.parametrize(
         ("options", "place"),
@@ -113,10 +102,10 @@ class TestKeep:
         self, session: Session, folder: Path, options: list[str], place: str
     ) -> None:
         result = session(FAILS, *options)
-        assert kept(folder) == [f"{place}/test_it/test_it/1.npz"]
-        assert command_in(result)[1] == f"{place}/test_it/test_it/1.npz::actual"
+        assert arrays_in(folder) == [f"{place}/test_it/test_it/1.npz"]
+        assert words_in(result)[1] == f"{place}/test_it/test_it/1.npz::actual"
         session(PASSES, *options)
-        assert kept(folder) == []
+        assert arrays_in(folder) == []
 
     def test_where_it_cannot_be_written_the_failure_is_told(
         self, session: Session, monkeypatch: pytest.MonkeyPatch
@@ -125,8 +114,7 @@ class TestKeep:
             raise OSError("no room")
 
         monkeypatch.setattr(archive, "write", fail)
-        result = session(FAILS)
-        result.assert_outcomes(failed=1)
+        result = session(FAILS, failed=1)
         result.stdout.fnmatch_lines(["E   GoldenMismatch: *", "E     arrays not kept: no room"])
         assert "rerun" not in text_of(result)
         # A test's `golden` is the fixture, which explains nothing.
@@ -138,10 +126,10 @@ class TestKeep:
     ) -> None:
         monkeypatch.setattr(keeping, "MOST_BYTES", 8)
         session(FAILS)
-        assert len(kept(folder)) == 1
+        assert len(arrays_in(folder)) == 1
         monkeypatch.setattr(keeping, "MOST_BYTES", 7)
         result = session(FAILS)
-        assert kept(folder) == []
+        assert arrays_in(folder) == []
         assert "arrays not kept: 8 bytes, at most 7 are" in text_of(result)
 
 
@@ -182,9 +170,8 @@ class TestCommand:
     def test_it_finds_the_same(
         self, session: Session, capsys: pytest.CaptureFixture[str], call: str
     ) -> None:
-        result = session(f"def test_it(golden): {call}")
-        result.assert_outcomes(failed=1)
-        words = command_in(result)
+        result = session(f"def test_it(golden): {call}", failed=1)
+        words = words_in(result)
         capsys.readouterr()
         assert cli.main(words) == 1
         counts = [line[4:] for line in result.outlines if "differ" in line and line[0] == "E"]
@@ -194,12 +181,12 @@ class TestCommand:
 
     @pytest.mark.parametrize("call", COMPARES[6:])
     def test_with_inputs_it_computes_the_golden(self, session: Session, call: str) -> None:
-        words = command_in(session(f"def test_it(golden): {call}"))
+        words = words_in(session(f"def test_it(golden): {call}"))
         assert words[words.index("--op") + 1] == "npu_dynamic_quant"
         assert words[words.index("--op") - 1] == f"{CACHE}/test_it/test_it/1.npz::inputs.input"
 
     def test_it_passes_once_the_arrays_are_right(self, session: Session, folder: Path) -> None:
-        words = command_in(session("def test_it(golden): golden((WRONG, SCALE), **OP)"))
+        words = words_in(session("def test_it(golden): golden((WRONG, SCALE), **OP)"))
         file = folder / CACHE / "test_it/test_it/1.npz"
         held = archive.read(file)
         archive.write(file, {**held, "actual.y": held["golden.y"]})
@@ -212,7 +199,7 @@ class TestCommand:
         dtype = dtype if "." in dtype else f"np.{dtype}"
         inputs = f"inputs={{'input': X.astype({dtype})}}"
         result = session(f"def test_it(golden): golden(WRONG, op='npu_dynamic_quant', {inputs})")
-        assert cli.main(command_in(result)) == 1
+        assert cli.main(words_in(result)) == 1
         assert "1 of 4 codes differs" in capsys.readouterr().out
 
     def test_inputs_from_files(
@@ -225,7 +212,7 @@ class TestCommand:
             def test_it(golden):
                 golden(WRONG, op='npu_dynamic_quant', inputs={'input': load('x.npy')})
             """)
-        words = command_in(result)
+        words = words_in(result)
         assert words[words.index("--op") - 1] == f"{CACHE}/test_it/test_it/1.npz::inputs.input"
         assert cli.main(words) == 1
         assert "1 of 4 codes differs" in capsys.readouterr().out
@@ -235,7 +222,7 @@ class TestCommand:
     ) -> None:
         monkeypatch.setattr(keeping, "_literal", lambda value: None)
         call = COMPARES[-1].replace("'smooth_scales': None", "'dst_type_max': 0.0")
-        words = command_in(session(f"def test_it(golden): {call}"))
+        words = words_in(session(f"def test_it(golden): {call}"))
         place = f"{CACHE}/test_it/test_it/1.npz"
         assert words == ["compare", f"{place}::actual.y", f"{place}::golden.y"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from plugin_sessions import Session, text_of
+from plugin_sessions import Session, arrays_in, command_in, text_of
 
 from npu_quant import cli
 from npu_quant.commands.shell import quoted
@@ -22,56 +22,41 @@ pytest_plugins = ["pytester", "plugin_sessions"]
 CACHE = ".pytest_cache/d/npu_quant"
 
 
-@pytest.fixture
-def folder(pytester: pytest.Pytester) -> Path:
-    """Where the sessions run."""
-    return pytester.path
-
-
-def command_in(result: pytest.RunResult) -> str:
-    """Return the command that the report of the only failure ends with."""
-    lines = [line for line in result.outlines if line.startswith("E ")]
-    start, found, command = lines[-1].partition("rerun: ")
-    assert found, start
-    return command
-
-
 class TestStored:
     @pytest.mark.parametrize("arrays", ["{1: Y, '1': WRONG}", "{'1': Y, 1: WRONG}"])
     def test_two_arrays_of_a_name_are_refused(
         self, session: Session, folder: Path, arrays: str
     ) -> None:
-        result = session(f"def test_it(golden): golden.stored({arrays})", "--golden-update")
-        result.assert_outcomes(failed=1)
+        result = session(
+            f"def test_it(golden): golden.stored({arrays})", "--golden-update", failed=1
+        )
         assert "ParamError: golden.stored: two arrays would be stored as '1'" in text_of(result)
-        assert list(folder.rglob("*.npz")) == []
+        assert arrays_in(folder) == []
 
     def test_two_of_one_of_the_given_names_too(self, session: Session) -> None:
         call = "golden.stored((Y, WRONG), names=('a', 'a'))"
-        result = session(f"def test_it(golden): {call}", "--golden-update")
-        result.assert_outcomes(failed=1)
+        result = session(f"def test_it(golden): {call}", "--golden-update", failed=1)
         assert "ParamError: compare: names has one twice: a, a." in text_of(result)
 
     def test_one_that_is_not_there_takes_no_name(self, session: Session) -> None:
         source = "def test_it(golden): golden.stored({1: None, '1': Y})"
-        session(source, "--golden-update").assert_outcomes(passed=1)
+        session(source, "--golden-update", passed=1)
 
     @pytest.mark.parametrize("name", ["y.npy", "y.dtype", ".npy", "a\0b", "\udc80"])
     def test_a_name_that_a_file_cannot_hold_is_refused(
         self, session: Session, folder: Path, name: str
     ) -> None:
         source = f"def test_it(golden): golden.stored({{'y': Y, {name!r}: WRONG}})"
-        result = session(source, "--golden-update")
-        result.assert_outcomes(failed=1)
+        result = session(source, "--golden-update", failed=1)
         assert f"ParamError: golden.stored: an array is named {name!r}" in text_of(result)
-        assert list(folder.rglob("*.npz")) == []
+        assert arrays_in(folder) == []
 
     @pytest.mark.parametrize("name", ["a::b", "a/b", "../y", "a b", "ä", "y.npy.", "dtype"])
     def test_any_other_is_read_back(self, session: Session, name: str) -> None:
         source = f"def test_it(golden): golden.stored({{'y': Y, {name!r}: WRONG}})"
-        session(source, "--golden-update").assert_outcomes(passed=1)
-        session(source).assert_outcomes(passed=1)
-        session(source.replace("WRONG", "TIE")).assert_outcomes(failed=1)
+        session(source, "--golden-update", passed=1)
+        session(source, passed=1)
+        session(source.replace("WRONG", "TIE"), failed=1)
 
 
 class TestArchive:
@@ -150,8 +135,9 @@ class TestCommand:
         capsys: pytest.CaptureFixture[str],
         name: str,
     ) -> None:
-        result = session(f"def test_it(golden): golden({{{name!r}: WRONG}}, {{{name!r}: Y}})")
-        result.assert_outcomes(failed=1)
+        result = session(
+            f"def test_it(golden): golden({{{name!r}: WRONG}}, {{{name!r}: Y}})", failed=1
+        )
         command = command_in(result)
         assert command.isprintable()
         words = shlex.split(command)

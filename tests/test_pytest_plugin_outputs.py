@@ -35,8 +35,9 @@ def table_of(result: pytest.RunResult) -> list[str]:
 
 class TestOneFails:
     def test_what_one_output_tolerates_does_not_hide_the_other(self, session: Session) -> None:
-        result = session(OF_128 + "def test_it(golden): golden(of_128(X), **OP, atol={'y': 1})")
-        result.assert_outcomes(failed=1)
+        result = session(
+            OF_128 + "def test_it(golden): golden(of_128(X), **OP, atol={'y': 1})", failed=1
+        )
         tolerated, variant, counts = table_of(result)
         assert tolerated.split()[:4] == ["ok", "tolerated", "1.00", "of"]
         assert variant.split()[:6] == ["FAIL", "variant", "inf", "64", "of", "64"]
@@ -51,8 +52,8 @@ class TestOneFails:
                     golden(of_128(X), **OP, atol={'y': 1})
             """.replace("\n            ", "\n"),
             "--golden-summary",
+            passed=1,
         )
-        result.assert_outcomes(passed=1)
         assert [line.split()[0] for line in table_of(result)[:2]] == ["ok", "xfail"]
 
 
@@ -72,8 +73,7 @@ class TestMissing:
     def test_it_fails(
         self, session: Session, pytester: pytest.Pytester, call: str, line: str, differ: str
     ) -> None:
-        result = session(f"def test_it(golden): {call}")
-        result.assert_outcomes(failed=1)
+        result = session(f"def test_it(golden): {call}", failed=1)
         assert f"E     {line}" in result.outlines
         assert "E     next: write None for an output that is not to be compared" in result.outlines
         assert "rerun:" not in text_of(result)  # no command line could miss it
@@ -91,9 +91,9 @@ class TestMissing:
                 golden((Y, None), (Y + 0, SCALE))
                 golden((Y, None), **OP)
                 golden(Y, **OP)
-            """
+            """,
+            passed=1,
         )
-        result.assert_outcomes(passed=1)
         assert "golden: 3 comparisons: 3 identical" in result.outlines
 
 
@@ -113,10 +113,9 @@ class TestStored:
     def test_it_has_the_arrays_that_were_stored(
         self, session: Session, pytester: pytest.Pytester, before: str, now: str, lists: str
     ) -> None:
-        session(self.RESULT.format(before), "--golden-update").assert_outcomes(passed=1)
+        session(self.RESULT.format(before), "--golden-update", passed=1)
         assert list(Path(pytester.path).rglob("q.npz"))
-        session(self.RESULT.format(before)).assert_outcomes(passed=1)
-        result = session(self.RESULT.format(now))
-        result.assert_outcomes(failed=1)
+        session(self.RESULT.format(before), passed=1)
+        result = session(self.RESULT.format(now), failed=1)
         assert lists in text_of(result)
         assert "golden: 1 comparison: 1 missing" in result.outlines

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+
 import pytest
 from plugin_sessions import Session, text_of
 
@@ -17,64 +19,55 @@ OPS = {"op": "npu_dynamic_quant", "inputs": {"input": XS}}
 """
 
 
-def summary(session: Session, *lines: str) -> str:
-    """Return what the list of failures says of a test."""
-    result = session("\n".join([ARRAYS, "def test_it(golden):", *(f"    {x}" for x in lines)]))
-    result.assert_outcomes(failed=1)
-    (line,) = (line for line in result.outlines if line.startswith("FAILED "))
-    return line.removeprefix("FAILED test_it.py::test_it - ")
+SUMMARIES = {
+    "the cause": ("golden((ZERO, SS), **OPS)", "y: probably: row 3 is 0 everywhere*"),
+    "the cause of the output that shows one": (
+        "s = SS.copy(); s[3] *= 2; y = YS.copy(); y[3] = 0; golden((y, s), **OPS)",
+        "y: probably: row 3 is 0*",
+    ),
+    "the place": (
+        "y = YS.copy(); y[3, ::2] ^= 1; golden(y, YS)",
+        "only in row 3; 32 of 2,048 c*",
+    ),
+    "the formula": (
+        "y = np.trunc(XS.astype('f') / SS[:, None]).astype(np.int8); golden(y, **OPS)",
+        'y: identical to "truncation"; *',
+    ),
+    "the dtype": (
+        "golden(YS.astype(np.int32), **OPS)",
+        "y was int32: compared as int8, losslessly; *",
+    ),
+    "the shape": (
+        "golden((YS[:4], SS), **OPS)",
+        "y: shape differs: actual (4, 64), golden (32, 64)*",
+    ),
+    "what is missing": ("golden((YS,), **OPS)", "missing from actual: scale"),
+    "that it may be rounding": ("golden(TIE, Y)", "may be rounding; 1 of 4 codes differs"),
+    "how many": ("golden(WRONG, Y)", "1 of 4 codes differs"),
+    "how many, of assert_golden": (
+        "npu_quant.testing.assert_golden(WRONG, Y)",
+        "1 of 4 codes differs",
+    ),
+}
 
 
 class TestSummary:
-    def test_it_has_the_cause(self, session: Session) -> None:
-        line = summary(session, "golden((ZERO, SS), **OPS)")
-        assert line.startswith("GoldenMismatch: y: probably: row 3 is 0 everywhere")
-
-    def test_of_the_output_that_shows_one(self, session: Session) -> None:
-        scale = "s = SS.copy(); s[3] *= 2; y = YS.copy(); y[3] = 0; golden((y, s), **OPS)"
-        assert summary(session, scale).startswith("GoldenMismatch: y: probably: row 3 is 0")
-
-    def test_or_the_place(self, session: Session) -> None:
-        change = "y = YS.copy(); y[3, ::2] ^= 1; golden(y, YS)"
-        assert summary(session, change).startswith("GoldenMismatch: only in row 3; 32 of 2,048 c")
-
-    def test_or_the_formula(self, session: Session) -> None:
-        cut = "y = np.trunc(XS.astype('f') / SS[:, None]).astype(np.int8); golden(y, **OPS)"
-        assert summary(session, cut).startswith('GoldenMismatch: y: identical to "truncation"; ')
-
-    def test_or_the_dtype(self, session: Session) -> None:
-        line = summary(session, "golden(YS.astype(np.int32), **OPS)")
-        assert line.startswith("GoldenMismatch: y was int32: compared as int8, losslessly; ")
-
-    def test_or_the_shape(self, session: Session) -> None:
-        line = summary(session, "golden((YS[:4], SS), **OPS)")
-        assert line.startswith("GoldenMismatch: y: shape differs: actual (4, 64), golden (32, 64)")
-
-    def test_or_what_is_missing(self, session: Session) -> None:
-        line = summary(session, "golden((YS,), **OPS)")
-        assert line == "GoldenMismatch: missing from actual: scale"
-
-    def test_or_that_it_may_be_rounding(self, session: Session) -> None:
-        line = summary(session, "golden(TIE, Y)")
-        assert line == "GoldenMismatch: may be rounding; 1 of 4 codes differs"
-
-    def test_or_how_many(self, session: Session) -> None:
-        assert summary(session, "golden(WRONG, Y)") == "GoldenMismatch: 1 of 4 codes differs"
+    @pytest.mark.parametrize("what", SUMMARIES)
+    def test_it_has(self, session: Session, what: str) -> None:
+        call, said = SUMMARIES[what]
+        result = session(f"{ARRAYS}\ndef test_it(golden):\n    {call}", failed=1)
+        (line,) = (line for line in result.outlines if line.startswith("FAILED "))
+        assert fnmatchcase(line, f"FAILED test_it.py::test_it - GoldenMismatch: {said}")
 
     def test_the_failure_itself_has_the_report(self, session: Session) -> None:
         text = text_of(session("def test_it(golden): golden(WRONG, Y)", "--tb=line"))
         assert "GoldenMismatch: int8 (1, 4)  actual=array  golden=array" in text
         assert "worst [0, 2] actual -62, golden -64" in text
 
-    def test_of_assert_golden_too(self, session: Session) -> None:
-        line = summary(session, "npu_quant.testing.assert_golden(WRONG, Y)")
-        assert line == "GoldenMismatch: 1 of 4 codes differs"
-
 
 def test_a_stored_golden_that_differs_says_how_to_store(session: Session) -> None:
-    session("def test_it(golden): golden.stored(Y)", "--golden-update").assert_outcomes(passed=1)
-    result = session("def test_it(golden): golden.stored(WRONG)")
-    result.assert_outcomes(failed=1)
+    session("def test_it(golden): golden.stored(Y)", "--golden-update", passed=1)
+    result = session("def test_it(golden): golden.stored(WRONG)", failed=1)
     end = "store it: pytest --golden-update test_it.py::test_it"
     result.stdout.fnmatch_lines([f"E *when the result is right and the golden is not, {end}"])
     session("def test_it(golden): golden(WRONG, Y)").stdout.no_fnmatch_line("*golden-update*")
@@ -102,8 +95,7 @@ class TestOtherAssertions:
         ],
     )
     def test_of_numpy_have_a_section(self, session: Session, call: str) -> None:
-        result = session(f"{ARRAYS}\ndef test_it(): np.testing.{call}")
-        result.assert_outcomes(failed=1)
+        result = session(f"{ARRAYS}\ndef test_it(): np.testing.{call}", failed=1)
         says = ["*probably: row 3 is 0 everywhere*", "*codes differ*", "*only in row 3*"]
         if "'f'" in call:
             says[1] = "*values differ*"
@@ -121,9 +113,9 @@ class TestOtherAssertions:
         call = "torch.testing.assert_close(torch.from_numpy(ZERO), torch.from_numpy(YS)"
         result = session(
             f"{ARRAYS}\nimport torch\ndef test_it(): {call})\n"
-            f"def test_limits(): {call}, rtol=0.0, atol=1.0)"
+            f"def test_limits(): {call}, rtol=0.0, atol=1.0)",
+            failed=2,
         )
-        result.assert_outcomes(failed=2)
         result.stdout.fnmatch_lines([HEADING, "*only in row 3*", HEADING, "*only in row 3*"])
         assert text_of(result).count("atol=1, rtol=0 exceeded: 127 of what it allows") == 1
 
@@ -141,22 +133,20 @@ class TestOtherAssertions:
         ],
     )
     def test_but_not_what_it_says_nothing_of(self, session: Session, call: str) -> None:
-        result = session(f"{ARRAYS}\ndef test_it():\n    {call}\n    assert False")
-        result.assert_outcomes(failed=1)
+        result = session(f"{ARRAYS}\ndef test_it():\n    {call}\n    assert False", failed=1)
         result.stdout.no_fnmatch_line(HEADING)
 
     def test_nor_where_npu_quant_cannot_be_imported(self, session: Session) -> None:
         result = session(
             f"{ARRAYS}\nimport sys\n\ndef test_it(monkeypatch):\n"
             "    monkeypatch.setitem(sys.modules, 'npu_quant.golden', None)\n"
-            "    np.testing.assert_array_equal(ZERO, YS)"
+            "    np.testing.assert_array_equal(ZERO, YS)",
+            failed=1,
         )
-        result.assert_outcomes(failed=1)
         result.stdout.no_fnmatch_line(HEADING)
         result.stdout.fnmatch_lines(["E *Arrays are not equal*"])
 
     def test_nor_where_the_failure_is_expected(self, session: Session) -> None:
         test = "def test_it(): np.testing.assert_array_equal(ZERO, YS)"
-        result = session(f"{ARRAYS}\n@pytest.mark.xfail\n{test}")
-        result.assert_outcomes(xfailed=1)
+        result = session(f"{ARRAYS}\n@pytest.mark.xfail\n{test}", xfailed=1)
         result.stdout.no_fnmatch_line(HEADING)

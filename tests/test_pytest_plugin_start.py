@@ -33,7 +33,7 @@ class TestOptions:
         self, session: Session, pytester: pytest.Pytester, option: str, dest: str
     ) -> None:
         pytester.makeconftest(TAKES.format(option, dest))
-        session("def test_it(golden): golden(Y, Y + 0)").assert_outcomes(passed=1)
+        session("def test_it(golden): golden(Y, Y + 0)", passed=1)
         text = text_of(session("", "--help"))
         assert f"  {option} " in text
         assert "taken by another" in text
@@ -63,9 +63,9 @@ class TestOptions:
         line = next(x for x in result.outlines if "store it: " in x)
         words = line.partition("store it: pytest ")[2].split()
         assert words == ["--npu-golden-update", "--npu-golden-dir", "there", "test_it.py::test_it"]
-        session("", *words).assert_outcomes(passed=1)
+        session("", *words, passed=1)
         assert (pytester.path / "there/test_it/test_it/y.npz").exists()
-        session("", "--npu-golden-dir=there", "--golden-dir=x").assert_outcomes(passed=1)
+        session("", "--npu-golden-dir=there", "--golden-dir=x", passed=1)
 
     def test_the_summary_too(self, session: Session, pytester: pytest.Pytester) -> None:
         pytester.makeconftest(TAKES.format("--golden-summary", ""))
@@ -85,7 +85,7 @@ class TestOptions:
             TAKES.format("--golden-keep", "")
             + "    parser.addoption('--npu-golden-keep', action='store_true')\n"
         )
-        session("def test_it(golden): golden(Y, Y + 0)").assert_outcomes(passed=1)
+        session("def test_it(golden): golden(Y, Y + 0)", passed=1)
 
 
 @pytest.fixture

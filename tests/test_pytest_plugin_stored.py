@@ -6,12 +6,13 @@ import os
 import shlex
 import zipfile
 from pathlib import Path
+from typing import ClassVar
 
 import ml_dtypes
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from plugin_sessions import Session, text_of
+from plugin_sessions import Session, arrays_in, text_of
 
 from npu_quant import golden
 from npu_quant.pytest_plugin import archive
@@ -23,16 +24,9 @@ STORES = "def test_it(golden): golden.stored(Y)"
 FILE = "golden/test_it/test_it/y.npz"
 
 
-@pytest.fixture
-def folder(pytester: pytest.Pytester) -> Path:
-    """Where the sessions run."""
-    return pytester.path
-
-
 class TestCompare:
     def test_the_first_run_fails_and_stores_nothing(self, session: Session, folder: Path) -> None:
-        result = session(STORES)
-        result.assert_outcomes(failed=1)
+        result = session(STORES, failed=1)
         result.stdout.fnmatch_lines(
             [
                 f"E   Failed: golden.stored: {FILE} is not stored yet.",
@@ -47,61 +41,47 @@ class TestCompare:
         line = next(x for x in session(source).outlines if "pytest --golden-update" in x)
         words = shlex.split(line.partition(": pytest ")[2])
         assert words == ["--golden-update", "test_it.py::test_it[b c]"]
-        session("", *words).assert_outcomes(passed=1)
-        session("").assert_outcomes(passed=1)
+        session("", *words, passed=1)
+        session("", passed=1)
 
     def test_the_next_run_passes(self, session: Session) -> None:
-        session(STORES, "--golden-update").assert_outcomes(passed=1)
-        result = session("")
-        result.assert_outcomes(passed=1)
+        session(STORES, "--golden-update", passed=1)
+        result = session("", passed=1)
         assert "golden: 1 comparison: 1 identical" in result.outlines
 
     def test_a_changed_result_fails(self, session: Session, folder: Path) -> None:
         session(STORES, "--golden-update")
         before = (folder / FILE).read_bytes()
-        result = session(STORES.replace("Y", "TIE"))
-        result.assert_outcomes(failed=1)
+        result = session(STORES.replace("Y", "TIE"), failed=1)
         result.stdout.fnmatch_lines([f"E   GoldenMismatch: y int8 (1, 4)  *golden={FILE}"])
         assert (folder / FILE).read_bytes() == before
 
-    @pytest.mark.parametrize(("wrong", "passed"), [("TIE", 1), ("WRONG", 0)])
-    def test_tolerances(self, session: Session, wrong: str, passed: int) -> None:
-        session(STORES, "--golden-update")
-        result = session(STORES.replace("Y", f"{wrong}, atol=1"))
-        result.assert_outcomes(passed=passed, failed=1 - passed)
+    AGAIN: ClassVar[dict[str, tuple[str, int]]] = {
+        "within a tolerance": (STORES.replace("Y", "TIE, atol=1"), 1),
+        "beyond a tolerance": (STORES.replace("Y", "WRONG, atol=1"), 0),
+        "within the marker's": (
+            f"@pytest.mark.golden(atol=1)\n{STORES.replace('Y', 'TIE')}",
+            1,
+        ),
+        "a dict in another order": (STORES.replace("Y", "{'b': SCALE, 'a': Y}"), 1),
+    }
 
-    def test_the_markers_tolerance(self, session: Session) -> None:
-        session(STORES, "--golden-update")
-        session(f"@pytest.mark.golden(atol=1)\n{STORES.replace('Y', 'TIE')}").assert_outcomes(
-            passed=1
-        )
+    @pytest.mark.parametrize("what", AGAIN)
+    def test_what_passes_later(self, session: Session, what: str) -> None:
+        source, passed = self.AGAIN[what]
+        first = "{'a': Y, 'b': SCALE}" if "dict" in what else "Y"
+        session(STORES.replace("Y", first), "--golden-update")
+        session(source, passed=passed, failed=1 - passed)
 
     def test_a_golden_of_other_arrays_fails(self, session: Session) -> None:
-        session("def test_it(golden): golden.stored({'a': Y, 'b': SCALE})", "--golden-update")
-        result = session("def test_it(golden): golden.stored({'a': Y})")
-        result.assert_outcomes(failed=1)
+        session(STORES.replace("Y", "{'a': Y, 'b': SCALE}"), "--golden-update")
+        result = session(STORES.replace("Y", "{'a': Y}"), failed=1)
         result.stdout.fnmatch_lines([f"E * golden.stored: {FILE} has a, b; the result has a."])
-
-    def test_the_order_of_a_dict_is_of_no_matter(self, session: Session) -> None:
-        session("def test_it(golden): golden.stored({'a': Y, 'b': SCALE})", "--golden-update")
-        session("def test_it(golden): golden.stored({'b': SCALE, 'a': Y})").assert_outcomes(
-            passed=1
-        )
-
-    def test_a_file_that_is_none_fails(self, session: Session, folder: Path) -> None:
-        session(STORES, "--golden-update")
-        (folder / FILE).write_bytes(b"not an archive")
-        result = session("")
-        result.assert_outcomes(failed=1)
-        assert f"golden.stored: {FILE} cannot be read: is not a zip archive" in text_of(result)
-        session("", "--golden-update").assert_outcomes(passed=1)
-        session("").assert_outcomes(passed=1)
 
 
 class TestUpdate:
     def test_a_new_golden(self, session: Session, folder: Path) -> None:
-        result = session(STORES, "--golden-update")
-        result.assert_outcomes(passed=1)
+        result = session(STORES, "--golden-update", passed=1)
         assert "golden: 1 comparison: 1 new" in result.outlines
         result.stdout.fnmatch_lines(
             ["*= golden update =*", "test_it.py::test_it", f"  new {FILE}: y int8 (1, 4)"]
@@ -113,8 +93,7 @@ class TestUpdate:
 
     def test_a_changed_golden_is_shown(self, session: Session, folder: Path) -> None:
         session(STORES, "--golden-update")
-        result = session(STORES.replace("Y", "WRONG"), "--golden-update")
-        result.assert_outcomes(passed=1)
+        result = session(STORES.replace("Y", "WRONG"), "--golden-update", passed=1)
         assert "golden: 1 comparison: 1 updated" in result.outlines
         result.stdout.fnmatch_lines(
             [
@@ -140,8 +119,7 @@ class TestUpdate:
         session(STORES, "--golden-update")
         os.utime(folder / FILE, ns=(10**18, 10**18))
         identity = (folder / FILE).stat()
-        result = session("", "--golden-update")
-        result.assert_outcomes(passed=1)
+        result = session("", "--golden-update", passed=1)
         assert "golden: 1 comparison: 1 identical" in result.outlines
         assert "golden update" not in text_of(result)
         now = (folder / FILE).stat()
@@ -166,25 +144,20 @@ class TestUpdate:
     def test_what_is_no_golden_is_not_stored(
         self, session: Session, folder: Path, result: str, says: str
     ) -> None:
-        run = session(f"def test_it(golden): golden.stored({result})", "--golden-update")
-        run.assert_outcomes(failed=1)
+        run = session(f"def test_it(golden): golden.stored({result})", "--golden-update", failed=1)
         run.stdout.fnmatch_lines([f"E * golden.stored does not store {FILE}: *{says}*"])
         assert "golden: 1 comparison: 1 refused" in run.outlines
         assert not (folder / "golden").exists()
 
-    def test_a_constant_may_be_meant(self, session: Session) -> None:
-        source = "def test_it(golden): golden.stored(Y * 0, allow_constant=True)"
-        session(source, "--golden-update").assert_outcomes(passed=1)
-        session("").assert_outcomes(passed=1)
-
-    def test_a_constant_beside_what_varies_is_stored(self, session: Session) -> None:
-        source = "def test_it(golden): golden.stored({'a': Y, 'b': Y * 0})"
-        session(source, "--golden-update").assert_outcomes(passed=1)
+    @pytest.mark.parametrize("result", ["Y * 0, allow_constant=True", "{'a': Y, 'b': Y * 0}"])
+    def test_a_constant_may_be_meant_or_stand_beside_what_varies(
+        self, session: Session, result: str
+    ) -> None:
+        session(f"def test_it(golden): golden.stored({result})", "--golden-update", passed=1)
+        session("", passed=1)
 
     def test_only_stored_goldens_are_updated(self, session: Session) -> None:
-        session("def test_it(golden): golden(WRONG, Y)", "--golden-update").assert_outcomes(
-            failed=1
-        )
+        session("def test_it(golden): golden(WRONG, Y)", "--golden-update", failed=1)
 
     def test_a_write_that_is_cut_short_leaves_the_old(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -214,8 +187,8 @@ class TestNames:
             golden.stored((Y, SCALE), name="c", op="npu_dynamic_quant")
             golden.stored((Y,), name="d", op="npu_dynamic_quant")
         """
-        session(source, "--golden-update").assert_outcomes(passed=1)
-        session("").assert_outcomes(passed=1)
+        session(source, "--golden-update", passed=1)
+        session("", passed=1)
         held = {p.stem: list(archive.read(p)) for p in (folder / FILE).parent.iterdir()}
         assert held == {
             "a": ["0", "1"],
@@ -226,16 +199,16 @@ class TestNames:
 
     def test_a_name_is_used_once(self, session: Session) -> None:
         twice = "def test_it(golden):\n    golden.stored(Y)\n    golden.stored(SCALE)"
-        result = session(twice, "--golden-update")
-        result.assert_outcomes(failed=1)
+        result = session(twice, "--golden-update", failed=1)
         result.stdout.fnmatch_lines(["*ParamError: golden.stored: 'y' was compared before*"])
 
     @pytest.mark.parametrize("name", ["../y", "", ".y", "a/b", "a b", "-y"])
     def test_a_name_is_one_of_a_file(self, session: Session, folder: Path, name: str) -> None:
-        result = session(f"def test_it(golden): golden.stored(Y, {name!r})", "--golden-update")
-        result.assert_outcomes(failed=1)
+        result = session(
+            f"def test_it(golden): golden.stored(Y, {name!r})", "--golden-update", failed=1
+        )
         assert f"ParamError: golden.stored: name is {name!r}, expected" in text_of(result)
-        assert list(folder.rglob("*.npz")) == []
+        assert arrays_in(folder) == []
 
     def test_every_test_has_a_folder_of_its_own(self, session: Session, folder: Path) -> None:
         source = """
@@ -245,8 +218,8 @@ class TestNames:
         class TestThem:
             def test_it(self, golden): golden.stored(Y)
         """
-        session(source, "--golden-update").assert_outcomes(passed=7)
-        session("").assert_outcomes(passed=7)
+        session(source, "--golden-update", passed=7)
+        session("", passed=7)
         names = sorted(p.name for p in (folder / "golden/test_it").iterdir())
         assert len(names) == 7
         assert {"TestThem.test_it", "test_it-fp16", "test_it-a.b"} < set(names)
@@ -276,9 +249,8 @@ class TestNames:
             "sub/golden/test_a/test_it/y.npz",
             "else where/sub/test_a/test_it/y.npz",
         }
-        session("", "--golden-dir=else where").assert_outcomes(passed=1)
-        result = session("", "--golden-dir=no where")
-        result.assert_outcomes(failed=1)
+        session("", "--golden-dir=else where", passed=1)
+        result = session("", "--golden-dir=no where", failed=1)
         assert "pytest --golden-update --golden-dir 'no where' sub/test_a.py::test_it" in text_of(
             result
         )
