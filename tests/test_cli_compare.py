@@ -21,112 +21,126 @@ Y = np.array([[0, 32, -64, 127], [127, -64, 32, -127], [0, 127, -2, 2]], np.int8
 SCALE = np.array([4, 3, 127], np.float32) / np.float32(127)
 
 
-@pytest.fixture(autouse=True)
-def here(here: Path) -> Path:
-    """Return the current folder, which has an input and its right outputs."""
-    save(x=X, y=Y, scale=SCALE)
-    return here
+OP = " ".join(DQ)
 
 
-def changed(array: np.ndarray, *changes: tuple[tuple[int, ...], float]) -> np.ndarray:
+def changed(array: np.ndarray, index: tuple[int, ...], value: float) -> np.ndarray:
+    """Return an array of which one element is another."""
     result = array.copy()
-    for index, value in changes:
-        result[index] = value
+    result[index] = value
     return result
 
 
-class TestVerdicts:
-    def test_identical(self, compared: Say) -> None:
-        status, out, err = compared("y.npy", "scale.npy", "x.npy", *DQ)
-        assert (status, err) == (0, "")
-        assert out.startswith("OK (identical) npu_dynamic_quant y int8 (3, 4), scale float32 (3,)")
-        assert "actual=y.npy, scale.npy  golden=computed from x.npy\n" in out
+def full(value: int) -> np.ndarray:
+    return np.full((3, 4), value, np.int8)
 
-    def test_a_tie_passes_and_its_neighbour_does_not(self, compared: Say) -> None:
-        """-2 / (4 / 127) is -63.5; 1 / (4 / 127) is 31.75."""
-        save(tie=changed(Y, ((0, 2), -63)), no_tie=changed(Y, ((0, 1), 31)))
-        status, out, _ = compared("tie.npy", "scale.npy", "x.npy", *DQ)
-        assert (status, out.split("  ")[0]) == (
-            0,
-            "OK (tie) npu_dynamic_quant y int8 (3, 4), scale float32 (3,)",
-        )
-        status, out, _ = compared("no_tie.npy", "scale.npy", "x.npy", *DQ)
-        assert (status, out.split(" y ")[0]) == (1, "GoldenMismatch: npu_dynamic_quant")
 
-    def test_without_the_operator_no_tie_is_claimed(self, compared: Say) -> None:
-        save(tie=changed(Y, ((0, 2), -63)))
-        status, out, _ = compared("tie.npy", "y.npy")
-        assert (status, out.partition(":")[0]) == (1, "GoldenMismatch")
-        assert "give --op NAME and --input NAME=FILE to learn whether rounding" in out
+@pytest.fixture(autouse=True)
+def here(here: Path) -> Path:
+    """Return the current folder: an input, its right outputs, and outputs that are wrong somehow."""
+    save(x=X, y=Y, scale=SCALE, same=Y, scale2=SCALE, minus=-Y, wrong_scale=changed(SCALE, (1,), 1))
+    # -2 / (4 / 127) is -63.5, a tie; 1 / (4 / 127) is 31.75.
+    save(tie=changed(Y, (0, 2), -63), no_tie=changed(Y, (0, 1), 31))
+    save(cut=np.trunc(X.astype(np.float32) / SCALE[:, None]).astype(np.int8))
+    save(one=changed(Y, (0, 1), 33), two=changed(Y, (0, 1), 34), three=changed(Y, (0, 1), 35))
+    save(far=changed(Y, (0, 1), -35), constant=full(5), also=full(5), other=full(6))
+    save(none=np.zeros((0, 4), np.int8), nothing=np.zeros((0, 4), np.int8))
+    (here / "link.npy").symlink_to("y.npy")
+    os.link("y.npy", "hard.npy")
+    return here
 
-    def test_a_variant_is_to_be_named(self, compared: Say) -> None:
-        save(cut=np.trunc(X.astype(np.float32) / SCALE[:, None]).astype(np.int8))
-        status, out, _ = compared("cut.npy", "x.npy", *DQ)
-        assert status == 1
-        assert '--variant "truncation"' in out
-        status, out, _ = compared("cut.npy", "x.npy", *DQ, "--variant", "truncation")
-        assert (status, out.partition(" npu_")[0]) == (0, "OK (variant)")
-        assert compared("cut.npy", "x.npy", *DQ, "--variant", "reference")[0] == 1
 
-    def test_tolerances_of_single_outputs(self, compared: Say) -> None:
-        save(off=changed(Y, ((0, 1), 35)))
-        for words, status in [
-            (["--atol", "3"], 0),
-            (["--atol", "2"], 1),
-            (["--atol", "y=3"], 0),
-            (["--atol", "scale=3"], 1),
-            (["--atol", "y=3", "--atol", "scale=0"], 0),
-            (["--rtol", "0.1"], 0),  # 3 of 32
-            (["--rtol", "0.09"], 1),
-        ]:
-            assert compared("off.npy", "x.npy", *DQ, *words)[0] == status, words
+def check(said: tuple[int, str, str], status: int, text: str) -> None:
+    """Check a status, and what is said: of 2 in a line on stderr, of others on stdout."""
+    got, out, err = said
+    silent, loud = (out, err) if status == 2 else (err, out)
+    assert (got, silent) == (status, "")
+    assert text in loud
+    assert status != 2 or err.count("\n") == 1
 
-    def test_presets(self, compared: Say) -> None:
-        save(one=changed(Y, ((0, 1), 33)), two=changed(Y, ((0, 1), 34)))
-        assert compared("one.npy", "y.npy", "--preset", "off_by_one")[0] == 0
-        assert compared("two.npy", "y.npy", "--preset", "off_by_one")[0] == 1
-        assert compared("one.npy", "y.npy", "--preset", "exact")[0] == 1
 
-    def test_what_could_only_pass_is_refused(self, compared: Say, here: Path) -> None:
-        save(constant=np.full((3, 4), 5, np.int8), also=np.full((3, 4), 5, np.int8))
-        save(none=np.zeros((0, 4), np.int8), nothing=np.zeros((0, 4), np.int8))
-        save(off=changed(Y, ((0, 1), 35)))
-        (here / "link.npy").symlink_to("y.npy")
-        os.link("y.npy", "hard.npy")
-        for words, message in [
-            (["link.npy", "y.npy"], "link.npy is given as actual and as golden"),
-            (["hard.npy", "y.npy"], "hard.npy is given as actual and as golden"),
-            (["constant.npy", "also.npy"], "or say --allow-constant."),
-            (["none.npy", "nothing.npy"], "refused: actual: the arrays are empty"),
-            (["off.npy", "y.npy", "--atol", "300"], "refused: actual: atol=300"),
-        ]:
-            status, out, err = compared(*words)
-            assert (status, out) == (2, ""), words
-            assert message in err
-        assert compared("constant.npy", "also.npy", "--allow-constant")[0] == 0
+VERDICTS = {
+    "identical": (
+        f"y scale x {OP}",
+        0,
+        "OK (identical) npu_dynamic_quant y int8 (3, 4), scale float32 (3,)  "
+        "actual=y.npy, scale.npy  golden=computed from x.npy\n",
+    ),
+    "a tie passes": (
+        f"tie scale x {OP}",
+        0,
+        "OK (tie) npu_dynamic_quant y int8 (3, 4), scale float32 (3,)  ",
+    ),
+    "its neighbour does not": (f"no_tie scale x {OP}", 1, "GoldenMismatch: npu_dynamic_quant y "),
+    "without the operator no tie is claimed": (
+        "tie y",
+        1,
+        "give --op NAME and --input NAME=FILE to learn whether rounding",
+    ),
+    "a variant": (f"cut x {OP}", 1, '--variant "truncation"'),
+    "the variant that is named": (f"cut x {OP} --variant truncation", 0, "OK (variant) npu_"),
+    "another is named": (f"cut x {OP} --variant reference", 1, "GoldenMismatch"),
+    "by 3 of 3": (f"three x {OP} --atol 3", 0, "OK (tolerated)"),
+    "by 3 of 2": (f"three x {OP} --atol 2", 1, "GoldenMismatch"),
+    "by 3 of an output's 3": (f"three x {OP} --atol y=3", 0, "OK (tolerated)"),
+    "by 3 of another output's": (f"three x {OP} --atol scale=3", 1, "GoldenMismatch"),
+    "by 3 of both outputs'": (f"three x {OP} --atol y=3 --atol scale=0", 0, "OK (tolerated)"),
+    "by 3 of 32, of 10 %": (f"three x {OP} --rtol 0.1", 0, "OK (tolerated)"),
+    "by 3 of 32, of 9 %": (f"three x {OP} --rtol 0.09", 1, "GoldenMismatch"),
+    "by one": ("one y --preset off_by_one", 0, "OK (tolerated)"),
+    "by two": ("two y --preset off_by_one", 1, "GoldenMismatch"),
+    "by one, which exact does not let pass": ("one y --preset exact", 1, "GoldenMismatch"),
+    "a link": ("link y", 2, "link.npy is given as actual and as golden"),
+    "a hard link": ("hard y", 2, "hard.npy is given as actual and as golden"),
+    "a constant": ("constant also", 2, "or say --allow-constant."),
+    "a constant that is meant": ("constant also --allow-constant", 0, "OK (identical)"),
+    "no elements": ("none nothing", 2, "refused: actual: the arrays are empty"),
+    "a tolerance of more than there is": ("three y --atol 300", 2, "refused: actual: atol=300"),
+    "another constant fails": ("constant other", 1, "GoldenMismatch"),
+    "a failure outranks a refusal": ("far y --atol 60", 1, "GoldenMismatch"),
+    "the second output": (f"- scale x {OP}", 0, "OK (identical)"),
+    "the first output": (f"y x {OP}", 0, "OK (identical)"),
+    "the first output and a dash": (f"y - x {OP}", 0, "OK (identical)"),
+    "a second output that is wrong": (f"- wrong_scale x {OP}", 1, "GoldenMismatch"),
+    "goldens from files": (
+        f"y scale {OP} --golden same --golden scale2",
+        0,
+        "OK (identical) npu_dynamic_quant y int8 (3, 4), scale float32 (3,)  "
+        "actual=y.npy, scale.npy  golden=same.npy, scale2.npy",
+    ),
+    "another than the golden of a file": (
+        f"no_tie scale {OP} --golden same --golden scale2",
+        1,
+        "GoldenMismatch",
+    ),
+    "a golden too few": (f"y scale {OP} --golden same", 1, "extra in actual: scale"),
+    "formulas are next": (
+        f"minus x {OP}",
+        1,
+        "rerun: npu-quant compare minus.npy x.npy --op npu_dynamic_quant --explain\n",
+    ),
+}
 
-    def test_a_failure_outranks_a_refusal(self, compared: Say) -> None:
-        save(constant=np.full((3, 4), 5, np.int8), other=np.full((3, 4), 6, np.int8))
-        assert compared("constant.npy", "other.npy")[0] == 1
-        save(off=changed(Y, ((0, 1), -35)))
-        assert compared("off.npy", "y.npy", "--atol", "60")[0] == 1
+
+def in_files(words: str) -> list[str]:
+    """Return the words, of which those that name a saved array name its file."""
+    return [f"{word}.npy" if Path(f"{word}.npy").exists() else word for word in words.split()]
+
+
+@pytest.mark.parametrize("what", VERDICTS)
+def test_verdicts(compared: Say, what: str) -> None:
+    words, status, text = VERDICTS[what]
+    check(compared(*in_files(words)), status, text)
 
 
 class TestWhichFileIsWhat:
-    def test_outputs_that_are_not_there(self, compared: Say) -> None:
-        assert compared("-", "scale.npy", "x.npy", *DQ)[0] == 0
-        assert compared("y.npy", "x.npy", *DQ)[0] == 0
-        assert compared("y.npy", "-", "x.npy", *DQ)[0] == 0
-        save(wrong=changed(SCALE, ((1,), 0.5)))
-        assert compared("-", "wrong.npy", "x.npy", *DQ)[0] == 1
-
     def test_a_wrong_order_is_told_with_the_right_one(self, compared: Say, here: Path) -> None:
         fake = ["--op", "fake_quantize_per_tensor_affine", "--attr", "scale=0.5"]
         fake += [word for name in ("zero_point=0", "quant_min=0", "quant_max=9")
                  for word in ("--attr", name)]  # fmt: skip
         save(self=np.float32([1.2, 1.5]), output=np.float32([1, 1.5]), off=np.float32([1, 2]))
         Y.tofile("y.bin")
-        save(wrong=changed(Y, ((0, 1), 31)))
+        save(wrong=changed(Y, (0, 1), 31))
         for words, right in [
             (["x.npy", "y.npy", "scale.npy", *DQ], "y.npy scale.npy x.npy"),
             (["x.npy", "wrong.npy", *DQ], "wrong.npy x.npy"),
@@ -195,27 +209,6 @@ class TestWhichFileIsWhat:
         assert compared(*words, *given[:-1], "scalar_type='qint8'")[0] == 0
         assert compared(*words, "--attr", "scale=0.5", *given[2:])[0] == 1
 
-    def test_goldens_from_files(self, compared: Say) -> None:
-        save(same=Y, wrong=changed(Y, ((0, 1), 31)), scale2=SCALE)
-        both = ["--golden", "same.npy", "--golden", "scale2.npy"]
-        status, out, _ = compared("y.npy", "scale.npy", *DQ, *both)
-        assert (status, out.partition("  ")[0]) == (
-            0,
-            "OK (identical) npu_dynamic_quant y int8 (3, 4), scale float32 (3,)",
-        )
-        assert "golden=same.npy, scale2.npy" in out
-        assert compared("wrong.npy", "scale.npy", *DQ, *both)[0] == 1
-        status, out, _ = compared("y.npy", "scale.npy", *DQ, "--golden", "same.npy")
-        assert (status, "extra in actual: scale" in out) == (1, True)
-
-
-class TestNext:
-    def test_formulas_are_next(self, compared: Say) -> None:
-        save(wrong=-Y)
-        _, out, _ = compared("wrong.npy", "x.npy", *DQ)
-        rerun = "rerun: npu-quant compare wrong.npy x.npy --op npu_dynamic_quant --explain"
-        assert out.splitlines()[-1].strip() == rerun
-
 
 class TestFilesThatSayLittle:
     def test_raw_actual_files_are_like_their_golden(self, compared: Say) -> None:
@@ -270,7 +263,7 @@ class TestFilesThatSayLittle:
 
 class TestJson:
     def test_on_stdout_there_is_nothing_else(self, compared: Say) -> None:
-        save(wrong=changed(Y, ((0, 1), 35)))
+        save(wrong=changed(Y, (0, 1), 35))
         status, out, err = compared("wrong.npy", "scale.npy", "x.npy", *DQ, "--json", "-")
         data = json.loads(out, parse_constant=pytest.fail)
         assert (status, err, data["schema_version"]) == (1, "", 1)
