@@ -16,36 +16,22 @@ import dask_clusters
 import numpy as np
 import pytest
 from checkpoints import models, tensor_files
+from checkpoints.runs import OPTIONS, StoppedError, stopped_after, stopped_when
 from dask_clusters import Cluster, until
 from test_checkpoint_quantize import files_of
-from test_checkpoint_resume import StoppedError, stopped_after
 
 from npu_quant import checkpoint, cli
 from npu_quant.checkpoint import job, pool_dask
 
+pytest_plugins = ["checkpoints.runs"]
 pytestmark = pytest.mark.needs("distributed")
 
-OPTIONS: dict[str, Any] = {"shard_size": "80KB"}
 INTERRUPTED = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
 COMMAND = [
     sys.executable,
     "-c",
     f"{INTERRUPTED}from npu_quant import cli; raise SystemExit(cli.main())",
 ]
-
-
-@pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return models.make(tmp_path_factory.mktemp("source") / "model", "llama", hidden=128, inner=256)
-
-
-@pytest.fixture(scope="module")
-def whole(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return what one process makes of it."""
-    out = tmp_path_factory.mktemp("whole") / "out"
-    report = checkpoint.quantize(source, out, "W8A8_DYNAMIC", workers=1, **OPTIONS)
-    assert len(report.shards) >= 4
-    return out
 
 
 def command(source: Path, out: Path, address: str, *more: str) -> list[str]:
@@ -207,13 +193,9 @@ class TestResume:
         out = tmp_path / "out"
         addresses = [None, cluster.address]
         before, after = addresses if first == "here" else addresses[::-1]
-
-        def progress(*_: int) -> None:
-            if [*out.glob("*.safetensors")]:
-                raise StoppedError
-
+        a_shard_is_done = stopped_when(lambda *_: [*out.glob("*.safetensors")])
         with pytest.raises(StoppedError):
-            quantize(source, out, before, progress=progress)
+            quantize(source, out, before, progress=a_shard_is_done)
         done = len([*out.glob("*.safetensors")])
         assert quantize(source, out, after).resumed == done
         quantize(source, tmp_path / "whole", None, workers=1)

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import dask_clusters
 import pytest
-from checkpoints import models
 from dask_clusters import Cluster, until
 from test_checkpoint_dask import command, parts_in, quantize, refused
 from test_checkpoint_quantize import files_of
@@ -21,20 +20,8 @@ import npu_quant
 from npu_quant import checkpoint
 from npu_quant.checkpoint import pool_dask
 
+pytest_plugins = ["checkpoints.runs"]
 pytestmark = pytest.mark.needs("distributed")
-
-
-@pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return models.make(tmp_path_factory.mktemp("source") / "model", "llama", hidden=128, inner=256)
-
-
-@pytest.fixture(scope="module")
-def whole(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return what one process makes of it."""
-    out = tmp_path_factory.mktemp("whole") / "out"
-    assert len(quantize(source, out, None, workers=1).shards) >= 4
-    return out
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 from checkpoints import models, tensor_files
+from checkpoints.runs import SIZES, StoppedError, stopped_at
 from test_checkpoint_quantize import files_of
-from test_checkpoint_resume import StoppedError
 from test_checkpoint_sources import with_another_row
 
 from npu_quant import checkpoint, cli
@@ -28,7 +28,7 @@ ODD = ("a b.txt", "back\\slash.txt", "two\nlines.txt", "字.txt")
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    return models.make(tmp_path / "model", "llama", hidden=128, inner=256)
+    return models.make(tmp_path / "model", "llama", **SIZES)
 
 
 def quantize(source: Path, out: Path, **more: Any) -> checkpoint.QuantizeReport:
@@ -224,7 +224,7 @@ def new_row(source: Path, root: Path) -> Path:
 
 
 def other_weights(_: Path, root: Path) -> Path:
-    return models.make(root / "other", "llama", hidden=128, inner=256, seed=2)
+    return models.make(root / "other", "llama", seed=2, **SIZES)
 
 
 def new_config(source: Path, _: Path) -> Path:
@@ -327,12 +327,7 @@ def test_links_to_files_are_files(source: Path, tmp_path: Path) -> None:
 
 def test_sums_are_right_after_an_interruption(source: Path, tmp_path: Path) -> None:
     quantize(source, tmp_path / "whole")
-
-    def stop(done: int, total: int) -> None:
-        if done > total / 2:
-            raise StoppedError
-
     with pytest.raises(StoppedError):
-        quantize(source, tmp_path / "out", progress=stop)
+        quantize(source, tmp_path / "out", progress=stopped_at(0.5))
     quantize(source, tmp_path / "out")
     assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")

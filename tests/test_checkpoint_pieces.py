@@ -12,21 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from checkpoints import models
+from checkpoints.runs import StoppedError, stopped_at
 from test_checkpoint_quantize import files_of
-from test_checkpoint_resume import StoppedError
 
 from npu_quant import checkpoint, cli
 from npu_quant.checkpoint import job, run
 from npu_quant.checkpoint.pool import Pool
 
+pytest_plugins = ["checkpoints.runs"]
+
 SHARD = "quant_model_weights-00001-of-00001.safetensors"
 TOTAL = 754_944  # bytes of the source's tensors
-
-
-@pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return models.make(tmp_path_factory.mktemp("source") / "model", "llama", hidden=128, inner=256)
 
 
 @pytest.fixture(autouse=True)
@@ -51,13 +47,8 @@ def whole(source: Path, tmp_path: Path) -> tuple[dict[str, bytes], list[checkpoi
 @pytest.fixture
 def half(source: Path, tmp_path: Path) -> Path:
     """Return a folder in which half of the only shard is made."""
-
-    def progress(done: int, total: int) -> None:
-        if done >= total / 2:
-            raise StoppedError
-
     with pytest.raises(StoppedError):
-        quantize(source, tmp_path / "out", progress=progress)
+        quantize(source, tmp_path / "out", progress=stopped_at(0.5))
     assert not (tmp_path / "out" / SHARD).exists()
     return tmp_path / "out"
 
@@ -282,13 +273,9 @@ def test_kill_9_at_the_end(source: Path, whole: Any, tmp_path: Path) -> None:
     """Each time one step further, from the first name on that is no shard's."""
     out, number = tmp_path / "out", 1
     with pytest.raises(StoppedError):
-        quantize(source, out, progress=lambda done, total: done == total and _stop())
+        quantize(source, out, progress=stopped_at(1))
     while killed_at(number, source, out):
         number += 7
     assert number > 20
     assert files_of(out) == whole[0]
     assert quantize(source, out).is_finished_before
-
-
-def _stop() -> None:
-    raise StoppedError

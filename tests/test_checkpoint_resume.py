@@ -10,53 +10,37 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from checkpoints import models
+from checkpoints.runs import OPTIONS, StoppedError, stopped_after
 from test_checkpoint_quantize import files_of
 
 from npu_quant import checkpoint
 from npu_quant.checkpoint import kept
 from npu_quant.checkpoint import run as run_module
 
-OPTIONS: dict[str, Any] = {"shard_size": "80KB"}
+pytest_plugins = ["checkpoints.runs"]
 
 
-@pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return models.make(tmp_path_factory.mktemp("source") / "model", "llama", hidden=128, inner=256)
-
-
-@pytest.fixture(scope="module")
-def whole(source: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+@pytest.fixture(scope="session")
+def whole(whole: Path) -> dict[str, bytes]:
     """Return the files of a run that nothing interrupts."""
-    out = tmp_path_factory.mktemp("whole") / "out"
-    report = checkpoint.quantize(source, out, "W8A8_DYNAMIC", workers=1, **OPTIONS)
-    assert len(report.shards) >= 4
-    return files_of(out)
+    return files_of(whole)
 
 
-class StoppedError(Exception):
-    """What stops a run in these tests."""
+def went_on(source: Path, out: Path, workers: int = 1, **more: Any) -> checkpoint.QuantizeReport:
+    return checkpoint.quantize(source, out, "W8A8_DYNAMIC", workers=workers, **OPTIONS, **more)
 
 
-def stopped_after(count: int) -> Any:
-    """Return a progress that stops a run when it is told so often."""
-    left = iter(range(count))
-
-    def progress(done: int, total: int) -> None:
-        if next(left, None) is None:
-            raise StoppedError
-
-    return progress
-
-
-def went_on(source: Path, out: Path, workers: int = 1) -> checkpoint.QuantizeReport:
-    return checkpoint.quantize(source, out, "W8A8_DYNAMIC", workers=workers, **OPTIONS)
+def stop(source: Path, out: Path, count: int, workers: int = 1) -> None:
+    """Begin a run, and stop it when it tells of progress so often."""
+    with pytest.raises(StoppedError):
+        went_on(source, out, workers, progress=stopped_after(count))
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -64,9 +48,8 @@ def went_on(source: Path, out: Path, workers: int = 1) -> checkpoint.QuantizeRep
 def test_stopped_anywhere(
     count: int, workers: int, source: Path, whole: dict[str, bytes], tmp_path: Path
 ) -> None:
-    out, how = tmp_path / "out", {"workers": workers, "progress": stopped_after(count), **OPTIONS}
-    with pytest.raises(StoppedError):
-        checkpoint.quantize(source, out, "W8A8_DYNAMIC", **how)
+    out = tmp_path / "out"
+    stop(source, out, count, workers)
     done = {p.name for p in out.glob("*.safetensors")}
     assert not (out / "quant_model_description.json").exists()
     report = went_on(source, out, workers)
@@ -76,10 +59,7 @@ def test_stopped_anywhere(
 
 def test_the_report_has_the_layers_of_shards_that_were_there(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with pytest.raises(StoppedError):
-        checkpoint.quantize(
-            source, out, "W8A8_DYNAMIC", workers=1, progress=stopped_after(9), **OPTIONS
-        )
+    stop(source, out, 9)
     resumed, other = went_on(source, out), went_on(source, tmp_path / "other")
     assert resumed.resumed > 0
     assert resumed.layers == other.layers
@@ -89,10 +69,7 @@ def test_the_report_has_the_layers_of_shards_that_were_there(source: Path, tmp_p
 def unfinished(source: Path, tmp_path: Path) -> Path:
     """Return a folder with two shards or more, and the rest to do."""
     out = tmp_path / "out"
-    with pytest.raises(StoppedError):
-        checkpoint.quantize(
-            source, out, "W8A8_DYNAMIC", workers=1, progress=stopped_after(14), **OPTIONS
-        )
+    stop(source, out, 14)
     assert len([*out.glob("*.safetensors")]) >= 2
     return out
 
@@ -259,29 +236,28 @@ def test_ctrl_c(
     assert files_of(tmp_path / "out") == whole
 
 
-def test_kill_9_of_all_processes(
-    run: subprocess.Popen[str], source: Path, whole: dict[str, bytes], tmp_path: Path
+@pytest.mark.parametrize("kill", [os.killpg, os.kill], ids=["all processes", "the parent"])
+def test_kill_9(
+    kill: Callable[[int, int], None],
+    run: subprocess.Popen[str],
+    source: Path,
+    whole: dict[str, bytes],
+    tmp_path: Path,
 ) -> None:
-    os.killpg(run.pid, signal.SIGKILL)
-    run.communicate(timeout=60)
+    """Of the parent it ends its workers too."""
+    kill(run.pid, signal.SIGKILL)
+    run.communicate(timeout=60)  # which waits for those that hold its stderr
     assert went_on(source, tmp_path / "out").resumed >= 1
     assert files_of(tmp_path / "out") == whole
 
 
-def test_kill_9_of_the_parent_ends_its_workers(
-    run: subprocess.Popen[str], source: Path, whole: dict[str, bytes], tmp_path: Path
-) -> None:
-    os.kill(run.pid, signal.SIGKILL)
-    run.communicate(timeout=60)  # which waits for those that hold its stderr
-    went_on(source, tmp_path / "out")
-    assert files_of(tmp_path / "out") == whole
+LIMITED = ["sh", "-c", 'ulimit -f 150; exec "$@"', "sh"]  # in blocks of 512 bytes, or 1024
 
 
 def test_a_limit_of_file_sizes(source: Path, whole: dict[str, bytes], tmp_path: Path) -> None:
     """As a full disk: one line that names the file, and the same command goes on."""
     out = tmp_path / "out"
-    limited = ["sh", "-c", 'ulimit -f 150; exec "$@"', "sh"]  # in blocks of 512 bytes, or 1024
-    words = [*limited, *command(source, out, "--workers", "1")]
+    words = [*LIMITED, *command(source, out, "--workers", "1")]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "safetensors.part: File too large" in done.stderr
@@ -294,8 +270,7 @@ def test_a_limit_where_a_file_is_copied(tmp_path: Path) -> None:
     """The file that cannot be written is named, not the one that is read."""
     model, out = models.make(tmp_path / "model", "llama"), tmp_path / "out"
     (model / "large.txt").write_bytes(bytes(200_000))
-    limited = ["sh", "-c", 'ulimit -f 150; exec "$@"', "sh"]  # in blocks of 512 bytes, or 1024
-    words = [*limited, *command(model, out, "--shard-size", "30KB", "--workers", "1")]
+    words = [*LIMITED, *command(model, out, "--shard-size", "30KB", "--workers", "1")]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     text = f"npu-quant quantize: {out}/.npu-quant/copy.part: File too large\n"
     assert (done.returncode, done.stderr) == (2, text)

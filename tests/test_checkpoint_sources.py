@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from checkpoints import models, tensor_files
+from checkpoints import models, runs, tensor_files
+from checkpoints.runs import StoppedError, stopped_at, stopped_when
 from test_checkpoint_quantize import files_of
-from test_checkpoint_resume import StoppedError
 
 from npu_quant import checkpoint
 from npu_quant.checkpoint import record
 
-SIZES: dict[str, Any] = {"hidden": 128, "inner": 256, "shards": 2}
+SIZES: dict[str, Any] = {**runs.SIZES, "shards": 2}
 OPTIONS: dict[str, Any] = {"shard_size": "300KB", "workers": 1}
 DOWN = "model.layers.0.mlp.down_proj.weight"
 
@@ -37,26 +37,13 @@ def quantize(source: Path, out: Path, **more: Any) -> checkpoint.QuantizeReport:
 def unfinished(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder with a whole shard, and half of another."""
     monkeypatch.setattr("npu_quant.checkpoint.job.PIECE_BYTES", 20_000)
-    out = tmp_path / "out"
-    left = iter(range(5))
-
-    def progress(*_: int) -> None:
-        if [*out.glob("*.safetensors")] and next(left, None) is None:
-            raise StoppedError
-
+    out, left = tmp_path / "out", iter(range(5))
+    later = stopped_when(lambda *_: [*out.glob("*.safetensors")] and next(left, None) is None)
     with pytest.raises(StoppedError):
-        quantize(source, out, progress=progress)
+        quantize(source, out, progress=later)
     assert len([*out.glob("*.safetensors")]) == 1
     assert len([*out.glob(".npu-quant/*.safetensors.part")]) == 1
     return out
-
-
-def stopped_at(most: float) -> Any:
-    def progress(done: int, total: int) -> None:
-        if done >= most * total:
-            raise StoppedError
-
-    return progress
 
 
 def with_another_row(source: Path, folder: Path, tensor: str) -> Path:
