@@ -54,8 +54,7 @@ def test_static_scales_that_cannot_be_compared(
 
 
 @pytest.mark.parametrize(
-    ("steps", "number"),
-    [(0, 0), (64, 0), (-64, 0), (65, 1), (-65, 1), (8192, 1), (-8192, 1)],
+    ("steps", "number"), [(0, 0), (64, 0), (-64, 0), (65, 1), (-65, 1), (8192, 1), (-8192, 1)]
 )
 def test_how_far_a_deq_scale_may_be_from_the_product(
     steps: int, number: int, tmp_path: Path

@@ -213,10 +213,7 @@ def test_help_pages_name_every_default(name: str, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize("name", ["", *cli.COMMANDS])
 @pytest.mark.parametrize("columns", [80, 120])
 def test_help_pages_keep_to_the_terminal(
-    name: str,
-    columns: int,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    name: str, columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sentences are filled to its width; names of operators are never taken apart."""
     monkeypatch.setenv("COLUMNS", str(columns))

@@ -129,11 +129,7 @@ class TestFolders:
 class TestCommand:
     @pytest.mark.parametrize("name", ["a::b", "::", "y.npy", "a\nb", "\x1b[31m", "a\0b", "ä/b"])
     def test_it_finds_the_array_of_any_name(
-        self,
-        session: Session,
-        folder: Path,
-        capsys: pytest.CaptureFixture[str],
-        name: str,
+        self, session: Session, folder: Path, capsys: pytest.CaptureFixture[str], name: str
     ) -> None:
         result = session(
             f"def test_it(golden): golden({{{name!r}: WRONG}}, {{{name!r}: Y}})", failed=1

@@ -25,10 +25,7 @@ SUMMARIES = {
         "s = SS.copy(); s[3] *= 2; y = YS.copy(); y[3] = 0; golden((y, s), **OPS)",
         "y: probably: row 3 is 0*",
     ),
-    "the place": (
-        "y = YS.copy(); y[3, ::2] ^= 1; golden(y, YS)",
-        "only in row 3; 32 of 2,048 c*",
-    ),
+    "the place": ("y = YS.copy(); y[3, ::2] ^= 1; golden(y, YS)", "only in row 3; 32 of 2,048 c*"),
     "the formula": (
         "y = np.trunc(XS.astype('f') / SS[:, None]).astype(np.int8); golden(y, **OPS)",
         'y: identical to "truncation"; *',

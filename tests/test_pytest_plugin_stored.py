@@ -59,10 +59,7 @@ class TestCompare:
     AGAIN: ClassVar[dict[str, tuple[str, int]]] = {
         "within a tolerance": (STORES.replace("Y", "TIE, atol=1"), 1),
         "beyond a tolerance": (STORES.replace("Y", "WRONG, atol=1"), 0),
-        "within the marker's": (
-            f"@pytest.mark.golden(atol=1)\n{STORES.replace('Y', 'TIE')}",
-            1,
-        ),
+        "within the marker's": (f"@pytest.mark.golden(atol=1)\n{STORES.replace('Y', 'TIE')}", 1),
         "a dict in another order": (STORES.replace("Y", "{'b': SCALE, 'a': Y}"), 1),
     }
 
@@ -190,12 +187,7 @@ class TestNames:
         session(source, "--golden-update", passed=1)
         session("", passed=1)
         held = {p.stem: list(archive.read(p)) for p in (folder / FILE).parent.iterdir()}
-        assert held == {
-            "a": ["0", "1"],
-            "b": ["codes", "steps"],
-            "c": ["y", "scale"],
-            "d": ["y"],
-        }
+        assert held == {"a": ["0", "1"], "b": ["codes", "steps"], "c": ["y", "scale"], "d": ["y"]}
 
     def test_a_name_is_used_once(self, session: Session) -> None:
         twice = "def test_it(golden):\n    golden.stored(Y)\n    golden.stored(SCALE)"
@@ -245,10 +237,7 @@ class TestNames:
         session(STORES, "--golden-update", module="sub/test_a")
         session("", "--golden-update", "--golden-dir=else where")
         stored = {str(p.relative_to(folder)) for p in folder.rglob("*.npz")}
-        assert stored == {
-            "sub/golden/test_a/test_it/y.npz",
-            "else where/sub/test_a/test_it/y.npz",
-        }
+        assert stored == {"sub/golden/test_a/test_it/y.npz", "else where/sub/test_a/test_it/y.npz"}
         session("", "--golden-dir=else where", passed=1)
         result = session("", "--golden-dir=no where", failed=1)
         assert "pytest --golden-update --golden-dir 'no where' sub/test_a.py::test_it" in text_of(
