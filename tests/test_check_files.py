@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from checkpoints.expected import expect
 from checkpoints.models import make
+from checkpoints.runs import expected_pair
 from checkpoints.tensor_files import write_json
 
 from npu_quant.checkpoint import CheckpointError, check
@@ -87,8 +88,7 @@ def test_a_shard_that_was_cut_off_is_told_once(tmp_path: Path) -> None:
 
 def test_an_original_whose_files_cannot_be_listed(tmp_path: Path) -> None:
     """Its weights are compared nevertheless."""
-    source = make(tmp_path / "source", "llama")
-    folder = expect(source, "W8A8_DYNAMIC").write(tmp_path / "quantized")
+    source, folder = expected_pair(tmp_path)
     (source / "README.md").symlink_to("blobs/1")
     report = check(folder, source, 1)
     (found,) = report.findings

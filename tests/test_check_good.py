@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from checkpoints.models import FAMILIES, make
+from checkpoints.runs import quantized_pair
 
 from npu_quant.checkpoint import CheckedLayer, CheckpointError, CheckReport, check, quantize
 
@@ -42,8 +43,7 @@ def test_what_quantize_writes_is_good(
 
 
 def test_workers_change_nothing(tmp_path: Path) -> None:
-    source, out = make(tmp_path / "source", "qwen3_moe"), tmp_path / "out"
-    quantize(source, out, "W8A8_DYNAMIC", workers=1)
+    source, out = quantized_pair(tmp_path, family="qwen3_moe")
     assert check(out, source, 1).to_dict() == check(out, source, 2).to_dict()
     assert check(out, None, 1).recipe == {"W8A8_DYNAMIC": "npu_quant-P-127"}
 

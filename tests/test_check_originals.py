@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from checkpoints.expected import expect
 from checkpoints.faults import Q
-from checkpoints.models import make
 from checkpoints.modules import groups
+from checkpoints.runs import expected_pair
 from checkpoints.spoiling import replace
 from checkpoints.tensor_files import Array
 from test_check_recipes import made
@@ -29,8 +28,7 @@ from npu_quant.checkpoint import check
 )
 def test_dtypes_that_a_float_may_have(dtype: str, rules: list[str], tmp_path: Path) -> None:
     """The original's, the params dtype, and float32: here bfloat16 and float32."""
-    source = make(tmp_path / "source", "llama")
-    folder = expect(source, "W8A8_DYNAMIC").write(tmp_path / "quantized")
+    source, folder = expected_pair(tmp_path)
     replace(folder, "model[.]norm[.]weight", lambda a: a.astype(dtype))
     found = check(folder, source, 1).findings
     assert [f.rule for f in found if f.name == "model.norm.weight"] == rules
@@ -49,8 +47,7 @@ def flipped(rows: int) -> Callable[[Array], Array]:
 )
 def test_how_many_rows_a_recipe_may_miss(rows: int, recipe: str, tmp_path: Path) -> None:
     """2, of fewer than 300; what else differs is no recipe's."""
-    source = make(tmp_path / "source", "llama")
-    folder = expect(source, "W8A8_DYNAMIC").write(tmp_path / "quantized")
+    source, folder = expected_pair(tmp_path)
     replace(folder, f"{Q}.weight", flipped(rows))
     report = check(folder, source, 1)
     layer = next(x for x in report.layers if x.name == Q)
@@ -60,8 +57,7 @@ def test_how_many_rows_a_recipe_may_miss(rows: int, recipe: str, tmp_path: Path)
 
 @pytest.mark.parametrize(("rows", "recipe"), [(0, "searched"), (2, "searched"), (3, "other")])
 def test_how_many_rows_a_search_may_miss(rows: int, recipe: str, tmp_path: Path) -> None:
-    source = make(tmp_path / "source", "llama")
-    folder = expect(source, "W8A8_DYNAMIC").write(tmp_path / "quantized")
+    source, folder = expected_pair(tmp_path)
     weights = {p.name: p.array for group in groups(source) for p in group}
     q, s = made("searched", weights[f"{Q}.weight"].astype(np.float32))
     replace(folder, f"{Q}.weight", lambda a: flipped(rows)(q.copy()))

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from checkpoints.models import make
 from checkpoints.modules import groups
+from checkpoints.runs import quantized_pair
 from checkpoints.spoiling import replace
 
-from npu_quant.checkpoint import check, quantize
+from npu_quant.checkpoint import check
 
 B = ml_dtypes.bfloat16
 
@@ -44,8 +45,7 @@ NAMES = "fp32-127 msmodelslim compressed-tensors compressed-tensors-fp32 recipro
 
 @pytest.mark.parametrize("name", NAMES.split())
 def test_a_recipe_is_named(name: str, tmp_path: Path) -> None:
-    source, out = make(tmp_path / "source", "llama", hidden=256, inner=512), tmp_path / "out"
-    quantize(source, out, "W8A8_DYNAMIC", workers=1)
+    source, out = quantized_pair(tmp_path, hidden=256, inner=512)
     module = "model.layers.0.mlp.gate_proj"
     weights = {p.name: p.array for group in groups(source) for p in group}
     q, s = made(name, weights[f"{module}.weight"].astype(np.float32))
@@ -57,8 +57,7 @@ def test_a_recipe_is_named(name: str, tmp_path: Path) -> None:
 
 def test_what_fits_no_recipe_says_what_it_counts(tmp_path: Path) -> None:
     """Codes by the scales that are there, of which each is off; scales from the nearest recipe."""
-    source, out = make(tmp_path / "source", "llama", hidden=256, inner=512), tmp_path / "out"
-    quantize(source, out, "W8A8_DYNAMIC", workers=1)
+    source, out = quantized_pair(tmp_path, hidden=256, inner=512)
     module = "model.layers.0.mlp.gate_proj"
     weights = {p.name: p.array for group in groups(source) for p in group}
     w = weights[f"{module}.weight"].astype(np.float32)
@@ -80,8 +79,7 @@ def test_what_fits_no_recipe_says_what_it_counts(tmp_path: Path) -> None:
 
 
 def test_the_ratio_of_searched_scales_is_printed(tmp_path: Path) -> None:
-    source, out = make(tmp_path / "source", "llama"), tmp_path / "out"
-    quantize(source, out, "W8A8_DYNAMIC", workers=1)
+    source, out = quantized_pair(tmp_path)
     weights = {p.name: p.array for group in groups(source) for p in group}
     for name in [n for n in weights if n.endswith("_proj.weight")]:
         w = weights[name].astype(np.float32)
@@ -96,8 +94,7 @@ def test_the_ratio_of_searched_scales_is_printed(tmp_path: Path) -> None:
 
 
 def test_weights_that_were_smoothed_are_transformed(tmp_path: Path) -> None:
-    source, out = make(tmp_path / "source", "llama"), tmp_path / "out"
-    quantize(source, out, "W8A8_DYNAMIC", workers=1)
+    source, out = quantized_pair(tmp_path)
     replace(out, ".*_proj[.]weight", lambda a: a[:, ::-1])
     report = check(out, source, 1)
     assert [(f.severity, f.rule) for f in report.findings] == [("warning", "codes")]
@@ -107,16 +104,14 @@ def test_weights_that_were_smoothed_are_transformed(tmp_path: Path) -> None:
 
 def test_half_of_the_modules_is_not_most(tmp_path: Path) -> None:
     """Where 7 of 14 do not correlate with the original, each of them is an error."""
-    source, out = make(tmp_path / "source", "llama"), tmp_path / "out"
-    quantize(source, out, "W8A8_DYNAMIC", workers=1)
+    source, out = quantized_pair(tmp_path)
     replace(out, r".*layers\.0\..*_proj[.]weight", lambda a: a[:, ::-1])
     found = check(out, source, 1).findings
     assert [(f.severity, f.rule) for f in found] == [("error", "codes")] * 7
 
 
 def test_an_original_of_other_shapes(tmp_path: Path) -> None:
-    source, out = make(tmp_path / "source", "llama"), tmp_path / "out"
-    quantize(source, out, "W8A8_DYNAMIC", workers=1)
+    _, out = quantized_pair(tmp_path)
     other = make(tmp_path / "other", "llama", inner=120)
     found = [f for f in check(out, other, 1).findings if f.rule == "shape"]
     names = {
@@ -128,8 +123,7 @@ def test_an_original_of_other_shapes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cut", [0, 7, 9, 500, 900])
 def test_no_file_is_crashed_on(cut: int, tmp_path: Path) -> None:
-    source, out = make(tmp_path / "source", "llama"), tmp_path / "out"
-    quantize(source, out, "W8A8_DYNAMIC", workers=1)
+    source, out = quantized_pair(tmp_path)
     for path in [p for p in sorted(out.iterdir()) if p.is_file() and p.name.startswith("quant")]:
         data = path.read_bytes()
         path.write_bytes(data[:cut])

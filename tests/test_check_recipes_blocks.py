@@ -12,6 +12,7 @@ import pytest
 from checkpoints.arithmetic import nibbles, scale_bias
 from checkpoints.models import make
 from checkpoints.modules import of_blocks, source
+from checkpoints.runs import quantized_pair
 from checkpoints.spoiling import put as spoil
 from checkpoints.spoiling import replace
 from checkpoints.tensor_files import BFLOAT16, FLOAT8, Array
@@ -141,8 +142,7 @@ def test_numbers_that_are_not_finite_are_reported(
     scheme: str, part: str, value: float, tmp_path: Path
 ) -> None:
     """Beside the original too, in a report that is JSON."""
-    model, out = make(tmp_path / "source", "llama"), tmp_path / "out"
-    quantize(model, out, scheme, workers=1)
+    model, out = quantized_pair(tmp_path, scheme)
     spoil(out, f"{DENSE}.{part}", (11, 0), value)
     for original in (None, model):
         report = check(out, original, 1)
@@ -156,8 +156,7 @@ def test_numbers_that_are_not_finite_are_reported(
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_an_original_that_is_not_finite(value: float, scheme: str, tmp_path: Path) -> None:
     """Its rows are not judged, whatever their codes and scales are; the others are."""
-    model, out = make(tmp_path / "source", "llama"), tmp_path / "out"
-    quantize(model, out, scheme, workers=1)
+    model, out = quantized_pair(tmp_path, scheme)
     for row in range(20, 30):
         spoil(model, f"{DENSE}.weight", (row, row), value)
     spoil(out, f"{DENSE}.weight", np.s_[20:30], 3)

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from checkpoints.arithmetic import halves
-from checkpoints.expected import expect
 from checkpoints.faults import E, O, Q
-from checkpoints.models import make
+from checkpoints.runs import expected_pair
 from checkpoints.spoiling import replace, retype
 from checkpoints.tensor_files import FLOAT8, Array
 
@@ -42,8 +41,7 @@ def test_what_is_said(
     text: str,
     tmp_path: Path,
 ) -> None:
-    source = make(tmp_path / "source", how.get("family", "qwen2"))
-    folder = expect(source, how["scheme"]).write(tmp_path / "quantized")
+    _, folder = expected_pair(tmp_path, how["scheme"], how.get("family", "qwen2"))
     if "kind" in how:
         retype(folder, f"{O}[.].*", how["kind"])
     replace(folder, name.replace(".", "[.]"), change)

@@ -7,8 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from checkpoints.expected import expect
-from checkpoints.models import make
+from checkpoints.runs import expected_pair
 from checkpoints.spoiling import SUMS, shards, sums
 
 from npu_quant.checkpoint import check, checking
@@ -20,8 +19,7 @@ A, B = "0123456789abcdef" * 4, "f" * 64
 
 @pytest.fixture(name="folder")
 def _folder(tmp_path: Path) -> Path:
-    source = make(tmp_path / "source", "llama")
-    return expect(source, "W8A8_DYNAMIC").write(tmp_path / "quantized")
+    return expected_pair(tmp_path)[1]
 
 
 def flip(path: Path) -> None:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from checkpoints.expected import expect
 from checkpoints.faults import O, Q
-from checkpoints.models import make
+from checkpoints.runs import expected_pair
 from checkpoints.spoiling import as_static, put, replace, retype
 from checkpoints.tensor_files import Array
 
@@ -19,8 +18,7 @@ from npu_quant.checkpoint import check, check_values
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "float16", "bfloat16", "float32"])
 def test_the_first_bad_offset(dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is counted in numbers, also where it is not in the first band; in a type with any dtype."""
-    source = make(tmp_path / "source", "llama")
-    folder = expect(source, "W8A8_DYNAMIC").write(tmp_path / "quantized")
+    _, folder = expected_pair(tmp_path)
     retype(folder, f"{O}[.].*", "W4A16")
     replace(folder, f"{O}.weight_offset", lambda a: (np.indices(a.shape)[0] == 50).astype(dtype))
     monkeypatch.setattr(check_values, "BAND_BYTES", 64)
@@ -31,8 +29,7 @@ def test_the_first_bad_offset(dtype: str, tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_scales_of_integers(tmp_path: Path) -> None:
     """Of a type with any dtype: one of them is 0."""
-    source = make(tmp_path / "source", "llama")
-    folder = expect(source, "W8A8_DYNAMIC").write(tmp_path / "quantized")
+    _, folder = expected_pair(tmp_path)
     replace(folder, f"{O}.weight_scale", lambda a: np.arange(len(a), dtype=np.uint16)[:, None])
     retype(folder, f"{O}[.].*", "W4A16")
     found = [(f.rule, f.name) for f in check(folder, None, 1).findings]
@@ -44,8 +41,7 @@ def test_static_scales_that_cannot_be_compared(
     change: Callable[[Array], Array], tmp_path: Path
 ) -> None:
     """W8A8 keeps weight_scale in no shape or dtype that consumers read: its codes are let be."""
-    source = make(tmp_path / "source", "llama")
-    folder = expect(source, "W8A8_DYNAMIC").write(tmp_path / "quantized")
+    source, folder = expected_pair(tmp_path)
     as_static(folder, O)
     replace(folder, f"{O}.weight_scale", change)
     layers = {layer.name: layer for layer in check(folder, source, 1).layers}
@@ -60,8 +56,7 @@ def test_how_far_a_deq_scale_may_be_from_the_product(
     steps: int, number: int, tmp_path: Path
 ) -> None:
     """2^-7 of it, which is 64 steps of 2^-13; all numbers here are exact in float32."""
-    source = make(tmp_path / "source", "llama")
-    folder = expect(source, "W8A8_DYNAMIC").write(tmp_path / "quantized")
+    _, folder = expected_pair(tmp_path)
     as_static(folder, O)
     replace(folder, f"{O}.weight_scale", lambda a: np.full_like(a, 0.5))
     product = 0.5 * 0.03125
@@ -77,8 +72,7 @@ def test_how_far_a_deq_scale_may_be_from_the_product(
 
 @pytest.mark.parametrize(("offset", "is_bad"), [(-129, 1), (-128, 0), (127, 0), (128, 1)])
 def test_which_offsets_of_inputs_are_int8(offset: int, is_bad: bool, tmp_path: Path) -> None:
-    source = make(tmp_path / "source", "llama")
-    folder = expect(source, "W8A8_DYNAMIC").write(tmp_path / "quantized")
+    _, folder = expected_pair(tmp_path)
     as_static(folder, O)
     put(folder, f"{O}.input_offset", 0, offset)
     found = [f.name for f in check(folder, None, 1).findings if f.rule == "static"]
@@ -87,8 +81,7 @@ def test_which_offsets_of_inputs_are_int8(offset: int, is_bad: bool, tmp_path: P
 
 def test_the_first_of_all_is_number_0(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Though there are others in later bands."""
-    source = make(tmp_path / "source", "llama")
-    folder = expect(source, "W8A8_DYNAMIC").write(tmp_path / "quantized")
+    _, folder = expected_pair(tmp_path)
     put(folder, f"{Q}.weight_scale", [[0], [40], [71]], np.nan)
     monkeypatch.setattr(check_values, "BAND_BYTES", 64)
     (found,) = check(folder, None, 1).findings

@@ -8,6 +8,7 @@ import pytest
 from checkpoints.expected import expect
 from checkpoints.faults import FIRST
 from checkpoints.models import make
+from checkpoints.runs import expected_pair
 from checkpoints.spoiling import DESCRIPTION, INDEX
 
 from npu_quant.checkpoint import CheckpointError, check, quantize
@@ -41,8 +42,7 @@ def test_a_source(name: str, depth: int, left: str, right: str, tmp_path: Path) 
 def test_a_quantized_model(
     name: str, rule: str, depth: int, left: str, right: str, tmp_path: Path
 ) -> None:
-    source = make(tmp_path / "source", "llama")
-    folder = expect(source, "W8A8_DYNAMIC").write(tmp_path / "quantized")
+    source, folder = expected_pair(tmp_path)
     deepen(folder / name, depth, left, right)
     (found,) = [f for f in check(folder, source, 1).findings if f.name == name]
     assert (found.severity, found.rule) == ("error", rule)

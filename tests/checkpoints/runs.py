@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from checkpoints import models
+from checkpoints import expected, models
 from npu_quant import checkpoint
 
 SIZES: dict[str, Any] = {"hidden": 128, "inner": 256}
@@ -31,6 +31,23 @@ def whole(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     report = checkpoint.quantize(source, out, "W8A8_DYNAMIC", workers=1, **OPTIONS)
     assert len(report.shards) >= 4
     return out
+
+
+def quantized_pair(
+    root: Path, scheme: str = "W8A8_DYNAMIC", family: str = "llama", **sizes: Any
+) -> tuple[Path, Path]:
+    """Return a model, and what quantize makes of it."""
+    source, out = models.make(root / "source", family, **sizes), root / "out"
+    checkpoint.quantize(source, out, scheme, workers=1)
+    return source, out
+
+
+def expected_pair(
+    root: Path, scheme: str = "W8A8_DYNAMIC", family: str = "llama"
+) -> tuple[Path, Path]:
+    """Return a model, and what it becomes by the specification."""
+    source = models.make(root / "source", family)
+    return source, expected.expect(source, scheme).write(root / "quantized")
 
 
 class StoppedError(Exception):
