@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import DQ, TRUNCATED, X, Y
+from folders import save_here as save
 
 import npu_quant
 from npu_quant import cli, golden
@@ -20,13 +22,9 @@ COMMANDS = ["compare", "inspect", "info", "bench"]
 @pytest.fixture
 def here(here: Path) -> Path:
     """Return the current folder, which has some arrays and some files that are none."""
-    y = np.array([[0, 32, -64, 127], [127, -64, 32, -127]], np.int8)
-    np.save("y.npy", y)
-    np.save("same.npy", y)
-    np.save("off.npy", y + np.array([[0, 2, 0, -3], [0, 0, 0, 0]], np.int8))
-    np.save("x.npy", np.array([[0, 1, -2, 4], [3, -1.5, 0.75, -3]], np.float16))
-    np.save("truncated.npy", np.array([[0, 31, -63, 127], [127, -63, 31, -127]], np.int8))
-    np.savez("two.npz", a=y, b=y)
+    save(x=X, y=Y, same=Y, truncated=TRUNCATED)
+    np.save("off.npy", Y + np.array([[0, 2, 0, -3], [0, 0, 0, 0]], np.int8))
+    np.savez("two.npz", a=Y, b=Y)
     (here / "folder").mkdir()
     (here / "cut.npy").write_bytes((here / "y.npy").read_bytes()[:-3])
     (here / "bad.npz").write_bytes(b"PK\x03\x04 and no more")
@@ -34,7 +32,6 @@ def here(here: Path) -> Path:
     return here
 
 
-OP = ["--op", "npu_dynamic_quant"]
 WRONG = [
     (["compare"], r"two files are compared, actual and golden, 0 given"),
     (["compare", "y.npy"], r"two files are compared, actual and golden, 1 given"),
@@ -81,30 +78,30 @@ WRONG = [
         r"overwrite x\.npy, which holds no result of",
     ),
     (["compare", "off.npy", "y.npy", "--json", "no/a.json"], r"no/a\.json: No such file"),
-    (["compare", "x.npy", *OP], r"takes the actual y, scale .* and then input; 1 file is given"),
-    (["compare", "y.npy", "y.npy", "y.npy", "x.npy", *OP], r"4 files are given"),
-    (["compare", "-", "-", "x.npy", *OP], r"no actual output is given"),
-    (["compare", "x.npy", "x.npy", *OP], r"x\.npy is given as y and as input"),
-    (["compare", "y.npy", "y.npy", "x.npy", *OP], r"y\.npy is given as y and as scale"),
-    (["compare", "y.npy", "-", *OP], r"input is None, expected a numpy\.ndarray"),
-    (["compare", "y.npy", "same.npy", *OP], r"same\.npy, taken for input, has dtype int8, exp"),
-    (["compare", "y.npy", "x.npy", *OP, "--attr", "nope=1"], r"no parameter 'nope'"),
-    (["compare", "y.npy", "x.npy", *OP, "--attr", "dst_type=9"], r"dst_type is 9"),
-    (["compare", "y.npy", "x.npy", *OP, "--attr", "quant_mode=9"], r"quant_mode is an int, expect"),
+    (["compare", "x.npy", *DQ], r"takes the actual y, scale .* and then input; 1 file is given"),
+    (["compare", "y.npy", "y.npy", "y.npy", "x.npy", *DQ], r"4 files are given"),
+    (["compare", "-", "-", "x.npy", *DQ], r"no actual output is given"),
+    (["compare", "x.npy", "x.npy", *DQ], r"x\.npy is given as y and as input"),
+    (["compare", "y.npy", "y.npy", "x.npy", *DQ], r"y\.npy is given as y and as scale"),
+    (["compare", "y.npy", "-", *DQ], r"input is None, expected a numpy\.ndarray"),
+    (["compare", "y.npy", "same.npy", *DQ], r"same\.npy, taken for input, has dtype int8, exp"),
+    (["compare", "y.npy", "x.npy", *DQ, "--attr", "nope=1"], r"no parameter 'nope'"),
+    (["compare", "y.npy", "x.npy", *DQ, "--attr", "dst_type=9"], r"dst_type is 9"),
+    (["compare", "y.npy", "x.npy", *DQ, "--attr", "quant_mode=9"], r"quant_mode is an int, expect"),
     (
-        ["compare", "y.npy", "x.npy", *OP, "--attr", "quant_mode"],
+        ["compare", "y.npy", "x.npy", *DQ, "--attr", "quant_mode"],
         r"'quant_mode', expected NAME=VAL",
     ),
-    (["compare", "y.npy", "x.npy", *OP, "--attr", "out=1"], r"--attr out= cannot be given"),
-    (["compare", "y.npy", "x.npy", *OP, "--attr", "a=1", "--attr", "a=2"], r"a= is given twice"),
-    (["compare", "y.npy", "x.npy", *OP, "--input", "a=y.npy", "--attr", "a=2"], r"and by --attr"),
-    (["compare", "y.npy", "x.npy", *OP, "--numerics", "fast"], r"fast.*available: reference"),
+    (["compare", "y.npy", "x.npy", *DQ, "--attr", "out=1"], r"--attr out= cannot be given"),
+    (["compare", "y.npy", "x.npy", *DQ, "--attr", "a=1", "--attr", "a=2"], r"a= is given twice"),
+    (["compare", "y.npy", "x.npy", *DQ, "--input", "a=y.npy", "--attr", "a=2"], r"and by --attr"),
+    (["compare", "y.npy", "x.npy", *DQ, "--numerics", "fast"], r"fast.*available: reference"),
     (
-        ["compare", "off.npy", "x.npy", *OP, "--variant", "best"],
+        ["compare", "off.npy", "x.npy", *DQ, "--variant", "best"],
         r"variant is 'best', which npu_dyn",
     ),
-    (["compare", "y.npy", *OP, "--golden", "same.npy", "--explain"], r"--explain is for a golden"),
-    (["compare", "y.npy", *OP, *["--golden", "same.npy"] * 3], r"3 --golden files are given"),
+    (["compare", "y.npy", *DQ, "--golden", "same.npy", "--explain"], r"--explain is for a golden"),
+    (["compare", "y.npy", *DQ, *["--golden", "same.npy"] * 3], r"3 --golden files are given"),
     (
         ["compare", "y.npy", "x.npy", "--op", "fake_quantize_per_tensor_affine"],
         r"needs --attr scale=VALUE or --input scale=FILE",
@@ -157,10 +154,10 @@ RIGHT = [
     (["compare", "off.npy", "y.npy", "--atol", "2"], 1),
     (["compare", "x.npy", "y.npy"], 1),
     (["compare", "two.npz::a", "y.npy"], 0),
-    (["compare", "y.npy", "x.npy", *OP], 0),
-    (["compare", "off.npy", "x.npy", *OP], 1),
-    (["compare", "truncated.npy", "x.npy", *OP], 1),
-    (["compare", "truncated.npy", "x.npy", *OP, "--variant", "truncation"], 0),
+    (["compare", "y.npy", "x.npy", *DQ], 0),
+    (["compare", "off.npy", "x.npy", *DQ], 1),
+    (["compare", "truncated.npy", "x.npy", *DQ], 1),
+    (["compare", "truncated.npy", "x.npy", *DQ, "--variant", "truncation"], 0),
     (["compare", "--op", "npu_dynamic_quant", "y.npy", "--quiet", "x.npy"], 0),
     (["inspect", "x.npy", "two.npz", "empty"], 0),
     (["info"], 0),

@@ -11,14 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import DQ, Say
+from command_line import DQ, SCALE, Say, X, Y
 
 from npu_quant.commands import compare, info
 from npu_quant.golden.operators import operators
-
-X = np.array([[0, 1, -2, 4], [3, -1.5, 0.75, -3]], np.float16)
-Y = np.array([[0, 32, -64, 127], [127, -64, 32, -127]], np.int8)
-SCALE = np.array([4, 3], np.float32) / np.float32(127)
 
 
 @pytest.fixture(autouse=True)

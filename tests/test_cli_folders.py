@@ -12,14 +12,9 @@ from folders import A, B, changed, save
 
 import npu_quant
 
+# Of the current folder, which has the folders npu and cpu.
+pytestmark = pytest.mark.usefixtures("here", "sides")
 CALL = "NPU.npu_dynamic_quant.0.forward"
-
-
-@pytest.fixture(autouse=True)
-def here(sides: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the current folder, which has the folders npu and cpu."""
-    monkeypatch.chdir(sides[0].parent)
-    return sides[0].parent
 
 
 def quantized(here: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -18,13 +17,9 @@ from npu_quant.commands.statistics import BINS, statistics_of
 from npu_quant.golden.read import sources
 from npu_quant.golden.read.sources import ArraySource
 
+pytestmark = pytest.mark.usefixtures("here")
+
 BF16, E4M3, E5M2 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
-
-
-@pytest.fixture(autouse=True)
-def here(here: Path) -> Path:
-    """Return the current folder."""
-    return here
 
 
 class TestStatistics:
