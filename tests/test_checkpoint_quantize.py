@@ -14,6 +14,7 @@ import pytest
 from checkpoints import ascend_reader, expected, models, modules, tensor_files
 
 from npu_quant import checkpoint
+from npu_quant.checkpoint import weights
 
 ASCEND = ["W8A8_DYNAMIC", "W8A16", "W8A8_MXFP8", "W4A8_DYNAMIC"]
 KINDS = [*((s, "ascend") for s in ASCEND)]
@@ -199,6 +200,27 @@ class TestReport:
         zeros = by_name[name.removesuffix(".weight").replace("q_proj", "k_proj")]
         assert zeros.sqnr_db is None
         assert zeros.zero_rows == zeros.shape[0]
+
+
+def test_a_file_may_be_just_full(folders: dict[str, Path], tmp_path: Path) -> None:
+    source, out = folders["llama"], tmp_path / "out"
+    checkpoint.quantize(source, out, "W8A8_DYNAMIC")
+    index = json.loads((out / "quant_model_weights.safetensors.index.json").read_bytes())
+    size = index["metadata"]["total_size"]
+    for shard_size, count in ((size, 1), (size - 1, 2)):
+        planned = checkpoint.quantize(
+            source, tmp_path / "none", "W8A8_DYNAMIC", shard_size=shard_size, dry_run=True
+        )
+        assert len(planned.shards) == count
+
+
+def test_no_code_is_beyond_minus_127() -> None:
+    """255 / 127 of the least bfloat16 is 2.008 of it: the scale is 2, and -127.5 goes to -128."""
+    least = 2.0**-133
+    w = np.array([[255 * least, -255 * least, 2 * least, 0]], np.float32)
+    q, scale, _ = weights.codes_of(w, "int8", weights.Rule("ascend", "bfloat16"))
+    assert scale.tolist() == [2 * least]
+    assert q.tolist() == [[127, -127, 1, 0]]
 
 
 def test_progress_ends_at_the_sources_bytes(folders: dict[str, Path], tmp_path: Path) -> None:
