@@ -141,7 +141,8 @@ class TestReport:
         report = checkpoint.quantize(folders["qwen2"], out, "W8A8_DYNAMIC", workers=1)
         data = json.loads(json.dumps(report.to_dict()))
         keys = "command scheme format model_type params_dtype dry_run source_bytes written_bytes "
-        keys += "types float layers shards resumed resumed_bytes warnings seconds peak_rss_bytes"
+        keys += "types float layers shards resumed resumed_bytes warnings "
+        keys += "passed findings is_finished_before seconds peak_rss_bytes"
         assert [*data] == keys.split()
         assert [*data["layers"][0]] == [
             "name",
