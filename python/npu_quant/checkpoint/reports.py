@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..golden.read.common import clean
-from ..golden.results import plain
+from ..golden.shown import plain
 from .findings import Finding, has_error
 from .schemes import FLOAT
 

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .kinds import told
-from .shown import ShortRepr, some_of
-from .shown import plain as plain
+from .shown import ShortRepr, plain, some_of
 
 Rung: TypeAlias = Literal["identical", "tie", "variant", "tolerated", "different"]
 """What a comparison may come to, the best first (docs/golden.md 1)."""
