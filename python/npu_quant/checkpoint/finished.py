@@ -12,7 +12,7 @@ from ..golden.read.common import clean
 from .check_sums import parsed
 from .folder import CheckpointError, json_of
 from .job import Job, together
-from .kept import Entry, sources_of
+from .kept import Entry, source_checksums_of
 from .pool import Pool
 from .record import difference
 from .work import RECORD, SUMS, WORK, sha256_of
@@ -96,7 +96,7 @@ def as_written(
     for name in [*shards, RECORD, *sums]:
         if name not in sha256 or (name in sums and sums[name] != sha256[name]):
             raise CheckpointError(_changed(out, name))
-    for number, source in sources_of(job, pool, range(len(job.plan.shards)), read):
+    for number, source in source_checksums_of(job, pool, range(len(job.plan.shards)), read):
         if source != shards[job.plan.shards[number].name]:
             text = f"other weights became {job.plan.shards[number].name}"
             raise CheckpointError(

@@ -52,7 +52,7 @@ def source_of(made: Iterable[str]) -> str:
     return hashlib.blake2b("".join(made).encode(), digest_size=16).hexdigest()
 
 
-def sources_of(
+def source_checksums_of(
     job: Job, pool: Pool, shards: Iterable[int], read: Callable[[int], None] = lambda count: None
 ) -> Iterator[tuple[int, str]]:
     """Yield the checksums of what shards are made of, as it is now.
@@ -123,7 +123,7 @@ def whole_shards(job: Job, pool: Pool, found: Noted) -> Iterator[tuple[int, Entr
     for (number, (entry, is_newer)), (_, sha256) in zip(found.shards.items(), digests, strict=True):
         if sha256 != entry["sha256"]:
             continue
-        if is_newer and dict(sources_of(job, pool, [number]))[number] != entry["source"]:
+        if is_newer and dict(source_checksums_of(job, pool, [number]))[number] != entry["source"]:
             continue
         yield number, entry
 
