@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import math
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -53,8 +54,9 @@ class CopyMix:
         It repeats in one call, whose cost vanishes in it.
         """
         wider_first = sorted(outputs, key=lambda y: -y.nbytes)
-        elements = min(a.size for a in (*inputs, *outputs))  # codes of float4 share one
-        widths = [*(a.nbytes // elements for a in (inputs[0], *wider_first)), 0][:3]
+        each = [a.nbytes for a in (inputs[0], *wider_first)]
+        elements = math.gcd(*each)  # widths are whole bytes, as small as they can be
+        widths = [*(nbytes // elements for nbytes in each), 0][:3]
         mix = self._find(len(inputs), *widths)
         if mix < 0:
             raise ValueError(f"copy_mix: no mix of {len(inputs)} inputs and widths {widths}")

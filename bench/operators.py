@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from . import arrays
 
 FLOATS = ("float16", "bfloat16", "float32")
-DTYPES = (*FLOATS, "int8", "float8_e4m3fn")
+DTYPES = (*FLOATS, "int8", "int32", "float8_e4m3fn")
 # 32x4096 is the largest in the L2 cache: there the call itself no longer counts.
 SIZES = "1x16,8x4096,32x4096,128x4096,4096x4096,32768x7168"
 

@@ -260,7 +260,7 @@ class Mapping {
   // Results of a tile of which some go to an end of a streamed row. They go there a little later:
   // to read at once what was just stored would wait for all streaming stores before it.
   struct End {
-    alignas(64) char y[kTile * 4];
+    alignas(64) char y[kTile * 8];
     alignas(64) uint8_t written_mask[kTile];
     char* to;
     uint8_t* mask_to;

@@ -10,7 +10,8 @@ namespace npu_quant {
 // once: single cache lines of columns that lie a power of two apart take twice as long (Zen 4).
 inline constexpr int64_t kColumnBytes = 256;
 
-// from[row * width + i] goes to element (row, i) of `to`: elements of `item` bytes, 1, 2 or 4.
+// from[row * width + i] goes to element (row, i) of `to`: elements of `item` bytes, 1, 2, 4
+// or 8.
 struct ScatterKernel {
   struct Args {
     const char* from;

@@ -86,6 +86,8 @@ class Case:
     large: Sequence[Setting]  # two axes, to be repeated until no cache holds them
     guards: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # options, for many shapes
     in_memory: Kinds | None = None
+    # Whether arguments may have an axis more, before their own: large ones are stacked so.
+    stacks: bool = True
     fields: tuple[str, ...] = ()  # of the results, where there are several
     # Puts special values into arguments; none where arguments() has them already.
     sprinkled: Callable[[Rng, Arguments], Arguments] | None = None

@@ -35,6 +35,7 @@ inline Values elements_of(const std::vector<char>& bytes, DType dtype) {
     case DType::float16: return converted<uint16_t>(bytes, widen_float16);
     case DType::bfloat16: return converted<uint16_t>(bytes, widen_bfloat16);
     case DType::int32: return converted<int32_t>(bytes, same);
+    case DType::int64: return converted<int64_t>(bytes, same);
     case DType::int8: return converted<int8_t>(bytes, same);
     default: return converted<uint8_t>(bytes, same);
   }
