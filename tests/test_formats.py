@@ -247,6 +247,7 @@ def test_shapes_and_layouts() -> None:
     assert (formats.decode(formats.encode(x, 290), 290)[small] == x[small]).all()
     assert formats.decode(np.zeros((), np.uint8), "hifloat8").shape == ()
     assert formats.unpack_int4(np.zeros((3, 0, 2), np.int32)).shape == (3, 0, 16)
+    assert formats.unpack_int4(np.zeros((3, 0, 2), np.int32), 0).shape == (24, 0, 2)
     assert formats.pack_int4(np.zeros((3, 0), np.int8)).shape == (3, 0)
     quarters = np.clip(x / 4, -1.75, 1.75)
     codes = formats.encode(quarters, "float4_e1m2")
@@ -283,6 +284,15 @@ def test_shapes_and_layouts() -> None:
         ),
         (lambda: formats.unpack_int4(np.zeros(1, "u4")), DTypeError, "elements has dtype uint32"),
         (lambda: formats.unpack_int4(np.zeros((), "i4")), ParamError, "elements has shape (), exp"),
+        *[
+            (
+                lambda axis=axis: formats.unpack_int4(np.zeros((2, 3), "i4"), axis),
+                ParamError,
+                f"axis is {axis}, expected -2 to 1.",
+            )
+            for axis in (2, -3)
+        ],
+        (lambda: formats.unpack_int4(np.zeros(1, "i4"), 0.0), TypeError, "'float' object cannot"),  # type: ignore[arg-type]
         (lambda: formats.encode(np.ones(4), 296), DTypeError, "npu_dtype_cast: self has dtype"),
         (lambda: formats.encode(np.ones(3, "f4"), 296), ParamError, "npu_dtype_cast: self has"),
         (lambda: formats.encode(np.ones((), "f4"), 297), ParamError, "npu_dtype_cast: self has"),

@@ -12,7 +12,10 @@ from npu_quant.golden.operators import operators
 
 
 @pytest.mark.parametrize("shape", [(0, 40), (6, 0), (0, 0)])
-@pytest.mark.parametrize("op", operators())
+@pytest.mark.parametrize(
+    "op",
+    [op for op in operators() if op != "npu_convert_weight_to_int4pack"],  # which takes none
+)
 def test_no_elements(op: str, shape: tuple[int, int], rng: np.random.Generator) -> None:
     inputs = every_call(rng, *shape)[op]
     own = getattr(npu_quant, op)(**inputs)

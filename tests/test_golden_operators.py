@@ -18,7 +18,7 @@ from npu_quant.testing import GoldenMismatch, assert_golden
 
 
 def test_every_operator_can_be_compared_and_measured() -> None:
-    """But gradients and casts; not measured are forms of others, what takes codes, and MX."""
+    """But gradients and casts; not measured are forms of others, what takes codes, MX, and words."""
     compared = set(operators())
     assert set(npu_quant.ops.__all__) - compared == {
         "dequantize_val",
@@ -30,6 +30,8 @@ def test_every_operator_can_be_compared_and_measured() -> None:
     assert compared - set(CASES) == {
         "npu_anti_quant",
         "npu_anti_mx_quant",
+        "npu_convert_weight_to_int4pack",
+        "npu_trans_quant_param",
         "npu_dynamic_mx_quant",
         "npu_dynamic_block_mx_quant",
         "npu_dynamic_mx_quant_with_dual_axis",

@@ -75,6 +75,8 @@ def arguments(op: str) -> dict[str, Any]:
             "axis": 1,
         },
         "npu_anti_quant": {"x": (x * 40).astype(np.int8), "scale": SCALES},
+        "npu_convert_weight_to_int4pack": {"weight": (x * 4).astype(np.int32)},
+        "npu_trans_quant_param": {"scale": x.astype(np.float32)},
         "quantize_val": {
             "scale": 0.037,
             "zero_point": 5,

@@ -182,6 +182,18 @@ def in_other_blocks(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
             yield "npu_anti_mx_quant", codes
 
 
+def in_words(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Calls that put numbers into words, bit by bit."""
+    x = np.ascontiguousarray(numbers(dtype).astype(F32)) * F32(9)
+    for offset in (None, x[0, :1], x[::-1]):
+        for mode in (0, 1):
+            words = {"scale": x, "offset": offset, "round_mode": mode}
+            yield "npu_trans_quant_param", words
+    with np.errstate(invalid="ignore"):
+        yield "npu_convert_weight_to_int4pack", {"weight": np.nan_to_num(x).astype(np.int32)}
+    yield "npu_convert_weight_to_int4pack", {"weight": np.rint(x / 18) / F32(2)}
+
+
 def crc(array: Any) -> int:
     """Return a checksum of an array's elements; every NaN is the same."""
     plain = np.ascontiguousarray(array)
@@ -207,7 +219,7 @@ def result(variant: Variant, model: Model) -> str:
 def calls(dtype: Any) -> dict[str, list[dict[str, Any]]]:
     """Return the inputs of each operator's calls."""
     found: dict[str, list[dict[str, Any]]] = {}
-    for kind in (given, grouped, formatted, in_blocks, in_other_blocks):
+    for kind in (given, grouped, formatted, in_blocks, in_other_blocks, in_words):
         for op, inputs in kind(dtype):
             found.setdefault(op, []).append(inputs)
     return found

@@ -56,6 +56,16 @@ def anti_mx(name: str) -> Any:
     return ops.npu_anti_mx_quant(y, mxscale, src_type=name)
 
 
+def packed(name: str) -> Any:
+    """Pack codes that lie an element each in integers, or in floats."""
+    return ops.npu_convert_weight_to_int4pack(X.astype({"int4": "i4", "float4_e2m1": "f4"}[name]))
+
+
+def without_codes(name: str) -> Any:
+    """Refuse every format."""
+    raise KeyError(name)
+
+
 # How an operator is asked for a format. One whose name contains it is a form of it, in its row.
 ROWS: dict[str, Callable[[str], Any]] = {
     "npu_dynamic_quant": lambda f: ops.npu_dynamic_quant(X, dst_type=f),
@@ -77,6 +87,8 @@ ROWS: dict[str, Callable[[str], Any]] = {
         X, X, X[0], ONE, None, dst_type=f
     ),
     "npu_dtype_cast": lambda f: ops.npu_dtype_cast(X, f),
+    "npu_convert_weight_to_int4pack": packed,
+    "npu_trans_quant_param": without_codes,
     "fake_quantize_per_tensor_affine": lambda f: ops.fake_quantize_per_tensor_affine(
         X, 1.0, 0, *LIMITS[f]
     ),
@@ -91,7 +103,7 @@ def takes(ask: Callable[[str], Any], name: str) -> bool:
     """Tell whether an operator has a format, by asking it for one."""
     try:
         ask(name)
-    except (npu_quant.NpuQuantError, KeyError):  # LIMITS has no floats
+    except (npu_quant.NpuQuantError, KeyError):  # LIMITS has no floats, and some have no codes
         return False
     return True
 

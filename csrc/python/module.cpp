@@ -16,6 +16,8 @@ void bind_quantize(py::module_& module);
 void bind_anti_quant(py::module_& module);
 void bind_anti_mx_quant(py::module_& module);
 void bind_dtype_cast(py::module_& module);
+void bind_trans_quant_param(py::module_& module);
+void bind_convert_weight_to_int4pack(py::module_& module);
 void bind_quantize_val(py::module_& module);
 void bind_quantizer(py::module_& module);
 void bind_compare(py::module_& module);
@@ -42,6 +44,8 @@ PYBIND11_MODULE(_core_of_main_interpreter, module) {
   bind_anti_quant(module);
   bind_anti_mx_quant(module);
   bind_dtype_cast(module);
+  bind_trans_quant_param(module);
+  bind_convert_weight_to_int4pack(module);
   bind_quantize_val(module);
   bind_quantizer(module);
   bind_compare(module);

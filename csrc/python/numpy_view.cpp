@@ -91,6 +91,7 @@ std::string convert_remedy(std::string_view op, std::string_view argument) {
                             : begins_with("scale")      ? "np.float32"
                             : argument == "mask"        ? "np.bool_"
                             : argument == "offset"      ? "np.float32"
+                            : argument == "weight"      ? "np.int32"
                             : op == "npu_anti_quant"    ? "np.int8"
                             : op == "npu_anti_mx_quant" ? "np.uint8"
                             : begins_with("fake")       ? "np.float32"

@@ -48,6 +48,7 @@ from .ops import (
     npu_add_rms_norm_quant,
     npu_anti_mx_quant,
     npu_anti_quant,
+    npu_convert_weight_to_int4pack,
     npu_dtype_cast,
     npu_dynamic_block_mx_quant,
     npu_dynamic_block_quant,
@@ -58,6 +59,7 @@ from .ops import (
     npu_grouped_dynamic_block_quant,
     npu_grouped_dynamic_mx_quant,
     npu_quantize,
+    npu_trans_quant_param,
     quantize_val,
 )
 from .quantizer import (
@@ -118,6 +120,7 @@ __all__ = [  # noqa: RUF022 (its order of qint8 and qint32 is not that of sorted
     "npu_add_rms_norm_quant",
     "npu_anti_mx_quant",
     "npu_anti_quant",
+    "npu_convert_weight_to_int4pack",
     "npu_dtype_cast",
     "npu_dynamic_block_mx_quant",
     "npu_dynamic_block_quant",
@@ -128,6 +131,7 @@ __all__ = [  # noqa: RUF022 (its order of qint8 and qint32 is not that of sorted
     "npu_grouped_dynamic_block_quant",
     "npu_grouped_dynamic_mx_quant",
     "npu_quantize",
+    "npu_trans_quant_param",
     "numerics",
     "ops",
     "per_channel_affine",

@@ -196,6 +196,12 @@ def npu_anti_mx_quant(
 def npu_dtype_cast(
     self: object, dtype: object, input_dtype: object, out: object, numerics: object, /
 ) -> NDArray[Any]: ...
+def npu_trans_quant_param(
+    scale: object, offset: object, round_mode: object, out: object, numerics: object, /
+) -> NDArray[np.int64]: ...
+def npu_convert_weight_to_int4pack(
+    weight: object, inner_k_tiles: object, out: object, numerics: object, /
+) -> NDArray[Any]: ...
 def quantize_val(
     scale: object,
     zero_point: object,

@@ -44,5 +44,5 @@ def missing(name: str, known: Sequence[str]) -> AttributeError:
         operators = [here for here in known if here.startswith("npu_")]
         listed = difflib.get_close_matches(name, operators, len(operators), 0)
         text += f"{'' if near else '.'} If it is an operator of torch_npu, it is not here yet."
-        text += f" Here are: {', '.join(listed)}."
+        text += f" Here: {', '.join(listed)}."
     return AttributeError(text, name=name)

@@ -15,6 +15,7 @@ uint8, as in every operator (docs/numerics.md 11). Both directions are
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -231,17 +232,23 @@ def pack_int4(codes: NDArray[Any]) -> NDArray[np.int32]:
     return _packed(codes, "int4", ("int8", "int4"), -8)
 
 
-def unpack_int4(elements: NDArray[np.int32]) -> NDArray[np.int8]:
+def unpack_int4(elements: NDArray[np.int32], axis: int = -1) -> NDArray[np.int8]:
     """Return the int4 codes that elements of int32 hold, each in an int8.
+
+    It is the inverse of :func:`npu_quant.npu_convert_weight_to_int4pack` and :func:`pack_int4`.
 
     Args:
         elements: int32, such as :func:`pack_int4` and the operators give.
+        axis: along which the codes of an element lie one after the other: the last one, but -2 for
+            a weight that was packed and then transposed, such as (K / 8, N).
 
     Returns:
-        The codes, from -8 to 7, with 8 times the last axis.
+        The codes, from -8 to 7, with 8 times that axis.
 
     Raises:
         DTypeError: elements is no array of int32.
+        ParamError: elements has no such axis.
+        TypeError: axis is no int.
 
     Example:
         >>> import numpy as np
@@ -249,8 +256,12 @@ def unpack_int4(elements: NDArray[np.int32]) -> NDArray[np.int8]:
         >>> formats.unpack_int4(np.array([0x10], np.int32))
         array([0, 1, 0, 0, 0, 0, 0, 0], dtype=int8)
     """
-    codes = _codes.unpacked(_held("elements", elements, "int4"))
-    return (codes << 4).view(np.int8) >> 4
+    held = _held("elements", elements, "int4")
+    if not -held.ndim <= operator.index(axis) < held.ndim:
+        text = f"axis is {axis}, expected {-held.ndim} to {held.ndim - 1}."
+        raise ParamError(text, _PARAM_INVALID)
+    codes = (_codes.unpacked(np.moveaxis(held, axis, -1)) << 4).view(np.int8) >> 4
+    return np.ascontiguousarray(np.moveaxis(codes, -1, axis))
 
 
 def pack_fp4(codes: NDArray[Any]) -> NDArray[np.uint8]:

@@ -37,9 +37,9 @@ class Wrong(NamedTuple):
 
 def every() -> Iterator[Wrong]:
     """Return those of all operators."""
-    from . import fake, given, norm
+    from . import fake, given, norm, words
 
-    for module in (given, fake, norm):
+    for module in (given, fake, norm, words):
         yield from module.wrongs()
 
 

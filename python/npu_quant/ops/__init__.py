@@ -20,6 +20,7 @@ from .._names import dir_of
 from .add_rms_norm_quant import npu_add_rms_norm_quant
 from .anti_mx_quant import npu_anti_mx_quant
 from .anti_quant import npu_anti_quant
+from .convert_weight_to_int4pack import npu_convert_weight_to_int4pack
 from .dtype_cast import npu_dtype_cast
 from .dynamic_block_mx_quant import npu_dynamic_block_mx_quant
 from .dynamic_block_quant import npu_dynamic_block_quant
@@ -42,6 +43,7 @@ from .grouped_dynamic_block_quant import npu_grouped_dynamic_block_quant
 from .grouped_dynamic_mx_quant import npu_grouped_dynamic_mx_quant
 from .quantize import npu_quantize
 from .quantize_val_functions import dequantize_val, quantize_val
+from .trans_quant_param import npu_trans_quant_param
 
 __all__ = [
     "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
@@ -55,6 +57,7 @@ __all__ = [
     "npu_add_rms_norm_quant",
     "npu_anti_mx_quant",
     "npu_anti_quant",
+    "npu_convert_weight_to_int4pack",
     "npu_dtype_cast",
     "npu_dynamic_block_mx_quant",
     "npu_dynamic_block_quant",
@@ -65,6 +68,7 @@ __all__ = [
     "npu_grouped_dynamic_block_quant",
     "npu_grouped_dynamic_mx_quant",
     "npu_quantize",
+    "npu_trans_quant_param",
     "quantize_val",
 ]
 

@@ -54,6 +54,13 @@ OPERATORS = {
         (ops.npu_quantize, "quantize.Quantize", "self scales zero_points", {"y": "codes"}),
         (ops.npu_anti_mx_quant, "anti_mx_quant.AntiMxQuant", "x mxscale", {"y": "values"}),
         (ops.npu_anti_quant, "anti_quant.AntiQuant", "x scale", {"y": "values"}),
+        (
+            ops.npu_convert_weight_to_int4pack,
+            "convert_weight_to_int4pack.ConvertWeightToInt4pack",
+            "weight",
+            {"y": "codes"},
+        ),
+        (ops.npu_trans_quant_param, "trans_quant_param.TransQuantParam", "scale", {"y": "values"}),
         (ops.fake_quantize_per_tensor_affine, _FAKE, "self", _ONLY),
         (ops.fake_quantize_per_tensor_affine_cachemask, _FAKE, "self", _BOTH),
         (

@@ -1,0 +1,29 @@
+// npu_convert_weight_to_int4pack: the contract.
+#pragma once
+
+#include "ops/op.h"
+
+namespace npu_quant {
+
+struct ConvertWeightToInt4pack final : Op {
+  enum { kY };
+
+  ConvertWeightToInt4pack() : Op("npu_convert_weight_to_int4pack") {}
+
+  TensorView weight;
+  int64_t inner_k_tiles = 0;  // without effect
+
+  Inputs inputs() override;
+  Status run(const TensorView* out) const override;
+
+ private:
+  Status check_dtypes() const override;
+  Status check_ranks() const override;
+  void plan_outputs() override;
+  Status check_shapes() override;
+  Format codes() const override { return codes_; }
+
+  Format codes_ = Format::other;
+};
+
+}  // namespace npu_quant

@@ -1,0 +1,73 @@
+#include "ops/trans_quant_param.h"
+
+#include "kernels/trans_quant_param.h"
+#include "ops/elementwise.h"
+
+namespace npu_quant {
+
+Inputs TransQuantParam::inputs() {
+  return Inputs::of(required("scale", scale), optional("offset", offset));
+}
+
+Status TransQuantParam::check_dtypes() const {
+  for (const auto& [argument, view] : {std::pair{"scale", &scale}, {"offset", &offset}})
+    NPU_QUANT_RETURN_IF_ERROR(
+        check_dtype_in(name, argument, *view, {DType::float32}, DType::float32));
+  return {};
+}
+
+Status TransQuantParam::check_ranks() const {
+  const char* const remedy = "It holds one element, or one per channel.";
+  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "scale", scale, 1, 2, remedy));
+  return check_rank(name, "offset", offset, 1, 2, remedy);
+}
+
+// One scale goes with as many offsets as there are.
+void TransQuantParam::plan_outputs() {
+  const bool spreads = scale.rank == 1 && scale.shape.size() == 1 && offset.present;
+  outputs.assign(
+      OutputSpec{"", DType::int64, spreads && offset.rank == 1 ? offset.shape : scale.shape});
+}
+
+Status TransQuantParam::check_attributes() {
+  if (round_mode == 0 || round_mode == 1) return {};
+  return fault(name, Fault::attribute, {Argument("round_mode")}, {"is ", round_mode},
+               "expected 0 or 1");
+}
+
+Status TransQuantParam::check_shapes() {
+  const int64_t count = outputs[kY].shape.size();
+  const int64_t given = offset.present ? offset.shape.size() : 1;
+  if (given == 1 || given == count) return {};
+  Text allowed = "expected one element";
+  if (count != 1) allowed += {", or ", count, ", as many as ", Argument("scale"), " has"};
+  return wrong_shape(name, "offset", offset, allowed);
+}
+
+Status TransQuantParam::run(const TensorView* out) const {
+  const Shape& shape = outputs[kY].shape;
+  // As many as scale has, in the order of its elements, whatever their own shape.
+  Parameter offsets;
+  NPU_QUANT_RETURN_IF_ERROR(offsets.assign(name, offset, offset.shape, offset.strides));
+  int64_t of_scale[kMaxRank] = {}, of_offsets[kMaxRank] = {};
+  for (int64_t axis = shape.rank - 1, next = sizeof(float); axis >= 0; next *= shape.dims[axis--]) {
+    if (scale.shape == shape) of_scale[axis] = scale.strides[axis];
+    if (offset.present && offset.shape.size() > 1) of_offsets[axis] = next;
+  }
+  enum { kScale, kOffset, kWords, kTensors };
+  const Elementwise<kTensors> work(shape, kOffset, kWords, {of_scale, of_offsets, out[kY].strides});
+  const bool stream = worth_streaming(bytes());
+  work.for_each_part({scale.data, offsets.data(), out[kY].data},
+                     work_bytes(bytes(), {&scale, &out[kY]}), [&](const auto& part) {
+                       run_on_active_target<TransQuantParamKernel>({.rows = part.rows,
+                                                                    .n = part.n,
+                                                                    .scale = part.at[kScale],
+                                                                    .y = part.at[kWords],
+                                                                    .offset = part.at[kOffset],
+                                                                    .rounds = round_mode == 1,
+                                                                    .stream = stream});
+                     });
+  return {};
+}
+
+}  // namespace npu_quant

@@ -1,0 +1,29 @@
+// npu_trans_quant_param: the contract.
+#pragma once
+
+#include "ops/op.h"
+#include "ops/parameter.h"
+
+namespace npu_quant {
+
+struct TransQuantParam final : Op {
+  enum { kY };
+
+  TransQuantParam() : Op("npu_trans_quant_param") {}
+
+  TensorView scale;
+  TensorView offset;       // optional
+  int64_t round_mode = 0;  // 1: the scale is rounded to 19 bits, 0: cut
+
+  Inputs inputs() override;
+  Status run(const TensorView* out) const override;
+
+ private:
+  Status check_dtypes() const override;
+  Status check_ranks() const override;
+  void plan_outputs() override;
+  Status check_attributes() override;
+  Status check_shapes() override;
+};
+
+}  // namespace npu_quant
