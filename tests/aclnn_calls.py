@@ -62,6 +62,9 @@ PROTOTYPES = {
     "aclnnAscendQuantV3": "TTTbswwT",
     "aclnnAscendAntiQuant": "TTTibT",
     "aclnnAntiMxQuant": "TTiiT",
+    "aclnnTransQuantParamV2": "TTT",
+    "aclnnTransQuantParamV3": "TTiT",
+    "aclnnConvertWeightToINT4Pack": "TT",
 }
 
 

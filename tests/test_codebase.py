@@ -26,7 +26,6 @@ FAMILIES = sorted(BOUND - {"runtime", "quantizer"})
 NOT_OPERATORS = {"compare": "golden/measure/metrics.py", "checkpoint": "checkpoint/weights.py"}
 # Families without a function in the C API, and what the room holds beside the others.
 NOT_IN_ACLNN = {"quantize_val", "dtype_cast", "dynamic_block_mx_quant", *NOT_OPERATORS}
-NOT_IN_ACLNN |= {"trans_quant_param", "convert_weight_to_int4pack"}
 NOT_IN_ACLNN |= {"grouped_dynamic_mx_quant", "grouped_dynamic_block_quant"}
 SHARED_ACLNN = {"arrays", "data_type", "executor", "faults", "float16", "memory"}
 SHARED_ACLNN |= {"mutex", "report", "runtime", "tensor"}

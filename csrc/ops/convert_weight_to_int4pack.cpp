@@ -17,7 +17,8 @@ Status ConvertWeightToInt4pack::check_ranks() const {
 
 void ConvertWeightToInt4pack::plan_outputs() {
   codes_ = weight.dtype == DType::float32 ? Format::float4_e2m1 : Format::int4;
-  outputs.assign(codes_of("", codes_, weight.shape, weight.dtype));
+  const DType array = counts_codes ? static_cast<DType>(codes_) : weight.dtype;
+  outputs.assign(codes_of("", codes_, weight.shape, array));
 }
 
 Status ConvertWeightToInt4pack::check_shapes() {

@@ -1,4 +1,4 @@
-// npu_convert_weight_to_int4pack: the contract.
+// npu_convert_weight_to_int4pack and aclnnConvertWeightToINT4Pack: the contract.
 #pragma once
 
 #include "ops/op.h"
@@ -12,6 +12,8 @@ struct ConvertWeightToInt4pack final : Op {
 
   TensorView weight;
   int64_t inner_k_tiles = 0;  // without effect
+  // aclnn's: the elements of y are the codes, of which two share a byte.
+  bool counts_codes = false;
 
   Inputs inputs() override;
   Status run(const TensorView* out) const override;

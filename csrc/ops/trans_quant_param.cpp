@@ -25,8 +25,7 @@ Status TransQuantParam::check_ranks() const {
 // One scale goes with as many offsets as there are.
 void TransQuantParam::plan_outputs() {
   const bool spreads = scale.rank == 1 && scale.shape.size() == 1 && offset.present;
-  outputs.assign(
-      OutputSpec{"", DType::int64, spreads && offset.rank == 1 ? offset.shape : scale.shape});
+  outputs.assign(OutputSpec{"", words, spreads && offset.rank == 1 ? offset.shape : scale.shape});
 }
 
 Status TransQuantParam::check_attributes() {

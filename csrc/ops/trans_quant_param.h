@@ -1,4 +1,4 @@
-// npu_trans_quant_param: the contract.
+// npu_trans_quant_param and aclnnTransQuantParam: the contract.
 #pragma once
 
 #include "ops/op.h"
@@ -12,8 +12,9 @@ struct TransQuantParam final : Op {
   TransQuantParam() : Op("npu_trans_quant_param") {}
 
   TensorView scale;
-  TensorView offset;       // optional
-  int64_t round_mode = 0;  // 1: the scale is rounded to 19 bits, 0: cut
+  TensorView offset;           // optional
+  int64_t round_mode = 0;      // 1: the scale is rounded to 19 bits, 0: cut
+  DType words = DType::int64;  // aclnn's may be uint64
 
   Inputs inputs() override;
   Status run(const TensorView* out) const override;

@@ -125,6 +125,13 @@ inline void print_element(const char* name, size_t i, uint8_t flag) {
   std::printf("%s[%zu] is: %d\n", name, i, flag);
 }
 
+inline void print_element(const char* name, size_t i, uint32_t word) {
+  std::printf("%s[%zu] is: 0x%08lx\n", name, i, static_cast<unsigned long>(word));
+}
+inline void print_element(const char* name, size_t i, uint64_t word) {
+  std::printf("%s[%zu] is: 0x%012llx\n", name, i, static_cast<unsigned long long>(word));
+}
+
 template <class T>
 int print(const char* name, const Tensor<T>& tensor) {
   std::vector<T> values;

@@ -9,6 +9,7 @@
 #include "aclnnop/aclnn_ascend_anti_quant.h"
 #include "aclnnop/aclnn_ascend_quant.h"
 #include "aclnnop/aclnn_ascend_quant_v3.h"
+#include "aclnnop/aclnn_convert_weight_to_int4_pack.h"
 #include "aclnnop/aclnn_dynamic_block_quant.h"
 #include "aclnnop/aclnn_dynamic_block_quant_v2.h"
 #include "aclnnop/aclnn_dynamic_mx_quant.h"
@@ -22,6 +23,8 @@
 #include "aclnnop/aclnn_dynamic_quant_v4.h"
 #include "aclnnop/aclnn_fake_quant_per_channel_affine_cachemask.h"
 #include "aclnnop/aclnn_fake_quant_per_tensor_affine_cachemask.h"
+#include "aclnnop/aclnn_trans_quant_param_v2.h"
+#include "aclnnop/aclnn_trans_quant_param_v3.h"
 #include "call.h"
 
 // The name of a function and its two phases.
@@ -273,6 +276,35 @@ void ascend_anti_quant(Call& c) {
         c.integer({numbers}), c.flag(), c.out(numbers, c.x));
 }
 
+struct WordTensors {
+  explicit WordTensors(Call& c) {
+    c.x.resize(c.x.size() < 2 ? 1 : 2, 4);
+    scale = c.in(ACL_FLOAT, c.x);
+    offset = c.optional(c.in(ACL_FLOAT, c.flag() ? c.x : Dims{1}));
+    out = c.out(c.pick({ACL_INT64, ACL_UINT64}), c.x);
+  }
+  Place scale, offset, out;
+};
+void trans_quant_param_v2(Call& c) {
+  const WordTensors t(c);
+  c.run(PHASES(aclnnTransQuantParamV2), t.scale, t.offset, t.out);
+}
+void trans_quant_param_v3(Call& c) {
+  const WordTensors t(c);
+  c.run(PHASES(aclnnTransQuantParamV3), t.scale, t.offset, c.integer({0, 1}), t.out);
+}
+void convert_weight_to_int4_pack(Call& c) {
+  c.x.resize(c.x.size() < 3 ? 2 : 3, 8);
+  make_packable(c);
+  const bool is_float = c.flag(), shares_bytes = c.flag();
+  Dims packed = c.x;
+  if (!shares_bytes) packed.back() /= 8;
+  const aclDataType array = is_float ? ACL_FLOAT : ACL_INT32;
+  const aclDataType codes = is_float ? ACL_FLOAT4_E2M1 : ACL_INT4;
+  c.run(PHASES(aclnnConvertWeightToINT4Pack), c.in(array, c.x),
+        c.out(shares_bytes ? codes : array, packed));
+}
+
 constexpr void (*kOperators[])(Call&) = {
     fake_quant_per_tensor,
     fake_quant_per_channel,
@@ -293,6 +325,9 @@ constexpr void (*kOperators[])(Call&) = {
     ascend_quant,
     ascend_quant_v3,
     ascend_anti_quant,
+    trans_quant_param_v2,
+    trans_quant_param_v3,
+    convert_weight_to_int4_pack,
 };
 
 }  // namespace

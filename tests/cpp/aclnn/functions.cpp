@@ -6,6 +6,7 @@
 #include "aclnnop/aclnn_ascend_anti_quant.h"
 #include "aclnnop/aclnn_ascend_quant.h"
 #include "aclnnop/aclnn_ascend_quant_v3.h"
+#include "aclnnop/aclnn_convert_weight_to_int4_pack.h"
 #include "aclnnop/aclnn_dynamic_block_quant.h"
 #include "aclnnop/aclnn_dynamic_block_quant_v2.h"
 #include "aclnnop/aclnn_dynamic_mx_quant.h"
@@ -19,6 +20,8 @@
 #include "aclnnop/aclnn_dynamic_quant_v4.h"
 #include "aclnnop/aclnn_fake_quant_per_channel_affine_cachemask.h"
 #include "aclnnop/aclnn_fake_quant_per_tensor_affine_cachemask.h"
+#include "aclnnop/aclnn_trans_quant_param_v2.h"
+#include "aclnnop/aclnn_trans_quant_param_v3.h"
 
 namespace npu_quant::testing {
 namespace {
@@ -218,6 +221,32 @@ std::vector<Function> to_numbers() {
             {"y", {ACL_FLOAT, {1, 4}, {2, 896, -0x1p-8f, -2}}}}}};
 }
 
+// 1 is 0x3f800000, -2 0xc0000000, and 1.000732421875 0x3f801800, cut or rounded. -1 is 0x1ff << 37,
+// 2 is 2 << 37, beside 1 << 46.
+std::vector<Function> in_words() {
+  const Parameters inputs{{"scale", {ACL_FLOAT, {3}, {1, -2, 0x1.003p0f}}},
+                          {"offset", {ACL_FLOAT, {3}, {-1, 2.5f, 0}}, kOptional}};
+  const auto words = [](float last) {
+    const std::vector<float> bytes = {0, 0,    0x80, 0x3f, 0xe0, 0x7f, 0, 0,
+                                      0, 0,    0,    0xc0, 0x40, 0x40, 0, 0,
+                                      0, last, 0x80, 0x3f, 0,    0x40, 0, 0};
+    return Parameters{{"out", {ACL_INT64, {3}, bytes}}};
+  };
+  const char* const family = "aclnnTransQuantParam";
+  return {
+      {family, 2, of(aclnnTransQuantParamV2GetWorkspaceSize), aclnnTransQuantParamV2,
+       inputs + words(0)},
+      {family, 3, of(aclnnTransQuantParamV3GetWorkspaceSize), aclnnTransQuantParamV3,
+       inputs + Parameters{{"roundMode", 1}} + words(0x20)},
+      {"aclnnConvertWeightToINT4Pack",
+       1,
+       of(aclnnConvertWeightToINT4PackGetWorkspaceSize),
+       aclnnConvertWeightToINT4Pack,
+       {{"weight", {ACL_INT32, {2, 8}, {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7}}},
+        {"weightInt4Pack",
+         {ACL_INT32, {2, 1}, {0x98, 0xba, 0xdc, 0xfe, 0x10, 0x32, 0x54, 0x76}}}}}};
+}
+
 Parameter* find(Parameters& parameters, const std::string& name) {
   for (Parameter& parameter : parameters)
     if (parameter.name == name) return &parameter;
@@ -229,9 +258,9 @@ Parameter* find(Parameters& parameters, const std::string& name) {
 const std::vector<Function>& all_functions() {
   static const auto* const all = [] {
     auto* const functions = new std::vector<Function>;
-    for (const auto& family :
-         {fake_quant(), dynamic_quant(), dynamic_block_quant(), dynamic_mx_quant(),
-          dynamic_mx_quant_with_dual_axis(), add_rms_norm_quant(), ascend_quant(), to_numbers()})
+    for (const auto& family : {fake_quant(), dynamic_quant(), dynamic_block_quant(),
+                               dynamic_mx_quant(), dynamic_mx_quant_with_dual_axis(),
+                               add_rms_norm_quant(), ascend_quant(), to_numbers(), in_words()})
       functions->insert(functions->end(), family.begin(), family.end());
     return functions;
   }();

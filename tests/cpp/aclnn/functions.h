@@ -14,7 +14,7 @@ namespace npu_quant::testing {
 
 // A tensor. Its elements are numbers that its dtype holds exactly, or bytes where it holds codes of
 // floats or of 4 bits; no elements are ones. Those of an output are what is expected in it: an
-// int32 is four bytes.
+// int32 is four bytes, an int64 eight.
 struct Given {
   aclDataType dtype = ACL_DT_UNDEFINED;  // as it is: the tensor is NULL
   Dims shape = {};
@@ -34,7 +34,7 @@ struct Parameter {
   Parameter(const char* name, Attribute attribute) : name(name), attribute(attribute) {}
 
   bool is_output() const {
-    return name == "y" || name == "out" || name == "mask" ||
+    return name == "y" || name == "out" || name == "mask" || name == "weightInt4Pack" ||
            (name.size() > 3 && name.compare(name.size() - 3, 3, "Out") == 0);
   }
 
@@ -67,7 +67,7 @@ struct Function {
 };
 inline void PrintTo(const Function& function, std::ostream* stream) { *stream << function.name(); }
 
-// All nineteen.
+// All twenty-two.
 const std::vector<Function>& all_functions();
 // The versions of a function, or one of them: "aclnnFoo", "aclnnFooV1".
 std::vector<Function> functions_of(const std::string& name);

@@ -75,6 +75,7 @@ inline Tensor strided_of(const std::vector<float>& values, const Dims& shape, ac
     case ACL_INT32:
       return spread<int32_t>(values, shape, dtype, strides, offset, number<int32_t, float>);
     case ACL_INT64:
+    case ACL_UINT64:
       return spread<int64_t>(values, shape, dtype, strides, offset, number<int64_t, float>);
     default: return spread<int8_t>(values, shape, dtype, strides, offset, byte);
   }
@@ -95,7 +96,15 @@ inline std::vector<float> floats_in(const Tensor& tensor, aclDataType dtype) {
   const auto append = [&](const auto& elements, const auto& convert) {
     for (const auto element : elements) values.push_back(convert(element));
   };
+  const auto append_bytes = [&](const auto& elements) {
+    for (const auto element : elements)
+      for (size_t i = 0; i < sizeof element; ++i)
+        values.push_back(static_cast<float>(element >> 8 * i & 255));
+  };
   switch (dtype) {
+    case ACL_INT32: append_bytes(tensor.host<int32_t>()); break;
+    case ACL_INT64:
+    case ACL_UINT64: append_bytes(tensor.host<int64_t>()); break;
     case ACL_FLOAT: append(tensor.host<float>(), number<float, float>); break;
     case ACL_FLOAT16: append(tensor.host<uint16_t>(), float_of_half); break;
     case ACL_BF16: append(tensor.host<uint16_t>(), float_of_bfloat); break;

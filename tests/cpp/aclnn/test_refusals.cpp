@@ -311,6 +311,28 @@ const Refusal kOfChannelsRows[] = {
     {kOfChannels, {{"zeroPoint", {ACL_INT32, {3, 1}}}}, "zeroPoint"},
 };
 
+const char kTrans[] = "aclnnTransQuantParam", kPack[] = "aclnnConvertWeightToINT4Pack";
+const Refusal kWordRows[] = {
+    {kTrans, {{"scale", {ACL_FLOAT16, {3}}}}, "scale has dtype ACL_FLOAT16, expected ACL_FLOAT."},
+    {kTrans, {{"offset", {ACL_INT32, {3}}}}, "offset has dtype ACL_INT32"},
+    {kTrans,
+     {{"out", {ACL_INT32, {3}}}},
+     "out has dtype ACL_INT32, available: ACL_INT64, ACL_UINT64"},
+    {kTrans, {{"scale", {ACL_FLOAT, {1, 1, 3}}}}, "scale has 3 dimensions"},
+    {kTrans, {{"offset", {ACL_FLOAT, {}}}}, "offset has 0 dimensions"},
+    {kTrans, {{"offset", {ACL_FLOAT, {2}}}}, "offset has shape (2,)"},
+    {kTrans, {{"out", {ACL_INT64, {1, 3}}}}, "out has shape (1, 3), expected (3,)."},
+    {kTrans, {{"roundMode", 2}}, "roundMode is 2, expected 0 or 1."},
+    {kPack, {{"weight", {ACL_INT8, {2, 8}}}}, "weight has dtype ACL_INT8"},
+    {kPack, {{"weight", {ACL_INT32, {8}}}}, "weight has 1 dimension"},
+    {kPack, {{"weight", {ACL_INT32, {2, 12}}}}, "weight has shape (2, 12)"},
+    {kPack, {{"weight", {ACL_INT32, {0, 8}}}}, "weight has shape (0, 8)"},
+    {kPack, {{"weightInt4Pack", {ACL_FLOAT, {2, 1}}}}, "has dtype ACL_FLOAT, expected ACL_INT32."},
+    {kPack, {{"weightInt4Pack", {ACL_FLOAT4_E2M1, {2, 8}}}}, "ACL_FLOAT4_E2M1, expected ACL_INT4."},
+    {kPack, {{"weightInt4Pack", {ACL_INT4, {2, 2}}}}, "weightInt4Pack has shape (2, 2), expected"},
+    {kPack, {{"weightInt4Pack", {ACL_INT32, {2, 8}}}}, "weightInt4Pack has shape (2, 8), expected"},
+};
+
 void expect_refusals(const Refusal* rows, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     const Refusal& row = rows[i];
@@ -340,6 +362,7 @@ TEST_F(Refusals, OfMxQuant) { expect_refusals(kMxRows); }
 TEST_F(Refusals, OfAddRmsNormQuant) { expect_refusals(kNormRows); }
 TEST_F(Refusals, OfAscendQuant) { expect_refusals(kQuantRows); }
 TEST_F(Refusals, OfAscendAntiQuant) { expect_refusals(kAntiRows); }
+TEST_F(Refusals, OfWords) { expect_refusals(kWordRows); }
 TEST_F(Refusals, OfFakeQuant) {
   const std::vector<Refusal> rows = fake_quant_refusals();
   expect_refusals(rows.data(), rows.size());

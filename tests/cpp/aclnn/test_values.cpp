@@ -343,6 +343,28 @@ const Vector kFakeQuantVectors[] = {
       {"mask", {ACL_BOOL, {2, 3}, {1, 1, 0, 1, 0, 0}}}}},
 };
 
+const Given kUnpacked{ACL_FLOAT, {1, 8}, {0, 0.5f, 1, 1.5f, 2, 3, -4, 0.75f}};
+const Vector kWordVectors[] = {
+    {"aclnnTransQuantParam",
+     {{"scale", {ACL_FLOAT, {1}, {-1}}},
+      {"offset", {ACL_FLOAT, {2}, {1000, kNaN}}},
+      {"out",
+       {ACL_UINT64, {2}, {0, 0, 0x80, 0xbf, 0xe0, 0x5f, 0, 0, 0, 0, 0x80, 0xbf, 0, 0x40, 0, 0}}}}},
+    {"aclnnTransQuantParamV3",
+     {{"roundMode", 0},
+      {"scale", {ACL_FLOAT, {1, 1}, {0x1.003p0f}}},
+      {"offset", kNull},
+      {"out", {ACL_INT64, {1, 1}, {0, 0, 0x80, 0x3f, 0, 0x40, 0, 0}}}}},
+    {"aclnnConvertWeightToINT4Pack",
+     {{"weight", {ACL_INT32, {2, 1, 2}, {1, 17, -1, 8}}},
+      {"weightInt4Pack", {ACL_INT4, {2, 1, 2}, {0x11, 0x8f}}}}},
+    {"aclnnConvertWeightToINT4Pack",
+     {{"weight", kUnpacked},
+      {"weightInt4Pack", {ACL_FLOAT4_E2M1, {1, 8}, {0x10, 0x32, 0x54, 0x0e}}}}},
+    {"aclnnConvertWeightToINT4Pack",
+     {{"weight", kUnpacked}, {"weightInt4Pack", {ACL_FLOAT, {1, 1}, {0x1.a86420p-99f}}}}},
+};
+
 using Values = OnDevice;
 
 template <size_t count>
@@ -367,6 +389,7 @@ TEST_F(Values, OfMxQuant) { expect_values(stream, kMxQuantVectors); }
 TEST_F(Values, OfAddRmsNormQuant) { expect_values(stream, kAddRmsNormQuantVectors); }
 TEST_F(Values, OfAscendQuant) { expect_values(stream, kAscendQuantVectors); }
 TEST_F(Values, OfAscendAntiQuant) { expect_values(stream, kAscendAntiQuantVectors); }
+TEST_F(Values, OfWords) { expect_values(stream, kWordVectors); }
 TEST_F(Values, OfFakeQuant) { expect_values(stream, kFakeQuantVectors); }
 
 }  // namespace
