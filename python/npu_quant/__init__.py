@@ -11,6 +11,8 @@ first argument is one. torch is never imported here (:mod:`npu_quant.ops` says m
 
 The arithmetic is written down in docs/numerics.md; ``npu_quant.ops.<op>.reference`` is the same in
 plain NumPy.
+
+PYTEST_DONT_REWRITE
 """
 
 from __future__ import annotations

@@ -1,0 +1,174 @@
+"""What each operator gives, by shapes and dtypes alone: for meta tensors and graphs.
+
+A fake takes the operator's arguments, names those that decide, and returns empty tensors. Lengths
+may be symbols (SymInt): they are computed with, never asked. What an operator refuses, it refuses
+where it is run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .. import dtypes
+from ..errors import ParamError
+
+Tensor = Any
+Shape = tuple[Any, ...]
+
+_BLOCK = 32  # elements that share a scale of MX
+
+
+def _row(dtype: Any) -> dtypes.DType:
+    row = dtypes.resolve(dtype)
+    if row is None:
+        raise ParamError(f"{dtype} is the number of no dtype that npu_quant knows.")
+    return row
+
+
+def _per_element(row: dtypes.DType) -> int:
+    """Codes that lie in an element of the arrays that hold a format: 8 of int4, 2 of float4."""
+    return row.carrier.itemsize * 8 // row.bits
+
+
+def _codes(x: Tensor, dtype: Any, unpacked: int = 1) -> Tensor:
+    """Return codes for the elements of x, each of which has so many numbers in it."""
+    row, shape = _row(dtype), list(x.shape)
+    if shape:
+        shape[-1] = shape[-1] * unpacked // _per_element(row)
+    return x.new_empty(shape, dtype=getattr(torch, row.carrier.name))
+
+
+def _float32(x: Tensor, shape: Shape) -> Tensor:
+    return x.new_empty(shape, dtype=torch.float32)
+
+
+def _bytes(x: Tensor, shape: Shape) -> Tensor:
+    return x.new_empty(shape, dtype=torch.uint8)
+
+
+def _parts(n: Any, size: int) -> Any:
+    """Return how many blocks of a size n elements have, the last of them perhaps a short one."""
+    return (n + size - 1) // size
+
+
+def _scales(input: Tensor, quant_mode: str) -> Tensor:
+    shapes = {"pertensor": (1,), "perchannel": (*input.shape[:-2], input.shape[-1])}
+    return _float32(input, shapes.get(quant_mode, tuple(input.shape[:-1])))
+
+
+def _mx_scales(x: Tensor, axis: int, size: int = _BLOCK) -> Tensor:
+    """Return two bytes a pair of blocks along an axis."""
+    shape = list(x.shape)
+    shape[axis] = _parts(_parts(shape[axis], size), 2)
+    return _bytes(x, (*shape, 2))
+
+
+def dynamic_quant(
+    input: Tensor, *, dst_type: int | None = None, quant_mode: str = "pertoken", **others: Any
+) -> tuple[Tensor, ...]:
+    """Codes, and a float32 per token, per channel or for all."""
+    return _codes(input, "int8" if dst_type is None else dst_type), _scales(input, quant_mode)
+
+
+def dynamic_quant_asymmetric(
+    input: Tensor, *, dst_type: int | None = None, quant_mode: str = "pertoken", **others: Any
+) -> tuple[Tensor, ...]:
+    """The same, and an offset for each scale."""
+    y, scale = dynamic_quant(input, dst_type=dst_type, quant_mode=quant_mode)
+    return y, scale, torch.empty_like(scale)
+
+
+def dynamic_block_quant(
+    x: Tensor,
+    *,
+    dst_type: int = 1,
+    row_block_size: int = 1,
+    col_block_size: int = 128,
+    **others: Any,
+) -> tuple[Tensor, ...]:
+    """Codes, and a float32 per block."""
+    *leading, m, n = x.shape
+    blocks = (*leading, _parts(m, row_block_size), _parts(n, col_block_size))
+    return _codes(x, dst_type), _float32(x, blocks)
+
+
+def grouped_dynamic_block_quant(
+    x: Tensor,
+    group_list: Tensor,
+    *,
+    dst_type: int = 291,
+    row_block_size: int = 1,
+    col_block_size: int = 128,
+    **others: Any,
+) -> tuple[Tensor, ...]:
+    """Codes, and room for the scales of every group's blocks, wherever it begins."""
+    *leading, m, n = x.shape
+    rows = m // row_block_size + group_list.shape[0]
+    return _codes(x, dst_type), _float32(x, (*leading, rows, _parts(n, col_block_size)))
+
+
+def dynamic_mx_quant(
+    input: Tensor, *, axis: int = -1, dst_type: int = 296, block_size: int = _BLOCK, **others: Any
+) -> tuple[Tensor, ...]:
+    """Codes, and two bytes for a pair of blocks."""
+    return _codes(input, dst_type), _mx_scales(input, axis, block_size)
+
+
+def dynamic_mx_quant_with_dual_axis(
+    input: Tensor, *, dst_type: int = 296, **others: Any
+) -> tuple[Tensor, ...]:
+    """Codes and bytes along the last axis, and along the one before it."""
+    y1, y2 = _codes(input, dst_type), _codes(input, dst_type)
+    return y1, _mx_scales(input, -1), y2, _mx_scales(input, -2)
+
+
+def dynamic_block_mx_quant(
+    input: Tensor, *, dst_type: int = 296, **others: Any
+) -> tuple[Tensor, ...]:
+    """Codes, and each tile's byte in the layouts of both axes."""
+    return _codes(input, dst_type), _mx_scales(input, -1), _mx_scales(input, -2)
+
+
+def grouped_dynamic_mx_quant(
+    x: Tensor, group_index: Tensor, *, dst_type: int = 23, blocksize: int = _BLOCK, **others: Any
+) -> tuple[Tensor, ...]:
+    """Codes, and room for the bytes of every group's blocks, wherever it begins."""
+    m, n = x.shape
+    pairs = m // (2 * blocksize) + group_index.shape[0]
+    return _codes(x, dst_type), _bytes(x, (pairs, n, 2))
+
+
+def quantize(
+    self: Tensor, scales: Tensor, zero_points: Tensor | None, dtype: int, *others: Any
+) -> Tensor:
+    """Codes."""
+    return _codes(self, dtype)
+
+
+def anti_quant(x: Tensor, scale: Tensor, *, dst_dtype: int | None = None, **others: Any) -> Tensor:
+    """Values, float16 unless another dtype is asked for."""
+    to = "float16" if dst_dtype is None else dst_dtype
+    return _codes(x, to, 8 if x.dtype == torch.int32 else 1)
+
+
+def anti_mx_quant(
+    x: Tensor, mxscale: Tensor, *, dst_type: int | None = 15, **others: Any
+) -> Tensor:
+    """Values, bfloat16 unless another dtype is asked for."""
+    to = "bfloat16" if dst_type is None else dst_type
+    return _codes(x, to, 2 if x.dtype == torch.uint8 else 1)
+
+
+def add_rms_norm_quant(
+    x1: Tensor, *arrays: Tensor, dst_type: int | None = None, **others: Any
+) -> tuple[Tensor, ...]:
+    """Codes, codes of the second branch, and the sum."""
+    to = "int8" if dst_type is None else dst_type
+    return _codes(x1, to), _codes(x1, to), x1.new_empty(x1.shape)
+
+
+def dtype_cast(self: Tensor, dtype: int, input_dtype: int | None = None) -> Tensor:
+    """The numbers in another format."""
+    return _codes(self, dtype, 1 if input_dtype is None else _per_element(_row(input_dtype)))

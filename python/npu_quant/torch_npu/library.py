@@ -1,0 +1,55 @@
+"""The operators in torch's dispatcher: ``torch.ops.npu``, on the CPU, and as fakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+import npu_quant
+
+from .missing import name_operators
+from .operators import OPERATORS
+
+_library: Any = None  # what is registered lives as long as this
+
+
+def register() -> None:
+    """Define every operator, once in a process."""
+    global _library
+    if _library is not None:
+        return
+    _library = torch.library.Library("npu", "FRAGMENT")
+    for schema, fake in OPERATORS:
+        name = schema.partition("(")[0]
+        _library.define(schema)
+        _library.impl(name, _kernel(getattr(npu_quant, name)), "CPU")
+        torch.library.register_fake(f"npu::{name}", fake, lib=_library)
+    torch.library.register_autograd(
+        "npu::npu_dtype_cast", _cast_back, setup_context=_remember_dtype, lib=_library
+    )
+    name_operators()
+
+
+def _kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what the dispatcher calls, below autograd: what requires grad is taken as it is."""
+
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        return function(*map(_plain, args), **{name: _plain(v) for name, v in kwargs.items()})
+
+    return kernel
+
+
+def _plain(value: Any) -> Any:
+    is_tracked = isinstance(value, torch.Tensor) and value.requires_grad
+    return value.detach() if is_tracked else value
+
+
+def _remember_dtype(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    ctx.dtype = inputs[0].dtype
+
+
+def _cast_back(ctx: Any, grad: Any) -> tuple[Any, None, None]:
+    """The derivative of a cast: the gradient, cast back."""
+    return grad.to(ctx.dtype), None, None

@@ -1,0 +1,58 @@
+"""Names of torch_npu's that npu_quant has nothing for: they are there, and say so when called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from . import upstream
+
+
+class Missing:
+    """Stands for a function of torch_npu's, so that it can be named, imported and patched."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = self.__qualname__ = name.rpartition(".")[2]
+        self._name = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Say that it is not here."""
+        raise NotImplementedError(
+            f"{self._name} is torch_npu's, and not in npu_quant. "
+            f"Put a function of your own there: {self._name} = ..."
+        )
+
+    def __repr__(self) -> str:
+        return f"<{self._name}, which npu_quant has not>"
+
+    @property
+    def default(self) -> Missing:
+        """The overload of an operator."""
+        return self
+
+
+class _Namespace(type(torch.ops.npu)):  # type: ignore[misc]
+    """``torch.ops.npu``, with upstream's names besides the operators that are defined."""
+
+    __module__ = type(torch.ops.npu).__module__  # operators are found there, by their names
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)  # also what others define, later
+        except AttributeError:
+            if name not in upstream.OPERATORS:
+                raise
+        return _missing_operator(name)
+
+
+_operators: dict[str, Missing] = {}
+
+
+def _missing_operator(name: str) -> Missing:
+    return _operators.setdefault(name, Missing(f"torch_npu.{name}"))
+
+
+def name_operators() -> None:
+    """Have ``torch.ops.npu`` know the names."""
+    torch.ops.npu.__class__ = _Namespace

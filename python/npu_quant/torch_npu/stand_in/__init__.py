@@ -1,0 +1,25 @@
+"""The module that ``import torch_npu`` gives: npu_quant's operators under upstream's names.
+
+``torch_npu.npu_x`` is ``torch.ops.npu.npu_x``. What torch_npu has beside them and npu_quant has not
+is there by its name, so that it can be patched, and says so when it is called.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from npu_quant import __version__ as _of_npu_quant
+from npu_quant import dtypes
+from npu_quant.torch_npu import operators, upstream
+
+from . import npu as npu
+
+__version__ = f"2.13.0+npu_quant{_of_npu_quant}"
+
+_DTYPES = """
+    int4 hifloat8 float8_e5m2 float8_e4m3fn float8_e8m0fnu float4_e2m1fn_x2 float4_e1m2fn_x2
+"""
+
+globals().update((name, getattr(dtypes, name)) for name in _DTYPES.split())
+for _name in {*upstream.OPERATORS, *(row.name for row in operators.OPERATORS)}:
+    globals()[_name] = getattr(torch.ops.npu, _name)

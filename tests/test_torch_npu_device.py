@@ -1,0 +1,139 @@
+"""npu_quant.torch_npu as programs, as pytest loads it, and what it refuses: processes of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+MODULE = (sys.executable, "-m", "npu_quant.torch_npu")
+PLUGIN = (sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "npu_quant.torch_npu_plugin")
+with_torch = pytest.mark.needs("torch")
+
+
+def run(*command: str, at: Path | None = None, status: int = 0) -> str:
+    """Run a command; return what it prints, with what it says on stderr."""
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
+    environment.pop("PYTEST_ADDOPTS", None)
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=at, env=environment, check=False
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@with_torch
+@pytest.mark.parametrize(
+    ("facts", "options"), [("installed", ()), ("device", ("--simulate", "Ascend910B1"))]
+)
+def test_facts(facts: str, options: tuple[str, ...]) -> None:
+    """By the command that runs a module: pytest, here."""
+    file = str(HERE / "simulated" / f"{facts}.py")
+    said = run(
+        *MODULE, *options, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", file
+    )
+    assert " passed" in said
+
+
+@with_torch
+def test_a_script(tmp_path: Path) -> None:
+    """It has its own name, arguments and folder, and what it imports finds torch_npu."""
+    (tmp_path / "beside.py").write_text(
+        "import torch_npu\nname = torch_npu.npu.get_device_name()\n"
+    )
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys, beside\nprint(__name__, sys.argv[1:], beside.name)\nsys.exit(3)\n"
+    )
+    said = run(*MODULE, "--simulate", "Ascend950", str(script), "--simulate", "me", "-m", status=3)
+    assert said == "__main__ ['--simulate', 'me', '-m'] Ascend950\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nowhere.py",), "error: there is no file nowhere.py."),
+        ((), "the following arguments are required"),
+        (("--simulate", "A100", "-m", "this"), "error: soc is 'A100', available: "),
+    ],
+    ids=["no file", "no program", "no such chip"],
+)
+def test_what_the_command_refuses(words: tuple[str, ...], said: str) -> None:
+    assert said in run(*MODULE, *words, status=2)
+
+
+@with_torch
+@pytest.mark.parametrize("way", ["-p", "ini", "conftest"])
+def test_pytest(way: str, tmp_path: Path) -> None:
+    """It acts before conftest.py files, but where it is one that names it."""
+    options = ["--npu-simulate", "Ascend910B1"] if way == "-p" else []
+    if way == "ini":
+        (tmp_path / "pytest.ini").write_text("[pytest]\nnpu_simulate = Ascend910B1\n")
+    first = "import torch_npu, torch\nX = torch.ones(1, 8).npu()\n"
+    if way == "conftest":
+        first = "pytest_plugins = ['npu_quant.torch_npu_plugin']\n"
+    (tmp_path / "conftest.py").write_text(first)
+    (tmp_path / "test_it.py").write_text(
+        textwrap.dedent("""
+        import torch, torch_npu
+
+        def test_it():
+            y, scale = torch_npu.npu_dynamic_quant(torch.ones(1, 8))
+            assert y.eq(127).all()
+        """)
+    )
+    command = PLUGIN if way != "conftest" else PLUGIN[:-2]
+    assert "1 passed" in run(*command, *options, at=tmp_path)
+
+
+@with_torch
+def test_pytest_refuses_a_chip_that_there_is_not(tmp_path: Path) -> None:
+    assert "ERROR: soc is 'A100', available: " in run(
+        *PLUGIN, "--npu-simulate", "A100", at=tmp_path, status=4
+    )
+
+
+ALONE = """
+import sys
+import npu_quant, npu_quant.torch_npu
+assert not {"torch", "torch_npu"} & set(sys.modules)
+"""
+REAL = """
+import sys
+from pathlib import Path
+Path("torch_npu.py").write_text("")
+sys.path.insert(0, "")
+import npu_quant.torch_npu
+try:
+    npu_quant.torch_npu.install()
+except ImportError as error:
+    print(error)
+assert "torch_npu" not in sys.modules
+sys.modules["torch_npu"] = object()
+npu_quant.torch_npu.simulate("Ascend910B1")
+"""
+NO_TORCH = """
+import sys
+sys.modules["torch"] = None
+import npu_quant.torch_npu
+npu_quant.torch_npu.install()
+"""
+
+
+def test_importing_it_imports_no_torch() -> None:
+    run(sys.executable, "-c", ALONE)
+
+
+def test_a_real_torch_npu_is_never_shadowed(tmp_path: Path) -> None:
+    said = run(sys.executable, "-c", REAL, at=tmp_path, status=1)
+    assert said.count("torch_npu is there already, and npu_quant does not take its place.") == 2
+
+
+def test_without_torch() -> None:
+    said = run(sys.executable, "-c", NO_TORCH, status=1)
+    assert "ImportError: npu_quant.torch_npu needs torch: pip install torch" in said
