@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from . import bench_checkpoint, bench_compare, calls, machine, peers
+from . import bench_checkpoint, bench_compare, calls, dispatcher, machine, peers
 from .aclnn_calls import FUNCTIONS, AclnnCalls
 from .cases import Bench, Record
 from .copy_mix import CopyMix
@@ -46,7 +46,7 @@ def main() -> None:
     small = options.quick
     of_models = [] if options.no_model else bench_checkpoint.measured(bench, small=small)
     goals = [*judge(chosen, records, of_calls), *bench_compare.goals(comparings)]
-    goals += bench_checkpoint.goals(of_models, small=small)
+    goals += [*bench_checkpoint.goals(of_models, small=small), *dispatcher.goals(of_calls)]
     report.records(records)
     report.calls(of_calls)
     report.comparings(comparings)
@@ -86,6 +86,7 @@ def _calls(bench: Bench, operators: dict[str, Operator], dtypes: list[str]) -> I
     aclnn = AclnnCalls()
     for function in FUNCTIONS:
         yield calls.c_api(bench, function, aclnn)
+    yield from dispatcher.measured(bench)
 
 
 def _options(operators: dict[str, Operator]) -> argparse.Namespace:

@@ -75,7 +75,7 @@ def _at_least(goal: str, record: Record, of: str, wanted: Mapping[str, float]) -
 
 
 def _of_calls(operators: Mapping[str, Operator], calls: Sequence[Call]) -> Iterator[Goal]:
-    for c in calls:
+    for c in (c for c in calls if c.kind in OF_CALLS):
         goal, most = OF_CALLS[c.kind]
         most = most or operators[c.operator].most_overhead
         seen = c.ratio.median

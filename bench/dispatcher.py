@@ -1,0 +1,75 @@
+"""What torch's dispatcher adds to a call: torch.ops.npu over a direct call with tensors, on 1x16."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import npu_quant
+
+from .calls import Call
+from .cases import Bench
+from .goals import Goal
+from .harness import Candidate, measure, statement
+
+MOST = 5.0
+"""Goal: microseconds that it adds, the median over the operators."""
+KIND = "torch.ops.npu"
+DIRECT = "a direct call with tensors"
+
+
+def _arguments(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
+    """Return positional arguments of each operator, of its defaults where it has them."""
+    x, ones = torch.ones(1, 16), torch.ones(16)
+    rows = torch.ones(1, 16).half()
+    groups = torch.tensor([1], dtype=torch.int32)
+    codes, scale = npu_quant.npu_dynamic_quant(x)
+    mx, mxscale = npu_quant.npu_dynamic_mx_quant(rows, dst_type="float8_e4m3fn")
+    return {
+        "npu_dynamic_quant": (x,),
+        "npu_dynamic_quant_asymmetric": (x,),
+        "npu_dynamic_block_quant": (rows,),
+        "npu_grouped_dynamic_block_quant": (rows, groups),
+        "npu_dynamic_mx_quant": (rows,),
+        "npu_dynamic_mx_quant_with_dual_axis": (rows,),
+        "npu_dynamic_block_mx_quant": (rows,),
+        "npu_grouped_dynamic_mx_quant": (rows, groups),
+        "npu_quantize": (x, ones, None, 1),
+        "npu_anti_quant": (codes, scale),
+        "npu_anti_mx_quant": (mx, mxscale),
+        "npu_add_rms_norm_quant": (x, x, ones, ones, None),
+        "npu_dtype_cast": (x, 257),
+    }
+
+
+def measured(bench: Bench) -> Iterator[Call]:
+    """Measure every operator that the table of npu_quant.torch_npu has, where torch is installed."""
+    if bench.torch is None:
+        return
+    from npu_quant.torch_npu import library, operators
+
+    library.register()
+    bench.set_threads(1)
+    arguments = _arguments(bench.torch)
+    for name in (operator.name for operator in operators.OPERATORS):
+        positional = {f"a{i}": a for i, a in enumerate(arguments[name])}
+        code = f"call({', '.join(positional)})"
+        direct = statement(code, {"call": getattr(npu_quant, name)} | positional)
+        through = statement(code, {"call": getattr(bench.torch.ops.npu, name)} | positional)
+        samples = measure([Candidate("call", through), Candidate("other", direct)], bench.plan)
+        times = (samples.seconds("call"), samples.seconds("other"))
+        dtype = str(arguments[name][0].dtype).removeprefix("torch.")
+        label = partial(Call, KIND, DIRECT, name, dtype, "1x16", "tensors")
+        yield label(*times, samples.ratio("call", "other"))
+
+
+def goals(calls: list[Call]) -> Iterator[Goal]:
+    """Of what the dispatcher adds."""
+    added_to = [c.seconds.median - c.other_seconds.median for c in calls if c.kind == KIND]
+    if added_to:
+        added = statistics.median(added_to) * 1e6
+        where = f"us, median of {len(added_to)} operators"
+        yield Goal(f"{KIND}, beside {DIRECT}", where, f"<= {MOST}", added, added <= MOST)
