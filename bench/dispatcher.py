@@ -1,4 +1,4 @@
-"""What torch's dispatcher adds to a call: torch.ops.npu over a direct call with tensors, on 1x16."""
+"""What torch's dispatcher adds: torch.ops.npu over a direct call with tensors, on 1x16."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _arguments(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
 
 
 def measured(bench: Bench) -> Iterator[Call]:
-    """Measure every operator that the table of npu_quant.torch_npu has, where torch is installed."""
+    """Measure every operator of the table in npu_quant.torch_npu, where torch is installed."""
     if bench.torch is None:
         return
     from npu_quant.torch_npu import library, operators
