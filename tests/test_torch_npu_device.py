@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
+ROOT = HERE.parent
 MODULE = (sys.executable, "-m", "npu_quant.torch_npu")
 PLUGIN = (sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "npu_quant.torch_npu_plugin")
 with_torch = pytest.mark.needs("torch")
@@ -96,6 +98,39 @@ def test_pytest_refuses_a_chip_that_there_is_not(tmp_path: Path) -> None:
     assert "ERROR: soc is 'A100', available: " in run(
         *PLUGIN, "--npu-simulate", "A100", at=tmp_path, status=4
     )
+
+
+def block(page: str, language: str, first: str) -> str:
+    """Return a block of code of a page, by how it begins."""
+    found = re.search(rf"```{language}\n({first}.*?)```", (ROOT / page).read_text(), re.S)
+    assert found is not None
+    return found[1]
+
+
+@with_torch
+def test_the_page() -> None:
+    run(sys.executable, "-m", "doctest", str(ROOT / "docs/torch.md"))
+
+
+@with_torch
+def test_the_readme(tmp_path: Path) -> None:
+    """Its tests of W8A8 pass, copied into an empty folder."""
+    script = block("README.md", "sh", "cat > test_w8a8.py").replace(
+        "pytest -q", f"{sys.executable} -m pytest -q"
+    )
+    assert "1 passed" in run("bash", "-c", script, at=tmp_path)
+
+
+@with_torch
+def test_the_example() -> None:
+    """It prints what the page says, but for the decibels of this machine's kernels of torch."""
+    words = block("docs/torch.md", "sh", "python -m").split()
+    said = run(sys.executable, *words[1:], at=ROOT)
+    shown = block("docs/torch.md", "text", "device: ")
+    number = re.compile(r"\d+\.\d")
+    assert number.sub("", said) == number.sub("", shown)
+    pairs = zip(number.findall(said), number.findall(shown), strict=True)
+    assert all(abs(float(here) - float(there)) < 1 for here, there in pairs)
 
 
 ALONE = """

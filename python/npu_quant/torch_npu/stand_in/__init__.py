@@ -6,6 +6,9 @@ is there by its name, so that it can be patched, and says so when it is called.
 
 from __future__ import annotations
 
+if __name__ != "torch_npu":
+    raise ImportError("npu_quant.torch_npu.install() loads this module, as torch_npu.")
+
 import torch
 
 from npu_quant import __version__ as _of_npu_quant
