@@ -66,9 +66,8 @@ FAKE_QUANTIZE = [
         f"{K}/scatter.cpp",
         "scatter(from + (rows - 1) * width, -width,",
         "scatter(from, width,",
-        "quantize",
+        "quantize layouts",
         B,
-        "quantize",
     ),
 ]
 
@@ -243,9 +242,8 @@ ANTI_QUANT = [
         f"{K}/scatter.cpp",
         "corner = from + column * item",
         "corner = from",
-        "anti_quant",
+        "anti_quant layouts",
         A5,
-        "anti_quant",
     ),
 ]
 

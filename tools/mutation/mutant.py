@@ -54,6 +54,8 @@ class Fault(NamedTuple):
                 f"{self.name}: {self.file} has its text {source.count(self.old)} times"
             )
         kernel = self.kernel or (Path(self.file).stem if self.target else "")
+        if self.file.endswith(".cpp") and self.target and kernel != Path(self.file).stem:
+            raise TableError(f"{self.name}: {kernel}.cpp does not have {self.file} in it")
         return Mutant(
             self.name,
             self.file,
