@@ -36,13 +36,12 @@ def missing(name: str, known: Sequence[str]) -> AttributeError:
     """
     import difflib
 
+    from .torch_npu.upstream import OPERATORS
+
     text = f"module 'npu_quant' has no attribute {name!r}"
     near = [] if name.startswith("_") else difflib.get_close_matches(name, known, 1, 0.75)
-    if near:
+    if name in OPERATORS:
+        text += ": it is an operator of torch_npu that is not here (README, Not here)."
+    elif near:
         text += f"; did you mean {near[0]}?"
-    if name.startswith("npu_"):
-        operators = [here for here in known if here.startswith("npu_")]
-        listed = difflib.get_close_matches(name, operators, len(operators), 0)
-        text += f"{'' if near else '.'} If it is an operator of torch_npu, it is not here yet."
-        text += f" Here: {', '.join(listed)}."
     return AttributeError(text, name=name)

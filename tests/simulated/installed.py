@@ -40,6 +40,7 @@ def test_numbers_of_dtypes() -> None:
     )
     numbers = [getattr(torch_npu, name) for name in names.split()]
     assert numbers == [285, 290, 291, 292, 293, 296, 297]
+    assert (torch_npu.int8, torch_npu.bfloat16, torch_npu.float32) == (258, 283, 256)
 
 
 def test_there_is_no_device() -> None:
@@ -75,6 +76,12 @@ def test_what_is_not_here_says_so_and_can_be_patched() -> None:
     assert torch_npu.npu_dynamic_quant is torch.ops.npu.npu_dynamic_quant
     with patch("torch.ops.npu.npu_grouped_matmul_finalize_routing", return_value=9):
         assert torch.ops.npu.npu_grouped_matmul_finalize_routing() == 9
+    with pytest.raises(NotImplementedError, match=r"^torch_npu\.profiler\.profile is torch_npu's"):
+        torch_npu.profiler.profile()
+    with pytest.raises(
+        NotImplementedError, match=r"^torch_npu\.npu_swiglu_group_quant\.default is"
+    ):
+        torch.ops.npu.npu_swiglu_group_quant.default(torch.ones(2))
     for module in (torch_npu, torch.ops.npu):
         with pytest.raises(AttributeError, match="npu_nonsense"):
             module.npu_nonsense  # noqa: B018

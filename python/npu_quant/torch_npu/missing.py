@@ -26,10 +26,11 @@ class Missing:
     def __repr__(self) -> str:
         return f"<{self._name}, which npu_quant has not>"
 
-    @property
-    def default(self) -> Missing:
-        """The overload of an operator."""
-        return self
+    def __getattr__(self, name: str) -> Missing:
+        """Return what stands for a part of it, such as an operator's overload ``default``."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Missing(f"{self._name}.{name}")
 
 
 class _Namespace(type(torch.ops.npu)):  # type: ignore[misc]

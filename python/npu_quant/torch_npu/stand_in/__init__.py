@@ -14,15 +14,14 @@ import torch
 from npu_quant import __version__ as _of_npu_quant
 from npu_quant import dtypes
 from npu_quant.torch_npu import operators, upstream
+from npu_quant.torch_npu.missing import Missing
 
 from . import npu as npu
 
 __version__ = f"2.13.0+npu_quant{_of_npu_quant}"
 
-_DTYPES = """
-    int4 hifloat8 float8_e5m2 float8_e4m3fn float8_e8m0fnu float4_e2m1fn_x2 float4_e1m2fn_x2
-"""
-
-globals().update((name, getattr(dtypes, name)) for name in _DTYPES.split())
+float4_e2m1fn_x2, float4_e1m2fn_x2 = dtypes.float4_e2m1fn_x2, dtypes.float4_e1m2fn_x2
+globals().update((row.name, 256 + row.acl_code) for row in dtypes.DTYPES)
+globals().update((name, Missing(f"torch_npu.{name}")) for name in upstream.MODULES)
 for _name in {*upstream.OPERATORS, *(row.name for row in operators.OPERATORS)}:
     globals()[_name] = getattr(torch.ops.npu, _name)
