@@ -259,6 +259,38 @@ def test_a_profile_holds_around_calls(ops: Any) -> None:
         assert ops.npu_dynamic_quant(torch.ones(1, 2))[0].tolist() == [[127, 127]]
 
 
+def test_layouts(ops: Any) -> None:
+    """A cast gives a copy, whose gradient is its own; on a CPU there is one layout."""
+    import torch
+
+    x = torch.randn(4, 6).t().requires_grad_()
+    for layout in (2, 29, -1):
+        y = ops.npu_format_cast(x, layout)
+        assert y.is_contiguous()
+        assert torch.equal(y, x)
+        assert y.data_ptr() != x.data_ptr()
+        assert (ops.get_npu_format(y), ops.get_npu_format(x)) == (2, 2)
+    y.sum().backward()
+    assert x.grad is not None
+    assert x.grad.eq(1).all()
+    weight = torch.randn(4, 6)
+    assert ops.npu_format_cast_(weight, 29) is weight
+    torch.library.opcheck(ops.npu_format_cast.default, (weight, 29))
+    compiled = torch.compile(
+        lambda x: ops.npu_format_cast(x, 29) * 2, fullgraph=True, backend="aot_eager"
+    )
+    assert torch.equal(compiled(weight), weight * 2)
+    assert ops.npu_format_cast(weight.to("meta"), 29).is_meta
+    with pytest.raises(
+        npu_quant.ParamError, match=r"^acl_format is 51, expected -1 to 50: 2 is ND, 29 NZ."
+    ):
+        ops.npu_format_cast(weight, 51)
+    with pytest.raises(
+        npu_quant.ParamError, match="customize_dtype and input_dtype are not available"
+    ):
+        ops.npu_format_cast(weight, 29, customize_dtype=285)
+
+
 def test_vmap_falls_back_to_a_loop(ops: Any) -> None:
     import torch
 

@@ -10,7 +10,7 @@ import torch
 import npu_quant
 
 from .missing import name_operators
-from .operators import OPERATORS
+from .operators import COMPOSITES, OPERATORS
 
 _library: Any = None  # what is registered lives as long as this
 
@@ -21,11 +21,14 @@ def register() -> None:
     if _library is not None:
         return
     _library = torch.library.Library("npu", "FRAGMENT")
-    for schema, fake in OPERATORS:
-        name = schema.partition("(")[0]
-        _library.define(schema)
+    for operator in OPERATORS:
+        name = operator.name
+        _library.define(operator.schema)
         _library.impl(name, _kernel(getattr(npu_quant, name)), "CPU")
-        torch.library.register_fake(f"npu::{name}", fake, lib=_library)
+        torch.library.register_fake(f"npu::{name}", operator.fake, lib=_library)
+    for schema, function in COMPOSITES.items():
+        _library.define(schema)
+        _library.impl(schema.partition("(")[0], function, "CompositeImplicitAutograd")
     torch.library.register_autograd(
         "npu::npu_dtype_cast", _cast_back, setup_context=_remember_dtype, lib=_library
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from . import fakes
+from . import fakes, layouts
 
 
 class Operator(NamedTuple):
@@ -96,3 +96,11 @@ OPERATORS = (
         fakes.dtype_cast,
     ),
 )
+
+COMPOSITES = {
+    "npu_format_cast(Tensor self, int acl_format, *, int? customize_dtype=None, "
+    "int? input_dtype=None) -> Tensor": layouts.npu_format_cast,
+    "npu_format_cast_(Tensor(a!) self, int acl_format) -> Tensor(a!)": layouts.npu_format_cast_,
+    "get_npu_format(Tensor self) -> int": layouts.get_npu_format,
+}
+"""Operators that are made of torch's own: they need no fake, and have gradients."""
