@@ -7,6 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from test_torch_tensors import array_of
 from witnesses import Array
 
 from npu_quant import DTypeError, ParamError, _codes, formats
@@ -328,3 +329,28 @@ def test_errors(call: Any, error: type, text: str) -> None:
         call()
     assert str(caught.value).startswith(text)
     assert getattr(caught.value, "code", 161002) == 161002
+
+
+@pytest.mark.needs("torch")
+def test_formats_take_tensors(rng: np.random.Generator) -> None:
+    """The same bits as of arrays, in tensors; one that requires grad is refused as ever."""
+    import torch
+
+    x = rng.standard_normal((3, 16)).astype(np.float32)
+    for name in formats.list_formats():
+        codes = formats.encode(x, name)
+        given = formats.encode(torch.from_numpy(x), name)
+        assert array_of(given).tobytes() == codes.tobytes()
+        assert (
+            array_of(formats.decode(given, name)).tobytes() == formats.decode(codes, name).tobytes()
+        )
+    fours = rng.integers(0, 16, (3, 16))
+    for pack, unpack, of in (
+        (formats.pack_int4, formats.unpack_int4, (fours - 8).astype(np.int8)),
+        (formats.pack_fp4, formats.unpack_fp4, fours.astype(np.uint8)),
+    ):
+        packed = pack(torch.from_numpy(of))
+        assert array_of(packed).tobytes() == pack(of).tobytes()
+        assert array_of(unpack(packed)).tobytes() == of.tobytes()
+    with pytest.raises(DTypeError, match=r"^formats\.decode: codes requires grad"):
+        formats.decode(torch.ones(8, requires_grad=True), "float8_e4m3fn")

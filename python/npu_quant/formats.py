@@ -10,12 +10,13 @@
 
 int4 lies in int32, 8 codes in an element, float4 in uint8, 2 codes in an element, and hifloat8 in
 uint8, as in every operator (docs/numerics.md 11). Both directions are
-:func:`npu_quant.npu_dtype_cast`, and so are the errors.
+:func:`npu_quant.npu_dtype_cast`, and so are the errors. Of torch's CPU tensors they make tensors.
 """
 
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -24,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _codes, dtypes
+from . import _codes, _core, dtypes
 from ._names import dir_of
 from .dtypes import DTypeName
 from .errors import DTypeError, ParamError
@@ -167,8 +168,16 @@ def decode(codes: NDArray[Any], format: DTypeName) -> NDArray[np.float32]:
         >>> formats.decode(np.array([0x7E, 0x80, 0x7F], np.uint8), "float8_e4m3fn")
         array([448.,  -0.,  nan], dtype=float32)
     """
+    if _core.is_tensor(codes):
+        return _as_tensor(decode(_core.array_of(codes, "formats.decode", "codes"), format))
     name = _name_of(format)
     return npu_dtype_cast(_held("codes", codes, name), np.float32, name)
+
+
+def _as_tensor(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a tensor in the memory of an array, where torch is: an argument was a tensor."""
+    tensor: NDArray[Any] = sys.modules["torch"].from_numpy(array)
+    return tensor
 
 
 def _held(argument: str, codes: NDArray[Any], name: str) -> NDArray[Any]:
@@ -201,6 +210,9 @@ def _check_axis(argument: str, shape: tuple[int, ...], factor: int) -> None:
 
 def _packed(codes: NDArray[Any], name: str, dtypes: tuple[str, str], low: int) -> NDArray[Any]:
     """Pack codes of a plain dtype, from low on, or of ml_dtypes' own."""
+    if _core.is_tensor(codes):
+        array = _core.array_of(codes, "formats.pack", "codes")
+        return _as_tensor(_packed(array, name, dtypes, low))
     carrier = _codes.row_of(name).carrier
     _check_array("codes", codes, " or ".join(dtypes))
     if codes.dtype.name not in dtypes:
@@ -256,6 +268,9 @@ def unpack_int4(elements: NDArray[np.int32], axis: int = -1) -> NDArray[np.int8]
         >>> formats.unpack_int4(np.array([0x10], np.int32))
         array([0, 1, 0, 0, 0, 0, 0, 0], dtype=int8)
     """
+    if _core.is_tensor(elements):
+        array = _core.array_of(elements, "formats.unpack_int4", "elements")
+        return _as_tensor(unpack_int4(array, axis))
     held = _held("elements", elements, "int4")
     if not -held.ndim <= operator.index(axis) < held.ndim:
         text = f"axis is {axis}, expected {-held.ndim} to {held.ndim - 1}."
@@ -302,4 +317,7 @@ def unpack_fp4(elements: NDArray[np.uint8]) -> NDArray[np.uint8]:
         >>> formats.unpack_fp4(np.array([0xF2], np.uint8))
         array([ 2, 15], dtype=uint8)
     """
+    if _core.is_tensor(elements):
+        array = _core.array_of(elements, "formats.unpack_fp4", "elements")
+        return _as_tensor(unpack_fp4(array))
     return _codes.unpacked(_held("elements", elements, "float4_e2m1"))

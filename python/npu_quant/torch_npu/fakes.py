@@ -172,3 +172,18 @@ def add_rms_norm_quant(
 def dtype_cast(self: Tensor, dtype: int, input_dtype: int | None = None) -> Tensor:
     """The numbers in another format."""
     return _codes(self, dtype, 1 if input_dtype is None else _per_element(_row(input_dtype)))
+
+
+def trans_quant_param(
+    scale: Tensor, offset: Tensor | None = None, round_mode: int | None = 0
+) -> Tensor:
+    """An int64 for each scale; one scale is spread over the offsets."""
+    shape = scale.shape
+    if offset is not None and (scale.ndim, offset.ndim) == (1, 1) and shape[0] == 1:
+        shape = offset.shape
+    return scale.new_empty(shape, dtype=torch.int64)
+
+
+def convert_weight_to_int4pack(weight: Tensor, inner_k_tiles: int = 0) -> Tensor:
+    """Eight codes in an element of weight's dtype."""
+    return weight.new_empty((*weight.shape[:-1], weight.shape[-1] // 8))

@@ -95,6 +95,14 @@ OPERATORS = (
         "npu_dtype_cast(Tensor self, int dtype, int? input_dtype=None) -> Tensor",
         fakes.dtype_cast,
     ),
+    Operator(
+        "npu_trans_quant_param(Tensor scale, Tensor? offset=None, int? round_mode=0) -> Tensor",
+        fakes.trans_quant_param,
+    ),
+    Operator(
+        "npu_convert_weight_to_int4pack(Tensor weight, int inner_k_tiles=0) -> Tensor",
+        fakes.convert_weight_to_int4pack,
+    ),
 )
 
 COMPOSITES = {
