@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import threading
+import unittest
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -254,3 +255,32 @@ def test_what_is_not_simulated_says_so() -> None:
         torch.npu.NPUGraph()
     with pytest.raises(AttributeError):
         torch.npu.nonsense  # noqa: B018
+
+
+def test_what_tests_of_operators_import() -> None:
+    """Ascend's own derive from its TestCase, and are skipped on other chips."""
+    from torch_npu.testing import common_utils, testcase
+
+    class Case(testcase.TestCase):
+        def runTest(self) -> None:  # noqa: N802
+            x = torch.tensor([1.0, 2.0, float("nan")])
+            self.assertRtolEqual(x, x.clone())
+            self.assertRtolEqual(x.numpy(), x.numpy() * (1 + 1e-5))
+            for wrong in (x * 1.01, x[:2], x.double(), x.nan_to_num()):
+                with pytest.raises(AssertionError):
+                    self.assertRtolEqual(x, wrong)
+
+        @common_utils.SupportedDevices(["Ascend910B"])
+        def test_here(self) -> None: ...
+
+        @common_utils.SupportedDevices(["Ascend950", "Ascend910_93"])
+        def test_elsewhere(self) -> None: ...
+
+    for name, skipped in (("runTest", 0), ("test_here", 0), ("test_elsewhere", 1)):
+        result = unittest.TestResult()
+        Case(name).run(result)
+        assert (result.wasSuccessful(), len(result.skipped)) == (True, skipped), result.failures
+    cpu, npu = common_utils.create_common_tensor(["float16", 2, (3, 4)], -1, 1)
+    assert cpu.dtype == npu.dtype == torch.float16
+    assert torch.equal(cpu, npu)
+    assert npu.data_ptr() != cpu.data_ptr()

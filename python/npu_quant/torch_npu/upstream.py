@@ -133,6 +133,6 @@ _NPU = """
     utilization
 """
 
-MODULES = ("contrib", "distributed", "dynamo", "jit", "optim", "profiler", "testing", "utils")
+MODULES = ("contrib", "distributed", "dynamo", "jit", "optim", "profiler", "utils")
 OPERATORS = frozenset(_OPERATORS.split())
 NPU = frozenset(_NPU.split())

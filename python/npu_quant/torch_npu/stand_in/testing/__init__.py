@@ -1,0 +1,1 @@
+"""``torch_npu.testing``: what op-plugin's tests of operators import."""
