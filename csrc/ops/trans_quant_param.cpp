@@ -10,10 +10,8 @@ Inputs TransQuantParam::inputs() {
 }
 
 Status TransQuantParam::check_dtypes() const {
-  for (const auto& [argument, view] : {std::pair{"scale", &scale}, {"offset", &offset}})
-    NPU_QUANT_RETURN_IF_ERROR(
-        check_dtype_in(name, argument, *view, {DType::float32}, DType::float32));
-  return {};
+  NPU_QUANT_RETURN_IF_ERROR(check_dtype_in(name, "scale", scale, {DType::float32}, DType::float32));
+  return check_dtype_in(name, "offset", offset, {DType::float32}, DType::float32);
 }
 
 Status TransQuantParam::check_ranks() const {
