@@ -266,9 +266,13 @@ def test_what_tests_of_operators_import() -> None:
             x = torch.tensor([1.0, 2.0, float("nan")])
             self.assertRtolEqual(x, x.clone())
             self.assertRtolEqual(x.numpy(), x.numpy() * (1 + 1e-5))
+            self.assertEqual(x, x.clone())
+            self.assertEqual(x.shape, (3,))
             for wrong in (x * 1.01, x[:2], x.double(), x.nan_to_num()):
                 with pytest.raises(AssertionError):
                     self.assertRtolEqual(x, wrong)
+                with pytest.raises(AssertionError):
+                    self.assertEqual(x, wrong)
 
         @common_utils.SupportedDevices(["Ascend910B"])
         def test_here(self) -> None: ...
