@@ -10,9 +10,9 @@ BINDING = [
     Fault(
         "binding: out of one array is ignored",
         f"{BIND}/numpy_view.cpp",
-        "else if (!out.is_none())\n    take(op",
-        "else if (!out.is_none() && count_ > 1)\n    take(op",
-        "quantize",
+        "arrays_[0] = py::reinterpret_borrow<py::object>(out)",
+        "arrays_[0] = fresh_array(op.name, op.outputs[0])",
+        "layouts quantize",
     ),
     Fault(
         "binding: outputs are swapped",
