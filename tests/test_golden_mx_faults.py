@@ -194,8 +194,9 @@ class TestNumbers:
         assert comparison.output("y").numbers is None  # the codes are the golden's
         y = y.copy()
         y[3, 20] = 0x11
-        found = compared((y, wrong), x, "float4_e2m1").output("y").numbers
-        assert found.nonfinite == {("finite", "NaN"): 32}
+        comparison = compared((y, wrong), x, "float4_e2m1")
+        assert comparison.output("y").numbers.nonfinite == {("finite", "NaN"): 32}
+        assert "32 of 24,576 numbers differ\n" in str(comparison)
 
     def test_with_the_goldens_scale_there_is_nothing_to_say(self) -> None:
         x = numbers(F32)

@@ -160,18 +160,16 @@ def _may_be_rounding(comparison: ComparisonData, output: OutputComparison) -> bo
 def _lines_of_values(output: OutputComparison, m: Metrics, maybe: bool) -> list[Line]:
     """Return what there is to say of codes and numbers, which may differ by rounding."""
     lines = [*_nonfinite(m), (_FACT, _counts(output, m)), *_rounding(output, m)]
-    similarity = _similarity(output, m, maybe)
     if output.rung == "tie":
-        return [*lines, (_EXTRA, similarity)]
+        return lines + _similarity(output, m, maybe)
     places = _places(output)
     if maybe:
         pattern = "" if places else ", and in no pattern"
         lines.append((_FACT, f"may be rounding: each is one step{pattern}"))
     else:
         lines += _consequence(output)
-    lines += [*places, *_notes(output)]
-    lines += [(_DETAIL, f"worst {_worst(output)}"), *_extremes(m)]
-    return [*lines, (_DETAIL, similarity)]
+    lines += [*places, *_notes(output), (_DETAIL, f"worst {_worst(output)}"), *_extremes(m)]
+    return lines + _similarity(output, m, maybe)
 
 
 def _consequence(output: OutputComparison) -> list[Line]:
@@ -185,8 +183,8 @@ def _consequence(output: OutputComparison) -> list[Line]:
     if m is not None:
         wrong, power = m.mismatches - m.zero_signs, "y * 2^(mxscale - 127)"
         text = f"as numbers, {power}: {_differ(m, 'number', wrong)}"
-        same = f"the same numbers in other codes: {power} is the golden's"
-        texts.append(f"{text} · SQNR {words.number(m.sqnr_db, 3)} dB" if wrong else same)
+        text += f" · SQNR {words.number(m.sqnr_db, 3)} dB" if m.max_abs else ""
+        texts.append(text if wrong else f"the same numbers in other codes: {power} is the golden's")
     return [(_FACT, text) for text in texts]
 
 
@@ -313,16 +311,18 @@ def _worst(output: OutputComparison) -> str:
     return f"{pair}; {before} before rounding"
 
 
-def _similarity(output: OutputComparison, m: Metrics, maybe: bool) -> str:
-    """Say what other tools make of it."""
+def _similarity(output: OutputComparison, m: Metrics, maybe: bool) -> list[Line]:
+    """Say what other tools make of it; no cosine or SQNR where no pair of finite values differs."""
     told = {name: passed for name, passed in output.presets.items() if name not in _IN_NUMBERS}
-    text = f"also: cosine {words.number(m.cosine, 9)} · SQNR {words.number(m.sqnr_db, 3)} dB"
+    parts = [f"cosine {words.number(m.cosine, 9)}", f"SQNR {words.number(m.sqnr_db, 3)} dB"]
+    parts = parts if m.max_abs or not m.nonfinite else []
+    blind = " (blind to this)" if output.rung == "different" and not maybe else ""
     if any(told.values()):
-        text += f" · pass by {', '.join(name for name, passed in told.items() if passed)}"
-        text += " (blind to this)" if output.rung == "different" and not maybe else ""
+        parts.append(f"pass by {', '.join(name for name, passed in told.items() if passed)}{blind}")
     if not all(told.values()) and output.rung != "different":
-        text += f" · not by {', '.join(name for name, passed in told.items() if not passed)}"
-    return text
+        parts.append(f"not by {', '.join(name for name, passed in told.items() if not passed)}")
+    worth = _EXTRA if output.rung == "tie" else _DETAIL
+    return [(worth, f"also: {' · '.join(parts)}")] if parts else []
 
 
 def _conclusion(comparison: ComparisonData) -> list[Line]:
