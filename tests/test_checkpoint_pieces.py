@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import multiprocessing
 import os
@@ -181,31 +182,45 @@ def test_the_room_that_is_there_needs_no_more(
         disk = shutil._ntuple_diskusage(1 << 40, 0, free)
         monkeypatch.setattr(shutil, "disk_usage", lambda _, disk=disk: disk)
         if free < needed:
-            with pytest.raises(checkpoint.CheckpointError, match="GiB free: make room"):
+            with pytest.raises(
+                checkpoint.CheckpointError, match=r"needs (\S+ KiB), there are \1 free: make room"
+            ):
                 quantize(source, half)
     quantize(source, half)
 
 
-def test_ctrl_c_says_what_is_kept(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+FULL = OSError(errno.ENOSPC, "No space left on device", "a.part")
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [(KeyboardInterrupt(), 130, "interrupted"), (FULL, 2, "a.part: No space left on device")],
+)
+def test_what_interrupts_says_what_is_kept(
+    error: BaseException,
+    status: int,
+    said: str,
+    source: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Any,
 ) -> None:
     out = tmp_path / "out"
     make, left = run.make, iter(range(20))
 
     def interrupted(*arguments: Any) -> Any:
         if next(left, None) is None:
-            raise KeyboardInterrupt
+            raise error
         return make(*arguments)
 
     monkeypatch.setattr(run, "make", interrupted)
     words = ["quantize", str(source), str(out), "--scheme", "W8A8_DYNAMIC", "--workers", "1"]
-    assert cli.main(words) == 130
+    assert cli.main(words) == status
     monkeypatch.setattr(run, "make", make)
     report = quantize(source, out)
     kept = f"{report.resumed_bytes / 1024:.2f}"
     assert capsys.readouterr().err == (
-        f"npu-quant quantize: interrupted: {kept} KiB of 737.25 KiB are kept, the same command goes "
-        "on\n"
+        f"npu-quant quantize: {said}: {kept} KiB of 737.25 KiB are kept, the same command goes on\n"
     )
     assert float(kept) > 100
 

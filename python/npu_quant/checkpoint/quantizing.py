@@ -34,7 +34,7 @@ from .run import Progress, Run, counted
 from .schemes import FLOAT, INT8_ACTIVATIONS, check_pair
 from .types import Wanted
 from .weights import Error, Rule
-from .work import RECORD, SUMS, WORK, Work, check_out, files_to_copy, sha256_of
+from .work import NO_ROOM, RECORD, SUMS, WORK, Work, check_out, files_to_copy, sha256_of
 
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
@@ -188,8 +188,8 @@ def check_space(p: Prepared, work: Work) -> None:
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise CheckpointError(
-            f"{p.out} needs {needed / 2**30:.2f} GiB, there are {free / 2**30:.2f} GiB free: "
-            "make room, or choose a folder on another disk."
+            f"{p.out} needs {size(needed)}, there are {size(free)} free: make room, or choose a "
+            "folder on another disk."
         )
 
 
@@ -208,9 +208,13 @@ def write(
     run = Run(Job(p.source, work.folder, p.plan, p.rule), work, sources.modified, progress)
     try:
         findings = _carried_out(p, work, run, record, workers, verify=verify)
-    except KeyboardInterrupt as error:
-        text = f"{size(run.kept)} of {size(run.total)} are kept, the same command goes on"
-        raise KeyboardInterrupt(text) from error
+    except (KeyboardInterrupt, OSError) as error:
+        kept = f"{size(run.kept)} of {size(run.total)} are kept, the same command goes on"
+        if isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt(kept) from error
+        if error.errno in NO_ROOM:
+            raise OSError(error.errno, f"{error.strerror}: {kept}", error.filename) from error
+        raise
     entries = [run.entries[n] for n in range(len(p.plan.shards))]
     report = report_of(p, errors_in(entries))
     report.findings = findings

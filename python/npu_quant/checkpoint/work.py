@@ -32,7 +32,7 @@ _WEIGHTS = (
     *(".msgpack", ".onnx", ".onnx_data", ".npz"),
 )
 _PIECE = 1 << 18  # what was copied stays in the cache until it is hashed
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def files_to_copy(folder: Path) -> list[str]:
@@ -218,7 +218,7 @@ class Work:
         try:
             shutil.copyfile(source / name, part)
         except OSError as error:
-            if error.errno in _NO_ROOM:  # of which copyfile names the source first
+            if error.errno in NO_ROOM:  # of which copyfile names the source first
                 raise OSError(error.errno, error.strerror, str(part)) from error
             raise
         sha256 = sha256_of(part)
