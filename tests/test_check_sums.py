@@ -63,6 +63,19 @@ def test_each_file_that_was_changed(workers: int, folder: Path) -> None:
     assert found[0].text.startswith("has not the SHA-256 that SHA256SUMS says")
 
 
+def test_its_own_line_damages_nothing(folder: Path) -> None:
+    sums(folder)
+    with open(folder / SUMS, "a") as file:
+        file.write(f"{A}  ./{SUMS}\n")
+    report = check(folder, None, 1)
+    assert report.passed
+    (found,) = report.findings
+    assert (found.severity, found.name) == ("warning", SUMS)
+    assert found.text.startswith("names itself")
+    (folder / SUMS).write_text(f"{A}  {SUMS}\n")
+    assert "it names no file" in str(check(folder, None, 1))
+
+
 def test_a_name_that_is_no_text(folder: Path) -> None:
     """Names are bytes, of which some are no UTF-8."""
     path = Path(os.fsdecode(os.fsencode(folder) + b"/\xff"))

@@ -45,6 +45,9 @@ def tasks_of(folder: Path, found: Findings) -> list[Listed]:
     except CheckpointError as error:
         found.error("checksum", SUMS, f"{error}: nobody can tell whether the files are whole")
         return []
+    if sums.files.pop(SUMS, None):  # as of sha256sum * > SHA256SUMS
+        text = "names itself: no file can hold its own SHA-256, and sha256sum -c fails by that line"
+        found.warning("checksum", SUMS, text)
     if sums.malformed or not sums.files:
         text = f"line {sums.malformed[0]} of it" if sums.malformed else "it"
         text += " names no file with its SHA-256: sha256sum -c cannot check all files by it"
