@@ -60,6 +60,25 @@ class TestRefused:
         assert remedy in str(caught.value)
 
 
+ONES, SAVED = np.ones(3, np.int16), np.ones(3, ml_dtypes.bfloat16).view("V2")
+
+
+@pytest.mark.parametrize(
+    ("actual", "golden", "remedy"),
+    [
+        (ONES.astype(">i2"), ONES, ">i2, golden <i2. Its bytes are swapped: actual.astype('<i2')."),
+        (ONES, ONES.astype(">i2"), "<i2, golden >i2. Its bytes are swapped: golden.astype('<i2')."),
+        (SAVED, ONES, "If it holds that type: actual.view(ml_dtypes.bfloat16)."),
+        (ONES, SAVED, "If it holds that type: golden.view(ml_dtypes.bfloat16)."),
+    ],
+)
+def test_dtypes_that_numpy_mends(actual: Any, golden: Any, remedy: str) -> None:
+    text = str(compare(actual, golden))
+    assert remedy in text
+    was = f"actual was {actual.dtype.str}: compared as int16, losslessly; as int16 it is identical"
+    assert (was in text) == (">i2" in text)
+
+
 def difference(dtype: Any, count: int = 1 << 12) -> Any:
     """Compare arrays of which one element is a step off."""
     golden = np.arange(count).reshape(-1, 64).astype(dtype)

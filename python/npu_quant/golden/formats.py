@@ -318,18 +318,17 @@ _kept: Callable[[np.dtype], Format] = cache(_made)
 _BYTES = np.arange(256, dtype=np.uint8)
 
 
-def remedy_of(dtype: np.dtype) -> str:
+def remedy_of(dtype: np.dtype, array: str = "") -> str:
     """Return what to do with an array of a dtype without numbers; "" if unknown."""
+    if dtype.type is np.void and dtype.fields is None and dtype.itemsize in _OF_BYTES:
+        return f"If it holds that type: {array}.view({_OF_BYTES[dtype.itemsize]})."
     return _REMEDIES.get(dtype.kind, "")
 
 
 def _no_numbers(dtype: np.dtype) -> DTypeError:
-    remedy = remedy_of(dtype)
-    if dtype.type is np.void and dtype.fields is None and dtype.itemsize in _OF_BYTES:
-        remedy = f"If it holds that type: .view({_OF_BYTES[dtype.itemsize]})."
     return DTypeError(
         f"compare: the arrays have dtype {dtype}, expected bool, integers or floats of 1, 2, 4 or "
-        f"8 bytes. {remedy}".rstrip()
+        f"8 bytes. {remedy_of(dtype)}".rstrip()
     )
 
 

@@ -14,7 +14,7 @@ from ...errors import DTypeError
 from ..formats import Format, format_of
 from ..operators import Model
 from ..read.sides import Paired
-from ..read.sources import Cast, blocks, given_dtype
+from ..read.sources import Cast, blocks, given_dtype, given_names
 from ..results import OutputComparison, Source
 
 _AT_ONCE = 1 << 18
@@ -130,11 +130,11 @@ def _pieces(source: Source) -> Iterator[tuple[int, int]]:
 
 def note_of(output: OutputComparison, actual: Source, golden: Source) -> str:
     """Say how two dtypes were read as one, and how the values stand in it."""
-    dtype, rung = output.type_name, output.rung_of_values or ""
+    dtype, rung, given = output.type_name, output.rung_of_values or "", given_names(actual, golden)
     stands = f"it is {_NAMES.get(rung, rung)}"
-    was = f"{output.name or 'actual'} was {given_dtype(actual).name}"
-    if isinstance(golden, Cast):
-        was += f", which {given_dtype(golden).name} does not hold"
+    was = f"{output.name or 'actual'} was {given[0]}"
+    if golden.dtype != given_dtype(golden).newbyteorder("="):
+        was += f", which {given[1]} does not hold"
         return f"{was}: compared as {dtype}, losslessly; {stands}"
     how = f"compared as {dtype}, losslessly"
     if isinstance(actual, _Bytes):

@@ -12,8 +12,8 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ..formats import Floats, Format, format_of_output
-from ..read.sources import given_dtype, size_of
+from ..formats import Floats, Format, format_of_output, remedy_of
+from ..read.sources import given_dtype, given_names, size_of
 from ..results import Metrics, OutputComparison, Rung, Source, Ties, VariantMatch
 
 RUNGS: tuple[Rung, ...] = get_args(Rung)
@@ -59,18 +59,27 @@ def problem_of(actual: Source | None, golden: Source | None) -> str | None:
         return "missing: only the golden has it"
     if golden is None:
         return "extra: only actual has it"
-    dtypes = given_dtype(actual), given_dtype(golden)
-    if dtypes[0] != dtypes[1]:
-        names = dtypes[0].name, dtypes[1].name
-        if names[0] == names[1]:  # in the order of their bytes
-            names = dtypes[0].str, dtypes[1].str
-        return f"dtype differs: actual {names[0]}, golden {names[1]}"
+    if given_dtype(actual) != given_dtype(golden):
+        return _of_dtypes(actual, golden)
     if actual.shape == golden.shape:
         return None
     text = f"shape differs: actual {actual.shape}, golden {golden.shape}"
     if size_of(actual) == size_of(golden):
         text += f"; as many elements: reshape({golden.shape}), if they mean the same"
     return text
+
+
+def _of_dtypes(actual: Source, golden: Source) -> str:
+    """Say that dtypes differ, and what NumPy calls it where bytes are swapped or of no type."""
+    ours, theirs = given_names(actual, golden)
+    texts = [f"dtype differs: actual {ours}, golden {theirs}"]
+    dtypes = {"actual": given_dtype(actual), "golden": given_dtype(golden)}
+    for name, dtype in dtypes.items():
+        if not dtype.isnative and dtype.newbyteorder() in dtypes.values():
+            texts.append(f"Its bytes are swapped: {name}.astype({dtype.newbyteorder().str!r}).")
+        elif dtype.kind == "V" and (remedy := remedy_of(dtype, name)):
+            texts.append(remedy)
+    return ". ".join(texts)
 
 
 def is_tie(

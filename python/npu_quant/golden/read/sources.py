@@ -72,6 +72,12 @@ def given_dtype(source: Source) -> np.dtype:
     return source.source.dtype if isinstance(source, Cast) else source.dtype
 
 
+def given_names(actual: Source, golden: Source) -> tuple[str, str]:
+    """Return the names of the dtypes they were given in, ">f4" where only bytes are swapped."""
+    ours, theirs = given_dtype(actual), given_dtype(golden)
+    return (ours.str, theirs.str) if ours == theirs.newbyteorder() else (ours.name, theirs.name)
+
+
 def size_of(source: Source) -> int:
     """Return how many elements a source has."""
     return math.prod(source.shape)
