@@ -85,6 +85,7 @@ class TestFaults:
         y[80, 160 // each : 192 // each] = np.zeros(1, y.dtype)
         text = str(compared((y, mxscale), x, name))
         assert "row 80 columns 160-191 is 0 everywhere: was it ever written?" in text
+        assert "only in row 80 columns 160-191 (" in text
 
     def test_blocks_that_are_shifted(self, name: str) -> None:
         x = numbers()

@@ -72,6 +72,7 @@ class TestPlaces:
         actual[3, 896:1000] += 1  # the last block of 8 a row
         found = where(actual, golden)
         assert found.concentrations[0].kind == "block"
+        assert found.concentrations[0].named == "row 3 columns 896-999"
         assert found.concentrations[0].places == (3 * 8 + 7,)
 
     def test_ranges(self, golden: Array) -> None:

@@ -89,7 +89,8 @@ class Concentration(ShortRepr):
     log10_odds: float
     """log10 of (a bound of) the probability that chance does it."""
     named: str = ""
-    """Of MX bytes: these places in words, by rows and columns of the input and by blocks."""
+    """These places in words: blocks by those of their columns that differ, in 32s; MX bytes by rows
+    and columns of the input and by blocks."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -139,7 +139,7 @@ def part_of(
         name = place.kind.rstrip("s")
         if name == "block" and not found:
             row, begin, end = layout.block(place.places[0])
-            found = {"row": (row, row), "column": _narrowed(actual, golden, row, begin, end)}
+            found = {"row": (row, row), "column": narrowed(actual, golden, row, begin, end)}
         elif name in ("row", "column") and (not found or place.of >= 10 * (place.of - place.held)):
             several = place.kind != name  # a range; else a list, which may begin with one
             span = place.places[0], place.places[1] if several else runs(place.places)[0][1]
@@ -171,7 +171,7 @@ def _is_half(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
     return least <= first and last <= most and 2 * (last - first) < most - least
 
 
-def _narrowed(actual: Source, golden: Source, row: int, begin: int, end: int) -> tuple[int, int]:
+def narrowed(actual: Source, golden: Source, row: int, begin: int, end: int) -> tuple[int, int]:
     """Return the first and the last column of a row's blocks of MX that differ, of some."""
     before = row * Layout.of(golden.shape).columns
     sides = (side.read(before + begin, before + end) for side in (actual, golden))

@@ -14,6 +14,7 @@ from ..results import Concentration, Metrics, Source, Where
 from .collected import Collector, Tally
 from .layout import Layout
 from .metrics import MOST_COLUMN_BUCKETS, Positions
+from .parts import narrowed
 
 UNLIKELY = -6.0
 """log10 of the odds below which a concentration is reported."""
@@ -211,6 +212,16 @@ def _concentrations(
     return found, ""
 
 
+def _narrowed(found: Concentration, actual: Source, golden: Source) -> Concentration:
+    """Name blocks by those of their columns that differ."""
+    layout, texts = Layout.of(golden.shape), []
+    for row, begin, end in map(layout.block, found.places[:2]):
+        first, last = narrowed(actual, golden, row, begin, end)
+        texts.append(f"row {row} columns {first}-{last}")
+    more = f" and {len(found.places) - 2} more blocks" if len(found.places) > 2 else ""
+    return dataclasses.replace(found, named=" and ".join(texts) + more)
+
+
 def has_axis(source: Source, axis: int) -> bool:
     """Say whether an array has an axis of that number, counted from either end."""
     rank = len(source.shape)
@@ -272,7 +283,9 @@ def locate(
         of_rows=layout.rows,
         columns=int(np.count_nonzero(positions.column_counts)),
         of_columns=layout.columns,
-        concentrations=found,
+        concentrations=tuple(
+            _narrowed(each, actual, golden) if each.kind == "block" else each for each in found
+        ),
         counts=counts,
         worst_values=(value_of(actual, worst, own), value_of(golden, worst, own)),
         row_counts=row_counts,

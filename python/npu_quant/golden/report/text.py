@@ -9,7 +9,6 @@ import numpy as np
 from ..formats import format_of_output
 from ..judge.power import power_text
 from ..judge.verdict import may_be_rounding, passes
-from ..measure.layout import Layout
 from ..results import ComparisonData, Concentration, Metrics, OutputComparison, Ties, Where
 from . import words
 
@@ -269,12 +268,12 @@ def _places(output: OutputComparison) -> list[Line]:
     """Say where the differences lie, if chance would not put them there."""
     if output.where is None:
         return []
-    layout, counted = Layout.of(output.shape), _COUNTED[output.where.counts]
+    counted = _COUNTED[output.where.counts]
     found = output.where.concentrations[:2]
-    return [(_PLACE, _place(each, layout, counted)) for each in found]
+    return [(_PLACE, _place(each, counted)) for each in found]
 
 
-def _place(found: Concentration, layout: Layout, counted: str) -> str:
+def _place(found: Concentration, counted: str) -> str:
     only = "only" if found.held == found.of else "mostly"
     plural = "s" if len(found.places) > 1 else ""
     where = f"in {found.kind}{plural} {words.places(found.places)}"
@@ -285,20 +284,10 @@ def _place(found: Concentration, layout: Layout, counted: str) -> str:
         where = f"in columns {residue}, {residue + period}, ...: every {period}th"
     elif found.kind in ("rows", "columns"):
         where = f"in {found.kind} {words.count(found.places[0])} to {words.count(found.places[1])}"
-    elif found.kind == "block":
-        where = f"in {_blocks(found.places, layout)}"
     elif found.kind.startswith("axis"):
         where = f"at {words.places(found.places)} of {found.kind}"
     held = f"{words.count(found.held)} of {words.count(found.of)}{counted}"
     return f"{only} {where} ({held}; by chance {words.odds(found.log10_odds)})"
-
-
-def _blocks(places: tuple[int, ...], layout: Layout) -> str:
-    texts = []
-    for row, begin, end in map(layout.block, places[:2]):
-        texts.append(f"row {row} columns {begin}-{end - 1}")
-    more = f" and {len(places) - 2} more blocks" if len(places) > 2 else ""
-    return " and ".join(texts) + more
 
 
 def _worst(output: OutputComparison) -> str:
