@@ -174,6 +174,32 @@ def test_the_command_says_so_in_a_line(tmp_path: Path, name: str, way: str) -> N
     assert "Traceback" in run(NPU_QUANT_TRACEBACK="1").stderr
 
 
+INTERRUPTED = """\
+import os, signal, sys
+class Finder:
+    def find_spec(self, name, *_):
+        if name == os.environ["AT"]:
+            os.kill(os.getpid(), signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which background jobs lack
+sys.meta_path.insert(0, Finder())
+from npu_quant.cli import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["numpy", "ml_dtypes", "npu_quant.quantizer", "npu_quant.cli", "npu_quant.commands.info"],
+)
+def test_ctrl_c_while_the_command_imports(tmp_path: Path, module: str) -> None:
+    script = tmp_path / "npu-quant"
+    script.write_text(INTERRUPTED)
+    command, environment = [sys.executable, script, "info"], os.environ | {"AT": module}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    face = "npu-quant info" if module.endswith("info") else "npu-quant"
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", f"{face}: interrupted\n")
+
+
 @pytest.mark.parametrize("name", ["l1", "l2"])
 def test_prefetch_from_environment(name: str) -> None:
     program = "import npu_quant; print(npu_quant.info()['prefetch'])"

@@ -1,30 +1,47 @@
-"""What the command says where the package cannot be imported: importing it comes first."""
+"""What the command says where the package is not imported to the end: importing it comes first."""
 
 from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_UNUSABLE = 2
+_UNUSABLE, _INTERRUPTED = 2, 130
 
 
 @contextmanager
 def ending_the_command() -> Iterator[None]:
-    """End the command with a line and a status of its own where an import fails.
+    """End the command with a line and a status of its own where an import fails, or at Ctrl-C.
 
-    Such as for a bad NPU_QUANT_TARGET. Whoever else imports the package gets the exception.
+    Such as for a bad NPU_QUANT_TARGET. Whoever else imports the package gets the exception. Ctrl-C
+    is taken until :func:`begin_command`: what comes after these imports takes its time, too.
     """
+    if not _is_command() or os.environ.get("NPU_QUANT_TRACEBACK") == "1":
+        yield
+        return
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end)
     try:
         yield
     except ImportError as error:
-        if not _is_command() or os.environ.get("NPU_QUANT_TRACEBACK") == "1":
-            raise
         text = str(error).removeprefix("npu_quant: ")
         print(f"npu-quant: {text}", file=sys.stderr)
         raise SystemExit(_UNUSABLE) from None
+
+
+def begin_command() -> None:
+    """Have Ctrl-C raise KeyboardInterrupt from here on, which the command answers."""
+    if signal.getsignal(signal.SIGINT) is _end:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _end(*_: object) -> None:
+    """End at once: an exception would become another one in an extension that is imported."""
+    print("npu-quant: interrupted", file=sys.stderr, flush=True)
+    os._exit(_INTERRUPTED)
 
 
 def _is_command() -> bool:

@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Sequence
 
 from . import __version__, ops
+from ._command import begin_command
 from .errors import DTypeError, ParamError
 
 COMMANDS = {
@@ -90,6 +91,7 @@ def _complain(words: list[str]) -> int:
 def _run(command: str, words: list[str]) -> int:
     """Run a command; whatever goes wrong is one line."""
     try:
+        begin_command()
         module = importlib.import_module(f".commands.{command.replace('-', '_')}", __package__)
         return int(module.run(words))
     except (Exception, KeyboardInterrupt) as error:
