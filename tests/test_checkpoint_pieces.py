@@ -152,7 +152,9 @@ def test_a_journal_with_lines_that_nobody_wrote(source: Path, half: Path, whole:
     assert (files_of(half), report.layers) == whole
 
 
-@pytest.mark.parametrize("plan", [b"x", b"[" * 100_000, b"[]", b'{"options": {}}'])
+@pytest.mark.parametrize(
+    "plan", [b"x", b"[" * 100_000, b"[]", b'{"options": {}}', b'{"npu_quant": ""}']
+)
 def test_a_plan_that_nobody_wrote(plan: bytes, source: Path, half: Path) -> None:
     (half / ".npu-quant/plan.json").write_bytes(plan)
     with pytest.raises(checkpoint.CheckpointError, match=r"an unfinished run of another version"):

@@ -16,6 +16,7 @@ from checkpoints import models, runs, tensor_files
 from checkpoints.runs import StoppedError, stopped_at, stopped_when
 from test_checkpoint_quantize import files_of
 
+import npu_quant
 from npu_quant import checkpoint
 from npu_quant.checkpoint import record
 
@@ -161,8 +162,10 @@ def test_another_option(options: dict[str, Any], said: str, source: Path, unfini
 def test_another_version(source: Path, unfinished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record, "__version__", "9.9")
     said = refused(source, unfinished)
-    assert "of another version of npu_quant (" in said
-    assert "there, 9.9 here): give the same again, or delete it" in said
+    assert said == (
+        f"{unfinished} has an unfinished run of another version of npu_quant ({npu_quant.__version__} "
+        "there, 9.9 here): use that version to go on, or delete it or choose another folder."
+    )
 
 
 @pytest.mark.parametrize("data", [b"{", b"[]", b'{"scheme": "W8A8_DYNAMIC"}'])

@@ -86,15 +86,21 @@ def record_of(
     return {"npu_quant": __version__, "options": dict(options), "source": source}
 
 
+def other_version(there: Any, here: Mapping[str, Any]) -> str | None:
+    """Return the version of npu_quant that made a record; None if it is this one."""
+    known = isinstance(there, dict) and isinstance(there.get("options"), dict)
+    if known and there.get("npu_quant") == here["npu_quant"]:
+        return None
+    version = there.get("npu_quant", "unknown") if isinstance(there, dict) else "unknown"
+    return clean(str(version), 40)
+
+
 def difference(there: Any, here: Mapping[str, Any]) -> str | None:
     """Say what a record has otherwise, as "of another ..."; None if it is the same."""
     if there == here:
         return None
-    known = isinstance(there, dict) and isinstance(there.get("options"), dict)
-    if not known or there.get("npu_quant") != here["npu_quant"]:
-        version = there.get("npu_quant", "unknown") if isinstance(there, dict) else "unknown"
-        said = clean(str(version), 40)
-        return f"of another version of npu_quant ({said} there, {here['npu_quant']} here)"
+    if (version := other_version(there, here)) is not None:
+        return f"of another version of npu_quant ({version} there, {here['npu_quant']} here)"
     options, ours = there["options"], here["options"]
     if other := [key for key in ours if options.get(key) != ours[key]]:
         said = ", ".join(

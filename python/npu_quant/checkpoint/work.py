@@ -20,7 +20,7 @@ from uuid import uuid4
 
 from ..golden.read.common import clean
 from .folder import CheckpointError, is_regular, json_bytes
-from .record import difference
+from .record import difference, other_version
 
 WORK = ".npu-quant"
 SUMS = "SHA256SUMS"
@@ -121,9 +121,11 @@ class Work:
         except (ValueError, RecursionError):
             found = None
         if other := difference(found, self._plan):
+            of_version = other_version(found, self._plan) is not None
+            again = "use that version to go on" if of_version else "give the same again"
             raise CheckpointError(
-                f"{self.out} has an unfinished run {other}: give the same again, or delete it or "
-                "choose another folder."
+                f"{self.out} has an unfinished run {other}: {again}, or delete it or choose "
+                "another folder."
             )
         return True
 
