@@ -63,6 +63,8 @@ WRONG = [
     (["compare", "off.npy", "y.npy", "--axis", "x"], r"--axis: invalid int value: 'x'"),
     (["compare", "off.npy", "y.npy", "--shape", "2,x"], r"--shape: '2,x', expected whole numbers"),
     (["compare", "off.npy", "y.npy", "--dtype", "bf16"], r"--dtype is of no use"),
+    (["compare", "off.npy", "y.npy", "--dtype", "y=int8"], r"--dtype y=: no file has that name"),
+    (["compare", "off.npy", "y.npy", *["--dtype=bf16"] * 2], r"--dtype is given twice"),
     (["compare", "off.npy", "y.npy", "--shape", "2,4"], r"--shape is of no use"),
     (["compare", "off.npy", "y.npy", "--key", "a"], r"--key is of no use"),
     (["compare", "off.npy", "y.npy", "--explain"], r"--explain needs --op"),

@@ -12,6 +12,7 @@ import pytest
 from command_line import DQ, Say
 from folders import save_here as save
 
+import npu_quant
 from npu_quant.commands import arguments
 from npu_quant.golden.operators import operator_of, outputs_of
 
@@ -238,8 +239,38 @@ class TestFilesThatSayLittle:
     def test_bfloat16_that_numpy_saved_as_something_else(self, compared: Say, carrier: str) -> None:
         save(x=X.astype(ml_dtypes.bfloat16).view(carrier))
         words = ["y.npy", "scale.npy", "x.npy", *DQ]
-        assert compared(*words)[0] == 2
+        assert compared(*words)[0] == (0 if carrier == "V2" else 2)
         assert compared(*words, "--dtype", "bf16")[0] == 0
+
+    @pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2"])
+    @pytest.mark.parametrize("scale", ["u1", ml_dtypes.float8_e8m0fnu])
+    def test_float8_that_numpy_saved_without_its_dtype(
+        self, compared: Say, name: str, scale: str
+    ) -> None:
+        x = X.astype(ml_dtypes.bfloat16)
+        y, mxscale = npu_quant.npu_dynamic_mx_quant(x, dst_type=name)
+        back = npu_quant.npu_anti_mx_quant(y, mxscale, src_type=name)
+        save(x=x, y=y, mxscale=mxscale.view(scale), back=back)
+        words = ["y.npy", "mxscale.npy", "x.npy", "--op", "npu_dynamic_mx_quant"]
+        words += ["--attr", f"dst_type={name}"]
+        assert compared(*words)[0] == 0
+        assert compared(*words, "--dtype", "y=" + name, "--dtype", "bf16")[0] == 0
+        check(compared(*words, "--dtype", "z=bf16"), 2, "z=: no file has that name; known: y, mx")
+        words = ["back.npy", "y.npy", "mxscale.npy", "--op", "npu_anti_mx_quant"]
+        words += ["--attr", f"src_type={name}", "--dtype", f"x={name}"]
+        assert compared(*words, "--dtype", "mxscale=float8_e8m0")[0] == 0
+        check(compared(*words, "--dtype", f"x={name}"), 2, "--dtype x= is given twice")
+        words += ["--dtype", "mxscale=float8_e8m0", "--dtype", "y=fp16"]
+        check(compared(*words), 2, "of no use for back.npy, which says its dtype")
+
+    def test_what_was_saved_as_bytes_is_not_any_codes(self, compared: Say) -> None:
+        y, scale = npu_quant.npu_dynamic_quant(X, dst_type=ml_dtypes.float8_e4m3fn)
+        save(y=y, scale=scale)
+        for name in ("int8", "float8_e5m2"):
+            words = ["y.npy", "scale.npy", "x.npy", *DQ, "--attr", f"dst_type={name}"]
+            check(compared(*words), 2, "y.npy: has V1, as float8 is saved by NumPy: say which")
+            given = ["--dtype", "float8_e4m3fn"]
+            check(compared(*words, *given), 1, f"actual float8_e4m3fn, golden {name}")
 
     def test_a_file_that_says_its_dtype_keeps_it(self, compared: Say) -> None:
         """Beside one that does not: float16 has as many bytes as bfloat16."""

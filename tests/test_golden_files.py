@@ -191,10 +191,11 @@ class TestDtypes:
     def test_what_numpy_saves_without_a_name(self, tmp_path: Path, dtype: str, order: str) -> None:
         x = some((3, 5), dtype)
         path = put(tmp_path / "x.npy", npy(np.asarray(x, order=order)))
-        text = refusal(path)
-        assert "as bfloat16 and float8 are saved by NumPy: say which with --dtype" in text
-        assert (f"dtype={dtype!r}" in text) == (dtype not in ("float8_e8m0fnu",))
-        assert list_arrays(path)[0][1] in ("V1", "V2")
+        if dtype in ("bfloat16", "float8_e5m2"):  # as nothing else is saved
+            check(load(path), x)
+        else:
+            assert "V1, as float8 is saved by NumPy: say which with --dtype" in refusal(path)
+            assert list_arrays(path)[0][1] == "V1"
         for way in (dtype, f"torch.{dtype}", getattr(ml_dtypes, dtype), np.dtype(dtype)):
             check(load(path, dtype=way), x)
 

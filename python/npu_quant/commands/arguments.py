@@ -81,12 +81,19 @@ def add_workers(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--scheduler", metavar="ADDRESS", help=help)
 
 
-def add_reading(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add the options that say what is in a file that does not say it itself."""
+def add_reading(parser: argparse.ArgumentParser, what: str, **of_dtype: Any) -> None:
+    """Add the options that say what is in a file that does not say it itself.
+
+    Args:
+        parser: the command's.
+        what: the files.
+        of_dtype: what else argparse is told of ``--dtype``.
+    """
     group = parser.add_argument_group("what the files do not say")
     group.add_argument(
         "--dtype",
         help=f"dtype of {what}: bf16, float8_e4m3fn, int4 ... (default: what the file says)",
+        **of_dtype,
     )
     group.add_argument(
         "--shape",

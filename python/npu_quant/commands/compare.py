@@ -30,7 +30,7 @@ from .arguments import (
 )
 from .console import write, write_error, write_json
 from .folders import are_meant, run_folders
-from .order import Order, order_of, parameter_meant
+from .order import Order, once, order_of, parameter_meant
 from .outputs import check_json
 from .progress import progress_bar
 from .roles import Roles, check_operator, roles_of
@@ -105,7 +105,13 @@ def parser() -> Parser:
     result.add_argument("files", nargs="*", metavar="FILE", help="FILE or FILE::KEY, or -")
     _add_operator(result)
     _add_acceptance(result)
-    add_reading(result, "files that do not say theirs, such as .bin, V2 and uint16 in .npy")
+    add_reading(
+        result,
+        "files that do not say theirs, such as .bin, V1 and uint16 in .npy, or with --op of one",
+        action="append",
+        type=parsed(assignment_or_file),
+        metavar="[NAME=]DTYPE",
+    )
     report = result.add_argument_group("what is reported")
     help = "say where differences lie along this axis, too (default: rows and columns)"
     report.add_argument("--axis", type=int, help=help)
@@ -173,6 +179,8 @@ def run(words: Sequence[str]) -> int:
 
 def _run(words: Sequence[str]) -> int:
     arguments = parser().parse(words, "files")
+    arguments.dtypes = once("--dtype", arguments.dtype)
+    arguments.dtype = arguments.dtypes.pop("", None)
     if are_meant(arguments):
         return PASSED if run_folders(arguments, _in_options) else DIFFERENT
     _check_single(arguments)

@@ -80,6 +80,8 @@ def _check(arguments: Namespace) -> None:
     for name in _OF_TWO_ARRAYS:
         if getattr(arguments, name):
             raise UsageError(f"--{name} is for two arrays, not for folders.")
+    if arguments.dtypes:
+        raise UsageError("--dtype is one for folders, the same for all arrays.")
     for name in ("atol", "rtol"):
         if any(output for output, _ in getattr(arguments, name) or ()):
             raise UsageError(f"--{name} is a number for folders, the same for all arrays.")

@@ -44,7 +44,7 @@ def parser() -> Parser:
     result = Parser("inspect", DESCRIPTION, EPILOG)
     result.usage = "npu-quant inspect [options] FILE [FILE ...]"
     result.add_argument("files", nargs="*", metavar="FILE", help="FILE or FILE::KEY")
-    add_reading(result, "files that do not say theirs, such as .bin, V2 and uint16 in .npy")
+    add_reading(result, "files that do not say theirs, such as .bin, V1 and uint16 in .npy")
     add_json(result.add_argument_group("what is reported"))
     return result
 

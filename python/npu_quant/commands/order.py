@@ -71,8 +71,8 @@ def order_of(arguments: Namespace) -> Order:
     """
     op = name_of(arguments.op)
     words = [*arguments.files, *(word for name, word in arguments.input or () if not name)]
-    named = _once("--input", [pair for pair in arguments.input or () if pair[0]])
-    attributes = _once("--attr", arguments.attr)
+    named = once("--input", [pair for pair in arguments.input or () if pair[0]])
+    attributes = once("--attr", arguments.attr)
     outputs: dict[str, str] = {}
     files: list[str] = []
     for word in words:
@@ -144,12 +144,12 @@ def _check_parameters(op: str, named: dict[str, str], attributes: dict[str, Any]
             raise UsageError(f"{name} is an array: --input {name}={value}")
 
 
-def _once(option: str, given: Sequence[tuple[str, Any]] | None) -> dict[str, Any]:
+def once(option: str, given: Sequence[tuple[str, Any]] | None) -> dict[str, Any]:
     """Return what an option names, each once."""
     result: dict[str, Any] = {}
     for name, value in given or ():
         if name in result:
-            raise UsageError(f"{option} {name}= is given twice.")
+            raise UsageError(f"{option} {name}=".removesuffix(" =") + " is given twice.")
         if name in model.OURS:
             raise UsageError(f"{option} {name}= cannot be given; the profile is --numerics.")
         result[name] = value

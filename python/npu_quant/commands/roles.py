@@ -12,7 +12,7 @@ from ..golden.operators import model_of, name_of, operators, outputs_of
 from ..golden.read import FileSource, same_file
 from ..golden.results import Source
 from .arguments import UsageError
-from .files import ABSENT, RAW, Like, Opener, listed
+from .files import ABSENT, LOST, RAW, Like, Opener, listed
 from .order import Order, by_key, filled
 from .outputs import split
 
@@ -50,7 +50,7 @@ def roles_of(arguments: Namespace, order: Order | None) -> Roles:
         UsageError: there are too few or too many files, or one takes two parts.
         FileError: a file cannot be read.
     """
-    opener = Opener(arguments.dtype, arguments.shape, arguments.key)
+    opener = opener_of(arguments, order)
     if order is not None:
         roles = _computed(order, arguments, opener)
     elif arguments.golden:
@@ -59,6 +59,18 @@ def roles_of(arguments: Namespace, order: Order | None) -> Roles:
         roles = _two_arrays(arguments, opener)
     opener.check_used()
     return roles
+
+
+def opener_of(arguments: Namespace, order: Order | None) -> Opener:
+    """Return what opens files, with what the command line says of all, or of some by name."""
+    named = {} if order is None else dict(zip(outputs_of(order.op), order.actual, strict=False))
+    named |= {} if order is None else order.inputs
+    for name in arguments.dtypes:
+        if named.get(name, ABSENT) == ABSENT:
+            known = ", ".join(named) or "none, unless --op computes the golden"
+            raise UsageError(f"--dtype {name}=: no file has that name; known: {known}.")
+    dtypes = {named[name]: dtype for name, dtype in arguments.dtypes.items()}
+    return Opener(arguments.dtype, arguments.shape, arguments.key, named=dtypes)
 
 
 def _two_arrays(arguments: Namespace, opener: Opener) -> Roles:
@@ -120,9 +132,9 @@ def _goldens(
     words: Sequence[str],
     numerics: str | None,
 ) -> tuple[Like | None, ...]:
-    """Return the golden outputs if files have no header: these are taken to be like them."""
+    """Return the golden outputs if files do not say all of what they have: they are like these."""
     present = [word for word in words if word != ABSENT]
-    if not any(listed(split(word)[0])[0][1] == RAW for word in present):
+    if not any(d in (RAW, LOST) for word in present for _, d, _ in listed(split(word)[0])):
         return ()
     return model_of(op, inputs, numerics).golden()
 

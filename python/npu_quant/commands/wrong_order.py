@@ -21,7 +21,7 @@ from ..golden.results import Source
 from .files import ABSENT, RAW, Opener, listed
 from .order import Order, filled
 from .outputs import split
-from .roles import Roles
+from .roles import Roles, opener_of
 
 _File = FileSource | int
 """An array that says its dtype and shape; of a file without a header how many bytes it has."""
@@ -37,7 +37,7 @@ def refused(order: Order, arguments: Namespace) -> Order | None:
         arguments: of the command line.
     """
     files: dict[str, _File] = {}
-    opener = Opener(arguments.dtype, arguments.shape, arguments.key)
+    opener = opener_of(arguments, order)
     with suppress(FileError):
         for word in {*order.actual, *order.inputs.values()} - {ABSENT}:
             files[word] = _opened(word, opener)

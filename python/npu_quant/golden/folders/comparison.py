@@ -88,7 +88,7 @@ def compare_folders(
         atol: the greatest difference that is tolerated, for all arrays. None: none.
         rtol: the same relative to the golden.
         preset: the acceptance rule of another tool instead, for dtypes it says anything about.
-        dtype: what files hold that do not say it: V1 and V2 in .npy, raw .bin. Dtype and shape of a
+        dtype: what files hold that do not say it: V1 in .npy, raw .bin. Dtype and shape of a
             raw file may be in ``y.json`` beside ``y.bin`` (``{"dtype": "int8", "shape": [4, 8]}``);
             actual ones have the golden's.
 

@@ -230,7 +230,7 @@ class Stored:
     kind: str
     """The word for the dtype, the file's own where there is none; int4: two to a byte."""
     dtype: np.dtype | None
-    """The dtype in the machine's byte order, V1 or V2 where it is not known; None: not numbers."""
+    """The dtype in the machine's byte order, V1 where it is not known; None: not numbers."""
     shape: tuple[int, ...]
     strides: tuple[int, ...] | None = None
     """In elements, none negative; None for C order."""
@@ -259,7 +259,7 @@ def is_void(dtype: np.dtype) -> bool:
 
 
 def dtype_name(dtype: np.dtype) -> str:
-    """Return a dtype's name; V1 and V2 for what has none."""
+    """Return a dtype's name; V1 for what has none."""
     return str(dtype.str[1:] if is_void(dtype) else dtype.name)
 
 

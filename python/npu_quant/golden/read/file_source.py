@@ -127,7 +127,6 @@ class _Strided:
 
 
 _INT8 = np.dtype(np.int8)
-_EXAMPLES = {"V2": "bfloat16", "f1": "float8_e5m2"}
 
 _Meaning = tuple[np.dtype, int]
 """The dtype that stored elements are seen as, and how many int4 each holds; 0: it is not int4."""
@@ -154,8 +153,8 @@ def _meaning(stored: Stored, wanted: dtypes.DTypeName | None, file: File) -> _Me
         return _int4(stored, dtype, file)
     if wanted is None and is_void(dtype):
         raise file.fault(
-            f"has {stored.kind}, as bfloat16 and float8 are saved by NumPy: say which with "
-            f"--dtype, in Python dtype={_EXAMPLES.get(stored.kind, 'float8_e4m3fn')!r}"
+            f"has {stored.kind}, as float8 is saved by NumPy: say which with --dtype, in Python "
+            "dtype='float8_e4m3fn'"
         )
     if carrier.itemsize != dtype.itemsize:
         raise file.fault(

@@ -60,7 +60,7 @@ class Entry:
 
         Args:
             like: what a file without a header is taken to be like, if nothing else says it.
-            dtype: what V1, V2 and raw files hold, if nothing else says it.
+            dtype: what V1 and raw files hold, if nothing else says it.
 
         Raises:
             FileError: it cannot be read.

@@ -37,7 +37,7 @@ def load(
     Args:
         path: The file. Its kind is told from its first bytes, then from its name.
         dtype: For bare elements: their dtype. For others: the dtype to see the elements as, which
-            has the same size; needed where NumPy saved bfloat16 or float8 as V2 or V1. ``"int4"``
+            has the same size; needed where NumPy saved float8 or int4 as V1. ``"int4"``
             unpacks to int8: eight values from each int32, two from each byte, the first in the
             lowest bits, along the last axis; a V1 is one value. hifloat8 and float4 stay uint8.
         shape: For bare elements: their shape, in values also for int4. For others it may be
@@ -74,8 +74,8 @@ def load(
 def list_arrays(path: str | os.PathLike[str]) -> list[tuple[str, str, tuple[int, ...]]]:
     """Return the key, the dtype's name and the shape of every array in a file.
 
-    The key is empty where a file has one array without a name. A dtype is as the file has it: V2
-    and V1 where NumPy saved bfloat16 and float8. Bare elements are one array of ``"bytes"``. Of
+    The key is empty where a file has one array without a name. A dtype is as the file has it: V1
+    where NumPy saved float8. Bare elements are one array of ``"bytes"``. Of
     several arrays one may be damaged: in place of its dtype stands ``"unreadable: "`` and its
     fault, which `load` raises, and its shape is ().
 

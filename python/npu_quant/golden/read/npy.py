@@ -39,6 +39,8 @@ _DESCR = re.compile(r"([<>|=]?)([biufV])(\d{1,2})")
 _SIZES = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (1, 2, 4, 8), "V": (1, 2)}
 _KEYS = ["descr", "fortran_order", "shape"]
 _LONGEST_NAME = 40
+_KNOWN = {"V2": np.dtype(ml_dtypes.bfloat16), "f1": np.dtype(ml_dtypes.float8_e5m2)}
+"""What ml_dtypes' types are saved as that NumPy does not know; V1 is what several are saved as."""
 
 
 class Header(NamedTuple):
@@ -111,9 +113,8 @@ def stored_of(file: File, data: Region, what: str = "") -> Stored:
         kind = "object, which is pickled" if "O" in header.descr else clean(header.descr, 40)
         return Stored(data, header.end, kind, None, header.shape)
     letter, itemsize = known[2], int(known[3])
-    # ml_dtypes' float8_e5m2 is saved as f1, which NumPy does not know.
     word = f"{letter}{itemsize}"
-    dtype = np.dtype("V1" if word == "f1" else word)
+    dtype = _KNOWN[word] if word in _KNOWN else np.dtype(word)
     check_shape(header.shape, itemsize, file)
     size, has = count_of(header.shape) * itemsize, data.size - header.end
     if size != has:
@@ -121,11 +122,11 @@ def stored_of(file: File, data: Region, what: str = "") -> Stored:
             f"{what}has {has} bytes of elements; its header says {size} "
             f"for {word} {shown(header.shape)}"
         )
-    kind = word if dtype.kind == "V" else dtype.name
     strides = None
     if header.fortran and len(header.shape) > 1:
         strides = tuple(count_of(header.shape[:axis]) for axis in range(len(header.shape)))
-    return Stored(data, header.end, kind, dtype, header.shape, strides, known[1] == ">")
+    swapped = known[1] == ">"
+    return Stored(data, header.end, dtype_name(dtype), dtype, header.shape, strides, swapped)
 
 
 def arrays(file: File) -> Arrays:
