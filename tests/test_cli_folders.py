@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import Say
+from command_line import DQ, Say
 from folders import A, B, changed, save
 
 import npu_quant
@@ -77,6 +77,8 @@ def test_two_files_with_keys(here: Path, compared: Say) -> None:
         1,
         "GoldenMismatch: 1 of 2 arrays differs, first scale",
     )
+    _, _, err = compared("npu.npz", "cpu.npz", "--op", "no=npu_dynamic_quant")
+    assert "no call with outputs in both folders goes by 'no'" in err
     assert compared("npu.npz::y", "cpu.npz::y")[0] == 0
     assert compared("npu.npz", "cpu.npz", "--key", "y")[0] == 0
 
@@ -97,7 +99,25 @@ def test_json_and_html(here: Path, compared: Say) -> None:
 def test_a_page_of_two_arrays(here: Path, compared: Say) -> None:
     save(here, a=changed(A), b=A)
     assert compared("a.npy", "b.npy", "--html", "report.html")[0] == 1
-    assert "1 of 12 differs" in (here / "report.html").read_text()
+    assert "1 of 12 (8.33 %)" in (here / "report.html").read_text()
+
+
+def test_a_page_of_a_call(here: Path, compared: Say) -> None:
+    x = np.arange(12, dtype=np.float16).reshape(3, 4)
+    scale = npu_quant.npu_dynamic_quant(x).scale
+    save(here, x=x, y=np.trunc(x / scale[:, None]).astype(np.int8), scale=scale)
+    words = ["y.npy", "scale.npy", "x.npy", *DQ, "--html", "report.html"]
+    assert compared(*words)[0] == 1
+    page = (here / "report.html").read_text()
+    assert page.startswith("<!DOCTYPE html>")
+    assert "<h1>GoldenMismatch: npu_dynamic_quant y int8 (3, 4)" in page
+    assert '<main class="fail">' in page
+    assert "explain npu_dynamic_quant" not in page
+    assert compared(*words, "--explain")[0] == 1
+    assert "explain npu_dynamic_quant" in (here / "report.html").read_text()
+    words[words.index("report.html")] = "x.npy"
+    status, _, err = compared(*words)
+    assert (status, "--html would overwrite x.npy, which is read" in err) == (2, True)
 
 
 def test_very_many_rows_are_not_all_printed(here: Path, compared: Say) -> None:
@@ -128,7 +148,7 @@ WRONG = [
     (["npu", "cpu", "--html", "no/r.html"], "--html no/r.html: No such file or directory"),
     (["npu", "cpu", "--preset", "best"], "preset is 'best', known: exact"),
     (["one", "other"], "refused: every golden is empty or the same value everywhere"),
-    (["npu/a.npy", "cpu/a.npy", "--op", "npu_quantize", "--html", "r"], "no call with outputs"),
+    (["npu/a.npy", "cpu/a.npy", "--op", "npu_quantize", "--html", "r"], "2 files are given."),
     (["npu", "cpu", "npu"], "3 given"),
 ]
 

@@ -28,10 +28,10 @@ from .arguments import (
     limits,
     parsed,
 )
-from .console import write, write_error, write_json
+from .console import write, write_error, write_json, write_text
 from .folders import are_meant, run_folders
 from .order import Order, once, order_of, parameter_meant
-from .outputs import check_json
+from .outputs import HTML, JSON, check_output
 from .progress import progress_bar
 from .roles import Roles, check_operator, roles_of
 from .shell import joined
@@ -118,7 +118,7 @@ def parser() -> Parser:
     help = "rank all named formulas by how well they fit (default: no)"
     report.add_argument("--explain", action="store_true", help=help)
     add_json(report)
-    help = "write a page with a sortable table and pictures, of folders or files (default: none)"
+    help = "write a page with tables and pictures; of folders a sortable one (default: none)"
     report.add_argument("--html", metavar="FILE", help=help)
     help = "print nothing but errors (default: print the report)"
     report.add_argument("--quiet", action="store_true", help=help)
@@ -246,9 +246,8 @@ def _compared(
 
 def _check_single(arguments: Namespace) -> None:
     """Refuse what is for folders, and keep the one operator."""
-    for name in ("mapping", "html"):
-        if getattr(arguments, name):
-            raise UsageError(f"--{name} is for two folders or two files.")
+    if arguments.mapping:
+        raise UsageError("--mapping is for two folders or two files.")
     if len(arguments.ops or ()) > 1:
         raise UsageError("--op is given twice.")
     arguments.op = arguments.ops[0] if arguments.ops else None
@@ -271,7 +270,9 @@ def _check(arguments: Namespace) -> Limits:
     for option, given in (("--atol", atol), ("--rtol", rtol)):
         _check_names(option, given, names)
     named = [word for _, word in arguments.input or ()]
-    check_json(arguments.json, [*arguments.files, *(arguments.golden or ()), *named])
+    read = [*arguments.files, *(arguments.golden or ()), *named]
+    check_output(JSON, arguments.json, read)
+    check_output(HTML, arguments.html, read)
     result = Limits(atol, rtol, arguments.preset)
     result.check()
     return result
@@ -314,6 +315,8 @@ def _report(
         write(text, _style(comparison))
         if explanation is not None:
             write("\n" + _in_options(str(explanation)))
+    if arguments.html is not None:
+        write_text(comparison.to_html(explanation), arguments.html)
     if arguments.json is None:
         return
     data = comparison.to_dict()

@@ -29,9 +29,10 @@ def are_meant(arguments: Namespace) -> bool:
     files = arguments.files
     if len(files) != 2 or ABSENT in files:
         return False
-    if any(os.path.isdir(file) for file in files) or arguments.html or arguments.mapping:
+    if any(os.path.isdir(file) for file in files) or arguments.mapping:
         return True
-    return arguments.ops is None and arguments.key is None and _have_keys(files)
+    of_calls = all("=" in rule for rule in arguments.ops or ())
+    return of_calls and arguments.key is None and _have_keys(files)
 
 
 def _have_keys(files: list[str]) -> bool:

@@ -21,7 +21,7 @@ from .read.sides import Outputs, Paired, as_outputs, checked_names, completed, n
 from .read.sources import ArraySource
 from .report.data import comparison_to_dict, explanation_to_dict
 from .report.explanation import explanation_text, explanation_to_html
-from .report.html import comparison_to_html
+from .report.html import comparison_page, comparison_to_html
 from .report.text import text_of
 from .results import (
     BlindSpot,
@@ -36,8 +36,9 @@ from .shown import some_of
 class Comparison(ComparisonData):
     """What :func:`npu_quant.golden.compare` returns: the rung, and everything that led to it.
 
-    ``str()`` is the report, at most 12 lines; a notebook shows tables and pictures. It is plain
-    data: it holds none of the arrays, says the same whatever becomes of them, and can be pickled.
+    ``str()`` is the report, at most 12 lines; a notebook shows tables and pictures, :meth:`to_html`
+    is a page of them. It is plain data: it holds none of the arrays, says the same whatever becomes
+    of them, and can be pickled.
     """
 
     def worst(self, k: int = 10, output: str | None = None) -> list[Element]:
@@ -57,6 +58,10 @@ class Comparison(ComparisonData):
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data that JSON takes, with a schema_version."""
         return comparison_to_dict(self)
+
+    def to_html(self, explanation: Explanation | None = None) -> str:
+        """Return a page that needs nothing else: tables, pictures, and an explanation if given."""
+        return comparison_page(self, explanation_to_html(explanation) if explanation else "")
 
     def __repr__(self) -> str:
         op = f"{self.op} " if self.op else ""

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from ... import __version__
 from ..folder_results import FolderComparisonData, FolderRow
 from ..judge.verdict import RUNGS
 from . import words
 from .folder_text import alone_lines, faults, found, headline, remarks, rungs_of
 from .html import comparison_to_html
-from .page import whole_page
+from .page import SCRIPT, whole_page
 from .svg import shown
 
 _NONE = '<td class="n" data-v=""></td>'
@@ -35,9 +34,7 @@ _COLUMNS = (
 def folders_page(data: FolderComparisonData) -> str:
     """Return the page."""
     parts = [_head(data), _first(data), _alone(data), _table(data), *_details(data)]
-    parts.append(f"<footer>npu_quant {shown(__version__)} · npu-quant compare</footer>")
-    state = "pass" if data.passed else "fail"
-    return whole_page(headline(data), f'<main class="{state}">{"".join(parts)}</main>')
+    return whole_page(headline(data), "".join(parts), passed=data.passed, script=SCRIPT)
 
 
 def _head(data: FolderComparisonData) -> str:

@@ -11,6 +11,7 @@ from ..measure.maps import gathered, margins_of
 from ..measure.metrics import MOST_ROW_BUCKETS
 from ..results import ComparisonData, Element, Metrics, OutputComparison, VariantMatch
 from . import svg, words
+from .page import whole_page
 from .svg import shown
 from .text import text_of
 
@@ -37,6 +38,14 @@ def comparison_to_html(comparison: ComparisonData) -> str:
             parts.append(section)
             size += len(section)
     return f'<div style="{_FONT}">{"".join(parts)}</div>'
+
+
+def comparison_page(comparison: ComparisonData, more: str = "") -> str:
+    """Return a page that shows a comparison, and more HTML below it."""
+    title = text_of(comparison).splitlines()[0]
+    cards = [f'<div class="card">{part}</div>' for part in (comparison_to_html(comparison), more)]
+    body = f"<h1>{shown(title, 1000)}</h1>{''.join(cards if more else cards[:1])}"
+    return whole_page(title, body, passed=comparison.passed)
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[bool]) -> str:

@@ -1,7 +1,8 @@
-"""A page of its own: what the report of folders looks like, how its table sorts; loads nothing."""
+"""A page of its own: what a report looks like, how the table of folders sorts; loads nothing."""
 
 from __future__ import annotations
 
+from ... import __version__
 from .svg import shown
 
 _STYLE = """
@@ -87,7 +88,7 @@ footer { margin-top: 34px; font-size: .85rem; }
 """
 
 # Sorting by numbers or texts, what has none last; a filter; links open what they lead to.
-_SCRIPT = """
+SCRIPT = """
 const table = document.querySelector("table.rows"), body = table.tBodies[0];
 const heads = [...table.tHead.rows[0].cells];
 const valueOf = (row, i) => row.cells[i].dataset.v ?? row.cells[i].textContent;
@@ -127,18 +128,23 @@ reveal();
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
-def whole_page(title: str, body: str) -> str:
+def whole_page(title: str, body: str, *, passed: bool, script: str = "") -> str:
     """Return a page that loads nothing, whatever stands in it.
 
     Args:
         title: plain text.
-        body: HTML, with a table of the class "rows" and its tools.
+        body: HTML.
+        passed: whether what it shows is a pass.
+        script: `SCRIPT`, where the body has a table of the class "rows" and its tools.
     """
+    script = f"<script>{script}</script>\n" if script else ""
+    footer = f"<footer>npu_quant {shown(__version__)} · npu-quant compare</footer>"
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<link rel="icon" href="data:,">\n<title>{shown(title)}</title>\n'
-        f"<style>{_STYLE}</style>\n</head>\n<body>\n{body}\n<script>{_SCRIPT}</script>\n"
+        f"<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f'<main class="{"pass" if passed else "fail"}">{body}{footer}</main>\n{script}'
         "</body>\n</html>\n"
     )
