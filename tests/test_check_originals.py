@@ -7,14 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from checkpoints import tensor_files
 from checkpoints.faults import Q
+from checkpoints.models import make
 from checkpoints.modules import groups
 from checkpoints.runs import expected_pair
 from checkpoints.spoiling import replace
-from checkpoints.tensor_files import Array
+from checkpoints.tensor_files import Array, Tensors
 from test_check_recipes import made
 
-from npu_quant.checkpoint import check
+from npu_quant.checkpoint import check, quantize
 
 
 @pytest.mark.parametrize(
@@ -53,6 +55,23 @@ def test_how_many_rows_a_recipe_may_miss(rows: int, recipe: str, tmp_path: Path)
     layer = next(x for x in report.layers if x.name == Q)
     assert layer.recipe == recipe
     assert [f.name for f in report.findings] == [Q] * (rows > 0)
+
+
+@pytest.mark.parametrize("rows", [2, 3])
+def test_codes_of_subnormals_end_at_minus_127(rows: int, tmp_path: Path) -> None:
+    """By a scale of 2 steps the least of a row of up to 255 steps is -127.5: -128, if not for this."""
+    source, folder = make(tmp_path / "source", "llama", shards=1), tmp_path / "out"
+
+    def change(tensors: Tensors) -> None:
+        w = tensors[f"{Q}.weight"]
+        steps = np.where(np.arange(w.size).reshape(w.shape) % 2, 255, -255)
+        tensors[f"{Q}.weight"] = (steps * 2.0**-133).astype(w.dtype)
+
+    tensor_files.change(source / "model.safetensors", change)
+    quantize(source, folder, "W8A8_DYNAMIC", workers=1)
+    replace(folder, f"{Q}.weight", flipped(rows))
+    layer = next(x for x in check(folder, source, 1).layers if x.name == Q)
+    assert (layer.codes_different, layer.first) == (rows, (10, 5))
 
 
 @pytest.mark.parametrize(("rows", "recipe"), [(0, "searched"), (2, "searched"), (3, "other")])

@@ -21,10 +21,11 @@ from .matrices import Matrix, bytes_of, cut
 from .quantized import Model
 from .recipes import OF_CODES, OWN, Known, known, rounded
 from .schemes import TYPES
-from .weights import Error
+from .weights import GREATEST, Error
 
 _E4M3 = np.dtype(ml_dtypes.float8_e4m3fn)
-SEARCHED = "searched"
+SEARCHED, SYMMETRIC = "searched", "searched, symmetric"
+"""Codes by the scales that are there, whatever made these."""
 NARROW = "|bf16"
 """What ends the names of recipes that had an FP8 source through bfloat16."""
 
@@ -116,8 +117,12 @@ def compare(model: Model, original: Path, matrix: Matrix, task: Rows) -> Compare
         total.error.include(w, stored, scale)
         q, s = _numbers(stored, scale)
         for x, variant in _variants(w, matrix, codes, model):
-            own = _band(OWN[codes](x, s), q, s == s)
-            _add(total.counts.setdefault(SEARCHED + variant, Count()), own, begin)
+            own = {SEARCHED: OWN[codes](x, s)}
+            if codes in GREATEST:  # of which some quantizers give none beyond
+                own[SYMMETRIC] = np.maximum(own[SEARCHED], -GREATEST[codes])
+            for name, code in own.items():
+                count = total.counts.setdefault(name + variant, Count())
+                _add(count, _band(code, q, s == s), begin)
             if not variant:
                 _compare_scales(total, x, np.ldexp(np.float32(1), s) if codes == "mxfp8" else s)
             for recipe in OF_CODES[codes]:

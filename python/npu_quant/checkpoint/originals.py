@@ -161,7 +161,7 @@ def _fill(layer: CheckedLayer, c: Compared) -> None:
     allowed = allowed_rows(layer.shape[0])
     known = {n: k for n, k in c.counts.items() if not n.startswith(SEARCHED)}
     fits = {n: k for n, k in known.items() if k.rows <= min(allowed, layer.shape[0] - 1)}
-    own = min((k for n, k in c.counts.items() if n not in known), key=lambda k: k.rows)
+    own = min((k for n, k in c.counts.items() if n not in known), key=lambda k: (k.rows, k.codes))
     cosine = c.error.cosine
     if fits:
         name = min(fits, key=lambda n: fits[n].rows)
