@@ -50,7 +50,7 @@ TABLE: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: compare(Y, Y, names=NUMBERS), ParamError, "names is a ndarray, expected a sequence"),
     (lambda: compare(Y, Y, axis="a"), TypeError, "axis is 'a', expected an int"),
     (lambda: compare(Y, Y, axis=0.0), TypeError, "axis is 0.0, expected an int"),
-    (lambda: compare(Y, Y, progress=5), TypeError, "progress is 5, expected a function"),
+    (lambda: compare(Y, Y, progress=5), TypeError, "progress is 5, expected a function of (done, total), or None."),
     (lambda: compare(Y, Y).worst("a"), TypeError, "k is 'a', expected an int"),
     (lambda: compare(Y, Y).output(NUMBERS), KeyError, "a ndarray, compared: "),
     (lambda: explain(Y, 5, X), TypeError, "explain: op is 5, expected an operator or its name"),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from ._kinds import check
 from ._names import dir_of
 from .errors import NpuQuantError
 from .golden.api import Comparison, Sides, compared, sides_of
 from .golden.judge.refusal import refusal_of
 from .golden.judge.request import Limits, Request
-from .golden.kinds import check
 
 __all__ = ["GoldenFixture", "GoldenMismatch", "GoldenRefused", "assert_golden"]
 
@@ -115,7 +115,7 @@ def assert_golden(
         ...
     """
     __tracebackhide__ = True
-    check("assert_golden", "allow_constant", allow_constant, bool, "a bool")
+    check("assert_golden", "allow_constant", allow_constant, bool | None, "a bool")
     request = Request(op, inputs, numerics, Limits(atol, rtol, preset), variant, names)
     return checked(sides_of(actual, golden, request), request, allow_constant, "assert_golden")
 

@@ -10,11 +10,12 @@ docs/checkpoint.md says what is written, and by which arithmetic.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from .. import _kinds
 from .._names import dir_of
-from .arguments import check_callable, globs_of, number_of, pairs_of, path_of, switch_of, word_of
+from .arguments import globs_of, pairs_of, path_of
 from .checking import check as _check
 from .findings import Finding
 from .folder import CheckpointError
@@ -87,43 +88,39 @@ def quantize(
         OSError: a file cannot be read or written. The same call goes on from there.
         KeyboardInterrupt: likewise; the text says how much is kept.
     """
-    where = "quantize: {}".format
-    source = _folder(where("model_dir"), model_dir, scheduler)
-    out = _folder(where("out_dir"), out_dir, scheduler)
-    wanted = Wanted(
-        word_of(where("scheme"), scheme, "W8A8_DYNAMIC"),
-        word_of(where("format"), format, "ascend"),
-        globs_of(where("exclude"), exclude),
-        globs_of(where("include"), include),
-        pairs_of(where("types"), types),
-    )
-    if dtype is not None:
-        word_of(where("dtype"), dtype, "bfloat16")
-    word_of(where("mx_scale"), mx_scale, "up")
+    face = "quantize"
+    source = _folder(face, "model_dir", model_dir, scheduler)
+    out = _folder(face, "out_dir", out_dir, scheduler)
+    _kinds.check(face, "scheme", scheme, str, "a str, such as 'W8A8_DYNAMIC'")
+    _kinds.check(face, "format", format, str, "a str, such as 'ascend'")
+    globs = globs_of(face, "exclude", exclude), globs_of(face, "include", include)
+    wanted = Wanted(scheme, format, *globs, pairs_of(face, "types", types))
+    _kinds.check(face, "dtype", dtype, str | None, "a str, such as 'bfloat16'")
+    _kinds.check(face, "mx_scale", mx_scale, str, "a str, such as 'up'")
     if not isinstance(shard_size, str):
-        shard_size = number_of(where("shard_size"), shard_size, "bytes: an int, or such as '4GiB'")
-    check_callable(where("progress"), progress)
-    is_dry = switch_of(where("dry_run"), dry_run)
-    is_verified = switch_of(where("verify"), verify)
-    who = _workers(where, workers, scheduler)
+        expected = "bytes: an int, or such as '4GiB'"
+        shard_size = _kinds.whole(face, "shard_size", shard_size, expected)
+    _kinds.check_callable(face, "progress", progress)
+    _kinds.check(face, "dry_run", dry_run, bool, "True or False")
+    _kinds.check(face, "verify", verify, bool, "True or False")
+    who = _workers(face, workers, scheduler)
     plan = prepared(source, out, wanted, dtype, mx_scale, byte_count(shard_size))
-    if is_dry:
+    if dry_run:
         return report_of(plan)
     with who:
-        return write(plan, who, progress, verify=is_verified)
+        return write(plan, who, progress, verify=verify)
 
 
-def _folder(where: str, path: str | os.PathLike[str], scheduler: str | None) -> Path:
+def _folder(face: str, name: str, path: str | os.PathLike[str], scheduler: str | None) -> Path:
     """Return a folder by a path that other processes than those of this one understand, too."""
-    text = path_of(where, path)
+    text = path_of(face, name, path)
     return Path(text if scheduler is None else os.path.abspath(text))
 
 
-def _workers(where: Callable[[str], str], count: int | None, scheduler: str | None) -> Workers:
+def _workers(face: str, count: int | None, scheduler: str | None) -> Workers:
     if count is not None:
-        count = number_of(where("workers"), count, "an int from 1 on, or None")
-    if scheduler is not None:
-        word_of(where("scheduler"), scheduler, "tcp://host:8786")
+        count = _kinds.whole(face, "workers", count, "an int from 1 on, or None")
+    _kinds.check(face, "scheduler", scheduler, str | None, "a str, such as 'tcp://host:8786'")
     return workers_of(count, scheduler)
 
 
@@ -155,9 +152,9 @@ def check(
         CheckpointError: nothing can be said: it is not quantized, or not finished, or the original
             cannot be read.
     """
-    where = "check: {}".format
-    folder = _folder(where("model_dir"), model_dir, scheduler)
-    source = _folder(where("original"), original, scheduler) if original is not None else None
-    check_callable(where("progress"), progress)
-    with _workers(where, workers, scheduler) as who:
+    face = "check"
+    folder = _folder(face, "model_dir", model_dir, scheduler)
+    source = _folder(face, "original", original, scheduler) if original is not None else None
+    _kinds.check_callable(face, "progress", progress)
+    with _workers(face, workers, scheduler) as who:
         return _check(folder, source, who, progress)

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .._kinds import whole
 from ..errors import ParamError
 from .explanation_results import ExplanationData
 from .judge import verdict
@@ -14,7 +15,6 @@ from .judge.causes import causes_of
 from .judge.outputs import check_axis, elements_of, judged, matches_of, paired, settled
 from .judge.power import blind_spot
 from .judge.request import Limit, Limits, Progress, Request
-from .kinds import whole
 from .operators import Model, applicable, model_of, name_of, outputs_of
 from .operators.ranking import ranked_formulas
 from .read.sides import Outputs, Paired, as_outputs, checked_names, completed, names_of, of_numbers

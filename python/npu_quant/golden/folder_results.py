@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from .kinds import told
+from .._kinds import told
 from .results import ComparisonData, Metrics, Rung
 from .shown import ShortRepr
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .kinds import told
+from .._kinds import told
 from .shown import ShortRepr, plain, some_of
 
 Rung: TypeAlias = Literal["identical", "tie", "variant", "tolerated", "different"]

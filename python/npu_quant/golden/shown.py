@@ -8,12 +8,14 @@ import reprlib
 from collections.abc import Sequence
 from typing import Any
 
+from .._kinds import LONGEST, cut
+
 MOST = 300
 """How many characters a repr has, about."""
-_MOST_NAMES, _MOST_NAME = 3, 60
+_MOST_NAMES = 3
 
 _OF_FIELDS = reprlib.Repr()
-_OF_FIELDS.maxstring = _OF_FIELDS.maxother = _OF_FIELDS.maxlong = _MOST_NAME
+_OF_FIELDS.maxstring = _OF_FIELDS.maxother = _OF_FIELDS.maxlong = LONGEST
 _OF_FIELDS.maxlist = _OF_FIELDS.maxtuple = _OF_FIELDS.maxdict = 4
 
 
@@ -32,12 +34,6 @@ class ShortRepr:
                 break
             shown.append(text)
         return f"{type(self).__name__}({', '.join(shown)})"
-
-
-def cut(text: str) -> str:
-    """Return a name, its middle left out where it is long."""
-    half = _MOST_NAME // 2
-    return text if len(text) <= _MOST_NAME else f"{text[:half]}...{text[-half:]}"
 
 
 def some_of(names: Sequence[Any]) -> str:

@@ -7,8 +7,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ... import _kinds
 from ...errors import ParamError
-from .. import kinds
 from ..folder_results import FolderComparisonData
 from ..judge.request import Limits, Progress
 from ..operators.dumped import rules_of
@@ -117,8 +117,8 @@ def compare_folders(
     if any(isinstance(limit, Mapping) for limit in (atol, rtol)):
         raise ParamError("compare_folders: atol and rtol are numbers, the same for all arrays.")
     limits.check()
-    kinds.check("compare_folders", "dtype", dtype, str, "a dtype's name")
-    kinds.check_callable("compare_folders", "progress", progress)
+    _kinds.check("compare_folders", "dtype", dtype, str | None, "a dtype's name")
+    _kinds.check_callable("compare_folders", "progress", progress)
     rules = rules_of(ops, mapping)
     sides = _sides(actual, golden)
     pairs, *left = pairs_of(sides[0].entries, sides[1].entries)

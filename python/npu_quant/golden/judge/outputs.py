@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._kinds import told
 from ...errors import ParamError
 from ..formats import Format, format_of_output
-from ..kinds import told
 from ..measure.collected import MOST_LISTED, Collector
 from ..measure.differing import differences
 from ..measure.metrics import Positions, measure

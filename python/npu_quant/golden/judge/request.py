@@ -9,8 +9,8 @@ from typing import Any, Union
 
 import numpy as np
 
+from ... import _kinds
 from ...errors import ParamError
-from .. import kinds
 from .tolerance import rule_of
 
 # Union, since these are evaluated and Python 3.10 lacks some | of them.
@@ -52,7 +52,7 @@ class Limits:
     def check(self) -> None:
         """Raise ParamError unless these are limits."""
         if self.preset is not None:
-            kinds.check("compare", "preset", self.preset, str, "a name")
+            _kinds.check("compare", "preset", self.preset, str | None, "a name")
             rule_of(self.preset)
             if self.atol is not None or self.rtol is not None:
                 raise ParamError("compare: preset comes with its own limits; leave atol and rtol.")
@@ -62,9 +62,9 @@ class Limits:
                     continue
                 numbers = (int, float, np.integer, np.floating)
                 if isinstance(value, bool) or not isinstance(value, numbers):
-                    raise kinds.wrong("compare", name, value, "a number")
+                    raise _kinds.wrong("compare", name, value, "a number")
                 if not 0 <= value <= sys.float_info.max:
-                    given = kinds.told(value if isinstance(value, int) else float(value))
+                    given = _kinds.told(value if isinstance(value, int) else float(value))
                     raise ParamError(f"compare: {name} is {given}, expected a number from 0 on.")
 
 
@@ -88,10 +88,10 @@ class Request:
     def check(self, who: str = "compare") -> None:
         """Raise TypeError of an argument of a wrong kind, ParamError of a limit that is none."""
         if not callable(self.op):
-            kinds.check(who, "op", self.op, str, "an operator or its name")
-        kinds.check(who, "numerics", self.numerics, str, "a profile's name")
-        kinds.check(who, "variant", self.variant, str, "a formula's name")
-        kinds.check_callable(who, "progress", self.progress)
+            _kinds.check(who, "op", self.op, str | None, "an operator or its name")
+        _kinds.check(who, "numerics", self.numerics, str | None, "a profile's name")
+        _kinds.check(who, "variant", self.variant, str | None, "a formula's name")
+        _kinds.check_callable(who, "progress", self.progress)
         if self.axis is not None:
-            kinds.whole(who, "axis", self.axis)
+            _kinds.whole(who, "axis", self.axis)
         self.limits.check()

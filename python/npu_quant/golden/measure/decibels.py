@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._kinds import whole, wrong
 from ...errors import ParamError
 from ..formats import format_of
-from ..kinds import whole, wrong
 from ..read.sources import as_source
 from ..shown import ShortRepr
 

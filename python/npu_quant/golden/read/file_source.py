@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import dtypes
+from ..._kinds import cut
 from ..formats import int4_of
-from ..shown import cut
 from .common import (
     MAX_BYTES,
     File,

@@ -11,8 +11,7 @@ import os
 from collections.abc import Collection, Sequence
 from itertools import islice
 
-from ... import dtypes
-from .. import kinds
+from ... import _kinds, dtypes
 from ..results import Source
 from . import npy, raw, safetensors, torch_file
 from .archive import archive_of
@@ -54,7 +53,7 @@ def load(
         >>> with load("dump.pt", key="model.norm.weight") as weight:  # doctest: +SKIP
         ...     weight.read(0, 4)
     """
-    kinds.check("load", "key", key, str, "a name")
+    _kinds.check("load", "key", key, str | None, "a name")
     file = File(path)
     try:
         kind, found = _arrays(file)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..._kinds import told
 from ...errors import DTypeError, ParamError
-from ..kinds import told
 from ..results import Source
 from ..shown import some_of
 from .sources import as_source

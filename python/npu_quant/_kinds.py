@@ -1,18 +1,25 @@
-"""Arguments of a wrong kind: refused by name before anything is compared, without contents."""
+"""Arguments of a wrong kind: refused by name before anything is done, without contents."""
 
 from __future__ import annotations
 
 from operator import index
 from typing import Any
 
-from .shown import cut
+LONGEST = 60
+"""How many characters of a name are told, about."""
+
+
+def cut(text: str) -> str:
+    """Return a name, its middle left out where it is long."""
+    half = LONGEST // 2
+    return text if len(text) <= LONGEST else f"{text[:half]}...{text[-half:]}"
 
 
 def told(value: Any) -> str:
     """Return an argument in a message: a word or a number itself, of anything else its kind."""
     if isinstance(value, int) and value.bit_length() > 200:
         return f"an int of {value.bit_length()} bits"
-    if isinstance(value, (bool, int, float, str)):
+    if value is None or isinstance(value, (bool, int, float, str)):
         return cut(repr(value[:200] if isinstance(value, str) else value))
     kind = type(value).__name__
     return f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {cut(kind)}"
@@ -24,20 +31,22 @@ def wrong(who: str, name: str, value: Any, expected: str) -> TypeError:
 
 
 def check(who: str, name: str, value: Any, kinds: Any, expected: str) -> None:
-    """Raise TypeError unless an argument is None or of one of some kinds."""
-    if value is not None and not isinstance(value, kinds):
+    """Raise TypeError unless an argument is of one of some kinds."""
+    if not isinstance(value, kinds):
         raise wrong(who, name, value, expected)
 
 
 def check_callable(who: str, name: str, value: Any) -> None:
     """Raise TypeError unless an argument is None or can be called."""
     if value is not None and not callable(value):
-        raise wrong(who, name, value, "a function of two ints")
+        raise wrong(who, name, value, "a function of (done, total), or None")
 
 
-def whole(who: str, name: str, value: Any) -> int:
-    """Return a whole number as an int; raise TypeError of anything else."""
+def whole(who: str, name: str, value: Any, expected: str = "an int") -> int:
+    """Return a whole number, Python's or NumPy's, as an int; raise TypeError of anything else."""
     try:
-        return index(value)
+        if not isinstance(value, bool):
+            return index(value)
     except TypeError:
-        raise wrong(who, name, value, "an int") from None
+        pass
+    raise wrong(who, name, value, expected)
