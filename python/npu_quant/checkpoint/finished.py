@@ -125,13 +125,19 @@ def different(pool: Pool, folder: Path, sums: Mapping[str, str]) -> Iterator[str
     Raises:
         OSError: a file cannot be read.
     """
-    tasks = together(sums, lambda name: (folder / name).stat().st_size)
-    asked = ([folder / name for name in names] for names in tasks)
+    return (name for name, found in sums_of(pool, folder, sums) if found != sums[name])
+
+
+def sums_of(pool: Pool, folder: Path, names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the names of files, and their SHA-256.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    tasks = together(names, lambda name: (folder / name).stat().st_size)
+    asked = ([folder / name for name in some] for some in tasks)
     for paths, digests in pool.each(digests_of, asked):
-        for path, found in zip(paths, digests, strict=True):
-            name = path.relative_to(folder).as_posix()
-            if found != sums[name]:
-                yield name
+        yield from zip((p.relative_to(folder).as_posix() for p in paths), digests, strict=True)
 
 
 def digests_of(_: Job, paths: list[Path]) -> list[str]:

@@ -19,7 +19,16 @@ from .checking import check
 from .checksum import sums_bytes
 from .config import Config
 from .findings import Finding
-from .finished import Errors, as_written, check_same, different, errors_in, is_finished, recorded
+from .finished import (
+    Errors,
+    as_written,
+    check_same,
+    different,
+    errors_in,
+    is_finished,
+    recorded,
+    sums_of,
+)
 from .folder import CheckpointError, Shard, check_folder, json_bytes, json_of, shards_of
 from .job import Job
 from .kept import Entry
@@ -34,7 +43,7 @@ from .run import Progress, Run, counted
 from .schemes import FLOAT, INT8_ACTIVATIONS, check_pair
 from .types import Wanted
 from .weights import Error, Rule
-from .work import NO_ROOM, RECORD, SUMS, WORK, Work, check_out, files_to_copy, sha256_of
+from .work import NO_ROOM, RECORD, SUMS, WORK, Work, check_out, files_to_copy
 
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
@@ -280,7 +289,7 @@ def _finished_before(
     job = Job(p.source, p.out / WORK, p.plan, p.rule)
     check_same(p.out, record)
     with workers.pool(job, [_place_of_source(p), Place.of(p.out, [RECORD])]) as pool:
-        sums = {name: sha256_of(p.source / name) for name in p.copied}
+        sums = dict(sums_of(pool, p.source, p.copied))
         sums |= {name: hashlib.sha256(data).hexdigest() for name, data in p.json_files.items()}
         found = as_written(job, pool, p.out, sums, counted(job, progress))
     report = report_of(p, found.errors)
