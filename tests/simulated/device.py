@@ -288,3 +288,32 @@ def test_what_tests_of_operators_import() -> None:
     assert cpu.dtype == npu.dtype == torch.float16
     assert torch.equal(cpu, npu)
     assert npu.data_ptr() != cpu.data_ptr()
+
+
+def test_what_takes_no_part_in_torch_functions() -> None:
+    """The default device, storages, the accelerator, and a loader that pins memory."""
+    torch.set_default_device("npu")
+    assert torch.empty(2).device == torch.get_default_device() == torch.device("cpu")
+    torch.set_default_device(None)
+    assert torch.UntypedStorage(4, device="npu").device.type == "cpu"
+    assert torch.nn.Linear(2, 2, device="meta").to_empty(device="npu").weight.is_npu
+    assert torch.accelerator.is_available()
+    torch.accelerator.synchronize()
+    torch.accelerator.empty_cache()
+    assert torch.accelerator.memory_allocated() == 0
+    assert torch.accelerator.get_memory_info()[1] == torch.npu.mem_get_info()[1]
+    loader = torch.utils.data.DataLoader(torch.arange(8), batch_size=2, pin_memory=True)
+    assert torch.equal(torch.cat(list(loader)), torch.arange(8))
+
+
+def test_autocast_in_a_graph() -> None:
+    layer, x = torch.nn.Linear(8, 2), torch.randn(3, 8)
+
+    def in_bfloat16(x: torch.Tensor) -> torch.Tensor:
+        with torch.autocast("npu", dtype=torch.bfloat16):
+            return layer(x)
+
+    with torch.no_grad():
+        y = torch.compile(in_bfloat16, fullgraph=True, backend="aot_eager")(x)
+        assert torch.equal(y, in_bfloat16(x))
+    assert y.dtype == torch.bfloat16

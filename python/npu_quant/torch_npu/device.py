@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import torch
@@ -90,6 +91,12 @@ def _register_hooks() -> None:
     acc.register_python_privateuseone_device_guard(_kept[1])
 
 
+# What torch asks of the accelerator that it takes the NPU for, but gets from C++ alone.
+_OF_ACCELERATOR = (
+    *("synchronize", "set_stream", "empty_cache", "get_device_capability"),
+    *("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"),
+    *("memory_stats", "reset_accumulated_memory_stats", "reset_peak_memory_stats"),
+)
 _kept: list[Any] = []  # what torch refers to
 
 
@@ -110,7 +117,13 @@ def _patch() -> None:
     torch.Tensor.is_npu = property(lambda self: self.is_cpu)
     torch.Tensor.record_stream = lambda self, stream: None
     torch.Generator = _Generator
+    torch.UntypedStorage.__new__ = _with_device(torch.UntypedStorage.__new__)
+    torch.set_default_device = _of_default(torch.set_default_device)
     torch.autocast.__init__ = _of_cpu(torch.autocast.__init__)
+    for name in _OF_ACCELERATOR:
+        if hasattr(torch.accelerator, name):
+            setattr(torch.accelerator, name, getattr(torch.npu, name))
+    torch.accelerator.get_memory_info = torch.npu.mem_get_info
     threading.Thread.start = _with_alias(threading.Thread.start)  # type: ignore[assignment, method-assign]
 
 
@@ -130,9 +143,24 @@ class _Generator(metaclass=_OfGenerators):
     __doc__ = torch.Generator.__doc__
 
 
+def _with_device(new: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a storage on the CPU."""
+
+    def on_cpu(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        return new(cls, *args, **{name: aliased(value) for name, value in kwargs.items()})
+
+    return on_cpu
+
+
+def _of_default(set_default_device: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Make the default device the CPU: torch puts it below all modes."""
+    return wraps(set_default_device)(lambda device: set_default_device(aliased(device)))
+
+
 def _of_cpu(init: Callable[..., None]) -> Callable[..., None]:
     """Make autocast of the NPU the CPU's, to float16 where no dtype is named, as on an NPU."""
 
+    @wraps(init)  # torch.compile asks for the signature
     def of_cpu(self: Any, device_type: str, dtype: Any = None, *args: Any, **kwargs: Any) -> None:
         if device_type == NPU:
             device_type, dtype = "cpu", dtype or torch.float16
