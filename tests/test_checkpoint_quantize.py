@@ -75,6 +75,7 @@ OPTIONS: list[tuple[str, str, str, dict[str, Any]]] = [
     ("llama", "W8A8_DYNAMIC", "compressed-tensors", {"dtype": "float16"}),
     ("llama", "W8A16", "ascend", {"dtype": "float16"}),
     ("qwen2", "W8A8_DYNAMIC", "ascend", {"exclude": ["*.mlp.*"]}),
+    ("qwen2", "W8A8_DYNAMIC", "ascend", {"exclude": ["*.self_attn.*"]}),  # whose biases stay, too
     ("qwen2", "W8A8_DYNAMIC", "ascend", {"types": [("*.mlp.*", "W8A16")]}),
     ("qwen2", "W8A8_DYNAMIC", "ascend", {"types": [("*.mlp.*", "W8A16"), ("*.0.mlp*", "FLOAT")]}),
     ("qwen2_5_vl", "W8A8_DYNAMIC", "ascend", {"include": ["visual.*"]}),
