@@ -16,6 +16,7 @@ import pytest
 
 import npu_quant
 from npu_quant import _core
+from npu_quant.checkpoint.weights import Error
 from npu_quant.errors import DTypeError, ParamError
 
 F32 = np.float32
@@ -216,3 +217,17 @@ def test_sums_that_cannot_be_added_to(sums: Any) -> None:
         _core.weight_error(
             np.zeros((2, 4), F32), np.zeros((2, 4), np.int8), np.ones((2, 1), F32), sums
         )
+
+
+@pytest.mark.parametrize("worst", [0, 1])
+def test_what_pieces_lose_adds_up(worst: int) -> None:
+    """The greatest error is that of either piece."""
+    codes, scale = np.ones((1, 4), np.int8), np.ones((1, 1), np.float32)
+    pieces = [Error(), Error()]
+    for i, piece in enumerate(pieces):
+        piece.include(np.full((1, 4), 3.0 if i == worst else 1.5, np.float32), codes, scale)
+    total = Error()
+    for piece in pieces:
+        total.add(piece)
+    assert total.greatest == 2
+    assert total.sums.tolist() == [4 * (9 + 2.25), 4 * (4 + 0.25), 2, 0]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from checkpoints.tensor_files import BFLOAT16, Array, write
+from checkpoints.tensor_files import BFLOAT16, FLOAT8, Array, write
 
 from npu_quant.checkpoint import matrices
 from npu_quant.checkpoint.config import Config
@@ -69,4 +69,21 @@ def test_each_byte_is_read_about_once(
             matrix.read(tmp_path, begin, begin + 8)
     assert sum(reads) <= 2 * tensor.size
     assert len(reads) == 2 * EXPERTS
+    matrices.close_files()
+
+
+@pytest.mark.parametrize("rows", [1, 3, 4, 7, 10])
+def test_rows_of_blocks(rows: int, tmp_path: Path) -> None:
+    """FP8 by blocks of 4 x 3, taken in pieces that begin and end within a block."""
+    codes = (np.arange(70, dtype=np.uint8) % 120).reshape(10, 7)
+    scales = np.arange(1, 10, dtype=np.float32).reshape(3, 3)
+    file = tmp_path / "model.safetensors"
+    write(file, {"w": codes.view(FLOAT8), "s": scales})
+    tensors = {tensor.name: tensor for tensor in shard_of(file).tensors}
+    matrix = matrices.Matrix("m", tensors["w"], (10, 7), tensors["s"], (4, 3), strides=(7, 1))
+    spread = np.repeat(np.repeat(scales, 4, axis=0)[:10], 3, axis=1)[:, :7]
+    expected = codes.view(FLOAT8).astype(np.float32) * spread
+    for begin in range(0, 10, rows):
+        end = min(begin + rows, 10)
+        assert np.array_equal(matrix.read(tmp_path, begin, end), expected[begin:end])
     matrices.close_files()
