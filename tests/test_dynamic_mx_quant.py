@@ -18,8 +18,6 @@ from npu_quant import npu_dynamic_mx_quant
 from npu_quant.ops.dynamic_mx_quant import reference
 
 E4M3, E5M2, E2M1, E1M2 = "float8_e4m3fn", "float8_e5m2", "float4_e2m1", "float4_e1m2"
-EIGHT = np.array([[1, -2.5, 0.1, 7, 0.3, -0.7, 3.3, 500]], np.float32)
-FIVE = np.array([[1, -2.5, 0.1, 7, 0.3, -0.7, 3.3, -5]], np.float32)
 VALUES = {E2M1: [0, 0.5, 1, 1.5, 2, 3, 4, 6], E1M2: [i / 4 for i in range(8)]}
 
 
@@ -35,29 +33,6 @@ def numbers(y: Array, to: str) -> Array:
 class TestVectors:
     """Worked by hand, or stated by docs/numerics.md 14."""
 
-    @pytest.mark.parametrize(
-        ("x", "to", "alg", "mode", "top", "byte", "expected"),
-        [
-            (EIGHT, E4M3, 0, "rint", 0, 127, [1, -2.5, 0.1015625, 7, 0.3125, -0.6875, 3.25, 448]),
-            (EIGHT, E4M3, 1, "rint", 0, 128, [0.5, -1.25, 0.05078125, 3.5, 0.15625, -0.34375, 1.625, 256]),
-            (EIGHT, E5M2, 0, "rint", 0, 120, [128, -320, 12, 896, 40, -96, 448, 57344]),
-            (EIGHT, E5M2, 1, "rint", 0, 121, [64, -160, 6, 448, 20, -48, 224, 32768]),
-            (FIVE, E2M1, 0, "rint", 0, 127, [1, -2, 0, 6, 0.5, -0.5, 3, -4]),
-            (FIVE, E2M1, 0, "round", 0, 127, [1, -3, 0, 6, 0.5, -0.5, 3, -6]),
-            (FIVE, E2M1, 0, "floor", 0, 127, [1, -3, 0, 6, 0, -1, 3, -6]),
-            (FIVE, E2M1, 2, "rint", 0, 128, [0.5, -1, 0, 4, 0, -0.5, 1.5, -2]),
-            (FIVE, E2M1, 2, "rint", 6, 128, [0.5, -1, 0, 4, 0, -0.5, 1.5, -2]),
-            (FIVE, E2M1, 2, "rint", 7, 127, [1, -2, 0, 6, 0.5, -0.5, 3, -4]),
-            (FIVE, E1M2, 0, "rint", 0, 129, [0.25, -0.5, 0, 1.75, 0, -0.25, 0.75, -1.25]),
-        ],
-    )  # fmt: skip
-    def test_eight_numbers(
-        self, x: Array, to: str, alg: int, mode: str, top: float, byte: int, expected: list[float]
-    ) -> None:
-        y, mxscale = npu_dynamic_mx_quant(x, **Rule(to, mode, alg, top)._asdict())
-        assert mxscale.tolist() == [[[byte, 0]]]
-        assert numbers(y, to).tolist() == [expected]
-
     def test_the_documents_example(self) -> None:
         """Of aclnnDynamicMxQuantV3: a bound that is less than the amax."""
         x = np.array([0, 8, 64, 512], ml_dtypes.bfloat16)
@@ -65,95 +40,11 @@ class TestVectors:
         assert y.view(np.uint8).tolist() == [0, 72, 96, 120]
         assert mxscale.tolist() == [[128, 0]]
 
-    @pytest.mark.parametrize(
-        ("to", "alg", "expected"),
-        [
-            (E4M3, 0, [119, 127, 127, 134]),
-            (E5M2, 0, [112, 120, 120, 127]),
-            (E2M1, 0, [125, 133, 133, 140]),
-            (E1M2, 0, [127, 135, 135, 142]),
-            (E4M3, 1, [119, 127, 128, 134]),
-            (E5M2, 1, [112, 120, 121, 127]),
-        ],
-    )
-    def test_bytes(self, to: str, alg: int, expected: list[int]) -> None:
-        x = np.array([[1, 0], [448, 0], [449, 0], [57344, 0]], np.float32)
-        assert npu_dynamic_mx_quant(x, dst_type=to, scale_alg=alg).mxscale[:, 0, 0].tolist() == expected  # fmt: skip
-
-    @pytest.mark.parametrize(
-        ("top", "expected"),
-        [(6, [125, 125, 126, 126, 126, 128]), (7, [125, 125, 125, 125, 126, 127])],
-    )
-    def test_bytes_next_to_the_greatest(self, top: float, expected: list[int]) -> None:
-        above = [np.nextafter(np.float32(v), np.float32(2)) for v in (1.5, 1.75)]
-        x = np.float32([[v, 0] for v in (1, 1.5, above[0], 1.75, above[1], 7)])
-        mxscale = npu_dynamic_mx_quant(x, scale_alg=2, dst_type_max=top).mxscale
-        assert mxscale[:, 0, 0].tolist() == expected
-
-    @pytest.mark.parametrize("to", [E4M3, E5M2])
-    def test_a_byte_of_0_is_computed(self, to: str) -> None:
-        x = np.float32([[2.0**-120, 2.0**-123]])
-        y, mxscale = npu_dynamic_mx_quant(x, dst_type=to)
-        assert (y.astype(float).tolist(), mxscale.tolist()) == ([[128, 16]], [[[0, 0]]])
-        tiny = npu_dynamic_mx_quant(np.float32([[2.0**-140, -(2.0**-149)]]), dst_type=E4M3)
-        assert tiny.y.view(np.uint8).tolist() == [[0, 0x80]]
-        assert not tiny.mxscale.any()
-
-    def test_a_product_below_the_least_number_is_minus_0(self) -> None:
-        """2^-100 * 2^-125: floor leaves it."""
-        x = np.float32([[2.0**127, -(2.0**-100)]])
-        y, mxscale = npu_dynamic_mx_quant(x, round_mode="floor")
-        assert (y.tolist(), mxscale.tolist()) == ([[0x86]], [[[252, 0]]])
-
-    def test_the_greatest_byte(self) -> None:
-        """127 of 2^127: its power is multiplied as the subnormal 2^-127."""
-        x = np.float32([[np.finfo(np.float32).max, 2.0**126]])
-        y, mxscale = npu_dynamic_mx_quant(x, dst_type=E1M2)
-        assert (y.tolist(), mxscale.tolist()) == ([[0x27]], [[[254, 0]]])
-
-    def test_zeros_keep_their_signs(self, dtype: np.dtype) -> None:
-        x = np.array([[0.0, -0.0] * 20], dtype)
-        for to, both in ((E4M3, [0, 0x80] * 20), (E2M1, [0x80] * 20)):
-            y, mxscale = npu_dynamic_mx_quant(x, dst_type=to)
-            assert (y.view(np.uint8).tolist(), mxscale.tolist()) == ([both], [[[0, 0]]])
-
     def test_zeros_with_a_bound_have_its_byte(self, dtype: np.dtype) -> None:
         x = np.array([[0.0, -0.0], [2, 0]], dtype)
         y, mxscale = npu_dynamic_mx_quant(x, dst_type=E4M3, scale_alg=1, max_low_bound=1.0)
         assert mxscale.tolist() == [[[119, 0]], [[120, 0]]]
         assert y.view(np.uint8).tolist() == [[0, 0x80], [0x78, 0]]
-
-    @pytest.mark.parametrize("axis", [-1, 0])
-    @pytest.mark.parametrize("to", [E4M3, E5M2, E2M1, E1M2])
-    def test_what_is_not_finite(self, dtype: np.dtype, to: str, axis: int) -> None:
-        """Its block is +0, the finite and the negative ones too; its neighbours are as ever."""
-        finite = np.full((4, 32 * 40), -2, dtype)
-        bad = np.zeros((4, 40), bool)
-        bad[1, 3] = bad[2, 39] = True
-        elements, scales = np.repeat(bad, 32, axis=1), bad.reshape(4, 20, 2)
-        if axis == 0:
-            finite, elements, scales = finite.T.copy(), elements.T, scales.transpose(1, 0, 2)
-        expected = npu_dynamic_mx_quant(finite, axis=axis, dst_type=to)
-        for special in (np.nan, -np.nan, np.inf, -np.inf):
-            x = finite.copy()
-            for place in ((1, 32 * 3 + 5), (2, 32 * 39)):
-                x[place if axis == -1 else place[::-1]] = special
-            y, mxscale = npu_dynamic_mx_quant(x, axis=axis, dst_type=to)
-            assert_same_bits((mxscale,), (np.where(scales, np.uint8(255), expected.mxscale),))
-            values = np.where(elements, np.float32(0), numbers(expected.y, to))
-            assert_same_bits((numbers(y, to),), (values,))
-
-    def test_what_rounds_to_0_keeps_its_sign(self) -> None:
-        x = np.float32([[1, -(2.0**-30), 2.0**-30, -1]])
-        assert npu_dynamic_mx_quant(x, dst_type=E4M3).y.view(np.uint8)[0, 1:3].tolist() == [0x80, 0]
-        assert npu_dynamic_mx_quant(x).y.tolist() == [[0x86, 0xE0]]
-
-    def test_the_greatest_of_a_block_may_saturate(self) -> None:
-        x = np.float32([[511.9, -511.9], [7.99, -7.99]])
-        assert npu_dynamic_mx_quant(x[:1], dst_type=E4M3).y.astype(float).tolist() == [[448, -448]]
-        assert numbers(npu_dynamic_mx_quant(x[1:]).y, E2M1).tolist() == [[6, -6]]
-        top = npu_dynamic_mx_quant(x[1:], scale_alg=2, dst_type_max=8)
-        assert (numbers(top.y, E2M1).tolist(), top.mxscale[0, 0, 0]) == ([[6, -6]], 127)
 
     @pytest.mark.parametrize(
         ("shape", "axis", "of_scales"),
@@ -202,18 +93,15 @@ class TestVectors:
         assert numbers(y, E2M1)[0].tolist() == [4, -4, 4, 6]
         assert mxscale[0].tolist() == [[125, 125], [126, 126], [127, 127], [127, 127]]
 
-    def test_none_is_0(self) -> None:
-        x = np.float32([[1, 2]])
-        y, mxscale = npu_dynamic_mx_quant(x, scale_alg=None, dst_type_max=None)
-        assert_same_bits((y, mxscale), npu_dynamic_mx_quant(x))
-
 
 @settings(max_examples=60, deadline=None)
 @given(st.data(), st.sampled_from(RULES))
 def test_formula_is_that_of_a_loop(data: st.DataObject, rule: Rule) -> None:
     x = data.draw(arrays((1, 4), is_even="float4" in rule.dst_type))
     axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
-    bound = data.draw(st.sampled_from([0.0, 0.7, 1e-41])) if rule.scale_alg == 1 else 0.0
+    bound = (
+        data.draw(st.sampled_from([0.0, 0.7, 1e-50, 1e-41, 448.5])) if rule.scale_alg == 1 else 0.0
+    )
     block = 32 if rule.scale_alg == 2 else data.draw(st.sampled_from([32, 64, 96]))
     found = reference(x, axis=axis, block_size=block, max_low_bound=bound, **rule._asdict())
     format, mode, *end = rule

@@ -29,6 +29,7 @@ def test_public_names_are_documented_and_typed() -> None:
 
 
 # Those whose page refers to another's for the special values.
+OF_MX = ("dynamic_mx_quant", "block_mx_quant", "dual_axis")  # have rows of test_mx_vectors.py, too
 SHORT_PAGES = {name for name in ops.__all__ if name.endswith(("affine", "backward"))}
 
 
@@ -53,9 +54,10 @@ def test_every_edge_case_row_has_a_test() -> None:
     for name in sorted(set(ops.__all__) - SHORT_PAGES):
         page = inspect.getdoc(getattr(npu_quant, name)) or ""
         table = page.split("=====\n")[-2] if page.count("=====\n") >= 3 else ""
-        tests = (TESTS / f"test_{Path(page_of(name).__file__ or '').stem}.py").read_text()
-        vectors = tests.split("class TestVectors")[1].split("\nclass ")[0]
-        assert vectors.count("def test_") >= len(table.splitlines()) > 3, name
+        stems = [Path(page_of(name).__file__ or "").stem, *["mx_vectors"] * name.endswith(OF_MX)]
+        files = [(TESTS / f"test_{stem}.py").read_text() for stem in stems]
+        vectors = [text.split("class TestVectors")[1].split("\nclass ")[0] for text in files]
+        assert sum(v.count("def test_") for v in vectors) >= len(table.splitlines()) > 3, name
 
 
 SIGNATURES = {
