@@ -94,7 +94,7 @@ def rooms_of(family: str) -> list[str]:
         f"python/npu_quant/{NOT_OPERATORS.get(family, f'ops/{family}*.py')}",
         f"tests/test_{family}*.py",
         *([f"tests/{room}/{family}*.py" for room in ("cases", "errors") if is_operator]),
-        f"tests/cpp/test_{family}.cpp",
+        *([f"tests/cpp/test_{family}.cpp"] if family in NOT_IN_ACLNN else []),
         f"bench/bench_{family}.py",
     ]
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <regex>
 
+#include "../reference.h"
 #include "functions.h"
 #include "opdev/op_errno.h"
 
@@ -16,9 +17,25 @@ class EveryFunction : public OnDevice, public ::testing::WithParamInterface<Func
     testing::expect_refused(with, code, "): " + function.name() + ": " + argument + " " + what);
   }
   void expect_taken(const Call& with) {
+    SCOPED_TRACE(name_of(active_target()));
     ASSERT_EQ(run(stream, function.phase2, with), 0);
     with.expect_results();
     EXPECT_EQ(aclGetRecentErrMsg(), nullptr);
+  }
+  // And leaves the bytes between the elements of each tensor.
+  void expect_taken_apart(const Call& apart) {
+    std::vector<std::vector<uint8_t>> before;
+    for (const size_t i : indices) before.push_back(apart.tensors[i].block<uint8_t>());
+    expect_taken(apart);
+    for (size_t n = 0; n < indices.size(); ++n) {
+      const Given& tensor = apart.parameters[indices[n]].tensor;
+      const size_t bytes = aclDataTypeSize(tensor.dtype);
+      std::vector<uint8_t> after = apart.tensors[indices[n]].block<uint8_t>();
+      for (const int64_t at : positions(tensor.shape, tensor.strides, tensor.offset))
+        std::copy_n(before[n].begin() + at * static_cast<int64_t>(bytes), bytes,
+                    after.begin() + at * static_cast<int64_t>(bytes));
+      EXPECT_EQ(after, before[n]) << apart.parameters[indices[n]].name;
+    }
   }
 
   const Function& function = GetParam();
@@ -32,7 +49,9 @@ class EveryFunction : public OnDevice, public ::testing::WithParamInterface<Func
   }();
 };
 
-TEST_P(EveryFunction, ComputesWhatIsKnownByHand) { expect_taken(call); }
+TEST_P(EveryFunction, ComputesWhatIsKnownByHand) {
+  on_every_target([&] { expect_taken(Call(function)); });
+}
 
 // Each tensor lies in a block of its own, with gaps, whose bytes stay.
 TEST_P(EveryFunction, TakesAnyStridesAndLeavesWhatLiesBetween) {
@@ -44,19 +63,7 @@ TEST_P(EveryFunction, TakesAnyStridesAndLeavesWhatLiesBetween) {
     for (size_t i = 0; i < strides.size(); ++i) strides[i] = strides[i] * 2 + (i == 0 ? 9 : 0);
     parameter.tensor.offset = 3;
   }
-  const Call apart(function, changes);
-  std::vector<std::vector<uint8_t>> before;
-  for (const size_t i : indices) before.push_back(apart.tensors[i].block<uint8_t>());
-  expect_taken(apart);
-  for (size_t n = 0; n < indices.size(); ++n) {
-    const Given& tensor = apart.parameters[indices[n]].tensor;
-    const size_t bytes = aclDataTypeSize(tensor.dtype);
-    std::vector<uint8_t> after = apart.tensors[indices[n]].block<uint8_t>();
-    for (const int64_t at : positions(tensor.shape, tensor.strides, tensor.offset))
-      std::copy_n(before[n].begin() + at * static_cast<int64_t>(bytes), bytes,
-                  after.begin() + at * static_cast<int64_t>(bytes));
-    EXPECT_EQ(after, before[n]) << apart.parameters[indices[n]].name;
-  }
+  on_every_target([&] { expect_taken_apart(Call(function, changes)); });
 }
 
 // Names of rounding and of modes are the caller's to change after phase 1.

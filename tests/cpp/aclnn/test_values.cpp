@@ -1,5 +1,6 @@
 // What each parameter of a function does: other arguments than those of functions.cpp, and the
 // results by hand. tests/cases/aclnn.py has the formulas on arrays of every layout.
+#include "../reference.h"
 #include "functions.h"
 
 namespace npu_quant::testing {
@@ -374,9 +375,12 @@ void expect_values(aclrtStream stream, const Vector (&rows)[count]) {
     for (const Function& function : functions_of(row.family)) {
       if (!function.takes(row.changes)) continue;
       SCOPED_TRACE(function.name() + ", row " + std::to_string(&row - rows));
-      const Call call(function, row.changes);
-      EXPECT_EQ(run(stream, function.phase2, call), 0);
-      call.expect_results();
+      on_every_target([&] {
+        SCOPED_TRACE(name_of(active_target()));
+        const Call call(function, row.changes);
+        EXPECT_EQ(run(stream, function.phase2, call), 0);
+        call.expect_results();
+      });
       ++tried;
     }
     EXPECT_GT(tried, 0) << row.family << ", row " << &row - rows;
