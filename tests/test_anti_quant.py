@@ -168,16 +168,6 @@ class TestVectors:
         assert np.isnan(y).all()
         assert values([1, 2], [1, NAN], None, to)[0] == 1
 
-    @pytest.mark.parametrize("shape", [(0,), (0, 4), (2, 0), (3, 0, 2)])
-    def test_empty(self, to: np.dtype, shape: tuple[int, ...]) -> None:
-        x = np.zeros(shape, np.int8)
-        lengths = {1, *shape[-2:]} - {0}
-        for n in lengths:
-            y = npu_anti_quant(x, np.ones(n, np.float32), dst_dtype=to)
-            assert (y.shape, y.dtype) == (shape, to)
-        one = np.ones((1,) * len(shape), np.float32)
-        assert npu_anti_quant(x, one, offset=one).shape == shape
-
     @pytest.mark.parametrize(
         ("names", "to"),
         [

@@ -20,7 +20,6 @@ from witnesses import (
 )
 
 from npu_quant import ParamError
-from npu_quant import fake_quantize_per_channel_affine as plain
 from npu_quant import fake_quantize_per_channel_affine_cachemask as cachemask
 from npu_quant import fake_quantize_per_channel_affine_cachemask_backward as backward
 from npu_quant import fake_quantize_per_tensor_affine_cachemask as per_tensor
@@ -157,13 +156,6 @@ class TestVectors:
         t, f = True, False
         inside = [[t, f, f, t, f, t], [t, f, f, t, f, t], [f] * 6, [f] * 6, [f] * 6]
         assert mask.tolist() == inside
-
-    @pytest.mark.parametrize(("shape", "axis"), [((0, 3), 1), ((3, 0), 0), ((3, 0), 1), ((0,), 0)])
-    def test_empty(self, dtype: np.dtype, shape: tuple[int, ...], axis: int) -> None:
-        x, nothing = np.zeros(shape, dtype), np.zeros(shape, np.bool_)
-        scale, zero_point = np.ones(shape[axis], np.float32), np.zeros(shape[axis], np.int32)
-        assert_same_but_nan(cachemask(x, scale, zero_point, axis, -8, 7), (x, nothing))
-        assert_same_but_nan((plain(x, scale, zero_point, axis, -8, 7), backward(x, nothing)), (x, x))  # fmt: skip
 
     def test_gradient(self, dtype: np.dtype) -> None:
         grad = np.array([[1.5, -2, np.inf, np.nan], [3, -np.inf, -0.0, 4]], dtype)

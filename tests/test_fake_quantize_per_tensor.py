@@ -104,14 +104,6 @@ class TestVectors:
         assert_same_but_nan((output,), (f32(0, 0, 0, 0, 0),))
         assert mask.tolist() == [True, True, True, False, False]
 
-    @pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 3, 4)])
-    def test_empty(self, dtype: np.dtype, shape: tuple[int, ...]) -> None:
-        x = np.zeros(shape, dtype)
-        nothing = np.zeros(shape, np.bool_)
-        assert_same_but_nan(cachemask(x, 0.1, 0, -128, 127), (x, nothing))
-        assert_same_but_nan(with_arrays(x, ONE, ZERO, ONE, -128, 127), (x, nothing))
-        assert_same_but_nan((plain(x, 0.1, 0, -128, 127), backward(x, nothing)), (x, x))
-
     def test_a_scalar_array(self, dtype: np.dtype) -> None:
         x = np.array(1.25, dtype)
         expected = np.array(1, dtype), np.array(True)

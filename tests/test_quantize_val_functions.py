@@ -101,12 +101,6 @@ class TestVectors:
         q = quantize_val(1.0, 2**24 + 1, f32(0, 1, 2, 3), "qint32")
         assert (q - 2**24).tolist() == [0, 0, 2, 4]
 
-    @pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 3, 4)])
-    def test_empty(self, dtype: np.dtype, name: str, shape: tuple[int, ...]) -> None:
-        q = quantize_val(0.1, 3, np.zeros(shape, dtype), name)
-        assert_same_bits((q,), (np.zeros(shape, TYPES[name]),))
-        assert_same_bits((dequantize_val(0.1, 3, q),), (np.zeros(shape, np.float32),))
-
     def test_a_scalar_array(self, dtype: np.dtype, name: str) -> None:
         q = quantize_val(0.5, 3, np.array(1.25, dtype), name)
         assert_same_bits((q,), (np.array(5, TYPES[name]),))

@@ -147,16 +147,6 @@ class TestPerChannel:
         scales[0] = zero_points[0] = q.scales()[0] = q.zero_points()[0] = 9
         assert (q.scales().tolist(), q.zero_points().tolist()) == ([0.5], [1])
 
-    @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0,)])
-    def test_empty(self, dtype: np.dtype, name: str, shape: tuple[int, ...]) -> None:
-        for axis in range(len(shape)):
-            quantizer = PerChannelAffineQuantizer(
-                np.ones(shape[axis]), np.zeros(shape[axis], int), axis, name
-            )
-            q = quantizer.quantize(np.zeros(shape, dtype))
-            assert_same_bits((q,), (np.zeros(shape, TYPES[name]),))
-            assert_same_bits((quantizer.dequantize(q),), (np.zeros(shape, np.float32),))
-
 
 QUANTIZERS = [
     PerTensorAffineQuantizer(0.1, 10, "qint8"),

@@ -93,6 +93,8 @@ def normal(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) ->
 def with_specials(rng: np.random.Generator, x: Array) -> Array:
     """Sprinkle NaN, infinities, zeros and tiny values over some rows; make some rows all zero."""
     x = x.copy()
+    if x.size == 0:
+        return x
     rows = x.reshape(-1, x.shape[-1])
     tiny = np.finfo(np.float32).smallest_subnormal
     for value in (np.nan, -np.nan, np.inf, -np.inf, 0.0, tiny, -0.0):

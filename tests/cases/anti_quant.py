@@ -33,6 +33,7 @@ EVERY_CODE = np.arange(-128, 128, dtype=np.int8)
 
 def shape_of(form: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return the shape of a scale: one per column lies along the last axis, per row before it."""
+    shape = tuple(n or 1 for n in shape)  # of an empty axis there is one scale
     axis = {"column": -1, "row": -2}.get(form.rpartition(" ")[2])
     if axis is None or -axis > len(shape):
         return (1,) if form == "one" else (1,) * len(shape)
