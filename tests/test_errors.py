@@ -22,6 +22,7 @@ import errors
 import numpy as np
 import pytest
 from cases.case import Arguments, as_tuple
+from errors.common import faults_of
 from witnesses import assert_same_bits
 
 import npu_quant
@@ -119,9 +120,11 @@ def test_subclasses_count_as_arrays() -> None:
 
 
 def functions(module: ModuleType) -> dict[str, Any]:
-    """Return the call and the faults of each function of a family."""
-    one = isinstance(module.FAULTS, list)
-    return {module.OP: (module.call, module.FAULTS)} if one else module.FAULTS
+    """Return the call and the faults of each function of a family; of one, those of arrays come first."""
+    if not isinstance(module.FAULTS, list):
+        return dict(module.FAULTS)
+    faults = [*faults_of(module.call, module.TAKES), *module.FAULTS]
+    return {module.OP: (module.call, faults)}
 
 
 @pytest.mark.parametrize("stem", TABLES)

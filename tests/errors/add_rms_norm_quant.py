@@ -97,8 +97,8 @@ ERRORS = [
     ("out x shape", lambda: call(out=(Y1, Y2, SUM.T)), ParamError, 161002, "out[x] has shape (4, 2), expected (2, 4)."),
     ("out x in place", lambda: (lambda x: call(x1=x, out=(Y1, Y2, x)))(X.copy()), ParamError, 161002, "out[x] shares memory with x1. Pass a fresh array."),
 ]  # fmt: skip
-# In the order in which faults are reported: one argument each, wrong on its own.
-FAULTS = [
+# In the order in which faults are reported; that of dtypes is not that of arguments.
+ROWS = [
     ({"x1": None}, DTypeError, "x1 is None"),
     ({"scales1": None}, DTypeError, "scales1 is None"),
     ({"x2": [1.0]}, DTypeError, "x2 is a list"),
@@ -113,6 +113,7 @@ FAULTS = [
     ({"scales1": S[:3]}, ParamError, "scales1 has shape"),
     ({"out": ()}, ParamError, "out has 0 entries"),
 ]
+FAULTS = {OP: (call, ROWS)}
 
 ACCEPTED = [
     {"div_mode": np.False_},

@@ -17,6 +17,7 @@ from errors.arrays import frozen, nine, on_itself, overlapping
 from npu_quant import DTypeError, ParamError, list_numerics
 
 Row = tuple[str, Callable[[], Any], type, int | None, str]
+Fault = tuple[dict[str, Any], type, str]
 ARRAY = "expected a numpy.ndarray."
 PROFILES = ", ".join(list_numerics())
 TO_WRITE = f"{ARRAY} Pass an array to be written."
@@ -30,6 +31,7 @@ class Takes:
     ranks: str
     list_to: str = "np.float16"  # what a list is to become, where the message says it rightly
     optional: bool = False
+    is_shaped: bool = False  # like another, and judged with the shapes
 
 
 INT, NUMBER, STR, BOOL = "an int", "a number", "a str", "a bool"
@@ -91,6 +93,19 @@ def of_arrays(call: partial[Any], takes: Mapping[str, Takes], code: int = 161002
         yield f"{name} rank 9", partial(call, **{name: nine(good)}), ParamError, code, text
     yield "numerics", partial(call, numerics="x"), ParamError, 161002, f"numerics is 'x', available: {PROFILES}."  # fmt: skip
     yield "numerics kind", partial(call, numerics=3), TypeError, None, "numerics is an int, expected a str."  # fmt: skip
+
+
+def faults_of(call: partial[Any], takes: Mapping[str, Takes]) -> Iterator[Fault]:
+    """Yield what is wrong of a call's arrays, in the order in which that is reported."""
+    given = {name: call.keywords[name] for name in takes if name in call.keywords}
+    for name in [name for name in given if not takes[name].optional]:
+        yield {name: None}, DTypeError, f"{name} is None"
+    for name in given:
+        yield {name: [1.0]}, DTypeError, f"{name} is a list"
+    for name in given:
+        yield {name: given[name].astype(np.complex64)}, DTypeError, f"{name} has dtype"
+    for name in [name for name in given if not takes[name].is_shaped]:
+        yield {name: nine(given[name])}, ParamError, f"{name} has 9 dimensions"
 
 
 def of_results(call: partial[Any], outs: Mapping[str, Array], code: int = 161002) -> Iterator[Row]:

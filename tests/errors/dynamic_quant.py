@@ -9,7 +9,7 @@ from functools import partial
 import ml_dtypes
 import numpy as np
 
-from errors.common import FORMAT, NUMBER, STR, Takes, of_arrays, of_kinds, of_results
+from errors.common import FORMAT, NUMBER, STR, Takes, faults_of, of_arrays, of_kinds, of_results
 from npu_quant import DTypeError, ParamError, npu_dynamic_quant
 
 OP = "npu_dynamic_quant"
@@ -93,19 +93,15 @@ ERRORS = [
 ]  # fmt: skip
 
 # In the order in which faults are reported: one argument each, wrong on its own.
-FAULTS = [
-    ({"input": None}, DTypeError, "input is None"),
-    ({"smooth_scales": [1.0]}, DTypeError, "smooth_scales is a list"),
-    ({"smooth_scales": np.ones(4, np.float32)}, DTypeError, "smooth_scales has dtype"),
-    ({"group_index": ENDS.astype(np.int64)}, DTypeError, "group_index has dtype"),
-    ({"input": X[0]}, ParamError, "input has 1 dimension"),
-    ({"smooth_scales": X[0], "group_index": ENDS}, ParamError, "smooth_scales has 1 dimension"),
+ARRAYS = TAKES | {"group_index": GROUPS}
+OTHERS = [
     ({"quant_mode": 3}, TypeError, "quant_mode is an int"),
     ({"quant_mode": "x"}, ParamError, "quant_mode is 'x'"),
-    ({"smooth_scales": X[:, :3], "group_index": ENDS}, ParamError, "smooth_scales has shape"),
-    ({"smooth_scales": X, "group_index": ENDS - 1}, ParamError, "group_index[1] is 1"),
+    ({"smooth_scales": X[:, :3]}, ParamError, "smooth_scales has shape"),
+    ({"group_index": ENDS - 1}, ParamError, "group_index[1] is 1"),
     ({"out": ()}, ParamError, "out has 0 entries"),
 ]
+FAULTS = {OP: (grouped, [*faults_of(grouped, ARRAYS), *OTHERS])}
 
 ACCEPTED = [
     {"dst_type": np.int64(1)},

@@ -8,9 +8,9 @@ from functools import partial
 
 import numpy as np
 
-from errors.common import FORMAT, of_arrays, of_kinds, of_results
+from errors.common import FORMAT, faults_of, of_arrays, of_kinds, of_results
 from errors.dynamic_quant import ENDS, GROUPS, TAKES, X
-from npu_quant import DTypeError, ParamError, npu_dynamic_quant_asymmetric
+from npu_quant import ParamError, npu_dynamic_quant_asymmetric
 
 OP = "npu_dynamic_quant_asymmetric"
 Y = np.zeros((2, 4), np.int8)
@@ -38,15 +38,14 @@ ERRORS = [
 ]  # fmt: skip
 
 # In the order in which faults are reported: one argument each, wrong on its own.
-FAULTS = [
-    ({"input": None}, DTypeError, "input is None"),
-    ({"group_index": ENDS.astype(np.int64)}, DTypeError, "group_index has dtype"),
-    ({"input": X[0]}, ParamError, "input has 1 dimension"),
+ARRAYS = TAKES | {"group_index": GROUPS}
+OTHERS = [
     ({"quant_mode": "x"}, ParamError, "quant_mode is 'x'"),
-    ({"smooth_scales": X[:, :3], "group_index": ENDS}, ParamError, "smooth_scales has shape"),
-    ({"smooth_scales": X, "group_index": ENDS - 1}, ParamError, "group_index[1] is 1"),
+    ({"smooth_scales": X[:, :3]}, ParamError, "smooth_scales has shape"),
+    ({"group_index": ENDS - 1}, ParamError, "group_index[1] is 1"),
     ({"out": (Y, S, S)}, ParamError, "out[offset] shares memory"),
 ]
+FAULTS = {OP: (grouped, [*faults_of(grouped, ARRAYS), *OTHERS])}
 
 ACCEPTED = [
     {"dst_type": np.int8, "dst_type_max": 0},
