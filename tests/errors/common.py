@@ -19,6 +19,7 @@ from npu_quant import DTypeError, ParamError, list_numerics
 Row = tuple[str, Callable[[], Any], type, int | None, str]
 Fault = tuple[dict[str, Any], type, str]
 ARRAY = "expected a numpy.ndarray."
+FLOATS = "float16, bfloat16 or float32."
 PROFILES = ", ".join(list_numerics())
 TO_WRITE = f"{ARRAY} Pass an array to be written."
 
@@ -83,6 +84,13 @@ def of_arrays(call: partial[Any], takes: Mapping[str, Takes], code: int = 161002
         ]  # fmt: skip
         rows += [] if t.optional else [("None", None, 161001, f"is None, {ARRAY}")]
         rows += [("swapped", swapped, 161002, f"has dtype {swapped.dtype.str}, {dtype}")] * (good.itemsize > 1)  # fmt: skip
+        if t.dtypes == FLOATS:
+            convert = f"Convert it, e.g. with {name}.astype(np.float32)"
+            as_bits = f"if it holds the bits of bfloat16, {name}.view(ml_dtypes.bfloat16)."
+            swap = f"Its bytes are swapped: {name}.astype({name}.dtype.newbyteorder('='))."
+            for kind, remedy in {"f8": f"{convert}.", "i4": f"{convert}.", "u2": f"{convert}; {as_bits}", "i2": f"{convert}; {as_bits}", ">f2": swap, ">f4": swap, ">i4": swap}.items():  # fmt: skip
+                value = good.astype(kind)
+                rows.append((kind, value, 161002, f"has dtype {value.dtype}, {dtype} {remedy}"))
         for what, value, number, text in rows:
             yield f"{name} {what}", partial(call, **{name: value}), DTypeError, number, f"{name} {text}"  # fmt: skip
         shape = (2**53, *good.shape[1:])
