@@ -14,6 +14,11 @@ from npu_quant import dtypes
 
 SPELLINGS: dict[str, tuple[list[int], list[str], list[Any]]] = {
     "int8": ([1, 12, 258], ["int8", "qint8", "ACL_INT8"], [np.int8, np.dtype(np.int8)]),
+    "uint8": ([0, 13, 260], ["uint8", "quint8", "ACL_UINT8"], [np.uint8]),
+    "int32": ([3, 14, 259], ["int32", "qint32", "ACL_INT32"], [np.int32]),
+    "float16": ([5, 257], ["float16", "half", "ACL_FLOAT16"], [np.float16]),
+    "bfloat16": ([15, 283], ["bfloat16", "ACL_BF16"], [ml_dtypes.bfloat16]),
+    "float32": ([6, 256], ["float32", "ACL_FLOAT"], [np.float32]),
     "int4": ([16, 285], ["int4", "quint4x2", "ACL_INT4"], [ml_dtypes.int4]),
     "hifloat8": ([290], ["hifloat8", "ACL_HIFLOAT8"], []),
     "float8_e5m2": ([23, 291], ["float8_e5m2", "ACL_FLOAT8_E5M2"], [ml_dtypes.float8_e5m2]),
@@ -33,7 +38,7 @@ SPELLINGS: dict[str, tuple[list[int], list[str], list[Any]]] = {
 
 
 @pytest.mark.parametrize("name", SPELLINGS)
-def test_every_way_to_say_a_format_of_codes(name: str) -> None:
+def test_every_way_to_say_a_dtype(name: str) -> None:
     codes, names, objects = SPELLINGS[name]
     ways = [*codes, *map(np.int64, codes), *names, *map(np.str_, names), *objects]
     ways += [prefix + word for prefix in ("torch.", "torch_npu.") for word in names]

@@ -199,19 +199,6 @@ class TestVectors:
         assert npu_quantize(x, np.ones((), np.float32), None, "int8", out=out) is out
         assert out.tolist() == 6
 
-    @pytest.mark.parametrize(
-        ("names", "to"),
-        [
-            ((1, 12, 258, "int8", "torch.int8", "qint8", np.int8), INT8),
-            ((0, 13, 260, "uint8", "torch.uint8", "torch.quint8", UINT8), UINT8),
-            ((3, 14, 259, "int32", "torch.int32", "torch.qint32", np.int64(3)), INT32),
-        ],
-    )
-    def test_dtypes_by_all_their_names(self, names: tuple[Any, ...], to: np.dtype) -> None:
-        for name in names:
-            y = npu_quantize(np.full((1, 2), 3, np.float32), np.ones(1, np.float32), None, name)
-            assert (y.dtype, y.tolist()) == (to, [[3, 3]])
-
     def test_the_example_that_torch_rounds_otherwise(self) -> None:
         """2.25 / 0.3 is 7.4999995 in float32, 2.25 * fl(1 / 0.3) is 7.5; so 1.65, 5.4999995."""
         for to in (INT8, UINT8, INT32):
@@ -265,16 +252,6 @@ class TestTorch:
         x, one, zero = floats(np.nan), floats(1), np.zeros(1, np.int32)
         assert torch_codes(x, one, zero, 0, "qint32").tolist() == [-(2**31)]
         assert torch_codes(x, one, zero, 0, "qint8").tolist() == [0]
-
-
-def test_positions_are_torch_npus() -> None:
-    x, scales, ones = (
-        np.ones((2, 2), np.float16),
-        np.array([2, 4], np.float32),
-        np.ones(2, np.int32),
-    )
-    assert npu_quantize(x, scales, ones, 1, 0, True).tolist() == [[2, 2], [1, 1]]
-    assert npu_quantize(x, scales, ones, 3, 0, False).tolist() == [[3, 5], [3, 5]]
 
 
 def test_bfloat16_is_ml_dtypes() -> None:
