@@ -1,0 +1,63 @@
+"""Of every operator the formula called reference is the operator, whatever it is given."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import CASES, in_memory
+from cases.case import DTYPES, Arguments, Case, Setting
+
+from npu_quant.golden import compare, explain
+from npu_quant.golden.operators import operators
+
+COMPARED = [case for case in CASES if case.operator.__name__ in operators()]
+
+
+def kinds(case: Case) -> Iterator[tuple[str, Arguments]]:
+    """Yield a case's kinds, with each dtype."""
+    for name, kind in in_memory(case).items():
+        yield name, kind
+        for dtype in DTYPES if "dtype" in kind else ():
+            yield f"{name}-{dtype}", kind | {"dtype": dtype}
+
+
+def tried() -> list[Any]:
+    found = {
+        str((case.name, kind)): (case, name, kind)
+        for case in COMPARED
+        for name, kind in kinds(case)
+    }
+    return [
+        pytest.param(case, kind, id=f"{case.name}-{name}") for case, name, kind in found.values()
+    ]
+
+
+def small(case: Case) -> Iterator[Setting]:
+    """Yield a small array with each of a case's options."""
+    settings = [*case.layouts, *case.outs]
+    found = {
+        str(options): (shape, options) for shape, options in settings if math.prod(shape) < 9000
+    }
+    yield from found.values()
+
+
+@pytest.mark.parametrize(("case", "kind"), tried())
+def test_reference(case: Case, kind: Arguments, rng: np.random.Generator) -> None:
+    """Its bytes are the operator's, specials among them, and it is ranked before all others."""
+    op = case.operator.__name__
+    for setting in small(case):
+        a = case.tried(rng, setting, **kind)[-1]
+        outputs = case.run(a)
+        found = explain(outputs, op, a)
+        assert found.matches[0].name == found.ranked[0].name == "reference"
+        assert found.ranked[0].total == 0
+        copies = tuple(None if output is None else output.copy() for output in outputs)
+        assert compare(copies, op=op, inputs=a).rung == "identical"
+
+
+def test_every_operator() -> None:
+    assert {case.operator.__name__ for case in COMPARED} == set(operators())
