@@ -183,30 +183,3 @@ class TestNames:
         assert not found.passed
         finite = explain((y[:2], scale[:2]), "npu_dynamic_quant", inputs | {"input": x[:2]})
         assert "finite elements only" not in [r.name for r in finite.ranked]
-
-
-@pytest.mark.parametrize("op", ["npu_dynamic_quant", "npu_dynamic_block_quant"])
-@pytest.mark.parametrize("name", [*OWN, "float8_e5m2", "int8"])
-def test_reference_gives_the_operators_bytes(op: str, name: str) -> None:
-    """And explain ranks it first, whatever the groups are."""
-    x = np.random.default_rng(3).standard_normal((3, 70, 200)).astype(np.float16)
-    x[0, 0], x[1, 3, 4], x[2, 5, 6] = 0, np.inf, np.nan
-    calls: list[dict[str, Any]] = [{}]
-    if op == "npu_dynamic_block_quant":
-        calls = [
-            {"row_block_size": rows, "col_block_size": columns, "min_scale": least}
-            for rows, columns, least in (
-                (1, 128, 0.0),
-                (1, 192, 3.0),
-                (64, 64, 0.0),
-                (512, 256, 4.0),
-            )
-        ]
-        own = {"round_mode": "round"} if name == "hifloat8" else {}
-        calls = [call | own for call in calls]
-    for call in calls:
-        inputs = {"input" if op == "npu_dynamic_quant" else "x": x, "dst_type": name} | call
-        outputs = getattr(npu_quant, op)(**inputs)
-        found = explain(outputs, op, inputs)
-        assert (found.ranked[0].name, found.ranked[0].total) == ("reference", 0)
-        assert compare(outputs, op=op, inputs=inputs).rung == "identical"

@@ -93,27 +93,6 @@ def test_blocks_that_do_not_begin_anew(x: Array) -> None:
     assert comparison.output("scale").rung == "identical"
 
 
-@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2", "hifloat8"])
-@pytest.mark.parametrize("height", [1, 128])
-def test_every_format(x: Array, name: str, height: int) -> None:
-    """Rows in three matrices, and in one that is not in one piece."""
-    more: dict[str, Any] = {"dst_type": name, "row_block_size": height, "col_block_size": 64}
-    if name == "hifloat8":
-        more |= {"round_mode": "round", "dst_type_max": 15.0}
-    ends = np.array([0, 33, 33, 100], np.int32)
-    for kind in (np.float16, ml_dtypes.bfloat16, F32):
-        given = x.astype(kind).reshape(3, 100, 200)
-        given[0, 3, 5], given[1, 40, 70], given[2, 50] = np.nan, -np.inf, 0
-        for array in (given, given[:, :, ::-1]) if kind == F32 else (given,):
-            inputs = {"x": array, "group_list": ends} | more
-            y, scale = npu_quant.npu_grouped_dynamic_block_quant(**inputs)
-            found = explain((y, scale), OP, inputs)
-            assert found.matches[0].name == "reference"
-            beside = scale.copy()
-            beside[:, 0] = 9  # the row of the first group, which has no block
-            assert compare((y.copy(), beside), op=OP, inputs=inputs).rung == "identical"
-
-
 @pytest.mark.parametrize("shape", [(0, 4), (2, 0, 4), (0, 3, 4), (3, 0)])
 def test_nothing_to_quantize(shape: tuple[int, ...]) -> None:
     x, ends = np.zeros(shape, F32), np.full(2, shape[-2], np.int32)

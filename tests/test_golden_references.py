@@ -36,20 +36,23 @@ def tried() -> list[Any]:
     ]
 
 
-def small(case: Case) -> Iterator[Setting]:
-    """Yield a small array with each of a case's options."""
+def small_ones(case: Case) -> Iterator[Setting]:
+    """Yield the largest small array with each of the options of layouts and of formulas of formats."""
+    formulas = [
+        case.formulas.get(name, []) for name in ("formats", "groups", "experts", "greatest")
+    ]
     settings = [*case.layouts, *case.outs]
-    found = {
-        str(options): (shape, options) for shape, options in settings if math.prod(shape) < 9000
-    }
-    yield from found.values()
+    settings += [setting for trial in formulas if isinstance(trial, list) for setting in trial]
+    small = [(shape, options) for shape, options in settings if math.prod(shape) < 1 << 14]
+    by_size = sorted(small, key=lambda setting: math.prod(setting[0]))
+    yield from {str(options): (shape, options) for shape, options in by_size}.values()
 
 
 @pytest.mark.parametrize(("case", "kind"), tried())
 def test_reference(case: Case, kind: Arguments, rng: np.random.Generator) -> None:
     """Its bytes are the operator's, specials among them, and it is ranked before all others."""
     op = case.operator.__name__
-    for setting in small(case):
+    for setting in small_ones(case):
         a = case.tried(rng, setting, **kind)[-1]
         outputs = case.run(a)
         found = explain(outputs, op, a)
