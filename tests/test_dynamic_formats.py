@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from test_small_formats import TIES
 from witnesses import assert_same_bits, normal, with_specials
 
 from npu_quant import npu_dynamic_block_quant, npu_dynamic_quant
@@ -56,29 +57,12 @@ class TestVectors:
         assert of_row(np.array(ROW, np.float16), to) == (codes, scale)
         assert of_row(np.array(ROW, np.float32), to) == (codes, scale)
 
-    @pytest.mark.parametrize(
-        ("to", "row", "codes"),
-        [
-            ("int4", [7, 3.5, -3.5, 0.5, -0.5, 1.5, 2.5, -7], "92200C47"),
-            (
-                "float8_e4m3fn",
-                [448, 336, 240, 17, -18, 1.0625, -1e-3, 2**-10, -(2**-10), 3 * 2**-10, 0, -0.0],
-                "7E 7A 77 58 D9 38 81 00 80 02 00 80",
-            ),
-            (
-                "float8_e5m2",
-                [57344, 1.125, 1.375, -1.375, -1e-6, 2**-17, 3 * 2**-17, 5],
-                "7B 3C 3E BE 80 00 02 45",
-            ),
-            (
-                "hifloat8",
-                [32768, 1.0625, 1.1875, 7.75, 18, -240, 2**-23, -(2**-24)],
-                "6E 09 0A 28 41 E0 01 00",
-            ),
-        ],
-    )
-    def test_ties_at_scale_1(self, to: str, row: list[float], codes: str) -> None:
+    @pytest.mark.parametrize("to", TIES)
+    def test_ties_at_scale_1(self, to: str) -> None:
         """Also among values that keep away from the ends of a vector."""
+        row, text = TIES[to]
+        each = np.dtype(np.int32 if to == "int4" else np.uint8)
+        codes = hexes(np.frombuffer(bytes.fromhex(text), each))
         for dtype in (np.float16, np.float32):
             x = np.array(row, dtype)
             assert of_row(x, to) == (codes, 0x3F800000)
