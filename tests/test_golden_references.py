@@ -48,18 +48,29 @@ def small_ones(case: Case) -> Iterator[Setting]:
     yield from {str(options): (shape, options) for shape, options in by_size}.values()
 
 
+def empty_ones(case: Case) -> Iterator[Setting]:
+    """Yield arrays without elements: any axis may be the empty one."""
+    shape, options = case.layouts[0]
+    for axis in range(len(shape)):
+        yield (*shape[:axis], 0, *shape[axis + 1 :]), options
+
+
 @pytest.mark.parametrize(("case", "kind"), tried())
 def test_reference(case: Case, kind: Arguments, rng: np.random.Generator) -> None:
     """Its bytes are the operator's, specials among them, and it is ranked before all others."""
     op = case.operator.__name__
-    for setting in small_ones(case):
+    for setting in [*small_ones(case), *empty_ones(case)]:
         a = case.tried(rng, setting, **kind)[-1]
         outputs = case.run(a)
         found = explain(outputs, op, a)
         assert found.matches[0].name == found.ranked[0].name == "reference"
         assert found.ranked[0].total == 0
-        copies = tuple(None if output is None else output.copy() for output in outputs)
-        assert compare(copies, op=op, inputs=a).rung == "identical"
+        assert all(sum(r.differing.values()) == r.total for r in found.ranked)
+        assert "reference" in str(found)
+        copies = tuple(output.copy() for output in outputs)
+        comparison = compare(copies, op=op, inputs=a)
+        assert (comparison.rung, len(comparison.outputs)) == ("identical", len(outputs))
+        assert "identical" in str(comparison)
 
 
 def test_every_operator() -> None:
