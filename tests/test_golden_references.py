@@ -12,7 +12,7 @@ from cases import CASES, in_memory
 from cases.case import DTYPES, Arguments, Case, Setting
 
 from npu_quant.golden import compare, explain
-from npu_quant.golden.operators import operators
+from npu_quant.golden.operators import model_of, operator_of, operators
 
 COMPARED = [case for case in CASES if case.operator.__name__ in operators()]
 
@@ -61,7 +61,9 @@ def test_reference(case: Case, kind: Arguments, rng: np.random.Generator) -> Non
     op = case.operator.__name__
     for setting in [*small_ones(case), *empty_ones(case)]:
         a = case.tried(rng, setting, **kind)[-1]
-        outputs = case.run(a)
+        outputs, model = case.run(a), model_of(op, a)
+        assert len(model.outputs) == len(model.kinds) == len(model.golden()) == len(outputs)
+        assert set(operator_of(op).arrays) <= {n for n in a if isinstance(a[n], np.ndarray)}
         found = explain(outputs, op, a)
         assert found.matches[0].name == found.ranked[0].name == "reference"
         assert found.ranked[0].total == 0
