@@ -13,90 +13,21 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from cases.case import Case
+from test_golden_references import COMPARED
 
 import npu_quant
 from npu_quant.golden import Comparison, compare, load
 from npu_quant.golden.judge import outputs as judge_outputs
 from npu_quant.golden.measure import collected
-from npu_quant.golden.operators import operators, outputs_of
+from npu_quant.golden.operators import outputs_of
 from npu_quant.testing import GoldenMismatch, GoldenRefused, assert_golden
 
 ROWS, COLUMNS = 12, 256
-SCALES = (np.arange(1, COLUMNS + 1) / 3000).astype(np.float32)
-ZEROS = (np.arange(COLUMNS) % 21 - 10).astype(np.int32)
-RANGE = {"quant_min": -128, "quant_max": 127}
-BY_TENSOR = {"scale": 0.037, "zero_point": 3} | RANGE
-BY_CHANNEL = {"scale": SCALES, "zero_point": ZEROS, "axis": 1} | RANGE
-SWITCHED = {
-    "scale": np.array([0.037], np.float32),
-    "zero_point": np.array([3], np.int32),
-    "fake_quant_enabled": np.array([1]),
-} | RANGE
-
-
-MX = {
-    "x": np.arange(ROWS * COLUMNS, dtype=np.uint8).reshape(ROWS, COLUMNS),
-    "mxscale": np.full((ROWS, -(-COLUMNS // 32), 2), 120, np.uint8),
-    "src_type": "float4_e2m1",
-}
-GROUPS = {"group_index": np.array([9, ROWS], np.int32), "dst_type": 296}
-BLOCKS = {"group_list": GROUPS["group_index"], "dst_type": 290, "round_mode": "round"}
 
 
 def values() -> Any:
     return np.random.default_rng(7).standard_normal((ROWS, COLUMNS)).astype(np.float16)
-
-
-def arguments(op: str) -> dict[str, Any]:
-    """Return arguments of an operator, arrays of its own."""
-    x = values()
-    own = {
-        "npu_dynamic_quant": {"input": x},
-        "npu_dynamic_quant_asymmetric": {"input": x},
-        "npu_dynamic_block_quant": {"x": x},
-        "npu_grouped_dynamic_block_quant": BLOCKS | {"x": x},
-        "npu_dynamic_mx_quant": {"input": x},
-        "npu_dynamic_mx_quant_with_dual_axis": {"input": x},
-        "npu_dynamic_block_mx_quant": {"input": x},
-        "npu_grouped_dynamic_mx_quant": GROUPS | {"x": x},
-        "npu_anti_mx_quant": MX,
-        "npu_add_rms_norm_quant": {
-            "x1": x,
-            "x2": values(),
-            "gamma": np.ones(COLUMNS, np.float16),
-            "scales1": SCALES,
-            "zero_points1": ZEROS,
-        },
-        "npu_quantize": {
-            "self": x,
-            "scales": SCALES,
-            "zero_points": ZEROS,
-            "dtype": "int8",
-            "axis": 1,
-        },
-        "npu_anti_quant": {"x": (x * 40).astype(np.int8), "scale": SCALES},
-        "npu_convert_weight_to_int4pack": {"weight": (x * 4).astype(np.int32)},
-        "npu_trans_quant_param": {"scale": x.astype(np.float32)},
-        "quantize_val": {
-            "scale": 0.037,
-            "zero_point": 5,
-            "value": x.astype(np.float32),
-            "scalar_type": "qint8",
-        },
-        "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams": {"self": x} | SWITCHED,
-    }
-    channels = "per_channel" in op
-    default = {"self": x.astype(np.float32)} | (BY_CHANNEL if channels else BY_TENSOR)
-    found = own.get(op, default)
-    return {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in found.items()}
-
-
-def given(op: str, inputs: dict[str, Any]) -> list[Any]:
-    """Return what the operator gives, copies but for None."""
-    result = getattr(npu_quant, op, None) or getattr(npu_quant.ops, op)
-    outputs = result(**inputs)
-    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-    return [None if one is None else np.array(one) for one in outputs]
 
 
 def told(comparison: Comparison) -> tuple[object, ...]:
@@ -138,18 +69,19 @@ def wrong_in(output: Any) -> Any:
     return wrong
 
 
-@pytest.mark.parametrize("op", operators())
-def test_of_every_operator(op: str) -> None:
-    inputs = arguments(op)
-    outputs = given(op, inputs)
+@pytest.mark.parametrize("case", COMPARED, ids=lambda case: case.name)
+def test_of_every_operator(case: Case, rng: np.random.Generator) -> None:
+    op = case.operator.__name__
+    inputs = case.arguments(rng, (ROWS, COLUMNS), **[*case.kinds.values()][-1])
+    outputs = [output.copy() for output in case.run(inputs)]
     for actual in (
-        [None if one is None else one.copy() for one in outputs],
-        [None if one is None else wrong_in(one) for one in outputs],
+        [one.copy() for one in outputs],
+        [wrong_in(one) for one in outputs],
         [outputs[0].copy(), *[None] * (len(outputs) - 1)],
     ):
         own = {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in inputs.items()}
         comparison = compare(tuple(actual), op=op, inputs=own)
-        assert comparison.passed is (np.array_equal(actual[0], outputs[0]))
+        assert comparison.passed is (actual[0].tobytes() == outputs[0].tobytes())
         check(comparison, *actual, *own.values())
     assert len(outputs_of(op)) == len(outputs)
 
