@@ -19,16 +19,6 @@ from npu_quant import npu_dynamic_block_quant
 class TestVectors:
     """Worked by hand, or stated by docs/numerics.md 2."""
 
-    def test_row_with_a_tie(self) -> None:
-        y, scale = npu_dynamic_block_quant(np.array([[0, 1, -2, 4]], np.float16))
-        assert y.tolist() == [[0, 32, -64, 127]]
-        assert scale.view(np.uint32).tolist() == [[0x3D010204]]
-
-    def test_zeros(self, dtype: np.dtype) -> None:
-        y, scale = npu_dynamic_block_quant(np.zeros((3, 4), dtype))
-        assert not y.any()
-        assert scale.tolist() == [[0], [0], [0]]
-
     def test_blocks_do_not_mix(self, dtype: np.dtype) -> None:
         """Each block of a long row has the scale of its own largest element."""
         n = 2048 + 3 * 128 + 5
@@ -56,12 +46,6 @@ class TestVectors:
         assert not y[0, 128 * 3 : 128 * 6].any()
         assert (y[0, : 128 * 3] == 127).all()
         assert (y[0, 128 * 6 :] == 127).all()
-
-    def test_scale_that_underflows(self) -> None:
-        tiny = np.finfo(np.float32).smallest_subnormal
-        y, scale = npu_dynamic_block_quant(np.array([[tiny * 3, -tiny, 0]], np.float32))
-        assert scale.tolist() == [[0.0]]
-        assert y.tolist() == [[127, -128, 0]]
 
     def test_min_scale_bounds_the_scale(self) -> None:
         x = np.array([[100, -100, 0.25, 0, np.inf, -np.inf]], np.float32)
