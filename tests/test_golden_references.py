@@ -18,10 +18,11 @@ COMPARED = [case for case in CASES if case.operator.__name__ in operators()]
 
 
 def kinds(case: Case) -> Iterator[tuple[str, Arguments]]:
-    """Yield a case's kinds, with each dtype."""
+    """Yield a case's kinds, with each dtype that it takes."""
+    taken = {kind.get("dtype") for kind in case.kinds.values()}
     for name, kind in in_memory(case).items():
         yield name, kind
-        for dtype in DTYPES if "dtype" in kind else ():
+        for dtype in (d for d in DTYPES if "dtype" in kind and d in taken):
             yield f"{name}-{dtype}", kind | {"dtype": dtype}
 
 
@@ -51,7 +52,7 @@ def small_ones(case: Case) -> Iterator[Setting]:
 def empty_ones(case: Case) -> Iterator[Setting]:
     """Yield arrays without elements: any axis may be the empty one."""
     shape, options = case.layouts[0]
-    for axis in range(len(shape)):
+    for axis in range(len(shape) if case.may_be_empty else 0):
         yield (*shape[:axis], 0, *shape[axis + 1 :]), options
 
 

@@ -88,6 +88,8 @@ class Case:
     in_memory: Kinds | None = None
     # Whether arguments may have an axis more, before their own: large ones are stacked so.
     stacks: bool = True
+    # Whether an axis may be empty.
+    may_be_empty: bool = True
     fields: tuple[str, ...] = ()  # of the results, where there are several
     # Puts special values into arguments; none where arguments() has them already.
     sprinkled: Callable[[Rng, Arguments], Arguments] | None = None

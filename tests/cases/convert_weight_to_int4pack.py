@@ -40,6 +40,7 @@ def same_bits(results: tuple[np.ndarray, ...], expected: tuple[np.ndarray, ...])
 CASES = [
     Case(
         name="convert_weight_to_int4pack",
+        may_be_empty=False,
         operator=npu_quant.npu_convert_weight_to_int4pack,
         reference=reference,
         arguments=arguments,
