@@ -87,3 +87,13 @@ def test_rows_of_blocks(rows: int, tmp_path: Path) -> None:
         end = min(begin + rows, 10)
         assert np.array_equal(matrix.read(tmp_path, begin, end), expected[begin:end])
     matrices.close_files()
+
+
+@pytest.mark.parametrize("size", [1, 29, 35, 70, 1000])
+def test_bands_have_an_even_number_of_rows(size: int) -> None:
+    """Two rows of int4 share a byte in ascend's format; only the last band may be odd."""
+    bands = list(matrices.cut(3, 14, 10, size))
+    assert [begin for begin, _ in bands] == [3, *(end for _, end in bands[:-1])]
+    assert bands[-1][1] == 14
+    assert {(end - begin) % 2 for begin, end in bands[:-1]} <= {0}
+    assert all(end - begin <= max(2, size // 10) for begin, end in bands)
