@@ -14,6 +14,7 @@ from checkpoints.runs import quantized_pair
 from checkpoints.spoiling import replace
 
 from npu_quant.checkpoint import check
+from npu_quant.checkpoint.check_layers import Count
 
 B = ml_dtypes.bfloat16
 
@@ -130,3 +131,10 @@ def test_no_file_is_crashed_on(cut: int, tmp_path: Path) -> None:
         assert not check(out, source, 1).passed
         path.write_bytes(data)
     assert check(out, source, 1).findings == []
+
+
+def test_the_first_code_is_that_of_the_first_piece() -> None:
+    count = Count()
+    for piece in (Count(), Count(1, 2, 1, (3, 4)), Count(), Count(1, 1, 0, (9, 0))):
+        count.add(piece)
+    assert count == Count(2, 3, 1, (3, 4))
