@@ -252,6 +252,45 @@ def test_errors_are_ours(ops: Any) -> None:
         ops.npu_quantize(torch.ones(2, 8, device="meta"), torch.ones(1), None, 12345)
 
 
+def test_one_device_for_all(ops: Any) -> None:
+    """A scale that was left on meta would be taken for its memory."""
+    import torch
+
+    x = torch.ones(4, 64)
+    with pytest.raises(npu_quant.DTypeError, match="tensors are on cpu, meta, expected one device"):
+        ops.npu_dynamic_quant(x, smooth_scales=torch.ones(64, device="meta"))
+    with pytest.raises(npu_quant.DTypeError, match="tensors are on cpu, meta, expected one device"):
+        ops.npu_quantize(x, torch.ones(64, device="meta"), None, 1, -1)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "options"),
+    [
+        ("npu_dynamic_mx_quant", (4, 64), {"axis": 5}),
+        ("npu_dynamic_mx_quant", (4, 64), {"block_size": 0}),
+        ("npu_dynamic_block_quant", (64,), {}),
+        ("npu_dynamic_mx_quant_with_dual_axis", (64,), {}),
+    ],
+)
+def test_fakes_refuse_what_they_cannot_answer(
+    ops: Any, name: str, shape: tuple[int, ...], options: dict[str, Any]
+) -> None:
+    import torch
+
+    for device in ("meta", "cpu"):
+        with pytest.raises(npu_quant.ParamError, match=f"^{name}: ") as caught:
+            getattr(ops, name)(torch.ones(shape, device=device).half(), **options)
+        assert caught.value.code == 161002
+
+
+def test_results_without_elements_have_torch_s_strides(ops: Any) -> None:
+    import torch
+
+    y, mxscale = ops.npu_dynamic_mx_quant(torch.randn(0, 64).half())
+    assert (y.stride(), mxscale.stride()) == ((32, 1), (2, 2, 1))
+    assert mxscale.view(torch.int16).shape == (0, 1, 1)
+
+
 def test_a_profile_holds_around_calls(ops: Any) -> None:
     import torch
 

@@ -50,10 +50,10 @@ def test_a_script(tmp_path: Path) -> None:
     )
     script = tmp_path / "script.py"
     script.write_text(
-        "import sys, beside\nprint(__name__, sys.argv[1:], beside.name)\nsys.exit(3)\n"
+        "import sys, beside\nprint(__name__, sys.argv[1:], beside.name)\nprint(__file__.startswith('/'))\nsys.exit(3)\n"
     )
     said = run(*MODULE, "--simulate", "Ascend950", str(script), "--simulate", "me", "-m", status=3)
-    assert said == "__main__ ['--simulate', 'me', '-m'] Ascend950\n"
+    assert said == "__main__ ['--simulate', 'me', '-m'] Ascend950\nTrue\n"
 
 
 @pytest.mark.parametrize(
@@ -91,6 +91,18 @@ def test_pytest(way: str, tmp_path: Path) -> None:
     )
     command = PLUGIN if way != "conftest" else PLUGIN[:-2]
     assert "1 passed" in run(*command, *options, at=tmp_path)
+
+
+@with_torch
+def test_a_conftest_may_put_a_mock_in_its_place(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(
+        "import sys, types\nsys.modules['torch_npu'] = types.ModuleType('torch_npu')\n"
+    )
+    (tmp_path / "test_it.py").write_text(
+        "import torch, torch_npu\n\ndef test_it():\n    assert not hasattr(torch_npu, '__file__')\n"
+        "    assert torch.ops.npu.npu_dynamic_quant(torch.ones(1, 2))[0].eq(127).all()\n"
+    )
+    assert "1 passed" in run(*PLUGIN, at=tmp_path)
 
 
 @with_torch
@@ -168,6 +180,7 @@ def test_importing_it_imports_no_torch() -> None:
 def test_a_real_torch_npu_is_never_shadowed(tmp_path: Path) -> None:
     said = run(sys.executable, "-c", REAL, at=tmp_path, status=1)
     assert said.count("torch_npu is there already, and npu_quant does not take its place.") == 2
+    assert "It is no file: leave out what puts a mock there" in said
 
 
 def test_without_torch() -> None:

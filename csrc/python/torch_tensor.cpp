@@ -134,6 +134,18 @@ py::object array_of(py::handle tensor, py::handle op, py::handle argument) {
 
 py::object is_tensor_of_torch(py::handle value) { return py::bool_(is_tensor(value)); }
 
+py::object tensor_in_place(const py::array& array, DType dtype) {
+  const Torch& torch = *find_torch();
+  constexpr int kFirstOfOthers = 256;  // NumPy's NPY_USERDEF
+  if (array.dtype().num() < kFirstOfOthers) return torch.from_numpy(array);
+  const py::handle of_torch = torch.dtypes[find_row(format_of(dtype)) - kFormats];
+  if (!of_torch)
+    throw py::type_error(std::string("This torch has no dtype ") + name_of(dtype) +
+                         ": pass arrays, or take a later one.");
+  const char* const carrier = size_of(dtype) == 2 ? "int16" : "uint8";
+  return torch.from_numpy(array.attr("view")(carrier)).attr("view")(of_torch);
+}
+
 }  // namespace
 
 bool is_tensor(py::handle value) {
@@ -166,15 +178,9 @@ Status fill_view_of_tensor(TensorView& view, const char* op, const Part& argumen
 }
 
 py::object tensor_over(const py::array& array, DType dtype) {
-  const Torch& torch = *find_torch();
-  constexpr int kFirstOfOthers = 256;  // NumPy's NPY_USERDEF
-  if (array.dtype().num() < kFirstOfOthers) return torch.from_numpy(array);
-  const py::handle of_torch = torch.dtypes[find_row(format_of(dtype)) - kFormats];
-  if (!of_torch)
-    throw py::type_error(std::string("This torch has no dtype ") + name_of(dtype) +
-                         ": pass arrays, or take a later one.");
-  const char* const carrier = size_of(dtype) == 2 ? "int16" : "uint8";
-  return torch.from_numpy(array.attr("view")(carrier)).attr("view")(of_torch);
+  const py::object tensor = tensor_in_place(array, dtype);
+  if (array.size() > 0) return tensor;
+  return tensor.attr("new_empty")(tensor.attr("shape"));  // NumPy's strides of nothing are 0
 }
 
 void bind_torch_tensor(py::module_& module) {

@@ -13,6 +13,7 @@ from .errors import ParamError
 from .torch_npu import install, simulate
 
 _NAME = "npu_simulate"
+_has_acted = pytest.StashKey[bool]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,6 +35,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _act(config: pytest.Config, soc: str | None) -> None:
+    if config.stash.get(_has_acted, False):
+        return  # what a conftest.py has put in its place since is its own affair
+    config.stash[_has_acted] = True
     soc = soc or config.getini(_NAME)
     try:
         simulate(soc) if soc else install()

@@ -89,6 +89,27 @@ def test_what_is_not_here_says_so_and_can_be_patched() -> None:
 
 def test_others_may_define_what_is_not_here() -> None:
     library = torch.library.Library("npu", "FRAGMENT")
-    library.define("npu_swin_transformer_ln_qkv_quant(Tensor x) -> Tensor")
-    library.impl("npu_swin_transformer_ln_qkv_quant", lambda x: x + 1, "CPU")
-    assert torch.ops.npu.npu_swin_transformer_ln_qkv_quant(torch.ones(1)).item() == 2
+    library.define("npu_swiglu(Tensor x) -> Tensor")
+    library.impl("npu_swiglu", lambda x: x + 1, "CPU")
+    assert torch.ops.npu.npu_swiglu(torch.ones(1)).item() == 2
+    assert torch_npu.npu_swiglu is torch.ops.npu.npu_swiglu
+
+
+def test_missing_classes_may_be_derived_from() -> None:
+    class Graph(torch.npu.NPUGraph): ...
+
+    assert not isinstance(torch.ones(1), torch.npu.FloatTensor)
+    assert (torch.npu.NPUGraph | None) is not None
+    with pytest.raises(NotImplementedError, match=r"^torch\.npu\.NPUGraph is torch_npu's"):
+        Graph(1)
+
+
+def test_modules_of_upstream() -> None:
+    for name in ("torch_npu.npu.amp", "torch.npu.amp", "torch_npu.contrib", "torch_npu.profiler"):
+        importlib.import_module(name)
+    from torch_npu.profiler import profile
+
+    with pytest.raises(NotImplementedError, match=r"^torch_npu\.profiler\.profile is torch_npu's"):
+        profile()
+    with pytest.raises(NotImplementedError, match='say "npu" where the code says "cuda"'):
+        from torch_npu.contrib import transfer_to_npu  # noqa: F401

@@ -55,10 +55,15 @@ def install() -> ModuleType:
     there = sys.modules.get(_NAME)
     if there is not None and getattr(there, "__file__", None) == str(_FOLDER / "__init__.py"):
         return there
-    if there is not None or importlib.util.find_spec(_NAME) is not None:
+    if _NAME in sys.modules or importlib.util.find_spec(_NAME) is not None:
+        is_installed = there is None or getattr(there, "__file__", None) is not None
         raise ImportError(
             "torch_npu is there already, and npu_quant does not take its place. "
-            "Its own operators take CPU tensors: npu_quant.npu_dynamic_quant(x.cpu())."
+            + (
+                "Its own operators take CPU tensors: npu_quant.npu_dynamic_quant(x.cpu())."
+                if is_installed
+                else "It is no file: leave out what puts a mock there, such as a conftest.py."
+            )
         )
     try:
         importlib.import_module("torch")
@@ -88,6 +93,7 @@ def _install() -> ModuleType:
         del sys.modules[_NAME]
         raise
     sys.modules["torch.npu"] = torch.npu = module.npu
+    sys.modules["torch.npu.amp"] = module.npu.amp
     return module
 
 
@@ -98,7 +104,8 @@ def simulate(soc: str) -> ModuleType:
     autocast and ``torch.load`` take "npu" and "npu:0"; ``torch.npu`` has one device whose streams
     and events have no effect. Tensors stay on the CPU and say so: ``x.device.type`` is "cpu",
     though ``x.is_npu`` holds. A move gives the tensor itself. New threads know the device, new
-    processes do if they are forked. A second call changes the name of the chip alone.
+    processes do if they are forked. Call it on the main thread, before others are started, and
+    before others register operators. A second call changes the name of the chip alone.
 
     Args:
         soc: the name of a chip, such as "Ascend910B1", or of a series, such as "Ascend910B". It
@@ -111,6 +118,7 @@ def simulate(soc: str) -> ModuleType:
     Raises:
         ParamError: the name is of no chip that torch_npu knows.
         ImportError: as of :func:`install`.
+        RuntimeError: this is not the main thread.
     """
     if not isinstance(soc, str):
         raise TypeError(f"soc has type {type(soc).__name__}, expected a str.")

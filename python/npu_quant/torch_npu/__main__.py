@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         runpy.run_module(options.program, run_name="__main__", alter_sys=True)
     else:
         sys.path[0] = str(Path(options.program).resolve().parent)
-        runpy.run_path(options.program, run_name="__main__")
+        runpy.run_path(str(Path(options.program).resolve()), run_name="__main__")
 
 
 if __name__ == "__main__":

@@ -9,8 +9,9 @@ import torch
 
 import npu_quant
 
+from ..errors import DTypeError, NpuQuantError, ParamError
 from .missing import name_operators
-from .operators import COMPOSITES, OPERATORS
+from .operators import COMPOSITES, OPERATORS, Operator
 
 _library: Any = None  # what is registered lives as long as this
 
@@ -25,7 +26,7 @@ def register() -> None:
         name = operator.name
         _library.define(operator.schema)
         _library.impl(name, _kernel(getattr(npu_quant, name)), "CPU")
-        torch.library.register_fake(f"npu::{name}", operator.fake, lib=_library)
+        torch.library.register_fake(f"npu::{name}", _fake(operator), lib=_library)
     for schema, function in COMPOSITES.items():
         _library.define(schema)
         _library.impl(schema.partition("(")[0], function, "CompositeImplicitAutograd")
@@ -42,6 +43,26 @@ def _kernel(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*map(_plain, args), **{name: _plain(v) for name, v in kwargs.items()})
 
     return kernel
+
+
+def _fake(operator: Operator) -> Callable[..., Any]:
+    """Return a fake that refuses what it cannot answer: tensors of which some have elements."""
+
+    def fake(*args: Any, **kwargs: Any) -> Any:
+        given = [v for v in (*args, *kwargs.values()) if isinstance(v, torch.Tensor)]
+        if len({tensor.device.type for tensor in given}) > 1:
+            devices = ", ".join(str(tensor.device) for tensor in given)
+            text = f"{operator.name}: tensors are on {devices}, expected one device for all."
+            raise DTypeError(text)
+        try:
+            return operator.fake(*args, **kwargs)
+        except NpuQuantError:
+            raise
+        except (IndexError, ValueError, ZeroDivisionError) as error:
+            text = f"{operator.name}: shapes and attributes do not go together ({error})."
+            raise ParamError(text) from None
+
+    return fake
 
 
 def _plain(value: Any) -> Any:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import ModuleType
+from typing import Any, NoReturn
 
 import torch
 
 from . import upstream
+
+
+def _refuse(name: str) -> NoReturn:
+    raise NotImplementedError(
+        f"{name} is torch_npu's, and not in npu_quant. Put one of your own there: {name} = ..."
+    )
 
 
 class Missing:
@@ -18,19 +25,38 @@ class Missing:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Say that it is not here."""
-        raise NotImplementedError(
-            f"{self._name} is torch_npu's, and not in npu_quant. "
-            f"Put a function of your own there: {self._name} = ..."
-        )
+        _refuse(self._name)
 
     def __repr__(self) -> str:
         return f"<{self._name}, which npu_quant has not>"
 
-    def __getattr__(self, name: str) -> Missing:
+    def __getattr__(self, name: str) -> Any:
         """Return what stands for a part of it, such as an operator's overload ``default``."""
         if name.startswith("__"):
             raise AttributeError(name)
-        return Missing(f"{self._name}.{name}")
+        return missing(f"{self._name}.{name}")
+
+
+def missing(name: str) -> Any:
+    """Return what stands for a name: a class, which may be derived from, or a function."""
+    word = name.rpartition(".")[2]
+    if not word[:1].isupper():
+        return Missing(name)
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        _refuse(name)
+
+    return type(word, (), {"__init__": __init__, "__module__": name.rpartition(".")[0]})
+
+
+class MissingModule(ModuleType):
+    """Stands for a module of torch_npu's."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what stands for a name in it."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return missing(f"{self.__name__}.{name}")
 
 
 class _Namespace(type(torch.ops.npu)):  # type: ignore[misc]
@@ -47,10 +73,10 @@ class _Namespace(type(torch.ops.npu)):  # type: ignore[misc]
         return _missing_operator(name)
 
 
-_operators: dict[str, Missing] = {}
+_operators: dict[str, Any] = {}
 
 
-def _missing_operator(name: str) -> Missing:
+def _missing_operator(name: str) -> Any:
     return _operators.setdefault(name, Missing(f"torch_npu.{name}"))
 
 

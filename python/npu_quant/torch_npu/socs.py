@@ -46,6 +46,8 @@ _simulated: Soc | None = None
 
 def named(name: str) -> Soc:
     """Return the chip of a name, or of a series: that of its first chip."""
+    if name.startswith(("Ascend950PR", "Ascend950DT")):
+        return Soc(name, _VERSIONS["Ascend950"])
     first = next((chip for chip in _VERSIONS if name in _SERIES and chip.startswith(name)), name)
     if first not in _VERSIONS:
         known = ", ".join([*_SERIES, *_VERSIONS])

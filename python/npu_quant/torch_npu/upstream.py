@@ -133,6 +133,6 @@ _NPU = """
     utilization
 """
 
-MODULES = ("contrib", "distributed", "dynamo", "jit", "optim", "profiler", "utils")
+MODULES = ("distributed", "dynamo", "jit", "optim", "profiler", "utils")
 OPERATORS = frozenset(_OPERATORS.split())
 NPU = frozenset(_NPU.split())

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import os
 import time
+from collections import defaultdict
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import torch
 
 from npu_quant.torch_npu import socs, upstream
-from npu_quant.torch_npu.missing import Missing
+from npu_quant.torch_npu.missing import missing
 
-from . import amp  # noqa: F401 (torch.npu.amp)
+from . import amp as amp
 
 
 class DeviceProperties(NamedTuple):
@@ -65,10 +66,12 @@ def _soc() -> socs.Soc:
 def _index(device: Any = None) -> int:
     """Return 0 for the one device in any of its ways; refuse others."""
     _soc()
-    if isinstance(device, (str, torch.device)):
-        device = torch.device(device).index
-    if isinstance(device, int) and device > 0:
-        raise RuntimeError(f"invalid device npu:{device}: the simulated machine has one, npu:0.")
+    if isinstance(device, (str, int, torch.device)):
+        device = torch.device("npu", device) if isinstance(device, int) else torch.device(device)
+        if device.type != "npu" or device.index:
+            raise RuntimeError(f"invalid device {device}: the simulated machine has one, npu:0.")
+    elif device is not None:
+        raise TypeError(f"device has type {type(device).__name__}, expected an int or a device.")
     return 0
 
 
@@ -140,9 +143,9 @@ memory_cached = max_memory_cached = _nothing
 
 
 def memory_stats(device: Any = None) -> dict[str, int]:
-    """Return nothing, by any name."""
+    """Return 0, by any name."""
     _index(device)
-    return {}
+    return defaultdict(int)
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
@@ -263,6 +266,9 @@ def stream(stream: Stream | None) -> AbstractContextManager[Any]:
     return nullcontext() if stream is None else stream
 
 
+StreamContext = stream
+
+
 class device:
     """Accept the one device within ``with``."""
 
@@ -336,6 +342,26 @@ def get_amp_supported_dtype() -> list[Any]:
     return [torch.float16, torch.bfloat16]
 
 
+def is_autocast_enabled() -> bool:
+    """Say whether autocast is: the CPU's."""
+    return bool(torch.is_autocast_enabled("cpu"))
+
+
+def set_autocast_enabled(enabled: bool) -> None:
+    """Have it be so, or not."""
+    torch.set_autocast_enabled("cpu", enabled)
+
+
+def get_autocast_dtype() -> Any:
+    """Return what it casts to."""
+    return torch.get_autocast_dtype("cpu")
+
+
+def set_autocast_dtype(dtype: Any) -> None:
+    """Have it cast to a dtype."""
+    torch.set_autocast_dtype("cpu", dtype)
+
+
 def _accept(*args: Any, **kwargs: Any) -> None:
     """Accept a setting."""
 
@@ -361,4 +387,4 @@ def __getattr__(name: str) -> Any:
     """Return what says of a name of upstream's that it is not here."""
     if name not in upstream.NPU:
         raise AttributeError(f"module 'torch.npu' has no attribute {name!r}", name=name)
-    return Missing(f"torch.npu.{name}")
+    return missing(f"torch.npu.{name}")
