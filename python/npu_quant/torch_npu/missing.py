@@ -34,10 +34,10 @@ class Missing:
         """Return what stands for a part of it, such as an operator's overload ``default``."""
         if name.startswith("__"):
             raise AttributeError(name)
-        return missing(f"{self._name}.{name}")
+        return stand_in_for(f"{self._name}.{name}")
 
 
-def missing(name: str) -> Any:
+def stand_in_for(name: str) -> Any:
     """Return what stands for a name: a class, which may be derived from, or a function."""
     word = name.rpartition(".")[2]
     if not word[:1].isupper():
@@ -56,7 +56,7 @@ class MissingModule(ModuleType):
         """Return what stands for a name in it."""
         if name.startswith("__"):
             raise AttributeError(name)
-        return missing(f"{self.__name__}.{name}")
+        return stand_in_for(f"{self.__name__}.{name}")
 
 
 class _Namespace(type(torch.ops.npu)):  # type: ignore[misc]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 
 from npu_quant.torch_npu import socs, upstream
-from npu_quant.torch_npu.missing import missing
+from npu_quant.torch_npu.missing import stand_in_for
 
 from . import amp as amp
 
@@ -387,4 +387,4 @@ def __getattr__(name: str) -> Any:
     """Return what says of a name of upstream's that it is not here."""
     if name not in upstream.NPU:
         raise AttributeError(f"module 'torch.npu' has no attribute {name!r}", name=name)
-    return missing(f"torch.npu.{name}")
+    return stand_in_for(f"torch.npu.{name}")
