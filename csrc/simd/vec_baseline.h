@@ -85,7 +85,9 @@ NPU_QUANT_INLINE I32 to_float16_bits(F32 v) {
   const I32 bits = bit_cast<I32>(v);
   const I32 magnitude = bits & 0x7fffffff;
   const I32 half_ulp = 0xfff + ((magnitude >> 13) & 1);
-  const I32 normal = (magnitude - ((127 - 15) << 23) + half_ulp) >> 13;
+  // Unsigned, as the sum may wrap where it is not taken: of NaN.
+  const U32 rounded = bit_cast<U32>(magnitude) - ((127u - 15) << 23) + bit_cast<U32>(half_ulp);
+  const I32 normal = bit_cast<I32>(rounded >> 13);
   const I32 subnormal = bit_cast<I32>(bit_cast<F32>(magnitude) + 0.5f) - 0x3f000000;
   const I32 special = magnitude > 0x7f800000 ? I32{} + 0x7e00 : I32{} + 0x7c00;
   I32 half = magnitude < 0x38800000 ? subnormal : normal;
