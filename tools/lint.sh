@@ -9,7 +9,7 @@ echo "clang-format"; find csrc tests bench examples -name '*.cpp' -o -name '*.h'
 echo "ruff";         "$python" -m ruff check .
                      "$python" -m ruff format --check .
 echo "mypy";         "$python" -m mypy
-echo "stubtest";     "$python" -m mypy.stubtest npu_quant --allowlist tools/stubtest.txt
+echo "stubtest";     "$python" -m mypy.stubtest npu_quant --allowlist tools/stubtest.txt --mypy-config-file pyproject.toml
 echo "README";       "$python" tools/operator_table.py --check
 # Each planted fault has its text once in today's sources.
 echo "mutation";     "$python" -m tools.mutation --list >/dev/null
