@@ -36,6 +36,15 @@ def test_dtypes_that_a_float_may_have(dtype: str, rules: list[str], tmp_path: Pa
     assert [f.rule for f in found if f.name == "model.norm.weight"] == rules
 
 
+def test_a_float_of_another_shape(tmp_path: Path) -> None:
+    """Which the config's sizes do not tell: it is the original that does."""
+    source, folder = expected_pair(tmp_path)
+    replace(folder, "model[.]norm[.]weight", lambda a: a[:-1])
+    found = [f for f in check(folder, source, 1).findings if f.name == "model.norm.weight"]
+    assert "float-changed" in [f.rule for f in found]
+    assert "consumers compute another model" in " ".join(f.text for f in found)
+
+
 def flipped(rows: int) -> Callable[[Array], Array]:
     def change(a: Array) -> Array:
         a[10 : 10 + rows, 5] ^= 1

@@ -9,14 +9,14 @@ from .mutant import ROOT, Mutant
 
 FOLDER = "python/npu_quant"
 # The modules, and words in the names of their tests.
-VERDICTS = "golden_verdict golden_outputs golden_structure"
+VERDICTS = "golden_verdict golden_outputs golden_structure golden_dtypes golden_report"
 MODULES = {
-    "golden/formats": "golden_models_formats golden_formats",
+    "golden/formats": "golden_models_formats golden_formats golden_dtypes",
     "golden/judge/verdict": f"{VERDICTS} golden_asymmetric",
     "golden/judge/outputs": (
-        f"{VERDICTS} golden_refusal golden_where golden_report golden_snapshot golden_formats"
+        f"{VERDICTS} golden_refusal golden_where golden_snapshot golden_formats"
     ),
-    "golden/judge/rounding": f"{VERDICTS} golden_report golden_formats golden_asymmetric",
+    "golden/judge/rounding": f"{VERDICTS} golden_formats golden_asymmetric",
     "golden/judge/request": f"{VERDICTS} golden_tolerance",
     "golden/judge/tolerance": "golden_tolerance",
     "golden/judge/refusal": "golden_refusal",
