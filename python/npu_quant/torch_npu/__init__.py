@@ -26,6 +26,7 @@ import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from . import socs
 
@@ -74,12 +75,13 @@ def install() -> ModuleType:
     return _install()
 
 
+def _imported(name: str) -> Any:
+    """Import what needs torch, which type checkers are not to follow from here."""
+    return importlib.import_module(f"{__name__}.{name}")
+
+
 def _install() -> ModuleType:
-    import torch
-
-    from . import library
-
-    library.register()
+    _imported("library").register()
     spec = importlib.util.spec_from_file_location(
         _NAME, _FOLDER / "__init__.py", submodule_search_locations=[str(_FOLDER)]
     )
@@ -92,6 +94,7 @@ def _install() -> ModuleType:
     except BaseException:
         del sys.modules[_NAME]
         raise
+    torch: Any = sys.modules["torch"]
     sys.modules["torch.npu"] = torch.npu = module.npu
     sys.modules["torch.npu.amp"] = module.npu.amp
     return module
@@ -124,8 +127,6 @@ def simulate(soc: str) -> ModuleType:
         raise TypeError(f"soc has type {type(soc).__name__}, expected a str.")
     chip = socs.named(soc)
     module = install()
-    from . import device
-
-    device.simulate()
+    _imported("device").simulate()
     socs.set_simulated(chip)
     return module
