@@ -215,3 +215,9 @@ class TestPresets:
             comparison = compare(wrong, GOLDEN, preset=preset)
             assert (comparison.rung, comparison.passed) == ("tolerated", True)
         assert compare(wrong, GOLDEN, preset="exact").rung == "different"
+
+
+def test_the_least_and_the_greatest_number_are_tolerances() -> None:
+    golden = np.zeros(4, F32)
+    assert compare(off(golden, 1, 3.0), golden, atol=np.finfo(np.float64).max).passed
+    assert not compare(off(golden, 1, 3.0), golden, atol=0, rtol=0).passed
