@@ -64,7 +64,7 @@ x = torch.zeros(2, 8, dtype=torch.bfloat16)
 npu_quant.npu_dynamic_quant(x, dst_type=torch.int8)
 npu_quant.npu_dynamic_quant(x, dst_type=torch.float8_e4m3fn, out=(x, None))
 npu_quant.npu_dynamic_quant(x, dst_type=torch.strided)  # wrong
-npu_quant.formats.encode(x.numpy(), torch.float8_e5m2)
+npu_quant.formats.decode(npu_quant.formats.encode(x, torch.float8_e5m2), torch.float8_e5m2)
 npu_quant.make_per_tensor_affine_quantizer(0.5, 0, torch.qint8)
 npu_quant.testing.assert_golden(x, x)
 """

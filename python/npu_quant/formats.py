@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from . import _codes, _core, dtypes
 from ._names import dir_of
+from .arrays import Array
 from .dtypes import DTypeName
 from .errors import DTypeError, ParamError
 from .ops import npu_dtype_cast
@@ -114,7 +115,7 @@ def _described(name: str) -> Format:
 _info: Callable[[str], Format] = cache(_described)
 
 
-def encode(values: NDArray[Any], format: DTypeName) -> NDArray[Any]:
+def encode(values: Array, format: DTypeName) -> NDArray[Any]:
     """Return the codes nearest to numbers.
 
     Ties go to the even code, in hifloat8 away from zero. What is beyond the greatest value becomes
@@ -147,7 +148,7 @@ def encode(values: NDArray[Any], format: DTypeName) -> NDArray[Any]:
     return npu_dtype_cast(values, _name_of(format))
 
 
-def decode(codes: NDArray[Any], format: DTypeName) -> NDArray[np.float32]:
+def decode(codes: Array, format: DTypeName) -> NDArray[np.float32]:
     """Return the numbers that codes stand for, exactly.
 
     Args:
@@ -180,7 +181,7 @@ def _as_tensor(array: NDArray[Any]) -> NDArray[Any]:
     return tensor
 
 
-def _held(argument: str, codes: NDArray[Any], name: str) -> NDArray[Any]:
+def _held(argument: str, codes: Any, name: str) -> NDArray[Any]:
     """Return codes in arrays of their format's own dtype, which they have, or by another name."""
     row = _codes.row_of(name)
     _check_array(argument, codes, str(row.carrier))
@@ -191,7 +192,8 @@ def _held(argument: str, codes: NDArray[Any], name: str) -> NDArray[Any]:
             raise DTypeError(text, _PARAM_INVALID)
     if row.bits == 4:
         _check_axis(argument, codes.shape, 1)
-    return codes.view(row.carrier)
+    held: NDArray[Any] = codes.view(row.carrier)
+    return held
 
 
 def _check_array(argument: str, value: object, expected: str) -> None:
@@ -208,7 +210,7 @@ def _check_axis(argument: str, shape: tuple[int, ...], factor: int) -> None:
         raise ParamError(f"{argument} has shape {shape}, expected {wanted}.", _PARAM_INVALID)
 
 
-def _packed(codes: NDArray[Any], name: str, dtypes: tuple[str, str], low: int) -> NDArray[Any]:
+def _packed(codes: Any, name: str, dtypes: tuple[str, str], low: int) -> NDArray[Any]:
     """Pack codes of a plain dtype, from low on, or of ml_dtypes' own."""
     if _core.is_tensor(codes):
         array = _core.array_of(codes, "formats.pack", "codes")
@@ -225,7 +227,7 @@ def _packed(codes: NDArray[Any], name: str, dtypes: tuple[str, str], low: int) -
     return _codes.packed(codes.view(np.uint8), carrier)
 
 
-def pack_int4(codes: NDArray[Any]) -> NDArray[np.int32]:
+def pack_int4(codes: Array) -> NDArray[np.int32]:
     """Return int4 codes, 8 to an element of int32: the first is its low nibble.
 
     Args:
@@ -244,7 +246,7 @@ def pack_int4(codes: NDArray[Any]) -> NDArray[np.int32]:
     return _packed(codes, "int4", ("int8", "int4"), -8)
 
 
-def unpack_int4(elements: NDArray[np.int32], axis: int = -1) -> NDArray[np.int8]:
+def unpack_int4(elements: Array, axis: int = -1) -> NDArray[np.int8]:
     """Return the int4 codes that elements of int32 hold, each in an int8.
 
     It is the inverse of :func:`npu_quant.npu_convert_weight_to_int4pack` and :func:`pack_int4`.
@@ -279,7 +281,7 @@ def unpack_int4(elements: NDArray[np.int32], axis: int = -1) -> NDArray[np.int8]
     return np.ascontiguousarray(np.moveaxis(codes, -1, axis))
 
 
-def pack_fp4(codes: NDArray[Any]) -> NDArray[np.uint8]:
+def pack_fp4(codes: Array) -> NDArray[np.uint8]:
     """Return codes of either float4, 2 to a byte: the first is its low nibble.
 
     Args:
@@ -298,7 +300,7 @@ def pack_fp4(codes: NDArray[Any]) -> NDArray[np.uint8]:
     return _packed(codes, "float4_e2m1", ("uint8", "float4_e2m1fn"), 0)
 
 
-def unpack_fp4(elements: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def unpack_fp4(elements: Array) -> NDArray[np.uint8]:
     """Return the codes of either float4 that bytes hold, each in a byte of its own.
 
     Args:
