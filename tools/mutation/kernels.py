@@ -56,7 +56,7 @@ DYNAMIC = [
         "dynamic_quant: what is streamed before an alignment is not in the next amax",
         f"{K}/reduce_encode.h",
         "meanwhile.end(0, i);",
-        "",
+        ";",
         "dynamic_quant",
         A5,
         "dynamic_quant",
