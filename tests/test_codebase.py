@@ -305,7 +305,7 @@ def test_what_may_be_missing_is_marked() -> None:
 
 
 RUNTIME = {"version", "target", "targets", "prefetch", "set_target", "set_prefetch", "compiler"}
-RUNTIME |= {"check_numerics", "list_numerics", "set_fictitious_numerics", "formats"}
+RUNTIME |= {"check_numerics", "list_numerics", "formats"}
 RUNTIME |= {"streaming", "set_streaming", "set_shares_small_work"}
 RUNTIME |= {"get_num_threads", "set_num_threads", "is_tensor", "array_of"}
 RUNTIME |= {"compare", "weight_error"}

@@ -1,8 +1,9 @@
-"""A profile that an operator lacks is refused by it, never ignored: by every operator there is."""
+"""A profile that an operator lacks is refused by it, never ignored: by every operator there is.
+
+What the profiles of the operators that have some give is test_profiles.py's.
+"""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -14,19 +15,18 @@ from npu_quant import ParamError, _core, ops
 
 # The C API's profile is the environment's: tests/cpp/aclnn/test_numerics.cpp.
 IN_PYTHON = [case for case in CASES if not case.in_c]
-REFUSAL = r"^[\w.]+: numerics is 'fictitious', available: reference\.$"
+HAVE_PROFILES = ["npu_dynamic_quant", "npu_dynamic_quant_asymmetric", "npu_dynamic_block_quant"]
+LACK_PROFILES = [case for case in IN_PYTHON if case.operator.__name__ not in HAVE_PROFILES]
+PROFILE = "ascend950"
+REFUSAL = rf"^[\w.]+: numerics is '{PROFILE}', available: reference\.$"
 every_kind = pytest.mark.parametrize(
     ("case", "kind"),
-    [pytest.param(c, k, id=f"{c.name}-{name}") for c in IN_PYTHON for name, k in c.kinds.items()],
+    [
+        pytest.param(c, k, id=f"{c.name}-{name}")
+        for c in LACK_PROFILES
+        for name, k in c.kinds.items()
+    ],
 )
-
-
-@pytest.fixture
-def fictitious() -> Iterator[str]:
-    """A profile that no operator has."""
-    _core.set_fictitious_numerics(True)
-    yield "fictitious"
-    _core.set_fictitious_numerics(False)
 
 
 def arguments_of(case: Case, kind: Arguments) -> Arguments:
@@ -39,16 +39,15 @@ def test_every_operator_is_among_them() -> None:
 
 
 @every_kind
-def test_an_operator_refuses_a_profile_it_lacks(
-    case: Case, kind: Arguments, fictitious: str
-) -> None:
+def test_an_operator_refuses_a_profile_it_lacks(case: Case, kind: Arguments) -> None:
+    name = case.operator.__name__
     given = arguments_of(case, kind)
-    with npu_quant.numerics(fictitious), pytest.raises(ParamError, match=REFUSAL):
+    with npu_quant.numerics(PROFILE), pytest.raises(ParamError, match=REFUSAL):
         case.run(given)
     case.run(given)
-    if case.operator.__name__ in ops.__all__:
+    if name in ops.__all__:
         with pytest.raises(ParamError, match=REFUSAL):
-            case.operator(**given, numerics=fictitious)
+            case.operator(**given, numerics=PROFILE)
 
 
 @pytest.mark.parametrize(
@@ -62,23 +61,15 @@ def test_an_operator_refuses_a_profile_it_lacks(
         ),
     ],
 )
-def test_so_it_does_of_a_number(operator: object, options: Arguments, fictitious: str) -> None:
+def test_so_it_does_of_a_number(operator: object, options: Arguments) -> None:
     own = {} if "x" in options else {"scale": 0.1, "zero_point": 0}
     with pytest.raises(ParamError, match=REFUSAL):
-        operator(**own, **options, numerics=fictitious)  # type: ignore[operator]
+        operator(**own, **options, numerics=PROFILE)  # type: ignore[operator]
 
 
-def test_an_attribute_is_refused_after_ranks_and_before_shapes(fictitious: str) -> None:
+def test_an_attribute_is_refused_after_ranks_and_before_shapes() -> None:
     x, scale = np.ones((2, 3), np.int8), np.ones(7, np.float32)
     with pytest.raises(ParamError, match="scale has 4 dimensions"):
-        npu_quant.npu_anti_quant(x, scale[None, None, None], numerics=fictitious)
+        npu_quant.npu_anti_quant(x, scale[None, None, None], numerics=PROFILE)
     with pytest.raises(ParamError, match=REFUSAL):
-        npu_quant.npu_anti_quant(x, scale, numerics=fictitious)
-
-
-def test_the_profile_is_gone_after_the_test() -> None:
-    assert "fictitious" not in npu_quant.list_numerics()
-    with pytest.raises(
-        ParamError, match="numerics: numerics is 'fictitious', available: reference"
-    ):
-        _core.check_numerics("fictitious")
+        npu_quant.npu_anti_quant(x, scale, numerics=PROFILE)

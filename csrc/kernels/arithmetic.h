@@ -119,16 +119,32 @@ NPU_QUANT_INLINE auto packed(const I32 (&code)[4]) {
     return In::pack(code);
 }
 
-// y = enc(fl(v / scale)): the formula itself; right for every scale. What values are divided by
-// comes as tiles: of one group all lanes are alike.
+// Which form is exact for a scale: one of the fast ones, or the formula of its rule.
+inline constexpr int32_t kDivide = 0, kCorrect = 1, kMultiply = 2, kProduct = 3, kFlush = 4;
+
+// What is rounded to a code, by the formula: of a form that is none of the fast ones.
+template <class F>
+NPU_QUANT_INLINE F by_formula(int32_t form, F v, F scale) {
+  if (form == kProduct) return v * (1 / scale);
+  return form == kFlush ? flushed_quotient(v, scale) : v / scale;
+}
+template <class F>
+NPU_QUANT_INLINE F by_formula(int32_t form, F v, F scale, F multiplier) {
+  return form == kProduct ? v * multiplier : by_formula(form, v, scale);
+}
+
+// y = enc(v / scale), enc(v * multiplier) or enc(div(v, scale)): the formula itself, right for
+// every scale. What values are divided by comes as tiles: of one group all lanes are alike.
 template <class In, class CodeOf>
-struct Divide {
+struct ByFormula {
   using Code = CodeOf;
-  Tile scale;
+  Tile scale, multiplier;
+  int32_t form;
 
   NPU_QUANT_INLINE auto operator()(const Tile& v) const {
     I32 code[4];
-    for (int i = 0; i < 4; ++i) code[i] = Coding<Code>::any(v.part[i] / scale.part[i]);
+    for (int i = 0; i < 4; ++i)
+      code[i] = Coding<Code>::any(by_formula(form, v.part[i], scale.part[i], multiplier.part[i]));
     return packed<In, Code>(code);
   }
 };
@@ -175,8 +191,6 @@ struct MultiplyByNudged {
   }
 };
 
-// Which form is exact for a scale: Divide, MultiplyAndCorrect or MultiplyByNudged.
-inline constexpr int32_t kDivide = 0, kCorrect = 1, kMultiply = 2;
 template <class In, class Code>
 inline constexpr bool kMultiplies = In::kIs16Bit && Coding<Code>::kHasProduct;
 template <class In, class Code>
@@ -187,39 +201,67 @@ inline constexpr bool kCorrects = !kMultiplies<In, Code> || Coding<Code>::kCorre
 template <class F, class Forms>
 struct Divider {
   F scale;
-  F reciprocal;
+  F multiplier;  // what the form multiplies by
   Forms form;
 };
 
 // The scale of a group.
 template <class F>
-NPU_QUANT_INLINE F scale_of(const Rule& rule, float most_scale, F amax) {
-  const F unbounded = amax / rule.greatest;
-  return unbounded > most_scale ? F{} + most_scale : unbounded;  // keeps NaN
+NPU_QUANT_INLINE F scale_of(const Rule& rule, F amax) {
+  const F all = F{} + rule.greatest;
+  F scale;
+  switch (rule.scale) {
+    case ScaleForm::quotient: scale = amax / all; break;
+    case ScaleForm::product: scale = amax * (1 / rule.greatest); break;
+    case ScaleForm::inverse: scale = 1 / (all / amax); break;
+    case ScaleForm::flushed_quotient:
+      scale = flushed_quotient(amax, all);
+      return (scale > rule.most_scale) & (scale < __builtin_inff()) ? F{} + rule.most_scale : scale;
+    default: __builtin_trap();
+  }
+  return scale > rule.most_scale ? F{} + rule.most_scale : scale;  // keeps NaN
 }
 
-// A condition as all bits or none, of a scalar as of lanes.
-NPU_QUANT_INLINE int32_t mask_of(bool condition) { return -int32_t{condition}; }
-NPU_QUANT_INLINE I32 mask_of(I32 condition) { return condition; }
+// What values are multiplied by, where the rule says so.
+template <class F>
+NPU_QUANT_INLINE F multiplier_of(const Rule& rule, F amax) {
+  const F all = F{} + rule.greatest;
+  const F multiplier = rule.code == CodeForm::product ? all / amax : 1 / amax * all;
+  return multiplier < rule.least_multiplier ? F{} + rule.least_multiplier : multiplier;
+}
 
-// A reciprocal next to greatest / amax that rounds the ties among 16-bit values as the scale does,
-// or 0 where none is found. Where amax / greatest is exact there are more ties.
+// The form of a rule's formula.
+NPU_QUANT_INLINE int32_t formula_of(const Rule& rule) {
+  switch (rule.code) {
+    case CodeForm::quotient: return kDivide;
+    case CodeForm::product:
+    case CodeForm::product_of_inverse: return kProduct;
+    case CodeForm::flushed_quotient: return kFlush;
+  }
+  __builtin_trap();
+}
+
+// A reciprocal next to greatest / amax that rounds the ties among 16-bit values as the formula
+// does, or 0 where none is found. Where amax / greatest is exact there are more ties.
 template <class Code, class Bits, class F>
-NPU_QUANT_INLINE F nudged_reciprocal(F amax, F scale) {
+NPU_QUANT_INLINE F nudged_reciprocal(int32_t formula, F amax, F scale, F multiplier) {
   using Ties = Coding<Code>;
   F reciprocal = Ties::kGreatest / amax * Ties::kUnit;
-  // Where all of them go up, a reciprocal that is a little too great is right.
+  // Where all of them go up, as they do by a division, a reciprocal that is a little too great is
+  // right.
   if constexpr (Ties::kTiesGoUp) {
-    return bit_cast<F>(bit_cast<Bits>(reciprocal) + 1);
+    return formula == kProduct ? F{} : bit_cast<F>(bit_cast<Bits>(reciprocal) + 1);
   } else {
-    const Bits is_exact = mask_of(fma(scale, F{} + Ties::kGreatest, -amax) == F{});
+    const F quotient = formula == kDivide ? scale : amax / Ties::kGreatest;
+    const Bits is_exact = mask_of(fma(quotient, F{} + Ties::kGreatest, -amax) == F{});
     Bits low, high;
     const auto compare = [&] {
       low = high = Bits{};
       for (const Tie& of : Ties::kTies) {
         const F tie = amax * of.fraction;
         const Bits goes_up = mask_of(Ties::goes_up(tie, reciprocal, of.middle));
-        const Bits is_to_go_up = mask_of(tie / scale >= F{} + of.least_up);
+        const Bits is_to_go_up =
+            mask_of(by_formula(formula, tie, scale, multiplier) >= F{} + of.least_up);
         // 16-bit floats have 11 bits at most: amax has, and so have its halves.
         Bits is_value = Bits{} - 1;
         if (of.fraction == 0.75f) is_value = mask_of((bit_cast<Bits>(tie) & 0x1fff) == 0);
@@ -241,30 +283,35 @@ NPU_QUANT_INLINE F nudged_reciprocal(F amax, F scale) {
 }
 
 // Within these bounds neither a reciprocal nor the remainder of a quotient that matters can
-// underflow. A bounded scale saturates, which only Divide does.
+// underflow, and a value that is to be flushed has a code of 0 in any case. A bounded scale
+// saturates, which only the formula does.
 template <class F>
-NPU_QUANT_INLINE auto has_reciprocal(F scale, float most_scale) {
-  return (scale >= F{} + 0x1p-100f) & (scale <= F{} + 0x1p100f) & (scale < F{} + most_scale);
+NPU_QUANT_INLINE auto has_reciprocal(const Rule& rule, F scale) {
+  return (scale >= F{} + 0x1p-100f) & (scale <= F{} + 0x1p100f) & (scale < F{} + rule.most_scale);
 }
 
-// The scale of a group, and how its values are divided by it. Ints is int32_t for float, I32 for
-// F32.
+// The scale of a group, and how its values become what is rounded. Ints is int32_t for float, I32
+// for F32.
 template <class In, class Code, class Ints, class F>
-NPU_QUANT_INLINE Divider<F, Ints> divider_of(const Rule& rule, float most_scale, F amax) {
-  const F scale = scale_of(rule, most_scale, amax);
-  Divider<F, Ints> divider{scale, scale, Ints{} + kDivide};
+NPU_QUANT_INLINE Divider<F, Ints> divider_of(const Rule& rule, F amax) {
+  const F scale = scale_of(rule, amax);
+  const int32_t formula = formula_of(rule);
+  Divider<F, Ints> divider{scale, scale, Ints{} + formula};
+  if (formula == kProduct) divider.multiplier = multiplier_of(rule, amax);
   if constexpr (kHasFma) {
-    const auto in_range = has_reciprocal(scale, most_scale);
-    if constexpr (kCorrects<In, Code>) {
-      divider.reciprocal = 1 / scale;
-      divider.form = in_range ? Ints{} + kCorrect : divider.form;
-    }
+    const auto in_range = has_reciprocal(rule, scale);
+    const F by_rule = divider.multiplier;
+    if constexpr (kCorrects<In, Code>)
+      if (formula != kProduct) {
+        divider.multiplier = 1 / scale;
+        divider.form = in_range ? Ints{} + kCorrect : divider.form;
+      }
     if constexpr (kMultiplies<In, Code>) {
       // The proof is of the format's own greatest code.
-      const F nudged = nudged_reciprocal<Code, Ints>(amax, scale);
+      const F nudged = nudged_reciprocal<Code, Ints>(formula, amax, scale, by_rule);
       const auto is_product = in_range & (nudged >= F{} + 0x1p-125f);
       if (rule.greatest == Coding<Code>::kGreatest) {
-        divider.reciprocal = is_product ? nudged : divider.reciprocal;
+        divider.multiplier = is_product ? nudged : divider.multiplier;
         divider.form = is_product ? Ints{} + kMultiply : divider.form;
       }
     }
@@ -275,21 +322,21 @@ NPU_QUANT_INLINE Divider<F, Ints> divider_of(const Rule& rule, float most_scale,
 // Calls use(encoder) with the fastest form that is exact: for the scale of a group, or for all of a
 // tile's.
 template <class In, class Code, bool corrects = kCorrects<In, Code>, class Use>
-NPU_QUANT_INLINE void with_encoder(const Tile& scale, const Tile& reciprocal, int32_t form,
+NPU_QUANT_INLINE void with_encoder(const Tile& scale, const Tile& multiplier, int32_t form,
                                    Use use) {
   if constexpr (kHasFma) {
     if constexpr (kMultiplies<In, Code>)
       if (__builtin_expect(form == kMultiply, true))
-        return use(MultiplyByNudged<In, Code>{reciprocal});
+        return use(MultiplyByNudged<In, Code>{multiplier});
     if constexpr (corrects)
-      if (form == kCorrect) return use(MultiplyAndCorrect<In, Code>{reciprocal, scale});
+      if (form == kCorrect) return use(MultiplyAndCorrect<In, Code>{multiplier, scale});
   }
-  use(Divide<In, Code>{scale});
+  use(ByFormula<In, Code>{scale, multiplier, form});
 }
 NPU_QUANT_INLINE Tile tile_of(F32 all) { return {{all, all, all, all}}; }
 template <class In, class Code, class Use>
 NPU_QUANT_INLINE void with_encoder(const Divider<float, int32_t>& divider, Use use) {
-  with_encoder<In, Code>(tile_of(broadcast(divider.scale)), tile_of(broadcast(divider.reciprocal)),
+  with_encoder<In, Code>(tile_of(broadcast(divider.scale)), tile_of(broadcast(divider.multiplier)),
                          divider.form, use);
 }
 

@@ -16,7 +16,7 @@ constexpr int64_t kColumns = 4096;
 
 // What a tile of columns is divided by, in the order of load_mixed().
 struct TileDividers {
-  Tile scale, reciprocal;
+  Tile scale, multiplier;
   int32_t form;
 };
 
@@ -69,27 +69,29 @@ class Columns {
 
   __attribute__((noinline)) void find_dividers(int64_t t, int64_t i) {
     const int64_t at = column(t * kTile, kTile);
-    Tile scale, nudged, reciprocal;
+    Tile scale, nudged, by_rule;
+    const int32_t formula = formula_of(args_.rule);
     I32 is_other{}, has_none{};  // 1 where so
     for (int p = 0; p < 4; ++p) {
       const int64_t first = at + p * kLanes;
-      const auto divider =
-          divider_of<In, Code, I32>(args_.rule, args_.most_scale, In::Amax::values(amax_ + first));
+      const F32 amax = In::Amax::values(amax_ + first);
+      const auto divider = divider_of<In, Code, I32>(args_.rule, amax);
       scale.part[p] = divider.scale;
-      nudged.part[p] = divider.reciprocal;
-      reciprocal.part[p] = 1 / divider.scale;
+      nudged.part[p] = divider.multiplier;
+      by_rule.part[p] = formula == kProduct ? multiplier_of(args_.rule, amax) : 1 / divider.scale;
       is_other |= (divider.form != kMultiply) & 1;
-      has_none |= ~has_reciprocal(divider.scale, args_.most_scale) & 1;
+      has_none |= ~has_reciprocal(args_.rule, divider.scale) & 1;
       alignas(64) float scales[kLanes];
       store(scales, divider.scale);
       store_scales(args_.scale, 0, i + first, scales, kLanes);
     }
     const bool is_product = kHasFma && horizontal_max<int32_t, kVectorBytes>(is_other) == 0;
-    const bool is_corrected = kHasFma && horizontal_max<int32_t, kVectorBytes>(has_none) == 0;
-    dividers_[t] = {In::mixed(scale), In::mixed(is_product ? nudged : reciprocal),
+    const bool is_corrected =
+        kHasFma && formula != kProduct && horizontal_max<int32_t, kVectorBytes>(has_none) == 0;
+    dividers_[t] = {In::mixed(scale), In::mixed(is_product ? nudged : by_rule),
                     is_product     ? kMultiply
                     : is_corrected ? kCorrect
-                                   : kDivide};
+                                   : formula};
   }
 
   NPU_QUANT_INLINE void encode_rows(int64_t row, int64_t rows, int64_t i, int64_t t) {
@@ -98,7 +100,7 @@ class Columns {
     char* y = y_of(args_, row) + bytes_of<Code>(at);
     const TileDividers& by = dividers_[t];
     with_encoder<In, Code, true>(
-        by.scale, by.reciprocal, by.form, [&](auto encoder) __attribute__((always_inline)) {
+        by.scale, by.multiplier, by.form, [&](auto encoder) __attribute__((always_inline)) {
           for (int64_t r = 0; r < rows; ++r, x += args_.x.row_stride, y += args_.y.row_stride) {
             prefetch_values(kLevel, x, ahead_, kTile * kItem);
             const auto* values = reinterpret_cast<const typename In::Storage*>(x);

@@ -4,6 +4,8 @@
 //   row       reduce  encode                      While a row is encoded, from cache, the next one
 //   row + 1           reduce  encode              is read from memory.
 #include "kernels/dynamic_groups.h"
+
+#include "kernels/affine.h"
 #include "kernels/extremes.h"
 #include "kernels/reduce_encode.h"
 
@@ -34,9 +36,15 @@ struct TileExtremes {
   }
 };
 
-// What the parts of a tile are divided by.
+// What the parts of a tile are divided by (kernels/affine.h).
 struct Divisors {
-  Tile scale, offset, factor, steps;
+  Tile scales, offsets, factors, step_offsets;
+  int32_t formula;
+
+  NPU_QUANT_INLINE F32 scale(int i) const { return scales.part[i]; }
+  NPU_QUANT_INLINE F32 offset(int i) const { return offsets.part[i]; }
+  NPU_QUANT_INLINE F32 factor(int i) const { return factors.part[i]; }
+  NPU_QUANT_INLINE F32 steps(int i) const { return step_offsets.part[i]; }
 };
 
 // Whose codes come by one multiplication; others by a corrected one.
@@ -62,14 +70,12 @@ NPU_QUANT_INLINE void put_tile(const Tile& q, char* y, Stores stores) {
   stores.put(y, packed<Float32<WholeLoads>, Code>(code));
 }
 
-// False where v or the quotient is no ordinary number, by a factor of 1 / scale.
+// False where v or the quotient is no ordinary number. Of products the formula itself is as fast.
 template <class Code>
 NPU_QUANT_INLINE bool encode_corrected(const Tile& v, char* y, const Divisors& by, float steps,
                                        Stores stores) {
-  Tile q;
-  for (int i = 0; i < 4; ++i)
-    q.part[i] = corrected_quotient(v.part[i], by.scale.part[i], by.factor.part[i] / steps) +
-                by.offset.part[i];
+  const Tile q =
+      by.formula == kProduct ? sums_by_formula(v, by, kProduct) : corrected_sums(v, by, steps);
   if (__builtin_expect(any_nan(q.part), false)) return false;
   put_tile<Code>(q, y, stores);
   return true;
@@ -81,24 +87,19 @@ __attribute__((noinline)) void encode_slowly(const char* x, char* y, const Divis
   const Tile v = load_tile<In>(x);
   if constexpr (kHasFma && kHasSteps<Code>)
     if (encode_corrected<Code>(v, y, by, kStepsPerCode, Stores{false})) return;
-  Tile q;
-  for (int i = 0; i < 4; ++i) q.part[i] = v.part[i] / by.scale.part[i] + by.offset.part[i];
-  put_tile<Code>(q, y, Stores{false});
+  put_tile<Code>(sums_by_formula(v, by, by.formula), y, Stores{false});
 }
 
 // False where that is to be done.
 template <class In, class Code>
 NPU_QUANT_INLINE bool encode_tile(const char* x, char* y, const Divisors& by, Stores stores) {
-  Tile v = load_tile<In>(x);
-  if constexpr (kHasSteps<Code>) {
-    for (int p = 0; p < 4; ++p)
-      v.part[p] = steps_of_sum(v.part[p], by.factor.part[p], by.steps.part[p]);
-    return Code::put_floors(reinterpret_cast<int8_t*>(y), v, stores);
-  } else if constexpr (kHasFma) {
+  const Tile v = load_tile<In>(x);
+  if constexpr (kHasSteps<Code>)
+    return Code::put_floors(reinterpret_cast<int8_t*>(y), steps_of_sums(v, by), stores);
+  else if constexpr (kHasFma)
     return encode_corrected<Code>(v, y, by, 1, stores);
-  } else {
+  else
     return false;
-  }
 }
 
 // Codes of a row, while the next one is reduced, if there is one.
@@ -133,7 +134,7 @@ __attribute__((noinline)) void quantize_rows(const FusedRowsKernel::Args& of_cal
     const F32 factor = kHasSteps<Code> ? factor_of(of_row.scale, kStepsPerCode)
                                        : factor_beside(of_row.scale, of_row.offset);
     const Divisors by{tile_of(of_row.scale), tile_of(of_row.offset), tile_of(factor),
-                      tile_of(steps_of(of_row.offset))};
+                      tile_of(steps_of(of_row.offset)), formula_of(args.rule)};
     found = encode_row<In, Code>(args.x.from(row, 0).data, args.y.from(row, 0).data, args.n,
                                  row + 1 < args.rows ? args.x.from(row + 1, 0).data : nullptr, by,
                                  Stores{args.stream});
@@ -154,7 +155,7 @@ NPU_QUANT_INLINE void encode_columns(const ColumnCodesKernel::Args& args, int64_
   const auto divisors = [&](bool all) {
     return Divisors{all ? load_parts(args.scale, i) : Tile{},
                     all ? load_parts(args.offset, i) : Tile{}, load_parts(args.factor, i),
-                    kHasSteps<Code> ? load_parts(args.steps, i) : Tile{}};
+                    kHasSteps<Code> ? load_parts(args.steps, i) : Tile{}, formula_of(args.rule)};
   };
   const Divisors by = divisors(!kHasSteps<Code>);
   const auto ahead = static_cast<uintptr_t>(rows * args.x.row_stride);

@@ -61,7 +61,8 @@ struct ColumnCodesKernel {
     Format format;
     int64_t rows, n;
     Strided x, y;
-    const char *scale, *offset, *factor, *steps;  // float32, of each column (kernels/quotient.h)
+    Rule rule;
+    const char *scale, *offset, *factor, *steps;  // float32, of each column (kernels/affine.h)
     bool stream;                                  // as above
   };
   template <Target target>

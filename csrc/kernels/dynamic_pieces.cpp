@@ -99,8 +99,8 @@ void quantize_products(const DynamicArgs& args) {
   for (int64_t i = 0; i < args.n; i += kTile)
     amax.include(products(0).at(least(i, args.n - kTile)));
   for (int64_t row = 0; row < args.rows; ++row) {
-    const auto divider = divider_of<Product, Int8, int32_t>(args.rule, args.most_scale,
-                                                            AmaxFloat32::value(amax.bits()));
+    const auto divider =
+        divider_of<Product, Int8, int32_t>(args.rule, AmaxFloat32::value(amax.bits()));
     store_scale(args.scale, row, 0, divider.scale);
     with_encoder<Product, Int8>(divider, [&](auto encoder) {
       const auto next = row + 1 < args.rows ? products(row + 1) : Products<In>{};
@@ -247,7 +247,7 @@ class Pieces {
       for (int64_t g = 0; g < groups; ++g)
         store_scale(args_.scale, part.row / args_.group_rows + line,
                     (args_.group < args_.n ? part.i / args_.group : 0) + g,
-                    scale_of(args_.rule, args_.most_scale, amax_[line * groups + g]));
+                    scale_of(args_.rule, amax_[line * groups + g]));
   }
 
   const DynamicArgs& args_;
@@ -269,6 +269,7 @@ class ShortRows {
  public:
   explicit ShortRows(const DynamicArgs& args)
       : args_(args),
+        formula_(formula_of(args.rule)),
         x_(args.x, size_of(args.dtype), buffers_[0]),
         y_(args.y, args.y_item(), buffers_[1], false) {
     x_.join(args.n);
@@ -305,13 +306,18 @@ class ShortRows {
         bits = static_cast<int32_t>(most(bits, v->value & 0x7fffffff));
       amax[r] = bits;
     }
-    float* scale = scales_;
+    float *scale = scales_, *multiplier = multipliers_;
     for (int64_t r = 0; r < rows; r += kLanes) {
-      alignas(64) float lanes[kLanes];
-      store(lanes, scale_of(args_.rule, args_.most_scale, AmaxFloat32::values(amax + r)));
+      alignas(64) float lanes[2][kLanes];
+      const F32 of_rows = AmaxFloat32::values(amax + r);
+      store(lanes[0], scale_of(args_.rule, of_rows));
+      store(lanes[1], formula_ == kProduct ? multiplier_of(args_.rule, of_rows) : F32{});
       for (int64_t lane = 0; lane < least(rows - r, kLanes); ++lane) {
-        store_scale(args_.scale, row + r + lane, 0, lanes[lane]);
-        for (int64_t i = 0; i < args_.n; ++i) *scale++ = lanes[lane];
+        store_scale(args_.scale, row + r + lane, 0, lanes[0][lane]);
+        for (int64_t i = 0; i < args_.n; ++i) {
+          *scale++ = lanes[0][lane];
+          *multiplier++ = lanes[1][lane];
+        }
       }
     }
   }
@@ -322,18 +328,22 @@ class ShortRows {
       I32 code[4];
       for (int p = 0; p < 4; ++p) {
         const int64_t at = i + p * kLanes;
-        code[p] = Coding<Code>::any(load<F32>(values_ + at) / load<F32>(scales_ + at));
+        code[p] =
+            Coding<Code>::any(by_formula(formula_, load<F32>(values_ + at), load<F32>(scales_ + at),
+                                         load<F32>(multipliers_ + at)));
       }
       store(codes_ + bytes_of<Code>(i), packed<Float32<WholeLoads>, Code>(code));
     }
   }
 
   const DynamicArgs& args_;
+  const int32_t formula_;
   Source x_;
   Sink y_;
   alignas(64) float smooth_[kTogether];
   alignas(64) float values_[kTogether + kTile];
   alignas(64) float scales_[kTogether + kTile] = {};
+  alignas(64) float multipliers_[kTogether + kTile] = {};
   alignas(64) char codes_[kTogether + kTile];
   Buffer<kTogether * 4> buffers_[2];
 };

@@ -22,8 +22,7 @@ void quantize_rows(const DynamicArgs& args) {
   typename In::Amax amax;
   reduce<In>(x_of<In>(args, 0), args.n, amax);
   for (int64_t row = 0; row < args.rows; ++row) {
-    const auto divider =
-        divider_of<In, Int8, int32_t>(args.rule, args.most_scale, In::Amax::value(amax.bits()));
+    const auto divider = divider_of<In, Int8, int32_t>(args.rule, In::Amax::value(amax.bits()));
     store_scale(args.scale, row, 0, divider.scale);
     char* const y = y_of(args, row);
     if (row + 1 < args.rows)

@@ -19,8 +19,7 @@ struct DynamicArgs {
   Strided y;       // codes, 8 or 2 of int4 to an element; null where not wanted
   Strided scale;   // float32, one for each group, null where not wanted
   Rule rule;
-  float most_scale;  // no scale is greater; infinity where there is no bound
-  bool stream;       // y is to bypass the caches
+  bool stream;  // y is to bypass the caches
 
   // Codes that share an element of y, and its bytes.
   int64_t packed() const { return format == Format::int4 ? 2 * y_item() : 1; }

@@ -1,8 +1,7 @@
 // The greatest and the least of values, and what they become (docs/numerics.md 12).
 #pragma once
 
-#include "core/rule.h"
-#include "simd/values.h"
+#include "kernels/arithmetic.h"
 
 namespace npu_quant {
 namespace {
@@ -70,19 +69,38 @@ struct ScaleAndOffset {
   F32 scale, offset;
 };
 
+// What the offset of a group is counted by, and its codes: hi / scale or div(hi, scale).
+NPU_QUANT_INLINE F32 quotient_of(const Rule& rule, F32 v, F32 scale) {
+  return rule.code == CodeForm::flushed_quotient ? flushed_quotient(v, scale) : v / scale;
+}
+
+NPU_QUANT_INLINE F32 scale_of_range(const Rule& rule, F32 range) {
+  constexpr float kLeastScale = 1e-12f;
+  if (rule.scale == ScaleForm::product)
+    range *= 1 / rule.range;
+  else if (rule.scale == ScaleForm::quotient)
+    range /= rule.range;
+  else
+    __builtin_trap();
+  switch (rule.least_scale) {
+    case LeastScale::keeps_nan: return range < kLeastScale ? broadcast(kLeastScale) : range;
+    case LeastScale::replaces_nan: return range > kLeastScale ? range : broadcast(kLeastScale);
+    case LeastScale::none: return range;
+  }
+  __builtin_trap();
+}
+
 // Extremes of nothing are -inf and inf, and count as zeros.
 NPU_QUANT_INLINE ScaleAndOffset scale_and_offset(const Rule& rule, bool symmetric, F32 hi, F32 lo) {
-  constexpr float kLeastScale = 1e-12f;
   const I32 is_empty = hi < lo;
   hi = is_empty ? F32{} : hi;
   lo = is_empty ? F32{} : lo;
   F32 scale, offset = broadcast(-0.0f);
   if (symmetric) {
-    scale = max(magnitude(hi), magnitude(lo)) / rule.greatest;
+    scale = scale_of(rule, max(magnitude(hi), magnitude(lo)));
   } else {
-    scale = (hi - lo) / rule.range;
-    scale = scale < kLeastScale ? broadcast(kLeastScale) : scale;
-    offset = rule.greatest - hi / scale;
+    scale = scale_of_range(rule, hi - lo);
+    offset = rule.greatest - quotient_of(rule, hi, scale);
   }
   return {scale == scale ? scale : plain_nan(), offset == offset ? offset : plain_nan()};
 }

@@ -5,8 +5,8 @@
 //   y = round(x * scale + zero_point)    or  round(x * scale * scale + zero_point), round as named
 #include "kernels/quantize.h"
 
+#include "kernels/affine.h"
 #include "kernels/elementwise.h"
-#include "kernels/quotient.h"
 
 namespace npu_quant {
 namespace {
@@ -33,34 +33,35 @@ struct QuantizeByProduct {
   }
 };
 
-// The first of three forms that is certain of a whole tile (quotient.h): one multiplication, which
-// is for bytes; a corrected one, which NaN, infinities and quotients beyond float32 fail; the
-// formula.
+// What a part of a tile is divided by, as kernels/affine.h asks for it.
+template <class Parameters>
+struct DivisorsAt {
+  const Parameters& parameters;
+
+  NPU_QUANT_INLINE F32 scale(int i) const { return parameters(kScale, i); }
+  NPU_QUANT_INLINE F32 offset(int i) const { return parameters(kZeroPoint, i); }
+  NPU_QUANT_INLINE F32 factor(int i) const { return parameters(kFactor, i); }
+  NPU_QUANT_INLINE F32 steps(int i) const { return parameters(kOffset, i); }
+};
+
 template <class InType, class Code>
 struct QuantizeByQuotient {
   using X = InType;
   using Y = Code;
   static constexpr int kParameters = kIsByte<Y> ? 4 : 3;
+  int32_t formula;
 
   template <class Parameters, class TileAt>
   NPU_QUANT_INLINE void map(const Parameters& parameters, const TileAt& tile) const {
     const Tile x = X::load(tile.x());
-    Tile q;
-    if constexpr (kIsByte<Y>) {
-      for (int i = 0; i < 4; ++i)
-        q.part[i] = steps_of_sum(x.part[i], parameters(kFactor, i), parameters(kOffset, i));
-      if (Y::put_floors(tile.y(), q, tile.stores)) return;
-    }
-    if constexpr (kHasFma) {
-      for (int i = 0; i < 4; ++i)
-        q.part[i] = corrected_quotient(x.part[i], parameters(kScale, i),
-                                       parameters(kFactor, i) / kStepsOf<Y>) +
-                    parameters(kZeroPoint, i);
-      if (Y::put_ordinary(tile.y(), q, tile.stores)) return;
-    }
-    for (int i = 0; i < 4; ++i)
-      q.part[i] = x.part[i] / parameters(kScale, i) + parameters(kZeroPoint, i);
-    put_with_zero_for_nan<Y>(tile.y(), q, tile.stores);
+    const DivisorsAt<Parameters> by{parameters};
+    if constexpr (kIsByte<Y>)
+      if (Y::put_floors(tile.y(), steps_of_sums(x, by), tile.stores)) return;
+    if constexpr (kHasFma)
+      if (formula != kProduct &&
+          Y::put_ordinary(tile.y(), corrected_sums(x, by, kStepsOf<Y>), tile.stores))
+        return;
+    put_with_zero_for_nan<Y>(tile.y(), sums_by_formula(x, by, formula), tile.stores);
   }
 };
 
@@ -82,6 +83,7 @@ struct QuantizeSmall {
   using Y = SmallCode;
   static constexpr int kParameters = 2;
   Format format;
+  int32_t formula;
   bool divide, twice;
   Rounding rounding;
 
@@ -90,7 +92,7 @@ struct QuantizeSmall {
     Tile q = X::load(tile.x());
     for (int i = 0; i < 4; ++i) {
       const F32 scale = parameters(kScale, i);
-      q.part[i] = divide ? q.part[i] / scale : q.part[i] * scale;
+      q.part[i] = divide ? by_formula(formula, q.part[i], scale) : q.part[i] * scale;
       if (twice) q.part[i] *= scale;
       q.part[i] += parameters(kZeroPoint, i);
       if (rounding != Rounding::to_even) q.part[i] = rounded(q.part[i], rounding);
@@ -153,15 +155,18 @@ void QuantizeKernel::run<kTarget>(const Args& args) {
   rows.parameters[kZeroPoint] = args.zero_point;
   rows.parameters[kFactor] = args.factor;
   rows.parameters[kOffset] = args.offset;
+  const int32_t formula = formula_of(args.rule);
+  trap_unless(args.divide || formula == kDivide);
   visit_float(args.x_dtype, args.stream, [&](auto x) {
     using X = decltype(x);
     if (!is_plain_integer(args.codes))
-      return map_rows(rows, QuantizeSmall<X>{args.codes, args.divide, args.twice, args.rounding});
+      return map_rows(
+          rows, QuantizeSmall<X>{args.codes, formula, args.divide, args.twice, args.rounding});
     if (args.twice || args.rounding != Rounding::to_even)
       return map_rows(rows, AscendQuant<X>{args.twice, args.rounding});
     visit_plain_integer(args.codes, [&](auto y) {
       using Y = decltype(y);
-      args.divide ? map_rows(rows, QuantizeByQuotient<X, Y>{})
+      args.divide ? map_rows(rows, QuantizeByQuotient<X, Y>{formula})
                   : map_rows(rows, QuantizeByProduct<X, Y>{});
     });
   });

@@ -3,6 +3,7 @@
 
 #include "core/dispatch.h"
 #include "core/dtype.h"
+#include "core/rule.h"
 #include "core/strided.h"
 
 namespace npu_quant {
@@ -26,6 +27,7 @@ struct QuantizeKernel {
   struct Args {
     DType x_dtype;
     Format codes;
+    Rule rule;
     int64_t rows, n;
     Strided x, y;
     Strided scale, zero_point;  // float32; stride is 0 or 4

@@ -6,6 +6,25 @@
 namespace npu_quant {
 namespace {
 
+// A condition as all bits or none, of a scalar as of lanes.
+NPU_QUANT_INLINE int32_t mask_of(bool condition) { return -int32_t{condition}; }
+NPU_QUANT_INLINE I32 mask_of(I32 condition) { return condition; }
+
+// Subnormal numbers become zeros of their sign.
+template <class F>
+NPU_QUANT_INLINE F flushed(F v) {
+  using Bits = decltype(mask_of(v < v));
+  const auto bits = bit_cast<Bits>(v);
+  const Bits is_tiny = mask_of(bit_cast<F>(bits & INT32_MAX) < F{} + 0x1p-126f);
+  return bit_cast<F>(bits & ~(is_tiny & INT32_MAX));
+}
+
+// div(a, b) of docs/numerics.md 4: the division of a device that knows no subnormal numbers.
+template <class F>
+NPU_QUANT_INLINE F flushed_quotient(F a, F b) {
+  return flushed(flushed(a) / flushed(b));
+}
+
 // fl(v / scale), from reciprocal = fl(1 / scale): Markstein's division. Right for every v and scale
 // whose reciprocal, quotient and remainder are normal numbers; NaN for infinite v and quotients.
 // Proof: tests/cpp/test_exact_division.cpp, over every pair that could come out wrong.

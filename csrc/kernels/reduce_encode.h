@@ -198,25 +198,25 @@ struct GroupAmax {
 
 struct GroupDividers {
   alignas(64) float scale[kLanes];
-  alignas(64) float reciprocal[kLanes];
+  alignas(64) float multiplier[kLanes];
   alignas(64) int32_t form[kLanes];
 
   NPU_QUANT_INLINE Divider<float, int32_t> operator[](int64_t g) const {
-    return {scale[g], reciprocal[g], form[g]};
+    return {scale[g], multiplier[g], form[g]};
   }
   NPU_QUANT_INLINE void set(int64_t g, const Divider<float, int32_t>& divider) {
     scale[g] = divider.scale;
-    reciprocal[g] = divider.reciprocal;
+    multiplier[g] = divider.multiplier;
     form[g] = divider.form;
   }
 };
 
 template <class In, class Code>
 NPU_QUANT_INLINE GroupDividers dividers_of(const DynamicArgs& args, F32 amax) {
-  const auto of_lanes = divider_of<In, Code, I32>(args.rule, args.most_scale, amax);
+  const auto of_lanes = divider_of<In, Code, I32>(args.rule, amax);
   GroupDividers dividers;
   store(dividers.scale, of_lanes.scale);
-  store(dividers.reciprocal, of_lanes.reciprocal);
+  store(dividers.multiplier, of_lanes.multiplier);
   store(dividers.form, of_lanes.form);
   return dividers;
 }

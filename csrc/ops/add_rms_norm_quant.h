@@ -29,7 +29,7 @@ struct AddRmsNormQuant final : Op {
   Status check_ranks() const override;
   void plan_outputs() override;
   Status check_attributes() override;
-  Format codes() const override { return dst_type.is_default ? Format::int8 : dst_type.format; }
+  Format codes() const { return dst_type.is_default ? Format::int8 : dst_type.format; }
   Status check_shapes() override;
   Status check_quantizer_shape(const char* argument, const TensorView& view) const;
 };

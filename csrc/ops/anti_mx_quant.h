@@ -24,7 +24,7 @@ struct AntiMxQuant final : Op {
   Status check_ranks() const override;
   void plan_outputs() override;
   Status check_attributes() override;
-  Format codes() const override;
+  Format codes() const;
   Status check_shapes() override;
 
   int place_ = 0;  // of the axis

@@ -28,7 +28,7 @@ struct AntiQuant final : Op {
   void plan_outputs() override;
   Status check_attributes() override;
   Status check_shapes() override;
-  Format codes() const override { return codes_; }
+  Format codes() const { return codes_; }
   Status check_scale();
 
   Format codes_ = Format::other;  // of x

@@ -15,14 +15,6 @@ namespace {
 constexpr int64_t kColBlocks[] = {64, 128, 192, 256};
 constexpr int64_t kSegment = 64 << 10;  // elements: threads share rows of longer blocks in these
 
-// Of a number as float32: infinity of 0.
-float reciprocal_of(double number) {
-  Parameter one, inverse;
-  one.assign(number);
-  if (!inverse.assign_reciprocals("", one).ok()) return 0;  // never: it is one
-  return inverse.bounds().greatest;
-}
-
 // The lines of blocks of a call, and what the kernel is told about each part of them.
 class BlockWork {
  public:
@@ -42,7 +34,6 @@ class BlockWork {
               .y = strided(y),
               .scale = strided(scale),
               .rule = op.rule,
-              .most_scale = reciprocal_of(op.min_scale),
               .stream = worth_streaming(op.bytes())};
     if (op.x.rank == 3) {
       batches_ = shape.dims[0];
@@ -192,10 +183,10 @@ Status BlockQuant::check_attributes() {
   return {};
 }
 
-Geometry BlockQuant::geometry() const {
-  return {.rows = outputs[kScale].shape.size(),
-          .n = row_block_size * col_block_size,
-          .greatest = dst_type_max};
+Status BlockQuant::take_rule() {
+  rule = reference_rule(codes(), dst_type_max);
+  bound_scales(min_scale, rule);
+  return check_has_profile(name, numerics.profile);
 }
 
 Status BlockQuant::check_shapes() {

@@ -37,7 +37,7 @@ struct BlockQuant : Op {
   double dst_type_max = 0.0;
 
   Inputs inputs() override { return Inputs::of(required("x", x)); }
-  Format codes() const final;
+  Format codes() const;
 
  protected:
   // What is available.
@@ -49,7 +49,7 @@ struct BlockQuant : Op {
   Status check_ranks() const override;
   void plan(int64_t lines);            // outputs of so many lines of blocks
   Status check_attributes() override;  // all but dst_type_max
-  Geometry geometry() const final;
+  Status take_rule() override;
   Status check_shapes() override;
   Status wrong(const char* argument, const Text& came, const Text& allowed) const {
     return fault(name, Fault::attribute, {Argument(argument)}, came, allowed);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <functional>
 #include <utility>
 
 namespace npu_quant {
@@ -112,9 +111,10 @@ Status not_an_array(const char* op, const Part& argument, const std::string& typ
 Status out_of_memory(const char* op) { return fault(op, Fault::memory, {}, "out of memory"); }
 
 Status check_numerics(const char* op, std::string_view name, Numerics& numerics) {
-  if (find_numerics(name, numerics)) return {};
+  std::string available;
+  if (find_numerics(name, numerics, available)) return {};
   return fault(op, Fault::unavailable, {Argument("numerics")}, {"is ", quoted(name)},
-               {"available: ", joined(list_numerics(), std::identity())});
+               {"available: ", available});
 }
 
 Status check_num_threads(int64_t n) {

@@ -23,7 +23,7 @@ struct ConvertWeightToInt4pack final : Op {
   Status check_ranks() const override;
   void plan_outputs() override;
   Status check_shapes() override;
-  Format codes() const override { return codes_; }
+  Format codes() const { return codes_; }
 
   Format codes_ = Format::other;
 };

@@ -23,7 +23,7 @@ struct DtypeCast final : Op {
   void plan_outputs() override;
   Status check_attributes() override;
   Status check_shapes() override;
-  Format codes() const override { return dtype.format; }
+  Format codes() const { return dtype.format; }
 
   Format from_ = Format::other;
   TensorView values_;  // self, with the shape of its codes

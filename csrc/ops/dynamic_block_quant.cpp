@@ -24,6 +24,35 @@ Status DynamicBlockQuant::check_attributes() {
   return check_dst_type_max(name, dst_type_max, codes());
 }
 
+Status DynamicBlockQuant::take_rule() {
+  NPU_QUANT_RETURN_IF_ERROR(check_device());
+  rule = reference_rule(codes(), dst_type_max);
+  set_block_forms(numerics, rule);
+  bound_scales(min_scale, rule);
+  return {};
+}
+
+// What the devices lack.
+Status DynamicBlockQuant::check_device() const {
+  constexpr DType kDTypes[] = {DType::float16, DType::bfloat16};
+  constexpr Format kFormats910b[] = {Format::int8};
+  constexpr Format kFormats950[] = {Format::int8, Format::hifloat8, Format::float8_e5m2,
+                                    Format::float8_e4m3fn};
+  const Profile profile = numerics.profile;
+  if (profile == Profile::reference) return {};
+  if (profile == Profile::ascend950)
+    return check_format_of_device(name, profile, codes(), kFormats950);
+  NPU_QUANT_RETURN_IF_ERROR(check_dtype_of_device(name, profile, "x", x, kDTypes));
+  NPU_QUANT_RETURN_IF_ERROR(check_format_of_device(name, profile, codes(), kFormats910b));
+  if (row_block_size != 1)
+    return refused_by_device(name, profile, "row_block_size", std::to_string(row_block_size), "1");
+  if (col_block_size != 128)
+    return refused_by_device(name, profile, "col_block_size", std::to_string(col_block_size),
+                             "128");
+  if (dst_type_max == 0) return {};
+  return refused_by_device(name, profile, "dst_type_max", to_string(dst_type_max), "0.0");
+}
+
 Status DynamicBlockQuant::run(const TensorView* out) const {
   quantize(nullptr, out);
   return {};

@@ -13,6 +13,9 @@ struct DynamicBlockQuant final : BlockQuant {
  private:
   void plan_outputs() override;
   Status check_attributes() override;
+  Status take_rule() override;
+
+  Status check_device() const;
 };
 
 }  // namespace npu_quant

@@ -1,7 +1,6 @@
 #include "ops/dynamic_groups.h"
 
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <new>
 #include <utility>
@@ -112,6 +111,7 @@ class Groups {
                                                       .n = part.n,
                                                       .x = part.x,
                                                       .y = part.y,
+                                                      .rule = work_.rule,
                                                       .scale = array(kScale),
                                                       .offset = array(kOffset),
                                                       .factor = array(kFactor),
@@ -120,6 +120,7 @@ class Groups {
     for_each_tile(part, [&](const RowsPart& tile, DType dtype, int64_t row, int64_t i) {
       run_on_active_target<QuantizeKernel>({.x_dtype = dtype,
                                             .codes = work_.format,
+                                            .rule = work_.rule,
                                             .rows = tile.rows,
                                             .n = tile.n,
                                             .x = tile.x,
@@ -258,7 +259,6 @@ DynamicArgs DynamicGroups::symmetric_args(const RowsPart& part, int64_t group_ro
           .y = {part.y.data, part.y.row_stride, in_bytes ? 1 : part.y.stride},
           .scale = part.scale,
           .rule = rule,
-          .most_scale = std::numeric_limits<float>::infinity(),
           .stream = stream};
 }
 

@@ -54,10 +54,33 @@ Status DynamicQuant::check_attributes() {
   return check_dst_type_max(name, dst_type_max, codes());
 }
 
-Geometry DynamicQuant::geometry() const {
-  const int64_t groups = outputs[kScale].shape.size();
-  return {
-      .rows = groups, .n = groups > 0 ? input.shape.size() / groups : 0, .greatest = dst_type_max};
+Status DynamicQuant::take_rule() {
+  NPU_QUANT_RETURN_IF_ERROR(check_device());
+  rule = reference_rule(codes(), dst_type_max);
+  if (!symmetric) return set_asymmetric_forms(numerics, rule), Status{};
+  const int64_t tokens = outputs[kScale].shape.size();
+  const TokenCall call{.codes = codes(),
+                       .rows = tokens,
+                       .n = input.shape.dims[input.rank - 1],
+                       .smooths = smooth_scales.present,
+                       .has_groups = group_index.present};
+  set_dynamic_forms(numerics, call, rule);
+  return {};
+}
+
+// What the devices lack.
+Status DynamicQuant::check_device() const {
+  constexpr DType kDTypes[] = {DType::float16, DType::bfloat16};
+  constexpr Format kFormats910b[] = {Format::int8, Format::int4};
+  const Profile profile = numerics.profile;
+  if (profile == Profile::reference) return {};
+  NPU_QUANT_RETURN_IF_ERROR(check_dtype_of_device(name, profile, "input", input, kDTypes));
+  if (profile != Profile::ascend910b) return {};
+  NPU_QUANT_RETURN_IF_ERROR(check_format_of_device(name, profile, codes(), kFormats910b));
+  if (quant_mode.value() != Mode::pertoken)
+    return refused_by_device(name, profile, "quant_mode", quoted(quant_mode.word()), "'pertoken'");
+  if (dst_type_max == 0) return {};
+  return refused_by_device(name, profile, "dst_type_max", to_string(dst_type_max), "0.0");
 }
 
 Status DynamicQuant::check_shapes() {

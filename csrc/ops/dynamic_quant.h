@@ -30,13 +30,14 @@ struct DynamicQuant : Op {
  private:
   Status check_dtypes() const final;
   Status check_ranks() const final;
-  Format codes() const final { return codes_asked_for(dst_type); }
+  Format codes() const { return codes_asked_for(dst_type); }
   void plan_outputs() final;
   Status check_attributes() final;
-  Geometry geometry() const final;
+  Status take_rule() final;
   Status check_shapes() final;
 
   Status check_groups() const;
+  Status check_device() const;
 };
 
 struct DynamicQuantAsymmetric final : DynamicQuant {

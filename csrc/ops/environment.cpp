@@ -1,7 +1,6 @@
 #include "ops/environment.h"
 
 #include <cstdlib>
-#include <functional>
 #include <utility>
 
 #include "core/cache.h"
@@ -67,9 +66,10 @@ Environment read_environment() {
   Environment read;
   for (const auto apply : {apply_target, apply_prefetch, apply_num_threads})
     if (Status status = apply(); read.status.ok()) read.status = std::move(status);
+  std::string available;
   const char* profile = std::getenv("NPU_QUANT_NUMERICS");
-  if (read.status.ok() && profile != nullptr && !find_numerics(profile, read.numerics))
-    read.status = unknown_value("NPU_QUANT_NUMERICS", joined(list_numerics(), std::identity()));
+  if (read.status.ok() && profile != nullptr && !find_numerics(profile, read.numerics, available))
+    read.status = unknown_value("NPU_QUANT_NUMERICS", available);
   return read;
 }
 

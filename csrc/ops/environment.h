@@ -7,7 +7,7 @@ namespace npu_quant {
 
 struct Environment {
   Status status;  // names the variable that holds nothing we know, and what it may hold
-  Numerics numerics = Numerics::reference;
+  Numerics numerics;
 };
 
 // Applies NPU_QUANT_TARGET and NPU_QUANT_NUM_THREADS, and says which profile NPU_QUANT_NUMERICS

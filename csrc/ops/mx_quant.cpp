@@ -51,6 +51,11 @@ Status MxQuant::check_greatest() const {
           : Text{"available: 0.0 (it belongs to ", Argument("scale_alg"), " 2)"});
 }
 
+Status MxQuant::take_rule() {
+  rule = reference_rule(codes(), dst_type_max);
+  return check_has_profile(name, numerics.profile);
+}
+
 Status MxQuant::check_shapes() {
   return check_packable(name, input_name_, input, codes(), outputs[0].dtype);
 }

@@ -29,8 +29,8 @@ struct MxQuant : Op {
       : Op(name), input_name_(input_name), by_default_(by_default) {}
 
   Status check_dtypes() const override { return check_float_dtype(name, input_name_, input); }
-  Format codes() const final;
-  Geometry geometry() const final { return {.greatest = dst_type_max}; }
+  Format codes() const;
+  Status take_rule() final;
   Status check_shapes() override;
 
   // The checks of attributes, in their order.

@@ -21,7 +21,7 @@ Status Op::check() {
   plan_outputs();
   for (const OutputSpec& output : outputs) bytes_ += output.shape.size() * size_of(output.dtype);
   NPU_QUANT_RETURN_IF_ERROR(check_attributes());
-  NPU_QUANT_RETURN_IF_ERROR(rule_for(*this, codes(), geometry(), rule));
+  NPU_QUANT_RETURN_IF_ERROR(take_rule());
   return check_shapes();
 }
 

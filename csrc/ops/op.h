@@ -21,7 +21,7 @@
 
 #include "core/cache.h"
 #include "ops/outputs.h"
-#include "ops/rules.h"
+#include "ops/profiles.h"
 
 namespace npu_quant {
 
@@ -30,7 +30,7 @@ struct Op {
   virtual ~Op() = default;
 
   const char* const name;  // what messages begin with
-  Numerics numerics = Numerics::reference;
+  Numerics numerics;
 
   virtual Inputs inputs() = 0;
 
@@ -52,9 +52,8 @@ struct Op {
   virtual Status check_ranks() const = 0;
   virtual void plan_outputs() = 0;  // of arrays and attributes as they came
   virtual Status check_attributes() { return {}; }
-  // Of the first output, and of what shares a scale.
-  virtual Format codes() const { return format_of(outputs[0].dtype); }
-  virtual Geometry geometry() const { return {}; }
+  // Makes the rule of the profile, or refuses it: what a device lacks, too.
+  virtual Status take_rule() { return check_has_profile(name, numerics.profile); }
   virtual Status check_shapes() { return {}; }
 
  private:

@@ -119,6 +119,7 @@ Status Quantize::run(const TensorView* out) const {
       work_bytes(bytes(), {&self, &out[kY]}), [&](const auto& part) {
         run_on_active_target<QuantizeKernel>({.x_dtype = self.dtype,
                                               .codes = codes(),
+                                              .rule = rule,
                                               .rows = part.rows,
                                               .n = part.n,
                                               .x = part.at[kX],

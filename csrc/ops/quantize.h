@@ -27,7 +27,7 @@ struct Quantize : Op {
   Status check_dtypes() const override;
   Status check_ranks() const final;
   void plan_outputs() final;
-  Format codes() const final { return dtype.format; }
+  Format codes() const { return dtype.format; }
   Status check_attributes() override;
   Status check_shapes() override;
 

@@ -59,7 +59,8 @@ void remember_format(py::handle value, Format format) {
 
 void initialise_arguments(py::module_& module) {
   const char* from_environment = std::getenv("NPU_QUANT_NUMERICS");
-  const py::str process_default(from_environment != nullptr ? from_environment : kNumericsNames[0]);
+  const py::str process_default(from_environment != nullptr ? from_environment
+                                                            : name_of(Profile::reference));
   numerics_default = PyContextVar_New("npu_quant.numerics", process_default.ptr());
   module.attr("numerics_default") = numerics_default;
   known_formats = py::dict().release();
@@ -175,7 +176,7 @@ Numerics to_numerics(const char* op, py::handle value) {
       throw py::error_already_set();
     name = py::reinterpret_steal<py::object>(current);
   }
-  Numerics numerics = Numerics::reference;
+  Numerics numerics;
   raise_unless_ok(check_numerics(op, to_string(op, "numerics", name), numerics));
   return numerics;
 }

@@ -67,10 +67,6 @@ void bind_runtime(py::module_& module) {
     for (const char* name : list_numerics()) names.append(name);
     return names;
   });
-  module.def(
-      "set_fictitious_numerics",
-      [](bool exists) { set_fictitious_numerics(exists ? "fictitious" : nullptr); },
-      py::arg("exists"));  // for tests, like set_target
   module.def("formats", &formats);
   module.def("get_num_threads", &get_num_threads);
   module.def("set_num_threads", &set_threads, py::arg("n"));

@@ -18,10 +18,11 @@ def numerics(name: str) -> Iterator[None]:
     It holds for this thread or asyncio task (it is a context variable).
 
     Args:
-        name: one of :func:`list_numerics`.
+        name: one of :func:`list_numerics`, or one with parameters, ``NAME:KEY=VALUE[,KEY=VALUE...]``,
+            such as ``ascend910b:scale_form=S2`` (docs/numerics.md 4).
 
     Raises:
-        ParamError: no profile has that name.
+        ParamError: no profile has that name, or it has no such parameter or value.
 
     Example:
         >>> import npu_quant
@@ -43,7 +44,7 @@ def list_numerics() -> list[str]:
     Example:
         >>> import npu_quant
         >>> npu_quant.list_numerics()
-        ['reference']
+        ['reference', 'ascend910b', 'ascend950']
     """
     return _core.list_numerics()
 

@@ -30,7 +30,6 @@ TEST(DynamicPieces, ManyBlocksOfRowsThatAreReadTogether) {
        .y = {},
        .scale = {reinterpret_cast<char*>(scale.data()), 4 * kBlocks, 4},
        .rule = {},
-       .most_scale = INFINITY,
        .stream = false});
   for (int64_t row = 0; row < kRows; ++row)
     for (int64_t block = 0; block < kBlocks; ++block)

@@ -78,6 +78,7 @@ void divide(Target target, const std::vector<float>& x, const Line& line, Code* 
                                .offset = address(offset)});
   run_on<QuantizeKernel>(target, {.x_dtype = DType::float32,
                                   .codes = kFormatOf<Code>,
+                                  .rule = {},
                                   .rows = 1,
                                   .n = n,
                                   .x = at(x.data(), 4),

@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <random>
+#include <string>
+#include <utility>
 
 #include "codes_kernel.h"
 #include "core/format.h"
 #include "core/parallel.h"
 #include "kernels/dynamic_quant.h"
+#include "ops/contract.h"
 #include "reference.h"
 
 namespace npu_quant::testing {
@@ -30,7 +34,6 @@ void quantize(Target target, DType dtype, const void* x, int64_t n, int64_t grou
                           .y = {reinterpret_cast<char*>(y), 0, format == Format::int4 ? 4 : 1},
                           .scale = {reinterpret_cast<char*>(scale), 0, 4},
                           .rule = rule,
-                          .most_scale = INFINITY,
                           .stream = false});
 }
 
@@ -90,10 +93,44 @@ int64_t count_differences(DType dtype, const std::vector<float>& widened, uint16
   return differences;
 }
 
-// fl(v / scale) as a code of any value, which test_codes.cpp tries.
-std::vector<int8_t> divided(Format format, std::vector<float> v, float scale) {
+float flushed(float v) { return std::fabs(v) < 0x1p-126f ? std::copysign(0.0f, v) : v; }
+float div(float a, float b) { return flushed(flushed(a) / flushed(b)); }
+
+// A rule, and what it says, written down anew (docs/numerics.md 4).
+struct Formula {
+  const char* name;
+  Rule rule;
+  float (*scale)(float amax, float greatest);
+  float (*quotient)(float v, float amax, float scale, float greatest);
+};
+const Formula kReference{"Reference",
+                         {},
+                         [](float a, float m) { return a / m; },
+                         [](float v, float, float s, float) { return v / s; }};
+const Formula kDevices[] = {
+    {"Ascend910b",
+     {.scale = ScaleForm::product, .code = CodeForm::product},
+     [](float a, float m) { return a * (1 / m); },
+     [](float v, float a, float, float m) { return v * (m / a); }},
+    {"Ascend910bBlocks",
+     {.scale = ScaleForm::product, .code = CodeForm::product_of_inverse},
+     [](float a, float m) { return a * (1 / m); },
+     [](float v, float a, float, float m) { return v * (1 / a * m); }},
+    {"Ascend950",
+     {.scale = ScaleForm::product, .code = CodeForm::flushed_quotient},
+     [](float a, float m) { return a * (1 / m); },
+     [](float v, float, float s, float) { return div(v, s); }},
+    {"Ascend950Blocks",
+     {.scale = ScaleForm::flushed_quotient, .code = CodeForm::flushed_quotient},
+     [](float a, float m) { return div(a, m); },
+     [](float v, float, float s, float) { return div(v, s); }},
+};
+
+// Codes of any values, which test_codes.cpp tries: of NaN, 0.
+std::vector<int8_t> codes_of(Format format, std::vector<float> v) {
   const auto n = static_cast<int64_t>(v.size());
-  for (float& value : v) value /= scale;
+  for (float& value : v)
+    if (std::isnan(value)) value = 0;
   std::vector<uint8_t> codes(v.size());
   run_on<CodesKernel>(runnable_targets().back(), {format, false, v.data(), codes.data(), n});
   if (format == Format::int4) {
@@ -104,17 +141,20 @@ std::vector<int8_t> divided(Format format, std::vector<float> v, float scale) {
   return {codes.begin(), codes.end()};
 }
 
-// The same of other formats.
+// The same of other formats and formulas.
 int64_t count_differences(Format format, DType dtype, const std::vector<float>& widened,
-                          uint16_t amax) {
+                          uint16_t amax, const Formula& formula = kReference) {
   std::vector<uint16_t> row = all_values_up_to(amax);
   row.resize((row.size() + 127) / 128 * 128, amax);
   const auto n = static_cast<int64_t>(row.size());
   std::vector<float> v(row.size()), scales(row.size() / 128);
-  for (size_t i = 0; i < row.size(); ++i) v[i] = widened[row[i]];
   const auto greatest = static_cast<float>(find_row(format)->greatest);
-  const float scale = widened[amax] / greatest;
-  const std::vector<int8_t> expected = divided(format, v, scale);
+  const float scale = formula.scale(widened[amax], greatest);
+  for (size_t i = 0; i < row.size(); ++i)
+    v[i] = formula.quotient(widened[row[i]], widened[amax], scale, greatest);
+  const std::vector<int8_t> expected = codes_of(format, v);
+  Rule rule = formula.rule;
+  rule.greatest = greatest;
   std::vector<int8_t> y(expected.size());
   int64_t differences = 0;
   for (const Target target : runnable_targets())
@@ -122,7 +162,7 @@ int64_t count_differences(Format format, DType dtype, const std::vector<float>& 
       // The baseline divides. What is chosen for a group is chosen for several by the same lines.
       if (target == Target::baseline || (group < n && amax % 8 != 0)) continue;
       quantize<DynamicBlocksKernel>(target, dtype, row.data(), n, group, y.data(), scales.data(),
-                                    {greatest}, format);
+                                    rule, format);
       differences += bits_of(scales[0]) != bits_of(scale);
       differences += count_differences(y, expected);
     }
@@ -177,6 +217,41 @@ TEST_P(ExactQuotientOf, EveryBFloat16ExponentOfAmax) {
   expect_none_for_every_amax(widen_bfloat16, 0x7f80, [](const auto& widened, uint16_t amax) {
     if (amax % 5 != 0 && amax % 128 != 0) return int64_t{0};
     return count_differences(GetParam(), DType::bfloat16, widened, amax);
+  });
+}
+
+// The devices' formulas, which fast forms follow as they do the division, in the formats of each.
+std::vector<std::pair<Formula, Format>> formulas_of_devices() {
+  std::vector<std::pair<Formula, Format>> all;
+  for (const Formula& formula : kDevices)
+    for (const Format format : kCodeFormats) {
+      const bool is_integer = format == Format::int8 || format == Format::int4;
+      if (is_integer || formula.rule.code == CodeForm::flushed_quotient)
+        all.emplace_back(formula, format);
+    }
+  return all;
+}
+class ExactFormula : public ::testing::TestWithParam<std::pair<Formula, Format>> {};
+INSTANTIATE_TEST_SUITE_P(Devices, ExactFormula, ::testing::ValuesIn(formulas_of_devices()),
+                         [](const auto& info) {
+                           return std::string(info.param.first.name) + "_" +
+                                  name_of(info.param.second);
+                         });
+
+// Every significand of amax, at four exponents.
+TEST_P(ExactFormula, EveryFloat16AmaxAndEveryValueBelowIt) {
+  const auto& [formula, format] = GetParam();
+  expect_none_for_every_amax(widen_float16, 0x7c00, [&](const auto& widened, uint16_t amax) {
+    if ((amax >> 10) % 10 != 0) return int64_t{0};
+    return count_differences(format, DType::float16, widened, amax, formula);
+  });
+}
+
+TEST_P(ExactFormula, EveryBFloat16ExponentOfAmax) {
+  const auto& [formula, format] = GetParam();
+  expect_none_for_every_amax(widen_bfloat16, 0x7f80, [&](const auto& widened, uint16_t amax) {
+    if (amax % 5 != 0 && amax % 128 != 0) return int64_t{0};
+    return count_differences(format, DType::bfloat16, widened, amax, formula);
   });
 }
 
