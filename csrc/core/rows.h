@@ -41,10 +41,49 @@ struct Axes {
   int64_t dims[kMaxRank];
   int64_t strides[tensors][kMaxRank];
 
-  // Axes of length 1 vanish, and axes that are one arithmetic progression in every tensor merge:
-  // the usual case is a single axis.
+  Axes() = default;
   Axes(const int64_t* all_dims, int all, const int64_t* const (&all_strides)[tensors]) {
-    for (int axis = 0; axis < all; ++axis) append(all_dims[axis], all_strides, axis);
+    for (int axis = 0; axis < all; ++axis)
+      append(all_dims[axis], [&](int t) { return all_strides[t][axis]; });
+  }
+
+  // An axis inside of all others. Where it may join them, one of length 1 vanishes, and one that
+  // goes on with the last as one arithmetic progression in every tensor is one with it: the usual
+  // case is a single axis.
+  template <class StrideOf>
+  void append(int64_t dim, StrideOf stride_of, bool may_join = true) {
+    if (dim == 1 && may_join) return;
+    bool continues = may_join && rank > 0;
+    for (int t = 0; t < tensors && continues; ++t)
+      continues = strides[t][rank - 1] == stride_of(t) * dim;
+    if (continues)
+      dims[rank - 1] *= dim;
+    else
+      dims[rank++] = dim;
+    for (int t = 0; t < tensors; ++t) strides[t][rank - 1] = stride_of(t);
+  }
+
+  // Takes the last axis away and returns its place, where its strides still are; -1 where there is
+  // none, and leaves `dim` as it is.
+  int pop(int64_t& dim) {
+    if (rank == 0) return -1;
+    dim = dims[--rank];
+    return rank;
+  }
+
+  int64_t count() const {
+    int64_t count = 1;
+    for (int axis = 0; axis < rank; ++axis) count *= dims[axis];
+    return count;
+  }
+
+  // Where the element is that is so many after the first.
+  void find_offsets(int64_t index, int64_t (&offsets)[tensors]) const {
+    for (int64_t& offset : offsets) offset = 0;
+    for (int axis = rank - 1; axis >= 0; --axis) {
+      for (int t = 0; t < tensors; ++t) offsets[t] += index % dims[axis] * strides[t][axis];
+      index /= dims[axis];
+    }
   }
 
   // The same with the axes in the order of one tensor's strides, the longest first, so that this
@@ -63,7 +102,8 @@ struct Axes {
       order[place] = axis;
     }
     Axes axes;
-    for (int i = 0; i < all; ++i) axes.append(all_dims[order[i]], all_strides, order[i]);
+    for (int i = 0; i < all; ++i)
+      axes.append(all_dims[order[i]], [&](int t) { return all_strides[t][order[i]]; });
     return axes;
   }
 
@@ -75,21 +115,6 @@ struct Axes {
       for (int t = 0; t < tensors; ++t) axes.strides[t][axis] = strides[t][axis];
     }
     return axes;
-  }
-
- private:
-  Axes() = default;
-
-  void append(int64_t dim, const int64_t* const (&all_strides)[tensors], int axis) {
-    if (dim == 1) return;
-    bool continues = rank > 0;
-    for (int t = 0; t < tensors && continues; ++t)
-      continues = strides[t][rank - 1] == all_strides[t][axis] * dim;
-    if (continues)
-      dims[rank - 1] *= dim;
-    else
-      dims[rank++] = dim;
-    for (int t = 0; t < tensors; ++t) strides[t][rank - 1] = all_strides[t][axis];
   }
 };
 

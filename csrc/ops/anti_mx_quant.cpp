@@ -67,7 +67,14 @@ Status AntiMxQuant::check_shapes() {
 
 Status AntiMxQuant::run(const TensorView* out) const {
   if (x.shape.size() == 0) return {};
-  const MxWork work(outputs[kY].shape, place_, kMxCell, codes(), {&out[kY], &x, &mxscale}, false);
+  const MxWork work{.shape = outputs[kY].shape,
+                    .place = place_,
+                    .block = kMxCell,
+                    .format = codes(),
+                    .numbers = out[kY],
+                    .codes = x,
+                    .scales = mxscale,
+                    .gives_codes = false};
   const bool stream = worth_streaming(bytes());
   work.for_each_part(work_bytes(bytes(), {&x, &out[kY]}), [&](const MxPart& part) {
     run_on_active_target<AntiMxKernel>({.format = codes(),

@@ -8,6 +8,16 @@
 #include "ops/parameter.h"
 
 namespace npu_quant {
+namespace {
+
+// Of no rows.
+void clear(const MxScales& to, int64_t n) {
+  if (to.data == nullptr) return;
+  for (int64_t i = 0; i < n; ++i)
+    for (int lane = 0; lane < 2; ++lane) to.data[i * to.row_stride + lane * to.lane_stride] = 0;
+}
+
+}  // namespace
 
 Format MxQuant::codes() const {
   const auto* const end = std::end(kMxFormats);
@@ -85,12 +95,20 @@ DynamicMxArgs MxQuant::args_of(const MxPart& part) const {
 }
 
 void MxQuant::quantize_along(int place, const TensorView& y, const TensorView& mxscale,
-                             const TensorView* row_scales) const {
+                             const TensorView* row_scales, const GroupLines* groups) const {
   const bool is_wanted = y.present || mxscale.present || (row_scales && row_scales->present);
-  if (input.shape.size() == 0 || !is_wanted) return;
-  const MxWork work(input.shape, place, block_size, codes(), {&input, &y, &mxscale}, true,
-                    row_scales);
+  if (!is_wanted) return;
+  const MxWork work{.shape = input.shape,
+                    .place = place,
+                    .block = block_size,
+                    .format = codes(),
+                    .numbers = input,
+                    .codes = y,
+                    .scales = mxscale,
+                    .row_scales = row_scales,
+                    .groups = groups};
   work.for_each_part(work_bytes(bytes(), {&input, &y}), [this](const MxPart& part) {
+    if (part.rows == 0) return clear(part.scales, part.n);
     const DynamicMxArgs args = args_of(part);
     part.is_in_rows ? run_on_active_target<MxRowsKernel>(args)
                     : run_on_active_target<MxColumnsKernel>(args);

@@ -45,8 +45,8 @@ struct MxQuant : Op {
 
   // Blocks along an axis, or tiles where there are scales of rows; nothing where none is wanted.
   void quantize_along(int place, const TensorView& y, const TensorView& mxscale,
-                      const TensorView* row_scales = nullptr) const;
-  DynamicMxArgs args_of(const MxPart& part) const;
+                      const TensorView* row_scales = nullptr,
+                      const GroupLines* groups = nullptr) const;
 
   const char* const input_name_;
 
@@ -54,6 +54,7 @@ struct MxQuant : Op {
   // The one beside 0, or 0.
   virtual int64_t other_scale_alg() const;
   MxRule mx_rule() const;
+  DynamicMxArgs args_of(const MxPart& part) const;
 
   const Format by_default_;
 };

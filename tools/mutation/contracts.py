@@ -128,17 +128,38 @@ WORK = [
 GROUPS = [
     Fault(
         "grouped_dynamic_mx_quant: a group without rows keeps half of its bytes",
-        f"{OPS}/grouped_dynamic_mx_quant.cpp",
+        f"{OPS}/mx_quant.cpp",
         "for (int lane = 0; lane < 2; ++lane) to.data",
         "for (int lane = 0; lane < 1; ++lane) to.data",
         "grouped",
     ),
     Fault(
-        "grouped_dynamic_mx_quant: only the first pair of rows of a part is made",
-        f"{OPS}/grouped_dynamic_mx_quant.cpp",
-        "std::min(rows, taken * kPair)",
-        "std::min(rows, kPair)",
+        "tiles: only the first line of a part is made",
+        f"{OPS}/tiles.h",
+        "std::min(rows, lines * cut_.group_rows)",
+        "std::min(rows, cut_.group_rows)",
         "grouped",
+    ),
+    Fault(
+        "tiles: a part after the first takes its tensors from their columns before",
+        f"{OPS}/tiles.h",
+        "first > 0 ? end_of(first - 1) : 0",
+        "first > 1 ? end_of(first - 2) : 0",
+        "threads",
+    ),
+    Fault(
+        "tiles: the rows of a matrix go on in the next one whatever lies between",
+        f"{OPS}/tiles.h",
+        "!= rows * steps_[t].row_stride) return;",
+        "< rows * steps_[t].row_stride) return;",
+        "layouts",
+    ),
+    Fault(
+        "tiles: a group of rows has the scale of the first",
+        f"{OPS}/tiles.h",
+        "(cell.of_groups ? group : row) * row_stride",
+        "(cell.of_groups ? 0 : row) * row_stride",
+        "dynamic_block_quant",
     ),
     Fault(
         "groups: a line begins in the group after its own",

@@ -1,0 +1,210 @@
+// How the work of a call is cut: the axes of its tensors into rows and columns, and these into
+// parts of whole groups, which threads share.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/parallel.h"
+#include "core/rows.h"
+#include "core/strided.h"
+#include "ops/groups.h"
+
+namespace npu_quant {
+
+// What elements have in common in a tensor.
+struct Cell {
+  int64_t columns = 1;      // so many share an element
+  bool of_groups = false;   // the rows of a group share one
+  int64_t packed_item = 0;  // of Strided; `columns` is kPackedCodes then
+};
+template <int tensors>
+struct Cells {
+  Cell of[tensors];
+};
+
+struct Cut {
+  static constexpr int kNone = -1;
+  static constexpr int64_t kAll = 0;
+
+  // A group is cut at the end of an axis only. Rows that are a group each are not joined.
+  int64_t group_rows = 1, group_columns = 1;
+  int64_t columns = INT64_MAX;             // of a part, at most: of whole groups
+  int64_t head = 0;                        // more of them has the first part
+  int64_t elements = INT64_MAX;            // of a part of several groups of rows, at most
+  int row_axis = kNone;                    // of the rows; else all axes before the last are
+  int order_of = kNone;                    // the tensor that is walked as it lies in memory
+  const GroupLines* row_groups = nullptr;  // groups of rows begin anew in each of them
+};
+
+// Columns lie along the last axis, and along those that it continues in every tensor; with an axis
+// of rows, the elements of all other axes have a matrix each.
+//
+//   line 0   | segment 0 | segment 1 | 2 |    A line is a group of rows, a segment as many columns
+//   line 1   | segment 3 | segment 4 | 5 |    as a part may have. A part is some segments of a line
+//   line 2   | segment 6 | segment 7 | 8 |    or, where a line is one segment, some lines.
+template <int tensors>
+class Tiles {
+ public:
+  struct Part {
+    int64_t rows, n;
+    Strided at[tensors];  // no data where the tensor is absent
+    int64_t line;         // its first one, counted through all matrices
+  };
+
+  // The strides are in bytes, along the last axis from an element to the next that is not shared.
+  Tiles(const Shape& shape, const int64_t* const (&strides)[tensors], const Cut& cut,
+        const Cells<tensors>& cells = {})
+      : cut_(cut), cells_(cells) {
+    take_axes(shape, strides);
+    if (const int axis = axes_.pop(n_); axis >= 0)
+      for (int t = 0; t < tensors; ++t) steps_[t].stride = axes_.strides[t][axis];
+    if (cut.row_axis != Cut::kNone) {
+      take_rows(shape.dims[cut.row_axis], strides);
+    } else if (const int axis = axes_.pop(lines_); axis >= 0) {
+      for (int t = 0; t < tensors; ++t) steps_[t].row_stride = bytes_of(t, axes_.strides[t][axis]);
+    }
+    segments_ = std::max<int64_t>(parts_of(n_ - cut.head, cut.columns),
+                                  n_ > 0 || cut.group_columns == Cut::kAll);
+    matrices_ = axes_.count();
+  }
+
+  int64_t count() const { return matrices_ * lines_ * segments_; }
+
+  // Calls run(part) on threads, with the tensors that begin at `data`; `bytes` is what all of it
+  // reads and writes.
+  template <class Run>
+  void for_each_part(char* const (&data)[tensors], int64_t bytes, Run run) const {
+    parallel_for(count(), bytes,
+                 [&](int64_t begin, int64_t end) { for_each_part_of(begin, end, data, run); });
+  }
+  // Of segments [begin, end).
+  template <class Run>
+  void for_each_part_of(int64_t begin, int64_t end, char* const (&data)[tensors], Run run) const {
+    while (begin < end) {
+      if (segments_ == 1) {
+        const int64_t lines = std::min(end - begin, lines_from(begin));
+        run(part_at(data, begin, lines, 0, n_));
+        begin += lines;
+      } else {
+        const int64_t line = begin / segments_, first = begin % segments_;
+        const int64_t last = std::min(segments_, first + end - begin);
+        run(part_at(data, line, 1, first > 0 ? end_of(first - 1) : 0, end_of(last - 1)));
+        begin += last - first;
+      }
+    }
+  }
+
+ private:
+  static int64_t parts_of(int64_t n, int64_t part) {
+    return n <= part ? n > 0 : (n - 1) / part + 1;
+  }
+  // Of an offset in bytes times the columns that share an element.
+  int64_t bytes_of(int t, int64_t offset) const {
+    const int64_t columns = cells_.of[t].columns;
+    return offset == 0 || columns == 1 ? offset : offset / columns;  // small calls do not divide
+  }
+
+  // Strides times the columns that share an element: rows that follow on each other are one then.
+  void take_axes(const Shape& shape, const int64_t* const (&strides)[tensors]) {
+    int order[kMaxRank];
+    find_order(shape.rank, cut_.order_of >= 0 ? strides[cut_.order_of] : nullptr, order);
+    for (int i = 0; i < shape.rank; ++i) {
+      const int axis = order[i];
+      if (axis == cut_.row_axis) continue;
+      const bool is_last = i + 1 == shape.rank;
+      const auto stride_of = [&](int t) {
+        return is_last ? strides[t][axis] : strides[t][axis] * cells_.of[t].columns;
+      };
+      axes_.append(shape.dims[axis], stride_of, !is_last || may_join(shape.dims[axis]));
+    }
+  }
+  bool may_join(int64_t columns) const {
+    return cut_.group_columns != Cut::kAll && columns % cut_.group_columns == 0;
+  }
+  // The longest strides first, if there are any.
+  static void find_order(int rank, const int64_t* strides, int (&order)[kMaxRank]) {
+    const auto length = [&](int axis) { return std::abs(strides[axis]); };
+    for (int axis = 0; axis < rank; ++axis) {
+      int place = axis;
+      if (strides != nullptr)
+        for (; place > 0 && length(order[place - 1]) < length(axis); --place)
+          order[place] = order[place - 1];
+      order[place] = axis;
+    }
+  }
+
+  void take_rows(int64_t rows, const int64_t* const (&strides)[tensors]) {
+    for (int t = 0; t < tensors; ++t) steps_[t].row_stride = strides[t][cut_.row_axis];
+    if (cut_.group_rows == Cut::kAll) {
+      cut_.group_rows = rows_ = rows;
+    } else if (cut_.row_groups != nullptr) {
+      lines_ = cut_.row_groups->count();
+    } else {
+      rows_ = rows;
+      join_matrices();
+      lines_ = parts_of(rows_, cut_.group_rows);
+    }
+  }
+  // Those of whole groups that follow on each other.
+  void join_matrices() {
+    if (axes_.rank == 0 || rows_ % cut_.group_rows != 0) return;
+    const int outer = axes_.rank - 1;
+    for (int t = 0; t < tensors; ++t) {
+      const int64_t rows = cells_.of[t].of_groups ? rows_ / cut_.group_rows : rows_;
+      if (bytes_of(t, axes_.strides[t][outer]) != rows * steps_[t].row_stride) return;
+    }
+    int64_t joined;
+    axes_.pop(joined);
+    rows_ *= joined;
+  }
+
+  int64_t end_of(int64_t segment) const {
+    return segment + 1 < segments_ ? cut_.head + (segment + 1) * cut_.columns : n_;
+  }
+  // Where a line of a matrix begins, and the rows from there on.
+  GroupLines::Line rows_at(int64_t line) const {
+    if (cut_.row_groups != nullptr) return cut_.row_groups->at(line);
+    if (cut_.row_axis == Cut::kNone) return {line, lines_ - line};
+    return {line * cut_.group_rows, rows_ - line * cut_.group_rows};
+  }
+  // How many lines a part may have from one on.
+  int64_t lines_from(int64_t line) const {
+    const int64_t lines = parts_of(rows_at(in_matrix(line)).rows, cut_.group_rows);
+    const int64_t most =
+        cut_.elements == INT64_MAX ? lines : cut_.elements / (cut_.group_rows * n_);
+    return std::max<int64_t>(std::min(lines, most), 1);
+  }
+  int64_t in_matrix(int64_t line) const { return matrices_ == 1 ? line : line % lines_; }
+
+  Part part_at(char* const (&data)[tensors], int64_t line, int64_t lines, int64_t first,
+               int64_t last) const {
+    const int64_t group = in_matrix(line);
+    const auto [row, rows] = rows_at(group);
+    int64_t offsets[tensors];
+    axes_.find_offsets(matrices_ == 1 ? 0 : line / lines_, offsets);
+    Part part{std::min(rows, lines * cut_.group_rows), last - first, {}, line};
+    for (int t = 0; t < tensors; ++t) {
+      if (data[t] == nullptr) continue;
+      const auto [row_stride, stride] = steps_[t];
+      const Cell& cell = cells_.of[t];
+      const int64_t offset = bytes_of(t, offsets[t]) + (cell.of_groups ? group : row) * row_stride;
+      part.at[t] = {data[t] + offset + bytes_of(t, first) * stride, row_stride, stride, nullptr,
+                    cell.packed_item};
+    }
+    return part;
+  }
+
+  struct Steps {
+    int64_t row_stride = 0, stride = 0;
+  };
+
+  Cut cut_;
+  Cells<tensors> cells_;
+  Axes<tensors> axes_;    // of matrices
+  Steps steps_[tensors];  // of a matrix
+  int64_t rows_ = 0;      // of a matrix, with an axis of rows and no groups of them
+  int64_t n_ = 1, segments_, lines_ = 1, matrices_;
+};
+
+}  // namespace npu_quant
