@@ -1,4 +1,4 @@
-// The loops of the elementwise operators. A rule computes a tile; one loop does the tiles of a
+// The loops of the elementwise operators. A formula computes a tile; one loop does the tiles of a
 // piece; map_rows() deals pieces of rows of any strides to it.
 #pragma once
 
@@ -19,7 +19,8 @@ struct ElementwiseArgs {
   int64_t rows, n;
   Strided x, y;
   Strided read_mask, written_mask;
-  // float32, null after the last; a stride of 0: one for a row, of 4: one for each element.
+  // float32, null after the last. Each by itself has one value for all elements of a row (a stride
+  // of 0) or one for each (4), which all rows share (a row_stride of 0) or not.
   Strided parameters[kMostParameters];
   bool large;   // memory is to be asked for x ahead of time
   bool stream;  // outputs are to bypass the caches
@@ -37,20 +38,20 @@ ElementwiseArgs rows_of(const Args& args, const Strided& x, const Strided& y) {
   return rows;
 }
 
-// A rule has X and Y, the types it reads and writes, kParameters, how many it goes by, and
+// A formula has X and Y, the types it reads and writes, kParameters, how many it goes by, and
 // map(parameters, tile), which computes one tile.
 //
 // The last tile reaches back over the one before it: with tiles of 64, 150 elements are done as
 // [0, 64), [64, 128) and [86, 150). What is done twice does not change. [begin, end) is a tile or
 // more; where y is streamed, it is aligned at `begin`, and they are whole tiles.
-template <class Rule, bool per_element>
-__attribute__((noinline)) void map_tiles(const void* rule_of_call, const Piece& piece_of_call,
+template <class Formula, bool per_element>
+__attribute__((noinline)) void map_tiles(const void* formula_of_call, const Piece& piece_of_call,
                                          int64_t begin, int64_t end, bool stream) {
-  using X = typename Rule::X::Storage;
+  using X = typename Formula::X::Storage;
   constexpr int64_t kPerLine = 64 / static_cast<int64_t>(sizeof(X));
-  const Rule rule = *static_cast<const Rule*>(rule_of_call);
+  const Formula formula = *static_cast<const Formula*>(formula_of_call);
   const Piece piece = piece_of_call;
-  const Parameters<per_element, Rule::kParameters> parameters(piece);
+  const Parameters<per_element, Formula::kParameters> parameters(piece);
   const auto next = reinterpret_cast<uintptr_t>(piece.next);
   const int64_t last = end - kTile;
   // Where x may be in cache and is most of what is read, all tiles but the first begin at a cache
@@ -62,28 +63,29 @@ __attribute__((noinline)) void map_tiles(const void* rule_of_call, const Piece& 
     if (next != 0)
       for (int64_t line = i; line < i + kTile; line += kPerLine)
         prefetch(next + static_cast<uintptr_t>(line) * sizeof(X));
-    rule.map(parameters.from(at), TileAt<X, typename Rule::Y::Storage>{piece, at, Stores{stream}});
+    formula.map(parameters.from(at),
+                TileAt<X, typename Formula::Y::Storage>{piece, at, Stores{stream}});
   }
 }
 
-// A rule, and what has to be known of it to deal pieces to it: what follows goes by this, and is
-// compiled once for all rules.
+// A formula, and what has to be known of it to deal pieces to it: what follows goes by this, and is
+// compiled once for all formulas.
 struct Job {
-  using MapTiles = void (*)(const void* rule, const Piece& piece, int64_t begin, int64_t end,
+  using MapTiles = void (*)(const void* formula, const Piece& piece, int64_t begin, int64_t end,
                             bool stream);
-  MapTiles map_tiles[2];  // with parameters of a row, of each element
-  const void* rule;
+  MapTiles map_tiles[2];  // all parameters are one for a row; each element has its own
+  const void* formula;
   int64_t x_item, y_item;
   int parameters;
 
-  template <class Rule>
-  explicit Job(const Rule& of)
-      : map_tiles{&npu_quant::map_tiles<Rule, false>,
-                  &npu_quant::map_tiles<Rule, (Rule::kParameters > 0)>},
-        rule(&of),
-        x_item(sizeof(typename Rule::X::Storage)),
-        y_item(sizeof(typename Rule::Y::Storage)),
-        parameters(Rule::kParameters) {}
+  template <class Formula>
+  explicit Job(const Formula& of)
+      : map_tiles{&npu_quant::map_tiles<Formula, false>,
+                  &npu_quant::map_tiles<Formula, (Formula::kParameters > 0)>},
+        formula(&of),
+        x_item(sizeof(typename Formula::X::Storage)),
+        y_item(sizeof(typename Formula::Y::Storage)),
+        parameters(Formula::kParameters) {}
 };
 
 class Mapping {
@@ -91,11 +93,15 @@ class Mapping {
   Mapping(const ElementwiseArgs& args, const Job& job)
       : args_(args),
         job_(job),
-        per_element_(job.parameters > 0 && args.parameters[0].stride != 0),
         x_(args.x, job.x_item, buffers_[0]),
         read_mask_(args.read_mask, 1, buffers_[1]),
         y_(args.y, job.y_item, buffers_[2], args.stream),
-        written_mask_(args.written_mask, 1, buffers_[3], args.stream, true) {}
+        written_mask_(args.written_mask, 1, buffers_[3], args.stream, true) {
+    for (int w = 0; w < job.parameters; ++w) {
+      per_element_ |= args.parameters[w].stride != 0;
+      per_row_ |= args.parameters[w].row_stride != 0;
+    }
+  }
 
   void run() {
     if (args_.n < kTile && args_.rows > 1)
@@ -144,9 +150,9 @@ class Mapping {
       count = least(args_.n - i, count);
       x_.fetch(row, rows, i, count, pitch);
       read_mask_.fetch(row, rows, i, count, pitch);
-      if (per_element_) take_parameters(row, i, count, rows > 1);
+      take_parameters(row, i, count, per_element_ && rows > 1);
       for (int64_t r = 0; r < rows; ++r) {
-        if (!per_element_) take_parameters(row + r, i, count, false);
+        if (r > 0 && per_row_) take_parameters(row + r, i, count, false);
         take_piece(row + r, i, count);
         piece_.next = args_.large ? next_of(row + r, rows, i) : nullptr;
         map_piece(stream);
@@ -158,7 +164,6 @@ class Mapping {
   // Rows shorter than a tile, as many at a time as kJoinedElements holds.
   void map_joined_rows() {
     const int64_t n = args_.n, together = kJoinedElements / n;
-    const bool alike = per_element_ && args_.parameters[0].row_stride == 0;
     per_element_ = job_.parameters > 0;
     x_.join(n);
     read_mask_.join(n);
@@ -168,7 +173,8 @@ class Mapping {
       const int64_t rows = least(args_.rows - row, together);
       x_.fetch(row, rows, 0, n, n);
       read_mask_.fetch(row, rows, 0, n, n);
-      if (row == 0 || !alike) join_parameters(row, rows);
+      for (int w = 0; w < job_.parameters; ++w)
+        if (row == 0 || args_.parameters[w].row_stride != 0) join_parameter(w, row, rows);
       take_piece(row, 0, rows * n);
       map_piece(false);
       put(row, 0, n, rows, n);
@@ -198,23 +204,25 @@ class Mapping {
     return x_.at(x_.is_direct() && row + rows < args_.rows ? row + rows : row, i);
   }
 
-  // The parameters of a row, or of some of its elements. Those that several rows share are moved to
-  // where no vector of them straddles two cache lines: that is what limits those rows.
+  // The parameters of a row, or of some of its elements. One beside others that are of each element
+  // is copied for all. Those that several rows share are moved to where no vector of them straddles
+  // two cache lines: that is what limits those rows.
   void take_parameters(int64_t row, int64_t i, int64_t count, bool are_shared) {
     for (int w = 0; w < job_.parameters; ++w) {
       const auto* values = parameter_at(args_.parameters[w], row, i);
-      if (are_shared && !is_vector_aligned(values)) {
+      if (per_element_ && args_.parameters[w].stride == 0) {
+        for (int64_t k = 0; k < count; ++k) copies_[w][k] = values->value;
+        values = unaligned(copies_[w]);
+      } else if (are_shared && !is_vector_aligned(values)) {
         std::memcpy(copies_[w], values, static_cast<size_t>(count) * sizeof(float));
         values = unaligned(copies_[w]);
       }
       piece_.parameters[w] = values;
     }
   }
-  void join_parameters(int64_t row, int64_t rows) {
-    for (int w = 0; w < job_.parameters; ++w) {
-      npu_quant::join_parameters(args_.parameters[w], row, rows, args_.n, copies_[w]);
-      piece_.parameters[w] = unaligned(copies_[w]);
-    }
+  void join_parameter(int w, int64_t row, int64_t rows) {
+    join_parameters(args_.parameters[w], row, rows, args_.n, copies_[w]);
+    piece_.parameters[w] = unaligned(copies_[w]);
   }
 
   // The piece, of any length. A streamed one is whole tiles from its first aligned vector on, and
@@ -231,7 +239,7 @@ class Mapping {
   }
 
   void map_tiles(const Piece& piece, int64_t begin, int64_t end, bool stream) {
-    job_.map_tiles[per_element_](job_.rule, piece, begin, end, stream);
+    job_.map_tiles[per_element_](job_.formula, piece, begin, end, stream);
   }
 
   // Elements [i, i + count) of the piece, fewer than a tile: from a tile that holds them, or, where
@@ -304,7 +312,7 @@ class Mapping {
 
   const ElementwiseArgs& args_;
   const Job& job_;
-  bool per_element_;
+  bool per_element_ = false, per_row_ = false;  // whether any parameter is
   Source x_, read_mask_;
   Sink y_, written_mask_;
   Piece piece_{};
@@ -314,7 +322,7 @@ class Mapping {
   Buffer<> buffers_[4];
 };
 
-// Not inlined: its buffers would be on the stack once for each rule.
+// Not inlined: its buffers would be on the stack once for each formula.
 __attribute__((noinline)) void map_direct_rows(const ElementwiseArgs& args, const Job& job) {
   Mapping(args, job).run();
 }
@@ -344,9 +352,9 @@ void map_rows(const ElementwiseArgs& args, const Job& job) {
     map_direct_rows(args, job);
 }
 
-template <class Rule>
-NPU_QUANT_INLINE void map_rows(const ElementwiseArgs& args, const Rule& rule) {
-  map_rows(args, Job(rule));
+template <class Formula>
+NPU_QUANT_INLINE void map_rows(const ElementwiseArgs& args, const Formula& formula) {
+  map_rows(args, Job(formula));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a rule of the elementwise operators sees: a tile of a piece, and its parameters.
+// What a formula of the elementwise operators sees: a tile of a piece, and its parameters.
 #pragma once
 
 #include "simd/vec.h"
@@ -19,7 +19,7 @@ struct Piece {
   const Unaligned<float>* parameters[kMostParameters];
 };
 
-// A tile of a piece as a rule sees it, from element `at` on.
+// A tile of a piece as a formula sees it, from element `at` on.
 template <class X, class Y>
 struct TileAt {
   const Piece& piece;

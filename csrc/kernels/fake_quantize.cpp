@@ -102,7 +102,7 @@ struct Mask {
 };
 
 template <class X, class Y>
-void visit_rule(const FakeQuantizeKernel::Args& args, const ElementwiseArgs& rows) {
+void visit_formula(const FakeQuantizeKernel::Args& args, const ElementwiseArgs& rows) {
   const Range range{broadcast(args.quant_min), broadcast(args.quant_max)};
   if (!args.enabled) return map_rows(rows, Copy<X, Y>{});
   if constexpr (__is_same(X, Y))
@@ -122,11 +122,11 @@ void FakeQuantizeKernel::run<kTarget>(const Args& args) {
   rows.parameters[kFakeInverse] = args.inverse;
   visit_float(args.x_dtype, args.stream, [&](auto x) {
     using X = decltype(x);
-    if (args.output_dtype == args.x_dtype) return visit_rule<X, X>(args, rows);
+    if (args.output_dtype == args.x_dtype) return visit_formula<X, X>(args, rows);
     visit_float_with<WholeLoads>(args.output_dtype, [&](auto y) {
       using Y = decltype(y);
       if constexpr (sizeof(typename X::Storage) != 4 || sizeof(typename Y::Storage) != 4)
-        if constexpr (!__is_same(X, Y)) visit_rule<X, Y>(args, rows);
+        if constexpr (!__is_same(X, Y)) visit_formula<X, Y>(args, rows);
     });
   });
 }

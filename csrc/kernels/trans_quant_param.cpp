@@ -58,15 +58,8 @@ template <>
 void TransQuantParamKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
   ElementwiseArgs rows = rows_of(args, args.scale, args.y);
-  // Rows that have offsets of their own are done one at a time.
-  const int64_t together = args.offset.row_stride == 0 ? args.rows : 1;
-  for (int64_t row = 0; row < args.rows; row += together) {
-    rows.rows = together;
-    rows.x = args.scale.from(row, 0);
-    rows.y = args.y.from(row, 0);
-    rows.parameters[0] = args.offset.from(row, 0);
-    map_rows(rows, QuantParam{args.rounds});
-  }
+  rows.parameters[0] = args.offset;
+  map_rows(rows, QuantParam{args.rounds});
 }
 
 }  // namespace npu_quant
