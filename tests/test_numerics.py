@@ -11,7 +11,7 @@ from cases import CASES
 from cases.case import Arguments, Case
 
 import npu_quant
-from npu_quant import ParamError, _core, ops
+from npu_quant import ParamError, ops
 
 # The C API's profile is the environment's: tests/cpp/aclnn/test_numerics.cpp.
 IN_PYTHON = [case for case in CASES if not case.in_c]

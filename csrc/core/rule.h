@@ -43,6 +43,10 @@ struct Rule {
   LeastScale least_scale = LeastScale::keeps_nan;
 };
 
+constexpr bool multiplies(const Rule& rule) {
+  return rule.code == CodeForm::product || rule.code == CodeForm::product_of_inverse;
+}
+
 constexpr bool is_reference(const Rule& rule) {
   return rule.scale == ScaleForm{} && rule.code == CodeForm{} && rule.least_scale == LeastScale{};
 }

@@ -186,6 +186,7 @@ void ScalesKernel::run<kTarget>(const Args& args) {
     const ScaleAndOffset of_some = scale_and_offset(args.rule, args.symmetric, hi, lo);
     put_some(of_some.scale, some, args.scale + g * 4);
     put_some(of_some.offset, some, args.offset + g * 4);
+    if (multiplies(args.rule)) put_some(of_some.multiplier, some, args.multiplier + g * 4);
     put_some(of_some.scale, some, args.scales.from(g, 0));
     put_some(of_some.offset, some, args.offsets.from(g, 0));
   }

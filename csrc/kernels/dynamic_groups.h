@@ -32,6 +32,7 @@ struct ScalesKernel {
     int64_t count;
     const char *hi, *lo;      // float32, as are
     char *scale, *offset;     // offset: -0 if symmetric, which adds nothing
+    char* multiplier;         // of values, where the rule has them multiplied; else unchanged
     Strided scales, offsets;  // rows of one: the caller's, null where not wanted
   };
   template <Target target>

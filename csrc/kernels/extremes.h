@@ -67,6 +67,7 @@ NPU_QUANT_INLINE F32 plain_nan() { return broadcast(bit_cast<float>(kQuietNaNBit
 // Of a group per lane. The offset is -0 where there is none, which adds nothing.
 struct ScaleAndOffset {
   F32 scale, offset;
+  F32 multiplier = {};  // of values, where the rule has them multiplied
 };
 
 // What the offset of a group is counted by, and its codes: hi / scale or div(hi, scale).
@@ -95,14 +96,18 @@ NPU_QUANT_INLINE ScaleAndOffset scale_and_offset(const Rule& rule, bool symmetri
   const I32 is_empty = hi < lo;
   hi = is_empty ? F32{} : hi;
   lo = is_empty ? F32{} : lo;
-  F32 scale, offset = broadcast(-0.0f);
+  F32 scale, multiplier, offset = broadcast(-0.0f);
   if (symmetric) {
-    scale = scale_of(rule, max(magnitude(hi), magnitude(lo)));
+    const F32 amax = max(magnitude(hi), magnitude(lo));
+    scale = scale_of(rule, amax);
+    multiplier = multiplier_of(rule, amax);
   } else {
     scale = scale_of_range(rule, hi - lo);
+    multiplier = 1 / scale;
     offset = rule.greatest - quotient_of(rule, hi, scale);
   }
-  return {scale == scale ? scale : plain_nan(), offset == offset ? offset : plain_nan()};
+  return {scale == scale ? scale : plain_nan(), offset == offset ? offset : plain_nan(),
+          multiplier};
 }
 
 }  // namespace

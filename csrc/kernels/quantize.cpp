@@ -58,9 +58,7 @@ struct QuantizeByQuotient {
     if constexpr (kIsByte<Y>)
       if (Y::put_floors(tile.y(), steps_of_sums(x, by), tile.stores)) return;
     if constexpr (kHasFma)
-      if (formula != kProduct &&
-          Y::put_ordinary(tile.y(), corrected_sums(x, by, kStepsOf<Y>), tile.stores))
-        return;
+      if (Y::put_ordinary(tile.y(), corrected_sums(x, by, kStepsOf<Y>), tile.stores)) return;
     put_with_zero_for_nan<Y>(tile.y(), sums_by_formula(x, by, formula), tile.stores);
   }
 };
@@ -156,7 +154,7 @@ void QuantizeKernel::run<kTarget>(const Args& args) {
   rows.parameters[kFactor] = args.factor;
   rows.parameters[kOffset] = args.offset;
   const int32_t formula = formula_of(args.rule);
-  trap_unless(args.divide || formula == kDivide);
+  trap_unless(formula != kProduct || !args.divide);
   visit_float(args.x_dtype, args.stream, [&](auto x) {
     using X = decltype(x);
     if (!is_plain_integer(args.codes))

@@ -27,7 +27,7 @@ struct QuantizeKernel {
   struct Args {
     DType x_dtype;
     Format codes;
-    Rule rule;
+    Rule rule;  // where it has values multiplied, scale holds what by
     int64_t rows, n;
     Strided x, y;
     Strided scale, zero_point;  // float32; stride is 0 or 4

@@ -77,10 +77,12 @@ class Groups {
                                         .lo = array(kLo),
                                         .scale = array(kScale),
                                         .offset = array(kOffset),
+                                        .multiplier = array(kFactor),
                                         .scales = scales,
                                         .offsets = offsets});
-    run_on_active_target<StepsKernel>(
-        {work_.format, count, array(kScale), array(kOffset), array(kFactor), array(kSteps)});
+    if (!multiplies(work_.rule))
+      run_on_active_target<StepsKernel>(
+          {work_.format, count, array(kScale), array(kOffset), array(kFactor), array(kSteps)});
   }
 
   // The extremes of everything: of so many pairs, which are extremes themselves.
@@ -104,7 +106,9 @@ class Groups {
   }
 
   void encode(const RowsPart& part) {
-    if (of_group_.stride != 0 && part.smooth.data == nullptr && work_.takes_fused_loops(part))
+    const bool multiplied = multiplies(work_.rule);
+    if (of_group_.stride != 0 && part.smooth.data == nullptr && work_.takes_fused_loops(part) &&
+        !multiplied)
       return run_on_active_target<ColumnCodesKernel>({.dtype = work_.x_dtype,
                                                       .format = work_.format,
                                                       .rows = part.rows,
@@ -125,11 +129,11 @@ class Groups {
                                             .n = tile.n,
                                             .x = tile.x,
                                             .y = tile.y,
-                                            .scale = at(kScale).from(row, i),
+                                            .scale = at(multiplied ? kFactor : kScale).from(row, i),
                                             .zero_point = at(kOffset).from(row, i),
                                             .factor = at(kFactor).from(row, i),
                                             .offset = at(kSteps).from(row, i),
-                                            .divide = true,
+                                            .divide = !multiplied,
                                             .twice = false,
                                             .rounding = Rounding::to_even,
                                             .stream = work_.stream});
