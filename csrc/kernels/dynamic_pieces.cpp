@@ -3,113 +3,11 @@
 //   v = x * smooth     amax = max|v|     scale = amax / 127     y = rint(v / scale)
 #include "kernels/dynamic_quant.h"
 #include "kernels/reduce_encode.h"
+#include "kernels/smooth.h"
 #include "kernels/strips.h"
 
 namespace npu_quant {
 namespace {
-
-constexpr int64_t kMostProducts = 8192;
-
-// A tile of v = x * smooth, one fp32 rounding (exact for 16-bit x, overflow and underflow aside),
-// or of v = x.
-template <class In, bool smooths>
-NPU_QUANT_INLINE void widen_tile(const typename In::Storage* x, const Unaligned<float>* smooth,
-                                 float* v, AmaxFloat32& amax) {
-  Tile tile = In::load(x);
-  for (int p = 0; p < 4; ++p) {
-    if (smooths) tile.part[p] *= load<F32>(smooth + p * kLanes);
-    store(v + p * kLanes, tile.part[p]);
-  }
-  amax.include(tile);
-}
-
-// n values, and what is left of a tile after them. Returns the bits of their amax.
-template <class In, bool smooths>
-__attribute__((noinline)) int32_t widen(const char* from, const Unaligned<float>* smooth, int64_t n,
-                                        float* v) {
-  const auto* const x = reinterpret_cast<const typename In::Storage*>(from);
-  AmaxFloat32 amax;
-  int64_t i = 0;
-  for (; i + kTile <= n; i += kTile)
-    widen_tile<In, smooths>(x + i, smooths ? smooth + i : nullptr, v + i, amax);
-  if (i < n) {
-    const Padded end(x + i, n - i);
-    float factors[kTile] = {};
-    if (smooths) std::memcpy(factors, smooth + i, static_cast<size_t>(n - i) * sizeof(float));
-    widen_tile<In, smooths>(end.values, unaligned(factors), v + i, amax);
-  }
-  return amax.bits();
-}
-
-int32_t widen(DType dtype, const char* x, const Unaligned<float>* smooth, int64_t n, float* v) {
-  int32_t amax = 0;
-  visit_float_with<WholeLoads>(dtype, [&](auto in) {
-    using In = decltype(in);
-    amax =
-        smooth != nullptr ? widen<In, true>(x, smooth, n, v) : widen<In, false>(x, nullptr, n, v);
-  });
-  return amax;
-}
-
-// Products of a row of x and smooth, at least a tile of them, read in place.
-template <class In>
-struct Products {
-  const typename In::Storage* x;
-  const Unaligned<float>* smooth;
-
-  NPU_QUANT_INLINE Tile at(int64_t i) const {
-    Tile v = In::load(x + i);
-    for (int p = 0; p < 4; ++p) v.part[p] *= load<F32>(smooth + i + p * kLanes);
-    return v;
-  }
-};
-
-// Codes of a row, while the next one is reduced, if there is one.
-template <class In, class Encoder>
-NPU_QUANT_INLINE AmaxFloat32 encode_products(Products<In> v, Products<In> next, int64_t n, char* y,
-                                             Encoder encoder, Stores stores) {
-  constexpr uintptr_t kAhead = 6 << 10;
-  const CacheLevel level = prefetch_level();
-  const bool has_next = next.x != nullptr;
-  AmaxFloat32 amax;
-  int64_t i = 0;
-  if (stores.stream) i = elements_to_alignment(y, 1, kTile);
-  if (i > 0) {
-    put_part<Int8>(encoder(v.at(0)), 0, 0, i, y);
-    if (has_next) amax.include(next.at(0));
-  }
-  for (; i + kTile <= n; i += kTile) {
-    if (stores.stream && has_next) prefetch_values(level, next.x + i, kAhead, kTile);
-    stores.put(y + i, encoder(v.at(i)));
-    if (has_next) amax.include(next.at(i));
-  }
-  if (i == n) return amax;
-  put_part<Int8>(encoder(v.at(n - kTile)), n - kTile, i, n, y);
-  if (has_next) amax.include(next.at(n - kTile));
-  return amax;
-}
-
-template <class In>
-void quantize_products(const DynamicArgs& args) {
-  using Product = Float32<WholeLoads>;
-  const auto products = [&](int64_t row) {
-    return Products<In>{x_of<In>(args, row), parameter_at(args.smooth, 0, 0)};
-  };
-  AmaxFloat32 amax;
-  for (int64_t i = 0; i < args.n; i += kTile)
-    amax.include(products(0).at(least(i, args.n - kTile)));
-  for (int64_t row = 0; row < args.rows; ++row) {
-    const auto divider =
-        divider_of<Product, Int8, int32_t>(args.rule, AmaxFloat32::value(amax.bits()));
-    store_scale(args.scale, row, 0, divider.scale);
-    with_encoder<Product, Int8>(divider, [&](auto encoder) {
-      const auto next = row + 1 < args.rows ? products(row + 1) : Products<In>{};
-      amax = encode_products(products(row), next, args.n, y_of(args, row), encoder,
-                             Stores{args.stream});
-    });
-  }
-  if (args.stream) stream_fence();
-}
 
 // Rows that share scales, or are read together: pieces of them are reduced; then pieces, the same
 // or others, are encoded.
@@ -144,13 +42,11 @@ class Pieces {
   };
 
   bool is_one_piece(const Part& part) const { return part.rows <= together_ && part.n <= width_; }
-  bool smooths() const { return args_.smooth.data != nullptr; }
 
   // Elements of a piece: whole groups, if a row has several, that amax_ has room for.
   int64_t width(bool has_groups) const {
     int64_t fitting = x_.is_direct() ? args_.n : kBufferBytes / item_ / together_;
     if (y_.is_wanted() && !y_.is_direct()) fitting = least(fitting, kBufferBytes);
-    if (smooths()) fitting = least(fitting, kMostProducts);
     if (!has_groups) return least(args_.n, fitting / args_.packed() * args_.packed());
     const int64_t lines = args_.group_rows > 1 ? 1 : together_;
     const int64_t groups = least(fitting / args_.group, kMostGroups / lines);
@@ -159,7 +55,7 @@ class Pieces {
   }
 
   void quantize(const Part& part) {
-    if (is_one_piece(part) && y_.is_wanted() && !smooths()) return quantize_piece(part);
+    if (is_one_piece(part) && y_.is_wanted()) return quantize_piece(part);
     quantize_by_steps(part);
   }
 
@@ -188,15 +84,11 @@ class Pieces {
     trap_unless(lines * groups <= kMostGroups);
     for (int64_t g = 0; g < lines * groups; ++g) amax_[g] = 0;
     for_each_piece(part, true, [&](const Part& piece, int64_t r) {
-      float* const amax = amax_of(piece, r, part, groups);
-      if (smooths()) return include_amax(*amax, AmaxFloat32::value(take_products(piece, r)));
-      AmaxOfGroups::run<kTarget>({values_of(piece, r), amax});
+      AmaxOfGroups::run<kTarget>({values_of(piece, r), amax_of(piece, r, part, groups)});
     });
     store_scales_of(part, lines, groups);
     if (!y_.is_wanted()) return;
-    const bool has_products = is_one_piece(part) && part.rows == 1;
     for_each_piece(part, !is_one_piece(part), [&](const Part& piece, int64_t r) {
-      if (smooths() && !has_products) take_products(piece, r);
       DynamicArgs of = values_of(piece, r);
       of.y = {y_.at(r, piece.i / args_.packed()), 0, args_.y_item()};
       of.stream = args_.stream && y_.is_direct();
@@ -223,22 +115,13 @@ class Pieces {
     return amax_ + line * groups + group;
   }
 
-  // A row of a piece times its factors, into products_. Returns the bits of their amax.
-  int32_t take_products(const Part& piece, int64_t row) {
-    return widen(args_.dtype, x_.at(row, piece.i), parameter_at(args_.smooth, 0, piece.i), piece.n,
-                 products_);
-  }
-
-  // A row of a piece as DynamicBlocksKernel takes it: where it lies, or its products.
+  // A row of a piece as DynamicBlocksKernel takes it.
   DynamicArgs values_of(const Part& piece, int64_t row) {
     DynamicArgs of = args_;
     of.rows = 1;
     of.n = piece.n;
     of.group = least(args_.group, piece.n);
     of.x = {const_cast<char*>(x_.at(row, piece.i)), 0, item_};
-    if (!smooths()) return of;
-    of.dtype = DType::float32;
-    of.x = {reinterpret_cast<char*>(products_), 0, sizeof(float)};
     return of;
   }
 
@@ -256,7 +139,6 @@ class Pieces {
   Sink y_;
   int64_t together_ = 1, width_ = 0;
   float amax_[kMostGroups];
-  alignas(64) float products_[kMostProducts + kTile];
   Buffer<> buffers_[2];
 };
 
@@ -349,12 +231,12 @@ class ShortRows {
 };
 
 void quantize_direct(const DynamicArgs& args) {
+  if (args.smooth.data == nullptr) return run_apart<Pieces>(args);
   const bool in_place = args.x.stride == size_of(args.dtype) && args.y.stride == args.y_item();
-  if (args.smooth.data != nullptr && in_place && args.y.data != nullptr && args.n >= kTile &&
-      args.format == Format::int8)
+  if (in_place && args.y.data != nullptr && args.n >= kTile && args.format == Format::int8)
     return visit_float_with<WholeLoads>(args.dtype,
                                         [&](auto in) { quantize_products<decltype(in)>(args); });
-  run_apart<Pieces>(args);
+  run_apart<SmoothedRows>(args);
 }
 
 // In strips of y.

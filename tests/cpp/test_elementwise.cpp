@@ -66,6 +66,7 @@ void expect_sums(Target target, const Layout& layout, Lies lies_scale, Lies lies
     }
   run_on<QuantizeKernel>(target, {.x_dtype = DType::float32,
                                   .codes = Format::int32,
+                                  .rule = {},
                                   .rows = rows,
                                   .n = n,
                                   .x = matrix(x.data(), rows, n, 4, layout.x_transposed),

@@ -134,9 +134,9 @@ DYNAMIC = [
     ),
     Fault(
         "dynamic_quant: the amax of a row in pieces is that of its last piece",
-        f"{K}/dynamic_pieces.cpp",
-        "return include_amax(*amax, AmaxFloat32::value(take_products(piece, r)));",
-        "return void(*amax = AmaxFloat32::value(take_products(piece, r)));",
+        f"{K}/values.h",
+        "amax[r - row] = static_cast<int32_t>(most(amax[r - row], of_piece.bits()));",
+        "amax[r - row] = of_piece.bits();",
         "dynamic_quant",
         A2,
     ),
