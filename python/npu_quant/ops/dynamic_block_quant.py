@@ -75,7 +75,8 @@ def npu_dynamic_block_quant(
             strides, apart from each other and from x, such as an earlier result; None for one that
             is not wanted. After Ctrl-C it holds some new elements and some old ones.
         numerics: the arithmetic profile, by default the current one
-            (:func:`npu_quant.numerics`).
+            (:func:`npu_quant.numerics`): ``"reference"``, or a device's, ``"ascend910b"`` or
+            ``"ascend950"``, which refuse what the device does (docs/numerics.md 4).
 
     Returns:
         ``(y, scale)``: codes of x's shape, float32 of shape ``(..., ceil(m / row_block_size),

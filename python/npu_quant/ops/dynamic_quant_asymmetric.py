@@ -85,7 +85,8 @@ def npu_dynamic_quant_asymmetric(
             None for one that is not wanted. After Ctrl-C it holds some new elements and some old
             ones.
         numerics: the arithmetic profile, by default the current one
-            (:func:`npu_quant.numerics`).
+            (:func:`npu_quant.numerics`): ``"reference"``, or a device's, ``"ascend910b"`` or
+            ``"ascend950"``, which refuse what the device does (docs/numerics.md 4).
 
     Returns:
         ``(y, scale, offset)``: codes of input's shape (int4 has an eighth of its last axis, which
