@@ -18,10 +18,15 @@ from npu_quant import _core, ops
 
 ROOT = Path(__file__).resolve().parent.parent
 CSRC = ROOT / "csrc"
-# What is bound, but for what is no family of functions. Kernels are not counted: several families
-# share one, or have none of their own.
-BOUND = {p.stem.removeprefix("bind_") for p in CSRC.glob("python/bind_*.cpp")}
-FAMILIES = sorted(BOUND - {"runtime", "quantizer"})
+BINDINGS = ("bind_ops", "bind_quantize_val")
+# What is bound. Kernels are not counted: several families share one, or have none of their own.
+FAMILIES = sorted(
+    {
+        stem
+        for name in BINDINGS
+        for stem in re.findall(r'#include "ops/(\w+).h"', (CSRC / f"python/{name}.cpp").read_text())
+    }
+)
 # Families that are no operators, and the page they are written on.
 NOT_OPERATORS = {"compare": "golden/measure/metrics.py", "checkpoint": "checkpoint/weights.py"}
 # Families without a function in the C API, and what the room holds beside the others.
@@ -90,7 +95,6 @@ def rooms_of(family: str) -> list[str]:
     return [
         f"csrc/ops/{family}.h",
         f"csrc/ops/{family}.cpp",
-        f"csrc/python/bind_{family}.cpp",
         f"python/npu_quant/{NOT_OPERATORS.get(family, f'ops/{family}*.py')}",
         f"tests/test_{family}*.py",
         *([f"tests/{room}/{family}*.py" for room in ("cases", "errors") if is_operator]),
@@ -109,14 +113,13 @@ def test_no_room_has_a_family_that_the_others_lack() -> None:
     assert {family_of(Path(page_of(name).__file__ or "").stem) for name in ops.__all__} == operators
     shared = {"__init__", "runtime", "quantizer", "case", "arrays", "common", "aclnn"}
     for pattern, prefix in [
-        ("csrc/python/bind_*.cpp", "bind_"),
         ("python/npu_quant/ops/*.py", ""),
         ("bench/bench_*.py", "bench_"),
         ("tests/cases/*.py", ""),
         ("tests/errors/*.py", ""),
     ]:
         stems = {p.stem.removeprefix(prefix) for p in ROOT.glob(pattern)} - shared
-        expected = set(FAMILIES) if "bind_" in pattern or "bench_" in pattern else operators
+        expected = set(FAMILIES) if "bench_" in pattern else operators
         assert {family_of(stem) for stem in stems} == expected, pattern
 
 

@@ -178,14 +178,14 @@ def call(**changes: Any) -> None:
         "actual": SMALL,
         "golden": SMALL,
         "is_nan": None,
-        "first": 0,
-        "columns": 8,
         "row_counts": np.zeros(1, np.int64),
-        "row_shift": 0,
         "column_counts": np.zeros(8, np.int64),
-        "column_shift": 0,
         "counts": np.zeros(36, np.uint64),
         "sums": np.zeros(16),
+        "first": 0,
+        "columns": 8,
+        "row_shift": 0,
+        "column_shift": 0,
     }
     _core.compare(*(numbers | changes).values())
 

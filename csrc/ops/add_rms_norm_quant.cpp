@@ -139,9 +139,15 @@ class Work {
 
 Inputs AddRmsNormQuant::inputs() {
   return Inputs::of(required("x1", x1), required("x2", x2), required("gamma", gamma),
-                    required("scales1", scales1), optional("zero_points1", zero_points1),
-                    optional("beta", beta), optional("scales2", scales2),
-                    optional("zero_points2", zero_points2));
+                    required("scales1", scales1, DType::float32),
+                    optional("zero_points1", zero_points1, DType::int32), optional("beta", beta),
+                    optional("scales2", scales2, DType::float32),
+                    optional("zero_points2", zero_points2, DType::int32));
+}
+
+Attributes AddRmsNormQuant::attributes() {
+  return Attributes::of(required("axis", axis), required("epsilon", epsilon),
+                        required("div_mode", div_mode), optional("dst_type", dst_type));
 }
 
 Status AddRmsNormQuant::check_dtypes() const {
@@ -162,8 +168,7 @@ Status AddRmsNormQuant::check_dtypes() const {
 
 Status AddRmsNormQuant::check_ranks() const {
   const auto has_axis = [this](const char* argument, const TensorView& view) {
-    return check_rank(name, argument, view, 1, kMaxRank,
-                      view.rank < 1 ? "Give it an axis with reshape." : "Merge axes with reshape.");
+    return check_rank(name, argument, view, 1, kMaxRank);
   };
   const auto quantizes = [this](const char* argument, const TensorView& view) {
     return check_rank(name, argument, view, 0, kMaxRank,
@@ -189,8 +194,8 @@ void AddRmsNormQuant::plan_outputs() {
 
 Status AddRmsNormQuant::check_attributes() {
   if (axis != -1)
-    return fault(name, Fault::attribute, {Argument("axis")}, {"is ", axis},
-                 {"available: -1 (the norm runs over all axes of ", Argument("gamma"), ")"});
+    return refuse("axis", axis,
+                  {"available: -1 (the norm runs over all axes of ", Argument("gamma"), ")"});
   return check_dst_type(name, dst_type, kCodeFormats);
 }
 

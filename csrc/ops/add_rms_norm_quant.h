@@ -22,6 +22,7 @@ struct AddRmsNormQuant final : Op {
   DTypeRequest dst_type;
 
   Inputs inputs() override;
+  Attributes attributes() override;
   Status run(const TensorView* out) const override;
 
  private:

@@ -14,7 +14,14 @@ constexpr Format kNumbers[] = {Format::float32, Format::float16, Format::bfloat1
 
 }  // namespace
 
-Inputs AntiMxQuant::inputs() { return Inputs::of(required("x", x), required("mxscale", mxscale)); }
+Inputs AntiMxQuant::inputs() {
+  return Inputs::of(required("x", x, DType::uint8), required("mxscale", mxscale, DType::uint8));
+}
+
+Attributes AntiMxQuant::attributes() {
+  return Attributes::of(optional("axis", axis), optional("dst_type", dst_type),
+                        optional("src_type", src_type));
+}
 
 Status AntiMxQuant::check_dtypes() const {
   if (!x.is_packed())  // an aclTensor's
@@ -24,9 +31,7 @@ Status AntiMxQuant::check_dtypes() const {
 }
 
 Status AntiMxQuant::check_ranks() const {
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(
-      name, "x", x, 1, kMaxRank - 1,
-      x.rank == 0 ? "Give it an axis with x.reshape(1)." : "Merge axes with x.reshape."));
+  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "x", x, 1, kMaxRank - 1));
   if (mxscale.rank == x.rank + 1) return {};
   return fault(name, Fault::rank, {Argument("mxscale")}, {"has ", dimensions(mxscale.rank)},
                {"expected ", x.rank + 1, " for ", Argument("x"), " of ", x.rank});
@@ -55,7 +60,7 @@ Status AntiMxQuant::check_attributes() {
   else
     allowed += {format_of(x.dtype)};
   allowed += {" for ", Argument("x"), " of ", DTypeOf(x)};
-  return fault(name, Fault::attribute, {Argument("src_type")}, {"is ", codes()}, allowed);
+  return refuse("src_type", codes(), allowed);
 }
 
 Status AntiMxQuant::check_shapes() {

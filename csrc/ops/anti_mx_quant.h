@@ -17,6 +17,7 @@ struct AntiMxQuant final : Op {
   DTypeRequest src_type;
 
   Inputs inputs() override;
+  Attributes attributes() override;
   Status run(const TensorView* out) const override;
 
  private:

@@ -13,7 +13,12 @@ bool is_float(Format codes) { return codes != Format::int8 && codes != Format::i
 }  // namespace
 
 Inputs AntiQuant::inputs() {
-  return Inputs::of(required("x", x), required("scale", scale), optional("offset", offset));
+  return Inputs::of(required("x", x, DType::int8), required("scale", scale, DType::float32),
+                    optional("offset", offset, DType::float32));
+}
+
+Attributes AntiQuant::attributes() {
+  return Attributes::of(optional("dst_dtype", dst_dtype), optional("src_dtype", src_dtype));
 }
 
 Status AntiQuant::check_dtypes() const {
@@ -30,9 +35,7 @@ Status AntiQuant::check_dtypes() const {
 }
 
 Status AntiQuant::check_ranks() const {
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(
-      name, "x", x, 1, kMaxRank,
-      x.rank == 0 ? "Give it an axis with x.reshape(1)." : "Merge axes with x.reshape."));
+  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "x", x, 1, kMaxRank));
   if (scale.rank == 1 || scale.rank == x.rank) return {};
   Text allowed = "expected 1";
   if (x.rank > 1) allowed += {" or ", x.rank};
@@ -52,15 +55,14 @@ void AntiQuant::plan_outputs() {
 Status AntiQuant::check_attributes() {
   NPU_QUANT_RETURN_IF_ERROR(check_format_in(name, "dst_dtype", dst_dtype, kValues));
   if (sqrt_mode && is_float(codes_))
-    return fault(name, Fault::attribute, {Argument("sqrt_mode")}, {"is true"},
-                 {"expected false for ", Argument("x"), " of ", codes_});
+    return refuse("sqrt_mode", "true", {"expected false for ", Argument("x"), " of ", codes_});
   if (src_dtype.is_default || src_dtype.format == codes_) return {};
   Text allowed{"expected ", Nothing(), " or "};
   if (format_of(x.dtype) == codes_)
     allowed += {"that of ", Argument("x"), ", ", DTypeOf(x)};
   else
     allowed += {codes_, ", which ", Argument("x"), " of ", DTypeOf(x), " holds"};
-  return fault(name, Fault::attribute, {Argument("src_dtype")}, {"is ", src_dtype.came()}, allowed);
+  return refuse("src_dtype", src_dtype.came(), allowed);
 }
 
 // One element, or as many as the last axis of y has, or the one before it.

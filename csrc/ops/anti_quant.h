@@ -20,6 +20,7 @@ struct AntiQuant final : Op {
   bool sqrt_mode = false;
 
   Inputs inputs() override;
+  Attributes attributes() override;
   Status run(const TensorView* out) const override;
 
  private:

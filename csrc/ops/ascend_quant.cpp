@@ -13,11 +13,10 @@ Status AscendQuant::check_dtypes() const {
 
 Status AscendQuant::check_attributes() {
   NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dtype, kCodeFormats));
-  NPU_QUANT_RETURN_IF_ERROR(round_mode.check(name, Fault::attribute, "round_mode", "expected "));
+  NPU_QUANT_RETURN_IF_ERROR(round_mode.check(name, "round_mode", "expected "));
   rounding_ = round_mode.value();
   if (rounding_ != Rounding::to_even && codes() != Format::int8 && codes() != Format::int4)
-    return fault(name, Fault::attribute, {Argument("round_mode")},
-                 {"is ", quoted(round_mode.word())}, {"expected 'round' for ", codes()});
+    return refuse("round_mode", quoted(round_mode.word()), {"expected 'round' for ", codes()});
   return check_axis();
 }
 
@@ -28,8 +27,7 @@ Status AscendQuant::check_axis() {
   }
   NPU_QUANT_RETURN_IF_ERROR(check_channel_axis(name, axis, self, "self", channel_axis_));
   if (channel_axis_ >= self.rank - 2) return {};
-  return fault(name, Fault::attribute, {Argument("axis")}, {"is ", axis},
-               {"expected one of the last two of ", Argument("self")});
+  return refuse("axis", axis, {"expected one of the last two of ", Argument("self")});
 }
 
 Status AscendQuant::check_shapes() {

@@ -28,11 +28,7 @@ Format BlockQuant::codes() const {
 
 Status BlockQuant::check_dtypes() const { return check_float_dtype(name, "x", x); }
 
-Status BlockQuant::check_ranks() const {
-  return check_rank(name, "x", x, 2, 3,
-                    x.rank < 2 ? "Give it an axis, e.g. x.reshape(1, -1)."
-                               : "Merge leading axes with x.reshape(-1, m, n).");
-}
+Status BlockQuant::check_ranks() const { return check_rank(name, "x", x, 2, 3); }
 
 void BlockQuant::plan(int64_t lines) {
   Shape blocks = x.shape;
@@ -45,19 +41,18 @@ void BlockQuant::plan(int64_t lines) {
 
 Status BlockQuant::check_attributes() {
   NPU_QUANT_RETURN_IF_ERROR(check_bound(name, "min_scale", min_scale));
-  NPU_QUANT_RETURN_IF_ERROR(round_mode.check(name, Fault::attribute, "round_mode", "available: "));
+  NPU_QUANT_RETURN_IF_ERROR(round_mode.check(name, "round_mode", "available: "));
   NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type, formats_));
   const bool is_hifloat8 = codes() == Format::hifloat8;
   if ((round_mode.value() == RoundMode::round) != is_hifloat8)
-    return wrong("round_mode", {"is ", is_hifloat8 ? "'rint'" : "'round'"},
-                 is_hifloat8
-                     ? Text{"available for ", codes(), ": 'round' (its ties go away from zero)"}
-                     : Text("available: 'rint'"));
+    return refuse("round_mode", is_hifloat8 ? "'rint'" : "'round'",
+                  is_hifloat8
+                      ? Text{"available for ", codes(), ": 'round' (its ties go away from zero)"}
+                      : Text("available: 'rint'"));
   if (!is_among(row_block_size, row_blocks_))
-    return wrong("row_block_size", {"is ", row_block_size}, {"available: ", listed(row_blocks_)});
+    return refuse("row_block_size", row_block_size, {"available: ", listed(row_blocks_)});
   if (!is_among<int64_t>(col_block_size, kColBlocks))
-    return wrong("col_block_size", {"is ", col_block_size},
-                 {"available: ", listed<int64_t>(kColBlocks)});
+    return refuse("col_block_size", col_block_size, {"available: ", listed<int64_t>(kColBlocks)});
   return {};
 }
 

@@ -51,9 +51,6 @@ struct BlockQuant : Op {
   Status check_attributes() override;  // all but dst_type_max
   Status take_rule() override;
   Status check_shapes() override;
-  Status wrong(const char* argument, const Text& came, const Text& allowed) const {
-    return fault(name, Fault::attribute, {Argument(argument)}, came, allowed);
-  }
 
   // Where there are no groups all rows are one.
   void quantize(const GroupLines* groups, const TensorView* out) const;

@@ -18,7 +18,7 @@ Status check_dense(const char* name, const TensorView& view, std::initializer_li
                    const Shape& shape) {
   constexpr const char* kName = WeightError::kName;
   NPU_QUANT_RETURN_IF_ERROR(check_dtype_in(kName, name, view, dtypes));
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(kName, name, view, shape.rank, shape.rank, ""));
+  NPU_QUANT_RETURN_IF_ERROR(check_rank(kName, name, view, shape.rank, shape.rank));
   if (!(view.shape == shape)) return wrong_shape(kName, name, view, {"expected ", shape});
   if (shape.size() == 0) return {};
   int64_t stride = size_of(view.dtype);
@@ -37,7 +37,7 @@ Inputs WeightError::inputs() {
 
 Status WeightError::check() const {
   const bool is_mx = codes.dtype == DType::float8_e4m3fn;
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(kName, "w", w, 2, 2, ""));
+  NPU_QUANT_RETURN_IF_ERROR(check_rank(kName, "w", w, 2, 2));
   NPU_QUANT_RETURN_IF_ERROR(
       check_dense("w", w, {DType::float16, DType::bfloat16, DType::float32}, w.shape));
   NPU_QUANT_RETURN_IF_ERROR(
@@ -50,7 +50,7 @@ Status WeightError::check() const {
   NPU_QUANT_RETURN_IF_ERROR(
       check_dense("sums", sums, {DType::float64}, {1, {kSums + wants_values}}));
   if (sums.writable) return {};
-  return fault(kName, Fault::attribute, {Argument("sums")}, "is read-only");
+  return wrong_attribute(kName, "sums", "read-only", {});
 }
 
 Status WeightError::run() const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/checkpoint.h"
+#include "ops/attributes.h"
 #include "ops/outputs.h"
 
 namespace npu_quant {
@@ -20,6 +21,7 @@ struct WeightError {
   TensorView sums;
 
   Inputs inputs();
+  Attributes attributes() { return {}; }
   Status check() const;
   // Fails before anything is added, or not at all.
   Status run() const;

@@ -15,26 +15,33 @@ struct Word {
   Value value;
 };
 
+// For who sets one, whatever its table.
+struct AnyChoice {
+  virtual void choose(std::string_view word) = 0;
+
+ protected:
+  ~AnyChoice() = default;
+};
+
 // What a caller chose of a table, by default the first.
 template <const auto& table>
-class Choice {
+class Choice final : public AnyChoice {
  public:
-  Choice& operator=(std::string_view word) {
+  void choose(std::string_view word) override {
     chosen_ = 0;
     while (chosen_ < kRows && word != table[chosen_].word) ++chosen_;
     if (chosen_ == kRows) came_ = word;
-    return *this;
   }
+  Choice& operator=(std::string_view word) { return choose(word), *this; }
   // The first one's where it is none of them, which check() says.
   auto value() const { return table[chosen_ < kRows ? chosen_ : 0].value; }
   const char* word() const { return table[chosen_].word; }
 
   // The table is listed after `expected`.
-  Status check(const char* op, Fault kind, const char* argument, const char* expected) const {
+  Status check(const char* op, const char* argument, const char* expected) const {
     if (chosen_ < kRows) return {};
     const auto show = [](const auto& row) { return quoted(row.word); };
-    return fault(op, kind, {Argument(argument)}, {"is ", quoted(came_)},
-                 {expected, joined(table, show, " or ")});
+    return wrong_attribute(op, argument, quoted(came_), {expected, joined(table, show, " or ")});
   }
 
  private:

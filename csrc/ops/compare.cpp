@@ -36,7 +36,7 @@ Status check_flat(const char* name, const TensorView& view, DType dtype, int64_t
 Status check_written(const char* name, const TensorView& view, DType dtype, int64_t least) {
   NPU_QUANT_RETURN_IF_ERROR(check_flat(name, view, dtype, least));
   if (view.writable) return {};
-  return fault(Compare::kName, Fault::attribute, {Argument(name)}, "is read-only");
+  return wrong_attribute(Compare::kName, name, "read-only", {});
 }
 
 Status check_range(const char* what, int64_t value, int64_t low, int64_t high) {
@@ -155,6 +155,11 @@ Inputs Compare::inputs() {
                     optional("sums", sums));
 }
 
+Attributes Compare::attributes() {
+  return Attributes::of(required("first", first), required("columns", columns),
+                        required("row_shift", row_shift), required("column_shift", column_shift));
+}
+
 Status Compare::check_sides() const {
   if (!actual.present) return missing(kName, "actual");
   if (!golden.present) return missing(kName, "golden");
@@ -176,8 +181,7 @@ Status Compare::check_block() const {
   NPU_QUANT_RETURN_IF_ERROR(check_range("first", first, 0, int64_t{1} << 60));
   NPU_QUANT_RETURN_IF_ERROR(check_range("columns", columns, 1, int64_t{1} << 60));
   if (first % kCompareChunk == 0) return {};
-  return fault(kName, Fault::attribute, {Argument("first")}, {"is ", first},
-               {"expected a multiple of ", kCompareChunk});
+  return wrong_attribute(kName, "first", first, {"expected a multiple of ", kCompareChunk});
 }
 
 Status Compare::check_places() const {

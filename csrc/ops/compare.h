@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/compare.h"
+#include "ops/attributes.h"
 #include "ops/outputs.h"
 
 namespace npu_quant {
@@ -24,6 +25,7 @@ struct Compare {
   TensorView sums;  // float64: a CompareSums and a CompareExtremes; of codes nothing
 
   Inputs inputs();
+  Attributes attributes();
   Status check() const;
   // Fails before anything is counted, or not at all.
   Status run() const;

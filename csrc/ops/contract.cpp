@@ -119,8 +119,7 @@ Status check_numerics(const char* op, std::string_view name, Numerics& numerics)
 
 Status check_num_threads(int64_t n) {
   if (n >= 1 && n <= 4096) return {};
-  return fault("set_num_threads", Fault::attribute, {Argument("n")}, {"is ", n},
-               "expected a whole number from 1 to 4096");
+  return wrong_attribute("set_num_threads", "n", n, "expected a whole number from 1 to 4096");
 }
 
 namespace {
@@ -175,13 +174,32 @@ Status check_same_dtype(const char* op, const char* argument, const TensorView& 
                      std::string("Convert it with ") + argument + to + ".");
 }
 
+namespace {
+
+// How to give or merge axes.
+std::string rank_remedy(const std::string& argument, int rank, int low, int high) {
+  const std::string reshape = argument + ".reshape";
+  if (rank < low && low == 1) return "Give it an axis with " + reshape + "(1).";
+  if (rank < low) return "Give it two axes, e.g. with " + reshape + "(1, -1).";
+  if (high == 2) return "Merge leading axes with " + reshape + "(-1, n).";
+  if (high == 3) return "Merge leading axes with " + reshape + "(-1, m, n).";
+  return "Merge axes with " + reshape + ".";
+}
+
+[[gnu::cold]] Status wrong_rank(const char* op, const char* argument, int rank, int low, int high,
+                                const char* remedy) {
+  Text allowed{"expected ", low};
+  if (high > low) allowed += {high == low + 1 ? " or " : " to ", high};
+  return fault(op, Fault::rank, {Argument(argument)}, {"has ", dimensions(rank)}, allowed,
+               remedy != nullptr ? remedy : rank_remedy(argument, rank, low, high));
+}
+
+}  // namespace
+
 Status check_rank(const char* op, const char* argument, const TensorView& view, int low, int high,
                   const char* remedy) {
   if (!view.present || (view.rank >= low && view.rank <= high)) return {};
-  Text allowed{"expected ", low};
-  if (high > low) allowed += {high == low + 1 ? " or " : " to ", high};
-  return fault(op, Fault::rank, {Argument(argument)}, {"has ", dimensions(view.rank)}, allowed,
-               remedy);
+  return wrong_rank(op, argument, view.rank, low, high, remedy);
 }
 
 Status check_size(const char* op, const char* argument, const TensorView& view) {
@@ -217,7 +235,7 @@ Status check_channel_axis(const char* op, int64_t axis, const TensorView& x, con
   else
     allowed += {-x.rank, " to ", x.rank - 1};
   allowed += {" for ", Argument(x_name), " of ", dimensions(x.rank)};
-  return fault(op, Fault::attribute, {Argument("axis")}, {"is ", axis}, allowed);
+  return wrong_attribute(op, "axis", axis, allowed);
 }
 
 Shape shape_along(const Shape& x, int axis, int rank) {
@@ -230,6 +248,11 @@ Shape shape_along(const Shape& x, int axis, int rank) {
 Status wrong_shape(const char* op, const char* argument, const TensorView& view,
                    const Text& allowed) {
   return fault(op, Fault::shape, {Argument(argument)}, {"has shape ", view.shape}, allowed);
+}
+
+Status wrong_attribute(const char* op, const char* argument, const Part& came,
+                       const Text& allowed) {
+  return fault(op, Fault::attribute, {Argument(argument)}, {"is ", came}, allowed);
 }
 
 namespace {
@@ -287,8 +310,8 @@ Status check_bound(const char* op, const char* argument, double bound) {
   // caller's way.
   constexpr double kInfiniteInFloat = 0x1.ffffffp127;
   if (bound >= 0 && bound < kInfiniteInFloat) return {};
-  return fault(
-      op, Fault::attribute, {Argument(argument)}, {"is ", to_string(bound)},
+  return wrong_attribute(
+      op, argument, to_string(bound),
       {"expected a number >= 0 that is finite in ", Format::float32, " (0 means no bound)"});
 }
 
@@ -300,10 +323,10 @@ Status check_dst_type_max(const char* op, double dst_type_max, Format codes) {
   if (dst_type_max == 0.0) return {};
   const bool is_allowed = dst_type_max > kBelow && dst_type_max <= kGreatest;
   if (codes == Format::hifloat8 && is_allowed) return {};
-  return fault(op, Fault::attribute, {Argument("dst_type_max")}, {"is ", to_string(dst_type_max)},
-               codes == Format::hifloat8
-                   ? Text("expected 0 or a number from 1e-06 to 32768")
-                   : Text{"available: 0.0 (it belongs to ", Format::hifloat8, ")"});
+  return wrong_attribute(op, "dst_type_max", to_string(dst_type_max),
+                         codes == Format::hifloat8
+                             ? Text("expected 0 or a number from 1e-06 to 32768")
+                             : Text{"available: 0.0 (it belongs to ", Format::hifloat8, ")"});
 }
 
 }  // namespace npu_quant

@@ -89,8 +89,9 @@ Status check_dtype_in_or_same(const char* op, const char* argument, const Tensor
 // The dtype of `argument` must be that of another array.
 Status check_same_dtype(const char* op, const char* argument, const TensorView& view,
                         const char* other_name, const TensorView& other);
+// Where no remedy is given it is to give or merge axes.
 Status check_rank(const char* op, const char* argument, const TensorView& view, int low, int high,
-                  const char* remedy);
+                  const char* remedy = nullptr);
 // No memory holds more elements, though a view whose strides are 0 may count them. Of so many, all
 // numbers of bytes, of codes and of results fit into an int64_t.
 Status check_size(const char* op, const char* argument, const TensorView& view);
@@ -106,6 +107,8 @@ Status check_channel_axis(const char* op, int64_t axis, const TensorView& x, con
 Shape shape_along(const Shape& x, int axis, int rank);
 Status wrong_shape(const char* op, const char* argument, const TensorView& view,
                    const Text& allowed);
+[[gnu::cold]] Status wrong_attribute(const char* op, const char* argument, const Part& came,
+                                     const Text& allowed);
 // The formats of codes that operators give.
 inline constexpr Format kCodeFormats[] = {Format::int8, Format::int4, Format::hifloat8,
                                           Format::float8_e5m2, Format::float8_e4m3fn};

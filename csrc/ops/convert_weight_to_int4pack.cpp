@@ -5,14 +5,20 @@
 
 namespace npu_quant {
 
-Inputs ConvertWeightToInt4pack::inputs() { return Inputs::of(required("weight", weight)); }
+Inputs ConvertWeightToInt4pack::inputs() {
+  return Inputs::of(required("weight", weight, DType::int32));
+}
+
+Attributes ConvertWeightToInt4pack::attributes() {
+  return Attributes::of(required("inner_k_tiles", inner_k_tiles));
+}
 
 Status ConvertWeightToInt4pack::check_dtypes() const {
   return check_dtype_in(name, "weight", weight, {DType::int32, DType::float32});
 }
 
 Status ConvertWeightToInt4pack::check_ranks() const {
-  return check_rank(name, "weight", weight, 2, 3, "Merge or add axes with weight.reshape.");
+  return check_rank(name, "weight", weight, 2, 3);
 }
 
 void ConvertWeightToInt4pack::plan_outputs() {

@@ -16,6 +16,7 @@ struct ConvertWeightToInt4pack final : Op {
   bool counts_codes = false;
 
   Inputs inputs() override;
+  Attributes attributes() override;
   Status run(const TensorView* out) const override;
 
  private:

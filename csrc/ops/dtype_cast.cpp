@@ -25,6 +25,10 @@ bool may_hold(DType array, Format format) {
 
 Inputs DtypeCast::inputs() { return Inputs::of(required("self", self)); }
 
+Attributes DtypeCast::attributes() {
+  return Attributes::of(required("dtype", dtype), optional("input_dtype", input_dtype));
+}
+
 Status DtypeCast::check_dtypes() const {
   return check_dtype_in(
       name, "self", self,
@@ -32,9 +36,7 @@ Status DtypeCast::check_dtypes() const {
        DType::float8_e5m2, DType::float8_e4m3fn, DType::float8_e8m0fnu});
 }
 
-Status DtypeCast::check_ranks() const {
-  return check_rank(name, "self", self, 0, kMaxRank, "Merge axes with self.reshape.");
-}
+Status DtypeCast::check_ranks() const { return check_rank(name, "self", self, 0, kMaxRank); }
 
 void DtypeCast::plan_outputs() {
   from_ = input_dtype.is_default ? format_of(self.dtype) : input_dtype.format;
@@ -51,16 +53,15 @@ Status DtypeCast::check_attributes() {
   std::vector<Format> held;
   for (const Format format : kCastFormats)
     if (may_hold(self.dtype, format)) held.push_back(format);
-  const Text came =
-      input_dtype.is_default ? Text{"is ", Nothing()} : Text{"is ", input_dtype.came()};
+  const Part came = input_dtype.is_default ? Nothing() : input_dtype.came();
   Text allowed = "expected ";
   allowed += listed(held, " or ");
   allowed += {" for ", Argument("self"), " of ", self.dtype};
-  return fault(name, Fault::attribute, {Argument("input_dtype")}, came, allowed);
+  return refuse("input_dtype", came, allowed);
 }
 
 Status DtypeCast::check_shapes() {
-  if (is_packed(from_)) NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "self", self, 1, kMaxRank, ""));
+  if (is_packed(from_)) NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "self", self, 1, kMaxRank));
   return check_packable(name, "self", values_, codes(), outputs[0].dtype);
 }
 

@@ -15,6 +15,7 @@ struct DtypeCast final : Op {
   DTypeRequest input_dtype;  // what self holds, by default its dtype
 
   Inputs inputs() override;
+  Attributes attributes() override;
   Status run(const TensorView* out) const override;
 
  private:

@@ -2,11 +2,12 @@
 
 namespace npu_quant {
 
-Status DynamicBlockMxQuant::check_ranks() const {
-  return check_rank(name, "input", input, 2, 3,
-                    input.rank < 2 ? "Give it two axes, e.g. with input.reshape(1, -1)."
-                                   : "Merge leading axes with input.reshape(-1, m, n).");
+Attributes DynamicBlockMxQuant::attributes() {
+  return Attributes::of(required("round_mode", round_mode), optional("dst_type", dst_type),
+                        optional("scale_alg", scale_alg), optional("dst_type_max", dst_type_max));
 }
+
+Status DynamicBlockMxQuant::check_ranks() const { return check_rank(name, "input", input, 2, 3); }
 
 void DynamicBlockMxQuant::plan_outputs() {
   const auto scales = [this](const char* scales, int place) {
@@ -23,7 +24,7 @@ Status DynamicBlockMxQuant::check_attributes() {
 Status DynamicBlockMxQuant::check_greatest() const {
   if (scale_alg != 2 || dst_type_max == 0 || dst_type_max == 6 || dst_type_max == 7)
     return MxQuant::check_greatest();
-  return wrong("dst_type_max", {"is ", to_string(dst_type_max)}, "available: 0, 6, 7");
+  return refuse("dst_type_max", to_string(dst_type_max), "available: 0, 6, 7");
 }
 
 Status DynamicBlockMxQuant::run(const TensorView* out) const {

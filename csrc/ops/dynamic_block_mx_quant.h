@@ -10,6 +10,7 @@ struct DynamicBlockMxQuant final : MxQuant {
 
   DynamicBlockMxQuant() : MxQuant("npu_dynamic_block_mx_quant") {}
 
+  Attributes attributes() override;
   Status run(const TensorView* out) const override;
 
  private:

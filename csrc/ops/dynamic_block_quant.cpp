@@ -11,6 +11,13 @@ constexpr double kGreatestCodes[] = {0, 15, 56, 224, 32768};  // of hifloat8
 DynamicBlockQuant::DynamicBlockQuant()
     : BlockQuant("npu_dynamic_block_quant", kCodeFormats, Format::int8, kRowBlocks) {}
 
+Attributes DynamicBlockQuant::attributes() {
+  return Attributes::of(required("min_scale", min_scale), required("round_mode", round_mode),
+                        optional("dst_type", dst_type), required("row_block_size", row_block_size),
+                        required("col_block_size", col_block_size),
+                        required("dst_type_max", dst_type_max));
+}
+
 void DynamicBlockQuant::plan_outputs() {
   const int64_t rows = x.shape.dims[x.rank - 2];
   plan(row_block_size > 0 ? blocks_of(rows, row_block_size) : rows);
@@ -19,8 +26,8 @@ void DynamicBlockQuant::plan_outputs() {
 Status DynamicBlockQuant::check_attributes() {
   NPU_QUANT_RETURN_IF_ERROR(BlockQuant::check_attributes());
   if (codes() == Format::hifloat8 && !is_among<double>(dst_type_max, kGreatestCodes))
-    return wrong("dst_type_max", {"is ", to_string(dst_type_max)},
-                 {"available: ", listed<double>(kGreatestCodes)});
+    return refuse("dst_type_max", to_string(dst_type_max),
+                  {"available: ", listed<double>(kGreatestCodes)});
   return check_dst_type_max(name, dst_type_max, codes());
 }
 

@@ -8,6 +8,7 @@ namespace npu_quant {
 struct DynamicBlockQuant final : BlockQuant {
   DynamicBlockQuant();
 
+  Attributes attributes() override;
   Status run(const TensorView* out) const override;
 
  private:

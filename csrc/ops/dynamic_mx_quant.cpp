@@ -9,10 +9,15 @@ constexpr int64_t kMostBlock = 1024;
 
 }  // namespace
 
+Attributes DynamicMxQuant::attributes() {
+  return Attributes::of(required("axis", axis), required("round_mode", round_mode),
+                        optional("dst_type", dst_type), required("block_size", block_size),
+                        optional("scale_alg", scale_alg), optional("dst_type_max", dst_type_max),
+                        required("max_low_bound", max_low_bound));
+}
+
 Status DynamicMxQuant::check_ranks() const {
-  return check_rank(name, "input", input, 1, kMaxRank - 1,
-                    input.rank == 0 ? "Give it an axis with input.reshape(1)."
-                                    : "Merge axes with input.reshape.");
+  return check_rank(name, "input", input, 1, kMaxRank - 1);
 }
 
 void DynamicMxQuant::plan_outputs() {
@@ -28,13 +33,13 @@ Status DynamicMxQuant::check_attributes() {
   NPU_QUANT_RETURN_IF_ERROR(check_channel_axis(name, axis, input, "input", place));
   NPU_QUANT_RETURN_IF_ERROR(check_codes());
   if (block_size % kMxCell != 0 || block_size < kMxCell || block_size > kMostBlock)
-    return wrong("block_size", {"is ", block_size},
-                 {"expected a multiple of ", kMxCell, " from ", kMxCell, " to ", kMostBlock});
+    return refuse("block_size", block_size,
+                  {"expected a multiple of ", kMxCell, " from ", kMxCell, " to ", kMostBlock});
   NPU_QUANT_RETURN_IF_ERROR(check_scale_alg());
   NPU_QUANT_RETURN_IF_ERROR(check_bound(name, "max_low_bound", max_low_bound));
   if (max_low_bound == 0 || scale_alg == 1) return {};
-  return wrong("max_low_bound", {"is ", to_string(max_low_bound)},
-               {"available: 0.0 (it belongs to ", Argument("scale_alg"), " 1)"});
+  return refuse("max_low_bound", to_string(max_low_bound),
+                {"available: 0.0 (it belongs to ", Argument("scale_alg"), " 1)"});
 }
 
 Status DynamicMxQuant::run(const TensorView* out) const {
@@ -42,10 +47,13 @@ Status DynamicMxQuant::run(const TensorView* out) const {
   return {};
 }
 
+Attributes DynamicMxQuantWithDualAxis::attributes() {
+  return Attributes::of(required("round_mode", round_mode), optional("dst_type", dst_type),
+                        optional("scale_alg", scale_alg), optional("dst_type_max", dst_type_max));
+}
+
 Status DynamicMxQuantWithDualAxis::check_ranks() const {
-  return check_rank(name, "input", input, 2, kMaxRank - 1,
-                    input.rank < 2 ? "Give it two axes, e.g. with input.reshape(1, -1)."
-                                   : "Merge axes with input.reshape.");
+  return check_rank(name, "input", input, 2, kMaxRank - 1);
 }
 
 void DynamicMxQuantWithDualAxis::plan_outputs() {

@@ -12,6 +12,7 @@ struct DynamicMxQuant final : MxQuant {
 
   int64_t axis = -1;
 
+  Attributes attributes() override;
   Status run(const TensorView* out) const override;
 
  private:
@@ -28,6 +29,7 @@ struct DynamicMxQuantWithDualAxis final : MxQuant {
 
   DynamicMxQuantWithDualAxis() : MxQuant("npu_dynamic_mx_quant_with_dual_axis") {}
 
+  Attributes attributes() override;
   Status run(const TensorView* out) const override;
 
  private:

@@ -10,7 +10,12 @@ namespace npu_quant {
 
 Inputs DynamicQuant::inputs() {
   return Inputs::of(required("input", input), optional("smooth_scales", smooth_scales),
-                    optional("group_index", group_index));
+                    optional("group_index", group_index, DType::int32));
+}
+
+Attributes DynamicQuant::attributes() {
+  return Attributes::of(optional("dst_type", dst_type), required("quant_mode", quant_mode),
+                        required("dst_type_max", dst_type_max));
 }
 
 Status DynamicQuant::check_dtypes() const {
@@ -20,10 +25,7 @@ Status DynamicQuant::check_dtypes() const {
 }
 
 Status DynamicQuant::check_ranks() const {
-  NPU_QUANT_RETURN_IF_ERROR(
-      check_rank(name, "input", input, 2, kMaxRank,
-                 input.rank < 2 ? "A token is a row: give it an axis, e.g. input.reshape(1, -1)."
-                                : "Merge leading axes with input.reshape(-1, n)."));
+  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "input", input, 2, kMaxRank));
   const int rank = group_index.present ? 2 : 1;
   NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "smooth_scales", smooth_scales, rank, rank,
                                        group_index.present
@@ -50,7 +52,7 @@ void DynamicQuant::plan_outputs() {
 
 Status DynamicQuant::check_attributes() {
   NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type, kCodeFormats));
-  NPU_QUANT_RETURN_IF_ERROR(quant_mode.check(name, Fault::attribute, "quant_mode", "expected "));
+  NPU_QUANT_RETURN_IF_ERROR(quant_mode.check(name, "quant_mode", "expected "));
   return check_dst_type_max(name, dst_type_max, codes());
 }
 
@@ -102,13 +104,12 @@ Status DynamicQuant::check_shapes() {
 // What group_index stands beside, and how many groups it has.
 Status DynamicQuant::check_groups() const {
   if (!group_index.present) return {};
-  const Argument group("group_index");
   if (!smooth_scales.present)
-    return fault(name, Fault::attribute, {group}, {"is given"},
-                 {"expected ", Nothing(), " without ", Argument("smooth_scales")});
+    return refuse("group_index", "given",
+                  {"expected ", Nothing(), " without ", Argument("smooth_scales")});
   if (quant_mode.value() == Mode::perchannel)
-    return fault(name, Fault::attribute, {group}, {"is given"},
-                 {"expected ", Nothing(), " with ", Argument("quant_mode"), " 'perchannel'"});
+    return refuse("group_index", "given",
+                  {"expected ", Nothing(), " with ", Argument("quant_mode"), " 'perchannel'"});
   const int64_t experts = group_index.shape.dims[0];
   if (experts >= 1 && experts <= SmoothRows::kMostExperts) return {};
   return wrong_shape(name, "group_index", group_index,

@@ -24,6 +24,7 @@ struct DynamicQuant : Op {
   double dst_type_max = 0.0;
 
   Inputs inputs() final;
+  Attributes attributes() final;
   Status check_elements() const final;
   Status run(const TensorView* out) const final;
 

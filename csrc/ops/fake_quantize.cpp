@@ -22,8 +22,7 @@ bool is_number(DType dtype) {
 
 Status check_limit(const char* op, const char* argument, int64_t value) {
   if (value >= -kLimit && value <= kLimit) return {};
-  return fault(op, Fault::attribute, {Argument(argument)}, {"is ", value},
-               {"expected ", range(-kLimit, kLimit)});
+  return wrong_attribute(op, argument, value, {"expected ", range(-kLimit, kLimit)});
 }
 
 Status check_one_element(const char* op, const char* argument, const TensorView& view) {
@@ -34,10 +33,26 @@ Status check_one_element(const char* op, const char* argument, const TensorView&
 }  // namespace
 
 Inputs FakeQuantize::inputs() {
-  const bool has_arrays = form_ != Form::numbers;
-  return Inputs::of(required("self", self), Input{"scale", &scale, has_arrays},
-                    Input{"zero_point", &zero_point, has_arrays},
-                    Input{"fake_quant_enabled", &fake_quant_enabled, has_switch});
+  const Input x = required("self", self);
+  if (form_ == Form::numbers) return Inputs::of(x);
+  const Input scales = required("scale", scale, DType::float32),
+              zero_points = required("zero_point", zero_point, DType::int32);
+  if (!has_switch) return Inputs::of(x, scales, zero_points);
+  return Inputs::of(x, scales, zero_points,
+                    required("fake_quant_enabled", fake_quant_enabled, DType::float32));
+}
+
+Attributes FakeQuantize::attributes() {
+  const Attribute least = required("quant_min", quant_min),
+                  greatest = required("quant_max", quant_max);
+  switch (form_) {
+    case Form::numbers:
+      return Attributes::of(required("scale", scale_number),
+                            required("zero_point", zero_point_number), least, greatest);
+    case Form::arrays: return Attributes::of(least, greatest);
+    case Form::per_channel: return Attributes::of(required("axis", axis), least, greatest);
+  }
+  return {};
 }
 
 bool FakeQuantize::has_float_zero_point() const {
@@ -80,9 +95,7 @@ Status FakeQuantize::check_dtypes() const {
 Status FakeQuantize::check_ranks() const {
   const bool per_channel = form_ == Form::per_channel;
   const int most = per_channel ? 1 : kMaxRank;
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(
-      name, "self", self, per_channel ? 1 : 0, kMaxRank,
-      self.rank == 0 ? "Give it an axis with self.reshape(1)." : "Merge axes with self.reshape."));
+  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "self", self, per_channel ? 1 : 0, kMaxRank));
   if (form_ == Form::numbers) return {};
   const char* remedy = per_channel ? "It holds one element per channel." : "It holds one element.";
   NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "scale", scale, per_channel ? 1 : 0, most, remedy));
@@ -116,9 +129,9 @@ Status FakeQuantize::check_attributes() {
   if (form_ == Form::arrays) return {};
   NPU_QUANT_RETURN_IF_ERROR(check_limit(name, "zero_point", zero_point_number));
   if (zero_point_number >= quant_min && zero_point_number <= quant_max) return {};
-  return fault(name, Fault::attribute, {Argument("zero_point")}, {"is ", zero_point_number},
-               {"expected ", Argument("quant_min"), " to ", Argument("quant_max"), ", ",
-                range(quant_min, quant_max)});
+  return refuse("zero_point", zero_point_number,
+                {"expected ", Argument("quant_min"), " to ", Argument("quant_max"), ", ",
+                 range(quant_min, quant_max)});
 }
 
 Status FakeQuantize::check_shapes() {
@@ -232,7 +245,7 @@ void FakeQuantize::compute(const Parameters& parameters, const TensorView& outpu
 }
 
 Inputs FakeQuantizeBackward::inputs() {
-  return Inputs::of(required("grad", grad), required("mask", mask));
+  return Inputs::of(required("grad", grad), required("mask", mask, DType::boolean));
 }
 
 Status FakeQuantizeBackward::check_dtypes() const {
@@ -241,7 +254,7 @@ Status FakeQuantizeBackward::check_dtypes() const {
 }
 
 Status FakeQuantizeBackward::check_ranks() const {
-  return check_rank(name, "grad", grad, 0, kMaxRank, "Merge axes with grad.reshape.");
+  return check_rank(name, "grad", grad, 0, kMaxRank);
 }
 
 void FakeQuantizeBackward::plan_outputs() {

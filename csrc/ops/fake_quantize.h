@@ -29,6 +29,7 @@ struct FakeQuantize final : Op {
   DType output_dtype = DType::other;  // Rules::aclnn: else self's
 
   Inputs inputs() override;
+  Attributes attributes() override;
   // Zero points are judged here, where their values are read.
   Status run(const TensorView* out) const override;
 

@@ -14,7 +14,15 @@ GroupedDynamicBlockQuant::GroupedDynamicBlockQuant()
                  kRowBlocksInGroups) {}
 
 Inputs GroupedDynamicBlockQuant::inputs() {
-  return Inputs::of(required("x", x), required("group_list", group_list));
+  return Inputs::of(required("x", x), required("group_list", group_list, DType::int32));
+}
+
+Attributes GroupedDynamicBlockQuant::attributes() {
+  return Attributes::of(required("min_scale", min_scale), required("round_mode", round_mode),
+                        optional("dst_type", dst_type), required("row_block_size", row_block_size),
+                        required("col_block_size", col_block_size),
+                        required("group_list_type", group_list_type),
+                        required("dst_type_max", dst_type_max));
 }
 
 Status GroupedDynamicBlockQuant::check_dtypes() const {
@@ -35,8 +43,8 @@ void GroupedDynamicBlockQuant::plan_outputs() {
 Status GroupedDynamicBlockQuant::check_attributes() {
   NPU_QUANT_RETURN_IF_ERROR(BlockQuant::check_attributes());
   if (group_list_type != 0)
-    return wrong("group_list_type", {"is ", group_list_type},
-                 {"available: 0 (", Argument("group_list"), " holds the end of each group)"});
+    return refuse("group_list_type", group_list_type,
+                  {"available: 0 (", Argument("group_list"), " holds the end of each group)"});
   return check_dst_type_max(name, dst_type_max, codes());
 }
 

@@ -12,6 +12,7 @@ struct GroupedDynamicBlockQuant final : BlockQuant {
   int64_t group_list_type = 0;
 
   Inputs inputs() override;
+  Attributes attributes() override;
   Status check_elements() const override;
   Status run(const TensorView* out) const override;
 

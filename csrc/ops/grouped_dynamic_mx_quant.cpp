@@ -10,7 +10,13 @@ constexpr int64_t kPair = 2 * kMxCell;  // rows that the bytes of a pair-row are
 }  // namespace
 
 Inputs GroupedDynamicMxQuant::inputs() {
-  return Inputs::of(required("x", input), required("group_index", group_index));
+  return Inputs::of(required("x", input), required("group_index", group_index, DType::int32));
+}
+
+Attributes GroupedDynamicMxQuant::attributes() {
+  return Attributes::of(required("round_mode", round_mode), optional("dst_type", dst_type),
+                        required("blocksize", block_size), optional("scale_alg", scale_alg),
+                        optional("dst_type_max", dst_type_max));
 }
 
 Status GroupedDynamicMxQuant::check_dtypes() const {
@@ -19,10 +25,7 @@ Status GroupedDynamicMxQuant::check_dtypes() const {
 }
 
 Status GroupedDynamicMxQuant::check_ranks() const {
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "x", input, 2, 2,
-                                       input.rank < 2
-                                           ? "Give it two axes with x.reshape(-1, n)."
-                                           : "Merge leading axes with x.reshape(-1, n)."));
+  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "x", input, 2, 2));
   return check_group_rank(name, "group_index", group_index);
 }
 
@@ -34,8 +37,7 @@ void GroupedDynamicMxQuant::plan_outputs() {
 
 Status GroupedDynamicMxQuant::check_attributes() {
   NPU_QUANT_RETURN_IF_ERROR(check_codes());
-  if (block_size != kMxCell)
-    return wrong("blocksize", {"is ", block_size}, {"available: ", kMxCell});
+  if (block_size != kMxCell) return refuse("blocksize", block_size, {"available: ", kMxCell});
   return check_scale_alg();
 }
 

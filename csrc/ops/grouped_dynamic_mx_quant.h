@@ -13,6 +13,7 @@ struct GroupedDynamicMxQuant final : MxQuant {
   TensorView group_index;
 
   Inputs inputs() override;
+  Attributes attributes() override;
   Status check_elements() const override;
   Status run(const TensorView* out) const override;
 

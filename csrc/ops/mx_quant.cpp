@@ -25,11 +25,10 @@ Format MxQuant::codes() const {
 }
 
 Status MxQuant::check_codes() const {
-  NPU_QUANT_RETURN_IF_ERROR(round_mode.check(name, Fault::attribute, "round_mode", "available: "));
+  NPU_QUANT_RETURN_IF_ERROR(round_mode.check(name, "round_mode", "available: "));
   NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type, kMxFormats));
   if (is_packed(codes()) || round_mode.value() == MxRounding::rint) return {};
-  return wrong("round_mode", {"is ", quoted(round_mode.word())},
-               {"available for ", codes(), ": 'rint'"});
+  return refuse("round_mode", quoted(round_mode.word()), {"available for ", codes(), ": 'rint'"});
 }
 
 int64_t MxQuant::other_scale_alg() const {
@@ -41,12 +40,12 @@ int64_t MxQuant::other_scale_alg() const {
 Status MxQuant::check_scale_alg() const {
   const int64_t other = other_scale_alg();
   if (scale_alg != 0 && scale_alg != other)
-    return wrong("scale_alg", {"is ", scale_alg},
-                 other != 0 ? Text{"available for ", codes(), ": 0, ", other}
-                            : Text{"available for ", codes(), ": 0"});
+    return refuse("scale_alg", scale_alg,
+                  other != 0 ? Text{"available for ", codes(), ": 0, ", other}
+                             : Text{"available for ", codes(), ": 0"});
   if (scale_alg == 2 && block_size != kMxCell)
-    return wrong("block_size", {"is ", block_size},
-                 {"available with ", Argument("scale_alg"), " 2: ", kMxCell});
+    return refuse("block_size", block_size,
+                  {"available with ", Argument("scale_alg"), " 2: ", kMxCell});
   return check_greatest();
 }
 
@@ -54,8 +53,8 @@ Status MxQuant::check_greatest() const {
   const double top = find_row(codes())->greatest;
   const bool is_in_range = dst_type_max >= top && dst_type_max <= 2 * top;
   if (dst_type_max == 0 || (scale_alg == 2 && is_in_range)) return {};
-  return wrong(
-      "dst_type_max", {"is ", to_string(dst_type_max)},
+  return refuse(
+      "dst_type_max", to_string(dst_type_max),
       scale_alg == 2
           ? Text{"expected 0 or a number from ", to_string(top), " to ", to_string(2 * top)}
           : Text{"available: 0.0 (it belongs to ", Argument("scale_alg"), " 2)"});

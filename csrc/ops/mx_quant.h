@@ -37,9 +37,6 @@ struct MxQuant : Op {
   Status check_codes() const;  // round_mode, dst_type
   Status check_scale_alg() const;
   virtual Status check_greatest() const;  // dst_type_max, the last part of it
-  Status wrong(const char* argument, const Text& came, const Text& allowed) const {
-    return fault(name, Fault::attribute, {Argument(argument)}, came, allowed);
-  }
 
   OutputSpec y_of(const char* y) const { return codes_of(y, codes(), input.shape, dst_type.array); }
 

@@ -3,12 +3,13 @@
 namespace npu_quant {
 
 Status Op::check_arrays() {
-  for (const Input& input : inputs())
+  const Inputs given = inputs();
+  for (const Input& input : given)
     if (input.is_required && !input.view->present) return missing(name, input.name);
   NPU_QUANT_RETURN_IF_ERROR(check_dtypes());
   NPU_QUANT_RETURN_IF_ERROR(check_ranks());
   bytes_ = 0;
-  for (const Input& input : inputs()) {
+  for (const Input& input : given) {
     if (!input.view->present) continue;
     NPU_QUANT_RETURN_IF_ERROR(check_size(name, input.name, *input.view));
     bytes_ += input.view->bytes();

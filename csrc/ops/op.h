@@ -1,7 +1,7 @@
 // What an operator is: a contract that both faces, Python and C, go through in the same phases.
 //
-// A face makes the op, points the views of inputs() at the caller's arrays and sets the attributes,
-// then calls
+// A face makes the op, points the views of inputs() at the caller's arrays and sets the fields of
+// attributes(), then calls
 //   check_arrays()   where an attribute could not be read: what is wrong with an array comes first
 //   check()          every rule about the arguments but the outputs; afterwards `outputs` says what
 //                    is computed, and `rule` by which arithmetic. It returns the first fault of: a
@@ -20,6 +20,7 @@
 #pragma once
 
 #include "core/cache.h"
+#include "ops/attributes.h"
 #include "ops/outputs.h"
 #include "ops/profiles.h"
 
@@ -33,6 +34,7 @@ struct Op {
   Numerics numerics;
 
   virtual Inputs inputs() = 0;
+  virtual Attributes attributes() { return {}; }  // in the order of torch_npu's signature
 
   Status check_arrays();
   Status check();
@@ -55,6 +57,10 @@ struct Op {
   // Makes the rule of the profile, or refuses it: what a device lacks, too.
   virtual Status take_rule() { return check_has_profile(name, numerics.profile); }
   virtual Status check_shapes() { return {}; }
+
+  Status refuse(const char* attribute, const Part& came, const Text& allowed) const {
+    return wrong_attribute(name, attribute, came, allowed);
+  }
 
  private:
   int64_t bytes_ = 0;

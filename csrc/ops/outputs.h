@@ -14,11 +14,16 @@ struct Input {
   const char* name;
   TensorView* view;  // the op's
   bool is_required;
+  DType of_list;  // what a list of numbers becomes, by which they mean the same
 };
 using Inputs = Few<Input, kMostInputs>;
 
-inline Input required(const char* name, TensorView& view) { return {name, &view, true}; }
-inline Input optional(const char* name, TensorView& view) { return {name, &view, false}; }
+inline Input required(const char* name, TensorView& view, DType of_list = DType::float16) {
+  return {name, &view, true, of_list};
+}
+inline Input optional(const char* name, TensorView& view, DType of_list = DType::float16) {
+  return {name, &view, false, of_list};
+}
 
 // An array an op computes: what a caller has to allocate.
 struct OutputSpec {

@@ -41,8 +41,13 @@ struct QuantizeParameters {
 }  // namespace
 
 Inputs Quantize::inputs() {
-  return Inputs::of(required("self", self), required("scales", scales),
-                    optional("zero_points", zero_points));
+  return Inputs::of(required("self", self), required("scales", scales, DType::float32),
+                    optional("zero_points", zero_points, DType::int32));
+}
+
+Attributes Quantize::attributes() {
+  return Attributes::of(required("dtype", dtype), required("axis", axis),
+                        required("div_mode", div_mode));
 }
 
 bool Quantize::is_per_channel() const { return !holds_one(scales) || !holds_one(zero_points); }
@@ -57,8 +62,7 @@ Status Quantize::check_dtypes() const {
 }
 
 Status Quantize::check_ranks() const {
-  NPU_QUANT_RETURN_IF_ERROR(
-      check_rank(name, "self", self, least_rank_, kMaxRank, "Merge axes with self.reshape."));
+  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "self", self, least_rank_, kMaxRank));
   const char* remedy = "It holds one element, or one per channel.";
   NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "scales", scales, least_rank_, kMaxRank, remedy));
   return check_rank(name, "zero_points", zero_points, 0, kMaxRank, remedy);
@@ -70,8 +74,7 @@ void Quantize::plan_outputs() { outputs.assign(codes_of("", codes(), self.shape,
 Status Quantize::check_attributes() {
   NPU_QUANT_RETURN_IF_ERROR(check_format_in(name, "dtype", dtype, kAvailable));
   if (!div_mode && axis < -2)
-    return fault(name, Fault::attribute, {Argument("axis")}, {"is ", axis},
-                 "available with div_mode=False: -1 or -2");
+    return refuse("axis", axis, "available with div_mode=False: -1 or -2");
   if (!div_mode && axis > -2) axis = -1;
   if (!is_per_channel()) return {};
   return check_channel_axis(name, axis, self, "self", channel_axis_);

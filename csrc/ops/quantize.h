@@ -21,6 +21,7 @@ struct Quantize : Op {
   bool sqrt_mode = false;  // multiplies by the scale twice: AscendQuant's
 
   Inputs inputs() final;
+  Attributes attributes() final;
   Status run(const TensorView* out) const final;
 
  protected:

@@ -18,12 +18,10 @@ struct ChannelStrides {
 
 }  // namespace
 
-Inputs AffineOp::inputs() { return Inputs::of(required(value_name, value)); }
+Inputs AffineOp::inputs() { return Inputs::of(required(value_name, value, of_list())); }
 
 Status AffineOp::check_ranks() const {
-  return check_rank(
-      name, value_name, value, parameters.per_channel ? 1 : 0, kMaxRank,
-      value.rank == 0 ? "Give it an axis with reshape(1)." : "Merge axes with reshape.");
+  return check_rank(name, value_name, value, parameters.per_channel ? 1 : 0, kMaxRank);
 }
 
 Status AffineOp::check_shapes() {

@@ -29,6 +29,7 @@ struct AffineOp : Op {
   Inputs inputs() final;
 
  protected:
+  virtual DType of_list() const = 0;
   Status check_ranks() const final;
   Status check_shapes() final;
 
@@ -42,6 +43,7 @@ struct QuantizeVal final : AffineOp {
   Status run(const TensorView* out) const override;
 
  private:
+  DType of_list() const override { return DType::float16; }
   Status check_dtypes() const override;
   void plan_outputs() override;
 };
@@ -53,6 +55,9 @@ struct DequantizeVal final : AffineOp {
   Status run(const TensorView* out) const override;
 
  private:
+  DType of_list() const override {
+    return parameters.storage == DType::other ? DType::int8 : parameters.storage;
+  }
   Status check_dtypes() const override;
   void plan_outputs() override;
 };

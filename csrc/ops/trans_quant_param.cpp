@@ -6,7 +6,12 @@
 namespace npu_quant {
 
 Inputs TransQuantParam::inputs() {
-  return Inputs::of(required("scale", scale), optional("offset", offset));
+  return Inputs::of(required("scale", scale, DType::float32),
+                    optional("offset", offset, DType::float32));
+}
+
+Attributes TransQuantParam::attributes() {
+  return Attributes::of(optional("round_mode", round_mode));
 }
 
 Status TransQuantParam::check_dtypes() const {
@@ -28,8 +33,7 @@ void TransQuantParam::plan_outputs() {
 
 Status TransQuantParam::check_attributes() {
   if (round_mode == 0 || round_mode == 1) return {};
-  return fault(name, Fault::attribute, {Argument("round_mode")}, {"is ", round_mode},
-               "expected 0 or 1");
+  return refuse("round_mode", round_mode, "expected 0 or 1");
 }
 
 Status TransQuantParam::check_shapes() {

@@ -17,6 +17,7 @@ struct TransQuantParam final : Op {
   DType words = DType::int64;  // aclnn's may be uint64
 
   Inputs inputs() override;
+  Attributes attributes() override;
   Status run(const TensorView* out) const override;
 
  private:

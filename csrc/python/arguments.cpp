@@ -24,8 +24,9 @@ std::string text_of(py::handle value) {
 
 [[noreturn]] void raise_wrong_kind(const char* op, const char* argument, const char* expected,
                                    py::handle value) {
-  throw py::type_error(std::string(op) + ": " + argument + " is " + with_article(type_name(value)) +
-                       ", expected " + expected + ".");
+  const std::string came = value.is_none() ? "None" : with_article(type_name(value));
+  throw py::type_error(std::string(op) + ": " + argument + " is " + came + ", expected " +
+                       expected + ".");
 }
 
 // Arrays are no numbers, though NumPy converts those of one element; of tensors some are.
@@ -119,22 +120,22 @@ std::string_view to_string(const char* op, const char* argument, py::handle valu
   return "(not to be written in UTF-8)";
 }
 
-DTypeRequest to_dtype(const char* op, const char* argument, py::handle value) {
-  DTypeRequest request;
-  if (value.is_none()) return request;
+void to_dtype(const char* op, const char* argument, py::handle value, DTypeRequest& request) {
+  const char* const expected = "an int code, a dtype or a dtype's name";
+  if (value.is_none()) raise_wrong_kind(op, argument, expected, value);
   request.is_default = false;
   if (PyLong_CheckExact(value.ptr())) {
     int overflow = 0;
     request.number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);  // else -1
   }
-  if (recall_format(value, request)) return request;
+  if (recall_format(value, request)) return;
   const auto dtypes = py::module_::import("npu_quant.dtypes");
   py::object found;
   try {
     found = dtypes.attr("resolve")(value);
   } catch (py::error_already_set& error) {
     if (!error.matches(PyExc_TypeError)) throw;
-    raise_wrong_kind(op, argument, "an int code, a dtype or a dtype's name", value);
+    raise_wrong_kind(op, argument, expected, value);
   }
   if (found.is_none()) {
     request.text = shortened(text_of(value));
@@ -144,19 +145,13 @@ DTypeRequest to_dtype(const char* op, const char* argument, py::handle value) {
     request.format = static_cast<Format>(found.attr("acl_code").cast<int>());
     remember_format(value, request.format);
   }
-  return request;
-}
-
-DTypeRequest to_required_dtype(const char* op, const char* argument, py::handle value) {
-  if (value.is_none())
-    throw py::type_error(std::string(op) + ": " + argument +
-                         " is None, expected an int code, a dtype or a dtype's name.");
-  return to_dtype(op, argument, value);
 }
 
 ScalarType to_scalar_type(const char* op, py::handle value) {
+  DTypeRequest request;
+  to_dtype(op, "scalar_type", value, request);
   ScalarType type = kQInt8;
-  raise_unless_ok(check_scalar_type(op, to_required_dtype(op, "scalar_type", value), type));
+  raise_unless_ok(check_scalar_type(op, request, type));
   return type;
 }
 
@@ -179,6 +174,27 @@ Numerics to_numerics(const char* op, py::handle value) {
   Numerics numerics;
   raise_unless_ok(check_numerics(op, to_string(op, "numerics", name), numerics));
   return numerics;
+}
+
+namespace {
+
+struct Reader {
+  const char* op;
+  const char* name;
+  py::handle value;
+
+  void operator()(int64_t& field) const { field = to_int(op, name, value); }
+  void operator()(double& field) const { field = to_double(op, name, value); }
+  void operator()(bool& field) const { field = to_bool(op, name, value); }
+  void operator()(DTypeRequest& field) const { to_dtype(op, name, value, field); }
+  void operator()(AnyChoice& field) const { field.choose(to_string(op, name, value)); }
+};
+
+}  // namespace
+
+void read(const char* op, const Attribute& attribute, py::handle value) {
+  if (attribute.is_required || !value.is_none())
+    attribute.with_field(Reader{op, attribute.name, value});
 }
 
 }  // namespace npu_quant::python

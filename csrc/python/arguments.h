@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "ops/attributes.h"
 #include "python/errors.h"
 #include "quantizer/scalar_type.h"
 
@@ -39,11 +40,12 @@ double to_double(const char* op, const char* argument, py::handle value);
 int64_t to_int(const char* op, const char* argument, py::handle value);
 bool to_bool(const char* op, const char* argument, py::handle value);
 std::string_view to_string(const char* op, const char* argument, py::handle value);  // borrowed
-DTypeRequest to_dtype(const char* op, const char* argument, py::handle value);
-// The same where None is no answer.
-DTypeRequest to_required_dtype(const char* op, const char* argument, py::handle value);
+// In place, since a request is long.
+void to_dtype(const char* op, const char* argument, py::handle value, DTypeRequest& request);
 // qint8, quint8 or qint32; the argument is named scalar_type.
 ScalarType to_scalar_type(const char* op, py::handle value);
 Numerics to_numerics(const char* op, py::handle value);
+// Into the op's field, by its kind. Not inlined: who reads all keeps its place in a register.
+[[gnu::noinline]] void read(const char* op, const Attribute& attribute, py::handle value);
 
 }  // namespace npu_quant::python

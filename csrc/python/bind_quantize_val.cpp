@@ -2,6 +2,7 @@
 // until it is returned.
 #include <optional>
 
+#include "ops/quantize_val.h"
 #include "python/bind.h"
 #include "quantizer/per_tensor_affine_quantizer.h"
 
@@ -28,8 +29,9 @@ double run_on_number(Op& op, const void* from, DType dtype, py::handle out) {
   return number_in(result);
 }
 
-py::object quantize_val(py::handle scale, py::handle zero_point, py::handle value,
-                        py::handle scalar_type, py::handle out, py::handle numerics) {
+py::object quantize_val(Arguments arguments) {
+  const py::handle scale = arguments[0], zero_point = arguments[1], value = arguments[2],
+                   scalar_type = arguments[3], out = arguments[4], numerics = arguments[5];
   QuantizeVal op("quantize_val", "value", {});
   std::optional<PerTensorAffineQuantizer> quantizer;
   const auto read_attributes = [&] {
@@ -38,18 +40,20 @@ py::object quantize_val(py::handle scale, py::handle zero_point, py::handle valu
     const ScalarType type = to_scalar_type(op.name, scalar_type);
     raise_unless_ok(check_code(op.name, "zero_point", z, type));
     op.parameters = quantizer.emplace(type, s, z).parameters();
+    op.numerics = to_numerics(op.name, numerics);
   };
   if (is_number(value)) {
     const float x = to_float32(to_double(op.name, "value", value));
     read_attributes();
-    op.numerics = to_numerics(op.name, numerics);
     return py::int_(static_cast<int64_t>(run_on_number(op, &x, DType::float32, out)));
   }
-  return run(op, {value}, {out, numerics}, read_attributes);
+  ArrayArguments arrays(op.name, op.inputs(), &arguments[2]);
+  return run(op, arrays, PlainArguments(read_attributes), out);
 }
 
-py::object dequantize_val(py::handle scale, py::handle zero_point, py::handle value, py::handle out,
-                          py::handle numerics) {
+py::object dequantize_val(Arguments arguments) {
+  const py::handle scale = arguments[0], zero_point = arguments[1], value = arguments[2],
+                   out = arguments[3], numerics = arguments[4];
   DequantizeVal op("dequantize_val", "value", {});
   std::optional<PerTensorAffineQuantizer> quantizer;
   double s = 0;
@@ -71,25 +75,23 @@ py::object dequantize_val(py::handle scale, py::handle zero_point, py::handle va
     const auto q = static_cast<int32_t>(code);
     return py::float_(run_on_number(op, &q, DType::int32, out));
   }
-  ArrayArguments arrays(op.name, op.inputs(), {value});
+  ArrayArguments arrays(op.name, op.inputs(), &arguments[2]);
   const PlainArguments plain([&] {
     read_attributes();
     arrays.fill_views();  // no line of Python runs from here on
     ScalarType type = kQInt8;
     if (find_scalar_type(op.value.dtype, type)) make_quantizer(type);
   });
-  return run(op, arrays, plain, out, {}, Code::param_invalid);
+  return run(op, arrays, plain, out);
 }
 
 }  // namespace
 
 void bind_quantize_val(py::module_& module) {
   define<&quantize_val>(module, "quantize_val",
-                        "quantize_val($module, scale, zero_point, value, scalar_type, out, "
-                        "numerics, /)\n--\n\n");
-  define<&dequantize_val>(
-      module, "dequantize_val",
-      "dequantize_val($module, scale, zero_point, value, out, numerics, /)\n--\n\n");
+                        {"scale", "zero_point", "value", "scalar_type", "out", "numerics"});
+  define<&dequantize_val>(module, "dequantize_val",
+                          {"scale", "zero_point", "value", "out", "numerics"});
 }
 
 }  // namespace npu_quant::python

@@ -22,8 +22,10 @@ std::unique_ptr<PerChannelAffineQuantizer> make_per_channel(py::handle scales,
                                                             py::handle scalar_type) {
   const char* name = "PerChannelAffineQuantizer";
   TensorView s, z;
-  const Inputs inputs = Inputs::of(required("scales", s), required("zero_points", z));
-  ArrayArguments arrays(name, inputs, {scales, zero_points});
+  const Inputs inputs =
+      Inputs::of(required("scales", s, DType::float32), required("zero_points", z, DType::int32));
+  PyObject* const values[] = {scales.ptr(), zero_points.ptr()};
+  ArrayArguments arrays(name, inputs, values);
   int64_t place = 0;
   ScalarType type = kQInt8;
   const PlainArguments plain([&] {
@@ -40,17 +42,15 @@ std::unique_ptr<PerChannelAffineQuantizer> make_per_channel(py::handle scales,
   return quantizer;
 }
 
-template <class Op>
-py::object run_on_array(Op op, py::handle value, py::handle out, py::handle numerics) {
-  return run(op, {value}, {out, numerics}, [] {});
+// The quantizer comes before the arguments of its operator.
+py::object quantize(Arguments arguments) {
+  QuantizeVal op = py::handle(arguments[0]).cast<const Quantizer&>().quantize_op();
+  return run(op, arguments.subspan(1));
 }
 
-py::object quantize(py::handle quantizer, py::handle x, py::handle out, py::handle numerics) {
-  return run_on_array(quantizer.cast<const Quantizer&>().quantize_op(), x, out, numerics);
-}
-
-py::object dequantize(py::handle quantizer, py::handle q, py::handle out, py::handle numerics) {
-  return run_on_array(quantizer.cast<const Quantizer&>().dequantize_op(), q, out, numerics);
+py::object dequantize(Arguments arguments) {
+  DequantizeVal op = py::handle(arguments[0]).cast<const Quantizer&>().dequantize_op();
+  return run(op, arguments.subspan(1));
 }
 
 template <class T>
@@ -67,10 +67,8 @@ void bind_quantizer(py::module_& module) {
   base.def("scalar_type", [](const Quantizer& q) { return static_cast<int>(q.scalar_type()); })
       .def("qscheme", [](const Quantizer& q) { return static_cast<int>(q.qscheme()); })
       .def("equal_to", &Quantizer::equalTo, py::arg("other"));
-  define_method<&quantize>(module, base, "quantize",
-                           "quantize($module, self, x, out, numerics, /)\n--\n\n");
-  define_method<&dequantize>(module, base, "dequantize",
-                             "dequantize($module, self, q, out, numerics, /)\n--\n\n");
+  define_method<&quantize>(module, base, "quantize", {"self", "x", "out", "numerics"});
+  define_method<&dequantize>(module, base, "dequantize", {"self", "q", "out", "numerics"});
   using PerTensor = PerTensorAffineQuantizer;
   py::class_<PerTensor, Quantizer>(module, "PerTensorAffineQuantizer", plain)
       .def(py::init(&make_per_tensor), py::arg("scale"), py::arg("zero_point"),

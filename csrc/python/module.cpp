@@ -1,27 +1,12 @@
-// The table of contents of npu_quant._core: one line per op.
+// The table of contents of npu_quant._core.
 #include "python/numpy_view.h"
 
 namespace npu_quant::python {
 
 void bind_runtime(py::module_& module);
-void bind_dynamic_quant(py::module_& module);
-void bind_dynamic_block_quant(py::module_& module);
-void bind_grouped_dynamic_block_quant(py::module_& module);
-void bind_dynamic_mx_quant(py::module_& module);
-void bind_dynamic_block_mx_quant(py::module_& module);
-void bind_grouped_dynamic_mx_quant(py::module_& module);
-void bind_add_rms_norm_quant(py::module_& module);
-void bind_fake_quantize(py::module_& module);
-void bind_quantize(py::module_& module);
-void bind_anti_quant(py::module_& module);
-void bind_anti_mx_quant(py::module_& module);
-void bind_dtype_cast(py::module_& module);
-void bind_trans_quant_param(py::module_& module);
-void bind_convert_weight_to_int4pack(py::module_& module);
+void bind_ops(py::module_& module);
 void bind_quantize_val(py::module_& module);
 void bind_quantizer(py::module_& module);
-void bind_compare(py::module_& module);
-void bind_checkpoint(py::module_& module);
 void bind_torch_tensor(py::module_& module);
 
 }  // namespace npu_quant::python
@@ -32,24 +17,9 @@ PYBIND11_MODULE(_core_of_main_interpreter, module) {
   using namespace npu_quant::python;
   initialise(module);
   bind_runtime(module);
-  bind_dynamic_quant(module);
-  bind_dynamic_block_quant(module);
-  bind_grouped_dynamic_block_quant(module);
-  bind_dynamic_mx_quant(module);
-  bind_dynamic_block_mx_quant(module);
-  bind_grouped_dynamic_mx_quant(module);
-  bind_add_rms_norm_quant(module);
-  bind_fake_quantize(module);
-  bind_quantize(module);
-  bind_anti_quant(module);
-  bind_anti_mx_quant(module);
-  bind_dtype_cast(module);
-  bind_trans_quant_param(module);
-  bind_convert_weight_to_int4pack(module);
+  bind_ops(module);
   bind_quantize_val(module);
   bind_quantizer(module);
-  bind_compare(module);
-  bind_checkpoint(module);
   bind_torch_tensor(module);
 }
 

@@ -82,21 +82,10 @@ Status check_is_array(const char* op, const Part& argument, py::handle value,
 }
 
 // Says which dtype to make of what is no array: never one that changes what is computed.
-std::string convert_remedy(std::string_view op, std::string_view argument) {
-  const auto begins_with = [&](std::string_view text) {
-    return argument.substr(0, text.size()) == text;
-  };
-  const char* const dtype = begins_with("zero_point")   ? "np.int32"
-                            : begins_with("group_")     ? "np.int32"
-                            : begins_with("scale")      ? "np.float32"
-                            : argument == "mask"        ? "np.bool_"
-                            : argument == "offset"      ? "np.float32"
-                            : argument == "weight"      ? "np.int32"
-                            : op == "npu_anti_quant"    ? "np.int8"
-                            : op == "npu_anti_mx_quant" ? "np.uint8"
-                            : begins_with("fake")       ? "np.float32"
-                                                        : "np.float16";
-  return "Convert it, e.g. with np.asarray(" + std::string(argument) + ", dtype=" + dtype + ").";
+std::string convert_remedy(const Input& input) {
+  const char* const dtype = input.of_list == DType::boolean ? "bool_" : name_of(input.of_list);
+  return std::string("Convert it, e.g. with np.asarray(") + input.name + ", dtype=np." + dtype +
+         ").";
 }
 
 py::object fresh_array(const char* op, const OutputSpec& spec) {
@@ -152,25 +141,23 @@ py::object array_over(const TensorView& view, py::handle owner) {
   return array;
 }
 
-void ArrayArguments::take(const char* op, const Inputs& inputs, const py::handle* values,
-                          int count) {
-  if (count > inputs.size()) throw std::logic_error("a binding has more arrays than its op");
-  for (int i = 0; i < count; ++i)
-    if (inputs[i].is_required && values[i].is_none()) raise_unless_ok(missing(op, inputs[i].name));
-  for (int i = 0; i < count; ++i) {
-    if (values[i].is_none()) continue;
-    if (!is_plain_array(values[i])) {
-      if (is_tensor(values[i])) {
+ArrayArguments::ArrayArguments(const char* op, const Inputs& inputs, PyObject* const* values) {
+  for (int i = 0; i < inputs.size(); ++i)
+    if (inputs[i].is_required && values[i] == Py_None) raise_unless_ok(missing(op, inputs[i].name));
+  for (const Input& input : inputs) {
+    const py::handle value = *values++;
+    if (value.is_none()) continue;
+    if (!is_plain_array(value)) {
+      if (is_tensor(value)) {
         tensors_ |= 1U << count_;
         op_ = op;
-        arguments_[count_] = inputs[i].name;
+        arguments_[count_] = input.name;
       } else {
-        raise_unless_ok(check_is_array(op, Argument(inputs[i].name), values[i],
-                                       convert_remedy(op, inputs[i].name)));
+        raise_unless_ok(check_is_array(op, Argument(input.name), value, convert_remedy(input)));
       }
     }
-    values_[count_] = values[i];
-    views_[count_++] = inputs[i].view;
+    values_[count_] = value;
+    views_[count_++] = input.view;
   }
 }
 

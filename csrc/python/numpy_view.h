@@ -26,13 +26,8 @@ py::object array_over(const TensorView& view, py::handle owner);
 // The arrays of a call: every required one must be there, then everything given must be an array.
 class ArrayArguments {
  public:
-  // The values are those of `inputs`, in their order; inputs that none are left for are not
-  // arguments.
-  template <size_t count>
-  ArrayArguments(const char* op, const Inputs& inputs, const py::handle (&values)[count]) {
-    static_assert(count <= kMostInputs);
-    take(op, inputs, values, static_cast<int>(count));
-  }
+  // The values are those of `inputs`, in their order.
+  ArrayArguments(const char* op, const Inputs& inputs, PyObject* const* values);
 
   // Fills the views, which borrow the arrays: no Python code may run from here to the end of the
   // work, since it could resize one; but for that of other threads, of signals and of tensors'
@@ -43,7 +38,6 @@ class ArrayArguments {
   bool begin_with_tensor() const { return (tensors_ & 1) != 0; }
 
  private:
-  void take(const char* op, const Inputs& inputs, const py::handle* values, int count);
   void fill_views_and_tensors();
 
   int count_ = 0;

@@ -120,7 +120,8 @@ bool computes_by_itself(const Torch& torch, py::handle tensor) {
   return !type.is(torch.tensor) && !torch.dispatch.is(py::object(type.attr("__torch_dispatch__")));
 }
 
-py::object array_of(py::handle tensor, py::handle op, py::handle argument) {
+py::object array_of(Arguments arguments) {
+  const py::handle tensor = arguments[0], op = arguments[1], argument = arguments[2];
   const auto name = op.cast<std::string>();
   const Argument part(argument.cast<std::string>());
   TensorView view;
@@ -132,7 +133,7 @@ py::object array_of(py::handle tensor, py::handle op, py::handle argument) {
   return array_over(view, tensor);
 }
 
-py::object is_tensor_of_torch(py::handle value) { return py::bool_(is_tensor(value)); }
+py::object is_tensor_of_torch(Arguments arguments) { return py::bool_(is_tensor(arguments[0])); }
 
 py::object tensor_in_place(const py::array& array, DType dtype) {
   const Torch& torch = *find_torch();
@@ -184,8 +185,8 @@ py::object tensor_over(const py::array& array, DType dtype) {
 }
 
 void bind_torch_tensor(py::module_& module) {
-  define<&is_tensor_of_torch>(module, "is_tensor", "is_tensor($module, value, /)\n--\n\n");
-  define<&array_of>(module, "array_of", "array_of($module, tensor, op, argument, /)\n--\n\n");
+  define<&is_tensor_of_torch>(module, "is_tensor", {"value"});
+  define<&array_of>(module, "array_of", {"tensor", "op", "argument"});
 }
 
 }  // namespace npu_quant::python

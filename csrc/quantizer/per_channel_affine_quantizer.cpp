@@ -29,8 +29,7 @@ std::vector<int64_t> zero_points_in(const TensorView& view) {
 
 Status check_axis(const char* name, int64_t axis) {
   if (axis >= -kMaxRank && axis < kMaxRank) return {};
-  return fault(name, Fault::attribute, {Argument("axis")}, {"is ", axis},
-               {"expected ", -kMaxRank, " to ", kMaxRank - 1});
+  return wrong_attribute(name, "axis", axis, {"expected ", -kMaxRank, " to ", kMaxRank - 1});
 }
 
 }  // namespace

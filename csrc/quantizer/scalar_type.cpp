@@ -50,9 +50,9 @@ bool find_scalar_type(DType storage, ScalarType& type) {
 
 Status check_scalar_type(const char* op, const DTypeRequest& request, ScalarType& type) {
   if (find_scalar_type(plain_dtype(request.format), type)) return {};
-  return fault(op, Fault::attribute, {Argument("scalar_type")}, {"is ", request.came()},
-               "available: qint8, quint8, qint32 (also as torch.qint8, its code 12, 13, 14, or the "
-               "storage type int8, uint8, int32)");
+  return wrong_attribute(op, "scalar_type", request.came(),
+                         "available: qint8, quint8, qint32 (also as torch.qint8, its code 12, 13, "
+                         "14, or the storage type int8, uint8, int32)");
 }
 
 Status check_code(const char* op, const char* argument, int64_t code, ScalarType type) {

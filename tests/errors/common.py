@@ -47,9 +47,9 @@ WRONG: dict[str, list[Any]] = {
 }
 
 
-def kind_of(value: Any, expected: str) -> str:
+def kind_of(value: Any) -> str:
     """Return how messages name the kind of a value."""
-    if value is None and expected == FORMAT:
+    if value is None:
         return "None"
     name = "numpy.ndarray" if isinstance(value, np.ndarray) else type(value).__name__
     return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
@@ -62,7 +62,7 @@ def of_kinds(
     for name, kind in expected.items():
         for value in WRONG[kind]:
             if value is not None or name not in optional:
-                found = kind_of(value, kind)
+                found = kind_of(value)
                 text = f"{prefix}{name} is {found}, expected {kind}."
                 yield f"{prefix}{name}, {found}", partial(call, **{name: value}), TypeError, None, text  # fmt: skip
 

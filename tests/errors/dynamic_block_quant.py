@@ -32,7 +32,7 @@ ERRORS = [
     *of_arrays(call, TAKES, 561002),
     *of_results(call, {"y": Y, "scale": S[:, None]}, 561002),
     ("tuple", lambda: npu_dynamic_block_quant(((1.0,),)), DTypeError, 161002, "x is a tuple, expected a numpy.ndarray."),
-    ("rank 1", lambda: npu_dynamic_block_quant(X[0]), ParamError, 561002, "x has 1 dimension, expected 2 or 3. Give it an axis, e.g. x.reshape(1, -1)."),
+    ("rank 1", lambda: npu_dynamic_block_quant(X[0]), ParamError, 561002, "x has 1 dimension, expected 2 or 3. Give it two axes, e.g. with x.reshape(1, -1)."),
     ("rank 4", lambda: npu_dynamic_block_quant(X[None, None]), ParamError, 561002, "x has 4 dimensions, expected 2 or 3. Merge leading axes with x.reshape(-1, m, n)."),
     ("min_scale negative", lambda: npu_dynamic_block_quant(X, min_scale=-1), ParamError, 561002, "min_scale is -1, expected a number >= 0 that is finite in float32 (0 means no bound)."),
     ("min_scale tiny negative", lambda: npu_dynamic_block_quant(X, min_scale=-1e-60), ParamError, 561002, "min_scale is -1e-60, expected"),

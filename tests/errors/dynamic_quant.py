@@ -25,7 +25,7 @@ grouped = partial(call, smooth_scales=X, group_index=ENDS)
 TAKES = {
     "input": Takes(
         "float16, bfloat16 or float32.",
-        "expected 2 to 8. Merge leading axes with input.reshape(-1, n).",
+        "expected 2 to 8. Merge axes with input.reshape.",
     ),
     "smooth_scales": Takes(
         "that of input, float16.",
@@ -49,7 +49,7 @@ ERRORS = [
     ("structured", lambda: npu_dynamic_quant(np.zeros((2, 4), [(f"field{i}", "f4") for i in range(99)])), DTypeError, 161002, "input has dtype [('field0', '<f4')"),
     *[(f"like others' names, {name}", lambda name=name: npu_dynamic_quant(X, dst_type=name), ParamError, 161002, f"dst_type is '{name}', available: int8, int4, hifloat8, float8_e5m2, float8_e4m3fn. Name it by ") for name in ("bfloat", "float8", "float4")],
     ("smooth dtype", lambda: npu_dynamic_quant(X, smooth_scales=np.ones(4, np.float32)), DTypeError, 161002, "smooth_scales has dtype float32, expected that of input, float16. Convert it with smooth_scales.astype(input.dtype)."),
-    ("rank 1", lambda: npu_dynamic_quant(X[0]), ParamError, 161002, "input has 1 dimension, expected 2 to 8. A token is a row: give it an axis, e.g. input.reshape(1, -1)."),
+    ("rank 1", lambda: npu_dynamic_quant(X[0]), ParamError, 161002, "input has 1 dimension, expected 2 to 8. Give it two axes, e.g. with input.reshape(1, -1)."),
     ("rank 0", lambda: npu_dynamic_quant(np.array(1, np.float16)), ParamError, 161002, "input has 0 dimensions, expected 2 to 8."),
     ("rank 30", lambda: npu_dynamic_quant(np.ones((1,) * 30, np.float16)), ParamError, 161002, "input has 30 dimensions, expected 2 to 8."),
     ("smooth rank", lambda: npu_dynamic_quant(X, smooth_scales=X), ParamError, 161002, "smooth_scales has 2 dimensions, expected 1. It holds one factor per element of a token."),

@@ -38,7 +38,7 @@ TAKES = {
 ERRORS = [
     *of_arrays(call, TAKES),
     *of_results(hifloat8, {"y": Y, "scale": S}),
-    ("x rank 1", lambda: call(x=X[0]), ParamError, 161002, "x has 1 dimension, expected 2 or 3. Give it an axis, e.g. x.reshape(1, -1)."),
+    ("x rank 1", lambda: call(x=X[0]), ParamError, 161002, "x has 1 dimension, expected 2 or 3. Give it two axes, e.g. with x.reshape(1, -1)."),
     ("x rank 4", lambda: call(x=X[None, None]), ParamError, 161002, "x has 4 dimensions, expected 2 or 3. Merge leading axes with x.reshape(-1, m, n)."),
     ("group_list int64", lambda: call(group_list=ENDS.astype(np.int64)), DTypeError, 161002, "group_list has dtype int64, expected int32. Convert it, e.g. with group_list.astype(np.int32)."),
     ("group_list rank 0", lambda: call(group_list=ENDS[0, ...]), ParamError, 161002, "group_list has 0 dimensions, expected 1. It holds the end of each group."),

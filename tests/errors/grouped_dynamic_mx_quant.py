@@ -38,7 +38,7 @@ TAKES = {
 ERRORS = [
     *of_arrays(call, TAKES),
     *of_results(float4, {"y": Y, "mxscale": S}),
-    ("x rank 1", lambda: call(x=X[0]), ParamError, 161002, "x has 1 dimension, expected 2. Give it two axes with x.reshape(-1, n)."),
+    ("x rank 1", lambda: call(x=X[0]), ParamError, 161002, "x has 1 dimension, expected 2. Give it two axes, e.g. with x.reshape(1, -1)."),
     ("x rank 3", lambda: call(x=X[None]), ParamError, 161002, "x has 3 dimensions, expected 2. Merge leading axes with x.reshape(-1, n)."),
     ("group_index int64", lambda: call(group_index=ENDS.astype(np.int64)), DTypeError, 161002, "group_index has dtype int64, expected int32. Convert it, e.g. with group_index.astype(np.int32)."),
     ("group_index rank 0", lambda: call(group_index=ENDS[0, ...]), ParamError, 161002, "group_index has 0 dimensions, expected 1. It holds the end of each group."),

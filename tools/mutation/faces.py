@@ -51,9 +51,9 @@ BINDING = [
     ),
     Fault(
         "binding: epsilon is ignored",
-        f"{BIND}/bind_add_rms_norm_quant.cpp",
-        'op.epsilon = to_double(op.name, "epsilon", epsilon);',
-        "",
+        f"{BIND}/arguments.cpp",
+        "{ field = to_double(op, name, value); }",
+        '{ field = std::string_view(name) == "epsilon" ? 1e-6 : to_double(op, name, value); }',
         "add_rms_norm_quant",
     ),
     Fault(
@@ -65,8 +65,8 @@ BINDING = [
     ),
     Fault(
         "binding: numerics is ignored",
-        f"{BIND}/bind.h",
-        "op.numerics = to_numerics(op.name, common.numerics);",
+        f"{BIND}/bind.cpp",
+        "op.numerics = to_numerics(op.name, arguments[out + 1]);",
         "",
         "quantize",
     ),

@@ -75,14 +75,14 @@ def measure(
                 counter.as_stored(ours),
                 counter.as_stored(theirs),
                 counter.is_nan,
-                begin,
-                columns,
                 positions.row_counts,
-                row_shift,
                 positions.column_counts,
-                column_shift,
                 counter.counts,
                 counter.sums,
+                begin,
+                columns,
+                row_shift,
+                column_shift,
             )
             if progress is not None:
                 progress(begin + len(theirs), size)

@@ -1,0 +1,151 @@
+// The operators: a line for each says what its face is made of.
+#include "ops/add_rms_norm_quant.h"
+#include "ops/anti_mx_quant.h"
+#include "ops/anti_quant.h"
+#include "ops/checkpoint.h"
+#include "ops/compare.h"
+#include "ops/convert_weight_to_int4pack.h"
+#include "ops/dtype_cast.h"
+#include "ops/dynamic_block_mx_quant.h"
+#include "ops/dynamic_block_quant.h"
+#include "ops/dynamic_mx_quant.h"
+#include "ops/dynamic_quant.h"
+#include "ops/fake_quantize.h"
+#include "ops/grouped_dynamic_block_quant.h"
+#include "ops/grouped_dynamic_mx_quant.h"
+#include "ops/quantize.h"
+#include "ops/trans_quant_param.h"
+#include "python/bind.h"
+#include "python/released.h"
+#include "python/torch_tensor.h"
+
+namespace npu_quant::python {
+namespace {
+
+// Of several outputs the NamedTuple class is the first argument.
+enum class Gives { one, several };
+
+template <class Operator>
+std::vector<const char*> arguments_of(Operator& op) {
+  std::vector<const char*> names;
+  for (const Input& input : op.inputs()) names.push_back(input.name);
+  for (const Attribute& attribute : op.attributes()) names.push_back(attribute.name);
+  return names;
+}
+
+// The function of an operator that `make` makes.
+template <auto make, Code param_code = Code::param_invalid>
+py::object call_op(Arguments arguments) {
+  auto op = make();
+  return run(op, arguments, param_code);
+}
+
+template <auto make, auto function = &call_op<make>>
+void define_op(py::module_& module, Gives gives) {
+  auto op = make();
+  std::vector<const char*> names = arguments_of(op);
+  if (gives == Gives::several) names.insert(names.begin(), "result_type");
+  names.insert(names.end(), {"out", "numerics"});
+  define<function>(module, op.name, names);
+}
+
+template <class Operator>
+Operator made() {
+  return Operator();
+}
+
+using Form = FakeQuantize::Form;
+
+template <Form form>
+FakeQuantize per_tensor() {
+  return {"fake_quantize_per_tensor_affine", form, false};
+}
+
+// Of two numbers or two arrays, as torch overloads it.
+py::object fake_quantize_per_tensor_affine(Arguments arguments) {
+  enum { kSelf, kScale, kZeroPoint, kQuantMin, kQuantMax, kOut };
+  const py::handle scale = arguments[kScale], zero_point = arguments[kZeroPoint];
+  const bool is_first = is_array(scale), is_second = is_array(zero_point);
+  if (is_first && is_second) return call_op<&per_tensor<Form::arrays>>(arguments);
+  if (is_first == is_second || is_tensor(is_first ? scale : zero_point))
+    return call_op<&per_tensor<Form::numbers>>(arguments);
+  FakeQuantize op = per_tensor<Form::numbers>();
+  ArrayArguments arrays(op.name, op.inputs(), &arguments[kSelf]);
+  const PlainArguments plain([&] {  // a fault, but faults of self come first
+    throw py::type_error(std::string(op.name) + ": " + (is_first ? "scale" : "zero_point") +
+                         " is an array and " + (is_first ? "zero_point" : "scale") +
+                         " is not, expected two numbers or two arrays.");
+  });
+  return run(op, arrays, plain, arguments[kOut]);
+}
+
+// Adds to arrays that the caller gives: there are no outputs.
+template <class Sums>
+py::object add_up(Arguments arguments) {
+  Sums op;
+  PyObject* const* next = arguments.data();
+  ArrayArguments arrays(op.kName, op.inputs(), next);
+  next += op.inputs().size();
+  for (const Attribute& attribute : op.attributes()) read(op.kName, attribute, *next++);
+  arrays.fill_views();
+  raise_unless_ok(op.check());
+  raise_unless_ok(run_released(op.bytes(), [&] { return op.run(); }));
+  return py::none();
+}
+
+template <class Sums>
+void define_sums(py::module_& module) {
+  Sums op;
+  define<&add_up<Sums>>(module, op.kName, arguments_of(op));
+}
+
+void bind_fake_quantize(py::module_& module) {
+  define_op<&per_tensor<Form::numbers>, &fake_quantize_per_tensor_affine>(module, Gives::one);
+  define_op<[] {
+    return FakeQuantize("fake_quantize_per_tensor_affine_cachemask", Form::numbers, true);
+  }>(module, Gives::several);
+  define_op<[] {
+    FakeQuantize op("_fake_quantize_per_tensor_affine_cachemask_tensor_qparams", Form::arrays,
+                    true);
+    op.has_switch = true;
+    return op;
+  }>(module, Gives::several);
+  define_op<[] {
+    return FakeQuantizeBackward("fake_quantize_per_tensor_affine_cachemask_backward");
+  }>(module, Gives::one);
+  define_op<[] {
+    return FakeQuantize("fake_quantize_per_channel_affine", Form::per_channel, false);
+  }>(module, Gives::one);
+  define_op<[] {
+    return FakeQuantize("fake_quantize_per_channel_affine_cachemask", Form::per_channel, true);
+  }>(module, Gives::several);
+  define_op<[] {
+    return FakeQuantizeBackward("fake_quantize_per_channel_affine_cachemask_backward");
+  }>(module, Gives::one);
+}
+
+}  // namespace
+
+void bind_ops(py::module_& module) {
+  constexpr auto block_quant = &made<DynamicBlockQuant>;
+  define_op<&made<DynamicQuant>>(module, Gives::several);
+  define_op<&made<DynamicQuantAsymmetric>>(module, Gives::several);
+  define_op<block_quant, &call_op<block_quant, Code::tiling_error>>(module, Gives::several);
+  define_op<&made<GroupedDynamicBlockQuant>>(module, Gives::several);
+  define_op<&made<DynamicMxQuant>>(module, Gives::several);
+  define_op<&made<DynamicMxQuantWithDualAxis>>(module, Gives::several);
+  define_op<&made<DynamicBlockMxQuant>>(module, Gives::several);
+  define_op<&made<GroupedDynamicMxQuant>>(module, Gives::several);
+  define_op<&made<AddRmsNormQuant>>(module, Gives::several);
+  define_op<&made<Quantize>>(module, Gives::one);
+  define_op<&made<AntiQuant>>(module, Gives::one);
+  define_op<&made<AntiMxQuant>>(module, Gives::one);
+  define_op<&made<DtypeCast>>(module, Gives::one);
+  define_op<&made<TransQuantParam>>(module, Gives::one);
+  define_op<&made<ConvertWeightToInt4pack>>(module, Gives::one);
+  bind_fake_quantize(module);
+  define_sums<Compare>(module);
+  define_sums<WeightError>(module);
+}
+
+}  // namespace npu_quant::python
