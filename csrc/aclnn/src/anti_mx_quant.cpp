@@ -7,10 +7,10 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr std::initializer_list<Attribute> kAntiMxAttributes = {{"dst_type", "the dtype of y"},
-                                                                {"src_type", "the dtype of x"}};
+constexpr std::initializer_list<OtherName> kAntiMxNames = {{"dst_type", "the dtype of y"},
+                                                           {"src_type", "the dtype of x"}};
 constexpr Function kAntiMxQuant{
-    .name = "aclnnAntiMxQuant", .attributes = kAntiMxAttributes, .codes = kCodesOfMx};
+    .name = "aclnnAntiMxQuant", .other_names = kAntiMxNames, .codes = kCodesOfMx};
 
 }  // namespace
 }  // namespace npu_quant::aclnn

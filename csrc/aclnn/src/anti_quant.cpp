@@ -7,10 +7,9 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr std::initializer_list<Attribute> kAntiQuantAttributes = {{"dst_dtype", "the dtype of y"},
-                                                                   {"sqrt_mode", "sqrtMode"}};
+constexpr std::initializer_list<OtherName> kAntiQuantNames = {{"dst_dtype", "the dtype of y"}};
 constexpr Function kAntiQuant{
-    .name = "aclnnAscendAntiQuant", .attributes = kAntiQuantAttributes, .codes = kEveryCode};
+    .name = "aclnnAscendAntiQuant", .other_names = kAntiQuantNames, .codes = kEveryCode};
 
 // An element of int32 may come without an axis: y has one.
 void give_an_axis(TensorView& x) {

@@ -8,15 +8,11 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr std::initializer_list<Attribute> kBlockAttributes = {{"min_scale", "minScale"},
-                                                               {"round_mode", "roundModeOptional"},
-                                                               {"dst_type_max", "dstTypeMax"},
-                                                               {"row_block_size", "rowBlockSize"},
-                                                               {"col_block_size", "colBlockSize"}};
+constexpr std::initializer_list<OtherName> kBlockNames = {{"round_mode", "roundModeOptional"}};
 
 constexpr Function block_function(const char* name) {
   return {.name = name,
-          .attributes = kBlockAttributes,
+          .other_names = kBlockNames,
           .codes = kCodesOfBytes,
           .attribute_code = ACLNN_ERR_INNER_TILING_ERROR};
 }

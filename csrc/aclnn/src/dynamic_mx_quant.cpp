@@ -12,14 +12,11 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr std::initializer_list<Attribute> kMxAttributes = {{"round_mode", "roundModeOptional"},
-                                                            {"block_size", "blocksize"},
-                                                            {"scale_alg", "scaleAlg"},
-                                                            {"dst_type_max", "dstTypeMax"},
-                                                            {"max_low_bound", "maxLowBound"}};
+constexpr std::initializer_list<OtherName> kMxNames = {{"round_mode", "roundModeOptional"},
+                                                       {"block_size", "blocksize"}};
 
 constexpr Function mx_function(const char* name) {
-  return {.name = name, .attributes = kMxAttributes, .codes = kCodesOfMx};
+  return {.name = name, .other_names = kMxNames, .codes = kCodesOfMx};
 }
 constexpr Function kMxQuant = mx_function("aclnnDynamicMxQuant");
 constexpr Function kMxQuantV2 = mx_function("aclnnDynamicMxQuantV2");

@@ -10,13 +10,8 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr std::initializer_list<Attribute> kDynamicAttributes = {{"dst_type_max", "dstTypeMax"},
-                                                                 {"quant_mode", "quantMode"}};
 constexpr Function dynamic_function(const char* name) {
-  return {.name = name,
-          .attributes = kDynamicAttributes,
-          .codes = kEveryCode,
-          .phase_2_code = ACLNN_ERR_INNER};
+  return {.name = name, .codes = kEveryCode, .phase_2_code = ACLNN_ERR_INNER};
 }
 constexpr Function kDynamicQuant = dynamic_function("aclnnDynamicQuant");
 constexpr Function kDynamicQuantV2 = dynamic_function("aclnnDynamicQuantV2");

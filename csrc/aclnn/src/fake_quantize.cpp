@@ -9,14 +9,8 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr std::initializer_list<Attribute> kFakeAttributes = {
-    {"fake_quant_enabled", "fakeQuantEnabled"},
-    {"quant_min", "quantMin"},
-    {"quant_max", "quantMax"}};
-constexpr Function kPerTensor{.name = "aclnnFakeQuantPerTensorAffineCachemask",
-                              .attributes = kFakeAttributes};
-constexpr Function kPerChannel{.name = "aclnnFakeQuantPerChannelAffineCachemask",
-                               .attributes = kFakeAttributes};
+constexpr Function kPerTensor{.name = "aclnnFakeQuantPerTensorAffineCachemask"};
+constexpr Function kPerChannel{.name = "aclnnFakeQuantPerChannelAffineCachemask"};
 
 struct FakeQuantizeCall : Call<FakeQuantize> {
   FakeQuantizeCall(const Function& function, FakeQuantize::Form form)

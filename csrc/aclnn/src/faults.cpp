@@ -1,5 +1,7 @@
 #include "aclnn/src/faults.h"
 
+#include <cctype>
+
 namespace npu_quant::aclnn {
 namespace {
 
@@ -21,13 +23,23 @@ int code_of(const Function& function, Fault kind, Phase phase) {
   return ACLNN_ERR_PARAM_INVALID;
 }
 
+std::string in_camel_case(const std::string& words) {
+  std::string name;
+  bool begins = false;
+  for (const char c : words) {
+    if (c != '_') name += begins ? static_cast<char>(std::toupper(c)) : c;
+    begins = c == '_';
+  }
+  return name;
+}
+
 }  // namespace
 
 std::string name_of(const Function& function, const std::string& attribute) {
   if (attribute == "numerics") return "NPU_QUANT_NUMERICS";  // whatever the function
-  for (const Attribute& known : function.attributes)
+  for (const OtherName& known : function.other_names)
     if (attribute == known.ours) return known.theirs;
-  return attribute;
+  return in_camel_case(attribute);
 }
 
 int report(const Function& function, const Status& fault, const Words& words, Phase phase) {

@@ -10,9 +10,9 @@
 
 namespace npu_quant::aclnn {
 
-// What an operator calls an attribute, and what the C function calls it. Tensors are named when
-// they are added to an executor.
-struct Attribute {
+// An attribute that the C function does not call by the operator's name in camelCase. Tensors are
+// named when they are added to an executor.
+struct OtherName {
   const char* ours;
   const char* theirs;
 };
@@ -20,7 +20,7 @@ struct Attribute {
 // A function of an operator: its name, and how its faults differ from what is usual.
 struct Function {
   const char* name;
-  std::initializer_list<Attribute> attributes = {};
+  std::initializer_list<OtherName> other_names = {};
   std::initializer_list<Format> codes =
       {};  // that its tensor of codes may hold; int32 is 8 of int4
   int shape_code = ACLNN_ERR_PARAM_INVALID;

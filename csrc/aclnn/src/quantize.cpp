@@ -8,12 +8,9 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr std::initializer_list<Attribute> kAscendAttributes = {{"round_mode", "roundMode"}};
 constexpr std::initializer_list<Format> kIntegers = {Format::int8, Format::int4, Format::int32};
-constexpr Function kAscendQuant{
-    .name = "aclnnAscendQuant", .attributes = kAscendAttributes, .codes = kIntegers};
-constexpr Function kAscendQuantV3{
-    .name = "aclnnAscendQuantV3", .attributes = kAscendAttributes, .codes = kEveryCode};
+constexpr Function kAscendQuant{.name = "aclnnAscendQuant", .codes = kIntegers};
+constexpr Function kAscendQuantV3{.name = "aclnnAscendQuantV3", .codes = kEveryCode};
 
 using Version = AscendQuant::Version;
 

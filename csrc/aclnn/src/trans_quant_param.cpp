@@ -8,11 +8,9 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr std::initializer_list<Attribute> kTransAttributes = {{"round_mode", "roundMode"}};
 constexpr std::initializer_list<Format> kWords = {Format::int64, Format::uint64};
 constexpr Function kTransQuantParamV2{.name = "aclnnTransQuantParamV2", .codes = kWords};
-constexpr Function kTransQuantParamV3{
-    .name = "aclnnTransQuantParamV3", .attributes = kTransAttributes, .codes = kWords};
+constexpr Function kTransQuantParamV3{.name = "aclnnTransQuantParamV3", .codes = kWords};
 
 struct TransQuantParamCall : Call<TransQuantParam> {
   using Call::Call;
