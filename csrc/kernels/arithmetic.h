@@ -252,16 +252,16 @@ NPU_QUANT_INLINE F nudged_reciprocal(int32_t formula, F amax, F scale, F multipl
   if constexpr (Ties::kTiesGoUp) {
     return formula == kProduct ? F{} : bit_cast<F>(bit_cast<Bits>(reciprocal) + 1);
   } else {
-    const F quotient = formula == kDivide ? scale : amax / Ties::kGreatest;
-    const Bits is_exact = mask_of(fma(quotient, F{} + Ties::kGreatest, -amax) == F{});
+    const F exact = formula == kDivide ? scale : amax / Ties::kGreatest;
+    const Bits is_exact = mask_of(fma(exact, F{} + Ties::kGreatest, -amax) == F{});
     Bits low, high;
     const auto compare = [&] {
       low = high = Bits{};
       for (const Tie& of : Ties::kTies) {
         const F tie = amax * of.fraction;
         const Bits goes_up = mask_of(Ties::goes_up(tie, reciprocal, of.middle));
-        const Bits is_to_go_up =
-            mask_of(by_formula(formula, tie, scale, multiplier) >= F{} + of.least_up);
+        const F quotient = formula == kProduct ? tie * multiplier : tie / scale;  // none is flushed
+        const Bits is_to_go_up = mask_of(quotient >= F{} + of.least_up);
         // 16-bit floats have 11 bits at most: amax has, and so have its halves.
         Bits is_value = Bits{} - 1;
         if (of.fraction == 0.75f) is_value = mask_of((bit_cast<Bits>(tie) & 0x1fff) == 0);
