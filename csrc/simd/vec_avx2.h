@@ -161,6 +161,7 @@ NPU_QUANT_INLINE I32 table_at(const int32_t (&table)[32], I32 index) {
   return bit_cast<I32>(_mm256_i32gather_epi32(table, bit_cast<__m256i>(index & 31), 4));
 }
 
+inline constexpr bool kHasByteTables = false;
 inline constexpr bool kHasWordTables = false;
 
 // The low bytes of the words of two vectors.

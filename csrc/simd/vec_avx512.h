@@ -178,6 +178,24 @@ NPU_QUANT_INLINE I16 table_at(const int16_t (&table)[32], I16 index) {
   return bit_cast<I16>(_mm512_permutexvar_epi16(bit_cast<__m512i>(index), load<__m512i>(table)));
 }
 
+// Words of a tile of bytes by two tables of their bytes, for the low 7 bits of each; the high bit
+// turns a word's.
+inline constexpr bool kHasByteTables = true;
+NPU_QUANT_INLINE void words_at(const uint8_t (&low)[128], const uint8_t (&high)[128], I8 index,
+                               I16 (&words)[2]) {
+  const auto bytes_at = [](const uint8_t(&table)[128], __m512i at) __attribute__((always_inline)) {
+    return _mm512_permutex2var_epi8(load<__m512i>(table), at, load<__m512i>(table + 64));
+  };
+  // So that what unpacks per 128 bits comes in memory order.
+  const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
+  const __m512i at = _mm512_permutexvar_epi64(order, bit_cast<__m512i>(index));
+  const __m512i lower = bytes_at(low, at), upper = bytes_at(high, at);
+  const __m512i signs = _mm512_set1_epi8(-128);
+  const __m512i signed_upper = _mm512_ternarylogic_epi64(upper, at, signs, 0x78);  // a ^ (b & c)
+  words[0] = bit_cast<I16>(_mm512_unpacklo_epi8(lower, signed_upper));
+  words[1] = bit_cast<I16>(_mm512_unpackhi_epi8(lower, signed_upper));
+}
+
 // The low bytes of the words of two vectors.
 NPU_QUANT_INLINE I8 low_bytes(I16 a, I16 b) {
   const I8 pick = {0,  2,  4,   6,   8,   10,  12,  14,  16,  18,  20,  22,  24,  26,  28,  30,

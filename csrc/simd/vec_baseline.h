@@ -198,6 +198,7 @@ NPU_QUANT_INLINE I32 table_at(const int32_t (&table)[32], I32 index) {
   return numbers;
 }
 
+inline constexpr bool kHasByteTables = false;
 inline constexpr bool kHasWordTables = false;
 
 // The low bytes of the words of two vectors.
