@@ -71,9 +71,11 @@ def test_shell_examples_print_what_they_say(name: str, tmp_path: Path) -> None:
     assert (done.stdout, done.stderr, done.returncode) == (found[2], "", 1)
 
 
-def test_readme_table_of_operators_is_fresh() -> None:
+@pytest.mark.parametrize("tool", ["operator_table", "operator_stub"])
+def test_what_is_generated_is_fresh(tool: str) -> None:
+    """README's table of operators, and their stub."""
     done = subprocess.run(
-        [sys.executable, ROOT / "tools/operator_table.py", "--check"],
+        [sys.executable, ROOT / f"tools/{tool}.py", "--check"],
         capture_output=True,
         text=True,
         check=False,

@@ -4,6 +4,11 @@
 
 namespace npu_quant {
 
+Attributes AscendQuant::attributes() {
+  return Attributes::of(required("round_mode", round_mode), required("dst_type", dtype),
+                        required("axis", axis));
+}
+
 Status AscendQuant::check_dtypes() const {
   NPU_QUANT_RETURN_IF_ERROR(Quantize::check_dtypes());
   if (self.dtype != DType::float32)

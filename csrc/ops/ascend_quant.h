@@ -22,6 +22,8 @@ struct AscendQuant final : Quantize {
 
   Choice<kRoundModes> round_mode;
 
+  Attributes attributes() override;
+
  private:
   Status check_dtypes() const override;
   Status check_attributes() override;

@@ -21,7 +21,7 @@ struct Quantize : Op {
   bool sqrt_mode = false;  // multiplies by the scale twice: AscendQuant's
 
   Inputs inputs() final;
-  Attributes attributes() final;
+  Attributes attributes() override;
   Status run(const TensorView* out) const final;
 
  protected:

@@ -125,9 +125,6 @@ TEST(QuantizeVal, FaultsHaveKinds) {
   ASSERT_TRUE(good.check().ok());
   EXPECT_EQ(good.outputs[QuantizeVal::kQ].dtype, DType::int8);
   EXPECT_EQ(good.outputs[QuantizeVal::kQ].shape, (Shape{1, {4}}));
-  EXPECT_EQ(fault_of(good, [](auto& op) { op.value = {}; }), Fault::missing);
-  EXPECT_EQ(fault_of(good, [](auto& op) { op.value.dtype = DType::float64; }), Fault::dtype);
-  EXPECT_EQ(fault_of(good, [](auto& op) { op.value.rank = 9; }), Fault::rank);
   const TensorView q = view(x.data(), DType::int8, shape_of({4}));
   EXPECT_EQ(quantizer.quantize(view(x, {4}), q).fault(), Fault::overlap);
 }
@@ -135,7 +132,6 @@ TEST(QuantizeVal, FaultsHaveKinds) {
 TEST(DequantizeVal, FaultsHaveKinds) {
   std::vector<float> x(4);
   DequantizeVal op("op", "q", {});
-  EXPECT_EQ(op.check().fault(), Fault::missing);
   op.value = view(x, {4});
   EXPECT_EQ(message_of(op.check()), "op: q has dtype float32, expected int8, uint8 or int32.");
   const PerTensorAffineQuantizer quantizer(kQUInt8, 0.1, 0);

@@ -1,0 +1,228 @@
+// What every operator refuses, whichever it is: each of its arrays and attributes is spoilt in
+// turn.
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <set>
+
+#include "op_checks.h"
+#include "ops/add_rms_norm_quant.h"
+#include "ops/anti_mx_quant.h"
+#include "ops/anti_quant.h"
+#include "ops/ascend_quant.h"
+#include "ops/convert_weight_to_int4pack.h"
+#include "ops/dtype_cast.h"
+#include "ops/dynamic_block_mx_quant.h"
+#include "ops/dynamic_block_quant.h"
+#include "ops/dynamic_mx_quant.h"
+#include "ops/dynamic_quant.h"
+#include "ops/fake_quantize.h"
+#include "ops/grouped_dynamic_block_quant.h"
+#include "ops/grouped_dynamic_mx_quant.h"
+#include "ops/quantize_val.h"
+#include "ops/trans_quant_param.h"
+
+namespace npu_quant::testing {
+namespace {
+
+// An array of an operator that is in order.
+struct Array {
+  DType dtype;
+  std::vector<int64_t> shape;
+};
+
+// An operator, and arrays for all of its inputs. No check reads an element: all lie at one place.
+struct Row {
+  std::function<std::unique_ptr<Op>()> make;
+  std::vector<Array> arrays;
+
+  std::unique_ptr<Op> good() const {
+    static std::vector<char> memory(4096);
+    std::unique_ptr<Op> op = make();
+    auto array = arrays.begin();
+    for (const Input& input : op->inputs()) {
+      *input.view = view(memory.data(), array->dtype, shape_of(array->shape));
+      ++array;
+    }
+    EXPECT_EQ(array, arrays.end());
+    for (const Attribute& attribute : op->attributes())
+      attribute.with_field([&]<class Field>(Field& field) {
+        if constexpr (std::is_same_v<Field, DTypeRequest>)
+          if (attribute.is_required) field = requested(Format::float8_e5m2);
+      });
+    return op;
+  }
+};
+
+template <class AnyOp, class... Arguments>
+std::function<std::unique_ptr<Op>()> op(Arguments... arguments) {
+  return [=] { return std::make_unique<AnyOp>(arguments...); };
+}
+
+using Form = FakeQuantize::Form;
+
+std::unique_ptr<Op> with_switch() {
+  auto op = std::make_unique<FakeQuantize>("arrays", Form::arrays, true);
+  op->has_switch = true;
+  return op;
+}
+
+std::vector<Row> operators() {
+  const Array x{DType::float16, {4, 4}}, channels{DType::float32, {4}}, ends{DType::int32, {1}},
+      zeros{DType::int32, {4}}, row{DType::float16, {4}}, one{DType::float32, {1}},
+      codes{DType::int8, {4, 4}}, bytes{DType::uint8, {4, 4}}, zero{DType::int32, {1}};
+  static float scale = 1;
+  static int32_t zero_point = 0;
+  const AffineParameters with{DType::int8, contiguous_view(&scale, DType::float32, 1),
+                              contiguous_view(&zero_point, DType::int32, 1)};
+  return {
+      {op<DynamicQuant>(), {x, {DType::float16, {1, 4}}, ends}},
+      {op<DynamicQuantAsymmetric>(), {x, {DType::float16, {1, 4}}, ends}},
+      {op<DynamicBlockQuant>(), {x}},
+      {op<GroupedDynamicBlockQuant>(), {x, ends}},
+      {op<DynamicMxQuant>(), {x}},
+      {op<DynamicMxQuantWithDualAxis>(), {x}},
+      {op<DynamicBlockMxQuant>(), {x}},
+      {op<GroupedDynamicMxQuant>(), {x, ends}},
+      {op<AddRmsNormQuant>(), {x, x, row, channels, zeros, row, channels, zeros}},
+      {op<AddRmsNormQuant>(true), {x, x, row, channels, zeros, row, channels, zeros}},
+      {op<Quantize>(), {x, channels, zeros}},
+      {op<AscendQuant>("v3", AscendQuant::Version::v3), {x, row, row}},
+      {op<AntiQuant>(), {codes, channels, channels}},
+      {op<AntiMxQuant>(), {bytes, {DType::uint8, {4, 1, 2}}}},
+      {op<DtypeCast>(), {x}},
+      {op<TransQuantParam>(), {channels, channels}},
+      {op<ConvertWeightToInt4pack>(), {{DType::int32, {4, 8}}}},
+      {op<FakeQuantize>("numbers", Form::numbers, true), {x}},
+      {op<FakeQuantize>("arrays", Form::arrays, false), {x, one, zero}},
+      {with_switch, {x, one, zero, one}},
+      {op<FakeQuantize>("channels", Form::per_channel, true), {x, channels, zeros}},
+      {op<FakeQuantizeBackward>("backward"), {x, {DType::boolean, {4, 4}}}},
+      {op<QuantizeVal>("quantize", "x", with), {x}},
+      {op<DequantizeVal>("dequantize", "q", with), {codes}},
+  };
+}
+
+// Calls use(op, input) for each operator and each of its inputs; the op is in order every time.
+template <class Use>
+void for_each_input(Use use) {
+  for (const Row& row : operators())
+    for (int i = 0; i < row.good()->inputs().size(); ++i) {
+      const std::unique_ptr<Op> op = row.good();
+      const Input input = op->inputs()[i];
+      SCOPED_TRACE(std::string(op->name) + ", " + input.name);
+      use(*op, input);
+    }
+}
+
+// That an operator refuses an argument for what it is.
+void expect_fault(Op& op, Fault kind, const char* argument) {
+  const Status status = op.check();
+  EXPECT_EQ(status.fault(), kind) << message_of(status);
+  if (status.ok()) return;
+  ASSERT_EQ(status.refusal().subject.parts().size(), 1U);
+  EXPECT_EQ(status.refusal().subject.parts()[0].text, argument);
+}
+
+TEST(Operators, AreInOrder) {
+  for (const Row& row : operators()) {
+    const Status status = row.good()->check();
+    EXPECT_TRUE(status.ok()) << message_of(status);
+  }
+}
+
+TEST(Operators, RefuseAMissingArray) {
+  for_each_input([](Op& op, const Input& input) {
+    *input.view = {};
+    if (input.is_required) expect_fault(op, Fault::missing, input.name);
+  });
+}
+
+TEST(Operators, RefuseADTypeOfOthers) {
+  for_each_input([](Op& op, const Input& input) {
+    input.view->dtype = DType::other;
+    input.view->dtype_name = "complex64";
+    expect_fault(op, Fault::dtype, input.name);
+  });
+}
+
+TEST(Operators, RefuseMoreAxesThanThereMayBe) {
+  for_each_input([](Op& op, const Input& input) {
+    input.view->rank = kMaxRank + 1;
+    input.view->shape = shape_of({1, 1, 1, 1, 1, 1, 1, 1});
+    expect_fault(op, Fault::rank, input.name);
+  });
+}
+
+// Whatever the rank, no axis is looked at that is not there.
+TEST(Operators, TakeOrRefuseEveryRank) {
+  for (int rank = 0; rank <= kMaxRank; ++rank)
+    for_each_input([rank](Op& op, const Input& input) {
+      input.view->rank = input.view->shape.rank = rank;
+      for (int axis = 0; axis < rank; ++axis) input.view->shape.dims[axis] = 1;
+      const Fault fault = op.check().fault();
+      EXPECT_TRUE(fault == Fault::none || fault == Fault::rank || fault == Fault::shape ||
+                  fault == Fault::attribute);
+    });
+}
+
+TEST(Operators, RefuseMoreElementsThanThereMayBe) {
+  for_each_input([](Op& op, const Input& input) {
+    input.view->shape.dims[0] = int64_t{1} << 53;
+    input.view->strides[0] = 0;
+    expect_fault(op, Fault::shape, input.name);
+  });
+}
+
+// What an attribute of a kind may be that no operator takes; of a bool, nothing.
+void spoil(int64_t& field, int way) {
+  using Limits = std::numeric_limits<int64_t>;
+  field = way == 0 ? Limits::min() : Limits::max();
+}
+void spoil(double& field, int) { field = NAN; }
+void spoil(bool&, int) {}
+void spoil(DTypeRequest& field, int way) {
+  field = way == 0 ? requested(Format::uint64) : requested(Format::other);
+}
+void spoil(AnyChoice& field, int) { field.choose("other"); }
+
+// Calls use(op, attribute) for each operator and each of its attributes, which is spoilt.
+template <class Use>
+void for_each_spoilt_attribute(Use use) {
+  // Without effect, or any number is fine; a bool is fine as well.
+  const std::set<std::string> fine = {"inner_k_tiles", "epsilon", "scale", "div_mode"};
+  for (const Row& row : operators())
+    for (int i = 0; i < row.good()->attributes().size(); ++i)
+      for (const int way : {0, 1}) {
+        const std::unique_ptr<Op> op = row.good();
+        const Attribute attribute = op->attributes()[i];
+        SCOPED_TRACE(std::string(op->name) + ", " + attribute.name + ", " + std::to_string(way));
+        attribute.with_field([&](auto& field) { spoil(field, way); });
+        const bool is_fine = fine.count(attribute.name) > 0;
+        if (!is_fine) use(*op, attribute);
+        EXPECT_EQ(op->check().ok(), is_fine);
+      }
+}
+
+TEST(Operators, RefuseAttributes) {
+  for_each_spoilt_attribute([](Op& op, const Attribute& attribute) {
+    const Status status = op.check();
+    EXPECT_TRUE(status.fault() == Fault::attribute || status.fault() == Fault::unavailable);
+    EXPECT_NE(message_of(status).find(attribute.name), std::string::npos) << message_of(status);
+  });
+}
+
+TEST(Operators, JudgeArraysBeforeAttributes) {
+  for_each_spoilt_attribute([](Op& op, const Attribute&) {
+    const Inputs inputs = op.inputs();
+    const Input &first = inputs[0], &last = inputs[inputs.size() - 1];
+    first.view->rank = kMaxRank + 1;
+    expect_fault(op, Fault::rank, first.name);
+    last.view->dtype = DType::other;
+    expect_fault(op, Fault::dtype, last.name);
+  });
+}
+
+}  // namespace
+}  // namespace npu_quant::testing
