@@ -127,6 +127,17 @@ def test_every_operator_is_tried() -> None:
     assert {case.operator.__name__ for case in CASES} >= set(ops.__all__)
 
 
+STRUCT = re.compile(r"^struct (\w+) (?:final )?: (\w+) \{", re.MULTILINE)
+
+
+def test_one_test_spoils_the_arguments_of_every_operator() -> None:
+    tried = set(re.findall(r"\bop<(\w+)>", text(ROOT / "tests/cpp/test_operators.cpp")))
+    structs = [found for p in CPP if room_of(p) == "ops" for found in re.findall(STRUCT, text(p))]
+    abstract = {"BlockQuant", "MxQuant", "AffineOp"}
+    assert {name for name, base in structs if name not in abstract} == tried
+    assert abstract < {base for _, base in structs}
+
+
 def test_the_c_api_has_every_family() -> None:
     stems = {p.stem for p in CSRC.glob("aclnn/src/*.cpp")}
     assert stems == {*FAMILIES} - NOT_IN_ACLNN | SHARED_ACLNN

@@ -7,6 +7,7 @@ import importlib
 import os
 import pkgutil
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -81,6 +82,14 @@ def test_what_is_generated_is_fresh(tool: str) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout
+
+
+def test_a_stale_stub_is_renewed() -> None:
+    tool = runpy.run_path(str(ROOT / "tools/operator_stub.py"))
+    text = tool["STUB"].read_text()
+    for stale in (text.replace("    dst_type: object,\n", ""), text.partition(tool["BEGIN"])[0]):
+        assert stale != text
+        assert tool["renewed"](stale) == text
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

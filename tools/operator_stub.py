@@ -6,7 +6,6 @@ python tools/operator_stub.py --check    # exit 1 if it is stale
 
 from __future__ import annotations
 
-import argparse
 import inspect
 import sys
 from pathlib import Path
@@ -43,20 +42,7 @@ def renewed(text: str) -> str:
     return by_hand + BEGIN + "".join(operators)
 
 
-def main() -> int:
-    """Rewrite the stub, or check it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="change nothing, exit 1 if stale")
-    check = parser.parse_args().check
-    text = STUB.read_text()
-    if renewed(text) == text:
-        return 0
-    if check:
-        print(f"{STUB.name}: the operators are stale; run python tools/operator_stub.py")
-        return 1
-    STUB.write_text(renewed(text))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    from renewal import main
+
+    sys.exit(main(STUB, renewed))

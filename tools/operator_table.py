@@ -6,7 +6,6 @@ python tools/operator_table.py --check    # exit 1 if it is stale
 
 from __future__ import annotations
 
-import argparse
 import inspect
 import sys
 from collections.abc import Callable
@@ -134,20 +133,7 @@ def renewed(text: str) -> str:
     return before + BEGIN + table() + END + rest.split(END)[1]
 
 
-def main() -> int:
-    """Rewrite README.md, or check it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="change nothing, exit 1 if stale")
-    check = parser.parse_args().check
-    text = README.read_text()
-    if renewed(text) == text:
-        return 0
-    if check:
-        print("README.md: the table of operators is stale; run python tools/operator_table.py")
-        return 1
-    README.write_text(renewed(text))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    from renewal import main
+
+    sys.exit(main(README, renewed))

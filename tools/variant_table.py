@@ -6,7 +6,6 @@ python tools/variant_table.py --check    # exit 1 if it is stale
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from collections.abc import Sequence
@@ -78,20 +77,7 @@ def renewed(text: str) -> str:
     return before + BEGIN + tables() + END + rest.split(END)[1]
 
 
-def main() -> int:
-    """Rewrite docs/golden_variants.md, or check it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="change nothing, exit 1 if stale")
-    check = parser.parse_args().check
-    text = PAGE.read_text()
-    if renewed(text) == text:
-        return 0
-    if check:
-        print("docs/golden_variants.md is stale; run python tools/variant_table.py")
-        return 1
-    PAGE.write_text(renewed(text))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    from renewal import main
+
+    sys.exit(main(PAGE, renewed))

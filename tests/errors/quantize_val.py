@@ -42,7 +42,9 @@ CQ, CD = "PerChannelAffineQuantizer.quantize: ", "PerChannelAffineQuantizer.dequ
 AVAILABLE = ", available: qint8, quint8, qint32 (also as torch.qint8, its code 12, 13, 14, or the storage type int8, uint8, int32)."
 FLOATS = "float16, bfloat16 or float32."
 OF_X, OF_X_CHANNELS = ({"x": Takes(FLOATS, f"expected {least} to 8.")} for least in (0, 1))
-OF_Q, OF_Q_CHANNELS = ({"q": Takes("int8.", f"expected {least} to 8.", "")} for least in (0, 1))
+OF_Q, OF_Q_CHANNELS = (
+    {"q": Takes("int8.", f"expected {least} to 8.", "np.int8")} for least in (0, 1)
+)
 WAYS = ", expected an int code, a dtype or a dtype's name."
 
 
@@ -97,7 +99,7 @@ ERRORS = [
     ("number scalar_type", lambda: val(value=1.0, scalar_type="float16"), ParamError, 161002, V + "scalar_type is float16" + AVAILABLE),
     ("number numerics", lambda: val(value=1.0, numerics="x"), ParamError, 161002, V + f"numerics is 'x', available: {PROFILES}."),
     ("back None", lambda: deq(value=None), DTypeError, 161001, D + "value is None, expected a numpy.ndarray."),
-    ("back list", lambda: deq(value=[1]), DTypeError, 161002, D + "value is a list, expected a numpy.ndarray."),
+    ("back list", lambda: deq(value=[1]), DTypeError, 161002, D + "value is a list, expected a numpy.ndarray. Convert it, e.g. with np.asarray(value, dtype=np.int8)."),
     ("back dtype", lambda: deq(value=X), DTypeError, 161002, D + "value has dtype float32, expected int8, uint8 or int32."),
     ("back dtype int64", lambda: deq(value=Z4), DTypeError, 161002, D + "value has dtype int64, expected int8, uint8 or int32."),
     ("back dtype first", lambda: deq(value=Z4, zero_point=2**40), DTypeError, 161002, D + "value has dtype int64, expected int8, uint8 or int32."),
@@ -122,7 +124,9 @@ ERRORS = [
     ("tensor back out", lambda: TENSOR.dequantize(Q, out=CODES), DTypeError, 161002, TD + "out has dtype int8, expected float32."),
     ("channel None", lambda: channel(None), DTypeError, 161001, C + "scales is None, expected a numpy.ndarray."),
     ("channel zero_points None", lambda: channel(zero_points=None), DTypeError, 161001, C + "zero_points is None, expected a numpy.ndarray."),
-    ("channel list", lambda: channel([0.1]), DTypeError, 161002, C + "scales is a list, expected a numpy.ndarray."),
+    ("channel list", lambda: channel([0.1]), DTypeError, 161002, C + "scales is a list, expected a numpy.ndarray. Convert it, e.g. with np.asarray(scales, dtype=np.float32)."),
+    ("channel list of zero_points", lambda: channel(zero_points=[0]), DTypeError, 161002, C + "zero_points is a list, expected a numpy.ndarray. Convert it, e.g. with np.asarray(zero_points, dtype=np.int32)."),
+    ("back list of qint32", lambda: tensor(scalar_type="qint32").dequantize([1]), DTypeError, 161002, TD + "q is a list, expected a numpy.ndarray. Convert it, e.g. with np.asarray(q, dtype=np.int32)."),
     ("channel number", lambda: channel(zero_points=0), DTypeError, 161002, C + "zero_points is an int, expected a numpy.ndarray."),
     ("channel dtype", lambda: channel(S4.astype(ml_dtypes.bfloat16)), DTypeError, 161002, C + "scales has dtype bfloat16, expected float32 or float64."),
     ("channel zero_points dtype", lambda: channel(zero_points=S4), DTypeError, 161002, C + "zero_points has dtype float64, expected int32 or int64."),

@@ -57,6 +57,27 @@ BINDING = [
         "add_rms_norm_quant",
     ),
     Fault(
+        "binding: None is a value of an attribute that may be left out",
+        f"{BIND}/arguments.cpp",
+        "if (attribute.is_required || !value.is_none())",
+        "if (attribute.is_required || value)",
+        "trans_quant_param",
+    ),
+    Fault(
+        "binding: attributes are read in another order",
+        f"{BIND}/bind.cpp",
+        "read(op.name, attributes[i], values[i]);",
+        "read(op.name, attributes[attributes.size() - 1 - i], values[i]);",
+        "dynamic_quant",
+    ),
+    Fault(
+        "binding: a list of codes is to become floats",
+        f"{BIND}/numpy_view.cpp",
+        "name_of(input.of_list);",
+        "name_of(DType::float16);",
+        "errors",
+    ),
+    Fault(
         "binding: a quantized type of torch is no name of the dtype that stores it",
         f"{BIND}/bind_runtime.cpp",
         "{row.torch_codes.own, row.torch_codes.quantized}",
@@ -73,6 +94,14 @@ BINDING = [
 ]
 
 C_API = [
+    Fault(
+        "aclnn: an attribute goes by the operator's own name",
+        f"{ACLNN}/faults.cpp",
+        "return in_camel_case(attribute);",
+        "return attribute.empty() ? in_camel_case(attribute) : attribute;",
+        "aclnn",
+        googletests_first=True,
+    ),
     Fault(
         "aclnn: a wrong shape has the code of an attribute",
         f"{ACLNN}/faults.cpp",
