@@ -61,7 +61,7 @@ BINDING = [
         f"{BIND}/arguments.cpp",
         "if (attribute.is_required || !value.is_none())",
         "if (attribute.is_required || value)",
-        "trans_quant_param",
+        "dynamic_quant",
     ),
     Fault(
         "binding: attributes are read in another order",
@@ -89,7 +89,7 @@ BINDING = [
         f"{BIND}/bind.cpp",
         "op.numerics = to_numerics(op.name, arguments[out + 1]);",
         "",
-        "quantize",
+        "numerics",
     ),
 ]
 
