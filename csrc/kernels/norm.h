@@ -1,16 +1,17 @@
-// The arithmetic of npu_add_rms_norm_quant (docs/numerics.md 5), a tile at a time.
+// The source norm(x1) or norm(x1 + x2), of RMS norms (docs/numerics.md 5):
+//   s = x1 + x2     x = s rounded     rstd = 1 / sqrt(mean(s * s) + epsilon)
+//   t = s * rstd * gamma + beta       v = t, or t * smooth
 #pragma once
 
-#include "kernels/add_rms_norm_quant.h"
-#include "kernels/piece.h"
-#include "simd/codes.h"
+#include "kernels/rms_norm.h"
+#include "kernels/values.h"
 
 namespace npu_quant {
 namespace {
 
 // The sum of squares has this shape on every target (docs/numerics.md 5).
 constexpr int64_t kSumLanes = 64;
-static_assert(kSumLanes % kTile == 0);
+static_assert(kSumLanes % kTile == 0 && kPiece % kSumLanes == 0);
 
 // Lane j adds elements j, j + 64, j + 128, ... in that order; then halves are added.
 struct SumOfSquares {
@@ -25,43 +26,68 @@ struct SumOfSquares {
   NPU_QUANT_INLINE float value() const { return sum_of_lanes<float, kSumLanes>(lanes); }
 };
 
-template <class X>
-NPU_QUANT_INLINE Tile added(const typename X::Storage* x1, const typename X::Storage* x2) {
-  Tile s = X::load(x1);
-  const Tile b = X::load(x2);
-  for (int i = 0; i < 4; ++i) s.part[i] += b.part[i];
-  return s;
+NPU_QUANT_INLINE float rstd_of(float sum, int64_t n, float epsilon) {
+  const float mean = sum / static_cast<float>(n);
+  return 1 / __builtin_sqrtf(mean + epsilon);
 }
 
-// Zeros after the first elements add nothing to a sum.
+// What is normed: x1, or x1 + x2.
 template <class X>
-using PaddedSum = Padded<typename X::Storage, kSumLanes>;
-
-// The first pass over n elements of a row: their sum, x, and its squares. x is null where it is not
-// wanted.
-template <class X>
-__attribute__((noinline)) void add_piece(const typename X::Storage* x1,
-                                         const typename X::Storage* x2, typename X::Storage* x,
-                                         int64_t n, SumOfSquares& sum, Stores stores) {
+struct Sums {
   using T = typename X::Storage;
+  const T *x1, *x2;  // x2 is null where nothing is added
+
+  NPU_QUANT_INLINE Tile at(int64_t i) const {
+    Tile s = X::load(x1 + i);
+    if (x2 == nullptr) return s;
+    const Tile b = X::load(x2 + i);
+    for (int p = 0; p < 4; ++p) s.part[p] += b.part[p];
+    return s;
+  }
+};
+
+// Elements [i, i + n) of them, fewer than kSumLanes, with zeros after them, which add nothing to a
+// sum.
+template <class X>
+struct PaddedSums {
+  using T = typename X::Storage;
+
+  NPU_QUANT_INLINE PaddedSums(const Sums<X>& sums, int64_t i, int64_t n)
+      : adds_(sums.x2 != nullptr),
+        x1_(sums.x1 + i, n),
+        x2_(adds_ ? sums.x2 + i : sums.x1, adds_ ? n : 0) {}
+  NPU_QUANT_INLINE Tile at(int64_t i) const {
+    return Sums<X>{x1_.values, adds_ ? x2_.values : nullptr}.at(i);
+  }
+
+ private:
+  const bool adds_;
+  const Padded<T, kSumLanes> x1_, x2_;
+};
+
+// The first pass over n elements of a row: their sums, as x where that is not null, and the squares
+// of these.
+template <class X>
+__attribute__((noinline)) void add_piece(const Sums<X>& of_call, typename X::Storage* x, int64_t n,
+                                         SumOfSquares& sum, Stores stores) {
+  const Sums<X> sums = of_call;
   SumOfSquares squares = sum;
   int64_t i = 0;
   for (; i + kSumLanes <= n; i += kSumLanes)
     for (int64_t tile = 0; tile < kSumLanes / kTile; ++tile) {
-      const int64_t at = i + tile * kTile;
-      const Tile s = added<X>(x1 + at, x2 + at);
+      const Tile s = sums.at(i + tile * kTile);
       squares.add(tile, s);
-      if (x != nullptr) X::put(x + at, s, stores);
+      if (x != nullptr) X::put(x + i + tile * kTile, s, stores);
     }
   if (i < n) {
-    const PaddedSum<X> a(x1 + i, n - i), b(x2 + i, n - i);
-    alignas(64) T end[kSumLanes];
+    const PaddedSums<X> rest(sums, i, n - i);
+    alignas(64) typename X::Storage end[kSumLanes];
     for (int64_t tile = 0; tile < kSumLanes / kTile; ++tile) {
-      const Tile s = added<X>(a.values + tile * kTile, b.values + tile * kTile);
+      const Tile s = rest.at(tile * kTile);
       squares.add(tile, s);
       X::put(end + tile * kTile, s, Stores{false});
     }
-    if (x != nullptr) std::memcpy(x + i, end, static_cast<size_t>(n - i) * sizeof(T));
+    if (x != nullptr) std::memcpy(x + i, end, static_cast<size_t>(n - i) * sizeof *end);
   }
   sum = squares;
 }
@@ -74,14 +100,13 @@ struct Weight {
   NPU_QUANT_INLINE const Unaligned<float>* from(int64_t i) const { return values + (i & mask); }
 };
 
-enum { kGamma, kBeta, kScales, kZeroPoints, kWeights };
+enum { kGamma, kBeta, kWeights };
 
-// All weights of an output; a value for all elements is read from a tile of copies.
+// The weights of a norm; a value for all elements is read from a tile of copies.
 class Weights {
  public:
-  Weights(const AddRmsNormQuantKernel::Args& args,
-          const AddRmsNormQuantKernel::Quantizer& quantizer) {
-    const Strided all[kWeights] = {args.gamma, args.beta, quantizer.scale, quantizer.zero_point};
+  explicit Weights(const RmsNormKernel::Args& args) {
+    const Strided all[kWeights] = {args.gamma, args.beta};
     for (int w = 0; w < kWeights; ++w) {
       at[w] = {parameter_at(all[w], 0, 0), -1};
       if (all[w].stride != 0) continue;
@@ -91,98 +116,86 @@ class Weights {
       at[w] = {unaligned(copies_[w]), 0};
     }
   }
+  Weights(const Weights&) = delete;
+
   Weight at[kWeights];
 
  private:
   alignas(64) float copies_[kWeights][kTile];
 };
 
-// The weights of n elements from i on, fewer than a tile, with ones after them.
-struct EndOfWeights {
-  EndOfWeights(const Weights& weights, int64_t i, int64_t n) {
-    for (int w = 0; w < kWeights; ++w) {
-      for (int64_t k = n; k < kTile; ++k) values[w][k] = 1;
-      std::memcpy(values[w], weights.at[w].from(i), static_cast<size_t>(n) * sizeof(float));
-      at[w] = {unaligned(values[w]), 0};
-    }
-  }
-  alignas(64) float values[kWeights][kTile];
-  Weight at[kWeights];
+// Elements [first, first + n) of a row.
+template <class X>
+struct NormedPiece {
+  Sums<X> sums;
+  Sums<X> next;  // what to ask memory for meanwhile, or null
+  int64_t first, n;
 };
-
-NPU_QUANT_INLINE F32 part_of(const Unaligned<float>* weights, int part) {
-  return load<F32>(weights + part * kLanes);
-}
-
-// What sums are multiplied by: one for a row, or one for each element of joined rows.
-NPU_QUANT_INLINE F32 part_of(F32 rstd, int) { return rstd; }
 
 // The norm of a tile of sums.
-template <class OutType>
-struct Norm {
-  using Y = OutType;
-
-  template <class Rstd>
-  static NPU_QUANT_INLINE Tile of(const Tile& s, Rstd rstd, const Weight* weights, int64_t i) {
-    const auto* gamma = weights[kGamma].from(i);
-    const auto* beta = weights[kBeta].from(i);
-    Tile t;
-    for (int p = 0; p < 4; ++p)
-      t.part[p] = s.part[p] * part_of(rstd, p) * part_of(gamma, p) + part_of(beta, p);
-    return t;
-  }
-  static NPU_QUANT_INLINE void put(typename Y::Storage* y, const Tile& t, Stores stores) {
-    Y::put(y, t, stores);
-  }
-};
-
-// What becomes codes: norms by scales, plus zero points.
-template <class Rstd>
-NPU_QUANT_INLINE Tile by_scales(const Tile& s, Rstd rstd, const Weight* weights, int64_t i,
-                                bool divide) {
-  const auto* scale = weights[kScales].from(i);
-  const auto* zero_point = weights[kZeroPoints].from(i);
-  Tile q = Norm<Int8>::of(s, rstd, weights, i);
-  for (int p = 0; p < 4; ++p) {
-    const F32 t = q.part[p];
-    const F32 v = divide ? t / part_of(scale, p) : t * part_of(scale, p);
-    q.part[p] = v + part_of(zero_point, p);
-  }
-  return q;
+NPU_QUANT_INLINE Tile norm_of(const Tile& s, F32 rstd, const Weight* weights, int64_t i) {
+  const auto part_of = [&](int w, int p) __attribute__((always_inline)) {
+    return load<F32>(weights[w].from(i) + p * kLanes);
+  };
+  Tile t;
+  for (int p = 0; p < 4; ++p) t.part[p] = s.part[p] * rstd * part_of(kGamma, p) + part_of(kBeta, p);
+  return t;
 }
 
-// Codes of int8, and of any other format.
-template <bool divide>
-struct Codes {
-  using Y = Int8;
+// What becomes of tiles: values in L1, which have room for a tile more.
+struct ToValues {
+  float* v;
+  const Unaligned<float>* smooth;  // of the piece's elements, or null
 
-  template <class Rstd>
-  static NPU_QUANT_INLINE Tile of(const Tile& s, Rstd rstd, const Weight* weights, int64_t i) {
-    return by_scales(s, rstd, weights, i, divide);
+  NPU_QUANT_INLINE void put(int64_t i, const Tile& t) const {
+    for (int p = 0; p < 4; ++p)
+      store(v + i + p * kLanes,
+            smooth != nullptr ? t.part[p] * load<F32>(smooth + i + p * kLanes) : t.part[p]);
   }
-  static NPU_QUANT_INLINE void put(int8_t* y, const Tile& q, Stores stores) {
-    put_with_zero_for_nan<Y>(y, q, stores);
-  }
-};
-struct SmallCodes {
-  using Y = SmallCode;
-  Format format;
-  bool divide;
-
-  template <class Rstd>
-  NPU_QUANT_INLINE Tile of(const Tile& s, Rstd rstd, const Weight* weights, int64_t i) const {
-    return by_scales(s, rstd, weights, i, divide);
-  }
-  NPU_QUANT_INLINE void put(uint8_t* y, const Tile& q, Stores stores) const {
-    Y::put(format, y, q, stores);
+  NPU_QUANT_INLINE void put_part(int64_t first, int64_t, int64_t, const Tile& t) const {
+    put(first, t);
   }
 };
 
-// Calls f with the rule that an output's codes go by.
-template <class F>
-NPU_QUANT_INLINE void visit_codes(const AddRmsNormQuantKernel::Args& args, F f) {
-  if (args.codes != Format::int8) return f(SmallCodes{args.codes, args.divide});
-  args.divide ? f(Codes<true>{}) : f(Codes<false>{});
+// Norms of a piece to where `to` puts them: tiles, and then what is left, part of a tile that
+// reaches back.
+template <class X, class To>
+__attribute__((noinline)) void norm_piece(const NormedPiece<X>& piece_of_call, float row_rstd,
+                                          const Weights& weights, const To& to_of_call) {
+  const NormedPiece<X> piece = piece_of_call;
+  const To to = to_of_call;
+  const F32 rstd = broadcast(row_rstd);
+  const Weight at[kWeights] = {weights.at[0], weights.at[1]};
+  const int64_t n = piece.n;
+  int64_t i = 0;
+  for (; i + kTile <= n; i += kTile) {
+    if (piece.next.x1 != nullptr) {
+      prefetch_values(CacheLevel::first, piece.next.x1 + i, 0, kTile);
+      if (piece.next.x2 != nullptr) prefetch_values(CacheLevel::first, piece.next.x2 + i, 0, kTile);
+    }
+    to.put(i, norm_of(piece.sums.at(i), rstd, at, piece.first + i));
+  }
+  if (i == n) return;
+  const int64_t first = n - kTile;
+  if (first >= 0)
+    return to.put_part(first, i, n, norm_of(piece.sums.at(first), rstd, at, piece.first + first));
+  alignas(64) float values[kWeights][kTile] = {};
+  Weight padded[kWeights];
+  for (int w = 0; w < kWeights; ++w) {
+    std::memcpy(values[w], at[w].from(piece.first), static_cast<size_t>(n) * sizeof(float));
+    padded[w] = {unaligned(values[w]), 0};
+  }
+  to.put_part(0, 0, n, norm_of(PaddedSums<X>(piece.sums, 0, n).at(0), rstd, padded, 0));
+}
+
+// n values as X, and those alone.
+template <class X>
+__attribute__((noinline)) void put_values(const float* v, int64_t n, typename X::Storage* to) {
+  for (int64_t i = 0; i < n; i += kTile) {
+    alignas(64) typename X::Storage tile[kTile];
+    X::put(tile, Float32<WholeLoads>::load(unaligned(v + i)), Stores{false});
+    std::memcpy(to + i, tile, static_cast<size_t>(least(n - i, kTile)) * sizeof *tile);
+  }
 }
 
 }  // namespace

@@ -163,9 +163,9 @@ DYNAMIC = [
 NORM = [
     Fault(
         "add_rms_norm_quant: epsilon is outside the root",
-        f"{K}/add_rms_norm_quant.cpp",
-        "__builtin_sqrtf(mean + epsilon_)",
-        "(__builtin_sqrtf(mean) + epsilon_)",
+        f"{K}/norm.h",
+        "__builtin_sqrtf(mean + epsilon)",
+        "(__builtin_sqrtf(mean) + epsilon)",
         "add_rms_norm_quant",
         A2,
     ),
@@ -189,9 +189,9 @@ NORM = [
     ),
     Fault(
         "add_rms_norm_quant: y2 goes by the parameters of y1",
-        f"{K}/add_rms_norm_quant.cpp",
-        "{args, args.quantizers[1]}",
-        "{args, args.quantizers[0]}",
+        f"{K}/rms_norm.cpp",
+        "by_{affine_of(args, 0), affine_of(args, 1)}",
+        "by_{affine_of(args, 0), affine_of(args, 0)}",
         "add_rms_norm_quant",
         A5,
     ),
@@ -206,7 +206,7 @@ NORM = [
     ),
     Fault(
         "add_rms_norm_quant: the sum of a short row leaves out lanes",
-        f"{K}/add_rms_norm_quant.cpp",
+        f"{K}/rms_norm.cpp",
         "int64_t half = kSumLanes / 2",
         "int64_t half = kSumLanes / 8",
         "add_rms_norm_quant",

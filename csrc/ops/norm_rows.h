@@ -1,0 +1,27 @@
+// The rows of the operators that quantize a norm: where they lie, and which weights they have.
+#pragma once
+
+#include "kernels/rms_norm.h"
+#include "ops/op.h"
+
+namespace npu_quant {
+
+// A call: the caller's arrays, absent where they are not given or not wanted.
+struct NormCall {
+  static constexpr TensorView kAbsent{};
+  struct Quantizer {
+    const TensorView *scale = &kAbsent, *zero_point = &kAbsent, *smooth = &kAbsent;
+  };
+
+  const Op& op;
+  Format codes;
+  double epsilon;
+  const TensorView* tensors[RmsNormKernel::kTensors];
+  const TensorView *gamma, *beta;  // of the axes that the norm runs over
+  Quantizer quantizers[2];
+  bool dynamic = false, divide = true;
+};
+
+Status run_norm(const NormCall& call);
+
+}  // namespace npu_quant
