@@ -152,7 +152,6 @@ class DynamicNorm {
     of.y = {y.data, y.row_stride, in_bytes ? 1 : y.stride};
     of.scale = args_.tensors[Kernel::kScale1 + output];
     of.rule = args_.rule;
-    of.most_scale = __builtin_inff();
     of.stream = args_.stream;
     return of;
   }

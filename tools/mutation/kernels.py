@@ -10,8 +10,8 @@ B, A2, A5 = "baseline", "avx2", "avx512"
 DYNAMIC = [
     Fault(
         "dynamic_quant: smooth_scales start anew in each piece of a strided row",
-        f"{K}/dynamic_pieces.cpp",
-        "parameter_at(args_.smooth, 0, piece.i)",
+        f"{K}/smooth.h",
+        "parameter_at(args_.smooth, 0, i)",
         "parameter_at(args_.smooth, 0, 0)",
         "dynamic_quant",
         A5,
