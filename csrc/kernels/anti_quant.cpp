@@ -1,14 +1,10 @@
 // npu_anti_quant (docs/numerics.md 9):
 //   y = (c + offset) * scale      c: the number that x's code stands for; sqrt_mode: * scale once
 //   more
-#include "kernels/anti_quant.h"
-
 #include "kernels/elementwise.h"
 
 namespace npu_quant {
 namespace {
-
-enum { kAntiScale, kAntiOffset };
 
 // Codes of a byte that are their values.
 struct Integers : Int8 {
@@ -42,8 +38,8 @@ struct AddThenMultiply {
   NPU_QUANT_INLINE void map(const Parameters& parameters, const TileAt& tile) const {
     Tile y = codes.values(tile.x());
     for (int i = 0; i < 4; ++i) {
-      const F32 scale = parameters(kAntiScale, i);
-      y.part[i] = (y.part[i] + parameters(kAntiOffset, i)) * scale;
+      const F32 scale = parameters(AntiQuantKernel::kScale, i);
+      y.part[i] = (y.part[i] + parameters(AntiQuantKernel::kOffset, i)) * scale;
       if (sqrt_mode) y.part[i] *= scale;
     }
     Y::put(tile.y(), y, tile.stores);
@@ -51,11 +47,11 @@ struct AddThenMultiply {
 };
 
 template <class X>
-void map_codes(const AntiQuantKernel::Args& args, const ElementwiseArgs& rows, X codes) {
+void map_codes(const AntiQuantKernel::Args& args, X codes) {
   if (args.y_dtype == DType::bfloat16)
-    map_rows(rows, AddThenMultiply<X, BFloat16<WholeLoads>>{codes, args.sqrt_mode});
+    map_rows(args.work, AddThenMultiply<X, BFloat16<WholeLoads>>{codes, args.sqrt_mode});
   else
-    map_rows(rows, AddThenMultiply<X, Float16<WholeLoads>>{codes, args.sqrt_mode});
+    map_rows(args.work, AddThenMultiply<X, Float16<WholeLoads>>{codes, args.sqrt_mode});
 }
 
 }  // namespace
@@ -63,14 +59,12 @@ void map_codes(const AntiQuantKernel::Args& args, const ElementwiseArgs& rows, X
 template <>
 void AntiQuantKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  ElementwiseArgs rows = rows_of(args, args.x, args.y);
-  rows.parameters[kAntiScale] = args.scale;
-  rows.parameters[kAntiOffset] = args.offset;
+  trap_unless(is_reference(args.work.rule));
   // Packed int4 comes as bytes.
   if (args.codes == Format::int8 || args.codes == Format::int4)
-    map_codes(args, rows, Integers{});
+    map_codes(args, Integers{});
   else
-    map_codes(args, rows, Floats{{}, args.codes});
+    map_codes(args, Floats{{}, args.codes});
 }
 
 }  // namespace npu_quant

@@ -1,8 +1,6 @@
 // npu_convert_weight_to_int4pack (docs/numerics.md 16):
 //   y = the low 4 bits of each element, or the code of float4_e2m1 whose number has its first 10
 //   bits, and 0 where there is none; 8 codes to an element of y
-#include "kernels/convert_weight_to_int4pack.h"
-
 #include "kernels/elementwise.h"
 
 namespace npu_quant {
@@ -41,7 +39,8 @@ struct Nibble {
 
 template <>
 void ConvertWeightToInt4packKernel::run<kTarget>(const Args& args) {
-  map_rows(rows_of(args, args.weight, args.y), Nibble{args.of_float4});
+  trap_unless(is_reference(args.work.rule));
+  map_rows(args.work, Nibble{args.of_float4});
 }
 
 }  // namespace npu_quant

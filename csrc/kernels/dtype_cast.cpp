@@ -1,7 +1,5 @@
 // npu_dtype_cast (docs/numerics.md 13):
 //   y = the number of `to` that is nearest to x, by one rounding
-#include "kernels/dtype_cast.h"
-
 #include "kernels/elementwise.h"
 
 namespace npu_quant {
@@ -62,10 +60,10 @@ void visit_size(Format format, F f) {
 template <>
 void DtypeCastKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  const ElementwiseArgs rows = rows_of(args, args.x, args.y);
+  trap_unless(is_reference(args.work.rule));
   visit_size(args.from, [&](auto in) {
     visit_size(args.to, [&](auto out) {
-      map_rows(rows, Cast<decltype(in), decltype(out)>{args.from, args.to});
+      map_rows(args.work, Cast<decltype(in), decltype(out)>{args.from, args.to});
     });
   });
 }

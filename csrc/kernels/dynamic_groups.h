@@ -1,5 +1,5 @@
 // Dynamic quantization in groups of any shape: what ops/dynamic_groups.cpp hands over. The codes
-// are then npu_quantize's (kernels/quantize.h). One definition of each run() per target.
+// are then npu_quantize's (kernels/elementwise_args.h). One definition of each run() per target.
 #pragma once
 
 #include "core/dispatch.h"

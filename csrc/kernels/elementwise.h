@@ -2,6 +2,7 @@
 // piece; map_rows() deals pieces of rows of any strides to it.
 #pragma once
 
+#include "kernels/elementwise_args.h"
 #include "kernels/elementwise_tile.h"
 #include "kernels/strips.h"
 #include "simd/codes.h"
@@ -12,31 +13,6 @@ namespace {
 // Rows that share the parameters of their elements are done 8 together, in pieces of 512 elements,
 // whose parameters (6 KiB) are then in L1. Short rows are joined to as many elements.
 inline constexpr int64_t kRowsTogether = 8, kJoinedElements = 512;
-
-// The tensors of a call: x and y of the op's element types, and a mask that some ops read and some
-// write, null where there is none.
-struct ElementwiseArgs {
-  int64_t rows, n;
-  Strided x, y;
-  Strided read_mask, written_mask;
-  // float32, null after the last. Each by itself has one value for all elements of a row (a stride
-  // of 0) or one for each (4), which all rows share (a row_stride of 0) or not.
-  Strided parameters[kMostParameters];
-  bool large;   // memory is to be asked for x ahead of time
-  bool stream;  // outputs are to bypass the caches
-};
-
-// The tensors of a kernel's call, from x to y: what elementwise kernels' Args have in common.
-template <class Args>
-ElementwiseArgs rows_of(const Args& args, const Strided& x, const Strided& y) {
-  ElementwiseArgs rows{};
-  rows.rows = args.rows;
-  rows.n = args.n;
-  rows.x = x;
-  rows.y = y;
-  rows.large = rows.stream = args.stream;
-  return rows;
-}
 
 // A formula has X and Y, the types it reads and writes, kParameters, how many it goes by, and
 // map(parameters, tile), which computes one tile.
@@ -90,9 +66,10 @@ struct Job {
 
 class Mapping {
  public:
-  Mapping(const ElementwiseArgs& args, const Job& job)
+  Mapping(const ElementwiseArgs& args, const Job& job, bool large)
       : args_(args),
         job_(job),
+        large_(large),
         x_(args.x, job.x_item, buffers_[0]),
         read_mask_(args.read_mask, 1, buffers_[1]),
         y_(args.y, job.y_item, buffers_[2], args.stream),
@@ -154,7 +131,7 @@ class Mapping {
       for (int64_t r = 0; r < rows; ++r) {
         if (r > 0 && per_row_) take_parameters(row + r, i, count, false);
         take_piece(row + r, i, count);
-        piece_.next = args_.large ? next_of(row + r, rows, i) : nullptr;
+        piece_.next = large_ ? next_of(row + r, rows, i) : nullptr;
         map_piece(stream);
         put(row + r, i, count, 1, count);
       }
@@ -312,6 +289,7 @@ class Mapping {
 
   const ElementwiseArgs& args_;
   const Job& job_;
+  const bool large_;                            // memory is to be asked for x ahead of time
   bool per_element_ = false, per_row_ = false;  // whether any parameter is
   Source x_, read_mask_;
   Sink y_, written_mask_;
@@ -323,13 +301,14 @@ class Mapping {
 };
 
 // Not inlined: its buffers would be on the stack once for each formula.
-__attribute__((noinline)) void map_direct_rows(const ElementwiseArgs& args, const Job& job) {
-  Mapping(args, job).run();
+__attribute__((noinline)) void map_direct_rows(const ElementwiseArgs& args, const Job& job,
+                                               bool large) {
+  Mapping(args, job, large).run();
 }
 
 __attribute__((noinline)) void map_transposed_rows(const ElementwiseArgs& args, const Job& job) {
   Strips<2> strips(args.rows, args.n, kStripColumns, {args.y, args.written_mask}, {job.y_item, 1});
-  if (!strips.has_memory()) return map_direct_rows(args, job);
+  if (!strips.has_memory()) return map_direct_rows(args, job, args.stream);
   strips.run(args.stream, [&](int64_t row, int64_t rows, int64_t i, int64_t n, const Strided* y) {
     ElementwiseArgs part = args;
     part.rows = rows;
@@ -340,7 +319,7 @@ __attribute__((noinline)) void map_transposed_rows(const ElementwiseArgs& args, 
     part.written_mask = y[1];
     part.stream = false;
     for (int w = 0; w < job.parameters; ++w) part.parameters[w] = args.parameters[w].from(row, i);
-    map_direct_rows(part, job);
+    map_direct_rows(part, job, args.stream);
   });
 }
 
@@ -349,7 +328,7 @@ void map_rows(const ElementwiseArgs& args, const Job& job) {
   if (transposes && (args.n >= kTile || args.rows == 1))
     map_transposed_rows(args, job);
   else
-    map_direct_rows(args, job);
+    map_direct_rows(args, job, args.stream);
 }
 
 template <class Formula>

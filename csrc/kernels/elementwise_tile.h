@@ -1,12 +1,11 @@
 // What a formula of the elementwise operators sees: a tile of a piece, and its parameters.
 #pragma once
 
+#include "kernels/elementwise_args.h"
 #include "simd/vec.h"
 
 namespace npu_quant {
 namespace {
-
-inline constexpr int kMostParameters = 4;
 
 // A contiguous part of a row, or of joined rows.
 struct Piece {

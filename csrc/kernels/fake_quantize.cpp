@@ -3,8 +3,6 @@
 //   output = (c - zero_point) * scale          mask = q == c     backward: grad * mask
 // and with a zero point that is no integer:
 //   q = rint(zero_point + x * (1 / scale))     output = (c - zero_point) * scale in float64
-#include "kernels/fake_quantize.h"
-
 #include "kernels/elementwise.h"
 
 namespace npu_quant {
@@ -47,8 +45,6 @@ struct FloatZeroPoint {
   }
 };
 
-enum { kFakeScale, kFakeZeroPoint, kFakeInverse };
-
 template <class InType, class OutType, class ZeroPoint>
 struct FakeQuantize {
   using X = InType;
@@ -61,10 +57,12 @@ struct FakeQuantize {
     const Tile x = X::load(tile.x());
     Tile q, c, y;
     for (int i = 0; i < 4; ++i) {
-      const F32 zero_point = parameters(kFakeZeroPoint, i);
-      q.part[i] = ZeroPoint::quantize(x.part[i] * parameters(kFakeInverse, i), zero_point);
+      const F32 zero_point = parameters(FakeQuantizeKernel::kZeroPoint, i);
+      q.part[i] =
+          ZeroPoint::quantize(x.part[i] * parameters(FakeQuantizeKernel::kInverse, i), zero_point);
       c.part[i] = range.clamp(q.part[i]);
-      y.part[i] = ZeroPoint::dequantize(c.part[i], zero_point, parameters(kFakeScale, i));
+      y.part[i] =
+          ZeroPoint::dequantize(c.part[i], zero_point, parameters(FakeQuantizeKernel::kScale, i));
     }
     Y::put(tile.y(), y, tile.stores);
     if (tile.piece.written_mask != nullptr)
@@ -102,12 +100,13 @@ struct Mask {
 };
 
 template <class X, class Y>
-void visit_formula(const FakeQuantizeKernel::Args& args, const ElementwiseArgs& rows) {
+void map_values(const FakeQuantizeKernel::Args& args) {
   const Range range{broadcast(args.quant_min), broadcast(args.quant_max)};
-  if (!args.enabled) return map_rows(rows, Copy<X, Y>{});
+  if (!args.enabled) return map_rows(args.work, Copy<X, Y>{});
   if constexpr (__is_same(X, Y))
-    if (args.float_zero_point) return map_rows(rows, FakeQuantize<X, Y, FloatZeroPoint>{range});
-  map_rows(rows, FakeQuantize<X, Y, IntegerZeroPoint>{range});
+    if (args.float_zero_point)
+      return map_rows(args.work, FakeQuantize<X, Y, FloatZeroPoint>{range});
+  map_rows(args.work, FakeQuantize<X, Y, IntegerZeroPoint>{range});
 }
 
 }  // namespace
@@ -115,18 +114,14 @@ void visit_formula(const FakeQuantizeKernel::Args& args, const ElementwiseArgs& 
 template <>
 void FakeQuantizeKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  ElementwiseArgs rows = rows_of(args, args.x, args.output);
-  rows.written_mask = args.mask;
-  rows.parameters[kFakeScale] = args.scale;
-  rows.parameters[kFakeZeroPoint] = args.zero_point;
-  rows.parameters[kFakeInverse] = args.inverse;
-  visit_float(args.x_dtype, args.stream, [&](auto x) {
+  trap_unless(is_reference(args.work.rule));
+  visit_float(args.x_dtype, args.work.stream, [&](auto x) {
     using X = decltype(x);
-    if (args.output_dtype == args.x_dtype) return visit_formula<X, X>(args, rows);
-    visit_float_with<WholeLoads>(args.output_dtype, [&](auto y) {
+    if (args.y_dtype == args.x_dtype) return map_values<X, X>(args);
+    visit_float_with<WholeLoads>(args.y_dtype, [&](auto y) {
       using Y = decltype(y);
       if constexpr (sizeof(typename X::Storage) != 4 || sizeof(typename Y::Storage) != 4)
-        if constexpr (!__is_same(X, Y)) visit_formula<X, Y>(args, rows);
+        if constexpr (!__is_same(X, Y)) map_values<X, Y>(args);
     });
   });
 }
@@ -134,9 +129,9 @@ void FakeQuantizeKernel::run<kTarget>(const Args& args) {
 template <>
 void FakeQuantizeBackwardKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  ElementwiseArgs rows = rows_of(args, args.grad, args.grad_input);
-  rows.read_mask = args.mask;
-  visit_float(args.dtype, args.stream, [&](auto x) { map_rows(rows, Mask<decltype(x)>{}); });
+  trap_unless(is_reference(args.work.rule));
+  visit_float(args.dtype, args.work.stream,
+              [&](auto x) { map_rows(args.work, Mask<decltype(x)>{}); });
 }
 
 }  // namespace npu_quant

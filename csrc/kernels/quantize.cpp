@@ -3,15 +3,11 @@
 //                                        of floats: the nearest code
 // and aclnnAscendQuant (docs/numerics.md 10):
 //   y = round(x * scale + zero_point)    or  round(x * scale * scale + zero_point), round as named
-#include "kernels/quantize.h"
-
 #include "kernels/affine.h"
 #include "kernels/elementwise.h"
 
 namespace npu_quant {
 namespace {
-
-enum { kScale, kZeroPoint, kFactor, kOffset };
 
 template <class Y>
 inline constexpr bool kIsByte = sizeof(typename Y::Storage) == 1;
@@ -28,7 +24,8 @@ struct QuantizeByProduct {
   NPU_QUANT_INLINE void map(const Parameters& parameters, const TileAt& tile) const {
     Tile q = X::load(tile.x());
     for (int i = 0; i < 4; ++i)
-      q.part[i] = q.part[i] * parameters(kScale, i) + parameters(kZeroPoint, i);
+      q.part[i] = q.part[i] * parameters(QuantizeKernel::kScale, i) +
+                  parameters(QuantizeKernel::kZeroPoint, i);
     put_with_zero_for_nan<Y>(tile.y(), q, tile.stores);
   }
 };
@@ -38,10 +35,10 @@ template <class Parameters>
 struct DivisorsAt {
   const Parameters& parameters;
 
-  NPU_QUANT_INLINE F32 scale(int i) const { return parameters(kScale, i); }
-  NPU_QUANT_INLINE F32 offset(int i) const { return parameters(kZeroPoint, i); }
-  NPU_QUANT_INLINE F32 factor(int i) const { return parameters(kFactor, i); }
-  NPU_QUANT_INLINE F32 steps(int i) const { return parameters(kOffset, i); }
+  NPU_QUANT_INLINE F32 scale(int i) const { return parameters(QuantizeKernel::kScale, i); }
+  NPU_QUANT_INLINE F32 offset(int i) const { return parameters(QuantizeKernel::kZeroPoint, i); }
+  NPU_QUANT_INLINE F32 factor(int i) const { return parameters(QuantizeKernel::kFactor, i); }
+  NPU_QUANT_INLINE F32 steps(int i) const { return parameters(QuantizeKernel::kOffset, i); }
 };
 
 template <class InType, class Code>
@@ -68,6 +65,7 @@ NPU_QUANT_INLINE F32 rounded(F32 v, Rounding rounding) {
     case Rounding::floor: return floor(v);
     case Rounding::ceil: return ceil(v);
     case Rounding::trunc: return trunc(v);
+    case Rounding::away_from_zero:
     case Rounding::to_even: break;
   }
   return rint(v);
@@ -89,10 +87,10 @@ struct QuantizeSmall {
   NPU_QUANT_INLINE void map(const Parameters& parameters, const TileAt& tile) const {
     Tile q = X::load(tile.x());
     for (int i = 0; i < 4; ++i) {
-      const F32 scale = parameters(kScale, i);
+      const F32 scale = parameters(QuantizeKernel::kScale, i);
       q.part[i] = divide ? by_formula(formula, q.part[i], scale) : q.part[i] * scale;
       if (twice) q.part[i] *= scale;
-      q.part[i] += parameters(kZeroPoint, i);
+      q.part[i] += parameters(QuantizeKernel::kZeroPoint, i);
       if (rounding != Rounding::to_even) q.part[i] = rounded(q.part[i], rounding);
     }
     Y::put(format, tile.y(), q, tile.stores);
@@ -112,10 +110,10 @@ struct AscendQuant {
   NPU_QUANT_INLINE void map(const Parameters& parameters, const TileAt& tile) const {
     Tile q = X::load(tile.x());
     for (int i = 0; i < 4; ++i) {
-      const F32 scale = parameters(kScale, i);
+      const F32 scale = parameters(QuantizeKernel::kScale, i);
       q.part[i] *= scale;
       if (twice) q.part[i] *= scale;
-      q.part[i] = rounded(q.part[i] + parameters(kZeroPoint, i), rounding);
+      q.part[i] = rounded(q.part[i] + parameters(QuantizeKernel::kZeroPoint, i), rounding);
     }
     put_with_zero_for_nan<Y>(tile.y(), q, tile.stores);
   }
@@ -148,24 +146,21 @@ void StepsKernel::run<kTarget>(const Args& args) {
 template <>
 void QuantizeKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  ElementwiseArgs rows = rows_of(args, args.x, args.y);
-  rows.parameters[kScale] = args.scale;
-  rows.parameters[kZeroPoint] = args.zero_point;
-  rows.parameters[kFactor] = args.factor;
-  rows.parameters[kOffset] = args.offset;
-  const int32_t formula = formula_of(args.rule);
+  const ElementwiseArgs& work = args.work;
+  const int32_t formula = formula_of(work.rule);
   trap_unless(formula != kProduct || !args.divide);
-  visit_float(args.x_dtype, args.stream, [&](auto x) {
+  trap_unless(args.rounding != Rounding::away_from_zero);
+  visit_float(args.x_dtype, work.stream, [&](auto x) {
     using X = decltype(x);
     if (!is_plain_integer(args.codes))
       return map_rows(
-          rows, QuantizeSmall<X>{args.codes, formula, args.divide, args.twice, args.rounding});
+          work, QuantizeSmall<X>{args.codes, formula, args.divide, args.twice, args.rounding});
     if (args.twice || args.rounding != Rounding::to_even)
-      return map_rows(rows, AscendQuant<X>{args.twice, args.rounding});
+      return map_rows(work, AscendQuant<X>{args.twice, args.rounding});
     visit_plain_integer(args.codes, [&](auto y) {
       using Y = decltype(y);
-      args.divide ? map_rows(rows, QuantizeByQuotient<X, Y>{formula})
-                  : map_rows(rows, QuantizeByProduct<X, Y>{});
+      args.divide ? map_rows(work, QuantizeByQuotient<X, Y>{formula})
+                  : map_rows(work, QuantizeByProduct<X, Y>{});
     });
   });
 }

@@ -1,8 +1,6 @@
 // npu_trans_quant_param (docs/numerics.md 16):
 //   y = f | 1 << 46 | (clamp(rint(offset), -256, 255) & 0x1ff) << 37     NaN in offset counts as 0
 //   f = scale's bits without the last 13, or rounded to such, ties to even
-#include "kernels/trans_quant_param.h"
-
 #include "kernels/elementwise.h"
 
 namespace npu_quant {
@@ -44,7 +42,9 @@ struct QuantParam {
     for (int i = 0; i < 4; ++i) {
       const U32 bits = bit_cast<U32>(scale.part[i]);
       const U32 low = rounds ? rounded_to_19_bits(bits) : bits & 0xffffe000;
-      const F32 offset = min(max(zero_for_nan(parameters(0, i)), broadcast(-256)), broadcast(255));
+      const F32 offset =
+          min(max(zero_for_nan(parameters(TransQuantParamKernel::kOffset, i)), broadcast(-256)),
+              broadcast(255));
       const I32 whole = __builtin_convertvector(rint(offset), I32);
       const I32 high = 1 << (46 - 32) | (whole & 0x1ff) << (37 - 32);
       Y::put(tile.y() + i * kLanes, bit_cast<I32>(low), high, tile.stores);
@@ -57,9 +57,8 @@ struct QuantParam {
 template <>
 void TransQuantParamKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  ElementwiseArgs rows = rows_of(args, args.scale, args.y);
-  rows.parameters[0] = args.offset;
-  map_rows(rows, QuantParam{args.rounds});
+  trap_unless(is_reference(args.work.rule));
+  map_rows(args.work, QuantParam{args.rounds});
 }
 
 }  // namespace npu_quant

@@ -1,6 +1,5 @@
 #include "ops/anti_quant.h"
 
-#include "kernels/anti_quant.h"
 #include "ops/elementwise.h"
 
 namespace npu_quant {
@@ -91,26 +90,18 @@ Status AntiQuant::run(const TensorView* out) const {
   Parameter scales, offsets;
   NPU_QUANT_RETURN_IF_ERROR(scales.assign(name, scale, channels));
   NPU_QUANT_RETURN_IF_ERROR(offsets.assign(name, offset, channels));
-  int64_t strides[kMaxRank] = {};
-  if (channels > 1) strides[channel_axis_] = sizeof(float);
-  enum { kX, kScale, kOffset, kValues, kTensors };
+  int64_t along[kMaxRank] = {};
+  if (channels > 1) along[channel_axis_] = sizeof(float);
   const CodeStrides of_codes(x, is_packed(codes_));
-  const Elementwise<kTensors> work(
-      shape_, kX, kValues, {of_codes.data(), strides, strides, out[kY].strides}, {of_codes.item()});
-  const bool stream = worth_streaming(bytes());
-  work.for_each_part({x.data, scales.data(), offsets.data(), out[kY].data},
-                     work_bytes(bytes(), {&x, &out[kY]}), [&](const auto& part) {
-                       run_on_active_target<AntiQuantKernel>({.codes = codes_,
-                                                              .y_dtype = outputs[kY].dtype,
-                                                              .rows = part.rows,
-                                                              .n = part.n,
-                                                              .x = part.at[kX],
-                                                              .y = part.at[kValues],
-                                                              .scale = part.at[kScale],
-                                                              .offset = part.at[kOffset],
-                                                              .sqrt_mode = sqrt_mode,
-                                                              .stream = stream});
-                     });
+  const Elementwise<AntiQuantKernel::kParameters> work(shape_,
+                                                       {{x.data, of_codes.data(), of_codes.item()},
+                                                        {out[kY].data, out[kY].strides},
+                                                        {scales.data(), along},
+                                                        {offsets.data(), along}});
+  work.for_each_part(*this, {&x, &out[kY]}, [&](const ElementwiseArgs& part) {
+    run_on_active_target<AntiQuantKernel>(
+        {.work = part, .codes = codes_, .y_dtype = outputs[kY].dtype, .sqrt_mode = sqrt_mode});
+  });
   return {};
 }
 

@@ -1,6 +1,5 @@
 #include "ops/convert_weight_to_int4pack.h"
 
-#include "kernels/convert_weight_to_int4pack.h"
 #include "ops/elementwise.h"
 
 namespace npu_quant {
@@ -34,21 +33,13 @@ Status ConvertWeightToInt4pack::check_shapes() {
 }
 
 Status ConvertWeightToInt4pack::run(const TensorView* out) const {
-  enum { kWeight, kCodes, kTensors };
   const CodeStrides of_y(out[kY], true);
-  const Elementwise<kTensors> work(weight.shape, kWeight, kCodes, {weight.strides, of_y.data()},
-                                   {0, of_y.item()});
-  const bool stream = worth_streaming(bytes());
-  work.for_each_part({weight.data, out[kY].data}, work_bytes(bytes(), {&weight, &out[kY]}),
-                     [&](const auto& part) {
-                       run_on_active_target<ConvertWeightToInt4packKernel>(
-                           {.rows = part.rows,
-                            .n = part.n,
-                            .weight = part.at[kWeight],
-                            .y = part.at[kCodes],
-                            .of_float4 = codes_ == Format::float4_e2m1,
-                            .stream = stream});
-                     });
+  const Elementwise<0> work(
+      weight.shape, {{weight.data, weight.strides}, {out[kY].data, of_y.data(), of_y.item()}});
+  work.for_each_part(*this, {&weight, &out[kY]}, [&](const ElementwiseArgs& part) {
+    run_on_active_target<ConvertWeightToInt4packKernel>(
+        {.work = part, .of_float4 = codes_ == Format::float4_e2m1});
+  });
   return {};
 }
 

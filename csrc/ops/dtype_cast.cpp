@@ -4,7 +4,6 @@
 #include <iterator>
 #include <vector>
 
-#include "kernels/dtype_cast.h"
 #include "ops/elementwise.h"
 
 namespace npu_quant {
@@ -66,21 +65,12 @@ Status DtypeCast::check_shapes() {
 }
 
 Status DtypeCast::run(const TensorView* out) const {
-  enum { kX, kValues, kTensors };
   const CodeStrides of_self(self, is_packed(from_)), of_y(out[kY], is_packed(codes()));
-  const Elementwise<kTensors> work(values_.shape, kX, kValues, {of_self.data(), of_y.data()},
-                                   {of_self.item(), of_y.item()});
-  const bool stream = worth_streaming(bytes());
-  work.for_each_part({self.data, out[kY].data}, work_bytes(bytes(), {&self, &out[kY]}),
-                     [&](const auto& part) {
-                       run_on_active_target<DtypeCastKernel>({.from = from_,
-                                                              .to = codes(),
-                                                              .rows = part.rows,
-                                                              .n = part.n,
-                                                              .x = part.at[kX],
-                                                              .y = part.at[kValues],
-                                                              .stream = stream});
-                     });
+  const Elementwise<0> work(values_.shape, {{self.data, of_self.data(), of_self.item()},
+                                            {out[kY].data, of_y.data(), of_y.item()}});
+  work.for_each_part(*this, {&self, &out[kY]}, [&](const ElementwiseArgs& part) {
+    run_on_active_target<DtypeCastKernel>({.work = part, .from = from_, .to = codes()});
+  });
   return {};
 }
 

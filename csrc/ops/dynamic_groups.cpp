@@ -9,7 +9,7 @@
 #include "core/parallel.h"
 #include "kernels/dynamic_groups.h"
 #include "kernels/dynamic_quant.h"
-#include "kernels/quantize.h"
+#include "kernels/elementwise_args.h"
 #include "kernels/widen.h"
 
 namespace npu_quant {
@@ -122,21 +122,19 @@ class Groups {
                                                       .steps = array(kSteps),
                                                       .stream = work_.streams(part)});
     for_each_tile(part, [&](const RowsPart& tile, DType dtype, int64_t row, int64_t i) {
-      run_on_active_target<QuantizeKernel>({.x_dtype = dtype,
-                                            .codes = work_.format,
-                                            .rule = work_.rule,
-                                            .rows = tile.rows,
-                                            .n = tile.n,
-                                            .x = tile.x,
-                                            .y = tile.y,
-                                            .scale = at(multiplied ? kFactor : kScale).from(row, i),
-                                            .zero_point = at(kOffset).from(row, i),
-                                            .factor = at(kFactor).from(row, i),
-                                            .offset = at(kSteps).from(row, i),
-                                            .divide = !multiplied,
-                                            .twice = false,
-                                            .rounding = Rounding::to_even,
-                                            .stream = work_.stream});
+      const auto at = [&](int which) { return this->at(which).from(row, i); };
+      run_on_active_target<QuantizeKernel>(
+          {.work = {.rows = tile.rows,
+                    .n = tile.n,
+                    .x = tile.x,
+                    .y = tile.y,
+                    .parameters = {at(multiplied ? kFactor : kScale), at(kOffset), at(kFactor),
+                                   at(kSteps)},
+                    .rule = work_.rule,
+                    .stream = work_.stream},
+           .x_dtype = dtype,
+           .codes = work_.format,
+           .divide = !multiplied});
     });
   }
 

@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "kernels/fake_quantize.h"
 #include "ops/elementwise.h"
 
 namespace npu_quant {
@@ -216,32 +215,26 @@ Status FakeQuantize::run(const TensorView* out) const {
 
 void FakeQuantize::compute(const Parameters& parameters, const TensorView& output,
                            const TensorView& mask) const {
-  int64_t strides[kMaxRank] = {};
-  if (form_ == Form::per_channel) strides[channel_axis_] = sizeof(float);
-  enum { kX, kScale, kInverse, kZeroPoint, kY, kM, kTensors };
-  const Elementwise<kTensors> work(
-      self.shape, kX, output.present ? kY : kM,
-      {self.strides, strides, strides, strides, output.strides, mask.strides});
-  const auto run_kernel = [&](const auto& part) {
-    run_on_active_target<FakeQuantizeKernel>({.x_dtype = self.dtype,
-                                              .output_dtype = dtype_of_output(),
-                                              .rows = part.rows,
-                                              .n = part.n,
-                                              .x = part.at[kX],
-                                              .scale = part.at[kScale],
-                                              .inverse = part.at[kInverse],
-                                              .zero_point = part.at[kZeroPoint],
-                                              .output = part.at[kY],
-                                              .mask = part.at[kM],
+  int64_t along[kMaxRank] = {};
+  if (form_ == Form::per_channel) along[channel_axis_] = sizeof(float);
+  using Work = Elementwise<FakeQuantizeKernel::kParameters, Masks::written>;
+  const Work work(self.shape,
+                  {{self.data, self.strides},
+                   {output.data, output.strides},
+                   {parameters.scale.data(), along},
+                   {parameters.zero_point.data(), along},
+                   {parameters.inverse.data(), along},
+                   {mask.data, mask.strides}},
+                  Work::kX, output.present ? Work::kY : Work::kMask);
+  work.for_each_part(*this, {&self, &output, &mask}, [&](const ElementwiseArgs& part) {
+    run_on_active_target<FakeQuantizeKernel>({.work = part,
+                                              .x_dtype = self.dtype,
+                                              .y_dtype = dtype_of_output(),
                                               .quant_min = static_cast<float>(quant_min),
                                               .quant_max = static_cast<float>(quant_max),
                                               .float_zero_point = has_float_zero_point(),
-                                              .enabled = parameters.enabled,
-                                              .stream = worth_streaming(bytes())});
-  };
-  work.for_each_part({self.data, parameters.scale.data(), parameters.inverse.data(),
-                      parameters.zero_point.data(), output.data, mask.data},
-                     work_bytes(bytes(), {&self, &output, &mask}), run_kernel);
+                                              .enabled = parameters.enabled});
+  });
 }
 
 Inputs FakeQuantizeBackward::inputs() {
@@ -266,20 +259,13 @@ Status FakeQuantizeBackward::check_shapes() {
 }
 
 Status FakeQuantizeBackward::run(const TensorView* out) const {
-  enum { kGrad, kM, kY, kTensors };
-  const Elementwise<kTensors> work(grad.shape, kGrad, kY,
-                                   {grad.strides, mask.strides, out->strides});
-  work.for_each_part(
-      {grad.data, mask.data, out->data}, work_bytes(bytes(), {&grad, &mask, &out[kGradInput]}),
-      [&](const auto& part) {
-        run_on_active_target<FakeQuantizeBackwardKernel>({.dtype = grad.dtype,
-                                                          .rows = part.rows,
-                                                          .n = part.n,
-                                                          .grad = part.at[kGrad],
-                                                          .mask = part.at[kM],
-                                                          .grad_input = part.at[kY],
-                                                          .stream = worth_streaming(bytes())});
-      });
+  const TensorView& grad_input = out[kGradInput];
+  const Elementwise<0, Masks::read> work(grad.shape, {{grad.data, grad.strides},
+                                                      {grad_input.data, grad_input.strides},
+                                                      {mask.data, mask.strides}});
+  work.for_each_part(*this, {&grad, &mask, &grad_input}, [&](const ElementwiseArgs& part) {
+    run_on_active_target<FakeQuantizeBackwardKernel>({.work = part, .dtype = grad.dtype});
+  });
   return {};
 }
 

@@ -108,34 +108,24 @@ Status Quantize::run(const TensorView* out) const {
   if (held.divide && channels == 1) held.multiply_where_exact();
   if (held.divide) NPU_QUANT_RETURN_IF_ERROR(held.assign_steps(name, codes(), channels));
   char* const scale = held.scale.data();
-  int64_t strides[kMaxRank] = {};
-  if (channels > 1) strides[channel_axis_] = sizeof(float);
-  enum { kX, kScale, kZeroPoint, kFactor, kOffset, kCodes, kTensors };
+  int64_t along[kMaxRank] = {};
+  if (channels > 1) along[channel_axis_] = sizeof(float);
   const CodeStrides of_codes(out[kY], is_packed(codes()));
-  const Elementwise<kTensors> work(
-      self.shape, kX, kCodes, {self.strides, strides, strides, strides, strides, of_codes.data()},
-      {0, 0, 0, 0, 0, of_codes.item()});
-  const bool stream = worth_streaming(bytes());
-  work.for_each_part(
-      {self.data, scale, held.zero_point.data(), held.divide ? held.factor.data() : scale,
-       held.divide ? held.offset.data() : scale, out[kY].data},
-      work_bytes(bytes(), {&self, &out[kY]}), [&](const auto& part) {
-        run_on_active_target<QuantizeKernel>({.x_dtype = self.dtype,
-                                              .codes = codes(),
-                                              .rule = rule,
-                                              .rows = part.rows,
-                                              .n = part.n,
-                                              .x = part.at[kX],
-                                              .y = part.at[kCodes],
-                                              .scale = part.at[kScale],
-                                              .zero_point = part.at[kZeroPoint],
-                                              .factor = part.at[kFactor],
-                                              .offset = part.at[kOffset],
-                                              .divide = held.divide,
-                                              .twice = sqrt_mode,
-                                              .rounding = rounding_,
-                                              .stream = stream});
-      });
+  const Elementwise<QuantizeKernel::kParameters> work(
+      self.shape, {{self.data, self.strides},
+                   {out[kY].data, of_codes.data(), of_codes.item()},
+                   {scale, along},
+                   {held.zero_point.data(), along},
+                   {held.divide ? held.factor.data() : scale, along},
+                   {held.divide ? held.offset.data() : scale, along}});
+  work.for_each_part(*this, {&self, &out[kY]}, [&](const ElementwiseArgs& part) {
+    run_on_active_target<QuantizeKernel>({.work = part,
+                                          .x_dtype = self.dtype,
+                                          .codes = codes(),
+                                          .divide = held.divide,
+                                          .twice = sqrt_mode,
+                                          .rounding = rounding_});
+  });
   return {};
 }
 

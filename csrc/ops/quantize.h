@@ -1,7 +1,7 @@
 // npu_quantize: the contract, and the work that aclnnAscendQuant shares (ops/ascend_quant.h).
 #pragma once
 
-#include "kernels/quantize.h"
+#include "core/rounding.h"
 #include "ops/op.h"
 #include "ops/parameter.h"
 

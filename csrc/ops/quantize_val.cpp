@@ -1,6 +1,5 @@
 #include "ops/quantize_val.h"
 
-#include "kernels/quantize_val.h"
 #include "ops/elementwise.h"
 
 namespace npu_quant {
@@ -48,22 +47,15 @@ Status QuantizeVal::run(const TensorView* out) const {
   NPU_QUANT_RETURN_IF_ERROR(inverse.assign_reciprocals(name, scale));
   NPU_QUANT_RETURN_IF_ERROR(zero_point.assign(name, parameters.zero_point, channels));
   const ChannelStrides along(parameters, channel_axis_);
-  enum { kX, kInverse, kZeroPoint, kCodes, kTensors };
-  const Elementwise<kTensors> work(value.shape, kX, kCodes,
-                                   {value.strides, along.strides, along.strides, out->strides});
-  work.for_each_part(
-      {value.data, inverse.data(), zero_point.data(), out->data},
-      work_bytes(bytes(), {&value, &out[kQ]}), [&](const auto& part) {
-        run_on_active_target<QuantizeValKernel>({.x_dtype = value.dtype,
-                                                 .q_format = format_of(parameters.storage),
-                                                 .rows = part.rows,
-                                                 .n = part.n,
-                                                 .x = part.at[kX],
-                                                 .q = part.at[kCodes],
-                                                 .inverse = part.at[kInverse],
-                                                 .zero_point = part.at[kZeroPoint],
-                                                 .stream = worth_streaming(bytes())});
-      });
+  const Elementwise<QuantizeValKernel::kParameters> work(value.shape,
+                                                         {{value.data, value.strides},
+                                                          {out[kQ].data, out[kQ].strides},
+                                                          {inverse.data(), along.strides},
+                                                          {zero_point.data(), along.strides}});
+  work.for_each_part(*this, {&value, &out[kQ]}, [&](const ElementwiseArgs& part) {
+    run_on_active_target<QuantizeValKernel>(
+        {.work = part, .x_dtype = value.dtype, .codes = format_of(parameters.storage)});
+  });
   return {};
 }
 
@@ -77,21 +69,15 @@ void DequantizeVal::plan_outputs() { outputs.assign(OutputSpec{"", DType::float3
 
 Status DequantizeVal::run(const TensorView* out) const {
   const ChannelStrides along(parameters, channel_axis_);
-  enum { kCodes, kScale, kZeroPoint, kValues, kTensors };
-  const Elementwise<kTensors> work(value.shape, kCodes, kValues,
-                                   {value.strides, along.strides, along.strides, out->strides});
-  work.for_each_part(
-      {value.data, parameters.scale.data, parameters.zero_point.data, out->data},
-      work_bytes(bytes(), {&value, &out[kX]}), [&](const auto& part) {
-        run_on_active_target<DequantizeValKernel>({.q_format = format_of(parameters.storage),
-                                                   .rows = part.rows,
-                                                   .n = part.n,
-                                                   .q = part.at[kCodes],
-                                                   .x = part.at[kValues],
-                                                   .scale = part.at[kScale],
-                                                   .zero_point = part.at[kZeroPoint],
-                                                   .stream = worth_streaming(bytes())});
-      });
+  const Elementwise<DequantizeValKernel::kParameters> work(
+      value.shape, {{value.data, value.strides},
+                    {out[kX].data, out[kX].strides},
+                    {parameters.scale.data, along.strides},
+                    {parameters.zero_point.data, along.strides}});
+  work.for_each_part(*this, {&value, &out[kX]}, [&](const ElementwiseArgs& part) {
+    run_on_active_target<DequantizeValKernel>(
+        {.work = part, .codes = format_of(parameters.storage)});
+  });
   return {};
 }
 

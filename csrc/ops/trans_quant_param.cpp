@@ -1,6 +1,5 @@
 #include "ops/trans_quant_param.h"
 
-#include "kernels/trans_quant_param.h"
 #include "ops/elementwise.h"
 
 namespace npu_quant {
@@ -55,19 +54,14 @@ Status TransQuantParam::run(const TensorView* out) const {
     if (scale.shape == shape) of_scale[axis] = scale.strides[axis];
     if (offset.present && offset.shape.size() > 1) of_offsets[axis] = next;
   }
-  enum { kScale, kOffset, kWords, kTensors };
-  const Elementwise<kTensors> work(shape, kOffset, kWords, {of_scale, of_offsets, out[kY].strides});
-  const bool stream = worth_streaming(bytes());
-  work.for_each_part({scale.data, offsets.data(), out[kY].data},
-                     work_bytes(bytes(), {&scale, &out[kY]}), [&](const auto& part) {
-                       run_on_active_target<TransQuantParamKernel>({.rows = part.rows,
-                                                                    .n = part.n,
-                                                                    .scale = part.at[kScale],
-                                                                    .y = part.at[kWords],
-                                                                    .offset = part.at[kOffset],
-                                                                    .rounds = round_mode == 1,
-                                                                    .stream = stream});
-                     });
+  using Work = Elementwise<TransQuantParamKernel::kParameters>;
+  const Work work(
+      shape,
+      {{scale.data, of_scale}, {out[kY].data, out[kY].strides}, {offsets.data(), of_offsets}},
+      Work::kFirst);
+  work.for_each_part(*this, {&scale, &out[kY]}, [&](const ElementwiseArgs& part) {
+    run_on_active_target<TransQuantParamKernel>({.work = part, .rounds = round_mode == 1});
+  });
   return {};
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/dispatch.h"
-#include "kernels/quantize.h"
+#include "kernels/elementwise_args.h"
 
 namespace npu_quant::testing {
 namespace {
@@ -64,21 +64,15 @@ void expect_sums(Target target, const Layout& layout, Lies lies_scale, Lies lies
       expected[at(row, i, layout.y_transposed)] =
           static_cast<int32_t>(value * scale.at(row, i) + zero_point.at(row, i));
     }
-  run_on<QuantizeKernel>(target, {.x_dtype = DType::float32,
+  run_on<QuantizeKernel>(target, {.work = {.rows = rows,
+                                           .n = n,
+                                           .x = matrix(x.data(), rows, n, 4, layout.x_transposed),
+                                           .y = matrix(y.data(), rows, n, 4, layout.y_transposed),
+                                           .parameters = {scale.strided(), zero_point.strided()},
+                                           .stream = layout.stream},
+                                  .x_dtype = DType::float32,
                                   .codes = Format::int32,
-                                  .rule = {},
-                                  .rows = rows,
-                                  .n = n,
-                                  .x = matrix(x.data(), rows, n, 4, layout.x_transposed),
-                                  .y = matrix(y.data(), rows, n, 4, layout.y_transposed),
-                                  .scale = scale.strided(),
-                                  .zero_point = zero_point.strided(),
-                                  .factor = {},
-                                  .offset = {},
-                                  .divide = false,
-                                  .twice = false,
-                                  .rounding = Rounding::to_even,
-                                  .stream = layout.stream});
+                                  .divide = false});
   EXPECT_EQ(y, expected) << name_of(target) << ' ' << rows << 'x' << n << ", scale "
                          << static_cast<int>(lies_scale) << ", zero point "
                          << static_cast<int>(lies_zero_point);
@@ -97,6 +91,32 @@ TEST(Elementwise, EachParameterLiesAsItLikes) {
             expect_sums(target, {rows, n, (layout & 1) != 0, (layout & 2) != 0, layout == 4}, scale,
                         zero_point);
   }
+}
+
+// Elementwise kernels but npu_quantize's have no form but the reference's. There is no work.
+template <class Kernel>
+void expect_trap(typename Kernel::Args args) {
+  args.work = {.rows = 0, .n = 0, .x = {}, .y = {}};
+  for (const Target target : kAllTargets) {
+    if (!is_built(target) || !is_runnable(target)) continue;
+    run_on<Kernel>(target, args);
+    auto unknown = args;
+    unknown.work.rule.code = CodeForm::flushed_quotient;
+    EXPECT_DEATH(run_on<Kernel>(target, unknown), "");
+  }
+}
+
+TEST(ElementwiseDeathTest, KernelsTrapWhereTheyLackARulesForm) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  expect_trap<AntiQuantKernel>({.work = {}, .codes = Format::int8, .y_dtype = DType::float16});
+  expect_trap<FakeQuantizeKernel>(
+      {.work = {}, .x_dtype = DType::float32, .y_dtype = DType::float32, .enabled = true});
+  expect_trap<FakeQuantizeBackwardKernel>({.work = {}, .dtype = DType::float32});
+  expect_trap<QuantizeValKernel>({.work = {}, .x_dtype = DType::float32, .codes = Format::int8});
+  expect_trap<DequantizeValKernel>({.work = {}, .codes = Format::int8});
+  expect_trap<DtypeCastKernel>({.work = {}, .from = Format::float32, .to = Format::float16});
+  expect_trap<TransQuantParamKernel>({.work = {}, .rounds = false});
+  expect_trap<ConvertWeightToInt4packKernel>({.work = {}, .of_float4 = false});
 }
 
 }  // namespace

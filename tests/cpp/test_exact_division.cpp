@@ -17,7 +17,7 @@
 #include <random>
 
 #include "core/parallel.h"
-#include "kernels/quantize.h"
+#include "kernels/elementwise_args.h"
 #include "reference.h"
 
 namespace npu_quant::testing {
@@ -76,21 +76,15 @@ void divide(Target target, const std::vector<float>& x, const Line& line, Code* 
                                .zero_point = address(line.zero_point),
                                .factor = address(factor),
                                .offset = address(offset)});
-  run_on<QuantizeKernel>(target, {.x_dtype = DType::float32,
-                                  .codes = kFormatOf<Code>,
-                                  .rule = {},
-                                  .rows = 1,
-                                  .n = n,
-                                  .x = at(x.data(), 4),
-                                  .y = at(codes, sizeof(Code)),
-                                  .scale = at(&line.scale, 0),
-                                  .zero_point = at(&line.zero_point, 0),
-                                  .factor = at(&factor, 0),
-                                  .offset = at(&offset, 0),
-                                  .divide = true,
-                                  .twice = false,
-                                  .rounding = Rounding::to_even,
-                                  .stream = false});
+  run_on<QuantizeKernel>(
+      target, {.work = {.rows = 1,
+                        .n = n,
+                        .x = at(x.data(), 4),
+                        .y = at(codes, sizeof(Code)),
+                        .parameters = {at(&line.scale, 0), at(&line.zero_point, 0), at(&factor, 0),
+                                       at(&offset, 0)}},
+               .x_dtype = DType::float32,
+               .codes = kFormatOf<Code>});
 }
 
 std::vector<float> hard_values(int64_t significand) {

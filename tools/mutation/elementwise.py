@@ -195,6 +195,15 @@ QUANTIZE = [
 
 ANTI_QUANT = [
     Fault(
+        "anti_quant: whatever form the rule has",
+        f"{K}/anti_quant.cpp",
+        "  trap_unless(is_reference(args.work.rule));\n",
+        "",
+        "anti_quant",
+        A5,
+        googletests_first=True,
+    ),
+    Fault(
         "anti_quant: sqrt_mode is ignored",
         f"{K}/anti_quant.cpp",
         "if (sqrt_mode) y.part[i] *= scale;",
