@@ -18,7 +18,6 @@ namespace {
 // A chunk of rows is read a second time from the L2 cache; columns are done as many at a time as
 // there is room for: their parts of rows then follow on each other in memory for long.
 constexpr int64_t kChunkBytes = 256 << 10, kFewGroups = 128, kMostGroups = 4096;
-constexpr int64_t kColumnsOfThread = 512;
 constexpr int64_t kProducts = 2048;
 
 int64_t magnitude(int64_t stride) { return stride < 0 ? -stride : stride; }
@@ -194,46 +193,14 @@ bool DynamicGroups::streams(const RowsPart& part) const {
 }
 
 void DynamicGroups::quantize_rows(const DynamicTensors& tensors, const SmoothRows& smooth) const {
-  const DynamicRows rows(tensors, smooth, false);
-  parallel_for(rows.segments(), work, [&](int64_t begin, int64_t end) {
-    rows.for_each_part(begin, end, [&](const RowsPart& part) { quantize_rows(part); });
-  });
+  const DynamicTiles tiles(tensors, smooth, DynamicTiles::kRows);
+  tiles.for_each_part(work, [&](const RowsPart& part) { quantize_rows(part); });
 }
 
 void DynamicGroups::quantize_columns(const DynamicTensors& tensors,
                                      const SmoothRows& smooth) const {
-  using T = DynamicTensors;
-  const TensorView *const x = tensors.of[T::kX], *const y = tensors.of[T::kY];
-  const TensorView *const scale = tensors.of[T::kScale], *const offset = tensors.of[T::kOffset];
-  const int last = x->rank - 1;
-  const int64_t columns = x->shape.dims[last];
-  const Rows<T::kTensors> matrices(x->shape.dims, last - 1,
-                                   {x->strides, y->strides, scale->strides, offset->strides});
-  const int64_t count = matrices.count() * matrices.segments_of(columns, kColumnsOfThread);
-  parallel_for(count, work, [&](int64_t begin, int64_t end) {
-    matrices.for_each_segment(
-        begin, end, columns, kColumnsOfThread,
-        [&](const int64_t(&offsets)[T::kTensors], int64_t some, int64_t from, int64_t to) {
-          for (int64_t matrix = 0; matrix < some; ++matrix) {
-            const auto strided = [&](int t, int64_t row_stride, int64_t stride) {
-              const int64_t at = offsets[t] + matrix * matrices.inner_stride(t);
-              return tensors.strided(t, at, row_stride, stride).from(0, from);
-            };
-            const auto of_groups = [&](int t, const int64_t(&strides)[kMaxRank]) {
-              const Strided groups = strided(t, 0, strides[last - 1]);
-              return Strided{groups.data, groups.stride, 0};
-            };
-            const Strided factors = smooth.of_row(0);
-            quantize_columns({.rows = x->shape.dims[last - 1],
-                              .n = to - from,
-                              .x = strided(T::kX, x->strides[last - 1], x->strides[last]),
-                              .y = strided(T::kY, y->strides[last - 1], y->strides[last]),
-                              .scale = of_groups(T::kScale, scale->strides),
-                              .offset = of_groups(T::kOffset, offset->strides),
-                              .smooth = {factors.data, factors.stride, 0}});
-          }
-        });
-  });
+  const DynamicTiles tiles(tensors, smooth, DynamicTiles::kColumns);
+  tiles.for_each_part(work, [&](const RowsPart& part) { quantize_columns(part); });
 }
 
 void DynamicGroups::quantize_rows(const RowsPart& part) const {
@@ -310,11 +277,10 @@ void DynamicGroups::quantize_all(const DynamicTensors& tensors, const SmoothRows
   constexpr int64_t kMostPairs = 128;
   constexpr size_t kPair = 2 * sizeof(float);
   alignas(64) char pairs[kMostPairs * kPair];
-  const DynamicTensors elements{{tensors.of[tensors.kX], tensors.of[tensors.kY],
-                                 &DynamicTensors::kAbsent, &DynamicTensors::kAbsent},
-                                tensors.packed};
-  const DynamicRows rows(elements, smooth, true);
-  const int64_t segments = rows.has_elements() ? rows.segments() : 0;
+  constexpr const TensorView& kAbsent = DynamicTensors::kAbsent;
+  const DynamicTiles rows({tensors.x, tensors.y, kAbsent, kAbsent, tensors.packed}, smooth,
+                          DynamicTiles::kPartsOfRows);
+  const int64_t segments = tensors.x.shape.size() > 0 ? rows.count() : 0;
   const int64_t count = std::min(segments, kMostPairs);
   parallel_for(count, work, [&](int64_t begin, int64_t end) {
     Groups groups(*this, Strided{});
@@ -330,9 +296,8 @@ void DynamicGroups::quantize_all(const DynamicTensors& tensors, const SmoothRows
   });
   Groups all(*this, Strided{});
   all.combine(pairs, count);
-  all.divide(1, tensors.strided(tensors.kScale, 0, 0, 0),
-             tensors.strided(tensors.kOffset, 0, 0, 0));
-  if (!tensors.of[tensors.kY]->present) return;
+  all.divide(1, {tensors.scale.data, 0, 0}, {tensors.offset.data, 0, 0});
+  if (!tensors.y.present) return;
   parallel_for(segments, work, [&](int64_t begin, int64_t end) {
     Groups groups(*this, Strided{});
     groups.divide_as(all);

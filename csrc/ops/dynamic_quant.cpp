@@ -127,13 +127,12 @@ Status DynamicQuant::run(const TensorView* out) const {
   const TensorView &y = out[kY], &scale = out[kScale],
                    &offset = symmetric ? DynamicTensors::kAbsent : out[kOffset];
   if (!y.present && !scale.present && !offset.present) return {};
-  DynamicTensors tensors{{&input, &y, &scale, &offset}, is_packed(codes())};
   std::optional<TensorView> elements;  // of y, where it counts codes
   if (y.is_packed()) {
     elements = y;
     elements->strides[y.rank - 1] = kPackedItem;
-    tensors.of[tensors.kY] = &*elements;
   }
+  const DynamicTensors tensors{input, elements ? *elements : y, scale, offset, is_packed(codes())};
   SmoothRows smooth;
   NPU_QUANT_RETURN_IF_ERROR(smooth.assign(name, smooth_scales, group_index));
   const DynamicGroups groups{.x_dtype = input.dtype,

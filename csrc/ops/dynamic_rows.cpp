@@ -7,7 +7,18 @@
 namespace npu_quant {
 namespace {
 
-constexpr int64_t kFewRows = 64, kPartOfRow = 1 << 15;
+// Threads share rows, of which there may be few, and columns, in so many elements.
+constexpr int64_t kFewRows = 64, kPartOfRow = 1 << 15, kColumnsOfThread = 512;
+
+Cut cut_of(const TensorView& x, DynamicTiles::Parts parts) {
+  const int last = x.rank - 1;
+  if (parts == DynamicTiles::kColumns)
+    return {.group_rows = Cut::kAll, .columns = kColumnsOfThread, .row_axis = last - 1};
+  int64_t rows = 1;
+  for (int axis = 0; axis < last; ++axis) rows *= x.shape.dims[axis];
+  const bool are_cut = parts == DynamicTiles::kPartsOfRows && rows < kFewRows;
+  return {.group_columns = Cut::kAll, .columns = are_cut ? kPartOfRow : INT64_MAX};
+}
 
 }  // namespace
 
@@ -29,39 +40,53 @@ int64_t SmoothRows::expert_of(int64_t row) const {
   return std::upper_bound(ends_, ends_ + experts_ - 1, row) - ends_;
 }
 
-Strided SmoothRows::of_row(int64_t row) const {
-  if (factors_.data() == nullptr) return {};
-  return {factors_.data() + expert_of(row) * row_stride_, 0, sizeof(float)};
-}
-
 int64_t SmoothRows::end_of(int64_t row) const {
   const int64_t expert = expert_of(row);
   return expert + 1 < experts_ ? ends_[expert] : std::numeric_limits<int64_t>::max();
 }
 
-DynamicRows::DynamicRows(const DynamicTensors& tensors, const SmoothRows& smooth, bool has_parts)
-    : tensors_(tensors),
-      smooth_(smooth),
-      n_(tensors.of[tensors.kX]->shape.dims[tensors.of[tensors.kX]->rank - 1]),
-      rows_(tensors.of[tensors.kX]->shape.dims, tensors.of[tensors.kX]->rank - 1,
-            {tensors.of[tensors.kX]->strides, tensors.of[tensors.kY]->strides,
-             tensors.of[tensors.kScale]->strides, tensors.of[tensors.kOffset]->strides}),
-      segment_(has_parts && rows_.count() < kFewRows ? kPartOfRow : n_),
-      segments_(Rows<kTensors>::segments_of(n_, segment_)) {}
+// Groups have the axes of x but their own.
+DynamicTiles::Strides::Strides(const DynamicTensors& of, Parts parts) {
+  const int last = of.x.rank - 1, own = parts == kColumns ? last - 1 : last;
+  for (int axis = 0; axis <= last; ++axis) {
+    scale[axis] = axis == own ? 0 : of.scale.strides[axis - (axis > own)];
+    offset[axis] = axis == own ? 0 : of.offset.strides[axis - (axis > own)];
+  }
+  smooth[own] = sizeof(float);
+}
 
-RowsPart DynamicRows::part_at(int64_t row, const int64_t (&offsets)[kTensors], int64_t rows,
-                              int64_t from, int64_t to) const {
-  const int last = tensors_.of[tensors_.kX]->rank - 1;
-  const auto strided = [&](int t, int64_t stride) {
-    return tensors_.strided(t, offsets[t], rows_.inner_stride(t), stride).from(0, from);
+DynamicTiles::DynamicTiles(const DynamicTensors& of, const SmoothRows& smooth, Parts parts)
+    : DynamicTiles(of, smooth, parts, Strides(of, parts)) {}
+
+DynamicTiles::DynamicTiles(const DynamicTensors& of, const SmoothRows& smooth, Parts parts,
+                           const Strides& strides)
+    : smooth_(smooth),
+      has_columns_(parts == kColumns),
+      tiles_(
+          of.x.shape, {of.x.strides, of.y.strides, strides.scale, strides.offset, strides.smooth},
+          cut_of(of.x, parts),
+          {{{},
+            {.columns = of.packed ? kPackedCodes : 1, .packed_item = of.packed ? kPackedItem : 0},
+            {},
+            {},
+            {}}}),
+      data_{of.x.data, of.y.data, of.scale.data, of.offset.data, smooth.data()} {}
+
+RowsPart DynamicTiles::some_rows(const Part& part, int64_t row, int64_t rows) const {
+  const auto at = [&](int t) { return part.at[t].from(row - part.line, 0); };
+  const auto of_groups = [&](int t) {
+    const Strided groups = at(t);
+    return has_columns_ ? Strided{groups.data, groups.stride, 0} : groups;
   };
+  Strided smooth = part.at[kSmooth];
+  if (smooth.data != nullptr) smooth.data += smooth_.offset_of(row);
   return {.rows = rows,
-          .n = to - from,
-          .x = strided(tensors_.kX, tensors_.of[tensors_.kX]->strides[last]),
-          .y = strided(tensors_.kY, tensors_.of[tensors_.kY]->strides[last]),
-          .scale = strided(tensors_.kScale, 0),
-          .offset = strided(tensors_.kOffset, 0),
-          .smooth = smooth_.of_row(row).from(0, from)};
+          .n = part.n,
+          .x = at(kX),
+          .y = at(kY),
+          .scale = of_groups(kScale),
+          .offset = of_groups(kOffset),
+          .smooth = smooth};
 }
 
 }  // namespace npu_quant

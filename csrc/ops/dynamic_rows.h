@@ -3,9 +3,8 @@
 
 #include <algorithm>
 
-#include "core/rows.h"
-#include "core/strided.h"
 #include "ops/parameter.h"
+#include "ops/tiles.h"
 
 namespace npu_quant {
 
@@ -17,8 +16,10 @@ class SmoothRows {
   // Of group_index any values: the C API does not judge them.
   Status assign(const char* op, const TensorView& smooth_scales, const TensorView& group_index);
 
-  // The factors of a row's elements, null where there are none.
-  Strided of_row(int64_t row) const;
+  // Those of the first row; null where there are none.
+  char* data() const { return factors_.data(); }
+  // Where those of a row are from there on, in bytes.
+  int64_t offset_of(int64_t row) const { return expert_of(row) * row_stride_; }
   // Where the rows end that have the factors of this one.
   int64_t end_of(int64_t row) const;
 
@@ -30,7 +31,7 @@ class SmoothRows {
   int64_t ends_[kMostExperts - 1];  // of all experts but the last
 };
 
-// Some rows that lie evenly, or a segment of one, and have their factors in common.
+// Some rows, or a segment of one, and their factors in common.
 struct RowsPart {
   int64_t rows, n;
   Strided x, y, scale, offset, smooth;
@@ -38,51 +39,57 @@ struct RowsPart {
 
 // What a dynamic quantizer reads and writes; absent where it is not wanted.
 struct DynamicTensors {
-  enum { kX, kY, kScale, kOffset, kTensors };
   static constexpr TensorView kAbsent{};
-  const TensorView* of[kTensors];  // the caller's: small calls have no time for copies
-  bool packed;                     // codes share elements of y
-
-  // From some bytes on, with the stride of an axis of x.
-  Strided strided(int t, int64_t offset, int64_t row_stride, int64_t stride) const {
-    if (!of[t]->present) return {};
-    return {of[t]->data + offset, row_stride, stride, nullptr, packed && t == kY ? kPackedItem : 0};
-  }
+  const TensorView &x, &y, &scale, &offset;  // the caller's: small calls have no time for copies
+  bool packed;                               // codes share elements of y
 };
 
-// Rows along the last axis of x.
-class DynamicRows {
+// Rows along the last axis of x, or columns along the one before it.
+class DynamicTiles {
  public:
-  static constexpr int kTensors = DynamicTensors::kTensors;
+  enum Parts { kRows, kPartsOfRows, kColumns };
 
-  // A segment is a row, or a part of one.
-  DynamicRows(const DynamicTensors& tensors, const SmoothRows& smooth, bool has_parts);
+  DynamicTiles(const DynamicTensors& of, const SmoothRows& smooth, Parts parts);
 
-  int64_t segments() const { return rows_.count() * segments_; }
-  bool has_elements() const { return rows_.count() > 0 && n_ > 0; }
+  int64_t count() const { return tiles_.count(); }
 
-  // Calls run(part) for segments [begin, end).
+  // Calls run(part) for segments [begin, end); scales and offsets lie as rows of one.
   template <class Run>
   void for_each_part(int64_t begin, int64_t end, Run run) const {
-    while (begin < end) {
-      const int64_t row = begin / segments_;
-      const int64_t last = std::min(end, std::min(smooth_.end_of(row), rows_.count()) * segments_);
-      rows_.for_each_segment(begin, last, n_, segment_,
-                             [&](const int64_t(&offsets)[kTensors], int64_t rows, int64_t from,
-                                 int64_t to) { run(part_at(row, offsets, rows, from, to)); });
-      begin = last;
-    }
+    tiles_.for_each_part_of(begin, end, data_, [&](const Part& part) {
+      int64_t row = part.line;
+      const int64_t last = row + part.rows;
+      do {
+        const int64_t rows = std::min(last, smooth_.end_of(row)) - row;
+        run(some_rows(part, row, rows));
+        row += rows;
+      } while (row < last);
+    });
+  }
+  // For all of them, on threads; `bytes` is what all of it reads and writes.
+  template <class Run>
+  void for_each_part(int64_t bytes, Run run) const {
+    parallel_for(count(), bytes,
+                 [&](int64_t begin, int64_t end) { for_each_part(begin, end, run); });
   }
 
  private:
-  RowsPart part_at(int64_t row, const int64_t (&offsets)[kTensors], int64_t rows, int64_t from,
-                   int64_t to) const;
+  enum { kX, kY, kScale, kOffset, kSmooth, kTensors };
+  using Part = Tiles<kTensors>::Part;
 
-  const DynamicTensors& tensors_;
+  struct Strides {
+    Strides(const DynamicTensors& of, Parts parts);
+    int64_t scale[kMaxRank], offset[kMaxRank], smooth[kMaxRank] = {};
+  };
+  DynamicTiles(const DynamicTensors& of, const SmoothRows& smooth, Parts parts,
+               const Strides& strides);
+
+  RowsPart some_rows(const Part& part, int64_t row, int64_t rows) const;
+
   const SmoothRows& smooth_;
-  const int64_t n_;
-  const Rows<kTensors> rows_;
-  const int64_t segment_, segments_;
+  const bool has_columns_;
+  const Tiles<kTensors> tiles_;
+  char* const data_[kTensors];
 };
 
 }  // namespace npu_quant
