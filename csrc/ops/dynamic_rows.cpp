@@ -1,6 +1,7 @@
 #include "ops/dynamic_rows.h"
 
 #include <limits>
+#include <utility>
 
 #include "ops/groups.h"
 
@@ -14,10 +15,10 @@ Cut cut_of(const TensorView& x, DynamicTiles::Parts parts) {
   const int last = x.rank - 1;
   if (parts == DynamicTiles::kColumns)
     return {.group_rows = Cut::kAll, .columns = kColumnsOfThread, .row_axis = last - 1};
+  if (parts == DynamicTiles::kRows) return {.group_columns = Cut::kAll};
   int64_t rows = 1;
   for (int axis = 0; axis < last; ++axis) rows *= x.shape.dims[axis];
-  const bool are_cut = parts == DynamicTiles::kPartsOfRows && rows < kFewRows;
-  return {.group_columns = Cut::kAll, .columns = are_cut ? kPartOfRow : INT64_MAX};
+  return {.group_columns = Cut::kAll, .columns = rows < kFewRows ? kPartOfRow : INT64_MAX};
 }
 
 }  // namespace
@@ -45,48 +46,42 @@ int64_t SmoothRows::end_of(int64_t row) const {
   return expert + 1 < experts_ ? ends_[expert] : std::numeric_limits<int64_t>::max();
 }
 
-// Groups have the axes of x but their own.
-DynamicTiles::Strides::Strides(const DynamicTensors& of, Parts parts) {
-  const int last = of.x.rank - 1, own = parts == kColumns ? last - 1 : last;
-  for (int axis = 0; axis <= last; ++axis) {
-    scale[axis] = axis == own ? 0 : of.scale.strides[axis - (axis > own)];
-    offset[axis] = axis == own ? 0 : of.offset.strides[axis - (axis > own)];
+Tiles<DynamicTiles::kTensors> DynamicTiles::tiles_of(const DynamicTensors& of, Parts parts) {
+  const Cell of_codes{.columns = of.packed ? kPackedCodes : 1,
+                      .packed_item = of.packed ? kPackedItem : 0};
+  const Cells<kTensors> cells{{{}, of_codes, {}, {}}};
+  const int64_t *scale = of.scale.strides, *offset = of.offset.strides;
+  if (parts != kColumns)
+    return {of.x.shape, {of.x.strides, of.y.strides, scale, offset}, cut_of(of.x, parts), cells};
+  // They have no axis of rows.
+  int64_t of_columns[2][kMaxRank];
+  for (int axis = 0, last = of.x.rank - 1; axis <= last; ++axis) {
+    of_columns[0][axis] = axis == last - 1 ? 0 : scale[std::min(axis, last - 1)];
+    of_columns[1][axis] = axis == last - 1 ? 0 : offset[std::min(axis, last - 1)];
   }
-  smooth[own] = sizeof(float);
+  return {of.x.shape,
+          {of.x.strides, of.y.strides, of_columns[0], of_columns[1]},
+          cut_of(of.x, parts),
+          cells};
 }
 
-DynamicTiles::DynamicTiles(const DynamicTensors& of, const SmoothRows& smooth, Parts parts)
-    : DynamicTiles(of, smooth, parts, Strides(of, parts)) {}
-
-DynamicTiles::DynamicTiles(const DynamicTensors& of, const SmoothRows& smooth, Parts parts,
-                           const Strides& strides)
-    : smooth_(smooth),
-      has_columns_(parts == kColumns),
-      tiles_(
-          of.x.shape, {of.x.strides, of.y.strides, strides.scale, strides.offset, strides.smooth},
-          cut_of(of.x, parts),
-          {{{},
-            {.columns = of.packed ? kPackedCodes : 1, .packed_item = of.packed ? kPackedItem : 0},
-            {},
-            {},
-            {}}}),
-      data_{of.x.data, of.y.data, of.scale.data, of.offset.data, smooth.data()} {}
-
+// Whatever lies in columns is a row's in x, and is exchanged in place: a copy would wait for what
+// was just stored.
 RowsPart DynamicTiles::some_rows(const Part& part, int64_t row, int64_t rows) const {
   const auto at = [&](int t) { return part.at[t].from(row - part.line, 0); };
-  const auto of_groups = [&](int t) {
-    const Strided groups = at(t);
-    return has_columns_ ? Strided{groups.data, groups.stride, 0} : groups;
-  };
-  Strided smooth = part.at[kSmooth];
-  if (smooth.data != nullptr) smooth.data += smooth_.offset_of(row);
-  return {.rows = rows,
-          .n = part.n,
-          .x = at(kX),
-          .y = at(kY),
-          .scale = of_groups(kScale),
-          .offset = of_groups(kOffset),
-          .smooth = smooth};
+  RowsPart some{.rows = rows,
+                .n = part.n,
+                .x = at(kX),
+                .y = at(kY),
+                .scale = at(kScale),
+                .offset = at(kOffset),
+                .smooth = smooth_.of_row(row)};
+  if (has_columns_)
+    for (Strided* of_columns : {&some.scale, &some.offset, &some.smooth})
+      std::swap(of_columns->row_stride, of_columns->stride);
+  else if (some.smooth.data != nullptr)
+    some.smooth.data += part.at.column * some.smooth.stride;
+  return some;
 }
 
 }  // namespace npu_quant

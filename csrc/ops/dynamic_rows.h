@@ -16,10 +16,11 @@ class SmoothRows {
   // Of group_index any values: the C API does not judge them.
   Status assign(const char* op, const TensorView& smooth_scales, const TensorView& group_index);
 
-  // Those of the first row; null where there are none.
-  char* data() const { return factors_.data(); }
-  // Where those of a row are from there on, in bytes.
-  int64_t offset_of(int64_t row) const { return expert_of(row) * row_stride_; }
+  // The factors of a row's elements, null where there are none.
+  Strided of_row(int64_t row) const {
+    if (factors_.data() == nullptr) return {};
+    return {factors_.data() + expert_of(row) * row_stride_, 0, sizeof(float)};
+  }
   // Where the rows end that have the factors of this one.
   int64_t end_of(int64_t row) const;
 
@@ -49,7 +50,11 @@ class DynamicTiles {
  public:
   enum Parts { kRows, kPartsOfRows, kColumns };
 
-  DynamicTiles(const DynamicTensors& of, const SmoothRows& smooth, Parts parts);
+  DynamicTiles(const DynamicTensors& of, const SmoothRows& smooth, Parts parts)
+      : smooth_(smooth),
+        has_columns_(parts == kColumns),
+        tiles_(tiles_of(of, parts)),
+        data_{of.x.data, of.y.data, of.scale.data, of.offset.data} {}
 
   int64_t count() const { return tiles_.count(); }
 
@@ -74,16 +79,10 @@ class DynamicTiles {
   }
 
  private:
-  enum { kX, kY, kScale, kOffset, kSmooth, kTensors };
+  enum { kX, kY, kScale, kOffset, kTensors };
   using Part = Tiles<kTensors>::Part;
 
-  struct Strides {
-    Strides(const DynamicTensors& of, Parts parts);
-    int64_t scale[kMaxRank], offset[kMaxRank], smooth[kMaxRank] = {};
-  };
-  DynamicTiles(const DynamicTensors& of, const SmoothRows& smooth, Parts parts,
-               const Strides& strides);
-
+  static Tiles<kTensors> tiles_of(const DynamicTensors& of, Parts parts);
   RowsPart some_rows(const Part& part, int64_t row, int64_t rows) const;
 
   const SmoothRows& smooth_;

@@ -46,13 +46,10 @@ struct Cut {
 template <int tensors>
 class Tiles {
  public:
-  struct Part {
-    int64_t rows, n;
-    Strided at[tensors];  // no data where the tensor is absent
-    int64_t line;         // its first one, counted through all matrices
-  };
+  struct Part;
 
   // The strides are in bytes, along the last axis from an element to the next that is not shared.
+  [[gnu::always_inline]]
   Tiles(const Shape& shape, const int64_t* const (&strides)[tensors], const Cut& cut,
         const Cells<tensors>& cells = {})
       : cut_(cut), cells_(cells) {
@@ -102,15 +99,15 @@ class Tiles {
   // Of an offset in bytes times the columns that share an element.
   int64_t bytes_of(int t, int64_t offset) const {
     const int64_t columns = cells_.of[t].columns;
-    return offset == 0 || columns == 1 ? offset : offset / columns;  // small calls do not divide
+    return columns == 1 ? offset : offset / columns;
   }
 
   // Strides times the columns that share an element: rows that follow on each other are one then.
   void take_axes(const Shape& shape, const int64_t* const (&strides)[tensors]) {
     int order[kMaxRank];
-    find_order(shape.rank, cut_.order_of >= 0 ? strides[cut_.order_of] : nullptr, order);
+    if (cut_.order_of != Cut::kNone) find_order(shape.rank, strides[cut_.order_of], order);
     for (int i = 0; i < shape.rank; ++i) {
-      const int axis = order[i];
+      const int axis = cut_.order_of != Cut::kNone ? order[i] : i;
       if (axis == cut_.row_axis) continue;
       const bool is_last = i + 1 == shape.rank;
       const auto stride_of = [&](int t) {
@@ -122,14 +119,13 @@ class Tiles {
   bool may_join(int64_t columns) const {
     return cut_.group_columns != Cut::kAll && columns % cut_.group_columns == 0;
   }
-  // The longest strides first, if there are any.
+  // The longest strides first.
   static void find_order(int rank, const int64_t* strides, int (&order)[kMaxRank]) {
     const auto length = [&](int axis) { return std::abs(strides[axis]); };
     for (int axis = 0; axis < rank; ++axis) {
       int place = axis;
-      if (strides != nullptr)
-        for (; place > 0 && length(order[place - 1]) < length(axis); --place)
-          order[place] = order[place - 1];
+      for (; place > 0 && length(order[place - 1]) < length(axis); --place)
+        order[place] = order[place - 1];
       order[place] = axis;
     }
   }
@@ -181,17 +177,11 @@ class Tiles {
                int64_t last) const {
     const int64_t group = in_matrix(line);
     const auto [row, rows] = rows_at(group);
-    int64_t offsets[tensors];
-    axes_.find_offsets(matrices_ == 1 ? 0 : line / lines_, offsets);
-    Part part{std::min(rows, lines * cut_.group_rows), last - first, {}, line};
-    for (int t = 0; t < tensors; ++t) {
-      if (data[t] == nullptr) continue;
-      const auto [row_stride, stride] = steps_[t];
-      const Cell& cell = cells_.of[t];
-      const int64_t offset = bytes_of(t, offsets[t]) + (cell.of_groups ? group : row) * row_stride;
-      part.at[t] = {data[t] + offset + bytes_of(t, first) * stride, row_stride, stride, nullptr,
-                    cell.packed_item};
-    }
+    Part part{std::min(rows, lines * cut_.group_rows),
+              last - first,
+              line,
+              {*this, data, row, group, first, {}}};
+    if (matrices_ > 1) axes_.find_offsets(line / lines_, part.at.offsets);
     return part;
   }
 
@@ -205,6 +195,33 @@ class Tiles {
   Steps steps_[tensors];  // of a matrix
   int64_t rows_ = 0;      // of a matrix, with an axis of rows and no groups of them
   int64_t n_ = 1, segments_, lines_ = 1, matrices_;
+};
+
+// Some rows, and so many elements of each. `at[t]` is where they are in a tensor; it has no data
+// where the tensor is absent.
+template <int tensors>
+struct Tiles<tensors>::Part {
+  // Found where it is asked for: small calls have no time for copies.
+  struct Places {
+    const Tiles& tiles;
+    char* const (&data)[tensors];
+    int64_t row, group, column;  // of a matrix
+    int64_t offsets[tensors];    // of the matrix, where there are several
+
+    Strided operator[](int t) const {
+      if (data[t] == nullptr) return {};
+      const auto [row_stride, stride] = tiles.steps_[t];
+      const Cell& cell = tiles.cells_.of[t];
+      int64_t offset = (cell.of_groups ? group : row) * row_stride;
+      if (tiles.matrices_ > 1) offset += tiles.bytes_of(t, offsets[t]);
+      if (column > 0) offset += tiles.bytes_of(t, column) * stride;
+      return {data[t] + offset, row_stride, stride, nullptr, cell.packed_item};
+    }
+  };
+
+  int64_t rows, n;
+  int64_t line;  // the first, counted through all matrices
+  Places at;
 };
 
 }  // namespace npu_quant
