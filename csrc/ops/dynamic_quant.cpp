@@ -1,7 +1,5 @@
 #include "ops/dynamic_quant.h"
 
-#include <optional>
-
 #include "core/cache.h"
 #include "ops/dynamic_groups.h"
 #include "ops/groups.h"
@@ -127,12 +125,7 @@ Status DynamicQuant::run(const TensorView* out) const {
   const TensorView &y = out[kY], &scale = out[kScale],
                    &offset = symmetric ? DynamicTensors::kAbsent : out[kOffset];
   if (!y.present && !scale.present && !offset.present) return {};
-  std::optional<TensorView> elements;  // of y, where it counts codes
-  if (y.is_packed()) {
-    elements = y;
-    elements->strides[y.rank - 1] = kPackedItem;
-  }
-  const DynamicTensors tensors{input, elements ? *elements : y, scale, offset, is_packed(codes())};
+  const DynamicTensors tensors{input, y, scale, offset, is_packed(codes())};
   SmoothRows smooth;
   NPU_QUANT_RETURN_IF_ERROR(smooth.assign(name, smooth_scales, group_index));
   const DynamicGroups groups{.x_dtype = input.dtype,

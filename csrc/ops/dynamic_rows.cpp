@@ -47,12 +47,12 @@ int64_t SmoothRows::end_of(int64_t row) const {
 }
 
 Tiles<DynamicTiles::kTensors> DynamicTiles::tiles_of(const DynamicTensors& of, Parts parts) {
-  const Cell of_codes{.columns = of.packed ? kPackedCodes : 1,
-                      .packed_item = of.packed ? kPackedItem : 0};
+  const CodeStrides of_y(of.y, of.packed);
+  const Cell of_codes{.columns = of.packed ? kPackedCodes : 1, .packed_item = of_y.item()};
   const Cells<kTensors> cells{{{}, of_codes, {}, {}}};
   const int64_t *scale = of.scale.strides, *offset = of.offset.strides;
   if (parts != kColumns)
-    return {of.x.shape, {of.x.strides, of.y.strides, scale, offset}, cut_of(of.x, parts), cells};
+    return {of.x.shape, {of.x.strides, of_y.data(), scale, offset}, cut_of(of.x, parts), cells};
   // They have no axis of rows.
   int64_t of_columns[2][kMaxRank];
   for (int axis = 0, last = of.x.rank - 1; axis <= last; ++axis) {
@@ -60,7 +60,7 @@ Tiles<DynamicTiles::kTensors> DynamicTiles::tiles_of(const DynamicTensors& of, P
     of_columns[1][axis] = axis == last - 1 ? 0 : offset[std::min(axis, last - 1)];
   }
   return {of.x.shape,
-          {of.x.strides, of.y.strides, of_columns[0], of_columns[1]},
+          {of.x.strides, of_y.data(), of_columns[0], of_columns[1]},
           cut_of(of.x, parts),
           cells};
 }

@@ -1,11 +1,10 @@
-// How elementwise work is laid out: the axes in memory order, split into rows and segments of rows
-// that threads share.
+// How elementwise work is laid out: rows and columns of the axes in memory order.
 #pragma once
 
-#include "core/parallel.h"
-#include "core/rows.h"
+#include "core/cache.h"
 #include "kernels/elementwise_args.h"
 #include "ops/op.h"
+#include "ops/tiles.h"
 
 namespace npu_quant {
 
@@ -30,53 +29,44 @@ class Elementwise {
   // walks as the shape has it: codes that share an element come one after the other.
   Elementwise(const Shape& shape, const Walked (&tensors)[kTensors], int read = kX,
               int written = kY)
-      : Elementwise(shape, tensors, strides_of(tensors), read, written) {}
+      : tiles_(tiles_of(shape, tensors, read, written)) {
+    for (int t = 0; t < kTensors; ++t) data_[t] = tensors[t].data;
+  }
 
   // Calls run(part) with what all kernels take, on threads. The work is an op's, which reads and
   // writes these arrays for the most part.
   template <class Run>
   void for_each_part(const Op& op, std::initializer_list<const TensorView*> arrays, Run run) const {
-    if (rows_.count() == 0 || n_ == 0) return;
     const bool stream = worth_streaming(op.bytes());
-    const int64_t count = rows_.count() * rows_.segments_of(n_, kSegment);
-    parallel_for(count, work_bytes(op.bytes(), arrays), [&](int64_t begin, int64_t end) {
-      rows_.for_each_segment(
-          begin, end, n_, kSegment,
-          [&](const int64_t(&offsets)[kTensors], int64_t rows, int64_t first, int64_t last) {
-            ElementwiseArgs part = part_at(offsets, rows, first, last);
-            part.rule = op.rule;
-            part.stream = stream;
-            run(part);
-          });
+    tiles_.for_each_part(data_, work_bytes(op.bytes(), arrays), [&](const auto& part) {
+      ElementwiseArgs args{part.rows, part.n, part.at[kX], part.at[kY]};
+      for (int p = 0; p < parameters; ++p) args.parameters[p] = part.at[kFirst + p];
+      if constexpr (masks == Masks::read) args.read_mask = part.at[kMask];
+      if constexpr (masks == Masks::written) args.written_mask = part.at[kMask];
+      args.rule = op.rule;
+      args.stream = stream;
+      run(args);
     });
   }
 
  private:
   static constexpr int64_t kSegment = 1 << 15;  // elements
+  using Tiled = Tiles<kTensors>;
 
-  struct AllStrides {
-    const int64_t* of[kTensors];
-  };
-  static AllStrides strides_of(const Walked (&tensors)[kTensors]) {
-    AllStrides strides;
-    for (int t = 0; t < kTensors; ++t) strides.of[t] = tensors[t].strides;
-    return strides;
-  }
-  Elementwise(const Shape& shape, const Walked (&tensors)[kTensors], const AllStrides& strides,
-              int read, int written)
-      : axes_(has_packed(tensors) ? Axes<kTensors>(shape.dims, shape.rank, strides.of)
-                                  : Axes<kTensors>::in_order_of(
-                                        is_broadcast(shape, tensors[read].strides) ? written : read,
-                                        shape.dims, shape.rank, strides.of)),
-        n_(axes_.rank > 0 ? axes_.dims[axes_.rank - 1] : 1),
-        rows_(axes_) {
-    for (int t = 0; t < kTensors; ++t) tensors_[t] = tensors[t];
-  }
-
-  static bool has_packed(const Walked (&tensors)[kTensors]) {
-    int64_t all = 0;
-    for (const Walked& tensor : tensors) all |= tensor.packed_item;
-    return all != 0;
+  [[gnu::always_inline]]
+  static Tiled tiles_of(const Shape& shape, const Walked (&tensors)[kTensors], int read,
+                        int written) {
+    Cut cut{.columns = kSegment};
+    cut.order_of = is_broadcast(shape, tensors[read].strides) ? written : read;
+    Cells<kTensors> cells;
+    const int64_t* strides[kTensors];
+    for (int t = 0; t < kTensors; ++t) {
+      strides[t] = tensors[t].strides;
+      if (tensors[t].packed_item == 0) continue;
+      cells.of[t] = {.columns = kPackedCodes, .packed_item = tensors[t].packed_item};
+      cut.order_of = Cut::kNone;
+    }
+    return {shape, strides, cut, cells};
   }
 
   // One element stands for several.
@@ -86,28 +76,8 @@ class Elementwise {
     return false;
   }
 
-  ElementwiseArgs part_at(const int64_t (&offsets)[kTensors], int64_t rows, int64_t begin,
-                          int64_t end) const {
-    const auto at = [&](int t) -> Strided {
-      const auto& [data, strides, packed_item] = tensors_[t];
-      if (data == nullptr) return {};
-      const int64_t stride = axes_.rank > 0 ? axes_.strides[t][axes_.rank - 1] : 0;
-      const int64_t offset = offsets[t] + begin * stride, row_stride = rows_.inner_stride(t);
-      if (packed_item == 0) return {data + offset, row_stride, stride};
-      return {data + offset / kPackedCodes, row_stride / kPackedCodes, stride, nullptr,
-              packed_item};
-    };
-    ElementwiseArgs part{rows, end - begin, at(kX), at(kY)};
-    for (int p = 0; p < parameters; ++p) part.parameters[p] = at(kFirst + p);
-    if constexpr (masks == Masks::read) part.read_mask = at(kMask);
-    if constexpr (masks == Masks::written) part.written_mask = at(kMask);
-    return part;
-  }
-
-  Axes<kTensors> axes_;
-  int64_t n_;
-  Rows<kTensors> rows_;
-  Walked tensors_[kTensors];
+  Tiled tiles_;
+  char* data_[kTensors];
 };
 
 }  // namespace npu_quant

@@ -96,13 +96,17 @@ class Tiles {
   static int64_t parts_of(int64_t n, int64_t part) {
     return n <= part ? n > 0 : (n - 1) / part + 1;
   }
-  // Of an offset in bytes times the columns that share an element.
+  // A stride of an axis but the last as CodeStrides are: rows that follow on each other are one row
+  // by these, whatever shares an element.
+  int64_t times_columns(int t, int64_t stride) const {
+    const Cell& cell = cells_.of[t];
+    return cell.packed_item > 0 ? stride : stride * cell.columns;
+  }
   int64_t bytes_of(int t, int64_t offset) const {
     const int64_t columns = cells_.of[t].columns;
     return columns == 1 ? offset : offset / columns;
   }
 
-  // Strides times the columns that share an element: rows that follow on each other are one then.
   void take_axes(const Shape& shape, const int64_t* const (&strides)[tensors]) {
     int order[kMaxRank];
     if (cut_.order_of != Cut::kNone) find_order(shape.rank, strides[cut_.order_of], order);
@@ -111,7 +115,7 @@ class Tiles {
       if (axis == cut_.row_axis) continue;
       const bool is_last = i + 1 == shape.rank;
       const auto stride_of = [&](int t) {
-        return is_last ? strides[t][axis] : strides[t][axis] * cells_.of[t].columns;
+        return is_last ? strides[t][axis] : times_columns(t, strides[t][axis]);
       };
       axes_.append(shape.dims[axis], stride_of, !is_last || may_join(shape.dims[axis]));
     }
@@ -131,7 +135,8 @@ class Tiles {
   }
 
   void take_rows(int64_t rows, const int64_t* const (&strides)[tensors]) {
-    for (int t = 0; t < tensors; ++t) steps_[t].row_stride = strides[t][cut_.row_axis];
+    for (int t = 0; t < tensors; ++t)
+      steps_[t].row_stride = bytes_of(t, times_columns(t, strides[t][cut_.row_axis]));
     if (cut_.group_rows == Cut::kAll) {
       cut_.group_rows = rows_ = rows;
     } else if (cut_.row_groups != nullptr) {
