@@ -85,37 +85,6 @@ struct Axes {
       index /= dims[axis];
     }
   }
-
-  // The same with the axes in the order of one tensor's strides, the longest first, so that this
-  // tensor is walked as it lies in memory.
-  static Axes in_order_of(int tensor, const int64_t* all_dims, int all,
-                          const int64_t* const (&all_strides)[tensors]) {
-    int order[kMaxRank];
-    const auto length = [&](int axis) {
-      const int64_t stride = all_strides[tensor][axis];
-      return stride < 0 ? -stride : stride;
-    };
-    for (int axis = 0; axis < all; ++axis) {
-      int place = axis;
-      for (; place > 0 && length(order[place - 1]) < length(axis); --place)
-        order[place] = order[place - 1];
-      order[place] = axis;
-    }
-    Axes axes;
-    for (int i = 0; i < all; ++i)
-      axes.append(all_dims[order[i]], [&](int t) { return all_strides[t][order[i]]; });
-    return axes;
-  }
-
-  Axes without_last() const {
-    Axes axes;
-    axes.rank = rank > 0 ? rank - 1 : 0;
-    for (int axis = 0; axis < axes.rank; ++axis) {
-      axes.dims[axis] = dims[axis];
-      for (int t = 0; t < tensors; ++t) axes.strides[t][axis] = strides[t][axis];
-    }
-    return axes;
-  }
 };
 
 // The rows, that is all axes but the last, of several tensors of the same leading shape.
@@ -123,36 +92,12 @@ template <int tensors>
 class Rows {
  public:
   Rows(const int64_t* dims, int rank, const int64_t* const (&strides)[tensors])
-      : axes_(dims, rank, strides), count_(count_of(axes_)) {}
-  // All axes but the last.
-  explicit Rows(const Axes<tensors>& axes) : axes_(axes.without_last()), count_(count_of(axes_)) {}
+      : axes_(dims, rank, strides), count_(axes_.count()) {}
 
   int64_t count() const { return count_; }
   bool is_single_axis() const { return axes_.rank <= 1; }
   int64_t inner_stride(int tensor) const {
     return axes_.rank > 0 ? axes_.strides[tensor][axes_.rank - 1] : 0;
-  }
-
-  // Rows of n elements whose segments threads share: calls run(offsets, rows, first, last) for
-  // elements [first, last) of some rows, which are the segments [begin, end) of all.
-  template <class Run>
-  void for_each_segment(int64_t begin, int64_t end, int64_t n, int64_t segment, Run run) const {
-    const int64_t segments = segments_of(n, segment);
-    if (segments == 1)
-      return for_each_run(begin, end, [&](const int64_t(&offsets)[tensors], int64_t rows) {
-        run(offsets, rows, 0, n);
-      });
-    while (begin < end) {
-      const int64_t row = begin / segments, first = begin % segments;
-      const int64_t last = segments - first < end - begin ? segments : first + end - begin;
-      for_each_run(row, row + 1, [&](const int64_t(&offsets)[tensors], int64_t rows) {
-        run(offsets, rows, first * segment, last * segment < n ? last * segment : n);
-      });
-      begin += last - first;
-    }
-  }
-  static int64_t segments_of(int64_t n, int64_t segment) {
-    return n > segment ? (n + segment - 1) / segment : 1;
   }
 
   // Calls run(offsets, rows) for rows [begin, end) in pieces whose rows are inner_stride apart.
@@ -162,25 +107,14 @@ class Rows {
     while (begin < end) {
       const int64_t rows =
           inner - begin % inner < end - begin ? inner - begin % inner : end - begin;
-      int64_t offsets[tensors] = {};
-      int64_t rest = begin;
-      for (int axis = axes_.rank - 1; axis >= 0; --axis) {
-        for (int t = 0; t < tensors; ++t)
-          offsets[t] += rest % axes_.dims[axis] * axes_.strides[t][axis];
-        rest /= axes_.dims[axis];
-      }
+      int64_t offsets[tensors];
+      axes_.find_offsets(begin, offsets);
       run(offsets, rows);
       begin += rows;
     }
   }
 
  private:
-  static int64_t count_of(const Axes<tensors>& axes) {
-    int64_t count = 1;
-    for (int axis = 0; axis < axes.rank; ++axis) count *= axes.dims[axis];
-    return count;
-  }
-
   Axes<tensors> axes_;
   int64_t count_;
 };

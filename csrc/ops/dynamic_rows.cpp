@@ -1,6 +1,5 @@
 #include "ops/dynamic_rows.h"
 
-#include <limits>
 #include <utility>
 
 #include "ops/groups.h"
@@ -37,16 +36,8 @@ Status SmoothRows::assign(const char* op, const TensorView& smooth_scales,
   return {};
 }
 
-int64_t SmoothRows::expert_of(int64_t row) const {
-  return std::upper_bound(ends_, ends_ + experts_ - 1, row) - ends_;
-}
-
-int64_t SmoothRows::end_of(int64_t row) const {
-  const int64_t expert = expert_of(row);
-  return expert + 1 < experts_ ? ends_[expert] : std::numeric_limits<int64_t>::max();
-}
-
-Tiles<DynamicTiles::kTensors> DynamicTiles::tiles_of(const DynamicTensors& of, Parts parts) {
+[[gnu::always_inline]]
+inline Tiles<DynamicTiles::kTensors> DynamicTiles::tiles_of(const DynamicTensors& of, Parts parts) {
   const CodeStrides of_y(of.y, of.packed);
   const Cell of_codes{.columns = of.packed ? kPackedCodes : 1, .packed_item = of_y.item()};
   const Cells<kTensors> cells{{{}, of_codes, {}, {}}};
@@ -64,6 +55,12 @@ Tiles<DynamicTiles::kTensors> DynamicTiles::tiles_of(const DynamicTensors& of, P
           cut_of(of.x, parts),
           cells};
 }
+
+DynamicTiles::DynamicTiles(const DynamicTensors& of, const SmoothRows& smooth, Parts parts)
+    : smooth_(smooth),
+      has_columns_(parts == kColumns),
+      tiles_(tiles_of(of, parts)),
+      data_{of.x.data, of.y.data, of.scale.data, of.offset.data} {}
 
 // Whatever lies in columns is a row's in x, and is exchanged in place: a copy would wait for what
 // was just stored.

@@ -22,10 +22,15 @@ class SmoothRows {
     return {factors_.data() + expert_of(row) * row_stride_, 0, sizeof(float)};
   }
   // Where the rows end that have the factors of this one.
-  int64_t end_of(int64_t row) const;
+  int64_t end_of(int64_t row) const {
+    const int64_t expert = expert_of(row);
+    return expert + 1 < experts_ ? ends_[expert] : INT64_MAX;
+  }
 
  private:
-  int64_t expert_of(int64_t row) const;
+  int64_t expert_of(int64_t row) const {
+    return experts_ == 1 ? 0 : std::upper_bound(ends_, ends_ + experts_ - 1, row) - ends_;
+  }
 
   Parameter factors_;
   int64_t row_stride_ = 0, experts_ = 1;
@@ -50,11 +55,7 @@ class DynamicTiles {
  public:
   enum Parts { kRows, kPartsOfRows, kColumns };
 
-  DynamicTiles(const DynamicTensors& of, const SmoothRows& smooth, Parts parts)
-      : smooth_(smooth),
-        has_columns_(parts == kColumns),
-        tiles_(tiles_of(of, parts)),
-        data_{of.x.data, of.y.data, of.scale.data, of.offset.data} {}
+  DynamicTiles(const DynamicTensors& of, const SmoothRows& smooth, Parts parts);
 
   int64_t count() const { return tiles_.count(); }
 
@@ -62,13 +63,11 @@ class DynamicTiles {
   template <class Run>
   void for_each_part(int64_t begin, int64_t end, Run run) const {
     tiles_.for_each_part_of(begin, end, data_, [&](const Part& part) {
+      const int64_t last = part.line + part.rows;
       int64_t row = part.line;
-      const int64_t last = row + part.rows;
-      do {
-        const int64_t rows = std::min(last, smooth_.end_of(row)) - row;
-        run(some_rows(part, row, rows));
-        row += rows;
-      } while (row < last);
+      for (int64_t end; (end = smooth_.end_of(row)) < last; row = end)
+        run(some_rows(part, row, end - row));
+      run(some_rows(part, row, last - row));
     });
   }
   // For all of them, on threads; `bytes` is what all of it reads and writes.

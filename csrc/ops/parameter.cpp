@@ -25,10 +25,11 @@ Status Parameter::allocate(const char* op, int64_t count) {
 
 Status Parameter::assign(const char* op, const TensorView& view, const Shape& shape,
                          const int64_t* strides) {
-  const Axes<1> axes(shape.dims, shape.rank, {strides});
-  const int64_t n = axes.rank > 0 ? axes.dims[axes.rank - 1] : 1;
-  const int64_t stride = axes.rank > 0 ? axes.strides[0][axes.rank - 1] : 0;
-  if (view.dtype == DType::float32 && axes.rank <= 1 && stride == sizeof(float)) {
+  Axes<1> rows(shape.dims, shape.rank, {strides});
+  int64_t n = 1;
+  const int axis = rows.pop(n);
+  const int64_t stride = axis < 0 ? 0 : rows.strides[0][axis];
+  if (view.dtype == DType::float32 && rows.rank == 0 && stride == sizeof(float)) {
     data_ = view.data;
     count_ = n;
     return {};
@@ -46,12 +47,12 @@ Status Parameter::assign(const char* op, const TensorView& view, const Shape& sh
     return {};
   }
   char* to = data_;
-  const Rows<1> rows(axes);
-  for (int64_t row = 0; row < rows.count() && n > 0; ++row)
-    rows.for_each_run(row, row + 1, [&](const int64_t(&offsets)[1], int64_t) {
-      run_on_active_target<WidenKernel>({view.dtype, view.data + offsets[0], n, stride, to});
-      to += n * static_cast<int64_t>(sizeof(float));
-    });
+  const int64_t count = n > 0 ? rows.count() : 0;
+  for (int64_t row = 0; row < count; ++row, to += n * static_cast<int64_t>(sizeof(float))) {
+    int64_t offset[1];
+    rows.find_offsets(row, offset);
+    run_on_active_target<WidenKernel>({view.dtype, view.data + offset[0], n, stride, to});
+  }
   return {};
 }
 

@@ -107,6 +107,7 @@ class Tiles {
     return columns == 1 ? offset : offset / columns;
   }
 
+  [[gnu::always_inline]]
   void take_axes(const Shape& shape, const int64_t* const (&strides)[tensors]) {
     int order[kMaxRank];
     if (cut_.order_of != Cut::kNone) find_order(shape.rank, strides[cut_.order_of], order);

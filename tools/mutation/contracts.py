@@ -88,11 +88,11 @@ WORK = [
         "errors",
     ),
     Fault(
-        "elementwise: a thread does one segment of the several it took",
-        f"{CORE}/rows.h",
-        "last * segment < n ? last * segment : n",
-        "(first + 1) * segment < n ? (first + 1) * segment : n",
-        "quantize",
+        "tiles: a thread does one segment of the several it took",
+        f"{OPS}/tiles.h",
+        "end_of(last - 1)));",
+        "end_of(first)));",
+        "threads",
     ),
     Fault(
         "compare: the first mismatch is that of the last thread",
