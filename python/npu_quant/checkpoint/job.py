@@ -259,6 +259,6 @@ def _count(
 
 
 def _write(descriptor: int, data: memoryview, place: int) -> None:
-    done = 0
-    while done < len(data):
-        done += os.pwrite(descriptor, data[done:], place + done)
+    while data:
+        done = os.pwrite(descriptor, data, place)
+        data, place = data[done:], place + done
