@@ -219,6 +219,23 @@ def test_sums_that_cannot_be_added_to(sums: Any) -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("weight", "error", "values", "cosine"),
+    [
+        (4, 0, 4, 1),
+        (4, 4, 4, 0.5),
+        (4, 16, 4, -1),
+        (0, 4, 4, None),
+        (4, 4, 0, None),
+        (1e200, 0, 1e200, None),  # the product is infinite
+        (math.nan, 0, 1, None),
+    ],
+)
+def test_cosine(weight: float, error: float, values: float, cosine: float | None) -> None:
+    """(|w|^2 + |v|^2 - |w - v|^2) / 2 is w v."""
+    assert Error(np.array([weight, error, 0, 0, values])).cosine == cosine
+
+
 @pytest.mark.parametrize("worst", [0, 1])
 def test_what_pieces_lose_adds_up(worst: int) -> None:
     """The greatest error is that of either piece."""

@@ -10,7 +10,7 @@ from checkpoints.tensor_files import BFLOAT16, FLOAT8, Array, write
 
 from npu_quant.checkpoint import matrices
 from npu_quant.checkpoint.config import Config
-from npu_quant.checkpoint.folder import Tensor, shard_of
+from npu_quant.checkpoint.folder import CheckpointError, Tensor, shard_of
 
 EXPERTS, HIDDEN, INNER = 2, 40, 96
 MODEL = Config({"model_type": "qwen3_vl_moe"})
@@ -51,10 +51,19 @@ def test_every_row(
     matrices.close_files()
 
 
+@pytest.mark.parametrize(("window", "windows"), [(16 << 20, 1), (24 * 2 * HIDDEN, INNER // 24)])
 def test_each_byte_is_read_about_once(
-    stack: tuple[Array, Tensor], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    window: int,
+    windows: int,
+    stack: tuple[Array, Tensor],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Once for gate and once for up, which lie beside each other; in a few long stretches."""
+    """For each window of gate's rows and of up's, which lie beside each other; in long stretches.
+
+    Bands end where windows do: none is asked of a window that it only touches.
+    """
+    monkeypatch.setattr(matrices, "WINDOW_BYTES", window)
     reads: list[int] = []
     inner = matrices.bytes_of
 
@@ -67,8 +76,60 @@ def test_each_byte_is_read_about_once(
     for matrix in matrices.experts_in(tensor, MODEL):
         for begin in range(0, INNER, 8):
             matrix.read(tmp_path, begin, begin + 8)
-    assert sum(reads) <= 2 * tensor.size
-    assert len(reads) == 2 * EXPERTS
+    assert sum(reads) <= 2 * windows * tensor.size
+    assert len(reads) == 2 * windows * EXPERTS
+    matrices.close_files()
+
+
+UP, DOWN = "gate_up_proj", "down_proj"
+
+
+@pytest.mark.parametrize(
+    ("which", "shape", "sizes", "n", "k"),
+    [
+        (UP, (40, 192), (40, 96), 96, 40),  # inputs, which are hidden, come first
+        (UP, (192, 40), (40, 96), 96, 40),
+        (DOWN, (96, 40), (40, 96), 40, 96),  # and of down the inner one
+        (DOWN, (40, 96), (40, 96), 40, 96),
+        (DOWN, (80, 40), (40, 80), 40, 80),  # though gate and up have no other shape
+        (UP, (80, 80), (80, 40), 0, 0),  # both ways fit
+        (DOWN, (40, 40), (40, 40), 0, 0),
+        (UP, (96, 40), (40, 96), 0, 0),  # none does
+        (DOWN, (192, 40), (40, 96), 0, 0),
+        (UP, (40, 192), (40, None), 0, 0),
+        (UP, (40, 192), (None, 96), 0, 0),
+    ],
+)
+def test_the_axis_of_inputs_by_the_sizes_of_a_model(
+    which: str, shape: tuple[int, int], sizes: tuple[int | None, int | None], n: int, k: int
+) -> None:
+    """Of a type of models that is not known, by its hidden_size and moe_intermediate_size."""
+    names = ("hidden_size", "moe_intermediate_size")
+    config = Config({"model_type": "new", **dict(zip(names, sizes, strict=True))})
+    tensor = Tensor(f"m.experts.{which}", "", "BF16", (EXPERTS, *shape), 0, 0)
+    if not n:
+        with pytest.raises(CheckpointError, match="which axis has the inputs is not known"):
+            list(matrices.experts_in(tensor, config))
+        return
+    found = list(matrices.experts_in(tensor, config))
+    assert len(found) == EXPERTS * (2 if which == UP else 1)
+    rows_lie = shape == (n * len(found) // EXPERTS, k)
+    assert {m.shape for m in found} == {(n, k)}
+    assert {m.strides for m in found} == {(k, 1) if rows_lie else (1, shape[1])}
+
+
+@pytest.mark.usefixtures("stack")
+def test_so_many_files_stay_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one more than may be all are closed."""
+    monkeypatch.setattr(matrices, "_MOST_OPEN", 2)
+    for name in ("b", "c"):
+        (tmp_path / name).write_bytes((tmp_path / "model.safetensors").read_bytes())
+    first, second = (matrices.opened(tmp_path, name) for name in ("model.safetensors", "b"))
+    assert matrices.opened(tmp_path, "model.safetensors") is first
+    assert matrices.opened(tmp_path, "b") is second
+    third = matrices.opened(tmp_path, "c")
+    assert matrices.opened(tmp_path, "b") is not second
+    assert matrices.opened(tmp_path, "c") is third
     matrices.close_files()
 
 

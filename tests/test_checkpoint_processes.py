@@ -17,7 +17,7 @@ from checkpoints import models
 from test_checkpoint_quantize import files_of
 
 from npu_quant import checkpoint
-from npu_quant.checkpoint import finished, run
+from npu_quant.checkpoint import finished, job, run
 from npu_quant.checkpoint.pool import Pool
 
 
@@ -116,6 +116,12 @@ def test_small_tensors_are_handed_out_together(
     assert len(report.layers) == 140
     checkpoint.check(out, model, 1)
     assert len(handed) < 10
+
+
+def test_together_they_have_4_mib_at_most() -> None:
+    """But for one that is larger by itself."""
+    handed = job.together([2, 2, 1, 5, 0, 4], lambda mib: mib << 20)
+    assert [*handed] == [[2, 2], [1], [5], [0, 4]]
 
 
 class Counted(Pool):

@@ -304,15 +304,15 @@ def blocks_of(folder: Path, code: float, scales: list[float], config: Any = ()) 
 
 
 @pytest.mark.parametrize(
-    ("options", "config", "params"),
+    ("options", "config", "params", "remedy"),
     [
-        ({"dtype": "float16"}, {}, "float16"),
-        ({}, {"torch_dtype": "float16"}, "float16"),
-        ({}, {}, "bfloat16"),
+        ({"dtype": "float16"}, {}, "float16", "use --dtype bfloat16, which is another plan"),
+        ({}, {"torch_dtype": "float16"}, "float16", "use --dtype bfloat16, which is another plan"),
+        ({}, {}, "bfloat16", "mend the scales of its blocks"),
     ],
 )
 def test_a_float_weight_beyond_the_params_dtype(
-    options: dict[str, Any], config: dict[str, Any], params: str, tmp_path: Path
+    options: dict[str, Any], config: dict[str, Any], params: str, remedy: str, tmp_path: Path
 ) -> None:
     """448 * scale is finite in float32; in P it is the greatest number in row 1, and none in 2."""
     greatest, less = (
@@ -323,7 +323,7 @@ def test_a_float_weight_beyond_the_params_dtype(
     checkpoint.quantize(kept, tmp_path / "out", "W8A16", workers=1, **options)
     assert checkpoint.check(tmp_path / "out", kept, 1).findings == []
     source = blocks_of(tmp_path / "model", 448, [1, greatest / 448, last], config)
-    text = rf"^a\.kv_b_proj\.weight has 32 values beyond {params}, the first at \[2, 0\]: "
+    text = rf"^a\.kv_b_proj\.weight has 32 values beyond {params}, the first at \[2, 0\]: {remedy}"
     with pytest.raises(checkpoint.CheckpointError, match=text):
         checkpoint.quantize(source, tmp_path / "other", "W8A16", workers=1, **options)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -75,11 +76,11 @@ def pipe(folder: Path) -> None:
     os.mkfifo(folder / "config.json")
 
 
-def surrogate(folder: Path) -> None:
+def surrogate(half: bytes, folder: Path) -> None:
     """Name a tensor by half a letter, which JSON can say and UTF-8 cannot."""
     (folder / INDEX).unlink()
     name = f"{Q}.weight".encode()
-    after(FIRST, lambda b: b.replace(name, rb"\ud800".ljust(len(name), b"x")))(folder)
+    after(FIRST, lambda b: b.replace(name, half.ljust(len(name), b"x")))(folder)
 
 
 SOURCE_FAULTS = {
@@ -87,7 +88,12 @@ SOURCE_FAULTS = {
     "an index of nothing": Refusal(
         lambda f: write_json(f / INDEX, {"weight_map": {}}), (f"{INDEX} names no file",)
     ),
-    "a name that is no text": Refusal(surrogate, (r"\ud800x", "is no name of a tensor")),
+    "a name that is no text": Refusal(
+        partial(surrogate, rb"\ud800"), (r"\ud800x", "is no name of a tensor")
+    ),
+    "the last name that is none": Refusal(
+        partial(surrogate, rb"\udfff"), (r"\udfffx", "is no name of a tensor")
+    ),
     "FP8 blocks of no rows": Refusal(
         config(lambda c: c["quantization_config"].update(weight_block_size=0)),
         ("weight_block_size is 0",),
