@@ -139,6 +139,31 @@ class TestRowsAtOtherPlaces:
         actual[3] = 7
         assert causes(actual, golden) == ("row 3 is 7 everywhere",)
 
+    def test_rows_of_one_value_are_no_other_rows(self) -> None:
+        """Rows all over are lost, and the golden has such rows of its own."""
+        golden = numbers(256, 64)
+        golden[3::16] = 0
+        actual = golden.copy()
+        actual[::2] = 0
+        assert causes(actual, golden) == ()
+
+    @pytest.mark.parametrize(("rows", "is_named"), [(4096, True), (4097, False)])
+    def test_of_many_rows_only_wrong_ones_are_looked_among(self, rows: int, is_named: bool) -> None:
+        golden = numbers(rows, 16)
+        actual = golden.copy()
+        actual[3] = golden[9]
+        named = ("rows are at other places: 3 is the golden's 9",)
+        assert (causes(actual, golden) == named) == is_named
+
+    def test_the_last_of_many_rows(self) -> None:
+        """They are counted two by two, and their number is odd."""
+        last = 1 << 16
+        golden = numbers(last + 1, 8)
+        actual = golden.copy()
+        actual[[3, last]] = golden[[last, 3]]
+        named = f"rows are at other places: 3 is the golden's {last}, {last} is the golden's 3"
+        assert causes(actual, golden) == (named,)
+
 
 class TestEverywhere:
     @pytest.mark.parametrize(("count", "is_named"), [(32_000, True), (32_001, False)])
@@ -152,6 +177,16 @@ class TestEverywhere:
         golden = numbers(rows, columns)
         assert causes(np.ascontiguousarray(golden.T), golden) == ("the last two axes are swapped",)
 
+    @pytest.mark.parametrize(("pairs", "is_named"), [(40, True), (39, False)])
+    def test_swapped_axes_make_1_in_20_differ_at_least(self, pairs: int, is_named: bool) -> None:
+        """A matrix of 40 x 40 that is symmetric but for some pairs."""
+        half = numbers(40, 40)
+        golden = np.tril(half) + np.tril(half, -1).T
+        rows, columns = (some[:: len(some) // pairs][:pairs] for some in np.triu_indices(40, 1))
+        golden[rows, columns] += 1
+        found = causes(np.ascontiguousarray(golden.T), golden)
+        assert (found == ("the last two axes are swapped",)) == is_named, found
+
     def test_a_single_row_has_none_to_swap(self) -> None:
         golden = numbers(1, 64)
         assert causes(golden.T.copy(), golden) == ()
@@ -163,6 +198,25 @@ class TestEverywhere:
         assert [text.startswith("another input's, or in another order: ") for text in found] == (
             [True] if is_named else []
         )
+
+    @pytest.mark.parametrize(
+        ("pairs", "counts", "is_named"),
+        [  # half of them differ at least, a fifth in sign; and the cosine is less than 0.05
+            ([(1, 1), (-1, -1), (1, -1), (-1, 1)], [1024, 1024, 1024, 1024], True),
+            ([(1, 1), (-1, -1), (1, -1), (-1, 1)], [1024, 1025, 1024, 1023], False),
+            ([(20, 31), (31, 20), (50, -50), (-50, 50)], [2048, 2048, 512, 512], True),
+            ([(20, 31), (31, 20), (50, -50), (-50, 50)], [2048, 2049, 512, 511], False),
+            ([(1, 2), (2, 1), (1, -2), (-2, 1)], [1530, 1529, 1350, 1351], True),
+            ([(1, 2), (2, 1), (1, -2), (-2, 1)], [1530, 1530, 1350, 1350], False),
+        ],
+    )
+    def test_what_unrelated_codes_are(
+        self, pairs: list[tuple[int, int]], counts: list[int], is_named: bool
+    ) -> None:
+        """So many of each pair of an actual and a golden code, in any order."""
+        both = RNG.permutation(np.repeat(np.array(pairs, np.int8), counts, axis=0)).T
+        found = causes(both[:1].copy(), both[1:].copy())
+        assert [text[:15] for text in found] == ["another input's"] * is_named
 
     def test_of_one_sign_a_cosine_tells_nothing(self) -> None:
         golden, actual = RNG.integers(0, 2, (2, 8192)).astype(np.int8) * 50
@@ -220,6 +274,25 @@ class TestShifts:
         found = causes(np.roll(golden, by, axis=1), golden)
         assert (found == (f"actual is shifted {way} by {abs(by)} columns",)) == is_named, found
 
+    @pytest.mark.parametrize(
+        ("columns", "by", "is_named"),
+        [
+            (33, 1, True),  # 32 codes are another one's
+            (32, 1, False),
+            (128, 64, True),  # half of a row is another half
+            (127, 64, False),
+        ],
+    )
+    def test_into_a_row_s_end(self, columns: int, by: int, is_named: bool) -> None:
+        """What moves out is lost."""
+        golden = np.tile(RNG.permutation(columns).astype(np.int8), (64, 1))
+        golden += np.arange(64, dtype=np.int8)[:, None] % 7
+        actual = golden.copy()
+        actual[5] = np.r_[np.zeros(by), golden[5, :-by]]
+        found = causes(actual, golden)
+        named = f"row 5 is shifted right by {by} column{'s' * (by > 1)}"
+        assert (found == (named,)) == is_named, found
+
     def test_of_one_column(self) -> None:
         golden = numbers(64, 64)
         actual = golden.copy()
@@ -256,8 +329,10 @@ class TestFactors:
         actual[5] = np.clip(np.rint(golden[5] * 1.25), -128, 127).astype(np.int8)
         assert causes(actual, golden) == ("a factor of about 1.25 in row 5, before rounding",)
 
-    def test_of_few_values_none(self) -> None:
-        golden = RNG.integers(40, 47, (64, 64)).astype(np.int8)  # 7 of them
+    @pytest.mark.parametrize(("values", "is_named"), [(8, True), (7, False)])
+    def test_of_eight_values_at_least(self, values: int, is_named: bool) -> None:
+        golden = (40 + np.arange(64 * 64) % values).reshape(64, 64).astype(np.int8)
         actual = golden.copy()
         actual[5] = np.rint(golden[5] * 1.25).astype(np.int8)
-        assert not any("factor" in text for text in causes(actual, golden))
+        found = causes(actual, golden)
+        assert any("factor" in text for text in found) == is_named, found

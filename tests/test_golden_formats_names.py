@@ -43,6 +43,14 @@ class TestElements:
         assert compare(y[:3], op="npu_dynamic_quant", inputs=inputs).rung == "different"
         assert explain(y, "npu_dynamic_quant", inputs).matches[0].name == "reference"
 
+    def test_int32_of_as_many_elements_is_no_packed_int4(self) -> None:
+        """But where there are none."""
+        x = np.random.default_rng(3).standard_normal((4, 16)).astype(np.float16)
+        for some, problem in ((x, "dtype differs: actual int32, golden int8"), (x[:, :0], None)):
+            inputs = {"input": some, "dst_type": "int4"}
+            wide = np.zeros(some.shape, np.int32)
+            assert compare(wide, op="npu_dynamic_quant", inputs=inputs).decisive.problem == problem
+
     def test_float8_may_be_bytes(self) -> None:
         x = np.random.default_rng(3).standard_normal((4, 16)).astype(np.float16)
         y = npu_quant.npu_dynamic_quant(x, dst_type="float8_e5m2").y
