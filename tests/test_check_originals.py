@@ -16,7 +16,9 @@ from checkpoints.spoiling import replace
 from checkpoints.tensor_files import Array, Tensors
 from test_check_recipes import made
 
-from npu_quant.checkpoint import check, quantize
+from npu_quant.checkpoint import CheckedLayer, check, check_layers, originals, quantize
+from npu_quant.checkpoint.check_layers import Compared, Count
+from npu_quant.checkpoint.weights import Error
 
 
 @pytest.mark.parametrize(
@@ -53,17 +55,77 @@ def flipped(rows: int) -> Callable[[Array], Array]:
     return change
 
 
+@pytest.mark.parametrize("band", [1, check_layers.BAND_BYTES])
 @pytest.mark.parametrize(
     ("rows", "recipe"), [(0, "npu_quant-P-127"), (2, "npu_quant-P-127"), (3, "other")]
 )
-def test_how_many_rows_a_recipe_may_miss(rows: int, recipe: str, tmp_path: Path) -> None:
-    """2, of fewer than 300; what else differs is no recipe's."""
+def test_how_many_rows_a_recipe_may_miss(
+    rows: int, recipe: str, band: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """2, of fewer than 300; what else differs is no recipe's. A band of 1 byte has 2 rows."""
+    monkeypatch.setattr(check_layers, "BAND_BYTES", band)
     source, folder = expected_pair(tmp_path)
     replace(folder, f"{Q}.weight", flipped(rows))
     report = check(folder, source, 1)
     layer = next(x for x in report.layers if x.name == Q)
     assert layer.recipe == recipe
     assert [f.name for f in report.findings] == [Q] * (rows > 0)
+
+
+def test_a_band_without_a_scale_that_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no more rows than a recipe may miss, whose codes are counted there, too."""
+    monkeypatch.setattr(check_layers, "BAND_BYTES", 1)
+    source, folder = expected_pair(tmp_path)
+    twice = np.isin(np.arange(72), [10, 11])[:, None] + 1
+    replace(folder, f"{Q}.weight", flipped(1))
+    replace(folder, f"{Q}.weight_scale", lambda a: (a * twice).astype(a.dtype))
+    layer = next(x for x in check(folder, source, 1).layers if x.name == Q)
+    found = layer.recipe, layer.codes_different, layer.scales_different
+    assert found == ("npu_quant-P-127", 1, 2)
+
+
+def test_zeros_have_no_ratio_of_scale_and_amax(tmp_path: Path) -> None:
+    source, folder = make(tmp_path / "source", "llama", shards=1), tmp_path / "out"
+    name = f"{Q}.weight"
+    tensor_files.change(source / "model.safetensors", lambda t: t.update({name: t[name] * 0}))
+    quantize(source, folder, "W8A8_DYNAMIC", workers=1)
+    replace(folder, name, flipped(3))
+    report = check(folder, source, 1)
+    layer = next(x for x in report.layers if x.name == Q)
+    assert (layer.recipe, layer.scale_ratio, layer.cosine) == ("other", None, None)
+    assert [f.text for f in report.findings] == [
+        "3 codes are not the original's by the scales that are there, "
+        "the first at [10, 5]: outputs are wrong there"
+    ]
+
+
+@pytest.mark.parametrize(("row", "first"), [(0, (0, 0)), (5, (5, 0))])
+def test_where_a_module_is_not_the_original_s(
+    row: int, first: tuple[int, int], tmp_path: Path
+) -> None:
+    """At its beginning, where each code is right by scales that are far too small."""
+    source, folder = expected_pair(tmp_path)
+    weights = {p.name: p.array for group in groups(source) for p in group}
+    w = weights[f"{Q}.weight"].astype(np.float32)
+    if row:
+        replace(folder, f"{Q}.weight", lambda a: np.r_[a[:row], -a[row:]])
+    else:
+        s = np.full((len(w), 1), 2.0**-20, np.float32)
+        replace(folder, f"{Q}.weight", lambda a: np.rint(w / s).clip(-128, 127).astype(np.int8))
+        replace(folder, f"{Q}.weight_scale", lambda a: s)
+    report = check(folder, source, 1)
+    layer = next(x for x in report.layers if x.name == Q)
+    assert (layer.recipe, layer.first) == ("transformed", first)
+    assert [f.name for f in report.findings if f.rule == "codes"] == [Q]
+
+
+@pytest.mark.parametrize(("error", "recipe"), [(0.2, "other"), (0.21, "transformed")])
+def test_what_correlates_below_0_9_is_transformed(error: float, recipe: str) -> None:
+    """The cosine is 1 - error / 2: the squares of both weights add up to 1."""
+    counts = {check_layers.SEARCHED: Count(3), "npu_quant-P-127": Count(3)}
+    layer = CheckedLayer(Q, "W8A8_DYNAMIC", (72, 72))
+    originals._fill(layer, Compared(counts, Error(np.array([1, error, 0, 0, 1]))))
+    assert layer.recipe == recipe
 
 
 @pytest.mark.parametrize("rows", [2, 3])

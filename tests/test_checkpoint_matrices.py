@@ -51,33 +51,42 @@ def test_every_row(
     matrices.close_files()
 
 
-@pytest.mark.parametrize(("window", "windows"), [(16 << 20, 1), (24 * 2 * HIDDEN, INNER // 24)])
-def test_each_byte_is_read_about_once(
-    window: int,
-    windows: int,
-    stack: tuple[Array, Tensor],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """For each window of gate's rows and of up's, which lie beside each other; in long stretches.
-
-    Bands end where windows do: none is asked of a window that it only touches.
-    """
-    monkeypatch.setattr(matrices, "WINDOW_BYTES", window)
-    reads: list[int] = []
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return how many bytes each read is of, once they are read."""
+    counts: list[int] = []
     inner = matrices.bytes_of
 
     def counted(folder: Path, tensor: Tensor, begin: int, count: int) -> Array:
-        reads.append(count)
+        counts.append(count)
         return inner(folder, tensor, begin, count)
 
     monkeypatch.setattr(matrices, "bytes_of", counted)
+    return counts
+
+
+def test_each_byte_is_read_about_once(
+    reads: list[int], stack: tuple[Array, Tensor], tmp_path: Path
+) -> None:
+    """Once for gate and once for up, which lie beside each other; in a few long stretches."""
     _, tensor = stack
     for matrix in matrices.experts_in(tensor, MODEL):
         for begin in range(0, INNER, 8):
             matrix.read(tmp_path, begin, begin + 8)
-    assert sum(reads) <= 2 * windows * tensor.size
-    assert len(reads) == 2 * windows * EXPERTS
+    assert sum(reads) <= 2 * tensor.size
+    assert len(reads) == 2 * EXPERTS
+    matrices.close_files()
+
+
+def test_windows_that_a_band_only_touches_are_not_read(
+    reads: list[int],
+    stack: tuple[Array, Tensor],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(matrices, "WINDOW_BYTES", 24 * 2 * HIDDEN)
+    next(matrices.experts_in(stack[1], MODEL)).read(tmp_path, 24, 48)
+    assert len(reads) == 1
     matrices.close_files()
 
 
