@@ -14,25 +14,26 @@ MODULES = {
     "golden/formats": "golden_models_formats golden_formats golden_dtypes",
     "golden/judge/verdict": f"{VERDICTS} golden_asymmetric",
     "golden/judge/outputs": (
-        f"{VERDICTS} golden_refusal golden_where golden_snapshot golden_formats"
+        f"{VERDICTS} golden_refusal golden_where golden_snapshot golden_formats golden_causes "
+        "golden_mx golden_html"
     ),
     "golden/judge/rounding": f"{VERDICTS} golden_formats golden_asymmetric",
     "golden/judge/request": f"{VERDICTS} golden_tolerance",
-    "golden/judge/tolerance": "golden_tolerance golden_verdict",
+    "golden/judge/tolerance": "golden_tolerance golden_verdict folders",
     "golden/judge/refusal": "golden_refusal",
     "golden/judge/power": "golden_refusal",
-    "golden/judge/causes": "golden_causes golden_where golden_mx_faults",
+    "golden/judge/causes": "golden_causes golden_where golden_mx golden_grouped",
     "golden/folders/by_operator": "folders",
     "golden/folders/carried": "folders",
     "golden/folders/comparison": "folders",
     "golden/folders/rows": "folders",
     "checkpoint/plan": "checkpoint",
     "checkpoint/matrices": "checkpoint_matrices checkpoint_quantize check",
-    "checkpoint/weights": "checkpoint_arithmetic checkpoint_expected checkpoint",
+    "checkpoint/weights": "checkpoint_arithmetic checkpoint_expected checkpoint check_originals",
     "checkpoint/job": "checkpoint",
     "checkpoint/check_values": "check_values check_faults check_good",
-    "checkpoint/check_layers": "check_recipes check_faults",
-    "checkpoint/originals": "check_faults check_recipes check_good",
+    "checkpoint/check_layers": "check_recipes check_faults check_originals check_values",
+    "checkpoint/originals": "check_originals check_faults check_recipes check_good check_files",
 }
 FLIPS: dict[type[ast.cmpop], list[type[ast.cmpop]]] = {
     ast.Eq: [ast.NotEq],
@@ -61,6 +62,8 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "golden/judge/outputs",
         "o.metrics is None",
     ): "where formulas are tried first is speed",
+    ("golden/judge/causes", "shift >= 0"): "0 is no shift",
+    ("checkpoint/check_values", "values >= 0"): "0 is read as 0 in every dtype",
 }
 
 

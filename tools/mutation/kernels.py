@@ -53,11 +53,20 @@ DYNAMIC = [
         "dynamic_quant",
     ),
     Fault(
-        "dynamic_quant: what is streamed before an alignment is not in the next amax",
+        "dynamic_blocks: what is streamed of a short row is not in the next amax",
         f"{K}/reduce_encode.h",
         "meanwhile.end(0, i);",
-        ";",
-        "dynamic_quant",
+        "meanwhile.end(i, i);",
+        "dynamic_block_quant threads",
+        A5,
+        "dynamic_blocks",
+    ),
+    Fault(
+        "dynamic_quant: what is streamed before an alignment is not in the next amax",
+        f"{K}/reduce_encode.h",
+        "meanwhile.tile(0);",
+        "meanwhile.end(i, i);",
+        "dynamic_quant threads",
         A5,
         "dynamic_quant",
     ),
@@ -270,10 +279,10 @@ OTHERS = [
 
 GROUPS = [
     Fault(
-        "dynamic_groups: NaN of the rows before is forgotten",
+        "dynamic_groups: NaN that comes after other rows is forgotten",
         f"{K}/dynamic_groups.cpp",
-        "is_nan |= before != before;",
-        "",
+        "I32 is_nan = (high != high) | (low != low);",
+        "I32 is_nan{};",
         "dynamic_quant threads",
         A2,
     ),
