@@ -2,7 +2,7 @@
 
 #include "core/parallel.h"
 #include "core/rows.h"
-#include "kernels/quantize.h"
+#include "kernels/elementwise_args.h"
 #include "ops/parameter.h"
 
 namespace npu_quant {

@@ -40,6 +40,7 @@ Rule reference_rule(Format codes, double greatest) {
 }
 
 void bound_scales(double min_scale, Rule& rule) {
+  if (min_scale == 0) return;
   const float bound = to_float32(min_scale);
   rule.most_scale = reciprocal_of(min_scale);
   if (rule.code == CodeForm::product_of_inverse) rule.least_multiplier = bound;

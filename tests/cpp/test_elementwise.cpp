@@ -93,31 +93,5 @@ TEST(Elementwise, EachParameterLiesAsItLikes) {
   }
 }
 
-// Elementwise kernels but npu_quantize's have no form but the reference's. There is no work.
-template <class Kernel>
-void expect_trap(typename Kernel::Args args) {
-  args.work = {.rows = 0, .n = 0, .x = {}, .y = {}};
-  for (const Target target : kAllTargets) {
-    if (!is_built(target) || !is_runnable(target)) continue;
-    run_on<Kernel>(target, args);
-    auto unknown = args;
-    unknown.work.rule.code = CodeForm::flushed_quotient;
-    EXPECT_DEATH(run_on<Kernel>(target, unknown), "");
-  }
-}
-
-TEST(ElementwiseDeathTest, KernelsTrapWhereTheyLackARulesForm) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  expect_trap<AntiQuantKernel>({.work = {}, .codes = Format::int8, .y_dtype = DType::float16});
-  expect_trap<FakeQuantizeKernel>(
-      {.work = {}, .x_dtype = DType::float32, .y_dtype = DType::float32, .enabled = true});
-  expect_trap<FakeQuantizeBackwardKernel>({.work = {}, .dtype = DType::float32});
-  expect_trap<QuantizeValKernel>({.work = {}, .x_dtype = DType::float32, .codes = Format::int8});
-  expect_trap<DequantizeValKernel>({.work = {}, .codes = Format::int8});
-  expect_trap<DtypeCastKernel>({.work = {}, .from = Format::float32, .to = Format::float16});
-  expect_trap<TransQuantParamKernel>({.work = {}, .rounds = false});
-  expect_trap<ConvertWeightToInt4packKernel>({.work = {}, .of_float4 = false});
-}
-
 }  // namespace
 }  // namespace npu_quant::testing

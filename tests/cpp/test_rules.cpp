@@ -6,7 +6,7 @@
 #include "core/rule.h"
 #include "kernels/dynamic_groups.h"
 #include "kernels/dynamic_quant.h"
-#include "kernels/quantize.h"
+#include "kernels/elementwise_args.h"
 #include "reference.h"
 
 namespace npu_quant::testing {
@@ -64,21 +64,15 @@ struct Memory {
             .stream = false};
   }
   QuantizeKernel::Args codes(Rule rule) {
-    return {.x_dtype = DType::float16,
-            .codes = Format::int8,
-            .rule = rule,
-            .rows = 2,
-            .n = 128,
-            .x = at(x, 128),
-            .y = at(y, 128),
-            .scale = at(of_groups, 0),
-            .zero_point = at(of_groups, 0),
-            .factor = at(of_groups, 0),
-            .offset = at(of_groups, 0),
-            .divide = true,
-            .twice = false,
-            .rounding = Rounding::to_even,
-            .stream = false};
+    const Strided one = at(of_groups, 0);
+    return {.work = {.rows = 2,
+                     .n = 128,
+                     .x = at(x, 128),
+                     .y = at(y, 128),
+                     .parameters = {one, one, one, one},
+                     .rule = rule},
+            .x_dtype = DType::float16,
+            .codes = Format::int8};
   }
 };
 
@@ -88,14 +82,14 @@ void expect_trap(const typename Kernel::Args& args) {
     EXPECT_DEATH(run_on<Kernel>(target, args), "") << name_of(target);
 }
 
-class UnknownForms : public ::testing::Test {
+class UnknownFormsDeathTest : public ::testing::Test {
  protected:
   static constexpr Rule kScale{.scale = kUnknown<ScaleForm>}, kCode{.code = kUnknown<CodeForm>};
   static constexpr Rule kLeast{.least_scale = kUnknown<LeastScale>};
   Memory memory;
 };
 
-TEST_F(UnknownForms, OfTokensBlocksAndColumns) {
+TEST_F(UnknownFormsDeathTest, OfTokensBlocksAndColumns) {
   for (const Rule& rule : {kScale, kCode}) {
     DynamicArgs args = memory.tokens(rule);
     expect_trap<DynamicQuantKernel>(args);
@@ -108,7 +102,7 @@ TEST_F(UnknownForms, OfTokensBlocksAndColumns) {
   }
 }
 
-TEST_F(UnknownForms, OfScalesAndOffsets) {
+TEST_F(UnknownFormsDeathTest, OfScalesAndOffsets) {
   expect_trap<ScalesKernel>(memory.scales(kScale, true));
   for (const Rule& rule : {kScale, kLeast}) expect_trap<ScalesKernel>(memory.scales(rule, false));
   for (const Rule& rule : {kScale, kCode, kLeast}) expect_trap<FusedRowsKernel>(memory.rows(rule));
@@ -117,9 +111,33 @@ TEST_F(UnknownForms, OfScalesAndOffsets) {
   expect_trap<FusedRowsKernel>(memory.rows({.scale = ScaleForm::flushed_quotient}));
 }
 
-TEST_F(UnknownForms, OfCodes) {
+TEST_F(UnknownFormsDeathTest, OfCodes) {
   expect_trap<QuantizeKernel>(memory.codes(kCode));
   expect_trap<QuantizeKernel>(memory.codes({.code = CodeForm::product}));  // but it divides
+}
+
+// Elementwise kernels but npu_quantize's have no form but the reference's. There is no work.
+template <class Kernel>
+void expect_reference_alone(typename Kernel::Args args) {
+  args.work = {.rows = 0, .n = 0, .x = {}, .y = {}};
+  for (const Target target : runnable_targets()) run_on<Kernel>(target, args);
+  args.work.rule.code = CodeForm::flushed_quotient;
+  expect_trap<Kernel>(args);
+}
+
+TEST_F(UnknownFormsDeathTest, OfElementwiseKernels) {
+  expect_reference_alone<AntiQuantKernel>(
+      {.work = {}, .codes = Format::int8, .y_dtype = DType::float16});
+  expect_reference_alone<FakeQuantizeKernel>(
+      {.work = {}, .x_dtype = DType::float32, .y_dtype = DType::float32, .enabled = true});
+  expect_reference_alone<FakeQuantizeBackwardKernel>({.work = {}, .dtype = DType::float32});
+  expect_reference_alone<QuantizeValKernel>(
+      {.work = {}, .x_dtype = DType::float32, .codes = Format::int8});
+  expect_reference_alone<DequantizeValKernel>({.work = {}, .codes = Format::int8});
+  expect_reference_alone<DtypeCastKernel>(
+      {.work = {}, .from = Format::float32, .to = Format::float16});
+  expect_reference_alone<TransQuantParamKernel>({.work = {}, .rounds = false});
+  expect_reference_alone<ConvertWeightToInt4packKernel>({.work = {}, .of_float4 = false});
 }
 
 }  // namespace
