@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from . import checkpoints, comparisons, contracts, elementwise, faces, kernels, mx
+from . import checkpoints, comparisons, contracts, elementwise, faces, kernels, mx, profiles
 from .mutant import ROOT, Mutant, TableError
 from .workshop import GOOGLETESTS, MODULES, Workshop
 
@@ -27,6 +27,7 @@ FAULTS = [
     *kernels.FAULTS,
     *elementwise.FAULTS,
     *mx.FAULTS,
+    *profiles.FAULTS,
     *contracts.FAULTS,
     *faces.FAULTS,
     *checkpoints.FAULTS,

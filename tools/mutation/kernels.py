@@ -118,7 +118,7 @@ DYNAMIC = [
     Fault(
         "dynamic_block_quant: a bounded scale does not saturate",
         f"{K}/arithmetic.h",
-        " & (scale < F{} + most_scale)",
+        " & (scale < F{} + rule.most_scale)",
         "",
         "dynamic_block_quant",
         A2,
@@ -152,8 +152,8 @@ DYNAMIC = [
     Fault(
         "dynamic_quant: short rows are divided by a scale of another row",
         f"{K}/dynamic_pieces.cpp",
-        "*scale++ = lanes[lane]",
-        "*scale++ = lanes[0]",
+        "*scale++ = lanes[0][lane];",
+        "*scale++ = lanes[0][0];",
         "dynamic_quant",
         A5,
     ),

@@ -1,0 +1,207 @@
+"""Faults of the devices' arithmetic: names and parameters, tables, forms of scales and codes."""
+
+from __future__ import annotations
+
+from .mutant import Fault
+
+K, OPS = "csrc/kernels", "csrc/ops"
+A2, A5 = "avx2", "avx512"
+
+NAMES = [
+    Fault(
+        "numerics: a parameter that is named twice counts",
+        "csrc/core/numerics.cpp",
+        "if (std::find(taken.begin(), taken.end(), &key) != taken.end()) return false;",
+        "",
+        "profile_names",
+    ),
+    Fault(
+        "numerics: a parameter of another profile is taken",
+        "csrc/core/numerics.cpp",
+        "key.profile != numerics.profile || key.name",
+        "key.name",
+        "profile_names",
+    ),
+    Fault(
+        "numerics: a number may be beyond its range",
+        "csrc/core/numerics.cpp",
+        " || found < least || found > greatest",
+        "",
+        "profile_names",
+    ),
+    Fault(
+        "profiles: the buffer's size decides nothing",
+        f"{OPS}/profiles.cpp",
+        "free = numerics.ub_size - 1024",
+        "free = 196352 - 1024",
+        "profiles",
+    ),
+    Fault(
+        "profiles: smooth_scales take no room",
+        f"{OPS}/profiles.cpp",
+        "(free - 3392) / (call.smooths ? 15 : 11) / 64 * 64",
+        "(free - 3392) / 11 / 64 * 64",
+        "profiles",
+    ),
+    Fault(
+        "profiles: a scale of groups is a product",
+        f"{OPS}/profiles.cpp",
+        "if (call.smooths && call.has_groups) return false;",
+        "",
+        "profiles",
+    ),
+    Fault(
+        "profiles: some lengths of rows are not listed",
+        f"{OPS}/profiles.cpp",
+        "if (call.codes == Format::int8 && is_listed",
+        "if (call.codes == Format::int4 && is_listed",
+        "profiles",
+    ),
+    Fault(
+        "profiles: a bound is not flushed",
+        f"{OPS}/profiles.cpp",
+        "if (rule.most_scale < kLeastNormal) rule.most_scale = 0;",
+        "",
+        "profiles",
+    ),
+    Fault(
+        "profiles: of a subnormal min_scale there is a bound",
+        f"{OPS}/profiles.cpp",
+        "if (bound < kLeastNormal) rule.most_scale = std::numeric_limits<float>::infinity();",
+        "",
+        "profiles",
+    ),
+    Fault(
+        "profiles: multipliers of blocks have no bound",
+        f"{OPS}/profiles.cpp",
+        "if (rule.code == CodeForm::product_of_inverse) rule.least_multiplier = bound;",
+        "",
+        "profiles",
+    ),
+    Fault(
+        "profiles: an operator takes one that it lacks",
+        f"{OPS}/profiles.cpp",
+        "if (profile == Profile::reference) return {};\n  return fault(op, Fault::unavailable",
+        "if (profile != Profile::ascend910b) return {};\n  return fault(op, Fault::unavailable",
+        "numerics",
+    ),
+]
+
+FORMS = [
+    Fault(
+        "arithmetic: a scale that is a product is divided",
+        f"{K}/arithmetic.h",
+        "scale = amax * (1 / rule.greatest); break;",
+        "scale = amax / all; break;",
+        "profiles",
+        A5,
+        "dynamic_quant",
+    ),
+    Fault(
+        "arithmetic: a scale that is an inverse is divided",
+        f"{K}/arithmetic.h",
+        "scale = 1 / (all / amax); break;",
+        "scale = amax / all; break;",
+        "profiles",
+        A2,
+        "dynamic_quant",
+    ),
+    Fault(
+        "arithmetic: an infinite scale of blocks is bounded",
+        f"{K}/arithmetic.h",
+        "(scale > rule.most_scale) & (scale < __builtin_inff())",
+        "scale > rule.most_scale",
+        "profiles",
+        A5,
+        "dynamic_block_quant",
+    ),
+    Fault(
+        "arithmetic: multipliers of blocks are rounded once",
+        f"{K}/arithmetic.h",
+        "all / amax : 1 / amax * all",
+        "all / amax : all / amax",
+        "profiles",
+        A5,
+        "dynamic_block_quant",
+    ),
+    Fault(
+        "arithmetic: ties of products go the way of the division",
+        f"{K}/arithmetic.h",
+        "formula == kProduct ? tie * multiplier : tie / scale",
+        "formula == kMultiply ? tie * multiplier : tie / scale",
+        "profiles",
+        A5,
+        "dynamic_quant",
+    ),
+    Fault(
+        "quotient: a quotient that is subnormal stays",
+        f"{K}/quotient.h",
+        "return flushed(flushed(a) / flushed(b));",
+        "return flushed(a) / flushed(b);",
+        "profiles",
+        A2,
+        "dynamic_block_quant",
+    ),
+    Fault(
+        "quotient: a subnormal number is divided",
+        f"{K}/quotient.h",
+        "return flushed(flushed(a) / flushed(b));",
+        "return flushed(a / flushed(b));",
+        "profiles",
+        A5,
+        "dynamic_quant",
+    ),
+    Fault(
+        "quotient: a subnormal number loses its sign",
+        f"{K}/quotient.h",
+        "bits & ~(is_tiny & INT32_MAX)",
+        "bits & ~is_tiny",
+        "profiles",
+        A5,
+        "dynamic_groups",
+    ),
+    Fault(
+        "extremes: NaN stays where the least scale replaces it",
+        f"{K}/extremes.h",
+        "return range > kLeastScale ? range",
+        "return !(range < kLeastScale) ? range",
+        "profiles",
+        A5,
+        "dynamic_fused",
+    ),
+    Fault(
+        "extremes: an offset is counted by an ordinary division",
+        f"{K}/extremes.h",
+        "offset = rule.greatest - quotient_of(rule, hi, scale);",
+        "offset = rule.greatest - hi / scale;",
+        "profiles",
+        A5,
+        "dynamic_fused",
+    ),
+    Fault(
+        "dynamic_fused: products are corrected as quotients are",
+        f"{K}/dynamic_fused.cpp",
+        "by.formula == kProduct ? sums_by_formula",
+        "by.formula == kFlush ? sums_by_formula",
+        "profiles",
+        A5,
+    ),
+    Fault(
+        "dynamic_pieces: short rows are multiplied by nothing",
+        f"{K}/dynamic_pieces.cpp",
+        "*multiplier++ = lanes[1][lane];",
+        "*multiplier++ = lanes[1][0];",
+        "profiles",
+        A5,
+    ),
+    Fault(
+        "dynamic_groups: what rows that lie across memory are multiplied by is their scale",
+        f"{K}/dynamic_groups.cpp",
+        "put_some(of_some.multiplier, some, args.multiplier + g * 4);",
+        "put_some(1 / of_some.scale, some, args.multiplier + g * 4);",
+        "profiles",
+        A5,
+    ),
+]
+
+FAULTS = [*NAMES, *FORMS]
