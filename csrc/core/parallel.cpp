@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/ceil_div.h"
 #include "core/pause.h"
 
 namespace npu_quant {
@@ -264,7 +265,7 @@ void parallel_for(int64_t count, int64_t bytes, ParallelBody body, const void* c
     const int64_t most = 8 * static_cast<int64_t>(threads);
     const int64_t pieces =
         of_any_size ? most : std::clamp<int64_t>(bytes / kMinPieceBytes, 1, most);
-    piece = (count + pieces - 1) / pieces;
+    piece = ceil_div(count, pieces);
   }
   if (stop != nullptr && count > 1 && bytes > kMostPieceBytes) {
     const int64_t most = count / (bytes / kMostPieceBytes);

@@ -69,6 +69,9 @@ struct TensorView {
   }
 };
 
+// One that is not given, or not wanted.
+inline constexpr TensorView kAbsent{};
+
 // Of elements that lie one after the other, to be read.
 inline TensorView contiguous_view(const void* data, DType dtype, int64_t count) {
   TensorView view;

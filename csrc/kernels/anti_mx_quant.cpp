@@ -149,7 +149,7 @@ class Numbers {
   void find_of_row(int64_t row, int64_t i, int64_t n) {
     const MxScales& scales = args_.scales;
     const char* const from = scales.from(row, i / (2 * kMxCell)).data;
-    const int64_t blocks = (n + kMxCell - 1) / kMxCell;
+    const int64_t blocks = ceil_div(n, kMxCell);
     if (scales.lane_stride == 1 && scales.pair_stride == 2)
       std::memcpy(bytes_, from, static_cast<size_t>(blocks));
     else
@@ -257,7 +257,7 @@ template <>
 void AntiMxKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
   visit_float_with<WholeLoads>(args.y_dtype, [&](auto out) {
-    visit_mx_code(args.format, MxRounding::rint,
+    visit_mx_code(args.format, Rounding::to_even,
                   [&](auto code) { run_apart<Numbers<decltype(out), decltype(code)>>(args); });
   });
 }

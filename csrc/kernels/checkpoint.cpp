@@ -85,7 +85,7 @@ struct MxCodes {
   using Code = uint8_t;
   static constexpr int64_t kScaleBytes = 1;
 
-  static int64_t scales(int64_t n) { return (n + kMxCell - 1) / kMxCell; }
+  static int64_t scales(int64_t n) { return ceil_div(n, kMxCell); }
   static NPU_QUANT_INLINE int64_t scale_of(int64_t i) { return i / kMxCell; }
 
   static NPU_QUANT_INLINE void find(const Code* codes, const char* scales, int64_t n, Tile& v) {

@@ -88,9 +88,7 @@ struct FloatKeys {
   static NPU_QUANT_INLINE Order finite(Order bits) {
     return (bits & static_cast<Signed>(kMagnitude)) < static_cast<Signed>(kInfinity);
   }
-  static NPU_QUANT_INLINE Order order(Order bits) {
-    return bits ^ ((bits >> kTopBit) & static_cast<Signed>(kMagnitude));
-  }
+  static NPU_QUANT_INLINE Order order(Order bits) { return in_order<Signed>(bits); }
   static NPU_QUANT_INLINE Order saturated(Order order) {
     constexpr auto kGreatest = static_cast<Signed>(kInfinity - 1);
     constexpr auto kLeast = static_cast<Signed>(-static_cast<Signed>(kInfinity));

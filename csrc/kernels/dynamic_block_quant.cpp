@@ -97,7 +97,7 @@ class Spans {
     constexpr uintptr_t kAhead = 8 << 10;
     const GroupDividers dividers = dividers_of<In, Code>(args_, In::Amax::values(amax_.bits));
     store_scales(args_.scale, span.row, span.first / kBlock, dividers.scale,
-                 (span.n + kBlock - 1) / kBlock);
+                 ceil_div(span.n, kBlock));
     const auto* const x = x_of<In>(args_, span.row) + span.first;
     const auto* const next_x = x_of<In>(args_, next.row) + next.first;
     char* const y = y_of(args_, span.row) + span.first;

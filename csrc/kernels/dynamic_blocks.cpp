@@ -208,7 +208,7 @@ class Groups {
   const DynamicArgs& args_;
   int64_t width_;
   Maxima<In> maxima_;
-  GroupDividers dividers_[(kMostGroups + kLanes - 1) / kLanes];
+  GroupDividers dividers_[ceil_div(kMostGroups, kLanes)];
 };
 
 template <class In, class Code>

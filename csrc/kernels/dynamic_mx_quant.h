@@ -2,15 +2,13 @@
 // run() per target.
 #pragma once
 
+#include "core/ceil_div.h"
 #include "core/dispatch.h"
 #include "core/dtype.h"
+#include "core/rounding.h"
 #include "core/strided.h"
 
 namespace npu_quant {
-
-// How a number that lies between two of a format becomes one: the nearer, of two as near the even
-// one or the one away from zero, or the lower.
-enum class MxRounding { rint, round, floor };
 
 // How the pattern of a block's amax becomes its E8M0 byte:
 //   byte = ((max(amax, least) + added) >> 23) - emax, from 0 to 254; 255 of inf and NaN
@@ -42,8 +40,8 @@ struct DynamicMxArgs {
   Strided y;  // bytes, of a code or of two; null where not wanted
   MxScales scales;
   MxRule rule;
-  MxRounding rounding;
-  bool stream;  // y is to bypass the caches
+  Rounding rounding;  // to_even, away_from_zero or floor
+  bool stream;        // y is to bypass the caches
   // Of columns only: blocks are tiles of kMxCell columns, too, whose bytes go to each of their
   // rows.
   bool in_tiles = false;

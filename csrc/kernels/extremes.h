@@ -6,18 +6,14 @@
 namespace npu_quant {
 namespace {
 
-// Floats as integers of the same order, NaN at both ends: of negative ones all bits but the sign
-// are flipped, and that again turns them back. The key of -v is ~ that of v.
+// Floats as integers of the same order. The key of -v is ~ that of v.
 template <class In>
 struct Keys {
   using Int = typename In::Amax::Bits;
   using Vector = Vec<Int>;
   static constexpr int64_t kItem = sizeof(Int), kCount = kVectorBytes / kItem;
 
-  static NPU_QUANT_INLINE Vector turned(Vector bits) {
-    constexpr int kSign = 8 * kItem - 1;
-    return bits ^ ((bits >> kSign) & static_cast<Int>(~(Int{1} << kSign)));
-  }
+  static NPU_QUANT_INLINE Vector turned(Vector bits) { return in_order<Int>(bits); }
   static NPU_QUANT_INLINE Vector at(const char* x) { return turned(load<Vector>(x)); }
   // Of a vector at least, or else of `count` values and the first one again and again.
   static NPU_QUANT_INLINE Vector some_at(const char* x, int64_t count) {

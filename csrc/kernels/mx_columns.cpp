@@ -63,7 +63,7 @@ class MxColumns {
   }
 
   void reduce(int64_t row, int64_t rows, int64_t i, int64_t n) {
-    const int64_t cells = (n + kMxCell - 1) / kMxCell;
+    const int64_t cells = ceil_div(n, kMxCell);
     for (int64_t t = 0; t * kTile < cells * kMxCell; ++t) amax_[t] = {};
     for (int64_t r = 0; r < rows; r += together_) {
       const int64_t some = least(rows - r, together_);

@@ -122,8 +122,8 @@ class MxRows {
 
   // Of blocks, then of the cells that they are made of.
   NPU_QUANT_INLINE int64_t find_bytes(int64_t n) {
-    const int64_t cells = (n + kMxCell - 1) / kMxCell, of_block = args_.block / kMxCell;
-    const int64_t blocks = (cells + of_block - 1) / of_block;
+    const int64_t cells = ceil_div(n, kMxCell), of_block = args_.block / kMxCell;
+    const int64_t blocks = ceil_div(cells, of_block);
     for (int64_t b = 0; of_block > 1 && b < blocks; ++b) {
       auto greatest = amax_[b * of_block];
       for (int64_t cell = b * of_block; cell < least((b + 1) * of_block, cells); ++cell)
@@ -149,7 +149,7 @@ class MxRows {
 
   NPU_QUANT_INLINE void put_bytes(int64_t row, int64_t block, int64_t blocks) {
     if (args_.scales.data == nullptr) return;
-    const int64_t all = (args_.n + args_.block - 1) / args_.block;
+    const int64_t all = ceil_div(args_.n, args_.block);
     if (block + blocks == all && all % 2 == 1) bytes_[blocks++] = 0;
     const MxScales& to = args_.scales;
     char* const bytes = to.from(row, 0).data;

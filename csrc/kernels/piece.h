@@ -12,6 +12,7 @@
 // thread's stack of 128 KiB.
 #pragma once
 
+#include "core/ceil_div.h"
 #include "core/strided.h"
 #include "kernels/nibbles.h"
 #include "kernels/scatter.h"

@@ -18,9 +18,7 @@ NPU_QUANT_INLINE char* y_of(const DynamicArgs& args, int64_t row) {
   return args.y.from(row, 0).data;
 }
 
-NPU_QUANT_INLINE int64_t groups_of(int64_t n, int64_t group) {
-  return n <= group ? 1 : (n + group - 1) / group;
-}
+NPU_QUANT_INLINE int64_t groups_of(int64_t n, int64_t group) { return most(1, ceil_div(n, group)); }
 // As bits, so that a NaN stays.
 NPU_QUANT_INLINE void include_amax(float& amax, float found) {
   const auto bits = bit_cast<int32_t>(found);

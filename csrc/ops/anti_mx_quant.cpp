@@ -38,8 +38,7 @@ Status AntiMxQuant::check_ranks() const {
 }
 
 Format AntiMxQuant::codes() const {
-  const auto* const end = std::end(kMxFormats);
-  return std::find(kMxFormats, end, src_type.format) != end ? src_type.format : Format::float4_e2m1;
+  return is_among(src_type.format, kMxFormats) ? src_type.format : Format::float4_e2m1;
 }
 
 void AntiMxQuant::plan_outputs() {

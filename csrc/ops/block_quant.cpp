@@ -34,7 +34,7 @@ void BlockQuant::plan(int64_t lines) {
   Shape blocks = x.shape;
   int64_t* const dims = blocks.dims + x.rank - 2;
   dims[0] = lines;
-  if (col_block_size > 0) dims[1] = blocks_of(dims[1], col_block_size);
+  if (col_block_size > 0) dims[1] = ceil_div(dims[1], col_block_size);
   outputs.assign(codes_of("y", codes(), x.shape, dst_type.array),
                  OutputSpec{"scale", DType::float32, blocks});
 }
@@ -44,14 +44,14 @@ Status BlockQuant::check_attributes() {
   NPU_QUANT_RETURN_IF_ERROR(round_mode.check(name, "round_mode", "available: "));
   NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type, formats_));
   const bool is_hifloat8 = codes() == Format::hifloat8;
-  if ((round_mode.value() == RoundMode::round) != is_hifloat8)
+  if ((round_mode.value() == Rounding::away_from_zero) != is_hifloat8)
     return refuse("round_mode", is_hifloat8 ? "'rint'" : "'round'",
                   is_hifloat8
                       ? Text{"available for ", codes(), ": 'round' (its ties go away from zero)"}
                       : Text("available: 'rint'"));
   if (!is_among(row_block_size, row_blocks_))
     return refuse("row_block_size", row_block_size, {"available: ", listed(row_blocks_)});
-  if (!is_among<int64_t>(col_block_size, kColBlocks))
+  if (!is_among(col_block_size, kColBlocks))
     return refuse("col_block_size", col_block_size, {"available: ", listed<int64_t>(kColBlocks)});
   return {};
 }
@@ -83,7 +83,7 @@ void BlockQuant::quantize(const GroupLines* groups, const TensorView* out) const
       {{{}, {.columns = packed}, {.columns = col_block_size, .of_groups = true}}});
   const bool stream = worth_streaming(bytes());
   const auto quantize = [&](const auto& part) {
-    if (part.rows == 0) return clear(part.at[kScales], blocks_of(part.n, col_block_size));
+    if (part.rows == 0) return clear(part.at[kScales], ceil_div(part.n, col_block_size));
     run_dynamic({.dtype = x.dtype,
                  .format = codes(),
                  .rows = part.rows,

@@ -1,22 +1,17 @@
 // What the operators that quantize blocks of a matrix share: an array, their attributes and work.
 #pragma once
 
-#include <algorithm>
 #include <span>
 #include <string>
 
+#include "core/ceil_div.h"
+#include "core/rounding.h"
 #include "ops/choice.h"
 #include "ops/groups.h"
 #include "ops/op.h"
 
 namespace npu_quant {
 
-constexpr int64_t blocks_of(int64_t n, int64_t block) { return n / block + (n % block != 0); }
-
-template <class T>
-bool is_among(T value, std::span<const T> values) {
-  return std::find(values.begin(), values.end(), value) != values.end();
-}
 template <class T>
 std::string listed(std::span<const T> values) {
   return joined(values, [](T value) { return to_string(static_cast<double>(value)); });
@@ -24,9 +19,8 @@ std::string listed(std::span<const T> values) {
 
 struct BlockQuant : Op {
   enum { kY, kScale };
-  enum class RoundMode { rint, round };
-  static constexpr Word<RoundMode> kRoundModes[] = {{"rint", RoundMode::rint},
-                                                    {"round", RoundMode::round}};
+  static constexpr Word<Rounding> kRoundModes[] = {{"rint", Rounding::to_even},
+                                                   {"round", Rounding::away_from_zero}};
 
   TensorView x;
   double min_scale = 0.0;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 
+#include "core/ceil_div.h"
 #include "core/parallel.h"
 #include "kernels/dynamic_mx_quant.h"
 
@@ -43,7 +44,7 @@ Status WeightError::check() const {
   NPU_QUANT_RETURN_IF_ERROR(
       check_dense("codes", codes, {DType::int8, DType::float8_e4m3fn}, w.shape));
   const int64_t n = w.shape.dims[1];
-  const int64_t scales = is_mx ? (n + kMxCell - 1) / kMxCell : 1;
+  const int64_t scales = is_mx ? ceil_div(n, kMxCell) : 1;
   NPU_QUANT_RETURN_IF_ERROR(check_dense("scale", scale, {is_mx ? DType::uint8 : DType::float32},
                                         {2, {w.shape.dims[0], scales}}));
   const bool wants_values = sums.rank == 1 && sums.shape.dims[0] == kSums + 1;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 
+#include "core/ceil_div.h"
 #include "core/parallel.h"
 
 namespace npu_quant {
@@ -239,7 +240,7 @@ Status Compare::run_codes() const {
 Status Compare::run_numbers() const {
   constexpr int64_t kPiece = 8 * kCompareChunk;
   const int64_t elements = actual.shape.dims[0];
-  const int64_t chunks = (elements + kCompareChunk - 1) / kCompareChunk;
+  const int64_t chunks = ceil_div(elements, kCompareChunk);
   Scratches threads;
   NPU_QUANT_RETURN_IF_ERROR(threads.allocate(elements / kPiece, column_counts.shape.dims[0], 0));
   const std::unique_ptr<CompareSums[]> sums_of_chunks(new (std::nothrow)

@@ -8,10 +8,6 @@
 namespace npu_quant {
 namespace {
 
-bool is_among(DType dtype, std::initializer_list<DType> dtypes) {
-  return std::find(dtypes.begin(), dtypes.end(), dtype) != dtypes.end();
-}
-
 // How to get from a dtype to one that is taken, where there is a way that keeps the meaning.
 std::string number_remedy(const std::string& argument, const TensorView& view,
                           std::initializer_list<DType> allowed, DType to) {
@@ -264,8 +260,7 @@ std::string torch_npu_code(Format format) { return std::to_string(256 + static_c
 // number is meant.
 std::string format_remedy(const DTypeRequest& request, std::span<const Format> available) {
   for (const Format format : request.near)
-    if (std::find(available.begin(), available.end(), format) != available.end())
-      return "Did you mean " + std::string(name_of(format)) + "?";
+    if (is_among(format, available)) return "Did you mean " + std::string(name_of(format)) + "?";
   for (const Format format : available)
     if (request.number == static_cast<int>(format))
       return "Numbers below 256 are torch's: " + std::string(name_of(format)) + " is " +
@@ -278,8 +273,7 @@ std::string format_remedy(const DTypeRequest& request, std::span<const Format> a
 
 Status check_format_in(const char* op, const char* argument, const DTypeRequest& request,
                        std::span<const Format> available) {
-  const auto end = available.end();
-  if (request.is_default || std::find(available.begin(), end, request.format) != end) return {};
+  if (request.is_default || is_among(request.format, available)) return {};
   Text allowed = "available: ";
   allowed += listed(available, ", ");
   return fault(op, Fault::unavailable, {Argument(argument)}, {"is ", request.came()}, allowed,
@@ -292,8 +286,7 @@ Status check_dst_type(const char* op, const DTypeRequest& dst_type,
 }
 
 Format codes_asked_for(const DTypeRequest& dst_type) {
-  const auto* const end = std::end(kCodeFormats);
-  return std::find(kCodeFormats, end, dst_type.format) != end ? dst_type.format : Format::int8;
+  return is_among(dst_type.format, kCodeFormats) ? dst_type.format : Format::int8;
 }
 
 Status check_packable(const char* op, const char* argument, const TensorView& view, Format codes,

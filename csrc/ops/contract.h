@@ -5,6 +5,7 @@
 // came and what is allowed.
 #pragma once
 
+#include <algorithm>
 #include <initializer_list>
 #include <iterator>
 #include <span>
@@ -57,6 +58,11 @@ std::string joined(const Items& items, Show show, const char* last = ", ") {
     --left;
   }
   return text;
+}
+
+template <class Value, class Values>
+bool is_among(const Value& value, const Values& values) {
+  return std::find(std::begin(values), std::end(values), value) != std::end(values);
 }
 
 // The same of dtypes or formats, which each face calls by its own words.
@@ -112,6 +118,8 @@ Status wrong_shape(const char* op, const char* argument, const TensorView& view,
 // The formats of codes that operators give.
 inline constexpr Format kCodeFormats[] = {Format::int8, Format::int4, Format::hifloat8,
                                           Format::float8_e5m2, Format::float8_e4m3fn};
+inline constexpr Format kMxFormats[] = {Format::float8_e5m2, Format::float8_e4m3fn,
+                                        Format::float4_e2m1, Format::float4_e1m2};
 // One of several, or what is the default.
 Status check_format_in(const char* op, const char* argument, const DTypeRequest& request,
                        std::span<const Format> available);

@@ -1,7 +1,5 @@
 #include "ops/dtype_cast.h"
 
-#include <algorithm>
-#include <iterator>
 #include <vector>
 
 #include "ops/elementwise.h"
@@ -47,8 +45,7 @@ void DtypeCast::plan_outputs() {
 // uint8 and int32 hold codes, never numbers: of which format is to be said.
 Status DtypeCast::check_attributes() {
   NPU_QUANT_RETURN_IF_ERROR(check_format_in(name, "dtype", dtype, kCastFormats));
-  const auto* const end = std::end(kCastFormats);
-  if (std::find(kCastFormats, end, from_) != end && may_hold(self.dtype, from_)) return {};
+  if (is_among(from_, kCastFormats) && may_hold(self.dtype, from_)) return {};
   std::vector<Format> held;
   for (const Format format : kCastFormats)
     if (may_hold(self.dtype, format)) held.push_back(format);

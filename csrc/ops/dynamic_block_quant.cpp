@@ -20,12 +20,12 @@ Attributes DynamicBlockQuant::attributes() {
 
 void DynamicBlockQuant::plan_outputs() {
   const int64_t rows = x.shape.dims[x.rank - 2];
-  plan(row_block_size > 0 ? blocks_of(rows, row_block_size) : rows);
+  plan(row_block_size > 0 ? ceil_div(rows, row_block_size) : rows);
 }
 
 Status DynamicBlockQuant::check_attributes() {
   NPU_QUANT_RETURN_IF_ERROR(BlockQuant::check_attributes());
-  if (codes() == Format::hifloat8 && !is_among<double>(dst_type_max, kGreatestCodes))
+  if (codes() == Format::hifloat8 && !is_among(dst_type_max, kGreatestCodes))
     return refuse("dst_type_max", to_string(dst_type_max),
                   {"available: ", listed<double>(kGreatestCodes)});
   return check_dst_type_max(name, dst_type_max, codes());

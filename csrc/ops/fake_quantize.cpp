@@ -205,8 +205,7 @@ Status FakeQuantize::check_zero_points(const Parameter& taken) const {
 }
 
 Status FakeQuantize::run(const TensorView* out) const {
-  const TensorView absent;
-  const TensorView& mask = with_mask_ ? out[kMask] : absent;
+  const TensorView& mask = with_mask_ ? out[kMask] : kAbsent;
   Parameters parameters;
   NPU_QUANT_RETURN_IF_ERROR(take(parameters));
   if (out[kOutput].present || mask.present) compute(parameters, out[kOutput], mask);

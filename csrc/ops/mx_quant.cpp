@@ -20,14 +20,13 @@ void clear(const MxScales& to, int64_t n) {
 }  // namespace
 
 Format MxQuant::codes() const {
-  const auto* const end = std::end(kMxFormats);
-  return std::find(kMxFormats, end, dst_type.format) != end ? dst_type.format : by_default_;
+  return is_among(dst_type.format, kMxFormats) ? dst_type.format : by_default_;
 }
 
 Status MxQuant::check_codes() const {
   NPU_QUANT_RETURN_IF_ERROR(round_mode.check(name, "round_mode", "available: "));
   NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type, kMxFormats));
-  if (is_packed(codes()) || round_mode.value() == MxRounding::rint) return {};
+  if (is_packed(codes()) || round_mode.value() == Rounding::to_even) return {};
   return refuse("round_mode", quoted(round_mode.word()), {"available for ", codes(), ": 'rint'"});
 }
 

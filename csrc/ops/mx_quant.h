@@ -9,8 +9,8 @@
 namespace npu_quant {
 
 struct MxQuant : Op {
-  static constexpr Word<MxRounding> kRoundModes[] = {
-      {"rint", MxRounding::rint}, {"round", MxRounding::round}, {"floor", MxRounding::floor}};
+  static constexpr Word<Rounding> kRoundModes[] = {
+      {"rint", Rounding::to_even}, {"round", Rounding::away_from_zero}, {"floor", Rounding::floor}};
 
   TensorView input;
   Choice<kRoundModes> round_mode;

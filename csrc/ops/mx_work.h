@@ -1,5 +1,4 @@
-// What the MX operators share: their formats, the shape of their scales, and how their work is laid
-// out.
+// What the MX operators share: the shape of their scales, and how their work is laid out.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +10,9 @@
 
 namespace npu_quant {
 
-inline constexpr Format kMxFormats[] = {Format::float8_e5m2, Format::float8_e4m3fn,
-                                        Format::float4_e2m1, Format::float4_e1m2};
-
-constexpr int64_t parts_of(int64_t n, int64_t part) { return n / part + (n % part != 0); }
-
 // The scales of blocks along an axis: pairs of them, in a last axis of 2.
 inline Shape mx_scales_of(Shape shape, int place, int64_t block) {
-  shape.dims[place] = parts_of(parts_of(shape.dims[place], block), 2);
+  shape.dims[place] = ceil_div(ceil_div(shape.dims[place], block), 2);
   shape.dims[shape.rank++] = 2;
   return shape;
 }
@@ -32,8 +26,6 @@ struct MxPart {
   bool in_tiles;  // blocks lie along both
   MxScales row_scales;
 };
-
-inline constexpr TensorView kNoTensor{};
 
 // A call's tensors, and the axis along which blocks lie.
 struct MxWork {
@@ -50,7 +42,7 @@ struct MxWork {
   template <class Run>
   void for_each_part(int64_t bytes, Run run) const {
     const bool is_in_rows = place == shape.rank - 1, in_tiles = row_scales != nullptr;
-    const TensorView& of_rows = in_tiles ? *row_scales : kNoTensor;
+    const TensorView& of_rows = in_tiles ? *row_scales : kAbsent;
     const Cell of_codes{.columns = packed()}, of_pairs{.columns = 2 * block};
     const Tiles<kTensors> tiles(
         shape, {numbers.strides, codes.strides, scales.strides, of_rows.strides},

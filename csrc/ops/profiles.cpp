@@ -82,7 +82,7 @@ void set_block_forms(const Numerics& numerics, Rule& rule) {
 
 Status check_dtype_of_device(const char* op, Profile profile, const char* argument,
                              const TensorView& view, std::span<const DType> taken) {
-  if (std::find(taken.begin(), taken.end(), view.dtype) != taken.end()) return {};
+  if (is_among(view.dtype, taken)) return {};
   return fault(
       op, Fault::dtype, {Argument(argument)},
       Text{"is ", DTypeOf(view), "; ", name_of(profile), " takes "} += listed(taken, " and "));
@@ -90,7 +90,7 @@ Status check_dtype_of_device(const char* op, Profile profile, const char* argume
 
 Status check_format_of_device(const char* op, Profile profile, Format codes,
                               std::span<const Format> taken) {
-  if (std::find(taken.begin(), taken.end(), codes) != taken.end()) return {};
+  if (is_among(codes, taken)) return {};
   return fault(op, Fault::attribute, {Argument("dst_type")},
                Text{"is ", codes, "; ", name_of(profile), " takes "} += listed(taken, " and "));
 }

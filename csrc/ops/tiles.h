@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/ceil_div.h"
 #include "core/parallel.h"
 #include "core/rows.h"
 #include "core/strided.h"
@@ -61,7 +62,7 @@ class Tiles {
     } else if (const int axis = axes_.pop(lines_); axis >= 0) {
       for (int t = 0; t < tensors; ++t) steps_[t].row_stride = bytes_of(t, axes_.strides[t][axis]);
     }
-    segments_ = std::max<int64_t>(parts_of(n_ - cut.head, cut.columns),
+    segments_ = std::max<int64_t>(ceil_div(n_ - cut.head, cut.columns),
                                   n_ > 0 || cut.group_columns == Cut::kAll);
     matrices_ = axes_.count();
   }
@@ -93,15 +94,13 @@ class Tiles {
   }
 
  private:
-  static int64_t parts_of(int64_t n, int64_t part) {
-    return n <= part ? n > 0 : (n - 1) / part + 1;
-  }
   // A stride of an axis but the last as CodeStrides are: rows that follow on each other are one row
   // by these, whatever shares an element.
   int64_t times_columns(int t, int64_t stride) const {
     const Cell& cell = cells_.of[t];
     return cell.packed_item > 0 ? stride : stride * cell.columns;
   }
+  // Of an offset in bytes times the columns that share an element.
   int64_t bytes_of(int t, int64_t offset) const {
     const int64_t columns = cells_.of[t].columns;
     return columns == 1 ? offset : offset / columns;
@@ -145,7 +144,7 @@ class Tiles {
     } else {
       rows_ = rows;
       join_matrices();
-      lines_ = parts_of(rows_, cut_.group_rows);
+      lines_ = ceil_div(rows_, cut_.group_rows);
     }
   }
   // Those of whole groups that follow on each other.
@@ -172,7 +171,7 @@ class Tiles {
   }
   // How many lines a part may have from one on.
   int64_t lines_from(int64_t line) const {
-    const int64_t lines = parts_of(rows_at(in_matrix(line)).rows, cut_.group_rows);
+    const int64_t lines = ceil_div(rows_at(in_matrix(line)).rows, cut_.group_rows);
     const int64_t most =
         cut_.elements == INT64_MAX ? lines : cut_.elements / (cut_.group_rows * n_);
     return std::max<int64_t>(std::min(lines, most), 1);

@@ -87,6 +87,14 @@ NPU_QUANT_INLINE V min(V a, V b) {
   return a < b ? a : b;
 }
 
+// Patterns of floats as integers of the same order, NaN at both ends: of negative ones all bits but
+// the sign are flipped, and that again turns them back.
+template <class Int>
+NPU_QUANT_INLINE Vec<Int> in_order(Vec<Int> bits) {
+  constexpr int kSign = 8 * sizeof(Int) - 1;
+  return bits ^ ((bits >> kSign) & static_cast<Int>(~(Int{1} << kSign)));
+}
+
 // The numbers from 0 on, for __builtin_shufflevector.
 template <int... i>
 struct Indices {};

@@ -1,5 +1,5 @@
 // quantize_val and dequantize_val as PyTorch's documentation prints them, and their array form.
-#include "quantizer/quantize_val.h"
+#include "quantize_val.h"
 
 #include <gtest/gtest.h>
 

@@ -174,7 +174,7 @@ BLOCKS = [
     Fault(
         "mx_blocks: rounding to the number below goes to the nearest",
         f"{K}/mx_blocks.h",
-        "rounding == MxRounding::floor",
+        "rounding == Rounding::floor",
         "false",
         "mx",
         A5,

@@ -10,7 +10,7 @@ namespace {
 constexpr std::initializer_list<OtherName> kAntiMxNames = {{"dst_type", "the dtype of y"},
                                                            {"src_type", "the dtype of x"}};
 constexpr Function kAntiMxQuant{
-    .name = "aclnnAntiMxQuant", .other_names = kAntiMxNames, .codes = kCodesOfMx};
+    .name = "aclnnAntiMxQuant", .other_names = kAntiMxNames, .codes = kMxFormats};
 
 }  // namespace
 }  // namespace npu_quant::aclnn

@@ -16,7 +16,7 @@ constexpr std::initializer_list<OtherName> kMxNames = {{"round_mode", "roundMode
                                                        {"block_size", "blocksize"}};
 
 constexpr Function mx_function(const char* name) {
-  return {.name = name, .other_names = kMxNames, .codes = kCodesOfMx};
+  return {.name = name, .other_names = kMxNames, .codes = kMxFormats};
 }
 constexpr Function kMxQuant = mx_function("aclnnDynamicMxQuant");
 constexpr Function kMxQuantV2 = mx_function("aclnnDynamicMxQuantV2");

@@ -145,10 +145,9 @@ DTypeRequest Executor::codes_of(const TensorView& output, int64_t dst_type) {
 }
 
 void Executor::check_codes(const TensorView& view) {
-  const auto end = function.codes.end();
-  if (std::find(function.codes.begin(), end, format_of(view.dtype)) != end) return;
+  if (is_among(format_of(view.dtype), function.codes)) return;
   Text available = "available: ";
-  for (const Format& known : function.codes) available += {known, &known + 1 == end ? "" : ", "};
+  available += listed(function.codes, ", ");
   fail(Fault::dtype, name_of_view(&view, "").c_str(), {"has dtype ", DTypeOf(view)}, available);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <span>
 
 #include "aclnn/acl_meta.h"
 #include "aclnn/src/report.h"
@@ -21,21 +22,18 @@ struct OtherName {
 struct Function {
   const char* name;
   std::initializer_list<OtherName> other_names = {};
-  std::initializer_list<Format> codes =
-      {};  // that its tensor of codes may hold; int32 is 8 of int4
+  std::span<const Format> codes = {};  // that its tensor of codes may hold; int32 is 8 of int4
   int shape_code = ACLNN_ERR_PARAM_INVALID;
   int attribute_code = ACLNN_ERR_PARAM_INVALID;
   int phase_2_code = OK;  // of every fault of phase 2, where it is not OK
 };
 
 // Of most functions; the others have a part of it.
-inline constexpr std::initializer_list<Format> kEveryCode = {
-    Format::int8,     Format::int4,        Format::int32,
-    Format::hifloat8, Format::float8_e5m2, Format::float8_e4m3fn};
-inline constexpr std::initializer_list<Format> kCodesOfBytes = {
-    Format::int8, Format::hifloat8, Format::float8_e5m2, Format::float8_e4m3fn};
-inline constexpr std::initializer_list<Format> kCodesOfMx = {
-    Format::float8_e5m2, Format::float8_e4m3fn, Format::float4_e2m1, Format::float4_e1m2};
+inline constexpr Format kEveryCode[] = {Format::int8,        Format::int4,
+                                        Format::int32,       Format::hifloat8,
+                                        Format::float8_e5m2, Format::float8_e4m3fn};
+inline constexpr Format kCodesOfBytes[] = {Format::int8, Format::hifloat8, Format::float8_e5m2,
+                                           Format::float8_e4m3fn};
 
 enum class Phase { one, two };
 

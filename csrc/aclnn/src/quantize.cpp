@@ -8,7 +8,7 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr std::initializer_list<Format> kIntegers = {Format::int8, Format::int4, Format::int32};
+constexpr Format kIntegers[] = {Format::int8, Format::int4, Format::int32};
 constexpr Function kAscendQuant{.name = "aclnnAscendQuant", .codes = kIntegers};
 constexpr Function kAscendQuantV3{.name = "aclnnAscendQuantV3", .codes = kEveryCode};
 

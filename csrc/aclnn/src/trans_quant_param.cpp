@@ -8,7 +8,7 @@
 namespace npu_quant::aclnn {
 namespace {
 
-constexpr std::initializer_list<Format> kWords = {Format::int64, Format::uint64};
+constexpr Format kWords[] = {Format::int64, Format::uint64};
 constexpr Function kTransQuantParamV2{.name = "aclnnTransQuantParamV2", .codes = kWords};
 constexpr Function kTransQuantParamV3{.name = "aclnnTransQuantParamV3", .codes = kWords};
 
