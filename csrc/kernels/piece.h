@@ -258,10 +258,19 @@ NPU_QUANT_INLINE const Unaligned<float>* parameter_at(const Strided& parameter, 
 // Short rows are joined: k rows of n elements are one piece, and each of its elements has a
 // parameter of its own. With n = 3 and a parameter a b c ... for each row: a a a b b b c c c; with
 // one for each element: a b c a b c a b c.
-NPU_QUANT_INLINE void join_parameters(const Strided& parameter, int64_t row, int64_t rows,
-                                      int64_t n, float* to) {
-  for (int64_t r = 0; r < rows; ++r)
-    for (int64_t i = 0; i < n; ++i) *to++ = parameter_at(parameter, row + r, i)->value;
+__attribute__((noinline)) inline void join_parameters(const Strided& parameter, int64_t row,
+                                                      int64_t rows, int64_t n, float* to) {
+  for (int64_t r = 0; r < rows; ++r, to += n) {
+    if (n < kLanes) {
+      for (int64_t i = 0; i < n; ++i) to[i] = parameter_at(parameter, row + r, i)->value;
+      continue;
+    }
+    for (int64_t i = 0; i < n; i += kLanes) {
+      const int64_t at = least(i, n - kLanes);
+      const auto* values = parameter_at(parameter, row + r, at);
+      store(to + at, parameter.stride == 0 ? broadcast(values->value) : load<F32>(values));
+    }
+  }
 }
 
 // Not inlined, so that the buffers of only one kind of work are on the stack.

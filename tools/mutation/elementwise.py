@@ -55,8 +55,8 @@ FAKE_QUANTIZE = [
     Fault(
         "quantize: joined rows go by the parameters of the first",
         f"{K}/piece.h",
-        "parameter_at(parameter, row + r, i)",
-        "parameter_at(parameter, row, i)",
+        "parameter_at(parameter, row + r, at)",
+        "parameter_at(parameter, row, at)",
         "quantize",
         B,
         "quantize",
