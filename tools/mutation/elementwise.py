@@ -159,8 +159,8 @@ QUANTIZE = [
     Fault(
         "quantize_val: half rounds up",
         f"{K}/quantize_val.cpp",
-        "rint(q.part[i] * parameters(kInverse, i))",
-        "floor(q.part[i] * parameters(kInverse, i) + 0.5f)",
+        "rint(q.part[i] * parameters(QuantizeValKernel::kInverse, i))",
+        "floor(q.part[i] * parameters(QuantizeValKernel::kInverse, i) + 0.5f)",
         "quantize_val quantizer",
         A2,
     ),
