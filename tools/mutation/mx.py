@@ -276,7 +276,7 @@ WEIGHT_ERROR = [
     Fault(
         "checkpoint: scales of rows of a ragged length begin too early",
         f"{K}/checkpoint.cpp",
-        "return (n + kMxCell - 1) / kMxCell; }",
+        "return ceil_div(n, kMxCell); }",
         "return n / kMxCell; }",
         "checkpoint_error",
         A5,
