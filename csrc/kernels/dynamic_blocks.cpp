@@ -49,23 +49,6 @@ struct Line {
   CacheLevel level;
 };
 
-template <class In>
-struct ReduceNext {
-  const typename In::Storage* x;
-  uintptr_t ahead;
-  CacheLevel level;
-  typename In::Amax amax;
-
-  NPU_QUANT_INLINE void tile(int64_t i) {
-    if (x == nullptr) return;
-    prefetch_values(level, x + i, ahead, kTile);
-    In::include(amax, x + i);
-  }
-  NPU_QUANT_INLINE void end(int64_t i, int64_t n) {
-    if (x != nullptr) reduce_end<In>(x, i, n, amax);
-  }
-};
-
 // A line that is one group.
 template <class In, class Code>
 __attribute__((noinline)) void encode_group(const Line<In>& line,

@@ -17,6 +17,7 @@ constexpr int64_t kTurned = 512;
 //   row + 2                   reduce  encode
 template <class In, bool streams>
 void quantize_rows(const DynamicArgs& args) {
+  constexpr uintptr_t kAhead = 6 << 10;
   const CacheLevel level = streams ? prefetch_level() : CacheLevel::first;
   const int64_t turned = level == CacheLevel::second ? kTurned : 0;
   typename In::Amax amax;
@@ -24,14 +25,11 @@ void quantize_rows(const DynamicArgs& args) {
   for (int64_t row = 0; row < args.rows; ++row) {
     const auto divider = divider_of<In, Int8, int32_t>(args.rule, In::Amax::value(amax.bits()));
     store_scale(args.scale, row, 0, divider.scale);
-    char* const y = y_of(args, row);
-    if (row + 1 < args.rows)
-      amax =
-          encode<In, Int8, Ends::inlined>(x_of<In>(args, row), args.n, y, Stores{streams}, divider,
-                                          Reduce<In>{x_of<In>(args, row + 1), level}, turned)
-              .amax;
-    else
-      encode<In, Int8, Ends::inlined>(x_of<In>(args, row), args.n, y, divider);
+    const auto* const next = row + 1 < args.rows ? x_of<In>(args, row + 1) : nullptr;
+    amax = encode<In, Int8, Ends::inlined>(x_of<In>(args, row), args.n, y_of(args, row),
+                                           Stores{streams}, divider,
+                                           ReduceNext<In>{next, kAhead, level}, turned)
+               .amax;
   }
   if (streams) stream_fence();
 }

@@ -113,19 +113,23 @@ struct Nothing {
   NPU_QUANT_INLINE void tile(int64_t) const {}
   NPU_QUANT_INLINE void end(int64_t, int64_t) const {}
 };
-// The next row is reduced: the arithmetic of the one hides the memory latency of the other.
+// The next row is reduced, if there is one: the arithmetic of the one hides the memory latency of
+// the other. Memory is asked for what lies `ahead` bytes behind.
 template <class In>
-struct Reduce {
-  static constexpr uintptr_t kAhead = 6 << 10;
-  const typename In::Storage* x;
+struct ReduceNext {
+  const typename In::Storage* x;  // null where there is none
+  uintptr_t ahead;
   CacheLevel level;
   typename In::Amax amax = {};
 
   NPU_QUANT_INLINE void tile(int64_t i) {
-    prefetch_values(level, x + i, kAhead, kTile);
+    if (x == nullptr) return;
+    prefetch_values(level, x + i, ahead, kTile);
     In::include(amax, x + i);
   }
-  NPU_QUANT_INLINE void end(int64_t i, int64_t n) { reduce_end<In>(x, i, n, amax); }
+  NPU_QUANT_INLINE void end(int64_t i, int64_t n) {
+    if (x != nullptr) reduce_end<In>(x, i, n, amax);
+  }
 };
 
 // Codes of a row, into the caches or past them: then from the first vector of y on. Returns what
