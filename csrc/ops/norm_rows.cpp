@@ -1,9 +1,8 @@
 #include "ops/norm_rows.h"
 
-#include "core/parallel.h"
-#include "core/rows.h"
 #include "kernels/elementwise_args.h"
 #include "ops/parameter.h"
+#include "ops/tiles.h"
 
 namespace npu_quant {
 namespace {
@@ -83,9 +82,10 @@ class NormWork {
       : call_(call),
         of_codes_{{*call.tensors[Kernel::kY1], packs()}, {*call.tensors[Kernel::kY2], packs()}},
         lead_(x().rank - call.gamma->rank),
-        rows_(x().shape.dims, lead_,
+        rows_(shape_of_rows(),
               {strides(0), strides(1), strides(2), strides(3), strides(4), strides(5), strides(6),
-               strides(7), strides(8)}),
+               strides(7), strides(8)},
+              {.group_columns = Cut::kAll}),
         row_(call.gamma->shape.dims, call.gamma->rank,
              {of_row(0), of_row(1), of_row(2), of_row(3), of_row(4), of_row(5), of_row(6),
               of_row(7), of_row(8)}) {
@@ -107,20 +107,26 @@ class NormWork {
     const int64_t bytes =
         work_bytes(call_.op.bytes(), {t[Kernel::kX1], t[Kernel::kX2], t[Kernel::kX], t[Kernel::kY1],
                                       t[Kernel::kY2], t[Kernel::kRmsNorm]});
-    parallel_for(rows_.count(), bytes, [&](int64_t begin, int64_t end) {
-      rows_.for_each_run(begin, end, [&](const Offsets& offsets, int64_t rows) {
-        run_on_active_target<Kernel>(arguments(offsets, rows));
-      });
-    });
+    char* data[Kernel::kTensors];
+    for (int i = 0; i < Kernel::kTensors; ++i) data[i] = t[i]->data;
+    rows_.for_each_part(data, bytes,
+                        [&](const Part& part) { run_on_active_target<Kernel>(arguments(part)); });
   }
 
  private:
-  using Offsets = int64_t[Kernel::kTensors];
+  using Part = Tiles<Kernel::kTensors>::Part;
 
   static bool holds_codes(int tensor) { return tensor == Kernel::kY1 || tensor == Kernel::kY2; }
   const TensorView& x() const { return *call_.tensors[Kernel::kX1]; }
   bool packs() const { return is_packed(call_.codes); }
   const int64_t* strides(int tensor) const { return call_.tensors[tensor]->strides; }
+  // With one axis for those of a row.
+  Shape shape_of_rows() const {
+    Shape shape = x().shape;
+    shape.rank = lead_ + 1;
+    shape.dims[lead_] = call_.gamma->shape.size();
+    return shape;
+  }
   // Of the axes of a row.
   const int64_t* of_row(int tensor) const {
     static constexpr int64_t kNone[kMaxRank] = {};
@@ -138,16 +144,17 @@ class NormWork {
     }
   }
 
-  Kernel::Args arguments(const Offsets& offsets, int64_t rows) const {
+  Kernel::Args arguments(const Part& part) const {
     Kernel::Args args{};
     args.dtype = x().dtype;
     args.codes = call_.codes;
-    args.rows = rows;
-    args.n = call_.gamma->shape.size();
+    args.rows = part.rows;
+    args.n = part.n;
     for (int t = 0; t < Kernel::kTensors; ++t) {
       const TensorView& of = *call_.tensors[t];
       if (!of.present) continue;
-      args.tensors[t] = {of.data + offsets[t], rows_.inner_stride(t),
+      const Strided rows = part.at[t];
+      args.tensors[t] = {rows.data, rows.row_stride,
                          row_.rank > 0 ? row_.strides[t][row_.rank - 1] : size_of(of.dtype),
                          row_.rank > 1 ? &axes_[t] : nullptr,
                          holds_codes(t) ? of_codes_[t - Kernel::kY1].item() : 0};
@@ -167,7 +174,7 @@ class NormWork {
   const NormCall& call_;
   const CodeStrides of_codes_[2];
   int lead_;
-  Rows<Kernel::kTensors> rows_;
+  Tiles<Kernel::kTensors> rows_;
   Axes<Kernel::kTensors> row_;
   RowAxes axes_[Kernel::kTensors];
   int64_t packed_dims_[kMaxRank];

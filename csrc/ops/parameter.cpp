@@ -3,8 +3,8 @@
 #include <cstring>
 #include <new>
 
+#include "core/axes.h"
 #include "core/dispatch.h"
-#include "core/rows.h"
 #include "kernels/widen.h"
 
 namespace npu_quant {

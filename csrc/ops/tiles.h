@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/axes.h"
 #include "core/ceil_div.h"
 #include "core/parallel.h"
-#include "core/rows.h"
 #include "core/strided.h"
 #include "ops/groups.h"
 

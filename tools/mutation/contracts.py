@@ -110,7 +110,7 @@ WORK = [
     ),
     Fault(
         "rows: axes merge whatever the first tensor's strides are",
-        f"{CORE}/rows.h",
+        f"{CORE}/axes.h",
         "for (int t = 0; t < tensors && continues; ++t)",
         "for (int t = 1; t < tensors && continues; ++t)",
         "dynamic_quant",

@@ -1,4 +1,4 @@
-// Walks several tensors of one shape together.
+// Axes of several tensors of one shape, walked together.
 #pragma once
 
 #include "core/strided.h"
@@ -85,38 +85,6 @@ struct Axes {
       index /= dims[axis];
     }
   }
-};
-
-// The rows, that is all axes but the last, of several tensors of the same leading shape.
-template <int tensors>
-class Rows {
- public:
-  Rows(const int64_t* dims, int rank, const int64_t* const (&strides)[tensors])
-      : axes_(dims, rank, strides), count_(axes_.count()) {}
-
-  int64_t count() const { return count_; }
-  bool is_single_axis() const { return axes_.rank <= 1; }
-  int64_t inner_stride(int tensor) const {
-    return axes_.rank > 0 ? axes_.strides[tensor][axes_.rank - 1] : 0;
-  }
-
-  // Calls run(offsets, rows) for rows [begin, end) in pieces whose rows are inner_stride apart.
-  template <class Run>
-  void for_each_run(int64_t begin, int64_t end, Run run) const {
-    const int64_t inner = axes_.rank > 0 ? axes_.dims[axes_.rank - 1] : 1;
-    while (begin < end) {
-      const int64_t rows =
-          inner - begin % inner < end - begin ? inner - begin % inner : end - begin;
-      int64_t offsets[tensors];
-      axes_.find_offsets(begin, offsets);
-      run(offsets, rows);
-      begin += rows;
-    }
-  }
-
- private:
-  Axes<tensors> axes_;
-  int64_t count_;
 };
 
 }  // namespace npu_quant
