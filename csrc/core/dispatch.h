@@ -37,9 +37,9 @@ const char* name_of(CacheLevel level);  // "l1", "l2"
 CacheLevel prefetch_level();
 void set_prefetch_level(CacheLevel level);
 
-// On a runnable target.
+// On a runnable target. Hidden: a library's own kernels are no other's.
 template <class Kernel>
-void run_on(Target target, const typename Kernel::Args& args) {
+[[gnu::visibility("hidden")]] void run_on(Target target, const typename Kernel::Args& args) {
   if constexpr (is_built(Target::avx512))
     if (target == Target::avx512) return Kernel::template run<Target::avx512>(args);
   if constexpr (is_built(Target::avx2))
@@ -48,7 +48,7 @@ void run_on(Target target, const typename Kernel::Args& args) {
 }
 
 template <class Kernel>
-void run_on_active_target(const typename Kernel::Args& args) {
+[[gnu::visibility("hidden")]] void run_on_active_target(const typename Kernel::Args& args) {
   // Asked for only where there is a choice.
   constexpr bool kHasChoice = is_built(Target::avx2) || is_built(Target::avx512);
   run_on<Kernel>(kHasChoice ? active_target() : Target::baseline, args);

@@ -186,7 +186,7 @@ ANTI = [
     Fault(
         "anti_mx_quant: numbers too great for the fast way take it",
         f"{K}/anti_mx_quant.cpp",
-        "kMoreOrdinary = 223",
+        "kMoreOrdinary = 222",
         "kMoreOrdinary = 238",
         "anti_mx_quant formula",
         A2,
