@@ -43,6 +43,7 @@ def _arguments(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
         "npu_add_rms_norm_quant": (x, x, ones, ones, None),
         "npu_rms_norm_quant": (x, ones, ones, ones, ones),
         "npu_rms_norm_quant_v2": (x, ones, ones),
+        "npu_rms_norm_dynamic_quant": (x, ones),
         "npu_dtype_cast": (x, 257),
         "npu_trans_quant_param": (ones,),
         "npu_convert_weight_to_int4pack": (torch.ones(1, 16, dtype=torch.int32),),

@@ -2,9 +2,8 @@
 //   y = enc(v / scale + zero_point), or v * scale; NaN gives 0
 #pragma once
 
+#include "kernels/affine.h"
 #include "kernels/piece.h"
-#include "kernels/quotient.h"
-#include "simd/codes.h"
 
 namespace npu_quant {
 namespace {
@@ -45,6 +44,16 @@ class AffineWeights {
       return load<F32>(at[w] + (i & mask) + p * kLanes);
     }
   };
+  // Those of the tile at i, as kernels/affine.h asks for them.
+  struct At {
+    const Tiles& of;
+    int64_t i;
+
+    NPU_QUANT_INLINE F32 scale(int p) const { return of(Affine::kScale, i, p); }
+    NPU_QUANT_INLINE F32 offset(int p) const { return of(Affine::kZeroPoint, i, p); }
+    NPU_QUANT_INLINE F32 factor(int p) const { return of(Affine::kFactor, i, p); }
+    NPU_QUANT_INLINE F32 steps(int p) const { return of(Affine::kSteps, i, p); }
+  };
   Tiles tiles;
 
  private:
@@ -68,23 +77,22 @@ struct ToCodes {
   }
 };
 
-// By one multiplication where that is certain of a whole tile (quotient.h), else by the formula.
+NPU_QUANT_INLINE Tile sums_of(Tile v, const AffineWeights::At& by, bool divides) {
+  if (divides) return sums_by_formula(v, by, kDivide);
+  for (int p = 0; p < 4; ++p) v.part[p] = v.part[p] * by.scale(p) + by.offset(p);
+  return v;
+}
+
+// By steps where they are certain of a whole tile, else by the formula.
 template <bool divides, bool has_steps>
 struct AffineInt8 {
   NPU_QUANT_INLINE void put(const AffineWeights::Tiles& by, int64_t i, const Tile& v, char* to,
                             Stores stores) const {
     auto* const y = reinterpret_cast<int8_t*>(to);
-    Tile q;
-    if constexpr (has_steps) {
-      for (int p = 0; p < 4; ++p)
-        q.part[p] = steps_of_sum(v.part[p], by(Affine::kFactor, i, p), by(Affine::kSteps, i, p));
-      if (Int8::put_floors(y, q, stores)) return;
-    }
-    for (int p = 0; p < 4; ++p) {
-      const F32 scale = by(Affine::kScale, i, p);
-      q.part[p] = (divides ? v.part[p] / scale : v.part[p] * scale) + by(Affine::kZeroPoint, i, p);
-    }
-    put_with_zero_for_nan<Int8>(y, q, stores);
+    const AffineWeights::At at{by, i};
+    if constexpr (has_steps)
+      if (Int8::put_floors(y, steps_of_sums(v, at), stores)) return;
+    put_with_zero_for_nan<Int8>(y, sums_of(v, at, divides), stores);
   }
 };
 struct AffineSmall {
@@ -93,12 +101,7 @@ struct AffineSmall {
 
   NPU_QUANT_INLINE void put(const AffineWeights::Tiles& by, int64_t i, const Tile& v, char* to,
                             Stores stores) const {
-    Tile q;
-    for (int p = 0; p < 4; ++p) {
-      const F32 scale = by(Affine::kScale, i, p);
-      q.part[p] = (divides ? v.part[p] / scale : v.part[p] * scale) + by(Affine::kZeroPoint, i, p);
-    }
-    SmallCode::put(format, reinterpret_cast<uint8_t*>(to), q, stores);
+    SmallCode::put(format, reinterpret_cast<uint8_t*>(to), sums_of(v, {by, i}, divides), stores);
   }
 };
 

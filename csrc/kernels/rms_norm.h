@@ -17,7 +17,7 @@ struct RmsNormKernel {
   // 4), null where there is none.
   struct Quantizer {
     Strided scale, zero_point;  // all elements or none; no scale: codes are 0
-    Strided factor, offset;     // of StepsKernel (kernels/quantize.h), where it divides
+    Strided factor, offset;     // of StepsKernel (kernels/elementwise_args.h), where it divides
     Strided smooth;             // of a row that is quantized by its own scale
   };
 
