@@ -97,7 +97,7 @@ Status AddRmsNormQuant::check_shapes() {
 
 Status AddRmsNormQuant::run(const TensorView* out) const {
   if (x1.shape.size() == 0) return {};
-  const TensorView* const absent = &NormCall::kAbsent;
+  const TensorView* const absent = &kAbsent;
   return run_norm({.op = *this,
                    .codes = codes(),
                    .epsilon = epsilon,

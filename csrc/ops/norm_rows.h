@@ -8,7 +8,6 @@ namespace npu_quant {
 
 // A call: the caller's arrays, absent where they are not given or not wanted.
 struct NormCall {
-  static constexpr TensorView kAbsent{};
   struct Quantizer {
     const TensorView *scale = &kAbsent, *zero_point = &kAbsent, *smooth = &kAbsent;
   };

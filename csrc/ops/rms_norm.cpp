@@ -20,7 +20,7 @@ NormCall RmsNorm::norm_call() const {
                 .gamma = &gamma_row_,
                 .beta = &beta_row_,
                 .quantizers = {}};
-  for (const TensorView*& tensor : call.tensors) tensor = &NormCall::kAbsent;
+  for (const TensorView*& tensor : call.tensors) tensor = &kAbsent;
   call.tensors[Kernel::kX1] = &x;
   return call;
 }
