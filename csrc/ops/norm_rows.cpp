@@ -66,10 +66,11 @@ class OutputWeights {
   }
 
  private:
-  // Fewer are quantized before there are steps.
+  // Fewer or shorter ones are quantized before there are steps.
   static bool has_many_rows(const NormCall& call) {
-    constexpr int64_t kMany = 32;
-    return call.tensors[Kernel::kX1]->shape.size() >= kMany * call.gamma->shape.size();
+    constexpr int64_t kMany = 8, kShort = 1024;
+    const int64_t n = call.gamma->shape.size();
+    return n >= kShort && call.tensors[Kernel::kX1]->shape.size() >= kMany * n;
   }
 
   RowWeight scale_, zero_point_, factor_, steps_, smooth_;
