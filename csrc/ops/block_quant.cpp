@@ -66,7 +66,7 @@ Status BlockQuant::check_shapes() {
   return check_packable(name, "x", x, codes(), outputs[kY].dtype);
 }
 
-void BlockQuant::quantize(const GroupLines* groups, const TensorView* out) const {
+void BlockQuant::quantize(const RowGroups* groups, const TensorView* out) const {
   const TensorView &y = out[kY], &scale = out[kScale];
   if (outputs[kScale].shape.size() == 0 || (!y.present && !scale.present)) return;
   enum { kX, kCodes, kScales, kTensors };

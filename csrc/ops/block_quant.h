@@ -47,7 +47,7 @@ struct BlockQuant : Op {
   Status check_shapes() override;
 
   // Where there are no groups all rows are one.
-  void quantize(const GroupLines* groups, const TensorView* out) const;
+  void quantize(const RowGroups* groups, const TensorView* out) const;
 
  private:
   const std::span<const Format> formats_;

@@ -277,7 +277,6 @@ void DynamicGroups::quantize_all(const DynamicTensors& tensors, const SmoothRows
   constexpr int64_t kMostPairs = 128;
   constexpr size_t kPair = 2 * sizeof(float);
   alignas(64) char pairs[kMostPairs * kPair];
-  constexpr const TensorView& kAbsent = DynamicTensors::kAbsent;
   const DynamicTiles rows({tensors.x, tensors.y, kAbsent, kAbsent, tensors.packed}, smooth,
                           DynamicTiles::kPartsOfRows);
   const int64_t segments = tensors.x.shape.size() > 0 ? rows.count() : 0;

@@ -29,7 +29,7 @@ Status DynamicQuant::check_ranks() const {
                                        group_index.present
                                            ? "With group_index it holds a row for each group."
                                            : "It holds one factor per element of a token."));
-  return check_rank(name, "group_index", group_index, 1, 1, "It holds the end of each group.");
+  return check_group_rank(name, "group_index", group_index);
 }
 
 void DynamicQuant::plan_outputs() {
@@ -118,12 +118,11 @@ Status DynamicQuant::check_elements() const {
   if (!group_index.present) return {};
   int64_t rows = 1;
   for (int axis = 0; axis + 1 < input.rank; ++axis) rows *= input.shape.dims[axis];
-  return check_group_ends(name, "group_index", group_index, "input", rows);
+  return RowGroups().assign(name, "group_index", group_index, "input", rows);
 }
 
 Status DynamicQuant::run(const TensorView* out) const {
-  const TensorView &y = out[kY], &scale = out[kScale],
-                   &offset = symmetric ? DynamicTensors::kAbsent : out[kOffset];
+  const TensorView &y = out[kY], &scale = out[kScale], &offset = symmetric ? kAbsent : out[kOffset];
   if (!y.present && !scale.present && !offset.present) return {};
   const DynamicTensors tensors{input, y, scale, offset, is_packed(codes())};
   SmoothRows smooth;

@@ -28,12 +28,8 @@ Status SmoothRows::assign(const char* op, const TensorView& smooth_scales,
   NPU_QUANT_RETURN_IF_ERROR(
       factors_.assign(op, smooth_scales, smooth_scales.shape, smooth_scales.strides));
   if (!group_index.present) return {};
-  experts_ = group_index.shape.dims[0];
   row_stride_ = smooth_scales.shape.dims[1] * static_cast<int64_t>(sizeof(float));
-  // The first end beyond a row is the first of the greatest so far that is.
-  for (int64_t e = 0, greatest = 0; e + 1 < experts_; ++e)
-    ends_[e] = greatest = std::max(greatest, group_end_at(group_index, e));
-  return {};
+  return groups_.assign_any(op, group_index);
 }
 
 [[gnu::always_inline]]

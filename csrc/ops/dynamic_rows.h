@@ -19,22 +19,18 @@ class SmoothRows {
   // The factors of a row's elements, null where there are none.
   Strided of_row(int64_t row) const {
     if (factors_.data() == nullptr) return {};
-    return {factors_.data() + expert_of(row) * row_stride_, 0, sizeof(float)};
+    const int64_t group = groups_.count() > 0 ? groups_.group_of(row) : 0;
+    return {factors_.data() + group * row_stride_, 0, sizeof(float)};
   }
   // Where the rows end that have the factors of this one.
   int64_t end_of(int64_t row) const {
-    const int64_t expert = expert_of(row);
-    return expert + 1 < experts_ ? ends_[expert] : INT64_MAX;
+    return groups_.count() > 0 ? groups_.end_of(groups_.group_of(row)) : INT64_MAX;
   }
 
  private:
-  int64_t expert_of(int64_t row) const {
-    return experts_ == 1 ? 0 : std::upper_bound(ends_, ends_ + experts_ - 1, row) - ends_;
-  }
-
   Parameter factors_;
-  int64_t row_stride_ = 0, experts_ = 1;
-  int64_t ends_[kMostExperts - 1];  // of all experts but the last
+  int64_t row_stride_ = 0;
+  RowGroups groups_;  // none where all rows have the same factors
 };
 
 // Some rows, or a segment of one, and their factors in common.
@@ -45,7 +41,6 @@ struct RowsPart {
 
 // What a dynamic quantizer reads and writes; absent where it is not wanted.
 struct DynamicTensors {
-  static constexpr TensorView kAbsent{};
   const TensorView &x, &y, &scale, &offset;  // the caller's: small calls have no time for copies
   bool packed;                               // codes share elements of y
 };

@@ -54,14 +54,13 @@ Status GroupedDynamicBlockQuant::check_shapes() {
 }
 
 Status GroupedDynamicBlockQuant::check_elements() const {
-  return check_group_ends(name, "group_list", group_list, "x", rows());
+  return RowGroups().assign(name, "group_list", group_list, "x", rows());
 }
 
 Status GroupedDynamicBlockQuant::run(const TensorView* out) const {
-  GroupLines lines;
-  NPU_QUANT_RETURN_IF_ERROR(
-      lines.assign(name, "group_list", group_list, "x", rows(), row_block_size));
-  quantize(&lines, out);
+  RowGroups groups;
+  NPU_QUANT_RETURN_IF_ERROR(groups.assign(name, "group_list", group_list, "x", rows()));
+  quantize(&groups, out);
   return {};
 }
 

@@ -47,15 +47,15 @@ Status GroupedDynamicMxQuant::check_shapes() {
 }
 
 Status GroupedDynamicMxQuant::check_elements() const {
-  return check_group_ends(name, "group_index", group_index, "x", input.shape.dims[0]);
+  return RowGroups().assign(name, "group_index", group_index, "x", input.shape.dims[0]);
 }
 
 Status GroupedDynamicMxQuant::run(const TensorView* out) const {
   if (input.shape.dims[1] == 0 || (!out[kY].present && !out[kMxScale].present)) return {};
-  GroupLines lines;
+  RowGroups groups;
   NPU_QUANT_RETURN_IF_ERROR(
-      lines.assign(name, "group_index", group_index, "x", input.shape.dims[0], kPair));
-  quantize_along(0, out[kY], out[kMxScale], nullptr, &lines);
+      groups.assign(name, "group_index", group_index, "x", input.shape.dims[0]));
+  quantize_along(0, out[kY], out[kMxScale], nullptr, &groups);
   return {};
 }
 

@@ -1,65 +1,94 @@
 #include "ops/groups.h"
 
-#include <algorithm>
 #include <cstring>
+#include <limits>
 #include <new>
 
 namespace npu_quant {
+namespace {
 
-Status check_group_rank(const char* op, const char* argument, const TensorView& ends) {
-  return check_rank(op, argument, ends, 1, 1, "It holds the end of each group.");
+template <class T>
+int64_t entry(const char* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
 }
 
-Status check_group_count(const char* op, const char* argument, const TensorView& ends) {
-  if (ends.shape.dims[0] > 0) return {};
-  return wrong_shape(op, argument, ends, "expected 1 or more entries");
+}  // namespace
+
+Status check_group_rank(const char* op, const char* argument, const TensorView& list) {
+  return check_rank(op, argument, list, 1, 1, "It holds the end of each group.");
 }
 
-int64_t group_end_at(const TensorView& ends, int64_t group) {
-  int32_t end;
-  std::memcpy(&end, ends.data + group * ends.strides[0], sizeof end);
-  return end;
+Status check_group_count(const char* op, const char* argument, const TensorView& list) {
+  if (list.shape.dims[0] > 0) return {};
+  return wrong_shape(op, argument, list, "expected 1 or more entries");
 }
 
-Status check_group_ends(const char* op, const char* argument, const TensorView& ends,
-                        const char* x_name, int64_t rows) {
-  const auto wrong = [&](int64_t group, int64_t end, const Text& allowed) {
-    return fault(op, Fault::attribute, {Argument(argument), "[", group, "]"}, {"is ", end},
+Status RowGroups::copy(const char* op, const TensorView& list) {
+  count_ = list.shape.dims[0];
+  if (count_ > kFew) {
+    many_.reset(new (std::nothrow) int64_t[static_cast<size_t>(count_)]);
+    if (many_ == nullptr) return out_of_memory(op);
+    ends_ = many_.get();
+  }
+  for (int64_t group = 0; group < count_; ++group) {
+    const char* const from = list.data + group * list.strides[0];
+    ends_[group] = list.dtype == DType::int64 ? entry<int64_t>(from) : entry<int32_t>(from);
+  }
+  return {};
+}
+
+Status RowGroups::assign(const char* op, const char* argument, const TensorView& list,
+                         const char* x_name, int64_t rows, Holds holds) {
+  NPU_QUANT_RETURN_IF_ERROR(copy(op, list));
+  const auto wrong = [&](int64_t group, int64_t came, const Text& allowed) {
+    return fault(op, Fault::attribute, {Argument(argument), "[", group, "]"}, {"is ", came},
                  allowed);
   };
-  const int64_t groups = ends.shape.dims[0];
-  int64_t before = 0, end = 0;
-  for (int64_t group = 0; group < groups; before = end, ++group) {
-    end = group_end_at(ends, group);
-    if (end < before)
-      return wrong(group, end,
+  for (int64_t group = 0; group < count_; ++group) {
+    const int64_t before = begin_of(group), came = ends_[group];
+    if (holds == Holds::ends) {
+      if (came >= before) continue;
+      return wrong(group, came,
                    {"expected at least ", before,
                     ": it holds the row behind each group, counted from the first row of ",
                     Argument(x_name)});
+    }
+    // Of those that are right no sum overflows.
+    if (came < 0 || came > rows - before)
+      return wrong(
+          group, came,
+          {"expected 0 to ", rows - before, ": it holds the number of rows of each group, of ",
+           rows, " in ", Argument(x_name)});
+    ends_[group] = before + came;
   }
+  const int64_t last = count_ - 1, begin = begin_of(last), end = end_of(last);
   if (end == rows) return {};
-  return wrong(groups - 1, end, {"expected ", rows, ", the number of rows of ", Argument(x_name)});
+  if (holds == Holds::ends)
+    return wrong(last, end, {"expected ", rows, ", the number of rows of ", Argument(x_name)});
+  return wrong(last, end - begin,
+               {"expected ", rows - begin, ", the rows of ", Argument(x_name), " that are left"});
 }
 
-Status GroupLines::assign(const char* op, const char* argument, const TensorView& ends,
-                          const char* x_name, int64_t rows, int64_t block) {
-  rows_ = rows, block_ = block, groups_ = ends.shape.dims[0];
-  ends_.reset(new (std::nothrow) int32_t[static_cast<size_t>(groups_)]);
-  if (ends_ == nullptr) return out_of_memory(op);
-  for (int64_t g = 0; g < groups_; ++g) ends_[g] = static_cast<int32_t>(group_end_at(ends, g));
-  return check_group_ends(op, argument, contiguous_view(ends_.get(), DType::int32, groups_), x_name,
-                          rows);
+// The first end beyond a row is the first of the greatest so far that is.
+Status RowGroups::assign_any(const char* op, const TensorView& list) {
+  NPU_QUANT_RETURN_IF_ERROR(copy(op, list));
+  for (int64_t group = 0; group < count_; ++group)
+    ends_[group] = std::max(begin_of(group), ends_[group]);
+  ends_[count_ - 1] = std::numeric_limits<int64_t>::max();
+  return {};
 }
 
-GroupLines::Line GroupLines::at(int64_t line) const {
-  const int32_t* const ends = ends_.get();
-  const auto is_before = [&](int64_t l, const int32_t& end) {
-    return l < first_line_of(&end - ends + 1);
-  };
-  const int64_t group = std::upper_bound(ends, ends + groups_ - 1, line, is_before) - ends;
-  const int64_t end = ends[group];
-  const int64_t row = std::min(begin_of(group) + (line - first_line_of(group)) * block_, end);
-  return {row, end - row};
+RowGroups::Line RowGroups::line_at(int64_t line, int64_t block) const {
+  int64_t group = 0;
+  for (int64_t behind = count_; group + 1 < behind;) {
+    const int64_t middle = (group + behind) / 2;
+    (first_line_of(middle, block) <= line ? group : behind) = middle;
+  }
+  const int64_t row =
+      std::min(begin_of(group) + (line - first_line_of(group, block)) * block, end_of(group));
+  return {row, end_of(group) - row};
 }
 
 }  // namespace npu_quant

@@ -93,7 +93,7 @@ DynamicMxArgs MxQuant::args_of(const MxPart& part) const {
 }
 
 void MxQuant::quantize_along(int place, const TensorView& y, const TensorView& mxscale,
-                             const TensorView* row_scales, const GroupLines* groups) const {
+                             const TensorView* row_scales, const RowGroups* groups) const {
   const bool is_wanted = y.present || mxscale.present || (row_scales && row_scales->present);
   if (!is_wanted) return;
   const MxWork work{.shape = input.shape,

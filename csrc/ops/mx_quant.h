@@ -43,7 +43,7 @@ struct MxQuant : Op {
   // Blocks along an axis, or tiles where there are scales of rows; nothing where none is wanted.
   void quantize_along(int place, const TensorView& y, const TensorView& mxscale,
                       const TensorView* row_scales = nullptr,
-                      const GroupLines* groups = nullptr) const;
+                      const RowGroups* groups = nullptr) const;
 
   const char* const input_name_;
 

@@ -36,7 +36,7 @@ struct MxWork {
   const TensorView &numbers, &codes, &scales;
   bool gives_codes = true;
   const TensorView* row_scales = nullptr;  // blocks are tiles where there are some
-  const GroupLines* groups = nullptr;      // of rows, in each of which pairs begin anew
+  const RowGroups* groups = nullptr;       // of rows, in each of which pairs begin anew
 
   // Calls run(part) on threads; `bytes` is what all of it reads and writes.
   template <class Run>

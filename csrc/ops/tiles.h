@@ -30,12 +30,12 @@ struct Cut {
 
   // A group is cut at the end of an axis only. Rows that are a group each are not joined.
   int64_t group_rows = 1, group_columns = 1;
-  int64_t columns = INT64_MAX;             // of a part, at most: of whole groups
-  int64_t head = 0;                        // more of them has the first part
-  int64_t elements = INT64_MAX;            // of a part of several groups of rows, at most
-  int row_axis = kNone;                    // of the rows; else all axes before the last are
-  int order_of = kNone;                    // the tensor that is walked as it lies in memory
-  const GroupLines* row_groups = nullptr;  // groups of rows begin anew in each of them
+  int64_t columns = INT64_MAX;            // of a part, at most: of whole groups
+  int64_t head = 0;                       // more of them has the first part
+  int64_t elements = INT64_MAX;           // of a part of several groups of rows, at most
+  int row_axis = kNone;                   // of the rows; else all axes before the last are
+  int order_of = kNone;                   // the tensor that is walked as it lies in memory
+  const RowGroups* row_groups = nullptr;  // groups of rows begin anew in each of them
 };
 
 // Columns lie along the last axis, and along those that it continues in every tensor; with an axis
@@ -140,7 +140,7 @@ class Tiles {
     if (cut_.group_rows == Cut::kAll) {
       cut_.group_rows = rows_ = rows;
     } else if (cut_.row_groups != nullptr) {
-      lines_ = cut_.row_groups->count();
+      lines_ = cut_.row_groups->lines(cut_.group_rows);
     } else {
       rows_ = rows;
       join_matrices();
@@ -164,8 +164,8 @@ class Tiles {
     return segment + 1 < segments_ ? cut_.head + (segment + 1) * cut_.columns : n_;
   }
   // Where a line of a matrix begins, and the rows from there on.
-  GroupLines::Line rows_at(int64_t line) const {
-    if (cut_.row_groups != nullptr) return cut_.row_groups->at(line);
+  RowGroups::Line rows_at(int64_t line) const {
+    if (cut_.row_groups != nullptr) return cut_.row_groups->line_at(line, cut_.group_rows);
     if (cut_.row_axis == Cut::kNone) return {line, lines_ - line};
     return {line * cut_.group_rows, rows_ - line * cut_.group_rows};
   }

@@ -101,8 +101,8 @@ TEST(Tiles, PartsOfManyLinesHaveFewElements) {
 
 TEST(Tiles, BlocksBeginAnewInEachGroupOfRows) {
   int32_t ends[] = {3, 3, 8};
-  GroupLines groups;
-  ASSERT_TRUE(groups.assign("op", "ends", contiguous_view(ends, DType::int32, 3), "x", 8, 2).ok());
+  RowGroups groups;
+  ASSERT_TRUE(groups.assign("op", "ends", contiguous_view(ends, DType::int32, 3), "x", 8).ok());
   const Shape shape{2, {8, 4}};
   const int64_t x[] = {4, 1}, scales[] = {4, 4};
   const Cut cut{.group_rows = 2, .group_columns = 4, .row_axis = 0, .row_groups = &groups};
