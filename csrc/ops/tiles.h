@@ -30,8 +30,8 @@ struct Cut {
 
   // A group is cut at the end of an axis only. Rows that are a group each are not joined.
   int64_t group_rows = 1, group_columns = 1;
-  int64_t columns = INT64_MAX;            // of a part, at most: of whole groups
-  int64_t head = 0;                       // more of them has the first part
+  int64_t columns = INT64_MAX;            // of a segment, at most: of whole groups
+  int64_t head = 0;                       // more of them has the first one
   int64_t elements = INT64_MAX;           // of a part of several groups of rows, at most
   int row_axis = kNone;                   // of the rows; else all axes before the last are
   int order_of = kNone;                   // the tensor that is walked as it lies in memory
@@ -42,8 +42,8 @@ struct Cut {
 // of rows, the elements of all other axes have a matrix each.
 //
 //   line 0   | segment 0 | segment 1 | 2 |    A line is a group of rows, a segment as many columns
-//   line 1   | segment 3 | segment 4 | 5 |    as a part may have. A part is some segments of a line
-//   line 2   | segment 6 | segment 7 | 8 |    or, where a line is one segment, some lines.
+//   line 1   | segment 3 | segment 4 | 5 |    as threads share lines by. A part is some lines, or
+//   line 2   | segment 6 | segment 7 | 8 |    some segments of one.
 template <int tensors>
 class Tiles {
  public:
@@ -80,12 +80,14 @@ class Tiles {
   template <class Run>
   void for_each_part_of(int64_t begin, int64_t end, char* const (&data)[tensors], Run run) const {
     while (begin < end) {
-      if (segments_ == 1) {
-        const int64_t lines = std::min(end - begin, lines_from(begin));
-        run(part_at(data, begin, lines, 0, n_));
-        begin += lines;
+      const int64_t line = segments_ == 1 ? begin : begin / segments_;
+      const int64_t first = segments_ == 1 ? 0 : begin % segments_;
+      if (first == 0 && end - begin >= segments_) {
+        const int64_t whole = segments_ == 1 ? end - begin : (end - begin) / segments_;
+        const int64_t lines = std::min(whole, lines_from(line));
+        run(part_at(data, line, lines, 0, n_));
+        begin += lines * segments_;
       } else {
-        const int64_t line = begin / segments_, first = begin % segments_;
         const int64_t last = std::min(segments_, first + end - begin);
         run(part_at(data, line, 1, first > 0 ? end_of(first - 1) : 0, end_of(last - 1)));
         begin += last - first;

@@ -71,6 +71,7 @@ TEST(Tiles, BlocksHaveTheirScales) {
                                        {2, 6, 24, 16},
                                        {1, 8, 40, 24},
                                        {1, 2, 48, 32}}));
+  EXPECT_EQ(parts_of(tiles, 6), (Parts{{4, 10, 0, 0}, {1, 10, 40, 24}}));
 }
 
 TEST(Tiles, MatricesOfWholeBlocksThatFollowAreOne) {
