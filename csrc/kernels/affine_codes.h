@@ -29,8 +29,9 @@ class AffineWeights {
       const Strided& of = by.weights[w];
       tiles.at[w] = of.data == nullptr ? nullptr : parameter_at(of, 0, first);
       if (of.data == nullptr || (!is_one && n >= kTile)) continue;
-      for (int64_t i = 0; i < kTile; ++i)
-        copies_[w][i] = parameter_at(of, 0, first + (i < n ? i : 0))->value;
+      const F32 one = broadcast(tiles.at[w]->value);
+      for (int p = 0; p < 4; ++p) store(copies_[w] + p * kLanes, one);
+      if (!is_one) std::memcpy(copies_[w], tiles.at[w], static_cast<size_t>(n) * sizeof(float));
       tiles.at[w] = unaligned(copies_[w]);
     }
   }

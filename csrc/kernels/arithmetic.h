@@ -205,21 +205,32 @@ struct Divider {
   Forms form;
 };
 
+// The scale of a group by another form than the quotient. Apart, so that loops have the one alone.
+template <class F>
+[[gnu::cold]] __attribute__((noinline)) F scale_by_form(const Rule& rule, F amax) {
+  const F all = F{} + rule.greatest;
+  F scale{};
+  switch (rule.scale) {
+    case ScaleForm::product: scale = amax * (1 / rule.greatest); break;
+    case ScaleForm::inverse: scale = 1 / (all / amax); break;
+    case ScaleForm::flushed_quotient: {
+      // An infinite one stays.
+      scale = flushed_quotient(amax, all);
+      const F bounded = F{} + rule.most_scale;
+      return (scale > rule.most_scale) & (scale < __builtin_inff()) ? bounded : scale;
+    }
+    case ScaleForm::quotient:
+    default: __builtin_trap();
+  }
+  return scale > rule.most_scale ? F{} + rule.most_scale : scale;
+}
+
 // The scale of a group.
 template <class F>
 NPU_QUANT_INLINE F scale_of(const Rule& rule, F amax) {
-  const F all = F{} + rule.greatest;
-  F scale;
-  switch (rule.scale) {
-    case ScaleForm::quotient: scale = amax / all; break;
-    case ScaleForm::product: scale = amax * (1 / rule.greatest); break;
-    case ScaleForm::inverse: scale = 1 / (all / amax); break;
-    case ScaleForm::flushed_quotient:
-      scale = flushed_quotient(amax, all);
-      return (scale > rule.most_scale) & (scale < __builtin_inff()) ? F{} + rule.most_scale : scale;
-    default: __builtin_trap();
-  }
-  return scale > rule.most_scale ? F{} + rule.most_scale : scale;  // keeps NaN
+  if (__builtin_expect(rule.scale != ScaleForm::quotient, false)) return scale_by_form(rule, amax);
+  const F unbounded = amax / rule.greatest;
+  return unbounded > rule.most_scale ? F{} + rule.most_scale : unbounded;  // keeps NaN
 }
 
 // What values are multiplied by, where the rule says so.

@@ -18,8 +18,9 @@ def numerics(name: str) -> Iterator[None]:
     It holds for this thread or asyncio task (it is a context variable).
 
     Args:
-        name: one of :func:`list_numerics`, or one with parameters, ``NAME:KEY=VALUE[,KEY=VALUE...]``,
-            such as ``ascend910b:scale_form=S2`` (docs/numerics.md 4).
+        name: one of :func:`list_numerics`, or one with parameters,
+            ``NAME:KEY=VALUE[,KEY=VALUE...]``, such as ``ascend910b:scale_form=S2``
+            (docs/numerics.md 4).
 
     Raises:
         ParamError: no profile has that name, or it has no such parameter or value.
