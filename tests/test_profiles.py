@@ -324,6 +324,28 @@ def test_the_form_of_a_scale(
     assert scale.tobytes() == by_form[(S1, S2).index(form)]
 
 
+@pytest.mark.parametrize(
+    ("rows", "n", "dst_type", "form"),
+    [
+        (4, 10240, "int8", S1),
+        (384, 10240, "int8", S1),
+        (3, 10240, "int8", S2),
+        (385, 10240, "int8", S2),
+        (4, 10248, "int8", S2),
+        (4, 10240, "int4", S2),
+    ],
+)
+def test_lengths_that_are_listed(rows: int, n: int, dst_type: str, form: str) -> None:
+    """With a buffer that takes no row of so many elements."""
+    x = np.full((rows, n), 1.125, FLOAT16)
+    found, *by_form = (
+        npu_quant.npu_dynamic_quant(x, dst_type=dst_type, numerics=numerics).scale.tobytes()
+        for numerics in ("ascend910b:ub_size=65536", S1, S2)
+    )
+    assert by_form[0] != by_form[1]
+    assert found == by_form[(S1, S2).index(form)]
+
+
 def test_the_buffer_decides_too() -> None:
     x = np.full((1, 8192), 1.125, FLOAT16)
     found = [

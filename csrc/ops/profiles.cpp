@@ -44,9 +44,9 @@ void bound_scales(double min_scale, Rule& rule) {
   const float bound = to_float32(min_scale);
   rule.most_scale = reciprocal_of(min_scale);
   if (rule.code == CodeForm::product_of_inverse) rule.least_multiplier = bound;
-  if (rule.code != CodeForm::flushed_quotient) return;
-  if (bound < kLeastNormal) rule.most_scale = std::numeric_limits<float>::infinity();
-  if (rule.most_scale < kLeastNormal) rule.most_scale = 0;
+  // Of a subnormal min_scale div() gives infinity, and fl() more than any scale that is finite.
+  if (rule.code == CodeForm::flushed_quotient && rule.most_scale < kLeastNormal)
+    rule.most_scale = 0;
 }
 
 void set_dynamic_forms(const Numerics& numerics, const TokenCall& call, Rule& rule) {

@@ -60,15 +60,8 @@ NAMES = [
     Fault(
         "profiles: a bound is not flushed",
         f"{OPS}/profiles.cpp",
-        "if (rule.most_scale < kLeastNormal) rule.most_scale = 0;",
-        "",
-        "profiles",
-    ),
-    Fault(
-        "profiles: of a subnormal min_scale there is a bound",
-        f"{OPS}/profiles.cpp",
-        "if (bound < kLeastNormal) rule.most_scale = std::numeric_limits<float>::infinity();",
-        "",
+        "rule.most_scale < kLeastNormal)",
+        "rule.most_scale < 0)",
         "profiles",
     ),
     Fault(
