@@ -18,8 +18,8 @@ struct Numerics {
   int64_t vector_cores = 0;
   int64_t ub_size = 0;     // bytes of the buffer
   int64_t scale_form = 0;  // of ascend910b: S1, S2
-  int64_t norm_template =
-      0;  // of ascend910b: normal, split_d, single_n; of ascend950: full, normal
+  // Of ascend910b: normal, split_d, single_n; of ascend950: full, normal.
+  int64_t norm_template = 0;
 };
 
 std::vector<const char*> list_numerics();

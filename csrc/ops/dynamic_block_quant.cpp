@@ -52,12 +52,14 @@ Status DynamicBlockQuant::check_device() const {
   NPU_QUANT_RETURN_IF_ERROR(check_dtype_of_device(name, profile, "x", x, kDTypes));
   NPU_QUANT_RETURN_IF_ERROR(check_format_of_device(name, profile, codes(), kFormats910b));
   if (row_block_size != 1)
-    return refused_by_device(name, profile, "row_block_size", std::to_string(row_block_size), "1");
+    return refused_by_device(name, profile, Fault::attribute, "row_block_size", {row_block_size},
+                             "1");
   if (col_block_size != 128)
-    return refused_by_device(name, profile, "col_block_size", std::to_string(col_block_size),
+    return refused_by_device(name, profile, Fault::attribute, "col_block_size", {col_block_size},
                              "128");
   if (dst_type_max == 0) return {};
-  return refused_by_device(name, profile, "dst_type_max", to_string(dst_type_max), "0.0");
+  return refused_by_device(name, profile, Fault::attribute, "dst_type_max",
+                           {to_string(dst_type_max)}, "0.0");
 }
 
 Status DynamicBlockQuant::run(const TensorView* out) const {

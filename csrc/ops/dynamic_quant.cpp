@@ -78,9 +78,11 @@ Status DynamicQuant::check_device() const {
   if (profile != Profile::ascend910b) return {};
   NPU_QUANT_RETURN_IF_ERROR(check_format_of_device(name, profile, codes(), kFormats910b));
   if (quant_mode.value() != Mode::pertoken)
-    return refused_by_device(name, profile, "quant_mode", quoted(quant_mode.word()), "'pertoken'");
+    return refused_by_device(name, profile, Fault::attribute, "quant_mode",
+                             {quoted(quant_mode.word())}, "'pertoken'");
   if (dst_type_max == 0) return {};
-  return refused_by_device(name, profile, "dst_type_max", to_string(dst_type_max), "0.0");
+  return refused_by_device(name, profile, Fault::attribute, "dst_type_max",
+                           {to_string(dst_type_max)}, "0.0");
 }
 
 Status DynamicQuant::check_shapes() {

@@ -80,25 +80,27 @@ void set_block_forms(const Numerics& numerics, Rule& rule) {
   }
 }
 
+Status refused_by_device(const char* op, Profile profile, Fault kind, const char* argument,
+                         const Text& came, const Text& taken) {
+  Text text{"is "};
+  text += came;
+  text += {"; ", name_of(profile), " takes "};
+  text += taken;
+  return fault(op, kind, {Argument(argument)}, text);
+}
+
 Status check_dtype_of_device(const char* op, Profile profile, const char* argument,
                              const TensorView& view, std::span<const DType> taken) {
   if (is_among(view.dtype, taken)) return {};
-  return fault(
-      op, Fault::dtype, {Argument(argument)},
-      Text{"is ", DTypeOf(view), "; ", name_of(profile), " takes "} += listed(taken, " and "));
+  return refused_by_device(op, profile, Fault::dtype, argument, {DTypeOf(view)},
+                           listed(taken, " and "));
 }
 
 Status check_format_of_device(const char* op, Profile profile, Format codes,
                               std::span<const Format> taken) {
   if (is_among(codes, taken)) return {};
-  return fault(op, Fault::attribute, {Argument("dst_type")},
-               Text{"is ", codes, "; ", name_of(profile), " takes "} += listed(taken, " and "));
-}
-
-Status refused_by_device(const char* op, Profile profile, const char* argument,
-                         const std::string& came, const std::string& taken) {
-  return fault(op, Fault::attribute, {Argument(argument)},
-               {"is ", came, "; ", name_of(profile), " takes ", taken});
+  return refused_by_device(op, profile, Fault::attribute, "dst_type", {codes},
+                           listed(taken, " and "));
 }
 
 Status check_has_profile(const char* op, Profile profile) {

@@ -29,14 +29,14 @@ void set_dynamic_forms(const Numerics& numerics, const TokenCall& call, Rule& ru
 void set_asymmetric_forms(const Numerics& numerics, Rule& rule);
 void set_block_forms(const Numerics& numerics, Rule& rule);
 
-// What a device refuses that the operator takes: an array's dtype, the format of codes, or
-// something else that an attribute says.
+// What a device refuses that the operator takes, in one sentence; and of it an array's dtype, and
+// the format of codes.
+Status refused_by_device(const char* op, Profile profile, Fault kind, const char* argument,
+                         const Text& came, const Text& taken);
 Status check_dtype_of_device(const char* op, Profile profile, const char* argument,
                              const TensorView& view, std::span<const DType> taken);
 Status check_format_of_device(const char* op, Profile profile, Format codes,
                               std::span<const Format> taken);
-Status refused_by_device(const char* op, Profile profile, const char* argument,
-                         const std::string& came, const std::string& taken);
 // By an operator that has `reference` alone.
 Status check_has_profile(const char* op, Profile profile);
 
