@@ -61,7 +61,7 @@ def test_help_still_has_the_public_names() -> None:
         "npu_weight_quant_batchmatmul",
         "npu_moe_init_routing_v2",
         "npu_rms_norm",
-        "npu_rms_norm_quant",
+        "npu_rms_norm_dynamic_mx_quant",
     ],
 )
 def test_an_operator_that_is_not_here(name: str) -> None:

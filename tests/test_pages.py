@@ -84,6 +84,10 @@ SIGNATURES = {
     "npu_convert_weight_to_int4pack": "(weight, inner_k_tiles=0)",
     "npu_dtype_cast": "(self, dtype, input_dtype=None)",
     "npu_trans_quant_param": "(scale, offset=None, round_mode=0)",
+    "npu_rms_norm_quant": "(x, gamma, beta, scale, offset, epsilon=1e-06, *, dst_dtype=None)",
+    "npu_rms_norm_quant_v2": "(x, gamma, scale, *, offset=None, beta=None, epsilon=1e-06, "
+    "div_mode=True, dst_dtype=None)",
+    "npu_rms_norm_dynamic_quant": "(x, gamma, *, smooth_scale=None, beta=None, epsilon=1e-06)",
     "npu_quantize": "(self, scales, zero_points, dtype, axis=1, div_mode=True)",
     "fake_quantize_per_tensor_affine": "(self, scale, zero_point, quant_min, quant_max)",
     "fake_quantize_per_tensor_affine_cachemask": "(self, scale, zero_point, quant_min, quant_max)",

@@ -60,6 +60,13 @@ def packed(name: str) -> Any:
     return ops.npu_convert_weight_to_int4pack(X.astype({"int4": "i4", "float4_e2m1": "f4"}[name]))
 
 
+def norms(name: str) -> Any:
+    """Quantize norms of rows, each by a scale of its own: to one format."""
+    if name != "int8":
+        raise KeyError(name)
+    return ops.npu_rms_norm_dynamic_quant(X, X[0])
+
+
 def without_codes(name: str) -> Any:
     """Refuse every format."""
     raise KeyError(name)
@@ -85,6 +92,8 @@ ROWS: dict[str, Callable[[str], Any]] = {
     "npu_add_rms_norm_quant": lambda f: ops.npu_add_rms_norm_quant(
         X, X, X[0], ONE, None, dst_type=f
     ),
+    "npu_rms_norm_quant": lambda f: ops.npu_rms_norm_quant(X, X[0], X[0], ONE, ONE, dst_dtype=f),
+    "npu_rms_norm_dynamic_quant": norms,
     "npu_dtype_cast": lambda f: ops.npu_dtype_cast(X, f),
     "npu_convert_weight_to_int4pack": packed,
     "npu_trans_quant_param": without_codes,

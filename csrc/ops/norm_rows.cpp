@@ -192,4 +192,23 @@ Status run_norm(const NormCall& call) {
   return {};
 }
 
+Status check_norm_weight(const char* op, const char* argument, const TensorView& view,
+                         const char* x_name, int64_t n) {
+  if (!view.present) return {};
+  const int last = view.rank - 1;
+  if (view.shape.dims[last] == n && (last == 0 || view.shape.dims[0] == 1)) return {};
+  return wrong_shape(op, argument, view,
+                     {"expected ", Shape{1, {n}}, " or ", Shape{2, {1, n}}, ", the last axis of ",
+                      Argument(x_name)});
+}
+
+TensorView last_axis_of(const TensorView& view) {
+  TensorView row = view;
+  if (view.rank != 2) return row;
+  row.rank = row.shape.rank = 1;
+  row.shape.dims[0] = view.shape.dims[1];
+  row.strides[0] = view.strides[1];
+  return row;
+}
+
 }  // namespace npu_quant

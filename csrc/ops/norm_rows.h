@@ -23,4 +23,10 @@ struct NormCall {
 
 Status run_norm(const NormCall& call);
 
+// What norms over the last axis go by: (n,) or (1, n), of the n elements of a row of x.
+Status check_norm_weight(const char* op, const char* argument, const TensorView& view,
+                         const char* x_name, int64_t n);
+// Such a weight without an axis of one before its own.
+TensorView last_axis_of(const TensorView& view);
+
 }  // namespace npu_quant

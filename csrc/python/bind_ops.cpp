@@ -14,6 +14,7 @@
 #include "ops/grouped_dynamic_block_quant.h"
 #include "ops/grouped_dynamic_mx_quant.h"
 #include "ops/quantize.h"
+#include "ops/rms_norm.h"
 #include "ops/trans_quant_param.h"
 #include "python/bind.h"
 #include "python/released.h"
@@ -137,6 +138,9 @@ void bind_ops(py::module_& module) {
   define_op<&made<DynamicBlockMxQuant>>(module, Gives::several);
   define_op<&made<GroupedDynamicMxQuant>>(module, Gives::several);
   define_op<&made<AddRmsNormQuant>>(module, Gives::several);
+  define_op<&made<RmsNormQuant>>(module, Gives::one);
+  define_op<&made<RmsNormQuantV2>>(module, Gives::several);
+  define_op<&made<RmsNormDynamicQuant>>(module, Gives::several);
   define_op<&made<Quantize>>(module, Gives::one);
   define_op<&made<AntiQuant>>(module, Gives::one);
   define_op<&made<AntiMxQuant>>(module, Gives::one);

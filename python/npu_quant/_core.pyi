@@ -201,6 +201,43 @@ def npu_add_rms_norm_quant(
     numerics: object,
     /,
 ) -> _Result: ...
+def npu_rms_norm_quant(
+    x: object,
+    gamma: object,
+    beta: object,
+    scale: object,
+    offset: object,
+    epsilon: object,
+    dst_dtype: object,
+    out: object,
+    numerics: object,
+    /,
+) -> NDArray[Any]: ...
+def npu_rms_norm_quant_v2(
+    result_type: type[_Result],
+    x: object,
+    gamma: object,
+    scale: object,
+    offset: object,
+    beta: object,
+    epsilon: object,
+    div_mode: object,
+    dst_dtype: object,
+    out: object,
+    numerics: object,
+    /,
+) -> _Result: ...
+def npu_rms_norm_dynamic_quant(
+    result_type: type[_Result],
+    x: object,
+    gamma: object,
+    smooth_scale: object,
+    beta: object,
+    epsilon: object,
+    out: object,
+    numerics: object,
+    /,
+) -> _Result: ...
 def npu_quantize(
     self: object,
     scales: object,

@@ -21,6 +21,7 @@
 #include "ops/grouped_dynamic_block_quant.h"
 #include "ops/grouped_dynamic_mx_quant.h"
 #include "ops/quantize_val.h"
+#include "ops/rms_norm.h"
 #include "ops/trans_quant_param.h"
 
 namespace npu_quant::testing {
@@ -87,6 +88,9 @@ std::vector<Row> operators() {
       {op<GroupedDynamicMxQuant>(), {x, ends}},
       {op<AddRmsNormQuant>(), {x, x, row, channels, zeros, row, channels, zeros}},
       {op<AddRmsNormQuant>(true), {x, x, row, channels, zeros, row, channels, zeros}},
+      {op<RmsNormQuant>(), {x, row, row, channels, zeros}},
+      {op<RmsNormQuantV2>(), {x, row, channels, zeros, row}},
+      {op<RmsNormDynamicQuant>(), {x, row, row, {DType::float16, {1, 4}}}},
       {op<Quantize>(), {x, channels, zeros}},
       {op<AscendQuant>("v3", AscendQuant::Version::v3), {x, row, row}},
       {op<AntiQuant>(), {codes, channels, channels}},

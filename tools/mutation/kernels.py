@@ -222,11 +222,19 @@ NORM = [
         A2,
     ),
     Fault(
-        "add_rms_norm_quant: the root of a row is the mean square's",
+        "rms_norm: factors are multiplied without the place of a piece",
+        f"{K}/rms_norm.cpp",
+        "parameter_at(smooth, 0, i) : nullptr",
+        "parameter_at(smooth, 0, 0) : nullptr",
+        "rms_norm",
+        A5,
+    ),
+    Fault(
+        "rms_norm_quant_v2: the root of a row is the mean square's",
         f"{K}/norm.h",
         "1 / __builtin_sqrtf(mean + epsilon)",
         "1 / (mean + epsilon)",
-        "add_rms_norm_quant",
+        "rms_norm",
         A2,
     ),
 ]

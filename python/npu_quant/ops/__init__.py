@@ -43,6 +43,9 @@ from .grouped_dynamic_block_quant import npu_grouped_dynamic_block_quant
 from .grouped_dynamic_mx_quant import npu_grouped_dynamic_mx_quant
 from .quantize import npu_quantize
 from .quantize_val_functions import dequantize_val, quantize_val
+from .rms_norm_dynamic_quant import npu_rms_norm_dynamic_quant
+from .rms_norm_quant import npu_rms_norm_quant
+from .rms_norm_quant_v2 import npu_rms_norm_quant_v2
 from .trans_quant_param import npu_trans_quant_param
 
 __all__ = [
@@ -68,6 +71,9 @@ __all__ = [
     "npu_grouped_dynamic_block_quant",
     "npu_grouped_dynamic_mx_quant",
     "npu_quantize",
+    "npu_rms_norm_dynamic_quant",
+    "npu_rms_norm_quant",
+    "npu_rms_norm_quant_v2",
     "npu_trans_quant_param",
     "quantize_val",
 ]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _codes, _core
+from .. import _codes, _core, _norm
 from ..arrays import Array
 from ..dtypes import DTypeName
 
@@ -152,17 +152,6 @@ def npu_add_rms_norm_quant(
     )
 
 
-def _sum64(v: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Sum the last axis: element i goes to lane i % 64, in order, then halves are added."""
-    lanes = np.zeros((*v.shape[:-1], 64), np.float32)
-    for begin in range(0, v.shape[-1], 64):
-        part = v[..., begin : begin + 64]
-        lanes[..., : part.shape[-1]] += part
-    for h in (32, 16, 8, 4, 2, 1):
-        lanes[..., :h] += lanes[..., h : 2 * h]
-    return lanes[..., 0]
-
-
 def _over_gamma(a: NDArray[Any], gamma: NDArray[Any]) -> NDArray[np.float32]:
     """Widen a scale or zero point, one value for each element of gamma."""
     flat = a.astype(np.float32).reshape(-1)
@@ -195,15 +184,10 @@ def reference(
         return _codes.encode(q.reshape(x1.shape), "int8" if dst_type is None else dst_type)
 
     with np.errstate(all="ignore"):
-        n = gamma.size
         s = x1.astype(np.float32) + x2.astype(np.float32)
         x = s.astype(x1.dtype)
-        s = s.reshape(*x1.shape[: x1.ndim - gamma.ndim], n)
-        ms = _sum64(s * s) / np.float32(n)
-        rstd = np.float32(1) / np.sqrt(ms + np.float32(epsilon))
-        t = s * rstd[..., None] * gamma.astype(np.float32).reshape(-1)
-        if beta is not None:
-            t = t + beta.astype(np.float32).reshape(-1)
+        s = s.reshape(*x1.shape[: x1.ndim - gamma.ndim], gamma.size)
+        t, _ = _norm.rms_norm(s, gamma, beta, epsilon)
         y1 = quantize(scales1, zero_points1)
         y2 = np.zeros(y1.shape, y1.dtype) if scales2 is None else quantize(scales2, zero_points2)
     return AddRmsNormQuantResult(y1, y2, x)

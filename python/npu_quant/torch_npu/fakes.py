@@ -169,6 +169,21 @@ def add_rms_norm_quant(
     return _codes(x1, to), _codes(x1, to), x1.new_empty(x1.shape)
 
 
+def rms_norm_quant(x: Tensor, *arrays: Any, dst_dtype: int | None = None, **others: Any) -> Tensor:
+    """Codes alone."""
+    return _codes(x, "int8" if dst_dtype is None else dst_dtype)
+
+
+def rms_norm_quant_v2(x: Tensor, *arrays: Any, **others: Any) -> tuple[Tensor, ...]:
+    """Codes, and what rows were multiplied by."""
+    return rms_norm_quant(x, *arrays, **others), _float32(x, (*x.shape[:-1], 1))
+
+
+def rms_norm_dynamic_quant(x: Tensor, *arrays: Any, **others: Any) -> tuple[Tensor, ...]:
+    """Codes, and a scale for each row."""
+    return _codes(x, "int8"), _float32(x, tuple(x.shape[:-1]))
+
+
 def dtype_cast(self: Tensor, dtype: int, input_dtype: int | None = None) -> Tensor:
     """The numbers in another format."""
     return _codes(self, dtype, 1 if input_dtype is None else _per_element(_row(input_dtype)))

@@ -92,6 +92,22 @@ OPERATORS = (
         fakes.add_rms_norm_quant,
     ),
     Operator(
+        "npu_rms_norm_quant(Tensor x, Tensor gamma, Tensor beta, Tensor scale, Tensor offset, "
+        "float epsilon=1e-06, *, int? dst_dtype=None) -> Tensor",
+        fakes.rms_norm_quant,
+    ),
+    Operator(
+        "npu_rms_norm_quant_v2(Tensor x, Tensor gamma, Tensor scale, *, Tensor? offset=None, "
+        "Tensor? beta=None, float epsilon=1e-06, bool div_mode=True, int? dst_dtype=None) "
+        "-> (Tensor, Tensor)",
+        fakes.rms_norm_quant_v2,
+    ),
+    Operator(  # of the extensions of vllm-ascend and cann-recipes-infer: op-plugin has none
+        "npu_rms_norm_dynamic_quant(Tensor x, Tensor gamma, *, Tensor? smooth_scale=None, "
+        "Tensor? beta=None, float epsilon=1e-06) -> (Tensor, Tensor)",
+        fakes.rms_norm_dynamic_quant,
+    ),
+    Operator(
         "npu_dtype_cast(Tensor self, int dtype, int? input_dtype=None) -> Tensor",
         fakes.dtype_cast,
     ),

@@ -1,0 +1,83 @@
+// npu_rms_norm_quant, npu_rms_norm_quant_v2, npu_rms_norm_dynamic_quant: the contracts.
+#pragma once
+
+#include "ops/norm_rows.h"
+
+namespace npu_quant {
+
+// What they share: a norm over the last axis, and parameters of its elements.
+struct RmsNorm : Op {
+  TensorView x, gamma, beta;
+  double epsilon = 1e-6;
+  DTypeRequest dst_dtype;
+
+ protected:
+  using Op::Op;
+
+  Format codes() const { return dst_dtype.is_default ? Format::int8 : dst_dtype.format; }
+  int64_t columns() const { return x.shape.dims[x.rank - 1]; }
+  // Of a row each: x's without its last axis.
+  Shape rows() const;
+  // The call as it is so far: what is normed, and by what.
+  NormCall norm_call() const;
+
+  Status check_dtypes() const override;
+  Status check_ranks() const override;
+  Status check_attributes() override;
+  Status take_rule() override;
+  Status check_shapes() override;
+
+  Status check_weight(const char* argument, const TensorView& view) const;
+
+ private:
+  mutable TensorView gamma_row_, beta_row_;  // without an axis of one before theirs
+};
+
+struct RmsNormQuant : RmsNorm {
+  explicit RmsNormQuant(const char* name = "npu_rms_norm_quant") : RmsNorm(name) {}
+
+  TensorView scale, offset;
+  bool div_mode = true;
+
+  Inputs inputs() override;
+  Attributes attributes() override;
+  Status run(const TensorView* out) const override;
+
+ protected:
+  Status check_dtypes() const final;
+  Status check_ranks() const final;
+  void plan_outputs() override;
+  Status check_shapes() final;
+
+  Status check_parameter(const char* argument, const TensorView& view) const;
+};
+
+struct RmsNormQuantV2 final : RmsNormQuant {
+  RmsNormQuantV2() : RmsNormQuant("npu_rms_norm_quant_v2") {}
+  enum { kY, kRstd };
+
+  Inputs inputs() final;
+  Attributes attributes() final;
+
+ private:
+  void plan_outputs() final;
+};
+
+struct RmsNormDynamicQuant final : RmsNorm {
+  RmsNormDynamicQuant() : RmsNorm("npu_rms_norm_dynamic_quant") {}
+  enum { kY, kScale };
+
+  TensorView smooth_scale;
+
+  Inputs inputs() final;
+  Attributes attributes() final;
+  Status run(const TensorView* out) const final;
+
+ private:
+  Status check_dtypes() const final;
+  Status check_ranks() const final;
+  void plan_outputs() final;
+  Status check_shapes() final;
+};
+
+}  // namespace npu_quant
