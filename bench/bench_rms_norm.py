@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 
 from npu_quant import npu_rms_norm_dynamic_quant, npu_rms_norm_quant, npu_rms_norm_quant_v2
-from npu_quant.ops import rms_norm_dynamic_quant, rms_norm_quant, rms_norm_quant_v2
+from npu_quant.ops import (
+    rms_norm_dynamic_quant,
+    rms_norm_quant,
+    rms_norm_quant_v2,
+)
 
 from . import arrays
 from .operators import Operator, Size
@@ -17,7 +21,7 @@ _EPSILON = 1e-6
 _SIZES = "1x16,8x4096,128x7168,4096x7168"
 
 
-def _gamma(size: Size, dtype: str, place: str) -> tuple[Any, ...]:
+def gamma(size: Size, dtype: str, place: str) -> tuple[Any, ...]:
     gamma = arrays.empty((size.n,), dtype, place)
     gamma[:] = np.exp2(arrays.normal((size.n,), "float32", place, 6) / 4)
     return (gamma,)
@@ -25,13 +29,18 @@ def _gamma(size: Size, dtype: str, place: str) -> tuple[Any, ...]:
 
 def _by_scales(size: Size, dtype: str, place: str) -> tuple[Any, ...]:
     """Gamma around one, beta 0, scale, offset."""
-    (gamma,) = _gamma(size, dtype, place)
-    return gamma, gamma * 0, arrays.scales(size.n, place), arrays.zero_points(size.n, place)
+    (around_one,) = gamma(size, dtype, place)
+    return (
+        around_one,
+        around_one * 0,
+        arrays.scales(size.n, place),
+        arrays.zero_points(size.n, place),
+    )
 
 
 def _by_scales_v2(size: Size, dtype: str, place: str) -> tuple[Any, ...]:
-    gamma, _, scale, _ = _by_scales(size, dtype, place)
-    return gamma, scale
+    around_one, _, scale, _ = _by_scales(size, dtype, place)
+    return around_one, scale
 
 
 def _norm(x: Any, gamma: Any) -> tuple[Any, Any]:
@@ -55,17 +64,17 @@ def _scaled_v2(torch: Any, x: Any, gamma: Any, scale: Any, y: Any, rstd: Any) ->
     _codes(t / scale, y)
 
 
-def _dynamic(torch: Any, x: Any, gamma: Any, y: Any, scale: Any) -> None:
+def dynamic(torch: Any, x: Any, gamma: Any, y: Any, scale: Any) -> None:
     t, _ = _norm(x, gamma)
     s = t.abs().amax(-1, keepdim=True) / 127
     scale.copy_(s.squeeze(-1))
     _codes(t / s, y)
 
 
-_operator = partial(Operator, sizes=_SIZES, most_overhead=5.1)
+operator = partial(Operator, sizes=_SIZES, most_overhead=5.1)
 
 OPERATORS = (
-    _operator(
+    operator(
         name="npu_rms_norm_quant",
         call=npu_rms_norm_quant,
         reference=rms_norm_quant.reference,
@@ -74,7 +83,7 @@ OPERATORS = (
         eager=_scaled,
         compiled=_scaled,
     ),
-    _operator(
+    operator(
         name="npu_rms_norm_quant_v2",
         call=npu_rms_norm_quant_v2,
         reference=rms_norm_quant_v2.reference,
@@ -83,13 +92,13 @@ OPERATORS = (
         eager=_scaled_v2,
         compiled=_scaled_v2,
     ),
-    _operator(
+    operator(
         name="npu_rms_norm_dynamic_quant",
         call=npu_rms_norm_dynamic_quant,
         reference=rms_norm_dynamic_quant.reference,
-        arguments=_gamma,
+        arguments=gamma,
         outputs=lambda size, dtype: ((size, "int8"), ((size.rows,), "float32")),
-        eager=_dynamic,
-        compiled=_dynamic,
+        eager=dynamic,
+        compiled=dynamic,
     ),
 )

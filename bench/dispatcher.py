@@ -41,6 +41,7 @@ def _arguments(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
         "npu_anti_quant": (codes, scale),
         "npu_anti_mx_quant": (mx, mxscale),
         "npu_add_rms_norm_quant": (x, x, ones, ones, None),
+        "npu_add_rms_norm_dynamic_quant": (x, x, ones),
         "npu_rms_norm_quant": (x, ones, ones, ones, ones),
         "npu_rms_norm_quant_v2": (x, ones, ones),
         "npu_rms_norm_dynamic_quant": (x, ones),

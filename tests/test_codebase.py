@@ -31,7 +31,12 @@ FAMILIES = sorted(
 NOT_OPERATORS = {"compare": "golden/measure/metrics.py", "checkpoint": "checkpoint/weights.py"}
 # Families without a function in the C API, and what the room holds beside the others.
 NOT_IN_ACLNN = {"quantize_val", "dtype_cast", "dynamic_block_mx_quant", *NOT_OPERATORS}
-NOT_IN_ACLNN |= {"grouped_dynamic_mx_quant", "grouped_dynamic_block_quant", "rms_norm"}
+NOT_IN_ACLNN |= {
+    "grouped_dynamic_mx_quant",
+    "grouped_dynamic_block_quant",
+    "rms_norm",
+    "add_rms_norm_dynamic_quant",
+}
 SHARED_ACLNN = {"arrays", "data_type", "executor", "faults", "float16", "memory"}
 SHARED_ACLNN |= {"mutex", "report", "runtime", "tensor"}
 CPP = sorted(p for p in CSRC.rglob("*") if p.suffix in (".cpp", ".h"))

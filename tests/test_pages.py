@@ -87,6 +87,8 @@ SIGNATURES = {
     "npu_rms_norm_quant": "(x, gamma, beta, scale, offset, epsilon=1e-06, *, dst_dtype=None)",
     "npu_rms_norm_quant_v2": "(x, gamma, scale, *, offset=None, beta=None, epsilon=1e-06, "
     "div_mode=True, dst_dtype=None)",
+    "npu_add_rms_norm_dynamic_quant": "(x1, x2, gamma, *, smooth_scale1=None, smooth_scale2=None, "
+    "beta=None, epsilon=1e-06, output_mask=None, y_dtype=None)",
     "npu_rms_norm_dynamic_quant": "(x, gamma, *, smooth_scale=None, beta=None, epsilon=1e-06)",
     "npu_quantize": "(self, scales, zero_points, dtype, axis=1, div_mode=True)",
     "fake_quantize_per_tensor_affine": "(self, scale, zero_point, quant_min, quant_max)",

@@ -93,14 +93,45 @@ def grouped(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     yield name, call | {"beta": gamma[::-1], "scales1": scale[:1], "zero_points1": F32([2.5])}
     more = {"scales2": 1 / scale, "zero_points2": F32(zero), "div_mode": False, "epsilon": 1e-3}
     yield name, call | {"beta": gamma, "scales1": 1 / scale, "zero_points1": None} | more
-    # Rows all of whose quotients are ties, but for the order of the sum and the products.
+    yield from near_ties(dtype, rng)
+
+
+def near_ties(dtype: Any, rng: np.random.Generator) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Calls of norms all of whose quotients are ties, but for the order of sum and products."""
     for zero in (None, np.full(3000, -3, np.int32), F32([0.25]), None, F32([-1]), F32([9])):
         x, gamma = (rng.uniform(0.5, 2, (1, 3000)).astype(dtype) for _ in range(2))
         wide = x.astype(np.float64)
         t = wide / np.sqrt(np.mean(wide * wide) + 1e-6) * gamma.astype(np.float64)
         scale = F32(t[0] / (rng.integers(0, 99, 3000) + 0.5))
         ties = {"x1": x, "x2": np.zeros_like(x), "gamma": gamma[0], "zero_points1": zero}
-        yield name, ties | {"scales1": scale}
+        yield "npu_add_rms_norm_quant", ties | {"scales1": scale}
+        row = {"x": x, "gamma": gamma[0], "scale": scale, "offset": zero}
+        yield "npu_rms_norm_quant_v2", row
+        if zero is not None:
+            yield "npu_rms_norm_quant", row | {"beta": np.zeros_like(gamma[0])}
+        # Each t by a factor that takes it to a tie of 127 steps to its scale, the first to 127.
+        near = np.maximum(np.abs(t[0]), 0.02)
+        factors = (np.random.default_rng(8).integers(0, 126, 3000) + 0.5) / near
+        factors[0] = 127 / near[0]
+        dynamic = {"gamma": gamma[0], "smooth_scale": factors.astype(dtype)}
+        yield "npu_rms_norm_dynamic_quant", dynamic | {"x": x}
+
+
+def normed(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Calls that norm rows, by given scales and by their own."""
+    rng = np.random.default_rng(6)
+    x, gamma = numbers(dtype, 300), rng.standard_normal(200).astype(dtype)
+    scale, zero = F32(rng.uniform(0.02, 0.2, 200)), rng.integers(-5, 5, 200).astype(np.int32)
+    once = {"x": x, "gamma": gamma, "scale": scale, "offset": zero}
+    yield "npu_rms_norm_quant", once | {"beta": gamma[::-1]}
+    yield "npu_rms_norm_quant_v2", once | {"scale": scale[:1], "offset": F32([2.5])}
+    yield "npu_rms_norm_quant_v2", once | {"beta": gamma, "offset": None, "div_mode": False}
+    own = {"gamma": gamma, "beta": gamma[::-1]}
+    yield "npu_rms_norm_dynamic_quant", own | {"x": x}
+    yield "npu_rms_norm_dynamic_quant", {"x": x, "gamma": gamma, "smooth_scale": gamma[::-1]}
+    sums = own | {"x1": x, "x2": x[::-1]}
+    yield "npu_add_rms_norm_dynamic_quant", sums
+    yield "npu_add_rms_norm_dynamic_quant", sums | {"smooth_scale1": gamma, "smooth_scale2": gamma}
 
 
 def formatted(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -132,6 +163,11 @@ def formatted(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "npu_quantize", call | {"zero_points": F32([0.7]), "div_mode": False}
         yield "npu_add_rms_norm_quant", norm | own
         yield "npu_add_rms_norm_quant", norm | own | {"beta": gamma, "zero_points1": F32([2.5])}
+        once = {"x": x, "gamma": gamma, "scale": scale, "dst_dtype": name}
+        yield "npu_rms_norm_quant_v2", once
+        yield "npu_rms_norm_quant", once | {"beta": gamma, "offset": F32([2.5])}
+        sums = {"x1": x, "x2": x[::-1], "gamma": gamma, "y_dtype": name}
+        yield "npu_add_rms_norm_dynamic_quant", sums | {"output_mask": [True, True]}
 
 
 def in_blocks(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -219,7 +255,7 @@ def result(variant: Variant, model: Model) -> str:
 def calls(dtype: Any) -> dict[str, list[dict[str, Any]]]:
     """Return the inputs of each operator's calls."""
     found: dict[str, list[dict[str, Any]]] = {}
-    for kind in (given, grouped, formatted, in_blocks, in_other_blocks, in_words):
+    for kind in (given, grouped, normed, formatted, in_blocks, in_other_blocks, in_words):
         for op, inputs in kind(dtype):
             found.setdefault(op, []).append(inputs)
     return found

@@ -92,6 +92,9 @@ ROWS: dict[str, Callable[[str], Any]] = {
     "npu_add_rms_norm_quant": lambda f: ops.npu_add_rms_norm_quant(
         X, X, X[0], ONE, None, dst_type=f
     ),
+    "npu_add_rms_norm_dynamic_quant": lambda f: ops.npu_add_rms_norm_dynamic_quant(
+        X, X, X[0], y_dtype=f
+    ),
     "npu_rms_norm_quant": lambda f: ops.npu_rms_norm_quant(X, X[0], X[0], ONE, ONE, dst_dtype=f),
     "npu_rms_norm_dynamic_quant": norms,
     "npu_dtype_cast": lambda f: ops.npu_dtype_cast(X, f),

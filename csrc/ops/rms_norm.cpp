@@ -26,13 +26,13 @@ NormCall RmsNorm::norm_call() const {
 }
 
 Status RmsNorm::check_dtypes() const {
-  NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(name, "x", x));
-  NPU_QUANT_RETURN_IF_ERROR(check_same_dtype(name, "gamma", gamma, "x", x));
-  return check_same_dtype(name, "beta", beta, "x", x);
+  NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(name, x_name_, x));
+  NPU_QUANT_RETURN_IF_ERROR(check_same_dtype(name, "gamma", gamma, x_name_, x));
+  return check_same_dtype(name, "beta", beta, x_name_, x);
 }
 
 Status RmsNorm::check_ranks() const {
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "x", x, 1, kMaxRank));
+  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, x_name_, x, 1, kMaxRank));
   NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "gamma", gamma, 1, 2));
   return check_rank(name, "beta", beta, 1, 2);
 }
@@ -47,13 +47,13 @@ Status RmsNorm::take_rule() {
 }
 
 Status RmsNorm::check_shapes() {
-  NPU_QUANT_RETURN_IF_ERROR(check_packable(name, "x", x, codes(), outputs[0].dtype));
+  NPU_QUANT_RETURN_IF_ERROR(check_packable(name, x_name_, x, codes(), outputs[0].dtype));
   NPU_QUANT_RETURN_IF_ERROR(check_weight("gamma", gamma));
   return check_weight("beta", beta);
 }
 
 Status RmsNorm::check_weight(const char* argument, const TensorView& view) const {
-  return check_norm_weight(name, argument, view, "x", columns());
+  return check_norm_weight(name, argument, view, x_name_, columns());
 }
 
 Inputs RmsNormQuant::inputs() {

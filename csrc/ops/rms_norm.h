@@ -12,7 +12,7 @@ struct RmsNorm : Op {
   DTypeRequest dst_dtype;
 
  protected:
-  using Op::Op;
+  explicit RmsNorm(const char* name, const char* x_name = "x") : Op(name), x_name_(x_name) {}
 
   Format codes() const { return dst_dtype.is_default ? Format::int8 : dst_dtype.format; }
   int64_t columns() const { return x.shape.dims[x.rank - 1]; }
@@ -30,6 +30,7 @@ struct RmsNorm : Op {
   Status check_weight(const char* argument, const TensorView& view) const;
 
  private:
+  const char* const x_name_;
   mutable TensorView gamma_row_, beta_row_;  // without an axis of one before theirs
 };
 

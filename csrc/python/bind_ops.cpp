@@ -1,4 +1,5 @@
 // The operators: a line for each says what its face is made of.
+#include "ops/add_rms_norm_dynamic_quant.h"
 #include "ops/add_rms_norm_quant.h"
 #include "ops/anti_mx_quant.h"
 #include "ops/anti_quant.h"
@@ -141,6 +142,7 @@ void bind_ops(py::module_& module) {
   define_op<&made<RmsNormQuant>>(module, Gives::one);
   define_op<&made<RmsNormQuantV2>>(module, Gives::several);
   define_op<&made<RmsNormDynamicQuant>>(module, Gives::several);
+  define_op<&made<AddRmsNormDynamicQuant>>(module, Gives::several);
   define_op<&made<Quantize>>(module, Gives::one);
   define_op<&made<AntiQuant>>(module, Gives::one);
   define_op<&made<AntiMxQuant>>(module, Gives::one);

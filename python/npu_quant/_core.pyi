@@ -238,6 +238,21 @@ def npu_rms_norm_dynamic_quant(
     numerics: object,
     /,
 ) -> _Result: ...
+def npu_add_rms_norm_dynamic_quant(
+    result_type: type[_Result],
+    x1: object,
+    x2: object,
+    gamma: object,
+    smooth_scale1: object,
+    smooth_scale2: object,
+    beta: object,
+    epsilon: object,
+    output_mask: object,
+    y_dtype: object,
+    out: object,
+    numerics: object,
+    /,
+) -> _Result: ...
 def npu_quantize(
     self: object,
     scales: object,

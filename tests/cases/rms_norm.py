@@ -103,7 +103,7 @@ def sprinkled(rng: Rng, a: Arguments) -> Arguments:
     return sprinkle(rng, a, [name for name in names if a.get(name) is not None])
 
 
-def widths_of(arguments: Any, **choices: Any) -> Any:
+def widths_of(arguments: Any, sprinkled: Any = sprinkled, **choices: Any) -> Any:
     """Try each width with each combination of choices."""
 
     def tries(rng: Rng, dtype: DType) -> Tries:

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "op_checks.h"
+#include "ops/add_rms_norm_dynamic_quant.h"
 #include "ops/add_rms_norm_quant.h"
 #include "ops/anti_mx_quant.h"
 #include "ops/anti_quant.h"
@@ -88,6 +89,7 @@ std::vector<Row> operators() {
       {op<GroupedDynamicMxQuant>(), {x, ends}},
       {op<AddRmsNormQuant>(), {x, x, row, channels, zeros, row, channels, zeros}},
       {op<AddRmsNormQuant>(true), {x, x, row, channels, zeros, row, channels, zeros}},
+      {op<AddRmsNormDynamicQuant>(), {x, x, row, row, row, row}},
       {op<RmsNormQuant>(), {x, row, row, channels, zeros}},
       {op<RmsNormQuantV2>(), {x, row, channels, zeros, row}},
       {op<RmsNormDynamicQuant>(), {x, row, row, {DType::float16, {1, 4}}}},
@@ -190,6 +192,7 @@ void spoil(DTypeRequest& field, int way) {
   field = way == 0 ? requested(Format::uint64) : requested(Format::other);
 }
 void spoil(AnyChoice& field, int) { field.choose("other"); }
+void spoil(Wanted& field, int way) { field = {.count = way == 0 ? 1 : 2}; }
 
 // Calls use(op, attribute) for each operator and each of its attributes, which is spoilt.
 template <class Use>

@@ -46,10 +46,10 @@ OPTIONAL = Takes("that of x, float16.", "expected 1 or 2.", optional=True)
 OFFSET = Takes(ZEROS, "expected 1.", "np.int32", optional=True)
 
 
-def of_shapes(call: partial[Any], prefix: str, *weights: str) -> list[Any]:
+def of_shapes(call: partial[Any], prefix: str, *weights: str, x: str = "x") -> list[Any]:
     """Return what is said of weights that are not (4,) or (1, 4)."""
     return [
-        (f"{prefix}{name} shape {shape}", partial(call, **{name: np.ones(shape, np.float16)}), ParamError, 161002, f"{prefix}{name} has shape {shape}, expected (4,) or (1, 4), the last axis of x.")
+        (f"{prefix}{name} shape {shape}", partial(call, **{name: np.ones(shape, np.float16)}), ParamError, 161002, f"{prefix}{name} has shape {shape}, expected (4,) or (1, 4), the last axis of {x}.")
         for name in weights
         for shape in ((3,), (1,), (4, 1), (2, 4), (1, 3))
     ]  # fmt: skip

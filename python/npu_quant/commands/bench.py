@@ -85,6 +85,22 @@ CASES: dict[str, Callable[[Array, str], Case]] = {
         ),
         {"dst_type": to},
     ),
+    "npu_add_rms_norm_dynamic_quant": lambda x, to: Case(
+        (x, x[::-1].copy(), _vector(x.shape[-1], 1, x.dtype)), {"y_dtype": to}
+    ),
+    "npu_rms_norm_quant": lambda x, to: Case(
+        (
+            x,
+            *(_vector(x.shape[-1], value, x.dtype) for value in (1, 0)),
+            _vector(x.shape[-1], 0.03),
+            _vector(x.shape[-1], 3, np.int32),
+        ),
+        {"dst_dtype": to},
+    ),
+    "npu_rms_norm_quant_v2": lambda x, to: Case(
+        (x, _vector(x.shape[-1], 1, x.dtype), _vector(x.shape[-1], 0.03)), {"dst_dtype": to}
+    ),
+    "npu_rms_norm_dynamic_quant": lambda x, _: Case((x, _vector(x.shape[-1], 1, x.dtype)), {}),
     "fake_quantize_per_tensor_affine": lambda x, _: Case(
         (x,), {"scale": 0.03, "zero_point": 0, "quant_min": -128, "quant_max": 127}
     ),

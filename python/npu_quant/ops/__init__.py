@@ -17,6 +17,7 @@ from __future__ import annotations
 import sys
 
 from .._names import dir_of
+from .add_rms_norm_dynamic_quant import npu_add_rms_norm_dynamic_quant
 from .add_rms_norm_quant import npu_add_rms_norm_quant
 from .anti_mx_quant import npu_anti_mx_quant
 from .anti_quant import npu_anti_quant
@@ -57,6 +58,7 @@ __all__ = [
     "fake_quantize_per_tensor_affine",
     "fake_quantize_per_tensor_affine_cachemask",
     "fake_quantize_per_tensor_affine_cachemask_backward",
+    "npu_add_rms_norm_dynamic_quant",
     "npu_add_rms_norm_quant",
     "npu_anti_mx_quant",
     "npu_anti_quant",

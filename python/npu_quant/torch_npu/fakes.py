@@ -179,6 +179,29 @@ def rms_norm_quant_v2(x: Tensor, *arrays: Any, **others: Any) -> tuple[Tensor, .
     return rms_norm_quant(x, *arrays, **others), _float32(x, (*x.shape[:-1], 1))
 
 
+def add_rms_norm_dynamic_quant(
+    x1: Tensor,
+    *arrays: Tensor,
+    smooth_scale1: Tensor | None = None,
+    smooth_scale2: Tensor | None = None,
+    output_mask: list[bool] | None = None,
+    y_dtype: int | None = None,
+    **others: Any,
+) -> tuple[Tensor, ...]:
+    """Codes by branch, the sum, and scales by branch; zeros where there is no such branch."""
+    both = smooth_scale1 is not None and smooth_scale2 is not None
+    y = _codes(x1, "int8" if y_dtype is None else y_dtype)
+    scale = _float32(x1, tuple(x1.shape[:-1]))
+    is_first, is_second = output_mask or (True, both)
+    return (
+        y if is_first else y.new_empty(()),
+        y.new_empty(y.shape if is_second else ()),
+        x1.new_empty(x1.shape),
+        scale if is_first else scale.new_empty(()),
+        scale.new_empty(scale.shape if is_second else ()),
+    )
+
+
 def rms_norm_dynamic_quant(x: Tensor, *arrays: Any, **others: Any) -> tuple[Tensor, ...]:
     """Codes, and a scale for each row."""
     return _codes(x, "int8"), _float32(x, tuple(x.shape[:-1]))

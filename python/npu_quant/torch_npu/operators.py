@@ -92,6 +92,13 @@ OPERATORS = (
         fakes.add_rms_norm_quant,
     ),
     Operator(
+        "npu_add_rms_norm_dynamic_quant(Tensor x1, Tensor x2, Tensor gamma, *, "
+        "Tensor? smooth_scale1=None, Tensor? smooth_scale2=None, Tensor? beta=None, "
+        "float epsilon=1e-06, bool[2]? output_mask=None, int? y_dtype=None) "
+        "-> (Tensor, Tensor, Tensor, Tensor, Tensor)",
+        fakes.add_rms_norm_dynamic_quant,
+    ),
+    Operator(
         "npu_rms_norm_quant(Tensor x, Tensor gamma, Tensor beta, Tensor scale, Tensor offset, "
         "float epsilon=1e-06, *, int? dst_dtype=None) -> Tensor",
         fakes.rms_norm_quant,

@@ -119,14 +119,15 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
     own = format_of_output(blank)
     measured = measure(actual, golden, own, progress=request.progress)
     metrics, is_scale = measured[0], model is not None and blank.kind == "scale"
+    by_steps = is_scale and model is not None and not model.scales_have_ties
     rounding = None
-    if model is not None and not is_scale and metrics.mismatches:
+    if model is not None and not by_steps and metrics.mismatches:
         rounding = Rounding(model, model.outputs.index(name))
-    steps = verdict.steps_of_rounding(own, is_scale=is_scale)
+    steps = verdict.steps_of_rounding(own, is_scale=by_steps)
     collected = _collected(actual, golden, own, measured, rounding, request.axis, steps)
     ties = None if rounding is None else rounding.ties
     rung = verdict.rung_of_codes(metrics.mismatches, ties)
-    if is_scale:
+    if by_steps:
         rung = verdict.rung_of_scales(metrics, own)
     worst = None if ties is None else ties.farthest_index
     by_ties = rounding is not None or is_scale

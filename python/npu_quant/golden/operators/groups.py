@@ -115,6 +115,11 @@ def rounded_input(stored: Callable[[Float32], Float32]) -> Callable[[GroupedPart
     return lambda part: part.groups(numbers)
 
 
+def unsmoothed(model: GroupedModel, first: int, last: int) -> Float32:
+    """Leave smooth_scales out."""
+    return model.inputs_of_rows(first, last)
+
+
 def divided_by_smooth(model: GroupedModel, first: int, last: int) -> Float32:
     """Use smooth_scales the other way round."""
     return model.inputs_of_rows(first, last) / model.factors_of_rows(first, last)
@@ -163,7 +168,7 @@ INPUTS = steps.in_16_bits(
 SMOOTH_IGNORED = Other(
     "smooth_scales ignored",
     "max |input|, x = input",
-    lambda part: part.groups(GroupedModel.inputs_of_rows),
+    lambda part: part.groups(unsmoothed),
     steps.MISTAKE,
     is_smoothed,
 )
@@ -210,9 +215,9 @@ def scales(formula: Formula, part: GroupedPart) -> Array | None:
     return part.model.tiling.there(np.asarray(part.same(other)), *part.rows)
 
 
-def text(formula: Formula) -> str:
-    """Return how scale and y come about."""
+def text(formula: Formula, x: str = "x") -> str:
+    """Return how scale and y come about, in words for the numbers."""
     scale = formula["bound"].text.format(scale=formula["scale"].text)
     other, amax = formula["reported"].text.format(scale=scale), formula["values"].text
-    y = steps.codes_text(formula, scale="scale" if other == scale else f"({scale})")
+    y = steps.codes_text(formula, x, "scale" if other == scale else f"({scale})")
     return f"scale = {other}, y = {y}" + (f", amax = {amax}" if amax else "")

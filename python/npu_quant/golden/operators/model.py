@@ -142,6 +142,8 @@ class Model(abc.ABC):
     """That of the codes."""
     has_scale_per_row = True
     """Whether a row, or each block of it, is divided by a scale of its own, and no more is done."""
+    scales_have_ties = False
+    """Whether scales are judged by k, as numbers that many roundings lead to; else by a step."""
     has_numbers = False
     """Whether codes and scales stand for numbers exactly: whether there is `numbers`."""
     most = np.float32(127)

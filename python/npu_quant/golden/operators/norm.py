@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
@@ -205,16 +206,35 @@ def _t(product: Any, end: Any, s: Floats, root: Floats, gamma: Floats, *more: An
     return end(product(s, root[:, None], gamma), *more)
 
 
+def roots(formula: Formula, part: Any) -> Floats:
+    """Return the root of each row of a part."""
+    s, model = formula["source"].function(part), part.model
+    if not model.n:  # the mean of nothing
+        return np.full(len(s), np.nan, np.float32)
+    return root_of(formula, part, s, model.n_float, model.epsilon)
+
+
+def normed(formula: Formula, part: Any) -> Floats:
+    """Return t of a part."""
+    model, s, root = part.model, formula["source"].function(part), roots(formula, part)
+    order, end = formula["product"].function, formula["end"].function
+    t: Floats = part.call(_t, order, end, s, root, model.gamma, model.beta, model.dtype)
+    return t
+
+
+def rstd(formula: Formula, part: Any) -> Array:
+    """Return 1 over the root of each row of a part."""
+    own = np.float32(1) / roots(formula, part)
+    return np.asarray(np.where(np.isnan(own), np.float32(np.nan), own))  # of either sign
+
+
 def y(formula: Formula, part: Any, which: int) -> Array:
     """Return the codes y1 or y2 of a part."""
     model = part.model
     scale, zero_point = model.scales[which], model.zero_points[which]
     if scale is None:
         return np.zeros(part.spans[which][1] - part.spans[which][0], model.format.carrier)
-    s = formula["values"].function(part)
-    root = root_of(formula, part, s, model.n_float, model.epsilon)
-    order, end = formula["product"].function, formula["end"].function
-    t = part.call(_t, order, end, s, root, model.gamma, model.beta, model.dtype)
+    t = normed(formula, part)
     own = Operands(t, scale, zero_point, divides=model.div_mode)
 
     def codes() -> Array:
@@ -223,29 +243,37 @@ def y(formula: Formula, part: Any, which: int) -> Array:
     return np.asarray(part.once((formula, which), codes))
 
 
-def text(formula: Formula) -> str:
-    """Return how y comes about."""
-    text = f"y = {steps.codes_text(formula, x='t')}"
-    text += f", t = {formula['product'].text}{formula['end'].text}"
-    words = {"values": "s = ", "sum": "sum: ", "mean": "mean = ", "root": "root = "}
+def text_of_t(formula: Formula) -> str:
+    """Return how t comes about."""
+    text = f"t = {formula['product'].text}{formula['end'].text}"
+    words = {"source": "s = ", "sum": "sum: ", "mean": "mean = ", "root": "root = "}
     own = ((word, formula[slot]) for slot, word in words.items())
     return text + "".join(f", {word}{step.text}" for word, step in own if step.name)
 
 
+def of_x(text: str) -> str:
+    """Return a formula's text where x alone is normed."""
+    return re.sub(r"\bs\b", "x", text).replace("x1's", "x's")
+
+
+def text(formula: Formula) -> str:
+    """Return how y comes about."""
+    return f"y = {steps.codes_text(formula, x='t')}, {text_of_t(formula)}"
+
+
 # The formulas.
 
+SLOTS = {
+    "source": SUMS,
+    "sum": LANES,
+    "mean": OVER_N,
+    "root": ADDED,
+    "product": RSTD_GAMMA,
+    "end": BETA,
+}
+"""Those of t."""
 FORM = Form(
-    {
-        "values": SUMS,
-        "sum": LANES,
-        "mean": OVER_N,
-        "root": ADDED,
-        "product": RSTD_GAMMA,
-        "end": BETA,
-        "quotient": steps.DIVIDED,
-    }
-    | steps.ENDS
-    | {"zero": steps.BEFORE},
+    SLOTS | {"quotient": steps.DIVIDED} | steps.ENDS | {"zero": steps.BEFORE},
     text,
     (
         lambda formula, part: y(formula, part, 0),
@@ -287,7 +315,7 @@ def profiles() -> Iterator[Variant]:
     where = f"{KERNELS}/add_rms_norm_quant.h, add_rms_norm_quant_split_d.h"
     few = f"{KERNELS}/add_rms_norm_quant_single_n.h, and where beta is given"
     plain = FORM.formula(mean=SCALED_FIRST)
-    rounded = plain.but(values=DEVICE_X)
+    rounded = plain.but(source=DEVICE_X)
     half = rounded.but(product=HALF_PRODUCTS)
     for order, suffix in ((LANES, ""), (FOLDED, ", folded sum")):
         for formula, name, source, applies in (
@@ -323,8 +351,8 @@ def formulas() -> Iterator[Formula]:
         yield form(round=rounding, quotient=quotient)
     for kept in (steps.FLOAT16, steps.BFLOAT16):
         yield form(kept=kept)
-    for values, end in product((SUMS, ROUNDED), (BETA, T_ROUNDED)):
-        yield form(values=values, end=end)
+    for source, end in product((SUMS, ROUNDED), (BETA, T_ROUNDED)):
+        yield form(source=source, end=end)
     for root in (*EPSILONS, OUTSIDE):
         yield form(root=root)
     for zero in (steps.SUBTRACTED, steps.IGNORED):

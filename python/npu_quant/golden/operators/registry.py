@@ -24,6 +24,14 @@ _TENSOR_ARRAYS = "self scale zero_point fake_quant_enabled"
 _CHANNEL_ARRAYS = "self scale zero_point"
 _NORM_ARRAYS = "x1 x2 gamma scales1 zero_points1"
 _NORM = {"y1": "codes", "y2": "codes", "x": "values"}
+_RMS_NORM = "rms_norm_quant.RmsNormQuant"
+_BRANCHES = {
+    "y1": "codes",
+    "y2": "codes",
+    "x_out": "values",
+    "scale1": "scale",
+    "scale2": "scale",
+}
 OPERATORS = {
     function.__name__: Operator(function, page, tuple(arrays.split()), outputs)
     for function, page, arrays, outputs in (
@@ -51,6 +59,20 @@ OPERATORS = {
         ),
         (ops.npu_grouped_dynamic_mx_quant, "dynamic_mx_quant.Grouped", "x group_index", _MX),
         (ops.npu_add_rms_norm_quant, "add_rms_norm_quant.AddRmsNormQuant", _NORM_ARRAYS, _NORM),
+        (ops.npu_rms_norm_quant, _RMS_NORM, "x gamma beta scale offset", {"y": "codes"}),
+        (ops.npu_rms_norm_quant_v2, _RMS_NORM, "x gamma scale", {"y": "codes", "rstd": "values"}),
+        (
+            ops.npu_rms_norm_dynamic_quant,
+            "rms_norm_dynamic_quant.RmsNormDynamicQuant",
+            "x gamma",
+            _GROUPED,
+        ),
+        (
+            ops.npu_add_rms_norm_dynamic_quant,
+            "add_rms_norm_dynamic_quant.AddRmsNormDynamicQuant",
+            "x1 x2 gamma",
+            _BRANCHES,
+        ),
         (ops.npu_quantize, "quantize.Quantize", "self scales zero_points", {"y": "codes"}),
         (ops.npu_anti_mx_quant, "anti_mx_quant.AntiMxQuant", "x mxscale", {"y": "values"}),
         (ops.npu_anti_quant, "anti_quant.AntiQuant", "x scale", {"y": "values"}),

@@ -5,6 +5,7 @@ A group has a scale of its own, which comes from its greatest magnitude, or from
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -198,7 +199,14 @@ class GroupedModel(Model):
     """The slots of a formula that say what is quantized, and by what."""
 
     def read(self, x: Array, mode: str, height: int = 1, width: int = 0) -> None:
-        """Take the input, what a group is, and the format of the codes.
+        """Take the format of the codes, the input, and what a group is."""
+        self.read_format(self.inputs["dst_type"])
+        if self.format.name == "hifloat8" and self.inputs["dst_type_max"]:
+            self.most = np.float32(self.inputs["dst_type_max"])
+        self.group(x, mode, height, width)
+
+    def group(self, x: Array, mode: str, height: int = 1, width: int = 0) -> None:
+        """Take the input, and what a group is.
 
         Args:
             x: the input.
@@ -208,16 +216,13 @@ class GroupedModel(Model):
         """
         self.x, self.dtype, self.mode = x, x.dtype, mode
         self.columns = x.shape[-1]
-        self.tall = max(1, x.shape[-2])
+        self.tall = max((1, *x.shape[-2:-1]))
         """Rows of a matrix of the last two axes."""
-        self.row_count = int(np.prod(x.shape[:-1], dtype=np.int64))
+        self.row_count = math.prod(x.shape[:-1])
         self._flat = Flat(x)
         self._tilings: dict[tuple[int, int, int], Tiling] = {}
         is_block = mode == "block"
         self.tiling = self.blocks(height, width) if is_block else self.tiles(mode)
-        self.read_format(self.inputs["dst_type"])
-        if self.format.name == "hifloat8" and self.inputs["dst_type_max"]:
-            self.most = np.float32(self.inputs["dst_type_max"])
         self.reach = np.float32(2) * self.most + np.float32(self.format.is_even)
         """What the range of a group becomes: R."""
         self.goal = self.most if self.size == "amax" else self.reach

@@ -144,7 +144,8 @@ def _lines_of_scale(output: OutputComparison, m: Metrics) -> list[Line]:
     if m.max_steps:
         step = own.step.removesuffix("s") if m.max_steps == 1 else own.step
         text += f", by up to {words.count(m.max_steps)} {step} "
-        text += f"(rounding explains {own.scale_steps})"
+        explained = own.scale_steps if output.ties is None else f"{output.ties.allowed:g}"
+        text += f"(rounding explains {explained})"
     lines = [*_nonfinite(m), (_FACT, text)]
     if output.rung != "tie" and output.where is not None:
         lines += [(_FACT, _pair(output, output.where)), *_places(output), *_notes(output)]

@@ -1,0 +1,32 @@
+"""The model of npu_rms_norm_quant and its second version, and their formulas."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from . import norm
+from .formula import Formula, Variant
+from .norm_quant import NormQuant
+
+
+class RmsNormQuant(NormQuant):
+    """npu_rms_norm_quant, npu_rms_norm_quant_v2: a norm over the last axis, and its codes."""
+
+    codes_dtype = "dst_dtype"
+    quantizers = (("scale", "offset"),)
+
+
+FORM = replace(
+    norm.FORM,
+    text=lambda formula: norm.of_x(norm.text(formula)),
+    outputs=(lambda formula, part: norm.y(formula, part, 0), norm.rstd),
+)
+REFERENCE = FORM.formula()
+VARIANTS: tuple[Variant, ...] = (
+    REFERENCE.row(source="docs/numerics.md 5"),
+    *FORM.rows(
+        Formula(FORM, formula.steps)
+        for formula in norm.formulas()
+        if formula["source"] is norm.SUMS  # there is nothing to be rounded
+    ),
+)
