@@ -29,6 +29,27 @@ CHECKS = [
         "add_rms_norm_quant",
     ),
     Fault(
+        "add_rms_norm_dynamic_quant: both branches have the first factors",
+        f"{OPS}/add_rms_norm_dynamic_quant.cpp",
+        "smooth = &smooth[branch]",
+        "smooth = &smooth[0]",
+        "add_rms_norm_dynamic_quant",
+    ),
+    Fault(
+        "add_rms_norm_dynamic_quant: y2 by the second factors alone",
+        f"{OPS}/add_rms_norm_dynamic_quant.cpp",
+        "(smooth_scales[0].present && smooth_scales[1].present)",
+        "smooth_scales[1].present",
+        "add_rms_norm_dynamic_quant",
+    ),
+    Fault(
+        "add_rms_norm_dynamic_quant: what is not computed stays as it was",
+        f"{OPS}/add_rms_norm_dynamic_quant.cpp",
+        "if (scale.present) std::memset(scale.data, 0, size_of(scale.dtype));",
+        "",
+        "add_rms_norm_dynamic_quant",
+    ),
+    Fault(
         "op: shapes are checked before attributes",
         f"{OPS}/op.cpp",
         "plan_outputs();",
