@@ -11,34 +11,16 @@ constexpr const char* kSmoothScales[] = {"smooth_scale1", "smooth_scale2"};
 }  // namespace
 
 Inputs AddRmsNormDynamicQuant::inputs() {
-  return Inputs::of(required("x1", x), required("x2", x2), required("gamma", gamma),
-                    optional(kSmoothScales[0], smooth_scales[0]),
-                    optional(kSmoothScales[1], smooth_scales[1]), optional("beta", beta));
+  static constexpr Takes of_x1 = floats().ranks(2, kMaxRank), of_x2 = like(0).any_rank();
+  return Inputs::of(
+      required("x1", x, of_x1), required("x2", x2, of_x2), required("gamma", gamma, kWeight),
+      optional(kSmoothScales[0], smooth_scales[0], kWeight),
+      optional(kSmoothScales[1], smooth_scales[1], kWeight), optional("beta", beta, kWeight));
 }
 
 Attributes AddRmsNormDynamicQuant::attributes() {
   return Attributes::of(required("epsilon", epsilon), optional("output_mask", output_mask),
                         optional("y_dtype", dst_dtype));
-}
-
-Status AddRmsNormDynamicQuant::check_dtypes() const {
-  const auto is_of_x1 = [this](const char* argument, const TensorView& view) {
-    return check_same_dtype(name, argument, view, "x1", x);
-  };
-  NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(name, "x1", x));
-  NPU_QUANT_RETURN_IF_ERROR(is_of_x1("x2", x2));
-  NPU_QUANT_RETURN_IF_ERROR(is_of_x1("gamma", gamma));
-  NPU_QUANT_RETURN_IF_ERROR(is_of_x1(kSmoothScales[0], smooth_scales[0]));
-  NPU_QUANT_RETURN_IF_ERROR(is_of_x1(kSmoothScales[1], smooth_scales[1]));
-  return is_of_x1("beta", beta);
-}
-
-Status AddRmsNormDynamicQuant::check_ranks() const {
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "x1", x, 2, kMaxRank));
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "gamma", gamma, 1, 2));
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, kSmoothScales[0], smooth_scales[0], 1, 2));
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, kSmoothScales[1], smooth_scales[1], 1, 2));
-  return check_rank(name, "beta", beta, 1, 2);
 }
 
 bool AddRmsNormDynamicQuant::computes(int branch) const {
@@ -62,8 +44,8 @@ void AddRmsNormDynamicQuant::plan_outputs() {
 Status AddRmsNormDynamicQuant::check_attributes() {
   constexpr const char* kMask = "output_mask";
   if (output_mask.is_given() && output_mask.count != 2)
-    return fault(name, Fault::attribute, {Argument(kMask)},
-                 {"has length ", output_mask.count}, {"expected 2, for y1 and y2"});
+    return fault(name, Fault::attribute, {Argument(kMask)}, {"has length ", output_mask.count},
+                 {"expected 2, for y1 and y2"});
   if (!computes(0) && !computes(1))
     return refuse(kMask, "[False, False]", {"expected True for y1 or y2"});
   for (int branch = 0; branch < 2; ++branch)

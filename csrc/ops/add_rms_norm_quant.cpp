@@ -5,48 +5,23 @@
 namespace npu_quant {
 
 Inputs AddRmsNormQuant::inputs() {
-  return Inputs::of(required("x1", x1), required("x2", x2), required("gamma", gamma),
-                    required("scales1", scales1, DType::float32),
-                    optional("zero_points1", zero_points1, DType::int32), optional("beta", beta),
-                    optional("scales2", scales2, DType::float32),
-                    optional("zero_points2", zero_points2, DType::int32));
+  static constexpr const char* kRemedy = "It holds one element, or one per element of gamma.";
+  static constexpr DType kZeroPoints[] = {DType::int32, DType::float32};
+  static constexpr Takes of_x1 = floats().ranks(1, kMaxRank), of_gamma = like(0).ranks(1, kMaxRank),
+                         of_shape = like(0).any_rank(),
+                         of_scales = one_of(kFloat32).or_like(0).ranks(0, kMaxRank, kRemedy),
+                         of_zero_points =
+                             one_of(kZeroPoints).or_like(0).ranks(0, kMaxRank, kRemedy);
+  return Inputs::of(required("x1", x1, of_x1), required("x2", x2, of_shape),
+                    required("gamma", gamma, of_gamma), required("scales1", scales1, of_scales),
+                    optional("zero_points1", zero_points1, of_zero_points),
+                    optional("beta", beta, of_shape), optional("scales2", scales2, of_scales),
+                    optional("zero_points2", zero_points2, of_zero_points));
 }
 
 Attributes AddRmsNormQuant::attributes() {
   return Attributes::of(required("axis", axis), required("epsilon", epsilon),
                         required("div_mode", div_mode), optional("dst_type", dst_type));
-}
-
-Status AddRmsNormQuant::check_dtypes() const {
-  NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(name, "x1", x1));
-  NPU_QUANT_RETURN_IF_ERROR(check_same_dtype(name, "x2", x2, "x1", x1));
-  NPU_QUANT_RETURN_IF_ERROR(check_same_dtype(name, "gamma", gamma, "x1", x1));
-  NPU_QUANT_RETURN_IF_ERROR(check_same_dtype(name, "beta", beta, "x1", x1));
-  const auto check = [this](const char* argument, const TensorView& view, auto allowed) {
-    return check_dtype_in_or_same(name, argument, view, allowed, "x1", x1);
-  };
-  const std::initializer_list<DType> of_scales = {DType::float32},
-                                     of_zero_points = {DType::int32, DType::float32};
-  NPU_QUANT_RETURN_IF_ERROR(check("scales1", scales1, of_scales));
-  NPU_QUANT_RETURN_IF_ERROR(check("scales2", scales2, of_scales));
-  NPU_QUANT_RETURN_IF_ERROR(check("zero_points1", zero_points1, of_zero_points));
-  return check("zero_points2", zero_points2, of_zero_points);
-}
-
-Status AddRmsNormQuant::check_ranks() const {
-  const auto has_axis = [this](const char* argument, const TensorView& view) {
-    return check_rank(name, argument, view, 1, kMaxRank);
-  };
-  const auto quantizes = [this](const char* argument, const TensorView& view) {
-    return check_rank(name, argument, view, 0, kMaxRank,
-                      "It holds one element, or one per element of gamma.");
-  };
-  NPU_QUANT_RETURN_IF_ERROR(has_axis("x1", x1));
-  NPU_QUANT_RETURN_IF_ERROR(has_axis("gamma", gamma));
-  NPU_QUANT_RETURN_IF_ERROR(quantizes("scales1", scales1));
-  NPU_QUANT_RETURN_IF_ERROR(quantizes("zero_points1", zero_points1));
-  NPU_QUANT_RETURN_IF_ERROR(quantizes("scales2", scales2));
-  return quantizes("zero_points2", zero_points2);
 }
 
 void AddRmsNormQuant::plan_outputs() {

@@ -26,8 +26,6 @@ struct AddRmsNormQuant final : Op {
   Status run(const TensorView* out) const override;
 
  private:
-  Status check_dtypes() const override;
-  Status check_ranks() const override;
   void plan_outputs() override;
   Status check_attributes() override;
   Format codes() const { return dst_type.is_default ? Format::int8 : dst_type.format; }

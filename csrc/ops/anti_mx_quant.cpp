@@ -15,7 +15,13 @@ constexpr Format kNumbers[] = {Format::float32, Format::float16, Format::bfloat1
 }  // namespace
 
 Inputs AntiMxQuant::inputs() {
-  return Inputs::of(required("x", x, DType::uint8), required("mxscale", mxscale, DType::uint8));
+  static constexpr DType kCodes[] = {DType::uint8, DType::float8_e5m2, DType::float8_e4m3fn},
+                         kBytes[] = {DType::uint8, DType::float8_e8m0fnu};
+  static constexpr Takes of_x = one_of(kCodes).ranks(1, kMaxRank - 1),
+                         of_packed = Takes{}.ranks(1, kMaxRank - 1).lists_to(DType::uint8),
+                         of_mxscale = one_of(kBytes).any_rank();
+  return Inputs::of(required("x", x, x.is_packed() ? of_packed : of_x),  // an aclTensor's
+                    required("mxscale", mxscale, of_mxscale));
 }
 
 Attributes AntiMxQuant::attributes() {
@@ -23,22 +29,15 @@ Attributes AntiMxQuant::attributes() {
                         optional("src_type", src_type));
 }
 
-Status AntiMxQuant::check_dtypes() const {
-  if (!x.is_packed())  // an aclTensor's
-    NPU_QUANT_RETURN_IF_ERROR(
-        check_dtype_in(name, "x", x, {DType::uint8, DType::float8_e5m2, DType::float8_e4m3fn}));
-  return check_dtype_in(name, "mxscale", mxscale, {DType::uint8, DType::float8_e8m0fnu});
+Format AntiMxQuant::codes() const {
+  return is_among(src_type.format, kMxFormats) ? src_type.format : Format::float4_e2m1;
 }
 
-Status AntiMxQuant::check_ranks() const {
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "x", x, 1, kMaxRank - 1));
+Status AntiMxQuant::check_ranks(const Inputs& given) const {
+  NPU_QUANT_RETURN_IF_ERROR(Op::check_ranks(given));
   if (mxscale.rank == x.rank + 1) return {};
   return fault(name, Fault::rank, {Argument("mxscale")}, {"has ", dimensions(mxscale.rank)},
                {"expected ", x.rank + 1, " for ", Argument("x"), " of ", x.rank});
-}
-
-Format AntiMxQuant::codes() const {
-  return is_among(src_type.format, kMxFormats) ? src_type.format : Format::float4_e2m1;
 }
 
 void AntiMxQuant::plan_outputs() {

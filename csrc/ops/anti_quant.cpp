@@ -12,29 +12,26 @@ bool is_float(Format codes) { return codes != Format::int8 && codes != Format::i
 }  // namespace
 
 Inputs AntiQuant::inputs() {
-  return Inputs::of(required("x", x, DType::int8), required("scale", scale, DType::float32),
-                    optional("offset", offset, DType::float32));
+  static constexpr DType kCodes[] = {DType::int8, DType::int32, DType::uint8, DType::float8_e5m2,
+                                     DType::float8_e4m3fn},
+                         kScales[] = {DType::float32, DType::bfloat16};
+  static constexpr Takes of_x = one_of(kCodes).ranks(1, kMaxRank),
+                         of_tensor = Takes{}.ranks(1, kMaxRank).lists_to(DType::int8),
+                         of_scale = one_of(kScales).made_of(DType::float32).any_rank(),
+                         of_floats = one_of(kFloat32).made_of(DType::float32).any_rank(),
+                         of_offset = like(1).lists_to(DType::float32).any_rank();
+  const bool is_tensors = x.dtype == DType::int4 || x.dtype == DType::hifloat8;  // an aclTensor's
+  return Inputs::of(required("x", x, is_tensors ? of_tensor : of_x),
+                    required("scale", scale, is_float(codes_in(x.dtype)) ? of_floats : of_scale),
+                    optional("offset", offset, of_offset));
 }
 
 Attributes AntiQuant::attributes() {
   return Attributes::of(optional("dst_dtype", dst_dtype), optional("src_dtype", src_dtype));
 }
 
-Status AntiQuant::check_dtypes() const {
-  if (x.dtype != DType::int4 && x.dtype != DType::hifloat8)  // aclTensors'
-    NPU_QUANT_RETURN_IF_ERROR(check_dtype_in(
-        name, "x", x,
-        {DType::int8, DType::int32, DType::uint8, DType::float8_e5m2, DType::float8_e4m3fn}));
-  const Status of_scale =
-      is_float(codes_in(x.dtype))
-          ? check_dtype_in(name, "scale", scale, {DType::float32}, DType::float32)
-          : check_dtype_in(name, "scale", scale, {DType::float32, DType::bfloat16}, DType::float32);
-  NPU_QUANT_RETURN_IF_ERROR(of_scale);
-  return check_same_dtype(name, "offset", offset, "scale", scale);
-}
-
-Status AntiQuant::check_ranks() const {
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "x", x, 1, kMaxRank));
+Status AntiQuant::check_ranks(const Inputs& given) const {
+  NPU_QUANT_RETURN_IF_ERROR(Op::check_ranks(given));
   if (scale.rank == 1 || scale.rank == x.rank) return {};
   Text allowed = "expected 1";
   if (x.rank > 1) allowed += {" or ", x.rank};

@@ -24,8 +24,7 @@ struct AntiQuant final : Op {
   Status run(const TensorView* out) const override;
 
  private:
-  Status check_dtypes() const override;
-  Status check_ranks() const override;
+  Status check_ranks(const Inputs& given) const override;
   void plan_outputs() override;
   Status check_attributes() override;
   Status check_shapes() override;

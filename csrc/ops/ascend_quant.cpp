@@ -9,8 +9,8 @@ Attributes AscendQuant::attributes() {
                         required("axis", axis));
 }
 
-Status AscendQuant::check_dtypes() const {
-  NPU_QUANT_RETURN_IF_ERROR(Quantize::check_dtypes());
+Status AscendQuant::check_dtypes(const Inputs& given) const {
+  NPU_QUANT_RETURN_IF_ERROR(Quantize::check_dtypes(given));
   if (self.dtype != DType::float32)
     NPU_QUANT_RETURN_IF_ERROR(check_same_dtype(name, "scales", scales, "self", self));
   return check_same_dtype(name, "zero_points", zero_points, "scales", scales);

@@ -25,7 +25,7 @@ struct AscendQuant final : Quantize {
   Attributes attributes() override;
 
  private:
-  Status check_dtypes() const override;
+  Status check_dtypes(const Inputs& given) const override;
   Status check_attributes() override;
   Status check_shapes() override;
   Status check_axis();

@@ -26,10 +26,6 @@ Format BlockQuant::codes() const {
   return is_among(dst_type.format, formats_) ? dst_type.format : by_default_;
 }
 
-Status BlockQuant::check_dtypes() const { return check_float_dtype(name, "x", x); }
-
-Status BlockQuant::check_ranks() const { return check_rank(name, "x", x, 2, 3); }
-
 void BlockQuant::plan(int64_t lines) {
   Shape blocks = x.shape;
   int64_t* const dims = blocks.dims + x.rank - 2;

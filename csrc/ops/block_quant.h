@@ -19,6 +19,7 @@ std::string listed(std::span<const T> values) {
 
 struct BlockQuant : Op {
   enum { kY, kScale };
+  static constexpr Takes kMatrices = floats().ranks(2, 3);
   static constexpr Word<Rounding> kRoundModes[] = {{"rint", Rounding::to_even},
                                                    {"round", Rounding::away_from_zero}};
 
@@ -30,7 +31,7 @@ struct BlockQuant : Op {
   int64_t col_block_size = 128;
   double dst_type_max = 0.0;
 
-  Inputs inputs() override { return Inputs::of(required("x", x)); }
+  Inputs inputs() override { return Inputs::of(required("x", x, kMatrices)); }
   Format codes() const;
 
  protected:
@@ -39,8 +40,6 @@ struct BlockQuant : Op {
              std::span<const int64_t> row_blocks)
       : Op(name), formats_(formats), by_default_(by_default), row_blocks_(row_blocks) {}
 
-  Status check_dtypes() const override;
-  Status check_ranks() const override;
   void plan(int64_t lines);            // outputs of so many lines of blocks
   Status check_attributes() override;  // all but dst_type_max
   Status take_rule() override;

@@ -81,23 +81,6 @@ Text listed(const Types& types, const char* last) {
 // neighbours take longer.
 int64_t work_bytes(int64_t bytes, std::initializer_list<const TensorView*> tensors);
 
-// Of arrays that are given; one that is missing is refused before.
-
-// fp16, bf16 or fp32.
-Status check_float_dtype(const char* op, const char* argument, const TensorView& view);
-// One of several; `of_numbers` is what other numbers may be converted to and keep their meaning.
-Status check_dtype_in(const char* op, const char* argument, const TensorView& view,
-                      std::initializer_list<DType> allowed, DType of_numbers = DType::other);
-// One of several, the first of which others may be converted to, or that of another array.
-Status check_dtype_in_or_same(const char* op, const char* argument, const TensorView& view,
-                              std::initializer_list<DType> allowed, const char* other_name,
-                              const TensorView& other);
-// The dtype of `argument` must be that of another array.
-Status check_same_dtype(const char* op, const char* argument, const TensorView& view,
-                        const char* other_name, const TensorView& other);
-// Where no remedy is given it is to give or merge axes.
-Status check_rank(const char* op, const char* argument, const TensorView& view, int low, int high,
-                  const char* remedy = nullptr);
 // No memory holds more elements, though a view whose strides are 0 may count them. Of so many, all
 // numbers of bytes, of codes and of results fit into an int64_t.
 Status check_size(const char* op, const char* argument, const TensorView& view);

@@ -5,19 +5,13 @@
 namespace npu_quant {
 
 Inputs ConvertWeightToInt4pack::inputs() {
-  return Inputs::of(required("weight", weight, DType::int32));
+  static constexpr DType kWeights[] = {DType::int32, DType::float32};
+  static constexpr Takes of_weight = one_of(kWeights).ranks(2, 3);
+  return Inputs::of(required("weight", weight, of_weight));
 }
 
 Attributes ConvertWeightToInt4pack::attributes() {
   return Attributes::of(required("inner_k_tiles", inner_k_tiles));
-}
-
-Status ConvertWeightToInt4pack::check_dtypes() const {
-  return check_dtype_in(name, "weight", weight, {DType::int32, DType::float32});
-}
-
-Status ConvertWeightToInt4pack::check_ranks() const {
-  return check_rank(name, "weight", weight, 2, 3);
 }
 
 void ConvertWeightToInt4pack::plan_outputs() {

@@ -20,8 +20,6 @@ struct ConvertWeightToInt4pack final : Op {
   Status run(const TensorView* out) const override;
 
  private:
-  Status check_dtypes() const override;
-  Status check_ranks() const override;
   void plan_outputs() override;
   Status check_shapes() override;
   Format codes() const { return codes_; }

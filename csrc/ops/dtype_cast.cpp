@@ -20,20 +20,17 @@ bool may_hold(DType array, Format format) {
 
 }  // namespace
 
-Inputs DtypeCast::inputs() { return Inputs::of(required("self", self)); }
+Inputs DtypeCast::inputs() {
+  static constexpr DType kArrays[] = {
+      DType::float16, DType::bfloat16,    DType::float32,       DType::int32,
+      DType::uint8,   DType::float8_e5m2, DType::float8_e4m3fn, DType::float8_e8m0fnu};
+  static constexpr Takes of_self = one_of(kArrays);
+  return Inputs::of(required("self", self, of_self));
+}
 
 Attributes DtypeCast::attributes() {
   return Attributes::of(required("dtype", dtype), optional("input_dtype", input_dtype));
 }
-
-Status DtypeCast::check_dtypes() const {
-  return check_dtype_in(
-      name, "self", self,
-      {DType::float16, DType::bfloat16, DType::float32, DType::int32, DType::uint8,
-       DType::float8_e5m2, DType::float8_e4m3fn, DType::float8_e8m0fnu});
-}
-
-Status DtypeCast::check_ranks() const { return check_rank(name, "self", self, 0, kMaxRank); }
 
 void DtypeCast::plan_outputs() {
   from_ = input_dtype.is_default ? format_of(self.dtype) : input_dtype.format;

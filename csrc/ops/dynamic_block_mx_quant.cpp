@@ -7,8 +7,6 @@ Attributes DynamicBlockMxQuant::attributes() {
                         optional("scale_alg", scale_alg), optional("dst_type_max", dst_type_max));
 }
 
-Status DynamicBlockMxQuant::check_ranks() const { return check_rank(name, "input", input, 2, 3); }
-
 void DynamicBlockMxQuant::plan_outputs() {
   const auto scales = [this](const char* scales, int place) {
     return OutputSpec{scales, mxscale_array, mx_scales_of(input.shape, place, block_size)};

@@ -10,11 +10,13 @@ struct DynamicBlockMxQuant final : MxQuant {
 
   DynamicBlockMxQuant() : MxQuant("npu_dynamic_block_mx_quant") {}
 
+  static constexpr Takes kInput = floats().ranks(2, 3);
+
+  Inputs inputs() override { return Inputs::of(required("input", input, kInput)); }
   Attributes attributes() override;
   Status run(const TensorView* out) const override;
 
  private:
-  Status check_ranks() const override;
   void plan_outputs() override;
   Status check_attributes() override;
   int64_t other_scale_alg() const override { return codes() == Format::float4_e2m1 ? 2 : 0; }

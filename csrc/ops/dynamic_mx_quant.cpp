@@ -16,10 +16,6 @@ Attributes DynamicMxQuant::attributes() {
                         required("max_low_bound", max_low_bound));
 }
 
-Status DynamicMxQuant::check_ranks() const {
-  return check_rank(name, "input", input, 1, kMaxRank - 1);
-}
-
 void DynamicMxQuant::plan_outputs() {
   const int last = input.rank - 1;
   place_ = static_cast<int>(std::clamp<int64_t>(axis < 0 ? axis + input.rank : axis, 0, last));
@@ -50,10 +46,6 @@ Status DynamicMxQuant::run(const TensorView* out) const {
 Attributes DynamicMxQuantWithDualAxis::attributes() {
   return Attributes::of(required("round_mode", round_mode), optional("dst_type", dst_type),
                         optional("scale_alg", scale_alg), optional("dst_type_max", dst_type_max));
-}
-
-Status DynamicMxQuantWithDualAxis::check_ranks() const {
-  return check_rank(name, "input", input, 2, kMaxRank - 1);
 }
 
 void DynamicMxQuantWithDualAxis::plan_outputs() {

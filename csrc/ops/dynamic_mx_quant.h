@@ -10,13 +10,14 @@ struct DynamicMxQuant final : MxQuant {
 
   DynamicMxQuant() : MxQuant("npu_dynamic_mx_quant") {}
 
+  static constexpr Takes kInput = floats().ranks(1, kMaxRank - 1);
   int64_t axis = -1;
 
+  Inputs inputs() override { return Inputs::of(required("input", input, kInput)); }
   Attributes attributes() override;
   Status run(const TensorView* out) const override;
 
  private:
-  Status check_ranks() const override;
   void plan_outputs() override;
   Status check_attributes() override;
 
@@ -29,11 +30,13 @@ struct DynamicMxQuantWithDualAxis final : MxQuant {
 
   DynamicMxQuantWithDualAxis() : MxQuant("npu_dynamic_mx_quant_with_dual_axis") {}
 
+  static constexpr Takes kInput = floats().ranks(2, kMaxRank - 1);
+
+  Inputs inputs() override { return Inputs::of(required("input", input, kInput)); }
   Attributes attributes() override;
   Status run(const TensorView* out) const override;
 
  private:
-  Status check_ranks() const override;
   void plan_outputs() override;
   Status check_attributes() override;
 };

@@ -7,29 +7,20 @@
 namespace npu_quant {
 
 Inputs DynamicQuant::inputs() {
-  return Inputs::of(required("input", input), optional("smooth_scales", smooth_scales),
-                    optional("group_index", group_index, DType::int32));
+  static constexpr Takes of_input = floats().ranks(2, kMaxRank),
+                         of_smooth =
+                             like(0).ranks(1, 1, "It holds one factor per element of a token."),
+                         of_groups =
+                             like(0).ranks(2, 2, "With group_index it holds a row for each group.");
+  return Inputs::of(
+      required("input", input, of_input),
+      optional("smooth_scales", smooth_scales, group_index.present ? of_groups : of_smooth),
+      optional("group_index", group_index, kGroups));
 }
 
 Attributes DynamicQuant::attributes() {
   return Attributes::of(optional("dst_type", dst_type), required("quant_mode", quant_mode),
                         required("dst_type_max", dst_type_max));
-}
-
-Status DynamicQuant::check_dtypes() const {
-  NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(name, "input", input));
-  NPU_QUANT_RETURN_IF_ERROR(check_same_dtype(name, "smooth_scales", smooth_scales, "input", input));
-  return check_dtype_in(name, "group_index", group_index, {DType::int32}, DType::int32);
-}
-
-Status DynamicQuant::check_ranks() const {
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "input", input, 2, kMaxRank));
-  const int rank = group_index.present ? 2 : 1;
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "smooth_scales", smooth_scales, rank, rank,
-                                       group_index.present
-                                           ? "With group_index it holds a row for each group."
-                                           : "It holds one factor per element of a token."));
-  return check_group_rank(name, "group_index", group_index);
 }
 
 void DynamicQuant::plan_outputs() {

@@ -29,8 +29,6 @@ struct DynamicQuant : Op {
   Status run(const TensorView* out) const final;
 
  private:
-  Status check_dtypes() const final;
-  Status check_ranks() const final;
   Format codes() const { return codes_asked_for(dst_type); }
   void plan_outputs() final;
   Status check_attributes() final;

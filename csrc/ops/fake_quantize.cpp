@@ -29,16 +29,50 @@ Status check_one_element(const char* op, const char* argument, const TensorView&
   return wrong_shape(op, argument, view, "expected one element");
 }
 
+constexpr const char *kOne = "It holds one element.",
+                     *kPerChannel = "It holds one element per channel.";
+
+constexpr Takes one(const Takes& takes) { return takes.ranks(0, kMaxRank, kOne); }
+constexpr Takes per_channel(const Takes& takes) { return takes.ranks(1, 1, kPerChannel); }
+
 }  // namespace
 
+const Takes& FakeQuantize::of_scale() const {
+  static constexpr Takes of_floats = floats().lists_to(DType::float32), of_one = one(of_floats),
+                         of_any = per_channel(of_floats),
+                         of_float32 = per_channel(one_of(kFloat32).made_of(DType::float32));
+  if (form_ != Form::per_channel) return of_one;
+  return rules_ == Rules::aclnn ? of_any : of_float32;
+}
+
+const Takes& FakeQuantize::of_zero_point() const {
+  static constexpr DType kOfChannels[] = {DType::int32, DType::float32, DType::float16},
+                         kOfArrays[] = {DType::int32, DType::int64};
+  static constexpr auto of = [](std::span<const DType> dtypes) {
+    return one_of(dtypes).made_of(DType::int32);
+  };
+  static constexpr Takes of_aclnn[] = {one(of(kInt32)), per_channel(of(kInt32))},
+                         of_torch[] = {one(of(kOfArrays)), per_channel(of(kOfChannels))};
+  return (rules_ == Rules::aclnn ? of_aclnn : of_torch)[form_ == Form::per_channel];
+}
+
 Inputs FakeQuantize::inputs() {
-  const Input x = required("self", self);
+  static constexpr Takes of_self[] = {floats(), floats().ranks(1, kMaxRank)},
+                         of_switch = one(Takes{}).lists_to(DType::float32);
+  const Input x = required("self", self, of_self[form_ == Form::per_channel]);
   if (form_ == Form::numbers) return Inputs::of(x);
-  const Input scales = required("scale", scale, DType::float32),
-              zero_points = required("zero_point", zero_point, DType::int32);
+  const Input scales = required("scale", scale, of_scale()),
+              zero_points = required("zero_point", zero_point, of_zero_point());
   if (!has_switch) return Inputs::of(x, scales, zero_points);
   return Inputs::of(x, scales, zero_points,
-                    required("fake_quant_enabled", fake_quant_enabled, DType::float32));
+                    required("fake_quant_enabled", fake_quant_enabled, of_switch));
+}
+
+Status FakeQuantize::check_dtypes(const Inputs& given) const {
+  NPU_QUANT_RETURN_IF_ERROR(Op::check_dtypes(given));
+  if (!has_switch || is_number(fake_quant_enabled.dtype)) return {};
+  return fault(name, Fault::dtype, {Argument("fake_quant_enabled")},
+               {"has dtype ", DTypeOf(fake_quant_enabled)}, "expected a real number");
 }
 
 Attributes FakeQuantize::attributes() {
@@ -62,46 +96,6 @@ bool FakeQuantize::has_wrong_output_dtype() const {
   if (rules_ == Rules::torch) return false;
   return output_dtype != DType::float16 && output_dtype != DType::bfloat16 &&
          output_dtype != DType::float32;
-}
-
-Status FakeQuantize::check_parameter_dtypes() const {
-  if (rules_ == Rules::aclnn) {
-    NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(name, "scale", scale));
-    return check_dtype_in(name, "zero_point", zero_point, {DType::int32}, DType::int32);
-  }
-  if (form_ == Form::arrays) {
-    NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(name, "scale", scale));
-    NPU_QUANT_RETURN_IF_ERROR(
-        check_dtype_in(name, "zero_point", zero_point, {DType::int32, DType::int64}, DType::int32));
-    if (has_switch && !is_number(fake_quant_enabled.dtype))
-      return fault(name, Fault::dtype, {Argument("fake_quant_enabled")},
-                   {"has dtype ", DTypeOf(fake_quant_enabled)}, "expected a real number");
-  }
-  if (form_ == Form::per_channel) {
-    NPU_QUANT_RETURN_IF_ERROR(
-        check_dtype_in(name, "scale", scale, {DType::float32}, DType::float32));
-    return check_dtype_in(name, "zero_point", zero_point,
-                          {DType::int32, DType::float32, DType::float16}, DType::int32);
-  }
-  return {};
-}
-
-Status FakeQuantize::check_dtypes() const {
-  NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(name, "self", self));
-  return check_parameter_dtypes();
-}
-
-Status FakeQuantize::check_ranks() const {
-  const bool per_channel = form_ == Form::per_channel;
-  const int most = per_channel ? 1 : kMaxRank;
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "self", self, per_channel ? 1 : 0, kMaxRank));
-  if (form_ == Form::numbers) return {};
-  const char* remedy = per_channel ? "It holds one element per channel." : "It holds one element.";
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "scale", scale, per_channel ? 1 : 0, most, remedy));
-  NPU_QUANT_RETURN_IF_ERROR(
-      check_rank(name, "zero_point", zero_point, per_channel ? 1 : 0, most, remedy));
-  if (!has_switch) return {};
-  return check_rank(name, "fake_quant_enabled", fake_quant_enabled, 0, kMaxRank, remedy);
 }
 
 void FakeQuantize::plan_outputs() {
@@ -237,16 +231,9 @@ void FakeQuantize::compute(const Parameters& parameters, const TensorView& outpu
 }
 
 Inputs FakeQuantizeBackward::inputs() {
-  return Inputs::of(required("grad", grad), required("mask", mask, DType::boolean));
-}
-
-Status FakeQuantizeBackward::check_dtypes() const {
-  NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(name, "grad", grad));
-  return check_dtype_in(name, "mask", mask, {DType::boolean});
-}
-
-Status FakeQuantizeBackward::check_ranks() const {
-  return check_rank(name, "grad", grad, 0, kMaxRank);
+  static constexpr DType kMask[] = {DType::boolean};
+  static constexpr Takes of_grad = floats(), of_mask = one_of(kMask).any_rank();
+  return Inputs::of(required("grad", grad, of_grad), required("mask", mask, of_mask));
 }
 
 void FakeQuantizeBackward::plan_outputs() {

@@ -39,12 +39,12 @@ struct FakeQuantize final : Op {
     Parameter scale, inverse, zero_point;
     bool enabled = true;
   };
-  Status check_dtypes() const override;
-  Status check_ranks() const override;
+  Status check_dtypes(const Inputs& given) const override;
   void plan_outputs() override;
   Status check_attributes() override;
   Status check_shapes() override;
-  Status check_parameter_dtypes() const;
+  const Takes& of_scale() const;
+  const Takes& of_zero_point() const;
   bool has_wrong_output_dtype() const;
   DType dtype_of_output() const { return rules_ == Rules::torch ? self.dtype : output_dtype; }
   Status take(Parameters& parameters) const;
@@ -73,8 +73,6 @@ struct FakeQuantizeBackward final : Op {
   Status run(const TensorView* out) const override;
 
  private:
-  Status check_dtypes() const override;
-  Status check_ranks() const override;
   void plan_outputs() override;
   Status check_shapes() override;
 };

@@ -14,7 +14,7 @@ GroupedDynamicBlockQuant::GroupedDynamicBlockQuant()
                  kRowBlocksInGroups) {}
 
 Inputs GroupedDynamicBlockQuant::inputs() {
-  return Inputs::of(required("x", x), required("group_list", group_list, DType::int32));
+  return Inputs::of(required("x", x, kMatrices), required("group_list", group_list, kGroups));
 }
 
 Attributes GroupedDynamicBlockQuant::attributes() {
@@ -23,16 +23,6 @@ Attributes GroupedDynamicBlockQuant::attributes() {
                         required("col_block_size", col_block_size),
                         required("group_list_type", group_list_type),
                         required("dst_type_max", dst_type_max));
-}
-
-Status GroupedDynamicBlockQuant::check_dtypes() const {
-  NPU_QUANT_RETURN_IF_ERROR(BlockQuant::check_dtypes());
-  return check_dtype_in(name, "group_list", group_list, {DType::int32}, DType::int32);
-}
-
-Status GroupedDynamicBlockQuant::check_ranks() const {
-  NPU_QUANT_RETURN_IF_ERROR(BlockQuant::check_ranks());
-  return check_group_rank(name, "group_list", group_list);
 }
 
 void GroupedDynamicBlockQuant::plan_outputs() {

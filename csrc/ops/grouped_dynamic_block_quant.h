@@ -17,8 +17,6 @@ struct GroupedDynamicBlockQuant final : BlockQuant {
   Status run(const TensorView* out) const override;
 
  private:
-  Status check_dtypes() const override;
-  Status check_ranks() const override;
   void plan_outputs() override;
   Status check_attributes() override;
   Status check_shapes() override;

@@ -10,23 +10,14 @@ constexpr int64_t kPair = 2 * kMxCell;  // rows that the bytes of a pair-row are
 }  // namespace
 
 Inputs GroupedDynamicMxQuant::inputs() {
-  return Inputs::of(required("x", input), required("group_index", group_index, DType::int32));
+  static constexpr Takes of_x = floats().ranks(2, 2);
+  return Inputs::of(required("x", input, of_x), required("group_index", group_index, kGroups));
 }
 
 Attributes GroupedDynamicMxQuant::attributes() {
   return Attributes::of(required("round_mode", round_mode), optional("dst_type", dst_type),
                         required("blocksize", block_size), optional("scale_alg", scale_alg),
                         optional("dst_type_max", dst_type_max));
-}
-
-Status GroupedDynamicMxQuant::check_dtypes() const {
-  NPU_QUANT_RETURN_IF_ERROR(MxQuant::check_dtypes());
-  return check_dtype_in(name, "group_index", group_index, {DType::int32}, DType::int32);
-}
-
-Status GroupedDynamicMxQuant::check_ranks() const {
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "x", input, 2, 2));
-  return check_group_rank(name, "group_index", group_index);
 }
 
 void GroupedDynamicMxQuant::plan_outputs() {

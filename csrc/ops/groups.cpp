@@ -16,10 +16,6 @@ int64_t entry(const char* from) {
 
 }  // namespace
 
-Status check_group_rank(const char* op, const char* argument, const TensorView& list) {
-  return check_rank(op, argument, list, 1, 1, "It holds the end of each group.");
-}
-
 Status check_group_count(const char* op, const char* argument, const TensorView& list) {
   if (list.shape.dims[0] > 0) return {};
   return wrong_shape(op, argument, list, "expected 1 or more entries");

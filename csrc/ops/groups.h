@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <memory>
 
-#include "ops/contract.h"
+#include "ops/inputs.h"
 
 namespace npu_quant {
 
-Status check_group_rank(const char* op, const char* argument, const TensorView& list);
+// What a list of them may be.
+inline constexpr Takes kGroups =
+    one_of(kInt32).made_of(DType::int32).ranks(1, 1, "It holds the end of each group.");
 Status check_group_count(const char* op, const char* argument, const TensorView& list);
 
 class RowGroups {

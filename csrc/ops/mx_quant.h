@@ -21,14 +21,11 @@ struct MxQuant : Op {
   double dst_type_max = 0.0;
   double max_low_bound = 0.0;
 
-  Inputs inputs() override { return Inputs::of(required(input_name_, input)); }
-
  protected:
   explicit MxQuant(const char* name, const char* input_name = "input",
                    Format by_default = Format::float4_e2m1)
       : Op(name), input_name_(input_name), by_default_(by_default) {}
 
-  Status check_dtypes() const override { return check_float_dtype(name, input_name_, input); }
   Format codes() const;
   Status take_rule() final;
   Status check_shapes() override;

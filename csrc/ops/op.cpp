@@ -6,8 +6,8 @@ Status Op::check_arrays() {
   const Inputs given = inputs();
   for (const Input& input : given)
     if (input.is_required && !input.view->present) return missing(name, input.name);
-  NPU_QUANT_RETURN_IF_ERROR(check_dtypes());
-  NPU_QUANT_RETURN_IF_ERROR(check_ranks());
+  NPU_QUANT_RETURN_IF_ERROR(check_dtypes(given));
+  NPU_QUANT_RETURN_IF_ERROR(check_ranks(given));
   bytes_ = 0;
   for (const Input& input : given) {
     if (!input.view->present) continue;

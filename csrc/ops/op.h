@@ -50,8 +50,12 @@ struct Op {
   Op(const Op&) = default;
 
   // The parts of check(), in their order.
-  virtual Status check_dtypes() const = 0;
-  virtual Status check_ranks() const = 0;
+  virtual Status check_dtypes(const Inputs& given) const {
+    return npu_quant::check_dtypes(name, given);
+  }
+  virtual Status check_ranks(const Inputs& given) const {
+    return npu_quant::check_ranks(name, given);
+  }
   virtual void plan_outputs() = 0;  // of arrays and attributes as they came
   virtual Status check_attributes() { return {}; }
   // Makes the rule of the profile, or refuses it: what a device lacks, too.

@@ -1,29 +1,12 @@
-// The arrays of an op: those it takes, those it computes, and the rules about the latter.
+// The arrays an op computes, and the rules about them.
 #pragma once
 
-#include "core/few.h"
-#include "ops/contract.h"
+#include "ops/inputs.h"
 
 namespace npu_quant {
 
-// No op has more arrays; the faces make room for so many.
-inline constexpr int kMostInputs = 8, kMostOutputs = 5;
-
-// An array an op takes.
-struct Input {
-  const char* name;
-  TensorView* view;  // the op's
-  bool is_required;
-  DType of_list;  // what a list of numbers becomes, by which they mean the same
-};
-using Inputs = Few<Input, kMostInputs>;
-
-inline Input required(const char* name, TensorView& view, DType of_list = DType::float16) {
-  return {name, &view, true, of_list};
-}
-inline Input optional(const char* name, TensorView& view, DType of_list = DType::float16) {
-  return {name, &view, false, of_list};
-}
+// No op has more; the faces make room for so many.
+inline constexpr int kMostOutputs = 5;
 
 // An array an op computes: what a caller has to allocate.
 struct OutputSpec {

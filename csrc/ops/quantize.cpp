@@ -38,11 +38,23 @@ struct QuantizeParameters {
   }
 };
 
+constexpr const char* kOneOrPerChannel = "It holds one element, or one per channel.";
+
 }  // namespace
 
 Inputs Quantize::inputs() {
-  return Inputs::of(required("self", self), required("scales", scales, DType::float32),
-                    optional("zero_points", zero_points, DType::int32));
+  static constexpr DType kZeroPoints[] = {DType::int8,    DType::uint8,    DType::int32,
+                                          DType::float16, DType::bfloat16, DType::float32};
+  static constexpr auto of_scales = [](int least_rank) {
+    return floats().lists_to(DType::float32).ranks(least_rank, kMaxRank, kOneOrPerChannel);
+  };
+  static constexpr Takes by_rank[2][2] = {{floats().ranks(0, kMaxRank), of_scales(0)},
+                                          {floats().ranks(1, kMaxRank), of_scales(1)}};
+  static constexpr Takes of_zero_points =
+      one_of(kZeroPoints).made_of(DType::int32).ranks(0, kMaxRank, kOneOrPerChannel);
+  const Takes(&of)[2] = by_rank[least_rank_];
+  return Inputs::of(required("self", self, of[0]), required("scales", scales, of[1]),
+                    optional("zero_points", zero_points, of_zero_points));
 }
 
 Attributes Quantize::attributes() {
@@ -51,22 +63,6 @@ Attributes Quantize::attributes() {
 }
 
 bool Quantize::is_per_channel() const { return !holds_one(scales) || !holds_one(zero_points); }
-
-Status Quantize::check_dtypes() const {
-  NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(name, "self", self));
-  NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(name, "scales", scales));
-  return check_dtype_in(
-      name, "zero_points", zero_points,
-      {DType::int8, DType::uint8, DType::int32, DType::float16, DType::bfloat16, DType::float32},
-      DType::int32);
-}
-
-Status Quantize::check_ranks() const {
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "self", self, least_rank_, kMaxRank));
-  const char* remedy = "It holds one element, or one per channel.";
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "scales", scales, least_rank_, kMaxRank, remedy));
-  return check_rank(name, "zero_points", zero_points, 0, kMaxRank, remedy);
-}
 
 void Quantize::plan_outputs() { outputs.assign(codes_of("", codes(), self.shape, dtype.array)); }
 

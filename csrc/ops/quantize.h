@@ -25,8 +25,6 @@ struct Quantize : Op {
   Status run(const TensorView* out) const final;
 
  protected:
-  Status check_dtypes() const override;
-  Status check_ranks() const final;
   void plan_outputs() final;
   Format codes() const { return dtype.format; }
   Status check_attributes() override;

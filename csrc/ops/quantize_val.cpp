@@ -17,12 +17,6 @@ struct ChannelStrides {
 
 }  // namespace
 
-Inputs AffineOp::inputs() { return Inputs::of(required(value_name, value, of_list())); }
-
-Status AffineOp::check_ranks() const {
-  return check_rank(name, value_name, value, parameters.per_channel ? 1 : 0, kMaxRank);
-}
-
 Status AffineOp::check_shapes() {
   if (!parameters.per_channel) return {};
   NPU_QUANT_RETURN_IF_ERROR(
@@ -33,8 +27,6 @@ Status AffineOp::check_shapes() {
       name, value_name, value,
       {"expected ", channels, " along axis ", parameters.axis, ", the number of scales"});
 }
-
-Status QuantizeVal::check_dtypes() const { return check_float_dtype(name, value_name, value); }
 
 void QuantizeVal::plan_outputs() {
   outputs.assign(OutputSpec{"", parameters.storage, value.shape});
@@ -59,10 +51,11 @@ Status QuantizeVal::run(const TensorView* out) const {
   return {};
 }
 
-Status DequantizeVal::check_dtypes() const {
-  if (parameters.storage == DType::other)
-    return check_dtype_in(name, value_name, value, {DType::int8, DType::uint8, DType::int32});
-  return check_dtype_in(name, value_name, value, {parameters.storage});
+Takes DequantizeVal::value_takes() const {
+  static constexpr DType kStorages[] = {DType::int8, DType::uint8, DType::int32};
+  const bool is_known = parameters.storage != DType::other;
+  return one_of(is_known ? std::span(&parameters.storage, 1) : std::span<const DType>(kStorages))
+      .ranks(parameters.per_channel ? 1 : 0, kMaxRank);
 }
 
 void DequantizeVal::plan_outputs() { outputs.assign(OutputSpec{"", DType::float32, value.shape}); }

@@ -26,14 +26,19 @@ struct AffineOp : Op {
   AffineParameters parameters;
   TensorView value;
 
-  Inputs inputs() final;
+  Inputs inputs() final {
+    takes_ = value_takes();
+    return Inputs::of(required(value_name, value, takes_));
+  }
 
  protected:
-  virtual DType of_list() const = 0;
-  Status check_ranks() const final;
+  virtual Takes value_takes() const = 0;
   Status check_shapes() final;
 
   int channel_axis_ = 0;
+
+ private:
+  Takes takes_;
 };
 
 struct QuantizeVal final : AffineOp {
@@ -43,8 +48,9 @@ struct QuantizeVal final : AffineOp {
   Status run(const TensorView* out) const override;
 
  private:
-  DType of_list() const override { return DType::float16; }
-  Status check_dtypes() const override;
+  Takes value_takes() const override {
+    return floats().ranks(parameters.per_channel ? 1 : 0, kMaxRank);
+  }
   void plan_outputs() override;
 };
 
@@ -55,10 +61,7 @@ struct DequantizeVal final : AffineOp {
   Status run(const TensorView* out) const override;
 
  private:
-  DType of_list() const override {
-    return parameters.storage == DType::other ? DType::int8 : parameters.storage;
-  }
-  Status check_dtypes() const override;
+  Takes value_takes() const override;
   void plan_outputs() override;
 };
 

@@ -1,8 +1,17 @@
 #include "ops/rms_norm.h"
 
 namespace npu_quant {
+namespace {
 
 using Kernel = RmsNormKernel;
+
+constexpr DType kOffsets[] = {DType::int32, DType::int8, DType::float32};
+constexpr const char* kOneOrPerElement = "It holds one element, or one per element of a row.";
+constexpr Takes kX = floats().ranks(1, kMaxRank),
+                kScale = one_of(kFloat32).or_like(0).ranks(1, 1, kOneOrPerElement),
+                kOffset = one_of(kOffsets).or_like(0).ranks(1, 1, kOneOrPerElement);
+
+}  // namespace
 
 Shape RmsNorm::rows() const {
   Shape rows = x.shape;
@@ -25,18 +34,6 @@ NormCall RmsNorm::norm_call() const {
   return call;
 }
 
-Status RmsNorm::check_dtypes() const {
-  NPU_QUANT_RETURN_IF_ERROR(check_float_dtype(name, x_name_, x));
-  NPU_QUANT_RETURN_IF_ERROR(check_same_dtype(name, "gamma", gamma, x_name_, x));
-  return check_same_dtype(name, "beta", beta, x_name_, x);
-}
-
-Status RmsNorm::check_ranks() const {
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, x_name_, x, 1, kMaxRank));
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "gamma", gamma, 1, 2));
-  return check_rank(name, "beta", beta, 1, 2);
-}
-
 Status RmsNorm::check_attributes() {
   return check_format_in(name, "dst_dtype", dst_dtype, kCodeFormats);
 }
@@ -57,27 +54,13 @@ Status RmsNorm::check_weight(const char* argument, const TensorView& view) const
 }
 
 Inputs RmsNormQuant::inputs() {
-  return Inputs::of(required("x", x), required("gamma", gamma), required("beta", beta),
-                    required("scale", scale, DType::float32),
-                    required("offset", offset, DType::int32));
+  return Inputs::of(required("x", x, kX), required("gamma", gamma, kWeight),
+                    required("beta", beta, kWeight), required("scale", scale, kScale),
+                    required("offset", offset, kOffset));
 }
 
 Attributes RmsNormQuant::attributes() {
   return Attributes::of(required("epsilon", epsilon), optional("dst_dtype", dst_dtype));
-}
-
-Status RmsNormQuant::check_dtypes() const {
-  NPU_QUANT_RETURN_IF_ERROR(RmsNorm::check_dtypes());
-  NPU_QUANT_RETURN_IF_ERROR(check_dtype_in_or_same(name, "scale", scale, {DType::float32}, "x", x));
-  return check_dtype_in_or_same(name, "offset", offset, {DType::int32, DType::int8, DType::float32},
-                                "x", x);
-}
-
-Status RmsNormQuant::check_ranks() const {
-  NPU_QUANT_RETURN_IF_ERROR(RmsNorm::check_ranks());
-  const char* const remedy = "It holds one element, or one per element of a row.";
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "scale", scale, 1, 1, remedy));
-  return check_rank(name, "offset", offset, 1, 1, remedy);
 }
 
 void RmsNormQuant::plan_outputs() {
@@ -107,9 +90,9 @@ Status RmsNormQuant::run(const TensorView* out) const {
 }
 
 Inputs RmsNormQuantV2::inputs() {
-  return Inputs::of(required("x", x), required("gamma", gamma),
-                    required("scale", scale, DType::float32),
-                    optional("offset", offset, DType::int32), optional("beta", beta));
+  return Inputs::of(required("x", x, kX), required("gamma", gamma, kWeight),
+                    required("scale", scale, kScale), optional("offset", offset, kOffset),
+                    optional("beta", beta, kWeight));
 }
 
 Attributes RmsNormQuantV2::attributes() {
@@ -125,22 +108,13 @@ void RmsNormQuantV2::plan_outputs() {
 }
 
 Inputs RmsNormDynamicQuant::inputs() {
-  return Inputs::of(required("x", x), required("gamma", gamma),
-                    optional("smooth_scale", smooth_scale), optional("beta", beta));
+  return Inputs::of(required("x", x, kX), required("gamma", gamma, kWeight),
+                    optional("smooth_scale", smooth_scale, kWeight),
+                    optional("beta", beta, kWeight));
 }
 
 Attributes RmsNormDynamicQuant::attributes() {
   return Attributes::of(required("epsilon", epsilon));
-}
-
-Status RmsNormDynamicQuant::check_dtypes() const {
-  NPU_QUANT_RETURN_IF_ERROR(RmsNorm::check_dtypes());
-  return check_same_dtype(name, "smooth_scale", smooth_scale, "x", x);
-}
-
-Status RmsNormDynamicQuant::check_ranks() const {
-  NPU_QUANT_RETURN_IF_ERROR(RmsNorm::check_ranks());
-  return check_rank(name, "smooth_scale", smooth_scale, 1, 2);
 }
 
 void RmsNormDynamicQuant::plan_outputs() {

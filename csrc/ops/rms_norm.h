@@ -5,6 +5,9 @@
 
 namespace npu_quant {
 
+// Of a weight of a norm: x's dtype, (n,) or (1, n).
+inline constexpr Takes kWeight = like(0).ranks(1, 2);
+
 // What they share: a norm over the last axis, and parameters of its elements.
 struct RmsNorm : Op {
   TensorView x, gamma, beta;
@@ -21,8 +24,6 @@ struct RmsNorm : Op {
   // The call as it is so far: what is normed, and by what.
   NormCall norm_call() const;
 
-  Status check_dtypes() const override;
-  Status check_ranks() const override;
   Status check_attributes() override;
   Status take_rule() override;
   Status check_shapes() override;
@@ -45,8 +46,6 @@ struct RmsNormQuant : RmsNorm {
   Status run(const TensorView* out) const override;
 
  protected:
-  Status check_dtypes() const final;
-  Status check_ranks() const final;
   void plan_outputs() override;
   Status check_shapes() final;
 
@@ -75,8 +74,6 @@ struct RmsNormDynamicQuant final : RmsNorm {
   Status run(const TensorView* out) const final;
 
  private:
-  Status check_dtypes() const final;
-  Status check_ranks() const final;
   void plan_outputs() final;
   Status check_shapes() final;
 };

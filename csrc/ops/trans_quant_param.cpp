@@ -5,23 +5,15 @@
 namespace npu_quant {
 
 Inputs TransQuantParam::inputs() {
-  return Inputs::of(required("scale", scale, DType::float32),
-                    optional("offset", offset, DType::float32));
+  static constexpr Takes kParameters =
+      one_of(kFloat32)
+          .made_of(DType::float32)
+          .ranks(1, 2, "It holds one element, or one per channel.");
+  return Inputs::of(required("scale", scale, kParameters), optional("offset", offset, kParameters));
 }
 
 Attributes TransQuantParam::attributes() {
   return Attributes::of(optional("round_mode", round_mode));
-}
-
-Status TransQuantParam::check_dtypes() const {
-  NPU_QUANT_RETURN_IF_ERROR(check_dtype_in(name, "scale", scale, {DType::float32}, DType::float32));
-  return check_dtype_in(name, "offset", offset, {DType::float32}, DType::float32);
-}
-
-Status TransQuantParam::check_ranks() const {
-  const char* const remedy = "It holds one element, or one per channel.";
-  NPU_QUANT_RETURN_IF_ERROR(check_rank(name, "scale", scale, 1, 2, remedy));
-  return check_rank(name, "offset", offset, 1, 2, remedy);
 }
 
 // One scale goes with as many offsets as there are.

@@ -22,8 +22,9 @@ std::unique_ptr<PerChannelAffineQuantizer> make_per_channel(py::handle scales,
                                                             py::handle scalar_type) {
   const char* name = "PerChannelAffineQuantizer";
   TensorView s, z;
+  static constexpr Takes of_scales = one_of(kFloat32), of_zero_points = one_of(kInt32);
   const Inputs inputs =
-      Inputs::of(required("scales", s, DType::float32), required("zero_points", z, DType::int32));
+      Inputs::of(required("scales", s, of_scales), required("zero_points", z, of_zero_points));
   PyObject* const values[] = {scales.ptr(), zero_points.ptr()};
   ArrayArguments arrays(name, inputs, values);
   int64_t place = 0;

@@ -83,7 +83,8 @@ Status check_is_array(const char* op, const Part& argument, py::handle value,
 
 // Says which dtype to make of what is no array: never one that changes what is computed.
 std::string convert_remedy(const Input& input) {
-  const char* const dtype = input.of_list == DType::boolean ? "bool_" : name_of(input.of_list);
+  const DType list = input.takes->of_list;
+  const char* const dtype = list == DType::boolean ? "bool_" : name_of(list);
   return std::string("Convert it, e.g. with np.asarray(") + input.name + ", dtype=np." + dtype +
          ").";
 }

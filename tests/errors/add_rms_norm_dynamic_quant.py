@@ -30,7 +30,7 @@ call = partial(npu_add_rms_norm_dynamic_quant, **GIVEN)
 OPTIONAL = Takes("that of x1, float16.", "expected 1 or 2.", optional=True)
 TAKES = {
     "x1": Takes(FLOATS, "expected 2 to 8."),
-    "x2": Takes("that of x1, float16.", "expected that of x1, (2, 4).", is_shaped=True),
+    "x2": Takes("that of x1, float16.", "expected the shape of x1, (2, 4).", is_shaped=True),
     "gamma": Takes("that of x1, float16.", "expected 1 or 2."),
     **dict.fromkeys(("smooth_scale1", "smooth_scale2", "beta"), OPTIONAL),
 }

@@ -107,8 +107,8 @@ FAULTS = {
         [
             ({"gamma": None}, DTypeError, "gamma is None"),
             ({"smooth_scale": [1.0]}, DTypeError, "smooth_scale is a list"),
-            ({"beta": S}, DTypeError, "beta has dtype"),
             ({"smooth_scale": S}, DTypeError, "smooth_scale has dtype"),
+            ({"beta": S}, DTypeError, "beta has dtype"),
             ({"x": np.ones((), np.float16)}, ParamError, "x has 0 dimensions"),
             (
                 {"smooth_scale": np.ones((), np.float16)},
