@@ -3,27 +3,34 @@
 //   t = s * rstd * gamma + beta       v = t, or t * smooth
 #pragma once
 
+#include "kernels/affine_codes.h"
 #include "kernels/rms_norm.h"
 #include "kernels/values.h"
 
 namespace npu_quant {
 namespace {
 
+using Kernel = RmsNormKernel;
+using Args = Kernel::Args;
+
 // The sum of squares has this shape on every target (docs/numerics.md 5).
 constexpr int64_t kSumLanes = 64;
 static_assert(kSumLanes % kTile == 0 && kPiece % kSumLanes == 0);
 
-// Lane j adds elements j, j + 64, j + 128, ... in that order; then halves are added.
+// Lane j adds elements j, j + 64, j + 128, ... in that order; then halves are added. The elements
+// come, and the lanes lie, in X's order.
 struct SumOfSquares {
-  F32 lanes[kSumLanes / kLanes];
+  Tile tiles[kSumLanes / kTile];
 
-  NPU_QUANT_INLINE void clear() {
-    for (F32& lane : lanes) lane = F32{};
-  }
   NPU_QUANT_INLINE void add(int64_t tile, const Tile& s) {
-    for (int i = 0; i < 4; ++i) lanes[tile * 4 + i] += s.part[i] * s.part[i];
+    for (int i = 0; i < 4; ++i) tiles[tile].part[i] += s.part[i] * s.part[i];
   }
-  NPU_QUANT_INLINE float value() const { return sum_of_lanes<float, kSumLanes>(lanes); }
+  template <class X>
+  NPU_QUANT_INLINE float value() const {
+    Tile lanes[kSumLanes / kTile];
+    for (int64_t t = 0; t < kSumLanes / kTile; ++t) lanes[t] = X::unmixed(tiles[t]);
+    return sum_of_lanes<float, kSumLanes>(lanes);
+  }
 };
 
 NPU_QUANT_INLINE float rstd_of(float sum, int64_t n, float epsilon) {
@@ -31,33 +38,42 @@ NPU_QUANT_INLINE float rstd_of(float sum, int64_t n, float epsilon) {
   return 1 / __builtin_sqrtf(mean + epsilon);
 }
 
-// What is normed: x1, or x1 + x2.
+// What is normed, in X's order: x1, or x1 + x2, of some rows. A row lies so many bytes behind the
+// one before.
 template <class X>
 struct Sums {
   using T = typename X::Storage;
-  const T *x1, *x2;  // x2 is null where nothing is added
+  const char *x1, *x2;  // x2 is null where nothing is added
+  int64_t row_stride1 = 0, row_stride2 = 0;
 
-  NPU_QUANT_INLINE Tile at(int64_t i) const {
-    Tile s = X::load(x1 + i);
+  NPU_QUANT_INLINE const T* of_x1(int64_t row, int64_t i) const {
+    return reinterpret_cast<const T*>(x1 + row * row_stride1) + i;
+  }
+  NPU_QUANT_INLINE const T* of_x2(int64_t row, int64_t i) const {
+    return reinterpret_cast<const T*>(x2 + row * row_stride2) + i;
+  }
+  NPU_QUANT_INLINE Tile at(int64_t row, int64_t i) const {
+    Tile s = X::load_mixed(of_x1(row, i));
     if (x2 == nullptr) return s;
-    const Tile b = X::load(x2 + i);
+    const Tile b = X::load_mixed(of_x2(row, i));
     for (int p = 0; p < 4; ++p) s.part[p] += b.part[p];
     return s;
   }
 };
 
-// Elements [i, i + n) of them, fewer than kSumLanes, with zeros after them, which add nothing to a
-// sum.
+// Elements [i, i + n) of a row of them, fewer than kSumLanes, with zeros after them, which add
+// nothing to a sum.
 template <class X>
 struct PaddedSums {
   using T = typename X::Storage;
 
-  NPU_QUANT_INLINE PaddedSums(const Sums<X>& sums, int64_t i, int64_t n)
+  NPU_QUANT_INLINE PaddedSums(const Sums<X>& sums, int64_t row, int64_t i, int64_t n)
       : adds_(sums.x2 != nullptr),
-        x1_(sums.x1 + i, n),
-        x2_(adds_ ? sums.x2 + i : sums.x1, adds_ ? n : 0) {}
+        x1_(sums.of_x1(row, i), n),
+        x2_(adds_ ? sums.of_x2(row, i) : sums.of_x1(row, i), adds_ ? n : 0) {}
   NPU_QUANT_INLINE Tile at(int64_t i) const {
-    return Sums<X>{x1_.values, adds_ ? x2_.values : nullptr}.at(i);
+    const auto bytes = [](const T* values) { return reinterpret_cast<const char*>(values); };
+    return Sums<X>{bytes(x1_.values), adds_ ? bytes(x2_.values) : nullptr}.at(0, i);
   }
 
  private:
@@ -75,118 +91,141 @@ __attribute__((noinline)) void add_piece(const Sums<X>& of_call, typename X::Sto
   int64_t i = 0;
   for (; i + kSumLanes <= n; i += kSumLanes)
     for (int64_t tile = 0; tile < kSumLanes / kTile; ++tile) {
-      const Tile s = sums.at(i + tile * kTile);
+      const Tile s = sums.at(0, i + tile * kTile);
       squares.add(tile, s);
-      if (x != nullptr) X::put(x + i + tile * kTile, s, stores);
+      if (x != nullptr) X::put_mixed(x + i + tile * kTile, s, stores);
     }
   if (i < n) {
-    const PaddedSums<X> rest(sums, i, n - i);
+    const PaddedSums<X> rest(sums, 0, i, n - i);
     alignas(64) typename X::Storage end[kSumLanes];
     for (int64_t tile = 0; tile < kSumLanes / kTile; ++tile) {
       const Tile s = rest.at(tile * kTile);
       squares.add(tile, s);
-      X::put(end + tile * kTile, s, Stores{false});
+      X::put_mixed(end + tile * kTile, s, Stores{false});
     }
     if (x != nullptr) std::memcpy(x + i, end, static_cast<size_t>(n - i) * sizeof *end);
   }
   sum = squares;
 }
 
-// A weight as a loop reads it: from(i) are the values of element i and a tile's worth after it.
-struct Weight {
-  const Unaligned<float>* values;
-  int64_t mask;  // 0 where one value serves all
+// The weights of a norm and of the codes of an output.
+enum { kGamma = kAffineWeights, kBeta, kNormWeights };
+using NormWeights = Weights<kNormWeights>;
 
-  NPU_QUANT_INLINE const Unaligned<float>* from(int64_t i) const { return values + (i & mask); }
-};
+NPU_QUANT_INLINE NormWeights weights_of(const Args& args, int output) {
+  const Kernel::Quantizer& by = args.quantizers[output];
+  return NormWeights({by.scale, by.zero_point, by.factor, by.offset, args.gamma, args.beta});
+}
+NPU_QUANT_INLINE Affine affine_of(const Args& args, int output) {
+  return {args.codes, args.divide, args.quantizers[output].offset.data != nullptr};
+}
 
-enum { kGamma, kBeta, kWeights };
+NPU_QUANT_INLINE void store_rstd(const Args& args, int64_t row, float rstd) {
+  store_scale(args.tensors[Kernel::kRstd], row, 0, rstd == rstd ? rstd : __builtin_nanf(""));
+}
 
-// The weights of a norm; a value for all elements is read from a tile of copies.
-class Weights {
- public:
-  explicit Weights(const RmsNormKernel::Args& args) {
-    const Strided all[kWeights] = {args.gamma, args.beta};
-    for (int w = 0; w < kWeights; ++w) {
-      at[w] = {parameter_at(all[w], 0, 0), -1};
-      if (all[w].stride != 0) continue;
-      // Adding -0 changes nothing, not even a -0.
-      const float one = all[w].data == nullptr ? -0.0f : at[w].values->value;
-      for (float& copy : copies_[w]) copy = one;
-      at[w] = {unaligned(copies_[w]), 0};
-    }
+// The norms of the tiles at an element of all rows: the weights are in registers.
+template <class X, bool mixed>
+struct Normed {
+  Tile gamma, beta;
+  bool adds_beta;
+
+  NPU_QUANT_INLINE Normed(const Weight* by, int64_t i)
+      : gamma(in_order(by[kGamma].tile(i))), adds_beta(by[kBeta].values != nullptr) {
+    if (adds_beta) beta = in_order(by[kBeta].tile(i));
   }
-  Weights(const Weights&) = delete;
-
-  Weight at[kWeights];
+  NPU_QUANT_INLINE Tile of(const Tile& sums, float row_rstd) const {
+    const F32 rstd = broadcast(row_rstd);
+    Tile t = mixed ? sums : X::unmixed(sums);
+    for (int p = 0; p < 4; ++p) t.part[p] = t.part[p] * rstd * gamma.part[p];
+    if (adds_beta)
+      for (int p = 0; p < 4; ++p) t.part[p] += beta.part[p];
+    return t;
+  }
 
  private:
-  alignas(64) float copies_[kWeights][kTile];
+  static NPU_QUANT_INLINE Tile in_order(const Tile& v) { return mixed ? X::mixed(v) : v; }
 };
 
-// Elements [first, first + n) of a row.
+// Elements [first, first + n) of some rows.
 template <class X>
 struct NormedPiece {
   Sums<X> sums;
-  Sums<X> next;  // what to ask memory for meanwhile, or null
+  uintptr_t ahead1, ahead2;  // memory is meanwhile asked for what lies so many bytes behind x1, x2
   int64_t first, n;
+  const float* rstd;
+  int64_t rows;
+
+  NPU_QUANT_INLINE void ask_for_next(int64_t row, int64_t i) const {
+    if (ahead1 != 0) prefetch_values(CacheLevel::first, sums.of_x1(row, i), ahead1, kTile);
+    if (ahead2 != 0) prefetch_values(CacheLevel::first, sums.of_x2(row, i), ahead2, kTile);
+  }
 };
 
-// The norm of a tile of sums.
-NPU_QUANT_INLINE Tile norm_of(const Tile& s, F32 rstd, const Weight* weights, int64_t i) {
-  const auto part_of = [&](int w, int p) __attribute__((always_inline)) {
-    return load<F32>(weights[w].from(i) + p * kLanes);
+// Of elements [i, n), fewer than a tile.
+template <class X, class To>
+NPU_QUANT_INLINE void norm_end(const NormedPiece<X>& piece, const NormWeights& weights,
+                               const To& to, int64_t i) {
+  const int64_t n = piece.n;
+  const auto put_part = [&](const Weight* by, int64_t first_weight, int64_t first, auto sums_of) {
+    const Normed<X, To::kMixed> norm(by, first_weight);
+    const auto codes = to.at(by, first_weight);
+    for (int64_t row = 0; row < piece.rows; ++row)
+      to.put_part(row, first, i, n, codes, norm.of(sums_of(row), piece.rstd[row]));
   };
-  Tile t;
-  for (int p = 0; p < 4; ++p) t.part[p] = s.part[p] * rstd * part_of(kGamma, p) + part_of(kBeta, p);
-  return t;
+  if (const int64_t first = n - kTile; first >= 0)
+    return put_part(weights.at, piece.first + first, first,
+                    [&](int64_t row) { return piece.sums.at(row, first); });
+  const NormWeights padded(weights.at, piece.first, n);
+  put_part(padded.at, 0, 0,
+           [&](int64_t row) { return PaddedSums<X>(piece.sums, row, 0, n).at(0); });
 }
 
-// What becomes of tiles: values in L1, which have room for a tile more.
+// Norms of a piece to where `to` puts them, in tiles. What is left after them is part of a tile
+// that reaches back. All rows have their turn at a tile before the next, and its weights are read
+// once for them: of 200 elements in tiles of 64
+//
+//           0 .. 63   64 .. 127   128 .. 191   136 .. 199, of which 192 .. 199 are put
+//   row 0      1          5            9          13
+//   row 1      2          6           10          14
+//   row 2      3          7           11          15
+//   row 3      4          8           12          16
+template <class X, class To>
+__attribute__((noinline)) void norm_piece(const NormedPiece<X>& piece_of_call,
+                                          const NormWeights& weights, const To& to_of_call) {
+  const NormedPiece<X> piece = piece_of_call;
+  const To to = to_of_call;
+  const int64_t n = piece.n;
+  int64_t i = 0;
+  for (; i + kTile <= n; i += kTile) {
+    const Normed<X, To::kMixed> norm(weights.at, piece.first + i);
+    const auto codes = to.at(weights.at, piece.first + i);
+    for (int64_t row = 0; row < (To::kIsOneRow ? 1 : piece.rows); ++row) {
+      piece.ask_for_next(row, i);
+      to.put(row, i, codes, norm.of(piece.sums.at(row, i), piece.rstd[row]));
+    }
+  }
+  if (i < n) norm_end(piece, weights, to, i);
+}
+
+// What becomes of a row's tiles: values in L1, which have room for a tile more.
 struct ToValues {
+  static constexpr bool kMixed = false, kIsOneRow = true;
+  struct Nothing {};
   float* v;
   const Unaligned<float>* smooth;  // of the piece's elements, or null
 
-  NPU_QUANT_INLINE void put(int64_t i, const Tile& t) const {
+  NPU_QUANT_INLINE Nothing at(const Weight*, int64_t) const { return {}; }
+  NPU_QUANT_INLINE void put(int64_t, int64_t i, Nothing, const Tile& t) const {
     for (int p = 0; p < 4; ++p)
       store(v + i + p * kLanes,
             smooth != nullptr ? t.part[p] * load<F32>(smooth + i + p * kLanes) : t.part[p]);
   }
-  NPU_QUANT_INLINE void put_part(int64_t first, int64_t, int64_t, const Tile& t) const {
-    put(first, t);
+  NPU_QUANT_INLINE void put_part(int64_t row, int64_t first, int64_t, int64_t, Nothing codes,
+                                 const Tile& t) const {
+    put(row, first, codes, t);
   }
 };
-
-// Norms of a piece to where `to` puts them: tiles, and then what is left, part of a tile that
-// reaches back.
-template <class X, class To>
-__attribute__((noinline)) void norm_piece(const NormedPiece<X>& piece_of_call, float row_rstd,
-                                          const Weights& weights, const To& to_of_call) {
-  const NormedPiece<X> piece = piece_of_call;
-  const To to = to_of_call;
-  const F32 rstd = broadcast(row_rstd);
-  const Weight at[kWeights] = {weights.at[0], weights.at[1]};
-  const int64_t n = piece.n;
-  int64_t i = 0;
-  for (; i + kTile <= n; i += kTile) {
-    if (piece.next.x1 != nullptr) {
-      prefetch_values(CacheLevel::first, piece.next.x1 + i, 0, kTile);
-      if (piece.next.x2 != nullptr) prefetch_values(CacheLevel::first, piece.next.x2 + i, 0, kTile);
-    }
-    to.put(i, norm_of(piece.sums.at(i), rstd, at, piece.first + i));
-  }
-  if (i == n) return;
-  const int64_t first = n - kTile;
-  if (first >= 0)
-    return to.put_part(first, i, n, norm_of(piece.sums.at(first), rstd, at, piece.first + first));
-  alignas(64) float values[kWeights][kTile] = {};
-  Weight padded[kWeights];
-  for (int w = 0; w < kWeights; ++w) {
-    std::memcpy(values[w], at[w].from(piece.first), static_cast<size_t>(n) * sizeof(float));
-    padded[w] = {unaligned(values[w]), 0};
-  }
-  to.put_part(0, 0, n, norm_of(PaddedSums<X>(piece.sums, 0, n).at(0), rstd, padded, 0));
-}
 
 // n values as X, and those alone.
 template <class X>

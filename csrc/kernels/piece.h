@@ -40,6 +40,10 @@ struct Buffer {
 NPU_QUANT_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 NPU_QUANT_INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
+NPU_QUANT_INLINE void store_tile(float* to, const Tile& v) {
+  for (int p = 0; p < 4; ++p) store(to + p * kLanes, v.part[p]);
+}
+
 // The first n values, with zeros up to a whole tile, or as many as there are.
 template <class T, int64_t size = kTile>
 struct Padded {

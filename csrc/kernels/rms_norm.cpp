@@ -3,31 +3,18 @@
 //   y = rint(t / scale + zero_point), or t * scale; NaN gives 0; of floats: the nearest code
 #include "kernels/rms_norm.h"
 
-#include "kernels/affine_codes.h"
 #include "kernels/norm.h"
-#include "kernels/reduce_encode.h"
+#include "kernels/short_norm.h"
 #include "kernels/strips.h"
 
 namespace npu_quant {
 
 namespace {
 
-using Kernel = RmsNormKernel;
-using Args = Kernel::Args;
-
 // Codes by scales: of 4 rows together, in pieces of 512 elements, for which the weights are then in
 // L1; fewer rows where L2 does not hold them and those to come (256 KiB).
 constexpr int64_t kRowsInTurn = 4, kElementsTogether = 512;
 constexpr int64_t kBytesTogether = 256 << 10;
-
-Affine affine_of(const Args& args, int output) {
-  const Kernel::Quantizer& by = args.quantizers[output];
-  return {{by.scale, by.zero_point, by.factor, by.offset}, args.divide};
-}
-
-void store_rstd(const Args& args, int64_t row, float rstd) {
-  store_scale(args.tensors[Kernel::kRstd], row, 0, rstd == rstd ? rstd : __builtin_nanf(""));
-}
 
 // The rows of a call as a source: begin() is the first pass over some of them.
 template <class X>
@@ -53,28 +40,35 @@ class NormedRows {
     x1_.fetch(row, rows, i, n, n);
     x2_.fetch(row, rows, i, n, n);
   }
+  // Whether several rows lie where a piece of them is read.
+  bool is_direct() const { return x1_.is_direct() && x2_.is_direct(); }
   template <class To>
-  void put(int64_t row, int64_t i, int64_t n, const Weights& weights, const To& to) const {
-    Sums<X> next{};
-    if (args_.stream && is_direct()) next = sums_at(least(row + together_, args_.rows - 1), i);
-    norm_piece<X>({sums_at(row, i), next, i, n}, rstd_[row - first_], weights, to);
+  void put(int64_t row, int64_t rows, int64_t i, int64_t n, const NormWeights& weights,
+           const To& to) const {
+    const Sums<X> sums = sums_at(row, i);
+    const bool asks = args_.stream && is_direct();
+    const auto ahead = [&](int64_t row_stride) {
+      return asks ? static_cast<uintptr_t>(together_ * row_stride) : 0;
+    };
+    norm_piece<X>({sums, ahead(sums.row_stride1), sums.x2 == nullptr ? 0 : ahead(sums.row_stride2),
+                   i, n, rstd_ + (row - first_), rows},
+                  weights, to);
   }
 
  private:
-  bool is_direct() const { return x1_.is_direct() && x2_.is_direct(); }
   // x is streamed as it is computed where its rows begin at vectors, else from a buffer.
   bool streams_by_buffer() const {
     const Strided& x = args_.tensors[Kernel::kX];
     return !is_vector_aligned(x.data) || x.row_stride % kVectorBytes != 0;
   }
   Sums<X> sums_at(int64_t row, int64_t i) const {
-    return {reinterpret_cast<const T*>(x1_.at(row, i)), reinterpret_cast<const T*>(x2_.at(row, i))};
+    return {x1_.at(row, i), x2_.at(row, i), args_.tensors[Kernel::kX1].row_stride,
+            args_.tensors[Kernel::kX2].row_stride};
   }
 
   // x of a row, and what its sums are multiplied by.
   float normalise(int64_t row) {
-    SumOfSquares squares;
-    squares.clear();
+    SumOfSquares squares{};
     for (int64_t i = 0; i < args_.n; i += kPiece) {
       const int64_t count = least(args_.n - i, kPiece);
       fetch(row, 1, i, count);
@@ -83,7 +77,7 @@ class NormedRows {
                    Stores{args_.stream && x_.is_direct()});
       x_.put(row, i, count);
     }
-    const float rstd = rstd_of(squares.value(), args_.n, epsilon_);
+    const float rstd = rstd_of(squares.template value<X>(), args_.n, epsilon_);
     store_rstd(args_, row, rstd);
     return rstd;
   }
@@ -102,7 +96,7 @@ class NormedRows {
 template <class X>
 struct Branch {
   NormedRows<X>& rows;
-  const Weights& weights;
+  const NormWeights& weights;
   const Strided& smooth;
 
   int64_t most_elements(int64_t together) const { return rows.most_elements(together); }
@@ -111,7 +105,7 @@ struct Branch {
   }
   void fill(int64_t row, int64_t i, int64_t n, float* v) const {
     const auto* const factors = smooth.data != nullptr ? parameter_at(smooth, 0, i) : nullptr;
-    rows.put(row, i, n, weights, ToValues{v, factors});
+    rows.put(row, 1, i, n, weights, ToValues{v, factors});
   }
   uintptr_t next(int64_t, int64_t) const { return 0; }  // fill() has asked
 };
@@ -123,7 +117,7 @@ class DynamicNorm {
   explicit DynamicNorm(const Args& args)
       : args_(args),
         rows_(args),
-        weights_(args),
+        weights_(weights_of(args, 0)),
         branches_{{rows_, weights_, args.quantizers[0].smooth},
                   {rows_, weights_, args.quantizers[1].smooth}},
         of_outputs_{dynamic_args(0), dynamic_args(1)},
@@ -158,7 +152,7 @@ class DynamicNorm {
 
   const Args& args_;
   NormedRows<X> rows_;
-  Weights weights_;
+  NormWeights weights_;
   Branch<X> branches_[2];
   DynamicArgs of_outputs_[2];
   DynamicValues<Branch<X>> outputs_[2];
@@ -173,34 +167,42 @@ class ScaledNorm {
   explicit ScaledNorm(const Args& args)
       : args_(args),
         rows_(args),
-        weights_(args),
-        by_{affine_of(args, 0), affine_of(args, 1)},
+        weights_{weights_of(args, 0), weights_of(args, 1)},
         norm_(args.tensors[Kernel::kRmsNorm], NormedRows<X>::kItem, written_, false),
         y_{{args.tensors[Kernel::kY1], 1, written_, args.stream},
            {args.tensors[Kernel::kY2], 1, written_, args.stream}} {}
 
   void run() {
     const int64_t fitting = most(1, kBytesTogether / most(1, args_.n * 2 * NormedRows<X>::kItem));
+    const int64_t end = args_.n + (args_.stream ? kElementsTogether : 0);
     int64_t rows = 0;
     for (int64_t row = 0; row < args_.rows; row += rows) {
       rows = least(args_.rows - row, least(fitting, kRowsInTurn));
       rows_.begin(row, rows);
-      for (int64_t i = 0; i < args_.n + kElementsTogether; i += kElementsTogether)
+      for (int64_t i = 0; i < end; i += kElementsTogether)
         for (int o = 0; o < 2; ++o)
-          if (y_[o].is_wanted())
-            for (int64_t r = row; r < row + rows; ++r) encode(o, r, i);
+          if (y_[o].is_wanted()) encode(o, row, rows, i);
       for (int64_t r = row; r < row + rows && norm_.is_wanted(); ++r) write_norm(r);
     }
     if (args_.stream) stream_fence();
   }
 
  private:
-  // Codes [i, i + kElementsTogether) of a row, or as many earlier ones as make a streamed y begin
-  // at a vector.
-  void encode(int o, int64_t row, int64_t i) {
+  // Rows that lie alike have their turns, others come one after the other.
+  void encode(int o, int64_t row, int64_t rows, int64_t i) {
+    const bool aligned = args_.tensors[Kernel::kY1 + o].row_stride % kVectorBytes == 0;
+    const bool alike =
+        rows_.is_direct() && y_[o].is_direct() && (aligned || !y_[o].takes_streams());
+    const int64_t together = alike ? rows : 1;
+    for (int64_t r = row; r < row + rows; r += together) encode_alike(o, r, together, i);
+  }
+  // Codes [i, i + kElementsTogether) of some rows, or as many earlier ones as make a streamed y
+  // begin at a vector.
+  void encode_alike(int o, int64_t row, int64_t rows, int64_t i) {
     Sink& y = y_[o];
+    const Stores stores{y.takes_streams()};
     int64_t early = 0;
-    if (y.takes_streams()) {
+    if (stores.stream) {
       const int64_t head = elements_to_alignment(y.at(row, 0), 1, kElementsTogether);
       early = head == 0 ? 0 : kElementsTogether - head;
     }
@@ -208,21 +210,32 @@ class ScaledNorm {
     const int64_t n = least(args_.n, i + kElementsTogether - early) - begin;
     if (n <= 0) return;
     char* const to = y.at(row, begin);
-    if (args_.quantizers[o].scale.data == nullptr) {
-      std::memset(to, 0, static_cast<size_t>(n));
+    const int64_t row_stride = args_.tensors[Kernel::kY1 + o].row_stride;
+    const Affine affine = affine_of(args_, o);
+    if (weights_[o].at[kScale].values == nullptr) {
+      for (int64_t r = 0; r < rows; ++r) put_zeros(to + r * row_stride, n, stores);
     } else {
       rows_.fetch(row, 1, begin, n);
-      with_codes(args_.codes, by_[o], begin, n, to, Stores{y.takes_streams()},
-                 [&](const auto& codes) { rows_.put(row, begin, n, weights_, codes); });
+      if (affine.has_steps)
+        rows_.put(row, rows, begin, n, weights_[o],
+                  ToCodes<StepsCodes<X>>{affine, to, row_stride, stores});
+      else
+        rows_.put(row, rows, begin, n, weights_[o],
+                  ToCodes<FormulaCodes>{affine, to, row_stride, stores});
     }
     y.put(row, begin, n);
+  }
+  static void put_zeros(char* to, int64_t n, Stores stores) {
+    int64_t i = 0;
+    for (; i + kTile <= n; i += kTile) stores.put(to + i, I8{});
+    std::memset(to + i, 0, static_cast<size_t>(n - i));
   }
 
   void write_norm(int64_t row) {
     for (int64_t i = 0; i < args_.n; i += kElementsTogether) {
       const int64_t n = least(args_.n - i, kElementsTogether);
       rows_.fetch(row, 1, i, n);
-      rows_.put(row, i, n, weights_, ToValues{values_, nullptr});
+      rows_.put(row, 1, i, n, weights_[0], ToValues{values_, nullptr});
       put_values<X>(values_, n, reinterpret_cast<typename X::Storage*>(norm_.at(row, i)));
       norm_.put(row, i, n);
     }
@@ -230,121 +243,10 @@ class ScaledNorm {
 
   const Args& args_;
   NormedRows<X> rows_;
-  Weights weights_;
-  Affine by_[2];
+  NormWeights weights_[2];
   Sink norm_, y_[2];
   alignas(64) float values_[kElementsTogether + kTile];
   Buffer<> written_;  // a piece of one output at a time
-};
-
-// Rows of a few elements, as many at a time as kTogether holds, one after the other: every element
-// has weights and a multiplier of its own.
-template <class X>
-class ShortNorm {
- public:
-  explicit ShortNorm(const Args& args)
-      : args_(args),
-        together_(kTogether / args.n),
-        x1_(args.tensors[Kernel::kX1], kItem, read_[0]),
-        x2_(args.tensors[Kernel::kX2], kItem, read_[1]) {
-    x1_.join(args.n);
-    x2_.join(args.n);
-    join(args.gamma, gamma_);
-    join(args.beta, beta_);
-    for (int o = 0; o < 2; ++o) {
-      by_[o].divides = args.divide;
-      for (int w = Affine::kScale; w <= Affine::kZeroPoint; ++w) {
-        join(affine_of(args, o).weights[w], weights_[o][w]);
-        by_[o].weights[w] = {reinterpret_cast<char*>(weights_[o][w]), 0, sizeof(float)};
-      }
-    }
-  }
-
-  void run() {
-    for (int64_t row = 0; row < args_.rows; row += together_) {
-      const int64_t rows = least(args_.rows - row, together_), count = rows * args_.n;
-      add(row, rows);
-      for (int64_t r = 0; r < rows; ++r) normalise(row + r, r);
-      put(Kernel::kX, row, rows, x_, kItem);
-      for (int64_t i = 0; i < count; i += kTile)
-        for (int64_t k = i; k < i + kTile; k += kLanes)
-          store(sums_ + k, load<F32>(sums_ + k) * load<F32>(rstd_ + k) * load<F32>(gamma_ + k) +
-                               load<F32>(beta_ + k));
-      if (args_.tensors[Kernel::kRmsNorm].data != nullptr)
-        put_values<X>(sums_, count, reinterpret_cast<T*>(x_));
-      put(Kernel::kRmsNorm, row, rows, x_, kItem);
-      for (int o = 0; o < 2; ++o)
-        if (args_.tensors[Kernel::kY1 + o].data != nullptr) write_codes(o, row, rows);
-    }
-  }
-
- private:
-  using T = typename X::Storage;
-  static constexpr int64_t kTogether = 512, kItem = sizeof(T), kMost = kTogether + kTile;
-
-  void join(const Strided& weight, float* to) const {
-    if (weight.data != nullptr) return join_parameters(weight, 0, together_, args_.n, to);
-    for (int64_t i = 0; i < kTogether; ++i) to[i] = -0.0f;  // adding it changes nothing
-  }
-
-  // Sums of some rows, in float32 and as x.
-  void add(int64_t row, int64_t rows) {
-    const int64_t n = args_.n, count = rows * n;
-    x1_.fetch(row, rows, 0, n, n);
-    x2_.fetch(row, rows, 0, n, n);
-    const Sums<X> sums{reinterpret_cast<const T*>(x1_.at(row, 0)),
-                       reinterpret_cast<const T*>(x2_.at(row, 0))};
-    const auto put_sums = [&](int64_t i, const Tile& s) {
-      for (int p = 0; p < 4; ++p) store(sums_ + i + p * kLanes, s.part[p]);
-      X::put(reinterpret_cast<T*>(x_) + i, s, Stores{false});
-    };
-    int64_t i = 0;
-    for (; i + kTile <= count; i += kTile) put_sums(i, sums.at(i));
-    if (i < count) put_sums(i, PaddedSums<X>(sums, i, count - i).at(0));
-  }
-
-  // The multiplier of a row, for each of its elements. The sum has the shape of SumOfSquares, less
-  // the lanes that hold nothing.
-  void normalise(int64_t row, int64_t r) {
-    const int64_t n = args_.n;
-    const float* const s = sums_ + r * n;
-    float lane[kSumLanes];
-    for (int64_t j = 0; j < n; ++j) lane[j] = s[j] * s[j];
-    for (int64_t half = kSumLanes / 2; half > 0; half /= 2)
-      for (int64_t j = 0; j + half < n && j < half; ++j) lane[j] += lane[j + half];
-    const float rstd = rstd_of(lane[0], n, static_cast<float>(args_.epsilon));
-    for (int64_t j = 0; j < n; ++j) rstd_[r * n + j] = rstd;
-    store_rstd(args_, row, rstd);
-  }
-
-  void write_codes(int o, int64_t row, int64_t rows) {
-    if (args_.quantizers[o].scale.data == nullptr)
-      std::memset(x_, 0, sizeof x_);
-    else
-      with_codes(args_.codes, by_[o], 0, kTile, x_, Stores{false}, [&](const auto& codes) {
-        for (int64_t i = 0; i < rows * args_.n; i += kTile)
-          codes.put(i, Float32<WholeLoads>::load(unaligned(sums_ + i)));
-      });
-    put(Kernel::kY1 + o, row, rows, x_, 1);
-  }
-
-  void put(int tensor, int64_t row, int64_t rows, const char* results, int64_t item) {
-    if (args_.tensors[tensor].data == nullptr) return;
-    Sink sink(args_.tensors[tensor], item, written_, false);
-    sink.join(args_.n);
-    std::memcpy(sink.at(row, 0), results, static_cast<size_t>(rows * args_.n * item));
-    sink.put(row, 0, args_.n, rows, args_.n);
-  }
-
-  const Args& args_;
-  const int64_t together_;
-  Source x1_, x2_;
-  alignas(64) float sums_[kMost] = {}, rstd_[kMost] = {};
-  alignas(64) float gamma_[kMost] = {}, beta_[kMost] = {};
-  alignas(64) float weights_[2][2][kMost] = {};
-  Affine by_[2];
-  alignas(64) char x_[kMost * 4];  // and codes after it
-  Buffer<kMost * kItem> read_[2], written_;
 };
 
 void norm_direct(const Args& args) {

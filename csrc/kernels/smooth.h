@@ -26,10 +26,6 @@ struct Products {
   }
 };
 
-NPU_QUANT_INLINE void store_tile(float* to, const Tile& v) {
-  for (int p = 0; p < 4; ++p) store(to + p * kLanes, v.part[p]);
-}
-
 // n of them, and what is left of a tile after them.
 template <class In>
 __attribute__((noinline)) void widen(const typename In::Storage* x, const Unaligned<float>* smooth,

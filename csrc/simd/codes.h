@@ -36,10 +36,12 @@ struct ByteCode {
     I8 codes;
     return put_if(saturated_bytes<(least < 0)>(v.part, codes), y, codes, stores);
   }
-  // floor(v / 2^16), saturated, or nothing: it returns false where one is undecided.
+  // floor(v / 2^16), saturated, or nothing: it returns false where one is undecided. Mixed: v comes
+  // as even and odd elements.
+  template <bool mixed = false>
   static NPU_QUANT_INLINE bool put_floors(Storage* y, const Tile& v, Stores stores) {
     I8 codes;
-    return put_if(saturated_floors<(least < 0)>(v.part, codes), y, codes, stores);
+    return put_if(saturated_floors<(least < 0), mixed>(v.part, codes), y, codes, stores);
   }
 
  private:

@@ -2,8 +2,8 @@
 //
 // load() reads a tile of values in memory order, and put() writes one; put_exact() one that needs
 // no rounding in bf16. load_mixed() reads them in the order that costs least, which pack() undoes
-// when they have become codes: bf16 comes as even and odd elements. mixed() brings a tile into that
-// order.
+// when they have become codes, and put_mixed() when they are written: bf16 comes as even and odd
+// elements (kMixes). mixed() brings a tile into that order, unmixed() back.
 #pragma once
 
 #include "simd/vec.h"
@@ -95,6 +95,7 @@ struct Float32 {
   using Storage = Unaligned<float>;
   using Amax = AmaxFloat32;
   static constexpr bool kIs16Bit = false;
+  static constexpr bool kMixes = false;
   static constexpr int32_t kInfinity = kInfinityBits;
 
   static NPU_QUANT_INLINE Tile load(const Storage* x) {
@@ -117,6 +118,10 @@ struct Float32 {
   static NPU_QUANT_INLINE void include(Amax& amax, const Storage* x) { amax.include(load(x)); }
   static NPU_QUANT_INLINE Tile load_mixed(const Storage* x) { return load(x); }
   static NPU_QUANT_INLINE Tile mixed(const Tile& v) { return v; }
+  static NPU_QUANT_INLINE Tile unmixed(const Tile& v) { return v; }
+  static NPU_QUANT_INLINE void put_mixed(Storage* y, const Tile& v, Stores stores) {
+    put(y, v, stores);
+  }
   static NPU_QUANT_INLINE I8 pack(const I32 (&part)[4]) { return low_bytes(part); }
 };
 
@@ -125,6 +130,7 @@ struct Float16 {
   using Storage = Unaligned<uint16_t>;
   using Amax = AmaxBits16<Float16, Loads>;
   static constexpr bool kIs16Bit = true;
+  static constexpr bool kMixes = false;
   static constexpr int16_t kInfinity = 0x7c00;
 
   static NPU_QUANT_INLINE Tile load(const Storage* x) {
@@ -150,6 +156,10 @@ struct Float16 {
   static NPU_QUANT_INLINE void include(Amax& amax, const Storage* x) { amax.include(x); }
   static NPU_QUANT_INLINE Tile load_mixed(const Storage* x) { return load(x); }
   static NPU_QUANT_INLINE Tile mixed(const Tile& v) { return v; }
+  static NPU_QUANT_INLINE Tile unmixed(const Tile& v) { return v; }
+  static NPU_QUANT_INLINE void put_mixed(Storage* y, const Tile& v, Stores stores) {
+    put(y, v, stores);
+  }
   static NPU_QUANT_INLINE I8 pack(const I32 (&part)[4]) { return low_bytes(part); }
   // Of parts 0 and 1, or 2 and 3, in memory order.
   static NPU_QUANT_INLINE I16 upper_halves_of(F32 a, F32 b) {
@@ -163,6 +173,7 @@ struct BFloat16 {
   using Storage = Unaligned<uint16_t>;
   using Amax = AmaxBits16<BFloat16, Loads>;
   static constexpr bool kIs16Bit = true;
+  static constexpr bool kMixes = true;
   static constexpr int16_t kInfinity = 0x7f80;
 
   static NPU_QUANT_INLINE Tile load(const Storage* x) {
@@ -171,12 +182,12 @@ struct BFloat16 {
     return v;
   }
   static NPU_QUANT_INLINE void put(Storage* y, const Tile& v, Stores stores) {
-    I32 bits[4];
-    for (int i = 0; i < 4; ++i) bits[i] = rounded(bit_cast<I32>(v.part[i]));
-    if (__builtin_expect(any_nan(v.part), false))
-      for (int i = 0; i < 4; ++i)
-        bits[i] = v.part[i] == v.part[i] ? bits[i] : bit_cast<I32>(v.part[i]) | 0x00400000;
-    for (int i = 0; i < 4; i += 2) stores.put(y + i * kLanes, upper_halves(bits[i], bits[i + 1]));
+    put_exact(y, rounded(v), stores);
+  }
+  static NPU_QUANT_INLINE void put_mixed(Storage* y, const Tile& v, Stores stores) {
+    const Tile exact = rounded(v);
+    for (int i = 0; i < 4; i += 2)
+      stores.put(y + i * kLanes, upper_halves_of(exact.part[i], exact.part[i + 1]));
   }
   static NPU_QUANT_INLINE void put_exact(Storage* y, const Tile& v, Stores stores) {
     for (int i = 0; i < 4; i += 2)
@@ -205,12 +216,20 @@ struct BFloat16 {
     return v;
   }
   static NPU_QUANT_INLINE Tile mixed(const Tile& v) {
-    alignas(64) float values[kTile];
     Tile mixed;
-    for (int p = 0; p < 4; ++p) store(values + p * kLanes, v.part[p]);
-    for (int i = 0; i < kTile; ++i)
-      mixed.part[i / (2 * kLanes) * 2 + i % 2][i / 2 % kLanes] = values[i];
+    for (int i = 0; i < 4; i += 2) {
+      mixed.part[i] = every_other<0>(v.part[i], v.part[i + 1], Lanes{});
+      mixed.part[i + 1] = every_other<1>(v.part[i], v.part[i + 1], Lanes{});
+    }
     return mixed;
+  }
+  static NPU_QUANT_INLINE Tile unmixed(const Tile& v) {
+    Tile unmixed;
+    for (int i = 0; i < 4; i += 2) {
+      unmixed.part[i] = in_turn<0>(v.part[i], v.part[i + 1], Lanes{});
+      unmixed.part[i + 1] = in_turn<kLanes / 2>(v.part[i], v.part[i + 1], Lanes{});
+    }
+    return unmixed;
   }
   static NPU_QUANT_INLINE I8 pack(const I32 (&part)[4]) { return low_bytes_even_odd(part); }
   static NPU_QUANT_INLINE I16 upper_halves_of(F32 even, F32 odd) {
@@ -220,11 +239,33 @@ struct BFloat16 {
   }
 
  private:
-  // Half a unit of the upper half is added, less a bit where that is even. Unsigned, as of NaN the
-  // sum may wrap.
-  static NPU_QUANT_INLINE I32 rounded(I32 bits) {
-    const I32 half = 0x7fff + ((bits >> 16) & 1);
-    return bit_cast<I32>(bit_cast<U32>(bits) + bit_cast<U32>(half));
+  using Lanes = MakeIndices<kLanes>::type;
+
+  // Lanes `first`, first + 2, ... of two vectors.
+  template <int first, int... i>
+  static NPU_QUANT_INLINE F32 every_other(F32 a, F32 b, Indices<i...>) {
+    return __builtin_shufflevector(a, b, (first + 2 * i)...);
+  }
+  // From lane `first` on, one of each in turn.
+  template <int first, int... i>
+  static NPU_QUANT_INLINE F32 in_turn(F32 a, F32 b, Indices<i...>) {
+    return __builtin_shufflevector(a, b, (first + i / 2 + i % 2 * kLanes)...);
+  }
+  // What differs from bf16 in the lower halves alone. Half a unit of the upper half is added, less
+  // a bit where that is even. Unsigned, as of NaN the sum may wrap.
+  static NPU_QUANT_INLINE Tile rounded(const Tile& v) {
+    Tile rounded;
+    for (int i = 0; i < 4; ++i) {
+      const I32 bits = bit_cast<I32>(v.part[i]);
+      const I32 half = 0x7fff + ((bits >> 16) & 1);
+      rounded.part[i] = bit_cast<F32>(bit_cast<U32>(bits) + bit_cast<U32>(half));
+    }
+    if (__builtin_expect(any_nan(v.part), false))
+      for (int i = 0; i < 4; ++i) {
+        const F32 quiet = bit_cast<F32>(bit_cast<I32>(v.part[i]) | 0x00400000);
+        rounded.part[i] = v.part[i] == v.part[i] ? rounded.part[i] : quiet;
+      }
+    return rounded;
   }
 };
 

@@ -118,8 +118,9 @@ NPU_QUANT_INLINE I8 unmixed(__m256i mixed) {
 }
 
 // Bytes of floor(v / 2^16), v rounded to an integer, saturated: signed, or else unsigned. Returns
-// false where that integer is undecided (vec.h); so it is where v is NaN or beyond 32 bits.
-template <bool is_signed>
+// false where that integer is undecided (vec.h); so it is where v is NaN or beyond 32 bits. Mixed:
+// v[0] and v[1] are even and odd elements, and so are v[2] and v[3].
+template <bool is_signed, bool mixed>
 NPU_QUANT_INLINE bool saturated_floors(const F32 (&v)[4], I8& bytes) {
   __m256i upper[2], lower[2];  // halves of a pair of parts, alternating
   for (int i = 0; i < 2; ++i) {
@@ -127,8 +128,9 @@ NPU_QUANT_INLINE bool saturated_floors(const F32 (&v)[4], I8& bytes) {
     upper[i] = _mm256_blend_epi16(_mm256_srli_epi32(a, 16), b, 0xaa);
     lower[i] = _mm256_blend_epi16(a, _mm256_slli_epi32(b, 16), 0xaa);
   }
-  bytes = unmixed(is_signed ? _mm256_packs_epi16(upper[0], upper[1])
-                            : _mm256_packus_epi16(upper[0], upper[1]));
+  const __m256i packed =
+      is_signed ? _mm256_packs_epi16(upper[0], upper[1]) : _mm256_packus_epi16(upper[0], upper[1]);
+  bytes = mixed ? bit_cast<I8>(_mm256_permute4x64_epi64(packed, 0xd8)) : unmixed(packed);
   const __m256i least =
       _mm256_subs_epu16(_mm256_min_epu16(lower[0], lower[1]), _mm256_set1_epi16(kUndecided - 1));
   return _mm256_movemask_epi8(_mm256_cmpeq_epi16(least, _mm256_setzero_si256())) == 0;

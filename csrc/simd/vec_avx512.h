@@ -112,8 +112,9 @@ NPU_QUANT_INLINE bool saturated_bytes(const F32 (&v)[4], I8& bytes) {
 }
 
 // Bytes of floor(v / 2^16), v rounded to an integer, saturated: signed, or else unsigned. Returns
-// false where that integer is undecided (vec.h); so it is where v is NaN or beyond 32 bits.
-template <bool is_signed>
+// false where that integer is undecided (vec.h); so it is where v is NaN or beyond 32 bits. Mixed:
+// v[0] and v[1] are even and odd elements, and so are v[2] and v[3].
+template <bool is_signed, bool mixed>
 NPU_QUANT_INLINE bool saturated_floors(const F32 (&v)[4], I8& bytes) {
   __m512i fixed[4];
   __mmask16 near = 0;
@@ -122,12 +123,14 @@ NPU_QUANT_INLINE bool saturated_floors(const F32 (&v)[4], I8& bytes) {
     near |= _mm512_testn_epi32_mask(fixed[i], _mm512_set1_epi32(0x10000 - kUndecided));
   }
   const auto floors = [&](int i) {
+    if (mixed)
+      return _mm512_mask_blend_epi16(0xaaaaaaaa, _mm512_srli_epi32(fixed[i], 16), fixed[i + 1]);
     return bit_cast<__m512i>(upper_halves(bit_cast<I32>(fixed[i]), bit_cast<I32>(fixed[i + 1])));
   };
-  const __m512i mixed = is_signed ? _mm512_packs_epi16(floors(0), floors(2))
-                                  : _mm512_packus_epi16(floors(0), floors(2));
+  const __m512i packed = is_signed ? _mm512_packs_epi16(floors(0), floors(2))
+                                   : _mm512_packus_epi16(floors(0), floors(2));
   const __m512i sort = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
-  bytes = bit_cast<I8>(_mm512_permutexvar_epi64(sort, mixed));
+  bytes = bit_cast<I8>(_mm512_permutexvar_epi64(sort, packed));
   return near == 0;
 }
 

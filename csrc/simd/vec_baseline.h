@@ -161,8 +161,9 @@ NPU_QUANT_INLINE bool saturated_bytes(const F32 (&v)[4], I8& bytes) {
 }
 
 // Bytes of floor(v / 2^16), v rounded to an integer, saturated: signed, or else unsigned. Returns
-// false where that integer is undecided (vec.h); so it is where v is NaN or beyond 32 bits.
-template <bool is_signed>
+// false where that integer is undecided (vec.h); so it is where v is NaN or beyond 32 bits. Mixed:
+// v[0] and v[1] are even and odd elements, and so are v[2] and v[3].
+template <bool is_signed, bool mixed>
 NPU_QUANT_INLINE bool saturated_floors(const F32 (&v)[4], I8& bytes) {
 #if defined(__SSE2__)
   __m128i floor[4], near = _mm_setzero_si128();
@@ -173,8 +174,12 @@ NPU_QUANT_INLINE bool saturated_floors(const F32 (&v)[4], I8& bytes) {
                         _mm_cmpeq_epi32(_mm_and_si128(fixed, _mm_set1_epi32(0x10000 - kUndecided)),
                                         _mm_setzero_si128()));
   }
-  const __m128i low = _mm_packs_epi32(floor[0], floor[1]);
-  const __m128i high = _mm_packs_epi32(floor[2], floor[3]);
+  const auto words = [&](int i) {
+    const __m128i a = floor[i], b = floor[i + 1];
+    return mixed ? _mm_packs_epi32(_mm_unpacklo_epi32(a, b), _mm_unpackhi_epi32(a, b))
+                 : _mm_packs_epi32(a, b);
+  };
+  const __m128i low = words(0), high = words(2);
   bytes = bit_cast<I8>(is_signed ? _mm_packs_epi16(low, high) : _mm_packus_epi16(low, high));
   return _mm_movemask_epi8(near) == 0;
 #else
