@@ -26,10 +26,10 @@ enum { kScale, kZeroPoint, kFactor, kSteps, kAffineWeights };
 template <int count>
 class Weights {
  public:
-  explicit Weights(const Strided (&of)[count]) {
+  explicit Weights(const Strided* const (&of)[count]) {
     for (int w = 0; w < count; ++w) {
-      at[w] = {parameter_at(of[w], 0, 0), -1};
-      if (of[w].data != nullptr && of[w].stride == 0) copy(w, at[w].values, 1);
+      at[w] = {parameter_at(*of[w], 0, 0), -1};
+      if (of[w]->data != nullptr && of[w]->stride == 0) copy(w, at[w].values, 1);
     }
   }
   // Those of n elements from one on, fewer than a tile, and after them the first one's.

@@ -114,7 +114,7 @@ using NormWeights = Weights<kNormWeights>;
 
 NPU_QUANT_INLINE NormWeights weights_of(const Args& args, int output) {
   const Kernel::Quantizer& by = args.quantizers[output];
-  return NormWeights({by.scale, by.zero_point, by.factor, by.offset, args.gamma, args.beta});
+  return NormWeights({&by.scale, &by.zero_point, &by.factor, &by.offset, &args.gamma, &args.beta});
 }
 NPU_QUANT_INLINE Affine affine_of(const Args& args, int output) {
   return {args.codes, args.divide, args.quantizers[output].offset.data != nullptr};

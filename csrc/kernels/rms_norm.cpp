@@ -4,6 +4,7 @@
 #include "kernels/rms_norm.h"
 
 #include "kernels/norm.h"
+#include "kernels/reduce_encode.h"
 #include "kernels/short_norm.h"
 #include "kernels/strips.h"
 
@@ -173,11 +174,12 @@ class ScaledNorm {
            {args.tensors[Kernel::kY2], 1, written_, args.stream}} {}
 
   void run() {
-    const int64_t fitting = most(1, kBytesTogether / most(1, args_.n * 2 * NormedRows<X>::kItem));
+    int64_t fitting = kRowsInTurn;
+    while (fitting > 1 && fitting * args_.n * 2 * NormedRows<X>::kItem > kBytesTogether) --fitting;
     const int64_t end = args_.n + (args_.stream ? kElementsTogether : 0);
     int64_t rows = 0;
     for (int64_t row = 0; row < args_.rows; row += rows) {
-      rows = least(args_.rows - row, least(fitting, kRowsInTurn));
+      rows = least(args_.rows - row, fitting);
       rows_.begin(row, rows);
       for (int64_t i = 0; i < end; i += kElementsTogether)
         for (int o = 0; o < 2; ++o)

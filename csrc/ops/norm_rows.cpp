@@ -66,11 +66,10 @@ class OutputWeights {
   }
 
  private:
-  // Fewer or shorter ones are quantized before there are steps.
+  // Fewer are quantized before there are steps.
   static bool has_many_rows(const NormCall& call) {
-    constexpr int64_t kMany = 8, kShort = 1024;
-    const int64_t n = call.gamma->shape.size();
-    return n >= kShort && call.tensors[Kernel::kX1]->shape.size() >= kMany * n;
+    const int64_t n = call.gamma->shape.size(), many = n >= 1024 ? 4 : 12;
+    return call.tensors[Kernel::kX1]->shape.size() >= many * n;
   }
 
   RowWeight scale_, zero_point_, factor_, steps_, smooth_;

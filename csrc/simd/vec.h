@@ -123,15 +123,25 @@ NPU_QUANT_INLINE T horizontal_max(Vec<T, bytes> v) {
   }
 }
 
-// The sum of all lanes of some vectors: the upper half of the lanes is added to the lower, again
-// and again, so that it does not depend on how many a vector holds.
+// The sum of all lanes of a vector, or of some: the upper half of the lanes is added to the lower,
+// again and again, so that it does not depend on how many a vector holds.
+template <class T, int bytes>
+NPU_QUANT_INLINE T sum_of_vector(Vec<T, bytes> v) {
+  if constexpr (bytes == sizeof(T)) {
+    return v[0];
+  } else {
+    Vec<T, bytes / 2> halves[2];
+    std::memcpy(halves, &v, sizeof halves);
+    return sum_of_vector<T, bytes / 2>(halves[0] + halves[1]);
+  }
+}
 template <class T, int lanes, class V>
 NPU_QUANT_INLINE T sum_of_lanes(const V* vectors) {
-  alignas(64) T lane[lanes];
-  std::memcpy(lane, vectors, sizeof lane);
-  for (int half = lanes / 2; half > 0; half /= 2)
-    for (int i = 0; i < half; ++i) lane[i] += lane[i + half];
-  return lane[0];
+  Vec<T> all[lanes * sizeof(T) / kVectorBytes];
+  std::memcpy(all, vectors, sizeof all);
+  for (int half = sizeof all / sizeof *all / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; ++i) all[i] += all[i + half];
+  return sum_of_vector<T, kVectorBytes>(all[0]);
 }
 
 // saturated_floors() decides nothing about integers less than this above a multiple of 2^16.
