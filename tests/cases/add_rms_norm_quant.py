@@ -100,6 +100,15 @@ def widths(rng: Rng, dtype: DType) -> Tries:
         yield from (a, sprinkled(rng, a))
 
 
+def rows_in_turn(rng: Rng, dtype: DType) -> Tries:
+    """Four rows, fewer and more; whole tiles and ends; scales that no multiplication stands for."""
+    for rows, n in itertools.product([*range(1, 10), 13], [33, 64, 100, 1024, 1100]):
+        a = arguments(rng, (rows, n), dtype, beta=rows % 2 == 0, second=n < 1024)
+        hard = rng.choice([0.0, -0.0, 1e-40, 2.0**-60, 2.0**120, np.inf], n)
+        some = np.where(rng.random(n) < 0.01, hard, a["scales1"]).astype(np.float32)
+        yield from (a, sprinkled(rng, a), a | {"scales1": some})
+
+
 def every_bit_of_the_norm(rng: Rng, dtype: DType) -> Tries:
     """Quotients of 2**23, less 2**23: a code steps with the last bit of t."""
     for n, div_mode, beta in itertools.product(WIDTHS, (True, False), (False, True)):
@@ -159,6 +168,7 @@ CASES = [
                 **FLAGS,
             ),
             "widths": widths,
+            "rows in turn": rows_in_turn,
             "every bit of the norm": every_bit_of_the_norm,
             "next to ties": (next_to_ties, {"float32": {}}),
             "random bits": (random_bits, kinds(dtype=DTYPES, **MODES)),
@@ -182,7 +192,7 @@ CASES = [
             *settings((70, 4096), (2, 75_001), dtype=[BFLOAT16]),
             *settings((3, 25, 1001), dtype=[BFLOAT16], rank=[2]),
         ],
-        large=settings((19, 4000), (19, 4001), dtype=[FLOAT16]),
+        large=settings((19, 4000), (19, 4001), (11, 1088), dtype=[FLOAT16, BFLOAT16]),
         same=assert_same_but_nan,
     ),
     Case(
