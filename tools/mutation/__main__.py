@@ -19,12 +19,13 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from . import checkpoints, comparisons, contracts, elementwise, faces, kernels, mx, profiles
+from . import checkpoints, comparisons, contracts, elementwise, faces, kernels, mx, norms, profiles
 from .mutant import ROOT, Mutant, TableError
 from .workshop import GOOGLETESTS, MODULES, Workshop
 
 FAULTS = [
     *kernels.FAULTS,
+    *norms.FAULTS,
     *elementwise.FAULTS,
     *mx.FAULTS,
     *profiles.FAULTS,
