@@ -33,21 +33,20 @@ int64_t inverse_of_power_of_2(int power, int64_t odd_modulus) {
   return value;
 }
 
-// The X of [1, 2) whose quotient by S is nearly a middle: below 1 (power 25) or from 1 on (24).
+// The X of [1, 2) whose quotient by S is nearly a middle: below 1 (power 25) or from 1 on (24). Of
+// X, S and d the powers of two that S has are left out: d has them, and M is odd where what is left
+// of d is.
 void append_hard(int64_t significand, int power, std::vector<float>& x) {
   const int zeros = __builtin_ctzll(static_cast<uint64_t>(significand));
   const int64_t odd = significand >> zeros;
   if (odd == 1) return;  // a power of two divides exactly
   const int64_t inverse = inverse_of_power_of_2(power - zeros, odd);
-  for (int64_t d = -kMostDistance; d <= kMostDistance; ++d) {
-    if (d == 0 || d % (int64_t{1} << zeros) != 0) continue;
-    const int64_t first = ((d >> zeros) * inverse % odd + odd) % odd;
-    for (int64_t candidate = first; candidate < 2 * kOne; candidate += odd) {
-      const bool below_one = candidate < significand;
-      if (candidate < kOne || below_one != (power == 25)) continue;
-      const int64_t multiple = ((candidate << power) - d) / significand;
-      if (multiple % 2 != 0) x.push_back(std::ldexp(static_cast<float>(candidate), 1));
-    }
+  for (int64_t d = 1; d <= kMostDistance >> zeros; d += 2) {
+    const int64_t solution = d * inverse % odd;
+    for (const int64_t first : {solution, odd - solution})  // for d and for -d
+      for (int64_t candidate = first; candidate < 2 * kOne; candidate += odd)
+        if (candidate >= kOne && (candidate < significand) == (power == 25))
+          x.push_back(static_cast<float>(2 * candidate));
   }
 }
 
@@ -60,73 +59,81 @@ constexpr Format kFormatOf = std::is_signed_v<Code> ? Format::int8 : Format::uin
 template <>
 constexpr Format kFormatOf<int32_t> = Format::int32;
 
+// By one scale and zero point, or by those of each x.
 template <class Code>
-void divide(Target target, const std::vector<float>& x, const Line& line, Code* codes) {
+void divide(Target target, const std::vector<float>& x, const std::vector<float>& scale,
+            const std::vector<float>& zero_point, Code* codes) {
   const auto n = static_cast<int64_t>(x.size());
-  float factor = 0, offset = 0;
-  const auto at = [](const void* data, int64_t stride) {
-    return Strided{const_cast<char*>(static_cast<const char*>(data)), 0, stride};
-  };
-  const auto address = [](const float& value) {
-    return const_cast<char*>(reinterpret_cast<const char*>(&value));
+  std::vector<float> factor(scale.size()), offset(scale.size());
+  const auto address = [](const float* values) {
+    return const_cast<char*>(reinterpret_cast<const char*>(values));
   };
   run_on<StepsKernel>(target, {.codes = kFormatOf<Code>,
-                               .count = 1,
-                               .scale = address(line.scale),
-                               .zero_point = address(line.zero_point),
-                               .factor = address(factor),
-                               .offset = address(offset)});
-  run_on<QuantizeKernel>(
-      target, {.work = {.rows = 1,
-                        .n = n,
-                        .x = at(x.data(), 4),
-                        .y = at(codes, sizeof(Code)),
-                        .parameters = {at(&line.scale, 0), at(&line.zero_point, 0), at(&factor, 0),
-                                       at(&offset, 0)}},
-               .x_dtype = DType::float32,
-               .codes = kFormatOf<Code>});
+                               .count = static_cast<int64_t>(scale.size()),
+                               .scale = address(scale.data()),
+                               .zero_point = address(zero_point.data()),
+                               .factor = address(factor.data()),
+                               .offset = address(offset.data())});
+  const auto parameter = [&](const std::vector<float>& values) {
+    return Strided{address(values.data()), 0, values.size() == 1 ? 0 : 4};
+  };
+  run_on<QuantizeKernel>(target, {.work = {.rows = 1,
+                                           .n = n,
+                                           .x = {address(x.data()), 0, 4},
+                                           .y = {reinterpret_cast<char*>(codes), 0, sizeof(Code)},
+                                           .parameters = {parameter(scale), parameter(zero_point),
+                                                          parameter(factor), parameter(offset)}},
+                                  .x_dtype = DType::float32,
+                                  .codes = kFormatOf<Code>});
 }
 
-std::vector<float> hard_values(int64_t significand) {
-  std::vector<float> x;
-  for (const int power : {24, 25}) append_hard(significand, power, x);
-  return x;
-}
+// Significands, and the values that are hard for each.
+struct HardPairs {
+  std::vector<float> x, scale;
 
-int64_t count_differences(int64_t significand) {
-  const std::vector<float> x = hard_values(significand);
-  const float scale = std::ldexp(static_cast<float>(significand), -23);
+  void append(int64_t significand) {
+    for (const int power : {24, 25}) append_hard(significand, power, x);
+    scale.resize(x.size(), std::ldexp(static_cast<float>(significand), -23));
+  }
+};
+
+int64_t count_differences(const HardPairs& pairs) {
+  const std::vector<float>&x = pairs.x, &scale = pairs.scale;
+  const std::vector<float> zero_point(x.size(), 0.0f);
   std::vector<int32_t> codes(x.size());
   int64_t differences = 0;
   for (const Target target : runnable_targets()) {
     if (target == Target::baseline) continue;  // divides
     // x / scale is 2^23 or more, an integer, which int32 codes hold whole.
-    divide(target, x, {scale, 0}, codes.data());
+    divide(target, x, scale, zero_point, codes.data());
     for (size_t i = 0; i < x.size(); ++i)
-      differences += static_cast<float>(codes[i]) != x[i] / scale;
+      differences += static_cast<float>(codes[i]) != x[i] / scale[i];
   }
   return differences;
 }
 
 TEST(ExactDivision, EveryPairOfSignificandsWhoseQuotientIsNextToAMiddle) {
+  constexpr int64_t kTogether = 1 << 10;
   std::atomic<int64_t> differences{0};
-  parallel_for(kOne, int64_t{1} << 40, [&](int64_t begin, int64_t end) {
-    int64_t found = 0;
-    for (int64_t i = begin; i < end; ++i)
-      if (is_tried(i, kOne)) found += count_differences(kOne + i);
-    differences += found;
+  parallel_for(kOne / kTogether, int64_t{1} << 40, [&](int64_t begin, int64_t end) {
+    for (int64_t block = begin; block < end; ++block) {
+      HardPairs pairs;
+      for (int64_t i = block * kTogether; i < (block + 1) * kTogether; ++i)
+        if (is_tried(i, kOne)) pairs.append(kOne + i);
+      differences += count_differences(pairs);
+    }
   });
   EXPECT_EQ(differences, 0);
 }
 
 TEST(ExactDivision, WithoutTheCorrectionTheyComeOutWrong) {
-  int64_t pairs = 0, wrong = 0;
-  for (int64_t i = 1; i < kOne; i += 99991) {
-    const float scale = std::ldexp(static_cast<float>(kOne + i), -23);
-    for (const float x : hard_values(kOne + i)) wrong += x * (1 / scale) != x / scale, ++pairs;
-  }
-  EXPECT_GT(pairs, 300);
-  EXPECT_GT(wrong, pairs / 10);
+  HardPairs pairs;
+  for (int64_t i = 1; i < kOne; i += 99991) pairs.append(kOne + i);
+  int64_t wrong = 0;
+  for (size_t i = 0; i < pairs.x.size(); ++i)
+    wrong += pairs.x[i] * (1 / pairs.scale[i]) != pairs.x[i] / pairs.scale[i];
+  EXPECT_GT(pairs.x.size(), 300);
+  EXPECT_GT(wrong, pairs.x.size() / 10);
 }
 
 // A tile is decided as a whole: what is near a meeting of codes is to be alone in it, or nothing is
@@ -142,7 +149,7 @@ int64_t count_other_bytes(const std::vector<float>& x, size_t copies, const Line
   std::vector<Code> codes(copied.size());
   int64_t differences = 0;
   for (const Target target : runnable_targets()) {
-    divide(target, copied, line, codes.data());
+    divide(target, copied, {line.scale}, {line.zero_point}, codes.data());
     for (size_t i = 0; i < x.size(); ++i) differences += codes[i * copies] != expected[i];
   }
   return differences;
