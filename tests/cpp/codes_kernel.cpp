@@ -7,9 +7,14 @@ namespace {
 
 template <class Of>
 void encode(const CodesKernel::Args& args, Of of) {
-  for (int64_t i = 0; i < args.n; ++i) {
-    const I32 code = of(broadcast(args.from[i]));
-    args.to[i] = static_cast<uint8_t>(code[static_cast<int>(i % kLanes)]);
+  for (int64_t i = 0; i < args.n; i += kLanes) {
+    const auto n = static_cast<size_t>(args.n - i < kLanes ? args.n - i : kLanes);
+    alignas(64) float v[kLanes] = {};
+    std::memcpy(v, args.from + i, n * sizeof *v);
+    const I32 code = of(load<F32>(v));
+    uint8_t low[kLanes];
+    for (int lane = 0; lane < kLanes; ++lane) low[lane] = static_cast<uint8_t>(code[lane]);
+    std::memcpy(args.to + i, low, n);
   }
 }
 

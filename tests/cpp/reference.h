@@ -61,11 +61,15 @@ NPU_QUANT_CLONES inline void divide_add_and_round(const float* v, int64_t n, flo
     y[i] = static_cast<int16_t>(rounded_within(v[i] / scale + zero_point, least, least + 255));
 }
 
-inline std::vector<Target> runnable_targets() {
-  std::vector<Target> targets;
-  for (const Target target : kAllTargets)
-    if (is_runnable(target)) targets.push_back(target);
-  return targets;
+// Asked once: where the machine is a virtual one, the processor's answer takes microseconds.
+inline const std::vector<Target>& runnable_targets() {
+  static const std::vector<Target> all = [] {
+    std::vector<Target> targets;
+    for (const Target target : kAllTargets)
+      if (is_runnable(target)) targets.push_back(target);
+    return targets;
+  }();
+  return all;
 }
 
 // Calls f where each target in turn is the active one.

@@ -48,22 +48,54 @@ void quantize_blocks(Target target, DType dtype, const void* x, int64_t n, int8_
   quantize<DynamicBlockQuantKernel>(target, dtype, x, n, DynamicBlockQuantKernel::kBlock, y, scale);
 }
 
-// Every value from 0 to `amax` and its negative, padded with amax at the head of each block of 128.
-std::vector<uint16_t> all_values_up_to(uint16_t amax) {
-  static const std::vector<uint16_t> all = [] {
-    std::vector<uint16_t> row;
-    for (uint32_t bits = 0; bits < 0x8000; ++bits)
-      for (const uint32_t sign : {0x0000U, 0x8000U}) {
-        if (row.size() % 128 == 0) row.push_back(0);
-        row.push_back(static_cast<uint16_t>(bits | sign));
-      }
-    return row;
-  }();
-  const int64_t values = 2 * (int64_t{amax} + 1);
-  std::vector<uint16_t> row(all.begin(), all.begin() + values + (values + 126) / 127);
-  for (size_t i = 0; i < row.size(); i += 128) row[i] = amax;
+// Every value from 0 up and its negative, behind a place for amax at the head of each block of 128.
+std::vector<uint16_t> all_values() {
+  std::vector<uint16_t> row;
+  for (uint32_t bits = 0; bits < 0x8000; ++bits)
+    for (const uint32_t sign : {0x0000U, 0x8000U}) {
+      if (row.size() % 128 == 0) row.push_back(0);
+      row.push_back(static_cast<uint16_t>(bits | sign));
+    }
   return row;
 }
+
+// Those up to amax; `head` is amax. All are the bits of values, or what these bits stand for.
+template <class T>
+void take_values(const std::vector<T>& all, uint16_t amax, T head, std::vector<T>& row) {
+  const int64_t values = 2 * (int64_t{amax} + 1);
+  row.assign(all.begin(), all.begin() + values + (values + 126) / 127);
+  for (size_t i = 0; i < row.size(); i += 128) row[i] = head;
+}
+
+// Every row that there may be.
+struct Values {
+  std::vector<uint16_t> bits = all_values();
+  std::vector<float> widened;
+  float (*widen)(uint16_t);
+
+  explicit Values(float (*by)(uint16_t)) : widen(by) {
+    for (const uint16_t value : bits) widened.push_back(widen(value));
+  }
+};
+
+// A row, what its values stand for, what is expected and what comes out. Each thread has one:
+// memory for every row anew would take as long as its codes.
+struct Row {
+  std::vector<uint16_t> bits;
+  std::vector<float> v, scales;
+  std::vector<int8_t> expected, y;
+  float amax;
+
+  Row& take(const Values& all, uint16_t amax_bits) {
+    amax = all.widen(amax_bits);
+    take_values(all.bits, amax_bits, amax_bits, bits);
+    take_values(all.widened, amax_bits, amax, v);
+    scales.resize(bits.size() / 128 + 1);
+    return *this;
+  }
+  auto n() const { return static_cast<int64_t>(bits.size()); }
+};
+thread_local Row of_thread;
 
 // The number of bytes that differ: of most rows, none.
 int64_t count_differences(const std::vector<int8_t>& y, const std::vector<int8_t>& expected) {
@@ -74,21 +106,18 @@ int64_t count_differences(const std::vector<int8_t>& y, const std::vector<int8_t
 }
 
 // Rows with this amax on every target against the formula. Returns the number of differing bytes.
-int64_t count_differences(DType dtype, const std::vector<float>& widened, uint16_t amax) {
-  const std::vector<uint16_t> row = all_values_up_to(amax);
-  const auto n = static_cast<int64_t>(row.size());
-  std::vector<float> v(row.size());
-  for (size_t i = 0; i < row.size(); ++i) v[i] = widened[row[i]];
-  const float scale = widened[amax] / 127.0f;
-  std::vector<int8_t> expected(row.size()), y(row.size());
-  divide_and_round(v.data(), n, scale, expected.data());
+int64_t count_differences(DType dtype, const Values& all, uint16_t amax) {
+  Row& row = of_thread.take(all, amax);
+  const float scale = row.amax / 127.0f;
+  row.expected.resize(row.bits.size());
+  row.y.resize(row.bits.size());
+  divide_and_round(row.v.data(), row.n(), scale, row.expected.data());
   int64_t differences = 0;
-  std::vector<float> scales(row.size() / 128 + 1);
   for (const Target target : runnable_targets())
     for (const auto quantize : {quantize_row, quantize_blocks}) {
-      quantize(target, dtype, row.data(), n, y.data(), scales.data());
-      differences += bits_of(scales[0]) != bits_of(scale);
-      differences += count_differences(y, expected);
+      quantize(target, dtype, row.bits.data(), row.n(), row.y.data(), row.scales.data());
+      differences += bits_of(row.scales[0]) != bits_of(scale);
+      differences += count_differences(row.y, row.expected);
     }
   return differences;
 }
@@ -96,75 +125,77 @@ int64_t count_differences(DType dtype, const std::vector<float>& widened, uint16
 float flushed(float v) { return std::fabs(v) < 0x1p-126f ? std::copysign(0.0f, v) : v; }
 float div(float a, float b) { return flushed(flushed(a) / flushed(b)); }
 
-// A rule, and what it says, written down anew (docs/numerics.md 4).
+// One after the other, so that the compiler sees the formula in the loop.
+template <auto quotient>
+void quotients(std::vector<float>& v, float amax, float scale, float greatest) {
+  for (float& value : v) value = quotient(value, amax, scale, greatest);
+}
+
+// A rule, and what it says, written down anew (docs/numerics.md 4). Values become quotients.
 struct Formula {
   const char* name;
   Rule rule;
   float (*scale)(float amax, float greatest);
-  float (*quotient)(float v, float amax, float scale, float greatest);
+  void (*quotients)(std::vector<float>& v, float amax, float scale, float greatest);
 };
 const Formula kReference{"Reference",
                          {},
                          [](float a, float m) { return a / m; },
-                         [](float v, float, float s, float) { return v / s; }};
+                         quotients<[](float v, float, float s, float) { return v / s; }>};
 const Formula kDevices[] = {
     {"Ascend910b",
      {.scale = ScaleForm::product, .code = CodeForm::product},
      [](float a, float m) { return a * (1 / m); },
-     [](float v, float a, float, float m) { return v * (m / a); }},
+     quotients<[](float v, float a, float, float m) { return v * (m / a); }>},
     {"Ascend910bBlocks",
      {.scale = ScaleForm::product, .code = CodeForm::product_of_inverse},
      [](float a, float m) { return a * (1 / m); },
-     [](float v, float a, float, float m) { return v * (1 / a * m); }},
+     quotients<[](float v, float a, float, float m) { return v * (1 / a * m); }>},
     {"Ascend950",
      {.scale = ScaleForm::product, .code = CodeForm::flushed_quotient},
      [](float a, float m) { return a * (1 / m); },
-     [](float v, float, float s, float) { return div(v, s); }},
+     quotients<[](float v, float, float s, float) { return div(v, s); }>},
     {"Ascend950Blocks",
      {.scale = ScaleForm::flushed_quotient, .code = CodeForm::flushed_quotient},
      [](float a, float m) { return div(a, m); },
-     [](float v, float, float s, float) { return div(v, s); }},
+     quotients<[](float v, float, float s, float) { return div(v, s); }>},
 };
 
 // Codes of any values, which test_codes.cpp tries: of NaN, 0.
-std::vector<int8_t> codes_of(Format format, std::vector<float> v) {
+void put_codes(Format format, std::vector<float>& v, std::vector<int8_t>& codes) {
   const auto n = static_cast<int64_t>(v.size());
-  for (float& value : v)
-    if (std::isnan(value)) value = 0;
-  std::vector<uint8_t> codes(v.size());
-  run_on<CodesKernel>(runnable_targets().back(), {format, false, v.data(), codes.data(), n});
-  if (format == Format::int4) {
-    for (size_t i = 0; i < codes.size() / 2; ++i)
-      codes[i] = static_cast<uint8_t>((codes[2 * i] & 15) | codes[2 * i + 1] << 4);
-    codes.resize(codes.size() / 2);
-  }
-  return {codes.begin(), codes.end()};
+  for (float& value : v) value = std::isnan(value) ? 0 : value;
+  codes.resize(v.size());
+  auto* const bytes = reinterpret_cast<uint8_t*>(codes.data());
+  run_on<CodesKernel>(runnable_targets().back(), {format, false, v.data(), bytes, n});
+  if (format != Format::int4) return;
+  for (size_t i = 0; i < codes.size() / 2; ++i)
+    bytes[i] = static_cast<uint8_t>((bytes[2 * i] & 15) | bytes[2 * i + 1] << 4);
+  codes.resize(codes.size() / 2);
 }
 
-// The same of other formats and formulas.
-int64_t count_differences(Format format, DType dtype, const std::vector<float>& widened,
-                          uint16_t amax, const Formula& formula = kReference) {
-  std::vector<uint16_t> row = all_values_up_to(amax);
-  row.resize((row.size() + 127) / 128 * 128, amax);
-  const auto n = static_cast<int64_t>(row.size());
-  std::vector<float> v(row.size()), scales(row.size() / 128);
+// The same of other formats and formulas, of whole blocks.
+int64_t count_differences(Format format, DType dtype, const Values& all, uint16_t amax,
+                          const Formula& formula = kReference) {
+  Row& row = of_thread.take(all, amax);
+  row.bits.resize((row.bits.size() + 127) / 128 * 128, amax);
+  row.v.resize(row.bits.size(), row.amax);
   const auto greatest = static_cast<float>(find_row(format)->greatest);
-  const float scale = formula.scale(widened[amax], greatest);
-  for (size_t i = 0; i < row.size(); ++i)
-    v[i] = formula.quotient(widened[row[i]], widened[amax], scale, greatest);
-  const std::vector<int8_t> expected = codes_of(format, v);
+  const float scale = formula.scale(row.amax, greatest);
+  formula.quotients(row.v, row.amax, scale, greatest);
+  put_codes(format, row.v, row.expected);
+  row.y.resize(row.expected.size());
   Rule rule = formula.rule;
   rule.greatest = greatest;
-  std::vector<int8_t> y(expected.size());
   int64_t differences = 0;
   for (const Target target : runnable_targets())
-    for (const int64_t group : {n, int64_t{128}}) {
+    for (const int64_t group : {row.n(), int64_t{128}}) {
       // The baseline divides. What is chosen for a group is chosen for several by the same lines.
-      if (target == Target::baseline || (group < n && amax % 8 != 0)) continue;
-      quantize<DynamicBlocksKernel>(target, dtype, row.data(), n, group, y.data(), scales.data(),
-                                    rule, format);
-      differences += bits_of(scales[0]) != bits_of(scale);
-      differences += count_differences(y, expected);
+      if (target == Target::baseline || (group < row.n() && amax % 8 != 0)) continue;
+      quantize<DynamicBlocksKernel>(target, dtype, row.bits.data(), row.n(), group, row.y.data(),
+                                    row.scales.data(), rule, format);
+      differences += bits_of(row.scales[0]) != bits_of(scale);
+      differences += count_differences(row.y, row.expected);
     }
   return differences;
 }
@@ -172,26 +203,25 @@ int64_t count_differences(Format format, DType dtype, const std::vector<float>& 
 template <class Count>
 void expect_none_for_every_amax(float (*widen)(uint16_t), uint16_t infinity, Count count) {
   const int64_t exponent = infinity == 0x7c00 ? 1 << 10 : 1 << 7;  // one higher
-  std::vector<float> widened(65536);
-  for (uint32_t bits = 0; bits < 65536; ++bits) widened[bits] = widen(static_cast<uint16_t>(bits));
+  const Values all(widen);
   std::atomic<int64_t> differences{0};
   const auto check = [&](int64_t begin, int64_t end) {
     for (int64_t amax = begin; amax < end; ++amax)
-      if (is_tried(amax, exponent)) differences += count(widened, static_cast<uint16_t>(amax));
+      if (is_tried(amax, exponent)) differences += count(all, static_cast<uint16_t>(amax));
   };
   parallel_for(infinity, int64_t{1} << 40, check);  // infinite amax: the edge-case tests
   EXPECT_EQ(differences, 0);
 }
 
 TEST(ExactQuotient, EveryFloat16AmaxAndEveryValueBelowIt) {
-  expect_none_for_every_amax(widen_float16, 0x7c00, [](const auto& widened, uint16_t amax) {
-    return count_differences(DType::float16, widened, amax);
+  expect_none_for_every_amax(widen_float16, 0x7c00, [](const auto& all, uint16_t amax) {
+    return count_differences(DType::float16, all, amax);
   });
 }
 
 TEST(ExactQuotient, EveryBFloat16AmaxAndEveryValueBelowIt) {
-  expect_none_for_every_amax(widen_bfloat16, 0x7f80, [](const auto& widened, uint16_t amax) {
-    return count_differences(DType::bfloat16, widened, amax);
+  expect_none_for_every_amax(widen_bfloat16, 0x7f80, [](const auto& all, uint16_t amax) {
+    return count_differences(DType::bfloat16, all, amax);
   });
 }
 
@@ -205,18 +235,18 @@ INSTANTIATE_TEST_SUITE_P(Formats, ExactQuotientOf,
 // HiF8 is slow on targets without tables of words, and its ties all go up: every significand of
 // amax at four exponents, the subnormal ones among them.
 TEST_P(ExactQuotientOf, EveryFloat16AmaxAndEveryValueBelowIt) {
-  expect_none_for_every_amax(widen_float16, 0x7c00, [](const auto& widened, uint16_t amax) {
+  expect_none_for_every_amax(widen_float16, 0x7c00, [](const auto& all, uint16_t amax) {
     if (GetParam() == Format::hifloat8 && (amax >> 10) % 10 != 0) return int64_t{0};
-    return count_differences(GetParam(), DType::float16, widened, amax);
+    return count_differences(GetParam(), DType::float16, all, amax);
   });
 }
 
 // BFloat16 has no significand that float16 lacks, but exponents: each of these, next to some
 // others.
 TEST_P(ExactQuotientOf, EveryBFloat16ExponentOfAmax) {
-  expect_none_for_every_amax(widen_bfloat16, 0x7f80, [](const auto& widened, uint16_t amax) {
+  expect_none_for_every_amax(widen_bfloat16, 0x7f80, [](const auto& all, uint16_t amax) {
     if (amax % 5 != 0 && amax % 128 != 0) return int64_t{0};
-    return count_differences(GetParam(), DType::bfloat16, widened, amax);
+    return count_differences(GetParam(), DType::bfloat16, all, amax);
   });
 }
 
@@ -243,35 +273,33 @@ INSTANTIATE_TEST_SUITE_P(Devices, ExactFormula, ::testing::ValuesIn(formulas_of_
 // Every significand of amax, at four exponents.
 TEST_P(ExactFormula, EveryFloat16AmaxAndEveryValueBelowIt) {
   const auto& [formula, format] = GetParam();
-  expect_none_for_every_amax(widen_float16, 0x7c00, [&](const auto& widened, uint16_t amax) {
+  expect_none_for_every_amax(widen_float16, 0x7c00, [&](const auto& all, uint16_t amax) {
     if ((amax >> 10) % 10 != 0) return int64_t{0};
-    return count_differences(format, DType::float16, widened, amax, formula);
+    return count_differences(format, DType::float16, all, amax, formula);
   });
 }
 
 TEST_P(ExactFormula, EveryBFloat16ExponentOfAmax) {
   const auto& [formula, format] = GetParam();
-  expect_none_for_every_amax(widen_bfloat16, 0x7f80, [&](const auto& widened, uint16_t amax) {
+  expect_none_for_every_amax(widen_bfloat16, 0x7f80, [&](const auto& all, uint16_t amax) {
     if (amax % 25 != 0 && amax % 128 != 0) return int64_t{0};
-    return count_differences(format, DType::bfloat16, widened, amax, formula);
+    return count_differences(format, DType::bfloat16, all, amax, formula);
   });
 }
 
 // The greatest code may be another than the one of the proof.
 TEST(ExactQuotient, OtherGreatestCodes) {
+  const Values all(widen_float16);
   for (const float greatest : {7.0f, 63.0f, 126.0f})
     for (uint16_t amax = 1; amax < 0x7c00; amax += 499) {
-      const std::vector<uint16_t> row = all_values_up_to(amax);
-      const auto n = static_cast<int64_t>(row.size());
-      std::vector<float> v(row.size());
-      std::transform(row.begin(), row.end(), v.begin(), widen_float16);
-      std::vector<int8_t> expected(row.size()), y(row.size());
-      divide_and_round(v.data(), n, widen_float16(amax) / greatest, expected.data());
+      Row& row = of_thread.take(all, amax);
+      std::vector<int8_t> expected(row.bits.size()), y(row.bits.size());
+      divide_and_round(row.v.data(), row.n(), row.amax / greatest, expected.data());
       for (const Target target : runnable_targets()) {
         float scale = 0;
-        quantize<DynamicQuantKernel>(target, DType::float16, row.data(), n, n, y.data(), &scale,
-                                     {greatest});
-        EXPECT_EQ(scale, widen_float16(amax) / greatest);
+        quantize<DynamicQuantKernel>(target, DType::float16, row.bits.data(), row.n(), row.n(),
+                                     y.data(), &scale, {greatest});
+        EXPECT_EQ(scale, row.amax / greatest);
         EXPECT_EQ(y, expected) << name_of(target) << ", amax " << amax << ", " << greatest;
       }
     }
