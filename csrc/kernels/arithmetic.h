@@ -128,9 +128,19 @@ NPU_QUANT_INLINE F by_formula(int32_t form, F v, F scale) {
   if (form == kProduct) return v * (1 / scale);
   return form == kFlush ? flushed_quotient(v, scale) : v / scale;
 }
-template <class F>
-NPU_QUANT_INLINE F by_formula(int32_t form, F v, F scale, F multiplier) {
-  return form == kProduct ? v * multiplier : by_formula(form, v, scale);
+
+// The same of a tile, whose products are with a multiplier. Flushed quotients are seldom needed
+// here, and apart from the loops.
+[[gnu::cold]] __attribute__((noinline)) Tile flushed_quotients(const Tile& v, const Tile& scale) {
+  Tile q;
+  for (int i = 0; i < 4; ++i) q.part[i] = flushed_quotient(v.part[i], scale.part[i]);
+  return q;
+}
+NPU_QUANT_INLINE Tile by_formula(int32_t form, Tile v, const Tile& scale, const Tile& multiplier) {
+  if (__builtin_expect(form == kFlush, false)) return flushed_quotients(v, scale);
+  for (int i = 0; i < 4; ++i)
+    v.part[i] = form == kProduct ? v.part[i] * multiplier.part[i] : v.part[i] / scale.part[i];
+  return v;
 }
 
 // y = enc(v / scale), enc(v * multiplier) or enc(div(v, scale)): the formula itself, right for
@@ -142,9 +152,9 @@ struct ByFormula {
   int32_t form;
 
   NPU_QUANT_INLINE auto operator()(const Tile& v) const {
+    const Tile q = by_formula(form, v, scale, multiplier);
     I32 code[4];
-    for (int i = 0; i < 4; ++i)
-      code[i] = Coding<Code>::any(by_formula(form, v.part[i], scale.part[i], multiplier.part[i]));
+    for (int i = 0; i < 4; ++i) code[i] = Coding<Code>::any(q.part[i]);
     return packed<In, Code>(code);
   }
 };
@@ -191,10 +201,10 @@ struct MultiplyByNudged {
   }
 };
 
-template <class In, class Code>
-inline constexpr bool kMultiplies = In::kIs16Bit && Coding<Code>::kHasProduct;
-template <class In, class Code>
-inline constexpr bool kCorrects = !kMultiplies<In, Code> || Coding<Code>::kCorrects;
+template <bool is_16_bit, class Code>
+inline constexpr bool kMultiplies = is_16_bit && Coding<Code>::kHasProduct;
+template <bool is_16_bit, class Code>
+inline constexpr bool kCorrects = !kMultiplies<is_16_bit, Code> || Coding<Code>::kCorrects;
 
 // Everything needed to round v / scale, of one group (F is float) or of a group per lane (F is
 // F32).
@@ -301,9 +311,9 @@ NPU_QUANT_INLINE auto has_reciprocal(const Rule& rule, F scale) {
   return (scale >= F{} + 0x1p-100f) & (scale <= F{} + 0x1p100f) & (scale < F{} + rule.most_scale);
 }
 
-// The scale of a group, and how its values become what is rounded. Ints is int32_t for float, I32
-// for F32.
-template <class In, class Code, class Ints, class F>
+// The scale of a group, and how its values, of 16 bits or not, become what is rounded. Ints is
+// int32_t for float, I32 for F32.
+template <bool is_16_bit, class Code, class Ints, class F>
 NPU_QUANT_INLINE Divider<F, Ints> divider_of(const Rule& rule, F amax) {
   const F scale = scale_of(rule, amax);
   const int32_t formula = formula_of(rule);
@@ -312,12 +322,12 @@ NPU_QUANT_INLINE Divider<F, Ints> divider_of(const Rule& rule, F amax) {
   if constexpr (kHasFma) {
     const auto in_range = has_reciprocal(rule, scale);
     const F by_rule = divider.multiplier;
-    if constexpr (kCorrects<In, Code>)
+    if constexpr (kCorrects<is_16_bit, Code>)
       if (formula != kProduct) {
         divider.multiplier = 1 / scale;
         divider.form = in_range ? Ints{} + kCorrect : divider.form;
       }
-    if constexpr (kMultiplies<In, Code>) {
+    if constexpr (kMultiplies<is_16_bit, Code>) {
       // The proof is of the format's own greatest code.
       const F nudged = nudged_reciprocal<Code, Ints>(formula, amax, scale, by_rule);
       const auto is_product = in_range & (nudged >= F{} + 0x1p-125f);
@@ -330,13 +340,19 @@ NPU_QUANT_INLINE Divider<F, Ints> divider_of(const Rule& rule, F amax) {
   return divider;
 }
 
+// The same of a group per lane, once for all loops.
+template <bool is_16_bit, class Code>
+__attribute__((noinline)) Divider<F32, I32> divider_of_lanes(const Rule& rule, F32 amax) {
+  return divider_of<is_16_bit, Code, I32>(rule, amax);
+}
+
 // Calls use(encoder) with the fastest form that is exact: for the scale of a group, or for all of a
 // tile's.
-template <class In, class Code, bool corrects = kCorrects<In, Code>, class Use>
+template <class In, class Code, bool corrects = kCorrects<In::kIs16Bit, Code>, class Use>
 NPU_QUANT_INLINE void with_encoder(const Tile& scale, const Tile& multiplier, int32_t form,
                                    Use use) {
   if constexpr (kHasFma) {
-    if constexpr (kMultiplies<In, Code>)
+    if constexpr (kMultiplies<In::kIs16Bit, Code>)
       if (__builtin_expect(form == kMultiply, true))
         return use(MultiplyByNudged<In, Code>{multiplier});
     if constexpr (corrects)

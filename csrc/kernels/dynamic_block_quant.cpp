@@ -6,6 +6,15 @@
 namespace npu_quant {
 namespace {
 
+template <class In>
+struct WithWholeLoads;
+template <template <class> class Float, class Loads>
+struct WithWholeLoads<Float<Loads>> {
+  using Type = Float<WholeLoads>;
+};
+template <class In>
+using WholeLoadsOf = typename WithWholeLoads<In>::Type;
+
 constexpr int64_t kBlock = DynamicBlockQuantKernel::kBlock;
 constexpr int64_t kSpan = kLanes * kBlock;  // elements of as many blocks as the rule takes at once
 
@@ -61,6 +70,32 @@ class AligningBuffer {
   int64_t spans_, streamed_;
 };
 
+// Codes of a span's last block, which is a part of one: of tiles, of which the last reaches back
+// over the one before it, or of values that are padded to a tile.
+template <class In, class Code>
+__attribute__((noinline)) void encode_last(const typename In::Storage* x, char* y, int64_t n,
+                                           const GroupDividers& dividers) {
+  alignas(64) typename In::Storage padded[kTile];
+  alignas(64) char codes[kTile];
+  const int64_t b = n / kBlock, count = n - b * kBlock, last = most(0, count - kTile);
+  x += b * kBlock;
+  y += b * kBlock;
+  char* to = y;
+  if (count < kTile) {
+    std::memset(static_cast<void*>(padded), 0, sizeof padded);
+    std::memcpy(padded, x, static_cast<size_t>(count) * sizeof *x);
+    x = padded;
+    to = codes;
+  }
+  with_encoder<In, Code>(dividers[b], [&](auto encoder) __attribute__((always_inline)) {
+    for (int64_t i = 0; i < count; i += kTile) {
+      const int64_t at = least(i, last);
+      store(to + at, encoder(In::load_mixed(x + at)));
+    }
+  });
+  if (count < kTile) std::memcpy(y, codes, static_cast<size_t>(count));
+}
+
 // Elements [first, first + n) of a row: as many blocks as the rule takes at once, or those that end
 // the row, of which the last may be a part of one.
 struct Span {
@@ -113,9 +148,7 @@ class Spans {
     for (int64_t b = 0; b < most(blocks, next_blocks); ++b) {
       const int64_t at = b * kBlock;
       if (next.n == kSpan) prefetch_values(level, next_x + at, kAhead, kBlock);
-      if (b < blocks)
-        streams ? encode_block<true>(x, codes, b ^ turned, dividers)
-                : encode_block<false>(x, codes, b ^ turned, dividers);
+      if (b < blocks) encode_block(x, codes, b ^ turned, dividers, Stores{streams});
       if (b < next_blocks) amax_.reduce_group(b, next_x + at, kBlock);
       if (aligns) buffer_.stream_previous(at, kBlock);
     }
@@ -123,26 +156,27 @@ class Spans {
       buffer_.end_span();
       if (next.row != span.row || next.n != kSpan) buffer_.flush();
     }
-    if (span.n % kBlock > 0) encode_last(x, y, span.n, dividers);
+    if (span.n % kBlock > 0) encode_last<WholeLoadsOf<In>, Code>(x, y, span.n, dividers);
     if (next.n % kBlock > 0) reduce_last(next_x, next.n);
   }
 
-  // A switch for each store would take 1.05 of the time, where two of them are a block.
-  template <bool streams>
+  // All codes, then all stores: one switch for a block, where one for each store would take 1.05 of
+  // the time.
   static NPU_QUANT_INLINE void encode_block(const typename In::Storage* x, char* y, int64_t b,
-                                            const GroupDividers& dividers) {
+                                            const GroupDividers& dividers, Stores stores) {
+    constexpr int64_t kTiles = kBlock / kTile;
+    I8 codes[kTiles];
+    x += b * kBlock;
+    y += b * kBlock;
     with_encoder<In, Code>(dividers[b], [&](auto encoder) __attribute__((always_inline)) {
-      for (int64_t i = b * kBlock; i < (b + 1) * kBlock; i += kTile)
-        Stores{streams}.put(y + i, encoder(In::load_mixed(x + i)));
+      for (int64_t t = 0; t < kTiles; ++t) codes[t] = encoder(In::load_mixed(x + t * kTile));
     });
+    if (stores.stream)
+      for (int64_t t = 0; t < kTiles; ++t) stream(y + t * kTile, codes[t]);
+    else
+      for (int64_t t = 0; t < kTiles; ++t) store(y + t * kTile, codes[t]);
   }
 
-  // A span's last block, where it is a part of one.
-  static __attribute__((noinline)) void encode_last(const typename In::Storage* x, char* y,
-                                                    int64_t n, const GroupDividers& dividers) {
-    const int64_t b = n / kBlock, i = b * kBlock;
-    npu_quant::encode<In, Code, Ends::inlined>(x + i, n - i, y + i, dividers[b]);
-  }
   void reduce_last(const typename In::Storage* x, int64_t n) {
     const int64_t b = n / kBlock, i = b * kBlock;
     amax_.reduce_group(b, x + i, n - i);

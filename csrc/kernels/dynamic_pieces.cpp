@@ -206,15 +206,11 @@ class ShortRows {
 
   template <class Code>
   void encode_values(int64_t count) {
+    using In = Float32<WholeLoads>;
     for (int64_t i = 0; i < count; i += kTile) {
-      I32 code[4];
-      for (int p = 0; p < 4; ++p) {
-        const int64_t at = i + p * kLanes;
-        code[p] =
-            Coding<Code>::any(by_formula(formula_, load<F32>(values_ + at), load<F32>(scales_ + at),
-                                         load<F32>(multipliers_ + at)));
-      }
-      store(codes_ + bytes_of<Code>(i), packed<Float32<WholeLoads>, Code>(code));
+      const ByFormula<In, Code> encoder{In::load(unaligned(scales_ + i)),
+                                        In::load(unaligned(multipliers_ + i)), formula_};
+      store(codes_ + bytes_of<Code>(i), encoder(In::load(unaligned(values_ + i))));
     }
   }
 

@@ -151,7 +151,7 @@ FORMS = [
         "bits & ~is_tiny",
         "profiles",
         A5,
-        "dynamic_groups",
+        "dynamic_pieces",
     ),
     Fault(
         "extremes: NaN stays where the least scale replaces it",
