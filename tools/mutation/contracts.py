@@ -10,8 +10,8 @@ CHECKS = [
     Fault(
         "dynamic_quant: smooth_scales of any dtype",
         f"{OPS}/dynamic_quant.cpp",
-        'check_same_dtype(name, "smooth_scales", smooth_scales, "input", input)',
-        "Status{}",
+        'like(0).ranks(1, 1, "It holds one factor',
+        'Takes{}.ranks(1, 1, "It holds one factor',
         "dynamic_quant",
     ),
     Fault(

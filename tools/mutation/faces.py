@@ -73,7 +73,7 @@ BINDING = [
     Fault(
         "binding: a list of codes is to become floats",
         f"{BIND}/numpy_view.cpp",
-        "name_of(input.of_list);",
+        "name_of(list);",
         "name_of(DType::float16);",
         "errors",
     ),
