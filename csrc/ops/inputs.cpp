@@ -133,14 +133,16 @@ Status check_dtype(const char* op, const Input& input, const Inputs& inputs) {
 }  // namespace
 
 Status check_dtypes(const char* op, const Inputs& inputs) {
-  for (const Input& input : inputs) NPU_QUANT_RETURN_IF_ERROR(check_dtype(op, input, inputs));
+  for (const Input& input : inputs)
+    if (input.view->present) NPU_QUANT_RETURN_IF_ERROR(check_dtype(op, input, inputs));
   return {};
 }
 
 Status check_ranks(const char* op, const Inputs& inputs) {
   for (const auto& [name, view, takes, _] : inputs)
-    NPU_QUANT_RETURN_IF_ERROR(
-        check_rank(op, name, *view, takes->least_rank, takes->most_rank, takes->rank_remedy));
+    if (view->present)
+      NPU_QUANT_RETURN_IF_ERROR(
+          check_rank(op, name, *view, takes->least_rank, takes->most_rank, takes->rank_remedy));
   return {};
 }
 

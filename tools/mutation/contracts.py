@@ -50,6 +50,20 @@ CHECKS = [
         "add_rms_norm_dynamic_quant",
     ),
     Fault(
+        "inputs: another array's dtype is none of those that are taken",
+        f"{OPS}/inputs.cpp",
+        "|| view.dtype == other.dtype) return {};\n  Text expected",
+        ") return {};\n  Text expected",
+        "rms_norm",
+    ),
+    Fault(
+        "inputs: any number of axes is fine",
+        f"{OPS}/inputs.cpp",
+        "(view.rank >= low && view.rank <= high)",
+        "view.rank >= low",
+        "errors",
+    ),
+    Fault(
         "op: shapes are checked before attributes",
         f"{OPS}/op.cpp",
         "plan_outputs();",
