@@ -109,12 +109,13 @@ __attribute__((noinline)) void add_piece(const Sums<X>& of_call, typename X::Sto
 }
 
 // The weights of a norm and of the codes of an output.
-enum { kGamma = kAffineWeights, kBeta, kNormWeights };
+enum { kGamma = kAffineWeights, kBeta, kSmooth, kNormWeights };
 using NormWeights = Weights<kNormWeights>;
 
 NPU_QUANT_INLINE NormWeights weights_of(const Args& args, int output) {
   const Kernel::Quantizer& by = args.quantizers[output];
-  return NormWeights({&by.scale, &by.zero_point, &by.factor, &by.offset, &args.gamma, &args.beta});
+  return NormWeights(
+      {&by.scale, &by.zero_point, &by.factor, &by.offset, &args.gamma, &args.beta, &by.smooth});
 }
 NPU_QUANT_INLINE Affine affine_of(const Args& args, int output) {
   return {args.codes, args.divide, args.quantizers[output].offset.data != nullptr};
@@ -124,23 +125,28 @@ NPU_QUANT_INLINE void store_rstd(const Args& args, int64_t row, float rstd) {
   store_scale(args.tensors[Kernel::kRstd], row, 0, rstd == rstd ? rstd : __builtin_nanf(""));
 }
 
-// The norms of the tiles at an element of all rows: the weights are in registers.
+// The values of the tiles at an element of all rows: the weights are in registers.
 template <class X, bool mixed>
 struct Normed {
-  Tile gamma, beta;
-  bool adds_beta;
+  Tile gamma, beta, smooth;
+  bool adds_beta, smooths;
 
   NPU_QUANT_INLINE Normed(const Weight* by, int64_t i)
-      : gamma(in_order(by[kGamma].tile(i))), adds_beta(by[kBeta].values != nullptr) {
+      : gamma(in_order(by[kGamma].tile(i))),
+        adds_beta(by[kBeta].values != nullptr),
+        smooths(by[kSmooth].values != nullptr) {
     if (adds_beta) beta = in_order(by[kBeta].tile(i));
+    if (smooths) smooth = in_order(by[kSmooth].tile(i));
   }
   NPU_QUANT_INLINE Tile of(const Tile& sums, float row_rstd) const {
     const F32 rstd = broadcast(row_rstd);
-    Tile t = mixed ? sums : X::unmixed(sums);
-    for (int p = 0; p < 4; ++p) t.part[p] = t.part[p] * rstd * gamma.part[p];
+    Tile v = mixed ? sums : X::unmixed(sums);
+    for (int p = 0; p < 4; ++p) v.part[p] = v.part[p] * rstd * gamma.part[p];
     if (adds_beta)
-      for (int p = 0; p < 4; ++p) t.part[p] += beta.part[p];
-    return t;
+      for (int p = 0; p < 4; ++p) v.part[p] += beta.part[p];
+    if (smooths)
+      for (int p = 0; p < 4; ++p) v.part[p] *= smooth.part[p];
+    return v;
   }
 
  private:
@@ -164,8 +170,8 @@ struct NormedPiece {
 
 // Of elements [i, n), fewer than a tile.
 template <class X, class To>
-NPU_QUANT_INLINE void norm_end(const NormedPiece<X>& piece, const NormWeights& weights,
-                               const To& to, int64_t i) {
+NPU_QUANT_INLINE void norm_end(const NormedPiece<X>& piece, const NormWeights& weights, To& to,
+                               int64_t i) {
   const int64_t n = piece.n;
   const auto put_part = [&](const Weight* by, int64_t first_weight, int64_t first, auto sums_of) {
     const Normed<X, To::kMixed> norm(by, first_weight);
@@ -181,9 +187,9 @@ NPU_QUANT_INLINE void norm_end(const NormedPiece<X>& piece, const NormWeights& w
            [&](int64_t row) { return PaddedSums<X>(piece.sums, row, 0, n).at(0); });
 }
 
-// Norms of a piece to where `to` puts them, in tiles. What is left after them is part of a tile
-// that reaches back. All rows have their turn at a tile before the next, and its weights are read
-// once for them: of 200 elements in tiles of 64
+// Values of a piece to where `to` puts them, which is returned, in tiles. What is left after them
+// is part of a tile that reaches back. All rows have their turn at a tile before the next, and its
+// weights are read once for them: of 200 elements in tiles of 64
 //
 //           0 .. 63   64 .. 127   128 .. 191   136 .. 199, of which 192 .. 199 are put
 //   row 0      1          5            9          13
@@ -191,10 +197,9 @@ NPU_QUANT_INLINE void norm_end(const NormedPiece<X>& piece, const NormWeights& w
 //   row 2      3          7           11          15
 //   row 3      4          8           12          16
 template <class X, class To>
-__attribute__((noinline)) void norm_piece(const NormedPiece<X>& piece_of_call,
-                                          const NormWeights& weights, const To& to_of_call) {
+__attribute__((noinline)) To norm_piece(const NormedPiece<X>& piece_of_call,
+                                        const NormWeights& weights, To to) {
   const NormedPiece<X> piece = piece_of_call;
-  const To to = to_of_call;
   const int64_t n = piece.n;
   int64_t i = 0;
   for (; i + kTile <= n; i += kTile) {
@@ -206,24 +211,27 @@ __attribute__((noinline)) void norm_piece(const NormedPiece<X>& piece_of_call,
     }
   }
   if (i < n) norm_end(piece, weights, to, i);
+  return to;
 }
 
-// What becomes of a row's tiles: values in L1, which have room for a tile more.
+// What becomes of a row's tiles: values in L1, which have room for a tile more, and their amax.
 struct ToValues {
   static constexpr bool kMixed = false, kIsOneRow = true;
   struct Nothing {};
   float* v;
-  const Unaligned<float>* smooth;  // of the piece's elements, or null
+  AmaxFloat32 amax;
 
   NPU_QUANT_INLINE Nothing at(const Weight*, int64_t) const { return {}; }
-  NPU_QUANT_INLINE void put(int64_t, int64_t i, Nothing, const Tile& t) const {
-    for (int p = 0; p < 4; ++p)
-      store(v + i + p * kLanes,
-            smooth != nullptr ? t.part[p] * load<F32>(smooth + i + p * kLanes) : t.part[p]);
+  NPU_QUANT_INLINE void put(int64_t, int64_t i, Nothing, const Tile& t) {
+    store_tile(v + i, t);
+    amax.include(t);
   }
-  NPU_QUANT_INLINE void put_part(int64_t row, int64_t first, int64_t, int64_t, Nothing codes,
-                                 const Tile& t) const {
-    put(row, first, codes, t);
+  // What was padded becomes zeros, which are in no amax.
+  NPU_QUANT_INLINE void put_part(int64_t, int64_t first, int64_t, int64_t end, Nothing,
+                                 const Tile& t) {
+    store_tile(v + first, t);
+    for (int64_t i = end; i < first + kTile; ++i) v[i] = 0;
+    amax.include(Float32<WholeLoads>::load(unaligned(v + first)));
   }
 };
 

@@ -44,16 +44,17 @@ class NormedRows {
   // Whether several rows lie where a piece of them is read.
   bool is_direct() const { return x1_.is_direct() && x2_.is_direct(); }
   template <class To>
-  void put(int64_t row, int64_t rows, int64_t i, int64_t n, const NormWeights& weights,
-           const To& to) const {
+  To put(int64_t row, int64_t rows, int64_t i, int64_t n, const NormWeights& weights,
+         const To& to) const {
     const Sums<X> sums = sums_at(row, i);
     const bool asks = args_.stream && is_direct();
     const auto ahead = [&](int64_t row_stride) {
       return asks ? static_cast<uintptr_t>(together_ * row_stride) : 0;
     };
-    norm_piece<X>({sums, ahead(sums.row_stride1), sums.x2 == nullptr ? 0 : ahead(sums.row_stride2),
-                   i, n, rstd_ + (row - first_), rows},
-                  weights, to);
+    return norm_piece<X>(
+        {sums, ahead(sums.row_stride1), sums.x2 == nullptr ? 0 : ahead(sums.row_stride2), i, n,
+         rstd_ + (row - first_), rows},
+        weights, to);
   }
 
  private:
@@ -98,15 +99,13 @@ template <class X>
 struct Branch {
   NormedRows<X>& rows;
   const NormWeights& weights;
-  const Strided& smooth;
 
   int64_t most_elements(int64_t together) const { return rows.most_elements(together); }
   void fetch(int64_t row, int64_t together, int64_t i, int64_t n) {
     rows.fetch(row, together, i, n);
   }
-  void fill(int64_t row, int64_t i, int64_t n, float* v) const {
-    const auto* const factors = smooth.data != nullptr ? parameter_at(smooth, 0, i) : nullptr;
-    rows.put(row, 1, i, n, weights, ToValues{v, factors});
+  void fill(int64_t row, int64_t i, int64_t n, float* v, AmaxFloat32& amax) const {
+    amax = rows.put(row, 1, i, n, weights, ToValues{v, amax}).amax;
   }
   uintptr_t next(int64_t, int64_t) const { return 0; }  // fill() has asked
 };
@@ -118,9 +117,8 @@ class DynamicNorm {
   explicit DynamicNorm(const Args& args)
       : args_(args),
         rows_(args),
-        weights_(weights_of(args, 0)),
-        branches_{{rows_, weights_, args.quantizers[0].smooth},
-                  {rows_, weights_, args.quantizers[1].smooth}},
+        weights_{weights_of(args, 0), weights_of(args, 1)},
+        branches_{{rows_, weights_[0]}, {rows_, weights_[1]}},
         of_outputs_{dynamic_args(0), dynamic_args(1)},
         outputs_{{of_outputs_[0], branches_[0], values_, codes_},
                  {of_outputs_[1], branches_[1], values_, codes_}} {}
@@ -153,7 +151,7 @@ class DynamicNorm {
 
   const Args& args_;
   NormedRows<X> rows_;
-  NormWeights weights_;
+  NormWeights weights_[2];
   Branch<X> branches_[2];
   DynamicArgs of_outputs_[2];
   DynamicValues<Branch<X>> outputs_[2];
@@ -237,7 +235,7 @@ class ScaledNorm {
     for (int64_t i = 0; i < args_.n; i += kElementsTogether) {
       const int64_t n = least(args_.n - i, kElementsTogether);
       rows_.fetch(row, 1, i, n);
-      rows_.put(row, 1, i, n, weights_[0], ToValues{values_, nullptr});
+      rows_.put(row, 1, i, n, weights_[0], ToValues{values_, {}});
       put_values<X>(values_, n, reinterpret_cast<typename X::Storage*>(norm_.at(row, i)));
       norm_.put(row, i, n);
     }

@@ -70,8 +70,9 @@ class SmoothedRows {
     return x_.is_direct() ? kMostValues : kBufferBytes / item_ / rows;
   }
   void fetch(int64_t row, int64_t rows, int64_t i, int64_t n) { x_.fetch(row, rows, i, n, n); }
-  void fill(int64_t row, int64_t i, int64_t n, float* v) const {
+  void fill(int64_t row, int64_t i, int64_t n, float* v, AmaxFloat32& amax) const {
     widen(args_.dtype, x_.at(row, i), parameter_at(args_.smooth, 0, i), n, v);
+    reduce<Float32<WholeLoads>>(unaligned(v), n, amax);
   }
   uintptr_t next(int64_t row, int64_t i) const {
     const bool has_next = row + 1 < args_.rows && x_.is_direct();

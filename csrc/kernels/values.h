@@ -7,7 +7,8 @@
 //
 // A source says how many rows it takes together, rows_together(), and how many elements of each,
 // most_elements(rows). fetch(row, rows, i, n) brings what elements [i, i + n) of some rows are made
-// of; then fill(row, i, n, v) makes those of one of these rows, and may write a tile beyond them.
+// of; then fill(row, i, n, v, amax) makes those of one of these rows, may write a tile beyond them,
+// and includes them in the amax.
 // next(row) is what to ask memory for while a row is encoded, of size_of_next() bytes, or 0.
 #pragma once
 
@@ -64,29 +65,28 @@ class DynamicValues {
     const int64_t fitting = least(kMostValues, source_.most_elements(rows));
     width_ = least(most(1, args_.n), fitting / kPackedCodes * kPackedCodes);
     int32_t amax[kMostRowsOfValues] = {};
-    for_each_piece(row, rows, true, [&](int64_t r, int64_t, int64_t n) {
-      AmaxFloat32 of_piece;
-      reduce<Float32<WholeLoads>>(unaligned(v_), n, of_piece);
-      amax[r - row] = static_cast<int32_t>(most(amax[r - row], of_piece.bits()));
+    for_each_piece(row, rows, true, [&](int64_t r, int64_t, int64_t, int32_t of_piece) {
+      amax[r - row] = static_cast<int32_t>(most(amax[r - row], of_piece));
     });
     for (int64_t r = 0; r < rows; ++r)
       store_scale(args_.scale, row + r, 0, scale_of(args_.rule, AmaxFloat32::value(amax[r])));
     if (!y_.is_wanted()) return;
-    for_each_piece(row, rows, width_ < args_.n, [&](int64_t r, int64_t i, int64_t n) {
+    for_each_piece(row, rows, width_ < args_.n, [&](int64_t r, int64_t i, int64_t n, int32_t) {
       encode_piece(r, i, n, AmaxFloat32::value(amax[r - row]));
     });
   }
 
  private:
-  // Calls use(row, i, n) with each piece of the rows in v_.
+  // Calls use(row, i, n, amax) with each piece of the rows in v_, and its amax if it was fetched.
   template <class Use>
   void for_each_piece(int64_t row, int64_t rows, bool fetches, Use use) {
     for (int64_t i = 0; i < args_.n; i += width_) {
       const int64_t n = least(args_.n - i, width_);
       if (fetches) source_.fetch(row, rows, i, n);
       for (int64_t r = row; r < row + rows; ++r) {
-        if (fetches || rows > 1) source_.fill(r, i, n, v_);
-        use(r, i, n);
+        AmaxFloat32 amax;
+        if (fetches || rows > 1) source_.fill(r, i, n, v_, amax);
+        use(r, i, n, amax.bits());
       }
     }
   }

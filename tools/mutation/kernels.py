@@ -144,8 +144,8 @@ DYNAMIC = [
     Fault(
         "dynamic_quant: the amax of a row in pieces is that of its last piece",
         f"{K}/values.h",
-        "amax[r - row] = static_cast<int32_t>(most(amax[r - row], of_piece.bits()));",
-        "amax[r - row] = of_piece.bits();",
+        "amax[r - row] = static_cast<int32_t>(most(amax[r - row], of_piece));",
+        "amax[r - row] = of_piece;",
         "dynamic_quant",
         A2,
     ),

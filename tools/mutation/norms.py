@@ -13,6 +13,7 @@ FAULTS = [
         "(__builtin_sqrtf(mean) + epsilon)",
         "add_rms_norm_quant",
         A2,
+        "rms_norm",
     ),
     Fault(
         "add_rms_norm_quant: without beta -0 becomes 0",
@@ -21,7 +22,7 @@ FAULTS = [
         "to[i] = 0.0f;",
         "add_rms_norm_quant",
         B,
-        "add_rms_norm_quant",
+        "rms_norm",
     ),
     Fault(
         "add_rms_norm_quant: the sum of squares has fewer lanes",
@@ -30,13 +31,13 @@ FAULTS = [
         "tiles[0].part[i]",
         "add_rms_norm_quant",
         B,
-        "add_rms_norm_quant",
+        "rms_norm",
     ),
     Fault(
         "add_rms_norm_quant: y2 goes by the parameters of y1",
         f"{K}/rms_norm.cpp",
-        "weights_{weights_of(args, 0), weights_of(args, 1)}",
-        "weights_{weights_of(args, 0), weights_of(args, 0)}",
+        "weights_{weights_of(args, 0), weights_of(args, 1)},\n        norm_(",
+        "weights_{weights_of(args, 0), weights_of(args, 0)},\n        norm_(",
         "add_rms_norm_quant",
         A5,
     ),
@@ -47,7 +48,7 @@ FAULTS = [
         "_mm512_cvtps_ph(b, _MM_FROUND_TO_ZERO)",
         "add_rms_norm_quant",
         A5,
-        "add_rms_norm_quant",
+        "rms_norm",
     ),
     Fault(
         "add_rms_norm_quant: the sum of a short row leaves out lanes",
@@ -56,6 +57,7 @@ FAULTS = [
         "int64_t half = kSumLanes / 8",
         "add_rms_norm_quant",
         A2,
+        "rms_norm",
     ),
     Fault(
         "add_rms_norm_quant: rows that have their turns go by the first one's root",
@@ -64,6 +66,7 @@ FAULTS = [
         "norm.of(piece.sums.at(row, i), piece.rstd[0])",
         "add_rms_norm_quant",
         A5,
+        "rms_norm",
     ),
     Fault(
         "add_rms_norm_quant: rows that have their turns end in the first one",
@@ -72,6 +75,7 @@ FAULTS = [
         "y + i, tile",
         "add_rms_norm_quant",
         A2,
+        "rms_norm",
     ),
     Fault(
         "add_rms_norm_quant: the end of a row goes by the weights of its beginning",
@@ -80,6 +84,7 @@ FAULTS = [
         "put_part(weights.at, piece.first, first,",
         "add_rms_norm_quant",
         A5,
+        "rms_norm",
     ),
     Fault(
         "add_rms_norm_quant: a piece shorter than a tile goes by the first weights",
@@ -88,6 +93,7 @@ FAULTS = [
         "copy(w, of[w].from(0), n);",
         "add_rms_norm_quant",
         B,
+        "rms_norm",
     ),
     Fault(
         "add_rms_norm_quant: lanes of sums stay even and odd",
@@ -96,6 +102,7 @@ FAULTS = [
         "lanes[t] = tiles[t];",
         "add_rms_norm_quant",
         A5,
+        "rms_norm",
     ),
     Fault(
         "add_rms_norm_quant: tiles that steps do not decide stay even and odd",
@@ -104,6 +111,7 @@ FAULTS = [
         "formula.put(v, y, stores);",
         "add_rms_norm_quant",
         A5,
+        "rms_norm",
     ),
     Fault(
         "add_rms_norm_quant: even and odd sums change places",
@@ -112,6 +120,7 @@ FAULTS = [
         "upper_halves_of(exact.part[i + 1], exact.part[i])",
         "add_rms_norm_quant",
         B,
+        "rms_norm",
     ),
     Fault(
         "add_rms_norm_quant: codes of even and odd elements change places",
@@ -120,6 +129,7 @@ FAULTS = [
         "_mm512_srli_epi32(fixed[i + 1], 16), fixed[i]);",
         "add_rms_norm_quant",
         A5,
+        "rms_norm",
     ),
     Fault(
         "add_rms_norm_quant: zeros of y2 end at a whole tile",
@@ -131,11 +141,21 @@ FAULTS = [
     ),
     Fault(
         "rms_norm: factors are multiplied without the place of a piece",
-        f"{K}/rms_norm.cpp",
-        "parameter_at(smooth, 0, i) : nullptr",
-        "parameter_at(smooth, 0, 0) : nullptr",
+        f"{K}/norm.h",
+        "in_order(by[kSmooth].tile(i))",
+        "in_order(by[kSmooth].tile(0))",
         "rms_norm",
         A5,
+        "rms_norm",
+    ),
+    Fault(
+        "rms_norm: what a short piece is padded by is in the amax",
+        f"{K}/norm.h",
+        "i < first + kTile; ++i) v[i] = 0;",
+        "i < first + kTile; ++i) v[i] += 0;",
+        "rms_norm",
+        B,
+        "rms_norm",
     ),
     Fault(
         "rms_norm_quant_v2: the root of a row is the mean square's",
@@ -144,5 +164,6 @@ FAULTS = [
         "1 / (mean + epsilon)",
         "rms_norm",
         A2,
+        "rms_norm",
     ),
 ]
