@@ -6,15 +6,6 @@
 namespace npu_quant {
 namespace {
 
-template <class In>
-struct WithWholeLoads;
-template <template <class> class Float, class Loads>
-struct WithWholeLoads<Float<Loads>> {
-  using Type = Float<WholeLoads>;
-};
-template <class In>
-using WholeLoadsOf = typename WithWholeLoads<In>::Type;
-
 constexpr int64_t kBlock = DynamicBlockQuantKernel::kBlock;
 constexpr int64_t kSpan = kLanes * kBlock;  // elements of as many blocks as the rule takes at once
 
@@ -156,7 +147,7 @@ class Spans {
       buffer_.end_span();
       if (next.row != span.row || next.n != kSpan) buffer_.flush();
     }
-    if (span.n % kBlock > 0) encode_last<WholeLoadsOf<In>, Code>(x, y, span.n, dividers);
+    if (span.n % kBlock > 0) encode_last<typename In::Whole, Code>(x, y, span.n, dividers);
     if (next.n % kBlock > 0) reduce_last(next_x, next.n);
   }
 

@@ -39,11 +39,9 @@ NPU_QUANT_INLINE void put_extremes(const Extremes<In>& found, int64_t groups, ch
   for (int64_t g = 0; g < groups; g += kLanes) {
     const int64_t some = least(groups - g, kLanes);
     F32 high = K::numbers(bits[0] + g), low = K::numbers(bits[1] + g);
-    I32 is_nan = (high != high) | (low != low);
-    if (!begins) {
-      const F32 before = load_some(hi + g * 4, some);
-      is_nan |= before != before;
-      high = max(high, before);
+    const I32 is_nan = (high != high) | (low != low);
+    if (!begins) {  // NaN stays, as what was there is the second of the two
+      high = max(high, load_some(hi + g * 4, some));
       low = min(low, load_some(lo + g * 4, some));
     }
     put_some(is_nan ? plain_nan() : high, some, hi + g * 4);

@@ -92,6 +92,7 @@ struct HalfLoads {
 
 template <class Loads>
 struct Float32 {
+  using Whole = Float32<WholeLoads>;
   using Storage = Unaligned<float>;
   using Amax = AmaxFloat32;
   static constexpr bool kIs16Bit = false;
@@ -127,6 +128,7 @@ struct Float32 {
 
 template <class Loads>
 struct Float16 {
+  using Whole = Float16<WholeLoads>;
   using Storage = Unaligned<uint16_t>;
   using Amax = AmaxBits16<Float16, Loads>;
   static constexpr bool kIs16Bit = true;
@@ -170,6 +172,7 @@ struct Float16 {
 // bf16 is the upper half of fp32.
 template <class Loads>
 struct BFloat16 {
+  using Whole = BFloat16<WholeLoads>;
   using Storage = Unaligned<uint16_t>;
   using Amax = AmaxBits16<BFloat16, Loads>;
   static constexpr bool kIs16Bit = true;
