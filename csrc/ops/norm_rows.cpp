@@ -87,9 +87,9 @@ class NormWork {
                strides(7), strides(8)},
               {.group_columns = Cut::kAll}),
         row_(call.gamma->shape.dims, call.gamma->rank,
-             {of_row(0), of_row(1), of_row(2), of_row(3), of_row(4), of_row(5), of_row(6),
-              of_row(7), of_row(8)}) {
-    for (int t = 0; t < Kernel::kTensors; ++t) axes_[t] = {row_.rank, row_.dims, row_.strides[t]};
+             {of_row(0), of_row(1), of_row(2), of_row(3), of_row(4), of_row(5)}) {
+    for (int t = 0; t < Kernel::kRstd && row_.rank > 1; ++t)
+      axes_[t] = {row_.rank, row_.dims, row_.strides[t]};
     if (packs()) take_packed_axes();
   }
 
@@ -129,8 +129,6 @@ class NormWork {
   }
   // Of the axes of a row.
   const int64_t* of_row(int tensor) const {
-    static constexpr int64_t kNone[kMaxRank] = {};
-    if (tensor >= Kernel::kRstd) return kNone;
     return (holds_codes(tensor) ? of_codes_[tensor - Kernel::kY1].data() : strides(tensor)) + lead_;
   }
   // Of the elements that hold the codes.
@@ -153,11 +151,12 @@ class NormWork {
     for (int t = 0; t < Kernel::kTensors; ++t) {
       const TensorView& of = *call_.tensors[t];
       if (!of.present) continue;
-      const Strided rows = part.at[t];
-      args.tensors[t] = {rows.data, rows.row_stride,
-                         row_.rank > 0 ? row_.strides[t][row_.rank - 1] : size_of(of.dtype),
-                         row_.rank > 1 ? &axes_[t] : nullptr,
-                         holds_codes(t) ? of_codes_[t - Kernel::kY1].item() : 0};
+      args.tensors[t] = part.at[t];
+      if (t >= Kernel::kRstd) continue;
+      Strided& rows = args.tensors[t];
+      rows.stride = row_.rank > 0 ? row_.strides[t][row_.rank - 1] : size_of(of.dtype);
+      if (row_.rank > 1) rows.axes = &axes_[t];
+      if (holds_codes(t)) rows.packed_item = of_codes_[t - Kernel::kY1].item();
     }
     args.gamma = gamma_.weight();
     args.beta = beta_.weight();
@@ -175,8 +174,8 @@ class NormWork {
   const CodeStrides of_codes_[2];
   int lead_;
   Tiles<Kernel::kTensors> rows_;
-  Axes<Kernel::kTensors> row_;
-  RowAxes axes_[Kernel::kTensors];
+  Axes<Kernel::kRstd> row_;
+  RowAxes axes_[Kernel::kRstd];
   int64_t packed_dims_[kMaxRank];
   RowWeight gamma_, beta_;
   OutputWeights outputs_[2];
