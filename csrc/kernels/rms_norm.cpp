@@ -283,8 +283,9 @@ void norm_transposed(const Args& args) {
 template <>
 void RmsNormKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  constexpr int64_t kShort = 32;  // a row of more elements takes less time by itself
-  if (args.n > 0 && args.n < kShort && args.rows > 1 && !args.dynamic)
+  // A row of more elements takes less time by itself, and so do fewer rows.
+  constexpr int64_t kShort = 32, kMany = 8;
+  if (args.n > 0 && args.n < kShort && args.rows >= kMany && !args.dynamic)
     return visit_float_with<WholeLoads>(args.dtype,
                                         [&](auto x) { run_apart<ShortNorm<decltype(x)>>(args); });
   for (int tensor = kX; tensor < kRstd; ++tensor)

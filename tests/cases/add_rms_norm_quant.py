@@ -102,7 +102,7 @@ def widths(rng: Rng, dtype: DType) -> Tries:
 
 def rows_in_turn(rng: Rng, dtype: DType) -> Tries:
     """Four rows, fewer and more; whole tiles and ends; scales that no multiplication stands for."""
-    for rows, n in itertools.product([*range(1, 10), 13], [33, 64, 100, 1024, 1100]):
+    for rows, n in itertools.product([*range(1, 10), 13], [7, 31, 33, 64, 100, 1024, 1100]):
         a = arguments(rng, (rows, n), dtype, beta=rows % 2 == 0, second=n < 1024)
         hard = rng.choice([0.0, -0.0, 1e-40, 2.0**-60, 2.0**120, np.inf], n)
         some = np.where(rng.random(n) < 0.01, hard, a["scales1"]).astype(np.float32)

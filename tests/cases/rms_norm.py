@@ -152,7 +152,7 @@ CASES = [
         formulas={
             "shapes": settings(*SHAPES, div_mode=[True, False], beta=[True, False]),
             "widths": widths_of(scaled_v2, div_mode=[True, False], offset=[None, np.int32]),
-            "rows in turn": settings(*[(rows, n) for rows in (7, 14) for n in (100, 1100)]),
+            "rows in turn": settings(*[(rows, n) for rows in (7, 14) for n in (5, 100, 1100)]),
             "formats": OF_FORMATS,
         },
         **SCALED,
