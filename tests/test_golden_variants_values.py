@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from golden_wrongs import BF16, DTYPES, F32, bf16, codes, f16, fake, on_ties
 from golden_wrongs.fake import HIGH, LOW, faked
-from golden_wrongs.norm import N, inputs_of, lanes, own_t, quantized
+from golden_wrongs.norm import N, inputs_of, lanes, normed, own_t, quantized
+from golden_wrongs.norm_siblings import of_one
 from test_golden_named import names_of
 
+import npu_quant
 from npu_quant.golden.operators import Model, applicable, matching_variants, model_of
 
 
@@ -184,3 +186,43 @@ def test_the_reference_of_a_number_and_of_scales_of_any_sign(dtype: Any) -> None
     ):
         model = model_of(op, inputs)
         assert names_of(model, model.golden())[0] == "reference", op
+
+
+class TestRelativesOfTheNorm:
+    @pytest.mark.parametrize("dtype", DTYPES[:2], ids=lambda d: np.dtype(d).name)
+    def test_an_a2_rounds_t_to_float16(self, dtype: Any) -> None:
+        """Its codes are another rounding's, which a comparison accepts by its name."""
+        given, norm = of_one(dtype)
+        y = codes(f16(norm()) / given["scale"] + given["offset"].astype(F32))
+        asked: dict[str, Any] = {"op": "npu_rms_norm_quant_v2", "inputs": given}
+        comparison = npu_quant.golden.compare((y, None), **asked)
+        assert (comparison.rung, comparison.passed) == ("variant", True)
+        assert comparison.variants[0].name == "ascend910b"
+
+    def test_a_scale_of_what_beta_cancels_is_judged_by_its_terms(self) -> None:
+        """t is near 1, and t + beta a hundredth: an ulp of t is a hundred of the scale."""
+        rng = np.random.default_rng(5)
+        x = F32(1 + 0.001 * rng.standard_normal((32, 640)))
+        gamma, beta = np.ones(640, F32), np.full(640, -0.99, F32)
+        given = {"x": x, "gamma": gamma, "beta": beta}
+        t = normed(x, np.zeros_like(x), gamma, total=lambda v: np.sum(v, axis=1)) + beta
+        scale = np.abs(t).max(axis=1) / F32(127)
+        y = codes(t / scale[:, None])
+        golden = npu_quant.npu_rms_norm_dynamic_quant(**given)
+        steps = np.abs(scale.view(np.int32) - golden.scale.view(np.int32)).max()
+        assert steps > 30  # of the 19 that are allowed of a scale that is no sum
+        comparison = npu_quant.golden.compare(
+            (y, scale), op="npu_rms_norm_dynamic_quant", inputs=given
+        )
+        assert comparison.output("scale").rung == "tie", str(comparison)
+        wrong = scale * F32(1.01)
+        assert not npu_quant.golden.compare(
+            (y, wrong), op="npu_rms_norm_dynamic_quant", inputs=given
+        ).passed
+
+    def test_codes_of_a_norm_alone_say_nothing_of_its_scale(self) -> None:
+        given, _ = of_one(np.float16)
+        own = {"x": given["x"], "gamma": given["gamma"]}
+        y = npu_quant.npu_rms_norm_dynamic_quant(**own, epsilon=1.0).y
+        comparison = npu_quant.golden.compare(y, op="npu_rms_norm_dynamic_quant", inputs=own)
+        assert "power" not in str(comparison)

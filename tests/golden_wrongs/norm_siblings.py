@@ -43,8 +43,8 @@ def second(dtype: Any, steps: dict[str, Any]) -> tuple[dict[str, Any], Outputs]:
 
 RULES: dict[str, Callable[[Any], tuple[Any, Any]]] = {
     "reference": lambda amax: (amax / F32(127), lambda t, s: t / s),
-    "scale amax * (1/127)": lambda amax: (amax * (F32(1) / F32(127)), lambda t, s: t / s),
-    "scale 1 / (127/amax), x * (127/amax)": lambda amax: (
+    "ascend950": lambda amax: (amax * (F32(1) / F32(127)), lambda t, s: t / s),
+    "ascend910b": lambda amax: (
         F32(1) / (F32(127) / amax),
         lambda t, s: t * (F32(127) / amax),
     ),
@@ -109,12 +109,12 @@ def wrongs() -> Iterator[Wrong]:
         others: dict[str, dict[str, Any]] = {
             "half away": {"v": scaled, "round_": away},
             "truncation": {"v": scaled, "round_": np.trunc},
-            "smooth_scales ignored": {"v": lambda t, factors: t},
-            "divided by smooth_scales": {"v": lambda t, factors: t / factors},
+            "smooth_scale ignored": {"v": lambda t, factors: t},
+            "divided by smooth_scale": {"v": lambda t, factors: t / factors},
             "epsilon 1e-5": {"v": scaled, "steps": NORM["epsilon 1e-5"]},
-            "s * (gamma * rstd)": {"v": scaled, "steps": NORM["s * (gamma * rstd)"]},
+            "x * (gamma * rstd)": {"v": scaled, "steps": NORM["s * (gamma * rstd)"]},
         }
         for name, how in others.items():
-            is_benign = name in ("half away", "s * (gamma * rstd)")
+            is_benign = name in ("half away", "x * (gamma * rstd)")
             make = partial(dynamic, dtype, **how)
             yield row(DYNAMIC, name, is_benign, make, is_told_apart=name != "half away")

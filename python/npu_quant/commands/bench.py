@@ -171,6 +171,8 @@ def _format(word: str, names: Sequence[str]) -> str:
     floats = [name for name in names if name.startswith("fake_")]
     if floats and row.name != "int8":
         raise UsageError(f"--dst-type {word}: {floats[0]} gives no codes.")
+    if "npu_rms_norm_dynamic_quant" in names and row.name != "int8":
+        raise UsageError(f"--dst-type {word}: npu_rms_norm_dynamic_quant gives int8.")
     return row.name
 
 

@@ -70,8 +70,7 @@ def npu_rms_norm_quant(
     row holds inf or -inf, no NaN               0 for it, others as if t were 0
     row's sum of squares overflows              all as if t were 0
     mean square + epsilon negative, or NaN      0 in the whole row
-    scale 0                                  127 for t > 0, -128 for t < 0,
-                                                0 for 0, whatever the offset
+    scale 0 (not -0), finite offset             127 for t > 0, -128 for t < 0, 0 for 0
     scale or offset NaN                         0
     no elements                                 empty
     ==========================================  ===================================

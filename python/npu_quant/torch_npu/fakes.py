@@ -192,7 +192,8 @@ def add_rms_norm_dynamic_quant(
     both = smooth_scale1 is not None and smooth_scale2 is not None
     y = _codes(x1, "int8" if y_dtype is None else y_dtype)
     scale = _float32(x1, tuple(x1.shape[:-1]))
-    is_first, is_second = output_mask or (True, both)
+    mask = (True, both) if output_mask is None else output_mask
+    is_first, is_second = (*mask, False, False)[:2]  # another length is refused where it is run
     return (
         y if is_first else y.new_empty(()),
         y.new_empty(y.shape if is_second else ()),

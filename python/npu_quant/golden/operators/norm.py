@@ -169,6 +169,12 @@ T_ROUNDED = Other(
     "a norm in the dtype of a 16-bit model, quantized by another operator",
     steps.is_narrow,
 )
+T_IN_HALF = Step(
+    "t rounded to float16",
+    " rounded to float16",
+    lambda t, beta, dtype: to_float16(with_beta(t, beta, dtype)),
+    "hicann/ops-nn norm/rms_norm_quant, of an Atlas A2",
+)
 BETA_IGNORED = Other(
     "beta ignored",
     " without beta",
@@ -251,9 +257,12 @@ def text_of_t(formula: Formula) -> str:
     return text + "".join(f", {word}{step.text}" for word, step in own if step.name)
 
 
-def of_x(text: str) -> str:
-    """Return a formula's text where x alone is normed."""
-    return re.sub(r"\bs\b", "x", text).replace("x1's", "x's")
+def of_x(row: Variant) -> Variant:
+    """Return a formula where x alone is normed, in words of x."""
+    name, summary = (
+        re.sub(r"(?<!')\bs\b", "x", text.replace("x1's", "x's")) for text in (row.name, row.summary)
+    )
+    return replace(row, name=name, summary=summary)
 
 
 def text(formula: Formula) -> str:

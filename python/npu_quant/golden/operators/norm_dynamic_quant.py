@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -97,8 +98,8 @@ class NormDynamicQuant(NormModel, GroupedModel):
         if not self.is_wanted[which]:
             return np.full(len(index), np.nan), ()
         if self.kinds[output] == "scale":
-            exact = scale_of(self.reference, self, self._amax_of(index, which))
-            return exact, (exact,)
+            made = [scale_of(self.reference, self, v) for v in self._amax_of(index, which)]
+            return made[0], tuple(made)
         chosen = self.golden()[self.scale_outputs(output)[0]] if scale is None else scale
         assert chosen is not None
         wide = chosen.reshape(-1)[index // self.n].astype(np.float64)
@@ -117,12 +118,16 @@ class NormDynamicQuant(NormModel, GroupedModel):
         return t * factor, tuple(term * factor for term in terms if len(terms) > 1)
 
     def _amax_of(self, row: NDArray[np.int64], which: int) -> Float64:
-        """Return the greatest magnitude of rows in float64."""
-        result, columns = np.zeros(len(row)), np.arange(self.n)
+        """Return the greatest magnitude of rows, and of the terms it is the sum of, in float64."""
+        result = np.zeros((1 + 2 * (self.beta is not None), len(row)))
         for begin, end in ranges(len(row), max(1, PART // max(1, self.n))):
-            index = row[begin:end, None] * self.n + columns
-            v = np.abs(self._smoothed_at(index.reshape(-1), which)[0])
-            result[begin:end] = v.reshape(index.shape).max(axis=1, initial=0)
+            if not self.n:
+                break
+            index = (row[begin:end, None] * self.n + np.arange(self.n)).reshape(-1)
+            v, terms = self._smoothed_at(index, which)
+            each = np.abs(np.stack([v, *terms])).reshape(len(result), end - begin, self.n)
+            place = each[0].argmax(axis=1)
+            result[:, begin:end] = each[:, np.arange(end - begin), place]
         return result
 
 
@@ -153,13 +158,19 @@ def _nth(model: Any, kind: str, which: int) -> int:
 
 def text(formula: Formula) -> str:
     """Return how the scale and y come about."""
-    return f"{groups.text(formula, 't')}, {norm.text_of_t(formula)}"
+    own = groups.text(formula.but(values=groups.AS_GIVEN), "v")
+    return f"{own}, v = {formula['values'].text}, {norm.text_of_t(formula)}"
 
 
 # The formulas.
 
+V = replace(groups.AS_GIVEN, text="t or t * smooth_scale")
+SMOOTH_IGNORED = replace(groups.SMOOTH_IGNORED, name="smooth_scale ignored", text="t")
+SMOOTH_DIVIDES = replace(
+    groups.SMOOTH_DIVIDES, name="divided by smooth_scale", text="t / smooth_scale"
+)
 FORM = Form(
-    {**norm.SLOTS, **dynamic_quant.FORM.reference},
+    {**norm.SLOTS, **dynamic_quant.FORM.reference, "values": V},
     text,
     (
         lambda formula, part: y(formula, part, 0),
@@ -169,13 +180,14 @@ FORM = Form(
 REFERENCE = FORM.formula()
 
 
+KERNELS = "hicann/ops-nn norm/add_rms_norm_dynamic_quant/op_kernel"
+ASCEND910B = {"scale": dynamic_quant.INVERSE, "quotient": dynamic_quant.BY_127_OVER_AMAX}
+ASCEND950 = {"scale": dynamic_quant.TIMES_INVERSE}
+
+
 def formulas(form: Any) -> Iterator[Formula]:
     """Every order of the sum and the products with each device's scale, rules for ties; others."""
-    rules: tuple[dict[str, Step], ...] = (
-        {},
-        {"scale": dynamic_quant.INVERSE, "quotient": dynamic_quant.BY_127_OVER_AMAX},
-        {"scale": dynamic_quant.TIMES_INVERSE},
-    )
+    rules: tuple[dict[str, Step], ...] = ({}, ASCEND910B, ASCEND950)
     for rule, order, products in product(rules, norm.SUM_ORDERS, norm.PRODUCTS):
         yield form(**rule, sum=order, product=products)
     means = (norm.TIMES_INVERSE_N, norm.SCALED_FIRST)
@@ -194,7 +206,7 @@ def formulas(form: Any) -> Iterator[Formula]:
     for root in (*norm.EPSILONS, norm.OUTSIDE):
         yield form(root=root)
     yield form(end=norm.BETA_IGNORED)
-    for values in (groups.SMOOTH_IGNORED, groups.SMOOTH_DIVIDES):
+    for values in (SMOOTH_IGNORED, SMOOTH_DIVIDES):
         yield form(values=values)
     for scale in (*dynamic_quant.NARROW_SCALES, dynamic_quant.OVER_128, dynamic_quant.OVER_127_5):
         yield form(scale=scale)
@@ -209,5 +221,8 @@ def formulas(form: Any) -> Iterator[Formula]:
 
 def variants(form: Form) -> Iterator[Variant]:
     """List the formulas of an operator."""
+    own = form.formula(**ASCEND910B), form.formula(**ASCEND950)
     yield form.formula().row(source="docs/numerics.md 5")
-    yield from form.rows(dict.fromkeys(formulas(form.formula)))
+    yield own[0].row("ascend910b", KERNELS, profile="ascend910b")
+    yield own[1].row("ascend950", f"{KERNELS}/arch35", profile="ascend950")
+    yield from form.rows(dict.fromkeys(formulas(form.formula)), own)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from . import norm, norm_dynamic_quant
 from .norm_dynamic_quant import NormDynamicQuant
 
@@ -12,11 +10,10 @@ class RmsNormDynamicQuant(NormDynamicQuant):
     """npu_rms_norm_dynamic_quant: a norm over the last axis, and its codes."""
 
 
-FORM = replace(
-    norm_dynamic_quant.FORM,
-    text=lambda formula: norm.of_x(norm_dynamic_quant.text(formula)),
-)
-REFERENCE = FORM.formula()
+FORM = norm_dynamic_quant.FORM
+REFERENCE = norm_dynamic_quant.REFERENCE
 VARIANTS = tuple(
-    row for row in norm_dynamic_quant.variants(FORM) if norm.ROUNDED.name not in row.steps
+    norm.of_x(row)
+    for row in norm_dynamic_quant.variants(FORM)
+    if norm.ROUNDED.name not in row.steps
 )

@@ -16,17 +16,18 @@ class RmsNormQuant(NormQuant):
     quantizers = (("scale", "offset"),)
 
 
-FORM = replace(
-    norm.FORM,
-    text=lambda formula: norm.of_x(norm.text(formula)),
-    outputs=(lambda formula, part: norm.y(formula, part, 0), norm.rstd),
-)
+FORM = replace(norm.FORM, outputs=(lambda formula, part: norm.y(formula, part, 0), norm.rstd))
 REFERENCE = FORM.formula()
+ASCEND910B = FORM.formula(end=norm.T_IN_HALF)
 VARIANTS: tuple[Variant, ...] = (
-    REFERENCE.row(source="docs/numerics.md 5"),
-    *FORM.rows(
-        Formula(FORM, formula.steps)
-        for formula in norm.formulas()
-        if formula["source"] is norm.SUMS  # there is nothing to be rounded
+    norm.of_x(REFERENCE.row(source="docs/numerics.md 5")),
+    norm.of_x(ASCEND910B.row("ascend910b", norm.T_IN_HALF.source, profile="ascend910b")),
+    *(
+        norm.of_x(row)
+        for row in FORM.rows(
+            Formula(FORM, formula.steps)
+            for formula in norm.formulas()
+            if formula["source"] is norm.SUMS  # there is nothing to be rounded
+        )
     ),
 )

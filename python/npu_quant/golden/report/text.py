@@ -144,7 +144,7 @@ def _lines_of_scale(output: OutputComparison, m: Metrics) -> list[Line]:
     if m.max_steps:
         step = own.step.removesuffix("s") if m.max_steps == 1 else own.step
         text += f", by up to {words.count(m.max_steps)} {step} "
-        explained = own.scale_steps if output.ties is None else f"{output.ties.allowed:g}"
+        explained = own.scale_steps if output.ties is None else f"{output.ties.allowed:g} ulp"
         text += f"(rounding explains {explained})"
     lines = [*_nonfinite(m), (_FACT, text)]
     if output.rung != "tie" and output.where is not None:
