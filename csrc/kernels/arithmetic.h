@@ -201,10 +201,10 @@ struct MultiplyByNudged {
   }
 };
 
-template <bool is_16_bit, class Code>
-inline constexpr bool kMultiplies = is_16_bit && Coding<Code>::kHasProduct;
-template <bool is_16_bit, class Code>
-inline constexpr bool kCorrects = !kMultiplies<is_16_bit, Code> || Coding<Code>::kCorrects;
+template <class In, class Code>
+inline constexpr bool kMultiplies = In::kIs16Bit && Coding<Code>::kHasProduct;
+template <class In, class Code>
+inline constexpr bool kCorrects = !kMultiplies<In, Code> || Coding<Code>::kCorrects;
 
 // Everything needed to round v / scale, of one group (F is float) or of a group per lane (F is
 // F32).
@@ -311,9 +311,9 @@ NPU_QUANT_INLINE auto has_reciprocal(const Rule& rule, F scale) {
   return (scale >= F{} + 0x1p-100f) & (scale <= F{} + 0x1p100f) & (scale < F{} + rule.most_scale);
 }
 
-// The scale of a group, and how its values, of 16 bits or not, become what is rounded. Ints is
-// int32_t for float, I32 for F32.
-template <bool is_16_bit, class Code, class Ints, class F>
+// The scale of a group, and how its values become what is rounded. Ints is int32_t for float, I32
+// for F32.
+template <class In, class Code, class Ints, class F>
 NPU_QUANT_INLINE Divider<F, Ints> divider_of(const Rule& rule, F amax) {
   const F scale = scale_of(rule, amax);
   const int32_t formula = formula_of(rule);
@@ -322,12 +322,12 @@ NPU_QUANT_INLINE Divider<F, Ints> divider_of(const Rule& rule, F amax) {
   if constexpr (kHasFma) {
     const auto in_range = has_reciprocal(rule, scale);
     const F by_rule = divider.multiplier;
-    if constexpr (kCorrects<is_16_bit, Code>)
+    if constexpr (kCorrects<In, Code>)
       if (formula != kProduct) {
         divider.multiplier = 1 / scale;
         divider.form = in_range ? Ints{} + kCorrect : divider.form;
       }
-    if constexpr (kMultiplies<is_16_bit, Code>) {
+    if constexpr (kMultiplies<In, Code>) {
       // The proof is of the format's own greatest code.
       const F nudged = nudged_reciprocal<Code, Ints>(formula, amax, scale, by_rule);
       const auto is_product = in_range & (nudged >= F{} + 0x1p-125f);
@@ -340,19 +340,13 @@ NPU_QUANT_INLINE Divider<F, Ints> divider_of(const Rule& rule, F amax) {
   return divider;
 }
 
-// The same of a group per lane, once for all loops.
-template <bool is_16_bit, class Code>
-__attribute__((noinline)) Divider<F32, I32> divider_of_lanes(const Rule& rule, F32 amax) {
-  return divider_of<is_16_bit, Code, I32>(rule, amax);
-}
-
 // Calls use(encoder) with the fastest form that is exact: for the scale of a group, or for all of a
 // tile's.
-template <class In, class Code, bool corrects = kCorrects<In::kIs16Bit, Code>, class Use>
+template <class In, class Code, bool corrects = kCorrects<In, Code>, class Use>
 NPU_QUANT_INLINE void with_encoder(const Tile& scale, const Tile& multiplier, int32_t form,
                                    Use use) {
   if constexpr (kHasFma) {
-    if constexpr (kMultiplies<In::kIs16Bit, Code>)
+    if constexpr (kMultiplies<In, Code>)
       if (__builtin_expect(form == kMultiply, true))
         return use(MultiplyByNudged<In, Code>{multiplier});
     if constexpr (corrects)

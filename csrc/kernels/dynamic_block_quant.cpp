@@ -61,30 +61,12 @@ class AligningBuffer {
   int64_t spans_, streamed_;
 };
 
-// Codes of a span's last block, which is a part of one: of tiles, of which the last reaches back
-// over the one before it, or of values that are padded to a tile.
+// Codes of a span's last block, which is a part of one.
 template <class In, class Code>
 __attribute__((noinline)) void encode_last(const typename In::Storage* x, char* y, int64_t n,
                                            const GroupDividers& dividers) {
-  alignas(64) typename In::Storage padded[kTile];
-  alignas(64) char codes[kTile];
-  const int64_t b = n / kBlock, count = n - b * kBlock, last = most(0, count - kTile);
-  x += b * kBlock;
-  y += b * kBlock;
-  char* to = y;
-  if (count < kTile) {
-    std::memset(static_cast<void*>(padded), 0, sizeof padded);
-    std::memcpy(padded, x, static_cast<size_t>(count) * sizeof *x);
-    x = padded;
-    to = codes;
-  }
-  with_encoder<In, Code>(dividers[b], [&](auto encoder) __attribute__((always_inline)) {
-    for (int64_t i = 0; i < count; i += kTile) {
-      const int64_t at = least(i, last);
-      store(to + at, encoder(In::load_mixed(x + at)));
-    }
-  });
-  if (count < kTile) std::memcpy(y, codes, static_cast<size_t>(count));
+  const int64_t b = n / kBlock, i = b * kBlock;
+  encode<In, Code, Ends::inlined>(x + i, n - i, y + i, dividers[b]);
 }
 
 // Elements [first, first + n) of a row: as many blocks as the rule takes at once, or those that end

@@ -155,7 +155,7 @@ class Groups {
     const int64_t groups = groups_of(part.n, args_.group);
     const int64_t row = part.row / args_.group_rows, group = part.first / most(args_.group, 1);
     if (groups == 1) {
-      const auto divider = divider_of<In::kIs16Bit, Code, int32_t>(args_.rule, maxima_.value(0));
+      const auto divider = divider_of<In, Code, int32_t>(args_.rule, maxima_.value(0));
       store_scale(args_.scale, row, group, divider.scale);
       dividers_[0].set(0, divider);
     }

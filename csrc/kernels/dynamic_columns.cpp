@@ -75,7 +75,7 @@ class Columns {
     for (int p = 0; p < 4; ++p) {
       const int64_t first = at + p * kLanes;
       const F32 amax = In::Amax::values(amax_ + first);
-      const auto divider = divider_of<In::kIs16Bit, Code, I32>(args_.rule, amax);
+      const auto divider = divider_of<In, Code, I32>(args_.rule, amax);
       scale.part[p] = divider.scale;
       nudged.part[p] = divider.multiplier;
       by_rule.part[p] = formula == kProduct ? multiplier_of(args_.rule, amax) : 1 / divider.scale;

@@ -23,8 +23,7 @@ void quantize_rows(const DynamicArgs& args) {
   typename In::Amax amax;
   reduce<In>(x_of<In>(args, 0), args.n, amax);
   for (int64_t row = 0; row < args.rows; ++row) {
-    const auto divider =
-        divider_of<In::kIs16Bit, Int8, int32_t>(args.rule, In::Amax::value(amax.bits()));
+    const auto divider = divider_of<In, Int8, int32_t>(args.rule, In::Amax::value(amax.bits()));
     store_scale(args.scale, row, 0, divider.scale);
     const auto* const next = row + 1 < args.rows ? x_of<In>(args, row + 1) : nullptr;
     amax = encode<In, Int8, Ends::inlined>(x_of<In>(args, row), args.n, y_of(args, row),

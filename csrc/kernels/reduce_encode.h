@@ -215,7 +215,7 @@ struct GroupDividers {
 
 template <class In, class Code>
 NPU_QUANT_INLINE GroupDividers dividers_of(const DynamicArgs& args, F32 amax) {
-  const auto of_lanes = divider_of_lanes<In::kIs16Bit, Code>(args.rule, amax);
+  const auto of_lanes = divider_of<In, Code, I32>(args.rule, amax);
   GroupDividers dividers;
   store(dividers.scale, of_lanes.scale);
   store(dividers.multiplier, of_lanes.multiplier);

@@ -128,7 +128,7 @@ void quantize_products(const DynamicArgs& args) {
     amax.include(products(0).at(least(i, args.n - kTile)));
   for (int64_t row = 0; row < args.rows; ++row) {
     const auto divider =
-        divider_of<Product::kIs16Bit, Int8, int32_t>(args.rule, AmaxFloat32::value(amax.bits()));
+        divider_of<Product, Int8, int32_t>(args.rule, AmaxFloat32::value(amax.bits()));
     store_scale(args.scale, row, 0, divider.scale);
     with_encoder<Product, Int8>(divider, [&](auto encoder) {
       const auto next = row + 1 < args.rows ? products(row + 1) : Products<In>{};

@@ -45,7 +45,7 @@ __attribute__((noinline)) void encode_values(const DynamicArgs& args, const floa
                                              float amax, char* y, Stores stores,
                                              const AskForNext& next) {
   using In = Float32<WholeLoads>;
-  const auto divider = divider_of<In::kIs16Bit, Code, int32_t>(args.rule, amax);
+  const auto divider = divider_of<In, Code, int32_t>(args.rule, amax);
   encode<In, Code>(unaligned(v), n, y, stores, divider, next);
 }
 

@@ -134,6 +134,14 @@ DYNAMIC = [
         "dynamic_block_quant",
     ),
     Fault(
+        "dynamic_block_quant: a block's first codes are streamed for all of them",
+        f"{K}/dynamic_block_quant.cpp",
+        "stream(y + t * kTile, codes[t]);",
+        "stream(y + t * kTile, codes[0]);",
+        "dynamic_block_quant",
+        A5,
+    ),
+    Fault(
         "dynamic_block_quant: the last code streamed to an unaligned y is not written",
         f"{K}/dynamic_block_quant.cpp",
         "end - late_, static_cast<size_t>(late_)",
