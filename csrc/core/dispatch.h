@@ -30,11 +30,13 @@ bool is_runnable(Target target);
 Target active_target();
 void set_active_target(Target target);
 
-// Which cache the dynamic quantizers ask for the rows to come: as this CPU is fastest, or as the
+// Which cache a loop asks for the values to come: its own constant says, or fastest_for_rows(),
+// what this CPU does best where rows are reduced while others are encoded; in any case what the
 // environment says, to measure (simd/targets.cpp).
 enum class CacheLevel { first, second };
 const char* name_of(CacheLevel level);  // "l1", "l2"
-CacheLevel prefetch_level();
+CacheLevel fastest_for_rows();
+CacheLevel prefetch_level(CacheLevel of_loop = fastest_for_rows());
 void set_prefetch_level(CacheLevel level);
 
 // On a runnable target. Hidden: a library's own kernels are no other's.

@@ -52,25 +52,22 @@ struct Line {
 // A line that is one group.
 template <class In, class Code>
 __attribute__((noinline)) void encode_group(const Line<In>& line,
-                                            const Divider<float, int32_t>& divider, Stores stores) {
+                                            const Divider<float, int32_t>& divider, Streaming& to) {
   ReduceNext<In> meanwhile{line.next, line.ahead, line.level, {}};
   if (line.next != nullptr) meanwhile.amax = *line.amax;
-  meanwhile = encode<In, Code>(line.x, line.n, line.y, stores, divider, meanwhile);
+  meanwhile = encode<In, Code>(line.x, line.n, line.y, to, divider, meanwhile,
+                               line.level == CacheLevel::second ? kTurned : 0);
   if (line.next != nullptr) *line.amax = meanwhile.amax;
 }
 
 // A line of whole groups: these are whole tiles.
 template <class In, class Code>
 __attribute__((noinline)) void encode_groups(const Line<In>& line, const GroupDividers* dividers,
-                                             Stores stores) {
+                                             Streaming& to) {
   const auto *x = line.x, *next = line.next;
   char* y = line.y;
   for (int64_t g = 0; g < line.n / line.group; ++g) {
-    with_encoder<In, Code>(dividers[g / kLanes][g % kLanes],
-                           [&](auto encoder) __attribute__((always_inline)) {
-                             for (int64_t i = 0; i < line.group; i += kTile)
-                               stores.put(y + bytes_of<Code>(i), encoder(In::load_mixed(x + i)));
-                           });
+    encode<In, Code, Ends::none>(x, line.group, y, to, dividers[g / kLanes][g % kLanes], Nothing{});
     x += line.group;
     y += bytes_of<Code>(line.group);
     if (next == nullptr) continue;
@@ -82,16 +79,12 @@ __attribute__((noinline)) void encode_groups(const Line<In>& line, const GroupDi
 }
 
 template <class In, class Code>
-void encode_line(const Line<In>& line, const GroupDividers* dividers, Stores stores) {
+void encode_line(const Line<In>& line, const GroupDividers* dividers, Streaming& to) {
   const int64_t groups = line.group < line.n ? line.n / line.group : 0;
   const int64_t whole = groups * line.group;
   Line<In> part = line;
   part.n = whole;
-  if (groups > 0) {
-    // Vectors of codes are streamed where no group begins with a part of one.
-    const bool streams = stores.stream && codes_to_alignment<Code>(line.y, kTile) == 0;
-    encode_groups<In, Code>(part, dividers, Stores{streams});
-  }
+  if (groups > 0) encode_groups<In, Code>(part, dividers, to);
   if (whole == line.n) return;
   part.n = line.n - whole;
   part.x += whole;
@@ -100,7 +93,7 @@ void encode_line(const Line<In>& line, const GroupDividers* dividers, Stores sto
     part.next += whole;
     part.amax += groups;
   }
-  encode_group<In, Code>(part, dividers[groups / kLanes][groups % kLanes], stores);
+  encode_group<In, Code>(part, dividers[groups / kLanes][groups % kLanes], to);
 }
 
 // Rows [row, row + rows), and elements [first, first + n) of them.
@@ -111,7 +104,8 @@ struct Part {
 template <class In, class Code>
 class Groups {
  public:
-  explicit Groups(const DynamicArgs& args) : args_(args) {
+  explicit Groups(const DynamicArgs& args)
+      : args_(args), to_(args.stream, args.y, bytes_of<Code>(args.n)) {
     const int64_t row_bytes = args.group_rows > 1 ? kPartBytes / args.group_rows : kLineBytes;
     const int64_t fitting = row_bytes / (size_of(args.dtype) * most(args.group, 1));
     width_ = most(1, least(fitting, kMostGroups)) * args.group;
@@ -129,6 +123,7 @@ class Groups {
       for (int64_t r = 0; r < next.rows && !is_alike; ++r) reduce_line(next, r);
       part = next;
     }
+    to_.flush();
     if (args_.stream) stream_fence();
   }
 
@@ -146,6 +141,9 @@ class Groups {
 
   const Storage* x_at(const Part& part, int64_t r) const {
     return x_of<In>(args_, part.row + r) + part.first;
+  }
+  char* y_at(const Part& part, int64_t r) const {
+    return y_of(args_, part.row + r) + bytes_of<Code>(part.first);
   }
   void reduce_line(const Part& part, int64_t r) {
     maxima_.include(x_at(part, r), part.n, args_.group);
@@ -168,15 +166,18 @@ class Groups {
   }
 
   void encode(const Part& part, int64_t r, const Part* next) {
+    // Where a piece ends within a cache line, and the next one comes rows later.
+    constexpr int64_t kRowsAhead = 4;
+    if (r + kRowsAhead < part.rows) to_.expect(y_at(part, r + kRowsAhead), bytes_of<Code>(part.n));
     encode_line<In, Code>({.x = x_at(part, r),
                            .n = part.n,
                            .group = args_.group,
-                           .y = y_of(args_, part.row + r) + bytes_of<Code>(part.first),
+                           .y = y_at(part, r),
                            .next = next != nullptr ? x_at(*next, r) : nullptr,
                            .amax = maxima_.of,
                            .ahead = ahead(part, r),
                            .level = args_.stream ? prefetch_level() : CacheLevel::first},
-                          dividers_, Stores{args_.stream});
+                          dividers_, to_);
   }
 
   // A row is followed by its own elements, or by those of some rows below: not by the next part's,
@@ -192,6 +193,7 @@ class Groups {
   int64_t width_;
   Maxima<In> maxima_;
   GroupDividers dividers_[ceil_div(kMostGroups, kLanes)];
+  Streaming to_;
 };
 
 template <class In, class Code>
@@ -214,6 +216,7 @@ template <class In, class Code>
 __attribute__((noinline)) void encode_groups(const DynamicArgs& args, const float* amax) {
   const int64_t groups = groups_of(args.n, args.group);
   const auto* const x = x_of<In>(args, 0);
+  Streaming to(args.stream, args.y, bytes_of<Code>(args.n));
   for (int64_t g = 0; g < groups; g += kLanes) {
     const int64_t i = g * args.group;
     const GroupDividers dividers = dividers_of<In, Code>(
@@ -226,7 +229,7 @@ __attribute__((noinline)) void encode_groups(const DynamicArgs& args, const floa
                            .amax = nullptr,
                            .ahead = 0,
                            .level = CacheLevel::first},
-                          &dividers, Stores{args.stream});
+                          &dividers, to);
   }
 }
 
@@ -235,7 +238,7 @@ __attribute__((noinline)) void encode_groups(const DynamicArgs& args, const floa
 template <>
 void DynamicBlocksKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  visit_float_with<WholeLoads>(args.dtype, [&](auto in) {
+  visit_float(args.dtype, args.x.data, args.x.row_stride, args.stream, [&](auto in) {
     visit_code(args.format, [&](auto code) { quantize<decltype(in), decltype(code)>(args); });
   });
 }

@@ -5,12 +5,16 @@
 // encoded from cache.
 #include "kernels/mx_blocks.h"
 #include "kernels/strips.h"
+#include "simd/streaming.h"
 
 namespace npu_quant {
 namespace {
 
-constexpr int64_t kMostCells = 32;     // of 32 elements: a block of 1024, or 32 of 32
-constexpr uintptr_t kAhead = 6 << 10;  // bytes of x
+constexpr int64_t kMostCells = 32;  // of 32 elements: a block of 1024, or 32 of 32
+// A span is reduced as soon as it has come, so it is asked for into L1, and not too far ahead: on a
+// Zen 4 that takes 0.83 of the time of L2, and 6 KiB 1.4 times that of 3 KiB on a Xeon with AMX.
+constexpr CacheLevel kPrefetch = CacheLevel::first;
+constexpr uintptr_t kAhead = 3 << 10;  // bytes of x
 
 // The greatest magnitudes of cells, as bits.
 template <class In>
@@ -72,9 +76,10 @@ class MxRows {
       : args_(args),
         code_(code),
         x_(args.x, kItem, x_buffer_),
-        y_(args.y, 1, y_buffer_, args.stream, !is_aligned(args.y)),
+        y_(args.y, 1, y_buffer_, args.stream),
         span_(kMostCells * kMxCell / args.block * args.block),
-        level_(args.stream ? prefetch_level() : CacheLevel::first) {}
+        level_(prefetch_level(kPrefetch)),
+        to_(args.stream && y_.is_direct(), args.y, args.n / kPacked) {}
 
   void run() {
     const bool is_direct = x_.is_direct() && (y_.is_direct() || !y_.is_wanted());
@@ -91,6 +96,7 @@ class MxRows {
         y_.put(row, i / kPacked, n / kPacked, rows, width / kPacked);
       }
     }
+    to_.flush();
     if (args_.stream) stream_fence();
   }
 
@@ -108,7 +114,9 @@ class MxRows {
       reduce(x + first, count);
       const int64_t blocks = find_bytes(count);
       put_bytes(row, (i + first) / args_.block, blocks);
-      if (y_.is_wanted()) encode(x + first, count, y + first / kPacked);
+      if (!y_.is_wanted()) continue;
+      encode(x + first, count, to_.at(y + first / kPacked));
+      to_.end(count / kPacked);
     }
   }
 
@@ -160,11 +168,10 @@ class MxRows {
   }
 
   NPU_QUANT_INLINE void encode(const Storage* x, int64_t n, char* y) {
-    const Stores stores{y_.takes_streams()};
     int64_t i = 0;
     for (; i + kTile <= n; i += kTile) {
       prefetch_values(level_, x + i, kAhead, kTile);
-      stores.put(y + i / kPacked, codes_at(x + i, i));
+      to_.put(y + i / kPacked, codes_at(x + i, i));
     }
     if (i < n) {
       const Padded end(x + i, n - i);
@@ -197,6 +204,7 @@ class MxRows {
   alignas(64) typename In::Amax::Bits amax_[2 * kMostCells] = {};
   alignas(64) float factors_[2 * kMostCells];
   alignas(64) uint8_t bytes_[2 * kMostCells];
+  Streaming to_;
   Buffer<> x_buffer_, y_buffer_;
 };
 

@@ -130,6 +130,7 @@ class DynamicNorm {
         if (of_outputs_[o].y.data != nullptr || of_outputs_[o].scale.data != nullptr)
           outputs_[o].quantize(row, 1);
     }
+    for (auto& output : outputs_) output.flush();
     if (args_.stream) stream_fence();
   }
 

@@ -63,6 +63,7 @@ class SmoothedRows {
     const int64_t together = least(least(x_.rows_together(), fitting), kMostRowsOfValues);
     for (int64_t row = 0; row < args_.rows; row += together)
       values_.quantize(row, least(args_.rows - row, together));
+    values_.flush();
     if (args_.stream) stream_fence();
   }
 
@@ -95,25 +96,22 @@ class SmoothedRows {
 // Codes of a row, while the next one is reduced, if there is one.
 template <class In, class Encoder>
 NPU_QUANT_INLINE AmaxFloat32 encode_products(Products<In> v, Products<In> next, int64_t n, char* y,
-                                             Encoder encoder, Stores stores) {
+                                             Encoder encoder, Streaming& to, bool prefetches) {
   constexpr uintptr_t kAhead = 6 << 10;
   const CacheLevel level = prefetch_level();
   const bool has_next = next.x != nullptr;
   AmaxFloat32 amax;
-  int64_t i = 0;
-  if (stores.stream) i = elements_to_alignment(y, 1, kTile);
-  if (i > 0) {
-    put_part<Int8>(encoder(v.at(0)), 0, 0, i, y);
-    if (has_next) amax.include(next.at(0));
+  for (int64_t first = 0, count = 0; first < n; first += count) {
+    count = to.piece(n - first);
+    char* const part = to.at(y + first);
+    for (int64_t k = 0; k < count; k += kTile) {
+      const int64_t i = first + least(k, count - kTile);  // the last tile reaches back
+      if (prefetches && has_next) prefetch_values(level, next.x + i, kAhead, kTile);
+      to.put(part + (i - first), encoder(v.at(i)));
+      if (has_next) amax.include(next.at(i));
+    }
+    to.end(count);
   }
-  for (; i + kTile <= n; i += kTile) {
-    if (stores.stream && has_next) prefetch_values(level, next.x + i, kAhead, kTile);
-    stores.put(y + i, encoder(v.at(i)));
-    if (has_next) amax.include(next.at(i));
-  }
-  if (i == n) return amax;
-  put_part<Int8>(encoder(v.at(n - kTile)), n - kTile, i, n, y);
-  if (has_next) amax.include(next.at(n - kTile));
   return amax;
 }
 
@@ -123,6 +121,7 @@ void quantize_products(const DynamicArgs& args) {
   const auto products = [&](int64_t row) {
     return Products<In>{x_of<In>(args, row), parameter_at(args.smooth, 0, 0)};
   };
+  Streaming to(args.stream, args.y, args.n);
   AmaxFloat32 amax;
   for (int64_t i = 0; i < args.n; i += kTile)
     amax.include(products(0).at(least(i, args.n - kTile)));
@@ -132,10 +131,11 @@ void quantize_products(const DynamicArgs& args) {
     store_scale(args.scale, row, 0, divider.scale);
     with_encoder<Product, Int8>(divider, [&](auto encoder) {
       const auto next = row + 1 < args.rows ? products(row + 1) : Products<In>{};
-      amax = encode_products(products(row), next, args.n, y_of(args, row), encoder,
-                             Stores{args.stream});
+      amax =
+          encode_products(products(row), next, args.n, y_of(args, row), encoder, to, args.stream);
     });
   }
+  to.flush();
   if (args.stream) stream_fence();
 }
 

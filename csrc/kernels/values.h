@@ -38,15 +38,18 @@ struct AskForNext {
       prefetch_into(level, at + byte);
   }
   NPU_QUANT_INLINE void end(int64_t, int64_t) const {}
+  NPU_QUANT_INLINE void move(int64_t i) {
+    if (next != 0) next += static_cast<uintptr_t>(i * item);
+  }
 };
 
 template <class Code>
 __attribute__((noinline)) void encode_values(const DynamicArgs& args, const float* v, int64_t n,
-                                             float amax, char* y, Stores stores,
+                                             float amax, char* y, Streaming& to,
                                              const AskForNext& next) {
   using In = Float32<WholeLoads>;
   const auto divider = divider_of<In, Code, int32_t>(args.rule, amax);
-  encode<In, Code>(unaligned(v), n, y, stores, divider, next);
+  encode<In, Code>(unaligned(v), n, y, to, divider, next);
 }
 
 // Rows of values that each have a scale of their own: y, scale and what codes go by are those of
@@ -58,7 +61,11 @@ class DynamicValues {
       : args_(args),
         source_(source),
         y_(args.y, args.y_item(), codes, args.stream),
+        to_(args.stream && y_.is_direct(), args.y, args.n / args.packed() * args.y_item()),
         v_(values.values) {}
+
+  // After the last row.
+  void flush() { to_.flush(); }
 
   // Some rows that the source takes together.
   void quantize(int64_t row, int64_t rows) {
@@ -93,18 +100,17 @@ class DynamicValues {
 
   void encode_piece(int64_t row, int64_t i, int64_t n, float amax) {
     char* const y = y_.at(row, i / args_.packed());
-    const Stores stores{args_.stream && y_.is_direct()};
     const AskForNext next{args_.stream ? source_.next(row, i) : 0, size_of(args_.dtype),
                           prefetch_level()};
-    visit_code(args_.format, [&](auto code) {
-      encode_values<decltype(code)>(args_, v_, n, amax, y, stores, next);
-    });
+    visit_code(args_.format,
+               [&](auto code) { encode_values<decltype(code)>(args_, v_, n, amax, y, to_, next); });
     y_.put(row, i / args_.packed(), n / args_.packed());
   }
 
   const DynamicArgs& args_;
   RowSource& source_;
   Sink y_;
+  Streaming to_;
   float* const v_;
   int64_t width_ = 1;
 };
