@@ -104,12 +104,14 @@ NPU_QUANT_INLINE AmaxFloat32 encode_products(Products<In> v, Products<In> next, 
   for (int64_t first = 0, count = 0; first < n; first += count) {
     count = to.piece(n - first);
     char* const part = to.at(y + first);
-    for (int64_t k = 0; k < count; k += kTile) {
-      const int64_t i = first + least(k, count - kTile);  // the last tile reaches back
-      if (prefetches && has_next) prefetch_values(level, next.x + i, kAhead, kTile);
-      to.put(part + (i - first), encoder(v.at(i)));
-      if (has_next) amax.include(next.at(i));
-    }
+    const auto put_tile = [&](int64_t i) __attribute__((always_inline)) {
+      if (prefetches && has_next) prefetch_values(level, next.x + first + i, kAhead, kTile);
+      to.put(part + i, encoder(v.at(first + i)));
+      if (has_next) amax.include(next.at(first + i));
+    };
+    int64_t i = 0;
+    for (; i + kTile <= count; i += kTile) put_tile(i);
+    if (i < count) put_tile(count - kTile);
     to.end(count);
   }
   return amax;

@@ -23,7 +23,7 @@ class Streaming {
 
   // Of rows of so many bytes.
   Streaming(bool streams, const Strided& y, int64_t bytes)
-      : buffers_(streams && !has_whole_vectors(y, bytes)), streams_(streams && !buffers_) {}
+      : stores_(!streams), buffers_(streams && !has_whole_vectors(y, bytes)) {}
   ~Streaming() { flush(); }
   Streaming(const Streaming&) = delete;
 
@@ -47,7 +47,8 @@ class Streaming {
   // A vector of a piece, or half of one.
   template <class V>
   NPU_QUANT_INLINE void put(char* to, V v) {
-    if (streams_) return stream(to, v);
+    if (stores_) return store(to, v);
+    if (!buffers_) return stream(to, v);
     store(to, v);
     if (waiting_ != end_) stream_waiting();
   }
@@ -100,7 +101,7 @@ class Streaming {
     std::memcpy(next_ - used_ + from, filled_ + from, static_cast<size_t>(to - from));
   }
 
-  const bool buffers_, streams_;                    // streams_: to y as it lies
+  const bool stores_, buffers_;                     // if neither, y itself is streamed
   char* next_ = nullptr;                            // what comes next belongs there
   char* filled_ = halves_[0];                       // the half that is filled,
   int64_t first_ = 0, used_ = 0;                    // and what of it is to go to y
