@@ -15,6 +15,7 @@ DYNAMIC = [
         "parameter_at(args_.smooth, 0, 0)",
         "dynamic_quant",
         A5,
+        "dynamic_pieces",
     ),
     Fault(
         "dynamic_quant: the stride of scale is ignored",
@@ -167,6 +168,7 @@ DYNAMIC = [
         "amax[r - row] = of_piece;",
         "dynamic_quant",
         A2,
+        "dynamic_pieces",
     ),
     Fault(
         "dynamic_quant: short rows are divided by a scale of another row",

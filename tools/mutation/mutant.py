@@ -53,6 +53,8 @@ class Fault(NamedTuple):
             raise TableError(
                 f"{self.name}: {self.file} has its text {source.count(self.old)} times"
             )
+        if self.file.endswith(".h") and self.target and not self.kernel:
+            raise TableError(f"{self.name}: {self.file} is a header; which kernel has the fault?")
         kernel = self.kernel or (Path(self.file).stem if self.target else "")
         if self.file.endswith(".cpp") and self.target and kernel != Path(self.file).stem:
             raise TableError(f"{self.name}: {kernel}.cpp does not have {self.file} in it")
