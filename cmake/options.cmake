@@ -15,8 +15,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_
   # GCC zeroes a struct of 100 bytes and more with `rep stos`, which takes longer than the stores: 10 ns each time, of
   # which a small call has several.
   target_compile_options(npu_quant_options INTERFACE -mmemset-strategy=vector_loop:1024:noalign,libcall:-1:noalign)
-  # It copies what is at most so long, ends of rows, with `rep movs`, which takes 10 ns each time as well.
-  target_compile_options(npu_quant_options INTERFACE -mmemcpy-strategy=unrolled_loop:512:noalign,libcall:-1:noalign)
+  # It copies ends of rows with `rep movs`, which takes 10 ns each time as well; loops in its place make blocks slower (1.2).
+  target_compile_options(npu_quant_options INTERFACE -mmemcpy-strategy=libcall:-1:noalign)
 endif()
 if(NPU_QUANT_WERROR)
   target_compile_options(npu_quant_options INTERFACE -Werror)

@@ -44,14 +44,15 @@ endif()
 # Files that include one of these loops are compiled as one, and so are the others: that saves the time of headers, half
 # a second for the intrinsics alone, and of templates that several files instantiate, a third of all kernels' time. So two
 # kernels have no name in common in their anonymous namespaces. What the groups are is no promise.
-set(NPU_QUANT_KERNEL_LOOPS elementwise reduce_encode mx_blocks)
+set(NPU_QUANT_KERNEL_LOOPS elementwise/loop dynamic/reduce mx/blocks)
 function(npu_quant_group_kernels)
   foreach(source IN LISTS ARGN)
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP others)
     foreach(loops IN LISTS NPU_QUANT_KERNEL_LOOPS)
       file(STRINGS ${source} includes REGEX "^#include \"kernels/${loops}\\.h\"")
       if(includes)
-        set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${loops})
+        string(REPLACE / _ group ${loops})
+        set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
       endif()
     endforeach()
   endforeach()

@@ -179,7 +179,7 @@ class TestSameBits:
         assert len(seen) == len(places) == 1
 
     def test_the_order_of_sums(self, rng: np.random.Generator) -> None:
-        """Eight lanes of a chunk, the chunks one by one, as kernels/compare.h has it."""
+        """Eight lanes of a chunk, the chunks one by one, as kernels/compare/compare.h has it."""
         golden = rng.standard_normal(3 * CHUNK + 50).astype(np.float32)
         actual = (golden * np.float32(1.001)).astype(np.float32)
         assert (actual != golden).all()

@@ -7,7 +7,7 @@ command -v $compiler >/dev/null 2>&1 || { echo "aarch64: no $compiler, skipped";
 options="-std=c++20 -O2 -ffp-contract=off -Wall -Wextra -Wconversion -Werror -Icsrc -Icsrc/aclnn/include
   -DNPU_QUANT_HAS_AVX2=0 -DNPU_QUANT_HAS_AVX512=0 -fsyntax-only"
 # What is no kernel as one file, as CMake compiles it: nearly all of its time is headers.
-ls csrc/core/*.cpp csrc/simd/*.cpp csrc/ops/*.cpp csrc/quantizer/*.cpp | sed 's,csrc/\(.*\),#include "\1",' |
+ls csrc/core/*.cpp csrc/simd/*.cpp csrc/ops/*.cpp csrc/ops/*/*.cpp csrc/quantizer/*.cpp | sed 's,csrc/\(.*\),#include "\1",' |
   $compiler $options -x c++ -
-ls csrc/kernels/*.cpp csrc/aclnn/src/*.cpp | xargs -P "$(nproc)" -n 1 $compiler $options
+ls csrc/kernels/*/*.cpp csrc/aclnn/src/*.cpp | xargs -P "$(nproc)" -n 1 $compiler $options
 echo "aarch64: compiles"

@@ -1,5 +1,5 @@
 // The named arithmetics: docs/numerics.md 1 and 4. A profile is a row of names here, and what
-// ops/profiles.cpp makes of it.
+// ops/contract/profiles.cpp makes of it.
 #pragma once
 
 #include <cstdint>

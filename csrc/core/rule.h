@@ -30,8 +30,8 @@ enum class LeastScale : uint8_t {
   none,
 };
 
-// A profile's arithmetic as data, made by ops/profiles.cpp: what is 0 is `reference`. Every kernel
-// is handed one, and traps where it has no such form.
+// A profile's arithmetic as data, made by ops/contract/profiles.cpp: what is 0 is `reference`.
+// Every kernel is handed one, and traps where it has no such form.
 struct Rule {
   float greatest = 127;  // the code that amax becomes
   float range = 255;     // of the codes, where they have an offset

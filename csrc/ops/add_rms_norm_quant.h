@@ -1,7 +1,7 @@
 // npu_add_rms_norm_quant and aclnnAddRmsNormQuantV2: the contract.
 #pragma once
 
-#include "ops/op.h"
+#include "ops/contract/op.h"
 
 namespace npu_quant {
 

@@ -4,8 +4,8 @@
 #include <iterator>
 
 #include "core/dispatch.h"
-#include "kernels/anti_mx_quant.h"
-#include "ops/mx_work.h"
+#include "kernels/mx/anti.h"
+#include "ops/work/mx_work.h"
 
 namespace npu_quant {
 namespace {

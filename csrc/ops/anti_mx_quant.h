@@ -1,7 +1,7 @@
 // npu_anti_mx_quant: the contract.
 #pragma once
 
-#include "ops/op.h"
+#include "ops/contract/op.h"
 
 namespace npu_quant {
 

@@ -1,8 +1,8 @@
 // npu_anti_quant and aclnnAscendAntiQuant: the contract.
 #pragma once
 
-#include "ops/op.h"
-#include "ops/parameter.h"
+#include "ops/contract/op.h"
+#include "ops/work/parameter.h"
 
 namespace npu_quant {
 

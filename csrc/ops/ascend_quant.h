@@ -2,7 +2,7 @@
 // and shape.
 #pragma once
 
-#include "ops/choice.h"
+#include "ops/contract/choice.h"
 #include "ops/quantize.h"
 
 namespace npu_quant {

@@ -7,7 +7,7 @@
 
 #include "core/ceil_div.h"
 #include "core/parallel.h"
-#include "kernels/dynamic_mx_quant.h"
+#include "kernels/mx/mx.h"
 
 namespace npu_quant {
 namespace {

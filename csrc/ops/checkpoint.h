@@ -2,9 +2,9 @@
 // check(), run().
 #pragma once
 
-#include "kernels/checkpoint.h"
-#include "ops/attributes.h"
-#include "ops/outputs.h"
+#include "kernels/compare/weight_error.h"
+#include "ops/contract/attributes.h"
+#include "ops/contract/outputs.h"
 
 namespace npu_quant {
 

@@ -1,9 +1,9 @@
 // The engine of a golden comparison: the contract. Fill in the arguments, check(), run().
 #pragma once
 
-#include "kernels/compare.h"
-#include "ops/attributes.h"
-#include "ops/outputs.h"
+#include "kernels/compare/compare.h"
+#include "ops/contract/attributes.h"
+#include "ops/contract/outputs.h"
 
 namespace npu_quant {
 

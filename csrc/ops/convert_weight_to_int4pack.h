@@ -1,7 +1,7 @@
 // npu_convert_weight_to_int4pack and aclnnConvertWeightToINT4Pack: the contract.
 #pragma once
 
-#include "ops/op.h"
+#include "ops/contract/op.h"
 
 namespace npu_quant {
 

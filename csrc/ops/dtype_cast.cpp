@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "ops/elementwise.h"
+#include "ops/work/elementwise.h"
 
 namespace npu_quant {
 namespace {

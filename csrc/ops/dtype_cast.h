@@ -1,7 +1,7 @@
 // npu_dtype_cast: the contract.
 #pragma once
 
-#include "ops/op.h"
+#include "ops/contract/op.h"
 
 namespace npu_quant {
 

@@ -1,8 +1,8 @@
 // npu_dynamic_quant and npu_dynamic_quant_asymmetric: the contract.
 #pragma once
 
-#include "ops/choice.h"
-#include "ops/op.h"
+#include "ops/contract/choice.h"
+#include "ops/contract/op.h"
 
 namespace npu_quant {
 

@@ -1,8 +1,8 @@
 // The fake quantizers: the contracts.
 #pragma once
 
-#include "ops/op.h"
-#include "ops/parameter.h"
+#include "ops/contract/op.h"
+#include "ops/work/parameter.h"
 
 namespace npu_quant {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "ops/elementwise.h"
+#include "ops/work/elementwise.h"
 
 namespace npu_quant {
 namespace {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/rounding.h"
-#include "ops/op.h"
-#include "ops/parameter.h"
+#include "ops/contract/op.h"
+#include "ops/work/parameter.h"
 
 namespace npu_quant {
 

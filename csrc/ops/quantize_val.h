@@ -2,8 +2,8 @@
 // (csrc/quantizer/), which has checked them.
 #pragma once
 
-#include "ops/op.h"
-#include "ops/parameter.h"
+#include "ops/contract/op.h"
+#include "ops/work/parameter.h"
 
 namespace npu_quant {
 

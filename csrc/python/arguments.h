@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "ops/attributes.h"
+#include "ops/contract/attributes.h"
 #include "python/errors.h"
 #include "quantizer/scalar_type.h"
 

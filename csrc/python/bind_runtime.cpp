@@ -3,7 +3,7 @@
 #include "core/cache.h"
 #include "core/dispatch.h"
 #include "core/parallel.h"
-#include "ops/environment.h"
+#include "ops/contract/environment.h"
 #include "python/numpy_view.h"
 
 namespace npu_quant::python {

@@ -3,7 +3,7 @@
 
 #include <pybind11/pybind11.h>
 
-#include "ops/contract.h"
+#include "ops/contract/contract.h"
 
 namespace npu_quant::python {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "ops/op.h"
+#include "ops/contract/op.h"
 #include "python/arguments.h"
 
 namespace npu_quant::python {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ops/contract.h"
+#include "ops/contract/contract.h"
 
 namespace npu_quant {
 

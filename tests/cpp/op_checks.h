@@ -6,7 +6,7 @@
 #include <cfenv>
 #include <string>
 
-#include "ops/op.h"
+#include "ops/contract/op.h"
 #include "views.h"
 
 namespace npu_quant::testing {

@@ -1,4 +1,4 @@
-#include "ops/outputs.h"
+#include "ops/contract/outputs.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/dispatch.h"
-#include "kernels/dynamic_quant.h"
+#include "kernels/dynamic/dynamic.h"
 
 namespace npu_quant::testing {
 namespace {

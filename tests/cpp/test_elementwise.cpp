@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/dispatch.h"
-#include "kernels/elementwise_args.h"
+#include "kernels/elementwise/args.h"
 
 namespace npu_quant::testing {
 namespace {

@@ -1,5 +1,5 @@
-// The proofs that kernels/quotient.h relies on. The first: a product with the rounded reciprocal
-// and one correction is fl(x / scale), to the bit.
+// The proofs that kernels/dynamic/quotient.h relies on. The first: a product with the rounded
+// reciprocal and one correction is fl(x / scale), to the bit.
 //
 // Before its last rounding the corrected quotient is within 2^-45 (relative) of x / scale. It can
 // only be rounded differently where x / scale is that close to the middle of two floats: x and
@@ -7,8 +7,9 @@
 // for every S there is, that is every pair that could come out wrong.
 //
 // The second: where one product decides which byte a value becomes, it is the formula's. That takes
-// no more than what is rounded to be less than a bound (kernels/quotient.h), which every x of some
-// scales and zero points tries, and values on both sides of the meeting of any two codes for many.
+// no more than what is rounded to be less than a bound (kernels/dynamic/quotient.h), which every x
+// of some scales and zero points tries, and values on both sides of the meeting of any two codes
+// for many.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -17,7 +18,7 @@
 #include <random>
 
 #include "core/parallel.h"
-#include "kernels/elementwise_args.h"
+#include "kernels/elementwise/args.h"
 #include "reference.h"
 
 namespace npu_quant::testing {

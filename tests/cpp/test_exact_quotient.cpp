@@ -1,4 +1,4 @@
-// The proofs that kernels/arithmetic.h relies on: the reciprocal forms give the bytes of a true
+// The proofs that kernels/dynamic/divide.h relies on: the reciprocal forms give the bytes of a true
 // division.
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 #include "codes_kernel.h"
 #include "core/format.h"
 #include "core/parallel.h"
-#include "kernels/dynamic_quant.h"
-#include "ops/contract.h"
+#include "kernels/dynamic/dynamic.h"
+#include "ops/contract/contract.h"
 #include "reference.h"
 
 namespace npu_quant::testing {

@@ -1,4 +1,4 @@
-#include "ops/parameter.h"
+#include "ops/work/parameter.h"
 
 #include <gtest/gtest.h>
 

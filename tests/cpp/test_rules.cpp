@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "core/rule.h"
-#include "kernels/dynamic_groups.h"
-#include "kernels/dynamic_quant.h"
-#include "kernels/elementwise_args.h"
+#include "kernels/dynamic/dynamic.h"
+#include "kernels/dynamic/groups.h"
+#include "kernels/elementwise/args.h"
 #include "reference.h"
 
 namespace npu_quant::testing {

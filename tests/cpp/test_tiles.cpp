@@ -1,4 +1,4 @@
-#include "ops/tiles.h"
+#include "ops/work/tiles.h"
 
 #include <gtest/gtest.h>
 

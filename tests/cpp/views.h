@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <vector>
 
-#include "ops/contract.h"
+#include "ops/contract/contract.h"
 #include "reference.h"
 
 namespace npu_quant::testing {

@@ -55,8 +55,9 @@ class Fault(NamedTuple):
             )
         if self.file.endswith(".h") and self.target and not self.kernel:
             raise TableError(f"{self.name}: {self.file} is a header; which kernel has the fault?")
-        kernel = self.kernel or (Path(self.file).stem if self.target else "")
-        if self.file.endswith(".cpp") and self.target and kernel != Path(self.file).stem:
+        own = Path(self.file).with_suffix("").as_posix().removeprefix("csrc/kernels/")
+        kernel = self.kernel or (own if self.target else "")
+        if self.file.endswith(".cpp") and self.target and kernel != own:
             raise TableError(f"{self.name}: {kernel}.cpp does not have {self.file} in it")
         return Mutant(
             self.name,

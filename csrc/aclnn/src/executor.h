@@ -8,8 +8,8 @@
 #include "aclnn/src/faults.h"
 #include "aclnn/src/mutex.h"
 #include "aclnn/src/tensor.h"
-#include "ops/environment.h"
-#include "ops/op.h"
+#include "ops/contract/environment.h"
+#include "ops/contract/op.h"
 
 namespace npu_quant::aclnn {
 

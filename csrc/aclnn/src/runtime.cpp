@@ -8,7 +8,7 @@
 
 #include "aclnn/aclnn_base.h"
 #include "aclnn/src/registry.h"
-#include "ops/environment.h"
+#include "ops/contract/environment.h"
 
 namespace npu_quant::aclnn {
 namespace {

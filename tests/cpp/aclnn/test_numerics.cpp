@@ -12,7 +12,7 @@
 
 #include "../reference.h"
 #include "functions.h"
-#include "ops/environment.h"
+#include "ops/contract/environment.h"
 
 namespace npu_quant::testing {
 namespace {

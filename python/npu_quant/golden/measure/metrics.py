@@ -115,7 +115,7 @@ def _read(
 
 
 class _Numbers:
-    """Types of 2, 4 and 8 bytes: the kernel's running totals (csrc/kernels/compare.h)."""
+    """Types of 2, 4 and 8 bytes: the kernel's running totals (csrc/kernels/compare/compare.h)."""
 
     is_nan: NDArray[np.bool_] | None = None
     """Of each code of one byte."""

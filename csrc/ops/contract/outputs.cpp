@@ -1,0 +1,164 @@
+#include "ops/contract/outputs.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+#include <utility>
+#include <vector>
+
+namespace npu_quant {
+namespace {
+
+struct Axis {
+  int64_t stride, dim;
+};
+
+int64_t offset_of(int64_t element, const Axis* axes, int count) {
+  int64_t offset = 0;
+  for (int a = 0; a < count; ++a) {
+    offset += element % axes[a].dim * axes[a].stride;
+    element /= axes[a].dim;
+  }
+  return offset;
+}
+
+// Exact, for the rare views that the quick test below cannot settle: where there are few elements
+// in a wide range their offsets are sorted, else every byte is marked.
+bool overlaps_by_sorting(const Axis* axes, int count, int64_t elements, int64_t item) {
+  std::vector<int64_t> offsets(static_cast<size_t>(elements));
+  for (int64_t i = 0; i < elements; ++i)
+    offsets[static_cast<size_t>(i)] = offset_of(i, axes, count);
+  std::sort(offsets.begin(), offsets.end());
+  for (size_t i = 1; i < offsets.size(); ++i)
+    if (offsets[i] - offsets[i - 1] < item) return true;
+  return false;
+}
+bool overlaps_by_marking(const Axis* axes, int count, int64_t elements, int64_t item,
+                         int64_t extent) {
+  std::vector<bool> taken(static_cast<size_t>(extent));
+  for (int64_t i = 0; i < elements; ++i) {
+    const int64_t offset = offset_of(i, axes, count);
+    for (int64_t byte = offset; byte < offset + item; ++byte) {
+      if (taken[static_cast<size_t>(byte)]) return true;
+      taken[static_cast<size_t>(byte)] = true;
+    }
+  }
+  return false;
+}
+
+// Axes that each step over all that comes before them.
+bool are_apart(const Axis* axes, int count, int64_t item) {
+  int64_t extent = item;
+  for (int a = 0; a < count; ++a) {
+    if (axes[a].stride < extent) return false;
+    extent += axes[a].stride * (axes[a].dim - 1);
+  }
+  return true;
+}
+
+// Whether two elements share a byte.
+bool overlaps_itself(const TensorView& view) {
+  const int64_t elements = view.shape.size(), item = size_of(view.dtype), kWide = 64;
+  Axis axes[kMaxRank];
+  int count = 0;
+  for (int i = view.shape.rank; i-- > 0;)
+    if (view.shape.dims[i] > 1) axes[count++] = {std::abs(view.strides[i]), view.shape.dims[i]};
+  if (elements == 0 || view.is_packed() || are_apart(axes, count, item)) return false;
+  for (int end = 1; end < count; ++end)
+    for (int a = end; a > 0 && axes[a - 1].stride > axes[a].stride; --a)
+      std::swap(axes[a - 1], axes[a]);
+  if (axes[0].stride == 0) return true;
+  if (are_apart(axes, count, item)) return false;
+  int64_t extent = item;
+  for (int a = 0; a < count; ++a) extent += axes[a].stride * (axes[a].dim - 1);
+  if (elements * item > extent) return true;
+  if (elements < extent / kWide) return overlaps_by_sorting(axes, count, elements, item);
+  return overlaps_by_marking(axes, count, elements, item, extent);
+}
+
+// Empty where a tensor is absent or has no address yet.
+TensorView::Bounds bounds_of(const TensorView& view) {
+  if (!view.present || view.data == nullptr) return {nullptr, nullptr};
+  return view.bounds();
+}
+
+bool share_bytes(const TensorView::Bounds& a, const TensorView::Bounds& b) {
+  return a.begin < b.end && b.begin < a.end && a.begin != a.end && b.begin != b.end;
+}
+
+Status check_output(const char* op, const OutputSpec& spec, const TensorView& out) {
+  if (!(out.shape == spec.shape))
+    return fault(op, Fault::shape, {Output(spec.name)}, {"has shape ", out.shape},
+                 {"expected ", spec.shape});
+  if (!out.writable)
+    return fault(op, Fault::overlap, {Output(spec.name)}, "is read-only", {},
+                 "Pass a writable array.");
+  if (overlaps_itself(out))
+    return fault(op, Fault::overlap, {Output(spec.name)},
+                 "overlaps itself: some of its elements share memory", {}, "Pass a copy.");
+  return {};
+}
+
+std::string names_of(const OutputSpecs& specs) {
+  return joined(specs, [](const OutputSpec& spec) { return spec.name; });
+}
+
+}  // namespace
+
+OutputSpec codes_of(const char* name, Format format, Shape shape, DType array) {
+  const FormatRow* const row = find_row(format);
+  if (array == DType::other && row != nullptr) array = row->carrier;
+  if (shape.rank > 0) shape.dims[shape.rank - 1] /= codes_per_element(format, array);
+  return {name, array, shape};
+}
+
+Status out_not_a_tuple(const char* op, const std::string& type, const OutputSpecs& specs) {
+  return fault(
+      op, Fault::dtype, {Output("")}, {"is ", with_article(type)},
+      {"expected a tuple (", names_of(specs), ") of arrays, None where one is not wanted"});
+}
+
+Status wrong_out_length(const char* op, int length, const OutputSpecs& specs) {
+  return fault(
+      op, Fault::shape, {Output("")}, {"has ", length, " entries"},
+      {"expected ", specs.size(), ": (", names_of(specs), "), None where one is not wanted"});
+}
+
+Status check_output_types(const char* op, const OutputSpecs& specs, const TensorView* outputs) {
+  for (const OutputSpec& spec : specs) {
+    const TensorView& out = *outputs++;
+    if (!out.present) continue;
+    if (out.dtype != spec.dtype)
+      return fault(op, Fault::dtype, {Output(spec.name)}, {"has dtype ", DTypeOf(out)},
+                   {"expected ", spec.dtype});
+    if (is_no_such_rank(out, spec.shape))
+      return fault(op, Fault::rank, {Output(spec.name)}, {"has ", dimensions(out.rank)},
+                   {"expected shape ", spec.shape});
+  }
+  return {};
+}
+
+Status check_outputs(const char* op, const Inputs& inputs, const OutputSpecs& specs,
+                     const TensorView* outputs) try {
+  NPU_QUANT_RETURN_IF_ERROR(check_output_types(op, specs, outputs));
+  TensorView::Bounds of_inputs[kMostInputs], of_outputs[kMostOutputs];
+  for (int i = 0; i < inputs.size(); ++i) of_inputs[i] = bounds_of(*inputs[i].view);
+  for (int i = 0; i < specs.size(); ++i) {
+    of_outputs[i] = bounds_of(outputs[i]);
+    if (!outputs[i].present) continue;
+    NPU_QUANT_RETURN_IF_ERROR(check_output(op, specs[i], outputs[i]));
+    for (int j = 0; j < inputs.size(); ++j)
+      if (share_bytes(of_inputs[j], of_outputs[i]))
+        return fault(op, Fault::overlap, {Output(specs[i].name)},
+                     {"shares memory with ", Argument(inputs[j].name)}, {}, "Pass a fresh array.");
+    for (int j = 0; j < i; ++j)
+      if (share_bytes(of_outputs[j], of_outputs[i]))
+        return fault(op, Fault::overlap, {Output(specs[i].name)},
+                     {"shares memory with ", Output(specs[j].name)});
+  }
+  return {};
+} catch (const std::bad_alloc&) {
+  return out_of_memory(op);
+}
+
+}  // namespace npu_quant

@@ -1,0 +1,90 @@
+#include "ops/work/row_groups.h"
+
+#include <cstring>
+#include <limits>
+#include <new>
+
+namespace npu_quant {
+namespace {
+
+template <class T>
+int64_t entry(const char* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+}  // namespace
+
+Status check_group_count(const char* op, const char* argument, const TensorView& list) {
+  if (list.shape.dims[0] > 0) return {};
+  return wrong_shape(op, argument, list, "expected 1 or more entries");
+}
+
+Status RowGroups::copy(const char* op, const TensorView& list) {
+  count_ = list.shape.dims[0];
+  if (count_ > kFew) {
+    many_.reset(new (std::nothrow) int64_t[static_cast<size_t>(count_)]);
+    if (many_ == nullptr) return out_of_memory(op);
+    ends_ = many_.get();
+  }
+  for (int64_t group = 0; group < count_; ++group) {
+    const char* const from = list.data + group * list.strides[0];
+    ends_[group] = list.dtype == DType::int64 ? entry<int64_t>(from) : entry<int32_t>(from);
+  }
+  return {};
+}
+
+Status RowGroups::assign(const char* op, const char* argument, const TensorView& list,
+                         const char* x_name, int64_t rows, Holds holds) {
+  NPU_QUANT_RETURN_IF_ERROR(copy(op, list));
+  const auto wrong = [&](int64_t group, int64_t came, const Text& allowed) {
+    return fault(op, Fault::attribute, {Argument(argument), "[", group, "]"}, {"is ", came},
+                 allowed);
+  };
+  for (int64_t group = 0; group < count_; ++group) {
+    const int64_t before = begin_of(group), came = ends_[group];
+    if (holds == Holds::ends) {
+      if (came >= before) continue;
+      return wrong(group, came,
+                   {"expected at least ", before,
+                    ": it holds the row behind each group, counted from the first row of ",
+                    Argument(x_name)});
+    }
+    // Of those that are right no sum overflows.
+    if (came < 0 || came > rows - before)
+      return wrong(
+          group, came,
+          {"expected 0 to ", rows - before, ": it holds the number of rows of each group, of ",
+           rows, " in ", Argument(x_name)});
+    ends_[group] = before + came;
+  }
+  const int64_t last = count_ - 1, begin = begin_of(last), end = end_of(last);
+  if (end == rows) return {};
+  if (holds == Holds::ends)
+    return wrong(last, end, {"expected ", rows, ", the number of rows of ", Argument(x_name)});
+  return wrong(last, end - begin,
+               {"expected ", rows - begin, ", the rows of ", Argument(x_name), " that are left"});
+}
+
+// The first end beyond a row is the first of the greatest so far that is.
+Status RowGroups::assign_any(const char* op, const TensorView& list) {
+  NPU_QUANT_RETURN_IF_ERROR(copy(op, list));
+  for (int64_t group = 0; group < count_; ++group)
+    ends_[group] = std::max(begin_of(group), ends_[group]);
+  ends_[count_ - 1] = std::numeric_limits<int64_t>::max();
+  return {};
+}
+
+RowGroups::Line RowGroups::line_at(int64_t line, int64_t block) const {
+  int64_t group = 0;
+  for (int64_t behind = count_; group + 1 < behind;) {
+    const int64_t middle = (group + behind) / 2;
+    (first_line_of(middle, block) <= line ? group : behind) = middle;
+  }
+  const int64_t row =
+      std::min(begin_of(group) + (line - first_line_of(group, block)) * block, end_of(group));
+  return {row, end_of(group) - row};
+}
+
+}  // namespace npu_quant
