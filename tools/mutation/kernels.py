@@ -136,7 +136,7 @@ DYNAMIC = [
     ),
     Fault(
         "streaming: the last bytes of a half are not taken along",
-        f"{SIMD}/streaming.h",
+        f"{SIMD}/result_stream.h",
         "store(filled_, load<I8>(end_));",
         "",
         "dynamic_block_quant threads",
@@ -145,7 +145,7 @@ DYNAMIC = [
     ),
     Fault(
         "streaming: bytes before the first result are stored, too",
-        f"{SIMD}/streaming.h",
+        f"{SIMD}/result_stream.h",
         "store_bytes(first_, kVectorBytes);",
         "store_bytes(0, kVectorBytes);",
         "dynamic_block_quant threads",
@@ -154,7 +154,7 @@ DYNAMIC = [
     ),
     Fault(
         "streaming: what is left of rows with gaps is not stored",
-        f"{SIMD}/streaming.h",
+        f"{SIMD}/result_stream.h",
         "if (used_ > first_) store_bytes(first_, used_);",
         "",
         "dynamic_block_quant threads",

@@ -52,7 +52,8 @@ struct Line {
 // A line that is one group.
 template <class In, class Code>
 __attribute__((noinline)) void encode_group(const Line<In>& line,
-                                            const Divider<float, int32_t>& divider, Streaming& to) {
+                                            const Divider<float, int32_t>& divider,
+                                            ResultStream& to) {
   ReduceNext<In> meanwhile{line.next, line.ahead, line.level, {}};
   if (line.next != nullptr) meanwhile.amax = *line.amax;
   meanwhile = encode<In, Code>(line.x, line.n, line.y, to, divider, meanwhile,
@@ -63,7 +64,7 @@ __attribute__((noinline)) void encode_group(const Line<In>& line,
 // A line of whole groups: these are whole tiles.
 template <class In, class Code>
 __attribute__((noinline)) void encode_groups(const Line<In>& line, const GroupDividers* dividers,
-                                             Streaming& to) {
+                                             ResultStream& to) {
   const auto *x = line.x, *next = line.next;
   char* y = line.y;
   for (int64_t g = 0; g < line.n / line.group; ++g) {
@@ -79,7 +80,7 @@ __attribute__((noinline)) void encode_groups(const Line<In>& line, const GroupDi
 }
 
 template <class In, class Code>
-void encode_line(const Line<In>& line, const GroupDividers* dividers, Streaming& to) {
+void encode_line(const Line<In>& line, const GroupDividers* dividers, ResultStream& to) {
   const int64_t groups = line.group < line.n ? line.n / line.group : 0;
   const int64_t whole = groups * line.group;
   Line<In> part = line;
@@ -193,7 +194,7 @@ class Groups {
   int64_t width_;
   Maxima<In> maxima_;
   GroupDividers dividers_[ceil_div(kMostGroups, kLanes)];
-  Streaming to_;
+  ResultStream to_;
 };
 
 template <class In, class Code>
@@ -216,7 +217,7 @@ template <class In, class Code>
 __attribute__((noinline)) void encode_groups(const DynamicArgs& args, const float* amax) {
   const int64_t groups = groups_of(args.n, args.group);
   const auto* const x = x_of<In>(args, 0);
-  Streaming to(args.stream, args.y, bytes_of<Code>(args.n));
+  ResultStream to(args.stream, args.y, bytes_of<Code>(args.n));
   for (int64_t g = 0; g < groups; g += kLanes) {
     const int64_t i = g * args.group;
     const GroupDividers dividers = dividers_of<In, Code>(

@@ -8,12 +8,12 @@ namespace {
 
 constexpr int64_t kBlock = DynamicBlockQuantKernel::kBlock;
 constexpr int64_t kSpan = kLanes * kBlock;  // elements of as many blocks as the rule takes at once
-static_assert(kSpan <= Streaming::kRoom);
+static_assert(kSpan <= ResultStream::kRoom);
 
 // Codes of a span's last block, which is a part of one.
 template <class In, class Code>
 __attribute__((noinline)) void encode_last(const typename In::Storage* x, char* y, int64_t n,
-                                           Streaming& to, const GroupDividers& dividers) {
+                                           ResultStream& to, const GroupDividers& dividers) {
   const int64_t b = n / kBlock, i = b * kBlock;
   encode_piece<In, Code, Ends::inlined>(x + i, n - i, y + i, to, dividers[b], Nothing{});
 }
@@ -95,7 +95,7 @@ class Spans {
 
   const DynamicArgs args_;  // which no store to y changes
   GroupAmax<In> amax_;      // of the span to come
-  Streaming to_;
+  ResultStream to_;
 };
 
 template <class In, class Code>

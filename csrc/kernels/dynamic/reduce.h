@@ -5,7 +5,7 @@
 #include "kernels/dynamic/divide.h"
 #include "kernels/dynamic/dynamic.h"
 #include "kernels/rows/piece.h"
-#include "simd/streaming.h"
+#include "simd/result_stream.h"
 
 namespace npu_quant {
 namespace {
@@ -135,7 +135,7 @@ inline constexpr int64_t kTurned = 512;
 //   meanwhile   0 1 2 3   4 5 6 7   8 9
 template <class In, class Code, Ends ends = Ends::apart, class Meanwhile>
 NPU_QUANT_INLINE Meanwhile encode_piece(const typename In::Storage* x, int64_t n, char* y,
-                                        Streaming& to, const Divider<float, int32_t>& divider,
+                                        ResultStream& to, const Divider<float, int32_t>& divider,
                                         Meanwhile meanwhile, int64_t turned = 0) {
   int64_t i = 0;
   with_encoder<In, Code>(divider, [&](auto encoder) __attribute__((always_inline)) {
@@ -162,9 +162,9 @@ NPU_QUANT_INLINE Meanwhile encode_piece(const typename In::Storage* x, int64_t n
 }
 // The same of a row, by way of a buffer where it is streamed.
 template <class In, class Code, Ends ends = Ends::apart, class Meanwhile>
-NPU_QUANT_INLINE Meanwhile encode(const typename In::Storage* x, int64_t n, char* y, Streaming& to,
-                                  const Divider<float, int32_t>& divider, Meanwhile meanwhile,
-                                  int64_t turned = 0) {
+NPU_QUANT_INLINE Meanwhile encode(const typename In::Storage* x, int64_t n, char* y,
+                                  ResultStream& to, const Divider<float, int32_t>& divider,
+                                  Meanwhile meanwhile, int64_t turned = 0) {
   for (int64_t i = 0, count = 0; i < n; i += count) {
     count = to.piece(n - i);
     meanwhile = encode_piece<In, Code, ends>(x + i, count, to.at(y + bytes_of<Code>(i)), to,

@@ -15,7 +15,7 @@ __attribute__((noinline)) void quantize_rows(const DynamicArgs& args) {
   constexpr uintptr_t kAhead = 6 << 10;
   const CacheLevel level = args.stream ? prefetch_level() : CacheLevel::first;
   const int64_t turned = level == CacheLevel::second ? kTurned : 0;
-  Streaming to(args.stream, args.y, args.n);
+  ResultStream to(args.stream, args.y, args.n);
   typename In::Amax amax;
   reduce<In>(x_of<In>(args, 0), args.n, amax);
   for (int64_t row = 0; row < args.rows; ++row) {

@@ -96,7 +96,7 @@ class SmoothedRows {
 // Codes of a row, while the next one is reduced, if there is one.
 template <class In, class Encoder>
 NPU_QUANT_INLINE AmaxFloat32 encode_products(Products<In> v, Products<In> next, int64_t n, char* y,
-                                             Encoder encoder, Streaming& to, bool prefetches) {
+                                             Encoder encoder, ResultStream& to, bool prefetches) {
   constexpr uintptr_t kAhead = 6 << 10;
   const CacheLevel level = prefetch_level();
   const bool has_next = next.x != nullptr;
@@ -123,7 +123,7 @@ void quantize_products(const DynamicArgs& args) {
   const auto products = [&](int64_t row) {
     return Products<In>{x_of<In>(args, row), parameter_at(args.smooth, 0, 0)};
   };
-  Streaming to(args.stream, args.y, args.n);
+  ResultStream to(args.stream, args.y, args.n);
   AmaxFloat32 amax;
   for (int64_t i = 0; i < args.n; i += kTile)
     amax.include(products(0).at(least(i, args.n - kTile)));

@@ -5,7 +5,7 @@
 // encoded from cache.
 #include "kernels/mx/blocks.h"
 #include "kernels/rows/strips.h"
-#include "simd/streaming.h"
+#include "simd/result_stream.h"
 
 namespace npu_quant {
 namespace {
@@ -204,7 +204,7 @@ class MxRows {
   alignas(64) typename In::Amax::Bits amax_[2 * kMostCells] = {};
   alignas(64) float factors_[2 * kMostCells];
   alignas(64) uint8_t bytes_[2 * kMostCells];
-  Streaming to_;
+  ResultStream to_;
   Buffer<> x_buffer_, y_buffer_;
 };
 

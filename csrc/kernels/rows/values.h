@@ -45,7 +45,7 @@ struct AskForNext {
 
 template <class Code>
 __attribute__((noinline)) void encode_values(const DynamicArgs& args, const float* v, int64_t n,
-                                             float amax, char* y, Streaming& to,
+                                             float amax, char* y, ResultStream& to,
                                              const AskForNext& next) {
   using In = Float32<WholeLoads>;
   const auto divider = divider_of<In, Code, int32_t>(args.rule, amax);
@@ -110,7 +110,7 @@ class DynamicValues {
   const DynamicArgs& args_;
   RowSource& source_;
   Sink y_;
-  Streaming to_;
+  ResultStream to_;
   float* const v_;
   int64_t width_ = 1;
 };

@@ -1,12 +1,12 @@
-#include "streaming_kernel.h"
+#include "result_stream_kernel.h"
 
-#include "simd/streaming.h"
+#include "simd/result_stream.h"
 
 namespace npu_quant {
 namespace {
 
 // The bytes of a piece: vectors of it from the last one back, and what is left.
-void put_piece(Streaming& to, const char* from, char* piece, int64_t n) {
+void put_piece(ResultStream& to, const char* from, char* piece, int64_t n) {
   const int64_t whole = n / kVectorBytes * kVectorBytes;
   for (int64_t i = whole; i > 0; i -= kVectorBytes)
     to.put(piece + i - kVectorBytes, load<I8>(from + i - kVectorBytes));
@@ -18,7 +18,7 @@ void put_piece(Streaming& to, const char* from, char* piece, int64_t n) {
 
 template <>
 void StreamingKernel::run<kTarget>(const Args& args) {
-  Streaming to(true, args.y, args.n % args.part == 0 ? args.part : args.n);
+  ResultStream to(true, args.y, args.n % args.part == 0 ? args.part : args.n);
   for (int64_t row = 0; row < args.rows; ++row)
     for (int64_t first = 0, n = 0; first < args.n; first += n) {
       const int64_t end = first + args.part < args.n ? first + args.part : args.n;

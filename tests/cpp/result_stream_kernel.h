@@ -1,4 +1,4 @@
-// Rows of bytes by way of simd/streaming.h: what test_streaming.cpp looks at. One definition of
+// Rows of bytes by way of simd/result_stream.h: what test_result_stream.cpp looks at. One definition of
 // run() per target.
 #pragma once
 

@@ -17,15 +17,15 @@ namespace {
 //   a half    ..|........|........|........|..     others' too, no more is stored than has come
 //
 // Rows that follow on each other have no ends between them.
-class Streaming {
+class ResultStream {
  public:
   static constexpr int64_t kRoom = 2048;  // bytes of the longest piece
 
   // Of rows of so many bytes.
-  Streaming(bool streams, const Strided& y, int64_t bytes)
+  ResultStream(bool streams, const Strided& y, int64_t bytes)
       : stores_(!streams), buffers_(streams && !has_whole_vectors(y, bytes)) {}
-  ~Streaming() { flush(); }
-  Streaming(const Streaming&) = delete;
+  ~ResultStream() { flush(); }
+  ResultStream(const ResultStream&) = delete;
 
   // How many of n bytes are the next piece. All are a vector at least, if n is.
   NPU_QUANT_INLINE int64_t piece(int64_t n) const {

@@ -1,11 +1,12 @@
-// simd/streaming.h on every target: rows at every alignment, of lengths around those of vectors,
-// pieces and halves, next to each other and with gaps. What lies around them stays as it was.
+// simd/result_stream.h on every target: rows at every alignment, of lengths around those of
+// vectors, pieces and halves, next to each other and with gaps. What lies around them stays as it
+// was.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <vector>
 
-#include "streaming_kernel.h"
+#include "result_stream_kernel.h"
 
 namespace npu_quant::testing {
 namespace {
@@ -29,7 +30,7 @@ void check_streamed(Target target, int64_t offset, int64_t rows, int64_t n, int6
                                   << gap << " at " << offset << ", " << part << " at a time";
 }
 
-TEST(Streaming, WritesWhatCameAndNothingElse) {
+TEST(ResultStream, WritesWhatCameAndNothingElse) {
   for (const Target target : kAllTargets) {
     if (!is_runnable(target)) continue;
     for (int64_t offset = 0; offset < 64; ++offset)
@@ -38,7 +39,7 @@ TEST(Streaming, WritesWhatCameAndNothingElse) {
   }
 }
 
-TEST(Streaming, TakesRowsInParts) {
+TEST(ResultStream, TakesRowsInParts) {
   for (const Target target : kAllTargets) {
     if (!is_runnable(target)) continue;
     for (const int64_t offset : {0, 1, 16, 32, 63})
