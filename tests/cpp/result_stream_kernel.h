@@ -1,5 +1,5 @@
-// Rows of bytes by way of simd/result_stream.h: what test_result_stream.cpp looks at. One definition of
-// run() per target.
+// Rows of bytes by way of simd/result_stream.h: what test_result_stream.cpp looks at. One
+// definition of run() per target.
 #pragma once
 
 #include "core/dispatch.h"
