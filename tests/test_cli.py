@@ -123,6 +123,7 @@ WRONG = [
         r"--dst-type int32: operators give int8, int4, float8_e4m3fn",
     ),
     (["bench", "--dst-type", "292", "fake_quantize_per_tensor_affine"], r"292: .* gives no codes"),
+    (["bench", "--dst-type", "292", "npu_rms_norm_dynamic_quant"], r"292: .* gives int8"),
     (
         ["bench", "--dst-type", "int4", "--shape", "4,4"],
         r"the last axis of int4 is a multiple of 8",

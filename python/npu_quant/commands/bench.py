@@ -110,6 +110,7 @@ CASES: dict[str, Callable[[Array, str], Case]] = {
     ),
 }
 """What each operator is called with, for an array x and the format of its codes."""
+ONLY_INT8 = ("npu_rms_norm_dynamic_quant",)
 
 
 def parser() -> Parser:
@@ -171,8 +172,9 @@ def _format(word: str, names: Sequence[str]) -> str:
     floats = [name for name in names if name.startswith("fake_")]
     if floats and row.name != "int8":
         raise UsageError(f"--dst-type {word}: {floats[0]} gives no codes.")
-    if "npu_rms_norm_dynamic_quant" in names and row.name != "int8":
-        raise UsageError(f"--dst-type {word}: npu_rms_norm_dynamic_quant gives int8.")
+    only = [name for name in names if name in ONLY_INT8]
+    if only and row.name != "int8":
+        raise UsageError(f"--dst-type {word}: {only[0]} gives int8.")
     return row.name
 
 
