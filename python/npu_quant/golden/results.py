@@ -200,9 +200,9 @@ class Metrics(ShortRepr):
     """Differences of two arrays of one dtype and shape, actual minus golden.
 
     Sums are in float64 over the pairs that are both finite, in an order that neither the CPU nor
-    the number of threads nor the size of the blocks changes (csrc/kernels/compare/compare.h). NaN equals
-    NaN wherever both have it; -0 differs from 0 by zero steps. What float64 cannot hold (squares
-    of float64 beyond 1e154 or below 1e-145) is inf or NaN.
+    the number of threads nor the size of the blocks changes (csrc/kernels/compare/compare.h). NaN
+    equals NaN wherever both have it; -0 differs from 0 by zero steps. What float64 cannot hold
+    (squares of float64 beyond 1e154 or below 1e-145) is inf or NaN.
     """
 
     count: int
