@@ -69,6 +69,7 @@ class Columns {
 
   __attribute__((noinline)) void find_dividers(int64_t t, int64_t i) {
     const int64_t at = column(t * kTile, kTile);
+    constexpr bool kNudges = kHasFma && kMultiplies<In, Code>;
     Tile scale, nudged, by_rule;
     const int32_t formula = formula_of(args_.rule);
     I32 is_other{}, has_none{};  // 1 where so
@@ -78,14 +79,17 @@ class Columns {
       const auto divider = divider_of<In, Code, I32>(args_.rule, amax);
       scale.part[p] = divider.scale;
       nudged.part[p] = divider.multiplier;
-      by_rule.part[p] = formula == kProduct ? multiplier_of(args_.rule, amax) : 1 / divider.scale;
+      if constexpr (!kNudges)
+        by_rule.part[p] = divider.multiplier;
+      else
+        by_rule.part[p] = formula == kProduct ? multiplier_of(args_.rule, amax) : 1 / divider.scale;
       is_other |= (divider.form != kMultiply) & 1;
       has_none |= ~has_reciprocal(args_.rule, divider.scale) & 1;
       alignas(64) float scales[kLanes];
       store(scales, divider.scale);
       store_scales(args_.scale, 0, i + first, scales, kLanes);
     }
-    const bool is_product = kHasFma && horizontal_max<int32_t, kVectorBytes>(is_other) == 0;
+    const bool is_product = kNudges && horizontal_max<int32_t, kVectorBytes>(is_other) == 0;
     const bool is_corrected =
         kHasFma && formula != kProduct && horizontal_max<int32_t, kVectorBytes>(has_none) == 0;
     dividers_[t] = {In::mixed(scale), In::mixed(is_product ? nudged : by_rule),

@@ -58,12 +58,14 @@ bool are_apart(const Axis* axes, int count, int64_t item) {
 
 // Whether two elements share a byte.
 bool overlaps_itself(const TensorView& view) {
-  const int64_t elements = view.shape.size(), item = size_of(view.dtype), kWide = 64;
+  const int64_t item = size_of(view.dtype), kWide = 64;
   Axis axes[kMaxRank];
   int count = 0;
   for (int i = view.shape.rank; i-- > 0;)
     if (view.shape.dims[i] > 1) axes[count++] = {std::abs(view.strides[i]), view.shape.dims[i]};
-  if (elements == 0 || view.is_packed() || are_apart(axes, count, item)) return false;
+  if (are_apart(axes, count, item) || view.is_packed()) return false;
+  const int64_t elements = view.shape.size();
+  if (elements == 0) return false;
   for (int end = 1; end < count; ++end)
     for (int a = end; a > 0 && axes[a - 1].stride > axes[a].stride; --a)
       std::swap(axes[a - 1], axes[a]);
@@ -142,15 +144,21 @@ Status check_outputs(const char* op, const Inputs& inputs, const OutputSpecs& sp
                      const TensorView* outputs) try {
   NPU_QUANT_RETURN_IF_ERROR(check_output_types(op, specs, outputs));
   TensorView::Bounds of_inputs[kMostInputs], of_outputs[kMostOutputs];
-  for (int i = 0; i < inputs.size(); ++i) of_inputs[i] = bounds_of(*inputs[i].view);
+  int given[kMostInputs], count = 0;
+  for (int i = 0; i < inputs.size(); ++i)
+    if (inputs[i].view->present) {
+      of_inputs[count] = bounds_of(*inputs[i].view);
+      given[count++] = i;
+    }
   for (int i = 0; i < specs.size(); ++i) {
     of_outputs[i] = bounds_of(outputs[i]);
     if (!outputs[i].present) continue;
     NPU_QUANT_RETURN_IF_ERROR(check_output(op, specs[i], outputs[i]));
-    for (int j = 0; j < inputs.size(); ++j)
+    for (int j = 0; j < count; ++j)
       if (share_bytes(of_inputs[j], of_outputs[i]))
         return fault(op, Fault::overlap, {Output(specs[i].name)},
-                     {"shares memory with ", Argument(inputs[j].name)}, {}, "Pass a fresh array.");
+                     {"shares memory with ", Argument(inputs[given[j]].name)}, {},
+                     "Pass a fresh array.");
     for (int j = 0; j < i; ++j)
       if (share_bytes(of_outputs[j], of_outputs[i]))
         return fault(op, Fault::overlap, {Output(specs[i].name)},
