@@ -1,6 +1,6 @@
 #include "ops/add_rms_norm_quant.h"
 
-#include "ops/work/norm_rows.h"
+#include "ops/split/norm_rows.h"
 
 namespace npu_quant {
 

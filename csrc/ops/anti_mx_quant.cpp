@@ -5,7 +5,7 @@
 
 #include "core/dispatch.h"
 #include "kernels/mx/anti.h"
-#include "ops/work/mx_work.h"
+#include "ops/split/mx_work.h"
 
 namespace npu_quant {
 namespace {

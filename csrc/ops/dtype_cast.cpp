@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "ops/work/elementwise.h"
+#include "ops/split/elementwise.h"
 
 namespace npu_quant {
 namespace {

@@ -1,7 +1,7 @@
 // npu_dynamic_block_mx_quant: the contract.
 #pragma once
 
-#include "ops/work/mx_quant.h"
+#include "ops/split/mx_quant.h"
 
 namespace npu_quant {
 

@@ -1,7 +1,7 @@
 // npu_dynamic_block_quant: the contract.
 #pragma once
 
-#include "ops/work/block_quant.h"
+#include "ops/split/block_quant.h"
 
 namespace npu_quant {
 

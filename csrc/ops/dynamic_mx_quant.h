@@ -1,7 +1,7 @@
 // npu_dynamic_mx_quant and npu_dynamic_mx_quant_with_dual_axis: the contract.
 #pragma once
 
-#include "ops/work/mx_quant.h"
+#include "ops/split/mx_quant.h"
 
 namespace npu_quant {
 

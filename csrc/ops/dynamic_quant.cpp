@@ -1,8 +1,8 @@
 #include "ops/dynamic_quant.h"
 
 #include "core/cache.h"
-#include "ops/work/dynamic_groups.h"
-#include "ops/work/row_groups.h"
+#include "ops/split/dynamic_groups.h"
+#include "ops/split/row_groups.h"
 
 namespace npu_quant {
 

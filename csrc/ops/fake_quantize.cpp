@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "ops/work/elementwise.h"
+#include "ops/split/elementwise.h"
 
 namespace npu_quant {
 namespace {

@@ -1,6 +1,6 @@
 #include "ops/grouped_dynamic_mx_quant.h"
 
-#include "ops/work/row_groups.h"
+#include "ops/split/row_groups.h"
 
 namespace npu_quant {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "ops/work/elementwise.h"
+#include "ops/split/elementwise.h"
 
 namespace npu_quant {
 namespace {

@@ -1,6 +1,6 @@
 #include "ops/quantize_val.h"
 
-#include "ops/work/elementwise.h"
+#include "ops/split/elementwise.h"
 
 namespace npu_quant {
 namespace {

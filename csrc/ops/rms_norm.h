@@ -1,7 +1,7 @@
 // npu_rms_norm_quant, npu_rms_norm_quant_v2, npu_rms_norm_dynamic_quant: the contracts.
 #pragma once
 
-#include "ops/work/norm_rows.h"
+#include "ops/split/norm_rows.h"
 
 namespace npu_quant {
 

@@ -1,6 +1,6 @@
 #include "ops/trans_quant_param.h"
 
-#include "ops/work/elementwise.h"
+#include "ops/split/elementwise.h"
 
 namespace npu_quant {
 

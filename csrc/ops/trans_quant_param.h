@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ops/contract/op.h"
-#include "ops/work/parameter.h"
+#include "ops/split/parameter.h"
 
 namespace npu_quant {
 

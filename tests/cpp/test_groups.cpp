@@ -1,5 +1,5 @@
 // Groups of rows as lists say them: ends or counts, of 32 or 64 bits.
-#include "ops/work/row_groups.h"
+#include "ops/split/row_groups.h"
 
 #include <gtest/gtest.h>
 

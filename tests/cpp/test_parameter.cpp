@@ -1,4 +1,4 @@
-#include "ops/work/parameter.h"
+#include "ops/split/parameter.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "ops/work/tiles.h"
+#include "ops/split/tiles.h"
 
 #include <gtest/gtest.h>
 

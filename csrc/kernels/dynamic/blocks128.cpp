@@ -60,7 +60,7 @@ class Spans {
     const auto* const next_x = x_of<In>(args_, next.row) + next.first;
     char* const y = y_of(args_, span.row) + span.first;
     const CacheLevel level = args_.stream ? prefetch_level() : CacheLevel::first;
-    // From the last block of a span back, as reduce_encode.h says why.
+    // From the last block of a span back, as reduce.h says why.
     const int64_t turned = span.n == kSpan && level == CacheLevel::second ? kLanes - 1 : 0;
     char* const codes = to_.at(y);
     const int64_t blocks = span.n / kBlock, next_blocks = next.n / kBlock;

@@ -1,4 +1,4 @@
-// Dynamic quantization in groups of any shape: what ops/work/dynamic_groups.cpp hands over. The
+// Dynamic quantization in groups of any shape: what ops/split/dynamic_groups.cpp hands over. The
 // codes are then npu_quantize's (kernels/elementwise/args.h). One definition of each run() per
 // target.
 #pragma once

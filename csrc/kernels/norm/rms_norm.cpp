@@ -1,4 +1,4 @@
-// npu_add_rms_norm_quant (docs/numerics.md 5) and its relatives: the source of norm.h, then codes
+// npu_add_rms_norm_quant (docs/numerics.md 5) and its relatives: a norm (source.h), then codes
 // by scales and zero points, or of each row by a scale of its own.
 //   y = rint(t / scale + zero_point), or t * scale; NaN gives 0; of floats: the nearest code
 #include "kernels/norm/rms_norm.h"

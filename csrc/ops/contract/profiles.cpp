@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ops/work/parameter.h"
+#include "ops/split/parameter.h"
 
 namespace npu_quant {
 namespace {

@@ -33,6 +33,11 @@ class NormDynamicPart(NormPart):
             (which, own), lambda: GroupedPart(model.branch(formula, which, self), *self.rows)
         )
 
+    def zeros(self, kind: str, which: int, dtype: Any) -> Array:
+        """Return what an output that is not wanted has here."""
+        begin, end = self.spans[self.model.nth_of(kind, which)]
+        return np.zeros(end - begin, dtype)
+
 
 class NormDynamicQuant(NormModel, GroupedModel):
     """Codes of a norm, and the scale of each row."""
@@ -59,9 +64,13 @@ class NormDynamicQuant(NormModel, GroupedModel):
         """Return which of the outputs of its kind one is."""
         return self.kinds[:output].count(self.kinds[output])
 
+    def nth_of(self, kind: str, which: int) -> int:
+        """Return that output; those of a kind follow on each other."""
+        return self.kinds.index(kind) + which
+
     def scale_outputs(self, output: int) -> tuple[int, ...]:
         """Return the output that has the scales of these codes, as the k-th scales are."""
-        return (self.kinds.index("scale") + self.nth(output),)
+        return (self.nth_of("scale", self.nth(output)),)
 
     def allowed_for(self, output: int) -> float:
         """Return k: factors round once more."""
@@ -136,24 +145,16 @@ class NormDynamicQuant(NormModel, GroupedModel):
 
 def y(formula: Formula, part: NormDynamicPart, which: int) -> Array:
     """Return the codes of a part; of an output that is not wanted its zero."""
-    model = part.model
-    if not model.is_wanted[which]:
-        begin, end = part.spans[_nth(model, "codes", which)]
-        return np.zeros(end - begin, model.format.carrier)
+    if not part.model.is_wanted[which]:
+        return part.zeros("codes", which, part.model.format.carrier)
     return groups.y(formula, part.branch(formula, which))
 
 
 def scales(formula: Formula, part: NormDynamicPart, which: int) -> Array | None:
     """Return the scales of a part, likewise."""
-    model = part.model
-    if not model.is_wanted[which]:
-        begin, end = part.spans[_nth(model, "scale", which)]
-        return np.zeros(end - begin, np.float32)
+    if not part.model.is_wanted[which]:
+        return part.zeros("scale", which, np.float32)
     return groups.scales(formula, part.branch(formula, which))
-
-
-def _nth(model: Any, kind: str, which: int) -> int:
-    return int(model.kinds.index(kind) + which)
 
 
 def text(formula: Formula) -> str:

@@ -1,4 +1,4 @@
-#include "ops/work/row_groups.h"
+#include "ops/split/row_groups.h"
 
 #include <cstring>
 #include <limits>

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "ops/work/parameter.h"
-#include "ops/work/tiles.h"
+#include "ops/split/parameter.h"
+#include "ops/split/tiles.h"
 
 namespace npu_quant {
 

@@ -8,7 +8,7 @@
 #include "core/rounding.h"
 #include "ops/contract/choice.h"
 #include "ops/contract/op.h"
-#include "ops/work/row_groups.h"
+#include "ops/split/row_groups.h"
 
 namespace npu_quant {
 

@@ -1,8 +1,8 @@
-#include "ops/work/norm_rows.h"
+#include "ops/split/norm_rows.h"
 
 #include "kernels/elementwise/args.h"
-#include "ops/work/parameter.h"
-#include "ops/work/tiles.h"
+#include "ops/split/parameter.h"
+#include "ops/split/tiles.h"
 
 namespace npu_quant {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "core/rule.h"
 #include "kernels/dynamic/dynamic.h"
-#include "ops/work/dynamic_rows.h"
+#include "ops/split/dynamic_rows.h"
 
 namespace npu_quant {
 

@@ -1,8 +1,8 @@
-#include "ops/work/dynamic_rows.h"
+#include "ops/split/dynamic_rows.h"
 
 #include <utility>
 
-#include "ops/work/row_groups.h"
+#include "ops/split/row_groups.h"
 
 namespace npu_quant {
 namespace {

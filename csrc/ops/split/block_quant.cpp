@@ -1,12 +1,12 @@
-#include "ops/work/block_quant.h"
+#include "ops/split/block_quant.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "core/dispatch.h"
 #include "kernels/dynamic/dynamic.h"
-#include "ops/work/parameter.h"
-#include "ops/work/tiles.h"
+#include "ops/split/parameter.h"
+#include "ops/split/tiles.h"
 
 namespace npu_quant {
 namespace {

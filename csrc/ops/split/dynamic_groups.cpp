@@ -1,4 +1,4 @@
-#include "ops/work/dynamic_groups.h"
+#include "ops/split/dynamic_groups.h"
 
 #include <cstring>
 #include <memory>

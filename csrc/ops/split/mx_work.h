@@ -6,7 +6,7 @@
 #include "core/cache.h"
 #include "kernels/mx/mx.h"
 #include "ops/contract/contract.h"
-#include "ops/work/tiles.h"
+#include "ops/split/tiles.h"
 
 namespace npu_quant {
 

@@ -4,7 +4,7 @@
 #include "core/cache.h"
 #include "kernels/elementwise/args.h"
 #include "ops/contract/op.h"
-#include "ops/work/tiles.h"
+#include "ops/split/tiles.h"
 
 namespace npu_quant {
 

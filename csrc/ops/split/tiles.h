@@ -9,7 +9,7 @@
 #include "core/ceil_div.h"
 #include "core/parallel.h"
 #include "core/strided.h"
-#include "ops/work/row_groups.h"
+#include "ops/split/row_groups.h"
 
 namespace npu_quant {
 

@@ -4,7 +4,7 @@
 #include "kernels/mx/mx.h"
 #include "ops/contract/choice.h"
 #include "ops/contract/op.h"
-#include "ops/work/mx_work.h"
+#include "ops/split/mx_work.h"
 
 namespace npu_quant {
 

@@ -1,11 +1,11 @@
-#include "ops/work/mx_quant.h"
+#include "ops/split/mx_quant.h"
 
 #include <algorithm>
 #include <bit>
 #include <iterator>
 
 #include "core/dispatch.h"
-#include "ops/work/parameter.h"
+#include "ops/split/parameter.h"
 
 namespace npu_quant {
 namespace {
