@@ -17,7 +17,7 @@ import numpy as np
 import npu_quant
 from npu_quant.golden import load
 from npu_quant.golden.measure.metrics import measure as compare
-from npu_quant.golden.read.sources import blocks
+from npu_quant.golden.sources import blocks
 
 from . import arrays
 from .cases import Bench

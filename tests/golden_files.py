@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from npu_quant.golden.read import FileError, load
-from npu_quant.golden.results import Source
+from npu_quant.arrays import Source
+from npu_quant.files import FileError, load
 
 
 def refusal(path: Path, **how: Any) -> str:

@@ -14,8 +14,8 @@ from command_line import Say
 import npu_quant
 from npu_quant.commands import bench, info, inspect
 from npu_quant.commands.statistics import BINS, statistics_of
-from npu_quant.golden.read import sources
-from npu_quant.golden.read.sources import ArraySource
+from npu_quant.golden import sources
+from npu_quant.golden.sources import ArraySource
 
 pytestmark = pytest.mark.usefixtures("here")
 

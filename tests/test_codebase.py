@@ -198,8 +198,8 @@ def test_rooms_depend_on_the_rooms_below_only() -> None:
 
 
 # The rooms of golden/, each of which imports those before it only.
-GOLDEN = ["shown", "results", "explanation_results", "folder_results", "formats", "read"]
-GOLDEN += ["measure", "operators", "judge", "report", "api", "folders"]
+GOLDEN = ["shown", "results", "explanation_results", "folder_results", "formats", "sources"]
+GOLDEN += ["sides", "measure", "operators", "judge", "report", "api", "folders"]
 
 
 def imported(path: Path, top: Path) -> Iterator[str]:
@@ -225,6 +225,12 @@ def test_the_rooms_of_golden_depend_on_those_below_only() -> None:
         own = GOLDEN.index(path.relative_to(top).parts[0].removesuffix(".py"))
         for name in imported(path, top):
             assert GOLDEN.index(name.partition(".")[0]) <= own, (path, name)
+
+
+def test_files_import_nothing_of_golden() -> None:
+    """Readers are below all that compares, quantizes or checks what they read."""
+    for path in sorted((ROOT / "python/npu_quant/files").glob("*.py")):
+        assert re.findall(r"from \.\.(golden|checkpoint|commands)", text(path)) == [], path
 
 
 def test_no_module_of_golden_imports_in_a_circle() -> None:

@@ -13,11 +13,11 @@ from conftest import TARGETS
 
 import npu_quant
 from npu_quant import _core
+from npu_quant.golden import sources
 from npu_quant.golden.measure import metrics as metrics_module
 from npu_quant.golden.measure.metrics import Positions, measure
-from npu_quant.golden.read import sources
-from npu_quant.golden.read.sources import ArraySource
 from npu_quant.golden.results import Metrics
+from npu_quant.golden.sources import ArraySource
 
 CODES = ["int8", "uint8", "bool", "int4", "uint4", "float8_e4m3fn", "float8_e5m2"]
 INTEGERS = ["int16", "uint16", "int32", "uint32", "int64", "uint64"]

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 import npu_quant
 from npu_quant import _core
 from npu_quant.errors import DTypeError, ParamError
+from npu_quant.golden import sources
 from npu_quant.golden.measure import metrics as metrics_module
 from npu_quant.golden.measure.metrics import measure
-from npu_quant.golden.read import sources
-from npu_quant.golden.read.sources import ArraySource
 from npu_quant.golden.results import Metrics
+from npu_quant.golden.sources import ArraySource
 
 Array = NDArray[Any]
 CHUNK = 4096

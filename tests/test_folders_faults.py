@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npu_quant.errors import ParamError
+from npu_quant.files import FileError
 from npu_quant.golden import compare_folders
-from npu_quant.golden.read import FileError
 
 
 class TestFaults:

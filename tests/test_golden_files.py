@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from golden_files import archive, check, npy, npy_by_hand, put, refusal, some
 
-from npu_quant.golden.read import FileError, list_arrays, load
-from npu_quant.golden.read.archive import Unpacked
+from npu_quant.files import FileError, list_arrays, load
+from npu_quant.files.archive import Unpacked
 
 PLAIN = ["bool", "float16", "float32", "float64"]
 PLAIN += [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]

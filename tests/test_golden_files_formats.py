@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from golden_files import archive, check, npy, put, refusal, safetensors, some
 
-from npu_quant.golden.read import (
+from npu_quant.files import (
     FileError,
     FileSource,
     file_source,
@@ -21,8 +21,8 @@ from npu_quant.golden.read import (
     load,
     same_file,
 )
-from npu_quant.golden.read.common import clean
-from npu_quant.golden.read.sources import ArraySource
+from npu_quant.files.common import clean
+from npu_quant.golden.sources import ArraySource
 
 SAFETENSORS = {
     "BOOL": "bool",
@@ -354,7 +354,7 @@ class TestAnyFile:
 
 LAZY = """
 import sys, numpy as np
-from npu_quant.golden.read import load
+from npu_quant.files import load
 # Its own: ru_maxrss begins at the peak of the process which started it.
 status = lambda: open("/proc/self/status").read().split()
 peak = lambda: int(status()[status().index("VmHWM:") + 1])

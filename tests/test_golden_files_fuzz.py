@@ -15,7 +15,7 @@ import pytest
 from damage import TIMES, mutated, rng_of
 from golden_files import HOOKS, archive, call, npy, put, safetensors, storage, tensor, torch_file
 
-from npu_quant.golden.read import FileError, list_arrays, load
+from npu_quant.files import FileError, list_arrays, load
 
 X = np.arange(24, dtype=np.float32).reshape(4, 6)
 NPU = "torch_npu.utils.storage._rebuild_npu_tensor"

@@ -25,9 +25,9 @@ from golden_files import (
     torch_file,
 )
 
-from npu_quant.golden.read import FileError, list_arrays, load
-from npu_quant.golden.read import safetensors as safetensors_file
-from npu_quant.golden.read.common import clean
+from npu_quant.files import FileError, list_arrays, load
+from npu_quant.files import safetensors as safetensors_file
+from npu_quant.files.common import clean
 
 X = some((3, 4), "float32")
 

@@ -26,8 +26,8 @@ from golden_files import (
     torch_file,
 )
 
-from npu_quant.golden.read import list_arrays, load
-from npu_quant.golden.read import pickled as machine
+from npu_quant.files import list_arrays, load
+from npu_quant.files import pickled as machine
 
 X = np.arange(12, dtype=np.float32)
 DATA = {"0": X.tobytes()}

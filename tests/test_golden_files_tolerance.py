@@ -11,12 +11,12 @@ import pytest
 from golden_files import npy, put
 from numpy.typing import NDArray
 
+from npu_quant.files import FileSource, load, sources
 from npu_quant.golden import compare
 from npu_quant.golden.formats import format_of
 from npu_quant.golden.judge import tolerance
 from npu_quant.golden.judge.tolerance import Excess, excess_of, excess_of_sources
-from npu_quant.golden.read import FileSource, load, sources
-from npu_quant.golden.read.sources import ArraySource
+from npu_quant.golden.sources import ArraySource
 
 Array = NDArray[Any]
 

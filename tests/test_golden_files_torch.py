@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from golden_files import HOOKS, call, check, put, refusal, storage, torch_file
 
-from npu_quant.golden.read import list_arrays, load
+from npu_quant.files import list_arrays, load
 
 NPU = "torch_npu.utils.storage._rebuild_npu_tensor"
 DTYPES = ["bfloat16", "float16", "float64", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"]
@@ -120,7 +120,7 @@ class Wall:
         if name.split(".")[0] in ("torch", "torch_npu"):
             raise ImportError(name)
 sys.meta_path.insert(0, Wall())
-from npu_quant.golden.read import load
+from npu_quant.files import load
 assert load(sys.argv[1]).array().tolist() == [list(range(4 * i, 4 * i + 4)) for i in range(3)]
 assert "torch" not in sys.modules
 print("read")

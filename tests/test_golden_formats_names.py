@@ -11,8 +11,8 @@ from test_golden_formats import E4M3, F32, OWN, packed, to_hifloat8
 
 import npu_quant
 from npu_quant import ParamError
+from npu_quant._codes import int4_of
 from npu_quant.golden import compare, explain
-from npu_quant.golden.formats import int4_of
 
 
 class TestElements:

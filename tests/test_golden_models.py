@@ -13,7 +13,7 @@ from witnesses import layouts
 import npu_quant
 from npu_quant import DTypeError, ParamError
 from npu_quant.golden.operators import Model, model_of, operators, outputs_of
-from npu_quant.golden.read.sources import ArraySource
+from npu_quant.golden.sources import ArraySource
 
 F32 = np.float32
 SIXTEEN = [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)]

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from npu_quant import DTypeError
-from npu_quant.golden.formats import format_of, int4_of, whole
+from npu_quant._codes import int4_of
+from npu_quant.golden.formats import format_of, whole
 from npu_quant.golden.measure.metrics import measure
 from npu_quant.golden.operators.arithmetic import compiled, hybrid, roundings
-from npu_quant.golden.read.sources import ArraySource
+from npu_quant.golden.sources import ArraySource
 
 E4M3 = ml_dtypes.float8_e4m3fn
 WHOLE = ["int8", "uint8", "int32", ml_dtypes.int4]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from npu_quant import npu_dynamic_quant
 from npu_quant.golden import compare
 from npu_quant.golden.judge.power import blind_spot, power_of
-from npu_quant.golden.read.sources import ArraySource
+from npu_quant.golden.sources import ArraySource
 from npu_quant.testing import GoldenMismatch, assert_golden
 
 Array = NDArray[Any]

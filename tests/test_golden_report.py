@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 import npu_quant
 from npu_quant.golden import Comparison, compare
-from npu_quant.golden.read.sources import ArraySource, crc32
 from npu_quant.golden.report import words
+from npu_quant.golden.sources import ArraySource, crc32
 from npu_quant.testing import GoldenMismatch, assert_golden
 
 Array = NDArray[Any]

@@ -20,7 +20,7 @@ from npu_quant.golden.judge.tolerance import (
     verdicts_of_presets,
 )
 from npu_quant.golden.measure.metrics import measure
-from npu_quant.golden.read.sources import ArraySource
+from npu_quant.golden.sources import ArraySource
 
 Array = NDArray[Any]
 F32 = np.float32

@@ -12,14 +12,13 @@ import pytest
 from numpy.typing import NDArray
 
 from npu_quant import ParamError
-from npu_quant.golden import Comparison, VariantMatch, compare, load
+from npu_quant.golden import Comparison, VariantMatch, compare, load, sources
 from npu_quant.golden.formats import format_of
 from npu_quant.golden.judge import verdict
 from npu_quant.golden.judge.rounding import Rounding, follows_scale
 from npu_quant.golden.measure import differing
-from npu_quant.golden.read import sources
-from npu_quant.golden.read.sources import ArraySource
 from npu_quant.golden.results import OutputComparison, Ties, TieTest, Tolerance
+from npu_quant.golden.sources import ArraySource
 
 Array = NDArray[Any]
 K = 4.0

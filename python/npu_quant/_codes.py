@@ -151,3 +151,14 @@ def decode(codes: NDArray[Any], format: DTypeName) -> NDArray[np.float32]:
     if row.name in _INTEGERS:
         return codes.astype(np.float32)
     return values_of(row.name)[np.ascontiguousarray(codes).view(np.uint8).reshape(codes.shape)]
+
+
+def int4_of(raw: NDArray[np.uint8], *, packed: bool = True) -> NDArray[np.int8]:
+    """Return the int4 of bytes: two in each, the first in the lower half, or that alone."""
+    if packed:  # words are little-endian: byte by byte
+        pairs = np.empty((raw.size, 2), np.uint8)
+        pairs[:, 0], pairs[:, 1] = raw, raw >> 4
+        raw = pairs.reshape(-1)
+    values: NDArray[np.int8] = (raw << 4).view(np.int8)
+    values >>= 4
+    return values

@@ -1,9 +1,10 @@
-"""What an argument that is an array may be, as type checkers see it: also what is torch's."""
+"""What an array may be, as type checkers see it: one of torch's, or one that is read in pieces."""
 
 from __future__ import annotations
 
 from typing import Any, Protocol, Union
 
+import numpy as np
 from numpy.typing import NDArray
 
 
@@ -31,3 +32,28 @@ class TorchDType(Protocol):
 # Union, since this is evaluated and Python 3.10 lacks | of a generic alias and a class.
 Array = Union[NDArray[Any], Tensor]  # noqa: UP007
 """An array, or one of torch's CPU tensors (:mod:`npu_quant.ops`)."""
+
+
+class Source(Protocol):
+    """An array that is read in pieces of its elements in C order."""
+
+    name: str
+    """Where it comes from, such as a file's name; empty for an array in memory."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The elements' dtype."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The array's shape."""
+        ...
+
+    def read(self, begin: int, end: int) -> NDArray[Any]:
+        """Return elements ``[begin, end)``, counted in C order, contiguous and 1-D."""
+        ...
+
+    def array(self) -> NDArray[Any]:
+        """Return all of it, in its shape."""
+        ...

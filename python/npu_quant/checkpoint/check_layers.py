@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import formats
-from ..golden.read.safetensors import NUMPY
+from ..files.safetensors import NUMPY
 from .check_values import unpacked
 from .folder import FLOATS, Tensor
 from .job import BAND_BYTES, PIECE_BYTES

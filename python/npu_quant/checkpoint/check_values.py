@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..golden.read.safetensors import NUMPY
+from ..files.safetensors import NUMPY
 from .findings import Findings
 from .folder import FLOATS, Tensor
 from .job import BAND_BYTES, PIECE_BYTES

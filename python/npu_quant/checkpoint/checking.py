@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..golden.read.common import FileError
+from ..files.common import FileError
 from . import check_sums, check_values, names
 from .check_files import read
 from .check_layers import Compared, Rows, compare, rows_of, same_bytes

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..golden.read.common import clean
+from ..files.common import clean
 from .check_sums import parsed
 from .folder import CheckpointError, json_of
 from .job import Job, together

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import NpuQuantError
-from ..golden.read.common import File, FileError, clean, printable
-from ..golden.read.safetensors import Header, header_of
+from ..files.common import File, FileError, clean, printable
+from ..files.safetensors import Header, header_of
 
 SOURCE_INDEX = "model.safetensors.index.json"
 FLOATS = ("BF16", "F16", "F32", "F64")

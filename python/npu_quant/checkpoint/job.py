@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..golden.read.safetensors import NUMPY
+from ..files.safetensors import NUMPY
 from . import names
 from .checksum import Checksum
 from .folder import CheckpointError, Tensor

@@ -14,8 +14,8 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from .. import formats
-from ..golden.read.common import File
-from ..golden.read.safetensors import NUMPY
+from ..files.common import File
+from ..files.safetensors import NUMPY
 from .config import Config
 from .folder import FLOATS, CheckpointError, Tensor
 

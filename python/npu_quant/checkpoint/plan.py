@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
-from ..golden.read.common import clean
-from ..golden.read.safetensors import BITS
+from ..files.common import clean
+from ..files.safetensors import BITS
 from . import names
 from .config import Config, params_dtype
 from .folder import FLOATS, CheckpointError, Shard, Tensor

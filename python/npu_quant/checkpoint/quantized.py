@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..golden.read.common import clean
+from ..files.common import clean
 from . import names
 from .config import Config
 from .findings import Findings

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .._runtime import __version__
-from ..golden.read.common import clean
+from ..files.common import clean
 from .folder import Shard, Tensor
 
 STRETCH = 4096

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Source
 from ..errors import DTypeError, ParamError
 from ..golden.api import Comparison
 from ..golden.operators import model_of, operator_of, outputs_of
 from ..golden.operators.matching import difference
 from ..golden.report import words
-from ..golden.results import OutputComparison, Source
+from ..golden.results import OutputComparison
 from .files import FLOAT_BITS, carries
 from .order import Order, parameters_of
 from .roles import Roles

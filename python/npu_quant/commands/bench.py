@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import dtypes, get_num_threads, ops, set_num_threads
-from ..golden.read.common import ALIASES
+from ..files.common import ALIASES
 from .arguments import Parser, UsageError, add_json, at_least, parsed, seconds, shape
 from .console import write, write_json, write_table
 from .info import machine

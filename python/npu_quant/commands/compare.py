@@ -8,13 +8,13 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from ..errors import DTypeError, ParamError
+from ..files import FileError
 from ..golden.api import Comparison, Explanation, Sides, explain, sides_of
 from ..golden.api import compared as run_comparison
 from ..golden.judge.refusal import refusal_of
 from ..golden.judge.request import Limit, Limits, Progress, Request
 from ..golden.judge.tolerance import RULES
 from ..golden.operators import operators, outputs_of
-from ..golden.read import FileError
 from . import wrong_order
 from .advice import advice_on, complaint_of_file
 from .arguments import (

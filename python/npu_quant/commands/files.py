@@ -10,9 +10,9 @@ from typing import Any, Union
 import numpy as np
 from numpy.typing import NDArray
 
-from ..golden.read import FileError, FileSource, list_arrays, load
-from ..golden.read.common import ALIASES, clean
-from ..golden.results import Source
+from ..arrays import Source
+from ..files import FileError, FileSource, list_arrays, load
+from ..files.common import ALIASES, clean
 from .arguments import UsageError
 from .outputs import split
 

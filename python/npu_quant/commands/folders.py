@@ -7,9 +7,9 @@ from argparse import Namespace
 from collections.abc import Callable
 
 from ..errors import ParamError
+from ..files import FileError, list_arrays
 from ..golden import FolderComparison, FolderRow, compare_folders
 from ..golden.judge.verdict import RUNGS
-from ..golden.read import FileError, list_arrays
 from ..golden.report import words
 from ..golden.report.folder_text import alone_lines, found, headline, remarks
 from .arguments import UsageError, limits

@@ -9,12 +9,12 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ..golden.read import FileError, FileSource, load
-from ..golden.read.common import File, row_of
-from ..golden.read.raw import sizes_text
-from ..golden.read.sources import crc32, size_of
+from ..files import FileError, FileSource, load
+from ..files.common import File, row_of
+from ..files.raw import sizes_text
 from ..golden.report import words
 from ..golden.shown import plain
+from ..golden.sources import crc32, size_of
 from .arguments import Parser, add_json, add_reading
 from .console import is_unicode, write, write_error, write_json
 from .files import FLOAT_BITS, RAW, Opener, listed

@@ -9,8 +9,8 @@ from typing import Any
 
 from .. import ops
 from ..errors import meant
+from ..files import FileError, list_arrays
 from ..golden.operators import model, name_of, operator_of, operators, outputs_of
-from ..golden.read import FileError, list_arrays
 from .arguments import UsageError
 from .files import ABSENT
 from .outputs import split

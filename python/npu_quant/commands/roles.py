@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..arrays import Source
 from ..errors import meant
+from ..files import FileSource, same_file
 from ..golden.operators import model_of, name_of, operators, outputs_of
-from ..golden.read import FileSource, same_file
-from ..golden.results import Source
 from .arguments import UsageError
 from .files import ABSENT, LOST, RAW, Like, Opener, listed
 from .order import Order, by_key, filled

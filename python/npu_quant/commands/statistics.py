@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Source
 from ..golden.formats import format_of
-from ..golden.read.sources import blocks, size_of
-from ..golden.results import Source
+from ..golden.sources import blocks, size_of
 
 BINS = 48
 """Of the histogram."""

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Source
+from ..files import FileError, FileSource
+from ..files.common import File
 from ..golden.api import Sides
 from ..golden.judge import verdict
 from ..golden.operators import operator_of, outputs_of
-from ..golden.read import FileError, FileSource
-from ..golden.read.common import File
-from ..golden.results import Source
 from .files import ABSENT, RAW, Opener, listed
 from .order import Order, filled
 from .outputs import split

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 from .._names import dir_of
 
 if TYPE_CHECKING:
+    from ..files import FileError, list_arrays, load
     from .api import Comparison, Explanation, compare, explain
     from .folders import Alone, FolderComparison, FolderRow, compare_folders
     from .measure.decibels import Loss, loss
     from .operators import list_variants
-    from .read import FileError, list_arrays, load
     from .results import (
         Concentration,
         Element,
@@ -69,7 +69,7 @@ _PLACES = {
     "folders": ("Alone", "FolderComparison", "FolderRow", "compare_folders"),
     "measure.decibels": ("Loss", "loss"),
     "operators": ("list_variants",),
-    "read": ("FileError", "list_arrays", "load"),
+    ".files": ("FileError", "list_arrays", "load"),
 }
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
 
@@ -79,6 +79,6 @@ if not TYPE_CHECKING:  # to a type checker a name that is not here is a mistake
         """Import a name from where it is."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        place = _PLACE_OF.get(name, "results")
-        thing = globals()[name] = getattr(importlib.import_module(f"{__name__}.{place}"), name)
+        place = importlib.import_module(f".{_PLACE_OF.get(name, 'results')}", __name__)
+        thing = globals()[name] = getattr(place, name)
         return thing

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .._kinds import whole
+from ..arrays import Source
 from ..errors import ParamError
 from .explanation_results import ExplanationData
 from .judge import verdict
@@ -17,20 +18,22 @@ from .judge.power import blind_spot
 from .judge.request import Limit, Limits, Progress, Request
 from .operators import Model, applicable, model_of, name_of, outputs_of
 from .operators.ranking import ranked_formulas
-from .read.sides import Outputs, Paired, as_outputs, checked_names, completed, names_of, of_numbers
-from .read.sources import ArraySource
 from .report.data import comparison_to_dict, explanation_to_dict
 from .report.explanation import explanation_text, explanation_to_html
 from .report.html import comparison_page, comparison_to_html
 from .report.text import text_of
-from .results import (
-    BlindSpot,
-    ComparisonData,
-    Element,
-    OutputComparison,
-    Source,
-)
+from .results import BlindSpot, ComparisonData, Element, OutputComparison
 from .shown import some_of
+from .sides import (
+    Outputs,
+    Paired,
+    as_outputs,
+    checked_names,
+    completed,
+    names_of,
+    of_numbers,
+)
+from .sources import ArraySource
 
 
 class Comparison(ComparisonData):

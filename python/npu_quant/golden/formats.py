@@ -356,17 +356,6 @@ FORMATS: dict[str, Format] = {
 """What no dtype of arrays says: bytes of HiFloat8 and E8M0; int4 and float4, an element each."""
 
 
-def int4_of(raw: NDArray[np.uint8], *, packed: bool = True) -> NDArray[np.int8]:
-    """Return the int4 of bytes: two in each, the first in the lower half, or that alone."""
-    if packed:  # words are little-endian: byte by byte
-        pairs = np.empty((raw.size, 2), np.uint8)
-        pairs[:, 0], pairs[:, 1] = raw, raw >> 4
-        raw = pairs.reshape(-1)
-    values: NDArray[np.int8] = (raw << 4).view(np.int8)
-    values >>= 4
-    return values
-
-
 def half_away(q: Any) -> Any:
     """Round to nearest whole numbers, ties away from zero; q - trunc(q) is exact."""
     whole = np.trunc(q)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,31 +14,6 @@ from .shown import ShortRepr, plain, some_of
 
 Rung: TypeAlias = Literal["identical", "tie", "variant", "tolerated", "different"]
 """What a comparison may come to, the best first (docs/golden.md 1)."""
-
-
-class Source(Protocol):
-    """An array that is read in pieces of its elements in C order."""
-
-    name: str
-    """Where it comes from, such as a file's name; empty for an array in memory."""
-
-    @property
-    def dtype(self) -> np.dtype:
-        """The elements' dtype."""
-        ...
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The array's shape."""
-        ...
-
-    def read(self, begin: int, end: int) -> NDArray[Any]:
-        """Return elements ``[begin, end)``, counted in C order, contiguous and 1-D."""
-        ...
-
-    def array(self) -> NDArray[Any]:
-        """Return all of it, in its shape."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..golden.read import FileError, list_arrays, load
-from ..golden.read.common import clean
+from ..files import FileError, list_arrays, load
+from ..files.common import clean
 
 Arrays = dict[str, NDArray[Any]]
 

@@ -18,8 +18,8 @@ from ..commands.shell import joined
 from ..golden.api import Comparison
 from ..golden.judge.request import Limit, Limits, Request
 from ..golden.operators import inputs_of, operator_of, outputs_of
-from ..golden.read.sides import Paired
-from ..golden.read.sources import as_source, is_source
+from ..golden.sides import Paired
+from ..golden.sources import as_source, is_source
 from . import archive
 from .folders import Folders, digest_of
 

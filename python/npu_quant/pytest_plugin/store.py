@@ -10,7 +10,7 @@ from ..errors import ParamError
 from ..golden.api import run
 from ..golden.judge.request import Request
 from ..golden.operators import outputs_of
-from ..golden.read.sides import as_outputs, checked_names
+from ..golden.sides import as_outputs, checked_names
 from . import archive
 from .archive import Arrays
 from .settings import Settings

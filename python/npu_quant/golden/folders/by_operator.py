@@ -8,15 +8,15 @@ from functools import partial
 from typing import Any
 
 from ...errors import ParamError
+from ...files.dumps import Call
+from ...files.folder import Folder
 from ..api import Comparison, run
 from ..folder_results import FolderRow
 from ..judge import verdict
 from ..judge.request import Request
 from ..operators import outputs_of
 from ..operators.dumped import Rule, arguments_of_call, arrays_in, loaded, outputs_of_call
-from ..read.dumps import Call
-from ..read.folder import Folder
-from ..read.pairs import Pair
+from .pairs import Pair
 from .rows import FAULTS, Pass, row_of
 
 

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from ..api import run
 from ..folder_results import FolderRow
 from ..judge.request import Request
-from ..read.pairs import Pair
 from ..shown import plain as plain_data
+from .pairs import Pair
 from .rows import FAULTS, Pass
 
 

@@ -9,16 +9,16 @@ from typing import Any
 
 from ... import _kinds
 from ...errors import ParamError
+from ...files.common import printable
+from ...files.folder import Entry, Folder, folder_of
 from ..folder_results import FolderComparisonData
 from ..judge.request import Limits, Progress
 from ..operators.dumped import rules_of
-from ..read.common import printable
-from ..read.folder import Entry, Folder, folder_of
-from ..read.pairs import Pair, alone_of, pairs_of
 from ..report.folder_page import folders_page
 from ..report.folder_text import folders_text, folders_to_dict
 from .by_operator import groups_of, judge
 from .carried import Carried
+from .pairs import Pair, alone_of, pairs_of
 from .rows import Pass, plain_rows
 
 

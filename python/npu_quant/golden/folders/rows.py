@@ -11,16 +11,17 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
+from ...arrays import Source
 from ...errors import DTypeError, ParamError
+from ...files import FileError
+from ...files.folder import Entry, Folder
 from ..api import Comparison, run
 from ..folder_results import FolderRow
 from ..judge.refusal import refusal_of
 from ..judge.request import Limits, Progress, Request
 from ..judge.tolerance import is_about
-from ..read import FileError
-from ..read.folder import Entry, Folder
-from ..read.pairs import Pair
-from ..results import OutputComparison, Source
+from ..results import OutputComparison
+from .pairs import Pair
 
 FAULTS = (FileError, ParamError, DTypeError, TypeError, ValueError, OSError, MemoryError)
 """What a file, an operator or an array may bring about: a row that fails, not the end of all."""

@@ -10,12 +10,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ...arrays import Source
 from ...errors import DTypeError
 from ..formats import Format, format_of
 from ..operators import Model
-from ..read.sides import Paired
-from ..read.sources import Cast, blocks, given_dtype, given_names
-from ..results import OutputComparison, Source
+from ..results import OutputComparison
+from ..sides import Paired
+from ..sources import Cast, blocks, given_dtype, given_names
 
 _AT_ONCE = 1 << 18
 _CLEARLY = 10.0

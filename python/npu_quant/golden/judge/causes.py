@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ...arrays import Source
 from ..formats import Float64, Floats, Format, Whole, format_of_output
 from ..measure.layout import Layout
 from ..measure.parts import (
@@ -23,8 +24,8 @@ from ..measure.parts import (
 )
 from ..operators import Model
 from ..operators.scale_grid import ScaleGrid
-from ..read.sources import size_of
-from ..results import Metrics, OutputComparison, Source, Where
+from ..results import Metrics, OutputComparison, Where
+from ..sources import size_of
 from . import verdict
 from .refusal import is_constant
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._kinds import told
+from ...arrays import Source
 from ...errors import ParamError
 from ..formats import Format, format_of_output
 from ..measure.collected import MOST_LISTED, Collector
@@ -17,18 +18,9 @@ from ..measure.differing import differences
 from ..measure.metrics import Positions, measure
 from ..measure.where import axis_of, has_axis, locate
 from ..operators import Model, applicable, list_variants, matching_variants
-from ..read.sides import Outputs, Paired
-from ..read.sources import ArraySource, Cast, Number
-from ..results import (
-    Element,
-    Metrics,
-    OutputComparison,
-    Seen,
-    Source,
-    Tolerance,
-    VariantMatch,
-    Where,
-)
+from ..results import Element, Metrics, OutputComparison, Seen, Tolerance, VariantMatch, Where
+from ..sides import Outputs, Paired
+from ..sources import ArraySource, Cast, Number
 from . import verdict
 from .casts import note_of
 from .power import power_of

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Source
 from ..formats import Format, format_of
 from ..measure.layout import Layout
 from ..operators import Model
-from ..read.sources import ArraySource, size_of
-from ..results import BlindSpot, Source
+from ..results import BlindSpot
+from ..sources import ArraySource, size_of
 
 _MOST_PROBED = 1 << 18
 _ROWS_PROBED, _FEW_ROWS, _ELEMENTS_PROBED = 256, 16, 1 << 15

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..read import same_file
-from ..read.sources import ArraySource, blocks, size_of
-from ..results import ComparisonData, OutputComparison, Source
+from ...arrays import Source
+from ...files import same_file
+from ..results import ComparisonData, OutputComparison
+from ..sources import ArraySource, blocks, size_of
 from . import verdict
 from .power import VACUOUS, power_text
 

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Source
 from ..measure.differing import Differences, differences, distance_from_tie
 from ..operators import Model
-from ..read.sources import blocks, size_of
-from ..results import Source, Ties, TieTest
+from ..results import Ties, TieTest
+from ..sources import blocks, size_of
 from .verdict import explains_any, is_tie
 
 _LOOKED_AT = 1 << 16

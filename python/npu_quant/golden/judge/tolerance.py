@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Source
 from ...errors import ParamError
 from ..formats import Format, format_of
-from ..read.sources import blocks
-from ..results import Metrics, Source
+from ..results import Metrics
+from ..sources import blocks
 
 RULES = ("exact", "off_by_one", "thousandth", "sqnr=40", "cann", "cann-en", "msprobe")
 """The presets shown next to every verdict; sqnr takes any number of dB."""

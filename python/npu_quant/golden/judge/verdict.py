@@ -12,9 +12,10 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Source
 from ..formats import Floats, Format, format_of_output, remedy_of
-from ..read.sources import given_dtype, given_names, size_of
-from ..results import Metrics, OutputComparison, Rung, Source, Ties, VariantMatch
+from ..results import Metrics, OutputComparison, Rung, Ties, VariantMatch
+from ..sources import given_dtype, given_names, size_of
 
 RUNGS: tuple[Rung, ...] = get_args(Rung)
 """Best first."""

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ..._kinds import whole, wrong
 from ...errors import ParamError
 from ..formats import format_of
-from ..read.sources import as_source
 from ..shown import ShortRepr
+from ..sources import as_source
 
 _SHOWN = 3
 

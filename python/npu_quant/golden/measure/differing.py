@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..read.sources import blocks
-from ..results import Source, TieTest
+from ...arrays import Source
+from ..results import TieTest
+from ..sources import blocks
 
 MOST_AT_ONCE = 1 << 20
 

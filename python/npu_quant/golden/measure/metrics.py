@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import _core
+from ...arrays import Source
 from ..formats import Format, format_of
-from ..read.sources import blocks, size_of
-from ..results import Metrics, Source
+from ..results import Metrics
+from ..sources import blocks, size_of
 from .layout import Layout
 
 STEP_BINS = ("<=-3", "-2", "-1", "0", "+1", "+2", ">=3")

@@ -11,9 +11,10 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Source
 from ..formats import Float64, Floats, Format
-from ..read.sources import size_of
-from ..results import Concentration, Source
+from ..results import Concentration
+from ..sources import size_of
 from .differing import differ
 from .layout import Layout, runs
 

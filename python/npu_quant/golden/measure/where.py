@@ -9,8 +9,9 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Source
 from ..formats import Format, Small
-from ..results import Concentration, Metrics, Source, Where
+from ..results import Concentration, Metrics, Where
 from .collected import Collector, Tally
 from .layout import Layout
 from .metrics import MOST_COLUMN_BUCKETS, Positions

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ... import _codes
-from ..formats import format_of, int4_of
+from ..._codes import int4_of
+from ..formats import format_of
 from . import steps
 from .formula import Variant
 from .model import Array, Flat, unpacked

@@ -11,7 +11,7 @@ from typing import Any
 
 from ... import ops
 from ...errors import ParamError
-from ..read.dumps import Call, Dumped
+from ...files.dumps import Call, Dumped
 from .model import parameters_of
 from .registry import name_of, outputs_of
 

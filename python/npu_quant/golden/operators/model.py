@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import dtypes
+from ..._codes import int4_of
 from ...errors import ParamError, meant
-from ..formats import Format, format_of, int4_of
+from ..formats import Format, format_of
 from ..results import TieTest
 from .formula import Formula, Variant
 

@@ -8,7 +8,7 @@ from typing import Any, overload
 from ... import _core, ops
 from ..._kinds import told
 from ...errors import ParamError, meant
-from ..read.sources import as_source, is_source
+from ..sources import as_source, is_source
 from .formula import Variant, Variants, VariantsByOperator
 from .model import Model, Operator, arguments_of, by_name
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Source
 from ..measure.layout import Layout, runs
-from ..read.sources import ArraySource
-from ..results import Concentration, Source
+from ..results import Concentration
+from ..sources import ArraySource
 
 
 @dataclass(frozen=True, eq=False)

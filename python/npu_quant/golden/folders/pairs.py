@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ...errors import ParamError
+from ...files.folder import Entry
 from ..folder_results import Alone
-from .folder import Entry
 
 _Name = Callable[[Entry], str | None]
 # By the whole name first; then .npy goes with .pt, and the only array of a file with a file.

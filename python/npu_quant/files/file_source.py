@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import dtypes
-from ..._kinds import cut
-from ..formats import int4_of
+from .. import dtypes
+from .._codes import int4_of
+from .._kinds import cut
 from .common import (
     MAX_BYTES,
     File,

@@ -8,7 +8,7 @@ from operator import index
 
 import numpy as np
 
-from ... import dtypes
+from .. import dtypes
 from .common import (
     Arrays,
     File,

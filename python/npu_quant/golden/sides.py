@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._kinds import told
-from ...errors import DTypeError, ParamError
-from ..results import Source
-from ..shown import some_of
+from .._kinds import told
+from ..arrays import Source
+from ..errors import DTypeError, ParamError
+from .shown import some_of
 from .sources import as_source
 
 Outputs = dict[str, Source | None]

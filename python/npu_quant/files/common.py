@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ... import dtypes
-from ...errors import NpuQuantError
+from .. import dtypes
+from ..errors import NpuQuantError
 
 Shape = tuple[int, ...]
 

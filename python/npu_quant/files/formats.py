@@ -11,8 +11,8 @@ import os
 from collections.abc import Collection, Sequence
 from itertools import islice
 
-from ... import _kinds, dtypes
-from ..results import Source
+from .. import _kinds, dtypes
+from ..arrays import Source
 from . import npy, raw, safetensors, torch_file
 from .archive import archive_of
 from .common import Arrays, File, FileError, Stored, clean, dtype_name, printable
