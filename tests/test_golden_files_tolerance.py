@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from npu_quant.files import FileSource, load, sources
 from npu_quant.golden import compare
-from npu_quant.golden.formats import format_of
+from npu_quant.golden.elements import elements_of
 from npu_quant.golden.judge import tolerance
 from npu_quant.golden.judge.tolerance import Excess, excess_of, excess_of_sources
 from npu_quant.golden.sources import ArraySource
@@ -139,7 +139,7 @@ class TestExcess:
     def test_what_is_equal_is_not_computed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Of a million elements five differ: the others are not widened."""
         widened = []
-        own = type(format_of(np.float16))
+        own = type(elements_of(np.float16))
         wide = own.wide
         monkeypatch.setattr(own, "wide", lambda f, x: widened.append(x.size) or wide(f, x))
         golden = np.ones(1 << 20, np.float16)

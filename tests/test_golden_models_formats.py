@@ -12,7 +12,7 @@ import pytest
 
 from npu_quant import DTypeError
 from npu_quant._codes import int4_of
-from npu_quant.golden.formats import format_of, whole
+from npu_quant.golden.elements import elements_of, whole
 from npu_quant.golden.measure.metrics import measure
 from npu_quant.golden.operators.arithmetic import compiled, hybrid, roundings
 from npu_quant.golden.sources import ArraySource
@@ -38,13 +38,13 @@ class TestFloats:
     def test_neighbours_are_the_next_values(self, dtype: Any) -> None:
         values = in_order(dtype)
         wide = values.astype(np.float64)
-        below, above = format_of(dtype).neighbours(values)
+        below, above = elements_of(dtype).neighbours(values)
         assert (below == [wide[0], *wide[:-1]]).all()
         assert (above == [*wide[1:], wide[-1]]).all()
 
     def test_ties_are_where_conversion_changes(self, dtype: Any) -> None:
         values = in_order(dtype)
-        own = format_of(dtype)
+        own = elements_of(dtype)
         low, high = own.ties(values)
         wide = values.astype(np.float64)
         assert (low[1:] == (wide[1:] + wide[:-1]) / 2).all()
@@ -55,7 +55,7 @@ class TestFloats:
 
     def test_steps_are_counted_in_their_order(self, dtype: Any) -> None:
         values = in_order(dtype)
-        own = format_of(dtype)
+        own = elements_of(dtype)
         assert (own.steps(values[1:], values[:-1]) == 1).all()
         assert own.steps(values[:1], values[-1:]) == len(values) - 1
         assert own.steps(-values[:1] * 0, values[:1] * 0) == 0
@@ -63,7 +63,7 @@ class TestFloats:
 
 
 def test_e4m3_ends_at_448() -> None:
-    own = format_of(E4M3)
+    own = elements_of(E4M3)
     assert own.limits == (-448, 448)
     top = np.array([448, 416, 2.0**-9], E4M3)
     below, above = own.neighbours(top)
@@ -86,7 +86,7 @@ class TestOfOneByte:
     """What codes stand for, which for hifloat8 is not in the order of the codes."""
 
     def test_values(self, name: str) -> None:
-        own = format_of(name)
+        own = elements_of(name)
         top, greatest, least, finite, *_ = KNOWN[name]
         values = own.values(EVERY.view(own.carrier))
         assert values[[top, 1, 0]].tolist() == [greatest, least, 0]
@@ -105,7 +105,7 @@ class TestOfOneByte:
             assert np.signbit(values[0x80])
 
     def test_what_is_encoded_comes_back(self, name: str) -> None:
-        own = format_of(name)
+        own = elements_of(name)
         values = own.values(EVERY.view(own.carrier))
         finite = np.isfinite(values)
         assert (own.nearest(values[finite]).view(np.uint8) == EVERY[finite]).all()
@@ -114,7 +114,7 @@ class TestOfOneByte:
         assert beyond.tolist() == [top, top | 0x80, 0, top]
 
     def test_all_of_16_bits(self, name: str) -> None:
-        own = format_of(name)
+        own = elements_of(name)
         for dtype, crc in zip((ml_dtypes.bfloat16, np.float16), KNOWN[name][4:], strict=True):
             with np.errstate(invalid="ignore"):
                 numbers = np.arange(1 << 16).astype(np.uint16).view(dtype).astype(np.float64)
@@ -125,7 +125,7 @@ class TestOfOneByte:
                 assert zlib.crc32(own.codes(rounded).tobytes()) == crc
 
     def test_neighbours_middles_and_steps(self, name: str) -> None:
-        own = format_of(name)
+        own = elements_of(name)
         table = own.values(EVERY.view(own.carrier))
         codes = EVERY[np.isfinite(table)].view(own.carrier)
         ordered = np.unique(own.values(codes))
@@ -141,7 +141,7 @@ class TestOfOneByte:
             assert (steps == np.abs(np.searchsorted(ordered, own.values(codes)) - i)).all()
 
     def test_they_are_measured_by_value(self, name: str) -> None:
-        own = format_of(name)
+        own = elements_of(name)
         before = own.neighbours(own.nearest(np.ones(1)))[0][0]
         codes = own.nearest(np.array([0.5, before, 1, -16, 15, 0, -0.0]))
         golden = own.nearest(np.array([0.5, 1, before, 16, 14, -0.0, 0]))
@@ -166,20 +166,20 @@ def test_what_is_not_saturated() -> None:
     with np.errstate(all="ignore"):
         numbers = (np.arange(1 << 16).astype(np.uint32) << 16).view(np.float32)
         for dtype in (E4M3, ml_dtypes.float8_e5m2):
-            own = format_of(dtype)
+            own = elements_of(dtype)
             theirs = numbers.astype(dtype)
             ours = own.codes(own.rounding(np.rint)(numbers), -np.inf)
             is_number = ~np.isnan(theirs)
             assert (np.isnan(ours) == ~is_number).all()
             assert (ours.view(np.uint8) == theirs.view(np.uint8))[is_number].all()
-        own = format_of("hifloat8")
+        own = elements_of("hifloat8")
         ours = own.codes(own.rounding(np.rint)(numbers), -np.inf)
     assert zlib.crc32(ours.tobytes()) == 0x8AD58D05
 
 
 def test_hybrid_rounding() -> None:
     """Its CRC-32, not saturated and saturated, of numbers all of whose last bits differ."""
-    own = format_of("hifloat8")
+    own = elements_of("hifloat8")
     high = np.arange(1 << 16, dtype=np.uint32)
     numbers = (high << 16 | (high * 40503 & 0xFFFF)).view(np.float32)
     with np.errstate(all="ignore"):
@@ -190,7 +190,7 @@ def test_hybrid_rounding() -> None:
 
 def test_ties_between_codes_that_are_several_steps_apart() -> None:
     """The one beside the actual code, on the golden one's side."""
-    own = format_of(E4M3)
+    own = elements_of(E4M3)
     codes = np.array([16, 20, 20, 16, 18], E4M3)
     golden = np.array([20, 16, 18, 16, -0.0], E4M3)
     test = own.tie(np.zeros(5), codes, golden)
@@ -199,20 +199,20 @@ def test_ties_between_codes_that_are_several_steps_apart() -> None:
     zeros = own.tie(np.array([3.0]), np.array([-0.0], E4M3), np.array([0.0], E4M3))
     assert (zeros.value, zeros.tie, zeros.steps) == (0, 0, 1)
     far = np.array([2**26, 2**26 + 8], np.int32)  # a step of float32 apart
-    assert format_of("i4").tie(np.zeros(1), far[1:], far[:1]).tie == 2**26 + 4
+    assert elements_of("i4").tie(np.zeros(1), far[1:], far[:1]).tie == 2**26 + 4
     none = own.tie(np.array([3.0]), codes[:1], np.array([np.nan], E4M3))
     assert (np.isnan(none.tie).all(), none.steps) == (True, np.inf)
 
 
 def test_hifloat8_by_hand() -> None:
-    own = format_of("hifloat8")
+    own = elements_of("hifloat8")
     numbers = [32768, 1.0625, 1.1875, 7.75, 18, -240, 2.0**-23, -(2.0**-24), 0.97, 14]
     assert own.nearest(np.array(numbers)).tobytes().hex(" ") == "6e 09 0a 28 41 e0 01 00 08 2e"
 
 
 def test_int4() -> None:
     """By element, not by word."""
-    own = format_of("int4")
+    own = elements_of("int4")
     packed = np.array([0x92200C47, 0xFEDCBA98], "<u4")
     codes = int4_of(packed.view(np.uint8))
     assert codes.tolist() == [7, 4, -4, 0, 0, 2, 2, -7, *range(-8, 0)]
@@ -225,16 +225,16 @@ def test_int4() -> None:
 
 
 def test_a_scale_of_powers_of_two_is_exact() -> None:
-    own = format_of(ml_dtypes.float8_e8m0fnu)
+    own = elements_of(ml_dtypes.float8_e8m0fnu)
     assert (own.limits, own.scale_steps) == ((2.0**-127, 2.0**127), 0)
     codes = EVERY[:3].view(own.carrier)
     assert own.steps(codes[1:], codes[:-1]).tolist() == [1, 1]
     assert [v.tolist() for v in own.neighbours(codes[:1])] == [[2.0**-127], [2.0**-126]]
-    assert format_of("f4").scale_steps == 1
+    assert elements_of("f4").scale_steps == 1
 
 
 def test_float4_has_the_low_half_of_a_byte() -> None:
-    own = format_of(ml_dtypes.float4_e2m1fn)
+    own = elements_of(ml_dtypes.float4_e2m1fn)
     assert own.limits == (-6, 6)
     numbers = np.array([0.25, 0.75, 2.5, 100, -0.2, -5])
     assert own.nearest(numbers).astype(float).tolist() == [0, 1, 2, 6, 0, -4]
@@ -270,7 +270,7 @@ class TestWhole:
 
 
 def test_a_mask_is_0_or_1() -> None:
-    own = format_of(np.bool_)
+    own = elements_of(np.bool_)
     assert own.nearest(np.array([0.0, 1.01])).tolist() == [False, True]
 
 
@@ -289,15 +289,17 @@ def test_a_mask_is_0_or_1() -> None:
 )
 def test_what_has_no_numbers(dtype: Any, remedy: str) -> None:
     with pytest.raises(DTypeError, match=re.escape(remedy) + "$"):
-        format_of(np.dtype(dtype))
+        elements_of(np.dtype(dtype))
 
 
 def test_numbers_of_eight_bytes() -> None:
     odd = np.array([2**53 + 1])
-    assert format_of(odd.dtype).wide(odd).tolist() == [np.longdouble(2**53) + 1]
-    assert {format_of(d).wide(np.ones(1, d)).dtype for d in ("i4", "f8", "f2")} == {np.dtype("f8")}
-    assert format_of(">f8").limits == (-np.finfo(float).max, np.finfo(float).max)
-    assert format_of(np.uint64).limits == (0, 2.0**64)
+    assert elements_of(odd.dtype).wide(odd).tolist() == [np.longdouble(2**53) + 1]
+    assert {elements_of(d).wide(np.ones(1, d)).dtype for d in ("i4", "f8", "f2")} == {
+        np.dtype("f8")
+    }
+    assert elements_of(">f8").limits == (-np.finfo(float).max, np.finfo(float).max)
+    assert elements_of(np.uint64).limits == (0, 2.0**64)
 
 
 class TestTexts:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from npu_quant import ParamError
 from npu_quant.golden import Comparison, VariantMatch, compare, load, sources
-from npu_quant.golden.formats import format_of
+from npu_quant.golden.elements import elements_of
 from npu_quant.golden.judge import verdict
 from npu_quant.golden.judge.rounding import Rounding, follows_scale
 from npu_quant.golden.measure import differing
@@ -64,7 +64,7 @@ class TestDecisions:
     def test_scales(self) -> None:
         def rung(mismatches: int, steps: int, nonfinite: Any = None, dtype: Any = "f4") -> str:
             metrics: Any = FakeMetrics(mismatches, steps, nonfinite or {})
-            return verdict.rung_of_scales(metrics, format_of(dtype))
+            return verdict.rung_of_scales(metrics, elements_of(dtype))
 
         assert rung(0, 0) == "identical"
         assert rung(1, 0) == "tie"  # 0 against -0
@@ -169,7 +169,7 @@ class Halves:
 
     def __init__(self, values: list[float]) -> None:
         self.values = np.array(values)
-        self.format_of = lambda output: format_of(np.int8)
+        self.elements_of = lambda output: elements_of(np.int8)
         self.most_steps = lambda output: 1
 
     def allowed_for(self, output: int) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from npu_quant.golden import compare
-from npu_quant.golden.formats import format_of
+from npu_quant.golden.elements import elements_of
 from npu_quant.golden.judge import verdict
 
 
@@ -24,13 +24,13 @@ from npu_quant.golden.judge import verdict
     ],
 )
 def test_steps_of_rounding(dtype: Any, is_scale: bool, steps: int) -> None:
-    assert verdict.steps_of_rounding(format_of(dtype), is_scale=is_scale) == steps
+    assert verdict.steps_of_rounding(elements_of(dtype), is_scale=is_scale) == steps
 
 
 def test_rounding_explains_any_code_if_it_moves_by_all_of_them() -> None:
     """An ulp is 2 from 2^24 on, and 1 below: 127.5 of them are int8's range, or half of it."""
     magnitude = np.array([2.0**24, 2.0**24 - 1])
-    found = verdict.explains_any(magnitude, 127.5, format_of(np.int8))
+    found = verdict.explains_any(magnitude, 127.5, elements_of(np.int8))
     assert found.tolist() == [True, False]
 
 

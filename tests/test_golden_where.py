@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from npu_quant import ParamError
 from npu_quant.golden import Concentration, Where, compare
 from npu_quant.golden.api import run
-from npu_quant.golden.formats import format_of
+from npu_quant.golden.elements import elements_of
 from npu_quant.golden.judge.request import Request
 from npu_quant.golden.measure.parts import factors_of
 from npu_quant.golden.measure.where import log10_odds
@@ -226,11 +226,11 @@ class TestDiagnosis:
     def test_a_factor_on_the_scale(self) -> None:
         v = np.array([10.2, -20.4, 30.6, 100.0, 126.9, 0.1])
         q = np.clip(np.rint(v * 1.05), -128, 127)
-        interval = factors_of(v, v, q, format_of(np.int8))
+        interval = factors_of(v, v, q, elements_of(np.int8))
         assert interval is not None
         assert interval[0] <= 1.05 <= interval[1]
         assert interval[1] / interval[0] < 1.02
-        assert factors_of(v, v, q + np.array([0, 0, 3, 0, 0, 0]), format_of(np.int8)) is None
-        assert factors_of(v, v, -q, format_of(np.int8)) is None
-        assert factors_of(v, v, np.rint(v), format_of(np.int8)) is None  # nothing is wrong
-        assert factors_of(v[:3], v[:3], q[:3], format_of(np.int8)) is None
+        assert factors_of(v, v, q + np.array([0, 0, 3, 0, 0, 0]), elements_of(np.int8)) is None
+        assert factors_of(v, v, -q, elements_of(np.int8)) is None
+        assert factors_of(v, v, np.rint(v), elements_of(np.int8)) is None  # nothing is wrong
+        assert factors_of(v[:3], v[:3], q[:3], elements_of(np.int8)) is None

@@ -11,7 +11,7 @@ FOLDER = "python/npu_quant"
 # The modules, and words in the names of their tests.
 VERDICTS = "golden_verdict golden_outputs golden_structure golden_dtypes golden_report"
 MODULES = {
-    "golden/formats": "golden_models_formats golden_formats golden_dtypes",
+    "golden/elements": "golden_models_formats golden_formats golden_dtypes",
     "golden/judge/verdict": f"{VERDICTS} golden_asymmetric",
     "golden/judge/outputs": (
         f"{VERDICTS} golden_refusal golden_where golden_snapshot golden_formats golden_causes "
@@ -49,11 +49,11 @@ FLIPS: dict[type[ast.cmpop], list[type[ast.cmpop]]] = {
 }
 # Mutants that no test can tell, by module and the mutated line, and why.
 EQUIVALENT: dict[tuple[str, str], str] = {
-    ("golden/formats", "np.abs(ordered)[high] >= np.abs(ordered)[low]"): "0 lies between x and -x",
-    ("golden/formats", "theirs >= ours"): "where they are several steps apart, they are not equal",
-    ("golden/formats", "ends[0] < 0"): "no format begins at 0",
-    ("golden/formats", "self.carrier.itemsize >= 2"): "float32 holds 16 bits as float64 does",
-    ("golden/formats", "ordinals <= 0"): "-0 is 0",
+    ("golden/elements", "np.abs(ordered)[high] >= np.abs(ordered)[low]"): "0 lies between x and -x",
+    ("golden/elements", "theirs >= ours"): "where they are several steps apart, they are not equal",
+    ("golden/elements", "ends[0] < 0"): "no format begins at 0",
+    ("golden/elements", "self.carrier.itemsize >= 2"): "float32 holds 16 bits as float64 does",
+    ("golden/elements", "ordinals <= 0"): "-0 is 0",
     (
         "golden/judge/tolerance",
         "m.metrics.max_abs >= atol",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Source
-from ..golden.formats import format_of
+from ..golden.elements import elements_of
 from ..golden.sources import blocks, size_of
 
 BINS = 48
@@ -105,7 +105,7 @@ class _Bins:
 
 def limits_of(dtype: np.dtype) -> tuple[float, float]:
     """Return the least and the greatest finite number of a dtype; of integers, symmetric ones."""
-    least, greatest = format_of(dtype).limits
+    least, greatest = elements_of(dtype).limits
     return max(least, -greatest), greatest
 
 

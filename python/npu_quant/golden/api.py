@@ -13,7 +13,7 @@ from .explanation_results import ExplanationData
 from .judge import verdict
 from .judge.casts import in_one_dtype
 from .judge.causes import causes_of
-from .judge.outputs import check_axis, elements_of, judged, matches_of, paired, settled
+from .judge.outputs import as_elements, check_axis, judged, matches_of, paired, settled
 from .judge.power import blind_spot
 from .judge.request import Limit, Limits, Progress, Request
 from .operators import Model, applicable, model_of, name_of, outputs_of
@@ -208,7 +208,7 @@ def sides_of(actual: Any, golden: Any, request: Request) -> Sides:
         actual = completed(actual, model.outputs)
     names = names_of(actual, golden) if names is None else names
     given, goldens = as_outputs(actual, names, "actual"), as_outputs(golden, names, "golden")
-    given = given if model is None else elements_of(given, model)
+    given = given if model is None else as_elements(given, model)
     order = list(dict.fromkeys([*given, *goldens])) if names is None else names
     request.limits.check_names(order)
     pairs = paired(given, goldens, order)
@@ -339,7 +339,7 @@ def explain(
     """
     Request(op, inputs, numerics, progress=progress).check("explain")
     model = model_of(op, inputs, numerics)
-    given = elements_of(as_outputs(actual, model.outputs, "actual"), model)
+    given = as_elements(as_outputs(actual, model.outputs, "actual"), model)
     pairs = [
         (name, given.get(name), None if golden is None else ArraySource(golden))
         for name, golden in zip(model.outputs, model.golden(), strict=True)
@@ -349,7 +349,7 @@ def explain(
     results = ranked_formulas(model, arrays, progress)
     known = {n: a for n, a in zip(model.outputs, arrays, strict=True) if a is not None}
     titles = tuple(
-        f"{name} {model.format_of(model.outputs.index(name)).name or array.dtype} {array.shape}"
+        f"{name} {model.elements_of(model.outputs.index(name)).name or array.dtype} {array.shape}"
         for name, array in known.items()
     )
     sizes = {name: int(array.size) for name, array in known.items()}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .. import _core
 from ..arrays import Source
 from ..errors import DTypeError
-from .formats import remedy_of
+from .elements import remedy_of
 
 BLOCK_BYTES = 8 << 20
 """About what is read at a time of each side."""

@@ -8,7 +8,7 @@ from typing import Any
 from npu_quant_pytest.ledger import Record
 
 from ..golden.api import Comparison
-from ..golden.formats import format_of
+from ..golden.elements import elements_of
 from ..golden.report import words
 from ..golden.results import OutputComparison
 
@@ -59,7 +59,7 @@ def _output(output: OutputComparison, comparison: Comparison, note: str) -> dict
 def _limit(output: OutputComparison, comparison: Comparison) -> str:
     """Return what a margin is a fraction of."""
     if output.rung == "tie":
-        own = format_of(output.type_name)
+        own = elements_of(output.type_name)
         return f"{own.scale_steps if output.ties is None else output.ties.allowed:g} ulp"
     if output.rung == "variant":
         return comparison.accepted_variant or ""

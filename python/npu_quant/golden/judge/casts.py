@@ -12,7 +12,7 @@ import numpy as np
 
 from ...arrays import Source
 from ...errors import DTypeError
-from ..formats import Format, format_of
+from ..elements import Elements, elements_of
 from ..operators import Model
 from ..results import OutputComparison
 from ..sides import Paired
@@ -50,7 +50,7 @@ def in_one_dtype(pair: Paired, model: Model | None) -> Paired:
     if actual.dtype == golden.dtype:
         return pair
     try:
-        ours, theirs = format_of(actual.dtype), format_of(golden.dtype)
+        ours, theirs = elements_of(actual.dtype), elements_of(golden.dtype)
     except DTypeError:
         return pair
     readings = {_apart(other, golden): other for other in _other_readings(actual, golden.dtype)}
@@ -59,7 +59,7 @@ def in_one_dtype(pair: Paired, model: Model | None) -> Paired:
     if is_nearer and nearest * _NEARER_THAN_ZEROS <= _apart(None, golden):
         return name, readings[nearest], golden
     if model is not None and actual.dtype.kind not in "iu":  # integers are codes, not values
-        theirs = model.format_of(model.outputs.index(name))
+        theirs = model.elements_of(model.outputs.index(name))
     for own in (theirs, ours, _common(actual.dtype, golden.dtype)):
         if _holds(own, actual, ours) and _holds(own, golden, theirs):
             return name, _as(actual, ours, own), _as(golden, theirs, own)
@@ -79,11 +79,11 @@ def _other_readings(actual: Source, dtype: np.dtype) -> Iterator[Source]:
 
 def _apart(actual: Source | None, golden: Source) -> float:
     """Return the sum of all differences; of no array, and where one is no number, from zeros."""
-    total, theirs = 0.0, format_of(golden.dtype)
+    total, theirs = 0.0, elements_of(golden.dtype)
     for piece in _pieces(golden):
         values, expected = np.zeros(1), theirs.values(golden.read(*piece))
         if actual is not None:
-            values = format_of(actual.dtype).values(actual.read(*piece))
+            values = elements_of(actual.dtype).values(actual.read(*piece))
         with np.errstate(all="ignore"):
             apart = np.where(values == expected, 0, np.abs(values - expected))
             apart = np.where(np.isnan(apart), np.abs(expected), apart)
@@ -91,15 +91,15 @@ def _apart(actual: Source | None, golden: Source) -> float:
     return total
 
 
-def _common(one: np.dtype, other: np.dtype) -> Format:
+def _common(one: np.dtype, other: np.dtype) -> Elements:
     """Return the format of the dtype that NumPy gives to both, else of float32."""
     try:
-        return format_of(np.promote_types(one, other))
+        return elements_of(np.promote_types(one, other))
     except TypeError:  # of two small floats
-        return format_of(np.float32)
+        return elements_of(np.float32)
 
 
-def _as(source: Source, own: Format, to: Format) -> Source:
+def _as(source: Source, own: Elements, to: Elements) -> Source:
     """Return a source's values in a format."""
     if to is own and source.dtype == own.carrier:
         return source
@@ -110,7 +110,7 @@ def _as(source: Source, own: Format, to: Format) -> Source:
     return Cast(source, to.carrier, lambda block: block.astype(to.carrier))
 
 
-def _holds(to: Format, source: Source, own: Format) -> bool:
+def _holds(to: Elements, source: Source, own: Elements) -> bool:
     """Say whether a format has all values of a source; NaN is one."""
     cast = _as(source, own, to)
     if cast is source:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...arrays import Source
-from ..formats import Float64, Floats, Format, Whole, format_of_output
+from ..elements import Elements, Float64, Floats, Whole, elements_of_output
 from ..measure.layout import Layout
 from ..measure.parts import (
     Part,
@@ -72,7 +72,7 @@ def _found(
     grid: ScaleGrid | None,
 ) -> Iterator[str]:
     """Yield what is found, the surest first."""
-    own, where, metrics = format_of_output(output), output.where, output.metrics
+    own, where, metrics = elements_of_output(output), output.where, output.metrics
     if where is None or metrics is None:
         yield from _swapped_axes(actual, golden, own)
         return
@@ -96,7 +96,7 @@ def _found(
     yield from _unrelated(metrics)
 
 
-def _explains(left: int, differing: int, own: Format) -> bool:
+def _explains(left: int, differing: int, own: Elements) -> bool:
     """Say whether a cause explains so many differences of which it leaves some."""
     few = _FEW_FLOATS if isinstance(own, Floats) else _FEW_CODES
     return differing >= few and left * _LEFT <= differing
@@ -111,7 +111,7 @@ def _constant(part: Part) -> Iterator[str]:
     yield f"{part.subject} {_number(actual[0], part.own)} everywhere{'' if actual[0] else never}"
 
 
-def _number(value: float, own: Format, digits: int = 6) -> str:
+def _number(value: float, own: Elements, digits: int = 6) -> str:
     """Write a number of a format: integers in full."""
     if not isinstance(own, Whole):
         return f"{value:.{digits}g}".replace("nan", "NaN")
@@ -125,7 +125,7 @@ def _negated(part: Part) -> Iterator[str]:
         yield f"the sign is flipped {part.where}"
 
 
-def _swapped_axes(actual: Source, golden: Source, own: Format) -> Iterator[str]:
+def _swapped_axes(actual: Source, golden: Source, own: Elements) -> Iterator[str]:
     """Compare some rows of the golden with the columns that would come from them."""
     *batch, n, m = golden.shape if len(golden.shape) > 1 else (0, 0)
     if min(n, m) < 2 or actual.shape != (*batch, m, n):
@@ -141,7 +141,7 @@ def _swapped_axes(actual: Source, golden: Source, own: Format) -> Iterator[str]:
         yield "the last two axes are swapped"
 
 
-def _moved_rows(actual: Source, golden: Source, own: Format, where: Where) -> Iterator[str]:
+def _moved_rows(actual: Source, golden: Source, own: Elements, where: Where) -> Iterator[str]:
     """Find whole rows of the golden at other places."""
     rows, columns = Layout.of(golden.shape)
     begins = np.flatnonzero(where.row_counts * _WRONG_ROW > columns) * where.row_bucket
@@ -167,7 +167,7 @@ def _moved_rows(actual: Source, golden: Source, own: Format, where: Where) -> It
     yield f"{where.axes[0]}s are at other places: {shown}{more}"
 
 
-def _is_other(actual: Float64, other: Float64, golden: Float64, own: Format) -> bool:
+def _is_other(actual: Float64, other: Float64, golden: Float64, own: Elements) -> bool:
     """Say whether a row is another one of the golden than its own, and not of one value."""
     left, differing = unlike(actual, other, own), unlike(actual, golden, own)
     varied = bool(np.any(actual != actual[0]))

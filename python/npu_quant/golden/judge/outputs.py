@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..._kinds import told
 from ...arrays import Source
 from ...errors import ParamError
-from ..formats import Format, format_of_output
+from ..elements import Elements, elements_of_output
 from ..measure.collected import MOST_LISTED, Collector
 from ..measure.differing import differences
 from ..measure.metrics import Positions, measure
@@ -50,7 +50,7 @@ def paired(actual: Outputs, golden: Outputs, order: Sequence[str]) -> list[Paire
     return pairs
 
 
-def elements_of(given: Outputs, model: Model) -> Outputs:
+def as_elements(given: Outputs, model: Model) -> Outputs:
     """Return the outputs of an operator with an element for each of its codes."""
     return {
         name: None if source is None else _elements(source, model, model.outputs.index(name))
@@ -62,7 +62,7 @@ def _elements(source: Source, model: Model, output: int) -> Source:
     golden = model.golden()[output]
     if golden is None or isinstance(source, Number):
         return source
-    own = model.format_of(output)
+    own = model.elements_of(output)
     is_plain = not own.name and (own.is_even or model.kinds[output] != "codes")
     # Of a last axis without elements, packed int32 has the shape of numbers.
     may_be_wide = source.dtype == np.int32 and golden.shape[-1:] != (0,)
@@ -108,7 +108,7 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
         return blank
     if isinstance(golden, Cast):  # what is not in the operator's dtype is none of its roundings
         model = None
-    own = format_of_output(blank)
+    own = elements_of_output(blank)
     measured = measure(actual, golden, own, progress=request.progress)
     metrics, is_scale = measured[0], model is not None and blank.kind == "scale"
     by_steps = is_scale and model is not None and not model.scales_have_ties
@@ -143,7 +143,7 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
 
 
 def _in_the_input(
-    where: Where, seen: Seen, model: Model, pair: Paired, own: Format
+    where: Where, seen: Seen, model: Model, pair: Paired, own: Elements
 ) -> tuple[Where, Seen]:
     """Return where scales differ by what they are of the input, where that is known."""
     name, *sides = pair
@@ -182,7 +182,7 @@ def _blank(pair: Paired, model: Model | None, problem: str | None) -> OutputComp
     only_in = "golden" if actual is None else "actual" if golden is None else ""
     own = ""
     if model is not None and not isinstance(golden, Cast) and _is_measurable(actual, golden):
-        own = model.format_of(model.outputs.index(name)).name
+        own = model.elements_of(model.outputs.index(name)).name
     return OutputComparison(
         name, there.dtype, there.shape, "different", kind, own, problem=problem, only_in=only_in
     )
@@ -191,7 +191,7 @@ def _blank(pair: Paired, model: Model | None, problem: str | None) -> OutputComp
 def _collected(
     actual: Source,
     golden: Source,
-    own: Format,
+    own: Elements,
     measured: tuple[Metrics, Positions],
     rounding: Rounding | None,
     axis: int | None,
@@ -335,7 +335,7 @@ def _tolerance(
     """Measure an output against the tolerance that was asked for."""
     if output.metrics is None or actual is None or golden is None:
         return None
-    own = format_of_output(output)
+    own = elements_of_output(output)
     used = _used(Measured(output.metrics, actual, golden, own), limits, output.name)
     if used is None:
         return None

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Source
-from ..formats import Format, format_of
+from ..elements import Elements, elements_of
 from ..measure.layout import Layout
 from ..operators import Model
 from ..results import BlindSpot
@@ -36,13 +36,13 @@ def _sample(golden: Source) -> NDArray[Any]:
     return np.stack([golden.read(begin, begin + kept) for begin in begins])
 
 
-def _zeros(golden: NDArray[Any], own: Format) -> NDArray[Any]:
+def _zeros(golden: NDArray[Any], own: Elements) -> NDArray[Any]:
     wrong: NDArray[Any] = golden.copy()
     wrong[np.isfinite(own.values(golden))] = 0
     return wrong
 
 
-def _shuffled(golden: NDArray[Any], own: Format) -> NDArray[Any]:
+def _shuffled(golden: NDArray[Any], own: Elements) -> NDArray[Any]:
     """Move rows, or, where all are alike, columns: by an odd number, since data often repeat."""
     for axis in (0, 1):
         moved = np.roll(golden, golden.shape[axis] // 2 | 1, axis=axis)
@@ -51,7 +51,7 @@ def _shuffled(golden: NDArray[Any], own: Format) -> NDArray[Any]:
     return golden
 
 
-def _one_row_scaled(golden: NDArray[Any], own: Format) -> NDArray[Any]:
+def _one_row_scaled(golden: NDArray[Any], own: Elements) -> NDArray[Any]:
     scaled: NDArray[Any] = golden.copy()
     values = own.values(golden)
     amax = np.where(np.isfinite(values), np.abs(values), 0).max(axis=1)
@@ -61,7 +61,7 @@ def _one_row_scaled(golden: NDArray[Any], own: Format) -> NDArray[Any]:
     return scaled
 
 
-_PROBES: dict[str, Callable[[NDArray[Any], Format], NDArray[Any]]] = {
+_PROBES: dict[str, Callable[[NDArray[Any], Elements], NDArray[Any]]] = {
     "all zeros": _zeros,
     "shuffled rows": _shuffled,
     "scale +1 % on one row": _one_row_scaled,
@@ -69,7 +69,7 @@ _PROBES: dict[str, Callable[[NDArray[Any], Format], NDArray[Any]]] = {
 
 
 def power_of(
-    golden: Source, accepts: Callable[[Source, Source], bool], own: Format | None = None
+    golden: Source, accepts: Callable[[Source, Source], bool], own: Elements | None = None
 ) -> dict[str, bool]:
     """Say of each wrong result whether a tolerance would accept it, tried on some of the rows.
 
@@ -84,7 +84,7 @@ def power_of(
     sample = _sample(golden)
     if size_of(golden) == 0:
         return {}
-    own = format_of(golden.dtype) if own is None else own
+    own = elements_of(golden.dtype) if own is None else own
     answers = {}
     for name, probe in _PROBES.items():
         if golden.dtype.kind == "b" and probe is _one_row_scaled:
@@ -111,7 +111,7 @@ def blind_spot(model: Model, output: int, golden: Source) -> BlindSpot | None:
     rows, columns = Layout.of(golden.shape)
     if rows * columns == 0:
         return None
-    own = model.format_of(output)
+    own = model.elements_of(output)
     several = min(rows, _ROWS_PROBED, max(_FEW_ROWS, _ELEMENTS_PROBED // columns))
     probed = np.unique(np.linspace(0, rows - 1, several).astype(np.int64))
     together = max(1, _ELEMENTS_PROBED // columns)

@@ -25,7 +25,7 @@ class Rounding:
         self.allowed = model.allowed_for(output)
         self._most_steps, self._own, self._ill = (
             model.most_steps(output),
-            model.format_of(output),
+            model.elements_of(output),
             0,
         )
         self._within, self._farthest, self._index, self._value = 0, -1.0, 0, float("nan")
@@ -74,7 +74,7 @@ def follows_scale(
 
 def _follows(model: Model, output: int, some: Differences, scale: NDArray[Any]) -> bool:
     test = model.before_rounding(output, *some, scale=scale)
-    own = model.format_of(output)
+    own = model.elements_of(output)
     value = np.where(np.isnan(test.value), 0, np.clip(test.value, *own.limits))
     # The clipped |h| may be the largest term left: an ulp of it.
     ulp = np.spacing(np.fmax(np.abs(test.magnitude), np.abs(value)).astype(np.float32))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...arrays import Source
 from ...errors import ParamError
-from ..formats import Format, format_of
+from ..elements import Elements, elements_of
 from ..results import Metrics
 from ..sources import blocks
 
@@ -53,7 +53,11 @@ class Excess:
 
 
 def excess_of(
-    actual: NDArray[Any], golden: NDArray[Any], atol: float, rtol: float, own: Format | None = None
+    actual: NDArray[Any],
+    golden: NDArray[Any],
+    atol: float,
+    rtol: float,
+    own: Elements | None = None,
 ) -> Excess:
     """Measure two arrays of one dtype against a tolerance, element by element.
 
@@ -64,7 +68,7 @@ def excess_of(
         rtol: see `atol`.
         own: what elements stand for; None: what their dtype says.
     """
-    wide = (format_of(golden.dtype) if own is None else own).wide
+    wide = (elements_of(golden.dtype) if own is None else own).wide
     a, g = np.ravel(actual), np.ravel(golden)
     word = f"u{g.dtype.itemsize}"
     a_bits, g_bits = a.view(word), g.view(word)
@@ -98,7 +102,7 @@ def _excess_of_differing(a: NDArray[Any], g: NDArray[Any], atol: float, rtol: fl
 
 
 def excess_of_sources(
-    actual: Source, golden: Source, atol: float, rtol: float, own: Format | None = None
+    actual: Source, golden: Source, atol: float, rtol: float, own: Elements | None = None
 ) -> Excess:
     """Measure two sources, block by block."""
     beyond, ratio = 0, 0.0
@@ -112,7 +116,7 @@ class Measured:
     """Two arrays with their metrics; what a preset may ask of them."""
 
     def __init__(
-        self, metrics: Metrics, actual: Source, golden: Source, own: Format | None = None
+        self, metrics: Metrics, actual: Source, golden: Source, own: Elements | None = None
     ) -> None:
         self.metrics = metrics
         self.dtype = (own and own.name) or golden.dtype.name

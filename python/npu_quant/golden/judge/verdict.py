@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Source
-from ..formats import Floats, Format, format_of_output, remedy_of
+from ..elements import Elements, Floats, elements_of_output, remedy_of
 from ..results import Metrics, OutputComparison, Rung, Ties, VariantMatch
 from ..sources import given_dtype, given_names, size_of
 
@@ -102,7 +102,7 @@ def is_tie(
     return explained
 
 
-def steps_of_rounding(own: Format, *, is_scale: bool) -> float:
+def steps_of_rounding(own: Elements, *, is_scale: bool) -> float:
     """Return how many steps off rounding may put an element of which no tie is known.
 
     Codes by one, computed scales by those of their format. Of other floats nothing is known.
@@ -116,7 +116,7 @@ def steps_of_rounding(own: Format, *, is_scale: bool) -> float:
     return 1 if own.noun == "code" else 0
 
 
-def is_rounded_to(own: Format) -> bool:
+def is_rounded_to(own: Elements) -> bool:
     """Say whether operators round to a format: codes of up to 8 bits, and floats.
 
     A mask, an index and a sum in wider integers are exact: one off is no rounding.
@@ -124,7 +124,9 @@ def is_rounded_to(own: Format) -> bool:
     return own.noun == "code" or isinstance(own, Floats)
 
 
-def explains_any(magnitude: NDArray[np.float64], allowed: float, own: Format) -> NDArray[np.bool_]:
+def explains_any(
+    magnitude: NDArray[np.float64], allowed: float, own: Elements
+) -> NDArray[np.bool_]:
     """Say of each code whether rounding would explain any other one, too.
 
     Args:
@@ -147,7 +149,7 @@ def rung_of_codes(mismatches: int, ties: Ties | None) -> Rung:
     return "different"
 
 
-def rung_of_scales(metrics: Metrics, own: Format) -> Rung:
+def rung_of_scales(metrics: Metrics, own: Elements) -> Rung:
     """Return the rung of computed scales, which are compared in steps of their format."""
     if metrics.mismatches == 0:
         return "identical"
@@ -215,7 +217,7 @@ def may_be_rounding(output: OutputComparison) -> bool:
         return False
     if m.max_steps > 1 or m.zero_signs or m.nonfinite or output.notes:
         return False
-    own = format_of_output(output)
+    own = elements_of_output(output)
     if own.noun != "code":
         return is_rounded_to(own)
     row = max(1, m.count // max(1, where.of_rows)) * where.row_bucket
@@ -261,7 +263,7 @@ def margin_of(output: OutputComparison) -> float:
         if output.ties is not None:
             return output.ties.farthest / max(output.ties.allowed, 1)  # 0: both are
         assert output.metrics is not None
-        return output.metrics.max_steps / format_of_output(output).scale_steps
+        return output.metrics.max_steps / elements_of_output(output).scale_steps
     if output.rung == "tolerated" and output.tolerance is not None:
         return output.tolerance.margin
     return float("nan")

@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-from ..formats import Format, format_of
+from ..elements import Elements, elements_of
 from ..results import Element, Map, Seen, TieTest
 from .differing import Differences
 from .layout import BLOCK, Layout
@@ -95,7 +95,7 @@ class Collector:
         of: int,
         positions: Positions,
         axis: int | None = None,
-        own: Format | None = None,
+        own: Elements | None = None,
     ) -> None:
         self._own = own
         self._shape, self._layout, self._few = shape, Layout.of(shape), of <= MOST_LISTED
@@ -123,7 +123,7 @@ class Collector:
         allowed: float = 0,
     ) -> None:
         """Take the next ones, and where known how far from a tie, inf where there is none."""
-        own = self._own or format_of(some.golden.dtype)
+        own = self._own or elements_of(some.golden.dtype)
         bad = _badness(some, own) if distance is None else distance
         self._add_worst(some, test, bad, own)
         self.all.add(some.places)
@@ -138,7 +138,7 @@ class Collector:
         self._counts += np.bincount(cell, minlength=len(self._counts))
 
     def _add_worst(
-        self, some: Differences, test: TieTest | None, bad: NDArray[np.float64], own: Format
+        self, some: Differences, test: TieTest | None, bad: NDArray[np.float64], own: Elements
     ) -> None:
         kept = self._worst[0]
         at = np.arange(len(bad)) if len(kept) < MOST_WORST else np.flatnonzero(bad > kept[-1])
@@ -173,7 +173,7 @@ class Collector:
         return Seen(tuple(worst), drawn, dict(self._distances) or None)
 
 
-def _badness(some: Differences, own: Format) -> NDArray[np.float64]:
+def _badness(some: Differences, own: Elements) -> NDArray[np.float64]:
     """Return how far apart they are; NaN and infinities count as the greatest."""
     with np.errstate(all="ignore"):
         apart = np.abs(own.wide(some.actual) - own.wide(some.golden))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..._kinds import whole, wrong
 from ...errors import ParamError
-from ..formats import format_of
+from ..elements import elements_of
 from ..shown import ShortRepr
 from ..sources import as_source
 
@@ -82,7 +82,7 @@ def loss(actual: Any, golden: Any, block: Sequence[int]) -> Loss:
         SQNR 23.1 dB; 3 of 4 blocks of 1 x 2 lose nothing; worst [1, 1] 20.5 dB
     """
     a, g = (
-        format_of(source.dtype).values(source.array())
+        elements_of(source.dtype).values(source.array())
         for source in (as_source(actual, "actual", "loss"), as_source(golden, "golden", "loss"))
     )
     sizes = _sizes(block)

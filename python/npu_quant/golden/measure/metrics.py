@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ... import _core
 from ...arrays import Source
-from ..formats import Format, format_of
+from ..elements import Elements, elements_of
 from ..results import Metrics
 from ..sources import blocks, size_of
 from .layout import Layout
@@ -44,7 +44,7 @@ class Positions:
 def measure(
     actual: Source,
     golden: Source,
-    own: Format | None = None,
+    own: Elements | None = None,
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Metrics, Positions]:
@@ -60,7 +60,7 @@ def measure(
         DTypeError: there are no numbers of that dtype to compare.
     """
     size, columns = size_of(golden), max(1, Layout.of(golden.shape).columns)
-    own = format_of(golden.dtype) if own is None else own
+    own = elements_of(golden.dtype) if own is None else own
     counter = _Codes(own) if own.carrier.itemsize == 1 else _Numbers(own)
     row_shift = _shift(-(-size // columns), MOST_ROW_BUCKETS)
     column_shift = _shift(columns, MOST_COLUMN_BUCKETS)
@@ -122,7 +122,7 @@ class _Numbers:
     """Of each code of one byte."""
     sums: NDArray[np.float64] | None
 
-    def __init__(self, own: Format) -> None:
+    def __init__(self, own: Elements) -> None:
         self._dtype = own.carrier
         self.counts = np.zeros(36, np.uint64)
         self.counts[32:34] = _NONE
@@ -144,7 +144,7 @@ class _Codes:
 
     sums = None
 
-    def __init__(self, own: Format) -> None:
+    def __init__(self, own: Elements) -> None:
         self.values = own.values(np.arange(_CODES, dtype=np.uint8).view(own.carrier))
         self.is_nan = np.isnan(self.values)
         self.counts = np.zeros(2 * _CODES * _CODES, np.uint64)

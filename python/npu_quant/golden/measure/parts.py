@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Source
-from ..formats import Float64, Floats, Format
+from ..elements import Elements, Float64, Floats
 from ..results import Concentration
 from ..sources import size_of
 from .differing import differ
@@ -35,7 +35,7 @@ def some_of(count: int, most: int = MOST_ROWS) -> NDArray[np.int64]:
     return np.unique(np.random.default_rng(count).integers(0, count, most))
 
 
-def unlike(actual: Float64, expected: Float64, own: Format, most: Any = None) -> int:
+def unlike(actual: Float64, expected: Float64, own: Elements, most: Any = None) -> int:
     """Count the values that are not what is expected; a float may be next to it.
 
     Args:
@@ -71,7 +71,7 @@ class Part:
 
     actual: Source
     golden: Source
-    own: Format
+    own: Elements
     name: str
     """Such as "row 7"; "" for all."""
     spans: NDArray[np.int64]
@@ -118,7 +118,7 @@ class Part:
         return unlike(*self.values, self.own)
 
 
-def whole(actual: Source, golden: Source, own: Format) -> Part:
+def whole(actual: Source, golden: Source, own: Elements) -> Part:
     """Return all of two arrays."""
     return Part(actual, golden, own, "", _pieces(0, size_of(golden)))
 
@@ -127,7 +127,7 @@ def part_of(
     places: Sequence[Concentration],
     actual: Source,
     golden: Source,
-    own: Format,
+    own: Elements,
     names: Names | None = None,
 ) -> Part | None:
     """Return what differences concentrate in: the first place or range, of rows and of columns.
@@ -200,7 +200,7 @@ def rows_of(source: Source, rows: NDArray[np.int64], width: int) -> NDArray[Any]
 
 
 def nearest_rows(
-    rows: NDArray[Any], among: NDArray[Any], own: Format, columns: NDArray[np.int64]
+    rows: NDArray[Any], among: NDArray[Any], own: Elements, columns: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return of each row which of some others is nearest to it, by steps in some columns."""
     ours, theirs = (
@@ -216,7 +216,7 @@ def nearest_rows(
 
 
 def factors_of(
-    low: Float64, high: Float64, codes: NDArray[Any], own: Format
+    low: Float64, high: Float64, codes: NDArray[Any], own: Elements
 ) -> tuple[float, float] | None:
     """Return the factors f for which round(value * f) gives the codes; None if none does.
 

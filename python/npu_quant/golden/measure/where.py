@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Source
-from ..formats import Format, Small
+from ..elements import Elements, Small
 from ..results import Concentration, Metrics, Where
 from .collected import Collector, Tally
 from .layout import Layout
@@ -253,7 +253,7 @@ def locate(
     collected: Collector | None = None,
     worst: int | None = None,
     axis: int | None = None,
-    own: Format | None = None,
+    own: Elements | None = None,
     *,
     by_ties: bool = False,
 ) -> Where | None:
@@ -296,7 +296,7 @@ def locate(
     )
 
 
-def value_of(source: Source, place: int, own: Format | None = None) -> int | float:
+def value_of(source: Source, place: int, own: Elements | None = None) -> int | float:
     """Return an element as a Python number; integers exactly."""
     element = source.read(place, place + 1)
     if own is not None and isinstance(own, Small):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import _codes
-from ..formats import format_of
+from ..elements import elements_of
 from . import steps
 from .arithmetic import Floats, stored_in
 from .blocks import BIAS, NOT_FINITE, Blocks
@@ -25,7 +25,7 @@ class Numbers(Flat):
 
     def __init__(self, codes: Array, own: str) -> None:
         super().__init__(codes)
-        self._own = format_of(own if own[:6] == "float4" else codes.dtype)
+        self._own = elements_of(own if own[:6] == "float4" else codes.dtype)
 
     def take(self, index: NDArray[np.int64]) -> Float32:
         """Return those at these places."""
@@ -51,7 +51,7 @@ class AntiMxQuant(ElementModel):
         self.elements = Numbers(self.x, name)
         self.blocks = Blocks.along(self.x.shape, -1 if axis is None else axis, 32)
         self.bytes = Flat(mxscale.view(np.uint8))
-        self.values = format_of(dtype_of(15 if dst_type is None else dst_type))
+        self.values = elements_of(dtype_of(15 if dst_type is None else dst_type))
 
     def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
         """Return x * 2^E."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..formats import format_of
+from ..elements import elements_of
 from . import steps
 from .arithmetic import Floats, compiled, fused, roundings, stored_in
 from .elements import ElementModel, ElementPart, Spread, dtype_of
@@ -31,7 +31,7 @@ class AntiQuant(ElementModel):
         if offset is not None:
             self.zero_point = Spread(offset, shape, axis_of(offset, shape))
         to = inputs["dst_dtype"]
-        self.values = format_of(dtype_of("float16" if to is None else to))
+        self.values = elements_of(dtype_of("float16" if to is None else to))
 
     def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
         """Return (x + offset) * scale."""
@@ -44,7 +44,7 @@ class AntiQuant(ElementModel):
 def numbers_of(x: Array) -> Array:
     """Return the numbers that codes stand for: HiFloat8 is in uint8, int4 8 to an int32."""
     if x.dtype == np.uint8:
-        return format_of("hifloat8").values(x).astype(np.float16)  # which has them all
+        return elements_of("hifloat8").values(x).astype(np.float16)  # which has them all
     return unpacked(x)
 
 

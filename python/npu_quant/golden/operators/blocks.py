@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import _codes
-from ..formats import Format, Small, format_of
+from ..elements import Elements, Small, elements_of
 from ..results import TieTest
 from .arithmetic import Floats
 from .edges import Edges, edges_of
@@ -162,9 +162,9 @@ class BlockModel(Model):
         """Return what blocks are scaled by, of shape (pairs, 2, inner), by their own amax."""
         return amax
 
-    def format_of(self, output: int) -> Format:
+    def elements_of(self, output: int) -> Elements:
         """Return what the elements of an output stand for."""
-        return format_of("float8_e8m0") if self.kinds[output] == "scale" else self.format
+        return elements_of("float8_e8m0") if self.kinds[output] == "scale" else self.format
 
     def as_elements(self, output: int, array: Array) -> Array:
         """Return an output as an array of elements: two float4 are packed in a byte."""
@@ -231,7 +231,7 @@ class BlockModel(Model):
         chosen = self.golden()[number] if scale is None else scale
         assert chosen is not None
         if output == number:
-            return self.format_of(output).values(chosen.reshape(-1)[index]), ()
+            return self.elements_of(output).values(chosen.reshape(-1)[index]), ()
         byte = self.bytes_for(output, index, chosen)
         v = self.elements.take(index).astype(np.float32)
         return np.where(byte == NOT_FINITE, np.nan, v * factor_of(byte)).astype(np.float64), ()

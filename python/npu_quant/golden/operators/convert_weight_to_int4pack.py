@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import _codes
 from ..._codes import int4_of
-from ..formats import format_of
+from ..elements import elements_of
 from . import steps
 from .formula import Variant
 from .model import Array, Flat, unpacked
@@ -25,7 +25,7 @@ class ConvertWeightToInt4pack(WordModel):
         weight = self.inputs["weight"]
         self.elements = Flat(weight)
         self.is_integer = weight.dtype == np.int32
-        self.format = format_of("int4" if self.is_integer else "float4_e2m1")
+        self.format = elements_of("int4" if self.is_integer else "float4_e2m1")
 
     def as_elements(self, output: int, array: Array) -> Array:
         """Return the codes of words: of float4 a byte each."""

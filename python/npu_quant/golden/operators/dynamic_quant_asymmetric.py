@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..formats import Format, largest
+from ..elements import Elements, largest
 from ..results import TieTest
 from . import groups, steps
 from .arithmetic import compiled, hybrid
@@ -62,7 +62,7 @@ class DynamicQuantAsymmetric(DynamicQuant):
 class Differences:
     """Numbers that are differences, of which their own ulp is no measure."""
 
-    def __init__(self, own: Format) -> None:
+    def __init__(self, own: Elements) -> None:
         self._own = own
 
     def tie(self, value: Float64, actual: Array, golden: Array, *terms: Float64) -> TieTest:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..formats import largest
+from ..elements import largest
 from ..results import TieTest
 from . import elements, steps
 from .arithmetic import Floats, as_it_is, to_float16

@@ -16,7 +16,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ..formats import Format
+from ..elements import Elements
 
 Formed = Callable[[Any], "NDArray[Any] | None"]
 """From a part of the work to that range of an output; None where it does not fit the output."""
@@ -85,7 +85,7 @@ class Variant:
             return own
         return own.in_words(model.most, model.format)
 
-    def in_words(self, most: Any, own: Format) -> Variant:
+    def in_words(self, most: Any, own: Elements) -> Variant:
         """Return the variant with what stands for int8 in its words as it is in another format."""
         name, summary = (
             OF_INT8.sub(lambda found: f"{_OF_MOST[found[0]](most, own.is_even):.9g}", text)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ... import dtypes
 from ..._codes import int4_of
 from ...errors import ParamError, meant
-from ..formats import Format, format_of
+from ..elements import Elements, elements_of
 from ..results import TieTest
 from .formula import Formula, Variant
 
@@ -139,7 +139,7 @@ class Model(abc.ABC):
 
     div_mode = True
     """Whether a scale divides."""
-    format: Format = format_of(np.int8)
+    format: Elements = elements_of(np.int8)
     """That of the codes."""
     has_scale_per_row = True
     """Whether a row, or each block of it, is divided by a scale of its own, and no more is done."""
@@ -175,17 +175,17 @@ class Model(abc.ABC):
         """Take the format of the codes by its name; None is int8."""
         row = dtypes.resolve("int8" if dtype is None else dtype)
         assert row is not None
-        self.format = format_of(row.name)
+        self.format = elements_of(row.name)
         if self.format.name or not self.format.is_even:
             self.most = np.float32(self.format.limits[1])
 
-    def format_of(self, output: int) -> Format:
+    def elements_of(self, output: int) -> Elements:
         """Return what the elements of an output stand for."""
         if self.kinds[output] == "codes":
             return self.format
         golden = self.golden()[output]
         assert golden is not None
-        return format_of(golden.dtype)
+        return elements_of(golden.dtype)
 
     def scale_outputs(self, output: int) -> tuple[int, ...]:
         """Return which outputs have the scales that codes go with: the next one that has any."""
@@ -260,9 +260,9 @@ class Model(abc.ABC):
             value, terms = self.exact(output, index, scale)
         return self.grid(output, index).tie(value, actual, golden, *terms)
 
-    def grid(self, output: int, index: NDArray[np.int64]) -> Format:
+    def grid(self, output: int, index: NDArray[np.int64]) -> Elements:
         """Return what ties some elements of an output: their format, unless a model has its own."""
-        return self.format_of(output)
+        return self.elements_of(output)
 
     def numbers(self, output: int, index: NDArray[np.int64], codes: Array, scale: Array) -> Float64:
         """Return what some codes and their scales stand for."""

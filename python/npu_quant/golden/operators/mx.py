@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..formats import half_away
+from ..elements import half_away
 from . import steps
 from .arithmetic import as_it_is, to_bfloat16
 from .blocks import NOT_FINITE, BlockPart, bytes_of, factor_of
@@ -221,7 +221,7 @@ def output(formula: Formula, part: BlockPart, number: int) -> Array | None:
     if number >= len(model.outputs):
         return None
     if model.number_of(number) != part.number:
-        return np.zeros(0, model.format_of(number).carrier)
+        return np.zeros(0, model.elements_of(number).carrier)
     return mxscale(formula, part, number) if model.kinds[number] == "scale" else y(formula, part)
 
 

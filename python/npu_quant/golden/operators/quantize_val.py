@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..formats import whole
+from ..elements import whole
 from . import elements, steps
 from .elements import ElementModel, dtype_of, formulas, others
 from .formula import Form, Variant

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..formats import half_away
+from ..elements import half_away
 from .arithmetic import (
     Floats,
     as_it_is,

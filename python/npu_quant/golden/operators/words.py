@@ -25,7 +25,7 @@ class WordModel(Model):
         """Return what the golden elements stand for."""
         golden = self.golden()[output]
         assert golden is not None
-        value = self.format_of(output).values(golden.reshape(-1)[index])
+        value = self.elements_of(output).values(golden.reshape(-1)[index])
         return value, (value,)
 
     def parts(self) -> list[Part]:

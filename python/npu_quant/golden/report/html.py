@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from ..formats import format_of_output
+from ..elements import elements_of_output
 from ..judge.verdict import badness
 from ..measure.maps import gathered, margins_of
 from ..measure.metrics import MOST_ROW_BUCKETS
@@ -184,7 +184,7 @@ def _bars(caption: str, bars: Sequence[svg.Bar], more: str = "") -> str:
 
 
 def _steps(output: OutputComparison, metrics: Metrics, name: str) -> str:
-    unit = "codes" if format_of_output(output).noun == "code" else "steps of the dtype"
+    unit = "codes" if elements_of_output(output).noun == "code" else "steps of the dtype"
     apart = sum(metrics.nonfinite.values())
     more = f"; {words.counted(apart, 'pair')} with NaN or inf not among them" if apart else ""
     bars = svg.bars_of_steps(metrics.steps)

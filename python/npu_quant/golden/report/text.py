@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from ..formats import format_of_output
+from ..elements import elements_of_output
 from ..judge.power import power_text
 from ..judge.verdict import may_be_rounding, passes
 from ..results import ComparisonData, Concentration, Metrics, OutputComparison, Ties, Where
@@ -52,7 +52,7 @@ def brief_of(comparison: ComparisonData) -> str:
     maybe = ["may be rounding"] * _may_be_rounding(comparison, output)
     parts += _causes(output) or maybe or places[:1]
     if m is not None and m.mismatches:
-        parts.append(_differ(m, format_of_output(output).noun))
+        parts.append(_differ(m, elements_of_output(output).noun))
     return (name if not output.problem else "") + "; ".join(parts)
 
 
@@ -112,7 +112,7 @@ def _lines_of(comparison: ComparisonData, output: OutputComparison) -> list[Line
     if output.problem is not None:
         lines = [(_FACT, output.problem), *_notes(output)]
     elif m is not None and m.mismatches == 0:
-        text = f"identical: all {words.counted(m.count, format_of_output(output).noun)}"
+        text = f"identical: all {words.counted(m.count, elements_of_output(output).noun)}"
         lines = [(_EXTRA if several else _FACT, text)]
     elif m is not None and comparison.computed and output.kind == "scale":
         lines = _lines_of_scale(output, m)
@@ -129,7 +129,7 @@ def _differ(m: Metrics, noun: str, wrong: int | None = None) -> str:
 
 def _counts(output: OutputComparison, m: Metrics) -> str:
     """Return how many differ, and by how many steps."""
-    own = format_of_output(output)
+    own = elements_of_output(output)
     text = f"{_differ(m, own.noun)} ({words.share(m.mismatches, m.count)}); "
     below, above = words.count(m.steps["-1"]), words.count(m.steps["+1"])
     if own.carrier.kind == "b":
@@ -140,7 +140,7 @@ def _counts(output: OutputComparison, m: Metrics) -> str:
 
 def _lines_of_scale(output: OutputComparison, m: Metrics) -> list[Line]:
     """A scale: how many differ, by how much, the worst with both values."""
-    text, own = _differ(m, output.kind), format_of_output(output)
+    text, own = _differ(m, output.kind), elements_of_output(output)
     if m.max_steps:
         step = own.step.removesuffix("s") if m.max_steps == 1 else own.step
         text += f", by up to {words.count(m.max_steps)} {step} "
@@ -193,7 +193,7 @@ def _pair(output: OutputComparison, where: Where) -> str:
     actual, golden = where.worst_values
     place = words.index([int(i) for i in np.unravel_index(where.worst, output.shape)])
     place += f" ({where.worst_place})" if where.worst_place else ""
-    if format_of_output(output).is_even:
+    if elements_of_output(output).is_even:
         return f"{place} actual {actual}, golden {golden}"
     text = f"{place} actual {words.number(actual)}, golden {words.number(golden)}"
     if np.isfinite(actual) and np.isfinite(golden) and golden != 0:

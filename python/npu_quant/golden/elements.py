@@ -1,6 +1,6 @@
 """What the elements of arrays stand for: their values, the neighbours and ties between them.
 
-A format is an object, so that another one is a row here and no case elsewhere.
+Elements of a format are an object, so that another format is a row here and no case elsewhere.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Float64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Format:
+class Elements:
     """Elements of a dtype, one code or value each."""
 
     carrier: np.dtype[Any]
@@ -130,7 +130,7 @@ class Format:
         raise NotImplementedError
 
 
-class Whole(Format):
+class Whole(Elements):
     """Whole numbers, saturated at the ends."""
 
     step = "steps"
@@ -160,7 +160,7 @@ class Whole(Format):
         return np.asarray(clipped.astype(self.carrier))
 
 
-class Floats(Format):
+class Floats(Elements):
     """Floats of a dtype; 0 and -0 are one value."""
 
     def neighbours(self, codes: Array) -> tuple[Float64, Float64]:
@@ -178,7 +178,7 @@ class Floats(Format):
 
 
 @dataclass(frozen=True, eq=False)
-class Small(Format):
+class Small(Elements):
     """Floats of up to 8 bits, by a table: neighbours are so by value, whatever their codes are."""
 
     table: Float64 = field(kw_only=True)
@@ -273,8 +273,8 @@ class Small(Format):
         return found.view(self.carrier)
 
 
-def format_of(dtype: Any) -> Format:
-    """Return the format of an array's elements: by its dtype, or by a name in FORMATS.
+def elements_of(dtype: Any) -> Elements:
+    """Return what an array's elements stand for: by its dtype, or by a name in FORMATS.
 
     Raises:
         DTypeError: there are no numbers of that dtype to compare.
@@ -282,9 +282,9 @@ def format_of(dtype: Any) -> Format:
     return FORMATS[dtype] if isinstance(dtype, str) and dtype in FORMATS else _kept(np.dtype(dtype))
 
 
-def format_of_output(output: OutputComparison) -> Format:
-    """Return the format of an output's elements, which may be none of its dtype's."""
-    return format_of(output.format or output.dtype)
+def elements_of_output(output: OutputComparison) -> Elements:
+    """Return what an output's elements stand for, which its dtype need not say."""
+    return elements_of(output.format or output.dtype)
 
 
 _REMEDIES = {
@@ -297,7 +297,7 @@ _REMEDIES = {
 _OF_BYTES = {1: "ml_dtypes.float8_e4m3fn", 2: "ml_dtypes.bfloat16"}
 
 
-def _made(dtype: np.dtype) -> Format:
+def _made(dtype: np.dtype) -> Elements:
     carrier = dtype.newbyteorder("=")
     is_number = carrier.kind in "biuf" or dtype.type.__module__ == "ml_dtypes"
     if not is_number or carrier.itemsize > 8 or "complex" in carrier.name:
@@ -314,7 +314,7 @@ def _made(dtype: np.dtype) -> Format:
     return Floats(carrier, (-greatest, greatest))
 
 
-_kept: Callable[[np.dtype], Format] = cache(_made)
+_kept: Callable[[np.dtype], Elements] = cache(_made)
 _BYTES = np.arange(256, dtype=np.uint8)
 
 
@@ -339,14 +339,14 @@ def _small(carrier: np.dtype, table: Float64) -> Small:
     return Small(carrier, ends, scale_steps=steps, table=table)
 
 
-def _named(name: str, *, ties_away: bool = False, stored: str = "") -> Format:
-    """Return a format of bytes; float4's are all those that end in a code's bits."""
+def _named(name: str, *, ties_away: bool = False, stored: str = "") -> Elements:
+    """Return elements that are bytes; float4's are all those that end in a code's bits."""
     table = np.resize(_codes.values_of(stored or name).astype(np.float64), 256)
     own = _small(np.dtype(np.uint8), table)
     return dataclasses.replace(own, name=name, ties_away=ties_away)
 
 
-FORMATS: dict[str, Format] = {
+FORMATS: dict[str, Elements] = {
     "hifloat8": _named("hifloat8", ties_away=True),
     "float4_e2m1": _named("float4_e2m1"),
     "float4_e1m2": _named("float4_e1m2"),
@@ -363,8 +363,8 @@ def half_away(q: Any) -> Any:
 
 
 def whole(dtype: Any) -> Whole:
-    """Return a format of whole numbers."""
-    found = format_of(dtype)
+    """Return elements that are whole numbers."""
+    found = elements_of(dtype)
     assert isinstance(found, Whole)
     return found
 
