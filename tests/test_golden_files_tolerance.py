@@ -11,8 +11,8 @@ import pytest
 from golden_files import npy, put
 from numpy.typing import NDArray
 
-from npu_quant.files import FileSource, load, sources
-from npu_quant.golden import compare
+from npu_quant.files import FileSource, load
+from npu_quant.golden import compare, sources
 from npu_quant.golden.elements import elements_of
 from npu_quant.golden.judge import tolerance
 from npu_quant.golden.judge.tolerance import Excess, excess_of, excess_of_sources

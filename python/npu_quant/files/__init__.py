@@ -2,6 +2,6 @@
 
 from .common import FileError
 from .file_source import FileSource
-from .formats import list_arrays, load, same_file
+from .loading import list_arrays, load, same_file
 
 __all__ = ["FileError", "FileSource", "list_arrays", "load", "same_file"]

@@ -25,7 +25,7 @@ from .dumps import (
     stem_of,
 )
 from .file_source import FileSource
-from .formats import list_arrays, load
+from .loading import list_arrays, load
 
 _PROCESS = re.compile(r"proc\d+")
 _SINGLE = (".npy", ".bin")

@@ -43,7 +43,7 @@ _KNOWN = {"V2": np.dtype(ml_dtypes.bfloat16), "f1": np.dtype(ml_dtypes.float8_e5
 """What ml_dtypes' types are saved as that NumPy does not know; V1 is what several are saved as."""
 
 
-class Header(NamedTuple):
+class _ArrayHeader(NamedTuple):
     """What a header says."""
 
     descr: str
@@ -53,7 +53,7 @@ class Header(NamedTuple):
     """The byte that the elements begin at."""
 
 
-def header_of(file: File, data: Region, what: str) -> Header:
+def _header_of(file: File, data: Region, what: str) -> _ArrayHeader:
     """Return the header of a .npy file, or of such a member of an archive, named in messages.
 
     Raises:
@@ -77,7 +77,7 @@ def header_of(file: File, data: Region, what: str) -> Header:
         raise file.fault(f"{what}has a malformed header: {error}") from error
 
 
-def _parse(text: str, end: int) -> Header:
+def _parse(text: str, end: int) -> _ArrayHeader:
     """Return what a header's text says; ValueError where it is malformed."""
     text = text.strip()
     if not (text.startswith("{") and text.endswith("}")):
@@ -98,7 +98,7 @@ def _parse(text: str, end: int) -> Header:
         raise ValueError("its shape is no tuple")
     if not all(type(n) is int and n >= 0 for n in shape) or not isinstance(fortran, bool):
         raise ValueError("a value is of the wrong type")
-    return Header(descr if isinstance(descr, str) else repr(descr), fortran, shape, end)
+    return _ArrayHeader(descr if isinstance(descr, str) else repr(descr), fortran, shape, end)
 
 
 def stored_of(file: File, data: Region, what: str = "") -> Stored:
@@ -107,7 +107,7 @@ def stored_of(file: File, data: Region, what: str = "") -> Stored:
     Raises:
         FileError: it is malformed, or not as long as its header says.
     """
-    header = header_of(file, data, what)
+    header = _header_of(file, data, what)
     known = _DESCR.fullmatch(header.descr)
     if known is None or int(known[3]) not in _SIZES[known[2]]:
         kind = "object, which is pickled" if "O" in header.descr else clean(header.descr, 40)

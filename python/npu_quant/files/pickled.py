@@ -50,7 +50,7 @@ class Storage:
 
 
 @dataclass(frozen=True)
-class Tensor:
+class StorageView:
     """A tensor: a window on a storage; offset and strides in elements of `dtype`."""
 
     storage: Storage
@@ -71,7 +71,7 @@ class RefusedError(Exception):
     """A pickle is malformed, or asks for what is refused."""
 
 
-def _tensor(args: tuple[Any, ...], dtype: object) -> Tensor:
+def _view(args: tuple[Any, ...], dtype: object) -> StorageView:
     """Return a tensor of a storage, an offset, a size and strides, the first of `args`."""
     storage, offset, size, stride = args[:4]
     if not isinstance(storage, Storage) or not isinstance(dtype, str) or not dtype:
@@ -80,7 +80,7 @@ def _tensor(args: tuple[Any, ...], dtype: object) -> Tensor:
         raise RefusedError("its pickle has a tensor of a malformed shape")
     if len(size) != len(stride):
         raise RefusedError("its pickle has a tensor of a malformed shape")
-    return Tensor(storage, dtype, offset, size, stride)
+    return StorageView(storage, dtype, offset, size, stride)
 
 
 def _counts(numbers: object) -> bool:
@@ -99,23 +99,23 @@ def _check_metadata(args: tuple[Any, ...]) -> None:
 def _rebuild_v2(args: tuple[Any, ...]) -> object:
     """torch: storage, offset, size, stride, requires_grad, hooks, optional metadata."""
     _check_metadata(args[6:])
-    return _tensor(args, getattr(args[0], "dtype", None))
+    return _view(args, getattr(args[0], "dtype", None))
 
 
 def _rebuild_v3(args: tuple[Any, ...]) -> object:
     """torch: as before, with the dtype ahead of the metadata."""
     _check_metadata(args[7:])
-    return _tensor(args, DTYPES.get(args[6].text) if isinstance(args[6], _Name) else None)
+    return _view(args, DTYPES.get(args[6].text) if isinstance(args[6], _Name) else None)
 
 
 def _rebuild_npu(args: tuple[Any, ...]) -> object:
     """torch_npu: as version 2, with the format it had on the NPU last; the storage is plain."""
-    return _tensor(args, getattr(args[0], "dtype", None))
+    return _view(args, getattr(args[0], "dtype", None))
 
 
 def _rebuild_parameter(args: tuple[Any, ...]) -> object:
     """torch: the tensor, requires_grad, hooks."""
-    if not isinstance(args[0], Tensor):
+    if not isinstance(args[0], StorageView):
         raise RefusedError("its pickle has a parameter that is no tensor")
     return args[0]
 

@@ -54,7 +54,7 @@ class _HeaderError(ValueError):
     """What a header has that no file of this format has."""
 
 
-class Tensor(NamedTuple):
+class TensorInfo(NamedTuple):
     """A tensor as the header has it."""
 
     kind: str
@@ -68,7 +68,7 @@ class Header(NamedTuple):
     """What stands before the elements."""
 
     text: bytes
-    tensors: dict[str, Tensor]
+    tensors: dict[str, TensorInfo]
     """By name, in the order of their bytes; not to be changed."""
 
     @property
@@ -126,7 +126,7 @@ def _header(file: File) -> bytes:
     return text
 
 
-def _parsed(text: bytes) -> dict[str, Tensor]:
+def _parsed(text: bytes) -> dict[str, TensorInfo]:
     """Return the tensors that a header has, in the order of their bytes; not to be changed.
 
     Raises:
@@ -136,9 +136,9 @@ def _parsed(text: bytes) -> dict[str, Tensor]:
     metadata = entries.pop("__metadata__", {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
         raise _HeaderError("has __metadata__ that is not text by name")
-    found: list[tuple[Tensor, str]] = []
+    found: list[tuple[TensorInfo, str]] = []
     for name, entry in entries.items():
-        if not isinstance(entry, Tensor):
+        if not isinstance(entry, TensorInfo):
             raise _HeaderError(f"tensor {clean(name, 60)} {_tensor(entry)}")
         found.append((entry, name))
     found.sort(key=lambda pair: (pair[0].begin, pair[0].end, pair[1]))
@@ -154,7 +154,7 @@ def _parsed(text: bytes) -> dict[str, Tensor]:
 
 # Files are asked for one array after another. It is the text that is looked up, not the file, which
 # may have become another one in the meantime.
-_kept: Callable[[bytes], dict[str, Tensor]] = lru_cache(maxsize=2)(_parsed)
+_kept: Callable[[bytes], dict[str, TensorInfo]] = lru_cache(maxsize=2)(_parsed)
 
 
 def _entries(text: bytes) -> dict[str, Any]:
@@ -180,7 +180,7 @@ def _entries(text: bytes) -> dict[str, Any]:
     raise _HeaderError(f"has a malformed header: {why}")
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any] | Tensor:
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any] | TensorInfo:
     """Return an object of the JSON, a tensor's as such: it takes much less room."""
     entries = dict(pairs)
     if len(entries) != len(pairs):
@@ -199,7 +199,7 @@ def _integers(value: object) -> bool:
     return isinstance(value, list) and all(type(n) is int and n >= 0 for n in value)
 
 
-def _tensor(entry: object) -> Tensor | str:
+def _tensor(entry: object) -> TensorInfo | str:
     """Return a tensor, whose bytes are as many as its dtype and shape need, or what is wrong."""
     if not isinstance(entry, dict) or entry.keys() != _FIELDS:
         return "has not dtype, shape and data_offsets"
@@ -214,10 +214,10 @@ def _tensor(entry: object) -> Tensor | str:
         return fault
     if end < begin or 8 * (end - begin) != count_of(shape) * bits:
         return f"needs {count_of(shape) * bits // 8} bytes, its data_offsets are {offsets}"
-    return Tensor(intern(kind), shape, begin, end)
+    return TensorInfo(intern(kind), shape, begin, end)
 
 
-def _stored(file: File, data: InPlace, tensor: Tensor) -> Stored:
+def _stored(file: File, data: InPlace, tensor: TensorInfo) -> Stored:
     kind, shape = tensor.kind, tensor.shape
     if kind == "F4":
         if not shape or shape[-1] % 2:

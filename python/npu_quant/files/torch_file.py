@@ -12,7 +12,7 @@ import numpy as np
 
 from .archive import Archive, region
 from .common import Arrays, File, FileError, Stored, check_shape, clean, count_of, shown, take
-from .pickled import RefusedError, Tensor, describe
+from .pickled import RefusedError, StorageView, describe
 
 LEGACY = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
 """How torch.save began a file before torch 1.6: a pickled magic number."""
@@ -78,12 +78,12 @@ def _big_endian(archive: Archive, name: str) -> bool:
     return order == b"big"
 
 
-def _tensors(archive: Archive, name: str) -> dict[str, Tensor | None]:
+def _tensors(archive: Archive, name: str) -> dict[str, StorageView | None]:
     """Return the tensors that a pickle describes, by key; None where several have one key."""
     file = archive.file
     try:
         root, operations = describe(_whole(archive, name, MAX_PICKLE), 1_000_000 + file.size // 8)
-        found: dict[str, Tensor | None] = {}
+        found: dict[str, StorageView | None] = {}
         _collect(root, found, 10 * operations + 1000)
     except RefusedError as error:
         raise file.fault(str(error)) from error
@@ -94,7 +94,7 @@ def _tensors(archive: Archive, name: str) -> dict[str, Tensor | None]:
     return found
 
 
-def _collect(root: Any, found: dict[str, Tensor | None], limit: int) -> None:
+def _collect(root: Any, found: dict[str, StorageView | None], limit: int) -> None:
     """Put the tensors under `root` into `found`.
 
     Containers may hold each other many times over, or themselves: at most `limit` are visited.
@@ -105,14 +105,14 @@ def _collect(root: Any, found: dict[str, Tensor | None], limit: int) -> None:
         limit -= 1
         if limit < 0 or depth > MAX_DEPTH or len(key) > MAX_KEY:
             raise RefusedError("its pickle nests too deeply")
-        if isinstance(item, Tensor):
+        if isinstance(item, StorageView):
             found[key] = None if key in found else item
         elif isinstance(item, (dict, list, tuple)):
             pairs = item.items() if isinstance(item, dict) else enumerate(item)
             inner = [
                 (value, f"{key}.{name}" if depth else str(name), depth + 1)
                 for name, value in pairs
-                if isinstance(value, (Tensor, dict, list, tuple))
+                if isinstance(value, (StorageView, dict, list, tuple))
             ]
             waiting += reversed(inner)
 
@@ -121,7 +121,7 @@ def _dtype(name: str) -> np.dtype:
     return np.dtype("uint8" if name == "float4_e2m1fn_x2" else name)
 
 
-def _stored(archive: Archive, name: str, tensor: Tensor, swapped: bool) -> Stored:
+def _stored(archive: Archive, name: str, tensor: StorageView, swapped: bool) -> Stored:
     """Return a tensor's elements in its storage.
 
     Raises:
