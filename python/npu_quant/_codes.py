@@ -96,38 +96,50 @@ def _float_codes(v: NDArray[np.float32], name: str, round_mode: str) -> NDArray[
 
 
 def _code_table(name: str, round_mode: str) -> NDArray[np.uint8]:
-    """Return the code of one number of each kind. hifloat8 has no -0, others have."""
+    """Return the code of one number of each kind."""
     kinds = np.arange(1 << 17, dtype=np.uint32)
     v = (kinds >> 1 << 16 | kinds & 1).view(np.float32)
-    half = len(values_of(name)) // 2
-    values = values_of(name)[:half].astype(np.float64)
-    ascending = np.argsort(np.where(np.isfinite(values), values, np.inf), kind="stable")
-    ascending = ascending[: np.isfinite(values).sum()]
-    with np.errstate(invalid="ignore"):  # signaling NaN
-        magnitude = np.abs(v).astype(np.float64)
-    values, sign = values[ascending], np.signbit(v)
-    if round_mode == "floor":
-        below = ascending[np.searchsorted(values[1:], magnitude, "right")]
-        above = ascending[np.searchsorted(values[:-1], magnitude, "left")]
-        goes_above = sign
-    else:
-        middles = (values[1:] + values[:-1]) / 2
-        below, above = (
-            ascending[np.searchsorted(middles, magnitude, s)] for s in ("left", "right")
-        )
-        goes_above = (name == "hifloat8") | (round_mode == "round") | (below % 2 == 1)
-    codes = np.where(goes_above, above, below)
-    has_sign = sign & ((name != "hifloat8") | (codes != 0))
-    return np.where(np.isnan(v), 0, codes | has_sign * half).astype(np.uint8)
+    is_away = name == "hifloat8" and round_mode == "rint"
+    return nearest(v, values_of(name), "round" if is_away else round_mode)
 
 
 _table_of: Callable[[str, str], NDArray[np.uint8]] = cache(_code_table)
 
 
+def nearest(
+    numbers: NDArray[Any], values: NDArray[Any], round_mode: str = "rint"
+) -> NDArray[np.uint8]:
+    """Return the codes nearest to numbers: the ends for those beyond, 0 for NaN.
+
+    Args:
+        numbers: floats.
+        values: what each code stands for. Where it has -0, a negative number that becomes 0 does.
+        round_mode: as for :func:`encode`.
+    """
+    finite = np.flatnonzero(np.isfinite(values)).astype(np.uint8)
+    ordered, first = np.unique(values[finite].astype(np.float64), return_index=True)
+    codes = finite[first]
+    with np.errstate(invalid="ignore"):  # signaling NaN
+        numbers = np.nan_to_num(numbers.astype(np.float64))
+    if round_mode == "floor":
+        found = codes[np.maximum(np.searchsorted(ordered, numbers, "right") - 1, 0)]
+    else:
+        middles = (ordered[1:] + ordered[:-1]) / 2
+        low, high = (np.searchsorted(middles, numbers, side) for side in ("left", "right"))
+        is_away = np.abs(ordered)[high] > np.abs(ordered)[low]
+        found = codes[
+            np.where(is_away if round_mode == "round" else codes[high] % 2 == 0, high, low)
+        ]
+    minus_zero = np.flatnonzero((values == 0) & np.signbit(values))
+    if minus_zero.size:
+        found[(values[found] == 0) & np.signbit(numbers)] = minus_zero[0]
+    return found
+
+
 def _powers(v: NDArray[np.float32]) -> NDArray[np.uint8]:
     """Return the bytes of the nearest powers of two, ties up; below 0 there is none but NaN."""
-    middles = 1.5 * 2.0 ** np.arange(-127, 127)
-    return np.where(v >= 0, np.searchsorted(middles, v, "right"), 255).astype(np.uint8)
+    found = nearest(v, values_of("float8_e8m0fnu"), "round")
+    return np.where(v >= 0, found, 255).astype(np.uint8)
 
 
 def packed(codes: NDArray[Any], carrier: DTypeLike) -> NDArray[Any]:
@@ -140,7 +152,10 @@ def packed(codes: NDArray[Any], carrier: DTypeLike) -> NDArray[Any]:
 def unpacked(elements: NDArray[Any]) -> NDArray[np.uint8]:
     """Return the codes in packed elements, each in a byte, without a sign."""
     pairs = np.ascontiguousarray(elements).view(np.uint8)
-    return np.stack((pairs & 15, pairs >> 4), -1).reshape(*pairs.shape[:-1], 2 * pairs.shape[-1])
+    codes = np.empty((*pairs.shape, 2), np.uint8)
+    np.bitwise_and(pairs, 15, out=codes[..., 0])
+    np.right_shift(pairs, 4, out=codes[..., 1])
+    return codes.reshape(*pairs.shape[:-1], 2 * pairs.shape[-1])
 
 
 def decode(codes: NDArray[Any], format: DTypeName) -> NDArray[np.float32]:
@@ -153,12 +168,9 @@ def decode(codes: NDArray[Any], format: DTypeName) -> NDArray[np.float32]:
     return values_of(row.name)[np.ascontiguousarray(codes).view(np.uint8).reshape(codes.shape)]
 
 
-def int4_of(raw: NDArray[np.uint8], *, packed: bool = True) -> NDArray[np.int8]:
-    """Return the int4 of bytes: two in each, the first in the lower half, or that alone."""
-    if packed:  # words are little-endian: byte by byte
-        pairs = np.empty((raw.size, 2), np.uint8)
-        pairs[:, 0], pairs[:, 1] = raw, raw >> 4
-        raw = pairs.reshape(-1)
-    values: NDArray[np.int8] = (raw << 4).view(np.int8)
+def int4_of(elements: NDArray[Any], *, packed: bool = True) -> NDArray[np.int8]:
+    """Return the int4 in packed elements, or in the lower halves of bytes."""
+    codes = unpacked(elements) if packed else elements
+    values: NDArray[np.int8] = (codes << 4).view(np.int8)
     values >>= 4
     return values

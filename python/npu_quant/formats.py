@@ -277,7 +277,7 @@ def unpack_int4(elements: Array, axis: int = -1) -> NDArray[np.int8]:
     if not -held.ndim <= operator.index(axis) < held.ndim:
         text = f"axis is {axis}, expected {-held.ndim} to {held.ndim - 1}."
         raise ParamError(text, _PARAM_INVALID)
-    codes = (_codes.unpacked(np.moveaxis(held, axis, -1)) << 4).view(np.int8) >> 4
+    codes = _codes.int4_of(np.moveaxis(held, axis, -1))
     return np.ascontiguousarray(np.moveaxis(codes, -1, axis))
 
 

@@ -19,7 +19,6 @@ from .. import _codes
 from ..errors import DTypeError
 from .results import OutputComparison, TieTest
 
-Array = NDArray[Any]
 Rounding = Callable[[Any], Any]
 """Of floats, to floats of the same type."""
 Float64 = NDArray[np.float64]
@@ -60,35 +59,35 @@ class Elements:
         """The values that count as saturated."""
         return () if self.carrier.kind == "b" else (*self.limits, -self.limits[1])
 
-    def values(self, codes: Array) -> Float64:
+    def values(self, codes: NDArray[Any]) -> Float64:
         """Return what elements stand for."""
         with np.errstate(invalid="ignore"):
             return codes.astype(np.float64)
 
-    def wide(self, codes: Array) -> NDArray[np.floating]:
+    def wide(self, codes: NDArray[Any]) -> NDArray[np.floating]:
         """Return what elements stand for exactly, those of integers of 8 bytes, too."""
         is_long = self.carrier.kind in "iu" and self.carrier.itemsize == 8
         return codes.astype(np.longdouble) if is_long else self.values(codes)
 
-    def steps(self, actual: Array, golden: Array) -> Float64:
+    def steps(self, actual: NDArray[Any], golden: NDArray[Any]) -> Float64:
         """Count from one element to the other, in the order of values; inf if one is no number."""
         steps: Float64 = np.abs(self.places(actual) - self.places(golden)).astype(np.float64)
         steps[~(np.isfinite(self.values(actual)) & np.isfinite(self.values(golden)))] = np.inf
         return steps
 
-    def places(self, codes: Array) -> NDArray[np.int64]:
+    def places(self, codes: NDArray[Any]) -> NDArray[np.int64]:
         """Return the number of each element in the order of values; -0 has that of 0."""
         return ordinal(codes)
 
-    def neighbours(self, codes: Array) -> tuple[Float64, Float64]:
+    def neighbours(self, codes: NDArray[Any]) -> tuple[Float64, Float64]:
         """Return the values before and after those of some elements; the ends are their own."""
         raise NotImplementedError
 
-    def nearest(self, values: Float64) -> Array:
+    def nearest(self, values: Float64) -> NDArray[Any]:
         """Return the elements nearest to some values, of two the even one."""
         return values.astype(self.carrier)
 
-    def ties(self, codes: Array) -> tuple[Float64, Float64]:
+    def ties(self, codes: NDArray[Any]) -> tuple[Float64, Float64]:
         """Return between which ties numbers are rounded to some elements; infinite at the ends."""
         values, (below, above) = self.values(codes), self.neighbours(codes)
         with np.errstate(all="ignore"):  # of an infinity and the greatest float beside it
@@ -96,7 +95,9 @@ class Elements:
         low = np.where(values == self.limits[0], -np.inf, low)
         return low, np.where(values == self.limits[1], np.inf, high)
 
-    def tie(self, value: Float64, actual: Array, golden: Array, *terms: Float64) -> TieTest:
+    def tie(
+        self, value: Float64, actual: NDArray[Any], golden: NDArray[Any], *terms: Float64
+    ) -> TieTest:
         """Return the test of numbers against the tie at which elements begin to be what they are.
 
         That is the one between an actual element and its neighbour on the golden one's side.
@@ -119,7 +120,7 @@ class Elements:
         """Return the rounding to this format that is a given one of whole numbers."""
         return to_whole
 
-    def codes(self, rounded: Array, low: float | None = None, nan: int = 0) -> Array:
+    def codes(self, rounded: NDArray[Any], low: float | None = None, nan: int = 0) -> NDArray[Any]:
         """Return the elements that rounded numbers are, the ends for those beyond.
 
         Args:
@@ -136,22 +137,22 @@ class Whole(Elements):
     step = "steps"
     is_even = True
 
-    def steps(self, actual: Array, golden: Array) -> Float64:
+    def steps(self, actual: NDArray[Any], golden: NDArray[Any]) -> Float64:
         """Count whole numbers: from 2 ** 24 on, which only int32 reaches, those float32 has."""
         a, g = self.values(actual), self.values(golden)
         step = np.maximum(1.0, np.spacing(np.fmax(np.abs(a), np.abs(g)).astype(np.float32)))
         return np.asarray(np.ceil(np.abs(a - g) / step))
 
-    def neighbours(self, codes: Array) -> tuple[Float64, Float64]:
+    def neighbours(self, codes: NDArray[Any]) -> tuple[Float64, Float64]:
         """Return the numbers one less and one more."""
         values = self.values(codes)
         return np.maximum(values - 1, self.limits[0]), np.minimum(values + 1, self.limits[1])
 
-    def nearest(self, values: Float64) -> Array:
+    def nearest(self, values: Float64) -> NDArray[Any]:
         """Return the whole numbers nearest to some values, and the ends for those beyond."""
         return self.codes(np.rint(values))
 
-    def codes(self, rounded: Array, low: float | None = None, nan: int = 0) -> Array:
+    def codes(self, rounded: NDArray[Any], low: float | None = None, nan: int = 0) -> NDArray[Any]:
         """Return the whole numbers that rounded numbers are, the ends for those beyond."""
         wide = np.float64 if self.carrier.itemsize > 2 else np.float32  # float64 holds int32's ends
         least = self.limits[0] if low is None else low
@@ -163,7 +164,7 @@ class Whole(Elements):
 class Floats(Elements):
     """Floats of a dtype; 0 and -0 are one value."""
 
-    def neighbours(self, codes: Array) -> tuple[Float64, Float64]:
+    def neighbours(self, codes: NDArray[Any]) -> tuple[Float64, Float64]:
         """Return the next value towards either infinity."""
         greatest = ordinal(np.array(self.limits[1], self.carrier).reshape(1))[0]
         below, above = (
@@ -185,7 +186,9 @@ class Small(Elements):
     """What each byte stands for."""
     step = "steps"
 
-    def tie(self, value: Float64, actual: Array, golden: Array, *terms: Float64) -> TieTest:
+    def tie(
+        self, value: Float64, actual: NDArray[Any], golden: NDArray[Any], *terms: Float64
+    ) -> TieTest:
         """Return the test of numbers against ties; between zeros of both signs it is 0."""
         test = super().tie(value, actual, golden, *terms)
         zeros = (test.steps == 0) & (actual.view(np.uint8) != golden.view(np.uint8))
@@ -221,7 +224,7 @@ class Small(Elements):
         steps = np.where(places < len(gaps), steps, 2 * steps)
         return steps.astype(np.float32)
 
-    def codes(self, rounded: Array, low: float | None = None, nan: int = 0) -> Array:
+    def codes(self, rounded: NDArray[Any], low: float | None = None, nan: int = 0) -> NDArray[Any]:
         """Return the codes that rounded numbers are; all are numbers of float16, too."""
         with np.errstate(over="ignore"):
             halves = rounded.astype(np.float16)
@@ -239,7 +242,7 @@ class Small(Elements):
         beyond = np.where(np.abs(numbers) > self.limits[1], infinite | saturated & 128, saturated)
         return saturated, np.where(np.isnan(numbers), nan, beyond).astype(np.uint8)
 
-    def values(self, codes: Array) -> Float64:
+    def values(self, codes: NDArray[Any]) -> Float64:
         """Return what codes stand for."""
         return np.asarray(self.table[codes.view(np.uint8)], np.float64)
 
@@ -250,27 +253,20 @@ class Small(Elements):
         values, first = np.unique(self.table[finite], return_index=True)
         return values, finite[first]
 
-    def places(self, codes: Array) -> NDArray[np.int64]:
+    def places(self, codes: NDArray[Any]) -> NDArray[np.int64]:
         """Return the number of each code in the order of values."""
         return np.searchsorted(self._ordered[0], self.values(codes))
 
-    def neighbours(self, codes: Array) -> tuple[Float64, Float64]:
+    def neighbours(self, codes: NDArray[Any]) -> tuple[Float64, Float64]:
         """Return the next finite value towards either infinity."""
         ordered, places = self._ordered[0], self.places(codes)
         below, above = (np.clip(places + step, 0, len(ordered) - 1) for step in (-1, 1))
         return ordered[below], ordered[above]
 
-    def nearest(self, values: Float64) -> Array:
+    def nearest(self, values: Float64) -> NDArray[Any]:
         """Return the codes nearest to some values, the ends for those beyond, 0 for NaN."""
-        ordered, codes = self._ordered
-        middles, numbers = (ordered[1:] + ordered[:-1]) / 2, np.nan_to_num(values)
-        low, high = (np.searchsorted(middles, numbers, side) for side in ("left", "right"))
-        upwards = np.abs(ordered)[high] > np.abs(ordered)[low]
-        found = codes[np.where(upwards if self.ties_away else codes[high] % 2 == 0, high, low)]
-        minus_zero = np.flatnonzero((self.table == 0) & np.signbit(self.table))
-        if minus_zero.size:
-            found[(self.table[found] == 0) & np.signbit(numbers)] = minus_zero[0]
-        return found.view(self.carrier)
+        mode = "round" if self.ties_away else "rint"
+        return _codes.nearest(values, self.table, mode).view(self.carrier)
 
 
 def elements_of(dtype: Any) -> Elements:
@@ -369,7 +365,7 @@ def whole(dtype: Any) -> Whole:
     return found
 
 
-def ordinal(floats: Array) -> NDArray[np.int64]:
+def ordinal(floats: NDArray[Any]) -> NDArray[np.int64]:
     """Return the number of each float in the order of its dtype's values; 0 and -0 are both 0."""
     width = floats.dtype.itemsize * 8
     bits = np.ascontiguousarray(floats).view(f"u{floats.dtype.itemsize}").astype(np.int64)

@@ -277,8 +277,7 @@ def unpacked(array: Array) -> Array:
     """Return the int4 of an array: 8 to an int32, others hold one an element already."""
     if array.dtype != np.int32 or array.ndim == 0:
         return array.astype(np.int8) if array.dtype.name == "int4" else array
-    raw = np.ascontiguousarray(array).astype("<i4", copy=False).view(np.uint8)
-    return int4_of(raw.reshape(-1)).reshape(*array.shape[:-1], 8 * array.shape[-1])
+    return int4_of(array)
 
 
 def ranges(count: int, step: int) -> Iterator[tuple[int, int]]:
