@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from operator import index
 from typing import Any
 
-LONGEST = 60
-"""How many characters of a name are told, about."""
+from ._text import clean
 
-
-def cut(text: str) -> str:
-    """Return a name, its middle left out where it is long."""
-    half = LONGEST // 2
-    return text if len(text) <= LONGEST else f"{text[:half]}...{text[-half:]}"
+Progress = Callable[[int, int], None]
+"""What is called as ``progress(done, total)``, now and then."""
 
 
 def told(value: Any) -> str:
@@ -20,9 +17,9 @@ def told(value: Any) -> str:
     if isinstance(value, int) and value.bit_length() > 200:
         return f"an int of {value.bit_length()} bits"
     if value is None or isinstance(value, (bool, int, float, str)):
-        return cut(repr(value[:200] if isinstance(value, str) else value))
+        return clean(repr(value[:200] if isinstance(value, str) else value))
     kind = type(value).__name__
-    return f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {cut(kind)}"
+    return f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {clean(kind)}"
 
 
 def wrong(who: str, name: str, value: Any, expected: str) -> TypeError:

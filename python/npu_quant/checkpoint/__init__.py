@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from .. import _kinds
+from .._kinds import Progress
 from .._names import dir_of
 from .arguments import globs_of, pairs_of, path_of
 from .checking import check as _check
@@ -22,7 +23,6 @@ from .folder import CheckpointError
 from .pool import Workers, workers_of
 from .quantizing import byte_count, prepared, report_of, write
 from .reports import CheckedLayer, CheckReport, Layer, QuantizeReport
-from .run import Progress
 from .types import Wanted
 
 __all__ = ["CheckReport", "CheckedLayer", "CheckpointError", "Finding", "Layer", "QuantizeReport"]

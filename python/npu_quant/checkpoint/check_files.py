@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ..files.common import clean
+from .._text import clean
 from .config import Config
 from .findings import Findings
 from .folder import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..files.common import clean, printable
+from .._text import clean, printable
 from ..golden.report.words import counted
 from .report_text import MOST, worst_of
 from .reports import CheckReport, ratio_text

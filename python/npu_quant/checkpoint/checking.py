@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._kinds import Progress
 from ..files.common import FileError
 from . import check_sums, check_values, names
 from .check_files import read
@@ -26,7 +27,6 @@ from .originals import Original, check_config, check_copied, check_names, judge,
 from .pool import Place, Workers
 from .quantized import Model
 from .reports import CheckReport
-from .run import Progress
 from .schemes import FLOAT, TYPES
 from .work import SUMS, WORK
 

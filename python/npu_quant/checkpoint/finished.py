@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..files.common import clean
+from .._text import clean
 from .check_sums import parsed
 from .folder import CheckpointError, json_of
 from .job import Job, together

@@ -11,8 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .._text import clean, printable
 from ..errors import NpuQuantError
-from ..files.common import File, FileError, clean, printable
+from ..files.common import File, FileError
 from ..files.safetensors import Header, header_of
 
 SOURCE_INDEX = "model.safetensors.index.json"

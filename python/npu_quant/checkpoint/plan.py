@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
-from ..files.common import clean
+from .._text import clean
 from ..files.safetensors import BITS
 from . import names
 from .config import Config, params_dtype

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from .._runtime import __version__, get_num_threads, set_num_threads
-from ..files.common import clean
+from .._text import clean
 from .folder import CheckpointError
 from .matrices import close_files
 from .pool import Place, Pool, Workers, uninterrupted

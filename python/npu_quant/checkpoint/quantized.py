@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..files.common import clean
+from .._text import clean
 from . import names
 from .config import Config
 from .findings import Findings

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .._kinds import Progress
 from . import names
 from .checking import check
 from .checksum import sums_bytes
@@ -39,7 +40,7 @@ from .pool import Place, Pool, Workers
 from .record import modified_of, record_of, sources_of
 from .report_text import size
 from .reports import Layer, QuantizeReport
-from .run import Progress, Run, counted
+from .run import Run, counted
 from .schemes import FLOAT, INT8_ACTIVATIONS, check_pair
 from .types import Wanted
 from .weights import Error, Rule

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .._runtime import __version__
-from ..files.common import clean
+from .._text import clean
 from .folder import Shard, Tensor
 
 STRETCH = 4096

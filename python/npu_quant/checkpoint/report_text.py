@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeVar
 
-from ..files.common import printable
+from .._text import printable
 from ..golden.report.words import counted
 
 if TYPE_CHECKING:

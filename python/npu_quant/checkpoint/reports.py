@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..files.common import clean
+from .._text import clean
 from ..golden.shown import plain
 from .findings import Finding, has_error
 from .schemes import FLOAT

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+from .._kinds import Progress
 from .folder import CheckpointError
 from .job import Job, Made, Piece, make, pieces_of, prepare, together
 from .kept import Entry, line_of, noted, right_pieces, source_of, whole_shards
@@ -19,8 +20,6 @@ from .matrices import Matrix
 from .pool import Pool
 from .weights import Error
 from .work import Work, sha256_of, sync
-
-Progress = Callable[[int, int], None]
 
 SYNC_SECONDS = 5.0
 """How much of the work a power failure may take; of that a killed process did, nothing is lost."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from ..files.common import clean
+from .._text import clean
 from .folder import CheckpointError, is_regular, json_bytes
 from .record import difference, other_version
 

@@ -7,12 +7,13 @@ import re
 from argparse import Namespace
 from collections.abc import Sequence
 
+from .._kinds import Progress
 from ..errors import DTypeError, ParamError
 from ..files import FileError
 from ..golden.api import Comparison, Explanation, Sides, explain, sides_of
 from ..golden.api import compared as run_comparison
 from ..golden.judge.refusal import refusal_of
-from ..golden.judge.request import Limit, Limits, Progress, Request
+from ..golden.judge.request import Limit, Limits, Request
 from ..golden.judge.tolerance import RULES
 from ..golden.operators import operators, outputs_of
 from . import wrong_order

@@ -9,6 +9,8 @@ import shutil
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
+from .._text import printable
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -33,12 +35,6 @@ def is_unicode(stream: TextIO | None) -> bool:
     """Say whether a stream takes all characters."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     return encoding.lower().replace("_", "-").startswith("utf")
-
-
-def one_line(text: str) -> str:
-    """Return a message as one line that a terminal can only print."""
-    words = " ".join(text.split())
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
 
 
 def write(text: str, style: str = "") -> None:
@@ -70,7 +66,7 @@ def write_error(face: str, text: str) -> None:
     if stream is None:
         return
     try:
-        stream.write(_encodable(f"{face}: {one_line(text)}\n", stream))
+        stream.write(_encodable(f"{face}: {printable(' '.join(text.split()))}\n", stream))
         stream.flush()
     except OSError:
         silence(stream)

@@ -10,9 +10,10 @@ from typing import Any, Union
 import numpy as np
 from numpy.typing import NDArray
 
+from .._text import clean
 from ..arrays import Source
 from ..files import FileError, FileSource, list_arrays, load
-from ..files.common import ALIASES, clean
+from ..files.common import ALIASES
 from .arguments import UsageError
 from .outputs import split
 

@@ -6,7 +6,7 @@ import dataclasses
 import math
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..files import FileError, FileSource, load
@@ -36,7 +36,6 @@ examples:
 
 SCHEMA_VERSION = 1
 _BARS, _PLAIN_BARS = " ▁▂▃▄▅▆▇█", " .:-=+*#@"
-Progress = Callable[[int, int], None]
 
 
 def parser() -> Parser:

@@ -6,9 +6,10 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from .._kinds import Progress
 from .console import is_terminal, write_error
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ DELAY = 1.0
 """Seconds before a bar appears: what takes less is over before it is read."""
 LINE_SECONDS = 60.0
 """Seconds between two lines where there is no terminal."""
-
-Progress = Callable[[int, int], None]
 
 
 @contextlib.contextmanager

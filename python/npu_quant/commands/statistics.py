@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kinds import Progress
 from ..arrays import Source
 from ..golden.elements import elements_of
 from ..golden.sources import blocks, size_of
@@ -42,7 +43,7 @@ class Statistics:
     """Finite numbers between minimum and maximum, in bins of one width; empty if none are."""
 
 
-def statistics_of(source: Source, progress: Callable[[int, int], None] | None = None) -> Statistics:
+def statistics_of(source: Source, progress: Progress | None = None) -> Statistics:
     """Measure an array block by block: once where it has 8 or 16 bits, else twice.
 
     Args:
@@ -109,7 +110,7 @@ def limits_of(dtype: np.dtype) -> tuple[float, float]:
     return max(least, -greatest), greatest
 
 
-def _tally(source: Source, progress: Callable[[int, int], None] | None) -> tuple[Floats, Counts]:
+def _tally(source: Source, progress: Progress | None) -> tuple[Floats, Counts]:
     """Return every number of a dtype of 8 or 16 bits, and how often an array has it."""
     bits = np.dtype(f"u{source.dtype.itemsize}")
     kinds = 1 << (8 * bits.itemsize)
@@ -127,7 +128,7 @@ def _tally(source: Source, progress: Callable[[int, int], None] | None) -> tuple
 
 
 def _blocks(
-    source: Source, progress: Callable[[int, int], None] | None, half: int
+    source: Source, progress: Progress | None, half: int
 ) -> Iterator[tuple[Floats, Counts | None]]:
     size = size_of(source)
     for begin, end in blocks(source):

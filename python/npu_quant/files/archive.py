@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .common import File, InPlace, Region, clean, take
+from .._text import clean
+from .common import File, InPlace, Region, take
 
 BOMB_BYTES = 64 << 20
 BOMB_RATIO = 1000

@@ -11,13 +11,13 @@ import weakref
 import zlib
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from .. import dtypes
+from .._text import clean
 from ..errors import NpuQuantError
 
 Shape = tuple[int, ...]
@@ -44,34 +44,6 @@ ALIASES = {f"{word}{bits}": f"float{bits}" for word in ("fp", "f") for bits in (
 
 _CARRIERS: dict[str, np.dtype] = {name: np.dtype(name) for name in ("uint16", "uint32", "uint64")}
 _BYTES = np.dtype(np.uint8)
-
-
-def printable(text: str) -> str:
-    """Return text on one line, with escapes for what cannot be printed."""
-    return text if text.isprintable() else "".join(map(_letter, text))
-
-
-def _letter(c: str) -> str:
-    if c.isprintable():
-        return c
-    if "\udc80" <= c <= "\udcff":  # a byte of a file's name that is not UTF-8
-        return f"\\x{ord(c) - 0xDC00:02x}"
-    return ascii(c)[1:-1]
-
-
-def clean(text: str, limit: int) -> str:
-    """Return printable text of at most `limit` letters, its middle left out where it is longer."""
-    letters = [*map(_letter, text if len(text) <= 2 * limit else text[:limit] + text[-limit:])]
-    if sum(map(len, letters)) <= limit:
-        return "".join(letters)
-    half = (limit - 3) // 2
-
-    def fitting(some: list[str]) -> list[str]:
-        return [
-            letter for letter, n in zip(some, accumulate(map(len, some)), strict=True) if n <= half
-        ]
-
-    return "".join([*fitting(letters), "...", *fitting(letters[::-1])[::-1]])
 
 
 class FileError(NpuQuantError, ValueError):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .. import dtypes
 from .._codes import int4_of
-from .._kinds import cut
+from .._text import clean
 from .common import (
     MAX_BYTES,
     File,
@@ -249,7 +249,7 @@ class FileSource:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<{cut(self.name)}: {dtype_name(self.dtype)}{cut(str(list(self._shape)))}>"
+        return f"<{clean(self.name)}: {dtype_name(self.dtype)}{clean(str(list(self._shape)))}>"
 
 
 def _check_expanded(stored: Stored, itemsize: int, file: File) -> None:

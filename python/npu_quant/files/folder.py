@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from .common import FileError, printable
+from .._text import printable
+from .common import FileError
 from .dumps import (
     DATA_FOLDER,
     INDEX,

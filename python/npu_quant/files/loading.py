@@ -12,10 +12,11 @@ from collections.abc import Collection, Sequence
 from itertools import islice
 
 from .. import _kinds, dtypes
+from .._text import clean, printable
 from ..arrays import Source
 from . import npy, raw, safetensors, torch_file
 from .archive import archive_of
-from .common import Arrays, File, FileError, Stored, clean, dtype_name, printable
+from .common import Arrays, File, FileError, Stored, dtype_name
 from .file_source import FileSource
 
 UNREADABLE = "unreadable: "

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
+from .._text import clean
 from .archive import Archive, region
 from .common import (
     Arrays,
@@ -23,7 +24,6 @@ from .common import (
     Region,
     Stored,
     check_shape,
-    clean,
     count_of,
     dtype_name,
     row_of,

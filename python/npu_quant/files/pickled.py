@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .common import clean
+from .._text import clean
 
 STORAGES = {
     "torch.FloatStorage": "float32",

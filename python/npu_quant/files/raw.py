@@ -9,18 +9,8 @@ from operator import index
 import numpy as np
 
 from .. import dtypes
-from .common import (
-    Arrays,
-    File,
-    InPlace,
-    Stored,
-    check_shape,
-    clean,
-    count_of,
-    row_of,
-    shown,
-    take,
-)
+from .._text import clean
+from .common import Arrays, File, InPlace, Stored, check_shape, count_of, row_of, shown, take
 
 ATB = b"$Version="
 """How a file with ATB's header begins."""

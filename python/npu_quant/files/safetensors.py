@@ -12,17 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .common import (
-    Arrays,
-    File,
-    InPlace,
-    Shape,
-    Stored,
-    clean,
-    count_of,
-    fault_of_shape,
-    take,
-)
+from .._text import clean
+from .common import Arrays, File, InPlace, Shape, Stored, count_of, fault_of_shape, take
 
 MAX_HEADER = 100_000_000
 MAX_KEPT = 32 << 20

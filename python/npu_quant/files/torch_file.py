@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from .._text import clean
 from .archive import Archive, region
-from .common import Arrays, File, FileError, Stored, check_shape, clean, count_of, shown, take
+from .common import Arrays, File, FileError, Stored, check_shape, count_of, shown, take
 from .pickled import RefusedError, StorageView, describe
 
 LEGACY = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."

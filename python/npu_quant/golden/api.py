@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .._kinds import whole
+from .._kinds import Progress, whole
 from ..arrays import Source
 from ..errors import ParamError
 from .explanation_results import ExplanationData
@@ -15,7 +15,7 @@ from .judge.casts import in_one_dtype
 from .judge.causes import causes_of
 from .judge.outputs import as_elements, check_axis, judged, matches_of, paired, settled
 from .judge.power import blind_spot
-from .judge.request import Limit, Limits, Progress, Request
+from .judge.request import Limit, Limits, Request
 from .operators import Model, applicable, model_of, name_of, outputs_of
 from .operators.ranking import ranked_formulas
 from .report.data import comparison_to_dict, explanation_to_dict

@@ -8,7 +8,7 @@ import reprlib
 from collections.abc import Sequence
 from typing import Any
 
-from .._kinds import LONGEST, cut
+from .._text import LONGEST, clean
 
 MOST = 300
 """How many characters a repr has, about."""
@@ -38,7 +38,7 @@ class ShortRepr:
 
 def some_of(names: Sequence[Any]) -> str:
     """Return the first of some names, each cut, and how many more there are."""
-    text = ", ".join(cut(str(name)) for name in names[:_MOST_NAMES])
+    text = ", ".join(clean(str(name)) for name in names[:_MOST_NAMES])
     more = len(names) - _MOST_NAMES
     return f"{text} and {more} more" if more > 0 else text
 

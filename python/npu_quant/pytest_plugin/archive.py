@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._text import clean
 from ..files import FileError, list_arrays, load
-from ..files.common import clean
 
 Arrays = dict[str, NDArray[Any]]
 

@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ... import _kinds
+from ..._kinds import Progress
+from ..._text import printable
 from ...errors import ParamError
-from ...files.common import printable
 from ...files.folder import Entry, Folder, folder_of
 from ..folder_results import FolderComparisonData
-from ..judge.request import Limits, Progress
+from ..judge.request import Limits
 from ..operators.dumped import rules_of
 from ..report.folder_page import folders_page
 from ..report.folder_text import folders_text, folders_to_dict

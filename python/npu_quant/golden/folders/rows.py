@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
+from ..._kinds import Progress
 from ...arrays import Source
 from ...errors import DTypeError, ParamError
 from ...files import FileError
@@ -18,7 +19,7 @@ from ...files.folder import Entry, Folder
 from ..api import Comparison, run
 from ..folder_results import FolderRow
 from ..judge.refusal import refusal_of
-from ..judge.request import Limits, Progress, Request
+from ..judge.request import Limits, Request
 from ..judge.tolerance import is_about
 from ..results import OutputComparison
 from .pairs import Pair

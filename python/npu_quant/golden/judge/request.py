@@ -10,12 +10,12 @@ from typing import Any, Union
 import numpy as np
 
 from ... import _kinds
+from ..._kinds import Progress
 from ...errors import ParamError
 from .tolerance import rule_of
 
 # Union, since these are evaluated and Python 3.10 lacks some | of them.
 Limit = Union[float, Mapping[str, float], None]  # noqa: UP007
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)

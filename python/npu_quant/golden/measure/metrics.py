@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import _core
+from ..._kinds import Progress
 from ...arrays import Source
 from ..elements import Elements, elements_of
 from ..results import Metrics
@@ -46,7 +47,7 @@ def measure(
     golden: Source,
     own: Elements | None = None,
     *,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[Metrics, Positions]:
     """Compare two sources of one dtype and shape in one pass, block by block.
 

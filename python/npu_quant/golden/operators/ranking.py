@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import get_num_threads
+from ..._kinds import Progress
 from ...errors import DTypeError, ParamError
 from ..explanation_results import VariantResult
 from .formula import Variant
@@ -20,7 +21,6 @@ from .registry import applicable
 Array = NDArray[Any]
 Counts = NDArray[np.int64]
 Advance = Callable[[Part], None]
-Progress = Callable[[int, int], None]
 
 SAMPLED = 16
 """Parts on which all formulas are tried, where there are more than twice as many."""
