@@ -64,6 +64,21 @@ def test_blocks_that_do_not_fit(block: tuple[int, ...]) -> None:
         loss(np.ones((2, 2)), np.ones((2, 2)), block)
 
 
+def test_without_a_block_rows_are_told(rng: np.random.Generator) -> None:
+    golden = rng.standard_normal((2, 3, 40)).astype(F32)
+    actual = golden.astype(np.float16).astype(F32)
+    actual[1, 2] *= 2
+    found = loss(actual, golden)
+    assert found.block == (40,)
+    for place, value in np.ndenumerate(found.blocks[..., 0]):
+        assert value == pytest.approx(db(actual[place], golden[place]))
+    assert found.worst(1)[0][0] == (1, 2, 0)
+
+
+def test_a_number_alone() -> None:
+    assert loss(np.float32(3), np.float32(4)).sqnr_db == pytest.approx(20 * np.log10(4))
+
+
 def test_shapes_that_differ() -> None:
     with pytest.raises(ParamError, match=r"actual has shape \(2, 2\), golden \(2, 3\)"):
         loss(np.ones((2, 2)), np.ones((2, 3)), (1, 1))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pictures import GOLDEN, SVG, TIE, bars, by_op, cells, element, titled, wrong_row
 
 from npu_quant import golden
+from npu_quant._text import escaped
 from npu_quant.golden.judge import outputs
 from npu_quant.golden.measure import collected, maps
 from npu_quant.golden.measure.metrics import STEP_BINS
@@ -46,9 +47,10 @@ def test_axes_are_logarithmic_beyond_a_ratio_of_thirty() -> None:
     assert [svg.is_logarithmic(c) for c in counts] == [False, False, False, True, True]
 
 
-def test_texts_are_cut_beyond_their_limit() -> None:
-    assert svg.shown("a" * 240) == "a" * 240
-    assert svg.shown("a" * 241) == "a" * 239 + "…"
+def test_texts_are_escaped_and_lose_their_middle_beyond_their_limit() -> None:
+    assert escaped("a" * 240) == "a" * 240
+    assert escaped("a" * 200 + "b" * 41) == "a" * 118 + "..." + "a" * 77 + "b" * 41
+    assert escaped("<\x1b&") == "&lt;\\x1b&amp;"
 
 
 def test_distances_are_counted_by_powers_of_ten() -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..files import FileError, list_arrays, load
     from .api import Comparison, Explanation, compare, explain
     from .folders import Alone, FolderComparison, FolderRow, compare_folders
-    from .measure.decibels import Loss, loss
+    from .measure.losses import Loss, loss
     from .operators import list_variants
     from .results import (
         Concentration,
@@ -67,7 +67,7 @@ __dir__ = dir_of(__name__)
 _PLACES = {
     "api": ("Comparison", "Explanation", "compare", "explain"),
     "folders": ("Alone", "FolderComparison", "FolderRow", "compare_folders"),
-    "measure.decibels": ("Loss", "loss"),
+    "measure.losses": ("Loss", "loss"),
     "operators": ("list_variants",),
     ".files": ("FileError", "list_arrays", "load"),
 }

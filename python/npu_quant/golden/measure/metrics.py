@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import _core
+from ..._decibels import decibels
 from ..._kinds import Progress
 from ...arrays import Source
 from ..elements import Elements, elements_of
@@ -258,8 +259,8 @@ def _of_sums(n: int, sums: list[float], actual_most: float, golden_most: float) 
         "mean_rel": relative / n,
         "rmse": rmse,
         "cosine": 1.0 if max_abs == 0 else _cosine(products, sizes),
-        "sqnr_db": _decibels(signal, noise),
-        "psnr_db": _decibels(golden_most, rmse),
+        "sqnr_db": float(decibels(signal, noise)),
+        "psnr_db": float(decibels(golden_most, rmse)),
     }
 
 
@@ -286,11 +287,3 @@ def _most(bounds: tuple[float, float]) -> float:
 def _cosine(products: float, lengths: float) -> float:
     cosine = products / lengths if lengths else 0.0
     return cosine if np.isnan(cosine) else min(1.0, max(-1.0, cosine))
-
-
-def _decibels(signal: float, noise: float) -> float:
-    """Return 20 log10(signal / noise)."""
-    if noise == 0:
-        return float("inf")
-    with np.errstate(divide="ignore"):
-        return 20 * float(np.log10(signal) - np.log10(noise))

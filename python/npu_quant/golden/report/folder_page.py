@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from ..._text import escaped
 from ..folder_results import FolderComparisonData, FolderRow
 from ..judge.verdict import RUNGS
 from . import words
 from .folder_text import alone_lines, faults, found, headline, remarks, rungs_of
 from .html import comparison_to_html
 from .page import SCRIPT, whole_page
-from .svg import shown
 
 _NONE = '<td class="n" data-v=""></td>'
 
@@ -47,10 +47,10 @@ def _head(data: FolderComparisonData) -> str:
     legend = "".join(
         f'<span class="{r}"><i class="dot"></i><b>{words.count(n)}</b> {r}</span>' for r, n in there
     )
-    notes = "".join(f'<p class="soft">{shown(line, 1000)}</p>' for line in remarks(data))
+    notes = "".join(f'<p class="soft">{escaped(line, 1000)}</p>' for line in remarks(data))
     return (
-        f"<header><h1>{shown(verdict)}</h1><p>actual <code>{shown(data.actual_name)}</code>, "
-        f"golden <code>{shown(data.golden_name)}</code></p></header>"
+        f"<header><h1>{escaped(verdict)}</h1><p>actual <code>{escaped(data.actual_name)}</code>, "
+        f"golden <code>{escaped(data.golden_name)}</code></p></header>"
         f'<div class="card"><div class="bar" aria-hidden="true">{bar}</div>'
         f'<div class="legend">{legend}</div>{notes}</div>'
     )
@@ -62,12 +62,12 @@ def _first(data: FolderComparisonData) -> str:
         return ""
     number = data.rows.index(first)
     facts = [found(first), *first.notes, data.origin]
-    lines = "".join(f"<p>{shown(fact, 1000)}</p>" for fact in facts if fact)
+    lines = "".join(f"<p>{escaped(fact, 1000)}</p>" for fact in facts if fact)
     return (
         '<div class="card first"><p class="eyebrow">first that differs, in the order of '
         "execution</p>"
-        f'<p><a class="name" href="#r{number}">{shown(first.name)}</a> '
-        f'<span class="soft">{shown(_kind(first))}</span></p>{lines}</div>'
+        f'<p><a class="name" href="#r{number}">{escaped(first.name)}</a> '
+        f'<span class="soft">{escaped(_kind(first))}</span></p>{lines}</div>'
     )
 
 
@@ -79,8 +79,8 @@ def _alone(data: FolderComparisonData) -> str:
     if not alone_lines(data):
         return ""
     items = [
-        f'<li><span class="rung alone">{what}</span> <span class="name">{shown(one.file)}</span>'
-        f' <span class="note">{shown(one.note)}</span></li>'
+        f'<li><span class="rung alone">{what}</span> <span class="name">{escaped(one.file)}</span>'
+        f' <span class="note">{escaped(one.note)}</span></li>'
         for what, some in (
             ("only in actual", data.only_actual),
             ("only in golden", data.only_golden),
@@ -107,18 +107,18 @@ def _table(data: FolderComparisonData) -> str:
 
 
 def _line(number: int, row: FolderRow) -> str:
-    name = f'<span class="name">{shown(row.name)}</span>'
+    name = f'<span class="name">{escaped(row.name)}</span>'
     if not row.passed:
-        name = f'<a class="name" href="#r{number}">{shown(row.name)}</a>'
+        name = f'<a class="name" href="#r{number}">{escaped(row.name)}</a>'
     judged = f"judged by {row.op}" if row.op else ""
     texts = [row.problem or "", *row.notes, judged]
-    notes = "".join(f'<div class="note">{shown(text)}</div>' for text in texts if text)
+    notes = "".join(f'<div class="note">{escaped(text)}</div>' for text in texts if text)
     measured = row.count > 0
     cells = [
         _number(number + 1, words.count(number + 1), "#"),
         f'<td class="wide">{name}{notes}</td>',
-        f"<td>{shown(row.dtype)}</td>",
-        f'<td class="shape">{shown(str(row.shape)) if row.dtype else ""}</td>',
+        f"<td>{escaped(row.dtype)}</td>",
+        f'<td class="shape">{escaped(str(row.shape)) if row.dtype else ""}</td>',
         f'<td class="verdict" data-v="{RUNGS.index(row.rung) + (not row.passed) * len(RUNGS)}">'
         f'<span class="rung {row.rung if row.passed else "different"}">{row.rung}</span></td>',
         _number(row.differing, _differing(row), "differing") if measured else _NONE,
@@ -139,7 +139,7 @@ def _number(value: float, text: str, label: str) -> str:
         return _NONE
     # JavaScript's word for it.
     sorted_by = "Infinity" if math.isinf(value) else f"{value!r}"
-    return f'<td class="n" data-v="{sorted_by}" data-label="{label}">{shown(text)}</td>'
+    return f'<td class="n" data-v="{sorted_by}" data-label="{label}">{escaped(text)}</td>'
 
 
 def _details(data: FolderComparisonData) -> Iterable[str]:
@@ -153,9 +153,9 @@ def _details(data: FolderComparisonData) -> Iterable[str]:
             content = comparison_to_html(row.comparison)
         if not content:
             lines = (row.report or row.problem or "").splitlines()
-            content = f"<pre>{chr(10).join(shown(line, 1000) for line in lines)}</pre>"
+            content = f"<pre>{chr(10).join(escaped(line, 1000) for line in lines)}</pre>"
         yield (
             f'<details id="r{number}"{" open" * (i == 0)}><summary><span class="name">'
-            f'{shown(row.name)}</span> <span class="soft">{shown(found(row), 500)}</span></summary>'
-            f"<div>{content}</div></details>"
+            f'{escaped(row.name)}</span> <span class="soft">{escaped(found(row), 500)}</span>'
+            f"</summary><div>{content}</div></details>"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from ..._text import escaped
 from ..elements import elements_of_output
 from ..judge.verdict import badness
 from ..measure.maps import gathered, margins_of
@@ -12,7 +13,6 @@ from ..measure.metrics import MOST_ROW_BUCKETS
 from ..results import ComparisonData, Element, Metrics, OutputComparison, VariantMatch
 from . import svg, words
 from .page import whole_page
-from .svg import shown
 from .text import text_of
 
 MOST_CHARACTERS = 96_000
@@ -44,7 +44,7 @@ def comparison_page(comparison: ComparisonData, more: str = "") -> str:
     """Return a page that shows a comparison, and more HTML below it."""
     title = text_of(comparison).splitlines()[0]
     cards = [f'<div class="card">{part}</div>' for part in (comparison_to_html(comparison), more)]
-    body = f"<h1>{shown(title, 1000)}</h1>{''.join(cards if more else cards[:1])}"
+    body = f"<h1>{escaped(title, 1000)}</h1>{''.join(cards if more else cards[:1])}"
     return whole_page(title, body, passed=comparison.passed)
 
 
@@ -61,7 +61,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence
 
     def line(tag: str, texts: Sequence[str]) -> str:
         cells = (
-            f'<{tag} style="{_CELL}{side}">{shown(content)}</{tag}>'
+            f'<{tag} style="{_CELL}{side}">{escaped(content)}</{tag}>'
             for content, side in zip(texts, align, strict=True)
         )
         return f"<tr>{''.join(cells)}</tr>"
@@ -78,16 +78,16 @@ def _headline(comparison: ComparisonData) -> str:
     verdict = "pass" if comparison.passed else "fail"
     accepted = comparison.accepted_variant
     if comparison.rung == "variant" and accepted is not None:
-        verdict += f" as “{shown(accepted)}”"
+        verdict += f" as “{escaped(accepted)}”"
     badge = (
         "border:1px solid;border-radius:4px;padding:1px 9px;font-weight:bold;"
         f"background:{_COLOURS[comparison.passed]}"
     )
-    op = f"<b>{shown(comparison.op)}</b> " if comparison.op else ""
+    op = f"<b>{escaped(comparison.op)}</b> " if comparison.op else ""
     return (
         f'<p style="margin:4px 0"><span style="{badge}">{comparison.rung}: {verdict}</span> {op}'
-        f"actual <code>{shown(comparison.actual_name)}</code>, "
-        f"golden <code>{shown(comparison.golden_name)}</code></p>"
+        f"actual <code>{escaped(comparison.actual_name)}</code>, "
+        f"golden <code>{escaped(comparison.golden_name)}</code></p>"
     )
 
 
@@ -127,7 +127,7 @@ def _findings(comparison: ComparisonData) -> str:
     lines = [line.strip() for line in text_of(comparison).splitlines()[1:]]
     if not lines:
         return ""
-    items = "".join(f"<li>{shown(line)}</li>" for line in lines)
+    items = "".join(f"<li>{escaped(line)}</li>" for line in lines)
     return f'<ul style="margin:6px 0;padding-left:20px">{items}</ul>'
 
 
@@ -171,7 +171,7 @@ def _section(output: OutputComparison) -> str:
 
 
 def _figure(caption: str, content: str) -> str:
-    return f'<div style="margin:6px 0"><div>{shown(caption)}</div>{content}</div>'
+    return f'<div style="margin:6px 0"><div>{escaped(caption)}</div>{content}</div>'
 
 
 def _bars(caption: str, bars: Sequence[svg.Bar], more: str = "") -> str:

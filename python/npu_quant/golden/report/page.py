@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ... import __version__
-from .svg import shown
+from ..._text import escaped
 
 _STYLE = """
 :root { color-scheme: light dark; --page: #f6f6f4; --card: #fff; --ink: #1d2023; --soft: #5c636b;
@@ -138,12 +138,12 @@ def whole_page(title: str, body: str, *, passed: bool, script: str = "") -> str:
         script: `SCRIPT`, where the body has a table of the class "rows" and its tools.
     """
     script = f"<script>{script}</script>\n" if script else ""
-    footer = f"<footer>npu_quant {shown(__version__)} · npu-quant compare</footer>"
+    footer = f"<footer>npu_quant {escaped(__version__)} · npu-quant compare</footer>"
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<link rel="icon" href="data:,">\n<title>{shown(title)}</title>\n'
+        f'<link rel="icon" href="data:,">\n<title>{escaped(title)}</title>\n'
         f"<style>{_STYLE}</style>\n</head>\n<body>\n"
         f'<main class="{"pass" if passed else "fail"}">{body}{footer}</main>\n{script}'
         "</body>\n</html>\n"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from ..._svg import picture, text
 from ..results import Map
 from . import words
 
@@ -19,33 +19,6 @@ _WIDTH, _HEIGHT, _BARS = 400, 150, 7
 _LEVELS = (0.3, 0.45, 0.6, 0.8, 1.0)
 _DECADES = 30
 """From this ratio of greatest to least count on, bars are drawn by the logarithm."""
-
-
-def shown(text: str, most: int = 240) -> str:
-    """Return a text as HTML shows it: cut, escaped, and without what is no printable character."""
-    if len(text) > most:
-        text = f"{text[: most - 1]}…"
-    printable = (c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-    return html.escape("".join(printable))
-
-
-def text(x: float, y: float, content: str, anchor: str = "middle", more: str = "") -> str:
-    """Return a text of the axes' size."""
-    return (
-        f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" font-size="10.5" fill="currentColor"'
-        f"{more}>{shown(content)}</text>"
-    )
-
-
-def picture(width: float, height: float, title: str, parts: Sequence[str]) -> str:
-    """Return an SVG with a title, which screen readers say."""
-    name = shown(title, 480)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{name}" '
-        f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}" '
-        f'style="max-width:100%;font-family:sans-serif"><title>{name}</title>'
-        f"{''.join(parts)}</svg>"
-    )
 
 
 def is_logarithmic(counts: Sequence[int]) -> bool:

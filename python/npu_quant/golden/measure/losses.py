@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._decibels import decibels
 from ..._kinds import whole, wrong
 from ...errors import ParamError
 from ..elements import elements_of
@@ -56,7 +57,7 @@ class Loss(ShortRepr):
         )
 
 
-def loss(actual: Any, golden: Any, block: Sequence[int]) -> Loss:
+def loss(actual: Any, golden: Any, block: Sequence[int] | None = None) -> Loss:
     """Say how much of some numbers a conversion has lost, in all and block by block.
 
     Args:
@@ -64,7 +65,7 @@ def loss(actual: Any, golden: Any, block: Sequence[int]) -> Loss:
             codes: an array, a torch tensor, or what :func:`npu_quant.golden.load` returns.
         golden: the numbers before it, likewise, of the same shape.
         block: how many elements a block has along each of the last axes: ``(128, 128)``, ``(1,
-            32)``. The last blocks of an axis may have fewer.
+            32)``. The last blocks of an axis may have fewer. None: a block is a row.
 
     Returns:
         A :class:`Loss`: ``sqnr_db``, ``blocks`` and ``worst(k)``. Sums are in float64.
@@ -85,17 +86,16 @@ def loss(actual: Any, golden: Any, block: Sequence[int]) -> Loss:
         elements_of(source.dtype).values(source.array())
         for source in (as_source(actual, "actual", "loss"), as_source(golden, "golden", "loss"))
     )
-    sizes = _sizes(block)
     if a.shape != g.shape or not g.size:
         raise ParamError(f"loss: actual has shape {a.shape}, golden {g.shape}; expected elements.")
-    if not 0 < len(sizes) <= g.ndim or any(size < 1 for size in sizes):
+    sizes = g.shape[-1:] if block is None else _sizes(block)
+    if not (block is None or 0 < len(sizes) <= g.ndim) or any(size < 1 for size in sizes):
         raise ParamError(f"loss: block is {sizes}, expected 1 to {g.ndim} numbers from 1 on.")
     with np.errstate(all="ignore"):
         squares = g * g, (a - g) ** 2
-        signal, noise = (_summed(some, sizes) for some in squares)
-        return Loss(
-            float(_decibels(*(some.sum() for some in squares))), _decibels(signal, noise), sizes
-        )
+        in_all = decibels(*(np.sqrt(some.sum()) for some in squares))
+        blocks = decibels(*(np.sqrt(_summed(some, sizes)) for some in squares))
+        return Loss(float(in_all), blocks, sizes)
 
 
 def _sizes(block: Sequence[int]) -> tuple[int, ...]:
@@ -109,7 +109,3 @@ def _summed(squares: NDArray[np.float64], sizes: tuple[int, ...]) -> NDArray[np.
     for axis, size in zip(range(-len(sizes), 0), sizes, strict=True):
         squares = np.add.reduceat(squares, np.arange(0, squares.shape[axis], size), axis)
     return squares
-
-
-def _decibels(signal: Any, noise: Any) -> NDArray[np.float64]:
-    return np.asarray(np.where(noise == 0, np.inf, 10 * np.log10(signal / noise)))
