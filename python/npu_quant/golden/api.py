@@ -226,7 +226,7 @@ def compared(sides: Sides, request: Request) -> Comparison:
     accepted = verdict.accepted_of(matches, request.variant)
     outputs = settled(outputs, pairs, matches, accepted, request.limits)
     outputs = [
-        dataclasses.replace(o, notes=(*o.notes, *causes_of(o, a, g, model)))
+        _with_causes(o, causes_of(o, a, g, model))
         if (o.rung_of_values or o.rung) == "different"
         else o
         for o, (_, a, g) in zip(outputs, pairs, strict=True)
@@ -245,6 +245,11 @@ def compared(sides: Sides, request: Request) -> Comparison:
         not_compared=tuple(verdict.not_compared(sides.order, given, sides.golden)),
         blind_spot=_blind_spot(model, outputs, pairs),
     )
+
+
+def _with_causes(output: OutputComparison, causes: tuple[str, ...]) -> OutputComparison:
+    notes = (*output.notes, *(f"probably: {cause}" for cause in causes))
+    return dataclasses.replace(output, causes=causes, notes=notes)
 
 
 def _blind_spot(

@@ -269,6 +269,8 @@ class OutputComparison(ShortRepr):
     """Of MX codes that differ as their scales do: what both stand for, y * 2^(mxscale - 127)."""
     notes: tuple[str, ...] = ()
     """What else there is to say, a sentence each."""
+    causes: tuple[str, ...] = ()
+    """What the differences look like, such as "the scale of row 17 is wrong by +3.1 %"."""
     passed: bool = False
     """Whether the rung is acceptable; `different` is not, nor is another function's variant."""
     margin: float = math.nan

@@ -61,7 +61,7 @@ def causes_of(
         actual, golden = grid.arranged(actual), grid.arranged(golden)
     with np.errstate(all="ignore"):
         found = next(_found(output, actual, golden, model, grid), None)
-    return (f"probably: {found}",) if found else ()
+    return (found,) if found else ()
 
 
 def _found(
