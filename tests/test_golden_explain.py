@@ -262,7 +262,7 @@ class TestText:
         assert data["matches"][0] == "reference"
         assert len(data["ranked"]) == len(explanation.ranked)
         assert set(data["ranked"][0]) == {"name", "benign", "summary", "source", "differing"} | {
-            "estimated"
+            *("estimated", "left", "at_ties", "attribute")
         }
 
     def test_as_html(self, x: Any) -> None:

@@ -138,7 +138,7 @@ class Seen(ShortRepr):
 
 @dataclass(frozen=True, repr=False)
 class VariantMatch(ShortRepr):
-    """A named formula that gives the actual outputs, byte for byte."""
+    """A named formula that gives the actual outputs, byte for byte or up to rounding ties."""
 
     name: str
     benign: bool
@@ -147,6 +147,12 @@ class VariantMatch(ShortRepr):
     """The formula, in a line."""
     source: str
     """Where it is met."""
+    left: dict[str, int] = field(default_factory=dict, kw_only=True)
+    """Codes of each output that it does not give; empty where it gives all of all outputs."""
+    at_ties: dict[str, int] = field(default_factory=dict, kw_only=True)
+    """How many of these lie at a tie of the formula's own."""
+    attribute: str = field(default="", kw_only=True)
+    """The operator's attribute that chooses it, such as "scale_alg=1"; "" where none does."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -314,7 +320,8 @@ class ComparisonData:
     golden_name: str = "array"
     """Where the arrays came from, such as a file's name or "computed"."""
     variants: tuple[VariantMatch, ...] = ()
-    """The named formulas that give all of the actual outputs, byte for byte."""
+    """The named formulas that give the actual outputs, the best first: byte for byte, then those
+    that explain an output up to ties (`left`)."""
     accepted_variant: str | None = None
     """The one of them that passes: the one that was named, or a benign one."""
     formulas: int = 0
