@@ -16,7 +16,7 @@ import npu_quant
 from npu_quant import cli, golden
 from npu_quant.commands import compare, info
 
-COMMANDS = ["compare", "inspect", "info", "bench"]
+COMMANDS = ["compare", "inspect", "info"]
 
 
 @pytest.fixture
@@ -114,22 +114,6 @@ WRONG = [
     (["inspect", "cut.npy"], r"cut\.npy: has 5 bytes of elements"),
     (["info", "more"], r"unrecognized arguments: more"),
     (["info", "--json", "y.npy"], r"overwrite y\.npy"),
-    (["bench", "npu_none"], r"'npu_none' cannot be measured here; these can: npu_dynamic_quant, "),
-    (["bench", "--shape", "4"], r"--shape \(4,\): 2 to 8 axes are expected"),
-    (["bench", "--shape", "1000000,1000000"], r"more than 16 GiB"),
-    (["bench", "--dtype", "int8"], r"--dtype int8: operators take float16, bfloat16, float32"),
-    (
-        ["bench", "--dst-type", "int32"],
-        r"--dst-type int32: operators give int8, int4, float8_e4m3fn",
-    ),
-    (["bench", "--dst-type", "292", "fake_quantize_per_tensor_affine"], r"292: .* gives no codes"),
-    (["bench", "--dst-type", "292", "npu_rms_norm_dynamic_quant"], r"292: .* gives int8"),
-    (
-        ["bench", "--dst-type", "int4", "--shape", "4,4"],
-        r"the last axis of int4 is a multiple of 8",
-    ),
-    (["bench", "--threads", "0"], r"--threads: '0', expected a whole number from 1 on"),
-    (["bench", "--seconds", "0"], r"--seconds: '0', expected seconds"),
 ]
 
 

@@ -63,7 +63,7 @@ class TestWhatJsonMayOverwrite:
         [b"{", b"[1, 2]", b'{"a": 1}', b"{}", b"[]", b'["schema_version": 1]', b"\x00", b"   "],
     )
     @pytest.mark.parametrize(
-        "words", [["compare", "same.npy", "y.npy"], ["inspect", "y.npy"], ["info"], ["bench"]]
+        "words", [["compare", "same.npy", "y.npy"], ["inspect", "y.npy"], ["info"]]
     )
     def test_nor_what_is_no_result_of_ours(
         self, words: list[str], content: bytes, say: Say
@@ -172,10 +172,6 @@ class TestNamesOfFiles:
             status, _, err = say(*words)
             assert (status, "FILE" in err, err.count("\n")) == (2, True, 1)
 
-    def test_operators_of_bench(self, say: Say) -> None:
-        status, _, err = say("bench", "--", "--none")
-        assert (status, "'--none' cannot be measured here" in err) == (2, True)
-
 
 class TestNamesOfParameters:
     @pytest.mark.parametrize("option", ["--input", "--attr"])
@@ -221,7 +217,10 @@ class TestNamesOfOperators:
 
 class TestNamesOfCommands:
     CASES = (
-        ([], "npu-quant: a command is missing: compare, inspect, quantize, check, info, bench"),
+        (
+            [],
+            "npu-quant: a command is missing: compare, inspect, quantize, check, info or aclnn-prefix",
+        ),
         (["foo"], "npu-quant: 'foo' is no command; there are compare, inspect, quantize, check, "),
         (["compares"], "npu-quant: 'compares' is no command; did you mean compare?"),
         (["explain"], "npu-quant: 'explain' is no command; did you mean compare --explain?"),

@@ -1,4 +1,4 @@
-"""``npu-quant inspect``, ``info`` and ``bench``: statistics, tables."""
+"""``npu-quant inspect`` and ``info``: statistics, tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from command_line import Say
 
 import npu_quant
-from npu_quant.commands import bench, info, inspect
+from npu_quant.commands import info, inspect
 from npu_quant.commands.statistics import BINS, statistics_of
 from npu_quant.golden import sources
 from npu_quant.golden.sources import ArraySource
@@ -202,54 +202,6 @@ class TestInfo:
 
         monkeypatch.setattr("builtins.open", missing)
         assert info.cpu_model()
-
-
-class TestBench:
-    WORDS = ("bench", "--shape", "16,256", "--seconds", "0.02")
-
-    @pytest.mark.parametrize("op", bench.CASES)
-    @pytest.mark.parametrize("dtype", bench.DTYPES)
-    @pytest.mark.usefixtures("threads")
-    def test_every_operator(self, op: str, dtype: str, say: Say) -> None:
-        status, out, err = say(*self.WORDS, op, "--dtype", dtype, "--threads", "1", "--json", "-")
-        data = json.loads(out)
-        assert (status, err, data["schema_version"], data["shape"]) == (0, "", 1, [16, 256])
-        (result,) = data["results"]
-        assert (data["dtype"], result["op"]) == (dtype, op)
-        assert result["seconds"] > 0
-        assert result["of_copy"] > 0
-        assert result["gb_per_second"] == result["bytes"] / result["seconds"] / 1e9
-        assert data["machine"]["threads"] == 1
-
-    @pytest.mark.parametrize("to", bench.FORMATS)
-    def test_every_format(self, to: str, say: Say) -> None:
-        others = bench.ONLY_INT8 if to != "int8" else ()
-        operators = [n for n in bench.CASES if n.startswith("npu_") and n not in others]
-        status, out, err = say(*self.WORDS, *operators, "--dst-type", to, "--json", "-")
-        data = json.loads(out)
-        assert (status, err, data["dst_type"]) == (0, "", to)
-        assert [result["op"] for result in data["results"]] == operators
-        code = 0.5 if to == "int4" else 1
-        assert data["results"][0]["bytes"] == 16 * 256 * (2 + code) + 16 * 4
-
-    def test_bytes_are_what_is_read_and_written(self, say: Say) -> None:
-        _, out, _ = say(*self.WORDS, "--dtype", "fp16", "--json", "-")
-        read_and_written = {r["op"]: r["bytes"] for r in json.loads(out)["results"]}
-        assert read_and_written == {
-            "npu_dynamic_quant": 16 * 256 * (2 + 1) + 16 * 4,
-            "npu_dynamic_block_quant": 16 * 256 * (2 + 1) + 16 * 2 * 4,
-        }
-
-    def test_table_and_threads(self, say: Say) -> None:
-        before = npu_quant.get_num_threads()
-        status, out, _ = say(*self.WORDS, "--threads", "3")
-        assert status == 0
-        assert out.startswith("bfloat16 (16, 256) to int8, 3 threads, ")
-        assert re.search(r"^npu_dynamic_quant +\S+ ms +\S+ +\d+\.\d\d$", out, re.MULTILINE)
-        assert npu_quant.get_num_threads() == before
-
-    def test_it_is_short(self) -> None:
-        assert bench.parser().parse_args([]).seconds <= 2
 
 
 class TestBytesThatStandForFloats:

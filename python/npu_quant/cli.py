@@ -20,7 +20,6 @@ COMMANDS = {
     "quantize": "quantize the weights of a whole model",
     "check": "check a quantized model, before a consumer loads it",
     "info": "say what computes, for a bug report",
-    "bench": "measure an operator against a copy of as many bytes",
     "aclnn-prefix": "print the folder of the C API",
 }
 

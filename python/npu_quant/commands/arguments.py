@@ -181,14 +181,3 @@ def at_least(least: int) -> Callable[[str], int]:
         return int(text)
 
     return parsed(parse)
-
-
-def seconds(text: str) -> float:
-    """Return a time."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value <= 3600:
-        raise ValueError(f"{text!r}, expected seconds, more than 0 and at most 3600")
-    return value
