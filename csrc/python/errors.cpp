@@ -5,13 +5,20 @@
 namespace npu_quant::python {
 namespace {
 
-void raise(const char* name, const Status& status, Code code) {
-  std::string text = message_of(status);
-  if (!status.refusal().remedy.empty()) text += " " + status.refusal().remedy;
-  const py::object type = py::module_::import("npu_quant.errors").attr(name);
-  const auto message = py::reinterpret_steal<py::object>(
+py::object decoded(const std::string& text) {
+  return py::reinterpret_steal<py::object>(
       PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
-  const py::object error = type(message, static_cast<int>(code));
+}
+
+void raise(const char* name, const Status& status, Code code) {
+  Refusal refusal = status.refusal();
+  const std::string argument = written(refusal.subject, plain_word);
+  refusal.subject = Text();
+  const py::object type = py::module_::import("npu_quant.errors").attr(name);
+  const py::object error =
+      type(decoded(sentence_of(Status(refusal))), static_cast<int>(code),
+           py::arg("caller") = refusal.op, py::arg("argument") = decoded(argument),
+           py::arg("remedy") = decoded(refusal.remedy));
   PyErr_SetObject(type.ptr(), error.ptr());
 }
 

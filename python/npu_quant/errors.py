@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import Any
 
 
 def meant(word: str, known: Iterable[str]) -> str:
@@ -22,16 +21,31 @@ class NpuQuantError(Exception):
 
 
 class _CodedError(NpuQuantError):
-    """An error with aclnn's status code."""
+    """An error with aclnn's status code; its text is that of its fields, one after the other."""
 
     code: int
+    caller: str
+    """The function that refuses its arguments; "" where that is not known."""
+    argument: str
+    """Which of them; "" where the reason names it."""
+    reason: str
+    """What is wrong with it, and what is expected."""
+    remedy: str
+    """What to do about it in Python."""
 
-    def __init__(self, message: str, code: int = 161002) -> None:
-        super().__init__(message)
-        self.code = code
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (str(self), self.code)
+    def __init__(
+        self,
+        reason: str,
+        code: int = 161002,
+        *,
+        caller: str = "",
+        argument: str = "",
+        remedy: str = "",
+    ) -> None:
+        parts = (f"{caller}:" if caller else "", argument, reason, remedy)
+        super().__init__(" ".join(filter(None, parts)))
+        self.code, self.caller, self.argument = code, caller, argument
+        self.reason, self.remedy = reason, remedy
 
 
 class DTypeError(_CodedError, TypeError, RuntimeError):

@@ -206,10 +206,10 @@ PAGES = [
         "dynamic_quant",
     ),
     Fault(
-        "errors: the code is lost with pickle",
+        "errors: every code is the same",
         f"{PYTHON}/errors.py",
-        "type(self), (str(self), self.code)",
-        "type(self), (str(self),)",
+        "self.argument = code, caller",
+        "self.argument = 161002, caller",
         "errors",
     ),
     Fault(
