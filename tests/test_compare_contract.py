@@ -151,7 +151,7 @@ class TestDTypes:
         array = np.zeros(3, dtype)
         with pytest.raises(
             DTypeError,
-            match=f"compare: the arrays have {message}" if message.startswith("dtype") else message,
+            match=f"the arrays have {message}" if message.startswith("dtype") else message,
         ):
             measured(array, array)
 

@@ -184,19 +184,19 @@ class TestArguments:
         assert named.matches[0].name == "reference"
 
     def test_none_at_all(self, x: Any) -> None:
-        with pytest.raises(ParamError, match="explain: actual has no array"):
+        with pytest.raises(ParamError, match="actual has no array"):
             explain((None, None), OP, {"input": x})
 
     def test_another_dtype(self, x: Any) -> None:
         y = npu_quant.npu_dynamic_quant(x).y
         with pytest.raises(
-            DTypeError, match="explain: actual y has dtype float16, npu_dynamic_quant gives int8"
+            DTypeError, match="actual y has dtype float16, npu_dynamic_quant gives int8"
         ):
             explain(y + np.float16(0.5), OP, {"input": x})
 
     def test_another_shape(self, x: Any) -> None:
         y = npu_quant.npu_dynamic_quant(x).y
-        with pytest.raises(ParamError, match=r"explain: actual y has shape \(192, 256\)"):
+        with pytest.raises(ParamError, match=r"actual y has shape \(192, 256\)"):
             explain(y.T, OP, {"input": x})
 
     def test_unknown_operators_and_inputs(self, x: Any) -> None:

@@ -61,7 +61,7 @@ TABLE: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: loss(X, X, 4), TypeError, "block is 4, expected a tuple of ints, such as (1, 32)"),
     (lambda: loss(X, X, "ab"), TypeError, "block is 'ab', expected a tuple of ints"),
     (lambda: loss(X, X, (1.5, 2)), TypeError, "block is a tuple, expected a tuple of ints"),
-    (lambda: loss(None, X, (2,)), DTypeError, "loss: actual is a NoneType, expected an array"),
+    (lambda: loss(None, X, (2,)), DTypeError, "actual is a NoneType, expected an array"),
     (lambda: loss(X, X.view("V2"), (2,)), DTypeError, "have dtype |V2, expected bool"),
     (lambda: loss(X, X, (2,)).worst("a"), TypeError, "k is 'a', expected an int"),
     (lambda: compare_folders(".", ".", ops=[OP]), ParamError, "ops is no object of names"),

@@ -119,7 +119,7 @@ class TestMarker:
 
     def test_without_it_there_are_none(self, session: Session) -> None:
         result = session("def test_it(golden): golden((TIE, SCALE))", failed=1)
-        result.stdout.fnmatch_lines(["*ParamError: compare: give a golden, or op and inputs*"])
+        result.stdout.fnmatch_lines(["*ParamError: give a golden, or op and inputs*"])
 
     @pytest.mark.parametrize(
         ("marks", "call", "passed"),

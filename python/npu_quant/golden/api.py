@@ -288,21 +288,21 @@ def _operator(golden: Any, request: Request) -> tuple[str | None, Sequence[str] 
     given = golden is not None
     if request.op is None:
         if request.inputs is not None:
-            raise ParamError("compare: inputs are given, but no op that takes them.")
+            raise ParamError("inputs are given, but no op that takes them.")
         if not given:
-            raise ParamError("compare: give a golden, or op and inputs to compute it.")
+            raise ParamError("give a golden, or op and inputs to compute it.")
     elif not given and request.inputs is None:
-        raise ParamError("compare: give inputs, from which op computes the golden, or a golden.")
+        raise ParamError("give inputs, from which op computes the golden, or a golden.")
     if given and request.inputs is not None:
-        raise ParamError("compare: give a golden or inputs, not both.")
+        raise ParamError("give a golden or inputs, not both.")
     if given and request.variant is not None:
-        raise ParamError("compare: variant needs op and inputs, which it is computed from.")
+        raise ParamError("variant needs op and inputs, which it is computed from.")
     if request.numerics is not None and request.inputs is None:
-        raise ParamError("compare: numerics needs op and inputs, which it computes the golden by.")
+        raise ParamError("numerics needs op and inputs, which it computes the golden by.")
     if request.op is None:
         return None, checked_names(request.names)
     if request.names is not None:
-        raise ParamError("compare: names are given by op.")
+        raise ParamError("names are given by op.")
     return name_of(request.op), outputs_of(request.op)
 
 

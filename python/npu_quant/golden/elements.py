@@ -323,7 +323,7 @@ def remedy_of(dtype: np.dtype, array: str = "") -> str:
 
 def _no_numbers(dtype: np.dtype) -> DTypeError:
     return DTypeError(
-        f"compare: the arrays have dtype {dtype}, expected bool, integers or floats of 1, 2, 4 or "
+        f"the arrays have dtype {dtype}, expected bool, integers or floats of 1, 2, 4 or "
         f"8 bytes. {remedy_of(dtype)}".rstrip()
     )
 

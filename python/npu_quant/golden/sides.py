@@ -29,11 +29,11 @@ def checked_names(names: Sequence[str] | None) -> Sequence[str] | None:
         return None
     listed = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else []
     if not listed or any(not isinstance(name, str) for name in listed):
-        raise ParamError(f"compare: names is {told(names)}, expected a sequence of strings.")
+        raise ParamError(f"names is {told(names)}, expected a sequence of strings.")
     if len(set(listed)) < len(listed):
         twice = next(name for name in listed if listed.count(name) > 1)
         same = some_of([name for name in listed if name == twice])
-        raise ParamError(f"compare: names has one twice: {same}.")
+        raise ParamError(f"names has one twice: {same}.")
     return listed
 
 
@@ -75,7 +75,7 @@ def as_outputs(value: Any, names: Sequence[str] | None, what: str) -> Outputs:
     assert names is not None
     if len(values) > len(names):
         listed = ", ".join(names)
-        raise ParamError(f"compare: {what} has {len(values)} arrays, expected ({listed}).")
+        raise ParamError(f"{what} has {len(values)} arrays, expected ({listed}).")
     return _sources(dict(zip(names, values, strict=False)), what)
 
 
@@ -86,7 +86,7 @@ def of_numbers(value: Any) -> Any:
     try:
         return np.asarray(value)
     except (ValueError, OverflowError) as error:
-        raise DTypeError(f"compare: a list of numbers is no array: {error}.") from None
+        raise DTypeError(f"a list of numbers is no array: {error}.") from None
 
 
 def _is_of_numbers(value: Any) -> bool:
@@ -106,7 +106,5 @@ def _of_mapping(value: Mapping[str, Any], names: Sequence[str] | None, what: str
     order = list(value) if names is None else list(names)
     unknown = [str(name) for name in value if name not in order]
     if unknown:
-        raise ParamError(
-            f"compare: {what} has {', '.join(unknown[:8])}, expected {', '.join(order)}."
-        )
+        raise ParamError(f"{what} has {', '.join(unknown[:8])}, expected {', '.join(order)}.")
     return _sources({name: value[name] for name in order if name in value}, what)

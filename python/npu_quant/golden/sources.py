@@ -119,14 +119,13 @@ def is_source(value: Any) -> bool:
     return all(hasattr(value, name) for name in ("read", "dtype", "array"))
 
 
-def as_source(value: Any, what: str, who: str = "compare") -> Source:
+def as_source(value: Any, what: str) -> Source:
     """Return an argument as a source.
 
     Args:
         value: an array, a NumPy or Python number, a torch tensor, anything with ``__array__``, or
             a source, which stays as it is.
         what: its name in messages, such as "actual".
-        who: the function whose argument it is.
 
     Raises:
         DTypeError: it is none of these, a masked array, or holds objects.
@@ -137,20 +136,20 @@ def as_source(value: Any, what: str, who: str = "compare") -> Source:
     if _core.is_tensor(value):
         value = _of_torch(value, what)
     if isinstance(value, np.ma.MaskedArray):
-        raise DTypeError(f"{who}: {what} is a masked array, whose mask would be lost.")
+        raise DTypeError(f"{what} is a masked array, whose mask would be lost.")
     numbers = (np.ndarray, np.generic, bool, int, float)
     if not isinstance(value, numbers) and not hasattr(value, "__array__"):
         kind = type(value).__name__
-        raise DTypeError(f"{who}: {what} is a {kind}, expected an array or a tuple of arrays.")
+        raise DTypeError(f"{what} is a {kind}, expected an array or a tuple of arrays.")
     try:
         array = np.asarray(value)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise DTypeError(f"{who}: {what} cannot be read as an array: {error}") from None
+        raise DTypeError(f"{what} cannot be read as an array: {error}") from None
     dtype = array.dtype
     if dtype.names is not None:
         first = f", such as {what}[{dtype.names[0]!r:.40}]" if dtype.names else ""
-        raise DTypeError(f"{who}: {what} has named fields, expected numbers. Compare each{first}.")
+        raise DTypeError(f"{what} has named fields, expected numbers. Compare each{first}.")
     if dtype.hasobject or dtype.kind in "USMmc" or not dtype.itemsize:
-        text = f"{who}: {what} has dtype {dtype}, expected numbers. {remedy_of(dtype)}"
+        text = f"{what} has dtype {dtype}, expected numbers. {remedy_of(dtype)}"
         raise DTypeError(text.rstrip())
     return Number(array) if type(value) in (bool, int, float) else ArraySource(array)

@@ -61,7 +61,7 @@ def groups_of(rules: Sequence[Rule], side: Folder, pairs: Sequence[Pair]) -> lis
         if not any(group.rule is rule and group.outputs for group in groups):
             known = ", ".join([*side.calls][:4]) or "none whose names say what they are"
             raise ParamError(
-                f"compare_folders: no call with outputs in both folders goes by {rule.pattern!r}; "
+                f"no call with outputs in both folders goes by {rule.pattern!r}; "
                 f"actual has {known}."
             )
     return groups

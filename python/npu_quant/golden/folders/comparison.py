@@ -116,7 +116,7 @@ def compare_folders(
     """
     limits = Limits(atol, rtol, preset)
     if any(isinstance(limit, Mapping) for limit in (atol, rtol)):
-        raise ParamError("compare_folders: atol and rtol are numbers, the same for all arrays.")
+        raise ParamError("atol and rtol are numbers, the same for all arrays.")
     limits.check()
     _kinds.check("compare_folders", "dtype", dtype, str | None, "a dtype's name")
     _kinds.check_callable("compare_folders", "progress", progress)
@@ -126,7 +126,7 @@ def compare_folders(
     if not pairs:
         names = [", ".join(e.file for e in side.entries[:3]) for side in sides]
         raise ParamError(
-            "compare_folders: no name is in both folders, nothing can be compared: actual has "
+            "no name is in both folders, nothing can be compared: actual has "
             f"{names[0]} ..., the golden {names[1]} ..."
         )
     pass_ = Pass(sides, limits, dtype)
@@ -157,16 +157,15 @@ def _sides(*paths: str | os.PathLike[str]) -> tuple[Folder, Folder]:
     kinds = ["a folder" if os.path.isdir(side.path) else "a file" for side in (actual, golden)]
     if kinds[0] != kinds[1]:
         raise ParamError(
-            f"compare_folders: {actual.path} is {kinds[0]}, {golden.path} is {kinds[1]}; give two "
-            "of a kind."
+            f"{actual.path} is {kinds[0]}, {golden.path} is {kinds[1]}; give two of a kind."
         )
     if os.path.samefile(actual.path, golden.path):
-        raise ParamError(f"compare_folders: {actual.path} would be compared with itself.")
+        raise ParamError(f"{actual.path} would be compared with itself.")
     for side in (actual, golden):
         if not side.entries:
             why = ": its dump.json has statistics only; dump with the task tensor"
             raise ParamError(
-                f"compare_folders: {side.path} has no arrays{why * bool(side.calls)}. Nothing "
+                f"{side.path} has no arrays{why * bool(side.calls)}. Nothing "
                 "compared is not a pass."
             )
     return actual, golden

@@ -58,7 +58,7 @@ def _check_single(name: str, *sides: list[Entry]) -> None:
         if len(side) > 1:
             files = " and ".join(entry.file for entry in side[:3])
             raise ParamError(
-                f"compare_folders: {files} go by one name, {name!r}, and the other folder has that "
+                f"{files} go by one name, {name!r}, and the other folder has that "
                 "name too. Rename one."
             )
 

@@ -204,7 +204,7 @@ def rule_of(preset: str) -> Callable[[Measured], float | None]:
     if match:
         return _sqnr(float(match[1]))
     if preset not in _BY_NAME:
-        raise ParamError(f"compare: preset is {preset!r}, known: {', '.join(RULES)}.")
+        raise ParamError(f"preset is {preset!r}, known: {', '.join(RULES)}.")
     return _BY_NAME[preset]
 
 

@@ -84,7 +84,7 @@ def loss(actual: Any, golden: Any, block: Sequence[int] | None = None) -> Loss:
     """
     a, g = (
         elements_of(source.dtype).values(source.array())
-        for source in (as_source(actual, "actual", "loss"), as_source(golden, "golden", "loss"))
+        for source in (as_source(actual, "actual"), as_source(golden, "golden"))
     )
     if a.shape != g.shape or not g.size:
         raise ParamError(f"loss: actual has shape {a.shape}, golden {g.shape}; expected elements.")

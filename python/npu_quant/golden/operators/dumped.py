@@ -64,7 +64,7 @@ def rules_of(
     for what, given in zip(("mapping", "ops"), both, strict=True):
         if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
             raise ParamError(
-                f"compare_folders: {what} is no object of names and operators; write "
+                f"{what} is no object of names and operators; write "
                 '{"NPU.npu_dynamic_quant.*": "npu_dynamic_quant"}.'
             )
     return [_rule(name, value) for given in both for name, value in given.items()]
@@ -75,7 +75,7 @@ def _read(path: str | os.PathLike[str]) -> Any:
         try:
             return json.load(file)
         except (ValueError, RecursionError) as error:
-            raise ParamError(f"compare_folders: {os.fsdecode(path)} is no JSON: {error}") from error
+            raise ParamError(f"{os.fsdecode(path)} is no JSON: {error}") from error
 
 
 def _rule(pattern: str, value: Any) -> Rule:
@@ -83,21 +83,17 @@ def _rule(pattern: str, value: Any) -> Rule:
     unknown = [key for key in fields if key not in _KEYS]
     if unknown or "op" not in fields:
         what = f"has {unknown[0]!r}" if unknown else "lacks 'op'"
-        raise ParamError(
-            f"compare_folders: the mapping of {pattern!r} {what}; it takes {', '.join(_KEYS)}."
-        )
+        raise ParamError(f"the mapping of {pattern!r} {what}; it takes {', '.join(_KEYS)}.")
     try:
         op = name_of(fields["op"])
     except ParamError as error:
-        raise ParamError(f"compare_folders: of {pattern!r}: {error}") from None
+        raise ParamError(f"of {pattern!r}: {error}") from None
     for key in ("inputs", "outputs", "attributes"):
         fields[key] = {} if fields.get(key) is None else fields[key]
         known = outputs_of(op) if key == "outputs" else _parameters(op)
         for name in _names(fields[key], pattern, key):
             if name not in known:
-                raise ParamError(
-                    f"compare_folders: of {pattern!r}: {op} has {', '.join(known)}, not {name!r}."
-                )
+                raise ParamError(f"of {pattern!r}: {op} has {', '.join(known)}, not {name!r}.")
     return Rule(pattern, **{**fields, "op": op})
 
 
@@ -106,7 +102,7 @@ def _names(value: Any, pattern: str, key: str) -> list[str]:
         texts = value.values() if key != "attributes" else ()
         if all(isinstance(text, str) for text in texts):
             return list(value)
-    raise ParamError(f"compare_folders: of {pattern!r}: {key} is no object of names.")
+    raise ParamError(f"of {pattern!r}: {key} is no object of names.")
 
 
 def _parameters(op: str) -> list[str]:
