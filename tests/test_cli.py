@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import DQ, TRUNCATED, X, Y
+from command_line import DQ, SCALE, TRUNCATED, X, Y
 from folders import save_here as save
 
 import npu_quant
@@ -22,7 +23,7 @@ COMMANDS = ["compare", "inspect", "info"]
 @pytest.fixture
 def here(here: Path) -> Path:
     """Return the current folder, which has some arrays and some files that are none."""
-    save(x=X, y=Y, same=Y, truncated=TRUNCATED)
+    save(x=X, y=Y, scale=SCALE, same=Y, truncated=TRUNCATED)
     np.save("off.npy", Y + np.array([[0, 2, 0, -3], [0, 0, 0, 0]], np.int8))
     np.savez("two.npz", a=Y, b=Y)
     (here / "folder").mkdir()
@@ -32,11 +33,14 @@ def here(here: Path) -> Path:
     return here
 
 
+OFF = ["compare", "off.npy", "y.npy"]
+RIGHT_FILES = ["compare", *DQ, "y=y.npy", "input=x.npy"]
+FORM = r"npu-quant compare --op npu_dynamic_quant y=FILE scale=FILE input=FILE \[smooth_scales=F"
+
 WRONG = [
-    (["compare"], r"two files are compared, actual and golden, 0 given"),
+    (["compare"], r"two files are compared, actual and golden, 0 given; files of an operator go b"),
     (["compare", "y.npy"], r"two files are compared, actual and golden, 1 given"),
-    (["compare", "y.npy", "y.npy", "y.npy"], r"3 given. With inputs: --op NAME"),
-    (["compare", "y.npy", "-"], r"two files are compared, actual and golden, '-' given"),
+    (["compare", "y.npy", "y.npy", "y.npy"], r"3 given; .*: --op NAME y=FILE input=FILE"),
     (["compare", "y.npy", "none.npy"], r"none\.npy: cannot be opened: No such file"),
     (["compare", "", "y.npy"], r"'': cannot be opened: No such file"),
     (["compare", "folder", "y.npy"], r"folder is a folder, y\.npy is a file; give two"),
@@ -48,65 +52,81 @@ WRONG = [
     (["compare", "two.npz::c", "y.npy"], r"two\.npz: has no array 'c'"),
     (["compare", "y.npy", "y.npy"], r"y\.npy is given as actual and as golden"),
     (["compare", "y.npy", "./y.npy"], r"y\.npy is given as actual and as golden"),
-    (["compare", "off.npy", "y.npy", "--bogus"], r"unrecognized arguments: --bogus"),
-    (["compare", "off.npy", "y.npy", "--at", "1"], r"unrecognized arguments: --at"),
-    (["compare", "off.npy", "y.npy", "--atol"], r"--atol: expected one argument"),
-    (["compare", "off.npy", "y.npy", "--atol", "one"], r"--atol: 'one', expected a number"),
-    (["compare", "off.npy", "y.npy", "--atol", "-1"], r"--atol: '-1', expected a number from 0"),
-    (["compare", "off.npy", "y.npy", "--rtol", "nan"], r"--rtol: 'nan', expected a number"),
-    (["compare", "off.npy", "y.npy", "--atol", "y=1"], r"--atol y=: no output has that name"),
-    (["compare", "off.npy", "y.npy", "--atol", "1", "--atol", "2"], r"--atol is given twice"),
-    (["compare", "off.npy", "y.npy", "--preset", "best"], r"preset is 'best', known: exact, "),
-    (["compare", "off.npy", "y.npy", "--preset", "exact", "--atol", "1"], r"leave atol and rtol"),
-    (["compare", "off.npy", "y.npy", "--preset", "cann"], r"preset cann says nothing about int8"),
-    (["compare", "off.npy", "y.npy", "--axis", "2"], r"axis is 2"),
-    (["compare", "off.npy", "y.npy", "--axis", "x"], r"--axis: invalid int value: 'x'"),
-    (["compare", "off.npy", "y.npy", "--shape", "2,x"], r"--shape: '2,x', expected whole numbers"),
-    (["compare", "off.npy", "y.npy", "--dtype", "bf16"], r"--dtype is of no use"),
-    (["compare", "off.npy", "y.npy", "--dtype", "y=int8"], r"--dtype y=: no file has that name"),
-    (["compare", "off.npy", "y.npy", *["--dtype=bf16"] * 2], r"--dtype is given twice"),
-    (["compare", "off.npy", "y.npy", "--shape", "2,4"], r"--shape is of no use"),
-    (["compare", "off.npy", "y.npy", "--key", "a"], r"--key is of no use"),
-    (["compare", "off.npy", "y.npy", "--explain"], r"--explain needs --op"),
-    (["compare", "off.npy", "y.npy", "--variant", "f16"], r"--variant needs --op"),
-    (["compare", "off.npy", "y.npy", "--attr", "a=1"], r"--attr needs --op"),
-    (["compare", "off.npy", "y.npy", "--golden", "y.npy"], r"--golden needs --op"),
+    ([*OFF, "--bogus"], r"unrecognized arguments: --bogus"),
+    ([*OFF, "--at", "1"], r"unrecognized arguments: --at"),
+    ([*OFF, "--atol"], r"--atol: expected one argument"),
+    ([*OFF, "--atol", "one"], r"--atol: 'one', expected a number"),
+    ([*OFF, "--atol", "-1"], r"--atol: '-1', expected a number from 0"),
+    ([*OFF, "--rtol", "nan"], r"--rtol: 'nan', expected a number"),
+    ([*OFF, "--atol", "y=1"], r"--atol y=: no output has that name"),
+    ([*OFF, "--atol", "1", "--atol", "2"], r"--atol is given twice"),
+    ([*OFF, "--atol", "1", "--atol", "y=2"], r"--atol is given for all outputs and for y"),
+    ([*OFF, "--preset", "best"], r"preset is 'best', known: exact, "),
+    ([*OFF, "--preset", "exact", "--atol", "1"], r"leave atol and rtol"),
+    ([*OFF, "--preset", "cann"], r"preset cann says nothing about int8"),
+    ([*OFF, "--axis", "2"], r"axis is 2"),
+    ([*OFF, "--axis", "x"], r"--axis: invalid int value: 'x'"),
+    ([*OFF, "--shape", "2,x"], r"--shape: '2,x', expected whole numbers"),
+    ([*OFF, "--dtype", "bf16"], r"--dtype is of no use: no file needs it"),
+    ([*OFF, "--dtype", "actual=bf16"], r"--dtype actual= is of no use: off\.npy says its own"),
+    ([*OFF, "--dtype", "y=int8"], r"--dtype y=: no file has that name; known: actual, golden"),
+    ([*OFF, *["--dtype=bf16"] * 2], r"--dtype is given twice"),
+    ([*OFF, "--shape", "2,4"], r"--shape is of no use"),
+    ([*OFF, "--shape", "golden=2,4"], r"--shape golden= is of no use: y\.npy says its own"),
+    ([*OFF, "--key", "a"], r"--key is of no use"),
+    ([*OFF, "--explain"], r"--explain needs --op and its inputs"),
+    ([*OFF, "--variant", "f16"], r"--variant needs --op"),
+    ([*OFF, "--attr", "a=1"], r"--attr needs --op"),
+    ([*OFF, "--mapping", "a"], r"a: No such file"),
+    (["compare", "off.npy", "--mapping", "a"], r"--mapping is for folders"),
+    ([*OFF, *DQ, *DQ], r"--op is given twice"),
+    ([*OFF, "--op", "quant"], r"--op quant: no such operator; known: npu_dyn"),
+    ([*OFF, "--json", "x.npy"], r"overwrite x\.npy, which holds no result of"),
+    ([*OFF, "--json", "no/a.json"], r"no/a\.json: No such file"),
+    (["compare", *DQ], rf"no output is given to be judged; write {FORM}"),
+    (["compare", *DQ, "input=x.npy"], rf"no output is given to be judged; write {FORM}"),
+    (["compare", *DQ, "y=None", "input=x.npy"], r"no output is given to be judged"),
+    (["compare", *DQ, "y=y.npy"], rf"npu_dynamic_quant needs input=FILE; write {FORM}"),
+    (["compare", *DQ, "x.npy"], rf"x\.npy has no name; write {FORM}"),
+    (["compare", *DQ, "y.npy", "x.npy"], rf"y\.npy has no name; write {FORM}"),
+    (["compare", *DQ, *["y.npy"] * 4], r"y\.npy has no name; write"),
+    (["compare", *DQ, "y=y.npy", "x.npy"], r"x\.npy has no name; write"),
+    (["compare", *DQ, "y=y.npy", "y=x.npy"], r"y is given twice: by y\.npy and by x\.npy"),
+    (["compare", *DQ, "y=y.npy", "inptu=x.npy"], r"no output or input 'inptu'; did you mean input"),
+    (["compare", *DQ, "y=y.npy", "a=x.npy"], r"no output or input 'a'; it has y, scale, input, sm"),
+    (["compare", *DQ, "y=y.npy", "golden.x=y.npy"], r"has no output 'x'; it has y, scale\."),
+    (["compare", *DQ, "y=x.npy", "input=x.npy"], r"x\.npy is given as y and as input"),
+    (["compare", *DQ, "y=y.npy", "scale=y.npy", "input=x.npy"], r"given as y and as scale"),
+    (["compare", *DQ, "y=y.npy", "input=None"], r"input is None, expected a numpy\.ndarray"),
     (
-        ["compare", "off.npy", "y.npy", "--op", "quant"],
-        r"--op quant: no such operator; known: npu_dyn",
+        ["compare", *DQ, "y=y.npy", "input=same.npy"],
+        r"same\.npy, given as input, has dtype int8, e",
+    ),
+    ([*RIGHT_FILES, "--attr", "nope=1"], r"no attribute 'nope'"),
+    ([*RIGHT_FILES, "--attr", "dst_type=9"], r"--attr dst_type is 9, available: int8"),
+    ([*RIGHT_FILES, "--attr", "quant_mode=9"], r"quant_mode is an int, expect"),
+    ([*RIGHT_FILES, "--attr", "quant_mode"], r"'quant_mode', expected NAME=VAL"),
+    ([*RIGHT_FILES, "--attr", "out=1"], r"no attribute 'out'"),
+    ([*RIGHT_FILES, "--attr", "a=1", "--attr", "a=2"], r"--attr a= is given twice"),
+    ([*RIGHT_FILES, "--attr", "input=None"], r"input is given by a file and by --attr"),
+    ([*RIGHT_FILES, "--numerics", "fast"], r"fast.*available: reference"),
+    (
+        [*RIGHT_FILES, "--variant", "best"],
+        r"'best', which npu_dynamic_quant does .*--explain ranks",
+    ),
+    ([*RIGHT_FILES, "--dtype", "x=int8"], r"--dtype x=: no file has that name; known: y, input"),
+    ([*RIGHT_FILES, "golden.y=same.npy"], r"with golden\.NAME=FILE nothing is computed: leave in"),
+    (
+        ["compare", *DQ, "y=y.npy", "golden.y=same.npy", "--explain"],
+        r"--explain needs --op and its inputs",
     ),
     (
-        ["compare", "off.npy", "y.npy", "--json", "x.npy"],
-        r"overwrite x\.npy, which holds no result of",
+        ["compare", "--op", "fake_quantize_per_tensor_affine", "output=y.npy", "self=x.npy"],
+        r"needs --attr scale=VALUE or scale=FILE; write",
     ),
-    (["compare", "off.npy", "y.npy", "--json", "no/a.json"], r"no/a\.json: No such file"),
-    (["compare", "x.npy", *DQ], r"takes the actual y, scale .* and then input; 1 file is given"),
-    (["compare", "y.npy", "y.npy", "y.npy", "x.npy", *DQ], r"4 files are given"),
-    (["compare", "-", "-", "x.npy", *DQ], r"no actual output is given"),
-    (["compare", "x.npy", "x.npy", *DQ], r"x\.npy is given as y and as input"),
-    (["compare", "y.npy", "y.npy", "x.npy", *DQ], r"y\.npy is given as y and as scale"),
-    (["compare", "y.npy", "-", *DQ], r"input is None, expected a numpy\.ndarray"),
-    (["compare", "y.npy", "same.npy", *DQ], r"same\.npy, taken for input, has dtype int8, exp"),
-    (["compare", "y.npy", "x.npy", *DQ, "--attr", "nope=1"], r"no parameter 'nope'"),
-    (["compare", "y.npy", "x.npy", *DQ, "--attr", "dst_type=9"], r"dst_type is 9"),
-    (["compare", "y.npy", "x.npy", *DQ, "--attr", "quant_mode=9"], r"quant_mode is an int, expect"),
     (
-        ["compare", "y.npy", "x.npy", *DQ, "--attr", "quant_mode"],
-        r"'quant_mode', expected NAME=VAL",
-    ),
-    (["compare", "y.npy", "x.npy", *DQ, "--attr", "out=1"], r"--attr out= cannot be given"),
-    (["compare", "y.npy", "x.npy", *DQ, "--attr", "a=1", "--attr", "a=2"], r"a= is given twice"),
-    (["compare", "y.npy", "x.npy", *DQ, "--input", "a=y.npy", "--attr", "a=2"], r"and by --attr"),
-    (["compare", "y.npy", "x.npy", *DQ, "--numerics", "fast"], r"fast.*available: reference"),
-    (
-        ["compare", "off.npy", "x.npy", *DQ, "--variant", "best"],
-        r"variant is 'best', which npu_dyn",
-    ),
-    (["compare", "y.npy", *DQ, "--golden", "same.npy", "--explain"], r"--explain is for a golden"),
-    (["compare", "y.npy", *DQ, *["--golden", "same.npy"] * 3], r"3 --golden files are given"),
-    (
-        ["compare", "y.npy", "x.npy", "--op", "fake_quantize_per_tensor_affine"],
-        r"needs --attr scale=VALUE or --input scale=FILE",
+        ["compare", "--op", "npu_quantize", "y=y.npy", "self=x.npy", "scales=same.npy"],
+        r"needs zero_points=FILE or zero_points=None; write",
     ),
     (["inspect"], r"the following arguments are required: FILE"),
     (["inspect", "none.npy"], r"none\.npy: cannot be opened: No such file"),
@@ -141,11 +161,12 @@ RIGHT = [
     (["compare", "off.npy", "y.npy", "--atol", "2"], 1),
     (["compare", "x.npy", "y.npy"], 1),
     (["compare", "two.npz::a", "y.npy"], 0),
-    (["compare", "y.npy", "x.npy", *DQ], 0),
-    (["compare", "off.npy", "x.npy", *DQ], 1),
-    (["compare", "truncated.npy", "x.npy", *DQ], 1),
-    (["compare", "truncated.npy", "x.npy", *DQ, "--variant", "truncation"], 0),
-    (["compare", "--op", "npu_dynamic_quant", "y.npy", "--quiet", "x.npy"], 0),
+    (RIGHT_FILES, 0),
+    (["compare", "y.npy", "scale.npy", "x.npy", *DQ], 0),
+    (["compare", *DQ, "y=off.npy", "input=x.npy"], 1),
+    (["compare", *DQ, "y=truncated.npy", "input=x.npy"], 1),
+    (["compare", *DQ, "y=truncated.npy", "input=x.npy", "--variant", "truncation"], 0),
+    (["compare", "--op", "npu_dynamic_quant", "y=y.npy", "--quiet", "input=x.npy"], 0),
     (["inspect", "x.npy", "two.npz", "empty"], 0),
     (["info"], 0),
 ]
@@ -181,7 +202,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_pages_name_every_default(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_pages_name_every_option(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     parser = importlib.import_module(f"npu_quant.commands.{name}").parser()
     options = [action for action in parser._actions if action.option_strings[:1] != ["-h"]]
     options = [action for action in options if action.option_strings]
@@ -190,7 +211,8 @@ def test_help_pages_name_every_default(name: str, capsys: pytest.CaptureFixture[
     assert page.startswith(f"usage: npu-quant {name} ")
     assert len(options) >= 1
     for action in options:
-        assert re.search(r"\(default: [^)]+\)", action.help), action.option_strings
+        assert action.help, action.option_strings
+        assert action.default in (None, False), "a default of its own is to be named"
         assert action.option_strings[0] in page
 
 
@@ -209,9 +231,24 @@ def test_help_pages_keep_to_the_terminal(
         assert all(re.search(rf"(?<!\w){op}(?!\w)", page) for op in golden.list_variants())
 
 
-def test_compare_has_four_examples() -> None:
-    page = compare.parser().format_help().partition("examples:\n")[2]
-    assert len(re.findall(r"^  npu-quant compare ", page, re.MULTILINE)) == 4
+def test_the_examples_of_compare_run(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first one, by name, stands where the page begins."""
+    save(s=SCALE, npu=np.maximum(Y, -126) - np.int8(1), golden=Y)
+    for side in ("npu_dump", "cpu_dump"):
+        (here / side).mkdir()
+        for name, array in (("input.0", X), ("output.0", Y), ("output.1", SCALE)):
+            np.save(here / side / f"NPU.npu_dynamic_quant.0.forward.{name}.npy", array)
+    monkeypatch.setenv("COLUMNS", "80")
+    page = compare.parser().format_help()
+    examples = re.findall(r"^  npu-quant (compare .*)", page, re.MULTILINE)
+    assert len(examples) == 3
+    assert page.index(examples[0]) < 200
+    assert "y=y.npy" in examples[0]
+    for words in examples:
+        assert cli.main(shlex.split(words)) == 0, words
+        assert capsys.readouterr().out.startswith("OK ")
 
 
 class TestWhatGoesWrongInside:

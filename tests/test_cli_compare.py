@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from itertools import permutations
 from pathlib import Path
 
 import ml_dtypes
@@ -76,18 +77,26 @@ VERDICTS = {
     "without the operator no tie is claimed": (
         "tie y",
         1,
-        "give --op NAME and --input NAME=FILE to learn whether rounding",
+        "give --op and its inputs by name to learn whether rounding",
     ),
-    "a variant": (f"cut x {OP}", 1, '--variant "truncation"'),
-    "the variant that is named": (f"cut x {OP} --variant truncation", 0, "OK (variant) npu_"),
-    "another is named": (f"cut x {OP} --variant reference", 1, "GoldenMismatch"),
-    "by 3 of 3": (f"three x {OP} --atol 3", 0, "OK (tolerated)"),
-    "by 3 of 2": (f"three x {OP} --atol 2", 1, "GoldenMismatch"),
-    "by 3 of an output's 3": (f"three x {OP} --atol y=3", 0, "OK (tolerated)"),
-    "by 3 of another output's": (f"three x {OP} --atol scale=3", 1, "GoldenMismatch"),
-    "by 3 of both outputs'": (f"three x {OP} --atol y=3 --atol scale=0", 0, "OK (tolerated)"),
-    "by 3 of 32, of 10 %": (f"three x {OP} --rtol 0.1", 0, "OK (tolerated)"),
-    "by 3 of 32, of 9 %": (f"three x {OP} --rtol 0.09", 1, "GoldenMismatch"),
+    "a variant": (f"y=cut input=x {OP}", 1, '--variant "truncation"'),
+    "the variant that is named": (
+        f"y=cut input=x {OP} --variant truncation",
+        0,
+        "OK (variant) npu_",
+    ),
+    "another is named": (f"y=cut input=x {OP} --variant reference", 1, "GoldenMismatch"),
+    "by 3 of 3": (f"y=three input=x {OP} --atol 3", 0, "OK (tolerated)"),
+    "by 3 of 2": (f"y=three input=x {OP} --atol 2", 1, "GoldenMismatch"),
+    "by 3 of an output's 3": (f"y=three input=x {OP} --atol y=3", 0, "OK (tolerated)"),
+    "by 3 of another output's": (f"y=three input=x {OP} --atol scale=3", 1, "GoldenMismatch"),
+    "by 3 of both outputs'": (
+        f"y=three input=x {OP} --atol y=3 --atol scale=0",
+        0,
+        "OK (tolerated)",
+    ),
+    "by 3 of 32, of 10 %": (f"y=three input=x {OP} --rtol 0.1", 0, "OK (tolerated)"),
+    "by 3 of 32, of 9 %": (f"y=three input=x {OP} --rtol 0.09", 1, "GoldenMismatch"),
     "by one": ("one y --preset off_by_one", 0, "OK (tolerated)"),
     "by two": ("two y --preset off_by_one", 1, "GoldenMismatch"),
     "by one, which exact does not let pass": ("one y --preset exact", 1, "GoldenMismatch"),
@@ -99,33 +108,35 @@ VERDICTS = {
     "a tolerance of more than there is": ("three y --atol 300", 2, "refused: actual: atol=300"),
     "another constant fails": ("constant other", 1, "GoldenMismatch"),
     "a failure outranks a refusal": ("far y --atol 60", 1, "GoldenMismatch"),
-    "the second output": (f"- scale x {OP}", 0, "OK (identical)"),
-    "the first output": (f"y x {OP}", 0, "OK (identical)"),
-    "the first output and a dash": (f"y - x {OP}", 0, "OK (identical)"),
-    "a second output that is wrong": (f"- wrong_scale x {OP}", 1, "GoldenMismatch"),
+    "the second output": (f"scale=scale input=x {OP}", 0, "OK (identical)"),
+    "the first output": (f"y=y input=x {OP}", 0, "OK (identical)"),
+    "the first output and none": (f"y=y scale=None input=x {OP}", 0, "OK (identical)"),
+    "a second output that is wrong": (f"scale=wrong_scale input=x {OP}", 1, "GoldenMismatch"),
+    "all files in order": (f"y scale x {OP}", 0, "OK (identical)"),
     "goldens from files": (
-        f"y scale {OP} --golden same --golden scale2",
+        f"y=y scale=scale {OP} golden.y=same golden.scale=scale2",
         0,
         "OK (identical) npu_dynamic_quant y int8 (3, 4), scale float32 (3,)  "
         "actual=y.npy, scale.npy  golden=same.npy, scale2.npy",
     ),
     "another than the golden of a file": (
-        f"no_tie scale {OP} --golden same --golden scale2",
+        f"y=no_tie scale=scale {OP} golden.y=same golden.scale=scale2",
         1,
         "GoldenMismatch",
     ),
-    "a golden too few": (f"y scale {OP} --golden same", 1, "extra in actual: scale"),
+    "a golden too few": (f"y=y scale=scale {OP} golden.y=same", 1, "extra in actual: scale"),
     "formulas are next": (
-        f"minus x {OP}",
+        f"y=minus input=x {OP}",
         1,
-        "rerun: npu-quant compare minus.npy x.npy --op npu_dynamic_quant --explain\n",
+        "rerun: npu-quant compare y=minus.npy input=x.npy --op npu_dynamic_quant --explain\n",
     ),
 }
 
 
 def in_files(words: str) -> list[str]:
     """Return the words, of which those that name a saved array name its file."""
-    return [f"{word}.npy" if Path(f"{word}.npy").exists() else word for word in words.split()]
+    files = {name.stem for name in Path().glob("*.npy")}
+    return [f"{word}.npy" if word.rpartition("=")[2] in files else word for word in words.split()]
 
 
 @pytest.mark.parametrize("what", VERDICTS)
@@ -135,40 +146,24 @@ def test_verdicts(compared: Say, what: str) -> None:
 
 
 class TestWhichFileIsWhat:
-    def test_a_wrong_order_is_told_with_the_right_one(self, compared: Say, here: Path) -> None:
-        fake = ["--op", "fake_quantize_per_tensor_affine", "--attr", "scale=0.5"]
-        fake += [word for name in ("zero_point=0", "quant_min=0", "quant_max=9")
-                 for word in ("--attr", name)]  # fmt: skip
-        save(self=np.float32([1.2, 1.5]), output=np.float32([1, 1.5]), off=np.float32([1, 2]))
-        Y.tofile("y.bin")
-        save(wrong=changed(Y, (0, 1), 31))
-        for words, right in [
-            (["x.npy", "y.npy", "scale.npy", *DQ], "y.npy scale.npy x.npy"),
-            (["x.npy", "wrong.npy", *DQ], "wrong.npy x.npy"),
-            (["x.npy", "y.bin", *DQ], "y.bin x.npy"),
-            (["self.npy", "output.npy", *fake], "output.npy self.npy"),
-        ]:
-            status, out, err = compared(*words)
-            assert (status, out, err.count("\n")) == (2, "", 1), words
-            assert f"what is judged comes first, then the inputs: {right}\n" in err
-        for files in (["output.npy", "self.npy"], ["off.npy", "self.npy"], ["self.npy", "off.npy"]):
-            assert compared(*files, *fake)[::2] == (int("off.npy" in files), "")
-        status, _, err = compared("output.npy", "y.npy", *fake)  # which fits in no order
-        assert (status, "y.npy, taken for self, has dtype int8" in err) == (2, True)
-        both = ["--golden", "y.npy", "--golden", "scale.npy"]
-        save(y2=Y, scale2=SCALE)
-        assert compared("scale2.npy", "y2.npy", *DQ, *both)[::2] == (1, "")  # there are no inputs
-
-    def test_inputs_by_name(self, compared: Say) -> None:
+    def test_optional_inputs(self, compared: Say) -> None:
         save(smooth=np.array([2, 1, 1, 0.5], np.float16))
         save(smoothed=np.array([[0, 64, -127, 127]], np.int8))
         save(row=X[:1])
-        smooth = ["--input", "smooth_scales=smooth.npy"]
-        assert compared("smoothed.npy", "row.npy", *DQ, *smooth)[0] == 0
-        assert compared("smoothed.npy", "row.npy", *DQ)[0] == 1
-        status, out, _ = compared("smoothed.npy", *DQ, "--input", "input=row.npy", *smooth)
+        words = [*DQ, "y=smoothed.npy", "input=row.npy"]
+        assert compared(*words)[0] == 1
+        status, out, _ = compared(*words, "smooth_scales=smooth.npy")
         assert status == 0
         assert "golden=computed from row.npy, smooth.npy" in out
+
+    def test_names_stand_in_any_order(self, compared: Say) -> None:
+        for words in permutations(("y=y.npy", "scale=scale.npy", "input=x.npy")):
+            assert compared(*words, *DQ)[0] == 0
+
+    def test_files_with_an_equals_sign(self, compared: Say) -> None:
+        save(**{"a=b": Y})
+        assert compared(*DQ, "y=a=b.npy", "input=x.npy")[0] == 0
+        assert compared("a=b.npy", "y.npy")[0] == 0
 
     def test_the_norm(self, compared: Say) -> None:
         """The example of npu_add_rms_norm_quant's page."""
@@ -177,13 +172,15 @@ class TestWhichFileIsWhat:
         save(scales1=np.array([0.1, 0.05, 0.1, 0.02], np.float32))
         save(zero_points1=np.array([0, 3, -5, 10], np.int32))
         save(y1=np.array([[5, 6, 16, 127]], np.int8), sum=np.array([[1.5, 1, 3.25, 5]], np.float16))
-        inputs = [f"{n}.npy" for n in ("x1", "x2", "gamma", "scales1", "zero_points1")]
+        names = ("x1", "x2", "gamma", "scales1", "zero_points1")
+        inputs = [f"{name}={name}.npy" for name in names]
         norm = ["--op", "npu_add_rms_norm_quant"]
-        assert compared("y1.npy", "-", "sum.npy", *inputs, *norm)[0] == 0
-        assert compared("y1.npy", *inputs, *norm, "--attr", "epsilon=1000")[0] == 1
-        assert compared("y1.npy", *inputs[:4], "-", *norm)[0] == 1  # without zero points
+        assert compared("y1=y1.npy", "x=sum.npy", *inputs, *norm)[0] == 0
+        assert compared("y1=y1.npy", *inputs, *norm, "--attr", "epsilon=1000")[0] == 1
+        without = [*inputs[:4], "zero_points1=None", *norm]
+        assert compared("y1=y1.npy", *without)[0] == 1
         save(offset=np.array([[5, 3, 21, 120]], np.int8))
-        assert compared("offset.npy", *inputs[:4], "-", *norm)[0] == 0
+        assert compared("y1=offset.npy", *without)[0] == 0
 
     @pytest.mark.parametrize(
         ("op", "names"),
@@ -202,7 +199,7 @@ class TestWhichFileIsWhat:
         assert list(operator_of(op).arrays) == names
 
     def test_attributes_are_literals_or_words(self, compared: Say) -> None:
-        words = ["codes.npy", "value.npy", "--op", "quantize_val"]
+        words = ["y=codes.npy", "value=value.npy", "--op", "quantize_val"]
         save(value=np.float32([0.5, 1.25]), codes=np.int8([2, 5]))
         given = ["--attr", "scale=0.25", "--attr", "zero_point=0", "--attr", "scalar_type=qint8"]
         assert outputs_of("quantize_val")
@@ -215,32 +212,37 @@ class TestFilesThatSayLittle:
     def test_raw_actual_files_are_like_their_golden(self, compared: Say) -> None:
         Y.tofile("y.bin")
         SCALE.tofile("scale.bin")
+        words = ["y=y.bin", "scale=scale.bin", "input=x.npy", *DQ]
         assert compared("y.bin", "y.npy")[0] == 0
-        assert compared("y.bin", "scale.bin", "x.npy", *DQ)[0] == 0
+        assert compared(*words)[0] == 0
         (-Y).tofile("y.bin")
         assert compared("y.bin", "y.npy")[0] == 1
-        assert compared("y.bin", "scale.bin", "x.npy", *DQ)[0] == 1
+        assert compared(*words)[0] == 1
         Y[:2].tofile("y.bin")
-        status, _, err = compared("y.bin", "x.npy", *DQ)
-        assert (status, "y.bin: has 8 bytes of elements; int8 (3, 4) has 12" in err) == (2, True)
+        check(compared(*words), 2, "y.bin: has 8 bytes of elements; int8 (3, 4) has 12")
+        status, out, _ = compared(*words, "--shape", "y=2,4")
+        assert (status, "shape differs: actual (2, 4), golden (3, 4)" in out) == (1, True)
 
     def test_raw_inputs_are_described(self, compared: Say) -> None:
         X.astype(ml_dtypes.bfloat16).tofile("x.bin")
         Y.tofile("y.bin")
-        words = ["y.bin", "scale.npy", "x.bin", *DQ]
-        assert compared(*words, "--dtype", "bf16", "--shape", "3,4")[0] == 0
-        assert compared(*words, "--dtype", "bfloat16", "--shape", "3x4")[0] == 0
-        assert compared(*words, "--dtype", "fp16", "--shape", "3,4")[0] == 1
-        status, _, err = compared(*words)
-        assert (status, "x.bin: has no header: say its dtype and shape" in err) == (2, True)
+        words = ["y=y.bin", "scale=scale.npy", "input=x.bin", *DQ]
+        for name in ("", "input="):
+            for dtype, status in (("bf16", 0), ("bfloat16", 0), ("fp16", 1)):
+                said = ["--dtype", name + dtype, "--shape", f"{name}3,4"]
+                assert compared(*words, *said)[0] == status
+        assert compared(*words, "--dtype", "bf16", "--shape", "3x4")[0] == 0
+        check(compared(*words), 2, "x.bin: has no header: say its dtype and shape")
         assert compared(*words, "--dtype", "bf16", "--shape", "3,5")[0] == 2
+        check(compared(*DQ, "y=y.bin", "input=x.npy", "--dtype", "int8"), 2, "--dtype is of no use")
 
     @pytest.mark.parametrize("carrier", ["V2", "u2", "i2"])
     def test_bfloat16_that_numpy_saved_as_something_else(self, compared: Say, carrier: str) -> None:
         save(x=X.astype(ml_dtypes.bfloat16).view(carrier))
-        words = ["y.npy", "scale.npy", "x.npy", *DQ]
+        words = ["y=y.npy", "scale=scale.npy", "input=x.npy", *DQ]
         assert compared(*words)[0] == (0 if carrier == "V2" else 2)
         assert compared(*words, "--dtype", "bf16")[0] == 0
+        assert compared(*words, "--dtype", "input=bf16")[0] == 0
 
     @pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2"])
     @pytest.mark.parametrize("scale", ["u1", ml_dtypes.float8_e8m0fnu])
@@ -251,25 +253,37 @@ class TestFilesThatSayLittle:
         y, mxscale = npu_quant.npu_dynamic_mx_quant(x, dst_type=name)
         back = npu_quant.npu_anti_mx_quant(y, mxscale, src_type=name)
         save(x=x, y=y, mxscale=mxscale.view(scale), back=back)
-        words = ["y.npy", "mxscale.npy", "x.npy", "--op", "npu_dynamic_mx_quant"]
+        words = ["y=y.npy", "mxscale=mxscale.npy", "input=x.npy", "--op", "npu_dynamic_mx_quant"]
         words += ["--attr", f"dst_type={name}"]
         assert compared(*words)[0] == 0
-        assert compared(*words, "--dtype", "y=" + name, "--dtype", "bf16")[0] == 0
+        assert compared(*words, "--dtype", "y=" + name, "--dtype", "input=bf16")[0] == 0
         check(compared(*words, "--dtype", "z=bf16"), 2, "z=: no file has that name; known: y, mx")
-        words = ["back.npy", "y.npy", "mxscale.npy", "--op", "npu_anti_mx_quant"]
-        words += ["--attr", f"src_type={name}", "--dtype", f"x={name}"]
-        assert compared(*words, "--dtype", "mxscale=float8_e8m0")[0] == 0
+        words = ["y=back.npy", "x=y.npy", "mxscale=mxscale.npy", "--op", "npu_anti_mx_quant"]
+        words += ["--attr", f"src_type={name}"]
+        assert compared(*words)[0] == 0
+        words += ["--dtype", f"x={name}", "--dtype", "mxscale=float8_e8m0"]
+        assert compared(*words)[0] == 0
         check(compared(*words, "--dtype", f"x={name}"), 2, "--dtype x= is given twice")
-        words += ["--dtype", "mxscale=float8_e8m0", "--dtype", "y=fp16"]
-        check(compared(*words), 2, "of no use for back.npy, which says its dtype")
+        words += ["--dtype", "y=fp16"]
+        check(compared(*words), 2, "--dtype y= is of no use: back.npy says its own")
+
+    def test_float8_of_bfloat16_needs_no_dtype(self, compared: Say) -> None:
+        """NumPy saves the one as V1 and the other as V2; the operator says what both are."""
+        x = X.astype(ml_dtypes.bfloat16)
+        y, scale = npu_quant.npu_dynamic_quant(x, dst_type="float8_e4m3fn")
+        save(x=x, y=y, scale=scale)
+        words = [*DQ, "y=y.npy", "scale=scale.npy", "input=x.npy"]
+        assert compared(*words, "--attr", "dst_type=float8_e4m3fn")[0] == 0
+        save(y=np.asarray(y)[::-1])
+        assert compared(*words, "--attr", "dst_type=float8_e4m3fn")[0] == 1
 
     def test_what_was_saved_as_bytes_is_not_any_codes(self, compared: Say) -> None:
         y, scale = npu_quant.npu_dynamic_quant(X, dst_type=ml_dtypes.float8_e4m3fn)
         save(y=y, scale=scale)
         for name in ("int8", "float8_e5m2"):
-            words = ["y.npy", "scale.npy", "x.npy", *DQ, "--attr", f"dst_type={name}"]
+            words = ["y=y.npy", "scale=scale.npy", "input=x.npy", *DQ, "--attr", f"dst_type={name}"]
             check(compared(*words), 2, "y.npy: has V1, as float8 is saved by NumPy: say which")
-            given = ["--dtype", "float8_e4m3fn"]
+            given = ["--dtype", "y=float8_e4m3fn"]
             check(compared(*words, *given), 1, f"actual float8_e4m3fn, golden {name}")
 
     def test_a_file_that_says_its_dtype_keeps_it(self, compared: Say) -> None:
@@ -282,7 +296,7 @@ class TestFilesThatSayLittle:
     def test_keys(self, compared: Say) -> None:
         np.savez("all.npz", x=X, y=Y, scale=SCALE)
         np.savez("one.npz", y=Y)
-        assert compared("all.npz::y", "all.npz::scale", "all.npz::x", *DQ)[0] == 0
+        assert compared("y=all.npz::y", "scale=all.npz::scale", "input=all.npz::x", *DQ)[0] == 0
         assert compared("all.npz", "y.npy", "--key", "y")[0] == 0
         assert compared("one.npz", "y.npy")[0] == 0
         assert compared("all.npz", "y.npy", "--key", "x")[0] == 1
@@ -311,11 +325,11 @@ class TestJson:
         assert "explanation" not in data
 
     def test_in_a_file_beside_the_report(self, compared: Say, here: Path) -> None:
-        status, out, _ = compared("y.npy", "x.npy", *DQ, "--json", "result.json")
+        status, out, _ = compared("y=y.npy", "input=x.npy", *DQ, "--json", "result.json")
         assert status == 0
         assert out.startswith("OK (identical)")
         assert json.loads((here / "result.json").read_text())["passed"] is True
-        assert compared("y.npy", "x.npy", *DQ, "--json", "result.json")[0] == 0  # again
+        assert compared("y=y.npy", "input=x.npy", *DQ, "--json", "result.json")[0] == 0  # again
 
     def test_numbers_that_json_lacks(self, compared: Say) -> None:
         save(a=np.float32([np.nan, np.inf, 1]), b=np.float32([-np.inf, np.nan, 1]))
@@ -323,17 +337,21 @@ class TestJson:
         assert (status, json.loads(out, parse_constant=pytest.fail)["rung"]) == (1, "different")
 
     def test_quiet(self, compared: Say, here: Path) -> None:
-        assert compared("y.npy", "x.npy", *DQ, "--quiet", "--json", "result.json") == (0, "", "")
+        assert compared("y=y.npy", "input=x.npy", *DQ, "--quiet", "--json", "result.json") == (
+            0,
+            "",
+            "",
+        )
         assert (here / "result.json").exists()
 
     def test_explain(self, compared: Say) -> None:
         save(cut=np.trunc(X.astype(np.float32) / SCALE[:, None]).astype(np.int8))
-        status, out, _ = compared("cut.npy", "x.npy", *DQ, "--explain")
+        status, out, _ = compared("y=cut.npy", "input=x.npy", *DQ, "--explain")
         report, _, ranking = out.partition("\n\n")
         assert status == 1
         assert report.startswith("GoldenMismatch")
         assert "truncation" in ranking.splitlines()[1]
-        _, out, _ = compared("cut.npy", "x.npy", *DQ, "--explain", "--json", "-")
+        _, out, _ = compared("y=cut.npy", "input=x.npy", *DQ, "--explain", "--json", "-")
         assert "explanation" in json.loads(out)
 
 

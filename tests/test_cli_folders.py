@@ -106,7 +106,7 @@ def test_a_page_of_a_call(here: Path, compared: Say) -> None:
     x = np.arange(12, dtype=np.float16).reshape(3, 4)
     scale = npu_quant.npu_dynamic_quant(x).scale
     save(here, x=x, y=np.trunc(x / scale[:, None]).astype(np.int8), scale=scale)
-    words = ["y.npy", "scale.npy", "x.npy", *DQ, "--html", "report.html"]
+    words = ["y=y.npy", "scale=scale.npy", "input=x.npy", *DQ, "--html", "report.html"]
     assert compared(*words)[0] == 1
     page = (here / "report.html").read_text()
     assert page.startswith("<!DOCTYPE html>")
@@ -148,7 +148,10 @@ WRONG = [
     (["npu", "cpu", "--html", "no/r.html"], "--html no/r.html: No such file or directory"),
     (["npu", "cpu", "--preset", "best"], "preset is 'best', known: exact"),
     (["one", "other"], "refused: every golden is empty or the same value everywhere"),
-    (["npu/a.npy", "cpu/a.npy", "--op", "npu_quantize", "--html", "r"], "2 files are given."),
+    (
+        ["npu/a.npy", "cpu/a.npy", "--op", "npu_quantize", "--html", "r"],
+        "npu/a.npy has no name; write",
+    ),
     (["npu", "cpu", "npu"], "3 given"),
 ]
 

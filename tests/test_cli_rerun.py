@@ -45,7 +45,7 @@ import sys
 from npu_quant import cli
 
 for name in sys.argv[1:]:
-    cli.main(["compare", name, "x.npy", "--op", "npu_dynamic_quant"])
+    cli.main(["compare", "y=" + name, "input=x.npy", "--op", "npu_dynamic_quant"])
     print("\\0")
 """
 
@@ -58,9 +58,11 @@ def words_of(commands: list[str]) -> list[list[str]]:
 
 
 class TestRawOutputs:
-    @pytest.mark.parametrize("files", [["y.bin", "scale.bin"], ["y.npy", "scale.bin"], ["y.bin"]])
+    @pytest.mark.parametrize(
+        "files", [["y=y.bin", "scale=scale.bin"], ["y=y.npy", "scale=scale.bin"], ["y=y.bin"]]
+    )
     def test_the_command_runs(self, files: list[str], compared: Say) -> None:
-        status, out, _ = compared(*files, "x.npy", *DQ)
+        status, out, _ = compared(*files, "input=x.npy", *DQ)
         assert (status, out.splitlines()[-1][-8:]) == (1, "-explain")
         done = again(out)
         assert (done.returncode, done.stderr) == (1, "")
@@ -72,8 +74,8 @@ class TestWhatIsNamed:
     def test_nothing_where_formulas_cannot_be_tried(self, change: str, compared: Say) -> None:
         y = np.load("y.npy")
         save(other=y.astype(np.int16) if change == "dtype" else y[:, :255])
-        for words in (["other.npy", "x.npy", *DQ], ["other.npy", "scale.npy", "x.npy", *DQ]):
-            status, out, err = compared(*words)
+        for more in ([], ["scale=scale.npy"]):
+            status, out, err = compared("y=other.npy", *more, "input=x.npy", *DQ)
             assert (status, err) == (1, "")
             assert f"{change} differs: actual" in out
             assert "--explain" not in out
@@ -85,11 +87,11 @@ class TestWhatIsNamed:
     def test_the_report_is_there_where_explain_fails(self, change: str, compared: Say) -> None:
         y = np.load("y.npy")
         save(other=y + np.float16(0.5) if change == "dtype" else y[:, :255])
-        status, out, err = compared("other.npy", "x.npy", *DQ, "--explain")
+        status, out, err = compared("y=other.npy", "input=x.npy", *DQ, "--explain")
         assert (status, f"{change} differs: actual" in out) == (1, True)
         assert err.startswith("npu-quant compare: --explain: actual y has ")
         assert err.count("\n") == 1
-        status, out, _ = compared("other.npy", "x.npy", *DQ, "--explain", "--json", "-")
+        status, out, _ = compared("y=other.npy", "input=x.npy", *DQ, "--explain", "--json", "-")
         assert (status, "explanation" in json.loads(out)) == (1, False)
 
     def test_or_fails_otherwise(self, compared: Say, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +99,7 @@ class TestWhatIsNamed:
             raise ParamError("no")
 
         monkeypatch.setattr(compare, "explain", fail)
-        status, out, err = compared("y.npy", "x.npy", *DQ, "--explain")
+        status, out, err = compared("y=y.npy", "input=x.npy", *DQ, "--explain")
         assert (status, out[:14], err) == (
             1,
             "GoldenMismatch",
@@ -108,14 +110,14 @@ class TestWhatIsNamed:
         save(golden=np.load("y.npy") // 2, flipped=-np.load("y.npy"))
         for words in (
             ["y.npy", "golden.npy"],
-            ["y.npy", *DQ, "--golden", "golden.npy"],
-            ["flipped.npy", "x.npy", *DQ, "--explain"],
+            ["y=y.npy", *DQ, "golden.y=golden.npy"],
+            ["y=flipped.npy", "input=x.npy", *DQ, "--explain"],
         ):
             status, out, _ = compared(*words)
             assert (status, "rerun:" in out) == (1, False), words
             assert "golden.explain" not in out
-        _, out, _ = compared("y.npy", *DQ, "--golden", "golden.npy")
-        assert "next: give the inputs, not --golden, to learn whether" in out
+        _, out, _ = compared("y=y.npy", *DQ, "golden.y=golden.npy")
+        assert "next: give inputs instead of a golden to learn whether" in out
 
 
 class TestNames:
@@ -143,7 +145,7 @@ class TestNames:
         lines = [report.splitlines()[-1] for report in out.split("\0\n")[:-1]]
         assert all(line.startswith("  rerun: npu-quant compare ") for line in lines)
         read = words_of([line.removeprefix("  rerun: ") for line in lines])
-        assert read == [["compare", name, "x.npy", *DQ, "--explain"] for name in self.NAMES]
+        assert read == [["compare", "y=" + n, "input=x.npy", *DQ, "--explain"] for n in self.NAMES]
         for _, *words in read:
             status, shown, err = compared(*words)
             assert (status, shown[:16], err) == (1, "GoldenMismatch: ", "")
@@ -151,7 +153,7 @@ class TestNames:
     @pytest.mark.parametrize("name", ["a\nb.npz", "a\x1b[31m.npz"])
     def test_nor_is_it_in_the_head(self, name: str, compared: Say) -> None:
         np.savez(name, y=np.load("y.npy"), z=np.load("y.npy"))
-        _, out, _ = compared(f"{name}::y", "x.npy", *DQ)
+        _, out, _ = compared(f"y={name}::y", "input=x.npy", *DQ)
         assert "\x1b" not in out
         assert "actual=a\\" in out.splitlines()[0]
 
@@ -162,16 +164,16 @@ class TestNames:
         assert shell.quoted("\udcff\x1b") == r"$'\xff\x1b'"
 
     def test_what_follows_two_dashes_stays_there(self, compared: Say) -> None:
-        Path("y.npy").rename("--y.npy")
-        status, out, _ = compared(*DQ, "--", "--y.npy", "x.npy")
-        assert (status, out.splitlines()[-1][-24:]) == (1, "explain -- --y.npy x.npy")
+        np.save("--scale.npy", np.load("scale.npy"))
+        status, out, _ = compared(*DQ, "--", "y.npy", "--scale.npy", "x.npy")
+        assert (status, out.splitlines()[-1][-34:]) == (1, "explain -- y.npy --scale.npy x.npy")
         assert again(out).returncode == 1
 
 
 class TestAxis:
     @pytest.mark.parametrize("axis", ["0", "-2"])
     def test_a_row_is_named_once(self, axis: str, compared: Say) -> None:
-        _, out, _ = compared("y.npy", "x.npy", *DQ, "--axis", axis)
+        _, out, _ = compared("y=y.npy", "input=x.npy", *DQ, "--axis", axis)
         assert out.count("only in row 7 (") == 1
         assert "of axis" not in out
 

@@ -67,10 +67,14 @@ def run_on_terminal(*words: str, **environment: str) -> tuple[int, str]:
 
 class TestColours:
     CASES = (
-        (["y.npy", "x.npy", *DQ], 0, "\x1b[1;32mOK (identical) "),
-        (["truncated.npy", "x.npy", *DQ, "--variant", "truncation"], 0, "\x1b[1;33mOK (variant) "),
-        (["truncated.npy", "x.npy", *DQ], 1, "\x1b[1;31mGoldenMismatch: "),
-        (["wrong.npy", "x.npy", *DQ], 1, "\x1b[1;31mGoldenMismatch: "),
+        (["y=y.npy", "input=x.npy", *DQ], 0, "\x1b[1;32mOK (identical) "),
+        (
+            ["y=truncated.npy", "input=x.npy", *DQ, "--variant", "truncation"],
+            0,
+            "\x1b[1;33mOK (variant) ",
+        ),
+        (["y=truncated.npy", "input=x.npy", *DQ], 1, "\x1b[1;31mGoldenMismatch: "),
+        (["y=wrong.npy", "input=x.npy", *DQ], 1, "\x1b[1;31mGoldenMismatch: "),
     )
 
     @pytest.mark.parametrize(("words", "status", "start"), CASES)
@@ -83,25 +87,25 @@ class TestColours:
         assert "\x1b" not in rest
 
     def test_an_empty_no_color_says_nothing(self) -> None:
-        _, said = run_on_terminal("compare", "y.npy", "x.npy", *DQ, NO_COLOR="", **COLOURED)
+        _, said = run_on_terminal("compare", "y=y.npy", "input=x.npy", *DQ, NO_COLOR="", **COLOURED)
         assert "\x1b" in said
 
     @pytest.mark.parametrize("environment", [COLOURED | {"NO_COLOR": "1"}, {"TERM": "dumb"}])
     def test_not_where_the_environment_says_no(self, environment: dict[str, str]) -> None:
-        status, said = run_on_terminal("compare", "wrong.npy", "x.npy", *DQ, **environment)
+        status, said = run_on_terminal("compare", "y=wrong.npy", "input=x.npy", *DQ, **environment)
         assert status == 1
         assert said.startswith("GoldenMismatch: ")
         assert "\x1b" not in said
 
-    @pytest.mark.parametrize("words", [["compare", "y.npy", "x.npy", *DQ], ["info"]])
+    @pytest.mark.parametrize("words", [["compare", "y=y.npy", "input=x.npy", *DQ], ["info"]])
     def test_not_in_pipes(self, words: list[str]) -> None:
         done = run(*words, FORCE_COLOR="1", CLICOLOR_FORCE="1", **COLOURED)
         assert done.returncode == 0
         assert b"\x1b" not in done.stdout + done.stderr
 
     def test_the_text_is_the_same(self) -> None:
-        _, said = run_on_terminal("compare", "wrong.npy", "x.npy", *DQ, **COLOURED)
-        plain = run("compare", "wrong.npy", "x.npy", *DQ).stdout.decode()
+        _, said = run_on_terminal("compare", "y=wrong.npy", "input=x.npy", *DQ, **COLOURED)
+        plain = run("compare", "y=wrong.npy", "input=x.npy", *DQ).stdout.decode()
         assert re.sub(r"\x1b\[[0-9;]*m", "", said) == plain
 
 
@@ -153,7 +157,7 @@ class TestBar:
             patch.setattr(sys, "stderr", stream)
             patch.setattr(progress, "DELAY", delay)
             patch.setenv("TERM", "xterm-256color")
-            status = cli.main(["compare", "y.npy", "x.npy", *DQ, *more])
+            status = cli.main(["compare", "y=y.npy", "input=x.npy", *DQ, *more])
         said = read_all(master).decode()
         os.close(master)
         return status, said
@@ -203,7 +207,7 @@ class TestBar:
 
     @pytest.mark.usefixtures("at_once")
     def test_without_a_terminal_there_is_none(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert cli.main(["compare", "y.npy", "x.npy", *DQ]) == 0
+        assert cli.main(["compare", "y=y.npy", "input=x.npy", *DQ]) == 0
         assert capsys.readouterr().err == ""
 
     @pytest.mark.usefixtures("at_once")
@@ -223,7 +227,7 @@ class TestPipes:
     def test_a_reader_that_has_gone_changes_nothing(self, file: str, status: int) -> None:
         reader, writer = os.pipe()
         os.close(reader)
-        command = [sys.executable, "-m", "npu_quant", "compare", file, "x.npy", *DQ]
+        command = [sys.executable, "-m", "npu_quant", "compare", f"y={file}", "input=x.npy", *DQ]
         done = subprocess.run(
             command, stdout=writer, stderr=subprocess.PIPE, env=CLEAN, check=False
         )
@@ -242,7 +246,7 @@ class TestPipes:
         assert (done.returncode, done.stderr) == (0, b"")
 
     def test_a_full_disk_is_said(self) -> None:
-        command = [sys.executable, "-m", "npu_quant", "compare", "y.npy", "x.npy", *DQ]
+        command = [sys.executable, "-m", "npu_quant", "compare", "y=y.npy", "input=x.npy", *DQ]
         with open("/dev/full", "wb") as full:
             done = subprocess.run(
                 command, stdout=full, stderr=subprocess.PIPE, env=CLEAN, check=False
@@ -251,7 +255,9 @@ class TestPipes:
         assert done.stderr == b"npu-quant compare: No space left on device\n"
 
     def test_closed_streams(self) -> None:
-        command = f"{sys.executable} -m npu_quant compare wrong.npy x.npy {' '.join(DQ)} >&- 2>&-"
+        command = (
+            f"{sys.executable} -m npu_quant compare y=wrong.npy input=x.npy {' '.join(DQ)} >&- 2>&-"
+        )
         assert subprocess.run(["sh", "-c", command], env=CLEAN, check=False).returncode == 1
 
     def test_no_traceback_and_one_line_from_outside(self) -> None:
@@ -268,7 +274,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the backgro
 from npu_quant import cli
 from npu_quant.commands import compare
 compare.run_comparison = lambda *_: os.kill(os.getpid(), signal.SIGINT)
-raise SystemExit(cli.main(["compare", "y.npy", "x.npy", "--op", "npu_dynamic_quant"]))
+raise SystemExit(cli.main(["compare", "y=y.npy", "input=x.npy", "--op", "npu_dynamic_quant"]))
 """
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
         assert (done.returncode, done.stderr) == (130, b"npu-quant compare: interrupted\n")
@@ -276,7 +282,7 @@ raise SystemExit(cli.main(["compare", "y.npy", "x.npy", "--op", "npu_dynamic_qua
 
 class TestEncodings:
     def test_ascii_is_enough(self) -> None:
-        done = run("compare", "wrong.npy", "x.npy", *DQ, PYTHONIOENCODING="ascii")
+        done = run("compare", "y=wrong.npy", "input=x.npy", *DQ, PYTHONIOENCODING="ascii")
         assert done.returncode == 1
         assert done.stdout.isascii()
         assert done.stdout.startswith(b"GoldenMismatch: ")

@@ -209,13 +209,13 @@ class TestCommandLine:
         np.savez("golden.npz", y=Y, scale=SCALE)
         return partial(say, "compare", "--op", OP)
 
-    BOTH = ("--golden", "golden.npz::y", "--golden", "golden.npz::scale")
+    BOTH = ("golden.y=golden.npz::y", "golden.scale=golden.npz::scale")
 
     @pytest.mark.parametrize(
         ("words", "line"),
         [
-            (("y.npy", *BOTH), "missing from actual: scale"),
-            (("y.npy", "scale.npy", *BOTH[:2]), "extra in actual: scale"),
+            (("y=y.npy", *BOTH), "missing from actual: scale"),
+            (("y=y.npy", "scale=scale.npy", BOTH[0]), "extra in actual: scale"),
         ],
     )
     def test_goldens_and_actual_files_go_together(
@@ -224,28 +224,28 @@ class TestCommandLine:
         status, out, err = say(*words)
         assert (status, err) == (1, "")
         assert f"\n  {line}\n" in out
-        assert out.endswith('next: write "-" for an output that is not to be compared\n')
+        assert out.endswith("next: leave out an output that is not to be compared\n")
 
     @pytest.mark.parametrize(
         "words",
         [
-            ("y.npy", "-", *BOTH),
-            ("y.npy", "scale.npy", *BOTH[:2], "--golden", "-"),
+            ("y=y.npy", "scale=None", *BOTH),
+            ("y=y.npy", "scale=scale.npy", BOTH[0], "golden.scale=None"),
         ],
     )
-    def test_a_dash_is_said(self, say: Say, words: tuple[str, ...]) -> None:
+    def test_none_is_said(self, say: Say, words: tuple[str, ...]) -> None:
         status, out, _ = say(*words)
         assert (status, "not compared: scale" in out) == (0, True)
 
     def test_nothing_is_left(self, say: Say) -> None:
-        status, _, err = say("y.npy", "-", "--golden", "-", "--golden", "scale.npy")
+        status, _, err = say("y=y.npy", "golden.scale=scale.npy", "scale=None", "golden.y=None")
         assert (status, "no array can be compared" in err) == (2, True)
 
-    @pytest.mark.parametrize("words", [("y.npy", "x.npy"), ("y.npy", "-", "x.npy")])
+    @pytest.mark.parametrize("more", [(), ("scale=None",)])
     def test_of_a_computed_golden_what_no_file_is_named_for(
-        self, say: Say, words: tuple[str, ...]
+        self, say: Say, more: tuple[str, ...]
     ) -> None:
-        status, out, _ = say(*words, "--json", "-")
+        status, out, _ = say("y=y.npy", "input=x.npy", *more, "--json", "-")
         data = json.loads(out)
         assert (status, data["passed"], data["margin"]) == (0, True, 0)
         assert (data["not_compared"], data["missing"], data["extra"]) == (["scale"], [], [])

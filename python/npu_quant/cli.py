@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from . import __version__, ops
 from ._command import begin_command
+from ._face import AT_PROMPT
 from .errors import DTypeError, ParamError
 
 COMMANDS = {
@@ -89,12 +90,15 @@ def _complain(words: list[str]) -> int:
 
 def _run(command: str, words: list[str]) -> int:
     """Run a command; whatever goes wrong is one line."""
+    at_prompt = AT_PROMPT.set(True)
     try:
         begin_command()
         module = importlib.import_module(f".commands.{command.replace('-', '_')}", __package__)
         return int(module.run(words))
     except (Exception, KeyboardInterrupt) as error:
         return _give_up(f"npu-quant {command}", error)
+    finally:
+        AT_PROMPT.reset(at_prompt)
 
 
 def _give_up(face: str, error: BaseException) -> int:
@@ -116,7 +120,10 @@ def _text_of(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         name = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
         return name + error.strerror
-    if isinstance(error, (ParamError, DTypeError, ValueError, OSError)):
+    if isinstance(error, (ParamError, DTypeError)):  # whose remedy is for Python
+        caller = f"{error.caller}: " if error.caller in ops.__all__ else ""
+        return f"{caller}{error.argument} {error.reason}".strip()
+    if isinstance(error, (ValueError, OSError)):
         return str(error)
     if isinstance(error, TypeError) and str(error).partition(":")[0] in ops.__all__:
         return str(error)  # an operator's, about an attribute

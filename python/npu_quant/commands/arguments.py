@@ -69,7 +69,7 @@ class Parser(argparse.ArgumentParser):
 
 def add_json(parser: argparse._ActionsContainer) -> None:
     """Add ``--json``, the same for all commands."""
-    help = 'write the result as JSON to a file, or to stdout with "-" (default: none)'
+    help = 'write the result as JSON to a file, or to stdout with "-"'
     parser.add_argument("--json", metavar="FILE", help=help)
 
 
@@ -81,30 +81,29 @@ def add_workers(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--scheduler", metavar="ADDRESS", help=help)
 
 
-def add_reading(parser: argparse.ArgumentParser, what: str, **of_dtype: Any) -> None:
+def add_reading(parser: argparse.ArgumentParser, *, names: bool) -> None:
     """Add the options that say what is in a file that does not say it itself.
 
     Args:
         parser: the command's.
-        what: the files.
-        of_dtype: what else argparse is told of ``--dtype``.
+        names: whether files have names, of which each may be said something.
     """
     group = parser.add_argument_group("what the files do not say")
-    group.add_argument(
-        "--dtype",
-        help=f"dtype of {what}: bf16, float8_e4m3fn, int4 ... (default: what the file says)",
-        **of_dtype,
-    )
-    group.add_argument(
-        "--shape",
-        type=parsed(shape),
-        help="shape of raw files, such as 32,2048 (default: what the file says)",
-    )
-    group.add_argument(
-        "--key",
-        help="the array in files that hold several; FILE::KEY is the same for one file "
-        "(default: the only one)",
-    )
+    start, more = ("[NAME=]", "; NAME=... for one file; repeatable") if names else ("", "")
+
+    def add(option: str, parse: Callable[[str], Any], help: str) -> None:
+        group.add_argument(
+            option,
+            action="append" if names else "store",
+            type=named(parse) if names else parsed(parse),
+            metavar=start + option[2:].upper(),
+            help=help + more,
+        )
+
+    add("--dtype", str, "dtype of .bin, V1 and uint16 files: bf16, float8_e4m3fn, int4 ...")
+    add("--shape", shape, "shape of .bin files, such as 32,2048")
+    help = "the array in files that hold several; FILE::KEY is the same for one file"
+    group.add_argument("--key", help=help)
 
 
 def parsed(parse: Callable[[str], T]) -> Callable[[str], T]:
@@ -135,10 +134,14 @@ def assignment(text: str) -> tuple[str, str]:
     return name, value
 
 
-def assignment_or_file(text: str) -> tuple[str, str]:
-    """Return name and value of "name=value"; a file alone has no name."""
-    name, equals, _ = text.partition("=")
-    return assignment(text) if equals and name.isidentifier() else ("", text)
+def named(parse: Callable[[str], T]) -> Callable[[str], tuple[str, T]]:
+    """Return the parser of a value that may have a name: "int8", "y=int8"; "" is no name."""
+
+    def parse_both(text: str) -> tuple[str, T]:
+        name, equals, value = text.partition("=")
+        return (name, parse(value)) if equals and name.isidentifier() else ("", parse(text))
+
+    return parsed(parse_both)
 
 
 def attribute(text: str) -> tuple[str, Any]:
@@ -150,26 +153,35 @@ def attribute(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def limit(text: str) -> tuple[str, float]:
-    """Return a limit and the output it is for: "1" is for all, "y=1" for one."""
-    name, _, number = text.rpartition("=")
+def limit(text: str) -> float:
+    """Return a limit."""
     try:
-        value = float(number)
+        value = float(text)
     except ValueError:
         value = math.nan
-    if not (0 <= value < math.inf and (name.isidentifier() or "=" not in text)):
+    if not 0 <= value < math.inf:
         raise ValueError(f"{text!r}, expected a number from 0 on, or NAME=NUMBER for one output")
-    return name, value
+    return value
 
 
-def limits(option: str, given: list[tuple[str, float]] | None) -> float | dict[str, float] | None:
+def once(option: str, given: Sequence[tuple[str, T]] | None) -> dict[str, T]:
+    """Return what an option says by name, each once."""
+    result: dict[str, T] = {}
+    for name, value in given or ():
+        if name in result:
+            raise UsageError(f"{option} {name}=".removesuffix(" =") + " is given twice.")
+        result[name] = value
+    return result
+
+
+def limits(
+    option: str, given: Sequence[tuple[str, float]] | None
+) -> float | dict[str, float] | None:
     """Return all that was given to an option as one limit for all, or one per output."""
-    if not given:
-        return None
-    names = [name for name, _ in given]
-    if len(set(names)) < len(names) or ("" in names and len(names) > 1):
-        raise UsageError(f"{option} is given twice for one output.")
-    return given[0][1] if names == [""] else dict(given)
+    result = once(option, given)
+    if "" in result and len(result) > 1:
+        raise UsageError(f"{option} is given for all outputs and for {[*result][-1]}.")
+    return result.get("", result or None)
 
 
 def at_least(least: int) -> Callable[[str], int]:

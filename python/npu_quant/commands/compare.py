@@ -5,87 +5,58 @@ from __future__ import annotations
 import dataclasses
 import re
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from .._kinds import Progress
-from ..errors import DTypeError, ParamError
-from ..files import FileError
-from ..golden.api import Comparison, Explanation, Sides, explain, sides_of
+from ..errors import DTypeError, ParamError, meant
+from ..golden.api import Comparison, Explanation, explain, sides_of
 from ..golden.api import compared as run_comparison
 from ..golden.judge.refusal import refusal_of
-from ..golden.judge.request import Limit, Limits, Request
+from ..golden.judge.request import Limits, Request
 from ..golden.judge.tolerance import RULES
 from ..golden.operators import operators, outputs_of
-from . import wrong_order
-from .advice import advice_on, complaint_of_file
 from .arguments import (
     Parser,
     UsageError,
     add_json,
     add_reading,
-    assignment_or_file,
     attribute,
     limit,
     limits,
+    named,
+    once,
     parsed,
 )
 from .console import write, write_error, write_json, write_text
+from .files import Reading, dtype_of
 from .folders import are_meant, run_folders
-from .order import Order, once, order_of, parameter_meant
+from .hints import hint_on
+from .named import Named, named_of, parameters_of
+from .opened import Opened, open_named, open_two
 from .outputs import HTML, JSON, check_output
 from .progress import progress_bar
-from .roles import Roles, check_operator, roles_of
 from .shell import joined
 
 DESCRIPTION = """\
 Compare results with their golden, and tell rounding from a bug.
 
-  npu-quant compare ACTUAL GOLDEN                  two arrays
-  npu-quant compare ACTUAL... INPUT... --op NAME   the golden is computed
-  npu-quant compare DIR_ACTUAL DIR_GOLDEN          arrays of folders, by name
+  npu-quant compare --op npu_dynamic_quant y=y.npy scale=s.npy input=x.npy
+  npu-quant compare npu.npy golden.npy --atol 1
+  npu-quant compare npu_dump cpu_dump --op npu_dynamic_quant --html report.html
 
-First comes what is judged, then what it is judged by: the golden, or with --op the arrays that the
-operator requires. Both are in the operator's order; "-" stands for one that is not there, as do
-fewer actual files. With --golden nothing is computed, and both sides have the same outputs or "-".
-A file whose keys are the operator's names (y, scale, input) stands for all of these arrays.
-Formats: .npy .npz .safetensors .pt .bin (raw or ATB). Raw actual files are taken to have the
-golden's dtype and shape.
+With --op, files go by the names of the operator's outputs and inputs, None for one that is not
+there, and the operator computes the golden; golden.y=FILE is a golden of yours instead. Outputs
+without a file are not compared. Files: .npy .npz .safetensors .pt .bin; one whose keys are such
+names stands for all of them. Raw outputs have the operator's dtype and shape.
 
-Of two folders, or two files with several arrays, those of one name are compared, in the order of
-execution (msprobe's dump.json, else the numbers in the names), and the first that differs is named.
-With --op CALL=NAME (CALL may have *), outputs are judged by what the operator makes of the inputs
-beside them; --op NAME is for all calls of that name. What has no partner, or cannot be read, fails.
+Of two folders, or two files with several arrays, those of one name are compared in the order of
+execution, and the first that differs is named; with --op, or --op CALL=NAME, outputs are judged
+by the inputs beside them. What has no partner, or cannot be read, fails.
 
 Exit status: 0 passed, 1 different, 2 nothing can be said: wrong arguments, unreadable files, or a
 comparison that could only pass."""
 
-EPILOG = """\
-examples:
-  npu-quant compare npu.npy golden.npy --atol 1
-  npu-quant compare npu_y.npy npu_scale.npy x.npy --op npu_dynamic_quant \\
-      --attr dst_type=int4
-  npu-quant compare npu_y1.npy x1.npy x2.npy gamma.npy scales.npy - \\
-      --op npu_add_rms_norm_quant --input beta=beta.npy --explain
-  npu-quant compare npu_dump cpu_dump --op npu_dynamic_quant --html report.html"""
-
 PASSED, DIFFERENT = 0, 1
-_UNFIT = (DTypeError, ParamError, FileError)
-"""What is raised where files are not what they were taken for."""
-
-# How the Python interface words what the command line calls otherwise.
-_OPTIONS = (
-    (r"^compare(_folders)?: ", ""),
-    (r"^explain: ", ""),
-    (r"write None for", 'write "-" for'),
-    (r"give op= and inputs= to learn", "give --op NAME and --input NAME=FILE to learn"),
-    (r"\n  next: (npu_quant\.)?golden\.explain[^\n]*", ""),  # said by the rerun, where it helps
-    (r"\.ranked has all", "--json has all"),
-    (r"needs inputs\['(\w+)'\]", r"needs --attr \1=VALUE or --input \1=FILE"),
-    (r"allow_constant=True", "--allow-constant"),
-    (r'atol=\{"y": 1\}', "--atol y=1"),
-    (r'variant="', '--variant "'),
-    (r"npu_quant\.golden\.list_variants\([^)]*\)", "--explain ranks all"),
-)
 
 
 class _Parser(Parser):
@@ -93,185 +64,136 @@ class _Parser(Parser):
 
     def remedy(self, option: str, value: str, arguments: Namespace) -> str:
         """Return how a parameter is given, or which option was meant."""
+        name, _, own = option.lstrip("-").partition("=")
+        name, value = name.replace("-", "_"), own or value or "VALUE"
         op = re.split("[.=]", arguments.ops[0])[-1] if arguments.ops else None
-        given = parameter_meant(option, value, op)
-        return f"; say {given}" if given else super().remedy(option, value, arguments)
+        every = [parameters_of(one) for one in operators() if op in (None, one)]
+        kind = next((kinds[name] for kinds in every if name in kinds), None)
+        if kind is None:
+            return super().remedy(option, value, arguments)
+        if kind.startswith("Array"):
+            return f"; say {value if '=' in value else f'{name}={value}'}"
+        return f"; say --attr {name}={value}"
 
 
 def parser() -> Parser:
     """Return the parser of the arguments."""
-    epilog = "\n  ".join([f"{EPILOG}\n\noperators:", *operators()])
-    result = _Parser("compare", DESCRIPTION, epilog)
-    result.usage = "npu-quant compare [options] FILE FILE [FILE ...]"
-    result.add_argument("files", nargs="*", metavar="FILE", help="FILE or FILE::KEY, or -")
+    result = _Parser("compare", DESCRIPTION, f"operators: {', '.join(operators())}")
+    result.usage = "npu-quant compare [options] [--op NAME] [NAME=]FILE ..."
+    result.add_argument("files", nargs="*", metavar="[NAME=]FILE", help="FILE or FILE::KEY")
     _add_operator(result)
     _add_acceptance(result)
-    add_reading(
-        result,
-        "files that do not say theirs, such as .bin, V1 and uint16 in .npy, or with --op of one",
-        action="append",
-        type=parsed(assignment_or_file),
-        metavar="[NAME=]DTYPE",
-    )
+    add_reading(result, names=True)
     report = result.add_argument_group("what is reported")
-    help = "say where differences lie along this axis, too (default: rows and columns)"
+    help = "say where differences lie along this axis, too"
     report.add_argument("--axis", type=int, help=help)
-    help = "rank all named formulas by how well they fit (default: no)"
+    help = "rank all named formulas by how well they fit"
     report.add_argument("--explain", action="store_true", help=help)
     add_json(report)
-    help = "write a page with tables and pictures; of folders a sortable one (default: none)"
-    report.add_argument("--html", metavar="FILE", help=help)
-    help = "print nothing but errors (default: print the report)"
-    report.add_argument("--quiet", action="store_true", help=help)
+    report.add_argument("--html", metavar="FILE", help="write a page with tables and pictures")
+    report.add_argument("--quiet", action="store_true", help="print nothing but errors")
     return result
 
 
 def _add_operator(result: Parser) -> None:
     group = result.add_argument_group("the operator")
-    help = "the operator that computes the golden, one of those listed below (default: none, two "
-    help += "arrays are compared)"
+    help = "the operator that computes the golden, one of those listed below"
     group.add_argument("--op", action="append", dest="ops", metavar="NAME", help=help)
-    help = "JSON file: calls of a dump and their operators, for folders (default: none)"
-    group.add_argument("--mapping", metavar="FILE", help=help)
-    help = "an array input by name, such as smooth_scales=s.npy; without a name it is like a file "
-    help += "among the inputs; repeatable (default: none)"
     group.add_argument(
-        "--input",
+        "--attr",
         action="append",
-        type=parsed(assignment_or_file),
-        metavar="[NAME=]FILE",
-        help=help,
-    )
-    help = "an attribute, such as epsilon=1e-5; repeatable (default: the operator's defaults)"
-    group.add_argument(
-        "--attr", action="append", type=parsed(attribute), metavar="NAME=VALUE", help=help
+        type=parsed(attribute),
+        metavar="NAME=VALUE",
+        help="an attribute, such as dst_type=int4; repeatable",
     )
     help = "arithmetic profile of the golden (default: NPU_QUANT_NUMERICS, else reference)"
     group.add_argument("--numerics", metavar="NAME", help=help)
-    help = "a golden output, instead of computing it; repeatable, in order (default: computed)"
-    group.add_argument("--golden", action="append", metavar="FILE", help=help)
+    help = "JSON file: calls of a dump and their operators, for folders"
+    group.add_argument("--mapping", metavar="FILE", help=help)
 
 
 def _add_acceptance(result: Parser) -> None:
     group = result.add_argument_group("what passes besides equality and rounding")
-    help = "absolute tolerance, for all or one output: 1 or y=1; repeatable (default: none)"
-    group.add_argument(
-        "--atol", action="append", type=parsed(limit), metavar="[NAME=]NUMBER", help=help
-    )
-    help = "tolerance relative to the golden, likewise (default: none)"
-    group.add_argument(
-        "--rtol", action="append", type=parsed(limit), metavar="[NAME=]NUMBER", help=help
-    )
-    help = f"acceptance rule of another tool: {', '.join(RULES)} (default: none)"
+    for option, help in (
+        ("--atol", "absolute tolerance, for all or one output: 1 or y=1; repeatable"),
+        ("--rtol", "tolerance relative to the golden, likewise"),
+    ):
+        group.add_argument(
+            option, action="append", type=named(limit), metavar="[NAME=]NUMBER", help=help
+        )
+    help = f"acceptance rule of another tool: {', '.join(RULES)}"
     group.add_argument("--preset", metavar="NAME", help=help)
-    help = "a named formula that passes, too; --explain names those that fit (default: none)"
+    help = "a named formula that passes, too; --explain names those that fit"
     group.add_argument("--variant", metavar="NAME", help=help)
-    help = "let a golden pass that holds one value only (default: refuse it)"
+    help = "let a golden pass that holds one value only"
     group.add_argument("--allow-constant", action="store_true", help=help)
 
 
 def run(words: Sequence[str]) -> int:
     """Compare what the arguments name, print the report, and return the exit status."""
-    try:
-        return _run(words)
-    except ParamError as error:
-        raise UsageError(_in_options(str(error))) from error
-
-
-def _run(words: Sequence[str]) -> int:
     arguments = parser().parse(words, "files")
     arguments.dtypes = once("--dtype", arguments.dtype)
-    arguments.dtype = arguments.dtypes.pop("", None)
+    arguments.shapes = once("--shape", arguments.shape)
     if are_meant(arguments):
-        return PASSED if run_folders(arguments, _in_options) else DIFFERENT
-    _check_single(arguments)
-    tolerances = _check(arguments)
+        return PASSED if run_folders(arguments) else DIFFERENT
+    files = _named(arguments)
+    limits = _limits(arguments, files)
     with progress_bar("comparing", quiet=arguments.quiet) as progress:
-        order = order_of(arguments) if arguments.op and not arguments.golden else None
-        roles, comparison = _in_right_order(arguments, order, tolerances, progress)
+        try:
+            opened = _opened(arguments, files)
+            comparison = _compared(arguments, files, opened, limits, progress)
+        except (DTypeError, ParamError) as error:
+            raise _of_argument(error, files) from error
         refusal = refusal_of(comparison, arguments.allow_constant) if comparison.passed else None
         if refusal is not None:
-            raise UsageError(f"refused: {_in_options(refusal)}")
-        advice = "" if comparison.passed else advice_on(comparison, roles, order)
-    explanation, missing = _explained_or_why_not(arguments, roles)
+            raise UsageError(f"refused: {refusal}")
+        hint = "" if comparison.passed else hint_on(comparison, files, opened)
+    explanation, missing = _explained_or_why_not(arguments, opened)
     comparison = dataclasses.replace(comparison, rerun=_rerun(words, arguments, comparison))
-    _report(arguments, comparison, explanation, advice)
+    _report(arguments, comparison, explanation, hint)
     if missing:
         write_error("npu-quant compare", f"--explain: {missing}")
     return PASSED if comparison.passed else DIFFERENT
 
 
-def _in_right_order(
-    arguments: Namespace, order: Order | None, tolerances: Limits, progress: Progress | None
-) -> tuple[Roles, Comparison]:
-    """Compare once; where that fails, and the files fit in another order, say so instead."""
-    if order is None:
-        return _compared(arguments, None, tolerances, progress)[:2]
-    meant: Order | None = None
-    try:
-        roles, comparison, sides = _compared(arguments, order, tolerances, progress)
-        if not comparison.passed:
-            meant = wrong_order.exchanged(order, roles, sides)
-    except _UNFIT as error:
-        meant = wrong_order.refused(order, arguments)
-        if meant is None and isinstance(error, (DTypeError, ParamError)):
-            raise UsageError(complaint_of_file(_in_options(str(error)), order)) from error
-        if meant is None:
-            raise
-    if meant is None:
-        return roles, comparison
-    raise UsageError(
-        f"wrong order of files: what is judged comes first, then the inputs: {meant.text()}"
-    )
-
-
-def _compared(
-    arguments: Namespace, order: Order | None, tolerances: Limits, progress: Progress | None
-) -> tuple[Roles, Comparison, Sides]:
-    roles = roles_of(arguments, order)
-    request = Request(
-        arguments.op,
-        roles.inputs,
-        arguments.numerics,
-        tolerances,
-        arguments.variant,
-        None,
-        roles.actual_name,
-        roles.golden_name,
-        progress=progress,
-        axis=arguments.axis,
-    )
-    sides = sides_of(roles.actual, roles.golden, request)
-    return roles, run_comparison(sides, request), sides
-
-
-def _check_single(arguments: Namespace) -> None:
-    """Refuse what is for folders, and keep the one operator."""
+def _named(arguments: Namespace) -> Named | None:
+    """What the files are of an operator; None of two arrays alone."""
     if arguments.mapping:
-        raise UsageError("--mapping is for two folders or two files.")
+        raise UsageError("--mapping is for folders.")
     if len(arguments.ops or ()) > 1:
         raise UsageError("--op is given twice.")
     arguments.op = arguments.ops[0] if arguments.ops else None
-
-
-def _check(arguments: Namespace) -> Limits:
-    """Refuse options that go without each other, and return the tolerance that is asked for."""
+    files = None
     if arguments.op is not None:
-        check_operator(arguments.op)
-    if arguments.op is None:
-        for name in ("input", "attr", "numerics", "golden", "variant", "explain"):
-            if getattr(arguments, name):
-                raise UsageError(f"--{name} needs --op, the operator's name.")
-    elif arguments.golden:
-        for name in ("input", "attr", "numerics", "variant", "explain"):
-            if getattr(arguments, name):
-                raise UsageError(f"--{name} is for a golden that is computed; leave --golden out.")
+        _check_operator(arguments.op)
+        attributes = once("--attr", arguments.attr)
+        files = named_of(arguments.op, arguments.files, attributes, keys=arguments.key is None)
+    for name in ("attr", "numerics", "variant", "explain"):
+        if getattr(arguments, name) and (files is None or files.golden):
+            raise UsageError(f"--{name} needs --op and its inputs, which compute the golden.")
+    return files
+
+
+def _check_operator(op: str) -> None:
+    known = operators()
+    if op.rpartition(".")[2] not in known:
+        nearest = meant(op, known)
+        listed = f"; known: {', '.join(known[:3])} and {len(known) - 3} more"
+        raise UsageError(
+            f"--op {op}: no such operator{nearest or listed} (see npu-quant compare --help)"
+        )
+
+
+def _limits(arguments: Namespace, files: Named | None) -> Limits:
+    """Check what is asked for by name and what is written, and return the tolerance."""
+    names = {"actual": "", "golden": ""} if files is None else files.files()
+    for option, given in (("--dtype", arguments.dtypes), ("--shape", arguments.shapes)):
+        _check_names(option, given, names, "file")
     atol, rtol = limits("--atol", arguments.atol), limits("--rtol", arguments.rtol)
-    names = () if arguments.op is None else outputs_of(arguments.op)
-    for option, given in (("--atol", atol), ("--rtol", rtol)):
-        _check_names(option, given, names)
-    named = [word for _, word in arguments.input or ()]
-    read = [*arguments.files, *(arguments.golden or ()), *named]
+    outputs = () if files is None else outputs_of(files.op)
+    for option, one in (("--atol", atol), ("--rtol", rtol)):
+        _check_names(option, one if isinstance(one, dict) else (), outputs, "output")
+    read = arguments.files if files is None else list(files.files().values())
     check_output(JSON, arguments.json, read)
     check_output(HTML, arguments.html, read)
     result = Limits(atol, rtol, arguments.preset)
@@ -279,43 +201,84 @@ def _check(arguments: Namespace) -> Limits:
     return result
 
 
-def _check_names(option: str, given: Limit, names: Sequence[str]) -> None:
-    for name in given if isinstance(given, dict) else ():
-        if name not in names:
-            known = ", ".join(names) or "none without --op"
-            raise UsageError(f"{option} {name}=: no output has that name; known: {known}.")
+def _check_names(option: str, given: Iterable[str], known: Iterable[str], what: str) -> None:
+    for name in given:
+        if name and name not in known:
+            listed = ", ".join(known) or "none without --op"
+            raise UsageError(f"{option} {name}=: no {what} has that name; known: {listed}.")
 
 
-def _explained_or_why_not(arguments: Namespace, roles: Roles) -> tuple[Explanation | None, str]:
+def _opened(arguments: Namespace, files: Named | None) -> Opened:
+    reading = Reading(arguments.dtypes, arguments.shapes, arguments.key)
+    if files is None:
+        opened = open_two(arguments.files, reading)
+    else:
+        opened = open_named(files, reading, arguments.numerics)
+    reading.check_used()
+    return opened
+
+
+def _compared(
+    arguments: Namespace,
+    files: Named | None,
+    opened: Opened,
+    limits: Limits,
+    progress: Progress | None,
+) -> Comparison:
+    request = Request(
+        None if files is None else files.op,
+        opened.inputs,
+        arguments.numerics,
+        limits,
+        arguments.variant,
+        actual_name=opened.actual_name,
+        golden_name=opened.golden_name,
+        progress=progress,
+        axis=arguments.axis,
+    )
+    return run_comparison(sides_of(opened.actual, opened.golden or None, request), request)
+
+
+def _of_argument(error: DTypeError | ParamError, files: Named | None) -> Exception:
+    """An operator's complaint of an argument as one of what the command line gave for it."""
+    name = error.argument
+    if files is None or error.caller != files.op:
+        return error
+    if name in files.attributes:
+        return UsageError(f"--attr {name} {error.reason}")
+    file = files.inputs.get(name)
+    if file is None:
+        return error
+    text = f"{file}, given as {name}, {error.reason}"
+    if isinstance(error, DTypeError) and dtype_of(file) in ("int16", "uint16"):
+        text += f" If it holds the bits of bfloat16: --dtype {name}=bf16."
+    return UsageError(text)
+
+
+def _explained_or_why_not(arguments: Namespace, opened: Opened) -> tuple[Explanation | None, str]:
     """Rank the formulas; where that fails, the comparison is still to be reported."""
     if not arguments.explain:
         return None, ""
-    assert roles.inputs is not None
     try:
         with progress_bar("explaining", quiet=arguments.quiet) as progress:
             asked = {"numerics": arguments.numerics, "progress": progress}
-            return explain(roles.actual, arguments.op, roles.inputs, **asked), ""
-    except (ParamError, DTypeError, MemoryError) as error:
-        return None, _in_options(str(error)) or "not enough memory"
-
-
-def _in_options(text: str) -> str:
-    """Return a message of the Python interface in the words of the command line."""
-    for python, option in _OPTIONS:
-        text = re.sub(python, option, text)
-    return text
+            return explain(opened.actual, arguments.op, opened.inputs, **asked), ""
+    except (ParamError, DTypeError) as error:
+        return None, error.reason
+    except MemoryError:
+        return None, "not enough memory"
 
 
 def _report(
-    arguments: Namespace, comparison: Comparison, explanation: Explanation | None, advice: str
+    arguments: Namespace, comparison: Comparison, explanation: Explanation | None, hint: str
 ) -> None:
     if not arguments.quiet and arguments.json != "-":
-        text = _text(comparison)
-        if advice:
-            text += f"\n  {'or' if '  next: ' in text else 'next'}: {advice}"
+        text = str(comparison)
+        if hint:
+            text += f"\n  {'or' if '  next: ' in text else 'next'}: {hint}"
         write(text, _style(comparison))
         if explanation is not None:
-            write("\n" + _in_options(str(explanation)))
+            write(f"\n{explanation}")
     if arguments.html is not None:
         write_text(comparison.to_html(explanation), arguments.html)
     if arguments.json is None:
@@ -328,27 +291,11 @@ def _report(
 
 def _rerun(words: Sequence[str], arguments: Namespace, comparison: Comparison) -> str:
     """Return the command that ranks the formulas; "" where there is nothing more to be said."""
-    if not _fits(comparison) or not comparison.computed or arguments.explain:
+    fits = all(output.problem is None for output in comparison.outputs)
+    if not fits or not comparison.computed or arguments.explain:
         return ""
     end = words.index("--") if "--" in words else len(words)
     return joined(["npu-quant", "compare", *words[:end], "--explain", *words[end:]])
-
-
-def _text(comparison: Comparison) -> str:
-    """Return a report whose last line is of use: inputs tell nothing of another dtype or shape."""
-    text = _in_options(str(comparison))
-    if not _fits(comparison):
-        return re.sub(r"\n  next: give [^\n]*", "", text)
-    if comparison.op is not None:
-        text = text.replace(
-            "give --op NAME and --input NAME=FILE to", "give the inputs, not --golden, to"
-        )
-    return text
-
-
-def _fits(comparison: Comparison) -> bool:
-    """Say whether all dtypes and shapes agree, and both sides have all outputs."""
-    return all(output.problem is None for output in comparison.outputs)
 
 
 def _style(comparison: Comparison) -> str:

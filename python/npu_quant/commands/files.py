@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Union
+from functools import partial
+from typing import Any, TypeVar, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,109 +19,97 @@ from ..files.common import ALIASES
 from .arguments import UsageError
 from .outputs import split
 
-ABSENT = "-"
-"""What stands in the place of an array that is not there."""
-
 RAW = "bytes"
 """What `list_arrays` calls the elements of a file that does not say what they are."""
-
-_MAX_NAME = 400
-
-Listed = tuple[str, str, tuple[int, ...]]
-Like = Union[Source, NDArray[Any]]  # noqa: UP007 (Python 3.10 cannot write it otherwise)
 
 LOST = "V1"
 """The same of a .npy file of a dtype that NumPy does not know, of which there are several."""
 
-# dtypes that carry another one's bytes, since NumPy or the program that saved them lacks it.
+FLOAT_BITS = {"uint16": "bf16", "uint8": "float8_e4m3fn or float8_e5m2"}
+"""What an array's bytes may stand for, for `--dtype`, by the dtype it has."""
+
+_MAX_NAME = 400
+
+T = TypeVar("T")
+
+Listed = tuple[str, str, tuple[int, ...]]
+Like = Union[Source, NDArray[Any]]  # noqa: UP007 (Python 3.10 cannot write it otherwise)
+
 _PACKED_INT4 = ("int8", "uint8", "int32", LOST)
 _CARRIERS = {"uint16", "int16"}
-FLOAT_BITS = {"uint16": "--dtype bf16", "uint8": "--dtype float8_e4m3fn or float8_e5m2"}
-"""How it is said what an array of bytes stands for, where nothing else tells it."""
 _NARROW_CARRIERS = {LOST, "uint8"}
 _NARROW = ("float8", "fp8", "hif", "float4", "fp4")
 
 
 @dataclass
-class Opener:
-    """Opens files with the options that say what the files do not."""
+class Reading:
+    """Opens files with the options that say what the files do not: for one by its name, or all."""
 
-    dtype: str | None = None
-    shape: tuple[int, ...] | None = None
+    dtypes: Mapping[str, str] = field(default_factory=dict)
+    """By name; "" is for every file that lacks it."""
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     key: str | None = None
     used: set[str] = field(default_factory=set)
-    """Which of these options were of use."""
-    named: dict[str, str] = field(default_factory=dict)
-    """The dtype of what some words name."""
-    raw_outputs: bool = False
-    """Whether there were files whose dtype and shape only another array said."""
+    """Which options for all were of use."""
 
-    def open(self, word: str, like: Like | None = None, *, options: bool = True) -> FileSource:
+    def open(
+        self, word: str, name: str = "", like: Like | None = None, lost: str | None = None
+    ) -> FileSource:
         """Open the array that a word names.
 
         Args:
             word: FILE or FILE::KEY.
+            name: what the command line calls it.
             like: an array that a file without a header is taken to be like; one that has lost
                 its dtype has this one's.
-            options: whether `dtype` and `shape` go before that.
+            lost: the dtype of one that has lost it.
 
         Raises:
             FileError: the file cannot be read, or more must be said about it.
+            UsageError: an option is for a file that says its own dtype or shape.
         """
         path, key = split(word)
         arrays = listed(path)
         if key is None and self.key is not None and [k for k, _, _ in arrays] != [""]:
             key = self.key
-            self.used.add("key")
-        stored, has = next(((d, s) for k, d, s in arrays if key is None or k == key), ("", ()))
-        raw = arrays[:1] and arrays[0][1] == RAW
-        dtype, shape = (None, None)
-        if options or like is None or not raw:
-            dtype, shape = self._lacking(stored, word)
-        else:
-            self._agree(like)
-        if like is not None and dtype is None and (raw or is_lost_as(stored, has, like)):
-            dtype = like.dtype.name
-        if like is not None and raw and shape is None:
-            shape = like.shape
+            self.used.add("--key")
+        stored, has = next(((d, s) for k, d, s in arrays if key in (None, k)), ("", ()))
+        raw = stored == RAW
+        dtype, shape = (lost if stored == LOST else None), None
+        if like is not None and (raw or is_lost_as(stored, has, like)):
+            dtype, shape = like.dtype.name, like.shape if raw else None
+        dtype = self._said("--dtype", self.dtypes, (name, word), dtype, partial(carries, stored))
+        shape = self._said("--shape", self.shapes, (name, word), shape, lambda _: raw)
         source = load(path, dtype=dtype, shape=shape, key=key)
         if len(arrays) > 1:
             source.name = clean(f"{path}::{source.key}", _MAX_NAME)
         return source
 
     def check_used(self) -> None:
-        """Raise UsageError if an option was given that no file needed: it would be a surprise."""
-        for word in self.named.keys() - self.used:
-            raise UsageError(f"--dtype NAME= is of no use for {word}, which says its dtype.")
-        for option in ("dtype", "shape", "key"):
-            if getattr(self, option) is None or option in self.used:
-                continue
-            if self.raw_outputs and option != "key":
-                raise UsageError(
-                    f"--{option} is not the golden's: raw outputs take dtype and shape from it; "
-                    f"leave --{option} out."
-                )
-            raise UsageError(f"--{option} is of no use: no file needs it.")
+        """Raise UsageError if an option for all files was given that none needed."""
+        given = {"--dtype": "" in self.dtypes, "--shape": "" in self.shapes, "--key": self.key}
+        for option, value in given.items():
+            if value not in (None, False) and option not in self.used:
+                raise UsageError(f"{option} is of no use: no file needs it.")
 
-    def _agree(self, like: Like) -> None:
-        """Let options be of use that say of a raw output what its golden says."""
-        self.raw_outputs = True
-        self.used |= {"dtype"} if self.dtype and full_name(self.dtype) == like.dtype.name else set()
-        self.used |= {"shape"} if self.shape == like.shape else set()
-
-    def _lacking(self, stored: str, word: str) -> tuple[str | None, tuple[int, ...] | None]:
-        """Return dtype and shape where the file does not say them."""
-        wanted = self.named.get(word, self.dtype)
-        dtype = wanted if wanted is not None and carries(stored, wanted) else None
-        shape = self.shape if stored == RAW else None
-        self.used |= {word if word in self.named else "dtype"} if dtype is not None else set()
-        self.used |= {"shape"} if shape is not None else set()
-        return dtype, shape
-
-
-def full_name(dtype: str) -> str:
-    """Return the name of a dtype that goes by several."""
-    return ALIASES.get(dtype.lower(), dtype.lower()).removeprefix("torch.")
+    def _said(
+        self,
+        option: str,
+        given: Mapping[str, T],
+        named: tuple[str, str],
+        known: T | None,
+        fits: Callable[[T], bool],
+    ) -> T | None:
+        """What an option says of a file's name, else what is known, else what it says of all."""
+        name, word = named
+        if name and name in given:
+            if not fits(given[name]):
+                raise UsageError(f"{option} {name}= is of no use: {word} says its own.")
+            return given[name]
+        if known is None and "" in given and fits(given[""]):
+            self.used.add(option)
+            return given[""]
+        return known
 
 
 def carries(stored: str, wanted: str) -> bool:
@@ -127,7 +117,7 @@ def carries(stored: str, wanted: str) -> bool:
 
     An array that says it is float16 is not seen as bfloat16 because another file needs that.
     """
-    name = full_name(wanted)
+    name = ALIASES.get(wanted.lower(), wanted.lower()).removeprefix("torch.")
     if stored in (RAW, name):
         return True
     if name in ("int4", "quint4x2"):
@@ -142,6 +132,12 @@ def is_lost_as(stored: str, shape: tuple[int, ...], like: Like) -> bool:
     if stored != LOST or like.dtype.itemsize > 1:
         return False
     return like.dtype.kind == "V" or (like.dtype == np.uint8 and like.shape == shape)
+
+
+def dtype_of(word: str) -> str:
+    """Return the dtype that a file says it has, of FILE::KEY or of its first array."""
+    path, key = split(word)
+    return next((dtype for k, dtype, _ in listed(path) if key in (None, k)), "")
 
 
 def listed(path: str) -> list[Listed]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Callable
 
 from ..errors import ParamError
 from ..files import FileError, list_arrays
@@ -14,20 +13,18 @@ from ..golden.report import words
 from ..golden.report.folder_text import alone_lines, found, headline, remarks
 from .arguments import UsageError, limits
 from .console import write, write_json, write_table, write_text
-from .files import ABSENT
 from .outputs import HTML, JSON, check_output, split
 from .progress import progress_bar
 
 _MOST_ROWS = 40
-_OF_TWO_ARRAYS = ["input", "attr", "golden", "numerics", "variant", "explain", "axis"]
-_OF_TWO_ARRAYS += ["shape", "key"]
+_OF_TWO_ARRAYS = ("attr", "numerics", "variant", "explain", "axis", "shape", "key")
 _STYLES = dict(zip(RUNGS, ("green", "cyan", "yellow", "magenta", "red"), strict=True))
 
 
 def are_meant(arguments: Namespace) -> bool:
     """Say whether the arguments name two folders or two files with several arrays."""
     files = arguments.files
-    if len(files) != 2 or ABSENT in files:
+    if len(files) != 2:
         return False
     if any(os.path.isdir(file) for file in files) or arguments.mapping:
         return True
@@ -45,13 +42,8 @@ def _have_keys(files: list[str]) -> bool:
     return keyed == [True, True] and any(len(some) > 1 for some in arrays)
 
 
-def run_folders(arguments: Namespace, in_options: Callable[[str], str]) -> bool:
-    """Compare folders, print the report, and say whether they pass.
-
-    Args:
-        arguments: of the command line.
-        in_options: says a message of the Python interface in the words of the command line.
-    """
+def run_folders(arguments: Namespace) -> bool:
+    """Compare folders, print the report, and say whether they pass."""
     _check(arguments)
     limit = {
         option: limits(f"--{option}", getattr(arguments, option)) for option in ("atol", "rtol")
@@ -63,13 +55,13 @@ def run_folders(arguments: Namespace, in_options: Callable[[str], str]) -> bool:
             mapping=arguments.mapping,
             progress=progress,
             preset=arguments.preset,
-            dtype=arguments.dtype,
+            dtype=arguments.dtypes.get(""),
             **limit,  # type: ignore[arg-type]
         )
     if comparison.refusal is not None and not arguments.allow_constant:
         raise ParamError(f"refused: {comparison.refusal}")
     if not arguments.quiet and arguments.json != "-":
-        _report(comparison, in_options)
+        _report(comparison)
     if arguments.json is not None:
         write_json(comparison.to_dict(), arguments.json)
     if arguments.html is not None:
@@ -81,7 +73,7 @@ def _check(arguments: Namespace) -> None:
     for name in _OF_TWO_ARRAYS:
         if getattr(arguments, name):
             raise UsageError(f"--{name} is for two arrays, not for folders.")
-    if arguments.dtypes:
+    if any(arguments.dtypes):
         raise UsageError("--dtype is one for folders, the same for all arrays.")
     for name in ("atol", "rtol"):
         if any(output for output, _ in getattr(arguments, name) or ()):
@@ -97,7 +89,7 @@ def _rule(word: str) -> tuple[str, str]:
     return (name, op) if equals else (f"*.{op}.*", op)
 
 
-def _report(comparison: FolderComparison, in_options: Callable[[str], str]) -> None:
+def _report(comparison: FolderComparison) -> None:
     first = comparison.first
     write(headline(comparison), "bold green" if comparison.passed else "bold red")
     lines = [] if first is None else [found(first), *first.notes, comparison.origin]
@@ -107,7 +99,7 @@ def _report(comparison: FolderComparison, in_options: Callable[[str], str]) -> N
     _print_table(comparison)
     if first is not None and first.report:
         # Its own first line is a verdict once more, with the files in it, as is the last.
-        lines = in_options(first.report).splitlines()[1:]
+        lines = first.report.splitlines()[1:]
         write("\n" + "\n".join([f"{first.name}  {first.dtype} {first.shape}", *lines]))
 
 

@@ -17,7 +17,7 @@ from ..golden.shown import plain
 from ..golden.sources import crc32, size_of
 from .arguments import Parser, add_json, add_reading
 from .console import is_unicode, write, write_error, write_json
-from .files import FLOAT_BITS, RAW, Opener, listed
+from .files import FLOAT_BITS, RAW, Reading, listed
 from .outputs import check_json, split
 from .progress import progress_bar
 from .statistics import Statistics, statistics_of
@@ -43,7 +43,7 @@ def parser() -> Parser:
     result = Parser("inspect", DESCRIPTION, EPILOG)
     result.usage = "npu-quant inspect [options] FILE [FILE ...]"
     result.add_argument("files", nargs="*", metavar="FILE", help="FILE or FILE::KEY")
-    add_reading(result, "files that do not say theirs, such as .bin, V1 and uint16 in .npy")
+    add_reading(result, names=False)
     add_json(result.add_argument_group("what is reported"))
     return result
 
@@ -55,12 +55,14 @@ def run(words_: Sequence[str]) -> int:
     if not arguments.files:
         parsing.error("the following arguments are required: FILE")
     check_json(arguments.json, arguments.files)
-    opener = Opener(arguments.dtype, arguments.shape, arguments.key)
+    dtypes = {} if arguments.dtype is None else {"": arguments.dtype}
+    shapes = {} if arguments.shape is None else {"": arguments.shape}
+    reading = Reading(dtypes, shapes, arguments.key)
     found: list[dict[str, Any]] = []
     status = 0
     for word in arguments.files:
         try:
-            for data, text in _arrays(word, opener, arguments):
+            for data, text in _arrays(word, reading, arguments):
                 found.append(data)
                 if arguments.json != "-":
                     write(text)
@@ -68,43 +70,44 @@ def run(words_: Sequence[str]) -> int:
             write_error("npu-quant inspect", str(error))
             status = 2
     if status == 0:
-        opener.check_used()
+        reading.check_used()
     if arguments.json is not None:
         write_json({"schema_version": SCHEMA_VERSION, "arrays": found}, arguments.json)
     return status
 
 
 def _arrays(
-    word: str, opener: Opener, arguments: Namespace
+    word: str, reading: Reading, arguments: Namespace
 ) -> Iterator[tuple[dict[str, Any], str]]:
     """Describe what a word names: an array, or all that a file has."""
     path, key = split(word)
     arrays = listed(path)
-    if arrays and arrays[0][1] == RAW and (opener.dtype is None or opener.shape is None):
-        yield _raw(path, arrays[0][2][0], opener)
+    if arrays and arrays[0][1] == RAW and (not reading.dtypes or not reading.shapes):
+        yield _raw(path, arrays[0][2][0], reading)
         return
-    if key is None and opener.key is None and len(arrays) > 1:
+    if key is None and reading.key is None and len(arrays) > 1:
         chosen = [f"{path}::{name}" for name, _, _ in arrays]
     else:
         chosen = [word]
     for one in chosen:
-        with opener.open(one) as source:
+        with reading.open(one) as source:
             data, text = _described(source)
-        option = FLOAT_BITS.get(data["dtype"]) if opener.dtype is None else None
-        yield data, f"{text}\n  if the bytes stand for floats: {option}" if option else text
+        option = None if reading.dtypes else FLOAT_BITS.get(data["dtype"])
+        hint = f"\n  if the bytes stand for floats: --dtype {option}"
+        yield data, text + hint if option else text
 
 
-def _raw(path: str, size: int, opener: Opener) -> tuple[dict[str, Any], str]:
+def _raw(path: str, size: int, reading: Reading) -> tuple[dict[str, Any], str]:
     """Describe a file without a header: as one axis if its dtype is known, else by its size."""
-    if opener.dtype is not None:
-        name, carrier = row_of(opener.dtype, File(path))
-        opener.used.add("dtype")
+    if reading.dtypes:
+        name, carrier = row_of(reading.dtypes[""], File(path))
+        reading.used.add("--dtype")
         count = 2 * size if carrier is None else size // carrier.itemsize
         with load(path, dtype=name, shape=(count,)) as source:
             return _described(source)
     lines = [f"{path}  raw, {words.counted(size, 'byte')}"]
-    opener.used |= {"shape"} if opener.shape is not None else set()
-    lines.append(sizes_text(size, opener.shape) if size else "it is empty")
+    reading.used.add("--shape")
+    lines.append(sizes_text(size, reading.shapes.get("")) if size else "it is empty")
     lines.append("compare needs --dtype and --shape for it, unless its golden says them")
     return {"file": path, "bytes": size}, "\n  ".join(lines)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from .._face import either
 from .._kinds import told
 from .results import ComparisonData, Metrics, Rung
 from .shown import ShortRepr
@@ -108,7 +109,8 @@ class FolderComparisonData:
             return None
         return (
             "every golden is empty or the same value everywhere, so that any order of elements "
-            "would pass. Compare data that vary, or say allow_constant=True."
+            "would pass. Compare data that vary, or say "
+            f"{either('allow_constant=True', '--allow-constant')}."
         )
 
     def row(self, name: str) -> FolderRow:

@@ -17,7 +17,7 @@ from ..commands.arguments import attribute
 from ..commands.shell import joined
 from ..golden.api import Comparison
 from ..golden.judge.request import Limit, Limits, Request
-from ..golden.operators import inputs_of, operator_of, outputs_of
+from ..golden.operators import inputs_of
 from ..golden.sides import Paired
 from ..golden.sources import as_source, is_source
 from . import archive
@@ -121,30 +121,18 @@ def _computed(path: str, comparison: Comparison, request: Request) -> list[str] 
     """Return the words of a command that computes the golden once more."""
     if not comparison.computed or comparison.op is None:
         return None
-    inputs = {n: value for n, value in (request.inputs or {}).items() if value is not None}
-    attributes = {n: _literal(value) for n, value in inputs.items() if not is_array(value)}
+    given = request.inputs or {}
+    attributes = {n: _literal(value) for n, value in given.items() if not is_array(value)}
     if None in attributes.values():
         return None
-    required = [name for name in operator_of(comparison.op).arrays if name not in attributes]
-    files = [f"{path}::{member('inputs', name)}" if name in inputs else "-" for name in required]
-    words = [*_actual(path, comparison), *files, "--op", comparison.op]
-    for name, value in inputs.items():
-        if not is_array(value):
-            words += ["--attr", f"{name}={attributes[name]}"]
-        elif name not in required:
-            words += ["--input", f"{name}={path}::{member('inputs', name)}"]
-    for option, given in (("--numerics", request.numerics), ("--variant", request.variant)):
-        words += [] if given is None else [option, given]
+    words = ["--op", comparison.op]
+    words += [f"{o.name}={path}::{member('actual', o.name)}" for o in comparison.outputs]
+    words += [f"{n}={path}::{member('inputs', n)}" for n in given if n not in attributes]
+    for name, text in attributes.items():
+        words += ["--attr", f"{name}={text}"]
+    for option, value in (("--numerics", request.numerics), ("--variant", request.variant)):
+        words += [] if value is None else [option, value]
     return words + _limits(request.limits)
-
-
-def _actual(path: str, comparison: Comparison) -> list[str]:
-    """Return the actual outputs in the operator's order, - for one that was not given."""
-    given = [output.name for output in comparison.outputs]
-    names = outputs_of(comparison.op or "")
-    while names[-1] not in given:
-        names = names[:-1]
-    return [f"{path}::{member('actual', n)}" if n in given else "-" for n in names]
 
 
 def _literal(value: Any) -> str | None:
@@ -153,8 +141,8 @@ def _literal(value: Any) -> str | None:
         value = value.item()
     if isinstance(value, str):
         return value if value and attribute(f"name={value}")[1] == value else repr(value)
-    if isinstance(value, (bool, int, float)):
-        return repr(value) if math.isfinite(value) else None
+    if isinstance(value, (bool, int, float, type(None))):
+        return repr(value) if value is None or math.isfinite(value) else None
     try:
         row = dtypes.resolve(value)
     except TypeError:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._face import either
 from ..._kinds import told
 from ...arrays import Source
 from ...errors import ParamError
@@ -46,7 +47,7 @@ def paired(actual: Outputs, golden: Outputs, order: Sequence[str]) -> list[Paire
         for name in verdict.to_compare(order, actual, golden)
     ]
     if not pairs:
-        raise ParamError("compare: no array can be compared: of each, actual or golden is None.")
+        raise ParamError("no array can be compared: of each, actual or golden is None.")
     return pairs
 
 
@@ -89,7 +90,7 @@ def check_axis(axis: int | None, pairs: Sequence[Paired]) -> None:
     there = [source for _, *both in pairs for source in both if source is not None]
     if axis is not None and not any(has_axis(source, axis) for source in there):
         ranks = ", ".join(sorted({str(len(source.shape)) for source in there}))
-        raise ParamError(f"compare: axis is {told(axis)}, the arrays have rank {ranks}.")
+        raise ParamError(f"axis is {told(axis)}, the arrays have rank {ranks}.")
 
 
 def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) -> OutputComparison:
@@ -267,9 +268,10 @@ def matches_of(
         known = [v.name for v in (*applicable(model), *list_variants(model.op))]
         if named not in known:
             listed = ", ".join(known[:8])
+            every = either(f"npu_quant.golden.list_variants({model.op!r})", "--explain ranks all")
             raise ParamError(
-                f"compare: variant is {named!r}, which {model.op} does not know. Known: "
-                f"{listed} ...: npu_quant.golden.list_variants({model.op!r})."
+                f"variant is {named!r}, which {model.op} does not know. Known: "
+                f"{listed} ...: {every}."
             )
     if any(o.metrics is None for o in outputs) or all(o.rung == "identical" for o in outputs):
         return ()
@@ -317,7 +319,7 @@ def settled(
     unheeded = all(o.tolerance is None and o.problem is None for o in result)
     if limits.preset is not None and unheeded:
         kinds = ", ".join(sorted({o.dtype.name for o in outputs}))
-        raise ParamError(f"compare: preset {limits.preset} says nothing about {kinds}.")
+        raise ParamError(f"preset {limits.preset} says nothing about {kinds}.")
     return result
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._face import either
 from ...arrays import Source
 from ...files import same_file
 from ..results import ComparisonData, OutputComparison
@@ -32,7 +33,7 @@ def refusal_of(comparison: ComparisonData, allow_constant: bool) -> str | None:
     if not allow_constant and several and all(o.constant for o in comparison.outputs):
         return (
             "the golden is the same value everywhere, so that any order of elements would pass. "
-            "Compare data that vary, or say allow_constant=True."
+            f"Compare data that vary, or say {either('allow_constant=True', '--allow-constant')}."
         )
     return None
 
@@ -75,9 +76,10 @@ def _same_or_empty(output: OutputComparison) -> str | None:
 def _vacuous(output: OutputComparison) -> str | None:
     if output.tolerance is None or not any(output.tolerance.power.get(p) for p in VACUOUS):
         return None
+    own = either('atol={"y": 1}', "--atol y=1")
     return (
         f"{output.tolerance.text} would also accept {power_text(output.tolerance.power)}. Ask for "
-        f'less, or for each output its own, such as atol={{"y": 1}}.'
+        f"less, or for each output its own, such as {own}."
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
+from ..._face import either
 from ..explanation_results import ExplanationData, VariantResult
 from .html import table
 from .words import count
@@ -29,7 +30,7 @@ def explanation_text(explanation: ExplanationData) -> str:
         lines.append(f"  {counts}  {first.kind:6}  {first.name}{more}")
     rest = sum(1 + others for _, others in alike[len(shown) :])
     if rest:
-        lines.append(f"  {count(rest)} more: .ranked has all")
+        lines.append(f"  {count(rest)} more: {either('.ranked', '--json')} has all")
     return "\n".join(lines)
 
 

@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 
+from ..._face import either
 from ..elements import elements_of_output
 from ..judge.power import power_text
 from ..judge.verdict import may_be_rounding, passes
@@ -332,7 +333,7 @@ def _conclusion(comparison: ComparisonData) -> list[Line]:
             lines += _tolerance(output)
     if comparison.rung == "variant":
         lines.append((_FACT, _variant(comparison)))
-    if not comparison.passed:
+    if not comparison.passed and _next(comparison):
         lines.append((_HEAD, _next(comparison)))
     return lines + (_blind_spot(comparison) or _not_compared(comparison))
 
@@ -372,19 +373,27 @@ def _variant(comparison: ComparisonData) -> str:
     if comparison.accepted_variant is not None:
         return f'accepted: variant "{comparison.accepted_variant}"'
     name = comparison.variants[0].name
-    return f'another function than the operator; if it is meant: variant="{name}"'
+    return "another function than the operator; if it is meant: " + either(
+        f'variant="{name}"', f'--variant "{name}"'
+    )
 
 
 def _next(comparison: ComparisonData) -> str:
     if comparison.rerun:
         return f"rerun: {comparison.rerun}"
     if comparison.missing or comparison.extra:
-        return "next: write None for an output that is not to be compared"
+        what = either("write None for", "leave out")
+        return f"next: {what} an output that is not to be compared"
     failing = [o for o in comparison.outputs if not o.passed]
     if all(passes(o.rung_of_values or o.rung, o.variant_accepted) for o in failing):
         given = (f"{o.name or 'actual'} as {o.type_name}" for o in failing)
-        return f"next: give {', '.join(given)}, if the dtype is not what is tested"
+        text = f"next: give {', '.join(given)}, if the dtype is not what is tested"
+        return either(text, "")
+    if any(o.problem for o in failing):  # inputs tell nothing of another dtype or shape
+        return ""
     if not comparison.computed:
-        return "next: give op= and inputs= to learn whether rounding or another formula explains it"
+        what = either("op= and inputs=", "--op and its inputs by name")
+        what = "inputs instead of a golden" if comparison.op else what
+        return f"next: give {what} to learn whether rounding or another formula explains it"
     call = f'npu_quant.golden.explain(actual, "{comparison.op}", inputs)'
-    return f"next: {call} ranks {comparison.formulas} formulas"
+    return either(f"next: {call} ranks {comparison.formulas} formulas", "")

@@ -18,7 +18,8 @@ import npu_quant
 BF16 = np.dtype(ml_dtypes.bfloat16)
 X = np.random.default_rng(0).standard_normal((16, 64)).astype(np.float16)
 SMOOTH = np.linspace(0.5, 2, 64).astype(np.float16)
-RIGHT = "y.npy scale.npy x.npy"
+RIGHT = ["y=y.npy", "scale=scale.npy", "input=x.npy", *DQ]
+FIRST = ["y=y.npy", "input=x.npy", *DQ]
 
 
 @pytest.fixture(autouse=True)
@@ -29,110 +30,39 @@ def here(here: Path) -> Path:
     return here
 
 
-class TestWrongOrder:
-    @pytest.mark.parametrize(
-        ("words", "right"),
-        [
-            ("x.npy y.npy", "y.npy x.npy"),
-            ("x.npy --input input=y.npy", "y.npy x.npy"),
-            ("x.npy --input y.npy", "y.npy x.npy"),
-            ("scale.npy x.npy", "- scale.npy x.npy"),
-            ("x.npy scale.npy", "- scale.npy x.npy"),
-            *((words, RIGHT) for words in (
-                "scale.npy y.npy x.npy",
-                "scale.npy x.npy y.npy",
-                "x.npy scale.npy y.npy",
-                "x.npy y.npy scale.npy",
-                "y.npy x.npy scale.npy",
-                "scale.npy y.npy --input x.npy",
-            )),
-        ],
-    )  # fmt: skip
-    def test_the_right_one_is_told_and_works(self, words: str, right: str, compared: Say) -> None:
-        status, out, err = compared(*words.split(), *DQ)
-        assert (status, out, err.count("\n")) == (2, "", 1)
-        assert err.endswith(f"what is judged comes first, then the inputs: {right}\n")
-        assert compared(*right.split(), *DQ)[0] == 0
-
-    def test_with_inputs_by_name(self, compared: Say) -> None:
-        y, scale = npu_quant.npu_dynamic_quant(X, smooth_scales=SMOOTH)
-        save(y=y, scale=scale, smooth=SMOOTH)
-        words = ["x.npy", "y.npy", "scale.npy", "--input", "smooth_scales=smooth.npy"]
-        _, _, err = compared(*words, *DQ)
-        assert err.endswith(f"{RIGHT} --input smooth_scales=smooth.npy\n")
-
-    def test_wrong_results_too(self, compared: Say) -> None:
-        save(y=np.load("y.npy") // 2)
-        _, _, err = compared("scale.npy", "y.npy", "x.npy", *DQ)
-        assert err.endswith(f": {RIGHT}\n")
-
-    def test_a_right_order_is_never_corrected(self, compared: Say) -> None:
-        y, scale = (np.load(f"{name}.npy") for name in ("y", "scale"))
-        save(flipped=-y, cut=y[:, :9], wide=y.astype(np.int16), double=scale.astype(np.float64))
-        for words in (["flipped", "scale"], ["cut"], ["wide", "scale"], ["y", "double"], ["wide"]):
-            status, out, err = compared(*(f"{word}.npy" for word in words), "x.npy", *DQ)
-            assert (status, err) == (1, ""), words
-            assert out.startswith("GoldenMismatch")
-
-
-class TestGoldenAsAnInput:
-    def test_instead_of_the_input(self, compared: Say) -> None:
-        save(golden=np.load("y.npy"))
-        status, _, err = compared("y.npy", "golden.npy", *DQ)
-        assert status == 2
-        assert "golden.npy, taken for input, has dtype int8, expected float16, bfloat16 or" in err
-        assert "First come y, scale, then input; a golden is given by --golden FILE." in err
-        assert "astype" not in err
-        assert compared("y.npy", *DQ, "--golden", "golden.npy")[0] == 0
-
-    def test_beside_the_input(self, compared: Say) -> None:
-        save(golden=np.load("y.npy"))
-        status, out, _ = compared("y.npy", "golden.npy", "x.npy", *DQ)
-        assert status == 1
-        said = "next: golden.npy looks like y; if it is the golden, leave out the inputs: --golden"
-        assert f"{said} golden.npy\n" in out
-
-    def test_of_other_outputs(self, compared: Say) -> None:
-        save(golden=np.load("y.npy"), also=np.load("scale.npy"))
-        words = [*DQ, "--golden", "golden.npy", "--golden", "also.npy"]
-        status, out, err = compared("y.npy", *words)
-        assert (status, err, "missing from actual: scale" in out) == (1, "", True)
-        status, out, err = compared("scale.npy", "y.npy", *words)
-        assert (status, err) == (1, "")
-        assert out.endswith("  next: scale.npy looks like scale; the order is y, scale\n")
-        status, out, err = compared("y.npy", "scale.npy", *words[:-2])
-        assert (status, err, "extra in actual: scale" in out) == (1, "", True)
-
-
 class TestFilesOfInputs:
     @pytest.mark.parametrize(
         ("array", "said"),
         [
-            (X[0], "has 1 dimension, expected 2 to 8. First come y,"),
-            (X.astype(np.float64), "has dtype float64, expected float16, bfloat16 or float32. F"),
-            (X.astype(BF16).view(np.uint16), "16, bfloat16 or float32. If it holds the bits of bf"),
-            (X.astype(BF16).view(np.int16), "16, bfloat16 or float32. If it holds the bits of bf"),
+            (X[0], "has 1 dimension, expected 2 to 8."),
+            (X.astype(np.float64), "has dtype float64, expected float16, bfloat16 or float32."),
+            (
+                X.astype(BF16).view(np.uint16),
+                "float32. If it holds the bits of bfloat16: --dtype input=bf16.",
+            ),
+            (
+                X.astype(BF16).view(np.int16),
+                "float32. If it holds the bits of bfloat16: --dtype input=bf16.",
+            ),
         ],
     )
     def test_the_file_is_named(self, array: Any, said: str, compared: Say) -> None:
         save(x=array)
-        status, out, err = compared("y.npy", "x.npy", *DQ)
+        status, out, err = compared(*FIRST)
         assert (status, out, err.count("\n")) == (2, "", 1)
-        assert err.startswith("npu-quant compare: x.npy, taken for input, has ")
-        assert said in err
+        assert err.startswith("npu-quant compare: x.npy, given as input, has ")
+        assert err.endswith(f"{said}\n")
         assert not any(call in err for call in ("np.", ".view", "astype", "reshape"))
-        assert "--dtype bf16" in err or "bits" not in err
 
     def test_of_raw_outputs_too(self, compared: Say) -> None:
         np.load("y.npy").tofile("y.bin")
         save(x=X.astype(np.float64))
-        assert "x.npy, taken for input, has dtype float64" in compared("y.bin", "x.npy", *DQ)[2]
+        assert "x.npy, given as input, has dtype float64" in compared("y=y.bin", *FIRST[1:])[2]
 
     def test_of_optional_ones(self, compared: Say) -> None:
         save(smooth=SMOOTH[:9])
-        _, _, err = compared("y.npy", "x.npy", *DQ, "--input", "smooth_scales=smooth.npy")
-        assert "smooth.npy, taken for smooth_scales, has shape (9,), expected (64,)" in err
-        assert "First come" not in err
+        _, _, err = compared(*FIRST, "smooth_scales=smooth.npy")
+        assert "smooth.npy, given as smooth_scales, has shape (9,), expected (64,)" in err
 
 
 class TestCarriers:
@@ -140,21 +70,21 @@ class TestCarriers:
     def test_codes_in_bytes(self, dtype: str, compared: Say) -> None:
         y, scale = npu_quant.npu_dynamic_quant(X, dst_type=dtype)
         save(y=np.asarray(y).view(np.uint8), scale=scale)
-        status, out, _ = compared("y.npy", "scale.npy", "x.npy", *DQ)
+        status, out, _ = compared(*RIGHT)
         assert status == 1
-        assert out.endswith(f"next: as {dtype} 0 of 1,024 differ: --attr dst_type={dtype}\n")
-        assert compared("y.npy", "scale.npy", "x.npy", *DQ, "--attr", f"dst_type={dtype}")[0] == 0
+        assert out.endswith(f"next: as {dtype} 0 of 1,024 bytes differ: --attr dst_type={dtype}\n")
+        assert compared(*RIGHT, "--attr", f"dst_type={dtype}")[0] == 0
 
     def test_wrong_ones(self, compared: Say) -> None:
         y = np.asarray(npu_quant.npu_dynamic_quant(X, dst_type="hifloat8").y).copy()
         y[3, 5:8] ^= 8
         save(y=y)
-        assert "next: as hifloat8 3 of 1,024 differ: --attr" in compared("y.npy", "x.npy", *DQ)[1]
+        assert "next: as hifloat8 3 of 1,024 bytes differ: --attr" in compared(*FIRST)[1]
 
     def test_that_are_all_wrong(self, compared: Say) -> None:
         """Nothing tells which they are: int8 seen as bytes would look the same."""
         save(y=np.random.default_rng(1).integers(0, 256, X.shape, np.uint8))
-        _, out, _ = compared("y.npy", "x.npy", *DQ)
+        _, out, _ = compared(*FIRST)
         known = "float8_e4m3fn or float8_e5m2 or hifloat8"
         assert out.endswith(f"next: if they are other codes: --attr dst_type={known}\n")
 
@@ -162,25 +92,28 @@ class TestCarriers:
         y = npu_quant.npu_dynamic_quant(X, dst_type="int4").y
         save(y=y)
         assert y.dtype == np.int32
-        assert "0 of 1,024 differ: --attr dst_type=int4\n" in compared("y.npy", "x.npy", *DQ)[1]
+        assert "as int4 0 of 512 bytes differ: --attr dst_type=int4\n" in compared(*FIRST)[1]
 
     def test_a_dtype_of_its_own(self, compared: Say) -> None:
         codes, scale = np.arange(-8, 8, dtype=np.int8).reshape(2, 8), np.float32([0.5])
         save(codes=codes, scale=scale)
         save(y=npu_quant.npu_anti_quant(codes, scale, dst_dtype=BF16).view(np.uint16))
-        words = ["y.npy", "codes.npy", "scale.npy", "--op", "npu_anti_quant"]
+        words = ["y=y.npy", "x=codes.npy", "scale=scale.npy", "--op", "npu_anti_quant"]
         status, out, _ = compared(*words)
-        assert (status, "next: if y.npy holds the bits of float16: --dtype float16" in out) == (
+        assert (status, "if y.npy holds the bits of float16: --dtype y=float16\n" in out) == (
             1,
             True,
         )
-        status, out, _ = compared(*words, "--dtype", "bf16")
-        assert (status, "next: as bfloat16 0 of 16 differ: --attr dst_dtype=bf" in out) == (1, True)
-        assert compared(*words, "--dtype", "bf16", "--attr", "dst_dtype=bfloat16")[0] == 0
+        status, out, _ = compared(*words, "--dtype", "y=bf16")
+        assert (status, "as bfloat16 0 of 32 bytes differ: --attr dst_dtype=bfloat16" in out) == (
+            1,
+            True,
+        )
+        assert compared(*words, "--dtype", "y=bf16", "--attr", "dst_dtype=bfloat16")[0] == 0
 
     def test_no_type_is_named_that_the_operator_has_not(self, compared: Say) -> None:
         save(y=np.load("y.npy").astype(np.float32))
-        status, out, _ = compared("y.npy", "x.npy", *DQ)
+        status, out, _ = compared(*FIRST)
         assert (status, "--attr" in out) == (1, False)
 
     @pytest.mark.parametrize("carried", ["actual", "golden", "both"])
@@ -207,14 +140,14 @@ class TestOddShapes:
 
     def test_without_axes(self, compared: Say) -> None:
         save(one=np.uint16(3), two=np.float16(3))
-        for words in (["one.npy", "two.npy"], ["two.npy", "one.npy"], ["two.npy", "x.npy", *DQ]):
+        for words in (["one.npy", "two.npy"], ["two.npy", "one.npy"], ["y=two.npy", *FIRST[1:]]):
             status, out, err = compared(*words)
             assert (status, err) == (1, ""), words
             assert "differs: actual" in out
 
     def test_empty_codes_in_bytes(self, compared: Say) -> None:
         save(none=np.zeros((0, 4), np.uint8), input=X[:0, :4])
-        words = ["none.npy", "input.npy", *DQ, "--attr", "dst_type=float8_e5m2"]
+        words = ["y=none.npy", "input=input.npy", *DQ, "--attr", "dst_type=float8_e5m2"]
         assert "the arrays are empty" in compared(*words)[2]
 
 
@@ -223,12 +156,10 @@ class TestKeyedFiles:
         y, scale = np.load("y.npy"), np.load("scale.npy")
         np.savez("out.npz", scale=scale, y=y)
         np.savez("wrong.npz", scale=scale, y=-y)
-        for words in (["out.npz", "x.npy"], ["out.npz", "--input", "x.npy"]):
-            status, out, _ = compared(*words, *DQ)
-            assert status == 0
-            assert "actual=out.npz::y, out.npz::scale  golden=computed from x.npy" in out
-        assert compared("out.npz", *DQ, "--input", "input=x.npy")[0] == 0
-        assert compared("wrong.npz", "x.npy", *DQ)[0] == 1
+        status, out, _ = compared("out.npz", "input=x.npy", *DQ)
+        assert status == 0
+        assert "actual=out.npz::y, out.npz::scale  golden=computed from x.npy" in out
+        assert compared("wrong.npz", "input=x.npy", *DQ)[0] == 1
 
     def test_of_safetensors(self, compared: Say) -> None:
         y, scale = np.load("y.npy"), np.load("scale.npy")
@@ -237,7 +168,7 @@ class TestKeyedFiles:
             "y": {"dtype": "I8", "shape": [16, 64], "data_offsets": [0, 1024]},
         }
         Path("out.safetensors").write_bytes(safetensors(entries, y.tobytes() + scale.tobytes()))
-        assert compared("out.safetensors", "x.npy", *DQ)[0] == 0
+        assert compared("out.safetensors", "input=x.npy", *DQ)[0] == 0
 
     @pytest.mark.needs("torch")
     def test_of_torch(self, compared: Say) -> None:
@@ -245,7 +176,7 @@ class TestKeyedFiles:
 
         arrays = {name: np.load(f"{name}.npy") for name in ("y", "scale")}
         torch.save({name: torch.from_numpy(array) for name, array in arrays.items()}, "out.pt")
-        assert compared("out.pt", "x.npy", *DQ)[0] == 0
+        assert compared("out.pt", "input=x.npy", *DQ)[0] == 0
 
     def test_numbers_of_a_tuple(self, compared: Say) -> None:
         """As torch.save and np.savez store what an operator returns."""
@@ -253,9 +184,9 @@ class TestKeyedFiles:
         np.savez("out.npz", y, scale)
         np.savez("both.npz", **{"1": scale, "0": y})
         for word in ("out.npz", "both.npz"):
-            assert compared(word, "x.npy", *DQ)[0] == 0
+            assert compared(word, "input=x.npy", *DQ)[0] == 0
         np.savez("three.npz", y, scale, scale)
-        assert "choose one by its key: arr_0, arr_1" in compared("three.npz", "x.npy", *DQ)[2]
+        assert "three.npz has no name; write" in compared("three.npz", "input=x.npy", *DQ)[2]
 
     def test_inputs_and_outputs(self, compared: Say) -> None:
         y, scale = npu_quant.npu_dynamic_quant(X, smooth_scales=SMOOTH)
@@ -263,41 +194,35 @@ class TestKeyedFiles:
         np.savez("out.npz", y=y, scale=scale)
         np.savez("all.npz", y=y, scale=scale, input=X, smooth_scales=SMOOTH)
         save(y=y)
-        for words in (["out.npz", "in.npz"], ["all.npz"], ["y.npy", "in.npz"]):
+        for words in (["out.npz", "in.npz"], ["all.npz"], ["y=y.npy", "in.npz"]):
             assert compared(*words, *DQ)[0] == 0, words
-        assert compared("out.npz", "x.npy", *DQ)[0] == 1  # without the factors
+        assert compared("out.npz", "input=x.npy", *DQ)[0] == 1  # without the factors
 
     def test_some_outputs(self, compared: Say) -> None:
         y, scale, offset = npu_quant.npu_dynamic_quant_asymmetric(X)
         np.savez("out.npz", offset=offset, scale=scale)
         op = ["--op", "npu_dynamic_quant_asymmetric"]
-        status, out, _ = compared("out.npz", "x.npy", *op)
+        status, out, _ = compared("out.npz", "input=x.npy", *op)
         assert status == 0
         assert "actual=out.npz::scale, out.npz::offset" in out
         np.savez("out.npz", y=y, scale=scale + 1)
-        assert compared("out.npz", "x.npy", *op)[0] == 1
-
-    def test_goldens(self, compared: Say) -> None:
-        y, scale = np.load("y.npy"), np.load("scale.npy")
-        for name, array in {"npu": y, "cpu": y.copy(), "wrong": -y}.items():
-            np.savez(f"{name}.npz", y=array, scale=scale)
-        assert compared("npu.npz", *DQ, "--golden", "cpu.npz")[0] == 0
-        assert compared("wrong.npz", *DQ, "--golden", "cpu.npz")[0] == 1
+        assert compared("out.npz", "input=x.npy", *op)[0] == 1
 
     def test_what_is_no_ones_is_asked_for(self, compared: Say) -> None:
         y, scale = np.load("y.npy"), np.load("scale.npy")
         np.savez("more.npz", y=y, scale=scale, step=1)
         np.savez("out.npz", y=y, scale=scale)
         for words, said in (
-            (["more.npz", "x.npy"], "more.npz: has 3 arrays; choose one by its key: y, scale, ste"),
-            (["out.npz"], "then input; 1 file is given"),
-            (["out.npz", "y.npy", "x.npy"], "then input; 3 files are given"),
-            (["out.npz", "out.npz", "x.npy"], "y is given by out.npz::y and by out.npz::y (a gold"),
+            (["more.npz", "input=x.npy"], "more.npz has no name; write npu-quant compare --op"),
+            (["y=more.npz", "input=x.npy"], "has 3 arrays; choose one by its key: y, scale, step"),
+            (["out.npz"], "npu_dynamic_quant needs input=FILE"),
+            (["out.npz", "x.npy"], "x.npy has no name"),
+            (["out.npz", "y=y.npy", "input=x.npy"], "y is given twice: by out.npz::y and by y.npy"),
         ):
             status, out, err = compared(*words, *DQ)
             assert (status, out, err.count("\n")) == (2, "", 1), words
             assert said in err
-        assert compared("out.npz", "x.npy", *DQ, "--key", "y")[0] == 0
+        assert compared("y=out.npz", "input=x.npy", *DQ, "--key", "y")[0] == 0
 
 
 class TestOptions:
@@ -308,35 +233,37 @@ class TestOptions:
             (["--dst_type=int8"], "--dst_type=int8; say --attr dst_type=int8 (see"),
             (["--dst-type=int8"], "; say --attr dst_type=int8 (see"),
             (["--dst_type"], "; say --attr dst_type=VALUE (see"),
-            (["--smooth_scales", "s.npy"], "; say --input smooth_scales=s.npy (see"),
+            (["--smooth_scales", "s.npy"], "; say smooth_scales=s.npy (see"),
+            (["--input", "input=s.npy"], "--input input=s.npy; say input=s.npy (see"),
             (["--epsilon", "1e-5"], "--epsilon 1e-5 (see"),  # another operator's
             (["--atoll", "1"], "--atoll 1; did you mean --atol? (see"),
             (["--rows", "3"], "--rows 3 (see"),
         ],
     )
     def test_attributes_are_no_options(self, words: list[str], said: str, compared: Say) -> None:
-        for place in (["y.npy", "x.npy", *DQ, *words], ["y.npy", "x.npy", *words, *DQ]):
+        for place in ([*FIRST, *words], [*FIRST[:2], *words, *DQ]):
             status, out, err = compared(*place)
             assert (status, out, err.count("\n")) == (2, "", 1)
             assert said in err
 
     def test_before_the_files(self, compared: Say) -> None:
-        _, _, err = compared("--dst_type", "int8", "y.npy", "x.npy", *DQ)
+        _, _, err = compared("--dst_type", "int8", *FIRST)
         assert "; say --attr dst_type=int8 (see" in err
 
     def test_names_that_have_a_module(self, compared: Say) -> None:
-        words = ["y.npy", "x.npy", "--op", "npu_quant.npu_dynamic_quant", "--dst_type", "int4"]
+        words = [*FIRST[:2], "--op", "npu_quant.npu_dynamic_quant", "--dst_type", "int4"]
         assert "; say --attr dst_type=int4 (see" in compared(*words)[2]
 
     def test_without_an_operator(self, compared: Say) -> None:
         assert "; say --attr epsilon=1 (see" in compared("y.npy", "x.npy", "--epsilon", "1")[2]
 
     def test_arrays_are_no_attributes(self, compared: Say) -> None:
-        _, _, err = compared("y.npy", "x.npy", *DQ, "--attr", "smooth_scales=s.npy")
-        assert err.endswith("smooth_scales is an array: --input smooth_scales=s.npy\n")
-        _, _, err = compared("y.npy", "x.npy", *DQ, "--input", "dst_type=int8")
+        _, _, err = compared(*FIRST, "--attr", "smooth_scales=s.npy")
+        assert err.endswith("smooth_scales is an array: smooth_scales=s.npy\n")
+        _, _, err = compared(*FIRST, "dst_type=int8")
         assert err.endswith("dst_type is no array: --attr dst_type=int8\n")
-        assert compared("y.npy", "x.npy", *DQ, "--attr", "smooth_scales=None")[0] == 0
+        for words in (["smooth_scales=None"], ["--attr", "smooth_scales=None"]):
+            assert compared(*FIRST, *words)[0] == 0
 
 
 class TestBadFiles:
@@ -360,11 +287,12 @@ class TestBadFiles:
         [
             "{} x.npy",
             "y.npy {}",
-            "{} x.npy --op npu_dynamic_quant",
-            "y.npy {} --op npu_dynamic_quant",
-            "y.npy --op npu_dynamic_quant --input {}",
-            "y.npy x.npy --op npu_dynamic_quant --input smooth_scales={}",
-            "y.npy --op npu_dynamic_quant --golden {}",
+            "{} --op npu_dynamic_quant",
+            "y={} input=x.npy --op npu_dynamic_quant",
+            "y=y.npy input={} --op npu_dynamic_quant",
+            "y=y.npy {} --op npu_dynamic_quant",
+            "y=y.npy input=x.npy smooth_scales={} --op npu_dynamic_quant",
+            "y=y.npy golden.y={} --op npu_dynamic_quant",
         ],
     )
     def test_is_one_line(self, words: str, bad: str, compared: Say) -> None:
