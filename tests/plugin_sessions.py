@@ -63,7 +63,7 @@ def session(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Sessi
     ) -> pytest.RunResult:
         if source:
             pytester.makepyfile(**{module: HEADER + textwrap.dedent(source)})
-        always = ["-p", "npu_quant.pytest_plugin", "-q", "--strict-markers", "-W", "error"]
+        always = ["-p", "npu_quant", "-q", "--strict-markers", "-W", "error"]
         result = pytester.runpytest_inprocess(*always, *options)
         if outcomes:
             result.assert_outcomes(**outcomes)

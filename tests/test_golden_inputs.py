@@ -52,7 +52,9 @@ class TestForms:
         assert compare(y, op="npu_quantize", inputs=given).rung == "identical"
 
     def test_a_failing_test_keeps_them(self, session: Session) -> None:
-        result = session("def test_it(golden): golden(WRONG, op='npu_dynamic_quant', inputs=X)")
+        result = session(
+            "def test_it(npu_golden): npu_golden(WRONG, op='npu_dynamic_quant', inputs=X)"
+        )
         result.assert_outcomes(failed=1)
         result.stdout.fnmatch_lines(
             ["*rerun: npu-quant compare --op * y=*::actual.y input=*::inputs.input*"]

@@ -1,10 +1,9 @@
-"""The pytest plugin: the fixture, the marker, the summary and JUnit."""
+"""The pytest plugin: the fixture, the marker and the summary."""
 
 from __future__ import annotations
 
 import json
 import re
-import xml.etree.ElementTree as ET
 from typing import ClassVar
 
 import pytest
@@ -15,39 +14,43 @@ pytest_plugins = ["pytester", "plugin_sessions"]
 
 class TestFixture:
     CALLS: ClassVar[dict[str, tuple[str, str, list[str]]]] = {
-        "a given golden that is equal": ("golden(Y, Y.copy())", "identical", []),
+        "a given golden that is equal": ("npu_golden(Y, Y.copy())", "identical", []),
         "a given golden that differs": (
-            "golden(TIE, Y)",
+            "npu_golden(TIE, Y)",
             "different",
             [
                 "E   GoldenMismatch: int8 (1, 4) *",
                 "FAILED test_it.py::test_it - GoldenMismatch: may be rounding; 1 of 4*",
             ],
         ),
-        "rounding, by a computed one": ("golden((TIE, SCALE), **OP)", "tie", []),
+        "rounding, by a computed one": ("npu_golden((TIE, SCALE), **OP)", "tie", []),
         "a bug, by a computed one": (
-            "golden((WRONG, SCALE), **OP)",
+            "npu_golden((WRONG, SCALE), **OP)",
             "different",
             ["E   GoldenMismatch: npu_dynamic_quant y int8 (1, 4) *"],
         ),
-        "within a tolerance": ("golden(TIE, Y, atol=1)", "tolerated", []),
-        "beyond a tolerance": ("golden(WRONG, Y, atol=1)", "different", []),
-        "a constant that is meant": ("golden(Y * 0, Y * 0, allow_constant=True)", "identical", []),
-        "what it returns": ("assert golden(TIE, **OP).rung == 'tie'", "tie", []),
+        "within a tolerance": ("npu_golden(TIE, Y, atol=1)", "tolerated", []),
+        "beyond a tolerance": ("npu_golden(WRONG, Y, atol=1)", "different", []),
+        "a constant that is meant": (
+            "npu_golden(Y * 0, Y * 0, allow_constant=True)",
+            "identical",
+            [],
+        ),
+        "what it returns": ("assert npu_golden(TIE, **OP).rung == 'tie'", "tie", []),
     }
 
     @pytest.mark.parametrize("what", CALLS)
     def test_it_compares(self, session: Session, what: str) -> None:
         call, rung, says = self.CALLS[what]
         failed = int(rung == "different")
-        result = session(f"def test_it(golden): {call}", passed=1 - failed, failed=failed)
+        result = session(f"def test_it(npu_golden): {call}", passed=1 - failed, failed=failed)
         assert f"golden: 1 comparison: 1 {rung}" in result.outlines
         assert ("golden comparisons" in text_of(result)) is bool(failed)
         result.stdout.fnmatch_lines(says)
 
     def test_the_report_fits_in_a_terminal(self, session: Session) -> None:
         """But for the command, which is to be copied whole."""
-        result = session("def test_it(golden):\n    golden((WRONG, SCALE), **OP)")
+        result = session("def test_it(npu_golden):\n    npu_golden((WRONG, SCALE), **OP)")
         lines = [line for line in result.outlines if "rerun: npu-quant compare" not in line]
         assert len(lines) == len(result.outlines) - 1
         assert max(map(len, lines)) == 100
@@ -55,40 +58,42 @@ class TestFixture:
     @pytest.mark.parametrize(
         ("call", "says"),
         [
-            ("golden(Y, Y)", "the same array"),
-            ("golden(Y[:0], Y[:0].copy())", "empty"),
-            ("golden(Y * 0, Y * 0)", "allow_constant=True"),
-            ("golden(TIE, Y, atol=300)", "would also accept"),
+            ("npu_golden(Y, Y)", "the same array"),
+            ("npu_golden(Y[:0], Y[:0].copy())", "empty"),
+            ("npu_golden(Y * 0, Y * 0)", "allow_constant=True"),
+            ("npu_golden(TIE, Y, atol=300)", "would also accept"),
         ],
     )
     def test_what_could_only_pass_is_refused(self, session: Session, call: str, says: str) -> None:
-        result = session(f"def test_it(golden): {call}", failed=1)
-        result.stdout.fnmatch_lines([f"E *GoldenRefused: golden refuses: *{says}*"])
+        result = session(f"def test_it(npu_golden): {call}", failed=1)
+        result.stdout.fnmatch_lines([f"E *GoldenRefused: npu_golden refuses: *{says}*"])
         assert "golden: 1 comparison: 1 refused" in result.outlines
 
     def test_an_unknown_argument_is_an_error(self, session: Session) -> None:
-        result = session("def test_it(golden): golden(Y, Y.copy(), tolerance=1)", failed=1)
-        result.stdout.fnmatch_lines(["*ParamError: golden: there is no tolerance; expected op, *"])
+        result = session("def test_it(npu_golden): npu_golden(Y, Y.copy(), tolerance=1)", failed=1)
+        result.stdout.fnmatch_lines(
+            ["*ParamError: npu_golden: there is no tolerance; expected op, *"]
+        )
 
     def test_the_plugins_own_frames_are_not_shown(self, session: Session) -> None:
-        result = session("def test_it(golden): golden(TIE, Y)")
+        result = session("def test_it(npu_golden): npu_golden(TIE, Y)")
         assert "fixture.py" not in text_of(result)
         assert "test_it.py:14: GoldenMismatch" in result.outlines
 
     @pytest.mark.parametrize(
         "call",
         [
-            "golden(Y)",
-            "golden('a', Y)",
-            "golden(Y, Y, tolerance=1)",
-            "golden(Y, Y, preset='best')",
-            "golden(Y, op='npu_dynamic_quant', inputs={'input': X.astype(int)})",
-            "golden.stored(Y, '../y')",
-            "golden.stored('a')",
+            "npu_golden(Y)",
+            "npu_golden('a', Y)",
+            "npu_golden(Y, Y, tolerance=1)",
+            "npu_golden(Y, Y, preset='best')",
+            "npu_golden(Y, op='npu_dynamic_quant', inputs={'input': X.astype(int)})",
+            "npu_golden.stored(Y, '../y')",
+            "npu_golden.stored('a')",
         ],
     )
     def test_nor_where_an_argument_is_wrong(self, session: Session, call: str) -> None:
-        result = session(f"def test_it(golden): {call}", failed=1)
+        result = session(f"def test_it(npu_golden): {call}", failed=1)
         places = [line for line in result.outlines if re.match(r"\S+\.py:\d+: ", line)]
         assert places in [["test_it.py:14: ParamError"], ["test_it.py:14: DTypeError"]]
 
@@ -96,11 +101,11 @@ class TestFixture:
         result = session(
             """
             @pytest.fixture
-            def result(golden):
-                golden(TIE, Y, atol=1)
+            def result(npu_golden):
+                npu_golden(TIE, Y, atol=1)
 
-            def test_it(result, golden):
-                golden(Y, Y.copy())
+            def test_it(result, npu_golden):
+                npu_golden(Y, Y.copy())
             """,
             passed=1,
         )
@@ -111,39 +116,43 @@ class TestMarker:
     def test_it_gives_defaults(self, session: Session) -> None:
         session(
             """
-            @pytest.mark.golden(op="npu_dynamic_quant", inputs={"input": X})
-            def test_it(golden): golden((TIE, SCALE))
+            @pytest.mark.npu_golden(op="npu_dynamic_quant", inputs={"input": X})
+            def test_it(npu_golden): npu_golden((TIE, SCALE))
             """,
             passed=1,
         )
 
     def test_without_it_there_are_none(self, session: Session) -> None:
-        result = session("def test_it(golden): golden((TIE, SCALE))", failed=1)
+        result = session("def test_it(npu_golden): npu_golden((TIE, SCALE))", failed=1)
         result.stdout.fnmatch_lines(["*ParamError: give a golden, or op and inputs*"])
 
     @pytest.mark.parametrize(
         ("marks", "call", "passed"),
         [
-            ("atol=2", "golden(WRONG, Y)", 1),
-            ("atol=2", "golden(WRONG, Y, atol=1)", 0),
-            ("atol=1", "golden(WRONG, Y, atol=2)", 1),
-            ("atol=2", "golden(WRONG, Y, atol=None)", 0),
-            ("atol=1", "golden(TIE, Y, preset='exact')", 0),
-            ("preset='exact'", "golden(TIE, Y, atol=1)", 1),
-            ("preset='off_by_one'", "golden(TIE, Y)", 1),
-            ("preset='off_by_one'", "golden(WRONG, Y)", 0),
+            ("atol=2", "npu_golden(WRONG, Y)", 1),
+            ("atol=2", "npu_golden(WRONG, Y, atol=1)", 0),
+            ("atol=1", "npu_golden(WRONG, Y, atol=2)", 1),
+            ("atol=2", "npu_golden(WRONG, Y, atol=None)", 0),
+            ("atol=1", "npu_golden(TIE, Y, preset='exact')", 0),
+            ("preset='exact'", "npu_golden(TIE, Y, atol=1)", 1),
+            ("preset='off_by_one'", "npu_golden(TIE, Y)", 1),
+            ("preset='off_by_one'", "npu_golden(WRONG, Y)", 0),
             # What computes a golden has no part where one is given, but for the outputs' names.
-            ("op='npu_dynamic_quant', inputs={'input': X}", "golden((Y, SCALE), (TIE, SCALE))", 0),
-            ("op='npu_dynamic_quant', variant='trunc'", "golden(TIE, Y, atol={'y': 1})", 1),
-            ("op='npu_dynamic_quant'", "golden([TIE], [Y], names=['z'], atol={'z': 1})", 1),
-            ("names=['z']", "golden(TIE, **OP)", 1),
+            (
+                "op='npu_dynamic_quant', inputs={'input': X}",
+                "npu_golden((Y, SCALE), (TIE, SCALE))",
+                0,
+            ),
+            ("op='npu_dynamic_quant', variant='trunc'", "npu_golden(TIE, Y, atol={'y': 1})", 1),
+            ("op='npu_dynamic_quant'", "npu_golden([TIE], [Y], names=['z'], atol={'z': 1})", 1),
+            ("names=['z']", "npu_golden(TIE, **OP)", 1),
         ],
     )
     def test_what_the_test_says_wins(
         self, session: Session, marks: str, call: str, passed: int
     ) -> None:
         result = session(
-            f"@pytest.mark.golden({marks})\ndef test_it(golden): {call}",
+            f"@pytest.mark.npu_golden({marks})\ndef test_it(npu_golden): {call}",
             passed=passed,
             failed=1 - passed,
         )
@@ -153,10 +162,10 @@ class TestMarker:
     def test_the_closest_wins(self, session: Session, inner: int, passed: int) -> None:
         session(
             f"""
-            pytestmark = pytest.mark.golden(atol={3 - inner}, rtol=0)
+            pytestmark = pytest.mark.npu_golden(atol={3 - inner}, rtol=0)
 
-            @pytest.mark.golden(atol={inner})
-            def test_it(golden): golden(WRONG, Y)
+            @pytest.mark.npu_golden(atol={inner})
+            def test_it(npu_golden): npu_golden(WRONG, Y)
             """,
             passed=passed,
             failed=1 - passed,
@@ -167,39 +176,42 @@ class TestMarker:
         [
             (
                 "'npu_dynamic_quant'",
-                "@pytest.mark.golden('npu_dynamic_quant',): arguments are given",
+                "@pytest.mark.npu_golden('npu_dynamic_quant',): arguments are given",
             ),
-            ("tolerance=1", "@pytest.mark.golden: there is no tolerance; expected op, inputs"),
+            ("tolerance=1", "@pytest.mark.npu_golden: there is no tolerance; expected op, inputs"),
         ],
     )
     def test_a_wrong_marker_is_an_error(self, session: Session, marks: str, says: str) -> None:
         result = session(
-            f"@pytest.mark.golden({marks})\ndef test_it(golden): golden(Y, Y.copy())", errors=1
+            f"@pytest.mark.npu_golden({marks})\ndef test_it(npu_golden): npu_golden(Y, Y.copy())",
+            errors=1,
         )
         assert says in text_of(result)
 
     def test_it_is_registered(self, session: Session) -> None:
-        assert "@pytest.mark.golden(op=None, " in text_of(session("", "--markers"))
+        assert "@pytest.mark.npu_golden(op=None, " in text_of(session("", "--markers"))
 
     def test_another_is_not(self, session: Session) -> None:
-        session("@pytest.mark.goldem(atol=1)\ndef test_it(golden): pass", errors=1)
+        session("@pytest.mark.goldem(atol=1)\ndef test_it(npu_golden): pass", errors=1)
 
 
 # The tie's margin is what the rounding of the golden scale does to -63.5: float32(4 / 127) is too
 # small by 3.7e-9 of it, 63.5 * 3.7e-9 is 0.062 ulp (of 2**-18), and that is 0.0155 of 4 ulp.
 MIXED = """
-def test_identical(golden): golden(Y, Y.copy())
-def test_tie(golden): golden((TIE, SCALE), **OP)
-def test_tolerated(golden): golden(np.array([90, 12, 50]), np.array([90, 10, 50]), atol=8)
+def test_identical(npu_golden): npu_golden(Y, Y.copy())
+def test_tie(npu_golden): npu_golden((TIE, SCALE), **OP)
+def test_tolerated(npu_golden): npu_golden(np.array([90, 12, 50]), np.array([90, 10, 50]), atol=8)
 """
-FAILING = "def test_different(golden): golden(WRONG, Y, atol=1)\n"
+FAILING = "def test_different(npu_golden): npu_golden(WRONG, Y, atol=1)\n"
 TABLE = "= golden comparisons ="
 
 
 class TestSummary:
     def test_nothing_is_said_where_nothing_is_compared(self, session: Session) -> None:
         assert "golden" not in text_of(session("def test_it(): pass"))
-        assert "golden" not in text_of(session("def test_it(golden): pass", "--golden-summary"))
+        assert "golden" not in text_of(
+            session("def test_it(npu_golden): pass", "--npu-golden-summary")
+        )
 
     def test_one_line_where_all_pass(self, session: Session) -> None:
         result = session(MIXED)
@@ -207,7 +219,7 @@ class TestSummary:
         assert TABLE not in text_of(result)
 
     def test_the_table_on_demand(self, session: Session) -> None:
-        result = session(MIXED, "--golden-summary")
+        result = session(MIXED, "--npu-golden-summary")
         assert result.outlines[2:8] == [
             "    rung       margin                  differ  output of test",
             "ok  tolerated  0.25 of atol=8, rtol=0  1 of 3  test_it.py::test_tolerated",
@@ -233,9 +245,9 @@ class TestSummary:
         """It is meant, and none, but for a test that fails later."""
         result = session(
             f"""
-            def test_it(golden):
+            def test_it(npu_golden):
                 with pytest.raises(GoldenMismatch):
-                    golden(WRONG, Y)
+                    npu_golden(WRONG, Y)
                 {ending}
             """,
             passed=int(not ending),
@@ -245,8 +257,8 @@ class TestSummary:
         assert (TABLE in text_of(result)) is bool(ending)
 
     TRUNCATED = """
-    def test_it(golden):
-        golden(np.trunc(X.astype(np.float32) / SCALE).astype(np.int8), **OP, variant={})
+    def test_it(npu_golden):
+        npu_golden(np.trunc(X.astype(np.float32) / SCALE).astype(np.int8), **OP, variant={})
     """
 
     @pytest.mark.parametrize(
@@ -259,19 +271,17 @@ class TestSummary:
     def test_a_variant(self, session: Session, variant: str, row: str, label: str) -> None:
         failed = int(variant == "None")
         source = self.TRUNCATED.format(variant)
-        result = session(source, "--golden-summary", passed=1 - failed, failed=failed)
+        result = session(source, "--npu-golden-summary", passed=1 - failed, failed=failed)
         assert f"{row}  y of test_it.py::test_it" in result.outlines
         assert f"golden: 1 comparison: 1 variant{label}" in result.outlines
 
     def test_many_rows_are_cut_unless_asked_for(self, session: Session) -> None:
-        many = (
-            "@pytest.mark.parametrize('i', range(60))\ndef test_many(golden, i): golden(Y, Y + 0)\n"
-        )
+        many = "@pytest.mark.parametrize('i', range(60))\ndef test_many(npu_golden, i): npu_golden(Y, Y + 0)\n"
         result = session(many + FAILING)
-        assert "and 21 more: --golden-summary lists all" in result.outlines
-        result = session("", "--golden-summary")
+        assert "and 21 more: --npu-golden-summary lists all" in result.outlines
+        result = session("", "--npu-golden-summary")
         assert sum(line.startswith("ok  ") for line in result.outlines) == 60
-        assert "more: --golden-summary" not in text_of(result)
+        assert "more: --npu-golden-summary" not in text_of(result)
 
     def table(self, result: pytest.RunResult) -> list[str]:
         return text_of(result).split(TABLE)[1].split("golden: ")[0].splitlines()[2:]
@@ -280,11 +290,11 @@ class TestSummary:
         name = "n" * 200
         result = session(
             f"""
-            @pytest.mark.golden(op="npu_dynamic_quant")
-            def test_{name}(golden): golden.stored((Y, SCALE), name="a" * 60)
-            def test_tie_{name}(golden): golden((TIE, SCALE), **OP)
+            @pytest.mark.npu_golden(op="npu_dynamic_quant")
+            def test_{name}(npu_golden): npu_golden.stored((Y, SCALE), name="a" * 60)
+            def test_tie_{name}(npu_golden): npu_golden((TIE, SCALE), **OP)
             """,
-            "--golden-summary",
+            "--npu-golden-summary",
         )
         table = self.table(result)
         assert len(table) == 3
@@ -296,9 +306,9 @@ class TestSummary:
         name = "rows_of_many_shapes_and_of_every_data_type"
         result = session(
             f"""
-            def test_{name}(golden):
+            def test_{name}(npu_golden):
                 many = np.zeros((1,) * 13, np.int8) + Y
-                golden((many[..., :2], Y * 1), (many, Y), names=("codes", "y"), atol=123456789,
+                npu_golden((many[..., :2], Y * 1), (many, Y), names=("codes", "y"), atol=123456789,
                        rtol=1.23456e-5)
             """
         )
@@ -320,14 +330,13 @@ class TestSummary:
     ) -> None:
         """As pytest-xdist sends reports: as text."""
         pytester.makepyfile(test_it=HEADER + MIXED)
-        recorder = pytester.inline_run("-p", "npu_quant.pytest_plugin")
+        recorder = pytester.inline_run("-p", "npu_quant")
         reports = [r for r in recorder.getreports("pytest_runtest_logreport") if r.when == "call"]
         assert len(reports) == 3
         for report in reports:
             sent = json.loads(json.dumps(report._to_json()))
             received = pytest.TestReport._from_json(sent)
             assert received.npu_quant_golden == report.npu_quant_golden
-            assert received.user_properties
 
     def test_it_works_with_several_processes(self, session: Session) -> None:
         result = session(MIXED + FAILING, "-p", "xdist", "-n", "2")
@@ -335,28 +344,3 @@ class TestSummary:
         assert (
             "golden: 4 comparisons: 1 identical, 1 tie, 1 tolerated, 1 different" in result.outlines
         )
-
-
-class TestJUnit:
-    def test_properties(self, session: Session, pytester: pytest.Pytester) -> None:
-        session(
-            """
-            def test_it(golden):
-                golden(np.array([90, 12, 50]), np.array([90, 10, 50]), atol=8)
-                golden((TIE, SCALE), **OP)
-                golden(WRONG, Y)
-            """,
-            "--junitxml=it.xml",
-        )
-        root = ET.parse(pytester.path / "it.xml").getroot()
-        properties = [(p.get("name"), p.get("value")) for p in root.iter("property")]
-        assert properties == [
-            ("golden.rung", "tolerated"),
-            ("golden.margin", "0.25"),
-            ("golden.2.y.rung", "tie"),
-            ("golden.2.y.margin", "0.0155029"),
-            ("golden.2.scale.rung", "identical"),
-            ("golden.2.scale.margin", "0"),
-            ("golden.3.rung", "different"),
-            ("golden.3.margin", "inf"),
-        ]

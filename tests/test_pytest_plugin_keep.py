@@ -18,11 +18,11 @@ from npu_quant.pytest_plugin import archive, keeping
 pytest_plugins = ["pytester", "plugin_sessions"]
 
 CACHE = ".pytest_cache/d/npu_quant"
-FAILS = "def test_it(golden): golden(WRONG, Y)"
-PASSES = "def test_it(golden): golden(Y, Y + 0)"
-MEANT = "def test_it(golden):\n    with pytest.raises(GoldenMismatch): golden(WRONG, Y)"
-ASSERTS = "def test_it(golden): assert False"
-OTHER = "\ndef test_other(golden): golden(WRONG, Y)"
+FAILS = "def test_it(npu_golden): npu_golden(WRONG, Y)"
+PASSES = "def test_it(npu_golden): npu_golden(Y, Y + 0)"
+MEANT = "def test_it(npu_golden):\n    with pytest.raises(GoldenMismatch): npu_golden(WRONG, Y)"
+ASSERTS = "def test_it(npu_golden): assert False"
+OTHER = "\ndef test_other(npu_golden): npu_golden(WRONG, Y)"
 
 
 def words_in(result: pytest.RunResult) -> list[str]:
@@ -43,7 +43,7 @@ class TestKeep:
         }
 
     def test_with_the_inputs_of_an_operator(self, session: Session, folder: Path) -> None:
-        session("def test_it(golden): golden((WRONG, SCALE), **OP)", failed=1)
+        session("def test_it(npu_golden): npu_golden((WRONG, SCALE), **OP)", failed=1)
         held = archive.read(folder / CACHE / "test_it/test_it/1.npz")
         assert {name: array.dtype.name for name, array in held.items()} == {
             "actual.y": "int8",
@@ -79,10 +79,10 @@ class TestKeep:
 
     def test_several_failures_of_a_test(self, session: Session, folder: Path) -> None:
         both = """
-        def test_it(golden):
+        def test_it(npu_golden):
             for wrong in {}:
                 with pytest.raises(GoldenMismatch):
-                    golden(wrong, Y)
+                    npu_golden(wrong, Y)
             assert False
         """
         session(both.format("(TIE, WRONG)"))
@@ -94,7 +94,7 @@ class TestKeep:
     @pytest.mark.parametrize(
         ("options", "place"),
         [
-            (["--golden-keep=some where"], "some where"),
+            (["--npu-golden-keep=some where"], "some where"),
             (["-p", "no:cacheprovider"], ".pytest_golden"),
         ],
     )
@@ -118,7 +118,7 @@ class TestKeep:
         result.stdout.fnmatch_lines(["E   GoldenMismatch: *", "E     arrays not kept: no room"])
         assert "rerun" not in text_of(result)
         # A test's `golden` is the fixture, which explains nothing.
-        result = session("def test_it(golden): golden(WRONG, **OP)")
+        result = session("def test_it(npu_golden): npu_golden(WRONG, **OP)")
         assert "  next: npu_quant.golden.explain(actual, " in text_of(result)
 
     def test_what_is_too_large_is_not_kept(
@@ -134,18 +134,18 @@ class TestKeep:
 
 
 COMPARES = [
-    "golden(WRONG, Y)",
-    "golden(WRONG, Y, atol=1)",
-    "golden(WRONG, Y, preset='off_by_one')",
-    "golden((Y, WRONG), (Y + 0, Y))",
-    "golden((Y, WRONG), (Y + 0, Y), names=['a', 'b'], atol={'b': 1}, rtol={'a': 1})",
-    "golden((WRONG, SCALE), (Y, SCALE + 0), op='npu_dynamic_quant')",
-    "golden((WRONG, SCALE), **OP)",
-    "golden((WRONG, SCALE), **OP, atol={'y': 1})",
-    "golden((WRONG, SCALE), **OP, numerics='reference')",
-    "golden((WRONG, SCALE), **OP, variant='x * (1/scale)')",
-    "golden(WRONG, **OP)",
-    "golden((None, SCALE * 2), **OP)",
+    "npu_golden(WRONG, Y)",
+    "npu_golden(WRONG, Y, atol=1)",
+    "npu_golden(WRONG, Y, preset='off_by_one')",
+    "npu_golden((Y, WRONG), (Y + 0, Y))",
+    "npu_golden((Y, WRONG), (Y + 0, Y), names=['a', 'b'], atol={'b': 1}, rtol={'a': 1})",
+    "npu_golden((WRONG, SCALE), (Y, SCALE + 0), op='npu_dynamic_quant')",
+    "npu_golden((WRONG, SCALE), **OP)",
+    "npu_golden((WRONG, SCALE), **OP, atol={'y': 1})",
+    "npu_golden((WRONG, SCALE), **OP, numerics='reference')",
+    "npu_golden((WRONG, SCALE), **OP, variant='x * (1/scale)')",
+    "npu_golden(WRONG, **OP)",
+    "npu_golden((None, SCALE * 2), **OP)",
 ]
 ATTRIBUTES = [
     "'dst_type': 'int8'",
@@ -160,7 +160,7 @@ ATTRIBUTES = [
     "'smooth_scales': None",
 ]
 COMPARES += [
-    f"golden((WRONG, SCALE), op='npu_dynamic_quant', inputs={{'input': X, {each}}})"
+    f"npu_golden((WRONG, SCALE), op='npu_dynamic_quant', inputs={{'input': X, {each}}})"
     for each in ATTRIBUTES
 ]
 
@@ -170,7 +170,7 @@ class TestCommand:
     def test_it_finds_the_same(
         self, session: Session, capsys: pytest.CaptureFixture[str], call: str
     ) -> None:
-        result = session(f"def test_it(golden): {call}", failed=1)
+        result = session(f"def test_it(npu_golden): {call}", failed=1)
         words = words_in(result)
         capsys.readouterr()
         assert cli.main(words) == 1
@@ -181,12 +181,12 @@ class TestCommand:
 
     @pytest.mark.parametrize("call", COMPARES[6:])
     def test_with_inputs_it_computes_the_golden(self, session: Session, call: str) -> None:
-        words = words_in(session(f"def test_it(golden): {call}"))
+        words = words_in(session(f"def test_it(npu_golden): {call}"))
         assert words[:3] == ["compare", "--op", "npu_dynamic_quant"]
         assert f"input={CACHE}/test_it/test_it/1.npz::inputs.input" in words
 
     def test_it_passes_once_the_arrays_are_right(self, session: Session, folder: Path) -> None:
-        words = words_in(session("def test_it(golden): golden((WRONG, SCALE), **OP)"))
+        words = words_in(session("def test_it(npu_golden): npu_golden((WRONG, SCALE), **OP)"))
         file = folder / CACHE / "test_it/test_it/1.npz"
         held = archive.read(file)
         archive.write(file, {**held, "actual.y": held["golden.y"]})
@@ -198,7 +198,9 @@ class TestCommand:
     ) -> None:
         dtype = dtype if "." in dtype else f"np.{dtype}"
         inputs = f"inputs={{'input': X.astype({dtype})}}"
-        result = session(f"def test_it(golden): golden(WRONG, op='npu_dynamic_quant', {inputs})")
+        result = session(
+            f"def test_it(npu_golden): npu_golden(WRONG, op='npu_dynamic_quant', {inputs})"
+        )
         assert cli.main(words_in(result)) == 1
         assert "1 of 4 codes differs" in capsys.readouterr().out
 
@@ -209,8 +211,8 @@ class TestCommand:
         result = session("""
             from npu_quant.golden import load
 
-            def test_it(golden):
-                golden(WRONG, op='npu_dynamic_quant', inputs={'input': load('x.npy')})
+            def test_it(npu_golden):
+                npu_golden(WRONG, op='npu_dynamic_quant', inputs={'input': load('x.npy')})
             """)
         words = words_in(result)
         assert f"input={CACHE}/test_it/test_it/1.npz::inputs.input" in words
@@ -222,7 +224,7 @@ class TestCommand:
     ) -> None:
         monkeypatch.setattr(keeping, "_literal", lambda value: None)
         call = COMPARES[-1].replace("'smooth_scales': None", "'dst_type_max': 0.0")
-        words = words_in(session(f"def test_it(golden): {call}"))
+        words = words_in(session(f"def test_it(npu_golden): {call}"))
         place = f"{CACHE}/test_it/test_it/1.npz"
         assert words == ["compare", f"{place}::actual.y", f"{place}::golden.y"]
 

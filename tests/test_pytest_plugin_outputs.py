@@ -36,7 +36,7 @@ def table_of(result: pytest.RunResult) -> list[str]:
 class TestOneFails:
     def test_what_one_output_tolerates_does_not_hide_the_other(self, session: Session) -> None:
         result = session(
-            OF_128 + "def test_it(golden): golden(of_128(X), **OP, atol={'y': 1})", failed=1
+            OF_128 + "def test_it(npu_golden): npu_golden(of_128(X), **OP, atol={'y': 1})", failed=1
         )
         tolerated, variant, counts = table_of(result)
         assert tolerated.split()[:4] == ["ok", "tolerated", "1.00", "of"]
@@ -47,11 +47,11 @@ class TestOneFails:
         result = session(
             OF_128
             + """
-            def test_it(golden):
+            def test_it(npu_golden):
                 with pytest.raises(GoldenMismatch):
-                    golden(of_128(X), **OP, atol={'y': 1})
+                    npu_golden(of_128(X), **OP, atol={'y': 1})
             """.replace("\n            ", "\n"),
-            "--golden-summary",
+            "--npu-golden-summary",
             passed=1,
         )
         assert [line.split()[0] for line in table_of(result)[:2]] == ["ok", "xfail"]
@@ -62,18 +62,22 @@ class TestMissing:
         ("call", "line", "differ"),
         [
             (
-                "golden(Y, (Y + 0, SCALE))",
+                "npu_golden(Y, (Y + 0, SCALE))",
                 "missing from actual: 1",
                 "missing: only the golden has it",
             ),
-            ("golden((Y, SCALE), Y + 0)", "extra in actual: 1", "extra: only actual has it"),
-            ("golden((Y,), **OP)", "missing from actual: scale", "missing: only the golden has it"),
+            ("npu_golden((Y, SCALE), Y + 0)", "extra in actual: 1", "extra: only actual has it"),
+            (
+                "npu_golden((Y,), **OP)",
+                "missing from actual: scale",
+                "missing: only the golden has it",
+            ),
         ],
     )
     def test_it_fails(
         self, session: Session, pytester: pytest.Pytester, call: str, line: str, differ: str
     ) -> None:
-        result = session(f"def test_it(golden): {call}", failed=1)
+        result = session(f"def test_it(npu_golden): {call}", failed=1)
         assert f"E     {line}" in result.outlines
         assert "E     next: write None for an output that is not to be compared" in result.outlines
         assert "rerun:" not in text_of(result)  # no command line could miss it
@@ -87,10 +91,10 @@ class TestMissing:
     def test_none_is_written(self, session: Session) -> None:
         result = session(
             """
-            def test_it(golden):
-                golden((Y, None), (Y + 0, SCALE))
-                golden((Y, None), **OP)
-                golden(Y, **OP)
+            def test_it(npu_golden):
+                npu_golden((Y, None), (Y + 0, SCALE))
+                npu_golden((Y, None), **OP)
+                npu_golden(Y, **OP)
             """,
             passed=1,
         )
@@ -98,7 +102,7 @@ class TestMissing:
 
 
 class TestStored:
-    RESULT = "def test_it(golden): golden.stored({}, 'q', names=('y', 'scale'))"
+    RESULT = "def test_it(npu_golden): npu_golden.stored({}, 'q', names=('y', 'scale'))"
 
     @pytest.mark.parametrize(
         ("before", "now", "lists"),
@@ -113,7 +117,7 @@ class TestStored:
     def test_it_has_the_arrays_that_were_stored(
         self, session: Session, pytester: pytest.Pytester, before: str, now: str, lists: str
     ) -> None:
-        session(self.RESULT.format(before), "--golden-update", passed=1)
+        session(self.RESULT.format(before), "--npu-golden-update", passed=1)
         assert list(Path(pytester.path).rglob("q.npz"))
         session(self.RESULT.format(before), passed=1)
         result = session(self.RESULT.format(now), failed=1)

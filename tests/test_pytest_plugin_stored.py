@@ -20,7 +20,7 @@ from npu_quant.pytest_plugin.folders import safe
 
 pytest_plugins = ["pytester", "plugin_sessions"]
 
-STORES = "def test_it(golden): golden.stored(Y)"
+STORES = "def test_it(npu_golden): npu_golden.stored(Y)"
 FILE = "golden/test_it/test_it/y.npz"
 
 
@@ -29,28 +29,28 @@ class TestCompare:
         result = session(STORES, failed=1)
         result.stdout.fnmatch_lines(
             [
-                f"E   Failed: golden.stored: {FILE} is not stored yet.",
-                "E   When the result is right, store it: pytest --golden-update test_it.py::test_it",
+                f"E   Failed: npu_golden.stored: {FILE} is not stored yet.",
+                "E   When the result is right, store it: pytest --npu-golden-update test_it.py::test_it",
             ]
         )
         assert "golden: 1 comparison: 1 missing" in result.outlines
         assert not (folder / "golden").exists()
 
     def test_the_command_it_names_stores(self, session: Session, folder: Path) -> None:
-        source = "@pytest.mark.parametrize('a', ['b c'])\ndef test_it(golden, a): golden.stored(Y)"
-        line = next(x for x in session(source).outlines if "pytest --golden-update" in x)
+        source = "@pytest.mark.parametrize('a', ['b c'])\ndef test_it(npu_golden, a): npu_golden.stored(Y)"
+        line = next(x for x in session(source).outlines if "pytest --npu-golden-update" in x)
         words = shlex.split(line.partition(": pytest ")[2])
-        assert words == ["--golden-update", "test_it.py::test_it[b c]"]
+        assert words == ["--npu-golden-update", "test_it.py::test_it[b c]"]
         session("", *words, passed=1)
         session("", passed=1)
 
     def test_the_next_run_passes(self, session: Session) -> None:
-        session(STORES, "--golden-update", passed=1)
+        session(STORES, "--npu-golden-update", passed=1)
         result = session("", passed=1)
         assert "golden: 1 comparison: 1 identical" in result.outlines
 
     def test_a_changed_result_fails(self, session: Session, folder: Path) -> None:
-        session(STORES, "--golden-update")
+        session(STORES, "--npu-golden-update")
         before = (folder / FILE).read_bytes()
         result = session(STORES.replace("Y", "TIE"), failed=1)
         result.stdout.fnmatch_lines([f"E   GoldenMismatch: y int8 (1, 4)  *golden={FILE}"])
@@ -59,7 +59,10 @@ class TestCompare:
     AGAIN: ClassVar[dict[str, tuple[str, int]]] = {
         "within a tolerance": (STORES.replace("Y", "TIE, atol=1"), 1),
         "beyond a tolerance": (STORES.replace("Y", "WRONG, atol=1"), 0),
-        "within the marker's": (f"@pytest.mark.golden(atol=1)\n{STORES.replace('Y', 'TIE')}", 1),
+        "within the marker's": (
+            f"@pytest.mark.npu_golden(atol=1)\n{STORES.replace('Y', 'TIE')}",
+            1,
+        ),
         "a dict in another order": (STORES.replace("Y", "{'b': SCALE, 'a': Y}"), 1),
     }
 
@@ -67,18 +70,18 @@ class TestCompare:
     def test_what_passes_later(self, session: Session, what: str) -> None:
         source, passed = self.AGAIN[what]
         first = "{'a': Y, 'b': SCALE}" if "dict" in what else "Y"
-        session(STORES.replace("Y", first), "--golden-update")
+        session(STORES.replace("Y", first), "--npu-golden-update")
         session(source, passed=passed, failed=1 - passed)
 
     def test_a_golden_of_other_arrays_fails(self, session: Session) -> None:
-        session(STORES.replace("Y", "{'a': Y, 'b': SCALE}"), "--golden-update")
+        session(STORES.replace("Y", "{'a': Y, 'b': SCALE}"), "--npu-golden-update")
         result = session(STORES.replace("Y", "{'a': Y}"), failed=1)
-        result.stdout.fnmatch_lines([f"E * golden.stored: {FILE} has a, b; the result has a."])
+        result.stdout.fnmatch_lines([f"E * npu_golden.stored: {FILE} has a, b; the result has a."])
 
 
 class TestUpdate:
     def test_a_new_golden(self, session: Session, folder: Path) -> None:
-        result = session(STORES, "--golden-update", passed=1)
+        result = session(STORES, "--npu-golden-update", passed=1)
         assert "golden: 1 comparison: 1 new" in result.outlines
         result.stdout.fnmatch_lines(
             ["*= golden update =*", "test_it.py::test_it", f"  new {FILE}: y int8 (1, 4)"]
@@ -89,8 +92,8 @@ class TestUpdate:
             assert stored["y"].tolist() == [[0, 32, -64, 127]]
 
     def test_a_changed_golden_is_shown(self, session: Session, folder: Path) -> None:
-        session(STORES, "--golden-update")
-        result = session(STORES.replace("Y", "WRONG"), "--golden-update", passed=1)
+        session(STORES, "--npu-golden-update")
+        result = session(STORES.replace("Y", "WRONG"), "--npu-golden-update", passed=1)
         assert "golden: 1 comparison: 1 updated" in result.outlines
         result.stdout.fnmatch_lines(
             [
@@ -107,24 +110,26 @@ class TestUpdate:
     def test_what_a_tolerance_lets_pass_is_stored_all_the_same(
         self, session: Session, folder: Path
     ) -> None:
-        session(STORES, "--golden-update")
-        session(STORES.replace("Y", "TIE, atol=1"), "--golden-update")
+        session(STORES, "--npu-golden-update")
+        session(STORES.replace("Y", "TIE, atol=1"), "--npu-golden-update")
         with np.load(folder / FILE) as stored:
             assert stored["y"].tolist() == [[0, 32, -63, 127]]
 
     def test_an_equal_golden_is_left_alone(self, session: Session, folder: Path) -> None:
-        session(STORES, "--golden-update")
+        session(STORES, "--npu-golden-update")
         os.utime(folder / FILE, ns=(10**18, 10**18))
         identity = (folder / FILE).stat()
-        result = session("", "--golden-update", passed=1)
+        result = session("", "--npu-golden-update", passed=1)
         assert "golden: 1 comparison: 1 identical" in result.outlines
         assert "golden update" not in text_of(result)
         now = (folder / FILE).stat()
         assert (now.st_mtime_ns, now.st_ino) == (10**18, identity.st_ino)
 
     def test_an_array_more_is_an_update(self, session: Session, folder: Path) -> None:
-        session("def test_it(golden): golden.stored({'a': Y})", "--golden-update")
-        result = session("def test_it(golden): golden.stored({'a': Y, 'b': Y})", "--golden-update")
+        session("def test_it(npu_golden): npu_golden.stored({'a': Y})", "--npu-golden-update")
+        result = session(
+            "def test_it(npu_golden): npu_golden.stored({'a': Y, 'b': Y})", "--npu-golden-update"
+        )
         result.stdout.fnmatch_lines([f"  updated {FILE}", "    had a; has a, b"])
         assert list(archive.read(folder / FILE)) == ["a", "b"]
 
@@ -141,8 +146,10 @@ class TestUpdate:
     def test_what_is_no_golden_is_not_stored(
         self, session: Session, folder: Path, result: str, says: str
     ) -> None:
-        run = session(f"def test_it(golden): golden.stored({result})", "--golden-update", failed=1)
-        run.stdout.fnmatch_lines([f"E * golden.stored does not store {FILE}: *{says}*"])
+        run = session(
+            f"def test_it(npu_golden): npu_golden.stored({result})", "--npu-golden-update", failed=1
+        )
+        run.stdout.fnmatch_lines([f"E * npu_golden.stored does not store {FILE}: *{says}*"])
         assert "golden: 1 comparison: 1 refused" in run.outlines
         assert not (folder / "golden").exists()
 
@@ -150,11 +157,13 @@ class TestUpdate:
     def test_a_constant_may_be_meant_or_stand_beside_what_varies(
         self, session: Session, result: str
     ) -> None:
-        session(f"def test_it(golden): golden.stored({result})", "--golden-update", passed=1)
+        session(
+            f"def test_it(npu_golden): npu_golden.stored({result})", "--npu-golden-update", passed=1
+        )
         session("", passed=1)
 
     def test_only_stored_goldens_are_updated(self, session: Session) -> None:
-        session("def test_it(golden): golden(WRONG, Y)", "--golden-update", failed=1)
+        session("def test_it(npu_golden): npu_golden(WRONG, Y)", "--npu-golden-update", failed=1)
 
     def test_a_write_that_is_cut_short_leaves_the_old(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -178,39 +187,41 @@ class TestNames:
         self, session: Session, folder: Path
     ) -> None:
         source = """
-        def test_it(golden):
-            golden.stored((Y, SCALE), name="a")
-            golden.stored((Y, SCALE), name="b", names=("codes", "steps"))
-            golden.stored((Y, SCALE), name="c", op="npu_dynamic_quant")
-            golden.stored((Y,), name="d", op="npu_dynamic_quant")
+        def test_it(npu_golden):
+            npu_golden.stored((Y, SCALE), name="a")
+            npu_golden.stored((Y, SCALE), name="b", names=("codes", "steps"))
+            npu_golden.stored((Y, SCALE), name="c", op="npu_dynamic_quant")
+            npu_golden.stored((Y,), name="d", op="npu_dynamic_quant")
         """
-        session(source, "--golden-update", passed=1)
+        session(source, "--npu-golden-update", passed=1)
         session("", passed=1)
         held = {p.stem: list(archive.read(p)) for p in (folder / FILE).parent.iterdir()}
         assert held == {"a": ["0", "1"], "b": ["codes", "steps"], "c": ["y", "scale"], "d": ["y"]}
 
     def test_a_name_is_used_once(self, session: Session) -> None:
-        twice = "def test_it(golden):\n    golden.stored(Y)\n    golden.stored(SCALE)"
-        result = session(twice, "--golden-update", failed=1)
-        result.stdout.fnmatch_lines(["*ParamError: golden.stored: 'y' was compared before*"])
+        twice = "def test_it(npu_golden):\n    npu_golden.stored(Y)\n    npu_golden.stored(SCALE)"
+        result = session(twice, "--npu-golden-update", failed=1)
+        result.stdout.fnmatch_lines(["*ParamError: npu_golden.stored: 'y' was compared before*"])
 
     @pytest.mark.parametrize("name", ["../y", "", ".y", "a/b", "a b", "-y"])
     def test_a_name_is_one_of_a_file(self, session: Session, folder: Path, name: str) -> None:
         result = session(
-            f"def test_it(golden): golden.stored(Y, {name!r})", "--golden-update", failed=1
+            f"def test_it(npu_golden): npu_golden.stored(Y, {name!r})",
+            "--npu-golden-update",
+            failed=1,
         )
-        assert f"ParamError: golden.stored: name is {name!r}, expected" in text_of(result)
+        assert f"ParamError: npu_golden.stored: name is {name!r}, expected" in text_of(result)
         assert arrays_in(folder) == []
 
     def test_every_test_has_a_folder_of_its_own(self, session: Session, folder: Path) -> None:
         source = """
         @pytest.mark.parametrize("a", ["fp16", "a/b", "a b", "x" * 300, "a::b", "a.b"])
-        def test_it(golden, a): golden.stored(Y)
+        def test_it(npu_golden, a): npu_golden.stored(Y)
 
         class TestThem:
-            def test_it(self, golden): golden.stored(Y)
+            def test_it(self, npu_golden): npu_golden.stored(Y)
         """
-        session(source, "--golden-update", passed=7)
+        session(source, "--npu-golden-update", passed=7)
         session("", passed=7)
         names = sorted(p.name for p in (folder / "golden/test_it").iterdir())
         assert len(names) == 7
@@ -234,14 +245,15 @@ class TestNames:
         assert len(made) - len(folder) == (8 if folder.endswith("-") else 0)
 
     def test_beside_the_test_or_where_it_is_told(self, session: Session, folder: Path) -> None:
-        session(STORES, "--golden-update", module="sub/test_a")
-        session("", "--golden-update", "--golden-dir=else where")
+        session(STORES, "--npu-golden-update", module="sub/test_a")
+        session("", "--npu-golden-update", "--npu-golden-dir=else where")
         stored = {str(p.relative_to(folder)) for p in folder.rglob("*.npz")}
         assert stored == {"sub/golden/test_a/test_it/y.npz", "else where/sub/test_a/test_it/y.npz"}
-        session("", "--golden-dir=else where", passed=1)
-        result = session("", "--golden-dir=no where", failed=1)
-        assert "pytest --golden-update --golden-dir 'no where' sub/test_a.py::test_it" in text_of(
-            result
+        session("", "--npu-golden-dir=else where", passed=1)
+        result = session("", "--npu-golden-dir=no where", failed=1)
+        assert (
+            "pytest --npu-golden-update --npu-golden-dir 'no where' sub/test_a.py::test_it"
+            in text_of(result)
         )
 
 

@@ -18,7 +18,7 @@ __dir__ = dir_of(__name__)
 
 
 class GoldenFixture(Protocol):
-    """What the pytest fixtures ``npu_golden`` and ``golden`` give: :func:`assert_golden`, recorded.
+    """What the pytest fixture ``npu_golden`` gives: :func:`assert_golden`, recorded.
 
     For the annotations of tests::
 
@@ -26,11 +26,11 @@ class GoldenFixture(Protocol):
     """
 
     def __call__(self, actual: Any, golden: Any = None, **arguments: Any) -> Comparison:
-        """Compare: :func:`assert_golden`'s arguments, with defaults of the marker ``golden``."""
+        """Compare: :func:`assert_golden`'s arguments, with the marker ``npu_golden``'s defaults."""
         ...
 
     def stored(self, actual: Any, name: str = "y", **arguments: Any) -> Comparison:
-        """Compare with what this test gave when ``pytest --golden-update`` stored its goldens."""
+        """Compare with what this test gave when ``--npu-golden-update`` stored its goldens."""
         ...
 
 

@@ -7,7 +7,6 @@ beside it: of ``y.npy`` in ``y.dtype``, as text. NumPy alone reads the codes.
 from __future__ import annotations
 
 import os
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,11 +27,6 @@ _LONGEST_REASON = 160
 _REGISTERED = 2  # np.dtype.isbuiltin of a dtype that another package added
 
 
-def is_carried(dtype: np.dtype) -> bool:
-    """Say whether a dtype is stored as integers, with its name beside them."""
-    return dtype.isbuiltin == _REGISTERED
-
-
 def problem_of_name(name: str) -> str | None:
     """Say why an array cannot have a name in a file that np.load should read as we do."""
     if name.endswith((_ARRAY, _DTYPE)):
@@ -42,54 +36,41 @@ def problem_of_name(name: str) -> str | None:
     return None
 
 
-def write(path: Path, arrays: Mapping[str, NDArray[Any]], *, check: bool = False) -> None:
+def write(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write arrays, so that the file is the old or the new one whatever happens.
 
     Args:
         path: of the file, whose folder is made.
         arrays: by name.
-        check: read them again before the file takes the old one's place.
 
     Raises:
         OSError: it cannot be written.
-        ValueError: what was read again is not what was written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(".tmp", f".{path.name}-", path.parent)
+    temporary = path.with_name(f".{path.name}-{os.getpid()}.tmp")
     try:
-        with os.fdopen(descriptor, "wb") as file, zipfile.ZipFile(file, "w") as archive:
+        with zipfile.ZipFile(temporary, "w") as archive:
             for name, array in arrays.items():
-                _write_member(archive, name, array)
-        if check and not identical(read(Path(temporary)), arrays):
-            raise ValueError("it is read back as other arrays than were written")
-        # mkstemp's files are their owner's alone, which a file to be shared is not.
-        os.chmod(temporary, 0o666 & ~_umask())
+                _write_member(archive, name, np.asarray(array, order="C"))
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
         raise
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _write_member(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
+    if array.dtype.isbuiltin == _REGISTERED:
+        archive.writestr(_member(name + _DTYPE), array.dtype.name)
+        array = array.view(f"u{array.dtype.itemsize}")
+    large = array.nbytes > _LARGE
+    with archive.open(_member(name + _ARRAY), "w", force_zip64=large) as member:
+        np.lib.format.write_array(member, array, allow_pickle=False)
 
 
 def _member(name: str) -> zipfile.ZipInfo:
     info = zipfile.ZipInfo(name, _EPOCH)
     info.external_attr = 0o644 << 16
     return info
-
-
-def _write_member(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
-    array = np.asarray(array, order="C")
-    if is_carried(array.dtype):
-        archive.writestr(_member(name + _DTYPE), array.dtype.name)
-        array = array.view(f"u{array.dtype.itemsize}")
-    large = array.nbytes > _LARGE
-    with archive.open(_member(name + _ARRAY), "w", force_zip64=large) as member:
-        np.lib.format.write_array(member, array, allow_pickle=False)
 
 
 def read(path: Path) -> Arrays:
@@ -111,17 +92,3 @@ def read(path: Path) -> Arrays:
     except (OSError, MemoryError) as error:
         reason = getattr(error, "strerror", None) or repr(error)
     raise ValueError(clean(reason, _LONGEST_REASON))
-
-
-def identical(one: Mapping[str, NDArray[Any]], other: Mapping[str, NDArray[Any]]) -> bool:
-    """Say whether two results have the same names, dtypes, shapes and bits."""
-    return one.keys() == other.keys() and all(
-        array.dtype == other[name].dtype
-        and array.shape == other[name].shape
-        and np.array_equal(_bytes_of(array), _bytes_of(other[name]))
-        for name, array in one.items()
-    )
-
-
-def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)

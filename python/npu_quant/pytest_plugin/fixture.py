@@ -1,4 +1,4 @@
-"""The fixture `golden`: assert_golden that is recorded, keeps what failed, and stores goldens."""
+"""The fixture `npu_golden`: assert_golden that keeps account, arrays that failed, and goldens."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import dataclasses
 import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import pytest
 
-from npu_quant_pytest.ledger import Record, Waiting
+from npu_quant_pytest.ledger import Record
 
 from ..errors import DTypeError, ParamError
 from ..golden.api import Comparison, Sides, run, sides_of
@@ -47,24 +47,19 @@ def _concise(method: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-class Outbox(NamedTuple):
-    """Where a test's comparisons leave what the session is to know."""
-
-    records: list[Record]
-    waiting: list[Waiting]
-    properties: list[tuple[str, object]]
-
-
 class Golden(GoldenFixture):
-    """Compares arrays with a golden in one test; see the fixture `golden`."""
+    """Compares arrays with a golden in one test; see the fixture `npu_golden`."""
 
-    def __init__(self, folders: Folders, defaults: Mapping[str, Any], outbox: Outbox) -> None:
-        self._folders, self._defaults, self._outbox = folders, defaults, outbox
-        self._calls, self._failures = 0, 0
+    def __init__(
+        self, folders: Folders, defaults: Mapping[str, Any], records: list[Record]
+    ) -> None:
+        self._folders, self._defaults, self._records = folders, defaults, records
+        self._failures = 0
         self._names: set[str] = set()
+        self._to_store: list[tuple[Record, Path, archive.Arrays]] = []
 
     def __repr__(self) -> str:
-        return "<golden>"  # pytest shows it in every failing test
+        return "<npu_golden>"  # pytest shows it in every failing test
 
     @_concise
     def __call__(self, actual: Any, golden: Any = None, **arguments: Any) -> Comparison:
@@ -92,8 +87,8 @@ class Golden(GoldenFixture):
         """Compare with what this test gave when its goldens were stored.
 
         They are in ``golden/<test module>/<test>/<name>.npz`` beside the test's file. ``pytest
-        --golden-update`` stores what the test gives now, if it passes, and shows how that differs
-        from before.
+        --npu-golden-update`` stores what the test gives now, if it passes, and shows how that
+        differs from before.
 
         Args:
             actual: what is to be judged: an array, or a tuple or dict of arrays.
@@ -115,7 +110,7 @@ class Golden(GoldenFixture):
         path = self._folders.stored_file(name)
         if name in self._names:
             raise ParamError(
-                f"golden.stored: {name!r} was compared before; give each its own name."
+                f"npu_golden.stored: {name!r} was compared before; give each its own name."
             )
         self._names.add(name)
         arrays = store.arrays_of(actual, name, asked)
@@ -124,8 +119,10 @@ class Golden(GoldenFixture):
             return self._update(path, arrays, asked, request)
         found = store.held(path, arrays)
         if found.note:
-            self._record(records.record_of_none(found.note, name))
-            text = f"golden.stored: {request.golden_name} {found.problem}.\n{_ADVICE[found.note]}"
+            self._records.append(records.record_of_none(found.note, name))
+            text = (
+                f"npu_golden.stored: {request.golden_name} {found.problem}.\n{_ADVICE[found.note]}"
+            )
             pytest.fail(f"{text}: {self._folders.update_command}")
         try:
             return self._judge(arrays, found.arrays, asked, request)
@@ -138,14 +135,14 @@ class Golden(GoldenFixture):
         """Compare and record; raise unless it passes and could have failed."""
         sides = sides_of(actual, golden, request)
         try:
-            comparison = checked(sides, request, asked.get("allow_constant", False), "golden")
+            comparison = checked(sides, request, asked.get("allow_constant", False), "npu_golden")
         except GoldenMismatch as mismatch:
             raise self._mismatch(mismatch.comparison, sides, request) from None
         except GoldenRefused as refused:
             if refused.comparison is not None:
-                self._record(records.record_of("refused", refused.comparison))
+                self._records.append(records.record_of("refused", refused.comparison))
             raise
-        self._record(records.record_of("", comparison))
+        self._records.append(records.record_of("", comparison))
         return comparison
 
     def _mismatch(self, comparison: Comparison, sides: Sides, request: Request) -> GoldenMismatch:
@@ -153,7 +150,7 @@ class Golden(GoldenFixture):
         self._failures += 1
         kept = keeping.keep(self._folders, self._failures, comparison, sides.pairs, request)
         comparison = dataclasses.replace(comparison, rerun=kept.command)
-        self._record(records.record_of("", comparison))
+        self._records.append(records.record_of("", comparison))
         mismatch = GoldenMismatch(comparison)
         if kept.problem:
             mismatch.args = (f"{comparison}\n  arrays not kept: {kept.problem}",)
@@ -173,22 +170,34 @@ class Golden(GoldenFixture):
             # To compare with such a golden could only pass.
             refusal = refusal_of(comparison, asked.get("allow_constant", False))
         if refusal is not None:
-            self._record(records.record_of_none("refused", path.stem))
-            raise GoldenRefused(f"golden.stored does not store {plain.golden_name}: {refusal}")
+            self._records.append(records.record_of_none("refused", path.stem))
+            raise GoldenRefused(f"npu_golden.stored does not store {plain.golden_name}: {refusal}")
         note, text = store.change_of(path, copies, plain)
         record = records.record_of(note, comparison, text)
-        if not note:
-            self._record(record)
-            return comparison
-        self._number(record)
-        write = functools.partial(store.write, path, copies, plain.golden_name)
-        self._outbox.waiting.append(Waiting(record, write))
+        if note:
+            self._to_store.append((record, path, copies))
+        else:
+            self._records.append(record)
         return comparison
 
-    def _record(self, record: Record) -> None:
-        self._number(record)
-        self._outbox.records.append(record)
+    def store(self, passed: bool) -> None:
+        """Store the goldens of a test that has passed, at its end; note those of one that did not.
 
-    def _number(self, record: Record) -> None:
-        self._calls += 1
-        self._outbox.properties.extend(records.properties_of(record, self._calls))
+        Raises:
+            pytest.fail.Exception: one cannot be written.
+        """
+        problems = []
+        for record, path, arrays in self._to_store:
+            try:
+                if passed:
+                    archive.write(path, arrays)
+                else:
+                    records.give_up(record, "the test did not pass")
+            except (OSError, ValueError, MemoryError) as error:
+                why = getattr(error, "strerror", None) or str(error) or repr(error)
+                shown = self._folders.shown(path)
+                problems.append(f"npu_golden.stored: {shown} cannot be written: {why}")
+                records.give_up(record, "see the failure")
+            self._records.append(record)
+        if problems:
+            pytest.fail("\n".join(problems), pytrace=False)

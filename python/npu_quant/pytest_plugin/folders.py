@@ -70,14 +70,14 @@ class Folders:
         stored = item.path.parent / "golden" if chosen is None else base / chosen / below
         start = config.invocation_params.dir
         place = "::".join([os.path.relpath(item.path, start), *parts])
-        command = ["pytest", options.name_of(config, "update")]
-        command += [] if chosen is None else [options.name_of(config, "dir"), chosen]
+        command = ["pytest", "--npu-golden-update"]
+        command += [] if chosen is None else ["--npu-golden-dir", chosen]
         folders = cls(
             stored=stored / folder,
             kept=_keep(config) / below / folder,
             update_command=joined([*command, place]),
             start=start,
-            updating=options.value_of(config, "update"),
+            updating=bool(options.value_of(config, "update")),
         )
         item.stash[KEPT] = folders.kept
         return folders
@@ -90,7 +90,7 @@ class Folders:
         """
         if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+=,-]*", name):
             raise ParamError(
-                f"golden.stored: name is {name!r}, expected letters, digits and _.-+=,"
+                f"npu_golden.stored: name is {name!r}, expected letters, digits and _.-+=,"
             )
         return self.stored / f"{name}.npz"
 

@@ -1,11 +1,11 @@
-"""Records: what the summary and JUnit's properties say of a comparison, as plain data."""
+"""Records: what the summary says of a comparison, as plain data."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from npu_quant_pytest.ledger import Record
+from npu_quant_pytest.ledger import UNWRITTEN, Record
 
 from ..golden.api import Comparison
 from ..golden.elements import elements_of
@@ -68,18 +68,9 @@ def _limit(output: OutputComparison, comparison: Comparison) -> str:
     return ""
 
 
-def properties_of(record: Record, number: int) -> list[tuple[str, str]]:
-    """Return JUnit's properties, such as ("golden.y.rung", "tie").
-
-    Args:
-        record: of the comparison.
-        number: which of the test's comparisons it is; from the second on it is part of the names.
-    """
-    start = "golden" if number == 1 else f"golden.{number}"
-    properties = []
+def give_up(record: Record, why: str) -> None:
+    """Note that a golden is not stored, and why."""
+    record["note"], record["passed"] = UNWRITTEN, False
+    record["text"] = f"{UNWRITTEN}, {why}: {record['text']}"
     for output in record["outputs"]:
-        name = f"{start}.{output['output']}".rstrip(".")
-        margin = math.nan if output["margin"] is None else output["margin"]
-        properties.append((f"{name}.rung", str(output["rung"])))
-        properties.append((f"{name}.margin", words.number(margin)))
-    return properties
+        output["passed"] = False

@@ -30,16 +30,16 @@ _OF_COMPUTED = ("inputs", "variant", "numerics")
 
 
 def marked(item: pytest.Item) -> dict[str, Any]:
-    """Return what the markers `golden` of a test say, the closest first to be heard.
+    """Return what the markers `npu_golden` of a test say, the closest first to be heard.
 
     Raises:
         ParamError: one has an argument that there is not.
     """
     defaults: dict[str, Any] = {}
-    for mark in item.iter_markers("golden"):
+    for mark in item.iter_markers("npu_golden"):
         if mark.args:
-            raise ParamError(f"@pytest.mark.golden{mark.args}: arguments are given by name.")
-        _check_names(mark.kwargs, "@pytest.mark.golden")
+            raise ParamError(f"@pytest.mark.npu_golden{mark.args}: arguments are given by name.")
+        _check_names(mark.kwargs, "@pytest.mark.npu_golden")
         defaults = _merged(mark.kwargs, defaults)
     return defaults
 
@@ -57,7 +57,7 @@ def settings_of(
     Raises:
         ParamError: there is no such argument.
     """
-    _check_names(arguments, "golden")
+    _check_names(arguments, "npu_golden")
     if not computed:
         defaults = {n: value for n, value in defaults.items() if n not in _OF_COMPUTED}
     return _merged(defaults, arguments)

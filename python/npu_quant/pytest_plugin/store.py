@@ -36,9 +36,9 @@ def arrays_of(actual: Any, name: str, asked: Settings) -> Arrays:
         stored_as = str(given)
         problem = archive.problem_of_name(stored_as)
         if problem is not None:
-            raise ParamError(f"golden.stored: an array is named {stored_as!r}; {problem}.")
+            raise ParamError(f"npu_golden.stored: an array is named {stored_as!r}; {problem}.")
         if stored_as in arrays:
-            raise ParamError(f"golden.stored: two arrays would be stored as {stored_as!r}.")
+            raise ParamError(f"npu_golden.stored: two arrays would be stored as {stored_as!r}.")
         arrays[stored_as] = source.array()
     return arrays
 
@@ -63,16 +63,6 @@ def held(path: Path, arrays: Arrays) -> Held:
     if found.keys() == arrays.keys():
         return Held(found)
     return Held(found, "missing", f"has {_listed(found)}; the result has {_listed(arrays)}")
-
-
-def write(path: Path, arrays: Arrays, shown: str) -> str | None:
-    """Store a golden; return why it could not be."""
-    try:
-        archive.write(path, arrays, check=True)
-    except (OSError, ValueError, MemoryError) as error:
-        why = (error.strerror if isinstance(error, OSError) else None) or str(error) or repr(error)
-        return f"golden.stored: {shown} cannot be written: {why}"
-    return None
 
 
 def _listed(arrays: Arrays) -> str:

@@ -30,16 +30,13 @@ class Row(NamedTuple):
     test: str
 
 
-def summarize(
-    reporter: pytest.TerminalReporter, found: Sequence[Record], *, full: bool, option: str
-) -> None:
+def summarize(reporter: pytest.TerminalReporter, found: Sequence[Record], *, full: bool) -> None:
     """Write the summary.
 
     Args:
         reporter: where to.
         found: the records, each with its test's id and whether that failed.
         full: list all comparisons, whether or not any failed.
-        option: which lists all.
     """
     _write_stored(reporter, found)
     if full or any(map(_is_bad, found)):
@@ -48,7 +45,9 @@ def summarize(
         shown = rows if full else rows[:_MOST_ROWS]
         _write_table(reporter, shown)
         if len(rows) > len(shown):
-            reporter.write_line(f"and {len(rows) - len(shown):,} more: {option} lists all")
+            reporter.write_line(
+                f"and {len(rows) - len(shown):,} more: --npu-golden-summary lists all"
+            )
     reporter.write_line(counts(found), red=any(map(_is_bad, found)))
 
 
