@@ -236,6 +236,8 @@ def test_the_examples_of_compare_run(
 ) -> None:
     """The first one, by name, stands where the page begins."""
     save(s=SCALE, npu=np.maximum(Y, -126) - np.int8(1), golden=Y)
+    (here / "dev").mkdir()
+    np.savez("dev/case0.npz", input=X, y=Y, scale=SCALE)
     for side in ("npu_dump", "cpu_dump"):
         (here / side).mkdir()
         for name, array in (("input.0", X), ("output.0", Y), ("output.1", SCALE)):
@@ -243,7 +245,7 @@ def test_the_examples_of_compare_run(
     monkeypatch.setenv("COLUMNS", "80")
     page = compare.parser().format_help()
     examples = re.findall(r"^  npu-quant (compare .*)", page, re.MULTILINE)
-    assert len(examples) == 3
+    assert len(examples) == 4
     assert page.index(examples[0]) < 200
     assert "y=y.npy" in examples[0]
     for words in examples:

@@ -43,6 +43,7 @@ Compare results with their golden, and tell rounding from a bug.
   npu-quant compare --op npu_dynamic_quant y=y.npy scale=s.npy input=x.npy
   npu-quant compare npu.npy golden.npy --atol 1
   npu-quant compare npu_dump cpu_dump --op npu_dynamic_quant --html report.html
+  npu-quant compare dev --op npu_dynamic_quant
 
 With --op, files go by the names of the operator's outputs and inputs, None for one that is not
 there, and the operator computes the golden; golden.y=FILE is a golden of yours instead. Outputs
@@ -50,8 +51,10 @@ without a file are not compared. Files: .npy .npz .safetensors .pt .bin; one who
 names stands for all of them. Raw outputs have the operator's dtype and shape.
 
 Of two folders, or two files with several arrays, those of one name are compared in the order of
-execution, and the first that differs is named; with --op, or --op CALL=NAME, outputs are judged
-by the inputs beside them. What has no partner, or cannot be read, fails.
+execution, and the first that differs is named; with --op, or --op CALLS=NAME, outputs are judged
+by the inputs beside them. One folder with --op needs no golden: calls are those of a dump, and
+files with the operator's names, such as case0/y.bin or case0_y.bin. What belongs to nothing, or
+cannot be read, fails.
 
 Exit status: 0 passed, 1 different, 2 nothing can be said: wrong arguments, unreadable files, or a
 comparison that could only pass."""

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
+from typing import Any
 
 from ..errors import ParamError
 from ..files import FileError, list_arrays
 from ..golden import FolderComparison, FolderRow, compare_folders
 from ..golden.judge.verdict import RUNGS
+from ..golden.operators.dumped import every_call_of
 from ..golden.report import words
 from ..golden.report.folder_text import alone_lines, found, headline, remarks
-from .arguments import UsageError, limits
+from .arguments import UsageError, limits, once
 from .console import write, write_json, write_table, write_text
 from .outputs import HTML, JSON, check_output, split
 from .progress import progress_bar
 
 _MOST_ROWS = 40
-_OF_TWO_ARRAYS = ("attr", "numerics", "variant", "explain", "axis", "shape", "key")
+_OF_TWO_ARRAYS = ("explain", "axis", "key")
 _STYLES = dict(zip(RUNGS, ("green", "cyan", "yellow", "magenta", "red"), strict=True))
 
 
 def are_meant(arguments: Namespace) -> bool:
-    """Say whether the arguments name two folders or two files with several arrays."""
+    """Say whether the arguments name one or two folders, or two files with several arrays."""
     files = arguments.files
+    if len(files) == 1:
+        return os.path.isdir(files[0])
     if len(files) != 2:
         return False
     if any(os.path.isdir(file) for file in files) or arguments.mapping:
@@ -51,11 +55,12 @@ def run_folders(arguments: Namespace) -> bool:
     with progress_bar("comparing", quiet=arguments.quiet) as progress:
         comparison = compare_folders(
             *arguments.files,
-            ops=dict(map(_rule, arguments.ops or ())),
+            ops=_rules(arguments),
             mapping=arguments.mapping,
             progress=progress,
             preset=arguments.preset,
-            dtype=arguments.dtypes.get(""),
+            dtype=arguments.dtypes.get("", arguments.dtypes),
+            shape=arguments.shapes,
             **limit,  # type: ignore[arg-type]
         )
     if comparison.refusal is not None and not arguments.allow_constant:
@@ -73,8 +78,10 @@ def _check(arguments: Namespace) -> None:
     for name in _OF_TWO_ARRAYS:
         if getattr(arguments, name):
             raise UsageError(f"--{name} is for two arrays, not for folders.")
-    if any(arguments.dtypes):
-        raise UsageError("--dtype is one for folders, the same for all arrays.")
+    if "" in arguments.dtypes and len(arguments.dtypes) > 1:
+        raise UsageError("--dtype is one for all arrays of folders, or has the names of some.")
+    if "" in arguments.shapes:
+        raise UsageError("--shape of arrays in folders is NAME=SHAPE.")
     for name in ("atol", "rtol"):
         if any(output for output, _ in getattr(arguments, name) or ()):
             raise UsageError(f"--{name} is a number for folders, the same for all arrays.")
@@ -83,10 +90,12 @@ def _check(arguments: Namespace) -> None:
     check_output(HTML, arguments.html, read)
 
 
-def _rule(word: str) -> tuple[str, str]:
-    """Return calls and operator of CALLS=OPERATOR; OPERATOR alone stands for the calls of it."""
-    name, equals, op = word.rpartition("=")
-    return (name, op) if equals else (f"*.{op}.*", op)
+def _rules(arguments: Namespace) -> dict[str, dict[str, Any]]:
+    """Return what CALLS=OPERATOR or OPERATOR alone says, with what goes for all calls."""
+    more = {"attributes": once("--attr", arguments.attr)}
+    more |= {name: getattr(arguments, name) for name in ("numerics", "variant")}
+    words = [word.rpartition("=") for word in arguments.ops or ()]
+    return {name or every_call_of(op): {"op": op, **more} for name, _, op in words}
 
 
 def _report(comparison: FolderComparison) -> None:

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from .._text import printable
+from ..arrays import Source
 from .common import FileError
 from .dumps import (
     DATA_FOLDER,
@@ -56,7 +57,7 @@ class Entry:
     fault: str | None = None
     """Why it cannot be read."""
 
-    def open(self, like: FileSource | None = None, dtype: str | None = None) -> FileSource:
+    def open(self, like: Source | None = None, dtype: str | None = None) -> FileSource:
         """Open it.
 
         Args:

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any
 
 from ...errors import ParamError
-from ...files.dumps import Call
-from ...files.folder import Folder
+from ...files import FileError
+from ...files.common import Shape
+from ...files.dumps import Call, Dumped
+from ...files.folder import Entry, Folder
 from ..api import Comparison, run
 from ..folder_results import FolderRow
 from ..judge import verdict
 from ..judge.request import Request
-from ..operators import outputs_of
-from ..operators.dumped import Rule, arguments_of_call, arrays_in, loaded, outputs_of_call
+from ..operators import operator_of, outputs_of
+from ..operators.dumped import (
+    Rule,
+    arguments_of_call,
+    arrays_in,
+    calls_by_names,
+    loaded,
+    outputs_of_call,
+)
 from .pairs import Pair
 from .rows import FAULTS, Pass, row_of
 
@@ -28,7 +38,7 @@ class Group:
     name: str
     """Of the call, with its folder."""
     call: Call
-    outputs: Mapping[str, Pair]
+    outputs: Mapping[str, Pair] = dataclasses.field(default_factory=dict)
     """By the operator's names."""
 
     @property
@@ -37,34 +47,84 @@ class Group:
         return self.name.removesuffix(self.call.name).removesuffix("/") or self.name
 
 
+def calls_of(rules: Sequence[Rule], side: Folder) -> list[Group]:
+    """Return the calls that rules speak of, each with the first that fits, without outputs."""
+    groups: dict[str, Group] = {}
+    for name, call in side.calls.items():
+        fitting = next((rule for rule in rules if rule.fits(name)), None)
+        if fitting is not None:
+            groups[name] = Group(fitting, name, call)
+    arrays = [entry.name for entry in side.entries]
+    for rule in rules:
+        if rule.outputs and not any(letter in rule.pattern for letter in "*?["):
+            groups.setdefault(rule.pattern, Group(rule, rule.pattern, Call(rule.pattern)))
+            continue
+        said = dataclasses.replace(rule, inputs={}, outputs={})  # by the call
+        for name, call in calls_by_names(rule, arrays).items():
+            groups.setdefault(name, Group(said, name, call))
+    return list(groups.values())
+
+
+def outputs_in(group: Group, side: Folder) -> dict[str, Entry]:
+    """Return the outputs of a call that are there, by the operator's names."""
+    names = outputs_of_call(group.rule, group.call)
+    found = {output: side.find(array, group.folder) for output, array in names.items()}
+    return {output: entry for output, entry in found.items() if entry is not None}
+
+
+def check_found(rules: Sequence[Rule], groups: Sequence[Group], side: Folder, where: str) -> None:
+    """Raise ParamError of a rule for which there is no call with outputs.
+
+    Args:
+        rules: what was asked for.
+        groups: the calls with outputs.
+        side: where they were looked for.
+        where: the same in words.
+    """
+    for rule in rules:
+        if not any(group.rule.pattern == rule.pattern for group in groups):
+            known = ", ".join([*side.calls][:4]) or "none whose names say what they are"
+            names = ", ".join((*outputs_of(rule.op), *operator_of(rule.op).arrays))
+            raise ParamError(
+                f"no call with outputs in {where} goes by {rule.pattern!r}; actual has {known}. "
+                f"Files go by {names}, in a folder for each call or with its name before them."
+            )
+
+
 def groups_of(rules: Sequence[Rule], side: Folder, pairs: Sequence[Pair]) -> list[Group]:
-    """Return the calls that rules speak of, each with the first that fits.
+    """Return the calls that rules speak of, with the pairs of their outputs.
 
     Raises:
         ParamError: a rule fits none, or none of a call's outputs is there.
     """
     by_file = {pair.actual.file: pair for pair in pairs}
-    own = [r.pattern for r in rules if r.outputs and not any(map(r.fits, side.calls))]
-    calls = dict(side.calls) | {name: Call(name) for name in own}
     groups = []
-    for name, call in calls.items():
-        rule = next((rule for rule in rules if rule.fits(name)), None)
-        if rule is not None:
-            group = Group(rule, name, call, {})
-            entries = {
-                output: side.find(array, group.folder)
-                for output, array in outputs_of_call(rule, call).items()
-            }
-            found = {o: by_file[e.file] for o, e in entries.items() if e and e.file in by_file}
-            groups.append(dataclasses.replace(group, outputs=found))
-    for rule in rules:
-        if not any(group.rule is rule and group.outputs for group in groups):
-            known = ", ".join([*side.calls][:4]) or "none whose names say what they are"
-            raise ParamError(
-                f"no call with outputs in both folders goes by {rule.pattern!r}; "
-                f"actual has {known}."
-            )
+    for group in calls_of(rules, side):
+        entries = outputs_in(group, side)
+        found = {o: by_file[e.file] for o, e in entries.items() if e.file in by_file}
+        groups.append(dataclasses.replace(group, outputs=found))
+    check_found(rules, [group for group in groups if group.outputs], side, "both folders")
     return groups
+
+
+def said_by_name(
+    side: Folder, rules: Sequence[Rule], dtypes: Mapping[str, str], shapes: Mapping[str, Shape]
+) -> Folder:
+    """Return a folder whose arrays have the dtypes and shapes that are said of them by name."""
+    said: dict[str, tuple[str | None, Shape | None]] = {}
+    for group in calls_of(rules, side) if dtypes or shapes else ():
+        entries = outputs_in(group, side)
+        for name, value in arguments_of_call(group.rule, group.call).items():
+            entry = side.find(value.name, group.folder) if isinstance(value, Dumped) else None
+            entries |= {} if entry is None else {name: entry}
+        said |= {e.file: (dtypes.get(name), shapes.get(name)) for name, e in entries.items()}
+    entries_ = [
+        dataclasses.replace(e, said=(e.said[0] or said[e.file][0], e.said[1] or said[e.file][1]))
+        if e.file in said
+        else e
+        for e in side.entries
+    ]
+    return dataclasses.replace(side, entries=entries_)
 
 
 def judge(pass_: Pass, group: Group, rows: dict[str, FolderRow]) -> None:
@@ -164,7 +224,7 @@ def _with_inputs(row: FolderRow, plain: FolderRow, inputs: list[FolderRow | None
 def _judged(pass_: Pass, group: Group, side: int) -> Comparison:
     """Judge a side's outputs of a call by what the operator makes of its inputs."""
     folder, arguments = _asked(pass_, group, side)
-    inputs = loaded(arguments, partial(_array, folder, group, pass_.dtype))
+    inputs = loaded(arguments, partial(array_of, pass_, group, folder))
     arrays: dict[str, Any] = dict.fromkeys(outputs_of(group.rule.op))
     for output, pair in group.outputs.items():
         arrays[output] = pass_.opened(pair)[side]
@@ -179,9 +239,15 @@ def _judged(pass_: Pass, group: Group, side: int) -> Comparison:
     return run(arrays, None, request)
 
 
-def _array(folder: Folder, group: Group, dtype: str | None, name: str) -> Any:
+def array_of(pass_: Pass, group: Group, folder: Folder, name: str) -> Any:
+    """Return an array of a call; a KeyError says that it is not there."""
     entry = folder.find(name, group.folder)
     if entry is None:
         raise KeyError(name)
-    with entry.open(dtype=dtype) as source:
-        return source.array()
+    others = [side.find(name, group.folder) for side in pass_.sides if side is not folder]
+    with ExitStack() as stack:
+        like = None
+        for other in filter(None, others):  # which may say what a raw file holds
+            with suppress(FileError):
+                like = stack.enter_context(other.open(dtype=pass_.dtype))
+        return stack.enter_context(entry.open(like, pass_.dtype)).array()

@@ -10,15 +10,16 @@ from typing import Any
 from ... import _kinds
 from ..._kinds import Progress
 from ..._text import printable
-from ...errors import ParamError
+from ...errors import ParamError, meant
 from ...files.folder import Entry, Folder, folder_of
 from ..folder_results import FolderComparisonData
 from ..judge.request import Limits
-from ..operators.dumped import rules_of
+from ..operators.dumped import Rule, names_of, rules_of
 from ..report.folder_page import folders_page
 from ..report.folder_text import folders_text, folders_to_dict
-from .by_operator import groups_of, judge
+from .by_operator import groups_of, judge, said_by_name
 from .carried import Carried
+from .computed import rows_of_calls
 from .pairs import Pair, alone_of, pairs_of
 from .rows import Pass, plain_rows
 
@@ -48,15 +49,16 @@ class FolderComparison(FolderComparisonData):
 
 def compare_folders(
     actual: str | os.PathLike[str],
-    golden: str | os.PathLike[str],
+    golden: str | os.PathLike[str] | None = None,
     *,
-    ops: Mapping[str, Any] | None = None,
+    ops: str | Mapping[str, Any] | None = None,
     mapping: Mapping[str, Any] | str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     atol: float | None = None,
     rtol: float | None = None,
     preset: str | None = None,
-    dtype: str | None = None,
+    dtype: str | Mapping[str, str] | None = None,
+    shape: Mapping[str, Sequence[int]] | None = None,
 ) -> FolderComparison:
     """Compare the arrays of two folders by their names, and say which differs first.
 
@@ -76,22 +78,29 @@ def compare_folders(
 
     Args:
         actual: the folder of what is to be judged, or a file with several arrays.
-        golden: the folder of what it should be, likewise.
+        golden: the folder of what it should be, likewise. None where `ops` compute it: then each
+            call's outputs are judged by what the operator makes of the inputs beside them.
         ops: operators by the names of calls in the dump, which may have ``*``, such as
             ``{"NPU.npu_dynamic_quant.*": "npu_dynamic_quant"}``. Where outputs of such a call
             differ, each side is judged by what the operator makes of that side's inputs, if the
             dump has them: so ties and variants are told from faults, and a fault from what only
             follows from other inputs. These arrays are in memory, those of one call at a time.
+            An operator alone stands for all its calls. Calls are those of a dump, and files that go
+            by the names of the operator's outputs and inputs (x is its first one, too), in a folder
+            for each call, or with the call's name before them: ``case0/y.bin``, ``case0_y.bin``.
         mapping: the same, as a dict or a JSON file. The value may be an object, with ``op`` and,
             where names do not say it, ``inputs`` and ``outputs`` (names of arrays by the operator's
-            parameters and outputs), ``attributes``, ``numerics`` and ``variant``.
+            parameters and outputs, within the call's folder or as they are), ``attributes``,
+            ``numerics`` and ``variant``.
         progress: is told (done, total), in bytes.
         atol: the greatest difference that is tolerated, for all arrays. None: none.
         rtol: the same relative to the golden.
         preset: the acceptance rule of another tool instead, for dtypes it says anything about.
-        dtype: what files hold that do not say it: V1 in .npy, raw .bin. Dtype and shape of a
-            raw file may be in ``y.json`` beside ``y.bin`` (``{"dtype": "int8", "shape": [4, 8]}``);
-            actual ones have the golden's.
+        dtype: what files hold that do not say it: V1 in .npy, raw .bin; of all, or by the names of
+            an operator's inputs and outputs. Dtype and shape of a raw file may be in ``y.json``
+            beside ``y.bin`` (``{"dtype": "int8", "shape": [4, 8]}``); else it has the other
+            side's, an output the operator's.
+        shape: the shapes of raw files, by such names.
 
     Returns:
         A :class:`FolderComparison`, with ``rows``, ``first``, ``only_actual``, ``only_golden`` and
@@ -118,10 +127,64 @@ def compare_folders(
     if any(isinstance(limit, Mapping) for limit in (atol, rtol)):
         raise ParamError("atol and rtol are numbers, the same for all arrays.")
     limits.check()
-    _kinds.check("compare_folders", "dtype", dtype, str | None, "a dtype's name")
+    named = isinstance(dtype, Mapping)
+    _kinds.check("compare_folders", "dtype", None if named else dtype, str | None, "a dtype's name")
     _kinds.check_callable("compare_folders", "progress", progress)
     rules = rules_of(ops, mapping)
+    told = _Told(dict(dtype) if isinstance(dtype, Mapping) else {}, dict(shape or {}))
+    told.check(rules)
+    plain = dtype if isinstance(dtype, str) else None
+    if golden is None:
+        return _computed(actual, rules, told, limits, plain, progress)
     sides = _sides(actual, golden)
+    pass_ = Pass((told.of(sides[0], rules), told.of(sides[1], rules)), limits, plain)
+    return _paired(pass_, rules, progress)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Told:
+    """What is said of files that do not say it, by the names of inputs and outputs."""
+
+    dtypes: Mapping[str, str]
+    shapes: Mapping[str, Sequence[int]]
+
+    def check(self, rules: Sequence[Rule]) -> None:
+        """Raise ParamError of a name that no operator has."""
+        known = [name for rule in rules for name in names_of(rule.op)]
+        for what, given in (("dtype", self.dtypes), ("shape", self.shapes)):
+            for name in given:
+                if name not in known:
+                    listed = meant(str(name), known) or f"; expected {', '.join(known) or 'none'}."
+                    raise ParamError(f"{what} is for {name!r}, which is no output or input{listed}")
+
+    def of(self, side: Folder, rules: Sequence[Rule]) -> Folder:
+        """Return a folder whose files have what is said of them."""
+        shapes = {name: tuple(shape) for name, shape in self.shapes.items()}
+        return said_by_name(side, rules, self.dtypes, shapes)
+
+
+def _computed(
+    actual: str | os.PathLike[str],
+    rules: Sequence[Rule],
+    told: _Told,
+    limits: Limits,
+    dtype: str | None,
+    progress: Progress | None,
+) -> FolderComparison:
+    """Judge the calls in one folder by their operators."""
+    if not rules:
+        raise ParamError("give a golden folder, or ops whose calls are in the one that is given.")
+    side = told.of(_not_empty(folder_of(actual)), rules)
+    rows, alone = rows_of_calls(Pass((side, side), limits, dtype), rules, progress)
+    name = printable(side.path)
+    passed_over = tuple(printable(f"{side.path}: {file}") for file in side.passed_over)
+    by = f"computed by {', '.join(dict.fromkeys(rule.op for rule in rules))}"
+    return FolderComparison(name, by, tuple(rows), alone, (), passed_over)
+
+
+def _paired(pass_: Pass, rules: Sequence[Rule], progress: Progress | None) -> FolderComparison:
+    """Compare the arrays of two folders that have one name."""
+    sides = pass_.sides
     pairs, *left = pairs_of(sides[0].entries, sides[1].entries)
     if not pairs:
         names = [", ".join(e.file for e in side.entries[:3]) for side in sides]
@@ -129,7 +192,6 @@ def compare_folders(
             "no name is in both folders, nothing can be compared: actual has "
             f"{names[0]} ..., the golden {names[1]} ..."
         )
-    pass_ = Pass(sides, limits, dtype)
     groups = groups_of(rules, sides[0], pairs)
     plain = plain_rows(pass_, pairs, progress)
     rows = dict(plain)
@@ -161,14 +223,16 @@ def _sides(*paths: str | os.PathLike[str]) -> tuple[Folder, Folder]:
         )
     if os.path.samefile(actual.path, golden.path):
         raise ParamError(f"{actual.path} would be compared with itself.")
-    for side in (actual, golden):
-        if not side.entries:
-            why = ": its dump.json has statistics only; dump with the task tensor"
-            raise ParamError(
-                f"{side.path} has no arrays{why * bool(side.calls)}. Nothing "
-                "compared is not a pass."
-            )
-    return actual, golden
+    return _not_empty(actual), _not_empty(golden)
+
+
+def _not_empty(side: Folder) -> Folder:
+    if not side.entries:
+        why = ": its dump.json has statistics only; dump with the task tensor"
+        raise ParamError(
+            f"{side.path} has no arrays{why * bool(side.calls)}. Nothing compared is not a pass."
+        )
+    return side
 
 
 def _origin(data: FolderComparison, pairs: Sequence[Pair], left: Sequence[Sequence[Entry]]) -> str:

@@ -40,15 +40,20 @@ class Pass:
     limits: Limits
     dtype: str | None
 
-    def heeded(self, dtype: str) -> Limits:
-        """Return the limits, if they say anything about a dtype."""
+    def heeded(self, *dtypes: str) -> Limits:
+        """Return the limits, if they say anything about one of some dtypes."""
         preset = self.limits.preset
-        return self.limits if preset is None or is_about(preset, dtype) else Limits()
+        about = preset is None or any(is_about(preset, dtype) for dtype in dtypes)
+        return self.limits if about else Limits()
 
     def opened(self, pair: Pair, stack: ExitStack | None = None) -> tuple[Source, Source]:
         """Return the arrays of a pair, to be closed by the stack or when they are dropped."""
         keep: Callable[[Any], Any] = (lambda s: s) if stack is None else stack.enter_context
-        golden = keep(pair.golden.open(dtype=self.dtype))
+        try:
+            golden = keep(pair.golden.open(dtype=self.dtype))
+        except FileError:  # the actual one may say what it holds
+            actual = keep(pair.actual.open(dtype=self.dtype))
+            return actual, keep(pair.golden.open(actual, self.dtype))
         return keep(pair.actual.open(golden, self.dtype)), golden
 
     def compared(
@@ -106,7 +111,7 @@ def _plain_row(pass_: Pass, pair: Pair, progress: Progress, keep: bool) -> Folde
         try:
             comparison = pass_.compared(pair, stack, progress)
             row = row_of(blank, comparison, comparison.decisive, keep)
-            return _proven(row, comparison)
+            return proven(row, comparison)
         except FAULTS as error:
             problem = str(error) or type(error).__name__
             return dataclasses.replace(blank, problem=problem)
@@ -131,7 +136,7 @@ def row_of(
     )
 
 
-def _proven(row: FolderRow, comparison: Comparison) -> FolderRow:
+def proven(row: FolderRow, comparison: Comparison) -> FolderRow:
     """Fail a row that passes by accident only; note one whose passing says nothing."""
     if not row.passed:
         return row

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
@@ -13,7 +14,7 @@ from ... import ops
 from ...errors import ParamError
 from ...files.dumps import Call, Dumped
 from .model import parameters_of
-from .registry import name_of, outputs_of
+from .registry import name_of, operator_of, outputs_of
 
 Find = Callable[[str], Any]
 """Returns the array of a name."""
@@ -44,13 +45,13 @@ class Rule:
 
 
 def rules_of(
-    ops_by_name: Mapping[str, Any] | None,
+    ops_by_name: str | Mapping[str, Any] | None,
     mapping: Mapping[str, Any] | str | os.PathLike[str] | None,
 ) -> list[Rule]:
     """Return what was said of calls, the mapping's first.
 
     Args:
-        ops_by_name: operators, or their names, by patterns.
+        ops_by_name: operators, or their names, by patterns; one alone is for all its calls.
         mapping: likewise, or more by `_KEYS`; or a JSON file with that.
 
     Raises:
@@ -60,6 +61,8 @@ def rules_of(
     said: Any = mapping
     if isinstance(mapping, (str, os.PathLike)):
         said = _read(mapping)
+    if isinstance(ops_by_name, str):
+        ops_by_name = {every_call_of(ops_by_name): ops_by_name}
     both = tuple({} if given is None else given for given in (said, ops_by_name))
     for what, given in zip(("mapping", "ops"), both, strict=True):
         if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
@@ -108,6 +111,42 @@ def _names(value: Any, pattern: str, key: str) -> list[str]:
 def _parameters(op: str) -> list[str]:
     """Return the operator's parameters in its order."""
     return list(parameters_of(getattr(ops, op)))
+
+
+def names_of(op: str) -> list[str]:
+    """Return the names of an operator's outputs and parameters."""
+    return [*outputs_of(op), *_parameters(op)]
+
+
+def every_call_of(op: str) -> str:
+    """Return the pattern of an operator's calls: of its name, or of files that go by its names."""
+    return f"*.{op}.*"
+
+
+def calls_by_names(rule: Rule, arrays: Iterable[str]) -> dict[str, Call]:
+    """Return the calls that a rule is for, of arrays that go by the operator's or its own names.
+
+    ``case0/y`` and ``case0_y`` are the y of case0; x is the first input, as in aclnn.
+    """
+    outputs = {name: name for name in outputs_of(rule.op)}
+    outputs |= {array: name for name, array in rule.outputs.items()}
+    inputs = {"x": operator_of(rule.op).arrays[0]} | {name: name for name in _parameters(rule.op)}
+    inputs |= {array: name for name, array in rule.inputs.items()}
+    names = "|".join(map(re.escape, {**inputs, **outputs}))
+    pattern = re.compile(rf"(?:(.*?)(?:/|::|[._-]))??({names})", re.DOTALL)
+    calls: dict[str, Call] = {}
+    for array in arrays:
+        match = pattern.fullmatch(array)
+        if match is None:
+            continue
+        call = calls.setdefault(match[1] or "", Call(match[1] or ""))
+        if match[2] in outputs:
+            call.outputs[outputs_of(rule.op).index(outputs[match[2]])] = array
+        else:
+            call.named[inputs[match[2]]] = Dumped(array)
+    every = rule.pattern == every_call_of(rule.op)
+    fitting = {name: call for name, call in calls.items() if every or rule.fits(name)}
+    return {name: call for name, call in fitting.items() if call.outputs and call.named}
 
 
 def outputs_of_call(rule: Rule, call: Call) -> dict[str, str]:
