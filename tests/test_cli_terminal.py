@@ -67,14 +67,14 @@ def run_on_terminal(*words: str, **environment: str) -> tuple[int, str]:
 
 class TestColours:
     CASES = (
-        (["y=y.npy", "input=x.npy", *DQ], 0, "\x1b[1;32mOK (identical) "),
+        (["y=y.npy", "input=x.npy", *DQ], 0, "\x1b[1;32mOK (identical): "),
         (
             ["y=truncated.npy", "input=x.npy", *DQ, "--variant", "truncation"],
             0,
-            "\x1b[1;33mOK (variant) ",
+            "\x1b[1;33mOK (variant): ",
         ),
-        (["y=truncated.npy", "input=x.npy", *DQ], 1, "\x1b[1;31mGoldenMismatch: "),
-        (["y=wrong.npy", "input=x.npy", *DQ], 1, "\x1b[1;31mGoldenMismatch: "),
+        (["y=truncated.npy", "input=x.npy", *DQ], 1, "\x1b[1;31mDIFFERENT: "),
+        (["y=wrong.npy", "input=x.npy", *DQ], 1, "\x1b[1;31mDIFFERENT: "),
     )
 
     @pytest.mark.parametrize(("words", "status", "start"), CASES)
@@ -94,7 +94,7 @@ class TestColours:
     def test_not_where_the_environment_says_no(self, environment: dict[str, str]) -> None:
         status, said = run_on_terminal("compare", "y=wrong.npy", "input=x.npy", *DQ, **environment)
         assert status == 1
-        assert said.startswith("GoldenMismatch: ")
+        assert said.startswith("DIFFERENT: ")
         assert "\x1b" not in said
 
     @pytest.mark.parametrize("words", [["compare", "y=y.npy", "input=x.npy", *DQ], ["info"]])
@@ -285,7 +285,7 @@ class TestEncodings:
         done = run("compare", "y=wrong.npy", "input=x.npy", *DQ, PYTHONIOENCODING="ascii")
         assert done.returncode == 1
         assert done.stdout.isascii()
-        assert done.stdout.startswith(b"GoldenMismatch: ")
+        assert done.stdout.startswith(b"DIFFERENT: ")
 
     def test_and_the_histogram_too(self) -> None:
         text = run("inspect", "y.npy", PYTHONIOENCODING="latin-1").stdout

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from as_line import as_line
 from folders import A, B, changed, names, save
 from golden_files import archive, npy, put, safetensors, storage, tensor, torch_file
 
@@ -30,9 +31,9 @@ class TestVerdicts:
             ("identical", 12, 0, 0.0),
             ("identical", 6, 0, 0.0),
         ]
-        assert str(found) == (
-            f"OK (identical) 2 arrays: 2 identical  actual={sides[0]}  golden={sides[1]}"
-        )
+        head, *files = str(found).splitlines()
+        assert head == "OK (identical): 2 arrays: 2 identical"
+        assert " ".join("".join(files).split()) == f"actual={sides[0]} golden={sides[1]}"
 
     def test_one_element_fails_and_is_named(self, sides: tuple[Path, Path]) -> None:
         save(sides[0], a=A, b=changed(B), c=changed(A))
@@ -43,11 +44,18 @@ class TestVerdicts:
         assert found.first.name == "b"
         assert [row.name for row in found.failing] == ["b", "c"]
         assert found.first.worst == pytest.approx(1)
-        head, first, second, counts = str(found).splitlines()
-        assert head.startswith("GoldenMismatch: 2 of 3 arrays differ, first b  actual=")
-        assert first == "  b  float32 (6,)  1 of 6 differs (16.7 %), by up to 1"
-        assert second == "  c  int8 (3, 4)  1 of 12 differs (8.33 %), by up to 1"
-        assert counts == "  of 3 arrays: 1 identical, 2 different"
+        head, table, more = str(found).split("\n\n")
+        assert as_line(head).startswith(
+            "DIFFERENT: 2 of 3 arrays, first b: [0] actual 0, golden -1 (+100 %) (1 of 6 values) "
+        )
+        assert head.splitlines()[-1] == "  of 3 arrays: 1 identical, 2 different"
+        assert [line.split(maxsplit=2) for line in table.splitlines()] == [
+            ["array", "verdict", "found"],
+            ["b", "different", "[0] actual 0, golden -1 (+100 %) (1 of 6 values)"],
+            ["c", "different", "may be rounding: each is one step (1 of 12 codes)"],
+        ]
+        assert more.splitlines()[0] == "b"
+        assert "1 of 6 values differs" in more
         assert "1 of 6 values differs" in found.first.report
         assert "rerun: npu-quant compare " in found.first.report
 
@@ -115,7 +123,7 @@ class TestPairs:
         assert names(found) == ["a"]
         assert [one.name for one in found.only_actual] == ["more"]
         assert [one.name for one in found.only_golden] == ["lost", "other/lost"]
-        assert "3 have no partner" in str(found).splitlines()[0]
+        assert str(found).startswith("DIFFERENT: 3 arrays without a partner\n")
         assert "  only in the golden: lost.npy, other/lost.npy" in str(found).splitlines()
 
     def test_names_that_differ_in_case_are_pointed_at(self, sides: tuple[Path, Path]) -> None:
@@ -236,7 +244,9 @@ def test_data_is_what_json_takes(sides: tuple[Path, Path]) -> None:
     assert data["rows"][0]["metrics"]["mismatches"] == 1
     assert data["rows"][0]["margin"] == "inf"
     assert data["only_actual"] == [{"name": "more", "file": "more.npy", "note": ""}]
-    assert data["rows"][1]["report"].startswith("GoldenMismatch: ")
+    assert data["rows"][1]["report"].startswith(
+        "DIFFERENT: [0] actual NaN, golden 1 (1 of 1 value)\n"
+    )
 
 
 def test_a_row_that_fails_has_its_comparison_for_a_closer_look(sides: tuple[Path, Path]) -> None:
@@ -261,4 +271,4 @@ def test_of_very_many_rows_that_fail_the_first_are_kept_whole(
         save(sides[1], **{name: A})
     found = compare_folders(*sides)
     assert [row.comparison is None for row in found.rows] == [True, False, False, True]
-    assert found.to_html().count("<pre>GoldenMismatch") == 1
+    assert found.to_html().count("<pre>DIFFERENT") == 1

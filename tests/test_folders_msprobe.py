@@ -210,7 +210,7 @@ class TestOperators:
         }
         assert found.rows[1].op == "npu_dynamic_quant"
         assert 0 < found.rows[1].margin < 1
-        assert str(found).startswith("OK (tie) 5 arrays: 2 identical, 3 tie")
+        assert str(found).startswith("OK (tie): 5 arrays: 2 identical, 3 tie")
 
     def test_a_fault_fails_and_is_explained(self, dumps: tuple[Dump, Dump]) -> None:
         x = activations()
@@ -221,7 +221,7 @@ class TestOperators:
         assert [row.comparison is None for row in found.rows] == [True, False, False]
         assert found.first is not None
         assert "only in row 7" in found.first.report
-        assert found.first.notes[0].startswith("probably: the scale of row 7 is wrong by -1 %")
+        assert found.first.found.startswith("the scale of row 7 is wrong by -1 %")
         assert found.origin.endswith("the difference arises in NPU.npu_dynamic_quant.0.forward")
 
     def test_what_follows_from_its_inputs_is_told_but_does_not_pass(

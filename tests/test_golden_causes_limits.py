@@ -21,7 +21,7 @@ def _same_numbers() -> None:
 
 
 def causes(actual: Any, golden: Any) -> tuple[str, ...]:
-    return tuple(n.removeprefix("probably: ") for n in compare(actual, golden).decisive.notes)
+    return compare(actual, golden).decisive.causes
 
 
 def numbers(rows: int, columns: int) -> np.ndarray:
@@ -315,10 +315,10 @@ class TestFactors:
         wrong = scale.copy()
         wrong[rows] *= np.float32(1.03)
         y = np.clip(np.rint(x.astype(np.float32) / wrong[:, None]), -128, 127).astype(np.int8)
-        found = compare(y, op="npu_dynamic_quant", inputs={"input": x}).decisive.notes
+        found = compare(y, op="npu_dynamic_quant", inputs={"input": x}).decisive.causes
         name = {7: "row 7", None: "every row"}.get(rows.start, "")
         name = "rows 7 to 11" if rows.stop == 12 else name
-        expected = f"probably: the scale of {name} is wrong by +3 %: one factor gives its codes"
+        expected = f"the scale of {name} is wrong by +3 %: one factor gives its codes"
         # Of several rows, each with its own amax, one factor is still that of their scales.
         assert found == (expected,)
 

@@ -8,6 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from as_line import as_line
 
 import npu_quant
 from npu_quant.errors import DTypeError
@@ -73,7 +74,7 @@ ONES, SAVED = np.ones(3, np.int16), np.ones(3, ml_dtypes.bfloat16).view("V2")
     ],
 )
 def test_dtypes_that_numpy_mends(actual: Any, golden: Any, remedy: str) -> None:
-    text = str(compare(actual, golden))
+    text = as_line(compare(actual, golden))
     assert remedy in text
     was = f"actual was {actual.dtype.str}: compared as int16, losslessly; as int16 it is identical"
     assert (was in text) == (">i2" in text)
@@ -95,10 +96,10 @@ class TestWhatMayBeRounding:
     def test_no_mask_and_no_index_is_rounded(self, dtype: Any) -> None:
         found = difference(dtype, 1 << 7 if dtype == np.bool_ else 1 << 12)
         assert found.rung == "different"
-        assert "rounding:" not in str(found)
-        assert "1 of " in str(found)
-        assert "value" in str(found)
-        assert "codes" not in str(found)
+        assert "rounding:" not in as_line(found)
+        assert "1 of " in as_line(found)
+        assert "value" in as_line(found)
+        assert "codes" not in as_line(found)
 
     @pytest.mark.parametrize("dtype", [np.int8, np.uint8, ml_dtypes.int4, ml_dtypes.float8_e4m3fn])
     def test_codes_are(self, dtype: Any) -> None:
@@ -106,22 +107,22 @@ class TestWhatMayBeRounding:
         actual = golden.copy()
         actual[3, 7] = actual.view(np.uint8).reshape(-1)[:1].view(dtype)[0]
         actual.view(np.uint8)[3, 7] = 1
-        assert "may be rounding: each is one step" in str(compare(actual, golden))
+        assert "may be rounding: each is one step" in as_line(compare(actual, golden))
 
     @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ml_dtypes.bfloat16])
     def test_floats_are(self, dtype: Any) -> None:
         golden = np.ones((64, 64), dtype)
         actual = golden.copy()
         actual.view(f"u{actual.itemsize}")[3, 7] += 1
-        assert "may be rounding: each is one step" in str(compare(actual, golden))
+        assert "may be rounding: each is one step" in as_line(compare(actual, golden))
 
     def test_masks_are_told_in_their_own_words(self) -> None:
         golden = np.random.default_rng(0).random((64, 64)) < 0.5
         actual = golden.copy()
         actual[0, np.flatnonzero(golden[0])[0]] = False
         actual[1, np.flatnonzero(~golden[1])[:2]] = True
-        text = "3 of 4,096 values differ (0.73 ‰); False for True: 1  True for False: 2"
-        assert text in str(compare(actual, golden))
+        text = "3 of 4,096 values differ (0.73 ‰); False for True: 1 True for False: 2"
+        assert text in as_line(compare(actual, golden))
 
 
 DTYPES = [

@@ -95,9 +95,9 @@ class TestEveryPairOfRungs:
         margins = [o["margin"] for o in record["outputs"]]
         assert [m == math.inf for m in margins] == [not p for p in passing]
 
-        assert str(comparison).startswith("OK" if all(passing) else "GoldenMismatch")
-        badge = f"{comparison.rung}: {'pass' if all(passing) else 'fail'}"
-        assert badge in comparison._repr_html_()
+        assert str(comparison).startswith("OK" if all(passing) else "DIFFERENT")
+        badge = f"OK ({comparison.rung})" if all(passing) else "DIFFERENT"
+        assert f">{badge}</span>" in comparison._repr_html_()
 
     def test_the_worst_of_many_are_shown(self) -> None:
         """A notebook lists 20 outputs; a rejected variant is worse than what was tolerated."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from as_line import as_line
 from numpy.typing import NDArray
 
 import npu_quant
@@ -44,18 +47,18 @@ def reciprocal(x: Array) -> tuple[Array, Array]:
 
 class TestReport:
     def test_a_wrong_scale_is_named_before_its_consequences(self, x: Array) -> None:
-        lines = str(of(x, wrong_scale(x))).splitlines()
-        assert lines[0].startswith(
-            "GoldenMismatch: npu_dynamic_quant scale float32 (256,)  actual="
-        )
-        assert lines[0].endswith("golden=computed")
-        assert lines[1] == (
-            "  y: probably: the scale of row 7 is wrong by -0.4 %: one factor gives its codes"
-        )
-        assert "1 of 256 scales differs" in lines[2]
-        assert "[7] actual" in lines[3]
-        assert "(-0.4 %)" in lines[3]
-        text = "\n".join(lines)
+        comparison = of(x, wrong_scale(x))
+        wrong = comparison.output("y").metrics
+        assert wrong is not None
+        text, n = as_line(comparison), wrong.mismatches
+        assert text.startswith("DIFFERENT: the scale of row 7 is wrong by -0.4 %")
+        assert f"(y, {n} of {n} differences) npu_dynamic_quant y int8 (256, 1024), scale " in text
+        lines = str(comparison).splitlines()
+        files = lines.index("  actual=array  golden=computed")
+        assert "1 of 256 scales differs" in lines[files + 1]
+        assert "[7] actual" in lines[files + 2]
+        assert "(-0.4 %)" in lines[files + 2]
+        assert text.count("row 7 is wrong") == 1
         assert "not rounding: up to" in text
         assert "rounding explains 4" in text
         assert "only in row 7" in text
@@ -65,7 +68,11 @@ class TestReport:
 
     def test_a_tie_says_how_near(self, x: Array) -> None:
         lines = str(of(x, reciprocal(x))).splitlines()
-        assert lines[0].startswith("OK (tie) npu_dynamic_quant y int8 (256, 1024), scale float32")
+        assert re.fullmatch(
+            r"OK \(tie\): \d+ of 262,144 codes differ, each within 0\.\d+ ulp of a tie \(y\)",
+            lines[0],
+        )
+        assert lines[1] == "  npu_dynamic_quant y int8 (256, 1024), scale float32 (256,)"
         assert any("each is one step, within 0." in line for line in lines)
         assert any('identical to: "x * (1/scale)"' in line for line in lines)
         assert not any("not rounding" in line for line in lines)
@@ -74,18 +81,24 @@ class TestReport:
         scale = npu_quant.npu_dynamic_quant(x).scale
         y = np.trunc(x.astype(F32) / scale[:, None]).astype(np.int8)
         refused = str(of(x, y))
-        assert refused.startswith("GoldenMismatch")
+        assert refused.startswith(
+            "DIFFERENT: follows npu_dynamic_quant with truncation, byte for byte\n"
+        )
         assert 'another function than the operator; if it is meant: variant="truncation"' in refused
         accepted = str(of(x, y, variant="truncation"))
-        assert accepted.startswith("OK (variant)")
+        assert accepted.startswith(
+            "OK (variant): follows npu_dynamic_quant with truncation, byte for byte\n"
+        )
         assert 'accepted: variant "truncation"' in accepted
 
     def test_a_tolerance_says_what_else_it_takes(self, x: Array) -> None:
         golden = npu_quant.npu_dynamic_quant(x).y
         actual = golden.copy()
         actual[3, 5] += 1 if actual[3, 5] < 0 else -1
-        text = str(compare(actual, golden, atol=1))
-        assert "OK (tolerated)" in text
+        text = as_line(compare(actual, golden, atol=1))
+        assert text.startswith(
+            "OK (tolerated): 1 of 262,144 codes differs, which atol=1, rtol=0 allows int8 "
+        )
         assert "atol=1, rtol=0 kept: 1 of what it allows" in text
         assert "scale +1 % on one row: YES" in text
         assert "exceeded: 2 of what it allows" in str(compare(actual, golden, atol=0.5))
@@ -121,19 +134,27 @@ class TestReport:
         assert "signs" not in str(compare(inside, golden))
 
     @pytest.mark.parametrize("many", [1, 2, 8])
-    def test_at_most_twelve_lines(self, x: Array, many: int) -> None:
+    def test_at_most_twelve_facts(self, x: Array, many: int) -> None:
         y, scale = wrong_scale(x)
         y[9:, 3::8] += 1
         scale[100:] *= F32(2)
-        assert len(str(of(x, (y, scale), atol=1)).splitlines()) <= 12
+        assert of(x, (y, scale), atol=1)._repr_html_().count("<li>") == 11
         arrays = [x.astype(F32) for _ in range(many)]
         wrong = [a * F32(1.01) for a in arrays]
         wrong[0][3, 3] = np.nan
-        assert len(str(compare(tuple(wrong), tuple(arrays), atol=1)).splitlines()) <= 12
+        assert compare(tuple(wrong), tuple(arrays), atol=1)._repr_html_().count("<li>") <= 11
 
     def test_lines_fit_a_terminal(self, x: Array) -> None:
         for comparison in (of(x, wrong_scale(x)), of(x, reciprocal(x)), of(x, reciprocal(x)[0])):
-            assert max(map(len, str(comparison).splitlines())) <= 110
+            assert max(map(len, str(comparison).splitlines())) <= 76
+
+    def test_lines_are_broken_between_words(self, x: Array) -> None:
+        report = str(of(x, wrong_scale(x)))
+        whole = of(x, wrong_scale(x))._repr_html_()
+        words = set(
+            re.sub("<[^>]*>", " ", html.unescape(whole)).replace("DIFFERENT", "DIFFERENT:").split()
+        )
+        assert set(report.split()) <= words
 
     def test_without_an_operator_it_says_what_would_tell_more(self, x: Array) -> None:
         y, _ = wrong_scale(x)
@@ -146,8 +167,8 @@ class TestReport:
         up = np.nextafter(scale, F32(1))
         for one, other in ((actual, y), ((actual, up), (y, scale)), (up, scale)):
             text = str(compare(one, other))
-            assert "may be rounding: each is one step" in text
-            assert "give op= and inputs= to learn whether rounding" in text
+            assert text.startswith("DIFFERENT: may be rounding: each is one step (")
+            assert "give op= and inputs= to learn whether it is rounding" in text
             assert "blind" not in text
 
     @pytest.mark.parametrize("fault", ["a row", "many", "two steps", "a column", "NaN"])
@@ -176,8 +197,9 @@ class TestReport:
         actual = golden.copy()
         actual[5] = np.nextafter(actual[5], F32(9))
         text = str(compare(actual, golden))
-        assert "may be rounding: each is one step\n  only in row 5" in text
-        text = str(compare(np.nextafter(golden, F32(9)), golden))
+        assert "DIFFERENT: may be rounding: each is one step (512 of 512 differences)" in text
+        assert "\n  only in row 5 (512 of 512; by chance" in text
+        text = as_line(compare(np.nextafter(golden, F32(9)), golden))
         assert "may be rounding: each is one step, and in no pattern" in text
 
     def test_the_sign_of_zeros_is_no_step(self) -> None:
@@ -204,12 +226,14 @@ class TestReport:
         actual[1, 2] = 2
         assert "bfloat16 (2, 3)" in str(compare(actual, golden))
         assert "[1, 2]" in str(compare(actual, golden))
-        assert str(compare(1.0, 1.5)).startswith("GoldenMismatch: float64 ()")
+        assert str(compare(1.0, 1.5)).startswith(
+            "DIFFERENT: actual 1, golden 1.5 (-33.3 %) (1 of 1 value)\n"
+        )
 
     def test_the_exception_starts_with_its_name_and_keeps_the_comparison(self, x: Array) -> None:
         with pytest.raises(GoldenMismatch) as caught:
             assert_golden(wrong_scale(x), op="npu_dynamic_quant", inputs={"input": x})
-        assert str(caught.value).startswith("GoldenMismatch: npu_dynamic_quant")
+        assert str(caught.value).startswith("DIFFERENT: the scale of row 7")
         assert isinstance(caught.value, AssertionError)
         assert caught.value.comparison.rung == "different"
 

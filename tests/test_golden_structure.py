@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from as_line import as_line
 from command_line import Say
 from numpy.typing import NDArray
 
@@ -105,8 +106,8 @@ class TestMissingAndExtra:
         with pytest.raises(GoldenMismatch) as caught:
             assert_golden(actual, golden, names=names)
         for what, listed in (("missing from", missing), ("extra in", extra)):
-            line = f"\n  {what} actual: {', '.join(listed.split())}\n"
-            assert (line in str(caught.value)) == bool(listed)
+            said = f"{what} actual: {', '.join(listed.split())}"
+            assert (said in as_line(caught.value).partition(".")[0]) == bool(listed)
         assert str(caught.value).endswith("write None for an output that is not to be compared")
         assert (caught.value.comparison.margin, caught.value.comparison.rung) == (
             math.inf,
@@ -223,7 +224,7 @@ class TestCommandLine:
     ) -> None:
         status, out, err = say(*words)
         assert (status, err) == (1, "")
-        assert f"\n  {line}\n" in out
+        assert out.startswith(f"DIFFERENT: {line}\n")
         assert out.endswith("next: leave out an output that is not to be compared\n")
 
     @pytest.mark.parametrize(

@@ -172,7 +172,7 @@ class TestDiagnosis:
     """What the differences look like; each with a twin that does not look like it."""
 
     def note(self, actual: Array, golden: Array) -> str:
-        return " ".join(compare(actual, golden).outputs[0].notes)
+        return " ".join(compare(actual, golden).outputs[0].causes)
 
     def test_never_written(self, golden: Array) -> None:
         assert "0 everywhere: was it ever written?" in self.note(golden * 0, golden)

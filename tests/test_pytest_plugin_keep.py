@@ -115,7 +115,7 @@ class TestKeep:
 
         monkeypatch.setattr(archive, "write", fail)
         result = session(FAILS, failed=1)
-        result.stdout.fnmatch_lines(["E   GoldenMismatch: *", "E     arrays not kept: no room"])
+        result.stdout.fnmatch_lines(["E   DIFFERENT: *", "E     arrays not kept: no room"])
         assert "rerun" not in text_of(result)
         # A test's `golden` is the fixture, which explains nothing.
         result = session("def test_it(npu_golden): npu_golden(WRONG, **OP)")

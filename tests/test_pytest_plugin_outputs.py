@@ -78,7 +78,7 @@ class TestMissing:
         self, session: Session, pytester: pytest.Pytester, call: str, line: str, differ: str
     ) -> None:
         result = session(f"def test_it(npu_golden): {call}", failed=1)
-        assert f"E     {line}" in result.outlines
+        assert f"E   DIFFERENT: {line}" in result.outlines
         assert "E     next: write None for an output that is not to be compared" in result.outlines
         assert "rerun:" not in text_of(result)  # no command line could miss it
         ok, fail, counts = sorted(table_of(result)[:2], reverse=True) + table_of(result)[2:]

@@ -53,7 +53,7 @@ class TestCompare:
         session(STORES, "--npu-golden-update")
         before = (folder / FILE).read_bytes()
         result = session(STORES.replace("Y", "TIE"), failed=1)
-        result.stdout.fnmatch_lines([f"E   GoldenMismatch: y int8 (1, 4)  *golden={FILE}"])
+        result.stdout.fnmatch_lines([f"E     y int8 (1, 4)*golden={FILE}"])
         assert (folder / FILE).read_bytes() == before
 
     AGAIN: ClassVar[dict[str, tuple[str, int]]] = {

@@ -44,7 +44,7 @@ class GoldenRefused(NpuQuantError, ValueError):  # noqa: N818 (beside GoldenMism
         self.comparison = comparison
 
 
-class GoldenMismatch(NpuQuantError, AssertionError):  # noqa: N818 (its text starts with the name)
+class GoldenMismatch(NpuQuantError, AssertionError):  # noqa: N818 (what it is called in tests)
     """A comparison did not pass; its text is the report."""
 
     comparison: Comparison
@@ -109,7 +109,8 @@ def assert_golden(
         >>> y = np.array([[0, 32, -62, 127]], dtype=np.int8)
         >>> assert_golden(y, op="npu_dynamic_quant", inputs={"input": x})  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        npu_quant.testing.GoldenMismatch: GoldenMismatch: npu_dynamic_quant y int8 (1, 4) ...
+        npu_quant.testing.GoldenMismatch: DIFFERENT: [0, 2] actual -62, golden -64 (y, 1 of 4 codes)
+          npu_dynamic_quant y int8 (1, 4)  actual=array  golden=computed
           1 of 4 codes differs (25 %); steps -1: 0  +1: 0  beyond: 1
           not rounding: up to 262,144 ulp from a tie, rounding explains 4
         ...

@@ -58,19 +58,15 @@ def pytest_runtest_makereport(
     report = outcome.get_result()
     error: Any = None if call.excinfo is None else call.excinfo.value
     if report.failed and hasattr(error, "comparison"):
-        _shorten(report.longrepr, error.comparison)
+        _shorten(report.longrepr)
     attach(item, report)
 
 
-def _shorten(representation: Any, comparison: Any) -> None:
-    """Begin the text of a GoldenMismatch with the cause, and take its module's name off it."""
+def _shorten(representation: Any) -> None:
+    """Begin the text of a GoldenMismatch with its verdict, not with the exception's name."""
     with suppress(AttributeError):  # of what another plugin may have made of it
         crash = representation.reprcrash
-        if crash.message.startswith(_PREFIX):
-            from npu_quant.golden.report.text import brief_of
-
-            text = crash.message.removeprefix(_PREFIX)
-            crash.message = f"GoldenMismatch: {brief_of(comparison)}\n{text}"
+        crash.message = crash.message.removeprefix(_PREFIX)
         for entry in representation.reprtraceback.reprentries:
             entry.lines = [line.replace(_PREFIX, "", 1) for line in entry.lines]
 

@@ -31,6 +31,11 @@ def is_coloured(stream: TextIO | None) -> bool:
     return wanted and is_terminal(stream)
 
 
+def width() -> int:
+    """Return how many characters a line of stdout may have."""
+    return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else WIDTH
+
+
 def is_unicode(stream: TextIO | None) -> bool:
     """Say whether a stream takes all characters."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
@@ -121,7 +126,7 @@ def write_table(*renderables: RenderableType) -> None:
         file=text,
         force_terminal=coloured,
         color_system="standard" if coloured else None,
-        width=shutil.get_terminal_size().columns if is_terminal(stream) else WIDTH,
+        width=width(),
         highlight=False,
         markup=False,
         emoji=False,

@@ -18,10 +18,9 @@ from .judge.power import blind_spot
 from .judge.request import Limit, Limits, Request
 from .operators import Model, applicable, model_of, name_of, outputs_of
 from .operators.ranking import ranked_formulas
-from .report.data import comparison_to_dict, explanation_to_dict
-from .report.explanation import explanation_text, explanation_to_html
-from .report.html import comparison_page, comparison_to_html
-from .report.text import text_of
+from .report import explanation as of_formulas
+from .report import pair
+from .report.reports import Report, Reported
 from .results import BlindSpot, ComparisonData, Element, OutputComparison
 from .shown import some_of
 from .sides import (
@@ -36,7 +35,7 @@ from .sides import (
 from .sources import ArraySource
 
 
-class Comparison(ComparisonData):
+class Comparison(Reported, ComparisonData):
     """What :func:`npu_quant.golden.compare` returns: the rung, and everything that led to it.
 
     ``str()`` is the report, at most 12 lines; a notebook shows tables and pictures, :meth:`to_html`
@@ -58,40 +57,28 @@ class Comparison(ComparisonData):
         chosen = self.decisive if output is None else self.output(output)
         return list(chosen.seen.worst[: max(0, whole("worst", "k", k))])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data that JSON takes, with a schema_version."""
-        return comparison_to_dict(self)
+    def _report(self) -> Report:
+        return pair.report_of(self)
 
-    def to_html(self, explanation: Explanation | None = None) -> str:
-        """Return a page that needs nothing else: tables, pictures, and an explanation if given."""
-        return comparison_page(self, explanation_to_html(explanation) if explanation else "")
+    def _data(self) -> dict[str, Any]:
+        return pair.data_of(self)
 
     def __repr__(self) -> str:
         op = f"{self.op} " if self.op else ""
         return f"<Comparison {op}{some_of([o.title for o in self.outputs])}: {self.rung}>"
 
-    def __str__(self) -> str:
-        return text_of(self)
 
-    def _repr_html_(self) -> str:
-        return comparison_to_html(self)
-
-
-class Explanation(ExplanationData):
+class Explanation(Reported, ExplanationData):
     """Every named formula of an operator against its actual outputs: print it."""
+
+    def _report(self) -> Report:
+        return of_formulas.report_of(self)
+
+    def _data(self) -> dict[str, Any]:
+        return of_formulas.data_of(self)
 
     def __repr__(self) -> str:
         return f"<Explanation {self.op}: {len(self.matches)} of {len(self.ranked)} formulas match>"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data that JSON takes."""
-        return explanation_to_dict(self)
-
-    def __str__(self) -> str:
-        return explanation_text(self)
-
-    def _repr_html_(self) -> str:
-        return explanation_to_html(self)
 
 
 def compare(
@@ -226,7 +213,7 @@ def compared(sides: Sides, request: Request) -> Comparison:
     accepted = verdict.accepted_of(matches, request.variant)
     outputs = settled(outputs, pairs, matches, accepted, request.limits)
     outputs = [
-        _with_causes(o, causes_of(o, a, g, model))
+        dataclasses.replace(o, causes=causes_of(o, a, g, model))
         if (o.rung_of_values or o.rung) == "different"
         else o
         for o, (_, a, g) in zip(outputs, pairs, strict=True)
@@ -245,11 +232,6 @@ def compared(sides: Sides, request: Request) -> Comparison:
         not_compared=tuple(verdict.not_compared(sides.order, given, sides.golden)),
         blind_spot=_blind_spot(model, outputs, pairs),
     )
-
-
-def _with_causes(output: OutputComparison, causes: tuple[str, ...]) -> OutputComparison:
-    notes = (*output.notes, *(f"probably: {cause}" for cause in causes))
-    return dataclasses.replace(output, causes=causes, notes=notes)
 
 
 def _blind_spot(

@@ -20,6 +20,8 @@ class FolderRow(ShortRepr):
     actual: str
     """The file it comes from, likewise with ``::key``."""
     golden: str
+    call: str = ""
+    """The call whose output it is, where that is known, with its folder."""
     op: str | None = None
     """The operator that judged it; None where the two arrays were compared alone."""
     dtype: str = ""
@@ -32,6 +34,8 @@ class FolderRow(ShortRepr):
     be compared."""
     margin: float = math.inf
     """How much of what is allowed was used, as in a comparison."""
+    found: str = ""
+    """What the verdict stands on, in a line: a cause, a formula, a place, or numbers."""
     problem: str | None = None
     """Why the two could not be compared, or prove nothing though they agree."""
     notes: tuple[str, ...] = ()

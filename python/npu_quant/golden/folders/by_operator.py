@@ -196,7 +196,8 @@ def _row_of_both(
 ) -> FolderRow:
     """Return the row of an output that both sides' inputs have judged: the worse of the two."""
     actual, golden = (side.output(output) for side in sides)
-    blank, keep = dataclasses.replace(plain, op=group.rule.op), plain.comparison is not None
+    keep = plain.comparison is not None
+    blank = dataclasses.replace(plain, op=group.rule.op, call=group.name)
     if not actual.passed:
         return row_of(blank, sides[0], actual, keep)
     if golden.passed:

@@ -15,8 +15,8 @@ from ...files.folder import Entry, Folder, folder_of
 from ..folder_results import FolderComparisonData
 from ..judge.request import Limits
 from ..operators.dumped import Rule, names_of, rules_of
-from ..report.folder_page import folders_page
-from ..report.folder_text import folders_text, folders_to_dict
+from ..report import folder
+from ..report.reports import Report, Reported
 from .by_operator import groups_of, judge, said_by_name
 from .carried import Carried
 from .computed import rows_of_calls
@@ -24,27 +24,27 @@ from .pairs import Pair, alone_of, pairs_of
 from .rows import Pass, plain_rows
 
 
-class FolderComparison(FolderComparisonData):
+class FolderComparison(Reported, FolderComparisonData):
     """What :func:`npu_quant.golden.compare_folders` returns: a row per array.
 
-    ``str()`` is the report in some lines; :meth:`to_html` a page with a table and pictures. It is
-    plain data: what becomes of the files changes nothing it says, and it can be pickled.
+    ``str()`` is the report, with a line for each call that fails; :meth:`to_html` a page with a
+    table of all arrays and pictures. It is plain data: what becomes of the files changes nothing it
+    says, and it can be pickled.
     """
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data that JSON takes, with a schema_version."""
-        return folders_to_dict(self)
-
-    def to_html(self) -> str:
+    def to_html(self, below: Reported | None = None) -> str:
         """Return a page that needs nothing else: a table to sort, and pictures of what fails."""
-        return folders_page(self)
+        return folder.page_of(self)
+
+    def _report(self) -> Report:
+        return folder.report_of(self)
+
+    def _data(self) -> dict[str, Any]:
+        return folder.data_of(self)
 
     def __repr__(self) -> str:
         state = "passed" if self.passed else f"{len(self.failing)} differ"
         return f"<FolderComparison of {len(self.rows)} arrays: {state}>"
-
-    def __str__(self) -> str:
-        return folders_text(self)
 
 
 def compare_folders(

@@ -21,6 +21,7 @@ from ..folder_results import FolderRow
 from ..judge.refusal import refusal_of
 from ..judge.request import Limits, Request
 from ..judge.tolerance import is_about
+from ..report.why import reason_of, reason_of_output
 from ..results import OutputComparison
 from .pairs import Pair
 
@@ -106,7 +107,9 @@ def _size(path: str) -> int:
 
 
 def _plain_row(pass_: Pass, pair: Pair, progress: Progress, keep: bool) -> FolderRow:
-    blank = FolderRow(pair.actual.name, pair.actual.file, pair.golden.file)
+    entry = pair.actual
+    call = "" if entry.is_input else entry.call
+    blank = FolderRow(entry.name, entry.file, pair.golden.file, call)
     with ExitStack() as stack:
         try:
             comparison = pass_.compared(pair, stack, progress)
@@ -129,8 +132,8 @@ def row_of(
         passed=output.passed,
         metrics=output.metrics,
         margin=output.margin,
+        found=str(reason_of_output(comparison, output) if output.passed else reason_of(comparison)),
         problem=output.problem,
-        notes=output.notes,
         report="" if output.passed else str(comparison),
         comparison=comparison if keep and not output.passed else None,
     )

@@ -215,7 +215,7 @@ def may_be_rounding(output: OutputComparison) -> bool:
     m, where = output.metrics, output.where
     if m is None or where is None or output.ties is not None:
         return False
-    if m.max_steps > 1 or m.zero_signs or m.nonfinite or output.notes:
+    if m.max_steps > 1 or m.zero_signs or m.nonfinite or output.notes or output.causes:
         return False
     own = elements_of_output(output)
     if own.noun != "code":

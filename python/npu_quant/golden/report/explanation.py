@@ -1,63 +1,74 @@
-"""An explanation as text and HTML: which formula it is, and how much the others differ."""
+"""The report of an explanation: which formula it is, and how much the others differ."""
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
+from typing import Any
 
-from ..._face import either
 from ..explanation_results import ExplanationData, VariantResult
-from .html import table
+from ..shown import plain
+from .reports import Report
+from .table import Column, Row, Table
 from .words import count
 
-LINES = 12
-"""How long the text of an explanation is at most."""
-_HTML_ROWS = 24
+_ROWS, _HTML_ROWS = 9, 24
 
 
-def explanation_text(explanation: ExplanationData) -> str:
-    """Return an explanation in at most LINES lines."""
-    mark = any(result.estimated for result in explanation.ranked)
-    widths = {n: max(len(n), len(count(size)) + mark) for n, size in explanation.outputs.items()}
-    columns = "  ".join(name.rjust(width) for name, width in widths.items())
-    lines = [_head(explanation), f"  {_verdict(explanation)}"]
-    lines.append(f"  {columns}  kind    formula (elements that differ)")
+def report_of(explanation: ExplanationData) -> Report:
+    """Return the report of an explanation."""
+    verdict = f"explain {explanation.op}"
+    heads = [*explanation.outputs, "kind", "formula (elements that differ)"]
+    number = len(explanation.outputs)
+    columns = [Column(name, "number" if i < number else "text") for i, name in enumerate(heads)]
     alike = _alike(explanation.ranked)
-    shown = alike[: LINES - len(lines) - 1]
-    for first, others in shown:
-        counts = "  ".join(_differing(first, k).rjust(w) for k, w in widths.items())
-        more = f"  (+{others} alike)" if others else ""
-        lines.append(f"  {counts}  {first.kind:6}  {first.name}{more}")
-    rest = sum(1 + others for _, others in alike[len(shown) :])
-    if rest:
-        lines.append(f"  {count(rest)} more: {either('.ranked', '--json')} has all")
-    return "\n".join(lines)
-
-
-def explanation_to_html(explanation: ExplanationData) -> str:
-    """Return an explanation as a fragment of HTML."""
-    names = explanation.outputs
     rows = [
-        [*(_differing(r, n) for n in names), r.kind, r.name, r.summary, r.source]
-        for r in explanation.ranked[:_HTML_ROWS]
+        Row((*_counts(first, explanation), first.kind, first.name + f"  (+{n} alike)" * (n > 0)))
+        for first, n in alike[:_ROWS]
     ]
-    heads = [*names, "kind", "formula", "", "source"]
-    numbers = [True] * len(names) + [False] * 4
-    rest = len(explanation.ranked) - _HTML_ROWS
-    more = f"<p>{count(rest)} more: <code>.ranked</code> has all</p>" if rest > 0 else ""
-    return (
-        f"<p><strong>{html.escape(_head(explanation))}</strong><br>"
-        f"{html.escape(_verdict(explanation))}</p>{table(heads, rows, numbers)}{more}"
+    rest = sum(1 + others for _, others in alike[_ROWS:])
+    more = f"{count(rest)} more: .ranked has all" if rest else ""
+    lines = (f"outputs: {', '.join(explanation.titles)}",)
+    return Report(
+        bool(explanation.matches),
+        verdict,
+        _why(explanation),
+        lines,
+        Table(columns, rows),
+        more,
+        lambda: [_all_of(explanation)],
     )
 
 
-def _head(explanation: ExplanationData) -> str:
-    return f"explain {explanation.op}: {', '.join(explanation.titles)}"
+def data_of(explanation: ExplanationData) -> dict[str, Any]:
+    """Return an explanation as plain data."""
+    return {
+        "op": explanation.op,
+        "outputs": dict(explanation.outputs),
+        "matches": [result.name for result in explanation.matches],
+        "ranked": plain(explanation.ranked),
+    }
 
 
-def _differing(result: VariantResult, name: str) -> str:
-    """Return how many elements of an output differ, with a mark where that is estimated."""
-    return "~" * result.estimated + count(result.differing[name])
+def _all_of(explanation: ExplanationData) -> str:
+    """Return the table with formulas and sources."""
+    names = explanation.outputs
+    rows = [
+        Row(
+            (*_counts(result, explanation), result.kind, result.name, result.summary, result.source)
+        )
+        for result in explanation.ranked[:_HTML_ROWS]
+    ]
+    columns = [Column(name, "number") for name in names]
+    columns += [Column(name) for name in ("kind", "formula", "", "source")]
+    rest = len(explanation.ranked) - _HTML_ROWS
+    more = f"<p>{count(rest)} more: <code>.ranked</code> has all</p>" if rest > 0 else ""
+    return Table(columns, rows).html() + more
+
+
+def _counts(result: VariantResult, explanation: ExplanationData) -> list[str]:
+    """Return how many elements of each output differ, with a mark where that is estimated."""
+    mark = "~" * result.estimated
+    return [mark + count(result.differing[name]) for name in explanation.outputs]
 
 
 def _alike(ranked: Sequence[VariantResult]) -> list[tuple[VariantResult, int]]:
@@ -69,11 +80,12 @@ def _alike(ranked: Sequence[VariantResult]) -> list[tuple[VariantResult, int]]:
     return [(group[0], len(group) - 1) for group in groups.values()]
 
 
-def _verdict(explanation: ExplanationData) -> str:
+def _why(explanation: ExplanationData) -> str:
     """Say in a line which formula it is."""
     matches = explanation.matches
     if not matches:
         return f"none of {count(len(explanation.ranked))} formulas gives exactly these outputs"
     first = matches[0]
+    attribute = f" (= --attr {first.attribute})" if first.attribute else ""
     others = f", and {len(matches) - 1} more" if len(matches) > 1 else ""
-    return f"exactly {first.name!r} ({first.kind}): {first.summary}{others}"
+    return f"exactly {first.name!r}{attribute} ({first.kind}): {first.summary}{others}"

@@ -19,28 +19,22 @@ main { max-width: 1240px; margin: 0 auto; padding: 28px 20px 40px; }
 h1 { font-size: 1.7rem; line-height: 1.25; margin: 2px 0 6px; text-wrap: balance; }
 h2 { font-size: 1.05rem; margin: 30px 0 10px; }
 p { margin: 4px 0; }
-p, li, summary { overflow-wrap: anywhere; }
+h1, p, li, summary { overflow-wrap: anywhere; }
 a { color: var(--accent); text-underline-offset: 2px; }
 code, .name { font-family: ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono", monospace;
   font-size: .9em; overflow-wrap: anywhere; }
 .soft, footer { color: var(--soft); }
-.eyebrow { color: var(--soft); font-size: .85rem; letter-spacing: .02em; }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: 10px;
   padding: 14px 18px; margin: 14px 0; }
-.first { border-left: 5px solid var(--different); }
 .pass h1 { color: var(--identical); }
 .fail h1 { color: var(--different); }
 .bar { display: flex; gap: 2px; height: 14px; border-radius: 7px; overflow: hidden;
   margin: 4px 0 10px; }
 .bar span { min-width: 5px; background: var(--c); }
-.legend { display: flex; flex-wrap: wrap; gap: 4px 20px; }
-.legend b { font-variant-numeric: tabular-nums; }
-.dot { display: inline-block; width: .7em; height: .7em; border-radius: 50%; background: var(--c);
-  margin-right: 6px; }
 .rung { color: var(--c); background: color-mix(in srgb, var(--c) var(--wash), transparent);
   border-radius: 5px; padding: 1px 8px; font-weight: 600; font-size: .86em; white-space: nowrap; }
 .identical { --c: var(--identical); } .tie { --c: var(--tie); } .variant { --c: var(--variant); }
-.tolerated { --c: var(--tolerated); } .different, .alone { --c: var(--different); }
+.tolerated { --c: var(--tolerated); } .different { --c: var(--different); }
 .tools { display: flex; flex-wrap: wrap; gap: 8px 18px; align-items: center; margin: 8px 0 10px; }
 input[type=search] { flex: 1 1 200px; max-width: 380px; min-width: 0; font: inherit; color: inherit;
   background: var(--card); border: 1px solid var(--line); border-radius: 7px; padding: 5px 10px; }
@@ -48,8 +42,9 @@ table.rows { width: 100%; border-collapse: collapse; background: var(--card); fo
 .frame { border: 1px solid var(--line); border-radius: 10px; overflow: hidden; }
 .rows th, .rows td { text-align: left; padding: 7px 10px; vertical-align: top; }
 .rows td { border-top: 1px solid var(--line); }
-.rows .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.rows .shape { min-width: 7em; }
+.rows .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.rows .text { min-width: 5em; }
+.rows .wide, .rows .name { min-width: 9em; overflow-wrap: anywhere; }
 .rows tbody tr:hover { background: color-mix(in srgb, var(--accent) 7%, transparent); }
 .rows th button { font: inherit; font-weight: 600; color: var(--soft); background: none; border: 0;
   padding: 0; cursor: pointer; white-space: nowrap; }
@@ -57,15 +52,12 @@ table.rows { width: 100%; border-collapse: collapse; background: var(--card); fo
 .rows th[aria-sort] button { color: var(--ink); }
 .rows th[aria-sort=ascending] button::after { content: "↑"; opacity: 1; }
 .rows th[aria-sort=descending] button::after { content: "↓"; opacity: 1; }
-.note { color: var(--soft); font-size: .92em; overflow-wrap: anywhere; }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
 details { background: var(--card); border: 1px solid var(--line); border-radius: 10px;
   margin: 8px 0; }
 summary { cursor: pointer; padding: 10px 16px; }
 details > div { padding: 2px 16px 14px; overflow-x: auto; }
 details[open] > summary { border-bottom: 1px solid var(--line); margin-bottom: 10px; }
-ul.alone { list-style: none; padding: 10px 18px; }
-ul.alone li { padding: 3px 0; }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: 0; font-size: .85rem; }
 footer { margin-top: 34px; font-size: .85rem; }
 @media (max-width: 900px) {
@@ -76,12 +68,12 @@ footer { margin-top: 34px; font-size: .85rem; }
   .rows tbody tr { display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 10px 12px;
     border-top: 1px solid var(--line); }
   .rows td { border: 0; padding: 0; }
-  .rows td.wide { flex: 1 0 100%; order: -1; }
-  .rows td.verdict { order: -1; }
+  .rows td.wide, .rows td.name { flex: 1 0 100%; }
+  .rows td.name, .rows td.verdict { order: -1; }
   .rows td:empty { display: none; }
   .rows td[data-label]::before { content: attr(data-label) " "; color: var(--soft); }
-  .rows .n { text-align: left; }
-  .rows .shape { min-width: 0; }
+  .rows .number { text-align: left; }
+  .rows .text { min-width: 0; }
   .rows tbody tr[hidden] { display: none; }
 }
 @media print { .tools { display: none; } body { background: none; } }
@@ -91,12 +83,13 @@ footer { margin-top: 34px; font-size: .85rem; }
 SCRIPT = """
 const table = document.querySelector("table.rows"), body = table.tBodies[0];
 const heads = [...table.tHead.rows[0].cells];
-const valueOf = (row, i) => row.cells[i].dataset.v ?? row.cells[i].textContent;
-const order = (a, b, numbers) => numbers ? a - b : a.localeCompare(b, "en", {numeric: true});
+const numberOf = text => parseFloat(text.replaceAll(",", ""));
+const order = (a, b, numbers) => numbers ? numberOf(a) - numberOf(b)
+  : a.localeCompare(b, "en", {numeric: true});
 heads.forEach((head, i) => head.querySelector("button").addEventListener("click", () => {
   const down = head.getAttribute("aria-sort") === "ascending";
-  const numbers = !head.classList.contains("t");
-  const rows = [...body.rows].map(row => [valueOf(row, i), row]);
+  const numbers = head.classList.contains("number");
+  const rows = [...body.rows].map(row => [row.cells[i].textContent, row]);
   rows.sort(([a], [b]) => (a === "") - (b === "")
     || (a === "" ? 0 : (down ? -1 : 1) * order(a, b, numbers)));
   heads.forEach(other => other.removeAttribute("aria-sort"));

@@ -1,9 +1,11 @@
-"""A comparison as HTML, for notebooks and reports: tables and pictures, nothing to load or run."""
+"""The report of a comparison of arrays: its lines, and for HTML the tables and pictures."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
 
 from ..._text import escaped
 from ..elements import elements_of_output
@@ -11,84 +13,48 @@ from ..judge.verdict import badness
 from ..measure.maps import gathered, margins_of
 from ..measure.metrics import MOST_ROW_BUCKETS
 from ..results import ComparisonData, Element, Metrics, OutputComparison, VariantMatch
+from ..shown import plain
 from . import svg, words
-from .page import whole_page
-from .text import text_of
+from .evidence import facts_of
+from .reports import Report, fitting
+from .table import Column, Row, Table
+from .why import left_by, named, reason_of
 
-MOST_CHARACTERS = 96_000
-"""Of the whole; pictures that would exceed it are left out."""
-
+MOST_FACTS = 11
+"""Lines below the verdict's, before they are broken to fit a terminal."""
 _MOST_OUTPUTS, _MOST_VARIANTS, _MOST_PICTURED = 20, 8, 3
 _WORST = 10
 _SAME = "the same in real numbers"
 
-_FONT = "font-family:sans-serif;font-size:13px;line-height:1.4"
-_TABLE = "border-collapse:collapse;margin:6px 0;font:inherit"
-_CELL = "padding:2px 9px;text-align:"
-_COLOURS = {True: "rgba(46,140,70,.22)", False: "rgba(209,68,47,.22)"}
+
+def report_of(comparison: ComparisonData) -> Report:
+    """Return the report of a comparison."""
+    passed = comparison.passed
+    verdict = f"OK ({comparison.rung})" if passed else "DIFFERENT"
+    why = str(reason_of(comparison))
+    lines = fitting(facts_of(comparison), MOST_FACTS)
+    return Report(passed, verdict, why, lines, sections=partial(_sections, comparison))
 
 
-def comparison_to_html(comparison: ComparisonData) -> str:
-    """Return a fragment of HTML that shows a comparison, below 100 kB."""
-    parts = [_headline(comparison), _outputs(comparison.outputs), _findings(comparison)]
-    size = sum(map(len, parts))
-    sections = [_variants(comparison.variants), *_pictured(comparison)]
-    for section in sections:
-        if size + len(section) < MOST_CHARACTERS:
-            parts.append(section)
-            size += len(section)
-    return f'<div style="{_FONT}">{"".join(parts)}</div>'
+def _sections(comparison: ComparisonData) -> Iterable[str]:
+    yield _outputs(comparison.outputs)
+    yield _variants(comparison.variants)
+    yield from _pictured(comparison)
 
 
-def comparison_page(comparison: ComparisonData, more: str = "") -> str:
-    """Return a page that shows a comparison, and more HTML below it."""
-    title = text_of(comparison).splitlines()[0]
-    cards = [f'<div class="card">{part}</div>' for part in (comparison_to_html(comparison), more)]
-    body = f"<h1>{escaped(title, 1000)}</h1>{''.join(cards if more else cards[:1])}"
-    return whole_page(title, body, passed=comparison.passed)
+def data_of(comparison: ComparisonData) -> dict[str, Any]:
+    """Return a comparison as plain data."""
+    names = ["op", "rung", "passed", "margin", "variants", "accepted_variant", "missing", "extra"]
+    data = {name: plain(getattr(comparison, name)) for name in [*names, "not_compared"]}
+    data |= {"actual": comparison.actual_name, "golden": comparison.golden_name}
+    return data | {"outputs": [_output_data(output) for output in comparison.outputs]}
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[bool]) -> str:
-    """Return a table of plain texts.
-
-    Args:
-        heads: the columns' names.
-        rows: their texts.
-        numbers: which columns have numbers, to be aligned on the right.
-    """
-    align = ["right;white-space:nowrap" if number else "left" for number in numbers]
-    align[0] += ";white-space:nowrap"
-
-    def line(tag: str, texts: Sequence[str]) -> str:
-        cells = (
-            f'<{tag} style="{_CELL}{side}">{escaped(content)}</{tag}>'
-            for content, side in zip(texts, align, strict=True)
-        )
-        return f"<tr>{''.join(cells)}</tr>"
-
-    body = "".join(line("td", row) for row in rows)
-    return (
-        f'<table style="{_TABLE}"><thead style="border-bottom:1px solid">'
-        f"{line('th', heads)}</thead><tbody>{body}</tbody></table>"
-    )
-
-
-def _headline(comparison: ComparisonData) -> str:
-    """Return rung and verdict in words, the operator, and where the arrays came from."""
-    verdict = "pass" if comparison.passed else "fail"
-    accepted = comparison.accepted_variant
-    if comparison.rung == "variant" and accepted is not None:
-        verdict += f" as “{escaped(accepted)}”"
-    badge = (
-        "border:1px solid;border-radius:4px;padding:1px 9px;font-weight:bold;"
-        f"background:{_COLOURS[comparison.passed]}"
-    )
-    op = f"<b>{escaped(comparison.op)}</b> " if comparison.op else ""
-    return (
-        f'<p style="margin:4px 0"><span style="{badge}">{comparison.rung}: {verdict}</span> {op}'
-        f"actual <code>{escaped(comparison.actual_name)}</code>, "
-        f"golden <code>{escaped(comparison.golden_name)}</code></p>"
-    )
+def _output_data(output: OutputComparison) -> dict[str, Any]:
+    names = ["name", "rung", "passed", "margin", "problem", "rung_of_values", "ties", "where"]
+    names += ["follows_scale", "tolerance", "presets", "notes", "causes", "metrics", "numbers"]
+    data = {name: plain(getattr(output, name)) for name in names}
+    return data | {"dtype": output.type_name, "shape": list(output.shape)}
 
 
 def _margin(margin: float) -> str:
@@ -113,35 +79,27 @@ def _outputs(outputs: Sequence[OutputComparison]) -> str:
         chosen.sort(key=badness, reverse=True)
         del chosen[_MOST_OUTPUTS:]
     rows = [
-        (o.name or "–", o.type_name, str(o.shape), o.rung, _differing(o), _margin(o.margin))
+        Row((o.name or "–", o.type_name, str(o.shape), o.rung, _differing(o), _margin(o.margin)))
         for o in chosen
     ]
     heads = ("output", "dtype", "shape", "rung", "differing", "margin (of 1)")
+    columns = [Column(name, "number" if i > 3 else "text") for i, name in enumerate(heads)]
     left_out = len(outputs) - len(chosen)
     more = f"<p>and {words.counted(left_out, 'more output')}, none worse</p>" if left_out else ""
-    return table(heads, rows, (False, False, False, False, True, True)) + more
-
-
-def _findings(comparison: ComparisonData) -> str:
-    """Return what the report says below its first line."""
-    lines = [line.strip() for line in text_of(comparison).splitlines()[1:]]
-    if not lines:
-        return ""
-    items = "".join(f"<li>{escaped(line)}</li>" for line in lines)
-    return f'<ul style="margin:6px 0;padding-left:20px">{items}</ul>'
+    return Table(columns, rows).html() + more
 
 
 def _variants(variants: Sequence[VariantMatch]) -> str:
     if not variants:
         return ""
     rows = [
-        (v.name, _SAME if v.benign else "another function", v.summary, v.source)
+        Row((named(v), _SAME if v.benign else "another function", left_by(v), v.summary, v.source))
         for v in variants[:_MOST_VARIANTS]
     ]
     left_out = len(variants) - len(rows)
     more = f"<p>and {left_out} more</p>" if left_out else ""
-    heads = ("identical to", "which is", "formula", "met in")
-    return f"<div>{table(heads, rows, (False,) * 4)}{more}</div>"
+    columns = [Column(name) for name in ("follows", "which is", "but for", "formula", "met in")]
+    return f"<div>{Table(columns, rows).html()}{more}</div>"
 
 
 def _pictured(comparison: ComparisonData) -> Iterable[str]:
@@ -224,10 +182,10 @@ def _distances(output: OutputComparison, name: str) -> list[str]:
 
 def _worst(elements: Sequence[Element], name: str) -> str:
     """Return the table of the worst elements, with what is known of their rounding."""
-    heads = ["index", "actual", "golden"]
+    columns = [Column("index"), Column("actual", "number"), Column("golden", "number")]
     rounding = any(e.before_rounding is not None for e in elements)
     if rounding:
-        heads += ["before rounding", "ulp from a tie"]
+        columns += [Column("before rounding", "number"), Column("ulp from a tie", "number")]
     rows = []
     for e in elements:
         row = [words.index(e.index), words.number(e.actual, 9), words.number(e.golden, 9)]
@@ -235,5 +193,5 @@ def _worst(elements: Sequence[Element], name: str) -> str:
             before, ulp = e.before_rounding, e.ulp_from_tie
             row.append("–" if before is None else words.number(before, 9))
             row.append("–" if ulp is None else words.distance(ulp))
-        rows.append(row)
-    return _figure(f"{name}the worst", table(heads, rows, [False] + [True] * (len(heads) - 1)))
+        rows.append(Row(row))
+    return _figure(f"{name}the worst", Table(columns, rows).html())
