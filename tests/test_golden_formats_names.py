@@ -30,7 +30,7 @@ class TestElements:
         assert found.title == "y int4 (4, 16)"
         assert [e.index for e in comparison.worst()] == [(2, 10)]
         assert comparison.to_dict()["outputs"][0]["dtype"] == "int4"
-        assert str(comparison).count("[2, 10]") == 1
+        assert "[2, 10]" in str(comparison)
 
     def test_int4_may_be_unpacked_already(self) -> None:
         """As files are read with dtype int4, and as ml_dtypes has it."""

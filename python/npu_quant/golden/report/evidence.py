@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from .why import (
     in_order_of_cause,
     is_maybe_rounding,
     nonfinite,
+    noun_of,
     pair_text,
     places,
     reason_of,
@@ -34,12 +36,17 @@ _HEAD, _CAUSE, _FACT, _PLACE, _DETAIL, _EXTRA = 5, 4, 3, 2, 1, 0
 
 def facts_of(comparison: ComparisonData) -> list[Line]:
     """Return what there is to say below the first line: files first, causes, then facts."""
-    said = reason_of(comparison).text
-    lines = [Line(_HEAD, line) for line in structure(comparison) if line not in said]
+    said, several, lines = reason_of(comparison).text, len(comparison.outputs) > 1, list[Line]()
+    head = [*_files(comparison), *(line for line in structure(comparison) if line not in said)]
+    alone = (*comparison.missing, *comparison.extra)
     for output in in_order_of_cause(comparison):
-        lines += _lines_of(comparison, output, said)
-    lines = sorted([*lines, *_conclusion(comparison)], key=lambda line: line.worth != _CAUSE)
-    return [*(Line(_HEAD, line) for line in _files(comparison)), *lines]
+        if output.name not in alone and comparison.rung != "identical":
+            name = f"{output.name}: " if several and output.name else ""
+            facts = _facts(comparison, output)
+            lines += [Line(worth, name + text) for worth, text in facts if text != said]
+    lines += _conclusion(comparison)
+    lines.sort(key=lambda line: line.worth != _CAUSE)
+    return [*(Line(_HEAD, line) for line in head), *lines]
 
 
 def _files(comparison: ComparisonData) -> list[str]:
@@ -53,29 +60,45 @@ def _files(comparison: ComparisonData) -> list[str]:
     return [both] if len(both) < WIDTH else [start, sides]
 
 
-def _lines_of(comparison: ComparisonData, output: OutputComparison, said: str) -> list[Line]:
-    """Return what there is to say of one output, but for what the first line has said."""
-    several = len(comparison.outputs) > 1
-    m, lines = output.metrics, list[Line]()
-    name = f"{output.name}: " if several and output.name else ""
-    if output.name in (*comparison.missing, *comparison.extra) or comparison.rung == "identical":
-        return []  # said above
-    if output.rung_of_values is not None:
-        values = dataclasses.replace(output, rung=output.rung_of_values, problem=None)
-        values = dataclasses.replace(values, rung_of_values=None, notes=output.notes[1:])
-        lines = [Line(_FACT, f"{name}{output.problem}")]
-        lines += [Line(_FACT, output.notes[0])] * (output.notes[0] != said)
-        return lines + _lines_of(comparison, values, said)
+def _facts(comparison: ComparisonData, output: OutputComparison) -> Iterator[Line]:
+    """Yield what there is to say of one output."""
+    m = output.metrics
     if output.problem is not None:
-        lines = [Line(_FACT, output.problem), *_notes(output)]
-    elif m is not None and m.mismatches == 0:
-        text = f"identical: all {words.counted(m.count, elements_of_output(output).noun)}"
-        lines = [Line(_EXTRA if several else _FACT, text)]
-    elif m is not None and comparison.computed and output.kind == "scale":
-        lines = _lines_of_scale(output, m)
+        yield Line(_FACT, output.problem)
+    if output.rung_of_values is not None:
+        yield Line(_FACT, output.notes[0])
+        output = dataclasses.replace(output, rung=output.rung_of_values, notes=output.notes[1:])
+    if m is not None and m.mismatches == 0:
+        several = len(comparison.outputs) > 1
+        text = f"identical: all {words.counted(m.count, noun_of(output))}"
+        yield Line(_EXTRA if several else _FACT, text)
     elif m is not None:
-        lines = _lines_of_values(output, m, is_maybe_rounding(comparison, output))
-    return [Line(worth, name + text) for worth, text in lines if text != said]
+        yield from _of_differences(comparison, output, m)
+    yield from (Line(_CAUSE, text) for text in (*output.notes, *output.causes))
+
+
+def _of_differences(
+    comparison: ComparisonData, output: OutputComparison, m: Metrics
+) -> Iterator[Line]:
+    """Yield how many elements differ, whether by rounding, where, and how much."""
+    is_scale = comparison.computed and output.kind == "scale"
+    maybe, found = is_maybe_rounding(comparison, output), places(output)
+    if m.nonfinite:
+        yield Line(_FACT, nonfinite(m))
+    yield Line(_FACT, _counts_of_scale(output, m) if is_scale else _counts(output, m))
+    if not is_scale:
+        yield from _rounding(output, m)
+    if output.rung != "tie":
+        if maybe:
+            pattern = "" if found else ", and in no pattern"
+            yield Line(_FACT, f"may be rounding: each is one step{pattern}")
+        else:
+            yield from _consequence(output)
+        yield from (Line(_PLACE, text) for text in found)
+        yield Line(_FACT if is_scale else _DETAIL, f"worst {_worst(output)}")
+    if not is_scale:
+        yield from _extremes(m)
+        yield from _similarity(output, m, maybe)
 
 
 def _counts(output: OutputComparison, m: Metrics) -> str:
@@ -89,113 +112,79 @@ def _counts(output: OutputComparison, m: Metrics) -> str:
     return f"{text}{own.step} -1: {below}  +1: {above}  beyond: {words.count(far)}"
 
 
-def _lines_of_scale(output: OutputComparison, m: Metrics) -> list[Line]:
-    """A scale: how many differ, by how much, the worst with both values."""
-    text, own = differ(m, output.kind), elements_of_output(output)
-    if m.max_steps:
-        step = own.step.removesuffix("s") if m.max_steps == 1 else own.step
-        text += f", by up to {words.count(m.max_steps)} {step} "
-        explained = own.scale_steps if output.ties is None else f"{output.ties.allowed:g} ulp"
-        text += f"(rounding explains {explained})"
-    lines = [*_nonfinite(m), Line(_FACT, text)]
-    if output.rung != "tie" and output.where is not None:
-        lines += [Line(_FACT, pair_text(output, output.where)), *_places(output), *_notes(output)]
-    return lines
+def _counts_of_scale(output: OutputComparison, m: Metrics) -> str:
+    """Return how many scales differ, and how far beyond rounding."""
+    own, text = elements_of_output(output), differ(m, "scale")
+    if not m.max_steps:
+        return text
+    explained = own.scale_steps if output.ties is None else f"{output.ties.allowed:g} ulp"
+    step = own.step.removesuffix("s") if m.max_steps == 1 else own.step
+    return f"{text}, by up to {words.count(m.max_steps)} {step} (rounding explains {explained})"
 
 
-def _lines_of_values(output: OutputComparison, m: Metrics, maybe: bool) -> list[Line]:
-    """Return what there is to say of codes and numbers, which may differ by rounding."""
-    lines = [*_nonfinite(m), Line(_FACT, _counts(output, m)), *_rounding(output, m)]
-    if output.rung == "tie":
-        return lines + _similarity(output, m, maybe)
-    places = _places(output)
-    if maybe:
-        pattern = "" if places else ", and in no pattern"
-        lines.append(Line(_FACT, f"may be rounding: each is one step{pattern}"))
-    else:
-        lines += _consequence(output)
-    lines += [*places, *_notes(output), Line(_DETAIL, f"worst {_worst(output)}"), *_extremes(m)]
-    return lines + _similarity(output, m, maybe)
-
-
-def _consequence(output: OutputComparison) -> list[Line]:
+def _consequence(output: OutputComparison) -> Iterator[Line]:
     """Say whether codes are what their own, wrong scale gives."""
-    if output.follows_scale is None or output.rung in ("identical", "tie"):
-        return []
-    follows = "does not follow from the actual scale either"
+    if output.follows_scale is None or output.rung == "identical":
+        return
     if output.follows_scale:
-        follows = "follows from the scale it was given: the fault is in amax or scale"
-    m, texts = output.numbers, [follows]
+        text = "follows from the scale it was given: the fault is in amax or scale"
+        yield Line(_FACT, text)
+    else:
+        yield Line(_FACT, "does not follow from the actual scale either")
+    m, power = output.numbers, "y * 2^(mxscale - 127)"
     if m is not None:
-        wrong, power = m.mismatches - m.zero_signs, "y * 2^(mxscale - 127)"
+        wrong = m.mismatches - m.zero_signs
         text = f"as numbers, {power}: {differ(m, 'number', wrong)}"
         text += f" · SQNR {words.number(m.sqnr_db, 3)} dB" if m.max_abs else ""
-        texts.append(text if wrong else f"the same numbers in other codes: {power} is the golden's")
-    return [Line(_FACT, text) for text in texts]
+        same = f"the same numbers in other codes: {power} is the golden's"
+        yield Line(_FACT, text if wrong else same)
 
 
-def _nonfinite(m: Metrics) -> list[Line]:
-    return [Line(_FACT, nonfinite(m))] if m.nonfinite else []
-
-
-def _extremes(m: Metrics) -> list[Line]:
+def _extremes(m: Metrics) -> Iterator[Line]:
     """Say what happened at the ends of the range, at zero and to signs, where anything did."""
-    texts = []
+    counts = {"signs flipped": m.sign_flips, "became 0": m.rounded_to_zero}
+    counts["sign of zero"] = m.zero_signs
+    texts = [f"{what}: {words.count(n)}" for what, n in counts.items() if n]
     if m.saturated_actual != m.saturated_golden:
         actual, golden = words.count(m.saturated_actual), words.count(m.saturated_golden)
-        texts.append(f"at the range's ends: actual {actual}, golden {golden}")
-    rest = {"signs flipped": m.sign_flips, "became 0": m.rounded_to_zero}
-    for what, n in {**rest, "sign of zero": m.zero_signs}.items():
-        if n:
-            texts.append(f"{what}: {words.count(n)}")
-    return [Line(_EXTRA, " · ".join(texts))] if texts else []
+        texts.insert(0, f"at the range's ends: actual {actual}, golden {golden}")
+    if texts:
+        yield Line(_EXTRA, " · ".join(texts))
 
 
-def _rounding(output: OutputComparison, m: Metrics) -> list[Line]:
+def _rounding(output: OutputComparison, m: Metrics) -> Iterator[Line]:
     """Say how far the differing codes lie from a tie: what it is, or is not."""
     ties = output.ties
     if ties is None:
-        return []
+        return
     allowed, farthest = f"{ties.allowed:g}", words.distance(ties.farthest)
     if output.rung == "tie":
         steps = "one step" if m.max_steps <= 1 else f"up to {words.count(m.max_steps)} steps"
-        text = f"rounding: each is {steps}, within {farthest} ulp of a tie"
-        text += f" ({allowed} are allowed)"
-        return [Line(_FACT, text), *_of_zeros(m), *_ill_conditioned(ties)]
+        text = f"rounding: each is {steps}, within {farthest} ulp of a tie ({allowed} are allowed)"
+        yield Line(_FACT, text)
+        if ties.ill_conditioned:
+            text = f"ill-conditioned: {words.count(ties.ill_conditioned)}, of groups whose numbers "
+            text += "lie far beyond their range: any code is; compare (y - offset) * scale"
+            yield Line(_PLACE, text)
+    else:
+        yield Line(_FACT, _no_rounding(ties, m, f"rounding explains {allowed}"))
+
+
+def _no_rounding(ties: Ties, m: Metrics, explained: str) -> str:
+    """Say why it is none."""
+    farthest = words.distance(ties.farthest)
+    if np.isnan(ties.farthest) and np.isnan(ties.farthest_value):
+        why = "some have no number before rounding (scale 0, inf, NaN; or none is computed)"
+        return f"not rounding: {why}"
     if not np.isfinite(ties.farthest):
-        why = "some are none of the values that codes stand for"
-        if np.isnan(ties.farthest_value):
-            why = "some have no number before rounding (scale 0, inf, NaN; or none is computed)"
-        return [Line(_FACT, f"not rounding: {why}")]
-    text = f"not rounding: up to {farthest} ulp from a tie"
+        return "not rounding: some are none of the values that codes stand for"
     if ties.within == m.mismatches:
-        text = f"another formula's bytes: all within {farthest} ulp of a tie"
-    elif m.max_steps == 0:
-        text = "not rounding: zeros have another sign"
-    elif ties.farthest <= ties.allowed:
-        text = "not rounding: more than one step apart"
-    return [Line(_FACT, f"{text}, rounding explains {allowed}")]
-
-
-def _of_zeros(m: Metrics) -> list[Line]:
-    """Say of how many the sign of a zero is all."""
-    return [Line(_DETAIL, f"sign of zero: {words.count(m.zero_signs)}")] if m.zero_signs else []
-
-
-def _ill_conditioned(ties: Ties) -> list[Line]:
-    """Say of how many any other code would be a tie, too."""
-    if not ties.ill_conditioned:
-        return []
-    text = f"ill-conditioned: {words.count(ties.ill_conditioned)}, of groups whose numbers lie far "
-    return [Line(_PLACE, text + "beyond their range: any code is; compare (y - offset) * scale")]
-
-
-def _notes(output: OutputComparison) -> list[Line]:
-    return [Line(_CAUSE, text) for text in (*output.notes, *output.causes)]
-
-
-def _places(output: OutputComparison) -> list[Line]:
-    return [Line(_PLACE, text) for text in places(output)]
+        return f"another formula's bytes: all within {farthest} ulp of a tie, {explained}"
+    if m.max_steps == 0:
+        return f"not rounding: zeros have another sign, {explained}"
+    if ties.farthest <= ties.allowed:
+        return f"not rounding: more than one step apart, {explained}"
+    return f"not rounding: up to {farthest} ulp from a tie, {explained}"
 
 
 def _worst(output: OutputComparison) -> str:
@@ -204,11 +193,10 @@ def _worst(output: OutputComparison) -> str:
     pair = pair_text(output, output.where)
     if output.ties is None or output.ties.farthest_index != output.where.worst:
         return pair
-    before = words.number(output.ties.farthest_value)
-    return f"{pair}; {before} before rounding"
+    return f"{pair}; {words.number(output.ties.farthest_value)} before rounding"
 
 
-def _similarity(output: OutputComparison, m: Metrics, maybe: bool) -> list[Line]:
+def _similarity(output: OutputComparison, m: Metrics, maybe: bool) -> Iterator[Line]:
     """Say what other tools make of it; no cosine or SQNR where no pair of finite values differs."""
     told = {name: passed for name, passed in output.presets.items() if name not in _IN_NUMBERS}
     parts = [f"cosine {words.number(m.cosine, 9)}", f"SQNR {words.number(m.sqnr_db, 3)} dB"]
@@ -218,68 +206,50 @@ def _similarity(output: OutputComparison, m: Metrics, maybe: bool) -> list[Line]
         parts.append(f"pass by {', '.join(name for name, passed in told.items() if passed)}{blind}")
     if not all(told.values()) and output.rung != "different":
         parts.append(f"not by {', '.join(name for name, passed in told.items() if not passed)}")
-    worth = _EXTRA if output.rung == "tie" else _DETAIL
-    return [Line(worth, f"also: {' · '.join(parts)}")] if parts else []
+    if parts:
+        worth = _EXTRA if output.rung == "tie" else _DETAIL
+        yield Line(worth, f"also: {' · '.join(parts)}")
 
 
-def _conclusion(comparison: ComparisonData) -> list[Line]:
+def _conclusion(comparison: ComparisonData) -> Iterator[Line]:
     """Say which formulas match, what follows, and what to do next."""
-    lines: list[Line] = []
-    named = [m.name for m in exact(comparison)]
-    if named[comparison.rung == "variant" :]:
-        shown = named[:1]
-        for n in named[1:_MOST_VARIANTS]:
-            if len(", ".join([*shown, n])) < _MOST_NAMES:
-                shown.append(n)
-        more = f" and {len(named) - len(shown)} more" if len(named) > len(shown) else ""
-        listed = ", ".join(f'"{n}"' for n in shown) + more
-        lines.append(Line(_FACT if comparison.passed else _CAUSE, f"identical to: {listed}"))
+    names = [m.name for m in exact(comparison)]
+    if names[comparison.rung == "variant" :]:
+        shown = names[:1]
+        for name in names[1:_MOST_VARIANTS]:
+            if len(", ".join([*shown, name])) < _MOST_NAMES:
+                shown.append(name)
+        more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+        listed = ", ".join(f'"{name}"' for name in shown) + more
+        yield Line(_FACT if comparison.passed else _CAUSE, f"identical to: {listed}")
     for output in comparison.outputs:
-        if output.tolerance is not None and output.rung != "identical":
-            lines += _tolerance(output)
-    if comparison.rung == "variant":
-        lines.append(Line(_FACT, _variant(comparison)))
+        yield from _tolerance(output)
+    if comparison.accepted_variant is not None and comparison.rung == "variant":
+        yield Line(_FACT, f'accepted: variant "{comparison.accepted_variant}"')
+    elif comparison.rung == "variant":
+        text = f'another function than the operator; if it is meant: variant="{names[0]}"'
+        yield Line(_FACT, text)
     if not comparison.passed:
-        lines.append(Line(_HEAD, _next(comparison)))
-    return lines + (_blind_spot(comparison) or _not_compared(comparison))
+        yield Line(_HEAD, _next(comparison))
+    elif comparison.blind_spot is not None:
+        median, greatest = (words.number(100 * x, 2) for x in comparison.blind_spot)
+        text = f"power: without scale, a row's scale that is {median} % off (median row; at most "
+        yield Line(_PLACE, f"{text}{greatest} %) does not show")
+    elif comparison.not_compared:
+        yield Line(_PLACE, f"not compared: {words.names(comparison.not_compared)}")
 
 
-def _not_compared(comparison: ComparisonData) -> list[Line]:
-    """Say what a comparison that passes does not cover."""
-    if not comparison.passed or not comparison.not_compared:
-        return []
-    return [Line(_PLACE, f"not compared: {words.names(comparison.not_compared)}")]
-
-
-def _blind_spot(comparison: ComparisonData) -> list[Line]:
-    """Say how wrong a scale can be that was not compared."""
-    spot = comparison.blind_spot
-    if spot is None:
-        return []
-    text = (
-        f"power: without scale, a row's scale that is {words.number(100 * spot.median, 2)} % off "
-        f"(median row; at most {words.number(100 * spot.greatest, 2)} %) does not show"
-    )
-    return [Line(_PLACE, text)]
-
-
-def _tolerance(output: OutputComparison) -> list[Line]:
+def _tolerance(output: OutputComparison) -> Iterator[Line]:
+    """Say what was asked for, whether it was kept, and what else would have kept it."""
     tolerance = output.tolerance
-    assert tolerance is not None
+    if tolerance is None or output.rung == "identical":
+        return
     verdict = "kept" if tolerance.passed else "exceeded"
     name = f"{output.name}: " if output.name else ""
     used = f"{words.number(tolerance.margin, 3)} of what it allows"
-    lines: list[Line] = [Line(_FACT, f"{name}{tolerance.text} {verdict}: {used}")]
+    yield Line(_FACT, f"{name}{tolerance.text} {verdict}: {used}")
     if tolerance.passed and tolerance.power:
-        lines.append(Line(_PLACE, f"{name}it would also accept {power_text(tolerance.power)}"))
-    return lines
-
-
-def _variant(comparison: ComparisonData) -> str:
-    if comparison.accepted_variant is not None:
-        return f'accepted: variant "{comparison.accepted_variant}"'
-    name = comparison.variants[0].name
-    return f'another function than the operator; if it is meant: variant="{name}"'
+        yield Line(_PLACE, f"{name}it would also accept {power_text(tolerance.power)}")
 
 
 def _next(comparison: ComparisonData) -> str:
