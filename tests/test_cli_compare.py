@@ -78,7 +78,7 @@ VERDICTS = {
     "without the operator no tie is claimed": (
         "tie y",
         1,
-        "give --op and its inputs by name to learn whether rounding",
+        "give --op and its inputs by name to learn whether it is rounding",
     ),
     "a variant": (f"y=cut input=x {OP}", 1, '--variant "truncation"'),
     "the variant that is named": (

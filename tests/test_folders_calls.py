@@ -215,7 +215,7 @@ class TestCommandLine:
         words = ["dev", *DQ, "--attr", "dst_type=float8_e4m3fn", "--shape", "input=16,1024"]
         status, out, err = compared(*words, "--dtype", "input=bf16", "--html", "r.html")
         assert (status, err) == (0, "")
-        assert out.startswith("OK (identical) 4 arrays: 4 identical")
+        assert out.startswith("OK (identical): 4 arrays: 4 identical\n")
         assert (here / "r.html").read_text().startswith("<!DOCTYPE html>")
         status, out, _ = compared(*words, "--dtype", "input=fp16", "--json", "-")
         assert (status, json.loads(out)["passed"]) == (1, False)

@@ -31,7 +31,7 @@ SUMMARIES = {
     ),
     "the formula": (
         "y = np.trunc(XS.astype('f') / SS[:, None]).astype(np.int8); npu_golden(y, **OPS)",
-        'follows npu_dynamic_quant with truncation, byte*',
+        "follows npu_dynamic_quant with truncation, byte*",
     ),
     "the dtype": (
         "npu_golden(YS.astype(np.int32), **OPS)",
@@ -42,7 +42,10 @@ SUMMARIES = {
         "shape differs: actual (4, 64), golden (32, 64) (y)",
     ),
     "what is missing": ("npu_golden((YS,), **OPS)", "missing from actual: scale"),
-    "that it may be rounding": ("npu_golden(TIE, Y)", "may be rounding: each is one step (1 of 4 codes)"),
+    "that it may be rounding": (
+        "npu_golden(TIE, Y)",
+        "may be rounding: each is one step (1 of 4 codes)",
+    ),
     "the element": ("npu_golden(WRONG, Y)", "[[]0, 2] actual -62, golden -64 (1 of 4 codes)"),
     "the element, of assert_golden": (
         "npu_quant.testing.assert_golden(WRONG, Y)",

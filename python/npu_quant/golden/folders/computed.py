@@ -59,7 +59,7 @@ def _rows(pass_: Pass, group: Group, outputs: Outputs, keep: bool) -> dict[str, 
     """The rows of a call's outputs, by their files."""
     rule, folder = group.rule, pass_.sides[0]
     rows = {
-        name: FolderRow(entry.name, entry.file, f"computed by {rule.op}", op=rule.op)
+        name: FolderRow(entry.name, entry.file, f"computed by {rule.op}", group.name, rule.op)
         for name, entry in outputs.items()
     }
     try:

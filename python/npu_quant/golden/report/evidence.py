@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..._face import either
 from ..elements import elements_of_output
 from ..judge.power import power_text
 from ..judge.verdict import passes
@@ -227,10 +228,10 @@ def _conclusion(comparison: ComparisonData) -> Iterator[Line]:
     if comparison.accepted_variant is not None and comparison.rung == "variant":
         yield Line(_FACT, f'accepted: variant "{comparison.accepted_variant}"')
     elif comparison.rung == "variant":
-        text = f'another function than the operator; if it is meant: variant="{names[0]}"'
-        yield Line(_FACT, text)
+        option = either(f'variant="{names[0]}"', f'--variant "{names[0]}"')
+        yield Line(_FACT, f"another function than the operator; if it is meant: {option}")
     if not comparison.passed:
-        yield Line(_HEAD, _next(comparison))
+        yield from (Line(_HEAD, text) for text in (_next(comparison),) if text)
     elif comparison.blind_spot is not None:
         median, greatest = (words.number(100 * x, 2) for x in comparison.blind_spot)
         text = f"power: without scale, a row's scale that is {median} % off (median row; at most "
@@ -256,11 +257,17 @@ def _next(comparison: ComparisonData) -> str:
     if comparison.rerun:
         return f"rerun: {comparison.rerun}"
     if comparison.missing or comparison.extra:
-        return "next: write None for an output that is not to be compared"
+        what = either("write None for", "leave out")
+        return f"next: {what} an output that is not to be compared"
     failing = [o for o in comparison.outputs if not o.passed]
     if all(passes(o.rung_of_values or o.rung, o.variant_accepted) for o in failing):
         given = (f"{o.name or 'actual'} as {o.type_name}" for o in failing)
-        return f"next: give {', '.join(given)}, if the dtype is not what is tested"
+        text = f"next: give {', '.join(given)}, if the dtype is not what is tested"
+        return either(text, "")
+    if any(o.problem for o in failing):  # inputs tell nothing of another dtype or shape
+        return ""
     if not comparison.computed:
-        return "next: give op= and inputs= to learn whether it is rounding"
-    return f'next: npu_quant.golden.explain(actual, "{comparison.op}", inputs)'
+        what = either("op= and inputs=", "--op and its inputs by name")
+        what = "inputs instead of a golden" if comparison.op else what
+        return f"next: give {what} to learn whether it is rounding"
+    return either(f'next: npu_quant.golden.explain(actual, "{comparison.op}", inputs)', "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..._face import either
 from ..explanation_results import ExplanationData, VariantResult
 from ..shown import plain
 from .reports import Report
@@ -26,7 +27,7 @@ def report_of(explanation: ExplanationData) -> Report:
         for first, n in alike[:_ROWS]
     ]
     rest = sum(1 + others for _, others in alike[_ROWS:])
-    more = f"{count(rest)} more: .ranked has all" if rest else ""
+    more = f"{count(rest)} more: {either('.ranked', '--json')} has all" if rest else ""
     lines = (f"outputs: {', '.join(explanation.titles)}",)
     return Report(
         bool(explanation.matches),
