@@ -58,7 +58,7 @@ WRONG = [
     ([*OFF, "--atol", "one"], r"--atol: 'one', expected a number"),
     ([*OFF, "--atol", "-1"], r"--atol: '-1', expected a number from 0"),
     ([*OFF, "--rtol", "nan"], r"--rtol: 'nan', expected a number"),
-    ([*OFF, "--atol", "y=1"], r"--atol y=: no output has that name"),
+    ([*OFF, "--atol", "y=1"], r"atol is for 'y', the outputs are one without a name"),
     ([*OFF, "--atol", "1", "--atol", "2"], r"--atol is given twice"),
     ([*OFF, "--atol", "1", "--atol", "y=2"], r"--atol is given for all outputs and for y"),
     ([*OFF, "--preset", "best"], r"preset is 'best', known: exact, "),
@@ -80,7 +80,7 @@ WRONG = [
     ([*OFF, "--mapping", "a"], r"a: No such file"),
     (["compare", "off.npy", "--mapping", "a"], r"--mapping is for folders"),
     ([*OFF, *DQ, *DQ], r"--op is given twice"),
-    ([*OFF, "--op", "quant"], r"--op quant: no such operator; known: npu_dyn"),
+    ([*OFF, "--op", "quant"], r"op is 'quant', expected one of npu_dyn.*npu-quant compare --help"),
     ([*OFF, "--json", "x.npy"], r"overwrite x\.npy, which holds no result of"),
     ([*OFF, "--json", "no/a.json"], r"no/a\.json: No such file"),
     (["compare", *DQ], rf"no output is given to be judged; write {FORM}"),
@@ -115,6 +115,7 @@ WRONG = [
         r"'best', which npu_dynamic_quant does .*--explain ranks",
     ),
     ([*RIGHT_FILES, "--dtype", "x=int8"], r"--dtype x=: no file has that name; known: y, input"),
+    ([*RIGHT_FILES, "--atol", "z=1"], r"atol is for 'z', the outputs are y, scale"),
     ([*RIGHT_FILES, "golden.y=same.npy"], r"with golden\.NAME=FILE nothing is computed: leave in"),
     (
         ["compare", *DQ, "y=y.npy", "golden.y=same.npy", "--explain"],
@@ -251,6 +252,21 @@ def test_the_examples_of_compare_run(
     for words in examples:
         assert cli.main(shlex.split(words)) == 0, words
         assert capsys.readouterr().out.startswith("OK ")
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("words", [OFF, [*OFF, "--preset", "best"]])
+def test_python_has_its_own_words_before_and_after(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def said() -> str:
+        return str(golden.compare(np.int8([1, 2]), np.int8([1, 3])))
+
+    before = said()
+    assert "give op= and inputs= to learn" in before
+    assert cli.main(words) > 0
+    assert "give op=" not in capsys.readouterr().out
+    assert said() == before
 
 
 class TestWhatGoesWrongInside:

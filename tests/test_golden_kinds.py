@@ -65,7 +65,7 @@ TABLE: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: loss(X, X.view("V2"), (2,)), DTypeError, "have dtype |V2, expected bool"),
     (lambda: loss(X, X, (2,)).worst("a"), TypeError, "k is 'a', expected an int"),
     (lambda: compare_folders(".", ".", ops=[OP]), ParamError, "ops is no object of names"),
-    (lambda: compare_folders(".", ".", ops=OP), ParamError, "ops is no object of names"),
+    (lambda: compare_folders(".", ".", ops="no"), ParamError, "op is 'no', expected one of"),
     (lambda: compare_folders(".", ".", ops={5: OP}), ParamError, "ops is no object of names"),
     (lambda: compare_folders(".", ".", mapping=5), ParamError, "mapping is no object of names"),
     (lambda: compare_folders(".", ".", ops={"a": 5}), ParamError, "of 'a': op is 5, expected"),

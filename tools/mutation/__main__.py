@@ -19,7 +19,18 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from . import checkpoints, comparisons, contracts, elementwise, faces, kernels, mx, norms, profiles
+from . import (
+    checkpoints,
+    commands,
+    comparisons,
+    contracts,
+    elementwise,
+    faces,
+    kernels,
+    mx,
+    norms,
+    profiles,
+)
 from .mutant import ROOT, Mutant, TableError
 from .workshop import GOOGLETESTS, MODULES, Workshop
 
@@ -30,6 +41,7 @@ FAULTS = [
     *mx.FAULTS,
     *profiles.FAULTS,
     *contracts.FAULTS,
+    *commands.FAULTS,
     *faces.FAULTS,
     *checkpoints.FAULTS,
 ]

@@ -5,16 +5,16 @@ from __future__ import annotations
 import dataclasses
 import re
 from argparse import Namespace
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from .._kinds import Progress
-from ..errors import DTypeError, ParamError, meant
+from ..errors import DTypeError, ParamError
 from ..golden.api import Comparison, Explanation, explain, sides_of
 from ..golden.api import compared as run_comparison
 from ..golden.judge.refusal import refusal_of
 from ..golden.judge.request import Limits, Request
 from ..golden.judge.tolerance import RULES
-from ..golden.operators import operators, outputs_of
+from ..golden.operators import operators
 from .arguments import (
     Parser,
     UsageError,
@@ -140,11 +140,11 @@ def run(words: Sequence[str]) -> int:
     if are_meant(arguments):
         return PASSED if run_folders(arguments) else DIFFERENT
     files = _named(arguments)
-    limits = _limits(arguments, files)
+    _check_words(arguments, files)
     with progress_bar("comparing", quiet=arguments.quiet) as progress:
         try:
             opened = _opened(arguments, files)
-            comparison = _compared(arguments, files, opened, limits, progress)
+            comparison = _compared(arguments, files, opened, progress)
         except (DTypeError, ParamError) as error:
             raise _of_argument(error, files) from error
         refusal = refusal_of(comparison, arguments.allow_constant) if comparison.passed else None
@@ -168,7 +168,6 @@ def _named(arguments: Namespace) -> Named | None:
     arguments.op = arguments.ops[0] if arguments.ops else None
     files = None
     if arguments.op is not None:
-        _check_operator(arguments.op)
         attributes = once("--attr", arguments.attr)
         files = named_of(arguments.op, arguments.files, attributes, keys=arguments.key is None)
     for name in ("attr", "numerics", "variant", "explain"):
@@ -177,38 +176,17 @@ def _named(arguments: Namespace) -> Named | None:
     return files
 
 
-def _check_operator(op: str) -> None:
-    known = operators()
-    if op.rpartition(".")[2] not in known:
-        nearest = meant(op, known)
-        listed = f"; known: {', '.join(known[:3])} and {len(known) - 3} more"
-        raise UsageError(
-            f"--op {op}: no such operator{nearest or listed} (see npu-quant compare --help)"
-        )
-
-
-def _limits(arguments: Namespace, files: Named | None) -> Limits:
-    """Check what is asked for by name and what is written, and return the tolerance."""
-    names = {"actual": "", "golden": ""} if files is None else files.files()
+def _check_words(arguments: Namespace, files: Named | None) -> None:
+    """Refuse names that no file has, and results that would overwrite what is read."""
+    known = {"actual": "", "golden": ""} if files is None else files.files()
     for option, given in (("--dtype", arguments.dtypes), ("--shape", arguments.shapes)):
-        _check_names(option, given, names, "file")
-    atol, rtol = limits("--atol", arguments.atol), limits("--rtol", arguments.rtol)
-    outputs = () if files is None else outputs_of(files.op)
-    for option, one in (("--atol", atol), ("--rtol", rtol)):
-        _check_names(option, one if isinstance(one, dict) else (), outputs, "output")
+        for name in given:
+            if name and name not in known:
+                listed = ", ".join(known)
+                raise UsageError(f"{option} {name}=: no file has that name; known: {listed}.")
     read = arguments.files if files is None else list(files.files().values())
     check_output(JSON, arguments.json, read)
     check_output(HTML, arguments.html, read)
-    result = Limits(atol, rtol, arguments.preset)
-    result.check()
-    return result
-
-
-def _check_names(option: str, given: Iterable[str], known: Iterable[str], what: str) -> None:
-    for name in given:
-        if name and name not in known:
-            listed = ", ".join(known) or "none without --op"
-            raise UsageError(f"{option} {name}=: no {what} has that name; known: {listed}.")
 
 
 def _opened(arguments: Namespace, files: Named | None) -> Opened:
@@ -222,17 +200,14 @@ def _opened(arguments: Namespace, files: Named | None) -> Opened:
 
 
 def _compared(
-    arguments: Namespace,
-    files: Named | None,
-    opened: Opened,
-    limits: Limits,
-    progress: Progress | None,
+    arguments: Namespace, files: Named | None, opened: Opened, progress: Progress | None
 ) -> Comparison:
+    atol, rtol = limits("--atol", arguments.atol), limits("--rtol", arguments.rtol)
     request = Request(
         None if files is None else files.op,
         opened.inputs,
         arguments.numerics,
-        limits,
+        Limits(atol, rtol, arguments.preset),
         arguments.variant,
         actual_name=opened.actual_name,
         golden_name=opened.golden_name,

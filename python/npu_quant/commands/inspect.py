@@ -23,16 +23,15 @@ from .progress import progress_bar
 from .statistics import Statistics, statistics_of
 
 DESCRIPTION = """\
-Say of each array in the files: dtype, shape, range, mean, NaN and infinities, zeros, how many are
-at the limits of the dtype, and a histogram. Of raw files, whose dtype nobody says, say how many
-elements they may have.
+Say what is in files of arrays.
+
+  npu-quant inspect x.npy model.safetensors
+  npu-quant inspect dump.bin --dtype bf16 --shape 32,2048
+
+Of each array: dtype, shape, range, mean, NaN and infinities, zeros, how many are at the limits of
+the dtype, and a histogram. Of raw files, whose dtype nobody says: how many elements they may have.
 
 Exit status: 0, or 2 if a file cannot be read."""
-
-EPILOG = """\
-examples:
-  npu-quant inspect x.npy model.safetensors
-  npu-quant inspect dump.bin --dtype bf16 --shape 32,2048"""
 
 SCHEMA_VERSION = 1
 _BARS, _PLAIN_BARS = " ▁▂▃▄▅▆▇█", " .:-=+*#@"
@@ -40,7 +39,7 @@ _BARS, _PLAIN_BARS = " ▁▂▃▄▅▆▇█", " .:-=+*#@"
 
 def parser() -> Parser:
     """Return the parser of the arguments."""
-    result = Parser("inspect", DESCRIPTION, EPILOG)
+    result = Parser("inspect", DESCRIPTION)
     result.usage = "npu-quant inspect [options] FILE [FILE ...]"
     result.add_argument("files", nargs="*", metavar="FILE", help="FILE or FILE::KEY")
     add_reading(result, names=False)

@@ -46,7 +46,7 @@ class Limits:
         for kind, limit in (("atol", self.atol), ("rtol", self.rtol)):
             for name in limit if isinstance(limit, Mapping) else ():
                 if name not in outputs:
-                    listed = ", ".join(outputs)
+                    listed = ", ".join(filter(None, outputs)) or "one without a name"
                     raise ParamError(f"{kind} is for {name!r}, the outputs are {listed}.")
 
     def check(self) -> None:

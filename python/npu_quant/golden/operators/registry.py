@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, overload
 
 from ... import _core, ops
+from ..._face import either
 from ..._kinds import told
 from ...errors import ParamError, meant
 from ..sources import as_source, is_source
@@ -118,8 +119,8 @@ def name_of(op: str | Callable[..., Any]) -> str:
         known = meant(name, OPERATORS)
         if not known:
             some = ", ".join([*OPERATORS][:4])
-            more = f"{len(OPERATORS) - 4} more that npu_quant.golden.list_variants() has"
-            known = f", expected one of {some} and {more}."
+            lists = either("npu_quant.golden.list_variants() has", "npu-quant compare --help lists")
+            known = f", expected one of {some} and {len(OPERATORS) - 4} more that {lists}."
         raise ParamError(f"op is {told(name)}{known}")
     return name
 
