@@ -91,7 +91,10 @@ WRONG = [
     (["compare", *DQ, "y.npy", "x.npy"], rf"y\.npy has no name; write {FORM}"),
     (["compare", *DQ, *["y.npy"] * 4], r"y\.npy has no name; write"),
     (["compare", *DQ, "y=y.npy", "x.npy"], r"x\.npy has no name; write"),
-    (["compare", *DQ, "y=y.npy", "y=x.npy"], r"y is given twice: by y\.npy and by x\.npy"),
+    (
+        ["compare", *DQ, "y=y.npy", "y=x.npy"],
+        r"y is given twice: by y\.npy and by x\.npy; a golden is golden\.y=",
+    ),
     (["compare", *DQ, "y=y.npy", "inptu=x.npy"], r"no output or input 'inptu'; did you mean input"),
     (["compare", *DQ, "y=y.npy", "a=x.npy"], r"no output or input 'a'; it has y, scale, input, sm"),
     (["compare", *DQ, "y=y.npy", "golden.x=y.npy"], r"has no output 'x'; it has y, scale\."),

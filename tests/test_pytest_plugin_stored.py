@@ -130,7 +130,7 @@ class TestUpdate:
         result = session(
             "def test_it(npu_golden): npu_golden.stored({'a': Y, 'b': Y})", "--npu-golden-update"
         )
-        result.stdout.fnmatch_lines([f"  updated {FILE}", "    had a; has a, b"])
+        result.stdout.fnmatch_lines([f"  updated {FILE}, which has a; the result has a, b"])
         assert list(archive.read(folder / FILE)) == ["a", "b"]
 
     @pytest.mark.parametrize(

@@ -57,7 +57,8 @@ def named_of(op: str, words: Sequence[str], attributes: Mapping[str, Any], *, ke
         in_order += [] if pairs else [word]
         for name, file in pairs.items():
             if name in given:
-                raise UsageError(f"{name} is given twice: by {given[name]} and by {file}.")
+                golden = f"; a golden is {GOLDEN}{name}=FILE" if name in outputs_of(op) else ""
+                raise UsageError(f"{name} is given twice: by {given[name]} and by {file}{golden}.")
             given[name] = file
     names = [*outputs_of(op), *operator_of(op).arrays]
     if in_order and not given and len(in_order) == len(names):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -71,20 +72,13 @@ def _listed(arrays: Arrays) -> str:
 
 def change_of(path: Path, arrays: Arrays, request: Request) -> tuple[str, str]:
     """Return what storing would do, "new", "updated" or "" for nothing, and its description."""
-    found = held(path, arrays)
-    if found.note == "unreadable":
-        return "updated", f"updated {request.golden_name}, which {found.problem}"
-    if not found.arrays:
+    found, name = held(path, arrays), request.golden_name
+    if not os.path.lexists(path):
         listed = ", ".join(f"{n} {a.dtype.name} {a.shape}" for n, a in arrays.items())
-        return "new", f"new {request.golden_name}: {listed}"
-    lines = [f"updated {request.golden_name}"]
+        return "new", f"new {name}: {listed}"
     if found.note:
-        lines.append(f"had {_listed(found.arrays)}; has {_listed(arrays)}")
-    common = [name for name in arrays if name in found.arrays]
-    if common:
-        now, before = ({n: side[n] for n in common} for side in (arrays, found.arrays))
-        comparison = run(now, before, request)
-        if comparison.rung == "identical" and len(lines) == 1:
-            return "", ""
-        lines += str(comparison).splitlines()
-    return "updated", "\n  ".join(lines)
+        return "updated", f"updated {name}, which {found.problem}"
+    comparison = run(arrays, found.arrays, request)
+    if comparison.rung == "identical":
+        return "", ""
+    return "updated", "\n  ".join([f"updated {name}", *str(comparison).splitlines()])
