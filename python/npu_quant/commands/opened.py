@@ -9,9 +9,11 @@ from typing import Any
 from ..arrays import Source
 from ..files import FileSource, same_file
 from ..golden.operators import model_of, operator_of, outputs_of
+from ..golden.operators.dumped import output_in_file
 from .arguments import UsageError
-from .files import LOST, RAW, Reading, dtype_of
+from .files import LOST, RAW, Reading, listed
 from .named import GOLDEN, Named
+from .outputs import split
 
 Sources = dict[str, FileSource | None]
 """By the names of outputs; None where there is no array. Of two arrays alone the name is ""."""
@@ -70,10 +72,11 @@ def open_named(named: Named, reading: Reading, numerics: str | None) -> Opened:
     }
     arrays = {n: None if source is None else source.array() for n, source in sources.items()}
     inputs = {**arrays, **named.attributes}
-    like: Mapping[str, Any] = {}
-    if any(dtype_of(word) in (RAW, LOST) for word in named.actual.values() if word is not None):
-        made = model_of(named.op, inputs, numerics).golden()
-        like = dict(zip(outputs_of(named.op), made, strict=True))
+    stored = {n: listed(split(word)[0]) for n, word in named.actual.items() if word is not None}
+    like: dict[str, Any] = {}
+    if any(dtype in (RAW, LOST) for arrays in stored.values() for _, dtype, _ in arrays):
+        model = model_of(named.op, inputs, numerics)
+        like = {n: output_in_file(model, n, sum(a[0][2])) for n, a in stored.items() if a}
     actual = _open_outputs(named, reading, like)
     _refuse_same(actual, sources)
     computed = f"computed from {_listed(sources.values())}"
