@@ -97,7 +97,7 @@ class TestReport:
         actual[3, 5] += 1 if actual[3, 5] < 0 else -1
         text = as_line(compare(actual, golden, atol=1))
         assert text.startswith(
-            "OK (tolerated): 1 of 262,144 codes differs, which atol=1, rtol=0 allows int8 "
+            "OK (tolerated): 1 of 262,144 codes differs, by 1 of what atol=1, rtol=0 allows int8 "
         )
         assert "atol=1, rtol=0 kept: 1 of what it allows" in text
         assert "scale +1 % on one row: YES" in text

@@ -218,24 +218,25 @@ class TestSummary:
         assert "golden: 3 comparisons: 1 identical, 1 tie, 1 tolerated" in result.outlines
         assert TABLE not in text_of(result)
 
-    def test_the_table_on_demand(self, session: Session) -> None:
+    def test_the_table_on_demand(self, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COLUMNS", "140")
         result = session(MIXED, "--npu-golden-summary")
+        tolerated = "1 of 3 values differs, by 0.25 of what atol=8, rtol=0 allows"
+        tie = "1 of 4 codes differs, each within 0.06 ulp of a tie"
         assert result.outlines[2:8] == [
-            "    rung       margin                  differ  output of test",
-            "ok  tolerated  0.25 of atol=8, rtol=0  1 of 3  test_it.py::test_tolerated",
-            "ok  tie        0.02 of 4 ulp           1 of 4  y of test_it.py::test_tie",
-            "ok  identical  0.00                    0 of 1  scale of test_it.py::test_tie",
-            "ok  identical  0.00                    0 of 4  test_it.py::test_identical",
+            "    verdict    output of test                 found",
+            f"ok  tolerated  test_it.py::test_tolerated     {tolerated}",
+            f"ok  tie        y of test_it.py::test_tie      {tie}",
+            "ok  identical  scale of test_it.py::test_tie  all 1 scale",
+            "ok  identical  test_it.py::test_identical     all 4 codes",
             "golden: 3 comparisons: 1 identical, 1 tie, 1 tolerated",
         ]
 
     def test_the_table_where_one_fails(self, session: Session) -> None:
         result = session(MIXED + FAILING)
         assert TABLE in text_of(result)
-        assert (
-            "FAIL  different  2.00 of atol=1, rtol=0  1 of 4  test_it.py::test_different"
-            in result.outlines
-        )
+        found = "[0, 2] actual -62, golden -64"
+        assert f"FAIL  different  test_it.py::test_different     {found}" in result.outlines
         assert (
             "golden: 4 comparisons: 1 identical, 1 tie, 1 tolerated, 1 different" in result.outlines
         )
@@ -264,15 +265,16 @@ class TestSummary:
     @pytest.mark.parametrize(
         ("variant", "row", "label"),
         [
-            ("'truncation'", "ok  variant  truncation  2 of 4", ""),
-            ("None", "FAIL  variant  inf     2 of 4", " (not accepted)"),
+            ("'truncation'", "ok  variant", ""),
+            ("None", "FAIL  variant", " (not accepted)"),
         ],
     )
     def test_a_variant(self, session: Session, variant: str, row: str, label: str) -> None:
         failed = int(variant == "None")
         source = self.TRUNCATED.format(variant)
         result = session(source, "--npu-golden-summary", passed=1 - failed, failed=failed)
-        assert f"{row}  y of test_it.py::test_it" in result.outlines
+        found = "follows npu_dynamic_quant with truncation, byte for byte"
+        assert f"{row}  y of test_it.py::test_it  {found}" in result.outlines
         assert f"golden: 1 comparison: 1 variant{label}" in result.outlines
 
     def test_many_rows_are_cut_unless_asked_for(self, session: Session) -> None:
@@ -297,10 +299,9 @@ class TestSummary:
             "--npu-golden-summary",
         )
         table = self.table(result)
-        assert len(table) == 3
-        assert {len(line) for line in table} == {100}
-        assert all(line.endswith("nnn") for line in table)
-        assert [line.count("y of ...") + line.count("scale of ...") for line in table] == [0, 1, 1]
+        assert max(map(len, table)) <= 100
+        assert [line.split()[0] for line in table if line[0] != " "] == ["FAIL", "ok", "ok"]
+        assert "".join(table).count("n") >= 3 * 200
 
     def test_long_columns_leave_room_for_the_test(self, session: Session) -> None:
         name = "rows_of_many_shapes_and_of_every_data_type"
@@ -313,17 +314,16 @@ class TestSummary:
             """
         )
         table = self.table(result)
-        assert len(table) == 2
         assert max(map(len, table)) <= 100
-        assert table[0].endswith(f"{name[-30:]}")
-        assert " codes of " in table[0]
-        assert " y of " in table[1]
-        assert " shape differs" in table[0]
+        failed, passed = (line for line in table if line[0] != " ")
+        assert " codes of " in failed
+        assert " shape differs" in failed
+        assert " y of " in passed
 
     def test_colours_are_for_terminals(self, session: Session) -> None:
         assert "\x1b[" not in text_of(session(FAILING))
         coloured = text_of(session("", "--color=yes"))
-        assert "\x1b[31mFAIL  different" in coloured
+        assert "\x1b[31mFAIL\x1b[0m" in coloured
 
     def test_it_survives_being_sent_between_processes(
         self, session: Session, pytester: pytest.Pytester

@@ -38,9 +38,9 @@ class TestOneFails:
         result = session(
             OF_128 + "def test_it(npu_golden): npu_golden(of_128(X), **OP, atol={'y': 1})", failed=1
         )
-        tolerated, variant, counts = table_of(result)
-        assert tolerated.split()[:4] == ["ok", "tolerated", "1.00", "of"]
-        assert variant.split()[:6] == ["FAIL", "variant", "inf", "64", "of", "64"]
+        tolerated, variant, *_, counts = (line for line in table_of(result) if line[0] != " ")
+        assert tolerated.split()[:4] == ["ok", "tolerated", "y", "of"]
+        assert variant.split()[:4] == ["FAIL", "variant", "scale", "of"]
         assert counts == "golden: 1 comparison: 1 variant (not accepted)"
 
     def test_that_is_meant_to(self, session: Session) -> None:
@@ -54,7 +54,8 @@ class TestOneFails:
             "--npu-golden-summary",
             passed=1,
         )
-        assert [line.split()[0] for line in table_of(result)[:2]] == ["ok", "xfail"]
+        states = [line.split()[0] for line in table_of(result)[:-1] if line[0] != " "]
+        assert states == ["ok", "xfail"]
 
 
 class TestMissing:
@@ -81,9 +82,10 @@ class TestMissing:
         assert f"E   DIFFERENT: {line}" in result.outlines
         assert "E     next: write None for an output that is not to be compared" in result.outlines
         assert "rerun:" not in text_of(result)  # no command line could miss it
-        ok, fail, counts = sorted(table_of(result)[:2], reverse=True) + table_of(result)[2:]
-        assert ok.split()[:3] == ["ok", "identical", "0.00"]
-        assert fail.split()[:3] == ["FAIL", "different", "inf"]
+        *rows, counts = (line for line in table_of(result) if line[0] != " ")
+        fail, ok = sorted(rows)
+        assert ok.split()[:2] == ["ok", "identical"]
+        assert fail.split()[:2] == ["FAIL", "different"]
         assert differ in fail
         assert counts == "golden: 1 comparison: 1 different"
         assert len(archive.read(pytester.path / KEPT)) in (3, 4)

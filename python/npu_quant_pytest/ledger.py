@@ -15,7 +15,7 @@ import pytest
 from . import options
 
 Record = dict[str, Any]
-"""note, rung, passed, text; outputs: a list of output, rung, passed, margin, limit, differ."""
+"""note, rung, passed, text; outputs: a list of output, rung, passed, margin, found."""
 
 UNWRITTEN = "not written"
 """The note of a golden that was to be stored and was not."""

@@ -8,8 +8,7 @@ from typing import Any
 from npu_quant_pytest.ledger import UNWRITTEN, Record
 
 from ..golden.api import Comparison
-from ..golden.elements import elements_of
-from ..golden.report import words
+from ..golden.report.why import reason_of_output
 from ..golden.results import OutputComparison
 
 
@@ -32,40 +31,18 @@ def record_of(note: str, comparison: Comparison, text: str = "") -> Record:
 
 def record_of_none(note: str, name: str) -> Record:
     """Return the record of a comparison that could not take place: "missing" or "refused"."""
-    output = {"output": name, "rung": note, "margin": None, "limit": "", "differ": ""}
-    outputs = [{**output, "passed": False}]
+    outputs = [{"output": name, "rung": note, "margin": None, "found": "", "passed": False}]
     return {"note": note, "rung": note, "passed": False, "outputs": outputs, "text": ""}
 
 
 def _output(output: OutputComparison, comparison: Comparison, note: str) -> dict[str, Any]:
-    margin, limit = output.margin, _limit(output, comparison)
-    if output.rung == "different" and output.tolerance is not None:
-        margin = output.tolerance.margin
-    differ = output.problem or ""
-    if output.metrics is not None:
-        counts = output.metrics
-        differ = f"{words.count(counts.mismatches)} of {words.count(counts.count)}"
-        differ += f" as {output.type_name}" if output.problem else ""
     return {
         "output": output.name,
         "rung": output.rung,
-        "margin": None if math.isnan(margin) else float(margin),
-        "limit": limit,
-        "differ": differ,
+        "margin": None if math.isnan(output.margin) else float(output.margin),
+        "found": reason_of_output(comparison, output).text,
         "passed": output.passed and note != "refused",
     }
-
-
-def _limit(output: OutputComparison, comparison: Comparison) -> str:
-    """Return what a margin is a fraction of."""
-    if output.rung == "tie":
-        own = elements_of(output.type_name)
-        return f"{own.scale_steps if output.ties is None else output.ties.allowed:g} ulp"
-    if output.rung == "variant":
-        return comparison.accepted_variant or ""
-    if output.rung in ("tolerated", "different") and output.tolerance is not None:
-        return output.tolerance.text
-    return ""
 
 
 def give_up(record: Record, why: str) -> None:

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from npu_quant_pytest.ledger import UNWRITTEN, Record
+
+from ..golden.report.table import Column, Row, Table
 
 _PASSES = ("identical", "tie", "variant", "tolerated", "new", "updated")
 _FAILURES = ("different", "variant (not accepted)", "missing", "unreadable", "refused")
 _ORDER = (*_PASSES, UNWRITTEN, *_FAILURES)
 _PASSED, _FAILED, _EXPECTED = "ok", "FAIL", "xfail"
 _MOST_ROWS = 40
-_WIDEST = 100
-_HEADINGS = ("", "rung", "margin", "differ")
-_LAST_HEADING = "output of test"
-# Of these columns: what a test's id has at least, and what the others and a name are cut to for it.
-_PLACE, _LEAST, _NAME = 48, 9, 16
-
-
-class Row(NamedTuple):
-    """A line of the table."""
-
-    cells: tuple[str, str, str, str]
-    output: str
-    test: str
+_COLUMNS = (
+    Column("", "verdict"),
+    Column("verdict", "verdict"),
+    Column("output of test", "name"),
+    Column("found", "wide"),
+)
 
 
 def summarize(reporter: pytest.TerminalReporter, found: Sequence[Record], *, full: bool) -> None:
@@ -41,13 +36,13 @@ def summarize(reporter: pytest.TerminalReporter, found: Sequence[Record], *, ful
     _write_stored(reporter, found)
     if full or any(map(_is_bad, found)):
         rows = [row for record in sorted(found, key=_rank) for row in _rows(record)]
+        table = Table(_COLUMNS, rows if full else rows[:_MOST_ROWS])
         reporter.section("golden comparisons")
-        shown = rows if full else rows[:_MOST_ROWS]
-        _write_table(reporter, shown)
-        if len(rows) > len(shown):
-            reporter.write_line(
-                f"and {len(rows) - len(shown):,} more: --npu-golden-summary lists all"
-            )
+        width = shutil.get_terminal_size((100, 24)).columns
+        reporter.write_line(table.text(width, coloured=reporter.hasmarkup))
+        more = len(rows) - len(table.rows)
+        if more:
+            reporter.write_line(f"and {more:,} more: --npu-golden-summary lists all")
     reporter.write_line(counts(found), red=any(map(_is_bad, found)))
 
 
@@ -85,24 +80,13 @@ def _rank(record: Record) -> tuple[bool, int, float]:
     return not _is_bad(record), -_ORDER.index(_label(record)), -greatest
 
 
-def _rows(record: Record) -> list[Row]:
+def _rows(record: Record) -> Iterator[Row]:
     failed = _FAILED if _is_bad(record) else _EXPECTED if _is_expected(record) else ""
-    rows = []
     for output in record["outputs"]:
-        passed = _PASSED if output["passed"] else failed
-        margin = _margin(output["margin"], output["limit"])
-        cells = (passed, record["note"] or output["rung"], margin, output["differ"] or "-")
-        rows.append(Row(cells, str(output["output"]), record["test"]))
-    return rows
-
-
-def _margin(margin: float | None, limit: str) -> str:
-    """Return such as "0.24 of 4 ulp"."""
-    if margin is None:
-        return limit or "-"
-    if not limit:
-        return f"{margin:.2f}"
-    return f"{margin:.2f} of {limit}" if margin < 1000 else f"{margin:.2g} of {limit}"
+        state = _PASSED if output["passed"] else failed
+        name = f"{output['output']} of " if output["output"] else ""
+        verdict, place = record["note"] or output["rung"], f"{name}{record['test']}"
+        yield Row((state, verdict, place, output["found"]), failed=state == _FAILED)
 
 
 def _write_stored(reporter: pytest.TerminalReporter, found: Sequence[Record]) -> None:
@@ -115,41 +99,3 @@ def _write_stored(reporter: pytest.TerminalReporter, found: Sequence[Record]) ->
         reporter.write_line(str(test))
         for line in text.splitlines():
             reporter.write_line(f"  {line}")
-
-
-def _write_table(reporter: pytest.TerminalReporter, rows: Sequence[Row]) -> None:
-    widths = _widths(rows)
-    room = _WIDEST - sum(widths) - 2 * len(widths)
-    _write_row(reporter, _HEADINGS, widths, _LAST_HEADING)
-    for row in rows:
-        _write_row(reporter, row.cells, widths, _place(row, room))
-
-
-def _write_row(
-    reporter: pytest.TerminalReporter, cells: Sequence[str], widths: Sequence[int], place: str
-) -> None:
-    padded = [_cut(cell, width).ljust(width) for cell, width in zip(cells, widths, strict=True)]
-    reporter.write_line("  ".join([*padded, place]), red=cells[0] == _FAILED)
-
-
-def _widths(rows: Sequence[Row]) -> list[int]:
-    """Return the widths of the columns before the last, which leave room for that."""
-    shown = [_HEADINGS, *(row.cells for row in rows)]
-    widths = [max(len(cells[i]) for cells in shown) for i in range(len(_HEADINGS))]
-    longest = max(len(_place(row, _WIDEST)) for row in rows)
-    room = _WIDEST - 2 * len(widths) - min(longest, _PLACE)
-    while sum(widths) > room and max(widths) > _LEAST:
-        widths[widths.index(max(widths))] -= 1
-    return widths
-
-
-def _place(row: Row, width: int) -> str:
-    """Return the output's name and the test's id, of which the end says most."""
-    start = f"{_cut(row.output, _NAME)} of " if row.output else ""
-    left = width - len(start)
-    test = row.test if len(row.test) <= left else f"...{row.test[3 - left :]}"
-    return start + test
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 3]}..."

@@ -52,12 +52,13 @@ class Table:
         from rich.console import Console
         from rich.table import Table as Grid
 
-        grid, out = Grid(box=None, pad_edge=False), io.StringIO()
+        grid, out, room = Grid(box=None, pad_edge=False), io.StringIO(), width - _LEAST
         for i, (name, kind) in enumerate(self.columns):
             justify: Literal["left", "right"] = "right" if kind == "number" else "left"
-            longest = max((len(row.cells[i]) for row in self.rows), default=0)
-            whole = kind in ("number", "verdict") or longest <= width - _LEAST
+            longest = 2 + max(map(len, [name, *(row.cells[i] for row in self.rows)]))
+            whole = kind in ("number", "verdict") or longest <= room
             grid.add_column(name, justify=justify, no_wrap=whole, overflow="fold")
+            room -= longest * whole
         for row in self.rows:
             grid.add_row(*row.cells, style="red" if row.failed else None)
         Console(

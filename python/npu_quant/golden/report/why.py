@@ -112,7 +112,8 @@ def _stands_on(comparison: ComparisonData, output: OutputComparison, m: Metrics)
     if output.rung == "tie" and output.ties is not None and output.kind != "scale":
         return f"{differing}, each within {words.distance(output.ties.farthest)} ulp of a tie"
     if output.tolerance is not None and output.rung == "tolerated":
-        return f"{differing}, which {output.tolerance.text} allows"
+        used = words.number(output.tolerance.margin, 3)
+        return f"{differing}, by {used} of what {output.tolerance.text} allows"
     return f"{differing}, by up to {words.counted(m.max_steps, step)}"
 
 
