@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from .._shown import plain
 from .._text import clean
-from ..golden.shown import plain
 from .findings import Finding, has_error
 from .schemes import FLOAT
 

@@ -99,7 +99,7 @@ def silence(stream: TextIO) -> None:
 
 def write_json(data: dict[str, Any], where: str) -> None:
     """Write data to a file, or to stdout for "-"."""
-    from ..golden.shown import plain
+    from .._shown import plain
 
     write_text(json.dumps(plain(data), indent=2, allow_nan=False) + "\n", where)
 

@@ -9,11 +9,11 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from .._shown import plain
 from ..files import FileError, FileSource, load
 from ..files.common import File, row_of
 from ..files.raw import sizes_text
 from ..golden.report import words
-from ..golden.shown import plain
 from ..golden.sources import crc32, size_of
 from .arguments import Parser, add_json, add_reading
 from .console import is_unicode, write, write_error, write_json

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .._kinds import Progress, whole
+from .._shown import some_of
 from ..arrays import Source
 from ..errors import ParamError
 from .explanation_results import ExplanationData
@@ -22,7 +23,6 @@ from .report import explanation as of_formulas
 from .report import pair
 from .report.reports import Report, Reported
 from .results import BlindSpot, ComparisonData, Element, OutputComparison
-from .shown import some_of
 from .sides import (
     Outputs,
     Paired,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from .._face import either
 from .._kinds import told
+from .._shown import ShortRepr
 from .results import ComparisonData, Metrics, Rung
-from .shown import ShortRepr
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kinds import told
-from .shown import ShortRepr, plain, some_of
+from .._shown import ShortRepr, plain, some_of
 
 Rung: TypeAlias = Literal["identical", "tie", "variant", "tolerated", "different"]
 """What a comparison may come to, the best first (docs/golden.md 1)."""

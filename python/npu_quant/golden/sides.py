@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from .._kinds import told
+from .._shown import some_of
 from ..arrays import Source
 from ..errors import DTypeError, ParamError
-from .shown import some_of
 from .sources import as_source
 
 Outputs = dict[str, Source | None]

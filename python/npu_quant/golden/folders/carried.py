@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from contextlib import ExitStack
 
+from ..._shown import plain as plain_data
 from ..api import run
 from ..folder_results import FolderRow
 from ..judge.request import Request
-from ..shown import plain as plain_data
 from .pairs import Pair
 from .rows import FAULTS, Pass
 

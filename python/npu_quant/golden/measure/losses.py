@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._decibels import decibels
-from ..._kinds import whole, wrong
+from ..._decibels import decibels, worst
+from ..._kinds import wrong
+from ..._shown import ShortRepr
 from ...errors import ParamError
 from ..elements import elements_of
-from ..shown import ShortRepr
 from ..sources import as_source
 
 _SHOWN = 3
@@ -37,12 +37,7 @@ class Loss(ShortRepr):
 
         Block (i, j) of 128 x 128 begins with element [128 i, 128 j].
         """
-        order = np.argsort(np.nan_to_num(self.blocks, nan=-np.inf), axis=None, kind="stable")
-        places = zip(
-            *np.unravel_index(order[: max(0, whole("worst", "k", k))], self.blocks.shape),
-            strict=True,
-        )
-        return [(tuple(map(int, p)), float(self.blocks[p])) for p in places]
+        return worst(self.blocks, k)
 
     def __str__(self) -> str:
         lossless, size = (

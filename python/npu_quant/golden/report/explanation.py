@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._face import either
+from ..._shown import plain
 from ..explanation_results import ExplanationData, VariantResult
-from ..shown import plain
 from .reports import Report
 from .table import Column, Row, Table
 from .words import count

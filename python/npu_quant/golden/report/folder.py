@@ -10,10 +10,10 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
+from ..._shown import plain
 from ..._text import escaped
 from ..folder_results import Alone, FolderComparisonData, FolderRow
 from ..judge.verdict import RUNGS
-from ..shown import plain
 from . import pair, words
 from .page import SCRIPT, whole_page
 from .reports import Report

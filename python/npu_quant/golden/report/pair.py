@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
+from ..._shown import plain
 from ..._text import escaped
 from ..elements import elements_of_output
 from ..judge.verdict import badness
 from ..measure.maps import gathered, margins_of
 from ..measure.metrics import MOST_ROW_BUCKETS
 from ..results import ComparisonData, Element, Metrics, OutputComparison, VariantMatch
-from ..shown import plain
 from . import svg, words
 from .evidence import facts_of
 from .reports import Report, fitting

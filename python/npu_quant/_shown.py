@@ -8,7 +8,7 @@ import reprlib
 from collections.abc import Sequence
 from typing import Any
 
-from .._text import LONGEST, clean
+from ._text import LONGEST, clean
 
 MOST = 300
 """How many characters a repr has, about."""
