@@ -10,6 +10,7 @@ import pytest
 from test_torch_tensors import array_of
 from witnesses import Array
 
+import npu_quant
 from npu_quant import DTypeError, ParamError, _codes, formats
 
 FLOAT8 = {"float8_e4m3fn": ml_dtypes.float8_e4m3fn, "float8_e5m2": ml_dtypes.float8_e5m2}
@@ -220,6 +221,7 @@ def test_every_pair_of_int4_codes() -> None:
 @pytest.mark.parametrize(
     ("name", "greatest", "least", "step", "bits", "dtype", "code"),
     [
+        ("int8", 127, -128, 1, 8, np.int8, 258),
         ("int4", 7, -8, 1, 4, np.int32, 285),
         ("hifloat8", 32768, -32768, 2**-22, 8, np.uint8, 290),
         ("float8_e5m2", 57344, -57344, 2**-16, 8, ml_dtypes.float8_e5m2, 291),
@@ -264,11 +266,28 @@ def test_shapes_and_layouts() -> None:
     )
 
 
+def test_no_profile_changes_a_format() -> None:
+    with npu_quant.numerics("ascend910b"):
+        codes = formats.encode(np.float32([1, -2]), "hifloat8")
+        assert formats.decode(codes, "hifloat8").tolist() == [1, -2]
+
+
+def test_int8_has_its_numbers() -> None:
+    codes = EVERY_CODE.view(np.int8)
+    for held in (codes, EVERY_CODE):
+        found = formats.decode(held, "int8")
+        assert found.dtype == np.float32
+        assert (found == codes).all()
+    assert (formats.info("int8").values == codes).all()
+
+
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: formats.info("int8"), ParamError, "format is int8, available: int4, hifloat8"),
-        (lambda: formats.info("int9"), ParamError, "format is 'int9', available: int4, hifloat8"),
+        (lambda: formats.info("int16"), ParamError, "format is int16, available: int8, int4, hifl"),
+        (lambda: formats.info("int9"), ParamError, "format is 'int9', available: int8, int4, hif"),
+        (lambda: formats.encode(np.ones(4, "f4"), "int8"), ParamError, "format is int8, available"),
+        (lambda: formats.decode(np.ones(4, "i2"), "int8"), DTypeError, "codes has dtype int16, ex"),
         (lambda: formats.info(1.5), TypeError, "format has type float, expected"),  # type: ignore[arg-type]
         (lambda: formats.encode(np.ones(4), "hifloat8"), DTypeError, "npu_dtype_cast: self has"),
         (lambda: formats.encode(np.ones(4, "f4"), "int4"), ParamError, "npu_dtype_cast: self has"),

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -26,13 +26,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _codes, _core, dtypes
+from ._format_comparison import FormatComparison
+from ._format_losses import FormatLoss, chosen, losses_of
 from ._names import dir_of
 from .arrays import Array
 from .dtypes import DTypeName
 from .errors import DTypeError, ParamError
 from .ops import npu_dtype_cast
 
-__all__ = ["Format", "decode", "encode", "info", "list_formats"]
+__all__ = ["Format", "FormatComparison", "FormatLoss"]
+__all__ += ["compare", "decode", "encode", "info", "list_formats"]
 __all__ += ["pack_fp4", "pack_int4", "unpack_fp4", "unpack_int4"]
 
 __dir__ = dir_of(__name__)
@@ -41,7 +44,10 @@ _NAMES = (
     *("int4", "hifloat8", "float8_e5m2", "float8_e4m3fn"),
     *("float8_e8m0fnu", "float4_e2m1", "float4_e1m2"),
 )
+_FLOATS = ("float16", "bfloat16", "float32")
 _PARAM_INVALID = 161002
+_REFERENCE = "reference"
+"""The arithmetic of formats, whichever profile the operators have."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,22 +82,22 @@ def list_formats() -> list[str]:
     return list(_NAMES)
 
 
-def _name_of(format: DTypeName) -> str:
-    row = dtypes.resolve(format, "format")
-    if row is not None and row.name in _NAMES:
+def _name_of(format: DTypeName, *more: str) -> str:
+    row, known = dtypes.resolve(format, "format"), (*more, *_NAMES)
+    if row is not None and row.name in known:
         return row.name
     came = row.name if row is not None else repr(format)[:60]
-    raise ParamError(f"format is {came}, available: {', '.join(_NAMES)}.", _PARAM_INVALID)
+    raise ParamError(f"format is {came}, available: {', '.join(known)}.", _PARAM_INVALID)
 
 
 def info(format: DTypeName) -> Format:
     """Return what there is to know of a format: its range, its steps, all of its values.
 
     Args:
-        format: its name, torch_npu's code (285, 290 to 293, 296, 297), or a dtype.
+        format: its name, torch_npu's code (258, 285, 290 to 293, 296, 297), or a dtype.
 
     Raises:
-        ParamError: it is none of :func:`list_formats`.
+        ParamError: it is neither int8 nor one of :func:`list_formats`.
         TypeError: it is no way of naming a format.
 
     Example:
@@ -100,7 +106,7 @@ def info(format: DTypeName) -> Format:
         >>> float8.greatest, float8.least_step, float8.values[0x38].item()
         (448.0, 0.001953125, 1.0)
     """
-    return _info(_name_of(format))
+    return _info(_name_of(format, "int8"))
 
 
 def _described(name: str) -> Format:
@@ -129,7 +135,7 @@ def encode(values: Array, format: DTypeName) -> NDArray[Any]:
     Args:
         values: float16, bfloat16 or float32, of any shape; for int4 the last axis is a multiple of
             8, for float4 of 2.
-        format: as for :func:`info`.
+        format: one of :func:`list_formats`, as for :func:`info`.
 
     Returns:
         An array of ``info(format).dtype``, of values' shape; of int4 the last axis is an eighth, of
@@ -145,15 +151,15 @@ def encode(values: Array, format: DTypeName) -> NDArray[Any]:
         >>> formats.encode(np.float32([1, 2.2, 1e9, np.nan]), "float8_e5m2").view(np.uint8)
         array([ 60,  64, 123,   0], dtype=uint8)
     """
-    return npu_dtype_cast(values, _name_of(format))
+    return npu_dtype_cast(values, _name_of(format), numerics=_REFERENCE)
 
 
 def decode(codes: Array, format: DTypeName) -> NDArray[np.float32]:
     """Return the numbers that codes stand for, exactly.
 
     Args:
-        codes: what :func:`encode` gives for the format; for one of 8 bits also uint8, or an array
-            of a dtype of that name, such as en_dtypes' hifloat8.
+        codes: what :func:`encode` or an operator gives for the format; for one of 8 bits also
+            uint8, or an array of a dtype of that name, such as en_dtypes' hifloat8.
         format: as for :func:`info`.
 
     Returns:
@@ -171,8 +177,11 @@ def decode(codes: Array, format: DTypeName) -> NDArray[np.float32]:
     """
     if _core.is_tensor(codes):
         return _as_tensor(decode(_core.array_of(codes, "formats.decode", "codes"), format))
-    name = _name_of(format)
-    return npu_dtype_cast(_held("codes", codes, name), np.float32, name)
+    name = _name_of(format, "int8")
+    held = _held("codes", codes, name)
+    if name == "int8":
+        return held.astype(np.float32)
+    return npu_dtype_cast(held, np.float32, name, numerics=_REFERENCE)
 
 
 def _as_tensor(array: NDArray[Any]) -> NDArray[Any]:
@@ -225,6 +234,58 @@ def _packed(codes: Any, name: str, dtypes: tuple[str, str], low: int) -> NDArray
         raise ParamError(f"codes are beyond {name}, expected {low} to {low + 15}.", _PARAM_INVALID)
     _check_axis("codes", codes.shape, 2 * carrier.itemsize)
     return _codes.packed(codes.view(np.uint8), carrier)
+
+
+def compare(
+    x: Array, *, formats: Sequence[str] | None = None, groups: Sequence[str] | None = None
+) -> FormatComparison:
+    """Say what is lost of activations or weights in every format, by who shares a scale.
+
+    Each is one call of an operator, by the documented formulas (``numerics="reference"``), and the
+    way back in float32. hifloat8 makes of a group's greatest value 32768, "hifloat8 to 15" 15;
+    "mx fitted" is scale_alg 1, of float4_e2m1 2 with dst_type_max 7, "mx" scale_alg 0.
+
+    Args:
+        x: float16, bfloat16 or float32, of any strides; rows lie along the last axis. An array, or
+            a tensor.
+        formats: which of int8, float8_e4m3fn, float8_e5m2, hifloat8, "hifloat8 to 15", int4,
+            float4_e2m1 and float4_e1m2; None is all. Those of 4 bits need a last axis that is a
+            multiple of 8 (int4) or 2, and are left out where it is not.
+        groups: who shares a scale: which of "pertensor", "perchannel", "pertoken", "128 x 128",
+            "1 x 128", "mx" and "mx fitted"; None is all.
+
+    Returns:
+        A :class:`FormatComparison`: print it for a table, let a notebook show its picture, or look
+        at its ``losses``: ``sqnr_db``, ``rows_db``, ``worst()``, ``bytes_per_element`` and ``call``
+        of each. Beside x there are codes of one format at a time.
+
+    Raises:
+        DTypeError: x is no array of floats of 16 or 32 bits.
+        ParamError: x has no elements or axes, or a name of ``formats`` or ``groups`` is not known.
+
+    Example:
+        >>> import numpy as np
+        >>> from npu_quant import formats
+        >>> x = np.linspace(-1, 1, 256, dtype=np.float32).reshape(2, 128)
+        >>> found = formats.compare(x, formats=["int8", "float8_e4m3fn"], groups=["pertoken"])
+        >>> print(found)
+        SQNR in dB of float32 (2, 128)
+                        pertoken
+        int8                48.1
+        float8_e4m3fn       31.9
+        best by format:
+          int8 pertoken: 48.1 dB, worst row [0] 48.1 dB, 1.031 bytes an element
+          float8_e4m3fn pertoken: 31.9 dB, worst row [0] 31.9 dB, 1.031 bytes an element
+    """
+    array: Any = _core.array_of(x, "formats.compare", "x") if _core.is_tensor(x) else x
+    _check_array("x", array, "floats")
+    if array.dtype not in _FLOATS:
+        text = f"x has dtype {array.dtype}, expected float16, bfloat16 or float32."
+        raise DTypeError(text, _PARAM_INVALID)
+    if not array.ndim or not array.size:
+        raise ParamError(f"x has shape {array.shape}, expected elements.", _PARAM_INVALID)
+    losses = losses_of(array, *chosen(formats, groups))
+    return FormatComparison(array.dtype.name, array.shape, tuple(losses))
 
 
 def pack_int4(codes: Array) -> NDArray[np.int32]:
