@@ -1,13 +1,12 @@
-"""What the demo and the notebooks share: the data, and the way back from codes."""
+"""What the demo and the notebooks share: the data, the way back from codes, and pictures."""
 
+import io
 from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
-
-from npu_quant import formats
 
 Array = NDArray[Any]
 BLOCK = 128
@@ -28,11 +27,6 @@ def load() -> dict[str, Array]:
     return arrays
 
 
-def numbers(y: Array, format: str) -> Array:
-    """Return the numbers that codes stand for, before any scale."""
-    return y.astype(np.float32) if format == "int8" else formats.decode(y, format)
-
-
 def from_tokens(y: Array, scale: Array) -> Array:
     """Return the values that codes, as numbers, with one scale per row stand for."""
     return np.asarray(y * scale[..., None])
@@ -49,3 +43,36 @@ def sqnr(x: Array, restored: Array, axis: int | None = None) -> Any:
     signal = x.astype(np.float64)
     noise = signal - restored
     return 10 * np.log10((signal**2).sum(axis=axis) / (noise**2).sum(axis=axis))
+
+
+GREY = "#808080"
+PICTURES = {
+    "figure.constrained_layout.use": True,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlelocation": "left",
+    "axes.titleweight": "bold",
+    "grid.alpha": 0.3,
+    "grid.color": GREY,
+    "legend.frameon": False,
+    "text.color": GREY,
+    **dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), GREY),
+}
+"""How matplotlib draws in notebooks: on the page's own ground, light or dark."""
+
+
+def show(figure: Any, words: str) -> None:
+    """Show a figure in a notebook, with words for those who cannot see it."""
+    import PIL.Image
+    from IPython.display import Image, display
+    from matplotlib import pyplot
+
+    drawn, small = io.BytesIO(), io.BytesIO()
+    figure.savefig(drawn, dpi=120)
+    PIL.Image.open(drawn).quantize(64).save(small, "png", optimize=True)
+    width = round(80 * figure.get_figwidth())
+    display(Image(small.getvalue(), alt=words, width=width))
+    pyplot.close(figure)

@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
-from activations import Array, from_blocks, from_tokens, load, numbers, sqnr
+from activations import Array, from_blocks, from_tokens, load, sqnr
 from block_scales import draw
 from rich import box
 from rich.console import Console
@@ -60,7 +60,7 @@ def first(*outputs: Array) -> Array:
 
 def decoded(format: str, restore: Callable[[Array, Array], Array], y: Array, scale: Array) -> Array:
     """Return the values that codes of a format stand for."""
-    return restore(numbers(y, format), scale)
+    return restore(npu_quant.formats.decode(y, format), scale)
 
 
 class Case(NamedTuple):

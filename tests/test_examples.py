@@ -1,5 +1,7 @@
 """The examples run, show what they promise, and hold what they say."""
 
+import base64
+import io
 import os
 import re
 import shutil
@@ -11,6 +13,7 @@ import nbformat
 import numpy as np
 import pytest
 from exhaustive import every
+from PIL import Image
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
@@ -188,6 +191,12 @@ def test_notebook(notebook: Path, copy: Path, tmp_path: Path) -> None:
                 assert shown(new) == shown(old), f"cell {old.id}: run the notebook again and save"
 
 
+def is_transparent(png: str) -> bool:
+    """Say whether a picture's corners show the page, which may be a dark one."""
+    picture = np.asarray(Image.open(io.BytesIO(base64.b64decode(png))).convert("RGBA"))
+    return picture[:: len(picture) - 1, :: len(picture[0]) - 1, 3].tolist() == [[0, 0], [0, 0]]
+
+
 @notebooks
 def test_notebook_is_stored_executed(notebook: Path) -> None:
     stored = nbformat.read(notebook, as_version=4)
@@ -202,6 +211,9 @@ def test_notebook_is_stored_executed(notebook: Path) -> None:
         "execute_result",
     }
     assert any({"image/png", "text/html"} & set(output.get("data", {})) for output in outputs)
+    pictures = [output for output in outputs if "image/png" in output.get("data", {})]
+    assert all(picture.metadata["image/png"]["alt"] for picture in pictures)
+    assert all(is_transparent(picture.data["image/png"]) for picture in pictures)
     assert not any(output.get("name") == "stderr" for output in outputs)
 
 
