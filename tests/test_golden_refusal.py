@@ -26,10 +26,23 @@ def wrong(golden: Array, by: int = 1) -> Array:
 
 
 def refused(*arguments: Any, **more: Any) -> str:
+    """Return why; a comparison tells the same, and passes."""
     with pytest.raises(ValueError, match="assert_golden refuses") as caught:
         assert_golden(*arguments, **more)
     assert not isinstance(caught.value, AssertionError)
+    comparison = compare(*arguments, **more)
+    assert comparison.passed
+    assert str(caught.value) == f"assert_golden refuses: {comparison.refusal}"
+    assert comparison.to_dict()["refusal"] == comparison.refusal
     return str(caught.value)
+
+
+def test_what_proves_something_or_fails_has_no_refusal() -> None:
+    assert compare(GOLDEN.copy(), GOLDEN).refusal is None
+    assert compare(wrong(GOLDEN), GOLDEN).refusal is None
+    same = np.full((2, 3), 7, np.int8)
+    assert "the same value everywhere" in (compare(same.copy(), same).refusal or "")
+    assert compare(same.copy(), same, allow_constant=True).refusal is None
 
 
 class TestSameArray:

@@ -12,12 +12,26 @@ from types import ModuleType
 import pytest
 
 import npu_quant
-from npu_quant import formats, golden, ops, testing
+from npu_quant import (
+    arrays,
+    checkpoint,
+    dtypes,
+    errors,
+    files,
+    formats,
+    golden,
+    ops,
+    testing,
+    torch_npu,
+)
 
 PAGES = sorted({getattr(npu_quant, name).__module__ for name in ops.__all__})
 
 
-@pytest.mark.parametrize("module", [npu_quant, formats, golden, testing], ids=lambda m: m.__name__)
+PUBLIC = [npu_quant, arrays, checkpoint, dtypes, errors, files, formats, golden, testing, torch_npu]
+
+
+@pytest.mark.parametrize("module", PUBLIC, ids=lambda m: m.__name__)
 def test_completion_shows_what_is_public(module: ModuleType) -> None:
     assert dir(module) == sorted(module.__all__)
     assert all(hasattr(module, name) for name in module.__all__)

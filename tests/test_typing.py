@@ -47,6 +47,15 @@ if comparison.rung == "ties":  # wrong
 if golden.compare_folders("npu", "cpu").rows[0].rung == "equal":  # wrong
     pass
 names = [variant.name for variant in golden.list_variants("npu_dynamic_quant")]
+variants: list[golden.Variant] = golden.list_variants("npu_dynamic_quant")
+source: golden.FileSource = golden.load("y.npy")
+found = golden.explain(y, op="npu_dynamic_quant", inputs={"input": x})
+ranked: tuple[golden.VariantResult, ...] = found.ranked
+refusal: str | None = golden.compare(y, y, allow_constant=True).refusal
+golden.compare(y, y, allow_constant="yes")  # wrong
+lost: formats.FormatLoss = formats.compare(x, formats=["int8"]).loss("int8", "pertoken")
+db: float = golden.loss(x, x).sqnr_db + lost.sqnr_db
+formats.compare(x, formats=8)  # wrong
 golden.list_variant("npu_dynamic_quant")  # wrong
 
 

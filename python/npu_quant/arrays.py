@@ -7,6 +7,12 @@ from typing import Any, Protocol, Union
 import numpy as np
 from numpy.typing import NDArray
 
+from ._names import dir_of
+
+__all__ = ["Array", "Source", "Tensor", "TorchDType"]
+
+__dir__ = dir_of(__name__)
+
 
 class Tensor(Protocol):
     """torch.Tensor, by what no array has: torch is not imported, nor need it be there."""

@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from . import _core
+from ._names import dir_of
 from .arrays import TorchDType
+
+__all__ = ["DTYPES", "DType", "DTypeName", "near", "resolve"]
+__all__ += ["float4_e1m2fn_x2", "float4_e2m1fn_x2", "float8_e4m3fn", "float8_e5m2"]
+__all__ += ["float8_e8m0fnu", "hifloat8", "int4"]
+
+__dir__ = dir_of(__name__)
 
 # Union, since this is evaluated and Python 3.10 lacks str | a type alias.
 DTypeName = Union[int, str, DTypeLike, TorchDType]  # noqa: UP007

@@ -9,6 +9,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from ._names import dir_of
+
+__all__ = ["DTypeError", "NpuQuantError", "ParamError"]
+
+__dir__ = dir_of(__name__)
+
 
 def meant(word: str, known: Iterable[str]) -> str:
     """Return the question whether another word was meant; "" where none is near."""

@@ -9,7 +9,6 @@ from ._kinds import check
 from ._names import dir_of
 from .errors import NpuQuantError
 from .golden.api import Comparison, Sides, compared, sides_of
-from .golden.judge.refusal import refusal_of
 from .golden.judge.request import Limits, Request
 
 __all__ = ["GoldenFixture", "GoldenMismatch", "GoldenRefused", "assert_golden"]
@@ -117,19 +116,18 @@ def assert_golden(
     """
     __tracebackhide__ = True
     check("assert_golden", "allow_constant", allow_constant, bool | None, "a bool")
-    request = Request(op, inputs, numerics, Limits(atol, rtol, preset), variant, names)
-    return checked(sides_of(actual, golden, request), request, allow_constant, "assert_golden")
+    limits = Limits(atol, rtol, preset)
+    constant = bool(allow_constant)
+    request = Request(op, inputs, numerics, limits, variant, names, allow_constant=constant)
+    return checked(sides_of(actual, golden, request), request, "assert_golden")
 
 
-def checked(sides: Sides, request: Request, allow_constant: bool, who: str) -> Comparison:
+def checked(sides: Sides, request: Request, who: str) -> Comparison:
     """Compare two sides; raise unless they pass and could have failed."""
     __tracebackhide__ = True
     comparison = compared(sides, request)
     if not comparison.passed:
         raise GoldenMismatch(comparison)
-    refusal = refusal_of(comparison, allow_constant)
-    if refusal is None and sides.twice:
-        refusal = "actual and golden are the same object, which equals itself."
-    if refusal is not None:
-        raise GoldenRefused(f"{who} refuses: {refusal}", comparison)
+    if comparison.refusal is not None:
+        raise GoldenRefused(f"{who} refuses: {comparison.refusal}", comparison)
     return comparison

@@ -11,7 +11,6 @@ from .._kinds import Progress
 from ..errors import DTypeError, ParamError
 from ..golden.api import Comparison, Explanation, explain, sides_of
 from ..golden.api import compared as run_comparison
-from ..golden.judge.refusal import refusal_of
 from ..golden.judge.request import Limits, Request
 from ..golden.judge.tolerance import RULES
 from ..golden.operators import operators
@@ -147,9 +146,8 @@ def run(words: Sequence[str]) -> int:
             comparison = _compared(arguments, files, opened, progress)
         except (DTypeError, ParamError) as error:
             raise _of_argument(error, files) from error
-        refusal = refusal_of(comparison, arguments.allow_constant) if comparison.passed else None
-        if refusal is not None:
-            raise UsageError(f"refused: {refusal}")
+        if comparison.refusal is not None:
+            raise UsageError(f"refused: {comparison.refusal}")
         hint = "" if comparison.passed else hint_on(comparison, files, opened)
     explanation, missing = _explained_or_why_not(arguments, opened)
     comparison = dataclasses.replace(comparison, rerun=_rerun(words, arguments, comparison))
@@ -213,6 +211,7 @@ def _compared(
         golden_name=opened.golden_name,
         progress=progress,
         axis=arguments.axis,
+        allow_constant=arguments.allow_constant,
     )
     return run_comparison(sides_of(opened.actual, opened.golden or None, request), request)
 

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 from .._names import dir_of
 
 if TYPE_CHECKING:
-    from ..files import FileError, list_arrays, load
+    from ..files import FileError, FileSource, list_arrays, load
     from .api import Comparison, Explanation, compare, explain
+    from .explanation_results import VariantResult
     from .folders import Alone, FolderComparison, FolderRow, compare_folders
     from .measure.losses import Loss, loss
-    from .operators import list_variants
+    from .operators import Variant, list_variants
     from .results import (
         Concentration,
         Element,
@@ -42,6 +43,7 @@ __all__ = [
     "Element",
     "Explanation",
     "FileError",
+    "FileSource",
     "FolderComparison",
     "FolderRow",
     "Loss",
@@ -50,7 +52,9 @@ __all__ = [
     "Rung",
     "Ties",
     "Tolerance",
+    "Variant",
     "VariantMatch",
+    "VariantResult",
     "Where",
     "compare",
     "compare_folders",
@@ -68,8 +72,9 @@ _PLACES = {
     "api": ("Comparison", "Explanation", "compare", "explain"),
     "folders": ("Alone", "FolderComparison", "FolderRow", "compare_folders"),
     "measure.losses": ("Loss", "loss"),
-    "operators": ("list_variants",),
-    ".files": ("FileError", "list_arrays", "load"),
+    "operators": ("Variant", "list_variants"),
+    "explanation_results": ("VariantResult",),
+    ".files": ("FileError", "FileSource", "list_arrays", "load"),
 }
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
 

@@ -16,6 +16,7 @@ from .judge.casts import in_one_dtype
 from .judge.causes import causes_of
 from .judge.outputs import as_elements, check_axis, judged, matches_of, paired, settled
 from .judge.power import blind_spot
+from .judge.refusal import refusal_of
 from .judge.request import Limit, Limits, Request
 from .operators import Model, applicable, model_of, name_of, outputs_of
 from .operators.ranking import ranked_formulas
@@ -95,6 +96,7 @@ def compare(
     names: Sequence[str] | None = None,
     axis: int | None = None,
     progress: Progress | None = None,
+    allow_constant: bool = False,
 ) -> Comparison:
     """Compare results with their golden, and tell rounding from a bug.
 
@@ -136,12 +138,13 @@ def compare(
         names: names of the outputs, where no operator gives them.
         axis: one along which to say where differences lie, besides rows and columns.
         progress: called with (elements compared, elements in all) of each output, now and then.
+        allow_constant: whether a golden that holds one value only is meant: else `refusal` says so.
 
     Returns:
         A :class:`Comparison`. It passes if every output does; its rung is the worst output's, what
         fails being worse than whatever passes. Nothing is refused here: empty or constant arrays
-        compare as what they are (:func:`npu_quant.testing.assert_golden` refuses what could only
-        pass).
+        compare as what they are, and `refusal` says why they could only pass, for which
+        :func:`npu_quant.testing.assert_golden` refuses them.
 
     Raises:
         DTypeError: an argument is no array, or of a dtype that cannot be compared.
@@ -156,7 +159,8 @@ def compare(
         ('tie', True)
     """
     limits = Limits(atol, rtol, preset)
-    request = Request(op, inputs, numerics, limits, variant, names, axis=axis, progress=progress)
+    request = Request(op, inputs, numerics, limits, variant, names, axis=axis)
+    request = dataclasses.replace(request, progress=progress, allow_constant=allow_constant)
     return run(actual, golden, request)
 
 
@@ -218,7 +222,7 @@ def compared(sides: Sides, request: Request) -> Comparison:
         else o
         for o, (_, a, g) in zip(outputs, pairs, strict=True)
     ]
-    return Comparison(
+    comparison = Comparison(
         op=sides.op,
         outputs=tuple(outputs),
         decisive=verdict.decisive_of(outputs),
@@ -232,6 +236,15 @@ def compared(sides: Sides, request: Request) -> Comparison:
         not_compared=tuple(verdict.not_compared(sides.order, given, sides.golden)),
         blind_spot=_blind_spot(model, outputs, pairs),
     )
+    return dataclasses.replace(comparison, refusal=_refusal(comparison, sides, request))
+
+
+def _refusal(comparison: Comparison, sides: Sides, request: Request) -> str | None:
+    """Say why a comparison could only pass."""
+    if not comparison.passed:
+        return None
+    twice = "actual and golden are the same object, which equals itself." if sides.twice else None
+    return refusal_of(comparison, request.allow_constant) or twice
 
 
 def _blind_spot(
@@ -320,7 +333,7 @@ def explain(
         >>> import numpy as np, npu_quant
         >>> x = np.array([[0.3, 1, -2, 4], [5, 2.6, 1.2, -3.4]], dtype=np.float16)
         >>> y = np.array([[9, 31, -63, 127], [127, 66, 30, -86]], dtype=np.int8)
-        >>> explanation = npu_quant.golden.explain(y, "npu_dynamic_quant", {"input": x})
+        >>> explanation = npu_quant.golden.explain(y, op="npu_dynamic_quant", inputs={"input": x})
         >>> explanation.matches[0].name
         'truncation'
     """

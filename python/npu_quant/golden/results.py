@@ -332,6 +332,9 @@ class ComparisonData:
     """The outputs that one side has and the other says None of."""
     blind_spot: BlindSpot | None = None
     """Where codes pass whose scale was not compared: how wrong that could be."""
+    refusal: str | None = None
+    """Why it passes and could only pass, for which assert_golden refuses it; None if it could have
+    failed, or did."""
 
     @property
     def computed(self) -> bool:

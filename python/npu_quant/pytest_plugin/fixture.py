@@ -14,7 +14,6 @@ from npu_quant_pytest.ledger import Record
 
 from ..errors import DTypeError, ParamError
 from ..golden.api import Comparison, Sides, run, sides_of
-from ..golden.judge.refusal import refusal_of
 from ..golden.judge.request import Request
 from ..testing import GoldenFixture, GoldenMismatch, GoldenRefused, checked
 from . import archive, keeping, records, store
@@ -135,7 +134,7 @@ class Golden(GoldenFixture):
         """Compare and record; raise unless it passes and could have failed."""
         sides = sides_of(actual, golden, request)
         try:
-            comparison = checked(sides, request, asked.get("allow_constant", False), "npu_golden")
+            comparison = checked(sides, request, "npu_golden")
         except GoldenMismatch as mismatch:
             raise self._mismatch(mismatch.comparison, sides, request) from None
         except GoldenRefused as refused:
@@ -161,14 +160,18 @@ class Golden(GoldenFixture):
     ) -> Comparison:
         """Have what the test gives stored when it has passed, unless that is there already."""
         # Tolerances are for results, not for what is to be the golden.
-        plain = Request(op=request.op, golden_name=request.golden_name)
+        plain = Request(
+            op=request.op,
+            golden_name=request.golden_name,
+            allow_constant=request.allow_constant,
+        )
         refusal: str | None = "the result has no arrays."
         if arrays:
             # The test may change its arrays before they are stored.
             copies = {name: array.copy() for name, array in arrays.items()}
             comparison = run(arrays, copies, plain)
             # To compare with such a golden could only pass.
-            refusal = refusal_of(comparison, asked.get("allow_constant", False))
+            refusal = comparison.refusal
         if refusal is not None:
             self._records.append(records.record_of_none("refused", path.stem))
             raise GoldenRefused(f"npu_golden.stored does not store {plain.golden_name}: {refusal}")

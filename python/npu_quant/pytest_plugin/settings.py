@@ -67,6 +67,7 @@ def request_of(asked: Settings, **more: Any) -> Request:
     """Return settings as a request."""
     values = {name: asked.get(name) for name in _NAMES}
     limits = Limits(*(values.pop(name) for name in ("atol", "rtol", "preset")))
+    more["allow_constant"] = bool(asked.get("allow_constant"))
     return Request(limits=limits, **{**values, **more})
 
 

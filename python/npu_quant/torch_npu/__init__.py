@@ -28,9 +28,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from .._names import dir_of
 from . import socs
 
 __all__ = ["install", "simulate"]
+
+__dir__ = dir_of(__name__)
 
 _NAME = "torch_npu"
 _FOLDER = Path(__file__).parent / "stand_in"

@@ -84,6 +84,8 @@ class Request:
     progress: Progress | None = None
     axis: int | None = None
     """An axis along which to say where differences lie, besides rows and columns."""
+    allow_constant: bool = False
+    """Whether a golden of one value only is meant."""
 
     def check(self, who: str = "compare") -> None:
         """Raise TypeError of an argument of a wrong kind, ParamError of a limit that is none."""
@@ -92,6 +94,7 @@ class Request:
         _kinds.check(who, "numerics", self.numerics, str | None, "a profile's name")
         _kinds.check(who, "variant", self.variant, str | None, "a formula's name")
         _kinds.check_callable(who, "progress", self.progress)
+        _kinds.check(who, "allow_constant", self.allow_constant, bool, "a bool")
         if self.axis is not None:
             _kinds.whole(who, "axis", self.axis)
         self.limits.check()

@@ -45,7 +45,7 @@ def _sections(comparison: ComparisonData) -> Iterable[str]:
 def data_of(comparison: ComparisonData) -> dict[str, Any]:
     """Return a comparison as plain data."""
     names = ["op", "rung", "passed", "margin", "variants", "accepted_variant", "missing", "extra"]
-    data = {name: plain(getattr(comparison, name)) for name in [*names, "not_compared"]}
+    data = {name: plain(getattr(comparison, name)) for name in [*names, "not_compared", "refusal"]}
     data |= {"actual": comparison.actual_name, "golden": comparison.golden_name}
     return data | {"outputs": [_output_data(output) for output in comparison.outputs]}
 
