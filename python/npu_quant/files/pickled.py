@@ -1,16 +1,16 @@
 """What a torch file's pickle says, read without unpickling it.
 
 A pickle is a program for a small stack machine, and unpickling looks up and calls whatever it
-names. The machine here knows the few operations that plain containers and tensors need, looks
-nothing up, calls nothing, and makes of the names in `ALLOWED` inert descriptions; any other name
-is refused. Each operation takes memory in proportion to its own bytes, so a pickle cannot make
-much out of little.
+names. `pickletools` tells the operations apart; the machine here knows the few of them that plain
+containers and tensors need, looks nothing up, calls nothing, and makes of the names in `ALLOWED`
+inert descriptions; any other name is refused. Each operation takes memory in proportion to its own
+bytes, so a pickle cannot make much out of little.
 """
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable
+import pickletools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,57 +142,46 @@ def describe(data: bytes, limit: int) -> tuple[Any, int]:
     Raises:
         RefusedError: it is malformed, of more than `limit` operations, or asks for what is refused.
     """
-    machine = _Machine(data, limit)
-    return machine.run(), machine.operations
+    if data[:1] != b"\x80":
+        raise RefusedError("its pickle is malformed, or of a protocol before 2")
+    machine, count = _Machine(), 0
+    for opcode, argument in _operations(data):
+        count += 1
+        if count > limit:
+            raise RefusedError(f"its pickle has more than {limit} operations")
+        if opcode == "STOP":
+            break
+        _OPERATIONS[opcode](machine, argument)
+    return machine.pop(), count
+
+
+def _operations(data: bytes) -> Iterator[tuple[str, Any]]:
+    """Yield the operations of a pickle, which decoding looks nothing up for, with their data."""
+    try:
+        for opcode, argument, _ in pickletools.genops(data):
+            if opcode.name not in _OPERATIONS and opcode.name != "STOP":
+                what = f"operation {opcode.code.encode('latin-1')!r}"
+                raise RefusedError(f"refused: its pickle has {what}{WAY_OUT}")
+            yield opcode.name, argument
+    except ValueError as error:
+        raise RefusedError(f"its pickle is malformed: {error}") from error
 
 
 class _Machine:
-    """Runs one pickle, for at most `limit` operations."""
+    """A stack, and what has been put aside by number."""
 
-    def __init__(self, data: bytes, limit: int) -> None:
-        self.operations = 0
-        self._data, self._at, self._limit = data, 0, limit
+    def __init__(self) -> None:
         self._stack: list[Any] = []
         self._marks: list[int] = []
         self._memo: dict[int, Any] = {}
 
-    def run(self) -> Any:
-        if self._data[:1] != b"\x80":
-            raise RefusedError("its pickle is malformed, or of a protocol before 2")
-        data, end = self._data, len(self._data)
-        while self._at < end:
-            code = data[self._at]
-            self._at += 1
-            self.operations += 1
-            if self.operations > self._limit:
-                raise RefusedError(f"its pickle has more than {self._limit} operations")
-            if code == _STOP:
-                return self._pop()
-            operation = _OPERATIONS.get(code)
-            if operation is None:
-                what = f"operation {bytes([code])!r}"
-                raise RefusedError(f"refused: its pickle has {what}{WAY_OUT}")
-            operation(self)
-        raise RefusedError("its pickle is cut short")
-
-    def _take(self, count: int) -> bytes:
-        end = self._at + count
-        if end > len(self._data):
-            raise RefusedError("its pickle is cut short")
-        piece = self._data[self._at : end]
-        self._at = end
-        return piece
-
-    def _number(self, size: int, signed: bool = False) -> int:
-        return int.from_bytes(self._take(size), "little", signed=signed)
-
-    def _floor(self) -> int:
-        return self._marks[-1] if self._marks else 0
-
-    def _pop(self) -> Any:
+    def pop(self, _: Any = None) -> Any:
         if len(self._stack) <= self._floor():
             raise RefusedError("its pickle is malformed: too little on its stack")
         return self._stack.pop()
+
+    def _floor(self) -> int:
+        return self._marks[-1] if self._marks else 0
 
     def _pop_to_mark(self) -> list[Any]:
         if not self._marks:
@@ -208,65 +197,38 @@ class _Machine:
             raise RefusedError(f"its pickle is malformed: it fills no {kind.__name__}")
         return self._stack[-1]
 
-    def protocol(self) -> None:
-        if not 2 <= (number := self._number(1)) <= 5:
+    def protocol(self, number: int) -> None:
+        if not 2 <= number <= 5:
             raise RefusedError(f"its pickle is of protocol {number}; 2 to 5 are known")
 
-    def frame(self) -> None:
-        self._take(8)  # its length
+    def pass_over(self, _: Any) -> None:
+        pass
 
-    def drop(self) -> None:
-        self._pop()
-
-    def mark(self) -> None:
+    def mark(self, _: Any) -> None:
         self._marks.append(len(self._stack))
 
     def push(self, value: object) -> None:
         self._stack.append(value)
 
-    def read_int(self, size: int, signed: bool = False) -> None:
-        self._stack.append(self._number(size, signed))
-
-    def read_text(self, size: int) -> None:
-        self._stack.append(str(self._take(self._number(size)), "utf-8", "replace"))
-
-    def read_bytes(self, size: int) -> None:
-        self._stack.append(self._take(self._number(size)))
-
-    def take_tuple(self, size: int) -> None:
-        at = len(self._stack) - size
-        if at < self._floor():
-            raise RefusedError("its pickle is malformed: too little on its stack")
-        self._stack[at:] = [tuple(self._stack[at:])]
-
-    def read_long(self) -> None:
-        self._stack.append(self._number(self._number(1), True))
-
-    def read_float(self) -> None:
-        self._stack.append(struct.unpack(">d", self._take(8))[0])
-
-    def new_dict(self) -> None:
-        self._stack.append({})
-
-    def new_list(self) -> None:
-        self._stack.append([])
-
-    def make_tuple(self) -> None:
+    def make_tuple(self, _: Any) -> None:
         self._stack.append(tuple(self._pop_to_mark()))
 
-    def append(self) -> None:
-        item = self._pop()
+    def tuple_of(self, size: int) -> None:
+        self._stack.append(tuple(reversed([self.pop() for _ in range(size)])))
+
+    def append(self, _: Any) -> None:
+        item = self.pop()
         self._top(list).append(item)
 
-    def appends(self) -> None:
+    def appends(self, _: Any) -> None:
         items = self._pop_to_mark()
         self._top(list).extend(items)
 
-    def set_item(self) -> None:
-        value, key = self._pop(), self._pop()
+    def set_item(self, _: Any) -> None:
+        value, key = self.pop(), self.pop()
         self._set([key, value])
 
-    def set_items(self) -> None:
+    def set_items(self, _: Any) -> None:
         self._set(self._pop_to_mark())
 
     def _set(self, items: list[Any]) -> None:
@@ -277,39 +239,31 @@ class _Machine:
                 raise RefusedError(f"its pickle has a key of type {type(key).__name__} in a dict")
         target.update(zip(items[::2], items[1::2], strict=True))
 
-    def put(self, size: int) -> None:
-        value = self._pop()
+    def put(self, number: int | None) -> None:
+        value = self.pop()
         self._stack.append(value)
-        self._memo[len(self._memo) if size == 0 else self._number(size)] = value
+        self._memo[len(self._memo) if number is None else number] = value
 
-    def get(self, size: int) -> None:
-        number = self._number(size)
+    def get(self, number: int) -> None:
         if number not in self._memo:
             raise RefusedError("its pickle is malformed: it recalls what it never had")
         self._stack.append(self._memo[number])
 
-    def read_name(self) -> None:
-        lines = []
-        for _ in range(2):
-            end = self._data.find(b"\n", self._at, self._at + 1000)
-            lines.append(str(self._take(end - self._at if end >= 0 else 1000), "utf-8", "replace"))
-            self._take(1)
-        self._name(*lines)
-
-    def name_on_stack(self) -> None:
-        name, module = self._pop(), self._pop()
-        if not isinstance(name, str) or not isinstance(module, str):
-            raise RefusedError("its pickle is malformed: a name is no text")
-        self._name(module, name)
-
-    def _name(self, module: str, name: str) -> None:
+    def name(self, module_and_name: str) -> None:
+        module, _, name = module_and_name.rpartition(" ")
         if f"{module}.{name}" not in ALLOWED:
             asked = clean(f"{module}.{name}", 80)
             raise RefusedError(f"refused: the file asks for {asked}{WAY_OUT}")
         self._stack.append(_Name(f"{module}.{name}"))
 
-    def call(self) -> None:
-        args, target = self._pop(), self._pop()
+    def name_on_stack(self, _: Any) -> None:
+        name, module = self.pop(), self.pop()
+        if not isinstance(name, str) or not isinstance(module, str):
+            raise RefusedError("its pickle is malformed: a name is no text")
+        self.name(f"{module} {name}")
+
+    def call(self, _: Any) -> None:
+        args, target = self.pop(), self.pop()
         text = target.text if isinstance(target, _Name) else ""
         counts, made = _CALLS.get(text, ((), None))
         if made is None or not isinstance(args, tuple) or len(args) not in counts:
@@ -317,12 +271,12 @@ class _Machine:
             raise RefusedError(f"refused: its pickle calls {what} in an unusual way{WAY_OUT}")
         self._stack.append(made(args))
 
-    def build(self) -> None:
-        self._pop()  # attributes, such as a state_dict's _metadata
+    def build(self, _: Any) -> None:
+        self.pop()  # attributes, such as a state_dict's _metadata
         self._top(dict)
 
-    def refer(self) -> None:
-        given = self._pop()
+    def refer(self, _: Any) -> None:
+        given = self.pop()
         if not isinstance(given, tuple) or len(given) != 5 or given[0] != "storage":
             raise RefusedError("its pickle refers to something that is no storage")
         _, kind, key, _, count = given
@@ -332,55 +286,43 @@ class _Machine:
         self._stack.append(Storage(dtype, key, count))
 
 
-_STOP = b"."[0]
-_PLAIN: dict[bytes, Callable[[_Machine], None]] = {
-    b"\x80": _Machine.protocol,
-    b"\x95": _Machine.frame,
-    b"0": _Machine.drop,
-    b"(": _Machine.mark,
-    b"t": _Machine.make_tuple,
-    b"}": _Machine.new_dict,
-    b"]": _Machine.new_list,
-    b"a": _Machine.append,
-    b"e": _Machine.appends,
-    b"s": _Machine.set_item,
-    b"u": _Machine.set_items,
-    b"\x8a": _Machine.read_long,
-    b"G": _Machine.read_float,
-    b"c": _Machine.read_name,
-    b"\x93": _Machine.name_on_stack,
-    b"R": _Machine.call,
-    b"b": _Machine.build,
-    b"Q": _Machine.refer,
+def _pushing(make: Callable[[], object]) -> Callable[[_Machine, Any], None]:
+    return lambda machine, _: machine.push(make())
+
+
+def _tuple_of(size: int) -> Callable[[_Machine, Any], None]:
+    return lambda machine, _: machine.tuple_of(size)
+
+
+_PUSHED = (
+    *("BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "NONE"),
+    *("BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8"),
+)
+_OPERATIONS: dict[str, Callable[[_Machine, Any], object]] = {
+    **dict.fromkeys(_PUSHED, _Machine.push),
+    **dict.fromkeys(("BINPUT", "LONG_BINPUT", "MEMOIZE"), _Machine.put),
+    **dict.fromkeys(("BINGET", "LONG_BINGET"), _Machine.get),
+    "PROTO": _Machine.protocol,
+    "FRAME": _Machine.pass_over,
+    "NEWTRUE": _pushing(lambda: True),
+    "NEWFALSE": _pushing(lambda: False),
+    "EMPTY_TUPLE": _pushing(tuple),
+    "EMPTY_DICT": _pushing(dict),
+    "EMPTY_LIST": _pushing(list),
+    "POP": _Machine.pop,
+    "MARK": _Machine.mark,
+    "TUPLE": _Machine.make_tuple,
+    "TUPLE1": _tuple_of(1),
+    "TUPLE2": _tuple_of(2),
+    "TUPLE3": _tuple_of(3),
+    "APPEND": _Machine.append,
+    "APPENDS": _Machine.appends,
+    "SETITEM": _Machine.set_item,
+    "SETITEMS": _Machine.set_items,
+    "GLOBAL": _Machine.name,
+    "STACK_GLOBAL": _Machine.name_on_stack,
+    "REDUCE": _Machine.call,
+    "BUILD": _Machine.build,
+    "BINPERSID": _Machine.refer,
 }
-_SIZED: dict[bytes, tuple[Callable[..., None], Any]] = {
-    b"N": (_Machine.push, None),
-    b"\x88": (_Machine.push, True),
-    b"\x89": (_Machine.push, False),
-    b")": (_Machine.push, ()),
-    b"K": (_Machine.read_int, 1),
-    b"M": (_Machine.read_int, 2),
-    b"X": (_Machine.read_text, 4),
-    b"\x8c": (_Machine.read_text, 1),
-    b"\x8d": (_Machine.read_text, 8),
-    b"B": (_Machine.read_bytes, 4),
-    b"C": (_Machine.read_bytes, 1),
-    b"\x8e": (_Machine.read_bytes, 8),
-    b"\x85": (_Machine.take_tuple, 1),
-    b"\x86": (_Machine.take_tuple, 2),
-    b"\x87": (_Machine.take_tuple, 3),
-    b"q": (_Machine.put, 1),
-    b"r": (_Machine.put, 4),
-    b"\x94": (_Machine.put, 0),
-    b"h": (_Machine.get, 1),
-    b"j": (_Machine.get, 4),
-}
-
-
-def _bound(method: Callable[..., None], size: Any) -> Callable[[_Machine], None]:
-    return lambda machine: method(machine, size)
-
-
-_OPERATIONS = {code[0]: method for code, method in _PLAIN.items()}
-_OPERATIONS |= {code[0]: _bound(method, size) for code, (method, size) in _SIZED.items()}
-_OPERATIONS[b"J"[0]] = lambda machine: machine.read_int(4, True)
+"""By pickletools' names of them."""
