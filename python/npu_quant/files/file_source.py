@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from types import TracebackType
 from typing import Any
 
@@ -27,32 +27,8 @@ from .common import (
     row_of,
 )
 
-BAND_BYTES = 32 << 20
-"""How much of an array that is not in C order is put in order at a time."""
 EXPANDED_BYTES = 64 << 20
 EXPANDED_RATIO = 16
-
-
-def boxes(shape: Shape, begin: int, end: int) -> Iterator[tuple[Shape, Shape]]:
-    """Cut elements `[begin, end)` in C order into boxes: where each starts and its extents."""
-    if begin == end:
-        return
-    if not shape or end - begin == count_of(shape):
-        yield (0,) * len(shape), shape
-        return
-    inner = count_of(shape[1:])
-    first, skipped = divmod(begin, inner)
-    last, rest = divmod(end, inner)
-    if skipped:
-        stop = inner if last > first else rest
-        for start, extent in boxes(shape[1:], skipped, stop):
-            yield (first, *start), (1, *extent)
-        first += 1
-    if first < last:
-        yield (first, *(0,) * (len(shape) - 1)), (last - first, *shape[1:])
-    if rest and first <= last:
-        for start, extent in boxes(shape[1:], 0, rest):
-            yield (last, *start), (1, *extent)
 
 
 @dataclass(frozen=True)
@@ -71,59 +47,22 @@ class _Contiguous:
 
 
 class _Strided:
-    """Elements in another order, such as Fortran's: put in order one band at a time."""
+    """Elements in another order, such as Fortran's: read whole when they are first asked for."""
 
     def __init__(self, plain: _Contiguous, shape: Shape, strides: Shape) -> None:
         self._plain, self._shape, self._strides = plain, shape, strides
-        self._size = count_of(shape)
-        self._step = max(1, BAND_BYTES // plain.itemsize)
-        self._kept: tuple[int, NDArray[Any]] = -1, np.empty(0, np.uint8)
 
     def read(self, begin: int, end: int) -> NDArray[np.uint8]:
+        elements: NDArray[Any] = self._in_order[begin:end].copy()
+        return elements.view(np.uint8)
+
+    @cached_property
+    def _in_order(self) -> NDArray[Any]:
         itemsize = self._plain.itemsize
-        out = allocate((end - begin) * itemsize, self._plain.file).view(f"u{itemsize}")
-        at = begin
-        while at < end:
-            first, band = self._band_of(at)
-            stop = min(end, first + band.size)
-            out[at - begin : stop - begin] = band[at - first : stop - first]
-            at = stop
-        return out.view(np.uint8)
-
-    def _band_of(self, element: int) -> tuple[int, NDArray[Any]]:
-        first = element - element % self._step
-        kept, band = self._kept  # one tuple, so that threads may read at once
-        if kept != first:
-            end = min(first + self._step, self._size)
-            band = allocate((end - first) * self._plain.itemsize, self._plain.file)
-            band = band.view(f"u{self._plain.itemsize}")
-            done = 0
-            for start, extent in boxes(self._shape, first, end):
-                count = count_of(extent)
-                self._gather(band[done : done + count].reshape(extent), self._place(start))
-                done += count
-            self._kept = first, band
-        return first, band
-
-    def _place(self, index: Shape) -> int:
-        return sum(i * stride for i, stride in zip(index, self._strides, strict=True))
-
-    def _gather(self, out: NDArray[Any], place: int) -> None:
-        """Fill a box from the stretch of the file it lies in, or halve it where that is long."""
-        reach = [(n - 1) * s for n, s in zip(out.shape, self._strides, strict=True)]
-        span = 1 + sum(reach)
-        itemsize = self._plain.itemsize
-        if span * itemsize <= BAND_BYTES:
-            raw = self._plain.read(place, place + span).view(f"u{itemsize}")
-            steps = [s * itemsize for s in self._strides]
-            out[...] = np.lib.stride_tricks.as_strided(raw, out.shape, steps)
-            return
-        axis = max(range(len(reach)), key=reach.__getitem__)
-        half = out.shape[axis] // 2
-        lead = (slice(None),) * axis
-        low, high = (*lead, slice(half)), (*lead, slice(half, None))
-        self._gather(out[low], place)
-        self._gather(out[high], place + half * self._strides[axis])
+        reach = sum((n - 1) * s for n, s in zip(self._shape, self._strides, strict=True))
+        raw = self._plain.read(0, reach + 1).view(f"u{itemsize}")
+        steps = [s * itemsize for s in self._strides]
+        return np.lib.stride_tricks.as_strided(raw, self._shape, steps).reshape(-1)
 
 
 _INT8 = np.dtype(np.int8)

@@ -1,8 +1,9 @@
 """Arrays in files: .npy, .npz, .safetensors, torch's .pt, bare .bin and ATB's.
 
 A file is never loaded whole, nor mapped into memory: `load` reads its header and returns a
-`FileSource`, which reads blocks of elements when it is asked for them. What a file says is
-checked against what it has before anything is read; a malformed file is a `FileError`.
+`FileSource`, which reads blocks of elements when it is asked for them; of an array in another order
+than C's all of its elements. What a file says is checked against what it has before anything is
+read; a malformed file is a `FileError`.
 """
 
 from __future__ import annotations
