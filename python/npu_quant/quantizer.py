@@ -93,9 +93,8 @@ class Quantizer(abc.ABC):
             x: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 0 to 8 (with channels
                 1 to 8), any strides.
             out: where to write the codes: an array of exactly x's shape and the storage type, any
-                strides, apart from x, such as an earlier result. After Ctrl-C it holds some new
-                elements and some old ones.
-            numerics: the arithmetic profile, by default the current one
+                strides, apart from x.
+            numerics: the arithmetic profile; None is the current one
                 (:func:`npu_quant.numerics`).
 
         Returns:
@@ -105,7 +104,6 @@ class Quantizer(abc.ABC):
             DTypeError: ``x`` is missing (code 161001), is no ndarray, or has another dtype.
             ParamError: rank, shape or ``out`` is not allowed.
             TypeError: ``numerics`` is no str.
-            MemoryError: no memory for the result.
         """
         return self._quantizer.quantize(x, out, numerics)
 
@@ -128,9 +126,8 @@ class Quantizer(abc.ABC):
             q: of the storage type of ``scalar_type()``, of rank 0 to 8 (with channels 1 to 8), any
                 strides.
             out: where to write the values: a float32 array of exactly q's shape, any strides, apart
-                from q, such as an earlier result. After Ctrl-C it holds some new elements and some
-                old ones.
-            numerics: the arithmetic profile, by default the current one
+                from q.
+            numerics: the arithmetic profile; None is the current one
                 (:func:`npu_quant.numerics`).
 
         Returns:
@@ -140,7 +137,6 @@ class Quantizer(abc.ABC):
             DTypeError: ``q`` is missing (code 161001), is no ndarray, or has another dtype.
             ParamError: rank, shape or ``out`` is not allowed.
             TypeError: ``numerics`` is no str.
-            MemoryError: no memory for the result.
         """
         return self._quantizer.dequantize(q, out, numerics)
 
@@ -235,7 +231,6 @@ class PerChannelAffineQuantizer(Quantizer):
         DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
         ParamError: rank, length, ``axis``, a zero point or ``scalar_type`` is not allowed.
         TypeError: an argument is of the wrong kind, such as ``axis=0.0``.
-        MemoryError: no memory for the parameters.
 
     Example:
         >>> import numpy as np, npu_quant

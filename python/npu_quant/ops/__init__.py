@@ -1,5 +1,8 @@
 """The operators, a page each: signature, documentation, and ``reference()`` in plain NumPy.
 
+``out`` may be an earlier result; after Ctrl-C it holds some new elements and some old ones. Without
+memory for results there is a MemoryError.
+
 What the pages say of arrays holds for torch's CPU tensors of the same dtypes, which are read and
 written where they lie:
 

@@ -78,11 +78,9 @@ def npu_add_rms_norm_dynamic_quant(
             (1, 16, 23, 24), dtype or name. How arrays hold them:
             :func:`npu_quant.npu_quantize`.
         out: where to write ``(y1, y2, x_out, scale1, scale2)``: arrays of exactly the result's
-            shapes and dtypes, any strides, apart from each other and the inputs, such as an earlier
-            result; None for one that is not wanted. After Ctrl-C it holds some new elements and
-            some old ones.
-        numerics: the arithmetic profile, by default the current one
-            (:func:`npu_quant.numerics`).
+            shapes and dtypes, any strides, apart from each other and the inputs; None for one that
+            is not wanted.
+        numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
         ``(y1, y2, x_out, scale1, scale2)``: codes of x1's shape; but that int4, 8 codes to an
@@ -111,7 +109,6 @@ def npu_add_rms_norm_dynamic_quant(
         ParamError: rank, shape, ``out`` or an attribute is not allowed or not available, or there
             are smooth scales for codes that are not computed.
         TypeError: an attribute is of the wrong kind, such as ``output_mask=True``.
-        MemoryError: no memory for the results.
 
     Example:
         >>> import numpy as np, npu_quant

@@ -77,10 +77,8 @@ def npu_add_rms_norm_quant(
             (1, 16, 23, 24), dtype or name. How arrays hold them:
             :func:`npu_quant.npu_quantize`.
         out: where to write ``(y1, y2, x)``: arrays of exactly the result's shapes and dtypes, any
-            strides, apart from each other and the inputs, such as an earlier result; None for one
-            that is not wanted. After Ctrl-C it holds some new elements and some old ones.
-        numerics: the arithmetic profile, by default the current one
-            (:func:`npu_quant.numerics`).
+            strides, apart from each other and the inputs; None for one that is not wanted.
+        numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
         ``(y1, y2, x)``: codes, codes and x1's dtype, each of x1's shape; but that int4, 8 codes to
@@ -113,7 +111,6 @@ def npu_add_rms_norm_quant(
         DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
         ParamError: rank, shape, ``out`` or an attribute is not allowed or not available.
         TypeError: an attribute is of the wrong kind, such as ``div_mode="yes"``.
-        MemoryError: no memory for the results.
 
     Example:
         >>> import numpy as np, npu_quant

@@ -46,10 +46,8 @@ def npu_anti_mx_quant(
         src_type: the format of x, in any of these ways: of float8 its dtype, of uint8 float4_e2m1
             (296), which None means, too, or float4_e1m2 (297).
         out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from the inputs, such as an earlier result. After Ctrl-C it holds some new elements and
-            some old ones.
-        numerics: the arithmetic profile, by default the current one
-            (:func:`npu_quant.numerics`).
+            from the inputs.
+        numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
         The values, of x's shape; of float4 with twice the last axis.
@@ -75,7 +73,6 @@ def npu_anti_mx_quant(
             dtype.
         ParamError: a rank, a shape, ``out`` or an attribute is not allowed or not available.
         TypeError: an attribute is of the wrong kind, such as ``axis="a"``.
-        MemoryError: no memory for the results.
 
     Example:
         >>> import numpy as np, npu_quant

@@ -46,10 +46,8 @@ def npu_anti_quant(
         src_dtype: what x holds, in any of these ways: None, or int4 for int32, hifloat8 for uint8,
             x's dtype for any other.
         out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from the inputs, such as an earlier result. After Ctrl-C it holds some new elements and
-            some old ones.
-        numerics: the arithmetic profile, by default the current one
-            (:func:`npu_quant.numerics`).
+            from the inputs.
+        numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
         The values, of x's shape; of int4 with 8 times the last axis.
@@ -82,7 +80,6 @@ def npu_anti_quant(
         DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
         ParamError: rank, shape, ``out`` or an attribute is not allowed or not available.
         TypeError: an attribute is of the wrong kind, such as ``dst_dtype=1.5``.
-        MemoryError: no memory for the result.
 
     Example:
         >>> import numpy as np, npu_quant

@@ -33,10 +33,8 @@ def npu_convert_weight_to_int4pack(
             multiple of 8. Any strides, unaligned and read-only arrays included.
         inner_k_tiles: torch_npu's; without effect.
         out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from weight, such as an earlier result. After Ctrl-C it holds some new elements and some
-            old ones.
-        numerics: the arithmetic profile, by default the current one
-            (:func:`npu_quant.numerics`).
+            from weight.
+        numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
         Of weight's dtype and shape, but for the last axis, which is an eighth. float32 is a mere
@@ -60,7 +58,6 @@ def npu_convert_weight_to_int4pack(
         DTypeError: weight is missing (code 161001), is no ndarray, or has another dtype.
         ParamError: rank, shape or ``out`` is not allowed.
         TypeError: inner_k_tiles is no int.
-        MemoryError: no memory for the result.
 
     Example:
         >>> import numpy as np, npu_quant

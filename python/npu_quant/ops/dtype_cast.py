@@ -41,10 +41,8 @@ def npu_dtype_cast(
         input_dtype: what self holds, in any of these ways: of int32 and uint8 it has to be named;
             None, or self's dtype, for any other.
         out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from self, such as an earlier result. After Ctrl-C it holds some new elements and some
-            old ones.
-        numerics: the arithmetic profile, by default the current one
-            (:func:`npu_quant.numerics`).
+            from self.
+        numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
         The numbers, of self's shape: as an array of dtype, but int4 in int32, and hifloat8 and
@@ -78,7 +76,6 @@ def npu_dtype_cast(
         DTypeError: self is missing (code 161001), is no ndarray, or has another dtype.
         ParamError: rank, shape, ``out`` or an attribute is not allowed or not available.
         TypeError: an attribute is of the wrong kind, such as ``dtype=None``.
-        MemoryError: no memory for the result.
 
     Example:
         >>> import numpy as np, npu_quant

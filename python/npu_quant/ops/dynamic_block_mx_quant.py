@@ -68,11 +68,9 @@ def npu_dynamic_block_mx_quant(
         dst_type_max: for ``scale_alg=2`` what amax may become at most: 6 or 7; codes still end at
             6. 0 or None means 6.
         out: where to write ``(y, scale1, scale2)``: arrays of exactly the result's shapes and
-            dtypes, any strides, apart from each other and from input, such as an earlier result;
-            None for one that is not wanted. After Ctrl-C it holds some new elements and some old
-            ones.
-        numerics: the arithmetic profile, by default the current one
-            (:func:`npu_quant.numerics`).
+            dtypes, any strides, apart from each other and from input; None for one that is not
+            wanted.
+        numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
         ``(y, scale1, scale2)``, for input of shape ``(..., m, n)``: codes of that shape, in float4
@@ -100,7 +98,6 @@ def npu_dynamic_block_mx_quant(
         DTypeError: ``input`` is missing (code 161001), is no ndarray, or has another dtype.
         ParamError: rank, ``out``, the last axis or an attribute is not allowed or not available.
         TypeError: an attribute is of the wrong kind, such as ``scale_alg="a"``.
-        MemoryError: no memory for the results.
 
     Example:
         >>> import numpy as np, npu_quant

@@ -72,8 +72,7 @@ def npu_dynamic_block_quant(
         dst_type_max: for hifloat8 what amax becomes: 15, 56, 224 or 32768; codes still end at
             +-32768. 0 means the table's.
         out: where to write ``(y, scale)``: arrays of exactly the result's shapes and dtypes, any
-            strides, apart from each other and from x, such as an earlier result; None for one that
-            is not wanted. After Ctrl-C it holds some new elements and some old ones.
+            strides, apart from each other and from x; None for one that is not wanted.
         numerics: the arithmetic profile, by default the current one
             (:func:`npu_quant.numerics`): ``"reference"``, or a device's, ``"ascend910b"`` or
             ``"ascend950"``, which refuse what the device does (docs/numerics.md 4).
@@ -104,7 +103,6 @@ def npu_dynamic_block_quant(
         DTypeError: ``x`` is missing (code 161001), is no ndarray, or has another dtype.
         ParamError: rank, ``out`` or an attribute is not allowed or not available.
         TypeError: an attribute is of the wrong kind, such as ``min_scale="a"``.
-        MemoryError: no memory for the results.
 
     Example:
         >>> import numpy as np, npu_quant

@@ -72,10 +72,8 @@ def npu_dynamic_mx_quant(
         max_low_bound: for ``scale_alg=1`` the least amax: no byte is less than that of a block with
             this amax. Rounded to float32; negative, NaN or infinite is an error.
         out: where to write ``(y, mxscale)``: arrays of exactly the result's shapes and dtypes, any
-            strides, apart from each other and from input, such as an earlier result; None for one
-            that is not wanted. After Ctrl-C it holds some new elements and some old ones.
-        numerics: the arithmetic profile, by default the current one
-            (:func:`npu_quant.numerics`).
+            strides, apart from each other and from input; None for one that is not wanted.
+        numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
         ``(y, mxscale)``: codes of input's shape, in float4 with half the last axis, whichever the
@@ -106,7 +104,6 @@ def npu_dynamic_mx_quant(
         DTypeError: ``input`` is missing (code 161001), is no ndarray, or has another dtype.
         ParamError: rank, ``out``, the last axis or an attribute is not allowed or not available.
         TypeError: an attribute is of the wrong kind, such as ``block_size="a"``.
-        MemoryError: no memory for the results.
 
     Example:
         >>> import numpy as np, npu_quant

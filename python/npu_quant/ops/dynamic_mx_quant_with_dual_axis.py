@@ -55,11 +55,9 @@ def npu_dynamic_mx_quant_with_dual_axis(
             float4_e1m2. None means 0.
         dst_type_max: for ``scale_alg=2`` what amax may become at most: 6 to 12. 0 or None means 6.
         out: where to write ``(y1, mxscale1, y2, mxscale2)``: arrays of exactly the result's shapes
-            and dtypes, any strides, apart from each other and from input, such as an earlier
-            result; None for one that is not wanted: without y1 and mxscale1 nothing is done along
-            the last axis. After Ctrl-C it holds some new elements and some old ones.
-        numerics: the arithmetic profile, by default the current one
-            (:func:`npu_quant.numerics`).
+            and dtypes, any strides, apart from each other and from input; None for one that is not
+            wanted: without y1 and mxscale1 nothing is done along the last axis.
+        numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
         ``(y1, mxscale1, y2, mxscale2)``, for input of shape ``(..., m, n)``: both codes have that
@@ -84,7 +82,6 @@ def npu_dynamic_mx_quant_with_dual_axis(
         DTypeError: ``input`` is missing (code 161001), is no ndarray, or has another dtype.
         ParamError: rank, ``out``, the last axis or an attribute is not allowed or not available.
         TypeError: an attribute is of the wrong kind, such as ``scale_alg="a"``.
-        MemoryError: no memory for the results.
 
     Example:
         >>> import numpy as np, npu_quant

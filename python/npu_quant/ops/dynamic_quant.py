@@ -79,8 +79,7 @@ def npu_dynamic_quant(
         dst_type_max: MAX of hifloat8, 1e-6 to 32768, if it is not 0; others have their own. Codes
             end at +-32768 all the same.
         out: where to write ``(y, scale)``: arrays of exactly the result's shapes and dtypes, any
-            strides, apart from each other and the inputs, such as an earlier result; None for one
-            that is not wanted. After Ctrl-C it holds some new elements and some old ones.
+            strides, apart from each other and the inputs; None for one that is not wanted.
         numerics: the arithmetic profile, by default the current one
             (:func:`npu_quant.numerics`): ``"reference"``, or a device's, ``"ascend910b"`` or
             ``"ascend950"``, which refuse what the device does (docs/numerics.md 4).
@@ -111,7 +110,6 @@ def npu_dynamic_quant(
         ParamError: rank, shape, ``out``, an attribute or an entry of ``group_index`` is not
             allowed or not available.
         TypeError: an attribute is of the wrong kind, such as ``quant_mode=0``.
-        MemoryError: no memory for the results.
 
     Example:
         >>> import numpy as np, npu_quant

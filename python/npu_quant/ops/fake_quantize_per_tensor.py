@@ -50,10 +50,8 @@ def fake_quantize_per_tensor_affine_cachemask(
         quant_min: the lowest grid point, -16777216 to 16777216 and not above ``quant_max``.
         quant_max: the highest grid point, -16777216 to 16777216.
         out: where to write ``(output, mask)``: arrays of exactly the result's shape and dtypes, any
-            strides, apart from each other and from self, such as an earlier result; None for one
-            that is not wanted. After Ctrl-C it holds some new elements and some old ones.
-        numerics: the arithmetic profile, by default the current one
-            (:func:`npu_quant.numerics`).
+            strides, apart from each other and from self; None for one that is not wanted.
+        numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
         ``(output, mask)``: self's dtype and bool, both of self's shape.
@@ -79,7 +77,6 @@ def fake_quantize_per_tensor_affine_cachemask(
         DTypeError: ``self`` is missing (code 161001), is no ndarray, or has another dtype.
         ParamError: rank, range, ``zero_point`` or ``out`` is not allowed.
         TypeError: an attribute is of the wrong kind, such as ``zero_point=0.0``.
-        MemoryError: no memory for the results.
 
     Example:
         >>> import numpy as np, npu_quant
@@ -132,10 +129,8 @@ def _fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
         quant_min: the lowest grid point, -16777216 to 16777216 and not above ``quant_max``.
         quant_max: the highest grid point, -16777216 to 16777216.
         out: where to write ``(output, mask)``: arrays of exactly the result's shape and dtypes, any
-            strides, apart from each other and the inputs, such as an earlier result; None for one
-            that is not wanted. After Ctrl-C it holds some new elements and some old ones.
-        numerics: the arithmetic profile, by default the current one
-            (:func:`npu_quant.numerics`).
+            strides, apart from each other and the inputs; None for one that is not wanted.
+        numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
         ``(output, mask)``: self's dtype and bool, both of self's shape.
@@ -158,7 +153,6 @@ def _fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
         DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
         ParamError: rank, range, number of elements, ``zero_point`` or ``out`` is not allowed.
         TypeError: an attribute is of the wrong kind, such as ``quant_min=0.0``.
-        MemoryError: no memory for the results.
 
     Example:
         >>> import numpy as np, npu_quant
@@ -221,10 +215,8 @@ def fake_quantize_per_tensor_affine(
         quant_min: the lowest grid point, -16777216 to 16777216 and not above ``quant_max``.
         quant_max: the highest grid point, -16777216 to 16777216.
         out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from the inputs, such as an earlier result. After Ctrl-C it holds some new elements and
-            some old ones.
-        numerics: the arithmetic profile, by default the current one
-            (:func:`npu_quant.numerics`).
+            from the inputs.
+        numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
         An array of self's dtype and shape.
@@ -235,7 +227,6 @@ def fake_quantize_per_tensor_affine(
         DTypeError: ``self`` is missing (code 161001), is no ndarray, or an array has another dtype.
         ParamError: rank, range, number of elements, ``zero_point`` or ``out`` is not allowed.
         TypeError: an attribute is of the wrong kind, or only one of scale and zero point an array.
-        MemoryError: no memory for the result.
 
     Example:
         >>> import numpy as np, npu_quant
@@ -272,10 +263,8 @@ def fake_quantize_per_tensor_affine_cachemask_backward(
         mask: bool, of grad's shape: the second result of
             :func:`fake_quantize_per_tensor_affine_cachemask`.
         out: where to write the result: an array of exactly grad's shape and dtype, any strides,
-            apart from the inputs, such as an earlier result. After Ctrl-C it holds some new
-            elements and some old ones.
-        numerics: the arithmetic profile, by default the current one
-            (:func:`npu_quant.numerics`).
+            apart from the inputs.
+        numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
         An array of grad's dtype and shape.
@@ -286,7 +275,6 @@ def fake_quantize_per_tensor_affine_cachemask_backward(
         DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
         ParamError: rank, shape or ``out`` is not allowed.
         TypeError: ``numerics`` is no str.
-        MemoryError: no memory for the result.
 
     Example:
         >>> import numpy as np, npu_quant

@@ -77,11 +77,9 @@ def npu_grouped_dynamic_block_quant(
         dst_type_max: for hifloat8 what amax becomes: from 1e-06 to 32768; codes still end at
             +-32768. 0 means the table's.
         out: where to write ``(y, scale)``: arrays of exactly the result's shapes and dtypes, any
-            strides, apart from each other, from x and from group_list, such as an earlier result;
-            None for one that is not wanted. After Ctrl-C it holds some new elements and some old
-            ones.
-        numerics: the arithmetic profile, by default the current one
-            (:func:`npu_quant.numerics`).
+            strides, apart from each other, from x and from group_list; None for one that is not
+            wanted.
+        numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
         ``(y, scale)``: codes of x's shape; float32 of shape ``(..., m // row_block_size + g,
@@ -113,7 +111,6 @@ def npu_grouped_dynamic_block_quant(
             dtype.
         ParamError: a rank, ``group_list``, ``out`` or an attribute is not allowed or not available.
         TypeError: an attribute is of the wrong kind, such as ``min_scale="a"``.
-        MemoryError: no memory for the results.
 
     Example:
         >>> import numpy as np, npu_quant

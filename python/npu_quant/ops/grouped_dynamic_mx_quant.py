@@ -73,11 +73,9 @@ def npu_grouped_dynamic_mx_quant(
         dst_type_max: for ``scale_alg=2`` what amax may become at most: from top to twice as much, 6
             to 12 or 1.75 to 3.5; codes still end at top. 0 or None means top. Rounded to float32.
         out: where to write ``(y, mxscale)``: arrays of exactly the result's shapes and dtypes, any
-            strides, apart from each other, from x and from group_index, such as an earlier result;
-            None for one that is not wanted. After Ctrl-C it holds some new elements and some old
-            ones.
-        numerics: the arithmetic profile, by default the current one
-            (:func:`npu_quant.numerics`).
+            strides, apart from each other, from x and from group_index; None for one that is not
+            wanted.
+        numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
         ``(y, mxscale)``: codes of x's shape, in float4 ``(m, n / 2)`` with two codes of a row in
@@ -108,7 +106,6 @@ def npu_grouped_dynamic_mx_quant(
         ParamError: a rank, ``group_index``, ``out``, the last axis or an attribute is not allowed
             or not available.
         TypeError: an attribute is of the wrong kind, such as ``blocksize="a"``.
-        MemoryError: no memory for the results.
 
     Example:
         >>> import numpy as np, npu_quant

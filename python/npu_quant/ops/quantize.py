@@ -63,10 +63,8 @@ def npu_quantize(
             one, as in torch_npu, and -2 the one before it; there are no others.
         div_mode: whether to divide by the scales or to multiply.
         out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from the inputs, such as an earlier result. After Ctrl-C it holds some new elements and
-            some old ones.
-        numerics: the arithmetic profile, by default the current one
-            (:func:`npu_quant.numerics`).
+            from the inputs.
+        numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
         The codes, of self's shape; of int4, whose last axis has to be a multiple of 8, an eighth of
@@ -103,7 +101,6 @@ def npu_quantize(
         DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
         ParamError: rank, shape, ``out`` or an attribute is not allowed or not available.
         TypeError: an attribute is of the wrong kind, such as ``dtype=None``.
-        MemoryError: no memory for the result.
 
     Example:
         >>> import numpy as np, npu_quant

@@ -61,10 +61,8 @@ def quantize_val(
             ``quint8`` (0 to 255, uint8) or ``qint32`` (int32); also its name, ``torch.qint8``,
             torch's code (12, 13, 14), or the storage type in any of these ways (``np.int8``).
         out: where to write the codes of an array: an array of exactly its shape and the storage
-            type, any strides, apart from ``value``, such as an earlier result. After Ctrl-C it
-            holds some new elements and some old ones.
-        numerics: the arithmetic profile, by default the current one
-            (:func:`npu_quant.numerics`).
+            type, any strides, apart from ``value``.
+        numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
         An int for a number; for an array the codes, int8, uint8 or int32, of its shape.
@@ -98,7 +96,6 @@ def quantize_val(
         ParamError: rank, ``zero_point``, ``scalar_type`` or ``out`` is not allowed.
         TypeError: an attribute is of the wrong kind, such as ``zero_point=0.0``, or ``out`` is
             given for a number.
-        MemoryError: no memory for the result.
 
     Example:
         >>> import numpy as np, npu_quant
@@ -156,10 +153,8 @@ def dequantize_val(
         value: an int in the range of int32, or an array: int8, uint8 or int32, of rank 0 to 8. Any
             strides, unaligned and read-only arrays included.
         out: where to write the values of an array: a float32 array of exactly its shape, any
-            strides, apart from ``value``, such as an earlier result. After Ctrl-C it holds some new
-            elements and some old ones.
-        numerics: the arithmetic profile, by default the current one
-            (:func:`npu_quant.numerics`).
+            strides, apart from ``value``.
+        numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
         A float, which is one of float32, for an int; for an array a float32 array of its shape.
@@ -185,7 +180,6 @@ def dequantize_val(
         ParamError: rank, ``zero_point``, an int ``value`` or ``out`` is not allowed.
         TypeError: an argument is of the wrong kind, such as ``value=1.0``, or ``out`` is given for
             a number.
-        MemoryError: no memory for the result.
 
     Example:
         >>> import numpy as np, npu_quant

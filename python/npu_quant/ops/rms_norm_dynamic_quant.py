@@ -53,10 +53,8 @@ def npu_rms_norm_dynamic_quant(
         beta: the norm's bias, as gamma; None for nothing.
         epsilon: any number, rounded to float32 first.
         out: where to write ``(y, scale)``: arrays of exactly the result's shapes and dtypes, any
-            strides, apart from each other and the inputs, such as an earlier result; None for one
-            that is not wanted. After Ctrl-C it holds some new elements and some old ones.
-        numerics: the arithmetic profile, by default the current one
-            (:func:`npu_quant.numerics`).
+            strides, apart from each other and the inputs; None for one that is not wanted.
+        numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
         ``(y, scale)``: int8 of x's shape, and float32 of ``x.shape[:-1]``. The way back to about
@@ -80,7 +78,6 @@ def npu_rms_norm_dynamic_quant(
         DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
         ParamError: rank, shape, ``out`` or an attribute is not allowed or not available.
         TypeError: an attribute is of the wrong kind, such as ``epsilon="small"``.
-        MemoryError: no memory for the results.
 
     Example:
         >>> import numpy as np, npu_quant

@@ -50,9 +50,8 @@ def npu_rms_norm_quant(
             float8_e4m3fn, as torch_npu's code (258, 285, 290, 291, 292), torch's, dtype or name.
             How arrays hold them: :func:`npu_quant.npu_quantize`.
         out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from the inputs. After Ctrl-C it holds some new elements and some old ones.
-        numerics: the arithmetic profile, by default the current one
-            (:func:`npu_quant.numerics`).
+            from the inputs.
+        numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
         Codes of x's shape; but that int4, 8 codes to an element, needs a last axis of a multiple of
@@ -79,7 +78,6 @@ def npu_rms_norm_quant(
         DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
         ParamError: rank, shape, ``out`` or an attribute is not allowed or not available.
         TypeError: an attribute is of the wrong kind, such as ``epsilon="small"``.
-        MemoryError: no memory for the results.
 
     Example:
         >>> import numpy as np, npu_quant

@@ -61,10 +61,8 @@ def npu_rms_norm_quant_v2(
             float8_e4m3fn, as torch_npu's code (258, 285, 290, 291, 292), torch's, dtype or name.
             How arrays hold them: :func:`npu_quant.npu_quantize`.
         out: where to write ``(y, rstd)``: arrays of exactly the result's shapes and dtypes, any
-            strides, apart from each other and the inputs, such as an earlier result; None for one
-            that is not wanted. After Ctrl-C it holds some new elements and some old ones.
-        numerics: the arithmetic profile, by default the current one
-            (:func:`npu_quant.numerics`).
+            strides, apart from each other and the inputs; None for one that is not wanted.
+        numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
         ``(y, rstd)``: codes of x's shape (int4 has an eighth of its last axis, which has to be a
@@ -89,7 +87,6 @@ def npu_rms_norm_quant_v2(
         DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
         ParamError: rank, shape, ``out`` or an attribute is not allowed or not available.
         TypeError: an attribute is of the wrong kind, such as ``epsilon="small"``.
-        MemoryError: no memory for the results.
 
     Example:
         >>> import numpy as np, npu_quant

@@ -38,10 +38,8 @@ def npu_trans_quant_param(
             then holds for all.
         round_mode: how 32 bits become 19: 0, and None, cuts; 1 rounds to nearest, ties to even.
         out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from the inputs, such as an earlier result. After Ctrl-C it holds some new elements and
-            some old ones.
-        numerics: the arithmetic profile, by default the current one
-            (:func:`npu_quant.numerics`).
+            from the inputs.
+        numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
         int64, of scale's shape; of offset's where that has more elements than one scale.
@@ -66,7 +64,6 @@ def npu_trans_quant_param(
         DTypeError: scale is missing (code 161001), an array is no ndarray, or has another dtype.
         ParamError: rank, shape, ``round_mode`` or ``out`` is not allowed.
         TypeError: an attribute is of the wrong kind, such as ``round_mode=1.5``.
-        MemoryError: no memory for the result.
 
     Example:
         >>> import numpy as np, npu_quant
