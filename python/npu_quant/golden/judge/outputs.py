@@ -27,7 +27,7 @@ from .casts import note_of
 from .power import power_of
 from .refusal import is_constant, is_same
 from .request import Limits, Request
-from .rounding import Numbers, Rounding, follows_scale
+from .rounding import Dequantized, Rounding, follows_scale
 from .tolerance import Measured, is_kept, rule_of, verdicts_of_presets
 
 
@@ -231,8 +231,8 @@ def _by_actual_scale(
     scale, theirs = scales[follows.index(max(follows))]
     if not model.has_numbers:
         return max(follows), None
-    ours = Numbers(model, number, actual, scale)
-    return max(follows), measure(ours, Numbers(model, number, golden, theirs))[0]
+    ours = Dequantized(model, number, actual, scale)
+    return max(follows), measure(ours, Dequantized(model, number, golden, theirs))[0]
 
 
 def _only_the_worst(where: Where | None, shape: tuple[int, ...]) -> Seen:

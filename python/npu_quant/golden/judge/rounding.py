@@ -83,7 +83,7 @@ def _follows(model: Model, output: int, some: Differences, scale: NDArray[Any]) 
     return bool(np.all(beyond <= model.allowed_for(output) * ulp.astype(np.float64)))
 
 
-class Numbers:
+class Dequantized:
     """The numbers that codes and their scales stand for: other codes may stand for the same."""
 
     name = ""

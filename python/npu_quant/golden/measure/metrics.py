@@ -63,7 +63,7 @@ def measure(
     """
     size, columns = size_of(golden), max(1, Layout.of(golden.shape).columns)
     own = elements_of(golden.dtype) if own is None else own
-    counter = _Codes(own) if own.carrier.itemsize == 1 else _Numbers(own)
+    counter = _Pairs(own) if own.carrier.itemsize == 1 else _Totals(own)
     row_shift = _shift(-(-size // columns), MOST_ROW_BUCKETS)
     column_shift = _shift(columns, MOST_COLUMN_BUCKETS)
     positions = Positions(
@@ -117,7 +117,7 @@ def _read(
         yield coming.result()
 
 
-class _Numbers:
+class _Totals:
     """Types of 2, 4 and 8 bytes: the kernel's running totals (csrc/kernels/compare/compare.h)."""
 
     is_nan: NDArray[np.bool_] | None = None
@@ -141,7 +141,7 @@ class _Numbers:
         return [int(n) for n in self.counts], [float(x) for x in self._totals]
 
 
-class _Codes:
+class _Pairs:
     """Types of one byte: how often each pair of codes occurs, from which all else follows."""
 
     sums = None
