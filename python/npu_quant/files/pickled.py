@@ -97,7 +97,10 @@ def _check_metadata(args: tuple[Any, ...]) -> None:
 
 
 def _rebuild_v2(args: tuple[Any, ...]) -> object:
-    """torch: storage, offset, size, stride, requires_grad, hooks, optional metadata."""
+    """torch: storage, offset, size, stride, requires_grad, hooks, optional metadata.
+
+    torch_npu: the same, with the format it had on the NPU last; the storage is plain.
+    """
     _check_metadata(args[6:])
     return _view(args, getattr(args[0], "dtype", None))
 
@@ -106,11 +109,6 @@ def _rebuild_v3(args: tuple[Any, ...]) -> object:
     """torch: as before, with the dtype ahead of the metadata."""
     _check_metadata(args[7:])
     return _view(args, DTYPES.get(args[6].text) if isinstance(args[6], _Name) else None)
-
-
-def _rebuild_npu(args: tuple[Any, ...]) -> object:
-    """torch_npu: as version 2, with the format it had on the NPU last; the storage is plain."""
-    return _view(args, getattr(args[0], "dtype", None))
 
 
 def _rebuild_parameter(args: tuple[Any, ...]) -> object:
@@ -124,7 +122,7 @@ _CALLS: dict[str, tuple[tuple[int, ...], Callable[[tuple[Any, ...]], object]]] =
     "torch._utils._rebuild_tensor_v2": ((6, 7), _rebuild_v2),
     "torch._utils._rebuild_tensor_v3": ((7, 8), _rebuild_v3),
     "torch._utils._rebuild_parameter": ((3,), _rebuild_parameter),
-    "torch_npu.utils.storage._rebuild_npu_tensor": ((7,), _rebuild_npu),
+    "torch_npu.utils.storage._rebuild_npu_tensor": ((7,), lambda args: _rebuild_v2(args[:6])),
     "collections.OrderedDict": ((0,), lambda args: {}),
 }
 """What may be called: the counts of arguments, and what describes the result."""
@@ -175,7 +173,7 @@ class _Machine:
         self._marks: list[int] = []
         self._memo: dict[int, Any] = {}
 
-    def pop(self, _: Any = None) -> Any:
+    def pop(self) -> Any:
         if len(self._stack) <= self._floor():
             raise RefusedError("its pickle is malformed: too little on its stack")
         return self._stack.pop()
@@ -183,7 +181,7 @@ class _Machine:
     def _floor(self) -> int:
         return self._marks[-1] if self._marks else 0
 
-    def _pop_to_mark(self) -> list[Any]:
+    def pop_to_mark(self) -> list[Any]:
         if not self._marks:
             raise RefusedError("its pickle is malformed: a mark is missing")
         at = self._marks.pop()
@@ -201,37 +199,19 @@ class _Machine:
         if not 2 <= number <= 5:
             raise RefusedError(f"its pickle is of protocol {number}; 2 to 5 are known")
 
-    def pass_over(self, _: Any) -> None:
-        pass
-
-    def mark(self, _: Any) -> None:
+    def mark(self) -> None:
         self._marks.append(len(self._stack))
 
     def push(self, value: object) -> None:
         self._stack.append(value)
 
-    def make_tuple(self, _: Any) -> None:
-        self._stack.append(tuple(self._pop_to_mark()))
+    def pop_some(self, count: int) -> list[Any]:
+        return [self.pop() for _ in range(count)][::-1]
 
-    def tuple_of(self, size: int) -> None:
-        self._stack.append(tuple(reversed([self.pop() for _ in range(size)])))
-
-    def append(self, _: Any) -> None:
-        item = self.pop()
-        self._top(list).append(item)
-
-    def appends(self, _: Any) -> None:
-        items = self._pop_to_mark()
+    def extend(self, items: list[Any]) -> None:
         self._top(list).extend(items)
 
-    def set_item(self, _: Any) -> None:
-        value, key = self.pop(), self.pop()
-        self._set([key, value])
-
-    def set_items(self, _: Any) -> None:
-        self._set(self._pop_to_mark())
-
-    def _set(self, items: list[Any]) -> None:
+    def set_items(self, items: list[Any]) -> None:
         target = self._top(dict)
         for key in items[::2]:
             # Hashing what nests deeply, such as a tuple, would overflow the C stack.
@@ -256,14 +236,14 @@ class _Machine:
             raise RefusedError(f"refused: the file asks for {asked}{WAY_OUT}")
         self._stack.append(_Name(f"{module}.{name}"))
 
-    def name_on_stack(self, _: Any) -> None:
-        name, module = self.pop(), self.pop()
+    def name_on_stack(self) -> None:
+        module, name = self.pop_some(2)
         if not isinstance(name, str) or not isinstance(module, str):
             raise RefusedError("its pickle is malformed: a name is no text")
         self.name(f"{module} {name}")
 
-    def call(self, _: Any) -> None:
-        args, target = self.pop(), self.pop()
+    def call(self) -> None:
+        target, args = self.pop_some(2)
         text = target.text if isinstance(target, _Name) else ""
         counts, made = _CALLS.get(text, ((), None))
         if made is None or not isinstance(args, tuple) or len(args) not in counts:
@@ -271,11 +251,11 @@ class _Machine:
             raise RefusedError(f"refused: its pickle calls {what} in an unusual way{WAY_OUT}")
         self._stack.append(made(args))
 
-    def build(self, _: Any) -> None:
+    def build(self) -> None:
         self.pop()  # attributes, such as a state_dict's _metadata
         self._top(dict)
 
-    def refer(self, _: Any) -> None:
+    def refer(self) -> None:
         given = self.pop()
         if not isinstance(given, tuple) or len(given) != 5 or given[0] != "storage":
             raise RefusedError("its pickle refers to something that is no storage")
@@ -286,43 +266,36 @@ class _Machine:
         self._stack.append(Storage(dtype, key, count))
 
 
-def _pushing(make: Callable[[], object]) -> Callable[[_Machine, Any], None]:
-    return lambda machine, _: machine.push(make())
-
-
-def _tuple_of(size: int) -> Callable[[_Machine, Any], None]:
-    return lambda machine, _: machine.tuple_of(size)
-
-
+_Operation = Callable[[_Machine, Any], object]
 _PUSHED = (
     *("BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "NONE"),
     *("BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8"),
 )
-_OPERATIONS: dict[str, Callable[[_Machine, Any], object]] = {
+_OPERATIONS: dict[str, _Operation] = {
     **dict.fromkeys(_PUSHED, _Machine.push),
     **dict.fromkeys(("BINPUT", "LONG_BINPUT", "MEMOIZE"), _Machine.put),
     **dict.fromkeys(("BINGET", "LONG_BINGET"), _Machine.get),
     "PROTO": _Machine.protocol,
-    "FRAME": _Machine.pass_over,
-    "NEWTRUE": _pushing(lambda: True),
-    "NEWFALSE": _pushing(lambda: False),
-    "EMPTY_TUPLE": _pushing(tuple),
-    "EMPTY_DICT": _pushing(dict),
-    "EMPTY_LIST": _pushing(list),
-    "POP": _Machine.pop,
-    "MARK": _Machine.mark,
-    "TUPLE": _Machine.make_tuple,
-    "TUPLE1": _tuple_of(1),
-    "TUPLE2": _tuple_of(2),
-    "TUPLE3": _tuple_of(3),
-    "APPEND": _Machine.append,
-    "APPENDS": _Machine.appends,
-    "SETITEM": _Machine.set_item,
-    "SETITEMS": _Machine.set_items,
     "GLOBAL": _Machine.name,
-    "STACK_GLOBAL": _Machine.name_on_stack,
-    "REDUCE": _Machine.call,
-    "BUILD": _Machine.build,
-    "BINPERSID": _Machine.refer,
+    "FRAME": lambda machine, _: None,
+    "POP": lambda machine, _: machine.pop(),
+    "MARK": lambda machine, _: machine.mark(),
+    "NEWTRUE": lambda machine, _: machine.push(True),
+    "NEWFALSE": lambda machine, _: machine.push(False),
+    "EMPTY_TUPLE": lambda machine, _: machine.push(()),
+    "EMPTY_DICT": lambda machine, _: machine.push({}),
+    "EMPTY_LIST": lambda machine, _: machine.push([]),
+    "TUPLE": lambda machine, _: machine.push(tuple(machine.pop_to_mark())),
+    "TUPLE1": lambda machine, _: machine.push(tuple(machine.pop_some(1))),
+    "TUPLE2": lambda machine, _: machine.push(tuple(machine.pop_some(2))),
+    "TUPLE3": lambda machine, _: machine.push(tuple(machine.pop_some(3))),
+    "APPEND": lambda machine, _: machine.extend(machine.pop_some(1)),
+    "APPENDS": lambda machine, _: machine.extend(machine.pop_to_mark()),
+    "SETITEM": lambda machine, _: machine.set_items(machine.pop_some(2)),
+    "SETITEMS": lambda machine, _: machine.set_items(machine.pop_to_mark()),
+    "STACK_GLOBAL": lambda machine, _: machine.name_on_stack(),
+    "REDUCE": lambda machine, _: machine.call(),
+    "BUILD": lambda machine, _: machine.build(),
+    "BINPERSID": lambda machine, _: machine.refer(),
 }
-"""By pickletools' names of them."""
+"""What is done by the operations, by pickletools' names of them."""
