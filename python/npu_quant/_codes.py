@@ -96,7 +96,7 @@ def _float_codes(v: NDArray[np.float32], name: str, round_mode: str) -> NDArray[
 
 
 def _code_table(name: str, round_mode: str) -> NDArray[np.uint8]:
-    """Return the code of one number of each kind."""
+    """The codes of numbers that have every first 16 bits, with and without others."""
     kinds = np.arange(1 << 17, dtype=np.uint32)
     v = (kinds >> 1 << 16 | kinds & 1).view(np.float32)
     is_away = name == "hifloat8" and round_mode == "rint"

@@ -185,13 +185,13 @@ def decode(codes: Array, format: DTypeName) -> NDArray[np.float32]:
 
 
 def _as_tensor(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a tensor in the memory of an array, where torch is: an argument was a tensor."""
+    """A tensor in the memory of an array; torch is there, for an argument was a tensor."""
     tensor: NDArray[Any] = sys.modules["torch"].from_numpy(array)
     return tensor
 
 
 def _held(argument: str, codes: Any, name: str) -> NDArray[Any]:
-    """Return codes in arrays of their format's own dtype, which they have, or by another name."""
+    """Codes as an array of their format's carrier."""
     row = _codes.row_of(name)
     _check_array(argument, codes, str(row.carrier))
     if codes.dtype != row.carrier:
@@ -220,7 +220,7 @@ def _check_axis(argument: str, shape: tuple[int, ...], factor: int) -> None:
 
 
 def _packed(codes: Any, name: str, dtypes: tuple[str, str], low: int) -> NDArray[Any]:
-    """Pack codes of a plain dtype, from low on, or of ml_dtypes' own."""
+    """Codes of 4 bits, packed; `low` is the least of them."""
     if _core.is_tensor(codes):
         array = _core.array_of(codes, "formats.pack", "codes")
         return _as_tensor(_packed(array, name, dtypes, low))

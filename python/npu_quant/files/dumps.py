@@ -107,7 +107,7 @@ def _json(path: str) -> Any:
 
 
 def _parents(folder: str) -> dict[str, str]:
-    """Return which module called what; nothing where that is not known."""
+    """The caller of each module, by name; empty without a construct.json."""
     try:
         found = _json(os.path.join(folder, PARENTS))
     except ValueError:
@@ -122,7 +122,7 @@ def _parents(folder: str) -> dict[str, str]:
 
 
 def _ends(names: list[str], parents: dict[str, str]) -> dict[str, int]:
-    """Return by name the number of the last call within each call."""
+    """The number of the last call within each call, by name."""
     ends = {name: number for number, name in enumerate(names)}
     for name in reversed(names):
         parent, seen = parents.get(name), {name}
@@ -135,7 +135,7 @@ def _ends(names: list[str], parents: dict[str, str]) -> dict[str, int]:
 
 
 def _tensors(value: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
-    """Yield the tensors with a file that lie in a value, in order."""
+    """The tensors in a value that have a file, in order."""
     if depth > _DEEPEST:
         return
     if isinstance(value, dict) and isinstance(value.get("data_name"), str):
@@ -181,7 +181,7 @@ def _call_of(name: str, record: dict[str, Any]) -> Call:
 
 
 def _argument(value: Any) -> Any:
-    """Return an argument as dump.json has it: a tensor in a file, a value, or None."""
+    """An argument: a tensor in a file, a value, or None."""
     if isinstance(value, list):
         return [_argument(item) for item in value]
     if not isinstance(value, dict):

@@ -72,7 +72,7 @@ _Meaning = tuple[np.dtype, int]
 
 
 def _int4(stored: Stored, dtype: np.dtype, file: File) -> _Meaning:
-    """Return how int4 is carried: 8 to an int32, 2 to a byte, or one to an ml_dtypes V1."""
+    """How int4 is carried: 8 to an int32, 2 to a byte, or one to an ml_dtypes V1."""
     if is_void(dtype) and dtype.itemsize == 1:
         return _INT8, 1
     if dtype.kind not in "iu" or dtype.itemsize not in (1, 4):
@@ -83,7 +83,7 @@ def _int4(stored: Stored, dtype: np.dtype, file: File) -> _Meaning:
 
 
 def _meaning(stored: Stored, wanted: dtypes.DTypeName | None, file: File) -> _Meaning:
-    """Return how stored elements become elements of the dtype that is wanted."""
+    """How stored elements become those of the wanted dtype."""
     dtype = stored.dtype
     if dtype is None:
         raise file.fault(f"has dtype {stored.kind}, which is not one of numbers")

@@ -142,7 +142,7 @@ def folder_of(path: str | os.PathLike[str]) -> Folder:
 
 
 def _walk(root: str, passed_over: list[str]) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield each folder, the name it goes by, and its files; links are followed, but not round."""
+    """Each folder, the name it goes by, and its files; links are followed, but not round."""
     waiting: list[tuple[str, str, tuple[tuple[int, int], ...]]] = [(root, "", ())]
     while waiting:
         folder, shown, above = waiting.pop()
@@ -164,7 +164,7 @@ def _walk(root: str, passed_over: list[str]) -> Iterator[tuple[str, str, list[st
 
 
 def _name_of_folder(name: str, beside: list[str]) -> str:
-    """Return the name of a folder in both runs: msprobe's of a process has its number."""
+    """The name of a folder in both runs: msprobe's has the number of the process."""
     processes = [other for other in beside if _PROCESS.fullmatch(other)]
     return "proc" if processes == [name] else name
 
@@ -249,7 +249,7 @@ def _entries_of_file(path: str, shown: str, folder: str) -> list[Entry]:
 
 
 def _sidecar(folder: str, file: str, files: list[str]) -> tuple[_Like, set[str]]:
-    """Return the dtype and shape that lie beside a raw file, and the name of their file."""
+    """The dtype and shape that lie beside a raw file, and the name of their file."""
     for beside in (f"{file}.json", f"{stem_of(file)}.json"):
         if not file.lower().endswith(".bin") or beside not in files:
             continue
@@ -281,7 +281,7 @@ def _placed(entry: Entry, folder: str, index: Index | None) -> Entry:
 
 
 def _missing(index: Index, entries: list[Entry], folder: str, shown: str, name: str) -> list[Entry]:
-    """Return the arrays that dump.json lists and that are not there."""
+    """The arrays that dump.json lists and that are not there."""
     there = {os.path.basename(entry.path) for entry in entries}
     made = []
     for file, listed in index.listed.items():

@@ -116,7 +116,7 @@ def _described_or_fault(found: Arrays, key: str) -> tuple[str, tuple[int, ...]]:
 
 
 def _arrays(file: File) -> tuple[str, Arrays]:
-    """Return the kind of a file and the arrays in it; none of bare elements."""
+    """The kind of a file and the arrays in it; none of bare elements."""
     suffix = os.path.splitext(file.path)[1].lower()
     if suffix == ".safetensors":
         return "safetensors", safetensors.arrays(file)
@@ -138,7 +138,6 @@ def _arrays(file: File) -> tuple[str, Arrays]:
 
 
 def _choose(file: File, found: Collection[str], key: str | None) -> str:
-    """Return the key of the array that is asked for."""
     known = ", ".join(clean(name, 30) for name in islice(found, 8))
     known += f" and {len(found) - 8} more" if len(found) > 8 else ""
     if not found:

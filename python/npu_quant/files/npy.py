@@ -78,7 +78,7 @@ def _header_of(file: File, data: Region, what: str) -> _ArrayHeader:
 
 
 def _parse(text: str, end: int) -> _ArrayHeader:
-    """Return what a header's text says; ValueError where it is malformed."""
+    """The header in a text; ValueError where it is malformed."""
     text = text.strip()
     if not (text.startswith("{") and text.endswith("}")):
         raise ValueError("it is not a dict")

@@ -72,7 +72,7 @@ class RefusedError(Exception):
 
 
 def _view(args: tuple[Any, ...], dtype: object) -> StorageView:
-    """Return a tensor of a storage, an offset, a size and strides, the first of `args`."""
+    """A tensor of a storage, an offset, a size and strides, the first of `args`."""
     storage, offset, size, stride = args[:4]
     if not isinstance(storage, Storage) or not isinstance(dtype, str) or not dtype:
         raise RefusedError("its pickle has a tensor without a storage or dtype")
@@ -88,7 +88,7 @@ def _counts(numbers: object) -> bool:
 
 
 def _check_metadata(args: tuple[Any, ...]) -> None:
-    """Refuse what a tensor is yet to undergo; torch_npu's format on the NPU does not matter."""
+    """Refuse a tensor that is yet to be negated; its format on the NPU does not matter."""
     metadata = args[0] if args else None
     if not isinstance(metadata, (dict, type(None))):
         raise RefusedError("its pickle has a tensor with malformed metadata")
@@ -154,7 +154,7 @@ def describe(data: bytes, limit: int) -> tuple[Any, int]:
 
 
 def _operations(data: bytes) -> Iterator[tuple[str, Any]]:
-    """Yield the operations of a pickle, which decoding looks nothing up for, with their data."""
+    """The operations of a pickle, with their data; decoding them looks nothing up."""
     try:
         for opcode, argument, _ in pickletools.genops(data):
             if opcode.name not in _OPERATIONS and opcode.name != "STOP":
@@ -190,7 +190,7 @@ class _Machine:
         return items
 
     def _top(self, kind: type) -> Any:
-        """Return the container on top of the stack, which is to be filled."""
+        """The container on top of the stack, to be filled."""
         if len(self._stack) <= self._floor() or not isinstance(self._stack[-1], kind):
             raise RefusedError(f"its pickle is malformed: it fills no {kind.__name__}")
         return self._stack[-1]

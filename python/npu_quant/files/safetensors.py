@@ -42,7 +42,7 @@ _FIELDS = {"dtype", "shape", "data_offsets"}
 
 
 class _HeaderError(ValueError):
-    """What a header has that no file of this format has."""
+    """A malformed header."""
 
 
 class TensorInfo(NamedTuple):
@@ -106,7 +106,6 @@ def arrays(file: File) -> Arrays:
 
 
 def _header(file: File) -> bytes:
-    """Return the header's text."""
     whole = InPlace(file, 0, file.size)
     length = int.from_bytes(take(whole, 0, 8), "little") if file.size >= 8 else -1
     if not 2 <= length <= min(MAX_HEADER, file.size - 8):
@@ -149,7 +148,7 @@ _kept: Callable[[bytes], dict[str, TensorInfo]] = lru_cache(maxsize=2)(_parsed)
 
 
 def _entries(text: bytes) -> dict[str, Any]:
-    """Return what the JSON of a header says."""
+    """The header's JSON."""
     import json
 
     try:
@@ -172,7 +171,7 @@ def _entries(text: bytes) -> dict[str, Any]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any] | TensorInfo:
-    """Return an object of the JSON, a tensor's as such: it takes much less room."""
+    """An object of the JSON; a tensor's is a TensorInfo, which takes much less room."""
     entries = dict(pairs)
     if len(entries) != len(pairs):
         last = {name: at for at, (name, _) in enumerate(pairs)}
@@ -191,7 +190,7 @@ def _integers(value: object) -> bool:
 
 
 def _tensor(entry: object) -> TensorInfo | str:
-    """Return a tensor, whose bytes are as many as its dtype and shape need, or what is wrong."""
+    """A tensor that has as many bytes as its dtype and shape need, or what is wrong."""
     if not isinstance(entry, dict) or entry.keys() != _FIELDS:
         return "has not dtype, shape and data_offsets"
     kind, axes, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]

@@ -123,7 +123,7 @@ def _dtype(name: str) -> np.dtype:
 
 
 def _stored(archive: Archive, name: str, tensor: StorageView, swapped: bool) -> Stored:
-    """Return a tensor's elements in its storage.
+    """A tensor's elements in its storage.
 
     Raises:
         FileError: the storage has not the size the pickle says, or the tensor exceeds it.
@@ -148,7 +148,7 @@ def _stored(archive: Archive, name: str, tensor: StorageView, swapped: bool) -> 
 
 
 def _in_order(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """Return whether strides are those of C order; an axis of one element may have any."""
+    """Whether strides are those of C order; an axis of one element may have any."""
     expected = 1
     for n, stride in zip(reversed(shape), reversed(strides), strict=True):
         if n != 1 and stride != expected:

@@ -336,7 +336,7 @@ def _small(carrier: np.dtype, table: Float64) -> Small:
 
 
 def _named(name: str, *, ties_away: bool = False, stored: str = "") -> Elements:
-    """Return elements that are bytes; float4's are all those that end in a code's bits."""
+    """Elements of a named format in bytes; of float4 the upper half of a byte does not count."""
     table = np.resize(_codes.values_of(stored or name).astype(np.float64), 256)
     own = _small(np.dtype(np.uint8), table)
     return dataclasses.replace(own, name=name, ties_away=ties_away)
