@@ -40,6 +40,7 @@ def everything(folder: Path) -> list[Any]:
         where, *where.concentrations[:1], output.seen, output.seen.map, *judged.worst(1), folders,
         folders.first, explanation, explanation.ranked[0], loss(X, X, (1, 1)), caught.value, file,
         golden.Alone(long, long), golden.Tolerance(long, True, 0.5, dict.fromkeys(many, True)),
+        golden.list_variants("npu_dynamic_quant")[0],
         golden.VariantMatch(long, True, long, long), golden.Concentration("row", (1,), 1, 1, 0.0),
     ]  # fmt: skip
 
