@@ -1,10 +1,10 @@
 """A model quantized and checked, beside a program that only reads and writes, and beside torch.
 
-A program of as many processes reads the same files with pread, each a MiB at a time into a buffer
-of its own, and writes as many bytes as the result has with pwrite, as it goes along. All is in the
-page cache. It makes, hashes and syncs nothing; quantize() is called with verify=False and does
-sync its files, about eight: a shard is hashed while the next is made, as in models of 30 GiB with
-shards of 4 GiB. Of a check there is nothing to write.
+A program of as many processes as quantize() has threads reads the same files with pread, each a MiB
+at a time into a buffer of its own, and writes as many bytes as the result has with pwrite, as it
+goes along. All is in the page cache. It makes, hashes and syncs nothing; quantize() is called with
+verify=False and does sync its files, about eight: a shard is hashed while the next is made, as in
+models of 30 GiB with shards of 4 GiB. Of a check there is nothing to write.
 
 torch does what msmodelslim does to a bfloat16 weight, in bfloat16: scale = max(amax / 127, 2^-23),
 codes = round(w / scale), with as many threads. It reads each file with safetensors, or where that
@@ -33,8 +33,7 @@ import numpy as np
 
 from npu_quant import checkpoint
 from npu_quant.checkpoint.folder import Tensor, shards_of
-from npu_quant.checkpoint.job import BAND_BYTES
-from npu_quant.checkpoint.matrices import NUMPY, bytes_of, cut
+from npu_quant.checkpoint.matrices import NUMPY, bands, bytes_of
 from npu_quant.checkpoint.names import is_linear
 from npu_quant.checkpoint.weights import Rule, codes_of
 
@@ -222,7 +221,7 @@ def _arithmetic(weights: list[Any]) -> None:
     """Codes and scales, a band of rows at a time, as a worker does."""
     rule = Rule("ascend", "bfloat16")
     for w in weights:
-        for begin, end in cut(0, len(w), w[0].nbytes, BAND_BYTES):
+        for begin, end in bands(0, len(w), w[0].nbytes):
             codes_of(w[begin:end], "int8", rule)
 
 

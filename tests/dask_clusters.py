@@ -97,44 +97,24 @@ def site_without_npu_quant(folder: Path) -> Path:
     return folder
 
 
-BLIND = """
-import os, pathlib
-stat, hidden = pathlib.Path.stat, os.environ["HIDDEN"]
-def seen(self, **how):
-    if str(self).startswith(hidden):
-        raise FileNotFoundError(2, "No such file or directory", str(self))
-    return stat(self, **how)
-pathlib.Path.stat = seen
-pathlib.Path.is_dir = lambda self: not str(self).startswith(hidden) and os.path.isdir(self)
-"""
-"""A sitecustomize.py: this process does not see a folder."""
-
-
 # ---- What is called on workers.
 
 
 def slow(seconds: float, mark: str = "", only: str = "", *, dask_worker: Any) -> None:
-    """Have every piece of a matrix take longer, on one worker or on all; the first makes a file."""
-    from npu_quant.checkpoint import job
+    """Have every piece take longer, on one worker or on all; the first makes a file."""
+    from npu_quant.checkpoint import run
 
-    rows = getattr(job._rows, "plain", job._rows)
+    make = getattr(run.make, "plain", run.make)
 
     def slowly(*arguments: Any) -> Any:
         if mark:
             Path(mark).touch()
         time.sleep(seconds)
-        return rows(*arguments)
+        return make(*arguments)
 
-    slowly.plain = rows  # type: ignore[attr-defined]
+    slowly.plain = make  # type: ignore[attr-defined]
     if only in ("", dask_worker.name):
-        job._rows = slowly if seconds else rows
-
-
-def set_pieces(size: int) -> None:
-    """Have tasks be of pieces of so many bytes, as in the process that hands them out."""
-    from npu_quant.checkpoint import job
-
-    job.PIECE_BYTES = size
+        run.make = slowly if seconds else make
 
 
 def has_shard(out: Path) -> bool:
@@ -148,18 +128,22 @@ def limit_files(size: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 
-def state() -> tuple[int, int, int]:
-    """Return how many threads operators may use, how many files are open, how many plans kept."""
-    import npu_quant
-    from npu_quant.checkpoint import matrices, pool_dask
+def other_version() -> None:
+    """Have a worker be of another version, which it was not when it was asked."""
+    from npu_quant.checkpoint import workers
 
-    return npu_quant.get_num_threads(), len(matrices._open), len(pool_dask._kept)
+    workers.__version__ = "0.0.9"
 
 
-def set_threads(count: int) -> None:
-    import npu_quant
+def blind(name: str) -> None:
+    """Have a worker see no file of such a name."""
+    from npu_quant.checkpoint import matrices, run
 
-    npu_quant.set_num_threads(count)
+    def unseen(*_: Any) -> Any:
+        raise FileNotFoundError(2, "No such file or directory", name)
+
+    matrices.File = unseen  # type: ignore[assignment,misc]
+    run.prepare = unseen
 
 
 def die(*_: Any) -> None:
@@ -167,7 +151,7 @@ def die(*_: Any) -> None:
 
 
 def deadly() -> None:
-    """Have every piece of a matrix kill its process."""
-    from npu_quant.checkpoint import job
+    """Have every piece kill its process."""
+    from npu_quant.checkpoint import run
 
-    job._rows = die
+    run.make = die

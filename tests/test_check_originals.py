@@ -16,7 +16,7 @@ from checkpoints.spoiling import replace
 from checkpoints.tensor_files import Array, Tensors
 from test_check_recipes import made
 
-from npu_quant.checkpoint import CheckedLayer, check, check_layers, originals, quantize
+from npu_quant.checkpoint import CheckedLayer, check, check_layers, matrices, originals, quantize
 from npu_quant.checkpoint.check_layers import Compared, Count
 from npu_quant.checkpoint.weights import Error
 
@@ -55,15 +55,15 @@ def flipped(rows: int) -> Callable[[Array], Array]:
     return change
 
 
-@pytest.mark.parametrize("band", [1, check_layers.BAND_BYTES])
+@pytest.mark.parametrize("band", [8, matrices.BAND_BYTES])
 @pytest.mark.parametrize(
     ("rows", "recipe"), [(0, "npu_quant-P-127"), (2, "npu_quant-P-127"), (3, "other")]
 )
 def test_how_many_rows_a_recipe_may_miss(
     rows: int, recipe: str, band: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """2, of fewer than 300; what else differs is no recipe's. A band of 1 byte has 2 rows."""
-    monkeypatch.setattr(check_layers, "BAND_BYTES", band)
+    """2, of fewer than 300; what else differs is no recipe's. A band of 8 bytes has 2 rows."""
+    monkeypatch.setattr(matrices, "BAND_BYTES", band)
     source, folder = expected_pair(tmp_path)
     replace(folder, f"{Q}.weight", flipped(rows))
     report = check(folder, source, 1)
@@ -74,7 +74,7 @@ def test_how_many_rows_a_recipe_may_miss(
 
 def test_a_band_without_a_scale_that_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has no more rows than a recipe may miss, whose codes are counted there, too."""
-    monkeypatch.setattr(check_layers, "BAND_BYTES", 1)
+    monkeypatch.setattr(matrices, "BAND_BYTES", 8)
     source, folder = expected_pair(tmp_path)
     twice = np.isin(np.arange(72), [10, 11])[:, None] + 1
     replace(folder, f"{Q}.weight", flipped(1))

@@ -12,7 +12,7 @@ from checkpoints.spoiling import SUMS, shards, sums
 
 from npu_quant.checkpoint import check, checking
 from npu_quant.checkpoint.check_sums import NO_SUMS, parsed
-from npu_quant.checkpoint.pool import Workers
+from npu_quant.checkpoint.workers import Threads
 
 A, B = "0123456789abcdef" * 4, "f" * 64
 
@@ -118,7 +118,8 @@ def test_what_was_hashed_is_not_hashed_again(folder: Path) -> None:
     """By the run that wrote it, and that checks it before it ends."""
     sums(folder)
     flip(folder / "tokenizer.json")
-    assert checking.check(folder, None, Workers(1), None, is_whole=True).findings == []
+    with Threads(1) as workers:
+        assert checking.check(folder, None, workers, None, is_whole=True).findings == []
 
 
 def test_without_it_the_text_says_what_is_not_seen(folder: Path) -> None:

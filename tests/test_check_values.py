@@ -12,7 +12,7 @@ from checkpoints.runs import expected_pair
 from checkpoints.spoiling import as_static, put, replace, retype
 from checkpoints.tensor_files import Array
 
-from npu_quant.checkpoint import check, check_values
+from npu_quant.checkpoint import check, matrices
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "float16", "bfloat16", "float32"])
@@ -21,7 +21,7 @@ def test_the_first_bad_offset(dtype: str, tmp_path: Path, monkeypatch: pytest.Mo
     _, folder = expected_pair(tmp_path)
     retype(folder, f"{O}[.].*", "W4A16")
     replace(folder, f"{O}.weight_offset", lambda a: (np.indices(a.shape)[0] == 50).astype(dtype))
-    monkeypatch.setattr(check_values, "BAND_BYTES", 64)
+    monkeypatch.setattr(matrices, "BAND_BYTES", 64)
     (found,) = [f for f in check(folder, None, 1).findings if f.rule == "offset"]
     assert found.text.startswith("1 offsets are not zero")
     assert found.text.endswith("the first is number 50")
@@ -88,7 +88,7 @@ def test_the_first_of_all_is_number_0(tmp_path: Path, monkeypatch: pytest.Monkey
     """Though there are others in later bands."""
     _, folder = expected_pair(tmp_path)
     put(folder, f"{Q}.weight_scale", [[0], [40], [71]], np.nan)
-    monkeypatch.setattr(check_values, "BAND_BYTES", 64)
+    monkeypatch.setattr(matrices, "BAND_BYTES", 64)
     (found,) = check(folder, None, 1).findings
     assert found.text.startswith("3 scales are NaN, infinite, zero or negative")
     assert found.text.endswith("the first is number 0")

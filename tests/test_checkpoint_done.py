@@ -19,8 +19,8 @@ from test_checkpoint_quantize import files_of
 from test_checkpoint_sources import with_another_row
 
 from npu_quant import checkpoint, cli
-from npu_quant.checkpoint import check_sums, checksum, finished, quantizing
-from npu_quant.checkpoint.work import Work, sha256_of
+from npu_quant.checkpoint import check_sums, checksum
+from npu_quant.checkpoint.work import Work
 
 DESCRIPTION = "quant_model_description.json"
 ODD = ("a b.txt", "back\\slash.txt", "two\nlines.txt", "字.txt")
@@ -119,21 +119,6 @@ def test_the_same_command_after_it_is_done(
     assert b == a | done | {"resumed_bytes": a["source_bytes"]}
     assert files_of(out) == before
     assert times == {path: path.stat().st_mtime_ns for path in out.rglob("*")}
-
-
-def test_others_hash_what_was_copied(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    out, hashed = tmp_path / "out", list[Path]()
-    quantize(source, out)
-    for module in (finished, quantizing):
-        monkeypatch.setattr(
-            module, "sha256_of", lambda p: hashed.append(p) or sha256_of(p), raising=False
-        )
-    assert quantize(source, out, workers=2).is_finished_before
-    assert hashed == []
-    quantize(source, out, workers=1)
-    assert source / "tokenizer.json" in hashed
 
 
 def test_what_is_unfit_stays_unfit(

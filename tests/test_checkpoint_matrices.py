@@ -16,6 +16,13 @@ EXPERTS, HIDDEN, INNER = 2, 40, 96
 MODEL = Config({"model_type": "qwen3_vl_moe"})
 
 
+def read(matrix: matrices.Matrix, folder: Path, begin: int, end: int) -> Array:
+    """Return rows, whose bands follow each other."""
+    bands = [*matrix.bands(folder, begin, end)]
+    assert [begin, *(to for _, to, _ in bands)] == [*(at for at, _, _ in bands), end]
+    return np.concatenate([values for _, _, values in bands])
+
+
 @pytest.fixture
 def stack(tmp_path: Path) -> tuple[Array, Tensor]:
     """Write gate and up of experts, [E, K, 2N], after another tensor."""
@@ -27,28 +34,27 @@ def stack(tmp_path: Path) -> tuple[Array, Tensor]:
     return values.reshape(given.shape), tensor
 
 
-@pytest.mark.parametrize("window", [1, 1000, 16 << 20])
-@pytest.mark.parametrize("stretch", [1, 1000, 1 << 20])
-@pytest.mark.parametrize("band", [2, 34, INNER])
+@pytest.mark.parametrize("piece", [1, 1000, 16 << 20])
+@pytest.mark.parametrize("band", [1, 1000, 1 << 20])
+@pytest.mark.parametrize("rows", [2, 34, INNER])
 def test_every_row(
-    window: int,
-    stretch: int,
+    piece: int,
     band: int,
+    rows: int,
     stack: tuple[Array, Tensor],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(matrices, "WINDOW_BYTES", window)
-    monkeypatch.setattr(matrices, "STRETCH_BYTES", stretch)
+    monkeypatch.setattr(matrices, "PIECE_BYTES", piece)
+    monkeypatch.setattr(matrices, "BAND_BYTES", band)
     values, tensor = stack
     for number, matrix in enumerate(matrices.experts_in(tensor, MODEL)):
         expert, half = divmod(number, 2)
         expected = values[expert, :, half * INNER : (half + 1) * INNER].T
-        for begin in range(0, INNER, band):
-            end = min(begin + band, INNER)
-            found = matrix.read(tmp_path, begin, end)
+        for begin in range(0, INNER, rows):
+            end = min(begin + rows, INNER)
+            found = read(matrix, tmp_path, begin, end)
             assert np.array_equal(found.view(np.uint16), expected[begin:end])
-    matrices.close_files()
 
 
 @pytest.fixture
@@ -66,28 +72,18 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_each_byte_is_read_about_once(
-    reads: list[int], stack: tuple[Array, Tensor], tmp_path: Path
-) -> None:
-    """Once for gate and once for up, which lie beside each other; in a few long stretches."""
-    _, tensor = stack
-    for matrix in matrices.experts_in(tensor, MODEL):
-        for begin in range(0, INNER, 8):
-            matrix.read(tmp_path, begin, begin + 8)
-    assert sum(reads) <= 2 * tensor.size
-    assert len(reads) == 2 * EXPERTS
-    matrices.close_files()
-
-
-def test_windows_that_a_band_only_touches_are_not_read(
     reads: list[int],
     stack: tuple[Array, Tensor],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(matrices, "WINDOW_BYTES", 24 * 2 * HIDDEN)
-    next(matrices.experts_in(stack[1], MODEL)).read(tmp_path, 24, 48)
-    assert len(reads) == 1
-    matrices.close_files()
+    """Once for gate and once for up, which lie beside each other, whatever the bands."""
+    monkeypatch.setattr(matrices, "BAND_BYTES", 8 * 2 * HIDDEN)
+    _, tensor = stack
+    for matrix in matrices.experts_in(tensor, MODEL):
+        bands = len([*matrix.bands(tmp_path, 0, INNER)])
+        assert bands == INNER / 8
+    assert sum(reads) <= 2 * tensor.size
 
 
 UP, DOWN = "gate_up_proj", "down_proj"
@@ -127,21 +123,6 @@ def test_the_axis_of_inputs_by_the_sizes_of_a_model(
     assert {m.strides for m in found} == {(k, 1) if rows_lie else (1, shape[1])}
 
 
-@pytest.mark.usefixtures("stack")
-def test_so_many_files_stay_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of one more than may be all are closed."""
-    monkeypatch.setattr(matrices, "_MOST_OPEN", 2)
-    for name in ("b", "c"):
-        (tmp_path / name).write_bytes((tmp_path / "model.safetensors").read_bytes())
-    first, second = (matrices.opened(tmp_path, name) for name in ("model.safetensors", "b"))
-    assert matrices.opened(tmp_path, "model.safetensors") is first
-    assert matrices.opened(tmp_path, "b") is second
-    third = matrices.opened(tmp_path, "c")
-    assert matrices.opened(tmp_path, "b") is not second
-    assert matrices.opened(tmp_path, "c") is third
-    matrices.close_files()
-
-
 @pytest.mark.parametrize("rows", [1, 3, 4, 7, 10])
 def test_rows_of_blocks(rows: int, tmp_path: Path) -> None:
     """FP8 by blocks of 4 x 3, taken in pieces that begin and end within a block."""
@@ -155,8 +136,7 @@ def test_rows_of_blocks(rows: int, tmp_path: Path) -> None:
     expected = codes.view(FLOAT8).astype(np.float32) * spread
     for begin in range(0, 10, rows):
         end = min(begin + rows, 10)
-        assert np.array_equal(matrix.read(tmp_path, begin, end), expected[begin:end])
-    matrices.close_files()
+        assert np.array_equal(read(matrix, tmp_path, begin, end), expected[begin:end])
 
 
 @pytest.mark.parametrize("size", [1, 29, 35, 70, 1000])

@@ -17,8 +17,8 @@ from checkpoints.runs import StoppedError, stopped_at
 from test_checkpoint_quantize import files_of
 
 from npu_quant import checkpoint, cli
-from npu_quant.checkpoint import job, run
-from npu_quant.checkpoint.pool import Pool
+from npu_quant.checkpoint import matrices, run
+from npu_quant.checkpoint.making import Piece
 
 pytest_plugins = ["checkpoints.runs"]
 
@@ -29,8 +29,8 @@ TOTAL = 754_944  # bytes of the source's tensors
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """A shard of forty-odd pieces."""
-    monkeypatch.setattr(job, "PIECE_BYTES", 20_000)
-    monkeypatch.setattr(job, "BAND_BYTES", 6_000)
+    monkeypatch.setattr(matrices, "PIECE_BYTES", 20_000)
+    monkeypatch.setattr(matrices, "BAND_BYTES", 6_000)
 
 
 def quantize(source: Path, out: Path, **more: Any) -> checkpoint.QuantizeReport:
@@ -59,9 +59,9 @@ def part_in(out: Path) -> Path:
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[job.Piece]:
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Piece]:
     """Return the pieces that are made."""
-    result: list[job.Piece] = []
+    result: list[Piece] = []
     make = run.make
 
     def counted(job: Any, piece: Any, path: Any) -> Any:
@@ -74,7 +74,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[job.Piece]:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_half_of_a_shard_is_taken_over(
-    workers: int, source: Path, half: Path, whole: Any, made: list[job.Piece]
+    workers: int, source: Path, half: Path, whole: Any, made: list[Piece]
 ) -> None:
     """With what its layers lost: the report is that of one run."""
     told: list[int] = []
@@ -159,16 +159,6 @@ def test_a_plan_that_nobody_wrote(plan: bytes, source: Path, half: Path) -> None
     (half / ".npu-quant/plan.json").write_bytes(plan)
     with pytest.raises(checkpoint.CheckpointError, match=r"an unfinished run of another version"):
         quantize(source, half)
-
-
-def test_by_whole_shards(
-    source: Path, half: Path, whole: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As a cluster does it: what is there of a shard is removed, since others make all of it."""
-    monkeypatch.setattr(Pool, "takes_shards", True)
-    report = quantize(source, half, progress=lambda *_: part_in(half).exists() and 1 / 0)
-    assert (files_of(half), report.layers) == whole
-    assert report.resumed_bytes == 0
 
 
 def test_the_room_that_is_there_needs_no_more(

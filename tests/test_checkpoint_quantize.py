@@ -112,8 +112,8 @@ def test_every_byte_of_other_dtypes(dtype: str, scheme: str, tmp_path: Path) -> 
 def test_any_number_of_workers_gives_the_same_bytes(
     folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("npu_quant.checkpoint.job.PIECE_BYTES", 3000)  # so that there are many
-    monkeypatch.setattr("npu_quant.checkpoint.job.BAND_BYTES", 1000)
+    monkeypatch.setattr("npu_quant.checkpoint.matrices.PIECE_BYTES", 3000)  # so that there are many
+    monkeypatch.setattr("npu_quant.checkpoint.matrices.BAND_BYTES", 1000)
     outs = [tmp_path / f"out{workers}" for workers in (1, 2, 3)]
     reports = [
         checkpoint.quantize(folders["deepseek_v3"], out, "W8A8_MXFP8", workers=n, shard_size="1MB")

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,6 @@ from checkpoints.runs import OPTIONS, StoppedError, stopped_after
 from test_checkpoint_quantize import files_of
 
 from npu_quant import checkpoint
-from npu_quant.checkpoint import kept
-from npu_quant.checkpoint import run as run_module
 
 pytest_plugins = ["checkpoints.runs"]
 
@@ -83,22 +81,6 @@ def test_a_shard_that_was_changed_is_made_anew(
     shard.write_bytes(data)
     count = len([*unfinished.glob("*.safetensors")])
     assert went_on(source, unfinished).resumed == count - 1
-    assert files_of(unfinished) == whole
-
-
-def test_workers_hash_the_shards_that_are_taken_over(
-    unfinished: Path, source: Path, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of a large model that is what takes time."""
-    here, hashed = os.getpid(), kept.sha256_of
-
-    def elsewhere(path: Path) -> str:
-        assert os.getpid() != here
-        return hashed(path)
-
-    for module in (kept, run_module):
-        monkeypatch.setattr(module, "sha256_of", elsewhere)
-    assert went_on(source, unfinished, 2).resumed >= 2
     assert files_of(unfinished) == whole
 
 
@@ -194,9 +176,9 @@ SLOW = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which background jobs lack
 from npu_quant import cli
-from npu_quant.checkpoint import job
-make = job._rows
-job._rows = lambda *a: (time.sleep(0.02), make(*a))[1]
+from npu_quant.checkpoint import run
+make = run.make
+run.make = lambda *a: (time.sleep(0.02), make(*a))[1]
 sys.exit(cli.main(sys.argv[1:]))
 """
 
@@ -236,16 +218,10 @@ def test_ctrl_c(
     assert files_of(tmp_path / "out") == whole
 
 
-@pytest.mark.parametrize("kill", [os.killpg, os.kill], ids=["all processes", "the parent"])
 def test_kill_9(
-    kill: Callable[[int, int], None],
-    run: subprocess.Popen[str],
-    source: Path,
-    whole: dict[str, bytes],
-    tmp_path: Path,
+    run: subprocess.Popen[str], source: Path, whole: dict[str, bytes], tmp_path: Path
 ) -> None:
-    """Of the parent it ends its workers too."""
-    kill(run.pid, signal.SIGKILL)
+    run.kill()
     run.communicate(timeout=60)  # which waits for those that hold its stderr
     assert went_on(source, tmp_path / "out").resumed >= 1
     assert files_of(tmp_path / "out") == whole
@@ -278,22 +254,8 @@ def test_a_limit_where_a_file_is_copied(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (2, text)
 
 
-def test_a_worker_that_is_killed(source: Path, tmp_path: Path) -> None:
-    """For want of memory, say: a line, no traceback, and what is done stays done."""
-    text = SLOW.replace("time.sleep(0.02)", "time.sleep(0.02) or kill(a)")
-    text = text.replace(
-        "make = ",
-        "import os\ndef kill(a):\n    a[1].shard > 1 and os.kill(os.getpid(), 9)\nmake = ",
-    )
-    words = [sys.executable, "-c", text, *command(source, tmp_path / "out", "--workers", "2")[3:]]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.startswith("npu-quant quantize: a worker process was killed")
-    assert done.stderr.count("\n") == 1
-
-
 def test_the_source_shrinks_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("npu_quant.checkpoint.job.PIECE_BYTES", 3000)  # so that there are many
+    monkeypatch.setattr("npu_quant.checkpoint.matrices.PIECE_BYTES", 3000)  # so that there are many
     model = models.make(tmp_path / "model", "llama")
     path = model / "model-00001-of-00002.safetensors"
 

@@ -37,7 +37,7 @@ def quantize(source: Path, out: Path, **more: Any) -> checkpoint.QuantizeReport:
 @pytest.fixture
 def unfinished(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder with a whole shard, and half of another."""
-    monkeypatch.setattr("npu_quant.checkpoint.job.PIECE_BYTES", 20_000)
+    monkeypatch.setattr("npu_quant.checkpoint.matrices.PIECE_BYTES", 20_000)
     out, left = tmp_path / "out", iter(range(5))
     later = stopped_when(lambda *_: [*out.glob("*.safetensors")] and next(left, None) is None)
     with pytest.raises(StoppedError):

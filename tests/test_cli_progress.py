@@ -15,7 +15,7 @@ from checkpoints import models
 from test_cli_terminal import read_all
 
 from npu_quant import cli
-from npu_quant.checkpoint import job, run
+from npu_quant.checkpoint import matrices, run
 from npu_quant.commands import progress
 
 
@@ -96,7 +96,7 @@ def test_the_bar_of_a_run(model: Path, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch, os.fdopen(slave, "w") as stream:
         patch.setattr(sys, "stderr", stream)
         patch.setattr(progress, "DELAY", 0.0)
-        patch.setattr(job, "PIECE_BYTES", 10_000)
+        patch.setattr(matrices, "PIECE_BYTES", 10_000)
         patch.setenv("TERM", "xterm-256color")
         patch.setenv("COLUMNS", "120")
         make, bars = run.make, started(patch)

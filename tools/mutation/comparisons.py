@@ -30,7 +30,7 @@ MODULES = {
     "checkpoint/plan": "checkpoint",
     "checkpoint/matrices": "checkpoint_matrices checkpoint_quantize check",
     "checkpoint/weights": "checkpoint_arithmetic checkpoint_expected checkpoint check_originals",
-    "checkpoint/job": "checkpoint",
+    "checkpoint/making": "checkpoint",
     "checkpoint/check_values": "check_values check_faults check_good",
     "checkpoint/check_layers": "check_recipes check_faults check_originals check_values",
     "checkpoint/originals": "check_originals check_faults check_recipes check_good check_files",

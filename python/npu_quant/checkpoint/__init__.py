@@ -20,10 +20,10 @@ from .arguments import globs_of, pairs_of, path_of
 from .checking import check as _check
 from .findings import Finding
 from .folder import CheckpointError
-from .pool import Workers, workers_of
 from .quantizing import byte_count, prepared, report_of, write
 from .reports import CheckedLayer, CheckReport, Layer, QuantizeReport
 from .types import Wanted
+from .workers import Workers, workers_of
 
 __all__ = ["CheckReport", "CheckedLayer", "CheckpointError", "Finding", "Layer", "QuantizeReport"]
 __all__ += ["check", "quantize"]
@@ -69,8 +69,8 @@ def quantize(
         mx_scale: of W8A8_MXFP8 ``"up"``, so that no block saturates, or ``"floor"``, as OCP has it.
         shard_size: bytes of tensors in an output file, such as ``"4GiB"`` or ``"500MB"``; what
             comes of one tensor stays in one file.
-        workers: processes; 1 for none but this one. By default the CPUs this process may use. With
-            a scheduler: how many shards to make at a time, by default as many as its workers take.
+        workers: threads; by default the CPUs this process may use. With a scheduler: how many
+            shards to make at a time, by default as many as its workers take.
         scheduler: the address of one of Dask distributed, such as ``"tcp://host:8786"``, whose
             workers make the shards, a task each: they must see both folders, by the same paths.
         dry_run: read headers only, and write nothing.
@@ -138,7 +138,7 @@ def check(
             quantization_config of compressed-tensors, whoever wrote it.
         original: the model it was made of: then codes are computed anew, the arithmetic that gives
             them is named, and every layer's error is told.
-        workers: processes; 1 for none but this one. By default the CPUs this process may use.
+        workers: threads; by default the CPUs this process may use.
         progress: called as ``progress(done, total)``, in bytes.
         scheduler: the address of one of Dask distributed, whose workers do it: they must see the
             folders, by the same paths.

@@ -16,8 +16,7 @@ from .. import formats
 from ..files.safetensors import NUMPY
 from .check_values import unpacked
 from .folder import FLOATS, Tensor
-from .job import BAND_BYTES, PIECE_BYTES
-from .matrices import Matrix, bytes_of, cut
+from .matrices import Matrix, bands, bytes_of, pieces
 from .quantized import Model
 from .recipes import OF_CODES, OWN, Known, known, rounded
 from .schemes import TYPES
@@ -96,7 +95,7 @@ def shape_of(model: Model, module: str) -> tuple[int, int]:
 
 def rows_of(matrix: Matrix) -> Iterator[Rows]:
     """Yield the tasks of a module."""
-    for begin, end in cut(0, matrix.shape[0], matrix.row_bytes, PIECE_BYTES):
+    for begin, end in pieces(0, matrix.shape[0], matrix.row_bytes):
         yield Rows(matrix.module, begin, end, (end - begin) * matrix.row_bytes)
 
 
@@ -106,8 +105,8 @@ def compare(model: Model, original: Path, matrix: Matrix, task: Rows) -> Compare
     codes = codes_of(model, task.module)
     assert codes is not None
     allowed = allowed_rows(matrix.shape[0])
-    for begin, end in cut(task.begin, task.end, matrix.row_bytes, BAND_BYTES):
-        w = matrix.read(original, begin, end).astype(np.float32)
+    for begin, end, values in matrix.bands(original, task.begin, task.end):
+        w = values.astype(np.float32)
         stored, scale = _stored(model, task.module, codes, begin, end)
         finite = np.isfinite(w)
         unknown = ~finite.all(axis=1)
@@ -204,7 +203,7 @@ def same_bytes(model: Model, original: Path, source: Tensor | Matrix, name: str)
     if isinstance(source, Tensor):
         same = source.kind == tensor.kind
         width = 1 if same else NUMPY[source.kind].itemsize
-        for begin, end in cut(0, source.size, 1, BAND_BYTES):
+        for begin, end in bands(0, source.size, 1):
             raw = bytes_of(original, source, begin, end - begin)
             values = raw if same else raw.view(NUMPY[source.kind]).astype(NUMPY[tensor.kind])
             at = begin // width * (1 if same else NUMPY[tensor.kind].itemsize)
@@ -213,12 +212,10 @@ def same_bytes(model: Model, original: Path, source: Tensor | Matrix, name: str)
                 return begin
         return -1
     width = source.shape[1] * NUMPY[tensor.kind].itemsize
-    for begin, end in cut(0, source.shape[0], width, BAND_BYTES):
-        if tensor.kind == source.tensor.kind:
-            raw = source.rows(original, begin, end).reshape(-1)
-        else:
-            values = source.read(original, begin, end).astype(NUMPY[tensor.kind])
-            raw = values.reshape(-1).view(np.uint8)
-        if (bytes_of(model.folder, tensor, begin * width, len(raw)) != raw).any():
+    is_same = tensor.kind == source.tensor.kind
+    for begin, _, values in source.bands(original, 0, source.shape[0], as_bytes=is_same):
+        raw = values if is_same else values.astype(NUMPY[tensor.kind])
+        there = bytes_of(model.folder, tensor, begin * width, raw.nbytes)
+        if (there != raw.reshape(-1).view(np.uint8)).any():
             return begin
     return -1

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from ..files.safetensors import NUMPY
 from .findings import Findings
 from .folder import FLOATS, Tensor
-from .job import BAND_BYTES, PIECE_BYTES
-from .matrices import bytes_of, cut
+from .matrices import bands, bytes_of, pieces
 from .quantized import Model
 from .schemes import FLOAT
 from .weights import DTYPES
@@ -71,14 +70,14 @@ def tasks_of(model: Model) -> Iterator[Values]:
         else:
             continue
         for rule in rules:
-            for begin, end in cut(0, tensor.size, 1, PIECE_BYTES):
+            for begin, end in pieces(0, tensor.size, 1):
                 yield Values(rule, name, begin, end, end - begin)
 
 
 def _bias_tasks(model: Model, module: str) -> Iterator[Values]:
     weight = model.part(module, "weight")
     if weight is not None and model.part(module, "weight_scale") is not None:
-        for begin, end in cut(0, weight.shape[0], weight.shape[1], PIECE_BYTES):
+        for begin, end in pieces(0, weight.shape[0], weight.shape[1]):
             yield Values("scale-bias", module, begin, end, (end - begin) * weight.shape[1])
 
 
@@ -90,7 +89,7 @@ def look(model: Model, task: Values) -> Seen:
         return _product(model, task.name)
     tensor = model.tensors[task.name]
     total = Seen()
-    for begin, end in cut(task.begin, task.end, 1, BAND_BYTES):
+    for begin, end in bands(task.begin, task.end, 1):
         raw = bytes_of(model.folder, tensor, begin, end - begin)
         bad, most = _bad(model, task.rule, tensor, raw)
         if bad.any():
@@ -134,7 +133,7 @@ def _bias(model: Model, task: Values) -> Seen:
         model.tensors[f"{task.name}.{p}"] for p in ("weight", "weight_scale", "scale_bias")
     )
     k, runs, total = weight.shape[1], bias.shape[1], Seen()
-    for begin, end in cut(task.begin, task.end, k, BAND_BYTES):
+    for begin, end in bands(task.begin, task.end, k):
         rows = end - begin
         packed = bytes_of(model.folder, weight, begin * k, rows * k).view(np.int8).reshape(rows, k)
         q = unpacked(packed).reshape(2 * rows, runs, k // runs)

@@ -22,13 +22,13 @@ from .check_types import check_described
 from .check_values import Seen, Values
 from .findings import Findings
 from .folder import CheckpointError
-from .job import together
+from .making import together
 from .originals import Original, check_config, check_copied, check_names, judge, recipes_of
-from .pool import Place, Workers
 from .quantized import Model
 from .reports import CheckReport
 from .schemes import FLOAT, TYPES
 from .work import SUMS, WORK
+from .workers import Workers
 
 
 @dataclass(frozen=True)
@@ -117,36 +117,30 @@ def _carry_out(
     changed: list[str] = []
     damaged: list[str] = []
     done, total = 0, sum(task.size for task in tasks)
-    with workers.pool(both, _places(both, tasks)) as pool:
-        handed = pool.each(_do, together(tasks, lambda task: task.size))
-        for task, result in chain.from_iterable(zip(*some, strict=True) for some in handed):
-            if isinstance(task, Rows):
-                compared.setdefault(task.module, Compared()).add(result)
-            elif isinstance(task, Floats):
-                changed += [task.name] if result >= 0 else []
-            elif isinstance(task, Listed):
-                damaged += [] if result else [task.name]
-            else:
-                key = task.rule, task.name
-                seen[key] = check_values.merged(seen.get(key, Seen()), result)
-            done += task.size
-            if progress is not None:
-                progress(done, total)
+    handed = workers.each(_do, both, together(tasks, lambda t: t.size, workers.together_bytes))
+    results: dict[Task, Any] = {}
+    for some, gave in handed:
+        results |= zip(some, gave, strict=True)
+        done += sum(task.size for task in some)
+        if progress is not None:
+            progress(done, total)
+    for task in tasks:  # in their order, so that sums do not depend on who was faster
+        result = results[task]
+        if isinstance(task, Rows):
+            compared.setdefault(task.module, Compared()).add(result)
+        elif isinstance(task, Floats):
+            changed += [task.name] if result >= 0 else []
+        elif isinstance(task, Listed):
+            damaged += [] if result else [task.name]
+        else:
+            key = task.rule, task.name
+            seen[key] = check_values.merged(seen.get(key, Seen()), result)
     check_sums.report(damaged, found)
     check_values.report(both.model, seen, found)
     for name in changed:
         text = "has not the original's values: consumers compute another model"
         found.error("float-changed", name, text)
     return compared
-
-
-def _places(both: Both, tasks: list[Task]) -> list[Place]:
-    files = {t.file for t in both.model.tensors.values()}
-    listed = {task.name for task in tasks if isinstance(task, Listed)}
-    result = [Place.of(both.model.folder, files | listed)]
-    if both.original is not None:
-        result.append(Place.of(both.original.folder, both.original.files))
-    return result
 
 
 def _do(both: Both, tasks: list[Task]) -> list[Any]:

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from .._text import clean
 from .check_sums import parsed
 from .folder import CheckpointError, json_of
-from .job import Job, together
 from .kept import Entry, source_checksums_of
-from .pool import Pool
+from .making import Job, together
 from .record import difference
 from .work import RECORD, SUMS, WORK, sha256_of
+from .workers import Workers
 
 Errors = dict[str, list[float]]
 """Of each module that was quantized: the sums of its `weights.Error`."""
@@ -67,13 +67,13 @@ def check_same(out: Path, record: Mapping[str, Any]) -> None:
 
 
 def as_written(
-    job: Job, pool: Pool, out: Path, sums: Mapping[str, str], read: Callable[[int], None]
+    job: Job, workers: Workers, out: Path, sums: Mapping[str, str], read: Callable[[int], None]
 ) -> Finished:
     """Look at a folder that the same command wrote.
 
     Args:
         job: what would be done.
-        pool: who looks.
+        workers: who looks.
         out: the folder.
         sums: the SHA-256 of what would be written beside the shards.
         read: is told how many bytes of the source were read.
@@ -96,7 +96,7 @@ def as_written(
     for name in [*shards, RECORD, *sums]:
         if name not in sha256 or (name in sums and sums[name] != sha256[name]):
             raise CheckpointError(_changed(out, name))
-    for number, source in source_checksums_of(job, pool, range(len(job.plan.shards)), read):
+    for number, source in source_checksums_of(job, workers, range(len(job.plan.shards)), read):
         if source != shards[job.plan.shards[number].name]:
             text = f"other weights became {job.plan.shards[number].name}"
             raise CheckpointError(
@@ -104,7 +104,7 @@ def as_written(
                 "another folder."
             )
     try:
-        changed = next(different(pool, out, sha256), None)
+        changed = min(different(workers, out, sha256), default=None)
     except FileNotFoundError as error:
         changed = os.path.relpath(error.filename or SUMS, out)
     if changed is not None:
@@ -119,27 +119,26 @@ def _changed(out: Path, name: str) -> str:
     )
 
 
-def different(pool: Pool, folder: Path, sums: Mapping[str, str]) -> Iterator[str]:
+def different(workers: Workers, folder: Path, sums: Mapping[str, str]) -> Iterator[str]:
     """Yield the names of files that have not these SHA-256.
 
     Raises:
         OSError: a file cannot be read.
     """
-    return (name for name, found in sums_of(pool, folder, sums) if found != sums[name])
+    return (name for name, found in sums_of(workers, folder, sums) if found != sums[name])
 
 
-def sums_of(pool: Pool, folder: Path, names: Iterable[str]) -> Iterator[tuple[str, str]]:
+def sums_of(workers: Workers, folder: Path, names: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield the names of files, and their SHA-256.
 
     Raises:
         OSError: a file cannot be read.
     """
-    tasks = together(names, lambda name: (folder / name).stat().st_size)
-    asked = ([folder / name for name in some] for some in tasks)
-    for paths, digests in pool.each(digests_of, asked):
-        yield from zip((p.relative_to(folder).as_posix() for p in paths), digests, strict=True)
+    sizes = [(name, (folder / name).stat().st_size) for name in names]
+    tasks = together(sizes, lambda file: file[1], workers.together_bytes)
+    for some, digests in workers.each(_digests, folder, tasks):
+        yield from zip((name for name, _ in some), digests, strict=True)
 
 
-def digests_of(_: Job, paths: list[Path]) -> list[str]:
-    """Return the SHA-256 of files, as a task."""
-    return [sha256_of(path) for path in paths]
+def _digests(folder: Path, files: list[tuple[str, int]]) -> list[str]:
+    return [sha256_of(folder / name) for name, _ in files]

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .job import Job, Made, Piece, checksum_in, checksum_of_source, pieces_of, together
+from .making import Job, Made, Piece, checksum_in, checksum_of_source, pieces_of, together
 from .matrices import Matrix
 from .plan import Group, tensor_of
-from .pool import Pool
 from .weights import Error
 from .work import Work, sha256_of
+from .workers import Workers
 
 Entry = dict[str, Any]
 """The line of the journal about a shard that is whole."""
@@ -53,23 +53,27 @@ def source_of(made: Iterable[str]) -> str:
 
 
 def source_checksums_of(
-    job: Job, pool: Pool, shards: Iterable[int], read: Callable[[int], None] = lambda count: None
+    job: Job,
+    workers: Workers,
+    shards: Iterable[int],
+    read: Callable[[int], None] = lambda count: None,
 ) -> Iterator[tuple[int, str]]:
     """Yield the checksums of what shards are made of, as it is now.
 
     Args:
         job: the plan.
-        pool: who reads.
+        workers: who reads.
         shards: their numbers.
         read: is told how many bytes of the source were read.
     """
     for shard in shards:
-        tasks = together(pieces_of(job.plan, shard), lambda piece: piece.source_bytes)
-        found: list[str] = []
-        for pieces, checksums in pool.each(_checksums, tasks):
-            found += checksums
-            read(sum(piece.source_bytes for piece in pieces))
-        yield shard, source_of(found)
+        pieces = [*pieces_of(job.plan, shard)]
+        tasks = together(pieces, lambda piece: piece.source_bytes, workers.together_bytes)
+        found: dict[Piece, str] = {}
+        for some, checksums in workers.each(_checksums, job, tasks):
+            found |= zip(some, checksums, strict=True)
+            read(sum(piece.source_bytes for piece in some))
+        yield shard, source_of(found[piece] for piece in pieces)
 
 
 def noted(job: Job, work: Work, modified: dict[str, int]) -> Noted:
@@ -116,19 +120,20 @@ def _files_of(group: Group) -> Iterator[str]:
         yield group.source.scale.file
 
 
-def whole_shards(job: Job, pool: Pool, found: Noted) -> Iterator[tuple[int, Entry]]:
+def whole_shards(job: Job, workers: Workers, found: Noted) -> Iterator[tuple[int, Entry]]:
     """Yield the shards that are as they were left."""
-    names = [job.plan.shards[number].name for number in found.shards]
-    digests = pool.each(_hash, names)
-    for (number, (entry, is_newer)), (_, sha256) in zip(found.shards.items(), digests, strict=True):
+    for number, sha256 in workers.each(_hash, job, found.shards):
+        entry, is_newer = found.shards[number]
         if sha256 != entry["sha256"]:
             continue
-        if is_newer and dict(source_checksums_of(job, pool, [number]))[number] != entry["source"]:
-            continue
+        if is_newer:
+            ((_, source),) = source_checksums_of(job, workers, [number])
+            if source != entry["source"]:
+                continue
         yield number, entry
 
 
-def right_pieces(job: Job, pool: Pool, found: Noted, but: Iterable[int]) -> Iterator[Made]:
+def right_pieces(job: Job, workers: Workers, found: Noted, but: Iterable[int]) -> Iterator[Made]:
     """Yield the pieces that are as they were left, of other shards than those."""
     left_out = {*but}
     looks = (
@@ -136,7 +141,8 @@ def right_pieces(job: Job, pool: Pool, found: Noted, but: Iterable[int]) -> Iter
         for made, is_newer in found.pieces.values()
         if made.piece.shard not in left_out and job.part(made.piece.shard).exists()
     )
-    for some, are_right in pool.each(_look, together(looks, lambda x: x.made.piece.source_bytes)):
+    tasks = together(looks, lambda look: look.made.piece.source_bytes, workers.together_bytes)
+    for some, are_right in workers.each(_look, job, tasks):
         yield from (look.made for look, is_right in zip(some, are_right, strict=True) if is_right)
 
 
@@ -147,10 +153,10 @@ def _checksums(job: Job, pieces: list[Piece]) -> list[str]:
     return [checksum_of_source(job, piece) for piece in pieces]
 
 
-def _hash(job: Job, name: str) -> str:
+def _hash(job: Job, shard: int) -> str:
     """Return the SHA-256 of a shard that has its name; none if it cannot be read."""
     try:
-        return sha256_of(job.work.parent / name)
+        return sha256_of(job.work.parent / job.plan.shards[shard].name)
     except OSError:
         return ""
 

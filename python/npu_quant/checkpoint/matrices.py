@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +21,10 @@ TRANSPOSED = frozenset(("qwen3_vl_moe", "llama4", "llama4_text", "gpt_oss"))
 STRAIGHT = frozenset(("qwen3_5_moe", "qwen3_next", "glm4v_moe", "glm4_moe_lite"))
 STACKS = ("gate_up_proj", "down_proj")
 SCALE_INV = "_scale_inv"
-WINDOW_BYTES = 16 << 20
-"""Of rows that are gathered at once: a task's."""
-STRETCH_BYTES = 1 << 20
+PIECE_BYTES = 16 << 20
+"""Of the rows that one task makes."""
+BAND_BYTES = 1 << 20
+"""Of the rows that are made at once: they stay in the cache."""
 
 
 @dataclass(frozen=True)
@@ -64,27 +63,58 @@ class Matrix:
         """Whether it is all of its tensor, as it lies there."""
         return self.shape == self.tensor.shape
 
-    def read(self, folder: Path, begin: int, end: int) -> NDArray[Any]:
-        """Return rows as numbers: as the source has them, float64 and FP8 blocks as float32."""
-        if self.scale is not None:
-            return self._scaled(folder, self.rows(folder, begin, end), begin)
-        values = self.rows(folder, begin, end).view(NUMPY[self.tensor.kind])
-        with np.errstate(over="ignore"):
-            return values.astype(np.float32) if self.tensor.kind == "F64" else values
+    def bands(
+        self, folder: Path, begin: int, end: int, *, as_bytes: bool = False
+    ) -> Iterator[tuple[int, int, NDArray[Any]]]:
+        """Yield bands of rows: the first row, the one after the last, and what they hold.
 
-    def rows(self, folder: Path, begin: int, end: int) -> NDArray[np.uint8]:
-        """Return the bytes of rows."""
-        if self.strides[1] != 1:
-            windows = cut(0, self.shape[0], self.row_bytes, WINDOW_BYTES)
-            some = [
-                _columns(folder, self, *w)[max(begin - w[0], 0) : end - w[0]]
-                for w in windows
-                if w[0] < end and begin < w[1]
-            ]
-            return some[0] if len(some) == 1 else np.concatenate(some)
+        Args:
+            folder: the model's.
+            begin: the first row.
+            end: the one after the last.
+            as_bytes: yield bytes [rows, bytes of a row], and not numbers: as the source has them,
+                float64 and FP8 blocks as float32.
+        """
+        convert = _unchanged if as_bytes else self._numbers
+        if self.strides[1] == 1:
+            for at, to in bands(begin, end, self.row_bytes):
+                yield at, to, convert(folder, self._rows(folder, at, to), at)
+            return
+        for first, last in pieces(begin, end, self.row_bytes):
+            gathered = self._gathered(folder, first, last)
+            for at, to in bands(first, last, self.row_bytes):
+                yield at, to, convert(folder, gathered[at - first : to - first], at)
+
+    def _rows(self, folder: Path, begin: int, end: int) -> NDArray[np.uint8]:
         first = (self.start + begin * self.strides[0]) * self.itemsize
         raw = bytes_of(folder, self.tensor, first, (end - begin) * self.row_bytes)
         return raw.reshape(end - begin, self.row_bytes)
+
+    def _gathered(self, folder: Path, begin: int, end: int) -> NDArray[np.uint8]:
+        """Rows that are columns of the tensor.
+
+        It is read in long stretches, of which those columns are taken::
+
+            tensor [K, ..]   . . x x x . .      each row of it is as long as the stride
+                             . . x x x . .      a stretch ends with its last x
+        """
+        rows, k, size, stride = end - begin, self.shape[1], self.itemsize, self.strides[1]
+        result = np.empty((rows, k), f"u{size}")
+        first = self.start + begin * self.strides[0]
+        for at, to in bands(0, k, stride * size):
+            count = (to - at - 1) * stride + rows
+            raw = bytes_of(folder, self.tensor, (first + at * stride) * size, count * size)
+            values = raw.view(result.dtype)
+            taken = as_strided(values, (to - at, rows), (stride * size, size), writeable=False)
+            result[:, at:to] = taken.T
+        return result.view(np.uint8)
+
+    def _numbers(self, folder: Path, raw: NDArray[np.uint8], begin: int) -> NDArray[Any]:
+        if self.scale is not None:
+            return self._scaled(folder, raw, begin)
+        values = raw.view(NUMPY[self.tensor.kind])
+        with np.errstate(over="ignore"):
+            return values.astype(np.float32) if self.tensor.kind == "F64" else values
 
     @np.errstate(over="ignore", invalid="ignore")
     def _scaled(self, folder: Path, raw: NDArray[np.uint8], begin: int) -> NDArray[np.float32]:
@@ -103,28 +133,18 @@ class Matrix:
         return values
 
 
-def _gathered(folder: Path, matrix: Matrix, begin: int, end: int) -> NDArray[np.uint8]:
-    """Return the bytes of rows that are columns of the tensor, not to be changed.
-
-    It is read in long stretches, of which those columns are taken::
-
-        tensor [K, ..]   . . x x x . .      each row of it is as long as the stride
-                         . . x x x . .      a stretch ends with its last x
-    """
-    rows, k, size, stride = end - begin, matrix.shape[1], matrix.itemsize, matrix.strides[1]
-    result = np.empty((rows, k), f"u{size}")
-    first = matrix.start + begin * matrix.strides[0]
-    for at, to in cut(0, k, stride * size, STRETCH_BYTES):
-        count = (to - at - 1) * stride + rows
-        raw = bytes_of(folder, matrix.tensor, (first + at * stride) * size, count * size)
-        values = raw.view(result.dtype)
-        taken = as_strided(values, (to - at, rows), (stride * size, size), writeable=False)
-        result[:, at:to] = taken.T
-    result.flags.writeable = False
-    return result.view(np.uint8)
+def _unchanged(_: Path, raw: NDArray[np.uint8], __: int) -> NDArray[np.uint8]:
+    return raw
 
 
-_columns = lru_cache(maxsize=1)(_gathered)  # bands of rows are asked for one after the other
+def pieces(begin: int, end: int, each: int) -> Iterator[tuple[int, int]]:
+    """Yield the stretches of rows that tasks are of."""
+    return cut(begin, end, each, PIECE_BYTES)
+
+
+def bands(begin: int, end: int, each: int) -> Iterator[tuple[int, int]]:
+    """Yield the stretches of rows that are made at once."""
+    return cut(begin, end, each, BAND_BYTES)
 
 
 def cut(begin: int, end: int, each: int, size: int) -> Iterator[tuple[int, int]]:
@@ -140,29 +160,12 @@ def cut(begin: int, end: int, each: int, size: int) -> Iterator[tuple[int, int]]
 def bytes_of(folder: Path, tensor: Tensor, begin: int, count: int) -> NDArray[np.uint8]:
     """Read some of a tensor's bytes."""
     result = np.empty(count, np.uint8)
-    opened(folder, tensor.file).fill(result, tensor.begin + begin)
+    file = File(folder / tensor.file)
+    try:
+        file.fill(result, tensor.begin + begin)
+    finally:
+        file.close()
     return result
-
-
-_MOST_OPEN = 64
-_open: dict[tuple[int, Path, str], File] = {}  # by process: a fork does not take its parent's over
-
-
-def opened(folder: Path, name: str) -> File:
-    """Return a file of the model, which stays open until `close_files`."""
-    key = os.getpid(), folder, name
-    file = _open.get(key)
-    if file is None:
-        if len(_open) >= _MOST_OPEN:
-            _open.clear()
-        file = _open[key] = File(folder / name)
-    return file
-
-
-def close_files() -> None:
-    """Close the files of models: another file may get the name of one."""
-    _open.clear()
-    _columns.cache_clear()
 
 
 def is_stack(tensor: Tensor) -> bool:

@@ -31,12 +31,11 @@ from .finished import (
     sums_of,
 )
 from .folder import CheckpointError, Shard, check_folder, json_bytes, json_of, shards_of
-from .job import Job
 from .kept import Entry
+from .making import Job
 from .matrices import Matrix
 from .metadata import DESCRIPTION, json_files_of
 from .plan import CODES, Plan, plan_of
-from .pool import Place, Pool, Workers
 from .record import modified_of, record_of, sources_of
 from .report_text import size
 from .reports import Layer, QuantizeReport
@@ -45,6 +44,7 @@ from .schemes import FLOAT, INT8_ACTIVATIONS, check_pair
 from .types import Wanted
 from .weights import Error, Rule
 from .work import NO_ROOM, RECORD, SUMS, WORK, Work, check_out, files_to_copy
+from .workers import Workers
 
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
@@ -215,7 +215,7 @@ def write(
     work = Work(p.out, record, (s.name for s in p.plan.shards))
     work.resumed()
     check_space(p, work)
-    run = Run(Job(p.source, work.folder, p.plan, p.rule), work, sources.modified, progress)
+    run = Run(Job(p.source, work.folder, p.plan, p.rule), work, sources, progress)
     try:
         findings = _carried_out(p, work, run, record, workers, verify=verify)
     except (KeyboardInterrupt, OSError) as error:
@@ -246,12 +246,11 @@ def _carried_out(
 ) -> list[Finding]:
     """Write everything, and return what is wrong with it."""
     with work:
-        with workers.pool(run.job, _places(p, work)) as pool:
-            run.take_over(pool)
-            run.make(pool)
-            _check_unchanged(p, run)
-            sums = _write_files(p, work, record, [run.entries[n] for n in sorted(run.entries)])
-            findings = _changed(pool, p.out, sums) if verify else []
+        run.take_over(workers)
+        run.make(workers)
+        _check_unchanged(p, run)
+        sums = _write_files(p, work, record, [run.entries[n] for n in sorted(run.entries)])
+        findings = _changed(workers, p.out, sums) if verify else []
         if verify and not findings:
             findings = _unfit(p.out, workers)
         work.end()  # not before: an interrupted check is done again by the same command
@@ -289,10 +288,9 @@ def _finished_before(
     """
     job = Job(p.source, p.out / WORK, p.plan, p.rule)
     check_same(p.out, record)
-    with workers.pool(job, [_place_of_source(p), Place.of(p.out, [RECORD])]) as pool:
-        sums = dict(sums_of(pool, p.source, p.copied))
-        sums |= {name: hashlib.sha256(data).hexdigest() for name, data in p.json_files.items()}
-        found = as_written(job, pool, p.out, sums, counted(job, progress))
+    sums = dict(sums_of(workers, p.source, p.copied))
+    sums |= {name: hashlib.sha256(data).hexdigest() for name, data in p.json_files.items()}
+    found = as_written(job, workers, p.out, sums, counted(job, progress))
     report = report_of(p, found.errors)
     report.findings = _unfit(p.out, workers) if verify else []
     report.shards = [
@@ -301,15 +299,6 @@ def _finished_before(
     report.is_finished_before = True
     report.resumed, report.resumed_bytes = len(report.shards), report.source_bytes
     return _timed(report, start)
-
-
-def _place_of_source(p: Prepared) -> Place:
-    return Place.of(p.source, (s.name for s in p.shards))
-
-
-def _places(p: Prepared, work: Work) -> list[Place]:
-    nonce = str(work.nonce.relative_to(p.out))
-    return [_place_of_source(p), Place.of(p.out, [nonce])]
 
 
 def _write_files(
@@ -332,12 +321,13 @@ def _write_files(
 
 
 def peak_rss() -> int:
-    """Return the most memory that any of the processes had, in bytes."""
-    who = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    return max(resource.getrusage(w).ru_maxrss for w in who) * 1024
+    """Return the most memory that this process had, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def _changed(pool: Pool, out: Path, sums: dict[str, str]) -> list[Finding]:
+def _changed(workers: Workers, out: Path, sums: dict[str, str]) -> list[Finding]:
     """Return the files that are not what was written."""
     text = "is not as it was written: the disk or memory is at fault; consumers load it as it is"
-    return [Finding("error", "changed", name, text) for name in different(pool, out, sums)]
+    return [
+        Finding("error", "changed", name, text) for name in sorted(different(workers, out, sums))
+    ]

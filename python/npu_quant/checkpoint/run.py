@@ -1,25 +1,25 @@
-"""Carrying out a plan: what a former run finished is taken over, the rest is made by a pool."""
+"""Carrying out a plan: what a former run finished is taken over, the rest is made."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import uuid4
 
 from .._kinds import Progress
 from .folder import CheckpointError
-from .job import Job, Made, Piece, make, pieces_of, prepare, together
 from .kept import Entry, line_of, noted, right_pieces, source_of, whole_shards
+from .making import Job, Made, Piece, make, pieces_of, prepare, together
 from .matrices import Matrix
-from .pool import Pool
+from .record import Sources
 from .weights import Error
 from .work import Work, sha256_of, sync
+from .workers import Threads, Workers
 
 SYNC_SECONDS = 5.0
 """How much of the work a power failure may take; of that a killed process did, nothing is lost."""
@@ -44,18 +44,16 @@ def source_bytes(job: Job) -> int:
     return sum(p.source_bytes for shard in shards for p in pieces_of(job.plan, shard))
 
 
-class Whole(NamedTuple):
-    """A task that is all of a shard."""
+class Some(NamedTuple):
+    """Pieces of a shard that one task makes."""
 
     shard: int
-    nonce: Path
-    """A file that is there as long as the run."""
+    pieces: list[Piece]
 
 
 class Done(NamedTuple):
     """What became of a task."""
 
-    shard: int
     made: list[Made]
     part: Path | None = None
     """The file that is the whole shard, on the disk."""
@@ -65,19 +63,18 @@ class Done(NamedTuple):
 class Run:
     """One run of a job; what it found is in its attributes."""
 
-    def __init__(
-        self, job: Job, work: Work, modified: dict[str, int], progress: Progress | None
-    ) -> None:
-        self.job, self.modified, self._work = job, modified, work
+    def __init__(self, job: Job, work: Work, sources: Sources, progress: Progress | None) -> None:
+        self.job, self.work = job, work
+        self.modified = sources.modified
+        self._sizes = {name: file["bytes"] for name, file in sources.files.items()}
         self._tell = counted(job, progress)
         self.total = source_bytes(job)
         self.kept = 0
         """Bytes of the source whose results a next run takes over."""
+        self._made: dict[int, dict[Piece, Made]] = {n: {} for n in range(len(job.plan.shards))}
+        self._whole: dict[int, Done] = {}
+        self._lock = threading.Lock()
         self._left: dict[int, int] = {}
-        self._made: dict[int, dict[Piece, Made]] = {n: {} for n in self._all()}
-        self._pending: deque[Future[Done]] = deque()
-        self._seals: deque[tuple[int, Future[str], Future[None]]] = deque()
-        self._syncs: list[Future[None]] = []
         self._synced = time.monotonic()
         self.entries: dict[int, Entry] = {}
         """Of each shard that is whole: the line of the journal."""
@@ -86,154 +83,138 @@ class Run:
         self.resumed_bytes = 0
         """Bytes of the source that need not be read again, for shards and pieces of them."""
 
-    def _all(self) -> range:
-        return range(len(self.job.plan.shards))
-
-    def take_over(self, pool: Pool) -> None:
+    def take_over(self, workers: Workers) -> None:
         """Take over what a former run finished and what is as it left it."""
-        found = noted(self.job, self._work, self.modified)
-        for number, entry in whole_shards(self.job, pool, found):
+        found = noted(self.job, self.work, self.modified)
+        for number, entry in whole_shards(self.job, workers, found):
             self.entries[number] = entry
             self._advance(sum(p.source_bytes for p in pieces_of(self.job.plan, number)))
         self.resumed = len(self.entries)
-        if pool.takes_shards:
-            for number in self._all():
-                self.job.part(number).unlink(missing_ok=True)
-        else:
-            for made in right_pieces(self.job, pool, found, self.entries):
+        if isinstance(workers, Threads):
+            for made in right_pieces(self.job, workers, found, self.entries):
                 self._made[made.piece.shard][made.piece] = made
                 self._advance(made.piece.source_bytes)
+        else:
+            for number in self._made:
+                self.job.part(number).unlink(missing_ok=True)
         self.resumed_bytes = self.kept
-        self._work.note({"modified": self.modified})
+        self.work.note({"modified": self.modified})
 
-    def make(self, pool: Pool) -> None:
+    def make(self, workers: Workers) -> None:
         """Make all that is not there yet."""
-        for shard in self._all():
+        if isinstance(workers, Threads):
+            for task, done in workers.each(_make, self, self._tasks(workers.together_bytes)):
+                self.work.note(line_of(self.job.plan.shards[task.shard].name, done.made))
+                self._take(task.shard, done)
+            return
+        left = [shard for shard in self._made if shard not in self.entries]
+        shared = self.job, self.work.nonce, self._sizes
+        for shard, done in workers.each(make_whole, shared, left):
+            self._take(shard, done)
+
+    def _tasks(self, together_bytes: int) -> Iterator[Some]:
+        for shard, there in self._made.items():
             if shard in self.entries:
                 continue
-            for work, task in self._tasks(pool, shard):
-                self._pending.append(pool.submit(work, task))
-                while len(self._pending) >= pool.ahead:
-                    self._take(pool)
-                    self._finish_sealed(pool)
-                    self._sync_at_times(pool)
-        while self._pending:
-            self._take(pool)
-        while self._seals:
-            self._finish_oldest(pool)
+            pieces = [p for p in pieces_of(self.job.plan, shard) if p not in there]
+            # One at least: who does the last of them brings the shard to the disk.
+            tasks = [*together(pieces, lambda piece: piece.source_bytes, together_bytes)] or [[]]
+            prepare(self.job, shard, self.job.part(shard))
+            self._left[shard] = len(tasks)
+            for some in tasks:
+                yield Some(shard, some)
 
-    def _tasks(self, pool: Pool, shard: int) -> Iterator[tuple[Callable[..., Done], Any]]:
-        """Yield the tasks of a shard: some pieces each, or all of it as one."""
-        if pool.takes_shards:
-            yield _whole, Whole(shard, self._work.nonce)
-            return
-        left = [p for p in pieces_of(self.job.plan, shard) if p not in self._made[shard]]
-        tasks = [*together(left, lambda piece: piece.source_bytes)]
-        prepare(self.job, shard, self.job.part(shard))
-        self._left[shard] = len(tasks)
-        self._seal_if_made(pool, shard)
-        for pieces in tasks:
-            yield _make, pieces
+    def is_last(self, shard: int) -> bool:
+        """Note that a task of a shard is done, and say whether it was the last."""
+        with self._lock:
+            self._left[shard] -= 1
+            return self._left[shard] == 0
 
-    def _take(self, pool: Pool) -> None:
-        """Wait for a task."""
-        done = pool.result(pool.next(self._pending))
-        self._made[done.shard].update((made.piece, made) for made in done.made)
+    def sync_at_times(self) -> None:
+        """Bring what is made to the disk every few seconds, for a power failure's sake."""
+        with self._lock:
+            now = time.monotonic()
+            if now <= self._synced + SYNC_SECONDS:
+                return
+            self._synced = now
+            shards = [shard for shard, left in self._left.items() if left]
+        for shard in shards:
+            with contextlib.suppress(FileNotFoundError):  # it has its name, and is on the disk
+                sync(self.job.part(shard))
+        self.work.sync_journal()
+
+    def _take(self, shard: int, done: Done) -> None:
+        """Take in what a task made, and give the shard its name if that was all of it."""
+        self._made[shard].update((made.piece, made) for made in done.made)
         if done.part is not None:
-            self._finish(done.shard, done.part, done.sha256)
-        else:
-            self._work.note(line_of(self.job.plan.shards[done.shard].name, done.made))
-            self._left[done.shard] -= 1
-            self._seal_if_made(pool, done.shard)
+            self._whole[shard] = done
         for made in done.made:
             self._advance(made.piece.source_bytes)
+        if (whole := self._whole.get(shard)) is None:
+            return
+        pieces = [*pieces_of(self.job.plan, shard)]
+        if len(self._made[shard]) == len(pieces):
+            assert whole.part is not None
+            of_all = [self._made[shard][piece] for piece in pieces]
+            self.entries[shard] = self._entry(shard, of_all, whole.sha256)
+            self._made[shard] = {}
+            self.work.finish_shard(whole.part, self.entries[shard])
 
-    def _seal_if_made(self, pool: Pool, shard: int) -> None:
-        if self._left[shard] == 0:
-            part = self.job.part(shard)
-            self._seals.append((shard, pool.submit(digest, part), pool.submit(_sync, part)))
-
-    def _sync_at_times(self, pool: Pool) -> None:
-        """Have what is made brought to the disk every few seconds, for a power failure's sake."""
-        if self._syncs:
-            if all(future.done() for future in self._syncs):
-                for future in self._syncs:
-                    pool.result(future)
-                self._work.sync_journal()
-                self._syncs, self._synced = [], time.monotonic()
-        elif time.monotonic() > self._synced + SYNC_SECONDS:
-            parts = [self.job.part(shard) for shard, left in self._left.items() if left]
-            self._syncs = [pool.submit(_sync_part, part) for part in parts]
-
-    def _finish_sealed(self, pool: Pool) -> None:
-        """Finish the shards that need not be waited for: others are made meanwhile."""
-        while self._seals and all(future.done() for future in self._seals[0][1:]):
-            self._finish_oldest(pool)
-
-    def _finish_oldest(self, pool: Pool) -> None:
-        """Wait for the oldest shard that is all made."""
-        shard, hashed, synced = self._seals.popleft()
-        sha256 = pool.result(hashed)
-        pool.result(synced)
-        self._finish(shard, self.job.part(shard), sha256)
-
-    def _finish(self, shard: int, part: Path, sha256: str) -> None:
-        """Give a shard its name."""
-        planned, of_pieces = self.job.plan.shards[shard], self._made.pop(shard)
-        made = [of_pieces[piece] for piece in pieces_of(self.job.plan, shard)]
+    def _entry(self, shard: int, made: list[Made], sha256: str) -> Entry:
+        planned = self.job.plan.shards[shard]
         errors: dict[str, Error] = {}
         for m in made:
             source = planned.groups[m.piece.group].source
             if m.error is not None and isinstance(source, Matrix):
                 errors.setdefault(source.module, Error()).add(m.error)
-        entry = {
+        return {
             "shard": planned.name,
             "bytes": planned.size,
             "sha256": sha256,
             "source": source_of(m.source for m in made),
             "errors": {module: error.sums.tolist() for module, error in errors.items()},
         }
-        self._work.finish_shard(part, entry)
-        self.entries[shard] = entry
 
     def _advance(self, count: int) -> None:
         self.kept += count
         self._tell(count)
 
 
-def _make(job: Job, pieces: list[Piece]) -> Done:
-    """Make some pieces of a shard."""
-    shard = pieces[0].shard
-    return Done(shard, [make(job, piece, job.part(shard)) for piece in pieces])
+def _make(run: Run, task: Some) -> Done:
+    """Make some pieces of a shard; the last that is made has all of it on the disk."""
+    part = run.job.part(task.shard)
+    made = [make(run.job, piece, part) for piece in task.pieces]
+    if not run.is_last(task.shard):
+        run.sync_at_times()
+        return Done(made)
+    sha256 = sha256_of(part)
+    sync(part)
+    return Done(made, part, sha256)
 
 
-def digest(_: Job, path: Path) -> str:
-    """Return the SHA-256 of a file, as a task."""
-    return sha256_of(path)
+def make_whole(shared: tuple[Job, Path, Mapping[str, int]], shard: int) -> Done:
+    """Make a shard in a file of its own: another worker may do so, too, if this one seems lost.
 
-
-def _sync(_: Job, path: Path) -> None:
-    sync(path)
-
-
-def _sync_part(_: Job, path: Path) -> None:
-    with contextlib.suppress(FileNotFoundError):  # it has its name, and is on the disk
-        sync(path)
-
-
-def _whole(job: Job, task: Whole) -> Done:
-    """Make a shard in a file of its own: another worker may do so, too, if this one seems lost."""
-    part = job.work / f"{job.plan.shards[task.shard].name}.{uuid4().hex}.part"
+    Args:
+        shared: the job, a file that is there as long as the run, and the sizes of the source's.
+        shard: its number.
+    """
+    job, nonce, sizes = shared
+    for name, size in sizes.items():
+        if (found := (job.source / name).stat().st_size) != size:
+            text = f"a worker sees another {job.source / name}, of {found} bytes instead of {size}."
+            raise CheckpointError(text)
+    part = job.work / f"{job.plan.shards[shard].name}.{uuid4().hex}.part"
     made = []
     try:
-        prepare(job, task.shard, part)
-        for piece in pieces_of(job.plan, task.shard):
-            _check_goes_on(task.nonce)
+        prepare(job, shard, part)
+        for piece in pieces_of(job.plan, shard):
+            _check_goes_on(nonce)
             made.append(make(job, piece, part))
         sha256 = sha256_of(part)
         sync(part)
-        _check_goes_on(task.nonce)
-        return Done(task.shard, made, part, sha256)
+        _check_goes_on(nonce)
+        return Done(made, part, sha256)
     except BaseException:
         part.unlink(missing_ok=True)
         raise

@@ -17,6 +17,8 @@ from .schemes import COMPRESSED, GROUP, RUNS, TYPES
 
 DTYPES: dict[str, Any] = {"bfloat16": ml_dtypes.bfloat16, "float16": np.float16}
 GREATEST = {"int8": 127, "int4": 7}
+NUMERICS = "reference"
+"""The profile, whatever the default is: what a run wrote, the next one goes on with."""
 EXACT = 1e9
 """sqnr_db where nothing differs."""
 
@@ -138,7 +140,7 @@ def amax_of(w: NDArray[Any]) -> NDArray[np.float32]:
     # npu_dynamic_quant's scale is amax / dst_type_max, which hifloat8 lets one choose.
     by_one: Any = {"dst_type": "hifloat8", "dst_type_max": 1.0}
     scale = np.empty(len(w), np.float32)
-    npu_dynamic_quant(w, **by_one, out=(None, scale))
+    npu_dynamic_quant(w, **by_one, out=(None, scale), numerics=NUMERICS)
     return scale
 
 
@@ -161,7 +163,7 @@ def _codes(
     w: NDArray[Any], amax: NDArray[np.float32], scale: NDArray[np.float32], greatest: int
 ) -> NDArray[np.int8]:
     """Return the integers nearest to w / scale, of magnitudes up to the greatest."""
-    q: NDArray[np.int8] = npu_quantize(w, scale, None, "int8", axis=0)
+    q: NDArray[np.int8] = npu_quantize(w, scale, None, "int8", axis=0, numerics=NUMERICS)
     if (amax >= (greatest + 0.5) * scale).any():  # only where a scale is subnormal in its dtype
         np.clip(q, -greatest, greatest, out=q)
     return q
@@ -177,9 +179,8 @@ def scale_bias(
 
 def _mx(w: NDArray[Any], mx_scale: str, error: Error) -> Outputs:
     n, k = w.shape
-    y, pairs = npu_dynamic_mx_quant(
-        w, dst_type="float8_e4m3fn", scale_alg=1 if mx_scale == "up" else 0
-    )
+    alg = 1 if mx_scale == "up" else 0
+    y, pairs = npu_dynamic_mx_quant(w, dst_type="float8_e4m3fn", scale_alg=alg, numerics=NUMERICS)
     scale = np.ascontiguousarray(pairs.reshape(n, -1)[:, : -(-k // GROUP)])
     if (scale == 255).any():
         raise NonFiniteError("the weight has NaN or infinite values.")

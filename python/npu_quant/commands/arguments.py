@@ -75,7 +75,7 @@ def add_json(parser: argparse._ActionsContainer) -> None:
 
 def add_workers(parser: argparse._ActionsContainer) -> None:
     """Add ``--workers`` and ``--scheduler``: who does what can be done side by side."""
-    help = "processes (default: the CPUs); of a scheduler: tasks at a time (default: all it takes)"
+    help = "threads (default: the CPUs); of a scheduler: tasks at a time (default: all it takes)"
     parser.add_argument("--workers", type=at_least(1), help=help)
     help = "of Dask, such as tcp://host:8786, whose workers see the same folders (default: none)"
     parser.add_argument("--scheduler", metavar="ADDRESS", help=help)

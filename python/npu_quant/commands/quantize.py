@@ -12,7 +12,7 @@ from .progress import progress_bar
 DESCRIPTION = """\
 Quantize the weights of a model in a folder of Hugging Face's kind, without calibration data and
 without torch, into a new folder that vllm-ascend and its relatives load. It reads and writes a
-piece at a time, in as many processes as there are CPUs. Interrupted, or killed, the same command
+piece at a time, in as many threads as there are CPUs. Interrupted, or killed, the same command
 goes on where it was, and ends with the same bytes. SHA256SUMS, for sha256sum -c, is written too.
 
 Exit status: 0, also if it was done before, 1 if what was written is not what was meant, 2 if

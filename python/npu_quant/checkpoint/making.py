@@ -1,4 +1,4 @@
-"""The work of a plan: pieces of output shards, each read, made and written where the plan says.
+"""Making a shard: its pieces, each read, made and written where the plan says.
 
 ::
 
@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -22,15 +23,12 @@ from ..files.safetensors import NUMPY
 from . import names
 from .checksum import Checksum
 from .folder import CheckpointError, Tensor
-from .matrices import Matrix, bytes_of, cut
+from .matrices import Matrix, bands, bytes_of, pieces
 from .plan import CODES, COPY, PARAMS, WIDEN, Group, OutputShard, Plan, size_of
 from .weights import DTYPES, Error, NonFiniteError, Outputs, Rule, quantize
 from .work import part_of
 
 T = TypeVar("T")
-
-PIECE_BYTES = 16 << 20
-BAND_BYTES = 1 << 20
 
 
 class Piece(NamedTuple):
@@ -73,16 +71,16 @@ def pieces_of(plan: Plan, shard: int) -> Iterator[Piece]:
     """Yield the tasks of a shard."""
     for number, group in enumerate(plan.shards[shard].groups):
         count, each = _extent(group.source)
-        for begin, end in cut(0, count, each, PIECE_BYTES):
+        for begin, end in pieces(0, count, each):
             yield Piece(shard, number, begin, end, (end - begin) * each)
 
 
-def together(tasks: Iterable[T], size_of: Callable[[T], int]) -> Iterator[list[T]]:
-    """Yield small tasks together, up to 4 MiB: to hand one out takes longer than to do it."""
+def together(tasks: Iterable[T], size_of: Callable[[T], int], most: int) -> Iterator[list[T]]:
+    """Yield tasks in lists of up to so many bytes, or of one task that has more."""
     some: list[T] = []
     size = 0
     for task in tasks:
-        if some and size + size_of(task) > PIECE_BYTES // 4:
+        if some and size + size_of(task) > most:
             yield some
             some, size = [], 0
         some.append(task)
@@ -101,10 +99,17 @@ def _extent(source: Tensor | Matrix) -> tuple[int, int]:
 def prepare(job: Job, shard: int, path: Path) -> None:
     """Make the file of a shard, with its header; what else stands in it stays."""
     planned = job.plan.shards[shard]
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    try:
+    with _opened(path, os.O_CREAT) as descriptor:
         os.ftruncate(descriptor, planned.size)
         _write(descriptor, memoryview(planned.header), 0)
+
+
+@contextlib.contextmanager
+def _opened(path: Path, flags: int = 0) -> Iterator[int]:
+    """A file to write to; an error names it."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | flags, 0o666)
+    try:
+        yield descriptor
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
@@ -118,41 +123,30 @@ def make(job: Job, piece: Piece, path: Path) -> Made:
         CheckpointError: a weight has NaN or infinite values, or the source has become shorter.
         OSError: the file cannot be written.
     """
-    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-    try:
-        return _rows(job, piece, descriptor)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    finally:
-        os.close(descriptor)
-
-
-def _rows(job: Job, piece: Piece, descriptor: int) -> Made:
     shard = job.plan.shards[piece.shard]
     group = shard.groups[piece.group]
     source, written = Checksum(), Checksum()
     error = Error() if group.how == CODES else None
-    for begin, end in _bands(group, piece):
-        values = _read(job, group, begin, end)
-        if group.how != COPY:
-            source.add(values)
-        arrays = _made_of(job, group, values, error)
-        del values  # the next band is read to where these are, which is in the cache
-        places = _places(shard, group, begin, end)
-        for (place, _), array in zip(places, arrays, strict=True):
-            raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-            written.add(raw)
-            _write(descriptor, raw.data, place)
-        del arrays, array, raw
+    with _opened(path) as descriptor:
+        for begin, end, values in _bands(job, group, piece):
+            if group.how != COPY:
+                source.add(values)
+            arrays = _made_of(job, group, values, error)
+            del values  # the next band is read to where these are, which is in the cache
+            places = _places(shard, group, begin, end)
+            for (place, _), array in zip(places, arrays, strict=True):
+                raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+                written.add(raw)
+                _write(descriptor, raw.data, place)
+            del arrays, array, raw
     return Made(piece, (written if group.how == COPY else source).text, written.text, error)
 
 
 def checksum_of_source(job: Job, piece: Piece) -> str:
     """Return the checksum of what a piece is made of."""
-    group = job.plan.shards[piece.shard].groups[piece.group]
     source = Checksum()
-    for begin, end in _bands(group, piece):
-        source.add(_read(job, group, begin, end))
+    for _, _, values in _bands(job, job.plan.shards[piece.shard].groups[piece.group], piece):
+        source.add(values)
     return source.text
 
 
@@ -160,17 +154,23 @@ def checksum_in(job: Job, piece: Piece, path: Path) -> str:
     """Return the checksum of what stands in a file where a piece is written."""
     shard = job.plan.shards[piece.shard]
     group = shard.groups[piece.group]
+    _, each = _extent(group.source)
     written = Checksum()
     with open(path, "rb", buffering=0) as file:
-        for begin, end in _bands(group, piece):
+        for begin, end in bands(piece.begin, piece.end, each):
             for place, count in _places(shard, group, begin, end):
                 written.add(np.frombuffer(os.pread(file.fileno(), count, place), np.uint8))
     return written.text
 
 
-def _bands(group: Group, piece: Piece) -> Iterator[tuple[int, int]]:
-    _, each = _extent(group.source)
-    return cut(piece.begin, piece.end, each, BAND_BYTES)
+def _bands(job: Job, group: Group, piece: Piece) -> Iterator[tuple[int, int, NDArray[Any]]]:
+    """Yield bands of the source: bytes, or the numbers that are quantized."""
+    source, begin, end = group.source, piece.begin, piece.end
+    if isinstance(source, Matrix):
+        yield from source.bands(job.source, begin, end, as_bytes=group.how == COPY)
+        return
+    for at, to in bands(begin, end, 1):
+        yield at, to, bytes_of(job.source, source, at, to - at)
 
 
 def _places(shard: OutputShard, group: Group, begin: int, end: int) -> Iterator[tuple[int, int]]:
@@ -180,16 +180,6 @@ def _places(shard: OutputShard, group: Group, begin: int, end: int) -> Iterator[
         size = size_of(output)
         first = begin * size // count
         yield shard.places[output.name] + first, end * size // count - first
-
-
-def _read(job: Job, group: Group, begin: int, end: int) -> NDArray[Any]:
-    """Return rows of the source: bytes, or the numbers that are quantized."""
-    source = group.source
-    if isinstance(source, Tensor):
-        return bytes_of(job.source, source, begin, end - begin)
-    if group.how == COPY:
-        return source.rows(job.source, begin, end)
-    return source.read(job.source, begin, end)
 
 
 def _made_of(job: Job, group: Group, values: NDArray[Any], error: Error | None) -> Outputs:
@@ -249,8 +239,8 @@ def _count(
 ) -> tuple[int, list[int]]:
     """Return how many values of a weight are bad, and where the first is."""
     count, first = 0, [0, 0]
-    for begin, end in cut(0, matrix.shape[0], matrix.row_bytes, BAND_BYTES):
-        bad = is_bad(matrix.read(job.source, begin, end))
+    for begin, _, values in matrix.bands(job.source, 0, matrix.shape[0]):
+        bad = is_bad(values)
         if bad.any() and count == 0:
             row, column = divmod(int(bad.argmax()), matrix.shape[1])
             first = [begin + row, column]
