@@ -21,11 +21,11 @@ from .folder import (
     weight_map_of,
 )
 from .metadata import ASCEND_INDEX, DESCRIPTION
-from .quantized import Model
+from .quantized import QuantizedModel
 from .schemes import ASCEND, COMPRESSED
 
 
-def read(folder: Path, found: Findings) -> Model:
+def read(folder: Path, found: Findings) -> QuantizedModel:
     """Read a quantized model as far as it can be read.
 
     Raises:
@@ -41,7 +41,7 @@ def read(folder: Path, found: Findings) -> Model:
         raise CheckpointError(f"{folder} has no {DESCRIPTION}, and {found[0].text}.")
     if not is_ascend:
         _check_quantized(folder, config)
-    model = Model(folder, ASCEND if is_ascend else COMPRESSED, config, {})
+    model = QuantizedModel(folder, ASCEND if is_ascend else COMPRESSED, config, {})
     model.has_config = data is not None
     if is_ascend:
         keys = _json(folder / DESCRIPTION, found)
@@ -89,7 +89,7 @@ def _json(path: Path, found: Findings) -> dict[str, object] | None:
         return None
 
 
-def _read_shards(model: Model, found: Findings) -> None:
+def _read_shards(model: QuantizedModel, found: Findings) -> None:
     folder = model.folder
     index = folder / (ASCEND_INDEX if model.is_ascend else SOURCE_INDEX)
     weight_map, size = _index(index, found)
@@ -107,7 +107,7 @@ def _read_shards(model: Model, found: Findings) -> None:
     _check_strays(model, set(there) - set(wanted), found)
 
 
-def _unindexed(model: Model, there: list[str]) -> list[str]:
+def _unindexed(model: QuantizedModel, there: list[str]) -> list[str]:
     ours = [name for name in there if name.startswith("quant_model_weight")]
     return ours if model.is_ascend and ours else there
 
@@ -124,7 +124,9 @@ def _index(path: Path, found: Findings) -> tuple[dict[str, str] | None, object]:
     return weight_map, metadata.get("total_size") if isinstance(metadata, dict) else None
 
 
-def _read_shard(model: Model, name: str, weight_map: dict[str, str], found: Findings) -> None:
+def _read_shard(
+    model: QuantizedModel, name: str, weight_map: dict[str, str], found: Findings
+) -> None:
     path = model.folder / name
     if not is_regular(path):
         found.error("missing-shard", name, "is not there: its tensors cannot be loaded")
@@ -143,7 +145,7 @@ def _read_shard(model: Model, name: str, weight_map: dict[str, str], found: Find
     model.lost |= {tensor for tensor, file in weight_map.items() if file == name}
 
 
-def _take(model: Model, tensors: tuple[Tensor, ...], found: Findings) -> None:
+def _take(model: QuantizedModel, tensors: tuple[Tensor, ...], found: Findings) -> None:
     for tensor in tensors:
         first = model.tensors.setdefault(tensor.name, tensor)
         if first is not tensor:
@@ -152,7 +154,7 @@ def _take(model: Model, tensors: tuple[Tensor, ...], found: Findings) -> None:
 
 
 def _check_index(
-    model: Model, index: str, weight_map: dict[str, str], size: object, found: Findings
+    model: QuantizedModel, index: str, weight_map: dict[str, str], size: object, found: Findings
 ) -> None:
     for name, file in weight_map.items():
         tensor = model.tensors.get(name)
@@ -171,7 +173,7 @@ def _check_index(
         found.warning("index", index, f"{text}: loaders plan memory by it")
 
 
-def _check_strays(model: Model, strays: set[str], found: Findings) -> None:
+def _check_strays(model: QuantizedModel, strays: set[str], found: Findings) -> None:
     for name in sorted(strays):
         text = "is not in the index, but vLLM loads all *.safetensors in order of names, the last"
         found.error("stray-weights", name, f"{text} one overwrites codes silently: delete it")

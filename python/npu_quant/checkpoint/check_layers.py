@@ -17,7 +17,7 @@ from ..files.safetensors import NUMPY
 from .check_values import unpacked
 from .folder import FLOATS, Tensor
 from .matrices import Matrix, bands, bytes_of, pieces
-from .quantized import Model
+from .quantized import QuantizedModel
 from .recipes import OF_CODES, OWN, Known, known, rounded
 from .schemes import TYPES
 from .weights import GREATEST, Error
@@ -74,7 +74,7 @@ class Compared:
         self.ratio = min(self.ratio[0], other.ratio[0]), max(self.ratio[1], other.ratio[1])
 
 
-def codes_of(model: Model, module: str) -> str | None:
+def codes_of(model: QuantizedModel, module: str) -> str | None:
     """Return what a module's codes are, if its scales and codes can be compared."""
     type = model.types[module]
     codes = TYPES[type].codes if type in TYPES else "int8" if type == "W8A8" else None
@@ -86,7 +86,7 @@ def codes_of(model: Model, module: str) -> str | None:
     return codes
 
 
-def shape_of(model: Model, module: str) -> tuple[int, int]:
+def shape_of(model: QuantizedModel, module: str) -> tuple[int, int]:
     """Return (N, K) of a quantized module."""
     n, k = model.tensors[f"{module}.weight"].shape
     is_packed = model.is_ascend and model.types[module] == "W4A8_DYNAMIC"
@@ -99,7 +99,7 @@ def rows_of(matrix: Matrix) -> Iterator[Rows]:
         yield Rows(matrix.module, begin, end, (end - begin) * matrix.row_bytes)
 
 
-def compare(model: Model, original: Path, matrix: Matrix, task: Rows) -> Compared:
+def compare(model: QuantizedModel, original: Path, matrix: Matrix, task: Rows) -> Compared:
     """Compare rows in bands, with every recipe that is not yet excluded."""
     total = Compared()
     codes = codes_of(model, task.module)
@@ -141,7 +141,7 @@ def allowed_rows(n: int) -> int:
 
 
 def _variants(
-    w: NDArray[np.float32], matrix: Matrix, codes: str, model: Model
+    w: NDArray[np.float32], matrix: Matrix, codes: str, model: QuantizedModel
 ) -> Iterator[tuple[Known, str]]:
     """Yield the rows as recipes may have had them; the second of FP8 went through bfloat16."""
     kind = "F32" if matrix.is_blocked or matrix.tensor.kind == "F64" else matrix.tensor.kind
@@ -151,7 +151,9 @@ def _variants(
         yield known(rounded(w, narrow), codes, narrow, model.params, model.is_ascend), NARROW
 
 
-def _stored(model: Model, module: str, codes: str, begin: int, end: int) -> tuple[Any, Any]:
+def _stored(
+    model: QuantizedModel, module: str, codes: str, begin: int, end: int
+) -> tuple[Any, Any]:
     """Return codes, int8 or float8_e4m3fn, and scales, float32 of rows or E8M0 of blocks."""
     weight, scale = (model.tensors[f"{module}.{p}"] for p in ("weight", "weight_scale"))
     rows, k = end - begin, weight.shape[1]
@@ -197,7 +199,7 @@ def _compare_scales(total: Compared, x: Known, scale: Any) -> None:
     total.ratio = min(total.ratio[0], least), max(total.ratio[1], most)
 
 
-def same_bytes(model: Model, original: Path, source: Tensor | Matrix, name: str) -> int:
+def same_bytes(model: QuantizedModel, original: Path, source: Tensor | Matrix, name: str) -> int:
     """Return the first row, or byte, of a FLOAT tensor that is not the original's; -1: none."""
     tensor = model.tensors[name]
     if isinstance(source, Tensor):

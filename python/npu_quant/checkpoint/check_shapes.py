@@ -6,7 +6,7 @@ from . import names
 from .check_types import FP4, FP8, KNOWN
 from .findings import Findings
 from .folder import FLOATS, Tensor
-from .quantized import Model
+from .quantized import QuantizedModel
 from .schemes import COMPRESSED, FLOAT, GROUP, RUNS, TYPES, WIDTHS, Output, misfit, outputs_of
 
 LEFTOVERS = [
@@ -23,7 +23,7 @@ LEFTOVERS = [
 ]
 
 
-def check_tensors(model: Model, found: Findings) -> None:
+def check_tensors(model: QuantizedModel, found: Findings) -> None:
     """Find tensors of wrong dtypes and shapes, and note them."""
     for name, tensor in model.tensors.items():
         _check_tensor(model, name, tensor, found)
@@ -41,12 +41,12 @@ def check_tensors(model: Model, found: Findings) -> None:
         _check_alignment(model, module, type, weight, found)
 
 
-def _bad(model: Model, rule: str, name: str, text: str, found: Findings) -> None:
+def _bad(model: QuantizedModel, rule: str, name: str, text: str, found: Findings) -> None:
     model.bad.add(name)
     found.error(rule, name, text)
 
 
-def _check_tensor(model: Model, name: str, tensor: Tensor, found: Findings) -> None:
+def _check_tensor(model: QuantizedModel, name: str, tensor: Tensor, found: Findings) -> None:
     last = names.last_of(name)
     if last in LEFTOVERS:
         text = "is of another format: consumers have no parameter for it, loading fails"
@@ -66,7 +66,7 @@ def _check_tensor(model: Model, name: str, tensor: Tensor, found: Findings) -> N
             _bad(model, "shape", name, f"has shape {tensor.shape}, a bias has one axis", found)
 
 
-def _expected(model: Model, module: str, type: str, weight: Tensor) -> list[Output]:
+def _expected(model: QuantizedModel, module: str, type: str, weight: Tensor) -> list[Output]:
     """Return what tensors a module should have, by the shape of its weight."""
     n, k = weight.shape
     scale = model.tensors.get(f"{module}.weight_scale")
@@ -92,7 +92,7 @@ def _expected(model: Model, module: str, type: str, weight: Tensor) -> list[Outp
     return []
 
 
-def _compare(model: Model, output: Output, type: str, found: Findings) -> None:
+def _compare(model: QuantizedModel, output: Output, type: str, found: Findings) -> None:
     name, part = output.name, names.last_of(output.name)
     tensor = model.tensors[name]
     is_float = model.format == COMPRESSED and part == "weight_scale"
@@ -116,7 +116,9 @@ def _compare(model: Model, output: Output, type: str, found: Findings) -> None:
         _bad(model, "shape", name, text, found)
 
 
-def _check_alignment(model: Model, module: str, type: str, weight: Tensor, found: Findings) -> None:
+def _check_alignment(
+    model: QuantizedModel, module: str, type: str, weight: Tensor, found: Findings
+) -> None:
     n, k = weight.shape
     if type == "W4A8_DYNAMIC" and model.is_ascend:
         n *= 2

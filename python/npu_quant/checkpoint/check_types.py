@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from . import names
+from .compressed import compressed_types
 from .findings import Findings
 from .metadata import DESCRIPTION, HEAD
-from .quantized import PARTS, Model, compressed_types
+from .quantized import PARTS, QuantizedModel
 from .schemes import FLOAT, INT8_ACTIVATIONS, TYPES, WIDTHS, outputs_of
 
 MX = frozenset(["W8A8_MXFP8", "W4A8_MXFP", "W4A4_MXFP4", "W4A4_MXFP4_DUALSCALE"])
@@ -42,7 +43,7 @@ PREFIXES = ("model.", "language_model.", "model.language_model.")
 ROUTERS = ("gate", "router", "shared_expert_gate")
 
 
-def check_described(model: Model, found: Findings) -> None:
+def check_described(model: QuantizedModel, found: Findings) -> None:
     """Find what is wrong with keys, and note each module's type."""
     if not model.is_ascend:
         model.types = compressed_types(model, found)
@@ -63,7 +64,7 @@ def _is_key(name: str, value: object) -> bool:
     return "." in name and isinstance(value, str)
 
 
-def _check_keys(model: Model, found: Findings) -> None:
+def _check_keys(model: QuantizedModel, found: Findings) -> None:
     _mend_prefix(model, found)
     for name in dict.fromkeys([*model.tensors, HEAD]):
         if name not in model.keys:
@@ -79,7 +80,7 @@ def _check_keys(model: Model, found: Findings) -> None:
             found.error("missing-tensor", name, text)
 
 
-def _mend_prefix(model: Model, found: Findings) -> None:
+def _mend_prefix(model: QuantizedModel, found: Findings) -> None:
     """Report once that all keys lack or have a prefix, and go on with the right keys."""
     missing = [name for name in model.tensors if name not in model.keys]
     for prefix in PREFIXES if len(missing) > 1 else ():
@@ -93,7 +94,7 @@ def _mend_prefix(model: Model, found: Findings) -> None:
                 return
 
 
-def _check_meta(model: Model, found: Findings) -> None:
+def _check_meta(model: QuantizedModel, found: Findings) -> None:
     for name in ("version", "model_quant_type", "group_size"):
         if name not in model.keys:
             text = f"is not in {DESCRIPTION}: consumers take the default of older formats"
@@ -110,7 +111,7 @@ def _check_meta(model: Model, found: Findings) -> None:
         found.error("meta", "group_size", text)
 
 
-def _types(model: Model, found: Findings) -> dict[str, str]:
+def _types(model: QuantizedModel, found: Findings) -> dict[str, str]:
     result = {}
     reported = set()
     for name, type in model.keys.items():
@@ -133,7 +134,7 @@ def _types(model: Model, found: Findings) -> dict[str, str]:
     return result
 
 
-def needed(model: Model, type: str) -> list[str]:
+def needed(model: QuantizedModel, type: str) -> list[str]:
     """Return the last names of the tensors that a module of a type must have."""
     if type in TYPES and model.format in TYPES[type].formats:
         outputs = outputs_of("", type, (2, 1), model.format, WIDTHS[model.params])
@@ -143,7 +144,7 @@ def needed(model: Model, type: str) -> list[str]:
     return ["weight", "weight_scale"] if type in MX | FP8 else ["weight"]
 
 
-def _check_parts(model: Model, found: Findings) -> None:
+def _check_parts(model: QuantizedModel, found: Findings) -> None:
     for module, type in model.types.items():
         for part in needed(model, type):
             name = f"{module}.{part}"
@@ -160,7 +161,7 @@ def _check_parts(model: Model, found: Findings) -> None:
             found.error("leftover", name, text)
 
 
-def _check_groups(model: Model, found: Findings) -> None:
+def _check_groups(model: QuantizedModel, found: Findings) -> None:
     weights = [n.removesuffix(".weight") for n in model.tensors if n.endswith(".weight")]
     for what, members in names.fused_groups(weights):
         types = sorted({model.types.get(m, FLOAT) for m in members})

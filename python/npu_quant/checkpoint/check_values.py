@@ -12,7 +12,7 @@ from ..files.safetensors import NUMPY
 from .findings import Findings
 from .folder import FLOATS, Tensor
 from .matrices import bands, bytes_of, pieces
-from .quantized import Model
+from .quantized import QuantizedModel
 from .schemes import FLOAT
 from .weights import DTYPES
 
@@ -38,7 +38,7 @@ class Seen(NamedTuple):
     most: float = 0.0
 
 
-def tasks_of(model: Model) -> Iterator[Values]:
+def tasks_of(model: QuantizedModel) -> Iterator[Values]:
     """Yield what is to be looked at."""
     for name, tensor in model.tensors.items():
         if not model.is_readable(name):
@@ -74,14 +74,14 @@ def tasks_of(model: Model) -> Iterator[Values]:
                 yield Values(rule, name, begin, end, end - begin)
 
 
-def _bias_tasks(model: Model, module: str) -> Iterator[Values]:
+def _bias_tasks(model: QuantizedModel, module: str) -> Iterator[Values]:
     weight = model.part(module, "weight")
     if weight is not None and model.part(module, "weight_scale") is not None:
         for begin, end in pieces(0, weight.shape[0], weight.shape[1]):
             yield Values("scale-bias", module, begin, end, (end - begin) * weight.shape[1])
 
 
-def look(model: Model, task: Values) -> Seen:
+def look(model: QuantizedModel, task: Values) -> Seen:
     """Look at the values of a task."""
     if task.rule == "scale-bias":
         return _bias(model, task)
@@ -105,7 +105,7 @@ def merged(a: Seen, b: Seen) -> Seen:
 
 
 def _bad(
-    model: Model, rule: str, tensor: Tensor, raw: NDArray[np.uint8]
+    model: QuantizedModel, rule: str, tensor: Tensor, raw: NDArray[np.uint8]
 ) -> tuple[NDArray[np.bool_], float]:
     if tensor.kind == "U8":  # E8M0
         return raw == 255, 0.0
@@ -128,7 +128,7 @@ def _bad(
     return bad, float(ulps.max(initial=0))
 
 
-def _bias(model: Model, task: Values) -> Seen:
+def _bias(model: QuantizedModel, task: Values) -> Seen:
     weight, scale, bias = (
         model.tensors[f"{task.name}.{p}"] for p in ("weight", "weight_scale", "scale_bias")
     )
@@ -157,14 +157,14 @@ def unpacked(packed: NDArray[np.int8]) -> NDArray[np.int8]:
     return np.asarray(pairs.reshape(2 * len(packed), packed.shape[1]))
 
 
-def _all(model: Model, tensor: Tensor) -> NDArray[np.float64]:
+def _all(model: QuantizedModel, tensor: Tensor) -> NDArray[np.float64]:
     raw = bytes_of(model.folder, tensor, 0, tensor.size)
     if tensor.kind == "I64":  # the low half has the bits of a float32
         return raw.view(np.int64).astype(np.uint32).view(np.float32).astype(np.float64)
     return raw.view(NUMPY[tensor.kind]).astype(np.float64)
 
 
-def _product(model: Model, module: str) -> Seen:
+def _product(model: QuantizedModel, module: str) -> Seen:
     parts = [model.part(module, p) for p in ("deq_scale", "input_scale", "weight_scale")]
     if any(p is None or p.kind not in NUMBERS for p in parts):
         return Seen()
@@ -188,7 +188,7 @@ TEXTS = {
 }
 
 
-def report(model: Model, seen: dict[tuple[str, str], Seen], found: Findings) -> None:
+def report(model: QuantizedModel, seen: dict[tuple[str, str], Seen], found: Findings) -> None:
     """Add what the tasks saw of each tensor."""
     precision = Seen()
     first = ""

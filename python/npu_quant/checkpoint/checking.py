@@ -24,7 +24,7 @@ from .findings import Findings
 from .folder import CheckpointError
 from .making import together
 from .originals import Original, check_config, check_copied, check_names, judge, recipes_of
-from .quantized import Model
+from .quantized import QuantizedModel
 from .reports import CheckReport
 from .schemes import FLOAT, TYPES
 from .work import SUMS, WORK
@@ -35,7 +35,7 @@ from .workers import Workers
 class Both:
     """What tasks share."""
 
-    model: Model
+    model: QuantizedModel
     original: Original | None
 
 
@@ -165,7 +165,7 @@ def _done(both: Both, task: Task) -> Any:
         raise CheckpointError(str(error)) from error
 
 
-def _said(model: Model) -> dict[str, str | None]:
+def _said(model: QuantizedModel) -> dict[str, str | None]:
     """Return what the metadata says of recipes."""
     metadata = model.keys.get("metadata")
     ours = metadata.get("npu_quant") if isinstance(metadata, dict) else None

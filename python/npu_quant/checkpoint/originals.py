@@ -11,7 +11,7 @@ from .findings import Findings
 from .folder import FLOATS, CheckpointError, Tensor, is_regular, json_of, shards_of
 from .matrices import Matrix
 from .plan import sources_of
-from .quantized import Model
+from .quantized import QuantizedModel
 from .reports import UNEXPLAINED, CheckedLayer, ratio_text
 from .schemes import WIDTHS
 from .work import files_to_copy
@@ -32,7 +32,7 @@ class Original:
             name = source.name if isinstance(source, Tensor) else f"{source.module}.weight"
             self.sources[name] = source
 
-    def matrix(self, model: Model, module: str) -> Matrix | None:
+    def matrix(self, model: QuantizedModel, module: str) -> Matrix | None:
         """Return the original of a quantized module that can be compared."""
         source = self.sources.get(f"{module}.weight")
         if not isinstance(source, Matrix) or codes_of(model, module) is None:
@@ -40,7 +40,7 @@ class Original:
         return source if source.shape == shape_of(model, module) else None
 
 
-def check_names(model: Model, original: Original, found: Findings) -> list[str]:
+def check_names(model: QuantizedModel, original: Original, found: Findings) -> list[str]:
     """Find what has no counterpart; return the FLOAT tensors whose elements can be compared."""
     result = []
     for name, source in original.sources.items():
@@ -70,7 +70,9 @@ def check_names(model: Model, original: Original, found: Findings) -> list[str]:
     return result
 
 
-def _check_shape(model: Model, name: str, source: Tensor | Matrix, found: Findings) -> None:
+def _check_shape(
+    model: QuantizedModel, name: str, source: Tensor | Matrix, found: Findings
+) -> None:
     module = name.removesuffix(".weight")
     if model.is_readable(name) and codes_of(model, module) is not None:
         shape = shape_of(model, module)
@@ -79,7 +81,7 @@ def _check_shape(model: Model, name: str, source: Tensor | Matrix, found: Findin
             found.error("shape", name, text)
 
 
-def check_copied(model: Model, original: Original, found: Findings) -> None:
+def check_copied(model: QuantizedModel, original: Original, found: Findings) -> None:
     """Find files of the original, beside its weights, that are not there."""
     try:
         names = files_to_copy(original.folder)
@@ -108,7 +110,7 @@ def _is_vocabulary(name: str) -> bool:
     return name in VOCABULARIES or name.endswith((".model", ".tiktoken"))
 
 
-def check_config(model: Model, original: Original, found: Findings) -> None:
+def check_config(model: QuantizedModel, original: Original, found: Findings) -> None:
     """Find keys of config.json that quantizing does not change."""
     said = original.config.dtype or "bfloat16"
     ours = Config(model.config.written(said, None)).data
@@ -119,7 +121,9 @@ def check_config(model: Model, original: Original, found: Findings) -> None:
             found.warning("config-changed", key, f"{text}: consumers build another model")
 
 
-def judge(model: Model, compared: dict[str, Compared], found: Findings) -> list[CheckedLayer]:
+def judge(
+    model: QuantizedModel, compared: dict[str, Compared], found: Findings
+) -> list[CheckedLayer]:
     """Name each module's recipe, and find what no recipe explains."""
     layers = []
     transformed: Counter[str] = Counter()
