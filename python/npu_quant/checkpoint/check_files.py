@@ -7,7 +7,6 @@ from pathlib import Path
 
 from .._text import clean
 from .config import Config
-from .findings import Findings
 from .folder import (
     SOURCE_INDEX,
     CheckpointError,
@@ -22,6 +21,7 @@ from .folder import (
 )
 from .metadata import ASCEND_INDEX, DESCRIPTION
 from .quantized import QuantizedModel
+from .reports import Findings
 from .schemes import ASCEND, COMPRESSED
 
 

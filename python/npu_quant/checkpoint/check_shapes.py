@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from . import names
 from .check_types import FP4, FP8, KNOWN
-from .findings import Findings
 from .folder import FLOATS, Tensor
 from .quantized import QuantizedModel
+from .reports import Findings
 from .schemes import COMPRESSED, FLOAT, GROUP, RUNS, TYPES, WIDTHS, Output, misfit, outputs_of
 
 LEFTOVERS = [

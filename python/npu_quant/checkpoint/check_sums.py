@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from .findings import Findings
 from .folder import CheckpointError, is_regular, safetensors_in
+from .reports import Findings
 from .work import SUMS, sha256_of
 
 MOST_BYTES = 64 << 20

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from . import names
 from .compressed import compressed_types
-from .findings import Findings
 from .metadata import DESCRIPTION, HEAD
 from .quantized import PARTS, QuantizedModel
+from .reports import Findings
 from .schemes import FLOAT, INT8_ACTIVATIONS, TYPES, WIDTHS, outputs_of
 
 MX = frozenset(["W8A8_MXFP8", "W4A8_MXFP", "W4A4_MXFP4", "W4A4_MXFP4_DUALSCALE"])

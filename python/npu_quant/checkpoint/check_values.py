@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..files.safetensors import NUMPY
-from .findings import Findings
 from .folder import FLOATS, Tensor
 from .matrices import bands, bytes_of, pieces
 from .quantized import QuantizedModel
+from .reports import Findings
 from .schemes import FLOAT
 from .weights import DTYPES
 

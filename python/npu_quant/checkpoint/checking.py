@@ -20,12 +20,11 @@ from .check_shapes import check_tensors
 from .check_sums import NO_SUMS, Listed
 from .check_types import check_described
 from .check_values import Seen, Values
-from .findings import Findings
 from .folder import CheckpointError
 from .making import together
 from .originals import Original, check_config, check_copied, check_names, judge, recipes_of
 from .quantized import QuantizedModel
-from .reports import CheckReport
+from .reports import CheckReport, Findings
 from .schemes import FLOAT, TYPES
 from .work import SUMS, WORK
 from .workers import Workers

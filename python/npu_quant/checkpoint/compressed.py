@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from .._text import clean
 from . import names
-from .findings import Findings
 from .folder import FLOATS
 from .quantized import QuantizedModel
+from .reports import Findings
 
 SECONDS, MOST_SECONDS = 1, 20
 """Of CPU time: for a pattern and all modules, and for all patterns."""

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 from .._text import clean
 from .check_sums import parsed
 from .folder import CheckpointError, json_of
-from .kept import Entry, source_checksums_of
+from .kept import source_checksums_of
 from .making import Job, together
 from .record import difference
+from .run import Whole
 from .work import RECORD, SUMS, WORK, sha256_of
 from .workers import Workers
 
@@ -30,16 +31,12 @@ class Finished(NamedTuple):
     """Of each file."""
 
 
-def errors_in(entries: Iterable[Entry]) -> Errors:
-    """Return what modules lost, as the journal has it."""
-    return {module: sums for e in entries for module, sums in e["errors"].items()}
-
-
-def recorded(record: Mapping[str, Any], entries: Iterable[Entry]) -> dict[str, Any]:
+def recorded(record: Mapping[str, Any], shards: Mapping[str, Whole]) -> dict[str, Any]:
     """Return npu_quant.json: a record, of what shards were made, and what each module lost."""
-    entries = list(entries)
-    layers = {m: dict(zip(_SUMS, sums, strict=True)) for m, sums in errors_in(entries).items()}
-    return {**record, "shards": {e["shard"]: e["source"] for e in entries}, "layers": layers}
+    sources = {name: whole.source for name, whole in shards.items()}
+    errors = {m: sums for whole in shards.values() for m, sums in whole.errors.items()}
+    layers = {m: dict(zip(_SUMS, sums, strict=True)) for m, sums in errors.items()}
+    return {**record, "shards": sources, "layers": layers}
 
 
 def is_finished(out: Path) -> bool:

@@ -7,12 +7,11 @@ from pathlib import Path
 
 from .check_layers import NARROW, SEARCHED, Compared, allowed_rows, codes_of, shape_of
 from .config import Config
-from .findings import Findings
 from .folder import FLOATS, CheckpointError, Tensor, is_regular, json_of, shards_of
 from .matrices import Matrix
 from .plan import sources_of
 from .quantized import QuantizedModel
-from .reports import UNEXPLAINED, CheckedLayer, ratio_text
+from .reports import UNEXPLAINED, CheckedLayer, Findings, ratio_text
 from .schemes import WIDTHS
 from .work import files_to_copy
 

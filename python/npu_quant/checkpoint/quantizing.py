@@ -19,27 +19,23 @@ from . import names
 from .checking import check
 from .checksum import sums_bytes
 from .config import Config
-from .findings import Finding
 from .finished import (
     Errors,
     as_written,
     check_same,
     different,
-    errors_in,
     is_finished,
     recorded,
     sums_of,
 )
 from .folder import CheckpointError, Shard, check_folder, json_bytes, json_of, shards_of
-from .kept import Entry
 from .making import Job
 from .matrices import Matrix
 from .metadata import DESCRIPTION, json_files_of
 from .plan import CODES, Plan, plan_of
 from .record import modified_of, record_of, sources_of
-from .report_text import size
-from .reports import Layer, QuantizeReport
-from .run import Run, counted
+from .reports import Finding, Layer, QuantizeReport, size
+from .run import Run, Whole, counted
 from .schemes import FLOAT, INT8_ACTIVATIONS, check_pair
 from .types import Wanted
 from .weights import Error, Rule
@@ -225,14 +221,16 @@ def write(
         if error.errno in NO_ROOM:
             raise OSError(error.errno, f"{error.strerror}: {kept}", error.filename) from error
         raise
-    entries = [run.entries[n] for n in range(len(p.plan.shards))]
-    report = report_of(p, errors_in(entries))
+    shards = _shards(p, run)
+    report = report_of(p, {m: e for shard in shards.values() for m, e in shard.errors.items()})
     report.findings = findings
-    report.shards = [
-        {"file": e["shard"], "bytes": e["bytes"], "sha256": e["sha256"]} for e in entries
-    ]
+    report.shards = [s | {"sha256": shards[s["file"]].sha256} for s in report.shards]
     report.resumed, report.resumed_bytes = run.resumed, run.resumed_bytes
     return _timed(report, start)
+
+
+def _shards(p: Prepared, run: Run) -> dict[str, Whole]:
+    return {shard.name: run.whole[n] for n, shard in enumerate(p.plan.shards)}
 
 
 def _timed(report: QuantizeReport, start: float) -> QuantizeReport:
@@ -249,7 +247,7 @@ def _carried_out(
         run.take_over(workers)
         run.make(workers)
         _check_unchanged(p, run)
-        sums = _write_files(p, work, record, [run.entries[n] for n in sorted(run.entries)])
+        sums = _write_files(p, work, record, _shards(p, run))
         findings = _changed(workers, p.out, sums) if verify else []
         if verify and not findings:
             findings = _unfit(p.out, workers)
@@ -293,24 +291,22 @@ def _finished_before(
     found = as_written(job, workers, p.out, sums, counted(job, progress))
     report = report_of(p, found.errors)
     report.findings = _unfit(p.out, workers) if verify else []
-    report.shards = [
-        {"file": s.name, "bytes": s.size, "sha256": found.sha256[s.name]} for s in p.plan.shards
-    ]
+    report.shards = [s | {"sha256": found.sha256[s["file"]]} for s in report.shards]
     report.is_finished_before = True
     report.resumed, report.resumed_bytes = len(report.shards), report.source_bytes
     return _timed(report, start)
 
 
 def _write_files(
-    p: Prepared, work: Work, record: dict[str, Any], entries: list[Entry]
+    p: Prepared, work: Work, record: dict[str, Any], shards: dict[str, Whole]
 ) -> dict[str, str]:
     """Write all but the shards, and return the SHA-256 of each file.
 
     The file without which the folder is no model is the last.
     """
-    sums = {e["shard"]: e["sha256"] for e in entries}
+    sums = {name: whole.sha256 for name, whole in shards.items()}
     sums |= {name: work.copy(p.source, name) for name in p.copied}
-    files = {RECORD: json_bytes(recorded(record, entries)), **p.json_files}
+    files = {RECORD: json_bytes(recorded(record, shards)), **p.json_files}
     sums |= {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     last = [*files][-1]
     for name, data in files.items():

@@ -3,13 +3,47 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from .._shown import plain
-from .._text import clean
-from .findings import Finding, has_error
+from .._text import clean, printable
+from ..golden.report.words import counted
 from .schemes import FLOAT
+
+
+class Finding(NamedTuple):
+    """One thing that is wrong with a model."""
+
+    severity: str
+    """error or warning."""
+    rule: str
+    name: str
+    """The tensor, module or file."""
+    text: str
+    """What is wrong, and what a consumer does."""
+
+
+def has_error(findings: list[Finding]) -> bool:
+    """Say whether one of them is more than a warning."""
+    return any(finding.severity == "error" for finding in findings)
+
+
+class Findings(list[Finding]):
+    """All that was found so far, in order."""
+
+    def error(self, rule: str, name: str, text: str) -> None:
+        """Add an error."""
+        self.add("error", rule, name, text)
+
+    def warning(self, rule: str, name: str, text: str) -> None:
+        """Add a warning."""
+        self.add("warning", rule, name, text)
+
+    def add(self, severity: str, rule: str, name: str, text: str) -> None:
+        """Add an error or a warning."""
+        self.append(Finding(severity, rule, name, text))
 
 
 @dataclass
@@ -103,9 +137,7 @@ class QuantizeReport:
         return result
 
     def __str__(self) -> str:
-        from .report_text import quantize_text
-
-        return quantize_text(self)
+        return _quantize_text(self)
 
     def __repr__(self) -> str:
         return _short(self)
@@ -183,9 +215,144 @@ class CheckReport:
         return result
 
     def __str__(self) -> str:
-        from .check_text import text_of
-
-        return text_of(self)
+        return _check_text(self)
 
     def __repr__(self) -> str:
         return _short(self)
+
+
+# ---- Texts.
+
+WORST = 5
+MOST = 20
+"""Of how many like things each is told."""
+
+L = TypeVar("L", Layer, CheckedLayer)
+
+
+def _quantize_text(report: QuantizeReport) -> str:
+    """Return the report as text: what was written, what was left, what it cost."""
+    lines = [_headline(report)]
+    lines += [f"note: {warning}" for warning in report.warnings]
+    lines += _types(report)
+    lines += _left(report)
+    if report.dry_run:
+        lines += [f"  {s['file']}  {size(s['bytes'])}" for s in report.shards]
+        lines.append(f"needs {size(report.written_bytes + report.copied_bytes)} on the disk")
+    else:
+        lines += _worst(report.layers)
+    return "\n".join(map(printable, lines))
+
+
+def _headline(report: QuantizeReport) -> str:
+    what = f"{report.model_type or 'a model'} to {report.scheme} ({report.format})"
+    sizes = f"{size(report.source_bytes)} become {size(report.written_bytes)}"
+    if not report.passed:
+        first = next(f for f in report.findings if f.severity == "error")
+        return f"FAILED: what was written is not what was meant: {first.name}: {first.text}"
+    if report.dry_run:
+        return f"would quantize {what}: {sizes}; nothing was written"
+    if report.is_finished_before:
+        return f"done already: {what}: {sizes}; every file is as it was written"
+    seconds = report.seconds or 0.0
+    text = f"quantized {what}: {sizes} in {seconds:.1f} s"
+    if report.resumed_bytes:
+        text += f"; {size(report.resumed_bytes)} of it were done already"
+    return text
+
+
+def _types(report: QuantizeReport) -> list[str]:
+    elements: Counter[str] = Counter()
+    for layer in report.layers:
+        elements[layer.type] += layer.shape[0] * layer.shape[1]
+    return [
+        f"{type}: {counted(count, 'module')}"
+        + (f", {counted(elements[type], 'weight')}" if type in elements else "")
+        for type, count in report.types.items()
+    ]
+
+
+def _left(report: QuantizeReport) -> list[str]:
+    """Return the modules that are left FLOAT, by reason."""
+    by_reason: dict[str, list[str]] = {}
+    for entry in report.left_float:
+        by_reason.setdefault(entry["reason"], []).append(entry["name"])
+    return [
+        f"left FLOAT: {reason}: {', '.join(some[:3])}"
+        + (f" and {len(some) - 3} more" if len(some) > 3 else "")
+        for reason, some in [*by_reason.items()][:MOST]
+    ]
+
+
+def worst_of(layers: Iterable[L]) -> list[L]:
+    """Return the few layers that lost the most, the worst first."""
+    measured = [layer for layer in layers if layer.sqnr_db is not None]
+    return sorted(measured, key=lambda layer: layer.sqnr_db or 0.0)[:WORST]
+
+
+def _worst(layers: list[Layer]) -> list[str]:
+    some = worst_of(layers)
+    if not some:
+        return []
+    width = max(len(layer.name) for layer in some)
+    return [
+        "the worst layers, by their signal to noise:",
+        *(
+            f"  {layer.name:{width}}  {layer.type}  {layer.sqnr_db:.1f} dB"
+            f"  at most {layer.max_error:.3g} off"
+            + (f"  {counted(layer.zero_rows, 'zero row')}" if layer.zero_rows else "")
+            for layer in some
+        ),
+    ]
+
+
+def size(count: int) -> str:
+    """Write a number of bytes: 512 B, 3.21 MiB."""
+    value, units = float(count), ["B", "KiB", "MiB", "GiB", "TiB"]
+    for unit in units:
+        if value < 1024 or unit == units[-1]:
+            return f"{count} B" if unit == "B" else f"{value:.2f} {unit}"
+        value /= 1024
+    raise AssertionError
+
+
+def _check_text(report: CheckReport) -> str:
+    """Return the verdict, what was found, the recipe, and the five worst layers."""
+    lines = [_verdict(report), *(f"  note: {note}" for note in report.notes)]
+    shown: Counter[str] = Counter()
+    total = Counter(f.rule for f in report.findings)
+    for f in report.findings:
+        shown[f.rule] += 1
+        if shown[f.rule] <= MOST:
+            lines.append(f"  {f.severity}: {f.rule}: {clean(f.name, 200)}: {f.text}")
+        elif shown[f.rule] == total[f.rule]:
+            lines.append(f"  {f.severity}: {f.rule}: and {total[f.rule] - MOST} more")
+    lines += [
+        f"  recipe of {clean(type, 100)}: {name or 'not known'}{_ratios(report, type, name)}"
+        for type, name in [*report.recipe.items()][:MOST]
+    ]
+    for x in worst_of(report.layers):
+        lines.append(f"  {x.sqnr_db:8.2f} dB  cosine {x.cosine or 0:.6f}  {clean(x.name, 200)}")
+    return "\n".join(map(printable, lines))
+
+
+def _ratios(report: CheckReport, type: str, recipe: str | None) -> str:
+    layers = [x for x in report.layers if (x.type, x.recipe) == (type, recipe)]
+    ratios = [x.scale_ratio for x in layers if x.scale_ratio]
+    if not ratios:
+        return ""
+    least, most = min(r[0] for r in ratios), max(r[1] for r in ratios)
+    return f", scale / amax {ratio_text((least, most))}"
+
+
+def _verdict(report: CheckReport) -> str:
+    errors = sum(f.severity == "error" for f in report.findings)
+    warnings = len(report.findings) - errors
+    counts = [counted(errors, "error")] if errors else []
+    counts += [counted(warnings, "warning")] if warnings else []
+    if errors:
+        return f"FAILED: {', '.join(counts)}"
+    types = [f"{counted(n, 'module')} {t}" for t, n in report.types.items()] or ["no Linear"]
+    names = sorted({name for name in report.recipe.values() if name})
+    recipe = [f"recipe {'+'.join(names)}"] if names else []
+    return f"passed: {', '.join([*types, *recipe, *counts])}"

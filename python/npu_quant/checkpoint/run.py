@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from .._kinds import Progress
 from .folder import CheckpointError
-from .kept import Entry, line_of, noted, right_pieces, source_of, whole_shards
+from .kept import line_of, right_pieces, source_of
 from .making import Job, Made, Piece, make, pieces_of, prepare, together
 from .matrices import Matrix
 from .record import Sources
@@ -60,6 +60,16 @@ class Done(NamedTuple):
     sha256: str = ""
 
 
+class Whole(NamedTuple):
+    """A shard that has its name."""
+
+    sha256: str
+    source: str
+    """The checksum of what it is made of."""
+    errors: dict[str, list[float]]
+    """Of each module that was quantized: the sums of its `weights.Error`."""
+
+
 class Run:
     """One run of a job; what it found is in its attributes."""
 
@@ -68,56 +78,66 @@ class Run:
         self.modified = sources.modified
         self._sizes = {name: file["bytes"] for name, file in sources.files.items()}
         self._tell = counted(job, progress)
+        self._pieces = [[*pieces_of(job.plan, n)] for n in range(len(job.plan.shards))]
         self.total = source_bytes(job)
         self.kept = 0
         """Bytes of the source whose results a next run takes over."""
-        self._made: dict[int, dict[Piece, Made]] = {n: {} for n in range(len(job.plan.shards))}
-        self._whole: dict[int, Done] = {}
+        self._made: list[dict[Piece, Made]] = [{} for _ in self._pieces]
         self._lock = threading.Lock()
         self._left: dict[int, int] = {}
         self._synced = time.monotonic()
-        self.entries: dict[int, Entry] = {}
-        """Of each shard that is whole: the line of the journal."""
+        self._sealed: dict[int, Done] = {}
+        self.whole: dict[int, Whole] = {}
         self.resumed = 0
         """Shards that were there."""
         self.resumed_bytes = 0
         """Bytes of the source that need not be read again, for shards and pieces of them."""
 
     def take_over(self, workers: Workers) -> None:
-        """Take over what a former run finished and what is as it left it."""
-        found = noted(self.job, self.work, self.modified)
-        for number, entry in whole_shards(self.job, workers, found):
-            self.entries[number] = entry
-            self._advance(sum(p.source_bytes for p in pieces_of(self.job.plan, number)))
-        self.resumed = len(self.entries)
-        if isinstance(workers, Threads):
-            for made in right_pieces(self.job, workers, found, self.entries):
-                self._made[made.piece.shard][made.piece] = made
+        """Take over what a former run made and what is as it left it."""
+        named = [n for n, s in enumerate(self.job.plan.shards) if self.work.take_back(s.name)]
+        for made in right_pieces(self.job, self.work, workers, self.modified):
+            self._made[made.piece.shard][made.piece] = made
+            if isinstance(workers, Threads):
                 self._advance(made.piece.source_bytes)
-        else:
-            for number in self._made:
-                self.job.part(number).unlink(missing_ok=True)
+        self.resumed = sum(map(self._is_made, named))
+        if not isinstance(workers, Threads):
+            self._leave_out_parts()
         self.resumed_bytes = self.kept
         self.work.note({"modified": self.modified})
+
+    def _is_made(self, shard: int) -> bool:
+        return len(self._made[shard]) == len(self._pieces[shard])
+
+    def _leave_out_parts(self) -> None:
+        """Go on with shards alone that are all made: who makes another makes all of it."""
+        for shard, pieces in enumerate(self._pieces):
+            if self._is_made(shard):
+                self._advance(sum(piece.source_bytes for piece in pieces))
+            else:
+                self._made[shard] = {}
+                self.job.part(shard).unlink(missing_ok=True)
 
     def make(self, workers: Workers) -> None:
         """Make all that is not there yet."""
         if isinstance(workers, Threads):
             for task, done in workers.each(_make, self, self._tasks(workers.together_bytes)):
-                self.work.note(line_of(self.job.plan.shards[task.shard].name, done.made))
                 self._take(task.shard, done)
             return
-        left = [shard for shard in self._made if shard not in self.entries]
-        shared = self.job, self.work.nonce, self._sizes
-        for shard, done in workers.each(make_whole, shared, left):
+        is_made = [*map(self._is_made, range(len(self._pieces)))]
+        there = [shard for shard, is_so in enumerate(is_made) if is_so]
+        for shard in there:
+            prepare(self.job, shard, self.job.part(shard))
+        for shard, done in workers.each(seal, self.job, there):
+            self._take(shard, done)
+        left = [shard for shard, is_so in enumerate(is_made) if not is_so]
+        for shard, done in workers.each(make_whole, (self.job, self.work.nonce, self._sizes), left):
             self._take(shard, done)
 
     def _tasks(self, together_bytes: int) -> Iterator[Some]:
-        for shard, there in self._made.items():
-            if shard in self.entries:
-                continue
-            pieces = [p for p in pieces_of(self.job.plan, shard) if p not in there]
-            # One at least: who does the last of them brings the shard to the disk.
+        for shard, there in enumerate(self._made):
+            pieces = [piece for piece in self._pieces[shard] if piece not in there]
+            # One at least: who does the last of them seals the shard.
             tasks = [*together(pieces, lambda piece: piece.source_bytes, together_bytes)] or [[]]
             prepare(self.job, shard, self.job.part(shard))
             self._left[shard] = len(tasks)
@@ -145,35 +165,29 @@ class Run:
 
     def _take(self, shard: int, done: Done) -> None:
         """Take in what a task made, and give the shard its name if that was all of it."""
+        name = self.job.plan.shards[shard].name
+        self.work.note(line_of(name, done.made))
         self._made[shard].update((made.piece, made) for made in done.made)
-        if done.part is not None:
-            self._whole[shard] = done
         for made in done.made:
             self._advance(made.piece.source_bytes)
-        if (whole := self._whole.get(shard)) is None:
-            return
-        pieces = [*pieces_of(self.job.plan, shard)]
-        if len(self._made[shard]) == len(pieces):
-            assert whole.part is not None
-            of_all = [self._made[shard][piece] for piece in pieces]
-            self.entries[shard] = self._entry(shard, of_all, whole.sha256)
+        if done.part is not None:
+            self._sealed[shard] = done
+        if shard in self._sealed and self._is_made(shard):
+            sealed = self._sealed[shard]
+            assert sealed.part is not None
+            self.work.finish_shard(sealed.part, name)
+            self.whole[shard] = self._whole(shard, sealed.sha256)
             self._made[shard] = {}
-            self.work.finish_shard(whole.part, self.entries[shard])
 
-    def _entry(self, shard: int, made: list[Made], sha256: str) -> Entry:
-        planned = self.job.plan.shards[shard]
+    def _whole(self, shard: int, sha256: str) -> Whole:
+        made = [self._made[shard][piece] for piece in self._pieces[shard]]
         errors: dict[str, Error] = {}
         for m in made:
-            source = planned.groups[m.piece.group].source
+            source = self.job.plan.shards[shard].groups[m.piece.group].source
             if m.error is not None and isinstance(source, Matrix):
                 errors.setdefault(source.module, Error()).add(m.error)
-        return {
-            "shard": planned.name,
-            "bytes": planned.size,
-            "sha256": sha256,
-            "source": source_of(m.source for m in made),
-            "errors": {module: error.sums.tolist() for module, error in errors.items()},
-        }
+        of_modules = {module: error.sums.tolist() for module, error in errors.items()}
+        return Whole(sha256, source_of(m.source for m in made), of_modules)
 
     def _advance(self, count: int) -> None:
         self.kept += count
@@ -182,11 +196,19 @@ class Run:
 
 def _make(run: Run, task: Some) -> Done:
     """Make some pieces of a shard; the last that is made has all of it on the disk."""
-    part = run.job.part(task.shard)
-    made = [make(run.job, piece, part) for piece in task.pieces]
-    if not run.is_last(task.shard):
-        run.sync_at_times()
-        return Done(made)
+    made = [make(run.job, piece, run.job.part(task.shard)) for piece in task.pieces]
+    if run.is_last(task.shard):
+        return seal(run.job, task.shard)._replace(made=made)
+    run.sync_at_times()
+    return Done(made)
+
+
+def seal(job: Job, shard: int) -> Done:
+    """Have a shard whose pieces are all made on the disk."""
+    return _sealed([], job.part(shard))
+
+
+def _sealed(made: list[Made], part: Path) -> Done:
     sha256 = sha256_of(part)
     sync(part)
     return Done(made, part, sha256)
@@ -211,10 +233,9 @@ def make_whole(shared: tuple[Job, Path, Mapping[str, int]], shard: int) -> Done:
         for piece in pieces_of(job.plan, shard):
             _check_goes_on(nonce)
             made.append(make(job, piece, part))
-        sha256 = sha256_of(part)
-        sync(part)
+        done = _sealed(made, part)
         _check_goes_on(nonce)
-        return Done(made, part, sha256)
+        return done
     except BaseException:
         part.unlink(missing_ok=True)
         raise

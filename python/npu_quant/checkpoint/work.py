@@ -1,8 +1,8 @@
 """The folder that is written: what is whole in it, and what is not yet.
 
 OUT_DIR/.npu-quant has plan.json, journal.jsonl, a lock, and files that are not whole. The journal
-gets a line when pieces of a shard are written, and another when a shard is whole, on the disk, and
-has its name in OUT_DIR. The next run compares what a line says with the file before it believes it.
+gets a line when pieces of a shard are written. A shard that is whole and on the disk gets its name
+in OUT_DIR. The next run compares what a line says with the file before it believes it.
 """
 
 from __future__ import annotations
@@ -207,12 +207,17 @@ class Work:
         """Bring the journal to the disk."""
         sync(self._journal)
 
-    def finish_shard(self, part: Path, entry: dict[str, Any]) -> None:
-        """Give a shard that is whole and on the disk its name, and note it."""
-        os.replace(part, self.out / entry["shard"])
+    def finish_shard(self, part: Path, name: str) -> None:
+        """Give a shard that is whole and on the disk its name."""
+        os.replace(part, self.out / name)
         sync(self.out)
-        self.note(entry)
         self.sync_journal()
+
+    def take_back(self, name: str) -> bool:
+        """Take a shard's name from it, which is to be looked at again; say whether it had it."""
+        if is_there := (self.out / name).exists():
+            os.replace(self.out / name, part_of(self.folder, name))
+        return is_there
 
     def copy(self, source: Path, name: str) -> str:
         """Copy a file of the model, and return its SHA-256."""
