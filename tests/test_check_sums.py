@@ -11,7 +11,7 @@ from checkpoints.runs import expected_pair
 from checkpoints.spoiling import SUMS, shards, sums
 
 from npu_quant.checkpoint import check, checking
-from npu_quant.checkpoint.check_sums import NO_SUMS, parsed
+from npu_quant.checkpoint.sums import NO_SUMS, parsed
 from npu_quant.checkpoint.workers import Threads
 
 A, B = "0123456789abcdef" * 4, "f" * 64

@@ -19,7 +19,7 @@ from test_checkpoint_quantize import files_of
 from test_checkpoint_sources import with_another_row
 
 from npu_quant import checkpoint, cli
-from npu_quant.checkpoint import check_sums, checksum
+from npu_quant.checkpoint import sums
 from npu_quant.checkpoint.work import Work
 
 DESCRIPTION = "quant_model_description.json"
@@ -54,9 +54,9 @@ class TestSums:
     def test_by_hand(self) -> None:
         """As sha256sum of GNU coreutils writes them, sorted."""
         a, b = "a" * 64, "b" * 64
-        data = checksum.sums_bytes({"b": b, "a c": a, "a\nb\\": b})
+        data = sums.sums_bytes({"b": b, "a c": a, "a\nb\\": b})
         assert data.decode() == f"\\{b}  a\\nb\\\\\n{a}  a c\n{b}  b\n"
-        assert check_sums.parsed(data.split(b"\n")).files == {"b": b, "a c": a, "a\nb\\": b}
+        assert sums.parsed(data.split(b"\n")).files == {"b": b, "a c": a, "a\nb\\": b}
 
     def test_the_sources_own_are_not_copied(self, source: Path, tmp_path: Path) -> None:
         """They are of files that the result has not; in a folder below they are a file as others."""

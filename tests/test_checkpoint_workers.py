@@ -19,7 +19,7 @@ from test_checkpoint_quantize import files_of
 import npu_quant
 from npu_quant import checkpoint
 from npu_quant.checkpoint import making, quantizing, run
-from npu_quant.checkpoint.types import Wanted
+from npu_quant.checkpoint.choices import Wanted
 from npu_quant.checkpoint.workers import Threads
 
 

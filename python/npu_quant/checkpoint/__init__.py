@@ -18,10 +18,10 @@ from .._kinds import Progress
 from .._names import dir_of
 from .arguments import globs_of, pairs_of, path_of
 from .checking import check as _check
+from .choices import Wanted
 from .folder import CheckpointError
 from .quantizing import byte_count, prepared, report_of, write
 from .reports import CheckedLayer, CheckReport, Finding, Layer, QuantizeReport
-from .types import Wanted
 from .workers import Workers, workers_of
 
 __all__ = ["CheckReport", "CheckedLayer", "CheckpointError", "Finding", "Layer", "QuantizeReport"]

@@ -19,7 +19,7 @@ from .folder import (
     safetensors_in,
     weight_map_of,
 )
-from .metadata import ASCEND_INDEX, DESCRIPTION
+from .plan import ASCEND_INDEX, DESCRIPTION
 from .quantized import QuantizedModel
 from .reports import Findings
 from .schemes import ASCEND, COMPRESSED

@@ -13,12 +13,10 @@ import numpy as np
 
 from .._kinds import Progress
 from ..files.common import FileError
-from . import check_sums, check_values, names
+from . import check_values, names, sums
 from .check_files import read
 from .check_layers import Compared, Rows, compare, rows_of, same_bytes
-from .check_shapes import check_tensors
-from .check_sums import NO_SUMS, Listed
-from .check_types import check_described
+from .check_tensors import check_described, check_shapes
 from .check_values import Seen, Values
 from .folder import CheckpointError
 from .making import together
@@ -26,6 +24,7 @@ from .originals import Original, check_config, check_copied, check_names, judge,
 from .quantized import QuantizedModel
 from .reports import CheckReport, Findings
 from .schemes import FLOAT, TYPES
+from .sums import NO_SUMS, Listed
 from .work import SUMS, WORK
 from .workers import Workers
 
@@ -76,10 +75,10 @@ def check(
     found = Findings()
     model = read(folder, found)
     check_described(model, found)
-    check_tensors(model, found)
+    check_shapes(model, found)
     original = Original(original_dir) if original_dir is not None else None
     has_sums = os.path.lexists(folder / SUMS)
-    tasks: list[Task] = [*check_sums.tasks_of(folder, found)] if has_sums and not is_whole else []
+    tasks: list[Task] = [*sums.tasks_of(folder, found)] if has_sums and not is_whole else []
     tasks += check_values.tasks_of(model)
     if original is not None:
         floats = check_names(model, original, found)
@@ -134,7 +133,7 @@ def _carry_out(
         else:
             key = task.rule, task.name
             seen[key] = check_values.merged(seen.get(key, Seen()), result)
-    check_sums.report(damaged, found)
+    sums.report(damaged, found)
     check_values.report(both.model, seen, found)
     for name in changed:
         text = "has not the original's values: consumers compute another model"
@@ -152,7 +151,7 @@ def _done(both: Both, task: Task) -> Any:
         if isinstance(task, Values):
             return check_values.look(model, task)
         if isinstance(task, Listed):
-            return check_sums.is_whole(model.folder, task)
+            return sums.is_whole(model.folder, task)
         assert original is not None
         if isinstance(task, Floats):
             return same_bytes(model, original.folder, original.sources[task.name], task.name)

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -21,7 +22,6 @@ from numpy.typing import NDArray
 
 from ..files.safetensors import NUMPY
 from . import names
-from .checksum import Checksum
 from .folder import CheckpointError, Tensor
 from .matrices import Matrix, bands, bytes_of, pieces
 from .plan import CODES, COPY, PARAMS, WIDEN, Group, OutputShard, Plan, size_of
@@ -29,6 +29,32 @@ from .weights import DTYPES, Error, NonFiniteError, Outputs, Rule, quantize
 from .work import part_of
 
 T = TypeVar("T")
+
+CHECKED_BYTES = 4096
+
+
+class Checksum:
+    """Of arrays, one after the other: the sums of the words in each 4 KiB, hashed.
+
+    It takes a thirtieth of the time of SHA-256. It can be forged; data that is torn, damaged or of
+    another model has another checksum.
+    """
+
+    def __init__(self) -> None:
+        self._digest = hashlib.blake2b(digest_size=16)
+
+    def add(self, array: NDArray[Any]) -> None:
+        """Take in an array's bytes."""
+        raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        whole = len(raw) // CHECKED_BYTES * CHECKED_BYTES
+        words = raw[:whole].view(np.uint64).reshape(-1, CHECKED_BYTES // 8)
+        self._digest.update(np.add.reduce(words, axis=1).data)
+        self._digest.update(raw[whole:].data)
+
+    @property
+    def text(self) -> str:
+        """The checksum, in hexadecimal."""
+        return self._digest.hexdigest()
 
 
 class Piece(NamedTuple):

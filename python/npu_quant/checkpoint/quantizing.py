@@ -17,10 +17,12 @@ import numpy as np
 from .._kinds import Progress
 from . import names
 from .checking import check
-from .checksum import sums_bytes
+from .choices import Wanted
 from .config import Config
-from .finished import (
+from .folder import CheckpointError, Shard, check_folder, json_bytes, json_of, shards_of
+from .kept import (
     Errors,
+    Whole,
     as_written,
     check_same,
     different,
@@ -28,16 +30,14 @@ from .finished import (
     recorded,
     sums_of,
 )
-from .folder import CheckpointError, Shard, check_folder, json_bytes, json_of, shards_of
 from .making import Job
 from .matrices import Matrix
-from .metadata import DESCRIPTION, json_files_of
-from .plan import CODES, Plan, plan_of
+from .plan import CODES, DESCRIPTION, Plan, json_files_of, plan_of
 from .record import modified_of, record_of, sources_of
 from .reports import Finding, Layer, QuantizeReport, size
-from .run import Run, Whole, counted
+from .run import Run, counted
 from .schemes import FLOAT, INT8_ACTIVATIONS, check_pair
-from .types import Wanted
+from .sums import sums_bytes
 from .weights import Error, Rule
 from .work import NO_ROOM, RECORD, SUMS, WORK, Work, check_out, files_to_copy
 from .workers import Workers

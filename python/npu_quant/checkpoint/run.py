@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from .._kinds import Progress
 from .folder import CheckpointError
-from .kept import line_of, right_pieces, source_of
+from .kept import Whole, line_of, right_pieces, source_of
 from .making import Job, Made, Piece, make, pieces_of, prepare, together
 from .matrices import Matrix
 from .record import Sources
@@ -58,16 +58,6 @@ class Done(NamedTuple):
     part: Path | None = None
     """The file that is the whole shard, on the disk."""
     sha256: str = ""
-
-
-class Whole(NamedTuple):
-    """A shard that has its name."""
-
-    sha256: str
-    source: str
-    """The checksum of what it is made of."""
-    errors: dict[str, list[float]]
-    """Of each module that was quantized: the sums of its `weights.Error`."""
 
 
 class Run:

@@ -1,10 +1,10 @@
-"""The rule of SHA256SUMS: each file that it names is there, and has the bytes it had."""
+"""SHA256SUMS: what is written, and the rule that each file which it names has the bytes it had."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -111,3 +111,14 @@ def report(changed: list[str], found: Findings) -> None:
     for name in changed:
         text = f"has not the SHA-256 that {SUMS} says: it was damaged or changed; consumers load it"
         found.error("checksum", name, f"{text} as it is")
+
+
+def sums_bytes(sums: Mapping[str, str]) -> bytes:
+    """Return a file that sha256sum reads: the SHA-256 of files, by their names."""
+    lines = []
+    for name in sorted(sums):
+        raw = os.fsencode(name)
+        written = raw.replace(b"\\", b"\\\\").replace(b"\n", b"\\n")
+        escaped = b"\\" if written != raw else b""
+        lines.append(escaped + sums[name].encode() + b"  " + written + b"\n")
+    return b"".join(lines)
