@@ -211,13 +211,6 @@ CHECKED = [
         "check",
     ),
     Fault(
-        "check_values: the upper nibble of int4 has no sign",
-        f"{CHECKPOINT}/check_values.py",
-        "packed >> 4], axis=1",
-        "packed >> 4 & 15], axis=1",
-        "check",
-    ),
-    Fault(
         "check_layers: any number of rows may differ from a recipe",
         f"{CHECKPOINT}/check_layers.py",
         "return max(2, n // 100)",

@@ -12,9 +12,8 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import formats
+from .. import _codes, formats
 from ..files.safetensors import NUMPY
-from .check_values import unpacked
 from .folder import FLOATS, Tensor
 from .matrices import Matrix, bands, bytes_of, pieces
 from .quantized import QuantizedModel
@@ -116,7 +115,7 @@ def compare(model: QuantizedModel, original: Path, matrix: Matrix, task: Rows) -
         total.error.include(w, stored, scale)
         q, s = _numbers(stored, scale)
         for x, variant in _variants(w, matrix, codes, model):
-            own = {SEARCHED: OWN[codes](x, s)}
+            own = {SEARCHED: OWN[codes].codes(x, s)}
             if codes in GREATEST:  # of which some quantizers give none beyond
                 own[SYMMETRIC] = np.maximum(own[SEARCHED], -GREATEST[codes])
             for name, code in own.items():
@@ -126,11 +125,11 @@ def compare(model: QuantizedModel, original: Path, matrix: Matrix, task: Rows) -
                 _compare_scales(total, x, np.ldexp(np.float32(1), s) if codes == "mxfp8" else s)
             for recipe in OF_CODES[codes]:
                 count = total.counts.setdefault(recipe.name + variant, Count())
-                predicted = recipe.scale(x)
+                predicted = recipe.scales(x)
                 fits = (predicted == s) | (x.amax == 0)
                 is_out = count.rows > allowed or (not fits.all(axis=1).any() and len(w) > allowed)
                 by = np.where(fits, s, predicted)
-                code = q if is_out else recipe.code(x, by)
+                code = q if is_out else recipe.codes(x, by)
                 _add(count, _band(code, q, fits), begin)
     return total
 
@@ -166,7 +165,7 @@ def _stored(
     s = raw.view(NUMPY[scale.kind]).astype(np.float32).reshape(rows, across)
     if codes == "int4" and model.is_ascend:
         packed = bytes_of(model.folder, weight, begin // 2 * k, rows // 2 * k).view(np.int8)
-        return unpacked(packed.reshape(-1, k)), s
+        return np.ascontiguousarray(_codes.int4_of(packed.reshape(-1, k).T).T), s
     return bytes_of(model.folder, weight, begin * k, rows * k).view(np.int8).reshape(rows, k), s
 
 

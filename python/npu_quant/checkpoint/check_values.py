@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _codes
 from ..files.safetensors import NUMPY
 from .folder import FLOATS, Tensor
 from .matrices import bands, bytes_of, pieces
@@ -136,7 +137,7 @@ def _bias(model: QuantizedModel, task: Values) -> Seen:
     for begin, end in bands(task.begin, task.end, k):
         rows = end - begin
         packed = bytes_of(model.folder, weight, begin * k, rows * k).view(np.int8).reshape(rows, k)
-        q = unpacked(packed).reshape(2 * rows, runs, k // runs)
+        q = _codes.int4_of(packed.T).T.reshape(2 * rows, runs, k // runs)
         s, b = (
             bytes_of(model.folder, t, begin * 8 * w, rows * 8 * w).view(np.float32).reshape(-1, w)
             for t, w in ((scale, 1), (bias, runs))
@@ -149,12 +150,6 @@ def _bias(model: QuantizedModel, task: Values) -> Seen:
             first = 2 * begin * runs + int(bad.argmax())
             total = merged(total, Seen(int(bad.sum()), first // runs))
     return total
-
-
-def unpacked(packed: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Return int4 of rows that stand in pairs: the even one in the low half."""
-    pairs = np.stack([(packed << 4) >> 4, packed >> 4], axis=1)
-    return np.asarray(pairs.reshape(2 * len(packed), packed.shape[1]))
 
 
 def _all(model: QuantizedModel, tensor: Tensor) -> NDArray[np.float64]:

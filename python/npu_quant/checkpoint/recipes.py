@@ -1,22 +1,19 @@
-"""The arithmetic of the quantizers that a check knows: scales and codes of rows of a weight."""
+"""The quantizers that a check knows, a row of choices each: how amax becomes scales, w codes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import formats
-from ..ops import npu_dtype_cast
+from .. import _codes, formats
 from .schemes import GROUP
 from .weights import DTYPES
 
 F32: Any = np.float32
 _finfo: Any = ml_dtypes.finfo
-LEAST = F32(2.0**-23)
 Floats = NDArray[np.float32]
 
 
@@ -26,20 +23,74 @@ class Known(NamedTuple):
     w: Floats
     amax: Floats
     """Of each row, or of each block."""
-    d: Any
-    """The dtype of the source."""
-    p: Any
-    """The params dtype."""
-    stored: Any
-    """The dtype of the scales of int4."""
+    dtypes: dict[str, Any]
+    """D, of the source; P, the params dtype; S, of stored scales of int4; F32."""
 
 
-class Recipe(NamedTuple):
-    """A quantizer's scales, and its codes by scales."""
+LEAST, SMALL, EPSILON = "least", "2^-23", "epsilon"
+"""What a scale that vanishes becomes: the dtype's least number, 2^-23, the dtype's epsilon."""
+
+
+class Int(NamedTuple):
+    """A quantizer to int8 or int4: s = dtype(amax / divisor), codes from `low` on."""
 
     name: str
-    scale: Callable[[Known], NDArray[Any]]
-    code: Callable[[Known, NDArray[Any]], Floats]
+    divisor: float
+    dtype: str
+    zero: str | None = None
+    low: int = -127
+    code: str = "w / s"
+
+    def scales(self, x: Known) -> Floats:
+        """Return the scale of each row."""
+        dtype = x.dtypes[self.dtype]
+        s = rounded(x.amax / F32(self.divisor), dtype)
+        if self.zero == SMALL:
+            s = np.asarray(np.maximum(s, F32(2.0**-23)))
+        elif self.zero == LEAST:
+            s[(s == 0) & (x.amax != 0)] = F32(_finfo(dtype).smallest_subnormal)
+        elif self.zero == EPSILON:
+            s[s == 0] = F32(_finfo(dtype).eps)
+        return s
+
+    def codes(self, x: Known, s: Any) -> Floats:
+        """Return codes by scales."""
+        values = x.w * (F32(1) / s) if self.code == "w * (1 / s)" else x.w / s
+        if self.code == "D(w / s)":
+            values = rounded(values, x.dtypes["D"])
+        return np.asarray(np.clip(np.rint(values), self.low, int(self.divisor)))
+
+
+class Mx(NamedTuple):
+    """A quantizer to float8_e4m3fn: of amax = m * 2^e E is e - 8, or e - 7 where m is large."""
+
+    name: str
+    limit: float | None
+    """None: E = floor(D(log2 amax)) - 8."""
+    is_at_limit: bool = False
+    """Whether the limit itself is beyond."""
+    code: str = "half to even"
+
+    def scales(self, x: Known) -> NDArray[np.int32]:
+        """Return E of each block."""
+        if self.limit is None:
+            amax = np.where(x.amax == 0, F32(2.0**-126), x.amax)
+            e = np.floor(rounded(np.log2(amax), x.dtypes["D"])) - 8
+            return np.clip(np.where(np.isfinite(e), e, 127), -127, 127).astype(np.int32)
+        half, above = np.frexp(x.amax)
+        beyond = (2 * half > self.limit) | ((2 * half == self.limit) & self.is_at_limit)
+        return np.asarray(np.clip(above - 9 + beyond, -127, 127), np.int32)
+
+    def codes(self, x: Known, e: Any) -> Floats:
+        """Return the values of codes by E."""
+        values = np.ldexp(x.w, -np.repeat(e, GROUP, axis=1)[:, : x.w.shape[1]])
+        if self.code == "of D":
+            values = rounded(values, x.dtypes["D"])
+        if self.code == "half away":
+            codes = _codes.encode(values, "float8_e4m3fn", "round")
+        else:
+            codes = formats.encode(values, "float8_e4m3fn")
+        return formats.decode(codes, "float8_e4m3fn")
 
 
 def rounded(x: Floats, dtype: Any) -> Floats:
@@ -47,114 +98,39 @@ def rounded(x: Floats, dtype: Any) -> Floats:
     return np.asarray(x.astype(dtype).astype(F32))
 
 
-def _ours(x: Known, greatest: float, dtype: Any) -> Floats:
-    s = rounded(x.amax / F32(greatest), dtype)
-    s[(s == 0) & (x.amax != 0)] = F32(_finfo(dtype).smallest_subnormal)
-    return s
-
-
-def _halved(x: Known) -> Floats:
-    s = rounded(x.amax / F32(127.5), x.d)
-    s[s == 0] = F32(_finfo(x.d).eps)
-    return s
-
-
-def nearest(low: int, high: int) -> Callable[[Known, Any], Floats]:
-    """Return rint(w / s) within two codes."""
-    return lambda x, s: np.clip(np.rint(x.w / s), low, high)
-
-
-def _in_d(low: int, high: int) -> Callable[[Known, Any], Floats]:
-    return lambda x, s: np.clip(np.rint(rounded(x.w / s, x.d)), low, high)
-
-
-def _reciprocal(x: Known, s: Any) -> Floats:
-    return np.asarray(np.clip(np.rint(x.w * (F32(1) / s)), -127, 127))
-
-
-INT8 = (
-    Recipe("npu_quant-P-127", lambda x: _ours(x, 127, x.p), nearest(-127, 127)),
-    Recipe("fp32-127", lambda x: x.amax / F32(127), nearest(-127, 127)),
-    Recipe(
-        "msmodelslim",
-        lambda x: np.maximum(rounded(x.amax / F32(127), x.d), LEAST),
-        _in_d(-128, 127),
+OF_CODES: dict[str, tuple[Int | Mx, ...]] = {
+    "int8": (
+        Int("npu_quant-P-127", 127, "P", LEAST),
+        Int("fp32-127", 127, "F32"),
+        Int("msmodelslim", 127, "D", SMALL, -128, "D(w / s)"),
+        Int("compressed-tensors", 127.5, "D", EPSILON, -128, "D(w / s)"),
+        Int("compressed-tensors-fp32", 127.5, "P", None, -128),
+        Int("reciprocal", 127, "P", LEAST, -127, "w * (1 / s)"),
     ),
-    Recipe("compressed-tensors", _halved, _in_d(-128, 127)),
-    Recipe(
-        "compressed-tensors-fp32", lambda x: rounded(x.amax / F32(127.5), x.p), nearest(-128, 127)
+    "int4": (
+        Int("npu_quant-7", 7, "S", LEAST, -7),
+        Int("msmodelslim-4", 7, "D", SMALL, -8, "D(w / s)"),
     ),
-    Recipe("reciprocal", lambda x: _ours(x, 127, x.p), _reciprocal),
-)
-INT4 = (
-    Recipe("npu_quant-7", lambda x: _ours(x, 7, x.stored), nearest(-7, 7)),
-    Recipe(
-        "msmodelslim-4", lambda x: np.maximum(rounded(x.amax / F32(7), x.d), LEAST), _in_d(-8, 7)
+    "mxfp8": (
+        Mx("npu_quant-mx-up", 1.75),
+        Mx("npu_quant-mx-floor", 2.0),
+        Mx("msmodelslim-mx", None, code="half away"),
+        Mx("compressed-tensors-mx", 1.75, is_at_limit=True, code="of D"),
     ),
-)
-
-
-def _exponent(amax: Floats, limit: float, at_limit: int) -> NDArray[np.int32]:
-    """Return e - 8, or e - 7 where the mantissa is beyond a limit, or at it."""
-    half, above = np.frexp(amax)
-    beyond = (2 * half > limit) | ((2 * half == limit) & (at_limit > 0))
-    return np.asarray(np.clip(above - 9 + beyond, -127, 127), np.int32)
-
-
-def _by_log2(x: Known) -> NDArray[np.int32]:
-    amax = np.where(x.amax == 0, F32(2.0**-126), x.amax)
-    e = np.floor(rounded(np.log2(amax), x.d)) - 8
-    return np.clip(np.where(np.isfinite(e), e, 127), -127, 127).astype(np.int32)
-
-
-def _e4m3(x: Floats) -> Floats:
-    """Return values that e4m3 has, half to even."""
-    q = np.asarray(npu_dtype_cast(np.clip(x, F32(-448), F32(448)), "float8_e4m3fn"))
-    return formats.decode(q.view(np.uint8), "float8_e4m3fn")
-
-
-def _e4m3_away(x: Floats) -> Floats:
-    """Return values that e4m3 has, half away from zero."""
-    size = np.minimum(np.abs(x), F32(448))
-    _, above = np.frexp(size)
-    step = np.maximum(above - 1, -6) - 3
-    steps = np.ldexp(size, -step)
-    whole = np.floor(steps + F32(0.5))
-    return np.asarray(np.copysign(np.minimum(np.ldexp(whole, step), F32(448)), x))
-
-
-def _scaled(x: Known, e: NDArray[np.int32]) -> Floats:
-    return np.asarray(np.ldexp(x.w, -np.repeat(e, GROUP, axis=1)[:, : x.w.shape[1]]))
-
-
-def mx_nearest(x: Known, e: Any) -> Floats:
-    """Return the e4m3 values nearest to w * 2^-e, half to even."""
-    return _e4m3(_scaled(x, e))
-
-
-MX = (
-    Recipe("npu_quant-mx-up", lambda x: _exponent(x.amax, 1.75, 0), mx_nearest),
-    Recipe("npu_quant-mx-floor", lambda x: _exponent(x.amax, 2.0, 0), mx_nearest),
-    Recipe("msmodelslim-mx", _by_log2, lambda x, e: _e4m3_away(_scaled(x, e))),
-    Recipe(
-        "compressed-tensors-mx",
-        lambda x: _exponent(x.amax, 1.75, 1),
-        lambda x, e: _e4m3(rounded(_scaled(x, e), x.d)),
-    ),
-)
-OF_CODES = {"int8": INT8, "int4": INT4, "mxfp8": MX}
-OWN = {"int8": nearest(-128, 127), "int4": nearest(-8, 7), "mxfp8": mx_nearest}
-"""Codes by the scales that are there."""
-
-
-def blocks_amax(w: Floats) -> Floats:
-    """Return the greatest magnitude of each block of a row."""
-    starts = np.arange(0, w.shape[1], GROUP)
-    return np.maximum.reduceat(np.abs(w), starts, axis=1)
+}
+OWN: dict[str, Int | Mx] = {
+    "int8": Int("", 127, "F32", low=-128),
+    "int4": Int("", 7, "F32", low=-8),
+    "mxfp8": Mx("", 2.0),
+}
+"""Whose codes are those by the scales that are there."""
 
 
 def known(w: Floats, codes: str, d: Any, params: str, is_ascend: bool) -> Known:
     """Return what recipes need of rows."""
-    amax = blocks_amax(w) if codes == "mxfp8" else np.abs(w).max(axis=1, keepdims=True)
+    if codes == "mxfp8":
+        amax = np.maximum.reduceat(np.abs(w), np.arange(0, w.shape[1], GROUP), axis=1)
+    else:
+        amax = np.abs(w).max(axis=1, keepdims=True)
     p = DTYPES[params]
-    return Known(w, amax, d, p, F32 if is_ascend else p)
+    return Known(w, amax, {"D": d, "P": p, "S": F32 if is_ascend else p, "F32": F32})
