@@ -18,7 +18,8 @@ from npu_quant.golden.judge import verdict
     [
         (np.int8, False, 1),
         (ml_dtypes.float8_e4m3fn, False, 1),
-        (np.float32, False, 0),
+        (np.float32, False, 1),
+        (np.int64, False, 0),
         (np.float32, True, 1),
         (ml_dtypes.float8_e8m0fnu, True, 0),  # a power of two is exact
     ],

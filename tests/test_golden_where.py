@@ -13,8 +13,8 @@ from npu_quant import ParamError
 from npu_quant.golden import Concentration, Where, compare
 from npu_quant.golden.api import run
 from npu_quant.golden.elements import elements_of
+from npu_quant.golden.judge.changes import factors_of
 from npu_quant.golden.judge.request import Request
-from npu_quant.golden.measure.parts import factors_of
 from npu_quant.golden.measure.where import log10_odds
 
 Array = NDArray[Any]

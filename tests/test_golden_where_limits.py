@@ -66,7 +66,7 @@ def test_a_range_is_eight_times_as_dense(elsewhere: int, is_named: bool) -> None
 def test_a_period_is_there_twice(columns: int, is_named: bool) -> None:
     some = np.zeros(columns, np.int64)
     some[3::8] = 40
-    assert (period_of(some) is not None) == is_named
+    assert (period_of("period", some) is not None) == is_named
 
 
 @pytest.mark.parametrize(("rows", "bucket"), [(65_536, 1), (65_537, 2)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .mutant import Fault
 
 CHECKPOINT = "python/npu_quant/checkpoint"
-CAUSES = "python/npu_quant/golden/judge/causes.py"
+JUDGE = "python/npu_quant/golden/judge"
 
 PLANNED = [
     Fault(
@@ -250,52 +250,73 @@ CHECKED = [
 NAMED = [
     Fault(
         "causes: one in 20 that is left is too many",
-        CAUSES,
-        "return differing >= few and left * _LEFT <= differing",
-        "return differing >= few and left * _LEFT < differing",
+        f"{JUDGE}/look.py",
+        "left * LEFT <= count",
+        "left * LEFT < count",
         "golden_causes",
     ),
     Fault(
         "causes: a few codes are enough for a cause",
-        CAUSES,
-        "return differing >= few and left",
-        "return differing >= 1 and left",
+        f"{JUDGE}/look.py",
+        "return count >= FEW_CODES and",
+        "return count >= 1 and",
         "golden_causes",
     ),
     Fault(
+        "causes: what a cause spoils does not count",
+        f"{JUDGE}/look.py",
+        " + np.count_nonzero(spoilt)",
+        "",
+        "golden_planted",
+    ),
+    Fault(
         "causes: a shift is named by its opposite",
-        CAUSES,
-        "'right' if shift > 0 else 'left'",
-        "'left' if shift > 0 else 'right'",
+        f"{JUDGE}/moves.py",
+        '"right" if right > 0 else "left"',
+        '"left" if right > 0 else "right"',
         "golden_causes",
     ),
     Fault(
         "causes: rows are moved where one of them is",
-        CAUSES,
+        f"{JUDGE}/causes.py",
         "if not moved or 2 * len(moved) < len(wrong):",
         "if not moved:",
         "golden_causes",
     ),
     Fault(
         "causes: a factor of 1 % is one of 2 %",
-        CAUSES,
-        "100 * (2 / sum(found) - 1)",
-        "100 * (2 / sum(found) - 1) * 2",
-        "golden_causes",
-    ),
-    Fault(
-        "causes: formats without negative numbers have flipped signs",
-        CAUSES,
-        "own.limits[0] < 0 and _explains",
-        "_explains",
+        f"{JUDGE}/changes.py",
+        "100 * (1 / factor - 1)",
+        "100 * (1 / factor - 1) * 2",
         "golden_causes",
     ),
     Fault(
         "causes: a square array equal to its transpose has swapped axes",
-        CAUSES,
+        f"{JUDGE}/causes.py",
         "    if n == m:\n        others.append(g.T)\n",
         "",
         "golden_causes",
+    ),
+    Fault(
+        "causes: columns that are left out are compared, too",
+        f"{JUDGE}/causes.py",
+        "~np.isin(look.part.columns, left_out)",
+        "True",
+        "golden_planted",
+    ),
+    Fault(
+        "causes: what the codes alone tell hides an input that is a reason for it",
+        f"{JUDGE}/causes.py",
+        "self._left + (_ALIKE if self._left < np.inf else 0)",
+        "0",
+        "golden_planted",
+    ),
+    Fault(
+        "where: rows of one core are no place",
+        "python/npu_quant/golden/measure/where.py",
+        'period_of("row period", positions.row_counts)',
+        "None",
+        "golden_planted",
     ),
 ]
 

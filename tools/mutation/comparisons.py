@@ -22,7 +22,8 @@ MODULES = {
     "golden/judge/tolerance": "golden_tolerance golden_verdict folders",
     "golden/judge/refusal": "golden_refusal",
     "golden/judge/power": "golden_refusal",
-    "golden/judge/causes": "golden_causes golden_where golden_mx golden_grouped",
+    "golden/judge/causes": "golden_causes golden_planted golden_mx",
+    "golden/judge/look": "golden_causes golden_planted",
     "golden/folders/by_operator": "folders",
     "golden/folders/carried": "folders",
     "golden/folders/comparison": "folders",
@@ -62,7 +63,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "golden/judge/outputs",
         "o.metrics is None",
     ): "where formulas are tried first is speed",
-    ("golden/judge/causes", "shift >= 0"): "0 is no shift",
     ("checkpoint/check_values", "values >= 0"): "0 is read as 0 in every dtype",
 }
 

@@ -13,7 +13,7 @@ from ..errors import ParamError
 from .explanation_results import ExplanationData
 from .judge import verdict
 from .judge.casts import in_one_dtype
-from .judge.causes import causes_of
+from .judge.causes import with_causes
 from .judge.outputs import as_elements, check_axis, judged, matches_of, paired, settled
 from .judge.power import blind_spot
 from .judge.refusal import refusal_of
@@ -216,12 +216,7 @@ def compared(sides: Sides, request: Request) -> Comparison:
     matches = matches_of(model, given, outputs, request.variant)
     accepted = verdict.accepted_of(matches, request.variant)
     outputs = settled(outputs, pairs, matches, accepted, request.limits)
-    outputs = [
-        dataclasses.replace(o, causes=causes_of(o, a, g, model))
-        if (o.rung_of_values or o.rung) == "different"
-        else o
-        for o, (_, a, g) in zip(outputs, pairs, strict=True)
-    ]
+    outputs = with_causes(outputs, pairs, model)
     comparison = Comparison(
         op=sides.op,
         outputs=tuple(outputs),

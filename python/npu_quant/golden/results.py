@@ -54,7 +54,7 @@ class Concentration(ShortRepr):
 
     kind: str
     """"row", "column", "block" (128 elements of a row, counted row by row), "rows" or "columns" (a
-    range of them), "period" (of the column's number)."""
+    range of them), "period" (of the column's number), "row period"."""
     places: tuple[int, ...]
     """Their numbers, at most 8; of a range the first and the last; (period, residue)."""
     held: int

@@ -5,124 +5,190 @@ A cause is named if it takes away nearly all differences: what it leaves may be 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...arrays import Source
-from ..elements import Elements, Float64, Floats, Whole, elements_of_output
+from ..elements import Elements, elements_of_output
 from ..measure.layout import Layout
-from ..measure.parts import (
-    Part,
-    factors_of,
-    nearest_rows,
-    part_of,
-    rows_of,
-    some_of,
-    unlike,
-    whole,
-)
-from ..operators import Model
-from ..operators.scale_grid import ScaleGrid
-from ..results import Metrics, OutputComparison, Where
-from ..sources import size_of
+from ..measure.parts import Index, Part, elements, part_of, some_of, whole
+from ..operators import Model, applicable
+from ..results import OutputComparison, Where
+from ..sides import Paired
+from ..sources import ArraySource, size_of
 from . import verdict
+from .calls import Call, other_calls, source_of
+from .changes import CHANGES, number
+from .look import FEW, FEW_CODES, FEW_FLOATS, LEFT, Look
+from .moves import layouts
 from .refusal import is_constant
 
-_LEFT = 20
-"""One in so many differences may be left."""
-_FEW, _FEW_CODES, _FEW_FLOATS = 4, 32, 8
-"""Fewer differing elements could look like anything; floats are less alike by chance."""
 _MOST_ROWS, _MOST_WIDTH = 1 << 12, 1 << 10
-_MOST_SHIFT, _ROWS_SHIFTED, _COLUMNS_SHIFTED = 64, 8, 1 << 12
+_COLUMNS_LOOKED_AT = 64
 _WRONG_ROW = 10
 """A row is wrong, and not off by ties, if one in so many of its elements differs."""
 _LEAST_UNRELATED, _COSINE = 1 << 12, 0.05
 """A cosine of chance is 3 times smaller, of so many elements."""
+_SURE = 200
+"""A call that leaves one in so many is the right one; of others the one that leaves least."""
+_ALIKE = 0.002
+"""Of what a call may leave more than a change of the codes alone, which it is a reason for."""
 _SCATTERED = 1000
 """What is wrong everywhere makes one in so many elements differ, at least."""
 
 
-def causes_of(
-    output: OutputComparison, actual: Source | None, golden: Source | None, model: Model | None
-) -> tuple[str, ...]:
-    """Return what the differences of an output look like, a sentence each; nothing if unsure.
+def with_causes(
+    outputs: Sequence[OutputComparison], pairs: Sequence[Paired], model: Model | None
+) -> list[OutputComparison]:
+    """Return the outputs of a comparison, those that differ with what their differences look like.
 
     Args:
-        output: one that differs.
-        actual: its actual array.
-        golden: its golden one.
-        model: what its golden was computed by, if it was.
+        outputs: all outputs.
+        pairs: the actual and the golden array of each.
+        model: what the golden was computed by, if it was.
     """
-    if actual is None or golden is None or actual.dtype != golden.dtype or not size_of(golden):
-        return ()
-    grid = None if model is None else model.scale_grid(model.outputs.index(output.name))
-    if grid is not None and actual.shape == golden.shape:
-        actual, golden = grid.arranged(actual), grid.arranged(golden)
     with np.errstate(all="ignore"):
-        found = next(_found(output, actual, golden, model, grid), None)
-    return (found,) if found else ()
+        cases = [
+            _Case(output, actual, golden, model)
+            for output, (_, actual, golden) in zip(outputs, pairs, strict=True)
+            if (output.rung_of_values or output.rung) == "different"
+            if actual is not None and golden is not None and actual.dtype == golden.dtype
+            if size_of(golden)
+        ]
+        for case in cases:
+            case.look_by_itself()
+        if model is not None and not all(case.is_settled for case in cases):
+            are_right = any(o.kind == "scale" and o.passed for o in outputs)
+            for call in other_calls(model, of_scales=not are_right):
+                for case in cases:
+                    case.look_at(call)
+        for case in cases:
+            case.look_at_others(pairs)
+    found = {case.output.name: case.cause for case in cases if case.cause}
+    return [
+        dataclasses.replace(o, causes=(found[o.name],)) if o.name in found else o for o in outputs
+    ]
 
 
-def _found(
-    output: OutputComparison,
-    actual: Source,
-    golden: Source,
-    model: Model | None,
-    grid: ScaleGrid | None,
-) -> Iterator[str]:
-    """Yield what is found, the surest first."""
-    own, where, metrics = elements_of_output(output), output.where, output.metrics
-    if where is None or metrics is None:
-        yield from _swapped_axes(actual, golden, own)
-        return
-    if metrics.mismatches * _LEFT >= metrics.count:
-        yield from _swapped_axes(actual, golden, own)
-    parts = []
-    if metrics.mismatches * _SCATTERED >= metrics.count:
-        parts.append(whole(actual, golden, own))
-    part = part_of(where.concentrations, actual, golden, own, grid)
-    parts += [] if part is None else [part]
-    for part in parts:
-        if part.name or is_constant(actual):
-            yield from _constant(part)
-        yield from _negated(part)
-    yield from _moved_rows(actual, golden, own, where)
-    for part in parts:
-        yield from _added(part)
-        yield from _multiplied(part)
-        yield from _scaled(part, output, model)
-        yield from _shifted(part, where.axes[1])
-    yield from _unrelated(metrics)
+class _Case:
+    """An output that differs, and what is found of it."""
+
+    def __init__(
+        self, output: OutputComparison, actual: Source, golden: Source, model: Model | None
+    ) -> None:
+        self.output, self.own = output, elements_of_output(output)
+        self.model, self.number = model, -1 if model is None else model.outputs.index(output.name)
+        self.cause, self._left = "", np.inf
+        self.is_settled = False
+        """Whether no other inputs are looked for: the cause is of a place, or explains all."""
+        self._given = actual, golden
+        self._grid = None if model is None else model.scale_grid(self.number)
+        if self._grid is not None and actual.shape == golden.shape:
+            actual, golden = self._grid.arranged(actual), self._grid.arranged(golden)
+        self._sides = actual, golden
+        self._looks = [self._look(part) for part in self._parts()]
+        self._enough = [look for look in self._looks if look.is_enough]
+
+    def _look(self, part: Part) -> Look:
+        where = self.output.where
+        axes = ("row", "column") if where is None else where.axes
+        return Look(part, self.model, self.number, self.output.ties is not None, axes)
+
+    def _parts(self) -> Iterator[Part]:
+        where, metrics = self.output.where, self.output.metrics
+        if where is None or metrics is None:
+            return
+        if metrics.mismatches * _SCATTERED >= metrics.count:
+            yield whole(*self._sides, self.own)
+        part = part_of(where.concentrations, *self._sides, self.own, self._grid)
+        if part is not None:
+            yield part
+
+    def look_by_itself(self) -> None:
+        """Look at the two arrays alone."""
+        nothing = "", np.inf, not self._enough
+        self.cause, self._left, self.is_settled = next(self._found(), nothing)
+
+    def _found(self) -> Iterator[tuple[str, float, bool]]:
+        where, metrics = self.output.where, self.output.metrics
+        for look in self._looks:
+            if look.part.name or is_constant(self._sides[0]):
+                yield from ((text, 0, True) for text in _constant(look))
+        if where is None or metrics is None or metrics.mismatches * LEFT >= metrics.count:
+            yield from ((text, 0, True) for text in _swapped_axes(*self._sides, self.own))
+        if where is not None:
+            yield from ((text, 0, True) for text in _moved_rows(*self._sides, self.own, where))
+        for look in self._enough:
+            for text, values, known in (guess for change in CHANGES for guess in change(look)):
+                left = look.left(values, known)
+                if left < np.inf:
+                    yield text, left, bool(look.part.name)
+        if self._grid is not None and self._looks and not self._looks[0].part.name:
+            look = self._look(whole(*self._given, self.own))
+            yield from (
+                (text, 0, True) for text, values, _ in layouts(look) if look.left(values) < np.inf
+            )
+        for look in self._enough:
+            if look.part.name:
+                yield from ((text, 0, True) for text in _formulas(look))
+
+    def look_at(self, call: Call) -> None:
+        """Look at what other inputs give, which must leave less than what was found before."""
+        if self.is_settled or self.model is None:
+            return
+        source = source_of(self.model, call, self.number)
+        if source is None:
+            return
+        known = None if self.output.kind == "scale" else call.left_out
+        self._look_like(source, call.words, known)
+
+    def _look_like(self, source: Source, words: str, left_out: Index | None = None) -> None:
+        arranged = source if self._grid is None else self._grid.arranged(source)
+        for look in self._enough:
+            values = self.own.values(look.part.of(arranged))
+            known = True if left_out is None else ~np.isin(look.part.columns, left_out)
+            left = look.left(values, known)
+            if left < self._left + (_ALIKE if self._left < np.inf else 0):
+                self.cause = f"{words} {look.part.where}".removesuffix(" everywhere")
+                self._left, self.is_settled = min(left, self._left), left * _SURE <= 1
+                return
+
+    def look_at_others(self, pairs: Sequence[Paired]) -> None:
+        """Look at the other outputs, and at the inputs; say at last what is none of the golden."""
+        if self.cause:
+            return
+        others = {f"{name}'s": golden for name, _, golden in pairs if name != self.output.name}
+        for name, value in () if self.model is None else self.model.inputs.items():
+            if isinstance(value, np.ndarray):
+                others[f"the input {name}'s"] = ArraySource(value)
+        for name, golden in others.items():
+            is_like = golden is not None and golden.shape == self._given[1].shape
+            if is_like and golden is not None and golden.dtype == self._given[1].dtype:
+                self._look_like(golden, f"elements are {name}")
+        if self.cause:
+            return
+        for look in self._looks:
+            if _is_unrelated(look):
+                where = f" {look.part.where}" if look.part.name else ""
+                order = f"another input's, or in another order{where}"
+                self.cause = f"{order}: cosine {_cosine(look):.2g}"
+                return
 
 
-def _explains(left: int, differing: int, own: Elements) -> bool:
-    """Say whether a cause explains so many differences of which it leaves some."""
-    few = _FEW_FLOATS if isinstance(own, Floats) else _FEW_CODES
-    return differing >= few and left * _LEFT <= differing
-
-
-def _constant(part: Part) -> Iterator[str]:
+def _constant(look: Look) -> Iterator[str]:
     """Find what was never written, or holds one value."""
-    actual = part.values[0]
-    if actual.size < _FEW or not verdict.is_constant(actual) or not part.differing:
+    part, flat = look.part, look.part.values[0].reshape(-1)
+    if part.name and look.count * LEFT < flat.size:
+        return  # nearly all of the place was so before
+    if flat.size < FEW or not verdict.is_constant(flat) or not look.count:
         return
     never = f": {'were they' if part.is_several else 'was it'} ever written?"
-    yield f"{part.subject} {_number(actual[0], part.own)} everywhere{'' if actual[0] else never}"
-
-
-def _number(value: float, own: Elements, digits: int = 6) -> str:
-    """Write a number of a format: integers in full."""
-    if not isinstance(own, Whole):
-        return f"{value:.{digits}g}".replace("nan", "NaN")
-    return f"{value:.0f}"
-
-
-def _negated(part: Part) -> Iterator[str]:
-    (actual, golden), own = part.values, part.own
-    expected = own.values(own.nearest(-golden))
-    if own.limits[0] < 0 and _explains(unlike(actual, expected, own), part.differing, own):
-        yield f"the sign is flipped {part.where}"
+    is_zero = not part.codes[0].reshape(-1)[0]
+    yield f"{part.subject} {number(flat[0], part.own)} everywhere{never if is_zero else ''}"
 
 
 def _swapped_axes(actual: Source, golden: Source, own: Elements) -> Iterator[str]:
@@ -131,13 +197,16 @@ def _swapped_axes(actual: Source, golden: Source, own: Elements) -> Iterator[str
     if min(n, m) < 2 or actual.shape != (*batch, m, n):
         return
     ours, theirs = some_of(m), some_of(n)
-    a = own.values(rows_of(actual, ours, n)[:, theirs])
-    g = own.values(rows_of(golden, theirs, m)[:, ours]).T
+    a = own.values(elements(actual, ours, theirs))
+    g = own.values(elements(golden, theirs, ours)).T
     # Neighbours are as much alike as chance has it; and there may be nothing to swap.
     others = [np.roll(g, 1, axis=0), np.roll(g, 1, axis=1)]
     if n == m:
         others.append(g.T)
-    if _explains(unlike(a, g, own), min(unlike(a, other, own) for other in others), own):
+    part = Part(actual, golden, own, "", ours, theirs)
+    look = Look(part, None, -1, has_ties=False)
+    unlike = [int(np.count_nonzero(~look.alike(a, other))) for other in (g, *others)]
+    if min(unlike[1:]) >= FEW_CODES and unlike[0] * LEFT <= min(unlike[1:]):
         yield "the last two axes are swapped"
 
 
@@ -147,18 +216,19 @@ def _moved_rows(actual: Source, golden: Source, own: Elements, where: Where) -> 
     begins = np.flatnonzero(where.row_counts * _WRONG_ROW > columns) * where.row_bucket
     wrong = (begins[:, None] + np.arange(where.row_bucket)).reshape(-1)
     wrong = wrong[wrong < rows][:_MOST_ROWS]
-    if rows < 2 or columns < _FEW_FLOATS or not len(wrong):
+    if rows < 2 or columns < FEW_FLOATS or not len(wrong):
         return
-    width = min(columns, _MOST_WIDTH)
+    some = np.arange(min(columns, _MOST_WIDTH))
     among = np.arange(rows) if rows <= _MOST_ROWS else wrong
-    a, g = rows_of(actual, wrong, width), rows_of(golden, among, width)
-    nearest = nearest_rows(a, g, own, some_of(width, _MOST_SHIFT))
+    a, g = elements(actual, wrong, some), elements(golden, among, some)
+    nearest = _nearest_rows(a, g, own, some_of(len(some), _COLUMNS_LOOKED_AT))
+    look = Look(Part(actual, golden, own, "", wrong, some), None, -1, has_ties=False)
     moved = [
         (int(row), int(among[at]))
         for row, codes, own_row, at in zip(
             wrong, a, g[np.searchsorted(among, wrong)], nearest, strict=True
         )
-        if _is_other(own.values(codes), own.values(g[at]), own.values(own_row), own)
+        if _is_other(look, own.values(codes), own.values(g[at]), own.values(own_row))
     ]
     if not moved or 2 * len(moved) < len(wrong):
         return
@@ -167,107 +237,65 @@ def _moved_rows(actual: Source, golden: Source, own: Elements, where: Where) -> 
     yield f"{where.axes[0]}s are at other places: {shown}{more}"
 
 
-def _is_other(actual: Float64, other: Float64, golden: Float64, own: Elements) -> bool:
+def _nearest_rows(a: NDArray[Any], g: NDArray[Any], own: Elements, columns: Index) -> Index:
+    """Return of each row which of some others is nearest to it, by steps in some columns."""
+    ours, theirs = (
+        own.places(np.ascontiguousarray(side[:, columns])).astype(np.float64) for side in (a, g)
+    )
+    lengths = (theirs * theirs).sum(axis=1)
+    step = 256
+    nearest = [
+        np.argmin(lengths - 2 * (ours[i : i + step] @ theirs.T), axis=1)
+        for i in range(0, len(ours), step)
+    ]
+    return np.concatenate(nearest)
+
+
+def _is_other(look: Look, actual: Any, other: Any, golden: Any) -> bool:
     """Say whether a row is another one of the golden than its own, and not of one value."""
-    left, differing = unlike(actual, other, own), unlike(actual, golden, own)
+    left, differing = (int(np.count_nonzero(~look.alike(actual, g))) for g in (other, golden))
     varied = bool(np.any(actual != actual[0]))
-    return varied and differing >= _FEW_FLOATS and left * _LEFT <= differing
+    return varied and differing >= FEW_FLOATS and left * LEFT <= differing
 
 
-def _added(part: Part) -> Iterator[str]:
-    (actual, golden), own = part.values, part.own
-    more = float(np.median(actual - golden))
-    if not np.isfinite(more) or more == 0 or own.carrier.kind == "b":
+def _formulas(look: Look) -> Iterator[str]:
+    """Find a named formula that gives the codes of a place."""
+    model, output = look.model, look.output
+    if model is None:
         return
-    expected, most = own.values(own.nearest(golden + more)), np.maximum(np.abs(golden), abs(more))
-    left = unlike(actual, expected, own, most)
-    # Of few values two runs of one each would do.
-    if _explains(left, part.differing, own) and len(np.unique(golden)) >= _FEW:
-        yield f"{_number(more, own, 3)} is added {part.where}"
-
-
-def _multiplied(part: Part) -> Iterator[str]:
-    """Find one factor between floats."""
-    (actual, golden), own = part.values, part.own
-    if not isinstance(own, Floats) or not np.any(golden):
+    places = look.part.index[look.wrong]
+    chunks = [c for c in model.parts() if c.spans[output][0] < c.spans[output][1]]
+    counts = [
+        int(np.count_nonzero((places >= c.spans[output][0]) & (places < c.spans[output][1])))
+        for c in chunks
+    ]
+    if not counts or not max(counts):
         return
-    factor = float(np.median((actual / golden)[golden != 0]))
-    if not np.isfinite(factor):
-        return
-    if _explains(unlike(actual, golden * factor, own, np.abs(actual)), part.differing, own):
-        yield f"a factor of {factor:.6g} ({100 * (factor - 1):+.3g} %) {part.where}"
+    chunk = chunks[int(np.argmax(counts))]
+    begin, end = chunk.spans[output]
+    known = (look.part.index >= begin) & (look.part.index < end)
+    rows = np.flatnonzero(known.any(axis=1))
+    part = dataclasses.replace(look.part, rows=look.part.rows[rows])
+    small = dataclasses.replace(look, part=part)
+    at = np.clip(part.index - begin, 0, end - begin - 1)
+    for variant in applicable(model):
+        codes = variant.formulas[output](chunk)
+        if codes is not None and small.left(part.own.values(codes[at]), known[rows]) < np.inf:
+            yield f'the formula "{variant.name}" {look.part.where}'
+    chunk.forget()
 
 
-def _scaled(part: Part, output: OutputComparison, model: Model | None) -> Iterator[str]:
-    """Find one factor on the numbers before rounding: the scale's, where it is x / scale."""
-    own, (actual, golden) = part.own, part.codes
-    if isinstance(own, Floats) or own.carrier.kind == "b":
-        return
-    is_known = model is not None and output.ties is not None
-    if model is not None and is_known and "scale" in model.kinds and model.has_scale_per_row:
-        number = model.outputs.index(output.name)
-        value = model.before_rounding(number, part.index, actual, golden).value
-        found = factors_of(value, value, actual, own)
-        if found is not None and (part.name or _explains(0, part.differing, own)):
-            percent = 100 * (2 / sum(found) - 1)
-            what = f"{part.name or 'every row'} is wrong by {percent:+.2g} %"
-            yield f"the scale of {what}: one factor gives its codes"
-    elif len(np.unique(golden)) >= _FEW_FLOATS and _explains(0, part.differing, own):
-        found = factors_of(*own.ties(golden), actual, own)
-        if found is not None:
-            yield f"a factor of about {sum(found) / 2:.3g} {part.where}, before rounding"
+def _cosine(look: Look) -> float:
+    actual, golden = look.part.values
+    both = np.isfinite(actual) & np.isfinite(golden)
+    a, g = actual[both], golden[both]
+    length = float(np.sqrt((a * a).sum() * (g * g).sum()))
+    return float((a * g).sum()) / length if length else 1.0
 
 
-def _shifted(part: Part, column: str) -> Iterator[str]:
-    """Find the golden's elements some columns away, in all of some rows."""
-    pieces, own = [_Piece(part, *p) for p in _row_pieces(part)], part.own
-    if part.name.startswith(column) or not all(piece.is_varied for piece in pieces):
-        return
-    for shift in sorted(range(-_MOST_SHIFT, _MOST_SHIFT + 1), key=abs)[1:]:
-        if all(_explains(*piece.left(shift), own) for piece in pieces):
-            columns = f"{abs(shift)} {column}{'' if abs(shift) == 1 else 's'}"
-            yield f"{part.subject} shifted {'right' if shift > 0 else 'left'} by {columns}"
-
-
-def _row_pieces(part: Part) -> Iterator[tuple[int, int, int]]:
-    """Yield some of its rows, with what columns of these are looked at."""
-    columns = Layout.of(part.golden.shape).columns
-    of_row = part.index // columns
-    rows = np.unique(of_row)
-    for row in rows[some_of(len(rows), _ROWS_SHIFTED)].tolist():
-        places = part.index[of_row == row] - row * columns
-        length = int(np.argmax(np.diff(places, append=-1) != 1)) + 1
-        yield row, int(places[0]), int(places[0]) + min(length, _COLUMNS_SHIFTED)
-
-
-class _Piece:
-    """A row, or some columns of it, that may be shifted."""
-
-    def __init__(self, part: Part, row: int, begin: int, end: int) -> None:
-        self._own, columns = part.own, Layout.of(part.golden.shape).columns
-        self._before = min(begin, _MOST_SHIFT)
-        first, after = row * columns + begin, min(columns, end + _MOST_SHIFT) - begin
-        self._actual = part.own.values(part.actual.read(first, first + end - begin))
-        self._golden = part.own.values(part.golden.read(first - self._before, first + after))
-        self._source = np.arange(self._before, self._before + end - begin)
-        self.is_varied = len(np.unique(self._actual)) >= _FEW
-
-    def left(self, shift: int) -> tuple[int, int]:
-        """Return how many differ if it was shifted, within its row or round, and how many do."""
-        source = self._source - shift
-        inside = (source >= 0) & (source < len(self._golden))
-        golden = self._golden[self._source]
-        round_ = unlike(self._actual, np.roll(golden, shift), self._own)
-        if 2 * np.count_nonzero(inside) < len(inside):
-            return round_, unlike(self._actual, golden, self._own)
-        actual = self._actual[inside]
-        differing = unlike(actual, golden[inside], self._own)
-        return min(round_, unlike(actual, self._golden[source[inside]], self._own)), differing
-
-
-def _unrelated(metrics: Metrics) -> Iterator[str]:
-    """Find codes of both signs that have nothing to do with the golden's."""
-    about = metrics.mismatches * 2 >= metrics.count >= _LEAST_UNRELATED
-    flipped = metrics.sign_flips * 5 >= metrics.count
-    if about and flipped and abs(metrics.cosine) < _COSINE:
-        yield f"another input's, or in another order: cosine {metrics.cosine:.2g}"
+def _is_unrelated(look: Look) -> bool:
+    """Say whether codes of both signs have nothing to do with the golden's."""
+    (actual, golden), count = look.part.values, look.differs.size
+    about = np.count_nonzero(look.differs) * 2 >= count >= _LEAST_UNRELATED
+    flipped = np.count_nonzero(actual * golden < 0) * 5 >= count
+    return about and flipped and abs(_cosine(look)) < _COSINE

@@ -105,7 +105,7 @@ def is_tie(
 def steps_of_rounding(own: Elements, *, is_scale: bool) -> float:
     """Return how many steps off rounding may put an element of which no tie is known.
 
-    Codes by one, computed scales by those of their format. Of other floats nothing is known.
+    Codes and floats by one, computed scales by those of their format; wide integers by none.
 
     Args:
         own: what the elements stand for.
@@ -113,7 +113,7 @@ def steps_of_rounding(own: Elements, *, is_scale: bool) -> float:
     """
     if is_scale:
         return own.scale_steps
-    return 1 if own.noun == "code" else 0
+    return 0 if own.is_even and own.noun != "code" else 1
 
 
 def is_rounded_to(own: Elements) -> bool:

@@ -41,3 +41,9 @@ def runs(places: Sequence[int]) -> list[tuple[int, int]]:
         else:
             found.append((place, place))
     return found
+
+
+def every(period: int, first: int) -> str:
+    """Write a period of places: 5, 13, ... (every 8th)."""
+    ending = "nd" if period % 10 == 2 and period != 12 else "th"
+    return f"{first}, {first + period}, ... (every {period}{ending})"

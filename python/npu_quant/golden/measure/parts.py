@@ -7,50 +7,31 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Source
-from ..elements import Elements, Float64, Floats
+from ..elements import Elements, Float64
 from ..results import Concentration
-from ..sources import size_of
 from .differing import differ
-from .layout import Layout, runs
+from .layout import Layout, every, runs
+
+Index = NDArray[np.int64]
 
 _MX = 32
 """Elements of a row that a block of MX has, a quarter of those that are counted together."""
-MOST_ROWS = 256
-"""Of a part with more rows, or pieces, so many are looked at, by chance."""
-_PIECE = 1 << 10
-_FLOAT_STEPS = 2
-_FEW = 4
-"""Of fewer numbers no factor is told."""
+_MOST_ROWS = 256
+"""Of a part with more rows so many are looked at, by chance."""
+_MOST = 1 << 18
+_PIECE = 128
+"""Columns that are looked at beside each other, at least."""
 
 
-def some_of(count: int, most: int = MOST_ROWS) -> NDArray[np.int64]:
+def some_of(count: int, most: int = _MOST_ROWS) -> Index:
     """Return some numbers below a count in order, always the same: none that data repeat by."""
     if count <= most:
         return np.arange(count)
     return np.unique(np.random.default_rng(count).integers(0, count, most))
-
-
-def unlike(actual: Float64, expected: Float64, own: Elements, most: Any = None) -> int:
-    """Count the values that are not what is expected; a float may be next to it.
-
-    Args:
-        actual: the values.
-        expected: what they should be.
-        own: their format.
-        most: the magnitudes that a float's neighbours are measured at; None: the values' own.
-    """
-    same = (actual == expected) | ((actual != actual) & (expected != expected))
-    if isinstance(own, Floats):
-        epsilon = float(ml_dtypes.finfo(own.carrier).eps)  # type: ignore[no-untyped-call]
-        most = np.abs(expected) if most is None else most
-        apart = np.abs(actual - expected)
-        same |= (apart <= _FLOAT_STEPS * epsilon * most) & np.isfinite(apart)
-    return int(np.count_nonzero(~same))
 
 
 class Names(Protocol):
@@ -67,15 +48,15 @@ class Names(Protocol):
 
 @dataclass(frozen=True)
 class Part:
-    """Some rows, columns or all of two arrays."""
+    """Some rows and columns of two arrays: where they cross."""
 
     actual: Source
     golden: Source
     own: Elements
     name: str
     """Such as "row 7"; "" for all."""
-    spans: NDArray[np.int64]
-    """The elements that are looked at: where each piece begins and ends, counted in C order."""
+    rows: Index
+    columns: Index
 
     @property
     def is_several(self) -> bool:
@@ -92,19 +73,20 @@ class Part:
         """What it is, with a verb."""
         return f"{self.name or 'actual'} {'are' if self.is_several else 'is'}"
 
+    @property
+    def layout(self) -> Layout:
+        """How many rows and columns the arrays have."""
+        return Layout.of(self.golden.shape)
+
     @cached_property
-    def index(self) -> NDArray[np.int64]:
-        """The places of the elements."""
-        return np.concatenate([np.arange(begin, end) for begin, end in self.spans])
+    def index(self) -> Index:
+        """The places of the elements, counted in C order: a row each."""
+        return self.rows[:, None] * self.layout.columns + self.columns
 
     @cached_property
     def codes(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The actual and the golden elements."""
-        actual, golden = (
-            np.concatenate([side.read(int(begin), int(end)) for begin, end in self.spans])
-            for side in (self.actual, self.golden)
-        )
-        return actual, golden
+        """The actual and the golden elements: a row each."""
+        return self.of(self.actual), self.of(self.golden)
 
     @cached_property
     def values(self) -> tuple[Float64, Float64]:
@@ -112,15 +94,38 @@ class Part:
         actual, golden = map(self.own.values, self.codes)
         return actual, golden
 
-    @cached_property
-    def differing(self) -> int:
-        """How many differ."""
-        return unlike(*self.values, self.own)
+    def of(self, source: Source) -> NDArray[Any]:
+        """Return the elements of another array of this shape."""
+        return elements(source, self.rows, self.columns)
+
+
+def elements(source: Source, rows: Index, columns: Index) -> NDArray[Any]:
+    """Return where some rows and columns of an array cross; columns are in order."""
+    width = Layout.of(source.shape).columns
+    first, last = (int(columns[0]), int(columns[-1]) + 1) if len(columns) else (0, 0)
+    whole = [source.read(row * width + first, row * width + last) for row in rows.tolist()]
+    if not whole:
+        return np.zeros((0, len(columns)), source.dtype)
+    found = np.stack(whole)
+    return found if len(columns) == last - first else found[:, columns - first]
+
+
+@dataclass(frozen=True)
+class Span:
+    """Some rows, or some columns."""
+
+    places: Index
+    words: str
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The first and the last."""
+        return int(self.places[0]), int(self.places[-1])
 
 
 def whole(actual: Source, golden: Source, own: Elements) -> Part:
     """Return all of two arrays."""
-    return Part(actual, golden, own, "", _pieces(0, size_of(golden)))
+    return _part(actual, golden, own, "", {})
 
 
 def part_of(
@@ -130,40 +135,77 @@ def part_of(
     own: Elements,
     names: Names | None = None,
 ) -> Part | None:
-    """Return what differences concentrate in: the first place or range, of rows and of columns.
+    """Return what differences concentrate in: some rows, some columns, or where these meet.
 
-    Where most lie in some rows and most in some columns, it is where these meet. `names` has other
-    words for both.
+    `names` has other words for both.
     """
-    layout, found = Layout.of(golden.shape), dict[str, tuple[int, int]]()
+    found = dict[str, Span]()
     for place in places:
-        name = place.kind.rstrip("s")
-        if name == "block" and not found:
-            row, begin, end = layout.block(place.places[0])
-            found = {"row": (row, row), "column": narrowed(actual, golden, row, begin, end)}
-        elif name in ("row", "column") and (not found or place.of >= 10 * (place.of - place.held)):
-            several = place.kind != name  # a range; else a list, which may begin with one
-            span = place.places[0], place.places[1] if several else runs(place.places)[0][1]
-            known = found.get(name, span)
-            found[name] = span if _is_half(span, known) else known
+        if place.kind == "block" and not found:
+            row, begin, end = Layout.of(golden.shape).block(place.places[0])
+            ends = {"row": (row, row), "column": narrowed(actual, golden, row, begin, end)}
+            found = {kind: _span(kind, both, names) for kind, both in ends.items()}
+        elif not found or place.of >= 10 * (place.of - place.held):
+            kind, span = _span_of(place, Layout.of(golden.shape), names)
+            known = found.get(kind)
+            if kind and (known is None or _is_half(span.ends, known.ends)):
+                found[kind] = span
     if not found:
         return None
-    if names is not None:
-        both = sorted(found.items(), reverse=True)  # the row before the column
-        name = ", ".join(getattr(names, f"{kind}s")(span) for kind, span in both)
-    elif len(found) == 2:
-        name = "{} columns {}-{}".format(_named("row", found["row"]), *found["column"])
-    else:
-        name = " ".join(_named(*item) for item in found.items())
-    (row, to_row), (begin, to) = (
-        found.get(name, (0, count - 1))
-        for name, count in zip(("row", "column"), layout, strict=True)
+    both = [found[kind] for kind in ("row", "column") if kind in found]
+    name = ", ".join(span.words for span in both)
+    if len(both) == 2 and names is None:
+        name = "{} columns {}-{}".format(both[0].words, *both[1].ends)
+        if len(both[1].places) != both[1].ends[1] + 1 - both[1].ends[0]:
+            name = f"{both[0].words}, {both[1].words}"
+    return _part(actual, golden, own, name, found)
+
+
+def _span_of(place: Concentration, layout: Layout, names: Names | None) -> tuple[str, Span]:
+    """Return the rows or columns of a concentration, and which of these they are."""
+    if place.kind.endswith("period"):
+        kind = "row" if place.kind.startswith("row") else "column"
+        (period, first), end = place.places, layout.rows if kind == "row" else layout.columns
+        return kind, Span(np.arange(first, end, period), f"{kind}s {every(period, first)}")
+    kind = place.kind.rstrip("s")
+    if kind not in ("row", "column"):
+        return "", Span(np.zeros(0, np.int64), "")
+    several = place.kind != kind  # a range; else a list
+    if several or len(runs(place.places)) == 1:
+        return kind, _span(kind, (place.places[0], place.places[-1]), names)
+    listed = f"{kind}s {', '.join(map(str, place.places))}"
+    return kind, Span(np.array(place.places), place.named or listed)
+
+
+def _span(kind: str, ends: tuple[int, int], names: Names | None) -> Span:
+    places = np.arange(ends[0], ends[1] + 1)
+    return Span(places, _named(kind, ends) if names is None else getattr(names, f"{kind}s")(ends))
+
+
+def _part(actual: Source, golden: Source, own: Elements, name: str, spans: dict[str, Span]) -> Part:
+    """Return a part, of which some rows and columns are looked at where there are many."""
+    full = Layout.of(golden.shape)
+    rows, columns = (
+        spans[kind].places if kind in spans else np.arange(0) for kind in ("row", "column")
     )
-    spans = _pieces(row * layout.columns, (to_row + 1) * layout.columns)
-    if "column" in found:  # of many as many as of a long row
-        rows = row + some_of(to_row + 1 - row)
-        spans = np.array([[begin, min(to + 1, begin + _PIECE)]]) + rows[:, None] * layout.columns
-    return Part(actual, golden, own, name, spans)
+    if "row" not in spans:
+        rows = some_of(full.rows)
+    elif len(rows) > _MOST_ROWS:
+        rows = rows[some_of(len(rows))]
+    most = max(_PIECE, _MOST // max(1, len(rows)))
+    if "column" not in spans:
+        columns = _pieces(full.columns, most)
+    elif len(columns) > most:
+        columns = columns[_pieces(len(columns), most)]
+    return Part(actual, golden, own, name, rows, columns)
+
+
+def _pieces(count: int, most: int) -> Index:
+    """Return all numbers below a count, or some pieces of them where they are many."""
+    if count <= most:
+        return np.arange(count)
+    pieces = some_of(count // _PIECE, most // _PIECE)
+    return (pieces[:, None] * _PIECE + np.arange(_PIECE)).reshape(-1)
 
 
 def _is_half(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
@@ -183,62 +225,3 @@ def narrowed(actual: Source, golden: Source, row: int, begin: int, end: int) -> 
 def _named(kind: str, places: tuple[int, int]) -> str:
     first, last = places
     return f"{kind} {first}" if first == last else f"{kind}s {first} to {last}"
-
-
-def _pieces(begin: int, end: int) -> NDArray[np.int64]:
-    """Return [begin, end), or some pieces of it where it is long."""
-    if end - begin <= MOST_ROWS * _PIECE:
-        return np.array([[begin, end]])
-    firsts = begin + some_of((end - begin) // _PIECE) * _PIECE
-    return np.stack([firsts, firsts + _PIECE], axis=1)
-
-
-def rows_of(source: Source, rows: NDArray[np.int64], width: int) -> NDArray[Any]:
-    """Return the beginnings of some rows."""
-    columns = Layout.of(source.shape).columns
-    return np.stack([source.read(int(r) * columns, int(r) * columns + width) for r in rows])
-
-
-def nearest_rows(
-    rows: NDArray[Any], among: NDArray[Any], own: Elements, columns: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return of each row which of some others is nearest to it, by steps in some columns."""
-    ours, theirs = (
-        own.places(np.ascontiguousarray(side[:, columns])).astype(np.float64)
-        for side in (rows, among)
-    )
-    lengths = (theirs * theirs).sum(axis=1)
-    nearest = [
-        np.argmin(lengths - 2 * (ours[i : i + MOST_ROWS] @ theirs.T), axis=1)
-        for i in range(0, len(ours), MOST_ROWS)
-    ]
-    return np.concatenate(nearest)
-
-
-def factors_of(
-    low: Float64, high: Float64, codes: NDArray[Any], own: Elements
-) -> tuple[float, float] | None:
-    """Return the factors f for which round(value * f) gives the codes; None if none does.
-
-    Args:
-        low: the least that each number before rounding by the golden scale may have been.
-        high: the greatest, likewise.
-        codes: the actual codes. Saturated ones bound f from one side only.
-        own: their format.
-    """
-    near_zero = np.where(low > 0, low, -high)
-    usable = (near_zero > own.least_tie) & np.isfinite(near_zero)
-    if np.count_nonzero(usable) < _FEW:
-        return None
-    low, high, q = low[usable], high[usable], own.values(codes[usable])
-    inside = (q > own.limits[0]) & (q < own.limits[1])
-    is_positive = low > 0
-    if np.any((np.sign(q) != np.where(is_positive, 1, -1)) & (q != 0)) or not np.any(inside):
-        return None
-    slack, (below, above) = 1e-6, own.ties(codes[usable])
-    farthest = np.where(is_positive, high, -low)
-    near = np.where(is_positive, below, -above) / farthest * (1 - slack)
-    far = np.where(is_positive, above, -below) / near_zero[usable] * (1 + slack)
-    least, most = float(near.max()), float(far.min())
-    # A factor of 1 would say nothing is wrong, one that may be 0 nothing at all.
-    return (least, most) if 0 < least <= most and not least <= 1 <= most else None

@@ -23,7 +23,8 @@ UNLIKELY = -6.0
 _MOST_PLACES = 8
 _DENSER = 8
 """How much denser than beside it differences lie in a range that is named, at least."""
-_PERIODS = (8, 16, 32, 64, 128)
+_PERIODS = {"period": (8, 16, 32, 64, 128), "row period": (2, 4, 8, 16, 20, 24, 32, 40, 48, 64)}
+"""Of columns, which lanes keep to, and of rows, which cores take in turn."""
 
 _MOST_ELSEWHERE = 10
 """Differences lie scattered if more than one in so many lies elsewhere."""
@@ -65,7 +66,10 @@ def _unlikely(
     kind: str, places: tuple[int, ...], held: int, of: int, share: tuple[int, int]
 ) -> Concentration | None:
     """Return some places, `share` of all, if they hold half of the differences beyond chance."""
-    odds = log10_odds(held, of, *share)
+    # Between all places and their neighbours there are so many ranges.
+    is_range = len(places) > 2 and places[-1] - places[0] + 1 == len(places) == share[0]
+    ways = 2 * float(np.log10(share[1])) if is_range else None
+    odds = log10_odds(held, of, *share, ways=ways)
     if odds >= UNLIKELY or 2 * held < of:
         return None
     return Concentration(kind, places, held, of, odds)
@@ -135,17 +139,17 @@ def _densest(counts: NDArray[np.int64], first: int, last: int) -> tuple[int, int
     return begin, end
 
 
-def period_of(counts: NDArray[np.int64]) -> Concentration | None:
-    """Return the period of the column's number that differences keep to, with their residue."""
+def period_of(kind: str, counts: NDArray[np.int64]) -> Concentration | None:
+    """Return the period of a number that differences keep to, with their residue."""
     found = []
-    for period in _PERIODS:
+    for period in _PERIODS[kind]:
         if len(counts) >= 2 * period:
             padded = np.zeros(-(-len(counts) // period) * period, np.int64)
             padded[: len(counts)] = counts
             residues = padded.reshape(-1, period).sum(axis=0)
             residue, held = int(np.argmax(residues)), int(residues.max())
             place = (period, residue)
-            found.append(_unlikely("period", place, held, int(counts.sum()), (1, period)))
+            found.append(_unlikely(kind, place, held, int(counts.sum()), (1, period)))
     return _least_likely(found)
 
 
@@ -170,10 +174,11 @@ def _of_positions(
 ) -> tuple[Concentration, ...]:
     found: list[Concentration | None] = []
     if positions.row_bucket == 1:
-        found.append(places_of("row", positions.row_counts, layout.rows))
+        by_row = places_of("row", positions.row_counts, layout.rows)
+        found.append(_least_likely((by_row, period_of("row period", positions.row_counts))))
     if positions.column_bucket == 1:
         by_column = places_of("column", positions.column_counts, layout.columns)
-        found.append(_least_likely((by_column, period_of(positions.column_counts))))
+        found.append(_least_likely((by_column, period_of("period", positions.column_counts))))
     # A row's or column's own blocks say nothing new.
     if by_block is not None and all(
         f is None or by_block.log10_odds < f.log10_odds + UNLIKELY for f in found

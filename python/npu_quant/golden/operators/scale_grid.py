@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Source
-from ..measure.layout import Layout, runs
+from ..measure.layout import Layout, every, runs
 from ..results import Concentration
 from ..sources import ArraySource
 
@@ -48,9 +48,9 @@ class ScaleGrid:
     def where(self, found: Concentration) -> str:
         """Say where differences lie, by rows and columns of the input and by blocks."""
         places = found.places
-        if found.kind == "period":
-            period, first = places
-            return f"{self.axes[1]}s {first}, {first + period}, ...: every {period}th"
+        if found.kind.endswith("period"):
+            (period, first), axis = places, self.axes[not found.kind.startswith("row")]
+            return f"{axis}s {every(period, first)}"
         if found.kind == "block":
             spans = [self.layout.block(place) for place in places[:2]]
             texts = [f"{self.rows((r, r))}, {self.columns((b, e - 1))}" for r, b, e in spans]

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..elements import elements_of_output
 from ..judge.verdict import may_be_rounding
+from ..measure.layout import every
 from ..results import ComparisonData, Concentration, Metrics, OutputComparison, VariantMatch, Where
 from . import words
 
@@ -213,9 +214,10 @@ def place_text(found: Concentration) -> str:
     where = f"in {found.kind}{plural} {words.places(found.places)}"
     if found.named:
         where = f"in {found.named}"
-    elif found.kind == "period":
+    elif found.kind.endswith("period"):
         period, residue = found.places
-        where = f"in columns {residue}, {residue + period}, ...: every {period}th"
+        kind = "rows" if found.kind.startswith("row") else "columns"
+        where = f"in {kind} {every(period, residue)}"
     elif found.kind in ("rows", "columns"):
         where = f"in {found.kind} {words.count(found.places[0])} to {words.count(found.places[1])}"
     elif found.kind.startswith("axis"):

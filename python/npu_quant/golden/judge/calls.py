@@ -1,0 +1,229 @@
+"""Calls with other inputs: ignored, shifted or exchanged ones, and without some columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import NpuQuantError
+from ..operators import Model
+from ..sources import ArraySource
+
+Array = NDArray[Any]
+
+_MOST = 1 << 25
+"""Elements of the inputs: of more, each call takes its time."""
+
+
+class Call(NamedTuple):
+    """What an operator gives for other inputs."""
+
+    words: str
+    outputs: tuple[Array | None, ...]
+    left_out: NDArray[np.int64]
+    """Columns of the input that are not there, and of which codes are not known."""
+
+
+_ATTRIBUTES: Mapping[str, tuple[Any, ...]] = {
+    "axis": (-1, 0, 1, -2),
+    "div_mode": (False, True),
+    "dst_type": ("float8_e4m3fn", "float8_e5m2", "hifloat8"),
+    "src_type": ("float8_e4m3fn", "float8_e5m2"),
+    "quant_mode": ("pertoken", "pertensor", "perchannel"),
+    "round_mode": ("rint", "floor", "round"),
+    "scale_alg": (0, 1, 2),
+    "dst_type_max": (0.0, 15.0, 56.0, 224.0, 32768.0),
+    "row_block_size": (1, 128),
+    "col_block_size": (64, 128, 256),
+    "epsilon": (1e-5, 1e-6, 1e-8, 1e-12),
+}
+"""What is tried for attributes, by their names."""
+
+
+def other_calls(model: Model, *, of_scales: bool) -> Iterator[Call]:
+    """Yield calls with other inputs, attributes first; none of what is large.
+
+    Args:
+        model: the operator with its inputs.
+        of_scales: whether scales may be others, too.
+    """
+    sizes = [v.size for v in model.inputs.values() if isinstance(v, np.ndarray)]
+    if sum(sizes) > _MOST:
+        return
+    nothing = np.zeros(0, np.int64)
+    for words, inputs in _changes(model):
+        outputs = _called(model, inputs)
+        if outputs is not None:
+            yield Call(words, outputs, nothing)
+    if (of_scales and "scale" in model.kinds) or "gamma" in model.inputs:
+        yield from _without_columns(model)
+
+
+def _called(model: Model, inputs: Mapping[str, Any]) -> tuple[Array | None, ...] | None:
+    """Return the outputs for other inputs, None where they are refused."""
+    try:
+        result = model.operator.function(**{**model.inputs, **inputs})
+    except (NpuQuantError, TypeError, ValueError):
+        return None
+    own = result if isinstance(result, tuple) else (np.asarray(result),)
+    try:
+        return tuple(None if a is None else model.as_elements(i, a) for i, a in enumerate(own))
+    except ValueError:
+        return None
+
+
+def _changes(model: Model) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield what may have been taken instead of an input, in words."""
+    given = model.inputs
+    for name, others in _ATTRIBUTES.items():
+        for other in others if name in given else ():
+            if other != given[name]:
+                yield f"as with {name}={other}", {name: other}
+    main = model.operator.arrays[0]
+    x = given[main]
+    for other in ("float8_e4m3fn", "float8_e5m2"):
+        if (
+            isinstance(x, np.ndarray)
+            and x.dtype.name.startswith("float8")
+            and x.dtype.name != other
+        ):
+            source = {"src_type": other} if "src_type" in given else {}
+            yield f"{main} is read as {other}", {main: x.view(other), **source}
+    parameters = [n for n, v in given.items() if n != main and _is_parameter(n, v)]
+    for name in parameters:
+        value = np.asarray(given[name])
+        if name.startswith("group"):
+            yield (
+                f"{name} is ignored: all rows are of one group",
+                {name: np.full_like(value, value.max())},
+            )
+            continue
+        for words, change in _PARAMETER:
+            changed = change(value)
+            if changed is not None and not np.array_equal(changed, value):
+                number = changed.item() if not isinstance(given[name], np.ndarray) else changed
+                yield words.format(name), {name: number}
+    for i, first in enumerate(parameters):
+        for second in parameters[i + 1 :]:
+            a, b = given[first], given[second]
+            if (
+                isinstance(a, np.ndarray)
+                and isinstance(b, np.ndarray)
+                and (a.shape, a.dtype) == (b.shape, b.dtype)
+            ):
+                yield f"{first} and {second} are exchanged", {first: b, second: a}
+
+
+def _is_parameter(name: str, value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return bool(value.size)
+    return isinstance(value, (int, float)) and name in ("scale", "zero_point")
+
+
+def _negated(value: Array) -> Array | None:
+    return None if value.dtype.kind == "u" else np.negative(value)
+
+
+def _reciprocal(value: Array) -> Array | None:
+    if value.dtype.kind in "biu" or value.dtype.itemsize == 1:
+        return None
+    inverted: Array = (1 / value).astype(value.dtype)
+    return inverted
+
+
+def _first(value: Array) -> Array:
+    return np.full_like(value, value.reshape(-1)[0])
+
+
+def _rolled(by: int, axis: int) -> Callable[[Array], Array | None]:
+    def change(value: Array) -> Array | None:
+        return np.roll(value, by, axis) if value.ndim >= abs(axis) else None
+
+    return change
+
+
+def _rolled_flat(by: int) -> Callable[[Array], Array | None]:
+    """Return what moves blocks of MX: all but the first axis is one."""
+
+    def change(value: Array) -> Array | None:
+        if value.ndim < 3:
+            return None
+        return np.roll(value.reshape(len(value), -1), by, 1).reshape(value.shape)
+
+    return change
+
+
+def _lanes(value: Array) -> Array | None:
+    """Return pairs apart: all of the first ones, then all of the second."""
+    if value.ndim < 3 or value.shape[-1] != 2:
+        return None
+    return np.ascontiguousarray(np.swapaxes(value, -1, -2)).reshape(value.shape)
+
+
+_PARAMETER: tuple[tuple[str, Callable[[Array], Array | None]], ...] = (
+    ("{0} is ignored: as if it were 0", np.zeros_like),
+    ("{0} is ignored: as if it were 1", np.ones_like),
+    ("{0} has the other sign", _negated),
+    ("1 / {0} is taken for {0}", _reciprocal),
+    ("the first of {0} is taken for all", _first),
+    ("{0} is shifted by one: each place takes the one before", _rolled(1, -1)),
+    ("{0} is shifted by one: each place takes the next one", _rolled(-1, -1)),
+    ("{0} is shifted: each group takes that of the one before", _rolled(1, -2)),
+    ("{0} is shifted: each group takes that of the next one", _rolled(-1, -2)),
+    ("{0} is shifted: each block takes that of the one before", _rolled_flat(1)),
+    ("{0} is shifted: each block takes that of the next one", _rolled_flat(-1)),
+    ("{0} is read in another order: not in pairs", _lanes),
+)
+"""What may have been taken instead of an input that is no attribute."""
+
+
+def _without_columns(model: Model) -> Iterator[Call]:
+    """Yield calls in which some columns are 0: in the greatest of a group, or a mean, not there."""
+    x = model.inputs[model.operator.arrays[0]]
+    columns = x.shape[-1] if x.ndim else 0
+    powers = [1 << i for i in range(3, 14)]
+    tails = dict.fromkeys([columns % p for p in powers] + powers + [columns // 2])
+    every = np.arange(columns)
+    outs = {
+        f"columns {out[0]} to {out[-1]}": out
+        for count in sorted(t for t in tails if 0 < t <= columns // 2)
+        for out in (every[-count:], every[:count])
+    }
+    width = int(model.inputs.get("col_block_size") or 0)
+    for count in [p for p in powers if p < width < columns]:
+        out = np.flatnonzero(every % width >= width - count)
+        outs[f"the last {count} columns of each block"] = out
+    zeroed = [n for n, v in model.inputs.items() if getattr(v, "shape", None) == x.shape]
+    kinds = {"the greatest of each group": zeroed}
+    if "gamma" in model.inputs:
+        kinds = {"the mean": zeroed, "the greatest of each group": ["gamma", "beta"]}
+    for words, out in outs.items():
+        for what, names in kinds.items():
+            outputs = _called(model, _zeroed(model.inputs, names, out))
+            if outputs is not None:
+                yield Call(f"{words} are left out of {what}", outputs, out)
+
+
+def _zeroed(
+    inputs: Mapping[str, Any], names: Sequence[str], columns: NDArray[np.int64]
+) -> dict[str, Array]:
+    """Return some inputs with 0 in some columns."""
+    changed = {n: inputs[n].copy() for n in names if isinstance(inputs.get(n), np.ndarray)}
+    for array in changed.values():
+        array[..., columns] = 0
+    return changed
+
+
+def source_of(model: Model, call: Call, output: int) -> ArraySource | None:
+    """Return an output of a call as it is compared; None where it has another shape."""
+    array, golden = call.outputs[output], model.golden()[output]
+    if array is None or golden is None or array.shape != golden.shape:
+        return None
+    if array.dtype != golden.dtype:
+        if array.dtype.itemsize != golden.dtype.itemsize:
+            return None
+        array = array.view(golden.dtype)
+    return ArraySource(array)

@@ -1,0 +1,142 @@
+"""A part of two arrays as a cause is judged by it: what is wrong there beyond ordinary rounding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from ..elements import Float64, Floats
+from ..measure.differing import Differences
+from ..measure.parts import Part
+from ..operators import Model
+from ..results import TieTest
+from .rounding import Rounding
+
+Mask = NDArray[np.bool_]
+Guess = tuple[str, Float64, Any]
+"""What happened in words, the values that it would give, and where it gives any."""
+
+LEFT = 20
+"""One in so many differences may be left."""
+FEW, FEW_CODES, FEW_FLOATS = 4, 32, 8
+"""Fewer differing elements could look like anything; floats are less alike by chance."""
+_FLOAT_STEPS = 2
+
+
+@dataclass(frozen=True)
+class Look:
+    """A part of an output that differs."""
+
+    part: Part
+    model: Model | None
+    """What the golden was computed by, if it was."""
+    output: int
+    """Which of its outputs it is."""
+    has_ties: bool
+    """Whether it is known of each difference if rounding explains it."""
+    axes: tuple[str, str] = ("row", "column")
+    """What a row and a column are."""
+
+    def alike(self, actual: Float64, expected: Float64, most: Any = None) -> Mask:
+        """Say which values are what is expected; a float may be next to it.
+
+        Args:
+            actual: the values.
+            expected: what they should be.
+            most: the magnitudes that a float's neighbours are measured at; None: the expected.
+        """
+        same: Mask = (actual == expected) | ((actual != actual) & (expected != expected))
+        if isinstance(self.part.own, Floats):
+            info = ml_dtypes.finfo(self.part.own.carrier)  # type: ignore[no-untyped-call]
+            most = np.abs(expected) if most is None else most
+            apart, allowed = np.abs(actual - expected), _FLOAT_STEPS * float(info.eps) * most
+            if self.rounded is not None and self.rounded.shape == np.shape(expected):
+                allowed = np.maximum(allowed, self.rounded)
+            same |= (apart <= allowed) & np.isfinite(apart)
+        return same
+
+    @cached_property
+    def rounded(self) -> Float64 | None:
+        """How far the roundings of a formula may move a float; None where that is not known."""
+        if self.model is None or not self.has_ties or not isinstance(self.part.own, Floats):
+            return None
+        magnitude = self._test.magnitude.astype(np.float32)
+        allowed = self.model.allowed_for(self.output) * np.spacing(magnitude).astype(np.float64)
+        return np.nan_to_num(allowed).reshape(self.part.index.shape)
+
+    @cached_property
+    def differs(self) -> Mask:
+        """Which elements differ."""
+        differs: Mask = ~self.alike(*self.part.values)
+        return differs
+
+    @cached_property
+    def wrong(self) -> Mask:
+        """Which elements differ by more than rounding explains.
+
+        Where no tie is known, one step may be rounding, if not nearly all that differ are so.
+        """
+        actual, golden = self.part.codes
+        differs: Mask = self.differs.copy()
+        if not self.has_ties:
+            far: Mask = differs & (self.part.own.steps(actual, golden) > 1)
+            is_few = np.count_nonzero(far) * LEFT < np.count_nonzero(differs)
+            return differs if is_few or isinstance(self.part.own, Floats) else far
+        if self.model is not None:
+            some = Differences(self.part.index[differs], actual[differs], golden[differs])
+            differs[differs] = ~Rounding(self.model, self.output).add(some)[0]
+        return differs
+
+    @cached_property
+    def before_rounding(self) -> Float64 | None:
+        """The golden's numbers before rounding; None where they are not known."""
+        if self.model is None or not self.has_ties:
+            return None
+        return self._test.value.reshape(self.part.index.shape)
+
+    @cached_property
+    def _test(self) -> TieTest:
+        assert self.model is not None
+        flat = self.part.index.reshape(-1)
+        actual, golden = (codes.reshape(-1) for codes in self.part.codes)
+        return self.model.before_rounding(self.output, flat, actual, golden)
+
+    @cached_property
+    def count(self) -> int:
+        """How many elements are wrong."""
+        return int(np.count_nonzero(self.wrong))
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether so many are wrong that a cause can be told."""
+        if isinstance(self.part.own, Floats):
+            return self.count >= FEW_FLOATS
+        # Where no tie is known, those one step off are to be explained as well.
+        count = self.count if self.has_ties else int(np.count_nonzero(self.differs))
+        return count >= FEW_CODES and self.count >= FEW_FLOATS
+
+    def left(self, expected: Float64, known: Any = True, most: Any = None) -> float:
+        """Return which share of what is wrong some values leave or spoil; inf if too much.
+
+        Args:
+            expected: the values of the part that a cause would give.
+            known: where it gives any.
+            most: as of `alike`.
+        """
+        actual, golden = self.part.values
+        unlike, wrong = ~self.alike(actual, expected, most) & known, self.wrong & known
+        spoilt = unlike & ~wrong & ~self.alike(golden, expected, most)
+        left = np.count_nonzero(unlike & wrong) + np.count_nonzero(spoilt)
+        count = np.count_nonzero(wrong)
+        is_cause = self.is_enough and 3 * count >= self.count and left * LEFT <= count
+        return left / count if is_cause else np.inf
+
+
+def is_varied(values: NDArray[Any], least: int = FEW) -> bool:
+    """Say whether there are so many different values: two runs of one each fit too much."""
+    return len(np.unique(values)) >= least

@@ -1,0 +1,161 @@
+"""Where codes may have come from: each move is tried on all of an output, and on the place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..elements import Elements, Float64, Floats
+from ..measure.parts import Index, elements, some_of
+from .look import Guess, Look, is_varied
+
+_NEEDLES, _MOST_FOUND, _WINDOW = 4, 8, 16
+_MOST_SEARCHED = 1 << 26
+_NEAR = ((0, 1), (0, -1), (1, 0), (-1, 0))
+
+
+def orders(look: Look) -> Iterator[Guess]:
+    """Exchange neighbours; reverse; transpose; within the part."""
+    part, where = look.part, look.part.where
+    n, rows, columns = part.layout.columns, part.rows, part.columns
+    golden = part.values[1]
+    is_packed = part.own.name[:6] in ("int4", "float4")
+    pairs = (2, "the two codes of each byte") if is_packed else (2, "each two neighbours")
+    for size, text in (pairs, (8, "the 8 codes of each int32"))[: 1 + is_packed]:
+        if n % size == 0:
+            at = columns // size * size + size - 1 - columns % size
+            yield f"{text} are in reverse order {where}", _at(look, rows, at), True
+    if _is_run(columns) and (part.name or len(columns) == n):
+        yield f"{look.axes[1]}s are in reverse order {where}", golden[:, ::-1], True
+    if _is_run(rows) and len(rows) > 1:
+        yield f"{look.axes[0]}s are in reverse order {where}", golden[::-1], True
+    if _is_run(rows) and _is_run(columns) and golden.shape[0] == golden.shape[1]:
+        yield f"{part.subject} transposed", golden.T, True
+
+
+def _is_run(places: Index) -> bool:
+    return len(places) > 0 and int(places[-1] - places[0]) + 1 == len(places)
+
+
+def _at(look: Look, rows: Index, columns: Index) -> Float64:
+    """Return golden values of rows and columns, which may be in any order."""
+    order = np.sort(columns)
+    found = elements(look.part.golden, rows, np.unique(order))
+    return look.part.own.values(found[:, np.searchsorted(np.unique(order), columns)])
+
+
+def layouts(look: Look) -> Iterator[Guess]:
+    """Write all elements with their axes in another order, or even columns before odd ones."""
+    part, shape = look.part, look.part.golden.shape
+    if part.name or part.golden.shape != part.actual.shape or not part.golden.shape:
+        return
+    golden = part.golden.array()
+    shapes = [(shape, f"in the order {{}} of {shape}")] if len(shape) in (2, 3, 4) else []
+    if shape[-1] % 2 == 0 and len(shape) < 3:
+        half = shape[-1] // 2
+        shapes += [
+            ((-1, half, 2), "even columns before odd ones"),
+            ((-1, 2, half), "odd columns beside even ones"),
+        ]
+    for own, text in shapes:
+        view = golden.reshape(own)
+        axes = list(permutations(range(view.ndim)))[1:]
+        if own != shape:
+            axes = [(0, 2, 1)]
+        for order in axes:
+            moved = np.transpose(view, order)
+            flat = np.unravel_index(part.index, moved.shape)
+            yield (
+                f"elements lie in another order: {text.format(order)}",
+                part.own.values(moved[flat]),
+                True,
+            )
+
+
+def elsewhere(look: Look) -> Iterator[Guess]:
+    """Take the golden's elements from some rows and columns away: beyond a row, or round."""
+    part = look.part
+    height, width = part.layout
+    for down, right in offsets(look):
+        rows, columns = part.rows - down, part.columns - right
+        inside = ((rows >= 0) & (rows < height))[:, None] & (columns >= 0) & (columns < width)
+        text = _moved(look, down, right)
+        values = _at(look, rows % height, columns % width)
+        yield text, values, inside
+        yield text, values, True
+        if part.name and down == 0 and _is_run(part.columns):
+            yield text, np.roll(part.values[1], right, axis=1), True
+
+
+def _moved(look: Look, down: int, right: int) -> str:
+    part = look.part
+    row, column = look.axes
+    if not down:
+        ways = "right" if right > 0 else "left"
+        return f"{part.subject} shifted {ways} by {_counted(abs(right), column)}"
+    if not right:
+        ways = "down" if down > 0 else "up"
+        return f"{part.subject} shifted {ways} by {_counted(abs(down), row)}"
+    return f"{part.subject} shifted by {_counted(down, row)} and {_counted(right, column)}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if abs(count) == 1 else 's'}"
+
+
+def offsets(look: Look) -> list[tuple[int, int]]:
+    """Return how far down and to the right some pieces of the part lie in the golden.
+
+    Floats are looked for without their last bits.
+    """
+    part, found = look.part, dict[tuple[int, int], None]()
+    size = part.layout.rows * part.layout.columns
+    if size > _MOST_SEARCHED or not _is_run(part.columns[:_WINDOW]):
+        return list(_NEAR)
+    hay = _keys(part.own, part.golden.read(0, size))
+    for row, begin in _pieces(look):
+        width = min(_WINDOW, len(part.columns) - begin)
+        actual = _keys(part.own, part.codes[0][row, begin : begin + width])
+        if not is_varied(actual):
+            continue
+        at = int(part.index[row, begin])
+        for place in _find(hay, actual).tolist():
+            down = at // part.layout.columns - place // part.layout.columns
+            right = at % part.layout.columns - place % part.layout.columns
+            if (down, right) != (0, 0):
+                found[down, right] = None
+    nearest = sorted(found, key=lambda offset: (abs(offset[0]), abs(offset[1])))
+    return [*nearest[:_MOST_FOUND], *_NEAR]
+
+
+def _pieces(look: Look) -> list[tuple[int, int]]:
+    """Return where some pieces of rows begin in which much is wrong."""
+    wrong, width = look.wrong, min(_WINDOW, look.wrong.shape[1])
+    most = np.lib.stride_tricks.sliding_window_view(wrong, width, axis=1).sum(axis=2)
+    at = np.flatnonzero(2 * most > width)
+    chosen = at[some_of(len(at), _NEEDLES)]
+    return [divmod(int(place), most.shape[1]) for place in chosen]
+
+
+def _keys(own: Elements, codes: NDArray[Any]) -> NDArray[Any]:
+    """Return what elements are looked for by."""
+    bits = np.ascontiguousarray(codes).view(f"u{codes.dtype.itemsize}")
+    if not isinstance(own, Floats):
+        return bits
+    drop = {2: 3, 4: 12, 8: 32}.get(own.carrier.itemsize, 0)
+    half, dropped = np.array([1 << (drop - 1), drop], bits.dtype)
+    return np.asarray((bits + half) >> dropped)
+
+
+def _find(hay: NDArray[Any], needle: NDArray[Any]) -> Index:
+    """Return where an array begins in another one."""
+    at = np.flatnonzero(hay[: len(hay) - len(needle) + 1] == needle[0])
+    for i in range(1, len(needle)):
+        at = at[hay[at + i] == needle[i]]
+        if not len(at):
+            break
+    return at[:_MOST_FOUND]
