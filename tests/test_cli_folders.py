@@ -104,7 +104,7 @@ def test_json_and_html(here: Path, compared: Say) -> None:
 def test_a_page_of_two_arrays(here: Path, compared: Say) -> None:
     save(here, a=changed(A), b=A)
     assert compared("a.npy", "b.npy", "--html", "report.html")[0] == 1
-    assert "1 of 12 (8.33 %)" in (here / "report.html").read_text()
+    assert "1 of 12 codes differs (8.33 %)" in (here / "report.html").read_text()
 
 
 def test_a_page_of_a_call(here: Path, compared: Say) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import json
 import re
@@ -14,7 +15,7 @@ from as_line import as_line
 from numpy.typing import NDArray
 
 import npu_quant
-from npu_quant.golden import Comparison, compare
+from npu_quant.golden import Comparison, VariantMatch, compare
 from npu_quant.golden.report import words
 from npu_quant.golden.sources import ArraySource, crc32
 from npu_quant.testing import GoldenMismatch, assert_golden
@@ -236,6 +237,58 @@ class TestReport:
         assert str(caught.value).startswith("DIFFERENT: the scale of row 7")
         assert isinstance(caught.value, AssertionError)
         assert caught.value.comparison.rung == "different"
+
+
+class TestFirstLine:
+    """What it says of a difference in y: a cause, else the nearest formula, a place, numbers."""
+
+    @pytest.fixture
+    def comparison(self, x: Array) -> Comparison:
+        """One in columns 896 to 991, of which no cause is known."""
+        y = npu_quant.npu_dynamic_quant(x).y.copy()
+        y[:, 896:992] ^= 2
+        return of(x, y)
+
+    def near(self, comparison: Comparison, **more: Any) -> str:
+        match = VariantMatch("x * (1/scale)", True, "", "", **more)
+        return as_line(dataclasses.replace(comparison, variants=(match,))).partition(" npu_dyn")[2]
+
+    def test_a_place(self, comparison: Comparison) -> None:
+        n = 256 * 96
+        assert str(comparison).splitlines()[0] == (
+            f"DIFFERENT: only in columns 896 to 991 (y, {n:,} of {n:,} differences)"
+        )
+
+    def test_a_cause_before_all(self, comparison: Comparison) -> None:
+        output = dataclasses.replace(comparison.decisive, causes=("a bit is flipped",))
+        match = VariantMatch("another", True, "", "", left={"y": 1}, at_ties={"y": 1})
+        found = dataclasses.replace(
+            comparison, outputs=(output,), decisive=output, variants=(match,)
+        )
+        assert str(found).startswith("DIFFERENT: a bit is flipped (y, 24,576 of 24,576 ")
+
+    @pytest.mark.parametrize(
+        ("left", "at_ties", "rest"),
+        [
+            (212, 212, "all but 212 codes, each at a tie"),
+            (1, 1, "all but 1 code, each at a tie"),
+            (1228, 1000, "all but 1,228 codes, 1,000 of these at a tie"),
+            (0, 0, "byte for byte"),
+        ],
+    )
+    def test_a_formula_before_a_place(
+        self, comparison: Comparison, left: int, at_ties: int, rest: str
+    ) -> None:
+        said = self.near(comparison, left={"y": left, "scale": 9}, at_ties={"y": at_ties})
+        assert said.startswith(f"amic_quant with x * (1/scale), {rest} (y) ")
+
+    def test_but_none_that_leaves_more_than_a_twentieth(self, comparison: Comparison) -> None:
+        said = self.near(comparison, left={"y": 1229}, at_ties={"y": 1228})
+        assert "amic_quant with" not in said
+
+    def test_a_formula_that_an_attribute_chooses(self, comparison: Comparison) -> None:
+        said = self.near(comparison, attribute="scale_alg=1", left={"y": 3}, at_ties={"y": 3})
+        assert said.startswith("amic_quant with x * (1/scale) (= --attr scale_alg=1), all but 3 ")
 
 
 class TestData:

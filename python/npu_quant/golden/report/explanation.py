@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from ..._face import either
@@ -10,6 +11,7 @@ from ..._shown import plain
 from ..explanation_results import ExplanationData, VariantResult
 from .reports import Report
 from .table import Column, Row, Table
+from .why import named
 from .words import count
 
 _ROWS, _HTML_ROWS = 9, 24
@@ -17,27 +19,41 @@ _ROWS, _HTML_ROWS = 9, 24
 
 def report_of(explanation: ExplanationData) -> Report:
     """Return the report of an explanation."""
-    verdict = f"explain {explanation.op}"
-    heads = [*explanation.outputs, "kind", "formula (elements that differ)"]
-    number = len(explanation.outputs)
-    columns = [Column(name, "number" if i < number else "text") for i, name in enumerate(heads)]
     alike = _alike(explanation.ranked)
-    rows = [
-        Row((*_counts(first, explanation), first.kind, first.name + f"  (+{n} alike)" * (n > 0)))
-        for first, n in alike[:_ROWS]
-    ]
+    shown = [(r, f"{r.name}  (+{n} alike)" if n else r.name) for r, n in alike[:_ROWS]]
     rest = sum(1 + others for _, others in alike[_ROWS:])
-    more = f"{count(rest)} more: {either('.ranked', '--json')} has all" if rest else ""
-    lines = (f"outputs: {', '.join(explanation.titles)}",)
     return Report(
         bool(explanation.matches),
-        verdict,
+        f"explain {explanation.op}",
         _why(explanation),
-        lines,
-        Table(columns, rows),
-        more,
-        lambda: [_all_of(explanation)],
+        (f"outputs: {', '.join(explanation.titles)}",),
+        _table(explanation, shown),
+        f"{count(rest)} more: {either('.ranked', '--json')} has all" if rest else "",
+        partial(_sections, explanation),
     )
+
+
+def _sections(explanation: ExplanationData) -> Iterator[str]:
+    """Yield the table with formulas and sources."""
+    shown = [(result, result.name) for result in explanation.ranked[:_HTML_ROWS]]
+    yield _table(explanation, shown, "summary", "source").html()
+    rest = len(explanation.ranked) - len(shown)
+    yield f"<p>{count(rest)} more: <code>.ranked</code> has all</p>" * (rest > 0)
+
+
+def _table(
+    explanation: ExplanationData, shown: Sequence[tuple[VariantResult, str]], *more: str
+) -> Table:
+    """Return the elements of each output that formulas do not give, their names, and more."""
+    names = explanation.outputs
+    columns = [*(Column(name, "number") for name in names), Column("kind")]
+    columns += [Column(head) for head in ("formula (elements that differ)", *more)]
+    rows = []
+    for result, text in shown:
+        mark = "~" * result.estimated
+        counts = [mark + count(result.differing[name]) for name in names]
+        rows.append(Row((*counts, result.kind, text, *(getattr(result, field) for field in more))))
+    return Table(columns, rows)
 
 
 def data_of(explanation: ExplanationData) -> dict[str, Any]:
@@ -48,28 +64,6 @@ def data_of(explanation: ExplanationData) -> dict[str, Any]:
         "matches": [result.name for result in explanation.matches],
         "ranked": plain(explanation.ranked),
     }
-
-
-def _all_of(explanation: ExplanationData) -> str:
-    """Return the table with formulas and sources."""
-    names = explanation.outputs
-    rows = [
-        Row(
-            (*_counts(result, explanation), result.kind, result.name, result.summary, result.source)
-        )
-        for result in explanation.ranked[:_HTML_ROWS]
-    ]
-    columns = [Column(name, "number") for name in names]
-    columns += [Column(name) for name in ("kind", "formula", "", "source")]
-    rest = len(explanation.ranked) - _HTML_ROWS
-    more = f"<p>{count(rest)} more: <code>.ranked</code> has all</p>" if rest > 0 else ""
-    return Table(columns, rows).html() + more
-
-
-def _counts(result: VariantResult, explanation: ExplanationData) -> list[str]:
-    """Return how many elements of each output differ, with a mark where that is estimated."""
-    mark = "~" * result.estimated
-    return [mark + count(result.differing[name]) for name in explanation.outputs]
 
 
 def _alike(ranked: Sequence[VariantResult]) -> list[tuple[VariantResult, int]]:
@@ -87,6 +81,5 @@ def _why(explanation: ExplanationData) -> str:
     if not matches:
         return f"none of {count(len(explanation.ranked))} formulas gives exactly these outputs"
     first = matches[0]
-    attribute = f" (= --attr {first.attribute})" if first.attribute else ""
     others = f", and {len(matches) - 1} more" if len(matches) > 1 else ""
-    return f"exactly {first.name!r}{attribute} ({first.kind}): {first.summary}{others}"
+    return f"exactly {named(first)!r} ({first.kind}): {first.summary}{others}"

@@ -15,8 +15,7 @@ from ..._text import escaped
 from ..folder_results import Alone, FolderComparisonData, FolderRow
 from ..judge.verdict import RUNGS
 from . import pair, words
-from .page import SCRIPT, whole_page
-from .reports import Report
+from .reports import Report, whole_page
 from .table import Column, Row, Table
 
 MOST_PICTURED = 40
@@ -63,7 +62,7 @@ def page_of(data: FolderComparisonData) -> str:
         f"<h2>All arrays, in the order of execution</h2>{_arrays(data).to_sort()}"
     )
     return whole_page(
-        report.headline, body + "".join(_details(data)), passed=data.passed, script=SCRIPT
+        report.headline, body + "".join(_details(data)), passed=data.passed, sorts=True
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -18,7 +17,7 @@ from . import svg, words
 from .evidence import facts_of
 from .reports import Report, fitting
 from .table import Column, Row, Table
-from .why import left_by, named, reason_of
+from .why import left_by, named, reason_of, reason_of_output
 
 MOST_FACTS = 11
 """Lines below the verdict's, before they are broken to fit a terminal."""
@@ -37,7 +36,7 @@ def report_of(comparison: ComparisonData) -> Report:
 
 
 def _sections(comparison: ComparisonData) -> Iterable[str]:
-    yield _outputs(comparison.outputs)
+    yield _outputs(comparison)
     yield _variants(comparison.variants)
     yield from _pictured(comparison)
 
@@ -57,34 +56,19 @@ def _output_data(output: OutputComparison) -> dict[str, Any]:
     return data | {"dtype": output.type_name, "shape": list(output.shape)}
 
 
-def _margin(margin: float) -> str:
-    return "–" if math.isnan(margin) else words.number(margin, 3)
-
-
-def _differing(output: OutputComparison) -> str:
-    m = output.metrics
-    if m is None:
-        return output.problem or "not compared"
-    start = f"{output.problem}; as {output.type_name} " if output.problem else ""
-    if m.mismatches == 0:
-        return f"{start}none of {words.count(m.count)}"
-    share = words.share(m.mismatches, m.count)
-    return f"{start}{words.count(m.mismatches)} of {words.count(m.count)} ({share})"
-
-
-def _outputs(outputs: Sequence[OutputComparison]) -> str:
+def _outputs(comparison: ComparisonData) -> str:
     """Return the table of outputs; of very many the worst."""
-    chosen = list(outputs)
+    chosen = list(comparison.outputs)
     if len(chosen) > _MOST_OUTPUTS:
         chosen.sort(key=badness, reverse=True)
         del chosen[_MOST_OUTPUTS:]
+    columns = [Column(name) for name in ("output", "dtype", "shape", "rung", "found")]
+    found = (reason_of_output(comparison, output).text for output in chosen)
     rows = [
-        Row((o.name or "–", o.type_name, str(o.shape), o.rung, _differing(o), _margin(o.margin)))
-        for o in chosen
+        Row((o.name or "–", o.type_name, str(o.shape), o.rung, text))
+        for o, text in zip(chosen, found, strict=True)
     ]
-    heads = ("output", "dtype", "shape", "rung", "differing", "margin (of 1)")
-    columns = [Column(name, "number" if i > 3 else "text") for i, name in enumerate(heads)]
-    left_out = len(outputs) - len(chosen)
+    left_out = len(comparison.outputs) - len(chosen)
     more = f"<p>and {words.counted(left_out, 'more output')}, none worse</p>" if left_out else ""
     return Table(columns, rows).html() + more
 

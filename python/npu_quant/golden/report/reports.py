@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.resources
 import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -9,7 +10,6 @@ from typing import Any, NamedTuple
 
 from ... import __version__
 from ..._text import escaped
-from .page import whole_page
 from .table import Table
 
 SCHEMA_VERSION = 1
@@ -21,6 +21,7 @@ MOST_CHARACTERS = 96_000
 COMMANDS = ("rerun: ", "next: ")
 """Beginnings of lines that are to be copied: they are never broken."""
 
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 _FONT = "font-family:sans-serif;font-size:13px;line-height:1.4"
 _BADGE = "border:1px solid;border-radius:4px;padding:1px 9px;font-weight:bold;background:"
 _COLOURS = {True: "rgba(46,140,70,.22)", False: "rgba(209,68,47,.22)"}
@@ -113,6 +114,30 @@ class Report:
                 parts.append(section)
                 size += len(section)
         return f'<div style="{_FONT}">{"".join(parts)}</div>'
+
+
+def whole_page(title: str, body: str, *, passed: bool, sorts: bool = False) -> str:
+    """Return a page that loads nothing, whatever stands in it.
+
+    Args:
+        title: plain text.
+        body: HTML.
+        passed: whether what it shows is a pass.
+        sorts: whether it has a table to sort.
+    """
+    here = importlib.resources.files(__package__)
+    style, script = (here.joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
+    script = f"<script>\n{script}</script>\n" if sorts else ""
+    footer = f"<footer>npu_quant {escaped(__version__)} · npu-quant compare</footer>"
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<link rel="icon" href="data:,">\n<title>{escaped(title)}</title>\n'
+        f"<style>\n{style}</style>\n</head>\n<body>\n"
+        f'<main class="{"pass" if passed else "fail"}">{body}{footer}</main>\n{script}'
+        "</body>\n</html>\n"
+    )
 
 
 class Reported:
