@@ -148,6 +148,19 @@ def test_reports_are_short_at_a_prompt(tmp_path: Path) -> None:
     assert len(repr(made)) < 400
 
 
+def test_reports_are_pages_and_shown_in_notebooks() -> None:
+    """They say what the text says, and nothing in a name is obeyed."""
+    finding = Finding("error", "index", "<script>", "is missing")
+    report = CheckReport("m", "ascend", "x", [finding], {}, {}, [], notes=["a & b"])
+    assert str(report) == "FAILED: 1 error\n  note: a & b\n  error: index: <script>: is missing"
+    page, fragment = report.to_html(), report._repr_html_()
+    for item in ("note: a &amp; b", "error: index: &lt;script&gt;: is missing"):
+        assert f"<li>{item}</li>" in page
+        assert f"<li>{item}</li>" in fragment
+    assert "<h1>FAILED: 1 error</h1>" in page
+    assert ">FAILED</span> 1 error</p>" in fragment
+
+
 def test_the_text_of_long_names_and_many_types_is_short() -> None:
     name = "x" * 100_000
     layer = CheckedLayer(name, "W8A16", (1, 1), sqnr_db=1.0)

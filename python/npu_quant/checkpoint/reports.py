@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from .._shown import plain
 from .._text import clean, printable
+from ..golden.report.reports import Report, Reported
 from ..golden.report.words import counted
 from .schemes import FLOAT
 
@@ -58,14 +59,26 @@ class Layer:
     max_error: float | None = None
 
 
-def _short(report: QuantizeReport | CheckReport) -> str:
-    """Return a report's first line, for a prompt: some have 45,000 layers."""
-    first, *_ = str(report).splitlines()
-    return f"<{type(report).__name__} {clean(first, 300)}>"
+class _Report(Reported):
+    """A report that a prompt shows by its first line, as some have 45,000 layers."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether all is as it should be."""
+        raise NotImplementedError
+
+    def _report(self) -> Report:
+        first, *lines = str(self).splitlines()
+        verdict, _, why = first.partition(": ")
+        return Report(self.passed, verdict, why, tuple(map(str.strip, lines)))
+
+    def __repr__(self) -> str:
+        first, *_ = str(self).splitlines()
+        return f"<{type(self).__name__} {clean(first, 300)}>"
 
 
 @dataclass(repr=False)
-class QuantizeReport:
+class QuantizeReport(_Report):
     """What :func:`npu_quant.checkpoint.quantize` did, or would do."""
 
     scheme: str
@@ -139,9 +152,6 @@ class QuantizeReport:
     def __str__(self) -> str:
         return _quantize_text(self)
 
-    def __repr__(self) -> str:
-        return _short(self)
-
 
 UNEXPLAINED = ("searched", "other", "transformed")
 """What is said in place of a recipe."""
@@ -174,7 +184,7 @@ class CheckedLayer:
 
 
 @dataclass(repr=False)
-class CheckReport:
+class CheckReport(_Report):
     """What :func:`npu_quant.checkpoint.check` found."""
 
     model: str
@@ -216,9 +226,6 @@ class CheckReport:
 
     def __str__(self) -> str:
         return _check_text(self)
-
-    def __repr__(self) -> str:
-        return _short(self)
 
 
 # ---- Texts.

@@ -128,7 +128,7 @@ def whole_page(title: str, body: str, *, passed: bool, sorts: bool = False) -> s
     here = importlib.resources.files(__package__)
     style, script = (here.joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
     script = f"<script>\n{script}</script>\n" if sorts else ""
-    footer = f"<footer>npu_quant {escaped(__version__)} · npu-quant compare</footer>"
+    footer = f"<footer>npu_quant {escaped(__version__)}</footer>"
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
