@@ -26,13 +26,13 @@ from .arguments import (
     once,
     parsed,
 )
-from .console import write, write_error, write_json, write_text
+from .console import write_error
 from .files import Reading, dtype_of
 from .folders import are_meant, run_folders
 from .hints import hint_on
 from .named import Named, named_of, parameters_of
 from .opened import Opened, open_named, open_two
-from .outputs import HTML, JSON, check_output
+from .outputs import HTML, JSON, check_output, write_result
 from .progress import progress_bar
 from .shell import joined
 
@@ -151,7 +151,8 @@ def run(words: Sequence[str]) -> int:
         hint = "" if comparison.passed else hint_on(comparison, files, opened)
     explanation, missing = _explained_or_why_not(arguments, opened)
     comparison = dataclasses.replace(comparison, rerun=_rerun(words, arguments, comparison))
-    _report(arguments, comparison, explanation, hint)
+    lead = "or" if "  next: " in str(comparison) else "next"
+    write_result(arguments, comparison, explanation, f"\n  {lead}: {hint}" if hint else "")
     if missing:
         write_error("npu-quant compare", f"--explain: {missing}")
     return PASSED if comparison.passed else DIFFERENT
@@ -246,26 +247,6 @@ def _explained_or_why_not(arguments: Namespace, opened: Opened) -> tuple[Explana
         return None, "not enough memory"
 
 
-def _report(
-    arguments: Namespace, comparison: Comparison, explanation: Explanation | None, hint: str
-) -> None:
-    if not arguments.quiet and arguments.json != "-":
-        text = str(comparison)
-        if hint:
-            text += f"\n  {'or' if '  next: ' in text else 'next'}: {hint}"
-        write(text, _style(comparison))
-        if explanation is not None:
-            write(f"\n{explanation}")
-    if arguments.html is not None:
-        write_text(comparison.to_html(explanation), arguments.html)
-    if arguments.json is None:
-        return
-    data = comparison.to_dict()
-    if explanation is not None:
-        data["explanation"] = explanation.to_dict()
-    write_json(data, arguments.json)
-
-
 def _rerun(words: Sequence[str], arguments: Namespace, comparison: Comparison) -> str:
     """Return the command that ranks the formulas; "" where there is nothing more to be said."""
     fits = all(output.problem is None for output in comparison.outputs)
@@ -273,9 +254,3 @@ def _rerun(words: Sequence[str], arguments: Namespace, comparison: Comparison) -
         return ""
     end = words.index("--") if "--" in words else len(words)
     return joined(["npu-quant", "compare", *words[:end], "--explain", *words[end:]])
-
-
-def _style(comparison: Comparison) -> str:
-    if not comparison.passed:
-        return "bold red"
-    return "bold yellow" if comparison.rung == "variant" else "bold green"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from argparse import Namespace
 from typing import Any
 
@@ -12,8 +11,7 @@ from ..files import FileError, list_arrays
 from ..golden import compare_folders
 from ..golden.operators.dumped import every_call_of
 from .arguments import UsageError, limits, once
-from .console import is_coloured, width, write, write_json, write_text
-from .outputs import HTML, JSON, check_output, split
+from .outputs import HTML, JSON, check_output, split, write_result
 from .progress import progress_bar
 
 _OF_TWO_ARRAYS = ("explain", "axis", "key")
@@ -61,13 +59,7 @@ def run_folders(arguments: Namespace) -> bool:
         )
     if comparison.refusal is not None and not arguments.allow_constant:
         raise ParamError(f"refused: {comparison.refusal}")
-    if not arguments.quiet and arguments.json != "-":
-        text = comparison.to_text(width(), coloured=is_coloured(sys.stdout))
-        write(text, "bold green" if comparison.passed else "bold red")
-    if arguments.json is not None:
-        write_json(comparison.to_dict(), arguments.json)
-    if arguments.html is not None:
-        write_text(comparison.to_html(), arguments.html)
+    write_result(arguments, comparison)
     return comparison.passed
 
 

@@ -1,14 +1,20 @@
-"""Files that commands write, and FILE::KEY as they are told of files; no array is looked at."""
+"""What commands write, and FILE::KEY as they are told of files; no array is looked at."""
 
 from __future__ import annotations
 
 import errno
 import os
 import re
+import sys
+from argparse import Namespace
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from .arguments import UsageError
+from .console import is_coloured, width, write, write_json, write_text
+
+if TYPE_CHECKING:
+    from ..golden import Comparison, Explanation, FolderComparison
 
 
 def split(word: str) -> tuple[str, str | None]:
@@ -63,6 +69,33 @@ def check_output(kind: Output, where: str | None, read: Sequence[str] = ()) -> N
         raise UsageError(
             f"{kind.option} would overwrite {where}, which holds no result of npu-quant."
         )
+
+
+def write_result(
+    arguments: Namespace,
+    result: Comparison | FolderComparison,
+    below: Explanation | None = None,
+    hint: str = "",
+) -> None:
+    """Print a comparison, and write it where the arguments say.
+
+    Args:
+        arguments: with ``quiet``, ``json`` and ``html``.
+        result: what was found.
+        below: what goes below it.
+        hint: one more line of what is printed.
+    """
+    if not arguments.quiet and arguments.json != "-":
+        text = result.to_text(width(), coloured=is_coloured(sys.stdout)) + hint
+        passing = "bold yellow" if getattr(result, "rung", "") == "variant" else "bold green"
+        write(text, passing if result.passed else "bold red")
+        if below is not None:
+            write(f"\n{below}")
+    if arguments.html is not None:
+        write_text(result.to_html(below), arguments.html)
+    if arguments.json is not None:
+        explained = {} if below is None else {"explanation": below.to_dict()}
+        write_json(result.to_dict() | explained, arguments.json)
 
 
 def _identity(path: str) -> tuple[int, int] | None:
