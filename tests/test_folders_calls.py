@@ -220,6 +220,15 @@ class TestCommandLine:
         status, out, _ = compared(*words, "--dtype", "input=fp16", "--json", "-")
         assert (status, json.loads(out)["passed"]) == (1, False)
 
+    def test_what_an_operator_refuses_has_no_python_in_it(self, dev: Path, compared: Say) -> None:
+        np.save(dev / "case1/input.npy", np.zeros((16, 1024)))
+        status, out, _ = compared("dev", *DQ, "--json", "-")
+        problems = {row["name"]: row["problem"] for row in json.loads(out)["rows"]}
+        said = "npu_dynamic_quant: input has dtype float64, expected float16, bfloat16 or float32."
+        assert (status, problems["case1/y"]) == (1, said)
+        in_python = str(compare_folders(dev, ops=OP).row("case1/y").problem)
+        assert in_python.startswith(f"{said} Convert it, e.g. with input.astype(")
+
     def test_a_rule_for_some(self, dev: Path, compared: Say) -> None:
         (dev / "case1/scale.npy").unlink()
         for words in (DQ, ["--op", f"case*={DQ[1]}"]):

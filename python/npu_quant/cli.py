@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from . import __version__, ops
 from ._command import begin_command
 from ._face import AT_PROMPT
-from .errors import DTypeError, ParamError
+from .errors import NpuQuantError
 
 COMMANDS = {
     "compare": "compare results with their golden, and tell rounding from a bug",
@@ -120,10 +120,7 @@ def _text_of(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         name = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
         return name + error.strerror
-    if isinstance(error, (ParamError, DTypeError)):  # whose remedy is for Python
-        caller = f"{error.caller}: " if error.caller in ops.__all__ else ""
-        return f"{caller}{error.argument} {error.reason}".strip()
-    if isinstance(error, (ValueError, OSError)):
+    if isinstance(error, (NpuQuantError, ValueError, OSError)):
         return str(error)
     if isinstance(error, TypeError) and str(error).partition(":")[0] in ops.__all__:
         return str(error)  # an operator's, about an attribute

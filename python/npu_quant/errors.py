@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from ._face import either
 from ._names import dir_of
 
 __all__ = ["DTypeError", "NpuQuantError", "ParamError"]
@@ -37,7 +38,7 @@ class _CodedError(NpuQuantError):
     reason: str
     """What is wrong with it, and what is expected."""
     remedy: str
-    """What to do about it in Python."""
+    """What to do about it in Python: nothing to be told at a prompt."""
 
     def __init__(
         self,
@@ -48,10 +49,14 @@ class _CodedError(NpuQuantError):
         argument: str = "",
         remedy: str = "",
     ) -> None:
-        parts = (f"{caller}:" if caller else "", argument, reason, remedy)
-        super().__init__(" ".join(filter(None, parts)))
         self.code, self.caller, self.argument = code, caller, argument
         self.reason, self.remedy = reason, remedy
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        caller = f"{self.caller}:" if self.caller else ""
+        parts = (caller, self.argument, self.reason, either(self.remedy, ""))
+        return " ".join(filter(None, parts))
 
 
 class DTypeError(_CodedError, TypeError, RuntimeError):

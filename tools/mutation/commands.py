@@ -72,6 +72,13 @@ FAULTS = [
         "cli",
     ),
     Fault(
+        "compare: remedies in Python are told",
+        "python/npu_quant/errors.py",
+        'either(self.remedy, "")',
+        "self.remedy",
+        "cli folders_calls",
+    ),
+    Fault(
         "compare: what comes after the command has its words",
         "python/npu_quant/cli.py",
         "        AT_PROMPT.reset(at_prompt)\n",

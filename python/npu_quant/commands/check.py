@@ -10,22 +10,22 @@ from .outputs import check_json
 from .progress import progress_bar
 
 DESCRIPTION = """\
-Check a quantized model in a folder, whoever made it: missing keys, stray shards, fused layers of
-two types, dtypes, shapes, scales; all that makes consumers stop, or load garbage silently. Files
-that a SHA256SUMS names are hashed. With its original the codes are computed anew: the arithmetic
-that gives them is named, and every layer's error is told.
+Check a quantized model in a folder, whoever made it.
+
+  npu-quant check Qwen2.5-7B-W8A8
+  npu-quant check Qwen2.5-7B-W8A8 --original Qwen2.5-7B --json check.json
+
+Missing keys, stray shards, fused layers of two types, dtypes, shapes, scales: all that makes
+consumers stop, or load garbage silently. Files that a SHA256SUMS names are hashed. With its
+original the codes are computed anew: the arithmetic that gives them is named, and every layer's
+error is told.
 
 Exit status: 0 if no error was found, 1 if one was, 2 if nothing can be said, 130 if interrupted."""
-
-EPILOG = """\
-examples:
-  npu-quant check Qwen2.5-7B-W8A8
-  npu-quant check Qwen2.5-7B-W8A8 --original Qwen2.5-7B --json check.json"""
 
 
 def parser() -> Parser:
     """Return the parser of the arguments."""
-    result = Parser("check", DESCRIPTION, EPILOG)
+    result = Parser("check", DESCRIPTION)
     result.usage = "npu-quant check [options] MODEL_DIR"
     result.add_argument("folders", nargs="*", metavar="MODEL_DIR", help="the quantized model")
     result.add_argument("--original", metavar="DIR", help="the model it was made of")

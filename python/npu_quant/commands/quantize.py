@@ -11,28 +11,27 @@ from .progress import progress_bar
 
 DESCRIPTION = """\
 Quantize the weights of a model in a folder of Hugging Face's kind, without calibration data and
-without torch, into a new folder that vllm-ascend and its relatives load. It reads and writes a
-piece at a time, in as many threads as there are CPUs. Interrupted, or killed, the same command
-goes on where it was, and ends with the same bytes. SHA256SUMS, for sha256sum -c, is written too.
+without torch, into a new folder that vllm-ascend and its relatives load.
+
+  npu-quant quantize Qwen2.5-7B out --scheme W8A8_DYNAMIC
+  npu-quant quantize DeepSeek-V3 out --scheme W8A8_MXFP8 --dry-run
+  npu-quant quantize Llama-3 out --scheme W8A8_DYNAMIC --exclude '*.layers.0.*'
+
+Schemes: W8A8_DYNAMIC, W8A16, W8A8_MXFP8, W4A8_DYNAMIC (int4 for routed experts). It reads and
+writes a piece at a time, in as many threads as there are CPUs. Interrupted, or killed, the same
+command goes on where it was, and ends with the same bytes. SHA256SUMS, for sha256sum -c, is
+written too.
 
 Exit status: 0, also if it was done before, 1 if what was written is not what was meant, 2 if
 nothing can be done so, 130 if interrupted."""
 
-EPILOG = """\
-schemes: W8A8_DYNAMIC, W8A16, W8A8_MXFP8, W4A8_DYNAMIC (int4 for routed experts)
-
-examples:
-  npu-quant quantize Qwen2.5-7B out --scheme W8A8_DYNAMIC
-  npu-quant quantize DeepSeek-V3 out --scheme W8A8_MXFP8 --dry-run
-  npu-quant quantize Llama-3 out --scheme W8A8_DYNAMIC --exclude '*.layers.0.*'"""
-
 
 def parser() -> Parser:
     """Return the parser of the arguments."""
-    result = Parser("quantize", DESCRIPTION, EPILOG)
+    result = Parser("quantize", DESCRIPTION)
     result.usage = "npu-quant quantize [options] MODEL_DIR OUT_DIR --scheme SCHEME"
     result.add_argument("folders", nargs="*", metavar="DIR", help="MODEL_DIR, then OUT_DIR")
-    result.add_argument("--scheme", help="what Linears become, see below")
+    result.add_argument("--scheme", help="what Linears become, see above")
     result.add_argument("--format", default="ascend", help="ascend (default) or compressed-tensors")
     which = result.add_argument_group("which modules; GLOB is of a name such as '*.mlp.*'")
     for option, what in (("exclude", "leave these FLOAT"), ("include", "take these in, too")):
