@@ -24,7 +24,7 @@ from .ops import (
 
 _REFERENCE = "reference"
 _ROWS, _COLUMNS = 256, 4096
-"""Of a tile, in which errors are added up: whole blocks of every group."""
+"""Of a tile, in which errors are added up: whole blocks of every group. Fewer rows are longer."""
 
 _Arguments = dict[str, Any]
 _SCALED: dict[str, _Arguments] = {
@@ -208,10 +208,11 @@ def _per_element(format: str) -> int:
 
 def _squares(x: NDArray[Any], values_of: Callable[[_Tile], NDArray[Any]]) -> NDArray[np.float64]:
     """Return the sum of squares of each row, of values that are had a tile at a time."""
-    sums = np.zeros(len(x))
-    for row in range(0, x.shape[0], _ROWS):
-        for column in range(0, x.shape[1], _COLUMNS):
-            tile = slice(row, row + _ROWS), slice(column, column + _COLUMNS)
+    sums, rows = np.zeros(len(x)), min(_ROWS, len(x))
+    columns = _COLUMNS * (_ROWS // rows)
+    for row in range(0, x.shape[0], rows):
+        for column in range(0, x.shape[1], columns):
+            tile = slice(row, row + rows), slice(column, column + columns)
             with np.errstate(all="ignore"):
                 values = values_of(tile)
                 sums[tile[0]] += np.einsum("ij,ij->i", values, values, dtype=np.float64)
