@@ -98,6 +98,8 @@ def test_rows_of_any_rank_and_strides(rng: np.random.Generator) -> None:
     alone = formats.compare(x[0, 0], formats=["int8"], groups=["pertoken"]).losses[0]
     assert alone.rows_db.shape == ()
     assert alone.worst() == [((), alone.sqnr_db)]
+    assert "row" not in str(alone)
+    assert "worst row [" in str(found)
 
 
 def test_rows_out_of_the_ordinary() -> None:

@@ -48,7 +48,7 @@ _MX_FITTED: dict[str, _Arguments] = {
 }
 
 
-class _Group(NamedTuple):
+class _Sharing(NamedTuple):
     """Who shares a scale."""
 
     operator: Callable[..., Any]
@@ -60,13 +60,13 @@ class _Group(NamedTuple):
 
 
 _GROUPS = {
-    "pertensor": _Group(npu_dynamic_quant, {"quant_mode": "pertensor"}, 0, 0),
-    "perchannel": _Group(npu_dynamic_quant, {"quant_mode": "perchannel"}, 0, 1),
-    "pertoken": _Group(npu_dynamic_quant, {}, 1, 0),
-    "128 x 128": _Group(npu_dynamic_block_quant, {"row_block_size": 128}, 128, 128),
-    "1 x 128": _Group(npu_dynamic_block_quant, {}, 1, 128),
-    "mx": _Group(npu_dynamic_mx_quant, {}, 1, 32, _MX),
-    "mx fitted": _Group(npu_dynamic_mx_quant, {}, 1, 32, _MX_FITTED),
+    "pertensor": _Sharing(npu_dynamic_quant, {"quant_mode": "pertensor"}, 0, 0),
+    "perchannel": _Sharing(npu_dynamic_quant, {"quant_mode": "perchannel"}, 0, 1),
+    "pertoken": _Sharing(npu_dynamic_quant, {}, 1, 0),
+    "128 x 128": _Sharing(npu_dynamic_block_quant, {"row_block_size": 128}, 128, 128),
+    "1 x 128": _Sharing(npu_dynamic_block_quant, {}, 1, 128),
+    "mx": _Sharing(npu_dynamic_mx_quant, {}, 1, 32, _MX),
+    "mx fitted": _Sharing(npu_dynamic_mx_quant, {}, 1, 32, _MX_FITTED),
 }
 GROUPS = tuple(_GROUPS)
 _FORMATS = tuple(dict.fromkeys((*_SCALED, *_MX)))
@@ -95,12 +95,13 @@ class FormatLoss(ShortRepr):
     @property
     def worst_row(self) -> str:
         """The worst row and its dB, in words."""
-        return ", ".join(f"{list(row)} {db:.1f} dB" for row, db in self.worst(1))
+        row, db = self.worst(1)[0]
+        return f"{list(row)} {db:.1f} dB"
 
     def __str__(self) -> str:
+        row = f"worst row {self.worst_row}, " if self.rows_db.ndim else ""
         size = f"{self.bytes_per_element:.4g} bytes an element"
-        in_all = f"{self.format} {self.group}: {self.sqnr_db:.1f} dB"
-        return f"{in_all}, worst row {self.worst_row}, {size}"
+        return f"{self.format} {self.group}: {self.sqnr_db:.1f} dB, {row}{size}"
 
 
 _Tile = tuple[slice, slice]
@@ -109,7 +110,7 @@ _Tile = tuple[slice, slice]
 class _Quantized:
     """The codes of a matrix, and what they stand for."""
 
-    def __init__(self, x: NDArray[Any], group: _Group, arguments: _Arguments) -> None:
+    def __init__(self, x: NDArray[Any], group: _Sharing, arguments: _Arguments) -> None:
         self._group, self._format = group, _codes.row_of(arguments["dst_type"]).name
         self._each = _per_element(self._format)
         self._sizes = group.rows or x.shape[0], group.columns or x.shape[1]
@@ -184,14 +185,14 @@ def losses_of(
 
 
 def _noise(
-    x: NDArray[Any], group: _Group, arguments: _Arguments
+    x: NDArray[Any], group: _Sharing, arguments: _Arguments
 ) -> tuple[NDArray[np.float64], int]:
     """Return the squares of each row's errors, and how many bytes codes and scales have."""
     codes = _Quantized(x, group, arguments)
     return _squares(x, lambda tile: x[tile] - codes.values(tile)), codes.size
 
 
-def _arguments(format: str, group: _Group) -> _Arguments | None:
+def _arguments(format: str, group: _Sharing) -> _Arguments | None:
     """Return how a group's operator is asked for a format; None where it has it not."""
     if format not in group.formats:
         return None

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._decibels import decibels
 from ..ops import npu_dynamic_mx_quant, npu_dynamic_quant, npu_quantize
 from .folder import CheckpointError
 from .schemes import COMPRESSED, GROUP, RUNS, TYPES
@@ -72,7 +73,7 @@ class Error:
         weight, error = self.sums[:2].tolist()
         if weight == 0:
             return None
-        return 10 * math.log10(weight / error) if error else EXACT
+        return float(decibels(math.sqrt(weight), math.sqrt(error))) if error else EXACT
 
     @property
     def cosine(self) -> float | None:
