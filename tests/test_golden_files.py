@@ -13,7 +13,7 @@ import pytest
 from golden_files import archive, check, npy, npy_by_hand, put, refusal, some
 
 from npu_quant.files import FileError, list_arrays, load
-from npu_quant.files.archive import Unpacked
+from npu_quant.files.zipped import Unpacked
 
 PLAIN = ["bool", "float16", "float32", "float64"]
 PLAIN += [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]

@@ -16,9 +16,9 @@ from .. import _kinds, dtypes
 from .._text import clean, printable
 from ..arrays import Source
 from . import npy, raw, safetensors, torch_file
-from .archive import archive_of
 from .common import Arrays, File, FileError, Stored, dtype_name
 from .file_source import FileSource
+from .zipped import archive_of
 
 UNREADABLE = "unreadable: "
 """What stands before the fault of an array where its dtype would."""

@@ -16,7 +16,6 @@ import ml_dtypes
 import numpy as np
 
 from .._text import clean
-from .archive import Archive, region
 from .common import (
     Arrays,
     File,
@@ -30,6 +29,7 @@ from .common import (
     shown,
     take,
 )
+from .zipped import Archive, region
 
 MAGIC = b"\x93NUMPY"
 MAX_HEADER = 1 << 16

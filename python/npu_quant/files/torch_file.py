@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from .._text import clean
-from .archive import Archive, region
 from .common import Arrays, File, FileError, Stored, check_shape, count_of, shown, take
 from .pickled import RefusedError, StorageView, describe
+from .zipped import Archive, region
 
 LEGACY = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
 """How torch.save began a file before torch 1.6: a pickled magic number."""
