@@ -10,13 +10,13 @@ docs/checkpoint.md says what is written, and by which arithmetic.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from .. import _kinds
 from .._kinds import Progress
 from .._names import dir_of
-from .arguments import globs_of, pairs_of, path_of
 from .checking import check as _check
 from .choices import Wanted
 from .folder import CheckpointError
@@ -92,8 +92,8 @@ def quantize(
     out = _folder(face, "out_dir", out_dir, scheduler)
     _kinds.check(face, "scheme", scheme, str, "a str, such as 'W8A8_DYNAMIC'")
     _kinds.check(face, "format", format, str, "a str, such as 'ascend'")
-    globs = globs_of(face, "exclude", exclude), globs_of(face, "include", include)
-    wanted = Wanted(scheme, format, *globs, pairs_of(face, "types", types))
+    globs = _globs_of(face, "exclude", exclude), _globs_of(face, "include", include)
+    wanted = Wanted(scheme, format, *globs, _pairs_of(face, "types", types))
     _kinds.check(face, "dtype", dtype, str | None, "a str, such as 'bfloat16'")
     _kinds.check(face, "mx_scale", mx_scale, str, "a str, such as 'up'")
     if not isinstance(shard_size, str):
@@ -112,7 +112,7 @@ def quantize(
 
 def _folder(face: str, name: str, path: str | os.PathLike[str], scheduler: str | None) -> Path:
     """Return a folder by a path that other processes than those of this one understand, too."""
-    text = path_of(face, name, path)
+    text = _path_of(face, name, path)
     return Path(text if scheduler is None else os.path.abspath(text))
 
 
@@ -157,3 +157,53 @@ def check(
     _kinds.check_callable(face, "progress", progress)
     with _workers(face, workers, scheduler) as who:
         return _check(folder, source, who, progress)
+
+
+def _path_of(who: str, name: str, value: Any) -> str:
+    """Return a path as text.
+
+    Raises:
+        TypeError: it is none, or one in bytes.
+        CheckpointError: it is empty, such as of a variable that was never set.
+    """
+    found = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if not isinstance(found, str):
+        more = "; os.fsdecode makes a str of it" if isinstance(found, bytes) else ""
+        raise _kinds.wrong(who, name, found, f"the path of a folder, a str or a pathlib.Path{more}")
+    if not found:
+        raise CheckpointError(f"{who}: {name} is an empty path.")
+    return found
+
+
+def _globs_of(who: str, name: str, value: Any) -> tuple[str, ...]:
+    """Return globs, of which one may stand alone.
+
+    Raises:
+        TypeError: they are no texts.
+    """
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, (bytes, Mapping)) or not isinstance(value, Iterable):
+        raise _kinds.wrong(who, name, value, "a glob, or several in a list; [] for none")
+    globs = tuple(value)
+    for i, glob in enumerate(globs):
+        _kinds.check(who, f"{name}[{i}]", glob, str, "a str, such as '*.mlp.*'")
+    return globs
+
+
+def _pairs_of(who: str, name: str, value: Any) -> tuple[tuple[str, str], ...]:
+    """Return globs and types.
+
+    Raises:
+        TypeError: they are no pairs of texts.
+    """
+    expected = "a dict of globs and types, or a list of pairs of them"
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise _kinds.wrong(who, name, value, expected)
+    pairs = tuple(value.items() if isinstance(value, Mapping) else value)
+    for i, pair in enumerate(pairs):
+        is_pair = isinstance(pair, (tuple, list)) and len(pair) == 2
+        if not is_pair or not all(isinstance(word, str) for word in pair):
+            example = "a glob and a type, such as ('*.mlp.*', 'FLOAT')"
+            raise _kinds.wrong(who, f"{name}[{i}]", pair, example)
+    return tuple((glob, type) for glob, type in pairs)

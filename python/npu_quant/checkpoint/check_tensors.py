@@ -24,32 +24,11 @@ from .schemes import (
 MX = frozenset(["W8A8_MXFP8", "W4A8_MXFP", "W4A4_MXFP4", "W4A4_MXFP4_DUALSCALE"])
 FP4 = frozenset(["W4A8_MXFP", "W4A4_MXFP4"])
 FP8 = frozenset(["W8A8FP8_DYNAMIC", "WFP8AFP8_DYNAMIC"])
-KNOWN = (
-    frozenset(
-        [
-            "FLOAT",
-            "W8A8",
-            "W8A8S",
-            "W8A8SC",
-            "W16A16S",
-            "W4A16",
-            "W8A8_MIX",
-            "W8A8_PDMIX",
-            "W4A4_DYNAMIC",
-            "FLATQUANT",
-            "C8",
-            "FAQuant",
-            "W4A4_FLATQUANT_DYNAMIC",
-            "W4A4_LAOS_DYNAMIC",
-            "W4A4_MXFP4_FLATQUANT",
-            "W4A4_MXFP4_SVD",
-            "W4A16_MXFP4",
-        ]
-    )
-    | {*TYPES}
-    | MX
-    | FP8
-)
+_OTHERS = names.words("""
+    FLOAT W8A8 W8A8S W8A8SC W16A16S W4A16 W8A8_MIX W8A8_PDMIX W4A4_DYNAMIC FLATQUANT C8 FAQuant
+    W4A4_FLATQUANT_DYNAMIC W4A4_LAOS_DYNAMIC W4A4_MXFP4_FLATQUANT W4A4_MXFP4_SVD W4A16_MXFP4
+""")
+KNOWN = frozenset([*_OTHERS, *TYPES]) | MX | FP8
 """The types of AscendV1 that a consumer or msmodelslim knows."""
 PREFIXES = ("model.", "language_model.", "model.language_model.")
 ROUTERS = ("gate", "router", "shared_expert_gate")
@@ -203,18 +182,10 @@ def _check_allowed(module: str, type: str, found: Findings) -> None:
     found.error("forbidden-type", module, why)
 
 
-LEFTOVERS = [
-    "weight_scale_inv",
-    "weight_packed",
-    "weight_shape",
-    "weight_zero_point",
-    "weight_g_idx",
-    "qweight",
-    "qzeros",
-    "g_idx",
-    "scales",
-    "weight_global_scale",
-]
+LEFTOVERS = names.words("""
+    weight_scale_inv weight_packed weight_shape weight_zero_point weight_g_idx weight_global_scale
+    qweight qzeros g_idx scales
+""")
 
 
 def check_shapes(model: QuantizedModel, found: Findings) -> None:

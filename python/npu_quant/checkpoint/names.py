@@ -10,18 +10,19 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
+def words(text: str) -> tuple[str, ...]:
+    """Return the words of a text."""
+    return tuple(text.split())
 
 
-LINEARS = _words("""
+LINEARS = words("""
     q_proj k_proj v_proj o_proj qkv_proj gate_proj up_proj down_proj gate_up_proj q_a_proj
     q_b_proj kv_a_proj_with_mqa kv_b_proj w1 w2 w3 wqkv wo query_key_value dense
     dense_h_to_4h dense_4h_to_h fc1 fc2 out_proj
 """)
 """The last names of modules that are Linears."""
 
-TOWERS = _words("""
+TOWERS = words("""
     visual vision_tower vision_model vision_encoder vit vpm resampler audio_tower
     audio_model multi_modal_projector mm_projector mlp1 aligner talker code2wav token2wav
 """)
@@ -31,7 +32,7 @@ _NORM = re.compile(r"norm|(^|\.)ln_?\w*$")
 HEAD = "lm_head"
 HEADS = frozenset((HEAD, "gate", "router", "score", "classifier", "shared_expert_gate"))
 
-KNOWN_MODELS = _words("""
+KNOWN_MODELS = words("""
     qwen2 qwen3 llama mistral mixtral qwen2_moe qwen2_vl qwen3_vl qwen3_moe deepseek_v2
     deepseek_v3 deepseek_v32 deepseek_mtp pangu_ultra_moe pangu_ultra_moe_mtp kimi_k2
     glm_moe_dsa qwen3_next qwen2_5_vl qwen3_vl_moe glm4_moe glm4_moe_lite longcat_flash
@@ -91,7 +92,7 @@ def experts_of(module: str) -> str | None:
 def reason_to_stay(module: str, first_draft: int | None) -> str | None:
     """Say why a Linear is left FLOAT, unless it is asked for; None if it is not."""
     parts = module.split(".")
-    if TOWERS.intersection(parts):
+    if set(TOWERS).intersection(parts):
         return "vision or audio tower"
     if parts[-1] == "kv_b_proj":
         return "kv_b_proj: vllm-ascend wants it unquantized"

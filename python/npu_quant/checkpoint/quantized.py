@@ -8,18 +8,12 @@ from typing import Any
 
 from .config import Config
 from .folder import Tensor
+from .names import words
 from .schemes import ASCEND, FLOAT
 
-PARTS = [
-    "weight",
-    "weight_scale",
-    "weight_offset",
-    "scale_bias",
-    "deq_scale",
-    "quant_bias",
-    "input_scale",
-    "input_offset",
-]
+PARTS = words("""
+    weight weight_scale weight_offset scale_bias deq_scale quant_bias input_scale input_offset
+""")
 """The last names of the tensors that a quantized module may have."""
 
 

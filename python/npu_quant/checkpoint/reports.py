@@ -26,11 +26,6 @@ class Finding(NamedTuple):
     """What is wrong, and what a consumer does."""
 
 
-def has_error(findings: list[Finding]) -> bool:
-    """Say whether one of them is more than a warning."""
-    return any(finding.severity == "error" for finding in findings)
-
-
 class Findings(list[Finding]):
     """All that was found so far, in order."""
 
@@ -60,12 +55,25 @@ class Layer:
 
 
 class _Report(Reported):
-    """A report that a prompt shows by its first line, as some have 45,000 layers."""
+    """What both reports have; a prompt shows the first line, as some have 45,000 layers."""
+
+    findings: list[Finding]
 
     @property
     def passed(self) -> bool:
-        """Whether all is as it should be."""
-        raise NotImplementedError
+        """Whether no error was found."""
+        return not any(finding.severity == "error" for finding in self.findings)
+
+    def _chosen(
+        self, keys: str, layers: Iterable[Layer | CheckedLayer], of_layer: str
+    ) -> dict[str, Any]:
+        """Some attributes, and some of each layer, as JSON has them."""
+        data: dict[str, Any] = {key: getattr(self, key) for key in keys.split()}
+        data["layers"] = [{key: vars(layer)[key] for key in of_layer.split()} for layer in layers]
+        if "findings" in data:
+            data["findings"] = [finding._asdict() for finding in self.findings]
+        result: dict[str, Any] = plain(data)
+        return result
 
     def _report(self) -> Report:
         first, *lines = str(self).splitlines()
@@ -108,11 +116,6 @@ class QuantizeReport(_Report):
     peak_rss_bytes: int | None = None
 
     @property
-    def passed(self) -> bool:
-        """Whether what was written is what was meant."""
-        return not has_error(self.findings)
-
-    @property
     def types(self) -> dict[str, int]:
         """How many modules each type has, FLOAT Linears too."""
         count = Counter(layer.type for layer in self.layers)
@@ -121,33 +124,14 @@ class QuantizeReport(_Report):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON has it."""
-        layers = [vars(layer) for layer in self.layers]
-        if self.dry_run:
-            measured = ("zero_rows", "sqnr_db", "max_error")
-            layers = [{k: v for k, v in layer.items() if k not in measured} for layer in layers]
-        data = {
-            "command": "quantize",
-            "scheme": self.scheme,
-            "format": self.format,
-            "model_type": self.model_type,
-            "params_dtype": self.params_dtype,
-            "dry_run": self.dry_run,
-            "source_bytes": self.source_bytes,
-            "written_bytes": self.written_bytes,
-            "types": self.types,
-            "float": self.left_float,
-            "layers": layers,
-            "shards": self.shards,
-            "resumed": self.resumed,
-            "resumed_bytes": self.resumed_bytes,
-            "warnings": self.warnings,
-        }
+        keys = "scheme format model_type params_dtype dry_run source_bytes written_bytes types "
+        keys += "left_float layers shards resumed resumed_bytes warnings"
+        of_layer = "name type shape"
         if not self.dry_run:
-            data |= {"passed": self.passed, "findings": [f._asdict() for f in self.findings]}
-            data |= {"is_finished_before": self.is_finished_before}
-            data |= {"seconds": self.seconds, "peak_rss_bytes": self.peak_rss_bytes}
-        result: dict[str, Any] = plain(data)
-        return result
+            keys += " passed findings is_finished_before seconds peak_rss_bytes"
+            of_layer += " zero_rows sqnr_db max_error"
+        data = {"command": "quantize"} | self._chosen(keys, self.layers, of_layer)
+        return {"float" if key == "left_float" else key: value for key, value in data.items()}
 
     def __str__(self) -> str:
         return _quantize_text(self)
@@ -198,31 +182,14 @@ class CheckReport(_Report):
     notes: list[str] = field(default_factory=list)
     """What the check could not see."""
 
-    @property
-    def passed(self) -> bool:
-        """Whether no error was found."""
-        return not has_error(self.findings)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON has it."""
-        keys = ["name", "type", "shape"]
+        keys = "model format model_type passed findings notes types recipe layers"
+        of_layer = "name type shape"
         if self.has_original:
-            keys += ["recipe", "codes_different", "scales_different"]
-            keys += ["sqnr_db", "max_error", "cosine", "scale_ratio"]
-        data = {
-            "command": "check",
-            "model": self.model,
-            "format": self.format,
-            "model_type": self.model_type,
-            "passed": self.passed,
-            "findings": [finding._asdict() for finding in self.findings],
-            "notes": self.notes,
-            "types": self.types,
-            "recipe": self.recipe,
-            "layers": [{key: vars(layer)[key] for key in keys} for layer in self.layers],
-        }
-        result: dict[str, Any] = plain(data)
-        return result
+            of_layer += " recipe codes_different scales_different"
+            of_layer += " sqnr_db max_error cosine scale_ratio"
+        return {"command": "check"} | self._chosen(keys, self.layers, of_layer)
 
     def __str__(self) -> str:
         return _check_text(self)
@@ -315,12 +282,9 @@ def _worst(layers: list[Layer]) -> list[str]:
 
 def size(count: int) -> str:
     """Write a number of bytes: 512 B, 3.21 MiB."""
-    value, units = float(count), ["B", "KiB", "MiB", "GiB", "TiB"]
-    for unit in units:
-        if value < 1024 or unit == units[-1]:
-            return f"{count} B" if unit == "B" else f"{value:.2f} {unit}"
-        value /= 1024
-    raise AssertionError
+    power = min(max(count.bit_length() - 1, 0) // 10, 4)
+    unit = ("B", "KiB", "MiB", "GiB", "TiB")[power]
+    return f"{count / 1024**power:.2f} {unit}" if power else f"{count} B"
 
 
 def _check_text(report: CheckReport) -> str:
