@@ -18,7 +18,7 @@ import numpy as np
 
 from .._text import clean
 from .folder import CheckpointError, json_of
-from .making import Job, Made, Piece, checksum_in, checksum_of_source, pieces_of, together
+from .making import Job, Made, Piece, checksum_in, checksum_of_source, together
 from .matrices import Matrix
 from .plan import Group, tensor_of
 from .record import difference
@@ -70,13 +70,12 @@ def source_checksums_of(
         workers: who reads.
         read: is told how many bytes of the source were read.
     """
-    pieces = [[*pieces_of(job.plan, n)] for n in range(len(job.plan.shards))]
     found: dict[Piece, str] = {}
-    tasks = together(chain(*pieces), lambda piece: piece.source_bytes, workers.together_bytes)
+    tasks = together(chain(*job.pieces), lambda piece: piece.source_bytes, workers.together_bytes)
     for some, checksums in workers.each(_checksums, job, tasks):
         found |= zip(some, checksums, strict=True)
         read(sum(piece.source_bytes for piece in some))
-    for shard, of_shard in zip(job.plan.shards, pieces, strict=True):
+    for shard, of_shard in zip(job.plan.shards, job.pieces, strict=True):
         yield shard.name, source_of(found[piece] for piece in of_shard)
 
 
@@ -104,7 +103,7 @@ def right_pieces(
 def _noted(job: Job, work: Work, modified: dict[str, int]) -> list[Noted]:
     """What the journal says of pieces, of each the last."""
     numbers = {shard.name: n for n, shard in enumerate(job.plan.shards)}
-    pieces = {n: {piece[1:4]: piece for piece in pieces_of(job.plan, n)} for n in numbers.values()}
+    pieces = [{piece[1:4]: piece for piece in of_shard} for of_shard in job.pieces]
     result: dict[Piece, Noted] = {}
     then: dict[str, int] = {}
     for entry in work.journal():

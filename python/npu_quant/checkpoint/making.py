@@ -14,6 +14,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -88,14 +89,23 @@ class Job:
     plan: Plan
     rule: Rule
 
+    @cached_property
+    def pieces(self) -> list[list[Piece]]:
+        """The pieces of each shard."""
+        return [[*_pieces_of(n, shard.groups)] for n, shard in enumerate(self.plan.shards)]
+
+    @property
+    def source_bytes(self) -> int:
+        """How many bytes of the source are read for all of them."""
+        return sum(piece.source_bytes for of_shard in self.pieces for piece in of_shard)
+
     def part(self, shard: int) -> Path:
         """Return the file that a shard is while it is not whole."""
         return part_of(self.work, self.plan.shards[shard].name)
 
 
-def pieces_of(plan: Plan, shard: int) -> Iterator[Piece]:
-    """Yield the tasks of a shard."""
-    for number, group in enumerate(plan.shards[shard].groups):
+def _pieces_of(shard: int, groups: Iterable[Group]) -> Iterator[Piece]:
+    for number, group in enumerate(groups):
         count, each = _extent(group.source)
         for begin, end in pieces(0, count, each):
             yield Piece(shard, number, begin, end, (end - begin) * each)

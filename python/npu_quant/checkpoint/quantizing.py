@@ -215,7 +215,9 @@ def write(
     try:
         findings = _carried_out(p, work, run, record, workers, verify=verify)
     except (KeyboardInterrupt, OSError) as error:
-        kept = f"{size(run.kept)} of {size(run.total)} are kept, the same command goes on"
+        kept = (
+            f"{size(run.kept)} of {size(run.job.source_bytes)} are kept, the same command goes on"
+        )
         if isinstance(error, KeyboardInterrupt):
             raise KeyboardInterrupt(kept) from error
         if error.errno in NO_ROOM:

@@ -14,7 +14,7 @@ from uuid import uuid4
 from .._kinds import Progress
 from .folder import CheckpointError
 from .kept import Whole, line_of, right_pieces, source_of
-from .making import Job, Made, Piece, make, pieces_of, prepare, together
+from .making import Job, Made, Piece, make, prepare, together
 from .matrices import Matrix
 from .record import Sources
 from .weights import Error
@@ -27,7 +27,7 @@ SYNC_SECONDS = 5.0
 
 def counted(job: Job, progress: Progress | None) -> Callable[[int], None]:
     """Return what is told of bytes of the source as they are done, and tells progress of all."""
-    done, total = 0, source_bytes(job)
+    done, total = 0, job.source_bytes
 
     def tell(count: int) -> None:
         nonlocal done
@@ -36,12 +36,6 @@ def counted(job: Job, progress: Progress | None) -> Callable[[int], None]:
             progress(done, total)
 
     return tell
-
-
-def source_bytes(job: Job) -> int:
-    """Return how many bytes of the source are read for all shards."""
-    shards = range(len(job.plan.shards))
-    return sum(p.source_bytes for shard in shards for p in pieces_of(job.plan, shard))
 
 
 class Some(NamedTuple):
@@ -68,11 +62,9 @@ class Run:
         self.modified = sources.modified
         self._sizes = {name: file["bytes"] for name, file in sources.files.items()}
         self._tell = counted(job, progress)
-        self._pieces = [[*pieces_of(job.plan, n)] for n in range(len(job.plan.shards))]
-        self.total = source_bytes(job)
         self.kept = 0
         """Bytes of the source whose results a next run takes over."""
-        self._made: list[dict[Piece, Made]] = [{} for _ in self._pieces]
+        self._made: list[dict[Piece, Made]] = [{} for _ in self.job.pieces]
         self._lock = threading.Lock()
         self._left: dict[int, int] = {}
         self._synced = time.monotonic()
@@ -97,11 +89,11 @@ class Run:
         self.work.note({"modified": self.modified})
 
     def _is_made(self, shard: int) -> bool:
-        return len(self._made[shard]) == len(self._pieces[shard])
+        return len(self._made[shard]) == len(self.job.pieces[shard])
 
     def _leave_out_parts(self) -> None:
         """Go on with shards alone that are all made: who makes another makes all of it."""
-        for shard, pieces in enumerate(self._pieces):
+        for shard, pieces in enumerate(self.job.pieces):
             if self._is_made(shard):
                 self._advance(sum(piece.source_bytes for piece in pieces))
             else:
@@ -114,7 +106,7 @@ class Run:
             for task, done in workers.each(_make, self, self._tasks(workers.together_bytes)):
                 self._take(task.shard, done)
             return
-        is_made = [*map(self._is_made, range(len(self._pieces)))]
+        is_made = [*map(self._is_made, range(len(self.job.pieces)))]
         there = [shard for shard, is_so in enumerate(is_made) if is_so]
         for shard in there:
             prepare(self.job, shard, self.job.part(shard))
@@ -126,7 +118,7 @@ class Run:
 
     def _tasks(self, together_bytes: int) -> Iterator[Some]:
         for shard, there in enumerate(self._made):
-            pieces = [piece for piece in self._pieces[shard] if piece not in there]
+            pieces = [piece for piece in self.job.pieces[shard] if piece not in there]
             # One at least: who does the last of them seals the shard.
             tasks = [*together(pieces, lambda piece: piece.source_bytes, together_bytes)] or [[]]
             prepare(self.job, shard, self.job.part(shard))
@@ -170,7 +162,7 @@ class Run:
             self._made[shard] = {}
 
     def _whole(self, shard: int, sha256: str) -> Whole:
-        made = [self._made[shard][piece] for piece in self._pieces[shard]]
+        made = [self._made[shard][piece] for piece in self.job.pieces[shard]]
         errors: dict[str, Error] = {}
         for m in made:
             source = self.job.plan.shards[shard].groups[m.piece.group].source
@@ -220,7 +212,7 @@ def make_whole(shared: tuple[Job, Path, Mapping[str, int]], shard: int) -> Done:
     made = []
     try:
         prepare(job, shard, part)
-        for piece in pieces_of(job.plan, shard):
+        for piece in job.pieces[shard]:
             _check_goes_on(nonce)
             made.append(make(job, piece, part))
         done = _sealed(made, part)
