@@ -20,7 +20,7 @@ from test_checkpoint_sources import with_another_row
 
 from npu_quant import checkpoint, cli
 from npu_quant.checkpoint import sums
-from npu_quant.checkpoint.work import Work
+from npu_quant.checkpoint.keep import OutFolder
 
 DESCRIPTION = "quant_model_description.json"
 ODD = ("a b.txt", "back\\slash.txt", "two\nlines.txt", "字.txt")
@@ -75,8 +75,8 @@ class TestSums:
         self, format: str, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         written: list[str] = []
-        write = Work.write
-        monkeypatch.setattr(Work, "write", lambda w, n, d: written.append(n) or write(w, n, d))
+        write = OutFolder.write
+        monkeypatch.setattr(OutFolder, "write", lambda w, n, d: written.append(n) or write(w, n, d))
         quantize(source, tmp_path / "out", format=format)
         last = DESCRIPTION if format == "ascend" else "config.json"
         assert written[-2:] == ["SHA256SUMS", last]
@@ -84,14 +84,14 @@ class TestSums:
     def test_what_was_copied_is_read_back_too(
         self, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        write = Work.write
+        write = OutFolder.write
 
-        def spoiling(work: Work, name: str, data: bytes) -> None:
-            write(work, name, data)
+        def spoiling(out: OutFolder, name: str, data: bytes) -> None:
+            write(out, name, data)
             if name == DESCRIPTION:
-                (work.out / "vocab.txt").write_text("spoilt")
+                (out.path / "vocab.txt").write_text("spoilt")
 
-        monkeypatch.setattr(Work, "write", spoiling)
+        monkeypatch.setattr(OutFolder, "write", spoiling)
         report = quantize(source, tmp_path / "out")
         assert [(f.rule, f.name) for f in report.findings] == [("changed", "vocab.txt")]
 

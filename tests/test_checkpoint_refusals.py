@@ -18,7 +18,7 @@ from checkpoints.spoiling import add
 from test_checkpoint_quantize import files_of
 
 from npu_quant import checkpoint, cli
-from npu_quant.checkpoint.work import Work
+from npu_quant.checkpoint.keep import OutFolder
 
 
 @pytest.fixture(scope="module")
@@ -205,8 +205,8 @@ class TestOut:
         """It began, and was killed or finished, between the look at the folder and the lock."""
         out = tmp_path / "out"
         plans = [{"npu_quant": "1", "options": {"scheme": x}} for x in ("W8A8_DYNAMIC", "W8A16")]
-        mine, other = (Work(out, plan) for plan in plans)
-        assert not mine.resumed()
+        mine, other = (OutFolder(out, plan) for plan in plans)
+        mine.check()
         with other:
             other.write("config.json", b"{}")
             if is_whole:

@@ -274,9 +274,9 @@ def test_what_is_written_is_read_back(
 
     written = quantizing._write_files
 
-    def spoil(prepared: Any, work: Any, *more: Any) -> Any:
-        sums = written(prepared, work, *more)
-        path = min(work.out.glob("*.safetensors"))
+    def spoil(prepared: Any, out: Any, *more: Any) -> Any:
+        sums = written(prepared, out, *more)
+        path = min(out.path.glob("*.safetensors"))
         data = np.fromfile(path, np.uint8)
         data[-1] ^= 1
         data.tofile(path)

@@ -19,13 +19,13 @@ from .check_layers import Compared, Rows, compare, rows_of, same_bytes
 from .check_tensors import check_described, check_shapes
 from .check_values import Seen, Values
 from .folder import CheckpointError
+from .keep import SUMS, UNFINISHED
 from .making import together
 from .originals import Original, check_config, check_copied, check_names, judge, recipes_of
 from .quantized import QuantizedModel
 from .reports import CheckReport, Findings
 from .schemes import FLOAT, TYPES
 from .sums import NO_SUMS, Listed
-from .work import SUMS, WORK
 from .workers import Workers
 
 
@@ -69,7 +69,7 @@ def check(
         CheckpointError: nothing can be said: it is not quantized, or not finished, or the original
             cannot be read.
     """
-    if not is_whole and (folder / WORK).exists():
+    if not is_whole and (folder / UNFINISHED).exists():
         text = f"{folder} is unfinished: run the same npu-quant quantize again, it goes on."
         raise CheckpointError(text)
     found = Findings()

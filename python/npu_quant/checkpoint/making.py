@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from ..files.safetensors import NUMPY
 from . import names
 from .folder import CheckpointError, Tensor
+from .keep import part_of
 from .matrices import Matrix, bands, bytes_of, pieces
 from .plan import CODES, COPY, PARAMS, WIDEN, Group, OutputShard, Plan, size_of
 from .weights import DTYPES, Error, NonFiniteError, Outputs, Rule, quantize
-from .work import part_of
 
 T = TypeVar("T")
 
@@ -84,7 +84,7 @@ class Job:
     """A plan, and where it reads and writes."""
 
     source: Path
-    work: Path
+    unfinished: Path
     """The folder of the files that are not yet whole."""
     plan: Plan
     rule: Rule
@@ -101,7 +101,7 @@ class Job:
 
     def part(self, shard: int) -> Path:
         """Return the file that a shard is while it is not whole."""
-        return part_of(self.work, self.plan.shards[shard].name)
+        return part_of(self.unfinished, self.plan.shards[shard].name)
 
 
 def _pieces_of(shard: int, groups: Iterable[Group]) -> Iterator[Piece]:

@@ -8,12 +8,12 @@ from pathlib import Path
 from .check_layers import NARROW, SEARCHED, Compared, allowed_rows, codes_of, shape_of
 from .config import Config
 from .folder import FLOATS, CheckpointError, Tensor, is_regular, json_of, shards_of
+from .keep import files_to_copy
 from .matrices import Matrix
 from .plan import sources_of
 from .quantized import QuantizedModel
 from .reports import UNEXPLAINED, CheckedLayer, Findings, ratio_text
 from .schemes import WIDTHS
-from .work import files_to_copy
 
 VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt")
 

@@ -20,7 +20,13 @@ from .checking import check
 from .choices import Wanted
 from .config import Config
 from .folder import CheckpointError, Shard, check_folder, json_bytes, json_of, shards_of
-from .kept import (
+from .keep import NO_ROOM, RECORD, SUMS, UNFINISHED, OutFolder, check_out, files_to_copy
+from .making import Job
+from .matrices import Matrix
+from .plan import CODES, DESCRIPTION, Plan, json_files_of, plan_of
+from .record import modified_of, record_of, sources_of
+from .reports import Finding, Layer, QuantizeReport, size
+from .resuming import (
     Errors,
     Whole,
     as_written,
@@ -30,16 +36,10 @@ from .kept import (
     recorded,
     sums_of,
 )
-from .making import Job
-from .matrices import Matrix
-from .plan import CODES, DESCRIPTION, Plan, json_files_of, plan_of
-from .record import modified_of, record_of, sources_of
-from .reports import Finding, Layer, QuantizeReport, size
 from .run import Run, counted
 from .schemes import FLOAT, INT8_ACTIVATIONS, check_pair
 from .sums import sums_bytes
 from .weights import Error, Rule
-from .work import NO_ROOM, RECORD, SUMS, WORK, Work, check_out, files_to_copy
 from .workers import Workers
 
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -183,14 +183,14 @@ def copied_bytes(p: Prepared) -> int:
     return sum((p.source / name).stat().st_size for name in p.copied)
 
 
-def check_space(p: Prepared, work: Work) -> None:
+def check_space(p: Prepared, out: OutFolder) -> None:
     """Raise CheckpointError unless the disk has room for what is still to be written."""
     folder = p.out
     while not folder.exists():
         folder = folder.parent
     sizes = {s.name: s.size for s in p.plan.shards}
     sizes |= {name: (p.source / name).stat().st_size for name in p.copied}
-    needed = sum(sizes.values()) - work.room_kept(sizes)
+    needed = sum(sizes.values()) - out.room_kept(sizes)
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise CheckpointError(
@@ -208,12 +208,12 @@ def write(
     record = record_of(options_of(p), p.source / "config.json", sources.files)
     if is_finished(p.out):
         return _finished_before(p, record, workers, progress, start, verify=verify)
-    work = Work(p.out, record, (s.name for s in p.plan.shards))
-    work.resumed()
-    check_space(p, work)
-    run = Run(Job(p.source, work.folder, p.plan, p.rule), work, sources, progress)
+    out = OutFolder(p.out, record, (s.name for s in p.plan.shards))
+    out.check()
+    check_space(p, out)
+    run = Run(Job(p.source, out.unfinished, p.plan, p.rule), out, sources, progress)
     try:
-        findings = _carried_out(p, work, run, record, workers, verify=verify)
+        findings = _carried_out(p, out, run, record, workers, verify=verify)
     except (KeyboardInterrupt, OSError) as error:
         kept = (
             f"{size(run.kept)} of {size(run.job.source_bytes)} are kept, the same command goes on"
@@ -242,18 +242,18 @@ def _timed(report: QuantizeReport, start: float) -> QuantizeReport:
 
 
 def _carried_out(
-    p: Prepared, work: Work, run: Run, record: dict[str, Any], workers: Workers, *, verify: bool
+    p: Prepared, out: OutFolder, run: Run, record: dict[str, Any], workers: Workers, *, verify: bool
 ) -> list[Finding]:
     """Write everything, and return what is wrong with it."""
-    with work:
+    with out:
         run.take_over(workers)
         run.make(workers)
         _check_unchanged(p, run)
-        sums = _write_files(p, work, record, _shards(p, run))
+        sums = _write_files(p, out, record, _shards(p, run))
         findings = _changed(workers, p.out, sums) if verify else []
         if verify and not findings:
             findings = _unfit(p.out, workers)
-        work.end()  # not before: an interrupted check is done again by the same command
+        out.end()  # not before: an interrupted check is done again by the same command
     return findings
 
 
@@ -286,7 +286,7 @@ def _finished_before(
     Raises:
         CheckpointError: it was of another command or source, or a file is not as it was written.
     """
-    job = Job(p.source, p.out / WORK, p.plan, p.rule)
+    job = Job(p.source, p.out / UNFINISHED, p.plan, p.rule)
     check_same(p.out, record)
     sums = dict(sums_of(workers, p.source, p.copied))
     sums |= {name: hashlib.sha256(data).hexdigest() for name, data in p.json_files.items()}
@@ -300,21 +300,21 @@ def _finished_before(
 
 
 def _write_files(
-    p: Prepared, work: Work, record: dict[str, Any], shards: dict[str, Whole]
+    p: Prepared, out: OutFolder, record: dict[str, Any], shards: dict[str, Whole]
 ) -> dict[str, str]:
     """Write all but the shards, and return the SHA-256 of each file.
 
     The file without which the folder is no model is the last.
     """
     sums = {name: whole.sha256 for name, whole in shards.items()}
-    sums |= {name: work.copy(p.source, name) for name in p.copied}
+    sums |= {name: out.copy(p.source, name) for name in p.copied}
     files = {RECORD: json_bytes(recorded(record, shards)), **p.json_files}
     sums |= {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     last = [*files][-1]
     for name, data in files.items():
         if name == last:
-            work.write(SUMS, sums_bytes(sums))
-        work.write(name, data)
+            out.write(SUMS, sums_bytes(sums))
+        out.write(name, data)
     return sums
 
 

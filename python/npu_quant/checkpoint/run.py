@@ -13,12 +13,12 @@ from uuid import uuid4
 
 from .._kinds import Progress
 from .folder import CheckpointError
-from .kept import Whole, line_of, right_pieces, source_of
+from .keep import OutFolder, sha256_of, sync
 from .making import Job, Made, Piece, make, prepare, together
 from .matrices import Matrix
 from .record import Sources
+from .resuming import Whole, line_of, right_pieces, source_of
 from .weights import Error
-from .work import Work, sha256_of, sync
 from .workers import Threads, Workers
 
 SYNC_SECONDS = 5.0
@@ -38,7 +38,7 @@ def counted(job: Job, progress: Progress | None) -> Callable[[int], None]:
     return tell
 
 
-class Some(NamedTuple):
+class Batch(NamedTuple):
     """Pieces of a shard that one task makes."""
 
     shard: int
@@ -57,8 +57,10 @@ class Done(NamedTuple):
 class Run:
     """One run of a job; what it found is in its attributes."""
 
-    def __init__(self, job: Job, work: Work, sources: Sources, progress: Progress | None) -> None:
-        self.job, self.work = job, work
+    def __init__(
+        self, job: Job, out: OutFolder, sources: Sources, progress: Progress | None
+    ) -> None:
+        self.job, self.out = job, out
         self.modified = sources.modified
         self._sizes = {name: file["bytes"] for name, file in sources.files.items()}
         self._tell = counted(job, progress)
@@ -77,8 +79,8 @@ class Run:
 
     def take_over(self, workers: Workers) -> None:
         """Take over what a former run made and what is as it left it."""
-        named = [n for n, s in enumerate(self.job.plan.shards) if self.work.take_back(s.name)]
-        for made in right_pieces(self.job, self.work, workers, self.modified):
+        named = [n for n, s in enumerate(self.job.plan.shards) if self.out.take_back(s.name)]
+        for made in right_pieces(self.job, self.out, workers, self.modified):
             self._made[made.piece.shard][made.piece] = made
             if isinstance(workers, Threads):
                 self._advance(made.piece.source_bytes)
@@ -86,7 +88,7 @@ class Run:
         if not isinstance(workers, Threads):
             self._leave_out_parts()
         self.resumed_bytes = self.kept
-        self.work.note({"modified": self.modified})
+        self.out.note({"modified": self.modified})
 
     def _is_made(self, shard: int) -> bool:
         return len(self._made[shard]) == len(self.job.pieces[shard])
@@ -113,10 +115,10 @@ class Run:
         for shard, done in workers.each(seal, self.job, there):
             self._take(shard, done)
         left = [shard for shard, is_so in enumerate(is_made) if not is_so]
-        for shard, done in workers.each(make_whole, (self.job, self.work.nonce, self._sizes), left):
+        for shard, done in workers.each(make_whole, (self.job, self.out.nonce, self._sizes), left):
             self._take(shard, done)
 
-    def _tasks(self, together_bytes: int) -> Iterator[Some]:
+    def _tasks(self, together_bytes: int) -> Iterator[Batch]:
         for shard, there in enumerate(self._made):
             pieces = [piece for piece in self.job.pieces[shard] if piece not in there]
             # One at least: who does the last of them seals the shard.
@@ -124,7 +126,7 @@ class Run:
             prepare(self.job, shard, self.job.part(shard))
             self._left[shard] = len(tasks)
             for some in tasks:
-                yield Some(shard, some)
+                yield Batch(shard, some)
 
     def is_last(self, shard: int) -> bool:
         """Note that a task of a shard is done, and say whether it was the last."""
@@ -143,12 +145,12 @@ class Run:
         for shard in shards:
             with contextlib.suppress(FileNotFoundError):  # it has its name, and is on the disk
                 sync(self.job.part(shard))
-        self.work.sync_journal()
+        self.out.sync_journal()
 
     def _take(self, shard: int, done: Done) -> None:
         """Take in what a task made, and give the shard its name if that was all of it."""
         name = self.job.plan.shards[shard].name
-        self.work.note(line_of(name, done.made))
+        self.out.note(line_of(name, done.made))
         self._made[shard].update((made.piece, made) for made in done.made)
         for made in done.made:
             self._advance(made.piece.source_bytes)
@@ -157,7 +159,7 @@ class Run:
         if shard in self._sealed and self._is_made(shard):
             sealed = self._sealed[shard]
             assert sealed.part is not None
-            self.work.finish_shard(sealed.part, name)
+            self.out.finish_shard(sealed.part, name)
             self.whole[shard] = self._whole(shard, sealed.sha256)
             self._made[shard] = {}
 
@@ -176,7 +178,7 @@ class Run:
         self._tell(count)
 
 
-def _make(run: Run, task: Some) -> Done:
+def _make(run: Run, task: Batch) -> Done:
     """Make some pieces of a shard; the last that is made has all of it on the disk."""
     made = [make(run.job, piece, run.job.part(task.shard)) for piece in task.pieces]
     if run.is_last(task.shard):
@@ -208,7 +210,7 @@ def make_whole(shared: tuple[Job, Path, Mapping[str, int]], shard: int) -> Done:
         if (found := (job.source / name).stat().st_size) != size:
             text = f"a worker sees another {job.source / name}, of {found} bytes instead of {size}."
             raise CheckpointError(text)
-    part = job.work / f"{job.plan.shards[shard].name}.{uuid4().hex}.part"
+    part = job.unfinished / f"{job.plan.shards[shard].name}.{uuid4().hex}.part"
     made = []
     try:
         prepare(job, shard, part)

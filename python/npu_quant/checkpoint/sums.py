@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .folder import CheckpointError, is_regular, safetensors_in
+from .keep import SUMS, sha256_of
 from .reports import Findings
-from .work import SUMS, sha256_of
 
 MOST_BYTES = 64 << 20
 NO_SUMS = f"no {SUMS}: without it, or --original, no check sees a flipped bit in codes"

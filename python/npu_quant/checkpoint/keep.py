@@ -22,7 +22,7 @@ from .._text import clean
 from .folder import CheckpointError, is_regular, json_bytes
 from .record import difference, other_version
 
-WORK = ".npu-quant"
+UNFINISHED = ".npu-quant"
 SUMS = "SHA256SUMS"
 RECORD = "npu_quant.json"
 _OURS = ("config.json", SUMS, RECORD)
@@ -87,47 +87,39 @@ def check_out(out: Path, source: Path) -> None:
         raise CheckpointError(f"{out} is the model's folder, or in it: choose another one.")
 
 
-class Work:
+class OutFolder:
     """A folder that is being written, held by one run; a context manager."""
 
-    def __init__(self, out: Path, plan: dict[str, Any], shards: Iterable[str] = ()) -> None:
-        self.out, self.folder = out, out / WORK
+    def __init__(self, path: Path, plan: dict[str, Any], shards: Iterable[str] = ()) -> None:
+        self.path, self.unfinished = path, path / UNFINISHED
         self._plan, self._lock = plan, -1
-        self._parts = {part_of(self.folder, name) for name in shards}
-        self.nonce = self.folder / f"{uuid4().hex}.part"
+        self._parts = {part_of(self.unfinished, name) for name in shards}
+        self.nonce = self.unfinished / f"{uuid4().hex}.part"
         """A file that is there as long as the run, and that nobody who sees another folder has."""
 
-    @property
-    def _not_empty(self) -> str:
-        return f"{self.out} is not empty: choose another folder."
-
-    def resumed(self) -> bool:
-        """Say whether there is an unfinished run of this plan.
+    def check(self) -> None:
+        """Refuse a folder that holds other files, or an unfinished run of another plan.
 
         Raises:
-            CheckpointError: there is one of another plan, or other files.
+            CheckpointError: it does.
         """
-        if not self.out.exists() or not any(self.out.iterdir()):
-            return False
-        if not self.folder.is_dir():
-            raise CheckpointError(self._not_empty)
-        path = self.folder / "plan.json"
+        names = {p.name for p in self.path.iterdir()} if self.path.exists() else set()
+        plan = self.unfinished / "plan.json"
+        if names <= {UNFINISHED} and not plan.exists():  # nothing was planned yet
+            return
+        if not plan.exists():
+            raise CheckpointError(f"{self.path} is not empty: choose another folder.")
         try:
-            found = json.loads(path.read_bytes())
-        except FileNotFoundError:
-            if {p.name for p in self.out.iterdir()} == {WORK}:  # nothing was planned yet
-                return False
-            raise CheckpointError(self._not_empty) from None
+            found = json.loads(plan.read_bytes())
         except (ValueError, RecursionError):
             found = None
         if other := difference(found, self._plan):
             of_version = other_version(found, self._plan) is not None
             again = "use that version to go on" if of_version else "give the same again"
             raise CheckpointError(
-                f"{self.out} has an unfinished run {other}: {again}, or delete it or choose "
+                f"{self.path} has an unfinished run {other}: {again}, or delete it or choose "
                 "another folder."
             )
-        return True
 
     def room_kept(self, sizes: Mapping[str, int]) -> int:
         """Return how much of what is to be written needs no more room: it is there, or is removed.
@@ -135,31 +127,31 @@ class Work:
         Args:
             sizes: of all files that are written, by name.
         """
-        if not self.folder.is_dir():
+        if not self.unfinished.is_dir():
             return 0
-        left = [p for p in self.folder.glob("*.part") if p not in self._parts]
+        left = [p for p in self.unfinished.glob("*.part") if p not in self._parts]
         return sum(map(_allocated, left)) + sum(
-            min(size, _allocated(self.out / name) + _allocated(part_of(self.folder, name)))
+            min(size, _allocated(self.path / name) + _allocated(part_of(self.unfinished, name)))
             for name, size in sizes.items()
         )
 
-    def __enter__(self) -> Work:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    def __enter__(self) -> OutFolder:
+        self.unfinished.mkdir(parents=True, exist_ok=True)
+        self._lock = os.open(self.unfinished / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self.resumed()  # another run may have held the lock until now
+            self.check()  # another run may have held the lock until now
         except BlockingIOError as error:
             os.close(self._lock)
-            raise CheckpointError(f"another run is writing to {self.out}.") from error
+            raise CheckpointError(f"another run is writing to {self.path}.") from error
         except CheckpointError:
-            if not (self.folder / "plan.json").exists():  # the other run finished
-                shutil.rmtree(self.folder, ignore_errors=True)
+            if not (self.unfinished / "plan.json").exists():  # the other run finished
+                shutil.rmtree(self.unfinished, ignore_errors=True)
             os.close(self._lock)
             raise
         self._clear()  # of what a run that was killed has left
-        if not (self.folder / "plan.json").exists():
-            self._put(self.folder / "plan.json", json_bytes(self._plan))
+        if not (self.unfinished / "plan.json").exists():
+            self._put(self.unfinished / "plan.json", json_bytes(self._plan))
         self.nonce.touch()
         return self
 
@@ -170,13 +162,13 @@ class Work:
     def _clear(self) -> None:
         """Remove what is of no use; first what tells others that they make it for nobody."""
         self.nonce.unlink(missing_ok=True)
-        for left in self.folder.glob("*.part"):
+        for left in self.unfinished.glob("*.part"):
             if left not in self._parts:
                 left.unlink(missing_ok=True)
 
     @property
     def _journal(self) -> Path:
-        return self.folder / "journal.jsonl"
+        return self.unfinished / "journal.jsonl"
 
     def journal(self) -> Iterator[dict[str, Any]]:
         """Yield the lines of the journal, but what a killed run left unfinished."""
@@ -209,19 +201,19 @@ class Work:
 
     def finish_shard(self, part: Path, name: str) -> None:
         """Give a shard that is whole and on the disk its name."""
-        os.replace(part, self.out / name)
-        sync(self.out)
+        os.replace(part, self.path / name)
+        sync(self.path)
         self.sync_journal()
 
     def take_back(self, name: str) -> bool:
         """Take a shard's name from it, which is to be looked at again; say whether it had it."""
-        if is_there := (self.out / name).exists():
-            os.replace(self.out / name, part_of(self.folder, name))
+        if is_there := (self.path / name).exists():
+            os.replace(self.path / name, part_of(self.unfinished, name))
         return is_there
 
     def copy(self, source: Path, name: str) -> str:
         """Copy a file of the model, and return its SHA-256."""
-        part = self.folder / "copy.part"
+        part = self.unfinished / "copy.part"
         try:
             shutil.copyfile(source / name, part)
         except OSError as error:
@@ -229,22 +221,22 @@ class Work:
                 raise OSError(error.errno, error.strerror, str(part)) from error
             raise
         sha256 = sha256_of(part)
-        self._rename(part, self.out / name)
+        self._rename(part, self.path / name)
         return sha256
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file."""
-        self._put(self.out / name, data)
+        self._put(self.path / name, data)
 
     def end(self) -> None:
         """Remove what only an unfinished run needs: at once, or who is killed here leaves half."""
         self._clear()
-        ended = self.folder.rename(self.out / f"{WORK}.ended")
-        sync(self.out)
+        ended = self.unfinished.rename(self.path / f"{UNFINISHED}.ended")
+        sync(self.path)
         shutil.rmtree(ended)
 
     def _put(self, path: Path, data: bytes) -> None:
-        part = self.folder / "file.part"
+        part = self.unfinished / "file.part"
         part.write_bytes(data)
         self._rename(part, path)
 

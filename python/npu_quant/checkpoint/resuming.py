@@ -18,13 +18,13 @@ import numpy as np
 
 from .._text import clean
 from .folder import CheckpointError, json_of
+from .keep import RECORD, SUMS, UNFINISHED, OutFolder, sha256_of
 from .making import Job, Made, Piece, checksum_in, checksum_of_source, together
 from .matrices import Matrix
 from .plan import Group, tensor_of
 from .record import difference
 from .sums import parsed
 from .weights import Error
-from .work import RECORD, SUMS, WORK, Work, sha256_of
 from .workers import Workers
 
 
@@ -84,29 +84,29 @@ def _checksums(job: Job, pieces: list[Piece]) -> list[str]:
 
 
 def right_pieces(
-    job: Job, work: Work, workers: Workers, modified: dict[str, int]
+    job: Job, out: OutFolder, workers: Workers, modified: dict[str, int]
 ) -> Iterator[Made]:
     """Yield the pieces that are as the journal has them.
 
     Args:
         job: the plan.
-        work: the folder that is written.
+        out: the folder that is written.
         workers: who looks.
         modified: when the source's files were written, in ns.
     """
-    noted = _noted(job, work, modified)
+    noted = _noted(job, out, modified)
     tasks = together(noted, lambda n: n.made.piece.source_bytes, workers.together_bytes)
     for some, are_right in workers.each(_look, job, tasks):
         yield from (n.made for n, is_right in zip(some, are_right, strict=True) if is_right)
 
 
-def _noted(job: Job, work: Work, modified: dict[str, int]) -> list[Noted]:
+def _noted(job: Job, out: OutFolder, modified: dict[str, int]) -> list[Noted]:
     """What the journal says of pieces, of each the last."""
     numbers = {shard.name: n for n, shard in enumerate(job.plan.shards)}
     pieces = [{piece[1:4]: piece for piece in of_shard} for of_shard in job.pieces]
     result: dict[Piece, Noted] = {}
     then: dict[str, int] = {}
-    for entry in work.journal():
+    for entry in out.journal():
         try:
             if "modified" in entry:
                 then = dict(entry["modified"])
@@ -167,7 +167,7 @@ def recorded(record: Mapping[str, Any], shards: Mapping[str, Whole]) -> dict[str
 
 def is_finished(out: Path) -> bool:
     """Say whether a folder is the result of a run."""
-    return (out / RECORD).is_file() and not (out / WORK).exists()
+    return (out / RECORD).is_file() and not (out / UNFINISHED).exists()
 
 
 def check_same(out: Path, record: Mapping[str, Any]) -> None:
@@ -205,7 +205,7 @@ def as_written(
         CheckpointError: a file is not as it was written, or would be written otherwise now.
         OSError: a file cannot be read, which says nothing of what is in it.
     """
-    shutil.rmtree(out / f"{WORK}.ended", ignore_errors=True)  # which a killed run left
+    shutil.rmtree(out / f"{UNFINISHED}.ended", ignore_errors=True)  # which a killed run left
     said = json_of(out / RECORD)
     try:
         listed = parsed((out / SUMS).read_bytes().split(b"\n"))
