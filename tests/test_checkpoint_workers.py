@@ -5,6 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -62,20 +64,33 @@ def test_two_models_at_a_time(model: Path) -> None:
         assert found.result() == quantize(m, f"{m.name}-alone", 1)
 
 
-def test_what_the_caller_has_set_changes_nothing_and_stays(model: Path) -> None:
-    before = npu_quant.get_num_threads()
-    told: list[int] = []
-    for name in ("reference", "ascend910b"):
-        with npu_quant.numerics(name):
-            checkpoint.quantize(
-                model,
-                model.parent / name,
-                "W8A8_DYNAMIC",
-                workers=1,
-                progress=lambda *_: told.append(npu_quant.get_num_threads()),
-            )
-    assert files_of(model.parent / "reference") == files_of(model.parent / "ascend910b")
+def test_the_threads_of_operators_are_left_alone(model: Path) -> None:
+    before, told = npu_quant.get_num_threads(), list[int]()
+    checkpoint.quantize(
+        model,
+        model.parent / "out",
+        "W8A8_DYNAMIC",
+        workers=2,
+        progress=lambda *_: told.append(npu_quant.get_num_threads()),
+    )
     assert {*told} == {before}
+
+
+@pytest.mark.parametrize("scheme", ["W8A8_DYNAMIC", "W8A8_MXFP8"])
+def test_the_profile_is_always_the_reference(scheme: str, model: Path) -> None:
+    """Whatever the default is: what one run wrote, the next one goes on with."""
+    out = model.parent / "out"
+    there = model.parent / "there"
+    checkpoint.quantize(model, out, scheme, workers=1)
+    environment = os.environ | {"NPU_QUANT_NUMERICS": "ascend910b"}
+    for words in (
+        ["quantize", str(model), str(there), "--scheme", scheme],
+        ["check", str(out), "--original", str(model)],
+    ):
+        command = [sys.executable, "-m", "npu_quant", *words]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+    assert files_of(there) == files_of(out)
 
 
 def test_a_shard_that_is_hashed_holds_up_no_other(
