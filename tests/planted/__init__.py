@@ -72,7 +72,8 @@ class Kind:
 def said(comparison: Comparison) -> list[str]:
     """Return what is named: causes, and formulas that give every byte."""
     causes = [cause for output in comparison.outputs for cause in output.causes]
-    return causes + [f"formula {variant.name}" for variant in comparison.variants]
+    exact = [variant.name for variant in comparison.variants if not any(variant.left.values())]
+    return causes + [f"formula {name}" for name in exact]
 
 
 def verdict_of(kind: Kind, comparison: Comparison) -> Verdict:

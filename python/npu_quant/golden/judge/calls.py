@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,61 +67,35 @@ def _called(model: Model, inputs: Mapping[str, Any]) -> tuple[Array | None, ...]
     """Return the outputs for other inputs, None where they are refused."""
     try:
         result = model.operator.function(**{**model.inputs, **inputs})
-    except (NpuQuantError, TypeError, ValueError):
-        return None
-    own = result if isinstance(result, tuple) else (np.asarray(result),)
-    try:
+        own = result if isinstance(result, tuple) else (np.asarray(result),)
         return tuple(None if a is None else model.as_elements(i, a) for i, a in enumerate(own))
-    except ValueError:
+    except (NpuQuantError, TypeError, ValueError):
         return None
 
 
 def _changes(model: Model) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield what may have been taken instead of an input, in words."""
-    given = model.inputs
+    given, main = model.inputs, model.operator.arrays[0]
     for name, others in _ATTRIBUTES.items():
         for other in others if name in given else ():
             if other != given[name]:
                 yield f"as with {name}={other}", {name: other}
-    main = model.operator.arrays[0]
-    x = given[main]
-    for other in ("float8_e4m3fn", "float8_e5m2"):
-        if (
-            isinstance(x, np.ndarray)
-            and x.dtype.name.startswith("float8")
-            and x.dtype.name != other
-        ):
-            source = {"src_type": other} if "src_type" in given else {}
-            yield f"{main} is read as {other}", {main: x.view(other), **source}
-    parameters = [n for n, v in given.items() if n != main and _is_parameter(n, v)]
-    for name in parameters:
-        value = np.asarray(given[name])
-        if name.startswith("group"):
-            yield (
-                f"{name} is ignored: all rows are of one group",
-                {name: np.full_like(value, value.max())},
-            )
-            continue
-        for words, change in _PARAMETER:
-            changed = change(value)
+    for name in ("float8_e4m3fn", "float8_e5m2"):
+        kind = getattr(getattr(given[main], "dtype", None), "name", "")
+        if kind.startswith("float8") and kind != name:
+            own = {"src_type": name} if "src_type" in given else {}
+            yield f"{main} is read as {name}", {main: given[main].view(name), **own}
+    rest = {n: v for n, v in given.items() if n != main}
+    arrays = {n: v for n, v in rest.items() if isinstance(v, np.ndarray) and v.size}
+    numbers = {n: v for n, v in rest.items() if n in _NUMBERS and isinstance(v, (int, float))}
+    for name, value in {**arrays, **numbers}.items():
+        for words, change in _GROUPS if name.startswith("group") else _PARAMETER:
+            changed = change(np.asarray(value))
             if changed is not None and not np.array_equal(changed, value):
-                number = changed.item() if not isinstance(given[name], np.ndarray) else changed
-                yield words.format(name), {name: number}
-    for i, first in enumerate(parameters):
-        for second in parameters[i + 1 :]:
-            a, b = given[first], given[second]
-            if (
-                isinstance(a, np.ndarray)
-                and isinstance(b, np.ndarray)
-                and (a.shape, a.dtype) == (b.shape, b.dtype)
-            ):
-                yield f"{first} and {second} are exchanged", {first: b, second: a}
-
-
-def _is_parameter(name: str, value: Any) -> bool:
-    if isinstance(value, np.ndarray):
-        return bool(value.size)
-    return isinstance(value, (int, float)) and name in ("scale", "zero_point")
+                yield words.format(name), {name: changed if name in arrays else changed.item()}
+    for (first, a), (second, b) in combinations(arrays.items(), 2):
+        if (a.shape, a.dtype) == (b.shape, b.dtype):
+            yield f"{first} and {second} are exchanged", {first: b, second: a}
 
 
 def _negated(value: Array) -> Array | None:
@@ -132,10 +107,6 @@ def _reciprocal(value: Array) -> Array | None:
         return None
     inverted: Array = (1 / value).astype(value.dtype)
     return inverted
-
-
-def _first(value: Array) -> Array:
-    return np.full_like(value, value.reshape(-1)[0])
 
 
 def _rolled(by: int, axis: int) -> Callable[[Array], Array | None]:
@@ -168,7 +139,7 @@ _PARAMETER: tuple[tuple[str, Callable[[Array], Array | None]], ...] = (
     ("{0} is ignored: as if it were 1", np.ones_like),
     ("{0} has the other sign", _negated),
     ("1 / {0} is taken for {0}", _reciprocal),
-    ("the first of {0} is taken for all", _first),
+    ("the first of {0} is taken for all", lambda value: np.full_like(value, value.reshape(-1)[0])),
     ("{0} is shifted by one: each place takes the one before", _rolled(1, -1)),
     ("{0} is shifted by one: each place takes the next one", _rolled(-1, -1)),
     ("{0} is shifted: each group takes that of the one before", _rolled(1, -2)),
@@ -178,6 +149,11 @@ _PARAMETER: tuple[tuple[str, Callable[[Array], Array | None]], ...] = (
     ("{0} is read in another order: not in pairs", _lanes),
 )
 """What may have been taken instead of an input that is no attribute."""
+_GROUPS: tuple[tuple[str, Callable[[Array], Array | None]], ...] = (
+    ("{0} is ignored: all rows are of one group", lambda ends: np.full_like(ends, ends.max())),
+)
+_NUMBERS = ("scale", "zero_point")
+"""What may be one number, and is no attribute then either."""
 
 
 def _without_columns(model: Model) -> Iterator[Call]:
@@ -222,8 +198,5 @@ def source_of(model: Model, call: Call, output: int) -> ArraySource | None:
     array, golden = call.outputs[output], model.golden()[output]
     if array is None or golden is None or array.shape != golden.shape:
         return None
-    if array.dtype != golden.dtype:
-        if array.dtype.itemsize != golden.dtype.itemsize:
-            return None
-        array = array.view(golden.dtype)
-    return ArraySource(array)
+    is_like = array.dtype.itemsize == golden.dtype.itemsize
+    return ArraySource(array.view(golden.dtype)) if is_like else None

@@ -23,7 +23,7 @@ from ..sources import ArraySource, size_of
 from . import verdict
 from .calls import Call, other_calls, source_of
 from .changes import CHANGES, number
-from .look import FEW, FEW_CODES, FEW_FLOATS, LEFT, Look
+from .look import FEW, FEW_CODES, FEW_FLOATS, LEFT, Guess, Look
 from .moves import layouts
 from .refusal import is_constant
 
@@ -33,6 +33,8 @@ _WRONG_ROW = 10
 """A row is wrong, and not off by ties, if one in so many of its elements differs."""
 _LEAST_UNRELATED, _COSINE = 1 << 12, 0.05
 """A cosine of chance is 3 times smaller, of so many elements."""
+_LEAST_THERE = 1 << 9
+"""Of a place that is named, of which the cosine may be 3 times that of chance, too."""
 _SURE = 200
 """A call that leaves one in so many is the right one; of others the one that leaves least."""
 _ALIKE = 0.002
@@ -123,15 +125,13 @@ class _Case:
         if where is not None:
             yield from ((text, 0, True) for text in _moved_rows(*self._sides, self.own, where))
         for look in self._enough:
-            for text, values, known in (guess for change in CHANGES for guess in change(look)):
-                left = look.left(values, known)
+            for guess in (guess for change in CHANGES for guess in change(look)):
+                left = look.left(guess)
                 if left < np.inf:
-                    yield text, left, bool(look.part.name)
+                    yield guess.text, left, bool(look.part.name)
         if self._grid is not None and self._looks and not self._looks[0].part.name:
             look = self._look(whole(*self._given, self.own))
-            yield from (
-                (text, 0, True) for text, values, _ in layouts(look) if look.left(values) < np.inf
-            )
+            yield from ((g.text, 0, True) for g in layouts(look) if look.left(g) < np.inf)
         for look in self._enough:
             if look.part.name:
                 yield from ((text, 0, True) for text in _formulas(look))
@@ -151,9 +151,10 @@ class _Case:
         for look in self._enough:
             values = self.own.values(look.part.of(arranged))
             known = True if left_out is None else ~np.isin(look.part.columns, left_out)
-            left = look.left(values, known)
+            guess = Guess(f"{words} {look.part.where}".removesuffix(" everywhere"), values, known)
+            left = look.left(guess)
             if left < self._left + (_ALIKE if self._left < np.inf else 0):
-                self.cause = f"{words} {look.part.where}".removesuffix(" everywhere")
+                self.cause = guess.text
                 self._left, self.is_settled = min(left, self._left), left * _SURE <= 1
                 return
 
@@ -280,8 +281,10 @@ def _formulas(look: Look) -> Iterator[str]:
     at = np.clip(part.index - begin, 0, end - begin - 1)
     for variant in applicable(model):
         codes = variant.formulas[output](chunk)
-        if codes is not None and small.left(part.own.values(codes[at]), known[rows]) < np.inf:
-            yield f'the formula "{variant.name}" {look.part.where}'
+        if codes is not None:
+            text = f'the formula "{variant.name}" {look.part.where}'
+            if small.left(Guess(text, part.own.values(codes[at]), known[rows])) < np.inf:
+                yield text
     chunk.forget()
 
 
@@ -296,6 +299,8 @@ def _cosine(look: Look) -> float:
 def _is_unrelated(look: Look) -> bool:
     """Say whether codes of both signs have nothing to do with the golden's."""
     (actual, golden), count = look.part.values, look.differs.size
-    about = np.count_nonzero(look.differs) * 2 >= count >= _LEAST_UNRELATED
+    about = np.count_nonzero(look.differs) * 2 >= count
+    about &= count >= (_LEAST_THERE if look.part.name else _LEAST_UNRELATED)
     flipped = np.count_nonzero(actual * golden < 0) * 5 >= count
-    return about and flipped and abs(_cosine(look)) < _COSINE
+    most = max(_COSINE, 3 / np.sqrt(count)) if look.part.name else _COSINE
+    return bool(about and flipped and abs(_cosine(look)) < most)

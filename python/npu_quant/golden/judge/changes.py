@@ -36,10 +36,10 @@ def signs(look: Look) -> Iterator[Guess]:
     """Take the other sign, or none."""
     own, where, (_, golden) = look.part.own, look.part.where, look.part.values
     if own.limits[0] < 0:
-        yield f"the sign is flipped {where}", _rounded(-golden, own), True
-        yield f"the sign is lost {where}", _rounded(np.abs(golden), own), True
+        yield Guess(f"the sign is flipped {where}", _rounded(-golden, own))
+        yield Guess(f"the sign is lost {where}", _rounded(np.abs(golden), own))
     if own.carrier.kind == "b":
-        yield f"True and False are exchanged {where}", 1 - golden, True
+        yield Guess(f"True and False are exchanged {where}", 1 - golden)
 
 
 def first_bit(look: Look) -> Iterator[Guess]:
@@ -48,7 +48,7 @@ def first_bit(look: Look) -> Iterator[Guess]:
     if isinstance(own, Whole) and high - low in (15, 255):
         half = (high - low + 1) / 2
         values = (look.part.values[1] - low + half) % (2 * half) + low
-        yield f"{half:.0f} is added {look.part.where}, modulo {2 * half:.0f}", values, True
+        yield Guess(f"{half:.0f} is added {look.part.where}, modulo {2 * half:.0f}", values)
 
 
 def subnormals(look: Look) -> Iterator[Guess]:
@@ -57,7 +57,7 @@ def subnormals(look: Look) -> Iterator[Guess]:
     if isinstance(own, (Small, Floats)):
         tiny = _least_normal(own)
         values = np.where(np.abs(golden) < tiny, 0, golden)
-        yield f"subnormals, below {tiny:g}, are 0 {look.part.where}", values, True
+        yield Guess(f"subnormals, below {tiny:g}, are 0 {look.part.where}", values)
 
 
 def _least_normal(own: Elements) -> float:
@@ -71,10 +71,9 @@ def other_bytes(look: Look) -> Iterator[Guess]:
     """Take the bytes of each element in the other order."""
     own, (_, golden) = look.part.own, look.part.codes
     if own.carrier.itemsize > 1:
-        yield (
+        yield Guess(
             f"the bytes of each value are in the other order {look.part.where}",
             own.values(golden.byteswap()),
-            True,
         )
 
 
@@ -84,10 +83,8 @@ def added(look: Look) -> Iterator[Guess]:
     more = float(np.median((actual - golden)[look.wrong])) if look.count else 0.0
     # Of few values two runs of one each would do.
     if np.isfinite(more) and more and own.carrier.kind != "b" and is_varied(golden):
-        yield (
-            f"{number(more, own, 3)} is added {look.part.where}",
-            _rounded(golden + more, own),
-            True,
+        yield Guess(
+            f"{number(more, own, 3)} is added {look.part.where}", _rounded(golden + more, own)
         )
 
 
@@ -103,7 +100,7 @@ def multiplied(look: Look) -> Iterator[Guess]:
     if np.isfinite(factor) and factor not in (0, 1):
         values = golden * factor if isinstance(own, Floats) else _rounded(golden * factor, own)
         text = f"a factor of {factor:.6g} ({100 * (factor - 1):+.3g} %) {look.part.where}"
-        yield text, values, True
+        yield Guess(text, values)
 
 
 def clipped(look: Look) -> Iterator[Guess]:
@@ -114,7 +111,7 @@ def clipped(look: Look) -> Iterator[Guess]:
     )
     if own.carrier.kind != "b" and low < high and is_varied(actual):
         ends = f"{number(low, own)} and {number(high, own)}"
-        yield f"values are cut off at {ends} {look.part.where}", np.clip(golden, low, high), True
+        yield Guess(f"values are cut off at {ends} {look.part.where}", np.clip(golden, low, high))
 
 
 def _rounded(values: Float64, own: Elements) -> Float64:
@@ -143,7 +140,7 @@ def scaled(look: Look) -> Iterator[Guess]:
         text = f"the scale of {part.name or 'every row'} is wrong by {percent}"
         text += ": one factor gives its codes"
     # All codes between the ties are what the factor gives, as it was found by them.
-    yield text, part.values[0], True
+    yield Guess(text, part.values[0])
 
 
 def factors_of(
@@ -188,32 +185,23 @@ def shifted_before(look: Look) -> Iterator[Guess]:
     least, most = np.quantile(low, 0.99), np.quantile(high, 0.01)
     more = float((least + most) / 2)
     if np.isfinite(more) and abs(more) >= 0.01:
-        yield (
+        yield Guess(
             f"about {more:.2g} is added before rounding {look.part.where}",
             _rounded(value + more, own),
-            True,
         )
 
 
 def offsets_of_rows(look: Look) -> Iterator[Guess]:
     """Leave out the offset that an operator adds to a row, or take the other sign."""
     value, model, own = look.before_rounding, look.model, look.part.own
-    if (
-        value is None
-        or model is None
-        or "offset" not in model.kinds
-        or model.kinds[look.output] != "codes"
-    ):
+    if value is None or model is None or model.kinds[look.output] != "codes":
         return
-    offset = model.golden()[model.kinds.index("offset")]
-    if offset is not None and offset.size == look.part.layout.rows:
-        more = offset.reshape(-1)[look.part.rows, None].astype(np.float64)
-        yield (
-            f"the offset is ignored: nothing is added {look.part.where}",
-            _rounded(value - more, own),
-            True,
-        )
-        yield f"the offset is subtracted {look.part.where}", _rounded(value - 2 * more, own), True
+    for kind, offset in zip(model.kinds, model.golden(), strict=True):
+        if kind == "offset" and offset is not None and offset.size == look.part.layout.rows:
+            more = offset.reshape(-1)[look.part.rows, None].astype(np.float64)
+            for text, times in (("ignored", 1), ("subtracted", 2)):
+                values = _rounded(value - times * more, own)
+                yield Guess(f"the offset is {text} {look.part.where}", values)
 
 
 def wrapped(look: Look) -> Iterator[Guess]:
@@ -223,7 +211,7 @@ def wrapped(look: Look) -> Iterator[Guess]:
         return
     (low, high), whole = own.limits, np.rint(value)
     text = f"what is beyond the range wraps around instead of saturating {look.part.where}"
-    yield text, (whole - low) % (high - low + 1) + low, True
+    yield Guess(text, (whole - low) % (high - low + 1) + low)
 
 
 CHANGES: tuple[Guesses, ...] = (

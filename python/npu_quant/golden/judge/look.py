@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -18,14 +18,22 @@ from ..results import TieTest
 from .rounding import Rounding
 
 Mask = NDArray[np.bool_]
-Guess = tuple[str, Float64, Any]
-"""What happened in words, the values that it would give, and where it gives any."""
 
 LEFT = 20
 """One in so many differences may be left."""
 FEW, FEW_CODES, FEW_FLOATS = 4, 32, 8
 """Fewer differing elements could look like anything; floats are less alike by chance."""
 _FLOAT_STEPS = 2
+
+
+class Guess(NamedTuple):
+    """What may have happened."""
+
+    text: str
+    values: Float64
+    """What it would give of a part."""
+    known: Any = True
+    """Where it gives any."""
 
 
 @dataclass(frozen=True)
@@ -42,21 +50,15 @@ class Look:
     axes: tuple[str, str] = ("row", "column")
     """What a row and a column are."""
 
-    def alike(self, actual: Float64, expected: Float64, most: Any = None) -> Mask:
-        """Say which values are what is expected; a float may be next to it.
-
-        Args:
-            actual: the values.
-            expected: what they should be.
-            most: the magnitudes that a float's neighbours are measured at; None: the expected.
-        """
+    def alike(self, actual: Float64, expected: Float64) -> Mask:
+        """Say which values are what is expected; a float may be next to it."""
         same: Mask = (actual == expected) | ((actual != actual) & (expected != expected))
         if isinstance(self.part.own, Floats):
             info = ml_dtypes.finfo(self.part.own.carrier)  # type: ignore[no-untyped-call]
-            most = np.abs(expected) if most is None else most
-            apart, allowed = np.abs(actual - expected), _FLOAT_STEPS * float(info.eps) * most
+            allowed = _FLOAT_STEPS * float(info.eps) * np.abs(expected)
             if self.rounded is not None and self.rounded.shape == np.shape(expected):
                 allowed = np.maximum(allowed, self.rounded)
+            apart = np.abs(actual - expected)
             same |= (apart <= allowed) & np.isfinite(apart)
         return same
 
@@ -120,17 +122,11 @@ class Look:
         count = self.count if self.has_ties else int(np.count_nonzero(self.differs))
         return count >= FEW_CODES and self.count >= FEW_FLOATS
 
-    def left(self, expected: Float64, known: Any = True, most: Any = None) -> float:
-        """Return which share of what is wrong some values leave or spoil; inf if too much.
-
-        Args:
-            expected: the values of the part that a cause would give.
-            known: where it gives any.
-            most: as of `alike`.
-        """
+    def left(self, guess: Guess) -> float:
+        """Return which share of what is wrong a guess leaves or spoils; inf if too much."""
         actual, golden = self.part.values
-        unlike, wrong = ~self.alike(actual, expected, most) & known, self.wrong & known
-        spoilt = unlike & ~wrong & ~self.alike(golden, expected, most)
+        unlike, wrong = ~self.alike(actual, guess.values) & guess.known, self.wrong & guess.known
+        spoilt = unlike & ~wrong & ~self.alike(golden, guess.values)
         left = np.count_nonzero(unlike & wrong) + np.count_nonzero(spoilt)
         count = np.count_nonzero(wrong)
         is_cause = self.is_enough and 3 * count >= self.count and left * LEFT <= count

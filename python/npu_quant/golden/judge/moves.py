@@ -14,6 +14,7 @@ from ..measure.parts import Index, elements, some_of
 from .look import Guess, Look, is_varied
 
 _NEEDLES, _MOST_FOUND, _WINDOW = 4, 8, 16
+_MOST_AXES = 4
 _MOST_SEARCHED = 1 << 26
 _NEAR = ((0, 1), (0, -1), (1, 0), (-1, 0))
 
@@ -28,13 +29,13 @@ def orders(look: Look) -> Iterator[Guess]:
     for size, text in (pairs, (8, "the 8 codes of each int32"))[: 1 + is_packed]:
         if n % size == 0:
             at = columns // size * size + size - 1 - columns % size
-            yield f"{text} are in reverse order {where}", _at(look, rows, at), True
+            yield Guess(f"{text} are in reverse order {where}", _at(look, rows, at))
     if _is_run(columns) and (part.name or len(columns) == n):
-        yield f"{look.axes[1]}s are in reverse order {where}", golden[:, ::-1], True
+        yield Guess(f"{look.axes[1]}s are in reverse order {where}", golden[:, ::-1])
     if _is_run(rows) and len(rows) > 1:
-        yield f"{look.axes[0]}s are in reverse order {where}", golden[::-1], True
+        yield Guess(f"{look.axes[0]}s are in reverse order {where}", golden[::-1])
     if _is_run(rows) and _is_run(columns) and golden.shape[0] == golden.shape[1]:
-        yield f"{part.subject} transposed", golden.T, True
+        yield Guess(f"{part.subject} transposed", golden.T)
 
 
 def _is_run(places: Index) -> bool:
@@ -43,9 +44,8 @@ def _is_run(places: Index) -> bool:
 
 def _at(look: Look, rows: Index, columns: Index) -> Float64:
     """Return golden values of rows and columns, which may be in any order."""
-    order = np.sort(columns)
-    found = elements(look.part.golden, rows, np.unique(order))
-    return look.part.own.values(found[:, np.searchsorted(np.unique(order), columns)])
+    inorder, back = np.unique(columns, return_inverse=True)
+    return look.part.own.values(elements(look.part.golden, rows, inorder)[:, back])
 
 
 def layouts(look: Look) -> Iterator[Guess]:
@@ -53,27 +53,20 @@ def layouts(look: Look) -> Iterator[Guess]:
     part, shape = look.part, look.part.golden.shape
     if part.name or part.golden.shape != part.actual.shape or not part.golden.shape:
         return
-    golden = part.golden.array()
-    shapes = [(shape, f"in the order {{}} of {shape}")] if len(shape) in (2, 3, 4) else []
+    golden, half = part.golden.array(), shape[-1] // 2
+    views = [(shape, order, f"in the order {order} of {shape}") for order in _orders(len(shape))]
     if shape[-1] % 2 == 0 and len(shape) < 3:
-        half = shape[-1] // 2
-        shapes += [
-            ((-1, half, 2), "even columns before odd ones"),
-            ((-1, 2, half), "odd columns beside even ones"),
-        ]
-    for own, text in shapes:
-        view = golden.reshape(own)
-        axes = list(permutations(range(view.ndim)))[1:]
-        if own != shape:
-            axes = [(0, 2, 1)]
-        for order in axes:
-            moved = np.transpose(view, order)
-            flat = np.unravel_index(part.index, moved.shape)
-            yield (
-                f"elements lie in another order: {text.format(order)}",
-                part.own.values(moved[flat]),
-                True,
-            )
+        views.append(((-1, half, 2), (0, 2, 1), "even columns before odd ones"))
+        views.append(((-1, 2, half), (0, 2, 1), "odd columns beside even ones"))
+    for own, order, text in views:
+        moved = np.transpose(golden.reshape(own), order)
+        values = part.own.values(moved[np.unravel_index(part.index, moved.shape)])
+        yield Guess(f"elements lie in another order: {text}", values)
+
+
+def _orders(rank: int) -> list[tuple[int, ...]]:
+    """Return all orders of a few axes but their own."""
+    return list(permutations(range(rank)))[1:] if rank <= _MOST_AXES else []
 
 
 def elsewhere(look: Look) -> Iterator[Guess]:
@@ -85,10 +78,10 @@ def elsewhere(look: Look) -> Iterator[Guess]:
         inside = ((rows >= 0) & (rows < height))[:, None] & (columns >= 0) & (columns < width)
         text = _moved(look, down, right)
         values = _at(look, rows % height, columns % width)
-        yield text, values, inside
-        yield text, values, True
+        yield Guess(text, values, inside)
+        yield Guess(text, values)
         if part.name and down == 0 and _is_run(part.columns):
-            yield text, np.roll(part.values[1], right, axis=1), True
+            yield Guess(text, np.roll(part.values[1], right, axis=1))
 
 
 def _moved(look: Look, down: int, right: int) -> str:

@@ -22,7 +22,7 @@ UNLIKELY = -6.0
 
 _MOST_PLACES = 8
 _DENSER = 8
-"""How much denser than beside it differences lie in a range that is named, at least."""
+"""How much denser than beside it differences lie in a range or period that is named, at least."""
 _PERIODS = {"period": (8, 16, 32, 64, 128), "row period": (2, 4, 8, 16, 20, 24, 32, 40, 48, 64)}
 """Of columns, which lanes keep to, and of rows, which cores take in turn."""
 
@@ -147,9 +147,9 @@ def period_of(kind: str, counts: NDArray[np.int64]) -> Concentration | None:
             padded = np.zeros(-(-len(counts) // period) * period, np.int64)
             padded[: len(counts)] = counts
             residues = padded.reshape(-1, period).sum(axis=0)
-            residue, held = int(np.argmax(residues)), int(residues.max())
-            place = (period, residue)
-            found.append(_unlikely(kind, place, held, int(counts.sum()), (1, period)))
+            residue, held, of = int(np.argmax(residues)), int(residues.max()), int(counts.sum())
+            if (of - held) * _DENSER <= held * (period - 1):
+                found.append(_unlikely(kind, (period, residue), held, of, (1, period)))
     return _least_likely(found)
 
 
