@@ -68,7 +68,7 @@ def test_reference(case: Case, kind: Arguments, rng: np.random.Generator) -> Non
         found = explain(outputs, op, a)
         assert found.matches[0].name == found.ranked[0].name == "reference"
         assert found.ranked[0].total == 0
-        assert all(sum(r.differing.values()) == r.total for r in found.ranked)
+        assert all(sum(r.left.values()) == r.total for r in found.ranked)
         assert "reference" in str(found)
         copies = tuple(output.copy() for output in outputs)
         comparison = compare(copies, op=op, inputs=a)

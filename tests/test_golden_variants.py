@@ -8,16 +8,22 @@ from typing import Any
 import numpy as np
 import pytest
 from golden_wrongs import BF16, F32, Outputs, away, bf16, codes, f16
-from test_golden_named import names_of, spoiled
+from test_golden_named import has, listed, matching, names_of, spoiled
 
-from npu_quant.golden.operators import applicable, matching, matching_variants, model_of
+from npu_quant.golden.operators import model_of
 
 # Of v (float32), amax and scale = amax / 127 with an axis kept: (q, scale).
 DYNAMIC: dict[str, Callable[[Any, Any, Any], tuple[Any, Any]]] = {
     "reference": lambda v, a, s: (v / s, s),
-    "ascend910b (S1)": lambda v, a, s: (v * (F32(127) / a), a * (F32(1) / F32(127))),
-    "ascend910b (S2)": lambda v, a, s: (v * (F32(127) / a), F32(1) / (F32(127) / a)),
-    "ascend950": lambda v, a, s: (v / (a * F32(1 / 127)), a * F32(1 / 127)),
+    "scale amax * (1/127), x * (127/amax)": lambda v, a, s: (
+        v * (F32(127) / a),
+        a * (F32(1) / F32(127)),
+    ),
+    "scale 1 / (127/amax), x * (127/amax)": lambda v, a, s: (
+        v * (F32(127) / a),
+        F32(1) / (F32(127) / a),
+    ),
+    "scale amax * (1/127)": lambda v, a, s: (v / (a * F32(1 / 127)), a * F32(1 / 127)),
     "x * (1/scale)": lambda v, a, s: (v * (1 / s), s),
     "x * (127/amax)": lambda v, a, s: (v * (127 / a), s),
     "x * ((1/amax) * 127)": lambda v, a, s: (v * ((1 / a) * F32(127)), s),
@@ -93,15 +99,15 @@ class TestDynamicQuant:
     def test_it_is_named(self, name: str, x: Any) -> None:
         model = model_of("npu_dynamic_quant", {"input": x})
         actual = dynamic(name, x.astype(F32))
-        matches = matching_variants(model, actual)
-        match = next(match for match in matches if match.name == name)
+        matches = matching(model, actual)
+        match = next(match for match in matches if has([match.name], name))
         assert match.benign == (not any(word in name for word in OTHER))
         # What else gives these bytes has no effect on these data, such as a small epsilon.
-        benign = [m.name for m in matches if m.benign]
+        benign = [m.name for m in matches if m.benign and "ascend" not in m.name]
         if name in SAME:
             assert set(benign) == SAME
         else:
-            assert benign == ([name] if match.benign else [])
+            assert benign == ([match.name] if match.benign else [])
         assert [m.benign for m in matches] == sorted((m.benign for m in matches), reverse=True)
         for output in (0, 1):
             assert name not in names_of(model, spoiled(actual, output))
@@ -110,7 +116,7 @@ class TestDynamicQuant:
     def test_it_is_named_from_y_alone(self, name: str, x: Any) -> None:
         model = model_of("npu_dynamic_quant", {"input": x})
         y, _ = dynamic(name, x.astype(F32))
-        assert name in names_of(model, (y, None))
+        assert has(names_of(model, (y, None)), name)
         assert names_of(model, spoiled((y, None), 0)) == []
 
     @pytest.mark.parametrize("name", ROUNDINGS | OTHER_ROUNDINGS)
@@ -121,7 +127,7 @@ class TestDynamicQuant:
         if name == "half up":  # the sum with a half is a float32 operation
             q = x.astype(F32) / steps[1][:, None]
             steps = codes(np.floor(q + F32(0.5))), steps[1]
-        matches = {m.name: m.benign for m in matching_variants(model, steps)}
+        matches = {m.name: m.benign for m in matching(model, steps)}
         assert matches[name] == (name in ROUNDINGS)
         assert "reference" not in matches
         assert name in names_of(model, (steps[0], None))
@@ -130,13 +136,8 @@ class TestDynamicQuant:
     def test_from_the_scale_alone(self, x: Any) -> None:
         model = model_of("npu_dynamic_quant", {"input": x})
         scale = dynamic("bf16 scale", x.astype(F32))[1]
-        assert names_of(model, (None, scale)) == [
-            "bf16 scale",
-            "bf16 scale, bf16 quotient",
-            "bf16 scale, x * (1/scale)",
-            "bf16 scale, x * (1/scale), bf16 quotient",
-            "bf16 scale, y by the float32 one",
-        ]
+        found = ["bf16 scale", "bf16 scale, y by the float32 one"]
+        assert names_of(model, (None, scale)) == found
 
     def test_per_column(self, x: Any) -> None:
         v = x.astype(F32)
@@ -166,7 +167,7 @@ class TestDynamicQuant:
         amax = np.abs(v).max()
         model = model_of("npu_dynamic_quant", {"input": x})
         actual = codes(v * (F32(127) / amax)), np.full(256, amax / F32(127), F32)
-        assert "per tensor, x * (127/amax)" in names_of(model, actual)
+        assert has(names_of(model, actual), "per tensor, x * (127/amax)")
 
     def test_asymmetric(self, x: Any) -> None:
         """aclnnDynamicQuantV2 with an offset: [-1, 0, 1, 3] is [-128, -64, 0, 127]."""
@@ -202,7 +203,7 @@ class TestDynamicQuant:
             "divided by smooth_scales": v / factors,
         }.items():
             assert name in names_of(model, dynamic("reference", values)), name
-        without = [v.name for v in applicable(model_of("npu_dynamic_quant", {"input": x}))]
+        without = [v.name for v in listed(model_of("npu_dynamic_quant", {"input": x}))]
         assert not any("smooth" in name for name in without)
 
     def test_inputs_rounded_first(self, x: Any) -> None:
@@ -211,7 +212,7 @@ class TestDynamicQuant:
         for name, values in {"input as fp16": f16(v), "input as bf16": bf16(v)}.items():
             assert names_of(model, dynamic("reference", values)) == [name]
         narrow = model_of("npu_dynamic_quant", {"input": x})
-        assert not any("input" in v.name for v in applicable(narrow))
+        assert not any("input" in v.name for v in listed(narrow))
 
     def test_the_least_code(self) -> None:
         v = np.array([[-1e-45, 0]], F32)  # amax / 127 is 0, the quotient -inf
@@ -228,8 +229,8 @@ class TestDynamicBlockQuant:
         for v in (x, x[:200, :200]):
             model = model_of("npu_dynamic_block_quant", {"x": v})
             actual = dynamic(name, v.astype(F32), width=128)
-            assert name in names_of(model, actual)
-            assert name in names_of(model, (actual[0], None))
+            assert has(names_of(model, actual), name)
+            assert has(names_of(model, (actual[0], None)), name)
             assert name not in names_of(model, spoiled(actual, 0))
 
     @pytest.mark.parametrize("min_scale", [0.0, 30.0])
@@ -244,7 +245,7 @@ class TestDynamicBlockQuant:
             q = np.maximum(q, F32(min_scale))
         actual = codes(v * q[..., None]).reshape(256, 256), scale
         assert names_of(model, actual)[0] == "ascend910b"
-        assert names_of(model, model.golden())[:2] == ["reference", "ascend950"]
+        assert names_of(model, model.golden()) == ["reference"]
 
     def test_min_scale(self, x: Any) -> None:
         model = model_of("npu_dynamic_block_quant", {"x": x, "min_scale": 50.0})
@@ -300,40 +301,7 @@ class TestMatching:
         assert "reference" in names_of(model, (None, F32([0.0])))
         assert "reference" not in names_of(model, (None, F32([-0.0])))
 
-    def test_a_difference_that_is_known_is_looked_at_first(
-        self, large: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """A failing comparison costs about one part."""
-        model = model_of("npu_dynamic_quant", {"input": large})
-        y = model.golden()[0].copy()
-        y[1000, 7] += 5
-        looked_at = []
-
-        class Work(matching.Work):
-            def __init__(self, part: Any, actual: Any) -> None:
-                looked_at.append(part.rows)
-                super().__init__(part, actual)
-
-        monkeypatch.setattr(matching, "Work", Work)
-        assert names_of(model, (y, None), first_differences={0: 1000 * 1024 + 7}) == []
-        assert len(looked_at) == 1
-        assert looked_at[0][0] <= 1000 < looked_at[0][1]
-        looked_at.clear()
-        assert names_of(model, (y, None)) == []
-        assert len(looked_at) > 1
-
-    def test_what_needs_all_of_the_input_is_judged_at_a_glance_first(
-        self, large: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        model = model_of("npu_dynamic_quant", {"input": large})
-        y = model.golden()[0].copy()
-        y[1000] += 1
-        with monkeypatch.context() as patched:
-            patched.setattr(model.tiles("perchannel"), "every", None)
-            patched.setattr(model.tiles("pertensor"), "every", None)
-            assert names_of(model, (y, None), first_differences={0: 1000 * 1024}) == []
-
-    def test_a_glance_lets_pass_what_it_must(self) -> None:
+    def test_columns_of_special_numbers(self) -> None:
         """Zeros, infinities, NaN, subnormals and tiny numbers in some columns."""
         x = np.random.default_rng(9).standard_normal((300, 64)).astype(F32)
         x[:, 3], x[5, 7], x[6, 8], x[:, 9], x[:, 10] = 0, np.inf, np.nan, 1e-45, 1e-38
@@ -343,7 +311,7 @@ class TestMatching:
             found = names_of(model, (codes(x / (amax / F32(127))), None))
             assert found[0] == "per column"
             found = names_of(model, (codes(x * (F32(127) / amax)), None))
-            assert "per column, x * (127/amax)" in found
+            assert has(found, "per column, x * (127/amax)")
 
     def test_arrays_of_any_strides(self, x: Any) -> None:
         y, scale = dynamic("x * (127/amax)", x.astype(F32))

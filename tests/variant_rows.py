@@ -17,7 +17,8 @@ import numpy as np
 
 import npu_quant
 from npu_quant.golden import list_variants
-from npu_quant.golden.operators import Model, Variant, model_of
+from npu_quant.golden.operators import Model, model_of, operator_of
+from npu_quant.golden.operators.formula import Formula, named
 
 TABLE = Path(__file__).parent / "data" / "variant_rows.json"
 F32 = np.float32
@@ -238,17 +239,24 @@ def crc(array: Any) -> int:
     return zlib.crc32(plain.tobytes(), zlib.crc32(str(plain.dtype).encode()))
 
 
-def result(variant: Variant, model: Model) -> str:
-    """Return checksums of a row's outputs, whether it is benign here, or that it does not apply."""
-    if not variant.applies(model):
-        return "-"
-    text = "benign" if variant.of(model).benign else "other"
-    for formula in variant.formulas:
+def made(formula: Formula, model: Model) -> list[Any]:
+    """Return the elements of the outputs of a formula; None of those that do not fit."""
+    outputs = []
+    for output in formula.form.outputs:
         with np.errstate(all="ignore"):
-            parts = [formula(part) for part in model.parts()]
+            parts = [output.make(formula, part) for part in model.parts()]
         fits = [part for part in parts if part is not None]
-        text += f" {crc(np.concatenate(fits)):08x}" if len(fits) == len(parts) else " none"
-    return text
+        outputs.append(np.concatenate(fits) if len(fits) == len(parts) else None)
+    return outputs
+
+
+def result(formula: Formula, model: Model) -> str:
+    """Return checksums of a row's outputs, whether it is benign here, or that it does not apply."""
+    if not formula.applies(model):
+        return "-"
+    text = "benign" if formula.is_benign(model) else "other"
+    sums = ("none" if array is None else f"{crc(array):08x}" for array in made(formula, model))
+    return " ".join([text, *sums])
 
 
 @cache
@@ -261,29 +269,40 @@ def calls(dtype: Any) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def sums(op: str, dtype: Any, variants: Sequence[Variant]) -> list[str]:
+def sums(op: str, dtype: Any, formulas: Sequence[Formula]) -> list[str]:
     """Return a checksum of what each row gives of all calls, "-" where it never applies."""
-    texts: list[list[str]] = [[] for _ in variants]
+    texts: list[list[str]] = [[] for _ in formulas]
     for inputs in calls(dtype)[op]:
         model = model_of(op, inputs)
-        for text, variant in zip(texts, variants, strict=True):
-            text.append(result(variant, model))
+        for text, formula in zip(texts, formulas, strict=True):
+            text.append(result(formula, model))
     return [f"{zlib.crc32('|'.join(t).encode()):08x}" if {*t} != {"-"} else "-" for t in texts]
 
 
-def words(op: str, variant: Variant) -> list[str]:
-    """Return operator, name, source, and a checksum of all else that a row says."""
-    text = f"{variant.benign} {variant.summary} {variant.benign_when}"
-    return [op, variant.name, variant.source, f"{zlib.crc32(text.encode()):08x}"]
+def formula_of(op: str, name: str) -> Formula:
+    """Return the formula of a row."""
+    found = named(operator_of(op).form, name)
+    assert found is not None, (op, name)
+    return found
 
 
-def rows() -> list[list[str]]:
-    """Return what each row says, and a checksum per dtype."""
+def rows(names: Sequence[tuple[str, str]]) -> list[list[str]]:
+    """Return a checksum per dtype of each row, by operator and name."""
     table = []
-    for op, variants in list_variants().items():
-        of_dtypes = [sums(op, dtype, variants) for dtype in DTYPES]
-        table += [[*words(op, v), *of] for v, *of in zip(variants, *of_dtypes, strict=True)]
+    for op in dict.fromkeys(op for op, _ in names):
+        own = [name for other, name in names if other == op]
+        formulas = [formula_of(op, name) for name in own]
+        of_dtypes = [sums(op, dtype, formulas) for dtype in DTYPES]
+        table += [[op, name, *of] for name, *of in zip(own, *of_dtypes, strict=True)]
     return table
+
+
+def every_name() -> list[tuple[str, str]]:
+    """Return what there is a row of: all that are kept, and what is listed since."""
+    kept = [(op, name) for op, name, *_ in json.loads(TABLE.read_text())]
+    tried = calls(DTYPES[0])
+    listed = [(op, v.name) for op, own in list_variants().items() if op in tried for v in own]
+    return list(dict.fromkeys([*kept, *listed]))
 
 
 def text_of(table: list[list[str]]) -> str:
@@ -293,4 +312,4 @@ def text_of(table: list[list[str]]) -> str:
 
 
 if __name__ == "__main__":
-    TABLE.write_text(text_of(rows()))
+    TABLE.write_text(text_of(rows(every_name())))

@@ -37,26 +37,11 @@ def without_epsilon(variant: Variant) -> str:
     return re.sub(r"\b(0|1e-\d+)$", "epsilon", variant.name)
 
 
-def is_combination(variant: Variant, single: set[str]) -> bool:
-    """Tell whether all its steps have rows of their own."""
-    return (
-        len(variant.steps) > 1
-        and variant.name == ", ".join(variant.steps)
-        and (single.issuperset(variant.steps))
-    )
-
-
 def table(variants: Sequence[Variant]) -> str:
-    """Return an operator's table: combinations of its rows are counted, not listed."""
-    single = {variant.steps[0] for variant in variants if len(variant.steps) == 1}
-    listed = [variant for variant in variants if not is_combination(variant, single)]
-    rest = len(variants) - len(listed)
-    # Of formulas that differ in their epsilon alone, one.
-    listed = list({without_epsilon(variant): variant for variant in reversed(listed)}.values())
-    listed.sort(key=variants.index)
+    """Return an operator's table; of formulas that differ in their epsilon alone, one."""
+    listed = {without_epsilon(variant): variant for variant in reversed(variants)}
     text = "| name | benign | formula | met in |\n|---|---|---|---|\n"
-    text += "".join(row(variant) for variant in listed)
-    return text + (f"\nAnd {rest} combinations of these steps.\n" if rest else "")
+    return text + "".join(row(variant) for variant in sorted(listed.values(), key=variants.index))
 
 
 def tables() -> str:

@@ -43,8 +43,8 @@ def second(dtype: Any, steps: dict[str, Any]) -> tuple[dict[str, Any], Outputs]:
 
 RULES: dict[str, Callable[[Any], tuple[Any, Any]]] = {
     "reference": lambda amax: (amax / F32(127), lambda t, s: t / s),
-    "ascend950": lambda amax: (amax * (F32(1) / F32(127)), lambda t, s: t / s),
-    "ascend910b": lambda amax: (
+    "scale amax * (1/127)": lambda amax: (amax * (F32(1) / F32(127)), lambda t, s: t / s),
+    "scale 1 / (127/amax), x * (127/amax)": lambda amax: (
         F32(1) / (F32(127) / amax),
         lambda t, s: t * (F32(127) / amax),
     ),

@@ -16,10 +16,10 @@ from .judge.casts import in_one_dtype
 from .judge.causes import with_causes
 from .judge.outputs import as_elements, check_axis, judged, matches_of, paired, settled
 from .judge.power import blind_spot
+from .judge.ranking import ranked_formulas
 from .judge.refusal import refusal_of
 from .judge.request import Limit, Limits, Request
-from .operators import Model, applicable, model_of, name_of, outputs_of
-from .operators.ranking import ranked_formulas
+from .operators import Model, model_of, name_of, outputs_of
 from .report import explanation as of_formulas
 from .report import pair
 from .report.reports import Report, Reported
@@ -226,7 +226,7 @@ def compared(sides: Sides, request: Request) -> Comparison:
         golden_name=request.golden_name or _origin([g for *_, g in pairs], model),
         variants=matches,
         accepted_variant=accepted,
-        formulas=0 if model is None else len(applicable(model)),
+        formulas=0 if model is None else 1 + len(model.form.steps_for(model)),
         rerun=request.rerun,
         not_compared=tuple(verdict.not_compared(sides.order, given, sides.golden)),
         blind_spot=_blind_spot(model, outputs, pairs),

@@ -9,17 +9,10 @@ from .results import VariantMatch
 
 @dataclass(frozen=True, repr=False)
 class VariantResult(VariantMatch):
-    """A named formula, and how many elements it has otherwise than the actual outputs."""
+    """A formula, and how many elements it has otherwise than the actual outputs."""
 
-    differing: dict[str, int]
-    """Of each output that was given, by its name."""
     estimated: bool = False
     """Whether it was counted in a sample of rows, and multiplied up: it is not 0 then."""
-
-    @property
-    def total(self) -> int:
-        """Differing elements of all outputs."""
-        return sum(self.differing.values())
 
     @property
     def kind(self) -> str:

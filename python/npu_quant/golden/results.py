@@ -138,7 +138,7 @@ class Seen(ShortRepr):
 
 @dataclass(frozen=True, repr=False)
 class VariantMatch(ShortRepr):
-    """A named formula that gives the actual outputs, byte for byte or up to rounding ties."""
+    """A formula that gives the actual outputs: byte for byte, or but for some elements."""
 
     name: str
     benign: bool
@@ -147,12 +147,23 @@ class VariantMatch(ShortRepr):
     """The formula, in a line."""
     source: str
     """Where it is met."""
-    left: dict[str, int] = field(default_factory=dict, kw_only=True)
-    """Codes of each output that it does not give; empty where it gives all of all outputs."""
-    at_ties: dict[str, int] = field(default_factory=dict, kw_only=True)
-    """How many of these lie at a tie of the formula's own."""
-    attribute: str = field(default="", kw_only=True)
-    """The operator's attribute that chooses it, such as "scale_alg=1"; "" where none does."""
+    left: dict[str, int] = field(default_factory=dict)
+    """Elements that it does not give, by output; one of which it gives all is not here."""
+    at_ties: dict[str, int] = field(default_factory=dict)
+    """How many of these lie at a tie of the formula's own: another order of its operations may have
+    rounded them to the other side."""
+    attribute: str = ""
+    """The operator's arguments that ask for it, such as "scale_alg=1"; "" where none does."""
+
+    @property
+    def total(self) -> int:
+        """Elements of all outputs that it does not give."""
+        return sum(self.left.values())
+
+    @property
+    def explains(self) -> bool:
+        """Whether it gives all but what lies at its ties."""
+        return self.left == self.at_ties
 
 
 @dataclass(frozen=True, repr=False)
@@ -320,12 +331,12 @@ class ComparisonData:
     golden_name: str = "array"
     """Where the arrays came from, such as a file's name or "computed"."""
     variants: tuple[VariantMatch, ...] = ()
-    """The named formulas that give the actual outputs, the best first: byte for byte, then those
-    that explain an output up to ties (`left`)."""
+    """The formulas that give all of the actual outputs, byte for byte; else up to ties of their
+    own; else the one that gives all but few of what differs."""
     accepted_variant: str | None = None
     """The one of them that passes: the one that was named, or a benign one."""
     formulas: int = 0
-    """How many named formulas were tried."""
+    """How many steps of formulas were tried, alone and together; 0 where there is no operator."""
     rerun: str = ""
     """A command that does it again, where there is one."""
     not_compared: tuple[str, ...] = ()

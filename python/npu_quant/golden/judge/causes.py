@@ -16,7 +16,7 @@ from ...arrays import Source
 from ..elements import Elements, elements_of_output
 from ..measure.layout import Layout
 from ..measure.parts import Index, Part, elements, part_of, some_of, whole
-from ..operators import Model, applicable
+from ..operators import Model
 from ..results import OutputComparison, Where
 from ..sides import Paired
 from ..sources import ArraySource, size_of
@@ -279,10 +279,10 @@ def _formulas(look: Look) -> Iterator[str]:
     part = dataclasses.replace(look.part, rows=look.part.rows[rows])
     small = dataclasses.replace(look, part=part)
     at = np.clip(part.index - begin, 0, end - begin - 1)
-    for variant in applicable(model):
-        codes = variant.formulas[output](chunk)
+    for formula in model.form.listed(model):
+        codes = model.form.outputs[output].make(formula, chunk)
         if codes is not None:
-            text = f'the formula "{variant.name}" {look.part.where}'
+            text = f'the formula "{formula.variant(model).name}" {look.part.where}'
             if small.left(Guess(text, part.own.values(codes[at]), known[rows])) < np.inf:
                 yield text
     chunk.forget()

@@ -18,16 +18,19 @@ from ..measure.collected import MOST_LISTED, Collector
 from ..measure.differing import differences
 from ..measure.metrics import Positions, measure
 from ..measure.where import axis_of, has_axis, locate
-from ..operators import Model, applicable, list_variants, matching_variants
+from ..operators import Model
+from ..operators.formula import named as formula_named
 from ..results import Element, Metrics, OutputComparison, Seen, Tolerance, VariantMatch, Where
 from ..sides import Outputs, Paired
 from ..sources import ArraySource, Cast, Number
 from . import verdict
 from .casts import note_of
 from .power import power_of
+from .profiles import PROFILES
 from .refusal import is_constant, is_same
 from .request import Limits, Request
 from .rounding import Dequantized, Rounding, follows_scale
+from .search import explanations
 from .tolerance import Measured, is_kept, rule_of, verdicts_of_presets
 
 
@@ -257,32 +260,31 @@ def _other_scale(
 def matches_of(
     model: Model | None, given: Outputs, outputs: Sequence[OutputComparison], named: str | None
 ) -> tuple[VariantMatch, ...]:
-    """Return the named formulas that give all outputs.
+    """Return the formulas that give all outputs, or come near where they fail.
 
     Raises:
         ParamError: the operator has no formula that goes by the name that was given.
     """
     if model is None:
         return ()
-    if named is not None:
-        known = [v.name for v in (*applicable(model), *list_variants(model.op))]
-        if named not in known:
-            listed = ", ".join(known[:8])
-            every = either(f"npu_quant.golden.list_variants({model.op!r})", "--explain ranks all")
-            raise ParamError(
-                f"variant is {named!r}, which {model.op} does not know. Known: "
-                f"{listed} ...: {every}."
-            )
+    if named is not None and not _is_known(model, named):
+        every = either(f"npu_quant.golden.list_variants({model.op!r})", "--explain")
+        raise ParamError(
+            f"variant is {named!r}, which {model.op} does not know: {every} has the steps that "
+            "names are made of."
+        )
     if any(o.metrics is None for o in outputs) or all(o.rung == "identical" for o in outputs):
         return ()
-    first = {
-        model.outputs.index(o.name): o.metrics.first
-        for o in outputs
-        if o.metrics is not None and o.metrics.first is not None
-    }
     sources = (given.get(name) for name in model.outputs)
     arrays = tuple(None if source is None else source.array() for source in sources)
-    return matching_variants(model, arrays, first)
+    fails = any(o.rung == "different" for o in outputs)
+    return explanations(model, arrays, named, up_to_ties=fails)
+
+
+def _is_known(model: Model, name: str) -> bool:
+    """Tell whether a formula goes by a name."""
+    others = (*PROFILES, *model.form.siblings)
+    return name in others or formula_named(model.form, name, model) is not None
 
 
 def settled(
@@ -299,7 +301,7 @@ def settled(
         rung = verdict.settled(
             output.rung,
             0 if output.metrics is None else output.metrics.mismatches,
-            named=bool(matches),
+            named=any(match.explains for match in matches),
             accepted=accepted is not None,
             kept=tolerance is not None and tolerance.passed,
         )

@@ -43,8 +43,8 @@ class Rounding:
         self._ill += int(np.count_nonzero(explains_any(test.magnitude, self.allowed, self._own)))
         # Elements that have no such number are farther than any that has.
         order = np.where(np.isnan(distance), np.inf, distance)
-        at = int(np.argmax(order))
-        if order[at] > self._farthest:
+        at = int(np.argmax(order)) if len(order) else 0
+        if len(order) and order[at] > self._farthest:
             self._farthest, self._value = float(order[at]), float(test.value[at])
             self._index = int(some.places[at])
         return ties, test, order

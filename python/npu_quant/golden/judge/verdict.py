@@ -184,7 +184,8 @@ def accepted_of(matches: Sequence[VariantMatch], named: str | None) -> str | Non
 
     One passes if it is the same in real numbers, or was named.
     """
-    accepted = [match.name for match in matches if match.benign or match.name == named]
+    passing = [match for match in matches if match.explains]
+    accepted = [match.name for match in passing if match.benign or match.name == named]
     return min(accepted, key=lambda name: name != named, default=None)
 
 

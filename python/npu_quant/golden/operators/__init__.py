@@ -6,10 +6,8 @@ follow to the bit, and on float64, without the one that rounds, the number a tie
 """
 
 from .formula import Variant
-from .matching import matching_variants
 from .model import Model, Part
 from .registry import (
-    applicable,
     inputs_of,
     list_variants,
     model_of,
@@ -23,10 +21,8 @@ __all__ = [
     "Model",
     "Part",
     "Variant",
-    "applicable",
     "inputs_of",
     "list_variants",
-    "matching_variants",
     "model_of",
     "name_of",
     "operator_of",

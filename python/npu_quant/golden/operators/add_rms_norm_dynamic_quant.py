@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from . import norm_dynamic_quant
-from .norm_dynamic_quant import NormDynamicQuant, scales, y
+from .formula import Made
+from .norm_dynamic_quant import NormDynamicQuant
 
 
 class AddRmsNormDynamicQuant(NormDynamicQuant):
     """npu_add_rms_norm_dynamic_quant: a sum, its norm, and codes of that for two branches."""
 
+    form = norm_dynamic_quant.form(2, (Made(lambda formula, part: part.x.reshape(-1)),))
     terms = ("x1", "x2")
     codes_dtype = "y_dtype"
     smooths = ("smooth_scale1", "smooth_scale2")
@@ -20,17 +20,3 @@ class AddRmsNormDynamicQuant(NormDynamicQuant):
         mask = self.inputs["output_mask"]
         both = all(factors is not None for factors in self.factors_by_output)
         return (True, both) if mask is None else tuple(mask)
-
-
-FORM = replace(
-    norm_dynamic_quant.FORM,
-    outputs=(
-        lambda formula, part: y(formula, part, 0),
-        lambda formula, part: y(formula, part, 1),
-        lambda formula, part: part.x.reshape(-1),
-        lambda formula, part: scales(formula, part, 0),
-        lambda formula, part: scales(formula, part, 1),
-    ),
-)
-REFERENCE = FORM.formula()
-VARIANTS = tuple(norm_dynamic_quant.variants(FORM))

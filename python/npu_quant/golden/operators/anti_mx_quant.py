@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from . import steps
 from .arithmetic import Floats, stored_in
 from .blocks import BIAS, NOT_FINITE, Blocks
 from .elements import ElementModel, ElementPart, dtype_of
-from .formula import Test, Variant, always
+from .formula import Form, Formula, Made, Other, Step, Test, always
 from .model import Array, Exact, Flat, Float32
 
 KERNEL = "hicann/ops-nn quant/anti_mx_quant/op_kernel"
@@ -34,29 +35,6 @@ class Numbers(Flat):
     def read(self, begin: int, end: int) -> Float32:
         """Return numbers [begin, end)."""
         return self._own.values(super().read(begin, end)).astype(np.float32)
-
-
-class AntiMxQuant(ElementModel):
-    """npu_anti_mx_quant."""
-
-    def prepare(self) -> None:
-        """Read the arguments."""
-        x, mxscale, axis, src_type, dst_type = (
-            self.inputs[name] for name in ("x", "mxscale", "axis", "src_type", "dst_type")
-        )
-        name = _codes.row_of(296 if src_type is None else src_type).name
-        self.is_packed = name[:6] == "float4"
-        self.x = _codes.unpacked(x) if self.is_packed else x
-        self.dtype = self.x.dtype
-        self.elements = Numbers(self.x, name)
-        self.blocks = Blocks.along(self.x.shape, -1 if axis is None else axis, 32)
-        self.bytes = Flat(mxscale.view(np.uint8))
-        self.values = elements_of(dtype_of(15 if dst_type is None else dst_type))
-
-    def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
-        """Return x * 2^E."""
-        value = self.elements.take(index) * powers(self.bytes.take(self.blocks.bytes_at(index)))
-        return value, (value,)
 
 
 def powers(b: Array) -> NDArray[np.float64]:
@@ -96,29 +74,6 @@ def product(q: Floats, b: Array, to: Any) -> Floats:
     return (q * powers(b)).astype(np.float32)
 
 
-def row(
-    name: str,
-    text: str,
-    source: str,
-    function: Callable[[Floats, Array, Any], Floats] = product,
-    applies: Test = always,
-    *,
-    numbers: Callable[[ElementPart], Floats] = lambda part: part.read("elements"),
-    is_in_rows: bool = False,
-    is_benign: bool = False,
-) -> Variant:
-    """Return a formula of numbers, their blocks' bytes and the result's format."""
-
-    def values(part: ElementPart) -> Array:
-        own = part.model.values
-        b = part.once(is_in_rows, lambda: bytes_of(part, is_in_rows=is_in_rows))
-        return np.asarray(function(part.once(numbers, lambda: numbers(part)), b, own)).astype(
-            own.carrier
-        )
-
-    return Variant(name, is_benign, f"y = {text}", source, (values,), applies)
-
-
 def without_subnormals(q: Floats, b: Array, to: Any) -> Floats:
     """Return the product, and 0 below the least normal number of the result."""
     y = product(q, b, to)
@@ -132,71 +87,129 @@ def saturated(q: Floats, b: Array, to: Any) -> Floats:
     return np.clip(product(q, b, to), low, high)
 
 
-VARIANTS: tuple[Variant, ...] = (
-    row("reference", "x * 2^(b - 127)", "docs/numerics.md 15", is_benign=True),
-    row(
-        "saturated",
-        "x * 2^(b - 127), at most the greatest of dst_type",
-        KERNEL,
-        saturated,
-        gives_16_bits,
+def other(
+    name: str,
+    text: str,
+    source: str,
+    function: Callable[[Floats, Array, Any], Floats],
+    applies: Test = always,
+) -> Step:
+    """Return another function of numbers, their blocks' bytes and the result's format."""
+    return Other(name, text, function, source, applies)
+
+
+SLOTS = {
+    "numbers": (
+        Step("", "", lambda part: part.read("elements")),
+        Other(
+            "high nibble first",
+            ", the first code in the high nibble",
+            swapped,
+            "another order of float4 in a byte",
+            is_packed,
+        ),
     ),
-    row(
-        "subnormals become 0",
-        "x * 2^(b - 127), 0 below the normal range of dst_type",
-        "arithmetic that flushes to zero",
-        without_subnormals,
+    "bytes": (
+        Step("", "", bytes_of),
+        Other(
+            "bytes in rows",
+            ", bytes block by block",
+            partial(bytes_of, is_in_rows=True),
+            "mxscale of another axis that was not interleaved",
+            is_side_by_side,
+        ),
     ),
-    row(
-        "scale in 16 bits",
-        "x * dst_type(2^(b - 127))",
-        steps.NARROW_SCALES,
-        lambda q, b, to: q * stored_in(to.carrier)(powers(b).astype(np.float32)),
-        gives_16_bits,
+    "product": (
+        Step("", "x * 2^(b - 127)", product),
+        other(
+            "saturated",
+            "x * 2^(b - 127), at most the greatest of dst_type",
+            KERNEL,
+            saturated,
+            gives_16_bits,
+        ),
+        other(
+            "subnormals become 0",
+            "x * 2^(b - 127), 0 below the normal range of dst_type",
+            "arithmetic that flushes to zero",
+            without_subnormals,
+        ),
+        other(
+            "scale in 16 bits",
+            "x * dst_type(2^(b - 127))",
+            steps.NARROW_SCALES,
+            lambda q, b, to: q * stored_in(to.carrier)(powers(b).astype(np.float32)),
+            gives_16_bits,
+        ),
+        other(
+            "byte 255 is 2^128",
+            "x * 2^(b - 127), for b = 255, too",
+            "exponents shifted into float32's bits",
+            lambda q, b, to: (q * np.ldexp(1.0, b.astype(np.int32) - BIAS)).astype(np.float32),
+        ),
+        other(
+            "byte 0 is 0",
+            "x * (b << 23 as float32)",
+            "exponents shifted into float32's bits",
+            lambda q, b, to: q * (b.astype(np.uint32) << 23).view(np.float32),
+        ),
+        other(
+            "one more",
+            "x * 2^(b - 126)",
+            "the exponent of frexp, by mistake",
+            lambda q, b, to: (q * powers(b) * 2).astype(np.float32),
+        ),
+        other(
+            "one less",
+            "x * 2^(b - 128)",
+            steps.MISTAKE,
+            lambda q, b, to: (q * powers(b) / 2).astype(np.float32),
+        ),
+        other(
+            "x / scale",
+            "x / 2^(b - 127)",
+            "a scale that is a multiplier",
+            lambda q, b, to: (q / powers(b)).astype(np.float32),
+        ),
+        other("scale ignored", "x", steps.MISTAKE, lambda q, b, to: q),
     ),
-    row(
-        "byte 255 is 2^128",
-        "x * 2^(b - 127), for b = 255, too",
-        "exponents shifted into float32's bits",
-        lambda q, b, to: (q * np.ldexp(1.0, b.astype(np.int32) - BIAS)).astype(np.float32),
-    ),
-    row(
-        "byte 0 is 0",
-        "x * (b << 23 as float32)",
-        "exponents shifted into float32's bits",
-        lambda q, b, to: q * (b.astype(np.uint32) << 23).view(np.float32),
-    ),
-    row(
-        "one more",
-        "x * 2^(b - 126)",
-        "the exponent of frexp, by mistake",
-        lambda q, b, to: (q * powers(b) * 2).astype(np.float32),
-    ),
-    row(
-        "one less",
-        "x * 2^(b - 128)",
-        steps.MISTAKE,
-        lambda q, b, to: (q * powers(b) / 2).astype(np.float32),
-    ),
-    row(
-        "x / scale",
-        "x / 2^(b - 127)",
-        "a scale that is a multiplier",
-        lambda q, b, to: (q / powers(b)).astype(np.float32),
-    ),
-    row("scale ignored", "x", steps.MISTAKE, lambda q, b, to: q),
-    row(
-        "bytes in rows",
-        "x * 2^(b - 127), bytes block by block",
-        "mxscale of another axis that was not interleaved",
-        applies=is_side_by_side,
-        is_in_rows=True,
-    ),
-    row(
-        "high nibble first",
-        "x * 2^(b - 127), the first code in the high nibble",
-        "another order of float4 in a byte",
-        applies=is_packed,
-        numbers=swapped,
-    ),
-)
+}
+
+
+def values(formula: Formula, part: ElementPart) -> Array:
+    """Return the values of a part."""
+    own = part.model.values
+    operands = (part.call(formula[slot].function, part) for slot in ("numbers", "bytes"))
+    return np.asarray(formula["product"].function(*operands, own)).astype(own.carrier)
+
+
+class AntiMxQuant(ElementModel):
+    """npu_anti_mx_quant."""
+
+    form = Form(
+        SLOTS,
+        lambda formula: (
+            f"y = {formula['product'].text}{formula['bytes'].text}{formula['numbers'].text}"
+        ),
+        (Made(values),),
+        "docs/numerics.md 15",
+    )
+
+    def prepare(self) -> None:
+        """Read the arguments."""
+        x, mxscale, axis, src_type, dst_type = (
+            self.inputs[name] for name in ("x", "mxscale", "axis", "src_type", "dst_type")
+        )
+        name = _codes.row_of(296 if src_type is None else src_type).name
+        self.is_packed = name[:6] == "float4"
+        self.x = _codes.unpacked(x) if self.is_packed else x
+        self.dtype = self.x.dtype
+        self.elements = Numbers(self.x, name)
+        self.blocks = Blocks.along(self.x.shape, -1 if axis is None else axis, 32)
+        self.bytes = Flat(mxscale.view(np.uint8))
+        self.values = elements_of(dtype_of(15 if dst_type is None else dst_type))
+
+    def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
+        """Return x * 2^E."""
+        value = self.elements.take(index) * powers(self.bytes.take(self.blocks.bytes_at(index)))
+        return value, (value,)

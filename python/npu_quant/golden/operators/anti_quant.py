@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,35 +9,12 @@ from numpy.typing import NDArray
 
 from ..elements import elements_of
 from . import steps
-from .arithmetic import Floats, compiled, fused, roundings, stored_in
+from .arithmetic import Floats, as_it_is, compiled, fused, roundings, stored_in
 from .elements import ElementModel, ElementPart, Spread, dtype_of
-from .formula import Test, Variant, always
+from .formula import Before, Form, Formula, Other, Output, Step, Test, always
 from .model import Array, Exact, unpacked
 
-KERNEL = "hicann/ops-nn quant/ascend_anti_quant_v2"
 TORCH = "torch in the dtype of a 16-bit model"
-
-
-class AntiQuant(ElementModel):
-    """npu_anti_quant."""
-
-    def prepare(self) -> None:
-        """Read the arguments."""
-        inputs = self.inputs
-        x, scale, offset = numbers_of(inputs["x"]), inputs["scale"], inputs["offset"]
-        shape = x.shape
-        self.read(x, scale, None, axis_of(scale, shape))
-        if offset is not None:
-            self.zero_point = Spread(offset, shape, axis_of(offset, shape))
-        to = inputs["dst_dtype"]
-        self.values = elements_of(dtype_of("float16" if to is None else to))
-
-    def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
-        """Return (x + offset) * scale."""
-        o = self.wide(index)
-        offset = np.zeros(1) if o.zero_point is None else o.zero_point
-        value = reference(o.x, o.scale, offset, None)
-        return value, (value, o.x * o.scale, offset * o.scale)
 
 
 def numbers_of(x: Array) -> Array:
@@ -67,72 +43,119 @@ def gives_float16(model: Any) -> bool:
     return bool(model.values.carrier == np.float16)
 
 
-NAMES = ("x", "scale", "offset", "dst_dtype")
-"""What a formula is made of; dst_dtype rounds to the values' dtype."""
 REFERENCE = "(x + offset) * scale"
 PRODUCTS = "x * scale + offset * scale"
+NAMES = ("x", "scale", "offset", "dst_dtype")
+"""What a formula is made of; dst_dtype rounds to the values' dtype."""
 
 
-def row(
-    name: str,
-    text: str,
-    source: str,
-    applies: Test = always,
-    benign: bool = False,
-    function: Callable[..., Floats] | None = None,
-) -> Variant:
-    """Return a variant that does as its text says, unless it has a function."""
-    formula = function or compiled(text, *NAMES)
-
-    def values(part: ElementPart) -> Array:
-        to = part.model.values.carrier
-        offset = part.read("zero_point") if has_offset(part.model) else np.zeros(1, np.float32)
-        return np.asarray(
-            formula(part.read("elements"), part.read("scale"), offset, stored_in(to)).astype(to)
-        )
-
+def as_text(name: str, text: str, source: str, applies: Test = always, **more: Any) -> Step:
+    """Return a formula that does as its text says, unless it has a function."""
+    function = more.pop("function", None) or compiled(text, *NAMES)
     most = 1 + roundings(text.partition(",")[0])  # 1 of the scale, which was rounded itself
-    return Variant(name, benign, f"y = {text}", source, (values,), applies, roundings=most)
+    return Step(name, text, function, source, applies, roundings=most, **more)
 
 
-reference = compiled(REFERENCE, *NAMES)
-VARIANTS: tuple[Variant, ...] = (
-    row("reference", REFERENCE, "docs/numerics.md 9", benign=True),
-    row(PRODUCTS, PRODUCTS, "scripts", has_offset, benign=True),
-    row(
+def other(name: str, text: str, source: str, applies: Test = always) -> Step:
+    """Return a formula that is another one over the real numbers, too."""
+    return as_text(name, text, source, applies, benign=False)
+
+
+BENIGN = (
+    as_text("", REFERENCE, ""),
+    as_text(PRODUCTS, PRODUCTS, "scripts", has_offset),
+    as_text(
         f"{PRODUCTS}, fused",
         f"{PRODUCTS}, the first product and the sum rounded once",
         "fused multiply-add",
         has_offset,
-        True,
-        lambda x, scale, offset, to: fused(x, scale, offset * scale),
+        function=lambda x, scale, offset, to: fused(x, scale, offset * scale),
     ),
-    row(
+    as_text(
         "rounded once",
         f"{REFERENCE} in float64, rounded to dst_dtype",
         "NumPy scripts in float64",
-        benign=True,
         function=lambda x, scale, offset, to: (x.astype(np.float64) + offset) * scale,
     ),
-    row("offset subtracted", "(x - offset) * scale", "the zero point of npu_quantize", has_offset),
-    row("offset ignored", "x * scale", steps.MISTAKE, has_offset),
-    row("x * scale + offset", "x * scale + offset", steps.MISTAKE, has_offset),
-    row("x / scale", "(x + offset) / scale", "a scale that is a multiplier"),
-    row("sum in 16 bits", "dst_dtype(x + offset) * scale", KERNEL, has_offset),
-    row("scale in 16 bits", "(x + offset) * dst_dtype(scale)", steps.NARROW_SCALES),
-    row("all in 16 bits", "dst_dtype(x + dst_dtype(offset)) * dst_dtype(scale)", TORCH),
-    row(
+)
+OTHERS = (
+    other(
+        "offset subtracted", "(x - offset) * scale", "the zero point of npu_quantize", has_offset
+    ),
+    other("offset ignored", "x * scale", steps.MISTAKE, has_offset),
+    other("x * scale + offset", "x * scale + offset", steps.MISTAKE, has_offset),
+    other("x / scale", "(x + offset) / scale", "a scale that is a multiplier"),
+    other("sum in 16 bits", "dst_dtype(x + offset) * scale", "scripts in 16 bits", has_offset),
+    other("scale in 16 bits", "(x + offset) * dst_dtype(scale)", steps.NARROW_SCALES),
+    other("all in 16 bits", "dst_dtype(x + dst_dtype(offset)) * dst_dtype(scale)", TORCH),
+    other(
         "product in 16 bits before the sum",
         "dst_dtype(x * scale) + dst_dtype(offset * scale)",
         TORCH,
         has_offset,
     ),
-    row("scale twice (sqrtMode)", f"{REFERENCE} * scale", "aclnnAscendAntiQuant with sqrtMode"),
-    row(
-        "saturated",
-        f"{REFERENCE}, at most 65504",
-        "the device's saturation mode",
-        gives_float16,
-        function=lambda *some: np.clip(reference(*some), np.float32(-65504), np.float32(65504)),
-    ),
+    other("scale twice (sqrtMode)", f"{REFERENCE} * scale", "aclnnAscendAntiQuant with sqrtMode"),
 )
+SLOTS = {
+    "formula": (*BENIGN, *OTHERS),
+    "end": (
+        Step("", "", as_it_is),
+        Other(
+            "saturated",
+            ", at most 65504",
+            lambda y: np.clip(y, np.float32(-65504), np.float32(65504)),
+            "the device's saturation mode",
+            gives_float16,
+        ),
+    ),
+}
+
+
+class Values(Output):
+    """Values of the elements of a part."""
+
+    def make(self, formula: Formula, part: ElementPart) -> Array:
+        """Return them in their dtype."""
+        return np.asarray(self._of(formula, part, np.float32).astype(part.model.values.carrier))
+
+    def before(self, formula: Formula, part: ElementPart) -> Before:
+        """Return them in float64."""
+        wide = np.asarray(self._of(formula, part, np.float64), np.float64)
+        return wide, np.abs(wide)
+
+    def _of(self, formula: Formula, part: ElementPart, dtype: Any) -> Floats:
+        offset = part.read("zero_point") if has_offset(part.model) else np.zeros(1, np.float32)
+        operands = (
+            some.astype(dtype) for some in (part.read("elements"), part.read("scale"), offset)
+        )
+        to = stored_in(part.model.values.carrier)
+        return formula["end"].function(formula["formula"].function(*operands, to))
+
+
+class AntiQuant(ElementModel):
+    """npu_anti_quant."""
+
+    form = Form(
+        SLOTS,
+        lambda formula: f"y = {formula['formula'].text}{formula['end'].text}",
+        (Values(),),
+        "docs/numerics.md 9",
+    )
+
+    def prepare(self) -> None:
+        """Read the arguments."""
+        inputs = self.inputs
+        x, scale, offset = numbers_of(inputs["x"]), inputs["scale"], inputs["offset"]
+        shape = x.shape
+        self.read(x, scale, None, axis_of(scale, shape))
+        if offset is not None:
+            self.zero_point = Spread(offset, shape, axis_of(offset, shape))
+        to = inputs["dst_dtype"]
+        self.values = elements_of(dtype_of("float16" if to is None else to))
+
+    def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
+        """Return (x + offset) * scale."""
+        o = self.wide(index)
+        offset = np.zeros(1) if o.zero_point is None else o.zero_point
+        value = self.reference["formula"].function(o.x, o.scale, offset, None)
+        return value, (value, o.x * o.scale, offset * o.scale)

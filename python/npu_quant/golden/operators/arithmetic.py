@@ -65,7 +65,8 @@ def hybrid(q: Floats) -> Floats:
 
     The 14 upper of the bits that are dropped are a fraction, the 14 lowest of all a threshold.
     """
-    bits = np.ascontiguousarray(q).view(np.uint32)
+    q = np.ascontiguousarray(q, np.float32)
+    bits = q.view(np.uint32)
     exponent = (bits >> 23 & 0xFF).astype(np.int32) - 127
     size = np.abs(exponent)
     dropped = (20 + (size > 3) + (size > 7) + (size > 15)).astype(np.uint32)

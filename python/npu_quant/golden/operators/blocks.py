@@ -211,13 +211,13 @@ class BlockModel(Model):
         ]
         return tuple(span for both in every for span in both)
 
-    def parts(self) -> list[Part]:
+    def parts(self, size: int | None = None) -> list[Part]:
         """Split along the pairs of blocks."""
         return [
             self.part(self, number, *pairs)
             for number, blocks in enumerate(self.blocks)
             for pairs in ranges(
-                blocks.pairs, max(1, PART // max(1, 2 * blocks.block * blocks.inner))
+                blocks.pairs, max(1, (size or PART) // max(1, 2 * blocks.block * blocks.inner))
             )
         ]
 

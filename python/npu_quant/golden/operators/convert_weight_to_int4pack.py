@@ -10,28 +10,9 @@ from ... import _codes
 from ..._codes import int4_of
 from ..elements import elements_of
 from . import steps
-from .formula import Variant
+from .formula import Form, Made, Other, Step
 from .model import Array, Flat, unpacked
-from .words import WordModel, row
-
-
-class ConvertWeightToInt4pack(WordModel):
-    """npu_convert_weight_to_int4pack."""
-
-    has_scale_per_row = False
-
-    def prepare(self) -> None:
-        """Read the arguments."""
-        weight = self.inputs["weight"]
-        self.elements = Flat(weight)
-        self.is_integer = weight.dtype == np.int32
-        self.format = elements_of("int4" if self.is_integer else "float4_e2m1")
-
-    def as_elements(self, output: int, array: Array) -> Array:
-        """Return the codes of words: of float4 a byte each."""
-        if self.is_integer:
-            return unpacked(array)
-        return _codes.unpacked(array) if array.itemsize == 4 and array.ndim > 0 else array
+from .words import WordModel
 
 
 def codes(model: Any, begin: int, end: int) -> Array:
@@ -90,27 +71,53 @@ def is_float(model: Any) -> bool:
     return not model.is_integer
 
 
-VARIANTS: tuple[Variant, ...] = (
-    row("reference", "the codes, the first in the lowest nibble", "docs/numerics.md 16", codes),
-    row(
+WORDS = (
+    Step("", "the codes, the first in the lowest nibble", codes),
+    Other(
         "high nibble first",
         "the codes, the first of two in the high nibble",
-        "another order of nibbles in a byte",
         in_order(1, 0, 3, 2, 5, 4, 7, 6),
+        "another order of nibbles in a byte",
     ),
-    row(
+    Other(
         "first code highest",
         "the codes, the first in the highest nibble",
-        "another order of nibbles in a word",
         in_order(7, 6, 5, 4, 3, 2, 1, 0),
+        "another order of nibbles in a word",
     ),
-    row(
+    Other(
         "codes 0, 2, 4, 6, 1, 3, 5, 7",
         "the codes in the order 0, 2, 4, 6, 1, 3, 5, 7",
-        "AutoAWQ's order",
         in_order(0, 2, 4, 6, 1, 3, 5, 7),
+        "AutoAWQ's order",
     ),
-    row("8 is 0", "code + 8", "GPTQ's and compressed-tensors' codes", with_bias, is_integer),
-    row("saturated", "the nearest codes", "scripts that round first", saturated),
-    row("-0 is 0", "the codes, 0 for -0", steps.MISTAKE, without_minus_zero, is_float),
+    Other("8 is 0", "code + 8", with_bias, "GPTQ's and compressed-tensors' codes", is_integer),
+    Other("saturated", "the nearest codes", saturated, "scripts that round first"),
+    Other("-0 is 0", "the codes, 0 for -0", without_minus_zero, steps.MISTAKE, is_float),
 )
+
+
+class ConvertWeightToInt4pack(WordModel):
+    """npu_convert_weight_to_int4pack."""
+
+    form = Form(
+        {"codes": WORDS},
+        lambda formula: f"y = {formula['codes'].text}",
+        (Made(lambda formula, part: formula["codes"].function(part.model, *part.spans[0])),),
+        "docs/numerics.md 16",
+    )
+
+    has_scale_per_row = False
+
+    def prepare(self) -> None:
+        """Read the arguments."""
+        weight = self.inputs["weight"]
+        self.elements = Flat(weight)
+        self.is_integer = weight.dtype == np.int32
+        self.format = elements_of("int4" if self.is_integer else "float4_e2m1")
+
+    def as_elements(self, output: int, array: Array) -> Array:
+        """Return the codes of words: of float4 a byte each."""
+        if self.is_integer:
+            return unpacked(array)
+        return _codes.unpacked(array) if array.itemsize == 4 and array.ndim > 0 else array

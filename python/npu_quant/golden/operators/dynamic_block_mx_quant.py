@@ -8,10 +8,7 @@ from numpy.typing import NDArray
 from .blocks import BlockPart, Blocks
 from .dynamic_mx_quant import DynamicMxQuant
 from .model import Array, Float32
-from .mx import REFERENCE, VARIANTS
 from .scale_grid import ScaleGrid
-
-__all__ = ["REFERENCE", "VARIANTS", "DynamicBlockMxQuant"]
 
 TILE = 32
 

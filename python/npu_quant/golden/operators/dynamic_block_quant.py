@@ -6,31 +6,61 @@ from dataclasses import replace
 
 import numpy as np
 
-from . import steps
-from .dynamic_quant import (
-    BY_INVERSE_AMAX,
-    FORM,
-    MULTIPLIER,
-    NARROW_REPORTED,
-    TIMES_INVERSE,
-    formulas,
-    in_groups,
-    scale_step,
-    with_values,
-)
+from . import groups, steps
+from .codes import Codes
+from .dynamic_quant import BOUND, MULTIPLIER, QUOTIENTS, REPORTED, SCALES, scale_step
 from .edges import grouped_edges, zero_where_none
-from .formula import Other, Variant
+from .formula import Form, Made, Other
 from .grouped_tiles import GroupedTiling
-from .groups import INPUTS, PER_TENSOR, per_row
 from .model import Array
 from .tiles import GroupedModel, Tiling, bounded
 
-KERNELS = "hicann/ops-nn quant/dynamic_block_quant/op_kernel"
 PAGE = "the page of torch_npu.npu_dynamic_block_quant, unlike its example"
+
+
+def is_bounded(model: GroupedModel) -> bool:
+    """Tell whether there is a min_scale."""
+    return bool(model.min_scale > 0)
+
+
+PER_ROW = Other("per row", "max |x| of the row", groups.per_row, "npu_dynamic_quant")
+PRINTED = scale_step("as the page prints it", "127 / amax", PAGE, benign=False)
+UNBOUNDED = Other(
+    "min_scale ignored", "{scale}", lambda scale, least: scale, steps.MISTAKE, is_bounded
+)
+INFINITE = Other(
+    "inf beyond min_scale",
+    "{scale}, but inf where amax is",
+    lambda scale, least: np.where(np.isinf(scale), scale, bounded(scale, least)),
+    "hicann/ops-nn quant/dynamic_block_quant, grouped_dynamic_block_quant: op_kernel",
+    is_bounded,
+)
+FLOORED = Other(
+    "scale at least min_scale",
+    "max({scale}, min_scale)",
+    lambda scale, least: np.maximum(scale, least),
+    "the name read literally",
+    is_bounded,
+)
+SLOTS = {
+    "values": (groups.AS_GIVEN, PER_ROW, groups.PER_TENSOR, groups.FINITE_ONLY, *groups.INPUTS),
+    "scale": (*SCALES, PRINTED),
+    "bound": (BOUND, UNBOUNDED, FLOORED, INFINITE),
+    "reported": (REPORTED[0], replace(MULTIPLIER, source=PAGE), *REPORTED[2:]),
+    "quotient": QUOTIENTS,
+} | steps.ENDS
+SLOTS["clamp"] = (steps.CLAMP, steps.CLAMP_SYMMETRIC, groups.UNSATURATED)
 
 
 class DynamicBlockQuant(GroupedModel):
     """npu_dynamic_block_quant: a group is a block of some columns of one row or several."""
+
+    form = Form(
+        SLOTS,
+        groups.text,
+        (Codes(groups.operands), Made(groups.scales)),
+        "docs/numerics.md 2",
+    )
 
     def prepare(self) -> None:
         """Read the arguments."""
@@ -59,55 +89,3 @@ class Grouped(DynamicBlockQuant):
         if self.kinds[output] != "scale":
             return elements
         return zero_where_none(elements, self.edges, self.x.ndim - 2)
-
-
-def is_bounded(model: GroupedModel) -> bool:
-    """Tell whether there is a min_scale."""
-    return bool(model.min_scale > 0)
-
-
-PER_ROW = Other("per row", "max |x| of the row", per_row, "npu_dynamic_quant")
-PRINTED = scale_step("as the page prints it", "127 / amax", PAGE, benign=False)
-UNBOUNDED = Other(
-    "min_scale ignored", "{scale}", lambda scale, least: scale, steps.MISTAKE, is_bounded
-)
-INFINITE = Other(
-    "inf beyond min_scale",
-    "{scale}, but inf where amax is",
-    lambda scale, least: np.where(np.isinf(scale), scale, bounded(scale, least)),
-    "hicann/ops-nn quant/dynamic_block_quant, grouped_dynamic_block_quant: op_kernel",
-    is_bounded,
-)
-FLOORED = Other(
-    "scale at least min_scale",
-    "max({scale}, min_scale)",
-    lambda scale, least: np.maximum(scale, least),
-    "the name read literally",
-    is_bounded,
-)
-PAGE_MULTIPLIER = replace(MULTIPLIER, source=PAGE)
-ASCEND910B = FORM.formula(scale=TIMES_INVERSE, quotient=BY_INVERSE_AMAX)
-
-REFERENCE = FORM.formula()
-VARIANTS: tuple[Variant, ...] = (
-    REFERENCE.row(source="docs/numerics.md 2"),
-    ASCEND910B.row(
-        "ascend910b", f"{KERNELS}/dynamic_block_quant.h:217, 347-435", profile="ascend910b"
-    ),
-    # The 950 divides, as the reference does: the same bits but where its division is 1 ulp off.
-    REFERENCE.row(
-        "ascend950",
-        f"{KERNELS}/arch35/dynamic_block_quant_single_row_kernel.h",
-        profile="ascend950",
-    ),
-    *FORM.rows(formulas(), (ASCEND910B,)),
-    FORM.formula(scale=PRINTED).row(
-        summary="scale = min(127 / amax, 1 / min_scale), y = rint(x / scale)"
-    ),
-    FORM.formula(reported=PAGE_MULTIPLIER).row(),
-    FORM.formula(reported=PAGE_MULTIPLIER, quotient=BY_INVERSE_AMAX).row(source=PAGE),
-    *FORM.rows(FORM.formula(bound=bound) for bound in (UNBOUNDED, FLOORED, INFINITE)),
-    *FORM.rows(FORM.formula(reported=step) for step in NARROW_REPORTED),
-    *FORM.rows(in_groups(PER_ROW, PER_TENSOR)),
-    *FORM.rows(with_values(BY_INVERSE_AMAX, *INPUTS)),
-)

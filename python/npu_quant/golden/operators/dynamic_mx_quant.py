@@ -7,13 +7,13 @@ import numpy as np
 from .blocks import BlockModel, Blocks
 from .edges import grouped_edges, zero_where_none
 from .model import Array
-from .mx import REFERENCE, VARIANTS
-
-__all__ = ["REFERENCE", "VARIANTS", "DynamicMxQuant", "Grouped", "WithDualAxis"]
+from .mx import FORM
 
 
 class DynamicMxQuant(BlockModel):
     """npu_dynamic_mx_quant."""
+
+    form = FORM
 
     def prepare(self) -> None:
         """Read the arguments."""

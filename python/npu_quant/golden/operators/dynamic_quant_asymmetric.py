@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,49 +12,11 @@ from ..elements import Elements, largest
 from ..results import TieTest
 from . import groups, steps
 from .arithmetic import compiled, hybrid
+from .codes import Codes
 from .dynamic_quant import KERNELS, RECIPROCAL, REPORTED, DynamicQuant
-from .formula import Form, Formula, Other, Step, Variant
+from .formula import Form, Formula, Made, Other, Step
 from .model import ANY, Array, Exact, Float64
 from .tiles import GroupedPart, Groups
-
-
-class DynamicQuantAsymmetric(DynamicQuant):
-    """npu_dynamic_quant_asymmetric."""
-
-    size = "range"
-    made_of = ("values", "scale", "bound", "offset")
-
-    def has_sum(self, output: int) -> bool:
-        """Tell that an offset is added."""
-        return True
-
-    def most_steps(self, output: int) -> float:
-        """Return any number: beside a great offset codes and offsets have steps of no meaning."""
-        return ANY
-
-    def allowed_for(self, output: int) -> float:
-        """Return k; that of the offset has its own roundings only.
-
-        A reciprocal of R, its product with the range, hi / scale, T - it; and the golden scale's.
-        """
-        return 5.0 if self.kinds[output] == "offset" else super().allowed_for(output)
-
-    def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
-        """Return what is rounded, and its terms: (x - hi) / scale + T, T - hi / scale."""
-        if self.kinds[output] == "scale":
-            return super().exact(output, index)
-        v, group = (None, index) if self.kinds[output] == "offset" else self.at(index)
-        own, hi = self.scales_of(group, scale), self.wide("hi", group)
-        most = np.full(len(index), self.most, np.float64)
-        offset: Float64 = most - hi / own
-        if v is None:
-            return offset, (hi / own, most)
-        return (v - hi) / own + most, (v / own, hi / own, (v - hi) / own, offset)
-
-    def grid(self, output: int, index: NDArray[np.int64]) -> Any:
-        """Return what ties an output: an offset goes by what it is the difference of."""
-        own = super().grid(output, index)
-        return Differences(own) if self.kinds[output] == "offset" else own
 
 
 class Differences:
@@ -198,59 +158,67 @@ def text(formula: Formula) -> str:
     return f"{text}, {values}" if values else text
 
 
-FORM = Form(
-    {
-        "values": groups.AS_GIVEN,
-        "scale": RANGE_OVER_255,
-        "bound": AT_LEAST,
-        "reported": REPORTED,
-        "offset": OFFSET,
-        "quotient": steps.DIVIDED,
-    }
-    | steps.ENDS
-    | {"zero": ADDED},
-    text,
-    (groups.y, groups.scales, offsets),
-)
-REFERENCE = FORM.formula()
-SCALES, QUOTIENTS = (RANGE_OVER_255, TIMES_INVERSE), (steps.DIVIDED, RECIPROCAL)
+SLOTS = {
+    "values": (
+        groups.AS_GIVEN,
+        AROUND_ZERO,
+        groups.PER_TENSOR,
+        groups.PER_COLUMN,
+        groups.PER_TOKEN,
+        *groups.INPUTS,
+        groups.SMOOTH_IGNORED,
+        groups.SMOOTH_DIVIDES,
+    ),
+    "scale": (RANGE_OVER_255, TIMES_INVERSE, OVER_256, *NARROW_SCALES),
+    "bound": (AT_LEAST, UNBOUNDED),
+    "reported": REPORTED[:1],
+    "offset": (OFFSET, WHOLE_OFFSET),
+    "quotient": (steps.DIVIDED, RECIPROCAL),
+} | steps.ENDS
+SLOTS["zero"] = (ADDED, AFTER, SUBTRACTED, HYBRID)
+SLOTS["kept"] = (steps.KEPT, steps.FLOAT16, steps.BFLOAT16)
 
 
-def formulas() -> Iterator[Formula]:
-    """Every order of operations with every rule for ties; then what is another formula."""
-    ties = (steps.HALF_EVEN, steps.HALF_AWAY, steps.TO_EVEN, steps.HALF_UP)
-    both = list(product(SCALES, QUOTIENTS))
-    for rounding, (scale, quotient) in product((*ties, *steps.OTHER_ROUNDINGS), both):
-        yield FORM.formula(scale=scale, quotient=quotient, round=rounding)
-    others: tuple[dict[str, Step], ...] = (
-        {"bound": UNBOUNDED},
-        {"values": AROUND_ZERO},
-        {"offset": WHOLE_OFFSET},
-        {"kept": steps.FLOAT16},
-        {"kept": steps.BFLOAT16},
-        {"zero": HYBRID},
-        {"clamp": steps.UNSATURATED},
-        {"zero": AFTER},
-        {"zero": SUBTRACTED},
+class DynamicQuantAsymmetric(DynamicQuant):
+    """npu_dynamic_quant_asymmetric."""
+
+    form = Form(
+        SLOTS,
+        text,
+        (Codes(groups.operands), Made(groups.scales), Made(offsets)),
+        "docs/numerics.md 12",
     )
-    for own, (scale, quotient) in product(others, both):
-        yield FORM.formula(scale=scale, quotient=quotient, **own)
-    for scale, quotient in product((OVER_256, *NARROW_SCALES), QUOTIENTS):
-        yield FORM.formula(scale=scale, quotient=quotient)
-    for values, quotient in product(VALUES, QUOTIENTS):
-        yield FORM.formula(values=values, quotient=quotient)
-    yield FORM.formula(clamp=steps.CLAMP_SYMMETRIC)
+    size = "range"
+    made_of = ("values", "scale", "bound", "offset")
 
+    def has_sum(self, output: int) -> bool:
+        """Tell that an offset is added."""
+        return True
 
-VALUES = (
-    groups.PER_TENSOR,
-    groups.PER_COLUMN,
-    groups.PER_TOKEN,
-    *groups.INPUTS,
-    groups.SMOOTH_IGNORED,
-    groups.SMOOTH_DIVIDES,
-)
-VARIANTS: tuple[Variant, ...] = (
-    REFERENCE.row(source="docs/numerics.md 12"),
-    *FORM.rows(formulas()),
-)
+    def most_steps(self, output: int) -> float:
+        """Return any number: beside a great offset codes and offsets have steps of no meaning."""
+        return ANY
+
+    def allowed_for(self, output: int) -> float:
+        """Return k; that of the offset has its own roundings only.
+
+        A reciprocal of R, its product with the range, hi / scale, T - it; and the golden scale's.
+        """
+        return 5.0 if self.kinds[output] == "offset" else super().allowed_for(output)
+
+    def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
+        """Return what is rounded, and its terms: (x - hi) / scale + T, T - hi / scale."""
+        if self.kinds[output] == "scale":
+            return super().exact(output, index)
+        v, group = (None, index) if self.kinds[output] == "offset" else self.at(index)
+        own, hi = self.scales_of(group, scale), self.wide("hi", group)
+        most = np.full(len(index), self.most, np.float64)
+        offset: Float64 = most - hi / own
+        if v is None:
+            return offset, (hi / own, most)
+        return (v - hi) / own + most, (v / own, hi / own, (v - hi) / own, offset)
+
+    def grid(self, output: int, index: NDArray[np.int64]) -> Any:
+        """Return what ties an output: an offset goes by what it is the difference of."""
+        own = super().grid(output, index)
+        return Differences(own) if self.kinds[output] == "offset" else own

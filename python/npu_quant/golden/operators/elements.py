@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -88,9 +86,9 @@ class ElementModel(Model):
         """Tell whether there are zero points."""
         return self.zero_point is not None
 
-    def parts(self) -> list[Part]:
+    def parts(self, size: int | None = None) -> list[Part]:
         """Split along the elements."""
-        return [ElementPart(self, *some) for some in ranges(self.x.size, PART)]
+        return [ElementPart(self, *some) for some in ranges(self.x.size, size or PART)]
 
     def wide(self, index: NDArray[np.int64]) -> Operands:
         """Return the operands of these elements in float64."""
@@ -119,11 +117,15 @@ def dtype_of(given: Any) -> np.dtype[Any]:
 
 # The steps of elements: what is quantized, and by which scale.
 
-VALUES = Step("", "x", as_it_is)
-INPUTS = steps.in_16_bits("input as {short}", "{long}(x)", "x.{cast}()", as_it_is, steps.is_float32)
-SCALE = Step("", "scale", as_it_is, roundings=1)  # it may come from its reciprocal
+INPUTS = (
+    Step("", "x", as_it_is),
+    *steps.in_16_bits("input as {short}", "{long}(x)", "x.{cast}()", as_it_is, steps.is_float32),
+)
 CASTS = "hicann/ops-nn quant/ascend_quant_v2, which casts scales to x's dtype"
-NARROW_SCALES = steps.in_16_bits("{short} scale", "{long}(scale)", CASTS, as_it_is)
+SCALES = (
+    Step("", "scale", as_it_is, roundings=1),  # it may come from its reciprocal
+    *steps.in_16_bits("{short} scale", "{long}(scale)", CASTS, as_it_is),
+)
 
 
 def text(formula: Formula) -> str:
@@ -131,37 +133,18 @@ def text(formula: Formula) -> str:
     return steps.codes_text(formula, formula["values"].text, formula["scale"].text)
 
 
-def formulas(
-    reference: Formula, quotients: Sequence[Step], zeros: Sequence[Step]
-) -> Iterator[Formula]:
-    """List every benign order of operations and rule for ties.
+def operands(formula: Formula, part: ElementPart) -> Operands:
+    """Return what a formula quantizes, and by what."""
+    return part.operands(formula)
+
+
+def slots(quotients: tuple[Step, ...], zeros: tuple[Step, ...]) -> dict[str, tuple[Step, ...]]:
+    """Return the slots of codes by given scales.
 
     Args:
-        reference: the formula of the operator.
-        quotients: the ways to make it, and `zeros` those to add the zero point; the reference's
-            first.
-        zeros: see `quotients`.
+        quotients: the ways to make it, the reference's first.
+        zeros: those to add the zero point, likewise.
     """
-    roundings = (steps.HALF_EVEN, steps.HALF_AWAY)
-    for rounding, zero, quotient in product(roundings, zeros, quotients):
-        yield reference.but(quotient=quotient, zero=zero, round=rounding)
-    for quotient in quotients:
-        yield reference.but(quotient=quotient, round=steps.HALF_UP)
-    yield reference.but(quotient=steps.RECIPROCAL, zero=steps.FUSED)
-
-
-def others(
-    reference: Formula, quotients: Sequence[Step], zeros: Sequence[Step]
-) -> Iterator[Formula]:
-    """List what computes something else: other roundings, 16 bits, another zero point."""
-    for rounding, quotient, zero in product(steps.OTHER_ROUNDINGS, quotients, zeros):
-        yield reference.but(quotient=quotient, zero=zero, round=rounding)
-    for kept, quotient in product((steps.FLOAT16, steps.BFLOAT16), quotients):
-        yield reference.but(quotient=quotient, kept=kept)
-        yield reference.but(quotient=quotient, kept=kept, zero=steps.KEPT_SUM)
-    for quotient, zero in product(quotients, (steps.SUBTRACTED, steps.IGNORED)):
-        yield reference.but(quotient=quotient, zero=zero)
-    yield reference.but(quotient=steps.MULTIPLIED)
-    for scale, values in zip(NARROW_SCALES, INPUTS, strict=True):
-        yield reference.but(scale=scale)
-        yield reference.but(values=values)
+    own = {"values": INPUTS, "scale": SCALES, "quotient": quotients}
+    others = (steps.FUSED, steps.KEPT_SUM, steps.SUBTRACTED, steps.IGNORED)
+    return own | steps.ENDS | {"zero": (*zeros, *others)}

@@ -63,57 +63,38 @@ def even(amax: Floats, model: Any) -> Floats:
     return floor_log2(amax) + (part >= 2 - model.half_step) - model.emax
 
 
-RULE = Step("", "that of scale_alg", told)
-FLOOR_LOG2 = Step(
-    "floor of float32 log2",
-    "floor(float32(log2(amax))) - emax",
-    lambda amax, model: np.floor(np.log2(amax)) - model.emax,
-    "OCP MX in scripts: torch.floor(torch.log2(amax))",
-    is_floored,
-)
-CEIL_LOG2 = Step(
-    "ceil of float32 log2",
-    "ceil(float32(log2(amax / top)))",
-    lambda amax, model: np.ceil(np.log2(amax / model.greatest)),
-    f"{TORCHAO}.RCEIL without CUDA",
-    is_fitted,
-)
-SCALE_FLOOR = other_rule(
-    "scale floor",
-    "floor(log2(amax)) - emax",
-    f"scale_alg 0; OCP MX; {TORCHAO}.FLOOR",
-    lambda amax, model: floor_log2(amax) - model.emax,
-    applies=is_fitted,
-)
-RCEIL = other_rule(
-    "scale rceil",
-    "ceil(log2(amax / top))",
-    f"scale_alg 1; cuBLAS; {TORCHAO}.RCEIL",
-    lambda amax, model: least_power(amax, model.most),
-    applies=lambda model: is_floored(model) or model.greatest != model.most,
-)
-EVEN = other_rule(
-    "scale even",
-    "floor(log2(amax rounded to the codes' bits, halves up)) - emax",
-    f"{TORCHAO}.EVEN; AMD Quark",
-    even,
-)
-RCEIL_7 = other_rule(
-    "scale rceil of amax / 7",
-    "ceil(log2(amax / 7))",
-    "scale_alg 2, dst_type_max 7",
-    lambda amax, model: least_power(amax, 7),
-    applies=lambda model: model.emax == 2 and (is_floored(model) or model.greatest != 7),
-)
-ONE_LESS = other_rule(
-    "one less",
-    "that of scale_alg - 1",
-    "emax of another format, by mistake",
-    lambda amax, model: told(amax, model) - 1,
-)
 RULES = (
-    SCALE_FLOOR,
-    RCEIL,
+    Step("", "that of scale_alg", told),
+    Step(
+        "floor of float32 log2",
+        "floor(float32(log2(amax))) - emax",
+        lambda amax, model: np.floor(np.log2(amax)) - model.emax,
+        "OCP MX in scripts: torch.floor(torch.log2(amax))",
+        is_floored,
+    ),
+    Step(
+        "ceil of float32 log2",
+        "ceil(float32(log2(amax / top)))",
+        lambda amax, model: np.ceil(np.log2(amax / model.greatest)),
+        f"{TORCHAO}.RCEIL without CUDA",
+        is_fitted,
+    ),
+    other_rule(
+        "scale floor",
+        "floor(log2(amax)) - emax",
+        f"scale_alg 0; OCP MX; {TORCHAO}.FLOOR",
+        lambda amax, model: floor_log2(amax) - model.emax,
+        applies=is_fitted,
+        attribute="scale_alg=0",
+    ),
+    other_rule(
+        "scale rceil",
+        "ceil(log2(amax / top))",
+        f"scale_alg 1; cuBLAS; {TORCHAO}.RCEIL",
+        lambda amax, model: least_power(amax, model.most),
+        applies=lambda model: is_floored(model) or model.greatest != model.most,
+        attribute="scale_alg=1",
+    ),
     other_rule(
         "scale rceil of float32 log2",
         "ceil(float32(log2(amax / top)))",
@@ -127,7 +108,12 @@ RULES = (
         f"{TORCHAO}.CEIL",
         lambda amax, model: least_power(amax, 1) - model.emax,
     ),
-    EVEN,
+    other_rule(
+        "scale even",
+        "floor(log2(amax rounded to the codes' bits, halves up)) - emax",
+        f"{TORCHAO}.EVEN; AMD Quark",
+        even,
+    ),
     other_rule(
         "scale nearest",
         "rint(log2(amax)) - emax",
@@ -158,7 +144,14 @@ RULES = (
         ),
         applies=is_packed,
     ),
-    RCEIL_7,
+    other_rule(
+        "scale rceil of amax / 7",
+        "ceil(log2(amax / 7))",
+        "scale_alg 2, dst_type_max 7",
+        lambda amax, model: least_power(amax, 7),
+        applies=lambda model: model.emax == 2 and (is_floored(model) or model.greatest != 7),
+        attribute="scale_alg=2, dst_type_max=7",
+    ),
     other_rule(
         "emax ignored",
         "floor(log2(amax))",
@@ -172,7 +165,12 @@ RULES = (
         "the exponent of frexp, by mistake",
         lambda amax, model: told(amax, model) + 1,
     ),
-    ONE_LESS,
+    other_rule(
+        "one less",
+        "that of scale_alg - 1",
+        "emax of another format, by mistake",
+        lambda amax, model: told(amax, model) - 1,
+    ),
     other_rule(
         "1 for blocks of zeros",
         "that of scale_alg, 0 for blocks of zeros",

@@ -1,31 +1,29 @@
-"""Formulas with names: each is a choice of steps, one for every slot of its operator's form.
+"""Formulas as paths through slots: an operator's form has some, and a formula takes a step in each.
 
 A step works on whatever floats it is given. On float32 arrays a formula is what an NPU's or a
 script's outputs may follow to the bit; on float64 ones, and without the step that rounds, it gives
-the number by which a tie is judged.
+the number by which a tie is judged. Which formula made some outputs is searched among all paths
+(judge/search.py); names are those of steps, but for formulas that people cite.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ..elements import Elements
 
-Formed = Callable[[Any], "NDArray[Any] | None"]
-"""From a part of the work to that range of an output; None where it does not fit the output."""
-
-Glance = Callable[[Any, "Callable[[int], NDArray[Any] | None]"], bool]
-"""From a part, and its actual elements by output, to whether a formula can have made them."""
-
 Test = Callable[[Any], bool]
 """A question about a model: an operator with its inputs."""
+Before = tuple["NDArray[np.float64]", "NDArray[np.float64]"]
+"""Numbers before they are rounded to an output's elements, and their largest terms."""
 
 _OF_MOST: dict[str, Callable[[float, bool], float]] = {
     "127": lambda most, even: most,
@@ -46,7 +44,7 @@ def always(model: Any) -> bool:
 
 @dataclass(frozen=True, repr=False)
 class Variant:
-    """A named formula for all outputs of an operator."""
+    """A formula for all outputs of an operator, in words."""
 
     name: str
     benign: bool
@@ -56,48 +54,31 @@ class Variant:
     """The formula, in a line."""
     source: str
     """Where it is met."""
-    formulas: tuple[Formed, ...]
-    """One for each output."""
-    applies: Test = always
-    """Whether it means anything for a model with these inputs."""
-    benign_if: Test | None = None
-    """For what depends on the inputs: whether it is benign with these."""
     benign_when: str = ""
-    """The same in words."""
-    glance: Glance | None = None
-    """For what needs all of the inputs before it can compute any: a test that does not."""
-    steps: tuple[str, ...] = ()
-    """The steps in which it differs from the reference, where it is made of such."""
-    roundings: float = 0
-    """How many ulp the roundings of its steps add up to, before the one to a code."""
-    profile: str | None = None
-    """The arithmetic profile (`numerics`) whose formula it is."""
+    """For what depends on the inputs: with which it is benign."""
+    attribute: str = ""
+    """The operator's own arguments that ask for it, such as "scale_alg=1"."""
 
     def __repr__(self) -> str:
         return f"<Variant {self.name!r}: {self.summary}>"
 
-    def of(self, model: Any) -> Variant:
-        """Return the variant as it is with a model's inputs, in the words of its format."""
-        own = self
-        if self.benign_if is not None:
-            own = dataclasses.replace(self, benign=self.benign_if(model), benign_if=None)
-        if model.most == 127 and model.format.is_even:
-            return own
-        return own.in_words(model.most, model.format)
-
     def in_words(self, most: Any, own: Elements) -> Variant:
-        """Return the variant with what stands for int8 in its words as it is in another format."""
-        name, summary = (
-            OF_INT8.sub(lambda found: f"{_OF_MOST[found[0]](most, own.is_even):.9g}", text)
-            for text in (self.name, self.summary)
-        )
+        """Return it with what stands for int8 in its words as it is in another format."""
+        if most == 127 and own.is_even:
+            return self
+        name, summary = (in_format(text, most, own) for text in (self.name, self.summary))
         if not own.is_even:
             summary = summary.replace("rint(", f"{own.name or own.carrier.name}(")
         return dataclasses.replace(self, name=name, summary=summary)
 
 
+def in_format(text: str, most: Any, own: Elements) -> str:
+    """Return words with the numbers of int8 as they are in another format."""
+    return OF_INT8.sub(lambda found: f"{_OF_MOST[found[0]](most, own.is_even):.9g}", text)
+
+
 class Variants(list[Variant]):
-    """The variants of an operator, which a prompt shows as a table."""
+    """The formulas of an operator, which a prompt shows as a table."""
 
     def __repr__(self) -> str:
         shown = self if len(self) < _LINES else self[: _LINES - 2]
@@ -106,7 +87,7 @@ class Variants(list[Variant]):
 
 
 class VariantsByOperator(dict[str, Variants]):
-    """The variants of all operators, of which a prompt shows the numbers."""
+    """The formulas of all operators, of which a prompt shows the numbers."""
 
     def __repr__(self) -> str:
         return _table(
@@ -114,7 +95,7 @@ class VariantsByOperator(dict[str, Variants]):
         )
 
 
-def _table(head: str, rows: Iterable[tuple[str, ...]], more: int = 0) -> str:
+def _table(head: str, rows: Sequence[tuple[str, ...]], more: int = 0) -> str:
     """Return the lines of a table, cut to _COLUMNS."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [head]
@@ -129,7 +110,7 @@ class Step:
     """A step of a formula: what it is called in names, how it is printed, what it does."""
 
     name: str
-    """Not shown where it is the reference's; empty for what names do not tell."""
+    """Not shown where it is the reference's."""
     text: str
     function: Callable[..., Any]
     source: str = ""
@@ -138,86 +119,209 @@ class Step:
     benign_if: Test | None = None
     """Whether a benign one is so with a model's inputs; None: always."""
     benign_when: str = ""
-    glance: Glance | None = None
-    """For what needs all of the inputs: whether it can have made some elements."""
     operand: Callable[[Any], Any] | None = None
     """Of a quotient: what stands beside the number, from the scale or amax."""
     roundings: float = 0
     """How many times it rounds, each by at most 1 ulp of the largest term."""
     benign: bool = True
+    attribute: str = ""
+    """The operator's own argument that asks for it."""
+
+    def is_benign(self, model: Any) -> bool:
+        """Tell whether it is the same over the real numbers, with a model's inputs."""
+        return self.benign and (self.benign_if is None or self.benign_if(model))
 
 
 Other = partial(Step, benign=False)
 """A step by which a formula computes something else than the reference."""
 
 
+class Output:
+    """How formulas make an output: of a part of the work its range of it."""
+
+    def make(self, formula: Formula, part: Any) -> NDArray[Any] | None:
+        """Return the elements; None where they do not fit the output."""
+        raise NotImplementedError
+
+    def before(self, formula: Formula, part: Any) -> Before | None:
+        """Return the numbers before they are rounded; None where none are known."""
+        return None
+
+
+class Made(Output):
+    """An output of which no numbers before rounding are known."""
+
+    def __init__(self, function: Callable[[Formula, Any], NDArray[Any] | None]) -> None:
+        self._function = function
+
+    def make(self, formula: Formula, part: Any) -> NDArray[Any] | None:
+        """Return the elements; None where they do not fit the output."""
+        return self._function(formula, part)
+
+
+@dataclass(frozen=True)
+class Cited:
+    """A formula that goes by a name of its own."""
+
+    name: str
+    steps: Mapping[str, Step]
+    source: str
+    applies: Test = always
+
+
 @dataclass(frozen=True, eq=False)
 class Form:
     """How an operator's formulas are put together."""
 
-    reference: Mapping[str, Step]
-    """The reference's step for each slot, in the order in which names list them."""
+    slots: Mapping[str, tuple[Step, ...]]
+    """The steps of each slot, the reference's first, in the order in which names list them."""
     text: Callable[[Formula], str]
     """How a formula is printed."""
-    outputs: tuple[Callable[[Formula, Any], NDArray[Any] | None], ...]
-    """What a formula makes of a part, by output."""
+    outputs: tuple[Output, ...]
+    source: str
+    """Where the reference is defined."""
+    cited: tuple[Cited, ...] = ()
+    applies: Test = always
+    """Whether any formula but the reference means anything for a model."""
+    siblings: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    """Other operators that take the same inputs, by what their formula is called here."""
+    words: Callable[[str], str] = str
+    """What becomes of words that other operators share."""
+
+    @cached_property
+    def reference(self) -> Formula:
+        """The operator's own formula."""
+        return Formula(self, {slot: steps[0] for slot, steps in self.slots.items()})
 
     def formula(self, **steps: Step) -> Formula:
         """Return the reference's formula, but for these steps."""
-        return Formula(self, tuple((self.reference | steps).values()))  # type: ignore[operator]
+        return self.reference.but(**steps)
 
-    def rows(
-        self, formulas: Iterable[Formula], known: Iterable[Formula] = (), applies: Test = always
-    ) -> Iterator[Variant]:
-        """List the formulas by the names of their steps, but for those that have rows already."""
-        without = {self.formula(), *known}
-        return (formula.row(applies=applies) for formula in formulas if formula not in without)
+    @cached_property
+    def allowed(self) -> float:
+        """k: how many ulp of float32 from a tie the roundings of any order of operations explain.
+
+        That is the most that roundings add up to in a formula that is benign.
+        """
+        return sum(
+            max(step.roundings for step in steps if step.benign) for steps in self.slots.values()
+        )
+
+    def steps_for(self, model: Any) -> list[tuple[str, Step]]:
+        """Return the steps that a model's formulas may take instead of the reference's."""
+        if not self.applies(model):
+            return []
+        return [(slot, step) for slot, step in self.others() if step.applies(model)]
+
+    def others(self) -> Iterator[tuple[str, Step]]:
+        """Yield all steps that are not the reference's, with their slots."""
+        for slot, steps in self.slots.items():
+            yield from ((slot, step) for step in steps[1:])
+
+    def listed(self, model: Any = None) -> Iterator[Formula]:
+        """Yield the reference, the cited formulas, and those that differ in one step.
+
+        Args:
+            model: whose formulas they are; None: those of any.
+        """
+        cited = [c for c in self.cited if model is None or c.applies(model)]
+        others = self.others() if model is None else self.steps_for(model)
+        paths: list[Mapping[str, Step]] = [c.steps for c in cited]
+        paths = [{}, *(paths if model is None or self.applies(model) else [])]
+        paths += [{slot: step} for slot, step in others]
+        formulas = (self.formula(**steps) for steps in paths)
+        yield from {formula.key: formula for formula in formulas}.values()
+
+    def with_words(self, words: Callable[[str], str], **other: Any) -> Form:
+        """Return the form of an operator that calls things otherwise."""
+        return dataclasses.replace(self, words=words, **other)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Formula:
     """One choice of steps."""
 
-    form: Form
-    steps: tuple[Step, ...]
+    form: Form = field(repr=False)
+    steps: Mapping[str, Step] = field(repr=False)
 
     def __getitem__(self, slot: str) -> Step:
         """Return the step of a slot."""
-        return self.steps[list(self.form.reference).index(slot)]
+        return self.steps[slot]
+
+    @property
+    def key(self) -> tuple[Step, ...]:
+        """What formulas of a form are told apart by."""
+        return tuple(self.steps.values())
 
     def but(self, **steps: Step) -> Formula:
         """Return the formula with other steps in some slots."""
-        own = dict(zip(self.form.reference, self.steps, strict=True))
-        return Formula(self.form, tuple((own | steps).values()))
+        return Formula(self.form, {**self.steps, **steps})
 
-    def row(
-        self,
-        name: str = "",
-        source: str = "",
-        summary: str = "",
-        applies: Test = always,
-        profile: str | None = None,
-    ) -> Variant:
-        """Return the variant, named by the steps that the reference has not, unless told."""
-        pairs = zip(self.steps, self.form.reference.values(), strict=True)
-        own = [step for step, theirs in pairs if step is not theirs and step.name]
-        benign = all(step.benign for step in self.steps)
-        tests = [step.applies for step in self.steps if step.applies is not always]
-        conditions = [step.benign_if for step in self.steps if step.benign_if is not None]
-        found = dict.fromkeys(step.source for step in own if step.source)
-        return Variant(
-            name or ", ".join(step.name for step in own) or "reference",
-            benign,
-            summary or self.form.text(self),
-            source or "; ".join(found) or ("another order of operations" if benign else "scripts"),
-            tuple(partial(output, self) for output in self.form.outputs),
-            lambda model: applies(model) and all(test(model) for test in tests),
-            (lambda model: all(is_so(model) for is_so in conditions))
-            if benign and conditions
-            else None,
-            next((step.benign_when for step in self.steps if step.benign_when and benign), ""),
-            next((step.glance for step in self.steps if step.glance is not None), None),
-            tuple(step.name for step in own),
-            sum(step.roundings for step in self.steps),
-            profile,
+    @cached_property
+    def own(self) -> tuple[Step, ...]:
+        """The steps that the reference has not."""
+        pairs = zip(self.steps.values(), self.form.reference.steps.values(), strict=True)
+        return tuple(step for step, theirs in pairs if step is not theirs)
+
+    def applies(self, model: Any) -> bool:
+        """Tell whether it means anything for a model."""
+        own = self.own
+        return not own or (self.form.applies(model) and all(s.applies(model) for s in own))
+
+    def is_benign(self, model: Any) -> bool:
+        """Tell whether it is the same over the real numbers, with a model's inputs."""
+        return all(step.is_benign(model) for step in self.own)
+
+    def variant(self, model: Any = None) -> Variant:
+        """Return it in words: those of int8 without a model, else of the model's format."""
+        form, own = self.form, self.own
+        names = (c for c in form.cited if model is None or c.applies(model))
+        cited = next((c for c in names if self.key == form.formula(**c.steps).key), None)
+        benign = all(step.benign for step in own)
+        sources = dict.fromkeys(step.source for step in own if step.source)
+        made = Variant(
+            form.words(", ".join(step.name for step in own) or "reference"),
+            benign if model is None else self.is_benign(model),
+            form.words(form.text(self)),
+            "; ".join(sources) or ("another order of operations" if benign else "scripts"),
+            next((step.benign_when for step in own if step.benign_when and benign), ""),
+            ", ".join(step.attribute for step in own if step.attribute),
         )
+        if not own:
+            made = dataclasses.replace(made, source=form.source)
+        if cited is not None:
+            made = dataclasses.replace(made, name=cited.name, source=cited.source)
+        return made if model is None else made.in_words(model.most, model.format)
+
+
+def named(form: Form, name: str, model: Any = None) -> Formula | None:
+    """Return the formula that goes by a name; None if none does.
+
+    A name is that of a cited formula, or those of steps with ", " between them, in the words of
+    int8 or of a model.
+    """
+
+    def words(text: str) -> set[str]:
+        own = form.words(text)
+        return {own} if model is None else {own, in_format(own, model.most, model.format)}
+
+    applying = (c for c in form.cited if model is None or c.applies(model))
+    cited = next((cited for cited in applying if name in words(cited.name)), None)
+    if cited is not None:
+        return form.formula(**cited.steps)
+    if name == "reference":
+        return form.reference
+    others = [(slot, step) for slot, step in form.others() if step.name]
+
+    def rest(text: str, steps: dict[str, Step]) -> dict[str, Step] | None:
+        for slot, step in others:
+            for own in words(step.name) if slot not in steps else ():
+                more = {**steps, slot: step}
+                if text == own:
+                    return more
+                if text.startswith(f"{own}, ") and (found := rest(text[len(own) + 2 :], more)):
+                    return found
+        return None
+
+    found = rest(name, {})
+    return None if found is None else form.formula(**found)

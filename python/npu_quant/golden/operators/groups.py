@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from . import steps
-from .formula import Formula, Glance, Other, Step, Test
+from .formula import Formula, Other, Step, Test
 from .model import Array, Float32
 from .steps import Operands
 from .tiles import GroupedModel, GroupedPart, Groups, as_given, scale_of
@@ -80,32 +80,6 @@ def is_mode(*modes: str) -> Test:
     return lambda model: model.mode in modes
 
 
-def one_amax(matrices: bool) -> Glance:
-    """Return whether one amax for all, or for each column of a matrix, can have made some codes.
-
-    A code of v says between which ties MAX |v| / amax lies, but for roundings: all elements must
-    leave some amax. So no other part of the input needs to be read.
-    """
-
-    def glance(part: GroupedPart, actual: Callable[[int], Array | None]) -> bool:
-        y, model = actual(0), part.model
-        if y is None or y.size == 0 or not is_unbounded(model) or model.size != "amax":
-            return True
-        v = np.abs(part.numbers(as_given))
-        code = model.format.values(y).reshape(v.shape).astype(np.float32)
-        low, high = (t.astype(np.float32) for t in model.format.ties(np.abs(code).astype(y.dtype)))
-        v = np.where(v < 1e-30, np.float32(0), v)  # whose scales may be 0, and codes anything
-        near, far = np.where(v == 0, 0, low) * np.float32(0.999), high * np.float32(1.001)
-        begins = model.matrices(*part.rows) if matrices else [0]
-        least = np.fmax.reduceat(model.most * v / far, begins, axis=0)
-        most = np.fmin.reduceat(model.most * v / np.maximum(near, 0), begins, axis=0)
-        if not matrices:
-            least, most = np.fmax.reduce(least, axis=1), np.fmin.reduce(most, axis=1)
-        return not bool(np.any(least > most))
-
-    return glance
-
-
 def rounded_input(stored: Callable[[Float32], Float32]) -> Callable[[GroupedPart], Groups]:
     """Return the groups of an input that is rounded first."""
 
@@ -132,7 +106,7 @@ PER_TENSOR = Other(
     per_tensor,
     "quant_mode pertensor",
     is_mode("pertoken", "perchannel", "block"),
-    glance=one_amax(matrices=False),
+    attribute='quant_mode="pertensor"',
 )
 PER_COLUMN = Other(
     "per column",
@@ -140,7 +114,7 @@ PER_COLUMN = Other(
     per_column,
     "swapped axes",
     is_mode("pertoken", "pertensor"),
-    glance=one_amax(matrices=True),
+    attribute='quant_mode="perchannel"',
 )
 PER_TOKEN = Other(
     "per token",
@@ -148,6 +122,7 @@ PER_TOKEN = Other(
     per_row,
     "quant_mode pertoken",
     is_mode("pertensor", "perchannel"),
+    attribute='quant_mode="pertoken"',
 )
 FINITE_ONLY = Other(
     "finite elements only",
@@ -189,10 +164,10 @@ def groups_of(formula: Formula, part: GroupedPart) -> Groups:
     return groups
 
 
-def y(formula: Formula, part: GroupedPart) -> Array:
-    """Return the codes of a part."""
+def operands(formula: Formula, part: GroupedPart) -> Operands:
+    """Return the numbers of a part in groups, and the scale of each group."""
 
-    def operands() -> Operands:
+    def make() -> Operands:
         groups, model = groups_of(formula, part), part.model
         size = groups.extreme(model.size)
         scale, offset = part.same(scale_of(formula, model, size)), None
@@ -201,8 +176,7 @@ def y(formula: Formula, part: GroupedPart) -> Array:
             offset = part.same(formula["offset"].function(hi, scale, model.most))
         return Operands(groups.v, scale, offset, size, model.goal, model.min_scale)
 
-    own = part.once(tuple(formula[slot] for slot in part.model.made_of), operands)
-    return part.call(part.flat, steps.codes(formula, part, own))
+    return part.once(("operands", *(formula[slot] for slot in part.model.made_of)), make)
 
 
 def scales(formula: Formula, part: GroupedPart) -> Array | None:

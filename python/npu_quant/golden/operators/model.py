@@ -7,7 +7,6 @@ import importlib
 import inspect
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -18,7 +17,7 @@ from ..._codes import int4_of
 from ...errors import ParamError, meant
 from ..elements import Elements, elements_of
 from ..results import TieTest
-from .formula import Formula, Variant
+from .formula import Form, Formula
 
 if TYPE_CHECKING:
     from .scale_grid import ScaleGrid
@@ -86,6 +85,10 @@ class Part:
         begin, end = self.spans[output]
         return begin <= place < end
 
+    def flat(self, array: Array) -> Array:
+        """Return numbers of the part as elements of an output."""
+        return array.reshape(-1)
+
     def forget(self) -> None:
         """Let go of what was made."""
         self._made.clear()
@@ -104,39 +107,23 @@ class Operator:
     """By name, in the operator's order, what each is: "codes", "scale", "values" or "mask"."""
 
     @property
-    def _module(self) -> Any:
-        return importlib.import_module(f".{self.page.partition('.')[0]}", __package__)
-
-    @property
     def model(self) -> type[Model]:
         """What it is with its inputs."""
-        model: type[Model] = getattr(self._module, self.page.partition(".")[2])
+        page, _, name = self.page.partition(".")
+        model: type[Model] = getattr(importlib.import_module(f".{page}", __package__), name)
         return model
 
     @property
-    def variants(self) -> tuple[Variant, ...]:
-        """Its named formulas, the reference first."""
-        variants: tuple[Variant, ...] = self._module.VARIANTS
-        return variants
-
-    @property
-    def reference(self) -> Formula:
-        """The formula of its codes, where it is made of steps."""
-        reference: Formula = self._module.REFERENCE
-        return reference
-
-    @cached_property
-    def allowed(self) -> float:
-        """k: how many ulp of float32 from a tie the roundings of any order of operations explain.
-
-        That is the most that roundings add up to in a formula that is benign.
-        """
-        return max(variant.roundings for variant in self.variants if variant.benign)
+    def form(self) -> Form:
+        """How its formulas are put together."""
+        return self.model.form
 
 
 class Model(abc.ABC):
     """An operator with its inputs: what it gives, and how each number came about."""
 
+    form: Form
+    """How its formulas are put together."""
     div_mode = True
     """Whether a scale divides."""
     format: Elements = elements_of(np.int8)
@@ -165,7 +152,7 @@ class Model(abc.ABC):
     @property
     def reference(self) -> Formula:
         """The formula of its codes."""
-        return self.operator.reference
+        return self.form.reference
 
     def golden(self) -> tuple[Array | None, ...]:
         """Return npu_quant's own outputs as `as_elements`: not to be written to."""
@@ -216,7 +203,7 @@ class Model(abc.ABC):
 
     def allowed_for(self, output: int) -> float:
         """Return k of one output."""
-        return self.operator.allowed
+        return self.form.allowed
 
     def most_steps(self, output: int) -> float:
         """Return how many steps apart codes may be that rounding explains: 1, or any number.
@@ -269,8 +256,11 @@ class Model(abc.ABC):
         raise NotImplementedError
 
     @abc.abstractmethod
-    def parts(self) -> list[Part]:
-        """Split the work: each part can be computed alone. They are light until used."""
+    def parts(self, size: int | None = None) -> list[Part]:
+        """Split the work into parts of about so many elements (PART), which are light until used.
+
+        Each can be computed alone.
+        """
 
 
 def unpacked(array: Array) -> Array:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,19 +11,8 @@ from ..elements import half_away
 from . import steps
 from .arithmetic import as_it_is, to_bfloat16
 from .blocks import NOT_FINITE, BlockPart, bytes_of, factor_of
-from .exponents import (
-    CEIL_LOG2,
-    EVEN,
-    FLOOR_LOG2,
-    ONE_LESS,
-    RCEIL,
-    RCEIL_7,
-    RULE,
-    RULES,
-    SCALE_FLOOR,
-    is_packed,
-)
-from .formula import Form, Formula, Other, Step, Variant
+from .exponents import RULES, is_packed
+from .formula import Before, Form, Formula, Other, Output, Step
 from .model import Array, Float32
 
 KERNELS = "hicann/ops-nn quant/dynamic_mx_quant/op_kernel"
@@ -170,6 +156,7 @@ def mode_step(mode: str, text: str, **more: Any) -> Step:
         lambda model: MODES[mode],
         f'round_mode "{mode}"',
         lambda model: model.round_mode != mode,
+        attribute=f'round_mode="{mode}"',
         **more,
     )
 
@@ -215,20 +202,43 @@ def scaled(formula: Formula, part: BlockPart) -> tuple[Float32, Array]:
     return part.once(("scaled", *(formula[s] for s in ("values", "amax", "exponent"))), make)
 
 
-def output(formula: Formula, part: BlockPart, number: int) -> Array | None:
-    """Return what a part has of an output: nothing, where it is of other blocks."""
-    model = part.model
-    if number >= len(model.outputs):
-        return None
-    if model.number_of(number) != part.number:
-        return np.zeros(0, model.elements_of(number).carrier)
-    return mxscale(formula, part, number) if model.kinds[number] == "scale" else y(formula, part)
+class MxOutput(Output):
+    """Codes or bytes of a part: none, where it is of other blocks."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def make(self, formula: Formula, part: BlockPart) -> Array | None:
+        """Return what a part has of the output."""
+        model, number = part.model, self._number
+        if number >= len(model.outputs):
+            return None
+        if model.number_of(number) != part.number:
+            return np.zeros(0, model.elements_of(number).carrier)
+        is_scale = model.kinds[number] == "scale"
+        return mxscale(formula, part, number) if is_scale else y(formula, part)
+
+    def before(self, formula: Formula, part: BlockPart) -> Before | None:
+        """Return the products of codes, which are exact."""
+        model, number = part.model, self._number
+        if model.kinds[number] == "scale":
+            return None
+        if model.number_of(number) != part.number:
+            return np.zeros(0), np.zeros(0)
+        products = products_of(formula, part)
+        wide = np.asarray(formula["order"].function(part.flat(products)), np.float64)
+        return wide, np.abs(wide)
+
+
+def products_of(formula: Formula, part: BlockPart) -> Float32:
+    """Return the numbers that are rounded to the codes of a part."""
+    return part.call(formula["product"].function, *scaled(formula, part), part.model)
 
 
 def y(formula: Formula, part: BlockPart) -> Array:
     """Return the codes of a part."""
     own = part.model.format
-    products = part.call(formula["product"].function, *scaled(formula, part), part.model)
+    products = products_of(formula, part)
     to_whole = formula["round"].function(part.model)
     low = formula["clamp"].function(own.limits[0])
     return part.call(_codes_of, part, products, to_whole, low, formula["order"].function)
@@ -260,48 +270,23 @@ def text(formula: Formula) -> str:
     return f"{scale}, {y}" + (f", amax = {amax}" if amax else "")
 
 
-VALUES = Step("", "x", as_it_is)
-INPUTS = steps.in_16_bits("input as {short}", "{long}(x)", "x.{cast}()", as_it_is, steps.is_float32)
 FORM = Form(
     {
-        "values": VALUES,
-        "amax": AMAX,
-        "exponent": RULE,
-        "lie": SIDE_BY_SIDE,
-        "product": PRODUCT,
-        "round": AS_TOLD,
-        "clamp": steps.CLAMP,
-        "order": LOW_FIRST,
+        "values": (
+            Step("", "x", as_it_is),
+            *steps.in_16_bits(
+                "input as {short}", "{long}(x)", "x.{cast}()", as_it_is, steps.is_float32
+            ),
+        ),
+        "amax": (AMAX, FINITE_ONLY, NEAREST_AMAX, CUT_AMAX, UNBOUNDED),
+        "exponent": RULES,
+        "lie": (SIDE_BY_SIDE, IN_ROWS, WITHOUT_BIAS),
+        "product": (PRODUCT, WIDE_PRODUCT, BF16_PRODUCT, BYTE_0, SUBNORMAL),
+        "round": (AS_TOLD, *ROUNDINGS),
+        "clamp": (steps.CLAMP, steps.UNSATURATED),
+        "order": (LOW_FIRST, HIGH_FIRST),
     },
     text,
-    tuple(partial(output, number=number) for number in range(4)),  # codes and bytes, perhaps twice
-)
-REFERENCE = FORM.formula()
-
-
-def formulas() -> Iterator[Formula]:
-    """Every rule with every rounding; then what else differs in one step."""
-    form = FORM.formula
-    for rule, rounding in product((RULE, FLOOR_LOG2, CEIL_LOG2, *RULES), (AS_TOLD, *ROUNDINGS)):
-        yield form(exponent=rule, round=rounding)
-    for amax, rule in product((NEAREST_AMAX, CUT_AMAX), (RULE, RCEIL, RCEIL_7)):
-        yield form(amax=amax, exponent=rule)
-    for rule in (RULE, *RULES):
-        yield form(exponent=rule, product=BF16_PRODUCT)
-        yield form(exponent=rule, order=HIGH_FIRST)
-    for rule in (RULE, SCALE_FLOOR, EVEN, ONE_LESS):  # by which amax may be beyond the top
-        yield form(exponent=rule, clamp=steps.UNSATURATED)
-    for one in (FINITE_ONLY, UNBOUNDED):
-        yield form(amax=one)
-    for one in (WIDE_PRODUCT, BYTE_0, SUBNORMAL):
-        yield form(product=one)
-    for one in (IN_ROWS, WITHOUT_BIAS):
-        yield form(lie=one)
-    for one in INPUTS:
-        yield form(values=one)
-
-
-VARIANTS: tuple[Variant, ...] = (
-    REFERENCE.row(source="docs/numerics.md 14"),
-    *FORM.rows(formulas()),
+    tuple(MxOutput(number) for number in range(4)),  # codes and bytes, perhaps twice
+    "docs/numerics.md 14",
 )

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from . import steps
 from .arithmetic import Floats, compiled, roundings, stored_in, to_float16
-from .formula import Form, Formula, Other, Step, Variant, always
-from .model import Array, Float32, Part
+from .codes import Codes
+from .formula import Cited, Form, Formula, Made, Other, Step, always
+from .model import Array, Part
 from .steps import Operands
 
 KERNELS = "hicann/ops-nn norm/add_rms_norm_quant/op_kernel"
@@ -26,13 +27,15 @@ def rounded_sums(part: Any) -> Floats:
     return part.once("rounded", lambda: part.x.astype(np.float32))
 
 
-SUMS = Step("", "x1 + x2", lambda part: part.s)
-ROUNDED = Other(
-    "from the rounded x",
-    "x1 + x2 rounded to x1's dtype",
-    rounded_sums,
-    "torch in the dtype of a 16-bit model",
-    steps.is_narrow,
+SOURCES = (
+    Step("", "x1 + x2", lambda part: part.s),
+    Other(
+        "from the rounded x",
+        "x1 + x2 rounded to x1's dtype",
+        rounded_sums,
+        "torch in the dtype of a 16-bit model",
+        steps.is_narrow,
+    ),
 )
 
 # The sum of a row.
@@ -85,39 +88,35 @@ def folded(terms: Floats) -> Floats:
     return terms[:, 0]
 
 
-LANES = Step("", "64 lanes, then halves", in_lanes)
-FOLDED = Step("folded sum", "halves added, down to one", folded, f"{KERNELS}, float16, few rows")
 SUM_ORDERS = (
-    LANES,
+    Step("", "64 lanes, then halves", in_lanes),
     Step("sequential sum", "one after the other", one_by_one, "loops"),
     Step("pairwise sum", "numpy.sum in float32", pairwise, "NumPy scripts"),
     Step("float64 sum", "in float64", in_float64, "NumPy scripts in float64"),
-    FOLDED,
+    Step("folded sum", "halves added, down to one", folded, f"{KERNELS}, float16, few rows"),
 )
 
 # The mean of squares, from these, the sum and n.
 
-OVER_N = Step("", "sum / n", lambda squares, total, n: total(squares) / n)
-TIMES_INVERSE_N = Step(
-    "sum * (1/n)", "sum * (1 / n)", lambda squares, total, n: total(squares) * (1 / n), "scripts"
-)
-SCALED_FIRST = Step(
-    "terms * (1/n)",
-    "sum of s * s * (1 / n)",
-    lambda squares, total, n: total(squares * (1 / n)),
-    f"{KERNELS}/add_rms_norm_quant.h",
+MEANS = (
+    Step("", "sum / n", lambda squares, total, n: total(squares) / n),
+    Step(
+        "sum * (1/n)",
+        "sum * (1 / n)",
+        lambda squares, total, n: total(squares) * (1 / n),
+        "scripts",
+    ),
+    Step(
+        "terms * (1/n)",
+        "sum of s * s * (1 / n)",
+        lambda squares, total, n: total(squares * (1 / n)),
+        f"{KERNELS}/add_rms_norm_quant.h",
+    ),
 )
 
 # Epsilon and the root.
 
 ROOT = "sqrt(mean + epsilon)"
-ADDED = Step("", ROOT, compiled(ROOT, "mean", "epsilon"), roundings=1)  # of the root
-OUTSIDE = Other(
-    "epsilon outside the root",
-    "sqrt(mean) + epsilon",
-    compiled("sqrt(mean) + epsilon", "mean", "epsilon"),
-    steps.MISTAKE,
-)
 
 
 def other_epsilon(epsilon: str) -> Step:
@@ -132,7 +131,16 @@ def other_epsilon(epsilon: str) -> Step:
     )
 
 
-EPSILONS = tuple(other_epsilon(text) for text in ("0", "1e-5", "1e-6", "1e-8", "1e-12"))
+ROOTS = (
+    Step("", ROOT, compiled(ROOT, "mean", "epsilon"), roundings=1),  # of the root
+    *(other_epsilon(text) for text in ("0", "1e-5", "1e-6", "1e-8", "1e-12")),
+    Other(
+        "epsilon outside the root",
+        "sqrt(mean) + epsilon",
+        compiled("sqrt(mean) + epsilon", "mean", "epsilon"),
+        steps.MISTAKE,
+    ),
+)
 
 # The products.
 
@@ -144,9 +152,8 @@ def product_step(text: str, name: str = "") -> Step:
     return Step(name or text, text, function, "scripts", roundings=roundings(own))
 
 
-RSTD_GAMMA = product_step("s * rstd * gamma")
 PRODUCTS = (
-    RSTD_GAMMA,
+    product_step("s * rstd * gamma"),
     product_step("s * gamma * rstd", "(s * gamma) * rstd"),
     product_step("s * (gamma * rstd)"),
     product_step("s / root * gamma", "s / root"),
@@ -161,26 +168,28 @@ def with_beta(t: Floats, beta: Floats | None, dtype: Any) -> Floats:
     return t if beta is None else t + beta
 
 
-BETA = Step("", "", with_beta, roundings=1)
-T_ROUNDED = Other(
-    "t rounded to x1's dtype",
-    " rounded to x1's dtype",
-    lambda t, beta, dtype: stored_in(dtype)(with_beta(t, beta, dtype)),
-    "a norm in the dtype of a 16-bit model, quantized by another operator",
-    steps.is_narrow,
+ENDS = (
+    Step("", "", with_beta, roundings=1),
+    Other(
+        "t rounded to x1's dtype",
+        " rounded to x1's dtype",
+        lambda t, beta, dtype: stored_in(dtype)(with_beta(t, beta, dtype)),
+        "a norm in the dtype of a 16-bit model, quantized by another operator",
+        steps.is_narrow,
+    ),
+    Other(
+        "beta ignored",
+        " without beta",
+        lambda t, beta, dtype: t,
+        steps.MISTAKE,
+        lambda m: m.beta is not None,
+    ),
 )
 T_IN_HALF = Step(
     "t rounded to float16",
     " rounded to float16",
     lambda t, beta, dtype: to_float16(with_beta(t, beta, dtype)),
     "hicann/ops-nn norm/rms_norm_quant, of an Atlas A2",
-)
-BETA_IGNORED = Other(
-    "beta ignored",
-    " without beta",
-    lambda t, beta, dtype: t,
-    steps.MISTAKE,
-    lambda m: m.beta is not None,
 )
 
 # The quotient and the zero point.
@@ -234,19 +243,13 @@ def rstd(formula: Formula, part: Any) -> Array:
     return np.asarray(np.where(np.isnan(own), np.float32(np.nan), own))  # of either sign
 
 
-def y(formula: Formula, part: Any, which: int) -> Array:
-    """Return the codes y1 or y2 of a part."""
+def operands(formula: Formula, part: Any, which: int) -> Operands | None:
+    """Return what is quantized to the codes y1 or y2 of a part; None where y2 is not wanted."""
     model = part.model
     scale, zero_point = model.scales[which], model.zero_points[which]
     if scale is None:
-        return np.zeros(part.spans[which][1] - part.spans[which][0], model.format.carrier)
-    t = normed(formula, part)
-    own = Operands(t, scale, zero_point, divides=model.div_mode)
-
-    def codes() -> Array:
-        return steps.codes(formula, Part(model), own).reshape(-1)  # no other has its quotients
-
-    return np.asarray(part.once((formula, which), codes))
+        return None
+    return Operands(normed(formula, part), scale, zero_point, divides=model.div_mode)
 
 
 def text_of_t(formula: Formula) -> str:
@@ -257,12 +260,9 @@ def text_of_t(formula: Formula) -> str:
     return text + "".join(f", {word}{step.text}" for word, step in own if step.name)
 
 
-def of_x(row: Variant) -> Variant:
-    """Return a formula where x alone is normed, in words of x."""
-    name, summary = (
-        re.sub(r"(?<!')\bs\b", "x", text.replace("x1's", "x's")) for text in (row.name, row.summary)
-    )
-    return replace(row, name=name, summary=summary)
+def of_x(text: str) -> str:
+    """Return words for a norm of x alone, which has no sums s."""
+    return re.sub(r"(?<!')\bs\b", "x", text.replace("x1's", "x's"))
 
 
 def text(formula: Formula) -> str:
@@ -273,24 +273,24 @@ def text(formula: Formula) -> str:
 # The formulas.
 
 SLOTS = {
-    "source": SUMS,
-    "sum": LANES,
-    "mean": OVER_N,
-    "root": ADDED,
-    "product": RSTD_GAMMA,
-    "end": BETA,
+    "source": SOURCES,
+    "sum": SUM_ORDERS,
+    "mean": MEANS,
+    "root": ROOTS,
+    "product": PRODUCTS,
+    "end": ENDS,
 }
 """Those of t."""
-FORM = Form(
-    SLOTS | {"quotient": steps.DIVIDED} | steps.ENDS | {"zero": steps.BEFORE},
-    text,
-    (
-        lambda formula, part: y(formula, part, 0),
-        lambda formula, part: y(formula, part, 1),
-        lambda formula, part: part.x.reshape(-1),
-    ),
-)
-REFERENCE = FORM.formula()
+OF_X = {"source": SOURCES[:1]}
+"""Where x alone is normed there is no sum to be rounded."""
+
+
+# The devices' formulas: docs/numerics.md 4. The order of their sums is not public.
+
+
+def half_products(s: Floats, root: Floats, gamma: Floats) -> Floats:
+    """Round s * rstd to float16, and its product with gamma."""
+    return to_float16(gamma * to_float16(s * (1 / root)))
 
 
 def is_float16(model: Any) -> bool:
@@ -309,71 +309,43 @@ def is_per_tensor(model: Any) -> bool:
     return scale is not None and scale.size == 1 and model.beta is not None and model.div_mode
 
 
-def half_products(s: Float32, root: Float32, gamma: Float32) -> Floats:
-    """Round s * rstd to float16, and its product with gamma."""
-    return to_float16(gamma * to_float16(s * (1 / root)))
-
-
-# The device's own steps are benign: they are its profile, docs/numerics.md 4.
-DEVICE_X = replace(ROUNDED, name="rounded x", benign=True, applies=always)
+# These steps are benign in their profile alone.
+DEVICE_X = replace(SOURCES[1], name="rounded x", benign=True, applies=always)
 HALF_PRODUCTS = Step("half products", "float16(float16(s * rstd) * gamma)", half_products)
 
 
-def profiles() -> Iterator[Variant]:
-    """List the devices' formulas; the order of their sums is not public."""
+def profiles() -> Iterator[Cited]:
+    """Yield what devices do."""
     where = f"{KERNELS}/add_rms_norm_quant.h, add_rms_norm_quant_split_d.h"
     few = f"{KERNELS}/add_rms_norm_quant_single_n.h, and where beta is given"
-    plain = FORM.formula(mean=SCALED_FIRST)
-    rounded = plain.but(source=DEVICE_X)
-    half = rounded.but(product=HALF_PRODUCTS)
-    for order, suffix in ((LANES, ""), (FOLDED, ", folded sum")):
-        for formula, name, source, applies in (
-            (half, "ascend910b", where, is_float16),
-            (plain, "ascend910b", where, is_bfloat16),
-            (rounded, "ascend910b, rounded x", few, is_bfloat16),
-        ):
-            row = formula.but(sum=order)
-            yield row.row(f"{name}{suffix}", source, applies=applies, profile="ascend910b")
-    for formula, suffix in ((plain, ""), (rounded, ", rounded x")):
-        yield formula.but(quotient=BY_RECIPROCAL).row(
+    plain = {"mean": MEANS[2]}
+    rounded = plain | {"source": DEVICE_X}
+    half = rounded | {"product": HALF_PRODUCTS}
+    for order, suffix in ((SUM_ORDERS[0], ""), (SUM_ORDERS[4], ", folded sum")):
+        own = {"sum": order}
+        yield Cited(f"ascend910b{suffix}", half | own, where, is_float16)
+        yield Cited(f"ascend910b{suffix}", plain | own, where, is_bfloat16)
+        yield Cited(f"ascend910b, rounded x{suffix}", rounded | own, few, is_bfloat16)
+    for path, suffix in ((plain, ""), (rounded, ", rounded x")):
+        yield Cited(
             f"ascend910b per tensor{suffix}",
+            path | {"quotient": BY_RECIPROCAL},
             f"{KERNELS}/add_rms_norm_quant.h:305-312",
-            applies=is_per_tensor,
-            profile="ascend910b",
+            is_per_tensor,
         )
-    yield REFERENCE.row("ascend950", f"{KERNELS}/arch35", profile="ascend950")
 
 
-def formulas() -> Iterator[Formula]:
-    """Every order of the sum, the products and the quotient, other rules for ties; then others."""
-    form, quotients = FORM.formula, (steps.DIVIDED, BY_RECIPROCAL)
-    for quotient, order, products in product(quotients, SUM_ORDERS, PRODUCTS):
-        yield form(sum=order, product=products, quotient=quotient)
-    for mean, order in product((TIMES_INVERSE_N, SCALED_FIRST), SUM_ORDERS):
-        yield form(sum=order, mean=mean)
-    ties = (steps.HALF_AWAY, steps.TO_EVEN, steps.HALF_UP)
-    for rounding, quotient in product(ties, quotients):
-        yield form(quotient=quotient, round=rounding)
-    for quotient in quotients:
-        yield form(quotient=quotient, zero=AFTER)
-    for rounding, quotient in product(steps.OTHER_ROUNDINGS, quotients):
-        yield form(round=rounding, quotient=quotient)
-    for kept in (steps.FLOAT16, steps.BFLOAT16):
-        yield form(kept=kept)
-    for source, end in product((SUMS, ROUNDED), (BETA, T_ROUNDED)):
-        yield form(source=source, end=end)
-    for root in (*EPSILONS, OUTSIDE):
-        yield form(root=root)
-    for zero in (steps.SUBTRACTED, steps.IGNORED):
-        yield form(zero=zero)
-    yield form(end=BETA_IGNORED)
-    yield form(quotient=BY_OTHER)
-    for clamp in (steps.CLAMP_SYMMETRIC, steps.UNSATURATED):
-        yield form(clamp=clamp)
-
-
-VARIANTS: tuple[Variant, ...] = (
-    REFERENCE.row(source="docs/numerics.md 5"),
-    *profiles(),
-    *FORM.rows(formulas()),
+FORM = Form(
+    SLOTS
+    | {"quotient": (steps.DIVIDED, BY_RECIPROCAL, BY_OTHER)}
+    | steps.ENDS
+    | {"zero": (steps.BEFORE, AFTER, steps.SUBTRACTED, steps.IGNORED)},
+    text,
+    (
+        Codes(partial(operands, which=0), 0),
+        Codes(partial(operands, which=1), 1),
+        Made(lambda formula, part: part.x.reshape(-1)),
+    ),
+    "docs/numerics.md 5",
+    tuple(profiles()),
 )

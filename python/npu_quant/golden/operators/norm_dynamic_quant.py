@@ -6,16 +6,16 @@ A formula is one of norm.py's, and behind it one of dynamic_quant.py's.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import dynamic_quant, groups, norm, steps
-from .formula import Form, Formula, Step, Variant
+from .codes import Codes
+from .formula import Cited, Form, Formula, Made, Output
 from .model import PART, Array, Exact, Float32, Float64, Part, ranges
 from .norm_rows import NormModel, NormPart
 from .steps import Operands
@@ -32,11 +32,6 @@ class NormDynamicPart(NormPart):
         return self.once(
             (which, own), lambda: GroupedPart(model.branch(formula, which, self), *self.rows)
         )
-
-    def zeros(self, kind: str, which: int, dtype: Any) -> Array:
-        """Return what an output that is not wanted has here."""
-        begin, end = self.spans[self.model.nth_of(kind, which)]
-        return np.zeros(end - begin, dtype)
 
 
 class NormDynamicQuant(NormModel, GroupedModel):
@@ -143,17 +138,18 @@ class NormDynamicQuant(NormModel, GroupedModel):
 # What a formula makes of a part.
 
 
-def y(formula: Formula, part: NormDynamicPart, which: int) -> Array:
-    """Return the codes of a part; of an output that is not wanted its zero."""
+def operands(formula: Formula, part: NormDynamicPart, which: int) -> Operands | None:
+    """Return what is quantized of a part; None for an output that is not wanted."""
     if not part.model.is_wanted[which]:
-        return part.zeros("codes", which, part.model.format.carrier)
-    return groups.y(formula, part.branch(formula, which))
+        return None
+    return groups.operands(formula, part.branch(formula, which))
 
 
 def scales(formula: Formula, part: NormDynamicPart, which: int) -> Array | None:
-    """Return the scales of a part, likewise."""
+    """Return the scales of a part; of an output that is not wanted 0."""
     if not part.model.is_wanted[which]:
-        return part.zeros("scale", which, np.float32)
+        begin, end = part.spans[part.model.nth_of("scale", which)]
+        return np.zeros(end - begin, np.float32)
     return groups.scales(formula, part.branch(formula, which))
 
 
@@ -165,65 +161,33 @@ def text(formula: Formula) -> str:
 
 # The formulas.
 
-V = replace(groups.AS_GIVEN, text="t or t * smooth_scale")
-SMOOTH_IGNORED = replace(groups.SMOOTH_IGNORED, name="smooth_scale ignored", text="t")
-SMOOTH_DIVIDES = replace(
-    groups.SMOOTH_DIVIDES, name="divided by smooth_scale", text="t / smooth_scale"
+VALUES = (
+    replace(groups.AS_GIVEN, text="t or t * smooth_scale"),
+    replace(groups.SMOOTH_IGNORED, name="smooth_scale ignored", text="t"),
+    replace(groups.SMOOTH_DIVIDES, name="divided by smooth_scale", text="t / smooth_scale"),
 )
-FORM = Form(
-    {**norm.SLOTS, **dynamic_quant.FORM.reference, "values": V},
-    text,
-    (
-        lambda formula, part: y(formula, part, 0),
-        lambda formula, part: scales(formula, part, 0),
-    ),
-)
-REFERENCE = FORM.formula()
+# Scripts that have the last quotients, x * 127 / amax and x / amax * 127, norm apart.
+SLOTS = norm.SLOTS | dynamic_quant.SLOTS
+SLOTS |= {"values": VALUES, "quotient": dynamic_quant.QUOTIENTS[:4]}
 
 
 KERNELS = "hicann/ops-nn norm/add_rms_norm_dynamic_quant/op_kernel"
-ASCEND910B = {"scale": dynamic_quant.INVERSE, "quotient": dynamic_quant.BY_127_OVER_AMAX}
-ASCEND950 = {"scale": dynamic_quant.TIMES_INVERSE}
+SCALES, QUOTIENTS = dynamic_quant.SCALES, dynamic_quant.QUOTIENTS
+CITED = (
+    Cited("ascend910b", {"scale": SCALES[2], "quotient": QUOTIENTS[2]}, KERNELS),
+    Cited("ascend950", {"scale": SCALES[1]}, f"{KERNELS}/arch35"),
+)
 
 
-def formulas(form: Any) -> Iterator[Formula]:
-    """Every order of the sum and the products with each device's scale, rules for ties; others."""
-    rules: tuple[dict[str, Step], ...] = ({}, ASCEND910B, ASCEND950)
-    for rule, order, products in product(rules, norm.SUM_ORDERS, norm.PRODUCTS):
-        yield form(**rule, sum=order, product=products)
-    means = (norm.TIMES_INVERSE_N, norm.SCALED_FIRST)
-    for rule, mean, order in product(rules, means, norm.SUM_ORDERS):
-        yield form(**rule, mean=mean, sum=order)
-    ties = (steps.HALF_EVEN, steps.HALF_AWAY, steps.TO_EVEN)
-    orders = product(ties, dynamic_quant.SCALES, dynamic_quant.QUOTIENTS)
-    for rounding, scale, quotient in orders:
-        yield form(scale=scale, quotient=quotient, round=rounding)
-    for rounding, rule in product((steps.HALF_UP, *steps.OTHER_ROUNDINGS), rules):
-        yield form(**rule, round=rounding)
-    for kept, rule in product((steps.FLOAT16, steps.BFLOAT16), rules):
-        yield form(**rule, kept=kept)
-    for source, end in product((norm.SUMS, norm.ROUNDED), (norm.BETA, norm.T_ROUNDED)):
-        yield form(source=source, end=end)
-    for root in (*norm.EPSILONS, norm.OUTSIDE):
-        yield form(root=root)
-    yield form(end=norm.BETA_IGNORED)
-    for values in (SMOOTH_IGNORED, SMOOTH_DIVIDES):
-        yield form(values=values)
-    for scale in (*dynamic_quant.NARROW_SCALES, dynamic_quant.OVER_128, dynamic_quant.OVER_127_5):
-        yield form(scale=scale)
-    for eps in dynamic_quant.EPSILONS:
-        for scale in dynamic_quant.with_epsilon(eps):
-            yield form(scale=scale)
-    for reported in (dynamic_quant.MULTIPLIER, *dynamic_quant.NARROW_REPORTED):
-        yield form(reported=reported)
-    for clamp in (steps.CLAMP_SYMMETRIC, groups.UNSATURATED):
-        yield form(clamp=clamp)
+def form(branches: int, outputs: tuple[Output, ...], **more: Any) -> Form:
+    """Return the form of an operator that quantizes a norm for some branches.
 
-
-def variants(form: Form) -> Iterator[Variant]:
-    """List the formulas of an operator."""
-    own = form.formula(**ASCEND910B), form.formula(**ASCEND950)
-    yield form.formula().row(source="docs/numerics.md 5")
-    yield own[0].row("ascend910b", KERNELS, profile="ascend910b")
-    yield own[1].row("ascend950", f"{KERNELS}/arch35", profile="ascend950")
-    yield from form.rows(dict.fromkeys(formulas(form.formula)), own)
+    Args:
+        branches: how many outputs of codes there are, and of scales.
+        outputs: those between codes and scales.
+        more: what else the form has.
+    """
+    codes = (Codes(partial(operands, which=i), i) for i in range(branches))
+    own = (Made(partial(scales, which=i)) for i in range(branches))
+    all_slots = more.pop("slots", SLOTS)
+    return Form(all_slots, text, (*codes, *outputs, *own), "docs/numerics.md 5", CITED, **more)

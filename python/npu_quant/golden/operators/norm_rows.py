@@ -101,9 +101,9 @@ class NormModel(Model):
         is_one = golden.ndim == 0 and len(self._shape) > 1
         return (int(first > 0), 1) if is_one else (first, last)
 
-    def parts(self) -> list[Part]:
+    def parts(self, size: int | None = None) -> list[Part]:
         """Split along the rows."""
-        step = max(1, PART // max(1, self.n))
+        step = max(1, (size or PART) // max(1, self.n))
         every = list(ranges(self.row_count, step)) or [(0, 0)]
         return [self.part(*rows) for rows in every]
 

@@ -6,14 +6,42 @@ from typing import Any
 
 from ..elements import whole
 from . import elements, steps
-from .elements import ElementModel, dtype_of, formulas, others
-from .formula import Form, Variant
+from .codes import Codes
+from .elements import ElementModel, dtype_of
+from .formula import Cited, Form
 from .model import Array
-from .quantize import MEASURED, STEPS, codes
+from .quantize import MEASURED
+
+
+def has_8_bits(model: Any) -> bool:
+    """Tell whether the codes are qint8 or quint8."""
+    return bool(model.format.carrier.itemsize == 1)
+
+
+SLOTS = elements.slots(
+    (steps.RECIPROCAL, steps.DIVIDED, steps.MULTIPLIED), (steps.AFTER, steps.BEFORE_INSTEAD)
+)
+SLOTS["nan"] = (steps.NAN_LEAST, steps.NAN_GREATEST, steps.NAN_0)
+CITED = (
+    Cited(
+        "torch.quantize_per_tensor",
+        {"zero": steps.FUSED, "nan": steps.NAN_GREATEST},
+        MEASURED,
+        has_8_bits,
+    ),
+    Cited(
+        "torch.quantize_per_tensor (qint32)",
+        {"zero": steps.BEFORE_INSTEAD},
+        MEASURED,
+        lambda model: not has_8_bits(model),
+    ),
+)
 
 
 class QuantizeVal(ElementModel):
     """quantize_val."""
+
+    form = Form(SLOTS, elements.text, (Codes(elements.operands),), "docs/numerics.md 7", CITED)
 
     def prepare(self) -> None:
         """Read the arguments."""
@@ -23,36 +51,3 @@ class QuantizeVal(ElementModel):
     def as_elements(self, output: int, array: Array) -> Array:
         """Return codes; those of a number have its type."""
         return array.astype(self.format.carrier) if array.ndim == 0 else array
-
-
-FORM = Form(
-    STEPS
-    | {"quotient": steps.RECIPROCAL}
-    | steps.ENDS
-    | {"zero": steps.AFTER, "nan": steps.NAN_LEAST},
-    elements.text,
-    (codes,),
-)
-REFERENCE = FORM.formula()
-QUOTIENTS = (steps.RECIPROCAL, steps.DIVIDED)
-ZEROS = (steps.AFTER, steps.BEFORE_INSTEAD)
-
-
-def has_8_bits(model: Any) -> bool:
-    """Tell whether the codes are qint8 or quint8."""
-    return bool(model.format.carrier.itemsize == 1)
-
-
-VARIANTS: tuple[Variant, ...] = (
-    REFERENCE.row(source="docs/numerics.md 7"),
-    FORM.formula(zero=steps.FUSED, nan=steps.NAN_GREATEST).row(
-        "torch.quantize_per_tensor", MEASURED, applies=has_8_bits
-    ),
-    FORM.formula(zero=steps.BEFORE_INSTEAD).row(
-        "torch.quantize_per_tensor (qint32)", MEASURED, applies=lambda model: not has_8_bits(model)
-    ),
-    *FORM.rows(formulas(REFERENCE, QUOTIENTS, ZEROS)),
-    *FORM.rows(others(REFERENCE, QUOTIENTS, ZEROS)),
-    FORM.formula(clamp=steps.CLAMP_SYMMETRIC).row(),
-    FORM.formula(nan=steps.NAN_0).row("NaN is 0", "npu_quantize"),
-)

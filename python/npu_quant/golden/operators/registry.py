@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, overload
 
@@ -10,8 +11,8 @@ from ..._face import either
 from ..._kinds import told
 from ...errors import ParamError, meant
 from ..sources import as_source, is_source
-from .formula import Variant, Variants, VariantsByOperator
-from .model import Model, Operator, arguments_of, by_name
+from .formula import Variants, VariantsByOperator
+from .model import Model, Operator, arguments_of, by_name, parameters_of
 
 _GROUPED = {"y": "codes", "scale": "scale"}
 _MX = {"y": "codes", "mxscale": "scale"}
@@ -100,6 +101,19 @@ OPERATORS = {
 """By name, in the order in which they are listed; their pages are imported when asked for."""
 
 
+def _plain(function: Callable[..., Any]) -> Operator:
+    """Return what is known of an operator without a page: its signature."""
+    parameters = parameters_of(function)
+    arrays = (name for name, parameter in parameters.items() if parameter.annotation == "Array")
+    result = vars(inspect.getmodule(function)).get(inspect.signature(function).return_annotation)
+    fields = getattr(result, "_fields", ("y",))
+    return Operator(function, "plain.PlainModel", tuple(arrays), dict.fromkeys(fields, "values"))
+
+
+for _name in ops.__all__:
+    OPERATORS.setdefault(_name, _plain(getattr(ops, _name)))
+
+
 def operators() -> list[str]:
     """Return the names of the operators that can be compared."""
     return list(OPERATORS)
@@ -163,25 +177,15 @@ def model_of(op: str | Callable[..., Any], inputs: Any, numerics: str | None = N
         DTypeError: as the operator.
     """
     operator = operator_of(op)
-    given = {key: _plain(value, key) for key, value in inputs_of(op, inputs).items()}
+    given = {key: _as_taken(value, key) for key, value in inputs_of(op, inputs).items()}
     return operator.model(operator, arguments_of(operator.function, given), numerics)
 
 
-def _plain(value: Any, name: str) -> Any:
+def _as_taken(value: Any, name: str) -> Any:
     """Return an input as the operators take it."""
     if is_source(value) or _core.is_tensor(value):
         return as_source(value, name).array()
     return value
-
-
-def applicable(model: Model) -> list[Variant]:
-    """Return the named formulas that apply to an operator's inputs, the reference first."""
-    lacking = None if model.format.is_even else "ascend910b"  # which has no floats of 8 bits
-    return [
-        variant.of(model)
-        for variant in model.operator.variants
-        if (lacking is None or variant.profile != lacking) and variant.applies(model)
-    ]
 
 
 @overload
@@ -207,5 +211,5 @@ def list_variants(op: str | Callable[..., Any] | None = None) -> Variants | Vari
         ('reference', True)
     """
     if op is None:
-        return VariantsByOperator((name, Variants(o.variants)) for name, o in OPERATORS.items())
-    return Variants(operator_of(op).variants)
+        return VariantsByOperator((name, list_variants(name)) for name in OPERATORS)
+    return Variants(formula.variant() for formula in operator_of(op).form.listed())

@@ -1,4 +1,4 @@
-"""The model of npu_rms_norm_dynamic_quant, and its formulas, which are in norm_dynamic_quant.py."""
+"""The model of npu_rms_norm_dynamic_quant; its formulas are in norm_dynamic_quant.py, of x."""
 
 from __future__ import annotations
 
@@ -9,11 +9,6 @@ from .norm_dynamic_quant import NormDynamicQuant
 class RmsNormDynamicQuant(NormDynamicQuant):
     """npu_rms_norm_dynamic_quant: a norm over the last axis, and its codes."""
 
-
-FORM = norm_dynamic_quant.FORM
-REFERENCE = norm_dynamic_quant.REFERENCE
-VARIANTS = tuple(
-    norm.of_x(row)
-    for row in norm_dynamic_quant.variants(FORM)
-    if norm.ROUNDED.name not in row.steps
-)
+    form = norm_dynamic_quant.form(
+        1, (), slots=norm_dynamic_quant.SLOTS | norm.OF_X, words=norm.of_x
+    )

@@ -1,33 +1,23 @@
-"""The model of npu_rms_norm_quant and its second version, and their formulas."""
+"""The model of npu_rms_norm_quant and its second version; their formulas are norm.py's, of x."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 
 from . import norm
-from .formula import Formula, Variant
+from .codes import Codes
+from .formula import Cited, Made
 from .norm_quant import NormQuant
 
 
 class RmsNormQuant(NormQuant):
     """npu_rms_norm_quant, npu_rms_norm_quant_v2: a norm over the last axis, and its codes."""
 
+    form = norm.FORM.with_words(
+        norm.of_x,
+        slots={**norm.FORM.slots, **norm.OF_X, "end": (*norm.ENDS, norm.T_IN_HALF)},
+        outputs=(Codes(partial(norm.operands, which=0)), Made(norm.rstd)),
+        cited=(Cited("ascend910b", {"end": norm.T_IN_HALF}, norm.T_IN_HALF.source),),
+    )
     codes_dtype = "dst_dtype"
     quantizers = (("scale", "offset"),)
-
-
-FORM = replace(norm.FORM, outputs=(lambda formula, part: norm.y(formula, part, 0), norm.rstd))
-REFERENCE = FORM.formula()
-ASCEND910B = FORM.formula(end=norm.T_IN_HALF)
-VARIANTS: tuple[Variant, ...] = (
-    norm.of_x(REFERENCE.row(source="docs/numerics.md 5")),
-    norm.of_x(ASCEND910B.row("ascend910b", norm.T_IN_HALF.source, profile="ascend910b")),
-    *(
-        norm.of_x(row)
-        for row in FORM.rows(
-            Formula(FORM, formula.steps)
-            for formula in norm.formulas()
-            if formula["source"] is norm.SUMS  # there is nothing to be rounded
-        )
-    ),
-)

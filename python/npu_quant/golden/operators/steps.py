@@ -48,6 +48,15 @@ class Operands:
     divides: bool = True
     """Whether the scale divides: the operations are reversed otherwise."""
 
+    def wide(self) -> Operands:
+        """Return the same in float64."""
+        names = ("x", "scale", "zero_point", "amax", "most", "least")
+        given = {name: getattr(self, name) for name in names}
+        wide: dict[str, Any] = {
+            name: np.asarray(v, np.float64) for name, v in given.items() if v is not None
+        }
+        return replace(self, **wide)
+
 
 @dataclass(frozen=True, eq=False)
 class Quotient:
@@ -57,6 +66,8 @@ class Quotient:
     w: Floats
     kept: Callable[[Floats], Floats]
     value: Floats
+    is_product: bool
+    """Whether x is multiplied by w, which a fused multiply-add can do."""
 
 
 def in_16_bits(
@@ -152,7 +163,7 @@ def ties_away(model: Any) -> bool:
 
 
 def quotient_step(
-    name: str, text: str, source: str = "", applies: Test = always, benign: bool = True
+    name: str, text: str, source: str = "", applies: Test = always, **more: Any
 ) -> Step:
     """Return a step that does as its text says: {x}, * or /, and what stands beside it."""
     operation, beside = text.removeprefix("{x} ").split(" ", 1)
@@ -164,7 +175,7 @@ def quotient_step(
 
     function = {"*": np.multiply, "/": np.divide}[operation]
     most = roundings(text)
-    return Step(name, text, function, source, applies, None, "", None, operand, most, benign)
+    return Step(name, text, function, source, applies, operand=operand, roundings=most, **more)
 
 
 _REVERSED: dict[Any, Any] = {np.divide: np.multiply, np.multiply: np.divide}
@@ -182,6 +193,7 @@ MULTIPLIED = quotient_step(
     "aclnnAscendQuant's scale, which multiplies; div_mode=False",
     divides,
     benign=False,
+    attribute="div_mode=False",
 )
 
 # What the quotient is kept in.
@@ -221,7 +233,9 @@ AFTER = zero_step(
 FUSED = Step(
     "fused",
     "{round}({quotient} + zero_point), product and sum rounded once",
-    lambda q, zero_point, rounding: rounding(fused(q.x, q.w, zero_point)),
+    lambda q, zero_point, rounding: rounding(
+        fused(q.x, q.w, zero_point) if q.is_product else q.value + zero_point
+    ),
     "torch.quantize_per_tensor on x86; fused multiply-add",
     has_zero_points,
 )
@@ -261,7 +275,6 @@ TRUNCATION = Other(
 )
 FLOOR = Other("floor", "floor", np.floor, "CAST_FLOOR of the device")
 CEILING = Other("ceil", "ceil", np.ceil, "CAST_CEIL of the device")
-OTHER_ROUNDINGS = (TRUNCATION, FLOOR, CEILING)
 HYBRID = Other(
     "hybrid",
     "hybrid",
@@ -287,11 +300,22 @@ UNSATURATED = Other(
     "torch's and ml_dtypes' casts to floats of 8 bits",
     is_small_float,
 )
-NAN_0 = Step("", "", lambda low, high: 0)
-NAN_LEAST = Step("", "", lambda low, high: low)
-NAN_GREATEST = Step("", "", lambda low, high: high)
+NAN_0, NAN_LEAST, NAN_GREATEST = (
+    Step(f"NaN is {what}", "", function, source, has_even_steps)
+    for what, function, source in (
+        ("0", lambda low, high: 0, "npu_quantize"),
+        ("the least code", lambda low, high: low, "torch.quantize_per_channel on x86"),
+        ("the greatest code", lambda low, high: high, "torch.quantize_per_tensor on x86"),
+    )
+)
 
-ENDS = {"kept": KEPT, "zero": NO_ZERO, "round": HALF_EVEN, "clamp": CLAMP, "nan": NAN_0}
+ENDS = {
+    "kept": (KEPT, FLOAT16, BFLOAT16, HYBRID),
+    "zero": (NO_ZERO,),
+    "round": (HALF_EVEN, HALF_AWAY, TO_EVEN, HALF_UP, TRUNCATION, FLOOR, CEILING),
+    "clamp": (CLAMP, CLAMP_SYMMETRIC, UNSATURATED),
+    "nan": (NAN_0, NAN_LEAST, NAN_GREATEST),
+}
 """The last slots of a form of codes, after its quotient."""
 
 
@@ -315,11 +339,11 @@ def quotient(formula: Formula, part: Part, o: Operands) -> Quotient:
 
 
 def _quotient(combine: Any, kept: Any, x: Floats, w: Floats) -> Quotient:
-    return Quotient(x, w, kept, kept(combine(x, w)))
+    return Quotient(x, w, kept, kept(combine(x, w)), combine is np.multiply)
 
 
 def _quotient_of_all(function: Any, kept: Any, o: Operands) -> Quotient:
-    return Quotient(o.x, o.scale, kept, kept(function(o.x, o.amax, o.most)))
+    return Quotient(o.x, o.scale, kept, kept(function(o.x, o.amax, o.most)), is_product=False)
 
 
 def rounded(formula: Formula, part: Part, o: Operands) -> Floats:
@@ -348,5 +372,6 @@ def _codes(zero: Any, rounding: Any, q: Quotient, z: Any, own: Any, low: int, na
 
 def before_rounding(formula: Formula, part: Part, o: Operands) -> tuple[Floats, Floats]:
     """Return the quotient, and the number that is rounded to a code, or would be."""
-    exact = formula.but(round=UNROUNDED)
+    zero = BEFORE if formula["zero"] is FUSED else formula["zero"]
+    exact = formula.but(round=UNROUNDED, zero=zero)
     return quotient(exact, part, o).value, rounded(exact, part, o)

@@ -271,9 +271,9 @@ class GroupedModel(Model):
         with np.errstate(all="ignore"):
             return v if self.smooth is None else v * self.factors_of_rows(first, last)
 
-    def parts(self) -> list[Part]:
+    def parts(self, size: int | None = None) -> list[Part]:
         """Split along the rows."""
-        step = max(1, PART // max(1, self.columns))
+        step = max(1, (size or PART) // max(1, self.columns))
         every = list(ranges(self.row_count, step)) or [(0, 0)] * bool(self.tiling.rows)
         return [GroupedPart(self, *rows) for rows in every]
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from .formula import Test, Variant, always
 from .model import PART, Array, Exact, Flat, Model, Part, ranges
 
 
@@ -28,23 +24,8 @@ class WordModel(Model):
         value = self.elements_of(output).values(golden.reshape(-1)[index])
         return value, (value,)
 
-    def parts(self) -> list[Part]:
+    def parts(self, size: int | None = None) -> list[Part]:
         """Split along the elements."""
         golden = self.golden()[0]
         assert golden is not None
-        return [Part(self, (some,)) for some in ranges(golden.size, PART)]
-
-
-def row(
-    name: str,
-    text: str,
-    source: str,
-    function: Callable[[Any, int, int], Array],
-    applies: Test = always,
-) -> Variant:
-    """Return a variant whose elements ``[begin, end)`` a function makes of a model."""
-
-    def elements(part: Part) -> Array:
-        return function(part.model, *part.spans[0])
-
-    return Variant(name, name == "reference", f"y = {text}", source, (elements,), applies)
+        return [Part(self, (some,)) for some in ranges(golden.size, size or PART)]

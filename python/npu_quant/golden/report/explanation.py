@@ -51,7 +51,7 @@ def _table(
     rows = []
     for result, text in shown:
         mark = "~" * result.estimated
-        counts = [mark + count(result.differing[name]) for name in names]
+        counts = [mark + count(result.left.get(name, 0)) for name in names]
         rows.append(Row((*counts, result.kind, text, *(getattr(result, field) for field in more))))
     return Table(columns, rows)
 
@@ -68,9 +68,9 @@ def data_of(explanation: ExplanationData) -> dict[str, Any]:
 
 def _alike(ranked: Sequence[VariantResult]) -> list[tuple[VariantResult, int]]:
     """Return the first of those that differ by the same numbers, and how many follow it."""
-    groups: dict[tuple[int, ...], list[VariantResult]] = {}
+    groups: dict[tuple[Any, ...], list[VariantResult]] = {}
     for result in ranked:
-        key = (result.estimated, *result.differing.values())
+        key = result.estimated, tuple(result.left.items()), tuple(result.at_ties.items())
         groups.setdefault(key, []).append(result)
     return [(group[0], len(group) - 1) for group in groups.values()]
 

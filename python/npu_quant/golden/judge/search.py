@@ -1,0 +1,243 @@
+"""Which formula made some outputs: a search among all paths through an operator's slots.
+
+A small sample of the outputs is compared with the reference, the formulas that people cite, and all
+that differ from the reference in one step. The few that come nearest are varied in one more step,
+as long as that brings any nearer (a beam search). What explains the sample is tried on all: byte
+for byte, or up to ties of the formula's own, where another order of operations may have rounded to
+the other side. Profiles of devices and other operators are no paths: they are called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..measure.differing import differ
+from ..operators.formula import Formula, named
+from ..operators.model import Model
+from ..results import VariantMatch
+from .profiles import called
+from .trial import Actual, Array, Counts, Trial, Work, counted, exact_everywhere
+
+WIDTH = 4
+"""How many formulas are varied at a time."""
+DEEPEST = 6
+"""How many steps a formula may differ in from those that are tried first."""
+ROUNDS = 3
+"""How often a sample is enlarged by places where the best formula differs."""
+KNOWN = 32
+"""How many of the nearest formulas are tried in an enlarged sample, too."""
+PIECE = 1 << 12
+"""About how many elements a part of the sample has."""
+ENOUGH = 1 << 8
+"""Differing elements in a sample that tell formulas apart."""
+PIECES = (4, 32)
+"""Parts of a sample: at least, and at most where differences are few."""
+MOST_TRIED = 16
+"""Formulas that explain the sample, which are tried on all."""
+MOST_LEFT = 20
+"""A formula that leaves one in so many differences is told, too."""
+
+
+class Search:
+    """Formulas against a sample of the actual outputs of an operator."""
+
+    def __init__(self, model: Model, actual: Actual) -> None:
+        self.model, self.actual = model, actual
+        self._pieces = model.parts(PIECE)
+        self._works: dict[int, Work] = {}
+        self.tried: dict[Any, tuple[Formula, Counts]] = {}
+        self.near: list[Formula] = []
+        """Those that explain most of the sample up to ties, the fewest steps first."""
+        self._choose(model.golden())
+        form = model.form
+        self._steps = form.steps_for(model)
+        self._go_on([form.reference], list(form.listed(model)))
+
+    def _choose(self, outputs: Sequence[Array | None]) -> None:
+        """Take small parts into the sample: some where most differs from outputs, some others."""
+        counts = self._shares(outputs)
+        order, few = np.argsort(-counts.sum(axis=0), kind="stable"), PIECES[0]
+        sizes = self.actual.sizes[:, None]
+        while few < PIECES[1] and (counts * sizes)[:, order[:few]].sum() < ENOUGH:
+            few *= 2
+        spread = np.linspace(0, len(order) - 1, few // 2).astype(int) if len(order) else order
+        for i in (*order[: few - few // 2].tolist(), *spread.tolist()):
+            self._works.setdefault(i, Work(self._pieces[i], self.actual))
+        works = self._works.values()
+        given = self.actual.given
+        self.sampled: Counts = np.array([sum(w.elements[i].size for w in works) for i in given])
+        """How many elements of each output are in the sample."""
+
+    def _shares(self, outputs: Sequence[Array | None]) -> NDArray[np.float64]:
+        """Return the share of each output's elements that differ and are in each piece."""
+        shares = np.zeros((len(self.actual.given), len(self._pieces)))
+        for share, i in zip(shares, self.actual.given, strict=True):
+            actual, other = self.actual.outputs[i], outputs[i]
+            if actual is None or other is None or not actual.size:
+                continue
+            flat = (np.ascontiguousarray(side).reshape(-1) for side in (actual, other))
+            upto = np.append(0, np.cumsum(differ(*flat)))
+            spans = np.array([piece.spans[i] for piece in self._pieces])
+            share += (upto[spans[:, 1]] - upto[spans[:, 0]]) / actual.size
+        return shares
+
+    def differing(self, formula: Formula) -> Counts:
+        """Count the elements of the sample that a formula has otherwise, by output."""
+        if formula.key not in self.tried:
+            counts = np.zeros(len(self.actual.given), np.int64)
+            for work in self._works.values():
+                counts += work.differing(formula)
+            self.tried[formula.key] = formula, counts
+        return self.tried[formula.key][1]
+
+    def score(self, formula: Formula) -> float:
+        """Return the share of elements that a formula has otherwise, of all outputs alike."""
+        return float((self.differing(formula) / np.maximum(self.sampled, 1)).sum())
+
+    @property
+    def best(self) -> Formula:
+        """The formula that comes nearest, of the fewest steps."""
+        formulas = (formula for formula, _ in self.tried.values())
+        return min(formulas, key=lambda f: (self.score(f), len(f.own)))
+
+    def again(self) -> bool:
+        """Look where the best formula differs, too; tell whether that brought any nearer."""
+        best = self.best
+        known = sorted((formula for formula, _ in self.tried.values()), key=self.score)[:KNOWN]
+        self._choose(_whole(best, self.model))
+        self.tried, self.near = {}, []
+        self._go_on([self.model.form.reference, best], [*known, *self._varied([best])])
+        return self.best.key != best.key
+
+    def _varied(self, formulas: Sequence[Formula]) -> list[Formula]:
+        """Return formulas that differ in one step from some."""
+        paths = (f.but(**{slot: step}) for f in formulas for slot, step in self._steps)
+        return [path for path in {p.key: p for p in paths}.values() if path.key not in self.tried]
+
+    def _go_on(self, starts: Sequence[Formula], level: Sequence[Formula]) -> None:
+        """Vary the formulas of a level as long as that brings any nearer than those before."""
+        least = min(map(self.score, starts))
+        self._note(starts)
+        for _ in range(DEEPEST):
+            better = sorted((f for f in level if self.score(f) < least), key=self.score)[:WIDTH]
+            self._note(better)
+            if not better or self.score(better[0]) == 0:
+                return
+            least = self.score(better[0])
+            level = self._varied(better)
+
+    def pairs(self) -> None:
+        """Try two steps together of those that change anything, of which none alone is nearer."""
+        reference = self.model.form.reference
+        first = next(iter(self._works.values()), None)
+        if first is None:
+            return
+        moving = [(slot, step) for slot, step in self._steps if first.tells(slot, step)]
+        paths = (
+            reference.but(**{slot: step, other: more})
+            for (slot, step), (other, more) in combinations(moving, 2)
+            if slot != other
+        )
+        # Where most differs: what does not help there will not elsewhere.
+        least = first.differing(reference).sum()
+        self._go_on([self.best], [f for f in paths if first.differing(f).sum() < least])
+
+    def _note(self, formulas: Sequence[Formula]) -> None:
+        """Keep what explains most of the sample up to ties."""
+        for formula in formulas:
+            differing = self.differing(formula)
+            ties = sum(work.at_ties(formula).sum() for work in self._works.values())
+            most = self.differing(self.model.form.reference)
+            left = int(differing.sum() - ties)
+            if left == 0 or (formula.own and left * MOST_LEFT <= int(most.sum())):
+                self.near.append(formula)
+
+    def exact(self) -> list[Formula]:
+        """Return what gives all of the sample: each of its steps matters, or it is cited."""
+        found = {key: f for key, (f, counts) in self.tried.items() if not counts.any()}
+        form = self.model.form
+        cited = {form.formula(**cited.steps).key for cited in form.cited}
+        chosen = [f for key, f in found.items() if key in cited or not _has_less(f, found)]
+        chosen.sort(key=lambda formula: (not formula.is_benign(self.model), len(formula.own)))
+        return chosen[:MOST_TRIED]
+
+
+def _whole(formula: Formula, model: Model) -> list[Array | None]:
+    """Return the outputs that a formula makes; None for one that does not fit."""
+    outputs = formula.form.outputs
+    made: list[list[Array | None]] = [[] for _ in model.outputs]
+    for part in model.parts():
+        with np.errstate(all="ignore"):
+            for found, output in zip(made, outputs, strict=False):
+                found.append(output.make(formula, part))
+        part.forget()
+    return [
+        None
+        if any(a is None for a in found)
+        else np.concatenate([a for a in found if a is not None])
+        for found in made
+    ]
+
+
+def _has_less(formula: Formula, found: Mapping[Any, Formula]) -> bool:
+    """Tell whether one step less does the same."""
+    reference = formula.form.reference
+    fewer = (
+        formula.but(**{slot: reference[slot]})
+        for slot, step in formula.steps.items()
+        if step is not reference[slot]
+    )
+    return any(f.key in found for f in fewer)
+
+
+def explanations(
+    model: Model, outputs: Sequence[Array | None], name: str | None = None, *, up_to_ties: bool
+) -> tuple[VariantMatch, ...]:
+    """Return what explains outputs: byte for byte; else up to ties; else most of them.
+
+    Args:
+        model: the operator with its inputs.
+        outputs: its actual outputs in its order, None for one that is not known.
+        name: a formula that is tried, too.
+        up_to_ties: whether to look for what explains them up to ties, or most of them.
+
+    Returns:
+        Formulas that give every byte, benign ones first and then those of the fewest steps; or the
+        best that leaves some.
+    """
+    actual = Actual(model, outputs)
+    if not actual.given or not actual.fits:
+        return ()
+    search = Search(model, actual)
+    asked = [] if name is None else [f for f in [named(model.form, name, model)] if f is not None]
+    exact = exact_everywhere(actual, [*search.exact(), *asked])
+    for _ in range(ROUNDS if up_to_ties else 0):
+        if exact or not search.best.own or not search.again():
+            break
+        exact = exact_everywhere(actual, search.exact())
+    if up_to_ties and not exact:
+        search.pairs()
+        exact = exact_everywhere(actual, search.exact())
+    found = [trial for trial in called(actual) if not trial.left.any()] + exact
+    if not found and up_to_ties:
+        near = list({f.key: f for f in [*search.near, *asked]}.values())
+        found = _nearest(counted(actual, near, model.parts()), actual, model)
+    found.sort(key=lambda t: (not t.variant.benign, 0 if t.formula is None else len(t.formula.own)))
+    names = [model.outputs[i] for i in actual.given]
+    return tuple(trial.match(names) for trial in found)
+
+
+def _nearest(trials: list[Trial], actual: Actual, model: Model) -> list[Trial]:
+    """Return those that explain all up to ties, else the one that leaves least, if little."""
+    explaining = [trial for trial in trials if trial.unexplained == 0]
+    if explaining:
+        return explaining
+    best = min(trials, key=lambda trial: trial.unexplained, default=None)
+    of_all = int(actual.differing(model.golden()).sum())
+    is_near = best is not None and best.unexplained * MOST_LEFT <= of_all
+    return [best] if best is not None and is_near else []

@@ -1,0 +1,43 @@
+"""Outputs that are codes: what a formula makes of a part's operands, and the numbers before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..elements import largest
+from .formula import Before, Formula, Output
+from .model import Array, Part
+from .steps import KEPT, Operands, before_rounding, codes
+
+
+class Codes(Output):
+    """Codes of the operands that a formula has in a part; zeros where there are none."""
+
+    def __init__(self, operands: Callable[[Formula, Any], Operands | None], number: int = 0):
+        self._operands, self._number = operands, number
+
+    def make(self, formula: Formula, part: Any) -> Array:
+        """Return the codes of a part."""
+        own = self._operands(formula, part)
+        if own is None:
+            begin, end = part.spans[self._number]
+            return np.zeros(end - begin, part.model.format.carrier)
+        made: Array = part.call(part.flat, codes(formula, part, own))
+        return made
+
+    def before(self, formula: Formula, part: Any) -> Before | None:
+        """Return the numbers before they are rounded to the codes of a part.
+
+        What is kept in 16 bits is so as float32 has it; else the quotient is that of float64.
+        """
+        own = self._operands(formula, part)
+        if own is None:
+            return None
+        own = own if formula["kept"] is not KEPT else own.wide()
+        q, value = before_rounding(formula, Part(part.model), own)
+        z = np.float64(0) if own.zero_point is None else own.zero_point
+        wide, magnitude = np.broadcast_arrays(value.astype(np.float64), largest(q, z, value))
+        return part.flat(wide), part.flat(magnitude)
