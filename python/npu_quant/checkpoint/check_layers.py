@@ -46,6 +46,16 @@ class Count:
     scales: int = 0
     first: tuple[int, int] | None = None
 
+    def see(self, different: NDArray[np.bool_], fits: NDArray[np.bool_], begin: int) -> None:
+        """Take in where codes differ, and which scales fit, of rows from `begin` on."""
+        rows = different.any(axis=1) | ~fits.all(axis=1)
+        if rows.any() and self.first is None:
+            row = int(rows.argmax())
+            self.first = begin + row, int(different[row].argmax())
+        self.rows += int(np.count_nonzero(rows))
+        self.codes += int(np.count_nonzero(different))
+        self.scales += int(np.count_nonzero(~fits))
+
     def add(self, other: Count) -> None:
         """Take in what a later piece has."""
         self.rows, self.codes = self.rows + other.rows, self.codes + other.codes
@@ -120,7 +130,7 @@ def compare(model: QuantizedModel, original: Path, matrix: Matrix, task: Rows) -
                 own[SYMMETRIC] = np.maximum(own[SEARCHED], -GREATEST[codes])
             for name, code in own.items():
                 count = total.counts.setdefault(name + variant, Count())
-                _add(count, _band(code, q, s == s), begin)
+                count.see(code != q, s == s, begin)
             if not variant:
                 _compare_scales(total, x, np.ldexp(np.float32(1), s) if codes == "mxfp8" else s)
             for recipe in OF_CODES[codes]:
@@ -130,7 +140,7 @@ def compare(model: QuantizedModel, original: Path, matrix: Matrix, task: Rows) -
                 is_out = count.rows > allowed or (not fits.all(axis=1).any() and len(w) > allowed)
                 by = np.where(fits, s, predicted)
                 code = q if is_out else recipe.codes(x, by)
-                _add(count, _band(code, q, fits), begin)
+                count.see(code != q, fits, begin)
     return total
 
 
@@ -176,47 +186,30 @@ def _numbers(codes: Any, scale: Any) -> tuple[Any, Any]:
     return codes.astype(np.float32), scale
 
 
-def _band(code: Any, q: Any, fits: Any) -> tuple[Any, Any, Any]:
-    different = code != q
-    return different, ~fits, different.any(axis=1) | ~fits.all(axis=1)
-
-
-def _add(count: Count, band: tuple[Any, Any, Any], begin: int) -> None:
-    different, scales, rows = band
-    first = None
-    if rows.any():
-        row = int(rows.argmax())
-        column = int(different[row].argmax()) if different[row].any() else 0
-        first = begin + row, column
-    number, codes, wrong = (int(np.count_nonzero(a)) for a in (rows, different, scales))
-    count.add(Count(number, codes, wrong, first))
-
-
 def _compare_scales(total: Compared, x: Known, scale: Any) -> None:
     ratio = (scale / x.amax)[(x.amax > 0) & np.isfinite(scale)]
     least, most = float(ratio.min(initial=math.inf)), float(ratio.max(initial=0))
     total.ratio = min(total.ratio[0], least), max(total.ratio[1], most)
 
 
-def same_bytes(model: QuantizedModel, original: Path, source: Tensor | Matrix, name: str) -> int:
-    """Return the first row, or byte, of a FLOAT tensor that is not the original's; -1: none."""
-    tensor = model.tensors[name]
-    if isinstance(source, Tensor):
-        same = source.kind == tensor.kind
-        width = 1 if same else NUMPY[source.kind].itemsize
-        for begin, end in bands(0, source.size, 1):
-            raw = bytes_of(original, source, begin, end - begin)
-            values = raw if same else raw.view(NUMPY[source.kind]).astype(NUMPY[tensor.kind])
-            at = begin // width * (1 if same else NUMPY[tensor.kind].itemsize)
-            there = bytes_of(model.folder, tensor, at, values.nbytes)
-            if (there != values.view(np.uint8)).any():
-                return begin
-        return -1
-    width = source.shape[1] * NUMPY[tensor.kind].itemsize
-    is_same = tensor.kind == source.tensor.kind
-    for begin, _, values in source.bands(original, 0, source.shape[0], as_bytes=is_same):
-        raw = values if is_same else values.astype(NUMPY[tensor.kind])
-        there = bytes_of(model.folder, tensor, begin * width, raw.nbytes)
+def is_same(model: QuantizedModel, original: Path, source: Tensor | Matrix, name: str) -> bool:
+    """Say whether a FLOAT tensor has the values of the original's."""
+    tensor, at = model.tensors[name], 0
+    kind = source.kind if isinstance(source, Tensor) else source.tensor.kind
+    for band in _bands(original, source, as_bytes=tensor.kind == kind):
+        raw = band if tensor.kind == kind else band.astype(NUMPY[tensor.kind])
+        there = bytes_of(model.folder, tensor, at, raw.nbytes)
         if (there != raw.reshape(-1).view(np.uint8)).any():
-            return begin
-    return -1
+            return False
+        at += raw.nbytes
+    return True
+
+
+def _bands(original: Path, source: Tensor | Matrix, *, as_bytes: bool) -> Iterator[NDArray[Any]]:
+    if isinstance(source, Matrix):
+        for _, _, band in source.bands(original, 0, source.shape[0], as_bytes=as_bytes):
+            yield band
+        return
+    for begin, end in bands(0, source.size, 1):
+        raw = bytes_of(original, source, begin, end - begin)
+        yield raw if as_bytes else raw.view(NUMPY[source.kind])

@@ -15,7 +15,7 @@ from .._kinds import Progress
 from ..files.common import FileError
 from . import check_values, names, sums
 from .check_files import read
-from .check_layers import Compared, Rows, compare, rows_of, same_bytes
+from .check_layers import Compared, Rows, compare, is_same, rows_of
 from .check_tensors import check_described, check_shapes
 from .check_values import Seen, Values
 from .folder import CheckpointError
@@ -127,7 +127,7 @@ def _carry_out(
         if isinstance(task, Rows):
             compared.setdefault(task.module, Compared()).add(result)
         elif isinstance(task, Floats):
-            changed += [task.name] if result >= 0 else []
+            changed += [] if result else [task.name]
         elif isinstance(task, Listed):
             damaged += [] if result else [task.name]
         else:
@@ -154,7 +154,7 @@ def _done(both: Both, task: Task) -> Any:
             return sums.is_whole(model.folder, task)
         assert original is not None
         if isinstance(task, Floats):
-            return same_bytes(model, original.folder, original.sources[task.name], task.name)
+            return is_same(model, original.folder, original.sources[task.name], task.name)
         matrix = original.matrix(model, task.module)
         assert matrix is not None
         with np.errstate(all="ignore"):
