@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -120,11 +119,6 @@ def slow(seconds: float, mark: str = "", only: str = "", *, dask_worker: Any) ->
 def has_shard(out: Path) -> bool:
     """Say whether a shard is whole."""
     return any(out.glob("*.safetensors"))
-
-
-def limit_files(size: int) -> None:
-    """Let no file become larger; -1: as large as it may."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 
 def other_version() -> None:
