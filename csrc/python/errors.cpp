@@ -15,10 +15,9 @@ void raise(const char* name, const Status& status, Code code) {
   const std::string argument = written(refusal.subject, plain_word);
   refusal.subject = Text();
   const py::object type = py::module_::import("npu_quant.errors").attr(name);
-  const py::object error =
-      type(decoded(sentence_of(Status(refusal))), static_cast<int>(code),
-           py::arg("caller") = refusal.op, py::arg("argument") = decoded(argument),
-           py::arg("remedy") = decoded(refusal.remedy));
+  const py::object error = type(
+      decoded(sentence_of(Status(refusal))), static_cast<int>(code), py::arg("caller") = refusal.op,
+      py::arg("argument") = decoded(argument), py::arg("remedy") = decoded(refusal.remedy));
   PyErr_SetObject(type.ptr(), error.ptr());
 }
 
