@@ -234,7 +234,9 @@ class TestFilesThatSayLittle:
                 said = ["--dtype", name + dtype, "--shape", f"{name}3,4"]
                 assert compared(*words, *said)[0] == status
         assert compared(*words, "--dtype", "bf16", "--shape", "3x4")[0] == 0
-        check(compared(*words), 2, "x.bin: has no header: say its dtype and shape")
+        check(
+            compared(*words), 2, "x.bin: has no header: say its dtype and shape (--dtype, --shape)"
+        )
         assert compared(*words, "--dtype", "bf16", "--shape", "3,5")[0] == 2
         check(compared(*DQ, "y=y.bin", "input=x.npy", "--dtype", "int8"), 2, "--dtype is of no use")
 
@@ -284,7 +286,11 @@ class TestFilesThatSayLittle:
         save(y=y, scale=scale)
         for name in ("int8", "float8_e5m2"):
             words = ["y=y.npy", "scale=scale.npy", "input=x.npy", *DQ, "--attr", f"dst_type={name}"]
-            check(compared(*words), 2, "y.npy: has V1, as float8 is saved by NumPy: say which")
+            check(
+                compared(*words),
+                2,
+                "y.npy: has V1, as float8 is saved by NumPy: say which with --dtype",
+            )
             given = ["--dtype", "y=float8_e4m3fn"]
             check(compared(*words, *given), 1, f"actual float8_e4m3fn, golden {name}")
 

@@ -166,7 +166,7 @@ class TestWhatFilesDoNotSay:
             save(side, x=x)
         found = compare_folders(*sides)
         if dtype == "float8_e4m3fn":
-            assert "say which with --dtype" in (found.rows[0].problem or "")
+            assert "say which with dtype=" in (found.rows[0].problem or "")
         found = compare_folders(*sides, dtype=dtype) if found.rows[0].problem else found
         assert found.passed
         assert found.rows[0].dtype == dtype

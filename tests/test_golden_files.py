@@ -194,7 +194,7 @@ class TestDtypes:
         if dtype in ("bfloat16", "float8_e5m2"):  # as nothing else is saved
             check(load(path), x)
         else:
-            assert "V1, as float8 is saved by NumPy: say which with --dtype" in refusal(path)
+            assert "V1, as float8 is saved by NumPy: say which with dtype=" in refusal(path)
             assert list_arrays(path)[0][1] == "V1"
         for way in (dtype, f"torch.{dtype}", getattr(ml_dtypes, dtype), np.dtype(dtype)):
             check(load(path, dtype=way), x)

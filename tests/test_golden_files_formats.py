@@ -165,14 +165,14 @@ class TestRaw:
         [
             (
                 {},
-                "say its dtype and shape (--dtype, --shape). 24 bytes are 24 of int8, 12 of float16 or bfloat16, 6 of float32, 3 of int64",
+                "say its dtype and shape (dtype=, shape=). 24 bytes are 24 of int8, 12 of float16 or bfloat16, 6 of float32, 3 of int64",
             ),
-            ({"dtype": "bf16"}, "say its shape (--dtype, --shape). 24 bytes are 12 of bfloat16"),
+            ({"dtype": "bf16"}, "say its shape (dtype=, shape=). 24 bytes are 12 of bfloat16"),
             ({"dtype": "int4"}, "24 bytes are 48 of int4"),
             ({"dtype": "float8"}, "is not known"),
             (
                 {"shape": (3, 4)},
-                "say its dtype (--dtype, --shape). 24 bytes for the shape (3, 4) fit float16 or bfloat16",
+                "say its dtype (dtype=, shape=). 24 bytes for the shape (3, 4) fit float16 or bfloat16",
             ),
             ({"shape": (48,)}, "fit int4"),
             ({"shape": (5,)}, "fit no dtype"),

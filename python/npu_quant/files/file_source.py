@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .. import dtypes
 from .._codes import int4_of
+from .._face import either
 from .._text import clean
 from .common import (
     MAX_BYTES,
@@ -92,8 +93,8 @@ def _meaning(stored: Stored, wanted: dtypes.DTypeName | None, file: File) -> _Me
         return _int4(stored, dtype, file)
     if wanted is None and is_void(dtype):
         raise file.fault(
-            f"has {stored.kind}, as float8 is saved by NumPy: say which with --dtype, in Python "
-            "dtype='float8_e4m3fn'"
+            f"has {stored.kind}, as float8 is saved by NumPy: say which with "
+            + either("dtype='float8_e4m3fn'", "--dtype")
         )
     if carrier.itemsize != dtype.itemsize:
         raise file.fault(

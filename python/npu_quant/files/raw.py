@@ -9,6 +9,7 @@ from operator import index
 import numpy as np
 
 from .. import dtypes
+from .._face import either
 from .._text import clean
 from .common import Arrays, File, InPlace, Stored, check_shape, count_of, row_of, shown, take
 
@@ -47,7 +48,8 @@ def stored_of(
             word for word, given in (("dtype", dtype), ("shape", axes)) if given is None
         )
         raise file.fault(
-            f"has no header: say its {missing} (--dtype, --shape). {_guess(file, dtype, axes)}"
+            f"has no header: say its {missing} ({either('dtype=, shape=', '--dtype, --shape')}). "
+            + _guess(file, dtype, axes)
         )
     name, carrier = row_of(dtype, file)
     if carrier is None:
