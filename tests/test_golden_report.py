@@ -259,6 +259,14 @@ class TestFirstLine:
             f"DIFFERENT: only in columns 896 to 991 (y, {n:,} of {n:,} differences)"
         )
 
+    def test_rows_and_columns(self, x: Array) -> None:
+        y = npu_quant.npu_dynamic_quant(x).y.copy()
+        y[40:56, 992:1008] ^= 2
+        assert as_line(of(x, y)).startswith(
+            "DIFFERENT: only in columns 992 to 1,007 and only in rows 40 to 55 "
+            "(y, 256 of 256 differences) "
+        )
+
     def test_a_cause_before_all(self, comparison: Comparison) -> None:
         output = dataclasses.replace(comparison.decisive, causes=("a bit is flipped",))
         match = VariantMatch("another", True, "", "", left={"y": 1}, at_ties={"y": 1})

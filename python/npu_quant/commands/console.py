@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import shutil
 import sys
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from .._text import printable
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 WIDTH = 100
 """Of what is printed where there is no terminal."""
@@ -114,27 +110,6 @@ def write_text(text: str, where: str) -> None:
             file.write(text)
     except OSError as error:  # of a full disk it does not say which file
         raise OSError(error.errno, error.strerror, where) from error
-
-
-def write_table(*renderables: RenderableType) -> None:
-    """Print tables and texts of rich on stdout."""
-    from rich.console import Console
-
-    stream, text = sys.stdout, io.StringIO()
-    coloured = is_coloured(stream)
-    console = Console(
-        file=text,
-        force_terminal=coloured,
-        color_system="standard" if coloured else None,
-        width=width(),
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-    )
-    console.print(*renderables, sep="\n")
-    lines = (line.rstrip() for line in text.getvalue().splitlines())
-    write("\n".join(lines))
 
 
 def _styled(text: str, style: str) -> str:

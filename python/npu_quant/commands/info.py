@@ -11,8 +11,9 @@ import ml_dtypes
 import numpy as np
 
 from .. import info
+from ..golden.report.table import Column, Row, Table
 from .arguments import Parser, add_json
-from .console import write_json, write_table
+from .console import width, write, write_json
 from .outputs import check_json
 
 DESCRIPTION = """\
@@ -74,14 +75,8 @@ def cpu_model() -> str:
 
 
 def _print(facts: dict[str, Any]) -> None:
-    from rich.table import Table
-
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in facts.items():
-        table.add_row(name, _text_of(value))
-    write_table(table)
+    rows = [Row((name, _text_of(value))) for name, value in facts.items()]
+    write(Table((Column(""), Column("")), rows).text(width()))
 
 
 def _text_of(value: Any) -> str:

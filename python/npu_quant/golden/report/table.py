@@ -52,7 +52,9 @@ class Table:
         from rich.console import Console
         from rich.table import Table as Grid
 
-        grid, out, room = Grid(box=None, pad_edge=False), io.StringIO(), width - _LEAST
+        headed = any(column.name for column in self.columns)
+        grid = Grid(box=None, pad_edge=False, show_header=headed)
+        out, room = io.StringIO(), width - _LEAST
         for i, (name, kind) in enumerate(self.columns):
             justify: Literal["left", "right"] = "right" if kind == "number" else "left"
             longest = 2 + max(map(len, [name, *(row.cells[i] for row in self.rows)]))

@@ -83,7 +83,7 @@ def _reasons(comparison: ComparisonData, output: OutputComparison) -> Iterator[R
     if output.passed:
         yield Reason(_stands_on(comparison, output, m), name)
         return
-    noun, found = noun_of(output), output.where.concentrations[:1] if output.where else ()
+    noun, found = noun_of(output), output.where.concentrations[:2] if output.where else ()
     counts = f"{words.count(m.mismatches)} of {words.counted(m.count, noun)}"
     if found:
         counts = f"{words.count(found[0].held)} of {words.counted(found[0].of, 'difference')}"
@@ -97,8 +97,9 @@ def _reasons(comparison: ComparisonData, output: OutputComparison) -> Iterator[R
         yield Reason("may be rounding: each is one step", of, 3)
     if m.mismatches == 1 and output.where is not None:
         yield Reason(pair_text(output, output.where), of, 3)
-    for each in found:
-        yield Reason(place_text(each), of, 4)
+    if found:
+        both = all(each.held == each.of and each.kind != "block" for each in found)
+        yield Reason(" and ".join(map(place_text, found[: 1 + both])), of, 4)
     yield Reason(_numbers(m, noun), name, 5)
 
 
