@@ -272,7 +272,7 @@ class TestText:
         assert text.count("<tr>") == text.count("</tr>") == 25
         assert " more: <code>.ranked</code> has all</p>" in text
         assert "<li>outputs: y int8 (256, 192), scale float32 (256,)</li>" in text
-        assert ">reference<" in text
+        assert ">reference  (+" in text
 
     def test_html_is_escaped(self) -> None:
         from npu_quant.golden.api import Explanation

@@ -24,6 +24,7 @@ MODULES = {
     "golden/judge/power": "golden_refusal",
     "golden/judge/causes": "golden_causes golden_planted golden_mx",
     "golden/judge/look": "golden_causes golden_planted",
+    "golden/report/why": "golden_report golden_html golden_outputs folders",
     "golden/folders/by_operator": "folders",
     "golden/folders/carried": "folders",
     "golden/folders/comparison": "folders",

@@ -19,15 +19,13 @@ _ROWS, _HTML_ROWS = 9, 24
 
 def report_of(explanation: ExplanationData) -> Report:
     """Return the report of an explanation."""
-    alike = _alike(explanation.ranked)
-    shown = [(r, f"{r.name}  (+{n} alike)" if n else r.name) for r, n in alike[:_ROWS]]
-    rest = sum(1 + others for _, others in alike[_ROWS:])
+    table, rest = _table(explanation, _ROWS)
     return Report(
         bool(explanation.matches),
         f"explain {explanation.op}",
         _why(explanation),
         (f"outputs: {', '.join(explanation.titles)}",),
-        _table(explanation, shown),
+        table,
         f"{count(rest)} more: {either('.ranked', '--json')} has all" if rest else "",
         partial(_sections, explanation),
     )
@@ -35,25 +33,23 @@ def report_of(explanation: ExplanationData) -> Report:
 
 def _sections(explanation: ExplanationData) -> Iterator[str]:
     """Yield the table with formulas and sources."""
-    shown = [(result, result.name) for result in explanation.ranked[:_HTML_ROWS]]
-    yield _table(explanation, shown, "summary", "source").html()
-    rest = len(explanation.ranked) - len(shown)
-    yield f"<p>{count(rest)} more: <code>.ranked</code> has all</p>" * (rest > 0)
+    table, rest = _table(explanation, _HTML_ROWS, "summary", "source")
+    yield table.html()
+    yield f"<p>{count(rest)} more: <code>.ranked</code> has all</p>" * bool(rest)
 
 
-def _table(
-    explanation: ExplanationData, shown: Sequence[tuple[VariantResult, str]], *more: str
-) -> Table:
-    """Return the elements of each output that formulas do not give, their names, and more."""
-    names = explanation.outputs
+def _table(explanation: ExplanationData, most: int, *more: str) -> tuple[Table, int]:
+    """Return what formulas do not give of each output, alike ones once, and how many are left."""
+    names, alike = explanation.outputs, _alike(explanation.ranked)
     columns = [*(Column(name, "number") for name in names), Column("kind")]
     columns += [Column(head) for head in ("formula (elements that differ)", *more)]
     rows = []
-    for result, text in shown:
+    for result, others in alike[:most]:
         mark = "~" * result.estimated
         counts = [mark + count(result.left.get(name, 0)) for name in names]
+        text = named(result) + f"  (+{others} alike)" * (others > 0)
         rows.append(Row((*counts, result.kind, text, *(getattr(result, field) for field in more))))
-    return Table(columns, rows)
+    return Table(columns, rows), sum(1 + others for _, others in alike[most:])
 
 
 def data_of(explanation: ExplanationData) -> dict[str, Any]:
