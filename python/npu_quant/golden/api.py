@@ -39,7 +39,7 @@ from .sources import ArraySource
 class Comparison(Reported, ComparisonData):
     """What :func:`npu_quant.golden.compare` returns: the rung, and everything that led to it.
 
-    ``str()`` is the report, at most 12 lines; a notebook shows tables and pictures, :meth:`to_html`
+    ``str()`` is the report, at most 12 facts; a notebook shows tables and pictures, :meth:`to_html`
     is a page of them. It is plain data: it holds none of the arrays, says the same whatever becomes
     of them, and can be pickled.
     """
