@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from planted import Device, Kind, calls, devices, said, verdict_of
 from planted.formats import KINDS as IN_FORMATS
+from planted.formats import without
 from planted.operators import KINDS as IN_OPERATORS
 
 KINDS = (*IN_FORMATS, *IN_OPERATORS)
@@ -64,3 +65,11 @@ def test_of_another_input_no_more_is_named(make: Callable[[], Device]) -> None:
     other = calls.of_call(device.op, {**device.inputs, "input": x}).outputs
     named = said(device.compare(other))
     assert all(text.startswith("another input's") for text in named)
+
+
+def test_codes_are_named_though_half_of_their_columns_are_left_out() -> None:
+    """Of these nothing is known: the call has 0 there."""
+    device = devices.int8()
+    comparison = device.compare(without(np.s_[500:])(device))
+    text = "columns 500 to 999 are left out of the greatest of each group"
+    assert [output.causes for output in comparison.outputs] == [(text,), (text,)]
