@@ -70,10 +70,10 @@ class Kind:
 
 
 def said(comparison: Comparison) -> list[str]:
-    """Return what is named: causes, and formulas that give every byte."""
+    """Return what is named: causes, and the formula that gives all but what lies at its ties."""
     causes = [cause for output in comparison.outputs for cause in output.causes]
-    exact = [variant.name for variant in comparison.variants if not any(variant.left.values())]
-    return causes + [f"formula {name}" for name in exact]
+    names = [variant.name for variant in comparison.variants if variant.explains]
+    return causes + [f"formula {name}" for name in names[:1]]
 
 
 def verdict_of(kind: Kind, comparison: Comparison) -> Verdict:

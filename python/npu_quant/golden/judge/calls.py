@@ -75,13 +75,13 @@ def _called(model: Model, inputs: Mapping[str, Any]) -> tuple[Array | None, ...]
 
 def _changes(model: Model) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield what may have been taken instead of an input, in words."""
-    given, main = model.inputs, model.operator.arrays[0]
+    given, main = model.inputs, next(iter(model.operator.arrays), "")
     for name, others in _ATTRIBUTES.items():
         for other in others if name in given else ():
             if other != given[name]:
                 yield f"as with {name}={other}", {name: other}
     for name in ("float8_e4m3fn", "float8_e5m2"):
-        kind = getattr(getattr(given[main], "dtype", None), "name", "")
+        kind = getattr(getattr(given.get(main), "dtype", None), "name", "")
         if kind.startswith("float8") and kind != name:
             own = {"src_type": name} if "src_type" in given else {}
             yield f"{main} is read as {name}", {main: given[main].view(name), **own}
@@ -99,7 +99,7 @@ def _changes(model: Model) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _negated(value: Array) -> Array | None:
-    return None if value.dtype.kind == "u" else np.negative(value)
+    return None if value.dtype.kind in "ub" else np.negative(value)
 
 
 def _reciprocal(value: Array) -> Array | None:

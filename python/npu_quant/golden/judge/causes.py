@@ -22,7 +22,7 @@ from ..sides import Paired
 from ..sources import ArraySource, size_of
 from . import verdict
 from .calls import Call, other_calls, source_of
-from .changes import CHANGES, number
+from .changes import CHANGES, number, scaled
 from .look import FEW, FEW_CODES, FEW_FLOATS, LEFT, Guess, Look
 from .moves import layouts
 from .refusal import is_constant
@@ -124,8 +124,10 @@ class _Case:
             yield from ((text, 0, True) for text in _swapped_axes(*self._sides, self.own))
         if where is not None:
             yield from ((text, 0, True) for text in _moved_rows(*self._sides, self.own, where))
-        for look in self._enough:
-            for guess in (guess for change in CHANGES for guess in change(look)):
+        for look in self._looks:
+            # One factor is told by what is right, too: few that are wrong are enough.
+            changes = CHANGES if look.is_enough else (scaled,)
+            for guess in (guess for change in changes for guess in change(look)):
                 left = look.left(guess)
                 if left < np.inf:
                     yield guess.text, left, bool(look.part.name)

@@ -140,7 +140,7 @@ def scaled(look: Look) -> Iterator[Guess]:
         text = f"the scale of {part.name or 'every row'} is wrong by {percent}"
         text += ": one factor gives its codes"
     # All codes between the ties are what the factor gives, as it was found by them.
-    yield Guess(text, part.values[0])
+    yield Guess(text, part.values[0], has_many=value is not None)
 
 
 def factors_of(

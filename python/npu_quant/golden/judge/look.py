@@ -34,6 +34,8 @@ class Guess(NamedTuple):
     """What it would give of a part."""
     known: Any = True
     """Where it gives any."""
+    has_many: bool = False
+    """Whether all elements of the part bear it out, not only those that are wrong."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,8 @@ class Look:
         spoilt = unlike & ~wrong & ~self.alike(golden, guess.values)
         left = np.count_nonzero(unlike & wrong) + np.count_nonzero(spoilt)
         count = np.count_nonzero(wrong)
-        is_cause = self.is_enough and 3 * count >= self.count and left * LEFT <= count
+        is_enough = self.is_enough or (guess.has_many and self.count >= FEW_FLOATS)
+        is_cause = is_enough and 3 * count >= self.count and left * LEFT <= count
         return left / count if is_cause else np.inf
 
 

@@ -228,7 +228,8 @@ def _conclusion(comparison: ComparisonData) -> Iterator[Line]:
     if comparison.accepted_variant is not None and comparison.rung == "variant":
         yield Line(_FACT, f'accepted: variant "{comparison.accepted_variant}"')
     elif comparison.rung == "variant":
-        option = either(f'variant="{names[0]}"', f'--variant "{names[0]}"')
+        name = comparison.variants[0].name
+        option = either(f'variant="{name}"', f'--variant "{name}"')
         yield Line(_FACT, f"another function than the operator; if it is meant: {option}")
     if not comparison.passed:
         yield from (Line(_HEAD, text) for text in (_next(comparison),) if text)
