@@ -67,13 +67,17 @@ def test_named(wrong: Wrong) -> None:
         assert matches[name] == wrong.benign
     else:  # not all of its steps matter
         own = [benign for found, benign in matches.items() if has([found], wrong.name)]
-        assert "reference" in matches or wrong.benign in own
+        if wrong.is_told_apart:
+            assert "reference" in matches or wrong.benign in own
+        else:  # another formula that is tried first may give the same
+            assert wrong.benign in matches.values()
     assert [*matches.values()] == sorted(matches.values(), reverse=True)  # benign ones first
     given = [i for i, output in enumerate(actual) if output is not None]
     for i in given:
         assert wrong.name not in names_of(model, spoiled(actual, i))
     if len(given) > 1:
-        assert has(names_of(model, (actual[0], *[None] * (len(actual) - 1))), name)
+        alone = names_of(model, (actual[0], *[None] * (len(actual) - 1)))
+        assert has(alone, name) or (alone and not wrong.is_told_apart)
     asked = {"op": wrong.op, "inputs": inputs}
     assert compare(actual, **asked, variant=wrong.name).passed
     if any(matches.values()):

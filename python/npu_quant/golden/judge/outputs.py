@@ -268,11 +268,11 @@ def matches_of(
     if model is None:
         return ()
     if named is not None and not _is_known(model, named):
-        every = either(f"npu_quant.golden.list_variants({model.op!r})", "--explain")
-        raise ParamError(
-            f"variant is {named!r}, which {model.op} does not know: {every} has the steps that "
-            "names are made of."
+        every = either(
+            f"npu_quant.golden.list_variants({model.op!r}) has the steps that names are made of",
+            "--explain ranks what was tried",
         )
+        raise ParamError(f"variant is {named!r}, which {model.op} does not know: {every}.")
     if any(o.metrics is None for o in outputs) or all(o.rung == "identical" for o in outputs):
         return ()
     sources = (given.get(name) for name in model.outputs)

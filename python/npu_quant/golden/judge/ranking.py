@@ -41,7 +41,7 @@ def ranked_formulas(
         DTypeError: one has another dtype.
     """
     if all(array is None for array in arrays):
-        raise ParamError("explain: actual has no array.")
+        raise ParamError("actual has no array.")
     _check(model, arrays)
     actual = Actual(model, arrays)
     search = Search(model, actual)
@@ -98,9 +98,9 @@ def _check(model: Model, arrays: Sequence[Array | None]) -> None:
             continue
         if array.dtype != golden.dtype:
             raise DTypeError(
-                f"explain: actual {name} has dtype {array.dtype}, {model.op} gives {golden.dtype}."
+                f"actual {name} has dtype {array.dtype}, {model.op} gives {golden.dtype}."
             )
         if array.shape != golden.shape:
             raise ParamError(
-                f"explain: actual {name} has shape {array.shape}, {model.op} gives {golden.shape}."
+                f"actual {name} has shape {array.shape}, {model.op} gives {golden.shape}."
             )

@@ -104,7 +104,8 @@ OPERATORS = {
 def _plain(function: Callable[..., Any]) -> Operator:
     """Return what is known of an operator without a page: its signature."""
     parameters = parameters_of(function)
-    arrays = (name for name, parameter in parameters.items() if parameter.annotation == "Array")
+    required = (p for p in parameters.values() if p.default is inspect.Parameter.empty)
+    arrays = (p.name for p in required if "Array" in p.annotation)
     result = vars(inspect.getmodule(function)).get(inspect.signature(function).return_annotation)
     fields = getattr(result, "_fields", ("y",))
     return Operator(function, "plain.PlainModel", tuple(arrays), dict.fromkeys(fields, "values"))
