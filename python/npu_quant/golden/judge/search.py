@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..measure.differing import differ
 from ..operators.formula import Formula, named
 from ..operators.model import Model
 from ..results import VariantMatch
-from .profiles import called
-from .trial import Actual, Array, Counts, Trial, Work, counted, exact_everywhere
+from .profiles import PROFILES, called
+from .trial import Actual, Array, Counts, Trial, Work, counted, difference, exact_everywhere
 
 WIDTH = 4
 """How many formulas are varied at a time."""
@@ -80,10 +79,10 @@ class Search:
             actual, other = self.actual.outputs[i], outputs[i]
             if actual is None or other is None or not actual.size:
                 continue
-            flat = (np.ascontiguousarray(side).reshape(-1) for side in (actual, other))
-            upto = np.append(0, np.cumsum(differ(*flat)))
-            spans = np.array([piece.spans[i] for piece in self._pieces])
-            share += (upto[spans[:, 1]] - upto[spans[:, 0]]) / actual.size
+            ours, theirs = (np.ascontiguousarray(side).reshape(-1) for side in (actual, other))
+            for number, piece in enumerate(self._pieces):
+                span = slice(*piece.spans[i])
+                share[number] = difference(ours[span], theirs[span]) / actual.size
         return shares
 
     def differing(self, formula: Formula) -> Counts:
@@ -227,9 +226,15 @@ def explanations(
     if not found and up_to_ties:
         near = list({f.key: f for f in [*search.near, *asked]}.values())
         found = _nearest(counted(actual, near, model.parts()), actual, model)
-    found.sort(key=lambda t: (not t.variant.benign, 0 if t.formula is None else len(t.formula.own)))
+    # What people cite comes before the steps it is made of.
+    cited = {*PROFILES, *(formula.name for formula in model.form.cited)}
+    found.sort(key=lambda t: (not t.variant.benign, _steps(t) * (t.variant.name not in cited)))
     names = [model.outputs[i] for i in actual.given]
     return tuple(trial.match(names) for trial in found)
+
+
+def _steps(trial: Trial) -> int:
+    return 0 if trial.formula is None else len(trial.formula.own)
 
 
 def _nearest(trials: list[Trial], actual: Actual, model: Model) -> list[Trial]:
