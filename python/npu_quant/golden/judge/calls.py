@@ -66,9 +66,7 @@ def other_calls(model: Model, *, of_scales: bool) -> Iterator[Call]:
 def _called(model: Model, inputs: Mapping[str, Any]) -> tuple[Array | None, ...] | None:
     """Return the outputs for other inputs, None where they are refused."""
     try:
-        result = model.operator.function(**{**model.inputs, **inputs})
-        own = result if isinstance(result, tuple) else (np.asarray(result),)
-        return tuple(None if a is None else model.as_elements(i, a) for i, a in enumerate(own))
+        return model.all_as_elements(model.operator.function(**{**model.inputs, **inputs}))
     except (NpuQuantError, TypeError, ValueError):
         return None
 

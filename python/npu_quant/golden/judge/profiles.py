@@ -56,11 +56,10 @@ def _outputs_of(
         result = function(**inputs, numerics=profile)
     except NpuQuantError:
         return None
+    if function is model.operator.function:
+        return model.all_as_elements(result)
     given = result._asdict() if hasattr(result, "_asdict") else {model.outputs[0]: result}
-    arrays = (given.get(name) for name in model.outputs)
-    return tuple(
-        None if a is None else model.as_elements(i, np.asarray(a)) for i, a in enumerate(arrays)
-    )
+    return model.all_as_elements(tuple(map(given.get, model.outputs)))
 
 
 def _is_same(one: Sequence[Array | None], other: Sequence[Array | None]) -> bool:

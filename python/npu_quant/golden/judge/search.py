@@ -159,8 +159,7 @@ class Search:
     def exact(self) -> list[Formula]:
         """Return what gives all of the sample: each of its steps matters, or it is cited."""
         found = {key: f for key, (f, counts) in self.tried.items() if not counts.any()}
-        form = self.model.form
-        cited = {form.formula(**cited.steps).key for cited in form.cited}
+        cited = self.model.form.cited_for()
         chosen = [f for key, f in found.items() if key in cited or not _has_less(f, found)]
         chosen.sort(key=lambda formula: (not formula.is_benign(self.model), len(formula.own)))
         return chosen[:MOST_TRIED]

@@ -48,8 +48,7 @@ SLOTS = {
     "bound": (BOUND, UNBOUNDED, FLOORED, INFINITE),
     "reported": (REPORTED[0], replace(MULTIPLIER, source=PAGE), *REPORTED[2:]),
     "quotient": QUOTIENTS,
-} | steps.ENDS
-SLOTS["clamp"] = (steps.CLAMP, steps.CLAMP_SYMMETRIC, groups.UNSATURATED)
+} | groups.ENDS
 
 
 class DynamicBlockQuant(GroupedModel):

@@ -145,8 +145,7 @@ SLOTS = {
     "bound": (BOUND,),
     "reported": REPORTED,
     "quotient": QUOTIENTS,
-} | steps.ENDS
-SLOTS["clamp"] = (steps.CLAMP, steps.CLAMP_SYMMETRIC, groups.UNSATURATED)
+} | groups.ENDS
 
 
 class DynamicQuant(GroupedModel):

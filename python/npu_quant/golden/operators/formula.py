@@ -207,6 +207,14 @@ class Form:
             max(step.roundings for step in steps if step.benign) for steps in self.slots.values()
         )
 
+    def cited_for(self, model: Any = None) -> dict[tuple[Step, ...], Cited]:
+        """Return the cited formulas that mean something for a model, or any, by their keys."""
+        cited = (c for c in self.cited if model is None or c.applies(model))
+        found: dict[tuple[Step, ...], Cited] = {}
+        for one in cited:
+            found.setdefault(self.formula(**one.steps).key, one)
+        return found
+
     def steps_for(self, model: Any) -> list[tuple[str, Step]]:
         """Return the steps that a model's formulas may take instead of the reference's."""
         if not self.applies(model):
@@ -224,11 +232,11 @@ class Form:
         Args:
             model: whose formulas they are; None: those of any.
         """
-        cited = [c for c in self.cited if model is None or c.applies(model)]
-        others = self.others() if model is None else self.steps_for(model)
-        paths: list[Mapping[str, Step]] = [c.steps for c in cited]
-        paths = [{}, *(paths if model is None or self.applies(model) else [])]
-        paths += [{slot: step} for slot, step in others]
+        cited, others = self.cited_for(model).values(), self.others()
+        paths: list[Mapping[str, Step]] = [{}]
+        if model is None or self.applies(model):
+            paths += [one.steps for one in cited]
+            paths += [{s: step} for s, step in others if model is None or step.applies(model)]
         formulas = (self.formula(**steps) for steps in paths)
         yield from {formula.key: formula for formula in formulas}.values()
 
@@ -275,8 +283,7 @@ class Formula:
     def variant(self, model: Any = None) -> Variant:
         """Return it in words: those of int8 without a model, else of the model's format."""
         form, own = self.form, self.own
-        names = (c for c in form.cited if model is None or c.applies(model))
-        cited = next((c for c in names if self.key == form.formula(**c.steps).key), None)
+        cited = form.cited_for(model).get(self.key)
         benign = all(step.benign for step in own)
         sources = dict.fromkeys(step.source for step in own if step.source)
         made = Variant(
@@ -305,7 +312,7 @@ def named(form: Form, name: str, model: Any = None) -> Formula | None:
         own = form.words(text)
         return {own} if model is None else {own, in_format(own, model.most, model.format)}
 
-    applying = (c for c in form.cited if model is None or c.applies(model))
+    applying = form.cited_for(model).values()
     cited = next((cited for cited in applying if name in words(cited.name)), None)
     if cited is not None:
         return form.formula(**cited.steps)

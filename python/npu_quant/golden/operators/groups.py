@@ -137,6 +137,8 @@ UNSATURATED = replace(
         steps.is_small_float(model) and (not is_unbounded(model) or is_infinite(model))
     ),
 )
+ENDS = steps.ENDS | {"clamp": (steps.CLAMP, steps.CLAMP_SYMMETRIC, UNSATURATED)}
+"""The last slots of codes that are quantized in groups."""
 INPUTS = steps.in_16_bits(
     "input as {short}", "max |{long}(x)|", "x.{cast}()", rounded_input, steps.is_float32
 )

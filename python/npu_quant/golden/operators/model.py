@@ -146,8 +146,7 @@ class Model(abc.ABC):
         """All arguments, with the operator's defaults for those not given."""
         result = operator.function(**inputs, numerics=numerics)  # refuses what is no valid input
         self.prepare()
-        own = result if isinstance(result, tuple) else (np.asarray(result),)
-        self._golden = tuple(self.as_elements(i, array) for i, array in enumerate(own))
+        self._golden = self.all_as_elements(result)
 
     @property
     def reference(self) -> Formula:
@@ -184,6 +183,11 @@ class Model(abc.ABC):
             return unpacked(array)
         is_bytes = self.kinds[output] == "codes" and array.dtype == np.uint8
         return array.view(self.format.carrier) if is_bytes and not self.format.is_even else array
+
+    def all_as_elements(self, result: Any) -> tuple[Array | None, ...]:
+        """Return what the operator returned as arrays of elements, one for each output."""
+        own = result if isinstance(result, tuple) else (np.asarray(result),)
+        return tuple(None if a is None else self.as_elements(i, a) for i, a in enumerate(own))
 
     def place_of(self, output: int, index: int) -> str:
         """Say which part of the input an element of an output is for, where that is no row."""
