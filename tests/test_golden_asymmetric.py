@@ -285,7 +285,7 @@ def test_every_mode(op: str, mode: dict[str, Any], monkeypatch: pytest.MonkeyPat
         inputs["smooth_scales"] = rng.uniform(0.5, 2, mode["smooth_scales"]).astype(np.float16)
     outputs = getattr(npu_quant, op)(**inputs)
     for part in (1 << 17, 1000, 96):
-        monkeypatch.setattr("npu_quant.golden.operators.tiles.PART", part)
+        monkeypatch.setattr("npu_quant.golden.operators.model.PART", part)
         found = explain(outputs, op, inputs)
         assert (found.ranked[0].name, found.ranked[0].total) == ("reference", 0)
     alone = compare(outputs[0], op=op, inputs=inputs)

@@ -20,7 +20,7 @@ import npu_quant
 from npu_quant import DTypeError, ParamError
 from npu_quant.golden.api import explain
 from npu_quant.golden.judge import ranking
-from npu_quant.golden.operators import model_of, tiles
+from npu_quant.golden.operators import model, model_of
 
 OP = "npu_dynamic_quant"
 
@@ -115,7 +115,7 @@ class TestSample:
     def few(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Let x, of 16 pieces, be large: 4 of them are the sample."""
         monkeypatch.setattr(ranking, "SAMPLED", 3)
-        monkeypatch.setattr(tiles, "PART", 1 << 12)
+        monkeypatch.setattr(model, "PART", 1 << 12)
         monkeypatch.setattr(ranking, "NEAREST", 6)
 
     def test_what_comes_near_is_counted_on_everything(self, x: Any, few: None) -> None:

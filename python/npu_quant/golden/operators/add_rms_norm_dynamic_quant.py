@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from . import norm_dynamic_quant
-from .formula import Made
 from .norm_dynamic_quant import NormDynamicQuant
+from .norm_rows import Sums
 
 
 class AddRmsNormDynamicQuant(NormDynamicQuant):
     """npu_add_rms_norm_dynamic_quant: a sum, its norm, and codes of that for two branches."""
 
-    form = norm_dynamic_quant.form(2, (Made(lambda formula, part: part.x.reshape(-1)),))
+    form = norm_dynamic_quant.form(2, (Sums(),))
     terms = ("x1", "x2")
     codes_dtype = "y_dtype"
     smooths = ("smooth_scale1", "smooth_scale2")

@@ -15,8 +15,8 @@ from . import steps
 from .arithmetic import Floats, stored_in
 from .blocks import BIAS, NOT_FINITE, Blocks
 from .elements import ElementModel, ElementPart, dtype_of
-from .formula import Form, Formula, Made, Other, Step, Test, always
-from .model import Array, Exact, Flat, Float32
+from .formula import Before, Form, Formula, Other, Output, Step, Test, always
+from .model import Array, Flat, Float32
 
 KERNEL = "hicann/ops-nn quant/anti_mx_quant/op_kernel"
 
@@ -98,6 +98,7 @@ def other(
     return Other(name, text, function, source, applies)
 
 
+PRODUCT = Step("", "x * 2^(b - 127)", product)
 SLOTS = {
     "numbers": (
         Step("", "", lambda part: part.read("elements")),
@@ -120,7 +121,7 @@ SLOTS = {
         ),
     ),
     "product": (
-        Step("", "x * 2^(b - 127)", product),
+        PRODUCT,
         other(
             "saturated",
             "x * 2^(b - 127), at most the greatest of dst_type",
@@ -176,11 +177,28 @@ SLOTS = {
 }
 
 
-def values(formula: Formula, part: ElementPart) -> Array:
-    """Return the values of a part."""
-    own = part.model.values
-    operands = (part.call(formula[slot].function, part) for slot in ("numbers", "bytes"))
-    return np.asarray(formula["product"].function(*operands, own)).astype(own.carrier)
+def operands(formula: Formula, part: ElementPart) -> tuple[Floats, Array]:
+    """Return the numbers of a part, and the bytes of their blocks."""
+    numbers, own = (part.call(formula[slot].function, part) for slot in ("numbers", "bytes"))
+    return numbers, own
+
+
+class Values(Output):
+    """Values of the elements of a part."""
+
+    def make(self, formula: Formula, part: ElementPart) -> Array:
+        """Return them in their dtype."""
+        own = part.model.values
+        made = formula["product"].function(*operands(formula, part), own)
+        return np.asarray(made).astype(own.carrier)
+
+    def before(self, formula: Formula, part: ElementPart) -> Before | None:
+        """Return x * 2^E in float64; None of other products."""
+        if formula["product"] is not PRODUCT:
+            return None
+        numbers, own = operands(formula, part)
+        value = numbers * powers(own)
+        return value, np.abs(value)
 
 
 class AntiMxQuant(ElementModel):
@@ -191,7 +209,7 @@ class AntiMxQuant(ElementModel):
         lambda formula: (
             f"y = {formula['product'].text}{formula['bytes'].text}{formula['numbers'].text}"
         ),
-        (Made(values),),
+        (Values(),),
         "docs/numerics.md 15",
     )
 
@@ -208,8 +226,3 @@ class AntiMxQuant(ElementModel):
         self.blocks = Blocks.along(self.x.shape, -1 if axis is None else axis, 32)
         self.bytes = Flat(mxscale.view(np.uint8))
         self.values = elements_of(dtype_of(15 if dst_type is None else dst_type))
-
-    def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
-        """Return x * 2^E."""
-        value = self.elements.take(index) * powers(self.bytes.take(self.blocks.bytes_at(index)))
-        return value, (value,)

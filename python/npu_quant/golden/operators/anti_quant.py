@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..elements import elements_of
+from ..elements import elements_of, largest
 from . import steps
 from .arithmetic import Floats, as_it_is, compiled, fused, roundings, stored_in
 from .elements import ElementModel, ElementPart, Spread, dtype_of
 from .formula import Before, Form, Formula, Other, Output, Step, Test, always
-from .model import Array, Exact, unpacked
+from .model import Array, unpacked
 
 TORCH = "torch in the dtype of a 16-bit model"
 
@@ -111,25 +110,28 @@ SLOTS = {
 }
 
 
+def operands(part: ElementPart) -> tuple[Floats, Floats, Floats]:
+    """Return the numbers, scale and offset of a part; 0 if there is none."""
+    offset = part.read("zero_point") if has_offset(part.model) else np.zeros(1, part.floats)
+    return part.read("elements"), part.read("scale"), offset
+
+
 class Values(Output):
     """Values of the elements of a part."""
 
     def make(self, formula: Formula, part: ElementPart) -> Array:
         """Return them in their dtype."""
-        return np.asarray(self._of(formula, part, np.float32).astype(part.model.values.carrier))
+        return np.asarray(self._of(formula, part).astype(part.model.values.carrier))
 
     def before(self, formula: Formula, part: ElementPart) -> Before:
-        """Return them in float64."""
-        wide = np.asarray(self._of(formula, part, np.float64), np.float64)
-        return wide, np.abs(wide)
+        """Return them in float64, and the largest of themselves and their terms."""
+        part = part.wide()
+        value, (x, scale, offset) = self._of(formula, part), operands(part)
+        return value, largest(value, x * scale, offset * scale)
 
-    def _of(self, formula: Formula, part: ElementPart, dtype: Any) -> Floats:
-        offset = part.read("zero_point") if has_offset(part.model) else np.zeros(1, np.float32)
-        operands = (
-            some.astype(dtype) for some in (part.read("elements"), part.read("scale"), offset)
-        )
+    def _of(self, formula: Formula, part: ElementPart) -> Floats:
         to = stored_in(part.model.values.carrier)
-        return formula["end"].function(formula["formula"].function(*operands, to))
+        return formula["end"].function(formula["formula"].function(*operands(part), to))
 
 
 class AntiQuant(ElementModel):
@@ -152,10 +154,3 @@ class AntiQuant(ElementModel):
             self.zero_point = Spread(offset, shape, axis_of(offset, shape))
         to = inputs["dst_dtype"]
         self.values = elements_of(dtype_of("float16" if to is None else to))
-
-    def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
-        """Return (x + offset) * scale."""
-        o = self.wide(index)
-        offset = np.zeros(1) if o.zero_point is None else o.zero_point
-        value = self.reference["formula"].function(o.x, o.scale, offset, None)
-        return value, (value, o.x * o.scale, offset * o.scale)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from ..elements import Elements, Small, elements_of
 from ..results import TieTest
 from .arithmetic import Floats
 from .edges import Edges, edges_of
-from .model import PART, Array, Exact, Flat, Float32, Float64, Model, Part, ranges
+from .model import Array, Flat, Float32, Float64, Model, Part
 from .scale_grid import ScaleGrid
 
 BIAS, NOT_FINITE = 127, 255
@@ -57,9 +58,8 @@ class Blocks:
     def along(cls, shape: tuple[int, ...], axis: int, block: int) -> Blocks:
         """Return the blocks of an axis."""
         axis %= len(shape)
-        outer, length, pairs = math.prod(shape[:axis]), shape[axis], -(-shape[axis] // (2 * block))
-        each = np.arange(outer)
-        edges = edges_of(length * (each + 1), pairs * each, pairs * outer, 2 * block)
+        ends = shape[axis] * np.arange(1, math.prod(shape[:axis]) + 1)
+        edges = edges_of(ends, 2 * block)
         return cls(block, math.prod(shape[axis + 1 :]), edges, axis == len(shape) - 1)
 
     @property
@@ -93,14 +93,27 @@ class BlockPart(Part):
     model: BlockModel
 
     def __init__(self, model: BlockModel, number: int, first: int, last: int) -> None:
-        super().__init__(model, model.spans(number, first, last))
+        super().__init__(model, model.spans(number, first, last), first, last)
         self.number = number
         """Which of the model's blocks they are."""
         blocks = model.blocks[number]
-        rows = np.diff(blocks.edges[first : last + 1])[:, None]
+        self.unit = 2 * blocks.block * blocks.inner
         self._shape = (last - first, 2, blocks.block, blocks.inner)
-        self._exists = np.arange(2 * blocks.block) < rows
-        self._has_block = np.arange(2) * blocks.block < rows
+
+    @cached_property
+    def _rows(self) -> NDArray[np.int64]:
+        """How many numbers each pair has, of one column."""
+        first, last = self.range
+        return np.diff(self.model.blocks[self.number].edges[first : last + 1])[:, None]
+
+    @cached_property
+    def _exists(self) -> NDArray[np.bool_]:
+        """Which numbers of pairs there are, of one column."""
+        return np.asarray(np.arange(2 * self._shape[2]) < self._rows)
+
+    def between(self, begin: int, end: int) -> Part:
+        """Return some of its pairs."""
+        return type(self)(self.model, self.number, begin, end)
 
     def numbers(self) -> Float32:
         """Return its numbers of shape (pairs, 2, numbers of a block, inner), with 0 for others."""
@@ -129,7 +142,8 @@ class BlockPart(Part):
 
     def there(self, scales: Array) -> Array:
         """Return bytes of shape (pairs, 2, inner), 0 for a block that is not there."""
-        return np.asarray(np.where(self._has_block[..., None], scales, np.uint8(0)))
+        has_block = np.arange(2) * self._shape[2] < self._rows
+        return np.asarray(np.where(has_block[..., None], scales, np.uint8(0)))
 
     def laid(self, output: int, scales: Array) -> Array:
         """Return bytes as an output has them, in pairs: of shape (any, 2, any)."""
@@ -211,30 +225,13 @@ class BlockModel(Model):
         ]
         return tuple(span for both in every for span in both)
 
-    def parts(self, size: int | None = None) -> list[Part]:
-        """Split along the pairs of blocks."""
-        return [
-            self.part(self, number, *pairs)
-            for number, blocks in enumerate(self.blocks)
-            for pairs in ranges(
-                blocks.pairs, max(1, (size or PART) // max(1, 2 * blocks.block * blocks.inner))
-            )
-        ]
+    def whole(self) -> list[Part]:
+        """Return all pairs of blocks."""
+        return [self.part(self, n, 0, blocks.pairs) for n, blocks in enumerate(self.blocks)]
 
     def bytes_for(self, output: int, index: NDArray[np.int64], scale: Array) -> Array:
         """Return the bytes of a scale output that some codes go with."""
         return np.asarray(scale.reshape(-1)[self.blocks[self.number_of(output)].bytes_at(index)])
-
-    def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
-        """Multiply by the golden powers of two, or by those of another output; NaN has none."""
-        number = self.scale_outputs(output)[0]
-        chosen = self.golden()[number] if scale is None else scale
-        assert chosen is not None
-        if output == number:
-            return self.elements_of(output).values(chosen.reshape(-1)[index]), ()
-        byte = self.bytes_for(output, index, chosen)
-        v = self.elements.take(index).astype(np.float32)
-        return np.where(byte == NOT_FINITE, np.nan, v * factor_of(byte)).astype(np.float64), ()
 
     def numbers(self, output: int, index: NDArray[np.int64], codes: Array, scale: Array) -> Float64:
         """Return y * 2^(mxscale - 127); NaN in blocks that are not finite."""

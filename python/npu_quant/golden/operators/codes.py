@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..elements import largest
-from .formula import Before, Formula, Output
-from .model import Array, Part
+from .formula import Before, Formula, Output, none_of
+from .model import Array
 from .steps import KEPT, Operands, before_rounding, codes
 
 
@@ -28,16 +27,15 @@ class Codes(Output):
         made: Array = part.call(part.flat, codes(formula, part, own))
         return made
 
-    def before(self, formula: Formula, part: Any) -> Before | None:
+    def before(self, formula: Formula, part: Any) -> Before:
         """Return the numbers before they are rounded to the codes of a part.
 
         What is kept in 16 bits is so as float32 has it; else the quotient is that of float64.
         """
+        part = part.wide() if formula["kept"] is KEPT else part
         own = self._operands(formula, part)
         if own is None:
-            return None
-        own = own if formula["kept"] is not KEPT else own.wide()
-        q, value = before_rounding(formula, Part(part.model), own)
-        z = np.float64(0) if own.zero_point is None else own.zero_point
-        wide, magnitude = np.broadcast_arrays(value.astype(np.float64), largest(q, z, value))
-        return part.flat(wide), part.flat(magnitude)
+            begin, end = part.spans[self._number]
+            return none_of(end - begin)
+        value, magnitude = before_rounding(formula, part, own)
+        return part.flat(value), part.flat(magnitude)

@@ -9,11 +9,10 @@ import numpy as np
 from . import groups, steps
 from .codes import Codes
 from .dynamic_quant import BOUND, MULTIPLIER, QUOTIENTS, REPORTED, SCALES, scale_step
-from .edges import grouped_edges, zero_where_none
-from .formula import Form, Made, Other
-from .grouped_tiles import GroupedTiling
+from .edges import Edges, grouped_edges, zero_where_none
+from .formula import Form, Other, Rounded
 from .model import Array
-from .tiles import GroupedModel, Tiling, bounded
+from .tiles import GroupedModel, bounded
 
 PAGE = "the page of torch_npu.npu_dynamic_block_quant, unlike its example"
 
@@ -57,7 +56,7 @@ class DynamicBlockQuant(GroupedModel):
     form = Form(
         SLOTS,
         groups.text,
-        (Codes(groups.operands), Made(groups.scales)),
+        (Codes(groups.operands), Rounded(groups.scales)),
         "docs/numerics.md 2",
     )
 
@@ -71,20 +70,20 @@ class DynamicBlockQuant(GroupedModel):
 class Grouped(DynamicBlockQuant):
     """npu_grouped_dynamic_block_quant: blocks begin anew in each group of rows."""
 
-    def blocks(self, height: int, width: int) -> Tiling:
-        """Return the blocks of each group, in each matrix."""
+    def edges(self, mode: str, height: int = 1) -> Edges:
+        """Return those of the blocks of each group, in each matrix."""
+        if mode != "block":
+            return super().edges(mode, height)
         matrices = 1 if self.x.ndim == 2 else len(self.x)
-        edges = grouped_edges(self.inputs["group_list"], height, matrices)
-        self.edges = edges
-        return GroupedTiling(self, edges, height, width)
+        return grouped_edges(self.inputs["group_list"], height, matrices)
 
     def ignores(self, output: int) -> bool:
         """Tell whether there are scales of no block: the device leaves them as they were."""
-        return self.kinds[output] == "scale" and not np.all(np.diff(self.edges))
+        return self.kinds[output] == "scale" and not np.all(np.diff(self.tiling.edges))
 
     def as_elements(self, output: int, array: Array) -> Array:
         """Return an output as an array of elements, with 0 for scales of no block."""
         elements = super().as_elements(output, array)
         if self.kinds[output] != "scale":
             return elements
-        return zero_where_none(elements, self.edges, self.x.ndim - 2)
+        return zero_where_none(elements, self.tiling.edges, self.x.ndim - 2)

@@ -11,7 +11,7 @@ from ... import ops
 from . import groups, steps
 from .arithmetic import compiled, roundings
 from .codes import Codes
-from .formula import Form, Made, Other, Step
+from .formula import Form, Other, Rounded, Step
 from .tiles import GroupedModel, bounded
 
 KERNELS = "hicann/ops-nn quant/dynamic_quant/op_kernel"
@@ -154,7 +154,7 @@ class DynamicQuant(GroupedModel):
     form = Form(
         SLOTS,
         groups.text,
-        (Codes(groups.operands), Made(groups.scales)),
+        (Codes(groups.operands), Rounded(groups.scales)),
         "docs/numerics.md 2",
         siblings={"asymmetric": ops.npu_dynamic_quant_asymmetric},
     )

@@ -6,16 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..elements import Elements, largest
 from ..results import TieTest
 from . import groups, steps
-from .arithmetic import compiled, hybrid
+from .arithmetic import Floats, compiled, hybrid
 from .codes import Codes
 from .dynamic_quant import KERNELS, RECIPROCAL, REPORTED, DynamicQuant
-from .formula import Form, Formula, Made, Other, Step
-from .model import ANY, Array, Exact, Float64
+from .formula import Before, Form, Formula, Other, Output, Rounded, Step
+from .model import ANY, Array, Float64, Places
 from .tiles import GroupedPart, Groups
 
 
@@ -113,17 +112,12 @@ def around_zero(part: GroupedPart) -> Groups:
     """Widen the range of each group so that it has 0."""
     own = part.groups()
 
-    def clipped(which: str, of: Any) -> Any:
+    def clipped(which: str) -> Floats:
         if which == "range":
-            return clipped("hi", of) - clipped("lo", of)
-        found = of(which)
-        return np.maximum(found, 0) if which == "hi" else np.minimum(found, 0)
+            return clipped("hi") - clipped("lo")
+        return (np.maximum if which == "hi" else np.minimum)(own.extreme(which), 0)
 
-    return Groups(
-        own.v,
-        lambda which: clipped(which, own.extreme),
-        lambda which: clipped(which, own.reported),
-    )
+    return Groups(own.v, clipped, own.in_order)
 
 
 def is_beside_zero(model: Any) -> bool:
@@ -141,13 +135,23 @@ AROUND_ZERO = Other(
 )
 
 
-def offsets(formula: Formula, part: GroupedPart) -> Array | None:
-    """Return the offsets of a part."""
-    own = groups.groups_of(formula, part)
-    hi, scale = own.reported("hi"), groups.scales(formula, part)
-    if hi is None or scale is None:
-        return None
-    return np.asarray(part.same(formula["offset"].function(hi, scale, part.model.most)))
+class Offsets(Output):
+    """The offsets of groups."""
+
+    def make(self, formula: Formula, part: GroupedPart) -> Array | None:
+        """Return those of the tiles that begin in a part."""
+        own = groups.groups_of(formula, part)
+        made = own.in_order(groups.operands(formula, part).zero_point)
+        return None if made is None else np.asarray(part.same(made))
+
+    def before(self, formula: Formula, part: GroupedPart) -> Before | None:
+        """Return them in float64, and the larger of what they are the difference of."""
+        part = part.wide()
+        value, own = self.make(formula, part), groups.groups_of(formula, part)
+        quotient = own.in_order(own.extreme("hi") / groups.operands(formula, part).scale)
+        if value is None or quotient is None:
+            return None
+        return value, largest(quotient, np.full(value.shape, part.model.most, np.float64))
 
 
 def text(formula: Formula) -> str:
@@ -185,7 +189,7 @@ class DynamicQuantAsymmetric(DynamicQuant):
     form = Form(
         SLOTS,
         text,
-        (Codes(groups.operands), Made(groups.scales), Made(offsets)),
+        (Codes(groups.operands), Rounded(groups.scales), Offsets()),
         "docs/numerics.md 12",
     )
     size = "range"
@@ -206,19 +210,11 @@ class DynamicQuantAsymmetric(DynamicQuant):
         """
         return 5.0 if self.kinds[output] == "offset" else super().allowed_for(output)
 
-    def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
-        """Return what is rounded, and its terms: (x - hi) / scale + T, T - hi / scale."""
-        if self.kinds[output] == "scale":
-            return super().exact(output, index)
-        v, group = (None, index) if self.kinds[output] == "offset" else self.at(index)
-        own, hi = self.scales_of(group, scale), self.wide("hi", group)
-        most = np.full(len(index), self.most, np.float64)
-        offset: Float64 = most - hi / own
-        if v is None:
-            return offset, (hi / own, most)
-        return (v - hi) / own + most, (v / own, hi / own, (v - hi) / own, offset)
+    def scale_outputs(self, output: int) -> tuple[int, ...]:
+        """Return the output with the scales, by which offsets go as well."""
+        return (self.kinds.index("scale"),)
 
-    def grid(self, output: int, index: NDArray[np.int64]) -> Any:
+    def grid(self, output: int, index: Places) -> Any:
         """Return what ties an output: an offset goes by what it is the difference of."""
         own = super().grid(output, index)
         return Differences(own) if self.kinds[output] == "offset" else own

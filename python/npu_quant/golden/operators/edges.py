@@ -11,18 +11,22 @@ Edges = NDArray[np.int64]
 """With which row each block begins; behind the last one, where it ends. Some may be empty."""
 
 
-def edges_of(ends: Edges, firsts: Edges, count: int, height: int) -> Edges:
-    """Return the edges of blocks, where each group has some of these, be they empty.
+def edges_of(
+    ends: Edges, height: int, firsts: Edges | None = None, count: int | None = None
+) -> Edges:
+    """Return the edges of blocks, which begin anew in each group of rows.
 
     Args:
         ends: the row behind each group.
-        firsts: the first block of each group.
-        count: how many blocks there are.
         height: rows of a block.
+        firsts: the first block of each group, which may have more of them than rows to fill them.
+        count: how many blocks there are.
     """
     if not len(ends):
         return np.zeros(1, np.int64)
-    number = np.arange(count)
+    own = -(-np.diff(ends, prepend=0) // height)
+    firsts = np.cumsum(own) - own if firsts is None else firsts
+    number = np.arange(int(own.sum()) if count is None else count)
     group = np.searchsorted(firsts, number, side="right") - 1
     begins = np.append(0, ends[:-1])[group] + height * (number - firsts[group])
     return np.append(np.minimum(begins, ends[group]), ends[-1])
@@ -37,8 +41,8 @@ def grouped_edges(ends: Array, height: int, matrices: int = 1) -> Edges:
     rows, each = ends.astype(np.int64), np.arange(matrices)[:, None]
     count = int(rows[-1]) // height + len(rows)
     firsts = np.append(0, rows[:-1]) // height + np.arange(len(rows))
-    every = (each * rows[-1] + rows).reshape(-1), (each * count + firsts).reshape(-1)
-    return edges_of(*every, matrices * count, height)
+    all_ends, all_firsts = each * rows[-1] + rows, each * count + firsts
+    return edges_of(all_ends.reshape(-1), height, all_firsts.reshape(-1), matrices * count)
 
 
 def zero_where_none(elements: Array, edges: Edges, axis: int) -> Array:

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from ... import dtypes
 from . import steps
-from .arithmetic import as_it_is
+from .arithmetic import Floats, as_it_is
 from .formula import Formula, Step
-from .model import PART, Array, Exact, Flat, Float32, Model, Part, ranges
+from .model import Array, Flat, Float32, Model, Part
 from .steps import Operands
 
 
@@ -40,14 +40,13 @@ class ElementPart(Part):
     """Some elements, counted in C order."""
 
     def __init__(self, model: ElementModel, begin: int, end: int) -> None:
-        super().__init__(model, ((begin, end),) * len(model.outputs))
-        self.range = (begin, end)
+        super().__init__(model, ((begin, end),) * len(model.outputs), begin, end)
 
-    def read(self, name: str) -> Float32:
+    def read(self, name: str) -> Floats:
         """Return the numbers, scale or zero_point of its elements; of one for all, that one."""
         source = getattr(self.model, name)
         read = source.floats if isinstance(source, Flat) else source.read
-        return self.once(name, lambda: read(*self.range))
+        return self.once(name, lambda: read(*self.range).astype(self.floats, copy=False))
 
     def operands(self, formula: Formula) -> Operands:
         """Return what a formula quantizes, and by what."""
@@ -86,25 +85,9 @@ class ElementModel(Model):
         """Tell whether there are zero points."""
         return self.zero_point is not None
 
-    def parts(self, size: int | None = None) -> list[Part]:
-        """Split along the elements."""
-        return [ElementPart(self, *some) for some in ranges(self.x.size, size or PART)]
-
-    def wide(self, index: NDArray[np.int64]) -> Operands:
-        """Return the operands of these elements in float64."""
-        z = self.zero_point
-        return Operands(
-            self.elements.take(index).astype(np.float64),
-            self.scale.at(index).astype(np.float64),
-            None if z is None else z.at(index).astype(np.float64),
-            divides=self.div_mode,
-        )
-
-    def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
-        """Return the quotient's sum with the zero point."""
-        wide = self.wide(index)
-        q, value = steps.before_rounding(self.reference, Part(self), wide)
-        return value, (q,) if wide.zero_point is None else (q, wide.zero_point)
+    def whole(self) -> list[Part]:
+        """Return all elements."""
+        return [ElementPart(self, 0, self.x.size)]
 
 
 def dtype_of(given: Any) -> np.dtype[Any]:

@@ -14,8 +14,8 @@ from ..results import TieTest
 from . import elements, steps
 from .arithmetic import Floats
 from .elements import ElementModel, ElementPart
-from .formula import Cited, Form, Formula, Made, Other, Step
-from .model import Array, Exact, Float32, Float64
+from .formula import Before, Cited, Form, Formula, Made, Other, Step, none_of
+from .model import Array, Float32, Float64
 
 
 class Ends:
@@ -143,6 +143,21 @@ def output(formula: Formula, part: ElementPart) -> Array:
     else:
         c, in_float64 = device(part).clamped, in_float64 and not device(part).in_float32
     return part.call(_output, part, c, part.operands(formula).scale, in_float64)
+
+
+class Fake(Made):
+    """An output that follows from codes."""
+
+    def before(self, formula: Formula, part: ElementPart) -> Before | None:
+        """Return the numbers that are rounded to codes; those of devices are not known."""
+        begin, end = part.range
+        if not part.model.is_on:
+            return none_of(end - begin)
+        if formula["device"].function is not None:
+            return None
+        own = resolved(formula, part.model)
+        wide = part.wide() if own["kept"] is steps.KEPT else part
+        return steps.before_rounding(own, wide, wide.operands(own))
 
 
 def clamped(q: Floats, low: Floats, high: Floats) -> Floats:
@@ -280,7 +295,7 @@ class FakeQuantize(ElementModel):
     form = Form(
         SLOTS,
         text,
-        (Made(output), Made(mask)),
+        (Fake(output), Fake(mask)),
         "docs/numerics.md 6",
         CITED,
         applies=lambda model: model.is_on,
@@ -299,11 +314,6 @@ class FakeQuantize(ElementModel):
     def reference(self) -> Formula:
         """The formula of its codes: float zero points are added before rounding."""
         return resolved(self.form.reference, self)
-
-    def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
-        """Return x / scale + zero_point, and NaN where it is switched off."""
-        value, terms = super().exact(output, index, scale)
-        return value if self.is_on else np.full_like(value, np.nan), terms
 
     def grid(self, output: int, index: NDArray[np.int64]) -> Any:
         """Return what the elements' codes stand for; of a mask where its range ends."""

@@ -23,7 +23,7 @@ from ..elements import Elements
 Test = Callable[[Any], bool]
 """A question about a model: an operator with its inputs."""
 Before = tuple["NDArray[np.float64]", "NDArray[np.float64]"]
-"""Numbers before they are rounded to an output's elements, and their largest terms."""
+"""Numbers before they are rounded to an output's elements, and the largest of their terms."""
 
 _OF_MOST: dict[str, Callable[[float, bool], float]] = {
     "127": lambda most, even: most,
@@ -136,6 +136,11 @@ Other = partial(Step, benign=False)
 """A step by which a formula computes something else than the reference."""
 
 
+def none_of(count: int) -> Before:
+    """Return that so many elements are no rounded numbers."""
+    return np.full(count, np.nan), np.zeros(count)
+
+
 class Output:
     """How formulas make an output: of a part of the work its range of it."""
 
@@ -144,7 +149,7 @@ class Output:
         raise NotImplementedError
 
     def before(self, formula: Formula, part: Any) -> Before | None:
-        """Return the numbers before they are rounded; None where none are known."""
+        """Return the numbers before they are rounded: NaN for what is none, None if unknown."""
         return None
 
 
@@ -157,6 +162,15 @@ class Made(Output):
     def make(self, formula: Formula, part: Any) -> NDArray[Any] | None:
         """Return the elements; None where they do not fit the output."""
         return self._function(formula, part)
+
+
+class Rounded(Made):
+    """An output of floats, which the same function gives before rounding if it is given float64."""
+
+    def before(self, formula: Formula, part: Any) -> Before | None:
+        """Return the numbers of float64; their own ulp is their measure."""
+        made = self.make(formula, part.wide())
+        return None if made is None else (made, made)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from . import steps
+from .arithmetic import Floats
 from .formula import Formula, Other, Step, Test
 from .model import Array, Float32
 from .steps import Operands
@@ -38,35 +39,31 @@ def per_tensor(part: GroupedPart) -> Groups:
     """Group everything into one; every group of the operator has its scale."""
     groups = part.model.tiles("pertensor").groups(part, as_given, as_given)
     begin, end = part.spans[1]
-    return Groups(  # scales there are without rows, too: 0
-        groups.v, groups.extreme, lambda which: np.resize(groups.extreme(which)[:1], end - begin)
-    )
+    # Scales there are without rows, too: 0.
+    return Groups(groups.v, groups.extreme, lambda one: np.resize(one[:1], end - begin))
 
 
 def per_column(part: GroupedPart) -> Groups:
     """Group along the axis before the last; the scales only fit if both have the same length."""
-    model, tiling = part.model, part.model.tiles("perchannel")
-    groups = tiling.groups(part, as_given, as_given)
+    model, rows = part.model, np.arange(*part.range)
+    groups = model.tiles("perchannel").groups(part, as_given, as_given)
 
-    def reported(which: str) -> Float32 | None:
+    def diagonal(of_columns: Floats) -> Floats | None:
         fits = model.mode == "pertoken" and model.tall == model.columns
-        return tiling.every(which, as_given).reshape(-1)[slice(*part.rows)] if fits else None
+        every = np.broadcast_to(of_columns[..., 0], (len(rows), model.columns))
+        return every[rows - rows[:1], rows % model.tall] if fits else None
 
-    return Groups(groups.v, groups.extreme, reported)
+    return Groups(groups.v, groups.extreme, diagonal)
 
 
 def per_row(part: GroupedPart) -> Groups:
     """Group each row; every block of it has its scale, and other modes have none that fits."""
-    groups, across = part.model.tiles("pertoken").groups(part, as_given, as_given), 0
-    if part.model.mode == "block" and part.model.tiling.is_low:
-        across = part.model.tiling.across
-
-    def reported(which: str) -> Float32 | None:
-        if not across:
-            return None
-        return part.model.tiling.of_rows(np.repeat(groups.extreme(which), across), *part.rows)
-
-    return Groups(groups.v, groups.extreme, reported)
+    model, own = part.model, part.model.tiling
+    groups = model.tiles("pertoken").groups(part, as_given, as_given)
+    fits = model.mode == "block" and own.is_low
+    return Groups(
+        groups.v, groups.extreme, lambda of_rows: own.begun_in(part, of_rows) if fits else None
+    )
 
 
 def finite_only(model: GroupedModel, first: int, last: int) -> Float32:
@@ -167,28 +164,43 @@ def groups_of(formula: Formula, part: GroupedPart) -> Groups:
 
 
 def operands(formula: Formula, part: GroupedPart) -> Operands:
-    """Return the numbers of a part in groups, and the scale of each group."""
+    """Return the numbers of a part in groups, and the scale of each group.
+
+    Of a wide part they are float64, but by scales as they are handed over: in float32.
+    """
 
     def make() -> Operands:
         groups, model = groups_of(formula, part), part.model
-        size = groups.extreme(model.size)
-        scale, offset = part.same(scale_of(formula, model, size)), None
+        size, offset = groups.extreme(model.size), None
+        if part.scale is not None:
+            scale = model.tiling.spread(part.scale, *part.range)
+        elif part.narrow is not None:
+            scale = operands(formula, part.narrow).scale
+        else:
+            scale = scale_of(formula, model, size)
+        scale = part.same(scale.astype(part.floats, copy=False))
+        terms: tuple[Floats, ...] = ()
         if "offset" in model.made_of:
             hi = groups.extreme("hi")
             offset = part.same(formula["offset"].function(hi, scale, model.most))
-        return Operands(groups.v, scale, offset, size, model.goal, model.min_scale)
+            terms = hi, groups.v - hi
+        return Operands(groups.v, scale, offset, size, model.goal, model.min_scale, terms=terms)
 
     return part.once(("operands", *(formula[slot] for slot in part.model.made_of)), make)
 
 
 def scales(formula: Formula, part: GroupedPart) -> Array | None:
-    """Return the scales of a part, or what is handed over instead."""
+    """Return the scales of the tiles that begin in a part, or what is handed over instead.
+
+    Tiles without rows have 0.
+    """
     size = groups_of(formula, part).reported(part.model.size)
     if size is None:
         return None
-    scale = scale_of(formula, part.model, size)
-    other: Array = formula["reported"].function(scale, size, part.model)
-    return part.model.tiling.there(np.asarray(part.same(other)), *part.rows)
+    scale, tiling = scale_of(formula, part.model, size), part.model.tiling
+    other = formula["reported"].function(scale, size, part.model)
+    there = np.repeat(tiling.is_there(*tiling.begun(*part.range)), tiling.across)
+    return np.asarray(part.same(np.where(there, other, other.dtype.type(0))))
 
 
 def text(formula: Formula, x: str = "x") -> str:

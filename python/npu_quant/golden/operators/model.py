@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import abc
+import copy
 import importlib
 import inspect
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,22 +18,24 @@ from ..._codes import int4_of
 from ...errors import ParamError, meant
 from ..elements import Elements, elements_of
 from ..results import TieTest
-from .formula import Form, Formula
+from .formula import Before, Form, Formula
 
 if TYPE_CHECKING:
     from .scale_grid import ScaleGrid
 
 Array = NDArray[Any]
+Places = NDArray[np.int64]
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
-Exact = tuple[Float64, tuple[Float64, ...]]
-"""Numbers, and what they are the sum of."""
 T = TypeVar("T")
+P = TypeVar("P", bound="Part")
 
 ANY = 2.0**64
 """Any number of steps."""
-PART = 1 << 17
-"""About how many elements a part has: its temporary arrays stay in a CPU's cache."""
+PART, PIECE = 1 << 17, 1 << 12
+"""About how many elements a part has, whose temporary arrays stay in a CPU's cache; a small one."""
+_FEW = 8
+"""So many small parts take the time of a large one."""
 
 
 class Flat:
@@ -40,12 +43,13 @@ class Flat:
 
     def __init__(self, array: Array) -> None:
         self._flat: Any = array.reshape(-1) if array.flags.c_contiguous else array.flat
+        self.size = array.size
 
     def read(self, begin: int, end: int) -> Array:
         """Return elements [begin, end)."""
         return np.asarray(self._flat[begin:end])
 
-    def take(self, index: NDArray[np.int64]) -> Array:
+    def take(self, index: Places) -> Array:
         """Return the elements at these places."""
         return np.asarray(self._flat[index])
 
@@ -57,11 +61,39 @@ class Flat:
 class Part:
     """A range of each output, with what the formulas of that range share, made once."""
 
-    def __init__(self, model: Any, spans: tuple[tuple[int, int], ...] = ()) -> None:
+    floats: type[np.floating[Any]] = np.float32
+    """What its numbers are."""
+    narrow: Any = None
+    """Of a wide part the one that it was made of."""
+    scale: Array | None = None
+    """Of a wide part the scale output that codes go by, instead of what a formula makes."""
+
+    def __init__(self, model: Any, spans: tuple[tuple[int, int], ...], *range: int) -> None:
         self.model = model
         self.spans = spans
         """Which elements of each output, counted in C order: [begin, end)."""
+        self.range = range
+        """Which rows, elements or other units of the work: [begin, end)."""
+        self.unit: int = model.unit
+        """How many elements a unit has."""
         self._made: dict[Hashable, Any] = {}
+
+    def between(self, begin: int, end: int) -> Part:
+        """Return some of its units."""
+        return type(self)(self.model, begin, end)  # type: ignore[arg-type]
+
+    def split(self, size: int) -> list[Part]:
+        """Split it along its units, into parts of about so many elements."""
+        begin, end = self.range
+        step = max(1, size // max(1, self.unit))
+        pieces = ((first, min(first + step, end)) for first in range(begin, end, step))
+        return [self.between(*piece) for piece in pieces] or [self]
+
+    def wide(self: P) -> P:
+        """Return the same range with numbers that are float64, as the formulas then are."""
+        other = copy.copy(self)
+        other.floats, other.narrow, other._made = np.float64, self, {}
+        return other
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what was made under that key, or make it."""
@@ -79,11 +111,6 @@ class Part:
     def same(self, array: Any) -> Any:
         """Return the first array that had these bytes."""
         return self.once((array.shape, array.tobytes()), lambda: array)
-
-    def holds(self, output: int, place: int) -> bool:
-        """Tell whether an element of an output, counted in C order, belongs to it."""
-        begin, end = self.spans[output]
-        return begin <= place < end
 
     def flat(self, array: Array) -> Array:
         """Return numbers of the part as elements of an output."""
@@ -134,6 +161,8 @@ class Model(abc.ABC):
     """Whether scales are judged by k, as numbers that many roundings lead to; else by a step."""
     has_numbers = False
     """Whether codes and scales stand for numbers exactly: whether there is `numbers`."""
+    unit = 1
+    """Elements of a unit of the work: a row, perhaps; units are not split."""
     most = np.float32(127)
     """What the greatest number of a group becomes, or the greatest code: MAX of the formulas."""
 
@@ -226,14 +255,40 @@ class Model(abc.ABC):
     def prepare(self) -> None:
         """Read the arguments, which are valid."""
 
-    @abc.abstractmethod
-    def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
-        """Return some elements of an output before rounding, in float64, and their terms."""
+    def exact(self, output: int, index: Places, scale: Array | None = None) -> Before:
+        """Return some elements of an output before rounding, in float64, and their largest terms.
+
+        They are what the reference gives of float64. Where it knows none, they are the golden ones.
+
+        Args:
+            output: which one.
+            index: which of its elements, counted in C order.
+            scale: the scale output to go by instead of the operator's own.
+        """
+        golden, scales = self.golden()[output], self.scale_outputs(output)
+        assert golden is not None
+        if scale is None and scales and output not in scales:
+            scale = self.golden()[scales[0]]
+        value = self.elements_of(output).values(golden.reshape(-1)[index])
+        magnitude = np.abs(value)
+        for part, at in self._parts_with(output, index):
+            part.scale = scale
+            before = self.form.outputs[output].before(self.reference, part)
+            if before is not None:
+                place = index[at] - part.spans[output][0]
+                value[at], magnitude[at] = (some[place] for some in before)
+        return value, magnitude
+
+    def _parts_with(self, output: int, index: Places) -> Iterator[tuple[Part, Places]]:
+        """Yield the parts that have some elements, and which of these: small ones, if they do."""
+        for part, at in _dealt(self.parts(), output, index, np.arange(len(index))):
+            pieces = list(_dealt(part.split(PIECE), output, index, at))
+            yield from pieces if len(pieces) < _FEW else [(part, at)]
 
     def before_rounding(
         self,
         output: int,
-        index: NDArray[np.int64],
+        index: Places,
         actual: Array,
         golden: Array,
         scale: Array | None = None,
@@ -248,23 +303,38 @@ class Model(abc.ABC):
             scale: the scale output to go by instead of the operator's own.
         """
         with np.errstate(all="ignore"):
-            value, terms = self.exact(output, index, scale)
-        return self.grid(output, index).tie(value, actual, golden, *terms)
+            value, magnitude = self.exact(output, index, scale)
+        return self.grid(output, index).tie(value, actual, golden, magnitude)
 
-    def grid(self, output: int, index: NDArray[np.int64]) -> Elements:
+    def grid(self, output: int, index: Places) -> Elements:
         """Return what ties some elements of an output: their format, unless a model has its own."""
         return self.elements_of(output)
 
-    def numbers(self, output: int, index: NDArray[np.int64], codes: Array, scale: Array) -> Float64:
+    def numbers(self, output: int, index: Places, codes: Array, scale: Array) -> Float64:
         """Return what some codes and their scales stand for."""
         raise NotImplementedError
 
     @abc.abstractmethod
+    def whole(self) -> list[Part]:
+        """Return all of the work, as one part or a few."""
+
     def parts(self, size: int | None = None) -> list[Part]:
         """Split the work into parts of about so many elements (PART), which are light until used.
 
         Each can be computed alone.
         """
+        return [part for whole in self.whole() for part in whole.split(size or PART)]
+
+
+def _dealt(
+    parts: Sequence[Part], output: int, index: Places, at: Places
+) -> Iterator[tuple[Part, Places]]:
+    """Yield the parts that elements index[at] of an output are in, and which of `at` these are."""
+    which = np.searchsorted([part.spans[output][1] for part in parts], index[at], side="right")
+    order = np.argsort(which, kind="stable")
+    begins = np.flatnonzero(np.diff(which[order])) + 1
+    for some in np.split(order, begins) if len(order) else ():
+        yield parts[int(which[some[0]])], at[some]
 
 
 def unpacked(array: Array) -> Array:
@@ -272,12 +342,6 @@ def unpacked(array: Array) -> Array:
     if array.dtype != np.int32 or array.ndim == 0:
         return array.astype(np.int8) if array.dtype.name == "int4" else array
     return int4_of(array)
-
-
-def ranges(count: int, step: int) -> Iterator[tuple[int, int]]:
-    """Split [0, count) into ranges of that length."""
-    for begin in range(0, count, step):
-        yield begin, min(begin + step, count)
 
 
 OURS = ("out", "numerics")

@@ -219,14 +219,19 @@ class MxOutput(Output):
         return mxscale(formula, part, number) if is_scale else y(formula, part)
 
     def before(self, formula: Formula, part: BlockPart) -> Before | None:
-        """Return the products of codes, which are exact."""
+        """Return the products of codes, which are exact; NaN in blocks that are not finite."""
         model, number = part.model, self._number
         if model.kinds[number] == "scale":
             return None
         if model.number_of(number) != part.number:
             return np.zeros(0), np.zeros(0)
-        products = products_of(formula, part)
-        wide = np.asarray(formula["order"].function(part.flat(products)), np.float64)
+        products, scales = products_of(formula, part), scaled(formula, part)[1][:, :, None]
+        products = part.flat(np.where(scales == NOT_FINITE, np.float32(np.nan), products))
+        if part.scale is not None:
+            byte = model.bytes_for(number, np.arange(*part.spans[number]), part.scale)
+            v = part.flat(part.numbers())
+            products = np.where(byte == NOT_FINITE, np.nan, v * factor_of(byte))
+        wide = np.asarray(formula["order"].function(products), np.float64)
         return wide, np.abs(wide)
 
 

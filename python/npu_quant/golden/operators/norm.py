@@ -13,8 +13,9 @@ import numpy as np
 from . import steps
 from .arithmetic import Floats, compiled, roundings, stored_in, to_float16
 from .codes import Codes
-from .formula import Cited, Form, Formula, Made, Other, Step, always
-from .model import Array, Part
+from .formula import Cited, Form, Formula, Other, Step, always
+from .model import Array
+from .norm_rows import Sums
 from .steps import Operands
 
 KERNELS = "hicann/ops-nn norm/add_rms_norm_quant/op_kernel"
@@ -24,7 +25,7 @@ KERNELS = "hicann/ops-nn norm/add_rms_norm_quant/op_kernel"
 
 def rounded_sums(part: Any) -> Floats:
     """Return the sums in the dtype of the inputs, widened."""
-    return part.once("rounded", lambda: part.x.astype(np.float32))
+    return part.once("rounded", lambda: part.x.astype(part.floats))
 
 
 SOURCES = (
@@ -50,16 +51,6 @@ def in_lanes(terms: Floats) -> Floats:
     for half in (32, 16, 8, 4, 2, 1):
         lanes[:, :half] += lanes[:, half : 2 * half]
     return lanes[:, 0]
-
-
-def roundings_of_mean(n: int) -> float:
-    """Return how many ulp of the root the roundings of n squares, their sum and their mean are.
-
-    1 rounding of each square, as many of the sum as a term meets additions (L - 1 in its lane of
-    L = ceil(n / 64) elements, 6 between the 64 lanes), 1 of the division, 1 of adding epsilon: L +
-    8. All terms are positive, so each is at most 1 ulp of the result; the root halves them.
-    """
-    return (-(-n // 64) + 8) / 2
 
 
 def one_by_one(terms: Floats) -> Floats:
@@ -207,9 +198,13 @@ AFTER = replace(steps.AFTER_INSTEAD, source="torch.ao's convention")
 # What a formula makes of a part.
 
 
-def root_of(formula: Formula, part: Part, s: Floats, n: Any, epsilon: Any) -> Floats:
-    """Return the root of each row."""
+def roots(formula: Formula, part: Any) -> Floats:
+    """Return the root of each row of a part."""
+    s, model = formula["source"].function(part), part.model
+    if not model.n:  # the mean of nothing
+        return np.full(len(s), np.nan, part.floats)
     functions = (formula[slot].function for slot in ("sum", "mean", "root"))
+    n, epsilon = part.floats(model.n), part.floats(model.epsilon)
     return part.call(_root, *functions, part.call(np.square, s), n, epsilon)
 
 
@@ -217,30 +212,34 @@ def _root(total: Any, mean: Any, root: Any, squares: Floats, n: Any, epsilon: An
     return root(mean(squares, total, n), epsilon)
 
 
-def _t(product: Any, end: Any, s: Floats, root: Floats, gamma: Floats, *more: Any) -> Floats:
-    return end(product(s, root[:, None], gamma), *more)
+def products(formula: Formula, part: Any) -> Floats:
+    """Return t of a part before beta is added."""
+    s, root = formula["source"].function(part), roots(formula, part)
+    return part.call(_product, formula["product"].function, s, root, part.model.gamma)
 
 
-def roots(formula: Formula, part: Any) -> Floats:
-    """Return the root of each row of a part."""
-    s, model = formula["source"].function(part), part.model
-    if not model.n:  # the mean of nothing
-        return np.full(len(s), np.nan, np.float32)
-    return root_of(formula, part, s, model.n_float, model.epsilon)
+def _product(product: Any, s: Floats, root: Floats, gamma: Floats) -> Floats:
+    return product(s, root[:, None], gamma)
 
 
 def normed(formula: Formula, part: Any) -> Floats:
     """Return t of a part."""
-    model, s, root = part.model, formula["source"].function(part), roots(formula, part)
-    order, end = formula["product"].function, formula["end"].function
-    t: Floats = part.call(_t, order, end, s, root, model.gamma, model.beta, model.dtype)
-    return t
+    model = part.model
+    return part.call(formula["end"].function, products(formula, part), model.beta, model.dtype)
+
+
+def terms_of(formula: Formula, part: Any) -> tuple[Floats, ...]:
+    """Return what t of a part is the sum of, if it is one."""
+    if part.model.beta is None:
+        return ()
+    product = products(formula, part)
+    return product, np.broadcast_to(part.model.beta, product.shape)
 
 
 def rstd(formula: Formula, part: Any) -> Array:
     """Return 1 over the root of each row of a part."""
-    own = np.float32(1) / roots(formula, part)
-    return np.asarray(np.where(np.isnan(own), np.float32(np.nan), own))  # of either sign
+    own = 1 / roots(formula, part)
+    return np.asarray(np.where(np.isnan(own), own.dtype.type(np.nan), own))  # of either sign
 
 
 def operands(formula: Formula, part: Any, which: int) -> Operands | None:
@@ -249,7 +248,8 @@ def operands(formula: Formula, part: Any, which: int) -> Operands | None:
     scale, zero_point = model.scales[which], model.zero_points[which]
     if scale is None:
         return None
-    return Operands(normed(formula, part), scale, zero_point, divides=model.div_mode)
+    t, terms = normed(formula, part), terms_of(formula, part)
+    return Operands(t, scale, zero_point, divides=model.div_mode, terms=terms)
 
 
 def text_of_t(formula: Formula) -> str:
@@ -344,7 +344,7 @@ FORM = Form(
     (
         Codes(partial(operands, which=0), 0),
         Codes(partial(operands, which=1), 1),
-        Made(lambda formula, part: part.x.reshape(-1)),
+        Sums(),
     ),
     "docs/numerics.md 5",
     tuple(profiles()),

@@ -11,12 +11,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from . import dynamic_quant, groups, norm, steps
+from ..elements import largest
+from . import dynamic_quant, groups, norm
+from .arithmetic import Floats
 from .codes import Codes
-from .formula import Cited, Form, Formula, Made, Output
-from .model import PART, Array, Exact, Float32, Float64, Part, ranges
+from .formula import Before, Cited, Form, Formula, Output, none_of
+from .model import Array
 from .norm_rows import NormModel, NormPart
 from .steps import Operands
 from .tiles import GroupedModel, GroupedPart, scale_of
@@ -28,16 +29,20 @@ class NormDynamicPart(NormPart):
     def branch(self, formula: Formula, which: int) -> GroupedPart:
         """Return the rows that an output quantizes, by the norm of a formula."""
         own = tuple(formula[slot] for slot in norm.SLOTS)
-        model = self.model
-        return self.once(
-            (which, own), lambda: GroupedPart(model.branch(formula, which, self), *self.rows)
-        )
+        return self.once((which, own), lambda: self._branch(formula, which))
+
+    def _branch(self, formula: Formula, which: int) -> GroupedPart:
+        made = GroupedPart(self.model.branch(formula, which, self), *self.range)
+        made.floats, made.scale = self.floats, self.scale
+        made.narrow = None if self.narrow is None else self.narrow.branch(formula, which)
+        return made
 
 
 class NormDynamicQuant(NormModel, GroupedModel):
     """Codes of a norm, and the scale of each row."""
 
     scales_have_ties = True
+    part = NormDynamicPart
     smooths: tuple[str, ...] = ("smooth_scale",)
     """The arguments that are factors, of each output of codes."""
     _branch: tuple[Formula, NormPart] | None = None
@@ -76,81 +81,62 @@ class NormDynamicQuant(NormModel, GroupedModel):
         """Tell whether there is a beta."""
         return self.beta is not None
 
-    def part(self, first: int, last: int) -> Part:
-        """Return some rows."""
-        return NormDynamicPart(self, first, last)
-
     def branch(self, formula: Formula, which: int, part: NormPart) -> NormDynamicQuant:
         """Return the model of one output of codes alone, whose input is a norm of these rows."""
         own = copy.copy(self)
         own.smooth, own._branch = self.factors_by_output[which], (formula, part)
         return own
 
-    def inputs_of_rows(self, first: int, last: int) -> Float32:
+    def inputs_of_rows(self, first: int, last: int) -> Floats:
         """Return the norm of rows [first, last)."""
         assert self._branch is not None
         formula, part = self._branch
-        assert part.rows == (first, last)
+        assert part.range == (first, last)
         with np.errstate(all="ignore"):
             return np.asarray(norm.normed(formula, part))
 
-    def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
-        """Divide by the golden scales; for the scales themselves, divide amax; for x, the sums."""
-        if self.kinds[output] == "values":
-            return self.exact_sums(index)
-        which = self.nth(output)
-        if not self.is_wanted[which]:
-            return np.full(len(index), np.nan), ()
-        if self.kinds[output] == "scale":
-            made = [scale_of(self.reference, self, v) for v in self._amax_of(index, which)]
-            return made[0], tuple(made)
-        chosen = self.golden()[self.scale_outputs(output)[0]] if scale is None else scale
-        assert chosen is not None
-        wide = chosen.reshape(-1)[index // self.n].astype(np.float64)
-        part, (v, terms) = Part(self), self._smoothed_at(index, which)
-        values = [
-            steps.before_rounding(self.reference, part, Operands(x, wide))[1] for x in (v, *terms)
-        ]
-        return values[0], tuple(values[1:])
-
-    def _smoothed_at(
-        self, index: NDArray[np.int64], which: int
-    ) -> tuple[Float64, tuple[Float64, ...]]:
-        """Return what is quantized of some elements, and what it is the sum of, if of several."""
-        (t, terms), own = self.exact_t(index), self.factors_by_output[which]
-        factor = np.ones(1) if own is None else np.broadcast_to(own, self.n)[index % self.n]
-        return t * factor, tuple(term * factor for term in terms if len(terms) > 1)
-
-    def _amax_of(self, row: NDArray[np.int64], which: int) -> Float64:
-        """Return the greatest magnitude of rows, and of the terms it is the sum of, in float64."""
-        result = np.zeros((1 + 2 * (self.beta is not None), len(row)))
-        for begin, end in ranges(len(row), max(1, PART // max(1, self.n))):
-            if not self.n:
-                break
-            index = (row[begin:end, None] * self.n + np.arange(self.n)).reshape(-1)
-            v, terms = self._smoothed_at(index, which)
-            each = np.abs(np.stack([v, *terms])).reshape(len(result), end - begin, self.n)
-            place = each[0].argmax(axis=1)
-            result[:, begin:end] = each[:, np.arange(end - begin), place]
-        return result
-
 
 # What a formula makes of a part.
+
+
+def terms_of(formula: Formula, part: NormDynamicPart, which: int) -> tuple[Floats, ...]:
+    """Return what the numbers that an output quantizes are the sum of, if they are one."""
+    factor = part.model.factors_by_output[which]
+    terms = norm.terms_of(formula, part)
+    return terms if factor is None else tuple(term * factor for term in terms)
 
 
 def operands(formula: Formula, part: NormDynamicPart, which: int) -> Operands | None:
     """Return what is quantized of a part; None for an output that is not wanted."""
     if not part.model.is_wanted[which]:
         return None
-    return groups.operands(formula, part.branch(formula, which))
+    own = groups.operands(formula, part.branch(formula, which))
+    return replace(own, terms=tuple(v[:, None] for v in terms_of(formula, part, which)))
 
 
-def scales(formula: Formula, part: NormDynamicPart, which: int) -> Array | None:
-    """Return the scales of a part; of an output that is not wanted 0."""
-    if not part.model.is_wanted[which]:
-        begin, end = part.spans[part.model.nth_of("scale", which)]
-        return np.zeros(end - begin, np.float32)
-    return groups.scales(formula, part.branch(formula, which))
+class Scales(Output):
+    """The scales of an output of codes."""
+
+    def __init__(self, which: int) -> None:
+        self._which = which
+
+    def make(self, formula: Formula, part: NormDynamicPart) -> Array | None:
+        """Return those of a part; of an output that is not wanted 0."""
+        if not part.model.is_wanted[self._which]:
+            begin, end = part.spans[part.model.nth_of("scale", self._which)]
+            return np.zeros(end - begin, np.float32)
+        return groups.scales(formula, part.branch(formula, self._which))
+
+    def before(self, formula: Formula, part: NormDynamicPart) -> Before | None:
+        """Return them in float64, and the largest that the terms of a row's amax would have."""
+        part = part.wide()
+        made, own = self.make(formula, part), part.branch(formula, self._which)
+        if made is None or not part.model.is_wanted[self._which]:
+            return None if made is None else none_of(len(made))
+        terms = terms_of(formula, part, self._which) if part.model.n else ()
+        at = np.abs(own.groups().v[:, 0]).argmax(axis=1) if terms else 0
+        sizes = (np.abs(term)[np.arange(len(term)), at] for term in terms)
+        return made, largest(made, *(scale_of(formula, own.model, size) for size in sizes))
 
 
 def text(formula: Formula) -> str:
@@ -188,6 +174,6 @@ def form(branches: int, outputs: tuple[Output, ...], **more: Any) -> Form:
         more: what else the form has.
     """
     codes = (Codes(partial(operands, which=i), i) for i in range(branches))
-    own = (Made(partial(scales, which=i)) for i in range(branches))
+    own = (Scales(i) for i in range(branches))
     all_slots = more.pop("slots", SLOTS)
     return Form(all_slots, text, (*codes, *outputs, *own), "docs/numerics.md 5", CITED, **more)

@@ -7,25 +7,36 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .model import ANY, PART, Array, Exact, Flat, Float32, Float64, Model, Part, ranges
-from .norm import root_of, roundings_of_mean
+from ..elements import largest
+from .arithmetic import Floats
+from .formula import Before, Formula, Output
+from .model import ANY, Array, Flat, Float32, Model, Part
 
-__all__ = ["NormModel", "NormPart", "at_columns"]
+
+def roundings_of_mean(n: int) -> float:
+    """Return how many ulp of the root the roundings of n squares, their sum and their mean are.
+
+    1 rounding of each square, as many of the sum as a term meets additions (L - 1 in its lane of
+    L = ceil(n / 64) elements, 6 between the 64 lanes), 1 of the division, 1 of adding epsilon: L +
+    8. All terms are positive, so each is at most 1 ulp of the result; the root halves them.
+    """
+    return (-(-n // 64) + 8) / 2
 
 
 class NormPart(Part):
     """Some rows; a row is what gamma covers."""
 
     def __init__(self, model: NormModel, first: int, last: int) -> None:
-        super().__init__(model, tuple(model.span(i, first, last) for i in range(len(model.kinds))))
-        self.rows = (first, last)
+        spans = tuple(model.span(i, first, last) for i in range(len(model.kinds)))
+        super().__init__(model, spans, first, last)
 
     @property
-    def s(self) -> Float32:
-        """What is normed, float32."""
-        return self.once("s", lambda: self.model.sums(*self.rows))
+    def s(self) -> Floats:
+        """What is normed: rounded to float32, also where formulas have float64."""
+        return self.once(
+            "s", lambda: self.model.sums(*self.range, np.float32).astype(self.floats, copy=False)
+        )
 
     @property
     def x(self) -> Array:
@@ -33,9 +44,23 @@ class NormPart(Part):
         return self.once("x", lambda: self.s.astype(self.model.dtype))
 
 
+class Sums(Output):
+    """What is normed, in the dtype of the inputs."""
+
+    def make(self, formula: Formula, part: NormPart) -> Array:
+        """Return the elements of a part."""
+        return part.x.reshape(-1)
+
+    def before(self, formula: Formula, part: NormPart) -> Before:
+        """Return the sums in float64, and the largest of their terms."""
+        terms = part.model.terms_of(*part.range, np.float64)
+        return reduce(np.add, terms).reshape(-1), largest(*terms).reshape(-1)
+
+
 class NormModel(Model):
     """The norm of an input, or of the sum of two, by rows."""
 
+    part: type[NormPart] = NormPart
     terms: tuple[str, ...] = ("x",)
     """The arguments that are added up."""
     codes_dtype = "dst_type"
@@ -47,8 +72,7 @@ class NormModel(Model):
         first, gamma = inputs[self.terms[0]], inputs["gamma"]
         self.read_format(inputs.get(self.codes_dtype))
         self.dtype: np.dtype[Any] = first.dtype
-        self.n = int(gamma.size)
-        self.n_float = np.float32(self.n)
+        self.n = self.unit = int(gamma.size)
         self.row_count = first.size // self.n if self.n else math.prod(first.shape[:-1])
         self._terms = tuple(Flat(inputs[name]) for name in self.terms)
         self._shape = first.shape
@@ -78,19 +102,16 @@ class NormModel(Model):
             return flat
         return np.tile(flat, self.n // flat.size)
 
-    def sums(self, first: int, last: int) -> Float32:
-        """Return rows [first, last) of what is normed, in float32."""
+    def terms_of(self, first: int, last: int, floats: Any) -> list[Floats]:
+        """Return rows [first, last) of what is added up."""
         begin, end = first * self.n, last * self.n
+        terms = (term.floats(begin, end).astype(floats, copy=False) for term in self._terms)
+        return [term.reshape(last - first, self.n) for term in terms]
+
+    def sums(self, first: int, last: int, floats: Any) -> Floats:
+        """Return rows [first, last) of what is normed."""
         with np.errstate(all="ignore"):
-            total = reduce(np.add, (term.floats(begin, end) for term in self._terms))
-        return total.reshape(last - first, self.n)
-
-    def _terms_at(self, index: NDArray[np.int64], dtype: Any) -> tuple[Array, ...]:
-        return tuple(term.take(index).astype(dtype) for term in self._terms)
-
-    def _sums_at(self, index: NDArray[np.int64]) -> Float64:
-        """Return some elements of what is normed, rounded to float32."""
-        return reduce(np.add, self._terms_at(index, np.float32)).astype(np.float64)
+            return reduce(np.add, self.terms_of(first, last, floats))
 
     def span(self, output: int, first: int, last: int) -> tuple[int, int]:
         """Return which elements of an output rows [first, last) have: all, one each, or its one."""
@@ -101,44 +122,6 @@ class NormModel(Model):
         is_one = golden.ndim == 0 and len(self._shape) > 1
         return (int(first > 0), 1) if is_one else (first, last)
 
-    def parts(self, size: int | None = None) -> list[Part]:
-        """Split along the rows."""
-        step = max(1, (size or PART) // max(1, self.n))
-        every = list(ranges(self.row_count, step)) or [(0, 0)]
-        return [self.part(*rows) for rows in every]
-
-    def part(self, first: int, last: int) -> Part:
-        """Return some rows."""
-        return NormPart(self, first, last)
-
-    def exact_sums(self, index: NDArray[np.int64]) -> Exact:
-        """Return the sums of some elements before they are rounded."""
-        terms = self._terms_at(index, np.float64)
-        return reduce(np.add, terms), terms
-
-    def exact_t(self, index: NDArray[np.int64]) -> tuple[Float64, list[Float64]]:
-        """Compute t of some elements from the float32 sums, and what it is the sum of."""
-        row, column = np.divmod(index, max(1, self.n))
-        s, formula, beta = self._sums_at(index), self.reference, at_columns(self.beta, column)
-        product = formula["product"].function(s, self.exact_roots(row), self.gamma[column])
-        t = formula["end"].function(product, beta, np.float64)
-        return t, [some for some in (product, beta) if some is not None]
-
-    def exact_roots(self, row: NDArray[np.int64]) -> Float64:
-        """Return the roots of these rows in float64."""
-        rows, inverse = np.unique(row, return_inverse=True)
-        result = np.empty(len(rows))
-        offsets = np.arange(self.n)
-        n, epsilon = np.float64(self.n), np.float64(self.epsilon)
-        for begin, end in ranges(len(rows), max(1, PART // max(1, self.n))):
-            s = self._sums_at(rows[begin:end, None] * self.n + offsets)
-            result[begin:end] = root_of(self.reference, Part(self), s, n, epsilon)
-        return result[inverse]
-
-
-def at_columns(values: Float32 | None, column: NDArray[np.int64]) -> Float64 | None:
-    """Return a parameter at these columns, in float64."""
-    if values is None:
-        return None
-    wide = values.astype(np.float64)
-    return wide if wide.size == 1 else wide[column]
+    def whole(self) -> list[Part]:
+        """Return all rows."""
+        return [self.part(self, 0, self.row_count)]

@@ -31,7 +31,7 @@ class PlainModel(WordModel):
     def prepare(self) -> None:
         """Read nothing."""
 
-    def parts(self, size: int | None = None) -> list[Part]:
-        """Return all of it."""
+    def whole(self) -> list[Part]:
+        """Return all of it, which is no part of anything."""
         sizes: list[Any] = [0 if array is None else array.size for array in self.golden()]
-        return [Part(self, tuple((0, size) for size in sizes))]
+        return [Part(self, tuple((0, size) for size in sizes), 0, 0)]

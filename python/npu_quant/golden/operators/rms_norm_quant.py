@@ -6,7 +6,7 @@ from functools import partial
 
 from . import norm
 from .codes import Codes
-from .formula import Cited, Made
+from .formula import Cited, Rounded
 from .norm_quant import NormQuant
 
 
@@ -16,7 +16,7 @@ class RmsNormQuant(NormQuant):
     form = norm.FORM.with_words(
         norm.of_x,
         slots={**norm.FORM.slots, **norm.OF_X, "end": (*norm.ENDS, norm.T_IN_HALF)},
-        outputs=(Codes(partial(norm.operands, which=0)), Made(norm.rstd)),
+        outputs=(Codes(partial(norm.operands, which=0)), Rounded(norm.rstd)),
         cited=(Cited("ascend910b", {"end": norm.T_IN_HALF}, norm.T_IN_HALF.source),),
     )
     codes_dtype = "dst_dtype"

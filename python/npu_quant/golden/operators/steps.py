@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..elements import half_away
+from ..elements import half_away, largest
 from .arithmetic import (
     Floats,
     as_it_is,
@@ -24,7 +24,7 @@ from .arithmetic import (
     to_bfloat16,
     to_float16,
 )
-from .formula import OF_INT8, Formula, Other, Step, Test, always
+from .formula import OF_INT8, Before, Formula, Other, Step, Test, always
 from .model import Array, Part
 
 MISTAKE = "by mistake"
@@ -47,15 +47,8 @@ class Operands:
     """No multiplier made of amax is below it."""
     divides: bool = True
     """Whether the scale divides: the operations are reversed otherwise."""
-
-    def wide(self) -> Operands:
-        """Return the same in float64."""
-        names = ("x", "scale", "zero_point", "amax", "most", "least")
-        given = {name: getattr(self, name) for name in names}
-        wide: dict[str, Any] = {
-            name: np.asarray(v, np.float64) for name, v in given.items() if v is not None
-        }
-        return replace(self, **wide)
+    terms: tuple[Floats, ...] = ()
+    """What x is the sum of, where it is one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -370,8 +363,21 @@ def _codes(zero: Any, rounding: Any, q: Quotient, z: Any, own: Any, low: int, na
     return np.asarray(own.codes(_rounded(zero, rounding, q, z), low, nan))
 
 
-def before_rounding(formula: Formula, part: Part, o: Operands) -> tuple[Floats, Floats]:
-    """Return the quotient, and the number that is rounded to a code, or would be."""
+def before_rounding(formula: Formula, part: Part, o: Operands) -> Before:
+    """Return the numbers that are rounded to codes, or would be, and the largest of their terms.
+
+    A quotient that nothing is added to has no terms.
+    """
     zero = BEFORE if formula["zero"] is FUSED else formula["zero"]
     exact = formula.but(round=UNROUNDED, zero=zero)
-    return quotient(exact, part, o).value, rounded(exact, part, o)
+    value = np.asarray(rounded(exact, part, o), np.float64)
+    every = [replace(o, x=term, zero_point=None) for term in (o.x, *o.terms)]
+    terms = [quotient(exact, part, own).value for own in every] if has_sum(o) else [np.float64(0)]
+    added = () if o.zero_point is None else (o.zero_point,)
+    magnitude = np.broadcast_to(largest(*terms, *added), value.shape)
+    return value, np.asarray(magnitude, np.float64)
+
+
+def has_sum(o: Operands) -> bool:
+    """Tell whether something is added to a quotient, or is what it is the quotient of."""
+    return o.zero_point is not None or bool(o.terms)

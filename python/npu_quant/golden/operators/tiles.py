@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from . import steps
 from .arithmetic import Floats
+from .edges import Edges, edges_of
 from .formula import Formula
-from .model import PART, Array, Exact, Flat, Float32, Float64, Model, Part, ranges
-from .steps import Operands
+from .model import Array, Flat, Float32, Model, Part
 
 
 class Groups:
@@ -28,86 +28,69 @@ class Groups:
 
     def __init__(
         self,
-        v: Float32,
-        extreme: Callable[[str], Float32],
-        reported: Callable[[str], Float32 | None] | None = None,
+        v: Floats,
+        extreme: Callable[[str], Floats],
+        in_order: Callable[[Floats], Floats | None],
     ) -> None:
-        self.v = v
-        self._extreme, self._reported = extreme, reported
-        self._made: dict[str, Float32] = {}
+        self.v, self.in_order = v, in_order
+        """`in_order` gives what groups have as the scale output has it; None: it does not fit."""
+        self._extreme = extreme
+        self._made: dict[str, Floats] = {}
 
-    def extreme(self, which: str) -> Float32:
+    def extreme(self, which: str) -> Floats:
         """Return the "amax", "hi", "lo" or "range" of each group."""
         if which not in self._made:
             self._made[which] = self._extreme(which)
         return self._made[which]
 
-    def reported(self, which: str) -> Float32 | None:
+    def reported(self, which: str) -> Floats | None:
         """Return them in the order of the scale output; None where that has another shape."""
-        return self.extreme(which).reshape(-1) if self._reported is None else self._reported(which)
+        return self.in_order(self.extreme(which))
 
 
 _EXTREMES = {"amax": (np.maximum, 0), "hi": (np.maximum, -np.inf), "lo": (np.minimum, np.inf)}
 
 
-def extreme_of(v: Float32, which: str) -> Float32:
+def extreme_of(v: Floats, which: str) -> Floats:
     """Return an extreme, or the "range", of numbers along the last axis, which is kept."""
     if which == "range":
         return np.asarray(extreme_of(v, "hi") - extreme_of(v, "lo"))
     function, initial = _EXTREMES[which]
     v = np.abs(v) if which == "amax" else v
-    return np.asarray(function.reduce(v, axis=-1, initial=np.float32(initial), keepdims=True))
+    return np.asarray(function.reduce(v, axis=-1, initial=v.dtype.type(initial), keepdims=True))
 
 
 class Tiling:
-    """Groups that are tiles of matrices, and their extremes."""
+    """Groups that are tiles of matrices, and their extremes.
 
-    def __init__(self, model: GroupedModel, tall: int, height: int, width: int) -> None:
-        self._model, self._tall = model, max(1, tall)
-        self._height = max(1, min(height, self._tall))
+    A row of tiles covers the rows from one edge to the next: none where both are the same.
+    """
+
+    def __init__(self, model: GroupedModel, edges: Edges, width: int) -> None:
+        self._model, self.edges = model, edges
         self.width = max(1, width)
         """Columns of a tile."""
         self.across = -(-model.columns // self.width) if width else 1
         """Tiles beside each other."""
-        self._down = -(-self._tall // self._height)
-        self.rows = -(-model.row_count // self._tall) * self._down
-        """Rows of tiles."""
+        self.is_low = bool(np.all(np.diff(edges) <= 1))
+        """Whether every tile is a part of a row."""
         self._all: dict[tuple[str, Numbers], Float32] = {}
 
     @property
-    def is_low(self) -> bool:
-        """Whether every tile is a part of a row."""
-        return self._height == 1
+    def count(self) -> int:
+        """How many rows of tiles there are."""
+        return len(self.edges) - 1
 
     def row_of(self, row: Any) -> Any:
         """Return which row of tiles rows belong to."""
-        matrix, place = np.divmod(row, self._tall)
-        return matrix * self._down + place // self._height
-
-    def begun_before(self, row: int) -> int:
-        """Return how many rows of tiles begin before a row."""
-        matrix, place = divmod(row, self._tall)
-        return matrix * self._down + -(-place // self._height)
+        return np.searchsorted(self.edges, row, side="right") - 1
 
     def begun(self, first: int, last: int) -> tuple[int, int]:
         """Return which rows of tiles begin in rows [first, last), be they empty."""
-        end = self.rows if last == self._model.row_count else self.begun_before(last)
-        return self.begun_before(first), end
+        begin, end = np.searchsorted(self.edges[:-1], (first, last))
+        return int(begin), self.count if last == self._model.row_count else int(end)
 
-    def span(self, first: int, last: int) -> tuple[int, int]:
-        """Return the same as tiles."""
-        begin, end = self.begun(first, last)
-        return begin * self.across, end * self.across
-
-    def there(self, scales: Array, first: int, last: int) -> Array:
-        """Return scales of the tiles that begin in rows [first, last), 0 for empty tiles."""
-        return scales
-
-    def of_rows(self, extremes: Float32, first: int, last: int) -> Float32:
-        """Return extremes of rows [first, last), each a row of tiles, as those of its tiles."""
-        return extremes.reshape(-1)
-
-    def tiled(self, v: Float32) -> Float32:
+    def tiled(self, v: Floats) -> Floats:
         """Return rows in pieces of the tiles' width."""
         missing = self.across * self.width - v.shape[-1]
         v = np.pad(v, ((0, 0), (0, missing))) if missing else v
@@ -123,35 +106,46 @@ class Tiling:
 
     def _find(self, which: str, numbers: Numbers) -> Float32:
         model, (function, initial) = self._model, _EXTREMES[which]
-        result = np.full((self.rows, self.across), initial, np.float32)
+        result = np.full((self.count, self.across), initial, np.float32)
         with np.errstate(all="ignore"):
-            for first, last in ranges(model.row_count, max(1, PART // max(1, model.columns))):
-                own = extreme_of(self.tiled(numbers(model, first, last)), which)[..., 0]
-                tile = self.row_of(np.arange(first, last))
+            for part in model.parts():
+                rows = np.arange(*part.range)
+                own = extreme_of(self.tiled(numbers(model, *part.range)), which)[..., 0]
+                tile = self.row_of(rows)
                 begins = np.flatnonzero(np.diff(tile, prepend=-1))
                 some = function.reduceat(own, begins, axis=0)
                 result[tile[begins]] = function(result[tile[begins]], some)
         return result
 
+    def spread(self, of_tiles: Array, first: int, last: int) -> Array:
+        """Return what rows of tiles have for rows [first, last), to be broadcast over groups."""
+        tile = self.row_of(np.arange(first, last))
+        tile = tile[:1] if len(tile) and tile[0] == tile[-1] else tile
+        return np.asarray(of_tiles.reshape(self.count, self.across)[tile][..., None])
+
     def groups(self, part: GroupedPart, numbers: Numbers, of: Numbers) -> Groups:
         """Return the groups that a part's rows belong to, and extremes of what is left of them."""
         v = self.tiled(part.numbers(numbers))
-        if self.is_low:
-            basis = v if of is numbers else self.tiled(part.numbers(of))
-            own = Groups(
-                v,
-                lambda which: extreme_of(basis, which),
-                lambda which: self.of_rows(own.extreme(which), *part.rows),
-            )
-            return own
-        tile = self.row_of(np.arange(*part.rows))
-        tile = tile[:1] if len(tile) and tile[0] == tile[-1] else tile
-        begun = slice(*self.span(*part.rows))
-        return Groups(
-            v,
-            lambda which: self.every(which, of)[tile][..., None],
-            lambda which: self.every(which, of).reshape(-1)[begun],
-        )
+
+        def extreme(which: str) -> Floats:
+            if self.is_low:
+                return extreme_of(v if of is numbers else self.tiled(part.numbers(of)), which)
+            return self.spread(self.every(which, of), *part.range).astype(part.floats)
+
+        return Groups(v, extreme, partial(self.begun_in, part))
+
+    def begun_in(self, part: GroupedPart, of_groups: Floats) -> Floats:
+        """Return what the groups of a part's rows have for the tiles that begin there."""
+        (first, last), (begin, end) = part.range, self.begun(*part.range)
+        of_rows = np.broadcast_to(of_groups[..., 0], (last - first, self.across))
+        result = np.zeros((end - begin, self.across), of_groups.dtype)
+        there = self.is_there(begin, end)
+        result[there] = of_rows[self.edges[begin:end][there] - first]
+        return result.reshape(-1)
+
+    def is_there(self, begin: int, end: int) -> NDArray[np.bool_]:
+        """Return which of some rows of tiles have any rows."""
+        return np.asarray(np.diff(self.edges[begin : end + 1]) > 0)
 
 
 class GroupedPart(Part):
@@ -160,14 +154,19 @@ class GroupedPart(Part):
     model: GroupedModel
 
     def __init__(self, model: GroupedModel, first: int, last: int) -> None:
-        own = model.tiling.span(first, last)
+        tiling = model.tiling
+        begin, end = tiling.begun(first, last)
+        own = begin * tiling.across, end * tiling.across
         codes = (first * model.columns, last * model.columns)
-        super().__init__(model, tuple(codes if kind == "codes" else own for kind in model.kinds))
-        self.rows = (first, last)
+        spans = tuple(codes if kind == "codes" else own for kind in model.kinds)
+        super().__init__(model, spans, first, last)
 
-    def numbers(self, numbers: Numbers) -> Float32:
+    def numbers(self, numbers: Numbers) -> Floats:
         """Return numbers of its rows, made once."""
-        return self.once(("rows", numbers), lambda: numbers(self.model, *self.rows))
+        return self.once(
+            ("rows", numbers),
+            lambda: numbers(self.model, *self.range).astype(self.floats, copy=False),
+        )
 
     def groups(self, numbers: Numbers | None = None, of: Numbers | None = None) -> Groups:
         """Return the numbers that are quantized, in groups.
@@ -181,7 +180,7 @@ class GroupedPart(Part):
 
     def flat(self, grouped: Array) -> Array:
         """Return groups as elements of the output, without what filled them up."""
-        count = self.rows[1] - self.rows[0]
+        count = self.range[1] - self.range[0]
         rows = grouped.reshape(count, grouped.size // max(1, count))
         return rows[:, : self.model.columns].reshape(-1)
 
@@ -215,33 +214,33 @@ class GroupedModel(Model):
             width: columns of a block.
         """
         self.x, self.dtype, self.mode = x, x.dtype, mode
-        self.columns = x.shape[-1]
+        self.columns = int(x.shape[-1])
         self.tall = max((1, *x.shape[-2:-1]))
         """Rows of a matrix of the last two axes."""
         self.row_count = math.prod(x.shape[:-1])
         self._flat = Flat(x)
-        self._tilings: dict[tuple[int, int, int], Tiling] = {}
-        is_block = mode == "block"
-        self.tiling = self.blocks(height, width) if is_block else self.tiles(mode)
+        self.unit = self.columns
+        self._tilings: dict[str, Tiling] = {}
+        self.tiling = self.tiles(mode, height, width)
         self.reach = np.float32(2) * self.most + np.float32(self.format.is_even)
         """What the range of a group becomes: R."""
         self.goal = self.most if self.size == "amax" else self.reach
         self.has_scale_per_row = self.tiling.is_low and self.size == "amax"
 
-    def blocks(self, height: int, width: int) -> Tiling:
-        """Return the groups that are blocks."""
-        return Tiling(self, self.tall, height, width)
+    def edges(self, mode: str, height: int = 1) -> Edges:
+        """Return with which rows the groups of a mode begin; behind the last one, where it ends."""
+        heights = {"pertensor": self.row_count, "perchannel": self.tall, "block": height}
+        tall = self.row_count if mode == "pertensor" else self.tall
+        ends = np.arange(tall, self.row_count + 1, max(1, tall))
+        return edges_of(ends, max(1, min(heights.get(mode, 1), tall)))
 
-    def tiles(self, mode: str) -> Tiling:
-        """Return the groups of a mode."""
-        shape = {
-            "pertoken": (self.tall, 1, self.columns),
-            "pertensor": (self.row_count, self.row_count, self.columns),
-            "perchannel": (self.tall, self.tall, 1),
-        }[mode]
-        if shape not in self._tilings:
-            self._tilings[shape] = Tiling(self, *shape)
-        return self._tilings[shape]
+    def tiles(self, mode: str, height: int = 1, width: int = 0) -> Tiling:
+        """Return the groups of a mode, or blocks."""
+        if mode not in self._tilings:
+            widths = {"perchannel": 1, "block": width}
+            own = Tiling(self, self.edges(mode, height), widths.get(mode, self.columns))
+            self._tilings[mode] = own
+        return self._tilings[mode]
 
     def inputs_of_rows(self, first: int, last: int) -> Float32:
         """Return rows [first, last) of the input, widened."""
@@ -271,45 +270,9 @@ class GroupedModel(Model):
         with np.errstate(all="ignore"):
             return v if self.smooth is None else v * self.factors_of_rows(first, last)
 
-    def parts(self, size: int | None = None) -> list[Part]:
-        """Split along the rows."""
-        step = max(1, (size or PART) // max(1, self.columns))
-        every = list(ranges(self.row_count, step)) or [(0, 0)] * bool(self.tiling.rows)
-        return [GroupedPart(self, *rows) for rows in every]
-
-    def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
-        """Divide by the golden scales; for the scales themselves, divide amax."""
-        if self.kinds[output] == "scale":
-            exact = scale_of(self.reference, self, self.wide(self.size, index))
-            return exact, (exact,)
-        v, group = self.at(index)
-        wide = Operands(v, self.scales_of(group, scale))
-        return steps.before_rounding(self.reference, Part(self), wide)[1], ()
-
-    def at(self, index: NDArray[np.int64]) -> tuple[Float64, NDArray[np.int64]]:
-        """Return some of the numbers that are quantized, and which groups they are in."""
-        row, column = np.divmod(index, max(1, self.columns))
-        v = self._flat.take(index).astype(np.float32)
-        with np.errstate(all="ignore"):
-            v = v if self.smooth is None else v * self.factors(row, column)
-        tiling = self.tiling
-        return v.astype(np.float64), tiling.row_of(row) * tiling.across + column // tiling.width
-
-    def scales_of(self, group: NDArray[np.int64], scale: Array | None = None) -> Float64:
-        """Return the scales of some groups: the golden ones, or those of another output."""
-        chosen = self.golden()[self.kinds.index("scale")] if scale is None else scale
-        assert chosen is not None
-        wide: Float64 = chosen.reshape(-1)[group].astype(np.float64)
-        return wide
-
-    def wide(self, which: str, group: NDArray[np.int64]) -> Float64:
-        """Return the extremes of some groups."""
-        wide: Float64 = self.tiling.every(which, as_given).reshape(-1)[group].astype(np.float64)
-        return wide
-
-    def matrices(self, first: int, last: int) -> list[int]:
-        """Return where matrices of the last two axes begin in rows [first, last), and 0."""
-        return [0, *(row - first for row in range(first + 1, last) if row % self.tall == 0)]
+    def whole(self) -> list[Part]:
+        """Return all rows."""
+        return [GroupedPart(self, 0, self.row_count)]
 
 
 Numbers = Callable[[GroupedModel, int, int], Float32]

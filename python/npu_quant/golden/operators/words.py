@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from .model import Flat, Model, Part
 
-from .model import PART, Array, Exact, Flat, Model, Part, ranges
+
+class WordPart(Part):
+    """Some elements of the output."""
+
+    def __init__(self, model: WordModel, begin: int, end: int) -> None:
+        super().__init__(model, ((begin, end),), begin, end)
 
 
 class WordModel(Model):
@@ -17,15 +21,6 @@ class WordModel(Model):
         """Return that rounding explains no difference."""
         return 0
 
-    def exact(self, output: int, index: NDArray[np.int64], scale: Array | None = None) -> Exact:
-        """Return what the golden elements stand for."""
-        golden = self.golden()[output]
-        assert golden is not None
-        value = self.elements_of(output).values(golden.reshape(-1)[index])
-        return value, (value,)
-
-    def parts(self, size: int | None = None) -> list[Part]:
-        """Split along the elements."""
-        golden = self.golden()[0]
-        assert golden is not None
-        return [Part(self, (some,)) for some in ranges(golden.size, size or PART)]
+    def whole(self) -> list[Part]:
+        """Return all elements."""
+        return [WordPart(self, 0, self.elements.size)]
