@@ -91,9 +91,13 @@ class Part:
 
     def wide(self: P) -> P:
         """Return the same range with numbers that are float64, as the formulas then are."""
-        other = copy.copy(self)
-        other.floats, other.narrow, other._made = np.float64, self, {}
-        return other
+
+        def make() -> P:
+            other = copy.copy(self)
+            other.floats, other.narrow, other._made = np.float64, self, {}
+            return other
+
+        return self.once(("wide", id(self.scale)), make)
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what was made under that key, or make it."""
