@@ -32,7 +32,7 @@ from .folders import are_meant, run_folders
 from .hints import hint_on
 from .named import Named, named_of, parameters_of
 from .opened import Opened, open_named, open_two
-from .outputs import HTML, JSON, check_output, write_result
+from .outputs import check_outputs, write_comparison
 from .progress import progress_bar
 from .shell import joined
 
@@ -152,7 +152,7 @@ def run(words: Sequence[str]) -> int:
     explanation, missing = _explained_or_why_not(arguments, opened)
     comparison = dataclasses.replace(comparison, rerun=_rerun(words, arguments, comparison))
     lead = "or" if "  next: " in str(comparison) else "next"
-    write_result(arguments, comparison, explanation, f"\n  {lead}: {hint}" if hint else "")
+    write_comparison(arguments, comparison, explanation, f"\n  {lead}: {hint}" if hint else "")
     if missing:
         write_error("npu-quant compare", f"--explain: {missing}")
     return PASSED if comparison.passed else DIFFERENT
@@ -184,8 +184,7 @@ def _check_words(arguments: Namespace, files: Named | None) -> None:
                 listed = ", ".join(known)
                 raise UsageError(f"{option} {name}=: no file has that name; known: {listed}.")
     read = arguments.files if files is None else list(files.files().values())
-    check_output(JSON, arguments.json, read)
-    check_output(HTML, arguments.html, read)
+    check_outputs(arguments, read)
 
 
 def _opened(arguments: Namespace, files: Named | None) -> Opened:

@@ -11,7 +11,7 @@ from ..files import FileError, list_arrays
 from ..golden import compare_folders
 from ..golden.operators.dumped import every_call_of
 from .arguments import UsageError, limits, once
-from .outputs import HTML, JSON, check_output, split, write_result
+from .outputs import check_outputs, split, write_comparison
 from .progress import progress_bar
 
 _OF_TWO_ARRAYS = ("explain", "axis", "key")
@@ -59,7 +59,7 @@ def run_folders(arguments: Namespace) -> bool:
         )
     if comparison.refusal is not None and not arguments.allow_constant:
         raise ParamError(f"refused: {comparison.refusal}")
-    write_result(arguments, comparison)
+    write_comparison(arguments, comparison)
     return comparison.passed
 
 
@@ -75,8 +75,7 @@ def _check(arguments: Namespace) -> None:
         if any(output for output, _ in getattr(arguments, name) or ()):
             raise UsageError(f"--{name} is a number for folders, the same for all arrays.")
     read = [*arguments.files, *([arguments.mapping] if arguments.mapping else [])]
-    check_output(JSON, arguments.json, read)
-    check_output(HTML, arguments.html, read)
+    check_outputs(arguments, read)
 
 
 def _rules(arguments: Namespace) -> dict[str, dict[str, Any]]:

@@ -18,7 +18,7 @@ from ..golden.sources import crc32, size_of
 from .arguments import Parser, add_json, add_reading
 from .console import is_unicode, write, write_error, write_json
 from .files import FLOAT_BITS, RAW, Reading, listed
-from .outputs import check_json, split
+from .outputs import check_outputs, split
 from .progress import progress_bar
 from .statistics import Statistics, statistics_of
 
@@ -53,7 +53,7 @@ def run(words_: Sequence[str]) -> int:
     arguments = parsing.parse(words_, "files")
     if not arguments.files:
         parsing.error("the following arguments are required: FILE")
-    check_json(arguments.json, arguments.files)
+    check_outputs(arguments, arguments.files)
     dtypes = {} if arguments.dtype is None else {"": arguments.dtype}
     shapes = {} if arguments.shape is None else {"": arguments.shape}
     reading = Reading(dtypes, shapes, arguments.key)
