@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from .. import info
-from ..golden.report.table import Column, Row, Table
+from .._table import Column, Row, Table
 from .arguments import Parser, add_json
 from .console import width
 from .outputs import check_outputs, write_result

@@ -8,9 +8,9 @@ from typing import Any
 
 from ..._face import either
 from ..._shown import plain
+from ..._table import Column, Row, Table
 from ..explanation_results import ExplanationData, VariantResult
 from .reports import Report
-from .table import Column, Row, Table
 from .why import named
 from .words import count
 

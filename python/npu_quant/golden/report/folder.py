@@ -11,12 +11,12 @@ from itertools import groupby
 from typing import Any
 
 from ..._shown import plain
+from ..._table import Column, Row, Table
 from ..._text import escaped
 from ..folder_results import Alone, FolderComparisonData, FolderRow
 from ..judge.verdict import RUNGS
 from . import pair, words
 from .reports import Report, whole_page
-from .table import Column, Row, Table
 
 MOST_PICTURED = 40
 """Rows that fail beyond so many have their text only."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ... import __version__
+from ..._table import Table
 from ..._text import escaped
-from .table import Table
 
 SCHEMA_VERSION = 1
 WIDTH = 76
