@@ -15,6 +15,7 @@ from ..golden.judge.request import Limits, Request
 from ..golden.judge.tolerance import RULES
 from ..golden.operators import operators
 from .arguments import (
+    ByName,
     Parser,
     UsageError,
     add_json,
@@ -23,8 +24,6 @@ from .arguments import (
     limit,
     limits,
     named,
-    once,
-    parsed,
 )
 from .console import write_error
 from .files import Reading, dtype_of
@@ -103,8 +102,8 @@ def _add_operator(result: Parser) -> None:
     group.add_argument("--op", action="append", dest="ops", metavar="NAME", help=help)
     group.add_argument(
         "--attr",
-        action="append",
-        type=parsed(attribute),
+        action=ByName,
+        type=attribute,
         metavar="NAME=VALUE",
         help="an attribute, such as dst_type=int4; repeatable",
     )
@@ -121,7 +120,7 @@ def _add_acceptance(result: Parser) -> None:
         ("--rtol", "tolerance relative to the golden, likewise"),
     ):
         group.add_argument(
-            option, action="append", type=named(limit), metavar="[NAME=]NUMBER", help=help
+            option, action=ByName, type=named(limit), metavar="[NAME=]NUMBER", help=help
         )
     help = f"acceptance rule of another tool: {', '.join(RULES)}"
     group.add_argument("--preset", metavar="NAME", help=help)
@@ -134,8 +133,6 @@ def _add_acceptance(result: Parser) -> None:
 def run(words: Sequence[str]) -> int:
     """Compare what the arguments name, print the report, and return the exit status."""
     arguments = parser().parse(words, "files")
-    arguments.dtypes = once("--dtype", arguments.dtype)
-    arguments.shapes = once("--shape", arguments.shape)
     if are_meant(arguments):
         return PASSED if run_folders(arguments) else DIFFERENT
     files = _named(arguments)
@@ -167,8 +164,8 @@ def _named(arguments: Namespace) -> Named | None:
     arguments.op = arguments.ops[0] if arguments.ops else None
     files = None
     if arguments.op is not None:
-        attributes = once("--attr", arguments.attr)
-        files = named_of(arguments.op, arguments.files, attributes, keys=arguments.key is None)
+        attributes, keys = arguments.attr or {}, arguments.key is None
+        files = named_of(arguments.op, arguments.files, attributes, keys=keys)
     for name in ("attr", "numerics", "variant", "explain"):
         if getattr(arguments, name) and (files is None or files.golden):
             raise UsageError(f"--{name} needs --op and its inputs, which compute the golden.")
@@ -178,8 +175,8 @@ def _named(arguments: Namespace) -> Named | None:
 def _check_words(arguments: Namespace, files: Named | None) -> None:
     """Refuse names that no file has, and results that would overwrite what is read."""
     known = {"actual": "", "golden": ""} if files is None else files.files()
-    for option, given in (("--dtype", arguments.dtypes), ("--shape", arguments.shapes)):
-        for name in given:
+    for option, given in (("--dtype", arguments.dtype), ("--shape", arguments.shape)):
+        for name in given or ():
             if name and name not in known:
                 listed = ", ".join(known)
                 raise UsageError(f"{option} {name}=: no file has that name; known: {listed}.")
@@ -188,7 +185,7 @@ def _check_words(arguments: Namespace, files: Named | None) -> None:
 
 
 def _opened(arguments: Namespace, files: Named | None) -> Opened:
-    reading = Reading(arguments.dtypes, arguments.shapes, arguments.key)
+    reading = Reading(arguments.dtype or {}, arguments.shape or {}, arguments.key)
     if files is None:
         opened = open_two(arguments.files, reading)
     else:

@@ -54,9 +54,7 @@ def run(words_: Sequence[str]) -> int:
     if not arguments.files:
         parsing.error("the following arguments are required: FILE")
     check_outputs(arguments, arguments.files)
-    dtypes = {} if arguments.dtype is None else {"": arguments.dtype}
-    shapes = {} if arguments.shape is None else {"": arguments.shape}
-    reading = Reading(dtypes, shapes, arguments.key)
+    reading = Reading(arguments.dtype or {}, arguments.shape or {}, arguments.key)
     found: list[dict[str, Any]] = []
     status = 0
     for word in arguments.files:

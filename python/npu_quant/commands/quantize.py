@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .arguments import Parser, add_json, add_workers, parsed
+from .arguments import Parser, UsageError, add_json, add_workers
 from .outputs import check_outputs, write_result
 from .progress import progress_bar
 
@@ -39,7 +39,7 @@ def parser() -> Parser:
         "--type",
         action="append",
         default=[],
-        type=parsed(_type),
+        type=_type,
         metavar="GLOB=TYPE",
         help="another type for these; the last that matches counts",
     )
@@ -61,7 +61,7 @@ def parser() -> Parser:
 def _type(text: str) -> tuple[str, str]:
     glob, equals, type = text.rpartition("=")
     if not (equals and glob and type):
-        raise ValueError(f"{text!r}, expected GLOB=TYPE")
+        raise UsageError(f"{text!r}, expected GLOB=TYPE")
     return glob, type
 
 
