@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from types import TracebackType
 from typing import Any
@@ -20,7 +21,6 @@ from .common import (
     Stored,
     allocate,
     check_shape,
-    count_of,
     dtype_name,
     is_void,
     row_of,
@@ -86,7 +86,7 @@ class FileSource:
         if self._codes > 1:
             shape = (*shape[:-1], shape[-1] * self._codes)
         check_shape(shape, self._dtype.itemsize, file)
-        self._shape, self._size = shape, count_of(shape)
+        self._shape, self._size = shape, math.prod(shape)
         if stored.strides is not None and self._size:
             _check_expanded(stored, self._itemsize, file)
 
@@ -173,7 +173,7 @@ class FileSource:
 
 def _check_expanded(stored: Stored, itemsize: int, file: File) -> None:
     """Refuse an array that repeats few bytes so often that it could fill any memory."""
-    size = count_of(stored.shape) * itemsize
+    size = math.prod(stored.shape) * itemsize
     if size > min(MAX_BYTES, max(EXPANDED_BYTES, EXPANDED_RATIO * stored.data.size)):
         raise file.fault(
             f"has {size} bytes repeated out of {stored.data.size}: save a contiguous copy"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import math
 import re
 from typing import Any, NamedTuple
 
@@ -23,7 +24,6 @@ from .common import (
     Region,
     Stored,
     check_shape,
-    count_of,
     dtype_name,
     row_of,
     shown,
@@ -116,7 +116,7 @@ def stored_of(file: File, data: Region, what: str = "") -> Stored:
     word = f"{letter}{itemsize}"
     dtype = _KNOWN[word] if word in _KNOWN else np.dtype(word)
     check_shape(header.shape, itemsize, file)
-    size, has = count_of(header.shape) * itemsize, data.size - header.end
+    size, has = math.prod(header.shape) * itemsize, data.size - header.end
     if size != has:
         raise file.fault(
             f"{what}has {has} bytes of elements; its header says {size} "
@@ -124,7 +124,7 @@ def stored_of(file: File, data: Region, what: str = "") -> Stored:
         )
     strides = None
     if header.fortran and len(header.shape) > 1:
-        strides = tuple(count_of(header.shape[:axis]) for axis in range(len(header.shape)))
+        strides = tuple(math.prod(header.shape[:axis]) for axis in range(len(header.shape)))
     swapped = known[1] == ">"
     return Stored(data, header.end, dtype_name(dtype), dtype, header.shape, strides, swapped)
 

@@ -6,12 +6,13 @@ checked: torch can leave them wrong on purpose (`torch.serialization.set_crc32_o
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from .._text import clean
-from .common import Arrays, File, FileError, Stored, check_shape, count_of, shown, take
+from .common import Arrays, File, FileError, Stored, check_shape, shown, take
 from .pickled import RefusedError, StorageView, describe
 from .zipped import Archive, region
 
@@ -135,7 +136,7 @@ def _stored(archive: Archive, name: str, tensor: StorageView, swapped: bool) -> 
     dtype, shape, strides = _dtype(tensor.dtype), tensor.size, tensor.stride
     check_shape(shape, dtype.itemsize, file)
     reach = sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
-    last = tensor.offset + reach + 1 if count_of(shape) else 0
+    last = tensor.offset + reach + 1 if math.prod(shape) else 0
     if last * dtype.itemsize > data.size:
         raise file.fault(
             f"{clean(name, 60)} has {data.size} bytes, too few for the tensor "
@@ -152,6 +153,6 @@ def _in_order(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     expected = 1
     for n, stride in zip(reversed(shape), reversed(strides), strict=True):
         if n != 1 and stride != expected:
-            return count_of(shape) == 0
+            return math.prod(shape) == 0
         expected *= n
     return True

@@ -22,7 +22,7 @@ from .judge.request import Limit, Limits, Request
 from .operators import Model, model_of, name_of, outputs_of
 from .report import explanation as of_formulas
 from .report import pair
-from .report.reports import Report, Reported
+from .report.reports import Reported
 from .results import BlindSpot, ComparisonData, Element, OutputComparison
 from .sides import (
     Outputs,
@@ -58,11 +58,7 @@ class Comparison(Reported, ComparisonData):
         chosen = self.decisive if output is None else self.output(output)
         return list(chosen.seen.worst[: max(0, whole("worst", "k", k))])
 
-    def _report(self) -> Report:
-        return pair.report_of(self)
-
-    def _data(self) -> dict[str, Any]:
-        return pair.data_of(self)
+    _report, _data = pair.report_of, pair.data_of
 
     def __repr__(self) -> str:
         op = f"{self.op} " if self.op else ""
@@ -72,11 +68,7 @@ class Comparison(Reported, ComparisonData):
 class Explanation(Reported, ExplanationData):
     """Every named formula of an operator against its actual outputs: print it."""
 
-    def _report(self) -> Report:
-        return of_formulas.report_of(self)
-
-    def _data(self) -> dict[str, Any]:
-        return of_formulas.data_of(self)
+    _report, _data = of_formulas.report_of, of_formulas.data_of
 
     def __repr__(self) -> str:
         return f"<Explanation {self.op}: {len(self.matches)} of {len(self.ranked)} formulas match>"
