@@ -49,8 +49,10 @@ def write(text: str, style: str = "") -> None:
     if stream is None:
         return
     if style and is_coloured(stream):
+        from rich.style import Style
+
         first, newline, rest = text.partition("\n")
-        text = _styled(first, style) + newline + rest
+        text = Style.parse(style).render(first) + newline + rest
     try:
         stream.write(_encodable(text + "\n", stream))
         stream.flush()
@@ -110,12 +112,6 @@ def write_text(text: str, where: str) -> None:
             file.write(text)
     except OSError as error:  # of a full disk it does not say which file
         raise OSError(error.errno, error.strerror, where) from error
-
-
-def _styled(text: str, style: str) -> str:
-    from rich.style import Style
-
-    return Style.parse(style).render(text)
 
 
 def _encodable(text: str, stream: TextIO) -> str:

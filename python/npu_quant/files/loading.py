@@ -16,7 +16,7 @@ from .. import _kinds, dtypes
 from .._text import clean, printable
 from ..arrays import Source
 from . import npy, raw, safetensors, torch_file
-from .common import Arrays, File, FileError, Stored, dtype_name
+from .common import Arrays, File, FileError, InPlace, Stored, dtype_name
 from .file_source import FileSource
 from .zipped import archive_of
 
@@ -122,18 +122,20 @@ def _arrays(file: File) -> tuple[str, Arrays]:
         return "safetensors", safetensors.arrays(file)
     head = file.head(16)
     if head.startswith(npy.MAGIC) or suffix == ".npy":
-        return "npy", npy.arrays(file)
+        whole = InPlace(file, 0, file.size)
+        return "npy", Arrays([""], lambda key: npy.stored_of(file, whole))
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")) or suffix == ".npz":
         archive = archive_of(file)
-        if torch_file.is_torch(archive):
+        if any(name.endswith(torch_file.PICKLE) for name in archive.members):
             return "torch", torch_file.arrays(archive)
-        return "npz", npy.archived_arrays(archive)
+        return "npz", npy.arrays(archive)
     if head.startswith(torch_file.LEGACY[:16]):
-        raise torch_file.refuse_legacy(file)
+        what = "is of torch's format before 1.6, a bare pickle"
+        raise file.fault(f"{what}: load it there and torch.save it again")
     if suffix in _TORCH:
         raise file.fault("is not a zip archive as torch.save has written since 1.6; save it again")
     if head.startswith(raw.ATB):
-        return "atb", raw.atb_arrays(file)
+        return "atb", Arrays([""], lambda key: raw.atb_stored_of(file))
     return "raw", Arrays([], lambda key: raw.stored_of(file, None, None))
 
 

@@ -20,7 +20,6 @@ from .._text import clean
 from .common import (
     Arrays,
     File,
-    InPlace,
     Region,
     Stored,
     check_shape,
@@ -129,12 +128,7 @@ def stored_of(file: File, data: Region, what: str = "") -> Stored:
     return Stored(data, header.end, dtype_name(dtype), dtype, header.shape, strides, swapped)
 
 
-def arrays(file: File) -> Arrays:
-    """Return the one array of a .npy file, which has no key."""
-    return Arrays([""], lambda key: stored_of(file, InPlace(file, 0, file.size)))
-
-
-def archived_arrays(archive: Archive) -> Arrays:
+def arrays(archive: Archive) -> Arrays:
     """Return the arrays of a .npz file by their names; other members are passed over."""
     names = [name.removesuffix(SUFFIX) for name in archive.members if name.endswith(SUFFIX)]
     return Arrays(names, lambda key: _archived(archive, key))

@@ -12,7 +12,7 @@ import numpy as np
 from .. import dtypes
 from .._face import either
 from .._text import clean
-from .common import Arrays, File, InPlace, Stored, check_shape, row_of, shown, take
+from .common import File, InPlace, Stored, check_shape, row_of, shown, take
 
 ATB = b"$Version="
 """How a file with ATB's header begins."""
@@ -85,16 +85,12 @@ def sizes_text(size: int, shape: tuple[int, ...] | None) -> str:
     return f"{size} bytes are {', '.join(fits)}"
 
 
-def atb_arrays(file: File) -> Arrays:
-    """Return the one array of a file with ATB's header, which has no key.
+def atb_stored_of(file: File) -> Stored:
+    """Return the array of a file with ATB's header.
 
     The header has lines `name=value`: `$Version`, `$Object.Length`, `format`, `dtype` as a number
     of ACL, `dims`, and last `$End=1`. The elements follow it. The format is not looked at.
     """
-    return Arrays([""], lambda key: _atb_stored(file))
-
-
-def _atb_stored(file: File) -> Stored:
     head = take(InPlace(file, 0, file.size), 0, min(file.size, MAX_HEADER))
     end = re.search(rb"^\$(?i:end)=[^\n]*\n", head, re.MULTILINE)
     if end is None:

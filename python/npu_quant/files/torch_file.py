@@ -12,9 +12,12 @@ from typing import Any
 import numpy as np
 
 from .._text import clean
-from .common import Arrays, File, FileError, Stored, check_shape, shown, take
+from .common import Arrays, FileError, Stored, check_shape, shown, take
 from .pickled import RefusedError, StorageView, describe
 from .zipped import Archive, region
+
+PICKLE = "/data.pkl"
+"""How the name of a member ends that only torch's archives have."""
 
 LEGACY = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
 """How torch.save began a file before torch 1.6: a pickled magic number."""
@@ -24,18 +27,6 @@ MAX_DEPTH = 64
 MAX_KEY = 1000
 
 
-def is_torch(archive: Archive) -> bool:
-    """Return whether an archive is one of torch's."""
-    return any(name.endswith("/data.pkl") for name in archive.members)
-
-
-def refuse_legacy(file: File) -> FileError:
-    """Return the error for a file of the format before torch 1.6."""
-    return file.fault(
-        "is of torch's format before 1.6, a bare pickle: load it there and torch.save it again"
-    )
-
-
 def arrays(archive: Archive) -> Arrays:
     """Return the tensors by the keys that lead to them, joined by dots.
 
@@ -43,7 +34,7 @@ def arrays(archive: Archive) -> Arrays:
         FileError: the archive or its pickle is malformed, or the pickle asks for what is refused.
     """
     file, members = archive.file, archive.members
-    pickles = [name for name in members if name.endswith("/data.pkl")]
+    pickles = [name for name in members if name.endswith(PICKLE)]
     if len(pickles) != 1 or pickles[0].count("/") != 1:
         raise file.fault("is not laid out as torch.save does: it needs one data.pkl")
     folder = pickles[0].removesuffix("data.pkl")

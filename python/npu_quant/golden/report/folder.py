@@ -28,7 +28,9 @@ def report_of(data: FolderComparisonData) -> Report:
     """Return the report of a comparison of folders: the first that differs, then the rest."""
     lines = [f"actual={data.actual_name}  golden={data.golden_name}", data.origin]
     lines += [] if data.passed else [f"of {words.counted(len(data.rows), 'array')}: {rungs(data)}"]
-    lines += [*_alone_lines(data), *_remarks(data)]
+    sides = {what: getattr(data, name) for name, what in _ALONE.items()}
+    lines += [f"{what}: {_listed(some)}" for what, some in sides.items() if some]
+    lines += _remarks(data)
     first, more = data.first, ""
     if first is not None and first.comparison is not None:
         more = f"{first.name}\n{pair.report_of(first.comparison).facts()}"
@@ -96,12 +98,6 @@ def _why(data: FolderComparisonData) -> str:
 def _found(row: FolderRow) -> str:
     """Return what was found of a row, in a line."""
     return "; ".join(filter(None, dict.fromkeys([row.problem, row.found, *row.notes])))
-
-
-def _alone_lines(data: FolderComparisonData) -> list[str]:
-    """Return the arrays without a partner, a line for each side that has some."""
-    sides = {what: getattr(data, name) for name, what in _ALONE.items()}
-    return [f"{what}: {_listed(some)}" for what, some in sides.items() if some]
 
 
 def _listed(some: Sequence[Alone]) -> str:
