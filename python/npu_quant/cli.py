@@ -102,7 +102,6 @@ def _run(command: str, words: list[str]) -> int:
 
 
 def _give_up(face: str, error: BaseException) -> int:
-    """Print what went wrong, and return the exit status."""
     from .commands.console import write_error
 
     write_error(face, _text_of(error))
@@ -112,7 +111,6 @@ def _give_up(face: str, error: BaseException) -> int:
 
 
 def _text_of(error: BaseException) -> str:
-    """Return an error in words."""
     if isinstance(error, KeyboardInterrupt):
         return f"interrupted: {error}".removesuffix(": ")
     if isinstance(error, MemoryError):

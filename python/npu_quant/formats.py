@@ -220,7 +220,6 @@ def _check_axis(argument: str, shape: tuple[int, ...], factor: int) -> None:
 
 
 def _packed(codes: Any, name: str, dtypes: tuple[str, str], low: int) -> NDArray[Any]:
-    """Codes of 4 bits, packed; `low` is the least of them."""
     if _core.is_tensor(codes):
         array = _core.array_of(codes, "formats.pack", "codes")
         return _as_tensor(_packed(array, name, dtypes, low))

@@ -115,7 +115,6 @@ def write_text(text: str, where: str) -> None:
 
 
 def _encodable(text: str, stream: TextIO) -> str:
-    """Return text in characters that a stream has."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     if not is_unicode(stream):
         text = text.translate(_PLAINER)

@@ -110,7 +110,6 @@ def _raw(path: str, size: int, reading: Reading) -> tuple[dict[str, Any], str]:
 
 
 def _described(source: FileSource) -> tuple[dict[str, Any], str]:
-    """Describe an array."""
     with progress_bar(f"inspecting {source.name}", quiet=False) as progress:
         statistics = statistics_of(source, progress)
     data = {

@@ -43,8 +43,6 @@ _KNOWN = {"V2": np.dtype(ml_dtypes.bfloat16), "f1": np.dtype(ml_dtypes.float8_e5
 
 
 class _ArrayHeader(NamedTuple):
-    """What a header says."""
-
     descr: str
     fortran: bool
     shape: tuple[int, ...]

@@ -149,7 +149,6 @@ _kept: Callable[[bytes], dict[str, TensorInfo]] = lru_cache(maxsize=2)(_parsed)
 
 
 def _entries(text: bytes) -> dict[str, Any]:
-    """The header's JSON."""
     import json
 
     try:

@@ -227,7 +227,6 @@ def compared(sides: Sides, request: Request) -> Comparison:
 
 
 def _refusal(comparison: Comparison, sides: Sides, request: Request) -> str | None:
-    """Say why a comparison could only pass."""
     if not comparison.passed:
         return None
     twice = "actual and golden are the same object, which equals itself." if sides.twice else None
@@ -266,7 +265,6 @@ def _origin(sources: Sequence[Source | None], model: Model | None = None) -> str
 
 
 def _operator(golden: Any, request: Request) -> tuple[str | None, Sequence[str] | None]:
-    """Return the operator's name and the outputs' names, where there are any."""
     given = golden is not None
     if request.op is None:
         if request.inputs is not None:

@@ -101,7 +101,6 @@ class Folders:
 
 
 def _keep(config: pytest.Config) -> Path:
-    """Return the folder of kept arrays."""
     chosen: str | None = options.value_of(config, "keep")
     if chosen is not None:
         return config.rootpath / chosen

@@ -167,7 +167,6 @@ def _computed(
     dtype: str | None,
     progress: Progress | None,
 ) -> FolderComparison:
-    """Judge the calls in one folder by their operators."""
     if not rules:
         raise ParamError("give a golden folder, or ops whose calls are in the one that is given.")
     side = told.of(_not_empty(folder_of(actual)), rules)
@@ -179,7 +178,6 @@ def _computed(
 
 
 def _paired(pass_: Pass, rules: Sequence[Rule], progress: Progress | None) -> FolderComparison:
-    """Compare the arrays of two folders that have one name."""
     sides = pass_.sides
     pairs, *left = pairs_of(sides[0].entries, sides[1].entries)
     if not pairs:

@@ -57,7 +57,6 @@ def rows_of_calls(
 
 
 def _rows(pass_: Pass, group: Group, outputs: Outputs, keep: bool) -> dict[str, FolderRow]:
-    """The rows of a call's outputs, by their files."""
     rule, folder = group.rule, pass_.sides[0]
     rows = {
         name: FolderRow(entry.name, entry.file, f"computed by {rule.op}", group.name, rule.op)

@@ -51,7 +51,6 @@ def facts_of(comparison: ComparisonData) -> list[Line]:
 
 
 def _files(comparison: ComparisonData) -> list[str]:
-    """Say what was compared, and where it came from."""
     outputs = [o.title for o in comparison.outputs[:2]]
     more = len(comparison.outputs) - len(outputs)
     titles = ", ".join(outputs) + f" and {more} more" * (more > 0)
@@ -62,7 +61,6 @@ def _files(comparison: ComparisonData) -> list[str]:
 
 
 def _facts(comparison: ComparisonData, output: OutputComparison) -> Iterator[Line]:
-    """Yield what there is to say of one output."""
     m = output.metrics
     if output.problem is not None:
         yield Line(_FACT, output.problem)
@@ -81,7 +79,6 @@ def _facts(comparison: ComparisonData, output: OutputComparison) -> Iterator[Lin
 def _of_differences(
     comparison: ComparisonData, output: OutputComparison, m: Metrics
 ) -> Iterator[Line]:
-    """Yield how many elements differ, whether by rounding, where, and how much."""
     is_scale = comparison.computed and output.kind == "scale"
     maybe, found = is_maybe_rounding(comparison, output), places(output)
     if m.nonfinite:
@@ -103,7 +100,6 @@ def _of_differences(
 
 
 def _counts(output: OutputComparison, m: Metrics) -> str:
-    """Return how many differ, and by how many steps."""
     own = elements_of_output(output)
     text = f"{differ(m, own.noun)} ({words.share(m.mismatches, m.count)}); "
     below, above = words.count(m.steps["-1"]), words.count(m.steps["+1"])
@@ -172,7 +168,6 @@ def _rounding(output: OutputComparison, m: Metrics) -> Iterator[Line]:
 
 
 def _no_rounding(ties: Ties, m: Metrics, explained: str) -> str:
-    """Say why it is none."""
     farthest = words.distance(ties.farthest)
     if np.isnan(ties.farthest) and np.isnan(ties.farthest_value):
         why = "some have no number before rounding (scale 0, inf, NaN; or none is computed)"

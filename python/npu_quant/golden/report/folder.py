@@ -96,7 +96,6 @@ def _why(data: FolderComparisonData) -> str:
 
 
 def _found(row: FolderRow) -> str:
-    """Return what was found of a row, in a line."""
     return "; ".join(filter(None, dict.fromkeys([row.problem, row.found, *row.notes])))
 
 
@@ -152,7 +151,6 @@ def _common_folder(data: FolderComparisonData) -> str:
 
 
 def _arrays(data: FolderComparisonData) -> Table:
-    """Return a row for each array."""
     rows = [
         Row(_cells(i, row), not row.passed, "" if row.passed else f"r{i}")
         for i, row in enumerate(data.rows)

@@ -99,7 +99,6 @@ def _pictured(comparison: ComparisonData) -> Iterable[str]:
 
 
 def _section(output: OutputComparison) -> str:
-    """Return an output's pictures and its worst elements."""
     assert output.metrics is not None
     name = f"{output.name}: " if output.name else ""
     bars = [_steps(output, output.metrics, name), *_distances(output, name)]

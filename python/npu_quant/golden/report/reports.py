@@ -44,7 +44,6 @@ def fitting(lines: list[Line], most: int) -> tuple[str, ...]:
 
 
 def _wrapped(text: str, indent: str = "  ") -> list[str]:
-    """Break a line between words."""
     if text.startswith(COMMANDS):
         return [f"{indent}{text}"]
     return textwrap.wrap(

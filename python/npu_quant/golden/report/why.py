@@ -104,7 +104,6 @@ def _reasons(comparison: ComparisonData, output: OutputComparison) -> Iterator[R
 
 
 def _stands_on(comparison: ComparisonData, output: OutputComparison, m: Metrics) -> str:
-    """Say why an output passes."""
     noun = noun_of(output)
     if output.rung == "identical":
         return f"all {words.counted(m.count, noun)}"
