@@ -48,18 +48,19 @@ def check_outputs(arguments: Namespace, read: Sequence[str] = ()) -> None:
 
 
 def _check(option: str, begin: bytes, where: str, read: Sequence[str]) -> None:
+    head, there = b"", os.path.exists(where)
     try:
-        target = _identity(where)
-        if target is None:
+        if not there:
             _check_folder(where)
-        elif os.path.isdir(where):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        ours = not os.path.isfile(where) or _is_ours(where, begin)
+        elif os.path.isfile(where) or os.path.isdir(where):  # which open() refuses
+            with open(where, "r+b") as file:
+                head = file.read(64)
     except OSError as error:
         raise UsageError(f"{option} {where or repr(where)}: {error.strerror}") from error
-    if target is not None and target in [_identity(split(word)[0]) for word in read]:
+    others = filter(os.path.exists, (split(word)[0] for word in read))
+    if there and any(os.path.samefile(where, path) for path in others):
         raise UsageError(f"{option} would overwrite {where}, which is read.")
-    if not ours:
+    if head and not re.match(begin, head):
         raise UsageError(f"{option} would overwrite {where}, which holds no result of npu-quant.")
 
 
@@ -115,25 +116,9 @@ def write_comparison(
     )
 
 
-def _identity(path: str) -> tuple[int, int] | None:
-    """Return device and number of a file; None where there is none."""
-    try:
-        status = os.stat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return status.st_dev, status.st_ino
-
-
 def _check_folder(path: str) -> None:
     """Raise OSError unless a file can be made there."""
     folder = os.path.dirname(os.path.realpath(path)) if path else path
     os.stat(f"{folder}/" if folder else folder)
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-
-
-def _is_ours(path: str, begin: bytes) -> bool:
-    """Say whether a file is empty or holds what was written before; it is to be writable."""
-    with open(path, "r+b") as file:
-        head = file.read(64)
-    return not head or re.match(begin, head) is not None
