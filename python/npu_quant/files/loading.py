@@ -58,9 +58,8 @@ def load(
     _kinds.check("load", "key", key, str | None, "a name")
     file = File(path)
     try:
-        kind, found = _arrays(file)
-        if kind == "raw":
-            found = Arrays([""], lambda key: raw.stored_of(file, dtype, shape))
+        bare = Arrays([""], lambda key: raw.stored_of(file, dtype, shape))
+        found = _arrays(file) or bare
         chosen = _choose(file, found.keys, key)
         name = printable(f"{file.path}:{chosen}" if len(found.keys) > 1 else file.path)
         source = FileSource(file, found.stored(chosen), dtype, chosen, name)
@@ -85,8 +84,8 @@ def list_arrays(path: str | os.PathLike[str]) -> list[tuple[str, str, tuple[int,
     """
     file = File(path)
     try:
-        kind, found = _arrays(file)
-        if kind == "raw":
+        found = _arrays(file)
+        if found is None:
             return [("", "bytes", (file.size,))]
         if len(found.keys) == 1:
             return [(key, *_described(found.stored(key))) for key in found.keys]
@@ -115,28 +114,28 @@ def _described_or_fault(found: Arrays, key: str) -> tuple[str, tuple[int, ...]]:
         return f"{UNREADABLE}{clean(error.what, 200)}", ()
 
 
-def _arrays(file: File) -> tuple[str, Arrays]:
-    """The kind of a file and the arrays in it; none of bare elements."""
+def _arrays(file: File) -> Arrays | None:
+    """The arrays in a file by what it says of itself; None where that is nothing."""
     suffix = os.path.splitext(file.path)[1].lower()
     if suffix == ".safetensors":
-        return "safetensors", safetensors.arrays(file)
+        return safetensors.arrays(file)
     head = file.head(16)
     if head.startswith(npy.MAGIC) or suffix == ".npy":
         whole = InPlace(file, 0, file.size)
-        return "npy", Arrays([""], lambda key: npy.stored_of(file, whole))
+        return Arrays([""], lambda key: npy.stored_of(file, whole))
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")) or suffix == ".npz":
         archive = archive_of(file)
         if any(name.endswith(torch_file.PICKLE) for name in archive.members):
-            return "torch", torch_file.arrays(archive)
-        return "npz", npy.arrays(archive)
+            return torch_file.arrays(archive)
+        return npy.arrays(archive)
     if head.startswith(torch_file.LEGACY[:16]):
         what = "is of torch's format before 1.6, a bare pickle"
         raise file.fault(f"{what}: load it there and torch.save it again")
     if suffix in _TORCH:
         raise file.fault("is not a zip archive as torch.save has written since 1.6; save it again")
     if head.startswith(raw.ATB):
-        return "atb", Arrays([""], lambda key: raw.atb_stored_of(file))
-    return "raw", Arrays([], lambda key: raw.stored_of(file, None, None))
+        return Arrays([""], lambda key: raw.atb_stored_of(file))
+    return None
 
 
 def _choose(file: File, found: Collection[str], key: str | None) -> str:
