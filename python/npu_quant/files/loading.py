@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
-from itertools import islice
 
 from .. import _kinds, dtypes
+from .._shown import some_of
 from .._text import clean, printable
 from ..arrays import Source
 from . import npy, raw, safetensors, torch_file
@@ -139,8 +139,7 @@ def _arrays(file: File) -> Arrays | None:
 
 
 def _choose(file: File, found: Collection[str], key: str | None) -> str:
-    known = ", ".join(clean(name, 30) for name in islice(found, 8))
-    known += f" and {len(found) - 8} more" if len(found) > 8 else ""
+    known = some_of(found, 8, lambda name: clean(name, 30))
     if not found:
         raise file.fault("has no arrays in it")
     if key is None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..._face import either
+from ..._shown import some_of
 from ..elements import elements_of_output
 from ..judge.power import power_text
 from ..judge.verdict import passes
@@ -51,9 +52,7 @@ def facts_of(comparison: ComparisonData) -> list[Line]:
 
 
 def _files(comparison: ComparisonData) -> list[str]:
-    outputs = [o.title for o in comparison.outputs[:2]]
-    more = len(comparison.outputs) - len(outputs)
-    titles = ", ".join(outputs) + f" and {more} more" * (more > 0)
+    titles = some_of(comparison.outputs, 2, lambda output: output.title)
     start = f"{comparison.op} {titles}" if comparison.op else titles
     sides = f"actual={comparison.actual_name}  golden={comparison.golden_name}"
     both = f"{start}  {sides}"

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
-from ..._shown import plain
+from ..._shown import plain, some_of
 from ..._table import Column, Row, Table
 from ..._text import escaped
 from ..folder_results import Alone, FolderComparisonData, FolderRow
@@ -29,7 +29,9 @@ def report_of(data: FolderComparisonData) -> Report:
     lines = [f"actual={data.actual_name}  golden={data.golden_name}", data.origin]
     lines += [] if data.passed else [f"of {words.counted(len(data.rows), 'array')}: {rungs(data)}"]
     sides = {what: getattr(data, name) for name, what in _ALONE.items()}
-    lines += [f"{what}: {_listed(some)}" for what, some in sides.items() if some]
+    lines += [
+        f"{what}: {some_of(some, _MOST_ALONE, _told)}" for what, some in sides.items() if some
+    ]
     lines += _remarks(data)
     first, more = data.first, ""
     if first is not None and first.comparison is not None:
@@ -99,10 +101,8 @@ def _found(row: FolderRow) -> str:
     return "; ".join(filter(None, dict.fromkeys([row.problem, row.found, *row.notes])))
 
 
-def _listed(some: Sequence[Alone]) -> str:
-    texts = [f"{one.file} ({one.note})" if one.note else one.file for one in some[:_MOST_ALONE]]
-    more = f" and {words.count(len(some) - len(texts))} more" if len(some) > len(texts) else ""
-    return ", ".join(texts) + more
+def _told(one: Alone) -> str:
+    return f"{one.file} ({one.note})" if one.note else one.file
 
 
 def _remarks(data: FolderComparisonData) -> list[str]:
