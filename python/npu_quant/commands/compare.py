@@ -8,6 +8,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from .._kinds import Progress
+from .._shell import compare_command
 from ..errors import DTypeError, ParamError
 from ..golden.api import Comparison, Explanation, explain, sides_of
 from ..golden.api import compared as run_comparison
@@ -33,7 +34,6 @@ from .named import Named, named_of, parameters_of
 from .opened import Opened, open_named, open_two
 from .outputs import check_outputs, write_comparison
 from .progress import progress_bar
-from .shell import joined
 
 DESCRIPTION = """\
 Compare results with their golden, and tell rounding from a bug.
@@ -249,4 +249,4 @@ def _rerun(words: Sequence[str], arguments: Namespace, comparison: Comparison) -
     if not fits or not comparison.computed or arguments.explain:
         return ""
     end = words.index("--") if "--" in words else len(words)
-    return joined(["npu-quant", "compare", *words[:end], "--explain", *words[end:]])
+    return compare_command([*words[:end], "--explain", *words[end:]])

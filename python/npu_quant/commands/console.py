@@ -8,6 +8,7 @@ import shutil
 import sys
 from typing import Any, TextIO
 
+from .._shell import is_unicode
 from .._text import printable
 
 WIDTH = 100
@@ -30,12 +31,6 @@ def is_coloured(stream: TextIO | None) -> bool:
 def width() -> int:
     """Return how many characters a line of stdout may have."""
     return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else WIDTH
-
-
-def is_unicode(stream: TextIO | None) -> bool:
-    """Say whether a stream takes all characters."""
-    encoding = getattr(stream, "encoding", None) or "utf-8"
-    return encoding.lower().replace("_", "-").startswith("utf")
 
 
 def write(text: str, style: str = "") -> None:

@@ -9,6 +9,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from .._shell import is_unicode
 from .._shown import plain
 from ..files import FileError, FileSource, load
 from ..files.common import File, row_of
@@ -16,7 +17,7 @@ from ..files.raw import sizes_text
 from ..golden.report import words
 from ..golden.sources import crc32, size_of
 from .arguments import Parser, add_json, add_reading
-from .console import is_unicode, write, write_error, write_json
+from .console import write, write_error, write_json
 from .files import FLOAT_BITS, RAW, Reading, listed
 from .outputs import check_outputs, split
 from .progress import progress_bar

@@ -14,7 +14,7 @@ import pytest
 from npu_quant_pytest import options
 from npu_quant_pytest.ledger import KEPT
 
-from ..commands.shell import joined
+from .._shell import joined
 from ..errors import ParamError
 
 __tracebackhide__ = True

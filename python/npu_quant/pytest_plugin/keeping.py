@@ -13,8 +13,8 @@ import numpy as np
 from npu_quant_pytest.ledger import forget
 
 from .. import _core, dtypes
+from .._shell import compare_command
 from ..commands.arguments import attribute
-from ..commands.shell import joined
 from ..golden.api import Comparison
 from ..golden.judge.request import Limits, Request
 from ..golden.operators import inputs_of
@@ -107,7 +107,7 @@ def command_of(path: str, comparison: Comparison, request: Request) -> str:
         output = comparison.decisive.name
         words = [f"{path}::{member(side, output)}" for side in ("actual", "golden")]
         words += _limits(request.limits, output)
-    return joined(["npu-quant", "compare", *words])
+    return compare_command(words)
 
 
 def _computed(path: str, comparison: Comparison, request: Request) -> list[str] | None:
