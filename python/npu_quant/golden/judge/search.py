@@ -108,7 +108,7 @@ class Search:
         """Look where the best formula differs, too; tell whether that brought any nearer."""
         best = self.best
         known = sorted((formula for formula, _ in self.tried.values()), key=self.score)[:KNOWN]
-        self._choose(_whole(best, self.model))
+        self._choose([best.made_of(self.model, i) for i in range(len(self.model.outputs))])
         self.tried, self.near = {}, []
         self._go_on([self.model.form.reference, best], [*known, *self._varied([best])])
         return self.best.key != best.key
@@ -163,23 +163,6 @@ class Search:
         chosen = [f for key, f in found.items() if key in cited or not _has_less(f, found)]
         chosen.sort(key=lambda formula: (not formula.is_benign(self.model), len(formula.own)))
         return chosen[:MOST_TRIED]
-
-
-def _whole(formula: Formula, model: Model) -> list[Array | None]:
-    """Return the outputs that a formula makes; None for one that does not fit."""
-    outputs = formula.form.outputs
-    made: list[list[Array | None]] = [[] for _ in model.outputs]
-    for part in model.parts():
-        with np.errstate(all="ignore"):
-            for found, output in zip(made, outputs, strict=False):
-                found.append(output.make(formula, part))
-        part.forget()
-    return [
-        None
-        if any(a is None for a in found)
-        else np.concatenate([a for a in found if a is not None])
-        for found in made
-    ]
 
 
 def _has_less(formula: Formula, found: Mapping[Any, Formula]) -> bool:

@@ -280,6 +280,16 @@ class Formula:
         """Tell whether it is the same over the real numbers, with a model's inputs."""
         return all(step.is_benign(model) for step in self.own)
 
+    def made_of(self, model: Any, output: int) -> NDArray[Any] | None:
+        """Return an output that it makes of a model's inputs, flat; None where it does not fit."""
+        made = []
+        for part in model.parts():
+            with np.errstate(all="ignore"):
+                made.append(self.form.outputs[output].make(self, part))
+            part.forget()
+        known = [array for array in made if array is not None]
+        return np.concatenate(known) if len(known) == len(made) else None
+
     def variant(self, model: Any = None) -> Variant:
         """Return it in words: those of int8 without a model, else of the model's format."""
         form, own = self.form, self.own
