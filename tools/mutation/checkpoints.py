@@ -91,15 +91,15 @@ MADE = [
     Fault(
         "weights: scales that vanish in their dtype stay 0",
         f"{CHECKPOINT}/weights.py",
-        "(stored == 0) & (amax != 0)",
-        "(stored == 0) & (amax < 0)",
+        "(scale == 0) & (amax != 0)",
+        "(scale == 0) & (amax < 0)",
         "checkpoint",
     ),
     Fault(
         "weights: codes go by the scale before it is stored",
         f"{CHECKPOINT}/weights.py",
-        "    scale = stored.astype(np.float32)\n    return scale, stored",
-        "    scale = amax / np.float32(GREATEST[codes]) + (amax == 0)\n    return scale, stored",
+        "    scale = stored.astype(np.float32)\n    q = codes_by(",
+        "    scale = amax / np.float32(GREATEST[codes]) + (amax == 0)\n    q = codes_by(",
         "checkpoint",
     ),
     Fault(
@@ -253,10 +253,10 @@ CHECKED = [
         "check_good check_faults",
     ),
     Fault(
-        "recipes: a scale that vanishes stays 0",
+        "recipes: a row of zeros says which formula it is",
         f"{CHECKPOINT}/recipes.py",
-        "elif self.zero == LEAST:",
-        "elif self.zero is LEAST and False:",
+        "np.flatnonzero((self.amax > 0).all(axis=1))",
+        "np.flatnonzero((self.amax >= 0).all(axis=1))",
         "check_recipes check_originals",
     ),
     Fault(

@@ -12,20 +12,29 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _codes, formats
+from .. import _codes
 from ..files.safetensors import NUMPY
 from .folder import FLOATS, Tensor
 from .matrices import Matrix, bands, bytes_of, pieces
 from .quantized import QuantizedModel
-from .recipes import OF_CODES, OWN, Known, known, rounded
+from .recipes import Codes, Scales, Weight, exponents_of, without_minus_0
 from .schemes import TYPES
-from .weights import GREATEST, Error
+from .weights import GREATEST, Error, Rule
 
 _E4M3 = np.dtype(ml_dtypes.float8_e4m3fn)
 SEARCHED, SYMMETRIC = "searched", "searched, symmetric"
 """Codes by the scales that are there, whatever made these."""
 NARROW = "|bf16"
 """What ends the names of recipes that had an FP8 source through bfloat16."""
+
+
+class Band(NamedTuple):
+    """Rows of a weight, and the codes and scales that a module has of them."""
+
+    begin: int
+    weight: Weight
+    codes: Codes
+    scales: Scales
 
 
 class Rows(NamedTuple):
@@ -73,11 +82,18 @@ class Compared:
     """How many values of the original are NaN or infinite; their rows are not compared."""
     ratio: tuple[float, float] = (math.inf, 0.0)
     """The least and the greatest scale / amax, of rows or blocks that are not zero."""
+    rows: int = 0
+
+    def count(self, name: str) -> Count:
+        """Return what is counted by a name."""
+        return self.counts.setdefault(name, Count())
 
     def add(self, other: Compared) -> None:
-        """Take in a later piece."""
-        for name, count in other.counts.items():
-            self.counts.setdefault(name, Count()).add(count)
+        """Take in a later piece; a formula that was not found in a piece explains none of it."""
+        for name in dict.fromkeys([*self.counts, *other.counts]):
+            count = self.counts.setdefault(name, Count(self.rows))
+            count.add(other.counts.get(name, Count(other.rows)))
+        self.rows += other.rows
         self.error.add(other.error)
         self.nonfinite += other.nonfinite
         self.ratio = min(self.ratio[0], other.ratio[0]), max(self.ratio[1], other.ratio[1])
@@ -109,39 +125,60 @@ def rows_of(matrix: Matrix) -> Iterator[Rows]:
 
 
 def compare(model: QuantizedModel, original: Path, matrix: Matrix, task: Rows) -> Compared:
-    """Compare rows in bands, with every recipe that is not yet excluded."""
-    total = Compared()
+    """Compare rows in bands with every recipe that is not yet excluded.
+
+    If the first band is by none, formulas that made it are searched, and compared with the rest.
+    """
+    total, allowed = Compared(), allowed_rows(matrix.shape[0])
     codes = codes_of(model, task.module)
     assert codes is not None
-    allowed = allowed_rows(matrix.shape[0])
+    formulas: dict[str, list[str]] = {}
     for begin, end, values in matrix.bands(original, task.begin, task.end):
-        w = values.astype(np.float32)
+        w = values.copy()
         stored, scale = _stored(model, task.module, codes, begin, end)
-        finite = np.isfinite(w)
+        finite = np.isfinite(w.astype(np.float32))
         unknown = ~finite.all(axis=1)
         # As zero rows, of which any scale is right.
         w[unknown], stored[unknown], scale[unknown] = 0, 0, 1
+        total.rows += len(w)
         total.nonfinite += int((~finite).sum())
         total.error.include(w, stored, scale)
-        q, s = _numbers(stored, scale)
-        for x, variant in _variants(w, matrix, codes, model):
-            own = {SEARCHED: OWN[codes].codes(x, s)}
-            if codes in GREATEST:  # of which some quantizers give none beyond
-                own[SYMMETRIC] = np.maximum(own[SEARCHED], -GREATEST[codes])
-            for name, code in own.items():
-                count = total.counts.setdefault(name + variant, Count())
-                count.see(code != q, s == s, begin)
-            if not variant:
-                _compare_scales(total, x, np.ldexp(np.float32(1), s) if codes == "mxfp8" else s)
-            for recipe in OF_CODES[codes]:
-                count = total.counts.setdefault(recipe.name + variant, Count())
-                predicted = recipe.scales(x)
-                fits = (predicted == s) | (x.amax == 0)
-                is_out = count.rows > allowed or (not fits.all(axis=1).any() and len(w) > allowed)
-                by = np.where(fits, s, predicted)
-                code = q if is_out else recipe.codes(x, by)
-                count.see(code != q, fits, begin)
+        is_mx = codes == "mxfp8"
+        q, s = (without_minus_0(stored), exponents_of(scale)) if is_mx else (stored, scale)
+        weights = _variants(w, matrix, codes, model)
+        _see_ratio(total, weights[""].amax, np.ldexp(np.float32(1), s) if is_mx else s)
+        for variant, weight in weights.items():
+            band = Band(begin, weight, q, s)
+            _see_nearest(total, band, codes, variant)
+            for name in [*weight.recipes, *formulas.get(variant, [])]:
+                _see_recipe(total.count(name + variant), name, band, allowed)
+        if begin == task.begin and min(count.rows for count in total.counts.values()) > allowed:
+            for variant, weight in weights.items():
+                formulas[variant] = weight.formulas(stored.view(q.dtype), s)
+                for name in formulas[variant]:
+                    _see_recipe(
+                        total.count(name + variant), name, Band(begin, weight, q, s), allowed
+                    )
     return total
+
+
+def _see_nearest(total: Compared, band: Band, codes: str, variant: str) -> None:
+    """Count what differs from the codes by the scales that are there."""
+    nearest = band.weight.nearest(band.scales)
+    is_number = band.scales == band.scales
+    total.count(SEARCHED + variant).see(nearest != band.codes, is_number, band.begin)
+    if codes in GREATEST:  # of which some quantizers give none beyond
+        symmetric = np.maximum(nearest, -GREATEST[codes])
+        total.count(SYMMETRIC + variant).see(symmetric != band.codes, is_number, band.begin)
+
+
+def _see_recipe(count: Count, name: str, band: Band, allowed: int) -> None:
+    """Count what differs from a recipe; only the scales of one that is excluded."""
+    weight = band.weight
+    fits = (weight.scales(name) == band.scales) | (weight.amax == 0)
+    is_out = count.rows + np.count_nonzero(~fits.all(axis=1)) > allowed
+    codes = band.codes if is_out else weight.codes(name)
+    count.see(codes != band.codes, fits, band.begin)
 
 
 def allowed_rows(n: int) -> int:
@@ -150,14 +187,16 @@ def allowed_rows(n: int) -> int:
 
 
 def _variants(
-    w: NDArray[np.float32], matrix: Matrix, codes: str, model: QuantizedModel
-) -> Iterator[tuple[Known, str]]:
-    """Yield the rows as recipes may have had them; the second of FP8 went through bfloat16."""
-    kind = "F32" if matrix.is_blocked or matrix.tensor.kind == "F64" else matrix.tensor.kind
-    yield known(w, codes, NUMPY[kind], model.params, model.is_ascend), ""
+    w: NDArray[Any], matrix: Matrix, codes: str, model: QuantizedModel
+) -> dict[str, Weight]:
+    """Return the rows as recipes may have had them; the second of FP8 went through bfloat16."""
+    rule = Rule(model.format, model.params)
+    own = {"": Weight(w, codes, rule)}
     if matrix.is_blocked:
-        narrow = ml_dtypes.bfloat16
-        yield known(rounded(w, narrow), codes, narrow, model.params, model.is_ascend), NARROW
+        narrow = w.astype(ml_dtypes.bfloat16)
+        narrow[~np.isfinite(narrow.astype(np.float32))] = 0  # beyond it: no recipe has such rows
+        own[NARROW] = Weight(narrow, codes, rule)
+    return own
 
 
 def _stored(
@@ -179,15 +218,8 @@ def _stored(
     return bytes_of(model.folder, weight, begin * k, rows * k).view(np.int8).reshape(rows, k), s
 
 
-def _numbers(codes: Any, scale: Any) -> tuple[Any, Any]:
-    """Return codes as float32, and the exponents of E8M0."""
-    if scale.dtype == np.uint8:
-        return formats.decode(codes, "float8_e4m3fn"), scale.astype(np.int32) - 127
-    return codes.astype(np.float32), scale
-
-
-def _compare_scales(total: Compared, x: Known, scale: Any) -> None:
-    ratio = (scale / x.amax)[(x.amax > 0) & np.isfinite(scale)]
+def _see_ratio(total: Compared, amax: NDArray[np.float32], scale: Any) -> None:
+    ratio = (scale / amax)[(amax > 0) & np.isfinite(scale)]
     least, most = float(ratio.min(initial=math.inf)), float(ratio.max(initial=0))
     total.ratio = min(total.ratio[0], least), max(total.ratio[1], most)
 
