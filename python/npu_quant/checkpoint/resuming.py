@@ -55,6 +55,12 @@ def line_of(shard: str, made: Iterable[Made]) -> dict[str, Any]:
     return {"part": shard, "made": rows}
 
 
+def sha256_in(out: OutFolder) -> dict[str, str]:
+    """Return the SHA-256 that shards had when they were whole, as the journal has them."""
+    lines = ((entry.get("sealed"), entry.get("sha256")) for entry in out.journal())
+    return {n: s for n, s in lines if isinstance(n, str) and isinstance(s, str)}
+
+
 def source_of(made: Iterable[str]) -> str:
     """Return the checksum of what a shard is made of, by those of its pieces, in order."""
     return hashlib.blake2b("".join(made).encode(), digest_size=16).hexdigest()
