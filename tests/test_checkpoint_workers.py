@@ -191,10 +191,10 @@ def test_an_error_ends_all() -> None:
 
 
 def test_a_worker_that_sees_another_file(model: Path) -> None:
-    wanted, out = Wanted("W8A8_DYNAMIC"), model.parent / "out"
-    p = quantizing.prepared(model, out, wanted, None, "up", 1 << 30)
+    out = model.parent / "out"
+    p = quantizing.prepared(model, out, Wanted("W8A8_DYNAMIC"))
     size, name = p.shards[0].size, p.shards[0].name
-    job = making.Job(model, out, p.plan, p.rule)
+    job = making.Job(model, out, p.plan)
     with pytest.raises(checkpoint.CheckpointError) as caught:
         run.make_whole((job, model, {name: size + 1}), 0)
     text = f"a worker sees another {model / name}, of {size} bytes instead of {size + 1}."

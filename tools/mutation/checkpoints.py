@@ -11,8 +11,8 @@ PLANNED = [
     Fault(
         "plan: a file that would be just full is closed before",
         f"{CHECKPOINT}/plan.py",
-        "filled + size > shard_size",
-        "filled + size >= shard_size",
+        "filled + size > wanted.shard_size",
+        "filled + size >= wanted.shard_size",
         "checkpoint",
     ),
     Fault(

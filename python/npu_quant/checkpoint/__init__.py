@@ -93,7 +93,7 @@ def quantize(
     _kinds.check(face, "scheme", scheme, str, "a str, such as 'W8A8_DYNAMIC'")
     _kinds.check(face, "format", format, str, "a str, such as 'ascend'")
     globs = _globs_of(face, "exclude", exclude), _globs_of(face, "include", include)
-    wanted = Wanted(scheme, format, *globs, _pairs_of(face, "types", types))
+    pairs = _pairs_of(face, "types", types)
     _kinds.check(face, "dtype", dtype, str | None, "a str, such as 'bfloat16'")
     _kinds.check(face, "mx_scale", mx_scale, str, "a str, such as 'up'")
     if not isinstance(shard_size, str):
@@ -103,7 +103,8 @@ def quantize(
     _kinds.check(face, "dry_run", dry_run, bool, "True or False")
     _kinds.check(face, "verify", verify, bool, "True or False")
     who = _workers(face, workers, scheduler)
-    plan = prepared(source, out, wanted, dtype, mx_scale, byte_count(shard_size))
+    wanted = Wanted(scheme, format, *globs, pairs, mx_scale, byte_count(shard_size), dtype)
+    plan = prepared(source, out, wanted)
     if dry_run:
         return report_of(plan)
     with who:

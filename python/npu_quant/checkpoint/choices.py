@@ -23,6 +23,11 @@ class Wanted:
     include: tuple[str, ...] = ()
     types: tuple[tuple[str, str], ...] = ()
     """Globs and the types of what they match; the last that matches counts."""
+    mx_scale: str = "up"
+    shard_size: int = 4 << 30
+    """Bytes of tensors that a file has at most, unless what comes of one tensor is more."""
+    dtype: str | None = None
+    """The params dtype; None: what the source and the types are for."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from .folder import CheckpointError, Tensor
 from .keep import part_of
 from .matrices import Matrix, bands, bytes_of, pieces
 from .plan import CODES, COPY, PARAMS, WIDEN, Group, OutputShard, Plan, size_of
-from .weights import DTYPES, Error, NonFiniteError, Outputs, Rule, quantize
+from .weights import DTYPES, Error, NonFiniteError, Outputs, quantize
 
 T = TypeVar("T")
 
@@ -87,7 +87,6 @@ class Job:
     unfinished: Path
     """The folder of the files that are not yet whole."""
     plan: Plan
-    rule: Rule
 
     @cached_property
     def pieces(self) -> list[list[Piece]]:
@@ -233,7 +232,7 @@ def _made_of(job: Job, group: Group, values: NDArray[Any], error: Error | None) 
         return (narrow,)
     assert error is not None
     try:
-        return quantize(values, group.type, names.is_down(source.module), job.rule, error)
+        return quantize(values, group.type, names.is_down(source.module), job.plan.rule, error)
     except NonFiniteError as found:
         raise CheckpointError(_non_finite(job, source)) from found
     except CheckpointError as found:

@@ -39,7 +39,7 @@ from .resuming import (
 from .run import Run, counted
 from .schemes import FLOAT, INT8_ACTIVATIONS, check_pair
 from .sums import sums_bytes
-from .weights import Error, Rule
+from .weights import Error
 from .workers import Workers
 
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -55,8 +55,6 @@ class Prepared:
     shards: list[Shard]
     config: Config
     plan: Plan
-    rule: Rule
-    shard_size: int
     copied: list[str]
     json_files: dict[str, bytes]
     """What is written beside the shards, by name, in that order."""
@@ -74,32 +72,24 @@ def byte_count(text: str | int) -> int:
     raise CheckpointError(f"shard size is {str(text)!r:.40}, expected such as 4GiB or 500MB.")
 
 
-def prepared(
-    source: Path,
-    out: Path,
-    wanted: Wanted,
-    dtype: str | None,
-    mx_scale: str,
-    shard_size: int,
-) -> Prepared:
+def prepared(source: Path, out: Path, wanted: Wanted) -> Prepared:
     """Read what headers and config.json say, and plan.
 
     Raises:
         CheckpointError: it cannot be done so; nothing was written.
     """
     check_pair(wanted.scheme, wanted.format)
-    if mx_scale not in ("up", "floor"):
-        raise CheckpointError(f"mx_scale is {mx_scale!r}, available: up, floor.")
+    if wanted.mx_scale not in ("up", "floor"):
+        raise CheckpointError(f"mx_scale is {wanted.mx_scale!r}, available: up, floor.")
     check_folder(source)
     check_out(out, source)
     config = Config(json_of(source / "config.json"))
     if (source / DESCRIPTION).exists():
         raise CheckpointError(f"the model is already quantized: it has {DESCRIPTION}.")
     shards = shards_of(source)
-    plan = plan_of(shards, config, wanted, dtype, shard_size)
-    rule = Rule(wanted.format, plan.params, mx_scale)
-    copied, texts = files_to_copy(source), json_files_of(config, plan, mx_scale)
-    return Prepared(source, out, shards, config, plan, rule, shard_size, copied, texts)
+    plan = plan_of(shards, config, wanted)
+    copied, texts = files_to_copy(source), json_files_of(config, plan)
+    return Prepared(source, out, shards, config, plan, copied, texts)
 
 
 def options_of(p: Prepared) -> dict[str, Any]:
@@ -111,8 +101,8 @@ def options_of(p: Prepared) -> dict[str, Any]:
         "exclude": list(wanted.exclude),
         "include": list(wanted.include),
         "type": [list(pair) for pair in wanted.types],
-        "mx-scale": p.rule.mx_scale,
-        "shard-size": p.shard_size,
+        "mx-scale": wanted.mx_scale,
+        "shard-size": wanted.shard_size,
         "dtype": p.plan.params,
     }
 
@@ -211,7 +201,7 @@ def write(
     out = OutFolder(p.out, record, (s.name for s in p.plan.shards))
     out.check()
     check_space(p, out)
-    run = Run(Job(p.source, out.unfinished, p.plan, p.rule), out, sources, progress)
+    run = Run(Job(p.source, out.unfinished, p.plan), out, sources, progress)
     try:
         findings = _carried_out(p, out, run, record, workers, verify=verify)
     except (KeyboardInterrupt, OSError) as error:
@@ -286,7 +276,7 @@ def _finished_before(
     Raises:
         CheckpointError: it was of another command or source, or a file is not as it was written.
     """
-    job = Job(p.source, p.out / UNFINISHED, p.plan, p.rule)
+    job = Job(p.source, p.out / UNFINISHED, p.plan)
     check_same(p.out, record)
     sums = dict(sums_of(workers, p.source, p.copied))
     sums |= {name: hashlib.sha256(data).hexdigest() for name, data in p.json_files.items()}
