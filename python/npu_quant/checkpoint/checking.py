@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,36 +14,45 @@ from .._kinds import Progress
 from ..files.common import FileError
 from . import check_values, names, sums
 from .check_files import read
-from .check_layers import Compared, Rows, compare, is_same, rows_of
 from .check_tensors import check_described, check_shapes
-from .check_values import Seen, Values
 from .folder import CheckpointError
 from .keep import SUMS, UNFINISHED
 from .making import together
-from .originals import Original, check_config, check_copied, check_names, judge, recipes_of
+from .originals import (
+    Floats,
+    Layers,
+    Original,
+    check_config,
+    check_copied,
+    check_names,
+    recipes_of,
+)
 from .quantized import QuantizedModel
 from .reports import CheckReport, Findings
 from .schemes import FLOAT, TYPES
-from .sums import NO_SUMS, Listed
+from .sums import NO_SUMS
 from .workers import Workers
 
 
-@dataclass(frozen=True)
-class Both:
-    """What tasks share."""
+class Task(Protocol):
+    """A piece of what a rule looks at."""
 
-    model: QuantizedModel
-    original: Original | None
-
-
-class Floats(NamedTuple):
-    """A FLOAT tensor that is compared with the original's."""
-
-    name: str
-    size: int
+    @property
+    def size(self) -> int:
+        """Its bytes."""
 
 
-Task = Values | Rows | Floats | Listed
+class Rule(Protocol):
+    """What is looked at in pieces, anywhere and in any order, and then reported."""
+
+    def tasks(self) -> Iterable[Task]:
+        """Return the pieces."""
+
+    def look(self, task: Any) -> Any:
+        """Return what is seen of a piece."""
+
+    def report(self, seen: Iterable[tuple[Any, Any]], found: Findings) -> None:
+        """Add what is wrong, by all pieces in their order and what was seen of each."""
 
 
 def check(
@@ -78,15 +86,13 @@ def check(
     check_shapes(model, found)
     original = Original(original_dir) if original_dir is not None else None
     has_sums = os.path.lexists(folder / SUMS)
-    tasks: list[Task] = [*sums.tasks_of(folder, found)] if has_sums and not is_whole else []
-    tasks += check_values.tasks_of(model)
+    rules: list[Rule] = [sums.Hashed(folder, found)] if has_sums and not is_whole else []
+    rules.append(check_values.Numbers(model))
+    layers_of = Layers(model, original)
     if original is not None:
-        floats = check_names(model, original, found)
-        tasks += [Floats(name, model.tensors[name].size) for name in floats]
-        matrices = [m for x in model.types if (m := original.matrix(model, x))]
-        tasks += chain.from_iterable(map(rows_of, matrices))
-    compared = _carry_out(Both(model, original), tasks, workers, progress, found)
-    layers = judge(model, compared, found)
+        rules.append(Floats(model, original, check_names(model, original, found)))
+    _carry_out([*rules, layers_of], workers, progress, found)
+    layers = layers_of.judged
     if original is not None:
         check_config(model, original, found)
         check_copied(model, original, found)
@@ -104,61 +110,25 @@ def check(
 
 
 def _carry_out(
-    both: Both,
-    tasks: list[Task],
-    workers: Workers,
-    progress: Progress | None,
-    found: Findings,
-) -> dict[str, Compared]:
-    seen: dict[tuple[str, str], Seen] = {}
-    compared: dict[str, Compared] = {}
-    changed: list[str] = []
-    damaged: list[str] = []
-    done, total = 0, sum(task.size for task in tasks)
-    handed = workers.each(_do, both, together(tasks, lambda t: t.size, workers.together_bytes))
-    results: dict[Task, Any] = {}
-    for some, gave in handed:
+    rules: Sequence[Rule], workers: Workers, progress: Progress | None, found: Findings
+) -> None:
+    tasks = [(number, task) for number, rule in enumerate(rules) for task in rule.tasks()]
+    done, total = 0, sum(task.size for _, task in tasks)
+    results: dict[tuple[int, Task], Any] = {}
+    pieces = together(tasks, lambda numbered: numbered[1].size, workers.together_bytes)
+    for some, gave in workers.each(_looked, rules, pieces):
         results |= zip(some, gave, strict=True)
-        done += sum(task.size for task in some)
+        done += sum(task.size for _, task in some)
         if progress is not None:
             progress(done, total)
-    for task in tasks:  # in their order, so that sums do not depend on who was faster
-        result = results[task]
-        if isinstance(task, Rows):
-            compared.setdefault(task.module, Compared()).add(result)
-        elif isinstance(task, Floats):
-            changed += [] if result else [task.name]
-        elif isinstance(task, Listed):
-            damaged += [] if result else [task.name]
-        else:
-            key = task.rule, task.name
-            seen[key] = check_values.merged(seen.get(key, Seen()), result)
-    sums.report(damaged, found)
-    check_values.report(both.model, seen, found)
-    for name in changed:
-        text = "has not the original's values: consumers compute another model"
-        found.error("float-changed", name, text)
-    return compared
+    for number, rule in enumerate(rules):  # in order, so that sums do not depend on who was faster
+        rule.report([(task, results[n, task]) for n, task in tasks if n == number], found)
 
 
-def _do(both: Both, tasks: list[Task]) -> list[Any]:
-    return [_done(both, task) for task in tasks]
-
-
-def _done(both: Both, task: Task) -> Any:
-    model, original = both.model, both.original
+def _looked(rules: Sequence[Rule], tasks: list[tuple[int, Task]]) -> list[Any]:
     try:
-        if isinstance(task, Values):
-            return check_values.look(model, task)
-        if isinstance(task, Listed):
-            return sums.is_whole(model.folder, task)
-        assert original is not None
-        if isinstance(task, Floats):
-            return is_same(model, original.folder, original.sources[task.name], task.name)
-        matrix = original.matrix(model, task.module)
-        assert matrix is not None
         with np.errstate(all="ignore"):
-            return compare(model, original.folder, matrix, task)
+            return [rules[number].look(task) for number, task in tasks]
     except FileError as error:
         raise CheckpointError(str(error)) from error
 

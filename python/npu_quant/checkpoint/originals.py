@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
-from .check_layers import NARROW, SEARCHED, Compared, allowed_rows, codes_of, shape_of
+from .check_layers import (
+    NARROW,
+    SEARCHED,
+    Compared,
+    Rows,
+    allowed_rows,
+    codes_of,
+    compare,
+    is_same,
+    rows_of,
+    shape_of,
+)
 from .config import Config
 from .folder import FLOATS, CheckpointError, Tensor, is_regular, json_of, shards_of
 from .keep import files_to_copy
@@ -37,6 +50,67 @@ class Original:
         if not isinstance(source, Matrix) or codes_of(model, module) is None:
             return None
         return source if source.shape == shape_of(model, module) else None
+
+
+class Float(NamedTuple):
+    """A FLOAT tensor that is compared with the original's."""
+
+    name: str
+    size: int
+
+
+class Floats:
+    """The rule of FLOAT tensors: they have the original's values."""
+
+    def __init__(self, model: QuantizedModel, original: Original, names: Iterable[str]) -> None:
+        self._model, self._original = model, original
+        self._floats = [Float(name, model.tensors[name].size) for name in names]
+
+    def tasks(self) -> list[Float]:
+        """Return the tensors."""
+        return self._floats
+
+    def look(self, task: Float) -> bool:
+        """Say whether a tensor has the values of the original's."""
+        original = self._original
+        return is_same(self._model, original.folder, original.sources[task.name], task.name)
+
+    def report(self, seen: Iterable[tuple[Float, bool]], found: Findings) -> None:
+        """Add the tensors that have others."""
+        text = "has not the original's values: consumers compute another model"
+        for name in (task.name for task, same in seen if not same):
+            found.error("float-changed", name, text)
+
+
+class Layers:
+    """The rule of quantized modules: where there is an original, a recipe makes codes of it."""
+
+    def __init__(self, model: QuantizedModel, original: Original | None) -> None:
+        self._model, self._original = model, original
+        self.judged: list[CheckedLayer] = []
+
+    def tasks(self) -> Iterator[Rows]:
+        """Yield rows of all modules that can be compared."""
+        for module in self._model.types:
+            if (matrix := self._matrix(module)) is not None:
+                yield from rows_of(matrix)
+
+    def _matrix(self, module: str) -> Matrix | None:
+        return None if self._original is None else self._original.matrix(self._model, module)
+
+    def look(self, task: Rows) -> Compared:
+        """Compare rows with what recipes make of the original's."""
+        matrix = self._matrix(task.module)
+        assert matrix is not None
+        assert self._original is not None
+        return compare(self._model, self._original.folder, matrix, task)
+
+    def report(self, seen: Iterable[tuple[Rows, Compared]], found: Findings) -> None:
+        """Judge each module, and add what no recipe explains."""
+        compared: dict[str, Compared] = {}
+        for task, rows in seen:
+            compared.setdefault(task.module, Compared()).add(rows)
+        self.judged = _judged(self._model, compared, found)
 
 
 def check_names(model: QuantizedModel, original: Original, found: Findings) -> list[str]:
@@ -120,7 +194,7 @@ def check_config(model: QuantizedModel, original: Original, found: Findings) -> 
             found.warning("config-changed", key, f"{text}: consumers build another model")
 
 
-def judge(
+def _judged(
     model: QuantizedModel, compared: dict[str, Compared], found: Findings
 ) -> list[CheckedLayer]:
     """Name each module's recipe, and find what no recipe explains."""
