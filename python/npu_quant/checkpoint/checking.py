@@ -98,8 +98,8 @@ def check(
         check_copied(model, original, found)
     recipe = recipes_of(layers) if original is not None else _said(model)
     count = Counter(layer.type for layer in layers)
-    weights = [n.removesuffix(".weight") for n in model.tensors if n.endswith(".weight")]
-    left = sum(names.is_linear(m) and m not in model.types for m in weights)
+    modules = names.modules_of(model.tensors)
+    left = sum(names.is_linear(m) and m not in model.types for m in modules)
     types = dict(count) | ({FLOAT: left} if left else {})
     kind = model.config.model_type
     has_original = original is not None

@@ -53,6 +53,11 @@ _FUSED = {
 """What consumers load as one layer, by the last names of its parts."""
 
 
+def modules_of(tensors: Iterable[str]) -> list[str]:
+    """Return the modules that have a weight, by the names of all tensors."""
+    return [name.removesuffix(".weight") for name in tensors if name.endswith(".weight")]
+
+
 def last_of(module: str) -> str:
     """Return the last part of a module's name."""
     return module.rpartition(".")[2]

@@ -255,7 +255,7 @@ def _fill(layer: CheckedLayer, c: Compared) -> None:
     layer.first = count.first
     if layer.recipe == "transformed" and layer.first is None:
         layer.first = (0, 0)
-    layer.sqnr_db, layer.max_error = c.error.sqnr_db, c.error.greatest
+    layer.measure(c.error)
     layer.cosine = cosine
 
 

@@ -112,8 +112,8 @@ def plan_of(shards: list[Shard], config: Config, wanted: Wanted) -> Plan:
         raise CheckpointError("the model has no tensors: its *.safetensors are empty.")
     sources = list(sources_of(tensors, config))
     matrices = {s.module: s for s in sources if isinstance(s, Matrix)}
-    weights = [t.name.removesuffix(".weight") for t in tensors.values() if _is_weight(t)]
-    choices = choose(matrices, [*dict.fromkeys([*weights, *matrices])], config.first_draft, wanted)
+    modules = [*dict.fromkeys([*names.modules_of(tensors), *matrices])]
+    choices = choose(matrices, modules, config.first_draft, wanted)
     params = params_dtype(config, {c.type for c in choices.values()}, wanted.dtype)
     quantized = {m for m, c in choices.items() if c.type != FLOAT}
     groups = [_group(s, choices, quantized, wanted, WIDTHS[params]) for s in sources]
@@ -122,10 +122,6 @@ def plan_of(shards: list[Shard], config: Config, wanted: Wanted) -> Plan:
     kept = [m for m in rest if not names.is_embedding_or_norm(m)]
     written = tuple(_packed(groups, wanted))
     return Plan(wanted, params, written, choices, tuple(left), tuple(kept))
-
-
-def _is_weight(tensor: Tensor) -> bool:
-    return tensor.name.endswith(".weight")
 
 
 def sources_of(tensors: dict[str, Tensor], config: Config) -> Iterator[Tensor | Matrix]:
@@ -137,7 +133,7 @@ def sources_of(tensors: dict[str, Tensor], config: Config) -> Iterator[Tensor | 
         elif tensor.name.endswith(".weight" + SCALE_INV):
             if tensor.name.removesuffix(SCALE_INV) not in tensors:
                 raise CheckpointError(f"{tensor.name} is the scale of a weight that is not there.")
-        elif _is_weight(tensor) and len(tensor.shape) == 2:
+        elif tensor.name.endswith(".weight") and len(tensor.shape) == 2:
             yield _matrix(tensor, tensors, block)
         elif _is_bias_of_stack(tensor):
             text = "a bias of stacked experts cannot be split, and no option leaves it out"

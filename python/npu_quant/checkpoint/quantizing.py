@@ -7,12 +7,10 @@ import re
 import resource
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from .._kinds import Progress
 from . import names
@@ -27,11 +25,11 @@ from .plan import CODES, DESCRIPTION, Plan, json_files_of, plan_of
 from .record import modified_of, record_of, sources_of
 from .reports import Finding, Layer, QuantizeReport, size
 from .resuming import (
-    Errors,
     Whole,
     as_written,
     check_same,
     different,
+    errors_of,
     is_finished,
     recorded,
     sums_of,
@@ -114,20 +112,12 @@ def quantized_in(plan: Plan) -> Iterator[tuple[Matrix, str]]:
             yield group.source, group.type
 
 
-def _layer(matrix: Matrix, type: str, sums: list[float] | None) -> Layer:
-    if sums is None:
-        return Layer(matrix.module, type, matrix.shape)
-    error = Error(np.array(sums))
-    measured = error.zero_rows, error.sqnr_db, error.greatest
-    return Layer(matrix.module, type, matrix.shape, *measured)
-
-
-def report_of(p: Prepared, errors: Errors | None = None) -> QuantizeReport:
+def report_of(p: Prepared, errors: Mapping[str, Error] | None = None) -> QuantizeReport:
     """Return the report: with what each module lost, or as far as it is known before the run."""
-    layers = [
-        _layer(m, type, None if errors is None else errors[m.module])
-        for m, type in quantized_in(p.plan)
-    ]
+    layers = [Layer(m.module, type, m.shape) for m, type in quantized_in(p.plan)]
+    if errors is not None:
+        for layer in layers:
+            layer.measure(errors[layer.name])
     left = [
         {"name": name, "reason": choice.reason or ""}
         for name, choice in p.plan.choices.items()
@@ -214,7 +204,7 @@ def write(
             raise OSError(error.errno, f"{error.strerror}: {kept}", error.filename) from error
         raise
     shards = _shards(p, run)
-    report = report_of(p, {m: e for shard in shards.values() for m, e in shard.errors.items()})
+    report = report_of(p, errors_of(shards.values()))
     report.findings = findings
     report.shards = [s | {"sha256": shards[s["file"]].sha256} for s in report.shards]
     report.resumed, report.resumed_bytes = run.resumed, run.resumed_bytes

@@ -34,8 +34,8 @@ class Whole(NamedTuple):
     sha256: str
     source: str
     """The checksum of what it is made of."""
-    errors: dict[str, list[float]]
-    """Of each module that was quantized: the sums of its `weights.Error`."""
+    errors: dict[str, Error]
+    """Of each module that was quantized."""
 
 
 class Noted(NamedTuple):
@@ -150,15 +150,14 @@ def _is_right(job: Job, made: Made, is_newer: bool) -> bool:
 
 # ---- A folder that a run finished.
 
-Errors = dict[str, list[float]]
-"""Of each module that was quantized: the sums of its `weights.Error`."""
 _SUMS = ("sum_of_squares", "sum_of_squared_errors", "max_error", "zero_rows")
 
 
 class Finished(NamedTuple):
     """What a finished folder says of itself."""
 
-    errors: Errors
+    errors: dict[str, Error]
+    """Of each module that was quantized."""
     sha256: dict[str, str]
     """Of each file."""
 
@@ -166,9 +165,14 @@ class Finished(NamedTuple):
 def recorded(record: Mapping[str, Any], shards: Mapping[str, Whole]) -> dict[str, Any]:
     """Return npu_quant.json: a record, of what shards were made, and what each module lost."""
     sources = {name: whole.source for name, whole in shards.items()}
-    errors = {m: sums for whole in shards.values() for m, sums in whole.errors.items()}
-    layers = {m: dict(zip(_SUMS, sums, strict=True)) for m, sums in errors.items()}
+    errors = errors_of(shards.values())
+    layers = {m: dict(zip(_SUMS, e.sums.tolist(), strict=True)) for m, e in errors.items()}
     return {**record, "shards": sources, "layers": layers}
+
+
+def errors_of(shards: Iterable[Whole]) -> dict[str, Error]:
+    """Return how far each module is from what its codes stand for."""
+    return {module: error for whole in shards for module, error in whole.errors.items()}
 
 
 def is_finished(out: Path) -> bool:
@@ -218,7 +222,8 @@ def as_written(
         if listed.malformed or listed.outside:
             raise ValueError(SUMS)
         sha256 = listed.files
-        errors = {m: [layer[key] for key in _SUMS] for m, layer in said["layers"].items()}
+        sums_by = {m: [layer[key] for key in _SUMS] for m, layer in said["layers"].items()}
+        errors = {m: Error(np.array(some, np.float64)) for m, some in sums_by.items()}
         shards = {shard.name: said["shards"][shard.name] for shard in job.plan.shards}
     except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(_changed(out, f"{SUMS} or {RECORD}")) from error

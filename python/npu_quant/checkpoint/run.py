@@ -196,8 +196,7 @@ class Run:
             source = self.job.plan.shards[shard].groups[m.piece.group].source
             if m.error is not None and isinstance(source, Matrix):
                 errors.setdefault(source.module, Error()).add(m.error)
-        of_modules = {module: error.sums.tolist() for module, error in errors.items()}
-        return Whole(sha256, source_of(m.source for m in made), of_modules)
+        return Whole(sha256, source_of(m.source for m in made), errors)
 
     def _advance(self, count: int) -> None:
         self.kept += count
