@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .. import _codes
 from ..files.safetensors import NUMPY
 from .folder import FLOATS, Tensor
-from .matrices import Matrix, bands, bytes_of, pieces
+from .matrices import Matrix, bands, bytes_of
 from .quantized import QuantizedModel
 from .recipes import Codes, Scales, Weight, exponents_of, without_minus_0
 from .schemes import TYPES
@@ -118,13 +118,7 @@ def shape_of(model: QuantizedModel, module: str) -> tuple[int, int]:
     return (2 * n if is_packed else n), k
 
 
-def rows_of(matrix: Matrix) -> Iterator[Rows]:
-    """Yield the tasks of a module."""
-    for begin, end in pieces(0, matrix.shape[0], matrix.row_bytes):
-        yield Rows(matrix.module, begin, end, (end - begin) * matrix.row_bytes)
-
-
-def compare(model: QuantizedModel, original: Path, matrix: Matrix, task: Rows) -> Compared:
+def compare_rows(model: QuantizedModel, original: Path, matrix: Matrix, task: Rows) -> Compared:
     """Compare rows in bands with every recipe that is not yet excluded.
 
     If the first band is by none, formulas that made it are searched, and compared with the rest.
@@ -224,7 +218,7 @@ def _see_ratio(total: Compared, amax: NDArray[np.float32], scale: Any) -> None:
     total.ratio = min(total.ratio[0], least), max(total.ratio[1], most)
 
 
-def is_same(model: QuantizedModel, original: Path, source: Tensor | Matrix, name: str) -> bool:
+def has_values(model: QuantizedModel, original: Path, source: Tensor | Matrix, name: str) -> bool:
     """Say whether a FLOAT tensor has the values of the original's."""
     tensor, at = model.tensors[name], 0
     kind = source.kind if isinstance(source, Tensor) else source.tensor.kind

@@ -40,6 +40,20 @@ class Seen(NamedTuple):
     most: float = 0.0
 
 
+def tasks_of(model: QuantizedModel) -> Iterator[Values]:
+    """Yield what is to be looked at."""
+    for name in filter(model.is_readable, model.tensors):
+        tensor, module = model.tensors[name], name.rpartition(".")[0]
+        for rule in _rules_of(model, name, tensor):
+            if rule == "product":
+                yield Values(rule, module, 0, 1, 0)
+            elif rule == "scale-bias":
+                yield from _bias_tasks(model, module)
+            else:
+                for begin, end in pieces(0, tensor.size, 1):
+                    yield Values(rule, name, begin, end, end - begin)
+
+
 def _rules_of(model: QuantizedModel, name: str, tensor: Tensor) -> tuple[str, ...]:
     last, type, kind = last_of(name), model.type_of(name), tensor.kind
     if last in ("weight_scale", "input_scale") and type != FLOAT and kind in NUMPY:
@@ -65,6 +79,23 @@ def _bias_tasks(model: QuantizedModel, module: str) -> Iterator[Values]:
     if weight is not None and model.part(module, "weight_scale") is not None:
         for begin, end in pieces(0, weight.shape[0], weight.shape[1]):
             yield Values("scale-bias", module, begin, end, (end - begin) * weight.shape[1])
+
+
+def look(model: QuantizedModel, task: Values) -> Seen:
+    """Look at the values of a task."""
+    if task.rule == "scale-bias":
+        return _bias(model, task)
+    if task.rule == "product":
+        return _product(model, task.name)
+    tensor = model.tensors[task.name]
+    total = Seen()
+    for begin, end in bands(task.begin, task.end, 1):
+        raw = bytes_of(model.folder, tensor, begin, end - begin)
+        bad, most = _bad(model, task.rule, tensor, raw)
+        if bad.any():
+            first = begin // NUMPY[tensor.kind].itemsize + int(bad.argmax())
+            total = _merged(total, Seen(int(bad.sum()), first, most))
+    return total
 
 
 def _merged(a: Seen, b: Seen) -> Seen:
@@ -147,66 +178,28 @@ TEXTS = {
 }
 
 
-class Numbers:
-    """The rules of values."""
-
-    def __init__(self, model: QuantizedModel) -> None:
-        self._model = model
-
-    def tasks(self) -> Iterator[Values]:
-        """Yield what is to be looked at."""
-        model = self._model
-        for name in filter(model.is_readable, model.tensors):
-            tensor, module = model.tensors[name], name.rpartition(".")[0]
-            for rule in _rules_of(model, name, tensor):
-                if rule == "product":
-                    yield Values(rule, module, 0, 1, 0)
-                elif rule == "scale-bias":
-                    yield from _bias_tasks(model, module)
-                else:
-                    for begin, end in pieces(0, tensor.size, 1):
-                        yield Values(rule, name, begin, end, end - begin)
-
-    def look(self, task: Values) -> Seen:
-        """Look at the values of a task."""
-        model = self._model
-        if task.rule == "scale-bias":
-            return _bias(model, task)
-        if task.rule == "product":
-            return _product(model, task.name)
-        tensor = model.tensors[task.name]
-        total = Seen()
-        for begin, end in bands(task.begin, task.end, 1):
-            raw = bytes_of(model.folder, tensor, begin, end - begin)
-            bad, most = _bad(model, task.rule, tensor, raw)
-            if bad.any():
-                first = begin // NUMPY[tensor.kind].itemsize + int(bad.argmax())
-                total = _merged(total, Seen(int(bad.sum()), first, most))
-        return total
-
-    def report(self, seen: Iterable[tuple[Values, Seen]], found: Findings) -> None:
-        """Add what the tasks saw of each tensor."""
-        model = self._model
-        every: dict[tuple[str, str], Seen] = {}
-        for task, one in seen:
-            key = task.rule, task.name
-            every[key] = _merged(every.get(key, Seen()), one)
-        precision = Seen()
-        first = ""
-        for (rule, name), s in every.items():
-            if rule == "scale-precision" and s.number:
-                precision, first = _merged(precision, s), first or name
-            elif s.number:
-                kind = model.tensors[name].kind if name in model.tensors else ""
-                text = f"{s.number} {TEXTS.get(kind, TEXTS[rule])}; the first is number {s.first}"
-                if rule in ("offset", "nonfinite") and kind != "F8_E4M3":
-                    found.warning(rule, name, text)
-                elif rule in ("product", "scale-bias"):
-                    part = "deq_scale" if rule == "product" else "scale_bias"
-                    found.error("static" if rule == "product" else rule, f"{name}.{part}", text)
-                else:
-                    found.error(rule, name, text)
-        if precision.number:
-            text = f"{precision.number} scales change when read in {model.params}, as vllm-ascend"
-            text += f" does, by up to {precision.most:.0f} ulp of float32"
-            found.warning("scale-precision", first, text)
+def report(model: QuantizedModel, seen: Iterable[tuple[Values, Seen]], found: Findings) -> None:
+    """Add what the tasks saw of each tensor."""
+    every: dict[tuple[str, str], Seen] = {}
+    for task, one in seen:
+        key = task.rule, task.name
+        every[key] = _merged(every.get(key, Seen()), one)
+    precision = Seen()
+    first = ""
+    for (rule, name), s in every.items():
+        if rule == "scale-precision" and s.number:
+            precision, first = _merged(precision, s), first or name
+        elif s.number:
+            kind = model.tensors[name].kind if name in model.tensors else ""
+            text = f"{s.number} {TEXTS.get(kind, TEXTS[rule])}; the first is number {s.first}"
+            if rule in ("offset", "nonfinite") and kind != "F8_E4M3":
+                found.warning(rule, name, text)
+            elif rule in ("product", "scale-bias"):
+                part = "deq_scale" if rule == "product" else "scale_bias"
+                found.error("static" if rule == "product" else rule, f"{name}.{part}", text)
+            else:
+                found.error(rule, name, text)
+    if precision.number:
+        text = f"{precision.number} scales change when read in {model.params}, as vllm-ascend"
+        text += f" does, by up to {precision.most:.0f} ulp of float32"
+        found.warning("scale-precision", first, text)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,13 +20,16 @@ from .folder import CheckpointError
 from .keep import SUMS, UNFINISHED
 from .making import together
 from .originals import (
-    Floats,
-    Layers,
     Original,
     check_config,
     check_copied,
     check_names,
+    compare,
+    is_same,
+    judge,
     recipes_of,
+    report_floats,
+    rows_of,
 )
 from .quantized import QuantizedModel
 from .reports import CheckReport, Findings
@@ -34,25 +38,12 @@ from .sums import NO_SUMS
 from .workers import Workers
 
 
-class Task(Protocol):
-    """A piece of what a rule looks at."""
+class Look(NamedTuple):
+    """What is looked at in pieces, anywhere and in any order."""
 
-    @property
-    def size(self) -> int:
-        """Its bytes."""
-
-
-class Rule(Protocol):
-    """What is looked at in pieces, anywhere and in any order, and then reported."""
-
-    def tasks(self) -> Iterable[Task]:
-        """Return the pieces."""
-
-    def look(self, task: Any) -> Any:
-        """Return what is seen of a piece."""
-
-    def report(self, seen: Iterable[tuple[Any, Any]], found: Findings) -> None:
-        """Add what is wrong, by all pieces in their order and what was seen of each."""
+    at: Callable[[Any], Any]
+    tasks: Iterable[Any]
+    """Each has the size of what is read for it."""
 
 
 def check(
@@ -86,13 +77,21 @@ def check(
     check_shapes(model, found)
     original = Original(original_dir) if original_dir is not None else None
     has_sums = os.path.lexists(folder / SUMS)
-    rules: list[Rule] = [sums.Hashed(folder, found)] if has_sums and not is_whole else []
-    rules.append(check_values.Numbers(model))
-    layers_of = Layers(model, original)
+    listed = sums.listed(folder, found) if has_sums and not is_whole else []
+    looks = [
+        Look(partial(sums.is_whole, folder), listed),
+        Look(partial(check_values.look, model), check_values.tasks_of(model)),
+    ]
     if original is not None:
-        rules.append(Floats(model, original, check_names(model, original, found)))
-    _carry_out([*rules, layers_of], workers, progress, found)
-    layers = layers_of.judged
+        floats = check_names(model, original, found)
+        looks.append(Look(partial(is_same, model, original), floats))
+        looks.append(Look(partial(compare, model, original), rows_of(model, original)))
+    hashed, values, *of_original = _carry_out(looks, workers, progress)
+    sums.report(hashed, found)
+    check_values.report(model, values, found)
+    same, rows = of_original or ([], [])
+    report_floats(same, found)
+    layers = judge(model, rows, found)
     if original is not None:
         check_config(model, original, found)
         check_copied(model, original, found)
@@ -110,25 +109,25 @@ def check(
 
 
 def _carry_out(
-    rules: Sequence[Rule], workers: Workers, progress: Progress | None, found: Findings
-) -> None:
-    tasks = [(number, task) for number, rule in enumerate(rules) for task in rule.tasks()]
+    looks: Sequence[Look], workers: Workers, progress: Progress | None
+) -> list[list[tuple[Any, Any]]]:
+    """Return what each look sees: its tasks, in their order whoever was faster, with results."""
+    tasks = [(number, task) for number, look in enumerate(looks) for task in look.tasks]
     done, total = 0, sum(task.size for _, task in tasks)
-    results: dict[tuple[int, Task], Any] = {}
+    results: dict[tuple[int, Any], Any] = {}
     pieces = together(tasks, lambda numbered: numbered[1].size, workers.together_bytes)
-    for some, gave in workers.each(_looked, rules, pieces):
+    for some, gave in workers.each(_looked, [look.at for look in looks], pieces):
         results |= zip(some, gave, strict=True)
         done += sum(task.size for _, task in some)
         if progress is not None:
             progress(done, total)
-    for number, rule in enumerate(rules):  # in order, so that sums do not depend on who was faster
-        rule.report([(task, results[n, task]) for n, task in tasks if n == number], found)
+    return [[(t, results[n, t]) for n, t in tasks if n == number] for number in range(len(looks))]
 
 
-def _looked(rules: Sequence[Rule], tasks: list[tuple[int, Task]]) -> list[Any]:
+def _looked(at: Sequence[Callable[[Any], Any]], tasks: list[tuple[int, Any]]) -> list[Any]:
     try:
         with np.errstate(all="ignore"):
-            return [rules[number].look(task) for number, task in tasks]
+            return [at[number](task) for number, task in tasks]
     except FileError as error:
         raise CheckpointError(str(error)) from error
 

@@ -14,15 +14,14 @@ from .check_layers import (
     Rows,
     allowed_rows,
     codes_of,
-    compare,
-    is_same,
-    rows_of,
+    compare_rows,
+    has_values,
     shape_of,
 )
 from .config import Config
 from .folder import FLOATS, CheckpointError, Tensor, is_regular, json_of, shards_of
 from .keep import files_to_copy
-from .matrices import Matrix
+from .matrices import Matrix, pieces
 from .plan import sources_of
 from .quantized import QuantizedModel
 from .reports import UNEXPLAINED, CheckedLayer, Findings, ratio_text
@@ -59,61 +58,34 @@ class Float(NamedTuple):
     size: int
 
 
-class Floats:
-    """The rule of FLOAT tensors: they have the original's values."""
-
-    def __init__(self, model: QuantizedModel, original: Original, names: Iterable[str]) -> None:
-        self._model, self._original = model, original
-        self._floats = [Float(name, model.tensors[name].size) for name in names]
-
-    def tasks(self) -> list[Float]:
-        """Return the tensors."""
-        return self._floats
-
-    def look(self, task: Float) -> bool:
-        """Say whether a tensor has the values of the original's."""
-        original = self._original
-        return is_same(self._model, original.folder, original.sources[task.name], task.name)
-
-    def report(self, seen: Iterable[tuple[Float, bool]], found: Findings) -> None:
-        """Add the tensors that have others."""
-        text = "has not the original's values: consumers compute another model"
-        for name in (task.name for task, same in seen if not same):
-            found.error("float-changed", name, text)
+def is_same(model: QuantizedModel, original: Original, task: Float) -> bool:
+    """Say whether a FLOAT tensor has the values of the original's."""
+    return has_values(model, original.folder, original.sources[task.name], task.name)
 
 
-class Layers:
-    """The rule of quantized modules: where there is an original, a recipe makes codes of it."""
-
-    def __init__(self, model: QuantizedModel, original: Original | None) -> None:
-        self._model, self._original = model, original
-        self.judged: list[CheckedLayer] = []
-
-    def tasks(self) -> Iterator[Rows]:
-        """Yield rows of all modules that can be compared."""
-        for module in self._model.types:
-            if (matrix := self._matrix(module)) is not None:
-                yield from rows_of(matrix)
-
-    def _matrix(self, module: str) -> Matrix | None:
-        return None if self._original is None else self._original.matrix(self._model, module)
-
-    def look(self, task: Rows) -> Compared:
-        """Compare rows with what recipes make of the original's."""
-        matrix = self._matrix(task.module)
-        assert matrix is not None
-        assert self._original is not None
-        return compare(self._model, self._original.folder, matrix, task)
-
-    def report(self, seen: Iterable[tuple[Rows, Compared]], found: Findings) -> None:
-        """Judge each module, and add what no recipe explains."""
-        compared: dict[str, Compared] = {}
-        for task, rows in seen:
-            compared.setdefault(task.module, Compared()).add(rows)
-        self.judged = _judged(self._model, compared, found)
+def report_floats(seen: Iterable[tuple[Float, bool]], found: Findings) -> None:
+    """Add the FLOAT tensors that have others."""
+    text = "has not the original's values: consumers compute another model"
+    for name in (task.name for task, is_right in seen if not is_right):
+        found.error("float-changed", name, text)
 
 
-def check_names(model: QuantizedModel, original: Original, found: Findings) -> list[str]:
+def rows_of(model: QuantizedModel, original: Original) -> Iterator[Rows]:
+    """Yield rows of all modules that can be compared with the original."""
+    for module in model.types:
+        if (matrix := original.matrix(model, module)) is not None:
+            for begin, end in pieces(0, matrix.shape[0], matrix.row_bytes):
+                yield Rows(module, begin, end, (end - begin) * matrix.row_bytes)
+
+
+def compare(model: QuantizedModel, original: Original, task: Rows) -> Compared:
+    """Compare rows of a module with what recipes make of the original's."""
+    matrix = original.matrix(model, task.module)
+    assert matrix is not None
+    return compare_rows(model, original.folder, matrix, task)
+
+
+def check_names(model: QuantizedModel, original: Original, found: Findings) -> list[Float]:
     """Find what has no counterpart; return the FLOAT tensors whose elements can be compared."""
     result = []
     for name, source in original.sources.items():
@@ -134,7 +106,7 @@ def check_names(model: QuantizedModel, original: Original, found: Findings) -> l
             text = f"is {tensor.kind} {tensor.shape}, the original {kind} {source.shape}"
             found.error("float-changed", name, f"{text}: consumers compute another model")
         elif model.is_readable(name):
-            result.append(name)
+            result.append(Float(name, tensor.size))
     for name in model.tensors:
         module, _, last = name.rpartition(".")
         is_part = module in model.types and last not in ("weight", "bias")
@@ -194,10 +166,13 @@ def check_config(model: QuantizedModel, original: Original, found: Findings) -> 
             found.warning("config-changed", key, f"{text}: consumers build another model")
 
 
-def _judged(
-    model: QuantizedModel, compared: dict[str, Compared], found: Findings
+def judge(
+    model: QuantizedModel, seen: Iterable[tuple[Rows, Compared]], found: Findings
 ) -> list[CheckedLayer]:
     """Name each module's recipe, and find what no recipe explains."""
+    compared: dict[str, Compared] = {}
+    for task, rows in seen:
+        compared.setdefault(task.module, Compared()).add(rows)
     layers = []
     transformed: Counter[str] = Counter()
     for module, type in model.types.items():

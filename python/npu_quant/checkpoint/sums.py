@@ -38,28 +38,7 @@ class Sums(NamedTuple):
     """Names that lead out of the folder."""
 
 
-class Hashed:
-    """The rule of SHA256SUMS: what it names has the bytes it had."""
-
-    def __init__(self, folder: Path, found: Findings) -> None:
-        self._folder, self._listed = folder, _listed(folder, found)
-
-    def tasks(self) -> list[Listed]:
-        """Return the files to hash."""
-        return self._listed
-
-    def look(self, task: Listed) -> bool:
-        """Say whether a file has the SHA-256 that is said."""
-        return sha256_of(self._folder / task.name) == task.sha256
-
-    def report(self, seen: Iterable[tuple[Listed, bool]], found: Findings) -> None:
-        """Add the files that have another SHA-256."""
-        text = f"has not the SHA-256 that {SUMS} says: it was damaged or changed; consumers load it"
-        for name in (task.name for task, is_whole in seen if not is_whole):
-            found.error("checksum", name, f"{text} as it is")
-
-
-def _listed(folder: Path, found: Findings) -> list[Listed]:
+def listed(folder: Path, found: Findings) -> list[Listed]:
     """Return the files to hash, and find what is wrong with the list of them."""
     try:
         sums = _read(folder / SUMS)
@@ -120,6 +99,18 @@ def parsed(lines: Iterable[bytes]) -> Sums:
         elif not name or "\0" in name or sums.files.setdefault(name, sha256) != sha256:
             sums.malformed.append(number)
     return sums
+
+
+def is_whole(folder: Path, task: Listed) -> bool:
+    """Say whether a file has the SHA-256 that is said."""
+    return sha256_of(folder / task.name) == task.sha256
+
+
+def report(seen: Iterable[tuple[Listed, bool]], found: Findings) -> None:
+    """Add the files that have another SHA-256."""
+    text = f"has not the SHA-256 that {SUMS} says: it was damaged or changed; consumers load it"
+    for name in (task.name for task, is_right in seen if not is_right):
+        found.error("checksum", name, f"{text} as it is")
 
 
 def sums_bytes(sums: Mapping[str, str]) -> bytes:
