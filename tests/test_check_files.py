@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -84,6 +85,24 @@ def test_a_shard_that_was_cut_off_is_told_once(tmp_path: Path) -> None:
         f"has {len(data) - 100} bytes, its header says {len(data)}: safetensors refuses to open it"
     )
     assert line == f"  error: truncated: {path.name}: {said}"
+
+
+def test_what_an_index_misplaces(tmp_path: Path) -> None:
+    folder = expect(make(tmp_path / "source", "llama"), "W8A8_DYNAMIC").write(tmp_path / "out")
+    path = folder / "quant_model_weights.safetensors.index.json"
+    index = json.loads(path.read_text())
+    (shard,) = {*index["weight_map"].values()}
+    norm, head = "model.norm.weight", "lm_head.weight"
+    del index["weight_map"][norm]
+    index["weight_map"] |= {"x.weight": shard, head: "y.safetensors", "z.weight": "y.safetensors"}
+    write_json(path, index)
+    found = [f for f in check(folder, None, 1).findings if f.rule in ("index", "missing-shard")]
+    assert [(f.name, f.text) for f in found] == [
+        ("y.safetensors", "is not there: its tensors cannot be loaded"),
+        (head, f"stands in {shard}, {path.name} puts it in y.safetensors: readers fail"),
+        (norm, f"stands in {shard}, but not in {path.name}: readers by index leave it out"),
+        ("x.weight", f"is not in {shard}, where {path.name} puts it: not loaded"),
+    ]
 
 
 def test_an_original_whose_files_cannot_be_listed(tmp_path: Path) -> None:

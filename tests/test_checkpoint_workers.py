@@ -20,7 +20,7 @@ from test_checkpoint_quantize import files_of
 
 import npu_quant
 from npu_quant import checkpoint
-from npu_quant.checkpoint import making, quantizing, run
+from npu_quant.checkpoint import making, quantizing, run, workers
 from npu_quant.checkpoint.choices import Wanted
 from npu_quant.checkpoint.workers import Threads
 
@@ -142,7 +142,7 @@ def test_small_tensors_are_handed_out_together(
 
 def test_together_they_have_so_many_bytes_at_most() -> None:
     """But for one that is larger by itself."""
-    handed = making.together([2, 2, 1, 5, 0, 4], lambda n: n, 4)
+    handed = workers.together([2, 2, 1, 5, 0, 4], lambda n: n, 4)
     assert [*handed] == [[2, 2], [1], [5], [0, 4]]
 
 

@@ -159,14 +159,15 @@ def _check_index(
 ) -> None:
     files = {name: tensor.file for name, tensor in model.tensors.items()}
     for name, file, said in misplaced(files, weight_map):
+        if file is None and name in model.lost:
+            continue
         if file is None:
             text = f"is not in {said}, where {index} puts it: not loaded"
         elif said is None:
             text = f"stands in {file}, but not in {index}: readers by index leave it out"
         else:
             text = f"stands in {file}, {index} puts it in {said}: readers fail"
-        if name not in model.lost:
-            found.error("index", name, text)
+        found.error("index", name, text)
     total = sum(tensor.size for tensor in model.tensors.values())
     if size is not None and size != total and not model.lost:
         text = f"says total_size {size!r:.30}, the tensors have {total} bytes"

@@ -18,7 +18,6 @@ from .check_files import read
 from .check_tensors import check_described, check_shapes
 from .folder import CheckpointError
 from .keep import SUMS, UNFINISHED
-from .making import together
 from .originals import (
     Original,
     check_config,
@@ -35,7 +34,7 @@ from .quantized import QuantizedModel
 from .reports import CheckReport, Findings
 from .schemes import FLOAT, TYPES
 from .sums import NO_SUMS
-from .workers import Workers
+from .workers import Workers, each_of_many
 
 
 class Look(NamedTuple):
@@ -115,19 +114,20 @@ def _carry_out(
     tasks = [(number, task) for number, look in enumerate(looks) for task in look.tasks]
     done, total = 0, sum(task.size for _, task in tasks)
     results: dict[tuple[int, Any], Any] = {}
-    pieces = together(tasks, lambda numbered: numbered[1].size, workers.together_bytes)
-    for some, gave in workers.each(_looked, [look.at for look in looks], pieces):
-        results |= zip(some, gave, strict=True)
-        done += sum(task.size for _, task in some)
+    at = [look.at for look in looks]
+    for task, seen in each_of_many(workers, _looked, at, tasks, lambda numbered: numbered[1].size):
+        results[task] = seen
+        done += task[1].size
         if progress is not None:
             progress(done, total)
     return [[(t, results[n, t]) for n, t in tasks if n == number] for number in range(len(looks))]
 
 
-def _looked(at: Sequence[Callable[[Any], Any]], tasks: list[tuple[int, Any]]) -> list[Any]:
+def _looked(at: Sequence[Callable[[Any], Any]], numbered: tuple[int, Any]) -> Any:
+    number, task = numbered
     try:
         with np.errstate(all="ignore"):
-            return [at[number](task) for number, task in tasks]
+            return at[number](task)
     except FileError as error:
         raise CheckpointError(str(error)) from error
 

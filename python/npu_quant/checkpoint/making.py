@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,6 @@ from .keep import part_of
 from .matrices import Matrix, bands, bytes_of, pieces
 from .plan import CODES, COPY, PARAMS, WIDEN, Group, OutputShard, Plan, size_of
 from .weights import DTYPES, Error, NonFiniteError, Outputs, quantize
-
-T = TypeVar("T")
 
 CHECKED_BYTES = 4096
 
@@ -108,20 +106,6 @@ def _pieces_of(shard: int, groups: Iterable[Group]) -> Iterator[Piece]:
         count, each = _extent(group.source)
         for begin, end in pieces(0, count, each):
             yield Piece(shard, number, begin, end, (end - begin) * each)
-
-
-def together(tasks: Iterable[T], size_of: Callable[[T], int], most: int) -> Iterator[list[T]]:
-    """Yield tasks in lists of up to so many bytes, or of one task that has more."""
-    some: list[T] = []
-    size = 0
-    for task in tasks:
-        if some and size + size_of(task) > most:
-            yield some
-            some, size = [], 0
-        some.append(task)
-        size += size_of(task)
-    if some:
-        yield some
 
 
 def _extent(source: Tensor | Matrix) -> tuple[int, int]:

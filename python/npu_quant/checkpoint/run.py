@@ -14,12 +14,12 @@ from uuid import uuid4
 from .._kinds import Progress
 from .folder import CheckpointError
 from .keep import OutFolder, sha256_of, sync
-from .making import Job, Made, Piece, make, prepare, together
+from .making import Job, Made, Piece, make, prepare
 from .matrices import Matrix
 from .record import Sources
 from .resuming import Whole, line_of, right_pieces, sha256_in, source_of
 from .weights import Error
-from .workers import Threads, Workers
+from .workers import Threads, Workers, together
 
 SYNC_SECONDS = 5.0
 """How much of the work a power failure may take; of that a killed process did, nothing is lost."""

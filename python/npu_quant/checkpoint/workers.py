@@ -218,6 +218,38 @@ def _quiet() -> Iterator[None]:
 Workers = Threads | Cluster
 
 
+def each_of_many(
+    workers: Workers,
+    work: Callable[[S, T], R],
+    shared: S,
+    tasks: Iterable[T],
+    size_of: Callable[[T], int],
+) -> Iterator[tuple[T, R]]:
+    """Yield each task and what it gave, of tasks that may be small: some are handed out as one."""
+    some = together(tasks, size_of, workers.together_bytes)
+    for done, gave in workers.each(_do_all, (work, shared), some):
+        yield from zip(done, gave, strict=True)
+
+
+def _do_all(shared: tuple[Callable[[S, T], R], S], tasks: list[T]) -> list[R]:
+    work, own = shared
+    return [work(own, task) for task in tasks]
+
+
+def together(tasks: Iterable[T], size_of: Callable[[T], int], most: int) -> Iterator[list[T]]:
+    """Yield tasks in lists of up to so many bytes, or of one task that has more."""
+    some: list[T] = []
+    size = 0
+    for task in tasks:
+        if some and size + size_of(task) > most:
+            yield some
+            some, size = [], 0
+        some.append(task)
+        size += size_of(task)
+    if some:
+        yield some
+
+
 def workers_of(count: int | None, scheduler: str | None) -> Workers:
     """Return who does tasks: so many threads, or as many as CPUs; or the workers of a scheduler.
 
