@@ -231,7 +231,6 @@ def _check_tensor(model: QuantizedModel, name: str, tensor: Tensor, found: Findi
 
 
 def _expected(model: QuantizedModel, module: str, type: str, weight: Tensor) -> list[Output]:
-    """Return what tensors a module should have, by the shape of its weight."""
     n, k = weight.shape
     scale = model.tensors.get(f"{module}.weight_scale")
     params = WIDTHS[model.params]

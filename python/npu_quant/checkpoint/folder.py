@@ -265,7 +265,6 @@ def json_of(path: Path) -> dict[str, Any]:
 
 
 def _is_deep(data: Any) -> bool:
-    """Say whether data nests so deeply that what recurses into it may fail."""
     level = [data]
     for _ in range(DEEPEST):
         level = [

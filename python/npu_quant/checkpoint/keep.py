@@ -271,7 +271,7 @@ def sha256_of(path: Path) -> str:
 
 
 def _allocated(path: Path) -> int:
-    """Return the bytes that a file takes on the disk, which are less where it has holes."""
+    """The bytes that a file takes on the disk, which are less where it has holes."""
     try:
         found = path.stat()
     except OSError:

@@ -109,7 +109,7 @@ def _pieces_of(shard: int, groups: Iterable[Group]) -> Iterator[Piece]:
 
 
 def _extent(source: Tensor | Matrix) -> tuple[int, int]:
-    """Return how many rows a source has, and their bytes; a plain tensor's rows are bytes."""
+    """The rows of a source, and their bytes; a plain tensor's rows are bytes."""
     if isinstance(source, Tensor):
         return source.size, 1
     return source.shape[0], source.row_bytes
@@ -193,7 +193,7 @@ def _bands(job: Job, group: Group, piece: Piece) -> Iterator[tuple[int, int, NDA
 
 
 def _places(shard: OutputShard, group: Group, begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield where each output of rows stands in the file, and its bytes."""
+    """Where each output of rows stands in the file, and its bytes."""
     count, _ = _extent(group.source)
     for output in group.outputs:
         size = size_of(output)
@@ -202,7 +202,6 @@ def _places(shard: OutputShard, group: Group, begin: int, end: int) -> Iterator[
 
 
 def _made_of(job: Job, group: Group, values: NDArray[Any], error: Error | None) -> Outputs:
-    """Return what rows become; a bias of 16 bits becomes float32."""
     source = group.source
     if group.how == COPY:
         return (values,)
@@ -225,12 +224,10 @@ def _made_of(job: Job, group: Group, values: NDArray[Any], error: Error | None) 
 
 @np.errstate(over="ignore")
 def _narrowed(values: NDArray[np.float32], job: Job) -> NDArray[Any]:
-    """Return values in the params dtype."""
     return values.astype(DTYPES[job.plan.params])
 
 
 def _non_finite(job: Job, matrix: Matrix) -> str:
-    """Say how many values of a weight are not finite, and where the first is."""
     count, first = _count(job, matrix, lambda values: ~np.isfinite(values.astype(np.float32)))
     return (
         f"{matrix.module}.weight has {count} NaN or infinite values, the first at {first}: "
@@ -240,7 +237,6 @@ def _non_finite(job: Job, matrix: Matrix) -> str:
 
 
 def _beyond(job: Job, matrix: Matrix) -> str:
-    """Say how many finite values of a weight are infinite in the params dtype."""
     params = job.plan.params
 
     def is_beyond(values: NDArray[Any]) -> NDArray[np.bool_]:
@@ -256,7 +252,7 @@ def _beyond(job: Job, matrix: Matrix) -> str:
 def _count(
     job: Job, matrix: Matrix, is_bad: Callable[[NDArray[Any]], NDArray[np.bool_]]
 ) -> tuple[int, list[int]]:
-    """Return how many values of a weight are bad, and where the first is."""
+    """How many values of a weight are bad, and where the first is."""
     count, first = 0, [0, 0]
     for begin, _, values in matrix.bands(job.source, 0, matrix.shape[0]):
         bad = is_bad(values)

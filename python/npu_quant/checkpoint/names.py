@@ -109,7 +109,7 @@ def reason_to_stay(module: str, first_draft: int | None) -> str | None:
 
 
 def _layer_of(parts: list[str]) -> float:
-    """Return the number after ``layers``, -1 where there is none."""
+    """The number after ``layers``, -1 where there is none."""
     for word, number in pairwise(parts):
         if word == "layers" and number.isdecimal():
             return float(number)  # which may have more digits than int takes

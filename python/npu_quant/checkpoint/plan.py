@@ -221,7 +221,6 @@ def tensor_of(source: Tensor | Matrix) -> Tensor:
 
 
 def _encoded(entries: dict[str, object]) -> bytes:
-    """Return a header's JSON, without the blanks that fill it up."""
     for name in entries:
         if any("\ud800" <= c <= "\udfff" for c in name):
             raise CheckpointError(f"{clean(name, 100)} is no name of a tensor in UTF-8.")
@@ -308,7 +307,7 @@ def description_of(plan: Plan) -> dict[str, Any]:
 
 
 def _quantization(plan: Plan) -> dict[str, Any] | None:
-    """Return the quantization_config that compressed-tensors reads."""
+    """The quantization_config that compressed-tensors reads."""
     if plan.wanted.format == ASCEND:
         return None
     format = "int-quantized"

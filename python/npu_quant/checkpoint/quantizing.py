@@ -7,7 +7,7 @@ import re
 import resource
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,16 +105,10 @@ def options_of(p: Prepared) -> dict[str, Any]:
     }
 
 
-def quantized_in(plan: Plan) -> Iterator[tuple[Matrix, str]]:
-    """Yield the matrices that are quantized, and their types."""
-    for group in plan.groups:
-        if group.how == CODES and isinstance(group.source, Matrix):
-            yield group.source, group.type
-
-
 def report_of(p: Prepared, errors: Mapping[str, Error] | None = None) -> QuantizeReport:
     """Return the report: with what each module lost, or as far as it is known before the run."""
-    layers = [Layer(m.module, type, m.shape) for m, type in quantized_in(p.plan)]
+    made = [(group.source, group.type) for group in p.plan.groups if group.how == CODES]
+    layers = [Layer(m.module, type, m.shape) for m, type in made if isinstance(m, Matrix)]
     if errors is not None:
         for layer in layers:
             layer.measure(errors[layer.name])
@@ -135,7 +129,7 @@ def report_of(p: Prepared, errors: Mapping[str, Error] | None = None) -> Quantiz
         left_float=left,
         layers=layers,
         shards=[{"file": s.name, "bytes": s.size} for s in p.plan.shards],
-        copied_bytes=copied_bytes(p),
+        copied_bytes=sum(copied_sizes(p).values()),
         warnings=_warnings(p),
     )
 
@@ -158,9 +152,9 @@ def _warnings(p: Prepared) -> list[str]:
     return result
 
 
-def copied_bytes(p: Prepared) -> int:
+def copied_sizes(p: Prepared) -> dict[str, int]:
     """Return the bytes of the files that are copied."""
-    return sum((p.source / name).stat().st_size for name in p.copied)
+    return {name: (p.source / name).stat().st_size for name in p.copied}
 
 
 def check_space(p: Prepared, out: OutFolder) -> None:
@@ -168,8 +162,7 @@ def check_space(p: Prepared, out: OutFolder) -> None:
     folder = p.out
     while not folder.exists():
         folder = folder.parent
-    sizes = {s.name: s.size for s in p.plan.shards}
-    sizes |= {name: (p.source / name).stat().st_size for name in p.copied}
+    sizes = {s.name: s.size for s in p.plan.shards} | copied_sizes(p)
     needed = sum(sizes.values()) - out.room_kept(sizes)
     free = shutil.disk_usage(folder).free
     if needed > free:
@@ -224,7 +217,6 @@ def _timed(report: QuantizeReport, start: float) -> QuantizeReport:
 def _carried_out(
     p: Prepared, out: OutFolder, run: Run, record: dict[str, Any], workers: Workers, *, verify: bool
 ) -> list[Finding]:
-    """Write everything, and return what is wrong with it."""
     with out:
         run.take_over(workers)
         run.make(workers)
@@ -238,13 +230,11 @@ def _carried_out(
 
 
 def _unfit(out: Path, workers: Workers) -> list[Finding]:
-    """Return what a check finds in a folder whose files are as they were written."""
     found = check(out, None, workers, None, is_whole=True).findings
     return [f for f in found if f.rule != "fp16"]  # it was asked for: the report has a warning
 
 
 def _check_unchanged(p: Prepared, run: Run) -> None:
-    """Raise CheckpointError if the source was written to while it was read."""
     now = modified_of(p.source, run.modified)
     for name, at in run.modified.items():
         if now[name] != at:
@@ -304,7 +294,6 @@ def peak_rss() -> int:
 
 
 def _changed(workers: Workers, out: Path, sums: dict[str, str]) -> list[Finding]:
-    """Return the files that are not what was written."""
     text = "is not as it was written: the disk or memory is at fault; consumers load it as it is"
     return [
         Finding("error", "changed", name, text) for name in sorted(different(workers, out, sums))

@@ -204,7 +204,6 @@ L = TypeVar("L", Layer, CheckedLayer)
 
 
 def _quantize_text(report: QuantizeReport) -> str:
-    """Return the report as text: what was written, what was left, what it cost."""
     lines = [_headline(report)]
     lines += [f"note: {warning}" for warning in report.warnings]
     lines += _types(report)
@@ -246,7 +245,6 @@ def _types(report: QuantizeReport) -> list[str]:
 
 
 def _left(report: QuantizeReport) -> list[str]:
-    """Return the modules that are left FLOAT, by reason."""
     by_reason: dict[str, list[str]] = {}
     for entry in report.left_float:
         by_reason.setdefault(entry["reason"], []).append(entry["name"])
@@ -287,7 +285,6 @@ def size(count: int) -> str:
 
 
 def _check_text(report: CheckReport) -> str:
-    """Return the verdict, what was found, the recipe, and the five worst layers."""
     lines = [_verdict(report), *(f"  note: {note}" for note in report.notes)]
     shown: Counter[str] = Counter()
     total = Counter(f.rule for f in report.findings)
