@@ -12,7 +12,7 @@ from checkpoints.models import make
 from checkpoints.runs import expected_pair
 from checkpoints.tensor_files import write_json
 
-from npu_quant.checkpoint import CheckpointError, check
+from npu_quant.checkpoint import CheckpointError, check, quantize
 
 WORDS = ["tokenizer.json", "tokenizer.model", "vocab.txt"]
 # What the original has, what of it is lost, what is said of each: severity, name, text.
@@ -103,6 +103,19 @@ def test_what_an_index_misplaces(tmp_path: Path) -> None:
         (norm, f"stands in {shard}, but not in {path.name}: readers by index leave it out"),
         ("x.weight", f"is not in {shard}, where {path.name} puts it: not loaded"),
     ]
+
+
+@pytest.mark.parametrize("shard_size", ["4GiB", "30KB"])
+def test_shards_without_an_index(shard_size: str, tmp_path: Path) -> None:
+    """One file needs none."""
+    source, out = make(tmp_path / "source", "llama"), tmp_path / "out"
+    quantize(source, out, "W8A8_DYNAMIC", shard_size=shard_size, workers=1)
+    index = out / "quant_model_weights.safetensors.index.json"
+    index.unlink()
+    found = [f for f in check(out, None, 1).findings if f.rule == "index"]
+    text = "is not there: consumers load all files, unordered"
+    said = [("warning", "index", index.name, text)] if shard_size == "30KB" else []
+    assert found == said
 
 
 def test_an_original_whose_files_cannot_be_listed(tmp_path: Path) -> None:

@@ -161,8 +161,8 @@ MADE = [
     Fault(
         "workers: all tasks are handed out at once",
         f"{CHECKPOINT}/workers.py",
-        "if under_way == self._ahead:",
-        "if under_way < 0:",
+        "for task in islice(left, self._ahead - len(under_way)):",
+        "for task in left:",
         "checkpoint_workers",
     ),
     Fault(
