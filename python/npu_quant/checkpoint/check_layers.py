@@ -83,16 +83,19 @@ class Compared:
     ratio: tuple[float, float] = (math.inf, 0.0)
     """The least and the greatest scale / amax, of rows or blocks that are not zero."""
     rows: int = 0
+    """How many there were."""
 
     def count(self, name: str) -> Count:
         """Return what is counted by a name."""
         return self.counts.setdefault(name, Count())
 
     def add(self, other: Compared) -> None:
-        """Take in a later piece; a formula that was not found in a piece explains none of it."""
-        for name in dict.fromkeys([*self.counts, *other.counts]):
-            count = self.counts.setdefault(name, Count(self.rows))
-            count.add(other.counts.get(name, Count(other.rows)))
+        """Take in a later piece; a formula that was not found in each piece is left out."""
+        if not self.rows:
+            self.counts = {name: Count() for name in other.counts}
+        self.counts = {n: count for n, count in self.counts.items() if n in other.counts}
+        for name, count in self.counts.items():
+            count.add(other.counts[name])
         self.rows += other.rows
         self.error.add(other.error)
         self.nonfinite += other.nonfinite
