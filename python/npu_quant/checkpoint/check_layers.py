@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,8 +13,8 @@ from numpy.typing import NDArray
 
 from .. import _codes
 from ..files.safetensors import NUMPY
-from .folder import FLOATS, Tensor
-from .matrices import Matrix, bands, bytes_of
+from .folder import FLOATS
+from .matrices import Matrix, bytes_of
 from .quantized import QuantizedModel
 from .recipes import Codes, Scales, Weight, exponents_of, without_minus_0
 from .schemes import TYPES
@@ -219,26 +218,3 @@ def _see_ratio(total: Compared, amax: NDArray[np.float32], scale: Any) -> None:
     ratio = (scale / amax)[(amax > 0) & np.isfinite(scale)]
     least, most = float(ratio.min(initial=math.inf)), float(ratio.max(initial=0))
     total.ratio = min(total.ratio[0], least), max(total.ratio[1], most)
-
-
-def has_values(model: QuantizedModel, original: Path, source: Tensor | Matrix, name: str) -> bool:
-    """Say whether a FLOAT tensor has the values of the original's."""
-    tensor, at = model.tensors[name], 0
-    kind = source.kind if isinstance(source, Tensor) else source.tensor.kind
-    for band in _bands(original, source, as_bytes=tensor.kind == kind):
-        raw = band if tensor.kind == kind else band.astype(NUMPY[tensor.kind])
-        there = bytes_of(model.folder, tensor, at, raw.nbytes)
-        if (there != raw.reshape(-1).view(np.uint8)).any():
-            return False
-        at += raw.nbytes
-    return True
-
-
-def _bands(original: Path, source: Tensor | Matrix, *, as_bytes: bool) -> Iterator[NDArray[Any]]:
-    if isinstance(source, Matrix):
-        for _, _, band in source.bands(original, 0, source.shape[0], as_bytes=as_bytes):
-            yield band
-        return
-    for begin, end in bands(0, source.size, 1):
-        raw = bytes_of(original, source, begin, end - begin)
-        yield raw if as_bytes else raw.view(NUMPY[source.kind])

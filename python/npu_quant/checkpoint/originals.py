@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ..files.safetensors import NUMPY
 from .check_layers import (
     NARROW,
     SEARCHED,
@@ -15,14 +19,13 @@ from .check_layers import (
     allowed_rows,
     codes_of,
     compare_rows,
-    has_values,
     shape_of,
 )
 from .config import Config
 from .folder import FLOATS, CheckpointError, Tensor, is_regular, json_of, shards_of
 from .keep import files_to_copy
-from .matrices import Matrix, pieces
-from .plan import sources_of
+from .matrices import Matrix, bands, bytes_of, pieces
+from .plan import sources_of, tensor_of
 from .quantized import QuantizedModel
 from .reports import UNEXPLAINED, CheckedLayer, Findings, ratio_text
 from .schemes import WIDTHS
@@ -60,7 +63,26 @@ class Float(NamedTuple):
 
 def is_same(model: QuantizedModel, original: Original, task: Float) -> bool:
     """Say whether a FLOAT tensor has the values of the original's."""
-    return has_values(model, original.folder, original.sources[task.name], task.name)
+    source = original.sources[task.name]
+    tensor, at = model.tensors[task.name], 0
+    kind = tensor_of(source).kind
+    for band in _bands(original.folder, source, as_bytes=tensor.kind == kind):
+        raw = band if tensor.kind == kind else band.astype(NUMPY[tensor.kind])
+        there = bytes_of(model.folder, tensor, at, raw.nbytes)
+        if (there != raw.reshape(-1).view(np.uint8)).any():
+            return False
+        at += raw.nbytes
+    return True
+
+
+def _bands(original: Path, source: Tensor | Matrix, *, as_bytes: bool) -> Iterator[NDArray[Any]]:
+    if isinstance(source, Matrix):
+        for _, _, band in source.bands(original, 0, source.shape[0], as_bytes=as_bytes):
+            yield band
+        return
+    for begin, end in bands(0, source.size, 1):
+        raw = bytes_of(original, source, begin, end - begin)
+        yield raw if as_bytes else raw.view(NUMPY[source.kind])
 
 
 def report_floats(seen: Iterable[tuple[Float, bool]], found: Findings) -> None:
@@ -99,7 +121,7 @@ def check_names(model: QuantizedModel, original: Original, found: Findings) -> l
         if is_quantized:
             _check_shape(model, name, source, found)
             continue
-        kind = source.kind if isinstance(source, Tensor) else source.tensor.kind
+        kind = tensor_of(source).kind
         can_cast = kind in FLOATS or isinstance(source, Matrix)
         is_kind = tensor.kind == kind or (can_cast and tensor.kind in ("F32", WIDTHS[model.params]))
         if tensor.shape != source.shape or not is_kind:
