@@ -105,6 +105,20 @@ def test_what_an_index_misplaces(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(("has_index", "text"), [(True, "{} names no file"), (False, "has no *.s")])
+def test_a_model_of_no_shard(has_index: bool, text: str, tmp_path: Path) -> None:
+    folder = expect(make(tmp_path / "source", "llama"), "W8A8_DYNAMIC").write(tmp_path / "out")
+    index = folder / "quant_model_weights.safetensors.index.json"
+    write_json(index, {"weight_map": {}})
+    if not has_index:
+        index.unlink()
+        for shard in folder.glob("*.safetensors"):
+            shard.unlink()
+    (found,) = [f for f in check(folder, None, 1).findings if f.rule == "missing-shard"]
+    assert found.name == folder.name
+    assert found.text.startswith(text.format(index.name))
+
+
 @pytest.mark.parametrize("shard_size", ["4GiB", "30KB"])
 def test_shards_without_an_index(shard_size: str, tmp_path: Path) -> None:
     """One file needs none."""
