@@ -314,8 +314,8 @@ NAMED = [
     Fault(
         "causes: what a cause spoils does not count",
         f"{JUDGE}/look.py",
-        " + np.count_nonzero(spoilt)",
-        "",
+        "left += np.count_nonzero(spoilt)",
+        "left += 0",
         "golden_planted",
     ),
     Fault(

@@ -255,7 +255,12 @@ class Small(Elements):
 
     def places(self, codes: NDArray[Any]) -> NDArray[np.int64]:
         """Return the number of each code in the order of values."""
-        return np.searchsorted(self._ordered[0], self.values(codes))
+        return self._places[codes.view(np.uint8)]
+
+    @cached_property
+    def _places(self) -> NDArray[np.int64]:
+        """The number of each byte."""
+        return np.searchsorted(self._ordered[0], self.table)
 
     def neighbours(self, codes: NDArray[Any]) -> tuple[Float64, Float64]:
         """Return the next finite value towards either infinity."""

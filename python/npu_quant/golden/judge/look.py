@@ -24,6 +24,7 @@ LEFT = 20
 FEW, FEW_CODES, FEW_FLOATS = 4, 32, 8
 """Fewer differing elements could look like anything; floats are less alike by chance."""
 _FLOAT_STEPS = 2
+_FIRST = 64
 
 
 class Guess(NamedTuple):
@@ -126,16 +127,23 @@ class Look:
 
     def left(self, guess: Guess) -> float:
         """Return which share of what is wrong a guess leaves or spoils; inf if too much."""
-        actual, golden = self.part.values
-        unlike, wrong = ~self.alike(actual, guess.values) & guess.known, self.wrong & guess.known
-        spoilt = unlike & ~wrong & ~self.alike(golden, guess.values)
-        left = np.count_nonzero(unlike & wrong) + np.count_nonzero(spoilt)
+        wrong = self.wrong & guess.known
         count = np.count_nonzero(wrong)
         is_enough = self.is_enough or (guess.has_many and self.count >= FEW_FLOATS)
-        is_cause = is_enough and 3 * count >= self.count and left * LEFT <= count
-        return left / count if is_cause else np.inf
+        if not is_enough or 3 * count < self.count:
+            return np.inf
+        actual, golden = self.part.values
+        unlike = ~self.alike(actual, guess.values) & guess.known
+        left = np.count_nonzero(unlike & wrong)
+        if left * LEFT > count:
+            return np.inf
+        spoilt = unlike & ~wrong & ~self.alike(golden, guess.values)
+        left += np.count_nonzero(spoilt)
+        return left / count if left * LEFT <= count else np.inf
 
 
 def is_varied(values: NDArray[Any], least: int = FEW) -> bool:
     """Say whether there are so many different values: two runs of one each fit too much."""
-    return len(np.unique(values)) >= least
+    flat = values.reshape(-1)
+    # Of most arrays the first elements are enough.
+    return any(len(np.unique(some)) >= least for some in (flat[:_FIRST], flat))

@@ -32,6 +32,10 @@ KNOWN = 32
 """How many of the nearest formulas are tried in an enlarged sample, too."""
 PIECE = 1 << 12
 """About how many elements a part of the sample has."""
+SOME = 1 << 6
+"""Differing elements that tell whether a formula comes nearer at all."""
+NOTHING = 1e-300
+"""A share that is less than that of any element."""
 ENOUGH = 1 << 8
 """Differing elements in a sample that tell formulas apart."""
 PIECES = (4, 32)
@@ -50,6 +54,8 @@ class Search:
         self._pieces = model.parts(PIECE)
         self._works: dict[int, Work] = {}
         self.tried: dict[Any, tuple[Formula, Counts]] = {}
+        self._seen: set[Any] = set()
+        """The keys of those that need not be tried once more."""
         self.near: list[Formula] = []
         """Those that explain most of the sample up to ties, the fewest steps first."""
         self._choose(model.golden())
@@ -96,7 +102,10 @@ class Search:
 
     def score(self, formula: Formula) -> float:
         """Return the share of elements that a formula has otherwise, of all outputs alike."""
-        return float((self.differing(formula) / np.maximum(self.sampled, 1)).sum())
+        return self._share(self.differing(formula))
+
+    def _share(self, counts: Counts) -> float:
+        return float((counts / np.maximum(self.sampled, 1)).sum())
 
     @property
     def best(self) -> Formula:
@@ -109,26 +118,14 @@ class Search:
         best = self.best
         known = sorted((formula for formula, _ in self.tried.values()), key=self.score)[:KNOWN]
         self._choose(_whole(best, self.model))
-        self.tried, self.near = {}, []
+        self.tried, self.near, self._seen = {}, [], set()
         self._go_on([self.model.form.reference, best], [*known, *self._varied([best])])
         return self.best.key != best.key
 
     def _varied(self, formulas: Sequence[Formula]) -> list[Formula]:
         """Return formulas that differ in one step from some."""
         paths = (f.but(**{slot: step}) for f in formulas for slot, step in self._steps)
-        return [path for path in {p.key: p for p in paths}.values() if path.key not in self.tried]
-
-    def _go_on(self, starts: Sequence[Formula], level: Sequence[Formula]) -> None:
-        """Vary the formulas of a level as long as that brings any nearer than those before."""
-        least = min(map(self.score, starts))
-        self._note(starts)
-        for _ in range(DEEPEST):
-            better = sorted((f for f in level if self.score(f) < least), key=self.score)[:WIDTH]
-            self._note(better)
-            if not better or self.score(better[0]) == 0:
-                return
-            least = self.score(better[0])
-            level = self._varied(better)
+        return list({path.key: path for path in paths}.values())
 
     def pairs(self) -> None:
         """Try two steps together of those that change anything, of which none alone is nearer."""
@@ -142,9 +139,47 @@ class Search:
             for (slot, step), (other, more) in combinations(moving, 2)
             if slot != other
         )
-        # Where most differs: what does not help there will not elsewhere.
-        least = first.differing(reference).sum()
-        self._go_on([self.best], [f for f in paths if first.differing(f).sum() < least])
+        self._go_on([self.best], list(paths))
+
+    def _go_on(self, starts: Sequence[Formula], level: Sequence[Formula]) -> None:
+        """Vary the formulas of a level as long as that brings any nearer than those before."""
+        best = min(starts, key=self.score)
+        self._note(starts)
+        for _ in range(DEEPEST):
+            better = self._nearer([f for f in level if f.key not in self._seen], best)
+            self._note(better)
+            if not better or self.score(better[0]) == 0:
+                return
+            best, level = better[0], self._varied(better)
+
+    def _nearer(self, formulas: Sequence[Formula], than: Formula) -> list[Formula]:
+        """Return the few formulas that come nearest, if they come nearer than one.
+
+        Where that one differs most, they come nearer, too: only there all of them are tried. Where
+        it leaves nothing, those that leave nothing either are kept in mind.
+        """
+        self._seen.update(formula.key for formula in formulas)
+        works = self._most_differing(than)
+        there = sum(self._share(work.differing(than)) for work in works) or NOTHING
+        some = [formula for formula in formulas if self._is_below(there, formula, works)]
+        least = self.score(than)
+        return sorted((f for f in some if self.score(f) < least), key=self.score)[:WIDTH]
+
+    def _most_differing(self, formula: Formula) -> list[Work]:
+        """Return the parts of the sample where a formula differs most, until that is enough."""
+        works = sorted(self._works.values(), key=lambda w: -self._share(w.differing(formula)))
+        counts = np.cumsum([work.differing(formula).sum() for work in works])
+        return works[: 1 + int(np.searchsorted(counts, SOME))]
+
+    def _is_below(self, share: float, formula: Formula, works: Sequence[Work]) -> bool:
+        """Tell whether a formula has less than a share otherwise, of some parts of the sample."""
+        found = 0.0
+        for work in works:
+            for output, size in zip(self.actual.given, self.sampled, strict=True):
+                found += work.differing_of(formula, output) / max(size, 1)
+                if found >= share:
+                    return False
+        return True
 
     def _note(self, formulas: Sequence[Formula]) -> None:
         """Keep what explains most of the sample up to ties."""
@@ -218,7 +253,7 @@ def explanations(
         if exact or not search.best.own or not search.again():
             break
         exact = exact_everywhere(actual, search.exact())
-    if up_to_ties and not exact:
+    if up_to_ties and not exact and not search.near:
         search.pairs()
         exact = exact_everywhere(actual, search.exact())
     found = [trial for trial in called(actual) if not trial.left.any()] + exact

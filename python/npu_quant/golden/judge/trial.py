@@ -77,9 +77,10 @@ class Work:
 
     def differing(self, formula: Formula) -> Counts:
         """Count the elements of each output that a formula has otherwise."""
-        return np.array([self._of_output(formula, i) for i in self._actual.given], np.int64)
+        return np.array([self.differing_of(formula, i) for i in self._actual.given], np.int64)
 
-    def _of_output(self, formula: Formula, output: int) -> int:
+    def differing_of(self, formula: Formula, output: int) -> int:
+        """Count the same of one output."""
         made = self._made(formula, output)
         key = (output, id(made))
         if key not in self._counts:
