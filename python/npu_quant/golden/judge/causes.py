@@ -31,6 +31,8 @@ _MOST_ROWS, _MOST_WIDTH = 1 << 12, 1 << 10
 _COLUMNS_LOOKED_AT = 64
 _WRONG_ROW = 10
 """A row is wrong, and not off by ties, if one in so many of its elements differs."""
+_BESIDE = 16
+"""Outputs before and behind one that it may have been taken for."""
 _LEAST_UNRELATED, _COSINE = 1 << 12, 0.05
 """A cosine of chance is 3 times smaller, of so many elements."""
 _LEAST_THERE = 1 << 9
@@ -164,14 +166,8 @@ class _Case:
         """Look at the other outputs, and at the inputs; say at last what is none of the golden."""
         if self.cause:
             return
-        others = {f"{name}'s": golden for name, _, golden in pairs if name != self.output.name}
-        for name, value in () if self.model is None else self.model.inputs.items():
-            if isinstance(value, np.ndarray):
-                others[f"the input {name}'s"] = ArraySource(value)
-        for name, golden in others.items():
-            is_like = golden is not None and golden.shape == self._given[1].shape
-            if is_like and golden is not None and golden.dtype == self._given[1].dtype:
-                self._look_like(golden, f"elements are {name}")
+        for name, golden in self._others(pairs):
+            self._look_like(golden, f"elements are {name}")
         if self.cause:
             return
         for look in self._looks:
@@ -180,6 +176,18 @@ class _Case:
                 order = f"another input's, or in another order{where}"
                 self.cause = f"{order}: cosine {_cosine(look):.2g}"
                 return
+
+    def _others(self, pairs: Sequence[Paired]) -> Iterator[tuple[str, Source]]:
+        """Yield the goldens of outputs beside it, and the inputs, of its shape and dtype."""
+        inputs = {} if self.model is None else self.model.inputs
+        arrays = {n: ArraySource(v) for n, v in inputs.items() if isinstance(v, np.ndarray)}
+        at = [name for name, *_ in pairs].index(self.output.name)
+        beside = [*pairs[max(0, at - _BESIDE) : at], *pairs[at + 1 : at + 1 + _BESIDE]]
+        others = [(f"{name}'s", golden) for name, _, golden in beside]
+        own = self._given[1]
+        for name, golden in [*others, *((f"the input {n}'s", v) for n, v in arrays.items())]:
+            if golden is not None and (golden.shape, golden.dtype) == (own.shape, own.dtype):
+                yield name, golden
 
 
 def _constant(look: Look) -> Iterator[str]:

@@ -23,6 +23,7 @@ NEAREST = 24
 """Smallest shares of a sample, zero or not, whose formulas are counted on all parts."""
 
 
+@np.errstate(all="ignore")
 def ranked_formulas(
     model: Model, arrays: Sequence[Array | None], progress: Progress | None = None
 ) -> tuple[VariantResult, ...]:

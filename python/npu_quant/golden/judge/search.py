@@ -205,9 +205,8 @@ def _whole(formula: Formula, model: Model) -> list[Array | None]:
     outputs = formula.form.outputs
     made: list[list[Array | None]] = [[] for _ in model.outputs]
     for part in model.parts():
-        with np.errstate(all="ignore"):
-            for found, output in zip(made, outputs, strict=False):
-                found.append(output.make(formula, part))
+        for found, output in zip(made, outputs, strict=False):
+            found.append(output.make(formula, part))
         part.forget()
     return [
         None
@@ -228,6 +227,7 @@ def _has_less(formula: Formula, found: Mapping[Any, Formula]) -> bool:
     return any(f.key in found for f in fewer)
 
 
+@np.errstate(all="ignore")
 def explanations(
     model: Model, outputs: Sequence[Array | None], name: str | None = None, *, up_to_ties: bool
 ) -> tuple[VariantMatch, ...]:

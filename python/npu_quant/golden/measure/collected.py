@@ -75,8 +75,9 @@ class Tally:
         """Return the numbers of the blocks that have differences, and how many; None if unknown."""
         if not self._blocks:
             return None
-        numbers, counts = np.unique(np.concatenate(self._blocks), return_counts=True)
-        return numbers, counts.astype(np.int64)
+        every = np.concatenate(self._blocks)  # in order, as the elements are
+        begins = np.flatnonzero(np.diff(every, prepend=-1))
+        return every[begins], np.diff(begins, append=len(every))
 
 
 def _add(counts: NDArray[np.int64], places: NDArray[np.int64]) -> None:

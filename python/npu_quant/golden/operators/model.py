@@ -72,9 +72,12 @@ class Part:
 
     def call(self, function: Callable[..., T], *operands: Any) -> T:
         """Return what a function makes of some operands: arrays are the same if they are one."""
-        key = tuple(id(o) if isinstance(o, np.ndarray) else o for o in operands)
-        # The operands are kept beside it, so that nothing else gets the id of one.
-        return self.once((function, *key), lambda: (function(*operands), operands))[0]
+        key = (function, *[id(o) if isinstance(o, np.ndarray) else o for o in operands])
+        if key not in self._made:
+            # The operands are kept beside it, so that nothing else gets the id of one.
+            self._made[key] = function(*operands), operands
+        made: T = self._made[key][0]
+        return made
 
     def same(self, array: Any) -> Any:
         """Return the first array that had these bytes."""
