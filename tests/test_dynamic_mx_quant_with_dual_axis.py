@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import exhaustive
 import mx_loops
 import numpy as np
 import pytest
@@ -57,7 +58,7 @@ class TestVectors:
         assert_same_bits(tuple(some[i] for i in wanted), tuple(every[i] for i in wanted))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40 // exhaustive.every(4), deadline=None)
 @given(st.data(), st.sampled_from(RULES))
 def test_against_a_loop(data: st.DataObject, rule: Rule) -> None:
     format, mode, alg, end = rule
