@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..measure.differing import differ
 from ..operators.formula import Formula, named
 from ..operators.model import Model
 from ..results import VariantMatch
 from .profiles import PROFILES, called
-from .trial import Actual, Array, Counts, Trial, Work, counted, difference, exact_everywhere
+from .trial import Actual, Array, Counts, Trial, Work, counted, exact_everywhere
 
 WIDTH = 4
 """How many formulas are varied at a time."""
@@ -83,12 +84,15 @@ class Search:
         shares = np.zeros((len(self.actual.given), len(self._pieces)))
         for share, i in zip(shares, self.actual.given, strict=True):
             actual, other = self.actual.outputs[i], outputs[i]
-            if actual is None or other is None or not actual.size:
+            assert actual is not None
+            if other is None or not actual.size or other.size != actual.size:
                 continue
             ours, theirs = (np.ascontiguousarray(side).reshape(-1) for side in (actual, other))
-            for number, piece in enumerate(self._pieces):
-                span = slice(*piece.spans[i])
-                share[number] = difference(ours[span], theirs[span]) / actual.size
+            begins, ends = np.array([piece.spans[i] for piece in self._pieces]).T
+            some = begins < ends
+            # Each piece begins where the one before ends.
+            counts = np.add.reduceat(differ(ours, theirs), begins[some], dtype=np.int64)
+            share[some] = counts / actual.size
         return shares
 
     def differing(self, formula: Formula) -> Counts:
