@@ -170,10 +170,10 @@ class Search:
         return sorted((f for f in some if self.score(f) < least), key=self.score)[:WIDTH]
 
     def _most_differing(self, formula: Formula) -> list[Work]:
-        """Return the parts of the sample where a formula differs most, until that is enough."""
+        """Return the parts of the sample where a formula differs most: with most, or SOME of it."""
         works = sorted(self._works.values(), key=lambda w: -self._share(w.differing(formula)))
         counts = np.cumsum([work.differing(formula).sum() for work in works])
-        return works[: 1 + int(np.searchsorted(counts, SOME))]
+        return works[: 1 + int(np.searchsorted(counts, min(SOME, sum(counts[-1:]) // 2 + 1)))]
 
     def _is_below(self, share: float, formula: Formula, works: Sequence[Work]) -> bool:
         """Tell whether a formula has less than a share otherwise, of some parts of the sample."""
