@@ -106,10 +106,7 @@ class Search:
 
     def score(self, formula: Formula) -> float:
         """Return the share of elements that a formula has otherwise, of all outputs alike."""
-        return self._share(self.differing(formula))
-
-    def _share(self, counts: Counts) -> float:
-        return float((counts / np.maximum(self.sampled, 1)).sum())
+        return float((self.differing(formula) / np.maximum(self.sampled, 1)).sum())
 
     @property
     def best(self) -> Formula:
@@ -163,27 +160,27 @@ class Search:
         it leaves nothing, those that leave nothing either are kept in mind.
         """
         self._seen.update(formula.key for formula in formulas)
-        works = self._most_differing(than)
-        there = sum(self._share(work.differing(than)) for work in works) or NOTHING
-        some = [formula for formula in formulas if self._is_below(there, formula, works)]
-        least = self.score(than)
+        works, least = self._most_differing(than), self.score(than)
+        there = self._share_in(works, than) or NOTHING
+        some = [f for f in formulas if self._share_in(works, f, there) < there]
         return sorted((f for f in some if self.score(f) < least), key=self.score)[:WIDTH]
 
     def _most_differing(self, formula: Formula) -> list[Work]:
         """Return the parts of the sample where a formula differs most: with most, or SOME of it."""
-        works = sorted(self._works.values(), key=lambda w: -self._share(w.differing(formula)))
+        works = sorted(self._works.values(), key=lambda w: -self._share_in([w], formula))
         counts = np.cumsum([work.differing(formula).sum() for work in works])
         return works[: 1 + int(np.searchsorted(counts, min(SOME, sum(counts[-1:]) // 2 + 1)))]
 
-    def _is_below(self, share: float, formula: Formula, works: Sequence[Work]) -> bool:
-        """Tell whether a formula has less than a share otherwise, of some parts of the sample."""
-        found = 0.0
+    def _share_in(self, works: Sequence[Work], formula: Formula, enough: float = np.inf) -> float:
+        """Return what parts of the sample have of a formula's score, or what is enough of it."""
+        sizes: list[int] = np.maximum(self.sampled, 1).tolist()
+        share = 0.0
         for work in works:
-            for output, size in zip(self.actual.given, self.sampled, strict=True):
-                found += work.differing_of(formula, output) / max(size, 1)
-                if found >= share:
-                    return False
-        return True
+            for output, size in zip(self.actual.given, sizes, strict=True):
+                share += work.differing_of(formula, output) / size
+                if share >= enough:
+                    return share
+        return share
 
     def _note(self, formulas: Sequence[Formula]) -> None:
         """Keep what explains most of the sample up to ties."""

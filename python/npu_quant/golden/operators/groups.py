@@ -183,12 +183,17 @@ def operands(formula: Formula, part: GroupedPart) -> Operands:
 
 def scales(formula: Formula, part: GroupedPart) -> Array | None:
     """Return the scales of a part, or what is handed over instead."""
-    size = groups_of(formula, part).reported(part.model.size)
-    if size is None:
-        return None
-    scale = scale_of(formula, part.model, size)
-    other: Array = formula["reported"].function(scale, size, part.model)
-    return part.model.tiling.there(np.asarray(part.same(other)), *part.rows)
+
+    def make() -> Array | None:
+        size = groups_of(formula, part).reported(part.model.size)
+        if size is None:
+            return None
+        scale = scale_of(formula, part.model, size)
+        other: Array = formula["reported"].function(scale, size, part.model)
+        return part.model.tiling.there(np.asarray(part.same(other)), *part.rows)
+
+    own = (formula[slot] for slot in ("values", "scale", "bound", "reported"))
+    return part.once(("scales", *own), make)
 
 
 def text(formula: Formula, x: str = "x") -> str:
