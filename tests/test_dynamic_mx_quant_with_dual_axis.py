@@ -1,4 +1,7 @@
-"""npu_dynamic_mx_quant_with_dual_axis by hand, and its formula against a loop."""
+"""npu_dynamic_mx_quant_with_dual_axis by hand, and its formula against a loop.
+
+`make test` draws a quarter of the arrays for the loop: either axis is npu_dynamic_mx_quant's, which has its own.
+"""
 
 from __future__ import annotations
 
