@@ -262,6 +262,15 @@ def fake_tensor() -> Device:
     )  # fmt: skip
 
 
+@cache
+def fake_small() -> Device:
+    """Return values that are less than roundings beside codes are; none is below quant_min."""
+    return call(
+        "fake_quantize_per_tensor_affine", self=activations(dtype=F32) * F32(1e-6), scale=1e-7,
+        zero_point=7, quant_min=-128, quant_max=127,
+    )  # fmt: skip
+
+
 def alone(golden: Array, actual: Array, encode: Any, v: Array | None = None) -> Device:
     v = actual if v is None else v
     return Device(None, {}, {"y": actual}, v, encode, {"y": golden})

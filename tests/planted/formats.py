@@ -184,7 +184,9 @@ def float4_below(v: Array) -> Array:
 
 KINDS = (
     Kind(int8, "scale of a row", wrong_scale(ROW_17, 1.03), RIGHT_ROW, "row 17|column 17|place 17"),
-    Kind(int8, "scale of a row, codes right", scales(by(1.03), ROW_17), RIGHT_ROW, "17", is_named=False),
+    Kind(int8, "scale of a row, codes right", scales(by(1.03), ROW_17), RIGHT_ROW, "17"),
+    Kind(int8, "scales of two rows, codes right", scales(by(0.9), [17, 200]), r"factor of 0.9 \(-10 %\)", r"\[17\] and \[200\]"),
+    Kind(int8, "last scale 0", scales(zero, np.s_[-1]), "0.*written", r"\[255\]"),
     Kind(int8, "scale of rows", wrong_scale(ROWS, 0.9), r"-10 %", IN_ROWS),
     Kind(int8, "scale of all", wrong_scale(faults.ALL, 1.05), r"\+5 %", "every|all"),
     Kind(int8, "rows moved", codes(moved(8, 0), ROWS), r"at other places.*golden's|moved", "64"),
@@ -268,6 +270,8 @@ KINDS = (
     Kind(mxfp8, "mxscale in another order", mxscale(rows_before), "layout|order|transposed|swapped"),
     Kind(mxfp8, "mxscale lanes apart", mxscale(swapped_lanes), "layout|order|lane|pair|bytes in rows"),
     Kind(mxfp8, "mxscale of a row", mxscale(one_more, np.s_[100]), "1 is added|factor of 2|one more|a step", "row 100"),
+    Kind(mxfp8, "mxscale of a block", mxscale(one_more, np.s_[100, 3, 1]), r"factor of 2 \(\+100 %\)", r"row 100.*block 7|\[100, 3, 1\]"),
+    Kind(mxfp8, "mxscale of a block and its codes", both(numbers(by(0.5), np.s_[100, 224:256]), mxscale(one_more, np.s_[100, 3, 1])), r"factor of (2|(about )?0.5)", "row 100"),
     Kind(mxfp8, "mxscale of the tail 0", mxscale(zero, np.s_[:, 15, 1]), "0 everywhere|everywhere.*written", "block 31"),
     Kind(mxfp8, "tail unwritten", codes(zero, np.s_[:, 992:]), WORDS_ZERO, "columns 992"),
     Kind(mxfp8, "rows of a core unwritten", codes(zero, CORE), WORDS_ZERO, EIGHTH),

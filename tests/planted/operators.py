@@ -18,6 +18,7 @@ from planted.devices import (
     block,
     block_tiles,
     fake_channel,
+    fake_small,
     fake_tensor,
     mx_columns,
     mx_dual,
@@ -131,6 +132,12 @@ def multiplied_first(device: Device) -> Outputs:
     return {"y": (i["x"].astype(F32) * i["scale"] + i["offset"]).astype(F16)}
 
 
+def codes_behind(device: Device) -> Outputs:
+    """Hand out the codes, with their zero points."""
+    i = device.inputs
+    return {"output": np.clip(np.rint(device.v), i["quant_min"], i["quant_max"]).astype(F32)}
+
+
 def halves(a: Array) -> Array:
     """Write the second half of the columns first."""
     return np.roll(a, a.shape[-1] // 2, -1)
@@ -200,7 +207,7 @@ KINDS = (
     Kind(quantize_uint8, "as int8", codes(minus_128), "128 is added|(top|first|sign) bit|sign is flipped"),
     Kind(quantize_uint8, "zero_points ignored", input_("zero_points", zero), f"{ZERO_POINT}.*{IGNORED}"),
     Kind(mx_columns, "mxscale shifted", mxscale(moved(1, 0)), "shifted|other places|moved"),
-    Kind(mx_columns, "mxscale of a column", mxscale(one_more, np.s_[:, 77]), "factor of 2|1 is added|one more|a step", "column 77", is_named=False),
+    Kind(mx_columns, "mxscale of a column", mxscale(one_more, np.s_[:, 77]), "factor of 2|1 is added|one more|a step", "column 77"),
     Kind(mx_columns, "tile unwritten", codes(zero, TILE), WORDS_ZERO, IN_TILE),
     Kind(mx_columns, "blocks along the rows", lambda d: {"y": of_call(d.op, {**d.inputs, "axis": -1}).outputs["y"]}, "axis"),
     Kind(mx_e5m2, "mxscale shifted", mxscale(next_block), "shifted right by 1 block"),
@@ -220,10 +227,15 @@ KINDS = (
     Kind(block, "amax without the end of blocks", block_without, r"left out|leaves out|without"),
     Kind(block, "scale of the block before", scales(moved(1, 1)), "shifted|neighbour|other"),
     Kind(block, "scale of a row", both(numbers(by(0.5), np.s_[17]), scales(by(2), np.s_[17])), r"17.*\+1e\+02 %|\+100 %|factor of (about )?(2|0.5) .*17|factor of 2.*17", "17"),
+    Kind(block, "scale of a block, codes right", scales(by(1.03), np.s_[17, 1]), r"factor of 1.03 \(\+3 %\)", r"\[17, 1\]"),
+    Kind(block, "scale of a block", both(numbers(by(0.8), np.s_[17, 128:256]), scales(by(1.25), np.s_[17, 1])), r"factor of (1.25|(about )?0.8)|\+25 %", "row 17 columns 128-255"),
+    Kind(block, "two scales of all 0", scales(zero, np.s_[3::200, 5]), "0.*written", r"\[3, 5\] and \[203, 5\]"),
     Kind(block, "tail block unwritten", codes(zero, np.s_[:, 896:]), WORDS_ZERO, "columns 896 to 999"),
     Kind(block, "rows of a core unwritten", codes(zero, CORE), WORDS_ZERO, EIGHTH),
     Kind(block, "e5m2 bytes", lambda d: {**(o := of_call(d.op, {**d.inputs, "dst_type": "float8_e5m2"}).outputs), "y": o["y"].view(d.outputs["y"].dtype)}, "float8_e5m2"),
-    Kind(block_tiles, "one scale wrong", lambda d: {"scale": np.where(np.arange(8) == 3, d.outputs["scale"] * F32(2), d.outputs["scale"])}, "factor of 2", "column 3", is_named=False),
+    Kind(block_tiles, "a column of scales wrong", scales(by(2), np.s_[:, 3]), "factor of 2", r"\[0, 3\] and \[1, 3\]"),
+    Kind(block_tiles, "scale of a tile, codes right", scales(by(1.03), np.s_[1, 3]), r"factor of 1.03 \(\+3 %\)", r"\[1, 3\]"),
+    Kind(block_tiles, "scale of a tile", both(numbers(by(1 / 1.03), np.s_[128:, 384:512]), scales(by(1.03), np.s_[1, 3])), r"factor of (1.03|about 0.97)|\+3 %", "columns 384"),
     Kind(block_tiles, "scale transposed", lambda d: {"scale": np.ascontiguousarray(d.outputs["scale"].T).reshape(2, 8)}, "transposed|swapped|layout|order"),
     Kind(block_tiles, "rows for tiles", lambda d: {"y": of_call(d.op, {**d.inputs, "row_block_size": 1}).outputs["y"]}, "row_block_size"),
     Kind(block_tiles, "tile shifted", codes(moved(-3), TILE), "shifted left by 3", IN_TILE),
@@ -232,7 +244,7 @@ KINDS = (
     Kind(asymmetric, "offset shifted", lambda d: {"offset": np.roll(d.outputs["offset"], 1)}, "shifted|other places"),
     Kind(asymmetric, "range without the tail", range_without, LEFT_OUT),
     Kind(asymmetric, "smooth_scales ignored", input_("smooth_scales", np.ones_like), f"smooth_scales.*{IGNORED}"),
-    Kind(asymmetric, "scale of a row", scales(by(1.03), np.s_[17]), r"factor of 1.03|\+3 %", "17", is_named=False),
+    Kind(asymmetric, "scale of a row", scales(by(1.03), np.s_[17]), r"factor of 1.03|\+3 %", "17"),
     Kind(asymmetric, "rows truncated", numbers(trunc, ROWS), "trunc", IN_ROWS),
     Kind(asymmetric, "rows of a core unwritten", codes(zero, CORE), WORDS_ZERO, EIGHTH),
     Kind(asymmetric, "tile stale", codes(random, TILE), UNRELATED, IN_TILE, is_named=False),
@@ -251,14 +263,24 @@ KINDS = (
     Kind(anti_mx, "tile unwritten", codes(zero, TILE), WORDS_ZERO, IN_TILE),
     Kind(fake_channel, "zero_point ignored", input_("zero_point", zero), f"{ZERO_POINT}.*{IGNORED}"),
     Kind(fake_channel, "scale shifted", input_("scale", moved(1)), f"scale.*{NEXT}"),
-    Kind(fake_channel, "codes for values", lambda d: {"output": d.outputs["output"] / d.inputs["scale"]}, "scale", is_named=False),
+    Kind(fake_channel, "codes for values", lambda d: {"output": d.outputs["output"] / d.inputs["scale"]}, "codes.*less the zero points"),
+    Kind(fake_channel, "codes for values, with zero points", codes_behind, "codes.*instead of values"),
+    Kind(fake_channel, "codes for values in rows", within(codes_behind, ROWS), "codes.*instead of values", IN_ROWS),
+    Kind(fake_tensor, "codes for values", codes_behind, "codes.*instead of values"),
     Kind(fake_channel, "a column's factor", codes(by(2), np.s_[:, 7]), "factor of 2", "column 7"),
     Kind(fake_channel, "tile unwritten", codes(zero, TILE), WORDS_ZERO, IN_TILE),
-    Kind(fake_channel, "rows truncated", numbers(trunc, ROWS), "trunc", IN_ROWS, is_named=False),
-    Kind(fake_channel, "quant_min", called(quant_min=lambda i: -127, quant_max=lambda i: 10), "quant_max", is_named=False),
+    Kind(fake_channel, "rows truncated", numbers(trunc, ROWS), "trunc", IN_ROWS),
+    Kind(fake_channel, "core rounded up", numbers(np.ceil, CORE), "ceil", EIGHTH),
+    Kind(fake_channel, "quant_min", called(quant_min=lambda i: -127, quant_max=lambda i: 10), "-127 (and|to) 10"),
+    Kind(fake_channel, "range of uint8", called(quant_min=lambda i: 0, quant_max=lambda i: 255), "0 (and|to) 255"),
+    Kind(fake_channel, "range of int4 in rows", within(called(quant_min=lambda i: -8, quant_max=lambda i: 7), ROWS), "-8 (and|to) 7", IN_ROWS),
+    Kind(fake_tensor, "range of int4", called(quant_min=lambda i: -8, quant_max=lambda i: 7), "-8 (and|to) 7"),
+    Kind(fake_tensor, "rows truncated", numbers(trunc, ROWS), "trunc", IN_ROWS),
     Kind(fake_tensor, "mask inverted", lambda d: {"mask": ~d.outputs["mask"]}, "invert|flipped|negat|opposite|exchanged"),
     Kind(fake_tensor, "mask all true", lambda d: {"mask": d.outputs["mask"] | True}, "(True|1) everywhere"),
     Kind(fake_tensor, "zero_point ignored", called(zero_point=lambda i: 0), f"{ZERO_POINT}.*{IGNORED}"),
+    Kind(fake_small, "quant_max", called(quant_max=lambda i: 10), "-128 (and|to) 10"),
+    Kind(fake_small, "rows truncated", numbers(trunc, ROWS), "trunc", IN_ROWS),
     Kind(two_int8, "rows of a core unwritten", codes(zero, CORE), WORDS_ZERO, EIGHTH),
     Kind(two_int8, "rows of a core negated", codes(negated, CORE), "sign is flipped", EIGHTH),
     Kind(two_int8, "tile transposed", codes(transposed, SQUARE), "transposed|swapped", IN_SQUARE),

@@ -314,8 +314,8 @@ NAMED = [
     Fault(
         "causes: what a cause spoils does not count",
         f"{JUDGE}/look.py",
-        " + np.count_nonzero(spoilt)",
-        "",
+        "(self.wrong | ~self.alike(golden, guess.values))",
+        "self.wrong",
         "golden_planted",
     ),
     Fault(

@@ -17,12 +17,13 @@ from ..elements import Elements, elements_of_output
 from ..measure.layout import Layout
 from ..measure.parts import Index, Part, elements, part_of, some_of, whole
 from ..operators import Model
+from ..operators.formula import Formula
 from ..results import OutputComparison, Where
 from ..sides import Paired
 from ..sources import ArraySource, size_of
 from . import verdict
 from .calls import Call, other_calls, source_of
-from .changes import CHANGES, number, scaled
+from .changes import CHANGES, multiplied, number, scaled
 from .look import FEW, FEW_CODES, FEW_FLOATS, LEFT, Guess, Look
 from .moves import layouts
 from .refusal import is_constant
@@ -41,6 +42,10 @@ _ALIKE = 0.002
 """Of what a call may leave more than a change of the codes alone, which it is a reason for."""
 _SCATTERED = 1000
 """What is wrong everywhere makes one in so many elements differ, at least."""
+_FEW_SCALES, _MOST_SCALES = 4, 1 << 18
+"""So many wrong scales, of at most so many, are told one by one."""
+_STEPS, _WIDTH = 2, 4
+"""In how many steps a formula of a place may differ, and how many of one step are varied."""
 
 
 def with_causes(
@@ -69,6 +74,7 @@ def with_causes(
                 for case in cases:
                     case.look_at(call)
         for case in cases:
+            case.look_at_codes(outputs)
             case.look_at_others(pairs)
     found = {case.output.name: case.cause for case in cases if case.cause}
     return [
@@ -160,6 +166,26 @@ class _Case:
                 self._left, self.is_settled = min(left, self._left), left * _SURE <= 1
                 return
 
+    def look_at_codes(self, outputs: Sequence[OutputComparison]) -> None:
+        """Look at the scales one by one, where the codes that they go with are right."""
+        model, golden = self.model, self._given[1]
+        if self.cause or model is None or self.output.metrics is None:
+            return
+        numbers = {o.name: model.outputs.index(o.name) for o in outputs if o.kind == "codes"}
+        theirs = [n for n, i in numbers.items() if self.number in model.scale_outputs(i)]
+        are_right = all(o.passed for o in outputs if o.name in theirs)
+        if not theirs or not are_right or size_of(golden) > _MOST_SCALES:
+            return
+        places = map(np.arange, Layout.of(golden.shape))
+        every = self._look(Part(*self._given, self.own, "", *places))
+        known = [look for look in self._looks if look.part.name and look.count == every.count]
+        for look in known or _singled_out(every, model):
+            if not np.any(look.part.values[0][look.wrong]):
+                self.cause = _written(look, "0")
+            for guess in multiplied(look):
+                if not look.unlike(guess._replace(known=look.wrong)):
+                    self.cause = guess.text
+
     def look_at_others(self, pairs: Sequence[Paired]) -> None:
         """Look at the other outputs, and at the inputs; say at last what is none of the golden."""
         if self.cause:
@@ -189,9 +215,31 @@ def _constant(look: Look) -> Iterator[str]:
         return  # nearly all of the place was so before
     if flat.size < FEW or not verdict.is_constant(flat) or not look.count:
         return
+    yield _written(look, number(flat[0], part.own))
+
+
+def _singled_out(look: Look, model: Model) -> Iterator[Look]:
+    """Name the few scales that are wrong."""
+    part, wrong, shape = look.part, look.wrong, look.part.golden.shape
+    places = part.index[wrong].tolist()
+    if not 0 < len(places) <= _FEW_SCALES:
+        return
+    titles = [str([int(i) for i in np.unravel_index(place, shape)]) for place in places]
+    for i, place in enumerate(places):
+        if words := model.place_of(look.output, place):
+            titles[i] += f" ({words})"
+    name = f"scale{'s' * (len(titles) > 1)} {' and '.join(titles)}"
+    rows, columns = part.rows[wrong.any(axis=1)], part.columns[wrong.any(axis=0)]
+    few = dataclasses.replace(part, name=name, rows=rows, columns=columns)
+    yield dataclasses.replace(look, part=few)
+
+
+def _written(look: Look, value: str) -> str:
+    """Say that a place holds one value; of 0 ask whether it was ever written."""
+    part = look.part
     never = f": {'were they' if part.is_several else 'was it'} ever written?"
     is_zero = not part.codes[0].reshape(-1)[0]
-    yield f"{part.subject} {number(flat[0], part.own)} everywhere{never if is_zero else ''}"
+    return f"{part.subject} {value} everywhere{never if is_zero else ''}"
 
 
 def _swapped_axes(actual: Source, golden: Source, own: Elements) -> Iterator[str]:
@@ -262,32 +310,37 @@ def _is_other(look: Look, actual: Any, other: Any, golden: Any) -> bool:
 
 
 def _formulas(look: Look) -> Iterator[str]:
-    """Find a named formula that gives the codes of a place."""
+    """Find a formula that gives the codes of a place: of one other step, else of two."""
     model, output = look.model, look.output
     if model is None:
         return
     places = look.part.index[look.wrong]
-    chunks = [c for c in model.parts() if c.spans[output][0] < c.spans[output][1]]
-    counts = [
-        int(np.count_nonzero((places >= c.spans[output][0]) & (places < c.spans[output][1])))
-        for c in chunks
-    ]
-    if not counts or not max(counts):
-        return
-    chunk = chunks[int(np.argmax(counts))]
+    chunk = max(model.parts(), key=lambda c: _held(c.spans[output], places))
     begin, end = chunk.spans[output]
     known = (look.part.index >= begin) & (look.part.index < end)
     rows = np.flatnonzero(known.any(axis=1))
     part = dataclasses.replace(look.part, rows=look.part.rows[rows])
     small = dataclasses.replace(look, part=part)
     at = np.clip(part.index - begin, 0, end - begin - 1)
-    for formula in model.form.listed(model):
+
+    def guess(formula: Formula) -> Guess:
         codes = model.form.outputs[output].make(formula, chunk)
-        if codes is not None:
-            text = f'the formula "{formula.variant(model).name}" {look.part.where}'
-            if small.left(Guess(text, part.own.values(codes[at]), known[rows])) < np.inf:
-                yield text
+        values = np.full(at.shape, np.nan) if codes is None else part.own.values(codes[at])
+        return Guess("", values, known[rows])
+
+    formulas, steps = list(model.form.listed(model)), model.form.steps_for(model)
+    for _ in range(_STEPS if steps else 0):
+        formulas.sort(key=lambda formula: small.unlike(guess(formula)))
+        if small.left(guess(formulas[0])) < np.inf:
+            yield f'the formula "{formulas[0].variant(model).name}" {look.part.where}'
+            break
+        formulas = [f.but(**{slot: step}) for f in formulas[:_WIDTH] for slot, step in steps]
     chunk.forget()
+
+
+def _held(span: tuple[int, int], places: Index) -> int:
+    """Count the places in a range."""
+    return int(np.count_nonzero((places >= span[0]) & (places < span[1])))
 
 
 def _cosine(look: Look) -> float:

@@ -69,6 +69,8 @@ class Look:
         """How far the roundings of a formula may move a float; None where that is not known."""
         if self.model is None or not self.has_ties or not isinstance(self.part.own, Floats):
             return None
+        if self.model.codes_behind(self.output, self.part.index) is not None:
+            return None  # they move a code
         magnitude = self._test.magnitude.astype(np.float32)
         allowed = self.model.allowed_for(self.output) * np.spacing(magnitude).astype(np.float64)
         return np.nan_to_num(allowed).reshape(self.part.index.shape)
@@ -124,13 +126,16 @@ class Look:
         count = self.count if self.has_ties else int(np.count_nonzero(self.differs))
         return count >= FEW_CODES and self.count >= FEW_FLOATS
 
+    def unlike(self, guess: Guess) -> int:
+        """Count what a guess leaves of what is wrong, and what it spoils of the rest."""
+        actual, golden = self.part.values
+        unlike = ~self.alike(actual, guess.values) & guess.known
+        # What is not wrong may be the golden's or, by rounding, beside it.
+        return int(np.count_nonzero(unlike & (self.wrong | ~self.alike(golden, guess.values))))
+
     def left(self, guess: Guess) -> float:
         """Return which share of what is wrong a guess leaves or spoils; inf if too much."""
-        actual, golden = self.part.values
-        unlike, wrong = ~self.alike(actual, guess.values) & guess.known, self.wrong & guess.known
-        spoilt = unlike & ~wrong & ~self.alike(golden, guess.values)
-        left = np.count_nonzero(unlike & wrong) + np.count_nonzero(spoilt)
-        count = np.count_nonzero(wrong)
+        left, count = self.unlike(guess), np.count_nonzero(self.wrong & guess.known)
         is_enough = self.is_enough or (guess.has_many and self.count >= FEW_FLOATS)
         is_cause = is_enough and 3 * count >= self.count and left * LEFT <= count
         return left / count if is_cause else np.inf

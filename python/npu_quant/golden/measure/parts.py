@@ -61,7 +61,7 @@ class Part:
     @property
     def is_several(self) -> bool:
         """Whether the name is that of several rows or columns."""
-        return self.name.startswith(("rows", "columns", "blocks"))
+        return self.name.startswith(("rows", "columns", "blocks", "scales"))
 
     @property
     def where(self) -> str:

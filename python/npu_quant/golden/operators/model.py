@@ -255,6 +255,10 @@ class Model(abc.ABC):
         """Return what ties some elements of an output: their format, unless a model has its own."""
         return self.elements_of(output)
 
+    def codes_behind(self, output: int, index: NDArray[np.int64]) -> Any:
+        """Return the grid of codes on which some elements of an output lie; None if on none."""
+        return None
+
     def numbers(self, output: int, index: NDArray[np.int64], codes: Array, scale: Array) -> Float64:
         """Return what some codes and their scales stand for."""
         raise NotImplementedError
