@@ -300,6 +300,14 @@ class TestShifts:
         named = f"row 5 is shifted right by {by} column{'s' * (by > 1)}"
         assert (found == (named,)) == is_named, found
 
+    @pytest.mark.parametrize("rows", [slice(5, 6), slice(5, 9)])
+    def test_of_half_a_block(self, rows: slice) -> None:
+        golden = RNG.standard_normal((448, 384)).astype(np.float32)
+        actual = golden.copy()
+        actual[rows, 64:128] = golden[rows, :64]
+        named = ("row 5 columns 64-127 is shifted right by 64 columns",)
+        assert causes(actual, golden) == named
+
     def test_of_one_column(self) -> None:
         golden = numbers(64, 64)
         actual = golden.copy()
