@@ -13,7 +13,7 @@ from ...arrays import Source
 from ..elements import Elements, Small
 from ..results import Concentration, Metrics, Where
 from .collected import Collector, Tally
-from .layout import Layout
+from .layout import Layout, together
 from .metrics import MOST_COLUMN_BUCKETS, Positions
 from .parts import narrowed
 
@@ -228,27 +228,17 @@ def _narrowed(found: Concentration, actual: Source, golden: Source) -> Concentra
     return dataclasses.replace(found, named=" and ".join(texts) + more)
 
 
-def has_axis(source: Source, axis: int) -> bool:
+def has_axis(shape: tuple[int, ...], axis: int) -> bool:
     """Say whether an array has an axis of that number, counted from either end."""
-    rank = len(source.shape)
-    return -rank <= axis < rank
+    return -len(shape) <= axis < len(shape)
 
 
 def axis_of(shape: tuple[int, ...], axis: int | None) -> int | None:
     """Return an axis to look along besides rows and columns, which are named as such."""
     rank = len(shape)
-    if axis is None or not -rank <= axis < rank or axis % rank == rank - 1 or rank == 2:
+    if axis is None or not has_axis(shape, axis) or axis % rank == rank - 1 or rank == 2:
         return None
     return axis % rank
-
-
-def _coarse(counts: NDArray[np.int64], bucket: int) -> tuple[NDArray[np.int64], int]:
-    """Return counts of rows as so many as there are of columns: they are kept."""
-    together = 1
-    while len(counts) > together * MOST_COLUMN_BUCKETS:
-        together *= 2
-    starts = np.arange(0, len(counts), together)
-    return np.add.reduceat(counts, starts), bucket * together
 
 
 def locate(
@@ -281,7 +271,9 @@ def locate(
     worst = metrics.worst if worst is None else worst
     worst = metrics.first if worst is None else worst
     found, counts = _concentrations(collected, positions, layout, axis, by_ties=by_ties)
-    row_counts, row_bucket = _coarse(positions.row_counts, positions.row_bucket)
+    row_counts, row_bucket = together(
+        positions.row_counts, positions.row_bucket, MOST_COLUMN_BUCKETS
+    )
     return Where(
         first=metrics.first,
         worst=worst,
