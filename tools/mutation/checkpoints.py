@@ -327,7 +327,7 @@ NAMED = [
     ),
     Fault(
         "causes: rows are moved where one of them is",
-        f"{JUDGE}/causes.py",
+        f"{JUDGE}/moves.py",
         "if not moved or 2 * len(moved) < len(wrong):",
         "if not moved:",
         "golden_causes",
@@ -341,7 +341,7 @@ NAMED = [
     ),
     Fault(
         "causes: a square array equal to its transpose has swapped axes",
-        f"{JUDGE}/causes.py",
+        f"{JUDGE}/moves.py",
         "    if n == m:\n        others.append(g.T)\n",
         "",
         "golden_causes",

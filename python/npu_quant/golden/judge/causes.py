@@ -7,31 +7,25 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...arrays import Source
-from ..elements import Elements, elements_of_output
+from ..elements import elements_of_output
 from ..measure.layout import Layout
-from ..measure.parts import Index, Part, elements, part_of, some_of, whole
+from ..measure.parts import Index, Part, part_of, whole
 from ..operators import Model
 from ..operators.formula import Formula
-from ..results import OutputComparison, Where
+from ..results import OutputComparison
 from ..sides import Paired
 from ..sources import ArraySource, size_of
 from . import verdict
 from .calls import Call, other_calls, source_of
 from .changes import CHANGES, multiplied, number, scaled
-from .look import FEW, FEW_CODES, FEW_FLOATS, LEFT, Guess, Look
-from .moves import layouts
+from .look import FEW, LEFT, Guess, Look
+from .moves import layouts, moved_rows, swapped_axes
 from .refusal import is_constant
 
-_MOST_ROWS, _MOST_WIDTH = 1 << 12, 1 << 10
-_COLUMNS_LOOKED_AT = 64
-_WRONG_ROW = 10
-"""A row is wrong, and not off by ties, if one in so many of its elements differs."""
 _LEAST_UNRELATED, _COSINE = 1 << 12, 0.05
 """A cosine of chance is 3 times smaller, of so many elements."""
 _LEAST_THERE = 1 << 9
@@ -127,9 +121,9 @@ class _Case:
             if look.part.name or is_constant(self._sides[0]):
                 yield from ((text, 0, True) for text in _constant(look))
         if where is None or metrics is None or metrics.mismatches * LEFT >= metrics.count:
-            yield from ((text, 0, True) for text in _swapped_axes(*self._sides, self.own))
+            yield from ((text, 0, True) for text in swapped_axes(*self._sides, self.own))
         if where is not None:
-            yield from ((text, 0, True) for text in _moved_rows(*self._sides, self.own, where))
+            yield from ((text, 0, True) for text in moved_rows(*self._sides, self.own, where))
         for look in self._looks:
             # One factor is told by what is right, too: few that are wrong are enough.
             changes = CHANGES if look.is_enough else (scaled,)
@@ -240,73 +234,6 @@ def _written(look: Look, value: str) -> str:
     never = f": {'were they' if part.is_several else 'was it'} ever written?"
     is_zero = not part.codes[0].reshape(-1)[0]
     return f"{part.subject} {value} everywhere{never if is_zero else ''}"
-
-
-def _swapped_axes(actual: Source, golden: Source, own: Elements) -> Iterator[str]:
-    """Compare some rows of the golden with the columns that would come from them."""
-    *batch, n, m = golden.shape if len(golden.shape) > 1 else (0, 0)
-    if min(n, m) < 2 or actual.shape != (*batch, m, n):
-        return
-    ours, theirs = some_of(m), some_of(n)
-    a = own.values(elements(actual, ours, theirs))
-    g = own.values(elements(golden, theirs, ours)).T
-    # Neighbours are as much alike as chance has it; and there may be nothing to swap.
-    others = [np.roll(g, 1, axis=0), np.roll(g, 1, axis=1)]
-    if n == m:
-        others.append(g.T)
-    part = Part(actual, golden, own, "", ours, theirs)
-    look = Look(part, None, -1, has_ties=False)
-    unlike = [int(np.count_nonzero(~look.alike(a, other))) for other in (g, *others)]
-    if min(unlike[1:]) >= FEW_CODES and unlike[0] * LEFT <= min(unlike[1:]):
-        yield "the last two axes are swapped"
-
-
-def _moved_rows(actual: Source, golden: Source, own: Elements, where: Where) -> Iterator[str]:
-    """Find whole rows of the golden at other places."""
-    rows, columns = Layout.of(golden.shape)
-    begins = np.flatnonzero(where.row_counts * _WRONG_ROW > columns) * where.row_bucket
-    wrong = (begins[:, None] + np.arange(where.row_bucket)).reshape(-1)
-    wrong = wrong[wrong < rows][:_MOST_ROWS]
-    if rows < 2 or columns < FEW_FLOATS or not len(wrong):
-        return
-    some = np.arange(min(columns, _MOST_WIDTH))
-    among = np.arange(rows) if rows <= _MOST_ROWS else wrong
-    a, g = elements(actual, wrong, some), elements(golden, among, some)
-    nearest = _nearest_rows(a, g, own, some_of(len(some), _COLUMNS_LOOKED_AT))
-    look = Look(Part(actual, golden, own, "", wrong, some), None, -1, has_ties=False)
-    moved = [
-        (int(row), int(among[at]))
-        for row, codes, own_row, at in zip(
-            wrong, a, g[np.searchsorted(among, wrong)], nearest, strict=True
-        )
-        if _is_other(look, own.values(codes), own.values(g[at]), own.values(own_row))
-    ]
-    if not moved or 2 * len(moved) < len(wrong):
-        return
-    shown = ", ".join(f"{row} is the golden's {origin}" for row, origin in moved[:3])
-    more = f" and {len(moved) - 3} more" if len(moved) > 3 else ""
-    yield f"{where.axes[0]}s are at other places: {shown}{more}"
-
-
-def _nearest_rows(a: NDArray[Any], g: NDArray[Any], own: Elements, columns: Index) -> Index:
-    """Return of each row which of some others is nearest to it, by steps in some columns."""
-    ours, theirs = (
-        own.places(np.ascontiguousarray(side[:, columns])).astype(np.float64) for side in (a, g)
-    )
-    lengths = (theirs * theirs).sum(axis=1)
-    step = 256
-    nearest = [
-        np.argmin(lengths - 2 * (ours[i : i + step] @ theirs.T), axis=1)
-        for i in range(0, len(ours), step)
-    ]
-    return np.concatenate(nearest)
-
-
-def _is_other(look: Look, actual: Any, other: Any, golden: Any) -> bool:
-    """Say whether a row is another one of the golden than its own, and not of one value."""
-    left, differing = (int(np.count_nonzero(~look.alike(actual, g))) for g in (other, golden))
-    varied = bool(np.any(actual != actual[0]))
-    return varied and differing >= FEW_FLOATS and left * LEFT <= differing
 
 
 def _formulas(look: Look) -> Iterator[str]:
