@@ -112,6 +112,25 @@ def test_positive_numbers_are_no_other_input() -> None:
     assert said(compare(noise, golden)) == ""
 
 
+@pytest.mark.parametrize("places", [slice(17, 18), slice(64, 128), slice(None)])
+def test_scales_two_steps_off_beside_right_codes(places: slice) -> None:
+    """That is more than rounding explains, and like nothing."""
+    own = devices.int8()
+    scale = own.outputs["scale"].copy()
+    scale[places] = np.nextafter(np.nextafter(scale[places], F32(9)), F32(9))
+    comparison = own.compare({"scale": scale})
+    assert not comparison.passed
+    assert said(comparison) == ""
+
+
+def test_a_few_wrong_scales_of_different_factors() -> None:
+    own = devices.int8()
+    for factors in ([1.03, 1.04], [np.nan, 1.03], [1, 1.03, -1.03]):
+        scale = own.outputs["scale"].copy()
+        scale[17 : 17 + len(factors)] *= np.array(factors, F32)
+        assert said(own.compare({"scale": scale})) == ""
+
+
 def test_runs_of_a_value_have_nothing_added() -> None:
     golden = np.repeat(np.arange(8, dtype=np.int8), 128)[None].repeat(64, 0)
     actual = golden.copy()

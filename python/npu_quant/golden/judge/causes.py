@@ -172,6 +172,8 @@ class _Case:
             return
         places = map(np.arange, Layout.of(golden.shape))
         every = self._look(Part(*self._given, self.own, "", *places))
+        if not every.count:
+            return
         known = [look for look in self._looks if look.part.name and look.count == every.count]
         for look in known or _singled_out(every, model):
             if not np.any(look.part.values[0][look.wrong]):
@@ -216,7 +218,7 @@ def _singled_out(look: Look, model: Model) -> Iterator[Look]:
     """Name the few scales that are wrong."""
     part, wrong, shape = look.part, look.wrong, look.part.golden.shape
     places = part.index[wrong].tolist()
-    if not 0 < len(places) <= _FEW_SCALES:
+    if len(places) > _FEW_SCALES:
         return
     titles = [str([int(i) for i in np.unravel_index(place, shape)]) for place in places]
     for i, place in enumerate(places):

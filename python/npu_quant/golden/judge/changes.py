@@ -16,6 +16,7 @@ from .moves import elsewhere, layouts, orders
 Guesses = Callable[[Look], Iterator[Guess]]
 
 _SLACK = 1e-6
+"""Of factors, relative."""
 
 
 def number(value: float, own: Elements, digits: int = 6) -> str:
@@ -97,7 +98,8 @@ def multiplied(look: Look) -> Iterator[Guess]:
     factor = float(np.median((actual / golden)[some]))
     if isinstance(own, Small):
         factor = float(np.copysign(2.0 ** np.rint(np.log2(abs(factor))), factor)) if factor else 0
-    if np.isfinite(factor) and factor not in (0, 1):
+    # One so near 1 would be written as 1.
+    if np.isfinite(factor) and factor and abs(factor - 1) > _SLACK:
         values = golden * factor if isinstance(own, Floats) else _rounded(golden * factor, own)
         text = f"a factor of {factor:.6g} ({100 * (factor - 1):+.3g} %) {look.part.where}"
         yield Guess(text, values)
