@@ -67,12 +67,17 @@ def _unlikely(
 ) -> Concentration | None:
     """Return some places, `share` of all, if they hold half of the differences beyond chance."""
     # Between all places and their neighbours there are so many ranges.
-    is_range = len(places) > 2 and places[-1] - places[0] + 1 == len(places) == share[0]
+    is_range = 2 < share[0] == places[-1] - places[0] + 1
     ways = 2 * float(np.log10(share[1])) if is_range else None
     odds = log10_odds(held, of, *share, ways=ways)
     if odds >= UNLIKELY or 2 * held < of:
         return None
     return Concentration(kind, places, held, of, odds)
+
+
+def _is_denser(held: int, of: int, length: int, places: int) -> bool:
+    """Say whether differences lie so much more densely in some of all places than beside them."""
+    return (of - held) * length * _DENSER <= held * (places - length)
 
 
 def _least_likely(found: Iterable[Concentration | None]) -> Concentration | None:
@@ -103,13 +108,9 @@ def range_of(kind: str, counts: NDArray[np.int64], places: int) -> Concentration
     first, last = _densest(counts, *_densest(counts, *_shortest(counts)))
     inside = counts[first : last + 1]
     held, length = int(inside.sum()), len(inside)
-    if np.count_nonzero(inside) <= _MOST_PLACES or 2 * held < of:
+    if np.count_nonzero(inside) <= _MOST_PLACES or not _is_denser(held, of, length, places):
         return None
-    if (of - held) * length * _DENSER > held * (places - length):
-        return None
-    # Between all places and their neighbours there are so many ranges.
-    odds = log10_odds(held, of, length, places, ways=2 * float(np.log10(places)))
-    return None if odds >= UNLIKELY else Concentration(f"{kind}s", (first, last), held, of, odds)
+    return _unlikely(f"{kind}s", (first, last), held, of, (length, places))
 
 
 def _shortest(counts: NDArray[np.int64]) -> tuple[int, int]:
@@ -148,7 +149,7 @@ def period_of(kind: str, counts: NDArray[np.int64]) -> Concentration | None:
             padded[: len(counts)] = counts
             residues = padded.reshape(-1, period).sum(axis=0)
             residue, held, of = int(np.argmax(residues)), int(residues.max()), int(counts.sum())
-            if (of - held) * _DENSER <= held * (period - 1):
+            if _is_denser(held, of, 1, period):
                 found.append(_unlikely(kind, (period, residue), held, of, (1, period)))
     return _least_likely(found)
 
