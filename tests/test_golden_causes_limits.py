@@ -194,6 +194,16 @@ class TestEverywhere:
         found = causes(np.ascontiguousarray(golden.T), golden)
         assert (found == ("the last two axes are swapped",)) == is_named, found
 
+    @pytest.mark.parametrize(
+        ("shape", "is_named"), [((4, 5, 6, 7), True), ((4, 5, 2, 3, 7), False)]
+    )
+    def test_orders_of_four_axes_at_most(self, shape: tuple[int, ...], is_named: bool) -> None:
+        golden = numbers(1, 840).reshape(shape)
+        order = (1, 0, *range(2, len(shape)))
+        actual = golden.transpose(order).reshape(shape)
+        named = (f"elements lie in another order: in the order {order} of {shape}",)
+        assert (causes(actual, golden) == named) == is_named
+
     def test_a_single_row_has_none_to_swap(self) -> None:
         golden = numbers(1, 64)
         assert causes(golden.T.copy(), golden) == ()
