@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from planted import devices
 
 import npu_quant
 from npu_quant.golden import compare
@@ -259,6 +260,25 @@ class TestOneValue:
         actual = golden.copy()
         actual[5:7] = 0
         assert causes(actual, golden) == ("rows 5 to 6 are 0 everywhere: were they ever written?",)
+
+
+class TestFewScales:
+    @pytest.mark.parametrize("count", [1, 4, 5])
+    def test_of_four_at_most(self, count: int) -> None:
+        own = devices.int8()
+        scale = own.outputs["scale"].copy()
+        scale[17 : 17 + 9 * count : 9] *= np.float32(1.03)
+        named = " and ".join(f"[{17 + 9 * i}]" for i in range(count))
+        text = f"a factor of 1.03 (+3 %) in scale{'s' * (count > 1)} {named}"
+        found = own.compare({"scale": scale}).output("scale").causes
+        assert found == ((text,) if count <= 4 else ())
+
+    def test_not_where_codes_are_wrong_too(self) -> None:
+        own = devices.int8()
+        scale, y = own.outputs["scale"].copy(), own.outputs["y"].copy()
+        scale[17] *= np.float32(1.03)
+        y[40, ::9] = 77
+        assert own.compare({"scale": scale, "y": y}).output("scale").causes == ()
 
 
 class TestFewValues:
