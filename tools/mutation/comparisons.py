@@ -70,6 +70,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "golden/judge/outputs",
         "o.metrics is None",
     ): "where formulas are tried first is speed",
+    ("golden/judge/causes", "size_of(golden) >= _MOST_SCALES"): "how many are looked at is speed",
+    ("golden/judge/changes", "own.carrier.itemsize >= 1"): "a byte has no other order",
+    ("golden/judge/moves", "size >= _MOST_SEARCHED"): "how much is searched is speed",
+    ("golden/judge/calls", "p <= width < columns"): "zeros alone give what is named before",
     ("checkpoint/check_values", "values >= 0"): "0 is read as 0 in every dtype",
 }
 
