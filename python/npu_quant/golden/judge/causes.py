@@ -165,10 +165,14 @@ class _Case:
         model, golden = self.model, self._given[1]
         if self.cause or model is None or self.output.metrics is None:
             return
-        numbers = {o.name: model.outputs.index(o.name) for o in outputs if o.kind == "codes"}
-        theirs = [n for n, i in numbers.items() if self.number in model.scale_outputs(i)]
-        are_right = all(o.passed for o in outputs if o.name in theirs)
-        if not theirs or not are_right or size_of(golden) > _MOST_SCALES:
+        theirs = [
+            o
+            for o in outputs
+            if o.kind == "codes"
+            if self.number in model.scale_outputs(model.outputs.index(o.name))
+        ]
+        are_right = bool(theirs) and all(output.passed for output in theirs)
+        if not are_right or size_of(golden) > _MOST_SCALES:
             return
         places = map(np.arange, Layout.of(golden.shape))
         every = self._look(Part(*self._given, self.own, "", *places))
