@@ -72,6 +72,14 @@ def test_steps_at_random(share: float) -> None:
     assert comparison.where.concentrations == ()
 
 
+def test_a_step_away_from_zero_is_no_factor() -> None:
+    """One that is 1 would give as much, for numbers that may all have been ties."""
+    rng = np.random.default_rng(21)
+    golden = rng.integers(-120, 120, (64, 300)).astype(np.int8)
+    up = np.sign(golden) * (rng.random(golden.shape) < 0.3)
+    assert said(compare((golden + up).astype(np.int8), golden)) == ""
+
+
 def test_another_function_is_no_factor() -> None:
     """Truncation and halves away from zero: codes lie as a factor on some would have them."""
     own, golden = devices.int8(), devices.two_int8().golden["y"]

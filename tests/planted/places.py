@@ -143,6 +143,8 @@ KINDS = (
         Kind(make, "another input's", lambda d, own=own: stale(np.s_[:])(own()), "^another input's, or in another order: cosine ")
         for make, own in ((int8, int8), (e4m3, e4m3), (two_int8, int8), (alone_e4m3, e4m3))
     ),
+    exactly(int8, "cut off in rows", codes(lambda a: a.clip(-100, 90), ROWS), "values are cut off at -100 and 90 in rows 100 to 227"),
+    exactly(two_float32, "cut off", codes(lambda a: a.clip(-1.5, 1.25)), "values are cut off at -1.5 and 1.25 everywhere"),
     exactly(two_float32, "negated", codes(negated), "the sign is flipped everywhere"),
     exactly(two_float32, "0.5 added", codes(lambda a: a + np.float32(0.5)), "0.5 is added everywhere"),
     exactly(two_float32, "factor", codes(by(3)), "a factor of 3 (+200 %) everywhere"),
