@@ -11,6 +11,8 @@ from planted import devices
 
 import npu_quant
 from npu_quant.golden import compare
+from npu_quant.golden.elements import elements_of
+from npu_quant.golden.judge.changes import factors_of
 
 RNG = np.random.default_rng(0)
 
@@ -381,3 +383,21 @@ class TestFactors:
         actual[5] = np.rint(golden[5] * 1.25).astype(np.int8)
         found = causes(actual, golden)
         assert any("factor" in text for text in found) == is_named, found
+
+    def test_with_the_inputs_few_wrong_codes_are_enough(self) -> None:
+        """All that are right bear the factor out; of two arrays alone they do not."""
+        x = RNG.standard_normal((64, 256)).astype(np.float16)
+        golden, scale = npu_quant.npu_dynamic_quant(x)
+        scale[7] *= np.float32(1.002)
+        y = np.clip(np.rint(x.astype(np.float32) / scale[:, None]), -128, 127).astype(np.int8)
+        assert 8 <= np.count_nonzero(y != golden) < 32
+        found = compare(y, op="npu_dynamic_quant", inputs={"input": x}).decisive.causes
+        assert [text[:34] for text in found] == ["the scale of row 7 is wrong by +0."]
+        assert causes(y, golden) == ()
+
+    @pytest.mark.parametrize(("count", "is_known"), [(4, True), (3, False)])
+    def test_of_four_numbers_at_least(self, count: int, is_known: bool) -> None:
+        value = np.array([10.0, -20.0, 30.0, 40.0])[:count]
+        codes = np.rint(value * 1.2).astype(np.int8)
+        found = factors_of(value, value, codes, elements_of(np.int8))
+        assert (found is not None) == is_known

@@ -163,6 +163,7 @@ KINDS = (
     Kind(rms_norm_quant, "gamma ignored", input_("gamma", np.ones_like), f"gamma.*{IGNORED}|{IGNORED}.*gamma"),
     Kind(rms_norm_quant, "gamma shifted", input_("gamma", moved(1)), f"gamma.*{NEXT}"),
     Kind(rms_norm_quant, "beta ignored", input_("beta", zero), f"beta.*{IGNORED}|{IGNORED}.*beta"),
+    Kind(rms_norm_quant, "gamma inverted", input_("gamma", np.reciprocal), "^1 / gamma is taken for gamma$"),
     Kind(rms_norm_quant, "beta negated", input_("beta", np.negative), "^beta has the other sign$"),
     Kind(rms_norm_quant, "offset ignored", input_("offset", zero), rf"offset.*{IGNORED}|-3 is added|{IGNORED}.*zero_point|{ZERO_POINT}.*{IGNORED}"),
     Kind(rms_norm_quant, "mean without the tail", norm_without_the_tail, LEFT_OUT),
