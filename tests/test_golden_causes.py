@@ -6,6 +6,7 @@ The faults themselves are rows of tests/planted.
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from as_line import as_line
 from planted import Comparison, devices
 from planted.faults import codes, zero
@@ -64,3 +65,22 @@ def test_what_differs_in_one_element_is_not_everywhere() -> None:
     almost = golden * 0
     almost[4000, 1000] = 1
     assert "everywhere" not in said(compare(almost, golden))
+
+
+class TestFewScales:
+    @pytest.mark.parametrize("count", [1, 4, 5])
+    def test_of_four_at_most(self, count: int) -> None:
+        own = devices.int8()
+        scale = own.outputs["scale"].copy()
+        scale[17 : 17 + 9 * count : 9] *= np.float32(1.03)
+        named = " and ".join(f"[{17 + 9 * i}]" for i in range(count))
+        text = f"a factor of 1.03 (+3 %) in scale{'s' * (count > 1)} {named}"
+        found = own.compare({"scale": scale}).output("scale").causes
+        assert found == ((text,) if count <= 4 else ())
+
+    def test_not_where_codes_are_wrong_too(self) -> None:
+        own = devices.int8()
+        scale, y = own.outputs["scale"].copy(), own.outputs["y"].copy()
+        scale[17] *= np.float32(1.03)
+        y[40, ::9] = 77
+        assert own.compare({"scale": scale, "y": y}).output("scale").causes == ()
