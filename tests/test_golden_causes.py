@@ -1,4 +1,4 @@
-"""What is counted of faults beside a device's ordinary ties: what rounding does not explain.
+"""What is counted of faults beside ordinary ties, what rounding does not explain; and few scales.
 
 The faults themselves are rows of tests/planted.
 """

@@ -211,6 +211,7 @@ KINDS = (
     Kind(int8, "scales of a core", wrong_scale(CORE, 1.02), r"\+2 %", EIGHTH + "|5, 13"),
     Kind(int8, "tail truncated", numbers(trunc, TAIL), "trunc", "columns 992"),
     Kind(int8, "rows truncated", numbers(trunc, ROWS), "trunc", IN_ROWS),
+    Kind(int8, "last rows truncated", numbers(trunc, np.s_[192:]), "trunc", "rows 192 to 255"),
     Kind(int8, "core truncated", numbers(trunc, CORE), "trunc", EIGHTH),
     Kind(int8, "tile rounded up", numbers(np.ceil, TILE), "ceil|round.*up|0.5 is added before", IN_TILE),
     Kind(int8, "trailing scales 0", scales(zero, np.s_[248:]), WORDS_ZERO, "(rows|columns|places) 248 to 255"),
