@@ -263,6 +263,15 @@ class TestOneValue:
         named = ("row 5 is 0 everywhere: was it ever written?",)
         assert (causes(actual, golden) == named) == is_named
 
+    @pytest.mark.parametrize(("written", "is_named"), [(10, True), (9, False)])
+    def test_where_1_in_20_was_another(self, written: int, is_named: bool) -> None:
+        golden = numbers(64, 200)
+        golden[5, RNG.permutation(200)[written:]] = 0
+        actual = golden.copy()
+        actual[5] = 0
+        named = ("row 5 is 0 everywhere: was it ever written?",)
+        assert causes(actual, golden) == (named if is_named else ())
+
     def test_several_rows(self) -> None:
         golden = numbers(64, 64)
         actual = golden.copy()
