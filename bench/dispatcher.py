@@ -60,7 +60,7 @@ def measured(bench: Bench) -> Iterator[Call]:
     library.register()
     bench.set_threads(1)
     arguments = _arguments(bench.torch)
-    for name in (operator.name for operator in operators.OPERATORS):
+    for name in operators.OPERATORS:
         positional = {f"a{i}": a for i, a in enumerate(arguments[name])}
         code = f"call({', '.join(positional)})"
         direct = statement(code, {"call": getattr(npu_quant, name)} | positional)

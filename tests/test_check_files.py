@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from checkpoints.models import make
 from checkpoints.runs import expected_pair
 from checkpoints.tensor_files import write_json
 
-from npu_quant.checkpoint import CheckpointError, check
+from npu_quant.checkpoint import CheckpointError, check, quantize
 
 WORDS = ["tokenizer.json", "tokenizer.model", "vocab.txt"]
 # What the original has, what of it is lost, what is said of each: severity, name, text.
@@ -84,6 +85,51 @@ def test_a_shard_that_was_cut_off_is_told_once(tmp_path: Path) -> None:
         f"has {len(data) - 100} bytes, its header says {len(data)}: safetensors refuses to open it"
     )
     assert line == f"  error: truncated: {path.name}: {said}"
+
+
+def test_what_an_index_misplaces(tmp_path: Path) -> None:
+    folder = expect(make(tmp_path / "source", "llama"), "W8A8_DYNAMIC").write(tmp_path / "out")
+    path = folder / "quant_model_weights.safetensors.index.json"
+    index = json.loads(path.read_text())
+    (shard,) = {*index["weight_map"].values()}
+    norm, head = "model.norm.weight", "lm_head.weight"
+    del index["weight_map"][norm]
+    index["weight_map"] |= {"x.weight": shard, head: "y.safetensors", "z.weight": "y.safetensors"}
+    write_json(path, index)
+    found = [f for f in check(folder, None, 1).findings if f.rule in ("index", "missing-shard")]
+    assert [(f.name, f.text) for f in found] == [
+        ("y.safetensors", "is not there: its tensors cannot be loaded"),
+        (head, f"stands in {shard}, {path.name} puts it in y.safetensors: readers fail"),
+        (norm, f"stands in {shard}, but not in {path.name}: readers by index leave it out"),
+        ("x.weight", f"is not in {shard}, where {path.name} puts it: not loaded"),
+    ]
+
+
+@pytest.mark.parametrize(("has_index", "text"), [(True, "{} names no file"), (False, "has no *.s")])
+def test_a_model_of_no_shard(has_index: bool, text: str, tmp_path: Path) -> None:
+    folder = expect(make(tmp_path / "source", "llama"), "W8A8_DYNAMIC").write(tmp_path / "out")
+    index = folder / "quant_model_weights.safetensors.index.json"
+    write_json(index, {"weight_map": {}})
+    if not has_index:
+        index.unlink()
+        for shard in folder.glob("*.safetensors"):
+            shard.unlink()
+    (found,) = [f for f in check(folder, None, 1).findings if f.rule == "missing-shard"]
+    assert found.name == folder.name
+    assert found.text.startswith(text.format(index.name))
+
+
+@pytest.mark.parametrize("shard_size", ["4GiB", "30KB"])
+def test_shards_without_an_index(shard_size: str, tmp_path: Path) -> None:
+    """One file needs none."""
+    source, out = make(tmp_path / "source", "llama"), tmp_path / "out"
+    quantize(source, out, "W8A8_DYNAMIC", shard_size=shard_size, workers=1)
+    index = out / "quant_model_weights.safetensors.index.json"
+    index.unlink()
+    found = [f for f in check(out, None, 1).findings if f.rule == "index"]
+    text = "is not there: consumers load all files, unordered"
+    said = [("warning", "index", index.name, text)] if shard_size == "30KB" else []
+    assert found == said
 
 
 def test_an_original_whose_files_cannot_be_listed(tmp_path: Path) -> None:

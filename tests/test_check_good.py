@@ -42,6 +42,12 @@ def test_what_quantize_writes_is_good(
     assert {layer.codes_different for layer in one.layers} == {0}
 
 
+def test_linears_that_are_left_float_are_counted(tmp_path: Path) -> None:
+    source, out = make(tmp_path / "source", "llama"), tmp_path / "out"
+    quantize(source, out, "W8A8_DYNAMIC", exclude="*.layers.0.mlp.*", workers=1)
+    assert check(out, None, 1).types == {"W8A8_DYNAMIC": 11, "FLOAT": 3}
+
+
 def test_workers_change_nothing(tmp_path: Path) -> None:
     source, out = quantized_pair(tmp_path, family="qwen3_moe")
     assert check(out, source, 1).to_dict() == check(out, source, 2).to_dict()

@@ -119,6 +119,15 @@ def test_where_a_module_is_not_the_original_s(
     assert [f.name for f in report.findings if f.rule == "codes"] == [Q]
 
 
+def test_a_formula_has_to_be_found_in_each_piece() -> None:
+    """Those of the first piece may be many: in it the search saw nothing that tells them apart."""
+    total = Compared()
+    for names in (["a", "b"], ["b", "c"], ["a", "b"]):
+        total.add(Compared({name: Count(1) for name in names}, rows=8))
+    assert total.counts == {"b": Count(3)}
+    assert total.rows == 24
+
+
 @pytest.mark.parametrize(("error", "recipe"), [(0.2, "other"), (0.21, "transformed")])
 def test_what_correlates_below_0_9_is_transformed(error: float, recipe: str) -> None:
     """The cosine is 1 - error / 2: the squares of both weights add up to 1."""

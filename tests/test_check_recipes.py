@@ -56,6 +56,18 @@ def test_a_recipe_is_named(name: str, tmp_path: Path) -> None:
     assert layer.recipe == name
 
 
+def test_a_formula_that_nobody_cites_is_searched(tmp_path: Path) -> None:
+    source, out = quantized_pair(tmp_path, hidden=256, inner=512)
+    module = "model.layers.0.mlp.gate_proj"
+    weights = {p.name: p.array for group in groups(source) for p in group}
+    w = weights[f"{module}.weight"].astype(np.float32)
+    _, s = made("fp32-127", w)
+    replace(out, f"{module}.weight", lambda a: np.trunc(w / s).astype(np.int8))
+    replace(out, f"{module}.weight_scale", lambda a: s)
+    layer = next(x for x in check(out, source, 1).layers if x.name == module)
+    assert (layer.recipe, layer.codes_different, layer.scales_different) == ("truncation", 0, 0)
+
+
 def test_what_fits_no_recipe_says_what_it_counts(tmp_path: Path) -> None:
     """Codes by the scales that are there, of which each is off; scales from the nearest recipe."""
     source, out = quantized_pair(tmp_path, hidden=256, inner=512)

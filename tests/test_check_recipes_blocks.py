@@ -18,6 +18,8 @@ from checkpoints.spoiling import replace
 from checkpoints.tensor_files import BFLOAT16, FLOAT8, Array
 
 from npu_quant.checkpoint import check, quantize
+from npu_quant.checkpoint.recipes import Weight
+from npu_quant.checkpoint.weights import Rule
 
 EXPERT = "model.layers.0.mlp.experts.1.up_proj"
 DENSE = "model.layers.0.mlp.gate_proj"
@@ -125,6 +127,18 @@ def test_mx(name: str, dtype: str, tmp_path: Path) -> None:
     checked(tmp_path / "out", model, DENSE, name)
 
 
+def test_mx_of_a_formula_that_nobody_cites(tmp_path: Path) -> None:
+    """Codes that are cut off: they are not the nearest by the scales that are there."""
+    model, out = quantized_pair(tmp_path, "W8A8_MXFP8", hidden=200, inner=256)
+    w = source(model)[f"{DENSE}.weight"].astype(np.float32)
+    _, s = mx("npu_quant-mx-floor", w, BFLOAT16)
+    wide = np.repeat(s.astype(int) - 127, 32, axis=1)[:, : w.shape[1]]
+    y = w.astype(np.float64) * 2.0**-wide
+    cut = E4M3[np.searchsorted(E4M3, np.minimum(np.abs(y), 448), side="right") - 1]
+    put(out, DENSE, np.copysign(cut, w).astype(FLOAT8), s)
+    checked(out, model, DENSE, "truncation")
+
+
 @pytest.mark.parametrize(
     ("scheme", "part", "value"),
     [
@@ -181,6 +195,26 @@ def test_int4(name: str, tmp_path: Path) -> None:
     put(tmp_path / "out", EXPERT, nibbles(q), s)
     replace(tmp_path / "out", f"{EXPERT}.scale_bias", lambda _: scale_bias(q, s, 1))
     checked(tmp_path / "out", model, EXPERT, name)
+
+
+def test_int4_of_a_formula_that_nobody_cites(tmp_path: Path) -> None:
+    model, out = quantized_pair(tmp_path, "W4A8_DYNAMIC", "qwen3_moe", hidden=256, inner=256)
+    w = source(model)[f"{EXPERT}.weight"].astype(np.float32)
+    _, s = int4("npu_quant-7", w, BFLOAT16)
+    q = np.trunc(w / s).astype(np.int8)
+    put(out, EXPERT, nibbles(q), s)
+    replace(out, f"{EXPERT}.scale_bias", lambda _: scale_bias(q, s, 1))
+    checked(out, model, EXPERT, "truncation")
+
+
+def test_int4_of_rows_that_do_not_fill_words() -> None:
+    """The operator packs 8 columns to an element; these have 13."""
+    w = np.random.default_rng(5).standard_normal((6, 13)).astype(BFLOAT16)
+    q, s = int4("msmodelslim-4", w.astype(np.float32), BFLOAT16)
+    weight = Weight(w, "int4", Rule("ascend", "bfloat16"))
+    assert (weight.codes("msmodelslim-4") == q).all()
+    assert (weight.scales("msmodelslim-4") == s).all()
+    assert "bf16 scale, bf16 quotient" in weight.formulas(q, s)
 
 
 @pytest.mark.parametrize(

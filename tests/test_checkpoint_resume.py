@@ -84,6 +84,26 @@ def test_a_shard_that_was_changed_is_made_anew(
     assert files_of(unfinished) == whole
 
 
+def test_damage_that_keeps_the_checksums_of_pieces_is_found_in_the_end(
+    unfinished: Path, source: Path, whole: dict[str, bytes]
+) -> None:
+    """Two words change places: SHA256SUMS has the SHA-256 that the shard had when it was whole."""
+    shard = min(unfinished.glob("*.safetensors"))
+    data = shard.read_bytes()
+    begin = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:begin])
+    places = (t["data_offsets"] for name, t in header.items() if name != "__metadata__")
+    at = next(begin + first for first, end in places if end - first >= 8192)
+    assert data[at : at + 8] != data[at + 8 : at + 16]
+    words = data[at + 8 : at + 16] + data[at : at + 8]
+    shard.write_bytes(data[:at] + words + data[at + 16 :])
+    report = went_on(source, unfinished)
+    assert [(f.rule, f.name) for f in report.findings] == [("changed", shard.name)]
+    files = files_of(unfinished)
+    assert files.pop(shard.name) != whole[shard.name]
+    assert files == {name: held for name, held in whole.items() if name != shard.name}
+
+
 @pytest.mark.parametrize("end", [b'{"shard": "quant_mod', b"\xff\n", b'{"shard": 5}\n', b"[]\n"])
 def test_a_journal_whose_last_line_is_cut_off(
     end: bytes, unfinished: Path, source: Path, whole: dict[str, bytes]

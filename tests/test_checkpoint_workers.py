@@ -20,7 +20,7 @@ from test_checkpoint_quantize import files_of
 
 import npu_quant
 from npu_quant import checkpoint
-from npu_quant.checkpoint import making, quantizing, run
+from npu_quant.checkpoint import making, quantizing, run, workers
 from npu_quant.checkpoint.choices import Wanted
 from npu_quant.checkpoint.workers import Threads
 
@@ -142,7 +142,7 @@ def test_small_tensors_are_handed_out_together(
 
 def test_together_they_have_so_many_bytes_at_most() -> None:
     """But for one that is larger by itself."""
-    handed = making.together([2, 2, 1, 5, 0, 4], lambda n: n, 4)
+    handed = workers.together([2, 2, 1, 5, 0, 4], lambda n: n, 4)
     assert [*handed] == [[2, 2], [1], [5], [0, 4]]
 
 
@@ -191,10 +191,10 @@ def test_an_error_ends_all() -> None:
 
 
 def test_a_worker_that_sees_another_file(model: Path) -> None:
-    wanted, out = Wanted("W8A8_DYNAMIC"), model.parent / "out"
-    p = quantizing.prepared(model, out, wanted, None, "up", 1 << 30)
+    out = model.parent / "out"
+    p = quantizing.prepared(model, out, Wanted("W8A8_DYNAMIC"))
     size, name = p.shards[0].size, p.shards[0].name
-    job = making.Job(model, out, p.plan, p.rule)
+    job = making.Job(model, out, p.plan)
     with pytest.raises(checkpoint.CheckpointError) as caught:
         run.make_whole((job, model, {name: size + 1}), 0)
     text = f"a worker sees another {model / name}, of {size} bytes instead of {size + 1}."

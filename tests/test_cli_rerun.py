@@ -14,7 +14,8 @@ import pytest
 from command_line import DQ, Say
 from folders import save_here as save
 
-from npu_quant.commands import compare, shell
+from npu_quant._shell import quoted
+from npu_quant.commands import compare
 from npu_quant.errors import ParamError
 
 
@@ -158,10 +159,10 @@ class TestNames:
         assert "actual=a\\" in out
 
     def test_quoted(self) -> None:
-        assert shell.quoted("x.npy") == "x.npy"
-        assert shell.quoted("a b'c") == "'a b'\"'\"'c'"
-        assert shell.quoted("a\nb'\\") == r"$'a\nb\'\\'"
-        assert shell.quoted("\udcff\x1b") == r"$'\xff\x1b'"
+        assert quoted("x.npy") == "x.npy"
+        assert quoted("a b'c") == "'a b'\"'\"'c'"
+        assert quoted("a\nb'\\") == r"$'a\nb\'\\'"
+        assert quoted("\udcff\x1b") == r"$'\xff\x1b'"
 
     def test_what_follows_two_dashes_stays_there(self, compared: Say) -> None:
         np.save("--scale.npy", np.load("scale.npy"))

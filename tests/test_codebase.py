@@ -261,16 +261,24 @@ def test_files_are_short() -> None:
     assert {path: n for path, n in lengths.items() if n > 400} == {}
 
 
+def functions(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Yield the functions in a node, of which an expression has none."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield child
+        if not isinstance(child, ast.expr):
+            yield from functions(child)
+
+
 def test_python_functions_are_short() -> None:
     """At most 40 lines, docstring not counted."""
     long = []
     for path in PYTHON:
-        for node in ast.walk(tree(path)):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                documented = ast.get_docstring(node) is not None
-                first = node.body[1 if documented and len(node.body) > 1 else 0]
-                if (node.end_lineno or 0) - first.lineno >= 40:
-                    long.append((str(path), node.name))
+        for node in functions(tree(path)):
+            documented = ast.get_docstring(node) is not None
+            first = node.body[1 if documented and len(node.body) > 1 else 0]
+            if (node.end_lineno or 0) - first.lineno >= 40:
+                long.append((str(path), node.name))
     assert long == []
 
 
@@ -339,7 +347,7 @@ RUNTIME |= {"compare", "weight_error"}
 def test_the_module_holds_the_operators_and_nothing_unlisted() -> None:
     builtin = {name for name, thing in vars(_core).items() if inspect.isbuiltin(thing)}
     assert set(ops.__all__) == builtin - RUNTIME
-    assert sorted(npu_quant.__all__) == npu_quant.__all__
+    assert len(set(npu_quant.__all__)) == len(npu_quant.__all__)
     assert set(ops.__all__) < set(npu_quant.__all__)
 
 

@@ -59,6 +59,13 @@ class TestVerdicts:
         assert "1 of 6 values differs" in found.first.report
         assert "rerun: npu-quant compare " in found.first.report
 
+    def test_the_command_that_compares_again_is_one_line(self, sides: tuple[Path, Path]) -> None:
+        save(sides[0], **{"b\nc": changed(B)})
+        save(sides[1], **{"b\nc": B})
+        (row,) = compare_folders(*sides).rows
+        commands = [line for line in row.report.splitlines() if "rerun: " in line]
+        assert [command.count(r"/b\nc.npy'") for command in commands] == [2]
+
     def test_limits_are_those_of_compare(self, sides: tuple[Path, Path]) -> None:
         x = np.arange(1000, dtype=np.int8)
         save(sides[0], x=changed(x))

@@ -10,6 +10,8 @@ import pytest
 
 import npu_quant
 from npu_quant.golden import compare
+from npu_quant.golden.elements import elements_of
+from npu_quant.golden.judge.changes import factors_of
 
 RNG = np.random.default_rng(0)
 
@@ -68,6 +70,13 @@ class TestWhatIsLeft:
         actual[5, differing:] = 0
         named = ("the sign is flipped in row 5",) if is_named else ()
         assert causes(actual, golden) == named
+
+    def test_nan_in_both_is_alike(self) -> None:
+        golden = RNG.standard_normal((64, 64)).astype(np.float32)
+        golden[5, ::4] = np.nan
+        actual = golden.copy()
+        actual[5] = -golden[5]
+        assert causes(actual, golden) == ("the sign is flipped in row 5",)
 
     def test_of_what_is_added(self) -> None:
         golden = numbers(64, 64)
@@ -194,6 +203,16 @@ class TestEverywhere:
         found = causes(np.ascontiguousarray(golden.T), golden)
         assert (found == ("the last two axes are swapped",)) == is_named, found
 
+    @pytest.mark.parametrize(
+        ("shape", "is_named"), [((4, 5, 6, 7), True), ((4, 5, 2, 3, 7), False)]
+    )
+    def test_orders_of_four_axes_at_most(self, shape: tuple[int, ...], is_named: bool) -> None:
+        golden = numbers(1, 840).reshape(shape)
+        order = (1, 0, *range(2, len(shape)))
+        actual = golden.transpose(order).reshape(shape)
+        named = (f"elements lie in another order: in the order {order} of {shape}",)
+        assert (causes(actual, golden) == named) == is_named
+
     def test_a_single_row_has_none_to_swap(self) -> None:
         golden = numbers(1, 64)
         assert causes(golden.T.copy(), golden) == ()
@@ -243,6 +262,15 @@ class TestOneValue:
         actual[5] = 0
         named = ("row 5 is 0 everywhere: was it ever written?",)
         assert (causes(actual, golden) == named) == is_named
+
+    @pytest.mark.parametrize(("written", "is_named"), [(10, True), (9, False)])
+    def test_where_1_in_20_was_another(self, written: int, is_named: bool) -> None:
+        golden = numbers(64, 200)
+        golden[5, RNG.permutation(200)[written:]] = 0
+        actual = golden.copy()
+        actual[5] = 0
+        named = ("row 5 is 0 everywhere: was it ever written?",)
+        assert causes(actual, golden) == (named if is_named else ())
 
     def test_several_rows(self) -> None:
         golden = numbers(64, 64)
@@ -300,6 +328,14 @@ class TestShifts:
         named = f"row 5 is shifted right by {by} column{'s' * (by > 1)}"
         assert (found == (named,)) == is_named, found
 
+    @pytest.mark.parametrize("rows", [slice(5, 6), slice(5, 9)])
+    def test_of_half_a_block(self, rows: slice) -> None:
+        golden = RNG.standard_normal((448, 384)).astype(np.float32)
+        actual = golden.copy()
+        actual[rows, 64:128] = golden[rows, :64]
+        named = ("row 5 columns 64-127 is shifted right by 64 columns",)
+        assert causes(actual, golden) == named
+
     def test_of_one_column(self) -> None:
         golden = numbers(64, 64)
         actual = golden.copy()
@@ -343,3 +379,21 @@ class TestFactors:
         actual[5] = np.rint(golden[5] * 1.25).astype(np.int8)
         found = causes(actual, golden)
         assert any("factor" in text for text in found) == is_named, found
+
+    def test_with_the_inputs_few_wrong_codes_are_enough(self) -> None:
+        """All that are right bear the factor out; of two arrays alone they do not."""
+        x = RNG.standard_normal((64, 256)).astype(np.float16)
+        golden, scale = npu_quant.npu_dynamic_quant(x)
+        scale[7] *= np.float32(1.002)
+        y = np.clip(np.rint(x.astype(np.float32) / scale[:, None]), -128, 127).astype(np.int8)
+        assert 8 <= np.count_nonzero(y != golden) < 32
+        found = compare(y, op="npu_dynamic_quant", inputs={"input": x}).decisive.causes
+        assert [text[:34] for text in found] == ["the scale of row 7 is wrong by +0."]
+        assert causes(y, golden) == ()
+
+    @pytest.mark.parametrize(("count", "is_known"), [(4, True), (3, False)])
+    def test_of_four_numbers_at_least(self, count: int, is_known: bool) -> None:
+        value = np.array([10.0, -20.0, 30.0, 40.0])[:count]
+        codes = np.rint(value * 1.2).astype(np.int8)
+        found = factors_of(value, value, codes, elements_of(np.int8))
+        assert (found is not None) == is_known

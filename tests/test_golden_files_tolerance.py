@@ -15,7 +15,7 @@ from npu_quant.files import FileSource, load
 from npu_quant.golden import compare, sources
 from npu_quant.golden.elements import elements_of
 from npu_quant.golden.judge import tolerance
-from npu_quant.golden.judge.tolerance import Excess, excess_of, excess_of_sources
+from npu_quant.golden.judge.tolerance import Excess
 from npu_quant.golden.sources import ArraySource
 
 Array = NDArray[Any]
@@ -73,6 +73,10 @@ def pair(dtype: Any, count: int, share: float, seed: int = 3) -> tuple[Array, Ar
 
 DTYPES = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64, np.int8, np.int32, np.uint16]
 DTYPES += [ml_dtypes.float8_e4m3fn, np.bool_]
+
+
+def excess_of(actual: Array, golden: Array, atol: float, rtol: float) -> Excess:
+    return tolerance.excess_of(ArraySource(actual), ArraySource(golden), atol, rtol)
 
 
 class TestExcess:
@@ -133,7 +137,7 @@ class TestExcess:
         actual, golden = pair(dtype, 1001, 0.3)
         files = put(tmp_path / "a.npy", npy(actual)), put(tmp_path / "g.npy", npy(golden))
         with load(files[0]) as a, load(files[1]) as g:
-            found = excess_of_sources(a, g, 1e-3, 1e-3)
+            found = tolerance.excess_of(a, g, 1e-3, 1e-3)
         assert found == by_definition(actual, golden, 1e-3, 1e-3)
 
     def test_what_is_equal_is_not_computed(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,6 +151,6 @@ class TestExcess:
         actual[:: 1 << 18] = 2
         actual[-1] = 3
         source = ArraySource(actual), ArraySource(golden)
-        assert excess_of_sources(*source, 1, 0) == Excess(1, 2.0)
+        assert tolerance.excess_of(*source, 1, 0) == Excess(1, 2.0)
         assert sum(widened) == 2 * 5
         assert max(widened) < 1 << 16

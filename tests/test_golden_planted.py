@@ -9,28 +9,34 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from planted import Device, Kind, calls, devices, said, verdict_of
+from planted import Device, Kind, calls, devices, places, said, verdict_of
 from planted.formats import KINDS as IN_FORMATS
 from planted.formats import without
 from planted.operators import KINDS as IN_OPERATORS
 
-KINDS = (*IN_FORMATS, *IN_OPERATORS)
+KINDS = (*IN_FORMATS, *IN_OPERATORS, *places.KINDS)
+DEAR = [pytest.param(kind, marks=pytest.mark.exhaustive) for kind in places.DEAR]
 DEVICES = list(dict.fromkeys(kind.device for kind in KINDS))
 OF_ONE_FORMAT = [devices.int8, devices.int4, devices.e4m3, devices.e5m2, devices.hif8]
 every_device = pytest.mark.parametrize("make", DEVICES, ids=lambda make: make.__name__)
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("kind", [*KINDS, *DEAR], ids=str)
 def test_of_each_kind(kind: Kind) -> None:
     """No other cause than the right one is named of any; of most it is, with its place."""
     comparison = kind.compare()
     assert not comparison.passed
     verdict = verdict_of(kind, comparison)
     assert verdict == "right" if kind.is_named else verdict in ("place only", "half", "silent")
+    if kind in places.ALL:
+        lines = str(comparison).splitlines()
+        assert len(lines) <= 15 + 3 * (len(comparison.outputs) - 1)
+        assert max(map(len, lines)) <= 80
 
 
 @pytest.mark.parametrize(
-    ("kinds", "least", "share"), [(IN_FORMATS, 60, 0.9), (IN_OPERATORS, 102, 0.75)]
+    ("kinds", "least", "share"),
+    [(IN_FORMATS, 100, 1), (IN_OPERATORS, 139, 0.99), (places.KINDS, 139, 1)],
 )
 def test_most_kinds_are_named(kinds: tuple[Kind, ...], least: int, share: float) -> None:
     assert len(kinds) >= least
@@ -41,6 +47,9 @@ def test_most_kinds_are_named(kinds: tuple[Kind, ...], least: int, share: float)
 @every_device
 def test_ties_are_no_fault(make: Callable[[], Device]) -> None:
     comparison = make().compare({})
+    metrics = comparison.outputs[0].metrics
+    assert metrics is not None
+    assert metrics.mismatches > 32 or make not in OF_ONE_FORMAT
     assert [cause for output in comparison.outputs for cause in output.causes] == []
     if make().op is not None:  # ties of float4 are no rounding's, but those of a rule with a name
         assert comparison.rung in ("identical", "tie", "variant")

@@ -9,12 +9,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from test_golden_files_tolerance import excess_of
 
 from npu_quant import ParamError
 from npu_quant.golden import compare
 from npu_quant.golden.judge.tolerance import (
     Measured,
-    excess_of,
     is_kept,
     rule_of,
     verdicts_of_presets,

@@ -193,6 +193,28 @@ class TestDynamicQuant:
             assert name in names_of(model, (codes(v / scale), scale[:, 0])), name
             assert "reference" not in names_of(model, (codes(v / scale), scale[:, 0]))
 
+    @pytest.mark.parametrize("short", ["fp16", "bf16"])
+    def test_scales_of_weights_that_vanish(self, short: str) -> None:
+        """By msmodelslim's least scale, and by compressed-tensors' epsilon."""
+        stored, epsilon = (f16, 2.0**-10) if short == "fp16" else (bf16, 2.0**-7)
+        v = few_bits(3, (32, 64), F32) * F32(10.0) ** np.linspace(-43, 0, 32, dtype=F32)[:, None]
+        v[0] = 0
+        amax = np.abs(v).max(axis=1, keepdims=True)
+        narrow = stored(amax / F32(127.5))
+        assert 1 < np.count_nonzero(narrow == 0) < 32
+        for name, scale in {
+            f"{short} scale, scale at least 2^-23": np.maximum(
+                stored(amax / F32(127)), F32(2**-23)
+            ),
+            f"{short} scale amax / 127.5, {short} epsilon for 0": np.where(
+                narrow == 0, F32(epsilon), narrow
+            ),
+        }.items():
+            model = model_of("npu_dynamic_quant", {"input": v})
+            actual = codes(v / scale), scale[:, 0]
+            assert name in names_of(model, actual), names_of(model, actual)
+            assert name not in names_of(model, spoiled(actual, 1))
+
     def test_smooth_scales(self, x: Any) -> None:
         smooth = np.random.default_rng(3).uniform(0.5, 2, 256).astype(x.dtype)
         model = model_of("npu_dynamic_quant", {"input": x, "smooth_scales": smooth})

@@ -53,7 +53,7 @@ class TestKept:
         own = variant_rows.calls(variant_rows.DTYPES[dtype])[op]
         for i, name in [*enumerate(names)][dtype::step]:
             formula, model = variant_rows.formula_of(op, name), model_of(op, own[i % len(own)])
-            outputs = variant_rows.made(formula, model)[: len(model.outputs)]
+            outputs = variant_rows.made(formula, model.parts())[: len(model.outputs)]
             is_cited = formula.variant(model).name == name or not name.startswith("ascend")
             if not (formula.applies(model) and is_cited) or any(o is None for o in outputs):
                 continue

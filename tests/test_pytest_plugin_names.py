@@ -11,7 +11,7 @@ import pytest
 from plugin_sessions import Session, arrays_in, command_in, text_of
 
 from npu_quant import cli
-from npu_quant.commands.shell import quoted
+from npu_quant._shell import quoted
 from npu_quant.pytest_plugin import archive
 from npu_quant.pytest_plugin.folders import safe
 from npu_quant.pytest_plugin.keeping import member

@@ -17,7 +17,7 @@ import numpy as np
 
 import npu_quant
 from npu_quant.golden import list_variants
-from npu_quant.golden.operators import Model, model_of, operator_of
+from npu_quant.golden.operators import Model, Part, model_of, operator_of
 from npu_quant.golden.operators.formula import Formula, named
 
 TABLE = Path(__file__).parent / "data" / "variant_rows.json"
@@ -239,23 +239,23 @@ def crc(array: Any) -> int:
     return zlib.crc32(plain.tobytes(), zlib.crc32(str(plain.dtype).encode()))
 
 
-def made(formula: Formula, model: Model) -> list[Any]:
+def made(formula: Formula, parts: Sequence[Part]) -> list[Any]:
     """Return the elements of the outputs of a formula; None of those that do not fit."""
     outputs = []
     for output in formula.form.outputs:
         with np.errstate(all="ignore"):
-            parts = [output.make(formula, part) for part in model.parts()]
-        fits = [part for part in parts if part is not None]
-        outputs.append(np.concatenate(fits) if len(fits) == len(parts) else None)
+            some = [output.make(formula, part) for part in parts]
+        fits = [array for array in some if array is not None]
+        outputs.append(np.concatenate(fits) if len(fits) == len(some) else None)
     return outputs
 
 
-def result(formula: Formula, model: Model) -> str:
+def result(formula: Formula, model: Model, parts: Sequence[Part]) -> str:
     """Return checksums of a row's outputs, whether it is benign here, or that it does not apply."""
     if not formula.applies(model):
         return "-"
     text = "benign" if formula.is_benign(model) else "other"
-    sums = ("none" if array is None else f"{crc(array):08x}" for array in made(formula, model))
+    sums = ("none" if array is None else f"{crc(array):08x}" for array in made(formula, parts))
     return " ".join([text, *sums])
 
 
@@ -274,8 +274,9 @@ def sums(op: str, dtype: Any, formulas: Sequence[Formula]) -> list[str]:
     texts: list[list[str]] = [[] for _ in formulas]
     for inputs in calls(dtype)[op]:
         model = model_of(op, inputs)
+        parts = model.parts()  # what formulas share is made once
         for text, formula in zip(texts, formulas, strict=True):
-            text.append(result(formula, model))
+            text.append(result(formula, model, parts))
     return [f"{zlib.crc32('|'.join(t).encode()):08x}" if {*t} != {"-"} else "-" for t in texts]
 
 

@@ -11,13 +11,15 @@ import numpy as np
 from ._format_losses import GROUPS, FormatLoss
 from ._shown import plain
 from ._svg import picture, text
+from ._table import Column, Row, Table
 from ._text import escaped
 
 _INKS = ("#d1442f", "#8c8c8c", "#3f9a58", "#8a63c7", "#2f86c1", "#d98a1e", "#c75f9a")
 _COLOURS = dict(zip(GROUPS, _INKS, strict=True))
 """Of groups, to be told apart on a light and on a dark page."""
 _LEFT, _WIDTH, _LINE, _GAP = 105.0, 500.0, 9, 9
-_CELL = "padding:1px 10px;text-align:right"
+_CHARACTERS = 120
+"""Of a line: room for the names of all groups."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,20 +61,19 @@ class FormatComparison:
     def __str__(self) -> str:
         groups = [group for group in GROUPS if any(one.group == group for one in self.losses)]
         shown = {(one.format, one.group): f"{one.sqnr_db:.1f}" for one in self.losses}
-        lines = [f"SQNR in dB of {self.dtype} {self.shape}"]
-        lines.append("  ".join([" " * 14, *groups]))
-        for best in self.best():
-            cells = (shown.get((best.format, group), "-").rjust(len(group)) for group in groups)
-            lines.append("  ".join([best.format.ljust(14), *cells]))
-        return "\n".join([*lines, "best by format:", *(f"  {best}" for best in self.best())])
+        best = self.best()
+        rows = [
+            Row([one.format, *(shown.get((one.format, g), "-") for g in groups)]) for one in best
+        ]
+        table = Table([Column(""), *(Column(group, "number") for group in groups)], rows)
+        lines = (f"SQNR in dB of {self.dtype} {self.shape}", table.text(_CHARACTERS))
+        return "\n".join([*lines, "best by format:", *(f"  {one}" for one in best)])
 
     def _repr_html_(self) -> str:
         heads = ("format", "group", "SQNR in dB", "worst row", "bytes an element", "call")
-        rows = [_cells("th", heads), *(_cells("td", _words(one)) for one in self.losses)]
-        return (
-            f"{self.to_svg()}<details><summary>{len(self.losses)} ways</summary>"
-            f'<table style="border-collapse:collapse">{"".join(rows)}</table></details>'
-        )
+        rows = [Row(_words(one)) for one in self.losses]
+        table = Table([Column(head) for head in heads], rows).html()
+        return f"{self.to_svg()}<details><summary>{len(rows)} ways</summary>{table}</details>"
 
 
 def _words(one: FormatLoss) -> tuple[str, ...]:
@@ -80,11 +81,6 @@ def _words(one: FormatLoss) -> tuple[str, ...]:
         *(one.format, one.group, f"{one.sqnr_db:.1f}", one.worst_row),
         *(f"{one.bytes_per_element:.4g}", one.call),
     )
-
-
-def _cells(tag: str, words: tuple[str, ...]) -> str:
-    cells = (f'<{tag} style="{_CELL}">{escaped(word)}</{tag}>' for word in words)
-    return f"<tr>{''.join(cells)}</tr>"
 
 
 def _finite(one: FormatLoss) -> list[float]:

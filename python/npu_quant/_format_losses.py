@@ -49,8 +49,6 @@ _MX_FITTED: dict[str, _Arguments] = {
 
 
 class _Sharing(NamedTuple):
-    """Who shares a scale."""
-
     operator: Callable[..., Any]
     arguments: _Arguments
     rows: int
@@ -108,8 +106,6 @@ _Tile = tuple[slice, slice]
 
 
 class _Quantized:
-    """The codes of a matrix, and what they stand for."""
-
     def __init__(self, x: NDArray[Any], group: _Sharing, arguments: _Arguments) -> None:
         self._group, self._format = group, _codes.row_of(arguments["dst_type"]).name
         self._each = _per_element(self._format)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 import math
 import reprlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Collection
+from itertools import islice
+from typing import Any, TypeVar
 
 from ._text import LONGEST, clean
+
+T = TypeVar("T")
 
 MOST = 300
 """How many characters a repr has, about."""
@@ -36,11 +39,15 @@ class ShortRepr:
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
-def some_of(names: Sequence[Any]) -> str:
-    """Return the first of some names, each cut, and how many more there are."""
-    text = ", ".join(clean(str(name)) for name in names[:_MOST_NAMES])
-    more = len(names) - _MOST_NAMES
-    return f"{text} and {more} more" if more > 0 else text
+def some_of(
+    things: Collection[T],
+    most: int = _MOST_NAMES,
+    shown: Callable[[T], str] = lambda thing: clean(str(thing)),
+) -> str:
+    """Return the first of some things, by default each cut, and how many more there are."""
+    text = ", ".join(map(shown, islice(things, most)))
+    more = len(things) - most
+    return f"{text} and {more:,} more" if more > 0 else text
 
 
 def plain(value: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import importlib
 import os
 import sys
@@ -13,7 +12,7 @@ from collections.abc import Sequence
 from . import __version__, ops
 from ._command import begin_command
 from ._face import AT_PROMPT
-from .errors import NpuQuantError
+from .errors import NpuQuantError, meant
 
 COMMANDS = {
     "compare": "compare results with their golden, and tell rounding from a bug",
@@ -77,13 +76,12 @@ def _complain(words: list[str]) -> int:
     from .commands.console import write_error
 
     *some, last = COMMANDS
+    listed = ", ".join(some)
     if not words:
-        text = f"a command is missing: {', '.join(some)} or {last}"
+        text = f"a command is missing: {listed} or {last}"
     else:
-        near = difflib.get_close_matches(words[0], COMMANDS, 1)
-        near = ["compare --explain"] if words[0] == "explain" else near
-        known = f"there are {', '.join(some)} and {last}"
-        text = f"{words[0]!r} is no command; {f'did you mean {near[0]}?' if near else known}"
+        near = meant(words[0], {**COMMANDS, "explain": ""}).replace("explain", "compare --explain")
+        text = f"{words[0]!r} is no command{near or f'; there are {listed} and {last}'}"
     write_error("npu-quant", f"{text} (see npu-quant --help)")
     return UNUSABLE
 
@@ -102,7 +100,6 @@ def _run(command: str, words: list[str]) -> int:
 
 
 def _give_up(face: str, error: BaseException) -> int:
-    """Print what went wrong, and return the exit status."""
     from .commands.console import write_error
 
     write_error(face, _text_of(error))
@@ -112,7 +109,6 @@ def _give_up(face: str, error: BaseException) -> int:
 
 
 def _text_of(error: BaseException) -> str:
-    """Return an error in words."""
     if isinstance(error, KeyboardInterrupt):
         return f"interrupted: {error}".removesuffix(": ")
     if isinstance(error, MemoryError):

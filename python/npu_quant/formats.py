@@ -220,7 +220,6 @@ def _check_axis(argument: str, shape: tuple[int, ...], factor: int) -> None:
 
 
 def _packed(codes: Any, name: str, dtypes: tuple[str, str], low: int) -> NDArray[Any]:
-    """Codes of 4 bits, packed; `low` is the least of them."""
     if _core.is_tensor(codes):
         array = _core.array_of(codes, "formats.pack", "codes")
         return _as_tensor(_packed(array, name, dtypes, low))
@@ -270,9 +269,9 @@ def compare(
         >>> found = formats.compare(x, formats=["int8", "float8_e4m3fn"], groups=["pertoken"])
         >>> print(found)
         SQNR in dB of float32 (2, 128)
-                        pertoken
-        int8                48.1
-        float8_e4m3fn       31.9
+                       pertoken
+        int8               48.1
+        float8_e4m3fn      31.9
         best by format:
           int8 pertoken: 48.1 dB, worst row [0] 48.1 dB, 1.031 bytes an element
           float8_e4m3fn pertoken: 31.9 dB, worst row [0] 31.9 dB, 1.031 bytes an element

@@ -17,6 +17,12 @@ from . import _core
 from .arrays import Array
 from .dtypes import DTypeName
 
+__all__ = ["PerChannelAffineQuantizer", "PerTensorAffineQuantizer"]
+__all__ += ["QScheme", "Quantizer", "ScalarType"]
+__all__ += ["make_per_channel_affine_quantizer", "make_per_tensor_affine_quantizer"]
+__all__ += ["per_channel_affine", "per_channel_affine_float_qparams", "per_channel_symmetric"]
+__all__ += ["per_tensor_affine", "per_tensor_symmetric", "qint8", "qint32", "quint8"]
+
 
 class QScheme(enum.Enum):
     """How parameters belong to elements, by PyTorch's names and numbers."""

@@ -10,6 +10,7 @@ from collections import Counter
 from planted import said, verdict_of
 from planted.formats import KINDS as FORMATS
 from planted.operators import KINDS as OPERATORS
+from planted.places import KINDS as PLACES
 
 
 def main(tables: dict[str, object], wanted: str) -> None:
@@ -28,4 +29,7 @@ def main(tables: dict[str, object], wanted: str) -> None:
 
 
 if __name__ == "__main__":
-    main({"formats": FORMATS, "operators": OPERATORS}, sys.argv[1] if len(sys.argv) > 1 else "")
+    main(
+        {"formats": FORMATS, "operators": OPERATORS, "places": PLACES},
+        sys.argv[1] if len(sys.argv) > 1 else "",
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 import npu_quant
 from planted import Array, Device
-from planted.calls import BF16, F16, F32, activations, call, of_call
+from planted.calls import BF16, F16, F32, activations, call, encoder, of_call
 
 N = 1000
 
@@ -262,16 +263,67 @@ def fake_tensor() -> Device:
     )  # fmt: skip
 
 
+@cache
+def fake_small() -> Device:
+    """Return values that are less than roundings beside codes are; none is below quant_min."""
+    return call(
+        "fake_quantize_per_tensor_affine", self=activations(dtype=F32) * F32(1e-6), scale=1e-7,
+        zero_point=7, quant_min=-128, quant_max=127,
+    )  # fmt: skip
+
+
 def alone(golden: Array, actual: Array, encode: Any, v: Array | None = None) -> Device:
     v = actual if v is None else v
     return Device(None, {}, {"y": actual}, v, encode, {"y": golden})
 
 
 @cache
+def codes_alone(name: str) -> Device:
+    """Return the codes of npu_dynamic_quant and their golden, an element for each code."""
+    own = dynamic(name)
+    golden = npu_quant.npu_dynamic_quant(activations(name), dst_type=name).y
+    if name == "int4":
+        golden = npu_quant.formats.unpack_int4(golden)
+    return replace(own, op=None, golden={"y": golden}, outputs={"y": own.outputs["y"]})
+
+
 def two_int8() -> Device:
-    own = call("npu_dynamic_quant", input=activations(), dst_type="int8")
-    golden = npu_quant.npu_dynamic_quant(activations())[0]
-    return alone(golden, own.outputs["y"], own.encode, own.v)
+    return codes_alone("int8")
+
+
+def alone_e4m3() -> Device:
+    return codes_alone("float8_e4m3fn")
+
+
+def alone_hif8() -> Device:
+    return codes_alone("hifloat8")
+
+
+def alone_int4() -> Device:
+    return codes_alone("int4")
+
+
+def two_batches() -> Device:
+    own = two_int8()
+    golden, actual = (a.reshape(4, 64, N) for a in (own.golden["y"], own.outputs["y"]))
+    return alone(golden, actual, own.encode)
+
+
+@cache
+def two_scales() -> Device:
+    """Return scales, each the float below what it should be."""
+    golden = npu_quant.npu_dynamic_quant(activations()).scale
+    return alone(golden, np.nextafter(golden, F32(0)), lambda v: v.astype(F32))
+
+
+@cache
+def large() -> Device:
+    """Return more than 4,096 rows and 1,024 columns: moved ones are looked for among some."""
+    golden = np.random.default_rng(5).integers(-127, 128, (4200, 1100), np.int8)
+    rng, actual = np.random.default_rng(8), golden.copy()
+    at = rng.integers(4200, size=900), rng.integers(1100, size=900)
+    actual[at] -= np.sign(actual[at])
+    return alone(golden, actual, encoder("int8"))
 
 
 @cache

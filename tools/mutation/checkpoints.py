@@ -11,8 +11,8 @@ PLANNED = [
     Fault(
         "plan: a file that would be just full is closed before",
         f"{CHECKPOINT}/plan.py",
-        "filled + size > shard_size",
-        "filled + size >= shard_size",
+        "filled + size > wanted.shard_size",
+        "filled + size >= wanted.shard_size",
         "checkpoint",
     ),
     Fault(
@@ -91,15 +91,15 @@ MADE = [
     Fault(
         "weights: scales that vanish in their dtype stay 0",
         f"{CHECKPOINT}/weights.py",
-        "(stored == 0) & (amax != 0)",
-        "(stored == 0) & (amax < 0)",
+        "(scale == 0) & (amax != 0)",
+        "(scale == 0) & (amax < 0)",
         "checkpoint",
     ),
     Fault(
         "weights: codes go by the scale before it is stored",
         f"{CHECKPOINT}/weights.py",
-        "    scale = stored.astype(np.float32)\n    return scale, stored",
-        "    scale = amax / np.float32(GREATEST[codes]) + (amax == 0)\n    return scale, stored",
+        "    scale = stored.astype(np.float32)\n    q = codes_by(",
+        "    scale = amax / np.float32(GREATEST[codes]) + (amax == 0)\n    q = codes_by(",
         "checkpoint",
     ),
     Fault(
@@ -161,8 +161,8 @@ MADE = [
     Fault(
         "workers: all tasks are handed out at once",
         f"{CHECKPOINT}/workers.py",
-        "if under_way == self._ahead:",
-        "if under_way < 0:",
+        "for task in islice(left, self._ahead - len(under_way)):",
+        "for task in left:",
         "checkpoint_workers",
     ),
     Fault(
@@ -253,10 +253,10 @@ CHECKED = [
         "check_good check_faults",
     ),
     Fault(
-        "recipes: a scale that vanishes stays 0",
+        "recipes: a row of zeros says which formula it is",
         f"{CHECKPOINT}/recipes.py",
-        "elif self.zero == LEAST:",
-        "elif self.zero is LEAST and False:",
+        "np.flatnonzero((self.amax > 0).all(axis=1))",
+        "np.flatnonzero((self.amax >= 0).all(axis=1))",
         "check_recipes check_originals",
     ),
     Fault(
@@ -314,8 +314,8 @@ NAMED = [
     Fault(
         "causes: what a cause spoils does not count",
         f"{JUDGE}/look.py",
-        " + np.count_nonzero(spoilt)",
-        "",
+        "return left + int(np.count_nonzero(spoilt))",
+        "return left",
         "golden_planted",
     ),
     Fault(
@@ -327,7 +327,7 @@ NAMED = [
     ),
     Fault(
         "causes: rows are moved where one of them is",
-        f"{JUDGE}/causes.py",
+        f"{JUDGE}/moves.py",
         "if not moved or 2 * len(moved) < len(wrong):",
         "if not moved:",
         "golden_causes",
@@ -341,7 +341,7 @@ NAMED = [
     ),
     Fault(
         "causes: a square array equal to its transpose has swapped axes",
-        f"{JUDGE}/causes.py",
+        f"{JUDGE}/moves.py",
         "    if n == m:\n        others.append(g.T)\n",
         "",
         "golden_causes",

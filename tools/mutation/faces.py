@@ -299,8 +299,8 @@ PAGES = [
     Fault(
         "files: what was read is changed by who reads it",
         f"{PYTHON}/files/file_source.py",
-        "self._in_order[begin:end].copy()",
-        "self._in_order[begin:end]",
+        "self._in_order[first:last].copy()",
+        "self._in_order[first:last]",
         "golden_files_formats",
     ),
     Fault(

@@ -93,7 +93,7 @@ def quantize(
     _kinds.check(face, "scheme", scheme, str, "a str, such as 'W8A8_DYNAMIC'")
     _kinds.check(face, "format", format, str, "a str, such as 'ascend'")
     globs = _globs_of(face, "exclude", exclude), _globs_of(face, "include", include)
-    wanted = Wanted(scheme, format, *globs, _pairs_of(face, "types", types))
+    pairs = _pairs_of(face, "types", types)
     _kinds.check(face, "dtype", dtype, str | None, "a str, such as 'bfloat16'")
     _kinds.check(face, "mx_scale", mx_scale, str, "a str, such as 'up'")
     if not isinstance(shard_size, str):
@@ -103,7 +103,8 @@ def quantize(
     _kinds.check(face, "dry_run", dry_run, bool, "True or False")
     _kinds.check(face, "verify", verify, bool, "True or False")
     who = _workers(face, workers, scheduler)
-    plan = prepared(source, out, wanted, dtype, mx_scale, byte_count(shard_size))
+    wanted = Wanted(scheme, format, *globs, pairs, mx_scale, byte_count(shard_size), dtype)
+    plan = prepared(source, out, wanted)
     if dry_run:
         return report_of(plan)
     with who:
@@ -111,8 +112,8 @@ def quantize(
 
 
 def _folder(face: str, name: str, path: str | os.PathLike[str], scheduler: str | None) -> Path:
-    """Return a folder by a path that other processes than those of this one understand, too."""
     text = _path_of(face, name, path)
+    # Other processes may have another working directory.
     return Path(text if scheduler is None else os.path.abspath(text))
 
 
@@ -160,27 +161,16 @@ def check(
 
 
 def _path_of(who: str, name: str, value: Any) -> str:
-    """Return a path as text.
-
-    Raises:
-        TypeError: it is none, or one in bytes.
-        CheckpointError: it is empty, such as of a variable that was never set.
-    """
     found = os.fspath(value) if isinstance(value, os.PathLike) else value
     if not isinstance(found, str):
         more = "; os.fsdecode makes a str of it" if isinstance(found, bytes) else ""
         raise _kinds.wrong(who, name, found, f"the path of a folder, a str or a pathlib.Path{more}")
-    if not found:
+    if not found:  # such as a variable that was never set
         raise CheckpointError(f"{who}: {name} is an empty path.")
     return found
 
 
 def _globs_of(who: str, name: str, value: Any) -> tuple[str, ...]:
-    """Return globs, of which one may stand alone.
-
-    Raises:
-        TypeError: they are no texts.
-    """
     if isinstance(value, str):
         return (value,)
     if isinstance(value, (bytes, Mapping)) or not isinstance(value, Iterable):
@@ -192,11 +182,6 @@ def _globs_of(who: str, name: str, value: Any) -> tuple[str, ...]:
 
 
 def _pairs_of(who: str, name: str, value: Any) -> tuple[tuple[str, str], ...]:
-    """Return globs and types.
-
-    Raises:
-        TypeError: they are no pairs of texts.
-    """
     expected = "a dict of globs and types, or a list of pairs of them"
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise _kinds.wrong(who, name, value, expected)

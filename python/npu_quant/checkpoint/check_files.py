@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from .._text import clean
 from .config import Config
 from .folder import (
     SOURCE_INDEX,
@@ -16,6 +15,8 @@ from .folder import (
     headed,
     is_regular,
     json_of,
+    link_to_nothing,
+    misplaced,
     safetensors_in,
     weight_map_of,
 )
@@ -156,17 +157,17 @@ def _take(model: QuantizedModel, tensors: tuple[Tensor, ...], found: Findings) -
 def _check_index(
     model: QuantizedModel, index: str, weight_map: dict[str, str], size: object, found: Findings
 ) -> None:
-    for name, file in weight_map.items():
-        tensor = model.tensors.get(name)
-        if tensor is None and name not in model.lost:
-            found.error("index", name, f"is not in {file}, where {index} puts it: not loaded")
-        elif tensor is not None and tensor.file != file:
-            text = f"stands in {tensor.file}, {index} puts it in {file}: readers fail"
-            found.error("index", name, text)
-    for name, tensor in model.tensors.items():
-        if name not in weight_map:
-            text = f"stands in {tensor.file}, but not in {index}: readers by index leave it out"
-            found.error("index", name, text)
+    files = {name: tensor.file for name, tensor in model.tensors.items()}
+    for name, file, said in misplaced(files, weight_map):
+        if file is None and name in model.lost:
+            continue
+        if file is None:
+            text = f"is not in {said}, where {index} puts it: not loaded"
+        elif said is None:
+            text = f"stands in {file}, but not in {index}: readers by index leave it out"
+        else:
+            text = f"stands in {file}, {index} puts it in {said}: readers fail"
+        found.error("index", name, text)
     total = sum(tensor.size for tensor in model.tensors.values())
     if size is not None and size != total and not model.lost:
         text = f"says total_size {size!r:.30}, the tensors have {total} bytes"
@@ -192,9 +193,8 @@ def _check_irregular(folder: Path, found: Findings) -> None:
         path = folder / name
         if is_regular(path):
             continue
-        if path.is_symlink() and not path.exists():
-            text = f"is a link to {clean(os.readlink(path), 100)}, which is not there: consumers"
-            text += " fail on it, or do without it"
+        if text := link_to_nothing(path):
+            text += ": consumers fail on it, or do without it"
         else:
             text = "is no regular file: consumers that open it may wait for ever"
         found.error("irregular", name, text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,20 +11,29 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _codes, formats
+from .. import _codes
 from ..files.safetensors import NUMPY
-from .folder import FLOATS, Tensor
-from .matrices import Matrix, bands, bytes_of, pieces
+from .folder import FLOATS
+from .matrices import Matrix, bytes_of
 from .quantized import QuantizedModel
-from .recipes import OF_CODES, OWN, Known, known, rounded
+from .recipes import Codes, Scales, Weight, exponents_of, without_minus_0
 from .schemes import TYPES
-from .weights import GREATEST, Error
+from .weights import GREATEST, Error, Rule
 
 _E4M3 = np.dtype(ml_dtypes.float8_e4m3fn)
 SEARCHED, SYMMETRIC = "searched", "searched, symmetric"
 """Codes by the scales that are there, whatever made these."""
 NARROW = "|bf16"
 """What ends the names of recipes that had an FP8 source through bfloat16."""
+
+
+class Band(NamedTuple):
+    """Rows of a weight, and the codes and scales that a module has of them."""
+
+    begin: int
+    weight: Weight
+    codes: Codes
+    scales: Scales
 
 
 class Rows(NamedTuple):
@@ -73,11 +81,21 @@ class Compared:
     """How many values of the original are NaN or infinite; their rows are not compared."""
     ratio: tuple[float, float] = (math.inf, 0.0)
     """The least and the greatest scale / amax, of rows or blocks that are not zero."""
+    rows: int = 0
+    """How many there were."""
+
+    def count(self, name: str) -> Count:
+        """Return what is counted by a name."""
+        return self.counts.setdefault(name, Count())
 
     def add(self, other: Compared) -> None:
-        """Take in a later piece."""
-        for name, count in other.counts.items():
-            self.counts.setdefault(name, Count()).add(count)
+        """Take in a later piece; a formula that was not found in each piece is left out."""
+        if not self.rows:
+            self.counts = {name: Count() for name in other.counts}
+        self.counts = {n: count for n, count in self.counts.items() if n in other.counts}
+        for name, count in self.counts.items():
+            count.add(other.counts[name])
+        self.rows += other.rows
         self.error.add(other.error)
         self.nonfinite += other.nonfinite
         self.ratio = min(self.ratio[0], other.ratio[0]), max(self.ratio[1], other.ratio[1])
@@ -102,46 +120,61 @@ def shape_of(model: QuantizedModel, module: str) -> tuple[int, int]:
     return (2 * n if is_packed else n), k
 
 
-def rows_of(matrix: Matrix) -> Iterator[Rows]:
-    """Yield the tasks of a module."""
-    for begin, end in pieces(0, matrix.shape[0], matrix.row_bytes):
-        yield Rows(matrix.module, begin, end, (end - begin) * matrix.row_bytes)
+def compare_rows(model: QuantizedModel, original: Path, matrix: Matrix, task: Rows) -> Compared:
+    """Compare rows in bands with every recipe that is not yet excluded.
 
-
-def compare(model: QuantizedModel, original: Path, matrix: Matrix, task: Rows) -> Compared:
-    """Compare rows in bands, with every recipe that is not yet excluded."""
-    total = Compared()
+    If the first band is by none, formulas that made it are searched, and compared with the rest.
+    """
+    total, allowed = Compared(), allowed_rows(matrix.shape[0])
     codes = codes_of(model, task.module)
     assert codes is not None
-    allowed = allowed_rows(matrix.shape[0])
+    formulas: dict[str, list[str]] = {}
     for begin, end, values in matrix.bands(original, task.begin, task.end):
-        w = values.astype(np.float32)
+        w = values.copy()
         stored, scale = _stored(model, task.module, codes, begin, end)
-        finite = np.isfinite(w)
+        finite = np.isfinite(w.astype(np.float32))
         unknown = ~finite.all(axis=1)
         # As zero rows, of which any scale is right.
         w[unknown], stored[unknown], scale[unknown] = 0, 0, 1
+        total.rows += len(w)
         total.nonfinite += int((~finite).sum())
         total.error.include(w, stored, scale)
-        q, s = _numbers(stored, scale)
-        for x, variant in _variants(w, matrix, codes, model):
-            own = {SEARCHED: OWN[codes].codes(x, s)}
-            if codes in GREATEST:  # of which some quantizers give none beyond
-                own[SYMMETRIC] = np.maximum(own[SEARCHED], -GREATEST[codes])
-            for name, code in own.items():
-                count = total.counts.setdefault(name + variant, Count())
-                count.see(code != q, s == s, begin)
-            if not variant:
-                _compare_scales(total, x, np.ldexp(np.float32(1), s) if codes == "mxfp8" else s)
-            for recipe in OF_CODES[codes]:
-                count = total.counts.setdefault(recipe.name + variant, Count())
-                predicted = recipe.scales(x)
-                fits = (predicted == s) | (x.amax == 0)
-                is_out = count.rows > allowed or (not fits.all(axis=1).any() and len(w) > allowed)
-                by = np.where(fits, s, predicted)
-                code = q if is_out else recipe.codes(x, by)
-                count.see(code != q, fits, begin)
+        is_mx = codes == "mxfp8"
+        q, s = (without_minus_0(stored), exponents_of(scale)) if is_mx else (stored, scale)
+        weights = _variants(w, matrix, codes, model)
+        _see_ratio(total, weights[""].amax, np.ldexp(np.float32(1), s) if is_mx else s)
+        for variant, weight in weights.items():
+            band = Band(begin, weight, q, s)
+            _see_nearest(total, band, codes, variant)
+            for name in [*weight.recipes, *formulas.get(variant, [])]:
+                _see_recipe(total.count(name + variant), name, band, allowed)
+        if begin == task.begin and min(count.rows for count in total.counts.values()) > allowed:
+            for variant, weight in weights.items():
+                formulas[variant] = weight.formulas(stored.view(q.dtype), s)
+                for name in formulas[variant]:
+                    _see_recipe(
+                        total.count(name + variant), name, Band(begin, weight, q, s), allowed
+                    )
     return total
+
+
+def _see_nearest(total: Compared, band: Band, codes: str, variant: str) -> None:
+    """Count what differs from the codes by the scales that are there."""
+    nearest = band.weight.nearest(band.scales)
+    is_number = band.scales == band.scales
+    total.count(SEARCHED + variant).see(nearest != band.codes, is_number, band.begin)
+    if codes in GREATEST:  # of which some quantizers give none beyond
+        symmetric = np.maximum(nearest, -GREATEST[codes])
+        total.count(SYMMETRIC + variant).see(symmetric != band.codes, is_number, band.begin)
+
+
+def _see_recipe(count: Count, name: str, band: Band, allowed: int) -> None:
+    """Count what differs from a recipe; only the scales of one that is excluded."""
+    weight = band.weight
+    fits = (weight.scales(name) == band.scales) | (weight.amax == 0)
+    is_out = count.rows + np.count_nonzero(~fits.all(axis=1)) > allowed
+    codes = band.codes if is_out else weight.codes(name)
+    count.see(codes != band.codes, fits, band.begin)
 
 
 def allowed_rows(n: int) -> int:
@@ -150,14 +183,16 @@ def allowed_rows(n: int) -> int:
 
 
 def _variants(
-    w: NDArray[np.float32], matrix: Matrix, codes: str, model: QuantizedModel
-) -> Iterator[tuple[Known, str]]:
-    """Yield the rows as recipes may have had them; the second of FP8 went through bfloat16."""
-    kind = "F32" if matrix.is_blocked or matrix.tensor.kind == "F64" else matrix.tensor.kind
-    yield known(w, codes, NUMPY[kind], model.params, model.is_ascend), ""
+    w: NDArray[Any], matrix: Matrix, codes: str, model: QuantizedModel
+) -> dict[str, Weight]:
+    """Return the rows as recipes may have had them; the second of FP8 went through bfloat16."""
+    rule = Rule(model.format, model.params)
+    own = {"": Weight(w, codes, rule)}
     if matrix.is_blocked:
-        narrow = ml_dtypes.bfloat16
-        yield known(rounded(w, narrow), codes, narrow, model.params, model.is_ascend), NARROW
+        narrow = w.astype(ml_dtypes.bfloat16)
+        narrow[~np.isfinite(narrow.astype(np.float32))] = 0  # beyond it: no recipe has such rows
+        own[NARROW] = Weight(narrow, codes, rule)
+    return own
 
 
 def _stored(
@@ -179,37 +214,7 @@ def _stored(
     return bytes_of(model.folder, weight, begin * k, rows * k).view(np.int8).reshape(rows, k), s
 
 
-def _numbers(codes: Any, scale: Any) -> tuple[Any, Any]:
-    """Return codes as float32, and the exponents of E8M0."""
-    if scale.dtype == np.uint8:
-        return formats.decode(codes, "float8_e4m3fn"), scale.astype(np.int32) - 127
-    return codes.astype(np.float32), scale
-
-
-def _compare_scales(total: Compared, x: Known, scale: Any) -> None:
-    ratio = (scale / x.amax)[(x.amax > 0) & np.isfinite(scale)]
+def _see_ratio(total: Compared, amax: NDArray[np.float32], scale: Any) -> None:
+    ratio = (scale / amax)[(amax > 0) & np.isfinite(scale)]
     least, most = float(ratio.min(initial=math.inf)), float(ratio.max(initial=0))
     total.ratio = min(total.ratio[0], least), max(total.ratio[1], most)
-
-
-def is_same(model: QuantizedModel, original: Path, source: Tensor | Matrix, name: str) -> bool:
-    """Say whether a FLOAT tensor has the values of the original's."""
-    tensor, at = model.tensors[name], 0
-    kind = source.kind if isinstance(source, Tensor) else source.tensor.kind
-    for band in _bands(original, source, as_bytes=tensor.kind == kind):
-        raw = band if tensor.kind == kind else band.astype(NUMPY[tensor.kind])
-        there = bytes_of(model.folder, tensor, at, raw.nbytes)
-        if (there != raw.reshape(-1).view(np.uint8)).any():
-            return False
-        at += raw.nbytes
-    return True
-
-
-def _bands(original: Path, source: Tensor | Matrix, *, as_bytes: bool) -> Iterator[NDArray[Any]]:
-    if isinstance(source, Matrix):
-        for _, _, band in source.bands(original, 0, source.shape[0], as_bytes=as_bytes):
-            yield band
-        return
-    for begin, end in bands(0, source.size, 1):
-        raw = bytes_of(original, source, begin, end - begin)
-        yield raw if as_bytes else raw.view(NUMPY[source.kind])

@@ -13,10 +13,10 @@ from .schemes import (
     FLOAT,
     GROUP,
     INT8_ACTIVATIONS,
-    RUNS,
     TYPES,
     WIDTHS,
     Output,
+    has_broken_runs,
     misfit,
     outputs_of,
 )
@@ -153,8 +153,7 @@ def _check_parts(model: QuantizedModel, found: Findings) -> None:
 
 
 def _check_groups(model: QuantizedModel, found: Findings) -> None:
-    weights = [n.removesuffix(".weight") for n in model.tensors if n.endswith(".weight")]
-    for what, members in names.fused_groups(weights):
+    for what, members in names.fused_groups(names.modules_of(model.tensors)):
         types = sorted({model.types.get(m, FLOAT) for m in members})
         if len(types) > 1 and model.is_typed:
             text = f"are {' and '.join(types)}: one layer of consumers, vLLM ends with ValueError"
@@ -232,7 +231,6 @@ def _check_tensor(model: QuantizedModel, name: str, tensor: Tensor, found: Findi
 
 
 def _expected(model: QuantizedModel, module: str, type: str, weight: Tensor) -> list[Output]:
-    """Return what tensors a module should have, by the shape of its weight."""
     n, k = weight.shape
     scale = model.tensors.get(f"{module}.weight_scale")
     params = WIDTHS[model.params]
@@ -287,13 +285,7 @@ def _check_alignment(
     n, k = weight.shape
     if type == "W4A8_DYNAMIC" and model.is_ascend:
         n *= 2
-    why = {
-        "blocks": f"{-(-k // GROUP)} blocks of {GROUP} columns: vllm-ascend reshapes pairs of them",
-        "rows": f"{n} rows: vllm-ascend packs 8 int4 to a word",
-        "columns": f"{k} columns: scale_bias is of {RUNS} equal runs of them",
-    }
-    fault = misfit(module, type, (n, k))
-    if fault == "columns":
+    if has_broken_runs(module, k):
         model.bad.add(f"{module}.scale_bias")
-    if fault:
-        found.error("alignment", module, f"has {why[fault]}")
+    if fault := misfit(module, type, (n, k)):
+        found.error("alignment", module, f"has {fault}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from .. import _codes
 from ..files.safetensors import NUMPY
 from .folder import FLOATS, Tensor
 from .matrices import bands, bytes_of, pieces
+from .names import last_of
 from .quantized import QuantizedModel
 from .reports import Findings
 from .schemes import FLOAT
@@ -41,38 +42,36 @@ class Seen(NamedTuple):
 
 def tasks_of(model: QuantizedModel) -> Iterator[Values]:
     """Yield what is to be looked at."""
-    for name, tensor in model.tensors.items():
-        if not model.is_readable(name):
-            continue
-        module, _, last = name.rpartition(".")
-        type = model.type_of(name)
-        if last in ("weight_scale", "input_scale") and type != FLOAT and tensor.kind in NUMPY:
-            rules = ["scale"]
-            if (
-                tensor.kind == "F32"
-                and last == "weight_scale"
-                and type in ("W8A8_DYNAMIC", "W8A16")
-            ):
-                rules.append("scale-precision")
-        elif last == "weight" and type != FLOAT and tensor.kind == "F8_E4M3":
-            rules = ["nonfinite"]
-        elif last == "weight_offset" and tensor.kind in NUMBERS:
-            rules = ["offset"]
-        elif last == "input_offset" and tensor.kind in NUMBERS:
-            rules = ["static"]
-        elif type == FLOAT and tensor.kind in FLOATS:
-            rules = ["nonfinite"]
-        elif last == "deq_scale" and type == "W8A8":
-            yield Values("product", module, 0, 1, 0)
-            continue
-        elif last == "scale_bias" and type == "W4A8_DYNAMIC" and model.is_ascend:
-            yield from _bias_tasks(model, module)
-            continue
-        else:
-            continue
-        for rule in rules:
-            for begin, end in pieces(0, tensor.size, 1):
-                yield Values(rule, name, begin, end, end - begin)
+    for name in filter(model.is_readable, model.tensors):
+        tensor, module = model.tensors[name], name.rpartition(".")[0]
+        for rule in _rules_of(model, name, tensor):
+            if rule == "product":
+                yield Values(rule, module, 0, 1, 0)
+            elif rule == "scale-bias":
+                yield from _bias_tasks(model, module)
+            else:
+                for begin, end in pieces(0, tensor.size, 1):
+                    yield Values(rule, name, begin, end, end - begin)
+
+
+def _rules_of(model: QuantizedModel, name: str, tensor: Tensor) -> tuple[str, ...]:
+    last, type, kind = last_of(name), model.type_of(name), tensor.kind
+    if last in ("weight_scale", "input_scale") and type != FLOAT and kind in NUMPY:
+        is_rounded = last == "weight_scale" and type in ("W8A8_DYNAMIC", "W8A16")
+        return ("scale", "scale-precision") if is_rounded and kind == "F32" else ("scale",)
+    if last == "weight" and type != FLOAT and kind == "F8_E4M3":
+        return ("nonfinite",)
+    if last == "weight_offset" and kind in NUMBERS:
+        return ("offset",)
+    if last == "input_offset" and kind in NUMBERS:
+        return ("static",)
+    if type == FLOAT and kind in FLOATS:
+        return ("nonfinite",)
+    if last == "deq_scale" and type == "W8A8":
+        return ("product",)
+    if last == "scale_bias" and type == "W4A8_DYNAMIC" and model.is_ascend:
+        return ("scale-bias",)
+    return ()
 
 
 def _bias_tasks(model: QuantizedModel, module: str) -> Iterator[Values]:
@@ -95,11 +94,11 @@ def look(model: QuantizedModel, task: Values) -> Seen:
         bad, most = _bad(model, task.rule, tensor, raw)
         if bad.any():
             first = begin // NUMPY[tensor.kind].itemsize + int(bad.argmax())
-            total = merged(total, Seen(int(bad.sum()), first, most))
+            total = _merged(total, Seen(int(bad.sum()), first, most))
     return total
 
 
-def merged(a: Seen, b: Seen) -> Seen:
+def _merged(a: Seen, b: Seen) -> Seen:
     """Return what was seen of one stretch and of a later one."""
     first = a.first if a.first >= 0 else b.first
     return Seen(a.number + b.number, first, max(a.most, b.most))
@@ -112,8 +111,7 @@ def _bad(
         return raw == 255, 0.0
     if tensor.kind == "F8_E4M3":
         return raw & 127 == 127, 0.0
-    with np.errstate(over="ignore"):  # of float64
-        values = raw.view(NUMPY[tensor.kind]).astype(np.float32)
+    values = raw.view(NUMPY[tensor.kind]).astype(np.float32)
     if rule == "nonfinite":
         return ~np.isfinite(values), 0.0
     if rule == "scale":
@@ -122,10 +120,9 @@ def _bad(
         return ~((values >= -128) & (values <= 127)), 0.0
     if rule == "offset":
         return values != 0, 0.0
-    with np.errstate(all="ignore"):
-        read = values.astype(DTYPES[model.params]).astype(np.float32)
-        bad = np.isfinite(values) & (values > 0) & (values != read)
-        ulps = np.abs(values - read)[bad] / np.spacing(np.abs(values[bad]))
+    read = values.astype(DTYPES[model.params]).astype(np.float32)
+    bad = np.isfinite(values) & (values > 0) & (values != read)
+    ulps = np.abs(values - read)[bad] / np.spacing(np.abs(values[bad]))
     return bad, float(ulps.max(initial=0))
 
 
@@ -142,13 +139,12 @@ def _bias(model: QuantizedModel, task: Values) -> Seen:
             bytes_of(model.folder, t, begin * 8 * w, rows * 8 * w).view(np.float32).reshape(-1, w)
             for t, w in ((scale, 1), (bias, runs))
         )
-        with np.errstate(all="ignore"):
-            expected = 8.0 * q.sum(axis=2, dtype=np.int64) * s.astype(np.float64)
-            allowed = 8.0 * np.abs(q).sum(axis=2, dtype=np.int64) * np.abs(s) * SLACK
-            bad = ~(np.abs(b - expected) <= allowed)
+        expected = 8.0 * q.sum(axis=2, dtype=np.int64) * s.astype(np.float64)
+        allowed = 8.0 * np.abs(q).sum(axis=2, dtype=np.int64) * np.abs(s) * SLACK
+        bad = ~(np.abs(b - expected) <= allowed)
         if bad.any():
             first = 2 * begin * runs + int(bad.argmax())
-            total = merged(total, Seen(int(bad.sum()), first // runs))
+            total = _merged(total, Seen(int(bad.sum()), first // runs))
     return total
 
 
@@ -166,8 +162,7 @@ def _product(model: QuantizedModel, module: str) -> Seen:
     deq, x, w = (_all(model, p) for p in parts if p is not None)
     if x.size != 1 or deq.size != w.size:
         return Seen()
-    with np.errstate(invalid="ignore", over="ignore"):
-        bad = ~(np.abs(deq - x * w) <= 2.0**-7 * np.abs(x * w))
+    bad = ~(np.abs(deq - x * w) <= 2.0**-7 * np.abs(x * w))
     return Seen(int(bad.sum()), int(bad.argmax())) if bad.any() else Seen()
 
 
@@ -183,13 +178,17 @@ TEXTS = {
 }
 
 
-def report(model: QuantizedModel, seen: dict[tuple[str, str], Seen], found: Findings) -> None:
+def report(model: QuantizedModel, seen: Iterable[tuple[Values, Seen]], found: Findings) -> None:
     """Add what the tasks saw of each tensor."""
+    every: dict[tuple[str, str], Seen] = {}
+    for task, one in seen:
+        key = task.rule, task.name
+        every[key] = _merged(every.get(key, Seen()), one)
     precision = Seen()
     first = ""
-    for (rule, name), s in seen.items():
+    for (rule, name), s in every.items():
         if rule == "scale-precision" and s.number:
-            precision, first = merged(precision, s), first or name
+            precision, first = _merged(precision, s), first or name
         elif s.number:
             kind = model.tensors[name].kind if name in model.tensors else ""
             text = f"{s.number} {TEXTS.get(kind, TEXTS[rule])}; the first is number {s.first}"
@@ -201,6 +200,6 @@ def report(model: QuantizedModel, seen: dict[tuple[str, str], Seen], found: Find
             else:
                 found.error(rule, name, text)
     if precision.number:
-        text = f"{precision.number} scales change when read in {model.params}, as vllm-ascend does,"
-        text += f" by up to {precision.most:.0f} ulp of float32"
+        text = f"{precision.number} scales change when read in {model.params}, as vllm-ascend"
+        text += f" does, by up to {precision.most:.0f} ulp of float32"
         found.warning("scale-precision", first, text)

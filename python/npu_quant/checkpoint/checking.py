@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,36 +15,34 @@ from .._kinds import Progress
 from ..files.common import FileError
 from . import check_values, names, sums
 from .check_files import read
-from .check_layers import Compared, Rows, compare, is_same, rows_of
 from .check_tensors import check_described, check_shapes
-from .check_values import Seen, Values
 from .folder import CheckpointError
 from .keep import SUMS, UNFINISHED
-from .making import together
-from .originals import Original, check_config, check_copied, check_names, judge, recipes_of
+from .originals import (
+    Original,
+    check_config,
+    check_copied,
+    check_names,
+    compare,
+    is_same,
+    judge,
+    recipes_of,
+    report_floats,
+    rows_of,
+)
 from .quantized import QuantizedModel
 from .reports import CheckReport, Findings
 from .schemes import FLOAT, TYPES
-from .sums import NO_SUMS, Listed
-from .workers import Workers
+from .sums import NO_SUMS
+from .workers import Workers, each_of_many
 
 
-@dataclass(frozen=True)
-class Both:
-    """What tasks share."""
+class Look(NamedTuple):
+    """What is looked at in pieces, anywhere and in any order."""
 
-    model: QuantizedModel
-    original: Original | None
-
-
-class Floats(NamedTuple):
-    """A FLOAT tensor that is compared with the original's."""
-
-    name: str
-    size: int
-
-
-Task = Values | Rows | Floats | Listed
+    at: Callable[[Any], Any]
+    tasks: Iterable[Any]
+    """Each has the size of what is read for it."""
 
 
 def check(
@@ -78,22 +76,28 @@ def check(
     check_shapes(model, found)
     original = Original(original_dir) if original_dir is not None else None
     has_sums = os.path.lexists(folder / SUMS)
-    tasks: list[Task] = [*sums.tasks_of(folder, found)] if has_sums and not is_whole else []
-    tasks += check_values.tasks_of(model)
+    listed = sums.listed(folder, found) if has_sums and not is_whole else []
+    looks = [
+        Look(partial(sums.is_whole, folder), listed),
+        Look(partial(check_values.look, model), check_values.tasks_of(model)),
+    ]
     if original is not None:
         floats = check_names(model, original, found)
-        tasks += [Floats(name, model.tensors[name].size) for name in floats]
-        matrices = [m for x in model.types if (m := original.matrix(model, x))]
-        tasks += chain.from_iterable(map(rows_of, matrices))
-    compared = _carry_out(Both(model, original), tasks, workers, progress, found)
-    layers = judge(model, compared, found)
+        looks.append(Look(partial(is_same, model, original), floats))
+        looks.append(Look(partial(compare, model, original), rows_of(model, original)))
+    hashed, values, *of_original = _carry_out(looks, workers, progress)
+    sums.report(hashed, found)
+    check_values.report(model, values, found)
+    same, rows = of_original or ([], [])
+    report_floats(same, found)
+    layers = judge(model, rows, found)
     if original is not None:
         check_config(model, original, found)
         check_copied(model, original, found)
     recipe = recipes_of(layers) if original is not None else _said(model)
     count = Counter(layer.type for layer in layers)
-    weights = [n.removesuffix(".weight") for n in model.tensors if n.endswith(".weight")]
-    left = sum(names.is_linear(m) and m not in model.types for m in weights)
+    modules = names.modules_of(model.tensors)
+    left = sum(names.is_linear(m) and m not in model.types for m in modules)
     types = dict(count) | ({FLOAT: left} if left else {})
     kind = model.config.model_type
     has_original = original is not None
@@ -104,61 +108,26 @@ def check(
 
 
 def _carry_out(
-    both: Both,
-    tasks: list[Task],
-    workers: Workers,
-    progress: Progress | None,
-    found: Findings,
-) -> dict[str, Compared]:
-    seen: dict[tuple[str, str], Seen] = {}
-    compared: dict[str, Compared] = {}
-    changed: list[str] = []
-    damaged: list[str] = []
-    done, total = 0, sum(task.size for task in tasks)
-    handed = workers.each(_do, both, together(tasks, lambda t: t.size, workers.together_bytes))
-    results: dict[Task, Any] = {}
-    for some, gave in handed:
-        results |= zip(some, gave, strict=True)
-        done += sum(task.size for task in some)
+    looks: Sequence[Look], workers: Workers, progress: Progress | None
+) -> list[list[tuple[Any, Any]]]:
+    """Return what each look sees: its tasks, in their order whoever was faster, with results."""
+    tasks = [(number, task) for number, look in enumerate(looks) for task in look.tasks]
+    done, total = 0, sum(task.size for _, task in tasks)
+    results: dict[tuple[int, Any], Any] = {}
+    at = [look.at for look in looks]
+    for task, seen in each_of_many(workers, _looked, at, tasks, lambda numbered: numbered[1].size):
+        results[task] = seen
+        done += task[1].size
         if progress is not None:
             progress(done, total)
-    for task in tasks:  # in their order, so that sums do not depend on who was faster
-        result = results[task]
-        if isinstance(task, Rows):
-            compared.setdefault(task.module, Compared()).add(result)
-        elif isinstance(task, Floats):
-            changed += [] if result else [task.name]
-        elif isinstance(task, Listed):
-            damaged += [] if result else [task.name]
-        else:
-            key = task.rule, task.name
-            seen[key] = check_values.merged(seen.get(key, Seen()), result)
-    sums.report(damaged, found)
-    check_values.report(both.model, seen, found)
-    for name in changed:
-        text = "has not the original's values: consumers compute another model"
-        found.error("float-changed", name, text)
-    return compared
+    return [[(t, results[n, t]) for n, t in tasks if n == number] for number in range(len(looks))]
 
 
-def _do(both: Both, tasks: list[Task]) -> list[Any]:
-    return [_done(both, task) for task in tasks]
-
-
-def _done(both: Both, task: Task) -> Any:
-    model, original = both.model, both.original
+def _looked(at: Sequence[Callable[[Any], Any]], numbered: tuple[int, Any]) -> Any:
+    number, task = numbered
     try:
-        if isinstance(task, Values):
-            return check_values.look(model, task)
-        if isinstance(task, Listed):
-            return sums.is_whole(model.folder, task)
-        assert original is not None
-        if isinstance(task, Floats):
-            return is_same(model, original.folder, original.sources[task.name], task.name)
-        matrix = original.matrix(model, task.module)
-        assert matrix is not None
         with np.errstate(all="ignore"):
-            return compare(model, original.folder, matrix, task)
+            return at[number](task)
     except FileError as error:
         raise CheckpointError(str(error)) from error
 

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from . import names
 from .folder import CheckpointError
 from .matrices import Matrix
-from .schemes import ASCEND, FLOAT, GROUP, RUNS, TYPES, meant, misfit
+from .schemes import ASCEND, FLOAT, TYPES, meant, misfit
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,11 @@ class Wanted:
     include: tuple[str, ...] = ()
     types: tuple[tuple[str, str], ...] = ()
     """Globs and the types of what they match; the last that matches counts."""
+    mx_scale: str = "up"
+    shard_size: int = 4 << 30
+    """Bytes of tensors that a file has at most, unless what comes of one tensor is more."""
+    dtype: str | None = None
+    """The params dtype; None: what the source and the types are for."""
 
 
 @dataclass(frozen=True)
@@ -153,14 +158,8 @@ def _check_groups(chosen: dict[str, Choice]) -> None:
 
 
 def _check_shape(matrix: Matrix, type: str) -> None:
-    n, k = matrix.shape
-    why = {
-        "blocks": f"{-(-k // GROUP)} blocks of {GROUP} columns, vllm-ascend wants pairs of them",
-        "rows": f"{n} rows, int4 wants a multiple of 8",
-        "columns": f"{k} columns, scale_bias wants a multiple of {RUNS}",
-    }
     if fault := misfit(matrix.module, type, matrix.shape):
         raise CheckpointError(
-            f"{matrix.module} cannot be {type}: it has {why[fault]}: add --exclude "
+            f"{matrix.module} cannot be {type}: it has {fault}: add --exclude "
             "'*.experts.*', or --type '*.experts.*=W8A8_DYNAMIC'."
         )

@@ -121,7 +121,6 @@ def _groups(given: Any, found: Findings) -> list[_Group]:
 
 
 def _strings(value: Any, what: str, found: Findings) -> list[str]:
-    """Return a list of names; an empty one where there is none."""
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
@@ -131,7 +130,7 @@ def _strings(value: Any, what: str, found: Findings) -> list[str]:
 
 
 def _with_matrices(model: QuantizedModel) -> list[str]:
-    """Return the modules that a group may be of; a head that is tied has no tensor."""
+    """The modules that a group may be of; a head that is tied has no tensor."""
     matrices = [
         module
         for name, tensor in model.tensors.items()

@@ -116,7 +116,6 @@ class Config:
 
 
 def _part(data: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return a nested configuration; an empty one where there is none."""
     part = data.get(name)
     return part if isinstance(part, dict) else {}
 
@@ -142,7 +141,7 @@ def _dtypes(data: Any) -> Iterator[tuple[dict[str, Any], str]]:
 
 
 def _with_dtype(data: Any, params: str) -> Any:
-    """Return data with a dtype in every place that says one."""
+    """Data with a dtype in every place that says one."""
     if isinstance(data, list):
         return [_with_dtype(value, params) for value in data]
     if not isinstance(data, dict):

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import stat
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -125,6 +126,13 @@ def is_regular(path: Path) -> bool:
         return False
 
 
+def link_to_nothing(path: Path) -> str | None:
+    """Say of a link to a file that is not there that it is one."""
+    if not path.is_symlink() or path.exists():
+        return None
+    return f"is a link to {clean(os.readlink(path), 100)}, which is not there"
+
+
 def files_below(folder: Path) -> list[str]:
     """Return the names of all files in a folder and its folders, links and pipes among them.
 
@@ -188,17 +196,31 @@ def _no_weights(folder: Path) -> str:
 def _check_places(shards: list[Shard], weight_map: dict[str, str] | None) -> None:
     found: dict[str, str] = {}
     for tensor in (t for shard in shards for t in shard.tensors):
-        name = clean(tensor.name, 100)
         if tensor.name in found:
-            raise CheckpointError(f"{name} stands in {found[tensor.name]} and in {tensor.file}.")
+            text = f"stands in {found[tensor.name]} and in {tensor.file}"
+            raise CheckpointError(f"{clean(tensor.name, 100)} {text}.")
         found[tensor.name] = tensor.file
-        if weight_map is not None and weight_map.get(tensor.name) != tensor.file:
-            said = weight_map.get(tensor.name)
-            where = f"puts it in {said}" if said else "does not name it"
-            raise CheckpointError(f"{name} stands in {tensor.file}, {SOURCE_INDEX} {where}.")
-    for name, file in (weight_map or {}).items():
-        if name not in found:
-            raise CheckpointError(f"{clean(name, 100)} is not in {file}, as {SOURCE_INDEX} says.")
+    for name, file, said in misplaced(found, weight_map) if weight_map is not None else ():
+        shown = clean(name, 100)
+        if file is None:
+            raise CheckpointError(f"{shown} is not in {said}, as {SOURCE_INDEX} says.")
+        where = f"puts it in {said}" if said else "does not name it"
+        raise CheckpointError(f"{shown} stands in {file}, {SOURCE_INDEX} {where}.")
+
+
+def misplaced(
+    files: Mapping[str, str], weight_map: Mapping[str, str]
+) -> Iterator[tuple[str, str | None, str | None]]:
+    """Yield the tensors that are not where an index puts them: name, file, and what it says.
+
+    Args:
+        files: of the tensors that there are, by name.
+        weight_map: of the index.
+    """
+    for name in dict.fromkeys([*files, *weight_map]):
+        file, said = files.get(name), weight_map.get(name)
+        if file != said:
+            yield name, file, said
 
 
 def weight_map_of(index: dict[str, Any], name: str) -> dict[str, str]:
@@ -243,7 +265,6 @@ def json_of(path: Path) -> dict[str, Any]:
 
 
 def _is_deep(data: Any) -> bool:
-    """Say whether data nests so deeply that what recurses into it may fail."""
     level = [data]
     for _ in range(DEEPEST):
         level = [

@@ -19,7 +19,7 @@ from typing import Any
 from uuid import uuid4
 
 from .._text import clean
-from .folder import CheckpointError, is_regular, json_bytes
+from .folder import CheckpointError, is_regular, json_bytes, link_to_nothing
 from .record import difference, other_version
 
 UNFINISHED = ".npu-quant"
@@ -61,8 +61,7 @@ def _check_file(entry: os.DirEntry[str], name: str) -> None:
         if not os.access(entry.path, os.R_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), entry.path)
         return
-    if entry.is_symlink() and not os.path.exists(entry.path):
-        what = f"is a link to {clean(os.readlink(entry.path), 100)}, which is not there"
+    if what := link_to_nothing(Path(entry.path)):
         mend = "download the model anew, or remove the link"
     else:
         what, mend = "is no regular file", "move it out of the model's folder"
@@ -272,7 +271,7 @@ def sha256_of(path: Path) -> str:
 
 
 def _allocated(path: Path) -> int:
-    """Return the bytes that a file takes on the disk, which are less where it has holes."""
+    """The bytes that a file takes on the disk, which are less where it has holes."""
     try:
         found = path.stat()
     except OSError:

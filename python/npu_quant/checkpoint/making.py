@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,7 @@ from .folder import CheckpointError, Tensor
 from .keep import part_of
 from .matrices import Matrix, bands, bytes_of, pieces
 from .plan import CODES, COPY, PARAMS, WIDEN, Group, OutputShard, Plan, size_of
-from .weights import DTYPES, Error, NonFiniteError, Outputs, Rule, quantize
-
-T = TypeVar("T")
+from .weights import DTYPES, Error, NonFiniteError, Outputs, quantize
 
 CHECKED_BYTES = 4096
 
@@ -87,7 +85,6 @@ class Job:
     unfinished: Path
     """The folder of the files that are not yet whole."""
     plan: Plan
-    rule: Rule
 
     @cached_property
     def pieces(self) -> list[list[Piece]]:
@@ -111,22 +108,8 @@ def _pieces_of(shard: int, groups: Iterable[Group]) -> Iterator[Piece]:
             yield Piece(shard, number, begin, end, (end - begin) * each)
 
 
-def together(tasks: Iterable[T], size_of: Callable[[T], int], most: int) -> Iterator[list[T]]:
-    """Yield tasks in lists of up to so many bytes, or of one task that has more."""
-    some: list[T] = []
-    size = 0
-    for task in tasks:
-        if some and size + size_of(task) > most:
-            yield some
-            some, size = [], 0
-        some.append(task)
-        size += size_of(task)
-    if some:
-        yield some
-
-
 def _extent(source: Tensor | Matrix) -> tuple[int, int]:
-    """Return how many rows a source has, and their bytes; a plain tensor's rows are bytes."""
+    """The rows of a source, and their bytes; a plain tensor's rows are bytes."""
     if isinstance(source, Tensor):
         return source.size, 1
     return source.shape[0], source.row_bytes
@@ -210,7 +193,7 @@ def _bands(job: Job, group: Group, piece: Piece) -> Iterator[tuple[int, int, NDA
 
 
 def _places(shard: OutputShard, group: Group, begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield where each output of rows stands in the file, and its bytes."""
+    """Where each output of rows stands in the file, and its bytes."""
     count, _ = _extent(group.source)
     for output in group.outputs:
         size = size_of(output)
@@ -219,7 +202,6 @@ def _places(shard: OutputShard, group: Group, begin: int, end: int) -> Iterator[
 
 
 def _made_of(job: Job, group: Group, values: NDArray[Any], error: Error | None) -> Outputs:
-    """Return what rows become; a bias of 16 bits becomes float32."""
     source = group.source
     if group.how == COPY:
         return (values,)
@@ -233,7 +215,7 @@ def _made_of(job: Job, group: Group, values: NDArray[Any], error: Error | None) 
         return (narrow,)
     assert error is not None
     try:
-        return quantize(values, group.type, names.is_down(source.module), job.rule, error)
+        return quantize(values, group.type, names.is_down(source.module), job.plan.rule, error)
     except NonFiniteError as found:
         raise CheckpointError(_non_finite(job, source)) from found
     except CheckpointError as found:
@@ -242,12 +224,10 @@ def _made_of(job: Job, group: Group, values: NDArray[Any], error: Error | None) 
 
 @np.errstate(over="ignore")
 def _narrowed(values: NDArray[np.float32], job: Job) -> NDArray[Any]:
-    """Return values in the params dtype."""
     return values.astype(DTYPES[job.plan.params])
 
 
 def _non_finite(job: Job, matrix: Matrix) -> str:
-    """Say how many values of a weight are not finite, and where the first is."""
     count, first = _count(job, matrix, lambda values: ~np.isfinite(values.astype(np.float32)))
     return (
         f"{matrix.module}.weight has {count} NaN or infinite values, the first at {first}: "
@@ -257,7 +237,6 @@ def _non_finite(job: Job, matrix: Matrix) -> str:
 
 
 def _beyond(job: Job, matrix: Matrix) -> str:
-    """Say how many finite values of a weight are infinite in the params dtype."""
     params = job.plan.params
 
     def is_beyond(values: NDArray[Any]) -> NDArray[np.bool_]:
@@ -273,7 +252,7 @@ def _beyond(job: Job, matrix: Matrix) -> str:
 def _count(
     job: Job, matrix: Matrix, is_bad: Callable[[NDArray[Any]], NDArray[np.bool_]]
 ) -> tuple[int, list[int]]:
-    """Return how many values of a weight are bad, and where the first is."""
+    """How many values of a weight are bad, and where the first is."""
     count, first = 0, [0, 0]
     for begin, _, values in matrix.bands(job.source, 0, matrix.shape[0]):
         bad = is_bad(values)

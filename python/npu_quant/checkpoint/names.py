@@ -53,6 +53,11 @@ _FUSED = {
 """What consumers load as one layer, by the last names of its parts."""
 
 
+def modules_of(tensors: Iterable[str]) -> list[str]:
+    """Return the modules that have a weight, by the names of all tensors."""
+    return [name.removesuffix(".weight") for name in tensors if name.endswith(".weight")]
+
+
 def last_of(module: str) -> str:
     """Return the last part of a module's name."""
     return module.rpartition(".")[2]
@@ -104,7 +109,7 @@ def reason_to_stay(module: str, first_draft: int | None) -> str | None:
 
 
 def _layer_of(parts: list[str]) -> float:
-    """Return the number after ``layers``, -1 where there is none."""
+    """The number after ``layers``, -1 where there is none."""
     for word, number in pairwise(parts):
         if word == "layers" and number.isdecimal():
             return float(number)  # which may have more digits than int takes

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from .check_layers import NARROW, SEARCHED, Compared, allowed_rows, codes_of, shape_of
+import numpy as np
+from numpy.typing import NDArray
+
+from ..files.safetensors import NUMPY
+from .check_layers import (
+    NARROW,
+    SEARCHED,
+    Compared,
+    Rows,
+    allowed_rows,
+    codes_of,
+    compare_rows,
+    shape_of,
+)
 from .config import Config
 from .folder import FLOATS, CheckpointError, Tensor, is_regular, json_of, shards_of
 from .keep import files_to_copy
-from .matrices import Matrix
-from .plan import sources_of
+from .matrices import Matrix, bands, bytes_of, pieces
+from .plan import sources_of, tensor_of
 from .quantized import QuantizedModel
 from .reports import UNEXPLAINED, CheckedLayer, Findings, ratio_text
 from .schemes import WIDTHS
@@ -39,7 +54,60 @@ class Original:
         return source if source.shape == shape_of(model, module) else None
 
 
-def check_names(model: QuantizedModel, original: Original, found: Findings) -> list[str]:
+class Float(NamedTuple):
+    """A FLOAT tensor that is compared with the original's."""
+
+    name: str
+    size: int
+
+
+def is_same(model: QuantizedModel, original: Original, task: Float) -> bool:
+    """Say whether a FLOAT tensor has the values of the original's."""
+    source = original.sources[task.name]
+    tensor, at = model.tensors[task.name], 0
+    kind = tensor_of(source).kind
+    for band in _bands(original.folder, source, as_bytes=tensor.kind == kind):
+        raw = band if tensor.kind == kind else band.astype(NUMPY[tensor.kind])
+        there = bytes_of(model.folder, tensor, at, raw.nbytes)
+        if (there != raw.reshape(-1).view(np.uint8)).any():
+            return False
+        at += raw.nbytes
+    return True
+
+
+def _bands(original: Path, source: Tensor | Matrix, *, as_bytes: bool) -> Iterator[NDArray[Any]]:
+    if isinstance(source, Matrix):
+        for _, _, band in source.bands(original, 0, source.shape[0], as_bytes=as_bytes):
+            yield band
+        return
+    for begin, end in bands(0, source.size, 1):
+        raw = bytes_of(original, source, begin, end - begin)
+        yield raw if as_bytes else raw.view(NUMPY[source.kind])
+
+
+def report_floats(seen: Iterable[tuple[Float, bool]], found: Findings) -> None:
+    """Add the FLOAT tensors that have others."""
+    text = "has not the original's values: consumers compute another model"
+    for name in (task.name for task, is_right in seen if not is_right):
+        found.error("float-changed", name, text)
+
+
+def rows_of(model: QuantizedModel, original: Original) -> Iterator[Rows]:
+    """Yield rows of all modules that can be compared with the original."""
+    for module in model.types:
+        if (matrix := original.matrix(model, module)) is not None:
+            for begin, end in pieces(0, matrix.shape[0], matrix.row_bytes):
+                yield Rows(module, begin, end, (end - begin) * matrix.row_bytes)
+
+
+def compare(model: QuantizedModel, original: Original, task: Rows) -> Compared:
+    """Compare rows of a module with what recipes make of the original's."""
+    matrix = original.matrix(model, task.module)
+    assert matrix is not None
+    return compare_rows(model, original.folder, matrix, task)
+
+
+def check_names(model: QuantizedModel, original: Original, found: Findings) -> list[Float]:
     """Find what has no counterpart; return the FLOAT tensors whose elements can be compared."""
     result = []
     for name, source in original.sources.items():
@@ -53,14 +121,14 @@ def check_names(model: QuantizedModel, original: Original, found: Findings) -> l
         if is_quantized:
             _check_shape(model, name, source, found)
             continue
-        kind = source.kind if isinstance(source, Tensor) else source.tensor.kind
+        kind = tensor_of(source).kind
         can_cast = kind in FLOATS or isinstance(source, Matrix)
         is_kind = tensor.kind == kind or (can_cast and tensor.kind in ("F32", WIDTHS[model.params]))
         if tensor.shape != source.shape or not is_kind:
             text = f"is {tensor.kind} {tensor.shape}, the original {kind} {source.shape}"
             found.error("float-changed", name, f"{text}: consumers compute another model")
         elif model.is_readable(name):
-            result.append(name)
+            result.append(Float(name, tensor.size))
     for name in model.tensors:
         module, _, last = name.rpartition(".")
         is_part = module in model.types and last not in ("weight", "bias")
@@ -121,9 +189,12 @@ def check_config(model: QuantizedModel, original: Original, found: Findings) -> 
 
 
 def judge(
-    model: QuantizedModel, compared: dict[str, Compared], found: Findings
+    model: QuantizedModel, seen: Iterable[tuple[Rows, Compared]], found: Findings
 ) -> list[CheckedLayer]:
     """Name each module's recipe, and find what no recipe explains."""
+    compared: dict[str, Compared] = {}
+    for task, rows in seen:
+        compared.setdefault(task.module, Compared()).add(rows)
     layers = []
     transformed: Counter[str] = Counter()
     for module, type in model.types.items():
@@ -181,7 +252,7 @@ def _fill(layer: CheckedLayer, c: Compared) -> None:
     layer.first = count.first
     if layer.recipe == "transformed" and layer.first is None:
         layer.first = (0, 0)
-    layer.sqnr_db, layer.max_error = c.error.sqnr_db, c.error.greatest
+    layer.measure(c.error)
     layer.cosine = cosine
 
 

@@ -25,6 +25,7 @@ from .config import Config, params_dtype
 from .folder import FLOATS, SOURCE_INDEX, CheckpointError, Shard, Tensor, json_bytes
 from .matrices import SCALE_INV, Matrix, experts_in, is_stack
 from .schemes import ASCEND, FLOAT, GROUP, WIDTHS, Output, model_quant_type, outputs_of, recipe_of
+from .weights import Rule
 
 COPY, WIDEN, PARAMS, CODES = "copy", "widen", "params", "codes"
 """How a group is made: bytes as they are, bias to float32, FP8 to params dtype, or quantized."""
@@ -72,6 +73,11 @@ class Plan:
     """All modules with a 2-D weight that is not quantized, embeddings and norms apart."""
 
     @property
+    def rule(self) -> Rule:
+        """What the arithmetic depends on."""
+        return Rule(self.wanted.format, self.params, self.wanted.mx_scale)
+
+    @property
     def groups(self) -> Iterator[Group]:
         """All groups, in the order of planning."""
         return (group for shard in self.shards for group in shard.groups)
@@ -90,17 +96,13 @@ def size_of(output: Output) -> int:
     return count * BITS[output.kind] // 8
 
 
-def plan_of(
-    shards: list[Shard], config: Config, wanted: Wanted, dtype: str | None, shard_size: int
-) -> Plan:
+def plan_of(shards: list[Shard], config: Config, wanted: Wanted) -> Plan:
     """Plan what is written.
 
     Args:
         shards: the source's, by name.
         config: the source's.
         wanted: what is asked for.
-        dtype: the params dtype that is asked for.
-        shard_size: bytes of tensors that a file has at most, unless one group has more.
 
     Raises:
         CheckpointError: the model cannot be quantized so.
@@ -110,22 +112,16 @@ def plan_of(
         raise CheckpointError("the model has no tensors: its *.safetensors are empty.")
     sources = list(sources_of(tensors, config))
     matrices = {s.module: s for s in sources if isinstance(s, Matrix)}
-    weights = [t.name.removesuffix(".weight") for t in tensors.values() if _is_weight(t)]
-    choices = choose(matrices, [*dict.fromkeys([*weights, *matrices])], config.first_draft, wanted)
-    params = params_dtype(config, {c.type for c in choices.values()}, dtype)
+    modules = [*dict.fromkeys([*names.modules_of(tensors), *matrices])]
+    choices = choose(matrices, modules, config.first_draft, wanted)
+    params = params_dtype(config, {c.type for c in choices.values()}, wanted.dtype)
     quantized = {m for m, c in choices.items() if c.type != FLOAT}
     groups = [_group(s, choices, quantized, wanted, WIDTHS[params]) for s in sources]
     rest = [m for m in matrices if m not in quantized]
     left = [m for m in rest if m not in choices and not names.is_other(m)]
     kept = [m for m in rest if not names.is_embedding_or_norm(m)]
-    prefix = "quant_model_weights" if wanted.format == ASCEND else "model"
-    is_alone = wanted.format != ASCEND
-    written = tuple(_packed(groups, prefix, shard_size, is_alone))
+    written = tuple(_packed(groups, wanted))
     return Plan(wanted, params, written, choices, tuple(left), tuple(kept))
-
-
-def _is_weight(tensor: Tensor) -> bool:
-    return tensor.name.endswith(".weight")
 
 
 def sources_of(tensors: dict[str, Tensor], config: Config) -> Iterator[Tensor | Matrix]:
@@ -137,7 +133,7 @@ def sources_of(tensors: dict[str, Tensor], config: Config) -> Iterator[Tensor | 
         elif tensor.name.endswith(".weight" + SCALE_INV):
             if tensor.name.removesuffix(SCALE_INV) not in tensors:
                 raise CheckpointError(f"{tensor.name} is the scale of a weight that is not there.")
-        elif _is_weight(tensor) and len(tensor.shape) == 2:
+        elif tensor.name.endswith(".weight") and len(tensor.shape) == 2:
             yield _matrix(tensor, tensors, block)
         elif _is_bias_of_stack(tensor):
             text = "a bias of stacked experts cannot be split, and no option leaves it out"
@@ -198,24 +194,24 @@ def _group(
     return Group(COPY, whole, FLOAT, (Output(name, source.tensor.kind, source.shape),))
 
 
-def _packed(
-    groups: list[Group], prefix: str, shard_size: int, is_alone: bool
-) -> Iterator[OutputShard]:
+def _packed(groups: list[Group], wanted: Wanted) -> Iterator[OutputShard]:
     """Yield the files that groups fill; what comes of one tensor of the source stays together."""
     files: list[list[Group]] = [[]]
     filled = 0
     for _, of_one in groupby(groups, lambda g: tensor_of(g.source).name):
         some = list(of_one)
         size = sum(group.size for group in some)
-        if files[-1] and filled + size > shard_size:
+        if files[-1] and filled + size > wanted.shard_size:
             files.append([])
             filled = 0
         files[-1] += some
         filled += size
     for number, some in enumerate(files, 1):
-        name = f"{prefix}-{number:05d}-of-{len(files):05d}.safetensors"
-        if is_alone and len(files) == 1:
-            name = f"{prefix}.safetensors"
+        of_all = f"-{number:05d}-of-{len(files):05d}.safetensors"
+        if wanted.format == ASCEND:
+            name = f"quant_model_weights{of_all}"
+        else:
+            name = f"model{of_all}" if len(files) > 1 else "model.safetensors"
         yield _laid_out(name, some)
 
 
@@ -225,7 +221,6 @@ def tensor_of(source: Tensor | Matrix) -> Tensor:
 
 
 def _encoded(entries: dict[str, object]) -> bytes:
-    """Return a header's JSON, without the blanks that fill it up."""
     for name in entries:
         if any("\ud800" <= c <= "\udfff" for c in name):
             raise CheckpointError(f"{clean(name, 100)} is no name of a tensor in UTF-8.")
@@ -274,7 +269,7 @@ def index_of(plan: Plan) -> dict[str, Any]:
     return {"metadata": {"total_size": size}, "weight_map": dict(sorted(files.items()))}
 
 
-def json_files_of(config: Config, plan: Plan, mx_scale: str) -> dict[str, bytes]:
+def json_files_of(config: Config, plan: Plan) -> dict[str, bytes]:
     """Return the JSON files by name; last the one without which the folder is no model.
 
     Raises:
@@ -283,20 +278,20 @@ def json_files_of(config: Config, plan: Plan, mx_scale: str) -> dict[str, bytes]
     config_json = json_bytes(config.written(plan.params, _quantization(plan)))
     index = json_bytes(index_of(plan))
     if plan.wanted.format == ASCEND:
-        description = json_bytes(description_of(plan, mx_scale))
+        description = json_bytes(description_of(plan))
         return {ASCEND_INDEX: index, "config.json": config_json, DESCRIPTION: description}
     has_index = len(plan.shards) > 1
     return ({SOURCE_INDEX: index} if has_index else {}) | {"config.json": config_json}
 
 
-def description_of(plan: Plan, mx_scale: str) -> dict[str, Any]:
+def description_of(plan: Plan) -> dict[str, Any]:
     """Return quant_model_description.json: the type of each tensor, and of the model."""
     types: dict[str, Any] = {o.name: g.type for g in plan.groups for o in g.outputs}
     types.setdefault(HEAD, FLOAT)  # vLLM looks it up in tied models too
     made_by = {
         "version": __version__,
         "scheme": plan.wanted.scheme,
-        "recipe": recipe_of(plan.types, mx_scale),
+        "recipe": recipe_of(plan.types, plan.wanted.mx_scale),
     }
     of_model = {
         "version": "1.0.0",
@@ -312,7 +307,7 @@ def description_of(plan: Plan, mx_scale: str) -> dict[str, Any]:
 
 
 def _quantization(plan: Plan) -> dict[str, Any] | None:
-    """Return the quantization_config that compressed-tensors reads."""
+    """The quantization_config that compressed-tensors reads."""
     if plan.wanted.format == ASCEND:
         return None
     format = "int-quantized"

@@ -7,12 +7,10 @@ import re
 import resource
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from .._kinds import Progress
 from . import names
@@ -27,11 +25,11 @@ from .plan import CODES, DESCRIPTION, Plan, json_files_of, plan_of
 from .record import modified_of, record_of, sources_of
 from .reports import Finding, Layer, QuantizeReport, size
 from .resuming import (
-    Errors,
     Whole,
     as_written,
     check_same,
     different,
+    errors_of,
     is_finished,
     recorded,
     sums_of,
@@ -39,7 +37,7 @@ from .resuming import (
 from .run import Run, counted
 from .schemes import FLOAT, INT8_ACTIVATIONS, check_pair
 from .sums import sums_bytes
-from .weights import Error, Rule
+from .weights import Error
 from .workers import Workers
 
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -55,8 +53,6 @@ class Prepared:
     shards: list[Shard]
     config: Config
     plan: Plan
-    rule: Rule
-    shard_size: int
     copied: list[str]
     json_files: dict[str, bytes]
     """What is written beside the shards, by name, in that order."""
@@ -74,32 +70,24 @@ def byte_count(text: str | int) -> int:
     raise CheckpointError(f"shard size is {str(text)!r:.40}, expected such as 4GiB or 500MB.")
 
 
-def prepared(
-    source: Path,
-    out: Path,
-    wanted: Wanted,
-    dtype: str | None,
-    mx_scale: str,
-    shard_size: int,
-) -> Prepared:
+def prepared(source: Path, out: Path, wanted: Wanted) -> Prepared:
     """Read what headers and config.json say, and plan.
 
     Raises:
         CheckpointError: it cannot be done so; nothing was written.
     """
     check_pair(wanted.scheme, wanted.format)
-    if mx_scale not in ("up", "floor"):
-        raise CheckpointError(f"mx_scale is {mx_scale!r}, available: up, floor.")
+    if wanted.mx_scale not in ("up", "floor"):
+        raise CheckpointError(f"mx_scale is {wanted.mx_scale!r}, available: up, floor.")
     check_folder(source)
     check_out(out, source)
     config = Config(json_of(source / "config.json"))
     if (source / DESCRIPTION).exists():
         raise CheckpointError(f"the model is already quantized: it has {DESCRIPTION}.")
     shards = shards_of(source)
-    plan = plan_of(shards, config, wanted, dtype, shard_size)
-    rule = Rule(wanted.format, plan.params, mx_scale)
-    copied, texts = files_to_copy(source), json_files_of(config, plan, mx_scale)
-    return Prepared(source, out, shards, config, plan, rule, shard_size, copied, texts)
+    plan = plan_of(shards, config, wanted)
+    copied, texts = files_to_copy(source), json_files_of(config, plan)
+    return Prepared(source, out, shards, config, plan, copied, texts)
 
 
 def options_of(p: Prepared) -> dict[str, Any]:
@@ -111,33 +99,19 @@ def options_of(p: Prepared) -> dict[str, Any]:
         "exclude": list(wanted.exclude),
         "include": list(wanted.include),
         "type": [list(pair) for pair in wanted.types],
-        "mx-scale": p.rule.mx_scale,
-        "shard-size": p.shard_size,
+        "mx-scale": wanted.mx_scale,
+        "shard-size": wanted.shard_size,
         "dtype": p.plan.params,
     }
 
 
-def quantized_in(plan: Plan) -> Iterator[tuple[Matrix, str]]:
-    """Yield the matrices that are quantized, and their types."""
-    for group in plan.groups:
-        if group.how == CODES and isinstance(group.source, Matrix):
-            yield group.source, group.type
-
-
-def _layer(matrix: Matrix, type: str, sums: list[float] | None) -> Layer:
-    if sums is None:
-        return Layer(matrix.module, type, matrix.shape)
-    error = Error(np.array(sums))
-    measured = error.zero_rows, error.sqnr_db, error.greatest
-    return Layer(matrix.module, type, matrix.shape, *measured)
-
-
-def report_of(p: Prepared, errors: Errors | None = None) -> QuantizeReport:
+def report_of(p: Prepared, errors: Mapping[str, Error] | None = None) -> QuantizeReport:
     """Return the report: with what each module lost, or as far as it is known before the run."""
-    layers = [
-        _layer(m, type, None if errors is None else errors[m.module])
-        for m, type in quantized_in(p.plan)
-    ]
+    made = [(group.source, group.type) for group in p.plan.groups if group.how == CODES]
+    layers = [Layer(m.module, type, m.shape) for m, type in made if isinstance(m, Matrix)]
+    if errors is not None:
+        for layer in layers:
+            layer.measure(errors[layer.name])
     left = [
         {"name": name, "reason": choice.reason or ""}
         for name, choice in p.plan.choices.items()
@@ -155,7 +129,7 @@ def report_of(p: Prepared, errors: Errors | None = None) -> QuantizeReport:
         left_float=left,
         layers=layers,
         shards=[{"file": s.name, "bytes": s.size} for s in p.plan.shards],
-        copied_bytes=copied_bytes(p),
+        copied_bytes=sum(copied_sizes(p).values()),
         warnings=_warnings(p),
     )
 
@@ -178,9 +152,9 @@ def _warnings(p: Prepared) -> list[str]:
     return result
 
 
-def copied_bytes(p: Prepared) -> int:
+def copied_sizes(p: Prepared) -> dict[str, int]:
     """Return the bytes of the files that are copied."""
-    return sum((p.source / name).stat().st_size for name in p.copied)
+    return {name: (p.source / name).stat().st_size for name in p.copied}
 
 
 def check_space(p: Prepared, out: OutFolder) -> None:
@@ -188,8 +162,7 @@ def check_space(p: Prepared, out: OutFolder) -> None:
     folder = p.out
     while not folder.exists():
         folder = folder.parent
-    sizes = {s.name: s.size for s in p.plan.shards}
-    sizes |= {name: (p.source / name).stat().st_size for name in p.copied}
+    sizes = {s.name: s.size for s in p.plan.shards} | copied_sizes(p)
     needed = sum(sizes.values()) - out.room_kept(sizes)
     free = shutil.disk_usage(folder).free
     if needed > free:
@@ -211,7 +184,7 @@ def write(
     out = OutFolder(p.out, record, (s.name for s in p.plan.shards))
     out.check()
     check_space(p, out)
-    run = Run(Job(p.source, out.unfinished, p.plan, p.rule), out, sources, progress)
+    run = Run(Job(p.source, out.unfinished, p.plan), out, sources, progress)
     try:
         findings = _carried_out(p, out, run, record, workers, verify=verify)
     except (KeyboardInterrupt, OSError) as error:
@@ -224,7 +197,7 @@ def write(
             raise OSError(error.errno, f"{error.strerror}: {kept}", error.filename) from error
         raise
     shards = _shards(p, run)
-    report = report_of(p, {m: e for shard in shards.values() for m, e in shard.errors.items()})
+    report = report_of(p, errors_of(shards.values()))
     report.findings = findings
     report.shards = [s | {"sha256": shards[s["file"]].sha256} for s in report.shards]
     report.resumed, report.resumed_bytes = run.resumed, run.resumed_bytes
@@ -244,7 +217,6 @@ def _timed(report: QuantizeReport, start: float) -> QuantizeReport:
 def _carried_out(
     p: Prepared, out: OutFolder, run: Run, record: dict[str, Any], workers: Workers, *, verify: bool
 ) -> list[Finding]:
-    """Write everything, and return what is wrong with it."""
     with out:
         run.take_over(workers)
         run.make(workers)
@@ -258,13 +230,11 @@ def _carried_out(
 
 
 def _unfit(out: Path, workers: Workers) -> list[Finding]:
-    """Return what a check finds in a folder whose files are as they were written."""
     found = check(out, None, workers, None, is_whole=True).findings
     return [f for f in found if f.rule != "fp16"]  # it was asked for: the report has a warning
 
 
 def _check_unchanged(p: Prepared, run: Run) -> None:
-    """Raise CheckpointError if the source was written to while it was read."""
     now = modified_of(p.source, run.modified)
     for name, at in run.modified.items():
         if now[name] != at:
@@ -286,7 +256,7 @@ def _finished_before(
     Raises:
         CheckpointError: it was of another command or source, or a file is not as it was written.
     """
-    job = Job(p.source, p.out / UNFINISHED, p.plan, p.rule)
+    job = Job(p.source, p.out / UNFINISHED, p.plan)
     check_same(p.out, record)
     sums = dict(sums_of(workers, p.source, p.copied))
     sums |= {name: hashlib.sha256(data).hexdigest() for name, data in p.json_files.items()}
@@ -324,7 +294,6 @@ def peak_rss() -> int:
 
 
 def _changed(workers: Workers, out: Path, sums: dict[str, str]) -> list[Finding]:
-    """Return the files that are not what was written."""
     text = "is not as it was written: the disk or memory is at fault; consumers load it as it is"
     return [
         Finding("error", "changed", name, text) for name in sorted(different(workers, out, sums))

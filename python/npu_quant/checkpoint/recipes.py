@@ -1,136 +1,151 @@
-"""The quantizers that a check knows, a row of choices each: how amax becomes scales, w codes."""
+"""The quantizers that a check knows by the names people cite: ours, and formulas of operators."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _codes, formats
+from .. import formats
+from ..golden.judge.search import explanations
+from ..golden.operators import Model, model_of
+from ..golden.operators.formula import named
 from .schemes import GROUP
-from .weights import DTYPES
+from .weights import GREATEST, NUMERICS, Rule, codes_by, mx_of, nearest, scales_of
 
-F32: Any = np.float32
-_finfo: Any = ml_dtypes.finfo
-Floats = NDArray[np.float32]
-
-
-class Known(NamedTuple):
-    """What rows of a weight are, and the dtypes that recipes round to."""
-
-    w: Floats
-    amax: Floats
-    """Of each row, or of each block."""
-    dtypes: dict[str, Any]
-    """D, of the source; P, the params dtype; S, of stored scales of int4; F32."""
-
-
-LEAST, SMALL, EPSILON = "least", "2^-23", "epsilon"
-"""What a scale that vanishes becomes: the dtype's least number, 2^-23, the dtype's epsilon."""
-
-
-class Int(NamedTuple):
-    """A quantizer to int8 or int4: s = dtype(amax / divisor), codes from `low` on."""
-
-    name: str
-    divisor: float
-    dtype: str
-    zero: str | None = None
-    low: int = -127
-    code: str = "w / s"
-
-    def scales(self, x: Known) -> Floats:
-        """Return the scale of each row."""
-        dtype = x.dtypes[self.dtype]
-        s = rounded(x.amax / F32(self.divisor), dtype)
-        if self.zero == SMALL:
-            s = np.asarray(np.maximum(s, F32(2.0**-23)))
-        elif self.zero == LEAST:
-            s[(s == 0) & (x.amax != 0)] = F32(_finfo(dtype).smallest_subnormal)
-        elif self.zero == EPSILON:
-            s[s == 0] = F32(_finfo(dtype).eps)
-        return s
-
-    def codes(self, x: Known, s: Any) -> Floats:
-        """Return codes by scales."""
-        values = x.w * (F32(1) / s) if self.code == "w * (1 / s)" else x.w / s
-        if self.code == "D(w / s)":
-            values = rounded(values, x.dtypes["D"])
-        return np.asarray(np.clip(np.rint(values), self.low, int(self.divisor)))
-
-
-class Mx(NamedTuple):
-    """A quantizer to float8_e4m3fn: of amax = m * 2^e E is e - 8, or e - 7 where m is large."""
-
-    name: str
-    limit: float | None
-    """None: E = floor(D(log2 amax)) - 8."""
-    is_at_limit: bool = False
-    """Whether the limit itself is beyond."""
-    code: str = "half to even"
-
-    def scales(self, x: Known) -> NDArray[np.int32]:
-        """Return E of each block."""
-        if self.limit is None:
-            amax = np.where(x.amax == 0, F32(2.0**-126), x.amax)
-            e = np.floor(rounded(np.log2(amax), x.dtypes["D"])) - 8
-            return np.clip(np.where(np.isfinite(e), e, 127), -127, 127).astype(np.int32)
-        half, above = np.frexp(x.amax)
-        beyond = (2 * half > self.limit) | ((2 * half == self.limit) & self.is_at_limit)
-        return np.asarray(np.clip(above - 9 + beyond, -127, 127), np.int32)
-
-    def codes(self, x: Known, e: Any) -> Floats:
-        """Return the values of codes by E."""
-        values = np.ldexp(x.w, -np.repeat(e, GROUP, axis=1)[:, : x.w.shape[1]])
-        if self.code == "of D":
-            values = rounded(values, x.dtypes["D"])
-        if self.code == "half away":
-            codes = _codes.encode(values, "float8_e4m3fn", "round")
-        else:
-            codes = formats.encode(values, "float8_e4m3fn")
-        return formats.decode(codes, "float8_e4m3fn")
-
-
-def rounded(x: Floats, dtype: Any) -> Floats:
-    """Return float32 that went through a dtype."""
-    return np.asarray(x.astype(dtype).astype(F32))
-
-
-OF_CODES: dict[str, tuple[Int | Mx, ...]] = {
-    "int8": (
-        Int("npu_quant-P-127", 127, "P", LEAST),
-        Int("fp32-127", 127, "F32"),
-        Int("msmodelslim", 127, "D", SMALL, -128, "D(w / s)"),
-        Int("compressed-tensors", 127.5, "D", EPSILON, -128, "D(w / s)"),
-        Int("compressed-tensors-fp32", 127.5, "P", None, -128),
-        Int("reciprocal", 127, "P", LEAST, -127, "w * (1 / s)"),
-    ),
-    "int4": (
-        Int("npu_quant-7", 7, "S", LEAST, -7),
-        Int("msmodelslim-4", 7, "D", SMALL, -8, "D(w / s)"),
-    ),
-    "mxfp8": (
-        Mx("npu_quant-mx-up", 1.75),
-        Mx("npu_quant-mx-floor", 2.0),
-        Mx("msmodelslim-mx", None, code="half away"),
-        Mx("compressed-tensors-mx", 1.75, is_at_limit=True, code="of D"),
-    ),
+OURS = {
+    "int8": ("npu_quant-P-127",),
+    "int4": ("npu_quant-7",),
+    "mxfp8": ("npu_quant-mx-up", "npu_quant-mx-floor"),
 }
-OWN: dict[str, Int | Mx] = {
-    "int8": Int("", 127, "F32", low=-128),
-    "int4": Int("", 7, "F32", low=-8),
-    "mxfp8": Mx("", 2.0),
+"""Those that weights.py carries out."""
+THEIRS = {
+    "int8": {
+        "fp32-127": "reference",
+        "msmodelslim": "{D} scale, scale at least 2^-23, {D} quotient",
+        "compressed-tensors": "{D} scale amax / 127.5, {D} epsilon for 0, {D} quotient",
+        "compressed-tensors-fp32": "{P} scale amax / 127.5",
+        "reciprocal": "{P} scale, x * (1/scale)",
+    },
+    "int4": {"msmodelslim-4": "{D} scale, scale at least 2^-23, {D} quotient"},
+    "mxfp8": {
+        "msmodelslim-mx": "scale floor of {D} log2, round_mode round",
+        "compressed-tensors-mx": "scale from 1.75 on up, {D} products",
+    },
 }
-"""Whose codes are those by the scales that are there."""
+"""The operators' formulas of others; D is the dtype of the weight, P the params dtype."""
+_SHORT = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
+_IN_FLOAT32 = {
+    "fp32 scale amax / 127.5": "scale amax / 127.5",
+    "scale floor of fp32 log2": "floor of float32 log2",
+}
+"""What such steps are called in float32; others do nothing there."""
+_OPERATORS: dict[str, tuple[str, dict[str, Any]]] = {
+    "int8": ("npu_dynamic_quant", {}),
+    "int4": ("npu_dynamic_quant", {"dst_type": "torch.quint4x2"}),
+    "mxfp8": ("npu_dynamic_mx_quant", {"dst_type": "float8_e4m3fn"}),
+}
+_PACKED = 8
+"""Columns that the operator has in an element of int4."""
+_SAMPLED = 16
+"""Rows of which a formula is searched."""
+
+Codes = NDArray[Any]
+"""int8, or the bytes of float8_e4m3fn without -0."""
+Scales = NDArray[Any]
+"""float32 of rows, or the exponents of blocks."""
 
 
-def known(w: Floats, codes: str, d: Any, params: str, is_ascend: bool) -> Known:
-    """Return what recipes need of rows."""
-    if codes == "mxfp8":
-        amax = np.maximum.reduceat(np.abs(w), np.arange(0, w.shape[1], GROUP), axis=1)
-    else:
-        amax = np.abs(w).max(axis=1, keepdims=True)
-    p = DTYPES[params]
-    return Known(w, amax, {"D": d, "P": p, "S": F32 if is_ascend else p, "F32": F32})
+class Weight:
+    """Rows of a weight as quantizers may have had them, and what each makes of them."""
+
+    def __init__(self, w: NDArray[Any], codes: str, rule: Rule) -> None:
+        self.w, self._codes, self._rule = w, codes, rule
+        self.recipes = (*OURS[codes], *THEIRS[codes])
+        each = GROUP if codes == "mxfp8" else w.shape[1]
+        magnitudes = np.abs(w.astype(np.float32))
+        self.amax = np.maximum.reduceat(magnitudes, np.arange(0, w.shape[1], each), axis=1)
+        """Of each row, or of each block."""
+        self._mx: dict[str, tuple[NDArray[Any], NDArray[np.uint8]]] = {}
+
+    @cached_property
+    def _model(self) -> Model:
+        op, attributes = _OPERATORS[self._codes]
+        missing = -self.w.shape[1] % _PACKED if self._codes == "int4" else 0
+        x = np.pad(self.w, ((0, 0), (0, missing))) if missing else self.w
+        return model_of(op, {"input": x, **attributes}, NUMERICS)
+
+    def _made_of(self, recipe: str, output: int) -> NDArray[Any]:
+        text = THEIRS[self._codes].get(recipe, recipe)
+        dtype, params = _SHORT[self.w.dtype.name], _SHORT[self._rule.params]
+        steps = text.format(D=dtype, P=params).split(", ")
+        steps = [_IN_FLOAT32.get(step, "" if "fp32" in step else step) for step in steps]
+        formula = named(self._model.form, ", ".join(filter(None, steps)), self._model)
+        assert formula is not None, recipe
+        (made,) = formula.made_of(self._model, output)
+        assert made is not None
+        return made.reshape(len(self.w), -1)
+
+    def _own_mx(self, recipe: str) -> tuple[NDArray[Any], NDArray[np.uint8]]:
+        if recipe not in self._mx:
+            self._mx[recipe] = mx_of(self.w, recipe.rpartition("-")[2])
+        return self._mx[recipe]
+
+    def scales(self, recipe: str) -> Scales:
+        """Return the scales that a recipe gives; of rows and blocks of zeros any are right."""
+        if self._codes == "mxfp8":
+            is_ours = recipe in OURS["mxfp8"]
+            stored = self._own_mx(recipe)[1] if is_ours else self._made_of(recipe, 1)
+            return exponents_of(stored[:, : self.amax.shape[1]])
+        if recipe in OURS[self._codes]:
+            return scales_of(self.amax, self._codes, self._rule).astype(np.float32)
+        return self._made_of(recipe, 1)
+
+    def codes(self, recipe: str) -> Codes:
+        """Return the codes that a recipe gives."""
+        if recipe not in OURS[self._codes]:
+            made = self._made_of(recipe, 0)[:, : self.w.shape[1]]
+            return without_minus_0(made) if self._codes == "mxfp8" else made
+        if self._codes == "mxfp8":
+            return without_minus_0(self._own_mx(recipe)[0])
+        amax, scale = self.amax[:, 0], self.scales(recipe)[:, 0]
+        return codes_by(self.w, amax, scale, GREATEST[self._codes])
+
+    def nearest(self, scales: Scales) -> Codes:
+        """Return the codes by given scales, whatever made these."""
+        if self._codes == "mxfp8":
+            wide = np.repeat(-scales, GROUP, axis=1)[:, : self.w.shape[1]]
+            values = np.ldexp(self.w.astype(np.float32), wide)
+            return without_minus_0(formats.encode(values, "float8_e4m3fn"))
+        q, greatest = nearest(self.w, scales[:, 0]), GREATEST[self._codes]
+        return np.clip(q, -greatest - 1, greatest)
+
+    def formulas(self, codes: Codes, scales: Scales) -> list[str]:
+        """Search the operator's formulas for those that give codes and scales to the bit.
+
+        Rows of zeros, or with blocks of zeros, have any scale: they are left out.
+        """
+        rows = np.flatnonzero((self.amax > 0).all(axis=1))[:_SAMPLED]
+        if not len(rows):
+            return []
+        model = Weight(self.w[rows], self._codes, self._rule)._model
+        y, scale = model.golden()
+        given = np.zeros_like(y), np.zeros_like(scale)
+        given[0].view(codes.dtype)[:, : codes.shape[1]] = codes[rows]
+        stored = (scales[rows] + 127).astype(np.uint8) if self._codes == "mxfp8" else scales[rows]
+        given[1].reshape(len(rows), -1)[:, : stored.shape[1]] = stored
+        found = [match.name for match in explanations(model, given, up_to_ties=False)]
+        return [name for name in found if named(model.form, name, model)]  # no profile of a device
+
+
+def exponents_of(stored: NDArray[np.uint8]) -> NDArray[np.int32]:
+    """Return the exponents that E8M0 stands for."""
+    return stored.astype(np.int32) - 127
+
+
+def without_minus_0(codes: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return the bytes of float8_e4m3fn, with 0 for -0."""
+    raw = codes.view(np.uint8)
+    return np.where(raw == 0x80, np.uint8(0), raw)

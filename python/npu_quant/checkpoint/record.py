@@ -49,7 +49,7 @@ def modified_of(folder: Path, names: Iterable[str]) -> dict[str, int]:
 
 
 def _seen(folder: Path, shard: Shard) -> tuple[str, int]:
-    """Return the hash of a file's stretches, and when it was written."""
+    """The hash of a file's stretches, and when it was written."""
     digest = hashlib.sha256()
     descriptor = os.open(folder / shard.name, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -113,7 +113,7 @@ def difference(there: Any, here: Mapping[str, Any]) -> str | None:
 
 
 def _value(value: Any) -> str:
-    """Return an option's value as it is typed."""
+    """An option's value as it is typed."""
     if isinstance(value, list):
         words = ["=".join(v) if isinstance(v, list) else str(v) for v in value]
         return clean(" ".join(words), 60) if words else "none"

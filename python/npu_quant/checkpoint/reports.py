@@ -12,6 +12,7 @@ from .._text import clean, printable
 from ..golden.report.reports import Report, Reported
 from ..golden.report.words import counted
 from .schemes import FLOAT
+from .weights import Error
 
 
 class Finding(NamedTuple):
@@ -44,7 +45,7 @@ class Findings(list[Finding]):
 
 @dataclass
 class Layer:
-    """A module that was quantized."""
+    """A module that was quantized, and what it lost."""
 
     name: str
     type: str
@@ -52,6 +53,11 @@ class Layer:
     zero_rows: int | None = None
     sqnr_db: float | None = None
     max_error: float | None = None
+
+    def measure(self, error: Error) -> None:
+        """Take in how far the weight is from what its codes stand for."""
+        self.zero_rows, self.sqnr_db = error.zero_rows, error.sqnr_db
+        self.max_error = error.greatest
 
 
 class _Report(Reported):
@@ -64,9 +70,7 @@ class _Report(Reported):
         """Whether no error was found."""
         return not any(finding.severity == "error" for finding in self.findings)
 
-    def _chosen(
-        self, keys: str, layers: Iterable[Layer | CheckedLayer], of_layer: str
-    ) -> dict[str, Any]:
+    def _chosen(self, keys: str, layers: Iterable[Layer], of_layer: str) -> dict[str, Any]:
         """Some attributes, and some of each layer, as JSON has them."""
         data: dict[str, Any] = {key: getattr(self, key) for key in keys.split()}
         data["layers"] = [{key: vars(layer)[key] for key in of_layer.split()} for layer in layers]
@@ -147,19 +151,14 @@ def ratio_text(ratio: tuple[float, float]) -> str:
 
 
 @dataclass
-class CheckedLayer:
-    """A quantized module that was checked."""
+class CheckedLayer(Layer):
+    """A quantized module that was checked; its error is that against the original."""
 
-    name: str
-    type: str
-    shape: tuple[int, int]
     recipe: str | None = None
     codes_different: int | None = None
     """From the recipe; where there is none, from rint(w / scale) by the scales that are there."""
     scales_different: int | None = None
     """From the recipe; where there is none, from the nearest."""
-    sqnr_db: float | None = None
-    max_error: float | None = None
     cosine: float | None = None
     scale_ratio: tuple[float, float] | None = None
     """The least and the greatest scale / amax, where no recipe fits."""
@@ -205,7 +204,6 @@ L = TypeVar("L", Layer, CheckedLayer)
 
 
 def _quantize_text(report: QuantizeReport) -> str:
-    """Return the report as text: what was written, what was left, what it cost."""
     lines = [_headline(report)]
     lines += [f"note: {warning}" for warning in report.warnings]
     lines += _types(report)
@@ -247,7 +245,6 @@ def _types(report: QuantizeReport) -> list[str]:
 
 
 def _left(report: QuantizeReport) -> list[str]:
-    """Return the modules that are left FLOAT, by reason."""
     by_reason: dict[str, list[str]] = {}
     for entry in report.left_float:
         by_reason.setdefault(entry["reason"], []).append(entry["name"])
@@ -288,7 +285,6 @@ def size(count: int) -> str:
 
 
 def _check_text(report: CheckReport) -> str:
-    """Return the verdict, what was found, the recipe, and the five worst layers."""
     lines = [_verdict(report), *(f"  note: {note}" for note in report.notes)]
     shown: Counter[str] = Counter()
     total = Counter(f.rule for f in report.findings)

@@ -11,6 +11,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,13 +20,13 @@ import numpy as np
 from .._text import clean
 from .folder import CheckpointError, json_of
 from .keep import RECORD, SUMS, UNFINISHED, OutFolder, sha256_of
-from .making import Job, Made, Piece, checksum_in, checksum_of_source, together
+from .making import Job, Made, Piece, checksum_in, checksum_of_source
 from .matrices import Matrix
 from .plan import Group, tensor_of
 from .record import difference
 from .sums import parsed
 from .weights import Error
-from .workers import Workers
+from .workers import Workers, each_of_many
 
 
 class Whole(NamedTuple):
@@ -34,8 +35,8 @@ class Whole(NamedTuple):
     sha256: str
     source: str
     """The checksum of what it is made of."""
-    errors: dict[str, list[float]]
-    """Of each module that was quantized: the sums of its `weights.Error`."""
+    errors: dict[str, Error]
+    """Of each module that was quantized."""
 
 
 class Noted(NamedTuple):
@@ -55,6 +56,12 @@ def line_of(shard: str, made: Iterable[Made]) -> dict[str, Any]:
     return {"part": shard, "made": rows}
 
 
+def sha256_in(out: OutFolder) -> dict[str, str]:
+    """Return the SHA-256 that shards had when they were whole, as the journal has them."""
+    lines = ((entry.get("sealed"), entry.get("sha256")) for entry in out.journal())
+    return {n: s for n, s in lines if isinstance(n, str) and isinstance(s, str)}
+
+
 def source_of(made: Iterable[str]) -> str:
     """Return the checksum of what a shard is made of, by those of its pieces, in order."""
     return hashlib.blake2b("".join(made).encode(), digest_size=16).hexdigest()
@@ -71,22 +78,18 @@ def source_checksums_of(
         read: is told how many bytes of the source were read.
     """
     found: dict[Piece, str] = {}
-    tasks = together(chain(*job.pieces), lambda piece: piece.source_bytes, workers.together_bytes)
-    for some, checksums in workers.each(_checksums, job, tasks):
-        found |= zip(some, checksums, strict=True)
-        read(sum(piece.source_bytes for piece in some))
+    pieces, size_of = chain(*job.pieces), attrgetter("source_bytes")
+    for piece, checksum in each_of_many(workers, checksum_of_source, job, pieces, size_of):
+        found[piece] = checksum
+        read(piece.source_bytes)
     for shard, of_shard in zip(job.plan.shards, job.pieces, strict=True):
         yield shard.name, source_of(found[piece] for piece in of_shard)
-
-
-def _checksums(job: Job, pieces: list[Piece]) -> list[str]:
-    return [checksum_of_source(job, piece) for piece in pieces]
 
 
 def right_pieces(
     job: Job, out: OutFolder, workers: Workers, modified: dict[str, int]
 ) -> Iterator[Made]:
-    """Yield the pieces that are as the journal has them.
+    """Return the pieces that are as the journal has them.
 
     Args:
         job: the plan.
@@ -95,9 +98,9 @@ def right_pieces(
         modified: when the source's files were written, in ns.
     """
     noted = _noted(job, out, modified)
-    tasks = together(noted, lambda n: n.made.piece.source_bytes, workers.together_bytes)
-    for some, are_right in workers.each(_look, job, tasks):
-        yield from (n.made for n, is_right in zip(some, are_right, strict=True) if is_right)
+    size_of = attrgetter("made.piece.source_bytes")
+    looked = each_of_many(workers, _is_right, job, noted, size_of)
+    return (one.made for one, is_right in looked if is_right)
 
 
 def _noted(job: Job, out: OutFolder, modified: dict[str, int]) -> list[Noted]:
@@ -129,11 +132,8 @@ def _files_of(group: Group) -> Iterator[str]:
         yield group.source.scale.file
 
 
-def _look(job: Job, noted: list[Noted]) -> list[bool]:
-    return [_is_right(job, *one) for one in noted]
-
-
-def _is_right(job: Job, made: Made, is_newer: bool) -> bool:
+def _is_right(job: Job, noted: Noted) -> bool:
+    made, is_newer = noted
     try:
         if checksum_in(job, made.piece, job.part(made.piece.shard)) != made.written:
             return False
@@ -144,15 +144,14 @@ def _is_right(job: Job, made: Made, is_newer: bool) -> bool:
 
 # ---- A folder that a run finished.
 
-Errors = dict[str, list[float]]
-"""Of each module that was quantized: the sums of its `weights.Error`."""
 _SUMS = ("sum_of_squares", "sum_of_squared_errors", "max_error", "zero_rows")
 
 
 class Finished(NamedTuple):
     """What a finished folder says of itself."""
 
-    errors: Errors
+    errors: dict[str, Error]
+    """Of each module that was quantized."""
     sha256: dict[str, str]
     """Of each file."""
 
@@ -160,9 +159,14 @@ class Finished(NamedTuple):
 def recorded(record: Mapping[str, Any], shards: Mapping[str, Whole]) -> dict[str, Any]:
     """Return npu_quant.json: a record, of what shards were made, and what each module lost."""
     sources = {name: whole.source for name, whole in shards.items()}
-    errors = {m: sums for whole in shards.values() for m, sums in whole.errors.items()}
-    layers = {m: dict(zip(_SUMS, sums, strict=True)) for m, sums in errors.items()}
+    errors = errors_of(shards.values())
+    layers = {m: dict(zip(_SUMS, e.sums.tolist(), strict=True)) for m, e in errors.items()}
     return {**record, "shards": sources, "layers": layers}
+
+
+def errors_of(shards: Iterable[Whole]) -> dict[str, Error]:
+    """Return how far each module is from what its codes stand for."""
+    return {module: error for whole in shards for module, error in whole.errors.items()}
 
 
 def is_finished(out: Path) -> bool:
@@ -212,7 +216,8 @@ def as_written(
         if listed.malformed or listed.outside:
             raise ValueError(SUMS)
         sha256 = listed.files
-        errors = {m: [layer[key] for key in _SUMS] for m, layer in said["layers"].items()}
+        sums_by = {m: [layer[key] for key in _SUMS] for m, layer in said["layers"].items()}
+        errors = {m: Error(np.array(some, np.float64)) for m, some in sums_by.items()}
         shards = {shard.name: said["shards"][shard.name] for shard in job.plan.shards}
     except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(_changed(out, f"{SUMS} or {RECORD}")) from error
@@ -251,16 +256,15 @@ def different(workers: Workers, folder: Path, sums: Mapping[str, str]) -> Iterat
 
 
 def sums_of(workers: Workers, folder: Path, names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the names of files, and their SHA-256.
+    """Return the names of files, and their SHA-256.
 
     Raises:
         OSError: a file cannot be read.
     """
     sizes = [(name, (folder / name).stat().st_size) for name in names]
-    tasks = together(sizes, lambda file: file[1], workers.together_bytes)
-    for some, digests in workers.each(_digests, folder, tasks):
-        yield from zip((name for name, _ in some), digests, strict=True)
+    digests = each_of_many(workers, _digest, folder, sizes, itemgetter(1))
+    return ((name, digest) for (name, _), digest in digests)
 
 
-def _digests(folder: Path, files: list[tuple[str, int]]) -> list[str]:
-    return [sha256_of(folder / name) for name, _ in files]
+def _digest(folder: Path, file: tuple[str, int]) -> str:
+    return sha256_of(folder / file[0])

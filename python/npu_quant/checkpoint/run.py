@@ -14,12 +14,12 @@ from uuid import uuid4
 from .._kinds import Progress
 from .folder import CheckpointError
 from .keep import OutFolder, sha256_of, sync
-from .making import Job, Made, Piece, make, prepare, together
+from .making import Job, Made, Piece, make, prepare
 from .matrices import Matrix
 from .record import Sources
-from .resuming import Whole, line_of, right_pieces, source_of
+from .resuming import Whole, line_of, right_pieces, sha256_in, source_of
 from .weights import Error
-from .workers import Threads, Workers
+from .workers import Threads, Workers, together
 
 SYNC_SECONDS = 5.0
 """How much of the work a power failure may take; of that a killed process did, nothing is lost."""
@@ -45,13 +45,18 @@ class Batch(NamedTuple):
     pieces: list[Piece]
 
 
+class Sealed(NamedTuple):
+    """A file that is a whole shard, on the disk."""
+
+    part: Path
+    sha256: str
+
+
 class Done(NamedTuple):
     """What became of a task."""
 
     made: list[Made]
-    part: Path | None = None
-    """The file that is the whole shard, on the disk."""
-    sha256: str = ""
+    sealed: Sealed | None = None
 
 
 class Run:
@@ -70,7 +75,7 @@ class Run:
         self._lock = threading.Lock()
         self._left: dict[int, int] = {}
         self._synced = time.monotonic()
-        self._sealed: dict[int, Done] = {}
+        self._sealed: dict[int, Sealed] = {}
         self.whole: dict[int, Whole] = {}
         self.resumed = 0
         """Shards that were there."""
@@ -84,11 +89,28 @@ class Run:
             self._made[made.piece.shard][made.piece] = made
             if isinstance(workers, Threads):
                 self._advance(made.piece.source_bytes)
-        self.resumed = sum(map(self._is_made, named))
+        whole = [shard for shard in named if self._is_made(shard)]
+        self.resumed = len(whole)
         if not isinstance(workers, Threads):
             self._leave_out_parts()
+        self._finish_again(whole)
         self.resumed_bytes = self.kept
         self.out.note({"modified": self.modified})
+
+    def _finish_again(self, whole: list[int]) -> None:
+        """Finish shards all of whose pieces are as they were, by the SHA-256 that they had.
+
+        A shard that is read by the checksums of its pieces need not be hashed once more: that takes
+        thirty times as long. What these may miss is found when all files are read back, as
+        SHA256SUMS has the SHA-256 of what was written, not of what is there now.
+        """
+        noted = sha256_in(self.out)
+        for shard in whole:
+            if (sha256 := noted.get(self.job.plan.shards[shard].name)) is not None:
+                part = self.job.part(shard)
+                prepare(self.job, shard, part)
+                sync(part)
+                self._finish(shard, part, sha256)
 
     def _is_made(self, shard: int) -> bool:
         return len(self._made[shard]) == len(self.job.pieces[shard])
@@ -108,18 +130,20 @@ class Run:
             for task, done in workers.each(_make, self, self._tasks(workers.together_bytes)):
                 self._take(task.shard, done)
             return
-        is_made = [*map(self._is_made, range(len(self.job.pieces)))]
-        there = [shard for shard, is_so in enumerate(is_made) if is_so]
+        unfinished = [n for n in range(len(self.job.pieces)) if n not in self.whole]
+        there = [*filter(self._is_made, unfinished)]
+        left = [shard for shard in unfinished if shard not in there]
         for shard in there:
             prepare(self.job, shard, self.job.part(shard))
         for shard, done in workers.each(seal, self.job, there):
             self._take(shard, done)
-        left = [shard for shard, is_so in enumerate(is_made) if not is_so]
         for shard, done in workers.each(make_whole, (self.job, self.out.nonce, self._sizes), left):
             self._take(shard, done)
 
     def _tasks(self, together_bytes: int) -> Iterator[Batch]:
         for shard, there in enumerate(self._made):
+            if shard in self.whole:
+                continue
             pieces = [piece for piece in self.job.pieces[shard] if piece not in there]
             # One at least: who does the last of them seals the shard.
             tasks = [*together(pieces, lambda piece: piece.source_bytes, together_bytes)] or [[]]
@@ -154,14 +178,16 @@ class Run:
         self._made[shard].update((made.piece, made) for made in done.made)
         for made in done.made:
             self._advance(made.piece.source_bytes)
-        if done.part is not None:
-            self._sealed[shard] = done
+        if done.sealed is not None:
+            self._sealed[shard] = done.sealed
         if shard in self._sealed and self._is_made(shard):
-            sealed = self._sealed[shard]
-            assert sealed.part is not None
-            self.out.finish_shard(sealed.part, name)
-            self.whole[shard] = self._whole(shard, sealed.sha256)
-            self._made[shard] = {}
+            part, sha256 = self._sealed[shard]
+            self.out.note({"sealed": name, "sha256": sha256})
+            self._finish(shard, part, sha256)
+
+    def _finish(self, shard: int, part: Path, sha256: str) -> None:
+        self.out.finish_shard(part, self.job.plan.shards[shard].name)
+        self.whole[shard] = self._whole(shard, sha256)
 
     def _whole(self, shard: int, sha256: str) -> Whole:
         made = [self._made[shard][piece] for piece in self.job.pieces[shard]]
@@ -170,8 +196,7 @@ class Run:
             source = self.job.plan.shards[shard].groups[m.piece.group].source
             if m.error is not None and isinstance(source, Matrix):
                 errors.setdefault(source.module, Error()).add(m.error)
-        of_modules = {module: error.sums.tolist() for module, error in errors.items()}
-        return Whole(sha256, source_of(m.source for m in made), of_modules)
+        return Whole(sha256, source_of(m.source for m in made), errors)
 
     def _advance(self, count: int) -> None:
         self.kept += count
@@ -182,20 +207,21 @@ def _make(run: Run, task: Batch) -> Done:
     """Make some pieces of a shard; the last that is made has all of it on the disk."""
     made = [make(run.job, piece, run.job.part(task.shard)) for piece in task.pieces]
     if run.is_last(task.shard):
-        return seal(run.job, task.shard)._replace(made=made)
+        return Done(made, sealed(run.job.part(task.shard)))
     run.sync_at_times()
     return Done(made)
 
 
 def seal(job: Job, shard: int) -> Done:
     """Have a shard whose pieces are all made on the disk."""
-    return _sealed([], job.part(shard))
+    return Done([], sealed(job.part(shard)))
 
 
-def _sealed(made: list[Made], part: Path) -> Done:
+def sealed(part: Path) -> Sealed:
+    """Have a whole shard on the disk."""
     sha256 = sha256_of(part)
     sync(part)
-    return Done(made, part, sha256)
+    return Sealed(part, sha256)
 
 
 def make_whole(shared: tuple[Job, Path, Mapping[str, int]], shard: int) -> Done:
@@ -217,7 +243,7 @@ def make_whole(shared: tuple[Job, Path, Mapping[str, int]], shard: int) -> Done:
         for piece in job.pieces[shard]:
             _check_goes_on(nonce)
             made.append(make(job, piece, part))
-        done = _sealed(made, part)
+        done = Done(made, sealed(part))
         _check_goes_on(nonce)
         return done
     except BaseException:

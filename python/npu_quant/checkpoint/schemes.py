@@ -116,15 +116,20 @@ def outputs_of(
 
 
 def misfit(module: str, type: str, shape: tuple[int, int]) -> str | None:
-    """Say what of a weight's shape no consumer takes in a type: "blocks", "rows" or "columns"."""
+    """Say what of a weight's shape no consumer takes in a type."""
     n, k = shape
     if type == "W8A8_MXFP8" and experts_of(module) is not None and -(-k // GROUP) % 2:
-        return "blocks"
+        return f"{-(-k // GROUP)} blocks of {GROUP} columns, vllm-ascend reshapes pairs of them"
     if type == "W4A8_DYNAMIC" and n % 8:
-        return "rows"
-    if type == "W4A8_DYNAMIC" and k % RUNS and is_down(module):
-        return "columns"
+        return f"{n} rows, vllm-ascend packs 8 int4 to a word"
+    if type == "W4A8_DYNAMIC" and has_broken_runs(module, k):
+        return f"{k} columns, scale_bias is of {RUNS} equal runs of them"
     return None
+
+
+def has_broken_runs(module: str, k: int) -> bool:
+    """Say whether the columns of a down projection are no equal runs."""
+    return is_down(module) and bool(k % RUNS)
 
 
 def model_quant_type(types: set[str]) -> str:

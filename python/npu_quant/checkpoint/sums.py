@@ -38,7 +38,7 @@ class Sums(NamedTuple):
     """Names that lead out of the folder."""
 
 
-def tasks_of(folder: Path, found: Findings) -> list[Listed]:
+def listed(folder: Path, found: Findings) -> list[Listed]:
     """Return the files to hash, and find what is wrong with the list of them."""
     try:
         sums = _read(folder / SUMS)
@@ -106,10 +106,10 @@ def is_whole(folder: Path, task: Listed) -> bool:
     return sha256_of(folder / task.name) == task.sha256
 
 
-def report(changed: list[str], found: Findings) -> None:
+def report(seen: Iterable[tuple[Listed, bool]], found: Findings) -> None:
     """Add the files that have another SHA-256."""
-    for name in changed:
-        text = f"has not the SHA-256 that {SUMS} says: it was damaged or changed; consumers load it"
+    text = f"has not the SHA-256 that {SUMS} says: it was damaged or changed; consumers load it"
+    for name in (task.name for task, is_right in seen if not is_right):
         found.error("checksum", name, f"{text} as it is")
 
 

@@ -107,7 +107,9 @@ def quantize(w: NDArray[Any], type: str, is_down: bool, rule: Rule, error: Error
     """
     codes = TYPES[type].codes
     if codes == "mxfp8":
-        return _mx(w, rule.mx_scale, error)
+        y, exponents = mx_of(w, rule.mx_scale)
+        error.include(w, y, exponents)
+        return y, exponents
     q, scale, stored = codes_of(w, codes, rule)
     error.include(w, q, scale[:, None])
     column = stored[:, None]
@@ -132,8 +134,12 @@ def codes_of(
     amax = amax_of(w)
     if not np.isfinite(amax).all():
         raise NonFiniteError("the weight has NaN or infinite values.")
-    scale, stored = _scales(amax, codes, rule)
-    return _codes(w, amax, scale, GREATEST[codes]), scale, stored
+    stored = scales_of(amax, codes, rule)
+    if np.isinf(stored).any():
+        raise CheckpointError(f"a scale is beyond {rule.params}: use --dtype bfloat16.")
+    scale = stored.astype(np.float32)
+    q = codes_by(w, amax, scale, GREATEST[codes])
+    return q, scale, stored if rule.format == COMPRESSED else scale
 
 
 def amax_of(w: NDArray[Any]) -> NDArray[np.float32]:
@@ -145,28 +151,29 @@ def amax_of(w: NDArray[Any]) -> NDArray[np.float32]:
     return scale
 
 
-def _scales(
-    amax: NDArray[np.float32], codes: str, rule: Rule
-) -> tuple[NDArray[np.float32], NDArray[Any]]:
-    """Return the scales as float32, and as they are stored."""
+def scales_of(amax: NDArray[np.float32], codes: str, rule: Rule) -> NDArray[Any]:
+    """Return the scale of each row, in the dtype that it is rounded to; infinite if beyond it."""
     is_wide = codes == "int4" and rule.format != COMPRESSED  # which vllm-ascend keeps as float32
     dtype = np.dtype(np.float32 if is_wide else DTYPES[rule.params])
-    stored = (amax / np.float32(GREATEST[codes])).astype(dtype)
-    stored[(stored == 0) & (amax != 0)] = np.array(1, f"u{dtype.itemsize}").view(dtype)
-    stored[amax == 0] = 1
-    if np.isinf(stored).any():
-        raise CheckpointError(f"a scale is beyond {rule.params}: use --dtype bfloat16.")
-    scale = stored.astype(np.float32)
-    return scale, stored if rule.format == COMPRESSED else scale
+    scale: NDArray[Any] = (amax / np.float32(GREATEST[codes])).astype(dtype)
+    scale[(scale == 0) & (amax != 0)] = np.array(1, f"u{dtype.itemsize}").view(dtype)
+    scale[amax == 0] = 1
+    return scale
 
 
-def _codes(
+def codes_by(
     w: NDArray[Any], amax: NDArray[np.float32], scale: NDArray[np.float32], greatest: int
 ) -> NDArray[np.int8]:
     """Return the integers nearest to w / scale, of magnitudes up to the greatest."""
-    q: NDArray[np.int8] = npu_quantize(w, scale, None, "int8", axis=0, numerics=NUMERICS)
+    q = nearest(w, scale)
     if (amax >= (greatest + 0.5) * scale).any():  # only where a scale is subnormal in its dtype
         np.clip(q, -greatest, greatest, out=q)
+    return q
+
+
+def nearest(w: NDArray[Any], scale: NDArray[np.float32]) -> NDArray[np.int8]:
+    """Return the integers nearest to w / scale that int8 has, by the scale of each row."""
+    q: NDArray[np.int8] = npu_quantize(w, scale, None, "int8", axis=0, numerics=NUMERICS)
     return q
 
 
@@ -178,7 +185,12 @@ def scale_bias(
     return np.asarray((8 * sums).astype(np.float32) * scale[:, None])
 
 
-def _mx(w: NDArray[Any], mx_scale: str, error: Error) -> Outputs:
+def mx_of(w: NDArray[Any], mx_scale: str) -> tuple[NDArray[Any], NDArray[np.uint8]]:
+    """Return codes of MXFP8, and the E8M0 of each block.
+
+    Raises:
+        NonFiniteError: w has NaN or infinite values.
+    """
     n, k = w.shape
     alg = 1 if mx_scale == "up" else 0
     y, pairs = npu_dynamic_mx_quant(w, dst_type="float8_e4m3fn", scale_alg=alg, numerics=NUMERICS)
@@ -186,7 +198,6 @@ def _mx(w: NDArray[Any], mx_scale: str, error: Error) -> Outputs:
     if (scale == 255).any():
         raise NonFiniteError("the weight has NaN or infinite values.")
     _set_zero_blocks(w, scale)
-    error.include(w, y, scale)
     return y, scale
 
 

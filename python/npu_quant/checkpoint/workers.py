@@ -9,10 +9,8 @@ import logging
 import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from functools import partial
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from itertools import islice
-from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from .._runtime import __version__
@@ -48,32 +46,21 @@ class Threads:
             shared: what tasks share.
             tasks: taken a few at a time.
         """
-        done: SimpleQueue[tuple[T, Future[R]]] = SimpleQueue()
-        under_way = 0
-        for task in tasks:
-            future = self._executor.submit(work, shared, task)
-            future.add_done_callback(partial(_put, done, task))
-            under_way += 1
-            if under_way == self._ahead:
-                yield _next(done)
-                under_way -= 1
-        for _ in range(under_way):
-            yield _next(done)
+        left = iter(tasks)
+        under_way: dict[Future[R], T] = {}
+        while True:
+            for task in islice(left, self._ahead - len(under_way)):
+                under_way[self._executor.submit(work, shared, task)] = task
+            if not under_way:
+                return
+            for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+                yield under_way.pop(future), future.result()
 
     def __enter__(self) -> Threads:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._executor.shutdown(cancel_futures=True)
-
-
-def _put(done: SimpleQueue[tuple[T, Future[R]]], task: T, future: Future[R]) -> None:
-    done.put((task, future))
-
-
-def _next(done: SimpleQueue[tuple[T, Future[R]]]) -> tuple[T, R]:
-    task, future = done.get()
-    return task, future.result()
 
 
 class Cluster:
@@ -216,6 +203,38 @@ def _quiet() -> Iterator[None]:
 
 
 Workers = Threads | Cluster
+
+
+def each_of_many(
+    workers: Workers,
+    work: Callable[[S, T], R],
+    shared: S,
+    tasks: Iterable[T],
+    size_of: Callable[[T], int],
+) -> Iterator[tuple[T, R]]:
+    """Yield each task and what it gave, of tasks that may be small: some are handed out as one."""
+    some = together(tasks, size_of, workers.together_bytes)
+    for done, gave in workers.each(_do_all, (work, shared), some):
+        yield from zip(done, gave, strict=True)
+
+
+def _do_all(shared: tuple[Callable[[S, T], R], S], tasks: list[T]) -> list[R]:
+    work, own = shared
+    return [work(own, task) for task in tasks]
+
+
+def together(tasks: Iterable[T], size_of: Callable[[T], int], most: int) -> Iterator[list[T]]:
+    """Yield tasks in lists of up to so many bytes, or of one task that has more."""
+    some: list[T] = []
+    size = 0
+    for task in tasks:
+        if some and size + size_of(task) > most:
+            yield some
+            some, size = [], 0
+        some.append(task)
+        size += size_of(task)
+    if some:
+        yield some
 
 
 def workers_of(count: int | None, scheduler: str | None) -> Workers:

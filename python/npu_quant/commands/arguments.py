@@ -15,8 +15,8 @@ from ..errors import meant
 T = TypeVar("T")
 
 
-class UsageError(ValueError):
-    """The arguments do not fit together, or do not fit the files."""
+class UsageError(ValueError, argparse.ArgumentTypeError):
+    """The arguments do not fit together, or do not fit the files; argparse keeps its text."""
 
 
 class _Filling(argparse.HelpFormatter):
@@ -92,13 +92,12 @@ def add_reading(parser: argparse.ArgumentParser, *, names: bool) -> None:
     start, more = ("[NAME=]", "; NAME=... for one file; repeatable") if names else ("", "")
 
     def add(option: str, parse: Callable[[str], Any], help: str) -> None:
-        group.add_argument(
-            option,
-            action="append" if names else "store",
-            type=named(parse) if names else parsed(parse),
-            metavar=start + option[2:].upper(),
-            help=help + more,
-        )
+        metavar, help = start + option[2:].upper(), help + more
+        if names:
+            group.add_argument(option, action=ByName, type=named(parse), metavar=metavar, help=help)
+        else:
+            for_all = lambda text: {"": parse(text)}  # noqa: E731
+            group.add_argument(option, type=for_all, metavar=metavar, help=help)
 
     add("--dtype", str, "dtype of .bin, V1 and uint16 files: bf16, float8_e4m3fn, int4 ...")
     add("--shape", shape, "shape of .bin files, such as 32,2048")
@@ -106,23 +105,28 @@ def add_reading(parser: argparse.ArgumentParser, *, names: bool) -> None:
     group.add_argument("--key", help=help)
 
 
-def parsed(parse: Callable[[str], T]) -> Callable[[str], T]:
-    """Turn a parser's ValueError into argparse's, which keeps the text."""
+class ByName(argparse.Action):
+    """Collects pairs of a name and a value in a dict, each name once."""
 
-    def parse_or_complain(text: str) -> T:
-        try:
-            return parse(text)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-
-    return parse_or_complain
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Take one pair."""
+        (name, value), known = values, getattr(namespace, self.dest) or {}
+        if name in known:
+            raise UsageError(f"{option_string} {name}=".removesuffix(" =") + " is given twice.")
+        setattr(namespace, self.dest, {**known, name: value})
 
 
 def shape(text: str) -> tuple[int, ...]:
     """Return a shape: "32,2048", "32x2048", "7", or "" for none."""
     inside = text.strip("()[] ")
     if inside and not re.fullmatch(r"\d{1,18}( ?[,x] ?\d{1,18})*,?", inside, re.ASCII):
-        raise ValueError(f"{text!r}, expected whole numbers, such as 32,2048")
+        raise UsageError(f"{text!r}, expected whole numbers, such as 32,2048")
     return tuple(int(part) for part in re.findall(r"\d+", inside))
 
 
@@ -130,7 +134,7 @@ def assignment(text: str) -> tuple[str, str]:
     """Return name and value of "name=value"."""
     name, equals, value = text.partition("=")
     if not (equals and name.isidentifier() and value):
-        raise ValueError(f"{text!r}, expected NAME=VALUE")
+        raise UsageError(f"{text!r}, expected NAME=VALUE")
     return name, value
 
 
@@ -141,7 +145,7 @@ def named(parse: Callable[[str], T]) -> Callable[[str], tuple[str, T]]:
         name, equals, value = text.partition("=")
         return (name, parse(value)) if equals and name.isidentifier() else ("", parse(text))
 
-    return parsed(parse_both)
+    return parse_both
 
 
 def attribute(text: str) -> tuple[str, Any]:
@@ -160,28 +164,15 @@ def limit(text: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 <= value < math.inf:
-        raise ValueError(f"{text!r}, expected a number from 0 on, or NAME=NUMBER for one output")
+        raise UsageError(f"{text!r}, expected a number from 0 on, or NAME=NUMBER for one output")
     return value
 
 
-def once(option: str, given: Sequence[tuple[str, T]] | None) -> dict[str, T]:
-    """Return what an option says by name, each once."""
-    result: dict[str, T] = {}
-    for name, value in given or ():
-        if name in result:
-            raise UsageError(f"{option} {name}=".removesuffix(" =") + " is given twice.")
-        result[name] = value
-    return result
-
-
-def limits(
-    option: str, given: Sequence[tuple[str, float]] | None
-) -> float | dict[str, float] | None:
-    """Return all that was given to an option as one limit for all, or one per output."""
-    result = once(option, given)
-    if "" in result and len(result) > 1:
-        raise UsageError(f"{option} is given for all outputs and for {[*result][-1]}.")
-    return result.get("", result or None)
+def limits(option: str, given: dict[str, float] | None) -> float | dict[str, float] | None:
+    """Return what was given to an option as one limit for all, or one per output."""
+    if given is not None and "" in given and len(given) > 1:
+        raise UsageError(f"{option} is given for all outputs and for {[*given][-1]}.")
+    return given and given.get("", given)
 
 
 def at_least(least: int) -> Callable[[str], int]:
@@ -189,7 +180,7 @@ def at_least(least: int) -> Callable[[str], int]:
 
     def parse(text: str) -> int:
         if not re.fullmatch(r"\d{1,18}", text, re.ASCII) or int(text) < least:
-            raise ValueError(f"{text!r}, expected a whole number from {least} on")
+            raise UsageError(f"{text!r}, expected a whole number from {least} on")
         return int(text)
 
-    return parsed(parse)
+    return parse

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .arguments import Parser, add_json, add_workers
-from .console import write, write_json
-from .outputs import check_json
+from .outputs import check_outputs, write_result
 from .progress import progress_bar
 
 DESCRIPTION = """\
@@ -42,14 +41,11 @@ def run(words: Sequence[str]) -> int:
     arguments = parsing.parse(words, "folders")
     if len(arguments.folders) != 1:
         parsing.error(f"one folder is expected, MODEL_DIR, {len(arguments.folders)} given")
-    check_json(arguments.json)
+    check_outputs(arguments)
     (model,) = arguments.folders
     with progress_bar(f"checking {model}", quiet=False, in_bytes=True) as progress:
         report = checkpoint.check(
             model, arguments.original, arguments.workers, progress, arguments.scheduler
         )
-    if arguments.json != "-":
-        write(str(report))
-    if arguments.json is not None:
-        write_json(report.to_dict(), arguments.json)
+    write_result(arguments, str(report), report.to_dict)
     return 0 if report.passed else 1

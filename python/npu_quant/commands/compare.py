@@ -8,6 +8,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from .._kinds import Progress
+from .._shell import compare_command
 from ..errors import DTypeError, ParamError
 from ..golden.api import Comparison, Explanation, explain, sides_of
 from ..golden.api import compared as run_comparison
@@ -15,6 +16,7 @@ from ..golden.judge.request import Limits, Request
 from ..golden.judge.tolerance import RULES
 from ..golden.operators import operators
 from .arguments import (
+    ByName,
     Parser,
     UsageError,
     add_json,
@@ -23,8 +25,6 @@ from .arguments import (
     limit,
     limits,
     named,
-    once,
-    parsed,
 )
 from .console import write_error
 from .files import Reading, dtype_of
@@ -32,9 +32,8 @@ from .folders import are_meant, run_folders
 from .hints import hint_on
 from .named import Named, named_of, parameters_of
 from .opened import Opened, open_named, open_two
-from .outputs import HTML, JSON, check_output, write_result
+from .outputs import check_outputs, write_comparison
 from .progress import progress_bar
-from .shell import joined
 
 DESCRIPTION = """\
 Compare results with their golden, and tell rounding from a bug.
@@ -103,8 +102,8 @@ def _add_operator(result: Parser) -> None:
     group.add_argument("--op", action="append", dest="ops", metavar="NAME", help=help)
     group.add_argument(
         "--attr",
-        action="append",
-        type=parsed(attribute),
+        action=ByName,
+        type=attribute,
         metavar="NAME=VALUE",
         help="an attribute, such as dst_type=int4; repeatable",
     )
@@ -121,7 +120,7 @@ def _add_acceptance(result: Parser) -> None:
         ("--rtol", "tolerance relative to the golden, likewise"),
     ):
         group.add_argument(
-            option, action="append", type=named(limit), metavar="[NAME=]NUMBER", help=help
+            option, action=ByName, type=named(limit), metavar="[NAME=]NUMBER", help=help
         )
     help = f"acceptance rule of another tool: {', '.join(RULES)}"
     group.add_argument("--preset", metavar="NAME", help=help)
@@ -134,8 +133,6 @@ def _add_acceptance(result: Parser) -> None:
 def run(words: Sequence[str]) -> int:
     """Compare what the arguments name, print the report, and return the exit status."""
     arguments = parser().parse(words, "files")
-    arguments.dtypes = once("--dtype", arguments.dtype)
-    arguments.shapes = once("--shape", arguments.shape)
     if are_meant(arguments):
         return PASSED if run_folders(arguments) else DIFFERENT
     files = _named(arguments)
@@ -152,7 +149,7 @@ def run(words: Sequence[str]) -> int:
     explanation, missing = _explained_or_why_not(arguments, opened)
     comparison = dataclasses.replace(comparison, rerun=_rerun(words, arguments, comparison))
     lead = "or" if "  next: " in str(comparison) else "next"
-    write_result(arguments, comparison, explanation, f"\n  {lead}: {hint}" if hint else "")
+    write_comparison(arguments, comparison, explanation, f"\n  {lead}: {hint}" if hint else "")
     if missing:
         write_error("npu-quant compare", f"--explain: {missing}")
     return PASSED if comparison.passed else DIFFERENT
@@ -167,8 +164,8 @@ def _named(arguments: Namespace) -> Named | None:
     arguments.op = arguments.ops[0] if arguments.ops else None
     files = None
     if arguments.op is not None:
-        attributes = once("--attr", arguments.attr)
-        files = named_of(arguments.op, arguments.files, attributes, keys=arguments.key is None)
+        attributes, keys = arguments.attr or {}, arguments.key is None
+        files = named_of(arguments.op, arguments.files, attributes, keys=keys)
     for name in ("attr", "numerics", "variant", "explain"):
         if getattr(arguments, name) and (files is None or files.golden):
             raise UsageError(f"--{name} needs --op and its inputs, which compute the golden.")
@@ -178,18 +175,17 @@ def _named(arguments: Namespace) -> Named | None:
 def _check_words(arguments: Namespace, files: Named | None) -> None:
     """Refuse names that no file has, and results that would overwrite what is read."""
     known = {"actual": "", "golden": ""} if files is None else files.files()
-    for option, given in (("--dtype", arguments.dtypes), ("--shape", arguments.shapes)):
-        for name in given:
+    for option, given in (("--dtype", arguments.dtype), ("--shape", arguments.shape)):
+        for name in given or ():
             if name and name not in known:
                 listed = ", ".join(known)
                 raise UsageError(f"{option} {name}=: no file has that name; known: {listed}.")
     read = arguments.files if files is None else list(files.files().values())
-    check_output(JSON, arguments.json, read)
-    check_output(HTML, arguments.html, read)
+    check_outputs(arguments, read)
 
 
 def _opened(arguments: Namespace, files: Named | None) -> Opened:
-    reading = Reading(arguments.dtypes, arguments.shapes, arguments.key)
+    reading = Reading(arguments.dtype or {}, arguments.shape or {}, arguments.key)
     if files is None:
         opened = open_two(arguments.files, reading)
     else:
@@ -253,4 +249,4 @@ def _rerun(words: Sequence[str], arguments: Namespace, comparison: Comparison) -
     if not fits or not comparison.computed or arguments.explain:
         return ""
     end = words.index("--") if "--" in words else len(words)
-    return joined(["npu-quant", "compare", *words[:end], "--explain", *words[end:]])
+    return compare_command([*words[:end], "--explain", *words[end:]])

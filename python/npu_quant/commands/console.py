@@ -8,6 +8,7 @@ import shutil
 import sys
 from typing import Any, TextIO
 
+from .._shell import is_unicode
 from .._text import printable
 
 WIDTH = 100
@@ -32,12 +33,6 @@ def width() -> int:
     return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else WIDTH
 
 
-def is_unicode(stream: TextIO | None) -> bool:
-    """Say whether a stream takes all characters."""
-    encoding = getattr(stream, "encoding", None) or "utf-8"
-    return encoding.lower().replace("_", "-").startswith("utf")
-
-
 def write(text: str, style: str = "") -> None:
     """Print text on stdout; a reader that has gone away is none of its business.
 
@@ -49,8 +44,10 @@ def write(text: str, style: str = "") -> None:
     if stream is None:
         return
     if style and is_coloured(stream):
+        from rich.style import Style
+
         first, newline, rest = text.partition("\n")
-        text = _styled(first, style) + newline + rest
+        text = Style.parse(style).render(first) + newline + rest
     try:
         stream.write(_encodable(text + "\n", stream))
         stream.flush()
@@ -112,14 +109,7 @@ def write_text(text: str, where: str) -> None:
         raise OSError(error.errno, error.strerror, where) from error
 
 
-def _styled(text: str, style: str) -> str:
-    from rich.style import Style
-
-    return Style.parse(style).render(text)
-
-
 def _encodable(text: str, stream: TextIO) -> str:
-    """Return text in characters that a stream has."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     if not is_unicode(stream):
         text = text.translate(_PLAINER)

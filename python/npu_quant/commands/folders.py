@@ -10,8 +10,8 @@ from ..errors import ParamError
 from ..files import FileError, list_arrays
 from ..golden import compare_folders
 from ..golden.operators.dumped import every_call_of
-from .arguments import UsageError, limits, once
-from .outputs import HTML, JSON, check_output, split, write_result
+from .arguments import UsageError, limits
+from .outputs import check_outputs, split, write_comparison
 from .progress import progress_bar
 
 _OF_TWO_ARRAYS = ("explain", "axis", "key")
@@ -43,6 +43,7 @@ def _have_keys(files: list[str]) -> bool:
 def run_folders(arguments: Namespace) -> bool:
     """Compare folders, print the report, and say whether they pass."""
     _check(arguments)
+    dtypes = arguments.dtype or {}
     limit = {
         option: limits(f"--{option}", getattr(arguments, option)) for option in ("atol", "rtol")
     }
@@ -53,13 +54,13 @@ def run_folders(arguments: Namespace) -> bool:
             mapping=arguments.mapping,
             progress=progress,
             preset=arguments.preset,
-            dtype=arguments.dtypes.get("", arguments.dtypes),
-            shape=arguments.shapes,
+            dtype=dtypes.get("", dtypes),
+            shape=arguments.shape,
             **limit,  # type: ignore[arg-type]
         )
     if comparison.refusal is not None and not arguments.allow_constant:
         raise ParamError(f"refused: {comparison.refusal}")
-    write_result(arguments, comparison)
+    write_comparison(arguments, comparison)
     return comparison.passed
 
 
@@ -67,21 +68,20 @@ def _check(arguments: Namespace) -> None:
     for name in _OF_TWO_ARRAYS:
         if getattr(arguments, name):
             raise UsageError(f"--{name} is for two arrays, not for folders.")
-    if "" in arguments.dtypes and len(arguments.dtypes) > 1:
+    if arguments.dtype is not None and "" in arguments.dtype and len(arguments.dtype) > 1:
         raise UsageError("--dtype is one for all arrays of folders, or has the names of some.")
-    if "" in arguments.shapes:
+    if "" in (arguments.shape or {}):
         raise UsageError("--shape of arrays in folders is NAME=SHAPE.")
     for name in ("atol", "rtol"):
-        if any(output for output, _ in getattr(arguments, name) or ()):
+        if any(getattr(arguments, name) or {}):
             raise UsageError(f"--{name} is a number for folders, the same for all arrays.")
     read = [*arguments.files, *([arguments.mapping] if arguments.mapping else [])]
-    check_output(JSON, arguments.json, read)
-    check_output(HTML, arguments.html, read)
+    check_outputs(arguments, read)
 
 
 def _rules(arguments: Namespace) -> dict[str, dict[str, Any]]:
     """Return what CALLS=OPERATOR or OPERATOR alone says, with what goes for all calls."""
-    more = {"attributes": once("--attr", arguments.attr)}
+    more = {"attributes": arguments.attr or {}}
     more |= {name: getattr(arguments, name) for name in ("numerics", "variant")}
     words = [word.rpartition("=") for word in arguments.ops or ()]
     return {name or every_call_of(op): {"op": op, **more} for name, _, op in words}

@@ -11,10 +11,10 @@ import ml_dtypes
 import numpy as np
 
 from .. import info
-from ..golden.report.table import Column, Row, Table
+from .._table import Column, Row, Table
 from .arguments import Parser, add_json
-from .console import width, write, write_json
-from .outputs import check_json
+from .console import width
+from .outputs import check_outputs, write_result
 
 DESCRIPTION = """\
 Say what computes here: versions, CPU, instruction set, threads. Worth pasting into a bug
@@ -33,12 +33,11 @@ def parser() -> Parser:
 def run(words: Sequence[str]) -> int:
     """Print what computes here."""
     arguments = parser().parse_args(words)
-    check_json(arguments.json)
+    check_outputs(arguments)
     facts = machine()
-    if arguments.json != "-":
-        _print(facts)
-    if arguments.json is not None:
-        write_json({"schema_version": SCHEMA_VERSION, **facts}, arguments.json)
+    rows = [Row((name, _text_of(value))) for name, value in facts.items()]
+    text = Table((Column(""), Column("")), rows).text(width())
+    write_result(arguments, text, lambda: {"schema_version": SCHEMA_VERSION, **facts})
     return 0
 
 
@@ -72,11 +71,6 @@ def cpu_model() -> str:
         lines = []
     named = {name.strip(): value.strip() for name, _, value in lines}
     return named.get("model name") or platform.processor() or "unknown"
-
-
-def _print(facts: dict[str, Any]) -> None:
-    rows = [Row((name, _text_of(value))) for name, value in facts.items()]
-    write(Table((Column(""), Column("")), rows).text(width()))
 
 
 def _text_of(value: Any) -> str:

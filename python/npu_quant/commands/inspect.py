@@ -9,6 +9,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from .._shell import is_unicode
 from .._shown import plain
 from ..files import FileError, FileSource, load
 from ..files.common import File, row_of
@@ -16,9 +17,9 @@ from ..files.raw import sizes_text
 from ..golden.report import words
 from ..golden.sources import crc32, size_of
 from .arguments import Parser, add_json, add_reading
-from .console import is_unicode, write, write_error, write_json
+from .console import write, write_error, write_json
 from .files import FLOAT_BITS, RAW, Reading, listed
-from .outputs import check_json, split
+from .outputs import check_outputs, split
 from .progress import progress_bar
 from .statistics import Statistics, statistics_of
 
@@ -53,10 +54,8 @@ def run(words_: Sequence[str]) -> int:
     arguments = parsing.parse(words_, "files")
     if not arguments.files:
         parsing.error("the following arguments are required: FILE")
-    check_json(arguments.json, arguments.files)
-    dtypes = {} if arguments.dtype is None else {"": arguments.dtype}
-    shapes = {} if arguments.shape is None else {"": arguments.shape}
-    reading = Reading(dtypes, shapes, arguments.key)
+    check_outputs(arguments, arguments.files)
+    reading = Reading(arguments.dtype or {}, arguments.shape or {}, arguments.key)
     found: list[dict[str, Any]] = []
     status = 0
     for word in arguments.files:
@@ -112,7 +111,6 @@ def _raw(path: str, size: int, reading: Reading) -> tuple[dict[str, Any], str]:
 
 
 def _described(source: FileSource) -> tuple[dict[str, Any], str]:
-    """Describe an array."""
     with progress_bar(f"inspecting {source.name}", quiet=False) as progress:
         statistics = statistics_of(source, progress)
     data = {

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from .._shown import some_of
 from ..arrays import Source
 from ..files import FileSource, same_file
 from ..golden.operators import model_of, operator_of, outputs_of
@@ -101,9 +102,7 @@ def _lost_dtype(named: Named, name: str) -> Any:
 
 
 def _listed(sources: Iterable[Source | None]) -> str:
-    names = [source.name for source in sources if source is not None]
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more
+    return some_of([s.name for s in sources if s is not None], shown=str)
 
 
 def _refuse_same(actual: Sources, others: Sources) -> None:

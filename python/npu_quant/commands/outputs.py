@@ -7,8 +7,8 @@ import os
 import re
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from .arguments import UsageError
 from .console import is_coloured, width, write, write_json, write_text
@@ -25,53 +25,70 @@ def split(word: str) -> tuple[str, str | None]:
     return path, key
 
 
-class Output(NamedTuple):
-    """A kind of file that is written."""
-
-    option: str
-    begin: bytes
-    """A pattern of how such a file begins."""
-
-
-JSON = Output("--json", rb'\s*{\s*"(schema_version|command)"\s*:')
-HTML = Output("--html", rb"<!DOCTYPE html>\s<html lang=\"en\">")
+_WRITTEN = {
+    "json": rb'\s*{\s*"(schema_version|command)"\s*:',
+    "html": rb"<!DOCTYPE html>\s<html lang=\"en\">",
+}
+"""The options that name files to write, and patterns of how such files begin."""
 
 
-def check_json(where: str | None, read: Sequence[str] = ()) -> None:
-    """Raise UsageError unless ``--json`` has a file that can be written, as `check_output`."""
-    check_output(JSON, where, read)
-
-
-def check_output(kind: Output, where: str | None, read: Sequence[str] = ()) -> None:
-    """Raise UsageError unless an option has a file that can be written and holds nothing else.
+def check_outputs(arguments: Namespace, read: Sequence[str] = ()) -> None:
+    """Raise UsageError unless what is to be written can be, over nothing else.
 
     ``--json x.npy npu.npy`` is soon written where ``--json`` has no value in mind.
 
     Args:
-        kind: what is written.
-        where: the file.
+        arguments: a command's.
         read: words that name files which are read.
     """
-    if where is None or where == "-":
-        return
+    for option, begin in _WRITTEN.items():
+        where = getattr(arguments, option, None)
+        if where not in (None, "-"):
+            _check(f"--{option}", begin, where, read)
+
+
+def _check(option: str, begin: bytes, where: str, read: Sequence[str]) -> None:
+    head, there = b"", os.path.exists(where)
     try:
-        target = _identity(where)
-        if target is None:
+        if not there:
             _check_folder(where)
-        elif os.path.isdir(where):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        ours = not os.path.isfile(where) or _is_ours(where, kind)
+        elif os.path.isfile(where) or os.path.isdir(where):  # which open() refuses
+            with open(where, "r+b") as file:
+                head = file.read(64)
     except OSError as error:
-        raise UsageError(f"{kind.option} {where or repr(where)}: {error.strerror}") from error
-    if target is not None and target in [_identity(split(word)[0]) for word in read]:
-        raise UsageError(f"{kind.option} would overwrite {where}, which is read.")
-    if not ours:
-        raise UsageError(
-            f"{kind.option} would overwrite {where}, which holds no result of npu-quant."
-        )
+        raise UsageError(f"{option} {where or repr(where)}: {error.strerror}") from error
+    others = filter(os.path.exists, (split(word)[0] for word in read))
+    if there and any(os.path.samefile(where, path) for path in others):
+        raise UsageError(f"{option} would overwrite {where}, which is read.")
+    if head and not re.match(begin, head):
+        raise UsageError(f"{option} would overwrite {where}, which holds no result of npu-quant.")
 
 
 def write_result(
+    arguments: Namespace,
+    text: str,
+    data: Callable[[], dict[str, Any]],
+    style: str = "",
+    html: Callable[[], str] = str,
+) -> None:
+    """Print a result, and write it where the arguments say.
+
+    Args:
+        arguments: with ``json``; ``quiet`` and ``html`` where the command has them.
+        text: for a person, of this style.
+        data: makes the same for a program.
+        style: rich's, of the first line.
+        html: makes the page.
+    """
+    if not getattr(arguments, "quiet", False) and arguments.json != "-":
+        write(text, style)
+    if getattr(arguments, "html", None) is not None:
+        write_text(html(), arguments.html)
+    if arguments.json is not None:
+        write_json(data(), arguments.json)
+
+
+def write_comparison(
     arguments: Namespace,
     result: Comparison | FolderComparison,
     below: Explanation | None = None,
@@ -80,31 +97,23 @@ def write_result(
     """Print a comparison, and write it where the arguments say.
 
     Args:
-        arguments: with ``quiet``, ``json`` and ``html``.
+        arguments: the command's.
         result: what was found.
         below: what goes below it.
         hint: one more line of what is printed.
     """
-    if not arguments.quiet and arguments.json != "-":
-        text = result.to_text(width(), coloured=is_coloured(sys.stdout)) + hint
-        passing = "bold yellow" if getattr(result, "rung", "") == "variant" else "bold green"
-        write(text, passing if result.passed else "bold red")
-        if below is not None:
-            write(f"\n{below}")
-    if arguments.html is not None:
-        write_text(result.to_html(below), arguments.html)
-    if arguments.json is not None:
-        explained = {} if below is None else {"explanation": below.to_dict()}
-        write_json(result.to_dict() | explained, arguments.json)
-
-
-def _identity(path: str) -> tuple[int, int] | None:
-    """Return device and number of a file; None where there is none."""
-    try:
-        status = os.stat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return status.st_dev, status.st_ino
+    text = result.to_text(width(), coloured=is_coloured(sys.stdout)) + hint
+    text += "" if below is None else f"\n\n{below}"
+    explained = {} if below is None else {"explanation": below.to_dict()}
+    passing = "bold yellow" if getattr(result, "rung", "") == "variant" else "bold green"
+    style = passing if result.passed else "bold red"
+    write_result(
+        arguments,
+        text,
+        lambda: result.to_dict() | explained,
+        style,
+        lambda: result.to_html(below),
+    )
 
 
 def _check_folder(path: str) -> None:
@@ -113,10 +122,3 @@ def _check_folder(path: str) -> None:
     os.stat(f"{folder}/" if folder else folder)
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-
-
-def _is_ours(path: str, kind: Output) -> bool:
-    """Say whether a file is empty or holds what was written before; it is to be writable."""
-    with open(path, "r+b") as file:
-        begin = file.read(64)
-    return not begin or re.match(kind.begin, begin) is not None

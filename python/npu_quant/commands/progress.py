@@ -44,20 +44,18 @@ def progress_bar(what: str, *, quiet: bool, in_bytes: bool = False) -> Iterator[
 def _shown(what: str, *, in_bytes: bool) -> Iterator[Progress]:
     lock, ended = threading.Lock(), threading.Event()
     shown: list[Bar] = []
-    rate = Rate()
 
     def show() -> None:
         bar = _bar(in_bytes=in_bytes)
         with lock:
             if not ended.is_set():
-                bar.add_task(what, total=None, said="")  # it pulses until it is told how much
+                bar.add_task(what, total=None)  # it pulses until it is told how much
                 bar.start()
                 shown.append(bar)
 
     def advance(done: int, total: int) -> None:
-        said = rate.said(done, total, time.monotonic())
         for bar in shown:
-            bar.update(bar.task_ids[0], completed=done, total=total, said=said)
+            bar.update(bar.task_ids[0], completed=done, total=total)
 
     timer = threading.Timer(DELAY, show)
     timer.daemon = True
@@ -73,69 +71,41 @@ def _shown(what: str, *, in_bytes: bool) -> Iterator[Progress]:
 
 
 def _lines(what: str) -> Progress:
-    """Return what prints a line every minute."""
-    rate = Rate()
+    """Return what prints a line every minute, of the words that a bar would have."""
+    bar = _bar(in_bytes=True)
+    bar.add_task(what, total=None)
+    (task,), (_, _, *columns) = bar.tasks, bar.columns
     next_line = time.monotonic() + LINE_SECONDS
 
     def advance(done: int, total: int) -> None:
         nonlocal next_line
-        now = time.monotonic()
-        said = rate.said(done, total, now)
-        if now >= next_line:
-            write_error(what, said)
-            next_line = now + LINE_SECONDS
+        bar.update(task.id, completed=done, total=total)
+        if time.monotonic() >= next_line:
+            write_error(
+                what, " ".join(str(c.render(task)) for c in columns if not isinstance(c, str))
+            )
+            next_line = time.monotonic() + LINE_SECONDS
 
     return advance
 
 
-class Rate:
-    """How fast bytes are done, from the first time that it is told."""
-
-    def __init__(self) -> None:
-        self._first: tuple[int, float] | None = None
-
-    def said(self, done: int, total: int, now: float) -> str:
-        """Return how far it is: 62 %, 0.9 of 1.4 GiB, 3 s left.
-
-        Args:
-            done: bytes.
-            total: bytes.
-            now: in seconds.
-        """
-        if self._first is None:  # what a former run did was no work of this one
-            self._first = done, now
-        begin, start = self._first
-        text = f"{100 * done // max(total, 1)} %, {_of(done, total)}"
-        if done <= begin or done >= total:
-            return text
-        left = (now - start) / (done - begin) * (total - done)
-        return f"{text}, {_duration(left)} left"
-
-
-def _of(done: int, total: int) -> str:
-    power = next((n for n in (3, 2, 1) if total >= 1024**n), 0)
-    unit = ("B", "KiB", "MiB", "GiB")[power]
-    digits = 1 if power else 0
-    return f"{done / 1024**power:.{digits}f} of {total / 1024**power:.{digits}f} {unit}"
-
-
-def _duration(seconds: float) -> str:
-    """Write a time: 3 s, 5 min, 2 h 10 min."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
-
-
 def _bar(*, in_bytes: bool) -> Bar:
+    from rich import progress
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.table import Column
 
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[said]}") if in_bytes else TimeRemainingColumn(),
+    whole = Column(no_wrap=True)
+    of_bytes = (
+        progress.TaskProgressColumn(table_column=whole),
+        progress.DownloadColumn(binary_units=True, table_column=whole),
+    )
+    return progress.Progress(
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        *(of_bytes if in_bytes else ()),
+        progress.TimeRemainingColumn(table_column=whole),
         console=Console(file=sys.stderr, emoji=False),
+        get_time=time.monotonic,
         transient=True,
         redirect_stdout=False,
         redirect_stderr=False,

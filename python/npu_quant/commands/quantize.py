@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .arguments import Parser, add_json, add_workers, parsed
-from .console import write, write_json
-from .outputs import check_json
+from .arguments import Parser, UsageError, add_json, add_workers
+from .outputs import check_outputs, write_result
 from .progress import progress_bar
 
 DESCRIPTION = """\
@@ -40,7 +39,7 @@ def parser() -> Parser:
         "--type",
         action="append",
         default=[],
-        type=parsed(_type),
+        type=_type,
         metavar="GLOB=TYPE",
         help="another type for these; the last that matches counts",
     )
@@ -62,7 +61,7 @@ def parser() -> Parser:
 def _type(text: str) -> tuple[str, str]:
     glob, equals, type = text.rpartition("=")
     if not (equals and glob and type):
-        raise ValueError(f"{text!r}, expected GLOB=TYPE")
+        raise UsageError(f"{text!r}, expected GLOB=TYPE")
     return glob, type
 
 
@@ -77,7 +76,7 @@ def run(words: Sequence[str]) -> int:
         parsing.error(f"two folders are expected, MODEL_DIR and OUT_DIR, {count} given")
     if arguments.scheme is None:
         parsing.error("--scheme is missing, such as --scheme W8A8_DYNAMIC")
-    check_json(arguments.json)
+    check_outputs(arguments)
     source, out = arguments.folders
     with progress_bar(f"quantizing {source}", quiet=False, in_bytes=True) as progress:
         report = checkpoint.quantize(
@@ -97,8 +96,5 @@ def run(words: Sequence[str]) -> int:
             verify=not arguments.no_verify,
             progress=progress,
         )
-    if arguments.json != "-":
-        write(str(report))
-    if arguments.json is not None:
-        write_json(report.to_dict(), arguments.json)
+    write_result(arguments, str(report), report.to_dict)
     return 0 if report.passed else 1

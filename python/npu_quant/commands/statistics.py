@@ -50,7 +50,8 @@ def statistics_of(source: Source, progress: Progress | None = None) -> Statistic
         source: the array.
         progress: called with (done, total) elements.
     """
-    dtype, limits = source.dtype, limits_of(source.dtype)
+    dtype, (least, greatest) = source.dtype, elements_of(source.dtype).limits
+    limits = max(least, -greatest), greatest
     tally = [_tally(source, progress)] if dtype.itemsize <= 2 else None
     counts = np.zeros(8, np.int64)
     low, high, total, squares = math.inf, -math.inf, 0.0, 0.0
@@ -102,12 +103,6 @@ class _Bins:
         weights, last = None if often is None else often[inside], len(self.counts) - 1
         found = np.bincount(np.minimum(index, last), weights, minlength=last + 1)
         self.counts += found.astype(np.int64)
-
-
-def limits_of(dtype: np.dtype) -> tuple[float, float]:
-    """Return the least and the greatest finite number of a dtype; of integers, symmetric ones."""
-    least, greatest = elements_of(dtype).limits
-    return max(least, -greatest), greatest
 
 
 def _tally(source: Source, progress: Progress | None) -> tuple[Floats, Counts]:

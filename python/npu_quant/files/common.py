@@ -254,11 +254,6 @@ def row_of(dtype: dtypes.DTypeName, file: File) -> tuple[str, np.dtype | None]:
     raise file.fault(f"dtype {str(dtype)!r:.40} is not known; try bfloat16, float8_e4m3fn or int8")
 
 
-def count_of(shape: Shape) -> int:
-    """Return how many elements a shape has."""
-    return math.prod(shape)
-
-
 def shown(shape: Shape) -> str:
     """Return a shape in few letters."""
     return clean(str(shape), 60)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
 from functools import cached_property
 from types import TracebackType
 from typing import Any
@@ -17,12 +17,10 @@ from .._text import clean
 from .common import (
     MAX_BYTES,
     File,
-    Region,
     Shape,
     Stored,
     allocate,
     check_shape,
-    count_of,
     dtype_name,
     is_void,
     row_of,
@@ -30,40 +28,6 @@ from .common import (
 
 EXPANDED_BYTES = 64 << 20
 EXPANDED_RATIO = 16
-
-
-@dataclass(frozen=True)
-class _Contiguous:
-    """Elements that stand in C order."""
-
-    file: File
-    data: Region
-    begin: int
-    itemsize: int
-
-    def read(self, begin: int, end: int) -> NDArray[np.uint8]:
-        raw = allocate((end - begin) * self.itemsize, self.file)
-        self.data.fill(raw, self.begin + begin * self.itemsize)
-        return raw
-
-
-class _Strided:
-    """Elements in another order, such as Fortran's: read whole when they are first asked for."""
-
-    def __init__(self, plain: _Contiguous, shape: Shape, strides: Shape) -> None:
-        self._plain, self._shape, self._strides = plain, shape, strides
-
-    def read(self, begin: int, end: int) -> NDArray[np.uint8]:
-        elements: NDArray[Any] = self._in_order[begin:end].copy()
-        return elements.view(np.uint8)
-
-    @cached_property
-    def _in_order(self) -> NDArray[Any]:
-        itemsize = self._plain.itemsize
-        reach = sum((n - 1) * s for n, s in zip(self._shape, self._strides, strict=True))
-        raw = self._plain.read(0, reach + 1).view(f"u{itemsize}")
-        steps = [s * itemsize for s in self._strides]
-        return np.lib.stride_tricks.as_strided(raw, self._shape, steps).reshape(-1)
 
 
 _INT8 = np.dtype(np.int8)
@@ -117,17 +81,14 @@ class FileSource:
         self._dtype, self._codes = _meaning(stored, dtype, file)
         assert stored.dtype is not None
         self.path, self.key, self.name = file.path, key, name
-        self._file, self._swapped, self._itemsize = file, stored.swapped, stored.dtype.itemsize
+        self._file, self._stored, self._itemsize = file, stored, stored.dtype.itemsize
         shape = stored.shape
         if self._codes > 1:
             shape = (*shape[:-1], shape[-1] * self._codes)
         check_shape(shape, self._dtype.itemsize, file)
-        self._shape, self._size = shape, count_of(shape)
-        plain = _Contiguous(file, stored.data, stored.begin, self._itemsize)
-        self._elements: _Contiguous | _Strided = plain
+        self._shape, self._size = shape, math.prod(shape)
         if stored.strides is not None and self._size:
             _check_expanded(stored, self._itemsize, file)
-            self._elements = _Strided(plain, stored.shape, stored.strides)
 
     @property
     def dtype(self) -> np.dtype:
@@ -150,12 +111,30 @@ class FileSource:
             raise IndexError(f"elements [{begin}, {end}) of {self._size} were asked for")
         each = self._codes or 1
         first, last = begin // each, -(-end // each)
-        raw = self._elements.read(first, last)
-        if self._swapped and self._itemsize > 1:
+        if self._stored.strides is None or not self._size:
+            raw = self._plain(first, last)
+        else:
+            raw = self._in_order[first:last].copy().view(np.uint8)
+        if self._stored.swapped and self._itemsize > 1:
             raw.view(f"u{self._itemsize}").byteswap(inplace=True)
         if not self._codes:
             return raw.view(self._dtype)
         return int4_of(raw, packed=self._codes > 1)[begin - first * each : end - first * each]
+
+    def _plain(self, begin: int, end: int) -> NDArray[np.uint8]:
+        """Bytes of stored elements, in the file's order."""
+        raw = allocate((end - begin) * self._itemsize, self._file)
+        self._stored.data.fill(raw, self._stored.begin + begin * self._itemsize)
+        return raw
+
+    @cached_property
+    def _in_order(self) -> NDArray[Any]:
+        """All stored elements of another order than C's, such as Fortran's, in that order."""
+        shape, strides = self._stored.shape, self._stored.strides or ()
+        reach = sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+        raw = self._plain(0, reach + 1).view(f"u{self._itemsize}")
+        steps = [s * self._itemsize for s in strides]
+        return np.lib.stride_tricks.as_strided(raw, shape, steps).reshape(-1)
 
     def array(self) -> NDArray[Any]:
         """Return all of it, in its shape."""
@@ -194,7 +173,7 @@ class FileSource:
 
 def _check_expanded(stored: Stored, itemsize: int, file: File) -> None:
     """Refuse an array that repeats few bytes so often that it could fill any memory."""
-    size = count_of(stored.shape) * itemsize
+    size = math.prod(stored.shape) * itemsize
     if size > min(MAX_BYTES, max(EXPANDED_BYTES, EXPANDED_RATIO * stored.data.size)):
         raise file.fault(
             f"has {size} bytes repeated out of {stored.data.size}: save a contiguous copy"

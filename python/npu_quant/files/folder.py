@@ -6,7 +6,7 @@ import errno
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,7 @@ from .dumps import (
     SUFFIXES,
     Call,
     Index,
+    Listed,
     calls_of,
     index_of,
     said_by,
@@ -189,15 +190,19 @@ def _add_folder(result: Folder, folder: str, shown: str, files: list[str]) -> No
     for file in (file for file in files if file not in taken):
         why = f" ({fault})" if file == INDEX and fault else ""
         result.passed_over.append(printable(joined(shown, file)) + why)
-    result.entries += [_placed(entry, name, index) for entry in entries]
-    if index is not None:
-        result.calls |= {joined(name, key): call for key, call in index.calls.items()}
-        has_data = os.path.isdir(os.path.join(folder, DATA_FOLDER))
-        if data or not has_data:
-            result.entries += _missing(index, entries, folder, shown, name)
-    else:
+    if index is None:
         names = [os.path.basename(entry.name) for entry in entries if entry.key is None]
-        result.calls |= {joined(name, key): call for key, call in calls_of(names).items()}
+        calls: Mapping[str, Call] = calls_of(names)
+    else:
+        calls, there = index.calls, {os.path.basename(entry.path) for entry in entries}
+        has_data = os.path.isdir(os.path.join(folder, DATA_FOLDER))
+        expected = index.listed if data or not has_data else {}
+        for file in (file for file in expected if file not in there):
+            entry = _lost(file, folder, shown, name)
+            result.entries.append(_placed(entry, name, expected[file]))
+    listed = {} if index is None else index.listed
+    result.calls |= {joined(name, key): call for key, call in calls.items()}
+    result.entries += [_placed(e, name, listed.get(os.path.basename(e.path))) for e in entries]
 
 
 def _index(folder: str) -> tuple[Index | None, str]:
@@ -263,9 +268,8 @@ def _sidecar(folder: str, file: str, files: list[str]) -> tuple[_Like, set[str]]
     return (None, None), set()
 
 
-def _placed(entry: Entry, folder: str, index: Index | None) -> Entry:
+def _placed(entry: Entry, folder: str, listed: Listed | None) -> Entry:
     """Put an array where dump.json says, or its name."""
-    listed = None if index is None else index.listed.get(os.path.basename(entry.path))
     if listed is not None:
         return replace(
             entry,
@@ -280,22 +284,8 @@ def _placed(entry: Entry, folder: str, index: Index | None) -> Entry:
     return replace(entry, call=joined(folder, said[0]), is_input=said[1] != "output")
 
 
-def _missing(index: Index, entries: list[Entry], folder: str, shown: str, name: str) -> list[Entry]:
-    """The arrays that dump.json lists and that are not there."""
-    there = {os.path.basename(entry.path) for entry in entries}
-    made = []
-    for file, listed in index.listed.items():
-        if file not in there:
-            stem, inside = stem_of(file), printable(joined(shown, file))
-            made.append(
-                Entry(
-                    joined(name, stem),
-                    os.path.join(folder, os.path.basename(file)),
-                    inside,
-                    order=(natural(name), 0, listed.place, ()),
-                    call=joined(name, listed.call),
-                    is_input=listed.is_input,
-                    fault=f"is listed in {INDEX}, but is not there",
-                )
-            )
-    return made
+def _lost(file: str, folder: str, shown: str, name: str) -> Entry:
+    """An array that dump.json lists and that is not there."""
+    path, inside = os.path.join(folder, os.path.basename(file)), printable(joined(shown, file))
+    fault = f"is listed in {INDEX}, but is not there"
+    return Entry(joined(name, stem_of(file)), path, inside, fault=fault)

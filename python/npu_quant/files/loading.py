@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
-from itertools import islice
 
 from .. import _kinds, dtypes
+from .._shown import some_of
 from .._text import clean, printable
 from ..arrays import Source
 from . import npy, raw, safetensors, torch_file
-from .common import Arrays, File, FileError, Stored, dtype_name
+from .common import Arrays, File, FileError, InPlace, Stored, dtype_name
 from .file_source import FileSource
 from .zipped import archive_of
 
@@ -58,9 +58,8 @@ def load(
     _kinds.check("load", "key", key, str | None, "a name")
     file = File(path)
     try:
-        kind, found = _arrays(file)
-        if kind == "raw":
-            found = Arrays([""], lambda key: raw.stored_of(file, dtype, shape))
+        bare = Arrays([""], lambda key: raw.stored_of(file, dtype, shape))
+        found = _arrays(file) or bare
         chosen = _choose(file, found.keys, key)
         name = printable(f"{file.path}:{chosen}" if len(found.keys) > 1 else file.path)
         source = FileSource(file, found.stored(chosen), dtype, chosen, name)
@@ -85,8 +84,8 @@ def list_arrays(path: str | os.PathLike[str]) -> list[tuple[str, str, tuple[int,
     """
     file = File(path)
     try:
-        kind, found = _arrays(file)
-        if kind == "raw":
+        found = _arrays(file)
+        if found is None:
             return [("", "bytes", (file.size,))]
         if len(found.keys) == 1:
             return [(key, *_described(found.stored(key))) for key in found.keys]
@@ -115,31 +114,32 @@ def _described_or_fault(found: Arrays, key: str) -> tuple[str, tuple[int, ...]]:
         return f"{UNREADABLE}{clean(error.what, 200)}", ()
 
 
-def _arrays(file: File) -> tuple[str, Arrays]:
-    """The kind of a file and the arrays in it; none of bare elements."""
+def _arrays(file: File) -> Arrays | None:
+    """The arrays in a file by what it says of itself; None where that is nothing."""
     suffix = os.path.splitext(file.path)[1].lower()
     if suffix == ".safetensors":
-        return "safetensors", safetensors.arrays(file)
+        return safetensors.arrays(file)
     head = file.head(16)
     if head.startswith(npy.MAGIC) or suffix == ".npy":
-        return "npy", npy.arrays(file)
+        whole = InPlace(file, 0, file.size)
+        return Arrays([""], lambda key: npy.stored_of(file, whole))
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")) or suffix == ".npz":
         archive = archive_of(file)
-        if torch_file.is_torch(archive):
-            return "torch", torch_file.arrays(archive)
-        return "npz", npy.archived_arrays(archive)
+        if any(name.endswith(torch_file.PICKLE) for name in archive.members):
+            return torch_file.arrays(archive)
+        return npy.arrays(archive)
     if head.startswith(torch_file.LEGACY[:16]):
-        raise torch_file.refuse_legacy(file)
+        what = "is of torch's format before 1.6, a bare pickle"
+        raise file.fault(f"{what}: load it there and torch.save it again")
     if suffix in _TORCH:
         raise file.fault("is not a zip archive as torch.save has written since 1.6; save it again")
     if head.startswith(raw.ATB):
-        return "atb", raw.atb_arrays(file)
-    return "raw", Arrays([], lambda key: raw.stored_of(file, None, None))
+        return Arrays([""], lambda key: raw.atb_stored_of(file))
+    return None
 
 
 def _choose(file: File, found: Collection[str], key: str | None) -> str:
-    known = ", ".join(clean(name, 30) for name in islice(found, 8))
-    known += f" and {len(found) - 8} more" if len(found) > 8 else ""
+    known = some_of(found, 8, lambda name: clean(name, 30))
     if not found:
         raise file.fault("has no arrays in it")
     if key is None:

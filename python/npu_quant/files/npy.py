@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import math
 import re
 from typing import Any, NamedTuple
 
@@ -19,11 +20,9 @@ from .._text import clean
 from .common import (
     Arrays,
     File,
-    InPlace,
     Region,
     Stored,
     check_shape,
-    count_of,
     dtype_name,
     row_of,
     shown,
@@ -44,8 +43,6 @@ _KNOWN = {"V2": np.dtype(ml_dtypes.bfloat16), "f1": np.dtype(ml_dtypes.float8_e5
 
 
 class _ArrayHeader(NamedTuple):
-    """What a header says."""
-
     descr: str
     fortran: bool
     shape: tuple[int, ...]
@@ -116,7 +113,7 @@ def stored_of(file: File, data: Region, what: str = "") -> Stored:
     word = f"{letter}{itemsize}"
     dtype = _KNOWN[word] if word in _KNOWN else np.dtype(word)
     check_shape(header.shape, itemsize, file)
-    size, has = count_of(header.shape) * itemsize, data.size - header.end
+    size, has = math.prod(header.shape) * itemsize, data.size - header.end
     if size != has:
         raise file.fault(
             f"{what}has {has} bytes of elements; its header says {size} "
@@ -124,17 +121,12 @@ def stored_of(file: File, data: Region, what: str = "") -> Stored:
         )
     strides = None
     if header.fortran and len(header.shape) > 1:
-        strides = tuple(count_of(header.shape[:axis]) for axis in range(len(header.shape)))
+        strides = tuple(math.prod(header.shape[:axis]) for axis in range(len(header.shape)))
     swapped = known[1] == ">"
     return Stored(data, header.end, dtype_name(dtype), dtype, header.shape, strides, swapped)
 
 
-def arrays(file: File) -> Arrays:
-    """Return the one array of a .npy file, which has no key."""
-    return Arrays([""], lambda key: stored_of(file, InPlace(file, 0, file.size)))
-
-
-def archived_arrays(archive: Archive) -> Arrays:
+def arrays(archive: Archive) -> Arrays:
     """Return the arrays of a .npz file by their names; other members are passed over."""
     names = [name.removesuffix(SUFFIX) for name in archive.members if name.endswith(SUFFIX)]
     return Arrays(names, lambda key: _archived(archive, key))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from operator import index
@@ -11,7 +12,7 @@ import numpy as np
 from .. import dtypes
 from .._face import either
 from .._text import clean
-from .common import Arrays, File, InPlace, Stored, check_shape, count_of, row_of, shown, take
+from .common import File, InPlace, Stored, check_shape, row_of, shown, take
 
 ATB = b"$Version="
 """How a file with ATB's header begins."""
@@ -57,7 +58,7 @@ def stored_of(
             raise file.fault(f"int4 needs an even last axis, the shape is {shown(axes)}")
         carrier, axes = _BYTE, (*axes[:-1], axes[-1] // 2)
     check_shape(axes, carrier.itemsize, file)
-    needed = count_of(axes) * carrier.itemsize
+    needed = math.prod(axes) * carrier.itemsize
     if needed != size:
         shape_text = shown(tuple(shape or ()))
         raise file.fault(f"has {size} bytes of elements; {name} {shape_text} has {needed}")
@@ -76,7 +77,7 @@ def _guess(file: File, dtype: dtypes.DTypeName | None, shape: tuple[int, ...] | 
 def sizes_text(size: int, shape: tuple[int, ...] | None) -> str:
     """Say how many elements of which dtypes so many bytes may be."""
     if shape is not None:
-        count = count_of(shape)
+        count = math.prod(shape)
         each = size // count if count and size % count == 0 else 0
         words = _SIZES.get(each, "int4" if 2 * size == count else "no dtype")
         return f"{size} bytes for the shape {shown(shape)} fit {words}"
@@ -84,16 +85,12 @@ def sizes_text(size: int, shape: tuple[int, ...] | None) -> str:
     return f"{size} bytes are {', '.join(fits)}"
 
 
-def atb_arrays(file: File) -> Arrays:
-    """Return the one array of a file with ATB's header, which has no key.
+def atb_stored_of(file: File) -> Stored:
+    """Return the array of a file with ATB's header.
 
     The header has lines `name=value`: `$Version`, `$Object.Length`, `format`, `dtype` as a number
     of ACL, `dims`, and last `$End=1`. The elements follow it. The format is not looked at.
     """
-    return Arrays([""], lambda key: _atb_stored(file))
-
-
-def _atb_stored(file: File) -> Stored:
     head = take(InPlace(file, 0, file.size), 0, min(file.size, MAX_HEADER))
     end = re.search(rb"^\$(?i:end)=[^\n]*\n", head, re.MULTILINE)
     if end is None:

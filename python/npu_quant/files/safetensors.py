@@ -5,6 +5,7 @@ As strict as its definition: each byte of the elements belongs to exactly one te
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from sys import intern
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._text import clean
-from .common import Arrays, File, InPlace, Shape, Stored, count_of, fault_of_shape, take
+from .common import Arrays, File, InPlace, Shape, Stored, fault_of_shape, take
 
 MAX_HEADER = 100_000_000
 MAX_KEPT = 32 << 20
@@ -148,7 +149,6 @@ _kept: Callable[[bytes], dict[str, TensorInfo]] = lru_cache(maxsize=2)(_parsed)
 
 
 def _entries(text: bytes) -> dict[str, Any]:
-    """The header's JSON."""
     import json
 
     try:
@@ -202,8 +202,8 @@ def _tensor(entry: object) -> TensorInfo | str:
     shape, (begin, end) = tuple(axes), offsets
     if fault := fault_of_shape(shape, 8):
         return fault
-    if end < begin or 8 * (end - begin) != count_of(shape) * bits:
-        return f"needs {count_of(shape) * bits // 8} bytes, its data_offsets are {offsets}"
+    if end < begin or 8 * (end - begin) != math.prod(shape) * bits:
+        return f"needs {math.prod(shape) * bits // 8} bytes, its data_offsets are {offsets}"
     return TensorInfo(intern(kind), shape, begin, end)
 
 

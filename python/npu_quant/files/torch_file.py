@@ -6,14 +6,18 @@ checked: torch can leave them wrong on purpose (`torch.serialization.set_crc32_o
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from .._text import clean
-from .common import Arrays, File, FileError, Stored, check_shape, count_of, shown, take
+from .common import Arrays, FileError, Stored, check_shape, shown, take
 from .pickled import RefusedError, StorageView, describe
 from .zipped import Archive, region
+
+PICKLE = "/data.pkl"
+"""How the name of a member ends that only torch's archives have."""
 
 LEGACY = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
 """How torch.save began a file before torch 1.6: a pickled magic number."""
@@ -23,18 +27,6 @@ MAX_DEPTH = 64
 MAX_KEY = 1000
 
 
-def is_torch(archive: Archive) -> bool:
-    """Return whether an archive is one of torch's."""
-    return any(name.endswith("/data.pkl") for name in archive.members)
-
-
-def refuse_legacy(file: File) -> FileError:
-    """Return the error for a file of the format before torch 1.6."""
-    return file.fault(
-        "is of torch's format before 1.6, a bare pickle: load it there and torch.save it again"
-    )
-
-
 def arrays(archive: Archive) -> Arrays:
     """Return the tensors by the keys that lead to them, joined by dots.
 
@@ -42,7 +34,7 @@ def arrays(archive: Archive) -> Arrays:
         FileError: the archive or its pickle is malformed, or the pickle asks for what is refused.
     """
     file, members = archive.file, archive.members
-    pickles = [name for name in members if name.endswith("/data.pkl")]
+    pickles = [name for name in members if name.endswith(PICKLE)]
     if len(pickles) != 1 or pickles[0].count("/") != 1:
         raise file.fault("is not laid out as torch.save does: it needs one data.pkl")
     folder = pickles[0].removesuffix("data.pkl")
@@ -135,7 +127,7 @@ def _stored(archive: Archive, name: str, tensor: StorageView, swapped: bool) -> 
     dtype, shape, strides = _dtype(tensor.dtype), tensor.size, tensor.stride
     check_shape(shape, dtype.itemsize, file)
     reach = sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
-    last = tensor.offset + reach + 1 if count_of(shape) else 0
+    last = tensor.offset + reach + 1 if math.prod(shape) else 0
     if last * dtype.itemsize > data.size:
         raise file.fault(
             f"{clean(name, 60)} has {data.size} bytes, too few for the tensor "
@@ -152,6 +144,6 @@ def _in_order(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     expected = 1
     for n, stride in zip(reversed(shape), reversed(strides), strict=True):
         if n != 1 and stride != expected:
-            return count_of(shape) == 0
+            return math.prod(shape) == 0
         expected *= n
     return True

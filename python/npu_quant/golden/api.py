@@ -22,7 +22,7 @@ from .judge.request import Limit, Limits, Request
 from .operators import Model, model_of, name_of, outputs_of
 from .report import explanation as of_formulas
 from .report import pair
-from .report.reports import Report, Reported
+from .report.reports import Reported
 from .results import BlindSpot, ComparisonData, Element, OutputComparison
 from .sides import (
     Outputs,
@@ -58,11 +58,7 @@ class Comparison(Reported, ComparisonData):
         chosen = self.decisive if output is None else self.output(output)
         return list(chosen.seen.worst[: max(0, whole("worst", "k", k))])
 
-    def _report(self) -> Report:
-        return pair.report_of(self)
-
-    def _data(self) -> dict[str, Any]:
-        return pair.data_of(self)
+    _report, _data = pair.report_of, pair.data_of
 
     def __repr__(self) -> str:
         op = f"{self.op} " if self.op else ""
@@ -72,11 +68,7 @@ class Comparison(Reported, ComparisonData):
 class Explanation(Reported, ExplanationData):
     """Every named formula of an operator against its actual outputs: print it."""
 
-    def _report(self) -> Report:
-        return of_formulas.report_of(self)
-
-    def _data(self) -> dict[str, Any]:
-        return of_formulas.data_of(self)
+    _report, _data = of_formulas.report_of, of_formulas.data_of
 
     def __repr__(self) -> str:
         return f"<Explanation {self.op}: {len(self.matches)} of {len(self.ranked)} formulas match>"
@@ -235,7 +227,6 @@ def compared(sides: Sides, request: Request) -> Comparison:
 
 
 def _refusal(comparison: Comparison, sides: Sides, request: Request) -> str | None:
-    """Say why a comparison could only pass."""
     if not comparison.passed:
         return None
     twice = "actual and golden are the same object, which equals itself." if sides.twice else None
@@ -274,7 +265,6 @@ def _origin(sources: Sequence[Source | None], model: Model | None = None) -> str
 
 
 def _operator(golden: Any, request: Request) -> tuple[str | None, Sequence[str] | None]:
-    """Return the operator's name and the outputs' names, where there are any."""
     given = golden is not None
     if request.op is None:
         if request.inputs is not None:

@@ -255,7 +255,12 @@ class Small(Elements):
 
     def places(self, codes: NDArray[Any]) -> NDArray[np.int64]:
         """Return the number of each code in the order of values."""
-        return np.searchsorted(self._ordered[0], self.values(codes))
+        return self._places[codes.view(np.uint8)]
+
+    @cached_property
+    def _places(self) -> NDArray[np.int64]:
+        """The number of each byte."""
+        return np.searchsorted(self._ordered[0], self.table)
 
     def neighbours(self, codes: NDArray[Any]) -> tuple[Float64, Float64]:
         """Return the next finite value towards either infinity."""
@@ -297,7 +302,8 @@ def _made(dtype: np.dtype) -> Elements:
     carrier = dtype.newbyteorder("=")
     is_number = carrier.kind in "biuf" or dtype.type.__module__ == "ml_dtypes"
     if not is_number or carrier.itemsize > 8 or "complex" in carrier.name:
-        raise _no_numbers(dtype)
+        what = "expected bool, integers or floats of 1, 2, 4 or 8 bytes."
+        raise DTypeError(f"the arrays have dtype {dtype}, {what} {remedy_of(dtype)}".rstrip())
     if carrier.kind == "b":
         return Whole(carrier, (0.0, 1.0), 0.5)
     if "int" in carrier.name:  # NumPy does not count those of 4 bits among integers
@@ -319,13 +325,6 @@ def remedy_of(dtype: np.dtype, array: str = "") -> str:
     if dtype.type is np.void and dtype.fields is None and dtype.itemsize in _OF_BYTES:
         return f"If it holds that type: {array}.view({_OF_BYTES[dtype.itemsize]})."
     return _REMEDIES.get(dtype.kind, "")
-
-
-def _no_numbers(dtype: np.dtype) -> DTypeError:
-    return DTypeError(
-        f"the arrays have dtype {dtype}, expected bool, integers or floats of 1, 2, 4 or "
-        f"8 bytes. {remedy_of(dtype)}".rstrip()
-    )
 
 
 def _small(carrier: np.dtype, table: Float64) -> Small:

@@ -83,10 +83,11 @@ def size_of(source: Source) -> int:
     return math.prod(source.shape)
 
 
-def blocks(source: Source) -> list[tuple[int, int]]:
-    """Return the ranges of elements it is best read in."""
+def blocks(source: Source, most: int | None = None) -> list[tuple[int, int]]:
+    """Return the ranges of elements it is best read in, of at most so many."""
     size = size_of(source)
     step = max(1, BLOCK_BYTES // source.dtype.itemsize)
+    step = step if most is None else min(step, most)
     return [(begin, min(begin + step, size)) for begin in range(0, size, step)]
 
 

@@ -15,15 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._text import clean
-from ..files import FileError, list_arrays, load
+from ..files import list_arrays, load
 
 Arrays = dict[str, NDArray[Any]]
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _ARRAY, _DTYPE = ".npy", ".dtype"
 _LARGE = 1 << 30
-_LONGEST_REASON = 160
 _REGISTERED = 2  # np.dtype.isbuiltin of a dtype that another package added
 
 
@@ -79,16 +77,6 @@ def read(path: Path) -> Arrays:
     Members are found by their exact names, where np.load takes "y" and "y.npy" for each other.
 
     Raises:
-        FileNotFoundError: there is none.
-        ValueError: it is not what :func:`write` writes; the text is one line, without the path.
+        FileError: it is not what :func:`write` writes; a FileNotFoundError where there is none.
     """
-    try:
-        path.stat()
-        return {key: load(path, key=key).array() for key, _, _ in list_arrays(path)}
-    except FileNotFoundError:
-        raise
-    except FileError as error:
-        reason = error.what
-    except (OSError, MemoryError) as error:
-        reason = getattr(error, "strerror", None) or repr(error)
-    raise ValueError(clean(reason, _LONGEST_REASON))
+    return {key: load(path, key=key).array() for key, _, _ in list_arrays(path)}

@@ -147,12 +147,14 @@ class Golden(GoldenFixture):
     def _mismatch(self, comparison: Comparison, sides: Sides, request: Request) -> GoldenMismatch:
         """Keep the arrays of a comparison that failed; return what is to be raised."""
         self._failures += 1
-        kept = keeping.keep(self._folders, self._failures, comparison, sides.pairs, request)
-        comparison = dataclasses.replace(comparison, rerun=kept.command)
+        command, problem = keeping.keep(
+            self._folders, self._failures, comparison, sides.pairs, request
+        )
+        comparison = dataclasses.replace(comparison, rerun=command)
         self._records.append(records.record_of("", comparison))
         mismatch = GoldenMismatch(comparison)
-        if kept.problem:
-            mismatch.args = (f"{comparison}\n  arrays not kept: {kept.problem}",)
+        if problem:
+            mismatch.args = (f"{comparison}\n  arrays not kept: {problem}",)
         return mismatch
 
     def _update(

@@ -14,7 +14,7 @@ import pytest
 from npu_quant_pytest import options
 from npu_quant_pytest.ledger import KEPT
 
-from ..commands.shell import joined
+from .._shell import joined
 from ..errors import ParamError
 
 __tracebackhide__ = True
@@ -101,7 +101,6 @@ class Folders:
 
 
 def _keep(config: pytest.Config) -> Path:
-    """Return the folder of kept arrays."""
     chosen: str | None = options.value_of(config, "keep")
     if chosen is not None:
         return config.rootpath / chosen

@@ -6,17 +6,17 @@ import dataclasses
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from npu_quant_pytest.ledger import forget
 
 from .. import _core, dtypes
+from .._shell import compare_command
 from ..commands.arguments import attribute
-from ..commands.shell import joined
 from ..golden.api import Comparison
-from ..golden.judge.request import Limit, Limits, Request
+from ..golden.judge.request import Limits, Request
 from ..golden.operators import inputs_of
 from ..golden.sides import Paired
 from ..golden.sources import as_source, is_source
@@ -30,21 +30,14 @@ _LONGEST = 40
 MOST_BYTES = 1 << 30
 
 
-class Kept(NamedTuple):
-    """What became of the arrays."""
-
-    command: str = ""
-    problem: str = ""
-
-
 def keep(
     folders: Folders,
     number: int,
     comparison: Comparison,
     pairs: Sequence[Paired],
     request: Request,
-) -> Kept:
-    """Keep the arrays of a comparison that failed.
+) -> tuple[str, str]:
+    """Keep the arrays of a comparison that failed; return a command, or else why they are not.
 
     Args:
         folders: those of the test.
@@ -60,13 +53,13 @@ def keep(
     arrays = _members(pairs, request)
     size = sum(array.nbytes for array in arrays.values())
     if size > MOST_BYTES:
-        return Kept(problem=f"{size:,} bytes, at most {MOST_BYTES:,} are")
+        return "", f"{size:,} bytes, at most {MOST_BYTES:,} are"
     path = folders.kept / f"{number}.npz"
     try:
         archive.write(path, arrays)
     except OSError as error:
-        return Kept(problem=error.strerror or str(error))
-    return Kept(command=command_of(folders.shown(path), comparison, request))
+        return "", error.strerror or str(error)
+    return command_of(folders.shown(path), comparison, request), ""
 
 
 def _members(pairs: Sequence[Paired], request: Request) -> archive.Arrays:
@@ -113,8 +106,8 @@ def command_of(path: str, comparison: Comparison, request: Request) -> str:
     if words is None:
         output = comparison.decisive.name
         words = [f"{path}::{member(side, output)}" for side in ("actual", "golden")]
-        words += _limits(_of_one(request.limits, output))
-    return joined(["npu-quant", "compare", *words])
+        words += _limits(request.limits, output)
+    return compare_command(words)
 
 
 def _computed(path: str, comparison: Comparison, request: Request) -> list[str] | None:
@@ -150,24 +143,14 @@ def _literal(value: Any) -> str | None:
     return None if row is None else row.name
 
 
-def _of_one(limits: Limits, output: str) -> Limits:
-    """Return the limits of one output as those of all."""
-    atol, rtol = (
-        limit.get(output) if isinstance(limit, Mapping) else limit
-        for limit in (limits.atol, limits.rtol)
-    )
-    return Limits(atol, rtol, limits.preset)
-
-
-def _limits(limits: Limits) -> list[str]:
+def _limits(limits: Limits, output: str | None = None) -> list[str]:
+    """Return limits as options, those of one output as if they were of all."""
     words = [] if limits.preset is None else ["--preset", limits.preset]
     for option, limit in (("--atol", limits.atol), ("--rtol", limits.rtol)):
-        for text in _texts(limit):
-            words += [option, text]
+        named = limit if isinstance(limit, Mapping) else {"": limit}
+        if output is not None:
+            named = {"": named.get(output, named.get(""))}
+        given = ((name, number) for name, number in named.items() if number is not None)
+        for name, number in given:
+            words += [option, f"{name}={number}".removeprefix("=")]
     return words
-
-
-def _texts(limit: Limit) -> list[str]:
-    if isinstance(limit, Mapping):
-        return [f"{name}={number}" for name, number in limit.items()]
-    return [] if limit is None else [str(limit)]

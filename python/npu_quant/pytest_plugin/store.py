@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .._text import clean
 from ..errors import ParamError
+from ..files import FileError
 from ..golden.api import run
 from ..golden.judge.request import Request
 from ..golden.operators import outputs_of
@@ -17,6 +19,9 @@ from .archive import Arrays
 from .settings import Settings
 
 __tracebackhide__ = True
+
+_LONGEST = 160
+"""Of why a file cannot be read."""
 
 
 def arrays_of(actual: Any, name: str, asked: Settings) -> Arrays:
@@ -59,8 +64,9 @@ def held(path: Path, arrays: Arrays) -> Held:
         found = archive.read(path)
     except FileNotFoundError:
         return Held({}, "missing", "is not stored yet")
-    except ValueError as error:
-        return Held({}, "unreadable", f"cannot be read: {error}")
+    except (FileError, MemoryError) as error:
+        why = clean(getattr(error, "what", "MemoryError"), _LONGEST)
+        return Held({}, "unreadable", f"cannot be read: {why}")
     if found.keys() == arrays.keys():
         return Held(found)
     return Held(found, "missing", f"has {_listed(found)}; the result has {_listed(arrays)}")

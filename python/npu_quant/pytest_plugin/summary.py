@@ -10,7 +10,7 @@ import pytest
 
 from npu_quant_pytest.ledger import UNWRITTEN, Record
 
-from ..golden.report.table import Column, Row, Table
+from .._table import Column, Row, Table
 
 _PASSES = ("identical", "tie", "variant", "tolerated", "new", "updated")
 _FAILURES = ("different", "variant (not accepted)", "missing", "unreadable", "refused")

@@ -10,8 +10,9 @@ import torch
 import npu_quant
 
 from ..errors import DTypeError, NpuQuantError, ParamError
+from . import fakes
 from .missing import name_operators
-from .operators import COMPOSITES, OPERATORS, Operator
+from .operators import COMPOSITES, OPERATORS
 
 _library: Any = None  # what is registered lives as long as this
 
@@ -22,11 +23,10 @@ def register() -> None:
     if _library is not None:
         return
     _library = torch.library.Library("npu", "FRAGMENT")
-    for operator in OPERATORS:
-        name = operator.name
-        _library.define(operator.schema)
+    for name, schema in OPERATORS.items():
+        _library.define(schema)
         _library.impl(name, _kernel(getattr(npu_quant, name)), "CPU")
-        torch.library.register_fake(f"npu::{name}", _fake(operator), lib=_library)
+        torch.library.register_fake(f"npu::{name}", _fake(name), lib=_library)
     for schema, function in COMPOSITES.items():
         _library.define(schema)
         _library.impl(schema.partition("(")[0], function, "CompositeImplicitAutograd")
@@ -45,21 +45,22 @@ def _kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     return kernel
 
 
-def _fake(operator: Operator) -> Callable[..., Any]:
+def _fake(name: str) -> Callable[..., Any]:
     """Return a fake that refuses what it cannot answer: tensors of which some have elements."""
+    answer = getattr(fakes, name.removeprefix("npu_"))
 
     def fake(*args: Any, **kwargs: Any) -> Any:
         given = [v for v in (*args, *kwargs.values()) if isinstance(v, torch.Tensor)]
         if len({tensor.device.type for tensor in given}) > 1:
             devices = ", ".join(str(tensor.device) for tensor in given)
-            text = f"{operator.name}: tensors are on {devices}, expected one device for all."
+            text = f"{name}: tensors are on {devices}, expected one device for all."
             raise DTypeError(text)
         try:
-            return operator.fake(*args, **kwargs)
+            return answer(*args, **kwargs)
         except NpuQuantError:
             raise
         except (IndexError, ValueError, ZeroDivisionError) as error:
-            text = f"{operator.name}: shapes and attributes do not go together ({error})."
+            text = f"{name}: shapes and attributes do not go together ({error})."
             raise ParamError(text) from None
 
     return fake

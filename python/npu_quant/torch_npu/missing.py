@@ -70,14 +70,10 @@ class _Namespace(type(torch.ops.npu)):  # type: ignore[misc]
         except AttributeError:
             if name not in upstream.OPERATORS:
                 raise
-        return _missing_operator(name)
+        return _operators.setdefault(name, Missing(f"torch_npu.{name}"))
 
 
 _operators: dict[str, Any] = {}
-
-
-def _missing_operator(name: str) -> Any:
-    return _operators.setdefault(name, Missing(f"torch_npu.{name}"))
 
 
 def name_operators() -> None:

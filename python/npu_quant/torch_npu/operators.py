@@ -1,132 +1,81 @@
-"""The operators of ``torch.ops.npu``: upstream's schema, verbatim, and a fake. A row each."""
+"""The operators of ``torch.ops.npu``: upstream's schemas, verbatim."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from . import layouts
 
-from . import fakes, layouts
+# Of op_plugin_functions.yaml (Ascend/op-plugin at 517f2e7); npu_rms_norm_dynamic_quant is of the
+# extensions of vllm-ascend and cann-recipes-infer.
+_SCHEMAS = """
+    npu_dynamic_quant(Tensor input, *, Tensor? smooth_scales=None, Tensor? group_index=None,
+        int? dst_type=None, str quant_mode="pertoken", float dst_type_max=0.0)
+        -> (Tensor, Tensor)
 
+    npu_dynamic_quant_asymmetric(Tensor input, *, Tensor? smooth_scales=None,
+        Tensor? group_index=None, int? dst_type=None, str quant_mode="pertoken",
+        float dst_type_max=0.0) -> (Tensor, Tensor, Tensor)
 
-class Operator(NamedTuple):
-    """One operator. Its kernel is npu_quant's function of the same name."""
+    npu_dynamic_block_quant(Tensor x, *, float min_scale=0.0, str round_mode="rint",
+        int dst_type=1, int row_block_size=1, int col_block_size=128, float dst_type_max=0.0)
+        -> (Tensor y, Tensor scale)
 
-    schema: str
-    """As in op_plugin_functions.yaml of Ascend/op-plugin at 517f2e7."""
-    fake: Callable[..., Any]
+    npu_grouped_dynamic_block_quant(Tensor x, Tensor group_list, *, float min_scale=0.0,
+        str round_mode="rint", int dst_type=291, int row_block_size=1, int col_block_size=128,
+        int group_list_type=0, float dst_type_max=0.0) -> (Tensor, Tensor)
 
-    @property
-    def name(self) -> str:
-        """The operator's name."""
-        return self.schema.partition("(")[0]
+    npu_dynamic_mx_quant(Tensor input, *, int axis=-1, str round_mode="rint", int dst_type=296,
+        int block_size=32, int? scale_alg=0, float dst_type_max=0.0, float max_low_bound=0.0)
+        -> (Tensor, Tensor)
 
+    npu_dynamic_mx_quant_with_dual_axis(Tensor input, *, str round_mode="rint",
+        int dst_type=296, int scale_alg=0, float? dst_type_max=0.0)
+        -> (Tensor, Tensor, Tensor, Tensor)
 
-OPERATORS = (
-    Operator(
-        "npu_dynamic_quant(Tensor input, *, Tensor? smooth_scales=None, Tensor? group_index=None, "
-        'int? dst_type=None, str quant_mode="pertoken", float dst_type_max=0.0) '
-        "-> (Tensor, Tensor)",
-        fakes.dynamic_quant,
-    ),
-    Operator(
-        "npu_dynamic_quant_asymmetric(Tensor input, *, Tensor? smooth_scales=None, "
-        'Tensor? group_index=None, int? dst_type=None, str quant_mode="pertoken", '
-        "float dst_type_max=0.0) -> (Tensor, Tensor, Tensor)",
-        fakes.dynamic_quant_asymmetric,
-    ),
-    Operator(
-        'npu_dynamic_block_quant(Tensor x, *, float min_scale=0.0, str round_mode="rint", '
-        "int dst_type=1, int row_block_size=1, int col_block_size=128, float dst_type_max=0.0) "
-        "-> (Tensor y, Tensor scale)",
-        fakes.dynamic_block_quant,
-    ),
-    Operator(
-        "npu_grouped_dynamic_block_quant(Tensor x, Tensor group_list, *, float min_scale=0.0, "
-        'str round_mode="rint", int dst_type=291, int row_block_size=1, int col_block_size=128, '
-        "int group_list_type=0, float dst_type_max=0.0) -> (Tensor, Tensor)",
-        fakes.grouped_dynamic_block_quant,
-    ),
-    Operator(
-        'npu_dynamic_mx_quant(Tensor input, *, int axis=-1, str round_mode="rint", '
-        "int dst_type=296, int block_size=32, int? scale_alg=0, float dst_type_max=0.0, "
-        "float max_low_bound=0.0) -> (Tensor, Tensor)",
-        fakes.dynamic_mx_quant,
-    ),
-    Operator(
-        'npu_dynamic_mx_quant_with_dual_axis(Tensor input, *, str round_mode="rint", '
-        "int dst_type=296, int scale_alg=0, float? dst_type_max=0.0) "
-        "-> (Tensor, Tensor, Tensor, Tensor)",
-        fakes.dynamic_mx_quant_with_dual_axis,
-    ),
-    Operator(
-        'npu_dynamic_block_mx_quant(Tensor input, *, str round_mode="rint", int dst_type=296, '
-        "int scale_alg=0, float dst_type_max=0.0) -> (Tensor, Tensor, Tensor)",
-        fakes.dynamic_block_mx_quant,
-    ),
-    Operator(
-        "npu_grouped_dynamic_mx_quant(Tensor x, Tensor group_index, *, "
-        'str round_mode="rint", int dst_type=23, int blocksize=32, int? scale_alg=0, '
-        "float? dst_type_max=0.0) -> (Tensor, Tensor)",
-        fakes.grouped_dynamic_mx_quant,
-    ),
-    Operator(
-        "npu_quantize(Tensor self, Tensor scales, Tensor? zero_points, int dtype, int axis=1, "
-        "bool div_mode=True) -> Tensor",
-        fakes.quantize,
-    ),
-    Operator(
-        "npu_anti_quant(Tensor x, Tensor scale, *, Tensor? offset=None, int? dst_dtype=None, "
-        "int? src_dtype=None) -> Tensor",
-        fakes.anti_quant,
-    ),
-    Operator(
-        "npu_anti_mx_quant(Tensor x, Tensor mxscale, *, int? axis=-1, int? dst_type=15, "
-        "int? src_type=292) -> Tensor",
-        fakes.anti_mx_quant,
-    ),
-    Operator(
-        "npu_add_rms_norm_quant(Tensor x1, Tensor x2, Tensor gamma, Tensor scales1, "
-        "Tensor? zero_points1, Tensor? beta=None, Tensor? scales2=None, "
-        "Tensor? zero_points2=None, *, int axis=-1, float epsilon=1e-06, bool div_mode=True, "
-        "int? dst_type=None) -> (Tensor, Tensor, Tensor)",
-        fakes.add_rms_norm_quant,
-    ),
-    Operator(
-        "npu_add_rms_norm_dynamic_quant(Tensor x1, Tensor x2, Tensor gamma, *, "
-        "Tensor? smooth_scale1=None, Tensor? smooth_scale2=None, Tensor? beta=None, "
-        "float epsilon=1e-06, bool[2]? output_mask=None, int? y_dtype=None) "
-        "-> (Tensor, Tensor, Tensor, Tensor, Tensor)",
-        fakes.add_rms_norm_dynamic_quant,
-    ),
-    Operator(
-        "npu_rms_norm_quant(Tensor x, Tensor gamma, Tensor beta, Tensor scale, Tensor offset, "
-        "float epsilon=1e-06, *, int? dst_dtype=None) -> Tensor",
-        fakes.rms_norm_quant,
-    ),
-    Operator(
-        "npu_rms_norm_quant_v2(Tensor x, Tensor gamma, Tensor scale, *, Tensor? offset=None, "
-        "Tensor? beta=None, float epsilon=1e-06, bool div_mode=True, int? dst_dtype=None) "
-        "-> (Tensor, Tensor)",
-        fakes.rms_norm_quant_v2,
-    ),
-    Operator(  # of the extensions of vllm-ascend and cann-recipes-infer: op-plugin has none
-        "npu_rms_norm_dynamic_quant(Tensor x, Tensor gamma, *, Tensor? smooth_scale=None, "
-        "Tensor? beta=None, float epsilon=1e-06) -> (Tensor, Tensor)",
-        fakes.rms_norm_dynamic_quant,
-    ),
-    Operator(
-        "npu_dtype_cast(Tensor self, int dtype, int? input_dtype=None) -> Tensor",
-        fakes.dtype_cast,
-    ),
-    Operator(
-        "npu_trans_quant_param(Tensor scale, Tensor? offset=None, int? round_mode=0) -> Tensor",
-        fakes.trans_quant_param,
-    ),
-    Operator(
-        "npu_convert_weight_to_int4pack(Tensor weight, int inner_k_tiles=0) -> Tensor",
-        fakes.convert_weight_to_int4pack,
-    ),
-)
+    npu_dynamic_block_mx_quant(Tensor input, *, str round_mode="rint", int dst_type=296,
+        int scale_alg=0, float dst_type_max=0.0) -> (Tensor, Tensor, Tensor)
+
+    npu_grouped_dynamic_mx_quant(Tensor x, Tensor group_index, *, str round_mode="rint",
+        int dst_type=23, int blocksize=32, int? scale_alg=0, float? dst_type_max=0.0)
+        -> (Tensor, Tensor)
+
+    npu_quantize(Tensor self, Tensor scales, Tensor? zero_points, int dtype, int axis=1,
+        bool div_mode=True) -> Tensor
+
+    npu_anti_quant(Tensor x, Tensor scale, *, Tensor? offset=None, int? dst_dtype=None,
+        int? src_dtype=None) -> Tensor
+
+    npu_anti_mx_quant(Tensor x, Tensor mxscale, *, int? axis=-1, int? dst_type=15,
+        int? src_type=292) -> Tensor
+
+    npu_add_rms_norm_quant(Tensor x1, Tensor x2, Tensor gamma, Tensor scales1,
+        Tensor? zero_points1, Tensor? beta=None, Tensor? scales2=None,
+        Tensor? zero_points2=None, *, int axis=-1, float epsilon=1e-06, bool div_mode=True,
+        int? dst_type=None) -> (Tensor, Tensor, Tensor)
+
+    npu_add_rms_norm_dynamic_quant(Tensor x1, Tensor x2, Tensor gamma, *,
+        Tensor? smooth_scale1=None, Tensor? smooth_scale2=None, Tensor? beta=None,
+        float epsilon=1e-06, bool[2]? output_mask=None, int? y_dtype=None)
+        -> (Tensor, Tensor, Tensor, Tensor, Tensor)
+
+    npu_rms_norm_quant(Tensor x, Tensor gamma, Tensor beta, Tensor scale, Tensor offset,
+        float epsilon=1e-06, *, int? dst_dtype=None) -> Tensor
+
+    npu_rms_norm_quant_v2(Tensor x, Tensor gamma, Tensor scale, *, Tensor? offset=None,
+        Tensor? beta=None, float epsilon=1e-06, bool div_mode=True, int? dst_dtype=None)
+        -> (Tensor, Tensor)
+
+    npu_rms_norm_dynamic_quant(Tensor x, Tensor gamma, *, Tensor? smooth_scale=None,
+        Tensor? beta=None, float epsilon=1e-06) -> (Tensor, Tensor)
+
+    npu_dtype_cast(Tensor self, int dtype, int? input_dtype=None) -> Tensor
+
+    npu_trans_quant_param(Tensor scale, Tensor? offset=None, int? round_mode=0) -> Tensor
+
+    npu_convert_weight_to_int4pack(Tensor weight, int inner_k_tiles=0) -> Tensor
+"""
+_LINES = (" ".join(schema.split()) for schema in _SCHEMAS.split("\n\n"))
+OPERATORS = {schema.partition("(")[0]: schema for schema in _LINES}
+"""By name. A kernel is npu_quant's function of that name, a fake that of `fakes` without npu_."""
 
 COMPOSITES = {
     "npu_format_cast(Tensor self, int acl_format, *, int? customize_dtype=None, "

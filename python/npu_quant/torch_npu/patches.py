@@ -93,7 +93,6 @@ def _npu(self: Any, device: Any = None, *args: Any, **kwargs: Any) -> Any:
 
 
 def _with_device(new: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a storage on the CPU."""
 
     def on_cpu(cls: Any, *args: Any, **kwargs: Any) -> Any:
         return new(cls, *args, **{name: aliased(value) for name, value in kwargs.items()})
@@ -149,7 +148,6 @@ def _of_cpu(init: Callable[..., None]) -> Callable[..., None]:
 
 
 def _of_type(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Ask of the CPU what is asked of the NPU."""
 
     def asked(*args: Any) -> Any:
         return function(*("cpu" if _is_npu(value) else value for value in args))

@@ -8,6 +8,7 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any
 
+from ...arrays import Source
 from ...errors import ParamError
 from ...files import FileError
 from ...files.common import Shape
@@ -16,7 +17,7 @@ from ...files.folder import Entry, Folder
 from ..api import Comparison, run
 from ..folder_results import FolderRow
 from ..judge import verdict
-from ..judge.request import Request
+from ..judge.request import Limits, Request
 from ..operators import operator_of, outputs_of
 from ..operators.dumped import (
     Rule,
@@ -226,18 +227,22 @@ def _judged(pass_: Pass, group: Group, side: int) -> Comparison:
     """Judge a side's outputs of a call by what the operator makes of its inputs."""
     folder, arguments = _asked(pass_, group, side)
     inputs = loaded(arguments, partial(array_of, pass_, group, folder))
-    arrays: dict[str, Any] = dict.fromkeys(outputs_of(group.rule.op))
-    for output, pair in group.outputs.items():
-        arrays[output] = pass_.opened(pair)[side]
-    request = Request(
-        group.rule.op,
-        inputs,
-        group.rule.numerics,
-        variant=group.rule.variant,
-        actual_name=pass_.sides[side].path,
-        golden_name=f"computed from the inputs of {group.name}",
-    )
-    return run(arrays, None, request)
+    arrays = {output: pass_.opened(pair)[side] for output, pair in group.outputs.items()}
+    return judged_call(group, pass_.sides[side].path, inputs, arrays, Limits())
+
+
+def judged_call(
+    group: Group,
+    where: str,
+    inputs: Mapping[str, Any],
+    arrays: Mapping[str, Source],
+    limits: Limits,
+) -> Comparison:
+    """Judge what a call gave, by the outputs' names, by what its operator makes of its inputs."""
+    rule = group.rule
+    request = Request(rule.op, inputs, rule.numerics, limits, rule.variant, actual_name=where)
+    request = dataclasses.replace(request, golden_name=f"computed from the inputs of {group.name}")
+    return run(dict.fromkeys(outputs_of(rule.op)) | dict(arrays), None, request)
 
 
 def array_of(pass_: Pass, group: Group, folder: Folder, name: str) -> Any:

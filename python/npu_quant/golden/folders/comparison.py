@@ -16,7 +16,7 @@ from ..folder_results import FolderComparisonData
 from ..judge.request import Limits
 from ..operators.dumped import Rule, names_of, rules_of
 from ..report import folder
-from ..report.reports import Report, Reported
+from ..report.reports import Reported
 from .by_operator import groups_of, judge, said_by_name
 from .carried import Carried
 from .computed import rows_of_calls
@@ -36,11 +36,7 @@ class FolderComparison(Reported, FolderComparisonData):
         """Return a page that needs nothing else: a table to sort, and pictures of what fails."""
         return folder.page_of(self)
 
-    def _report(self) -> Report:
-        return folder.report_of(self)
-
-    def _data(self) -> dict[str, Any]:
-        return folder.data_of(self)
+    _report, _data = folder.report_of, folder.data_of
 
     def __repr__(self) -> str:
         state = "passed" if self.passed else f"{len(self.failing)} differ"
@@ -171,7 +167,6 @@ def _computed(
     dtype: str | None,
     progress: Progress | None,
 ) -> FolderComparison:
-    """Judge the calls in one folder by their operators."""
     if not rules:
         raise ParamError("give a golden folder, or ops whose calls are in the one that is given.")
     side = told.of(_not_empty(folder_of(actual)), rules)
@@ -183,7 +178,6 @@ def _computed(
 
 
 def _paired(pass_: Pass, rules: Sequence[Rule], progress: Progress | None) -> FolderComparison:
-    """Compare the arrays of two folders that have one name."""
     sides = pass_.sides
     pairs, *left = pairs_of(sides[0].entries, sides[1].entries)
     if not pairs:

@@ -14,13 +14,11 @@ from ...arrays import Source
 from ...errors import ParamError
 from ...files import FileError
 from ...files.folder import Entry
-from ..api import run
 from ..folder_results import Alone, FolderRow
-from ..judge.request import Request
-from ..operators import model_of, outputs_of
+from ..operators import model_of
 from ..operators.dumped import Rule, arguments_of_call, arrays_in, loaded, output_in_file
 from ..sources import ArraySource
-from .by_operator import Group, array_of, calls_of, check_found, outputs_in
+from .by_operator import Group, array_of, calls_of, check_found, judged_call, outputs_in
 from .rows import FAULTS, MOST_KEPT, Pass, proven, row_of
 
 Outputs = Mapping[str, Entry]
@@ -57,7 +55,6 @@ def rows_of_calls(
 
 
 def _rows(pass_: Pass, group: Group, outputs: Outputs, keep: bool) -> dict[str, FolderRow]:
-    """The rows of a call's outputs, by their files."""
     rule, folder = group.rule, pass_.sides[0]
     rows = {
         name: FolderRow(entry.name, entry.file, f"computed by {rule.op}", group.name, rule.op)
@@ -66,20 +63,9 @@ def _rows(pass_: Pass, group: Group, outputs: Outputs, keep: bool) -> dict[str, 
     try:
         arguments = arguments_of_call(rule, group.call)
         inputs = loaded(arguments, partial(array_of, pass_, group, folder))
-        arrays: dict[str, Source | None] = dict.fromkeys(outputs_of(rule.op))
-        for name, entry in outputs.items():
-            arrays[name] = _opened(pass_, rule, entry, name, inputs)
-        dtypes = [array.dtype.name for array in arrays.values() if array is not None]
-        request = Request(
-            rule.op,
-            inputs,
-            rule.numerics,
-            pass_.heeded(*dtypes),
-            rule.variant,
-            actual_name=folder.path,
-            golden_name=f"computed from the inputs of {group.name}",
-        )
-        comparison = run(arrays, None, request)
+        arrays = {name: _opened(pass_, rule, e, name, inputs) for name, e in outputs.items()}
+        limits = pass_.heeded(*(array.dtype.name for array in arrays.values()))
+        comparison = judged_call(group, folder.path, inputs, arrays, limits)
     except FAULTS as error:
         problem = str(error) or type(error).__name__
         rows = {name: dataclasses.replace(row, problem=problem) for name, row in rows.items()}

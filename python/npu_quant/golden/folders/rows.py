@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -12,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from ..._kinds import Progress
+from ..._shell import compare_command
 from ...arrays import Source
 from ...errors import DTypeError, ParamError
 from ...files import FileError
@@ -63,11 +63,11 @@ class Pass:
         """Compare a pair."""
         actual, golden = self.opened(pair, stack)
         raw = pair.actual.path.lower().endswith(".bin")
-        words = ["npu-quant", "compare", *map(_word, (pair.actual, pair.golden))]
+        command = compare_command(map(_word, (pair.actual, pair.golden)))
         request = Request(
             limits=self.heeded(golden.dtype.name),
             progress=progress,
-            rerun="" if raw else shlex.join(words),
+            rerun="" if raw else command,
         )
         return run(actual, golden, request)
 

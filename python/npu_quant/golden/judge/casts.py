@@ -80,7 +80,7 @@ def _other_readings(actual: Source, dtype: np.dtype) -> Iterator[Source]:
 def _apart(actual: Source | None, golden: Source) -> float:
     """Return the sum of all differences; of no array, and where one is no number, from zeros."""
     total, theirs = 0.0, elements_of(golden.dtype)
-    for piece in _pieces(golden):
+    for piece in blocks(golden, _AT_ONCE):
         values, expected = np.zeros(1), theirs.values(golden.read(*piece))
         if actual is not None:
             values = elements_of(actual.dtype).values(actual.read(*piece))
@@ -115,18 +115,12 @@ def _holds(to: Elements, source: Source, own: Elements) -> bool:
     cast = _as(source, own, to)
     if cast is source:
         return True
-    for piece in _pieces(source):
+    for piece in blocks(source, _AT_ONCE):
         with np.errstate(all="ignore"):
             values, kept = own.wide(source.read(*piece)), to.wide(cast.read(*piece))
             if not np.array_equal(values, kept, equal_nan=True):
                 return False
     return True
-
-
-def _pieces(source: Source) -> Iterator[tuple[int, int]]:
-    for begin, end in blocks(source):
-        for first in range(begin, end, _AT_ONCE):
-            yield first, min(first + _AT_ONCE, end)
 
 
 def note_of(output: OutputComparison, actual: Source, golden: Source) -> str:

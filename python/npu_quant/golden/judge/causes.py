@@ -7,30 +7,27 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...arrays import Source
-from ..elements import Elements, elements_of_output
+from ..elements import elements_of_output
 from ..measure.layout import Layout
-from ..measure.parts import Index, Part, elements, part_of, some_of, whole
+from ..measure.parts import Index, Part, part_of, whole
 from ..operators import Model
-from ..results import OutputComparison, Where
+from ..operators.formula import Formula
+from ..results import OutputComparison
 from ..sides import Paired
 from ..sources import ArraySource, size_of
 from . import verdict
 from .calls import Call, other_calls, source_of
-from .changes import CHANGES, number, scaled
-from .look import FEW, FEW_CODES, FEW_FLOATS, LEFT, Guess, Look
-from .moves import layouts
+from .changes import CHANGES, multiplied, number, scaled
+from .look import FEW, LEFT, Guess, Look
+from .moves import layouts, moved_rows, swapped_axes
 from .refusal import is_constant
 
-_MOST_ROWS, _MOST_WIDTH = 1 << 12, 1 << 10
-_COLUMNS_LOOKED_AT = 64
-_WRONG_ROW = 10
-"""A row is wrong, and not off by ties, if one in so many of its elements differs."""
+_BESIDE = 16
+"""Outputs before and behind one that it may have been taken for."""
 _LEAST_UNRELATED, _COSINE = 1 << 12, 0.05
 """A cosine of chance is 3 times smaller, of so many elements."""
 _LEAST_THERE = 1 << 9
@@ -41,6 +38,10 @@ _ALIKE = 0.002
 """Of what a call may leave more than a change of the codes alone, which it is a reason for."""
 _SCATTERED = 1000
 """What is wrong everywhere makes one in so many elements differ, at least."""
+_FEW_SCALES, _MOST_SCALES = 4, 1 << 18
+"""So many wrong scales, of at most so many, are told one by one."""
+_STEPS, _WIDTH = 2, 4
+"""In how many steps a formula of a place may differ, and how many of one step are varied."""
 
 
 def with_causes(
@@ -69,6 +70,7 @@ def with_causes(
                 for case in cases:
                     case.look_at(call)
         for case in cases:
+            case.look_at_codes(outputs)
             case.look_at_others(pairs)
     found = {case.output.name: case.cause for case in cases if case.cause}
     return [
@@ -121,9 +123,9 @@ class _Case:
             if look.part.name or is_constant(self._sides[0]):
                 yield from ((text, 0, True) for text in _constant(look))
         if where is None or metrics is None or metrics.mismatches * LEFT >= metrics.count:
-            yield from ((text, 0, True) for text in _swapped_axes(*self._sides, self.own))
+            yield from ((text, 0, True) for text in swapped_axes(*self._sides, self.own))
         if where is not None:
-            yield from ((text, 0, True) for text in _moved_rows(*self._sides, self.own, where))
+            yield from ((text, 0, True) for text in moved_rows(*self._sides, self.own, where))
         for look in self._looks:
             # One factor is told by what is right, too: few that are wrong are enough.
             changes = CHANGES if look.is_enough else (scaled,)
@@ -160,18 +162,38 @@ class _Case:
                 self._left, self.is_settled = min(left, self._left), left * _SURE <= 1
                 return
 
+    def look_at_codes(self, outputs: Sequence[OutputComparison]) -> None:
+        """Look at the scales one by one, where the codes that they go with are right."""
+        model, golden = self.model, self._given[1]
+        if self.cause or model is None or self.output.metrics is None:
+            return
+        theirs = [
+            o
+            for o in outputs
+            if o.kind == "codes"
+            if self.number in model.scale_outputs(model.outputs.index(o.name))
+        ]
+        are_right = bool(theirs) and all(output.passed for output in theirs)
+        if not are_right or size_of(golden) > _MOST_SCALES:
+            return
+        places = map(np.arange, Layout.of(golden.shape))
+        every = self._look(Part(*self._given, self.own, "", *places))
+        if not every.count:
+            return
+        known = [look for look in self._looks if look.part.name and look.count == every.count]
+        for look in known or _singled_out(every, model):
+            if not np.any(look.part.values[0][look.wrong]):
+                self.cause = _written(look, "0")
+            for guess in multiplied(look):
+                if not look.unlike(guess._replace(known=look.wrong)):
+                    self.cause = guess.text
+
     def look_at_others(self, pairs: Sequence[Paired]) -> None:
         """Look at the other outputs, and at the inputs; say at last what is none of the golden."""
         if self.cause:
             return
-        others = {f"{name}'s": golden for name, _, golden in pairs if name != self.output.name}
-        for name, value in () if self.model is None else self.model.inputs.items():
-            if isinstance(value, np.ndarray):
-                others[f"the input {name}'s"] = ArraySource(value)
-        for name, golden in others.items():
-            is_like = golden is not None and golden.shape == self._given[1].shape
-            if is_like and golden is not None and golden.dtype == self._given[1].dtype:
-                self._look_like(golden, f"elements are {name}")
+        for name, golden in self._others(pairs):
+            self._look_like(golden, f"elements are {name}")
         if self.cause:
             return
         for look in self._looks:
@@ -181,6 +203,18 @@ class _Case:
                 self.cause = f"{order}: cosine {_cosine(look):.2g}"
                 return
 
+    def _others(self, pairs: Sequence[Paired]) -> Iterator[tuple[str, Source]]:
+        """Yield the goldens of outputs beside it, and the inputs, of its shape and dtype."""
+        inputs = {} if self.model is None else self.model.inputs
+        arrays = {n: ArraySource(v) for n, v in inputs.items() if isinstance(v, np.ndarray)}
+        at = [name for name, *_ in pairs].index(self.output.name)
+        beside = [*pairs[max(0, at - _BESIDE) : at], *pairs[at + 1 : at + 1 + _BESIDE]]
+        others = [(f"{name}'s", golden) for name, _, golden in beside]
+        own = self._given[1]
+        for name, golden in [*others, *((f"the input {n}'s", v) for n, v in arrays.items())]:
+            if golden is not None and (golden.shape, golden.dtype) == (own.shape, own.dtype):
+                yield name, golden
+
 
 def _constant(look: Look) -> Iterator[str]:
     """Find what was never written, or holds one value."""
@@ -189,105 +223,65 @@ def _constant(look: Look) -> Iterator[str]:
         return  # nearly all of the place was so before
     if flat.size < FEW or not verdict.is_constant(flat) or not look.count:
         return
+    yield _written(look, number(flat[0], part.own))
+
+
+def _singled_out(look: Look, model: Model) -> Iterator[Look]:
+    """Name the few scales that are wrong."""
+    part, wrong, shape = look.part, look.wrong, look.part.golden.shape
+    places = part.index[wrong].tolist()
+    if len(places) > _FEW_SCALES:
+        return
+    titles = [str([int(i) for i in np.unravel_index(place, shape)]) for place in places]
+    for i, place in enumerate(places):
+        if words := model.place_of(look.output, place):
+            titles[i] += f" ({words})"
+    name = f"scale{'s' * (len(titles) > 1)} {' and '.join(titles)}"
+    rows, columns = part.rows[wrong.any(axis=1)], part.columns[wrong.any(axis=0)]
+    few = dataclasses.replace(part, name=name, rows=rows, columns=columns)
+    yield dataclasses.replace(look, part=few)
+
+
+def _written(look: Look, value: str) -> str:
+    """Say that a place holds one value; of 0 ask whether it was ever written."""
+    part = look.part
     never = f": {'were they' if part.is_several else 'was it'} ever written?"
     is_zero = not part.codes[0].reshape(-1)[0]
-    yield f"{part.subject} {number(flat[0], part.own)} everywhere{never if is_zero else ''}"
-
-
-def _swapped_axes(actual: Source, golden: Source, own: Elements) -> Iterator[str]:
-    """Compare some rows of the golden with the columns that would come from them."""
-    *batch, n, m = golden.shape if len(golden.shape) > 1 else (0, 0)
-    if min(n, m) < 2 or actual.shape != (*batch, m, n):
-        return
-    ours, theirs = some_of(m), some_of(n)
-    a = own.values(elements(actual, ours, theirs))
-    g = own.values(elements(golden, theirs, ours)).T
-    # Neighbours are as much alike as chance has it; and there may be nothing to swap.
-    others = [np.roll(g, 1, axis=0), np.roll(g, 1, axis=1)]
-    if n == m:
-        others.append(g.T)
-    part = Part(actual, golden, own, "", ours, theirs)
-    look = Look(part, None, -1, has_ties=False)
-    unlike = [int(np.count_nonzero(~look.alike(a, other))) for other in (g, *others)]
-    if min(unlike[1:]) >= FEW_CODES and unlike[0] * LEFT <= min(unlike[1:]):
-        yield "the last two axes are swapped"
-
-
-def _moved_rows(actual: Source, golden: Source, own: Elements, where: Where) -> Iterator[str]:
-    """Find whole rows of the golden at other places."""
-    rows, columns = Layout.of(golden.shape)
-    begins = np.flatnonzero(where.row_counts * _WRONG_ROW > columns) * where.row_bucket
-    wrong = (begins[:, None] + np.arange(where.row_bucket)).reshape(-1)
-    wrong = wrong[wrong < rows][:_MOST_ROWS]
-    if rows < 2 or columns < FEW_FLOATS or not len(wrong):
-        return
-    some = np.arange(min(columns, _MOST_WIDTH))
-    among = np.arange(rows) if rows <= _MOST_ROWS else wrong
-    a, g = elements(actual, wrong, some), elements(golden, among, some)
-    nearest = _nearest_rows(a, g, own, some_of(len(some), _COLUMNS_LOOKED_AT))
-    look = Look(Part(actual, golden, own, "", wrong, some), None, -1, has_ties=False)
-    moved = [
-        (int(row), int(among[at]))
-        for row, codes, own_row, at in zip(
-            wrong, a, g[np.searchsorted(among, wrong)], nearest, strict=True
-        )
-        if _is_other(look, own.values(codes), own.values(g[at]), own.values(own_row))
-    ]
-    if not moved or 2 * len(moved) < len(wrong):
-        return
-    shown = ", ".join(f"{row} is the golden's {origin}" for row, origin in moved[:3])
-    more = f" and {len(moved) - 3} more" if len(moved) > 3 else ""
-    yield f"{where.axes[0]}s are at other places: {shown}{more}"
-
-
-def _nearest_rows(a: NDArray[Any], g: NDArray[Any], own: Elements, columns: Index) -> Index:
-    """Return of each row which of some others is nearest to it, by steps in some columns."""
-    ours, theirs = (
-        own.places(np.ascontiguousarray(side[:, columns])).astype(np.float64) for side in (a, g)
-    )
-    lengths = (theirs * theirs).sum(axis=1)
-    step = 256
-    nearest = [
-        np.argmin(lengths - 2 * (ours[i : i + step] @ theirs.T), axis=1)
-        for i in range(0, len(ours), step)
-    ]
-    return np.concatenate(nearest)
-
-
-def _is_other(look: Look, actual: Any, other: Any, golden: Any) -> bool:
-    """Say whether a row is another one of the golden than its own, and not of one value."""
-    left, differing = (int(np.count_nonzero(~look.alike(actual, g))) for g in (other, golden))
-    varied = bool(np.any(actual != actual[0]))
-    return varied and differing >= FEW_FLOATS and left * LEFT <= differing
+    return f"{part.subject} {value} everywhere{never if is_zero else ''}"
 
 
 def _formulas(look: Look) -> Iterator[str]:
-    """Find a named formula that gives the codes of a place."""
+    """Find a formula that gives the codes of a place: of one other step, else of two."""
     model, output = look.model, look.output
     if model is None:
         return
     places = look.part.index[look.wrong]
-    chunks = [c for c in model.parts() if c.spans[output][0] < c.spans[output][1]]
-    counts = [
-        int(np.count_nonzero((places >= c.spans[output][0]) & (places < c.spans[output][1])))
-        for c in chunks
-    ]
-    if not counts or not max(counts):
-        return
-    chunk = chunks[int(np.argmax(counts))]
+    chunk = max(model.parts(), key=lambda c: _held(c.spans[output], places))
     begin, end = chunk.spans[output]
     known = (look.part.index >= begin) & (look.part.index < end)
     rows = np.flatnonzero(known.any(axis=1))
     part = dataclasses.replace(look.part, rows=look.part.rows[rows])
     small = dataclasses.replace(look, part=part)
     at = np.clip(part.index - begin, 0, end - begin - 1)
-    for formula in model.form.listed(model):
+
+    def guess(formula: Formula) -> Guess:
         codes = model.form.outputs[output].make(formula, chunk)
-        if codes is not None:
-            text = f'the formula "{formula.variant(model).name}" {look.part.where}'
-            if small.left(Guess(text, part.own.values(codes[at]), known[rows])) < np.inf:
-                yield text
+        values = np.full(at.shape, np.nan) if codes is None else part.own.values(codes[at])
+        return Guess("", values, known[rows])
+
+    formulas, steps = list(model.form.listed(model)), model.form.steps_for(model)
+    for _ in range(_STEPS if steps else 0):
+        formulas.sort(key=lambda formula: small.unlike(guess(formula)))
+        if small.left(guess(formulas[0])) < np.inf:
+            yield f'the formula "{formulas[0].variant(model).name}" {look.part.where}'
+            break
+        formulas = [f.but(**{slot: step}) for f in formulas[:_WIDTH] for slot, step in steps]
     chunk.forget()
+
+
+def _held(span: tuple[int, int], places: Index) -> int:
+    """Count the places in a range."""
+    return int(np.count_nonzero((places >= span[0]) & (places < span[1])))
 
 
 def _cosine(look: Look) -> float:

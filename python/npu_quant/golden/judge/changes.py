@@ -16,6 +16,7 @@ from .moves import elsewhere, layouts, orders
 Guesses = Callable[[Look], Iterator[Guess]]
 
 _SLACK = 1e-6
+"""Of factors, relative."""
 
 
 def number(value: float, own: Elements, digits: int = 6) -> str:
@@ -97,7 +98,8 @@ def multiplied(look: Look) -> Iterator[Guess]:
     factor = float(np.median((actual / golden)[some]))
     if isinstance(own, Small):
         factor = float(np.copysign(2.0 ** np.rint(np.log2(abs(factor))), factor)) if factor else 0
-    if np.isfinite(factor) and factor not in (0, 1):
+    # One so near 1 would be written as 1.
+    if np.isfinite(factor) and factor and abs(factor - 1) > _SLACK:
         values = golden * factor if isinstance(own, Floats) else _rounded(golden * factor, own)
         text = f"a factor of {factor:.6g} ({100 * (factor - 1):+.3g} %) {look.part.where}"
         yield Guess(text, values)
@@ -204,6 +206,29 @@ def offsets_of_rows(look: Look) -> Iterator[Guess]:
                 yield Guess(f"the offset is {text} {look.part.where}", values)
 
 
+def codes_behind(look: Look) -> Iterator[Guess]:
+    """Hand out the codes that values stand for, or let their range end elsewhere."""
+    value, model, where = look.before_rounding, look.model, look.part.where
+    grid = model and model.codes_behind(look.output, look.part.index)
+    if value is None or not grid:
+        return
+    low, high = grid.limits
+    whole = np.rint(value)
+    codes = np.clip(whole, low, high)
+    yield Guess(f"codes are given instead of values {where}", codes)
+    less = f"codes, less the zero points, are given instead of values {where}"
+    yield Guess(less, codes - grid.zero_point)
+    span = high + 1 - low  # so far beyond the range others are looked for
+    actual = grid.code(look.part.codes[0], codes, (low - span, high + span))
+    if not is_varied(actual):
+        return
+    least, most = np.nanmin(actual), np.nanmax(actual)
+    # Where the golden's codes end there, too, nothing is cut off.
+    ends = low if least == codes.min() else least, high if most == codes.max() else most
+    text = f"codes end at {ends[0]:.0f} and {ends[1]:.0f}, not at {low} and {high}, {where}"
+    yield Guess(text, look.part.own.values(grid.values(np.clip(whole, *ends))))
+
+
 def wrapped(look: Look) -> Iterator[Guess]:
     """Leave the lowest bits of what is beyond the range."""
     own, value = look.part.own, look.before_rounding
@@ -223,6 +248,7 @@ CHANGES: tuple[Guesses, ...] = (
     scaled,
     shifted_before,
     offsets_of_rows,
+    codes_behind,
     wrapped,
     orders,
     elsewhere,

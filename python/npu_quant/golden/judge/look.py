@@ -24,6 +24,7 @@ LEFT = 20
 FEW, FEW_CODES, FEW_FLOATS = 4, 32, 8
 """Fewer differing elements could look like anything; floats are less alike by chance."""
 _FLOAT_STEPS = 2
+_FIRST = 64
 
 
 class Guess(NamedTuple):
@@ -69,6 +70,8 @@ class Look:
         """How far the roundings of a formula may move a float; None where that is not known."""
         if self.model is None or not self.has_ties or not isinstance(self.part.own, Floats):
             return None
+        if self.model.codes_behind(self.output, self.part.index) is not None:
+            return None  # they move a code
         magnitude = self._test.magnitude.astype(np.float32)
         allowed = self.model.allowed_for(self.output) * np.spacing(magnitude).astype(np.float64)
         return np.nan_to_num(allowed).reshape(self.part.index.shape)
@@ -124,18 +127,31 @@ class Look:
         count = self.count if self.has_ties else int(np.count_nonzero(self.differs))
         return count >= FEW_CODES and self.count >= FEW_FLOATS
 
+    def unlike(self, guess: Guess, most: float = np.inf) -> int:
+        """Count what a guess leaves of what is wrong, and, if that is not too much, what it spoils.
+
+        What is not wrong may be the golden's or, by rounding, beside it.
+        """
+        actual, golden = self.part.values
+        unlike = ~self.alike(actual, guess.values) & guess.known
+        left = int(np.count_nonzero(unlike & self.wrong))
+        if left > most:
+            return left
+        spoilt = unlike & ~self.wrong & ~self.alike(golden, guess.values)
+        return left + int(np.count_nonzero(spoilt))
+
     def left(self, guess: Guess) -> float:
         """Return which share of what is wrong a guess leaves or spoils; inf if too much."""
-        actual, golden = self.part.values
-        unlike, wrong = ~self.alike(actual, guess.values) & guess.known, self.wrong & guess.known
-        spoilt = unlike & ~wrong & ~self.alike(golden, guess.values)
-        left = np.count_nonzero(unlike & wrong) + np.count_nonzero(spoilt)
-        count = np.count_nonzero(wrong)
+        count = np.count_nonzero(self.wrong & guess.known)
         is_enough = self.is_enough or (guess.has_many and self.count >= FEW_FLOATS)
-        is_cause = is_enough and 3 * count >= self.count and left * LEFT <= count
-        return left / count if is_cause else np.inf
+        if not is_enough or 3 * count < self.count:
+            return np.inf
+        left = self.unlike(guess, count / LEFT)
+        return left / count if left * LEFT <= count else np.inf
 
 
 def is_varied(values: NDArray[Any], least: int = FEW) -> bool:
     """Say whether there are so many different values: two runs of one each fit too much."""
-    return len(np.unique(values)) >= least
+    flat = values.reshape(-1)
+    # Of most arrays the first elements are enough.
+    return any(len(np.unique(some)) >= least for some in (flat[:_FIRST], flat))

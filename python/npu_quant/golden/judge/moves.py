@@ -9,13 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Source
 from ..elements import Elements, Float64, Floats
-from ..measure.parts import Index, elements, some_of
-from .look import Guess, Look, is_varied
+from ..measure.layout import Layout
+from ..measure.parts import Index, Part, elements, some_of
+from ..results import Where
+from .look import FEW_CODES, FEW_FLOATS, LEFT, Guess, Look, is_varied
 
 _NEEDLES, _MOST_FOUND, _WINDOW = 4, 8, 16
 _MOST_AXES = 4
 _MOST_SEARCHED = 1 << 26
+_MOST_ROWS, _MOST_WIDTH = 1 << 12, 1 << 10
+_COLUMNS_LOOKED_AT = 64
+_WRONG_ROW = 10
+"""A row is wrong, and not off by ties, if one in so many of its elements differs."""
 _NEAR = ((0, 1), (0, -1), (1, 0), (-1, 0))
 
 
@@ -152,3 +159,70 @@ def _find(hay: NDArray[Any], needle: NDArray[Any]) -> Index:
         if not len(at):
             break
     return at[:_MOST_FOUND]
+
+
+def swapped_axes(actual: Source, golden: Source, own: Elements) -> Iterator[str]:
+    """Compare some rows of the golden with the columns that would come from them."""
+    *batch, n, m = golden.shape if len(golden.shape) > 1 else (0, 0)
+    if min(n, m) < 2 or actual.shape != (*batch, m, n):
+        return
+    ours, theirs = some_of(m), some_of(n)
+    a = own.values(elements(actual, ours, theirs))
+    g = own.values(elements(golden, theirs, ours)).T
+    # Neighbours are as much alike as chance has it; and there may be nothing to swap.
+    others = [np.roll(g, 1, axis=0), np.roll(g, 1, axis=1)]
+    if n == m:
+        others.append(g.T)
+    part = Part(actual, golden, own, "", ours, theirs)
+    look = Look(part, None, -1, has_ties=False)
+    unlike = [int(np.count_nonzero(~look.alike(a, other))) for other in (g, *others)]
+    if min(unlike[1:]) >= FEW_CODES and unlike[0] * LEFT <= min(unlike[1:]):
+        yield "the last two axes are swapped"
+
+
+def moved_rows(actual: Source, golden: Source, own: Elements, where: Where) -> Iterator[str]:
+    """Find whole rows of the golden at other places."""
+    rows, columns = Layout.of(golden.shape)
+    begins = np.flatnonzero(where.row_counts * _WRONG_ROW > columns) * where.row_bucket
+    wrong = (begins[:, None] + np.arange(where.row_bucket)).reshape(-1)
+    wrong = wrong[wrong < rows][:_MOST_ROWS]
+    if rows < 2 or columns < FEW_FLOATS or not len(wrong):
+        return
+    some = np.arange(min(columns, _MOST_WIDTH))
+    among = np.arange(rows) if rows <= _MOST_ROWS else wrong
+    a, g = elements(actual, wrong, some), elements(golden, among, some)
+    nearest = _nearest_rows(a, g, own, some_of(len(some), _COLUMNS_LOOKED_AT))
+    look = Look(Part(actual, golden, own, "", wrong, some), None, -1, has_ties=False)
+    moved = [
+        (int(row), int(among[at]))
+        for row, codes, own_row, at in zip(
+            wrong, a, g[np.searchsorted(among, wrong)], nearest, strict=True
+        )
+        if _is_other(look, own.values(codes), own.values(g[at]), own.values(own_row))
+    ]
+    if not moved or 2 * len(moved) < len(wrong):
+        return
+    shown = ", ".join(f"{row} is the golden's {origin}" for row, origin in moved[:3])
+    more = f" and {len(moved) - 3} more" if len(moved) > 3 else ""
+    yield f"{where.axes[0]}s are at other places: {shown}{more}"
+
+
+def _nearest_rows(a: NDArray[Any], g: NDArray[Any], own: Elements, columns: Index) -> Index:
+    """Return of each row which of some others is nearest to it, by steps in some columns."""
+    ours, theirs = (
+        own.places(np.ascontiguousarray(side[:, columns])).astype(np.float64) for side in (a, g)
+    )
+    lengths = (theirs * theirs).sum(axis=1)
+    step = 256
+    nearest = [
+        np.argmin(lengths - 2 * (ours[i : i + step] @ theirs.T), axis=1)
+        for i in range(0, len(ours), step)
+    ]
+    return np.concatenate(nearest)
+
+
+def _is_other(look: Look, actual: Any, other: Any, golden: Any) -> bool:
+    """Say whether a row is another one of the golden than its own, and not of one value."""
+    left, differing = (int(np.count_nonzero(~look.alike(actual, g))) for g in (other, golden))
+    varied = bool(np.any(actual != actual[0]))
+    return varied and differing >= FEW_FLOATS and left * LEFT <= differing

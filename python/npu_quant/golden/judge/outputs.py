@@ -91,7 +91,7 @@ def _fitting(source: Source | None, golden: Source | None) -> Source | None:
 def check_axis(axis: int | None, pairs: Sequence[Paired]) -> None:
     """Raise ParamError if no array has the axis that was asked for."""
     there = [source for _, *both in pairs for source in both if source is not None]
-    if axis is not None and not any(has_axis(source, axis) for source in there):
+    if axis is not None and not any(has_axis(source.shape, axis) for source in there):
         ranks = ", ".join(sorted({str(len(source.shape)) for source in there}))
         raise ParamError(f"axis is {told(axis)}, the arrays have rank {ranks}.")
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ...arrays import Source
 from ..elements import Elements, elements_of
 from ..measure.layout import Layout
+from ..measure.parts import Part, elements
 from ..operators import Model
 from ..results import BlindSpot
 from ..sources import ArraySource, size_of
@@ -32,8 +33,7 @@ def _sample(golden: Source) -> NDArray[Any]:
     places = np.unique(np.linspace(0, rows - 1, several).astype(np.int64))
     if len(places) == rows and kept == columns:
         return golden.read(0, rows * columns).reshape(rows, columns)
-    begins = [int(row) * columns for row in places]
-    return np.stack([golden.read(begin, begin + kept) for begin in begins])
+    return elements(golden, places, np.arange(kept))
 
 
 def _zeros(golden: NDArray[Any], own: Elements) -> NDArray[Any]:
@@ -117,9 +117,8 @@ def blind_spot(model: Model, output: int, golden: Source) -> BlindSpot | None:
     together = max(1, _ELEMENTS_PROBED // columns)
     needed: list[float] = []
     for some in (probed[i : i + together] for i in range(0, len(probed), together)):
-        index = (some[:, None] * columns + np.arange(columns)).reshape(-1)
-        begins = [int(row) * columns for row in some]
-        codes = np.concatenate([golden.read(begin, begin + columns) for begin in begins])
+        part = Part(golden, golden, own, "", some, np.arange(columns))
+        index, codes = part.index.reshape(-1), part.of(golden).reshape(-1)
         with np.errstate(all="ignore"):
             v, _ = model.exact(output, index)
             away = np.min([np.abs(v - tie) for tie in own.ties(codes)], axis=0)

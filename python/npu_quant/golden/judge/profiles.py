@@ -29,15 +29,20 @@ PROFILES = (
 def called(actual: Actual) -> Iterator[Trial]:
     """Yield the profiles and the other operators that may have made the outputs."""
     model = actual.model
-    seen = [model.golden()]
+    golden = model.golden()
+    seen = [(actual.differing(golden), golden)]
     siblings = {"": model.operator.function, **model.form.siblings}
     for name, function in siblings.items():
         for profile in (*([None] if name else []), *PROFILES):
             outputs = _outputs_of(model, function, profile)
-            if outputs is None or any(_is_same(outputs, other) for other in seen):
+            if outputs is None:
                 continue
-            seen.append(outputs)
             left = actual.differing(outputs)
+            # What differs from the actual outputs in other numbers of places is not the same.
+            alike = (other for theirs, other in seen if np.array_equal(left, theirs))
+            if any(_is_same(outputs, other) for other in alike):
+                continue
+            seen.append((left, outputs))
             yield Trial(_called_variant(name, function, profile), left, np.zeros_like(left))
 
 

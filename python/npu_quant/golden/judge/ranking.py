@@ -23,6 +23,7 @@ NEAREST = 24
 """Smallest shares of a sample, zero or not, whose formulas are counted on all parts."""
 
 
+@np.errstate(all="ignore")
 def ranked_formulas(
     model: Model, arrays: Sequence[Array | None], progress: Progress | None = None
 ) -> tuple[VariantResult, ...]:
@@ -71,6 +72,8 @@ def ranked_formulas(
 
 def _nearest(search: Search) -> tuple[list[Formula], list[Formula]]:
     """Return the formulas that come nearest in a sample, and the listed ones that do not."""
+    for formula in search.model.form.listed(search.model):
+        search.differing(formula)
     tried = sorted((formula for formula, _ in search.tried.values()), key=search.score)
     scores = [search.score(formula) for formula in tried]
     most = sorted(set(scores))[:NEAREST][-1]

@@ -23,12 +23,9 @@ class Rounding:
     def __init__(self, model: Model, output: int) -> None:
         self._model, self._output = model, output
         self.allowed = model.allowed_for(output)
-        self._most_steps, self._own, self._ill = (
-            model.most_steps(output),
-            model.elements_of(output),
-            0,
-        )
-        self._within, self._farthest, self._index, self._value = 0, -1.0, 0, float("nan")
+        self._most_steps, self._own = model.most_steps(output), model.elements_of(output)
+        self._within, self._ill = 0, 0
+        self._farthest, self._index, self._value = -1.0, 0, float("nan")
 
     def add(self, some: Differences) -> tuple[NDArray[np.bool_], TieTest, NDArray[np.float64]]:
         """Take the next ones.
@@ -63,7 +60,7 @@ def follows_scale(
     Looked at are all codes that differ from the golden's, and some 65,536 of the others.
     """
     size = size_of(golden)
-    some = np.unique(np.linspace(0, size - 1, min(size, _LOOKED_AT)).astype(np.int64))
+    some = np.linspace(0, size - 1, min(size, _LOOKED_AT)).astype(np.int64)
     for begin, end in blocks(golden):
         index = some[(some >= begin) & (some < end)]
         a, g = (s.read(begin, end)[index - begin] for s in (actual, golden))

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..measure.differing import differ
 from ..operators.formula import Formula, named
 from ..operators.model import Model
 from ..results import VariantMatch
 from .profiles import PROFILES, called
-from .trial import Actual, Array, Counts, Trial, Work, counted, difference, exact_everywhere
+from .trial import Actual, Array, Counts, Trial, Work, counted, exact_everywhere
 
 WIDTH = 4
 """How many formulas are varied at a time."""
@@ -32,6 +33,10 @@ KNOWN = 32
 """How many of the nearest formulas are tried in an enlarged sample, too."""
 PIECE = 1 << 12
 """About how many elements a part of the sample has."""
+SOME = 1 << 6
+"""Differing elements that tell whether a formula comes nearer at all."""
+NOTHING = 1e-300
+"""A share that is less than that of any element."""
 ENOUGH = 1 << 8
 """Differing elements in a sample that tell formulas apart."""
 PIECES = (4, 32)
@@ -50,6 +55,8 @@ class Search:
         self._pieces = model.parts(PIECE)
         self._works: dict[int, Work] = {}
         self.tried: dict[Any, tuple[Formula, Counts]] = {}
+        self._seen: set[Any] = set()
+        """The keys of those that need not be tried once more."""
         self.near: list[Formula] = []
         """Those that explain most of the sample up to ties, the fewest steps first."""
         self._choose(model.golden())
@@ -77,12 +84,15 @@ class Search:
         shares = np.zeros((len(self.actual.given), len(self._pieces)))
         for share, i in zip(shares, self.actual.given, strict=True):
             actual, other = self.actual.outputs[i], outputs[i]
-            if actual is None or other is None or not actual.size:
+            assert actual is not None
+            if other is None or not actual.size or other.size != actual.size:
                 continue
             ours, theirs = (np.ascontiguousarray(side).reshape(-1) for side in (actual, other))
-            for number, piece in enumerate(self._pieces):
-                span = slice(*piece.spans[i])
-                share[number] = difference(ours[span], theirs[span]) / actual.size
+            begins, ends = np.array([piece.spans[i] for piece in self._pieces]).T
+            some = begins < ends
+            # Each piece begins where the one before ends.
+            counts = np.add.reduceat(differ(ours, theirs), begins[some], dtype=np.int64)
+            share[some] = counts / actual.size
         return shares
 
     def differing(self, formula: Formula) -> Counts:
@@ -108,27 +118,15 @@ class Search:
         """Look where the best formula differs, too; tell whether that brought any nearer."""
         best = self.best
         known = sorted((formula for formula, _ in self.tried.values()), key=self.score)[:KNOWN]
-        self._choose(_whole(best, self.model))
-        self.tried, self.near = {}, []
+        self._choose(best.made_of(self.model))
+        self.tried, self.near, self._seen = {}, [], set()
         self._go_on([self.model.form.reference, best], [*known, *self._varied([best])])
         return self.best.key != best.key
 
     def _varied(self, formulas: Sequence[Formula]) -> list[Formula]:
         """Return formulas that differ in one step from some."""
         paths = (f.but(**{slot: step}) for f in formulas for slot, step in self._steps)
-        return [path for path in {p.key: p for p in paths}.values() if path.key not in self.tried]
-
-    def _go_on(self, starts: Sequence[Formula], level: Sequence[Formula]) -> None:
-        """Vary the formulas of a level as long as that brings any nearer than those before."""
-        least = min(map(self.score, starts))
-        self._note(starts)
-        for _ in range(DEEPEST):
-            better = sorted((f for f in level if self.score(f) < least), key=self.score)[:WIDTH]
-            self._note(better)
-            if not better or self.score(better[0]) == 0:
-                return
-            least = self.score(better[0])
-            level = self._varied(better)
+        return list({path.key: path for path in paths}.values())
 
     def pairs(self) -> None:
         """Try two steps together of those that change anything, of which none alone is nearer."""
@@ -142,9 +140,47 @@ class Search:
             for (slot, step), (other, more) in combinations(moving, 2)
             if slot != other
         )
-        # Where most differs: what does not help there will not elsewhere.
-        least = first.differing(reference).sum()
-        self._go_on([self.best], [f for f in paths if first.differing(f).sum() < least])
+        self._go_on([self.best], list(paths))
+
+    def _go_on(self, starts: Sequence[Formula], level: Sequence[Formula]) -> None:
+        """Vary the formulas of a level as long as that brings any nearer than those before."""
+        best = min(starts, key=self.score)
+        self._note(starts)
+        for _ in range(DEEPEST):
+            better = self._nearer([f for f in level if f.key not in self._seen], best)
+            self._note(better)
+            if not better or self.score(better[0]) == 0:
+                return
+            best, level = better[0], self._varied(better)
+
+    def _nearer(self, formulas: Sequence[Formula], than: Formula) -> list[Formula]:
+        """Return the few formulas that come nearest, if they come nearer than one.
+
+        Where that one differs most, they come nearer, too: only there all of them are tried. Where
+        it leaves nothing, those that leave nothing either are kept in mind.
+        """
+        self._seen.update(formula.key for formula in formulas)
+        works, least = self._most_differing(than), self.score(than)
+        there = self._share_in(works, than) or NOTHING
+        some = [f for f in formulas if self._share_in(works, f, there) < there]
+        return sorted((f for f in some if self.score(f) < least), key=self.score)[:WIDTH]
+
+    def _most_differing(self, formula: Formula) -> list[Work]:
+        """Return the parts of the sample where a formula differs most: with most, or SOME of it."""
+        works = sorted(self._works.values(), key=lambda w: -self._share_in([w], formula))
+        counts = np.cumsum([work.differing(formula).sum() for work in works])
+        return works[: 1 + int(np.searchsorted(counts, min(SOME, sum(counts[-1:]) // 2 + 1)))]
+
+    def _share_in(self, works: Sequence[Work], formula: Formula, enough: float = np.inf) -> float:
+        """Return what parts of the sample have of a formula's score, or what is enough of it."""
+        sizes: list[int] = np.maximum(self.sampled, 1).tolist()
+        share = 0.0
+        for work in works:
+            for output, size in zip(self.actual.given, sizes, strict=True):
+                share += work.differing_of(formula, output) / size
+                if share >= enough:
+                    return share
+        return share
 
     def _note(self, formulas: Sequence[Formula]) -> None:
         """Keep what explains most of the sample up to ties."""
@@ -165,23 +201,6 @@ class Search:
         return chosen[:MOST_TRIED]
 
 
-def _whole(formula: Formula, model: Model) -> list[Array | None]:
-    """Return the outputs that a formula makes; None for one that does not fit."""
-    outputs = formula.form.outputs
-    made: list[list[Array | None]] = [[] for _ in model.outputs]
-    for part in model.parts():
-        with np.errstate(all="ignore"):
-            for found, output in zip(made, outputs, strict=False):
-                found.append(output.make(formula, part))
-        part.forget()
-    return [
-        None
-        if any(a is None for a in found)
-        else np.concatenate([a for a in found if a is not None])
-        for found in made
-    ]
-
-
 def _has_less(formula: Formula, found: Mapping[Any, Formula]) -> bool:
     """Tell whether one step less does the same."""
     reference = formula.form.reference
@@ -193,6 +212,7 @@ def _has_less(formula: Formula, found: Mapping[Any, Formula]) -> bool:
     return any(f.key in found for f in fewer)
 
 
+@np.errstate(all="ignore")
 def explanations(
     model: Model, outputs: Sequence[Array | None], name: str | None = None, *, up_to_ties: bool
 ) -> tuple[VariantMatch, ...]:
@@ -218,7 +238,7 @@ def explanations(
         if exact or not search.best.own or not search.again():
             break
         exact = exact_everywhere(actual, search.exact())
-    if up_to_ties and not exact:
+    if up_to_ties and not exact and not search.near:
         search.pairs()
         exact = exact_everywhere(actual, search.exact())
     found = [trial for trial in called(actual) if not trial.left.any()] + exact

@@ -53,13 +53,9 @@ class Excess:
 
 
 def excess_of(
-    actual: NDArray[Any],
-    golden: NDArray[Any],
-    atol: float,
-    rtol: float,
-    own: Elements | None = None,
+    actual: Source, golden: Source, atol: float, rtol: float, own: Elements | None = None
 ) -> Excess:
-    """Measure two arrays of one dtype against a tolerance, element by element.
+    """Measure two sources of one dtype against a tolerance, element by element.
 
     Args:
         actual: what is measured.
@@ -69,16 +65,13 @@ def excess_of(
         own: what elements stand for; None: what their dtype says.
     """
     wide = (elements_of(golden.dtype) if own is None else own).wide
-    a, g = np.ravel(actual), np.ravel(golden)
-    word = f"u{g.dtype.itemsize}"
-    a_bits, g_bits = a.view(word), g.view(word)
+    word = f"u{golden.dtype.itemsize}"
     beyond, ratio = 0, 0.0
-    for begin in range(0, g.size, _AT_A_TIME):
-        piece = slice(begin, begin + _AT_A_TIME)
-        at = np.flatnonzero(a_bits[piece] != g_bits[piece])  # the same bits are never beyond
+    for piece in blocks(golden, _AT_A_TIME):
+        a, g = actual.read(*piece), golden.read(*piece)
+        at = np.flatnonzero(a.view(word) != g.view(word))  # the same bits are never beyond
         if at.size:
-            ours, theirs = (wide(side[piece].take(at)) for side in (a, g))
-            part = _excess_of_differing(ours, theirs, atol, rtol)
+            part = _excess_of_differing(wide(a[at]), wide(g[at]), atol, rtol)
             beyond, ratio = beyond + part.beyond, max(ratio, part.ratio)
     return Excess(beyond, ratio)
 
@@ -101,17 +94,6 @@ def _excess_of_differing(a: NDArray[Any], g: NDArray[Any], atol: float, rtol: fl
     return Excess(int(np.count_nonzero(~kept)), float(ratio.max()))
 
 
-def excess_of_sources(
-    actual: Source, golden: Source, atol: float, rtol: float, own: Elements | None = None
-) -> Excess:
-    """Measure two sources, block by block."""
-    beyond, ratio = 0, 0.0
-    for begin, end in blocks(golden):
-        part = excess_of(actual.read(begin, end), golden.read(begin, end), atol, rtol, own)
-        beyond, ratio = beyond + part.beyond, max(ratio, part.ratio)
-    return Excess(beyond, ratio)
-
-
 class Measured:
     """Two arrays with their metrics; what a preset may ask of them."""
 
@@ -124,7 +106,7 @@ class Measured:
 
     def excess(self, atol: float, rtol: float) -> Excess:
         """Measure them against a tolerance."""
-        return excess_of_sources(*self._sources, atol, rtol, self._own)
+        return excess_of(*self._sources, atol, rtol, self._own)
 
 
 def _exact(m: Measured) -> float:

@@ -63,7 +63,10 @@ def difference(actual: Array | None, other: Array | None) -> int:
 
 
 class Work:
-    """A part with its actual elements, to which formulas are compared."""
+    """A part with its actual elements, to which formulas are compared.
+
+    Formulas of all kinds overflow and divide by 0: who compares many ignores that once for all.
+    """
 
     def __init__(self, part: Part, actual: Actual) -> None:
         self.part, self._actual = part, actual
@@ -77,9 +80,10 @@ class Work:
 
     def differing(self, formula: Formula) -> Counts:
         """Count the elements of each output that a formula has otherwise."""
-        return np.array([self._of_output(formula, i) for i in self._actual.given], np.int64)
+        return np.array([self.differing_of(formula, i) for i in self._actual.given], np.int64)
 
-    def _of_output(self, formula: Formula, output: int) -> int:
+    def differing_of(self, formula: Formula, output: int) -> int:
+        """Count the same of one output."""
         made = self._made(formula, output)
         key = (output, id(made))
         if key not in self._counts:
@@ -87,8 +91,7 @@ class Work:
         return self._counts[key][0]
 
     def _made(self, formula: Formula, output: int) -> Array | None:
-        with np.errstate(all="ignore"):
-            return formula.form.outputs[output].make(formula, self.part)
+        return formula.form.outputs[output].make(formula, self.part)
 
     def tells(self, slot: str, step: Step) -> bool:
         """Tell whether a step gives other outputs than the reference's."""
@@ -112,15 +115,14 @@ class Work:
             own = model.elements_of(output)
             steps = own.steps(actual[at], made[at])
             return int(np.count_nonzero(steps <= steps_of_rounding(own, is_scale=True)))
-        with np.errstate(all="ignore"):
-            before = formula.form.outputs[output].before(formula, self.part)
-            if before is None:
-                return 0
-            value, magnitude = (some[at] for some in before)
-            grid = model.grid(output, at + self.part.spans[output][0])
-            test = grid.tie(value, actual[at], made[at], magnitude)
-            allowed, most = model.allowed_for(output), model.most_steps(output)
-            ties = is_tie(test.steps, distance_from_tie(test), allowed, most)
+        before = formula.form.outputs[output].before(formula, self.part)
+        if before is None:
+            return 0
+        value, magnitude = (some[at] for some in before)
+        grid = model.grid(output, at + self.part.spans[output][0])
+        test = grid.tie(value, actual[at], made[at], magnitude)
+        allowed, most = model.allowed_for(output), model.most_steps(output)
+        ties = is_tie(test.steps, distance_from_tie(test), allowed, most)
         return int(np.count_nonzero(ties))
 
 
@@ -181,6 +183,7 @@ def counted(
     """
     none = np.zeros((len(formulas), len(actual.given)), np.int64)
 
+    @np.errstate(all="ignore")  # of its own thread
     def of_part(part: Part) -> tuple[Counts, Counts, int]:
         work, left, at_ties = Work(part, actual), none.copy(), none.copy()
         for i, formula in enumerate(formulas):

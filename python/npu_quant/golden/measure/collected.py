@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ..elements import Elements, elements_of
 from ..results import Element, Map, Seen, TieTest
 from .differing import Differences
-from .layout import BLOCK, Layout
-from .maps import by_decade, step_of
+from .layout import BLOCK, Layout, step_of
+from .maps import MOST_CELLS, by_decade
 from .metrics import Positions
 
 MOST_WORST = 100
@@ -61,8 +61,7 @@ class Tally:
         if len(places) == 0:
             return
         self.count += len(places)
-        row = places // self._layout.columns
-        column = places - row * self._layout.columns
+        row, column = self._layout.at(places)
         if not self._is_counted:
             _add(self.positions.row_counts, row // self.positions.row_bucket)
             _add(self.positions.column_counts, column // self.positions.column_bucket)
@@ -75,8 +74,9 @@ class Tally:
         """Return the numbers of the blocks that have differences, and how many; None if unknown."""
         if not self._blocks:
             return None
-        numbers, counts = np.unique(np.concatenate(self._blocks), return_counts=True)
-        return numbers, counts.astype(np.int64)
+        every = np.concatenate(self._blocks)  # in order, as the elements are
+        begins = np.flatnonzero(np.diff(every, prepend=-1))
+        return every[begins], np.diff(begins, append=len(every))
 
 
 def _add(counts: NDArray[np.int64], places: NDArray[np.int64]) -> None:
@@ -100,7 +100,7 @@ class Collector:
         self._own = own
         self._shape, self._layout, self._few = shape, Layout.of(shape), of <= MOST_LISTED
         rows, columns = self._layout
-        self._steps = step_of(rows), step_of(columns)
+        self._steps = step_of(rows, MOST_CELLS), step_of(columns, MOST_CELLS)
         self._cells = tuple(
             -(-n // step) for n, step in zip(self._layout, self._steps, strict=True)
         )
@@ -132,8 +132,7 @@ class Collector:
             return
         if distance is not None:
             self._distances.update(by_decade(distance, allowed))
-        row = some.places // self._layout.columns
-        column = some.places - row * self._layout.columns
+        row, column = self._layout.at(some.places)
         cell = row // self._steps[0] * self._cells[1] + column // self._steps[1]
         self._counts += np.bincount(cell, minlength=len(self._counts))
 

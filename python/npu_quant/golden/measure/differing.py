@@ -44,15 +44,13 @@ def differences(actual: Source, golden: Source, first: int = 0) -> Iterator[Diff
         golden: the golden one.
         first: an element before which none differs.
     """
-    for begin, end in blocks(golden):
+    for begin, end in blocks(golden, MOST_AT_ONCE):
         if end <= first:
             continue
-        block = actual.read(begin, end), golden.read(begin, end)
-        for i in range(0, end - begin, MOST_AT_ONCE):
-            a, g = (side[i : i + MOST_AT_ONCE] for side in block)
-            index = np.flatnonzero(differ(a, g))
-            if len(index):
-                yield Differences(index + begin + i, a[index], g[index])
+        a, g = actual.read(begin, end), golden.read(begin, end)
+        index = np.flatnonzero(differ(a, g))
+        if len(index):
+            yield Differences(index + begin, a[index], g[index])
 
 
 def distance_from_tie(test: TieTest) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..results import Map, Where
-from .layout import Layout
+from .layout import Layout, together
 
 MOST_CELLS = 64
 """How many cells a side has at most."""
@@ -14,24 +14,10 @@ MOST_CELLS = 64
 _DECADES = (1e1, 1e2, 1e3, 1e4, 1e5)
 
 
-def step_of(places: int) -> int:
-    """Return the least power of two that cuts some places into MOST_CELLS cells or fewer."""
-    step = 1
-    while step * MOST_CELLS < places:
-        step *= 2
-    return step
-
-
-def _strip(counts: NDArray[np.int64], bucket: int) -> tuple[NDArray[np.int64], int]:
-    """Return counts per bucket as counts per cell, and how many places a cell has."""
-    together = step_of(len(counts))
-    return np.add.reduceat(counts, np.arange(0, len(counts), together)), together * bucket
-
-
 def margins_of(where: Where) -> tuple[Map, Map]:
     """Return the differences per row and per column, each as a map that is one cell wide."""
-    by_row, row_step = _strip(where.row_counts, where.row_bucket)
-    by_column, column_step = _strip(where.column_counts, where.column_bucket)
+    by_row, row_step = together(where.row_counts, where.row_bucket, MOST_CELLS)
+    by_column, column_step = together(where.column_counts, where.column_bucket, MOST_CELLS)
     rows, columns = where.of_rows, where.of_columns
     return (
         Map(by_row[:, None], row_step, columns, rows, columns),

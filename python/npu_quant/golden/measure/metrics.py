@@ -19,7 +19,7 @@ from ...arrays import Source
 from ..elements import Elements, elements_of
 from ..results import Metrics
 from ..sources import blocks, size_of
-from .layout import Layout
+from .layout import Layout, step_of
 
 STEP_BINS = ("<=-3", "-2", "-1", "0", "+1", "+2", ">=3")
 RELATIVE_LIMITS = (1e-2, 5e-3, 1e-3, 1e-4)
@@ -64,13 +64,13 @@ def measure(
     size, columns = size_of(golden), max(1, Layout.of(golden.shape).columns)
     own = elements_of(golden.dtype) if own is None else own
     counter = _Pairs(own) if own.carrier.itemsize == 1 else _Totals(own)
-    row_shift = _shift(-(-size // columns), MOST_ROW_BUCKETS)
-    column_shift = _shift(columns, MOST_COLUMN_BUCKETS)
+    row_bucket = step_of(-(-size // columns), MOST_ROW_BUCKETS)
+    column_bucket = step_of(columns, MOST_COLUMN_BUCKETS)
     positions = Positions(
-        np.zeros(((max(1, size // columns) - 1) >> row_shift) + 1, np.int64),
-        1 << row_shift,
-        np.zeros(((columns - 1) >> column_shift) + 1, np.int64),
-        1 << column_shift,
+        np.zeros((max(1, size // columns) - 1) // row_bucket + 1, np.int64),
+        row_bucket,
+        np.zeros((columns - 1) // column_bucket + 1, np.int64),
+        column_bucket,
     )
     with closing(_read(actual, golden)) as pairs:
         for begin, ours, theirs in pairs:
@@ -84,17 +84,12 @@ def measure(
                 counter.sums,
                 begin,
                 columns,
-                row_shift,
-                column_shift,
+                row_bucket.bit_length() - 1,
+                column_bucket.bit_length() - 1,
             )
             if progress is not None:
                 progress(begin + len(theirs), size)
     return _metrics(size, *counter.totals()), positions
-
-
-def _shift(places: int, most: int) -> int:
-    """Return the least power of two that so many places are to be put together by."""
-    return ((places - 1) // most).bit_length() if places > 0 else 0
 
 
 def _read(

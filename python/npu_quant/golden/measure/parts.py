@@ -14,7 +14,7 @@ from ...arrays import Source
 from ..elements import Elements, Float64
 from ..results import Concentration
 from .differing import differ
-from .layout import Layout, every, runs
+from .layout import Layout, every, ranged, runs
 
 Index = NDArray[np.int64]
 
@@ -61,7 +61,7 @@ class Part:
     @property
     def is_several(self) -> bool:
         """Whether the name is that of several rows or columns."""
-        return self.name.startswith(("rows", "columns", "blocks"))
+        return self.name.startswith(("rows", "columns", "blocks", "scales"))
 
     @property
     def where(self) -> str:
@@ -179,7 +179,7 @@ def _span_of(place: Concentration, layout: Layout, names: Names | None) -> tuple
 
 def _span(kind: str, ends: tuple[int, int], names: Names | None) -> Span:
     places = np.arange(ends[0], ends[1] + 1)
-    return Span(places, _named(kind, ends) if names is None else getattr(names, f"{kind}s")(ends))
+    return Span(places, ranged(kind, *ends) if names is None else getattr(names, f"{kind}s")(ends))
 
 
 def _part(actual: Source, golden: Source, own: Elements, name: str, spans: dict[str, Span]) -> Part:
@@ -220,8 +220,3 @@ def narrowed(actual: Source, golden: Source, row: int, begin: int, end: int) -> 
     sides = (side.read(before + begin, before + end) for side in (actual, golden))
     at = np.flatnonzero(differ(*sides)) // _MX
     return begin + int(at[0]) * _MX, min(begin + (int(at[-1]) + 1) * _MX, end) - 1
-
-
-def _named(kind: str, places: tuple[int, int]) -> str:
-    first, last = places
-    return f"{kind} {first}" if first == last else f"{kind}s {first} to {last}"

@@ -13,7 +13,7 @@ from ...arrays import Source
 from ..elements import Elements, Small
 from ..results import Concentration, Metrics, Where
 from .collected import Collector, Tally
-from .layout import Layout
+from .layout import Layout, together
 from .metrics import MOST_COLUMN_BUCKETS, Positions
 from .parts import narrowed
 
@@ -67,12 +67,17 @@ def _unlikely(
 ) -> Concentration | None:
     """Return some places, `share` of all, if they hold half of the differences beyond chance."""
     # Between all places and their neighbours there are so many ranges.
-    is_range = len(places) > 2 and places[-1] - places[0] + 1 == len(places) == share[0]
+    is_range = 2 < share[0] == places[-1] - places[0] + 1
     ways = 2 * float(np.log10(share[1])) if is_range else None
     odds = log10_odds(held, of, *share, ways=ways)
     if odds >= UNLIKELY or 2 * held < of:
         return None
     return Concentration(kind, places, held, of, odds)
+
+
+def _is_denser(held: int, of: int, length: int, places: int) -> bool:
+    """Say whether differences lie so much more densely in some of all places than beside them."""
+    return (of - held) * length * _DENSER <= held * (places - length)
 
 
 def _least_likely(found: Iterable[Concentration | None]) -> Concentration | None:
@@ -103,13 +108,9 @@ def range_of(kind: str, counts: NDArray[np.int64], places: int) -> Concentration
     first, last = _densest(counts, *_densest(counts, *_shortest(counts)))
     inside = counts[first : last + 1]
     held, length = int(inside.sum()), len(inside)
-    if np.count_nonzero(inside) <= _MOST_PLACES or 2 * held < of:
+    if np.count_nonzero(inside) <= _MOST_PLACES or not _is_denser(held, of, length, places):
         return None
-    if (of - held) * length * _DENSER > held * (places - length):
-        return None
-    # Between all places and their neighbours there are so many ranges.
-    odds = log10_odds(held, of, length, places, ways=2 * float(np.log10(places)))
-    return None if odds >= UNLIKELY else Concentration(f"{kind}s", (first, last), held, of, odds)
+    return _unlikely(f"{kind}s", (first, last), held, of, (length, places))
 
 
 def _shortest(counts: NDArray[np.int64]) -> tuple[int, int]:
@@ -148,7 +149,7 @@ def period_of(kind: str, counts: NDArray[np.int64]) -> Concentration | None:
             padded[: len(counts)] = counts
             residues = padded.reshape(-1, period).sum(axis=0)
             residue, held, of = int(np.argmax(residues)), int(residues.max()), int(counts.sum())
-            if (of - held) * _DENSER <= held * (period - 1):
+            if _is_denser(held, of, 1, period):
                 found.append(_unlikely(kind, (period, residue), held, of, (1, period)))
     return _least_likely(found)
 
@@ -228,27 +229,17 @@ def _narrowed(found: Concentration, actual: Source, golden: Source) -> Concentra
     return dataclasses.replace(found, named=" and ".join(texts) + more)
 
 
-def has_axis(source: Source, axis: int) -> bool:
+def has_axis(shape: tuple[int, ...], axis: int) -> bool:
     """Say whether an array has an axis of that number, counted from either end."""
-    rank = len(source.shape)
-    return -rank <= axis < rank
+    return -len(shape) <= axis < len(shape)
 
 
 def axis_of(shape: tuple[int, ...], axis: int | None) -> int | None:
     """Return an axis to look along besides rows and columns, which are named as such."""
     rank = len(shape)
-    if axis is None or not -rank <= axis < rank or axis % rank == rank - 1 or rank == 2:
+    if axis is None or not has_axis(shape, axis) or axis % rank == rank - 1 or rank == 2:
         return None
     return axis % rank
-
-
-def _coarse(counts: NDArray[np.int64], bucket: int) -> tuple[NDArray[np.int64], int]:
-    """Return counts of rows as so many as there are of columns: they are kept."""
-    together = 1
-    while len(counts) > together * MOST_COLUMN_BUCKETS:
-        together *= 2
-    starts = np.arange(0, len(counts), together)
-    return np.add.reduceat(counts, starts), bucket * together
 
 
 def locate(
@@ -281,7 +272,9 @@ def locate(
     worst = metrics.worst if worst is None else worst
     worst = metrics.first if worst is None else worst
     found, counts = _concentrations(collected, positions, layout, axis, by_ties=by_ties)
-    row_counts, row_bucket = _coarse(positions.row_counts, positions.row_bucket)
+    row_counts, row_bucket = together(
+        positions.row_counts, positions.row_bucket, MOST_COLUMN_BUCKETS
+    )
     return Where(
         first=metrics.first,
         worst=worst,

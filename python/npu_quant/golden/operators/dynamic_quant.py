@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,13 +10,19 @@ import numpy as np
 
 from ... import ops
 from . import groups, steps
-from .arithmetic import compiled, roundings
+from .arithmetic import Floats, compiled, roundings
 from .codes import Codes
 from .formula import Form, Other, Rounded, Step
 from .tiles import GroupedModel, bounded
 
 KERNELS = "hicann/ops-nn quant/dynamic_quant/op_kernel"
 GOLDEN_PY = "hicann/ops-nn quant/dynamic_quant/tests/assets/golden.py:91"
+
+
+def replaces_0(epsilon: np.float32) -> Callable[[Floats, np.float32], Floats]:
+    """Return the bound of scales that has a number in place of 0."""
+    return lambda scale, least: np.where(scale == 0, epsilon, bounded(scale, least))
+
 
 # How amax becomes the scale. None is more than 1 ulp from another that is benign.
 
@@ -70,6 +77,31 @@ EPSILONS = tuple(
 SCALES = (AMAX_OVER_127, TIMES_INVERSE, INVERSE, INVERSE_TWICE, *NARROW_SCALES, *RANGES, *EPSILONS)
 
 BOUND = Step("", "{scale}", bounded)
+
+# What weights' quantizers have beside: scales are of the dtype of a 16-bit weight.
+
+NARROW_127_5 = steps.in_16_bits(
+    "{short} scale amax / 127.5",
+    "{long}(amax / 127.5)",
+    "compressed-tensors, llm-compressor: symmetric ranges of 255 steps",
+    lambda stored: lambda amax, most: stored(amax / (most + np.float32(0.5))),
+    steps.has_even_steps,
+)
+AT_LEAST = Other(
+    "scale at least 2^-23",
+    "max({scale}, 2^-23)",
+    lambda scale, least: np.maximum(bounded(scale, least), np.float32(2.0**-23)),
+    "msmodelslim",
+)
+EPSILON_FOR_0 = tuple(
+    Other(
+        f"{short} epsilon for 0",
+        f"({{scale}}, or {long}'s epsilon for 0)",
+        replaces_0(np.float32(epsilon)),
+        "compressed-tensors, llm-compressor",
+    )
+    for short, long, epsilon in (("fp16", "float16", 2.0**-10), ("bf16", "bfloat16", 2.0**-7))
+)
 
 # What is handed over as the scale.
 
@@ -146,13 +178,14 @@ SLOTS = {
     "reported": REPORTED,
     "quotient": QUOTIENTS,
 } | groups.ENDS
+OF_WEIGHTS = {"scale": (*SCALES, *NARROW_127_5), "bound": (BOUND, AT_LEAST, *EPSILON_FOR_0)}
 
 
 class DynamicQuant(GroupedModel):
     """npu_dynamic_quant."""
 
     form = Form(
-        SLOTS,
+        SLOTS | OF_WEIGHTS,
         groups.text,
         (Codes(groups.operands), Rounded(groups.scales)),
         "docs/numerics.md 2",

@@ -38,16 +38,17 @@ class Grid:
     def __init__(self, model: Any, index: NDArray[np.int64]) -> None:
         assert model.zero_point is not None
         self._model = model
+        self.limits = (model.low, model.high)
+        """The least and the greatest code."""
         self._scale = model.scale.at(index)
-        self._zero_point = model.zero_point.at(index)
+        self.zero_point: Float32 = model.zero_point.at(index)
         self._sign = np.where(self._scale < 0, np.float32(-1), np.float32(1))
 
     def tie(self, value: Float64, actual: Array, golden: Array, *terms: Float64) -> TieTest:
         """Find the codes of outputs, and compare numbers with the tie between them."""
-        low, high = self._model.low, self._model.high
-        near = np.clip(np.nan_to_num(np.rint(value), nan=low), low, high)
-        expected = self.code(golden, near)
-        found = self.code(actual, np.nan_to_num(expected))
+        near = np.clip(np.nan_to_num(np.rint(value), nan=self.limits[0]), *self.limits)
+        expected = self.code(golden, near, self.limits)
+        found = self.code(actual, np.nan_to_num(expected), self.limits)
         tie = (expected + found) / 2
         apart = np.nan_to_num(np.abs(found - expected), nan=np.inf)
         return TieTest(value, tie, largest(tie, *terms), apart)
@@ -55,32 +56,38 @@ class Grid:
     def values(self, codes: Float64) -> Array:
         """Return what codes stand for, in the output's dtype."""
         return on_grid(
-            codes, self._zero_point, self._scale, self._model.has_float_zero_points
+            codes, self.zero_point, self._scale, self._model.has_float_zero_points
         ).astype(self._model.dtype)
 
     def _rising(self, values: Array) -> Float32:
         return np.asarray(values.astype(np.float32) * self._sign)
 
-    def code(self, values: Array, near: Float64) -> Float64:
+    def code(self, values: Array, near: Float64, limits: tuple[int, int]) -> Float64:
         """Return the codes that stand for these values, the nearest of several; NaN for none.
 
         A value of few bits can be that of many codes, which lie together: a search for both ends.
+
+        Args:
+            values: some of the output's.
+            near: which codes of several to choose.
+            limits: the least and the greatest code that one may have.
         """
         wanted = self._rising(values)
-        low = self._first(lambda codes: self._rising(self.values(codes)) >= wanted)
-        beyond = self._first(lambda codes: self._rising(self.values(codes)) > wanted)
+        low = self._first(lambda codes: self._rising(self.values(codes)) >= wanted, limits)
+        beyond = self._first(lambda codes: self._rising(self.values(codes)) > wanted, limits)
         code = np.minimum(np.maximum(near, low), beyond - 1)
         with np.errstate(all="ignore"):
             stands = self.values(code) == values
         return np.where(stands, code, np.nan)
 
-    def _first(self, reached: Callable[[Float64], NDArray[np.bool_]]) -> Float64:
-        """Return the first codes for which it is so, quant_max + 1 if for none."""
-        size = np.broadcast_shapes(self._scale.shape, self._zero_point.shape)
-        low = np.full(size, float(self._model.low))
-        high = np.full(size, float(self._model.high + 1))
+    def _first(
+        self, reached: Callable[[Float64], NDArray[np.bool_]], limits: tuple[int, int]
+    ) -> Float64:
+        """Return the first codes for which it is so, one beyond the greatest if for none."""
+        size, (least, most) = np.broadcast_shapes(self._scale.shape, self.zero_point.shape), limits
+        low, high = np.full(size, float(least)), np.full(size, float(most + 1))
         with np.errstate(all="ignore"):
-            for _ in range((self._model.high - self._model.low + 1).bit_length()):
+            for _ in range((most - least + 1).bit_length()):
                 middle = np.floor((low + high) / 2)
                 there = reached(middle) & (middle < high)
                 low, high = (
@@ -317,4 +324,8 @@ class FakeQuantize(ElementModel):
 
     def grid(self, output: int, index: NDArray[np.int64]) -> Any:
         """Return what the elements' codes stand for; of a mask where its range ends."""
-        return Ends(self) if self.kinds[output] == "mask" else Grid(self, index)
+        return self.codes_behind(output, index) or Ends(self)
+
+    def codes_behind(self, output: int, index: NDArray[np.int64]) -> Grid | None:
+        """Return what the elements' codes stand for; None of a mask."""
+        return None if self.kinds[output] == "mask" else Grid(self, index)

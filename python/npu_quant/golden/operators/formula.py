@@ -294,6 +294,24 @@ class Formula:
         """Tell whether it is the same over the real numbers, with a model's inputs."""
         return all(step.is_benign(model) for step in self.own)
 
+    def made_of(self, model: Any, *outputs: int) -> list[NDArray[Any] | None]:
+        """Return some outputs that it makes of a model's inputs, flat: all, if none are named.
+
+        One that does not fit is None.
+        """
+        numbers = outputs or range(len(model.outputs))
+        made: list[list[NDArray[Any] | None]] = [[] for _ in numbers]
+        with np.errstate(all="ignore"):
+            for part in model.parts():
+                for found, output in zip(made, numbers, strict=True):
+                    found.append(self.form.outputs[output].make(self, part))
+                part.forget()
+        known = ([array for array in found if array is not None] for found in made)
+        return [
+            np.concatenate(own) if len(own) == len(found) else None
+            for own, found in zip(known, made, strict=True)
+        ]
+
     def variant(self, model: Any = None) -> Variant:
         """Return it in words: those of int8 without a model, else of the model's format."""
         form, own = self.form, self.own

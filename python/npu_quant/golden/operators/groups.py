@@ -194,13 +194,18 @@ def scales(formula: Formula, part: GroupedPart) -> Array | None:
 
     Tiles without rows have 0.
     """
-    size = groups_of(formula, part).reported(part.model.size)
-    if size is None:
-        return None
-    scale, tiling = scale_of(formula, part.model, size), part.model.tiling
-    other = formula["reported"].function(scale, size, part.model)
-    there = np.repeat(tiling.is_there(*tiling.begun(*part.range)), tiling.across)
-    return np.asarray(part.same(np.where(there, other, other.dtype.type(0))))
+
+    def make() -> Array | None:
+        size = groups_of(formula, part).reported(part.model.size)
+        if size is None:
+            return None
+        scale, tiling = scale_of(formula, part.model, size), part.model.tiling
+        other = formula["reported"].function(scale, size, part.model)
+        there = np.repeat(tiling.is_there(*tiling.begun(*part.range)), tiling.across)
+        return np.asarray(part.same(np.where(there, other, other.dtype.type(0))))
+
+    own = (formula[slot] for slot in ("values", "scale", "bound", "reported"))
+    return part.once(("scales", *own), make)
 
 
 def text(formula: Formula, x: str = "x") -> str:

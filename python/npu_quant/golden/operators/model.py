@@ -108,9 +108,12 @@ class Part:
 
     def call(self, function: Callable[..., T], *operands: Any) -> T:
         """Return what a function makes of some operands: arrays are the same if they are one."""
-        key = tuple(id(o) if isinstance(o, np.ndarray) else o for o in operands)
-        # The operands are kept beside it, so that nothing else gets the id of one.
-        return self.once((function, *key), lambda: (function(*operands), operands))[0]
+        key = (function, *[id(o) if isinstance(o, np.ndarray) else o for o in operands])
+        if key not in self._made:
+            # The operands are kept beside it, so that nothing else gets the id of one.
+            self._made[key] = function(*operands), operands
+        made: T = self._made[key][0]
+        return made
 
     def same(self, array: Any) -> Any:
         """Return the first array that had these bytes."""
@@ -313,6 +316,10 @@ class Model(abc.ABC):
     def grid(self, output: int, index: Places) -> Elements:
         """Return what ties some elements of an output: their format, unless a model has its own."""
         return self.elements_of(output)
+
+    def codes_behind(self, output: int, index: Places) -> Any:
+        """Return the grid of codes on which some elements of an output lie; None if on none."""
+        return None
 
     def numbers(self, output: int, index: Places, codes: Array, scale: Array) -> Float64:
         """Return what some codes and their scales stand for."""

@@ -126,11 +126,11 @@ WIDE_PRODUCT = Step(
     exact_product,
     "hicann/ops-nn quant/dynamic_mx_quant/tests: its golden",
 )
-BF16_PRODUCT = Other(
-    "bf16 products",
-    "bfloat16(x / 2^E)",
-    lambda v, scales, model: to_bfloat16(product_of(v, scales, model)),
-    f"{KERNELS}, of bfloat16; compressed-tensors",
+NARROW_PRODUCTS = steps.in_16_bits(
+    "{short} products",
+    "{long}(x / 2^E)",
+    f"{KERNELS}, of {{long}}; compressed-tensors",
+    lambda stored: lambda v, scales, model: stored(product_of(v, scales, model)),
 )
 BYTE_0 = Other(
     "y is 0 where the byte is", "(x / 2^E, 0 where the byte is 0)", not_of_byte_0, KERNELS
@@ -286,7 +286,7 @@ FORM = Form(
         "amax": (AMAX, FINITE_ONLY, NEAREST_AMAX, CUT_AMAX, UNBOUNDED),
         "exponent": RULES,
         "lie": (SIDE_BY_SIDE, IN_ROWS, WITHOUT_BIAS),
-        "product": (PRODUCT, WIDE_PRODUCT, BF16_PRODUCT, BYTE_0, SUBNORMAL),
+        "product": (PRODUCT, WIDE_PRODUCT, *NARROW_PRODUCTS, BYTE_0, SUBNORMAL),
         "round": (AS_TOLD, *ROUNDINGS),
         "clamp": (steps.CLAMP, steps.UNSATURATED),
         "order": (LOW_FIRST, HIGH_FIRST),

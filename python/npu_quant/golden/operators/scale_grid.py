@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Source
-from ..measure.layout import Layout, every, runs
+from ..measure.layout import Layout, every, ranged, runs
 from ..results import Concentration
 from ..sources import ArraySource
 
@@ -64,13 +64,13 @@ class ScaleGrid:
     def rows(self, places: tuple[int, int]) -> str:
         """Name a range of rows, the last one too, by the input's."""
         if self.edges is None:
-            return _range("row", *places)
+            return ranged("row", *places)
         (first, column), (last, _) = (divmod(place, self.between) for place in places)
         begin, end = self._begin(first), self._end(last)
         if begin >= end:
             return "no block"
         if self.between == 1:
-            return _range("row", begin, end - 1)
+            return ranged("row", begin, end - 1)
         axes = self.shape[:-1]
         ends = (np.unravel_index(r * self.between + column, axes) for r in (begin, end - 1))
         return "rows {} to {}".format(*([int(i) for i in index] for index in ends))
@@ -78,11 +78,11 @@ class ScaleGrid:
     def columns(self, places: tuple[int, int]) -> str:
         """Name a range of columns, the last one too, by the input's."""
         if self.edges is not None:
-            return _range("column", *places)
+            return ranged("column", *places)
         begin, end = places[0] * self.block, min((places[1] + 1) * self.block, self.shape[-1])
         if begin >= end:
             return "no block"
-        return f"{_range('block', *places)} ({_range('column', begin, end - 1)})"
+        return f"{ranged('block', *places)} ({ranged('column', begin, end - 1)})"
 
     def _begin(self, block: int) -> int:
         assert self.edges is not None
@@ -92,7 +92,3 @@ class ScaleGrid:
     def _end(self, block: int) -> int:
         assert self.edges is not None
         return min(self._begin(block) + self.block, int(self.edges[block // 2 + 1]))
-
-
-def _range(kind: str, first: int, last: int) -> str:
-    return f"{kind} {first}" if first == last else f"{kind}s {first} to {last}"

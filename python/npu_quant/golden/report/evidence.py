@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..._face import either
+from ..._shown import some_of
 from ..elements import elements_of_output
 from ..judge.power import power_text
 from ..judge.verdict import passes
@@ -51,10 +52,7 @@ def facts_of(comparison: ComparisonData) -> list[Line]:
 
 
 def _files(comparison: ComparisonData) -> list[str]:
-    """Say what was compared, and where it came from."""
-    outputs = [o.title for o in comparison.outputs[:2]]
-    more = len(comparison.outputs) - len(outputs)
-    titles = ", ".join(outputs) + f" and {more} more" * (more > 0)
+    titles = some_of(comparison.outputs, 2, lambda output: output.title)
     start = f"{comparison.op} {titles}" if comparison.op else titles
     sides = f"actual={comparison.actual_name}  golden={comparison.golden_name}"
     both = f"{start}  {sides}"
@@ -62,7 +60,6 @@ def _files(comparison: ComparisonData) -> list[str]:
 
 
 def _facts(comparison: ComparisonData, output: OutputComparison) -> Iterator[Line]:
-    """Yield what there is to say of one output."""
     m = output.metrics
     if output.problem is not None:
         yield Line(_FACT, output.problem)
@@ -81,7 +78,6 @@ def _facts(comparison: ComparisonData, output: OutputComparison) -> Iterator[Lin
 def _of_differences(
     comparison: ComparisonData, output: OutputComparison, m: Metrics
 ) -> Iterator[Line]:
-    """Yield how many elements differ, whether by rounding, where, and how much."""
     is_scale = comparison.computed and output.kind == "scale"
     maybe, found = is_maybe_rounding(comparison, output), places(output)
     if m.nonfinite:
@@ -103,7 +99,6 @@ def _of_differences(
 
 
 def _counts(output: OutputComparison, m: Metrics) -> str:
-    """Return how many differ, and by how many steps."""
     own = elements_of_output(output)
     text = f"{differ(m, own.noun)} ({words.share(m.mismatches, m.count)}); "
     below, above = words.count(m.steps["-1"]), words.count(m.steps["+1"])
@@ -172,7 +167,6 @@ def _rounding(output: OutputComparison, m: Metrics) -> Iterator[Line]:
 
 
 def _no_rounding(ties: Ties, m: Metrics, explained: str) -> str:
-    """Say why it is none."""
     farthest = words.distance(ties.farthest)
     if np.isnan(ties.farthest) and np.isnan(ties.farthest_value):
         why = "some have no number before rounding (scale 0, inf, NaN; or none is computed)"

@@ -8,9 +8,9 @@ from typing import Any
 
 from ..._face import either
 from ..._shown import plain
+from ..._table import Column, Row, Table
 from ..explanation_results import ExplanationData, VariantResult
 from .reports import Report
-from .table import Column, Row, Table
 from .why import named
 from .words import count
 
@@ -32,7 +32,6 @@ def report_of(explanation: ExplanationData) -> Report:
 
 
 def _sections(explanation: ExplanationData) -> Iterator[str]:
-    """Yield the table with formulas and sources."""
     table, rest = _table(explanation, _HTML_ROWS, "summary", "source")
     yield table.html()
     yield f"<p>{count(rest)} more: <code>.ranked</code> has all</p>" * bool(rest)
@@ -72,7 +71,6 @@ def _alike(ranked: Sequence[VariantResult]) -> list[tuple[VariantResult, int]]:
 
 
 def _why(explanation: ExplanationData) -> str:
-    """Say in a line which formula it is."""
     matches = explanation.matches
     if not matches:
         return f"none of {count(len(explanation.ranked))} formulas gives exactly these outputs"

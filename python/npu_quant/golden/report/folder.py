@@ -10,13 +10,13 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
-from ..._shown import plain
+from ..._shown import plain, some_of
+from ..._table import Column, Row, Table
 from ..._text import escaped
 from ..folder_results import Alone, FolderComparisonData, FolderRow
 from ..judge.verdict import RUNGS
 from . import pair, words
 from .reports import Report, whole_page
-from .table import Column, Row, Table
 
 MOST_PICTURED = 40
 """Rows that fail beyond so many have their text only."""
@@ -28,7 +28,11 @@ def report_of(data: FolderComparisonData) -> Report:
     """Return the report of a comparison of folders: the first that differs, then the rest."""
     lines = [f"actual={data.actual_name}  golden={data.golden_name}", data.origin]
     lines += [] if data.passed else [f"of {words.counted(len(data.rows), 'array')}: {rungs(data)}"]
-    lines += [*_alone_lines(data), *_remarks(data)]
+    sides = {what: getattr(data, name) for name, what in _ALONE.items()}
+    lines += [
+        f"{what}: {some_of(some, _MOST_ALONE, _told)}" for what, some in sides.items() if some
+    ]
+    lines += _remarks(data)
     first, more = data.first, ""
     if first is not None and first.comparison is not None:
         more = f"{first.name}\n{pair.report_of(first.comparison).facts()}"
@@ -94,20 +98,11 @@ def _why(data: FolderComparisonData) -> str:
 
 
 def _found(row: FolderRow) -> str:
-    """Return what was found of a row, in a line."""
     return "; ".join(filter(None, dict.fromkeys([row.problem, row.found, *row.notes])))
 
 
-def _alone_lines(data: FolderComparisonData) -> list[str]:
-    """Return the arrays without a partner, a line for each side that has some."""
-    sides = {what: getattr(data, name) for name, what in _ALONE.items()}
-    return [f"{what}: {_listed(some)}" for what, some in sides.items() if some]
-
-
-def _listed(some: Sequence[Alone]) -> str:
-    texts = [f"{one.file} ({one.note})" if one.note else one.file for one in some[:_MOST_ALONE]]
-    more = f" and {words.count(len(some) - len(texts))} more" if len(some) > len(texts) else ""
-    return ", ".join(texts) + more
+def _told(one: Alone) -> str:
+    return f"{one.file} ({one.note})" if one.note else one.file
 
 
 def _remarks(data: FolderComparisonData) -> list[str]:
@@ -156,7 +151,6 @@ def _common_folder(data: FolderComparisonData) -> str:
 
 
 def _arrays(data: FolderComparisonData) -> Table:
-    """Return a row for each array."""
     rows = [
         Row(_cells(i, row), not row.passed, "" if row.passed else f"r{i}")
         for i, row in enumerate(data.rows)

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from ..._shown import plain
+from ..._table import Column, Row, Table
 from ..._text import escaped
 from ..elements import elements_of_output
 from ..judge.verdict import badness
@@ -16,7 +17,6 @@ from ..results import ComparisonData, Element, Metrics, OutputComparison, Varian
 from . import svg, words
 from .evidence import facts_of
 from .reports import Report, fitting
-from .table import Column, Row, Table
 from .why import left_by, named, reason_of, reason_of_output
 
 MOST_FACTS = 11
@@ -99,7 +99,6 @@ def _pictured(comparison: ComparisonData) -> Iterable[str]:
 
 
 def _section(output: OutputComparison) -> str:
-    """Return an output's pictures and its worst elements."""
     assert output.metrics is not None
     name = f"{output.name}: " if output.name else ""
     bars = [_steps(output, output.metrics, name), *_distances(output, name)]

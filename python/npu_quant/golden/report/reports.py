@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ... import __version__
+from ..._table import Table
 from ..._text import escaped
-from .table import Table
 
 SCHEMA_VERSION = 1
 WIDTH = 76
@@ -44,7 +44,6 @@ def fitting(lines: list[Line], most: int) -> tuple[str, ...]:
 
 
 def _wrapped(text: str, indent: str = "  ") -> list[str]:
-    """Break a line between words."""
     if text.startswith(COMMANDS):
         return [f"{indent}{text}"]
     return textwrap.wrap(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from ..._shown import some_of
 from ..elements import elements_of_output
 from ..judge.verdict import may_be_rounding
 from ..measure.layout import every
@@ -43,9 +45,8 @@ def reason_of(comparison: ComparisonData) -> Reason:
     if comparison.rung == "variant" and exact(comparison):
         return Reason(follows(comparison, exact(comparison)[0]))
     if comparison.rung == "identical":
-        named = [str(reason_of_output(comparison, o)) for o in comparison.outputs[:_MOST_NAMED]]
-        more = len(comparison.outputs) - len(named)
-        return Reason(", ".join(named) + (f" and {more} more" if more else ""))
+        of_each = partial(reason_of_output, comparison)
+        return Reason(some_of(comparison.outputs, _MOST_NAMED, lambda o: str(of_each(o))))
     failing = [o for o in in_order_of_cause(comparison) if not o.passed]
     reasons = [reason_of_output(comparison, o) for o in failing or [comparison.decisive]]
     return min(reasons, key=lambda reason: reason.rank)
@@ -104,7 +105,6 @@ def _reasons(comparison: ComparisonData, output: OutputComparison) -> Iterator[R
 
 
 def _stands_on(comparison: ComparisonData, output: OutputComparison, m: Metrics) -> str:
-    """Say why an output passes."""
     noun = noun_of(output)
     if output.rung == "identical":
         return f"all {words.counted(m.count, noun)}"

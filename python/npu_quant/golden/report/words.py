@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ..._shown import some_of
 from ..measure.layout import runs
 
 
@@ -58,8 +59,7 @@ def odds(log10: float) -> str:
 
 def names(outputs: Sequence[object], most: int = 8) -> str:
     """Write the names of some outputs: y, scale."""
-    text = ", ".join(str(name) or "an array without a name" for name in outputs[:most])
-    return text if len(outputs) <= most else f"{text} and {len(outputs) - most} more"
+    return some_of(outputs, most, lambda name: str(name) or "an array without a name")
 
 
 def places(numbers: Sequence[int], most: int = 8) -> str:

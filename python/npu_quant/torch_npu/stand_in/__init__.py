@@ -23,7 +23,7 @@ from npu_quant.torch_npu import upstream as _upstream
 from . import contrib as contrib
 from . import npu as npu
 
-__all__ = [row.name for row in _operators.OPERATORS]
+__all__ = [*_operators.OPERATORS]
 __version__ = f"2.13.0+npu_quant{_of_npu_quant}"
 
 float4_e2m1fn_x2, float4_e1m2fn_x2 = _dtypes.float4_e2m1fn_x2, _dtypes.float4_e1m2fn_x2

@@ -11,6 +11,7 @@ import os
 import time
 from collections import defaultdict
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -39,14 +40,7 @@ def device_count() -> int:
     return int(is_available())
 
 
-def is_initialized() -> bool:
-    """Say whether there is a device: there is nothing to initialize."""
-    return is_available()
-
-
-def init() -> None:
-    """Do nothing."""
-    _soc()
+is_initialized = is_bf16_supported = is_available
 
 
 def _is_in_bad_fork() -> bool:
@@ -75,14 +69,15 @@ def _index(device: Any = None) -> int:
     return 0
 
 
-def current_device() -> int:
-    """Return 0."""
-    return _index()
+current_device = _index
 
 
-def set_device(device: Any) -> None:
-    """Accept the one device."""
+def synchronize(device: Any = None) -> None:
+    """Accept the one device, and do nothing: what was asked for is done."""
     _index(device)
+
+
+init = set_device = get_device_capability = synchronize
 
 
 def get_device_name(device: Any = None) -> str:
@@ -102,25 +97,10 @@ def get_device_properties(device: Any = None) -> DeviceProperties:
     return DeviceProperties(get_device_name(device), mem_get_info()[1])
 
 
-def get_device_capability(device: Any = None) -> None:
-    """Return None, as torch_npu does."""
-    _index(device)
-
-
 def can_device_access_peer(device: Any, peer_device: Any) -> bool:
     """Say no: there is one device."""
     _index(device), _index(peer_device)
     return False
-
-
-def is_bf16_supported() -> bool:
-    """Say yes."""
-    return is_available()
-
-
-def synchronize(device: Any = None) -> None:
-    """Do nothing: what was asked for is done."""
-    _index(device)
 
 
 # ---- Memory.
@@ -133,13 +113,9 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
     return page * os.sysconf("SC_AVPHYS_PAGES"), page * os.sysconf("SC_PHYS_PAGES")
 
 
-def _nothing(device: Any = None) -> int:
-    """Return 0: the CPU's allocator does not count."""
-    return _index(device)
-
-
-memory_allocated = max_memory_allocated = memory_reserved = max_memory_reserved = _nothing
-memory_cached = max_memory_cached = _nothing
+# 0, as the CPU's allocator does not count.
+memory_allocated = max_memory_allocated = memory_reserved = max_memory_reserved = _index
+memory_cached = max_memory_cached = _index
 
 
 def memory_stats(device: Any = None) -> dict[str, int]:
@@ -152,10 +128,6 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     """Say that nothing is counted."""
     _index(device)
     return "The memory of a simulated NPU is the CPU's, and is not counted."
-
-
-def empty_cache() -> None:
-    """Do nothing."""
 
 
 reset_peak_memory_stats = reset_accumulated_memory_stats = synchronize
@@ -300,17 +272,8 @@ def manual_seed(seed: int) -> None:
 manual_seed_all = manual_seed
 
 
-def seed() -> None:
-    """Seed the CPU's generator with a number of its own choice."""
-    torch.default_generator.seed()
-
-
-seed_all = seed
-
-
-def initial_seed() -> int:
-    """Return what it was seeded with."""
-    return int(torch.default_generator.initial_seed())
+seed = seed_all = torch.default_generator.seed
+initial_seed = torch.default_generator.initial_seed
 
 
 def get_rng_state(device: Any = None) -> Any:
@@ -342,24 +305,11 @@ def get_amp_supported_dtype() -> list[Any]:
     return [torch.float16, torch.bfloat16]
 
 
-def is_autocast_enabled() -> bool:
-    """Say whether autocast is: the CPU's."""
-    return bool(torch.is_autocast_enabled("cpu"))
-
-
-def set_autocast_enabled(enabled: bool) -> None:
-    """Have it be so, or not."""
-    torch.set_autocast_enabled("cpu", enabled)
-
-
-def get_autocast_dtype() -> Any:
-    """Return what it casts to."""
-    return torch.get_autocast_dtype("cpu")
-
-
-def set_autocast_dtype(dtype: Any) -> None:
-    """Have it cast to a dtype."""
-    torch.set_autocast_dtype("cpu", dtype)
+# Autocast is the CPU's.
+is_autocast_enabled = partial(torch.is_autocast_enabled, "cpu")
+set_autocast_enabled = partial(torch.set_autocast_enabled, "cpu")
+get_autocast_dtype = partial(torch.get_autocast_dtype, "cpu")
+set_autocast_dtype = partial(torch.set_autocast_dtype, "cpu")
 
 
 def _accept(*args: Any, **kwargs: Any) -> None:
@@ -368,7 +318,7 @@ def _accept(*args: Any, **kwargs: Any) -> None:
 
 set_option = set_compile_mode = set_sync_debug_mode = set_aoe = finalize_dump = _accept
 init_dump = set_dump = set_mm_bmm_format_nd = enable_deterministic_with_backward = _accept
-disable_deterministic_with_backward = set_deterministic_level = _accept
+disable_deterministic_with_backward = set_deterministic_level = empty_cache = _accept
 
 
 class _Settings:

@@ -1,4 +1,4 @@
-"""Commands that a shell reads as they are meant, each one line that a terminal shows."""
+"""Commands as a shell reads them as they are meant, each one line that a terminal shows."""
 
 from __future__ import annotations
 
@@ -6,8 +6,18 @@ import os
 import shlex
 import sys
 from collections.abc import Iterable
+from typing import TextIO
 
-from .console import is_unicode
+
+def is_unicode(stream: TextIO | None) -> bool:
+    """Say whether a stream takes all characters."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return encoding.lower().replace("_", "-").startswith("utf")
+
+
+def compare_command(words: Iterable[str]) -> str:
+    """Return the command that compares what some words say."""
+    return joined(["npu-quant", "compare", *words])
 
 
 def joined(words: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from ..._text import escaped
+from ._text import escaped
 
 _LEAST = 30
 """Of a line: what is left to the other columns where one is not broken."""

@@ -1,0 +1,154 @@
+"""Kinds of faults in each kind of place, word for word: by the operator, and in two arrays alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from planted import Array, Device, Fault, Kind, Outputs
+from planted.devices import (
+    alone_e4m3,
+    alone_hif8,
+    alone_int4,
+    e4m3,
+    hif8,
+    int4,
+    int8,
+    large,
+    quantize_square,
+    two_batches,
+    two_float32,
+    two_int8,
+    two_scales,
+)  # fmt: skip
+from planted.faults import by, codes, moved, negated, numbers, plus, scales, zero
+from planted.formats import stale
+
+ROWS, COLUMNS, BLOCK = np.s_[100:228], np.s_[:, 256:384], np.s_[9, 128:256]
+IN_ROWS = r"in rows 100 to 227 \("
+BY_OPERATOR = (int8, e4m3, hif8, int4)
+ALONE = (two_int8, alone_e4m3, alone_hif8, alone_int4)
+
+
+def swapped(a: Array) -> Array:
+    return a[::-1]
+
+
+def axes_swapped(device: Device) -> Outputs:
+    (name, first), *_ = device.outputs.items()
+    return {name: np.ascontiguousarray(np.swapaxes(first, -1, -2))}
+
+
+ZEROED = "{} are 0 everywhere: were they ever written?"
+PLACES: dict[str, tuple[Fault, str, str]] = {
+    "rows zeroed": (codes(zero, ROWS), "rows 100 to 227", ZEROED),
+    "columns zeroed": (codes(zero, COLUMNS), "columns 256 to 383", ZEROED),
+    "a row zeroed": (codes(zero, 7), "row 7", "{} is 0 everywhere: was it ever written?"),
+    "a block zeroed": (
+        codes(zero, BLOCK),
+        "row 9 columns 128-255",
+        "{} is 0 everywhere: was it ever written?",
+    ),
+    "a rectangle zeroed": (
+        codes(zero, np.s_[100:228, 256:384]),
+        "columns 256 to 383",
+        ZEROED.format("rows 100 to 227 columns 256-383"),
+    ),
+    "rows swapped": (
+        codes(swapped, np.s_[3:10:6]),
+        "rows 3, 9",
+        "rows are at other places: 3 is the golden's 9, 9 is the golden's 3",
+    ),
+    "signs of rows": (codes(negated, ROWS), "rows 100 to 227", "the sign is flipped in {}"),
+    "a row shifted": (codes(moved(1), 5), "row 5", "{} is shifted right by 1 column"),
+    "rows shifted": (
+        codes(moved(-3), ROWS),
+        "rows 100 to 227",
+        "{} are shifted left by 3 columns",
+    ),
+}
+OTHERS = (
+    "rows are at other places: 0 is the golden's {}, 1 is the golden's {}, 2 is the golden's {} "
+)
+EVERYWHERE: dict[str, tuple[Fault, str]] = {
+    "all zeroed": (codes(zero), "actual is 0 everywhere: was it ever written?"),
+    "all rows moved": (codes(moved(1, 0)), OTHERS.format(255, 0, 1) + "and 253 more"),
+    "one row everywhere": (codes(lambda a: a[5:6]), OTHERS.format(5, 5, 5) + "and 252 more"),
+    "all columns moved": (codes(moved(3)), "actual is shifted right by 3 columns"),
+    "all signs": (codes(negated), "the sign is flipped everywhere"),
+}
+
+
+def exactly(
+    make: Callable[[], Device], name: str, fault: Fault, text: str, place: str = ""
+) -> Kind:
+    """Return a kind of which nothing but a text is said."""
+    return Kind(make, name, fault, f"^{re.escape(text)}$", place)
+
+
+def of_places(make: Callable[[], Device]) -> Iterator[Kind]:
+    for name, (fault, place, text) in PLACES.items():
+        yield exactly(make, name, fault, text.format(place), rf"in {place} \(")
+
+
+def of_every(make: Callable[[], Device]) -> Iterator[Kind]:
+    """Yield each fault; but no sign is known of bytes, which HiF8 without an operator is."""
+    every = [*of_places(make), *(exactly(make, n, f, t) for n, (f, t) in EVERYWHERE.items())]
+    yield from (kind for kind in every if make is not alone_hif8 or "sign" not in kind.name)
+
+
+def of_factors(make: Callable[[], Device]) -> Iterator[Kind]:
+    """Yield factors of numbers before rounding, which are those of their scales."""
+    for factor in (0.98, 1.004):
+        text = f"the scale of {{}} is wrong by {100 * (1 / factor - 1):+.2g} %: one factor gives its codes"
+        yield exactly(make, f"factor {factor}", numbers(by(factor)), text.format("every row"))
+        some, place = numbers(by(factor), ROWS), "rows 100 to 227"
+        yield exactly(make, f"factor {factor} of rows", some, text.format(place), IN_ROWS)
+
+
+ALL = [kind for make in (*BY_OPERATOR, *ALONE) for kind in of_every(make)]
+DEAR = [
+    kind
+    for j, make in enumerate(BY_OPERATOR[1:])
+    for i, kind in enumerate(kind for kind in ALL if kind.device is make)
+    if i % 3 != j
+]
+"""Each of these is tried in int8 and in one other format."""
+KINDS = (
+    *(kind for kind in ALL if kind not in DEAR),
+    *of_places(large),
+    *(kind for make in BY_OPERATOR for kind in of_factors(make)),
+    exactly(large, "all zeroed", *EVERYWHERE["all zeroed"]),
+    exactly(large, "all signs", *EVERYWHERE["all signs"]),
+    exactly(large, "all rows moved", codes(moved(1, 0)), "rows are at other places: 1 is the golden's 0, 2 is the golden's 1, 3 is the golden's 2 and 4092 more"),
+    *(
+        exactly(make, "axes swapped", axes_swapped, "the last two axes are swapped", "shape differs")
+        for make in (int8, e4m3, hif8, two_int8, alone_e4m3, alone_hif8, two_batches, large)
+    ),
+    exactly(quantize_square, "axes swapped", axes_swapped, "the last two axes are swapped"),
+    exactly(int8, "3 added", codes(plus(3)), "3 is added everywhere"),
+    exactly(two_int8, "3 added", codes(plus(3)), "3 is added everywhere"),
+    exactly(two_int8, "3 added in rows", codes(plus(3), ROWS), "3 is added in rows 100 to 227"),
+    *(
+        exactly(two_int8, f"factor {f}", numbers(by(f)), f"a factor of about {f:g} everywhere, before rounding")
+        for f in (0.9, 1.05, 2)
+    ),
+    exactly(two_int8, "factor of rows", numbers(by(0.9), ROWS), "a factor of about 0.9 in rows 100 to 227, before rounding"),
+    exactly(int8, "all scales", scales(by(1.01)), "a factor of 1.01 (+1 %) everywhere", r"\(scale, 256 of 256 scales\)"),
+    exactly(two_scales, "all scales", codes(by(1.01)), "a factor of 1.01 (+1 %) everywhere"),
+    exactly(int8, "scales of rows", scales(by(0.5), ROWS), "a factor of 0.5 (-50 %) in columns 100 to 227", r"scale: only in columns 100 to 227 \(128 of 128"),
+    *(
+        Kind(make, "another input's", lambda d, own=own: stale(np.s_[:])(own()), "^another input's, or in another order: cosine ")
+        for make, own in ((int8, int8), (e4m3, e4m3), (two_int8, int8), (alone_e4m3, e4m3))
+    ),
+    exactly(int8, "cut off in rows", codes(lambda a: a.clip(-100, 90), ROWS), "values are cut off at -100 and 90 in rows 100 to 227"),
+    exactly(two_float32, "cut off", codes(lambda a: a.clip(-1.5, 1.25)), "values are cut off at -1.5 and 1.25 everywhere"),
+    exactly(two_float32, "negated", codes(negated), "the sign is flipped everywhere"),
+    exactly(two_float32, "0.5 added", codes(lambda a: a + np.float32(0.5)), "0.5 is added everywhere"),
+    exactly(two_float32, "factor", codes(by(3)), "a factor of 3 (+200 %) everywhere"),
+    exactly(two_float32, "rows moved", codes(moved(2, 0)), OTHERS.format(254, 255, 0) + "and 253 more"),
+    exactly(two_float32, "columns moved", codes(moved(2)), "actual is shifted right by 2 columns"),
+    exactly(two_float32, "axes swapped", axes_swapped, "the last two axes are swapped"),
+)  # fmt: skip
