@@ -22,6 +22,9 @@ Array = NDArray[Any]
 Counts = NDArray[np.int64]
 """A number for each output that is given."""
 
+SELDOM = 8
+"""Of codes at most one in so many is at a tie: where more differ, none is asked."""
+
 
 class Actual:
     """The outputs to be explained; None for one that is not known."""
@@ -109,7 +112,7 @@ class Work:
         if made is None or made.dtype != actual.dtype or made.size != actual.size:
             return 0
         at = np.flatnonzero(differ(actual, made))
-        if not len(at):
+        if not len(at) or (model.kinds[output] == "codes" and len(at) * SELDOM > actual.size):
             return 0
         if model.kinds[output] == "scale" and not model.scales_have_ties:
             own = model.elements_of(output)
