@@ -183,7 +183,7 @@ def operands(formula: Formula, part: GroupedPart) -> Operands:
         if "offset" in model.made_of:
             hi = groups.extreme("hi")
             offset = part.same(formula["offset"].function(hi, scale, model.most))
-            terms = hi, groups.v - hi
+            terms = () if part.narrow is None else (hi, groups.v - hi)
         return Operands(groups.v, scale, offset, size, model.goal, model.min_scale, terms=terms)
 
     return part.once(("operands", *(formula[slot] for slot in part.model.made_of)), make)

@@ -248,7 +248,7 @@ def operands(formula: Formula, part: Any, which: int) -> Operands | None:
     scale, zero_point = model.scales[which], model.zero_points[which]
     if scale is None:
         return None
-    t, terms = normed(formula, part), terms_of(formula, part)
+    t, terms = normed(formula, part), () if part.narrow is None else terms_of(formula, part)
     return Operands(t, scale, zero_point, divides=model.div_mode, terms=terms)
 
 

@@ -111,6 +111,8 @@ def operands(formula: Formula, part: NormDynamicPart, which: int) -> Operands | 
     if not part.model.is_wanted[which]:
         return None
     own = groups.operands(formula, part.branch(formula, which))
+    if part.narrow is None:
+        return own
     return replace(own, terms=tuple(v[:, None] for v in terms_of(formula, part, which)))
 
 

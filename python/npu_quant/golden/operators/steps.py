@@ -48,7 +48,7 @@ class Operands:
     divides: bool = True
     """Whether the scale divides: the operations are reversed otherwise."""
     terms: tuple[Floats, ...] = ()
-    """What x is the sum of, where it is one."""
+    """What x is the sum of, where it is one: of a wide part."""
 
 
 @dataclass(frozen=True, eq=False)
