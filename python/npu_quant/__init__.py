@@ -25,7 +25,6 @@ from ._command import ending_the_command
 with ending_the_command():
     from . import _core  # noqa: F401
 
-from . import ops, quantizer
 from ._aclnn import aclnn_prefix
 from ._names import dir_of, missing
 from ._runtime import __version__, get_num_threads, info, list_numerics, numerics, set_num_threads
@@ -39,19 +38,125 @@ from .dtypes import (
     int4,
 )
 from .errors import DTypeError, NpuQuantError, ParamError
-from .ops import *  # noqa: F403 (an operator is named in ops/__init__.py alone)
-from .quantizer import *  # noqa: F403
+from .ops import (
+    _fake_quantize_per_tensor_affine_cachemask_tensor_qparams,
+    dequantize_val,
+    fake_quantize_per_channel_affine,
+    fake_quantize_per_channel_affine_cachemask,
+    fake_quantize_per_channel_affine_cachemask_backward,
+    fake_quantize_per_tensor_affine,
+    fake_quantize_per_tensor_affine_cachemask,
+    fake_quantize_per_tensor_affine_cachemask_backward,
+    npu_add_rms_norm_dynamic_quant,
+    npu_add_rms_norm_quant,
+    npu_anti_mx_quant,
+    npu_anti_quant,
+    npu_convert_weight_to_int4pack,
+    npu_dtype_cast,
+    npu_dynamic_block_mx_quant,
+    npu_dynamic_block_quant,
+    npu_dynamic_mx_quant,
+    npu_dynamic_mx_quant_with_dual_axis,
+    npu_dynamic_quant,
+    npu_dynamic_quant_asymmetric,
+    npu_grouped_dynamic_block_quant,
+    npu_grouped_dynamic_mx_quant,
+    npu_quantize,
+    npu_rms_norm_dynamic_quant,
+    npu_rms_norm_quant,
+    npu_rms_norm_quant_v2,
+    npu_trans_quant_param,
+    quantize_val,
+)
+from .quantizer import (
+    PerChannelAffineQuantizer,
+    PerTensorAffineQuantizer,
+    QScheme,
+    Quantizer,
+    ScalarType,
+    make_per_channel_affine_quantizer,
+    make_per_tensor_affine_quantizer,
+    per_channel_affine,
+    per_channel_affine_float_qparams,
+    per_channel_symmetric,
+    per_tensor_affine,
+    per_tensor_symmetric,
+    qint8,
+    qint32,
+    quint8,
+)
 
 if TYPE_CHECKING:
-    from . import checkpoint, formats, golden, testing
+    from . import checkpoint, formats, golden, ops, testing
 
-__all__ = ["DTypeError", "NpuQuantError", "ParamError", "__version__", "aclnn_prefix"]
-__all__ += ["checkpoint", "formats", "golden", "ops", "testing"]
-__all__ += ["float4_e1m2fn_x2", "float4_e2m1fn_x2", "float8_e4m3fn", "float8_e5m2"]
-__all__ += ["float8_e8m0fnu", "hifloat8", "int4"]
-__all__ += ["get_num_threads", "info", "list_numerics", "numerics", "set_num_threads"]
-__all__ += ops.__all__
-__all__ += quantizer.__all__
+__all__ = [  # noqa: RUF022 (its order of qint8 and qint32 is not that of sorted())
+    "DTypeError",
+    "NpuQuantError",
+    "ParamError",
+    "PerChannelAffineQuantizer",
+    "PerTensorAffineQuantizer",
+    "QScheme",
+    "Quantizer",
+    "ScalarType",
+    "__version__",
+    "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
+    "aclnn_prefix",
+    "checkpoint",
+    "dequantize_val",
+    "fake_quantize_per_channel_affine",
+    "fake_quantize_per_channel_affine_cachemask",
+    "fake_quantize_per_channel_affine_cachemask_backward",
+    "fake_quantize_per_tensor_affine",
+    "fake_quantize_per_tensor_affine_cachemask",
+    "fake_quantize_per_tensor_affine_cachemask_backward",
+    "float4_e1m2fn_x2",
+    "float4_e2m1fn_x2",
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "float8_e8m0fnu",
+    "formats",
+    "get_num_threads",
+    "golden",
+    "hifloat8",
+    "info",
+    "int4",
+    "list_numerics",
+    "make_per_channel_affine_quantizer",
+    "make_per_tensor_affine_quantizer",
+    "npu_add_rms_norm_dynamic_quant",
+    "npu_add_rms_norm_quant",
+    "npu_anti_mx_quant",
+    "npu_anti_quant",
+    "npu_convert_weight_to_int4pack",
+    "npu_dtype_cast",
+    "npu_dynamic_block_mx_quant",
+    "npu_dynamic_block_quant",
+    "npu_dynamic_mx_quant",
+    "npu_dynamic_mx_quant_with_dual_axis",
+    "npu_dynamic_quant",
+    "npu_dynamic_quant_asymmetric",
+    "npu_grouped_dynamic_block_quant",
+    "npu_grouped_dynamic_mx_quant",
+    "npu_quantize",
+    "npu_rms_norm_dynamic_quant",
+    "npu_rms_norm_quant",
+    "npu_rms_norm_quant_v2",
+    "npu_trans_quant_param",
+    "numerics",
+    "ops",
+    "per_channel_affine",
+    "per_channel_affine_float_qparams",
+    "per_channel_symmetric",
+    "per_tensor_affine",
+    "per_tensor_symmetric",
+    "qint32",
+    "qint8",
+    "quantize_val",
+    "quint8",
+    "set_num_threads",
+    "testing",
+]
+
 
 _LAZY = ("checkpoint", "formats", "golden", "testing")
 
