@@ -44,48 +44,50 @@ def made(name: str, w: Any) -> tuple[Any, Any]:
 NAMES = "fp32-127 msmodelslim compressed-tensors compressed-tensors-fp32 reciprocal searched"
 
 
+MODULE = "model.layers.0.mlp.gate_proj"
+
+
+def pair_with_weight(tmp_path: Path) -> tuple[Path, Path, Any]:
+    """Return a model, its result, and the weight of MODULE."""
+    source, out = quantized_pair(tmp_path, hidden=256, inner=512)
+    weights = {p.name: p.array for group in groups(source) for p in group}
+    return source, out, weights[f"{MODULE}.weight"].astype(np.float32)
+
+
+def checked(source: Path, out: Path, q: Any, s: Any) -> tuple[Any, Any]:
+    """Return the report of a result whose MODULE has these codes and scales, and its row."""
+    replace(out, f"{MODULE}.weight", lambda a: q)
+    replace(out, f"{MODULE}.weight_scale", lambda a: s)
+    report = check(out, source, 1)
+    return report, next(x for x in report.layers if x.name == MODULE)
+
+
 @pytest.mark.parametrize("name", NAMES.split())
 def test_a_recipe_is_named(name: str, tmp_path: Path) -> None:
-    source, out = quantized_pair(tmp_path, hidden=256, inner=512)
-    module = "model.layers.0.mlp.gate_proj"
-    weights = {p.name: p.array for group in groups(source) for p in group}
-    q, s = made(name, weights[f"{module}.weight"].astype(np.float32))
-    replace(out, f"{module}.weight", lambda a: q)
-    replace(out, f"{module}.weight_scale", lambda a: s)
-    layer = next(x for x in check(out, source, 1).layers if x.name == module)
+    source, out, w = pair_with_weight(tmp_path)
+    _, layer = checked(source, out, *made(name, w))
     assert layer.recipe == name
 
 
 def test_a_formula_that_nobody_cites_is_searched(tmp_path: Path) -> None:
-    source, out = quantized_pair(tmp_path, hidden=256, inner=512)
-    module = "model.layers.0.mlp.gate_proj"
-    weights = {p.name: p.array for group in groups(source) for p in group}
-    w = weights[f"{module}.weight"].astype(np.float32)
+    source, out, w = pair_with_weight(tmp_path)
     _, s = made("fp32-127", w)
-    replace(out, f"{module}.weight", lambda a: np.trunc(w / s).astype(np.int8))
-    replace(out, f"{module}.weight_scale", lambda a: s)
-    layer = next(x for x in check(out, source, 1).layers if x.name == module)
+    _, layer = checked(source, out, np.trunc(w / s).astype(np.int8), s)
     assert (layer.recipe, layer.codes_different, layer.scales_different) == ("truncation", 0, 0)
 
 
 def test_what_fits_no_recipe_says_what_it_counts(tmp_path: Path) -> None:
     """Codes by the scales that are there, of which each is off; scales from the nearest recipe."""
-    source, out = quantized_pair(tmp_path, hidden=256, inner=512)
-    module = "model.layers.0.mlp.gate_proj"
-    weights = {p.name: p.array for group in groups(source) for p in group}
-    w = weights[f"{module}.weight"].astype(np.float32)
+    source, out, w = pair_with_weight(tmp_path)
     q, s = made("searched", w)
     q[5:25, 3] ^= 1
-    replace(out, f"{module}.weight", lambda a: q)
-    replace(out, f"{module}.weight_scale", lambda a: s)
-    report = check(out, source, 1)
-    layer = next(x for x in report.layers if x.name == module)
+    report, layer = checked(source, out, q, s)
     assert (layer.recipe, layer.codes_different) == ("other", 20)
     rows = np.abs(w).max(axis=1) > 0
     assert layer.scales_different == rows.sum()
     ratios = s[rows, 0] / np.abs(w).max(axis=1)[rows]
     assert layer.scale_ratio == (ratios.min(), ratios.max())
-    text = next(f.text for f in report.findings if f.name == module)
+    text = next(f.text for f in report.findings if f.name == MODULE)
     assert text.startswith("20 codes are not the original's by the scales that are there (scale /")
     assert "the first at [5, 3]" in text
     assert " scales differ" not in text

@@ -9,7 +9,7 @@ import numpy as np
 
 from .formula import Before, Formula, Output, none_of
 from .model import Array
-from .steps import KEPT, Operands, before_rounding, codes
+from .steps import Operands, before_rounding, codes, part_before
 
 
 class Codes(Output):
@@ -28,11 +28,8 @@ class Codes(Output):
         return made
 
     def before(self, formula: Formula, part: Any) -> Before:
-        """Return the numbers before they are rounded to the codes of a part.
-
-        What is kept in 16 bits is so as float32 has it; else the quotient is that of float64.
-        """
-        part = part.wide() if formula["kept"] is KEPT else part
+        """Return the numbers before they are rounded to the codes of a part."""
+        part = part_before(formula, part)
         own = self._operands(formula, part)
         if own is None:
             begin, end = part.spans[self._number]

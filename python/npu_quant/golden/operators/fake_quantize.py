@@ -163,8 +163,8 @@ class Fake(Made):
         if formula["device"].function is not None:
             return None
         own = resolved(formula, part.model)
-        wide = part.wide() if own["kept"] is steps.KEPT else part
-        return steps.before_rounding(own, wide, wide.operands(own))
+        part = steps.part_before(own, part)
+        return steps.before_rounding(own, part, part.operands(own))
 
 
 def clamped(q: Floats, low: Floats, high: Floats) -> Floats:

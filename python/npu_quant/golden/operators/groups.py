@@ -9,6 +9,7 @@ import numpy as np
 
 from . import steps
 from .arithmetic import Floats
+from .edges import zero_where_none
 from .formula import Formula, Other, Step, Test
 from .model import Array, Float32
 from .steps import Operands
@@ -201,8 +202,10 @@ def scales(formula: Formula, part: GroupedPart) -> Array | None:
             return None
         scale, tiling = scale_of(formula, part.model, size), part.model.tiling
         other = formula["reported"].function(scale, size, part.model)
-        there = np.repeat(tiling.is_there(*tiling.begun(*part.range)), tiling.across)
-        return np.asarray(part.same(np.where(there, other, other.dtype.type(0))))
+        begin, end = tiling.begun(*part.range)
+        own = other.reshape(end - begin, tiling.across)
+        edges = tiling.edges[begin : end + 1]
+        return np.asarray(part.same(zero_where_none(own, edges, 0).reshape(-1)))
 
     own = (formula[slot] for slot in ("values", "scale", "bound", "reported"))
     return part.once(("scales", *own), make)

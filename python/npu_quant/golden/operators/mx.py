@@ -225,12 +225,14 @@ class MxOutput(Output):
             return None
         if model.number_of(number) != part.number:
             return np.zeros(0), np.zeros(0)
-        products, scales = products_of(formula, part), scaled(formula, part)[1][:, :, None]
-        products = part.flat(np.where(scales == NOT_FINITE, np.float32(np.nan), products))
-        if part.scale is not None:
+        if part.scale is None:
+            is_finite = scaled(formula, part)[1][:, :, None] != NOT_FINITE
+            products = np.where(is_finite, products_of(formula, part), np.float32(np.nan))
+            products = part.flat(products)
+        else:
             byte = model.bytes_for(number, np.arange(*part.spans[number]), part.scale)
-            v = part.flat(part.numbers())
-            products = np.where(byte == NOT_FINITE, np.nan, v * factor_of(byte))
+            own = part.flat(part.numbers()) * factor_of(byte)
+            products = np.where(byte == NOT_FINITE, np.float32(np.nan), own)
         wide = np.asarray(formula["order"].function(products), np.float64)
         return wide, np.abs(wide)
 

@@ -34,9 +34,7 @@ class NormPart(Part):
     @property
     def s(self) -> Floats:
         """What is normed: rounded to float32, also where formulas have float64."""
-        return self.once(
-            "s", lambda: self.model.sums(*self.range, np.float32).astype(self.floats, copy=False)
-        )
+        return self.once("s", lambda: self.model.sums(*self.range).astype(self.floats, copy=False))
 
     @property
     def x(self) -> Array:
@@ -108,10 +106,10 @@ class NormModel(Model):
         terms = (term.floats(begin, end).astype(floats, copy=False) for term in self._terms)
         return [term.reshape(last - first, self.n) for term in terms]
 
-    def sums(self, first: int, last: int, floats: Any) -> Floats:
-        """Return rows [first, last) of what is normed."""
+    def sums(self, first: int, last: int) -> Float32:
+        """Return rows [first, last) of what is normed, rounded to float32."""
         with np.errstate(all="ignore"):
-            return reduce(np.add, self.terms_of(first, last, floats))
+            return reduce(np.add, self.terms_of(first, last, np.float32))
 
     def span(self, output: int, first: int, last: int) -> tuple[int, int]:
         """Return which elements of an output rows [first, last) have: all, one each, or its one."""

@@ -25,7 +25,7 @@ from .arithmetic import (
     to_float16,
 )
 from .formula import OF_INT8, Before, Formula, Other, Step, Test, always
-from .model import Array, Part
+from .model import Array, P, Part
 
 MISTAKE = "by mistake"
 NARROW_SCALES = "scales kept in the dtype of a 16-bit model"
@@ -376,6 +376,14 @@ def before_rounding(formula: Formula, part: Part, o: Operands) -> Before:
     added = () if o.zero_point is None else (o.zero_point,)
     magnitude = np.broadcast_to(largest(*terms, *added), value.shape)
     return value, np.asarray(magnitude, np.float64)
+
+
+def part_before(formula: Formula, part: P) -> P:
+    """Return the part in whose numbers a quotient is taken before it is rounded to a code.
+
+    What is kept in 16 bits is so as float32 has it; else the quotient is that of float64.
+    """
+    return part.wide() if formula["kept"] is KEPT else part
 
 
 def has_sum(o: Operands) -> bool:

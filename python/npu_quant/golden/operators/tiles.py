@@ -139,13 +139,9 @@ class Tiling:
         (first, last), (begin, end) = part.range, self.begun(*part.range)
         of_rows = np.broadcast_to(of_groups[..., 0], (last - first, self.across))
         result = np.zeros((end - begin, self.across), of_groups.dtype)
-        there = self.is_there(begin, end)
+        there = np.diff(self.edges[begin : end + 1]) > 0
         result[there] = of_rows[self.edges[begin:end][there] - first]
         return result.reshape(-1)
-
-    def is_there(self, begin: int, end: int) -> NDArray[np.bool_]:
-        """Return which of some rows of tiles have any rows."""
-        return np.asarray(np.diff(self.edges[begin : end + 1]) > 0)
 
 
 class GroupedPart(Part):
@@ -247,19 +243,15 @@ class GroupedModel(Model):
         n = self.columns
         return self._flat.floats(first * n, last * n).reshape(last - first, n)
 
-    def factors(self, row: NDArray[np.int64], column: NDArray[np.int64]) -> Float32:
-        """Return the smooth_scales of some elements."""
-        assert self.smooth is not None
-        if self.mode == "perchannel":
-            return np.asarray(self.smooth[row % self.tall])
-        if self.ends is None:
-            return np.asarray(self.smooth[column])
-        expert = np.searchsorted(self.ends, row, side="right")
-        return np.asarray(self.smooth[expert, column])
-
     def factors_of_rows(self, first: int, last: int) -> Float32:
-        """Return those of rows [first, last), to be broadcast over them."""
-        return self.factors(np.arange(first, last)[:, None], np.arange(self.columns))
+        """Return the smooth_scales of rows [first, last), to be broadcast over them."""
+        assert self.smooth is not None
+        row = np.arange(first, last)
+        if self.mode == "perchannel":
+            return np.asarray(self.smooth[row % self.tall, None])
+        if self.ends is None:
+            return self.smooth
+        return np.asarray(self.smooth[np.searchsorted(self.ends, row, side="right")])
 
     def rows(self, first: int, last: int) -> Float32:
         """Return the numbers that are quantized, of rows [first, last)."""
