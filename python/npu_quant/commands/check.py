@@ -47,5 +47,5 @@ def run(words: Sequence[str]) -> int:
         report = checkpoint.check(
             model, arguments.original, arguments.workers, progress, arguments.scheduler
         )
-    write_result(arguments, str(report), report.to_dict)
+    write_result(arguments, report.__str__, report.to_dict)
     return 0 if report.passed else 1

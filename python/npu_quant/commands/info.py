@@ -36,8 +36,10 @@ def run(words: Sequence[str]) -> int:
     check_outputs(arguments)
     facts = machine()
     rows = [Row((name, _text_of(value))) for name, value in facts.items()]
-    text = Table((Column(""), Column("")), rows).text(width())
-    write_result(arguments, text, lambda: {"schema_version": SCHEMA_VERSION, **facts})
+    table = Table((Column(""), Column("")), rows)
+    write_result(
+        arguments, lambda: table.text(width()), lambda: {"schema_version": SCHEMA_VERSION, **facts}
+    )
     return 0
 
 

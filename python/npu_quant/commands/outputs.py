@@ -66,7 +66,7 @@ def _check(option: str, begin: bytes, where: str, read: Sequence[str]) -> None:
 
 def write_result(
     arguments: Namespace,
-    text: str,
+    text: Callable[[], str],
     data: Callable[[], dict[str, Any]],
     style: str = "",
     html: Callable[[], str] = str,
@@ -75,13 +75,13 @@ def write_result(
 
     Args:
         arguments: with ``json``; ``quiet`` and ``html`` where the command has them.
-        text: for a person, of this style.
+        text: makes what a person reads, of this style.
         data: makes the same for a program.
         style: rich's, of the first line.
         html: makes the page.
     """
     if not getattr(arguments, "quiet", False) and arguments.json != "-":
-        write(text, style)
+        write(text(), style)
     if getattr(arguments, "html", None) is not None:
         write_text(html(), arguments.html)
     if arguments.json is not None:
@@ -102,11 +102,14 @@ def write_comparison(
         below: what goes below it.
         hint: one more line of what is printed.
     """
-    text = result.to_text(width(), coloured=is_coloured(sys.stdout)) + hint
-    text += "" if below is None else f"\n\n{below}"
     explained = {} if below is None else {"explanation": below.to_dict()}
     passing = "bold yellow" if getattr(result, "rung", "") == "variant" else "bold green"
     style = passing if result.passed else "bold red"
+
+    def text() -> str:
+        own = result.to_text(width(), coloured=is_coloured(sys.stdout)) + hint
+        return own if below is None else f"{own}\n\n{below}"
+
     write_result(
         arguments,
         text,

@@ -96,5 +96,5 @@ def run(words: Sequence[str]) -> int:
             verify=not arguments.no_verify,
             progress=progress,
         )
-    write_result(arguments, str(report), report.to_dict)
+    write_result(arguments, report.__str__, report.to_dict)
     return 0 if report.passed else 1
