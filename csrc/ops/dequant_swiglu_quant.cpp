@@ -38,7 +38,7 @@ Attributes DequantSwigluQuant::attributes() {
 Status DequantSwigluQuant::check_dtypes(const npu_quant::Inputs& given) const {
   NPU_QUANT_RETURN_IF_ERROR(Op::check_dtypes(given));
   if (x.dtype != DType::int32 || weight_scale.present) return {};
-  return fault(name, Fault::dtype, {Argument("weight_scale")}, {"is None"},
+  return fault(name, Fault::dtype, {Argument("weight_scale")}, {"is ", Nothing()},
                {"expected ", DType::float32, ", as ", Argument("x"), " is ", DType::int32});
 }
 
@@ -95,10 +95,11 @@ Status DequantSwigluQuant::check_places() const {
                                          {"activation_scale", &activation_scale},
                                          {"bias", &bias}})
       if (view->present)
-        return misplaced(
-            argument, {"expected None: ", Argument("x"), " is ", x.dtype, ", not ", DType::int32});
+        return misplaced(argument, {"expected ", Nothing(), ": ", Argument("x"), " is ", x.dtype,
+                                    ", not ", DType::int32});
   if (is_dynamic() && quant_offset.present)
-    return misplaced("quant_offset", {"expected None with ", Argument("quant_mode"), " 1"});
+    return misplaced("quant_offset",
+                     {"expected ", Nothing(), " with ", Argument("quant_mode"), " 1"});
   return {};
 }
 

@@ -32,13 +32,14 @@ Status SwigluQuant::check_attributes() {
     return refuse("group_list_type", group_list_type,
                   "expected 0 (the end of each group) or 1 (the number of its rows)");
   NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type, kAvailable));
-  const auto misplaced = [this](const char* argument, const char* came, const Text& allowed) {
-    return fault(name, Fault::attribute, {Argument(argument)}, {came}, allowed);
+  const auto misplaced = [this](const char* argument, const Text& came, const Text& allowed) {
+    return fault(name, Fault::attribute, {Argument(argument)}, came, allowed);
   };
   if (is_dynamic() && offsets.present)
-    return misplaced("offsets", "is given", {"expected None with ", Argument("quant_mode"), " 1"});
+    return misplaced("offsets", "is given",
+                     {"expected ", Nothing(), " with ", Argument("quant_mode"), " 1"});
   if (!is_dynamic() && smooth_scales.present != offsets.present)
-    return misplaced(offsets.present ? "smooth_scales" : "offsets", "is None",
+    return misplaced(offsets.present ? "smooth_scales" : "offsets", {"is ", Nothing()},
                      {"expected both or none of ", Argument("smooth_scales"), " and ",
                       Argument("offsets"), " with ", Argument("quant_mode"), " 0"});
   return {};

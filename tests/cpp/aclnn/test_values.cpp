@@ -1,21 +1,9 @@
 // What each parameter of a function does: other arguments than those of functions.cpp, and the
 // results by hand. tests/cases/aclnn.py has the formulas on arrays of every layout.
-#include "../reference.h"
-#include "functions.h"
+#include "values.h"
 
 namespace npu_quant::testing {
 namespace {
-
-Parameters with(Parameters some, const Parameters& more) {
-  some.insert(some.end(), more.begin(), more.end());
-  return some;
-}
-
-// It counts for all versions of a function that have what it changes.
-struct Vector {
-  const char* family;
-  Parameters changes;
-};
 
 using Parameter = testing::Parameter;
 
@@ -365,27 +353,6 @@ const Vector kWordVectors[] = {
     {"aclnnConvertWeightToINT4Pack",
      {{"weight", kUnpacked}, {"weightInt4Pack", {ACL_FLOAT, {1, 1}, {0x1.a86420p-99f}}}}},
 };
-
-using Values = OnDevice;
-
-template <size_t count>
-void expect_values(aclrtStream stream, const Vector (&rows)[count]) {
-  for (const Vector& row : rows) {
-    int tried = 0;
-    for (const Function& function : functions_of(row.family)) {
-      if (!function.takes(row.changes)) continue;
-      SCOPED_TRACE(function.name() + ", row " + std::to_string(&row - rows));
-      on_every_target([&] {
-        SCOPED_TRACE(name_of(active_target()));
-        const Call call(function, row.changes);
-        EXPECT_EQ(run(stream, function.phase2, call), 0);
-        call.expect_results();
-      });
-      ++tried;
-    }
-    EXPECT_GT(tried, 0) << row.family << ", row " << &row - rows;
-  }
-}
 
 TEST_F(Values, OfDynamicQuant) { expect_values(stream, kDynamicQuantVectors); }
 TEST_F(Values, OfDynamicBlockQuant) { expect_values(stream, kDynamicBlockQuantVectors); }
