@@ -1,4 +1,4 @@
-// exp(x), correctly rounded (docs/numerics.md 18): computed in float64, then rounded to float32.
+// exp(x), correctly rounded (docs/numerics.md 17): computed in float64, then rounded to float32.
 //
 //   x = k * ln 2 + r     |r| <= ln 2 / 2     exp(x) = 2^k * P(r)
 //

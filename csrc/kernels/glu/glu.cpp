@@ -1,4 +1,4 @@
-// npu_swiglu and its relatives (docs/numerics.md 18): values of gated linear units (source.h), then
+// npu_swiglu and its relatives (docs/numerics.md 17): values of gated linear units (source.h), then
 // these rounded to x's dtype, or codes by scales and zero points, or of each row by a scale of its
 // own.
 //   y = enc(v / scale + zero_point), or v * scale; NaN gives 0

@@ -1,4 +1,4 @@
-// The source swish(a) * b, of gated linear units (docs/numerics.md 18), a and b the halves of rows:
+// The source swish(a) * b, of gated linear units (docs/numerics.md 17), a and b the halves of rows:
 //   a, b = x, or (x + integer_bias) * weight_scale * activation_scale + bias of integers
 //   o    = a / (1 + exp(-alpha * a)) * b     exp correctly rounded; a, b clamped before, where
 //   asked v    = o * smooth
