@@ -3,8 +3,8 @@
 //   t = s * rstd * gamma + beta       v = t, or t * smooth
 #pragma once
 
-#include "kernels/rows/affine_codes.h"
 #include "kernels/norm/rms_norm.h"
+#include "kernels/rows/affine_codes.h"
 #include "kernels/rows/values.h"
 
 namespace npu_quant {
