@@ -105,7 +105,7 @@ FAULTS = [
     ),
     Fault(
         "dequant_swiglu_quant: float4 codes rounded up are rounded down",
-        f"{SIMD}/codes.h",
+        f"{SIMD}/small_floats.h",
         "if (rounding == Rounding::ceil) is_up = ~is_negative;",
         "if (rounding == Rounding::ceil) is_up = is_negative;",
         "dequant_swiglu_quant",
