@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from golden_wrongs import BF16, DTYPES, F32, bf16, codes, f16, fake, on_ties
+from golden_wrongs import BF16, DTYPES, F32, bf16, codes, f16, fake, norm_values, on_ties
 from golden_wrongs.fake import HIGH, LOW, faked
 from golden_wrongs.norm import N, inputs_of, lanes, normed, own_t, quantized
 from golden_wrongs.norm_siblings import of_one
@@ -196,6 +196,16 @@ class TestRelativesOfTheNorm:
         y = codes(f16(norm()) / given["scale"] + given["offset"].astype(F32))
         asked: dict[str, Any] = {"op": "npu_rms_norm_quant_v2", "inputs": given}
         comparison = npu_quant.golden.compare((y, None), **asked)
+        assert (comparison.rung, comparison.passed) == ("variant", True)
+        assert comparison.variants[0].name == "ascend910b"
+
+    @pytest.mark.parametrize("dtype", DTYPES[:2], ids=lambda d: np.dtype(d).name)
+    def test_an_a2_rounds_the_sum_and_its_product_with_rstd(self, dtype: Any) -> None:
+        """A comparison accepts it by its name."""
+        stored = f16 if dtype == np.float16 else bf16
+        product = {"t": lambda s, rstd, root, g: stored(s * rstd) * g}
+        given, actual = norm_values.made(dtype, product | {"s": stored}, adds=True)
+        comparison = npu_quant.golden.compare(actual, op="npu_add_rms_norm", inputs=given)
         assert (comparison.rung, comparison.passed) == ("variant", True)
         assert comparison.variants[0].name == "ascend910b"
 
