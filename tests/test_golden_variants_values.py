@@ -209,6 +209,13 @@ class TestRelativesOfTheNorm:
         assert (comparison.rung, comparison.passed) == ("variant", True)
         assert comparison.variants[0].name == "ascend910b"
 
+    def test_a_row_of_zeros_with_scale_1(self) -> None:
+        """As the operator's own test in op-plugin has it; here the scale is 0."""
+        x, gamma = F32([[1, -2], [0, 0]]), F32([1, 1])
+        y, scale = npu_quant.npu_rms_norm_dynamic_quant(x, gamma)
+        model = model_of("npu_rms_norm_dynamic_quant", {"x": x, "gamma": gamma})
+        assert "scale 1 for 0" in names_of(model, (y, F32([scale[0], 1])))
+
     def test_a_scale_of_what_beta_cancels_is_judged_by_its_terms(self) -> None:
         """t is near 1, and t + beta a hundredth: an ulp of t is a hundred of the scale."""
         rng = np.random.default_rng(5)
