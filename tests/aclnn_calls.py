@@ -65,6 +65,11 @@ PROTOTYPES = {
     "aclnnTransQuantParamV2": "TTT",
     "aclnnTransQuantParamV3": "TTiT",
     "aclnnConvertWeightToINT4Pack": "TT",
+    "aclnnSwiGlu": "TiT",
+    "aclnnSwiGluQuant": "TTTTbsTT",
+    "aclnnSwiGluQuantV2": "TTTTbsiiTT",
+    "aclnnDequantSwigluQuant": "TTTTTTTbsTT",
+    "aclnnDequantSwigluQuantV2": "TTTTTTTbsisiidddTT",
 }
 
 

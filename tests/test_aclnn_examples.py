@@ -43,6 +43,11 @@ PRINTED = {
         "result": "194 134 113 135",
         "value": "1.000000 -2.000000 3.000000 -4.000000 0.500000 3.500000 3.500000 -4.000000",
     },
+    "dequant_swiglu_quant": {"result": "21 -127 0 0", "scale": "0.472441 0.000000"},
+    "dequant_swiglu_quant_v2": {"result": "240", "scale": "165.333328"},
+    "swi_glu": {"result": "10.000000 -32.000000 0.000000 36.000000"},
+    "swi_glu_quant": {"result": "21 -127 32 127", "scale": "1.058333 3.175000"},
+    "swi_glu_quant_v2": {"result": "132"},
     "convert_weight_to_int4_pack": {"result": "0xfedcba98 0x76543210"},
     "dynamic_block_quant": {"result": "127 -1 0 127 50 -2", "scale": "1.000000 2.000000"},
     "dynamic_block_quant_v2": {

@@ -18,7 +18,8 @@ OPERATORS = """
     dynamic_mx_quant_v2 dynamic_mx_quant_v3 dynamic_mx_quant_with_dual_axis dynamic_mx_quant_with_dual_axis_v2
     rms_norm add_rms_norm add_rms_norm_quant add_rms_norm_quant_v2 ascend_quant ascend_quant_v3
     ascend_anti_quant anti_mx_quant trans_quant_param_v2 trans_quant_param_v3
-    convert_weight_to_int4_pack
+    convert_weight_to_int4_pack swi_glu swi_glu_quant swi_glu_quant_v2
+    dequant_swiglu_quant dequant_swiglu_quant_v2
 """
 HEADERS = ["acl/acl.h", "acl/acl_base.h", "acl/acl_rt.h", "aclnn/acl_meta.h", "aclnn/aclnn_base.h"]
 HEADERS += ["aclnnop/aclnn_util.h", "opdev/op_errno.h"]
@@ -281,6 +282,11 @@ FIRST_PHASES = """
     TransQuantParamV2(T, T, T)
     TransQuantParamV3(T, T, int64_t, T)
     ConvertWeightToINT4Pack(T, O)
+    SwiGlu(T, int64_t, T)
+    SwiGluQuant(T, T, T, T, bool, char*, T, T)
+    SwiGluQuantV2(T, T, T, T, bool, char*, int64_t, int64_t, T, T)
+    DequantSwigluQuant(T, T, T, T, T, T, T, bool, char*, T, T)
+    DequantSwigluQuantV2(T, T, T, T, T, T, T, bool, char*, int64_t, char*, int64_t, int64_t, double, double, double, T, T)
 """
 
 

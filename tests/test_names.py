@@ -71,7 +71,6 @@ def test_help_still_has_the_public_names() -> None:
     [
         "npu_quant_matmul",
         "npu_grouped_matmul",
-        "npu_swiglu_quant",
         "npu_weight_quant_batchmatmul",
         "npu_moe_init_routing_v2",
         "npu_gemma_rms_norm",

@@ -84,6 +84,13 @@ SIGNATURES = {
     "npu_anti_quant": "(x, scale, *, offset=None, dst_dtype=None, src_dtype=None)",
     "npu_anti_mx_quant": "(x, mxscale, *, axis=-1, dst_type=15, src_type=292)",
     "npu_convert_weight_to_int4pack": "(weight, inner_k_tiles=0)",
+    "npu_swiglu": "(self, dim=-1)",
+    "npu_swiglu_quant": "(x, *, smooth_scales=None, offsets=None, group_index=None, "
+    "activate_left=False, quant_mode=0, group_list_type=0, dst_type=None)",
+    "npu_dequant_swiglu_quant": "(x, *, weight_scale=None, activation_scale=None, bias=None, "
+    "quant_scale=None, quant_offset=None, group_index=None, activate_left=False, quant_mode=0, "
+    "dst_type=None, round_mode=None, activate_dim=None, swiglu_mode=0, clamp_limit=7.0, "
+    "glu_alpha=1.702, glu_bias=1.0)",
     "npu_dtype_cast": "(self, dtype, input_dtype=None)",
     "npu_trans_quant_param": "(scale, offset=None, round_mode=0)",
     "npu_rms_norm_quant": "(x, gamma, beta, scale, offset, epsilon=1e-06, *, dst_dtype=None)",

@@ -99,6 +99,11 @@ ROWS: dict[str, Callable[[str], Any]] = {
     ),
     "npu_rms_norm_quant": lambda f: ops.npu_rms_norm_quant(X, X[0], X[0], ONE, ONE, dst_dtype=f),
     "npu_rms_norm_dynamic_quant": norms,
+    "npu_swiglu": without_codes,
+    "npu_swiglu_quant": lambda f: ops.npu_swiglu_quant(X, dst_type=f),
+    "npu_dequant_swiglu_quant": lambda f: ops.npu_dequant_swiglu_quant(
+        X, dst_type=f, round_mode=int(f == "hifloat8")
+    ),
     "npu_dtype_cast": lambda f: ops.npu_dtype_cast(X, f),
     "npu_convert_weight_to_int4pack": packed,
     "npu_trans_quant_param": without_codes,

@@ -13,6 +13,7 @@ enum class ScaleForm : uint8_t {
   product,           // amax * fl(1 / MAX)
   inverse,           // 1 / fl(MAX / amax)
   flushed_quotient,  // div(amax, MAX)
+  multiplier,        // MAX / amax: what values are multiplied by
 };
 
 // How a value becomes what is rounded to its code.

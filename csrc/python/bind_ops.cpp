@@ -7,6 +7,7 @@
 #include "ops/checkpoint.h"
 #include "ops/compare.h"
 #include "ops/convert_weight_to_int4pack.h"
+#include "ops/dequant_swiglu_quant.h"
 #include "ops/dtype_cast.h"
 #include "ops/dynamic_block_mx_quant.h"
 #include "ops/dynamic_block_quant.h"
@@ -17,6 +18,8 @@
 #include "ops/grouped_dynamic_mx_quant.h"
 #include "ops/quantize.h"
 #include "ops/rms_norm.h"
+#include "ops/swiglu.h"
+#include "ops/swiglu_quant.h"
 #include "ops/trans_quant_param.h"
 #include "python/bind.h"
 #include "python/released.h"
@@ -152,6 +155,9 @@ void bind_ops(py::module_& module) {
   define_op<&made<DtypeCast>>(module, Gives::one);
   define_op<&made<TransQuantParam>>(module, Gives::one);
   define_op<&made<ConvertWeightToInt4pack>>(module, Gives::one);
+  define_op<&made<Swiglu>>(module, Gives::one);
+  define_op<&made<SwigluQuant>>(module, Gives::several);
+  define_op<&made<DequantSwigluQuant>>(module, Gives::several);
   bind_fake_quantize(module);
   define_sums<Compare>(module);
   define_sums<WeightError>(module);

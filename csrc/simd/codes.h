@@ -2,6 +2,7 @@
 // byte; the integers' structs also read and write arrays of them.
 #pragma once
 
+#include "core/rounding.h"
 #include "simd/values.h"
 
 namespace npu_quant {
@@ -183,20 +184,18 @@ struct FloatCode {
 using Float8E4M3FN = FloatCode<3, 7, 448, false>;
 using Float8E5M2 = FloatCode<2, 15, 57344, true>;
 
-// The same of e2m1 and e1m2, floats of 4 bits, by their bits of mantissa. To the nearest, ties to
-// even; away from zero where `tie` is 1, which lifts patterns that end in 0; or to the number
-// below.
+// The same of e2m1 and e1m2, floats of 4 bits, by their bits of mantissa; of() rounds as it is
+// told.
 template <int mantissa_bits>
 struct Float4 {
   using Storage = uint8_t;
   static constexpr float kGreatest = mantissa_bits == 1 ? 6.0f : 1.75f;
   static constexpr uint8_t kGreatestCode = 7;
-  int32_t tie = 0;
-  bool below = false;
+  Rounding rounding = Rounding::to_even;
 
-  static NPU_QUANT_INLINE I32 of(F32 v) {
-    const F32 magnitude = bit_cast<F32>(magnitude_bits(v));
-    const I32 code = Float4{}.of_magnitude(min(magnitude, broadcast(kGreatest)));
+  NPU_QUANT_INLINE I32 of(F32 v) const {
+    const F32 greatest = broadcast(kGreatest);
+    const I32 code = of_magnitude(min(max(v, -greatest), greatest)) & 7;
     return v == v ? code | ((bit_cast<I32>(v) >> 28) & 8) : I32{};
   }
   static constexpr float kUnit = power_of_2(14);
@@ -208,19 +207,24 @@ struct Float4 {
     });
   }
 
+  // Ties go away from zero where a 1 is added that lifts patterns which end in 0.
   NPU_QUANT_INLINE I32 of_magnitude(F32 v) const {
-    const I32 bits = magnitude_bits(v);
-    const I32 code = code_of_magnitude<mantissa_bits, 1>(bits | tie);
-    return below ? of_below(v, code & 0xff) : code;
+    const int32_t tie = rounding == Rounding::away_from_zero;
+    const I32 code = code_of_magnitude<mantissa_bits, 1>(magnitude_bits(v) | tie);
+    if (rounding == Rounding::to_even || rounding == Rounding::away_from_zero) return code;
+    return directed(v, code & 0xff);
   }
 
  private:
-  // The same, or the next one below where that is above v.
-  static NPU_QUANT_INLINE I32 of_below(F32 v, I32 code) {
+  // The same, or its neighbour in the direction of rounding where it lies on v's other side.
+  NPU_QUANT_INLINE I32 directed(F32 v, I32 code) const {
     const F32 value = bit_cast<F32>(code << (23 - mantissa_bits)) * 0x1p126f;
     const F32 magnitude = bit_cast<F32>(magnitude_bits(v));
     const I32 is_negative = bit_cast<I32>(v) >> 31;
-    return code - (is_negative & (value < magnitude)) + (~is_negative & (value > magnitude));
+    I32 is_up{};  // away from zero
+    if (rounding == Rounding::floor) is_up = is_negative;
+    if (rounding == Rounding::ceil) is_up = ~is_negative;
+    return code - (is_up & (value < magnitude)) + (~is_up & (value > magnitude));
   }
 };
 using Float4E2M1 = Float4<1>;
@@ -356,7 +360,7 @@ NPU_QUANT_INLINE void put_with_zero_for_nan(typename Code::Storage* y, const Til
 }
 
 // Calls f with the struct of a format of integers that arrays hold as they are, or of one of the
-// others, the small ones: the op has checked it.
+// others, the small ones, of which some round as they are told: the op has checked it.
 NPU_QUANT_INLINE bool is_plain_integer(Format format) {
   return format == Format::int8 || format == Format::uint8 || format == Format::int32;
 }
@@ -367,13 +371,13 @@ NPU_QUANT_INLINE void visit_plain_integer(Format format, F f) {
   f(Int32{});
 }
 template <class F>
-NPU_QUANT_INLINE void visit_small(Format format, F f) {
+NPU_QUANT_INLINE void visit_small(Format format, Rounding rounding, F f) {
   if (format == Format::int4) return f(Int4{});
   if (format == Format::hifloat8) return f(HiFloat8{});
   if (format == Format::float8_e5m2) return f(Float8E5M2{});
   if (format == Format::float8_e8m0fnu) return f(Float8E8M0FNU{});
-  if (format == Format::float4_e2m1) return f(Float4E2M1{});
-  if (format == Format::float4_e1m2) return f(Float4E1M2{});
+  if (format == Format::float4_e2m1) return f(Float4E2M1{rounding});
+  if (format == Format::float4_e1m2) return f(Float4E1M2{rounding});
   f(Float8E4M3FN{});
 }
 
@@ -382,16 +386,16 @@ NPU_QUANT_INLINE void visit_small(Format format, F f) {
 struct SmallCode {
   using Storage = uint8_t;
 
-  static __attribute__((noinline)) void put(Format format, Storage* y, const Tile& v,
-                                            Stores stores) {
-    visit_small(format, [&](auto small) {
+  static __attribute__((noinline)) void put(Format format, Storage* y, const Tile& v, Stores stores,
+                                            Rounding rounding = Rounding::to_even) {
+    visit_small(format, rounding, [&](auto small) {
       I32 code[4];
-      for (int i = 0; i < 4; ++i) code[i] = decltype(small)::of(v.part[i]);
+      for (int i = 0; i < 4; ++i) code[i] = small.of(v.part[i]);
       stores.put(y, low_bytes(code));
     });
   }
   static __attribute__((noinline)) void load(Format format, const Storage* x, Tile& v) {
-    visit_small(format,
+    visit_small(format, Rounding::to_even,
                 [&](auto small) { find_values<decltype(small)>(npu_quant::load<I8>(x), v); });
   }
 };

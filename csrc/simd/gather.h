@@ -83,6 +83,24 @@ __attribute__((noinline)) void transpose(const char* from, int64_t from_stride, 
                   sizeof(T));
 }
 
+template <class T, int... i>
+NPU_QUANT_INLINE Vec<T> every_second(Vec<T> a, Vec<T> b, Indices<i...>) {
+  return __builtin_shufflevector(a, b, (2 * i)...);
+}
+
+// Every second of some elements, n of them: whole vectors of both, never beyond the last.
+template <class T>
+__attribute__((noinline)) void gather_every_second(const char* from, int64_t n, T* to) {
+  constexpr int64_t lanes = kVectorBytes / sizeof(T), item = sizeof(T);
+  constexpr typename MakeIndices<lanes>::type kAll{};
+  int64_t i = 0;
+  for (; i + lanes < n; i += lanes) {
+    const char* const at = from + 2 * i * item;
+    store(to + i, every_second<T>(load<Vec<T>>(at), load<Vec<T>>(at + kVectorBytes), kAll));
+  }
+  for (; i < n; ++i) std::memcpy(to + i, from + 2 * i * item, sizeof(T));
+}
+
 // Element (row, column) lies at from + row * row_stride + column * stride; it goes to to[row *
 // width + column].
 template <class T>
@@ -98,6 +116,10 @@ __attribute__((noinline)) void gather(const char* from, int64_t row_stride, int6
     const char* const elements = from + row * row_stride;
     if (stride == item) {
       std::memcpy(to + row * width, elements, static_cast<size_t>(columns * item));
+      continue;
+    }
+    if (stride == 2 * item) {
+      gather_every_second<T>(elements, columns, to + row * width);
       continue;
     }
     for (int64_t column = 0; column < columns; ++column)

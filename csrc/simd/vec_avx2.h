@@ -56,6 +56,11 @@ NPU_QUANT_INLINE void widen_float32(F32 v, F64 (&wide)[2]) {
   wide[1] = _mm256_cvtps_pd(_mm256_extractf128_ps(v, 1));
 }
 
+NPU_QUANT_INLINE F32 narrow_float64(F64 low, F64 high) {
+  return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(low)), _mm256_cvtpd_ps(high),
+                              1);
+}
+
 // Eight 16-bit values, each in the upper half of its lane.
 NPU_QUANT_INLINE I32 load_upper_halves(const void* from) {
   return bit_cast<I32>(_mm256_slli_epi32(_mm256_cvtepu16_epi32(load<__m128i>(from)), 16));

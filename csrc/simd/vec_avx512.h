@@ -60,6 +60,10 @@ NPU_QUANT_INLINE void widen_float32(F32 v, F64 (&wide)[2]) {
   wide[1] = _mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1));
 }
 
+NPU_QUANT_INLINE F32 narrow_float64(F64 low, F64 high) {
+  return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), _mm512_cvtpd_ps(high), 1);
+}
+
 // Sixteen 16-bit values, each in the upper half of its lane.
 NPU_QUANT_INLINE I32 load_upper_halves(const void* from) {
   return bit_cast<I32>(_mm512_slli_epi32(_mm512_cvtepu16_epi32(load<__m256i>(from)), 16));

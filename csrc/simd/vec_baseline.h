@@ -59,6 +59,11 @@ NPU_QUANT_INLINE void widen_float32(F32 v, F64 (&wide)[2]) {
   wide[1] = F64{v[2], v[3]};
 }
 
+NPU_QUANT_INLINE F32 narrow_float64(F64 low, F64 high) {
+  const auto both = __builtin_shufflevector(low, high, 0, 1, 2, 3);
+  return __builtin_convertvector(both, F32);
+}
+
 // Halves of a vector, and the bytes of one as words: the lower half of them, then the upper.
 NPU_QUANT_INLINE void widen_float16(I16 halves, F32 (&v)[2]) {
   const I16 zero{};

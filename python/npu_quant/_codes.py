@@ -60,14 +60,21 @@ values_of: Callable[[str], NDArray[np.float32]] = cache(_values)
 """The value of each code of a format of 4 bits, or of a float of 8, by its name."""
 
 
-def encode(v: NDArray[Any], format: DTypeName, round_mode: str | None = None) -> NDArray[Any]:
+def encode(
+    v: NDArray[Any],
+    format: DTypeName,
+    round_mode: str | None = None,
+    carrier: DTypeLike | None = None,
+) -> NDArray[Any]:
     """Return the codes of float32 numbers: the nearest, saturated; NaN gives 0, of e8m0 NaN.
 
     Args:
         v: the numbers.
         format: what their codes are of; two or eight of 4 bits share an element.
         round_mode: how floats are rounded: ``"rint"``, ties to the even code; ``"round"``, ties
-            away from zero, as always in hifloat8; ``"floor"``, down. None is the format's own.
+            away from zero, as always in hifloat8; ``"floor"``, down; ``"ceil"``, up; ``"trunc"``,
+            towards zero. None is the format's own.
+        carrier: what codes of int4 share, where it is not the format's own.
     """
     row = row_of(format)
     if row.name == "float8_e8m0fnu":
@@ -79,7 +86,7 @@ def encode(v: NDArray[Any], format: DTypeName, round_mode: str | None = None) ->
     rounded = np.rint(v).astype(np.float64) if row.name == "int32" else np.rint(v)
     codes = np.where(np.isnan(v), 0, np.clip(rounded, *_INTEGERS[row.name]))
     if row.bits == 4:
-        return packed(codes.astype(np.int8), row.carrier)
+        return packed(codes.astype(np.int8), row.carrier if carrier is None else carrier)
     return codes.astype(row.carrier)
 
 
@@ -121,8 +128,11 @@ def nearest(
     codes = finite[first]
     with np.errstate(invalid="ignore"):  # signaling NaN
         numbers = np.nan_to_num(numbers.astype(np.float64))
-    if round_mode == "floor":
-        found = codes[np.maximum(np.searchsorted(ordered, numbers, "right") - 1, 0)]
+    if round_mode in ("floor", "ceil", "trunc"):
+        below = codes[np.maximum(np.searchsorted(ordered, numbers, "right") - 1, 0)]
+        above = codes[np.minimum(np.searchsorted(ordered, numbers), len(ordered) - 1)]
+        is_up = numbers < 0 if round_mode == "trunc" else np.array(round_mode == "ceil")
+        found = np.where(is_up, above, below)
     else:
         middles = (ordered[1:] + ordered[:-1]) / 2
         low, high = (np.searchsorted(middles, numbers, side) for side in ("left", "right"))

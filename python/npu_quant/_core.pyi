@@ -312,6 +312,43 @@ def npu_trans_quant_param(
 def npu_convert_weight_to_int4pack(
     weight: object, inner_k_tiles: object, out: object, numerics: object, /
 ) -> NDArray[Any]: ...
+def npu_swiglu(self: object, dim: object, out: object, numerics: object, /) -> NDArray[Any]: ...
+def npu_swiglu_quant(
+    result_type: type[_Result],
+    x: object,
+    smooth_scales: object,
+    offsets: object,
+    group_index: object,
+    activate_left: object,
+    quant_mode: object,
+    group_list_type: object,
+    dst_type: object,
+    out: object,
+    numerics: object,
+    /,
+) -> _Result: ...
+def npu_dequant_swiglu_quant(
+    result_type: type[_Result],
+    x: object,
+    weight_scale: object,
+    activation_scale: object,
+    bias: object,
+    quant_scale: object,
+    quant_offset: object,
+    group_index: object,
+    activate_left: object,
+    quant_mode: object,
+    dst_type: object,
+    round_mode: object,
+    activate_dim: object,
+    swiglu_mode: object,
+    clamp_limit: object,
+    glu_alpha: object,
+    glu_bias: object,
+    out: object,
+    numerics: object,
+    /,
+) -> _Result: ...
 def fake_quantize_per_tensor_affine(
     self: object,
     scale: object,

@@ -45,8 +45,8 @@ void CodesKernel::run<kTarget>(const Args& args) {
     case Format::float8_e5m2: return encode_small<Float8E5M2>(args);
     case Format::hifloat8: return encode_small<HiFloat8>(args);
     case Format::float8_e8m0fnu: return encode(args, &Float8E8M0FNU::of);
-    case Format::float4_e2m1: return encode(args, &Float4E2M1::of);
-    case Format::float4_e1m2: return encode(args, &Float4E1M2::of);
+    case Format::float4_e2m1: return encode(args, [](F32 v) { return Float4E2M1{}.of(v); });
+    case Format::float4_e1m2: return encode(args, [](F32 v) { return Float4E1M2{}.of(v); });
     default: __builtin_trap();
   }
 }

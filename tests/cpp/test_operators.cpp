@@ -14,6 +14,7 @@
 #include "ops/anti_quant.h"
 #include "ops/ascend_quant.h"
 #include "ops/convert_weight_to_int4pack.h"
+#include "ops/dequant_swiglu_quant.h"
 #include "ops/dtype_cast.h"
 #include "ops/dynamic_block_mx_quant.h"
 #include "ops/dynamic_block_quant.h"
@@ -24,6 +25,8 @@
 #include "ops/grouped_dynamic_mx_quant.h"
 #include "ops/quantize_val.h"
 #include "ops/rms_norm.h"
+#include "ops/swiglu.h"
+#include "ops/swiglu_quant.h"
 #include "ops/trans_quant_param.h"
 
 namespace npu_quant::testing {
@@ -74,7 +77,8 @@ std::unique_ptr<Op> with_switch() {
 std::vector<Row> operators() {
   const Array x{DType::float16, {4, 4}}, channels{DType::float32, {4}}, ends{DType::int32, {1}},
       zeros{DType::int32, {4}}, row{DType::float16, {4}}, one{DType::float32, {1}},
-      codes{DType::int8, {4, 4}}, bytes{DType::uint8, {4, 4}}, zero{DType::int32, {1}};
+      codes{DType::int8, {4, 4}}, bytes{DType::uint8, {4, 4}}, zero{DType::int32, {1}},
+      half{DType::float32, {2}};
   static float scale = 1;
   static int32_t zero_point = 0;
   const AffineParameters with{DType::int8, contiguous_view(&scale, DType::float32, 1),
@@ -103,6 +107,10 @@ std::vector<Row> operators() {
       {op<DtypeCast>(), {x}},
       {op<TransQuantParam>(), {channels, channels}},
       {op<ConvertWeightToInt4pack>(), {{DType::int32, {4, 8}}}},
+      {op<Swiglu>(), {x}},
+      {op<SwigluQuant>(), {x, half, half, ends}},
+      {op<DequantSwigluQuant>(),
+       {{DType::int32, {4, 4}}, channels, channels, zeros, half, half, {DType::int64, {1}}}},
       {op<FakeQuantize>("numbers", Form::numbers, true), {x}},
       {op<FakeQuantize>("arrays", Form::arrays, false), {x, one, zero}},
       {with_switch, {x, one, zero, one}},
@@ -201,7 +209,8 @@ void spoil(Wanted& field, int way) { field = {.count = way == 0 ? 1 : 2}; }
 template <class Use>
 void for_each_spoilt_attribute(Use use) {
   // Without effect, or any number is fine; a bool is fine as well.
-  const std::set<std::string> fine = {"inner_k_tiles", "epsilon", "scale", "div_mode"};
+  const std::set<std::string> fine = {"inner_k_tiles", "epsilon", "scale", "div_mode",
+                                      "activate_left"};
   for (const Row& row : operators())
     for (int i = 0; i < row.good()->attributes().size(); ++i)
       for (const int way : {0, 1}) {

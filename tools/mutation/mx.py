@@ -173,9 +173,9 @@ BLOCKS = [
     ),
     Fault(
         "mx_blocks: rounding to the number below goes to the nearest",
-        f"{K}/mx/blocks.h",
-        "rounding == Rounding::floor",
-        "false",
+        f"{SIMD}/codes.h",
+        "if (rounding == Rounding::floor) is_up = is_negative;",
+        "",
         "mx",
         A5,
         "mx/rows",

@@ -70,7 +70,7 @@ FAULTS = [
     ),
     Fault(
         "add_rms_norm_quant: rows that have their turns end in the first one",
-        f"{K}/norm/affine_codes.h",
+        f"{K}/rows/affine_codes.h",
         "y + row * row_stride + i, tile",
         "y + i, tile",
         "add_rms_norm_quant",
@@ -88,7 +88,7 @@ FAULTS = [
     ),
     Fault(
         "add_rms_norm_quant: a piece shorter than a tile goes by the first weights",
-        f"{K}/norm/affine_codes.h",
+        f"{K}/rows/affine_codes.h",
         "copy(w, of[w].from(first), n);",
         "copy(w, of[w].from(0), n);",
         "add_rms_norm_quant",
@@ -106,7 +106,7 @@ FAULTS = [
     ),
     Fault(
         "add_rms_norm_quant: tiles that steps do not decide stay even and odd",
-        f"{K}/norm/affine_codes.h",
+        f"{K}/rows/affine_codes.h",
         "formula.put(X::unmixed(v), y, stores);",
         "formula.put(v, y, stores);",
         "add_rms_norm_quant",

@@ -223,6 +223,7 @@ template <class F>
   switch (rule.scale) {
     case ScaleForm::product: scale = amax * (1 / rule.greatest); break;
     case ScaleForm::inverse: scale = 1 / (all / amax); break;
+    case ScaleForm::multiplier: scale = all / amax; break;
     case ScaleForm::flushed_quotient: {
       // An infinite one stays.
       scale = flushed_quotient(amax, all);

@@ -58,12 +58,10 @@ NPU_QUANT_INLINE auto mx_packed(I8 codes) {
 // Calls f with the struct of a format, and how it rounds; the op has checked both.
 template <class F>
 NPU_QUANT_INLINE void visit_mx_code(Format format, Rounding rounding, F f) {
-  const int32_t tie = rounding == Rounding::away_from_zero;
-  const bool below = rounding == Rounding::floor;
   if (format == Format::float8_e4m3fn) return f(Float8E4M3FN{});
   if (format == Format::float8_e5m2) return f(Float8E5M2{});
-  if (format == Format::float4_e2m1) return f(Float4E2M1{tie, below});
-  f(Float4E1M2{tie, below});
+  if (format == Format::float4_e2m1) return f(Float4E2M1{rounding});
+  f(Float4E1M2{rounding});
 }
 
 // Whether results come as whole vectors that may be streamed as they are.

@@ -3,8 +3,8 @@
 //   t = s * rstd * gamma + beta       v = t, or t * smooth
 #pragma once
 
-#include "kernels/norm/affine_codes.h"
 #include "kernels/norm/rms_norm.h"
+#include "kernels/rows/affine_codes.h"
 #include "kernels/rows/values.h"
 
 namespace npu_quant {
@@ -260,16 +260,6 @@ struct ToNorm {
     std::memcpy(element(row, i), tile + (i - first), static_cast<size_t>(end - i) * sizeof *tile);
   }
 };
-
-// n values as X, and those alone.
-template <class X>
-__attribute__((noinline)) void put_values(const float* v, int64_t n, typename X::Storage* to) {
-  for (int64_t i = 0; i < n; i += kTile) {
-    alignas(64) typename X::Storage tile[kTile];
-    X::put(tile, Float32<WholeLoads>::load(unaligned(v + i)), Stores{false});
-    std::memcpy(to + i, tile, static_cast<size_t>(least(n - i, kTile)) * sizeof *tile);
-  }
-}
 
 }  // namespace
 }  // namespace npu_quant

@@ -25,6 +25,16 @@ struct ValueBuffer {
   alignas(64) float values[kMostValues + kTile];
 };
 
+// n values as X, and those alone.
+template <class X>
+__attribute__((noinline)) void put_values(const float* v, int64_t n, typename X::Storage* to) {
+  for (int64_t i = 0; i < n; i += kTile) {
+    alignas(64) typename X::Storage tile[kTile];
+    X::put(tile, Float32<WholeLoads>::load(unaligned(v + i)), Stores{false});
+    std::memcpy(to + i, tile, static_cast<size_t>(least(n - i, kTile)) * sizeof *tile);
+  }
+}
+
 // While a row is encoded, memory is asked for what the next one is made of.
 struct AskForNext {
   uintptr_t next;

@@ -36,7 +36,7 @@ Status RowGroups::copy(const char* op, const TensorView& list) {
 }
 
 Status RowGroups::assign(const char* op, const char* argument, const TensorView& list,
-                         const char* x_name, int64_t rows, Holds holds) {
+                         const char* x_name, int64_t rows, Holds holds, Of of) {
   NPU_QUANT_RETURN_IF_ERROR(copy(op, list));
   const auto wrong = [&](int64_t group, int64_t came, const Text& allowed) {
     return fault(op, Fault::attribute, {Argument(argument), "[", group, "]"}, {"is ", came},
@@ -45,7 +45,10 @@ Status RowGroups::assign(const char* op, const char* argument, const TensorView&
   for (int64_t group = 0; group < count_; ++group) {
     const int64_t before = begin_of(group), came = ends_[group];
     if (holds == Holds::ends) {
-      if (came >= before) continue;
+      if (came >= before && (of == Of::all_rows || came <= rows)) continue;
+      if (of == Of::first_rows && came > rows)
+        return wrong(group, came,
+                     {"expected at most ", rows, ", the number of rows of ", Argument(x_name)});
       return wrong(group, came,
                    {"expected at least ", before,
                     ": it holds the row behind each group, counted from the first row of ",
@@ -60,7 +63,7 @@ Status RowGroups::assign(const char* op, const char* argument, const TensorView&
     ends_[group] = before + came;
   }
   const int64_t last = count_ - 1, begin = begin_of(last), end = end_of(last);
-  if (end == rows) return {};
+  if (end == rows || of == Of::first_rows) return {};
   if (holds == Holds::ends)
     return wrong(last, end, {"expected ", rows, ", the number of rows of ", Argument(x_name)});
   return wrong(last, end - begin,

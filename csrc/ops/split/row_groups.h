@@ -17,14 +17,16 @@ class RowGroups {
  public:
   // Of each group: the row behind it, counted from the first of all, or how many rows it has.
   enum class Holds { ends, counts };
+  // Which rows belong to a group.
+  enum class Of { all_rows, first_rows };
 
   RowGroups() = default;
   RowGroups(const RowGroups&) = delete;  // the ends may lie inside
 
   // Copies a list of int32 or int64 of rank 1, so that nobody changes it, and judges it: no group
-  // ends before the one it follows, and the last one where all rows of x do.
+  // ends before the one it follows, and the last one where all rows of x do, or before.
   Status assign(const char* op, const char* argument, const TensorView& list, const char* x_name,
-                int64_t rows, Holds holds = Holds::ends);
+                int64_t rows, Holds holds = Holds::ends, Of of = Of::all_rows);
   // Of any ends: a group that ends before one it follows has no rows, and the last one all that are
   // left.
   Status assign_any(const char* op, const TensorView& list);

@@ -26,6 +26,7 @@ from .add_rms_norm_quant import npu_add_rms_norm_quant
 from .anti_mx_quant import npu_anti_mx_quant
 from .anti_quant import npu_anti_quant
 from .convert_weight_to_int4pack import npu_convert_weight_to_int4pack
+from .dequant_swiglu_quant import npu_dequant_swiglu_quant
 from .dtype_cast import npu_dtype_cast
 from .dynamic_block_mx_quant import npu_dynamic_block_mx_quant
 from .dynamic_block_quant import npu_dynamic_block_quant
@@ -52,6 +53,8 @@ from .rms_norm import npu_rms_norm
 from .rms_norm_dynamic_quant import npu_rms_norm_dynamic_quant
 from .rms_norm_quant import npu_rms_norm_quant
 from .rms_norm_quant_v2 import npu_rms_norm_quant_v2
+from .swiglu import npu_swiglu
+from .swiglu_quant import npu_swiglu_quant
 from .trans_quant_param import npu_trans_quant_param
 
 __all__ = [
@@ -69,6 +72,7 @@ __all__ = [
     "npu_anti_mx_quant",
     "npu_anti_quant",
     "npu_convert_weight_to_int4pack",
+    "npu_dequant_swiglu_quant",
     "npu_dtype_cast",
     "npu_dynamic_block_mx_quant",
     "npu_dynamic_block_quant",
@@ -83,6 +87,8 @@ __all__ = [
     "npu_rms_norm_dynamic_quant",
     "npu_rms_norm_quant",
     "npu_rms_norm_quant_v2",
+    "npu_swiglu",
+    "npu_swiglu_quant",
     "npu_trans_quant_param",
     "quantize_val",
 ]

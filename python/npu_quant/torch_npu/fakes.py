@@ -221,6 +221,28 @@ def rms_norm_dynamic_quant(x: Tensor, *arrays: Any, **others: Any) -> tuple[Tens
     return _codes(x, "int8"), _float32(x, tuple(x.shape[:-1]))
 
 
+def swiglu(self: Tensor, dim: int = -1) -> Tensor:
+    """The values of a half."""
+    shape = list(self.shape)
+    shape[dim] = shape[dim] // 2
+    return self.new_empty(shape)
+
+
+def swiglu_quant(x: Tensor, *, dst_type: Any = None, **others: Any) -> tuple[Tensor, ...]:
+    """Codes of a half, two of int4 to a byte, and a multiplier for each row."""
+    y = _codes(swiglu(x), "int8")
+    is_packed = dst_type is not None and _row(dst_type).bits == 4
+    return swiglu(y) if is_packed else y, _float32(x, tuple(x.shape[:-1]))
+
+
+def dequant_swiglu_quant(
+    x: Tensor, *, dst_type: int | None = None, **others: Any
+) -> tuple[Tensor, ...]:
+    """Codes of a half, and a scale for each row."""
+    y = _codes(swiglu(x), "int8" if dst_type is None else dst_type)
+    return y, _float32(x, tuple(x.shape[:-1]))
+
+
 def dtype_cast(self: Tensor, dtype: int, input_dtype: int | None = None) -> Tensor:
     """The numbers in another format."""
     return _codes(self, dtype, 1 if input_dtype is None else _per_element(_row(input_dtype)))

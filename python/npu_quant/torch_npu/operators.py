@@ -72,6 +72,19 @@ _SCHEMAS = """
     npu_rms_norm_dynamic_quant(Tensor x, Tensor gamma, *, Tensor? smooth_scale=None,
         Tensor? beta=None, float epsilon=1e-06) -> (Tensor, Tensor)
 
+    npu_swiglu(Tensor self, int dim=-1) -> Tensor
+
+    npu_swiglu_quant(Tensor x, *, Tensor? smooth_scales=None, Tensor? offsets=None,
+        Tensor? group_index=None, bool activate_left=False, int quant_mode=0,
+        int group_list_type=0, ScalarType? dst_type=None) -> (Tensor, Tensor)
+
+    npu_dequant_swiglu_quant(Tensor x, *, Tensor? weight_scale=None,
+        Tensor? activation_scale=None, Tensor? bias=None, Tensor? quant_scale=None,
+        Tensor? quant_offset=None, Tensor? group_index=None, bool activate_left=False,
+        int quant_mode=0, int? dst_type=None, int? round_mode=None, int? activate_dim=None,
+        int swiglu_mode=0, float clamp_limit=7.0, float glu_alpha=1.702, float glu_bias=1.0)
+        -> (Tensor, Tensor)
+
     npu_dtype_cast(Tensor self, int dtype, int? input_dtype=None) -> Tensor
 
     npu_trans_quant_param(Tensor scale, Tensor? offset=None, int? round_mode=0) -> Tensor

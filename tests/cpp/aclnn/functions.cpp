@@ -24,46 +24,10 @@
 #include "aclnnop/aclnn_rms_norm.h"
 #include "aclnnop/aclnn_trans_quant_param_v2.h"
 #include "aclnnop/aclnn_trans_quant_param_v3.h"
+#include "phases.h"
 
 namespace npu_quant::testing {
 namespace {
-
-template <class To>
-To as(const Argument& argument) {
-  using Pointed = std::remove_const_t<std::remove_pointer_t<To>>;
-  if constexpr (std::is_same_v<Pointed, aclTensor>)
-    return std::get<aclTensor*>(argument);
-  else if constexpr (std::is_same_v<Pointed, char>)
-    return const_cast<To>(std::get<const char*>(std::get<Attribute>(argument)));
-  else if constexpr (std::is_same_v<To, bool>)
-    return std::get<bool>(std::get<Attribute>(argument));
-  else if constexpr (std::is_floating_point_v<To>)
-    return static_cast<To>(std::get<double>(std::get<Attribute>(argument)));
-  else
-    return static_cast<To>(std::get<int64_t>(std::get<Attribute>(argument)));
-}
-
-template <class... Types, size_t... i>
-Phase1 from_arguments(aclnnStatus (*function)(Types...), std::index_sequence<i...>) {
-  using All = std::tuple<Types...>;
-  return [=](const Arguments& a, uint64_t* size, aclOpExecutor** executor) {
-    EXPECT_EQ(a.size(), sizeof...(i));
-    return function(as<std::tuple_element_t<i, All>>(a[i])..., size, executor);
-  };
-}
-
-// The last two parameters are what every first phase gives.
-template <class... Types>
-Phase1 of(aclnnStatus (*function)(Types...)) {
-  return from_arguments(function, std::make_index_sequence<sizeof...(Types) - 2>());
-}
-
-constexpr bool kOptional = true;
-
-Parameters operator+(Parameters first, const Parameters& then) {
-  first.insert(first.end(), then.begin(), then.end());
-  return first;
-}
 
 std::vector<Function> fake_quant() {
   const Parameters range{{"quantMin", -128}, {"quantMax", 127}};
@@ -277,7 +241,7 @@ const std::vector<Function>& all_functions() {
     for (const auto& family :
          {fake_quant(), dynamic_quant(), dynamic_block_quant(), dynamic_mx_quant(),
           dynamic_mx_quant_with_dual_axis(), add_rms_norm(), add_rms_norm_quant(), ascend_quant(),
-          to_numbers(), in_words()})
+          to_numbers(), in_words(), gated_linear_units()})
       functions->insert(functions->end(), family.begin(), family.end());
     return functions;
   }();

@@ -67,7 +67,7 @@ struct Function {
 };
 inline void PrintTo(const Function& function, std::ostream* stream) { *stream << function.name(); }
 
-// All twenty-two.
+// All of them.
 const std::vector<Function>& all_functions();
 // The versions of a function, or one of them: "aclnnFoo", "aclnnFooV1".
 std::vector<Function> functions_of(const std::string& name);

@@ -2,22 +2,10 @@
 // kind of fault, and what the C API alone has. tests/errors/ has every rule of the operators.
 #include <cmath>
 
-#include "functions.h"
+#include "refusals.h"
 
 namespace npu_quant::testing {
 namespace {
-
-enum class Kind { invalid, shape, attribute };
-
-// It counts for all versions of a function that have what it changes.
-struct Refusal {
-  const char* name;
-  Parameters changes;
-  const char* text;  // of the message
-  Kind kind = Kind::invalid;
-};
-
-const Dims kNine(9, 1);
 
 const char kDynamicQuant[] = "aclnnDynamicQuant";
 const Refusal kDynamicQuantRows[] = {
@@ -356,29 +344,6 @@ const Refusal kWordRows[] = {
     {kPack, {{"weightInt4Pack", {ACL_INT4, {2, 2}}}}, "weightInt4Pack has shape (2, 2), expected"},
     {kPack, {{"weightInt4Pack", {ACL_INT32, {2, 8}}}}, "weightInt4Pack has shape (2, 8), expected"},
 };
-
-void expect_refusals(const Refusal* rows, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    const Refusal& row = rows[i];
-    int tried = 0;
-    for (const Function& function : functions_of(row.name)) {
-      if (!function.takes(row.changes)) continue;
-      SCOPED_TRACE(function.name() + ", row " + std::to_string(i));
-      aclnnStatus code = 161002;
-      if (row.kind == Kind::shape) code = function.shape_code;
-      if (row.kind == Kind::attribute) code = function.attribute_code;
-      expect_refused(Call(function, row.changes), code, row.text);
-      ++tried;
-    }
-    EXPECT_GT(tried, 0) << row.name << ", row " << i;
-  }
-}
-template <size_t count>
-void expect_refusals(const Refusal (&rows)[count]) {
-  expect_refusals(rows, count);
-}
-
-using Refusals = OnDevice;
 
 TEST_F(Refusals, OfDynamicQuant) { expect_refusals(kDynamicQuantRows); }
 TEST_F(Refusals, OfDynamicBlockQuant) { expect_refusals(kBlockRows); }

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import _codes
-from ..elements import Elements, Small, elements_of
+from ..elements import Elements, Rounding, Small, elements_of
 from ..results import TieTest
 from .arithmetic import Floats
 from .edges import Edges, edges_of
@@ -22,14 +22,20 @@ BIAS, NOT_FINITE = 127, 255
 
 
 @dataclass(frozen=True, eq=False)
-class Floored(Small):
-    """Small floats to which numbers are rounded down: each begins at its value, with no ties."""
+class Directed(Small):
+    """Small floats to which numbers are rounded in a direction, with no ties."""
+
+    direction: Rounding = np.floor
+    """Of whole numbers: down, up or towards zero."""
 
     def ties(self, codes: Array) -> tuple[Float64, Float64]:
         """Return from where to where numbers are rounded to some elements."""
-        values, (_, above) = self.values(codes), self.neighbours(codes)
-        low = np.where(values == self.limits[0], -np.inf, values)
-        return low, np.where(values == self.limits[1], np.inf, above)
+        values, (below, above) = self.values(codes), self.neighbours(codes)
+        over, under = np.where(values >= 0, 0.5, -0.5), np.where(values <= 0, -0.5, 0.5)
+        low = np.where(self.direction(under) > under, below, values)
+        high = np.where(self.direction(over) < over, above, values)
+        low = np.where(values == self.limits[0], -np.inf, low)
+        return low, np.where(values == self.limits[1], np.inf, high)
 
     def tie(self, value: Float64, actual: Array, golden: Array, *terms: Float64) -> TieTest:
         """Return the test of numbers against where elements begin; no rounding explains these."""
@@ -166,7 +172,7 @@ class BlockModel(Model):
         self.round_mode = self.inputs["round_mode"]
         if self.round_mode == "floor":
             own = {f.name: getattr(self.format, f.name) for f in fields(self.format)}
-            self.format = Floored(**own)
+            self.format = Directed(**own)
 
     def number_of(self, output: int) -> int:
         """Return by which of its blocks an output is."""

@@ -80,6 +80,9 @@ OPERATORS = {
             _BRANCHES,
         ),
         (ops.npu_quantize, "quantize.Quantize", "self scales zero_points", {"y": "codes"}),
+        (ops.npu_swiglu, "glu.Swiglu", "self", {"y": "values"}),
+        (ops.npu_swiglu_quant, "swiglu_quant.SwigluQuant", "x", _GROUPED),
+        (ops.npu_dequant_swiglu_quant, "dequant_swiglu_quant.DequantSwigluQuant", "x", _GROUPED),
         (ops.npu_anti_mx_quant, "anti_mx_quant.AntiMxQuant", "x mxscale", {"y": "values"}),
         (ops.npu_anti_quant, "anti_quant.AntiQuant", "x scale", {"y": "values"}),
         (

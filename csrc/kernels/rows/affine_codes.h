@@ -41,13 +41,21 @@ class Weights {
   }
   Weights(const Weights&) = delete;
 
+  // One value for all where there is none.
+  NPU_QUANT_INLINE void fill_in(int w, float value) {
+    if (at[w].values == nullptr) spread(w, value);
+  }
+
   Weight at[count];
 
  private:
-  NPU_QUANT_INLINE void copy(int w, const Unaligned<float>* values, int64_t n) {
-    store_tile(copies_[w], tile_of(broadcast(values->value)));
-    std::memcpy(copies_[w], values, static_cast<size_t>(n) * sizeof(float));
+  NPU_QUANT_INLINE void spread(int w, float value) {
+    store_tile(copies_[w], tile_of(broadcast(value)));
     at[w] = {unaligned(copies_[w]), 0};
+  }
+  NPU_QUANT_INLINE void copy(int w, const Unaligned<float>* values, int64_t n) {
+    spread(w, values->value);
+    std::memcpy(copies_[w], values, static_cast<size_t>(n) * sizeof(float));
   }
 
   alignas(64) float copies_[count][kTile];
@@ -57,6 +65,7 @@ class Weights {
 struct Affine {
   Format format;
   bool divides, has_steps;
+  Rounding rounding = Rounding::to_even;  // of float4
 };
 
 // The codes of tiles in memory order, of which `by` are the weights from element i on.
@@ -80,7 +89,7 @@ struct FormulaCodes {
     if (affine.format == Format::int8)
       put_with_zero_for_nan<Int8>(reinterpret_cast<int8_t*>(y), q, stores);
     else
-      SmallCode::put(affine.format, reinterpret_cast<uint8_t*>(y), q, stores);
+      SmallCode::put(affine.format, reinterpret_cast<uint8_t*>(y), q, stores, affine.rounding);
   }
 };
 

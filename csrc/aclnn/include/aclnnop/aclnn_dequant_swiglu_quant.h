@@ -1,0 +1,56 @@
+// Integers made into values again, the gated linear unit of the halves of x's last axis, quantized:
+//
+//   v = (x + bias) * weightScale * activationScale       of INT32; bias INT32, the sum wraps; else
+//       x * weightScale * activationScale + bias
+//   o = a / (1 + exp(-a)) * b        activateLeft: a is the first half of v, b the second; else the
+//                                    other way round
+//   "static":   y = encode(o / quantScale + quantOffset)                    scaleOut: 0
+//   "dynamic":  o = o * quantScale, scale = max |o| / greatest over a row, y = encode(o / scale)
+//
+// encode: to nearest even, saturated, NaN 0. Rows behind the last group: all 0. greatest: 127 of
+// INT8, 448 of FLOAT8_E4M3FN, 57344 of FLOAT8_E5M2, 32768 of HIFLOAT8, 6 of FLOAT4_E2M1, 1.75 of
+// FLOAT4_E1M2.
+//
+// x                        INT32, FLOAT16 or BF16, rank 2 to 8; the last axis 2 H, a multiple of 4
+//                          for FLOAT4
+// weightScaleOptional      INT32 x: FLOAT of shape (G, 2 H), of G groups of rows, or (2 H,) where G
+//                          is 1; else NULL
+// activationScaleOptional  NULL or, of INT32 x, FLOAT with an element for each row
+// biasOptional             NULL or, of INT32 x, INT32, FLOAT, FLOAT16 or BF16 of
+//                          weightScaleOptional's shape
+// quantScaleOptional       NULL, or FLOAT of shape (G, H) or (G,), or (H,) where G is 1
+// quantOffsetOptional      NULL, or with "static" FLOAT of such a shape
+// groupIndexOptional       NULL: one group, or INT64 of shape (G,): how many rows each group has
+// quantModeOptional        "static", which NULL means too, or "dynamic"
+// yOut                     INT8, FLOAT8, HIFLOAT8 or FLOAT4, of x's shape but H; FLOAT4 is
+// contiguous scaleOut                 FLOAT, of x's shape without its last axis
+#ifndef NPU_QUANT_ACLNNOP_ACLNN_DEQUANT_SWIGLU_QUANT_H_
+#define NPU_QUANT_ACLNNOP_ACLNN_DEQUANT_SWIGLU_QUANT_H_
+
+#include "../aclnn/aclnn_base.h"
+#include "aclnn_util.h"
+
+extern "C" {
+
+// Checks the arguments, makes an executor and sets *workspaceSize to 0. A failure sets neither.
+//
+// Codes: 0; 161001 a NULL that must not be; 161002 an argument that does not fit.
+ACLNN_API aclnnStatus aclnnDequantSwigluQuantGetWorkspaceSize(
+    const aclTensor* x, const aclTensor* weightScaleOptional,
+    const aclTensor* activationScaleOptional, const aclTensor* biasOptional,
+    const aclTensor* quantScaleOptional, const aclTensor* quantOffsetOptional,
+    const aclTensor* groupIndexOptional, bool activateLeft, char* quantModeOptional,
+    const aclTensor* yOut, const aclTensor* scaleOut, uint64_t* workspaceSize,
+    aclOpExecutor** executor);
+
+// Computes, in the order of the stream, and consumes the executor unless it is repeatable.
+//
+// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data that its block does not
+// hold, groupIndexOptional with a value that does not fit; 361001 an unknown stream; 561000 an
+// executor that was consumed or is another operator's.
+ACLNN_API aclnnStatus aclnnDequantSwigluQuant(void* workspace, uint64_t workspaceSize,
+                                              aclOpExecutor* executor, aclrtStream stream);
+
+}  // extern "C"
+
+#endif  // NPU_QUANT_ACLNNOP_ACLNN_DEQUANT_SWIGLU_QUANT_H_

@@ -1,0 +1,181 @@
+// aclnnSwiGlu: npu_swiglu. aclnnSwiGluQuant, V2: npu_swiglu_quant. aclnnDequantSwigluQuant, V2:
+// npu_dequant_swiglu_quant.
+#include "ops/swiglu.h"
+
+#include "aclnn/src/executor.h"
+#include "aclnnop/aclnn_dequant_swiglu_quant.h"
+#include "aclnnop/aclnn_dequant_swiglu_quant_v2.h"
+#include "aclnnop/aclnn_swi_glu.h"
+#include "aclnnop/aclnn_swi_glu_quant.h"
+#include "aclnnop/aclnn_swi_glu_quant_v2.h"
+#include "ops/dequant_swiglu_quant.h"
+#include "ops/swiglu_quant.h"
+
+namespace npu_quant::aclnn {
+namespace {
+
+constexpr std::initializer_list<OtherName> kGluNames = {{"quant_mode", "quantModeOptional"},
+                                                        {"round_mode", "roundModeOptional"}};
+constexpr Format kIntegersOfGlu[] = {Format::int8, Format::int4};
+constexpr Format kCodesOfGlu[] = {Format::int8,          Format::hifloat8,    Format::float8_e5m2,
+                                  Format::float8_e4m3fn, Format::float4_e2m1, Format::float4_e1m2};
+
+constexpr Function kSwiGlu{.name = "aclnnSwiGlu"};
+constexpr Function glu_function(const char* name, std::span<const Format> codes) {
+  return {.name = name, .other_names = kGluNames, .codes = codes};
+}
+constexpr Function kSwiGluQuant = glu_function("aclnnSwiGluQuant", kIntegersOfGlu);
+constexpr Function kSwiGluQuantV2 = glu_function("aclnnSwiGluQuantV2", kIntegersOfGlu);
+constexpr Function kDequantSwiglu = glu_function("aclnnDequantSwigluQuant", kCodesOfGlu);
+constexpr Function kDequantSwigluV2 = glu_function("aclnnDequantSwigluQuantV2", kCodesOfGlu);
+
+// The place of a word among those that an attribute may be; NULL is the first.
+template <size_t count>
+int64_t take_word(Executor& call, const char* attribute, const char* word,
+                  const char* const (&words)[count]) {
+  if (word == nullptr) return 0;
+  const auto* const found = std::find(words, words + count, std::string_view(word));
+  if (found != words + count) return found - words;
+  call.fail(Fault::attribute, attribute, {"is ", quoted(word)},
+            {"expected ", joined(words, [](const char* one) { return quoted(one); }, " or ")});
+  return 0;
+}
+int64_t take_quant_mode(Executor& call, const char* word) {
+  static constexpr const char* kWords[] = {"static", "dynamic"};
+  return take_word(call, "quantModeOptional", word, kWords);
+}
+int64_t take_round_mode(Executor& call, const char* word) {
+  static constexpr const char* kWords[] = {"rint", "round", "floor", "ceil", "trunc"};
+  return take_word(call, "roundModeOptional", word, kWords);
+}
+
+struct SwiGluQuantCall : Call<SwigluQuant> {
+  using Call::Call;
+
+  void set(const aclTensor* x, const aclTensor* smooth_scales, const aclTensor* offsets,
+           const aclTensor* group_index, bool activate_left, const char* quant_mode) {
+    input("x", x, op.x);
+    optional_input("smoothScalesOptional", smooth_scales, op.smooth_scales);
+    optional_input("offsetsOptional", offsets, op.offsets);
+    optional_input("groupIndexOptional", group_index, op.group_index);
+    op.activate_left = activate_left;
+    op.quant_mode = take_quant_mode(*this, quant_mode);
+  }
+  void set_outputs(const aclTensor* y, const aclTensor* scale) {
+    output("yOut", y, outputs[op.kY]);
+    output("scaleOut", scale, outputs[op.kScale]);
+  }
+};
+
+struct DequantSwigluQuantCall : Call<DequantSwigluQuant> {
+  using Call::Call;
+
+  void set(const aclTensor* x, const aclTensor* weight_scale, const aclTensor* activation_scale,
+           const aclTensor* bias, const aclTensor* quant_scale, const aclTensor* quant_offset,
+           const aclTensor* group_index) {
+    input("x", x, op.x);
+    optional_input("weightScaleOptional", weight_scale, op.weight_scale);
+    optional_input("activationScaleOptional", activation_scale, op.activation_scale);
+    optional_input("biasOptional", bias, op.bias);
+    optional_input("quantScaleOptional", quant_scale, op.quant_scale);
+    optional_input("quantOffsetOptional", quant_offset, op.quant_offset);
+    optional_input("groupIndexOptional", group_index, op.group_index);
+  }
+  void set_modes(bool activate_left, const char* quant_mode) {
+    op.activate_left = activate_left;
+    op.quant_mode = take_quant_mode(*this, quant_mode);
+  }
+  void set_outputs(const aclTensor* y, const aclTensor* scale) {
+    output("yOut", y, outputs[op.kY]);
+    output("scaleOut", scale, outputs[op.kScale]);
+  }
+};
+
+}  // namespace
+}  // namespace npu_quant::aclnn
+
+using namespace npu_quant;
+using namespace npu_quant::aclnn;
+
+aclnnStatus aclnnSwiGluGetWorkspaceSize(const aclTensor* x, int64_t dim, const aclTensor* out,
+                                        uint64_t* workspaceSize, aclOpExecutor** executor) {
+  return plan<Call<Swiglu>>(kSwiGlu, workspaceSize, executor, [&](auto& call) {
+    call.input("x", x, call.op.self);
+    call.op.dim = dim;
+    call.output("out", out, call.outputs[Swiglu::kY]);
+  });
+}
+
+aclnnStatus aclnnSwiGluQuantGetWorkspaceSize(const aclTensor* x,
+                                             const aclTensor* smoothScalesOptional,
+                                             const aclTensor* offsetsOptional,
+                                             const aclTensor* groupIndexOptional, bool activateLeft,
+                                             char* quantModeOptional, const aclTensor* yOut,
+                                             const aclTensor* scaleOut, uint64_t* workspaceSize,
+                                             aclOpExecutor** executor) {
+  return plan<SwiGluQuantCall>(kSwiGluQuant, workspaceSize, executor, [&](auto& call) {
+    call.set(x, smoothScalesOptional, offsetsOptional, groupIndexOptional, activateLeft,
+             quantModeOptional);
+    call.set_outputs(yOut, scaleOut);
+    call.op.dst_type = call.codes_of(call.outputs[SwigluQuant::kY]);
+  });
+}
+
+aclnnStatus aclnnSwiGluQuantV2GetWorkspaceSize(
+    const aclTensor* x, const aclTensor* smoothScalesOptional, const aclTensor* offsetsOptional,
+    const aclTensor* groupIndexOptional, bool activateLeft, char* quantModeOptional,
+    int64_t groupListType, int64_t dstType, const aclTensor* yOut, const aclTensor* scaleOut,
+    uint64_t* workspaceSize, aclOpExecutor** executor) {
+  return plan<SwiGluQuantCall>(kSwiGluQuantV2, workspaceSize, executor, [&](auto& call) {
+    call.set(x, smoothScalesOptional, offsetsOptional, groupIndexOptional, activateLeft,
+             quantModeOptional);
+    call.op.group_list_type = groupListType;
+    call.set_outputs(yOut, scaleOut);
+    call.op.dst_type = call.codes_of(call.outputs[SwigluQuant::kY], dstType);
+  });
+}
+
+aclnnStatus aclnnDequantSwigluQuantGetWorkspaceSize(
+    const aclTensor* x, const aclTensor* weightScaleOptional,
+    const aclTensor* activationScaleOptional, const aclTensor* biasOptional,
+    const aclTensor* quantScaleOptional, const aclTensor* quantOffsetOptional,
+    const aclTensor* groupIndexOptional, bool activateLeft, char* quantModeOptional,
+    const aclTensor* yOut, const aclTensor* scaleOut, uint64_t* workspaceSize,
+    aclOpExecutor** executor) {
+  return plan<DequantSwigluQuantCall>(kDequantSwiglu, workspaceSize, executor, [&](auto& call) {
+    call.set(x, weightScaleOptional, activationScaleOptional, biasOptional, quantScaleOptional,
+             quantOffsetOptional, groupIndexOptional);
+    call.set_modes(activateLeft, quantModeOptional);
+    call.set_outputs(yOut, scaleOut);
+    call.op.dst_type = call.codes_of(call.outputs[DequantSwigluQuant::kY]);
+  });
+}
+
+aclnnStatus aclnnDequantSwigluQuantV2GetWorkspaceSize(
+    const aclTensor* x, const aclTensor* weightScaleOptional,
+    const aclTensor* activationScaleOptional, const aclTensor* biasOptional,
+    const aclTensor* quantScaleOptional, const aclTensor* quantOffsetOptional,
+    const aclTensor* groupIndexOptional, bool activateLeft, char* quantModeOptional,
+    int64_t dstType, char* roundModeOptional, int64_t activateDim, int64_t swigluMode,
+    double clampLimit, double gluAlpha, double gluBias, const aclTensor* yOut,
+    const aclTensor* scaleOut, uint64_t* workspaceSize, aclOpExecutor** executor) {
+  return plan<DequantSwigluQuantCall>(kDequantSwigluV2, workspaceSize, executor, [&](auto& call) {
+    call.set(x, weightScaleOptional, activationScaleOptional, biasOptional, quantScaleOptional,
+             quantOffsetOptional, groupIndexOptional);
+    call.set_modes(activateLeft, quantModeOptional);
+    call.op.round_mode = take_round_mode(call, roundModeOptional);
+    call.op.activate_dim = activateDim;
+    call.op.swiglu_mode = swigluMode;
+    call.op.clamp_limit = clampLimit;
+    call.op.glu_alpha = gluAlpha;
+    call.op.glu_bias = gluBias;
+    call.set_outputs(yOut, scaleOut);
+    call.op.dst_type = call.codes_of(call.outputs[DequantSwigluQuant::kY], dstType);
+  });
+}
+
+NPU_QUANT_SECOND_PHASE(aclnnSwiGlu, kSwiGlu)
+NPU_QUANT_SECOND_PHASE(aclnnSwiGluQuant, kSwiGluQuant)
+NPU_QUANT_SECOND_PHASE(aclnnSwiGluQuantV2, kSwiGluQuantV2)
+NPU_QUANT_SECOND_PHASE(aclnnDequantSwigluQuant, kDequantSwiglu)
+NPU_QUANT_SECOND_PHASE(aclnnDequantSwigluQuantV2, kDequantSwigluV2)

@@ -1,0 +1,52 @@
+// The kernel of gated linear units: what ops/split/glu_rows.cpp hands over. One definition of
+// run() per target.
+#pragma once
+
+#include "core/dispatch.h"
+#include "core/dtype.h"
+#include "core/rounding.h"
+#include "core/rule.h"
+#include "core/strided.h"
+
+namespace npu_quant {
+
+struct GluKernel {
+  // One of the two halves of rows. What goes with its elements is one value (stride 0), or one for
+  // each element of a row (stride 4), null where there is none; read where x is int32 alone:
+  //   v = (x + integer_bias) * weight_scale * activation_scale + bias
+  struct Half {
+    Strided x;
+    Strided integer_bias, weight_scale, bias;  // int32, float32, float32
+  };
+
+  // What becomes of the rows.
+  enum class Becomes {
+    values,           // of x's dtype
+    codes_by_scales,  // that are given
+    codes_by_amax,    // each row by a scale of its own
+    zeros,            // codes of no value, and scales
+  };
+
+  struct Args {
+    DType dtype;  // of the halves
+    int64_t rows, n;
+    Half gate, factor;         // o = swish(gate) * factor
+    Strided activation_scale;  // float32, one for each row
+    // Of the halves, before: gate = min(gate, limit), factor = clamp(factor, -limit, limit) + bias.
+    bool clamps;
+    float limit, alpha, bias;  // swish(a) = a / (1 + exp(-alpha * a))
+    Becomes becomes;
+    Format codes;
+    Rounding rounding;          // of float4 codes
+    Strided smooth;             // o * smooth
+    Strided scale, zero_point;  // o / scale + zero_point, or o * scale
+    bool divide;                // by the scale
+    Strided y, scales;          // null where not wanted; scales: float32, one for each row
+    Rule rule;
+    bool stream;  // y is to bypass the caches
+  };
+  template <Target target>
+  static void run(const Args& args);
+};
+
+}  // namespace npu_quant

@@ -1,0 +1,197 @@
+#include "ops/split/glu_rows.h"
+
+#include <algorithm>
+
+#include "ops/split/parameter.h"
+#include "ops/split/tiles.h"
+
+namespace npu_quant {
+namespace {
+
+// Where the halves of a last axis begin, and how far their elements are apart.
+struct Halves {
+  int64_t second, stride;
+
+  Halves(int64_t stride_of_all, int64_t n, bool interleaved)
+      : second(interleaved ? stride_of_all : n * stride_of_all),
+        stride(interleaved ? 2 * stride_of_all : stride_of_all) {}
+};
+
+// A parameter as the kernel reads it: values of float32, or the patterns of int32.
+class GroupParameter {
+ public:
+  // Of each group: one value, or one for each of n elements of one half or of two.
+  Status assign(const char* op, TensorView view, int64_t groups, int64_t n, int halves,
+                bool interleaved) {
+    if (!view.present) return {};
+    const int last = view.rank - 1;
+    const int64_t group = last > 0 ? view.strides[0] : 0, stride = view.strides[last];
+    if (view.dtype == DType::int32) view.dtype = DType::float32;
+    is_one_ = last == 0 && view.shape.dims[0] == groups;
+    half_ = n * static_cast<int64_t>(sizeof(float));
+    group_ = is_one_ ? sizeof(float) : halves * half_;
+    if (is_one_) return values_.assign(op, view, {1, {groups}}, &stride);
+    const Halves of(stride, n, interleaved && halves == 2);
+    const int64_t strides[] = {group, of.second, of.stride};
+    return values_.assign(op, view, {3, {groups, halves, n}}, strides);
+  }
+  Strided of(int64_t group, int half = 0) const {
+    if (values_.data() == nullptr) return {};
+    if (is_one_) return {values_.data() + group * group_};
+    return {values_.data() + group * group_ + half * half_, 0, sizeof(float)};
+  }
+
+ private:
+  Parameter values_;
+  bool is_one_ = false;
+  int64_t group_ = 0, half_ = 0;
+};
+
+// A call's tensors and parameters, and what the kernel is told about some of the rows.
+class GluWork {
+ public:
+  explicit GluWork(const GluCall& call)
+      : call_(call),
+        n_(call.x.shape.dims[last()] / 2),
+        halves_(call.x.strides[last()], n_, call.interleaved),
+        of_y_(call.y, call.how.becomes != GluKernel::Becomes::values && is_packed(call.how.codes)),
+        tiles_(half_of(call.x.shape), {of_half(), of_half(), of_y_.data(), of_scales()},
+               {.group_columns = Cut::kAll}, cells()) {}
+
+  Status take_parameters() {
+    const char* const op = call_.op.name;
+    const int64_t groups = call_.groups == nullptr ? 1 : call_.groups->count();
+    const auto assign = [&](GroupParameter& to, const TensorView& view, int halves) {
+      return to.assign(op, view, groups, n_, halves, call_.interleaved);
+    };
+    const bool is_integer = call_.bias->dtype == DType::int32;
+    NPU_QUANT_RETURN_IF_ERROR(assign(weight_scale_, *call_.weight_scale, 2));
+    NPU_QUANT_RETURN_IF_ERROR(assign(is_integer ? integer_bias_ : bias_, *call_.bias, 2));
+    NPU_QUANT_RETURN_IF_ERROR(assign(smooth_, *call_.smooth, 1));
+    NPU_QUANT_RETURN_IF_ERROR(assign(scale_, *call_.scale, 1));
+    NPU_QUANT_RETURN_IF_ERROR(assign(zero_point_, *call_.zero_point, 1));
+    const TensorView& of_rows = *call_.activation_scale;
+    if (!of_rows.present) return {};
+    return activation_scale_.assign(op, of_rows, of_rows.shape, of_rows.strides);
+  }
+
+  void run() const {
+    char* const data[kTensors] = {call_.x.data, call_.x.data + halves_.second, call_.y.data,
+                                  call_.scales.data};
+    tiles_.for_each_part(data, work_bytes(call_.op.bytes(), {&call_.x, &call_.y}),
+                         [&](const Part& part) {
+                           const int64_t last = part.line + part.rows;
+                           for (int64_t row = part.line, end; row < last; row = end) {
+                             const int64_t group = group_of(row);
+                             end = std::min(last, end_of(group));
+                             run_on_active_target<GluKernel>(arguments(part, row, end, group));
+                           }
+                         });
+  }
+
+ private:
+  enum { kFirst, kSecond, kY, kScales, kTensors };
+  using Part = Tiles<kTensors>::Part;
+  static constexpr int64_t kBehind = -1;
+
+  int last() const { return call_.x.rank - 1; }
+  const int64_t* of_half() {
+    std::copy_n(call_.x.strides, kMaxRank, of_half_);
+    of_half_[last()] = halves_.stride;
+    return of_half_;
+  }
+  const int64_t* of_scales() {
+    std::copy_n(call_.scales.strides, kMaxRank, of_scales_);
+    of_scales_[last()] = 0;
+    return of_scales_;
+  }
+  Cells<kTensors> cells() const {
+    Cells<kTensors> cells;
+    if (of_y_.item() > 0) cells.of[kY] = {.columns = kPackedCodes, .packed_item = of_y_.item()};
+    return cells;
+  }
+
+  int64_t group_of(int64_t row) const {
+    if (call_.groups == nullptr) return 0;
+    return row < call_.groups->end_of(call_.groups->count() - 1) ? call_.groups->group_of(row)
+                                                                 : kBehind;
+  }
+  int64_t end_of(int64_t group) const {
+    return call_.groups == nullptr || group == kBehind ? INT64_MAX : call_.groups->end_of(group);
+  }
+
+  GluKernel::Args arguments(const Part& part, int64_t row, int64_t end, int64_t group) const {
+    const auto at = [&](int tensor) { return part.at[tensor].from(row - part.line, 0); };
+    GluKernel::Args args = call_.how;
+    args.dtype = call_.x.dtype;
+    args.rows = end - row;
+    args.n = part.n;
+    const int gate = call_.gate_first ? 0 : 1;
+    args.gate.x = at(gate);
+    args.factor.x = at(1 - gate);
+    args.y = at(kY);
+    args.scales = at(kScales);
+    args.rule = call_.op.rule;
+    args.stream = worth_streaming(call_.op.bytes());
+    if (char* const of_rows = activation_scale_.data(); of_rows != nullptr)
+      args.activation_scale = {of_rows + row * int64_t{sizeof(float)}, sizeof(float)};
+    if (group == kBehind) {
+      args.becomes = call_.behind;
+      return args;
+    }
+    take_weights(group, gate, args.gate);
+    take_weights(group, 1 - gate, args.factor);
+    args.smooth = smooth_.of(group);
+    args.scale = scale_.of(group);
+    args.zero_point = zero_point_.of(group);
+    return args;
+  }
+  void take_weights(int64_t group, int half, GluKernel::Half& of) const {
+    of.integer_bias = integer_bias_.of(group, half);
+    of.weight_scale = weight_scale_.of(group, half);
+    of.bias = bias_.of(group, half);
+  }
+
+  const GluCall& call_;
+  const int64_t n_;
+  const Halves halves_;
+  const CodeStrides of_y_;
+  int64_t of_half_[kMaxRank], of_scales_[kMaxRank];
+  const Tiles<kTensors> tiles_;
+  GroupParameter integer_bias_, weight_scale_, bias_, smooth_, scale_, zero_point_;
+  Parameter activation_scale_;
+};
+
+}  // namespace
+
+Status run_glu(const GluCall& call) {
+  GluWork work(call);
+  NPU_QUANT_RETURN_IF_ERROR(work.take_parameters());
+  work.run();
+  return {};
+}
+
+Shape half_of(Shape shape) {
+  shape.dims[shape.rank - 1] /= 2;
+  return shape;
+}
+
+Shape rows_of(Shape shape) {
+  --shape.rank;
+  return shape;
+}
+
+Status GroupShapes::check(const char* argument, const TensorView& view) const {
+  if (!view.present) return {};
+  const Shape all{2, {groups, width}}, row{1, {width}}, each{1, {groups}};
+  const bool may_be_row = groups == 1;
+  if (view.shape == all || (may_be_row && view.shape == row) || (one_each && view.shape == each))
+    return {};
+  Text allowed{"expected ", all};
+  if (may_be_row) allowed += {one_each ? ", " : " or ", row};
+  if (one_each) allowed += {" or ", each};
+  allowed += {": ", groups, groups == 1 ? " group, " : " groups, ", width, " ", of_width};
+  return wrong_shape(op, argument, view, allowed);
+}
+
+}  // namespace npu_quant
