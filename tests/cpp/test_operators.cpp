@@ -7,6 +7,7 @@
 #include <set>
 
 #include "op_checks.h"
+#include "ops/add_rms_norm.h"
 #include "ops/add_rms_norm_dynamic_quant.h"
 #include "ops/add_rms_norm_quant.h"
 #include "ops/anti_mx_quant.h"
@@ -90,6 +91,8 @@ std::vector<Row> quantizers() {
       {op<DynamicMxQuantWithDualAxis>(), {x}},
       {op<DynamicBlockMxQuant>(), {x}},
       {op<GroupedDynamicMxQuant>(), {x, ends}},
+      {op<AddRmsNorm>(), {x, x, row}},
+      {op<AddRmsNorm>(false), {x, channels}},
       {op<AddRmsNormQuant>(), {x, x, row, channels, zeros, row, channels, zeros}},
       {op<AddRmsNormQuant>(true), {x, x, row, channels, zeros, row, channels, zeros}},
       {op<AddRmsNormDynamicQuant>(), {x, x, row, row, row, row}},
