@@ -82,6 +82,7 @@ SIGNATURES = {
     "npu_anti_quant": "(x, scale, *, offset=None, dst_dtype=None, src_dtype=None)",
     "npu_anti_mx_quant": "(x, mxscale, *, axis=-1, dst_type=15, src_type=292)",
     "npu_convert_weight_to_int4pack": "(weight, inner_k_tiles=0)",
+    "npu_dequant_bias": "(x, weight_scale, activation_scale, bias, *, output_dtype=None)",
     "npu_dtype_cast": "(self, dtype, input_dtype=None)",
     "npu_trans_quant_param": "(scale, offset=None, round_mode=0)",
     "npu_rms_norm_quant": "(x, gamma, beta, scale, offset, epsilon=1e-06, *, dst_dtype=None)",
@@ -90,6 +91,7 @@ SIGNATURES = {
     "npu_add_rms_norm_dynamic_quant": "(x1, x2, gamma, *, smooth_scale1=None, smooth_scale2=None, "
     "beta=None, epsilon=1e-06, output_mask=None, y_dtype=None)",
     "npu_rms_norm_dynamic_quant": "(x, gamma, *, smooth_scale=None, beta=None, epsilon=1e-06)",
+    "npu_group_quant": "(x, scale, group_index, *, offset=None, dst_dtype=None)",
     "npu_quantize": "(self, scales, zero_points, dtype, axis=1, div_mode=True)",
     "fake_quantize_per_tensor_affine": "(self, scale, zero_point, quant_min, quant_max)",
     "fake_quantize_per_tensor_affine_cachemask": "(self, scale, zero_point, quant_min, quant_max)",

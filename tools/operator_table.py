@@ -87,6 +87,7 @@ ROWS: dict[str, Callable[[str], Any]] = {
         X, GROUPS, dst_type=f
     ),
     "npu_quantize": codes,
+    "npu_group_quant": lambda f: ops.npu_group_quant(X, X[:1], GROUPS, dst_dtype=f),
     "npu_anti_quant": lambda f: ops.npu_anti_quant(codes(f), ONE, src_dtype=f),
     "npu_anti_mx_quant": anti_mx,
     "npu_add_rms_norm_quant": lambda f: ops.npu_add_rms_norm_quant(
@@ -97,6 +98,7 @@ ROWS: dict[str, Callable[[str], Any]] = {
     ),
     "npu_rms_norm_quant": lambda f: ops.npu_rms_norm_quant(X, X[0], X[0], ONE, ONE, dst_dtype=f),
     "npu_rms_norm_dynamic_quant": norms,
+    "npu_dequant_bias": without_codes,
     "npu_dtype_cast": lambda f: ops.npu_dtype_cast(X, f),
     "npu_convert_weight_to_int4pack": packed,
     "npu_trans_quant_param": without_codes,

@@ -13,12 +13,14 @@
 #include "ops/anti_quant.h"
 #include "ops/ascend_quant.h"
 #include "ops/convert_weight_to_int4pack.h"
+#include "ops/dequant_bias.h"
 #include "ops/dtype_cast.h"
 #include "ops/dynamic_block_mx_quant.h"
 #include "ops/dynamic_block_quant.h"
 #include "ops/dynamic_mx_quant.h"
 #include "ops/dynamic_quant.h"
 #include "ops/fake_quantize.h"
+#include "ops/group_quant.h"
 #include "ops/grouped_dynamic_block_quant.h"
 #include "ops/grouped_dynamic_mx_quant.h"
 #include "ops/quantize_val.h"
@@ -95,8 +97,10 @@ std::vector<Row> operators() {
       {op<RmsNormDynamicQuant>(), {x, row, row, {DType::float16, {1, 4}}}},
       {op<Quantize>(), {x, channels, zeros}},
       {op<AscendQuant>("v3", AscendQuant::Version::v3), {x, row, row}},
+      {op<GroupQuant>(), {x, {DType::float32, {1, 4}}, ends, one}},
       {op<AntiQuant>(), {codes, channels, channels}},
       {op<AntiMxQuant>(), {bytes, {DType::uint8, {4, 1, 2}}}},
+      {op<DequantBias>(), {{DType::int32, {4, 4}}, channels, channels, zeros}},
       {op<DtypeCast>(), {x}},
       {op<TransQuantParam>(), {channels, channels}},
       {op<ConvertWeightToInt4pack>(), {{DType::int32, {4, 8}}}},

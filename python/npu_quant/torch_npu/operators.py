@@ -41,6 +41,9 @@ _SCHEMAS = """
     npu_quantize(Tensor self, Tensor scales, Tensor? zero_points, int dtype, int axis=1,
         bool div_mode=True) -> Tensor
 
+    npu_group_quant(Tensor x, Tensor scale, Tensor group_index, *, Tensor? offset=None,
+        ScalarType? dst_dtype=None) -> Tensor
+
     npu_anti_quant(Tensor x, Tensor scale, *, Tensor? offset=None, int? dst_dtype=None,
         int? src_dtype=None) -> Tensor
 
@@ -66,6 +69,9 @@ _SCHEMAS = """
 
     npu_rms_norm_dynamic_quant(Tensor x, Tensor gamma, *, Tensor? smooth_scale=None,
         Tensor? beta=None, float epsilon=1e-06) -> (Tensor, Tensor)
+
+    npu_dequant_bias(Tensor x, Tensor weight_scale, Tensor? activation_scale, Tensor? bias, *,
+        ScalarType? output_dtype=None) -> Tensor
 
     npu_dtype_cast(Tensor self, int dtype, int? input_dtype=None) -> Tensor
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <ostream>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -67,7 +68,7 @@ struct Function {
 };
 inline void PrintTo(const Function& function, std::ostream* stream) { *stream << function.name(); }
 
-// All twenty-two.
+// All twenty-four.
 const std::vector<Function>& all_functions();
 // The versions of a function, or one of them: "aclnnFoo", "aclnnFooV1".
 std::vector<Function> functions_of(const std::string& name);
@@ -90,6 +91,14 @@ class Call {
  private:
   Function function_;
 };
+
+// Other arguments than a function's own, and their results by hand. It counts for all versions that
+// have what it changes.
+struct Vector {
+  const char* family;
+  Parameters changes;
+};
+void expect_values(aclrtStream stream, std::span<const Vector> rows);  // on every target
 
 // The tensor of a parameter; an output's holds 77 everywhere.
 Tensor tensor_of(const Parameter& parameter);

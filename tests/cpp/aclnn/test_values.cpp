@@ -11,12 +11,6 @@ Parameters with(Parameters some, const Parameters& more) {
   return some;
 }
 
-// It counts for all versions of a function that have what it changes.
-struct Vector {
-  const char* family;
-  Parameters changes;
-};
-
 using Parameter = testing::Parameter;
 
 const Given kRow{ACL_FLOAT16, {1, 8}, {0, 1, -2, 4, -0.0f, 0.5f, 3, -4}};
@@ -367,25 +361,6 @@ const Vector kWordVectors[] = {
 };
 
 using Values = OnDevice;
-
-template <size_t count>
-void expect_values(aclrtStream stream, const Vector (&rows)[count]) {
-  for (const Vector& row : rows) {
-    int tried = 0;
-    for (const Function& function : functions_of(row.family)) {
-      if (!function.takes(row.changes)) continue;
-      SCOPED_TRACE(function.name() + ", row " + std::to_string(&row - rows));
-      on_every_target([&] {
-        SCOPED_TRACE(name_of(active_target()));
-        const Call call(function, row.changes);
-        EXPECT_EQ(run(stream, function.phase2, call), 0);
-        call.expect_results();
-      });
-      ++tried;
-    }
-    EXPECT_GT(tried, 0) << row.family << ", row " << &row - rows;
-  }
-}
 
 TEST_F(Values, OfDynamicQuant) { expect_values(stream, kDynamicQuantVectors); }
 TEST_F(Values, OfDynamicBlockQuant) { expect_values(stream, kDynamicBlockQuantVectors); }

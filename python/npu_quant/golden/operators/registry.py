@@ -76,8 +76,10 @@ OPERATORS = {
             _BRANCHES,
         ),
         (ops.npu_quantize, "quantize.Quantize", "self scales zero_points", {"y": "codes"}),
+        (ops.npu_group_quant, "quantize.GroupQuant", "x scale group_index", {"y": "codes"}),
         (ops.npu_anti_mx_quant, "anti_mx_quant.AntiMxQuant", "x mxscale", {"y": "values"}),
         (ops.npu_anti_quant, "anti_quant.AntiQuant", "x scale", {"y": "values"}),
+        (ops.npu_dequant_bias, "dequant_bias.DequantBias", "x weight_scale", {"y": "values"}),
         (
             ops.npu_convert_weight_to_int4pack,
             "convert_weight_to_int4pack.ConvertWeightToInt4pack",
