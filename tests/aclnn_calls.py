@@ -62,6 +62,8 @@ PROTOTYPES = {
     "aclnnAscendQuantV3": "TTTbswwT",
     "aclnnAscendAntiQuant": "TTTibT",
     "aclnnAntiMxQuant": "TTiiT",
+    "aclnnInplaceQuantScatter": "TTTTTiii",
+    "aclnnInplaceQuantScatterV2": "TTTTTiiis",
     "aclnnTransQuantParamV2": "TTT",
     "aclnnTransQuantParamV3": "TTiT",
     "aclnnConvertWeightToINT4Pack": "TT",

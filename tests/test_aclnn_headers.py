@@ -18,7 +18,7 @@ OPERATORS = """
     dynamic_mx_quant_v2 dynamic_mx_quant_v3 dynamic_mx_quant_with_dual_axis dynamic_mx_quant_with_dual_axis_v2
     add_rms_norm_quant add_rms_norm_quant_v2 ascend_quant ascend_quant_v3
     ascend_anti_quant anti_mx_quant trans_quant_param_v2 trans_quant_param_v3
-    convert_weight_to_int4_pack
+    convert_weight_to_int4_pack quant_scatter quant_scatter_v2
 """
 HEADERS = ["acl/acl.h", "acl/acl_base.h", "acl/acl_rt.h", "aclnn/acl_meta.h", "aclnn/aclnn_base.h"]
 HEADERS += ["aclnnop/aclnn_util.h", "opdev/op_errno.h"]
@@ -276,6 +276,8 @@ FIRST_PHASES = """
     AscendQuantV3(T, T, T, bool, const char*, int32_t, int32_t, T)
     AscendAntiQuant(T, T, T, int64_t, bool, T)
     AntiMxQuant(T, T, int64_t, int64_t, T)
+    InplaceQuantScatter(O, T, T, T, T, int64_t, int64_t, int64_t)
+    InplaceQuantScatterV2(O, T, T, T, T, int64_t, int64_t, int64_t, const char*)
     TransQuantParamV2(T, T, T)
     TransQuantParamV3(T, T, int64_t, T)
     ConvertWeightToINT4Pack(T, O)

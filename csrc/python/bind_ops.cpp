@@ -14,6 +14,7 @@
 #include "ops/fake_quantize.h"
 #include "ops/grouped_dynamic_block_quant.h"
 #include "ops/grouped_dynamic_mx_quant.h"
+#include "ops/quant_scatter.h"
 #include "ops/quantize.h"
 #include "ops/rms_norm.h"
 #include "ops/trans_quant_param.h"
@@ -54,6 +55,11 @@ void define_op(py::module_& module, Gives gives) {
 template <class Operator>
 Operator made() {
   return Operator();
+}
+
+template <QuantScatter::Into into>
+QuantScatter quant_scatter() {
+  return QuantScatter(into);
 }
 
 using Form = FakeQuantize::Form;
@@ -144,6 +150,8 @@ void bind_ops(py::module_& module) {
   define_op<&made<RmsNormDynamicQuant>>(module, Gives::several);
   define_op<&made<AddRmsNormDynamicQuant>>(module, Gives::several);
   define_op<&made<Quantize>>(module, Gives::one);
+  define_op<&quant_scatter<QuantScatter::Into::copy>>(module, Gives::one);
+  define_op<&quant_scatter<QuantScatter::Into::self>>(module, Gives::one);
   define_op<&made<AntiQuant>>(module, Gives::one);
   define_op<&made<AntiMxQuant>>(module, Gives::one);
   define_op<&made<DtypeCast>>(module, Gives::one);

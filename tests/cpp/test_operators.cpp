@@ -21,6 +21,7 @@
 #include "ops/fake_quantize.h"
 #include "ops/grouped_dynamic_block_quant.h"
 #include "ops/grouped_dynamic_mx_quant.h"
+#include "ops/quant_scatter.h"
 #include "ops/quantize_val.h"
 #include "ops/rms_norm.h"
 #include "ops/trans_quant_param.h"
@@ -70,6 +71,8 @@ std::unique_ptr<Op> with_switch() {
   return op;
 }
 
+const Array kCache{DType::int8, {1, 3, 4}}, kUpdates{DType::float16, {1, 2, 4}};
+
 std::vector<Row> operators() {
   const Array x{DType::float16, {4, 4}}, channels{DType::float32, {4}}, ends{DType::int32, {1}},
       zeros{DType::int32, {4}}, row{DType::float16, {4}}, one{DType::float32, {1}},
@@ -93,6 +96,7 @@ std::vector<Row> operators() {
       {op<RmsNormQuant>(), {x, row, row, channels, zeros}},
       {op<RmsNormQuantV2>(), {x, row, channels, zeros, row}},
       {op<RmsNormDynamicQuant>(), {x, row, row, {DType::float16, {1, 4}}}},
+      {op<QuantScatter>(QuantScatter::Into::self), {kCache, ends, kUpdates, channels, zeros}},
       {op<Quantize>(), {x, channels, zeros}},
       {op<AscendQuant>("v3", AscendQuant::Version::v3), {x, row, row}},
       {op<AntiQuant>(), {codes, channels, channels}},

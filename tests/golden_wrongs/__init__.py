@@ -37,9 +37,9 @@ class Wrong(NamedTuple):
 
 def every() -> Iterator[Wrong]:
     """Return those of all operators."""
-    from . import fake, given, norm, norm_siblings, words
+    from . import fake, given, norm, norm_siblings, scatter, words
 
-    for module in (given, fake, norm, norm_siblings, words):
+    for module in (given, fake, norm, norm_siblings, scatter, words):
         yield from module.wrongs()
 
 

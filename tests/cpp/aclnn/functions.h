@@ -35,6 +35,7 @@ struct Parameter {
 
   bool is_output() const {
     return name == "y" || name == "out" || name == "mask" || name == "weightInt4Pack" ||
+           name == "selfRef" ||  // also an input
            (name.size() > 3 && name.compare(name.size() - 3, 3, "Out") == 0);
   }
 
@@ -67,7 +68,7 @@ struct Function {
 };
 inline void PrintTo(const Function& function, std::ostream* stream) { *stream << function.name(); }
 
-// All twenty-two.
+// All twenty-four.
 const std::vector<Function>& all_functions();
 // The versions of a function, or one of them: "aclnnFoo", "aclnnFooV1".
 std::vector<Function> functions_of(const std::string& name);

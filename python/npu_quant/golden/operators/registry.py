@@ -27,6 +27,8 @@ _CHANNEL_ARRAYS = "self scale zero_point"
 _NORM_ARRAYS = "x1 x2 gamma scales1 zero_points1"
 _NORM = {"y1": "codes", "y2": "codes", "x": "values"}
 _RMS_NORM = "rms_norm_quant.RmsNormQuant"
+_SCATTER = "quant_scatter.QuantScatter"
+_SCATTER_ARRAYS = "self indices updates quant_scales"
 _BRANCHES = {
     "y1": "codes",
     "y2": "codes",
@@ -75,6 +77,8 @@ OPERATORS = {
             "x1 x2 gamma",
             _BRANCHES,
         ),
+        (ops.npu_quant_scatter, _SCATTER, _SCATTER_ARRAYS, {"y": "codes"}),
+        (ops.npu_quant_scatter_, _SCATTER, _SCATTER_ARRAYS, {"self": "codes"}),
         (ops.npu_quantize, "quantize.Quantize", "self scales zero_points", {"y": "codes"}),
         (ops.npu_anti_mx_quant, "anti_mx_quant.AntiMxQuant", "x mxscale", {"y": "values"}),
         (ops.npu_anti_quant, "anti_quant.AntiQuant", "x scale", {"y": "values"}),
