@@ -78,7 +78,7 @@ OPERATORS = {
             _BRANCHES,
         ),
         (ops.npu_quant_scatter, _SCATTER, _SCATTER_ARRAYS, {"y": "codes"}),
-        (ops.npu_quant_scatter_, _SCATTER, _SCATTER_ARRAYS, {"self": "codes"}),
+        (ops.npu_quant_scatter_, _SCATTER, _SCATTER_ARRAYS, {"y": "codes"}),
         (ops.npu_quantize, "quantize.Quantize", "self scales zero_points", {"y": "codes"}),
         (ops.npu_anti_mx_quant, "anti_mx_quant.AntiMxQuant", "x mxscale", {"y": "values"}),
         (ops.npu_anti_quant, "anti_quant.AntiQuant", "x scale", {"y": "values"}),
