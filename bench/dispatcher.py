@@ -28,6 +28,8 @@ def _arguments(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
     groups = torch.tensor([1], dtype=torch.int32)
     sums = torch.ones(1, 16, dtype=torch.int32)
     codes, scale = npu_quant.npu_dynamic_quant(x)
+    cache, at = torch.zeros(1, 1, 16, dtype=torch.int8), torch.tensor([0])
+    scatter = (cache, at, rows[None], ones)
     mx, mxscale = npu_quant.npu_dynamic_mx_quant(rows, dst_type="float8_e4m3fn")
     return {
         "npu_dynamic_quant": (x,),
@@ -38,6 +40,8 @@ def _arguments(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
         "npu_dynamic_mx_quant_with_dual_axis": (rows,),
         "npu_dynamic_block_mx_quant": (rows,),
         "npu_grouped_dynamic_mx_quant": (rows, groups),
+        "npu_quant_scatter": scatter,
+        "npu_quant_scatter_": scatter,
         "npu_quantize": (x, ones, None, 1),
         "npu_group_quant": (x, x, groups),
         "npu_anti_quant": (codes, scale),

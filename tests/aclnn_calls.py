@@ -65,6 +65,8 @@ PROTOTYPES = {
     "aclnnAntiMxQuant": "TTiiT",
     "aclnnGroupQuant": "TTTTwT",
     "aclnnDequantBias": "TTTTiT",
+    "aclnnInplaceQuantScatter": "TTTTTiii",
+    "aclnnInplaceQuantScatterV2": "TTTTTiiis",
     "aclnnTransQuantParamV2": "TTT",
     "aclnnTransQuantParamV3": "TTiT",
     "aclnnConvertWeightToINT4Pack": "TT",

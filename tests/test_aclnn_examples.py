@@ -92,6 +92,8 @@ PRINTED = {
         "mask": "1 1 1 0 0 1",
     },
     "group_quant": {"result": "2 -2 3 127 1 0 2 127"},
+    "quant_scatter": {"result": "0 0 0 0 2 0 0 0 0 0 0 0"},
+    "quant_scatter_v2": {"result": "0 0 8 140 0 0 96 82"},
     "trans_quant_param_v2": {"result": "0x40203f800000 0x7fc0c0000000 0x5fe03f000000"},
     "trans_quant_param_v3": {"result": "0x40003f802000 0x40003f802000"},
 }

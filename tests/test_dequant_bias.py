@@ -36,7 +36,7 @@ def values(
 
 @pytest.mark.usefixtures("target")
 class TestVectors:
-    """Worked by hand, or stated by docs/numerics.md 19."""
+    """Worked by hand, or stated by docs/numerics.md 18."""
 
     def test_an_integer_bias_is_added_to_the_sums(self) -> None:
         assert values([16777217, -3], [1, 0.5], None, [-16777216, 1]) == [1, -1]

@@ -33,7 +33,7 @@ def codes(x: Any, scale: Any, offset: float | None = None, ends: Any = (1,)) -> 
 
 @pytest.mark.usefixtures("target")
 class TestVectors:
-    """Worked by hand, or stated by docs/numerics.md 19."""
+    """Worked by hand, or stated by docs/numerics.md 18."""
 
     def test_the_example(self) -> None:
         row = [1, -2, 2.5, 1000]

@@ -30,23 +30,29 @@ def test_public_names_are_documented_and_typed() -> None:
 
 # Those whose page refers to another's for the special values.
 OF_MX = ("dynamic_mx_quant", "block_mx_quant", "dual_axis")  # have rows of test_mx_vectors.py, too
-SHORT_PAGES = {name for name in ops.__all__ if name.endswith(("affine", "backward"))}
+SHORT_PAGES = {name for name in ops.__all__ if name.endswith(("affine", "backward", "_"))}
+
+
+def ours_of(name: str) -> list[str]:
+    """Return our own arguments of an operator; one that writes in place has no out."""
+    return ["numerics"] if name.endswith("_") else ["out", "numerics"]
 
 
 def test_operators_have_the_whole_page() -> None:
     """Formula, shapes, dtypes, rounding, edge cases, errors, example, source; and a reference."""
     parts = ["::\n", "Args:", "Returns:", "Rounding", "=====", "Raises:", "Example:", ">>> "]
-    parts += ["Source:", "docs/", "out: ", "numerics: "]
+    parts += ["Source:", "docs/"]
     for name in ops.__all__:
-        page = inspect.getdoc(getattr(npu_quant, name)) or ""
-        lacks = [p for p in parts if p not in page and (p != "=====" or name not in SHORT_PAGES)]
+        page, ours = inspect.getdoc(getattr(npu_quant, name)) or "", ours_of(name)
+        asked = [*parts, *(f"{argument}: " for argument in ours)]
+        lacks = [p for p in asked if p not in page and (p != "=====" or name not in SHORT_PAGES)]
         assert lacks == [], name
         assert inspect.isfunction(page_of(name).reference), name
         parameters = inspect.signature(getattr(npu_quant, name)).parameters
-        for ours in ("out", "numerics"):
-            assert parameters[ours].kind is inspect.Parameter.KEYWORD_ONLY, name
-            assert parameters[ours].default is None, name
-        assert list(parameters)[-2:] == ["out", "numerics"], name
+        for argument in ours:
+            assert parameters[argument].kind is inspect.Parameter.KEYWORD_ONLY, name
+            assert parameters[argument].default is None, name
+        assert [*parameters][-len(ours) :] == ours, name
 
 
 def test_every_edge_case_row_has_a_test() -> None:
@@ -101,6 +107,11 @@ SIGNATURES = {
     "beta=None, epsilon=1e-06, output_mask=None, y_dtype=None)",
     "npu_rms_norm_dynamic_quant": "(x, gamma, *, smooth_scale=None, beta=None, epsilon=1e-06)",
     "npu_group_quant": "(x, scale, group_index, *, offset=None, dst_dtype=None)",
+    **dict.fromkeys(
+        ("npu_quant_scatter", "npu_quant_scatter_"),
+        "(self, indices, updates, quant_scales, quant_zero_points=None, axis=-2, quant_axis=-1, "
+        "reduce='update', dst_type=None, round_mode='rint')",
+    ),
     "npu_quantize": "(self, scales, zero_points, dtype, axis=1, div_mode=True)",
     "fake_quantize_per_tensor_affine": "(self, scale, zero_point, quant_min, quant_max)",
     "fake_quantize_per_tensor_affine_cachemask": "(self, scale, zero_point, quant_min, quant_max)",

@@ -226,6 +226,29 @@ def test_a_cast_has_a_gradient(ops: Any) -> None:
     assert x.grad.tolist() == [1.0, 2.0, float(np.float16(0.1))]
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated")
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_in_place(ops: Any, dynamic: bool) -> None:
+    """The same tensor comes back, written; in a graph, too, where its rows are then read."""
+    import torch
+
+    torch._dynamo.reset()
+    given = torch.tensor([1, 0]), torch.ones(2, 1, 4).half(), torch.ones(4)
+
+    def layer(cache: Any) -> Any:
+        y = ops.npu_quant_scatter_(cache, *given)
+        return y.float() + cache.float()
+
+    cache = torch.zeros(2, 3, 4, dtype=torch.int8)
+    assert ops.npu_quant_scatter_(cache, *given) is cache
+    assert cache.sum((1, 2)).tolist() == [4, 4]
+    for backend in ("aot_eager", "inductor"):
+        compiled = torch.compile(layer, fullgraph=True, dynamic=dynamic, backend=backend)
+        fresh = torch.zeros(2, 3, 4, dtype=torch.int8)
+        assert torch.equal(compiled(fresh), 2 * cache.float())
+        assert torch.equal(fresh, cache)
+
+
 def test_dtypes_of_torch_are_numbers(ops: Any) -> None:
     import torch
 

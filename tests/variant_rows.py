@@ -86,6 +86,20 @@ def given(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         yield name, tensor | pairs | {"fake_quant_enabled": np.array([on])}
 
 
+def scattered(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Calls that put codes of rows among others, in every format that holds them."""
+    rng = np.random.default_rng(11)
+    x = numbers(np.float16 if dtype == F32 else dtype, 120).reshape(2, 60, 200)
+    kept = rng.integers(0, 256, (3, 90, 200)).astype(np.uint8)
+    scale, whole = F32(rng.uniform(0.1, 3, 200)), rng.integers(-9, 9, 200).astype(np.int32)
+    call = {"updates": x, "quant_scales": scale, "quant_zero_points": whole}
+    for name in ("int8", "float8_e4m3fn", "float8_e5m2", "hifloat8"):
+        own = {"self": kept if name == "hifloat8" else kept.view(name), "dst_type": name}
+        own["round_mode"] = "round" if name == "hifloat8" else "rint"
+        yield "npu_quant_scatter", call | own | {"indices": np.array([[2, 30], [0, 7]])}
+        yield "npu_quant_scatter_", call | own | {"indices": np.array([5, 0])}
+
+
 def grouped(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Calls that quantize rows and blocks, and norms of rows."""
     rng = np.random.default_rng(6)
@@ -301,7 +315,17 @@ def result(formula: Formula, model: Model, parts: Sequence[Part]) -> str:
 def calls(dtype: Any) -> dict[str, list[dict[str, Any]]]:
     """Return the inputs of each operator's calls."""
     found: dict[str, list[dict[str, Any]]] = {}
-    for kind in (given, grouped, normed, formatted, gated, in_blocks, in_other_blocks, in_words):
+    for kind in (
+        given,
+        scattered,
+        grouped,
+        normed,
+        formatted,
+        gated,
+        in_blocks,
+        in_other_blocks,
+        in_words,
+    ):
         for op, inputs in kind(dtype):
             found.setdefault(op, []).append(inputs)
     return found

@@ -49,6 +49,15 @@ def grouped_blocks(name: str) -> Any:
     return ops.npu_grouped_dynamic_block_quant(X, GROUPS, dst_type=name, round_mode=mode_of(name))
 
 
+def scattered(name: str) -> Any:
+    """Put codes of one row into an array of them."""
+    cache = np.zeros((1, 1, 8), npu_quant.dtypes.resolve(name).carrier)
+    update, scales = X[None, :1], np.repeat(ONE, 8)
+    return ops.npu_quant_scatter(
+        cache, ZERO, update, scales, dst_type=name, round_mode=mode_of(name)
+    )
+
+
 def anti_mx(name: str) -> Any:
     """Turn codes of MX blocks back."""
     y, mxscale = ops.npu_dynamic_mx_quant(X, dst_type=name)
@@ -86,6 +95,7 @@ ROWS: dict[str, Callable[[str], Any]] = {
     "npu_grouped_dynamic_mx_quant": lambda f: ops.npu_grouped_dynamic_mx_quant(
         X, GROUPS, dst_type=f
     ),
+    "npu_quant_scatter": scattered,
     "npu_quantize": codes,
     "npu_group_quant": lambda f: ops.npu_group_quant(X, X[:1], GROUPS, dst_dtype=f),
     "npu_anti_quant": lambda f: ops.npu_anti_quant(codes(f), ONE, src_dtype=f),

@@ -1,9 +1,7 @@
 #include "ops/quantize.h"
 
-#include <cmath>
-#include <cstring>
-
 #include "ops/split/elementwise.h"
+#include "ops/split/quantize_parameters.h"
 
 namespace npu_quant {
 namespace {
@@ -13,30 +11,6 @@ constexpr Format kAvailable[] = {Format::int8,        Format::int4,          For
                                  Format::int32};
 
 bool holds_one(const TensorView& view) { return !view.present || view.shape.size() == 1; }
-
-// What the kernel goes by, for one channel or for each.
-struct QuantizeParameters {
-  Parameter scale, zero_point, factor, offset;
-  bool divide = false;
-
-  // x / 2^k is x * 2^-k to the bit, and ties, which are common there, take no longer.
-  void multiply_where_exact() {
-    float value;
-    std::memcpy(&value, scale.data(), sizeof value);
-    int exponent;
-    if (std::frexp(std::abs(value), &exponent) != 0.5f || std::abs(value) < 0x1p-127f) return;
-    scale.assign(1.0 / static_cast<double>(value));
-    divide = false;
-  }
-
-  Status assign_steps(const char* op, Format codes, int64_t channels) {
-    NPU_QUANT_RETURN_IF_ERROR(factor.allocate(op, channels));
-    NPU_QUANT_RETURN_IF_ERROR(offset.allocate(op, channels));
-    run_on_active_target<StepsKernel>(
-        {codes, channels, scale.data(), zero_point.data(), factor.data(), offset.data()});
-    return {};
-  }
-};
 
 constexpr const char* kOneOrPerChannel = "It holds one element, or one per channel.";
 
@@ -98,22 +72,19 @@ Status Quantize::check_shape(const char* argument, const TensorView& parameter) 
 Status Quantize::run(const TensorView* out) const {
   const int64_t channels = is_per_channel() ? self.shape.dims[channel_axis_] : 1;
   QuantizeParameters held;
-  held.divide = div_mode;
   NPU_QUANT_RETURN_IF_ERROR(held.scale.assign(name, scales, channels));
   NPU_QUANT_RETURN_IF_ERROR(held.zero_point.assign(name, zero_points, channels));
-  if (held.divide && channels == 1) held.multiply_where_exact();
-  if (held.divide) NPU_QUANT_RETURN_IF_ERROR(held.assign_steps(name, codes(), channels));
-  char* const scale = held.scale.data();
+  if (div_mode) NPU_QUANT_RETURN_IF_ERROR(held.prepare_division(name, codes(), channels));
   int64_t along[kMaxRank] = {};
   if (channels > 1) along[channel_axis_] = sizeof(float);
   const CodeStrides of_codes(out[kY], is_packed(codes()));
   const Elementwise<QuantizeKernel::kParameters> work(
       self.shape, {{self.data, self.strides},
                    {out[kY].data, of_codes.data(), of_codes.item()},
-                   {scale, along},
-                   {held.zero_point.data(), along},
-                   {held.divide ? held.factor.data() : scale, along},
-                   {held.divide ? held.offset.data() : scale, along}});
+                   {held.of_kernel(QuantizeKernel::kScale), along},
+                   {held.of_kernel(QuantizeKernel::kZeroPoint), along},
+                   {held.of_kernel(QuantizeKernel::kFactor), along},
+                   {held.of_kernel(QuantizeKernel::kOffset), along}});
   work.for_each_part(*this, {&self, &out[kY]}, [&](const ElementwiseArgs& part) {
     run_on_active_target<QuantizeKernel>({.work = part,
                                           .x_dtype = self.dtype,

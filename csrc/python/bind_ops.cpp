@@ -7,8 +7,8 @@
 #include "ops/checkpoint.h"
 #include "ops/compare.h"
 #include "ops/convert_weight_to_int4pack.h"
-#include "ops/dequant_swiglu_quant.h"
 #include "ops/dequant_bias.h"
+#include "ops/dequant_swiglu_quant.h"
 #include "ops/dtype_cast.h"
 #include "ops/dynamic_block_mx_quant.h"
 #include "ops/dynamic_block_quant.h"
@@ -18,6 +18,7 @@
 #include "ops/group_quant.h"
 #include "ops/grouped_dynamic_block_quant.h"
 #include "ops/grouped_dynamic_mx_quant.h"
+#include "ops/quant_scatter.h"
 #include "ops/quantize.h"
 #include "ops/rms_norm.h"
 #include "ops/swiglu.h"
@@ -60,6 +61,11 @@ void define_op(py::module_& module, Gives gives) {
 template <class Operator>
 Operator made() {
   return Operator();
+}
+
+template <QuantScatter::Into into>
+QuantScatter quant_scatter() {
+  return QuantScatter(into);
 }
 
 using Form = FakeQuantize::Form;
@@ -153,6 +159,8 @@ void bind_ops(py::module_& module) {
   define_op<&made<AddRmsNormDynamicQuant>>(module, Gives::several);
   define_op<&made<Quantize>>(module, Gives::one);
   define_op<&made<GroupQuant>>(module, Gives::one);
+  define_op<&quant_scatter<QuantScatter::Into::copy>>(module, Gives::one);
+  define_op<&quant_scatter<QuantScatter::Into::self>>(module, Gives::one);
   define_op<&made<AntiQuant>>(module, Gives::one);
   define_op<&made<AntiMxQuant>>(module, Gives::one);
   define_op<&made<DequantBias>>(module, Gives::one);

@@ -293,6 +293,36 @@ def npu_group_quant(
     numerics: object,
     /,
 ) -> NDArray[Any]: ...
+def npu_quant_scatter(
+    self: object,
+    indices: object,
+    updates: object,
+    quant_scales: object,
+    quant_zero_points: object,
+    axis: object,
+    quant_axis: object,
+    reduce: object,
+    dst_type: object,
+    round_mode: object,
+    out: object,
+    numerics: object,
+    /,
+) -> NDArray[Any]: ...
+def npu_quant_scatter_(
+    self: object,
+    indices: object,
+    updates: object,
+    quant_scales: object,
+    quant_zero_points: object,
+    axis: object,
+    quant_axis: object,
+    reduce: object,
+    dst_type: object,
+    round_mode: object,
+    out: object,
+    numerics: object,
+    /,
+) -> NDArray[Any]: ...
 def npu_anti_quant(
     x: object,
     scale: object,

@@ -96,6 +96,8 @@ class Case:
     same: Callable[[Results, Results], None] = assert_same_bits
     # A function of the C API: it takes neither strides below zero nor None for a result.
     in_c: bool = False
+    # The argument that it writes into, where there is no out.
+    in_place: str = ""
 
     def expected(self, a: Arguments) -> tuple[Array, ...]:
         """Return what the formula makes of arguments."""
@@ -103,6 +105,10 @@ class Case:
 
     def run(self, a: Arguments, out: Results | None = None) -> Results:
         """Return what the operator makes of arguments; into out, where it is given."""
+        if self.in_place:
+            written = a[self.in_place].copy() if out is None else out[0]
+            written[...] = a[self.in_place]
+            return as_tuple(self.operator(**a | {self.in_place: written}))
         if out is None:
             return as_tuple(self.operator(**a))
         return as_tuple(self.operator(**a, out=out if self.fields else out[0]))

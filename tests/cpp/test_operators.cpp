@@ -25,6 +25,7 @@
 #include "ops/group_quant.h"
 #include "ops/grouped_dynamic_block_quant.h"
 #include "ops/grouped_dynamic_mx_quant.h"
+#include "ops/quant_scatter.h"
 #include "ops/quantize_val.h"
 #include "ops/rms_norm.h"
 #include "ops/swiglu.h"
@@ -121,14 +122,17 @@ std::vector<Row> quantizers() {
 // What stands between two quantized products of a layer.
 std::vector<Row> between_products() {
   const Array x{DType::float16, {4, 4}}, integers{DType::int32, {4, 4}},
-      columns{DType::float32, {4}}, half{DType::float32, {2}}, ends{DType::int32, {1}};
+      columns{DType::float32, {4}}, zeros{DType::int32, {4}}, half{DType::float32, {2}},
+      ends{DType::int32, {1}};
   return {
       {op<Swiglu>(), {x}},
       {op<SwigluQuant>(), {x, half, half, ends}},
       {op<GroupQuant>(), {x, {DType::float32, {1, 4}}, ends, {DType::float32, {1}}}},
-      {op<DequantBias>(), {integers, columns, columns, {DType::int32, {4}}}},
+      {op<DequantBias>(), {integers, columns, columns, zeros}},
+      {op<QuantScatter>(QuantScatter::Into::self),
+       {{DType::int8, {1, 3, 4}}, ends, {DType::float16, {1, 2, 4}}, columns, zeros}},
       {op<DequantSwigluQuant>(),
-       {integers, columns, columns, {DType::int32, {4}}, half, half, {DType::int64, {1}}}},
+       {integers, columns, columns, zeros, half, half, {DType::int64, {1}}}},
   };
 }
 

@@ -25,8 +25,10 @@
 #include "aclnnop/aclnn_dynamic_quant_v4.h"
 #include "aclnnop/aclnn_fake_quant_per_channel_affine_cachemask.h"
 #include "aclnnop/aclnn_fake_quant_per_tensor_affine_cachemask.h"
-#include "aclnnop/aclnn_rms_norm.h"
 #include "aclnnop/aclnn_group_quant.h"
+#include "aclnnop/aclnn_quant_scatter.h"
+#include "aclnnop/aclnn_quant_scatter_v2.h"
+#include "aclnnop/aclnn_rms_norm.h"
 #include "aclnnop/aclnn_trans_quant_param_v2.h"
 #include "aclnnop/aclnn_trans_quant_param_v3.h"
 #include "call.h"
@@ -347,6 +349,33 @@ void convert_weight_to_int4_pack(Call& c) {
         c.out(shares_bytes ? codes : array, packed));
 }
 
+struct ScatterTensors {
+  explicit ScatterTensors(Call& c) : axis(c.pick<int64_t>({1, -2})) {
+    c.x.resize(std::max<size_t>(c.x.size(), 3), 3);
+    Dims slabs = c.x;
+    auto& length = axis == 1 ? slabs[1] : slabs.end()[-2];
+    if (c.flag()) length = std::min<int64_t>(length, 1);
+    const aclDataType parameters = c.pick({ACL_FLOAT, ACL_BF16});
+    self = c.out(c.codes, c.x);
+    indices = c.in(c.pick({ACL_INT32, ACL_INT64}), c.flag() ? Dims{slabs[0]} : Dims{slabs[0], 2});
+    updates = c.in(c.pick({ACL_FLOAT16, ACL_BF16}), slabs);
+    scales = c.in(parameters, {slabs.back()});
+    zero_points = c.optional(c.in(c.pick({ACL_INT32, ACL_BF16}), {slabs.back()}));
+  }
+  int64_t axis;
+  Place self, indices, updates, scales, zero_points;
+};
+void quant_scatter(Call& c) {
+  const ScatterTensors t(c);
+  c.run(PHASES(aclnnInplaceQuantScatter), t.self, t.indices, t.updates, t.scales, t.zero_points,
+        c.integer({t.axis}), c.integer({-1}), c.integer({1}));
+}
+void quant_scatter_v2(Call& c) {
+  const ScatterTensors t(c);
+  c.run(PHASES(aclnnInplaceQuantScatterV2), t.self, t.indices, t.updates, t.scales, t.zero_points,
+        c.integer({t.axis}), c.integer({-1}), c.integer({1}), rounding(c));
+}
+
 constexpr void (*kOperators[])(Call&) = {
     fake_quant_per_tensor,
     fake_quant_per_channel,
@@ -371,6 +400,8 @@ constexpr void (*kOperators[])(Call&) = {
     ascend_anti_quant,
     group_quant,
     dequant_bias,
+    quant_scatter,
+    quant_scatter_v2,
     trans_quant_param_v2,
     trans_quant_param_v3,
     convert_weight_to_int4_pack,

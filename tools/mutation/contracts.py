@@ -94,8 +94,8 @@ CHECKS = [
     Fault(
         "out: may overlap every input but the first",
         f"{OPS}/contract/outputs.cpp",
-        "if (share_bytes(of_inputs[j]",
-        "if (j == 0 && share_bytes(of_inputs[j]",
+        "share_bytes(of_inputs[j], of_outputs[i])",
+        "j == 0 && share_bytes(of_inputs[j], of_outputs[i])",
         "add_rms_norm_quant",
     ),
     Fault(

@@ -61,7 +61,7 @@ int run(const Function& function, void* workspace, uint64_t workspace_size, aclO
 }
 
 bool is_any(const TensorArgument&) { return true; }
-bool is_input(const TensorArgument& argument) { return !argument.is_output; }
+bool is_input(const TensorArgument& argument) { return argument.is_input; }
 bool is_output(const TensorArgument& argument) { return argument.is_output; }
 
 template <class Counts>
@@ -97,10 +97,13 @@ void Executor::optional_input(const char* name, const aclTensor* tensor, TensorV
   add({.name = name, .tensor = tensor, .view = &view}, false);
 }
 void Executor::output(const char* name, const aclTensor* tensor, TensorView& view) {
+  add({.name = name, .tensor = tensor, .view = &view, .is_input = false, .is_output = true}, true);
+}
+void Executor::input_and_output(const char* name, const aclTensor* tensor, TensorView& view) {
   add({.name = name, .tensor = tensor, .view = &view, .is_output = true}, true);
 }
 void Executor::optional_output(const char* name, const aclTensor* tensor, TensorView& view) {
-  add({.name = name, .tensor = tensor, .view = &view, .is_output = true}, false);
+  add({.name = name, .tensor = tensor, .view = &view, .is_input = false, .is_output = true}, false);
 }
 
 void Executor::add(const TensorArgument& argument, bool is_required) {

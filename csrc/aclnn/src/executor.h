@@ -20,7 +20,7 @@ struct TensorArgument {
   TensorView* view = nullptr;         // the operator's
   void* address = nullptr;            // of the whole tensor
   int64_t offset = 0;                 // of the view in it, in bytes
-  bool is_output = false;
+  bool is_input = true, is_output = false;
 };
 
 // What phase 1 leaves for phase 2: the operator with all its arguments, tensors snapshotted.
@@ -37,6 +37,8 @@ class Executor {
   void input(const char* name, const aclTensor* tensor, TensorView& view);
   void optional_input(const char* name, const aclTensor* tensor, TensorView& view);
   void output(const char* name, const aclTensor* tensor, TensorView& view);
+  // An input that the operator writes into.
+  void input_and_output(const char* name, const aclTensor* tensor, TensorView& view);
   void optional_output(const char* name, const aclTensor* tensor, TensorView& view);
 
   // What is asked for is the output's dtype. A caller that also names it has to say the same, which

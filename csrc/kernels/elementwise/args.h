@@ -16,6 +16,8 @@ inline constexpr int kMostParameters = 4;
 struct ElementwiseArgs {
   int64_t rows, n;
   Strided x, y;  // of the kernel's element types
+  const int64_t* y_rows =
+      nullptr;  // where each row of y begins, in bytes, instead of by row_stride
   // float32. Each by itself has one value for all elements of a row (a stride of 0) or one for each
   // (4), which all rows share (a row_stride of 0) or not.
   Strided parameters[kMostParameters] = {};
@@ -47,6 +49,15 @@ struct QuantizeKernel {
     bool divide = true;                     // x / scale, else x * scale
     bool twice = false;                     // x * scale * scale; not to be divided
     Rounding rounding = Rounding::to_even;  // another where x is multiplied and y int8 or int4
+  };
+  template <Target target>
+  static void run(const Args& args);
+};
+
+// Codes that have a byte each.
+struct CopyBytesKernel {
+  struct Args {
+    ElementwiseArgs work;
   };
   template <Target target>
   static void run(const Args& args);

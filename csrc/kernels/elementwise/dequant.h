@@ -1,4 +1,4 @@
-// What an int32 sum of products of codes stands for (docs/numerics.md 19):
+// What an int32 sum of products of codes stands for (docs/numerics.md 18):
 //   v = float(x + bias) * weight_scale * activation_scale         an integer bias; the sum wraps
 //   v = float(x) * weight_scale * activation_scale + bias         a float one
 // Every step rounds to binary32 by itself. A scale that is not given is 1, and a bias is -0, which

@@ -1,4 +1,4 @@
-// npu_dequant_bias (docs/numerics.md 19):
+// npu_dequant_bias (docs/numerics.md 18):
 //   y = v, rounded once to float16 or bfloat16        v: what kernels/elementwise/dequant.h says
 #include "kernels/elementwise/dequant.h"
 #include "kernels/elementwise/loop.h"

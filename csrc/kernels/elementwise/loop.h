@@ -74,6 +74,7 @@ class Mapping {
         read_mask_(args.read_mask, 1, buffers_[1]),
         y_(args.y, job.y_item, buffers_[2], args.stream),
         written_mask_(args.written_mask, 1, buffers_[3], args.stream, true) {
+    y_.take_rows(args.y_rows);
     for (int w = 0; w < job.parameters; ++w) {
       per_element_ |= args.parameters[w].stride != 0;
       per_row_ |= args.parameters[w].row_stride != 0;

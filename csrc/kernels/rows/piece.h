@@ -196,9 +196,17 @@ class Sink {
         is_direct_(y.data != nullptr && y.stride == item && y.axes == nullptr && !y.packed() &&
                    !(streams && by_buffer)) {}
 
+  // Rows begin at these offsets, in bytes, instead of one row_stride apart.
+  void take_rows(const int64_t* rows) {
+    trap_unless(rows == nullptr || !y_.packed());
+    rows_ = rows;
+  }
+
   bool is_wanted() const { return y_.data != nullptr; }
   bool is_direct() const { return is_direct_; }
-  void join(int64_t n) { is_direct_ = is_direct_ && y_.row_stride == n * item_; }
+  void join(int64_t n) {
+    is_direct_ = is_direct_ && rows_ == nullptr && y_.row_stride == n * item_;
+  }
 
   // Whether vectors of results may be streamed to where they belong: all but the ends of a row.
   bool takes_streams() const {
@@ -208,7 +216,9 @@ class Sink {
 
   // Where results from element i of a row on go: to their place, or to the buffer, where they stay
   // if they are not wanted.
-  NPU_QUANT_INLINE char* at(int64_t row, int64_t i) { return is_direct_ ? y_.at(row, i) : buffer_; }
+  NPU_QUANT_INLINE char* at(int64_t row, int64_t i) {
+    return is_direct_ ? row_at(row).at(0, i) : buffer_;
+  }
   // Has results [i, i + count) of some rows written that lie in the buffer.
   NPU_QUANT_INLINE void put(int64_t row, int64_t i, int64_t count, int64_t rows = 1,
                             int64_t width = 0) {
@@ -235,14 +245,20 @@ class Sink {
                            bool stream) {
       ScatterKernel::run<kTarget>({from, width, lines, n, item, to, stream});
     };
-    if (y.axes == nullptr) return write(buffer_, count, rows, y.from(row, i), streams_);
+    if (y.axes == nullptr && rows_ == nullptr)
+      return write(buffer_, count, rows, y.from(row, i), streams_);
     for (int64_t r = 0; r < rows; ++r) {
       const char* next = buffer_ + r * width * item;
-      for_each_run(y, row + r, i, count, [&](char* to, int64_t stride, int64_t n) {
+      for_each_run(row_at(row + r), 0, i, count, [&](char* to, int64_t stride, int64_t n) {
         write(next, n, 1, {to, 0, stride}, false);
         next += n * item;
       });
     }
+  }
+
+  NPU_QUANT_INLINE Strided row_at(int64_t row) const {
+    const int64_t offset = rows_ == nullptr ? row * y_.row_stride : rows_[row];
+    return {y_.data + offset, 0, y_.stride, y_.axes};
   }
 
   const Strided y_;
@@ -250,6 +266,7 @@ class Sink {
   char* const buffer_;
   const int64_t capacity_;
   const bool streams_;
+  const int64_t* rows_ = nullptr;
   bool is_direct_;
 };
 

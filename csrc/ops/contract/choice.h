@@ -4,6 +4,7 @@
 #include <iterator>
 #include <string>
 
+#include "core/rounding.h"
 #include "ops/contract/contract.h"
 
 namespace npu_quant {
@@ -50,5 +51,11 @@ class Choice final : public AnyChoice {
   size_t chosen_ = 0;
   std::string came_;  // where it is none of them
 };
+
+// How codes are rounded that have one way only: hifloat8's ties go away from zero.
+inline constexpr Word<Rounding> kTies[] = {{"rint", Rounding::to_even},
+                                           {"round", Rounding::away_from_zero}};
+using RoundMode = Choice<kTies>;
+Status check_round_mode(const char* op, const RoundMode& round_mode, Format codes);
 
 }  // namespace npu_quant

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "ops/contract/choice.h"
+
 namespace npu_quant {
 
 int64_t work_bytes(int64_t bytes, std::initializer_list<const TensorView*> tensors) {
@@ -167,6 +169,15 @@ Status check_format_in(const char* op, const char* argument, const DTypeRequest&
 Status check_dst_type(const char* op, const DTypeRequest& dst_type,
                       std::span<const Format> available) {
   return check_format_in(op, "dst_type", dst_type, available);
+}
+
+Status check_round_mode(const char* op, const RoundMode& round_mode, Format codes) {
+  const bool is_hifloat8 = codes == Format::hifloat8;
+  if ((round_mode.value() == Rounding::away_from_zero) == is_hifloat8) return {};
+  return wrong_attribute(
+      op, "round_mode", quoted(round_mode.word()),
+      is_hifloat8 ? Text{"available for ", codes, ": 'round' (its ties go away from zero)"}
+                  : Text("available: 'rint'"));
 }
 
 Format codes_asked_for(const DTypeRequest& dst_type) {

@@ -41,7 +41,7 @@ struct Op {
   OutputSpecs outputs;
   Rule rule;
   virtual Status check_elements() const { return {}; }
-  Status check_outputs(const TensorView* out);
+  virtual Status check_outputs(const TensorView* out);
   virtual Status run(const TensorView* out) const = 0;
 
   int64_t bytes() const { return bytes_; }  // read and written, as check() found

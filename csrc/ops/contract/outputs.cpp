@@ -90,13 +90,13 @@ bool share_bytes(const TensorView::Bounds& a, const TensorView::Bounds& b) {
 
 Status check_output(const char* op, const OutputSpec& spec, const TensorView& out) {
   if (!(out.shape == spec.shape))
-    return fault(op, Fault::shape, {Output(spec.name)}, {"has shape ", out.shape},
+    return fault(op, Fault::shape, {spec.subject()}, {"has shape ", out.shape},
                  {"expected ", spec.shape});
   if (!out.writable)
-    return fault(op, Fault::overlap, {Output(spec.name)}, "is read-only", {},
+    return fault(op, Fault::overlap, {spec.subject()}, "is read-only", {},
                  "Pass a writable array.");
   if (overlaps_itself(out))
-    return fault(op, Fault::overlap, {Output(spec.name)},
+    return fault(op, Fault::overlap, {spec.subject()},
                  "overlaps itself: some of its elements share memory", {}, "Pass a copy.");
   return {};
 }
@@ -131,10 +131,10 @@ Status check_output_types(const char* op, const OutputSpecs& specs, const Tensor
     const TensorView& out = *outputs++;
     if (!out.present) continue;
     if (out.dtype != spec.dtype)
-      return fault(op, Fault::dtype, {Output(spec.name)}, {"has dtype ", DTypeOf(out)},
+      return fault(op, Fault::dtype, {spec.subject()}, {"has dtype ", DTypeOf(out)},
                    {"expected ", spec.dtype});
     if (is_no_such_rank(out, spec.shape))
-      return fault(op, Fault::rank, {Output(spec.name)}, {"has ", dimensions(out.rank)},
+      return fault(op, Fault::rank, {spec.subject()}, {"has ", dimensions(out.rank)},
                    {"expected shape ", spec.shape});
   }
   return {};
@@ -155,13 +155,13 @@ Status check_outputs(const char* op, const Inputs& inputs, const OutputSpecs& sp
     if (!outputs[i].present) continue;
     NPU_QUANT_RETURN_IF_ERROR(check_output(op, specs[i], outputs[i]));
     for (int j = 0; j < count; ++j)
-      if (share_bytes(of_inputs[j], of_outputs[i]))
-        return fault(op, Fault::overlap, {Output(specs[i].name)},
+      if (inputs[given[j]].view != specs[i].input && share_bytes(of_inputs[j], of_outputs[i]))
+        return fault(op, Fault::overlap, {specs[i].subject()},
                      {"shares memory with ", Argument(inputs[given[j]].name)}, {},
                      "Pass a fresh array.");
     for (int j = 0; j < i; ++j)
       if (share_bytes(of_outputs[j], of_outputs[i]))
-        return fault(op, Fault::overlap, {Output(specs[i].name)},
+        return fault(op, Fault::overlap, {specs[i].subject()},
                      {"shares memory with ", Output(specs[j].name)});
   }
   return {};

@@ -13,6 +13,9 @@ struct OutputSpec {
   const char* name;  // empty where it is the only one
   DType dtype;
   Shape shape;
+  const TensorView* input = nullptr;  // where it is written into one, whose name it has
+
+  Part subject() const { return input != nullptr ? Part(Argument(name)) : Part(Output(name)); }
 };
 using OutputSpecs = Few<OutputSpec, kMostOutputs>;
 

@@ -39,12 +39,7 @@ Status BlockQuant::check_attributes() {
   NPU_QUANT_RETURN_IF_ERROR(check_bound(name, "min_scale", min_scale));
   NPU_QUANT_RETURN_IF_ERROR(round_mode.check(name, "round_mode", "available: "));
   NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type, formats_));
-  const bool is_hifloat8 = codes() == Format::hifloat8;
-  if ((round_mode.value() == Rounding::away_from_zero) != is_hifloat8)
-    return refuse("round_mode", is_hifloat8 ? "'rint'" : "'round'",
-                  is_hifloat8
-                      ? Text{"available for ", codes(), ": 'round' (its ties go away from zero)"}
-                      : Text("available: 'rint'"));
+  NPU_QUANT_RETURN_IF_ERROR(check_round_mode(name, round_mode, codes()));
   if (!is_among(row_block_size, row_blocks_))
     return refuse("row_block_size", row_block_size, {"available: ", listed(row_blocks_)});
   if (!is_among(col_block_size, kColBlocks))

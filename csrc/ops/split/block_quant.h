@@ -20,12 +20,10 @@ std::string listed(std::span<const T> values) {
 struct BlockQuant : Op {
   enum { kY, kScale };
   static constexpr Takes kMatrices = floats().ranks(2, 3);
-  static constexpr Word<Rounding> kRoundModes[] = {{"rint", Rounding::to_even},
-                                                   {"round", Rounding::away_from_zero}};
 
   TensorView x;
   double min_scale = 0.0;
-  Choice<kRoundModes> round_mode;
+  RoundMode round_mode;
   DTypeRequest dst_type;
   int64_t row_block_size = 1;
   int64_t col_block_size = 128;

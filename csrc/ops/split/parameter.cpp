@@ -85,11 +85,11 @@ Parameter::Bounds Parameter::bounds() const {
 
 namespace {
 
-template <class T>
-double read(const char* data) {
+template <class T, class Number = double>
+Number read(const char* data) {
   T value;
   std::memcpy(&value, data, sizeof value);
-  return static_cast<double>(value);
+  return static_cast<Number>(value);
 }
 
 }  // namespace
@@ -129,6 +129,10 @@ double number_in(const TensorView& view) {
     case DType::other: break;
   }
   __builtin_trap();  // contracts refuse them
+}
+
+int64_t integer_at(const char* place, DType dtype) {
+  return dtype == DType::int64 ? read<int64_t, int64_t>(place) : read<int32_t, int64_t>(place);
 }
 
 }  // namespace npu_quant

@@ -50,4 +50,7 @@ float to_float32(double value);
 // The number that a view of one element holds.
 double number_in(const TensorView& view);
 
+// The int32 or int64 that lies there.
+int64_t integer_at(const char* place, DType dtype);
+
 }  // namespace npu_quant

@@ -1,21 +1,11 @@
 #include "ops/split/row_groups.h"
 
-#include <cstring>
 #include <limits>
 #include <new>
 
+#include "ops/split/parameter.h"
+
 namespace npu_quant {
-namespace {
-
-template <class T>
-int64_t entry(const char* from) {
-  T value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
-
-}  // namespace
-
 Status check_group_count(const char* op, const char* argument, const TensorView& list) {
   if (list.shape.dims[0] > 0) return {};
   return wrong_shape(op, argument, list, "expected 1 or more entries");
@@ -28,10 +18,8 @@ Status RowGroups::copy(const char* op, const TensorView& list) {
     if (many_ == nullptr) return out_of_memory(op);
     ends_ = many_.get();
   }
-  for (int64_t group = 0; group < count_; ++group) {
-    const char* const from = list.data + group * list.strides[0];
-    ends_[group] = list.dtype == DType::int64 ? entry<int64_t>(from) : entry<int32_t>(from);
-  }
+  for (int64_t group = 0; group < count_; ++group)
+    ends_[group] = integer_at(list.data + group * list.strides[0], list.dtype);
   return {};
 }
 

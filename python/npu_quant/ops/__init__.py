@@ -1,7 +1,8 @@
 """The operators, a page each: signature, documentation, and ``reference()`` in plain NumPy.
 
 ``out`` may be an earlier result; after Ctrl-C it holds some new elements and some old ones. Without
-memory for results there is a MemoryError.
+memory for results there is a MemoryError. What ends with "_" has no ``out``: it writes into its
+first argument, which it returns.
 
 What the pages say of arrays holds for torch's CPU tensors of the same dtypes, which are read and
 written where they lie:
@@ -49,6 +50,7 @@ from .fake_quantize_per_tensor import (
 from .group_quant import npu_group_quant
 from .grouped_dynamic_block_quant import npu_grouped_dynamic_block_quant
 from .grouped_dynamic_mx_quant import npu_grouped_dynamic_mx_quant
+from .quant_scatter import npu_quant_scatter, npu_quant_scatter_
 from .quantize import npu_quantize
 from .quantize_val_functions import dequantize_val, quantize_val
 from .rms_norm import npu_rms_norm
@@ -86,6 +88,8 @@ __all__ = [
     "npu_group_quant",
     "npu_grouped_dynamic_block_quant",
     "npu_grouped_dynamic_mx_quant",
+    "npu_quant_scatter",
+    "npu_quant_scatter_",
     "npu_quantize",
     "npu_rms_norm",
     "npu_rms_norm_dynamic_quant",

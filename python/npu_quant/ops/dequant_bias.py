@@ -31,7 +31,7 @@ def npu_dequant_bias(
         y = v, rounded to output_dtype
 
     The int32 sum wraps around; then every step is one IEEE float32 operation, in this order
-    (docs/numerics.md 19): x becomes float32, by one rounding, then there are a product or two, and
+    (docs/numerics.md 18): x becomes float32, by one rounding, then there are a product or two, and
     the sum. 16-bit inputs are widened exactly. What is None does not take part.
 
     Args:

@@ -28,7 +28,7 @@ def npu_group_quant(
 
         y = code(x * scale[e] + offset)          of the rows of group e; code: nearest, saturated
 
-    Product and sum are one IEEE float32 operation each (docs/numerics.md 19); 16-bit inputs are
+    Product and sum are one IEEE float32 operation each (docs/numerics.md 18); 16-bit inputs are
     widened exactly. Without an offset nothing is added. So each group of rows becomes what
     ``npu_quantize(rows, scale[e], offset, dst_dtype, div_mode=False)`` makes of it.
 

@@ -140,6 +140,16 @@ def grouped_dynamic_mx_quant(
     return _codes(x, dst_type), _bytes(x, (pairs, n, 2))
 
 
+def quant_scatter(self: Tensor, *arrays: Any, **others: Any) -> Tensor:
+    """Codes in an array like the one that they are put into."""
+    return self.new_empty(self.shape)
+
+
+def quant_scatter_(self: Tensor, *arrays: Any, **others: Any) -> Tensor:
+    """The array that codes are put into."""
+    return self
+
+
 def quantize(
     self: Tensor, scales: Tensor, zero_points: Tensor | None, dtype: int, *others: Any
 ) -> Tensor:

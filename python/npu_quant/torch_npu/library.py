@@ -27,6 +27,8 @@ def register() -> None:
         _library.define(schema)
         _library.impl(name, _kernel(getattr(npu_quant, name)), "CPU")
         torch.library.register_fake(f"npu::{name}", _fake(name), lib=_library)
+        if name.endswith("_"):
+            getattr(torch.ops.npu, name).default.py_functionalize_impl(_without_writing(name))
     for schema, function in COMPOSITES.items():
         _library.define(schema)
         _library.impl(schema.partition("(")[0], function, "CompositeImplicitAutograd")
@@ -43,6 +45,25 @@ def _kernel(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*map(_plain, args), **{name: _plain(v) for name, v in kwargs.items()})
 
     return kernel
+
+
+def _without_writing(name: str) -> Callable[..., Any]:
+    """Return what graphs have of an operator that writes into its first argument.
+
+    It is the operator that gives a copy, and what is in the argument afterwards.
+    """
+
+    def functional(ctx: Any, written: Any, *args: Any, **kwargs: Any) -> Any:
+        operator = getattr(torch.ops.npu, name.removesuffix("_"))
+        given, by_name = ctx.unwrap_tensors((written, *args)), ctx.unwrap_tensors(kwargs)
+        with ctx.redispatch_to_next():
+            result = operator(*given, **by_name)
+        ctx.replace(written, result)
+        ctx.commit_update(written)
+        ctx.sync(written)
+        return written
+
+    return functional
 
 
 def _fake(name: str) -> Callable[..., Any]:

@@ -38,6 +38,14 @@ _SCHEMAS = """
         int dst_type=23, int blocksize=32, int? scale_alg=0, float? dst_type_max=0.0)
         -> (Tensor, Tensor)
 
+    npu_quant_scatter(Tensor self, Tensor indices, Tensor updates, Tensor quant_scales,
+        Tensor? quant_zero_points=None, int axis=-2, int quant_axis=-1, str reduce='update',
+        int? dst_type=None, str? round_mode='rint') -> Tensor
+
+    npu_quant_scatter_(Tensor(a!) self, Tensor indices, Tensor updates, Tensor quant_scales,
+        Tensor? quant_zero_points=None, int axis=-2, int quant_axis=-1, str reduce='update',
+        int? dst_type=None, str? round_mode='rint') -> Tensor(a!)
+
     npu_quantize(Tensor self, Tensor scales, Tensor? zero_points, int dtype, int axis=1,
         bool div_mode=True) -> Tensor
 

@@ -24,6 +24,8 @@
 #include "aclnnop/aclnn_fake_quant_per_channel_affine_cachemask.h"
 #include "aclnnop/aclnn_fake_quant_per_tensor_affine_cachemask.h"
 #include "aclnnop/aclnn_group_quant.h"
+#include "aclnnop/aclnn_quant_scatter.h"
+#include "aclnnop/aclnn_quant_scatter_v2.h"
 #include "aclnnop/aclnn_rms_norm.h"
 #include "aclnnop/aclnn_trans_quant_param_v2.h"
 #include "aclnnop/aclnn_trans_quant_param_v3.h"
@@ -255,6 +257,25 @@ std::vector<Function> in_words() {
          {ACL_INT32, {2, 1}, {0x98, 0xba, 0xdc, 0xfe, 0x10, 0x32, 0x54, 0x76}}}}}};
 }
 
+// What is not written holds 77. -1.5 + 1 is a tie.
+std::vector<Function> quant_scatter() {
+  const Parameters tensors{
+      {"selfRef", {ACL_INT8, {1, 3, 2}, {77, 77, 2, 0, 77, 77}}},
+      {"indices", {ACL_INT32, {1}, {1}}},
+      {"updates", {ACL_FLOAT16, {1, 1, 2}, {1, -3}}},
+      {"quantScales", {ACL_FLOAT, {2}, {0.5f, 2}}},
+      {"quantZeroPoints", {ACL_INT32, {2}, {0, 1}}, kOptional},
+      {"axis", -2},
+      {"quantAxis", -1},
+      {"reduction", 1},
+  };
+  const char* const family = "aclnnInplaceQuantScatter";
+  return {
+      {family, 1, of(aclnnInplaceQuantScatterGetWorkspaceSize), aclnnInplaceQuantScatter, tensors},
+      {family, 2, of(aclnnInplaceQuantScatterV2GetWorkspaceSize), aclnnInplaceQuantScatterV2,
+       tensors + Parameters{{"roundMode", "rint"}}}};
+}
+
 Parameter* find(Parameters& parameters, const std::string& name) {
   for (Parameter& parameter : parameters)
     if (parameter.name == name) return &parameter;
@@ -269,7 +290,7 @@ const std::vector<Function>& all_functions() {
     for (const auto& family :
          {fake_quant(), dynamic_quant(), dynamic_block_quant(), dynamic_mx_quant(),
           dynamic_mx_quant_with_dual_axis(), add_rms_norm(), add_rms_norm_quant(), ascend_quant(),
-          group_quant(), to_numbers(), in_words(), gated_linear_units()})
+          group_quant(), to_numbers(), in_words(), quant_scatter(), gated_linear_units()})
       functions->insert(functions->end(), family.begin(), family.end());
     return functions;
   }();

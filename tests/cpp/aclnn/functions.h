@@ -35,6 +35,7 @@ struct Parameter {
 
   bool is_output() const {
     return name == "y" || name == "out" || name == "mask" || name == "weightInt4Pack" ||
+           name == "selfRef" ||  // also an input
            (name.size() > 3 && name.compare(name.size() - 3, 3, "Out") == 0);
   }
 

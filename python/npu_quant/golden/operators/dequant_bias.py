@@ -198,7 +198,7 @@ class DequantBias(ElementModel):
         SLOTS,
         lambda formula: "y = " + "".join(step.text for step in formula.steps.values()),
         (Values(),),
-        "docs/numerics.md 19",
+        "docs/numerics.md 18",
     )
 
     activations: Spread | None = None

@@ -131,7 +131,7 @@ class GroupQuant(ElementModel):
         elements.slots(PRODUCTS, (steps.BEFORE, steps.AFTER_INSTEAD)),
         elements.text,
         (Codes(elements.operands),),
-        "docs/numerics.md 19",
+        "docs/numerics.md 18",
         words=of_offset,
     )
 

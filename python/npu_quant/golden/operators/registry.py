@@ -29,6 +29,8 @@ _NORM = {"y1": "codes", "y2": "codes", "x": "values"}
 _RMS_NORM = "rms_norm_quant.RmsNormQuant"
 _VALUES = {"y": "values", "rstd": "values"}
 _SUM = _VALUES | {"x": "values"}
+_SCATTER = "quant_scatter.QuantScatter"
+_SCATTER_ARRAYS = "self indices updates quant_scales"
 _BRANCHES = {
     "y1": "codes",
     "y2": "codes",
@@ -79,6 +81,8 @@ OPERATORS = {
             "x1 x2 gamma",
             _BRANCHES,
         ),
+        (ops.npu_quant_scatter, _SCATTER, _SCATTER_ARRAYS, {"y": "codes"}),
+        (ops.npu_quant_scatter_, _SCATTER, _SCATTER_ARRAYS, {"y": "codes"}),
         (ops.npu_quantize, "quantize.Quantize", "self scales zero_points", {"y": "codes"}),
         (ops.npu_swiglu, "glu.Swiglu", "self", {"y": "values"}),
         (ops.npu_swiglu_quant, "swiglu_quant.SwigluQuant", "x", _GROUPED),

@@ -1,0 +1,238 @@
+"""npu_quant_scatter, and npu_quant_scatter_ in place: new rows of a cache that holds codes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _codes, _core
+from ..arrays import Array
+from ..dtypes import DTypeName
+
+
+def npu_quant_scatter(
+    self: Array,
+    indices: Array,
+    updates: Array,
+    quant_scales: Array,
+    quant_zero_points: Array | None = None,
+    axis: int = -2,
+    quant_axis: int = -1,
+    reduce: str = "update",
+    dst_type: DTypeName | None = None,
+    round_mode: str | None = "rint",
+    *,
+    out: Array | None = None,
+    numerics: str | None = None,
+) -> NDArray[Any]:
+    """Quantize updates by given scales, and put them into a copy of an array of codes.
+
+    ::
+
+        q = updates / quant_scales          per place on the last axis
+        q = q + quant_zero_points           if given
+        y = self;  y[b, ..., p : p + L, ...] = code(q[i])       for i = 0, 1, ...
+
+    Where ``updates[i]`` goes is what ``indices[i]`` says: with indices (B,) its batch b is i and it
+    begins at p = indices[i] along axis; with indices (B, 2) b, p = indices[i]. L is the length of
+    axis in updates. Every operation is one IEEE float32 operation per element (docs/numerics.md
+    20): npu_quantize's codes with ``div_mode=True``. Where updates lie on each other, the later one
+    counts.
+
+    ==============================  ==================  ==========  ==============
+    dst_type                        self and the        round_mode  codes end at
+                                    result
+    ==============================  ==================  ==========  ==============
+    None, int8 (258)                int8                "rint"      -128, 127
+    float8_e4m3fn (292)             float8_e4m3fn       "rint"      +-448
+    float8_e5m2 (291)               float8_e5m2         "rint"      +-57344
+    hifloat8 (290)                  uint8               "round"     +-32768
+    ==============================  ==================  ==========  ==============
+
+    Args:
+        self: int8, float8_e4m3fn, float8_e5m2 (of ``ml_dtypes``) or uint8, of rank 3 to 8. Any
+            strides, unaligned and read-only arrays included, here and below.
+        indices: int32 or int64, (B,) or (B, 2): from 0 on, and so that updates lie inside self.
+            All are checked before anything is written.
+        updates: float16 or bfloat16 (``ml_dtypes.bfloat16``), of self's shape but for its first
+            axis, which is B, and ``axis``: these may be shorter than self's.
+        quant_scales: float32 or bfloat16, as many elements as the last axis has, in any shape of
+            rank 1 to 8. Any sign.
+        quant_zero_points: int32 or bfloat16, likewise; None for nothing.
+        axis: the axis along which updates are placed, neither the first nor the last.
+        quant_axis: the axis of the scales: the last one.
+        reduce: "update", the only one there is.
+        dst_type: the format of the codes, one of the table, as torch_npu's number there, torch's
+            (1, 23, 24), dtype or name. It has to be the one that self holds.
+        round_mode: how codes are rounded, as the table has it; None is "rint".
+        out: where to write the result: an array of exactly its shape and dtype, any strides, apart
+            from the inputs.
+        numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
+
+    Returns:
+        A copy of self with the codes in it. :func:`npu_quant.npu_quant_scatter_` writes into self,
+        and takes the time of the updates alone.
+
+    Rounding is to nearest, ties to even, with "round" away from zero, after the zero point is
+    added. Out of the ordinary:
+
+    ==============================================  ===============================================
+    what                                            y
+    ==============================================  ===============================================
+    NaN in updates, scales or zero points           0
+    inf or -inf in updates, scale > 0 and finite    the largest code, the smallest
+    beyond the range of the codes                   the largest code, the smallest
+    a tie, such as -1.5 with zero point 1           to even after the sum: -0.5 gives 0
+    scale 0 (not -0)                                largest for updates > 0, smallest for < 0, 0
+                                                    for 0 (0 / 0 is NaN), whatever the zero point
+    scale infinite                                  the zero point; 0 for an infinite update
+    int32 zero points beyond 2 ** 24                rounded to float32 first
+    two updates at one place                        the later one
+    an index below 0, or that reaches beyond self   an error, as elsewhere: none is from the end
+    updates that end where self does                fine: p may be the difference of the lengths
+    what no update reaches                          as in self, NaN of float8, too
+    no updates; self without elements               a copy of self
+    ==============================================  ===============================================
+
+    Raises:
+        DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
+        ParamError: rank, shape, an index, ``out`` or an attribute is not allowed or not available.
+        TypeError: an attribute is of the wrong kind, such as ``axis=1.5``.
+
+    Example:
+        >>> import numpy as np, npu_quant
+        >>> cache = np.zeros((1, 3, 2), dtype=np.int8)
+        >>> updates = np.array([[[1, -3]]], dtype=np.float16)
+        >>> scales, zero_points = np.array([0.5, 2], np.float32), np.array([0, 1], np.int32)
+        >>> npu_quant.npu_quant_scatter(cache, np.array([1]), updates, scales, zero_points).tolist()
+        [[[0, 0], [2, 0], [0, 0]]]
+
+        A page and a place in it for each token, in place:
+
+        >>> pages = np.zeros((2, 2, 2), dtype=np.int8)
+        >>> y = npu_quant.npu_quant_scatter_(pages, np.array([[1, 0]]), updates, scales)
+        >>> y is pages, pages.tolist()
+        (True, [[[0, 0], [0, 0]], [[2, -2], [0, 0]]])
+
+    Source: torch_npu.npu_quant_scatter (Ascend/op-plugin), which calls aclnnInplaceQuantScatter or
+    V2 (hicann/ops-nn ``index/quant_update_scatter``).
+    """
+    return _core.npu_quant_scatter(
+        self,
+        indices,
+        updates,
+        quant_scales,
+        quant_zero_points,
+        axis,
+        quant_axis,
+        reduce,
+        dst_type,
+        round_mode,
+        out,
+        numerics,
+    )
+
+
+def npu_quant_scatter_(
+    self: Array,
+    indices: Array,
+    updates: Array,
+    quant_scales: Array,
+    quant_zero_points: Array | None = None,
+    axis: int = -2,
+    quant_axis: int = -1,
+    reduce: str = "update",
+    dst_type: DTypeName | None = None,
+    round_mode: str | None = "rint",
+    *,
+    numerics: str | None = None,
+) -> NDArray[Any]:
+    """Quantize updates by given scales, and put them into an array of codes, in place.
+
+    ::
+
+        self[b, ..., p : p + L, ...] = code(updates[i] / quant_scales + quant_zero_points)
+
+    What is not said here is as in :func:`npu_quant.npu_quant_scatter` (docs/numerics.md 19), which
+    leaves self as it is and returns a copy. There is no ``out``.
+
+    Args:
+        self: int8, float8_e4m3fn, float8_e5m2 or uint8, of rank 3 to 8: writable, any strides, in
+            memory that neither the other arrays nor two of its elements share.
+        indices: int32 or int64, (B,) or (B, 2).
+        updates: float16 or bfloat16, of self's shape but for its first axis and ``axis``.
+        quant_scales: float32 or bfloat16, as many elements as the last axis has.
+        quant_zero_points: int32 or bfloat16, likewise; None for nothing.
+        axis: the axis along which updates are placed, neither the first nor the last.
+        quant_axis: the axis of the scales: the last one.
+        reduce: "update".
+        dst_type: the format of the codes that self holds; None is int8.
+        round_mode: "rint", or "round" for hifloat8; None is "rint".
+        numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
+
+    Returns:
+        self. What no update reaches is neither read nor written.
+
+    Rounding is to nearest, ties to even, with "round" away from zero. A call that fails has written
+    nothing; after Ctrl-C some updates are there and some are not.
+
+    Raises:
+        DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
+        ParamError: rank, shape, an index or an attribute is not allowed or not available, or self
+            cannot be written to.
+        TypeError: an attribute is of the wrong kind, such as ``axis=1.5``.
+
+    Example:
+        >>> import numpy as np, npu_quant
+        >>> cache = np.zeros((1, 3, 2), dtype=np.int8)
+        >>> updates = np.array([[[1, -3]]], dtype=np.float16)
+        >>> y = npu_quant.npu_quant_scatter_(cache, np.array([1]), updates, np.float32([0.5, 2]))
+        >>> y is cache, cache.tolist()
+        (True, [[[0, 0], [2, -2], [0, 0]]])
+
+    Source: torch_npu.npu_quant_scatter_ (Ascend/op-plugin), which calls aclnnInplaceQuantScatter or
+    V2 (hicann/ops-nn ``index/quant_update_scatter``).
+    """
+    return _core.npu_quant_scatter_(
+        self,
+        indices,
+        updates,
+        quant_scales,
+        quant_zero_points,
+        axis,
+        quant_axis,
+        reduce,
+        dst_type,
+        round_mode,
+        self,
+        numerics,
+    )
+
+
+def reference(
+    self: NDArray[Any],
+    indices: NDArray[Any],
+    updates: NDArray[Any],
+    quant_scales: NDArray[Any],
+    quant_zero_points: NDArray[Any] | None = None,
+    axis: int = -2,
+    quant_axis: int = -1,
+    reduce: str = "update",
+    dst_type: DTypeName | None = None,
+    round_mode: str | None = "rint",
+) -> NDArray[Any]:
+    """Compute :func:`npu_quant_scatter` in plain NumPy: the formula, to the bit, without checks."""
+    with np.errstate(all="ignore"):
+        q = updates.astype(np.float32) / quant_scales.astype(np.float32).reshape(-1)
+        if quant_zero_points is not None:
+            q = q + quant_zero_points.astype(np.float32).reshape(-1)
+        codes = _codes.encode(q, "int8" if dst_type is None else dst_type)
+    y: NDArray[Any] = self.copy()
+    place = axis % self.ndim
+    for i, index in enumerate(indices.tolist()):
+        b, p = index if indices.ndim == 2 else (i, index)
+        along = np.moveaxis(y[b], place - 1, 0)
+        along[p : p + updates.shape[place]] = np.moveaxis(codes[i], place - 1, 0)
+    return y
