@@ -11,7 +11,6 @@
 #include "aclnnop/aclnn_ascend_quant.h"
 #include "aclnnop/aclnn_ascend_quant_v3.h"
 #include "aclnnop/aclnn_convert_weight_to_int4_pack.h"
-#include "aclnnop/aclnn_dequant_bias.h"
 #include "aclnnop/aclnn_dynamic_block_quant.h"
 #include "aclnnop/aclnn_dynamic_block_quant_v2.h"
 #include "aclnnop/aclnn_dynamic_mx_quant.h"
@@ -25,44 +24,13 @@
 #include "aclnnop/aclnn_dynamic_quant_v4.h"
 #include "aclnnop/aclnn_fake_quant_per_channel_affine_cachemask.h"
 #include "aclnnop/aclnn_fake_quant_per_tensor_affine_cachemask.h"
-#include "aclnnop/aclnn_group_quant.h"
-#include "aclnnop/aclnn_quant_scatter.h"
-#include "aclnnop/aclnn_quant_scatter_v2.h"
 #include "aclnnop/aclnn_rms_norm.h"
 #include "aclnnop/aclnn_trans_quant_param_v2.h"
 #include "aclnnop/aclnn_trans_quant_param_v3.h"
-#include "call.h"
-
-// The name of a function and its two phases.
-#define PHASES(function) #function, function##GetWorkspaceSize, function
+#include "draws.h"
 
 namespace npu_quant::fuzzing {
 namespace {
-
-Word rounding(Call& c) { return c.word({"rint", "rint", "rint", "round", "floor"}); }
-Number<double> greatest(Call& c) { return c.number({0, 0, 6, 7, 12, 448}); }
-
-// One length of x, by itself or among ones.
-Dims along(Call& c, int64_t axis, bool among_ones) {
-  const auto place = static_cast<size_t>(axis);
-  const int64_t length = place < c.x.size() ? c.x[place] : 1;
-  if (!among_ones || c.x.empty()) return {length};
-  Dims shape(c.x.size(), 1);
-  shape[place] = length;
-  return shape;
-}
-int64_t last(const Call& c) { return static_cast<int64_t>(c.x.size()) - 1; }
-
-// An array of x's codes: eight of int4 share an int32.
-Dims holding_codes(const Call& c) {
-  Dims shape = c.x;
-  if (c.codes == ACL_INT32 && !shape.empty()) shape.back() /= 8;
-  return shape;
-}
-// Codes that share bytes or elements are whole ones.
-void make_packable(Call& c) {
-  if (!c.x.empty()) c.x.back() = (c.x.back() + 7) / 8 * 8;
-}
 
 void fake_quant_per_tensor(Call& c) {
   const auto lowest = c.integer({-128, 0, 5}), highest = c.integer({127, 255, 15});
@@ -300,26 +268,6 @@ void ascend_anti_quant(Call& c) {
         c.integer({numbers}), c.flag(), c.out(numbers, c.x));
 }
 
-void group_quant(Call& c) {
-  if (c.codes == ACL_INT4 || c.codes == ACL_INT32) make_packable(c);
-  c.x.resize(2, 8);
-  const auto groups = c.pick<int64_t>({1, 2, 40});
-  const Place scale = c.in(c.numbers, {groups, c.x.back()}), offset = c.in(c.numbers, {1});
-  c.run(PHASES(aclnnGroupQuant), c.in(c.numbers, c.x), scale,
-        c.in(c.pick({ACL_INT32, ACL_INT64}), {groups}), c.optional(offset), c.integer({c.codes}),
-        c.out(c.codes, holding_codes(c)));
-}
-void dequant_bias(Call& c) {
-  c.x.resize(2, 3);
-  const Dims rows{c.x[0]}, columns{c.x[1]};
-  const aclDataType numbers = c.pick({ACL_FLOAT16, ACL_BF16});
-  const aclDataType added = c.flag() ? c.numbers : ACL_INT32;
-  const Place weights = c.in(c.pick({ACL_FLOAT, ACL_BF16}), columns);
-  const Place activations = c.in(ACL_FLOAT, rows), bias = c.in(added, columns);
-  c.run(PHASES(aclnnDequantBias), c.in(ACL_INT32, c.x), weights, c.optional(activations),
-        c.optional(bias), c.integer({numbers}), c.out(numbers, c.x));
-}
-
 struct WordTensors {
   explicit WordTensors(Call& c) {
     c.x.resize(c.x.size() < 2 ? 1 : 2, 4);
@@ -349,33 +297,6 @@ void convert_weight_to_int4_pack(Call& c) {
         c.out(shares_bytes ? codes : array, packed));
 }
 
-struct ScatterTensors {
-  explicit ScatterTensors(Call& c) : axis(c.pick<int64_t>({1, -2})) {
-    c.x.resize(std::max<size_t>(c.x.size(), 3), 3);
-    Dims slabs = c.x;
-    auto& length = axis == 1 ? slabs[1] : slabs.end()[-2];
-    if (c.flag()) length = std::min<int64_t>(length, 1);
-    const aclDataType parameters = c.pick({ACL_FLOAT, ACL_BF16});
-    self = c.out(c.codes, c.x);
-    indices = c.in(c.pick({ACL_INT32, ACL_INT64}), c.flag() ? Dims{slabs[0]} : Dims{slabs[0], 2});
-    updates = c.in(c.pick({ACL_FLOAT16, ACL_BF16}), slabs);
-    scales = c.in(parameters, {slabs.back()});
-    zero_points = c.optional(c.in(c.pick({ACL_INT32, ACL_BF16}), {slabs.back()}));
-  }
-  int64_t axis;
-  Place self, indices, updates, scales, zero_points;
-};
-void quant_scatter(Call& c) {
-  const ScatterTensors t(c);
-  c.run(PHASES(aclnnInplaceQuantScatter), t.self, t.indices, t.updates, t.scales, t.zero_points,
-        c.integer({t.axis}), c.integer({-1}), c.integer({1}));
-}
-void quant_scatter_v2(Call& c) {
-  const ScatterTensors t(c);
-  c.run(PHASES(aclnnInplaceQuantScatterV2), t.self, t.indices, t.updates, t.scales, t.zero_points,
-        c.integer({t.axis}), c.integer({-1}), c.integer({1}), rounding(c));
-}
-
 constexpr void (*kOperators[])(Call&) = {
     fake_quant_per_tensor,
     fake_quant_per_channel,
@@ -398,13 +319,18 @@ constexpr void (*kOperators[])(Call&) = {
     ascend_quant,
     ascend_quant_v3,
     ascend_anti_quant,
+    trans_quant_param_v2,
+    trans_quant_param_v3,
+    convert_weight_to_int4_pack,
     group_quant,
     dequant_bias,
     quant_scatter,
     quant_scatter_v2,
-    trans_quant_param_v2,
-    trans_quant_param_v3,
-    convert_weight_to_int4_pack,
+    swi_glu,
+    swi_glu_quant,
+    swi_glu_quant_v2,
+    dequant_swiglu_quant,
+    dequant_swiglu_quant_v2,
 };
 
 }  // namespace

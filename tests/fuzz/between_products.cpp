@@ -1,0 +1,145 @@
+// The operators between two quantized products of a layer, as operators.cpp has the others.
+#include "aclnnop/aclnn_dequant_bias.h"
+#include "aclnnop/aclnn_dequant_swiglu_quant.h"
+#include "aclnnop/aclnn_dequant_swiglu_quant_v2.h"
+#include "aclnnop/aclnn_group_quant.h"
+#include "aclnnop/aclnn_quant_scatter.h"
+#include "aclnnop/aclnn_quant_scatter_v2.h"
+#include "aclnnop/aclnn_swi_glu.h"
+#include "aclnnop/aclnn_swi_glu_quant.h"
+#include "aclnnop/aclnn_swi_glu_quant_v2.h"
+#include "draws.h"
+
+namespace npu_quant::fuzzing {
+
+void group_quant(Call& c) {
+  if (c.codes == ACL_INT4 || c.codes == ACL_INT32) make_packable(c);
+  c.x.resize(2, 8);
+  const auto groups = c.pick<int64_t>({1, 2, 40});
+  const Place scale = c.in(c.numbers, {groups, c.x.back()}), offset = c.in(c.numbers, {1});
+  c.run(PHASES(aclnnGroupQuant), c.in(c.numbers, c.x), scale,
+        c.in(c.pick({ACL_INT32, ACL_INT64}), {groups}), c.optional(offset), c.integer({c.codes}),
+        c.out(c.codes, holding_codes(c)));
+}
+void dequant_bias(Call& c) {
+  c.x.resize(2, 3);
+  const Dims rows{c.x[0]}, columns{c.x[1]};
+  const aclDataType numbers = c.pick({ACL_FLOAT16, ACL_BF16});
+  const aclDataType added = c.flag() ? c.numbers : ACL_INT32;
+  const Place weights = c.in(c.pick({ACL_FLOAT, ACL_BF16}), columns);
+  const Place activations = c.in(ACL_FLOAT, rows), bias = c.in(added, columns);
+  c.run(PHASES(aclnnDequantBias), c.in(ACL_INT32, c.x), weights, c.optional(activations),
+        c.optional(bias), c.integer({numbers}), c.out(numbers, c.x));
+}
+
+struct ScatterTensors {
+  explicit ScatterTensors(Call& c) : axis(c.pick<int64_t>({1, -2})) {
+    c.x.resize(std::max<size_t>(c.x.size(), 3), 3);
+    Dims slabs = c.x;
+    auto& length = axis == 1 ? slabs[1] : slabs.end()[-2];
+    if (c.flag()) length = std::min<int64_t>(length, 1);
+    const aclDataType parameters = c.pick({ACL_FLOAT, ACL_BF16});
+    self = c.out(c.codes, c.x);
+    indices = c.in(c.pick({ACL_INT32, ACL_INT64}), c.flag() ? Dims{slabs[0]} : Dims{slabs[0], 2});
+    updates = c.in(c.pick({ACL_FLOAT16, ACL_BF16}), slabs);
+    scales = c.in(parameters, {slabs.back()});
+    zero_points = c.optional(c.in(c.pick({ACL_INT32, ACL_BF16}), {slabs.back()}));
+  }
+  int64_t axis;
+  Place self, indices, updates, scales, zero_points;
+};
+void quant_scatter(Call& c) {
+  const ScatterTensors t(c);
+  c.run(PHASES(aclnnInplaceQuantScatter), t.self, t.indices, t.updates, t.scales, t.zero_points,
+        c.integer({t.axis}), c.integer({-1}), c.integer({1}));
+}
+void quant_scatter_v2(Call& c) {
+  const ScatterTensors t(c);
+  c.run(PHASES(aclnnInplaceQuantScatterV2), t.self, t.indices, t.updates, t.scales, t.zero_points,
+        c.integer({t.axis}), c.integer({-1}), c.integer({1}), rounding(c));
+}
+
+// An even last axis, and the parameters of groups of rows.
+struct GluTensors {
+  explicit GluTensors(Call& c) : groups(c.pick<int64_t>({1, 2, 5})), dynamic(c.flag()) {
+    c.x.resize(std::max<size_t>(c.x.size(), 2), 2);
+    c.x.back() = (c.x.back() + 3) / 4 * 4;
+    half = rows = c.x;
+    half.back() /= 2;
+    rows.pop_back();
+    const Dims one_each{groups}, each{groups, half.back()};
+    parameters = c.flag() ? one_each : each;
+    scale = c.out(ACL_FLOAT, rows);
+  }
+  Word mode(Call& c) const { return c.word({dynamic ? "dynamic" : "static"}); }
+
+  int64_t groups;
+  bool dynamic;
+  Dims half, rows, parameters;
+  Place scale;
+};
+void swi_glu(Call& c) {
+  const GluTensors t(c);
+  c.run(PHASES(aclnnSwiGlu), c.in(c.numbers, c.x), c.integer({-1}), c.out(c.numbers, t.half));
+}
+
+struct GluQuantTensors : GluTensors {
+  explicit GluQuantTensors(Call& c) : GluTensors(c), codes(c.pick({ACL_INT8, ACL_INT4})) {
+    x = c.in(c.numbers, c.x);
+    smooth = c.in(ACL_FLOAT, parameters);
+    offsets = dynamic ? Place{-1} : c.in(ACL_FLOAT, parameters);
+    list = c.flag() || groups > 1 ? c.in(ACL_INT32, {groups}) : Place{-1};
+    y = c.out(codes, half);
+  }
+  aclDataType codes;
+  Place x, smooth, offsets, list, y;
+};
+void swi_glu_quant(Call& c) {
+  const GluQuantTensors t(c);
+  c.run(PHASES(aclnnSwiGluQuant), t.x, t.smooth, t.offsets, t.list, c.flag(), t.mode(c), t.y,
+        t.scale);
+}
+void swi_glu_quant_v2(Call& c) {
+  const GluQuantTensors t(c);
+  c.run(PHASES(aclnnSwiGluQuantV2), t.x, t.smooth, t.offsets, t.list, c.flag(), t.mode(c),
+        c.integer({0, 1}), c.integer({t.codes}), t.y, t.scale);
+}
+
+struct DequantGluTensors : GluTensors {
+  explicit DequantGluTensors(Call& c)
+      : GluTensors(c),
+        codes(c.pick({ACL_INT8, ACL_FLOAT8_E4M3FN, ACL_FLOAT8_E5M2, ACL_HIFLOAT8, ACL_FLOAT4_E2M1,
+                      ACL_FLOAT4_E1M2})) {
+    const bool is_integer = c.flag();
+    const Dims columns{groups, c.x.back()};
+    x = c.in(is_integer ? ACL_INT32 : c.pick({ACL_FLOAT16, ACL_BF16}), c.x);
+    if (is_integer) {
+      weight_scale = c.in(ACL_FLOAT, columns);
+      activation_scale = c.optional(c.in(ACL_FLOAT, rows));
+      bias = c.optional(c.in(c.pick({ACL_INT32, ACL_FLOAT, ACL_BF16}), columns));
+    }
+    quant_scale = c.optional(c.in(ACL_FLOAT, parameters));
+    quant_offset = dynamic ? Place{-1} : c.optional(c.in(ACL_FLOAT, parameters));
+    list = c.flag() || groups > 1 ? c.in(ACL_INT64, {groups}) : Place{-1};
+    y = c.out(codes, half);
+  }
+  aclDataType codes;
+  Place x, weight_scale{-1}, activation_scale{-1}, bias{-1}, quant_scale, quant_offset, list, y;
+};
+void dequant_swiglu_quant(Call& c) {
+  const DequantGluTensors t(c);
+  c.run(PHASES(aclnnDequantSwigluQuant), t.x, t.weight_scale, t.activation_scale, t.bias,
+        t.quant_scale, t.quant_offset, t.list, c.flag(), t.mode(c), t.y, t.scale);
+}
+void dequant_swiglu_quant_v2(Call& c) {
+  const DequantGluTensors t(c);
+  const bool has_all = t.codes == ACL_FLOAT4_E2M1 || t.codes == ACL_FLOAT4_E1M2;
+  const Word rounding = has_all ? c.word({"rint", "round", "floor", "ceil", "trunc"})
+                                : c.word({t.codes == ACL_HIFLOAT8 ? "round" : "rint"});
+  const auto limit = c.number({7, 1, 1e-3}), alpha = c.number({1.702, 1}), bias = c.number({1, 0});
+  c.run(PHASES(aclnnDequantSwigluQuantV2), t.x, t.weight_scale, t.activation_scale, t.bias,
+        t.quant_scale, t.quant_offset, t.list, c.flag(), t.mode(c), c.integer({t.codes}), rounding,
+        c.integer({-1}), c.integer({0, 1, 2}), limit, alpha, bias, t.y, t.scale);
+}
+
+}  // namespace npu_quant::fuzzing
