@@ -31,6 +31,7 @@ constexpr ByteMix kByteMixes[] = {
     {1, 8, 1, 0},                // codes that have 32 bits each, in eighths
     {1, 4, 4, 1}, {1, 2, 2, 1},  // values and a mask
     {2, 4, 4, 1}, {2, 2, 2, 1},  // a sum and its codes
+    {1, 1, 1, 0}, {2, 1, 1, 1},  // a norm, a sum and its norm, of any type
 };
 constexpr int kByteMixCount = sizeof(kByteMixes) / sizeof(ByteMix);
 

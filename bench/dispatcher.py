@@ -40,6 +40,8 @@ def _arguments(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
         "npu_quantize": (x, ones, None, 1),
         "npu_anti_quant": (codes, scale),
         "npu_anti_mx_quant": (mx, mxscale),
+        "npu_rms_norm": (x, ones),
+        "npu_add_rms_norm": (x, x, ones),
         "npu_add_rms_norm_quant": (x, x, ones, ones, None),
         "npu_add_rms_norm_dynamic_quant": (x, x, ones),
         "npu_rms_norm_quant": (x, ones, ones, ones, ones),

@@ -16,7 +16,7 @@ OPERATORS = """
     fake_quant_per_tensor_affine_cachemask fake_quant_per_channel_affine_cachemask dynamic_quant dynamic_quant_v2
     dynamic_quant_v3 dynamic_quant_v4 dynamic_block_quant dynamic_block_quant_v2 dynamic_mx_quant
     dynamic_mx_quant_v2 dynamic_mx_quant_v3 dynamic_mx_quant_with_dual_axis dynamic_mx_quant_with_dual_axis_v2
-    add_rms_norm_quant add_rms_norm_quant_v2 ascend_quant ascend_quant_v3
+    rms_norm add_rms_norm add_rms_norm_quant add_rms_norm_quant_v2 ascend_quant ascend_quant_v3
     ascend_anti_quant anti_mx_quant trans_quant_param_v2 trans_quant_param_v3
     convert_weight_to_int4_pack swi_glu swi_glu_quant swi_glu_quant_v2
     dequant_swiglu_quant dequant_swiglu_quant_v2
@@ -271,6 +271,8 @@ FIRST_PHASES = """
     DynamicMxQuantV3(T, int64_t, char*, int64_t, int64_t, int64_t, double, double, T, T)
     DynamicMxQuantWithDualAxis(T, char*, int64_t, int64_t, T, T, T, T)
     DynamicMxQuantWithDualAxisV2(T, char*, int64_t, int64_t, double, T, T, T, T)
+    RmsNorm(T, T, double, T, T)
+    AddRmsNorm(T, T, T, double, T, T, T)
     AddRmsNormQuant(T, T, T, T, T, T, T, int64_t, double, bool, O, O, O)
     AddRmsNormQuantV2(T, T, T, T, T, T, T, T, int64_t, double, bool, O, O, O, O)
     AscendQuant(T, T, T, bool, const char*, int32_t, T)

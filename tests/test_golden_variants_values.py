@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from golden_wrongs import BF16, DTYPES, F32, bf16, codes, f16, fake, on_ties
+from golden_wrongs import BF16, DTYPES, F32, bf16, codes, f16, fake, norm_values, on_ties
 from golden_wrongs.fake import HIGH, LOW, faked
 from golden_wrongs.norm import N, inputs_of, lanes, normed, own_t, quantized
 from golden_wrongs.norm_siblings import of_one
@@ -198,6 +198,23 @@ class TestRelativesOfTheNorm:
         comparison = npu_quant.golden.compare((y, None), **asked)
         assert (comparison.rung, comparison.passed) == ("variant", True)
         assert comparison.variants[0].name == "ascend910b"
+
+    @pytest.mark.parametrize("dtype", DTYPES[:2], ids=lambda d: np.dtype(d).name)
+    def test_an_a2_rounds_the_sum_and_its_product_with_rstd(self, dtype: Any) -> None:
+        """A comparison accepts it by its name."""
+        stored = f16 if dtype == np.float16 else bf16
+        product = {"t": lambda s, rstd, root, g: stored(s * rstd) * g}
+        given, actual = norm_values.made(dtype, product | {"s": stored}, adds=True)
+        comparison = npu_quant.golden.compare(actual, op="npu_add_rms_norm", inputs=given)
+        assert (comparison.rung, comparison.passed) == ("variant", True)
+        assert comparison.variants[0].name == "ascend910b"
+
+    def test_a_row_of_zeros_with_scale_1(self) -> None:
+        """As the operator's own test in op-plugin has it; here the scale is 0."""
+        x, gamma = F32([[1, -2], [0, 0]]), F32([1, 1])
+        y, scale = npu_quant.npu_rms_norm_dynamic_quant(x, gamma)
+        model = model_of("npu_rms_norm_dynamic_quant", {"x": x, "gamma": gamma})
+        assert "scale 1 for 0" in names_of(model, (y, F32([scale[0], 1])))
 
     def test_a_scale_of_what_beta_cancels_is_judged_by_its_terms(self) -> None:
         """t is near 1, and t + beta a hundredth: an ulp of t is a hundred of the scale."""

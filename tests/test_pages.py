@@ -77,6 +77,8 @@ SIGNATURES = {
     "dst_type=291, row_block_size=1, col_block_size=128, group_list_type=0, dst_type_max=0.0)",
     "npu_grouped_dynamic_mx_quant": "(x, group_index, *, round_mode='rint', dst_type=23, "
     "blocksize=32, scale_alg=0, dst_type_max=0.0)",
+    "npu_rms_norm": "(self, gamma, epsilon=1e-06)",
+    "npu_add_rms_norm": "(x1, x2, gamma, epsilon=1e-06)",
     "npu_add_rms_norm_quant": "(x1, x2, gamma, scales1, zero_points1, beta=None, scales2=None, "
     "zero_points2=None, *, axis=-1, epsilon=1e-06, div_mode=True, dst_type=None)",
     "npu_anti_quant": "(x, scale, *, offset=None, dst_dtype=None, src_dtype=None)",

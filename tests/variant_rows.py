@@ -121,10 +121,12 @@ def near_ties(dtype: Any, rng: np.random.Generator) -> Iterator[tuple[str, dict[
 
 
 def normed(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Calls that norm rows, by given scales and by their own."""
+    """Calls that norm rows: as they are, by given scales and by their own."""
     rng = np.random.default_rng(6)
     x, gamma = numbers(dtype, 300), rng.standard_normal(200).astype(dtype)
     scale, zero = F32(rng.uniform(0.02, 0.2, 200)), rng.integers(-5, 5, 200).astype(np.int32)
+    yield "npu_rms_norm", {"self": x, "gamma": gamma}
+    yield "npu_add_rms_norm", {"x1": x, "x2": x[::-1], "gamma": gamma}
     once = {"x": x, "gamma": gamma, "scale": scale, "offset": zero}
     yield "npu_rms_norm_quant", once | {"beta": gamma[::-1]}
     yield "npu_rms_norm_quant_v2", once | {"scale": scale[:1], "offset": F32([2.5])}

@@ -89,6 +89,8 @@ ROWS: dict[str, Callable[[str], Any]] = {
     "npu_quantize": codes,
     "npu_anti_quant": lambda f: ops.npu_anti_quant(codes(f), ONE, src_dtype=f),
     "npu_anti_mx_quant": anti_mx,
+    "npu_rms_norm": without_codes,
+    "npu_add_rms_norm": without_codes,
     "npu_add_rms_norm_quant": lambda f: ops.npu_add_rms_norm_quant(
         X, X, X[0], ONE, None, dst_type=f
     ),
@@ -138,7 +140,7 @@ def table() -> str:
     forms: dict[str, list[str]] = {name: [] for name in ROWS}
     for name in ops.__all__:
         if name not in ROWS:
-            forms[next(main for main in ROWS if main in name)].append(name)
+            forms[max((main for main in ROWS if main in name), key=len)].append(name)
     head = f"| | {' | '.join(COLUMNS)} | others | what it does |\n"
     line = f"|---|{':-:|' * len(COLUMNS)}---|---|\n"
     return head + line + "".join(row(name, others) for name, others in forms.items())

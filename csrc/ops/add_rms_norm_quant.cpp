@@ -55,14 +55,7 @@ Status AddRmsNormQuant::check_quantizer_shape(const char* argument, const Tensor
 Status AddRmsNormQuant::check_shapes() {
   NPU_QUANT_RETURN_IF_ERROR(check_packable(name, "x1", x1, codes(), outputs[kY1].dtype));
   NPU_QUANT_RETURN_IF_ERROR(check_same_shape(name, "x2", x2, "x1", x1));
-  const int lead = x1.rank - gamma.rank;
-  bool trails = lead >= 0;
-  for (int i = 0; i < gamma.rank && trails; ++i)
-    trails = gamma.shape.dims[i] == x1.shape.dims[lead + i];
-  if (!trails)
-    return wrong_shape(
-        name, "gamma", gamma,
-        {"expected the last axes of ", Argument("x1"), ", which has shape ", x1.shape});
+  NPU_QUANT_RETURN_IF_ERROR(check_trailing_axes(name, "gamma", gamma, "x1", x1));
   NPU_QUANT_RETURN_IF_ERROR(check_same_shape(name, "beta", beta, "gamma", gamma));
   NPU_QUANT_RETURN_IF_ERROR(check_quantizer_shape("scales1", scales1));
   NPU_QUANT_RETURN_IF_ERROR(check_quantizer_shape("zero_points1", zero_points1));

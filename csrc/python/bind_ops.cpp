@@ -1,4 +1,5 @@
 // The operators: a line for each says what its face is made of.
+#include "ops/add_rms_norm.h"
 #include "ops/add_rms_norm_dynamic_quant.h"
 #include "ops/add_rms_norm_quant.h"
 #include "ops/anti_mx_quant.h"
@@ -141,6 +142,8 @@ void bind_ops(py::module_& module) {
   define_op<&made<DynamicMxQuantWithDualAxis>>(module, Gives::several);
   define_op<&made<DynamicBlockMxQuant>>(module, Gives::several);
   define_op<&made<GroupedDynamicMxQuant>>(module, Gives::several);
+  define_op<[] { return AddRmsNorm(false); }>(module, Gives::several);
+  define_op<&made<AddRmsNorm>>(module, Gives::several);
   define_op<&made<AddRmsNormQuant>>(module, Gives::several);
   define_op<&made<RmsNormQuant>>(module, Gives::one);
   define_op<&made<RmsNormQuantV2>>(module, Gives::several);

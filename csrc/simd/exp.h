@@ -26,10 +26,18 @@ NPU_QUANT_INLINE F64 exp(F64 x) {
   // A sum with 1.5 * 2^52 has k in its last bits; of ln 2 the first 42 bits times k are exact.
   constexpr double kMagic = 0x1.8p52, kLog2E = 0x1.71547652b82fep+0;
   constexpr double kLn2High = 0x1.62e42fefa3800p-1, kLn2Low = 0x1.ef35793c76730p-45;
-  constexpr double kP[] = {0x1.ad7f3f371cf25p-26, 0x1.28ad9c4caeb3cp-22, 0x1.71df25b50eb43p-19,
-                           0x1.a01999e17efb9p-16, 0x1.a01a012a0ceeap-13, 0x1.6c16c18439082p-10,
-                           0x1.1111111127d1bp-7,  0x1.555555555083dp-5,  0x1.55555555554f9p-3,
-                           0x1.000000000000ap-1,  1,                     1};
+  constexpr double kP[] = {0x1.ad7f3f371cf25p-26,
+                           0x1.28ad9c4caeb3cp-22,
+                           0x1.71df25b50eb43p-19,
+                           0x1.a01999e17efb9p-16,
+                           0x1.a01a012a0ceeap-13,
+                           0x1.6c16c18439082p-10,
+                           0x1.1111111127d1bp-7,
+                           0x1.555555555083dp-5,
+                           0x1.55555555554f9p-3,
+                           0x1.000000000000ap-1,
+                           1,
+                           1};
   const F64 shifted = multiply_add(x, F64{} + kLog2E, F64{} + kMagic);
   const F64 k = shifted - kMagic;
   const F64 r = multiply_add(k, F64{} - kLn2Low, multiply_add(k, F64{} - kLn2High, x));

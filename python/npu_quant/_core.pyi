@@ -183,6 +183,25 @@ def npu_grouped_dynamic_mx_quant(
     numerics: object,
     /,
 ) -> _Result: ...
+def npu_rms_norm(
+    result_type: type[_Result],
+    self: object,
+    gamma: object,
+    epsilon: object,
+    out: object,
+    numerics: object,
+    /,
+) -> _Result: ...
+def npu_add_rms_norm(
+    result_type: type[_Result],
+    x1: object,
+    x2: object,
+    gamma: object,
+    epsilon: object,
+    out: object,
+    numerics: object,
+    /,
+) -> _Result: ...
 def npu_add_rms_norm_quant(
     result_type: type[_Result],
     x1: object,

@@ -29,3 +29,12 @@ def rms_norm(
     if beta is not None:
         t = t + beta.astype(np.float32).reshape(-1)
     return t, np.where(np.isnan(rstd), np.float32(np.nan), rstd)
+
+
+def over_last_axes(
+    s: NDArray[np.float32], gamma: NDArray[Any], epsilon: float
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the same over all axes of gamma, which are s's last, and 1 over roots with ones."""
+    lead = s.shape[: s.ndim - gamma.ndim]
+    t, rstd = rms_norm(s.reshape(*lead, gamma.size), gamma, None, epsilon)
+    return t.reshape(s.shape), rstd.reshape(*lead, *[1] * gamma.ndim)

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "op_checks.h"
+#include "ops/add_rms_norm.h"
 #include "ops/add_rms_norm_dynamic_quant.h"
 #include "ops/add_rms_norm_quant.h"
 #include "ops/anti_mx_quant.h"
@@ -73,11 +74,10 @@ std::unique_ptr<Op> with_switch() {
   return op;
 }
 
-std::vector<Row> operators() {
+std::vector<Row> quantizers() {
   const Array x{DType::float16, {4, 4}}, channels{DType::float32, {4}}, ends{DType::int32, {1}},
       zeros{DType::int32, {4}}, row{DType::float16, {4}}, one{DType::float32, {1}},
-      codes{DType::int8, {4, 4}}, bytes{DType::uint8, {4, 4}}, zero{DType::int32, {1}},
-      half{DType::float32, {2}};
+      codes{DType::int8, {4, 4}}, bytes{DType::uint8, {4, 4}}, zero{DType::int32, {1}};
   static float scale = 1;
   static int32_t zero_point = 0;
   const AffineParameters with{DType::int8, contiguous_view(&scale, DType::float32, 1),
@@ -91,6 +91,8 @@ std::vector<Row> operators() {
       {op<DynamicMxQuantWithDualAxis>(), {x}},
       {op<DynamicBlockMxQuant>(), {x}},
       {op<GroupedDynamicMxQuant>(), {x, ends}},
+      {op<AddRmsNorm>(), {x, x, row}},
+      {op<AddRmsNorm>(false), {x, channels}},
       {op<AddRmsNormQuant>(), {x, x, row, channels, zeros, row, channels, zeros}},
       {op<AddRmsNormQuant>(true), {x, x, row, channels, zeros, row, channels, zeros}},
       {op<AddRmsNormDynamicQuant>(), {x, x, row, row, row, row}},
@@ -104,10 +106,6 @@ std::vector<Row> operators() {
       {op<DtypeCast>(), {x}},
       {op<TransQuantParam>(), {channels, channels}},
       {op<ConvertWeightToInt4pack>(), {{DType::int32, {4, 8}}}},
-      {op<Swiglu>(), {x}},
-      {op<SwigluQuant>(), {x, half, half, ends}},
-      {op<DequantSwigluQuant>(),
-       {{DType::int32, {4, 4}}, channels, channels, zeros, half, half, {DType::int64, {1}}}},
       {op<FakeQuantize>("numbers", Form::numbers, true), {x}},
       {op<FakeQuantize>("arrays", Form::arrays, false), {x, one, zero}},
       {with_switch, {x, one, zero, one}},
@@ -116,6 +114,24 @@ std::vector<Row> operators() {
       {op<QuantizeVal>("quantize", "x", with), {x}},
       {op<DequantizeVal>("dequantize", "q", with), {codes}},
   };
+}
+
+// What stands between two quantized products of a layer.
+std::vector<Row> between_products() {
+  const Array x{DType::float16, {4, 4}}, integers{DType::int32, {4, 4}},
+      columns{DType::float32, {4}}, half{DType::float32, {2}}, ends{DType::int32, {1}};
+  return {
+      {op<Swiglu>(), {x}},
+      {op<SwigluQuant>(), {x, half, half, ends}},
+      {op<DequantSwigluQuant>(),
+       {integers, columns, columns, {DType::int32, {4}}, half, half, {DType::int64, {1}}}},
+  };
+}
+
+std::vector<Row> operators() {
+  std::vector<Row> all = quantizers();
+  for (Row& row : between_products()) all.push_back(std::move(row));
+  return all;
 }
 
 // Calls use(op, input) for each operator and each of its inputs; the op is in order every time.

@@ -3,6 +3,7 @@
 
 #include <iterator>
 
+#include "aclnnop/aclnn_add_rms_norm.h"
 #include "aclnnop/aclnn_add_rms_norm_quant.h"
 #include "aclnnop/aclnn_add_rms_norm_quant_v2.h"
 #include "aclnnop/aclnn_anti_mx_quant.h"
@@ -23,6 +24,7 @@
 #include "aclnnop/aclnn_dynamic_quant_v4.h"
 #include "aclnnop/aclnn_fake_quant_per_channel_affine_cachemask.h"
 #include "aclnnop/aclnn_fake_quant_per_tensor_affine_cachemask.h"
+#include "aclnnop/aclnn_rms_norm.h"
 #include "aclnnop/aclnn_trans_quant_param_v2.h"
 #include "aclnnop/aclnn_trans_quant_param_v3.h"
 #include "call.h"
@@ -230,6 +232,24 @@ struct NormTensors {
   }
   Place x1, x2, gamma, beta, scale[2], zero_point[2], y[2], x;
 };
+Dims ones_for(const Call& c, size_t axes) {
+  Dims rows = c.x;
+  std::fill(rows.end() - static_cast<int64_t>(axes), rows.end(), 1);
+  return rows;
+}
+void rms_norm(Call& c) {
+  const size_t axes = std::min<size_t>(c.x.size(), c.flag() ? 1 : 2);
+  const Dims row(c.x.end() - static_cast<int64_t>(axes), c.x.end());
+  c.run(PHASES(aclnnRmsNorm), c.in(c.numbers, c.x), c.in(c.pick({ACL_FLOAT, c.numbers}), row),
+        c.number({1e-6, 0, 1}), c.out(c.numbers, c.x), c.out(ACL_FLOAT, ones_for(c, axes)));
+}
+void add_rms_norm(Call& c) {
+  const size_t axes = std::min<size_t>(c.x.size(), c.flag() ? 1 : 2);
+  const Dims row(c.x.end() - static_cast<int64_t>(axes), c.x.end());
+  c.run(PHASES(aclnnAddRmsNorm), c.in(c.numbers, c.x), c.in(c.numbers, c.x), c.in(c.numbers, row),
+        c.number({1e-6, 0, 1}), c.out(c.numbers, c.x),
+        c.optional(c.out(ACL_FLOAT, ones_for(c, axes))), c.optional(c.out(c.numbers, c.x)));
+}
 void add_rms_norm_quant(Call& c) {
   const NormTensors t(c);
   c.run(PHASES(aclnnAddRmsNormQuant), t.x1, t.x2, t.gamma, t.scale[0], c.optional(t.scale[1]),
@@ -320,6 +340,8 @@ constexpr void (*kOperators[])(Call&) = {
     dynamic_mx_quant_v3,
     dynamic_mx_quant_with_dual_axis,
     dynamic_mx_quant_with_dual_axis_v2,
+    rms_norm,
+    add_rms_norm,
     add_rms_norm_quant,
     add_rms_norm_quant_v2,
     ascend_quant,

@@ -26,6 +26,7 @@ from . import (
     contracts,
     elementwise,
     faces,
+    glu,
     kernels,
     mx,
     norms,
@@ -37,6 +38,7 @@ from .workshop import GOOGLETESTS, MODULES, Workshop
 FAULTS = [
     *kernels.FAULTS,
     *norms.FAULTS,
+    *glu.FAULTS,
     *elementwise.FAULTS,
     *mx.FAULTS,
     *profiles.FAULTS,

@@ -214,8 +214,8 @@ GROUPS = [
     Fault(
         "groups: ends may go down",
         f"{OPS}/split/row_groups.cpp",
-        "if (came >= before) continue;",
-        "if (came >= 0) continue;",
+        "if (came >= before && (",
+        "if (came >= 0 && (",
         "grouped errors",
     ),
     Fault(

@@ -236,7 +236,7 @@ OTHERS = [
     ),
     Fault(
         "codes: a tie of float8 is rounded up",
-        f"{SIMD}/codes.h",
+        f"{SIMD}/small_floats.h",
         "bit_cast<F32>(bits) + addend",
         "bit_cast<F32>(bits + 1) + addend",
         "codes",

@@ -173,9 +173,9 @@ BLOCKS = [
     ),
     Fault(
         "mx_blocks: rounding to the number below goes to the nearest",
-        f"{K}/mx/blocks.h",
-        "rounding == Rounding::floor",
-        "false",
+        f"{SIMD}/small_floats.h",
+        "if (rounding == Rounding::floor) is_up = is_negative;",
+        "",
         "mx",
         A5,
         "mx/rows",
@@ -220,7 +220,7 @@ ANTI = [
 CASTS = [
     Fault(
         "dtype_cast: NaN of e8m0 is infinity",
-        f"{SIMD}/codes.h",
+        f"{SIMD}/small_floats.h",
         "code == 255 ? I32{} + kQuietNaNBits : bits",
         "code == 255 ? I32{} + kInfinityBits : bits",
         "dtype_cast small_formats",
@@ -229,7 +229,7 @@ CASTS = [
     ),
     Fault(
         "dtype_cast: a tie of e8m0 goes down",
-        f"{SIMD}/codes.h",
+        f"{SIMD}/small_floats.h",
         "(bits + (1 << 22)) >> 23",
         "(bits + (1 << 22) - 1) >> 23",
         "dtype_cast small_formats",
@@ -238,7 +238,7 @@ CASTS = [
     ),
     Fault(
         "dtype_cast: -0 of float4 is 0",
-        f"{SIMD}/codes.h",
+        f"{SIMD}/small_floats.h",
         "(code << 12 & -0x8000) | (code << kUp & kMagnitude)",
         "code << kUp & kMagnitude",
         "dtype_cast small_formats",
@@ -247,7 +247,7 @@ CASTS = [
     ),
     Fault(
         "dtype_cast: the least value of hifloat8 begins late",
-        f"{SIMD}/codes.h",
+        f"{SIMD}/small_floats.h",
         "magnitude >= broadcast(0x1p-23f)",
         "magnitude > broadcast(0x1p-23f)",
         "dtype_cast small_formats",

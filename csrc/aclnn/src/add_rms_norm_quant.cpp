@@ -4,6 +4,7 @@
 #include "aclnn/src/executor.h"
 #include "aclnnop/aclnn_add_rms_norm_quant.h"
 #include "aclnnop/aclnn_add_rms_norm_quant_v2.h"
+#include "ops/split/norm_rows.h"
 
 namespace npu_quant::aclnn {
 namespace {
@@ -39,14 +40,6 @@ struct AddRmsNormQuantCall : Call<AddRmsNormQuant> {
   }
 };
 
-// The second version takes [1, N] for [N].
-void drop_leading_one(TensorView& view) {
-  if (view.rank != 2 || view.shape.dims[0] != 1) return;
-  view.rank = view.shape.rank = 1;
-  view.shape.dims[0] = view.shape.dims[1];
-  view.strides[0] = view.strides[1];
-}
-
 }  // namespace
 }  // namespace npu_quant::aclnn
 
@@ -78,8 +71,8 @@ aclnnStatus aclnnAddRmsNormQuantV2GetWorkspaceSize(
     call.set_inputs(x1, x2, gamma, scales1, scales2Optional, zeroPoints1Optional,
                     zeroPoints2Optional);
     call.optional_input("betaOptional", betaOptional, call.op.beta);
-    drop_leading_one(call.op.gamma);
-    drop_leading_one(call.op.beta);
+    call.op.gamma = last_axis_of(call.op.gamma);  // it takes [1, N] for [N]
+    call.op.beta = last_axis_of(call.op.beta);
     call.set_attributes(epsilon, divMode);
     call.set_codes(y1Out, y2Out);
     call.optional_output("xOut", xOut, call.outputs[AddRmsNormQuant::kX]);

@@ -1,5 +1,5 @@
-// npu_add_rms_norm_quant (docs/numerics.md 5) and its relatives: a norm (source.h), then codes
-// by scales and zero points, or of each row by a scale of its own.
+// npu_add_rms_norm_quant (docs/numerics.md 5) and its relatives: a norm (source.h), itself or codes
+// of it, by scales and zero points, or of each row by a scale of its own.
 //   y = rint(t / scale + zero_point), or t * scale; NaN gives 0; of floats: the nearest code
 #include "kernels/norm/rms_norm.h"
 
@@ -12,8 +12,8 @@ namespace npu_quant {
 
 namespace {
 
-// Codes by scales: of 4 rows together, in pieces of 512 elements, for which the weights are then in
-// L1; fewer rows where L2 does not hold them and those to come (256 KiB).
+// Norms, and codes by scales: of 4 rows together, in pieces of 512 elements, for which the weights
+// are then in L1; fewer rows where L2 does not hold them and those to come (256 KiB).
 constexpr int64_t kRowsInTurn = 4, kElementsTogether = 512;
 constexpr int64_t kBytesTogether = 256 << 10;
 
@@ -160,7 +160,7 @@ class DynamicNorm {
   Buffer<> codes_;
 };
 
-// Rows whose codes go by scales that are given.
+// Rows whose norm is wanted, or codes of it by scales that are given.
 template <class X>
 class ScaledNorm {
  public:
@@ -168,9 +168,9 @@ class ScaledNorm {
       : args_(args),
         rows_(args),
         weights_{weights_of(args, 0), weights_of(args, 1)},
-        norm_(args.tensors[Kernel::kRmsNorm], NormedRows<X>::kItem, written_, false),
-        y_{{args.tensors[Kernel::kY1], 1, written_, args.stream},
-           {args.tensors[Kernel::kY2], 1, written_, args.stream}} {}
+        results_{{args.tensors[Kernel::kY1], 1, written_, args.stream},
+                 {args.tensors[Kernel::kY2], 1, written_, args.stream},
+                 {args.tensors[Kernel::kRmsNorm], NormedRows<X>::kItem, written_, args.stream}} {}
 
   void run() {
     int64_t fitting = kRowsInTurn;
@@ -181,50 +181,59 @@ class ScaledNorm {
       rows = least(args_.rows - row, fitting);
       rows_.begin(row, rows);
       for (int64_t i = 0; i < end; i += kElementsTogether)
-        for (int o = 0; o < 2; ++o)
-          if (y_[o].is_wanted()) encode(o, row, rows, i);
-      for (int64_t r = row; r < row + rows && norm_.is_wanted(); ++r) write_norm(r);
+        for (int o = 0; o < kResults; ++o)
+          if (results_[o].is_wanted()) write(o, row, rows, i);
     }
     if (args_.stream) stream_fence();
   }
 
  private:
+  // Of what is written, in the order of the tensors from kY1 on.
+  enum { kNorm = Kernel::kRmsNorm - Kernel::kY1, kResults };
+
   // Rows that lie alike have their turns, others come one after the other.
-  void encode(int o, int64_t row, int64_t rows, int64_t i) {
+  void write(int o, int64_t row, int64_t rows, int64_t i) {
+    const Sink& y = results_[o];
     const bool aligned = args_.tensors[Kernel::kY1 + o].row_stride % kVectorBytes == 0;
-    const bool alike =
-        rows_.is_direct() && y_[o].is_direct() && (aligned || !y_[o].takes_streams());
+    const bool alike = rows_.is_direct() && y.is_direct() && (aligned || !y.takes_streams());
     const int64_t together = alike ? rows : 1;
-    for (int64_t r = row; r < row + rows; r += together) encode_alike(o, r, together, i);
+    for (int64_t r = row; r < row + rows; r += together) write_alike(o, r, together, i);
   }
-  // Codes [i, i + kElementsTogether) of some rows, or as many earlier ones as make a streamed y
+  // Elements [i, i + kElementsTogether) of some rows, or as many earlier ones as make a streamed y
   // begin at a vector.
-  void encode_alike(int o, int64_t row, int64_t rows, int64_t i) {
-    Sink& y = y_[o];
+  void write_alike(int o, int64_t row, int64_t rows, int64_t i) {
+    Sink& y = results_[o];
     const Stores stores{y.takes_streams()};
     int64_t early = 0;
     if (stores.stream) {
-      const int64_t head = elements_to_alignment(y.at(row, 0), 1, kElementsTogether);
+      const int64_t item = o == kNorm ? NormedRows<X>::kItem : 1;
+      const int64_t head = elements_to_alignment(y.at(row, 0), item, kElementsTogether);
       early = head == 0 ? 0 : kElementsTogether - head;
     }
     const int64_t begin = i > early ? i - early : 0;
     const int64_t n = least(args_.n, i + kElementsTogether - early) - begin;
     if (n <= 0) return;
-    char* const to = y.at(row, begin);
-    const int64_t row_stride = args_.tensors[Kernel::kY1 + o].row_stride;
-    const Affine affine = affine_of(args_, o);
-    if (weights_[o].at[kScale].values == nullptr) {
-      for (int64_t r = 0; r < rows; ++r) put_zeros(to + r * row_stride, n, stores);
-    } else {
-      rows_.fetch(row, 1, begin, n);
-      if (affine.has_steps)
-        rows_.put(row, rows, begin, n, weights_[o],
-                  ToCodes<StepsCodes<X>>{affine, to, row_stride, stores});
-      else
-        rows_.put(row, rows, begin, n, weights_[o],
-                  ToCodes<FormulaCodes>{affine, to, row_stride, stores});
-    }
+    put(o, row, rows, begin, n, stores);
     y.put(row, begin, n);
+  }
+  void put(int o, int64_t row, int64_t rows, int64_t begin, int64_t n, Stores stores) {
+    char* const to = results_[o].at(row, begin);
+    const int64_t row_stride = args_.tensors[Kernel::kY1 + o].row_stride;
+    if (o != kNorm && weights_[o].at[kScale].values == nullptr) {
+      for (int64_t r = 0; r < rows; ++r) put_zeros(to + r * row_stride, n, stores);
+      return;
+    }
+    rows_.fetch(row, 1, begin, n);
+    const auto put_rows = [&](int weights, const auto& results) {
+      rows_.put(row, rows, begin, n, weights_[weights], results);
+    };
+    const Affine affine = affine_of(args_, o == kNorm ? 0 : o);
+    if (o == kNorm)
+      put_rows(0, ToNorm<X>{to, row_stride, stores});
+    else if (affine.has_steps)
+      put_rows(o, ToCodes<StepsCodes<X>>{affine, to, row_stride, stores});
+    else
+      put_rows(o, ToCodes<FormulaCodes>{affine, to, row_stride, stores});
   }
   static void put_zeros(char* to, int64_t n, Stores stores) {
     int64_t i = 0;
@@ -232,21 +241,10 @@ class ScaledNorm {
     std::memset(to + i, 0, static_cast<size_t>(n - i));
   }
 
-  void write_norm(int64_t row) {
-    for (int64_t i = 0; i < args_.n; i += kElementsTogether) {
-      const int64_t n = least(args_.n - i, kElementsTogether);
-      rows_.fetch(row, 1, i, n);
-      rows_.put(row, 1, i, n, weights_[0], ToValues{values_, {}});
-      put_values<X>(values_, n, reinterpret_cast<typename X::Storage*>(norm_.at(row, i)));
-      norm_.put(row, i, n);
-    }
-  }
-
   const Args& args_;
   NormedRows<X> rows_;
   NormWeights weights_[2];
-  Sink norm_, y_[2];
-  alignas(64) float values_[kElementsTogether + kTile];
+  Sink results_[kResults];
   Buffer<> written_;  // a piece of one output at a time
 };
 

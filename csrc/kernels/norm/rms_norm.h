@@ -1,4 +1,4 @@
-// The kernel of the operators that quantize a norm: what ops/split/norm_rows.cpp hands over. One
+// The kernel of the operators that norm rows: what ops/split/norm_rows.cpp hands over. One
 // definition of run() per target.
 #pragma once
 

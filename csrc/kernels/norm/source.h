@@ -3,8 +3,8 @@
 //   t = s * rstd * gamma + beta       v = t, or t * smooth
 #pragma once
 
-#include "kernels/rows/affine_codes.h"
 #include "kernels/norm/rms_norm.h"
+#include "kernels/rows/affine_codes.h"
 #include "kernels/rows/values.h"
 
 namespace npu_quant {
@@ -232,6 +232,32 @@ struct ToValues {
     store_tile(v + first, t);
     for (int64_t i = end; i < first + kTile; ++i) v[i] = 0;
     amax.include(Float32<WholeLoads>::load(unaligned(v + first)));
+  }
+};
+
+// The same as X: of pieces of rows, the first of which begins at y.
+template <class X>
+struct ToNorm {
+  using T = typename X::Storage;
+  static constexpr bool kMixed = X::kMixes, kIsOneRow = false;
+  struct Nothing {};
+  char* y;
+  int64_t row_stride;
+  Stores stores;
+
+  NPU_QUANT_INLINE T* element(int64_t row, int64_t i) const {
+    return reinterpret_cast<T*>(y + row * row_stride) + i;
+  }
+  NPU_QUANT_INLINE Nothing at(const Weight*, int64_t) const { return {}; }
+  NPU_QUANT_INLINE void put(int64_t row, int64_t i, Nothing, const Tile& t) const {
+    X::put_mixed(element(row, i), t, stores);
+  }
+  // Elements [i, end) of the tile at `first`.
+  NPU_QUANT_INLINE void put_part(int64_t row, int64_t first, int64_t i, int64_t end, Nothing,
+                                 const Tile& t) const {
+    alignas(64) T tile[kTile];
+    X::put_mixed(tile, t, Stores{false});
+    std::memcpy(element(row, i), tile + (i - first), static_cast<size_t>(end - i) * sizeof *tile);
   }
 };
 

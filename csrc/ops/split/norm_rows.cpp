@@ -190,6 +190,18 @@ Status run_norm(const NormCall& call) {
   return {};
 }
 
+Status check_trailing_axes(const char* op, const char* argument, const TensorView& view,
+                           const char* x_name, const TensorView& x) {
+  const int lead = x.rank - view.rank;
+  bool trails = lead >= 0;
+  for (int i = 0; i < view.rank && trails; ++i)
+    trails = view.shape.dims[i] == x.shape.dims[lead + i];
+  if (trails) return {};
+  return wrong_shape(
+      op, argument, view,
+      {"expected the last axes of ", Argument(x_name), ", which has shape ", x.shape});
+}
+
 Status check_norm_weight(const char* op, const char* argument, const TensorView& view,
                          const char* x_name, int64_t n) {
   if (!view.present) return {};
@@ -202,7 +214,7 @@ Status check_norm_weight(const char* op, const char* argument, const TensorView&
 
 TensorView last_axis_of(const TensorView& view) {
   TensorView row = view;
-  if (view.rank != 2) return row;
+  if (view.rank != 2 || view.shape.dims[0] != 1) return row;
   row.rank = row.shape.rank = 1;
   row.shape.dims[0] = view.shape.dims[1];
   row.strides[0] = view.strides[1];

@@ -1,4 +1,4 @@
-// The rows of the operators that quantize a norm: where they lie, and which weights they have.
+// The rows of the operators that norm: where they lie, and which weights they have.
 #pragma once
 
 #include "kernels/norm/rms_norm.h"
@@ -23,6 +23,9 @@ struct NormCall {
 
 Status run_norm(const NormCall& call);
 
+// What norms over the last axes go by: x's own.
+Status check_trailing_axes(const char* op, const char* argument, const TensorView& view,
+                           const char* x_name, const TensorView& x);
 // What norms over the last axis go by: (n,) or (1, n), of the n elements of a row of x.
 Status check_norm_weight(const char* op, const char* argument, const TensorView& view,
                          const char* x_name, int64_t n);

@@ -20,6 +20,7 @@ from __future__ import annotations
 import sys
 
 from .._names import dir_of
+from .add_rms_norm import npu_add_rms_norm
 from .add_rms_norm_dynamic_quant import npu_add_rms_norm_dynamic_quant
 from .add_rms_norm_quant import npu_add_rms_norm_quant
 from .anti_mx_quant import npu_anti_mx_quant
@@ -48,6 +49,7 @@ from .grouped_dynamic_block_quant import npu_grouped_dynamic_block_quant
 from .grouped_dynamic_mx_quant import npu_grouped_dynamic_mx_quant
 from .quantize import npu_quantize
 from .quantize_val_functions import dequantize_val, quantize_val
+from .rms_norm import npu_rms_norm
 from .rms_norm_dynamic_quant import npu_rms_norm_dynamic_quant
 from .rms_norm_quant import npu_rms_norm_quant
 from .rms_norm_quant_v2 import npu_rms_norm_quant_v2
@@ -64,6 +66,7 @@ __all__ = [
     "fake_quantize_per_tensor_affine",
     "fake_quantize_per_tensor_affine_cachemask",
     "fake_quantize_per_tensor_affine_cachemask_backward",
+    "npu_add_rms_norm",
     "npu_add_rms_norm_dynamic_quant",
     "npu_add_rms_norm_quant",
     "npu_anti_mx_quant",
@@ -80,6 +83,7 @@ __all__ = [
     "npu_grouped_dynamic_block_quant",
     "npu_grouped_dynamic_mx_quant",
     "npu_quantize",
+    "npu_rms_norm",
     "npu_rms_norm_dynamic_quant",
     "npu_rms_norm_quant",
     "npu_rms_norm_quant_v2",

@@ -62,7 +62,7 @@ def npu_dequant_swiglu_quant(
                        y     = code(t / scale)       the nearest of dst_type, saturated
 
     Every operation is one IEEE float32 operation per element, from left to right, and exp is the
-    correctly rounded one (docs/numerics.md 18). A bias of int32 is added to ``x`` before anything
+    correctly rounded one (docs/numerics.md 17). A bias of int32 is added to ``x`` before anything
     else, modulo 2^32; the sum is rounded to float32 once. What is not given is left out.
 
     Args:

@@ -23,7 +23,7 @@ def npu_swiglu(
         y        = swish(a) * b          rounded to self's dtype
 
     Every operation is one IEEE float32 operation per element, and exp is the correctly rounded one
-    (docs/numerics.md 18); 16-bit inputs are widened exactly.
+    (docs/numerics.md 17); 16-bit inputs are widened exactly.
 
     Args:
         self: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 1 to 8. Any strides,

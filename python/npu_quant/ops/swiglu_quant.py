@@ -48,7 +48,7 @@ def npu_swiglu_quant(
 
     **The scale is the multiplier**, MAX / max, where other operators return max / MAX. MAX is 127
     of int8 and 7 of int4. Every operation is one IEEE float32 operation per element, from left to
-    right, and exp is the correctly rounded one (docs/numerics.md 18); 16-bit inputs are widened
+    right, and exp is the correctly rounded one (docs/numerics.md 17); 16-bit inputs are widened
     exactly.
 
     Args:

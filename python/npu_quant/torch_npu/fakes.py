@@ -161,6 +161,19 @@ def anti_mx_quant(
     return _codes(x, to, 2 if x.dtype == torch.uint8 else 1)
 
 
+def rms_norm(self: Tensor, gamma: Tensor, epsilon: float = 1e-06) -> tuple[Tensor, ...]:
+    """The norm, and what rows were multiplied by."""
+    rows = (*self.shape[: self.ndim - gamma.ndim], *[1] * gamma.ndim)
+    return self.new_empty(self.shape), _float32(self, rows)
+
+
+def add_rms_norm(
+    x1: Tensor, x2: Tensor, gamma: Tensor, epsilon: float = 1e-06
+) -> tuple[Tensor, ...]:
+    """The same of the sum, and that."""
+    return *rms_norm(x1, gamma), x1.new_empty(x1.shape)
+
+
 def add_rms_norm_quant(
     x1: Tensor, *arrays: Tensor, dst_type: int | None = None, **others: Any
 ) -> tuple[Tensor, ...]:

@@ -47,6 +47,11 @@ _SCHEMAS = """
     npu_anti_mx_quant(Tensor x, Tensor mxscale, *, int? axis=-1, int? dst_type=15,
         int? src_type=292) -> Tensor
 
+    npu_rms_norm(Tensor self, Tensor gamma, float epsilon=1e-06) -> (Tensor, Tensor)
+
+    npu_add_rms_norm(Tensor x1, Tensor x2, Tensor gamma, float epsilon=1e-06)
+        -> (Tensor, Tensor, Tensor)
+
     npu_add_rms_norm_quant(Tensor x1, Tensor x2, Tensor gamma, Tensor scales1,
         Tensor? zero_points1, Tensor? beta=None, Tensor? scales2=None,
         Tensor? zero_points2=None, *, int axis=-1, float epsilon=1e-06, bool div_mode=True,

@@ -1,5 +1,6 @@
 #include "functions.h"
 
+#include "aclnnop/aclnn_add_rms_norm.h"
 #include "aclnnop/aclnn_add_rms_norm_quant.h"
 #include "aclnnop/aclnn_add_rms_norm_quant_v2.h"
 #include "aclnnop/aclnn_anti_mx_quant.h"
@@ -20,6 +21,7 @@
 #include "aclnnop/aclnn_dynamic_quant_v4.h"
 #include "aclnnop/aclnn_fake_quant_per_channel_affine_cachemask.h"
 #include "aclnnop/aclnn_fake_quant_per_tensor_affine_cachemask.h"
+#include "aclnnop/aclnn_rms_norm.h"
 #include "aclnnop/aclnn_trans_quant_param_v2.h"
 #include "aclnnop/aclnn_trans_quant_param_v3.h"
 #include "phases.h"
@@ -126,6 +128,20 @@ std::vector<Function> dynamic_mx_quant_with_dual_axis() {
 }
 
 // The sums are 2 -2 2 -2 and 4 0 0 0, their roots of mean squares 2.
+std::vector<Function> add_rms_norm() {
+  const Given sum{ACL_FLOAT16, {2, 4}, {2, -2, 2, -2, 4, 0, 0, 0}};
+  const Parameters terms{{"x1", {ACL_FLOAT16, {2, 4}, {1, -1, 3, 0, 3, 1, 2, 0}}},
+                         {"x2", {ACL_FLOAT16, {2, 4}, {1, -1, -1, -2, 1, -1, -2, 0}}}};
+  const Parameters by{{"gamma", {ACL_FLOAT16, {4}, {1, 2, 3, 4}}}, {"epsilon", 0.0}};
+  const Parameters y{{"yOut", {ACL_FLOAT16, {2, 4}, {1, -2, 3, -4, 2, 0, 0, 0}}}};
+  const Given rstd{ACL_FLOAT, {2, 1}, {0.5f, 0.5f}};
+  return {{"aclnnRmsNorm", 1, of(aclnnRmsNormGetWorkspaceSize), aclnnRmsNorm,
+           Parameters{{"x", sum}} + by + y + Parameters{{"rstdOut", rstd}}, 561002},
+          {"aclnnAddRmsNorm", 1, of(aclnnAddRmsNormGetWorkspaceSize), aclnnAddRmsNorm,
+           terms + by + y + Parameters{{"rstdOut", rstd, kOptional}, {"xOut", sum, kOptional}}}};
+}
+
+// Likewise.
 std::vector<Function> add_rms_norm_quant() {
   const Parameters inputs{{"x1", {ACL_FLOAT16, {2, 4}, {1, -1, 3, 0, 3, 1, 2, 0}}},
                           {"x2", {ACL_FLOAT16, {2, 4}, {1, -1, -1, -2, 1, -1, -2, 0}}},
@@ -224,8 +240,8 @@ const std::vector<Function>& all_functions() {
     auto* const functions = new std::vector<Function>;
     for (const auto& family :
          {fake_quant(), dynamic_quant(), dynamic_block_quant(), dynamic_mx_quant(),
-          dynamic_mx_quant_with_dual_axis(), add_rms_norm_quant(), ascend_quant(), to_numbers(),
-          in_words(), gated_linear_units()})
+          dynamic_mx_quant_with_dual_axis(), add_rms_norm(), add_rms_norm_quant(), ascend_quant(),
+          to_numbers(), in_words(), gated_linear_units()})
       functions->insert(functions->end(), family.begin(), family.end());
     return functions;
   }();

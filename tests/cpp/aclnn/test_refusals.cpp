@@ -147,6 +147,30 @@ const Refusal kMxRows[] = {
     {kAntiMx, {{"y", {ACL_FLOAT, {4}}}}, "y has"},
 };
 
+const char kSum[] = "aclnnAddRmsNorm", kAlone[] = "aclnnRmsNorm";
+const Refusal kPlainNormRows[] = {
+    {kSum, {{"x1", {ACL_INT8, {2, 4}}}}, "x1 has dtype ACL_INT8"},
+    {kSum, {{"x2", {ACL_FLOAT, {2, 4}}}}, "x2"},
+    {kSum, {{"gamma", {ACL_FLOAT, {4}}}}, "gamma"},
+    {kSum, {{"yOut", {ACL_FLOAT, {2, 4}}}}, "yOut"},
+    {kSum, {{"rstdOut", {ACL_FLOAT16, {2, 1}}}}, "rstdOut"},
+    {kSum, {{"xOut", {ACL_FLOAT, {2, 4}}}}, "xOut"},
+    {kSum, {{"x1", {ACL_FLOAT16, {}}}}, "x1 has 0 dimensions"},
+    {kSum, {{"x2", {ACL_FLOAT16, {4, 2}}}}, "x2", Kind::shape},
+    {kSum, {{"gamma", {ACL_FLOAT16, {5}}}}, "gamma", Kind::shape},
+    {kSum, {{"gamma", {ACL_FLOAT16, {2, 2}}}}, "gamma", Kind::shape},
+    {kSum, {{"yOut", {ACL_FLOAT16, {4, 2}}}}, "yOut", Kind::shape},
+    {kSum, {{"rstdOut", {ACL_FLOAT, {2}}}}, "rstdOut", Kind::shape},
+    {kSum, {{"xOut", {ACL_FLOAT16, {4, 2}}}}, "xOut", Kind::shape},
+    {kAlone, {{"x", {ACL_INT8, {2, 4}}}}, "x has dtype ACL_INT8"},
+    {kAlone, {{"gamma", {ACL_BF16, {4}}}}, "gamma"},
+    {kAlone, {{"rstdOut", {ACL_FLOAT16, {2, 1}}}}, "rstdOut"},
+    {kAlone, {{"gamma", {ACL_FLOAT16, kNine}}}, "gamma"},
+    {kAlone, {{"gamma", {ACL_FLOAT16, {1, 4}}}}, "gamma", Kind::shape},
+    {kAlone, {{"yOut", {ACL_FLOAT16, {4, 2}}}}, "yOut", Kind::shape},
+    {kAlone, {{"rstdOut", {ACL_FLOAT, {1, 1}}}}, "rstdOut", Kind::shape},
+};
+
 const char kNorm[] = "aclnnAddRmsNormQuant";
 const Refusal kNormRows[] = {
     {kNorm, {{"x1", {ACL_INT8, {2, 4}}}}, "x1 has dtype ACL_INT8"},
@@ -324,6 +348,7 @@ const Refusal kWordRows[] = {
 TEST_F(Refusals, OfDynamicQuant) { expect_refusals(kDynamicQuantRows); }
 TEST_F(Refusals, OfDynamicBlockQuant) { expect_refusals(kBlockRows); }
 TEST_F(Refusals, OfMxQuant) { expect_refusals(kMxRows); }
+TEST_F(Refusals, OfAddRmsNorm) { expect_refusals(kPlainNormRows); }
 TEST_F(Refusals, OfAddRmsNormQuant) { expect_refusals(kNormRows); }
 TEST_F(Refusals, OfAscendQuant) { expect_refusals(kQuantRows); }
 TEST_F(Refusals, OfAscendAntiQuant) { expect_refusals(kAntiRows); }

@@ -126,7 +126,7 @@ class Swiglu(Model):
         SLOTS | {"product": (PRODUCTS[0], *KEPT_SWISH)},
         lambda formula: f"y = {text(formula)}",
         (Values(),),
-        "docs/numerics.md 18",
+        "docs/numerics.md 17",
     )
     has_scale_per_row = False
     swiglu_mode = 0

@@ -166,7 +166,7 @@ class Scales(Output):
 
 def form(slots: Mapping[str, tuple[Step, ...]]) -> Form:
     """Return the form of an operator with these slots."""
-    return Form(slots, text, (Codes(operands), Scales()), "docs/numerics.md 18")
+    return Form(slots, text, (Codes(operands), Scales()), "docs/numerics.md 17")
 
 
 class GluQuant(GroupedModel):

@@ -16,7 +16,7 @@ from ..elements import largest
 from . import dynamic_quant, groups, norm
 from .arithmetic import Floats
 from .codes import Codes
-from .formula import Before, Cited, Form, Formula, Output, none_of
+from .formula import Before, Cited, Form, Formula, Other, Output, none_of
 from .model import Array
 from .norm_rows import NormModel, NormPart
 from .steps import Operands
@@ -154,9 +154,16 @@ VALUES = (
     replace(groups.SMOOTH_IGNORED, name="smooth_scale ignored", text="t"),
     replace(groups.SMOOTH_DIVIDES, name="divided by smooth_scale", text="t / smooth_scale"),
 )
+ONE_FOR_0 = Other(
+    "scale 1 for 0",
+    "({scale}, or 1 for 0)",
+    lambda scale, amax, model: np.where(amax == 0, np.float32(1), scale),
+    "Ascend/op-plugin test/test_custom_ops/test_npu_add_rms_norm_dynamic_quant.py",
+)
 # Scripts that have the last quotients, x * 127 / amax and x / amax * 127, norm apart.
 SLOTS = norm.SLOTS | dynamic_quant.SLOTS
 SLOTS |= {"values": VALUES, "quotient": dynamic_quant.QUOTIENTS[:4]}
+SLOTS |= {"reported": (*dynamic_quant.REPORTED, ONE_FOR_0)}
 
 
 KERNELS = "hicann/ops-nn norm/add_rms_norm_dynamic_quant/op_kernel"

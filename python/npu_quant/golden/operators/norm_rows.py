@@ -1,4 +1,4 @@
-"""Rows and their norm, the source of the models that quantize one; its formulas are in norm.py."""
+"""Rows and their norm, the source of the models that have one; its formulas are in norm.py."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class NormModel(Model):
 
     def over_gamma(self, name: str) -> Float32 | None:
         """Return a parameter as one number, or as one for each element of a row."""
-        given = self.inputs[name]
+        given = self.inputs.get(name)
         if given is None:
             return None
         flat: Float32 = given.astype(np.float32).reshape(-1)

@@ -27,6 +27,8 @@ _CHANNEL_ARRAYS = "self scale zero_point"
 _NORM_ARRAYS = "x1 x2 gamma scales1 zero_points1"
 _NORM = {"y1": "codes", "y2": "codes", "x": "values"}
 _RMS_NORM = "rms_norm_quant.RmsNormQuant"
+_VALUES = {"y": "values", "rstd": "values"}
+_SUM = _VALUES | {"x": "values"}
 _BRANCHES = {
     "y1": "codes",
     "y2": "codes",
@@ -60,6 +62,8 @@ OPERATORS = {
             {"y": "codes", "scale1": "scale", "scale2": "scale"},
         ),
         (ops.npu_grouped_dynamic_mx_quant, "dynamic_mx_quant.Grouped", "x group_index", _MX),
+        (ops.npu_rms_norm, "add_rms_norm.RmsNorm", "self gamma", _VALUES),
+        (ops.npu_add_rms_norm, "add_rms_norm.AddRmsNorm", "x1 x2 gamma", _SUM),
         (ops.npu_add_rms_norm_quant, "add_rms_norm_quant.AddRmsNormQuant", _NORM_ARRAYS, _NORM),
         (ops.npu_rms_norm_quant, _RMS_NORM, "x gamma beta scale offset", {"y": "codes"}),
         (ops.npu_rms_norm_quant_v2, _RMS_NORM, "x gamma scale", {"y": "codes", "rstd": "values"}),
