@@ -29,6 +29,7 @@ def swish(a: Any) -> Any:
 UNITS: dict[str, Callable[[Any, Any], Any]] = {
     "reference": lambda a, b: swish(a) * b,
     "a * sigmoid(a)": lambda a, b: a * (ONE / (ONE + exp(-a))) * b,
+    "exp of float32": lambda a, b: a / (ONE + np.exp(-a)) * b,
     "swish of float64": lambda a, b: (a / (1 + np.exp(-a.astype(np.float64)))).astype(F32) * b,
     "other half activated": lambda a, b: swish(b) * a,
     "gate of sigmoid": lambda a, b: ONE / (ONE + exp(-a)) * b,
@@ -204,8 +205,8 @@ def of_float4(round_: Callable[[Any], Any], mode: int) -> Made:
     return inputs, (y, np.zeros(90, F32))
 
 
-BENIGN = {"reference", "a * sigmoid(a)", "swish of float64", "half away"}
-BENIGN |= {"scale 1 / (amax/127)", "scale amax * (1/127)", "x * (1/scale)"}
+BENIGN = {"reference", "a * sigmoid(a)", "exp of float32", "swish of float64"}
+BENIGN |= {"half away", "scale 1 / (amax/127)", "scale amax * (1/127)", "x * (1/scale)"}
 BENIGN |= {"x * (weight_scale * activation_scale)", "x * activation_scale * weight_scale"}
 
 
