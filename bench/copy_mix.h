@@ -28,6 +28,7 @@ struct ByteMix {
 constexpr ByteMix kByteMixes[] = {
     {1, 4, 1, 0}, {1, 2, 1, 0},  // codes of fp32, of 16 bits
     {1, 1, 4, 0}, {1, 1, 2, 0},  // and back; fp32 in words of 64 bits
+    {1, 4, 2, 0},                // sums of 32 bits to values of 16
     {1, 8, 1, 0},                // codes that have 32 bits each, in eighths
     {1, 4, 4, 1}, {1, 2, 2, 1},  // values and a mask
     {2, 4, 4, 1}, {2, 2, 2, 1},  // a sum and its codes

@@ -26,6 +26,7 @@ def _arguments(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
     x, ones = torch.ones(1, 16), torch.ones(16)
     rows = torch.ones(1, 16).half()
     groups = torch.tensor([1], dtype=torch.int32)
+    sums = torch.ones(1, 16, dtype=torch.int32)
     codes, scale = npu_quant.npu_dynamic_quant(x)
     mx, mxscale = npu_quant.npu_dynamic_mx_quant(rows, dst_type="float8_e4m3fn")
     return {
@@ -38,6 +39,7 @@ def _arguments(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
         "npu_dynamic_block_mx_quant": (rows,),
         "npu_grouped_dynamic_mx_quant": (rows, groups),
         "npu_quantize": (x, ones, None, 1),
+        "npu_group_quant": (x, x, groups),
         "npu_anti_quant": (codes, scale),
         "npu_anti_mx_quant": (mx, mxscale),
         "npu_rms_norm": (x, ones),
@@ -50,9 +52,10 @@ def _arguments(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
         "npu_swiglu": (x,),
         "npu_swiglu_quant": (x,),
         "npu_dequant_swiglu_quant": (rows,),
+        "npu_dequant_bias": (sums, ones, ones[:1], ones),
         "npu_dtype_cast": (x, 257),
         "npu_trans_quant_param": (ones,),
-        "npu_convert_weight_to_int4pack": (torch.ones(1, 16, dtype=torch.int32),),
+        "npu_convert_weight_to_int4pack": (sums,),
     }
 
 

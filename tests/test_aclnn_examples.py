@@ -49,6 +49,7 @@ PRINTED = {
     "swi_glu_quant": {"result": "21 -127 32 127", "scale": "1.058333 3.175000"},
     "swi_glu_quant_v2": {"result": "132"},
     "convert_weight_to_int4_pack": {"result": "0xfedcba98 0x76543210"},
+    "dequant_bias": {"result": "2.000000 4.000000 11.000000 41.000000 100.000000 239.000000"},
     "dynamic_block_quant": {"result": "127 -1 0 127 50 -2", "scale": "1.000000 2.000000"},
     "dynamic_block_quant_v2": {
         "result": " ".join(map(str, [*range(128), -127, 2])),
@@ -90,6 +91,7 @@ PRINTED = {
         "result": "0.500000 1.000000 -2.000000 1.500000 -3.000000 0.000000",
         "mask": "1 1 1 0 0 1",
     },
+    "group_quant": {"result": "2 -2 3 127 1 0 2 127"},
     "trans_quant_param_v2": {"result": "0x40203f800000 0x7fc0c0000000 0x5fe03f000000"},
     "trans_quant_param_v3": {"result": "0x40003f802000 0x40003f802000"},
 }

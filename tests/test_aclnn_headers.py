@@ -17,7 +17,7 @@ OPERATORS = """
     dynamic_quant_v3 dynamic_quant_v4 dynamic_block_quant dynamic_block_quant_v2 dynamic_mx_quant
     dynamic_mx_quant_v2 dynamic_mx_quant_v3 dynamic_mx_quant_with_dual_axis dynamic_mx_quant_with_dual_axis_v2
     rms_norm add_rms_norm add_rms_norm_quant add_rms_norm_quant_v2 ascend_quant ascend_quant_v3
-    ascend_anti_quant anti_mx_quant trans_quant_param_v2 trans_quant_param_v3
+    ascend_anti_quant group_quant dequant_bias anti_mx_quant trans_quant_param_v2 trans_quant_param_v3
     convert_weight_to_int4_pack swi_glu swi_glu_quant swi_glu_quant_v2
     dequant_swiglu_quant dequant_swiglu_quant_v2
 """
@@ -279,6 +279,8 @@ FIRST_PHASES = """
     AscendQuantV3(T, T, T, bool, const char*, int32_t, int32_t, T)
     AscendAntiQuant(T, T, T, int64_t, bool, T)
     AntiMxQuant(T, T, int64_t, int64_t, T)
+    GroupQuant(T, T, T, T, int32_t, O)
+    DequantBias(T, T, T, T, int64_t, T)
     TransQuantParamV2(T, T, T)
     TransQuantParamV3(T, T, int64_t, T)
     ConvertWeightToINT4Pack(T, O)

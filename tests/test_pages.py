@@ -91,6 +91,7 @@ SIGNATURES = {
     "quant_scale=None, quant_offset=None, group_index=None, activate_left=False, quant_mode=0, "
     "dst_type=None, round_mode=None, activate_dim=None, swiglu_mode=0, clamp_limit=7.0, "
     "glu_alpha=1.702, glu_bias=1.0)",
+    "npu_dequant_bias": "(x, weight_scale, activation_scale, bias, *, output_dtype=None)",
     "npu_dtype_cast": "(self, dtype, input_dtype=None)",
     "npu_trans_quant_param": "(scale, offset=None, round_mode=0)",
     "npu_rms_norm_quant": "(x, gamma, beta, scale, offset, epsilon=1e-06, *, dst_dtype=None)",
@@ -99,6 +100,7 @@ SIGNATURES = {
     "npu_add_rms_norm_dynamic_quant": "(x1, x2, gamma, *, smooth_scale1=None, smooth_scale2=None, "
     "beta=None, epsilon=1e-06, output_mask=None, y_dtype=None)",
     "npu_rms_norm_dynamic_quant": "(x, gamma, *, smooth_scale=None, beta=None, epsilon=1e-06)",
+    "npu_group_quant": "(x, scale, group_index, *, offset=None, dst_dtype=None)",
     "npu_quantize": "(self, scales, zero_points, dtype, axis=1, div_mode=True)",
     "fake_quantize_per_tensor_affine": "(self, scale, zero_point, quant_min, quant_max)",
     "fake_quantize_per_tensor_affine_cachemask": "(self, scale, zero_point, quant_min, quant_max)",

@@ -60,10 +60,19 @@ def given(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     for kind, zero in (("qint8", 7), ("quint8", 0), ("qint32", -3)):
         value = {"scale": 0.3, "zero_point": zero, "value": x, "scalar_type": kind}
         yield "quantize_val", value
+    groups = {"x": x, "scale": 1 / scale * F32([[1], [0.5], [9]])}
+    groups |= {"group_index": np.array([50, 50, 120]), "offset": broken[:1]}
+    yield "npu_group_quant", groups
+    yield "npu_group_quant", groups | {"offset": None, "dst_dtype": "int4"}
     codes = rng.integers(-128, 128, (24, 200)).astype(np.int8)
     to = np.float16 if dtype == F32 else dtype
     yield "npu_anti_quant", {"x": codes, "scale": scale * 300, "offset": broken, "dst_dtype": to}
     yield "npu_anti_quant", {"x": codes.T, "scale": odd[:, None], "dst_dtype": to}
+    sums = {"x": rng.integers(-(2**31), 2**31, (24, 200)).astype(np.int32), "output_dtype": to}
+    sums |= {"weight_scale": scale / 999, "activation_scale": scale[:24]}
+    for bias in (broken * 9999, whole * 9999999, None):
+        yield "npu_dequant_bias", sums | {"bias": bias}
+    yield "npu_dequant_bias", sums | {"bias": broken.astype(to), "activation_scale": None}
     tensor = {"self": x, "scale": 0.3, "zero_point": 5, "quant_min": -128, "quant_max": 127}
     channel = tensor | {"scale": scale, "zero_point": whole, "axis": 1}
     for suffix in ("", "_cachemask"):

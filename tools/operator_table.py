@@ -87,6 +87,7 @@ ROWS: dict[str, Callable[[str], Any]] = {
         X, GROUPS, dst_type=f
     ),
     "npu_quantize": codes,
+    "npu_group_quant": lambda f: ops.npu_group_quant(X, X[:1], GROUPS, dst_dtype=f),
     "npu_anti_quant": lambda f: ops.npu_anti_quant(codes(f), ONE, src_dtype=f),
     "npu_anti_mx_quant": anti_mx,
     "npu_rms_norm": without_codes,
@@ -104,6 +105,7 @@ ROWS: dict[str, Callable[[str], Any]] = {
     "npu_dequant_swiglu_quant": lambda f: ops.npu_dequant_swiglu_quant(
         X, dst_type=f, round_mode=int(f == "hifloat8")
     ),
+    "npu_dequant_bias": without_codes,
     "npu_dtype_cast": lambda f: ops.npu_dtype_cast(X, f),
     "npu_convert_weight_to_int4pack": packed,
     "npu_trans_quant_param": without_codes,

@@ -8,12 +8,14 @@
 #include "ops/compare.h"
 #include "ops/convert_weight_to_int4pack.h"
 #include "ops/dequant_swiglu_quant.h"
+#include "ops/dequant_bias.h"
 #include "ops/dtype_cast.h"
 #include "ops/dynamic_block_mx_quant.h"
 #include "ops/dynamic_block_quant.h"
 #include "ops/dynamic_mx_quant.h"
 #include "ops/dynamic_quant.h"
 #include "ops/fake_quantize.h"
+#include "ops/group_quant.h"
 #include "ops/grouped_dynamic_block_quant.h"
 #include "ops/grouped_dynamic_mx_quant.h"
 #include "ops/quantize.h"
@@ -150,8 +152,10 @@ void bind_ops(py::module_& module) {
   define_op<&made<RmsNormDynamicQuant>>(module, Gives::several);
   define_op<&made<AddRmsNormDynamicQuant>>(module, Gives::several);
   define_op<&made<Quantize>>(module, Gives::one);
+  define_op<&made<GroupQuant>>(module, Gives::one);
   define_op<&made<AntiQuant>>(module, Gives::one);
   define_op<&made<AntiMxQuant>>(module, Gives::one);
+  define_op<&made<DequantBias>>(module, Gives::one);
   define_op<&made<DtypeCast>>(module, Gives::one);
   define_op<&made<TransQuantParam>>(module, Gives::one);
   define_op<&made<ConvertWeightToInt4pack>>(module, Gives::one);

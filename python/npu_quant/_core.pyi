@@ -283,6 +283,16 @@ def npu_quantize(
     numerics: object,
     /,
 ) -> NDArray[Any]: ...
+def npu_group_quant(
+    x: object,
+    scale: object,
+    group_index: object,
+    offset: object,
+    dst_dtype: object,
+    out: object,
+    numerics: object,
+    /,
+) -> NDArray[Any]: ...
 def npu_anti_quant(
     x: object,
     scale: object,
@@ -299,6 +309,16 @@ def npu_anti_mx_quant(
     axis: object,
     dst_type: object,
     src_type: object,
+    out: object,
+    numerics: object,
+    /,
+) -> NDArray[Any]: ...
+def npu_dequant_bias(
+    x: object,
+    weight_scale: object,
+    activation_scale: object,
+    bias: object,
+    output_dtype: object,
     out: object,
     numerics: object,
     /,

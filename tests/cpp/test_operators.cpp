@@ -14,6 +14,7 @@
 #include "ops/anti_quant.h"
 #include "ops/ascend_quant.h"
 #include "ops/convert_weight_to_int4pack.h"
+#include "ops/dequant_bias.h"
 #include "ops/dequant_swiglu_quant.h"
 #include "ops/dtype_cast.h"
 #include "ops/dynamic_block_mx_quant.h"
@@ -21,6 +22,7 @@
 #include "ops/dynamic_mx_quant.h"
 #include "ops/dynamic_quant.h"
 #include "ops/fake_quantize.h"
+#include "ops/group_quant.h"
 #include "ops/grouped_dynamic_block_quant.h"
 #include "ops/grouped_dynamic_mx_quant.h"
 #include "ops/quantize_val.h"
@@ -123,6 +125,8 @@ std::vector<Row> between_products() {
   return {
       {op<Swiglu>(), {x}},
       {op<SwigluQuant>(), {x, half, half, ends}},
+      {op<GroupQuant>(), {x, {DType::float32, {1, 4}}, ends, {DType::float32, {1}}}},
+      {op<DequantBias>(), {integers, columns, columns, {DType::int32, {4}}}},
       {op<DequantSwigluQuant>(),
        {integers, columns, columns, {DType::int32, {4}}, half, half, {DType::int64, {1}}}},
   };

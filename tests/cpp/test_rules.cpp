@@ -128,6 +128,7 @@ void expect_reference_alone(typename Kernel::Args args) {
 TEST_F(UnknownFormsDeathTest, OfElementwiseKernels) {
   expect_reference_alone<AntiQuantKernel>(
       {.work = {}, .codes = Format::int8, .y_dtype = DType::float16});
+  expect_reference_alone<DequantBiasKernel>({.work = {}, .y_dtype = DType::float16});
   expect_reference_alone<FakeQuantizeKernel>(
       {.work = {}, .x_dtype = DType::float32, .y_dtype = DType::float32, .enabled = true});
   expect_reference_alone<FakeQuantizeBackwardKernel>({.work = {}, .dtype = DType::float32});

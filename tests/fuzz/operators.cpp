@@ -11,6 +11,7 @@
 #include "aclnnop/aclnn_ascend_quant.h"
 #include "aclnnop/aclnn_ascend_quant_v3.h"
 #include "aclnnop/aclnn_convert_weight_to_int4_pack.h"
+#include "aclnnop/aclnn_dequant_bias.h"
 #include "aclnnop/aclnn_dynamic_block_quant.h"
 #include "aclnnop/aclnn_dynamic_block_quant_v2.h"
 #include "aclnnop/aclnn_dynamic_mx_quant.h"
@@ -25,6 +26,7 @@
 #include "aclnnop/aclnn_fake_quant_per_channel_affine_cachemask.h"
 #include "aclnnop/aclnn_fake_quant_per_tensor_affine_cachemask.h"
 #include "aclnnop/aclnn_rms_norm.h"
+#include "aclnnop/aclnn_group_quant.h"
 #include "aclnnop/aclnn_trans_quant_param_v2.h"
 #include "aclnnop/aclnn_trans_quant_param_v3.h"
 #include "call.h"
@@ -296,6 +298,26 @@ void ascend_anti_quant(Call& c) {
         c.integer({numbers}), c.flag(), c.out(numbers, c.x));
 }
 
+void group_quant(Call& c) {
+  if (c.codes == ACL_INT4 || c.codes == ACL_INT32) make_packable(c);
+  c.x.resize(2, 8);
+  const auto groups = c.pick<int64_t>({1, 2, 40});
+  const Place scale = c.in(c.numbers, {groups, c.x.back()}), offset = c.in(c.numbers, {1});
+  c.run(PHASES(aclnnGroupQuant), c.in(c.numbers, c.x), scale,
+        c.in(c.pick({ACL_INT32, ACL_INT64}), {groups}), c.optional(offset), c.integer({c.codes}),
+        c.out(c.codes, holding_codes(c)));
+}
+void dequant_bias(Call& c) {
+  c.x.resize(2, 3);
+  const Dims rows{c.x[0]}, columns{c.x[1]};
+  const aclDataType numbers = c.pick({ACL_FLOAT16, ACL_BF16});
+  const aclDataType added = c.flag() ? c.numbers : ACL_INT32;
+  const Place weights = c.in(c.pick({ACL_FLOAT, ACL_BF16}), columns);
+  const Place activations = c.in(ACL_FLOAT, rows), bias = c.in(added, columns);
+  c.run(PHASES(aclnnDequantBias), c.in(ACL_INT32, c.x), weights, c.optional(activations),
+        c.optional(bias), c.integer({numbers}), c.out(numbers, c.x));
+}
+
 struct WordTensors {
   explicit WordTensors(Call& c) {
     c.x.resize(c.x.size() < 2 ? 1 : 2, 4);
@@ -347,6 +369,8 @@ constexpr void (*kOperators[])(Call&) = {
     ascend_quant,
     ascend_quant_v3,
     ascend_anti_quant,
+    group_quant,
+    dequant_bias,
     trans_quant_param_v2,
     trans_quant_param_v3,
     convert_weight_to_int4_pack,

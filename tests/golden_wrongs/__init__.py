@@ -37,9 +37,9 @@ class Wrong(NamedTuple):
 
 def every() -> Iterator[Wrong]:
     """Return those of all operators."""
-    from . import fake, given, glu, norm, norm_siblings, norm_values, words
+    from . import fake, given, glu, norm, norm_siblings, norm_values, sums, words
 
-    for module in (given, fake, glu, norm, norm_siblings, norm_values, words):
+    for module in (given, sums, fake, glu, norm, norm_siblings, norm_values, words):
         yield from module.wrongs()
 
 

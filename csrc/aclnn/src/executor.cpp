@@ -126,8 +126,9 @@ DTypeRequest Executor::request_of(const TensorView& output) {
   return {.is_default = false, .text = name != nullptr ? name : output.dtype_name};
 }
 
-DTypeRequest Executor::request_of(const TensorView& output, int64_t dst_type) {
-  compare(output, dst_type);
+DTypeRequest Executor::request_of(const TensorView& output, int64_t dst_type,
+                                  const char* attribute) {
+  compare(output, dst_type, attribute);
   return request_of(output);
 }
 
@@ -151,11 +152,11 @@ void Executor::check_codes(const TensorView& view) {
   fail(Fault::dtype, name_of_view(&view, "").c_str(), {"has dtype ", DTypeOf(view)}, available);
 }
 
-void Executor::compare(const TensorView& output, int64_t dst_type) {
+void Executor::compare(const TensorView& output, int64_t dst_type, const char* attribute) {
   const char* const wanted = find_acl_name(dst_type);
   const char* const given = find_acl_name(output.dtype_name);
   if (wanted == nullptr || wanted != given)
-    mismatch_ = own_fault(Fault::attribute, "dstType",
+    mismatch_ = own_fault(Fault::attribute, attribute,
                           {"is ", wanted != nullptr ? wanted : std::to_string(dst_type)},
                           {"but the output has dtype ", DTypeOf(output)});
 }

@@ -42,7 +42,8 @@ class Executor {
   // What is asked for is the output's dtype. A caller that also names it has to say the same, which
   // is judged when the operator has agreed to that dtype.
   static DTypeRequest request_of(const TensorView& output);
-  DTypeRequest request_of(const TensorView& output, int64_t dst_type);
+  DTypeRequest request_of(const TensorView& output, int64_t dst_type,
+                          const char* attribute = "dstType");
   // The same of codes, one of the function's.
   DTypeRequest codes_of(const TensorView& output);
   DTypeRequest codes_of(const TensorView& output, int64_t dst_type);
@@ -67,7 +68,7 @@ class Executor {
 
  private:
   void add(const TensorArgument& argument, bool is_required);
-  void compare(const TensorView& output, int64_t dst_type);
+  void compare(const TensorView& output, int64_t dst_type, const char* attribute = "dstType");
   std::string word_for(const Part& part);
   std::string name_of_view(const TensorView* view, const std::string& otherwise) const;
   Status check_addresses() const;

@@ -64,6 +64,17 @@ struct AntiQuantKernel {
   static void run(const Args& args);
 };
 
+struct DequantBiasKernel {
+  enum { kWeightScale, kActivationScale, kBias, kParameters };  // the bias may be int32
+  struct Args {
+    ElementwiseArgs work;  // x: int32
+    DType y_dtype;         // float16 or bfloat16
+    bool bias_is_integer = false;
+  };
+  template <Target target>
+  static void run(const Args& args);
+};
+
 struct FakeQuantizeKernel {
   enum { kScale, kZeroPoint, kInverse, kParameters };  // inverse: fl(1 / scale)
   struct Args {

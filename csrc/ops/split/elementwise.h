@@ -13,6 +13,7 @@ struct Walked {
   char* data;
   const int64_t* strides;
   int64_t packed_item = 0;
+  bool of_row_groups = false;  // it has a row for each group of rows
 };
 
 enum class Masks { none, read, written };
@@ -29,9 +30,14 @@ class Elementwise {
   // walks as the shape has it: codes that share an element come one after the other.
   Elementwise(const Shape& shape, const Walked (&tensors)[kTensors], int read = kX,
               int written = kY)
-      : tiles_(tiles_of(shape, tensors, read, written)) {
-    for (int t = 0; t < kTensors; ++t) data_[t] = tensors[t].data;
-  }
+      : Elementwise(shape, tensors,
+                    Cut{.columns = kSegment,
+                        .order_of = is_broadcast(shape, tensors[read].strides) ? written : read}) {}
+
+  // Walks a matrix row by row; the groups of its rows must outlive the work.
+  Elementwise(const Shape& shape, const Walked (&tensors)[kTensors], const RowGroups& groups)
+      : Elementwise(shape, tensors,
+                    Cut{.columns = kSegment, .row_axis = 0, .row_groups = &groups}) {}
 
   // Calls run(part) with what all kernels take, on threads. The work is an op's, which reads and
   // writes these arrays for the most part.
@@ -39,6 +45,7 @@ class Elementwise {
   void for_each_part(const Op& op, std::initializer_list<const TensorView*> arrays, Run run) const {
     const bool stream = worth_streaming(op.bytes());
     tiles_.for_each_part(data_, work_bytes(op.bytes(), arrays), [&](const auto& part) {
+      if (part.rows == 0) return;  // behind the last row of a group
       ElementwiseArgs args{part.rows, part.n, part.at[kX], part.at[kY]};
       for (int p = 0; p < parameters; ++p) args.parameters[p] = part.at[kFirst + p];
       if constexpr (masks == Masks::read) args.read_mask = part.at[kMask];
@@ -54,14 +61,18 @@ class Elementwise {
   using Tiled = Tiles<kTensors>;
 
   [[gnu::always_inline]]
-  static Tiled tiles_of(const Shape& shape, const Walked (&tensors)[kTensors], int read,
-                        int written) {
-    Cut cut{.columns = kSegment};
-    cut.order_of = is_broadcast(shape, tensors[read].strides) ? written : read;
+  Elementwise(const Shape& shape, const Walked (&tensors)[kTensors], const Cut& cut)
+      : tiles_(tiles_of(shape, tensors, cut)) {
+    for (int t = 0; t < kTensors; ++t) data_[t] = tensors[t].data;
+  }
+
+  [[gnu::always_inline]]
+  static Tiled tiles_of(const Shape& shape, const Walked (&tensors)[kTensors], Cut cut) {
     Cells<kTensors> cells;
     const int64_t* strides[kTensors];
     for (int t = 0; t < kTensors; ++t) {
       strides[t] = tensors[t].strides;
+      cells.of[t].of_row_groups = tensors[t].of_row_groups;
       if (tensors[t].packed_item == 0) continue;
       cells.of[t] = {.columns = kPackedCodes, .packed_item = tensors[t].packed_item};
       cut.order_of = Cut::kNone;

@@ -15,9 +15,10 @@ namespace npu_quant {
 
 // What elements have in common in a tensor.
 struct Cell {
-  int64_t columns = 1;      // so many share an element
-  bool of_groups = false;   // the rows of a group share one
-  int64_t packed_item = 0;  // of Strided; `columns` is kPackedCodes then
+  int64_t columns = 1;         // so many share an element
+  bool of_groups = false;      // the rows of a group share one
+  bool of_row_groups = false;  // those of one of Cut::row_groups do
+  int64_t packed_item = 0;     // of Strided; `columns` is kPackedCodes then
 };
 template <int tensors>
 struct Cells {
@@ -220,9 +221,11 @@ struct Tiles<tensors>::Part {
       const auto [row_stride, stride] = tiles.steps_[t];
       const Cell& cell = tiles.cells_.of[t];
       int64_t offset = (cell.of_groups ? group : row) * row_stride;
+      if (cell.of_row_groups) offset = tiles.cut_.row_groups->group_of(row) * row_stride;
       if (tiles.matrices_ > 1) offset += tiles.bytes_of(t, offsets[t]);
       if (column > 0) offset += tiles.bytes_of(t, column) * stride;
-      return {data[t] + offset, row_stride, stride, nullptr, cell.packed_item};
+      return {data[t] + offset, cell.of_row_groups ? 0 : row_stride, stride, nullptr,
+              cell.packed_item};
     }
   };
 

@@ -27,6 +27,7 @@ from .anti_mx_quant import npu_anti_mx_quant
 from .anti_quant import npu_anti_quant
 from .convert_weight_to_int4pack import npu_convert_weight_to_int4pack
 from .dequant_swiglu_quant import npu_dequant_swiglu_quant
+from .dequant_bias import npu_dequant_bias
 from .dtype_cast import npu_dtype_cast
 from .dynamic_block_mx_quant import npu_dynamic_block_mx_quant
 from .dynamic_block_quant import npu_dynamic_block_quant
@@ -45,6 +46,7 @@ from .fake_quantize_per_tensor import (
     fake_quantize_per_tensor_affine_cachemask,
     fake_quantize_per_tensor_affine_cachemask_backward,
 )
+from .group_quant import npu_group_quant
 from .grouped_dynamic_block_quant import npu_grouped_dynamic_block_quant
 from .grouped_dynamic_mx_quant import npu_grouped_dynamic_mx_quant
 from .quantize import npu_quantize
@@ -73,6 +75,7 @@ __all__ = [
     "npu_anti_quant",
     "npu_convert_weight_to_int4pack",
     "npu_dequant_swiglu_quant",
+    "npu_dequant_bias",
     "npu_dtype_cast",
     "npu_dynamic_block_mx_quant",
     "npu_dynamic_block_quant",
@@ -80,6 +83,7 @@ __all__ = [
     "npu_dynamic_mx_quant_with_dual_axis",
     "npu_dynamic_quant",
     "npu_dynamic_quant_asymmetric",
+    "npu_group_quant",
     "npu_grouped_dynamic_block_quant",
     "npu_grouped_dynamic_mx_quant",
     "npu_quantize",

@@ -147,6 +147,16 @@ def quantize(
     return _codes(self, dtype)
 
 
+def group_quant(x: Tensor, *arrays: Any, dst_dtype: Any = None, **others: Any) -> Tensor:
+    """Codes alone."""
+    return _codes(x, "int8" if dst_dtype is None else dst_dtype)
+
+
+def dequant_bias(x: Tensor, *arrays: Any, output_dtype: Any = None) -> Tensor:
+    """Values, float16 unless another dtype is asked for."""
+    return _codes(x, "float16" if output_dtype is None else output_dtype)
+
+
 def anti_quant(x: Tensor, scale: Tensor, *, dst_dtype: int | None = None, **others: Any) -> Tensor:
     """Values, float16 unless another dtype is asked for."""
     to = "float16" if dst_dtype is None else dst_dtype

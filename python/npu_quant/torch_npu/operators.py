@@ -41,6 +41,9 @@ _SCHEMAS = """
     npu_quantize(Tensor self, Tensor scales, Tensor? zero_points, int dtype, int axis=1,
         bool div_mode=True) -> Tensor
 
+    npu_group_quant(Tensor x, Tensor scale, Tensor group_index, *, Tensor? offset=None,
+        ScalarType? dst_dtype=None) -> Tensor
+
     npu_anti_quant(Tensor x, Tensor scale, *, Tensor? offset=None, int? dst_dtype=None,
         int? src_dtype=None) -> Tensor
 
@@ -84,6 +87,8 @@ _SCHEMAS = """
         int quant_mode=0, int? dst_type=None, int? round_mode=None, int? activate_dim=None,
         int swiglu_mode=0, float clamp_limit=7.0, float glu_alpha=1.702, float glu_bias=1.0)
         -> (Tensor, Tensor)
+    npu_dequant_bias(Tensor x, Tensor weight_scale, Tensor? activation_scale, Tensor? bias, *,
+        ScalarType? output_dtype=None) -> Tensor
 
     npu_dtype_cast(Tensor self, int dtype, int? input_dtype=None) -> Tensor
 

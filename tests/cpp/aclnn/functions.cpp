@@ -1,5 +1,6 @@
 #include "functions.h"
 
+#include "../reference.h"
 #include "aclnnop/aclnn_add_rms_norm.h"
 #include "aclnnop/aclnn_add_rms_norm_quant.h"
 #include "aclnnop/aclnn_add_rms_norm_quant_v2.h"
@@ -8,6 +9,7 @@
 #include "aclnnop/aclnn_ascend_quant.h"
 #include "aclnnop/aclnn_ascend_quant_v3.h"
 #include "aclnnop/aclnn_convert_weight_to_int4_pack.h"
+#include "aclnnop/aclnn_dequant_bias.h"
 #include "aclnnop/aclnn_dynamic_block_quant.h"
 #include "aclnnop/aclnn_dynamic_block_quant_v2.h"
 #include "aclnnop/aclnn_dynamic_mx_quant.h"
@@ -21,6 +23,7 @@
 #include "aclnnop/aclnn_dynamic_quant_v4.h"
 #include "aclnnop/aclnn_fake_quant_per_channel_affine_cachemask.h"
 #include "aclnnop/aclnn_fake_quant_per_tensor_affine_cachemask.h"
+#include "aclnnop/aclnn_group_quant.h"
 #include "aclnnop/aclnn_rms_norm.h"
 #include "aclnnop/aclnn_trans_quant_param_v2.h"
 #include "aclnnop/aclnn_trans_quant_param_v3.h"
@@ -178,8 +181,33 @@ std::vector<Function> ascend_quant() {
       {family, 3, of(aclnnAscendQuantV3GetWorkspaceSize), aclnnAscendQuantV3, inputs + axis + y}};
 }
 
+// The first row by scales of 1, the second by halves; 1.5, -1.5 and -0.5 are ties.
+std::vector<Function> group_quant() {
+  return {{"aclnnGroupQuant",
+           1,
+           of(aclnnGroupQuantGetWorkspaceSize),
+           aclnnGroupQuant,
+           {{"x", {ACL_FLOAT, {2, 4}, {1, -2, 2.5f, 1000, 1, -2, 2.5f, 1000}}},
+            {"scale", {ACL_FLOAT, {2, 4}, {1, 1, 1, 1, 0.5f, 0.5f, 0.5f, 0.5f}}},
+            {"groupIndex", {ACL_INT32, {2}, {1, 2}}},
+            {"offsetOptional", {ACL_FLOAT, {1}, {0.5f}}, kOptional},
+            {"dstType", kThatOfY},
+            {"y", {ACL_INT8, {2, 4}, {2, -2, 3, 127, 1, 0, 2, 127}}}}}};
+}
+
 std::vector<Function> to_numbers() {
-  return {{"aclnnAscendAntiQuant",
+  return {{"aclnnDequantBias",
+           1,
+           of(aclnnDequantBiasGetWorkspaceSize),
+           aclnnDequantBias,
+           {{"x", {ACL_INT32, {2, 3}, {1, 2, 3, 4, 5, 6}}},
+            {"weightScale", {ACL_FLOAT, {3}, {1, 2, 4}}},
+            {"activateScaleOptional", {ACL_FLOAT, {2}, {1, 10}}, kOptional},
+            {"biasOptional", {ACL_FLOAT, {3}, {1, 0, -1}}, kOptional},
+            {"outputDtype", kThatOfY},
+            {"out", {ACL_FLOAT16, {2, 3}, {2, 4, 11, 41, 100, 239}}}},
+           561002},
+          {"aclnnAscendAntiQuant",
            1,
            of(aclnnAscendAntiQuantGetWorkspaceSize),
            aclnnAscendAntiQuant,
@@ -201,8 +229,8 @@ std::vector<Function> to_numbers() {
             {"y", {ACL_FLOAT, {1, 4}, {2, 896, -0x1p-8f, -2}}}}}};
 }
 
-// 1 is 0x3f800000, -2 0xc0000000, and 1.000732421875 0x3f801800, cut or rounded. -1 is 0x1ff << 37,
-// 2 is 2 << 37, beside 1 << 46.
+// 1 is 0x3f800000, -2 0xc0000000, and 1.000732421875 0x3f801800, cut or rounded. -1 is 0x1ff <<
+// 37, 2 is 2 << 37, beside 1 << 46.
 std::vector<Function> in_words() {
   const Parameters inputs{{"scale", {ACL_FLOAT, {3}, {1, -2, 0x1.003p0f}}},
                           {"offset", {ACL_FLOAT, {3}, {-1, 2.5f, 0}}, kOptional}};
@@ -241,7 +269,7 @@ const std::vector<Function>& all_functions() {
     for (const auto& family :
          {fake_quant(), dynamic_quant(), dynamic_block_quant(), dynamic_mx_quant(),
           dynamic_mx_quant_with_dual_axis(), add_rms_norm(), add_rms_norm_quant(), ascend_quant(),
-          to_numbers(), in_words(), gated_linear_units()})
+          group_quant(), to_numbers(), in_words(), gated_linear_units()})
       functions->insert(functions->end(), family.begin(), family.end());
     return functions;
   }();

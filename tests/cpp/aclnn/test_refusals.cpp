@@ -291,6 +291,32 @@ const Refusal kAntiRows[] = {
      "scale has dtype ACL_BF16"},
 };
 
+const char kGroup[] = "aclnnGroupQuant", kDequant[] = "aclnnDequantBias";
+const Refusal kGroupRows[] = {
+    {kGroup, {{"scale", {ACL_INT32, {2, 4}}}}, "scale has dtype ACL_INT32"},
+    {kGroup, {{"groupIndex", {ACL_INT16, {2}}}}, "groupIndex has dtype ACL_INT16"},
+    {kGroup, {{"offsetOptional", {ACL_BF16, {1}}}}, "that of scale, ACL_FLOAT"},
+    {kGroup, {{"y", {ACL_UINT8, {2, 4}}}}, "available: ACL_INT8, ACL_INT4, ACL_INT32"},
+    {kGroup, {{"dstType", ACL_INT4}}, "dstType is ACL_INT4, but the output has dtype ACL_INT8"},
+    {kGroup, {{"scale", {ACL_FLOAT, {1, 4}}}}, "scale has shape (1, 4), expected (2, 4)"},
+    {kGroup, {{"offsetOptional", {ACL_FLOAT, {2}}}}, "offsetOptional has shape (2,)"},
+    {kGroup, {{"y", {ACL_INT8, {4, 2}}}}, "y has shape"},
+    {kGroup, {{"y", {ACL_INT32, {2, 1}}}}, "x has shape (2, 4)"},
+    {kDequant, {{"x", {ACL_INT8, {2, 3}}}}, "x has dtype ACL_INT8"},
+    {kDequant, {{"weightScale", {ACL_FLOAT16, {3}}}}, "weightScale has dtype ACL_FLOAT16"},
+    {kDequant, {{"activateScaleOptional", {ACL_BF16, {2}}}}, "activateScaleOptional has dtype"},
+    {kDequant, {{"biasOptional", {ACL_INT8, {3}}}}, "biasOptional has dtype ACL_INT8"},
+    {kDequant, {{"out", {ACL_FLOAT, {2, 3}}}}, "the dtype of out is ACL_FLOAT"},
+    {kDequant, {{"outputDtype", ACL_BF16}}, "outputDtype is ACL_BF16, but the output has dtype"},
+    {kDequant, {{"weightScale", {ACL_FLOAT, {1, 3}}}}, "weightScale has 2 dimensions"},
+    {kDequant, {{"weightScale", {ACL_FLOAT, {2}}}}, "weightScale has shape (2,)", Kind::shape},
+    {kDequant,
+     {{"activateScaleOptional", {ACL_FLOAT, {3}}}},
+     "activateScaleOptional has shape (3,)",
+     Kind::shape},
+    {kDequant, {{"out", {ACL_FLOAT16, {3, 2}}}}, "out has shape (3, 2)", Kind::shape},
+};
+
 const char kOfTensor[] = "aclnnFakeQuantPerTensorAffineCachemask";
 const char kOfChannels[] = "aclnnFakeQuantPerChannelAffineCachemask";
 std::vector<Refusal> fake_quant_refusals() {
@@ -352,6 +378,7 @@ TEST_F(Refusals, OfAddRmsNorm) { expect_refusals(kPlainNormRows); }
 TEST_F(Refusals, OfAddRmsNormQuant) { expect_refusals(kNormRows); }
 TEST_F(Refusals, OfAscendQuant) { expect_refusals(kQuantRows); }
 TEST_F(Refusals, OfAscendAntiQuant) { expect_refusals(kAntiRows); }
+TEST_F(Refusals, OfGroupQuantAndDequantBias) { expect_refusals(kGroupRows); }
 TEST_F(Refusals, OfWords) { expect_refusals(kWordRows); }
 TEST_F(Refusals, OfFakeQuant) {
   const std::vector<Refusal> rows = fake_quant_refusals();

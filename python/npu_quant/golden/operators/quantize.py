@@ -1,14 +1,20 @@
-"""npu_quantize: numbers to codes by given scales; the zero point is added before rounding."""
+"""npu_quantize, npu_group_quant: numbers to codes by given scales.
+
+The zero point, or the offset, is added before rounding.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from . import elements, steps
 from .codes import Codes
-from .elements import ElementModel
+from .elements import ElementModel, Spread
 from .formula import Cited, Form
+from .model import Array, Float32, Places
 
 MEASURED = "measured: torch 2.13 on x86"
 # With div_mode=False the operations are reversed: their steps have other names.
@@ -87,3 +93,51 @@ class Quantize(ElementModel):
         axis = -1 if not self.div_mode and axis > -1 else axis
         self.read(inputs["self"], inputs["scales"], inputs["zero_points"], axis)
         self.read_format(inputs["dtype"])
+
+
+# Where scales always multiply.
+PRODUCTS = (
+    steps.quotient_step("x * scale", "{x} * {scale}"),
+    steps.quotient_step(BY_RECIPROCAL.name, BY_RECIPROCAL.text, BY_RECIPROCAL.source),
+    steps.quotient_step(
+        "x / scale", "{x} / {scale}", "npu_quantize's scale, which divides", benign=False
+    ),
+)
+
+
+def of_offset(text: str) -> str:
+    """Call a zero point what the operator calls it."""
+    return text.replace("zero_point", "offset").replace("zero point", "offset")
+
+
+class OfGroups(Spread):
+    """A parameter of which each group of rows has a row."""
+
+    def __init__(self, values: Any, columns: int, ends: Array) -> None:
+        super().__init__(values, (columns,))
+        self._columns, self._ends = columns, ends
+
+    def at(self, index: Places) -> Float32:
+        """Return its values at these elements of the array."""
+        row, column = np.divmod(index, self._columns)
+        group = np.searchsorted(self._ends, row, side="right")
+        return self.values[group * self._columns + column]
+
+
+class GroupQuant(ElementModel):
+    """npu_group_quant."""
+
+    form = Form(
+        elements.slots(PRODUCTS, (steps.BEFORE, steps.AFTER_INSTEAD)),
+        elements.text,
+        (Codes(elements.operands),),
+        "docs/numerics.md 19",
+        words=of_offset,
+    )
+
+    def prepare(self) -> None:
+        """Read the arguments."""
+        inputs = self.inputs
+        self.read(inputs["x"], inputs["scale"], inputs["offset"])
+        self.scale = OfGroups(inputs["scale"], self.x.shape[1], np.asarray(inputs["group_index"]))
+        self.read_format(inputs["dst_dtype"])

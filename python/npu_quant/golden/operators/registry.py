@@ -83,8 +83,10 @@ OPERATORS = {
         (ops.npu_swiglu, "glu.Swiglu", "self", {"y": "values"}),
         (ops.npu_swiglu_quant, "swiglu_quant.SwigluQuant", "x", _GROUPED),
         (ops.npu_dequant_swiglu_quant, "dequant_swiglu_quant.DequantSwigluQuant", "x", _GROUPED),
+        (ops.npu_group_quant, "quantize.GroupQuant", "x scale group_index", {"y": "codes"}),
         (ops.npu_anti_mx_quant, "anti_mx_quant.AntiMxQuant", "x mxscale", {"y": "values"}),
         (ops.npu_anti_quant, "anti_quant.AntiQuant", "x scale", {"y": "values"}),
+        (ops.npu_dequant_bias, "dequant_bias.DequantBias", "x weight_scale", {"y": "values"}),
         (
             ops.npu_convert_weight_to_int4pack,
             "convert_weight_to_int4pack.ConvertWeightToInt4pack",

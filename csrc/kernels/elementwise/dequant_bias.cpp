@@ -1,0 +1,48 @@
+// npu_dequant_bias (docs/numerics.md 19):
+//   y = v, rounded once to float16 or bfloat16        v: what kernels/elementwise/dequant.h says
+#include "kernels/elementwise/dequant.h"
+#include "kernels/elementwise/loop.h"
+
+namespace npu_quant {
+namespace {
+
+template <class OutType, bool bias_is_integer>
+struct DequantBias {
+  using X = Int32;
+  using Y = OutType;
+  static constexpr int kParameters = DequantBiasKernel::kParameters;
+
+  template <class Parameters, class TileAt>
+  NPU_QUANT_INLINE void map(const Parameters& parameters, const TileAt& tile) const {
+    I32 x[4];
+    X::load(tile.x(), x);
+    Tile v;
+    for (int i = 0; i < 4; ++i)
+      v.part[i] = dequantized<bias_is_integer>(x[i], parameters(DequantBiasKernel::kWeightScale, i),
+                                               parameters(DequantBiasKernel::kActivationScale, i),
+                                               parameters(DequantBiasKernel::kBias, i));
+    Y::put(tile.y(), v, tile.stores);
+  }
+};
+
+template <class Y>
+void dequantize_to(const DequantBiasKernel::Args& args) {
+  if (args.bias_is_integer)
+    map_rows(args.work, DequantBias<Y, true>{});
+  else
+    map_rows(args.work, DequantBias<Y, false>{});
+}
+
+}  // namespace
+
+template <>
+void DequantBiasKernel::run<kTarget>(const Args& args) {
+  const DefaultFloatEnvironment guard;
+  trap_unless(is_reference(args.work.rule));
+  if (args.y_dtype == DType::bfloat16)
+    dequantize_to<BFloat16<WholeLoads>>(args);
+  else
+    dequantize_to<Float16<WholeLoads>>(args);
+}
+
+}  // namespace npu_quant
