@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -28,6 +29,7 @@ def swish(a: Any) -> Any:
 UNITS: dict[str, Callable[[Any, Any], Any]] = {
     "reference": lambda a, b: swish(a) * b,
     "a * sigmoid(a)": lambda a, b: a * (ONE / (ONE + exp(-a))) * b,
+    "exp of float32": lambda a, b: a / (ONE + np.exp(-a)) * b,
     "swish of float64": lambda a, b: (a / (1 + np.exp(-a.astype(np.float64)))).astype(F32) * b,
     "other half activated": lambda a, b: swish(b) * a,
     "gate of sigmoid": lambda a, b: ONE / (ONE + exp(-a)) * b,
@@ -59,58 +61,86 @@ def factors(seed: int = 5) -> Any:
 # Of o: codes, and scales of rows.
 
 
+def amax(o: Any) -> Any:
+    return np.abs(o).max(axis=1, keepdims=True)
+
+
 def multiplied(o: Any, scale: Any = None, round_: Any = np.rint) -> Outputs:
-    amax = np.abs(o).max(axis=1, keepdims=True)
-    scale = F32(127) / amax if scale is None else scale(amax)
+    scale = F32(127) / amax(o) if scale is None else scale
     return codes(o * scale, round_), scale[:, 0]
 
 
 def divided(o: Any, scale: Any = None, round_: Any = np.rint) -> Outputs:
-    amax = np.abs(o).max(axis=1, keepdims=True)
-    scale = amax / F32(127) if scale is None else scale(amax)
+    scale = amax(o) / F32(127) if scale is None else scale
     return codes(o / scale, round_), scale[:, 0]
 
 
-def reported(o: Any) -> Outputs:
-    y, _ = multiplied(o)
-    return y, np.abs(o).max(axis=1) / F32(127)
-
-
-MULTIPLIED: dict[str, Callable[[Any, Any], Outputs]] = {
-    "smooth_scales ignored": lambda o, p: multiplied(o),
-    "divided by smooth_scales": lambda o, p: multiplied(o / p),
-    "scale is amax / 127": lambda o, p: reported(o * p),
-    "scale 1 / (amax/127)": lambda o, p: multiplied(o * p, lambda m: ONE / (m / F32(127))),
-    "half away": lambda o, p: multiplied(o * p, round_=away),
-    "truncation": lambda o, p: multiplied(o * p, round_=np.trunc),
+# By operator: the name of its factors, and what it makes of o and these.
+Quantize = Callable[[Any, Any], Outputs]
+OF_ROWS: dict[str, tuple[str, dict[str, Quantize]]] = {
+    BY_MULTIPLIERS: (
+        "smooth_scales",
+        {
+            "reference": lambda o, p: multiplied(o * p),
+            "smooth_scales ignored": lambda o, p: multiplied(o),
+            "divided by smooth_scales": lambda o, p: multiplied(o / p),
+            "scale is amax / 127": lambda o, p: (multiplied(o * p)[0], divided(o * p)[1]),
+            "scale 1 / (amax/127)": lambda o, p: multiplied(o * p, ONE / (amax(o * p) / F32(127))),
+            "half away": lambda o, p: multiplied(o * p, round_=away),
+            "truncation": lambda o, p: multiplied(o * p, round_=np.trunc),
+        },
+    ),
+    BY_SCALES: (
+        "quant_scale",
+        {
+            "reference": lambda o, p: divided(o * p),
+            "quant_scale ignored": lambda o, p: divided(o),
+            "divided by quant_scale": lambda o, p: divided(o / p),
+            "scale amax * (1/127)": lambda o, p: divided(o * p, amax(o * p) * (ONE / F32(127))),
+            "half away": lambda o, p: divided(o * p, round_=away),
+        },
+    ),
 }
-DIVIDED: dict[str, Callable[[Any, Any], Outputs]] = {
-    "quant_scale ignored": lambda o, p: divided(o),
-    "divided by quant_scale": lambda o, p: divided(o / p),
-    "scale amax * (1/127)": lambda o, p: divided(o * p, lambda m: m * (ONE / F32(127))),
-    "half away": lambda o, p: divided(o * p, round_=away),
+
+
+def of_rows(op: str, dtype: Any, unit: str = "reference", rule: str = "reference") -> Made:
+    """Outputs with scales of rows, by another unit or another rule."""
+    (x, a, b), p, (name, rules) = rows(dtype), factors(), OF_ROWS[op]
+    inputs = {"x": x, name: p, "activate_left": True, "quant_mode": 1}
+    return inputs, rules[rule]((UNITS | WHOLE)[unit](a, b), p)
+
+
+# By operator: the names of a parameter and an offset, and what is rounded of o and these.
+Rounded = Callable[[Any, Any, Any], Any]
+GIVEN: dict[str, tuple[str, str, dict[str, Rounded]]] = {
+    BY_MULTIPLIERS: (
+        "smooth_scales",
+        "offsets",
+        {
+            "reference": lambda o, p, z: o * p + z,
+            "zero point subtracted": lambda o, p, z: o * p - z,
+            "zero point ignored": lambda o, p, z: o * p,
+        },
+    ),
+    BY_SCALES: (
+        "quant_scale",
+        "quant_offset",
+        {
+            "reference": lambda o, p, z: o / p + z,
+            "x * scale": lambda o, p, z: o * p + z,
+            "zero point ignored": lambda o, p, z: o / p,
+            "x * (1/scale)": lambda o, p, z: o * (ONE / p) + z,
+        },
+    ),
 }
 
 
-def of_multipliers(dtype: Any, unit: Any, quantize: Any = None) -> Made:
-    x, a, b = rows(dtype)
-    p, o = factors(), unit(a, b)
-    inputs = {"x": x, "smooth_scales": p, "activate_left": True, "quant_mode": 1}
-    return inputs, multiplied(o * p) if quantize is None else quantize(o, p)
-
-
-def by_offsets(dtype: Any, quotient: Callable[[Any, Any], Any]) -> Made:
-    x, a, b = rows(dtype)
-    p, offset = factors(), F32(np.random.default_rng(6).integers(-9, 9, 64))
-    inputs = {"x": x, "smooth_scales": p, "offsets": offset, "activate_left": True}
-    return inputs, (codes(quotient(swish(a) * b * p, offset)), np.zeros(90, F32))
-
-
-def of_scales(unit: Any, quantize: Any = None, dtype: Any = BF16) -> Made:
-    x, a, b = rows(dtype)
-    p, o = factors(), unit(a, b)
-    inputs = {"x": x, "quant_scale": p, "activate_left": True, "quant_mode": 1}
-    return inputs, divided(o * p) if quantize is None else quantize(o, p)
+def given(op: str, dtype: Any, rule: str) -> Made:
+    """Outputs without scales of rows."""
+    (x, a, b), (name, offset, rules) = rows(dtype), GIVEN[op]
+    p, z = factors(), F32(np.random.default_rng(6).integers(-9, 9, 64))
+    inputs = {"x": x, name: p, offset: z, "activate_left": True}
+    return inputs, (codes(rules[rule](swish(a) * b, p, z)), np.zeros(90, F32))
 
 
 # Sums: x, weight_scale, activation_scale, bias.
@@ -159,13 +189,6 @@ def of_mode(mode: int, split: Any, unit: Any) -> Made:
     return inputs, divided(unit(*split(x.astype(F32))))
 
 
-def by_scale(quotient: Callable[[Any, Any, Any], Any], scale: Any, **more: Any) -> Made:
-    x, a, b = rows(np.float16)
-    offset = F32(np.random.default_rng(6).integers(-9, 9, 64))
-    inputs = {"x": x, "quant_scale": scale, "quant_offset": offset, "activate_left": True}
-    return inputs | more, (codes(quotient(swish(a) * b, scale, offset)), np.zeros(90, F32))
-
-
 def of_float4(round_: Callable[[Any], Any], mode: int) -> Made:
     """Codes of float4_e1m2, which are quarters, from ties and from other numbers."""
     rng = np.random.default_rng(20240607)
@@ -182,8 +205,8 @@ def of_float4(round_: Callable[[Any], Any], mode: int) -> Made:
     return inputs, (y, np.zeros(90, F32))
 
 
-BENIGN = {"reference", "a * sigmoid(a)", "swish of float64", "half away"}
-BENIGN |= {"scale 1 / (amax/127)", "scale amax * (1/127)"}
+BENIGN = {"reference", "a * sigmoid(a)", "exp of float32", "swish of float64"}
+BENIGN |= {"half away", "scale 1 / (amax/127)", "scale amax * (1/127)", "x * (1/scale)"}
 BENIGN |= {"x * (weight_scale * activation_scale)", "x * activation_scale * weight_scale"}
 
 
@@ -192,32 +215,22 @@ def row(op: str, name: str, make: Any, words: str = "") -> Wrong:
 
 
 def of_floats() -> Iterator[Wrong]:
-    """Return the rows of npu_swiglu and npu_swiglu_quant."""
+    """Return a row per unit and rule of each operator."""
     for dtype in DTYPES:
         words = np.dtype(dtype).name
         for name in UNITS:
             yield row(UNIT, name, partial(of_unit, dtype, name), words)
-        for name, unit in (UNITS | WHOLE).items():
-            yield row(BY_MULTIPLIERS, name, partial(of_multipliers, dtype, unit), words)
-        for name, quantize in MULTIPLIED.items():
-            make = partial(of_multipliers, dtype, UNITS["reference"], quantize)
-            yield row(BY_MULTIPLIERS, name, make, words)
-        offsets: dict[str, Any] = {
-            "zero point subtracted": lambda q, z: q - z,
-            "zero point ignored": lambda q, z: q,
-        }
-        for name, quotient in offsets.items():
-            yield row(BY_MULTIPLIERS, name, partial(by_offsets, dtype, quotient), words)
+        for op in OF_ROWS if dtype != F32 else (BY_MULTIPLIERS,):
+            for unit in UNITS | WHOLE:
+                yield row(op, unit, partial(of_rows, op, dtype, unit), words)
+            for rule in OF_ROWS[op][1]:
+                yield row(op, rule, partial(of_rows, op, dtype, rule=rule), f"{words} rows")
+            for rule in GIVEN[op][2]:
+                yield row(op, rule, partial(given, op, dtype, rule), f"{words} given")
 
 
-def of_rows() -> Iterator[Wrong]:
-    """Return the rows of npu_dequant_swiglu_quant that have scales of their own."""
-    for name, unit in (UNITS | WHOLE).items():
-        yield row(BY_SCALES, name, partial(of_scales, unit), "bfloat16 x")
-    for name, quantize in DIVIDED.items():
-        yield row(BY_SCALES, name, partial(of_scales, UNITS["reference"], quantize))
-    for name in SUMS:
-        yield row(BY_SCALES, name, partial(of_sums, name), "sums")
+def of_modes() -> Iterator[Wrong]:
+    """Return a row per swiglu_mode and another one."""
     yield row(BY_SCALES, "reference", partial(of_mode, 1, even, limited), "mode 1")
     yield row(BY_SCALES, "reference", partial(of_mode, 2, halves, limited), "mode 2")
     yield row(BY_SCALES, "swiglu_mode 0", partial(of_mode, 2, halves, UNITS["reference"]))
@@ -226,44 +239,23 @@ def of_rows() -> Iterator[Wrong]:
     yield row(BY_SCALES, "without limits", partial(of_mode, 2, halves, oai))
 
 
-def of_given_scales() -> Iterator[Wrong]:
-    """Return the rows of npu_dequant_swiglu_quant by quant_scale and quant_offset."""
-    one, each = F32([0.03]), factors() / F32(20)
-    given: dict[str, Any] = {
-        "reference": lambda o, s, z: o / s + z,
-        "x * scale": lambda o, s, z: o * s + z,
-        "zero point ignored": lambda o, s, z: o / s,
-    }
-    for name, quotient in given.items():
-        yield row(BY_SCALES, name, partial(by_scale, quotient, each), "given")
-    yield Wrong(
-        BY_SCALES,
-        "x * (1/scale)",
-        True,
-        partial(by_scale, lambda o, s, z: o * (ONE / s) + z, one),
-        "",
-        False,
-    )
-    roundings = {
-        "floor": np.floor,
-        "ceil": np.ceil,
-        "truncation": np.trunc,
-        "half away": away,
-        "half even": np.rint,
-    }
-    told = ["half even", "half away", "floor", "ceil", "truncation"]
-    for mode, own in enumerate(told):
-        for name in told:
-            is_own, is_benign = name == own, mode < 2 and "half" in name
-            named = "reference" if is_own else name
-            make = partial(of_float4, roundings[name], mode)
-            yield Wrong(
-                BY_SCALES, named, is_own or is_benign, make, f"round_mode {mode}", not is_own
-            )
+ROUNDINGS = {"half even": np.rint, "half away": away, "floor": np.floor, "ceil": np.ceil}
+ROUNDINGS["truncation"] = np.trunc
+
+
+def of_roundings() -> Iterator[Wrong]:
+    """Return a row per round_mode and rounding."""
+    for (mode, own), (name, round_) in itertools.product(enumerate(ROUNDINGS), ROUNDINGS.items()):
+        named, is_other = (name, True) if name != own else ("reference", False)
+        is_benign = not is_other or (mode < 2 and "half" in name)
+        make = partial(of_float4, round_, mode)
+        yield Wrong(BY_SCALES, named, is_benign, make, f"round_mode {mode}", is_other)
 
 
 def wrongs() -> Iterator[Wrong]:
-    """Return a row per formula and dtype."""
+    """Return a row per formula and dtype, per swiglu_mode, and per round_mode."""
     yield from of_floats()
-    yield from of_rows()
-    yield from of_given_scales()
+    for name in SUMS:
+        yield row(BY_SCALES, name, partial(of_sums, name), "sums")
+    yield from of_modes()
+    yield from of_roundings()

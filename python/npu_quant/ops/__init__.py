@@ -27,8 +27,8 @@ from .add_rms_norm_quant import npu_add_rms_norm_quant
 from .anti_mx_quant import npu_anti_mx_quant
 from .anti_quant import npu_anti_quant
 from .convert_weight_to_int4pack import npu_convert_weight_to_int4pack
-from .dequant_swiglu_quant import npu_dequant_swiglu_quant
 from .dequant_bias import npu_dequant_bias
+from .dequant_swiglu_quant import npu_dequant_swiglu_quant
 from .dtype_cast import npu_dtype_cast
 from .dynamic_block_mx_quant import npu_dynamic_block_mx_quant
 from .dynamic_block_quant import npu_dynamic_block_quant
@@ -76,8 +76,8 @@ __all__ = [
     "npu_anti_mx_quant",
     "npu_anti_quant",
     "npu_convert_weight_to_int4pack",
-    "npu_dequant_swiglu_quant",
     "npu_dequant_bias",
+    "npu_dequant_swiglu_quant",
     "npu_dtype_cast",
     "npu_dynamic_block_mx_quant",
     "npu_dynamic_block_quant",
