@@ -44,7 +44,8 @@ def test_examples_exist() -> None:
         assert doctest.testmod(module).attempted >= 4
 
 
-WITH_EXAMPLES = ["README.md", "docs/golden.md", "docs/numerics.md", "docs/golden_variants.md"]
+WITH_EXAMPLES = ["README.md"]
+WITH_EXAMPLES += [f"docs/{name}.md" for name in ("golden", "numerics", "golden_variants", "w8a8")]
 
 
 @pytest.mark.parametrize("name", WITH_EXAMPLES)

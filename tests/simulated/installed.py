@@ -89,10 +89,10 @@ def test_what_is_not_here_says_so_and_can_be_patched() -> None:
 
 def test_others_may_define_what_is_not_here() -> None:
     library = torch.library.Library("npu", "FRAGMENT")
-    library.define("npu_swiglu(Tensor x) -> Tensor")
-    library.impl("npu_swiglu", lambda x: x + 1, "CPU")
-    assert torch.ops.npu.npu_swiglu(torch.ones(1)).item() == 2
-    assert torch_npu.npu_swiglu is torch.ops.npu.npu_swiglu
+    library.define("npu_mish(Tensor x) -> Tensor")
+    library.impl("npu_mish", lambda x: x + 1, "CPU")
+    assert torch.ops.npu.npu_mish(torch.ones(1)).item() == 2
+    assert torch_npu.npu_mish is torch.ops.npu.npu_mish
 
 
 def test_missing_classes_may_be_derived_from() -> None:

@@ -95,6 +95,7 @@ _SCHEMAS = """
         int quant_mode=0, int? dst_type=None, int? round_mode=None, int? activate_dim=None,
         int swiglu_mode=0, float clamp_limit=7.0, float glu_alpha=1.702, float glu_bias=1.0)
         -> (Tensor, Tensor)
+
     npu_dequant_bias(Tensor x, Tensor weight_scale, Tensor? activation_scale, Tensor? bias, *,
         ScalarType? output_dtype=None) -> Tensor
 
