@@ -81,6 +81,8 @@ def _calls(bench: Bench, operators: dict[str, Operator], dtypes: list[str]) -> I
     cases = [(o, d) for o in operators.values() for d in dtypes if d in o.dtypes]
     for kind in calls.KINDS:
         for operator, dtype in cases:
+            if operator.in_place and kind in calls.OF_NEW_ARRAYS:
+                continue
             print(f"{operator.name} {dtype}: {kind}", file=sys.stderr)
             yield from calls.of_kind(bench, kind, operator, dtype)
     aclnn = AclnnCalls()

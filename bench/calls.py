@@ -87,6 +87,8 @@ KINDS = {
     "short rows": Kind("the NumPy formula", SHORT, ("numpy",), _given, _formula),
     "transposed out": Kind("contiguous out=", SQUARE, ("numpy",), _transposed, _given),
 }
+OF_NEW_ARRAYS = ("fresh", "transposed out")
+"""What there is not where rows are put into an array, one here and one there."""
 
 
 def of_kind(bench: Bench, kind: str, operator: Operator, dtype: str) -> Iterator[Call]:

@@ -208,36 +208,48 @@ void QuantScatter::copy_self(const TensorView& y) const {
   });
 }
 
+// Rows whose elements are neighbours in memory are put one by one, each where it belongs. Of
+// others, as in a cache that is transposed, slabs are: each is walked as npu_quantize walks an
+// array.
 void QuantScatter::scatter(const int64_t* rows, bool in_order, const QuantizeParameters& by,
                            const TensorView& y) const {
-  enum { kX, kRows, kFirst, kTensors = kFirst + QuantizeKernel::kParameters };
-  if (updates.shape.size() == 0) return;
-  const int last = updates.rank - 1;
+  enum { kX, kPlaces, kFirst, kTensors = kFirst + QuantizeKernel::kParameters };
+  Shape shape = updates.shape;
+  if (shape.size() == 0) return;
+  const int last = shape.rank - 1;
+  const bool by_rows = y.strides[last] == 1;
+  const int64_t slabs = shape.dims[0], per_slab = shape.size() / slabs / channels();
   int64_t of_rows[kMaxRank] = {}, along[kMaxRank] = {};
   along[last] = sizeof(float);
-  for (int64_t i = last - 1, next = sizeof(int64_t); i >= 0; next *= updates.shape.dims[i--])
+  for (int64_t i = last - 1, next = sizeof(int64_t); i >= 0; next *= shape.dims[i--])
     of_rows[i] = next;
-  const Tiles<kTensors> tiles(updates.shape, {updates.strides, of_rows, along, along, along, along},
-                              {.group_columns = Cut::kAll});
-  char* const data[] = {updates.data,
-                        reinterpret_cast<char*>(const_cast<int64_t*>(rows)),
-                        by.of_kernel(QuantizeKernel::kScale),
-                        by.of_kernel(QuantizeKernel::kZeroPoint),
-                        by.of_kernel(QuantizeKernel::kFactor),
-                        by.of_kernel(QuantizeKernel::kOffset)};
+  if (!by_rows) shape.dims[0] = 1;
+  const Tiles<kTensors> tiles(
+      shape, {updates.strides, by_rows ? of_rows : y.strides, along, along, along, along},
+      by_rows ? Cut{.group_columns = Cut::kAll} : Cut{.columns = 1 << 15, .order_of = kX});
   const int64_t bytes = updates.bytes() + updates.shape.size();
   const bool stream = worth_streaming(bytes);
   const auto quantize = [&](const auto& part) {
-    ElementwiseArgs work{part.rows, part.n, part.at[kX], {y.data, 0, y.strides[last]}};
-    work.y_rows = reinterpret_cast<const int64_t*>(part.at[kRows].data);
+    ElementwiseArgs work{part.rows, part.n, part.at[kX], part.at[kPlaces]};
+    if (by_rows) {
+      work.y_rows = reinterpret_cast<const int64_t*>(work.y.data);
+      work.y = {y.data, 0, 1};
+    }
     for (int p = 0; p < QuantizeKernel::kParameters; ++p) work.parameters[p] = part.at[kFirst + p];
     work.rule = rule;
     work.stream = stream;
     run_on_active_target<QuantizeKernel>(
         {.work = work, .x_dtype = updates.dtype, .codes = codes(), .divide = by.divide});
   };
-  if (in_order) return tiles.for_each_part_of(0, tiles.count(), data, quantize);
-  tiles.for_each_part(data, work_bytes(bytes, {&updates, &y}), quantize);
+  char* data[kTensors] = {updates.data, reinterpret_cast<char*>(const_cast<int64_t*>(rows))};
+  for (int p = 0; p < QuantizeKernel::kParameters; ++p) data[kFirst + p] = by.of_kernel(p);
+  if (by_rows && in_order) return tiles.for_each_part_of(0, tiles.count(), data, quantize);
+  if (by_rows) return tiles.for_each_part(data, work_bytes(bytes, {&updates}), quantize);
+  for (int64_t i = 0; i < slabs; ++i) {
+    data[kX] = updates.data + i * updates.strides[0];
+    data[kPlaces] = y.data + rows[i * per_slab];
+    tiles.for_each_part(data, work_bytes(bytes / slabs, {&updates, &y}), quantize);
+  }
 }
 
 }  // namespace npu_quant

@@ -106,6 +106,20 @@ CHECKS = [
         "dynamic_quant",
     ),
     Fault(
+        "out: an input that is written to is refused for what it is",
+        f"{OPS}/contract/outputs.cpp",
+        "inputs[given[j]].view != specs[i].input && ",
+        "",
+        "quant_scatter",
+    ),
+    Fault(
+        "quant_scatter: updates may begin one place too far",
+        f"{OPS}/quant_scatter.cpp",
+        "index >= 0 && index <= last",
+        "index >= 0 && index <= last + 1",
+        "quant_scatter",
+    ),
+    Fault(
         "out: may overlap itself",
         f"{OPS}/contract/outputs.cpp",
         "if (axes[a].stride < extent)",
@@ -121,6 +135,13 @@ WORK = [
         "while (chosen_ < kRows &&",
         "while (chosen_ + 1 < kRows &&",
         "errors",
+    ),
+    Fault(
+        "quant_scatter: threads share rows that are written twice",
+        f"{OPS}/quant_scatter.cpp",
+        "get_num_threads() > 1 && meet(slabs.get())",
+        "false",
+        "quant_scatter",
     ),
     Fault(
         "tiles: a thread does one segment of the several it took",
