@@ -50,25 +50,28 @@ Status DequantBias::check_shapes() {
 
 Status DequantBias::run(const TensorView* out) const {
   const int64_t rows = x.shape.dims[0], columns = x.shape.dims[1];
-  const bool bias_is_integer = bias.present && bias.dtype == DType::int32;
+  const Bias kind = !bias.present                ? Bias::none
+                    : bias.dtype == DType::int32 ? Bias::integer
+                                                 : Bias::real;
   TensorView added = bias;
-  if (bias_is_integer) added.dtype = DType::float32;  // copied as any four bytes
+  if (kind == Bias::integer) added.dtype = DType::float32;  // copied as any four bytes
   Parameter weights, activations, biases;
   NPU_QUANT_RETURN_IF_ERROR(weights.assign(name, weight_scale, columns));
-  NPU_QUANT_RETURN_IF_ERROR(biases.assign(name, added, columns));
+  if (kind != Bias::none) NPU_QUANT_RETURN_IF_ERROR(biases.assign(name, added, columns));
   activations.assign(1.0);
   if (activation_scale.present)
     NPU_QUANT_RETURN_IF_ERROR(activations.assign(name, activation_scale, rows));
   const int64_t per_column[] = {0, sizeof(float)},
                 per_row[] = {activation_scale.present ? static_cast<int64_t>(sizeof(float)) : 0, 0};
-  const Elementwise<DequantBiasKernel::kParameters> work(x.shape, {{x.data, x.strides},
-                                                                   {out[kY].data, out[kY].strides},
-                                                                   {weights.data(), per_column},
-                                                                   {activations.data(), per_row},
-                                                                   {biases.data(), per_column}});
+  const Elementwise<DequantBiasKernel::kParameters> work(
+      x.shape, {{x.data, x.strides},
+                {out[kY].data, out[kY].strides},
+                {weights.data(), per_column},
+                {activations.data(), per_row},
+                {kind == Bias::none ? weights.data() : biases.data(), per_column}});
   work.for_each_part(*this, {&x, &out[kY]}, [&](const ElementwiseArgs& part) {
     run_on_active_target<DequantBiasKernel>(
-        {.work = part, .y_dtype = outputs[kY].dtype, .bias_is_integer = bias_is_integer});
+        {.work = part, .y_dtype = outputs[kY].dtype, .bias = kind});
   });
   return {};
 }

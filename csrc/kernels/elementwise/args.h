@@ -75,12 +75,15 @@ struct AntiQuantKernel {
   static void run(const Args& args);
 };
 
+// What is added to int32 sums, or to what they stand for.
+enum class Bias { none, integer, real };
+
 struct DequantBiasKernel {
-  enum { kWeightScale, kActivationScale, kBias, kParameters };  // the bias may be int32
+  enum { kWeightScale, kActivationScale, kBias, kParameters };  // an integer bias: int32
   struct Args {
     ElementwiseArgs work;  // x: int32
     DType y_dtype;         // float16 or bfloat16
-    bool bias_is_integer = false;
+    Bias bias = Bias::none;
   };
   template <Target target>
   static void run(const Args& args);

@@ -6,11 +6,13 @@
 namespace npu_quant {
 namespace {
 
-template <class OutType, bool bias_is_integer>
+template <class OutType, Bias kind>
 struct DequantBias {
+  using Kernel = DequantBiasKernel;
   using X = Int32;
   using Y = OutType;
-  static constexpr int kParameters = DequantBiasKernel::kParameters;
+  static constexpr int kParameters = Kernel::kParameters;
+  static constexpr unsigned kOfRow = 1 << Kernel::kActivationScale;
 
   template <class Parameters, class TileAt>
   NPU_QUANT_INLINE void map(const Parameters& parameters, const TileAt& tile) const {
@@ -18,19 +20,20 @@ struct DequantBias {
     X::load(tile.x(), x);
     Tile v;
     for (int i = 0; i < 4; ++i)
-      v.part[i] = dequantized<bias_is_integer>(x[i], parameters(DequantBiasKernel::kWeightScale, i),
-                                               parameters(DequantBiasKernel::kActivationScale, i),
-                                               parameters(DequantBiasKernel::kBias, i));
+      v.part[i] =
+          dequantized<kind>(x[i], parameters(Kernel::kWeightScale, i),
+                            parameters(Kernel::kActivationScale, i), parameters(Kernel::kBias, i));
     Y::put(tile.y(), v, tile.stores);
   }
 };
 
 template <class Y>
 void dequantize_to(const DequantBiasKernel::Args& args) {
-  if (args.bias_is_integer)
-    map_rows(args.work, DequantBias<Y, true>{});
-  else
-    map_rows(args.work, DequantBias<Y, false>{});
+  switch (args.bias) {
+    case Bias::none: return map_rows(args.work, DequantBias<Y, Bias::none>{});
+    case Bias::integer: return map_rows(args.work, DequantBias<Y, Bias::integer>{});
+    case Bias::real: return map_rows(args.work, DequantBias<Y, Bias::real>{});
+  }
 }
 
 }  // namespace

@@ -32,8 +32,8 @@ struct TileAt {
 };
 
 // A piece's parameters: parameter(which, part) are those of a part of a tile. One for all elements
-// stays in a register; those of each element are read as they are needed.
-template <bool per_element, int count>
+// stays in a register; those of each element are read as they are needed, but for those `of_row`.
+template <bool per_element, int count, unsigned of_row = 0>
 class Parameters;
 
 template <int count>
@@ -50,11 +50,14 @@ class Parameters<false, count> {
   F32 values_[count > 0 ? count : 1];
 };
 
-template <int count>
-class Parameters<true, count> {
+template <int count, unsigned of_row>
+class Parameters<true, count, of_row> {
  public:
   explicit Parameters(const Piece& piece) {
-    for (int which = 0; which < count; ++which) values_[which] = piece.parameters[which];
+    for (int which = 0; which < count; ++which) {
+      values_[which] = piece.parameters[which];
+      if (of_row >> which & 1) of_row_[which] = broadcast(values_[which]->value);
+    }
   }
   NPU_QUANT_INLINE Parameters from(int64_t i) const {
     Parameters moved = *this;
@@ -62,11 +65,12 @@ class Parameters<true, count> {
     return moved;
   }
   NPU_QUANT_INLINE F32 operator()(int which, int part) const {
-    return load<F32>(values_[which] + part * kLanes);
+    return of_row >> which & 1 ? of_row_[which] : load<F32>(values_[which] + part * kLanes);
   }
 
  private:
   const Unaligned<float>* values_[count];
+  F32 of_row_[count];
 };
 
 }  // namespace
