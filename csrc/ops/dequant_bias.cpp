@@ -50,9 +50,7 @@ Status DequantBias::check_shapes() {
 
 Status DequantBias::run(const TensorView* out) const {
   const int64_t rows = x.shape.dims[0], columns = x.shape.dims[1];
-  const Bias kind = !bias.present                ? Bias::none
-                    : bias.dtype == DType::int32 ? Bias::integer
-                                                 : Bias::real;
+  const Bias kind = bias_kind(bias);
   TensorView added = bias;
   if (kind == Bias::integer) added.dtype = DType::float32;  // copied as any four bytes
   Parameter weights, activations, biases;

@@ -146,7 +146,7 @@ Status DequantSwigluQuant::run(const TensorView* out) const {
   how.clamps = swiglu_mode != 0;
   how.limit = to_float32(clamp_limit);
   how.alpha = how.clamps ? to_float32(glu_alpha) : 1;
-  how.bias = to_float32(glu_bias);
+  how.factor_bias = to_float32(glu_bias);
   how.becomes =
       is_dynamic() ? GluKernel::Becomes::codes_by_amax : GluKernel::Becomes::codes_by_scales;
   how.codes = codes();

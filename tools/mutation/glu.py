@@ -47,15 +47,6 @@ FAULTS = [
         "glu/glu",
     ),
     Fault(
-        "dequant_swiglu_quant: a bias of integers is added as a float",
-        SOURCE,
-        "npu_quant::load<U32>(x + p * kLanes) + bias",
-        "npu_quant::load<U32>(x + p * kLanes) + (bias & 0xffffff)",
-        "dequant_swiglu_quant",
-        A5,
-        "glu/glu",
-    ),
-    Fault(
         "swiglu: what pads a short row counts for its scale",
         SOURCE,
         "for (int64_t i = n; i < kTile; ++i) v[i] = 0;",

@@ -7,16 +7,17 @@
 #include "core/rounding.h"
 #include "core/rule.h"
 #include "core/strided.h"
+#include "kernels/elementwise/args.h"
 
 namespace npu_quant {
 
 struct GluKernel {
   // One of the two halves of rows. What goes with its elements is one value (stride 0), or one for
-  // each element of a row (stride 4), null where there is none; read where x is int32 alone:
-  //   v = (x + integer_bias) * weight_scale * activation_scale + bias
+  // each element of a row (stride 4), null where there is none; read where x is int32 alone, which
+  // becomes values as kernels/elementwise/dequant.h says.
   struct Half {
     Strided x;
-    Strided integer_bias, weight_scale, bias;  // int32, float32, float32
+    Strided weight_scale, bias;  // float32; a bias float32, or int32
   };
 
   // What becomes of the rows.
@@ -32,9 +33,11 @@ struct GluKernel {
     int64_t rows, n;
     Half gate, factor;         // o = swish(gate) * factor
     Strided activation_scale;  // float32, one for each row
-    // Of the halves, before: gate = min(gate, limit), factor = clamp(factor, -limit, limit) + bias.
+    Bias bias_kind;
+    // Of the halves, before: gate = min(gate, limit), factor = clamp(factor, -limit, limit)
+    // + factor_bias.
     bool clamps;
-    float limit, alpha, bias;  // swish(a) = a / (1 + exp(-alpha * a))
+    float limit, alpha, factor_bias;  // swish(a) = a / (1 + exp(-alpha * a))
     Becomes becomes;
     Format codes;
     Rounding rounding;          // of float4 codes

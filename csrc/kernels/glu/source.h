@@ -1,9 +1,10 @@
 // The source swish(a) * b, of gated linear units (docs/numerics.md 17), a and b the halves of rows:
-//   a, b = x, or (x + integer_bias) * weight_scale * activation_scale + bias of integers
+//   a, b = x, or of integers what these stand for (kernels/elementwise/dequant.h)
 //   o    = a / (1 + exp(-alpha * a)) * b     exp correctly rounded; a, b clamped before, where
 //   asked v    = o * smooth
 #pragma once
 
+#include "kernels/elementwise/dequant.h"
 #include "kernels/glu/glu.h"
 #include "kernels/rows/affine_codes.h"
 #include "kernels/rows/values.h"
@@ -13,44 +14,54 @@ namespace npu_quant {
 namespace {
 
 // The weights of a row: those of the gate, those of the factor, and smooth.
-struct GluWeights : Weights<7> {
-  enum { kIntegerBias, kWeightScale, kBias, kOfFactor, kSmoothing = 2 * kOfFactor };
+struct GluWeights : Weights<5> {
+  enum { kWeightScale, kBias, kOfFactor, kSmoothing = 2 * kOfFactor };
 
   explicit GluWeights(const GluKernel::Args& args)
-      : Weights({&args.gate.integer_bias, &args.gate.weight_scale, &args.gate.bias,
-                 &args.factor.integer_bias, &args.factor.weight_scale, &args.factor.bias,
-                 &args.smooth}) {
+      : Weights({&args.gate.weight_scale, &args.gate.bias, &args.factor.weight_scale,
+                 &args.factor.bias, &args.smooth}) {
     for (int half = 0; half <= kOfFactor; half += kOfFactor) {
-      fill_in(half + kIntegerBias, 0);
       fill_in(half + kWeightScale, 1);
-      fill_in(half + kBias, -0.0f);
+      fill_in(half + kBias, 0);
     }
     fill_in(kSmoothing, 1);
   }
   GluWeights(const GluWeights& of, int64_t first, int64_t n) : Weights(of.at, first, n) {}
 };
 
+// What all integers of a row have in common.
+struct RowOfSums {
+  float activation_scale;
+  Bias bias;
+};
+
 // How a half's elements become values.
 template <class X>
 struct FloatHalf {
   using Storage = typename X::Storage;
-  static NPU_QUANT_INLINE Tile load(const Storage* x, const Weight*, int64_t, float) {
+  static NPU_QUANT_INLINE Tile load(const Storage* x, const Weight*, int64_t, const RowOfSums&) {
     return X::load(x);
   }
 };
 struct IntegerHalf {
   using Storage = Unaligned<int32_t>;
   static NPU_QUANT_INLINE Tile load(const Storage* x, const Weight* by, int64_t i,
-                                    float activation_scale) {
+                                    const RowOfSums& row) {
+    if (row.bias == Bias::none) return values<Bias::none>(x, by, i, row);
+    if (row.bias == Bias::integer) return values<Bias::integer>(x, by, i, row);
+    return values<Bias::real>(x, by, i, row);
+  }
+
+ private:
+  template <Bias bias>
+  static NPU_QUANT_INLINE Tile values(const Storage* x, const Weight* by, int64_t i,
+                                      const RowOfSums& row) {
+    const F32 activation_scale = broadcast(row.activation_scale);
     Tile v;
-    for (int p = 0; p < 4; ++p) {
-      // Unsigned, as the sum wraps.
-      const auto bias = bit_cast<U32>(by[GluWeights::kIntegerBias].part(i, p));
-      const I32 sum = bit_cast<I32>(npu_quant::load<U32>(x + p * kLanes) + bias);
-      v.part[p] = __builtin_convertvector(sum, F32) * by[GluWeights::kWeightScale].part(i, p) *
-                      activation_scale +
-                  by[GluWeights::kBias].part(i, p);
-    }
+    for (int p = 0; p < 4; ++p)
+      v.part[p] = dequantized<bias>(npu_quant::load<I32>(x + p * kLanes),
+                                    by[GluWeights::kWeightScale].part(i, p), activation_scale,
+                                    by[GluWeights::kBias].part(i, p));
     return v;
   }
 };
@@ -75,7 +86,7 @@ struct Gating {
 struct GluPiece {
   const char *gate, *factor;
   int64_t first, n;
-  float activation_scale;
+  RowOfSums row;
 };
 
 // Their values to v, which has room for a tile more. What is left after whole tiles is the end of
@@ -91,8 +102,8 @@ __attribute__((noinline)) void fill_glu(const GluPiece& piece_of_call, const Gat
   AmaxFloat32 amax = into;
   const auto values = [&](const T* a, const T* b, const Weight* by,
                           int64_t i) __attribute__((always_inline)) {
-    Tile t = Half::load(a, by, i, piece.activation_scale);
-    const Tile factor = Half::load(b, by + GluWeights::kOfFactor, i, piece.activation_scale);
+    Tile t = Half::load(a, by, i, piece.row);
+    const Tile factor = Half::load(b, by + GluWeights::kOfFactor, i, piece.row);
     for (int p = 0; p < 4; ++p)
       t.part[p] = gating(t.part[p], factor.part[p]) * by[GluWeights::kSmoothing].part(i, p);
     return t;
@@ -121,7 +132,7 @@ class GluRows {
  public:
   explicit GluRows(const GluKernel::Args& args)
       : args_(args),
-        gating_{args.clamps, args.limit, args.alpha, args.bias},
+        gating_{args.clamps, args.limit, args.alpha, args.factor_bias},
         weights_(args),
         gate_(args.gate.x, kItem, buffers_[0]),
         factor_(args.factor.x, kItem, buffers_[1]) {}
@@ -132,7 +143,11 @@ class GluRows {
       const int64_t count = least(end - i, kPiece);
       gate_.fetch(row, 1, i, count, count);
       factor_.fetch(row, 1, i, count, count);
-      fill_glu<Half>({gate_.at(row, i), factor_.at(row, i), i, count, activation_scale(row)},
+      fill_glu<Half>({gate_.at(row, i),
+                      factor_.at(row, i),
+                      i,
+                      count,
+                      {activation_scale(row), args_.bias_kind}},
                      gating_, weights_, v, amax);
     }
   }

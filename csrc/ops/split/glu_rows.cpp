@@ -64,9 +64,8 @@ class GluWork {
     const auto assign = [&](GroupParameter& to, const TensorView& view, int halves) {
       return to.assign(op, view, groups, n_, halves, call_.interleaved);
     };
-    const bool is_integer = call_.bias->dtype == DType::int32;
     NPU_QUANT_RETURN_IF_ERROR(assign(weight_scale_, *call_.weight_scale, 2));
-    NPU_QUANT_RETURN_IF_ERROR(assign(is_integer ? integer_bias_ : bias_, *call_.bias, 2));
+    NPU_QUANT_RETURN_IF_ERROR(assign(bias_, *call_.bias, 2));
     NPU_QUANT_RETURN_IF_ERROR(assign(smooth_, *call_.smooth, 1));
     NPU_QUANT_RETURN_IF_ERROR(assign(scale_, *call_.scale, 1));
     NPU_QUANT_RETURN_IF_ERROR(assign(zero_point_, *call_.zero_point, 1));
@@ -131,6 +130,7 @@ class GluWork {
     args.factor.x = at(1 - gate);
     args.y = at(kY);
     args.scales = at(kScales);
+    args.bias_kind = bias_kind(*call_.bias);
     args.rule = call_.op.rule;
     args.stream = worth_streaming(call_.op.bytes());
     if (char* const of_rows = activation_scale_.data(); of_rows != nullptr)
@@ -147,7 +147,6 @@ class GluWork {
     return args;
   }
   void take_weights(int64_t group, int half, GluKernel::Half& of) const {
-    of.integer_bias = integer_bias_.of(group, half);
     of.weight_scale = weight_scale_.of(group, half);
     of.bias = bias_.of(group, half);
   }
@@ -158,7 +157,7 @@ class GluWork {
   const CodeStrides of_y_;
   int64_t of_half_[kMaxRank], of_scales_[kMaxRank];
   const Tiles<kTensors> tiles_;
-  GroupParameter integer_bias_, weight_scale_, bias_, smooth_, scale_, zero_point_;
+  GroupParameter weight_scale_, bias_, smooth_, scale_, zero_point_;
   Parameter activation_scale_;
 };
 

@@ -77,6 +77,11 @@ Status Parameter::assign_reciprocals(const char* op, const Parameter& of) {
   return {};
 }
 
+Bias bias_kind(const TensorView& bias) {
+  if (!bias.present) return Bias::none;
+  return bias.dtype == DType::int32 ? Bias::integer : Bias::real;
+}
+
 Parameter::Bounds Parameter::bounds() const {
   Bounds bounds{};
   run_on_active_target<BoundsKernel>({data_, count_, &bounds.least, &bounds.greatest});

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "kernels/elementwise/args.h"
 #include "ops/contract/contract.h"
 
 namespace npu_quant {
@@ -43,6 +44,9 @@ class Parameter {
   float one_ = 0;
   std::unique_ptr<char[]> many_;
 };
+
+// What a bias of sums is: integers are then copied as any four bytes, their dtype that of float32.
+Bias bias_kind(const TensorView& bias);
 
 // A number rounded to nearest even whatever the environment's rounding is.
 float to_float32(double value);
