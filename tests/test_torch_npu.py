@@ -33,21 +33,27 @@ def ops() -> Any:
     return torch.ops.npu
 
 
-def as_schema(a: Arguments) -> Arguments:
-    """Return arguments with tensors for arrays, and torch_npu's numbers for dtypes."""
-    a = tensors(a)
+def as_schema(case: Case, a: Arguments) -> Arguments:
+    """Return arguments with tensors for arrays, and torch_npu's numbers for dtypes, or torch's."""
+    import torch
+
+    from npu_quant.torch_npu.operators import OPERATORS as SCHEMAS
+
+    a, schema = tensors(a), SCHEMAS[case.operator.__name__]
     for name, value in a.items():
         if name.endswith(("dtype", "_type")) and isinstance(value, (str, np.dtype, type)):
             row = dtypes.resolve(value)
             assert row is not None
             a[name] = 256 + row.acl_code
+            if f"ScalarType? {name}" in schema:
+                a[name] = getattr(torch, "quint4x2" if row.name == "int4" else row.name)
     return a
 
 
 def small(case: Case, rng: np.random.Generator, setting: Setting | None = None) -> Arguments:
     """Return arguments of a case's first kind."""
     kind = next(iter(case.kinds.values()))
-    return as_schema(case.tried(rng, setting or case.outs[0], **kind)[0])
+    return as_schema(case, case.tried(rng, setting or case.outs[0], **kind)[0])
 
 
 def alike(fake: Any, real: Any) -> None:
@@ -103,7 +109,8 @@ def test_bits_and_fakes(case: Case, rng: np.random.Generator, ops: Any) -> None:
     operator = getattr(ops, case.operator.__name__)
     for kind in case.kinds.values():
         for setting in (s for s in [*case.outs, *case.layouts] if np.prod(s[0]) < 20_000):
-            for a in map(as_schema, case.tried(rng, setting, **kind)):
+            for plain in case.tried(rng, setting, **kind):
+                a = as_schema(case, plain)
                 expected = tuple(map(array_of, as_tuple(case.operator(**a))))
                 results = as_tuple(operator(**a))
                 check_tensors(results, case, expected)
@@ -116,7 +123,8 @@ def test_turned_memory(case: Case, rng: np.random.Generator, ops: Any) -> None:
     """Results are contiguous where arguments are not, and fakes say so."""
     kind = next(iter(case.kinds.values()))
     plain = case.tried(rng, case.outs[0], **kind)[0]
-    a = as_schema({n: turned(v) if isinstance(v, np.ndarray) else v for n, v in plain.items()})
+    laid_out = {n: turned(v) if isinstance(v, np.ndarray) else v for n, v in plain.items()}
+    a = as_schema(case, laid_out)
     operator = getattr(ops, case.operator.__name__)
     results = as_tuple(operator(**a))
     check_tensors(results, case, as_tuple(case.operator(**plain)))
@@ -212,7 +220,7 @@ def test_what_requires_grad_is_taken(case: Case, rng: np.random.Generator, ops: 
 
 
 def is_float(value: Any) -> bool:
-    return hasattr(value, "is_floating_point") and value.is_floating_point()
+    return hasattr(value, "requires_grad_") and value.is_floating_point()
 
 
 def test_a_cast_has_a_gradient(ops: Any) -> None:

@@ -275,4 +275,32 @@ ANTI_QUANT = [
     ),
 ]
 
-FAULTS = [*FAKE_QUANTIZE, *QUANTIZE, *ANTI_QUANT]
+SUMS_AND_GROUPS = [
+    Fault(
+        "group_quant: the last row of a group has the scales of the next",
+        "csrc/ops/split/tiles.h",
+        "row_groups->group_of(row) * row_stride",
+        "row_groups->group_of(row + 1) * row_stride",
+        "group_quant",
+    ),
+    Fault(
+        "dequant_bias: the scales are multiplied first",
+        f"{K}/elementwise/dequant.h",
+        "F32) * weight_scale * activation_scale",
+        "F32) * (weight_scale * activation_scale)",
+        "dequant_bias",
+        A5,
+        "elementwise/dequant_bias",
+    ),
+    Fault(
+        "dequant_bias: rows done in turn have the scale of the first",
+        f"{K}/elementwise/loop.h",
+        "if (args_.parameters[w].row_stride != 0) take_parameter(w",
+        "if (args_.parameters[w].row_stride < 0) take_parameter(w",
+        "dequant_bias",
+        A2,
+        "elementwise/dequant_bias",
+    ),
+]
+
+FAULTS = [*FAKE_QUANTIZE, *QUANTIZE, *ANTI_QUANT, *SUMS_AND_GROUPS]
