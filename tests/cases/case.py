@@ -90,6 +90,7 @@ class Case:
     stacks: bool = True
     # Whether an axis may be empty.
     may_be_empty: bool = True
+    most_columns: int = 1 << 53  # elements of a row
     fields: tuple[str, ...] = ()  # of the results, where there are several
     # Puts special values into arguments; none where arguments() has them already.
     sprinkled: Callable[[Rng, Arguments], Arguments] | None = None

@@ -101,6 +101,7 @@ BOTH = {"mode": [0, 1], "to": [None, INT4]}
 CASES = [
     Case(
         name="swiglu_quant",
+        most_columns=8192,
         operator=npu_quant.npu_swiglu_quant,
         reference=reference,
         fields=("y", "scale"),

@@ -161,14 +161,18 @@ def outputs_of_call(rule: Rule, call: Call) -> dict[str, str]:
 def output_in_file(model: Model, name: str, size: int) -> Any:
     """Return an array like an output in a file of bare elements, of so many bytes; None for none.
 
-    An int4 has a byte of its own, or lies with seven others in an int32.
+    A code of 4 bits has a byte of its own, or shares it: eight of int4 an int32, where that many
+    are whole ones, else two a byte.
     """
     number = model.outputs.index(name)
-    golden = model.golden()[number]
-    is_int4 = model.kinds[number] == "codes" and model.format.name == "int4"
-    if golden is None or not is_int4 or golden.ndim == 0 or golden.size == size:
+    golden, format = model.golden()[number], model.format.name
+    is_small = model.kinds[number] == "codes" and format.startswith(("int4", "float4"))
+    if golden is None or not is_small or golden.ndim == 0 or golden.size == size:
         return golden
-    return np.broadcast_to(np.int32(0), (*golden.shape[:-1], golden.shape[-1] // 8))
+    *lead, n = golden.shape
+    if format == "int4" and n % 8 == 0:
+        return np.broadcast_to(np.int32(0), (*lead, n // 8))
+    return np.broadcast_to(np.int8(0) if format == "int4" else np.uint8(0), (*lead, n // 2))
 
 
 def arguments_of_call(rule: Rule, call: Call) -> dict[str, Any]:
