@@ -31,7 +31,7 @@ test:
 	$(BUILD)/$(LIBRARY_GTESTS) --gtest_brief=1
 
 # All of them, and with them the exhaustive proofs and full-size cases that `make test` leaves out or thins.
-test-exhaustive: export NPU_QUANT_EXHAUSTIVE = 1
+test-exhaustive: export NPU_QUANT_EXHAUSTIVE = all
 test-exhaustive: $(VENV)/test googletests
 	$(PY) -m pytest -n auto --dist worksteal
 

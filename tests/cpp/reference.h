@@ -90,6 +90,12 @@ inline int64_t thinning() {
   return set == nullptr || *set == '\0' ? 97 : 1;
 }
 
+// The same where little is to be found, and much to be tried.
+inline int64_t thinning_of_others() {
+  static const char* const set = std::getenv("NPU_QUANT_EXHAUSTIVE");
+  return set != nullptr && std::strcmp(set, "all") == 0 ? 1 : 97;
+}
+
 // Whether a proof tries number i, from 0 up. A sample has the first and the last number below each
 // multiple of `edge`, and the powers of two and the numbers before them.
 inline bool is_tried(int64_t i, int64_t edge) {

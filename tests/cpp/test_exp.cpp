@@ -17,6 +17,13 @@ namespace {
 
 constexpr int64_t kBlock = 1 << 16;
 
+// Whether the exponentials of floats whose patterns begin with these bits are neither 1 nor beyond
+// the range: from 2^-26 to 108.
+bool matters(uint32_t upper) {
+  const uint32_t magnitude = upper & 0x7fff;
+  return magnitude >= 0x3280 && magnitude <= 0x42d8;
+}
+
 // How many of the floats whose patterns begin with `upper` differ on any target.
 int64_t differing(uint32_t upper, int64_t step, std::vector<float>& x, std::vector<float>& y) {
   int64_t count = 0, wrong = 0;
@@ -39,7 +46,8 @@ TEST(Exp, EveryFloatIsCorrectlyRounded) {
   std::atomic<int64_t> wrong{0};
   const auto work = [&] {
     std::vector<float> x(kBlock), y(kBlock);
-    for (uint32_t upper; (upper = next++) < kBlock;) wrong += differing(upper, thinning(), x, y);
+    for (uint32_t upper; (upper = next++) < kBlock;)
+      wrong += differing(upper, matters(upper) ? thinning() : thinning_of_others(), x, y);
   };
   std::thread other(work);
   work();
