@@ -58,8 +58,8 @@ FAULTS = [
     Fault(
         "dequant_swiglu_quant: the scale of a row is that of its last piece",
         GLU,
-        "rows_.fill(row, i, least(args_.n - i, width), values_, amax);\n    amax_",
-        "{ amax = {}; rows_.fill(row, i, least(args_.n - i, width), values_, amax); }\n    amax_",
+        "for (int64_t i = 0; has_amax && i < args_.n; i += width) fill(i);",
+        "for (int64_t i = 0; has_amax && i < args_.n; i += width) amax = {}, fill(i);",
         "dequant_swiglu_quant",
         A2,
         "glu/glu",

@@ -28,75 +28,43 @@ __attribute__((noinline)) void encode_by_weights(const float* v, int64_t n, cons
   to.put_part(0, 0, 0, n, to.at(padded.at, 0), tile(0));
 }
 
-// The rows of a call, and what becomes of them, in pieces of kPiece elements by way of a buffer.
-template <class Half>
-class Glu {
+// What becomes of the values of rows, in pieces of kPiece elements by way of a buffer.
+class GluResults {
  public:
-  explicit Glu(const GluKernel::Args& args)
+  explicit GluResults(const GluKernel::Args& args)
       : args_(args),
-        rows_(args),
         weights_({&args.scale, &args.zero_point}),
-        y_(args.y, item_of(args), written_, args.stream, true) {
+        y_(args.y, args.becomes == Becomes::values ? size_of(args.dtype) : 1, written_, args.stream,
+           true) {
     weights_.fill_in(kScale, 1);
     weights_.fill_in(kZeroPoint, -0.0f);
   }
 
-  void run() {
-    for (int64_t row = 0; row < args_.rows; ++row) {
-      if (args_.becomes == Becomes::zeros)
-        put_zeros(row);
-      else
-        make(row);
+  bool are_wanted() const { return y_.is_wanted(); }
+
+  // What comes is a row whose values have this amax; without one it has a scale of 0.
+  void begin(int64_t row, const float* amax) {
+    amax_ = amax == nullptr ? 0 : *amax;
+    store_scale(args_.scales, row, 0, amax == nullptr ? 0 : scale_of(args_.rule, amax_));
+  }
+  // Values [i, i + n) of the row.
+  __attribute__((noinline)) void put(int64_t row, int64_t i, int64_t n, const float* v) {
+    for (const int64_t end = i + n; i < end; i += kPiece, v += kPiece) {
+      const int64_t count = least(end - i, kPiece);
+      put_piece(v, count, i, y_.at(row, i));
+      y_.put(row, i, count);
     }
-    if (args_.stream) stream_fence();
   }
 
  private:
-  static int64_t item_of(const GluKernel::Args& args) {
-    return args.becomes == Becomes::values ? size_of(args.dtype) : 1;
-  }
-
-  void put_zeros(int64_t row) {
-    store_scale(args_.scales, row, 0, 0);
-    for_each_piece(0, args_.n, [&](int64_t i, int64_t n) {
-      std::memset(y_.at(row, i), 0, static_cast<size_t>(n));
-      y_.put(row, i, n);
-    });
-  }
-
-  // A row of more values than there is room for is made twice where its amax comes first.
-  void make(int64_t row) {
-    const int64_t width = least(args_.n, kMostValues);
-    const bool has_amax = args_.becomes == Becomes::codes_by_amax;
-    AmaxFloat32 amax;
-    if (has_amax)
-      for (int64_t i = 0; i < args_.n; i += width)
-        rows_.fill(row, i, least(args_.n - i, width), values_, amax);
-    amax_ = AmaxFloat32::value(amax.bits());
-    store_scale(args_.scales, row, 0, has_amax ? scale_of(args_.rule, amax_) : 0);
-    if (!y_.is_wanted()) return;
-    for (int64_t i = 0; i < args_.n; i += width) {
-      const int64_t count = least(args_.n - i, width);
-      if (!has_amax || width < args_.n) rows_.fill(row, i, count, values_, amax);
-      for_each_piece(i, count, [&](int64_t at, int64_t n) {
-        put(values_ + (at - i), n, at, y_.at(row, at));
-        y_.put(row, at, n);
-      });
-    }
-  }
-  template <class Use>
-  void for_each_piece(int64_t i, int64_t n, Use use) const {
-    for (const int64_t end = i + n; i < end; i += kPiece) use(i, least(end - i, kPiece));
-  }
-
-  void put(const float* v, int64_t n, int64_t first, char* y) const {
+  void put_piece(const float* v, int64_t n, int64_t first, char* y) const {
     switch (args_.becomes) {
       case Becomes::values: return put_rounded(v, n, y);
       case Becomes::codes_by_scales:
         return encode_by_weights(v, n, affine(args_.divide), weights_, first, y);
       case Becomes::codes_by_amax:
         return args_.y.packed() ? encode_packed(v, n, y) : encode_bytes(v, n, y);
-      case Becomes::zeros: break;
+      case Becomes::zeros: std::memset(y, 0, static_cast<size_t>(n)); return;
     }
     __builtin_trap();
   }
@@ -129,12 +97,46 @@ class Glu {
   }
 
   const GluKernel::Args& args_;
-  GluRows<Half> rows_;
   Weights<2> weights_;
   Sink y_;
   float amax_ = 0;  // of the row
-  alignas(64) float values_[kMostValues + kTile];
   Buffer<kPiece * 4> written_;
+};
+
+// The rows of a call. One of more values than there is room for is made twice where its amax comes
+// first.
+template <class Half>
+class Glu {
+ public:
+  explicit Glu(const GluKernel::Args& args) : args_(args), rows_(args), results_(args) {}
+
+  void run() {
+    for (int64_t row = 0; row < args_.rows; ++row) make(row);
+    if (args_.stream) stream_fence();
+  }
+
+ private:
+  void make(int64_t row) {
+    const int64_t width = most(least(args_.n, kMostValues), 1);
+    const bool has_amax = args_.becomes == Becomes::codes_by_amax;
+    const bool is_read = args_.becomes != Becomes::zeros;
+    AmaxFloat32 amax;
+    const auto fill = [&](int64_t i) {
+      rows_.fill(row, i, least(args_.n - i, width), values_, amax);
+    };
+    for (int64_t i = 0; has_amax && i < args_.n; i += width) fill(i);
+    const float greatest = AmaxFloat32::value(amax.bits());
+    results_.begin(row, has_amax ? &greatest : nullptr);
+    for (int64_t i = 0; results_.are_wanted() && i < args_.n; i += width) {
+      if (is_read && (!has_amax || width < args_.n)) fill(i);
+      results_.put(row, i, least(args_.n - i, width), values_);
+    }
+  }
+
+  const GluKernel::Args& args_;
+  GluRows<Half> rows_;
+  GluResults results_;
+  alignas(64) float values_[kMostValues + kTile];
 };
 
 void glu_direct(const GluKernel::Args& args) {
