@@ -37,11 +37,9 @@ def _arguments(size: Size, dtype: str, place: str) -> tuple[Any, ...]:
 
 
 def _by_groups(torch: Any, x: Any, scale: Any, ends: Any, offset: Any, y: Any) -> None:
-    start = 0
-    for e, end in enumerate(ends.tolist()):
-        q = (x[start:end].float() * scale[e] + offset).round()
-        y[start:end] = q.clamp(-128, 127).to(torch.int8)
-        start = end
+    group = torch.searchsorted(ends, torch.arange(len(x), dtype=ends.dtype), right=True)
+    q = (x.float() * scale[group] + offset).round()
+    y.copy_(q.clamp(-128, 127).to(torch.int8))
 
 
 OPERATORS = (
