@@ -87,6 +87,7 @@ struct GluPiece {
   const char *gate, *factor;
   int64_t first, n;
   RowOfSums row;
+  uintptr_t ahead;  // memory is meanwhile asked for what lies so many bytes behind, if it is not 0
 };
 
 // Their values to v, which has room for a tile more. What is left after whole tiles is the end of
@@ -119,6 +120,10 @@ __attribute__((noinline)) void fill_glu(const GluPiece& piece_of_call, const Gat
   }
   for (int64_t i = 0; i < n; i += kTile) {
     const int64_t at = least(i, n - kTile);
+    if (piece.ahead != 0) {
+      prefetch_values(CacheLevel::first, gate + at, piece.ahead, kTile);
+      prefetch_values(CacheLevel::first, factor + at, piece.ahead, kTile);
+    }
     const Tile t = values(gate + at, factor + at, weights.at, piece.first + at);
     amax.include(t);
     store_tile(v + at, t);
@@ -143,18 +148,20 @@ class GluRows {
       const int64_t count = least(end - i, kPiece);
       gate_.fetch(row, 1, i, count, count);
       factor_.fetch(row, 1, i, count, count);
-      fill_glu<Half>({gate_.at(row, i),
-                      factor_.at(row, i),
-                      i,
-                      count,
-                      {activation_scale(row), args_.bias_kind}},
-                     gating_, weights_, v, amax);
+      const RowOfSums of_row{activation_scale(row), args_.bias_kind};
+      fill_glu<Half>({gate_.at(row, i), factor_.at(row, i), i, count, of_row, ahead()}, gating_,
+                     weights_, v, amax);
     }
   }
 
  private:
   static constexpr int64_t kItem = sizeof(typename Half::Storage);
 
+  // To the next row, where rows come from memory and are read there.
+  uintptr_t ahead() const {
+    const bool asks = args_.stream && gate_.is_direct() && factor_.is_direct();
+    return asks ? static_cast<uintptr_t>(args_.gate.x.row_stride) : 0;
+  }
   float activation_scale(int64_t row) const {
     const Strided& scale = args_.activation_scale;
     return scale.data == nullptr ? 1 : parameter_at(scale, row, 0)->value;
