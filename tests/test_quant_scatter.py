@@ -235,3 +235,34 @@ def test_comparison_names_places(rng: np.random.Generator) -> None:
         comparison = compare(wrong, op=op, inputs=a)
         assert (comparison.rung, comparison.decisive.metrics.mismatches) == ("different", 1)
         assert np.array_equal(a["self"], before)
+
+
+@pytest.mark.needs("torch")
+def test_torch_knows_of_what_is_written() -> None:
+    """No gradient goes by what was there before; tensors without versions are written all the same."""
+    import torch
+
+    arguments = (torch.tensor([0, 1]), torch.full((2, 1, 3), 5.0).half(), torch.ones(3))
+    cache, x = torch.zeros(2, 4, 3, dtype=torch.int8), torch.ones(2, 4, 3, requires_grad=True)
+    y = (x * cache).sum()
+    npu_quant.npu_quant_scatter_(cache, *arguments)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()
+    before = cache._version
+    npu_quant.npu_quantize(x.detach()[0], torch.ones(1), None, torch.qint8, out=cache[0])
+    assert cache._version > before
+    with torch.inference_mode():
+        other = torch.zeros(2, 4, 3, dtype=torch.int8)
+        assert npu_quant.npu_quant_scatter_(other, *arguments).sum() == 30
+
+
+def test_an_update_that_was_left_out_is_named_by_what_is_there(rng: np.random.Generator) -> None:
+    """Not by another index, which would have put it elsewhere."""
+    cache = rng.integers(-100, 100, (3, 20, 16)).astype(np.int8)
+    updates = (rng.standard_normal((3, 4, 16)) * 9).astype(np.float16)
+    inputs = {"self": cache, "indices": np.array([0, 5, 16]), "updates": updates}
+    inputs["quant_scales"] = np.ones(16, np.float32)
+    y = npu_quant_scatter(**inputs)
+    y[2] = cache[2]
+    (cause,) = compare(y, op="npu_quant_scatter", inputs=inputs).outputs[0].causes
+    assert "the input self's" in str(cause)

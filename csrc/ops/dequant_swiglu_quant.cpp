@@ -77,11 +77,12 @@ Status DequantSwigluQuant::check_glu() const {
                   "expected 0 (halves), 1 (even and odd elements, clamped) or 2 (halves, clamped)");
   const float limit = to_float32(clamp_limit);
   if (!(limit > 0) || std::isinf(limit))
-    return refuse("clamp_limit", to_string(clamp_limit), "expected a finite number above 0");
+    return refuse("clamp_limit", to_string(clamp_limit),
+                  "expected a number above 0 that is finite in float32");
   if (!std::isfinite(to_float32(glu_alpha)))
-    return refuse("glu_alpha", to_string(glu_alpha), "expected a finite number");
+    return refuse("glu_alpha", to_string(glu_alpha), "expected a number that is finite in float32");
   if (!std::isfinite(to_float32(glu_bias)))
-    return refuse("glu_bias", to_string(glu_bias), "expected a finite number");
+    return refuse("glu_bias", to_string(glu_bias), "expected a number that is finite in float32");
   return {};
 }
 

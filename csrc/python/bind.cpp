@@ -19,6 +19,7 @@ py::object run(Op& op, ArrayArguments& arrays, const PlainArguments& plain, py::
   raise_unless_ok(run_released(op.bytes(), [&] { return op.run(outputs.views()); }));
   if (arrays.begin_with_tensor() && out.is_none()) [[unlikely]]
     outputs.turn_into_tensors();
+  if (!out.is_none()) outputs.count_versions();
   return std::move(outputs).as(result_type);
 }
 

@@ -215,6 +215,10 @@ void Outputs::turn_into_tensors() {
     arrays_[i] = tensor_over(py::reinterpret_borrow<py::array>(arrays_[i]), views_[i].dtype);
 }
 
+void Outputs::count_versions() {
+  for (int i = 0; i < count_; ++i)
+    if (views_[i].of_torch) npu_quant::python::count_version(arrays_[i]);
+}
 py::object Outputs::as(py::handle result_type) && {
   if (count_ == 1) return std::move(arrays_[0]);
   auto* type = reinterpret_cast<PyTypeObject*>(result_type.ptr());

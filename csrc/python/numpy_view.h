@@ -56,6 +56,7 @@ class Outputs {
   Outputs(const Op& op, py::handle out, Code param_code);
   const TensorView* views() const { return views_; }
   void turn_into_tensors();  // those that are fresh, before they are handed out
+  void count_versions();     // of the caller's tensors, which were written into
   // The only array, else an instance of a NamedTuple class over all.
   py::object as(py::handle result_type) &&;
 

@@ -33,6 +33,9 @@ struct Torch {
         dispatch(member(tensor, "__torch_dispatch__")),
         strided(member(torch, "strided")),
         from_numpy(member(torch, "from_numpy")) {
+    const py::object graph = torch.attr("autograd").attr("graph");
+    if (py::hasattr(graph, "increment_version"))
+      increment_version = member(graph, "increment_version");
     for (size_t i = 0; i < std::size(kFormats); ++i)
       if (plain_dtype(kFormats[i]) != DType::other && py::hasattr(torch, kFormats[i].name))
         dtypes[i] = member(torch, kFormats[i].name);
@@ -45,12 +48,13 @@ struct Torch {
   }
 
   py::handle tensor, dispatch, strided, from_numpy;
+  py::handle increment_version;  // null where this torch lacks it
   py::handle dtypes[std::size(kFormats)];  // null where this torch lacks one
   py::handle is_cpu = interned("is_cpu"), layout = interned("layout"),
              requires_grad = interned("requires_grad"), is_neg = interned("is_neg"),
              dtype = interned("dtype"), is_quantized = interned("is_quantized"),
              data_ptr = interned("data_ptr"), shape = interned("shape"),
-             stride = interned("stride");
+             stride = interned("stride"), is_inference = interned("is_inference");
 };
 
 // Null while nobody has imported torch to the end, and where something else goes by its name.
@@ -176,6 +180,13 @@ Status fill_view_of_tensor(TensorView& view, const char* op, const Part& argumen
   return fault(op, Fault::dtype, {argument},
                {"is ", with_article(type_name(tensor)), " without elements in memory", why},
                "expected a plain torch.Tensor");
+}
+
+// Those of torch.inference_mode() have no versions.
+void count_version(py::handle tensor) {
+  const Torch& torch = *find_torch();
+  if (!torch.increment_version || call(tensor, torch.is_inference).ptr() == Py_True) return;
+  torch.increment_version(tensor);
 }
 
 py::object tensor_over(const py::array& array, DType dtype) {

@@ -14,6 +14,9 @@ bool is_scalar(py::handle tensor);  // one without axes, which torch takes where
 Status fill_view_of_tensor(TensorView& view, const char* op, const Part& argument,
                            py::handle tensor, Names& names);
 
+// Has torch know that a tensor was written into: no gradient goes by what it held before.
+void count_version(py::handle tensor);
+
 // A tensor in the memory of an array, which it keeps.
 py::object tensor_over(const py::array& array, DType dtype);
 

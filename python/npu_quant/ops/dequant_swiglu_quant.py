@@ -91,8 +91,8 @@ def npu_dequant_swiglu_quant(
         activate_dim: the last axis, -1 or None.
         swiglu_mode: the mode, 0, 1 or 2.
         clamp_limit: L of modes 1 and 2, finite, above 0, rounded to float32 first, as are the next.
-        glu_alpha: any finite number.
-        glu_bias: any finite number.
+        glu_alpha: any number that is finite in float32.
+        glu_bias: any number that is finite in float32.
         out: where to write ``(y, scale)``: arrays of exactly the result's shapes and dtypes, any
             strides, apart from each other and the inputs; None for one that is not wanted.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).

@@ -85,6 +85,7 @@ def _changes(model: Model) -> Iterator[tuple[str, dict[str, Any]]]:
             yield f"{main} is read as {name}", {main: given[main].view(name), **own}
     rest = {n: v for n, v in given.items() if n != main}
     arrays = {n: v for n, v in rest.items() if isinstance(v, np.ndarray) and v.size}
+    arrays.pop(_PLACES, None)
     numbers = {n: v for n, v in rest.items() if n in _NUMBERS and isinstance(v, (int, float))}
     for name, value in {**arrays, **numbers}.items():
         for words, change in _GROUPS if name.startswith("group") else _PARAMETER:
@@ -150,6 +151,8 @@ _PARAMETER: tuple[tuple[str, Callable[[Array], Array | None]], ...] = (
 _GROUPS: tuple[tuple[str, Callable[[Array], Array | None]], ...] = (
     ("{0} is ignored: all rows are of one group", lambda ends: np.full_like(ends, ends.max())),
 )
+_PLACES = "indices"
+"""Where results go: elsewhere they would change what is not compared, too."""
 _NUMBERS = ("scale", "zero_point")
 """What may be one number, and is no attribute then either."""
 
