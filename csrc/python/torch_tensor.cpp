@@ -48,7 +48,7 @@ struct Torch {
   }
 
   py::handle tensor, dispatch, strided, from_numpy;
-  py::handle increment_version;  // null where this torch lacks it
+  py::handle increment_version;            // null where this torch lacks it
   py::handle dtypes[std::size(kFormats)];  // null where this torch lacks one
   py::handle is_cpu = interned("is_cpu"), layout = interned("layout"),
              requires_grad = interned("requires_grad"), is_neg = interned("is_neg"),
