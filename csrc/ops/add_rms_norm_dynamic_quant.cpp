@@ -35,7 +35,7 @@ void AddRmsNormDynamicQuant::plan_outputs() {
     return spec;
   };
   const auto scale = [this](const char* name, int branch) {
-    return OutputSpec{name, DType::float32, computes(branch) ? rows() : Shape{}};
+    return OutputSpec{name, DType::float32, computes(branch) ? rows_of(x.shape) : Shape{}};
   };
   outputs.assign(y("y1", 0), y("y2", 1), OutputSpec{"x_out", x.dtype, x.shape}, scale("scale1", 0),
                  scale("scale2", 1));

@@ -51,11 +51,10 @@ Status DequantBias::check_shapes() {
 Status DequantBias::run(const TensorView* out) const {
   const int64_t rows = x.shape.dims[0], columns = x.shape.dims[1];
   const Bias kind = bias_kind(bias);
-  TensorView added = bias;
-  if (kind == Bias::integer) added.dtype = DType::float32;  // copied as any four bytes
   Parameter weights, activations, biases;
   NPU_QUANT_RETURN_IF_ERROR(weights.assign(name, weight_scale, columns));
-  if (kind != Bias::none) NPU_QUANT_RETURN_IF_ERROR(biases.assign(name, added, columns));
+  if (kind != Bias::none)
+    NPU_QUANT_RETURN_IF_ERROR(biases.assign(name, taken_as_bytes(bias), columns));
   activations.assign(1.0);
   if (activation_scale.present)
     NPU_QUANT_RETURN_IF_ERROR(activations.assign(name, activation_scale, rows));

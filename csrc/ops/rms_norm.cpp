@@ -13,12 +13,6 @@ constexpr Takes kX = floats().ranks(1, kMaxRank),
 
 }  // namespace
 
-Shape RmsNorm::rows() const {
-  Shape rows = x.shape;
-  --rows.rank;
-  return rows;
-}
-
 NormCall RmsNorm::norm_call() const {
   gamma_row_ = last_axis_of(gamma);
   beta_row_ = last_axis_of(beta);
@@ -119,7 +113,7 @@ Attributes RmsNormDynamicQuant::attributes() {
 
 void RmsNormDynamicQuant::plan_outputs() {
   outputs.assign(codes_of("y", codes(), x.shape, dst_dtype.array),
-                 OutputSpec{"scale", DType::float32, rows()});
+                 OutputSpec{"scale", DType::float32, rows_of(x.shape)});
 }
 
 Status RmsNormDynamicQuant::check_shapes() {

@@ -19,8 +19,6 @@ struct RmsNorm : Op {
 
   Format codes() const { return dst_dtype.is_default ? Format::int8 : dst_dtype.format; }
   int64_t columns() const { return x.shape.dims[x.rank - 1]; }
-  // Of a row each: x's without its last axis.
-  Shape rows() const;
   // The call as it is so far: what is normed, and by what.
   NormCall norm_call() const;
 

@@ -49,8 +49,23 @@ int64_t take_round_mode(Executor& call, const char* word) {
   return take_word(call, "roundModeOptional", word, kWords);
 }
 
-struct SwiGluQuantCall : Call<SwigluQuant> {
-  using Call::Call;
+// What the operators that quantize have in common.
+template <class Operator>
+struct GluCall : Call<Operator> {
+  using Call<Operator>::Call;
+
+  void set_modes(bool activate_left, const char* quant_mode) {
+    this->op.activate_left = activate_left;
+    this->op.quant_mode = take_quant_mode(*this, quant_mode);
+  }
+  void set_outputs(const aclTensor* y, const aclTensor* scale) {
+    this->output("yOut", y, this->outputs[Operator::kY]);
+    this->output("scaleOut", scale, this->outputs[Operator::kScale]);
+  }
+};
+
+struct SwiGluQuantCall : GluCall<SwigluQuant> {
+  using GluCall::GluCall;
 
   void set(const aclTensor* x, const aclTensor* smooth_scales, const aclTensor* offsets,
            const aclTensor* group_index, bool activate_left, const char* quant_mode) {
@@ -58,17 +73,12 @@ struct SwiGluQuantCall : Call<SwigluQuant> {
     optional_input("smoothScalesOptional", smooth_scales, op.smooth_scales);
     optional_input("offsetsOptional", offsets, op.offsets);
     optional_input("groupIndexOptional", group_index, op.group_index);
-    op.activate_left = activate_left;
-    op.quant_mode = take_quant_mode(*this, quant_mode);
-  }
-  void set_outputs(const aclTensor* y, const aclTensor* scale) {
-    output("yOut", y, outputs[op.kY]);
-    output("scaleOut", scale, outputs[op.kScale]);
+    set_modes(activate_left, quant_mode);
   }
 };
 
-struct DequantSwigluQuantCall : Call<DequantSwigluQuant> {
-  using Call::Call;
+struct DequantSwigluQuantCall : GluCall<DequantSwigluQuant> {
+  using GluCall::GluCall;
 
   void set(const aclTensor* x, const aclTensor* weight_scale, const aclTensor* activation_scale,
            const aclTensor* bias, const aclTensor* quant_scale, const aclTensor* quant_offset,
@@ -80,14 +90,6 @@ struct DequantSwigluQuantCall : Call<DequantSwigluQuant> {
     optional_input("quantScaleOptional", quant_scale, op.quant_scale);
     optional_input("quantOffsetOptional", quant_offset, op.quant_offset);
     optional_input("groupIndexOptional", group_index, op.group_index);
-  }
-  void set_modes(bool activate_left, const char* quant_mode) {
-    op.activate_left = activate_left;
-    op.quant_mode = take_quant_mode(*this, quant_mode);
-  }
-  void set_outputs(const aclTensor* y, const aclTensor* scale) {
-    output("yOut", y, outputs[op.kY]);
-    output("scaleOut", scale, outputs[op.kScale]);
   }
 };
 

@@ -120,6 +120,11 @@ Status check_channel_axis(const char* op, int64_t axis, const TensorView& x, con
   return wrong_attribute(op, "axis", axis, allowed);
 }
 
+Shape rows_of(Shape shape) {
+  --shape.rank;
+  return shape;
+}
+
 Shape shape_along(const Shape& x, int axis, int rank) {
   const int64_t length = axis < x.rank ? x.dims[axis] : 1;
   Shape shape{rank, {}};

@@ -92,6 +92,8 @@ Status check_same_shape(const char* op, const char* argument, const TensorView& 
 // The place of an axis of x, which may be negative.
 Status check_channel_axis(const char* op, int64_t axis, const TensorView& x, const char* x_name,
                           int& place);
+// Of what each row of a shape has one of: without its last axis.
+Shape rows_of(Shape shape);
 // What lies along that axis of a shape, as one of so many axes; where it is the rank, one element.
 Shape shape_along(const Shape& x, int axis, int rank);
 Status wrong_shape(const char* op, const char* argument, const TensorView& view,

@@ -17,16 +17,15 @@ struct Halves {
         stride(interleaved ? 2 * stride_of_all : stride_of_all) {}
 };
 
-// A parameter as the kernel reads it: values of float32, or the patterns of int32.
+// A parameter as the kernel reads it.
 class GroupParameter {
  public:
   // Of each group: one value, or one for each of n elements of one half or of two.
-  Status assign(const char* op, TensorView view, int64_t groups, int64_t n, int halves,
+  Status assign(const char* op, const TensorView& view, int64_t groups, int64_t n, int halves,
                 bool interleaved) {
     if (!view.present) return {};
     const int last = view.rank - 1;
     const int64_t group = last > 0 ? view.strides[0] : 0, stride = view.strides[last];
-    if (view.dtype == DType::int32) view.dtype = DType::float32;
     is_one_ = last == 0 && view.shape.dims[0] == groups;
     half_ = n * static_cast<int64_t>(sizeof(float));
     group_ = is_one_ ? sizeof(float) : halves * half_;
@@ -65,7 +64,7 @@ class GluWork {
       return to.assign(op, view, groups, n_, halves, call_.interleaved);
     };
     NPU_QUANT_RETURN_IF_ERROR(assign(weight_scale_, *call_.weight_scale, 2));
-    NPU_QUANT_RETURN_IF_ERROR(assign(bias_, *call_.bias, 2));
+    NPU_QUANT_RETURN_IF_ERROR(assign(bias_, taken_as_bytes(*call_.bias), 2));
     NPU_QUANT_RETURN_IF_ERROR(assign(smooth_, *call_.smooth, 1));
     NPU_QUANT_RETURN_IF_ERROR(assign(scale_, *call_.scale, 1));
     NPU_QUANT_RETURN_IF_ERROR(assign(zero_point_, *call_.zero_point, 1));
@@ -172,11 +171,6 @@ Status run_glu(const GluCall& call) {
 
 Shape half_of(Shape shape) {
   shape.dims[shape.rank - 1] /= 2;
-  return shape;
-}
-
-Shape rows_of(Shape shape) {
-  --shape.rank;
   return shape;
 }
 

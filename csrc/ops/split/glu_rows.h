@@ -25,10 +25,8 @@ struct GluCall {
 
 Status run_glu(const GluCall& call);
 
-// x's last axis is a multiple of so many elements; `shape` is its shape, that of its halves and of
-// its rows.
+// Of the halves of x.
 Shape half_of(Shape shape);
-Shape rows_of(Shape shape);
 
 // Parameters of so many elements of a row: one for each element of each group, or of the only one;
 // or one for each group where that is allowed.

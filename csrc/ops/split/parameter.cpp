@@ -82,6 +82,11 @@ Bias bias_kind(const TensorView& bias) {
   return bias.dtype == DType::int32 ? Bias::integer : Bias::real;
 }
 
+TensorView taken_as_bytes(TensorView bias) {
+  if (bias.dtype == DType::int32) bias.dtype = DType::float32;
+  return bias;
+}
+
 Parameter::Bounds Parameter::bounds() const {
   Bounds bounds{};
   run_on_active_target<BoundsKernel>({data_, count_, &bounds.least, &bounds.greatest});

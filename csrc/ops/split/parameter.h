@@ -45,8 +45,9 @@ class Parameter {
   std::unique_ptr<char[]> many_;
 };
 
-// What a bias of sums is: integers are then copied as any four bytes, their dtype that of float32.
+// What a bias of sums is, and as what a Parameter takes it: integers are copied as any four bytes.
 Bias bias_kind(const TensorView& bias);
+TensorView taken_as_bytes(TensorView bias);
 
 // A number rounded to nearest even whatever the environment's rounding is.
 float to_float32(double value);

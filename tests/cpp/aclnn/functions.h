@@ -45,6 +45,10 @@ struct Parameter {
   bool is_tensor = false, may_be_null = false;
 };
 using Parameters = std::vector<Parameter>;
+inline Parameters with(Parameters some, const Parameters& more) {
+  some.insert(some.end(), more.begin(), more.end());
+  return some;
+}
 
 using Argument = std::variant<aclTensor*, Attribute>;
 using Arguments = std::vector<Argument>;

@@ -42,9 +42,8 @@ Phase1 of(aclnnStatus (*function)(Types...)) {
 
 inline constexpr bool kOptional = true;
 
-inline Parameters operator+(Parameters first, const Parameters& then) {
-  first.insert(first.end(), then.begin(), then.end());
-  return first;
+inline Parameters operator+(const Parameters& first, const Parameters& then) {
+  return with(first, then);
 }
 
 // The functions of one file each.

@@ -6,11 +6,6 @@
 
 namespace npu_quant::testing {
 
-inline Parameters with(Parameters some, const Parameters& more) {
-  some.insert(some.end(), more.begin(), more.end());
-  return some;
-}
-
 // It counts for all versions of a function that have what it changes.
 struct Vector {
   const char* family;
