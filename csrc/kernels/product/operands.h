@@ -104,7 +104,8 @@ class Operands {
   void take_powers(const Block& block);
   void copy_row(const Strided& of, int64_t row, float absent, float* to) const;
 
-  static void put_elements(const float* values, int64_t n, Element* to) {
+  template <class Value>
+  static void put_elements(const Value* values, int64_t n, Element* to) {
     for (int64_t i = 0; i < n; ++i) to[i] = static_cast<Element>(values[i]);
   }
   float* group_row(int64_t which) const {
@@ -121,24 +122,28 @@ class Operands {
   int64_t group_ = -1;  // whose scales make weights
 };
 
-// Codes of rows of x, each beside what it sums up to.
+// Codes of rows of x: gathered where they are to lie, if bytes are multiplied as they are.
 template <class Products>
 void Operands<Products>::pack_codes_of_x(const Block& block) {
   const int64_t padded = rounded_up(block.n, kDepth);
+  const bool is_direct = sizeof(Element) == 1 && args_.x.along_k == 1;
   for (int64_t row = 0; row < args_.rows; row += kRowsTogether) {
     const int64_t rows = least(kRowsTogether, args_.rows - row);
-    gather_lines(args_.x, row, rows, block.k, block.n, true, lines_, kLineBytes, spare_);
+    Element* const to = x_ + row * kPitch;
+    char* const lines = is_direct ? reinterpret_cast<char*>(to) : lines_;
+    const int64_t width = is_direct ? kPitch : kLineBytes;
+    gather_lines(args_.x, row, rows, block.k, block.n, true, lines, width, spare_);
     for (int64_t r = 0; r < rows; ++r) {
-      char* const line = lines_ + r * kLineBytes;
+      char* const line = lines + r * width;
       if (args_.x.format == Format::float4_e2m1) take_float4(line, block.n);
-      Element* const to = x_ + (row + r) * kPitch;
-      const auto* const codes = reinterpret_cast<const int8_t*>(line);
-      for (int64_t k = 0; k < block.n; ++k) to[k] = codes[k];
-      for (int64_t k = block.n; k < padded; ++k) to[k] = 0;
+      if (!is_direct) put_elements(reinterpret_cast<int8_t*>(line), block.n, to + r * kPitch);
+      for (int64_t k = block.n; k < padded; ++k) to[r * kPitch + k] = 0;
     }
   }
 }
 
+// What is added for each row: where codes of weights are 128 more than they stand for, that is
+// taken off; and what codes of x sum up to.
 template <class Products>
 void Operands<Products>::find_starts(const Block& block) {
   constexpr int32_t kAdded = kCodesPerLane == 4 ? 128 : 0;
@@ -147,9 +152,7 @@ void Operands<Products>::find_starts(const Block& block) {
   for (int64_t section = 0; section < block.sections; ++section) {
     const int64_t depth = block.depth_of(section);
     for (int64_t row = 0; row <= args_.rows; ++row) {
-      const Element* const codes = x(row, block, section);
-      int32_t sum = 0;
-      for (int64_t k = 0; k < depth; ++k) sum += codes[k];
+      const int32_t sum = sum_of_codes(x(row, block, section), depth);
       starts_[section * (args_.rows + 1) + row] = static_cast<Sum>(-kAdded * sum);
       if (row == args_.rows || !wants_sums) continue;
       int32_t& of_section = sums_[section * args_.rows + row];

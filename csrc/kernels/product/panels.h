@@ -50,6 +50,17 @@ NPU_QUANT_INLINE void take_float4(char* codes, int64_t n) {
   for (int64_t i = 0; i < n; ++i) codes[i] = kTwiceFloat4[codes[i] & 15];
 }
 
+__attribute__((noinline)) int32_t sum_of_codes(const CodeElement* codes, int64_t n) {
+  constexpr int64_t kCodes = kVectorBytes / sizeof(CodeElement);
+  const I32 ones = I32{} + (kCodesPerLane == 4 ? 0x01010101 : 0x00010001);
+  I32 sums{};
+  int64_t i = 0;
+  for (; i + kCodes <= n; i += kCodes) sums = add_products(sums, load<I32>(codes + i), ones);
+  int32_t sum = sum_of_vector<int32_t, kVectorBytes>(sums);
+  for (; i < n; ++i) sum += codes[i];
+  return sum;
+}
+
 // n values as float32, whatever they are as.
 template <class X>
 __attribute__((noinline)) void widen_row(const char* from, int64_t n, float* to) {
