@@ -10,6 +10,7 @@
 #include "ops/dequant_bias.h"
 #include "ops/dequant_swiglu_quant.h"
 #include "ops/dtype_cast.h"
+#include "ops/dual_level_quant_matmul.h"
 #include "ops/dynamic_block_mx_quant.h"
 #include "ops/dynamic_block_quant.h"
 #include "ops/dynamic_mx_quant.h"
@@ -164,6 +165,7 @@ void bind_ops(py::module_& module) {
   define_op<&made<AntiQuant>>(module, Gives::one);
   define_op<&made<AntiMxQuant>>(module, Gives::one);
   define_op<&made<DequantBias>>(module, Gives::one);
+  define_op<&made<DualLevelQuantMatmul>>(module, Gives::one);
   define_op<&made<DtypeCast>>(module, Gives::one);
   define_op<&made<TransQuantParam>>(module, Gives::one);
   define_op<&made<ConvertWeightToInt4pack>>(module, Gives::one);

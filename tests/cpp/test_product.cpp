@@ -18,7 +18,7 @@ using Args = ProductKernel::Args;
 
 // Where neighbours along k, or rows, lie side by side, or neither; codes of 4 bits share elements
 // of one or four bytes.
-enum class Layout { along_k, across, apart };
+enum class MatrixLayout { along_k, across, apart };
 
 // A matrix of integers of 8 or 4 bits, or of 16-bit floats by their patterns.
 struct TestMatrix {
@@ -33,15 +33,15 @@ struct TestMatrix {
   TestMatrix(int64_t rows_, int64_t depth_, Draw draw) : rows(rows_), depth(depth_) {
     for (int64_t i = 0; i < rows * depth; ++i) codes.push_back(draw());
   }
-  void lay_out(Format format, Layout layout, int64_t item, int64_t together) {
+  void lay_out(Format format, MatrixLayout layout, int64_t item, int64_t together) {
     view.format = format;
     view.item = item;
-    view.along_k = layout == Layout::across ? 1 : together;
-    view.across = layout == Layout::across ? together : 1;
+    view.along_k = layout == MatrixLayout::across ? 1 : together;
+    view.across = layout == MatrixLayout::across ? together : 1;
     const int64_t down = (rows + view.across - 1) / view.across;
     const int64_t along = (depth + view.along_k - 1) / view.along_k;
-    const int64_t gap = layout == Layout::apart ? 3 : 0;
-    const bool across = layout == Layout::across;
+    const int64_t gap = layout == MatrixLayout::apart ? 3 : 0;
+    const bool across = layout == MatrixLayout::across;
     view.row_stride = item * (across ? 1 : along * (gap + 1) + gap);
     view.stride = item * (across ? down : gap + 1);
     memory.assign(static_cast<size_t>(down * view.row_stride + along * view.stride + item), 0);
@@ -116,10 +116,11 @@ void for_each_shape(int64_t together, Use use) {
   for (const int64_t rows : kRows)
     for (int64_t columns : kColumnsOf)
       for (int64_t depth : kDepths) {
-        const auto layout = [&] { return static_cast<Layout>(turn++ / 2 % 3); };
+        const auto layout = [&] { return static_cast<MatrixLayout>(turn++ / 2 % 3); };
         columns = (columns + together - 1) / together * together;
         depth = (depth + together - 1) / together * together;
-        const Layout of_x = layout() == Layout::apart ? Layout::apart : Layout::along_k;
+        const MatrixLayout of_x =
+            layout() == MatrixLayout::apart ? MatrixLayout::apart : MatrixLayout::along_k;
         use(rows, columns, depth, of_x, layout());
         ++turn;
       }
@@ -146,66 +147,69 @@ Args args_of(const TestMatrix& x, const TestMatrix& w, SumForm sums, DType y) {
 
 TEST(Product, IntegersAreExactAndWrap) {
   Numbers numbers;
-  for_each_shape(1, [&](int64_t rows, int64_t columns, int64_t depth, Layout of_x, Layout of_w) {
-    const auto draw = [&] { return numbers.integer(-128, -120 + 247 * numbers.integer(0, 1)); };
-    TestMatrix x(rows, depth, draw), w(columns, depth, draw);
-    x.lay_out(Format::int8, of_x, 1, 1);
-    w.lay_out(Format::int8, of_w, 1, 1);
-    std::vector<int32_t> bias(static_cast<size_t>(columns));
-    for (int32_t& b : bias) b = numbers.integer(INT32_MAX - 2000000, INT32_MAX);
-    Args args = args_of(x, w, SumForm::exact, DType::int32);
-    args.integer_bias = reinterpret_cast<const char*>(bias.data());
-    expect_everywhere<int32_t>(args, [&](int64_t m, int64_t n) {
-      return static_cast<int32_t>(dot(x, w, m, n, 0, depth) + bias[static_cast<size_t>(n)]);
-    });
-  });
+  for_each_shape(
+      1, [&](int64_t rows, int64_t columns, int64_t depth, MatrixLayout of_x, MatrixLayout of_w) {
+        const auto draw = [&] { return numbers.integer(-128, -120 + 247 * numbers.integer(0, 1)); };
+        TestMatrix x(rows, depth, draw), w(columns, depth, draw);
+        x.lay_out(Format::int8, of_x, 1, 1);
+        w.lay_out(Format::int8, of_w, 1, 1);
+        std::vector<int32_t> bias(static_cast<size_t>(columns));
+        for (int32_t& b : bias) b = numbers.integer(INT32_MAX - 2000000, INT32_MAX);
+        Args args = args_of(x, w, SumForm::exact, DType::int32);
+        args.integer_bias = reinterpret_cast<const char*>(bias.data());
+        expect_everywhere<int32_t>(args, [&](int64_t m, int64_t n) {
+          return static_cast<int32_t>(dot(x, w, m, n, 0, depth) + bias[static_cast<size_t>(n)]);
+        });
+      });
 }
 
 TEST(Product, PackedIntegers) {
   Numbers numbers;
-  for_each_shape(8, [&](int64_t rows, int64_t columns, int64_t depth, Layout of_x, Layout of_w) {
-    const auto draw = [&] { return numbers.integer(-8, 7); };
-    TestMatrix x(rows, depth, draw), w(columns, depth, draw);
-    x.lay_out(Format::int4, of_x, 4, 8);
-    w.lay_out(Format::int4, of_w, 4, 8);
-    expect_everywhere<int32_t>(
-        args_of(x, w, SumForm::exact, DType::int32),
-        [&](int64_t m, int64_t n) { return static_cast<int32_t>(dot(x, w, m, n, 0, depth)); });
-  });
+  for_each_shape(
+      8, [&](int64_t rows, int64_t columns, int64_t depth, MatrixLayout of_x, MatrixLayout of_w) {
+        const auto draw = [&] { return numbers.integer(-8, 7); };
+        TestMatrix x(rows, depth, draw), w(columns, depth, draw);
+        x.lay_out(Format::int4, of_x, 4, 8);
+        w.lay_out(Format::int4, of_w, 4, 8);
+        expect_everywhere<int32_t>(
+            args_of(x, w, SumForm::exact, DType::int32),
+            [&](int64_t m, int64_t n) { return static_cast<int32_t>(dot(x, w, m, n, 0, depth)); });
+      });
 }
 
 TEST(Product, GroupsOfIntegersAreScaledOneAfterTheOther) {
   Numbers numbers;
   int turn = 0;
-  for_each_shape(8, [&](int64_t rows, int64_t columns, int64_t depth, Layout of_x, Layout of_w) {
-    TestMatrix x(rows, depth, [&] { return numbers.integer(-128, 127); });
-    TestMatrix w(columns, depth, [&] { return numbers.integer(-8, 7); });
-    x.lay_out(Format::int8, of_x, 1, 1);
-    w.lay_out(Format::int4, of_w, 4, 8);
-    Args args = args_of(x, w, SumForm::groups, DType::float32);
-    const int64_t sizes[] = {std::max<int64_t>(depth, 1), 8, 4, 32, 12, 260};
-    args.group = sizes[turn++ % 6];
-    args.centred = turn % 2;
-    const int64_t groups = (depth + args.group - 1) / args.group;
-    std::vector<float> scale = numbers.values(groups * columns), offset = scale;
-    args.group_scale = of_groups(scale, columns);
-    if (turn % 3 == 0) args.group_offset = of_groups(offset, columns);
-    expect_everywhere<float>(args, [&](int64_t m, int64_t n) {
-      float total = 0;
-      for (int64_t j = 0; j < groups; ++j) {
-        const int64_t first = j * args.group, last = std::min(depth, first + args.group);
-        const auto at = static_cast<size_t>(j * columns + n);
-        auto p = static_cast<float>(dot(x, w, m, n, first, last, args.centred ? 8 : 0));
-        if (args.group_offset.data != nullptr) {
-          int64_t sum = 0;
-          for (int64_t k = first; k < last; ++k) sum += x.at(m, k);
-          p -= static_cast<float>(sum) * offset[at];
-        }
-        total += p * scale[at];
-      }
-      return total;
-    });
-  });
+  for_each_shape(
+      8, [&](int64_t rows, int64_t columns, int64_t depth, MatrixLayout of_x, MatrixLayout of_w) {
+        TestMatrix x(rows, depth, [&] { return numbers.integer(-128, 127); });
+        TestMatrix w(columns, depth, [&] { return numbers.integer(-8, 7); });
+        x.lay_out(Format::int8, of_x, 1, 1);
+        w.lay_out(Format::int4, of_w, 4, 8);
+        Args args = args_of(x, w, SumForm::groups, DType::float32);
+        const int64_t sizes[] = {std::max<int64_t>(depth, 1), 8, 4, 32, 12, 260};
+        args.group = sizes[turn++ % 6];
+        args.centred = turn % 2;
+        const int64_t groups = (depth + args.group - 1) / args.group;
+        std::vector<float> scale = numbers.values(groups * columns), offset = scale;
+        args.group_scale = of_groups(scale, columns);
+        if (turn % 3 == 0) args.group_offset = of_groups(offset, columns);
+        expect_everywhere<float>(args, [&](int64_t m, int64_t n) {
+          float total = 0;
+          for (int64_t j = 0; j < groups; ++j) {
+            const int64_t first = j * args.group, last = std::min(depth, first + args.group);
+            const auto at = static_cast<size_t>(j * columns + n);
+            auto p = static_cast<float>(dot(x, w, m, n, first, last, args.centred ? 8 : 0));
+            if (args.group_offset.data != nullptr) {
+              int64_t sum = 0;
+              for (int64_t k = first; k < last; ++k) sum += x.at(m, k);
+              p -= static_cast<float>(sum) * offset[at];
+            }
+            total += p * scale[at];
+          }
+          return total;
+        });
+      });
 }
 
 // Patterns of bfloat16 of values of a few bits.
@@ -214,51 +218,53 @@ float value_of(int32_t bfloat16) { return float_from_bits(static_cast<uint32_t>(
 
 TEST(Product, FloatsAreSummedInChunks) {
   Numbers numbers;
-  for_each_shape(1, [&](int64_t rows, int64_t columns, int64_t depth, Layout of_x, Layout of_w) {
-    const auto draw = [&] { return bfloat16_of(numbers.value()); };
-    TestMatrix x(rows, depth, draw), w(columns, depth, draw);
-    x.lay_out(Format::bfloat16, of_x, 2, 1);
-    w.lay_out(Format::bfloat16, of_w, 2, 1);
-    expect_everywhere<float>(args_of(x, w, SumForm::chunks, DType::float32),
-                             [&](int64_t m, int64_t n) {
-                               float t = 0;
-                               for (int64_t first = 0; first < depth; first += 128) {
-                                 float c = 0;
-                                 for (int64_t k = first; k < std::min(depth, first + 128); ++k)
-                                   c += value_of(x.at(m, k)) * value_of(w.at(n, k));
-                                 t += c;
-                               }
-                               return t;
-                             });
-  });
+  for_each_shape(
+      1, [&](int64_t rows, int64_t columns, int64_t depth, MatrixLayout of_x, MatrixLayout of_w) {
+        const auto draw = [&] { return bfloat16_of(numbers.value()); };
+        TestMatrix x(rows, depth, draw), w(columns, depth, draw);
+        x.lay_out(Format::bfloat16, of_x, 2, 1);
+        w.lay_out(Format::bfloat16, of_w, 2, 1);
+        expect_everywhere<float>(args_of(x, w, SumForm::chunks, DType::float32),
+                                 [&](int64_t m, int64_t n) {
+                                   float t = 0;
+                                   for (int64_t first = 0; first < depth; first += 128) {
+                                     float c = 0;
+                                     for (int64_t k = first; k < std::min(depth, first + 128); ++k)
+                                       c += value_of(x.at(m, k)) * value_of(w.at(n, k));
+                                     t += c;
+                                   }
+                                   return t;
+                                 });
+      });
 }
 
 TEST(Product, WeightsAreMadeOfIntegers) {
   Numbers numbers;
-  for_each_shape(8, [&](int64_t rows, int64_t columns, int64_t depth, Layout of_x, Layout of_w) {
-    TestMatrix x(rows, depth, [&] { return bfloat16_of(numbers.value()); });
-    TestMatrix w(columns, depth, [&] { return numbers.integer(-8, 7); });
-    x.lay_out(Format::bfloat16, of_x, 2, 1);
-    w.lay_out(Format::int4, of_w, 4, 8);
-    Args args = args_of(x, w, SumForm::chunks, DType::float32);
-    args.weight_group = 32;
-    const int64_t groups = (depth + 31) / 32;
-    std::vector<float> scale = numbers.values(groups * columns),
-                       offset = numbers.values(groups * columns);
-    args.weight_scale = of_groups(scale, columns);
-    args.weight_offset = of_groups(offset, columns);
-    expect_everywhere<float>(args, [&](int64_t m, int64_t n) {
-      float t = 0, c = 0;
-      for (int64_t k = 0; k < depth; ++k) {
-        const auto at = static_cast<size_t>(k / 32 * columns + n);
-        const float exact = (static_cast<float>(w.at(n, k)) + offset[at]) * scale[at];
-        const uint32_t bits = bits_of(exact), half = 0x7fff + (bits >> 16 & 1);
-        c += value_of(x.at(m, k)) * value_of(static_cast<int32_t>((bits + half) >> 16));
-        if (k % 128 == 127 || k == depth - 1) t += std::exchange(c, 0.0f);
-      }
-      return t;
-    });
-  });
+  for_each_shape(
+      8, [&](int64_t rows, int64_t columns, int64_t depth, MatrixLayout of_x, MatrixLayout of_w) {
+        TestMatrix x(rows, depth, [&] { return bfloat16_of(numbers.value()); });
+        TestMatrix w(columns, depth, [&] { return numbers.integer(-8, 7); });
+        x.lay_out(Format::bfloat16, of_x, 2, 1);
+        w.lay_out(Format::int4, of_w, 4, 8);
+        Args args = args_of(x, w, SumForm::chunks, DType::float32);
+        args.weight_group = 32;
+        const int64_t groups = (depth + 31) / 32;
+        std::vector<float> scale = numbers.values(groups * columns),
+                           offset = numbers.values(groups * columns);
+        args.weight_scale = of_groups(scale, columns);
+        args.weight_offset = of_groups(offset, columns);
+        expect_everywhere<float>(args, [&](int64_t m, int64_t n) {
+          float t = 0, c = 0;
+          for (int64_t k = 0; k < depth; ++k) {
+            const auto at = static_cast<size_t>(k / 32 * columns + n);
+            const float exact = (static_cast<float>(w.at(n, k)) + offset[at]) * scale[at];
+            const uint32_t bits = bits_of(exact), half = 0x7fff + (bits >> 16 & 1);
+            c += value_of(x.at(m, k)) * value_of(static_cast<int32_t>((bits + half) >> 16));
+            if (k % 128 == 127 || k == depth - 1) t += std::exchange(c, 0.0f);
+          }
+          return t;
+        });
+      });
 }
 
 // A byte of E8M0 for each block of 32 k, in pairs.
@@ -326,20 +332,22 @@ void expect_blocks(const TestMatrix& x, const TestMatrix& w, const TestPowers& o
 
 TEST(Product, BlocksOfSmallFloats) {
   Numbers numbers;
-  for_each_shape(1, [&](int64_t rows, int64_t columns, int64_t depth, Layout of_x, Layout of_w) {
-    const auto draw = [&] { return numbers.integer(0, 0x7b) | numbers.integer(0, 1) << 7; };
-    TestMatrix x(rows, depth, draw), w(columns, depth, draw);
-    x.lay_out(Format::float8_e5m2, of_x, 1, 1);
-    w.lay_out(Format::float8_e5m2, of_w, 1, 1);
-    expect_blocks(x, w, TestPowers(rows, depth, numbers), TestPowers(columns, depth, numbers), 0,
-                  e5m2);
-  });
+  for_each_shape(
+      1, [&](int64_t rows, int64_t columns, int64_t depth, MatrixLayout of_x, MatrixLayout of_w) {
+        const auto draw = [&] { return numbers.integer(0, 0x7b) | numbers.integer(0, 1) << 7; };
+        TestMatrix x(rows, depth, draw), w(columns, depth, draw);
+        x.lay_out(Format::float8_e5m2, of_x, 1, 1);
+        w.lay_out(Format::float8_e5m2, of_w, 1, 1);
+        expect_blocks(x, w, TestPowers(rows, depth, numbers), TestPowers(columns, depth, numbers),
+                      0, e5m2);
+      });
 }
 
 TEST(Product, BlocksOfFloatsOf4BitsInTwoLevels) {
   Numbers numbers;
   int turn = 0;
-  for_each_shape(2, [&](int64_t rows, int64_t columns, int64_t depth, Layout of_x, Layout of_w) {
+  for_each_shape(2, [&](int64_t rows, int64_t columns, int64_t depth, MatrixLayout of_x,
+                        MatrixLayout of_w) {
     const auto draw = [&] { return numbers.integer(0, 15); };
     TestMatrix x(rows, depth, draw), w(columns, depth, draw);
     x.lay_out(Format::float4_e2m1, of_x, 1, 2);
@@ -358,8 +366,8 @@ TEST(Product, EveryStepBehindTheSum) {
   constexpr int64_t rows = 7, columns = 70, depth = 33;
   const auto draw = [&] { return numbers.integer(-128, 127); };
   TestMatrix x(rows, depth, draw), w(columns, depth, draw);
-  x.lay_out(Format::int8, Layout::along_k, 1, 1);
-  w.lay_out(Format::int8, Layout::across, 1, 1);
+  x.lay_out(Format::int8, MatrixLayout::along_k, 1, 1);
+  w.lay_out(Format::int8, MatrixLayout::across, 1, 1);
   std::vector<float> steps[5];
   for (std::vector<float>& step : steps) {
     step = numbers.values(columns);

@@ -1,0 +1,123 @@
+#include "ops/dual_level_quant_matmul.h"
+
+#include "core/ceil_div.h"
+#include "ops/split/product_matrices.h"
+
+namespace npu_quant {
+namespace {
+
+// k that have a scale of the upper level in common, and those of two blocks, of the lower one.
+constexpr int64_t kLevel0 = 512, kTwoBlocks = 64;
+constexpr Format kValuesOf16Bits[] = {Format::float16, Format::bfloat16};
+
+int64_t depth_of(const TensorView& x) { return 2 * x.shape.dims[1]; }
+
+class DualLevelProduct final : public Products {
+ public:
+  DualLevelProduct(const DualLevelQuantMatmul& op, const TensorView& y) : op_(op), y_(y) {}
+
+  Status take_parameters() {
+    const auto assign = [this](Parameter& to, const TensorView& view) {
+      return to.assign(op_.name, view, view.shape, view.strides);
+    };
+    NPU_QUANT_RETURN_IF_ERROR(assign(of_rows_, op_.x1_level0_scale));
+    NPU_QUANT_RETURN_IF_ERROR(assign(of_columns_, op_.x2_level0_scale));
+    return op_.bias.present ? assign(bias_, op_.bias) : Status{};
+  }
+
+  int64_t count() const override { return 1; }
+  ProductKernel::Args product(int64_t) const override {
+    constexpr int64_t kItem = sizeof(float);
+    const auto scales = [](const TensorView& of) -> ProductKernel::BlockScales {
+      return {of.data, of.strides[0], of.strides[1], of.strides[2]};
+    };
+    ProductKernel::Args args{};
+    args.rows = y_.shape.dims[0];
+    args.columns = y_.shape.dims[1];
+    args.depth = depth_of(op_.x1);
+    args.x = rows_of(op_.x1, Format::float4_e2m1);
+    args.weight = rows_of(op_.x2, Format::float4_e2m1);
+    args.sums = SumForm::blocks;
+    args.x_scale = scales(op_.x1_level1_scale);
+    args.block_scale = scales(op_.x2_level1_scale);
+    args.level = kLevel0;
+    args.x_level = {of_rows_.data(), op_.x1_level0_scale.shape.dims[1] * kItem, kItem};
+    args.weight_level = {of_columns_.data(), args.columns * kItem, kItem};
+    if (op_.bias.present) args.bias = per_column(bias_);
+    args.y_dtype = y_.dtype;
+    args.y = {y_.data, y_.strides[0], y_.strides[1]};
+    return args;
+  }
+
+ private:
+  const DualLevelQuantMatmul& op_;
+  const TensorView& y_;
+  Parameter of_rows_, of_columns_, bias_;
+};
+
+}  // namespace
+
+Inputs DualLevelQuantMatmul::inputs() {
+  static constexpr const char kCodes[] = "It holds two codes along k in a byte.",
+                              kBlocks[] = "Bytes of two blocks of 32 are its last axis.";
+  static constexpr DType kBytes[] = {DType::uint8},
+                         kPowers[] = {DType::uint8, DType::float8_e8m0fnu};
+  static constexpr Takes of_codes = one_of(kBytes).ranks(2, 2, kCodes),
+                         of_floats = one_of(kFloat32).made_of(DType::float32).ranks(2, 2),
+                         of_blocks = one_of(kPowers).ranks(3, 3, kBlocks),
+                         of_bias = one_of(kFloat32)
+                                       .made_of(DType::float32)
+                                       .ranks(1, 1, "It holds one element per column.");
+  return Inputs::of(required("x1", x1, of_codes), required("x2", x2, of_codes),
+                    required("x1_level0_scale", x1_level0_scale, of_floats),
+                    required("x2_level0_scale", x2_level0_scale, of_floats),
+                    required("x1_level1_scale", x1_level1_scale, of_blocks),
+                    required("x2_level1_scale", x2_level1_scale, of_blocks),
+                    optional("bias", bias, of_bias));
+}
+
+Attributes DualLevelQuantMatmul::attributes() {
+  return Attributes::of(required("output_dtype", output_dtype));
+}
+
+void DualLevelQuantMatmul::plan_outputs() {
+  outputs.assign(OutputSpec{"", plain_dtype(output_dtype.format),
+                            Shape{2, {x1.shape.dims[0], x2.shape.dims[0]}}});
+}
+
+Status DualLevelQuantMatmul::check_attributes() {
+  return check_format_in(name, "output_dtype", output_dtype, kValuesOf16Bits);
+}
+
+Status DualLevelQuantMatmul::check_shapes() {
+  const int64_t m = x1.shape.dims[0], n = x2.shape.dims[0], k = depth_of(x1);
+  if (x2.shape.dims[1] != x1.shape.dims[1])
+    return wrong_shape(name, "x2", x2,
+                       {"expected (n, ", x1.shape.dims[1], "), as many codes in a row as ",
+                        Argument("x1"), " has"});
+  if (!outputs[kY].shape.has_at_most(INT64_MAX / 8))
+    return wrong_shape(name, "x2", x2, {"expected fewer rows: the product has ", m, " x ", n});
+  const auto check = [&](const char* argument, const TensorView& view, const Shape& expected,
+                         const char* why) -> Status {
+    if (!view.present || view.shape == expected) return {};
+    return wrong_shape(name, argument, view, {"expected ", expected, ": ", why});
+  };
+  const int64_t levels = ceil_div(k, kLevel0), pairs = ceil_div(k, kTwoBlocks);
+  constexpr char kOfLevel[] = "an element for each 512 codes along k",
+                 kOfBlocks[] = "a byte for each 32 codes along k, in pairs";
+  NPU_QUANT_RETURN_IF_ERROR(check("x1_level0_scale", x1_level0_scale, {2, {m, levels}}, kOfLevel));
+  NPU_QUANT_RETURN_IF_ERROR(check("x2_level0_scale", x2_level0_scale, {2, {levels, n}}, kOfLevel));
+  NPU_QUANT_RETURN_IF_ERROR(
+      check("x1_level1_scale", x1_level1_scale, {3, {m, pairs, 2}}, kOfBlocks));
+  NPU_QUANT_RETURN_IF_ERROR(
+      check("x2_level1_scale", x2_level1_scale, {3, {n, pairs, 2}}, kOfBlocks));
+  return check("bias", bias, {1, {n}}, "an element for each row of x2");
+}
+
+Status DualLevelQuantMatmul::run(const TensorView* out) const {
+  DualLevelProduct product(*this, out[kY]);
+  NPU_QUANT_RETURN_IF_ERROR(product.take_parameters());
+  return run_products(name, product);
+}
+
+}  // namespace npu_quant

@@ -1,0 +1,152 @@
+"""Products of matrices in plain NumPy: the sums that the operators' ``reference()`` share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _codes
+from .dtypes import DTypeName
+
+CHUNK = 128
+"""How many products are added one after another, before the sums of these are."""
+
+
+BLOCK = 32
+"""How many products of small floats are summed in float64."""
+
+
+def chunked(x: NDArray[Any], w: NDArray[Any]) -> NDArray[np.float32]:
+    """Return x @ w in float32, every operation rounded, in the order of docs/numerics.md 21.
+
+    Args:
+        x: of shape (..., K), of any float dtype that float32 holds.
+        w: of shape (K, N), likewise.
+    """
+    left, right = x.astype(np.float32), w.astype(np.float32)
+    total = np.zeros((*x.shape[:-1], w.shape[-1]), np.float32)
+    for begin in range(0, len(right), CHUNK):
+        chunk = np.zeros_like(total)
+        for k in range(begin, min(begin + CHUNK, len(right))):
+            chunk += left[..., k, None] * right[k]
+        total = total + chunk if begin else chunk
+    return total
+
+
+def matrix_of(codes: NDArray[Any], format: str, k: int) -> NDArray[np.float32]:
+    """Return the numbers of a matrix (..., K, N) of codes, which may share words along N or K."""
+    together = codes.itemsize * 8 // _codes.row_of(format).bits
+    if together == 1 or codes.shape[-2] == k:
+        return _codes.decode(codes, format)
+    return np.swapaxes(_codes.decode(np.swapaxes(codes, -1, -2), format), -1, -2)
+
+
+def codes_in(weight: NDArray[Any]) -> str:
+    """Return the format of a weight's codes: of words int4, of floats float4_e2m1."""
+    words = {np.dtype(np.int32): "int4", np.dtype(np.float32): "float4_e2m1"}
+    return words.get(weight.dtype, "int8")
+
+
+def spread(values: NDArray[Any], group_size: int, k: int) -> NDArray[np.float32]:
+    """Return parameters of columns, or of groups of rows for each of K rows, as float32.
+
+    Bytes are powers of two.
+    """
+    if values.itemsize == 1:
+        values = _codes.decode(values.view(np.uint8), "float8_e8m0fnu")
+    rows = np.repeat(values, group_size, axis=-2)[..., :k, :] if group_size else values
+    return rows.astype(np.float32)
+
+
+def carried(words: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the scales and the offsets in the words of npu_trans_quant_param."""
+    low = (words & 0xFFFFFFFF).astype(np.uint32).view(np.float32)
+    high = (words >> 37 & 0x1FF).astype(np.int32)
+    return low, ((high ^ 256) - 256).astype(np.float32)
+
+
+def decoded(x: NDArray[Any], named: DTypeName | None = None, along_k: bool = False) -> Any:
+    """Return what the codes of a matrix stand for, in float64.
+
+    Args:
+        x: the codes.
+        named: what they are, where x is uint8.
+        along_k: whether those that share elements lie along axis -2.
+    """
+    if along_k:
+        return decoded(x.swapaxes(-1, -2), named).swapaxes(-1, -2)
+    if x.dtype == np.int32:
+        return _codes.int4_of(x).astype(np.float64)
+    name = x.dtype.name if named is None or x.dtype != np.uint8 else named
+    return _codes.decode(x, name).astype(np.float64)
+
+
+def factors(
+    x1: NDArray[Any], x2: NDArray[Any], x1_dtype: Any = None, x2_dtype: Any = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what the codes of both matrices stand for: (..., M, K) and (..., K, N)."""
+    a = decoded(x1, x1_dtype)
+    return a, decoded(x2, x2_dtype, along_k=x2.shape[-2] != a.shape[-1])
+
+
+def whole_sums(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.int32]:
+    """Return sums of products of integers, modulo 2^32: float64 holds each partial sum exactly."""
+    assert a.shape[-1] < 2**38
+    return (a @ b).astype(np.int64).astype(np.int32)
+
+
+def group_sums(
+    a: NDArray[np.float64],
+    b: NDArray[np.float64],
+    scale: NDArray[np.float32],
+    offset: NDArray[Any] | None = None,
+) -> NDArray[np.float32]:
+    """Return totals of sums by groups along k, each less its offset and times its scale."""
+    total = np.zeros((1, 1), np.float32)
+    size = a.shape[-1] // max(1, len(scale))
+    for j, factor in enumerate(scale):
+        own = slice(j * size, (j + 1) * size)
+        p = whole_sums(a[..., own], b[..., own, :]).astype(np.float32)
+        if offset is not None:
+            rows = a[..., own].sum(axis=-1, keepdims=True).astype(np.float32)
+            p = p - rows * offset[j].astype(np.float32)
+        total = total + p * factor
+    shape = np.broadcast_shapes(total.shape, (a[..., :1] @ b[..., :1, :]).shape)
+    return np.broadcast_to(total, shape)
+
+
+def block_sums(
+    a: NDArray[np.float64], b: NDArray[np.float64], powers: Any = None
+) -> NDArray[np.float32]:
+    """Return totals of sums by blocks of 32 k, each rounded to float32, times its power of two.
+
+    In a block product i and product i + h are added, of h 16, 8, 4, 2 and 1.
+    """
+    products = a[..., :, None, :] * b.swapaxes(-1, -2)[..., None, :, :]
+    products = np.pad(products, [(0, 0)] * (products.ndim - 1) + [(0, -a.shape[-1] % BLOCK)])
+    total = np.zeros(products.shape[:-1], np.float32)
+    for j in range(products.shape[-1] // BLOCK):
+        p = products[..., j * BLOCK : (j + 1) * BLOCK]
+        for h in (16, 8, 4, 2, 1):
+            p = p[..., :h] + p[..., h:]
+        block = p[..., 0].astype(np.float32)
+        if powers is not None:
+            block = (block * powers[0][..., :, None, j] * powers[1][..., None, j, :]).astype(
+                np.float32
+            )
+        total = total + block
+    return total
+
+
+def powers_of_two(
+    pertoken_scale: NDArray[Any], scale: NDArray[Any]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the factors of the blocks of rows, (..., M, blocks), and of columns; 255 is NaN."""
+    rows, columns = (
+        _codes.decode(x.view(np.uint8), "float8_e8m0fnu").astype(np.float64)
+        for x in (pertoken_scale, scale.swapaxes(-1, -2))
+    )
+    rows = rows.reshape(*rows.shape[:-2], 2 * rows.shape[-2])
+    return rows, columns.reshape(*columns.shape[:-3], 2 * columns.shape[-3], columns.shape[-1])
