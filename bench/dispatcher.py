@@ -31,6 +31,7 @@ def _arguments(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
     cache, at = torch.zeros(1, 1, 16, dtype=torch.int8), torch.tensor([0])
     scatter = (cache, at, rows[None], ones)
     mx, mxscale = npu_quant.npu_dynamic_mx_quant(rows, dst_type="float8_e4m3fn")
+    floats4, powers = npu_quant.npu_dynamic_mx_quant(rows)
     return {
         "npu_dynamic_quant": (x,),
         "npu_dynamic_quant_asymmetric": (x,),
@@ -57,6 +58,7 @@ def _arguments(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
         "npu_swiglu_quant": (x,),
         "npu_dequant_swiglu_quant": (rows,),
         "npu_dequant_bias": (sums, ones, ones[:1], ones),
+        "npu_dual_level_quant_matmul": (*[floats4] * 2, *[x[:, :1]] * 2, *[powers] * 2),
         "npu_dtype_cast": (x, 257),
         "npu_trans_quant_param": (ones,),
         "npu_convert_weight_to_int4pack": (sums,),

@@ -98,6 +98,8 @@ SIGNATURES = {
     "dst_type=None, round_mode=None, activate_dim=None, swiglu_mode=0, clamp_limit=7.0, "
     "glu_alpha=1.702, glu_bias=1.0)",
     "npu_dequant_bias": "(x, weight_scale, activation_scale, bias, *, output_dtype=None)",
+    "npu_dual_level_quant_matmul": "(x1, x2, x1_level0_scale, x2_level0_scale, x1_level1_scale, "
+    "x2_level1_scale, *, bias=None, output_dtype=15)",
     "npu_dtype_cast": "(self, dtype, input_dtype=None)",
     "npu_trans_quant_param": "(scale, offset=None, round_mode=0)",
     "npu_rms_norm_quant": "(x, gamma, beta, scale, offset, epsilon=1e-06, *, dst_dtype=None)",

@@ -116,6 +116,7 @@ ROWS: dict[str, Callable[[str], Any]] = {
         X, dst_type=f, round_mode=int(f == "hifloat8")
     ),
     "npu_dequant_bias": without_codes,
+    "npu_dual_level_quant_matmul": without_codes,
     "npu_dtype_cast": lambda f: ops.npu_dtype_cast(X, f),
     "npu_convert_weight_to_int4pack": packed,
     "npu_trans_quant_param": without_codes,

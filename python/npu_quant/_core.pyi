@@ -353,6 +353,19 @@ def npu_dequant_bias(
     numerics: object,
     /,
 ) -> NDArray[Any]: ...
+def npu_dual_level_quant_matmul(
+    x1: object,
+    x2: object,
+    x1_level0_scale: object,
+    x2_level0_scale: object,
+    x1_level1_scale: object,
+    x2_level1_scale: object,
+    bias: object,
+    output_dtype: object,
+    out: object,
+    numerics: object,
+    /,
+) -> NDArray[Any]: ...
 def npu_dtype_cast(
     self: object, dtype: object, input_dtype: object, out: object, numerics: object, /
 ) -> NDArray[Any]: ...

@@ -17,6 +17,7 @@
 #include "ops/dequant_bias.h"
 #include "ops/dequant_swiglu_quant.h"
 #include "ops/dtype_cast.h"
+#include "ops/dual_level_quant_matmul.h"
 #include "ops/dynamic_block_mx_quant.h"
 #include "ops/dynamic_block_quant.h"
 #include "ops/dynamic_mx_quant.h"
@@ -137,8 +138,24 @@ std::vector<Row> between_products() {
   };
 }
 
+// Products of matrices.
+std::vector<Row> products() {
+  const Array codes{DType::uint8, {4, 4}}, powers{DType::uint8, {4, 1, 2}};
+  return {
+      {op<DualLevelQuantMatmul>(),
+       {codes,
+        codes,
+        {DType::float32, {4, 1}},
+        {DType::float32, {1, 4}},
+        powers,
+        powers,
+        {DType::float32, {4}}}},
+  };
+}
+
 std::vector<Row> operators() {
   std::vector<Row> all = quantizers();
+  for (Row& row : products()) all.push_back(std::move(row));
   for (Row& row : between_products()) all.push_back(std::move(row));
   return all;
 }

@@ -30,6 +30,7 @@ from .convert_weight_to_int4pack import npu_convert_weight_to_int4pack
 from .dequant_bias import npu_dequant_bias
 from .dequant_swiglu_quant import npu_dequant_swiglu_quant
 from .dtype_cast import npu_dtype_cast
+from .dual_level_quant_matmul import npu_dual_level_quant_matmul
 from .dynamic_block_mx_quant import npu_dynamic_block_mx_quant
 from .dynamic_block_quant import npu_dynamic_block_quant
 from .dynamic_mx_quant import npu_dynamic_mx_quant
@@ -79,6 +80,7 @@ __all__ = [
     "npu_dequant_bias",
     "npu_dequant_swiglu_quant",
     "npu_dtype_cast",
+    "npu_dual_level_quant_matmul",
     "npu_dynamic_block_mx_quant",
     "npu_dynamic_block_quant",
     "npu_dynamic_mx_quant",

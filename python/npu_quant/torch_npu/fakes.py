@@ -167,6 +167,13 @@ def dequant_bias(x: Tensor, *arrays: Any, output_dtype: Any = None) -> Tensor:
     return _codes(x, "float16" if output_dtype is None else output_dtype)
 
 
+def dual_level_quant_matmul(
+    x1: Tensor, x2: Tensor, *scales: Tensor, output_dtype: int = 15, **others: Any
+) -> Tensor:
+    """A product with as many columns as x2 has rows."""
+    return _codes(x1.new_empty((x1.shape[0], x2.shape[0])), output_dtype)
+
+
 def anti_quant(x: Tensor, scale: Tensor, *, dst_dtype: int | None = None, **others: Any) -> Tensor:
     """Values, float16 unless another dtype is asked for."""
     to = "float16" if dst_dtype is None else dst_dtype

@@ -99,6 +99,10 @@ _SCHEMAS = """
     npu_dequant_bias(Tensor x, Tensor weight_scale, Tensor? activation_scale, Tensor? bias, *,
         ScalarType? output_dtype=None) -> Tensor
 
+    npu_dual_level_quant_matmul(Tensor x1, Tensor x2, Tensor x1_level0_scale,
+        Tensor x2_level0_scale, Tensor x1_level1_scale, Tensor x2_level1_scale, *,
+        Tensor? bias=None, int output_dtype=15) -> Tensor
+
     npu_dtype_cast(Tensor self, int dtype, int? input_dtype=None) -> Tensor
 
     npu_trans_quant_param(Tensor scale, Tensor? offset=None, int? round_mode=0) -> Tensor
