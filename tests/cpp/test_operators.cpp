@@ -220,7 +220,8 @@ TEST(Operators, TakeOrRefuseEveryRank) {
       for (int axis = 0; axis < rank; ++axis) input.view->shape.dims[axis] = 1;
       const Fault fault = op.check().fault();
       EXPECT_TRUE(fault == Fault::none || fault == Fault::rank || fault == Fault::shape ||
-                  fault == Fault::attribute);
+                  fault == Fault::attribute)
+          << message_of(op.check());
     });
 }
 

@@ -57,7 +57,7 @@ OF_BLOCKS = "a byte for each 32 codes along k, in pairs."
 ERRORS = [
     *of_arrays(call, TAKES),
     *of_results(call, {"": Y}),
-    *of_kinds(call, output_dtype=FORMAT),
+    *of_kinds(call, optional=("output_dtype",), output_dtype=FORMAT),
     ("x1 int8", lambda: call(x1=X1.view(np.int8)), DTypeError, 161002, "x1 has dtype int8, expected uint8."),
     ("x2 of another k", lambda: call(x2=X2[:, 1:]), ParamError, 161002, "x2 has shape (3, 19), expected (n, 20), as many codes in a row as x1 has."),
     ("x2 not transposed", lambda: call(x2=X2.T), ParamError, 161002, "x2 has shape (20, 3), expected (n, 20)"),
@@ -85,6 +85,6 @@ FAULTS = [
 ACCEPTED = [
     {"bias": None},
     {"x1_level1_scale": LOWER1.view(ml_dtypes.float8_e8m0fnu)},
-    *({"output_dtype": dtype} for dtype in (5, 257, 15, 283, np.float16, "bfloat16")),
+    *({"output_dtype": dtype} for dtype in (None, 5, 257, 15, 283, np.float16, "bfloat16")),
     {"numerics": "reference"},
 ]

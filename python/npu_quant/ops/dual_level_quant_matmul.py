@@ -24,7 +24,7 @@ def npu_dual_level_quant_matmul(
     x2_level1_scale: Array,
     *,
     bias: Array | None = None,
-    output_dtype: DTypeName = 15,
+    output_dtype: DTypeName | None = 15,
     out: Array | None = None,
     numerics: str | None = None,
 ) -> NDArray[Any]:
@@ -49,8 +49,8 @@ def npu_dual_level_quant_matmul(
             pairs, as :func:`npu_dynamic_dual_level_mx_quant` gives them.
         x2_level1_scale: the same, of shape (N, ceil(K / 64), 2).
         bias: float32, of shape (N,), or None.
-        output_dtype: the type of the result: bfloat16 or float16, as torch_npu's code (15 or 283, 5
-            or 257), dtype or name.
+        output_dtype: the type of the result: bfloat16, which None means, too, or float16, as
+            torch_npu's code (15 or 283, 5 or 257), dtype or name.
         out: where to write the result: an array of exactly its shape and dtype, any strides, apart
             from the inputs.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
@@ -118,7 +118,7 @@ def reference(
     x2_level1_scale: NDArray[Any],
     *,
     bias: NDArray[Any] | None = None,
-    output_dtype: DTypeName = 15,
+    output_dtype: DTypeName | None = 15,
 ) -> NDArray[Any]:
     """Compute :func:`npu_dual_level_quant_matmul` in plain NumPy: the formula, to the bit."""
     a, b = (_products.decoded(x, "float4_e2m1") for x in (x1, x2))
@@ -136,4 +136,4 @@ def reference(
             v = v + p * x1_level0_scale[:, j, None] * x2_level0_scale[j]
         if bias is not None:
             v = v + bias
-        return np.asarray(v.astype(_codes.row_of(output_dtype).numpy))
+        return np.asarray(v.astype(_codes.row_of(15 if output_dtype is None else output_dtype).numpy))
