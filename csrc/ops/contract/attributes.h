@@ -17,6 +17,14 @@ struct Wanted {
   bool is_given() const { return count >= 0; }
 };
 
+// A list of integers, of which an op takes the first few.
+struct Integers {
+  int64_t count = -1;  // of those that came
+  int64_t each[3] = {};
+
+  bool is_given() const { return count >= 0; }
+};
+
 // An attribute an op takes; its kind is that of the op's field.
 class Attribute {
  public:
@@ -32,6 +40,8 @@ class Attribute {
       : Attribute(name, &field, Kind::word, is_required) {}
   Attribute(const char* name, Wanted& field, bool is_required)
       : Attribute(name, &field, Kind::wanted, is_required) {}
+  Attribute(const char* name, Integers& field, bool is_required)
+      : Attribute(name, &field, Kind::integers, is_required) {}
 
   const char* name;
   bool is_required;  // else None leaves the field as it is
@@ -46,11 +56,12 @@ class Attribute {
       case Kind::format: return visit(*static_cast<DTypeRequest*>(field_));
       case Kind::word: return visit(*static_cast<AnyChoice*>(field_));
       case Kind::wanted: return visit(*static_cast<Wanted*>(field_));
+      case Kind::integers: return visit(*static_cast<Integers*>(field_));
     }
   }
 
  private:
-  enum class Kind : char { integer, number, boolean, format, word, wanted };
+  enum class Kind : char { integer, number, boolean, format, word, wanted, integers };
 
   Attribute(const char* name, void* field, Kind kind, bool is_required)
       : name(name), is_required(is_required), kind_(kind), field_(field) {}

@@ -87,6 +87,26 @@ TensorView taken_as_bytes(TensorView bias) {
   return bias;
 }
 
+TensorView scales_in_carriers(TensorView scale) {
+  if (scale.dtype == DType::int64) scale.dtype = DType::float32;
+  return scale;
+}
+
+Status Parameter::assign_offsets_in_carriers(const char* op, const TensorView& carriers,
+                                             int64_t count) {
+  constexpr int kPlace = 37, kBits = 9;
+  NPU_QUANT_RETURN_IF_ERROR(allocate(op, count));
+  const int64_t stride = carriers.shape.size() > 1 ? carriers.strides[0] : 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto word = static_cast<uint64_t>(integer_at(carriers.data + i * stride, DType::int64));
+    // Shifted up and down again, their upper bit is the sign.
+    const auto number = static_cast<int64_t>(word << (64 - kPlace - kBits)) >> (64 - kBits);
+    const auto offset = static_cast<float>(number);
+    std::memcpy(data_ + i * static_cast<int64_t>(sizeof offset), &offset, sizeof offset);
+  }
+  return {};
+}
+
 Parameter::Bounds Parameter::bounds() const {
   Bounds bounds{};
   run_on_active_target<BoundsKernel>({data_, count_, &bounds.least, &bounds.greatest});

@@ -27,6 +27,9 @@ class Parameter {
   // A number, as to_float32 rounds it.
   void assign(double value);
 
+  // The offsets that words of npu_trans_quant_param hold, one or `count` of them.
+  Status assign_offsets_in_carriers(const char* op, const TensorView& carriers, int64_t count);
+
   char* data() const { return data_; }
 
   // fl(1 / value) of each value of another parameter.
@@ -48,6 +51,9 @@ class Parameter {
 // What a bias of sums is, and as what a Parameter takes it: integers are copied as any four bytes.
 Bias bias_kind(const TensorView& bias);
 TensorView taken_as_bytes(TensorView bias);
+
+// Scales, of which int64 are words of npu_trans_quant_param: their low half is a float32.
+TensorView scales_in_carriers(TensorView scale);
 
 // A number rounded to nearest even whatever the environment's rounding is.
 float to_float32(double value);

@@ -1,0 +1,31 @@
+#include "ops/contract/product.h"
+
+namespace npu_quant {
+
+Status find_code_matrix(const char* op, const char* argument, const TensorView& view, Format codes,
+                        int64_t k, const char* x_name, CodeMatrix& found) {
+  const int64_t together = codes_per_element(codes, view.dtype);
+  const int64_t rows = view.shape.dims[view.rank - 2], columns = view.shape.dims[view.rank - 1];
+  found = {.codes = codes, .k = k, .n = columns};
+  if (rows == k) return found.n *= together, Status{};
+  found.packed_along_k = true;
+  if (together > 1 && rows * together == k) return {};
+  Text allowed{"expected an axis -2 of ", k};
+  if (together > 1 && k % together == 0) allowed += {" or, packed, ", k / together};
+  allowed += {": ", Argument(x_name), " has ", k, " columns"};
+  return wrong_shape(op, argument, view, allowed);
+}
+
+Status check_along_columns(const char* op, const char* argument, const TensorView& view, int64_t n,
+                           bool or_one) {
+  if (!view.present) return {};
+  const bool is_vector = view.rank == 1;
+  if (is_vector && (view.shape.dims[0] == n || (or_one && view.shape.dims[0] == 1))) return {};
+  Text allowed{"expected (", n, ",)"};
+  if (or_one && n != 1) allowed += {" or (1,)"};
+  allowed += {": an element for each column of the product"};
+  if (or_one) allowed += {", or one for all"};
+  return wrong_shape(op, argument, view, allowed);
+}
+
+}  // namespace npu_quant

@@ -1,0 +1,25 @@
+// What operators that multiply matrices of codes check alike.
+#pragma once
+
+#include "ops/contract/contract.h"
+
+namespace npu_quant {
+
+// The second factor, the last two axes of an array, by which rows of k codes become rows of n sums.
+struct CodeMatrix {
+  Format codes = Format::other;
+  int64_t k = 0, n = 0;
+  // Whether codes that share an element of the array follow on each other along k, else along n.
+  bool packed_along_k = false;
+};
+
+// Of an array (..., k, n). Of codes that share its elements the axis that is packed is the one that
+// makes the other axis fit: (..., k, n / 8) or (..., k / 8, n) of int4.
+Status find_code_matrix(const char* op, const char* argument, const TensorView& view, Format codes,
+                        int64_t k, const char* x_name, CodeMatrix& found);
+
+// An element for each column of a product, or one for all where that is allowed.
+Status check_along_columns(const char* op, const char* argument, const TensorView& view, int64_t n,
+                           bool or_one);
+
+}  // namespace npu_quant
