@@ -60,10 +60,11 @@ bool is_runnable(Target target) {
   const bool avx2 = f16c && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                     __builtin_cpu_supports("bmi2");
   if (target == Target::avx2) return avx2;
-  // VBMI, for vpermt2b: Ice Lake, Zen 4 and later. Older AVX-512 CPUs take the AVX2 target.
+  // VBMI, for vpermt2b, and VNNI, for vpdpbusd: Ice Lake, Zen 4 and later. Older AVX-512 CPUs take
+  // the AVX2 target.
   return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512vbmi");
+         __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni");
 #else
   return false;
 #endif

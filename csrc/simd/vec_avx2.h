@@ -50,6 +50,13 @@ NPU_QUANT_INLINE void widen_bytes(I8 bytes, I16 (&words)[2]) {
   words[1] = bit_cast<I16>(_mm256_cvtepi8_epi16(_mm256_extracti128_si256(all, 1)));
 }
 
+// c + the products of the codes in each lane, two words.
+using CodeElement = int16_t;
+inline constexpr int kCodesPerLane = 2;
+NPU_QUANT_INLINE I32 add_products(I32 c, I32 a, I32 b) {
+  return c + bit_cast<I32>(_mm256_madd_epi16(bit_cast<__m256i>(a), bit_cast<__m256i>(b)));
+}
+
 // The lower half of a vector in float64, then the upper.
 NPU_QUANT_INLINE void widen_float32(F32 v, F64 (&wide)[2]) {
   wide[0] = _mm256_cvtps_pd(_mm256_castps256_ps128(v));

@@ -54,6 +54,15 @@ NPU_QUANT_INLINE void widen_bytes(I8 bytes, I16 (&words)[2]) {
   words[1] = bit_cast<I16>(_mm512_cvtepi8_epi16(_mm512_extracti64x4_epi64(all, 1)));
 }
 
+// c + the products of the codes in each lane, four bytes: those of b are 128 more than they stand
+// for, which is the caller's to take off.
+using CodeElement = int8_t;
+inline constexpr int kCodesPerLane = 4;
+NPU_QUANT_INLINE I32 add_products(I32 c, I32 a, I32 b) {
+  return bit_cast<I32>(
+      _mm512_dpbusd_epi32(bit_cast<__m512i>(c), bit_cast<__m512i>(b), bit_cast<__m512i>(a)));
+}
+
 // The lower half of a vector in float64, then the upper.
 NPU_QUANT_INLINE void widen_float32(F32 v, F64 (&wide)[2]) {
   wide[0] = _mm512_cvtps_pd(_mm512_castps512_ps256(v));

@@ -53,6 +53,17 @@ NPU_QUANT_INLINE F32 widen_float16(const void* from) {
   return widen_float16(__builtin_convertvector(load<Vec<uint16_t, 8>>(from), I32));
 }
 
+// c + the products of the codes in each lane, two words.
+using CodeElement = int16_t;
+inline constexpr int kCodesPerLane = 2;
+NPU_QUANT_INLINE I32 add_products(I32 c, I32 a, I32 b) {
+#if defined(__SSE2__)
+  return c + bit_cast<I32>(_mm_madd_epi16(bit_cast<__m128i>(a), bit_cast<__m128i>(b)));
+#else
+  return c + (a << 16 >> 16) * (b << 16 >> 16) + (a >> 16) * (b >> 16);
+#endif
+}
+
 // The lower half of a vector in float64, then the upper.
 NPU_QUANT_INLINE void widen_float32(F32 v, F64 (&wide)[2]) {
   wide[0] = F64{v[0], v[1]};

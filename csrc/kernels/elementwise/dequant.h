@@ -10,12 +10,17 @@
 namespace npu_quant {
 namespace {
 
+NPU_QUANT_INLINE F32 dequantized(F32 v, F32 weight_scale, F32 activation_scale, F32 bias) {
+  return v * weight_scale * activation_scale + bias;
+}
+
 // An integer bias comes as any four bytes.
 template <Bias kind>
 NPU_QUANT_INLINE F32 dequantized(I32 x, F32 weight_scale, F32 activation_scale, F32 bias) {
   if (kind == Bias::integer) x = bit_cast<I32>(bit_cast<U32>(x) + bit_cast<U32>(bias));
-  const F32 v = __builtin_convertvector(x, F32) * weight_scale * activation_scale;
-  return kind == Bias::real ? v + bias : v;
+  const F32 v = __builtin_convertvector(x, F32);
+  return dequantized(v, weight_scale, activation_scale,
+                     kind == Bias::real ? bias : broadcast(-0.0f));
 }
 
 }  // namespace

@@ -1,0 +1,148 @@
+#include "ops/split/product.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "core/ceil_div.h"
+#include "core/parallel.h"
+
+namespace npu_quant {
+namespace {
+
+using Args = ProductKernel::Args;
+
+// Parts of a product: the same number of rows in each, but for the last ones.
+struct ProductParts {
+  int64_t rows, columns;  // of a part
+  int64_t down, across;   // how many
+
+  explicit ProductParts(const Args& of)
+      : columns(ProductKernel::kMostColumns), across(ceil_div(of.columns, columns)) {
+    constexpr int64_t kTogether = 6;  // rows of a tile
+    down = ceil_div(of.rows, ProductKernel::kMostRows);
+    if (down == 0) return;
+    rows = ceil_div(ceil_div(of.rows, down), kTogether) * kTogether;
+    down = ceil_div(of.rows, rows);
+  }
+  int64_t count() const { return down * across; }
+
+  Args part(Args args, int64_t which) const {
+    const int64_t row = which / across * rows, column = which % across * columns;
+    args.rows = std::min(rows, args.rows - row);
+    args.columns = std::min(columns, args.columns - column);
+    const auto matrix_from = [](ProductKernel::Matrix& of, int64_t from) {
+      of.data += from / of.across * of.row_stride;
+    };
+    const auto scales_from = [](ProductKernel::BlockScales& of, int64_t from) {
+      if (of.data != nullptr) of.data += from * of.row_stride;
+    };
+    matrix_from(args.x, row);
+    matrix_from(args.weight, column);
+    scales_from(args.x_scale, row);
+    scales_from(args.block_scale, column);
+    if (args.integer_bias != nullptr) args.integer_bias += column * int64_t{sizeof(int32_t)};
+    for (Strided* of : {&args.group_scale, &args.group_offset, &args.weight_scale,
+                        &args.weight_offset, &args.weight_level})
+      *of = of->from(0, column);
+    args.x_level = args.x_level.from(row, 0);
+    for (Strided* of : {&args.scales[0], &args.scales[1], &args.bias, &args.late_scale,
+                        &args.late_offset, &args.y})
+      *of = of->from(row, column);
+    return args;
+  }
+};
+
+// A piece of memory for each thread, lent while it computes.
+class Workspaces {
+ public:
+  Workspaces(int64_t count, int64_t bytes) : count_(count), bytes_(ceil_div(bytes, kLine) * kLine) {
+    taken_.reset(new (std::nothrow) std::atomic_flag[static_cast<size_t>(count)]());
+    memory_.reset(new (std::nothrow) char[static_cast<size_t>(count * bytes_ + kLine)]);
+  }
+  bool are_there() const { return taken_ != nullptr && memory_ != nullptr; }
+
+  class Lent {
+   public:
+    explicit Lent(const Workspaces& of) : of_(of) {
+      while (of.taken_[which_].test_and_set(std::memory_order_acquire))
+        which_ = (which_ + 1) % of.count_;
+    }
+    ~Lent() { of_.taken_[which_].clear(std::memory_order_release); }
+    Lent(const Lent&) = delete;
+
+    char* data() const {
+      const auto begin = reinterpret_cast<uintptr_t>(of_.memory_.get());
+      return of_.memory_.get() + static_cast<int64_t>(-begin % kLine) + which_ * of_.bytes_;
+    }
+
+   private:
+    const Workspaces& of_;
+    int64_t which_ = 0;
+  };
+
+ private:
+  static constexpr int64_t kLine = 64;
+  const int64_t count_, bytes_;
+  std::unique_ptr<std::atomic_flag[]> taken_;
+  std::unique_ptr<char[]> memory_;
+};
+
+// How much is computed, in bytes that other operators take as long for.
+int64_t work_of(const Args& args) {
+  constexpr double kProductsPerByte = 8, kMost = 0x1p60;
+  return static_cast<int64_t>(
+      std::min(static_cast<double>(args.rows) * static_cast<double>(args.columns) *
+                   static_cast<double>(args.depth) / kProductsPerByte,
+               kMost));
+}
+
+}  // namespace
+
+int64_t workspace_bytes(const Args& args) {
+  constexpr int64_t kColumns = 64, kWords = sizeof(float), kPacked = 512, kRowsTogether = 64;
+  const int64_t rows = args.rows + 1, columns = ceil_div(args.columns, kColumns) * kColumns;
+  const int64_t totals = rows * columns * kWords;
+  const int64_t has_parts = args.sums == SumForm::groups, has_levels = args.level > 0;
+  const int64_t gathered = std::max(columns, kRowsTogether) * kPacked * 3 / 2;
+  constexpr int64_t kSections = 8;
+  const int64_t of_sections = kSections * (columns + 2 * rows) * int64_t{sizeof(double)};
+  return (1 + has_parts + has_levels) * totals + (rows + columns) * kPacked + gathered +
+         of_sections + 16 * 64;
+}
+
+Status run_products(const char* op, const Products& products) {
+  const int64_t count = products.count();
+  std::vector<int64_t> ends;
+  int64_t parts = 0, work = 0, bytes = 0;
+  try {
+    ends.reserve(static_cast<size_t>(count));
+  } catch (const std::bad_alloc&) {
+    return out_of_memory(op);
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    const Args whole = products.product(i);
+    const ProductParts cut(whole);
+    ends.push_back(parts += cut.count());
+    work += work_of(whole);
+    if (cut.count() > 0) bytes = std::max(bytes, workspace_bytes(cut.part(whole, 0)));
+  }
+  if (parts == 0) return {};
+  const Workspaces workspaces(std::min<int64_t>(parts, get_num_threads()), bytes);
+  if (!workspaces.are_there()) return out_of_memory(op);
+  parallel_for(parts, work, [&](int64_t begin, int64_t end) {
+    const Workspaces::Lent workspace(workspaces);
+    for (int64_t part = begin; part < end; ++part) {
+      const auto of = std::upper_bound(ends.begin(), ends.end(), part) - ends.begin();
+      const Args whole = products.product(of);
+      Args args = ProductParts(whole).part(whole, of == 0 ? part : part - ends[of - 1]);
+      args.workspace = workspace.data();
+      run_on_active_target<ProductKernel>(args);
+    }
+  });
+  return {};
+}
+
+}  // namespace npu_quant
