@@ -99,6 +99,11 @@ _SCHEMAS = """
     npu_dequant_bias(Tensor x, Tensor weight_scale, Tensor? activation_scale, Tensor? bias, *,
         ScalarType? output_dtype=None) -> Tensor
 
+    npu_quant_matmul(Tensor x1, Tensor x2, Tensor scale, *, Tensor? offset=None,
+        Tensor? pertoken_scale=None, Tensor? bias=None, int? output_dtype=None,
+        int? x1_dtype=None, int? x2_dtype=None, int? pertoken_scale_dtype=None,
+        int? scale_dtype=None, int[]? group_sizes=None, Tensor? y_scale=None) -> Tensor
+
     npu_dtype_cast(Tensor self, int dtype, int? input_dtype=None) -> Tensor
 
     npu_trans_quant_param(Tensor scale, Tensor? offset=None, int? round_mode=0) -> Tensor
