@@ -59,6 +59,7 @@ def _arguments(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
         "npu_dequant_swiglu_quant": (rows,),
         "npu_dequant_bias": (sums, ones, ones[:1], ones),
         "npu_dual_level_quant_matmul": (*[floats4] * 2, *[x[:, :1]] * 2, *[powers] * 2),
+        "npu_quant_matmul": (codes, codes.T, ones[:1]),
         "npu_dtype_cast": (x, 257),
         "npu_trans_quant_param": (ones,),
         "npu_convert_weight_to_int4pack": (sums,),

@@ -97,6 +97,11 @@ SIGNATURES = {
     "quant_scale=None, quant_offset=None, group_index=None, activate_left=False, quant_mode=0, "
     "dst_type=None, round_mode=None, activate_dim=None, swiglu_mode=0, clamp_limit=7.0, "
     "glu_alpha=1.702, glu_bias=1.0)",
+    "npu_quant_matmul": (
+        "(x1, x2, scale, *, offset=None, pertoken_scale=None, bias=None, output_dtype=None, "
+        "x1_dtype=None, x2_dtype=None, pertoken_scale_dtype=None, scale_dtype=None, "
+        "group_sizes=None, y_scale=None)"
+    ),
     "npu_dequant_bias": "(x, weight_scale, activation_scale, bias, *, output_dtype=None)",
     "npu_dual_level_quant_matmul": "(x1, x2, x1_level0_scale, x2_level0_scale, x1_level1_scale, "
     "x2_level1_scale, *, bias=None, output_dtype=15)",

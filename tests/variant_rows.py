@@ -14,6 +14,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import variant_products
 
 import npu_quant
 from npu_quant.golden import list_variants
@@ -322,6 +323,7 @@ def calls(dtype: Any) -> dict[str, list[dict[str, Any]]]:
         normed,
         formatted,
         gated,
+        variant_products.of_codes,
         in_blocks,
         in_other_blocks,
         in_words,

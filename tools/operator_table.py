@@ -76,6 +76,21 @@ def norms(name: str) -> Any:
     return ops.npu_rms_norm_dynamic_quant(X, X[0])
 
 
+def products(name: str) -> Any:
+    """Multiply codes of a format: with scales, or of float4 with powers of two."""
+    if name == "int32":  # which holds int4
+        raise KeyError(name)
+    is_float4 = name.startswith("float4")
+    x = ops.npu_dtype_cast(X, name) if is_float4 else codes(name)
+    how: dict[str, Any] = {"output_dtype": "float16"}
+    if x.dtype == np.uint8:
+        how |= {"x1_dtype": name, "x2_dtype": name}
+    powers = np.full((2, 1, 2), 127, np.uint8)
+    if is_float4:
+        return ops.npu_quant_matmul(x, x.T, powers.swapaxes(0, 1), pertoken_scale=powers, **how)
+    return ops.npu_quant_matmul(x, x.T, ONE, **how)
+
+
 def without_codes(name: str) -> Any:
     """Refuse every format."""
     raise KeyError(name)
@@ -117,6 +132,7 @@ ROWS: dict[str, Callable[[str], Any]] = {
     ),
     "npu_dequant_bias": without_codes,
     "npu_dual_level_quant_matmul": without_codes,
+    "npu_quant_matmul": products,
     "npu_dtype_cast": lambda f: ops.npu_dtype_cast(X, f),
     "npu_convert_weight_to_int4pack": packed,
     "npu_trans_quant_param": without_codes,

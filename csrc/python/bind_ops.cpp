@@ -19,6 +19,7 @@
 #include "ops/group_quant.h"
 #include "ops/grouped_dynamic_block_quant.h"
 #include "ops/grouped_dynamic_mx_quant.h"
+#include "ops/quant_matmul.h"
 #include "ops/quant_scatter.h"
 #include "ops/quantize.h"
 #include "ops/rms_norm.h"
@@ -166,6 +167,7 @@ void bind_ops(py::module_& module) {
   define_op<&made<AntiMxQuant>>(module, Gives::one);
   define_op<&made<DequantBias>>(module, Gives::one);
   define_op<&made<DualLevelQuantMatmul>>(module, Gives::one);
+  define_op<&made<QuantMatmul>>(module, Gives::one);
   define_op<&made<DtypeCast>>(module, Gives::one);
   define_op<&made<TransQuantParam>>(module, Gives::one);
   define_op<&made<ConvertWeightToInt4pack>>(module, Gives::one);

@@ -366,6 +366,24 @@ def npu_dual_level_quant_matmul(
     numerics: object,
     /,
 ) -> NDArray[Any]: ...
+def npu_quant_matmul(
+    x1: object,
+    x2: object,
+    scale: object,
+    offset: object,
+    pertoken_scale: object,
+    bias: object,
+    y_scale: object,
+    output_dtype: object,
+    x1_dtype: object,
+    x2_dtype: object,
+    pertoken_scale_dtype: object,
+    scale_dtype: object,
+    group_sizes: object,
+    out: object,
+    numerics: object,
+    /,
+) -> NDArray[Any]: ...
 def npu_dtype_cast(
     self: object, dtype: object, input_dtype: object, out: object, numerics: object, /
 ) -> NDArray[Any]: ...

@@ -26,6 +26,7 @@
 #include "ops/group_quant.h"
 #include "ops/grouped_dynamic_block_quant.h"
 #include "ops/grouped_dynamic_mx_quant.h"
+#include "ops/quant_matmul.h"
 #include "ops/quant_scatter.h"
 #include "ops/quantize_val.h"
 #include "ops/rms_norm.h"
@@ -38,8 +39,8 @@ namespace {
 
 // An array of an operator that is in order; of no dtype where none may be given.
 struct Array {
-  DType dtype;
-  std::vector<int64_t> shape;
+  DType dtype = DType::other;
+  std::vector<int64_t> shape = {};
 };
 
 // An operator, and arrays for all of its inputs. No check reads an element: all lie at one place.
@@ -131,6 +132,8 @@ std::vector<Row> between_products() {
       {op<SwigluQuant>(), {x, half, half, ends}},
       {op<GroupQuant>(), {x, {DType::float32, {1, 4}}, ends, {DType::float32, {1}}}},
       {op<DequantBias>(), {integers, columns, columns, zeros}},
+      {op<QuantMatmul>(),
+       {{DType::int8, {2, 4}}, {DType::int8, {4, 4}}, columns, columns, {}, columns, {}}},
       {op<QuantScatter>(QuantScatter::Into::self),
        {{DType::int8, {1, 3, 4}}, ends, {DType::float16, {1, 2, 4}}, columns, zeros}},
       {op<DequantSwigluQuant>(),

@@ -136,4 +136,6 @@ def reference(
             v = v + p * x1_level0_scale[:, j, None] * x2_level0_scale[j]
         if bias is not None:
             v = v + bias
-        return np.asarray(v.astype(_codes.row_of(15 if output_dtype is None else output_dtype).numpy))
+        return np.asarray(
+            v.astype(_codes.row_of(15 if output_dtype is None else output_dtype).numpy)
+        )

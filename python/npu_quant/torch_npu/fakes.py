@@ -174,6 +174,30 @@ def dual_level_quant_matmul(
     return _codes(x1.new_empty((x1.shape[0], x2.shape[0])), output_dtype)
 
 
+def quant_matmul(
+    x1: Tensor,
+    x2: Tensor,
+    scale: Tensor,
+    *,
+    output_dtype: Any = None,
+    x1_dtype: Any = None,
+    **others: Any,
+) -> Tensor:
+    """The sums of a product, codes of int8 unless another dtype is asked for."""
+
+    def together(x: Tensor) -> int:
+        named = "int4" if x.dtype == torch.int32 else x1_dtype
+        is_shared = x.dtype in (torch.int32, torch.uint8) and named is not None
+        return _per_element(_row(named)) if is_shared else 1
+
+    columns = x2.shape[-1]
+    if together(x2) > 1 and x2.shape[-2] == x1.shape[-1] * together(x1):
+        columns = columns * together(x2)
+    before = torch.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+    y = x1.new_empty((*before, x1.shape[-2], columns), dtype=torch.int8)
+    return _codes(y, "int8" if output_dtype is None else output_dtype)
+
+
 def anti_quant(x: Tensor, scale: Tensor, *, dst_dtype: int | None = None, **others: Any) -> Tensor:
     """Values, float16 unless another dtype is asked for."""
     to = "float16" if dst_dtype is None else dst_dtype

@@ -91,6 +91,7 @@ OPERATORS = {
         (ops.npu_anti_mx_quant, "anti_mx_quant.AntiMxQuant", "x mxscale", {"y": "values"}),
         (ops.npu_anti_quant, "anti_quant.AntiQuant", "x scale", {"y": "values"}),
         (ops.npu_dequant_bias, "dequant_bias.DequantBias", "x weight_scale", {"y": "values"}),
+        (ops.npu_quant_matmul, "quant_matmul.QuantMatmul", "x1 x2 scale", {"y": "values"}),
         (
             ops.npu_convert_weight_to_int4pack,
             "convert_weight_to_int4pack.ConvertWeightToInt4pack",
