@@ -31,6 +31,7 @@
 #include "ops/swiglu.h"
 #include "ops/swiglu_quant.h"
 #include "ops/trans_quant_param.h"
+#include "ops/weight_quant_batchmatmul.h"
 
 namespace npu_quant::testing {
 namespace {
@@ -137,8 +138,17 @@ std::vector<Row> between_products() {
   };
 }
 
+std::vector<Row> products() {
+  const Array x{DType::float16, {2, 64}}, row{DType::float16, {4}}, columns{DType::float32, {4}};
+  return {
+      {op<WeightQuantBatchmatmul>(),
+       {x, {DType::int8, {64, 4}}, row, row, columns, columns, columns}},
+  };
+}
+
 std::vector<Row> operators() {
   std::vector<Row> all = quantizers();
+  for (Row& row : products()) all.push_back(std::move(row));
   for (Row& row : between_products()) all.push_back(std::move(row));
   return all;
 }
