@@ -63,6 +63,7 @@ def _arguments(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
         "npu_dtype_cast": (x, 257),
         "npu_trans_quant_param": (ones,),
         "npu_convert_weight_to_int4pack": (sums,),
+        "npu_weight_quant_batchmatmul": (rows, codes.T, rows[0, :1]),
     }
 
 

@@ -69,6 +69,8 @@ PROTOTYPES = {
     "aclnnInplaceQuantScatterV2": "TTTTTiiis",
     "aclnnTransQuantParamV2": "TTT",
     "aclnnTransQuantParamV3": "TTiT",
+    "aclnnWeightQuantBatchMatmulV2": "TTTTTTTiT",
+    "aclnnWeightQuantBatchMatmulV3": "TTTTTTTiiT",
     "aclnnConvertWeightToINT4Pack": "TT",
     "aclnnSwiGlu": "TiT",
     "aclnnSwiGluQuant": "TTTTbsTT",

@@ -96,6 +96,8 @@ PRINTED = {
     "quant_scatter_v2": {"result": "0 0 8 140 0 0 96 82"},
     "trans_quant_param_v2": {"result": "0x40203f800000 0x7fc0c0000000 0x5fe03f000000"},
     "trans_quant_param_v3": {"result": "0x40003f802000 0x40003f802000"},
+    "weight_quant_batch_matmul_v2": {"result": "6 12 -128"},
+    "weight_quant_batch_matmul_v3": {"result": "12.000000 12.000000 -32.000000"},
 }
 LEAK = "int main() { int* volatile p = new int; p = nullptr; return p != nullptr; }"
 

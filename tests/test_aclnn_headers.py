@@ -19,7 +19,7 @@ OPERATORS = """
     rms_norm add_rms_norm add_rms_norm_quant add_rms_norm_quant_v2 ascend_quant ascend_quant_v3
     ascend_anti_quant group_quant dequant_bias anti_mx_quant trans_quant_param_v2 trans_quant_param_v3
     convert_weight_to_int4_pack quant_scatter quant_scatter_v2 swi_glu swi_glu_quant swi_glu_quant_v2
-    dequant_swiglu_quant dequant_swiglu_quant_v2
+    dequant_swiglu_quant dequant_swiglu_quant_v2 weight_quant_batch_matmul_v2 weight_quant_batch_matmul_v3
 """
 HEADERS = ["acl/acl.h", "acl/acl_base.h", "acl/acl_rt.h", "aclnn/acl_meta.h", "aclnn/aclnn_base.h"]
 HEADERS += ["aclnnop/aclnn_util.h", "opdev/op_errno.h"]
@@ -286,6 +286,8 @@ FIRST_PHASES = """
     TransQuantParamV2(T, T, T)
     TransQuantParamV3(T, T, int64_t, T)
     ConvertWeightToINT4Pack(T, O)
+    WeightQuantBatchMatmulV2(T, T, T, T, T, T, T, int, T)
+    WeightQuantBatchMatmulV3(T, T, T, T, T, T, T, int, int, T)
     SwiGlu(T, int64_t, T)
     SwiGluQuant(T, T, T, T, bool, char*, T, T)
     SwiGluQuantV2(T, T, T, T, bool, char*, int64_t, int64_t, T, T)

@@ -107,6 +107,9 @@ SIGNATURES = {
     "x2_level1_scale, *, bias=None, output_dtype=15)",
     "npu_dtype_cast": "(self, dtype, input_dtype=None)",
     "npu_trans_quant_param": "(scale, offset=None, round_mode=0)",
+    "npu_weight_quant_batchmatmul": "(x, weight, antiquant_scale, antiquant_offset=None, "
+    "quant_scale=None, quant_offset=None, bias=None, antiquant_group_size=0, inner_precise=0, "
+    "weight_dtype=None)",
     "npu_rms_norm_quant": "(x, gamma, beta, scale, offset, epsilon=1e-06, *, dst_dtype=None)",
     "npu_rms_norm_quant_v2": "(x, gamma, scale, *, offset=None, beta=None, epsilon=1e-06, "
     "div_mode=True, dst_dtype=None)",

@@ -224,6 +224,24 @@ def gated(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "npu_dequant_swiglu_quant", {"x": narrow} | how | given
 
 
+def multiplied(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Calls of products by weights of codes, of which some have an odd number."""
+    rng = np.random.default_rng(13)
+    to = np.float16 if dtype == F32 else dtype
+    x = numbers(to)[:, :160]
+    scale = rng.uniform(-0.02, 0.03, (5, 24)).astype(to)
+    scale[:, :4] = [0, np.inf, np.nan, 1e-4]
+    weight = rng.integers(-128, 128, (160, 24)).astype(np.int8)
+    call = {"x": x, "weight": weight, "antiquant_scale": scale[0]}
+    call |= {"antiquant_offset": rng.uniform(-9, 9, 24).astype(to), "bias": F32(scale[1])}
+    codes = {"quant_scale": F32(rng.uniform(0.01, 2, 24)), "quant_offset": F32([2.5])}
+    yield "npu_weight_quant_batchmatmul", call
+    yield "npu_weight_quant_batchmatmul", call | codes
+    own = {"weight": weight[:, :12].copy().view(np.int32), "antiquant_offset": None}
+    own |= {"antiquant_scale": scale, "antiquant_group_size": 32}
+    yield "npu_weight_quant_batchmatmul", call | own
+
+
 def in_blocks(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Calls of MX: every format, rule and rounding, along either axis."""
     x = numbers(dtype, 100)
@@ -324,6 +342,7 @@ def calls(dtype: Any) -> dict[str, list[dict[str, Any]]]:
         formatted,
         gated,
         variant_products.of_codes,
+        multiplied,
         in_blocks,
         in_other_blocks,
         in_words,

@@ -69,6 +69,16 @@ def packed(name: str) -> Any:
     return ops.npu_convert_weight_to_int4pack(X.astype({"int4": "i4", "float4_e2m1": "f4"}[name]))
 
 
+def weights(name: str) -> Any:
+    """Multiply by a weight of one row of words, or of bytes."""
+    x, words = X[:, :1], {"int8": "i1", "int4": "i4", "float4_e2m1": "f4"}[name]
+    scale = X[:1].view(np.uint8)[:, ::2] if name == "float4_e2m1" else X[0, :1]
+    size = 32 if name == "float4_e2m1" else 0
+    return ops.npu_weight_quant_batchmatmul(
+        x, np.zeros((1, 1), words), scale, antiquant_group_size=size
+    )
+
+
 def norms(name: str) -> Any:
     """Quantize norms of rows, each by a scale of its own: to one format."""
     if name != "int8":
@@ -136,6 +146,7 @@ ROWS: dict[str, Callable[[str], Any]] = {
     "npu_dtype_cast": lambda f: ops.npu_dtype_cast(X, f),
     "npu_convert_weight_to_int4pack": packed,
     "npu_trans_quant_param": without_codes,
+    "npu_weight_quant_batchmatmul": weights,
     "fake_quantize_per_tensor_affine": lambda f: ops.fake_quantize_per_tensor_affine(
         X, 1.0, 0, *LIMITS[f]
     ),

@@ -26,6 +26,7 @@
 #include "ops/swiglu.h"
 #include "ops/swiglu_quant.h"
 #include "ops/trans_quant_param.h"
+#include "ops/weight_quant_batchmatmul.h"
 #include "python/bind.h"
 #include "python/released.h"
 #include "python/torch_tensor.h"
@@ -168,6 +169,7 @@ void bind_ops(py::module_& module) {
   define_op<&made<DequantBias>>(module, Gives::one);
   define_op<&made<DualLevelQuantMatmul>>(module, Gives::one);
   define_op<&made<QuantMatmul>>(module, Gives::one);
+  define_op<&made<WeightQuantBatchmatmul>>(module, Gives::one);
   define_op<&made<DtypeCast>>(module, Gives::one);
   define_op<&made<TransQuantParam>>(module, Gives::one);
   define_op<&made<ConvertWeightToInt4pack>>(module, Gives::one);

@@ -77,6 +77,7 @@ from .ops import (
     npu_swiglu,
     npu_swiglu_quant,
     npu_trans_quant_param,
+    npu_weight_quant_batchmatmul,
     quantize_val,
 )
 from .quantizer import (
@@ -164,6 +165,7 @@ __all__ = [  # noqa: RUF022 (its order of qint8 and qint32 is not that of sorted
     "npu_swiglu",
     "npu_swiglu_quant",
     "npu_trans_quant_param",
+    "npu_weight_quant_batchmatmul",
     "numerics",
     "ops",
     "per_channel_affine",

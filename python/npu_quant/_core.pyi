@@ -384,6 +384,21 @@ def npu_quant_matmul(
     numerics: object,
     /,
 ) -> NDArray[Any]: ...
+def npu_weight_quant_batchmatmul(
+    x: object,
+    weight: object,
+    antiquant_scale: object,
+    antiquant_offset: object,
+    quant_scale: object,
+    quant_offset: object,
+    bias: object,
+    antiquant_group_size: object,
+    inner_precise: object,
+    weight_dtype: object,
+    out: object,
+    numerics: object,
+    /,
+) -> NDArray[Any]: ...
 def npu_dtype_cast(
     self: object, dtype: object, input_dtype: object, out: object, numerics: object, /
 ) -> NDArray[Any]: ...

@@ -33,6 +33,7 @@
 #include "ops/swiglu.h"
 #include "ops/swiglu_quant.h"
 #include "ops/trans_quant_param.h"
+#include "ops/weight_quant_batchmatmul.h"
 
 namespace npu_quant::testing {
 namespace {
@@ -143,16 +144,13 @@ std::vector<Row> between_products() {
 
 // Products of matrices.
 std::vector<Row> products() {
-  const Array codes{DType::uint8, {4, 4}}, powers{DType::uint8, {4, 1, 2}};
+  const Array codes{DType::uint8, {4, 4}}, powers{DType::uint8, {4, 1, 2}},
+      x{DType::float16, {2, 64}}, row{DType::float16, {4}}, columns{DType::float32, {4}};
   return {
       {op<DualLevelQuantMatmul>(),
-       {codes,
-        codes,
-        {DType::float32, {4, 1}},
-        {DType::float32, {1, 4}},
-        powers,
-        powers,
-        {DType::float32, {4}}}},
+       {codes, codes, {DType::float32, {4, 1}}, {DType::float32, {1, 4}}, powers, powers, columns}},
+      {op<WeightQuantBatchmatmul>(),
+       {x, {DType::int8, {64, 4}}, row, row, columns, columns, columns}},
   };
 }
 

@@ -8,6 +8,8 @@
 #include "aclnnop/aclnn_swi_glu.h"
 #include "aclnnop/aclnn_swi_glu_quant.h"
 #include "aclnnop/aclnn_swi_glu_quant_v2.h"
+#include "aclnnop/aclnn_weight_quant_batch_matmul_v2.h"
+#include "aclnnop/aclnn_weight_quant_batch_matmul_v3.h"
 #include "draws.h"
 
 namespace npu_quant::fuzzing {
@@ -140,6 +142,48 @@ void dequant_swiglu_quant_v2(Call& c) {
   c.run(PHASES(aclnnDequantSwigluQuantV2), t.x, t.weight_scale, t.activation_scale, t.bias,
         t.quant_scale, t.quant_offset, t.list, c.flag(), t.mode(c), c.integer({t.codes}), rounding,
         c.integer({-1}), c.integer({0, 1, 2}), limit, alpha, bias, t.y, t.scale);
+}
+
+// Weights of every format, whose words lie along columns or rows.
+struct WeightQuantTensors {
+  explicit WeightQuantTensors(Call& c) {
+    c.x.resize(2, 8);
+    const int64_t k = c.x[1] = (c.x[1] + 7) / 8 * 8, n = c.pick<int64_t>({8, 16, 264});
+    const bool is_half = c.flag(), is_float4 = c.flag(),
+               has_groups = is_float4 || (c.flag() && k > 32);
+    const aclDataType type = is_half ? ACL_FLOAT16 : ACL_BF16,
+                      scales = is_float4 ? ACL_UINT8 : type;
+    const Dims of_scale = has_groups ? Dims{(k + 31) / 32, n} : c.flag() ? Dims{n} : Dims{1, 1};
+    group = has_groups ? 32 : 0;
+    x = c.in(type, c.x);
+    if (is_float4)
+      weight = c.in(ACL_FLOAT, {k, n / 8});
+    else if (c.flag())
+      weight = c.in(ACL_INT8, {k, n});
+    else
+      weight = c.in(ACL_INT32, c.flag() ? Dims{k, n / 8} : Dims{k / 8, n});
+    scale = c.in(scales, of_scale);
+    offset = is_float4 ? Place{-1} : c.optional(c.in(type, of_scale));
+    const bool gives_codes = c.flag();
+    if (gives_codes) {
+      quant_scale = c.in(c.pick({ACL_FLOAT, ACL_INT64}), {n});
+      quant_offset = c.optional(c.in(ACL_FLOAT, {1}));
+    }
+    bias = c.optional(c.in(c.flag() ? type : ACL_FLOAT, {n}));
+    y = c.out(gives_codes ? ACL_INT8 : type, {c.x[0], n});
+  }
+  int64_t group;
+  Place x, weight, scale, offset, quant_scale{-1}, quant_offset{-1}, bias, y;
+};
+void weight_quant_batch_matmul_v2(Call& c) {
+  const WeightQuantTensors t(c);
+  c.run(PHASES(aclnnWeightQuantBatchMatmulV2), t.x, t.weight, t.scale, t.offset, t.quant_scale,
+        t.quant_offset, t.bias, c.integer({t.group}), t.y);
+}
+void weight_quant_batch_matmul_v3(Call& c) {
+  const WeightQuantTensors t(c);
+  c.run(PHASES(aclnnWeightQuantBatchMatmulV3), t.x, t.weight, t.scale, t.offset, t.quant_scale,
+        t.quant_offset, t.bias, c.integer({t.group}), c.integer({0, 1}), t.y);
 }
 
 }  // namespace npu_quant::fuzzing

@@ -43,5 +43,7 @@ void swi_glu_quant(Call& c);
 void swi_glu_quant_v2(Call& c);
 void dequant_swiglu_quant(Call& c);
 void dequant_swiglu_quant_v2(Call& c);
+void weight_quant_batch_matmul_v2(Call& c);
+void weight_quant_batch_matmul_v3(Call& c);
 
 }  // namespace npu_quant::fuzzing

@@ -331,6 +331,8 @@ constexpr void (*kOperators[])(Call&) = {
     swi_glu_quant_v2,
     dequant_swiglu_quant,
     dequant_swiglu_quant_v2,
+    weight_quant_batch_matmul_v2,
+    weight_quant_batch_matmul_v3,
 };
 
 }  // namespace

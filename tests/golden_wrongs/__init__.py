@@ -37,7 +37,19 @@ class Wrong(NamedTuple):
 
 def every() -> Iterator[Wrong]:
     """Return those of all operators."""
-    from . import fake, given, glu, matmul, norm, norm_siblings, norm_values, scatter, sums, words
+    from . import (
+        fake,
+        given,
+        glu,
+        matmul,
+        norm,
+        norm_siblings,
+        norm_values,
+        products,
+        scatter,
+        sums,
+        words,
+    )
 
     for module in (
         given,
@@ -48,6 +60,7 @@ def every() -> Iterator[Wrong]:
         norm,
         norm_siblings,
         norm_values,
+        products,
         scatter,
         words,
     ):

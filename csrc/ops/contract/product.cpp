@@ -69,4 +69,26 @@ Status check_along_columns(const char* op, const char* argument, const TensorVie
   return wrong_shape(op, argument, view, allowed);
 }
 
+Status check_row_of_columns(const char* op, const char* argument, const TensorView& view,
+                            int64_t n) {
+  if (!view.present) return {};
+  const int64_t length = view.shape.size();
+  const bool is_row = view.rank == 1 || (view.rank == 2 && view.shape.dims[0] == 1);
+  if (is_row && (length == 1 || length == n)) return {};
+  Text allowed{"expected (", n, ",)"};
+  if (n != 1) allowed += {" or (1,)"};
+  return wrong_shape(op, argument, view,
+                     allowed += {", or with an axis of 1 in front: an element for each column of ",
+                                 "the product, or one for all"});
+}
+
+Status check_product_size(const char* op, const char* x_name, const TensorView& x, int64_t n) {
+  TensorView product = x;
+  product.shape.dims[x.rank - 1] = n;
+  if (check_size(op, x_name, product).ok()) return {};
+  return wrong_shape(op, x_name, x,
+                     {"expected a product of at most ", int64_t{1} << 52,
+                      " elements: so many rows by ", n, " columns are more"});
+}
+
 }  // namespace npu_quant

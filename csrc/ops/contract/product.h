@@ -33,4 +33,11 @@ Status check_block_scales(const char* op, const char* argument, const TensorView
 Status check_along_columns(const char* op, const char* argument, const TensorView& view, int64_t n,
                            bool or_one);
 
+// The same of rank 1, or with an axis of 1 in front, always with one for all.
+Status check_row_of_columns(const char* op, const char* argument, const TensorView& view,
+                            int64_t n);
+
+// That the product of x with a factor of n columns is no larger than an array can be.
+Status check_product_size(const char* op, const char* x_name, const TensorView& x, int64_t n);
+
 }  // namespace npu_quant

@@ -1,5 +1,6 @@
 #include "ops/split/parameter.h"
 
+#include <cmath>
 #include <cstring>
 #include <new>
 
@@ -96,14 +97,35 @@ Status Parameter::assign_offsets_in_carriers(const char* op, const TensorView& c
                                              int64_t count) {
   constexpr int kPlace = 37, kBits = 9;
   NPU_QUANT_RETURN_IF_ERROR(allocate(op, count));
-  const int64_t stride = carriers.shape.size() > 1 ? carriers.strides[0] : 0;
+  const Shape& shape = carriers.shape;
+  const int64_t last = shape.rank - 1, n = shape.dims[last];
+  const bool is_one = shape.size() == 1;
   for (int64_t i = 0; i < count; ++i) {
-    const auto word = static_cast<uint64_t>(integer_at(carriers.data + i * stride, DType::int64));
+    const int64_t row = is_one || last == 0 ? 0 : i / n * carriers.strides[0];
+    const int64_t column = is_one ? 0 : i % n * carriers.strides[last];
+    const auto word = static_cast<uint64_t>(integer_at(carriers.data + row + column, DType::int64));
     // Shifted up and down again, their upper bit is the sign.
     const auto number = static_cast<int64_t>(word << (64 - kPlace - kBits)) >> (64 - kBits);
     const auto offset = static_cast<float>(number);
     std::memcpy(data_ + i * static_cast<int64_t>(sizeof offset), &offset, sizeof offset);
   }
+  return {};
+}
+
+Status Parameter::assign_powers(const char* op, const TensorView& bytes) {
+  const bool is_row = bytes.rank == 1;
+  const int64_t rows = is_row ? 1 : bytes.shape.dims[0];
+  const int64_t columns = bytes.shape.dims[bytes.rank - 1], stride = bytes.strides[bytes.rank - 1];
+  NPU_QUANT_RETURN_IF_ERROR(allocate(op, rows * columns));
+  char* to = data_;
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t i = 0; i < columns; ++i, to += sizeof(float)) {
+      constexpr int kNan = 255, kBias = 127;
+      const char* const from = bytes.data + (is_row ? 0 : row * bytes.strides[0]) + i * stride;
+      const int b = static_cast<unsigned char>(*from);
+      const float power = b == kNan ? std::nanf("") : std::ldexp(1.0f, b - kBias);
+      std::memcpy(to, &power, sizeof power);
+    }
   return {};
 }
 

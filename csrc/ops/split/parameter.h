@@ -27,8 +27,11 @@ class Parameter {
   // A number, as to_float32 rounds it.
   void assign(double value);
 
-  // The offsets that words of npu_trans_quant_param hold, one or `count` of them.
+  // The offsets that words of npu_trans_quant_param hold, of rank 1 or 2: one or `count` of them.
   Status assign_offsets_in_carriers(const char* op, const TensorView& carriers, int64_t count);
+
+  // 2^(b - 127) of the bytes b of a view of rank 1 or 2, in its order; of 255, NaN.
+  Status assign_powers(const char* op, const TensorView& bytes);
 
   char* data() const { return data_; }
 

@@ -62,6 +62,7 @@ from .rms_norm_quant_v2 import npu_rms_norm_quant_v2
 from .swiglu import npu_swiglu
 from .swiglu_quant import npu_swiglu_quant
 from .trans_quant_param import npu_trans_quant_param
+from .weight_quant_batchmatmul import npu_weight_quant_batchmatmul
 
 __all__ = [
     "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
@@ -102,6 +103,7 @@ __all__ = [
     "npu_swiglu",
     "npu_swiglu_quant",
     "npu_trans_quant_param",
+    "npu_weight_quant_batchmatmul",
     "quantize_val",
 ]
 

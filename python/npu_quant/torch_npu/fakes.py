@@ -198,6 +198,23 @@ def quant_matmul(
     return _codes(y, "int8" if output_dtype is None else output_dtype)
 
 
+def weight_quant_batchmatmul(
+    x: Tensor,
+    weight: Tensor,
+    antiquant_scale: Tensor,
+    antiquant_offset: Tensor | None = None,
+    quant_scale: Tensor | None = None,
+    *others: Any,
+    **more: Any,
+) -> Tensor:
+    """Products in x's dtype, or in int8; 8 codes lie in a word of the weight, along N or K."""
+    k, n = weight.shape
+    if weight.dtype != torch.int8 and k == x.shape[-1]:
+        n = 8 * n
+    dtype = x.dtype if quant_scale is None else torch.int8
+    return x.new_empty((*x.shape[:-1], n), dtype=dtype)
+
+
 def anti_quant(x: Tensor, scale: Tensor, *, dst_dtype: int | None = None, **others: Any) -> Tensor:
     """Values, float16 unless another dtype is asked for."""
     to = "float16" if dst_dtype is None else dst_dtype

@@ -112,6 +112,11 @@ _SCHEMAS = """
     npu_trans_quant_param(Tensor scale, Tensor? offset=None, int? round_mode=0) -> Tensor
 
     npu_convert_weight_to_int4pack(Tensor weight, int inner_k_tiles=0) -> Tensor
+
+    npu_weight_quant_batchmatmul(Tensor x, Tensor weight, Tensor antiquant_scale,
+        Tensor? antiquant_offset=None, Tensor? quant_scale=None, Tensor? quant_offset=None,
+        Tensor? bias=None, int antiquant_group_size=0, int inner_precise=0,
+        int? weight_dtype=None) -> Tensor
 """
 _LINES = (" ".join(schema.split()) for schema in _SCHEMAS.split("\n\n"))
 OPERATORS = {schema.partition("(")[0]: schema for schema in _LINES}

@@ -48,5 +48,6 @@ inline Parameters operator+(const Parameters& first, const Parameters& then) {
 
 // The functions of one file each.
 std::vector<Function> gated_linear_units();
+std::vector<Function> weight_quant_products();
 
 }  // namespace npu_quant::testing

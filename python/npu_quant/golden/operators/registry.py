@@ -99,6 +99,12 @@ OPERATORS = {
             {"y": "codes"},
         ),
         (ops.npu_trans_quant_param, "trans_quant_param.TransQuantParam", "scale", {"y": "values"}),
+        (
+            ops.npu_weight_quant_batchmatmul,
+            "weight_quant_batchmatmul.WeightQuantBatchmatmul",
+            "x weight antiquant_scale",
+            {"y": "values"},
+        ),
         (ops.fake_quantize_per_tensor_affine, _FAKE, "self", _ONLY),
         (ops.fake_quantize_per_tensor_affine_cachemask, _FAKE, "self", _BOTH),
         (
