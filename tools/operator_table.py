@@ -76,6 +76,12 @@ def norms(name: str) -> Any:
     return ops.npu_rms_norm_dynamic_quant(X, X[0])
 
 
+def routed(name: str) -> Any:
+    """Quantize rows on their way to experts: to two formats."""
+    mode = {"int8": 1, "int4": 13}[name]
+    return ops.npu_moe_init_routing_v2(X, GROUPS[[0, 0]][:, None], expert_num=3, quant_mode=mode)
+
+
 def without_codes(name: str) -> Any:
     """Refuse every format."""
     raise KeyError(name)
@@ -95,6 +101,10 @@ ROWS: dict[str, Callable[[str], Any]] = {
     "npu_grouped_dynamic_mx_quant": lambda f: ops.npu_grouped_dynamic_mx_quant(
         X, GROUPS, dst_type=f
     ),
+    "npu_moe_init_routing_v2": routed,
+    "npu_moe_token_permute": without_codes,
+    "npu_moe_token_unpermute": without_codes,
+    "npu_moe_finalize_routing": without_codes,
     "npu_quant_scatter": scattered,
     "npu_quantize": codes,
     "npu_group_quant": lambda f: ops.npu_group_quant(X, X[:1], GROUPS, dst_dtype=f),

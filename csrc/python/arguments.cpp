@@ -188,13 +188,18 @@ struct Reader {
   void operator()(bool& field) const { field = to_bool(op, name, value); }
   void operator()(DTypeRequest& field) const { to_dtype(op, name, value, field); }
   void operator()(AnyChoice& field) const { field.choose(to_string(op, name, value)); }
-  void operator()(Wanted& field) const {
+  void operator()(Wanted& field) const { read_two(field, "a list of two bools", to_bool); }
+  void operator()(Integers& field) const { read_two(field, "a list of ints", to_int); }
+
+  // The first two items of a list, and how many it has.
+  template <class Field, class Convert>
+  void read_two(Field& field, const char* expected, Convert convert) const {
     if (!PyList_Check(value.ptr()) && !PyTuple_Check(value.ptr()))
-      raise_wrong_kind(op, name, "a list of two bools", value);
+      raise_wrong_kind(op, name, expected, value);
     const auto items = py::reinterpret_borrow<py::sequence>(value);
     field.count = static_cast<int64_t>(items.size());
     for (size_t i = 0; i < items.size() && i < std::size(field.each); ++i)
-      field.each[i] = to_bool(op, name, items[i]);
+      field.each[i] = convert(op, name, items[i]);
   }
 };
 

@@ -7,12 +7,20 @@
 namespace npu_quant {
 
 // No op has more; the faces make room for so many.
-inline constexpr int kMostAttributes = 9;
+inline constexpr int kMostAttributes = 10;
 
 // Which of two outputs a call wants; by default the op decides.
 struct Wanted {
   int64_t count = -1;  // of the booleans that came, of which these are the first two
   bool each[2] = {};
+
+  bool is_given() const { return count >= 0; }
+};
+
+// A list of integers that an op takes two of, or none.
+struct Integers {
+  int64_t count = -1;  // of those that came, of which these are the first two; -1: None
+  int64_t each[2] = {};
 
   bool is_given() const { return count >= 0; }
 };
@@ -32,6 +40,8 @@ class Attribute {
       : Attribute(name, &field, Kind::word, is_required) {}
   Attribute(const char* name, Wanted& field, bool is_required)
       : Attribute(name, &field, Kind::wanted, is_required) {}
+  Attribute(const char* name, Integers& field, bool is_required)
+      : Attribute(name, &field, Kind::integers, is_required) {}
 
   const char* name;
   bool is_required;  // else None leaves the field as it is
@@ -46,11 +56,12 @@ class Attribute {
       case Kind::format: return visit(*static_cast<DTypeRequest*>(field_));
       case Kind::word: return visit(*static_cast<AnyChoice*>(field_));
       case Kind::wanted: return visit(*static_cast<Wanted*>(field_));
+      case Kind::integers: return visit(*static_cast<Integers*>(field_));
     }
   }
 
  private:
-  enum class Kind : char { integer, number, boolean, format, word, wanted };
+  enum class Kind : char { integer, number, boolean, format, word, wanted, integers };
 
   Attribute(const char* name, void* field, Kind kind, bool is_required)
       : name(name), is_required(is_required), kind_(kind), field_(field) {}
