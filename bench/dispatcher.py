@@ -67,6 +67,21 @@ def _arguments(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
     }
 
 
+def _of_experts(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
+    """Return the same of the operators that move rows of experts."""
+    x, first = torch.ones(1, 16), torch.zeros(1, dtype=torch.int32)
+    return {
+        "npu_moe_init_routing_v2": (x, first[None]),
+        "npu_moe_token_permute": (x, first),
+        "npu_moe_token_unpermute": (x, first),
+        "npu_moe_finalize_routing": (x, None, None, None, None, first, None),
+    }
+
+
+_NAMED = {"npu_moe_init_routing_v2": ["expert_num=1"]}
+"""What an operator takes by name alone, and has no default that it takes."""
+
+
 def measured(bench: Bench) -> Iterator[Call]:
     """Measure every operator of the table in npu_quant.torch_npu, where torch is installed."""
     if bench.torch is None:
@@ -75,10 +90,10 @@ def measured(bench: Bench) -> Iterator[Call]:
 
     library.register()
     bench.set_threads(1)
-    arguments = _arguments(bench.torch)
+    arguments = _arguments(bench.torch) | _of_experts(bench.torch)
     for name in operators.OPERATORS:
         positional = {f"a{i}": a for i, a in enumerate(arguments[name])}
-        code = f"call({', '.join(positional)})"
+        code = f"call({', '.join([*positional, *_NAMED.get(name, [])])})"
         direct = statement(code, {"call": getattr(npu_quant, name)} | positional)
         through = statement(code, {"call": getattr(bench.torch.ops.npu, name)} | positional)
         samples = measure([Candidate("call", through), Candidate("other", direct)], bench.plan)

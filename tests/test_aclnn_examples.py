@@ -92,6 +92,18 @@ PRINTED = {
         "mask": "1 1 1 0 0 1",
     },
     "group_quant": {"result": "2 -2 3 127 1 0 2 127"},
+    "moe_finalize_routing": {"result": "15.000000 26.500000 43.000000 59.000000"},
+    "moe_finalize_routing_v2": {"result": "15.000000 26.500000 43.000000 59.000000"},
+    "moe_init_routing_v3": {
+        "result": "127 -2 32 127 127 -2 0 0",
+        "row": "2 0 1 -1",
+        "scale": "1.000000 2.000000 1.000000 0.000000",
+    },
+    "moe_token_permute": {
+        "result": "1.000000 2.000000 1.000000 2.000000",
+        "row": "2 0 1 3",
+    },
+    "moe_token_unpermute": {"result": "2.750000 3.500000 3.000000 4.000000"},
     "quant_scatter": {"result": "0 0 0 0 2 0 0 0 0 0 0 0"},
     "quant_scatter_v2": {"result": "0 0 8 140 0 0 96 82"},
     "trans_quant_param_v2": {"result": "0x40203f800000 0x7fc0c0000000 0x5fe03f000000"},

@@ -20,6 +20,7 @@ OPERATORS = """
     ascend_anti_quant group_quant dequant_bias anti_mx_quant trans_quant_param_v2 trans_quant_param_v3
     convert_weight_to_int4_pack quant_scatter quant_scatter_v2 swi_glu swi_glu_quant swi_glu_quant_v2
     dequant_swiglu_quant dequant_swiglu_quant_v2 weight_quant_batch_matmul_v2 weight_quant_batch_matmul_v3
+    moe_init_routing_v3 moe_token_permute moe_token_unpermute moe_finalize_routing moe_finalize_routing_v2
 """
 HEADERS = ["acl/acl.h", "acl/acl_base.h", "acl/acl_rt.h", "aclnn/acl_meta.h", "aclnn/aclnn_base.h"]
 HEADERS += ["aclnnop/aclnn_util.h", "opdev/op_errno.h"]
@@ -283,6 +284,11 @@ FIRST_PHASES = """
     DequantBias(T, T, T, T, int64_t, T)
     InplaceQuantScatter(O, T, T, T, T, int64_t, int64_t, int64_t)
     InplaceQuantScatterV2(O, T, T, T, T, int64_t, int64_t, int64_t, const char*)
+    MoeInitRoutingV3(T, T, T, T, int64_t, int64_t, int64_t, int64_t, int64_t, bool, int64_t, const aclIntArray*, int64_t, T, T, T, T)
+    MoeTokenPermute(T, T, int64_t, bool, T, T)
+    MoeTokenUnpermute(T, T, T, bool, const aclIntArray*, O)
+    MoeFinalizeRouting(T, T, T, T, T, T, T, T)
+    MoeFinalizeRoutingV2(T, T, T, T, T, T, T, int64_t, T)
     TransQuantParamV2(T, T, T)
     TransQuantParamV3(T, T, int64_t, T)
     ConvertWeightToINT4Pack(T, O)

@@ -117,6 +117,15 @@ SIGNATURES = {
     "beta=None, epsilon=1e-06, output_mask=None, y_dtype=None)",
     "npu_rms_norm_dynamic_quant": "(x, gamma, *, smooth_scale=None, beta=None, epsilon=1e-06)",
     "npu_group_quant": "(x, scale, group_index, *, offset=None, dst_dtype=None)",
+    "npu_moe_init_routing_v2": "(x, expert_idx, *, scale=None, offset=None, active_num=-1, "
+    "expert_capacity=-1, expert_num=-1, drop_pad_mode=0, expert_tokens_num_type=0, "
+    "expert_tokens_num_flag=False, quant_mode=-1, active_expert_range=[], row_idx_type=0, "
+    "x_dtype=None)",
+    "npu_moe_token_permute": "(tokens, indices, num_out_tokens=None, padded_mode=False)",
+    "npu_moe_token_unpermute": "(permuted_tokens, sorted_indices, probs=None, padded_mode=False, "
+    "restore_shape=None)",
+    "npu_moe_finalize_routing": "(expanded_permuted_rows, skip1, skip2, bias, scales, "
+    "expanded_src_to_dst_row, export_for_source_row, drop_pad_mode=0, k=1)",
     **dict.fromkeys(
         ("npu_quant_scatter", "npu_quant_scatter_"),
         "(self, indices, updates, quant_scales, quant_zero_points=None, axis=-2, quant_axis=-1, "

@@ -99,6 +99,10 @@ def products(name: str) -> Any:
     if is_float4:
         return ops.npu_quant_matmul(x, x.T, powers.swapaxes(0, 1), pertoken_scale=powers, **how)
     return ops.npu_quant_matmul(x, x.T, ONE, **how)
+def routed(name: str) -> Any:
+    """Quantize rows on their way to experts: to two formats."""
+    mode = {"int8": 1, "int4": 13}[name]
+    return ops.npu_moe_init_routing_v2(X, GROUPS[[0, 0]][:, None], expert_num=3, quant_mode=mode)
 
 
 def without_codes(name: str) -> Any:
@@ -120,6 +124,10 @@ ROWS: dict[str, Callable[[str], Any]] = {
     "npu_grouped_dynamic_mx_quant": lambda f: ops.npu_grouped_dynamic_mx_quant(
         X, GROUPS, dst_type=f
     ),
+    "npu_moe_init_routing_v2": routed,
+    "npu_moe_token_permute": without_codes,
+    "npu_moe_token_unpermute": without_codes,
+    "npu_moe_finalize_routing": without_codes,
     "npu_quant_scatter": scattered,
     "npu_quantize": codes,
     "npu_group_quant": lambda f: ops.npu_group_quant(X, X[:1], GROUPS, dst_dtype=f),

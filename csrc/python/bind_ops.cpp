@@ -20,6 +20,9 @@
 #include "ops/grouped_dynamic_block_quant.h"
 #include "ops/grouped_dynamic_mx_quant.h"
 #include "ops/quant_matmul.h"
+#include "ops/moe_finalize_routing.h"
+#include "ops/moe_init_routing_v2.h"
+#include "ops/moe_token.h"
 #include "ops/quant_scatter.h"
 #include "ops/quantize.h"
 #include "ops/rms_norm.h"
@@ -176,6 +179,10 @@ void bind_ops(py::module_& module) {
   define_op<&made<Swiglu>>(module, Gives::one);
   define_op<&made<SwigluQuant>>(module, Gives::several);
   define_op<&made<DequantSwigluQuant>>(module, Gives::several);
+  define_op<&made<MoeInitRoutingV2>>(module, Gives::several);
+  define_op<&made<MoeTokenPermute>>(module, Gives::several);
+  define_op<&made<MoeTokenUnpermute>>(module, Gives::one);
+  define_op<&made<MoeFinalizeRouting>>(module, Gives::one);
   bind_fake_quantize(module);
   define_sums<Compare>(module);
   define_sums<WeightError>(module);

@@ -26,6 +26,9 @@
 #include "ops/group_quant.h"
 #include "ops/grouped_dynamic_block_quant.h"
 #include "ops/grouped_dynamic_mx_quant.h"
+#include "ops/moe_finalize_routing.h"
+#include "ops/moe_init_routing_v2.h"
+#include "ops/moe_token.h"
 #include "ops/quant_matmul.h"
 #include "ops/quant_scatter.h"
 #include "ops/quantize_val.h"
@@ -154,10 +157,31 @@ std::vector<Row> products() {
   };
 }
 
+std::unique_ptr<Op> with_experts() {
+  std::unique_ptr<Op> made = op<MoeInitRoutingV2>()();
+  auto& routing = static_cast<MoeInitRoutingV2&>(*made);
+  routing.expert_num = 3;
+  routing.quant_mode = MoeInitRoutingV2::kStatic;
+  return made;
+}
+
+// What sends rows to experts and brings them back.
+std::vector<Row> rows_of_experts() {
+  const Array x{DType::float16, {4, 4}}, one{DType::float32, {1}}, experts{DType::int32, {4, 1}},
+      indices{DType::int32, {4}}, weights{DType::float32, {4, 1}};
+  return {
+      {with_experts, {x, experts, one, one}},
+      {op<MoeTokenPermute>(), {x, experts}},
+      {op<MoeTokenUnpermute>(), {x, indices, weights}},
+      {op<MoeFinalizeRouting>(), {x, x, x, x, weights, indices, experts}},
+  };
+}
+
 std::vector<Row> operators() {
   std::vector<Row> all = quantizers();
   for (Row& row : products()) all.push_back(std::move(row));
   for (Row& row : between_products()) all.push_back(std::move(row));
+  for (Row& row : rows_of_experts()) all.push_back(std::move(row));
   return all;
 }
 
@@ -246,14 +270,23 @@ void spoil(DTypeRequest& field, int way) {
 }
 void spoil(AnyChoice& field, int) { field.choose("other"); }
 void spoil(Wanted& field, int way) { field = {.count = way == 0 ? 1 : 2}; }
-void spoil(Integers& field, int way) { field = {.count = way == 0 ? 2 : 3, .each = {0, 0, -1}}; }
+void spoil(Integers& field, int way) { field = {.count = way == 0 ? 1 : 3, .each = {0, 0, -1}}; }
 
 // Calls use(op, attribute) for each operator and each of its attributes, which is spoilt.
 template <class Use>
 void for_each_spoilt_attribute(Use use) {
   // Without effect, or any number is fine; a bool is fine as well.
-  const std::set<std::string> fine = {"inner_k_tiles", "epsilon", "scale", "div_mode",
-                                      "activate_left"};
+  const std::set<std::string> fine = {"inner_k_tiles",
+                                      "epsilon",
+                                      "scale",
+                                      "div_mode",
+                                      "activate_left",
+                                      "active_num",
+                                      "expert_capacity",
+                                      "expert_tokens_num_flag",
+                                      "num_out_tokens",
+                                      "padded_mode",
+                                      "k"};
   for (const Row& row : operators())
     for (int i = 0; i < row.good()->attributes().size(); ++i)
       for (const int way : {0, 1}) {

@@ -51,6 +51,10 @@ from .fake_quantize_per_tensor import (
 from .group_quant import npu_group_quant
 from .grouped_dynamic_block_quant import npu_grouped_dynamic_block_quant
 from .grouped_dynamic_mx_quant import npu_grouped_dynamic_mx_quant
+from .moe_finalize_routing import npu_moe_finalize_routing
+from .moe_init_routing_v2 import npu_moe_init_routing_v2
+from .moe_token_permute import npu_moe_token_permute
+from .moe_token_unpermute import npu_moe_token_unpermute
 from .quant_matmul import npu_quant_matmul
 from .quant_scatter import npu_quant_scatter, npu_quant_scatter_
 from .quantize import npu_quantize
@@ -92,6 +96,10 @@ __all__ = [
     "npu_group_quant",
     "npu_grouped_dynamic_block_quant",
     "npu_grouped_dynamic_mx_quant",
+    "npu_moe_finalize_routing",
+    "npu_moe_init_routing_v2",
+    "npu_moe_token_permute",
+    "npu_moe_token_unpermute",
     "npu_quant_matmul",
     "npu_quant_scatter",
     "npu_quant_scatter_",

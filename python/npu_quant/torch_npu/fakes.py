@@ -140,6 +140,81 @@ def grouped_dynamic_mx_quant(
     return _codes(x, dst_type), _bytes(x, (pairs, n, 2))
 
 
+def moe_init_routing_v2(
+    x: Tensor,
+    expert_idx: Tensor,
+    *,
+    scale: Tensor | None = None,
+    active_num: int = -1,
+    expert_capacity: int = -1,
+    expert_num: int = -1,
+    drop_pad_mode: int = 0,
+    expert_tokens_num_type: int = 0,
+    quant_mode: int = -1,
+    active_expert_range: list[int] = [],  # noqa: B006
+    **others: Any,
+) -> tuple[Tensor, ...]:
+    """A row for each slot, where entries go, what is counted, and a scale for each slot."""
+    columns, rows = x.shape[1], expert_idx.shape[0] * expert_idx.shape[1]
+    shape: Shape = (torch.sym_min(active_num, rows) if active_num > 0 else rows,)
+    if drop_pad_mode == 1:
+        shape = (expert_num, expert_capacity)
+    y = x.new_empty((*shape, columns // 2 if quant_mode == 13 else columns))
+    if quant_mode >= 0:
+        y = _bytes(x, y.shape) if quant_mode == 13 else _codes(y, "int8")
+    first, last = active_expert_range or (0, expert_num)
+    tokens: Shape = (expert_num, 2) if expert_tokens_num_type == 2 else (last - first,)
+    slots = shape[0] * expert_capacity if drop_pad_mode == 1 else shape[0]
+    scales = _float32(x, (slots,))
+    if quant_mode < 0 and scale is not None:
+        scales = scale.new_empty((slots, *scale.shape[1:]))
+    return (
+        y,
+        expert_idx.new_empty((rows,)),
+        expert_idx.new_empty(tokens, dtype=torch.int64),
+        scales,
+    )
+
+
+def moe_token_permute(
+    tokens: Tensor, indices: Tensor, num_out_tokens: int | None = None, padded_mode: bool = False
+) -> tuple[Tensor, ...]:
+    """A row for each copy that is kept, and where each copy is."""
+    rows, kept = indices.numel(), num_out_tokens or 0
+    count = torch.sym_min(kept, rows) if kept > 0 else torch.sym_max(rows + kept, 0)
+    permuted = tokens.new_empty((count, tokens.shape[1]))
+    return permuted, indices.new_empty((rows,), dtype=torch.int32)
+
+
+def moe_token_unpermute(
+    permuted_tokens: Tensor,
+    sorted_indices: Tensor,
+    probs: Tensor | None = None,
+    padded_mode: bool = False,
+    restore_shape: list[int] | None = None,
+) -> Tensor:
+    """A row for each token."""
+    tokens = sorted_indices.shape[0] if probs is None else probs.shape[0]
+    return permuted_tokens.new_empty((tokens, permuted_tokens.shape[1]))
+
+
+def moe_finalize_routing(
+    expanded_permuted_rows: Tensor,
+    skip1: Tensor | None,
+    skip2: Tensor | None,
+    bias: Tensor | None,
+    scales: Tensor | None,
+    expanded_src_to_dst_row: Tensor,
+    export_for_source_row: Tensor | None,
+    drop_pad_mode: int | None = 0,
+    k: int | None = 1,
+) -> Tensor:
+    """A row for each token."""
+    rows = expanded_src_to_dst_row.shape[0]
+    tokens = rows // (1 if k is None else k) if scales is None else scales.shape[0]
+    return expanded_permuted_rows.new_empty((tokens, expanded_permuted_rows.shape[-1]))
+
+
 def quant_scatter(self: Tensor, *arrays: Any, **others: Any) -> Tensor:
     """Codes in an array like the one that they are put into."""
     return self.new_empty(self.shape)

@@ -38,6 +38,22 @@ _SCHEMAS = """
         int dst_type=23, int blocksize=32, int? scale_alg=0, float? dst_type_max=0.0)
         -> (Tensor, Tensor)
 
+    npu_moe_init_routing_v2(Tensor x, Tensor expert_idx, *, Tensor? scale=None,
+        Tensor? offset=None, int active_num=-1, int expert_capacity=-1, int expert_num=-1,
+        int drop_pad_mode=0, int expert_tokens_num_type=0, bool expert_tokens_num_flag=False,
+        int quant_mode=-1, int[2] active_expert_range=[], int row_idx_type=0,
+        int? x_dtype=None) -> (Tensor, Tensor, Tensor, Tensor)
+
+    npu_moe_token_permute(Tensor tokens, Tensor indices, int? num_out_tokens=None,
+        bool padded_mode=False) -> (Tensor, Tensor)
+
+    npu_moe_token_unpermute(Tensor permuted_tokens, Tensor sorted_indices, Tensor? probs=None,
+        bool padded_mode=False, int[]? restore_shape=None) -> Tensor
+
+    npu_moe_finalize_routing(Tensor expanded_permuted_rows, Tensor? skip1, Tensor? skip2,
+        Tensor? bias, Tensor? scales, Tensor expanded_src_to_dst_row,
+        Tensor? export_for_source_row, int? drop_pad_mode=0, int? k=1) -> Tensor
+
     npu_quant_scatter(Tensor self, Tensor indices, Tensor updates, Tensor quant_scales,
         Tensor? quant_zero_points=None, int axis=-2, int quant_axis=-1, str reduce='update',
         int? dst_type=None, str? round_mode='rint') -> Tensor
