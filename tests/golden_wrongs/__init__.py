@@ -37,9 +37,21 @@ class Wrong(NamedTuple):
 
 def every() -> Iterator[Wrong]:
     """Return those of all operators."""
-    from . import fake, given, glu, norm, norm_siblings, norm_values, scatter, sums, words
+    from . import (
+        block_rows,
+        fake,
+        given,
+        glu,
+        norm,
+        norm_siblings,
+        norm_values,
+        scatter,
+        sums,
+        words,
+    )
 
-    for module in (given, sums, fake, glu, norm, norm_siblings, norm_values, scatter, words):
+    modules = (given, sums, fake, glu, block_rows, norm, norm_siblings, norm_values, scatter, words)
+    for module in modules:
         yield from module.wrongs()
 
 

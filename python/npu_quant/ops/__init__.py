@@ -32,6 +32,7 @@ from .dequant_swiglu_quant import npu_dequant_swiglu_quant
 from .dtype_cast import npu_dtype_cast
 from .dynamic_block_mx_quant import npu_dynamic_block_mx_quant
 from .dynamic_block_quant import npu_dynamic_block_quant
+from .dynamic_dual_level_mx_quant import npu_dynamic_dual_level_mx_quant
 from .dynamic_mx_quant import npu_dynamic_mx_quant
 from .dynamic_mx_quant_with_dual_axis import npu_dynamic_mx_quant_with_dual_axis
 from .dynamic_quant import npu_dynamic_quant
@@ -58,6 +59,7 @@ from .rms_norm_dynamic_quant import npu_rms_norm_dynamic_quant
 from .rms_norm_quant import npu_rms_norm_quant
 from .rms_norm_quant_v2 import npu_rms_norm_quant_v2
 from .swiglu import npu_swiglu
+from .swiglu_group_quant import npu_swiglu_group_quant
 from .swiglu_quant import npu_swiglu_quant
 from .trans_quant_param import npu_trans_quant_param
 
@@ -81,6 +83,7 @@ __all__ = [
     "npu_dtype_cast",
     "npu_dynamic_block_mx_quant",
     "npu_dynamic_block_quant",
+    "npu_dynamic_dual_level_mx_quant",
     "npu_dynamic_mx_quant",
     "npu_dynamic_mx_quant_with_dual_axis",
     "npu_dynamic_quant",
@@ -96,6 +99,7 @@ __all__ = [
     "npu_rms_norm_quant",
     "npu_rms_norm_quant_v2",
     "npu_swiglu",
+    "npu_swiglu_group_quant",
     "npu_swiglu_quant",
     "npu_trans_quant_param",
     "quantize_val",
