@@ -79,6 +79,7 @@ SIGNATURES = {
     "scale_alg=0, dst_type_max=0.0)",
     "npu_dynamic_block_mx_quant": "(input, *, round_mode='rint', dst_type=296, scale_alg=0, "
     "dst_type_max=0.0)",
+    "npu_dynamic_dual_level_mx_quant": "(input, *, smooth_scale=None, round_mode='rint')",
     "npu_grouped_dynamic_block_quant": "(x, group_list, *, min_scale=0.0, round_mode='rint', "
     "dst_type=291, row_block_size=1, col_block_size=128, group_list_type=0, dst_type_max=0.0)",
     "npu_grouped_dynamic_mx_quant": "(x, group_index, *, round_mode='rint', dst_type=23, "
@@ -91,6 +92,9 @@ SIGNATURES = {
     "npu_anti_mx_quant": "(x, mxscale, *, axis=-1, dst_type=15, src_type=292)",
     "npu_convert_weight_to_int4pack": "(weight, inner_k_tiles=0)",
     "npu_swiglu": "(self, dim=-1)",
+    "npu_swiglu_group_quant": "(x, *, weight=None, group_index=None, scale=None, dst_type=291, "
+    "quant_mode=0, block_size=0, round_scale=False, clamp_limit=-1.0, dst_type_max=15.0, "
+    "output_origin=False)",
     "npu_swiglu_quant": "(x, *, smooth_scales=None, offsets=None, group_index=None, "
     "activate_left=False, quant_mode=0, group_list_type=0, dst_type=None)",
     "npu_dequant_swiglu_quant": "(x, *, weight_scale=None, activation_scale=None, bias=None, "

@@ -290,6 +290,21 @@ def in_other_blocks(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
             yield "npu_anti_mx_quant", codes
 
 
+def in_block_rows(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Calls of rows that are made first and then have scales for their blocks."""
+    with np.errstate(all="ignore"):
+        x = numbers(dtype, 60).astype(np.float16 if dtype == F32 else dtype)
+    weight = F32(np.random.default_rng(9).uniform(0.5, 2, 60))
+    for i, to in enumerate(("float8_e5m2", "float8_e4m3fn")):
+        own = {"x": x, "dst_type": to, "output_origin": True, "clamp_limit": 9.0 * i}
+        yield "npu_swiglu_group_quant", own | {"weight": weight}
+        for mode in (0, 1):
+            more = {"quant_mode": mode, "round_scale": True, "group_index": np.array([40])}
+            yield "npu_swiglu_group_quant", own | more
+    for round_mode in ("rint", "round", "floor"):
+        yield "npu_dynamic_dual_level_mx_quant", {"input": x, "round_mode": round_mode}
+
+
 def in_words(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Calls that put numbers into words, bit by bit."""
     x = np.ascontiguousarray(numbers(dtype).astype(F32)) * F32(9)
@@ -345,6 +360,7 @@ def calls(dtype: Any) -> dict[str, list[dict[str, Any]]]:
         multiplied,
         in_blocks,
         in_other_blocks,
+        in_block_rows,
         in_words,
     ):
         for op, inputs in kind(dtype):

@@ -99,10 +99,19 @@ def products(name: str) -> Any:
     if is_float4:
         return ops.npu_quant_matmul(x, x.T, powers.swapaxes(0, 1), pertoken_scale=powers, **how)
     return ops.npu_quant_matmul(x, x.T, ONE, **how)
+
+
 def routed(name: str) -> Any:
     """Quantize rows on their way to experts: to two formats."""
     mode = {"int8": 1, "int4": 13}[name]
     return ops.npu_moe_init_routing_v2(X, GROUPS[[0, 0]][:, None], expert_num=3, quant_mode=mode)
+
+
+def dual_level(name: str) -> Any:
+    """Quantize by two levels of scales: to one format."""
+    if name != "float4_e2m1":
+        raise KeyError(name)
+    return ops.npu_dynamic_dual_level_mx_quant(X)
 
 
 def without_codes(name: str) -> Any:
@@ -121,6 +130,7 @@ ROWS: dict[str, Callable[[str], Any]] = {
         lambda f: ops.npu_dynamic_mx_quant_with_dual_axis(X, dst_type=f)
     ),
     "npu_dynamic_block_mx_quant": lambda f: ops.npu_dynamic_block_mx_quant(X, dst_type=f),
+    "npu_dynamic_dual_level_mx_quant": dual_level,
     "npu_grouped_dynamic_mx_quant": lambda f: ops.npu_grouped_dynamic_mx_quant(
         X, GROUPS, dst_type=f
     ),
@@ -144,6 +154,7 @@ ROWS: dict[str, Callable[[str], Any]] = {
     "npu_rms_norm_quant": lambda f: ops.npu_rms_norm_quant(X, X[0], X[0], ONE, ONE, dst_dtype=f),
     "npu_rms_norm_dynamic_quant": norms,
     "npu_swiglu": without_codes,
+    "npu_swiglu_group_quant": lambda f: ops.npu_swiglu_group_quant(X, dst_type=f),
     "npu_swiglu_quant": lambda f: ops.npu_swiglu_quant(X, dst_type=f),
     "npu_dequant_swiglu_quant": lambda f: ops.npu_dequant_swiglu_quant(
         X, dst_type=f, round_mode=int(f == "hifloat8")

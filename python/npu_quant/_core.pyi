@@ -170,6 +170,15 @@ def npu_dynamic_block_mx_quant(
     numerics: object,
     /,
 ) -> _Result: ...
+def npu_dynamic_dual_level_mx_quant(
+    result_type: type[_Result],
+    input: object,
+    smooth_scale: object,
+    round_mode: object,
+    out: object,
+    numerics: object,
+    /,
+) -> _Result: ...
 def npu_grouped_dynamic_mx_quant(
     result_type: type[_Result],
     x: object,
@@ -409,6 +418,23 @@ def npu_convert_weight_to_int4pack(
     weight: object, inner_k_tiles: object, out: object, numerics: object, /
 ) -> NDArray[Any]: ...
 def npu_swiglu(self: object, dim: object, out: object, numerics: object, /) -> NDArray[Any]: ...
+def npu_swiglu_group_quant(
+    result_type: type[_Result],
+    x: object,
+    weight: object,
+    group_index: object,
+    scale: object,
+    dst_type: object,
+    quant_mode: object,
+    block_size: object,
+    round_scale: object,
+    clamp_limit: object,
+    dst_type_max: object,
+    output_origin: object,
+    out: object,
+    numerics: object,
+    /,
+) -> _Result: ...
 def npu_swiglu_quant(
     result_type: type[_Result],
     x: object,

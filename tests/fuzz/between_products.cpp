@@ -8,6 +8,7 @@
 #include "aclnnop/aclnn_swi_glu.h"
 #include "aclnnop/aclnn_swi_glu_quant.h"
 #include "aclnnop/aclnn_swi_glu_quant_v2.h"
+#include "aclnnop/aclnn_swiglu_group_quant.h"
 #include "aclnnop/aclnn_weight_quant_batch_matmul_v2.h"
 #include "aclnnop/aclnn_weight_quant_batch_matmul_v3.h"
 #include "draws.h"
@@ -105,6 +106,23 @@ void swi_glu_quant_v2(Call& c) {
   const GluQuantTensors t(c);
   c.run(PHASES(aclnnSwiGluQuantV2), t.x, t.smooth, t.offsets, t.list, c.flag(), t.mode(c),
         c.integer({0, 1}), c.integer({t.codes}), t.y, t.scale);
+}
+
+void swiglu_group_quant(Call& c) {
+  const GluTensors t(c);
+  const bool is_mx = c.flag(), has_origin = c.flag();
+  const aclDataType dtype = c.pick({ACL_FLOAT16, ACL_BF16});
+  const aclDataType codes = c.pick({ACL_FLOAT8_E5M2, ACL_FLOAT8_E4M3FN});
+  Dims blocks = t.half;
+  blocks.back() = (blocks.back() + 127) / 128;
+  const Place x = c.in(dtype, c.x), weight = c.optional(c.in(ACL_FLOAT, t.rows));
+  const Place list = c.optional(c.in(ACL_INT64, {t.groups}));
+  const Place scale = is_mx ? c.out(ACL_FLOAT8_E8M0, mx_scales_of(t.half, t.half.size() - 1, 32))
+                            : c.out(ACL_FLOAT, blocks);
+  const Place y = c.out(codes, t.half), origin = c.out(dtype, t.half);
+  c.run(PHASES(aclnnSwigluGroupQuant), x, weight, list, Place{-1}, c.integer({codes}),
+        c.integer({is_mx ? 1 : 0}), c.integer({0}), is_mx || c.flag(), c.number({-1, 0, 7}),
+        c.number({15}), has_origin, y, scale, has_origin ? origin : c.optional(origin));
 }
 
 struct DequantGluTensors : GluTensors {

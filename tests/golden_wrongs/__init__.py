@@ -38,6 +38,7 @@ class Wrong(NamedTuple):
 def every() -> Iterator[Wrong]:
     """Return those of all operators."""
     from . import (
+        block_rows,
         fake,
         given,
         glu,
@@ -56,6 +57,7 @@ def every() -> Iterator[Wrong]:
         sums,
         fake,
         glu,
+        block_rows,
         matmul,
         norm,
         norm_siblings,

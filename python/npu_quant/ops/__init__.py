@@ -33,6 +33,7 @@ from .dtype_cast import npu_dtype_cast
 from .dual_level_quant_matmul import npu_dual_level_quant_matmul
 from .dynamic_block_mx_quant import npu_dynamic_block_mx_quant
 from .dynamic_block_quant import npu_dynamic_block_quant
+from .dynamic_dual_level_mx_quant import npu_dynamic_dual_level_mx_quant
 from .dynamic_mx_quant import npu_dynamic_mx_quant
 from .dynamic_mx_quant_with_dual_axis import npu_dynamic_mx_quant_with_dual_axis
 from .dynamic_quant import npu_dynamic_quant
@@ -64,6 +65,7 @@ from .rms_norm_dynamic_quant import npu_rms_norm_dynamic_quant
 from .rms_norm_quant import npu_rms_norm_quant
 from .rms_norm_quant_v2 import npu_rms_norm_quant_v2
 from .swiglu import npu_swiglu
+from .swiglu_group_quant import npu_swiglu_group_quant
 from .swiglu_quant import npu_swiglu_quant
 from .trans_quant_param import npu_trans_quant_param
 from .weight_quant_batchmatmul import npu_weight_quant_batchmatmul
@@ -89,6 +91,7 @@ __all__ = [
     "npu_dual_level_quant_matmul",
     "npu_dynamic_block_mx_quant",
     "npu_dynamic_block_quant",
+    "npu_dynamic_dual_level_mx_quant",
     "npu_dynamic_mx_quant",
     "npu_dynamic_mx_quant_with_dual_axis",
     "npu_dynamic_quant",
@@ -109,6 +112,7 @@ __all__ = [
     "npu_rms_norm_quant",
     "npu_rms_norm_quant_v2",
     "npu_swiglu",
+    "npu_swiglu_group_quant",
     "npu_swiglu_quant",
     "npu_trans_quant_param",
     "npu_weight_quant_batchmatmul",

@@ -131,6 +131,13 @@ def dynamic_block_mx_quant(
     return _codes(input, dst_type), _mx_scales(input, -1), _mx_scales(input, -2)
 
 
+def dynamic_dual_level_mx_quant(input: Tensor, **others: Any) -> tuple[Tensor, ...]:
+    """Codes of float4, a float32 for 512 of them, and two bytes for a pair of blocks."""
+    *leading, n = input.shape
+    scale = _float32(input, (*leading, _parts(n, 512)))
+    return _codes(input, "float4_e2m1"), scale, _mx_scales(input, -1)
+
+
 def grouped_dynamic_mx_quant(
     x: Tensor, group_index: Tensor, *, dst_type: int = 23, blocksize: int = _BLOCK, **others: Any
 ) -> tuple[Tensor, ...]:
@@ -369,6 +376,22 @@ def swiglu(self: Tensor, dim: int = -1) -> Tensor:
     shape = list(self.shape)
     shape[dim] = shape[dim] // 2
     return self.new_empty(shape)
+
+
+def swiglu_group_quant(
+    x: Tensor,
+    *,
+    dst_type: int = 291,
+    quant_mode: int = 0,
+    output_origin: bool = False,
+    **others: Any,
+) -> tuple[Tensor, ...]:
+    """Codes of a half, scales of its blocks, and its values where they are asked for."""
+    half = swiglu(x)
+    rows = tuple(half.shape[:-1])
+    blocks = _float32(x, (*rows, _parts(half.shape[-1], 128)))
+    scale = _mx_scales(half, -1) if quant_mode == 1 else blocks
+    return _codes(half, dst_type), scale, half if output_origin else half.new_empty((0,))
 
 
 def swiglu_quant(x: Tensor, *, dst_type: Any = None, **others: Any) -> tuple[Tensor, ...]:

@@ -34,6 +34,9 @@ _SCHEMAS = """
     npu_dynamic_block_mx_quant(Tensor input, *, str round_mode="rint", int dst_type=296,
         int scale_alg=0, float dst_type_max=0.0) -> (Tensor, Tensor, Tensor)
 
+    npu_dynamic_dual_level_mx_quant(Tensor input, *, Tensor? smooth_scale=None,
+        str round_mode="rint") -> (Tensor, Tensor, Tensor)
+
     npu_grouped_dynamic_mx_quant(Tensor x, Tensor group_index, *, str round_mode="rint",
         int dst_type=23, int blocksize=32, int? scale_alg=0, float? dst_type_max=0.0)
         -> (Tensor, Tensor)
@@ -100,6 +103,11 @@ _SCHEMAS = """
         Tensor? beta=None, float epsilon=1e-06) -> (Tensor, Tensor)
 
     npu_swiglu(Tensor self, int dim=-1) -> Tensor
+
+    npu_swiglu_group_quant(Tensor x, *, Tensor? weight=None, Tensor? group_index=None,
+        Tensor? scale=None, int dst_type=291, int quant_mode=0, int block_size=0,
+        bool round_scale=False, float clamp_limit=-1.0, float dst_type_max=15.0,
+        bool output_origin=False) -> (Tensor, Tensor, Tensor)
 
     npu_swiglu_quant(Tensor x, *, Tensor? smooth_scales=None, Tensor? offsets=None,
         Tensor? group_index=None, bool activate_left=False, int quant_mode=0,
