@@ -290,8 +290,8 @@ const std::vector<Function>& all_functions() {
     for (const auto& family :
          {fake_quant(), dynamic_quant(), dynamic_block_quant(), dynamic_mx_quant(),
           dynamic_mx_quant_with_dual_axis(), add_rms_norm(), add_rms_norm_quant(), ascend_quant(),
-          group_quant(), to_numbers(), in_words(), quant_scatter(), gated_linear_units(),
-          weight_quant_products(), rows_of_experts()})
+          group_quant(), to_numbers(), in_words(), quant_scatter(), quant_products(),
+          gated_linear_units(), weight_quant_products(), rows_of_experts()})
       functions->insert(functions->end(), family.begin(), family.end());
     return functions;
   }();
