@@ -68,6 +68,8 @@ PROTOTYPES = {
     "aclnnDequantBias": "TTTTiT",
     "aclnnInplaceQuantScatter": "TTTTTiii",
     "aclnnInplaceQuantScatterV2": "TTTTTiiis",
+    "aclnnQuantMatmulV4": "TTTTTTbbT",
+    "aclnnQuantMatmulV5": "TTTTTTTTTbbiT",
     "aclnnTransQuantParamV2": "TTT",
     "aclnnTransQuantParamV3": "TTiT",
     "aclnnWeightQuantBatchMatmulV2": "TTTTTTTiT",

@@ -106,6 +106,8 @@ PRINTED = {
         "row": "2 0 1 3",
     },
     "moe_token_unpermute": {"result": "2.750000 3.500000 3.000000 4.000000"},
+    "quant_matmul_v4": {"result": "11.500000 12.000000 -27.000000 3.125000 13.500000 -31.500000"},
+    "quant_matmul_v5": {"result": "12.000000 4.000000"},
     "quant_scatter": {"result": "0 0 0 0 2 0 0 0 0 0 0 0"},
     "quant_scatter_v2": {"result": "0 0 8 140 0 0 96 82"},
     "trans_quant_param_v2": {"result": "0x40203f800000 0x7fc0c0000000 0x5fe03f000000"},

@@ -17,7 +17,7 @@ OPERATORS = """
     dynamic_quant_v3 dynamic_quant_v4 dynamic_block_quant dynamic_block_quant_v2 dynamic_mx_quant
     dynamic_mx_quant_v2 dynamic_mx_quant_v3 dynamic_mx_quant_with_dual_axis dynamic_mx_quant_with_dual_axis_v2
     rms_norm add_rms_norm add_rms_norm_quant add_rms_norm_quant_v2 ascend_quant ascend_quant_v3
-    ascend_anti_quant group_quant dequant_bias anti_mx_quant trans_quant_param_v2 trans_quant_param_v3
+    ascend_anti_quant group_quant dequant_bias quant_matmul_v4 quant_matmul_v5 anti_mx_quant trans_quant_param_v2 trans_quant_param_v3
     convert_weight_to_int4_pack quant_scatter quant_scatter_v2 swi_glu swi_glu_quant swi_glu_quant_v2
     swiglu_group_quant dequant_swiglu_quant dequant_swiglu_quant_v2 dynamic_dual_level_mx_quant
     weight_quant_batch_matmul_v2 weight_quant_batch_matmul_v3
@@ -284,6 +284,8 @@ FIRST_PHASES = """
     AntiMxQuant(T, T, int64_t, int64_t, T)
     GroupQuant(T, T, T, T, int32_t, O)
     DequantBias(T, T, T, T, int64_t, T)
+    QuantMatmulV4(T, T, T, T, T, T, bool, bool, T)
+    QuantMatmulV5(T, T, T, T, T, T, T, T, T, bool, bool, int64_t, O)
     InplaceQuantScatter(O, T, T, T, T, int64_t, int64_t, int64_t)
     InplaceQuantScatterV2(O, T, T, T, T, int64_t, int64_t, int64_t, const char*)
     MoeInitRoutingV3(T, T, T, T, int64_t, int64_t, int64_t, int64_t, int64_t, bool, int64_t, const aclIntArray*, int64_t, T, T, T, T)

@@ -45,6 +45,8 @@ void group_quant(Call& c);
 void dequant_bias(Call& c);
 void quant_scatter(Call& c);
 void quant_scatter_v2(Call& c);
+void quant_matmul_v4(Call& c);
+void quant_matmul_v5(Call& c);
 void swi_glu(Call& c);
 void swi_glu_quant(Call& c);
 void swi_glu_quant_v2(Call& c);

@@ -330,6 +330,8 @@ constexpr void (*kOperators[])(Call&) = {
     convert_weight_to_int4_pack,
     group_quant,
     dequant_bias,
+    quant_matmul_v4,
+    quant_matmul_v5,
     quant_scatter,
     quant_scatter_v2,
     swi_glu,

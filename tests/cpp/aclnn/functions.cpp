@@ -308,7 +308,8 @@ const std::vector<Function>& all_functions() {
          {fake_quant(), dynamic_quant(), dynamic_block_quant(), dynamic_mx_quant(),
           dynamic_mx_quant_with_dual_axis(), dynamic_dual_level_mx_quant(), add_rms_norm(),
           add_rms_norm_quant(), ascend_quant(), group_quant(), to_numbers(), in_words(),
-          quant_scatter(), gated_linear_units(), weight_quant_products(), rows_of_experts()})
+          quant_scatter(), quant_products(), gated_linear_units(), weight_quant_products(),
+          rows_of_experts()})
       functions->insert(functions->end(), family.begin(), family.end());
     return functions;
   }();

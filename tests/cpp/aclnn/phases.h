@@ -52,5 +52,6 @@ inline Parameters operator+(const Parameters& first, const Parameters& then) {
 std::vector<Function> gated_linear_units();
 std::vector<Function> weight_quant_products();
 std::vector<Function> rows_of_experts();
+std::vector<Function> quant_products();
 
 }  // namespace npu_quant::testing
