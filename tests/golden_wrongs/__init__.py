@@ -37,9 +37,20 @@ class Wrong(NamedTuple):
 
 def every() -> Iterator[Wrong]:
     """Return those of all operators."""
-    from . import fake, given, glu, norm, norm_siblings, norm_values, scatter, sums, words
+    from . import experts, fake, given, glu, norm, norm_siblings, norm_values, scatter, sums, words
 
-    for module in (given, sums, fake, glu, norm, norm_siblings, norm_values, scatter, words):
+    for module in (
+        given,
+        sums,
+        fake,
+        glu,
+        norm,
+        norm_siblings,
+        norm_values,
+        scatter,
+        experts,
+        words,
+    ):
         yield from module.wrongs()
 
 
