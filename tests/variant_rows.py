@@ -101,6 +101,22 @@ def scattered(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "npu_quant_scatter_", call | own | {"indices": np.array([5, 0])}
 
 
+def weighed(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Calls that weigh rows of experts, of which some are not there, and add them up."""
+    rng = np.random.default_rng(13)
+    x, source = numbers(dtype, 120), rng.permutation(120).astype(np.int32)
+    weights, experts = F32(rng.uniform(0.2, 1, (24, 5))), rng.integers(0, 9, (24, 5), np.int32)
+    call = {"permuted_tokens": x, "sorted_indices": source + 5, "probs": weights}
+    yield "npu_moe_token_unpermute", call
+    yield "npu_moe_token_unpermute", call | {"probs": None}
+    sums = {"expanded_permuted_rows": x.reshape(6, 20, 200), "scales": weights}
+    sums |= {"skip1": x[:24], "skip2": x[24:48], "bias": x[48:57], "drop_pad_mode": 1}
+    sums |= {"expanded_src_to_dst_row": source - 1, "export_for_source_row": experts}
+    yield "npu_moe_finalize_routing", sums
+    own = {"expanded_permuted_rows": x, "expanded_src_to_dst_row": source, "drop_pad_mode": 2}
+    yield "npu_moe_finalize_routing", sums | own | {"skip1": None, "skip2": None, "bias": None}
+
+
 def grouped(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Calls that quantize rows and blocks, and norms of rows."""
     rng = np.random.default_rng(6)
@@ -352,6 +368,7 @@ def calls(dtype: Any) -> dict[str, list[dict[str, Any]]]:
     for kind in (
         given,
         scattered,
+        weighed,
         grouped,
         normed,
         formatted,

@@ -39,6 +39,7 @@ def every() -> Iterator[Wrong]:
     """Return those of all operators."""
     from . import (
         block_rows,
+        experts,
         fake,
         given,
         glu,
@@ -64,6 +65,7 @@ def every() -> Iterator[Wrong]:
         norm_values,
         products,
         scatter,
+        experts,
         words,
     ):
         yield from module.wrongs()

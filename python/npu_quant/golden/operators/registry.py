@@ -87,6 +87,18 @@ OPERATORS = {
             "x1 x2 gamma",
             _BRANCHES,
         ),
+        (
+            ops.npu_moe_token_unpermute,
+            "weighed_rows.TokenUnpermute",
+            "permuted_tokens sorted_indices",
+            {"y": "values"},
+        ),
+        (
+            ops.npu_moe_finalize_routing,
+            "weighed_rows.FinalizeRouting",
+            "expanded_permuted_rows expanded_src_to_dst_row",
+            {"y": "values"},
+        ),
         (ops.npu_quant_scatter, _SCATTER, _SCATTER_ARRAYS, {"y": "codes"}),
         (ops.npu_quant_scatter_, _SCATTER, _SCATTER_ARRAYS, {"y": "codes"}),
         (ops.npu_quantize, "quantize.Quantize", "self scales zero_points", {"y": "codes"}),
