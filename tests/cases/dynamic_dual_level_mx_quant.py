@@ -63,7 +63,7 @@ CASES = [
             "random bits": random_bits,
         },
         layouts=settings((35, 72), (2, 4504), (2, 70, 1032)),
-        outs=settings((3, 256), (3, 1100), (3, 7, 66)),
+        outs=settings((3, 256), (3, 1100), (3, 7, 66), (3, 9002)),
         threads=settings((70, 4096), (1, 300_000), (3, 50, 4002), dtype=[BFLOAT16]),
         large=settings((67, 4096), (67, 4002), dtype=[FLOAT16]),
     )

@@ -318,10 +318,10 @@ TWO_LEVELS = [
         B,
     ),
     Fault(
-        "mx_dual_level: multiplied by the reciprocal, not divided",
+        "mx_dual_level: scales are products with a sixth",
         DUAL,
-        "v.part[p] /= broadcast(by);",
-        "v.part[p] *= broadcast(1 / by);",
+        "In::Amax::value(amax.bits()) / args_.greatest",
+        "In::Amax::value(amax.bits()) * (1 / args_.greatest)",
         "dual_level",
         A2,
     ),
