@@ -45,8 +45,8 @@ class Epilogue {
         late_scale_(args.late_scale, args.columns, 1),
         late_offset_(args.late_offset, args.columns, -0.0f) {
     for (int32_t& value : integers_) value = 0;
-    if (args.integer_bias != nullptr)
-      std::memcpy(integers_, args.integer_bias, static_cast<size_t>(args.columns) * 4);
+    const char* const early = args.integer_bias != nullptr ? args.integer_bias : args.sum_bias;
+    if (early != nullptr) std::memcpy(integers_, early, static_cast<size_t>(args.columns) * 4);
   }
 
   // The sums of a row, int32 or float32.
@@ -73,7 +73,10 @@ class Epilogue {
   NPU_QUANT_INLINE F32 number(const int32_t* sums, int64_t i) const {
     return __builtin_convertvector(integers(sums, i), F32);
   }
-  NPU_QUANT_INLINE F32 number(const float* sums, int64_t i) const { return load<F32>(sums + i); }
+  // Where there is nothing to add, that is +0, which changes no sum: none is -0.
+  NPU_QUANT_INLINE F32 number(const float* sums, int64_t i) const {
+    return load<F32>(sums + i) + bit_cast<F32>(load<U32>(integers_ + i));
+  }
 
   template <class Sum>
   NPU_QUANT_INLINE F32 value(const Sum* sums, int64_t i) const {
@@ -98,7 +101,7 @@ class Epilogue {
 
   const ProductKernel::Args& args_;
   Factor first_, second_, bias_, late_scale_, late_offset_;
-  alignas(64) int32_t integers_[ProductKernel::kMostColumns];
+  alignas(64) int32_t integers_[ProductKernel::kMostColumns];           // or floats
   alignas(64) char line_[ProductKernel::kMostColumns * sizeof(float)];  // of y
 };
 

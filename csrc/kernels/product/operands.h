@@ -235,7 +235,7 @@ void Operands<Products>::pack_lines_along_k(const Block& block) {
 template <class Products>
 void Operands<Products>::pack_values_of_x(const Block& block) {
   const Matrix& x = args_.x;
-  alignas(64) float values[kPitch + kTile];
+  alignas(64) float values[kPitch + kTile] = {};
   for (int64_t row = 0; row < args_.rows; row += kRowsTogether) {
     const int64_t rows = least(kRowsTogether, args_.rows - row);
     gather_lines(x, row, rows, block.k, block.n, true, lines_, kLineBytes / x.item, spare_);

@@ -42,8 +42,8 @@ struct ProductKernel {
     Matrix x, weight;
     SumForm sums;
 
-    // exact: added to the sums, an int32 for each column.
-    const char* integer_bias;
+    // Added to the sums, for each column: to exact ones an int32, or to others a float32.
+    const char *integer_bias, *sum_bias;
     // groups: total + (float(sum) - float(sum of x) * offset) * scale, of (group, column); they are
     // sums of x - 8, if they are centred.
     int64_t group;

@@ -43,7 +43,8 @@ struct ProductParts {
     matrix_from(args.weight, column);
     scales_from(args.x_scale, row);
     scales_from(args.block_scale, column);
-    if (args.integer_bias != nullptr) args.integer_bias += column * int64_t{sizeof(int32_t)};
+    for (const char** of : {&args.integer_bias, &args.sum_bias})
+      if (*of != nullptr) *of += column * int64_t{sizeof(int32_t)};
     for (Strided* of : {&args.group_scale, &args.group_offset, &args.weight_scale,
                         &args.weight_offset, &args.weight_level})
       *of = of->from(0, column);
