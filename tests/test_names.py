@@ -70,8 +70,7 @@ def test_help_still_has_the_public_names() -> None:
     "name",
     [
         "npu_quant_matmul",
-        "npu_grouped_matmul",
-        "npu_weight_quant_batchmatmul",
+        "npu_kronecker_quant",
         "npu_moe_init_routing_v2",
         "npu_gemma_rms_norm",
         "npu_rms_norm_dynamic_mx_quant",

@@ -50,6 +50,7 @@ from .fake_quantize_per_tensor import (
 from .group_quant import npu_group_quant
 from .grouped_dynamic_block_quant import npu_grouped_dynamic_block_quant
 from .grouped_dynamic_mx_quant import npu_grouped_dynamic_mx_quant
+from .grouped_matmul import npu_grouped_matmul
 from .quant_scatter import npu_quant_scatter, npu_quant_scatter_
 from .quantize import npu_quantize
 from .quantize_val_functions import dequantize_val, quantize_val
@@ -89,6 +90,7 @@ __all__ = [
     "npu_group_quant",
     "npu_grouped_dynamic_block_quant",
     "npu_grouped_dynamic_mx_quant",
+    "npu_grouped_matmul",
     "npu_quant_scatter",
     "npu_quant_scatter_",
     "npu_quantize",
