@@ -31,6 +31,7 @@ def _arguments(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
     cache, at = torch.zeros(1, 1, 16, dtype=torch.int8), torch.tensor([0])
     scatter = (cache, at, rows[None], ones)
     mx, mxscale = npu_quant.npu_dynamic_mx_quant(rows, dst_type="float8_e4m3fn")
+    floats4, powers = npu_quant.npu_dynamic_mx_quant(rows)
     return {
         "npu_dynamic_quant": (x,),
         "npu_dynamic_quant_asymmetric": (x,),
@@ -39,6 +40,7 @@ def _arguments(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
         "npu_dynamic_mx_quant": (rows,),
         "npu_dynamic_mx_quant_with_dual_axis": (rows,),
         "npu_dynamic_block_mx_quant": (rows,),
+        "npu_dynamic_dual_level_mx_quant": (rows,),
         "npu_grouped_dynamic_mx_quant": (rows, groups),
         "npu_quant_scatter": scatter,
         "npu_quant_scatter_": scatter,
@@ -54,15 +56,33 @@ def _arguments(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
         "npu_rms_norm_quant_v2": (x, ones, ones),
         "npu_rms_norm_dynamic_quant": (x, ones),
         "npu_swiglu": (x,),
+        "npu_swiglu_group_quant": (rows,),
         "npu_swiglu_quant": (x,),
         "npu_dequant_swiglu_quant": (rows,),
         "npu_dequant_bias": (sums, ones, ones[:1], ones),
+        "npu_dual_level_quant_matmul": (*[floats4] * 2, *[x[:, :1]] * 2, *[powers] * 2),
+        "npu_quant_matmul": (codes, codes.T, ones[:1]),
         "npu_dtype_cast": (x, 257),
         "npu_trans_quant_param": (ones,),
         "npu_convert_weight_to_int4pack": (sums,),
         "npu_grouped_matmul": ([rows], [rows.T]),
         "npu_weight_quant_batchmatmul": (rows, codes.T, rows[0, :1]),
     }
+
+
+def _of_experts(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
+    """Return the same of the operators that move rows of experts."""
+    x, first = torch.ones(1, 16), torch.zeros(1, dtype=torch.int32)
+    return {
+        "npu_moe_init_routing_v2": (x, first[None]),
+        "npu_moe_token_permute": (x, first),
+        "npu_moe_token_unpermute": (x, first),
+        "npu_moe_finalize_routing": (x, None, None, None, None, first, None),
+    }
+
+
+_NAMED = {"npu_moe_init_routing_v2": ["expert_num=1"]}
+"""What an operator takes by name alone, and has no default that it takes."""
 
 
 def measured(bench: Bench) -> Iterator[Call]:
@@ -73,10 +93,10 @@ def measured(bench: Bench) -> Iterator[Call]:
 
     library.register()
     bench.set_threads(1)
-    arguments = _arguments(bench.torch)
+    arguments = _arguments(bench.torch) | _of_experts(bench.torch)
     for name in operators.OPERATORS:
         positional = {f"a{i}": a for i, a in enumerate(arguments[name])}
-        code = f"call({', '.join(positional)})"
+        code = f"call({', '.join([*positional, *_NAMED.get(name, [])])})"
         direct = statement(code, {"call": getattr(npu_quant, name)} | positional)
         through = statement(code, {"call": getattr(bench.torch.ops.npu, name)} | positional)
         samples = measure([Candidate("call", through), Candidate("other", direct)], bench.plan)

@@ -40,6 +40,11 @@ NOT_IN_ACLNN |= {
 }
 # Families whose functions lie in another's file of the C API.
 IN_ACLNN_WITH = {"swiglu_quant": "swiglu", "dequant_swiglu_quant": "swiglu"}
+IN_ACLNN_WITH |= dict.fromkeys(
+    ["moe_init_routing_v2", "moe_token", "moe_finalize_routing"], "moe_routing"
+)
+IN_ACLNN_WITH |= {"swiglu_group_quant": "swiglu"}
+IN_ACLNN_WITH |= {"dynamic_dual_level_mx_quant": "dynamic_mx_quant"}
 SHARED_ACLNN = {"arrays", "data_type", "executor", "faults", "float16", "memory"}
 SHARED_ACLNN |= {"mutex", "report", "runtime", "tensor"}
 CPP = sorted(p for p in CSRC.rglob("*") if p.suffix in (".cpp", ".h"))

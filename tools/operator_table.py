@@ -104,6 +104,34 @@ def norms(name: str) -> Any:
     return ops.npu_rms_norm_dynamic_quant(X, X[0])
 
 
+def products(name: str) -> Any:
+    """Multiply codes of a format: with scales, or of float4 with powers of two."""
+    if name == "int32":  # which holds int4
+        raise KeyError(name)
+    is_float4 = name.startswith("float4")
+    x = ops.npu_dtype_cast(X, name) if is_float4 else codes(name)
+    how: dict[str, Any] = {"output_dtype": "float16"}
+    if x.dtype == np.uint8:
+        how |= {"x1_dtype": name, "x2_dtype": name}
+    powers = np.full((2, 1, 2), 127, np.uint8)
+    if is_float4:
+        return ops.npu_quant_matmul(x, x.T, powers.swapaxes(0, 1), pertoken_scale=powers, **how)
+    return ops.npu_quant_matmul(x, x.T, ONE, **how)
+
+
+def routed(name: str) -> Any:
+    """Quantize rows on their way to experts: to two formats."""
+    mode = {"int8": 1, "int4": 13}[name]
+    return ops.npu_moe_init_routing_v2(X, GROUPS[[0, 0]][:, None], expert_num=3, quant_mode=mode)
+
+
+def dual_level(name: str) -> Any:
+    """Quantize by two levels of scales: to one format."""
+    if name != "float4_e2m1":
+        raise KeyError(name)
+    return ops.npu_dynamic_dual_level_mx_quant(X)
+
+
 def without_codes(name: str) -> Any:
     """Refuse every format."""
     raise KeyError(name)
@@ -120,9 +148,14 @@ ROWS: dict[str, Callable[[str], Any]] = {
         lambda f: ops.npu_dynamic_mx_quant_with_dual_axis(X, dst_type=f)
     ),
     "npu_dynamic_block_mx_quant": lambda f: ops.npu_dynamic_block_mx_quant(X, dst_type=f),
+    "npu_dynamic_dual_level_mx_quant": dual_level,
     "npu_grouped_dynamic_mx_quant": lambda f: ops.npu_grouped_dynamic_mx_quant(
         X, GROUPS, dst_type=f
     ),
+    "npu_moe_init_routing_v2": routed,
+    "npu_moe_token_permute": without_codes,
+    "npu_moe_token_unpermute": without_codes,
+    "npu_moe_finalize_routing": without_codes,
     "npu_quant_scatter": scattered,
     "npu_quantize": codes,
     "npu_group_quant": lambda f: ops.npu_group_quant(X, X[:1], GROUPS, dst_dtype=f),
@@ -139,11 +172,14 @@ ROWS: dict[str, Callable[[str], Any]] = {
     "npu_rms_norm_quant": lambda f: ops.npu_rms_norm_quant(X, X[0], X[0], ONE, ONE, dst_dtype=f),
     "npu_rms_norm_dynamic_quant": norms,
     "npu_swiglu": without_codes,
+    "npu_swiglu_group_quant": lambda f: ops.npu_swiglu_group_quant(X, dst_type=f),
     "npu_swiglu_quant": lambda f: ops.npu_swiglu_quant(X, dst_type=f),
     "npu_dequant_swiglu_quant": lambda f: ops.npu_dequant_swiglu_quant(
         X, dst_type=f, round_mode=int(f == "hifloat8")
     ),
     "npu_dequant_bias": without_codes,
+    "npu_dual_level_quant_matmul": without_codes,
+    "npu_quant_matmul": products,
     "npu_dtype_cast": lambda f: ops.npu_dtype_cast(X, f),
     "npu_convert_weight_to_int4pack": packed,
     "npu_trans_quant_param": without_codes,

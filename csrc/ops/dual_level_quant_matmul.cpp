@@ -77,12 +77,13 @@ Inputs DualLevelQuantMatmul::inputs() {
 }
 
 Attributes DualLevelQuantMatmul::attributes() {
-  return Attributes::of(required("output_dtype", output_dtype));
+  return Attributes::of(optional("output_dtype", output_dtype));
 }
 
 void DualLevelQuantMatmul::plan_outputs() {
-  outputs.assign(OutputSpec{"", plain_dtype(output_dtype.format),
-                            Shape{2, {x1.shape.dims[0], x2.shape.dims[0]}}});
+  const Format values = output_dtype.is_default ? Format::bfloat16 : output_dtype.format;
+  outputs.assign(
+      OutputSpec{"", plain_dtype(values), Shape{2, {x1.shape.dims[0], x2.shape.dims[0]}}});
 }
 
 Status DualLevelQuantMatmul::check_attributes() {

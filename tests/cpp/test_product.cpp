@@ -88,41 +88,40 @@ Strided of_groups(std::vector<float>& values, int64_t columns) {
   return {reinterpret_cast<char*>(values.data()), columns * int64_t{sizeof(float)}, sizeof(float)};
 }
 
-// Runs on every target and calls check(row, column, the element of y as float) for each element.
-template <class Y, class Check>
-void expect_everywhere(Args args, const Check& check) {
+// That every target gives element(row, column) for each element of y, and writes nothing else.
+template <class Y, class Element>
+void expect_everywhere(Args args, const Element& element) {
   std::vector<char> workspace(static_cast<size_t>(workspace_bytes(args)) + 64);
   args.workspace = workspace.data() + (-reinterpret_cast<uintptr_t>(workspace.data()) & 63);
+  std::vector<Y> expected;
+  for (int64_t m = 0; m < args.rows; ++m)
+    for (int64_t n = 0; n < args.columns; ++n) expected.push_back(element(m, n));
+  expected.push_back(Y{77});  // behind them
   for (const Target target : runnable_targets()) {
-    std::vector<Y> y(static_cast<size_t>(args.rows * args.columns + 1), Y{77});
+    std::vector<Y> y(expected.size(), Y{77});
     args.y = {reinterpret_cast<char*>(y.data()), args.columns * int64_t{sizeof(Y)}, sizeof(Y)};
     run_on<ProductKernel>(target, args);
-    EXPECT_EQ(y.back(), Y{77});
-    for (int64_t m = 0; m < args.rows; ++m)
-      for (int64_t n = 0; n < args.columns; ++n)
-        ASSERT_EQ(y[static_cast<size_t>(m * args.columns + n)], check(m, n))
-            << name_of(target) << ", " << args.rows << " x " << args.columns << " x " << args.depth
-            << ", element " << m << ", " << n;
+    EXPECT_TRUE(y == expected) << name_of(target) << ", " << args.rows << " x " << args.columns
+                               << " x " << args.depth;
   }
 }
 
-constexpr int64_t kRows[] = {1, 2, 3, 5, 6, 13}, kColumnsOf[] = {1, 7, 16, 63, 64, 136, 256},
-                  kDepths[] = {0, 1, 3, 31, 32, 64, 100, 128, 257, 520};
+constexpr int64_t kRows[] = {1, 2, 3, 5, 13}, kColumnsOf[] = {1, 16, 63, 64, 136},
+                  kDepths[] = {0, 1, 31, 32, 100, 128, 257, 520};
 
-// Calls use(rows, columns, depth, layout of x, of the weight) with some of all combinations.
+// Calls use(rows, columns, depth, layout of x, of the weight) with a third of all combinations.
 template <class Use>
 void for_each_shape(int64_t together, Use use) {
   int64_t turn = 0;
   for (const int64_t rows : kRows)
     for (int64_t columns : kColumnsOf)
       for (int64_t depth : kDepths) {
-        const auto layout = [&] { return static_cast<MatrixLayout>(turn++ / 2 % 3); };
+        if (++turn % 3 != 0) continue;
         columns = (columns + together - 1) / together * together;
         depth = (depth + together - 1) / together * together;
-        const MatrixLayout of_x =
-            layout() == MatrixLayout::apart ? MatrixLayout::apart : MatrixLayout::along_k;
-        use(rows, columns, depth, of_x, layout());
-        ++turn;
+        const bool is_apart = turn % 2 == 0;
+        use(rows, columns, depth, is_apart ? MatrixLayout::apart : MatrixLayout::along_k,
+            static_cast<MatrixLayout>(turn / 3 % 3));
       }
 }
 

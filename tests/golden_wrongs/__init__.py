@@ -37,18 +37,35 @@ class Wrong(NamedTuple):
 
 def every() -> Iterator[Wrong]:
     """Return those of all operators."""
-    from . import fake, given, glu, norm, norm_siblings, norm_values, products, scatter, sums, words
+    from . import (
+        block_rows,
+        experts,
+        fake,
+        given,
+        glu,
+        matmul,
+        norm,
+        norm_siblings,
+        norm_values,
+        products,
+        scatter,
+        sums,
+        words,
+    )
 
     for module in (
         given,
         sums,
         fake,
         glu,
+        block_rows,
+        matmul,
         norm,
         norm_siblings,
         norm_values,
         products,
         scatter,
+        experts,
         words,
     ):
         yield from module.wrongs()

@@ -30,6 +30,7 @@ from . import (
     kernels,
     mx,
     norms,
+    products,
     profiles,
 )
 from .mutant import ROOT, Mutant, TableError
@@ -41,6 +42,7 @@ FAULTS = [
     *glu.FAULTS,
     *elementwise.FAULTS,
     *mx.FAULTS,
+    *products.FAULTS,
     *profiles.FAULTS,
     *contracts.FAULTS,
     *commands.FAULTS,

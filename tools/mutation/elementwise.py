@@ -286,8 +286,8 @@ SUMS_AND_GROUPS = [
     Fault(
         "dequant_bias: the scales are multiplied first",
         f"{K}/elementwise/dequant.h",
-        "F32) * weight_scale * activation_scale",
-        "F32) * (weight_scale * activation_scale)",
+        "return v * weight_scale * activation_scale + bias;",
+        "return v * (weight_scale * activation_scale) + bias;",
         "dequant_bias",
         A5,
         "elementwise/dequant_bias",

@@ -1,5 +1,9 @@
 #include "ops/contract/product.h"
 
+#include <algorithm>
+
+#include "core/ceil_div.h"
+
 namespace npu_quant {
 
 Status find_code_matrix(const char* op, const char* argument, const TensorView& view, Format codes,
@@ -14,6 +18,43 @@ Status find_code_matrix(const char* op, const char* argument, const TensorView& 
   if (together > 1 && k % together == 0) allowed += {" or, packed, ", k / together};
   allowed += {": ", Argument(x_name), " has ", k, " columns"};
   return wrong_shape(op, argument, view, allowed);
+}
+
+Shape product_shape(const TensorView& a, const TensorView& b, int64_t columns) {
+  Shape shape{std::max(a.rank, b.rank), {}};
+  for (int axis = 0; axis < shape.rank - 2; ++axis) {
+    const int of_a = axis - shape.rank + a.rank, of_b = axis - shape.rank + b.rank;
+    const int64_t first = of_a < 0 ? 1 : a.shape.dims[of_a];
+    shape.dims[axis] = first == 1 && of_b >= 0 ? b.shape.dims[of_b] : first;
+  }
+  shape.dims[shape.rank - 2] = a.shape.dims[a.rank - 2];
+  shape.dims[shape.rank - 1] = columns;
+  return shape;
+}
+
+Status check_batches(const char* op, const char* a_name, const TensorView& a, const char* b_name,
+                     const TensorView& b) {
+  for (int axis = 3; axis <= std::min(a.rank, b.rank); ++axis) {
+    const int64_t first = a.shape.dims[a.rank - axis], second = b.shape.dims[b.rank - axis];
+    if (first != second && first != 1 && second != 1)
+      return wrong_shape(op, b_name, b,
+                         {"expected axes before the last two that go with those of ",
+                          Argument(a_name), ", ", a.shape, ": of their lengths, or of length 1"});
+  }
+  return {};
+}
+
+Status check_block_scales(const char* op, const char* argument, const TensorView& view,
+                          Shape matrix, int axis) {
+  if (matrix.rank == kMaxRank)
+    return fault(op, Fault::rank, {Argument(argument)}, {"has ", dimensions(view.rank)},
+                 {"expected those of a matrix of at most ", dimensions(kMaxRank - 1)});
+  matrix.dims[axis] = ceil_div(matrix.dims[axis], 2 * kProductBlock);
+  matrix.dims[matrix.rank++] = 2;
+  if (view.rank == matrix.rank && view.shape == matrix) return {};
+  return wrong_shape(
+      op, argument, view,
+      {"expected ", matrix, ": a byte for each ", kProductBlock, " along k, in pairs"});
 }
 
 Status check_along_columns(const char* op, const char* argument, const TensorView& view, int64_t n,

@@ -18,6 +18,17 @@ struct CodeMatrix {
 Status find_code_matrix(const char* op, const char* argument, const TensorView& view, Format codes,
                         int64_t k, const char* x_name, CodeMatrix& found);
 
+// The shape of a product of matrices, the last two axes of each: those before them broadcast.
+Shape product_shape(const TensorView& a, const TensorView& b, int64_t columns);
+Status check_batches(const char* op, const char* a_name, const TensorView& a, const char* b_name,
+                     const TensorView& b);
+
+// Bytes of E8M0 for the blocks along k of a matrix, whose axis that is; a pair of them shares an
+// axis behind the others.
+inline constexpr int64_t kProductBlock = 32;
+Status check_block_scales(const char* op, const char* argument, const TensorView& view,
+                          Shape matrix, int axis);
+
 // An element for each column of a product, or one for all where that is allowed.
 Status check_along_columns(const char* op, const char* argument, const TensorView& view, int64_t n,
                            bool or_one);

@@ -1,0 +1,399 @@
+#include "ops/quant_matmul.h"
+
+#include "ops/split/product_matrices.h"
+
+namespace npu_quant {
+namespace {
+
+constexpr int64_t kMost = int64_t{1} << 52;  // elements of any array
+constexpr char kOneOrColumns[] = "It holds one element, or one per column.",
+               kRowPerGroup[] = "It holds a row for each group.",
+               kPerRow[] = "It holds one element per row.",
+               kPerColumn[] = "It holds one element per column.";
+constexpr DType kFactorCodes[] = {DType::int8, DType::int32, DType::float8_e5m2,
+                                  DType::float8_e4m3fn, DType::uint8};
+constexpr DType kScalesOfIntegers[] = {DType::float32, DType::bfloat16, DType::int64},
+                kScalesOfFloats[] = {DType::float32, DType::int64, DType::uint8,
+                                     DType::float8_e8m0fnu},
+                kCarriers[] = {DType::int64}, kOffsetsOfGroups[] = {DType::float16},
+                kBiasesOfIntegers[] = {DType::int32, DType::float32, DType::float16,
+                                       DType::bfloat16};
+constexpr DType kBytes[] = {DType::uint8, DType::float8_e8m0fnu};
+
+// What the elements of an array are; of bytes that is what the caller says.
+Format codes_of(const TensorView& x, const DTypeRequest& named) {
+  if (x.dtype == DType::uint8) return named.format;
+  return x.dtype == DType::int32 ? Format::int4 : format_of(x.dtype);
+}
+
+bool is_integer(const TensorView& x) {
+  return x.dtype == DType::int8 || x.dtype == DType::int32 || x.dtype == DType::int4;
+}
+
+std::string written(const Integers& list) {
+  return "[" + joined(list.each, [](int64_t each) { return std::to_string(each); }) + "]";
+}
+
+}  // namespace
+
+QuantMatmul::Sums QuantMatmul::sums() const {
+  if (!is_integer(x1)) return is_among(scale.dtype, kBytes) ? Sums::mx : Sums::blocks;
+  if (x1.dtype == DType::int8 && x2.dtype != DType::int8) return Sums::shifted_groups;
+  return x1.dtype != DType::int8 && group_sizes.is_given() ? Sums::groups : Sums::whole;
+}
+
+Inputs QuantMatmul::inputs() {
+  static constexpr Takes of_x1 = one_of(kFactorCodes).ranks(2, kMaxRank),
+                         of_tensor = Takes{}.ranks(2, kMaxRank),
+                         of_x2 = like(0).lists_to(DType::int8).ranks(2, kMaxRank);
+  static constexpr Takes of_words =
+      one_of(kInt32).or_like(0).lists_to(DType::int8).ranks(2, kMaxRank);
+  static constexpr Takes of_scale =
+      one_of(kScalesOfIntegers).made_of(DType::float32).ranks(1, 1, kOneOrColumns);
+  static constexpr Takes of_factor =
+      one_of(kScalesOfFloats).made_of(DType::float32).ranks(1, 1, kOneOrColumns);
+  static constexpr Takes of_carriers =
+      one_of(kCarriers).made_of(DType::int64).ranks(2, 2, kRowPerGroup);
+  static constexpr Takes of_halves =
+      one_of(kOffsetsOfGroups).made_of(DType::float16).ranks(2, 2, kRowPerGroup);
+  static constexpr Takes of_bias =
+      one_of(kBiasesOfIntegers).made_of(DType::int32).ranks(1, 3, kPerColumn);
+  static constexpr Takes of_bytes = one_of(kBytes).any_rank(),
+                         of_floats = one_of(kFloat32).made_of(DType::float32),
+                         of_groups = of_floats.ranks(2, 2, kRowPerGroup),
+                         of_columns = of_floats.ranks(1, 1, kOneOrColumns),
+                         of_rows = of_floats.ranks(1, 2, kPerRow),
+                         of_sums = of_floats.ranks(1, 3, kPerColumn);
+  const Sums made = sums();
+  const Takes& scales = made == Sums::groups           ? of_groups
+                        : made == Sums::shifted_groups ? of_carriers
+                        : made == Sums::whole          ? of_scale
+                        : made == Sums::mx             ? of_bytes
+                                                       : of_factor;
+  // An aclTensor counts codes.
+  const bool is_tensor = x1.is_packed() || x1.dtype == DType::hifloat8;
+  const Takes& others = x1.dtype == DType::int8 ? of_words : of_x2;
+  return Inputs::of(
+      required("x1", x1, is_tensor ? of_tensor : of_x1),
+      required("x2", x2, x1.dtype == DType::int8 && x2.is_packed() ? of_tensor : others),
+      required("scale", scale, scales),
+      optional("offset", offset, made == Sums::groups ? of_halves : of_columns),
+      optional("pertoken_scale", pertoken_scale, made == Sums::mx ? of_bytes : of_rows),
+      optional("bias", bias, is_integer(x1) ? of_bias : of_sums), optional("y_scale", y_scale));
+}
+
+Attributes QuantMatmul::attributes() {
+  return Attributes::of(optional("output_dtype", output_dtype), optional("x1_dtype", x1_dtype),
+                        optional("x2_dtype", x2_dtype),
+                        optional("pertoken_scale_dtype", pertoken_scale_dtype),
+                        optional("scale_dtype", scale_dtype), optional("group_sizes", group_sizes));
+}
+
+Status QuantMatmul::check_dtypes(const npu_quant::Inputs& given) const {
+  NPU_QUANT_RETURN_IF_ERROR(Op::check_dtypes(given));
+  const char* needed = nullptr;
+  if ((is_by_groups() || sums() == Sums::mx) && !pertoken_scale.present) needed = "pertoken_scale";
+  if (sums() == Sums::shifted_groups && !offset.present) needed = "offset";
+  if (needed == nullptr) return {};
+  return fault(name, Fault::dtype, {Argument(needed)}, {"is ", Nothing()},
+               {"expected an array: ", Argument("scale"), " lies in groups along k"});
+}
+
+void QuantMatmul::plan_outputs() {
+  x1_codes_ = codes_of(x1, x1_dtype);
+  const int64_t k = x1.shape.dims[x1.rank - 1] * codes_per_element(x1_codes_, x1.dtype);
+  static_cast<void>(find_code_matrix(name, "x2", x2, codes_of(x2, x2_dtype), k, "x1", matrix_));
+  if (x2.is_packed()) matrix_.packed_along_k = x2_transposed;
+  const Shape shape = product_shape(x1, x2, matrix_.n);
+  fits_ = shape.has_at_most(kMost);
+  outputs.assign(OutputSpec{"", plain_dtype(values()), fits_ ? shape : Shape{}});
+}
+
+Status QuantMatmul::check_output_dtype() const {
+  static constexpr Format kOfIntegers[] = {Format::int8, Format::float16, Format::bfloat16,
+                                           Format::int32},
+                          kOfGroups[] = {Format::float16, Format::bfloat16},
+                          kOfFloats[] = {Format::float16, Format::bfloat16, Format::float32};
+  std::span<const Format> available = kOfIntegers;
+  if (sums() != Sums::whole)
+    available =
+        is_by_groups() ? std::span<const Format>(kOfGroups) : std::span<const Format>(kOfFloats);
+  if (!output_dtype.is_default || sums() == Sums::whole)
+    return check_format_in(name, "output_dtype", output_dtype, available);
+  Text allowed = "available: ";
+  allowed += listed(available, ", ");
+  return refuse("output_dtype", Nothing(), allowed);
+}
+
+// Nothing, the array's own dtype, or one of others that mean the same.
+Status QuantMatmul::check_named(const char* attribute, const DTypeRequest& named,
+                                const char* argument, const TensorView& view,
+                                std::span<const Format> also) const {
+  if (named.is_default) return {};
+  if (!view.present)
+    return refuse(attribute, named.came(),
+                  {"expected ", Nothing(), ", as ", Argument(argument), " is"});
+  if (named.format == format_of(view.dtype) || is_among(named.format, also)) return {};
+  Text allowed{"expected ", Nothing()};
+  for (const Format one : also) allowed += {", ", one};
+  allowed += {" or that of ", Argument(argument), ", ", DTypeOf(view)};
+  return refuse(attribute, named.came(), allowed);
+}
+
+// Of bytes the format has to be said.
+Status QuantMatmul::check_codes(const char* attribute, const DTypeRequest& named,
+                                const char* argument, const TensorView& view) const {
+  static constexpr Format kInt4[] = {Format::int4}, kFloat4[] = {Format::float4_e2m1},
+                          kHifloat8[] = {Format::hifloat8};
+  if (view.dtype != DType::uint8)
+    return check_named(
+        attribute, named, argument, view,
+        view.dtype == DType::int32 ? std::span<const Format>(kInt4) : std::span<const Format>());
+  const auto held = sums() == Sums::mx ? kFloat4 : kHifloat8;
+  if (!named.is_default && named.format == *held) return {};
+  return refuse(attribute, named.is_default ? Part(Nothing()) : named.came(),
+                {"expected ", *held, ", which ", Argument(argument), " of ", DTypeOf(view),
+                 " holds, as ", Argument("scale"), " is ", DTypeOf(scale)});
+}
+
+Status QuantMatmul::check_group_sizes() const {
+  const Sums made = sums();
+  const int64_t last = made == Sums::mx ? kProductBlock : 0;
+  if (!group_sizes.is_given()) {
+    if (made != Sums::shifted_groups) return {};
+    return refuse("group_sizes", Nothing(),
+                  {"expected [0, 0, g], g a divisor of ", matrix_.k, ": ", Argument("scale"),
+                   " lies in groups of g along k"});
+  }
+  if (made == Sums::whole || made == Sums::blocks)
+    return fault(name, Fault::attribute, {Argument("group_sizes")}, {"is given"},
+                 {"expected ", Nothing(), " for ", Argument("x1"), " of ", DTypeOf(x1), " and ",
+                  Argument("scale"), " of ", DTypeOf(scale)});
+  if (group_sizes.count != 3)
+    return fault(name, Fault::attribute, {Argument("group_sizes")},
+                 {"has length ", group_sizes.count}, "expected 3");
+  const auto [m, n, k] = group_sizes.each;
+  const bool fits = last > 0 ? k == last : k > 0 && matrix_.k % k == 0;
+  if (fits && (m == 0 || m == 1) && (n == 0 || n == 1)) return {};
+  if (last > 0) return refuse("group_sizes", written(group_sizes), {"expected [1, 1, ", last, "]"});
+  return refuse("group_sizes", written(group_sizes),
+                {"expected [0, 0, g], g a divisor of ", matrix_.k, ", which is k"});
+}
+
+Status QuantMatmul::misplaced(const char* argument, const TensorView& view, const Text& why) const {
+  if (!view.present) return {};
+  Text allowed{"expected ", Nothing()};
+  allowed += why;
+  return fault(name, Fault::attribute, {Argument(argument)}, {"is given"}, allowed);
+}
+
+// Arguments that have no meaning here.
+Status QuantMatmul::check_places() const {
+  const Text of_values{" for results of ", values()},
+      of_groups{" where ", Argument("scale"), " lies in groups along k"};
+  const bool is_float = values() != Format::int8 && values() != Format::int32;
+  if (!is_by_groups()) {
+    if (values() != Format::int8) NPU_QUANT_RETURN_IF_ERROR(misplaced("offset", offset, of_values));
+    if (!is_float)
+      NPU_QUANT_RETURN_IF_ERROR(misplaced("pertoken_scale", pertoken_scale, of_values));
+    if (values() == Format::int32 && bias.dtype != DType::int32)
+      NPU_QUANT_RETURN_IF_ERROR(
+          misplaced("bias", bias, {" or ", DType::int32, " for results of ", values()}));
+  } else {
+    NPU_QUANT_RETURN_IF_ERROR(misplaced("bias", bias, of_groups));
+  }
+  return misplaced("y_scale", y_scale, {": it is not available"});
+}
+
+Status QuantMatmul::check_attributes() {
+  static constexpr Format kPowers[] = {Format::float8_e8m0fnu};
+  const auto powers = [](const TensorView& view) {
+    return view.dtype == DType::uint8 ? std::span<const Format>(kPowers)
+                                      : std::span<const Format>();
+  };
+  NPU_QUANT_RETURN_IF_ERROR(check_output_dtype());
+  NPU_QUANT_RETURN_IF_ERROR(check_codes("x1_dtype", x1_dtype, "x1", x1));
+  NPU_QUANT_RETURN_IF_ERROR(check_codes("x2_dtype", x2_dtype, "x2", x2));
+  NPU_QUANT_RETURN_IF_ERROR(check_named("pertoken_scale_dtype", pertoken_scale_dtype,
+                                        "pertoken_scale", pertoken_scale, powers(pertoken_scale)));
+  NPU_QUANT_RETURN_IF_ERROR(check_named("scale_dtype", scale_dtype, "scale", scale, powers(scale)));
+  NPU_QUANT_RETURN_IF_ERROR(check_group_sizes());
+  return check_places();
+}
+
+Status QuantMatmul::check_factors() {
+  CodeMatrix found;
+  NPU_QUANT_RETURN_IF_ERROR(
+      find_code_matrix(name, "x2", x2, matrix_.codes, matrix_.k, "x1", found));
+  NPU_QUANT_RETURN_IF_ERROR(check_batches(name, "x1", x1, "x2", x2));
+  if (fits_) return {};
+  return wrong_shape(name, "x2", x2,
+                     {"expected a product of at most ", kMost, " elements with ", Argument("x1"),
+                      " of ", x1.shape});
+}
+
+Status QuantMatmul::check_parameters() const {
+  const int64_t n = matrix_.n;
+  if (sums() == Sums::mx) {
+    Shape of_x1 = x1.shape, of_x2 = x2.shape;
+    of_x1.dims[x1.rank - 1] = of_x2.dims[x2.rank - 2] = matrix_.k;
+    of_x2.dims[x2.rank - 1] = n;
+    NPU_QUANT_RETURN_IF_ERROR(check_block_scales(name, "scale", scale, of_x2, x2.rank - 2));
+    NPU_QUANT_RETURN_IF_ERROR(
+        check_block_scales(name, "pertoken_scale", pertoken_scale, of_x1, x1.rank - 1));
+  } else if (is_by_groups()) {
+    const Shape expected{2, {matrix_.k / group_sizes.each[2], n}};
+    for (const auto& [argument, view] : {std::pair{"scale", &scale}, {"offset", &offset}})
+      if (view->present && view->rank == 2 && view->shape != expected)
+        return wrong_shape(name, argument, *view,
+                           {"expected ", expected, ": a row for each group along k"});
+    if (sums() == Sums::shifted_groups)
+      NPU_QUANT_RETURN_IF_ERROR(check_along_columns(name, "offset", offset, n, false));
+  } else {
+    NPU_QUANT_RETURN_IF_ERROR(check_along_columns(name, "scale", scale, n, true));
+    NPU_QUANT_RETURN_IF_ERROR(check_along_columns(name, "offset", offset, n, true));
+  }
+  const int64_t m = x1.shape.dims[x1.rank - 2];
+  const Shape rows = pertoken_scale.rank == 2 ? Shape{2, {m, 1}} : Shape{1, {m}};
+  if (sums() != Sums::mx && pertoken_scale.present && pertoken_scale.shape != rows)
+    return wrong_shape(name, "pertoken_scale", pertoken_scale,
+                       {"expected ", rows, ": an element for each row of ", Argument("x1")});
+  return {};
+}
+
+Status QuantMatmul::check_shapes() {
+  NPU_QUANT_RETURN_IF_ERROR(check_factors());
+  NPU_QUANT_RETURN_IF_ERROR(check_parameters());
+  const Shape& y = outputs[kY].shape;
+  if (bias.rank != 3 || y.rank != 3)
+    return check_along_columns(name, "bias", bias, matrix_.n, false);
+  const Shape expected{3, {y.dims[0], 1, matrix_.n}};
+  if (bias.shape == expected) return {};
+  return wrong_shape(
+      name, "bias", bias,
+      {"expected (", matrix_.n, ",) or ", expected, ": an element for each column of the product"});
+}
+
+// The parameters of a call, and what the engine takes of each batch.
+class QuantMatmul::Work final : public Products {
+ public:
+  Work(const QuantMatmul& op, const TensorView& y) : op_(op), y_(y) {}
+
+  Status prepare();
+  int64_t count() const override {
+    Shape batches = y_.shape;
+    batches.rank -= 2;
+    return batches.size();
+  }
+  ProductKernel::Args product(int64_t which) const override;
+
+ private:
+  // Where a batch begins in an array whose last axes, `own` of them, are a batch's.
+  char* batch_of(const TensorView& view, int64_t which, int own = 2) const {
+    int64_t offset = 0;
+    for (int axis = y_.rank - 3; axis >= 0; which /= y_.shape.dims[axis--]) {
+      const int of_view = axis + 2 - y_.rank + view.rank - own;
+      if (of_view >= 0 && view.shape.dims[of_view] > 1)
+        offset += which % y_.shape.dims[axis] * view.strides[of_view];
+    }
+    return view.data + offset;
+  }
+  void take_groups(ProductKernel::Args& args) const;
+  void take_scales(ProductKernel::Args& args, int64_t which) const;
+
+  const QuantMatmul& op_;
+  const TensorView& y_;
+  Parameter scales_, rows_, bias_, offsets_;
+};
+
+Status QuantMatmul::Work::prepare() {
+  const TensorView scale = scales_in_carriers(op_.scale), &offset = op_.offset, &bias = op_.bias;
+  const bool is_mx = op_.sums() == Sums::mx;
+  if (!is_mx)
+    NPU_QUANT_RETURN_IF_ERROR(scales_.assign(op_.name, scale, scale.shape, scale.strides));
+  if (op_.pertoken_scale.present && !is_mx)
+    NPU_QUANT_RETURN_IF_ERROR(
+        rows_.assign(op_.name, op_.pertoken_scale, op_.pertoken_scale.shape.size()));
+  if (bias.present) {
+    const int64_t batches = bias.rank == 3 ? bias.shape.dims[0] : 1;
+    const int64_t strides[] = {batches > 1 ? bias.strides[0] : 0, bias.strides[bias.rank - 1]};
+    NPU_QUANT_RETURN_IF_ERROR(
+        bias_.assign(op_.name, taken_as_bytes(bias), Shape{2, {batches, op_.matrix_.n}}, strides));
+  }
+  if (offset.present) return offsets_.assign(op_.name, offset, offset.shape, offset.strides);
+  if (op_.scale.dtype != DType::int64) return {};
+  return offsets_.assign_offsets_in_carriers(op_.name, op_.scale, op_.scale.shape.size());
+}
+
+// In float32, of groups along k.
+void QuantMatmul::Work::take_groups(ProductKernel::Args& args) const {
+  const auto of_groups = [&](const Parameter& of) -> Strided {
+    return {of.data(), op_.matrix_.n * int64_t{sizeof(float)}, sizeof(float)};
+  };
+  args.sums = SumForm::groups;
+  args.group = op_.group_sizes.each[2];
+  args.group_scale = of_groups(scales_);
+  args.centred = op_.sums() == Sums::shifted_groups;
+  if (args.centred) {
+    args.bias = per_column(offsets_);
+    args.late_scale = per_row(rows_);
+    return;
+  }
+  if (op_.offset.present) args.group_offset = of_groups(offsets_);
+  args.scales[0] = per_row(rows_);
+}
+
+void QuantMatmul::Work::take_scales(ProductKernel::Args& args, int64_t which) const {
+  const Sums made = op_.sums();
+  args.sums = made == Sums::whole ? SumForm::exact : SumForm::blocks;
+  if (op_.bias.present) {
+    const int64_t of_batch = op_.bias.rank == 3 ? which * op_.matrix_.n : 0;
+    char* const bias = bias_.data() + of_batch * int64_t{sizeof(float)};
+    // The documents add that of float8 before the scales; MX has no others.
+    if (op_.bias.dtype == DType::int32)
+      args.integer_bias = bias;
+    else if (made == Sums::blocks)
+      args.sum_bias = bias;
+    else
+      args.bias = {.data = bias, .stride = sizeof(float)};
+  }
+  if (made == Sums::mx) {
+    const TensorView &rows = op_.pertoken_scale, &columns = op_.scale;
+    const int64_t *of_rows = rows.strides + rows.rank - 3,
+                  *of_columns = columns.strides + columns.rank - 3;
+    args.x_scale = {batch_of(rows, which, 3), of_rows[0], of_rows[1], of_rows[2]};
+    args.block_scale = {batch_of(columns, which, 3), of_columns[1], of_columns[0], of_columns[2]};
+    return;
+  }
+  args.scales[0] = per_column(scales_, op_.scale.shape.size() == 1);
+  if (op_.pertoken_scale.present) args.scales[1] = per_row(rows_);
+  if (op_.values() == Format::int8 && (op_.offset.present || op_.scale.dtype == DType::int64))
+    args.late_offset =
+        per_column(offsets_, (op_.offset.present ? op_.offset : op_.scale).shape.size() == 1);
+}
+
+ProductKernel::Args QuantMatmul::Work::product(int64_t which) const {
+  ProductKernel::Args args{};
+  args.rows = y_.shape.dims[y_.rank - 2];
+  args.columns = y_.shape.dims[y_.rank - 1];
+  args.depth = op_.matrix_.k;
+  args.x = rows_of(op_.x1, op_.x1_codes_, op_.x1.is_packed() && op_.x1_transposed);
+  args.x.data = batch_of(op_.x1, which);
+  args.weight = columns_of(op_.x2, op_.matrix_);
+  args.weight.data = batch_of(op_.x2, which);
+  args.y_dtype = y_.dtype;
+  args.y = {batch_of(y_, which), y_.strides[y_.rank - 2], y_.strides[y_.rank - 1]};
+  if (op_.is_by_groups())
+    take_groups(args);
+  else
+    take_scales(args, which);
+  return args;
+}
+
+Status QuantMatmul::run(const TensorView* out) const {
+  Work work(*this, out[kY]);
+  NPU_QUANT_RETURN_IF_ERROR(work.prepare());
+  return run_products(name, work);
+}
+
+}  // namespace npu_quant
