@@ -65,6 +65,7 @@ def _arguments(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
         "npu_dtype_cast": (x, 257),
         "npu_trans_quant_param": (ones,),
         "npu_convert_weight_to_int4pack": (sums,),
+        "npu_grouped_matmul": ([rows], [rows.T]),
         "npu_weight_quant_batchmatmul": (rows, codes.T, rows[0, :1]),
     }
 
@@ -100,7 +101,9 @@ def measured(bench: Bench) -> Iterator[Call]:
         through = statement(code, {"call": getattr(bench.torch.ops.npu, name)} | positional)
         samples = measure([Candidate("call", through), Candidate("other", direct)], bench.plan)
         times = (samples.seconds("call"), samples.seconds("other"))
-        dtype = str(arguments[name][0].dtype).removeprefix("torch.")
+        first = arguments[name][0]
+        tensor = first[0] if isinstance(first, list) else first
+        dtype = str(tensor.dtype).removeprefix("torch.")
         label = partial(Call, KIND, DIRECT, name, dtype, "1x16", "tensors")
         yield label(*times, samples.ratio("call", "other"))
 

@@ -111,6 +111,12 @@ SIGNATURES = {
     "x2_level1_scale, *, bias=None, output_dtype=15)",
     "npu_dtype_cast": "(self, dtype, input_dtype=None)",
     "npu_trans_quant_param": "(scale, offset=None, round_mode=0)",
+    "npu_grouped_matmul": "(x, weight, *, bias=None, scale=None, offset=None, "
+    "antiquant_scale=None, antiquant_offset=None, per_token_scale=None, group_list=None, "
+    "activation_input=None, activation_quant_scale=None, activation_quant_offset=None, "
+    "split_item=0, group_type=None, group_list_type=0, act_type=0, tuning_config=None, "
+    "output_dtype=None, x_dtype=None, weight_dtype=None, scale_dtype=None, "
+    "per_token_scale_dtype=None)",
     "npu_weight_quant_batchmatmul": "(x, weight, antiquant_scale, antiquant_offset=None, "
     "quant_scale=None, quant_offset=None, bias=None, antiquant_group_size=0, inner_precise=0, "
     "weight_dtype=None)",

@@ -79,6 +79,24 @@ def weights(name: str) -> Any:
     )
 
 
+def experts(name: str) -> Any:
+    """Multiply by a weight of 16 columns of codes."""
+    if name == "int8":
+        x = X.astype("i1")
+        return ops.npu_grouped_matmul([x], [x[:1].repeat(8, 0)], output_dtype="int32")
+    if name == "int4":
+        x = X.view("i4")[:, :1]
+        scale = [np.ones((1, 1), np.float32)]
+        return ops.npu_grouped_matmul([x], [x[:1]], scale=scale, output_dtype="float16")
+    x = np.zeros((2, 16), {"float4_e2m1": "u1", "float8_e4m3fn": "float8_e4m3fn"}[name])
+    tokens = [np.ones((2, 1, 2), np.uint8)]
+    k = 32 if name == "float4_e2m1" else 16
+    scale = [np.ones((1, k, 2), np.uint8)]
+    return ops.npu_grouped_matmul(
+        [x], [x[:1].repeat(k, 0)], scale=scale, per_token_scale=tokens, output_dtype="float16"
+    )
+
+
 def norms(name: str) -> Any:
     """Quantize norms of rows, each by a scale of its own: to one format."""
     if name != "int8":
@@ -165,6 +183,7 @@ ROWS: dict[str, Callable[[str], Any]] = {
     "npu_dtype_cast": lambda f: ops.npu_dtype_cast(X, f),
     "npu_convert_weight_to_int4pack": packed,
     "npu_trans_quant_param": without_codes,
+    "npu_grouped_matmul": experts,
     "npu_weight_quant_batchmatmul": weights,
     "fake_quantize_per_tensor_affine": lambda f: ops.fake_quantize_per_tensor_affine(
         X, 1.0, 0, *LIMITS[f]

@@ -587,3 +587,25 @@ def fake_quantize_per_channel_affine_cachemask(
 def fake_quantize_per_channel_affine_cachemask_backward(
     grad: object, mask: object, out: object, numerics: object, /
 ) -> NDArray[Any]: ...
+def npu_grouped_matmul(
+    x: object,
+    weight: object,
+    bias: object,
+    scale: object,
+    antiquant_scale: object,
+    antiquant_offset: object,
+    per_token_scale: object,
+    group_list: object,
+    split_item: object,
+    group_type: object,
+    group_list_type: object,
+    act_type: object,
+    output_dtype: object,
+    x_dtype: object,
+    weight_dtype: object,
+    scale_dtype: object,
+    per_token_scale_dtype: object,
+    out: object,
+    numerics: object,
+    /,
+) -> list[NDArray[Any]]: ...

@@ -52,6 +52,7 @@ from .fake_quantize_per_tensor import (
 from .group_quant import npu_group_quant
 from .grouped_dynamic_block_quant import npu_grouped_dynamic_block_quant
 from .grouped_dynamic_mx_quant import npu_grouped_dynamic_mx_quant
+from .grouped_matmul import npu_grouped_matmul
 from .moe_finalize_routing import npu_moe_finalize_routing
 from .moe_init_routing_v2 import npu_moe_init_routing_v2
 from .moe_token_permute import npu_moe_token_permute
@@ -99,6 +100,7 @@ __all__ = [
     "npu_group_quant",
     "npu_grouped_dynamic_block_quant",
     "npu_grouped_dynamic_mx_quant",
+    "npu_grouped_matmul",
     "npu_moe_finalize_routing",
     "npu_moe_init_routing_v2",
     "npu_moe_token_permute",

@@ -7,6 +7,7 @@ where it is run.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -247,6 +248,33 @@ def group_quant(x: Tensor, *arrays: Any, dst_dtype: Any = None, **others: Any) -
 def dequant_bias(x: Tensor, *arrays: Any, output_dtype: Any = None) -> Tensor:
     """Values, float16 unless another dtype is asked for."""
     return _codes(x, "float16" if output_dtype is None else output_dtype)
+
+
+def grouped_matmul(
+    x: list[Tensor],
+    weight: list[Tensor],
+    *,
+    group_list: Any = None,
+    split_item: int | None = 0,
+    group_type: int | None = None,
+    group_list_type: int | None = 0,
+    output_dtype: int | None = None,
+    **others: Any,
+) -> list[Tensor]:
+    """Products of all rows, or of each x: what rows a group has, its list alone knows."""
+    dtype = x[0].dtype if output_dtype is None else getattr(torch, _row(output_dtype).carrier.name)
+    *_, k, n = weight[0].shape
+    per_word = {torch.int32: 8, torch.uint8: 2}.get(weight[0].dtype, 1)
+    codes = x[0].shape[-1] * {torch.int32: 8, torch.uint8: 2}.get(x[0].dtype, 1)
+    n = n * per_word if k == codes else n
+    if group_type == 2:
+        return [x[0].new_empty((len(group_list), x[0].shape[0], n), dtype=dtype)]
+    if split_item in (2, 3):
+        rows = sum(math.prod(one.shape[:-1]) for one in x)
+        return [x[0].new_empty((rows, n), dtype=dtype)]
+    if group_list is not None:
+        raise ParamError("Without the elements of group_list a fake knows no rows of a group.")
+    return [one.new_empty((*one.shape[:-1], n), dtype=dtype) for one in x]
 
 
 def dual_level_quant_matmul(

@@ -137,6 +137,15 @@ _SCHEMAS = """
 
     npu_convert_weight_to_int4pack(Tensor weight, int inner_k_tiles=0) -> Tensor
 
+    npu_grouped_matmul(Tensor[] x, Tensor[] weight, *, Tensor[]? bias=None, Tensor[]? scale=None,
+        Tensor[]? offset=None, Tensor[]? antiquant_scale=None, Tensor[]? antiquant_offset=None,
+        Tensor[]? per_token_scale=None, Tensor? group_list=None, Tensor[]? activation_input=None,
+        Tensor[]? activation_quant_scale=None, Tensor[]? activation_quant_offset=None,
+        int? split_item=0, int? group_type=None, int? group_list_type=0, int? act_type=0,
+        int[]? tuning_config=None, int? output_dtype=None, int? x_dtype=None,
+        int? weight_dtype=None, int? scale_dtype=None, int? per_token_scale_dtype=None)
+        -> Tensor[]
+
     npu_weight_quant_batchmatmul(Tensor x, Tensor weight, Tensor antiquant_scale,
         Tensor? antiquant_offset=None, Tensor? quant_scale=None, Tensor? quant_offset=None,
         Tensor? bias=None, int antiquant_group_size=0, int inner_precise=0,

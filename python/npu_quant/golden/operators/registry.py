@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, overload
 
+import numpy as np
+
 from ... import _core, ops
 from ..._face import either
 from ..._kinds import told
@@ -223,6 +225,9 @@ def model_of(op: str | Callable[..., Any], inputs: Any, numerics: str | None = N
     """
     operator = operator_of(op)
     given = {key: _as_taken(value, key) for key, value in inputs_of(op, inputs).items()}
+    for name, parameter in parameters_of(operator.function).items():
+        if "Arrays" in str(parameter.annotation) and isinstance(given.get(name), np.ndarray):
+            given[name] = [given[name]]  # a list of one array
     return operator.model(operator, arguments_of(operator.function, given), numerics)
 
 
