@@ -106,6 +106,10 @@ def weighed(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     rng = np.random.default_rng(13)
     x, source = numbers(dtype, 120), rng.permutation(120).astype(np.int32)
     weights, experts = F32(rng.uniform(0.2, 1, (24, 5))), rng.integers(0, 9, (24, 5), np.int32)
+    routed = {"x": x[:24], "expert_idx": experts, "expert_num": 7, "quant_mode": 1}
+    yield "npu_moe_init_routing_v2", routed | {"scale": F32(rng.uniform(0.5, 2, (7, 200)))}
+    one = {"scale": weights[0, :1], "offset": weights[1, :1], "quant_mode": 0}
+    yield "npu_moe_init_routing_v2", routed | one
     call = {"permuted_tokens": x, "sorted_indices": source + 5, "probs": weights}
     yield "npu_moe_token_unpermute", call
     yield "npu_moe_token_unpermute", call | {"probs": None}
@@ -114,7 +118,7 @@ def weighed(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     sums |= {"expanded_src_to_dst_row": source - 1, "export_for_source_row": experts}
     yield "npu_moe_finalize_routing", sums
     own = {"expanded_permuted_rows": x, "expanded_src_to_dst_row": source, "drop_pad_mode": 2}
-    yield "npu_moe_finalize_routing", sums | own | {"skip1": None, "skip2": None, "bias": None}
+    yield "npu_moe_finalize_routing", sums | own | dict.fromkeys(["skip1", "skip2", "bias"])
 
 
 def grouped(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -366,19 +370,9 @@ def calls(dtype: Any) -> dict[str, list[dict[str, Any]]]:
     """Return the inputs of each operator's calls."""
     found: dict[str, list[dict[str, Any]]] = {}
     for kind in (
-        given,
-        scattered,
-        weighed,
-        grouped,
-        normed,
-        formatted,
-        gated,
-        variant_products.of_codes,
-        multiplied,
-        in_blocks,
-        in_other_blocks,
-        in_block_rows,
-        in_words,
+        *(given, scattered, weighed, grouped, normed, formatted, gated),
+        *(variant_products.of_codes, multiplied),
+        *(in_blocks, in_other_blocks, in_block_rows, in_words),
     ):
         for op, inputs in kind(dtype):
             found.setdefault(op, []).append(inputs)

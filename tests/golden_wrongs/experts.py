@@ -1,4 +1,4 @@
-"""Formulas of npu_moe_token_unpermute and npu_moe_finalize_routing: sums of weighed rows."""
+"""Formulas of the operators of experts: codes of rows that are moved, sums of weighed ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import DTYPES, F32, Outputs, Wrong, to
+from . import DTYPES, F32, Outputs, Wrong, away, codes, f16, to
 from .given import rounded_fma
 
 Made = tuple[dict[str, Any], Outputs]
@@ -25,6 +25,53 @@ ADDED: dict[str, Callable[..., Any]] = {
 }
 # What else npu_moe_finalize_routing may leave out.
 LEFT_OUT = ["bias ignored", "skips ignored", "rows that are not there left out"]
+
+
+def cut(q: Any) -> Any:
+    near = q.astype(np.float16)
+    is_beyond = np.abs(near.astype(float)) > np.abs(q)
+    return np.where(is_beyond, np.nextafter(near, np.float16(0)), near).astype(F32)
+
+
+# Of rows and their factors: what is rounded to codes, and how.
+ROUTED: dict[str, tuple[Callable[..., Any], Callable[[Any], Any]]] = {
+    "reference": (lambda x, f, s: x * f / s, np.rint),
+    "x * (1/scale)": (lambda x, f, s: x * f * (1 / s), np.rint),
+    "half away": (lambda x, f, s: x * f / s, away),
+    "half up": (lambda x, f, s: x * f / s, lambda q: np.floor(q + 0.5)),
+    "ascend910b": (lambda x, f, s: cut(x * f / s), away),
+    "quotient cut to fp16": (lambda x, f, s: cut(x * f / s), np.rint),
+    "x divided": (lambda x, f, s: x / s, np.rint),
+    "truncation": (lambda x, f, s: x * f / s, np.trunc),
+}
+# The same of a scale and an offset.
+STATIC: dict[str, Callable[..., Any]] = {
+    "reference": lambda x, s, o: x * s + o,
+    "fp16 product and sum": lambda x, s, o: f16(f16(f16(x) * f16(s)) + f16(o)),
+    "offset ignored": lambda x, s, o: x * s,
+}
+
+
+def routed(name: str, dtype: Any, is_static: bool) -> Made:
+    """Each token goes to two of three experts."""
+    rng = np.random.default_rng(20240607)
+    x = (rng.standard_normal((150, 64)) * 40).astype(dtype)
+    experts = rng.integers(0, 3, (150, 2)).astype(np.int32)
+    order = np.argsort(experts.ravel(), kind="stable")
+    places = np.empty(300, np.int32)
+    places[order] = np.arange(300)
+    rows, inputs = x[order // 2].astype(F32), {"x": x, "expert_idx": experts, "expert_num": 3}
+    others = places, np.zeros(3, np.int64)
+    if is_static:
+        scale, offset = F32([0.37]), F32([1.3])
+        y = codes(STATIC[name](rows, scale, offset))
+        given = {"scale": scale, "offset": offset, "quant_mode": 0}
+        return inputs | given, (y, *others, np.zeros(300, F32))
+    factors = F32(rng.uniform(0.5, 2, (3, 64)))
+    own, (quotient, rounding) = factors[experts.ravel()[order]], ROUTED[name]
+    s = np.abs(rows * own).max(axis=1) / F32(127)
+    y = codes(quotient(rows, own, s[:, None]), rounding)
+    return inputs | {"scale": factors, "quant_mode": 1}, (y, *others, s)
 
 
 def terms_of(name: str) -> list[int]:
@@ -72,8 +119,20 @@ def finalized(name: str, dtype: Any) -> Made:
     return inputs | {"export_for_source_row": experts, "drop_pad_mode": 3}, (t.astype(dtype),)
 
 
+def of_routing() -> Iterator[Wrong]:
+    """Return rows of npu_moe_init_routing_v2."""
+    for is_static, table in ((False, ROUTED), (True, STATIC)):
+        for i, name in enumerate(table):
+            for dtype in DTYPES:
+                is_benign = i < (1 if is_static else 5)
+                make = partial(routed, name, dtype, is_static)
+                words = f"{np.dtype(dtype).name}-{'static' if is_static else 'dynamic'}"
+                yield Wrong("npu_moe_init_routing_v2", name, is_benign, make, words, not is_benign)
+
+
 def wrongs() -> Iterator[Wrong]:
     """Return a row per formula and dtype."""
+    yield from of_routing()
     for op, make, names in (
         ("npu_moe_token_unpermute", unpermuted, list(ADDED)),
         ("npu_moe_finalize_routing", finalized, [*ADDED, *LEFT_OUT]),

@@ -90,6 +90,17 @@ OPERATORS = {
             _BRANCHES,
         ),
         (
+            ops.npu_moe_init_routing_v2,
+            "moe_init_routing_v2.InitRouting",
+            "x expert_idx",
+            {
+                "expanded_x": "codes",
+                "expanded_row_idx": "values",
+                "expert_tokens_count_or_cumsum": "values",
+                "expanded_scale": "scale",
+            },
+        ),
+        (
             ops.npu_moe_token_unpermute,
             "weighed_rows.TokenUnpermute",
             "permuted_tokens sorted_indices",
