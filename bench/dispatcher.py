@@ -31,7 +31,6 @@ def _arguments(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
     cache, at = torch.zeros(1, 1, 16, dtype=torch.int8), torch.tensor([0])
     scatter = (cache, at, rows[None], ones)
     mx, mxscale = npu_quant.npu_dynamic_mx_quant(rows, dst_type="float8_e4m3fn")
-    floats4, powers = npu_quant.npu_dynamic_mx_quant(rows)
     return {
         "npu_dynamic_quant": (x,),
         "npu_dynamic_quant_asymmetric": (x,),
@@ -60,13 +59,22 @@ def _arguments(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
         "npu_swiglu_quant": (x,),
         "npu_dequant_swiglu_quant": (rows,),
         "npu_dequant_bias": (sums, ones, ones[:1], ones),
-        "npu_dual_level_quant_matmul": (*[floats4] * 2, *[x[:, :1]] * 2, *[powers] * 2),
-        "npu_quant_matmul": (codes, codes.T, ones[:1]),
         "npu_dtype_cast": (x, 257),
         "npu_trans_quant_param": (ones,),
         "npu_convert_weight_to_int4pack": (sums,),
+    }
+
+
+def _products(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
+    """Return the same of the operators that multiply matrices."""
+    x, rows = torch.ones(1, 16), torch.ones(1, 16).half()
+    codes, scale = npu_quant.npu_dynamic_quant(x)
+    floats, powers = npu_quant.npu_dynamic_mx_quant(rows)
+    return {
+        "npu_quant_matmul": (codes, codes.T, scale),
         "npu_grouped_matmul": ([rows], [rows.T]),
         "npu_weight_quant_batchmatmul": (rows, codes.T, rows[0, :1]),
+        "npu_dual_level_quant_matmul": (*[floats] * 2, *[x[:, :1]] * 2, *[powers] * 2),
     }
 
 
@@ -93,7 +101,7 @@ def measured(bench: Bench) -> Iterator[Call]:
 
     library.register()
     bench.set_threads(1)
-    arguments = _arguments(bench.torch) | _of_experts(bench.torch)
+    arguments = _arguments(bench.torch) | _products(bench.torch) | _of_experts(bench.torch)
     for name in operators.OPERATORS:
         positional = {f"a{i}": a for i, a in enumerate(arguments[name])}
         code = f"call({', '.join([*positional, *_NAMED.get(name, [])])})"

@@ -20,10 +20,10 @@
 #include "ops/group_quant.h"
 #include "ops/grouped_dynamic_block_quant.h"
 #include "ops/grouped_dynamic_mx_quant.h"
-#include "ops/quant_matmul.h"
 #include "ops/moe_finalize_routing.h"
 #include "ops/moe_init_routing_v2.h"
 #include "ops/moe_token.h"
+#include "ops/quant_matmul.h"
 #include "ops/quant_scatter.h"
 #include "ops/quantize.h"
 #include "ops/rms_norm.h"
@@ -146,6 +146,17 @@ void bind_fake_quantize(py::module_& module) {
   }>(module, Gives::one);
 }
 
+// Of matrices, and of the rows that experts multiply.
+void bind_products(py::module_& module) {
+  define_op<&made<DualLevelQuantMatmul>>(module, Gives::one);
+  define_op<&made<QuantMatmul>>(module, Gives::one);
+  define_op<&made<WeightQuantBatchmatmul>>(module, Gives::one);
+  define_op<&made<MoeInitRoutingV2>>(module, Gives::several);
+  define_op<&made<MoeTokenPermute>>(module, Gives::several);
+  define_op<&made<MoeTokenUnpermute>>(module, Gives::one);
+  define_op<&made<MoeFinalizeRouting>>(module, Gives::one);
+}
+
 }  // namespace
 
 void bind_ops(py::module_& module) {
@@ -173,9 +184,6 @@ void bind_ops(py::module_& module) {
   define_op<&made<AntiQuant>>(module, Gives::one);
   define_op<&made<AntiMxQuant>>(module, Gives::one);
   define_op<&made<DequantBias>>(module, Gives::one);
-  define_op<&made<DualLevelQuantMatmul>>(module, Gives::one);
-  define_op<&made<QuantMatmul>>(module, Gives::one);
-  define_op<&made<WeightQuantBatchmatmul>>(module, Gives::one);
   define_op<&made<DtypeCast>>(module, Gives::one);
   define_op<&made<TransQuantParam>>(module, Gives::one);
   define_op<&made<ConvertWeightToInt4pack>>(module, Gives::one);
@@ -183,10 +191,7 @@ void bind_ops(py::module_& module) {
   define_op<&made<SwigluGroupQuant>>(module, Gives::several);
   define_op<&made<SwigluQuant>>(module, Gives::several);
   define_op<&made<DequantSwigluQuant>>(module, Gives::several);
-  define_op<&made<MoeInitRoutingV2>>(module, Gives::several);
-  define_op<&made<MoeTokenPermute>>(module, Gives::several);
-  define_op<&made<MoeTokenUnpermute>>(module, Gives::one);
-  define_op<&made<MoeFinalizeRouting>>(module, Gives::one);
+  bind_products(module);
   bind_fake_quantize(module);
   define_sums<Compare>(module);
   define_sums<WeightError>(module);
