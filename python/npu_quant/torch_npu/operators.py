@@ -126,6 +126,7 @@ _SCHEMAS = """
     npu_dual_level_quant_matmul(Tensor x1, Tensor x2, Tensor x1_level0_scale,
         Tensor x2_level0_scale, Tensor x1_level1_scale, Tensor x2_level1_scale, *,
         Tensor? bias=None, int output_dtype=15) -> Tensor
+
     npu_quant_matmul(Tensor x1, Tensor x2, Tensor scale, *, Tensor? offset=None,
         Tensor? pertoken_scale=None, Tensor? bias=None, int? output_dtype=None,
         int? x1_dtype=None, int? x2_dtype=None, int? pertoken_scale_dtype=None,
