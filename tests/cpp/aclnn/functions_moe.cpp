@@ -58,51 +58,61 @@ std::vector<Function> token() {
        of(aclnnMoeTokenUnpermuteGetWorkspaceSize),
        aclnnMoeTokenUnpermute,
        {{"permutedTokens", {ACL_FLOAT16, {3, 2}, {1, 2, 3, 4, 5, 6}}},
-        {"sortedIndices", {ACL_INT32, {4}, {2, 0, 1, 9}}},
-        {"probsOptional", {ACL_FLOAT, {2, 2}, {0.5f, 0.25f, 1, 2}}, kOptional},
+        {"sortedIndices", {ACL_INT32, {2}, {2, 0}}},
+        {"probsOptional", {ACL_FLOAT, {2, 1}, {0.5f, 2}}, kOptional},
         {"paddedMode", false},
         {"restoreShapeOptional", kNoArray},
-        {"out", {ACL_FLOAT16, {2, 2}, {2.75f, 3.5f, 3, 4}}}},
+        {"out", {ACL_FLOAT16, {2, 2}, {2.5f, 3, 2, 4}}}},
        kTiling,
        kTiling}};
 }
 
+const char kFinalize[] = "aclnnMoeFinalizeRouting";
+
 // Token 0 has rows 0 and 3, token 1 rows 2 and 1.
-std::vector<Function> finalize() {
-  const Given rows{ACL_FLOAT16, {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}},
-      skip{ACL_FLOAT16, {2, 2}, {10, 20, 30, 40}}, bias{ACL_FLOAT16, {2, 2}, {0.5f, 0, 0, 1}},
-      scales{ACL_FLOAT16, {2, 2}, {1, 0.5f, 2, 1}}, source{ACL_INT32, {4}, {0, 2, 3, 1}},
-      experts{ACL_INT32, {2, 2}, {0, 1, 1, 1}};
-  const Parameters out{{"out", {ACL_FLOAT16, {2, 2}, {25, 46.5f, 73, 99}}}};
-  const char* const family = "aclnnMoeFinalizeRouting";
-  return {{family, 1, of(aclnnMoeFinalizeRoutingGetWorkspaceSize), aclnnMoeFinalizeRouting,
-           Parameters{{"expandedX", rows},
-                      {"x1", skip},
-                      {"x2Optional", skip, kOptional},
-                      {"bias", bias},
-                      {"scales", scales},
-                      {"expandedRowIdx", source},
-                      {"expandedExpertIdx", experts}} +
-               out},
-          {family, 2, of(aclnnMoeFinalizeRoutingV2GetWorkspaceSize), aclnnMoeFinalizeRoutingV2,
-           Parameters{{"expandedX", rows},
-                      {"expandedRowIdx", source},
-                      {"x1Optional", skip, kOptional},
-                      {"x2Optional", skip, kOptional},
-                      {"biasOptional", bias, kOptional},
-                      {"scalesOptional", scales, kOptional},
-                      {"expertIdxOptional", experts, kOptional},
-                      {"dropPadMode", 0}} +
-               out,
-           kTiling, kTiling}};
+Function finalize() {
+  const Given skip{ACL_FLOAT16, {2, 2}, {10, 20, 30, 40}};
+  return {kFinalize,
+          1,
+          of(aclnnMoeFinalizeRoutingGetWorkspaceSize),
+          aclnnMoeFinalizeRouting,
+          {{"expandedX", {ACL_FLOAT16, {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}}},
+           {"x1", skip},
+           {"x2Optional", skip, kOptional},
+           {"bias", {ACL_FLOAT16, {2, 2}, {0.5f, 0, 0, 1}}},
+           {"scales", {ACL_FLOAT16, {2, 2}, {1, 0.5f, 2, 1}}},
+           {"expandedRowIdx", {ACL_INT32, {4}, {0, 2, 3, 1}}},
+           {"expandedExpertIdx", {ACL_INT32, {2, 2}, {0, 1, 1, 1}}},
+           {"out", {ACL_FLOAT16, {2, 2}, {25, 46.5f, 73, 99}}}}};
+}
+
+// One row each, so that K is 1 with and without scales.
+Function finalize_v2() {
+  const Given skip{ACL_FLOAT16, {2, 2}, {10, 20, 30, 40}};
+  return {kFinalize,
+          2,
+          of(aclnnMoeFinalizeRoutingV2GetWorkspaceSize),
+          aclnnMoeFinalizeRoutingV2,
+          {{"expandedX", {ACL_FLOAT16, {2, 2}, {1, 2, 3, 4}}},
+           {"expandedRowIdx", {ACL_INT32, {2}, {1, 0}}},
+           {"x1Optional", skip, kOptional},
+           {"x2Optional", skip, kOptional},
+           {"biasOptional", kNull, kOptional},
+           {"scalesOptional", {ACL_FLOAT16, {2, 1}, {0.5f, 2}}, kOptional},
+           {"expertIdxOptional", {ACL_INT32, {2, 1}, {0, 1}}, kOptional},
+           {"dropPadMode", 0},
+           {"out", {ACL_FLOAT16, {2, 2}, {21.5f, 42, 62, 84}}}},
+          kTiling,
+          kTiling};
 }
 
 }  // namespace
 
 std::vector<Function> rows_of_experts() {
-  std::vector<Function> all;
-  for (const auto& family : {init_routing(), token(), finalize()})
-    all.insert(all.end(), family.begin(), family.end());
+  std::vector<Function> all = init_routing();
+  for (const Function& function : token()) all.push_back(function);
+  all.push_back(finalize());
+  all.push_back(finalize_v2());
   return all;
 }
 

@@ -84,6 +84,10 @@ const Vector kInitVectors[] = {
       {"expandedScaleOut", {ACL_UINT8, {4, 1, 2}, {1, 2, 3, 4, 1, 2, 3, 4}}}}},
 };
 
+const Given kRows{ACL_FLOAT16, {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}},
+    kBiases{ACL_FLOAT16, {2, 2}, {0.5f, 0, 0, 1}}, kScales{ACL_FLOAT16, {2, 2}, {1, 0.5f, 2, 1}},
+    kExperts{ACL_INT32, {2, 2}, {0, 1, 1, 1}};
+
 const Vector kMoeVectors[] = {
     {kPermute, {{"numOutTokens", 0}, {"permuteTokensOut", {ACL_BF16, {4, 1}, {1, 2, 1, 2}}}}},
     {kPermute, {{"numOutTokens", -3}, {"permuteTokensOut", {ACL_BF16, {1, 1}, {1}}}}},
@@ -93,7 +97,13 @@ const Vector kMoeVectors[] = {
       {"permuteTokensOut", {ACL_INT8, {2, 1}, {-8, 7}}},
       {"sortedIndicesOut", int32s({1, 0})}}},
     {kUnpermute,
-     {{"probsOptional", kNull}, {"out", {ACL_FLOAT16, {4, 2}, {5, 6, 1, 2, 3, 4, 0, 0}}}}},
+     {{"sortedIndices", int32s({2, 0, 1, 9})},
+      {"probsOptional", {ACL_FLOAT, {2, 2}, {0.5f, 0.25f, 1, 2}}},
+      {"out", {ACL_FLOAT16, {2, 2}, {2.75f, 3.5f, 3, 4}}}}},
+    {kUnpermute,
+     {{"sortedIndices", int32s({2, 0, 1, 9})},
+      {"probsOptional", kNull},
+      {"out", {ACL_FLOAT16, {4, 2}, {5, 6, 1, 2, 3, 4, 0, 0}}}}},
     {kUnpermute,
      {{"permutedTokens", {ACL_FLOAT, {1, 1}, {3}}},
       {"sortedIndices", {ACL_INT64, {2}, {0, 0}}},
@@ -101,20 +111,27 @@ const Vector kMoeVectors[] = {
       {"out", {ACL_FLOAT, {1, 1}, {1.5f}}}}},
     {kFinal, {{"x2Optional", kNull}, {"out", {ACL_FLOAT16, {2, 2}, {15, 26.5f, 43, 59}}}}},
     {kFinalV2,
-     {{"x1Optional", kNull},
+     {{"expandedX", kRows},
+      {"expandedRowIdx", int32s({0, 2, 3, 1})},
+      {"x1Optional", kNull},
       {"x2Optional", kNull},
-      {"biasOptional", kNull},
+      {"scalesOptional", kScales},
       {"expertIdxOptional", kNull},
       {"dropPadMode", 2},
       {"out", {ACL_FLOAT16, {2, 2}, {3.5f, 5, 17, 20}}}}},
     {kFinalV2,
      {{"expandedX", {ACL_FLOAT16, {2, 1, 2}, {1, 2, 3, 4}}},
-      {"expandedRowIdx", {ACL_INT32, {4}, {0, -1, 1, -1}}},
+      {"expandedRowIdx", int32s({0, -1, 1, -1})},
+      {"biasOptional", kBiases},
+      {"scalesOptional", kScales},
+      {"expertIdxOptional", kExperts},
       {"dropPadMode", 3},
       {"out", {ACL_FLOAT16, {2, 2}, {21.5f, 42.5f, 66, 91}}}}},
     {kFinalV2,
-     {{"scalesOptional", kNull},
-      {"expandedRowIdx", {ACL_INT32, {2}, {3, 0}}},
+     {{"expandedX", kRows},
+      {"biasOptional", kBiases},
+      {"scalesOptional", kNull},
+      {"expandedRowIdx", int32s({3, 0})},
       {"expertIdxOptional", {ACL_INT32, {2, 1}, {0, 1}}},
       {"out", {ACL_FLOAT16, {2, 2}, {27.5f, 48, 61, 83}}}}},
 };
@@ -138,7 +155,10 @@ const Refusal kMoeRefusals[] = {
     {kUnpermute, {{"paddedMode", true}}, "paddedMode is True", Kind::attribute},
     {kFinal, {{"x1", {ACL_BF16, {2, 2}}}}, "x1 has dtype ACL_BF16"},
     {kFinal, {{"bias", {ACL_FLOAT16, {2, 3}}}}, "bias has shape (2, 3)", Kind::shape},
-    {kFinalV2, {{"expertIdxOptional", kNull}}, "expertIdxOptional is NULL", Kind::attribute},
+    {kFinalV2,
+     {{"biasOptional", kBiases}, {"expertIdxOptional", kNull}},
+     "expertIdxOptional is NULL",
+     Kind::attribute},
     {kFinalV2, {{"dropPadMode", 4}}, "dropPadMode is 4", Kind::attribute},
 };
 
@@ -152,11 +172,12 @@ TEST_F(Moe, Refusals) { expect_refusals(kMoeRefusals); }
 TEST_F(Moe, IndicesOfNoRowAreRefusedInTheSecondPhase) {
   for (const char* const name : {kFinal, kFinalV2})
     for (const Function& function : functions_of(name)) {
-      const Call call(function, {{"expandedRowIdx", {ACL_INT32, {4}, {0, 1, 2, 4}}}});
+      const bool is_first = name == kFinal;
+      const Call call(function,
+                      {{"expandedRowIdx", is_first ? int32s({0, 1, 2, 4}) : int32s({0, 2})}});
       EXPECT_EQ(run(stream, call.phase2(), call), function.attribute_code);
     }
-  const Call call(functions_of(kUnpermute)[0],
-                  {{"sortedIndices", {ACL_INT32, {4}, {0, 1, 2, -1}}}});
+  const Call call(functions_of(kUnpermute)[0], {{"sortedIndices", int32s({0, -1})}});
   EXPECT_EQ(run(stream, call.phase2(), call), 561002);
 }
 
