@@ -31,7 +31,6 @@ def _arguments(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
     cache, at = torch.zeros(1, 1, 16, dtype=torch.int8), torch.tensor([0])
     scatter = (cache, at, rows[None], ones)
     mx, mxscale = npu_quant.npu_dynamic_mx_quant(rows, dst_type="float8_e4m3fn")
-    floats4, powers = npu_quant.npu_dynamic_mx_quant(rows)
     return {
         "npu_dynamic_quant": (x,),
         "npu_dynamic_quant_asymmetric": (x,),
@@ -58,12 +57,22 @@ def _arguments(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
         "npu_swiglu_quant": (x,),
         "npu_dequant_swiglu_quant": (rows,),
         "npu_dequant_bias": (sums, ones, ones[:1], ones),
-        "npu_dual_level_quant_matmul": (*[floats4] * 2, *[x[:, :1]] * 2, *[powers] * 2),
-        "npu_quant_matmul": (codes, codes.T, ones[:1]),
         "npu_dtype_cast": (x, 257),
         "npu_trans_quant_param": (ones,),
         "npu_convert_weight_to_int4pack": (sums,),
-        "npu_weight_quant_batchmatmul": (rows, codes.T, rows[0, :1]),
+    } | _of_products(torch, x)
+
+
+def _of_products(torch: ModuleType, x: Any) -> dict[str, tuple[Any, ...]]:
+    """Return those of products of matrices, of one row."""
+    codes, scale = npu_quant.npu_dynamic_quant(x)
+    floats4, powers = npu_quant.npu_dynamic_mx_quant(x.half())
+    experts = (codes[:, :8], codes.view(1, 8, 2), torch.tensor([1]), torch.ones(1, 2), scale)
+    return {
+        "npu_dual_level_quant_matmul": (*[floats4] * 2, *[x[:, :1]] * 2, *[powers] * 2),
+        "npu_grouped_matmul_swiglu_quant": experts,
+        "npu_quant_matmul": (codes, codes.T, scale),
+        "npu_weight_quant_batchmatmul": (x.half(), codes.T, scale.half()),
     }
 
 

@@ -77,6 +77,7 @@ PROTOTYPES = {
     "aclnnSwiGluQuantV2": "TTTTbsiiTT",
     "aclnnDequantSwigluQuant": "TTTTTTTbsTT",
     "aclnnDequantSwigluQuantV2": "TTTTTTTbsisiidddTT",
+    "aclnnGroupedMatmulSwigluQuant": "TTTTTTTTTT",
 }
 
 

@@ -20,6 +20,7 @@ OPERATORS = """
     ascend_anti_quant group_quant dequant_bias anti_mx_quant trans_quant_param_v2 trans_quant_param_v3
     convert_weight_to_int4_pack quant_scatter quant_scatter_v2 swi_glu swi_glu_quant swi_glu_quant_v2
     dequant_swiglu_quant dequant_swiglu_quant_v2 weight_quant_batch_matmul_v2 weight_quant_batch_matmul_v3
+    grouped_matmul_swiglu_quant
 """
 HEADERS = ["acl/acl.h", "acl/acl_base.h", "acl/acl_rt.h", "aclnn/acl_meta.h", "aclnn/aclnn_base.h"]
 HEADERS += ["aclnnop/aclnn_util.h", "opdev/op_errno.h"]
@@ -293,6 +294,7 @@ FIRST_PHASES = """
     SwiGluQuantV2(T, T, T, T, bool, char*, int64_t, int64_t, T, T)
     DequantSwigluQuant(T, T, T, T, T, T, T, bool, char*, T, T)
     DequantSwigluQuantV2(T, T, T, T, T, T, T, bool, char*, int64_t, char*, int64_t, int64_t, double, double, double, T, T)
+    GroupedMatmulSwigluQuant(T, T, T, T, T, T, T, O, O, O)
 """
 
 

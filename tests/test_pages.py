@@ -102,6 +102,8 @@ SIGNATURES = {
         "x1_dtype=None, x2_dtype=None, pertoken_scale_dtype=None, scale_dtype=None, "
         "group_sizes=None, y_scale=None)"
     ),
+    "npu_grouped_matmul_swiglu_quant": "(x, weight, group_list, weight_scale, x_scale, *, bias=None, "
+    "offset=None)",
     "npu_dequant_bias": "(x, weight_scale, activation_scale, bias, *, output_dtype=None)",
     "npu_dual_level_quant_matmul": "(x1, x2, x1_level0_scale, x2_level0_scale, x1_level1_scale, "
     "x2_level1_scale, *, bias=None, output_dtype=15)",

@@ -343,6 +343,7 @@ def calls(dtype: Any) -> dict[str, list[dict[str, Any]]]:
         gated,
         variant_products.of_codes,
         multiplied,
+        variant_products.by_experts,
         in_blocks,
         in_other_blocks,
         in_words,

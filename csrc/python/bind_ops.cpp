@@ -20,6 +20,7 @@
 #include "ops/grouped_dynamic_block_quant.h"
 #include "ops/grouped_dynamic_mx_quant.h"
 #include "ops/quant_matmul.h"
+#include "ops/grouped_matmul_swiglu_quant.h"
 #include "ops/quant_scatter.h"
 #include "ops/quantize.h"
 #include "ops/rms_norm.h"
@@ -176,6 +177,7 @@ void bind_ops(py::module_& module) {
   define_op<&made<Swiglu>>(module, Gives::one);
   define_op<&made<SwigluQuant>>(module, Gives::several);
   define_op<&made<DequantSwigluQuant>>(module, Gives::several);
+  define_op<&made<GroupedMatmulSwigluQuant>>(module, Gives::several);
   bind_fake_quantize(module);
   define_sums<Compare>(module);
   define_sums<WeightError>(module);

@@ -445,6 +445,19 @@ def npu_dequant_swiglu_quant(
     numerics: object,
     /,
 ) -> _Result: ...
+def npu_grouped_matmul_swiglu_quant(
+    result_type: type[_Result],
+    x: object,
+    weight: object,
+    group_list: object,
+    weight_scale: object,
+    x_scale: object,
+    bias: object,
+    offset: object,
+    out: object,
+    numerics: object,
+    /,
+) -> _Result: ...
 def fake_quantize_per_tensor_affine(
     self: object,
     scale: object,

@@ -38,6 +38,7 @@ class Wrong(NamedTuple):
 def every() -> Iterator[Wrong]:
     """Return those of all operators."""
     from . import (
+        experts,
         fake,
         given,
         glu,
@@ -61,6 +62,7 @@ def every() -> Iterator[Wrong]:
         norm_siblings,
         norm_values,
         products,
+        experts,
         scatter,
         words,
     ):

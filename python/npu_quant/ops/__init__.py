@@ -51,6 +51,7 @@ from .fake_quantize_per_tensor import (
 from .group_quant import npu_group_quant
 from .grouped_dynamic_block_quant import npu_grouped_dynamic_block_quant
 from .grouped_dynamic_mx_quant import npu_grouped_dynamic_mx_quant
+from .grouped_matmul_swiglu_quant import npu_grouped_matmul_swiglu_quant
 from .quant_matmul import npu_quant_matmul
 from .quant_scatter import npu_quant_scatter, npu_quant_scatter_
 from .quantize import npu_quantize
@@ -92,6 +93,7 @@ __all__ = [
     "npu_group_quant",
     "npu_grouped_dynamic_block_quant",
     "npu_grouped_dynamic_mx_quant",
+    "npu_grouped_matmul_swiglu_quant",
     "npu_quant_matmul",
     "npu_quant_scatter",
     "npu_quant_scatter_",

@@ -311,6 +311,14 @@ def dequant_swiglu_quant(
     return y, _float32(x, tuple(x.shape[:-1]))
 
 
+def grouped_matmul_swiglu_quant(
+    x: Tensor, weight: Tensor, group_list: Tensor, weight_scale: Tensor, *more: Any, **others: Any
+) -> tuple[Tensor, ...]:
+    """Codes of a half of the columns, a scale for each row, and a zero."""
+    rows = x.shape[0]
+    return x.new_empty((rows, weight_scale.shape[-1] // 2)), _float32(x, (rows,)), _float32(x, ())
+
+
 def dtype_cast(self: Tensor, dtype: int, input_dtype: int | None = None) -> Tensor:
     """The numbers in another format."""
     return _codes(self, dtype, 1 if input_dtype is None else _per_element(_row(input_dtype)))

@@ -96,6 +96,10 @@ _SCHEMAS = """
         int swiglu_mode=0, float clamp_limit=7.0, float glu_alpha=1.702, float glu_bias=1.0)
         -> (Tensor, Tensor)
 
+    npu_grouped_matmul_swiglu_quant(Tensor x, Tensor weight, Tensor group_list,
+        Tensor weight_scale, Tensor x_scale, *, Tensor? bias=None, Tensor? offset=None)
+        -> (Tensor, Tensor, Tensor)
+
     npu_dequant_bias(Tensor x, Tensor weight_scale, Tensor? activation_scale, Tensor? bias, *,
         ScalarType? output_dtype=None) -> Tensor
 

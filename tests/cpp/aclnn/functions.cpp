@@ -291,7 +291,7 @@ const std::vector<Function>& all_functions() {
          {fake_quant(), dynamic_quant(), dynamic_block_quant(), dynamic_mx_quant(),
           dynamic_mx_quant_with_dual_axis(), add_rms_norm(), add_rms_norm_quant(), ascend_quant(),
           group_quant(), to_numbers(), in_words(), quant_scatter(), gated_linear_units(),
-          weight_quant_products()})
+          weight_quant_products(), products_by_experts()})
       functions->insert(functions->end(), family.begin(), family.end());
     return functions;
   }();

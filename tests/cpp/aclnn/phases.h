@@ -49,5 +49,6 @@ inline Parameters operator+(const Parameters& first, const Parameters& then) {
 // The functions of one file each.
 std::vector<Function> gated_linear_units();
 std::vector<Function> weight_quant_products();
+std::vector<Function> products_by_experts();
 
 }  // namespace npu_quant::testing
