@@ -67,10 +67,11 @@ def _of_products(torch: ModuleType, x: Any) -> dict[str, tuple[Any, ...]]:
     """Return those of products of matrices, of one row."""
     codes, scale = npu_quant.npu_dynamic_quant(x)
     floats4, powers = npu_quant.npu_dynamic_mx_quant(x.half())
-    experts = (codes[:, :8], codes.view(1, 8, 2), torch.tensor([1]), torch.ones(1, 2), scale)
+    x8, weight, ends, of_columns = codes[:, :8], codes.view(1, 8, 2), torch.tensor([1]), x[:, :2]
     return {
         "npu_dual_level_quant_matmul": (*[floats4] * 2, *[x[:, :1]] * 2, *[powers] * 2),
-        "npu_grouped_matmul_swiglu_quant": experts,
+        "npu_grouped_matmul_swiglu_quant": (x8, weight, ends, of_columns, scale),
+        "npu_grouped_matmul_swiglu_quant_v2": (x8, [weight], [of_columns], scale, ends),
         "npu_quant_matmul": (codes, codes.T, scale),
         "npu_weight_quant_batchmatmul": (x.half(), codes.T, scale.half()),
     }
@@ -92,7 +93,9 @@ def measured(bench: Bench) -> Iterator[Call]:
         through = statement(code, {"call": getattr(bench.torch.ops.npu, name)} | positional)
         samples = measure([Candidate("call", through), Candidate("other", direct)], bench.plan)
         times = (samples.seconds("call"), samples.seconds("other"))
-        dtype = str(arguments[name][0].dtype).removeprefix("torch.")
+        first = arguments[name][0]
+        tensor = first[0] if isinstance(first, list) else first
+        dtype = str(tensor.dtype).removeprefix("torch.")
         label = partial(Call, KIND, DIRECT, name, dtype, "1x16", "tensors")
         yield label(*times, samples.ratio("call", "other"))
 

@@ -68,16 +68,17 @@ def test_reference(case: Case, kind: Arguments, some: slice, rng: np.random.Gene
     settings = [*small_ones(case), *empty_ones(case)]
     for setting in settings[some] or settings[:1]:
         a = case.tried(rng, setting, **kind)[-1]
-        outputs, model = case.run(a), model_of(op, a)
+        outputs, given = case.run(a), case.given(a)
+        model = model_of(op, given)
         assert len(model.outputs) == len(model.kinds) == len(model.golden()) == len(outputs)
         assert set(operator_of(op).arrays) <= {n for n in a if isinstance(a[n], np.ndarray)}
-        found = explain(outputs, op, a)
+        found = explain(outputs, op, given)
         assert found.matches[0].name == found.ranked[0].name == "reference"
         assert found.ranked[0].total == 0
         assert all(sum(r.left.values()) == r.total for r in found.ranked)
         assert "reference" in str(found)
         copies = tuple(output.copy() for output in outputs)
-        comparison = compare(copies, op=op, inputs=a)
+        comparison = compare(copies, op=op, inputs=given)
         assert (comparison.rung, len(comparison.outputs)) == ("identical", len(outputs))
         assert "identical" in str(comparison)
 

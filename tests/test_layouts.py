@@ -109,7 +109,7 @@ def test_an_earlier_result_serves_as_out(
 @every_case
 def test_results_have_their_names(case: Case, rng: np.random.Generator) -> None:
     kind = next(iter(case.kinds.values()))
-    result = case.operator(**case.tried(rng, case.outs[0], **kind)[0])
+    result = case.operator(**case.given(case.tried(rng, case.outs[0], **kind)[0]))
     assert getattr(result, "_fields", ()) == case.fields
     assert all(getattr(result, name) is result[i] for i, name in enumerate(case.fields))
 

@@ -47,7 +47,7 @@ def test_an_operator_refuses_a_profile_it_lacks(case: Case, kind: Arguments) -> 
     case.run(given)
     if name in ops.__all__:
         with pytest.raises(ParamError, match=REFUSAL):
-            case.operator(**given, numerics=PROFILE)
+            case.operator(**case.given(given), numerics=PROFILE)
 
 
 @pytest.mark.parametrize(

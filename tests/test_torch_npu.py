@@ -75,7 +75,7 @@ def split(case: Case, a: Arguments) -> tuple[list[Any], Any]:
     rest = {name: value for name, value in a.items() if name not in names}
 
     def call(*given: Any) -> Any:
-        return operator(**dict(zip(names, given, strict=True)), **rest)
+        return operator(**case.given(dict(zip(names, given, strict=True)) | rest))
 
     return [a[name] for name in names], call
 
@@ -111,10 +111,12 @@ def test_bits_and_fakes(case: Case, rng: np.random.Generator, ops: Any) -> None:
         for setting in (s for s in [*case.outs, *case.layouts] if np.prod(s[0]) < 20_000):
             for plain in case.tried(rng, setting, **kind):
                 a = as_schema(case, plain)
-                expected = tuple(map(array_of, as_tuple(case.operator(**a))))
-                results = as_tuple(operator(**a))
+                expected = tuple(map(array_of, as_tuple(case.operator(**case.given(a)))))
+                results = as_tuple(operator(**case.given(a)))
                 check_tensors(results, case, expected)
-                for fake, real in zip(as_tuple(operator(**moved(a, "meta"))), results, strict=True):
+                for fake, real in zip(
+                    as_tuple(operator(**case.given(moved(a, "meta")))), results, strict=True
+                ):
                     alike(fake, real)
 
 
@@ -126,9 +128,9 @@ def test_turned_memory(case: Case, rng: np.random.Generator, ops: Any) -> None:
     laid_out = {n: turned(v) if isinstance(v, np.ndarray) else v for n, v in plain.items()}
     a = as_schema(case, laid_out)
     operator = getattr(ops, case.operator.__name__)
-    results = as_tuple(operator(**a))
-    check_tensors(results, case, as_tuple(case.operator(**plain)))
-    for fake, real in zip(as_tuple(operator(**moved(a, "meta"))), results, strict=True):
+    results = as_tuple(operator(**case.given(a)))
+    check_tensors(results, case, as_tuple(case.operator(**case.given(plain))))
+    for fake, real in zip(as_tuple(operator(**case.given(moved(a, "meta")))), results, strict=True):
         alike(fake, real)
 
 
@@ -139,9 +141,9 @@ def test_fake_tensors(case: Case, rng: np.random.Generator, ops: Any) -> None:
     a = small(case, rng)
     with FakeTensorMode() as mode:
         fakes = {n: mode.from_tensor(v) if hasattr(v, "data_ptr") else v for n, v in a.items()}
-        results = as_tuple(getattr(ops, case.operator.__name__)(**fakes))
+        results = as_tuple(getattr(ops, case.operator.__name__)(**case.given(fakes)))
     for fake, real in zip(
-        results, as_tuple(getattr(ops, case.operator.__name__)(**a)), strict=True
+        results, as_tuple(getattr(ops, case.operator.__name__)(**case.given(a))), strict=True
     ):
         assert isinstance(fake, FakeTensor)
         alike(fake, real)
@@ -158,7 +160,9 @@ def test_opcheck(case: Case, rng: np.random.Generator, ops: Any) -> None:
     tests = ["test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic"]
     if not any("float8" in str(getattr(value, "dtype", "")) for value in a.values()):
         tests.append("test_schema")  # which multiplies inputs: torch cannot, of float8
-    torch.library.opcheck(getattr(ops, case.operator.__name__).default, (), a, test_utils=tests)
+    torch.library.opcheck(
+        getattr(ops, case.operator.__name__).default, (), case.given(a), test_utils=tests
+    )
 
 
 @every_operator
@@ -213,9 +217,9 @@ def test_exported(case: Case, rng: np.random.Generator, ops: Any) -> None:
 def test_what_requires_grad_is_taken(case: Case, rng: np.random.Generator, ops: Any) -> None:
     a = small(case, rng)
     operator = getattr(ops, case.operator.__name__)
-    expected = tuple(map(array_of, as_tuple(operator(**a))))
+    expected = tuple(map(array_of, as_tuple(operator(**case.given(a)))))
     tracked = {n: v.requires_grad_() if is_float(v) else v for n, v in a.items()}
-    results = tuple(result.detach() for result in as_tuple(operator(**tracked)))
+    results = tuple(result.detach() for result in as_tuple(operator(**case.given(tracked))))
     check_tensors(results, case, expected)
 
 

@@ -1,128 +1,10 @@
 #include "ops/grouped_matmul_swiglu_quant.h"
 
-#include <algorithm>
 #include <cstring>
-#include <memory>
-#include <new>
 
-#include "ops/split/glu_rows.h"
-#include "ops/split/product_list.h"
-#include "ops/split/product_matrices.h"
+#include "ops/split/expert_rows.h"
 
 namespace npu_quant {
-namespace {
-
-constexpr int64_t kItem = sizeof(float);
-
-TensorView some_rows(TensorView view, int64_t first, int64_t count) {
-  if (!view.present) return view;
-  view.data += first * view.strides[0];
-  view.shape.dims[0] = count;
-  return view;
-}
-
-// The products of rows with the matrix of their expert, and what these become: some rows at a time.
-class ExpertRows {
- public:
-  ExpertRows(const GroupedMatmulSwigluQuant& op, const CodeMatrix& matrix, const RowGroups& groups)
-      : op_(op), matrix_(matrix), groups_(groups) {}
-
-  Status take_parameters() {
-    const TensorView scales = scales_in_carriers(op_.weight_scale);
-    NPU_QUANT_RETURN_IF_ERROR(weight_scale_.assign(op_.name, scales, scales.shape, scales.strides));
-    NPU_QUANT_RETURN_IF_ERROR(x_scale_.assign(op_.name, op_.x_scale, op_.x_scale.shape.dims[0]));
-    if (!op_.bias.present) return {};
-    return bias_.assign(op_.name, op_.bias, op_.bias.shape, op_.bias.strides);
-  }
-
-  Status run(const TensorView& y, const TensorView& scale) {
-    const int64_t all = op_.x.shape.dims[0], last = groups_.end_of(groups_.count() - 1);
-    const int64_t rows = std::min(last, rows_at_a_time());
-    std::unique_ptr<float[]> memory(
-        new (std::nothrow) float[static_cast<size_t>(std::max<int64_t>(rows * matrix_.n, 1))]);
-    if (memory == nullptr) return out_of_memory(op_.name);
-    TensorView c = contiguous_view(memory.get(), DType::float32, matrix_.n);
-    c.rank = c.shape.rank = 2;
-    c.shape.dims[1] = matrix_.n;
-    c.strides[0] = matrix_.n * kItem;
-    c.strides[1] = kItem;
-    for (int64_t row = 0, count; row < last; row += count) {
-      count = std::min(rows, last - row);
-      c.shape.dims[0] = count;
-      NPU_QUANT_RETURN_IF_ERROR(multiply(row, c));
-      NPU_QUANT_RETURN_IF_ERROR(quantize(GluKernel::Becomes::codes_by_amax, c,
-                                         some_rows(y, row, count), some_rows(scale, row, count)));
-    }
-    if (last == all) return {};
-    c.shape.dims[0] = all - last;
-    return quantize(GluKernel::Becomes::zeros, c, some_rows(y, last, all - last),
-                    some_rows(scale, last, all - last));
-  }
-
- private:
-  // So many that threads find work, of which c stays in the caches; packing an expert's matrix
-  // takes as long as multiplying it with a few rows.
-  int64_t rows_at_a_time() const {
-    constexpr int64_t kBytes = 8 << 20;
-    return std::max(ProductKernel::kMostRows, kBytes / (std::max<int64_t>(matrix_.n, 1) * kItem));
-  }
-
-  Status multiply(int64_t first, const TensorView& c) const {
-    return run_product_list(op_.name, [&](ProductList& list) {
-      const int64_t last = first + c.shape.dims[0];
-      for (int64_t row = first, end; row < last; row = end) {
-        const int64_t expert = groups_.group_of(row);
-        end = std::min(last, groups_.end_of(expert));
-        const TensorView own = some_rows(op_.x, row, end - row);
-        list.add(product(expert, row, own), own, some_rows(c, row - first, end - row));
-      }
-    });
-  }
-
-  // Of rows from one on, which is what x begins with.
-  ProductKernel::Args product(int64_t expert, int64_t row, const TensorView& x) const {
-    TensorView weight = op_.weight;
-    weight.data += expert * weight.strides[0];
-    ProductKernel::Args args{};
-    args.columns = matrix_.n;
-    args.depth = matrix_.k;
-    args.x = rows_of(x, Format::int8);
-    args.weight = columns_of(weight, matrix_);
-    const Strided of_rows = per_row(x_scale_).from(row, 0);
-    if (matrix_.codes == Format::int8) {
-      args.sums = SumForm::exact;
-      args.scales[0] = of_rows;
-      args.scales[1] = per_column(weight_scale_).from(0, expert * matrix_.n);
-      return args;
-    }
-    const int64_t groups = op_.weight_scale.rank == 3 ? op_.weight_scale.shape.dims[1] : 1;
-    args.sums = SumForm::groups;
-    args.centred = true;
-    args.group = std::max<int64_t>(matrix_.k / groups, 1);
-    args.group_scale = per_column(weight_scale_).from(0, expert * groups * matrix_.n);
-    args.group_scale.row_stride = matrix_.n * kItem;
-    args.bias = per_column(bias_).from(0, expert * matrix_.n);
-    args.late_scale = of_rows;
-    return args;
-  }
-
-  Status quantize(GluKernel::Becomes becomes, const TensorView& c, const TensorView& y,
-                  const TensorView& scale) const {
-    GluKernel::Args how{};
-    how.alpha = 1;
-    how.becomes = becomes;
-    how.codes = Format::int8;
-    how.divide = true;
-    return run_glu({.op = op_, .x = c, .gate_first = true, .how = how, .y = y, .scales = scale});
-  }
-
-  const GroupedMatmulSwigluQuant& op_;
-  const CodeMatrix& matrix_;
-  const RowGroups& groups_;
-  Parameter weight_scale_, x_scale_, bias_;
-};
-
-}  // namespace
 
 Inputs GroupedMatmulSwigluQuant::inputs() {
   static constexpr DType kX[] = {DType::int8}, kWeights[] = {DType::int8, DType::int32},
@@ -194,31 +76,13 @@ Status GroupedMatmulSwigluQuant::check_shapes() {
   if (group_list.shape != each)
     return wrong_shape(name, "group_list", group_list,
                        {"expected ", each, ": an end for each matrix of ", Argument("weight")});
-  NPU_QUANT_RETURN_IF_ERROR(check_weight_scale());
+  NPU_QUANT_RETURN_IF_ERROR(check_expert_scales(name, weight_scale, experts(), matrix_, is_int4()));
   if (x_scale.shape != of_rows)
     return wrong_shape(name, "x_scale", x_scale,
                        {"expected ", of_rows, ": an element for each row of ", Argument("x")});
   if (!bias.present || bias.shape == of_columns) return {};
   return wrong_shape(name, "bias", bias,
                      {"expected ", of_columns, ": an element for each column of each matrix"});
-}
-
-Status GroupedMatmulSwigluQuant::check_weight_scale() const {
-  const Shape& shape = weight_scale.shape;
-  const int64_t last = weight_scale.rank - 1;
-  const bool has_groups = last == 2, is_of_columns = shape.dims[last] == matrix_.n;
-  const bool is_cut = !has_groups || (shape.dims[1] > 0 && matrix_.k % shape.dims[1] == 0);
-  if (shape.dims[0] == experts() && is_of_columns && is_cut) return {};
-  Text allowed{"expected ", Shape{2, {experts(), matrix_.n}}};
-  if (is_int4())
-    allowed += {" or (",
-                experts(),
-                ", G, ",
-                matrix_.n,
-                "), of G groups that ",
-                matrix_.k,
-                " rows can be cut into"};
-  return wrong_shape(name, "weight_scale", weight_scale, allowed);
 }
 
 Status GroupedMatmulSwigluQuant::take_groups(RowGroups& groups) const {
@@ -234,11 +98,18 @@ Status GroupedMatmulSwigluQuant::check_elements() const {
 Status GroupedMatmulSwigluQuant::run(const TensorView* out) const {
   RowGroups groups;
   NPU_QUANT_RETURN_IF_ERROR(take_groups(groups));
-  if (out[kY].present || out[kScale].present) {
-    ExpertRows all(*this, matrix_, groups);
-    NPU_QUANT_RETURN_IF_ERROR(all.take_parameters());
-    NPU_QUANT_RETURN_IF_ERROR(all.run(out[kY], out[kScale]));
-  }
+  if (out[kY].present || out[kScale].present)
+    NPU_QUANT_RETURN_IF_ERROR(run_expert_rows({.op = *this,
+                                               .groups = groups,
+                                               .x = x,
+                                               .weight = weight,
+                                               .x_codes = Format::int8,
+                                               .matrix = matrix_,
+                                               .weight_scale = weight_scale,
+                                               .x_scale = x_scale,
+                                               .y = out[kY],
+                                               .scale = out[kScale],
+                                               .bias = &bias}));
   if (out[kOffset].present) std::memset(out[kOffset].data, 0, sizeof(float));
   return {};
 }

@@ -99,10 +99,16 @@ class Case:
     in_c: bool = False
     # The argument that it writes into, where there is no out.
     in_place: str = ""
+    # The arguments that are lists of arrays, here of one each; so then are the results.
+    lists: Sequence[str] = ()
+
+    def given(self, a: Arguments) -> Arguments:
+        """Return arguments with a list for an array, where the operator takes lists."""
+        return {n: [v] if n in self.lists and v is not None else v for n, v in a.items()}
 
     def expected(self, a: Arguments) -> tuple[Array, ...]:
         """Return what the formula makes of arguments."""
-        return as_tuple(self.reference(**a))
+        return as_tuple(self.reference(**self.given(a)))
 
     def run(self, a: Arguments, out: Results | None = None) -> Results:
         """Return what the operator makes of arguments; into out, where it is given."""
@@ -110,9 +116,10 @@ class Case:
             written = a[self.in_place].copy() if out is None else out[0]
             written[...] = a[self.in_place]
             return as_tuple(self.operator(**a | {self.in_place: written}))
+        a = self.given(a)
         if out is None:
             return as_tuple(self.operator(**a))
-        return as_tuple(self.operator(**a, out=out if self.fields else out[0]))
+        return as_tuple(self.operator(**a, out=out if self.fields or self.lists else out[0]))
 
     def tried(self, rng: Rng, setting: Setting, **kind: Any) -> list[Arguments]:
         """Return a setting's arguments, and then the same with special values among them."""
@@ -136,7 +143,7 @@ class Case:
 
 
 def as_tuple(results: Any) -> tuple[Any, ...]:
-    return results if isinstance(results, tuple) else (results,)
+    return tuple(results) if isinstance(results, (tuple, list)) else (results,)
 
 
 def check(

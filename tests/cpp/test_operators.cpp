@@ -161,6 +161,15 @@ std::vector<Row> products() {
         columns,
         matrix,
         {}}},
+      {op<GroupedMatmulSwigluQuantV2>(),
+       {{DType::int8, {4, 8}},
+        {DType::int32, {1, 8, 1}},
+        matrix,
+        columns,
+        {DType::int64, {1}},
+        {},
+        matrix,
+        {}}},
   };
 }
 

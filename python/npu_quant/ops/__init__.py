@@ -52,6 +52,7 @@ from .group_quant import npu_group_quant
 from .grouped_dynamic_block_quant import npu_grouped_dynamic_block_quant
 from .grouped_dynamic_mx_quant import npu_grouped_dynamic_mx_quant
 from .grouped_matmul_swiglu_quant import npu_grouped_matmul_swiglu_quant
+from .grouped_matmul_swiglu_quant_v2 import npu_grouped_matmul_swiglu_quant_v2
 from .quant_matmul import npu_quant_matmul
 from .quant_scatter import npu_quant_scatter, npu_quant_scatter_
 from .quantize import npu_quantize
@@ -94,6 +95,7 @@ __all__ = [
     "npu_grouped_dynamic_block_quant",
     "npu_grouped_dynamic_mx_quant",
     "npu_grouped_matmul_swiglu_quant",
+    "npu_grouped_matmul_swiglu_quant_v2",
     "npu_quant_matmul",
     "npu_quant_scatter",
     "npu_quant_scatter_",

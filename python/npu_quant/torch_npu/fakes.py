@@ -311,6 +311,23 @@ def dequant_swiglu_quant(
     return y, _float32(x, tuple(x.shape[:-1]))
 
 
+def grouped_matmul_swiglu_quant_v2(
+    x: Tensor,
+    weight: list[Tensor],
+    weight_scale: list[Tensor],
+    x_scale: Tensor,
+    *more: Any,
+    **others: Any,
+) -> tuple[Tensor, ...]:
+    """Codes of a half of the columns, and a scale for each row, of MX for blocks of it."""
+    scale, rows = weight_scale[0], x.shape[0]
+    if scale.ndim < 4:
+        y = x.new_empty((rows, scale.shape[-1] // 2), dtype=torch.int8)
+        return y, _float32(x, (rows,))
+    y = x.new_empty((rows, scale.shape[-2] // 2))
+    return y, _mx_scales(y, -1)
+
+
 def grouped_matmul_swiglu_quant(
     x: Tensor, weight: Tensor, group_list: Tensor, weight_scale: Tensor, *more: Any, **others: Any
 ) -> tuple[Tensor, ...]:

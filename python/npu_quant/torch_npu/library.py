@@ -88,6 +88,8 @@ def _fake(name: str) -> Callable[..., Any]:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [*map(_plain, value)]
     is_tracked = isinstance(value, torch.Tensor) and value.requires_grad
     return value.detach() if is_tracked else value
 

@@ -222,7 +222,7 @@ class Model(abc.ABC):
 
     def all_as_elements(self, result: Any) -> tuple[Array | None, ...]:
         """Return what the operator returned as arrays of elements, one for each output."""
-        own = result if isinstance(result, tuple) else (np.asarray(result),)
+        own = result if isinstance(result, (tuple, list)) else (np.asarray(result),)
         return tuple(None if a is None else self.as_elements(i, a) for i, a in enumerate(own))
 
     def place_of(self, output: int, index: int) -> str:

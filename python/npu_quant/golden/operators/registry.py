@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, overload
 
+import numpy as np
+
 from ... import _core, ops
 from ..._face import either
 from ..._kinds import told
@@ -205,6 +207,10 @@ def model_of(op: str | Callable[..., Any], inputs: Any, numerics: str | None = N
     """
     operator = operator_of(op)
     given = {key: _as_taken(value, key) for key, value in inputs_of(op, inputs).items()}
+    for name, parameter in parameters_of(operator.function).items():
+        # An array alone is a list of it: a file can be no more.
+        if "Sequence[Array]" in parameter.annotation and isinstance(given.get(name), np.ndarray):
+            given[name] = [given[name]]
     return operator.model(operator, arguments_of(operator.function, given), numerics)
 
 
