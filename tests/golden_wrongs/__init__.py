@@ -38,7 +38,7 @@ class Wrong(NamedTuple):
 def every() -> Iterator[Wrong]:
     """Return those of all operators."""
     from . import (
-        experts,
+        gated_experts,
         fake,
         given,
         glu,
@@ -62,7 +62,7 @@ def every() -> Iterator[Wrong]:
         norm_siblings,
         norm_values,
         products,
-        experts,
+        gated_experts,
         scatter,
         words,
     ):
