@@ -27,7 +27,7 @@ def _float4(torch: Any, v: Any) -> Any:
     return (code[:, ::2] | code[:, 1::2] << 4).to(torch.uint8)
 
 
-def _formula(torch: Any, x: Any, y: Any, mxscale: Any, to: str, axis: int) -> None:
+def formula(torch: Any, x: Any, y: Any, mxscale: Any, to: str, axis: int) -> None:
     """The exponent's bits are the byte, and the power of two."""
     v = x.float()
     blocks = v.reshape((len(v), -1, 32) if axis == -1 else (-1, 32, v.shape[1]))
@@ -54,8 +54,8 @@ def _operator(to: str, axis: int, of_copy: float) -> Operator:
         call=partial(npu_dynamic_mx_quant, **options),
         reference=partial(reference, **options),
         outputs=partial(_outputs, to=to, axis=axis),
-        eager=partial(_formula, to=to, axis=axis),
-        compiled=partial(_formula, to=to, axis=axis),
+        eager=partial(formula, to=to, axis=axis),
+        compiled=partial(formula, to=to, axis=axis),
         sizes="128x4096,4096x4096,32768x7168",
         together=2 if to == "float4_e2m1" else 1,
         dtypes=("float16", "bfloat16"),
@@ -65,8 +65,8 @@ def _operator(to: str, axis: int, of_copy: float) -> Operator:
 
 
 def _on_both_axes(torch: Any, x: Any, *results: Any, to: str) -> None:
-    _formula(torch, x, *results[:2], to, -1)
-    _formula(torch, x, *results[2:], to, -2)
+    formula(torch, x, *results[:2], to, -1)
+    formula(torch, x, *results[2:], to, -2)
 
 
 def _outputs_of_both(size: Size, dtype: str, to: str) -> tuple[Spec, ...]:

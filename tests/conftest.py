@@ -83,6 +83,23 @@ def threads() -> Iterator[None]:
     npu_quant.set_num_threads(before)
 
 
+@pytest.fixture
+def shared() -> Iterator[None]:
+    """Let threads share small work."""
+    _core.set_shares_small_work(True)
+    yield
+    _core.set_shares_small_work(False)
+
+
+@pytest.fixture
+def streamed(shared: None) -> Iterator[None]:
+    """Let small results bypass the caches, and threads share them."""
+    before = _core.streaming()
+    assert _core.set_streaming("always")
+    yield
+    _core.set_streaming(before)
+
+
 @pytest.fixture(params=DTYPES, ids=lambda d: d.name)
 def dtype(request: pytest.FixtureRequest) -> np.dtype:
     """Run the test with each input dtype."""

@@ -17,10 +17,12 @@ OPERATORS = """
     dynamic_quant_v3 dynamic_quant_v4 dynamic_block_quant dynamic_block_quant_v2 dynamic_mx_quant
     dynamic_mx_quant_v2 dynamic_mx_quant_v3 dynamic_mx_quant_with_dual_axis dynamic_mx_quant_with_dual_axis_v2
     rms_norm add_rms_norm add_rms_norm_quant add_rms_norm_quant_v2 ascend_quant ascend_quant_v3
-    ascend_anti_quant group_quant dequant_bias anti_mx_quant trans_quant_param_v2 trans_quant_param_v3
+    ascend_anti_quant group_quant dequant_bias quant_matmul_v4 quant_matmul_v5 anti_mx_quant trans_quant_param_v2 trans_quant_param_v3
     convert_weight_to_int4_pack quant_scatter quant_scatter_v2 swi_glu swi_glu_quant swi_glu_quant_v2
-    dequant_swiglu_quant dequant_swiglu_quant_v2 weight_quant_batch_matmul_v2 weight_quant_batch_matmul_v3
     grouped_matmul_swiglu_quant
+    swiglu_group_quant dequant_swiglu_quant dequant_swiglu_quant_v2 dynamic_dual_level_mx_quant
+    weight_quant_batch_matmul_v2 weight_quant_batch_matmul_v3
+    moe_init_routing_v3 moe_token_permute moe_token_unpermute moe_finalize_routing moe_finalize_routing_v2
 """
 HEADERS = ["acl/acl.h", "acl/acl_base.h", "acl/acl_rt.h", "aclnn/acl_meta.h", "aclnn/aclnn_base.h"]
 HEADERS += ["aclnnop/aclnn_util.h", "opdev/op_errno.h"]
@@ -272,6 +274,7 @@ FIRST_PHASES = """
     DynamicMxQuantV3(T, int64_t, char*, int64_t, int64_t, int64_t, double, double, T, T)
     DynamicMxQuantWithDualAxis(T, char*, int64_t, int64_t, T, T, T, T)
     DynamicMxQuantWithDualAxisV2(T, char*, int64_t, int64_t, double, T, T, T, T)
+    DynamicDualLevelMxQuant(T, T, char*, int64_t, int64_t, T, T, T)
     RmsNorm(T, T, double, T, T)
     AddRmsNorm(T, T, T, double, T, T, T)
     AddRmsNormQuant(T, T, T, T, T, T, T, int64_t, double, bool, O, O, O)
@@ -282,8 +285,15 @@ FIRST_PHASES = """
     AntiMxQuant(T, T, int64_t, int64_t, T)
     GroupQuant(T, T, T, T, int32_t, O)
     DequantBias(T, T, T, T, int64_t, T)
+    QuantMatmulV4(T, T, T, T, T, T, bool, bool, T)
+    QuantMatmulV5(T, T, T, T, T, T, T, T, T, bool, bool, int64_t, O)
     InplaceQuantScatter(O, T, T, T, T, int64_t, int64_t, int64_t)
     InplaceQuantScatterV2(O, T, T, T, T, int64_t, int64_t, int64_t, const char*)
+    MoeInitRoutingV3(T, T, T, T, int64_t, int64_t, int64_t, int64_t, int64_t, bool, int64_t, const aclIntArray*, int64_t, T, T, T, T)
+    MoeTokenPermute(T, T, int64_t, bool, T, T)
+    MoeTokenUnpermute(T, T, T, bool, const aclIntArray*, O)
+    MoeFinalizeRouting(T, T, T, T, T, T, T, T)
+    MoeFinalizeRoutingV2(T, T, T, T, T, T, T, int64_t, T)
     TransQuantParamV2(T, T, T)
     TransQuantParamV3(T, T, int64_t, T)
     ConvertWeightToINT4Pack(T, O)
@@ -292,6 +302,7 @@ FIRST_PHASES = """
     SwiGlu(T, int64_t, T)
     SwiGluQuant(T, T, T, T, bool, char*, T, T)
     SwiGluQuantV2(T, T, T, T, bool, char*, int64_t, int64_t, T, T)
+    SwigluGroupQuant(T, T, T, T, int64_t, int64_t, int64_t, bool, double, double, bool, T, T, T)
     DequantSwigluQuant(T, T, T, T, T, T, T, bool, char*, T, T)
     DequantSwigluQuantV2(T, T, T, T, T, T, T, bool, char*, int64_t, char*, int64_t, int64_t, double, double, double, T, T)
     GroupedMatmulSwigluQuant(T, T, T, T, T, T, T, O, O, O)

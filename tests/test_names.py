@@ -69,10 +69,8 @@ def test_help_still_has_the_public_names() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "npu_quant_matmul",
-        "npu_grouped_matmul",
-        "npu_weight_quant_batchmatmul",
-        "npu_moe_init_routing_v2",
+        "npu_moe_gating_top_k",
+        "npu_moe_re_routing",
         "npu_gemma_rms_norm",
         "npu_rms_norm_dynamic_mx_quant",
     ],

@@ -79,6 +79,7 @@ SIGNATURES = {
     "scale_alg=0, dst_type_max=0.0)",
     "npu_dynamic_block_mx_quant": "(input, *, round_mode='rint', dst_type=296, scale_alg=0, "
     "dst_type_max=0.0)",
+    "npu_dynamic_dual_level_mx_quant": "(input, *, smooth_scale=None, round_mode='rint')",
     "npu_grouped_dynamic_block_quant": "(x, group_list, *, min_scale=0.0, round_mode='rint', "
     "dst_type=291, row_block_size=1, col_block_size=128, group_list_type=0, dst_type_max=0.0)",
     "npu_grouped_dynamic_mx_quant": "(x, group_index, *, round_mode='rint', dst_type=23, "
@@ -91,6 +92,9 @@ SIGNATURES = {
     "npu_anti_mx_quant": "(x, mxscale, *, axis=-1, dst_type=15, src_type=292)",
     "npu_convert_weight_to_int4pack": "(weight, inner_k_tiles=0)",
     "npu_swiglu": "(self, dim=-1)",
+    "npu_swiglu_group_quant": "(x, *, weight=None, group_index=None, scale=None, dst_type=291, "
+    "quant_mode=0, block_size=0, round_scale=False, clamp_limit=-1.0, dst_type_max=15.0, "
+    "output_origin=False)",
     "npu_swiglu_quant": "(x, *, smooth_scales=None, offsets=None, group_index=None, "
     "activate_left=False, quant_mode=0, group_list_type=0, dst_type=None)",
     "npu_dequant_swiglu_quant": "(x, *, weight_scale=None, activation_scale=None, bias=None, "
@@ -113,6 +117,12 @@ SIGNATURES = {
     "x2_level1_scale, *, bias=None, output_dtype=15)",
     "npu_dtype_cast": "(self, dtype, input_dtype=None)",
     "npu_trans_quant_param": "(scale, offset=None, round_mode=0)",
+    "npu_grouped_matmul": "(x, weight, *, bias=None, scale=None, offset=None, "
+    "antiquant_scale=None, antiquant_offset=None, per_token_scale=None, group_list=None, "
+    "activation_input=None, activation_quant_scale=None, activation_quant_offset=None, "
+    "split_item=0, group_type=None, group_list_type=0, act_type=0, tuning_config=None, "
+    "output_dtype=None, x_dtype=None, weight_dtype=None, scale_dtype=None, "
+    "per_token_scale_dtype=None)",
     "npu_weight_quant_batchmatmul": "(x, weight, antiquant_scale, antiquant_offset=None, "
     "quant_scale=None, quant_offset=None, bias=None, antiquant_group_size=0, inner_precise=0, "
     "weight_dtype=None)",
@@ -123,6 +133,15 @@ SIGNATURES = {
     "beta=None, epsilon=1e-06, output_mask=None, y_dtype=None)",
     "npu_rms_norm_dynamic_quant": "(x, gamma, *, smooth_scale=None, beta=None, epsilon=1e-06)",
     "npu_group_quant": "(x, scale, group_index, *, offset=None, dst_dtype=None)",
+    "npu_moe_init_routing_v2": "(x, expert_idx, *, scale=None, offset=None, active_num=-1, "
+    "expert_capacity=-1, expert_num=-1, drop_pad_mode=0, expert_tokens_num_type=0, "
+    "expert_tokens_num_flag=False, quant_mode=-1, active_expert_range=[], row_idx_type=0, "
+    "x_dtype=None)",
+    "npu_moe_token_permute": "(tokens, indices, num_out_tokens=None, padded_mode=False)",
+    "npu_moe_token_unpermute": "(permuted_tokens, sorted_indices, probs=None, padded_mode=False, "
+    "restore_shape=None)",
+    "npu_moe_finalize_routing": "(expanded_permuted_rows, skip1, skip2, bias, scales, "
+    "expanded_src_to_dst_row, export_for_source_row, drop_pad_mode=0, k=1)",
     **dict.fromkeys(
         ("npu_quant_scatter", "npu_quant_scatter_"),
         "(self, indices, updates, quant_scales, quant_zero_points=None, axis=-2, quant_axis=-1, "

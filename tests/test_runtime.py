@@ -116,8 +116,10 @@ before = set(sys.modules)
 start = time.process_time()
 import npu_quant
 print(numpy_seconds, time.process_time() - start)
-new = {name.partition(".")[0] for name in set(sys.modules) - before}
-print(*sorted(new - set(sys.stdlib_module_names) - {"npu_quant", "numpy"}))
+loaded = set(sys.modules) - before
+new = {name.partition(".")[0] for name in loaded}
+new -= set(sys.stdlib_module_names) | {"npu_quant", "numpy"}
+print(*sorted(new | loaded & {"numpy.ma"}))  # a sixth of NumPy's own time
 """
 
 

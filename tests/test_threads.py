@@ -30,23 +30,6 @@ pytestmark = pytest.mark.usefixtures("threads")
 
 
 @pytest.fixture
-def shared() -> Iterator[None]:
-    """Let threads share small work."""
-    _core.set_shares_small_work(True)
-    yield
-    _core.set_shares_small_work(False)
-
-
-@pytest.fixture
-def streamed(shared: None) -> Iterator[None]:
-    """Let small results bypass the caches, and threads share them."""
-    before = _core.streaming()
-    assert _core.set_streaming("always")
-    yield
-    _core.set_streaming(before)
-
-
-@pytest.fixture
 def prefetch() -> Iterator[Iterator[str]]:
     """Go through the ways of asking for rows to come, over and over."""
     chosen = _core.prefetch()

@@ -101,6 +101,26 @@ def scattered(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "npu_quant_scatter_", call | own | {"indices": np.array([5, 0])}
 
 
+def weighed(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Calls that weigh rows of experts, of which some are not there, and add them up."""
+    rng = np.random.default_rng(13)
+    x, source = numbers(dtype, 120), rng.permutation(120).astype(np.int32)
+    weights, experts = F32(rng.uniform(0.2, 1, (24, 5))), rng.integers(0, 9, (24, 5), np.int32)
+    routed = {"x": x[:24], "expert_idx": experts, "expert_num": 7, "quant_mode": 1}
+    yield "npu_moe_init_routing_v2", routed | {"scale": F32(rng.uniform(0.5, 2, (7, 200)))}
+    one = {"scale": weights[0, :1], "offset": weights[1, :1], "quant_mode": 0}
+    yield "npu_moe_init_routing_v2", routed | one
+    call = {"permuted_tokens": x, "sorted_indices": source + 5, "probs": weights}
+    yield "npu_moe_token_unpermute", call
+    yield "npu_moe_token_unpermute", call | {"probs": None}
+    sums = {"expanded_permuted_rows": x.reshape(6, 20, 200), "scales": weights}
+    sums |= {"skip1": x[:24], "skip2": x[24:48], "bias": x[48:57], "drop_pad_mode": 1}
+    sums |= {"expanded_src_to_dst_row": source - 1, "export_for_source_row": experts}
+    yield "npu_moe_finalize_routing", sums
+    own = {"expanded_permuted_rows": x, "expanded_src_to_dst_row": source, "drop_pad_mode": 2}
+    yield "npu_moe_finalize_routing", sums | own | dict.fromkeys(["skip1", "skip2", "bias"])
+
+
 def grouped(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Calls that quantize rows and blocks, and norms of rows."""
     rng = np.random.default_rng(6)
@@ -290,6 +310,21 @@ def in_other_blocks(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
             yield "npu_anti_mx_quant", codes
 
 
+def in_block_rows(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Calls of rows that are made first and then have scales for their blocks."""
+    with np.errstate(all="ignore"):
+        x = numbers(dtype, 60).astype(np.float16 if dtype == F32 else dtype)
+    weight = F32(np.random.default_rng(9).uniform(0.5, 2, 60))
+    for i, to in enumerate(("float8_e5m2", "float8_e4m3fn")):
+        own = {"x": x, "dst_type": to, "output_origin": True, "clamp_limit": 9.0 * i}
+        yield "npu_swiglu_group_quant", own | {"weight": weight}
+        for mode in (0, 1):
+            more = {"quant_mode": mode, "round_scale": True, "group_index": np.array([40])}
+            yield "npu_swiglu_group_quant", own | more
+    for round_mode in ("rint", "round", "floor"):
+        yield "npu_dynamic_dual_level_mx_quant", {"input": x, "round_mode": round_mode}
+
+
 def in_words(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Calls that put numbers into words, bit by bit."""
     x = np.ascontiguousarray(numbers(dtype).astype(F32)) * F32(9)
@@ -335,18 +370,9 @@ def calls(dtype: Any) -> dict[str, list[dict[str, Any]]]:
     """Return the inputs of each operator's calls."""
     found: dict[str, list[dict[str, Any]]] = {}
     for kind in (
-        given,
-        scattered,
-        grouped,
-        normed,
-        formatted,
-        gated,
-        variant_products.of_codes,
-        multiplied,
-        variant_products.by_experts,
-        in_blocks,
-        in_other_blocks,
-        in_words,
+        *(given, scattered, weighed, grouped, normed, formatted, gated),
+        *(variant_products.of_codes, multiplied, variant_products.by_experts),
+        *(in_blocks, in_other_blocks, in_block_rows, in_words),
     ):
         for op, inputs in kind(dtype):
             found.setdefault(op, []).append(inputs)

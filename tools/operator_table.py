@@ -79,13 +79,31 @@ def weights(name: str) -> Any:
     )
 
 
-def experts(name: str) -> Any:
+def gated_experts(name: str) -> Any:
     """Multiply by the matrix of an expert, of one row of codes."""
     weight = np.zeros((1, 1, 8 if name == "int8" else 1), {"int8": "i1", "int4": "i4"}[name])
     scale = np.ones((1, 8), np.float32)
     return ops.npu_grouped_matmul_swiglu_quant(
         *(np.ones((1, 1), np.int8), weight, np.array([1]), scale, ONE),
         bias=scale if name == "int4" else None,
+    )
+
+
+def experts(name: str) -> Any:
+    """Multiply by a weight of 16 columns of codes."""
+    if name == "int8":
+        x = X.astype("i1")
+        return ops.npu_grouped_matmul([x], [x[:1].repeat(8, 0)], output_dtype="int32")
+    if name == "int4":
+        x = X.view("i4")[:, :1]
+        scale = [np.ones((1, 1), np.float32)]
+        return ops.npu_grouped_matmul([x], [x[:1]], scale=scale, output_dtype="float16")
+    x = np.zeros((2, 16), {"float4_e2m1": "u1", "float8_e4m3fn": "float8_e4m3fn"}[name])
+    tokens = [np.ones((2, 1, 2), np.uint8)]
+    k = 32 if name == "float4_e2m1" else 16
+    scale = [np.ones((1, k, 2), np.uint8)]
+    return ops.npu_grouped_matmul(
+        [x], [x[:1].repeat(k, 0)], scale=scale, per_token_scale=tokens, output_dtype="float16"
     )
 
 
@@ -111,6 +129,19 @@ def products(name: str) -> Any:
     return ops.npu_quant_matmul(x, x.T, ONE, **how)
 
 
+def routed(name: str) -> Any:
+    """Quantize rows on their way to experts: to two formats."""
+    mode = {"int8": 1, "int4": 13}[name]
+    return ops.npu_moe_init_routing_v2(X, GROUPS[[0, 0]][:, None], expert_num=3, quant_mode=mode)
+
+
+def dual_level(name: str) -> Any:
+    """Quantize by two levels of scales: to one format."""
+    if name != "float4_e2m1":
+        raise KeyError(name)
+    return ops.npu_dynamic_dual_level_mx_quant(X)
+
+
 def without_codes(name: str) -> Any:
     """Refuse every format."""
     raise KeyError(name)
@@ -127,9 +158,14 @@ ROWS: dict[str, Callable[[str], Any]] = {
         lambda f: ops.npu_dynamic_mx_quant_with_dual_axis(X, dst_type=f)
     ),
     "npu_dynamic_block_mx_quant": lambda f: ops.npu_dynamic_block_mx_quant(X, dst_type=f),
+    "npu_dynamic_dual_level_mx_quant": dual_level,
     "npu_grouped_dynamic_mx_quant": lambda f: ops.npu_grouped_dynamic_mx_quant(
         X, GROUPS, dst_type=f
     ),
+    "npu_moe_init_routing_v2": routed,
+    "npu_moe_token_permute": without_codes,
+    "npu_moe_token_unpermute": without_codes,
+    "npu_moe_finalize_routing": without_codes,
     "npu_quant_scatter": scattered,
     "npu_quantize": codes,
     "npu_group_quant": lambda f: ops.npu_group_quant(X, X[:1], GROUPS, dst_dtype=f),
@@ -146,17 +182,19 @@ ROWS: dict[str, Callable[[str], Any]] = {
     "npu_rms_norm_quant": lambda f: ops.npu_rms_norm_quant(X, X[0], X[0], ONE, ONE, dst_dtype=f),
     "npu_rms_norm_dynamic_quant": norms,
     "npu_swiglu": without_codes,
+    "npu_swiglu_group_quant": lambda f: ops.npu_swiglu_group_quant(X, dst_type=f),
     "npu_swiglu_quant": lambda f: ops.npu_swiglu_quant(X, dst_type=f),
     "npu_dequant_swiglu_quant": lambda f: ops.npu_dequant_swiglu_quant(
         X, dst_type=f, round_mode=int(f == "hifloat8")
     ),
-    "npu_grouped_matmul_swiglu_quant": experts,
+    "npu_grouped_matmul_swiglu_quant": gated_experts,
     "npu_dequant_bias": without_codes,
     "npu_dual_level_quant_matmul": without_codes,
     "npu_quant_matmul": products,
     "npu_dtype_cast": lambda f: ops.npu_dtype_cast(X, f),
     "npu_convert_weight_to_int4pack": packed,
     "npu_trans_quant_param": without_codes,
+    "npu_grouped_matmul": experts,
     "npu_weight_quant_batchmatmul": weights,
     "fake_quantize_per_tensor_affine": lambda f: ops.fake_quantize_per_tensor_affine(
         X, 1.0, 0, *LIMITS[f]

@@ -13,6 +13,7 @@
 #include "ops/dual_level_quant_matmul.h"
 #include "ops/dynamic_block_mx_quant.h"
 #include "ops/dynamic_block_quant.h"
+#include "ops/dynamic_dual_level_mx_quant.h"
 #include "ops/dynamic_mx_quant.h"
 #include "ops/dynamic_quant.h"
 #include "ops/fake_quantize.h"
@@ -20,11 +21,15 @@
 #include "ops/grouped_dynamic_block_quant.h"
 #include "ops/grouped_dynamic_mx_quant.h"
 #include "ops/grouped_matmul_swiglu_quant.h"
+#include "ops/moe_finalize_routing.h"
+#include "ops/moe_init_routing_v2.h"
+#include "ops/moe_token.h"
 #include "ops/quant_matmul.h"
 #include "ops/quant_scatter.h"
 #include "ops/quantize.h"
 #include "ops/rms_norm.h"
 #include "ops/swiglu.h"
+#include "ops/swiglu_group_quant.h"
 #include "ops/swiglu_quant.h"
 #include "ops/trans_quant_param.h"
 #include "ops/weight_quant_batchmatmul.h"
@@ -177,6 +182,7 @@ void bind_ops(py::module_& module) {
   define_op<&made<DynamicMxQuant>>(module, Gives::several);
   define_op<&made<DynamicMxQuantWithDualAxis>>(module, Gives::several);
   define_op<&made<DynamicBlockMxQuant>>(module, Gives::several);
+  define_op<&made<DynamicDualLevelMxQuant>>(module, Gives::several);
   define_op<&made<GroupedDynamicMxQuant>>(module, Gives::several);
   define_op<[] { return AddRmsNorm(false); }>(module, Gives::several);
   define_op<&made<AddRmsNorm>>(module, Gives::several);
@@ -199,11 +205,16 @@ void bind_ops(py::module_& module) {
   define_op<&made<TransQuantParam>>(module, Gives::one);
   define_op<&made<ConvertWeightToInt4pack>>(module, Gives::one);
   define_op<&made<Swiglu>>(module, Gives::one);
+  define_op<&made<SwigluGroupQuant>>(module, Gives::several);
   define_op<&made<SwigluQuant>>(module, Gives::several);
   define_op<&made<DequantSwigluQuant>>(module, Gives::several);
   define_op<&made<GroupedMatmulSwigluQuant>>(module, Gives::several);
   constexpr auto by_experts = &made<GroupedMatmulSwigluQuantV2>;
   define_op<by_experts, &call_with_lists<by_experts, 2, 3, 7>>(module, Gives::several);
+  define_op<&made<MoeInitRoutingV2>>(module, Gives::several);
+  define_op<&made<MoeTokenPermute>>(module, Gives::several);
+  define_op<&made<MoeTokenUnpermute>>(module, Gives::one);
+  define_op<&made<MoeFinalizeRouting>>(module, Gives::one);
   bind_fake_quantize(module);
   define_sums<Compare>(module);
   define_sums<WeightError>(module);

@@ -5,6 +5,7 @@ namespace npu_quant::python {
 
 void bind_runtime(py::module_& module);
 void bind_ops(py::module_& module);
+void bind_grouped_matmul(py::module_& module);
 void bind_quantize_val(py::module_& module);
 void bind_quantizer(py::module_& module);
 void bind_torch_tensor(py::module_& module);
@@ -18,6 +19,7 @@ PYBIND11_MODULE(_core_of_main_interpreter, module) {
   initialise(module);
   bind_runtime(module);
   bind_ops(module);
+  bind_grouped_matmul(module);
   bind_quantize_val(module);
   bind_quantizer(module);
   bind_torch_tensor(module);

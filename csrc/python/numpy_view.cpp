@@ -17,7 +17,6 @@ struct Objects {
   py::handle dtypes[std::size(kFormats)];  // of what an array can hold as it is
   std::vector<DType> of_numbers;           // of NumPy's types, and of those that others register
   PyTypeObject* ndarray = nullptr;
-  py::handle masked_array;
 };
 Objects objects;
 
@@ -66,13 +65,21 @@ void fill_view(TensorView& view, py::handle value, Names& names) {
   }
 }
 
+// Whether it is a masked array. Their module is not imported for that: without it there are none.
+// Asking Python would ask the class, whose code could resize an array that is being read.
+bool is_masked(py::handle value) {
+  PyObject* const module = PyDict_GetItemString(PyImport_GetModuleDict(), "numpy.ma");
+  if (module == nullptr) return false;
+  const py::object masked = py::getattr(module, "MaskedArray", py::none());
+  return PyType_Check(masked.ptr()) != 0 &&
+         PyType_IsSubtype(Py_TYPE(value.ptr()), reinterpret_cast<PyTypeObject*>(masked.ptr())) != 0;
+}
+
 // Subclasses are arrays too, but for masked ones.
 Status check_is_array(const char* op, const Part& argument, py::handle value,
                       const std::string& remedy) {
   const bool is_array = py::isinstance<py::array>(value);
-  // Asking Python would ask the class, whose code could resize an array that is being read.
-  auto* const masked = reinterpret_cast<PyTypeObject*>(objects.masked_array.ptr());
-  if (is_array && PyType_IsSubtype(Py_TYPE(value.ptr()), masked) == 0) return {};
+  if (is_array && !is_masked(value)) return {};
   const std::string type = type_name(value), name = plain_word(argument);
   if (is_array)
     return not_an_array(
@@ -121,8 +128,6 @@ void initialise(py::module_& module) {
                  py::dtype((dtype.kind() + std::to_string(dtype.itemsize())).c_str()).num()));
   }
   objects.ndarray = py::detail::npy_api::get().PyArray_Type_;
-  objects.masked_array =
-      py::object(py::module_::import("numpy").attr("ma").attr("MaskedArray")).release();
   initialise_arguments(module);
 }
 

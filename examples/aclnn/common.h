@@ -121,6 +121,9 @@ inline void print_element(const char* name, size_t i, uint16_t half) {
 inline void print_element(const char* name, size_t i, int8_t code) {
   std::printf("%s[%zu] is: %d\n", name, i, code);
 }
+inline void print_element(const char* name, size_t i, int32_t number) {
+  std::printf("%s[%zu] is: %ld\n", name, i, static_cast<long>(number));
+}
 inline void print_element(const char* name, size_t i, uint8_t flag) {
   std::printf("%s[%zu] is: %d\n", name, i, flag);
 }

@@ -170,6 +170,15 @@ def npu_dynamic_block_mx_quant(
     numerics: object,
     /,
 ) -> _Result: ...
+def npu_dynamic_dual_level_mx_quant(
+    result_type: type[_Result],
+    input: object,
+    smooth_scale: object,
+    round_mode: object,
+    out: object,
+    numerics: object,
+    /,
+) -> _Result: ...
 def npu_grouped_dynamic_mx_quant(
     result_type: type[_Result],
     x: object,
@@ -409,6 +418,23 @@ def npu_convert_weight_to_int4pack(
     weight: object, inner_k_tiles: object, out: object, numerics: object, /
 ) -> NDArray[Any]: ...
 def npu_swiglu(self: object, dim: object, out: object, numerics: object, /) -> NDArray[Any]: ...
+def npu_swiglu_group_quant(
+    result_type: type[_Result],
+    x: object,
+    weight: object,
+    group_index: object,
+    scale: object,
+    dst_type: object,
+    quant_mode: object,
+    block_size: object,
+    round_scale: object,
+    clamp_limit: object,
+    dst_type_max: object,
+    output_origin: object,
+    out: object,
+    numerics: object,
+    /,
+) -> _Result: ...
 def npu_swiglu_quant(
     result_type: type[_Result],
     x: object,
@@ -481,6 +507,60 @@ def npu_grouped_matmul_swiglu_quant_v2(
     numerics: object,
     /,
 ) -> _Result: ...
+def npu_moe_init_routing_v2(
+    result_type: type[_Result],
+    x: object,
+    expert_idx: object,
+    scale: object,
+    offset: object,
+    active_num: object,
+    expert_capacity: object,
+    expert_num: object,
+    drop_pad_mode: object,
+    expert_tokens_num_type: object,
+    expert_tokens_num_flag: object,
+    quant_mode: object,
+    active_expert_range: object,
+    row_idx_type: object,
+    x_dtype: object,
+    out: object,
+    numerics: object,
+    /,
+) -> _Result: ...
+def npu_moe_token_permute(
+    result_type: type[_Result],
+    tokens: object,
+    indices: object,
+    num_out_tokens: object,
+    padded_mode: object,
+    out: object,
+    numerics: object,
+    /,
+) -> _Result: ...
+def npu_moe_token_unpermute(
+    permuted_tokens: object,
+    sorted_indices: object,
+    probs: object,
+    padded_mode: object,
+    restore_shape: object,
+    out: object,
+    numerics: object,
+    /,
+) -> NDArray[Any]: ...
+def npu_moe_finalize_routing(
+    expanded_permuted_rows: object,
+    skip1: object,
+    skip2: object,
+    bias: object,
+    scales: object,
+    expanded_src_to_dst_row: object,
+    export_for_source_row: object,
+    drop_pad_mode: object,
+    k: object,
+    out: object,
+    numerics: object,
+    /,
+) -> NDArray[Any]: ...
 def fake_quantize_per_tensor_affine(
     self: object,
     scale: object,
@@ -543,3 +623,25 @@ def fake_quantize_per_channel_affine_cachemask(
 def fake_quantize_per_channel_affine_cachemask_backward(
     grad: object, mask: object, out: object, numerics: object, /
 ) -> NDArray[Any]: ...
+def npu_grouped_matmul(
+    x: object,
+    weight: object,
+    bias: object,
+    scale: object,
+    antiquant_scale: object,
+    antiquant_offset: object,
+    per_token_scale: object,
+    group_list: object,
+    split_item: object,
+    group_type: object,
+    group_list_type: object,
+    act_type: object,
+    output_dtype: object,
+    x_dtype: object,
+    weight_dtype: object,
+    scale_dtype: object,
+    per_token_scale_dtype: object,
+    out: object,
+    numerics: object,
+    /,
+) -> list[NDArray[Any]]: ...

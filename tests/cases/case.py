@@ -88,6 +88,8 @@ class Case:
     in_memory: Kinds | None = None
     # Whether arguments may have an axis more, before their own: large ones are stacked so.
     stacks: bool = True
+    # Whether results have a row for each of its rows, or none.
+    in_order: bool = True
     # Whether an axis may be empty.
     may_be_empty: bool = True
     most_columns: int = 1 << 53  # elements of a row

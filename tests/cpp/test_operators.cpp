@@ -20,6 +20,7 @@
 #include "ops/dual_level_quant_matmul.h"
 #include "ops/dynamic_block_mx_quant.h"
 #include "ops/dynamic_block_quant.h"
+#include "ops/dynamic_dual_level_mx_quant.h"
 #include "ops/dynamic_mx_quant.h"
 #include "ops/dynamic_quant.h"
 #include "ops/fake_quantize.h"
@@ -27,11 +28,15 @@
 #include "ops/grouped_dynamic_block_quant.h"
 #include "ops/grouped_dynamic_mx_quant.h"
 #include "ops/grouped_matmul_swiglu_quant.h"
+#include "ops/moe_finalize_routing.h"
+#include "ops/moe_init_routing_v2.h"
+#include "ops/moe_token.h"
 #include "ops/quant_matmul.h"
 #include "ops/quant_scatter.h"
 #include "ops/quantize_val.h"
 #include "ops/rms_norm.h"
 #include "ops/swiglu.h"
+#include "ops/swiglu_group_quant.h"
 #include "ops/swiglu_quant.h"
 #include "ops/trans_quant_param.h"
 #include "ops/weight_quant_batchmatmul.h"
@@ -85,7 +90,7 @@ std::unique_ptr<Op> with_switch() {
 std::vector<Row> quantizers() {
   const Array x{DType::float16, {4, 4}}, channels{DType::float32, {4}}, ends{DType::int32, {1}},
       zeros{DType::int32, {4}}, row{DType::float16, {4}}, one{DType::float32, {1}},
-      codes{DType::int8, {4, 4}}, bytes{DType::uint8, {4, 4}}, zero{DType::int32, {1}};
+      codes{DType::int8, {4, 4}}, zero{DType::int32, {1}};
   static float scale = 1;
   static int32_t zero_point = 0;
   const AffineParameters with{DType::int8, contiguous_view(&scale, DType::float32, 1),
@@ -95,10 +100,6 @@ std::vector<Row> quantizers() {
       {op<DynamicQuantAsymmetric>(), {x, {DType::float16, {1, 4}}, ends}},
       {op<DynamicBlockQuant>(), {x}},
       {op<GroupedDynamicBlockQuant>(), {x, ends}},
-      {op<DynamicMxQuant>(), {x}},
-      {op<DynamicMxQuantWithDualAxis>(), {x}},
-      {op<DynamicBlockMxQuant>(), {x}},
-      {op<GroupedDynamicMxQuant>(), {x, ends}},
       {op<AddRmsNorm>(), {x, x, row}},
       {op<AddRmsNorm>(false), {x, channels}},
       {op<AddRmsNormQuant>(), {x, x, row, channels, zeros, row, channels, zeros}},
@@ -110,7 +111,6 @@ std::vector<Row> quantizers() {
       {op<Quantize>(), {x, channels, zeros}},
       {op<AscendQuant>("v3", AscendQuant::Version::v3), {x, row, row}},
       {op<AntiQuant>(), {codes, channels, channels}},
-      {op<AntiMxQuant>(), {bytes, {DType::uint8, {4, 1, 2}}}},
       {op<DtypeCast>(), {x}},
       {op<TransQuantParam>(), {channels, channels}},
       {op<ConvertWeightToInt4pack>(), {{DType::int32, {4, 8}}}},
@@ -124,6 +124,19 @@ std::vector<Row> quantizers() {
   };
 }
 
+// Blocks with a power of two each.
+std::vector<Row> of_blocks() {
+  const Array x{DType::float16, {4, 4}}, ends{DType::int32, {1}}, bytes{DType::uint8, {4, 4}};
+  return {
+      {op<DynamicMxQuant>(), {x}},
+      {op<DynamicMxQuantWithDualAxis>(), {x}},
+      {op<DynamicBlockMxQuant>(), {x}},
+      {op<DynamicDualLevelMxQuant>(), {x, {DType::other, {}}}},
+      {op<GroupedDynamicMxQuant>(), {x, ends}},
+      {op<AntiMxQuant>(), {bytes, {DType::uint8, {4, 1, 2}}}},
+  };
+}
+
 // What stands between two quantized products of a layer.
 std::vector<Row> between_products() {
   const Array x{DType::float16, {4, 4}}, integers{DType::int32, {4, 4}},
@@ -131,6 +144,7 @@ std::vector<Row> between_products() {
       ends{DType::int32, {1}};
   return {
       {op<Swiglu>(), {x}},
+      {op<SwigluGroupQuant>(), {x, columns, {DType::int64, {1}}, {DType::other, {}}}},
       {op<SwigluQuant>(), {x, half, half, ends}},
       {op<GroupQuant>(), {x, {DType::float32, {1, 4}}, ends, {DType::float32, {1}}}},
       {op<DequantBias>(), {integers, columns, columns, zeros}},
@@ -173,10 +187,30 @@ std::vector<Row> products() {
   };
 }
 
+std::unique_ptr<Op> with_experts() {
+  std::unique_ptr<Op> made = op<MoeInitRoutingV2>()();
+  auto& routing = static_cast<MoeInitRoutingV2&>(*made);
+  routing.expert_num = 3;
+  routing.quant_mode = MoeInitRoutingV2::kStatic;
+  return made;
+}
+
+// What sends rows to experts and brings them back.
+std::vector<Row> rows_of_experts() {
+  const Array x{DType::float16, {4, 4}}, one{DType::float32, {1}}, experts{DType::int32, {4, 1}},
+      indices{DType::int32, {4}}, weights{DType::float32, {4, 1}};
+  return {
+      {with_experts, {x, experts, one, one}},
+      {op<MoeTokenPermute>(), {x, experts}},
+      {op<MoeTokenUnpermute>(), {x, indices, weights}},
+      {op<MoeFinalizeRouting>(), {x, x, x, x, weights, indices, experts}},
+  };
+}
+
 std::vector<Row> operators() {
   std::vector<Row> all = quantizers();
-  for (Row& row : products()) all.push_back(std::move(row));
-  for (Row& row : between_products()) all.push_back(std::move(row));
+  for (auto rows : {of_blocks(), products(), between_products(), rows_of_experts()})
+    for (Row& row : rows) all.push_back(std::move(row));
   return all;
 }
 
@@ -265,14 +299,25 @@ void spoil(DTypeRequest& field, int way) {
 }
 void spoil(AnyChoice& field, int) { field.choose("other"); }
 void spoil(Wanted& field, int way) { field = {.count = way == 0 ? 1 : 2}; }
-void spoil(Integers& field, int way) { field = {.count = way == 0 ? 2 : 3, .each = {0, 0, -1}}; }
+void spoil(Integers& field, int way) { field = {.count = way == 0 ? 1 : 3, .each = {0, 0, -1}}; }
 
 // Calls use(op, attribute) for each operator and each of its attributes, which is spoilt.
 template <class Use>
 void for_each_spoilt_attribute(Use use) {
   // Without effect, or any number is fine; a bool is fine as well.
-  const std::set<std::string> fine = {"inner_k_tiles", "epsilon", "scale", "div_mode",
-                                      "activate_left"};
+  const std::set<std::string> fine = {"inner_k_tiles",
+                                      "epsilon",
+                                      "scale",
+                                      "div_mode",
+                                      "activate_left",
+                                      "active_num",
+                                      "expert_capacity",
+                                      "expert_tokens_num_flag",
+                                      "num_out_tokens",
+                                      "padded_mode",
+                                      "k",
+                                      "round_scale",
+                                      "output_origin"};
   for (const Row& row : operators())
     for (int i = 0; i < row.good()->attributes().size(); ++i)
       for (const int way : {0, 1}) {
@@ -297,12 +342,13 @@ TEST(Operators, RefuseAttributes) {
 TEST(Operators, JudgeArraysBeforeAttributes) {
   for_each_spoilt_attribute([](Op& op, const Attribute&) {
     const Inputs inputs = op.inputs();
-    inputs[0].view->rank = kMaxRank + 1;
-    expect_fault(op, Fault::rank, inputs[0].name);
-    int last = inputs.size() - 1;
-    while (!inputs[last].view->present) --last;
-    inputs[last].view->dtype = DType::other;
-    expect_fault(op, Fault::dtype, inputs[last].name);
+    int count = inputs.size();
+    while (!inputs[count - 1].view->present) --count;
+    const Input &first = inputs[0], &last = inputs[count - 1];
+    first.view->rank = kMaxRank + 1;
+    expect_fault(op, Fault::rank, first.name);
+    last.view->dtype = DType::other;
+    expect_fault(op, Fault::dtype, last.name);
   });
 }
 

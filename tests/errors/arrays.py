@@ -27,7 +27,9 @@ def filled(value: float, dtype: type) -> Array:
 
 def on_itself(a: Array) -> Array:
     """Return a view of a whose first axis is the same memory again and again."""
-    return np.lib.stride_tricks.as_strided(a, a.shape, (0, *a.strides[1:]))
+    words = a.view(f"u{a.itemsize}")  # NumPy knows no name of float8 that as_strided could use
+    again = np.lib.stride_tricks.as_strided(words, a.shape, (0, *a.strides[1:]))
+    return again.view(a.dtype)
 
 
 def overlapping(first: Array, second: Array) -> tuple[Array, Array]:

@@ -4,11 +4,14 @@
 #include "aclnnop/aclnn_dequant_swiglu_quant_v2.h"
 #include "aclnnop/aclnn_group_quant.h"
 #include "aclnnop/aclnn_grouped_matmul_swiglu_quant.h"
+#include "aclnnop/aclnn_quant_matmul_v4.h"
+#include "aclnnop/aclnn_quant_matmul_v5.h"
 #include "aclnnop/aclnn_quant_scatter.h"
 #include "aclnnop/aclnn_quant_scatter_v2.h"
 #include "aclnnop/aclnn_swi_glu.h"
 #include "aclnnop/aclnn_swi_glu_quant.h"
 #include "aclnnop/aclnn_swi_glu_quant_v2.h"
+#include "aclnnop/aclnn_swiglu_group_quant.h"
 #include "aclnnop/aclnn_weight_quant_batch_matmul_v2.h"
 #include "aclnnop/aclnn_weight_quant_batch_matmul_v3.h"
 #include "draws.h"
@@ -33,6 +36,47 @@ void dequant_bias(Call& c) {
   const Place activations = c.in(ACL_FLOAT, rows), bias = c.in(added, columns);
   c.run(PHASES(aclnnDequantBias), c.in(ACL_INT32, c.x), weights, c.optional(activations),
         c.optional(bias), c.integer({numbers}), c.out(numbers, c.x));
+}
+
+// Factors of every kind, as they are or transposed, and the scales of each.
+struct MatmulTensors {
+  explicit MatmulTensors(Call& c, std::initializer_list<aclDataType> types)
+      : type(c.pick(types)), is_first_turned(c.flag()), is_second_turned(c.flag()) {
+    const bool is_word = type == ACL_INT32;
+    const bool is_integer = type == ACL_INT8 || type == ACL_INT4 || is_word;
+    const int64_t m = c.pick<int64_t>({2, 8, 24}), k = c.pick<int64_t>({8, 40, 264}),
+                  n = c.pick<int64_t>({8, 264}), together = is_word ? 8 : 1;
+    x1 = c.in(type, is_first_turned && !is_word ? Dims{k, m} : Dims{m, k / together});
+    is_first_turned = is_first_turned && !is_word;
+    x2 = c.in(type, is_second_turned ? Dims{n, k / together} : Dims{k, n / together});
+    const aclDataType to = is_integer ? c.pick({ACL_INT8, ACL_INT32, ACL_FLOAT16, ACL_BF16})
+                                      : c.pick({ACL_FLOAT16, ACL_BF16, ACL_FLOAT});
+    const bool is_float = to != ACL_INT8 && to != ACL_INT32, is_mx = type == ACL_FLOAT4_E2M1;
+    const Dims blocks_of_rows{m, (k + 63) / 64, 2}, blocks_of_columns{(k + 63) / 64, n, 2};
+    scale = is_mx ? c.in(ACL_FLOAT8_E8M0, blocks_of_columns)
+                  : c.in(c.pick({ACL_FLOAT, ACL_INT64, ACL_UINT64}), c.flag() ? Dims{n} : Dims{1});
+    rows = is_mx      ? c.in(ACL_FLOAT8_E8M0, blocks_of_rows)
+           : is_float ? c.optional(c.in(ACL_FLOAT, {m}))
+                      : Place{-1};
+    if (to == ACL_INT8) offset = c.optional(c.in(ACL_FLOAT, {n}));
+    bias = c.optional(c.in(is_integer && !is_float ? ACL_INT32 : ACL_FLOAT, {n}));
+    out = c.out(to, {m, n});
+  }
+  aclDataType type;
+  bool is_first_turned, is_second_turned;
+  Place x1, x2, scale, rows{-1}, offset{-1}, bias, out;
+};
+void quant_matmul_v4(Call& c) {
+  const MatmulTensors t(c, {ACL_INT8, ACL_INT4, ACL_INT32});
+  c.run(PHASES(aclnnQuantMatmulV4), t.x1, t.x2, t.scale, t.offset, t.rows, t.bias,
+        t.is_first_turned, t.is_second_turned, t.out);
+}
+void quant_matmul_v5(Call& c) {
+  const MatmulTensors t(c, {ACL_INT8, ACL_INT4, ACL_INT32, ACL_FLOAT8_E4M3FN, ACL_FLOAT8_E5M2,
+                            ACL_HIFLOAT8, ACL_FLOAT4_E2M1});
+  const Place none{-1};
+  c.run(PHASES(aclnnQuantMatmulV5), t.x1, t.x2, t.rows, t.scale, none, none, t.offset, none, t.bias,
+        t.is_first_turned, t.is_second_turned, c.integer({0}), t.out);
 }
 
 struct ScatterTensors {
@@ -106,6 +150,23 @@ void swi_glu_quant_v2(Call& c) {
   const GluQuantTensors t(c);
   c.run(PHASES(aclnnSwiGluQuantV2), t.x, t.smooth, t.offsets, t.list, c.flag(), t.mode(c),
         c.integer({0, 1}), c.integer({t.codes}), t.y, t.scale);
+}
+
+void swiglu_group_quant(Call& c) {
+  const GluTensors t(c);
+  const bool is_mx = c.flag(), has_origin = c.flag();
+  const aclDataType dtype = c.pick({ACL_FLOAT16, ACL_BF16});
+  const aclDataType codes = c.pick({ACL_FLOAT8_E5M2, ACL_FLOAT8_E4M3FN});
+  Dims blocks = t.half;
+  blocks.back() = (blocks.back() + 127) / 128;
+  const Place x = c.in(dtype, c.x), weight = c.optional(c.in(ACL_FLOAT, t.rows));
+  const Place list = c.optional(c.in(ACL_INT64, {t.groups}));
+  const Place scale = is_mx ? c.out(ACL_FLOAT8_E8M0, mx_scales_of(t.half, t.half.size() - 1, 32))
+                            : c.out(ACL_FLOAT, blocks);
+  const Place y = c.out(codes, t.half), origin = c.out(dtype, t.half);
+  c.run(PHASES(aclnnSwigluGroupQuant), x, weight, list, Place{-1}, c.integer({codes}),
+        c.integer({is_mx ? 1 : 0}), c.integer({0}), is_mx || c.flag(), c.number({-1, 0, 7}),
+        c.number({15}), has_origin, y, scale, has_origin ? origin : c.optional(origin));
 }
 
 struct DequantGluTensors : GluTensors {

@@ -33,14 +33,24 @@ inline void make_packable(Call& c) {
   if (!c.x.empty()) c.x.back() = (c.x.back() + 7) / 8 * 8;
 }
 
+// Pairs of blocks, the two of a pair in a last axis.
+inline Dims mx_scales_of(Dims scales, size_t axis, int64_t block) {
+  if (axis < scales.size()) scales[axis] = (scales[axis] + 2 * block - 1) / (2 * block);
+  scales.push_back(2);
+  return scales;
+}
+
 // between_products.cpp
 void group_quant(Call& c);
 void dequant_bias(Call& c);
 void quant_scatter(Call& c);
 void quant_scatter_v2(Call& c);
+void quant_matmul_v4(Call& c);
+void quant_matmul_v5(Call& c);
 void swi_glu(Call& c);
 void swi_glu_quant(Call& c);
 void swi_glu_quant_v2(Call& c);
+void swiglu_group_quant(Call& c);
 void dequant_swiglu_quant(Call& c);
 void dequant_swiglu_quant_v2(Call& c);
 void weight_quant_batch_matmul_v2(Call& c);

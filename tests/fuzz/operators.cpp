@@ -13,6 +13,7 @@
 #include "aclnnop/aclnn_convert_weight_to_int4_pack.h"
 #include "aclnnop/aclnn_dynamic_block_quant.h"
 #include "aclnnop/aclnn_dynamic_block_quant_v2.h"
+#include "aclnnop/aclnn_dynamic_dual_level_mx_quant.h"
 #include "aclnnop/aclnn_dynamic_mx_quant.h"
 #include "aclnnop/aclnn_dynamic_mx_quant_v2.h"
 #include "aclnnop/aclnn_dynamic_mx_quant_v3.h"
@@ -120,19 +121,12 @@ void dynamic_block_quant_v2(Call& c) {
         c.number({0, 0, 0, 15, 32768}), t.y, t.scale);
 }
 
-// Pairs of blocks, the two of a pair in a last axis.
-Dims mx_scales(const Call& c, size_t axis, int64_t block) {
-  Dims scales = c.x;
-  if (axis < scales.size()) scales[axis] = (scales[axis] + 2 * block - 1) / (2 * block);
-  scales.push_back(2);
-  return scales;
-}
 void anti_mx_quant(Call& c) {
   make_packable(c);
   const aclDataType numbers = c.numbers;
   c.run(PHASES(aclnnAntiMxQuant), c.in(c.mx_codes, c.x),
-        c.in(ACL_FLOAT8_E8M0, mx_scales(c, static_cast<size_t>(c.axis), 32)), c.integer({c.axis}),
-        c.integer({numbers}), c.out(numbers, c.x));
+        c.in(ACL_FLOAT8_E8M0, mx_scales_of(c.x, static_cast<size_t>(c.axis), 32)),
+        c.integer({c.axis}), c.integer({numbers}), c.out(numbers, c.x));
 }
 
 struct MxTensors {
@@ -140,7 +134,7 @@ struct MxTensors {
     make_packable(c);
     x = c.in(c.numbers, c.x);
     y = c.out(c.mx_codes, c.x);
-    scale = c.out(ACL_FLOAT8_E8M0, mx_scales(c, static_cast<size_t>(c.axis), block));
+    scale = c.out(ACL_FLOAT8_E8M0, mx_scales_of(c.x, static_cast<size_t>(c.axis), block));
   }
   int64_t block;
   Place x, y, scale;
@@ -163,13 +157,24 @@ void dynamic_mx_quant_v3(Call& c) {
         c.number({0, 0.5}), t.y, t.scale);
 }
 
+void dynamic_dual_level_mx_quant(Call& c) {
+  make_packable(c);
+  Dims groups = c.x;
+  if (!groups.empty()) groups.back() = (groups.back() + 511) / 512;
+  const Place x = c.in(c.pick({ACL_FLOAT16, ACL_BF16}), c.x), y = c.out(ACL_FLOAT4_E2M1, c.x);
+  const Place scale = c.out(ACL_FLOAT, groups);
+  const Place bytes = c.out(ACL_FLOAT8_E8M0, mx_scales_of(c.x, static_cast<size_t>(last(c)), 32));
+  c.run(PHASES(aclnnDynamicDualLevelMxQuant), x, Place{-1}, c.word({"rint", "round", "floor"}),
+        c.integer({512}), c.integer({32}), y, scale, bytes);
+}
+
 struct MxTensorsOfTwoAxes {
   explicit MxTensorsOfTwoAxes(Call& c) {
     make_packable(c);
     x = c.in(c.numbers, c.x);
     for (int k = 0; k < 2; ++k) {
       y[k] = c.out(c.mx_codes, c.x);
-      scale[k] = c.out(ACL_FLOAT8_E8M0, mx_scales(c, static_cast<size_t>(last(c) - k), 32));
+      scale[k] = c.out(ACL_FLOAT8_E8M0, mx_scales_of(c.x, static_cast<size_t>(last(c) - k), 32));
     }
   }
   Place x, y[2], scale[2];
@@ -310,6 +315,7 @@ constexpr void (*kOperators[])(Call&) = {
     dynamic_mx_quant,
     dynamic_mx_quant_v2,
     dynamic_mx_quant_v3,
+    dynamic_dual_level_mx_quant,
     dynamic_mx_quant_with_dual_axis,
     dynamic_mx_quant_with_dual_axis_v2,
     rms_norm,
@@ -324,11 +330,14 @@ constexpr void (*kOperators[])(Call&) = {
     convert_weight_to_int4_pack,
     group_quant,
     dequant_bias,
+    quant_matmul_v4,
+    quant_matmul_v5,
     quant_scatter,
     quant_scatter_v2,
     swi_glu,
     swi_glu_quant,
     swi_glu_quant_v2,
+    swiglu_group_quant,
     dequant_swiglu_quant,
     dequant_swiglu_quant_v2,
     weight_quant_batch_matmul_v2,

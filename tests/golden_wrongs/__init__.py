@@ -38,8 +38,10 @@ class Wrong(NamedTuple):
 def every() -> Iterator[Wrong]:
     """Return those of all operators."""
     from . import (
-        gated_experts,
+        block_rows,
+        experts,
         fake,
+        gated_experts,
         given,
         glu,
         matmul,
@@ -57,6 +59,7 @@ def every() -> Iterator[Wrong]:
         sums,
         fake,
         glu,
+        block_rows,
         matmul,
         norm,
         norm_siblings,
@@ -64,6 +67,7 @@ def every() -> Iterator[Wrong]:
         products,
         gated_experts,
         scatter,
+        experts,
         words,
     ):
         yield from module.wrongs()

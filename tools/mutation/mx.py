@@ -307,4 +307,48 @@ WEIGHT_ERROR = [
     ),
 ]
 
-FAULTS = [*ROWS, *COLUMNS, *BLOCKS, *ANTI, *CASTS, *WEIGHT_ERROR]
+DUAL = f"{K}/mx/dual_level.cpp"
+TWO_LEVELS = [
+    Fault(
+        "mx_dual_level: a group goes on into the next one",
+        DUAL,
+        "const int64_t count = least(n - first, kGroup);",
+        "const int64_t count = n - first;",
+        "dual_level",
+        B,
+    ),
+    Fault(
+        "mx_dual_level: scales are products with a sixth",
+        DUAL,
+        "In::Amax::value(amax.bits()) / args_.greatest",
+        "In::Amax::value(amax.bits()) * (1 / args_.greatest)",
+        "dual_level",
+        A2,
+    ),
+    Fault(
+        "mx_dual_level: a group of zeros is divided",
+        DUAL,
+        "scale == 0 ? 1 : scale",
+        "scale",
+        "dual_level",
+        A5,
+    ),
+    Fault(
+        "mx_dual_level: scales of a later part lie where the first one's do",
+        DUAL,
+        "(i + first) / kGroup, scale",
+        "first / kGroup, scale",
+        "dual_level",
+        A2,
+    ),
+    Fault(
+        "mx_dual_level: a strip's scales of groups begin with the row",
+        DUAL,
+        "args.scale.from(row, 2 * i / kGroup)",
+        "args.scale.from(row, 0)",
+        "dual_level",
+        B,
+    ),
+]
+
+FAULTS = [*ROWS, *COLUMNS, *BLOCKS, *TWO_LEVELS, *ANTI, *CASTS, *WEIGHT_ERROR]

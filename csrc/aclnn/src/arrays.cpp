@@ -1,4 +1,7 @@
-// Scalars, arrays and lists: no operator here takes one, but programs make and release them.
+// Scalars, arrays and lists: of these operators here take arrays of integers alone, but programs
+// make and release all of them.
+#include "aclnn/src/arrays.h"
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -79,6 +82,17 @@ aclnnStatus get_size(const char* function, const Opaque* handle, uint64_t* size)
 }
 
 }  // namespace
+
+std::optional<Integers> integers_in(const aclIntArray* array) {
+  Integers found;
+  if (array == nullptr) return found;
+  const bool is_there = all<IntArrays>().with(array, [&](const Elements<int64_t>& kept) {
+    found.count = static_cast<int64_t>(kept.size());
+    std::copy_n(kept.begin(), std::min(kept.size(), std::size(found.each)), found.each);
+  });
+  return is_there ? std::optional(found) : std::nullopt;
+}
+
 }  // namespace npu_quant::aclnn
 
 using namespace npu_quant::aclnn;

@@ -1,13 +1,16 @@
 // aclnnDynamicMxQuant, V2, V3: npu_dynamic_mx_quant. aclnnDynamicMxQuantWithDualAxis, V2: the same
-// along the last two axes, npu_dynamic_mx_quant_with_dual_axis.
+// along the last two axes, npu_dynamic_mx_quant_with_dual_axis. aclnnDynamicDualLevelMxQuant: by
+// two levels of scales, npu_dynamic_dual_level_mx_quant.
 #include "ops/dynamic_mx_quant.h"
 
 #include "aclnn/src/executor.h"
+#include "aclnnop/aclnn_dynamic_dual_level_mx_quant.h"
 #include "aclnnop/aclnn_dynamic_mx_quant.h"
 #include "aclnnop/aclnn_dynamic_mx_quant_v2.h"
 #include "aclnnop/aclnn_dynamic_mx_quant_v3.h"
 #include "aclnnop/aclnn_dynamic_mx_quant_with_dual_axis.h"
 #include "aclnnop/aclnn_dynamic_mx_quant_with_dual_axis_v2.h"
+#include "ops/dynamic_dual_level_mx_quant.h"
 
 namespace npu_quant::aclnn {
 namespace {
@@ -22,6 +25,9 @@ constexpr Function kMxQuant = mx_function("aclnnDynamicMxQuant");
 constexpr Function kMxQuantV2 = mx_function("aclnnDynamicMxQuantV2");
 constexpr Function kMxQuantV3 = mx_function("aclnnDynamicMxQuantV3");
 constexpr Function kMxQuantDual = mx_function("aclnnDynamicMxQuantWithDualAxis");
+constexpr Format kMxDualLevelCodes[] = {Format::float4_e2m1};
+constexpr Function kMxDualLevel{
+    .name = "aclnnDynamicDualLevelMxQuant", .other_names = kMxNames, .codes = kMxDualLevelCodes};
 constexpr Function kMxQuantDualV2 = mx_function("aclnnDynamicMxQuantWithDualAxisV2");
 
 struct MxAttributes {
@@ -79,6 +85,11 @@ aclnnStatus plan_dual(const Function& function, const aclTensor* x, const MxAttr
       });
 }
 
+// Of the operator, which has no such attribute.
+void expect_size(Executor& call, const char* attribute, int64_t came, int64_t size) {
+  if (came != size) call.fail(Fault::attribute, attribute, {"is ", came}, {"expected ", size});
+}
+
 }  // namespace
 }  // namespace npu_quant::aclnn
 
@@ -127,6 +138,28 @@ aclnnStatus aclnnDynamicMxQuantWithDualAxisV2GetWorkspaceSize(
                    {y1Out, mxscale1Out, y2Out, mxscale2Out}, workspaceSize, executor);
 }
 
+aclnnStatus aclnnDynamicDualLevelMxQuantGetWorkspaceSize(
+    const aclTensor* x, const aclTensor* smoothScaleOptional, char* roundModeOptional,
+    int64_t level0BlockSize, int64_t level1BlockSize, const aclTensor* yOut,
+    const aclTensor* level0ScaleOut, const aclTensor* level1ScaleOut, uint64_t* workspaceSize,
+    aclOpExecutor** executor) {
+  return plan<Call<DynamicDualLevelMxQuant>>(
+      kMxDualLevel, workspaceSize, executor, [&](auto& call) {
+        DynamicDualLevelMxQuant& op = call.op;
+        call.input("x", x, op.input);
+        call.optional_input("smoothScaleOptional", smoothScaleOptional, op.smooth_scale);
+        call.output("yOut", yOut, call.outputs[op.kY]);
+        call.output("level0ScaleOut", level0ScaleOut, call.outputs[op.kLevel0Scale]);
+        call.output("level1ScaleOut", level1ScaleOut, call.outputs[op.kLevel1Scale]);
+        if (roundModeOptional != nullptr) op.round_mode = roundModeOptional;
+        op.dst_type = call.codes_of(call.outputs[op.kY]);
+        op.mxscale_array = DType::float8_e8m0fnu;
+        expect_size(call, "level0BlockSize", level0BlockSize, DualLevelMxKernel::kGroup);
+        expect_size(call, "level1BlockSize", level1BlockSize, kMxCell);
+      });
+}
+
+NPU_QUANT_SECOND_PHASE(aclnnDynamicDualLevelMxQuant, kMxDualLevel)
 NPU_QUANT_SECOND_PHASE(aclnnDynamicMxQuant, kMxQuant)
 NPU_QUANT_SECOND_PHASE(aclnnDynamicMxQuantV2, kMxQuantV2)
 NPU_QUANT_SECOND_PHASE(aclnnDynamicMxQuantV3, kMxQuantV3)

@@ -1,5 +1,5 @@
 // aclnnSwiGlu: npu_swiglu. aclnnSwiGluQuant, V2: npu_swiglu_quant. aclnnDequantSwigluQuant, V2:
-// npu_dequant_swiglu_quant.
+// npu_dequant_swiglu_quant. aclnnSwigluGroupQuant: npu_swiglu_group_quant.
 #include "ops/swiglu.h"
 
 #include "aclnn/src/executor.h"
@@ -8,7 +8,9 @@
 #include "aclnnop/aclnn_swi_glu.h"
 #include "aclnnop/aclnn_swi_glu_quant.h"
 #include "aclnnop/aclnn_swi_glu_quant_v2.h"
+#include "aclnnop/aclnn_swiglu_group_quant.h"
 #include "ops/dequant_swiglu_quant.h"
+#include "ops/swiglu_group_quant.h"
 #include "ops/swiglu_quant.h"
 
 namespace npu_quant::aclnn {
@@ -20,12 +22,15 @@ constexpr Format kIntegersOfGlu[] = {Format::int8, Format::int4};
 constexpr Format kCodesOfGlu[] = {Format::int8,          Format::hifloat8,    Format::float8_e5m2,
                                   Format::float8_e4m3fn, Format::float4_e2m1, Format::float4_e1m2};
 
+constexpr Format kFloatsOfGlu[] = {Format::float8_e5m2, Format::float8_e4m3fn};
+
 constexpr Function kSwiGlu{.name = "aclnnSwiGlu"};
 constexpr Function glu_function(const char* name, std::span<const Format> codes) {
   return {.name = name, .other_names = kGluNames, .codes = codes};
 }
 constexpr Function kSwiGluQuant = glu_function("aclnnSwiGluQuant", kIntegersOfGlu);
 constexpr Function kSwiGluQuantV2 = glu_function("aclnnSwiGluQuantV2", kIntegersOfGlu);
+constexpr Function kSwigluGroup{.name = "aclnnSwigluGroupQuant", .codes = kFloatsOfGlu};
 constexpr Function kDequantSwiglu = glu_function("aclnnDequantSwigluQuant", kCodesOfGlu);
 constexpr Function kDequantSwigluV2 = glu_function("aclnnDequantSwigluQuantV2", kCodesOfGlu);
 
@@ -91,6 +96,32 @@ struct DequantSwigluQuantCall : GluCall<DequantSwigluQuant> {
     optional_input("quantOffsetOptional", quant_offset, op.quant_offset);
     optional_input("groupIndexOptional", group_index, op.group_index);
   }
+};
+
+struct SwigluGroupQuantCall : Call<SwigluGroupQuant> {
+  using Call::Call;
+
+  void set(const aclTensor* x, const aclTensor* weight, const aclTensor* group_index,
+           const aclTensor* scale) {
+    input("x", x, op.x);
+    optional_input("weightOptional", weight, op.weight);
+    optional_input("groupIndexOptional", group_index, op.group_index);
+    optional_input("scaleOptional", scale, op.scale);
+  }
+  void set_outputs(const aclTensor* y, const aclTensor* scale, const aclTensor* origin,
+                   int64_t dst_type) {
+    output("yOut", y, outputs[op.kY]);
+    output("yScaleOut", scale, outputs[op.kScale]);
+    if (op.output_origin)
+      output("yOriginOut", origin, outputs[op.kOrigin]);
+    else
+      optional_output("yOriginOut", origin, ignored_);
+    op.dst_type = codes_of(outputs[op.kY], dst_type);
+    op.scale_array = DType::float8_e8m0fnu;
+  }
+
+ private:
+  TensorView ignored_;  // documented as of y's shape, where nothing is written
 };
 
 }  // namespace
@@ -176,7 +207,26 @@ aclnnStatus aclnnDequantSwigluQuantV2GetWorkspaceSize(
   });
 }
 
+aclnnStatus aclnnSwigluGroupQuantGetWorkspaceSize(
+    const aclTensor* x, const aclTensor* weightOptional, const aclTensor* groupIndexOptional,
+    const aclTensor* scaleOptional, int64_t dstType, int64_t quantMode, int64_t blockSize,
+    bool roundScale, double clampLimit, double dstTypeMax, bool outputOrigin, const aclTensor* yOut,
+    const aclTensor* yScaleOut, const aclTensor* yOriginOut, uint64_t* workspaceSize,
+    aclOpExecutor** executor) {
+  return plan<SwigluGroupQuantCall>(kSwigluGroup, workspaceSize, executor, [&](auto& call) {
+    call.set(x, weightOptional, groupIndexOptional, scaleOptional);
+    call.op.quant_mode = quantMode;
+    call.op.block_size = blockSize;
+    call.op.round_scale = roundScale;
+    call.op.clamp_limit = clampLimit;
+    call.op.dst_type_max = dstTypeMax;
+    call.op.output_origin = outputOrigin;
+    call.set_outputs(yOut, yScaleOut, yOriginOut, dstType);
+  });
+}
+
 NPU_QUANT_SECOND_PHASE(aclnnSwiGlu, kSwiGlu)
+NPU_QUANT_SECOND_PHASE(aclnnSwigluGroupQuant, kSwigluGroup)
 NPU_QUANT_SECOND_PHASE(aclnnSwiGluQuant, kSwiGluQuant)
 NPU_QUANT_SECOND_PHASE(aclnnSwiGluQuantV2, kSwiGluQuantV2)
 NPU_QUANT_SECOND_PHASE(aclnnDequantSwigluQuant, kDequantSwiglu)

@@ -1,7 +1,8 @@
 // npu_swiglu and its relatives (docs/numerics.md 17): values of gated linear units (source.h), then
 // these rounded to x's dtype, or codes by scales and zero points, or of each row by a scale of its
-// own.
+// own, or of blocks of it (docs/numerics.md 23).
 //   y = enc(v / scale + zero_point), or v * scale; NaN gives 0
+//   amax = max(|v| that are finite, least), scale = amax / MAX, y = enc(v * (MAX / amax))
 #include "kernels/glu/glu.h"
 
 #include "kernels/dynamic/reduce.h"
@@ -9,16 +10,22 @@
 #include "kernels/rows/strips.h"
 
 namespace npu_quant {
+
+// mx/rows.cpp may come later in what is compiled as one file.
+template <>
+void MxRowsKernel::run<kTarget>(const Args& args);
+
 namespace {
 
 using Becomes = GluKernel::Becomes;
+using Value = Float32<WholeLoads>;
 
 // Codes, a byte each, of n values by the weights from element `first` on.
 __attribute__((noinline)) void encode_by_weights(const float* v, int64_t n, const Affine& affine,
                                                  const Weights<2>& weights, int64_t first,
                                                  char* y) {
   const ToCodes<FormulaCodes> to{affine, y, 0, Stores{false}};
-  const auto tile = [&](int64_t i) { return Float32<WholeLoads>::load(unaligned(v + i)); };
+  const auto tile = [&](int64_t i) { return Value::load(unaligned(v + i)); };
   int64_t i = 0;
   for (; i + kTile <= n; i += kTile) to.put(0, i, to.at(weights.at, first + i), tile(i));
   if (i == n) return;
@@ -28,6 +35,24 @@ __attribute__((noinline)) void encode_by_weights(const float* v, int64_t n, cons
   to.put_part(0, 0, 0, n, to.at(padded.at, 0), tile(0));
 }
 
+// The greatest magnitude of n values that are finite, and of `least`.
+NPU_QUANT_INLINE float finite_amax(const float* v, int64_t n, float least) {
+  I32 greatest = I32{} + bit_cast<int32_t>(least);
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const F32 values =
+        i + kLanes <= n ? load<F32>(v + i) : load<F32>(Padded<float, kLanes>(v + i, n - i).values);
+    const I32 bits = magnitude_bits(values);
+    greatest = max(greatest, bits < kInfinityBits ? bits : I32{});
+  }
+  return bit_cast<float>(horizontal_max<int32_t, kVectorBytes>(greatest));
+}
+
+// The least power of 2 that is not less than a normal number.
+NPU_QUANT_INLINE float power_above(float scale) {
+  constexpr int32_t kFraction = (1 << 23) - 1;
+  return bit_cast<float>((bit_cast<int32_t>(scale) + kFraction) & ~kFraction);
+}
+
 // What becomes of the values of rows, in pieces of kPiece elements by way of a buffer.
 class GluResults {
  public:
@@ -35,15 +60,18 @@ class GluResults {
       : args_(args),
         weights_({&args.scale, &args.zero_point}),
         y_(args.y, args.becomes == Becomes::values ? size_of(args.dtype) : 1, written_, args.stream,
-           true) {
+           true),
+        origin_(args.origin, size_of(args.dtype), written_, args.stream, true) {
     weights_.fill_in(kScale, 1);
     weights_.fill_in(kZeroPoint, -0.0f);
   }
 
-  bool are_wanted() const { return y_.is_wanted(); }
+  // Beside the scales of rows, for which an amax is enough.
+  bool are_wanted() const { return y_.is_wanted() || origin_.is_wanted() || args_.block > 0; }
 
   // What comes is a row whose values have this amax; without one it has a scale of 0.
   void begin(int64_t row, const float* amax) {
+    if (args_.block > 0) return;
     amax_ = amax == nullptr ? 0 : *amax;
     store_scale(args_.scales, row, 0, amax == nullptr ? 0 : scale_of(args_.rule, amax_));
   }
@@ -51,22 +79,35 @@ class GluResults {
   __attribute__((noinline)) void put(int64_t row, int64_t i, int64_t n, const float* v) {
     for (const int64_t end = i + n; i < end; i += kPiece, v += kPiece) {
       const int64_t count = least(end - i, kPiece);
-      put_piece(v, count, i, y_.at(row, i));
+      put_piece(v, count, row, i, y_.at(row, i));
       y_.put(row, i, count);
+      if (!origin_.is_wanted()) continue;
+      put_origin(v, count, origin_.at(row, i));
+      origin_.put(row, i, count);
     }
   }
 
  private:
-  void put_piece(const float* v, int64_t n, int64_t first, char* y) const {
+  void put_piece(const float* v, int64_t n, int64_t row, int64_t first, char* y) const {
     switch (args_.becomes) {
       case Becomes::values: return put_rounded(v, n, y);
       case Becomes::codes_by_scales:
         return encode_by_weights(v, n, affine(args_.divide), weights_, first, y);
       case Becomes::codes_by_amax:
         return args_.y.packed() ? encode_packed(v, n, y) : encode_bytes(v, n, y);
-      case Becomes::zeros: std::memset(y, 0, static_cast<size_t>(n)); return;
+      case Becomes::codes_by_blocks: return encode_blocks(v, n, row, first, y);
+      case Becomes::codes_by_mx: return encode_mx(v, n, row, first, y);
+      case Becomes::zeros:
+        clear_scales(n, row, first);
+        std::memset(y, 0, static_cast<size_t>(n));
+        return;
     }
     __builtin_trap();
+  }
+
+  void put_origin(const float* v, int64_t n, char* to) const {
+    if (args_.becomes != Becomes::zeros) return put_rounded(v, n, to);
+    std::memset(to, 0, static_cast<size_t>(n * size_of(args_.dtype)));
   }
 
   void put_rounded(const float* v, int64_t n, char* y) const {
@@ -80,13 +121,16 @@ class GluResults {
 
   // Codes of the row's own scale: in bytes by the fastest form that is exact.
   void encode_bytes(const float* v, int64_t n, char* y) const {
-    using In = Float32<WholeLoads>;
-    ResultStream to(false, {}, n);
     visit_byte_code(args_.codes, [&](auto code) {
       using Code = decltype(code);
-      encode_piece<In, Code>(unaligned(v), n, y, to,
-                             divider_of<In, Code, int32_t>(args_.rule, amax_), Nothing{});
+      encode_by<Code>(divider_of<Value, Code, int32_t>(args_.rule, amax_), v, n, y);
     });
+  }
+  template <class Code>
+  static __attribute__((noinline)) void encode_by(const Divider<float, int32_t>& divider,
+                                                  const float* v, int64_t n, char* y) {
+    ResultStream to(false, {}, n);
+    encode_piece<Value, Code>(unaligned(v), n, y, to, divider, Nothing{});
   }
   void encode_packed(const float* v, int64_t n, char* y) const {
     const bool divides = !multiplies(args_.rule);
@@ -96,10 +140,48 @@ class GluResults {
     encode_by_weights(v, n, affine(divides), Weights<2>({&scale, &offset}), 0, y);
   }
 
+  // By the formula, which is right for what is not finite, too.
+  void encode_blocks(const float* v, int64_t n, int64_t row, int64_t first, char* y) const {
+    visit_byte_code(args_.codes, [&](auto code) {
+      for (int64_t i = 0; i < n; i += args_.block) {
+        const int64_t count = least(n - i, args_.block);
+        const float amax = finite_amax(v + i, count, args_.least_amax);
+        float scale = scale_of(args_.rule, amax), by = multiplier_of(args_.rule, amax);
+        if (args_.rounds_scales) scale = power_above(scale), by = 1 / scale;
+        store_scale(args_.scales, row, (first + i) / args_.block, scale);
+        encode_by<decltype(code)>({scale, by, kProduct}, v + i, count, y + i);
+      }
+    });
+  }
+  void encode_mx(const float* v, int64_t n, int64_t row, int64_t first, char* y) const {
+    char* const values = const_cast<char*>(reinterpret_cast<const char*>(v));
+    MxRowsKernel::run<kTarget>({.dtype = DType::float32,
+                                .format = args_.codes,
+                                .rows = 1,
+                                .n = n,
+                                .block = args_.block,
+                                .x = {values, 0, sizeof *v},
+                                .y = {y, 0, 1},
+                                .scales = args_.mx_scales.from(row, first / (2 * args_.block)),
+                                .rule = args_.mx_rule,
+                                .rounding = args_.rounding,
+                                .stream = false});
+  }
+  void clear_scales(int64_t n, int64_t row, int64_t first) const {
+    if (args_.block == 0) return;
+    for (int64_t b = first / args_.block; b * args_.block < first + n; ++b)
+      store_scale(args_.scales, row, b, 0);
+    const MxScales& to = args_.mx_scales;
+    if (to.data == nullptr) return;
+    const int64_t pair = 2 * args_.block;
+    for (int64_t p = first / pair; p * pair < first + n; ++p)
+      for (int lane = 0; lane < 2; ++lane) to.from(row, p).data[lane * to.lane_stride] = 0;
+  }
+
   const GluKernel::Args& args_;
   Weights<2> weights_;
-  Sink y_;
-  float amax_ = 0;  // of the row
+  Sink y_, origin_;  // by the same buffer, one after the other
+  float amax_ = 0;   // of the row
   Buffer<kPiece * 4> written_;
 };
 
@@ -153,8 +235,10 @@ void glu_transposed(const GluKernel::Args& args) {
   strips.run(args.stream, [&](int64_t row, int64_t rows, int64_t, int64_t, const Strided* y) {
     GluKernel::Args part = args;
     part.rows = rows;
-    Strided* const of_rows[] = {&part.gate.x, &part.factor.x, &part.activation_scale, &part.scales};
+    Strided* const of_rows[] = {&part.gate.x, &part.factor.x, &part.activation_scale,
+                                &part.weight, &part.scales,   &part.origin};
     for (Strided* of : of_rows) *of = of->from(row, 0);
+    part.mx_scales = args.mx_scales.from(row, 0);
     part.y = y[0];
     part.stream = false;
     glu_direct(part);

@@ -8,6 +8,7 @@
 #include "core/rule.h"
 #include "core/strided.h"
 #include "kernels/elementwise/args.h"
+#include "kernels/mx/mx.h"
 
 namespace npu_quant {
 
@@ -25,6 +26,8 @@ struct GluKernel {
     values,           // of x's dtype
     codes_by_scales,  // that are given
     codes_by_amax,    // each row by a scale of its own
+    codes_by_blocks,  // blocks of each row, by what is finite of them
+    codes_by_mx,      // each by a power of 2, as kernels/mx/rows.cpp
     zeros,            // codes of no value, and scales
   };
 
@@ -41,11 +44,19 @@ struct GluKernel {
     Becomes becomes;
     Format codes;
     Rounding rounding;          // of float4 codes
-    Strided smooth;             // o * smooth
+    Strided smooth;             // o * smooth; or
+    Strided weight;             // float32, one for each row: o * weight
     Strided scale, zero_point;  // o / scale + zero_point, or o * scale
     bool divide;                // by the scale
-    Strided y, scales;          // null where not wanted; scales: float32, one for each row
+    // Null where not wanted. Scales are float32, one for each row, or each block of it.
+    Strided y, scales;
+    Strided origin;  // v, rounded to x's dtype
     Rule rule;
+    int64_t block;       // so many elements share a scale; 0: all of a row
+    float least_amax;    // of a block
+    bool rounds_scales;  // up to powers of 2
+    MxScales mx_scales;
+    MxRule mx_rule;
     bool stream;  // y is to bypass the caches
   };
   template <Target target>

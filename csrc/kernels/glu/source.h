@@ -1,7 +1,8 @@
 // The source swish(a) * b, of gated linear units (docs/numerics.md 17), a and b the halves of rows:
 //   a, b = x, or of integers what these stand for (kernels/elementwise/dequant.h)
 //   o    = a / (1 + exp(-alpha * a)) * b     exp correctly rounded; a, b clamped before, where
-//   asked v    = o * smooth
+//                                            asked
+//   v    = o * smooth, or o * the row's weight
 #pragma once
 
 #include "kernels/elementwise/dequant.h"
@@ -149,6 +150,8 @@ class GluRows {
       gate_.fetch(row, 1, i, count, count);
       factor_.fetch(row, 1, i, count, count);
       const RowOfSums of_row{activation_scale(row), args_.bias_kind};
+      if (args_.weight.data != nullptr)
+        weights_.spread(GluWeights::kSmoothing, parameter_at(args_.weight, row, 0)->value);
       fill_glu<Half>({gate_.at(row, i), factor_.at(row, i), i, count, of_row, ahead()}, gating_,
                      weights_, v, amax);
     }

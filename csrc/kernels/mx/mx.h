@@ -58,6 +58,20 @@ struct MxRowsKernel {
   static void run(const Args& args);
 };
 
+// Blocks of a row that has been divided before, each kGroup elements of it by a scale of their own:
+// these / MAX.
+struct DualLevelMxKernel {
+  static constexpr int64_t kGroup = 512;
+
+  struct Args {
+    DynamicMxArgs blocks;  // in blocks of kMxCell
+    Strided scale;         // float32, one for each group; null where not wanted
+    float greatest;        // MAX
+  };
+  template <Target target>
+  static void run(const Args& args);
+};
+
 // Blocks of a column: so many rows of it.
 struct MxColumnsKernel {
   using Args = DynamicMxArgs;

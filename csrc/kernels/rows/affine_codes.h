@@ -45,14 +45,15 @@ class Weights {
   NPU_QUANT_INLINE void fill_in(int w, float value) {
     if (at[w].values == nullptr) spread(w, value);
   }
-
-  Weight at[count];
-
- private:
+  // One value for all.
   NPU_QUANT_INLINE void spread(int w, float value) {
     store_tile(copies_[w], tile_of(broadcast(value)));
     at[w] = {unaligned(copies_[w]), 0};
   }
+
+  Weight at[count];
+
+ private:
   NPU_QUANT_INLINE void copy(int w, const Unaligned<float>* values, int64_t n) {
     spread(w, values->value);
     std::memcpy(copies_[w], values, static_cast<size_t>(n) * sizeof(float));

@@ -15,7 +15,7 @@ namespace {
 
 using Becomes = GluKernel::Becomes;
 
-constexpr int64_t kItem = sizeof(float);
+constexpr int64_t kFloatBytes = sizeof(float);
 
 TensorView some_rows(TensorView view, int64_t first, int64_t count) {
   if (!view.present) return view;
@@ -33,8 +33,8 @@ class Rows {
     view_.writable = true;
     view_.rank = view_.shape.rank = 2;
     view_.shape.dims[1] = columns;
-    view_.strides[0] = columns * kItem;
-    view_.strides[1] = kItem;
+    view_.strides[0] = columns * kFloatBytes;
+    view_.strides[1] = kFloatBytes;
   }
   bool are_there() const { return memory_ != nullptr; }
   TensorView first(int64_t count) const { return some_rows(view_, 0, count); }
@@ -79,7 +79,7 @@ class ExpertRows {
   // takes as long as multiplying it with a few rows.
   int64_t rows_at_a_time() const {
     constexpr int64_t kBytes = 8 << 20;
-    return std::max(ProductKernel::kMostRows, kBytes / (std::max<int64_t>(n(), 1) * kItem));
+    return std::max(ProductKernel::kMostRows, kBytes / (std::max<int64_t>(n(), 1) * kFloatBytes));
   }
   Status assign(Parameter& parameter, const TensorView& view) const {
     if (!view.present) return {};
@@ -137,7 +137,7 @@ class ExpertRows {
     args.centred = true;
     args.group = std::max<int64_t>(call_.matrix.k / groups, 1);
     args.group_scale = per_column(weight_scale_).from(0, expert * groups * n());
-    args.group_scale.row_stride = n() * kItem;
+    args.group_scale.row_stride = n() * kFloatBytes;
     args.bias = per_column(bias_).from(0, expert * n());
     args.late_scale = of_rows;
   }

@@ -54,7 +54,8 @@ class GluWork {
         n_(call.x.shape.dims[last()] / 2),
         halves_(call.x.strides[last()], n_, call.interleaved),
         of_y_(call.y, call.how.becomes != GluKernel::Becomes::values && is_packed(call.how.codes)),
-        tiles_(half_of(call.x.shape), {of_half(), of_half(), of_y_.data(), of_scales()},
+        tiles_(half_of(call.x.shape),
+               {of_half(), of_half(), of_y_.data(), of_scales(), call.origin->strides},
                {.group_columns = Cut::kAll}, cells()) {}
 
   Status take_parameters() {
@@ -68,14 +69,13 @@ class GluWork {
     NPU_QUANT_RETURN_IF_ERROR(assign(smooth_, *call_.smooth, 1));
     NPU_QUANT_RETURN_IF_ERROR(assign(scale_, *call_.scale, 1));
     NPU_QUANT_RETURN_IF_ERROR(assign(zero_point_, *call_.zero_point, 1));
-    const TensorView& of_rows = *call_.activation_scale;
-    if (!of_rows.present) return {};
-    return activation_scale_.assign(op, of_rows, of_rows.shape, of_rows.strides);
+    NPU_QUANT_RETURN_IF_ERROR(take_rows(activation_scale_, *call_.activation_scale));
+    return take_rows(weight_, *call_.weight);
   }
 
   void run() const {
     char* const data[kTensors] = {call_.x.data, call_.x.data + halves_.second, call_.y.data,
-                                  call_.scales.data};
+                                  call_.scales.data, call_.origin->data};
     tiles_.for_each_part(data, work_bytes(call_.op.bytes(), {&call_.x, &call_.y}),
                          [&](const Part& part) {
                            const int64_t last = part.line + part.rows;
@@ -88,7 +88,7 @@ class GluWork {
   }
 
  private:
-  enum { kFirst, kSecond, kY, kScales, kTensors };
+  enum { kFirst, kSecond, kY, kScales, kOrigin, kTensors };
   using Part = Tiles<kTensors>::Part;
   static constexpr int64_t kBehind = -1;
 
@@ -128,12 +128,13 @@ class GluWork {
     args.gate.x = at(gate);
     args.factor.x = at(1 - gate);
     args.y = at(kY);
-    args.scales = at(kScales);
+    take_scales(at(kScales), args);
+    args.origin = at(kOrigin);
     args.bias_kind = bias_kind(*call_.bias);
     args.rule = call_.op.rule;
     args.stream = worth_streaming(call_.op.bytes());
-    if (char* const of_rows = activation_scale_.data(); of_rows != nullptr)
-      args.activation_scale = {of_rows + row * int64_t{sizeof(float)}, sizeof(float)};
+    args.activation_scale = from_row(activation_scale_, row);
+    args.weight = from_row(weight_, row);
     if (group == kBehind) {
       args.becomes = call_.behind;
       return args;
@@ -144,6 +145,22 @@ class GluWork {
     args.scale = scale_.of(group);
     args.zero_point = zero_point_.of(group);
     return args;
+  }
+  Status take_rows(Parameter& to, const TensorView& of_rows) const {
+    if (!of_rows.present) return {};
+    return to.assign(call_.op.name, of_rows, of_rows.shape, of_rows.strides);
+  }
+  static Strided from_row(const Parameter& of_rows, int64_t row) {
+    if (of_rows.data() == nullptr) return {};
+    return {of_rows.data() + row * int64_t{sizeof(float)}, sizeof(float)};
+  }
+  // Of blocks they lie along the axes behind those of rows.
+  void take_scales(const Strided& at, GluKernel::Args& args) const {
+    const int64_t* const strides = call_.scales.strides + last();
+    if (call_.how.becomes == GluKernel::Becomes::codes_by_mx)
+      args.mx_scales = {at.data, at.row_stride, strides[0], strides[1]};
+    else
+      args.scales = {at.data, at.row_stride, args.block > 0 ? strides[0] : 0};
   }
   void take_weights(int64_t group, int half, GluKernel::Half& of) const {
     of.weight_scale = weight_scale_.of(group, half);
@@ -157,7 +174,7 @@ class GluWork {
   int64_t of_half_[kMaxRank], of_scales_[kMaxRank];
   const Tiles<kTensors> tiles_;
   GroupParameter weight_scale_, bias_, smooth_, scale_, zero_point_;
-  Parameter activation_scale_;
+  Parameter activation_scale_, weight_;
 };
 
 }  // namespace

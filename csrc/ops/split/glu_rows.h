@@ -19,7 +19,9 @@ struct GluCall {
   bool interleaved = false;  // the halves are even and odd elements, not one behind the other
   const TensorView *weight_scale = &kAbsent, *bias = &kAbsent, *activation_scale = &kAbsent;
   const TensorView *smooth = &kAbsent, *scale = &kAbsent, *zero_point = &kAbsent;
-  const RowGroups* groups = nullptr;  // all rows are one where there are none
+  const TensorView* weight = &kAbsent;  // one for each row
+  const TensorView* origin = &kAbsent;  // of the shape of y, in x's dtype
+  const RowGroups* groups = nullptr;    // all rows are one where there are none
   GluKernel::Becomes behind = how.becomes;
 };
 

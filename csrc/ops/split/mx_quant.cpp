@@ -19,6 +19,14 @@ void clear(const MxScales& to, int64_t n) {
 
 }  // namespace
 
+MxRule mx_rule(float greatest, bool rounds_up, float least_amax) {
+  constexpr int32_t kFraction = (1 << 23) - 1, kBias = 127;
+  const auto bits = std::bit_cast<int32_t>(greatest);
+  return {.least = std::bit_cast<int32_t>(least_amax),
+          .added = rounds_up ? kFraction - (bits & kFraction) : 0,
+          .emax = (bits >> 23) - kBias};
+}
+
 Format MxQuant::codes() const {
   return is_among(dst_type.format, kMxFormats) ? dst_type.format : by_default_;
 }
@@ -68,14 +76,6 @@ Status MxQuant::check_shapes() {
   return check_packable(name, input_name_, input, codes(), outputs[0].dtype);
 }
 
-MxRule MxQuant::mx_rule() const {
-  constexpr int32_t kFraction = (1 << 23) - 1, kBias = 127;
-  const auto greatest = std::bit_cast<int32_t>(rule.greatest);
-  return {.least = std::bit_cast<int32_t>(to_float32(max_low_bound)),
-          .added = scale_alg == 0 ? 0 : kFraction - (greatest & kFraction),
-          .emax = (greatest >> 23) - kBias};
-}
-
 DynamicMxArgs MxQuant::args_of(const MxPart& part) const {
   return {.dtype = input.dtype,
           .format = codes(),
@@ -85,7 +85,7 @@ DynamicMxArgs MxQuant::args_of(const MxPart& part) const {
           .x = part.numbers,
           .y = part.codes,
           .scales = part.scales,
-          .rule = mx_rule(),
+          .rule = mx_rule(rule.greatest, scale_alg != 0, to_float32(max_low_bound)),
           .rounding = round_mode.value(),
           .stream = worth_streaming(bytes()),
           .in_tiles = part.in_tiles,

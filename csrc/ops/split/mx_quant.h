@@ -8,6 +8,10 @@
 
 namespace npu_quant {
 
+// The rule of codes up to a greatest number: bytes that are the power's own exponent less that of
+// the greatest, or the least by which nothing exceeds it.
+MxRule mx_rule(float greatest, bool rounds_up, float least_amax = 0);
+
 struct MxQuant : Op {
   static constexpr Word<Rounding> kRoundModes[] = {
       {"rint", Rounding::to_even}, {"round", Rounding::away_from_zero}, {"floor", Rounding::floor}};
@@ -47,7 +51,6 @@ struct MxQuant : Op {
  private:
   // The one beside 0, or 0.
   virtual int64_t other_scale_alg() const;
-  MxRule mx_rule() const;
   DynamicMxArgs args_of(const MxPart& part) const;
 
   const Format by_default_;

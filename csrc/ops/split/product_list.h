@@ -19,7 +19,11 @@ class ProductList final : public Products {
   // Adds the product of all rows of x, which are those of y: as few as their strides allow. What
   // `args` has of rows is for the first one.
   void add(ProductKernel::Args args, const TensorView& x, const TensorView& y) {
-    Axes<2> axes(x.shape.dims, x.rank - 1, {x.strides, y.strides});
+    // Where y has its rows along one axis, those of x are counted over all of them.
+    int64_t of_y[kMaxRank] = {};
+    for (int64_t axis = x.rank - 2, next = y.strides[0]; axis >= 0; next *= x.shape.dims[axis--])
+      of_y[axis] = y.rank == x.rank ? y.strides[axis] : next;
+    Axes<2> axes(x.shape.dims, x.rank - 1, {x.strides, of_y});
     args.rows = 1;
     const int axis = axes.pop(args.rows);
     args.x.row_stride = axis < 0 ? 0 : axes.strides[0][axis];

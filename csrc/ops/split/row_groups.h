@@ -17,8 +17,8 @@ class RowGroups {
  public:
   // Of each group: the row behind it, counted from the first of all, or how many rows it has.
   enum class Holds { ends, counts };
-  // Which rows belong to a group.
-  enum class Of { all_rows, first_rows };
+  // Which rows belong to a group; the last of these may count more rows than there are.
+  enum class Of { all_rows, first_rows, rows_that_are_there };
 
   RowGroups() = default;
   RowGroups(const RowGroups&) = delete;  // the ends may lie inside

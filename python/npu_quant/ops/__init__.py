@@ -33,6 +33,7 @@ from .dtype_cast import npu_dtype_cast
 from .dual_level_quant_matmul import npu_dual_level_quant_matmul
 from .dynamic_block_mx_quant import npu_dynamic_block_mx_quant
 from .dynamic_block_quant import npu_dynamic_block_quant
+from .dynamic_dual_level_mx_quant import npu_dynamic_dual_level_mx_quant
 from .dynamic_mx_quant import npu_dynamic_mx_quant
 from .dynamic_mx_quant_with_dual_axis import npu_dynamic_mx_quant_with_dual_axis
 from .dynamic_quant import npu_dynamic_quant
@@ -51,8 +52,13 @@ from .fake_quantize_per_tensor import (
 from .group_quant import npu_group_quant
 from .grouped_dynamic_block_quant import npu_grouped_dynamic_block_quant
 from .grouped_dynamic_mx_quant import npu_grouped_dynamic_mx_quant
+from .grouped_matmul import npu_grouped_matmul
 from .grouped_matmul_swiglu_quant import npu_grouped_matmul_swiglu_quant
 from .grouped_matmul_swiglu_quant_v2 import npu_grouped_matmul_swiglu_quant_v2
+from .moe_finalize_routing import npu_moe_finalize_routing
+from .moe_init_routing_v2 import npu_moe_init_routing_v2
+from .moe_token_permute import npu_moe_token_permute
+from .moe_token_unpermute import npu_moe_token_unpermute
 from .quant_matmul import npu_quant_matmul
 from .quant_scatter import npu_quant_scatter, npu_quant_scatter_
 from .quantize import npu_quantize
@@ -62,6 +68,7 @@ from .rms_norm_dynamic_quant import npu_rms_norm_dynamic_quant
 from .rms_norm_quant import npu_rms_norm_quant
 from .rms_norm_quant_v2 import npu_rms_norm_quant_v2
 from .swiglu import npu_swiglu
+from .swiglu_group_quant import npu_swiglu_group_quant
 from .swiglu_quant import npu_swiglu_quant
 from .trans_quant_param import npu_trans_quant_param
 from .weight_quant_batchmatmul import npu_weight_quant_batchmatmul
@@ -87,6 +94,7 @@ __all__ = [
     "npu_dual_level_quant_matmul",
     "npu_dynamic_block_mx_quant",
     "npu_dynamic_block_quant",
+    "npu_dynamic_dual_level_mx_quant",
     "npu_dynamic_mx_quant",
     "npu_dynamic_mx_quant_with_dual_axis",
     "npu_dynamic_quant",
@@ -94,8 +102,13 @@ __all__ = [
     "npu_group_quant",
     "npu_grouped_dynamic_block_quant",
     "npu_grouped_dynamic_mx_quant",
+    "npu_grouped_matmul",
     "npu_grouped_matmul_swiglu_quant",
     "npu_grouped_matmul_swiglu_quant_v2",
+    "npu_moe_finalize_routing",
+    "npu_moe_init_routing_v2",
+    "npu_moe_token_permute",
+    "npu_moe_token_unpermute",
     "npu_quant_matmul",
     "npu_quant_scatter",
     "npu_quant_scatter_",
@@ -105,6 +118,7 @@ __all__ = [
     "npu_rms_norm_quant",
     "npu_rms_norm_quant_v2",
     "npu_swiglu",
+    "npu_swiglu_group_quant",
     "npu_swiglu_quant",
     "npu_trans_quant_param",
     "npu_weight_quant_batchmatmul",

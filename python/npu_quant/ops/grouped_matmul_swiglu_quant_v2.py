@@ -14,6 +14,9 @@ from ..dtypes import DTypeName
 from . import dynamic_mx_quant
 from .grouped_matmul_swiglu_quant import scales_of, totals
 
+Arrays = Sequence[Array]
+"""A list of one."""
+
 
 class GroupedMatmulSwigluQuantV2Result(NamedTuple):
     """What the operator returns; a field is None where ``out`` holds None."""
@@ -26,13 +29,13 @@ class GroupedMatmulSwigluQuantV2Result(NamedTuple):
 
 def npu_grouped_matmul_swiglu_quant_v2(
     x: Array,
-    weight: Sequence[Array],
-    weight_scale: Sequence[Array],
+    weight: Arrays,
+    weight_scale: Arrays,
     x_scale: Array,
     group_list: Array,
     *,
     smooth_scale: Array | None = None,
-    weight_assist_matrix: Sequence[Array] | None = None,
+    weight_assist_matrix: Arrays | None = None,
     bias: Array | None = None,
     dequant_mode: int | None = 0,
     dequant_dtype: DTypeName | None = 0,

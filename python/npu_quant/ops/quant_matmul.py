@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _codes, _core
+from .. import _codes, _core, _products
 from ..arrays import Array
 from ..dtypes import DTypeName
-
-_BLOCK = 32
 
 
 def npu_quant_matmul(
@@ -163,105 +161,16 @@ def npu_quant_matmul(
     )
 
 
-def decoded(x: NDArray[Any], named: DTypeName | None = None, along_k: bool = False) -> Any:
-    """Return what the codes of a matrix stand for, in float64.
-
-    Args:
-        x: the codes.
-        named: what they are, where x is uint8.
-        along_k: whether those that share elements lie along axis -2.
-    """
-    if along_k:
-        return decoded(x.swapaxes(-1, -2), named).swapaxes(-1, -2)
-    if x.dtype == np.int32:
-        return _codes.int4_of(x).astype(np.float64)
-    name = x.dtype.name if named is None or x.dtype != np.uint8 else named
-    return _codes.decode(x, name).astype(np.float64)
-
-
-def factors(
-    x1: NDArray[Any], x2: NDArray[Any], x1_dtype: Any = None, x2_dtype: Any = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return what the codes of both matrices stand for: (..., M, K) and (..., K, N)."""
-    a = decoded(x1, x1_dtype)
-    return a, decoded(x2, x2_dtype, along_k=x2.shape[-2] != a.shape[-1])
-
-
-def whole_sums(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.int32]:
-    """Return sums of products of integers, modulo 2^32: float64 holds each partial sum exactly."""
-    assert a.shape[-1] < 2**38
-    return (a @ b).astype(np.int64).astype(np.int32)
-
-
-def group_sums(
-    a: NDArray[np.float64],
-    b: NDArray[np.float64],
-    scale: NDArray[np.float32],
-    offset: NDArray[Any] | None = None,
-) -> NDArray[np.float32]:
-    """Return totals of sums by groups along k, each less its offset and times its scale."""
-    total = np.zeros((1, 1), np.float32)
-    size = a.shape[-1] // max(1, len(scale))
-    for j, factor in enumerate(scale):
-        own = slice(j * size, (j + 1) * size)
-        p = whole_sums(a[..., own], b[..., own, :]).astype(np.float32)
-        if offset is not None:
-            rows = a[..., own].sum(axis=-1, keepdims=True).astype(np.float32)
-            p = p - rows * offset[j].astype(np.float32)
-        total = total + p * factor
-    shape = np.broadcast_shapes(total.shape, (a[..., :1] @ b[..., :1, :]).shape)
-    return np.broadcast_to(total, shape)
-
-
-def block_sums(
-    a: NDArray[np.float64], b: NDArray[np.float64], powers: Any = None
-) -> NDArray[np.float32]:
-    """Return totals of sums by blocks of 32 k, each rounded to float32, times its power of two.
-
-    In a block product i and product i + h are added, of h 16, 8, 4, 2 and 1.
-    """
-    products = a[..., :, None, :] * b.swapaxes(-1, -2)[..., None, :, :]
-    products = np.pad(products, [(0, 0)] * (products.ndim - 1) + [(0, -a.shape[-1] % _BLOCK)])
-    total = np.zeros(products.shape[:-1], np.float32)
-    for j in range(products.shape[-1] // _BLOCK):
-        p = products[..., j * _BLOCK : (j + 1) * _BLOCK]
-        for h in (16, 8, 4, 2, 1):
-            p = p[..., :h] + p[..., h:]
-        block = p[..., 0].astype(np.float32)
-        if powers is not None:
-            block = (block * powers[0][..., :, None, j] * powers[1][..., None, j, :]).astype(
-                np.float32
-            )
-        total = total + block
-    return total
-
-
-def powers_of_two(
-    pertoken_scale: NDArray[Any], scale: NDArray[Any]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the factors of the blocks of rows, (..., M, blocks), and of columns; 255 is NaN."""
-    rows, columns = (
-        _codes.decode(x.view(np.uint8), "float8_e8m0fnu").astype(np.float64)
-        for x in (pertoken_scale, scale.swapaxes(-1, -2))
-    )
-    rows = rows.reshape(*rows.shape[:-2], 2 * rows.shape[-2])
-    return rows, columns.reshape(*columns.shape[:-3], 2 * columns.shape[-3], columns.shape[-1])
-
-
 def scales_of(scale: NDArray[Any]) -> NDArray[np.float32]:
     """Return scales, of which int64 hold a float32 in their lower half."""
-    if scale.dtype == np.int64:
-        return np.asarray((scale & 0xFFFFFFFF).astype(np.uint32).view(np.float32))
-    return np.asarray(scale.astype(np.float32))
+    return _products.carried(scale)[0] if scale.dtype == np.int64 else scale.astype(np.float32)
 
 
 def offsets_of(scale: NDArray[Any], offset: NDArray[Any] | None) -> NDArray[np.float32]:
     """Return offsets of int8 results: those that are given, or 9 bits of int64 scales, or none."""
     if offset is not None:
         return offset
-    if scale.dtype == np.int64:
-        return ((scale >> 37 << 55) >> 55).astype(np.float32)
-    return -np.zeros(1, np.float32)
+    return _products.carried(scale)[1] if scale.dtype == np.int64 else -np.zeros(1, np.float32)
 
 
 def float_sums(
@@ -273,10 +182,10 @@ def float_sums(
     x2_dtype: DTypeName | None = None,
 ) -> NDArray[np.float32]:
     """Return sums of products of small floats, of MX with their powers of two."""
-    a, b = factors(x1, x2, x1_dtype, x2_dtype)
+    a, b = _products.factors(x1, x2, x1_dtype, x2_dtype)
     if pertoken_scale is None or pertoken_scale.dtype == np.float32:
-        return block_sums(a, b)
-    return block_sums(a, b, powers_of_two(pertoken_scale, scale))
+        return _products.block_sums(a, b)
+    return _products.block_sums(a, b, _products.powers_of_two(pertoken_scale, scale))
 
 
 def reference(
@@ -302,15 +211,15 @@ def reference(
     of_rows: Any = None if pertoken_scale is None or is_mx else pertoken_scale.reshape(-1, 1)
     with np.errstate(all="ignore"):
         if is_whole and scale.ndim == 2:
-            a, b = factors(x1, x2)
+            a, b = _products.factors(x1, x2)
             if x1.dtype == np.int8:
                 added: Any = offset
-                v = group_sums(a - 8, b, scales_of(scale)) + added
+                v = _products.group_sums(a - 8, b, scales_of(scale)) + added
             else:
-                v = group_sums(a, b, scales_of(scale), offset)
+                v = _products.group_sums(a, b, scales_of(scale), offset)
             return np.asarray((v * of_rows).astype(_codes.row_of(to).numpy))
         if is_whole:
-            acc = whole_sums(*factors(x1, x2))
+            acc = _products.whole_sums(*_products.factors(x1, x2))
             if bias is not None and bias.dtype == np.int32:
                 acc, bias = acc + bias, None
             if to == "int32":

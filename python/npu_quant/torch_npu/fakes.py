@@ -7,6 +7,7 @@ where it is run.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -131,6 +132,13 @@ def dynamic_block_mx_quant(
     return _codes(input, dst_type), _mx_scales(input, -1), _mx_scales(input, -2)
 
 
+def dynamic_dual_level_mx_quant(input: Tensor, **others: Any) -> tuple[Tensor, ...]:
+    """Codes of float4, a float32 for 512 of them, and two bytes for a pair of blocks."""
+    *leading, n = input.shape
+    scale = _float32(input, (*leading, _parts(n, 512)))
+    return _codes(input, "float4_e2m1"), scale, _mx_scales(input, -1)
+
+
 def grouped_dynamic_mx_quant(
     x: Tensor, group_index: Tensor, *, dst_type: int = 23, blocksize: int = _BLOCK, **others: Any
 ) -> tuple[Tensor, ...]:
@@ -138,6 +146,81 @@ def grouped_dynamic_mx_quant(
     m, n = x.shape
     pairs = m // (2 * blocksize) + group_index.shape[0]
     return _codes(x, dst_type), _bytes(x, (pairs, n, 2))
+
+
+def moe_init_routing_v2(
+    x: Tensor,
+    expert_idx: Tensor,
+    *,
+    scale: Tensor | None = None,
+    active_num: int = -1,
+    expert_capacity: int = -1,
+    expert_num: int = -1,
+    drop_pad_mode: int = 0,
+    expert_tokens_num_type: int = 0,
+    quant_mode: int = -1,
+    active_expert_range: list[int] = [],  # noqa: B006
+    **others: Any,
+) -> tuple[Tensor, ...]:
+    """A row for each slot, where entries go, what is counted, and a scale for each slot."""
+    columns, rows = x.shape[1], expert_idx.shape[0] * expert_idx.shape[1]
+    shape: Shape = (torch.sym_min(active_num, rows) if active_num > 0 else rows,)
+    if drop_pad_mode == 1:
+        shape = (expert_num, expert_capacity)
+    y = x.new_empty((*shape, columns // 2 if quant_mode == 13 else columns))
+    if quant_mode >= 0:
+        y = _bytes(x, y.shape) if quant_mode == 13 else _codes(y, "int8")
+    first, last = active_expert_range or (0, expert_num)
+    tokens: Shape = (expert_num, 2) if expert_tokens_num_type == 2 else (last - first,)
+    slots = shape[0] * expert_capacity if drop_pad_mode == 1 else shape[0]
+    scales = _float32(x, (slots,))
+    if quant_mode < 0 and scale is not None:
+        scales = scale.new_empty((slots, *scale.shape[1:]))
+    return (
+        y,
+        expert_idx.new_empty((rows,)),
+        expert_idx.new_empty(tokens, dtype=torch.int64),
+        scales,
+    )
+
+
+def moe_token_permute(
+    tokens: Tensor, indices: Tensor, num_out_tokens: int | None = None, padded_mode: bool = False
+) -> tuple[Tensor, ...]:
+    """A row for each copy that is kept, and where each copy is."""
+    rows, kept = indices.numel(), num_out_tokens or 0
+    count = torch.sym_min(kept, rows) if kept > 0 else torch.sym_max(rows + kept, 0)
+    permuted = tokens.new_empty((count, tokens.shape[1]))
+    return permuted, indices.new_empty((rows,), dtype=torch.int32)
+
+
+def moe_token_unpermute(
+    permuted_tokens: Tensor,
+    sorted_indices: Tensor,
+    probs: Tensor | None = None,
+    padded_mode: bool = False,
+    restore_shape: list[int] | None = None,
+) -> Tensor:
+    """A row for each token."""
+    tokens = sorted_indices.shape[0] if probs is None else probs.shape[0]
+    return permuted_tokens.new_empty((tokens, permuted_tokens.shape[1]))
+
+
+def moe_finalize_routing(
+    expanded_permuted_rows: Tensor,
+    skip1: Tensor | None,
+    skip2: Tensor | None,
+    bias: Tensor | None,
+    scales: Tensor | None,
+    expanded_src_to_dst_row: Tensor,
+    export_for_source_row: Tensor | None,
+    drop_pad_mode: int | None = 0,
+    k: int | None = 1,
+) -> Tensor:
+    """A row for each token."""
+    rows = expanded_src_to_dst_row.shape[0]
+    tokens = rows // (1 if k is None else k) if scales is None else scales.shape[0]
+    return expanded_permuted_rows.new_empty((tokens, expanded_permuted_rows.shape[-1]))
 
 
 def quant_scatter(self: Tensor, *arrays: Any, **others: Any) -> Tensor:
@@ -165,6 +248,33 @@ def group_quant(x: Tensor, *arrays: Any, dst_dtype: Any = None, **others: Any) -
 def dequant_bias(x: Tensor, *arrays: Any, output_dtype: Any = None) -> Tensor:
     """Values, float16 unless another dtype is asked for."""
     return _codes(x, "float16" if output_dtype is None else output_dtype)
+
+
+def grouped_matmul(
+    x: list[Tensor],
+    weight: list[Tensor],
+    *,
+    group_list: Any = None,
+    split_item: int | None = 0,
+    group_type: int | None = None,
+    group_list_type: int | None = 0,
+    output_dtype: int | None = None,
+    **others: Any,
+) -> list[Tensor]:
+    """Products of all rows, or of each x: what rows a group has, its list alone knows."""
+    dtype = x[0].dtype if output_dtype is None else getattr(torch, _row(output_dtype).carrier.name)
+    *_, k, n = weight[0].shape
+    per_word = {torch.int32: 8, torch.uint8: 2}.get(weight[0].dtype, 1)
+    codes = x[0].shape[-1] * {torch.int32: 8, torch.uint8: 2}.get(x[0].dtype, 1)
+    n = n * per_word if k == codes else n
+    if group_type == 2:
+        return [x[0].new_empty((len(group_list), x[0].shape[0], n), dtype=dtype)]
+    if split_item in (2, 3):
+        rows = sum(math.prod(one.shape[:-1]) for one in x)
+        return [x[0].new_empty((rows, n), dtype=dtype)]
+    if group_list is not None:
+        raise ParamError("Without the elements of group_list a fake knows no rows of a group.")
+    return [one.new_empty((*one.shape[:-1], n), dtype=dtype) for one in x]
 
 
 def dual_level_quant_matmul(
@@ -294,6 +404,22 @@ def swiglu(self: Tensor, dim: int = -1) -> Tensor:
     shape = list(self.shape)
     shape[dim] = shape[dim] // 2
     return self.new_empty(shape)
+
+
+def swiglu_group_quant(
+    x: Tensor,
+    *,
+    dst_type: int = 291,
+    quant_mode: int = 0,
+    output_origin: bool = False,
+    **others: Any,
+) -> tuple[Tensor, ...]:
+    """Codes of a half, scales of its blocks, and its values where they are asked for."""
+    half = swiglu(x)
+    rows = tuple(half.shape[:-1])
+    blocks = _float32(x, (*rows, _parts(half.shape[-1], 128)))
+    scale = _mx_scales(half, -1) if quant_mode == 1 else blocks
+    return _codes(half, dst_type), scale, half if output_origin else half.new_empty((0,))
 
 
 def swiglu_quant(x: Tensor, *, dst_type: Any = None, **others: Any) -> tuple[Tensor, ...]:

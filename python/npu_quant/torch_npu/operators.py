@@ -34,9 +34,28 @@ _SCHEMAS = """
     npu_dynamic_block_mx_quant(Tensor input, *, str round_mode="rint", int dst_type=296,
         int scale_alg=0, float dst_type_max=0.0) -> (Tensor, Tensor, Tensor)
 
+    npu_dynamic_dual_level_mx_quant(Tensor input, *, Tensor? smooth_scale=None,
+        str round_mode="rint") -> (Tensor, Tensor, Tensor)
+
     npu_grouped_dynamic_mx_quant(Tensor x, Tensor group_index, *, str round_mode="rint",
         int dst_type=23, int blocksize=32, int? scale_alg=0, float? dst_type_max=0.0)
         -> (Tensor, Tensor)
+
+    npu_moe_init_routing_v2(Tensor x, Tensor expert_idx, *, Tensor? scale=None,
+        Tensor? offset=None, int active_num=-1, int expert_capacity=-1, int expert_num=-1,
+        int drop_pad_mode=0, int expert_tokens_num_type=0, bool expert_tokens_num_flag=False,
+        int quant_mode=-1, int[2] active_expert_range=[], int row_idx_type=0,
+        int? x_dtype=None) -> (Tensor, Tensor, Tensor, Tensor)
+
+    npu_moe_token_permute(Tensor tokens, Tensor indices, int? num_out_tokens=None,
+        bool padded_mode=False) -> (Tensor, Tensor)
+
+    npu_moe_token_unpermute(Tensor permuted_tokens, Tensor sorted_indices, Tensor? probs=None,
+        bool padded_mode=False, int[]? restore_shape=None) -> Tensor
+
+    npu_moe_finalize_routing(Tensor expanded_permuted_rows, Tensor? skip1, Tensor? skip2,
+        Tensor? bias, Tensor? scales, Tensor expanded_src_to_dst_row,
+        Tensor? export_for_source_row, int? drop_pad_mode=0, int? k=1) -> Tensor
 
     npu_quant_scatter(Tensor self, Tensor indices, Tensor updates, Tensor quant_scales,
         Tensor? quant_zero_points=None, int axis=-2, int quant_axis=-1, str reduce='update',
@@ -85,6 +104,11 @@ _SCHEMAS = """
 
     npu_swiglu(Tensor self, int dim=-1) -> Tensor
 
+    npu_swiglu_group_quant(Tensor x, *, Tensor? weight=None, Tensor? group_index=None,
+        Tensor? scale=None, int dst_type=291, int quant_mode=0, int block_size=0,
+        bool round_scale=False, float clamp_limit=-1.0, float dst_type_max=15.0,
+        bool output_origin=False) -> (Tensor, Tensor, Tensor)
+
     npu_swiglu_quant(Tensor x, *, Tensor? smooth_scales=None, Tensor? offsets=None,
         Tensor? group_index=None, bool activate_left=False, int quant_mode=0,
         int group_list_type=0, ScalarType? dst_type=None) -> (Tensor, Tensor)
@@ -124,6 +148,15 @@ _SCHEMAS = """
     npu_trans_quant_param(Tensor scale, Tensor? offset=None, int? round_mode=0) -> Tensor
 
     npu_convert_weight_to_int4pack(Tensor weight, int inner_k_tiles=0) -> Tensor
+
+    npu_grouped_matmul(Tensor[] x, Tensor[] weight, *, Tensor[]? bias=None, Tensor[]? scale=None,
+        Tensor[]? offset=None, Tensor[]? antiquant_scale=None, Tensor[]? antiquant_offset=None,
+        Tensor[]? per_token_scale=None, Tensor? group_list=None, Tensor[]? activation_input=None,
+        Tensor[]? activation_quant_scale=None, Tensor[]? activation_quant_offset=None,
+        int? split_item=0, int? group_type=None, int? group_list_type=0, int? act_type=0,
+        int[]? tuning_config=None, int? output_dtype=None, int? x_dtype=None,
+        int? weight_dtype=None, int? scale_dtype=None, int? per_token_scale_dtype=None)
+        -> Tensor[]
 
     npu_weight_quant_batchmatmul(Tensor x, Tensor weight, Tensor antiquant_scale,
         Tensor? antiquant_offset=None, Tensor? quant_scale=None, Tensor? quant_offset=None,

@@ -12,6 +12,7 @@
 #include "aclnnop/aclnn_dequant_bias.h"
 #include "aclnnop/aclnn_dynamic_block_quant.h"
 #include "aclnnop/aclnn_dynamic_block_quant_v2.h"
+#include "aclnnop/aclnn_dynamic_dual_level_mx_quant.h"
 #include "aclnnop/aclnn_dynamic_mx_quant.h"
 #include "aclnnop/aclnn_dynamic_mx_quant_v2.h"
 #include "aclnnop/aclnn_dynamic_mx_quant_v3.h"
@@ -111,6 +112,22 @@ std::vector<Function> dynamic_mx_quant() {
        second + results},
       {family, 3, of(aclnnDynamicMxQuantV3GetWorkspaceSize), aclnnDynamicMxQuantV3,
        second + Parameters{{"maxLowBound", 0.0}} + results}};
+}
+
+// 96 / 6 is 16, over which the numbers are 6, -2.5, 0.09 and 3: the byte of 6 is 127.
+std::vector<Function> dynamic_dual_level_mx_quant() {
+  return {{"aclnnDynamicDualLevelMxQuant",
+           1,
+           of(aclnnDynamicDualLevelMxQuantGetWorkspaceSize),
+           aclnnDynamicDualLevelMxQuant,
+           {{"x", {ACL_FLOAT16, {1, 4}, {96, -40, 1.5f, 48}}},
+            {"smoothScaleOptional", kNull, kOptional},
+            {"roundModeOptional", "rint"},
+            {"level0BlockSize", 512},
+            {"level1BlockSize", 32},
+            {"yOut", {ACL_FLOAT4_E2M1, {1, 4}, {0xc7, 0x50}}},
+            {"level0ScaleOut", {ACL_FLOAT, {1, 1}, {16}}},
+            {"level1ScaleOut", {ACL_FLOAT8_E8M0, {1, 1, 2}, {127, 0}}}}}};
 }
 
 // Powers of two: 4 and 8 are the greatest of the rows, 1 8 4 0 those of the columns. What the
@@ -289,9 +306,10 @@ const std::vector<Function>& all_functions() {
     auto* const functions = new std::vector<Function>;
     for (const auto& family :
          {fake_quant(), dynamic_quant(), dynamic_block_quant(), dynamic_mx_quant(),
-          dynamic_mx_quant_with_dual_axis(), add_rms_norm(), add_rms_norm_quant(), ascend_quant(),
-          group_quant(), to_numbers(), in_words(), quant_scatter(), gated_linear_units(),
-          weight_quant_products(), products_by_experts()})
+          dynamic_mx_quant_with_dual_axis(), dynamic_dual_level_mx_quant(), add_rms_norm(),
+          add_rms_norm_quant(), ascend_quant(), group_quant(), to_numbers(), in_words(),
+          quant_scatter(), quant_products(), gated_linear_units(), weight_quant_products(),
+          rows_of_experts(), products_by_experts()})
       functions->insert(functions->end(), family.begin(), family.end());
     return functions;
   }();
@@ -313,14 +331,17 @@ bool Function::takes(const Parameters& changes) const {
   });
 }
 
+bool is_packed(aclDataType dtype) {
+  return dtype == ACL_INT4 || dtype == ACL_FLOAT4_E2M1 || dtype == ACL_FLOAT4_E1M2;
+}
+
 Tensor tensor_of(const Parameter& parameter) {
   const auto& [dtype, shape, elements, strides, offset] = parameter.tensor;
   if (dtype == ACL_DT_UNDEFINED) return {};
-  const bool is_packed = dtype == ACL_INT4 || dtype == ACL_FLOAT4_E2M1 || dtype == ACL_FLOAT4_E1M2;
   std::vector<float> held = elements;
   if (parameter.is_output() || elements.empty())
     held.assign(static_cast<size_t>(count_of(shape)), parameter.is_output() ? 77.0f : 1.0f);
-  if (!is_packed)
+  if (!is_packed(dtype))
     return strided_of(held, shape, dtype, strides.empty() ? contiguous_strides(shape) : strides,
                       offset);
   std::vector<uint8_t> bytes(held.begin(), held.end());

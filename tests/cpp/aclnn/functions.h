@@ -96,6 +96,9 @@ class Call {
   Function function_;
 };
 
+// Whether two codes share a byte.
+bool is_packed(aclDataType dtype);
+
 // The tensor of a parameter; an output's holds 77 everywhere.
 Tensor tensor_of(const Parameter& parameter);
 

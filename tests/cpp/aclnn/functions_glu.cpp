@@ -4,6 +4,7 @@
 #include "aclnnop/aclnn_swi_glu.h"
 #include "aclnnop/aclnn_swi_glu_quant.h"
 #include "aclnnop/aclnn_swi_glu_quant_v2.h"
+#include "aclnnop/aclnn_swiglu_group_quant.h"
 #include "phases.h"
 
 namespace npu_quant::testing {
@@ -26,6 +27,28 @@ std::vector<Function> swiglu_quant() {
            arrays + results},
           {"aclnnSwiGluQuant", 2, of(aclnnSwiGluQuantV2GetWorkspaceSize), aclnnSwiGluQuantV2,
            arrays + Parameters{{"groupListType", 0}, {"dstType", kThatOfY}} + results}};
+}
+
+// Row 0 is halved: 320 and -32, of which 448 / 320 makes 448 and -44.8. Row 1 is behind the group.
+std::vector<Function> swiglu_group_quant() {
+  return {{"aclnnSwigluGroupQuant",
+           1,
+           of(aclnnSwigluGroupQuantGetWorkspaceSize),
+           aclnnSwigluGroupQuant,
+           {{"x", kHalves},
+            {"weightOptional", {ACL_FLOAT, {2}, {0.5f, 2}}, kOptional},
+            {"groupIndexOptional", {ACL_INT64, {1}, {1}}, kOptional},
+            {"scaleOptional", kNull, kOptional},
+            {"dstType", kThatOfY},
+            {"quantMode", 0},
+            {"blockSize", 0},
+            {"roundScale", false},
+            {"clampLimit", -1.0},
+            {"dstTypeMax", 15.0},
+            {"outputOrigin", true},
+            {"yOut", {ACL_FLOAT8_E4M3FN, {2, 2}, {0x7e, 0xe3, 0, 0}}},
+            {"yScaleOut", {ACL_FLOAT, {2, 1}, {320 / 448.f, 0}}},
+            {"yOriginOut", {ACL_FLOAT16, {2, 2}, {320, -32, 0, 0}}}}}};
 }
 
 std::vector<Function> dequant_swiglu_quant() {
@@ -59,7 +82,7 @@ std::vector<Function> gated_linear_units() {
        of(aclnnSwiGluGetWorkspaceSize),
        aclnnSwiGlu,
        {{"x", kHalves}, {"dim", -1}, {"out", {ACL_FLOAT16, {2, 2}, {640, -64, 0, 60}}}}}};
-  for (const auto& family : {swiglu_quant(), dequant_swiglu_quant()})
+  for (const auto& family : {swiglu_quant(), swiglu_group_quant(), dequant_swiglu_quant()})
     all.insert(all.end(), family.begin(), family.end());
   return all;
 }

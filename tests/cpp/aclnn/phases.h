@@ -17,6 +17,8 @@ To as(const Argument& argument) {
     return std::get<aclTensor*>(argument);
   else if constexpr (std::is_same_v<Pointed, char>)
     return const_cast<To>(std::get<const char*>(std::get<Attribute>(argument)));
+  else if constexpr (std::is_same_v<Pointed, aclIntArray>)
+    return (void)std::get<const char*>(std::get<Attribute>(argument)), nullptr;  // NULL alone
   else if constexpr (std::is_same_v<To, bool>)
     return std::get<bool>(std::get<Attribute>(argument));
   else if constexpr (std::is_floating_point_v<To>)
@@ -50,5 +52,7 @@ inline Parameters operator+(const Parameters& first, const Parameters& then) {
 std::vector<Function> gated_linear_units();
 std::vector<Function> weight_quant_products();
 std::vector<Function> products_by_experts();
+std::vector<Function> rows_of_experts();
+std::vector<Function> quant_products();
 
 }  // namespace npu_quant::testing

@@ -29,6 +29,7 @@ class EveryFunction : public OnDevice, public ::testing::WithParamInterface<Func
     expect_taken(apart);
     for (size_t n = 0; n < indices.size(); ++n) {
       const Given& tensor = apart.parameters[indices[n]].tensor;
+      if (tensor.strides.empty()) continue;
       const size_t bytes = aclDataTypeSize(tensor.dtype);
       std::vector<uint8_t> after = apart.tensors[indices[n]].block<uint8_t>();
       for (const int64_t at : positions(tensor.shape, tensor.strides, tensor.offset))
@@ -53,11 +54,13 @@ TEST_P(EveryFunction, ComputesWhatIsKnownByHand) {
   on_every_target([&] { expect_taken(Call(function)); });
 }
 
-// Each tensor lies in a block of its own, with gaps, whose bytes stay.
+// Each tensor lies in a block of its own, with gaps, whose bytes stay; but two codes to a byte
+// follow on each other.
 TEST_P(EveryFunction, TakesAnyStridesAndLeavesWhatLiesBetween) {
   Parameters changes = function.parameters;
   for (Parameter& parameter : changes) {
-    if (!parameter.is_tensor || parameter.tensor.dtype == ACL_DT_UNDEFINED) continue;
+    const aclDataType dtype = parameter.tensor.dtype;
+    if (!parameter.is_tensor || dtype == ACL_DT_UNDEFINED || is_packed(dtype)) continue;
     Dims& strides = parameter.tensor.strides = contiguous_strides(parameter.tensor.shape);
     std::reverse(strides.begin(), strides.end());
     for (size_t i = 0; i < strides.size(); ++i) strides[i] = strides[i] * 2 + (i == 0 ? 9 : 0);

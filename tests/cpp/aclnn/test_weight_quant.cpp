@@ -43,6 +43,7 @@ const testing::Parameter kOneForWeights{"antiquantScale", {ACL_FLOAT16, {1}, {2}
 const std::vector<float> kCarriers = {0x40403f000000p0f, 0x40003f800000p0f, 0x7fe041000000p0f};
 // -8 to -1, twice: rows of a weight, or columns of it.
 const std::vector<float> kWordsOfCodes = {0x98, 0xba, 0xdc, 0xfe, 0x98, 0xba, 0xdc, 0xfe};
+const std::vector<float> kSignedWords = {-0x1234568p0f, -0x1234568p0f};
 const Given kOfOneRow{ACL_FLOAT16, {1, 8}, {-48, -42, -36, -30, -24, -18, -12, -6}};
 
 const Vector kWeightQuantVectors[] = {
@@ -66,9 +67,9 @@ const Vector kWeightQuantVectors[] = {
           {{"weight", {ACL_INT4, {2, 8}, kWordsOfCodes}}, kOneForWeights, {"y", kOfOneRow}})},
     {kWeightQuant,
      with(kPlainWeights,
-          {{"weight", {ACL_INT32, {2, 1}, kWordsOfCodes}}, kOneForWeights, {"y", kOfOneRow}})},
+          {{"weight", {ACL_INT32, {2, 1}, kSignedWords}}, kOneForWeights, {"y", kOfOneRow}})},
     {kWeightQuant, with(kPlainWeights, {{"x", {ACL_FLOAT16, {1, 8}, {1, 0, 0, 0, 0, 0, 0, 3}}},
-                                        {"weight", {ACL_INT32, {1, 2}, kWordsOfCodes}},
+                                        {"weight", {ACL_INT32, {1, 2}, kSignedWords}},
                                         kOneForWeights,
                                         {"y", {ACL_FLOAT16, {1, 2}, {-22, -22}}}})},
     // Codes of 1 and 1.5, -1 and -1.5 by 2, of one row and of the others 0.

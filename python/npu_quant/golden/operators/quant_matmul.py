@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import _products
 from ...ops import quant_matmul as page
 from ..elements import elements_of, largest
 from . import dequant_bias, steps
@@ -221,7 +222,7 @@ class QuantMatmul(ElementModel):
         self.has_own_scales = scale.ndim == 1
         self._sums: dict[Any, Flat] = {}
         names = {n: given[n] for n in ("x1_dtype", "x2_dtype")}
-        a, b = page.factors(given["x1"], given["x2"], **names)
+        a, b = _products.factors(given["x1"], given["x2"], **names)
         self.depth = a.shape[-1]
         self._take_sums(a, b, names)
         shape = self.x.shape
@@ -238,15 +239,15 @@ class QuantMatmul(ElementModel):
             if self.in_groups:
                 is_shifted = given["x1"].dtype == np.int8
                 offset = None if is_shifted else given["offset"]
-                self.x = page.group_sums(a - 8 * is_shifted, b, page.scales_of(scale), offset)
+                self.x = _products.group_sums(a - 8 * is_shifted, b, page.scales_of(scale), offset)
                 self.x = self.x + given["offset"] if is_shifted else self.x
             elif not self.is_float_sum:
-                self.x = page.whole_sums(a, b)
+                self.x = _products.whole_sums(a, b)
             else:
                 rows = given["pertoken_scale"]
                 self.x = page.float_sums(given["x1"], given["x2"], scale, rows, **names)
                 if not self.has_own_scales:
-                    self._factors = _times_powers(a, b, *page.powers_of_two(rows, scale))
+                    self._factors = _times_powers(a, b, *_products.powers_of_two(rows, scale))
 
     def _take_rest(self, shape: tuple[int, ...]) -> None:
         rows, bias, offset = (self.inputs[n] for n in ("pertoken_scale", "bias", "offset"))

@@ -65,6 +65,12 @@ OPERATORS = {
             "input",
             {"y": "codes", "scale1": "scale", "scale2": "scale"},
         ),
+        (
+            ops.npu_dynamic_dual_level_mx_quant,
+            "dynamic_dual_level_mx_quant.DynamicDualLevelMxQuant",
+            "input",
+            {"y": "codes", "level0_scale": "scale", "level1_scale": "scale"},
+        ),
         (ops.npu_grouped_dynamic_mx_quant, "dynamic_mx_quant.Grouped", "x group_index", _MX),
         (ops.npu_rms_norm, "add_rms_norm.RmsNorm", "self gamma", _VALUES),
         (ops.npu_add_rms_norm, "add_rms_norm.AddRmsNorm", "x1 x2 gamma", _SUM),
@@ -83,10 +89,39 @@ OPERATORS = {
             "x1 x2 gamma",
             _BRANCHES,
         ),
+        (
+            ops.npu_moe_init_routing_v2,
+            "moe_init_routing_v2.InitRouting",
+            "x expert_idx",
+            {
+                "expanded_x": "codes",
+                "expanded_row_idx": "values",
+                "expert_tokens_count_or_cumsum": "values",
+                "expanded_scale": "scale",
+            },
+        ),
+        (
+            ops.npu_moe_token_unpermute,
+            "weighed_rows.TokenUnpermute",
+            "permuted_tokens sorted_indices",
+            {"y": "values"},
+        ),
+        (
+            ops.npu_moe_finalize_routing,
+            "weighed_rows.FinalizeRouting",
+            "expanded_permuted_rows expanded_src_to_dst_row",
+            {"y": "values"},
+        ),
         (ops.npu_quant_scatter, _SCATTER, _SCATTER_ARRAYS, {"y": "codes"}),
         (ops.npu_quant_scatter_, _SCATTER, _SCATTER_ARRAYS, {"y": "codes"}),
         (ops.npu_quantize, "quantize.Quantize", "self scales zero_points", {"y": "codes"}),
         (ops.npu_swiglu, "glu.Swiglu", "self", {"y": "values"}),
+        (
+            ops.npu_swiglu_group_quant,
+            "swiglu_group_quant.SwigluGroupQuant",
+            "x",
+            _GROUPED | {"origin": "values"},
+        ),
         (ops.npu_swiglu_quant, "swiglu_quant.SwigluQuant", "x", _GROUPED),
         (ops.npu_dequant_swiglu_quant, "dequant_swiglu_quant.DequantSwigluQuant", "x", _GROUPED),
         (
@@ -208,9 +243,8 @@ def model_of(op: str | Callable[..., Any], inputs: Any, numerics: str | None = N
     operator = operator_of(op)
     given = {key: _as_taken(value, key) for key, value in inputs_of(op, inputs).items()}
     for name, parameter in parameters_of(operator.function).items():
-        # An array alone is a list of it: a file can be no more.
-        if "Sequence[Array]" in parameter.annotation and isinstance(given.get(name), np.ndarray):
-            given[name] = [given[name]]
+        if "Arrays" in str(parameter.annotation) and isinstance(given.get(name), np.ndarray):
+            given[name] = [given[name]]  # a list of one array
     return operator.model(operator, arguments_of(operator.function, given), numerics)
 
 

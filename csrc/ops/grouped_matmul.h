@@ -1,0 +1,94 @@
+// npu_grouped_matmul and aclnnGroupedMatmulV4, V5: the contract.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "ops/contract/op.h"
+#include "ops/contract/product.h"
+#include "ops/split/grouped_products.h"
+
+namespace npu_quant {
+
+// One entry of the lists that the operator takes: a weight, or a stack of those of all groups, and
+// the x it is for. Where an x is that of several entries, an entry has the rows of one group.
+struct GroupedMatmul final : Op {
+  enum { kY };
+
+  GroupedMatmul() : GroupedMatmul(0, false) {}
+  // `shares_x` where x[0] is for all entries.
+  GroupedMatmul(int64_t entry, bool shares_x);
+
+  TensorView x;
+  TensorView weight;
+  TensorView bias;  // optional, as what follows is
+  TensorView scale;
+  TensorView antiquant_scale;
+  TensorView antiquant_offset;
+  TensorView per_token_scale;
+  TensorView group_list;
+  int64_t split_item = 0;
+  int64_t group_type = -1;
+  int64_t group_list_type = 0;
+  int64_t act_type = 0;
+  DTypeRequest output_dtype, x_dtype, weight_dtype, scale_dtype, per_token_scale_dtype;
+
+  Inputs inputs() override;
+  Attributes attributes() override;
+  Status check_elements() const override;
+  Status run(const TensorView* out) const override;
+
+  int64_t entries = 1;  // of the lists
+  // Leaves an entry that shares x with its own rows, when check_elements() has judged the list.
+  Status take_own_rows();
+  // Where they are in one array for all entries, and how many; what the first gives is that array.
+  int64_t first_row = 0;
+  int64_t rows() const { return rows_of(outputs[kY].shape).size(); }
+  void stack_outputs(int64_t all_rows);
+  void number_output();  // where each entry has an array of its own
+  // Computes all entries at once, each into an array; one more is filled with zeros.
+  static Status run_all(const std::deque<GroupedMatmul>& entries, const std::vector<TensorView>& y);
+
+ private:
+  // What is multiplied, by the dtypes of x and weight.
+  enum class Form { plain, a8w8, a8w4, a4w4, antiquant, mx };
+  enum Named { kX, kWeight, kBias, kScale, kAntiquantScale, kAntiquantOffset, kTokens, kNames };
+
+  void plan_outputs() override;
+  Status check_attributes() override;
+  Status check_shapes() override;
+
+  Form form() const;
+  Format codes_of(const TensorView& view) const;
+  const char* named(Named which) const { return names_[which].c_str(); }
+  bool is_stack() const { return weight.rank == 3; }
+  bool splits_k() const { return group_type == 2; }
+  bool gives_floats() const;
+  bool gives_sums() const { return output_dtype.format == Format::int32; }
+  int64_t k() const;
+  int64_t groups() const { return is_stack() ? weight.shape.dims[0] : 1; }
+
+  Status check_places() const;
+  Status check_group_type() const;
+  Status check_output_dtype() const;
+  Status check_scale_dtype() const;
+  Status check_named(const char* attribute, const DTypeRequest& asked, Named which,
+                     const TensorView& view) const;
+  Status check_list_shape() const;
+  Status check_parameter(Named which, const TensorView& view, Shape expected,
+                         const char* meaning) const;
+  Status check_groups_of_k(Named which, const TensorView& view) const;
+  Status check_scales() const;
+  Status check_tokens() const;
+  Status find_groups(std::vector<ProductGroup>& groups) const;
+  GroupedCall call(const std::vector<ProductGroup>* groups) const;
+
+  std::string names_[kNames], out_name_;
+  const int64_t entry_;
+  const bool shares_x_;
+  CodeMatrix matrix_;
+};
+
+}  // namespace npu_quant
