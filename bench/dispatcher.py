@@ -31,56 +31,53 @@ def _arguments(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
     cache, at = torch.zeros(1, 1, 16, dtype=torch.int8), torch.tensor([0])
     scatter = (cache, at, rows[None], ones)
     mx, mxscale = npu_quant.npu_dynamic_mx_quant(rows, dst_type="float8_e4m3fn")
-    return (
-        {
-            "npu_dynamic_quant": (x,),
-            "npu_dynamic_quant_asymmetric": (x,),
-            "npu_dynamic_block_quant": (rows,),
-            "npu_grouped_dynamic_block_quant": (rows, groups),
-            "npu_dynamic_mx_quant": (rows,),
-            "npu_dynamic_mx_quant_with_dual_axis": (rows,),
-            "npu_dynamic_block_mx_quant": (rows,),
-            "npu_dynamic_dual_level_mx_quant": (rows,),
-            "npu_grouped_dynamic_mx_quant": (rows, groups),
-            "npu_quant_scatter": scatter,
-            "npu_quant_scatter_": scatter,
-            "npu_quantize": (x, ones, None, 1),
-            "npu_group_quant": (x, x, groups),
-            "npu_anti_quant": (codes, scale),
-            "npu_anti_mx_quant": (mx, mxscale),
-            "npu_rms_norm": (x, ones),
-            "npu_add_rms_norm": (x, x, ones),
-            "npu_add_rms_norm_quant": (x, x, ones, ones, None),
-            "npu_add_rms_norm_dynamic_quant": (x, x, ones),
-            "npu_rms_norm_quant": (x, ones, ones, ones, ones),
-            "npu_rms_norm_quant_v2": (x, ones, ones),
-            "npu_rms_norm_dynamic_quant": (x, ones),
-            "npu_swiglu": (x,),
-            "npu_swiglu_group_quant": (rows,),
-            "npu_swiglu_quant": (x,),
-            "npu_dequant_swiglu_quant": (rows,),
-            "npu_dequant_bias": (sums, ones, ones[:1], ones),
-            "npu_dtype_cast": (x, 257),
-            "npu_trans_quant_param": (ones,),
-            "npu_convert_weight_to_int4pack": (sums,),
-        }
-        | _of_products(torch, x)
-        | _of_experts(torch)
-    )
+    return {
+        "npu_dynamic_quant": (x,),
+        "npu_dynamic_quant_asymmetric": (x,),
+        "npu_dynamic_block_quant": (rows,),
+        "npu_grouped_dynamic_block_quant": (rows, groups),
+        "npu_dynamic_mx_quant": (rows,),
+        "npu_dynamic_mx_quant_with_dual_axis": (rows,),
+        "npu_dynamic_block_mx_quant": (rows,),
+        "npu_dynamic_dual_level_mx_quant": (rows,),
+        "npu_grouped_dynamic_mx_quant": (rows, groups),
+        "npu_quant_scatter": scatter,
+        "npu_quant_scatter_": scatter,
+        "npu_quantize": (x, ones, None, 1),
+        "npu_group_quant": (x, x, groups),
+        "npu_anti_quant": (codes, scale),
+        "npu_anti_mx_quant": (mx, mxscale),
+        "npu_rms_norm": (x, ones),
+        "npu_add_rms_norm": (x, x, ones),
+        "npu_add_rms_norm_quant": (x, x, ones, ones, None),
+        "npu_add_rms_norm_dynamic_quant": (x, x, ones),
+        "npu_rms_norm_quant": (x, ones, ones, ones, ones),
+        "npu_rms_norm_quant_v2": (x, ones, ones),
+        "npu_rms_norm_dynamic_quant": (x, ones),
+        "npu_swiglu": (x,),
+        "npu_swiglu_group_quant": (rows,),
+        "npu_swiglu_quant": (x,),
+        "npu_dequant_swiglu_quant": (rows,),
+        "npu_dequant_bias": (sums, ones, ones[:1], ones),
+        "npu_dtype_cast": (x, 257),
+        "npu_trans_quant_param": (ones,),
+        "npu_convert_weight_to_int4pack": (sums,),
+    }
 
 
-def _of_products(torch: ModuleType, x: Any) -> dict[str, tuple[Any, ...]]:
-    """Return those of products of matrices, of one row."""
+def _products(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
+    """Return the same of the operators that multiply matrices."""
+    x, rows = torch.ones(1, 16), torch.ones(1, 16).half()
     codes, scale = npu_quant.npu_dynamic_quant(x)
-    floats4, powers = npu_quant.npu_dynamic_mx_quant(x.half())
+    floats, powers = npu_quant.npu_dynamic_mx_quant(rows)
     x8, weight, ends, of_columns = codes[:, :8], codes.view(1, 8, 2), torch.tensor([1]), x[:, :2]
     return {
-        "npu_dual_level_quant_matmul": (*[floats4] * 2, *[x[:, :1]] * 2, *[powers] * 2),
-        "npu_grouped_matmul": ([x.half()], [x.half().T]),
         "npu_grouped_matmul_swiglu_quant": (x8, weight, ends, of_columns, scale),
         "npu_grouped_matmul_swiglu_quant_v2": (x8, [weight], [of_columns], scale, ends),
         "npu_quant_matmul": (codes, codes.T, scale),
-        "npu_weight_quant_batchmatmul": (x.half(), codes.T, scale.half()),
+        "npu_grouped_matmul": ([rows], [rows.T]),
+        "npu_weight_quant_batchmatmul": (rows, codes.T, rows[0, :1]),
+        "npu_dual_level_quant_matmul": (*[floats] * 2, *[x[:, :1]] * 2, *[powers] * 2),
     }
 
 
@@ -107,7 +104,7 @@ def measured(bench: Bench) -> Iterator[Call]:
 
     library.register()
     bench.set_threads(1)
-    arguments = _arguments(bench.torch) | _of_experts(bench.torch)
+    arguments = _arguments(bench.torch) | _products(bench.torch) | _of_experts(bench.torch)
     for name in operators.OPERATORS:
         positional = {f"a{i}": a for i, a in enumerate(arguments[name])}
         code = f"call({', '.join([*positional, *_NAMED.get(name, [])])})"

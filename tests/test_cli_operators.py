@@ -32,6 +32,8 @@ def words_of(case: Case, arguments: Arguments, outputs: tuple[np.ndarray, ...], 
         if isinstance(value, np.ndarray):
             np.save(f"in_{name}.npy", value)
             words.append(f"{name}=in_{name}.npy")
+            if value.dtype.name.startswith("float8"):  # NumPy saves it as V1
+                words += ["--dtype", f"{name}={value.dtype.name}"]
         else:
             is_dtype = isinstance(value, (type, np.dtype))
             text = np.dtype(value).name if is_dtype else value if isinstance(value, str) else None

@@ -37,6 +37,7 @@ NOT_IN_ACLNN |= {
     "rms_norm",
     "add_rms_norm_dynamic_quant",
     "grouped_matmul",
+    "dual_level_quant_matmul",
 }
 # Families whose functions lie in another's file of the C API.
 IN_ACLNN_WITH = {"swiglu_quant": "swiglu", "dequant_swiglu_quant": "swiglu"}

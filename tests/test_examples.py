@@ -171,8 +171,9 @@ def shown(cell: nbformat.NotebookNode) -> list[str]:
 notebooks = pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 
 
-def test_there_are_four_notebooks() -> None:
-    assert [path.stem for path in NOTEBOOKS] == ["compare", "formats", "quickstart", "w8a8_layer"]
+def test_there_are_five_notebooks() -> None:
+    stems = ["compare", "formats", "quickstart", "w8a8_layer", "w8a8_moe"]
+    assert [path.stem for path in NOTEBOOKS] == stems
 
 
 @notebooks
@@ -246,7 +247,7 @@ def test_the_comparison_says_in_words_what_it_shows() -> None:
     assert pages["files"].endswith("exit status 1\n")
 
 
-@pytest.mark.parametrize(("name", "least"), [("formats", 30), ("w8a8_layer", 15)])
+@pytest.mark.parametrize(("name", "least"), [("formats", 30), ("w8a8_layer", 15), ("w8a8_moe", 7)])
 def test_a_story_is_told_by_the_numbers_shown(name: str, least: int) -> None:
     """Every number with a point in the sentences is one that a cell has printed."""
     stored = nbformat.read(EXAMPLES / f"{name}.ipynb", as_version=4)
@@ -257,14 +258,21 @@ def test_a_story_is_told_by_the_numbers_shown(name: str, least: int) -> None:
     assert numbers <= set(re.findall(r"\d+\.\d+", printed))
 
 
-def test_the_page_of_the_layer_has_the_notebooks_numbers() -> None:
-    """But for what it takes from the story of the formats."""
+@pytest.mark.parametrize(
+    ("name", "section", "others"),
+    [
+        ("w8a8_layer", "Where the error comes from", {"52.9"}),  # of the story of the formats
+        ("w8a8_moe", "Experts", set()),
+    ],
+)
+def test_a_page_has_the_numbers_of_its_notebook(name: str, section: str, others: set[str]) -> None:
     page = (EXAMPLES.parent / "docs" / "w8a8.md").read_text(encoding="utf-8")
-    told = page.partition("## Where the error comes from")[2]
-    stored = nbformat.read(EXAMPLES / "w8a8_layer.ipynb", as_version=4)
+    told = page.partition(f"## {section}")[2].partition("\n## ")[0]
+    stored = nbformat.read(EXAMPLES / f"{name}.ipynb", as_version=4)
     printed = "".join(shown(cell)[0] for cell in stored.cells if cell.cell_type == "code")
     numbers = set(re.findall(r"\d+\.\d+", told))
-    assert numbers - set(re.findall(r"\d+\.\d+", printed)) == {"52.9"}
+    assert numbers
+    assert numbers - set(re.findall(r"\d+\.\d+", printed)) == others
 
 
 def test_data_is_small_and_documented() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import variant_products
+from variant_products import numbers
 
 import npu_quant
 from npu_quant.golden import list_variants
@@ -26,22 +27,6 @@ F32 = np.float32
 OF_THIS_CPU = "exp of float32"
 """What has other bits on another CPU, as NumPy has other code for it."""
 DTYPES = (np.float16, ml_dtypes.bfloat16, F32)
-
-
-def numbers(dtype: Any, rows: int = 24, columns: int = 200) -> Any:
-    """Return rows of random numbers, among them ties, zeros, tiny ones, infinities and NaN."""
-    rng = np.random.default_rng(columns)
-    x = rng.standard_normal((rows, columns)) * 40
-    x[24:] *= 10.0 ** -rng.integers(-1, 14, (len(x[24:]), 1))
-    x[8:16] = np.rint(x[8:16]) / 2
-    x[16] = 0
-    x[17] *= 1e-7
-    x[18, :20] = [np.inf, -np.inf, np.nan, -0.0, 1e-45] * 4
-    x[19, ::11] = np.nan
-    x[20, ::13] = -np.inf
-    x[21] *= 300
-    with np.errstate(over="ignore"):
-        return x.astype(dtype)
 
 
 def given(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -99,26 +84,6 @@ def scattered(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         own["round_mode"] = "round" if name == "hifloat8" else "rint"
         yield "npu_quant_scatter", call | own | {"indices": np.array([[2, 30], [0, 7]])}
         yield "npu_quant_scatter_", call | own | {"indices": np.array([5, 0])}
-
-
-def weighed(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Calls that weigh rows of experts, of which some are not there, and add them up."""
-    rng = np.random.default_rng(13)
-    x, source = numbers(dtype, 120), rng.permutation(120).astype(np.int32)
-    weights, experts = F32(rng.uniform(0.2, 1, (24, 5))), rng.integers(0, 9, (24, 5), np.int32)
-    routed = {"x": x[:24], "expert_idx": experts, "expert_num": 7, "quant_mode": 1}
-    yield "npu_moe_init_routing_v2", routed | {"scale": F32(rng.uniform(0.5, 2, (7, 200)))}
-    one = {"scale": weights[0, :1], "offset": weights[1, :1], "quant_mode": 0}
-    yield "npu_moe_init_routing_v2", routed | one
-    call = {"permuted_tokens": x, "sorted_indices": source + 5, "probs": weights}
-    yield "npu_moe_token_unpermute", call
-    yield "npu_moe_token_unpermute", call | {"probs": None}
-    sums = {"expanded_permuted_rows": x.reshape(6, 20, 200), "scales": weights}
-    sums |= {"skip1": x[:24], "skip2": x[24:48], "bias": x[48:57], "drop_pad_mode": 1}
-    sums |= {"expanded_src_to_dst_row": source - 1, "export_for_source_row": experts}
-    yield "npu_moe_finalize_routing", sums
-    own = {"expanded_permuted_rows": x, "expanded_src_to_dst_row": source, "drop_pad_mode": 2}
-    yield "npu_moe_finalize_routing", sums | own | dict.fromkeys(["skip1", "skip2", "bias"])
 
 
 def grouped(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -244,24 +209,6 @@ def gated(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "npu_dequant_swiglu_quant", {"x": narrow} | how | given
 
 
-def multiplied(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Calls of products by weights of codes, of which some have an odd number."""
-    rng = np.random.default_rng(13)
-    to = np.float16 if dtype == F32 else dtype
-    x = numbers(to)[:, :160]
-    scale = rng.uniform(-0.02, 0.03, (5, 24)).astype(to)
-    scale[:, :4] = [0, np.inf, np.nan, 1e-4]
-    weight = rng.integers(-128, 128, (160, 24)).astype(np.int8)
-    call = {"x": x, "weight": weight, "antiquant_scale": scale[0]}
-    call |= {"antiquant_offset": rng.uniform(-9, 9, 24).astype(to), "bias": F32(scale[1])}
-    codes = {"quant_scale": F32(rng.uniform(0.01, 2, 24)), "quant_offset": F32([2.5])}
-    yield "npu_weight_quant_batchmatmul", call
-    yield "npu_weight_quant_batchmatmul", call | codes
-    own = {"weight": weight[:, :12].copy().view(np.int32), "antiquant_offset": None}
-    own |= {"antiquant_scale": scale, "antiquant_group_size": 32}
-    yield "npu_weight_quant_batchmatmul", call | own
-
-
 def in_blocks(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Calls of MX: every format, rule and rounding, along either axis."""
     x = numbers(dtype, 100)
@@ -370,8 +317,8 @@ def calls(dtype: Any) -> dict[str, list[dict[str, Any]]]:
     """Return the inputs of each operator's calls."""
     found: dict[str, list[dict[str, Any]]] = {}
     for kind in (
-        *(given, scattered, weighed, grouped, normed, formatted, gated),
-        *(variant_products.of_codes, multiplied, variant_products.by_experts),
+        *(given, scattered, variant_products.weighed, grouped, normed, formatted, gated),
+        *(variant_products.of_codes, variant_products.multiplied, variant_products.by_experts),
         *(in_blocks, in_other_blocks, in_block_rows, in_words),
     ):
         for op, inputs in kind(dtype):

@@ -171,6 +171,20 @@ void bind_fake_quantize(py::module_& module) {
   }>(module, Gives::one);
 }
 
+// Of matrices, and of the rows that experts multiply.
+void bind_products(py::module_& module) {
+  define_op<&made<GroupedMatmulSwigluQuant>>(module, Gives::several);
+  constexpr auto by_experts = &made<GroupedMatmulSwigluQuantV2>;
+  define_op<by_experts, &call_with_lists<by_experts, 2, 3, 7>>(module, Gives::several);
+  define_op<&made<DualLevelQuantMatmul>>(module, Gives::one);
+  define_op<&made<QuantMatmul>>(module, Gives::one);
+  define_op<&made<WeightQuantBatchmatmul>>(module, Gives::one);
+  define_op<&made<MoeInitRoutingV2>>(module, Gives::several);
+  define_op<&made<MoeTokenPermute>>(module, Gives::several);
+  define_op<&made<MoeTokenUnpermute>>(module, Gives::one);
+  define_op<&made<MoeFinalizeRouting>>(module, Gives::one);
+}
+
 }  // namespace
 
 void bind_ops(py::module_& module) {
@@ -198,9 +212,6 @@ void bind_ops(py::module_& module) {
   define_op<&made<AntiQuant>>(module, Gives::one);
   define_op<&made<AntiMxQuant>>(module, Gives::one);
   define_op<&made<DequantBias>>(module, Gives::one);
-  define_op<&made<DualLevelQuantMatmul>>(module, Gives::one);
-  define_op<&made<QuantMatmul>>(module, Gives::one);
-  define_op<&made<WeightQuantBatchmatmul>>(module, Gives::one);
   define_op<&made<DtypeCast>>(module, Gives::one);
   define_op<&made<TransQuantParam>>(module, Gives::one);
   define_op<&made<ConvertWeightToInt4pack>>(module, Gives::one);
@@ -208,13 +219,7 @@ void bind_ops(py::module_& module) {
   define_op<&made<SwigluGroupQuant>>(module, Gives::several);
   define_op<&made<SwigluQuant>>(module, Gives::several);
   define_op<&made<DequantSwigluQuant>>(module, Gives::several);
-  define_op<&made<GroupedMatmulSwigluQuant>>(module, Gives::several);
-  constexpr auto by_experts = &made<GroupedMatmulSwigluQuantV2>;
-  define_op<by_experts, &call_with_lists<by_experts, 2, 3, 7>>(module, Gives::several);
-  define_op<&made<MoeInitRoutingV2>>(module, Gives::several);
-  define_op<&made<MoeTokenPermute>>(module, Gives::several);
-  define_op<&made<MoeTokenUnpermute>>(module, Gives::one);
-  define_op<&made<MoeFinalizeRouting>>(module, Gives::one);
+  bind_products(module);
   bind_fake_quantize(module);
   define_sums<Compare>(module);
   define_sums<WeightError>(module);

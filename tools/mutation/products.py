@@ -67,8 +67,8 @@ FAULTS = [
     fault(
         "codes of 4 bits that begin within an element are those of its first",
         "panels.h",
-        "if (skipped > 0) std::memmove",
-        "if (skipped > 8) std::memmove",
+        "skipped > 0 && i < n",
+        "skipped > 8 && i < n",
         B,
     ),
     fault(

@@ -221,12 +221,13 @@ void Operands<Products>::pack_lines_along_k(const Block& block) {
     from = lines_;
     row_stride = kLineBytes;
   }
-  using Together = std::conditional_t<kCodesPerLane == 4, uint32_t, uint16_t>;
   for (int64_t column = 0; column < args_.columns; column += kPanel, from += kPanel * row_stride) {
     const int64_t columns = least(kPanel, args_.columns - column);
     if (columns < kPanel) std::memset(spare_, 0, static_cast<size_t>(padded * kPanel));
-    gather(from, kDepth, row_stride, padded / kDepth, columns, reinterpret_cast<Together*>(spare_),
-           kPanel);
+    visit_item(kDepth, [&](auto together) {
+      gather(from, kDepth, row_stride, padded / kDepth, columns,
+             reinterpret_cast<decltype(together)*>(spare_), kPanel);
+    });
     for (int64_t k = 0; k < padded; k += kDepth)
       widen_line(spare_ + k * kPanel, panel(column, block) + k * kPanel);
   }

@@ -39,7 +39,7 @@ NPU_QUANT_INLINE void gather_lines(const Matrix& of, int64_t row, int64_t rows, 
   for (int64_t line = 0; line < lines; ++line) {
     char* const bytes = to + line * width;
     unpack_nibbles(gathered + line * pitch * of.item, elements * together, bytes);
-    if (skipped > 0) std::memmove(bytes, bytes + skipped, static_cast<size_t>(n));
+    for (int64_t i = 0; skipped > 0 && i < n; ++i) bytes[i] = bytes[i + skipped];
   }
 }
 
