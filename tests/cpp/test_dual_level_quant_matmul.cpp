@@ -33,8 +33,6 @@ TEST(DualLevelQuantMatmul, FaultsHaveKinds) {
   EXPECT_EQ(fault_of(call.op, [](auto& op) { op.x2.present = false; }), Fault::missing);
   EXPECT_EQ(fault_of(call.op, [](auto& op) { op.x1.dtype = DType::int8; }), Fault::dtype);
   EXPECT_EQ(fault_of(call.op, [](auto& op) { op.x1.rank = op.x1.shape.rank = 1; }), Fault::rank);
-  EXPECT_EQ(fault_of(call.op, [](auto& op) { op.output_dtype = requested(Format::float32); }),
-            Fault::attribute);
   EXPECT_EQ(fault_of(call.op, [](auto& op) { op.bias.shape.dims[0] = 2; }), Fault::shape);
   EXPECT_EQ(fault_of(call.op, [](auto& op) { op.x1_level1_scale.shape.dims[1] = 2; }),
             Fault::shape);
