@@ -70,7 +70,10 @@ def _products(torch: ModuleType) -> dict[str, tuple[Any, ...]]:
     x, rows = torch.ones(1, 16), torch.ones(1, 16).half()
     codes, scale = npu_quant.npu_dynamic_quant(x)
     floats, powers = npu_quant.npu_dynamic_mx_quant(rows)
+    x8, weight, ends, of_columns = codes[:, :8], codes.view(1, 8, 2), torch.tensor([1]), x[:, :2]
     return {
+        "npu_grouped_matmul_swiglu_quant": (x8, weight, ends, of_columns, scale),
+        "npu_grouped_matmul_swiglu_quant_v2": (x8, [weight], [of_columns], scale, ends),
         "npu_quant_matmul": (codes, codes.T, scale),
         "npu_grouped_matmul": ([rows], [rows.T]),
         "npu_weight_quant_batchmatmul": (rows, codes.T, rows[0, :1]),

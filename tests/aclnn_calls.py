@@ -81,6 +81,7 @@ PROTOTYPES = {
     "aclnnSwiGluQuantV2": "TTTTbsiiTT",
     "aclnnDequantSwigluQuant": "TTTTTTTbsTT",
     "aclnnDequantSwigluQuantV2": "TTTTTTTbsisiidddTT",
+    "aclnnGroupedMatmulSwigluQuant": "TTTTTTTTTT",
 }
 
 

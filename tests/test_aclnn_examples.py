@@ -45,6 +45,10 @@ PRINTED = {
     },
     "dequant_swiglu_quant": {"result": "21 -127 0 0", "scale": "0.472441 0.000000"},
     "dequant_swiglu_quant_v2": {"result": "240", "scale": "165.333328"},
+    "grouped_matmul_swiglu_quant": {
+        "result": "127 40 0 127 0 0",
+        "scale": "0.503937 75.590553 0.000000",
+    },
     "swiglu_group_quant": {"result": "122 224 122 224 0 0", "scale": "128 0 127 0 0 0"},
     "dynamic_dual_level_mx_quant": {"result": "199 80", "scale": "16.000000", "scale2": "127 0"},
     "swi_glu": {"result": "10.000000 -32.000000 0.000000 36.000000"},

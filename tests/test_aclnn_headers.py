@@ -19,6 +19,7 @@ OPERATORS = """
     rms_norm add_rms_norm add_rms_norm_quant add_rms_norm_quant_v2 ascend_quant ascend_quant_v3
     ascend_anti_quant group_quant dequant_bias quant_matmul_v4 quant_matmul_v5 anti_mx_quant trans_quant_param_v2 trans_quant_param_v3
     convert_weight_to_int4_pack quant_scatter quant_scatter_v2 swi_glu swi_glu_quant swi_glu_quant_v2
+    grouped_matmul_swiglu_quant
     swiglu_group_quant dequant_swiglu_quant dequant_swiglu_quant_v2 dynamic_dual_level_mx_quant
     weight_quant_batch_matmul_v2 weight_quant_batch_matmul_v3
     moe_init_routing_v3 moe_token_permute moe_token_unpermute moe_finalize_routing moe_finalize_routing_v2
@@ -304,6 +305,7 @@ FIRST_PHASES = """
     SwigluGroupQuant(T, T, T, T, int64_t, int64_t, int64_t, bool, double, double, bool, T, T, T)
     DequantSwigluQuant(T, T, T, T, T, T, T, bool, char*, T, T)
     DequantSwigluQuantV2(T, T, T, T, T, T, T, bool, char*, int64_t, char*, int64_t, int64_t, double, double, double, T, T)
+    GroupedMatmulSwigluQuant(T, T, T, T, T, T, T, O, O, O)
 """
 
 

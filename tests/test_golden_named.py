@@ -45,7 +45,7 @@ def listed(model: Model) -> list[Variant]:
 def spoiled(actual: Outputs, output: int) -> Outputs:
     """Return the outputs with one byte changed in the last element of one."""
     wrong = [None if a is None else np.array(a) for a in actual]
-    wrong[output].view(np.uint8).reshape(-1)[-1] ^= 1
+    wrong[output].reshape(-1).view(np.uint8)[-1] ^= 1
     return tuple(wrong)
 
 

@@ -47,7 +47,8 @@ def told(comparison: Comparison) -> tuple[object, ...]:
 def spoil(*arrays: Any) -> None:
     for array in arrays:
         if isinstance(array, np.ndarray):
-            array.view(np.uint8)[...] = ~array.view(np.uint8)
+            memory = np.atleast_1d(array).view(np.uint8)
+            memory[...] = ~memory
 
 
 def check(comparison: Comparison, *arrays: Any) -> None:

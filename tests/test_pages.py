@@ -106,6 +106,12 @@ SIGNATURES = {
         "x1_dtype=None, x2_dtype=None, pertoken_scale_dtype=None, scale_dtype=None, "
         "group_sizes=None, y_scale=None)"
     ),
+    "npu_grouped_matmul_swiglu_quant_v2": "(x, weight, weight_scale, x_scale, group_list, *, "
+    "smooth_scale=None, weight_assist_matrix=None, bias=None, dequant_mode=0, dequant_dtype=0, "
+    "quant_mode=0, quant_dtype=1, group_list_type=0, tuning_config=None, x_dtype=None, "
+    "weight_dtype=None, weight_scale_dtype=None, x_scale_dtype=None)",
+    "npu_grouped_matmul_swiglu_quant": "(x, weight, group_list, weight_scale, x_scale, *, bias=None, "
+    "offset=None)",
     "npu_dequant_bias": "(x, weight_scale, activation_scale, bias, *, output_dtype=None)",
     "npu_dual_level_quant_matmul": "(x1, x2, x1_level0_scale, x2_level0_scale, x1_level1_scale, "
     "x2_level1_scale, *, bias=None, output_dtype=15)",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 F32 = np.float32
+SEEDS = {"float16": 0, "bfloat16": 1, "float32": 2}
 
 
 def numbers(dtype: Any, rows: int = 24, columns: int = 200) -> Any:
@@ -47,6 +48,21 @@ def of_codes(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     powers = {"pertoken_scale": rng.integers(120, 130, (24, 1, 2), np.uint8)}
     powers["scale"] = rng.integers(120, 130, (1, 40, 2), np.uint8)
     yield "npu_quant_matmul", call | small | powers | {"bias": bias, "output_dtype": "float32"}
+
+
+def by_experts(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Calls of products by experts, of int8 and of int4 in groups, with other scales by dtype."""
+    rng = np.random.default_rng(17 + SEEDS[np.dtype(dtype).name])
+    x, of_rows = rng.integers(-128, 128, (60, 40)).astype(np.int8), rng.uniform(0.5, 2, 60)
+    of_rows[:3] = [0, np.inf, np.nan]
+    call = {"x": x, "group_list": np.array([20, 55]), "x_scale": F32(of_rows)}
+    weight = rng.integers(-128, 128, (2, 40, 48)).astype(np.int8)
+    own = {"weight": weight, "weight_scale": F32(rng.uniform(1e-5, 2e-4, (2, 48)))}
+    yield "npu_grouped_matmul_swiglu_quant", call | own
+    words = {"weight": weight[..., :24].copy().view(np.int32)}
+    words |= {"weight_scale": F32(rng.uniform(1e-4, 3e-3, (2, 5, 48)))}
+    words |= {"bias": F32(rng.standard_normal((2, 48)))}
+    yield "npu_grouped_matmul_swiglu_quant", call | words
 
 
 def weighed(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:

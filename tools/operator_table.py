@@ -79,6 +79,16 @@ def weights(name: str) -> Any:
     )
 
 
+def gated_experts(name: str) -> Any:
+    """Multiply by the matrix of an expert, of one row of codes."""
+    weight = np.zeros((1, 1, 8 if name == "int8" else 1), {"int8": "i1", "int4": "i4"}[name])
+    scale = np.ones((1, 8), np.float32)
+    return ops.npu_grouped_matmul_swiglu_quant(
+        *(np.ones((1, 1), np.int8), weight, np.array([1]), scale, ONE),
+        bias=scale if name == "int4" else None,
+    )
+
+
 def experts(name: str) -> Any:
     """Multiply by a weight of 16 columns of codes."""
     if name == "int8":
@@ -177,6 +187,7 @@ ROWS: dict[str, Callable[[str], Any]] = {
     "npu_dequant_swiglu_quant": lambda f: ops.npu_dequant_swiglu_quant(
         X, dst_type=f, round_mode=int(f == "hifloat8")
     ),
+    "npu_grouped_matmul_swiglu_quant": gated_experts,
     "npu_dequant_bias": without_codes,
     "npu_dual_level_quant_matmul": without_codes,
     "npu_quant_matmul": products,

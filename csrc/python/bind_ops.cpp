@@ -20,6 +20,7 @@
 #include "ops/group_quant.h"
 #include "ops/grouped_dynamic_block_quant.h"
 #include "ops/grouped_dynamic_mx_quant.h"
+#include "ops/grouped_matmul_swiglu_quant.h"
 #include "ops/moe_finalize_routing.h"
 #include "ops/moe_init_routing_v2.h"
 #include "ops/moe_token.h"
@@ -74,6 +75,30 @@ Operator made() {
 template <QuantScatter::Into into>
 QuantScatter quant_scatter() {
   return QuantScatter(into);
+}
+
+// The array in a list of one; None stays.
+PyObject* only_array(const char* op, const char* argument, py::handle list) {
+  if (list.is_none()) return list.ptr();
+  if (!PyList_Check(list.ptr()) && !PyTuple_Check(list.ptr()))
+    throw py::type_error(std::string(op) + ": " + argument + " is " +
+                         with_article(type_name(list)) + ", expected a list of one array.");
+  const Py_ssize_t count = PySequence_Fast_GET_SIZE(list.ptr());
+  if (count != 1)
+    raise_unless_ok(fault(op, Fault::shape, {Argument(argument)},
+                          {"has ", int64_t{count}, " arrays"}, "expected one, of all groups"));
+  return PySequence_Fast_GET_ITEM(list.ptr(), 0);
+}
+
+// The function of an operator that takes some of its arguments as lists of one array each.
+template <auto make, size_t... lists>
+py::object call_with_lists(Arguments arguments) {
+  auto op = make();
+  std::vector<PyObject*> all(arguments.begin(), arguments.end());
+  // Behind the class of the results.
+  ((all[lists] = only_array(op.name, op.inputs()[static_cast<int>(lists) - 1].name, all[lists])),
+   ...);
+  return run(op, all, Code::param_invalid);
 }
 
 using Form = FakeQuantize::Form;
@@ -148,6 +173,9 @@ void bind_fake_quantize(py::module_& module) {
 
 // Of matrices, and of the rows that experts multiply.
 void bind_products(py::module_& module) {
+  define_op<&made<GroupedMatmulSwigluQuant>>(module, Gives::several);
+  constexpr auto by_experts = &made<GroupedMatmulSwigluQuantV2>;
+  define_op<by_experts, &call_with_lists<by_experts, 2, 3, 7>>(module, Gives::several);
   define_op<&made<DualLevelQuantMatmul>>(module, Gives::one);
   define_op<&made<QuantMatmul>>(module, Gives::one);
   define_op<&made<WeightQuantBatchmatmul>>(module, Gives::one);

@@ -27,6 +27,7 @@
 #include "ops/group_quant.h"
 #include "ops/grouped_dynamic_block_quant.h"
 #include "ops/grouped_dynamic_mx_quant.h"
+#include "ops/grouped_matmul_swiglu_quant.h"
 #include "ops/moe_finalize_routing.h"
 #include "ops/moe_init_routing_v2.h"
 #include "ops/moe_token.h"
@@ -159,12 +160,30 @@ std::vector<Row> between_products() {
 // Products of matrices.
 std::vector<Row> products() {
   const Array codes{DType::uint8, {4, 4}}, powers{DType::uint8, {4, 1, 2}},
-      x{DType::float16, {2, 64}}, row{DType::float16, {4}}, columns{DType::float32, {4}};
+      x{DType::float16, {2, 64}}, row{DType::float16, {4}}, columns{DType::float32, {4}},
+      matrix{DType::float32, {1, 8}};
   return {
       {op<DualLevelQuantMatmul>(),
        {codes, codes, {DType::float32, {4, 1}}, {DType::float32, {1, 4}}, powers, powers, columns}},
       {op<WeightQuantBatchmatmul>(),
        {x, {DType::int8, {64, 4}}, row, row, columns, columns, columns}},
+      {op<GroupedMatmulSwigluQuant>(),
+       {{DType::int8, {4, 8}},
+        {DType::int32, {1, 8, 1}},
+        {DType::int64, {1}},
+        matrix,
+        columns,
+        matrix,
+        {}}},
+      {op<GroupedMatmulSwigluQuantV2>(),
+       {{DType::int8, {4, 8}},
+        {DType::int32, {1, 8, 1}},
+        matrix,
+        columns,
+        {DType::int64, {1}},
+        {},
+        matrix,
+        {}}},
   };
 }
 

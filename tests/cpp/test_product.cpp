@@ -186,8 +186,8 @@ TEST(Product, GroupsOfIntegersAreScaledOneAfterTheOther) {
         x.lay_out(Format::int8, of_x, 1, 1);
         w.lay_out(Format::int4, of_w, 4, 8);
         Args args = args_of(x, w, SumForm::groups, DType::float32);
-        const int64_t sizes[] = {std::max<int64_t>(depth, 1), 8, 4, 32, 12, 260};
-        args.group = sizes[turn++ % 6];
+        const int64_t sizes[] = {std::max<int64_t>(depth, 1), 8, 4, 32, 12, 260, 5};
+        args.group = sizes[turn++ % 7];
         args.centred = turn % 2;
         const int64_t groups = (depth + args.group - 1) / args.group;
         std::vector<float> scale = numbers.values(groups * columns), offset = scale;

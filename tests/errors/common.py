@@ -134,8 +134,10 @@ def of_results(call: partial[Any], outs: Mapping[str, Array], code: int = 161002
             ("shape", good[None], ParamError, code, f"has shape {(1, *good.shape)}, expected {good.shape}."),
             ("rank 9", nine(good), ParamError, code, f"has 9 dimensions, expected shape {good.shape}."),
             ("read-only", frozen(good), ParamError, code, "is read-only. Pass a writable array."),
-            ("on itself", on_itself(good), ParamError, code, "overlaps itself: some of its elements share memory. Pass a copy."),
         ]  # fmt: skip
+        if good.ndim > 0:
+            text = "overlaps itself: some of its elements share memory. Pass a copy."
+            rows.append(("on itself", on_itself(good), ParamError, code, text))
         for what, out, error, number, text in rows:
             yield f"{label} {what}", partial(called, **{name: out}), error, number, f"{label} {text}"  # fmt: skip
         for argument, value in inputs.items():

@@ -3,6 +3,7 @@
 #include "aclnnop/aclnn_dequant_swiglu_quant.h"
 #include "aclnnop/aclnn_dequant_swiglu_quant_v2.h"
 #include "aclnnop/aclnn_group_quant.h"
+#include "aclnnop/aclnn_grouped_matmul_swiglu_quant.h"
 #include "aclnnop/aclnn_quant_matmul_v4.h"
 #include "aclnnop/aclnn_quant_matmul_v5.h"
 #include "aclnnop/aclnn_quant_scatter.h"
@@ -245,6 +246,29 @@ void weight_quant_batch_matmul_v3(Call& c) {
   const WeightQuantTensors t(c);
   c.run(PHASES(aclnnWeightQuantBatchMatmulV3), t.x, t.weight, t.scale, t.offset, t.quant_scale,
         t.quant_offset, t.bias, c.integer({t.group}), c.integer({0, 1}), t.y);
+}
+
+// Weights of int8, or of int4 in groups along k.
+void grouped_matmul_swiglu_quant(Call& c) {
+  c.x.resize(2, 8);
+  const int64_t k = c.x[1] = (c.x[1] + 7) / 8 * 8, n = c.pick<int64_t>({8, 16, 264});
+  const auto experts = c.pick<int64_t>({1, 2, 5});
+  const bool is_int8 = c.flag();
+  const Place x = c.in(ACL_INT8, c.x);
+  Place weight, scale, bias{-1};
+  if (is_int8) {
+    weight = c.in(ACL_INT8, {experts, k, n});
+    scale = c.in(ACL_FLOAT, {experts, n});
+  } else {
+    weight = c.in(ACL_INT32, c.flag() ? Dims{experts, k, n / 8} : Dims{experts, k / 8, n});
+    scale = c.in(c.pick({ACL_FLOAT, ACL_UINT64}),
+                 c.flag() ? Dims{experts, n} : Dims{experts, k / 8, n});
+    bias = c.in(ACL_FLOAT, {experts, n});
+  }
+  const Place of_rows = c.in(ACL_FLOAT, {c.x[0]}), ends = c.in(ACL_INT64, {experts});
+  const Place y = c.out(ACL_INT8, {c.x[0], n / 2}), of_y = c.out(ACL_FLOAT, {c.x[0]});
+  c.run(PHASES(aclnnGroupedMatmulSwigluQuant), x, weight, bias, Place{-1}, scale, of_rows, ends, y,
+        of_y, Place{-1});
 }
 
 }  // namespace npu_quant::fuzzing

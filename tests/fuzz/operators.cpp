@@ -342,6 +342,7 @@ constexpr void (*kOperators[])(Call&) = {
     dequant_swiglu_quant_v2,
     weight_quant_batch_matmul_v2,
     weight_quant_batch_matmul_v3,
+    grouped_matmul_swiglu_quant,
 };
 
 }  // namespace

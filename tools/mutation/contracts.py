@@ -49,6 +49,39 @@ CHECKS = [
         "",
         "add_rms_norm_dynamic_quant",
     ),
+    *[
+        Fault(
+            f"grouped_matmul_swiglu_quant: {name}",
+            f"{OPS}/split/expert_rows.cpp",
+            old,
+            new,
+            "grouped_matmul_swiglu_quant",
+        )
+        for name, old, new in (
+            (
+                "all experts have the column scales of the first",
+                "per_column(weight_scale_).from(0, expert * n())",
+                "per_column(weight_scale_)",
+            ),
+            (
+                "all experts have the bias of the first",
+                ".from(0, expert * n());\n    args.late",
+                ";\n    args.late",
+            ),
+            ("all experts have the factors of the first", "smooth_of(expert));", "smooth_of(0));"),
+            (
+                "rows have the powers of the first",
+                "of_x.data + row * of_x.strides[0]",
+                "of_x.data + 0 * row",
+            ),
+            (
+                "rows behind the last expert's stay as they were",
+                "if (is_behind) return gate(Becomes::zeros, sums, y, scale);",
+                "if (is_behind) return {};",
+            ),
+            ("the second half is the gate", ".gate_first = true", ".gate_first = false"),
+        )
+    ],
     Fault(
         "inputs: another array's dtype is none of those that are taken",
         f"{OPS}/contract/inputs.cpp",

@@ -212,9 +212,10 @@ void Operands<Products>::pack_lines_along_k(const Block& block) {
   const char* from = element_of(weight, 0, block.k);
   int64_t row_stride = weight.row_stride;
   if (!is_direct) {
+    gather_lines(weight, 0, args_.columns, block.k, block.n, true, lines_, kLineBytes, spare_);
+    // Behind the last k: what is packed brings codes of the next.
     for (int64_t i = 0; i < args_.columns; ++i)
       std::memset(lines_ + i * kLineBytes + block.n, 0, static_cast<size_t>(kDepth));
-    gather_lines(weight, 0, args_.columns, block.k, block.n, true, lines_, kLineBytes, spare_);
     if (weight.format == Format::float4_e2m1)
       for (int64_t i = 0; i < args_.columns; ++i) take_float4(lines_ + i * kLineBytes, block.n);
     from = lines_;

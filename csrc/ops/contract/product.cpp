@@ -91,4 +91,23 @@ Status check_product_size(const char* op, const char* x_name, const TensorView& 
                       " elements: so many rows by ", n, " columns are more"});
 }
 
+Status check_expert_scales(const char* op, const TensorView& weight_scale, int64_t experts,
+                           const CodeMatrix& matrix, bool or_groups) {
+  const Shape& shape = weight_scale.shape;
+  const bool has_groups = weight_scale.rank == 3;
+  const bool is_cut = !has_groups || (shape.dims[1] > 0 && matrix.k % shape.dims[1] == 0);
+  if (shape.dims[0] == experts && shape.dims[weight_scale.rank - 1] == matrix.n && is_cut)
+    return {};
+  Text allowed{"expected ", Shape{2, {experts, matrix.n}}};
+  if (or_groups)
+    allowed += {" or (",
+                experts,
+                ", G, ",
+                matrix.n,
+                "), of G groups that ",
+                matrix.k,
+                " rows can be cut into"};
+  return wrong_shape(op, "weight_scale", weight_scale, allowed);
+}
+
 }  // namespace npu_quant

@@ -40,4 +40,9 @@ Status check_row_of_columns(const char* op, const char* argument, const TensorVi
 // That the product of x with a factor of n columns is no larger than an array can be.
 Status check_product_size(const char* op, const char* x_name, const TensorView& x, int64_t n);
 
+// A row of scales for each matrix of a weight (E, k, n), or for each of the groups that its k are
+// cut into, where that is allowed.
+Status check_expert_scales(const char* op, const TensorView& weight_scale, int64_t experts,
+                           const CodeMatrix& matrix, bool or_groups);
+
 }  // namespace npu_quant

@@ -53,6 +53,8 @@ from .group_quant import npu_group_quant
 from .grouped_dynamic_block_quant import npu_grouped_dynamic_block_quant
 from .grouped_dynamic_mx_quant import npu_grouped_dynamic_mx_quant
 from .grouped_matmul import npu_grouped_matmul
+from .grouped_matmul_swiglu_quant import npu_grouped_matmul_swiglu_quant
+from .grouped_matmul_swiglu_quant_v2 import npu_grouped_matmul_swiglu_quant_v2
 from .moe_finalize_routing import npu_moe_finalize_routing
 from .moe_init_routing_v2 import npu_moe_init_routing_v2
 from .moe_token_permute import npu_moe_token_permute
@@ -101,6 +103,8 @@ __all__ = [
     "npu_grouped_dynamic_block_quant",
     "npu_grouped_dynamic_mx_quant",
     "npu_grouped_matmul",
+    "npu_grouped_matmul_swiglu_quant",
+    "npu_grouped_matmul_swiglu_quant_v2",
     "npu_moe_finalize_routing",
     "npu_moe_init_routing_v2",
     "npu_moe_token_permute",

@@ -15,6 +15,8 @@ from .fake_tensors import Tensor, bytes_of, codes_of, float32_of, per_element, r
 from .fakes_of_experts import (
     dual_level_quant_matmul,
     grouped_matmul,
+    grouped_matmul_swiglu_quant,
+    grouped_matmul_swiglu_quant_v2,
     moe_finalize_routing,
     moe_init_routing_v2,
     moe_token_permute,
@@ -26,6 +28,8 @@ from .fakes_of_experts import (
 __all__ = [
     "dual_level_quant_matmul",
     "grouped_matmul",
+    "grouped_matmul_swiglu_quant",
+    "grouped_matmul_swiglu_quant_v2",
     "moe_finalize_routing",
     "moe_init_routing_v2",
     "moe_token_permute",

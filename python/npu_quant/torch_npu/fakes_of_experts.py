@@ -161,3 +161,32 @@ def weight_quant_batchmatmul(
         n = 8 * n
     dtype = x.dtype if quant_scale is None else torch.int8
     return x.new_empty((*x.shape[:-1], n), dtype=dtype)
+
+
+def grouped_matmul_swiglu_quant_v2(
+    x: Tensor,
+    weight: list[Tensor],
+    weight_scale: list[Tensor],
+    x_scale: Tensor,
+    *more: Any,
+    **others: Any,
+) -> tuple[Tensor, ...]:
+    """Codes of a half of the columns, and a scale for each row, of MX for blocks of it."""
+    scale, rows = weight_scale[0], x.shape[0]
+    if scale.ndim < 4:
+        y = x.new_empty((rows, scale.shape[-1] // 2), dtype=torch.int8)
+        return y, float32_of(x, (rows,))
+    columns = scale.shape[-2] // 2
+    return x.new_empty((rows, columns)), bytes_of(x, (rows, (columns + 63) // 64, 2))
+
+
+def grouped_matmul_swiglu_quant(
+    x: Tensor, weight: Tensor, group_list: Tensor, weight_scale: Tensor, *more: Any, **others: Any
+) -> tuple[Tensor, ...]:
+    """Codes of a half of the columns, a scale for each row, and a zero."""
+    rows = x.shape[0]
+    return (
+        x.new_empty((rows, weight_scale.shape[-1] // 2)),
+        float32_of(x, (rows,)),
+        float32_of(x, ()),
+    )

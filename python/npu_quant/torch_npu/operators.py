@@ -120,6 +120,17 @@ _SCHEMAS = """
         int swiglu_mode=0, float clamp_limit=7.0, float glu_alpha=1.702, float glu_bias=1.0)
         -> (Tensor, Tensor)
 
+    npu_grouped_matmul_swiglu_quant_v2(Tensor x, Tensor[] weight, Tensor[] weight_scale,
+        Tensor x_scale, Tensor group_list, *, Tensor? smooth_scale=None,
+        Tensor[]? weight_assist_matrix=None, Tensor? bias=None, int? dequant_mode=0,
+        int? dequant_dtype=0, int? quant_mode=0, int? quant_dtype=1, int? group_list_type=0,
+        int[]? tuning_config=None, int? x_dtype=None, int? weight_dtype=None,
+        int? weight_scale_dtype=None, int? x_scale_dtype=None) -> (Tensor, Tensor)
+
+    npu_grouped_matmul_swiglu_quant(Tensor x, Tensor weight, Tensor group_list,
+        Tensor weight_scale, Tensor x_scale, *, Tensor? bias=None, Tensor? offset=None)
+        -> (Tensor, Tensor, Tensor)
+
     npu_dequant_bias(Tensor x, Tensor weight_scale, Tensor? activation_scale, Tensor? bias, *,
         ScalarType? output_dtype=None) -> Tensor
 

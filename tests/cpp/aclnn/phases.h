@@ -51,6 +51,7 @@ inline Parameters operator+(const Parameters& first, const Parameters& then) {
 // The functions of one file each.
 std::vector<Function> gated_linear_units();
 std::vector<Function> weight_quant_products();
+std::vector<Function> products_by_experts();
 std::vector<Function> rows_of_experts();
 std::vector<Function> quant_products();
 

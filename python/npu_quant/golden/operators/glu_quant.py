@@ -102,7 +102,7 @@ def gated(formula: Formula, part: GluPart) -> tuple[Floats, Floats | None]:
         n = row.shape[1] // 2
         even = row[:, ::2], row[:, 1::2]
         first, second = even if mode == 1 else (row[:, :n], row[:, n:])
-        is_first = mode == 1 or model.inputs["activate_left"]
+        is_first = mode == 1 or model.inputs.get("activate_left", True)
         return formula["half"].function(*((first, second) if is_first else (second, first)))
 
     a, b = pair(v)

@@ -124,6 +124,12 @@ OPERATORS = {
         ),
         (ops.npu_swiglu_quant, "swiglu_quant.SwigluQuant", "x", _GROUPED),
         (ops.npu_dequant_swiglu_quant, "dequant_swiglu_quant.DequantSwigluQuant", "x", _GROUPED),
+        (
+            ops.npu_grouped_matmul_swiglu_quant,
+            "grouped_matmul_swiglu_quant.GroupedMatmulSwigluQuant",
+            "x weight group_list weight_scale x_scale",
+            _GROUPED | {"offset": "values"},
+        ),
         (ops.npu_group_quant, "quantize.GroupQuant", "x scale group_index", {"y": "codes"}),
         (ops.npu_anti_mx_quant, "anti_mx_quant.AntiMxQuant", "x mxscale", {"y": "values"}),
         (ops.npu_anti_quant, "anti_quant.AntiQuant", "x scale", {"y": "values"}),
