@@ -188,6 +188,12 @@ class TestLists:
         (y,) = npu_grouped_matmul([X], [*WEIGHT], **given, split_item=3)
         assert y.tolist() == [[21, 12], [9, 10], [0, 0]]
 
+    @pytest.mark.parametrize("weight", [WEIGHT[0], WEIGHT[:1]], ids=["weight", "stack"])
+    def test_one_group_has_its_own_rows(self, weight: Any) -> None:
+        given = {"group_list": [2], "group_type": 0, "output_dtype": "int32"}
+        (y,) = npu_grouped_matmul([X], [weight], **given, split_item=0)
+        assert y.tolist() == [[21, 12], [17, 54]]
+
     @pytest.mark.parametrize("group_type", [None, -1, 0])
     def test_an_x_for_each_weight(self, group_type: int | None) -> None:
         x, tokens = [X[:2], X[2:]], [F32([1, 2]), F32([3])]

@@ -117,7 +117,12 @@ class Call {
 
   // Where the rows of each entry begin in an array for all of them.
   void place_entries() {
-    if (entries_.size() == 1) return;
+    if (entries_.size() == 1) {
+      GroupedMatmul& one = entries_[0];
+      const bool has_own_rows =
+          one.group_list.present && one.split_item < 2 && one.weight.rank == 2;
+      return raise_unless_ok(has_own_rows ? one.take_own_rows() : Status{});
+    }
     rows_ = lists_.shares_x() ? entries_[0].x.shape.dims[0] : 0;
     for (GroupedMatmul& entry : entries_) {
       if (lists_.shares_x()) {

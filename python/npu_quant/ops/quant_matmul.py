@@ -45,7 +45,7 @@ def npu_quant_matmul(
         in groups:       total = sum over groups j of (sum of (x1 - 8) * x2) * scale[j, n]
         (int8 by int4)   y     = (total + offset[n]) * pertoken_scale[m], rounded
         float8:          total = sum over blocks of 32 k, each in float64, rounded to float32
-                         y     = total * scale[n] * pertoken_scale[m] + bias[n], rounded
+                         y     = (total + bias[n]) * scale[n] * pertoken_scale[m], rounded
         MX:              the same, each block times 2**(its two exponents), no other scales
 
     Sums of integers are exact, and wrap around beyond int32, which K up to 131071 never is. From
