@@ -79,9 +79,9 @@ Status SwigluGroupQuant::check_attributes() {
     return refuse("clamp_limit", to_string(clamp_limit),
                   "expected a limit above 0, or -1.0, which means none");
   if (std::isnan(dst_type_max))
-    return refuse("dst_type_max", to_string(dst_type_max),
-                  {"expected a number: it has no effect with ", Argument("quant_mode"), " ",
-                   quant_mode});
+    return refuse(
+        "dst_type_max", to_string(dst_type_max),
+        {"expected a number: it has no effect with ", Argument("quant_mode"), " ", quant_mode});
   return {};
 }
 

@@ -67,12 +67,10 @@ std::vector<Function> token() {
        kTiling}};
 }
 
-const char kFinalize[] = "aclnnMoeFinalizeRouting";
-
 // Token 0 has rows 0 and 3, token 1 rows 2 and 1.
 Function finalize() {
   const Given skip{ACL_FLOAT16, {2, 2}, {10, 20, 30, 40}};
-  return {kFinalize,
+  return {"aclnnMoeFinalizeRouting",
           1,
           of(aclnnMoeFinalizeRoutingGetWorkspaceSize),
           aclnnMoeFinalizeRouting,
@@ -89,8 +87,8 @@ Function finalize() {
 // One row each, so that K is 1 with and without scales.
 Function finalize_v2() {
   const Given skip{ACL_FLOAT16, {2, 2}, {10, 20, 30, 40}};
-  return {kFinalize,
-          2,
+  return {"aclnnMoeFinalizeRoutingV2",
+          1,
           of(aclnnMoeFinalizeRoutingV2GetWorkspaceSize),
           aclnnMoeFinalizeRoutingV2,
           {{"expandedX", {ACL_FLOAT16, {2, 2}, {1, 2, 3, 4}}},

@@ -84,9 +84,10 @@ const Vector kInitVectors[] = {
       {"expandedScaleOut", {ACL_UINT8, {4, 1, 2}, {1, 2, 3, 4, 1, 2, 3, 4}}}}},
 };
 
-const Given kRows{ACL_FLOAT16, {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}},
-    kBiases{ACL_FLOAT16, {2, 2}, {0.5f, 0, 0, 1}}, kScales{ACL_FLOAT16, {2, 2}, {1, 0.5f, 2, 1}},
-    kExperts{ACL_INT32, {2, 2}, {0, 1, 1, 1}};
+const Given kRowsOfExperts{ACL_FLOAT16, {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}},
+    kBiasesOfExperts{ACL_FLOAT16, {2, 2}, {0.5f, 0, 0, 1}},
+    kScalesOfRows{ACL_FLOAT16, {2, 2}, {1, 0.5f, 2, 1}},
+    kExpertsOfRows{ACL_INT32, {2, 2}, {0, 1, 1, 1}};
 
 const Vector kMoeVectors[] = {
     {kPermute, {{"numOutTokens", 0}, {"permuteTokensOut", {ACL_BF16, {4, 1}, {1, 2, 1, 2}}}}},
@@ -97,11 +98,11 @@ const Vector kMoeVectors[] = {
       {"permuteTokensOut", {ACL_INT8, {2, 1}, {-8, 7}}},
       {"sortedIndicesOut", int32s({1, 0})}}},
     {kUnpermute,
-     {{"sortedIndices", int32s({2, 0, 1, 9})},
+     {{"sortedIndices", {ACL_INT32, {4}, {2, 0, 1, 9}}},
       {"probsOptional", {ACL_FLOAT, {2, 2}, {0.5f, 0.25f, 1, 2}}},
       {"out", {ACL_FLOAT16, {2, 2}, {2.75f, 3.5f, 3, 4}}}}},
     {kUnpermute,
-     {{"sortedIndices", int32s({2, 0, 1, 9})},
+     {{"sortedIndices", {ACL_INT32, {4}, {2, 0, 1, 9}}},
       {"probsOptional", kNull},
       {"out", {ACL_FLOAT16, {4, 2}, {5, 6, 1, 2, 3, 4, 0, 0}}}}},
     {kUnpermute,
@@ -111,27 +112,27 @@ const Vector kMoeVectors[] = {
       {"out", {ACL_FLOAT, {1, 1}, {1.5f}}}}},
     {kFinal, {{"x2Optional", kNull}, {"out", {ACL_FLOAT16, {2, 2}, {15, 26.5f, 43, 59}}}}},
     {kFinalV2,
-     {{"expandedX", kRows},
-      {"expandedRowIdx", int32s({0, 2, 3, 1})},
+     {{"expandedX", kRowsOfExperts},
+      {"expandedRowIdx", {ACL_INT32, {4}, {0, 2, 3, 1}}},
       {"x1Optional", kNull},
       {"x2Optional", kNull},
-      {"scalesOptional", kScales},
+      {"scalesOptional", kScalesOfRows},
       {"expertIdxOptional", kNull},
       {"dropPadMode", 2},
       {"out", {ACL_FLOAT16, {2, 2}, {3.5f, 5, 17, 20}}}}},
     {kFinalV2,
      {{"expandedX", {ACL_FLOAT16, {2, 1, 2}, {1, 2, 3, 4}}},
-      {"expandedRowIdx", int32s({0, -1, 1, -1})},
-      {"biasOptional", kBiases},
-      {"scalesOptional", kScales},
-      {"expertIdxOptional", kExperts},
+      {"expandedRowIdx", {ACL_INT32, {4}, {0, -1, 1, -1}}},
+      {"biasOptional", kBiasesOfExperts},
+      {"scalesOptional", kScalesOfRows},
+      {"expertIdxOptional", kExpertsOfRows},
       {"dropPadMode", 3},
       {"out", {ACL_FLOAT16, {2, 2}, {21.5f, 42.5f, 66, 91}}}}},
     {kFinalV2,
-     {{"expandedX", kRows},
-      {"biasOptional", kBiases},
+     {{"expandedX", kRowsOfExperts},
+      {"biasOptional", kBiasesOfExperts},
       {"scalesOptional", kNull},
-      {"expandedRowIdx", int32s({3, 0})},
+      {"expandedRowIdx", {ACL_INT32, {2}, {3, 0}}},
       {"expertIdxOptional", {ACL_INT32, {2, 1}, {0, 1}}},
       {"out", {ACL_FLOAT16, {2, 2}, {27.5f, 48, 61, 83}}}}},
 };
@@ -151,12 +152,12 @@ const Refusal kMoeRefusals[] = {
     {kInit, {{"expandedXOut", {ACL_BF16, {4, 2}}}}, "expandedXOut has dtype ACL_BF16"},
     {kPermute, {{"indices", {ACL_INT64, {3}}}}, "indices has shape (3,)", Kind::shape},
     {kPermute, {{"paddedMode", true}}, "paddedMode is True", Kind::attribute},
-    {kUnpermute, {{"probsOptional", {ACL_FLOAT, {1, 2}}}}, "probsOptional has shape", Kind::shape},
+    {kUnpermute, {{"probsOptional", {ACL_FLOAT, {1, 3}}}}, "probsOptional has shape", Kind::shape},
     {kUnpermute, {{"paddedMode", true}}, "paddedMode is True", Kind::attribute},
     {kFinal, {{"x1", {ACL_BF16, {2, 2}}}}, "x1 has dtype ACL_BF16"},
     {kFinal, {{"bias", {ACL_FLOAT16, {2, 3}}}}, "bias has shape (2, 3)", Kind::shape},
     {kFinalV2,
-     {{"biasOptional", kBiases}, {"expertIdxOptional", kNull}},
+     {{"biasOptional", kBiasesOfExperts}, {"expertIdxOptional", kNull}},
      "expertIdxOptional is NULL",
      Kind::attribute},
     {kFinalV2, {{"dropPadMode", 4}}, "dropPadMode is 4", Kind::attribute},
@@ -173,11 +174,11 @@ TEST_F(Moe, IndicesOfNoRowAreRefusedInTheSecondPhase) {
   for (const char* const name : {kFinal, kFinalV2})
     for (const Function& function : functions_of(name)) {
       const bool is_first = name == kFinal;
-      const Call call(function,
-                      {{"expandedRowIdx", is_first ? int32s({0, 1, 2, 4}) : int32s({0, 2})}});
+      const Call call(function, {{"expandedRowIdx", is_first ? Given{ACL_INT32, {4}, {0, 1, 2, 4}}
+                                                             : Given{ACL_INT32, {2}, {0, 2}}}});
       EXPECT_EQ(run(stream, call.phase2(), call), function.attribute_code);
     }
-  const Call call(functions_of(kUnpermute)[0], {{"sortedIndices", int32s({0, -1})}});
+  const Call call(functions_of(kUnpermute)[0], {{"sortedIndices", {ACL_INT32, {2}, {0, -1}}}});
   EXPECT_EQ(run(stream, call.phase2(), call), 561002);
 }
 
