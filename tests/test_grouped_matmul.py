@@ -10,7 +10,7 @@ import pytest
 from cases.grouped_matmul import FORMS, arguments
 from test_anti_quant import signs
 
-from npu_quant import npu_grouped_matmul, npu_trans_quant_param
+from npu_quant import DTypeError, ParamError, npu_grouped_matmul, npu_trans_quant_param
 from npu_quant.ops.grouped_matmul import reference
 
 F16, F32, BF16 = np.float16, np.float32, ml_dtypes.bfloat16
@@ -187,6 +187,40 @@ class TestLists:
         given = {"group_list": [1, 2], "group_type": 0, "output_dtype": "int32"}
         (y,) = npu_grouped_matmul([X], [*WEIGHT], **given, split_item=3)
         assert y.tolist() == [[21, 12], [9, 10], [0, 0]]
+
+    def test_weights_of_one_result_have_as_many_columns(self) -> None:
+        wide = np.ones((2, 5), np.int8)
+        given = {"group_type": 0, "output_dtype": "int32", "group_list": [1, 3]}
+        with pytest.raises(ParamError, match=r"weight\[1\] has shape \(2, 5\), expected 2 columns"):
+            npu_grouped_matmul([X], [WEIGHT[0], wide], **given, split_item=3)
+        y = npu_grouped_matmul([X], [WEIGHT[0], wide], **given, split_item=0)
+        assert [one.shape for one in y] == [(1, 2), (2, 5)]
+
+    def test_one_dtype_for_all(self) -> None:
+        x, weight = X.astype(F32), WEIGHT[0].astype(F32)
+        half = [a.astype(np.float16) for a in (x, weight)]
+        with pytest.raises(DTypeError, match=r"x\[1\] has dtype float32, expected that of x\[0\]"):
+            npu_grouped_matmul([half[0], x], [half[1], weight])
+
+    def test_results_share_no_memory(self) -> None:
+        out = np.zeros((1, 2), np.int32)
+        given = {"group_list": [1, 2], "group_type": 0, "output_dtype": "int32"}
+        with pytest.raises(ParamError, match=r"out\[1\] shares memory with out\[0\]"):
+            npu_grouped_matmul([X], [*WEIGHT], **given, out=[out, out])
+
+    @pytest.mark.parametrize("ends", [[1.5, 2], [2**70, 2], ["1", 2]])
+    def test_a_list_of_groups_holds_ints(self, ends: Any) -> None:
+        with pytest.raises(TypeError, match="npu_grouped_matmul: group_list is a list, expected"):
+            npu_grouped_matmul([X], [*WEIGHT], group_list=ends, group_type=0)
+
+    def test_powers_of_rows_that_do_not_follow_on_each_other(self) -> None:
+        x = np.ones((3, 4, 64), ml_dtypes.float8_e4m3fn)
+        powers = np.arange(120, 132, dtype=np.uint8).repeat(2).reshape(12, 1, 2)
+        weight, scale = np.ones((64, 2), x.dtype), np.full((1, 2, 2), 127, np.uint8)
+        given = {"scale": [scale], "per_token_scale": [powers], "output_dtype": "float32"}
+        for memory in (x, np.asfortranarray(x)):
+            (y,) = npu_grouped_matmul([memory], [weight], **given, split_item=2)
+            assert y[:, 0].tolist() == [64 * 2.0**e for e in range(-7, 5)]
 
     @pytest.mark.parametrize("weight", [WEIGHT[0], WEIGHT[:1]], ids=["weight", "stack"])
     def test_one_group_has_its_own_rows(self, weight: Any) -> None:

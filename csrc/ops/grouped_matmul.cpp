@@ -315,42 +315,36 @@ Status GroupedMatmul::check_list_shape() const {
   return wrong_shape(name, "group_list", group_list, has_indices ? pairs : entries_each);
 }
 
-// The groups of all rows; of an entry that shares x, of its weight alone.
 Status GroupedMatmul::find_groups(std::vector<ProductGroup>& groups) const {
   const int64_t weights = splits_k()  ? group_list.shape.dims[0]
                           : shares_x_ ? entries
                                       : this->groups();
-  NPU_QUANT_RETURN_IF_ERROR(take_product_groups(name, group_list, group_list_type, named(kX),
-                                                splits_k() ? k() : x.shape.dims[0], weights,
-                                                groups));
-  if (shares_x_)
-    std::erase_if(groups, [this](const ProductGroup& group) { return group.weight != entry_; });
-  return {};
+  return take_product_groups(name, group_list, group_list_type, named(kX),
+                             splits_k() ? k() : x.shape.dims[0], weights, groups);
 }
 
 Status GroupedMatmul::check_elements() const {
   std::vector<ProductGroup> groups;
-  return group_list.present ? find_groups(groups) : Status{};
+  const bool is_judged = shares_x_ && entry_ > 0;  // as the first entry's list
+  return group_list.present && !is_judged ? find_groups(groups) : Status{};
 }
 
-Status GroupedMatmul::take_own_rows() {
-  std::vector<ProductGroup> own;
-  NPU_QUANT_RETURN_IF_ERROR(find_groups(own));
-  const ProductGroup rows = own.empty() ? ProductGroup{} : own[0];
+Status GroupedMatmul::check_beside(const GroupedMatmul& first) const {
+  NPU_QUANT_RETURN_IF_ERROR(check_same_dtype(name, named(kX), x, first.named(kX), first.x));
+  NPU_QUANT_RETURN_IF_ERROR(
+      check_same_dtype(name, named(kWeight), weight, first.named(kWeight), first.weight));
+  if (split_item < 2 || matrix_.n == first.matrix_.n) return {};
+  return wrong_shape(name, named(kWeight), weight,
+                     {"expected ", first.matrix_.n, " columns of the product, as of ",
+                      Argument(first.named(kWeight)), ": they are one result"});
+}
+
+void GroupedMatmul::take_own_rows(const ProductGroup& rows) {
   x = between(x, 0, rows.begin, rows.end);
   if (per_token_scale.present) per_token_scale = between(per_token_scale, 0, rows.begin, rows.end);
   group_list = kAbsent;
   first_row = rows.begin;
   stack_outputs(rows.end - rows.begin);
-  return {};
-}
-
-void GroupedMatmul::number_output() {
-  outputs.assign(OutputSpec{out_name_.c_str(), outputs[kY].dtype, outputs[kY].shape});
-}
-
-void GroupedMatmul::stack_outputs(int64_t all_rows) {
-  outputs.assign(OutputSpec{"", outputs[kY].dtype, {2, {all_rows, matrix_.n}}});
 }
 
 // What is computed, of the arrays as they are.

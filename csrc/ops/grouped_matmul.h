@@ -41,13 +41,21 @@ struct GroupedMatmul final : Op {
   Status run(const TensorView* out) const override;
 
   int64_t entries = 1;  // of the lists
-  // Leaves an entry that shares x with its own rows, when check_elements() has judged the list.
-  Status take_own_rows();
+  // What it must have in common with the first entry.
+  Status check_beside(const GroupedMatmul& first) const;
+  // Of an x that entries share.
+  Status find_groups(std::vector<ProductGroup>& groups) const;
+  // Leaves an entry with the rows of its own group.
+  void take_own_rows(const ProductGroup& rows);
   // Where they are in one array for all entries, and how many; what the first gives is that array.
   int64_t first_row = 0;
   int64_t rows() const { return rows_of(outputs[kY].shape).size(); }
-  void stack_outputs(int64_t all_rows);
-  void number_output();  // where each entry has an array of its own
+  void stack_outputs(int64_t all_rows) {
+    outputs.assign(OutputSpec{"", outputs[kY].dtype, {2, {all_rows, matrix_.n}}});
+  }
+  void number_output() {  // where each entry has an array of its own
+    outputs.assign(OutputSpec{out_name_.c_str(), outputs[kY].dtype, outputs[kY].shape});
+  }
   // Computes all entries at once, each into an array; one more is filled with zeros.
   static Status run_all(const std::deque<GroupedMatmul>& entries, const std::vector<TensorView>& y);
 
@@ -82,7 +90,6 @@ struct GroupedMatmul final : Op {
   Status check_groups_of_k(Named which, const TensorView& view) const;
   Status check_scales() const;
   Status check_tokens() const;
-  Status find_groups(std::vector<ProductGroup>& groups) const;
   GroupedCall call(const std::vector<ProductGroup>* groups) const;
 
   std::string names_[kNames], out_name_;

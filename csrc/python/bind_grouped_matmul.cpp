@@ -112,22 +112,23 @@ class Call {
     for (GroupedMatmul& entry : entries_) raise_unless_ok(entry.check_arrays());
     if (plain.failed()) plain.raise_fault();
     for (GroupedMatmul& entry : entries_) raise_unless_ok(entry.check());
+    for (GroupedMatmul& entry : entries_) raise_unless_ok(entry.check_beside(entries_[0]));
     for (GroupedMatmul& entry : entries_) raise_unless_ok(entry.check_elements());
   }
 
   // Where the rows of each entry begin in an array for all of them.
   void place_entries() {
     if (entries_.size() == 1) {
-      GroupedMatmul& one = entries_[0];
-      const bool has_own_rows =
-          one.group_list.present && one.split_item < 2 && one.weight.rank == 2;
-      return raise_unless_ok(has_own_rows ? one.take_own_rows() : Status{});
+      const GroupedMatmul& one = entries_[0];
+      const bool is_whole = one.split_item >= 2;
+      if (one.group_list.present && !is_whole && one.weight.rank == 2) take_own_rows();
+      if (is_whole && one.x.rank > 2) entries_[0].stack_outputs(one.rows());
+      return;
     }
     rows_ = lists_.shares_x() ? entries_[0].x.shape.dims[0] : 0;
+    if (lists_.shares_x()) take_own_rows();
     for (GroupedMatmul& entry : entries_) {
-      if (lists_.shares_x()) {
-        raise_unless_ok(entry.take_own_rows());
-      } else {
+      if (!lists_.shares_x()) {
         entry.first_row = rows_;
         rows_ += entry.rows();
       }
@@ -135,6 +136,14 @@ class Call {
     }
     if (is_stacked_) return entries_[0].stack_outputs(rows_);
     for (GroupedMatmul& entry : entries_) entry.number_output();
+  }
+
+  // Of an x that is for all entries, each has the rows of its group.
+  void take_own_rows() {
+    std::vector<ProductGroup> groups, own(entries_.size());
+    raise_unless_ok(entries_[0].find_groups(groups));
+    for (const ProductGroup& group : groups) own[static_cast<size_t>(group.weight)] = group;
+    for (size_t i = 0; i < own.size(); ++i) entries_[i].take_own_rows(own[i]);
   }
 
   void take_outputs() {
@@ -153,6 +162,9 @@ class Call {
         for (GroupedMatmul& entry : entries_)
           raise_unless_ok(
               check_outputs(kOp, entry.inputs(), entries_[i].outputs, outputs_[i].views()));
+      for (size_t j = 0; j < i && !one.is_none(); ++j)
+        raise_unless_ok(check_apart(kOp, entries_[i].outputs[0], outputs_[i].views()[0],
+                                    entries_[j].outputs[0], outputs_[j].views()[0]));
     }
   }
 

@@ -127,15 +127,15 @@ CHECKS = [
     Fault(
         "out: may overlap every input but the first",
         f"{OPS}/contract/outputs.cpp",
-        "share_bytes(of_inputs[j], of_outputs[i])",
-        "j == 0 && share_bytes(of_inputs[j], of_outputs[i])",
+        "share_bytes(of_inputs[j], of_output)",
+        "j == 0 && share_bytes(of_inputs[j], of_output)",
         "add_rms_norm_quant",
     ),
     Fault(
         "out: may overlap another output",
         f"{OPS}/contract/outputs.cpp",
-        "if (share_bytes(of_outputs[j]",
-        "if (j > i && share_bytes(of_outputs[j]",
+        "if (!share_bytes(bounds_of(other), bounds_of(out))) return {};",
+        "if (&out != &other) return {};",
         "dynamic_quant",
     ),
     Fault(

@@ -61,7 +61,7 @@ __attribute__((noinline)) int32_t sum_of_codes(const CodeElement* codes, int64_t
   return sum;
 }
 
-// n values as float32, whatever they are as.
+// n values of any format as float32, and zeros up to the end of a tile.
 template <class X>
 __attribute__((noinline)) void widen_row(const char* from, int64_t n, float* to) {
   const auto* x = reinterpret_cast<const typename X::Storage*>(from);

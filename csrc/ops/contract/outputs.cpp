@@ -140,10 +140,17 @@ Status check_output_types(const char* op, const OutputSpecs& specs, const Tensor
   return {};
 }
 
+Status check_apart(const char* op, const OutputSpec& spec, const TensorView& out,
+                   const OutputSpec& other_spec, const TensorView& other) {
+  if (!share_bytes(bounds_of(other), bounds_of(out))) return {};
+  return fault(op, Fault::overlap, {spec.subject()},
+               {"shares memory with ", Output(other_spec.name)});
+}
+
 Status check_outputs(const char* op, const Inputs& inputs, const OutputSpecs& specs,
                      const TensorView* outputs) try {
   NPU_QUANT_RETURN_IF_ERROR(check_output_types(op, specs, outputs));
-  TensorView::Bounds of_inputs[kMostInputs], of_outputs[kMostOutputs];
+  TensorView::Bounds of_inputs[kMostInputs];
   int given[kMostInputs], count = 0;
   for (int i = 0; i < inputs.size(); ++i)
     if (inputs[i].view->present) {
@@ -151,18 +158,16 @@ Status check_outputs(const char* op, const Inputs& inputs, const OutputSpecs& sp
       given[count++] = i;
     }
   for (int i = 0; i < specs.size(); ++i) {
-    of_outputs[i] = bounds_of(outputs[i]);
     if (!outputs[i].present) continue;
+    const TensorView::Bounds of_output = bounds_of(outputs[i]);
     NPU_QUANT_RETURN_IF_ERROR(check_output(op, specs[i], outputs[i]));
     for (int j = 0; j < count; ++j)
-      if (inputs[given[j]].view != specs[i].input && share_bytes(of_inputs[j], of_outputs[i]))
+      if (inputs[given[j]].view != specs[i].input && share_bytes(of_inputs[j], of_output))
         return fault(op, Fault::overlap, {specs[i].subject()},
                      {"shares memory with ", Argument(inputs[given[j]].name)}, {},
                      "Pass a fresh array.");
     for (int j = 0; j < i; ++j)
-      if (share_bytes(of_outputs[j], of_outputs[i]))
-        return fault(op, Fault::overlap, {specs[i].subject()},
-                     {"shares memory with ", Output(specs[j].name)});
+      NPU_QUANT_RETURN_IF_ERROR(check_apart(op, specs[i], outputs[i], specs[j], outputs[j]));
   }
   return {};
 } catch (const std::bad_alloc&) {

@@ -29,6 +29,8 @@ Status wrong_out_length(const char* op, int length, const OutputSpecs& specs);
 // A caller's outputs: dtype and rank first, then shape, writable, apart from each other and from
 // the inputs. Absent ones are skipped.
 Status check_output_types(const char* op, const OutputSpecs& specs, const TensorView* outputs);
+Status check_apart(const char* op, const OutputSpec& spec, const TensorView& out,
+                   const OutputSpec& other_spec, const TensorView& other);
 Status check_outputs(const char* op, const Inputs& inputs, const OutputSpecs& specs,
                      const TensorView* outputs);
 

@@ -16,7 +16,8 @@ class Products {
   virtual ProductKernel::Args product(int64_t which) const = 0;
 };
 
-// Fails, for want of memory, before anything is written. A thread takes 1 MB at most.
+// Fails, for want of memory, before anything is written. A thread takes what workspace_bytes()
+// says, 1.4 MB at most.
 Status run_products(const char* op, const Products& products);
 
 }  // namespace npu_quant

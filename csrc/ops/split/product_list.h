@@ -37,6 +37,7 @@ class ProductList final : public Products {
       one.y.data += offsets[1];
       for (Strided* of : {&one.scales[0], &one.scales[1], &one.bias, &one.late_scale})
         *of = of->from(i * args.rows, 0);
+      if (one.x_scale.data != nullptr) one.x_scale.data += i * args.rows * one.x_scale.row_stride;
       all_.push_back(one);
     }
   }

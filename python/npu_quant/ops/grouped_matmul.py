@@ -155,10 +155,18 @@ def npu_grouped_matmul(
     if split_item in (0, 1, None) and group_list is not None and group_type == 0:
         lists[1:6] = _unstacked(lists[1:6])
     if isinstance(group_list, (list, tuple)):
-        group_list = np.array(group_list, np.int64)
+        group_list = np.array(_numbers_in(group_list), np.int64)
     given = [*lists, group_list, split_item, group_type, group_list_type, act_type, output_dtype]
     given += [x_dtype, weight_dtype, scale_dtype, per_token_scale_dtype, out, numerics]
     return _core.npu_grouped_matmul(*given)
+
+
+def _numbers_in(group_list: Sequence[int]) -> list[int]:
+    """Return the ints of a list, which int64 holds."""
+    if all(isinstance(end, (int, np.integer)) and -(2**63) <= end < 2**63 for end in group_list):
+        return [*group_list]
+    text = "npu_grouped_matmul: group_list is a list, expected ints that int64 holds in it."
+    raise TypeError(text)
 
 
 def _unstacked(lists: list[Any]) -> list[Any]:
