@@ -56,7 +56,10 @@ def check_layouts(case: Case, a: Arguments, given: Sequence[str], wanted: Sequen
     laid_out = {way: a | {name: LAYOUTS[way](a[name]) for name in case.rows} for way in given}
     for i, way in enumerate(wanted):
         ways = [way, *(wanted[(i + 1 + nth) % len(wanted)] for nth in range(len(expected) - 1))]
-        out = tuple(LAYOUTS[w](e) for w, e in zip(ways, expected, strict=True))
+        of_axes = [
+            LAYOUTS[w] if np.ndim(e) else np.copy for w, e in zip(ways, expected, strict=True)
+        ]
+        out = tuple(lay(e) for lay, e in zip(of_axes, expected, strict=True))
         for of_rows, b in list(laid_out.items())[(i + size) % apart :: apart]:
             if all(map(case.takes, (*out, *(b[name] for name in case.rows)))):
                 check(case, b, expected, out, f"{of_rows} to {', '.join(ways)}")

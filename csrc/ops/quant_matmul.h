@@ -24,7 +24,7 @@ struct QuantMatmul final : Op {
   Status run(const TensorView* out) const final;
 
  private:
-  class Work;
+  class [[gnu::visibility("hidden")]] Work;  // of the kernel's arguments
 
   // What is added up along k.
   enum class Sums {

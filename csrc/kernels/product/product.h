@@ -74,6 +74,6 @@ struct ProductKernel {
 
 // What one that computes so much needs: 1 MB at most; 0.4 MB more where groups are longer than 256
 // k, and as much where scales have two levels.
-int64_t workspace_bytes(const ProductKernel::Args& args);
+[[gnu::visibility("hidden")]] int64_t workspace_bytes(const ProductKernel::Args& args);
 
 }  // namespace npu_quant

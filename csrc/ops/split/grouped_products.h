@@ -38,7 +38,7 @@ struct GroupedCall {
   const std::vector<ProductGroup>* groups = nullptr;  // all rows are one where there are none
 };
 
-class GroupedProducts {
+class [[gnu::visibility("hidden")]] GroupedProducts {
  public:
   explicit GroupedProducts(const GroupedCall& call) : call_(call) {}
 
