@@ -7,7 +7,7 @@
 namespace npu_quant {
 namespace {
 
-constexpr int64_t kFloat = sizeof(float), kPairedBlocks = 64;  // of 32 k, that share two bytes
+constexpr int64_t kPairedBlocks = 64;  // of 32 k, that share two bytes
 
 constexpr DType kOfX[] = {DType::float16, DType::bfloat16,      DType::float32, DType::int8,
                           DType::int32,   DType::float8_e4m3fn, DType::uint8},

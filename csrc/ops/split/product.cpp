@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <vector>
@@ -68,10 +69,9 @@ class Workspaces {
   class Lent {
    public:
     explicit Lent(const Workspaces& of) : of_(of) {
-      while (of.taken_[which_].test_and_set(std::memory_order_acquire))
-        which_ = (which_ + 1) % of.count_;
+      while (taken().test_and_set(std::memory_order_acquire)) which_ = (which_ + 1) % of.count_;
     }
-    ~Lent() { of_.taken_[which_].clear(std::memory_order_release); }
+    ~Lent() { taken().clear(std::memory_order_release); }
     Lent(const Lent&) = delete;
 
     char* data() const {
@@ -80,6 +80,8 @@ class Workspaces {
     }
 
    private:
+    std::atomic_flag& taken() const { return of_.taken_[static_cast<size_t>(which_)]; }
+
     const Workspaces& of_;
     int64_t which_ = 0;
   };
@@ -136,9 +138,10 @@ Status run_products(const char* op, const Products& products) {
   parallel_for(parts, work, [&](int64_t begin, int64_t end) {
     const Workspaces::Lent workspace(workspaces);
     for (int64_t part = begin; part < end; ++part) {
-      const auto of = std::upper_bound(ends.begin(), ends.end(), part) - ends.begin();
-      const Args whole = products.product(of);
-      Args args = ProductParts(whole).part(whole, of == 0 ? part : part - ends[of - 1]);
+      const auto end_of = std::upper_bound(ends.begin(), ends.end(), part);
+      const int64_t first = end_of == ends.begin() ? 0 : *std::prev(end_of);
+      const Args whole = products.product(end_of - ends.begin());
+      Args args = ProductParts(whole).part(whole, part - first);
       args.workspace = workspace.data();
       run_on_active_target<ProductKernel>(args);
     }
