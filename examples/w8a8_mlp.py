@@ -11,11 +11,6 @@ import torch_npu
 HIDDEN, INNER, TOKENS = 512, 1024, 64
 
 
-def product(codes, weight):
-    """Multiply int8 by int8: sums below 127 * 127 * 1024, less than 2^24, are exact in float32."""
-    return (codes.float() @ weight.float().t()).int()
-
-
 class MLP(torch.nn.Module):
     """The norm of a residual sum, and the feed-forward part of a transformer's layer."""
 
@@ -47,15 +42,23 @@ class W8A8MLP(torch.nn.Module):
         """Go from sums to codes by one operator; only the residual stream is in 16 bits."""
         t, _, x = torch_npu.npu_add_rms_norm(x1, x2, self.gamma)
         codes, scale = torch_npu.npu_dynamic_quant(t)
+        sums = torch_npu.npu_quant_matmul(
+            codes, self.gate_up.t(), self.gate_up_scale, output_dtype=torch.int32
+        )
         h, scale_h = torch_npu.npu_dequant_swiglu_quant(
-            product(codes, self.gate_up),
+            sums,
             weight_scale=self.gate_up_scale,
             activation_scale=scale,
             activate_left=True,
             quant_mode=1,
         )
-        y = torch_npu.npu_dequant_bias(
-            product(h, self.down), self.down_scale, scale_h, self.bias, output_dtype=torch.bfloat16
+        y = torch_npu.npu_quant_matmul(
+            h,
+            self.down.t(),
+            self.down_scale,
+            pertoken_scale=scale_h,
+            bias=self.bias,
+            output_dtype=torch.bfloat16,
         )
         return y, x
 
