@@ -93,6 +93,7 @@ void expect_size(Executor& call, const char* attribute, int64_t came, int64_t si
 }  // namespace
 }  // namespace npu_quant::aclnn
 
+using namespace npu_quant;
 using namespace npu_quant::aclnn;
 
 aclnnStatus aclnnDynamicMxQuantGetWorkspaceSize(const aclTensor* x, int64_t axis,
