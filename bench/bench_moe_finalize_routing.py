@@ -16,7 +16,7 @@ _MODE = 2  # the rows of a token one after the other
 
 
 def _call(
-    x: NDArray[Any], source: NDArray[Any], weights: NDArray[Any], out: NDArray[Any]
+    x: NDArray[Any], source: NDArray[Any], weights: NDArray[Any], out: Any = None
 ) -> NDArray[Any]:
     rows = parts(x)
     return npu_moe_finalize_routing(rows, None, None, None, weights, source, None, _MODE, out=out)

@@ -30,10 +30,10 @@ def _how(x: NDArray[Any], mode: int) -> dict[str, Any]:
     return {"expert_num": K, "drop_pad_mode": 1} | more
 
 
-def _call(x: NDArray[Any], idx: NDArray[Any], out: NDArray[Any], mode: int) -> NDArray[Any]:
-    slots = (out.transpose(1, 0, 2), None, None, None)
-    npu_moe_init_routing_v2(x, idx, **_how(x, mode), out=slots)
-    return out
+def _call(x: NDArray[Any], idx: NDArray[Any], out: Any = None, *, mode: int) -> NDArray[Any]:
+    slots = None if out is None else (out.transpose(1, 0, 2), None, None, None)
+    routed = npu_moe_init_routing_v2(x, idx, **_how(x, mode), out=slots)
+    return routed.expanded_x.transpose(1, 0, 2)
 
 
 def _reference(x: NDArray[Any], idx: NDArray[Any], mode: int) -> NDArray[Any]:

@@ -37,9 +37,9 @@ def _indices(size: Size, dtype: str, place: str) -> tuple[Any, ...]:
     return (np.repeat(np.arange(size.rows), K).reshape(size.rows, K),)
 
 
-def _permute(x: NDArray[Any], indices: NDArray[Any], out: NDArray[Any]) -> NDArray[Any]:
-    npu_moe_token_permute(x, indices, out=(out, None))
-    return out
+def _permute(x: NDArray[Any], indices: NDArray[Any], out: Any = None) -> NDArray[Any]:
+    into = None if out is None else (out, None)
+    return npu_moe_token_permute(x, indices, out=into).permuted_tokens
 
 
 def _sorted(torch: Any, x: Any, indices: Any, y: Any) -> None:
@@ -48,7 +48,7 @@ def _sorted(torch: Any, x: Any, indices: Any, y: Any) -> None:
 
 
 def _unpermute(
-    x: NDArray[Any], source: NDArray[Any], weights: NDArray[Any], out: NDArray[Any]
+    x: NDArray[Any], source: NDArray[Any], weights: NDArray[Any], out: Any = None
 ) -> NDArray[Any]:
     return npu_moe_token_unpermute(parts(x), source, weights, out=out)
 

@@ -78,10 +78,8 @@ def test_what_is_not_here_says_so_and_can_be_patched() -> None:
         assert torch.ops.npu.npu_grouped_matmul_finalize_routing() == 9
     with pytest.raises(NotImplementedError, match=r"^torch_npu\.profiler\.profile is torch_npu's"):
         torch_npu.profiler.profile()
-    with pytest.raises(
-        NotImplementedError, match=r"^torch_npu\.npu_swiglu_group_quant\.default is"
-    ):
-        torch.ops.npu.npu_swiglu_group_quant.default(torch.ones(2))
+    with pytest.raises(NotImplementedError, match=r"^torch_npu\.npu_moe_gating_top_k\.default is"):
+        torch.ops.npu.npu_moe_gating_top_k.default(torch.ones(2))
     for module in (torch_npu, torch.ops.npu):
         with pytest.raises(AttributeError, match="npu_nonsense"):
             module.npu_nonsense  # noqa: B018
