@@ -83,6 +83,8 @@ def _calls(bench: Bench, operators: dict[str, Operator], dtypes: list[str]) -> I
         for operator, dtype in cases:
             if operator.in_place and kind in calls.OF_NEW_ARRAYS:
                 continue
+            if operator.multiplies and kind != "overhead":
+                continue
             print(f"{operator.name} {dtype}: {kind}", file=sys.stderr)
             yield from calls.of_kind(bench, kind, operator, dtype)
     aclnn = AclnnCalls()

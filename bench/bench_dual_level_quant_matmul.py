@@ -51,5 +51,6 @@ OPERATORS = (
         sizes="1x2048,16x2048",
         tolerance=1,
         most_overhead=3.6,
+        multiplies=True,
     ),
 )

@@ -63,6 +63,7 @@ OPERATORS = (
         arguments=_arguments,
         eager=_eager,
         compiled=_eager,
+        multiplies=True,
         dtypes=("int8",),
         sizes=SIZES,
         tolerance=1,

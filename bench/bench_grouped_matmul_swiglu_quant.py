@@ -59,5 +59,6 @@ OPERATORS = (
         dtypes=("int8",),
         sizes=SIZES,
         most_overhead=6.0,
+        multiplies=True,
     ),
 )

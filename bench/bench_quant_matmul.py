@@ -54,6 +54,7 @@ def _operator(words: str, *, turned: bool = False) -> Operator:
         sizes=SIZES,
         tolerance=1,
         most_overhead=3.6,
+        multiplies=True,
     )
 
 

@@ -52,6 +52,7 @@ OPERATORS = (
         arguments=_arguments,
         eager=_float32,
         compiled=_converted,
+        multiplies=True,
         dtypes=("bfloat16",),
         sizes=SIZES,
         tolerance=1,

@@ -94,6 +94,8 @@ class Operator:
     most_overhead: float = 2.2
     """Goal for a call on 1x16, of np.add's time: 2.2 for three arrays, as np.add has, and in
     proportion where there are more to look at."""
+    multiplies: bool = False
+    """Whether its time is that of a product, which the shapes of other calls would make long."""
     in_place: bool = False
     """Whether it writes rows into an array that is there, each by itself."""
 
