@@ -28,9 +28,6 @@ class DualLevelProduct final : public Products {
   int64_t count() const override { return 1; }
   ProductKernel::Args product(int64_t) const override {
     constexpr int64_t kItem = sizeof(float);
-    const auto scales = [](const TensorView& of) -> ProductKernel::BlockScales {
-      return {of.data, of.strides[0], of.strides[1], of.strides[2]};
-    };
     ProductKernel::Args args{};
     args.rows = y_.shape.dims[0];
     args.columns = y_.shape.dims[1];
@@ -38,8 +35,8 @@ class DualLevelProduct final : public Products {
     args.x = rows_of(op_.x1, Format::float4_e2m1);
     args.weight = rows_of(op_.x2, Format::float4_e2m1);
     args.sums = SumForm::blocks;
-    args.x_scale = scales(op_.x1_level1_scale);
-    args.block_scale = scales(op_.x2_level1_scale);
+    args.x_scale = powers_of_rows(op_.x1_level1_scale);
+    args.block_scale = powers_of_rows(op_.x2_level1_scale);
     args.level = kLevel0;
     args.x_level = {of_rows_.data(), op_.x1_level0_scale.shape.dims[1] * kItem, kItem};
     args.weight_level = {of_columns_.data(), args.columns * kItem, kItem};

@@ -358,11 +358,10 @@ void QuantMatmul::Work::take_scales(ProductKernel::Args& args, int64_t which) co
       args.bias = {.data = bias, .stride = sizeof(float)};
   }
   if (made == Sums::mx) {
-    const TensorView &rows = op_.pertoken_scale, &columns = op_.scale;
-    const int64_t *of_rows = rows.strides + rows.rank - 3,
-                  *of_columns = columns.strides + columns.rank - 3;
-    args.x_scale = {batch_of(rows, which, 3), of_rows[0], of_rows[1], of_rows[2]};
-    args.block_scale = {batch_of(columns, which, 3), of_columns[1], of_columns[0], of_columns[2]};
+    args.x_scale = powers_of_rows(op_.pertoken_scale);
+    args.x_scale.data = batch_of(op_.pertoken_scale, which, 3);
+    args.block_scale = powers_of_columns(op_.scale);
+    args.block_scale.data = batch_of(op_.scale, which, 3);
     return;
   }
   args.scales[0] = per_column(scales_, op_.scale.shape.size() == 1);

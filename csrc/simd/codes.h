@@ -27,6 +27,13 @@ struct ByteCode {
   static NPU_QUANT_INLINE void load(const Storage* q, I32 (&code)[4]) {
     for (int i = 0; i < 4; ++i) code[i] = widen_bytes(q + i * kLanes);
   }
+  static NPU_QUANT_INLINE Tile values(const Storage* q) {
+    I32 code[4];
+    load(q, code);
+    Tile v;
+    for (int i = 0; i < 4; ++i) v.part[i] = __builtin_convertvector(code[i], F32);
+    return v;
+  }
   static NPU_QUANT_INLINE void put(Storage* y, const Tile& v, Stores stores) {
     I32 code[4];
     for (int i = 0; i < 4; ++i) code[i] = of(v.part[i]);

@@ -12,8 +12,6 @@ from .dtypes import DTypeName
 
 CHUNK = 128
 """How many products are added one after another, before the sums of these are."""
-
-
 BLOCK = 32
 """How many products of small floats are summed in float64."""
 

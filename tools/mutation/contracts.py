@@ -71,8 +71,8 @@ CHECKS = [
             ("all experts have the factors of the first", "smooth_of(expert));", "smooth_of(0));"),
             (
                 "rows have the powers of the first",
-                "of_x.data + row * of_x.strides[0]",
-                "of_x.data + 0 * row",
+                "args.x_scale.data += row * args.x_scale.row_stride;",
+                "static_cast<void>(row);",
             ),
             (
                 "rows behind the last expert's stay as they were",

@@ -6,16 +6,6 @@
 namespace npu_quant {
 namespace {
 
-// Codes of a byte that are their values.
-struct Integers : Int8 {
-  NPU_QUANT_INLINE Tile values(const Storage* x) const {
-    I32 codes[4];
-    load(x, codes);
-    Tile v;
-    for (int i = 0; i < 4; ++i) v.part[i] = __builtin_convertvector(codes[i], F32);
-    return v;
-  }
-};
 struct Floats : SmallCode {
   Format format;
 
@@ -62,7 +52,7 @@ void AntiQuantKernel::run<kTarget>(const Args& args) {
   trap_unless(is_reference(args.work.rule));
   // Packed int4 comes as bytes.
   if (args.codes == Format::int8 || args.codes == Format::int4)
-    map_codes(args, Integers{});
+    map_codes(args, Int8{});
   else
     map_codes(args, Floats{{}, args.codes});
 }

@@ -73,13 +73,7 @@ __attribute__((noinline)) void widen_row(const char* from, int64_t n, float* to)
 }
 struct Integer8 {
   using Storage = int8_t;
-  static NPU_QUANT_INLINE Tile load(const Storage* x) {
-    I32 code[4];
-    Int8::load(x, code);
-    Tile v;
-    for (int i = 0; i < 4; ++i) v.part[i] = __builtin_convertvector(code[i], F32);
-    return v;
-  }
+  static NPU_QUANT_INLINE Tile load(const Storage* x) { return Int8::values(x); }
 };
 NPU_QUANT_INLINE void widen_row(Format format, const char* from, int64_t n, float* to) {
   switch (format) {

@@ -7,7 +7,7 @@
 
 #include "ops/dynamic_mx_quant.h"
 #include "ops/split/glu_rows.h"
-#include "ops/split/product_list.h"
+#include "ops/split/grouped_products.h"
 #include "ops/split/product_matrices.h"
 
 namespace npu_quant {
@@ -17,11 +17,8 @@ using Becomes = GluKernel::Becomes;
 
 constexpr int64_t kFloatBytes = sizeof(float);
 
-TensorView some_rows(TensorView view, int64_t first, int64_t count) {
-  if (!view.present) return view;
-  view.data += first * view.strides[0];
-  view.shape.dims[0] = count;
-  return view;
+TensorView some_rows(const TensorView& view, int64_t first, int64_t count) {
+  return view.present ? between(view, 0, first, first + count) : view;
 }
 
 // Float32 rows of our own.
@@ -142,12 +139,11 @@ class ExpertRows {
     args.late_scale = of_rows;
   }
   void take_powers(int64_t expert, int64_t row, ProductKernel::Args& args) const {
-    const TensorView &of_x = call_.x_scale, &of_weight = call_.weight_scale;
     args.sums = SumForm::blocks;
-    args.x_scale = {of_x.data + row * of_x.strides[0], of_x.strides[0], of_x.strides[1],
-                    of_x.strides[2]};
-    args.block_scale = {of_weight.data + expert * of_weight.strides[0], of_weight.strides[2],
-                        of_weight.strides[1], of_weight.strides[3]};
+    args.x_scale = powers_of_rows(call_.x_scale);
+    args.x_scale.data += row * args.x_scale.row_stride;
+    args.block_scale = powers_of_columns(call_.weight_scale);
+    args.block_scale.data += expert * call_.weight_scale.strides[0];
   }
 
   // Rows from one on, of whose sums the first are there; behind the last group they are none.

@@ -28,8 +28,9 @@ Status take_product_groups(const char* op, TensorView list, int64_t type, const 
   const int64_t count = list.shape.dims[0];
   for (int64_t i = 0; i < count; ++i) {
     const int64_t weight = type == 2 ? integer_at(list.data + i * list.strides[0], list.dtype) : i;
-    const bool is_new = std::none_of(groups.begin(), groups.end(),
-                                     [=](const auto& group) { return group.weight == weight; });
+    const bool is_new =
+        type != 2 || std::none_of(groups.begin(), groups.end(),
+                                  [=](const auto& group) { return group.weight == weight; });
     if (weight < 0 || weight >= weights || !is_new)
       return fault(op, Fault::attribute, {Argument("group_list"), "[", i, ", 0]"}, {"is ", weight},
                    {"expected 0 to ", weights - 1, ", each weight once"});
@@ -77,16 +78,19 @@ Status GroupedProducts::prepare() {
 Strided GroupedProducts::rows_of_weight(const Parameter& of, const TensorView& view,
                                         int64_t weight) const {
   if (!view.present || of.data() == nullptr) return {};
-  const int64_t columns = call_.matrix.n * kItem, axis = call_.weight.rank - 2;
-  const int64_t rows = view.rank > axis + 1 ? view.shape.dims[axis] : 1;
-  return {.data = of.data() + weight * rows * columns, .row_stride = columns, .stride = kItem};
+  const int64_t columns = call_.matrix.n * kItem;
+  return {.data = of.data() + weight * groups_in(view) * columns,
+          .row_stride = columns,
+          .stride = kItem};
 }
 
-// How many k share a row of them.
-int64_t GroupedProducts::group_of(const TensorView& view) const {
+// How many rows of them a weight has, and how many k share one.
+int64_t GroupedProducts::groups_in(const TensorView& view) const {
   const int axis = call_.weight.rank - 2;
-  const int64_t rows = view.rank > axis + 1 ? view.shape.dims[axis] : 1;
-  return std::max<int64_t>(call_.k / rows, 1);
+  return view.rank > axis + 1 ? view.shape.dims[axis] : 1;
+}
+int64_t GroupedProducts::group_of(const TensorView& view) const {
+  return std::max<int64_t>(call_.k / groups_in(view), 1);
 }
 
 // What is computed with one of the weights; of rows, from the first on.
@@ -131,11 +135,9 @@ ProductKernel::Args GroupedProducts::of_weight(int64_t weight) const {
 // Bytes of pairs of blocks: of columns (pair, column, 2), of rows of x (row, pair, 2).
 void GroupedProducts::take_block_scales(ProductKernel::Args& args, int64_t weight) const {
   if (call_.sums != SumForm::blocks) return;
-  const TensorView& tokens = *call_.per_token_scale;
-  const TensorView scale =
-      call_.weight.rank == 3 ? at_first_axis(*call_.scale, weight) : *call_.scale;
-  args.x_scale = {tokens.data, tokens.strides[0], tokens.strides[1], tokens.strides[2]};
-  args.block_scale = {scale.data, scale.strides[1], scale.strides[0], scale.strides[2]};
+  args.x_scale = powers_of_rows(*call_.per_token_scale);
+  args.block_scale = powers_of_columns(*call_.scale);
+  if (call_.weight.rank == 3) args.block_scale.data += weight * call_.scale->strides[0];
 }
 
 // Has what there is of rows begin at another one.

@@ -50,6 +50,7 @@ class [[gnu::visibility("hidden")]] GroupedProducts {
  private:
   ProductKernel::Args of_weight(int64_t weight) const;
   Strided rows_of_weight(const Parameter& of, const TensorView& view, int64_t weight) const;
+  int64_t groups_in(const TensorView& view) const;
   int64_t group_of(const TensorView& view) const;
   void take_rows(ProductKernel::Args& args, int64_t row) const;
   void take_block_scales(ProductKernel::Args& args, int64_t weight) const;

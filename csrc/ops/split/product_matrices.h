@@ -33,6 +33,18 @@ inline ProductKernel::Matrix columns_of(const TensorView& weight, const CodeMatr
   return of;
 }
 
+// Bytes of E8M0 for the blocks of rows, the last axes (row, pair, 2); or of columns, (pair, column,
+// 2). They begin at the first batch, or matrix.
+inline ProductKernel::BlockScales powers_of_rows(const TensorView& view) {
+  const int64_t* const strides = view.strides + view.rank - 3;
+  return {view.data, strides[0], strides[1], strides[2]};
+}
+inline ProductKernel::BlockScales powers_of_columns(const TensorView& view) {
+  ProductKernel::BlockScales of = powers_of_rows(view);
+  std::swap(of.row_stride, of.stride);
+  return of;
+}
+
 // A parameter with an element for each column, or one for all; or for each row.
 inline Strided per_column(const Parameter& of, bool one_for_all = false) {
   return {.data = of.data(), .stride = one_for_all ? 0 : int64_t{sizeof(float)}};

@@ -122,12 +122,7 @@ def reference(
 ) -> NDArray[Any]:
     """Compute :func:`npu_dual_level_quant_matmul` in plain NumPy: the formula, to the bit."""
     a, b = (_products.decoded(x, "float4_e2m1") for x in (x1, x2))
-    rows, columns = (
-        _codes.decode(scale.view(np.uint8), "float8_e8m0fnu").astype(np.float64)
-        for scale in (x1_level1_scale, x2_level1_scale)
-    )
-    blocks = 2 * rows.shape[1]
-    powers = rows.reshape(len(a), blocks), columns.reshape(len(b), blocks).T
+    powers = _products.powers_of_two(x1_level1_scale, x2_level1_scale.swapaxes(0, 1))
     v = np.zeros((len(a), len(b)), np.float32)
     with np.errstate(all="ignore"):
         for j, first in enumerate(range(0, a.shape[1], LEVEL)):
