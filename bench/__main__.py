@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from .operators import DTYPES, SIZES, Operator, Size, find_operators
 from .report import Report, write_json
 
 THOROUGH = Plan(rounds=9, block_seconds=2e-3)
-QUICK = Plan(rounds=3, block_seconds=3e-4)
+QUICK = Plan(rounds=3, block_seconds=3e-4, rows=1 / 16)
 
 
 def main() -> None:
@@ -32,7 +33,7 @@ def main() -> None:
         copy=CopyMix(),
         torch=None if options.no_torch else peers.find("torch"),
         onnxruntime=None if options.no_onnxruntime else peers.find("onnxruntime"),
-        plan=plan if options.rounds is None else Plan(options.rounds, plan.block_seconds),
+        plan=plan if options.rounds is None else replace(plan, rounds=options.rounds),
         threads=tuple(options.threads),
     )
     chosen = {o.name: o for o in operators.values() if any(_is(o, name) for name in options.ops)}

@@ -94,7 +94,8 @@ OF_NEW_ARRAYS = ("fresh", "transposed out")
 def of_kind(bench: Bench, kind: str, operator: Operator, dtype: str) -> Iterator[Call]:
     """Measure that one of KINDS at each of its places."""
     other_name, size, places, call, other = KINDS[kind]
-    size = Size(size.rows, -(-size.n // operator.together) * operator.together)
+    rows = max(1, round(size.rows * bench.plan.rows))
+    size = Size(rows, -(-size.n // operator.together) * operator.together)
     for place in places:
         work = Work.of(operator, dtype, size, place)
         labelled = partial(Call, kind, other_name, operator.name, dtype, str(size), place)

@@ -47,6 +47,8 @@ class Plan:
 
     rounds: int
     block_seconds: float
+    rows: float = 1.0
+    """Which part of the rows of large calls is enough, where only their ratios are of interest."""
 
 
 class Samples(dict[Hashable, list[float]]):

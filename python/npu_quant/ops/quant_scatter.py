@@ -230,9 +230,8 @@ def reference(
             q = q + quant_zero_points.astype(np.float32).reshape(-1)
         codes = _codes.encode(q, "int8" if dst_type is None else dst_type)
     y: NDArray[Any] = self.copy()
-    place = axis % self.ndim
+    along, codes = (np.moveaxis(a, axis, 1) for a in (y, codes))
     for i, index in enumerate(indices.tolist()):
         b, p = index if indices.ndim == 2 else (i, index)
-        along = np.moveaxis(y[b], place - 1, 0)
-        along[p : p + updates.shape[place]] = np.moveaxis(codes[i], place - 1, 0)
+        along[b, p : p + codes.shape[1]] = codes[i]
     return y
