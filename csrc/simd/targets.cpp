@@ -33,6 +33,27 @@ CacheLevel find_fastest_for_rows() {
 
 std::atomic<int> chosen_level{-1};
 
+#if defined(__x86_64__)
+bool has_avx2() {
+  // F16C is no word of every compiler's.
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  const bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+  return f16c && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("bmi2");
+}
+
+// VBMI, for vpermt2b, and VNNI, for vpdpbusd, besides: Ice Lake, Zen 4 and later. Older AVX-512
+// CPUs take the AVX2 target.
+bool has_avx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni");
+}
+#else
+bool has_avx2() { return false; }
+bool has_avx512() { return false; }
+#endif
+
 Target fastest_target() {
   for (const Target target : {Target::avx512, Target::avx2})
     if (is_runnable(target)) return target;
@@ -51,23 +72,11 @@ const char* name_of(Target target) {
 }
 
 bool is_runnable(Target target) {
+  // Asked once: where the machine is a virtual one, each question costs 20 us.
+  static const bool avx2 = has_avx2();
+  static const bool avx512 = avx2 && has_avx512();
   if (target == Target::baseline) return true;
-  if (!is_built(target)) return false;
-#if defined(__x86_64__)
-  // F16C is no word of every compiler's.
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  const bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
-  const bool avx2 = f16c && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                    __builtin_cpu_supports("bmi2");
-  if (target == Target::avx2) return avx2;
-  // VBMI, for vpermt2b, and VNNI, for vpdpbusd: Ice Lake, Zen 4 and later. Older AVX-512 CPUs take
-  // the AVX2 target.
-  return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni");
-#else
-  return false;
-#endif
+  return is_built(target) && (target == Target::avx2 ? avx2 : avx512);
 }
 
 Target active_target() {

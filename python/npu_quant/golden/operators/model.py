@@ -8,6 +8,7 @@ import importlib
 import inspect
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -359,7 +360,8 @@ OURS = ("out", "numerics")
 """The parameters of every operator that are none of its inputs."""
 
 
-def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+@cache
+def parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     """Return the parameters of an operator that are its inputs, in its order."""
     parameters = inspect.signature(function).parameters.items()
     return {name: p for name, p in parameters if name not in OURS}
