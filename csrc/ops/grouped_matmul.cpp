@@ -72,12 +72,9 @@ Inputs GroupedMatmul::inputs() {
   const bool is_exact = kind == Form::a8w8;
   const Takes& antiquant = kind == Form::antiquant ? of_weights : kAnything;
   const Takes& scales = is_exact ? of_columns : is_mx ? of_powers : of_groups;
+  const Takes& weights = is_half ? of_codes : x.dtype == DType::int8 ? of_int8 : of_weight;
   const Takes& biases = x.dtype == DType::float16 ? of_half_bias : is_exact ? of_any_bias : of_bias;
-  return Inputs::of(required(named(kX), x, of_x),
-                    required(named(kWeight), weight,
-                             is_half                  ? of_codes
-                             : x.dtype == DType::int8 ? of_int8
-                                                      : of_weight),
+  return Inputs::of(required(named(kX), x, of_x), required(named(kWeight), weight, weights),
                     optional(named(kBias), bias, kind == Form::a4w4 ? kAnything : biases),
                     optional(named(kScale), scale, is_float ? kAnything : scales),
                     optional(named(kAntiquantScale), antiquant_scale, antiquant),
@@ -113,6 +110,9 @@ void GroupedMatmul::plan_outputs() {
 }
 
 Status GroupedMatmul::check_attributes() {
+  if (is_stack() && entries > 1)
+    return fault(name, Fault::rank, {Argument(named(kWeight))}, {"has ", dimensions(weight.rank)},
+                 {"expected 2: ", Argument("weight"), " has ", entries, " arrays"});
   if (split_item < 0 || split_item > 3)
     return refuse("split_item", split_item,
                   "expected 0 or 1 (an array for each group) or 2 or 3 (one for all)");
@@ -151,12 +151,11 @@ Status GroupedMatmul::check_places() const {
   const auto check = [&](Named which, const TensorView& view, Place place) -> Status {
     const bool fits = place == may || view.present == (place == must);
     if (fits) return {};
-    Text came{"is "}, allowed{"expected "};
-    view.present ? came += {"given"} : came += {Nothing()};
-    place == no ? allowed += {Nothing()} : allowed += {"an array"};
-    allowed += {" for ", Argument(named(kX)),      " of ", DTypeOf(x),
-                " and ", Argument(named(kWeight)), " of ", DTypeOf(weight)};
-    return fault(name, Fault::attribute, {Argument(named(which))}, came, allowed);
+    return fault(name, Fault::attribute, {Argument(named(which))},
+                 {"is ", view.present ? Part("given") : Part(Nothing())},
+                 {"expected ", place == no ? Part(Nothing()) : Part("an array"), " for ",
+                  Argument(named(kX)), " of ", DTypeOf(x), " and ", Argument(named(kWeight)),
+                  " of ", DTypeOf(weight)});
   };
   NPU_QUANT_RETURN_IF_ERROR(check(kBias, bias, splits_k() ? no : places.bias));
   const bool is_exact = form() == Form::a8w8;
@@ -182,14 +181,11 @@ Status GroupedMatmul::check_group_type() const {
     return refuse("group_type", group_type,
                   {"expected 0, as one ", Argument("x"), " is for several weights"});
   const bool needs_list = is_stack() || shares_x_ || splits_k();
-  const bool may_have_one = group_type >= 0 && (entries == 1 || shares_x_);
-  if (group_list.present ? may_have_one : !needs_list) return {};
-  Text allowed{"expected "};
-  group_list.present ? allowed += {Nothing()} : allowed += {"an array"};
+  if (group_list.present ? group_type >= 0 : !needs_list) return {};
   return fault(name, Fault::attribute, {Argument("group_list")},
                {"is ", group_list.present ? Part("given") : Part(Nothing())},
-               allowed += {" with ", Argument("group_type"), " ", group_type,
-                           entries > 1 && !shares_x_ ? " and several arrays in x" : ""});
+               {"expected ", group_list.present ? Part(Nothing()) : Part("an array"), " with ",
+                Argument("group_type"), " ", group_type});
 }
 
 Status GroupedMatmul::check_output_dtype() const {
@@ -304,7 +300,7 @@ Status GroupedMatmul::check_list_shape() const {
                  {"expected 2 with ", Argument("group_list")});
   NPU_QUANT_RETURN_IF_ERROR(check_group_count(name, "group_list", group_list));
   const bool has_indices = group_list_type == 2;
-  const int64_t length = group_list.shape.dims[0], count = shares_x_ ? entries : groups();
+  const int64_t length = group_list.shape.dims[0], count = groups();
   const bool fits = group_list.rank == (has_indices ? 2 : 1) &&
                     (!has_indices || (group_list.shape.dims[1] == 2 && length <= count)) &&
                     (splits_k() || has_indices || length == count);
@@ -316,17 +312,24 @@ Status GroupedMatmul::check_list_shape() const {
 }
 
 Status GroupedMatmul::find_groups(std::vector<ProductGroup>& groups) const {
-  const int64_t weights = splits_k()  ? group_list.shape.dims[0]
-                          : shares_x_ ? entries
-                                      : this->groups();
+  const int64_t weights = splits_k() ? group_list.shape.dims[0] : this->groups();
   return take_product_groups(name, group_list, group_list_type, named(kX),
                              splits_k() ? k() : x.shape.dims[0], weights, groups);
 }
 
 Status GroupedMatmul::check_elements() const {
   std::vector<ProductGroup> groups;
-  const bool is_judged = shares_x_ && entry_ > 0;  // as the first entry's list
+  // Of an x for all entries with the first one; beside several with all of them.
+  const bool is_judged = entry_ > 0 || (entries > 1 && !shares_x_);
   return group_list.present && !is_judged ? find_groups(groups) : Status{};
+}
+
+Status GroupedMatmul::check_own_rows(const std::deque<GroupedMatmul>& entries) {
+  const GroupedMatmul& one = entries[0];
+  if (!one.group_list.present || one.shares_x_ || entries.size() == 1) return {};
+  std::vector<int64_t> ends{0};
+  for (const GroupedMatmul& entry : entries) ends.push_back(ends.back() + entry.rows());
+  return check_product_groups(one.name, one.group_list, one.group_list_type, "x", ends);
 }
 
 Status GroupedMatmul::check_beside(const GroupedMatmul& first) const {

@@ -114,6 +114,7 @@ class Call {
     for (GroupedMatmul& entry : entries_) raise_unless_ok(entry.check());
     for (GroupedMatmul& entry : entries_) raise_unless_ok(entry.check_beside(entries_[0]));
     for (GroupedMatmul& entry : entries_) raise_unless_ok(entry.check_elements());
+    raise_unless_ok(GroupedMatmul::check_own_rows(entries_));
   }
 
   // Where the rows of each entry begin in an array for all of them.

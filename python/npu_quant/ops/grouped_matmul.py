@@ -79,7 +79,8 @@ def npu_grouped_matmul(
         antiquant_offset: the same, which is added to the codes; None for nothing.
         per_token_scale: for each x (M,), float32; of MX uint8 or float8_e8m0fnu
             (M, ceil(K / 64), 2).
-        group_list: int64, or a list of ints: which rows of x each weight has.
+        group_list: int64, or a list of ints: which rows of x each weight has. Beside an x for each
+            weight None, or with group_type 0 the numbers of rows that these have.
         activation_input: None.
         activation_quant_scale: None.
         activation_quant_offset: None.
@@ -153,7 +154,7 @@ def npu_grouped_matmul(
             raise ParamError(f"npu_grouped_matmul: {name} is given, expected None.")
     lists = [x, weight, bias, scale, antiquant_scale, antiquant_offset, per_token_scale]
     if split_item in (0, 1, None) and group_list is not None and group_type == 0:
-        lists[1:6] = _unstacked(lists[1:6])
+        lists[1:6] = _unstacked(lists[1:6]) if len(x) == 1 else lists[1:6]
     if isinstance(group_list, (list, tuple)):
         group_list = np.array(_numbers_in(group_list), np.int64)
     given = [*lists, group_list, split_item, group_type, group_list_type, act_type, output_dtype]
@@ -213,7 +214,7 @@ def reference(
         return None if per_token_scale is None else per_token_scale[i][rows]
 
     with np.errstate(all="ignore"):
-        if group_list is None:
+        if group_list is None or len(x) > 1:
             own = [
                 _one(rows, tokens(i, slice(None)), to, act, *of_weight(i))
                 for i, rows in enumerate(x)
