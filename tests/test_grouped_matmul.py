@@ -208,6 +208,17 @@ class TestLists:
         with pytest.raises(ParamError, match=r"out\[1\] shares memory with out\[0\]"):
             npu_grouped_matmul([X], [*WEIGHT], **given, out=[out, out])
 
+    @pytest.mark.parametrize("count", [1, 2])
+    def test_results_share_no_memory_with_what_is_given(self, count: int) -> None:
+        """Nor with the list, nor with rows that no group has."""
+        x, weights = np.ones((6, 4), np.int8), [np.ones((4, 2), np.int8)] * count
+        ends, given = np.array([1, 2][:count]), {"group_type": 0, "output_dtype": "int32"}
+        unused, of_list = x[4:].view(np.int32).reshape(1, -1), ends[:1].view(np.int32)
+        for memory, name in ((unused, r"x\[0\]"), (of_list, "group_list")):
+            out = [memory.reshape(1, 2), np.zeros((1, 2), np.int32)][:count]
+            with pytest.raises(ParamError, match=rf"shares memory with {name}"):
+                npu_grouped_matmul([x], weights, **given, group_list=ends, out=out)
+
     @pytest.mark.parametrize("ends", [[1.5, 2], [2**70, 2], ["1", 2]])
     def test_a_list_of_groups_holds_ints(self, ends: Any) -> None:
         with pytest.raises(TypeError, match="npu_grouped_matmul: group_list is a list, expected"):
