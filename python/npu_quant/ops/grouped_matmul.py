@@ -223,17 +223,19 @@ def reference(
                 return own
             return [np.concatenate([y.reshape(-1, y.shape[-1]) for y in own])]
         groups = _groups(np.asarray(group_list), group_list_type or 0)
+        count = len(weight[0]) if weight[0].ndim == 3 else len(weight)
         if group_type == 2:
             w = weight[0]
             parts = [_products.chunked(x[0][:, k], w[k]).astype(to) for _, k in groups]
             return [np.stack(parts)]
+        all_groups = {i: slice(0, 0) for i in range(count)} | dict(groups)
         made = {
             i: (rows, _one(x[0][rows], tokens(0, rows), to, act, *of_weight(i)))
-            for i, rows in groups
+            for i, rows in all_groups.items()
         }
     if split_item in (0, 1, None):
-        return [made[i][1] for i in sorted(made)]
-    n = next(iter(made.values()))[1].shape[1]
+        return [made[i][1] for i in range(count)]
+    n = made[0][1].shape[1]
     y = np.zeros((len(x[0]), n), to)
     for rows, values in made.values():
         y[rows] = values
