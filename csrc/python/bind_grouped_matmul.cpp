@@ -107,7 +107,7 @@ class Call {
         const Attributes attributes = entry.attributes();
         for (int i = 0; i < attributes.size(); ++i)
           read(kOp, attributes[i], arguments_[static_cast<size_t>(kAttributes + i)]);
-        entry.numerics = to_numerics(kOp, arguments_.back());
+        entry.numerics = to_numerics(kOp, arguments_.back(), entry.has_profiles());
       }
     });
     for (ArrayArguments& arrays : arrays_) arrays.fill_views();

@@ -72,9 +72,11 @@ Status not_an_array(const char* op, const Part& argument, const std::string& typ
 
 Status out_of_memory(const char* op) { return fault(op, Fault::memory, {}, "out of memory"); }
 
-Status check_numerics(const char* op, std::string_view name, Numerics& numerics) {
+Status check_numerics(const char* op, std::string_view name, bool has_profiles,
+                      Numerics& numerics) {
   std::string available;
   if (find_numerics(name, numerics, available)) return {};
+  if (!has_profiles) available = name_of(Profile::reference);
   return fault(op, Fault::unavailable, {Argument("numerics")}, {"is ", quoted(name)},
                {"available: ", available});
 }

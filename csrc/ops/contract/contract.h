@@ -120,8 +120,8 @@ Status check_bound(const char* op, const char* argument, double bound);
 // What amax becomes in hifloat8, if it is not 0.
 Status check_dst_type_max(const char* op, double dst_type_max, Format codes);
 
-// The profile of that name.
-Status check_numerics(const char* op, std::string_view name, Numerics& numerics);
+// The profile of that name, which an operator may have: `reference` all have.
+Status check_numerics(const char* op, std::string_view name, bool has_profiles, Numerics& numerics);
 Status check_num_threads(int64_t n);
 
 }  // namespace npu_quant
