@@ -96,7 +96,7 @@ Attributes GroupedMatmul::attributes() {
 }
 
 void GroupedMatmul::plan_outputs() {
-  find_code_matrix(name, named(kWeight), weight, codes_of(weight), k(), named(kX), matrix_);
+  find_code_matrix(name, named(kWeight), weight, codes_of(weight), k(), {named(kX), x}, matrix_);
   Shape shape = x.shape;
   shape.dims[x.rank - 1] = matrix_.n;
   if (splits_k()) {
@@ -198,10 +198,10 @@ Status GroupedMatmul::check_output_dtype() const {
   if (form() == Form::plain || form() == Form::antiquant) available = own;
   if (form() == Form::a8w8) available = kOfSums;
   if (form() == Form::mx) available = kOfMx;
-  NPU_QUANT_RETURN_IF_ERROR(check_format_in(name, "output_dtype", output_dtype, available));
-  if (output_dtype.is_default && !is_among(own[0], available))
-    return refuse("output_dtype", Nothing(), Text{"expected "} += listed(available, " or "));
-  return {};
+  if (is_among(output_dtype.is_default ? own[0] : output_dtype.format, available)) return {};
+  return wrong_format(name, "output_dtype", output_dtype, available,
+                      {" for ", Argument(named(kX)), " of ", DTypeOf(x), " and ",
+                       Argument(named(kWeight)), " of ", DTypeOf(weight)});
 }
 
 // Words of a scale and an offset go with int8 results alone.
@@ -235,7 +235,9 @@ Status GroupedMatmul::check_parameter(Named which, const TensorView& view, Shape
     expected.dims[0] = weight.shape.dims[0];
   }
   if (view.shape == expected) return {};
-  return wrong_shape(name, named(which), view, {"expected ", expected, ": ", meaning});
+  return wrong_shape(name, named(which), view,
+                     {"expected ", expected, ": ", meaning, ", for ", Argument(named(kWeight)),
+                      " of shape ", weight.shape});
 }
 
 // One row for each group of as many k, of which there may be any number that divides k.
@@ -243,9 +245,9 @@ Status GroupedMatmul::check_groups_of_k(Named which, const TensorView& view) con
   const int64_t parts =
       view.present && view.rank > is_stack() + 1 ? view.shape.dims[is_stack()] : 1;
   if (parts < 1 || k() % parts != 0)
-    return wrong_shape(
-        name, named(which), view,
-        {"expected a number of rows that divides ", k(), ", the k of ", Argument(named(kX))});
+    return wrong_shape(name, named(which), view,
+                       {"expected a number of rows that divides ", k(), ", the k of ",
+                        Argument(named(kX)), " of shape ", x.shape});
   return check_parameter(which, view, {2, {parts, matrix_.n}},
                          "a row for each group of k, an element for each column");
 }
@@ -268,24 +270,20 @@ Status GroupedMatmul::check_scales() const {
 }
 
 Status GroupedMatmul::check_tokens() const {
-  if (!per_token_scale.present) return {};
-  const bool is_mx = form() == Form::mx;
+  const NamedView of_x{named(kX), x};
   const int64_t rows = rows_of(x.shape).size();
-  const Shape expected =
-      is_mx ? Shape{3, {rows, ceil_div(k(), kPairedBlocks), 2}} : Shape{1, {rows}};
-  if (per_token_scale.shape == expected) return {};
-  return wrong_shape(name, named(kTokens), per_token_scale,
-                     {"expected ", expected, ": ",
-                      is_mx ? "two bytes for each 64 k of a row" : "an element for each row",
-                      " of ", Argument(named(kX))});
+  if (form() != Form::mx)
+    return check_along_rows(name, named(kTokens), per_token_scale, of_x, {1, {rows}});
+  return check_block_scales(name, named(kTokens), per_token_scale, {2, {rows, k()}}, 1, of_x);
 }
 
 Status GroupedMatmul::check_shapes() {
   CodeMatrix matrix;
   NPU_QUANT_RETURN_IF_ERROR(check_list_shape());
+  NPU_QUANT_RETURN_IF_ERROR(find_code_matrix(name, named(kWeight), weight, codes_of(weight), k(),
+                                             {named(kX), x}, matrix));
   NPU_QUANT_RETURN_IF_ERROR(
-      find_code_matrix(name, named(kWeight), weight, codes_of(weight), k(), named(kX), matrix));
-  NPU_QUANT_RETURN_IF_ERROR(check_product_size(name, named(kX), x, matrix_.n));
+      check_product_size(name, {named(kX), x}, {named(kWeight), weight}, matrix_.n));
   if (outputs[kY].shape.rank == 0)
     return wrong_shape(name, "group_list", group_list,
                        "expected fewer groups: a result has at most 2^52 elements");

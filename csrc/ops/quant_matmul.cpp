@@ -102,7 +102,8 @@ Status QuantMatmul::check_dtypes(const npu_quant::Inputs& given) const {
 void QuantMatmul::plan_outputs() {
   x1_codes_ = codes_of(x1, x1_dtype);
   const int64_t k = x1.shape.dims[x1.rank - 1] * codes_per_element(x1_codes_, x1.dtype);
-  static_cast<void>(find_code_matrix(name, "x2", x2, codes_of(x2, x2_dtype), k, "x1", matrix_));
+  static_cast<void>(
+      find_code_matrix(name, "x2", x2, codes_of(x2, x2_dtype), k, {"x1", x1}, matrix_));
   if (x2.is_packed()) matrix_.packed_along_k = x2_transposed;
   const Shape shape = product_shape(x1, x2, matrix_.n);
   fits_ = shape.has_at_most(kMost);
@@ -118,11 +119,10 @@ Status QuantMatmul::check_output_dtype() const {
   if (sums() != Sums::whole)
     available =
         is_by_groups() ? std::span<const Format>(kOfGroups) : std::span<const Format>(kOfFloats);
-  if (!output_dtype.is_default || sums() == Sums::whole)
-    return check_format_in(name, "output_dtype", output_dtype, available);
-  Text allowed = "available: ";
-  allowed += listed(available, ", ");
-  return refuse("output_dtype", Nothing(), allowed);
+  if (is_among(values(), available)) return {};
+  return wrong_format(name, "output_dtype", output_dtype, available,
+                      {" for ", Argument("x1"), " of ", DTypeOf(x1), " and ", Argument("scale"),
+                       " of ", DTypeOf(scale), is_by_groups() ? " in groups along k" : ""});
 }
 
 // Nothing, the array's own dtype, or one of others that mean the same.
@@ -151,7 +151,7 @@ Status QuantMatmul::check_codes(const char* attribute, const DTypeRequest& named
         view.dtype == DType::int32 ? std::span<const Format>(kInt4) : std::span<const Format>());
   const auto held = sums() == Sums::mx ? kFloat4 : kHifloat8;
   if (!named.is_default && named.format == *held) return {};
-  return refuse(attribute, named.is_default ? Part(Nothing()) : named.came(),
+  return refuse(attribute, named.came(),
                 {"expected ", *held, ", which ", Argument(argument), " of ", DTypeOf(view),
                  " holds, as ", Argument("scale"), " is ", DTypeOf(scale)});
 }
@@ -224,7 +224,7 @@ Status QuantMatmul::check_attributes() {
 Status QuantMatmul::check_factors() {
   CodeMatrix found;
   NPU_QUANT_RETURN_IF_ERROR(
-      find_code_matrix(name, "x2", x2, matrix_.codes, matrix_.k, "x1", found));
+      find_code_matrix(name, "x2", x2, matrix_.codes, matrix_.k, {"x1", x1}, found));
   NPU_QUANT_RETURN_IF_ERROR(check_batches(name, "x1", x1, "x2", x2));
   if (fits_) return {};
   return wrong_shape(name, "x2", x2,
@@ -238,27 +238,27 @@ Status QuantMatmul::check_parameters() const {
     Shape of_x1 = x1.shape, of_x2 = x2.shape;
     of_x1.dims[x1.rank - 1] = of_x2.dims[x2.rank - 2] = matrix_.k;
     of_x2.dims[x2.rank - 1] = n;
-    NPU_QUANT_RETURN_IF_ERROR(check_block_scales(name, "scale", scale, of_x2, x2.rank - 2));
     NPU_QUANT_RETURN_IF_ERROR(
-        check_block_scales(name, "pertoken_scale", pertoken_scale, of_x1, x1.rank - 1));
+        check_block_scales(name, "scale", scale, of_x2, x2.rank - 2, {"x2", x2}));
+    NPU_QUANT_RETURN_IF_ERROR(
+        check_block_scales(name, "pertoken_scale", pertoken_scale, of_x1, x1.rank - 1, {"x1", x1}));
   } else if (is_by_groups()) {
     const Shape expected{2, {matrix_.k / group_sizes.each[2], n}};
     for (const auto& [argument, view] : {std::pair{"scale", &scale}, {"offset", &offset}})
       if (view->present && view->rank == 2 && view->shape != expected)
         return wrong_shape(name, argument, *view,
-                           {"expected ", expected, ": a row for each group along k"});
+                           {"expected ", expected, ": a row for each group along k of ",
+                            Argument("x2"), " of shape ", x2.shape});
     if (sums() == Sums::shifted_groups)
-      NPU_QUANT_RETURN_IF_ERROR(check_along_columns(name, "offset", offset, n, false));
+      NPU_QUANT_RETURN_IF_ERROR(check_along_columns(name, "offset", offset, {"x2", x2}, n, false));
   } else {
-    NPU_QUANT_RETURN_IF_ERROR(check_along_columns(name, "scale", scale, n, true));
-    NPU_QUANT_RETURN_IF_ERROR(check_along_columns(name, "offset", offset, n, true));
+    NPU_QUANT_RETURN_IF_ERROR(check_along_columns(name, "scale", scale, {"x2", x2}, n, true));
+    NPU_QUANT_RETURN_IF_ERROR(check_along_columns(name, "offset", offset, {"x2", x2}, n, true));
   }
   const int64_t m = x1.shape.dims[x1.rank - 2];
   const Shape rows = pertoken_scale.rank == 2 ? Shape{2, {m, 1}} : Shape{1, {m}};
-  if (sums() != Sums::mx && pertoken_scale.present && pertoken_scale.shape != rows)
-    return wrong_shape(name, "pertoken_scale", pertoken_scale,
-                       {"expected ", rows, ": an element for each row of ", Argument("x1")});
-  return {};
+  if (sums() == Sums::mx) return {};
+  return check_along_rows(name, "pertoken_scale", pertoken_scale, {"x1", x1}, rows);
 }
 
 Status QuantMatmul::check_shapes() {
@@ -266,12 +266,13 @@ Status QuantMatmul::check_shapes() {
   NPU_QUANT_RETURN_IF_ERROR(check_parameters());
   const Shape& y = outputs[kY].shape;
   if (bias.rank != 3 || y.rank != 3)
-    return check_along_columns(name, "bias", bias, matrix_.n, false);
+    return check_along_columns(name, "bias", bias, {"x2", x2}, matrix_.n, false);
   const Shape expected{3, {y.dims[0], 1, matrix_.n}};
   if (bias.shape == expected) return {};
-  return wrong_shape(
-      name, "bias", bias,
-      {"expected (", matrix_.n, ",) or ", expected, ": an element for each column of the product"});
+  return wrong_shape(name, "bias", bias,
+                     {"expected (", matrix_.n, ",) or ", expected,
+                      ": an element for each column of the product with ", Argument("x2"),
+                      " of shape ", x2.shape});
 }
 
 // The parameters of a call, and what the engine takes of each batch.

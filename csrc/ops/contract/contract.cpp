@@ -167,8 +167,14 @@ std::string format_remedy(const DTypeRequest& request, std::span<const Format> a
 Status check_format_in(const char* op, const char* argument, const DTypeRequest& request,
                        std::span<const Format> available) {
   if (request.is_default || is_among(request.format, available)) return {};
+  return wrong_format(op, argument, request, available);
+}
+
+Status wrong_format(const char* op, const char* argument, const DTypeRequest& request,
+                    std::span<const Format> available, const Text& where) {
   Text allowed = "available: ";
   allowed += listed(available, ", ");
+  allowed += where;
   return fault(op, Fault::unavailable, {Argument(argument)}, {"is ", request.came()}, allowed,
                format_remedy(request, available));
 }
