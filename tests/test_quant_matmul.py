@@ -221,6 +221,14 @@ class TestVectors:
 
 
 @pytest.mark.usefixtures("target")
+@pytest.mark.parametrize("n", [15, 63, 64, 65, 300])
+def test_columns_that_lie_backwards(rng: np.random.Generator, n: int) -> None:
+    a = of_integers(rng, (3, n), "int32", k=70)
+    backwards = {name: np.ascontiguousarray(a[name][:, ::-1])[:, ::-1] for name in ("x1", "x2")}
+    assert (npu_quant_matmul(**a | backwards) == npu_quant_matmul(**a)).all()
+
+
+@pytest.mark.usefixtures("target")
 @pytest.mark.parametrize("codes", ["int8", "int4"])
 def test_sums_against_float64(rng: np.random.Generator, codes: str) -> None:
     """BLAS adds up numbers below 2**53 exactly, in whatever order."""
