@@ -311,18 +311,28 @@ def test_reference_of_small_floats_against_float64(rng: np.random.Generator, cod
 
 
 @pytest.mark.usefixtures("target")
-@pytest.mark.parametrize("codes", ["float8_e4m3fn", "float8_e5m2", "hifloat8"])
+@pytest.mark.parametrize(
+    "codes",
+    ["float8_e4m3fn", "float8_e5m2", "hifloat8", "mx float8_e4m3fn", "mx float4_e2m1"],
+)
 def test_small_floats_are_near_every_order(rng: np.random.Generator, codes: str) -> None:
     """Of K products whose sizes add up to S, with u = 2**-24 (docs/numerics.md 20.2).
 
     A block is rounded once, and its total at each of the later blocks: an error of at most
     (blocks + 1) u S. Any other order in float32 rounds each product at most K times: K u S.
-    Second orders are below one u S more of each.
+    Second orders are below one u S more of each. The powers of two of MX round nothing: they are
+    of the products.
     """
-    k, u = 1000, 2.0**-24
+    k, u, name = 1000, 2.0**-24, codes.rpartition(" ")[2]
     a = of_floats(rng, (4, 16), "float32", codes, k=k, bias=None)
-    a |= {"scale": np.ones(1, F32), "pertoken_scale": None}
-    x, w = (_codes.decode(a[name], codes).astype(float) for name in ("x1", "x2"))
+    x, w = (_codes.decode(a[factor], name).astype(float) for factor in ("x1", "x2"))
+    if codes.startswith("mx"):
+        of_rows = a["pertoken_scale"].reshape(4, -1)
+        of_columns = a["scale"].transpose(0, 2, 1).reshape(-1, 16)
+        x = np.ldexp(x, np.repeat(of_rows.astype(int) - 127, 32, axis=1)[:, :k])
+        w = np.ldexp(w, np.repeat(of_columns.astype(int) - 127, 32, axis=0)[:k])
+    else:
+        a |= {"scale": np.ones(1, F32), "pertoken_scale": None}
     products = x[:, :, None] * w[None]
     size = np.abs(products).sum(axis=1)
     ours = npu_quant_matmul(**a).astype(float)
