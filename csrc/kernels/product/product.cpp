@@ -32,10 +32,12 @@ class Totals {
         pitch_(padded_columns(args)),
         totals_(memory.take<float>(args.rows * pitch_)),
         sums_(is_in_parts() ? memory.take<Sum>(args.rows * pitch_) : nullptr),
-        levels_(args.level > 0 ? memory.take<float>(args.rows * pitch_) : nullptr) {
+        levels_(args.level > 0 ? memory.take<float>(args.rows * pitch_) : nullptr) {}
+
+  void begin() {
     for (float* of : {totals_, levels_})
       if (of != nullptr)
-        std::memset(of, 0, static_cast<size_t>(args.rows * pitch_) * sizeof(float));
+        std::memset(of, 0, static_cast<size_t>(args_.rows * pitch_) * sizeof(float));
   }
 
   // Adds the products of what is packed.
@@ -154,6 +156,8 @@ void run_product(const ProductKernel::Args& args) {
   Workspace memory(args.workspace);
   Operands<Products> operands(args, memory);
   Totals<Products> totals(args, operands, memory);
+  operands.begin();
+  totals.begin();
   for (Block block(args, Products::kMostDepth, Products::kDepth); block.n > 0; block.move_on()) {
     operands.pack(block);
     totals.add(block);
@@ -167,15 +171,34 @@ void run_product(const ProductKernel::Args& args) {
   }
 }
 
+template <class Products>
+int64_t count_bytes(const ProductKernel::Args& args) {
+  Workspace memory(nullptr);
+  const Operands<Products> operands(args, memory);
+  const Totals<Products> totals(args, operands, memory);
+  return memory.bytes();
+}
+
+// Calls use(Products{}) with what multiplies.
+template <class Use>
+NPU_QUANT_INLINE void visit_products(const ProductKernel::Args& args, Use use) {
+  if (is_of_integers(args)) return use(IntegerProducts{});
+  if (args.sums == SumForm::blocks) return use(BlockProducts{});
+  if (args.x.format == Format::float16) return use(FloatProducts<true>{});
+  use(FloatProducts<false>{});
+}
+
 }  // namespace
 
 template <>
 void ProductKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  if (is_of_integers(args)) return run_product<IntegerProducts>(args);
-  if (args.sums == SumForm::blocks) return run_product<BlockProducts>(args);
-  if (args.x.format == Format::float16) return run_product<FloatProducts<true>>(args);
-  run_product<FloatProducts<false>>(args);
+  visit_products(args, [&](auto products) { run_product<decltype(products)>(args); });
+}
+template <>
+void ProductMemory::run<kTarget>(const Args& args) {
+  visit_products(args.of,
+                 [&](auto products) { args.bytes = count_bytes<decltype(products)>(args.of); });
 }
 
 }  // namespace npu_quant
