@@ -278,7 +278,7 @@ def _one(
         w = weight
         if antiquant_scale is not None:
             k = x.shape[-1]
-            w = _products.matrix_of(weight, _products.codes_in(weight), k)
+            w = _products.matrix_of(weight, k=k)
             size = k // len(antiquant_scale) if antiquant_scale.ndim == 2 else 0
             if antiquant_offset is not None:
                 w = w + _products.spread(antiquant_offset, size, k)
