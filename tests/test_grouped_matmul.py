@@ -208,6 +208,17 @@ class TestLists:
         with pytest.raises(ParamError, match=r"out\[1\] shares memory with out\[0\]"):
             npu_grouped_matmul([X], [*WEIGHT], **given, out=[out, out])
 
+    @pytest.mark.parametrize("count", [1, 2])
+    def test_results_share_no_memory_with_what_is_given(self, count: int) -> None:
+        """Nor with the list, nor with rows that no group has."""
+        x, weights = np.ones((6, 4), np.int8), [np.ones((4, 2), np.int8)] * count
+        ends, given = np.array([1, 2][:count]), {"group_type": 0, "output_dtype": "int32"}
+        unused, of_list = x[4:].view(np.int32).reshape(1, -1), ends[:1].view(np.int32)
+        for memory, name in ((unused, r"x\[0\]"), (of_list, "group_list")):
+            out = [memory.reshape(1, 2), np.zeros((1, 2), np.int32)][:count]
+            with pytest.raises(ParamError, match=rf"shares memory with {name}"):
+                npu_grouped_matmul([x], weights, **given, group_list=ends, out=out)
+
     @pytest.mark.parametrize("ends", [[1.5, 2], [2**70, 2], ["1", 2]])
     def test_a_list_of_groups_holds_ints(self, ends: Any) -> None:
         with pytest.raises(TypeError, match="npu_grouped_matmul: group_list is a list, expected"):
@@ -238,6 +249,27 @@ class TestLists:
         assert [y.tolist() for y in parts] == [expected[:2], expected[2:]]
         (y,) = npu_grouped_matmul(x, [*WEIGHT], **given, split_item=3)
         assert y.tolist() == expected
+
+    @pytest.mark.parametrize("split_item", [0, 3])
+    def test_a_list_beside_an_x_for_each_weight(self, split_item: int) -> None:
+        """It says again how many rows each has."""
+        x, given = [X[:2], X[2:]], {"group_type": 0, "split_item": split_item}
+        pairs = np.array([[0, 2], [1, 1]])
+        for group_list, list_type in (([2, 3], 0), (np.array([2, 1]), 1), (pairs, 2)):
+            given |= {"group_list": group_list, "group_list_type": list_type}
+            parts = npu_grouped_matmul(x, [*WEIGHT], output_dtype="int32", **given)
+            assert np.concatenate(parts).tolist() == SUMS
+            assert len(parts) == (2 if split_item == 0 else 1)
+        x = [X[:0], X, X[:0]]
+        given |= {"group_list": np.array([[1, 3]]), "group_list_type": 2}
+        parts = npu_grouped_matmul(x, [WEIGHT[0]] * 3, output_dtype="int32", **given)
+        assert np.concatenate(parts).tolist() == [SUMS[0], SUMS[1], [73, 24]]
+
+    def test_several_stacks_are_refused(self) -> None:
+        text = r"weight\[0\] has 3 dimensions, expected 2: weight has 2 arrays"
+        for x in ([X], [X, X]):
+            with pytest.raises(ParamError, match=text):
+                npu_grouped_matmul(x, [WEIGHT] * 2, group_list=[1, 3], group_type=0, split_item=3)
 
     def test_more_axes(self) -> None:
         x = np.arange(24, dtype=F32).reshape(2, 3, 2, 2)

@@ -7,9 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 from cases.moe_token_permute import arguments
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from witnesses import assert_same_bits
 
-from npu_quant import npu_moe_init_routing_v2, npu_moe_token_permute, npu_moe_token_unpermute
+from npu_quant import (
+    npu_moe_finalize_routing,
+    npu_moe_init_routing_v2,
+    npu_moe_token_permute,
+    npu_moe_token_unpermute,
+)
 from npu_quant.ops.moe_token_permute import reference
 
 TOKENS = np.array([[1], [2]], np.float16)
@@ -79,3 +86,32 @@ def test_reference_against_a_loop(rng: np.random.Generator, far: bool) -> None:
     permuted, places = reference(**a)
     assert permuted.tolist() == [a["tokens"][i // 4].tolist() for _, i in pairs[:33]]
     assert [places[i] for _, i in pairs] == list(range(36))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    tokens=st.integers(0, 40),
+    columns=st.integers(0, 70),
+    k=st.integers(1, 5),
+    experts=st.integers(1, 9),
+    dtype=st.sampled_from(["float16", "bfloat16", "float32"]),
+)
+def test_the_operators_of_routing_agree(
+    seed: int, tokens: int, columns: int, k: int, experts: int, dtype: str
+) -> None:
+    """Both ways there give the same rows; both ways back the same sums, and of one copy the row."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((tokens, columns)).astype(dtype)
+    indices = rng.integers(0, experts, (tokens, k)).astype(np.int32)
+    permuted, places = npu_moe_token_permute(x, indices)
+    routed = npu_moe_init_routing_v2(x, indices, expert_num=experts)
+    assert_same_bits(routed.expanded_x, permuted)
+    assert (routed.expanded_row_idx == places).all()
+    probs = rng.standard_normal((tokens, k)).astype(np.float32)
+    back = npu_moe_token_unpermute(permuted, places, probs)
+    rows = (permuted, None, None, None, probs, places, None)
+    assert_same_bits(npu_moe_finalize_routing(*rows, drop_pad_mode=2), back)
+    one = np.zeros_like(probs)
+    one[np.arange(tokens), rng.integers(0, k, tokens)] = 1
+    assert_same_bits(npu_moe_token_unpermute(permuted, places, one), x)

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from cases import CASES
 from cases.case import Arguments, Case
+from errors.common import HAVE_PROFILES
 
 import npu_quant
 from npu_quant import ParamError, ops
 
 # The C API's profile is the environment's: tests/cpp/aclnn/test_numerics.cpp.
 IN_PYTHON = [case for case in CASES if not case.in_c]
-HAVE_PROFILES = ["npu_dynamic_quant", "npu_dynamic_quant_asymmetric", "npu_dynamic_block_quant"]
 LACK_PROFILES = [case for case in IN_PYTHON if case.operator.__name__ not in HAVE_PROFILES]
 PROFILE = "ascend950"
 REFUSAL = rf"^[\w.]+: numerics is '{PROFILE}', available: reference\.$"
@@ -65,6 +65,13 @@ def test_so_it_does_of_a_number(operator: object, options: Arguments) -> None:
     own = {} if "x" in options else {"scale": 0.1, "zero_point": 0}
     with pytest.raises(ParamError, match=REFUSAL):
         operator(**own, **options, numerics=PROFILE)  # type: ignore[operator]
+
+
+def test_parameters_of_a_profile_are_refused_as_the_profile_is() -> None:
+    with pytest.raises(ParamError, match=r"available: reference\.$"):
+        npu_quant.npu_anti_quant(
+            np.ones((2, 3), np.int8), np.ones(3, np.float32), numerics="ascend910b:x=1"
+        )
 
 
 def test_an_attribute_is_refused_after_ranks_and_before_shapes() -> None:

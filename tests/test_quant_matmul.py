@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -171,6 +172,12 @@ class TestVectors:
             == [[1, 2, 3]] * 2
         )
 
+    def test_batches_without_elements(self) -> None:
+        """However many there are, nothing is asked for each."""
+        x1 = np.broadcast_to(X1[:1], (2**40, 1, 2))
+        y = npu_quant_matmul(x1, X2[:, :0], F32([1]), pertoken_scale=F32([1]), output_dtype=5)
+        assert y.shape == (2**40, 1, 0)
+
     def test_batches(self) -> None:
         """Leading axes broadcast; each has its own bias."""
         x1, x2 = np.stack([X1, -X1])[:, None], X2[None].repeat(3, 0)
@@ -181,6 +188,44 @@ class TestVectors:
         bias = np.array([[[1, 2, 3]], [[0, 0, 100]]], np.int32)
         y = npu_quant_matmul(x1[:, 0], X2, F32([1]), bias=bias, output_dtype="int32")
         assert y[:, 0].tolist() == [[22, 14, -10], [-21, -12, 113]]
+
+    @pytest.mark.parametrize("m", [1, 3])
+    @pytest.mark.parametrize(
+        ("made", "batched"),
+        [
+            (partial(of_integers, to="float16", pertoken=True), ["x1"]),
+            (partial(in_groups, to="float16"), ["x1"]),
+            (partial(in_groups, to="bfloat16", codes="int8"), ["x1"]),
+            (partial(of_floats, to="float32", codes="mx float8_e4m3fn"), ["x1", "pertoken_scale"]),
+        ],
+        ids=["whole", "groups", "int8 by int4", "mx"],
+    )
+    def test_batches_with_one_x2(
+        self, rng: np.random.Generator, made: Any, batched: list[str], m: int
+    ) -> None:
+        """Each gives what it gives alone, however its rows lie."""
+        all_six = [made(rng, (m, 8)) for _ in range(6)]
+        places = np.arange(6).reshape(2, 3)
+        for view in (
+            lambda a: a,
+            lambda a: a.swapaxes(0, 1),
+            lambda a: a[:, ::2],
+            lambda a: a[::-1, ::-1],
+        ):
+            given = {name: np.stack([one[name] for one in all_six]) for name in batched}
+            given = {name: view(a.reshape(2, 3, *a.shape[1:])) for name, a in given.items()}
+            y = npu_quant_matmul(**all_six[0] | given)
+            for place, i in np.ndenumerate(view(places)):
+                alone = all_six[0] | {name: all_six[i][name] for name in batched}
+                assert (y[place] == npu_quant_matmul(**alone)).all()
+
+
+@pytest.mark.usefixtures("target")
+@pytest.mark.parametrize("n", [15, 63, 64, 65, 300])
+def test_columns_that_lie_backwards(rng: np.random.Generator, n: int) -> None:
+    a = of_integers(rng, (3, n), "int32", k=70)
+    backwards = {name: np.ascontiguousarray(a[name][:, ::-1])[:, ::-1] for name in ("x1", "x2")}
+    assert (npu_quant_matmul(**a | backwards) == npu_quant_matmul(**a)).all()
 
 
 @pytest.mark.usefixtures("target")
@@ -266,18 +311,28 @@ def test_reference_of_small_floats_against_float64(rng: np.random.Generator, cod
 
 
 @pytest.mark.usefixtures("target")
-@pytest.mark.parametrize("codes", ["float8_e4m3fn", "float8_e5m2", "hifloat8"])
+@pytest.mark.parametrize(
+    "codes",
+    ["float8_e4m3fn", "float8_e5m2", "hifloat8", "mx float8_e4m3fn", "mx float4_e2m1"],
+)
 def test_small_floats_are_near_every_order(rng: np.random.Generator, codes: str) -> None:
     """Of K products whose sizes add up to S, with u = 2**-24 (docs/numerics.md 20.2).
 
     A block is rounded once, and its total at each of the later blocks: an error of at most
     (blocks + 1) u S. Any other order in float32 rounds each product at most K times: K u S.
-    Second orders are below one u S more of each.
+    Second orders are below one u S more of each. The powers of two of MX round nothing: they are
+    of the products.
     """
-    k, u = 1000, 2.0**-24
+    k, u, name = 1000, 2.0**-24, codes.rpartition(" ")[2]
     a = of_floats(rng, (4, 16), "float32", codes, k=k, bias=None)
-    a |= {"scale": np.ones(1, F32), "pertoken_scale": None}
-    x, w = (_codes.decode(a[name], codes).astype(float) for name in ("x1", "x2"))
+    x, w = (_codes.decode(a[factor], name).astype(float) for factor in ("x1", "x2"))
+    if codes.startswith("mx"):
+        of_rows = a["pertoken_scale"].reshape(4, -1)
+        of_columns = a["scale"].transpose(0, 2, 1).reshape(-1, 16)
+        x = np.ldexp(x, np.repeat(of_rows.astype(int) - 127, 32, axis=1)[:, :k])
+        w = np.ldexp(w, np.repeat(of_columns.astype(int) - 127, 32, axis=0)[:k])
+    else:
+        a |= {"scale": np.ones(1, F32), "pertoken_scale": None}
     products = x[:, :, None] * w[None]
     size = np.abs(products).sum(axis=1)
     ours = npu_quant_matmul(**a).astype(float)

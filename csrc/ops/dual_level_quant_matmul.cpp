@@ -6,8 +6,7 @@
 namespace npu_quant {
 namespace {
 
-// k that have a scale of the upper level in common, and those of two blocks, of the lower one.
-constexpr int64_t kLevel0 = 512, kTwoBlocks = 64;
+constexpr int64_t kLevel0 = 512;  // k that have a scale of the upper level in common
 constexpr Format kValuesOf16Bits[] = {Format::float16, Format::bfloat16};
 
 int64_t depth_of(const TensorView& x) { return 2 * x.shape.dims[1]; }
@@ -79,8 +78,10 @@ Attributes DualLevelQuantMatmul::attributes() {
 
 void DualLevelQuantMatmul::plan_outputs() {
   const Format values = output_dtype.is_default ? Format::bfloat16 : output_dtype.format;
-  outputs.assign(
-      OutputSpec{"", plain_dtype(values), Shape{2, {x1.shape.dims[0], x2.shape.dims[0]}}});
+  Shape shape{2, {x1.shape.dims[0], x2.shape.dims[0]}};
+  // One that is too large is refused with the shapes.
+  if (!check_product_size(name, {"x1", x1}, {"x2", x2}, shape.dims[1]).ok()) shape = {};
+  outputs.assign(OutputSpec{"", plain_dtype(values), shape});
 }
 
 Status DualLevelQuantMatmul::check_attributes() {
@@ -89,27 +90,28 @@ Status DualLevelQuantMatmul::check_attributes() {
 
 Status DualLevelQuantMatmul::check_shapes() {
   const int64_t m = x1.shape.dims[0], n = x2.shape.dims[0], k = depth_of(x1);
+  const NamedView of_x1{"x1", x1}, of_x2{"x2", x2};
   if (x2.shape.dims[1] != x1.shape.dims[1])
     return wrong_shape(name, "x2", x2,
                        {"expected (n, ", x1.shape.dims[1], "), as many codes in a row as ",
-                        Argument("x1"), " has"});
-  if (!outputs[kY].shape.has_at_most(INT64_MAX / 8))
-    return wrong_shape(name, "x2", x2, {"expected fewer rows: the product has ", m, " x ", n});
-  const auto check = [&](const char* argument, const TensorView& view, const Shape& expected,
-                         const char* why) -> Status {
-    if (!view.present || view.shape == expected) return {};
-    return wrong_shape(name, argument, view, {"expected ", expected, ": ", why});
+                        Argument("x1"), " of shape ", x1.shape, " has"});
+  NPU_QUANT_RETURN_IF_ERROR(check_product_size(name, of_x1, of_x2, n));
+  const auto check_level = [&](const char* argument, const TensorView& view, const Shape& expected,
+                               const NamedView& of) -> Status {
+    if (view.shape == expected) return {};
+    Text allowed{"expected ", expected, ": an element for each ", kLevel0, " codes along k of "};
+    return wrong_shape(name, argument, view, allowed += with_shape(of));
   };
-  const int64_t levels = ceil_div(k, kLevel0), pairs = ceil_div(k, kTwoBlocks);
-  constexpr char kOfLevel[] = "an element for each 512 codes along k",
-                 kOfBlocks[] = "a byte for each 32 codes along k, in pairs";
-  NPU_QUANT_RETURN_IF_ERROR(check("x1_level0_scale", x1_level0_scale, {2, {m, levels}}, kOfLevel));
-  NPU_QUANT_RETURN_IF_ERROR(check("x2_level0_scale", x2_level0_scale, {2, {levels, n}}, kOfLevel));
+  const int64_t levels = ceil_div(k, kLevel0);
   NPU_QUANT_RETURN_IF_ERROR(
-      check("x1_level1_scale", x1_level1_scale, {3, {m, pairs, 2}}, kOfBlocks));
+      check_level("x1_level0_scale", x1_level0_scale, {2, {m, levels}}, of_x1));
   NPU_QUANT_RETURN_IF_ERROR(
-      check("x2_level1_scale", x2_level1_scale, {3, {n, pairs, 2}}, kOfBlocks));
-  return check("bias", bias, {1, {n}}, "an element for each row of x2");
+      check_level("x2_level0_scale", x2_level0_scale, {2, {levels, n}}, of_x2));
+  NPU_QUANT_RETURN_IF_ERROR(
+      check_block_scales(name, "x1_level1_scale", x1_level1_scale, {2, {m, k}}, 1, of_x1));
+  NPU_QUANT_RETURN_IF_ERROR(
+      check_block_scales(name, "x2_level1_scale", x2_level1_scale, {2, {n, k}}, 1, of_x2));
+  return check_along_columns(name, "bias", bias, of_x2, n, false);
 }
 
 Status DualLevelQuantMatmul::run(const TensorView* out) const {

@@ -10,6 +10,7 @@ struct DynamicBlockQuant final : BlockQuant {
 
   Attributes attributes() override;
   Status run(const TensorView* out) const override;
+  bool has_profiles() const override { return true; }
 
  private:
   void plan_outputs() override;

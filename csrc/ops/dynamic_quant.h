@@ -23,6 +23,7 @@ struct DynamicQuant : Op {
   Choice<kModes> quant_mode;
   double dst_type_max = 0.0;
 
+  bool has_profiles() const final { return true; }
   Inputs inputs() final;
   Attributes attributes() final;
   Status check_elements() const final;

@@ -72,12 +72,9 @@ Inputs GroupedMatmul::inputs() {
   const bool is_exact = kind == Form::a8w8;
   const Takes& antiquant = kind == Form::antiquant ? of_weights : kAnything;
   const Takes& scales = is_exact ? of_columns : is_mx ? of_powers : of_groups;
+  const Takes& weights = is_half ? of_codes : x.dtype == DType::int8 ? of_int8 : of_weight;
   const Takes& biases = x.dtype == DType::float16 ? of_half_bias : is_exact ? of_any_bias : of_bias;
-  return Inputs::of(required(named(kX), x, of_x),
-                    required(named(kWeight), weight,
-                             is_half                  ? of_codes
-                             : x.dtype == DType::int8 ? of_int8
-                                                      : of_weight),
+  return Inputs::of(required(named(kX), x, of_x), required(named(kWeight), weight, weights),
                     optional(named(kBias), bias, kind == Form::a4w4 ? kAnything : biases),
                     optional(named(kScale), scale, is_float ? kAnything : scales),
                     optional(named(kAntiquantScale), antiquant_scale, antiquant),
@@ -99,7 +96,7 @@ Attributes GroupedMatmul::attributes() {
 }
 
 void GroupedMatmul::plan_outputs() {
-  find_code_matrix(name, named(kWeight), weight, codes_of(weight), k(), named(kX), matrix_);
+  find_code_matrix(name, named(kWeight), weight, codes_of(weight), k(), {named(kX), x}, matrix_);
   Shape shape = x.shape;
   shape.dims[x.rank - 1] = matrix_.n;
   if (splits_k()) {
@@ -113,6 +110,9 @@ void GroupedMatmul::plan_outputs() {
 }
 
 Status GroupedMatmul::check_attributes() {
+  if (is_stack() && entries > 1)
+    return fault(name, Fault::rank, {Argument(named(kWeight))}, {"has ", dimensions(weight.rank)},
+                 {"expected 2: ", Argument("weight"), " has ", entries, " arrays"});
   if (split_item < 0 || split_item > 3)
     return refuse("split_item", split_item,
                   "expected 0 or 1 (an array for each group) or 2 or 3 (one for all)");
@@ -151,12 +151,11 @@ Status GroupedMatmul::check_places() const {
   const auto check = [&](Named which, const TensorView& view, Place place) -> Status {
     const bool fits = place == may || view.present == (place == must);
     if (fits) return {};
-    Text came{"is "}, allowed{"expected "};
-    view.present ? came += {"given"} : came += {Nothing()};
-    place == no ? allowed += {Nothing()} : allowed += {"an array"};
-    allowed += {" for ", Argument(named(kX)),      " of ", DTypeOf(x),
-                " and ", Argument(named(kWeight)), " of ", DTypeOf(weight)};
-    return fault(name, Fault::attribute, {Argument(named(which))}, came, allowed);
+    return fault(name, Fault::attribute, {Argument(named(which))},
+                 {"is ", view.present ? Part("given") : Part(Nothing())},
+                 {"expected ", place == no ? Part(Nothing()) : Part("an array"), " for ",
+                  Argument(named(kX)), " of ", DTypeOf(x), " and ", Argument(named(kWeight)),
+                  " of ", DTypeOf(weight)});
   };
   NPU_QUANT_RETURN_IF_ERROR(check(kBias, bias, splits_k() ? no : places.bias));
   const bool is_exact = form() == Form::a8w8;
@@ -182,14 +181,11 @@ Status GroupedMatmul::check_group_type() const {
     return refuse("group_type", group_type,
                   {"expected 0, as one ", Argument("x"), " is for several weights"});
   const bool needs_list = is_stack() || shares_x_ || splits_k();
-  const bool may_have_one = group_type >= 0 && (entries == 1 || shares_x_);
-  if (group_list.present ? may_have_one : !needs_list) return {};
-  Text allowed{"expected "};
-  group_list.present ? allowed += {Nothing()} : allowed += {"an array"};
+  if (group_list.present ? group_type >= 0 : !needs_list) return {};
   return fault(name, Fault::attribute, {Argument("group_list")},
                {"is ", group_list.present ? Part("given") : Part(Nothing())},
-               allowed += {" with ", Argument("group_type"), " ", group_type,
-                           entries > 1 && !shares_x_ ? " and several arrays in x" : ""});
+               {"expected ", group_list.present ? Part(Nothing()) : Part("an array"), " with ",
+                Argument("group_type"), " ", group_type});
 }
 
 Status GroupedMatmul::check_output_dtype() const {
@@ -202,10 +198,10 @@ Status GroupedMatmul::check_output_dtype() const {
   if (form() == Form::plain || form() == Form::antiquant) available = own;
   if (form() == Form::a8w8) available = kOfSums;
   if (form() == Form::mx) available = kOfMx;
-  NPU_QUANT_RETURN_IF_ERROR(check_format_in(name, "output_dtype", output_dtype, available));
-  if (output_dtype.is_default && !is_among(own[0], available))
-    return refuse("output_dtype", Nothing(), Text{"expected "} += listed(available, " or "));
-  return {};
+  if (is_among(output_dtype.is_default ? own[0] : output_dtype.format, available)) return {};
+  return wrong_format(name, "output_dtype", output_dtype, available,
+                      {" for ", Argument(named(kX)), " of ", DTypeOf(x), " and ",
+                       Argument(named(kWeight)), " of ", DTypeOf(weight)});
 }
 
 // Words of a scale and an offset go with int8 results alone.
@@ -239,7 +235,9 @@ Status GroupedMatmul::check_parameter(Named which, const TensorView& view, Shape
     expected.dims[0] = weight.shape.dims[0];
   }
   if (view.shape == expected) return {};
-  return wrong_shape(name, named(which), view, {"expected ", expected, ": ", meaning});
+  return wrong_shape(name, named(which), view,
+                     {"expected ", expected, ": ", meaning, ", for ", Argument(named(kWeight)),
+                      " of shape ", weight.shape});
 }
 
 // One row for each group of as many k, of which there may be any number that divides k.
@@ -247,9 +245,9 @@ Status GroupedMatmul::check_groups_of_k(Named which, const TensorView& view) con
   const int64_t parts =
       view.present && view.rank > is_stack() + 1 ? view.shape.dims[is_stack()] : 1;
   if (parts < 1 || k() % parts != 0)
-    return wrong_shape(
-        name, named(which), view,
-        {"expected a number of rows that divides ", k(), ", the k of ", Argument(named(kX))});
+    return wrong_shape(name, named(which), view,
+                       {"expected a number of rows that divides ", k(), ", the k of ",
+                        Argument(named(kX)), " of shape ", x.shape});
   return check_parameter(which, view, {2, {parts, matrix_.n}},
                          "a row for each group of k, an element for each column");
 }
@@ -272,24 +270,20 @@ Status GroupedMatmul::check_scales() const {
 }
 
 Status GroupedMatmul::check_tokens() const {
-  if (!per_token_scale.present) return {};
-  const bool is_mx = form() == Form::mx;
+  const NamedView of_x{named(kX), x};
   const int64_t rows = rows_of(x.shape).size();
-  const Shape expected =
-      is_mx ? Shape{3, {rows, ceil_div(k(), kPairedBlocks), 2}} : Shape{1, {rows}};
-  if (per_token_scale.shape == expected) return {};
-  return wrong_shape(name, named(kTokens), per_token_scale,
-                     {"expected ", expected, ": ",
-                      is_mx ? "two bytes for each 64 k of a row" : "an element for each row",
-                      " of ", Argument(named(kX))});
+  if (form() != Form::mx)
+    return check_along_rows(name, named(kTokens), per_token_scale, of_x, {1, {rows}});
+  return check_block_scales(name, named(kTokens), per_token_scale, {2, {rows, k()}}, 1, of_x);
 }
 
 Status GroupedMatmul::check_shapes() {
   CodeMatrix matrix;
   NPU_QUANT_RETURN_IF_ERROR(check_list_shape());
+  NPU_QUANT_RETURN_IF_ERROR(find_code_matrix(name, named(kWeight), weight, codes_of(weight), k(),
+                                             {named(kX), x}, matrix));
   NPU_QUANT_RETURN_IF_ERROR(
-      find_code_matrix(name, named(kWeight), weight, codes_of(weight), k(), named(kX), matrix));
-  NPU_QUANT_RETURN_IF_ERROR(check_product_size(name, named(kX), x, matrix_.n));
+      check_product_size(name, {named(kX), x}, {named(kWeight), weight}, matrix_.n));
   if (outputs[kY].shape.rank == 0)
     return wrong_shape(name, "group_list", group_list,
                        "expected fewer groups: a result has at most 2^52 elements");
@@ -304,7 +298,7 @@ Status GroupedMatmul::check_list_shape() const {
                  {"expected 2 with ", Argument("group_list")});
   NPU_QUANT_RETURN_IF_ERROR(check_group_count(name, "group_list", group_list));
   const bool has_indices = group_list_type == 2;
-  const int64_t length = group_list.shape.dims[0], count = shares_x_ ? entries : groups();
+  const int64_t length = group_list.shape.dims[0], count = groups();
   const bool fits = group_list.rank == (has_indices ? 2 : 1) &&
                     (!has_indices || (group_list.shape.dims[1] == 2 && length <= count)) &&
                     (splits_k() || has_indices || length == count);
@@ -316,17 +310,24 @@ Status GroupedMatmul::check_list_shape() const {
 }
 
 Status GroupedMatmul::find_groups(std::vector<ProductGroup>& groups) const {
-  const int64_t weights = splits_k()  ? group_list.shape.dims[0]
-                          : shares_x_ ? entries
-                                      : this->groups();
+  const int64_t weights = splits_k() ? group_list.shape.dims[0] : this->groups();
   return take_product_groups(name, group_list, group_list_type, named(kX),
                              splits_k() ? k() : x.shape.dims[0], weights, groups);
 }
 
 Status GroupedMatmul::check_elements() const {
   std::vector<ProductGroup> groups;
-  const bool is_judged = shares_x_ && entry_ > 0;  // as the first entry's list
+  // Of an x for all entries with the first one; beside several with all of them.
+  const bool is_judged = entry_ > 0 || (entries > 1 && !shares_x_);
   return group_list.present && !is_judged ? find_groups(groups) : Status{};
+}
+
+Status GroupedMatmul::check_own_rows(const std::deque<GroupedMatmul>& entries) {
+  const GroupedMatmul& one = entries[0];
+  if (!one.group_list.present || one.shares_x_ || entries.size() == 1) return {};
+  std::vector<int64_t> ends{0};
+  for (const GroupedMatmul& entry : entries) ends.push_back(ends.back() + entry.rows());
+  return check_product_groups(one.name, one.group_list, one.group_list_type, "x", ends);
 }
 
 Status GroupedMatmul::check_beside(const GroupedMatmul& first) const {

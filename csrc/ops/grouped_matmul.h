@@ -43,6 +43,8 @@ struct GroupedMatmul final : Op {
   int64_t entries = 1;  // of the lists
   // What it must have in common with the first entry.
   Status check_beside(const GroupedMatmul& first) const;
+  // That a list of groups beside an x for each entry says how many rows each has.
+  static Status check_own_rows(const std::deque<GroupedMatmul>& entries);
   // Of an x that entries share.
   Status find_groups(std::vector<ProductGroup>& groups) const;
   // Leaves an entry with the rows of its own group.
@@ -76,7 +78,7 @@ struct GroupedMatmul final : Op {
   bool gives_floats() const;
   bool gives_sums() const { return output_dtype.format == Format::int32; }
   int64_t k() const;
-  int64_t groups() const { return is_stack() ? weight.shape.dims[0] : 1; }
+  int64_t groups() const { return is_stack() ? weight.shape.dims[0] : entries; }
 
   Status check_places() const;
   Status check_group_type() const;

@@ -39,10 +39,10 @@ Status GroupedMatmulSwigluQuant::check_dtypes(const npu_quant::Inputs& given) co
 void GroupedMatmulSwigluQuant::plan_outputs() {
   const Format codes = is_int4() ? Format::int4 : Format::int8;
   // Judged with the shapes.
-  find_code_matrix(name, "weight", weight, codes, x.shape.dims[1], "x", matrix_);
+  find_code_matrix(name, "weight", weight, codes, x.shape.dims[1], {"x", x}, matrix_);
   Shape of_y = x.shape;
   of_y.dims[1] = matrix_.n / 2;
-  if (!check_product_size(name, "x", x, matrix_.n).ok()) of_y = {};
+  if (!check_product_size(name, {"x", x}, {"weight", weight}, matrix_.n).ok()) of_y = {};
   outputs.assign(OutputSpec{"y", DType::int8, of_y},
                  OutputSpec{"scale", DType::float32, {1, {rows()}}},
                  OutputSpec{"offset", DType::float32, {}});
@@ -66,23 +66,23 @@ Status GroupedMatmulSwigluQuant::take_rule() {
 Status GroupedMatmulSwigluQuant::check_shapes() {
   CodeMatrix matrix;
   NPU_QUANT_RETURN_IF_ERROR(
-      find_code_matrix(name, "weight", weight, matrix_.codes, x.shape.dims[1], "x", matrix));
+      find_code_matrix(name, "weight", weight, matrix_.codes, x.shape.dims[1], {"x", x}, matrix));
   if (matrix_.n % 2 != 0)
     return wrong_shape(name, "weight", weight,
                        "expected an even number of columns, of which halves are multiplied");
-  NPU_QUANT_RETURN_IF_ERROR(check_product_size(name, "x", x, matrix_.n));
+  NPU_QUANT_RETURN_IF_ERROR(check_product_size(name, {"x", x}, {"weight", weight}, matrix_.n));
   NPU_QUANT_RETURN_IF_ERROR(check_group_count(name, "group_list", group_list));
-  const Shape each{1, {experts()}}, of_rows{1, {rows()}}, of_columns{2, {experts(), matrix_.n}};
+  const Shape each{1, {experts()}}, of_columns{2, {experts(), matrix_.n}};
   if (group_list.shape != each)
     return wrong_shape(name, "group_list", group_list,
-                       {"expected ", each, ": an end for each matrix of ", Argument("weight")});
-  NPU_QUANT_RETURN_IF_ERROR(check_expert_scales(name, weight_scale, experts(), matrix_, is_int4()));
-  if (x_scale.shape != of_rows)
-    return wrong_shape(name, "x_scale", x_scale,
-                       {"expected ", of_rows, ": an element for each row of ", Argument("x")});
+                       {"expected ", each, ": an end for each matrix of ", Argument("weight"),
+                        " of shape ", weight.shape});
+  NPU_QUANT_RETURN_IF_ERROR(check_expert_scales(name, weight_scale, weight, matrix_, is_int4()));
+  NPU_QUANT_RETURN_IF_ERROR(check_along_rows(name, "x_scale", x_scale, {"x", x}, {1, {rows()}}));
   if (!bias.present || bias.shape == of_columns) return {};
   return wrong_shape(name, "bias", bias,
-                     {"expected ", of_columns, ": an element for each column of each matrix"});
+                     {"expected ", of_columns, ": an element for each column of each matrix of ",
+                      Argument("weight"), " of shape ", weight.shape});
 }
 
 Status GroupedMatmulSwigluQuant::take_groups(RowGroups& groups) const {

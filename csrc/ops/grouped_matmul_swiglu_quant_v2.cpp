@@ -67,9 +67,10 @@ Status GroupedMatmulSwigluQuantV2::check_dtypes(const npu_quant::Inputs& given) 
 
 void GroupedMatmulSwigluQuantV2::plan_outputs() {
   // Judged with the shapes.
-  find_code_matrix(name, "weight", weight, codes_of(weight), k(), "x", matrix_);
+  find_code_matrix(name, "weight", weight, codes_of(weight), k(), {"x", x}, matrix_);
   Shape of_y{2, {rows(), matrix_.n / 2}}, of_scale{1, {rows()}};
-  if (!check_product_size(name, "x", x, matrix_.n).ok()) of_y = of_scale = {2, {}};
+  if (!check_product_size(name, {"x", x}, {"weight", weight}, matrix_.n).ok())
+    of_y = of_scale = {2, {}};
   if (is_mx()) of_scale = mx_scales_of(of_y, 1, kProductBlock);
   outputs.assign(OutputSpec{"y", is_mx() ? DType::float8_e4m3fn : DType::int8, of_y},
                  OutputSpec{"scale", is_mx() ? DType::uint8 : DType::float32, of_scale});
@@ -112,8 +113,7 @@ Status GroupedMatmulSwigluQuantV2::check_modes() const {
   const Format codes = is_mx() ? Format::float8_e4m3fn : Format::int8;
   const bool is_int8 = quant_dtype.is_default || quant_dtype.number == 0;
   if (quant_dtype.format != codes && !(is_int8 && !is_mx()))
-    return refuse("quant_dtype", quant_dtype.is_default ? Part(Nothing()) : quant_dtype.came(),
-                  {"available: ", codes});
+    return refuse("quant_dtype", quant_dtype.came(), {"available: ", codes});
   if (group_list_type == 0 || group_list_type == 1) return {};
   return refuse("group_list_type", group_list_type, "expected 0 (ends) or 1 (counts)");
 }
@@ -148,39 +148,40 @@ Status GroupedMatmulSwigluQuantV2::take_rule() {
 Status GroupedMatmulSwigluQuantV2::check_shapes() {
   CodeMatrix matrix;
   NPU_QUANT_RETURN_IF_ERROR(
-      find_code_matrix(name, "weight", weight, matrix_.codes, k(), "x", matrix));
+      find_code_matrix(name, "weight", weight, matrix_.codes, k(), {"x", x}, matrix));
   if (matrix_.n % 2 != 0)
     return wrong_shape(name, "weight", weight,
                        "expected an even number of columns, of which halves are multiplied");
-  NPU_QUANT_RETURN_IF_ERROR(check_product_size(name, "x", x, matrix_.n));
+  NPU_QUANT_RETURN_IF_ERROR(check_product_size(name, {"x", x}, {"weight", weight}, matrix_.n));
   NPU_QUANT_RETURN_IF_ERROR(check_scales());
   NPU_QUANT_RETURN_IF_ERROR(check_group_count(name, "group_list", group_list));
   const Shape each{1, {experts()}}, of_columns{2, {experts(), matrix_.n}};
   if (group_list.shape != each)
     return wrong_shape(name, "group_list", group_list,
-                       {"expected ", each, ": an entry for each matrix of ", Argument("weight")});
+                       {"expected ", each, ": an entry for each matrix of ", Argument("weight"),
+                        " of shape ", weight.shape});
   const Shape of_unit{2, {experts(), matrix_.n / 2}};
   if (smooth_scale.present && smooth_scale.shape != each && smooth_scale.shape != of_unit)
-    return wrong_shape(name, "smooth_scale", smooth_scale,
-                       {"expected ", of_unit, " or ", each, ": an element for each column of y, ",
-                        "or one, for each group"});
+    return wrong_shape(
+        name, "smooth_scale", smooth_scale,
+        {"expected ", of_unit, " or ", each, ": an element for each column of y, ",
+         "or one, for each group of ", Argument("weight"), " of shape ", weight.shape});
   if (!weight_assist_matrix.present || weight_assist_matrix.shape == of_columns) return {};
   return wrong_shape(name, "weight_assist_matrix", weight_assist_matrix,
-                     {"expected ", of_columns, ": an element for each column of each matrix"});
+                     {"expected ", of_columns, ": an element for each column of each matrix of ",
+                      Argument("weight"), " of shape ", weight.shape});
 }
 
 Status GroupedMatmulSwigluQuantV2::check_scales() const {
   if (is_mx()) {
     NPU_QUANT_RETURN_IF_ERROR(check_block_scales(name, "weight_scale", weight_scale,
-                                                 {3, {experts(), k(), matrix_.n}}, 1));
-    return check_block_scales(name, "x_scale", x_scale, {2, {rows(), k()}}, 1);
+                                                 {3, {experts(), k(), matrix_.n}}, 1,
+                                                 {"weight", weight}));
+    return check_block_scales(name, "x_scale", x_scale, {2, {rows(), k()}}, 1, {"x", x});
   }
   NPU_QUANT_RETURN_IF_ERROR(
-      check_expert_scales(name, weight_scale, experts(), matrix_, form() == Form::int8_by_int4));
-  const Shape of_rows{1, {rows()}};
-  if (x_scale.shape == of_rows) return {};
-  return wrong_shape(name, "x_scale", x_scale,
-                     {"expected ", of_rows, ": an element for each row of ", Argument("x")});
+      check_expert_scales(name, weight_scale, weight, matrix_, form() == Form::int8_by_int4));
+  return check_along_rows(name, "x_scale", x_scale, {"x", x}, {1, {rows()}});
 }
 
 Status GroupedMatmulSwigluQuantV2::take_groups(RowGroups& groups) const {

@@ -102,7 +102,8 @@ Status QuantMatmul::check_dtypes(const npu_quant::Inputs& given) const {
 void QuantMatmul::plan_outputs() {
   x1_codes_ = codes_of(x1, x1_dtype);
   const int64_t k = x1.shape.dims[x1.rank - 1] * codes_per_element(x1_codes_, x1.dtype);
-  static_cast<void>(find_code_matrix(name, "x2", x2, codes_of(x2, x2_dtype), k, "x1", matrix_));
+  static_cast<void>(
+      find_code_matrix(name, "x2", x2, codes_of(x2, x2_dtype), k, {"x1", x1}, matrix_));
   if (x2.is_packed()) matrix_.packed_along_k = x2_transposed;
   const Shape shape = product_shape(x1, x2, matrix_.n);
   fits_ = shape.has_at_most(kMost);
@@ -118,11 +119,10 @@ Status QuantMatmul::check_output_dtype() const {
   if (sums() != Sums::whole)
     available =
         is_by_groups() ? std::span<const Format>(kOfGroups) : std::span<const Format>(kOfFloats);
-  if (!output_dtype.is_default || sums() == Sums::whole)
-    return check_format_in(name, "output_dtype", output_dtype, available);
-  Text allowed = "available: ";
-  allowed += listed(available, ", ");
-  return refuse("output_dtype", Nothing(), allowed);
+  if (is_among(values(), available)) return {};
+  return wrong_format(name, "output_dtype", output_dtype, available,
+                      {" for ", Argument("x1"), " of ", DTypeOf(x1), " and ", Argument("scale"),
+                       " of ", DTypeOf(scale), is_by_groups() ? " in groups along k" : ""});
 }
 
 // Nothing, the array's own dtype, or one of others that mean the same.
@@ -151,7 +151,7 @@ Status QuantMatmul::check_codes(const char* attribute, const DTypeRequest& named
         view.dtype == DType::int32 ? std::span<const Format>(kInt4) : std::span<const Format>());
   const auto held = sums() == Sums::mx ? kFloat4 : kHifloat8;
   if (!named.is_default && named.format == *held) return {};
-  return refuse(attribute, named.is_default ? Part(Nothing()) : named.came(),
+  return refuse(attribute, named.came(),
                 {"expected ", *held, ", which ", Argument(argument), " of ", DTypeOf(view),
                  " holds, as ", Argument("scale"), " is ", DTypeOf(scale)});
 }
@@ -224,7 +224,7 @@ Status QuantMatmul::check_attributes() {
 Status QuantMatmul::check_factors() {
   CodeMatrix found;
   NPU_QUANT_RETURN_IF_ERROR(
-      find_code_matrix(name, "x2", x2, matrix_.codes, matrix_.k, "x1", found));
+      find_code_matrix(name, "x2", x2, matrix_.codes, matrix_.k, {"x1", x1}, found));
   NPU_QUANT_RETURN_IF_ERROR(check_batches(name, "x1", x1, "x2", x2));
   if (fits_) return {};
   return wrong_shape(name, "x2", x2,
@@ -238,27 +238,27 @@ Status QuantMatmul::check_parameters() const {
     Shape of_x1 = x1.shape, of_x2 = x2.shape;
     of_x1.dims[x1.rank - 1] = of_x2.dims[x2.rank - 2] = matrix_.k;
     of_x2.dims[x2.rank - 1] = n;
-    NPU_QUANT_RETURN_IF_ERROR(check_block_scales(name, "scale", scale, of_x2, x2.rank - 2));
     NPU_QUANT_RETURN_IF_ERROR(
-        check_block_scales(name, "pertoken_scale", pertoken_scale, of_x1, x1.rank - 1));
+        check_block_scales(name, "scale", scale, of_x2, x2.rank - 2, {"x2", x2}));
+    NPU_QUANT_RETURN_IF_ERROR(
+        check_block_scales(name, "pertoken_scale", pertoken_scale, of_x1, x1.rank - 1, {"x1", x1}));
   } else if (is_by_groups()) {
     const Shape expected{2, {matrix_.k / group_sizes.each[2], n}};
     for (const auto& [argument, view] : {std::pair{"scale", &scale}, {"offset", &offset}})
       if (view->present && view->rank == 2 && view->shape != expected)
         return wrong_shape(name, argument, *view,
-                           {"expected ", expected, ": a row for each group along k"});
+                           {"expected ", expected, ": a row for each group along k of ",
+                            Argument("x2"), " of shape ", x2.shape});
     if (sums() == Sums::shifted_groups)
-      NPU_QUANT_RETURN_IF_ERROR(check_along_columns(name, "offset", offset, n, false));
+      NPU_QUANT_RETURN_IF_ERROR(check_along_columns(name, "offset", offset, {"x2", x2}, n, false));
   } else {
-    NPU_QUANT_RETURN_IF_ERROR(check_along_columns(name, "scale", scale, n, true));
-    NPU_QUANT_RETURN_IF_ERROR(check_along_columns(name, "offset", offset, n, true));
+    NPU_QUANT_RETURN_IF_ERROR(check_along_columns(name, "scale", scale, {"x2", x2}, n, true));
+    NPU_QUANT_RETURN_IF_ERROR(check_along_columns(name, "offset", offset, {"x2", x2}, n, true));
   }
   const int64_t m = x1.shape.dims[x1.rank - 2];
   const Shape rows = pertoken_scale.rank == 2 ? Shape{2, {m, 1}} : Shape{1, {m}};
-  if (sums() != Sums::mx && pertoken_scale.present && pertoken_scale.shape != rows)
-    return wrong_shape(name, "pertoken_scale", pertoken_scale,
-                       {"expected ", rows, ": an element for each row of ", Argument("x1")});
-  return {};
+  if (sums() == Sums::mx) return {};
+  return check_along_rows(name, "pertoken_scale", pertoken_scale, {"x1", x1}, rows);
 }
 
 Status QuantMatmul::check_shapes() {
@@ -266,133 +266,13 @@ Status QuantMatmul::check_shapes() {
   NPU_QUANT_RETURN_IF_ERROR(check_parameters());
   const Shape& y = outputs[kY].shape;
   if (bias.rank != 3 || y.rank != 3)
-    return check_along_columns(name, "bias", bias, matrix_.n, false);
+    return check_along_columns(name, "bias", bias, {"x2", x2}, matrix_.n, false);
   const Shape expected{3, {y.dims[0], 1, matrix_.n}};
   if (bias.shape == expected) return {};
-  return wrong_shape(
-      name, "bias", bias,
-      {"expected (", matrix_.n, ",) or ", expected, ": an element for each column of the product"});
-}
-
-// The parameters of a call, and what the engine takes of each batch.
-class QuantMatmul::Work final : public Products {
- public:
-  Work(const QuantMatmul& op, const TensorView& y) : op_(op), y_(y) {}
-
-  Status prepare();
-  int64_t count() const override {
-    Shape batches = y_.shape;
-    batches.rank -= 2;
-    return batches.size();
-  }
-  ProductKernel::Args product(int64_t which) const override;
-
- private:
-  // Where a batch begins in an array whose last axes, `own` of them, are a batch's.
-  char* batch_of(const TensorView& view, int64_t which, int own = 2) const {
-    int64_t offset = 0;
-    for (int axis = y_.rank - 3; axis >= 0; which /= y_.shape.dims[axis--]) {
-      const int of_view = axis + 2 - y_.rank + view.rank - own;
-      if (of_view >= 0 && view.shape.dims[of_view] > 1)
-        offset += which % y_.shape.dims[axis] * view.strides[of_view];
-    }
-    return view.data + offset;
-  }
-  void take_groups(ProductKernel::Args& args) const;
-  void take_scales(ProductKernel::Args& args, int64_t which) const;
-
-  const QuantMatmul& op_;
-  const TensorView& y_;
-  Parameter scales_, rows_, bias_, offsets_;
-};
-
-Status QuantMatmul::Work::prepare() {
-  const TensorView scale = scales_in_carriers(op_.scale), &offset = op_.offset, &bias = op_.bias;
-  const bool is_mx = op_.sums() == Sums::mx;
-  if (!is_mx)
-    NPU_QUANT_RETURN_IF_ERROR(scales_.assign(op_.name, scale, scale.shape, scale.strides));
-  if (op_.pertoken_scale.present && !is_mx)
-    NPU_QUANT_RETURN_IF_ERROR(
-        rows_.assign(op_.name, op_.pertoken_scale, op_.pertoken_scale.shape.size()));
-  if (bias.present) {
-    const int64_t batches = bias.rank == 3 ? bias.shape.dims[0] : 1;
-    const int64_t strides[] = {batches > 1 ? bias.strides[0] : 0, bias.strides[bias.rank - 1]};
-    NPU_QUANT_RETURN_IF_ERROR(
-        bias_.assign(op_.name, taken_as_bytes(bias), Shape{2, {batches, op_.matrix_.n}}, strides));
-  }
-  if (offset.present) return offsets_.assign(op_.name, offset, offset.shape, offset.strides);
-  if (op_.scale.dtype != DType::int64) return {};
-  return offsets_.assign_offsets_in_carriers(op_.name, op_.scale, op_.scale.shape.size());
-}
-
-// In float32, of groups along k.
-void QuantMatmul::Work::take_groups(ProductKernel::Args& args) const {
-  const auto of_groups = [&](const Parameter& of) -> Strided {
-    return {of.data(), op_.matrix_.n * int64_t{sizeof(float)}, sizeof(float)};
-  };
-  args.sums = SumForm::groups;
-  args.group = op_.group_sizes.each[2];
-  args.group_scale = of_groups(scales_);
-  args.centred = op_.sums() == Sums::shifted_groups;
-  if (args.centred) {
-    args.bias = per_column(offsets_);
-    args.late_scale = per_row(rows_);
-    return;
-  }
-  if (op_.offset.present) args.group_offset = of_groups(offsets_);
-  args.scales[0] = per_row(rows_);
-}
-
-void QuantMatmul::Work::take_scales(ProductKernel::Args& args, int64_t which) const {
-  const Sums made = op_.sums();
-  args.sums = made == Sums::whole ? SumForm::exact : SumForm::blocks;
-  if (op_.bias.present) {
-    const int64_t of_batch = op_.bias.rank == 3 ? which * op_.matrix_.n : 0;
-    char* const bias = bias_.data() + of_batch * int64_t{sizeof(float)};
-    // The documents add that of float8 before the scales; MX has no others.
-    if (op_.bias.dtype == DType::int32)
-      args.integer_bias = bias;
-    else if (made == Sums::blocks)
-      args.sum_bias = bias;
-    else
-      args.bias = {.data = bias, .stride = sizeof(float)};
-  }
-  if (made == Sums::mx) {
-    args.x_scale = powers_of_rows(op_.pertoken_scale);
-    args.x_scale.data = batch_of(op_.pertoken_scale, which, 3);
-    args.block_scale = powers_of_columns(op_.scale);
-    args.block_scale.data = batch_of(op_.scale, which, 3);
-    return;
-  }
-  args.scales[0] = per_column(scales_, op_.scale.shape.size() == 1);
-  if (op_.pertoken_scale.present) args.scales[1] = per_row(rows_);
-  if (op_.values() == Format::int8 && (op_.offset.present || op_.scale.dtype == DType::int64))
-    args.late_offset =
-        per_column(offsets_, (op_.offset.present ? op_.offset : op_.scale).shape.size() == 1);
-}
-
-ProductKernel::Args QuantMatmul::Work::product(int64_t which) const {
-  ProductKernel::Args args{};
-  args.rows = y_.shape.dims[y_.rank - 2];
-  args.columns = y_.shape.dims[y_.rank - 1];
-  args.depth = op_.matrix_.k;
-  args.x = rows_of(op_.x1, op_.x1_codes_, op_.x1.is_packed() && op_.x1_transposed);
-  args.x.data = batch_of(op_.x1, which);
-  args.weight = columns_of(op_.x2, op_.matrix_);
-  args.weight.data = batch_of(op_.x2, which);
-  args.y_dtype = y_.dtype;
-  args.y = {batch_of(y_, which), y_.strides[y_.rank - 2], y_.strides[y_.rank - 1]};
-  if (op_.is_by_groups())
-    take_groups(args);
-  else
-    take_scales(args, which);
-  return args;
-}
-
-Status QuantMatmul::run(const TensorView* out) const {
-  Work work(*this, out[kY]);
-  NPU_QUANT_RETURN_IF_ERROR(work.prepare());
-  return run_products(name, work);
+  return wrong_shape(name, "bias", bias,
+                     {"expected (", matrix_.n, ",) or ", expected,
+                      ": an element for each column of the product with ", Argument("x2"),
+                      " of shape ", x2.shape});
 }
 
 }  // namespace npu_quant

@@ -49,11 +49,12 @@ Attributes WeightQuantBatchmatmul::attributes() {
 }
 
 void WeightQuantBatchmatmul::plan_outputs() {
-  find_code_matrix(name, "weight", weight, codes(), k(), "x", matrix_);  // judged with the shapes
+  find_code_matrix(name, "weight", weight, codes(), k(), {"x", x},
+                   matrix_);  // judged with the shapes
   Shape shape = x.shape;
   shape.dims[x.rank - 1] = matrix_.n;
   // One that is too large is refused with the shapes.
-  if (!check_product_size(name, "x", x, matrix_.n).ok()) shape = {};
+  if (!check_product_size(name, {"x", x}, {"weight", weight}, matrix_.n).ok()) shape = {};
   outputs.assign(OutputSpec{"", quant_scale.present ? DType::int8 : x.dtype, shape});
 }
 
@@ -97,24 +98,28 @@ Status WeightQuantBatchmatmul::check_group_size() const {
 
 Status WeightQuantBatchmatmul::check_antiquant_scale() const {
   const int64_t n = matrix_.n, size = antiquant_group_size;
-  if (size == 0) return check_row_of_columns(name, "antiquant_scale", antiquant_scale, n);
+  if (size == 0)
+    return check_row_of_columns(name, "antiquant_scale", antiquant_scale, {"weight", weight}, n);
   const Shape expected{2, {(k() + size - 1) / size, n}};
   if (antiquant_scale.shape == expected) return {};
-  return wrong_shape(
-      name, "antiquant_scale", antiquant_scale,
-      {"expected ", expected, ": a row for each ", size, " rows of ", Argument("weight")});
+  return wrong_shape(name, "antiquant_scale", antiquant_scale,
+                     {"expected ", expected, ": a row for each ", size, " rows of ",
+                      Argument("weight"), " of shape ", weight.shape});
 }
 
 Status WeightQuantBatchmatmul::check_shapes() {
   CodeMatrix matrix;
-  NPU_QUANT_RETURN_IF_ERROR(find_code_matrix(name, "weight", weight, codes(), k(), "x", matrix));
-  NPU_QUANT_RETURN_IF_ERROR(check_product_size(name, "x", x, matrix_.n));
+  NPU_QUANT_RETURN_IF_ERROR(
+      find_code_matrix(name, "weight", weight, codes(), k(), {"x", x}, matrix));
+  NPU_QUANT_RETURN_IF_ERROR(check_product_size(name, {"x", x}, {"weight", weight}, matrix_.n));
   NPU_QUANT_RETURN_IF_ERROR(check_antiquant_scale());
   NPU_QUANT_RETURN_IF_ERROR(check_same_shape(name, "antiquant_offset", antiquant_offset,
                                              "antiquant_scale", antiquant_scale));
-  NPU_QUANT_RETURN_IF_ERROR(check_row_of_columns(name, "quant_scale", quant_scale, matrix_.n));
-  NPU_QUANT_RETURN_IF_ERROR(check_row_of_columns(name, "quant_offset", quant_offset, matrix_.n));
-  return check_along_columns(name, "bias", bias, matrix_.n, false);
+  NPU_QUANT_RETURN_IF_ERROR(
+      check_row_of_columns(name, "quant_scale", quant_scale, {"weight", weight}, matrix_.n));
+  NPU_QUANT_RETURN_IF_ERROR(
+      check_row_of_columns(name, "quant_offset", quant_offset, {"weight", weight}, matrix_.n));
+  return check_along_columns(name, "bias", bias, {"weight", weight}, matrix_.n, false);
 }
 
 // Of the weight's codes.

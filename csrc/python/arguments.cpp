@@ -163,7 +163,7 @@ bool to_bool(const char* op, const char* argument, py::handle value) {
   return PyObject_IsTrue(value.ptr()) == 1;
 }
 
-Numerics to_numerics(const char* op, py::handle value) {
+Numerics to_numerics(const char* op, py::handle value, bool has_profiles) {
   py::object name = py::reinterpret_borrow<py::object>(value);
   if (value.is_none()) {
     PyObject* current = nullptr;
@@ -172,7 +172,7 @@ Numerics to_numerics(const char* op, py::handle value) {
     name = py::reinterpret_steal<py::object>(current);
   }
   Numerics numerics;
-  raise_unless_ok(check_numerics(op, to_string(op, "numerics", name), numerics));
+  raise_unless_ok(check_numerics(op, to_string(op, "numerics", name), has_profiles, numerics));
   return numerics;
 }
 

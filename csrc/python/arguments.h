@@ -44,7 +44,8 @@ std::string_view to_string(const char* op, const char* argument, py::handle valu
 void to_dtype(const char* op, const char* argument, py::handle value, DTypeRequest& request);
 // qint8, quint8 or qint32; the argument is named scalar_type.
 ScalarType to_scalar_type(const char* op, py::handle value);
-Numerics to_numerics(const char* op, py::handle value);
+// Of an operator that has others than `reference`, or has not.
+Numerics to_numerics(const char* op, py::handle value, bool has_profiles);
 // Into the op's field, by its kind. Not inlined: who reads all keeps its place in a register.
 [[gnu::noinline]] void read(const char* op, const Attribute& attribute, py::handle value);
 

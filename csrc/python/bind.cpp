@@ -33,7 +33,7 @@ py::object run(Op& op, Arguments arguments, Code param_code) {
   const PlainArguments plain([&] {
     PyObject* const* const values = &arguments[first] + inputs.size();
     for (int i = 0; i < attributes.size(); ++i) read(op.name, attributes[i], values[i]);
-    op.numerics = to_numerics(op.name, arguments[out + 1]);
+    op.numerics = to_numerics(op.name, arguments[out + 1], op.has_profiles());
   });
   return run(op, arrays, plain, arguments[out], result_type, param_code);
 }

@@ -85,6 +85,8 @@ class Call {
   py::object run() {
     check();
     is_stacked_ = entries_.size() == 1 || entries_[0].split_item >= 2;
+    if (!out().is_none())
+      for (const GroupedMatmul& entry : entries_) given_.push_back(entry);
     place_entries();
     take_outputs();
     std::vector<TensorView> y = views();
@@ -105,7 +107,7 @@ class Call {
         const Attributes attributes = entry.attributes();
         for (int i = 0; i < attributes.size(); ++i)
           read(kOp, attributes[i], arguments_[static_cast<size_t>(kAttributes + i)]);
-        entry.numerics = to_numerics(kOp, arguments_.back());
+        entry.numerics = to_numerics(kOp, arguments_.back(), entry.has_profiles());
       }
     });
     for (ArrayArguments& arrays : arrays_) arrays.fill_views();
@@ -114,6 +116,7 @@ class Call {
     for (GroupedMatmul& entry : entries_) raise_unless_ok(entry.check());
     for (GroupedMatmul& entry : entries_) raise_unless_ok(entry.check_beside(entries_[0]));
     for (GroupedMatmul& entry : entries_) raise_unless_ok(entry.check_elements());
+    raise_unless_ok(GroupedMatmul::check_own_rows(entries_));
   }
 
   // Where the rows of each entry begin in an array for all of them.
@@ -159,7 +162,7 @@ class Call {
           out().is_none() ? out() : py::handle(PySequence_Fast_GET_ITEM(out().ptr(), i));
       outputs_.emplace_back(entries_[i], one, Code::param_invalid);
       if (!one.is_none())
-        for (GroupedMatmul& entry : entries_)
+        for (GroupedMatmul& entry : given_)
           raise_unless_ok(
               check_outputs(kOp, entry.inputs(), entries_[i].outputs, outputs_[i].views()));
       for (size_t j = 0; j < i && !one.is_none(); ++j)
@@ -198,6 +201,7 @@ class Call {
   const Lists lists_;
   const Arguments arguments_;
   std::deque<GroupedMatmul> entries_;
+  std::deque<GroupedMatmul> given_;  // the same before they are left with rows of their own
   std::deque<ArrayArguments> arrays_;
   std::deque<Outputs> outputs_;
   bool is_stacked_ = true;  // one array for all entries

@@ -40,7 +40,7 @@ py::object quantize_val(Arguments arguments) {
     const ScalarType type = to_scalar_type(op.name, scalar_type);
     raise_unless_ok(check_code(op.name, "zero_point", z, type));
     op.parameters = quantizer.emplace(type, s, z).parameters();
-    op.numerics = to_numerics(op.name, numerics);
+    op.numerics = to_numerics(op.name, numerics, op.has_profiles());
   };
   if (is_number(value)) {
     const float x = to_float32(to_double(op.name, "value", value));
@@ -61,7 +61,7 @@ py::object dequantize_val(Arguments arguments) {
   const auto read_attributes = [&] {
     s = to_double(op.name, "scale", scale);
     z = to_int(op.name, "zero_point", zero_point);
-    op.numerics = to_numerics(op.name, numerics);
+    op.numerics = to_numerics(op.name, numerics, op.has_profiles());
   };
   const auto make_quantizer = [&](ScalarType type) {
     raise_unless_ok(check_code(op.name, "zero_point", z, type));

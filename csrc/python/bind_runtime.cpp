@@ -61,7 +61,8 @@ void bind_runtime(py::module_& module) {
   module.def("version", [] { return NPU_QUANT_VERSION; });
   module.def("compiler", [] { return __VERSION__; });
   module.def(
-      "check_numerics", [](py::handle name) { to_numerics("numerics", name); }, py::arg("name"));
+      "check_numerics", [](py::handle name) { to_numerics("numerics", name, true); },
+      py::arg("name"));
   module.def("list_numerics", [] {
     py::list names;
     for (const char* name : list_numerics()) names.append(name);

@@ -101,6 +101,22 @@ __attribute__((noinline)) void gather_every_second(const char* from, int64_t n, 
   for (; i < n; ++i) std::memcpy(to + i, from + 2 * i * item, sizeof(T));
 }
 
+template <class T, int... i>
+NPU_QUANT_INLINE Vec<T> reversed(Vec<T> v, Indices<i...>) {
+  return __builtin_shufflevector(v, v, (int{sizeof...(i)} - 1 - i)...);
+}
+
+// n elements, each before the one that precedes it.
+template <class T>
+__attribute__((noinline)) void gather_reversed(const char* from, int64_t n, T* to) {
+  constexpr int64_t lanes = kVectorBytes / sizeof(T), item = sizeof(T);
+  constexpr typename MakeIndices<lanes>::type kAll{};
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes)
+    store(to + i, reversed<T>(load<Vec<T>>(from - (i + lanes - 1) * item), kAll));
+  for (; i < n; ++i) std::memcpy(to + i, from - i * item, sizeof(T));
+}
+
 // Element (row, column) lies at from + row * row_stride + column * stride; it goes to to[row *
 // width + column].
 template <class T>
@@ -120,6 +136,10 @@ __attribute__((noinline)) void gather(const char* from, int64_t row_stride, int6
     }
     if (stride == 2 * item) {
       gather_every_second<T>(elements, columns, to + row * width);
+      continue;
+    }
+    if (stride == -item) {
+      gather_reversed<T>(elements, columns, to + row * width);
       continue;
     }
     for (int64_t column = 0; column < columns; ++column)

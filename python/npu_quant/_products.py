@@ -33,18 +33,30 @@ def chunked(x: NDArray[Any], w: NDArray[Any]) -> NDArray[np.float32]:
     return total
 
 
-def matrix_of(codes: NDArray[Any], format: str, k: int) -> NDArray[np.float32]:
-    """Return the numbers of a matrix (..., K, N) of codes, which may share words along N or K."""
-    together = codes.itemsize * 8 // _codes.row_of(format).bits
-    if together == 1 or codes.shape[-2] == k:
-        return _codes.decode(codes, format)
-    return np.swapaxes(_codes.decode(np.swapaxes(codes, -1, -2), format), -1, -2)
+def codes_in(array: NDArray[Any], named: DTypeName | None = None) -> DTypeName:
+    """Return the format of an array's codes: of int32 int4, of float32 float4_e2m1.
 
-
-def codes_in(weight: NDArray[Any]) -> str:
-    """Return the format of a weight's codes: of words int4, of floats float4_e2m1."""
+    What those of uint8 are has to be named.
+    """
+    if named is not None and array.dtype == np.uint8:
+        return named
     words = {np.dtype(np.int32): "int4", np.dtype(np.float32): "float4_e2m1"}
-    return words.get(weight.dtype, "int8")
+    return words.get(array.dtype, str(array.dtype))
+
+
+def matrix_of(
+    codes: NDArray[Any], named: DTypeName | None = None, k: int | None = None
+) -> NDArray[np.float32]:
+    """Return the numbers that the codes of a matrix (..., K, N) stand for.
+
+    Args:
+        codes: some may share an element along N or, where axis -2 is not k, along K.
+        named: what they are, where codes is uint8.
+        k: K, where codes may share elements along it.
+    """
+    if k is not None and codes.shape[-2] != k:
+        return np.swapaxes(matrix_of(np.swapaxes(codes, -1, -2), named), -1, -2)
+    return _codes.decode(codes, codes_in(codes, named))
 
 
 def spread(values: NDArray[Any], group_size: int, k: int) -> NDArray[np.float32]:
@@ -65,28 +77,13 @@ def carried(words: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float3
     return low, ((high ^ 256) - 256).astype(np.float32)
 
 
-def decoded(x: NDArray[Any], named: DTypeName | None = None, along_k: bool = False) -> Any:
-    """Return what the codes of a matrix stand for, in float64.
-
-    Args:
-        x: the codes.
-        named: what they are, where x is uint8.
-        along_k: whether those that share elements lie along axis -2.
-    """
-    if along_k:
-        return decoded(x.swapaxes(-1, -2), named).swapaxes(-1, -2)
-    if x.dtype == np.int32:
-        return _codes.int4_of(x).astype(np.float64)
-    name = x.dtype.name if named is None or x.dtype != np.uint8 else named
-    return _codes.decode(x, name).astype(np.float64)
-
-
 def factors(
     x1: NDArray[Any], x2: NDArray[Any], x1_dtype: Any = None, x2_dtype: Any = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return what the codes of both matrices stand for: (..., M, K) and (..., K, N)."""
-    a = decoded(x1, x1_dtype)
-    return a, decoded(x2, x2_dtype, along_k=x2.shape[-2] != a.shape[-1])
+    a = matrix_of(x1, x1_dtype)
+    b = matrix_of(x2, x2_dtype, a.shape[-1])
+    return a.astype(np.float64), b.astype(np.float64)
 
 
 def whole_sums(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.int32]:

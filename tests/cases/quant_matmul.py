@@ -192,7 +192,7 @@ def sprinkled_codes(rng: Rng, a: Arguments) -> Arguments:
     return a
 
 
-BATCHES = [((3,), (3,)), ((2, 1), (3,)), ((), (2,)), ((4,), (1,))]
+BATCHES = [((3,), (3,)), ((2, 1), (3,)), ((), (2,)), ((4,), (1,)), ((2, 3), ())]
 WHOLE = Case(
     name="quant_matmul",
     operator=npu_quant.npu_quant_matmul,

@@ -2,6 +2,7 @@
 // matrices in every layout, every step of what becomes of it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -91,18 +92,21 @@ Strided of_groups(std::vector<float>& values, int64_t columns) {
 // That every target gives element(row, column) for each element of y, and writes nothing else.
 template <class Y, class Element>
 void expect_everywhere(Args args, const Element& element) {
-  std::vector<char> workspace(static_cast<size_t>(workspace_bytes(args)) + 64);
-  args.workspace = workspace.data() + (-reinterpret_cast<uintptr_t>(workspace.data()) & 63);
   std::vector<Y> expected;
-  for (int64_t m = 0; m < args.rows; ++m)
-    for (int64_t n = 0; n < args.columns; ++n) expected.push_back(element(m, n));
+  for (int64_t i = 0; i < args.rows * args.columns; ++i)
+    expected.push_back(element(i / args.columns, i % args.columns));
   expected.push_back(Y{77});  // behind them
   for (const Target target : runnable_targets()) {
     std::vector<Y> y(expected.size(), Y{77});
     args.y = {reinterpret_cast<char*>(y.data()), args.columns * int64_t{sizeof(Y)}, sizeof(Y)};
+    int64_t bytes = 0;
+    run_on<ProductMemory>(target, {args, bytes});
+    std::vector<char> memory(static_cast<size_t>(bytes) + 2 * 64, 'b');
+    args.workspace = memory.data() + (-reinterpret_cast<uintptr_t>(memory.data()) & 63);
     run_on<ProductKernel>(target, args);
-    EXPECT_TRUE(y == expected) << name_of(target) << ", " << args.rows << " x " << args.columns
-                               << " x " << args.depth;
+    EXPECT_TRUE(y == expected &&
+                std::count(args.workspace + bytes, args.workspace + bytes + 64, 'b') == 64)
+        << name_of(target) << ", " << args.rows << " x " << args.columns << " x " << args.depth;
   }
 }
 
@@ -368,12 +372,9 @@ TEST(Product, EveryStepBehindTheSum) {
   x.lay_out(Format::int8, MatrixLayout::along_k, 1, 1);
   w.lay_out(Format::int8, MatrixLayout::across, 1, 1);
   std::vector<float> steps[5];
-  for (std::vector<float>& step : steps) {
-    step = numbers.values(columns);
-    for (float& v : step) v *= 0x1p-10f;
-  }
-  // Each step absent, of rows or of columns.
-  for (int forms = 0; forms < 243; ++forms) {
+  for (std::vector<float>& step : steps)
+    for (float& v : step = numbers.values(columns)) v *= 0x1p-10f;
+  for (int forms = 0; forms < 243; ++forms) {  // each step absent, of rows or of columns
     int form[5];
     for (int s = 0, rest = forms; s < 5; ++s, rest /= 3) form[s] = rest % 3;
     Args args = args_of(x, w, SumForm::exact, DType::float32);

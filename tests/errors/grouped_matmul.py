@@ -66,6 +66,7 @@ TAKES = {
     "scale[0]": Takes("int64, float32 or bfloat16.", "expected 1 or 2.", optional=True),
     "per_token_scale[0]": Takes("float32.", "expected 1.", optional=True),
 }  # fmt: skip
+E4M3 = X.astype(ml_dtypes.float8_e4m3fn)
 HALF = X.astype(np.float16)
 FLOATS = {
     "x": HALF,
@@ -75,7 +76,7 @@ FLOATS = {
     "per_token_scale": None,
 }
 OF_INT8 = "for x[0] of int8 and weight[0] of int8."
-COLUMNS = "an element for each column of the product."
+COLUMNS = "an element for each column of the product, for weight[0] of shape (2, 16, 8)."
 
 # Name, call, exception, code, message (from its beginning, after the operator's name).
 ERRORS = [
@@ -101,12 +102,17 @@ ERRORS = [
     ("group_list int32", lambda: call(group_list=LIST.astype(np.int32)), DTypeError, 161002, "group_list has dtype int32, expected int64."),
     ("group_list rank 3", lambda: call(group_list=LIST[None, None]), ParamError, 161002, "group_list has 3 dimensions, expected 1 or 2."),
     ("group_list None", lambda: call(group_list=None), ParamError, 161002, "group_list is None, expected an array with group_type 0."),
-    ("group_list of x's", lambda: npu_grouped_matmul([X, X], [W[0], W[0]], group_list=LIST, group_type=0, output_dtype="int32"), ParamError, 161002, "group_list is given, expected None with group_type 0 and several arrays in x."),
+    ("group_list beside x's", lambda: npu_grouped_matmul([X, X], [W[0], W[0]], group_list=[3, 5], group_type=0, output_dtype="int32"), ParamError, 161002, "group_list[1] is of rows 3 to 5, expected 3 to 6: those of x[1]."),
+    ("group_list beside x's, beyond", lambda: npu_grouped_matmul([X, X], [W[0], W[0]], group_list=[3, 7], group_type=0, output_dtype="int32"), ParamError, 161002, "group_list[1] is 7, expected at most 6, the number of rows of x."),
+    ("group_list beside x's, fewer", lambda: npu_grouped_matmul([X, X], [W[0], W[0]], group_list=[6], group_type=0, output_dtype="int32"), ParamError, 161002, "group_list has shape (1,), expected (2,): an entry for each weight."),
+    ("group_list beside x's, pairs", lambda: npu_grouped_matmul([X, X], [W[0], W[0]], group_list=np.array([[0, 3]]), group_list_type=2, group_type=0, output_dtype="int32"), ParamError, 161002, "group_list has 3 rows, expected 6, which the arrays in x have."),
+    ("group_list beside x's, turned", lambda: npu_grouped_matmul([X, X], [W[0], W[0]], group_list=np.array([[1, 3], [0, 3]]), group_list_type=2, group_type=0, output_dtype="int32"), ParamError, 161002, "group_list[0] is of rows 0 to 3, expected 3 to 6: those of x[1]."),
+    ("group_list without groups", lambda: npu_grouped_matmul([X, X], [W[0], W[0]], group_list=[3, 6], output_dtype="int32"), ParamError, 161002, "group_list is given, expected None with group_type -1."),
     ("group_list_type", lambda: call(group_list_type=3), ParamError, 161002, "group_list_type is 3, expected 0 (ends), 1 (counts) or 2 (indices and counts)."),
     ("act_type", lambda: call(act_type=2), ParamError, 161002, "act_type is 2, available: 0 (none), 1 (relu), 5 (swish)."),
     ("act_type without tokens", but(per_token_scale=None, act_type=1), ParamError, 161002, "act_type is 1, available: 0 (none)."),
-    ("output_dtype", lambda: call(output_dtype=np.float32), ParamError, 161002, "output_dtype is float32, available: int8, int32, float16, bfloat16."),
-    ("output_dtype of floats", but(**FLOATS, output_dtype="bfloat16"), ParamError, 161002, "output_dtype is bfloat16, available: float16."),
+    ("output_dtype", lambda: call(output_dtype=np.float32), ParamError, 161002, "output_dtype is float32, available: int8, int32, float16, bfloat16 for x[0] of int8 and weight[0] of int8."),
+    ("output_dtype of floats", but(**FLOATS, output_dtype="bfloat16"), ParamError, 161002, "output_dtype is bfloat16, available: float16 for x[0] of float16 and weight[0] of float16."),
     ("x_dtype", lambda: call(x_dtype="int4"), ParamError, 161002, "x_dtype is int4, expected None or int8, which x[0] holds."),
     ("weight_dtype", lambda: call(weight_dtype="int4"), ParamError, 161002, "weight_dtype is int4, expected None or int8, which weight[0] holds."),
     ("scale_dtype", lambda: call(scale_dtype="float16"), ParamError, 161002, "scale_dtype is float16, expected None or float32, which scale[0] holds."),
@@ -116,11 +122,12 @@ ERRORS = [
     ("scale of sums", lambda: call(output_dtype="int32"), ParamError, 161002, f"scale[0] is given, expected None {OF_INT8}"),
     ("scale of codes", but(output_dtype="int8", per_token_scale=None), DTypeError, 161002, "scale[0] has dtype float32, expected int64 for int8."),
     ("scale in words", but(scale=S.astype(np.int64)), DTypeError, 161002, "scale[0] has dtype int64, expected float32 or bfloat16 for float16."),
-    ("weight of other rows", but(weight=W[:, :7]), ParamError, 161002, "weight[0] has shape (2, 7, 8), expected an axis -2 of 16: x[0] has 16 columns."),
+    ("weight of other rows", but(weight=W[:, :7]), ParamError, 161002, "weight[0] has shape (2, 7, 8), expected an axis -2 of 16: x[0] of shape (3, 16) has 16 columns."),
     ("bias of others", but(bias=S[:, :3]), ParamError, 161002, f"bias[0] has shape (2, 3), expected (2, 8): {COLUMNS}"),
     ("scale of others", but(scale=S[0]), ParamError, 161002, f"scale[0] has shape (8,), expected (2, 8): {COLUMNS}"),
-    ("tokens of others", but(per_token_scale=T[:2]), ParamError, 161002, "per_token_scale[0] has shape (2,), expected (3,): an element for each row of x[0]."),
-    ("groups of k", but(weight=np.ones((2, 16, 1), np.int32), bias=None, scale=np.ones((2, 3, 8), np.float32)), ParamError, 161002, "scale[0] has shape (2, 3, 8), expected a number of rows that divides 16, the k of x[0]."),
+    ("tokens of others", but(per_token_scale=T[:2]), ParamError, 161002, "per_token_scale[0] has shape (2,), expected (3,): an element for each row of x[0] of shape (3, 16)."),
+    ("tokens of MX", lambda: npu_grouped_matmul([E4M3], [E4M3.T], scale=[np.ones((1, 3, 2), np.uint8)], per_token_scale=[np.ones((3, 2, 2), np.uint8)], output_dtype="float16"), ParamError, 161002, "per_token_scale[0] has shape (3, 2, 2), expected (3, 1, 2): a byte for each 32 along k, in pairs, of x[0] of shape (3, 16)."),
+    ("groups of k", but(weight=np.ones((2, 16, 1), np.int32), bias=None, scale=np.ones((2, 3, 8), np.float32)), ParamError, 161002, "scale[0] has shape (2, 3, 8), expected a number of rows that divides 16, the k of x[0] of shape (3, 16)."),
     ("group_list length", lambda: call(group_list=LIST[:1]), ParamError, 161002, "group_list has shape (1,), expected (2,): an entry for each weight."),
     ("group_list pairs", lambda: call(group_list_type=2), ParamError, 161002, "group_list has shape (2,), expected (n, 2) with n from 1 to 2: an index and a count each."),
     ("group_list beyond", lambda: call(group_list=[2, 4]), ParamError, 161002, "group_list[1] is 4, expected at most 3, the number of rows of x[0]."),

@@ -42,7 +42,7 @@ COLUMNS = "expected 1. It holds one element, or one per column."
 ROWS = "It holds one element per row."
 GROUPS = "expected 2. It holds a row for each group."
 BIAS = "It holds one element per column."
-X2 = "expected (8,) or (1,): an element for each column of the product, or one for all."
+X2 = "expected (8,) or (1,): an element for each column of the product with x2 of shape (16, 8), or one for all."
 TAKES = {
     "x1": Takes("int8, int32, float8_e5m2, float8_e4m3fn or uint8.", "expected 2 to 8. Merge axes with x1.reshape.", "np.int8"),
     "x2": Takes("int32 or that of x1, int8.", "expected 2 to 8. Merge axes with x2.reshape.", "np.int8"),
@@ -53,8 +53,9 @@ TAKES = {
 PERTOKEN = {
     "pertoken_scale": Takes("float32.", f"expected 1 or 2. {ROWS}", "np.float32", optional=True)
 }
-OF_INTEGERS = "available: int8, float16, bfloat16, int32."
-OF_GROUPS, OF_FLOATS = "available: float16, bfloat16.", "available: float16, bfloat16, float32."
+OF_INTEGERS = "available: int8, float16, bfloat16, int32 for x1 of int8 and scale of float32."
+OF_GROUPS = "available: float16, bfloat16 for x1 of int32 and scale of float32 in groups along k."
+OF_FLOATS = "available: float16, bfloat16, float32 for x1 of float8_e4m3fn and scale of "
 IN_GROUPS = "where scale lies in groups along k."
 NEEDED = "expected an array: scale lies in groups along k."
 
@@ -117,19 +118,19 @@ ERRORS = [
     row("a float bias of int32", lambda: call(bias=S, output_dtype=3), ParamError, "bias is given, expected None or int32 for results of int32."),
     *[row(f"bias of {name}", partial(made, bias=S), ParamError, f"bias is given, expected None {IN_GROUPS}") for name, made in (("groups", groups), ("int8 by int4", shifted))],
     row("y_scale", lambda: call(y_scale=S), ParamError, "y_scale is given, expected None: it is not available."),
-    row("x2 rows", lambda: call(x2=B[:15]), ParamError, "x2 has shape (15, 8), expected an axis -2 of 16: x1 has 16 columns."),
-    row("x2 rows of int4", lambda: int4(x2=B4[:3]), ParamError, "x2 has shape (3, 1), expected an axis -2 of 16 or, packed, 2: x1 has 16 columns."),
+    row("x2 rows", lambda: call(x2=B[:15]), ParamError, "x2 has shape (15, 8), expected an axis -2 of 16: x1 of shape (2, 16) has 16 columns."),
+    row("x2 rows of int4", lambda: int4(x2=B4[:3]), ParamError, "x2 has shape (3, 1), expected an axis -2 of 16 or, packed, 2: x1 of shape (2, 2) has 16 columns."),
     row("x2 axes", lambda: call(x1=np.ones((2, 2, 16), np.int8), x2=np.ones((3, 16, 8), np.int8)), ParamError, "x2 has shape (3, 16, 8), expected axes before the last two that go with those of x1, (2, 2, 16): of their lengths, or of length 1."),
     row("huge", lambda: call(x1=np.zeros((2**27, 0), np.int8), x2=np.zeros((0, 2**27), np.int8), scale=S[:1]), ParamError, f"x2 has shape (0, {2**27}), expected a product of at most {2**52} elements with x1 of ({2**27}, 0)."),
     *[row(f"{name} of 2", partial(whole, **{name: P}), ParamError, f"{name} has shape (2,), {X2}") for name in ("scale", "offset")],
-    *[row(f"{name} of groups", partial(groups, **{name: v[:1]}), ParamError, f"{name} has shape (1, 8), expected (2, 8): a row for each group along k.") for name, v in (("scale", G), ("offset", H))],
-    row("offset of one", lambda: shifted(offset=D[:1]), ParamError, "offset has shape (1,), expected (8,): an element for each column of the product."),
-    row("pertoken_scale of columns", lambda: floats(pertoken_scale=S), ParamError, "pertoken_scale has shape (8,), expected (2,): an element for each row of x1."),
-    row("pertoken_scale across", lambda: floats(pertoken_scale=P[None]), ParamError, "pertoken_scale has shape (1, 2), expected (2, 1): an element for each row of x1."),
-    row("scale of MX", lambda: mx(scale=E8), ParamError, "scale has shape (2, 1, 2), expected (1, 2, 2): a byte for each 32 along k, in pairs."),
-    row("pertoken_scale of MX", lambda: mx(pertoken_scale=E8[:1]), ParamError, "pertoken_scale has shape (1, 1, 2), expected (2, 1, 2): a byte for each 32 along k, in pairs."),
-    row("bias of rows", lambda: call(bias=P), ParamError, "bias has shape (2,), expected (8,): an element for each column of the product."),
-    row("bias of batches", lambda: call(x1=A[None], bias=np.ones((2, 1, 8), np.int32)), ParamError, "bias has shape (2, 1, 8), expected (8,) or (1, 1, 8): an element for each column of the product."),
+    *[row(f"{name} of groups", partial(groups, **{name: v[:1]}), ParamError, f"{name} has shape (1, 8), expected (2, 8): a row for each group along k of x2 of shape (16, 1).") for name, v in (("scale", G), ("offset", H))],
+    row("offset of one", lambda: shifted(offset=D[:1]), ParamError, "offset has shape (1,), expected (8,): an element for each column of the product with x2 of shape (16, 1)."),
+    row("pertoken_scale of columns", lambda: floats(pertoken_scale=S), ParamError, "pertoken_scale has shape (8,), expected (2,): an element for each row of x1 of shape (2, 16)."),
+    row("pertoken_scale across", lambda: floats(pertoken_scale=P[None]), ParamError, "pertoken_scale has shape (1, 2), expected (2, 1): an element for each row of x1 of shape (2, 16)."),
+    row("scale of MX", lambda: mx(scale=E8), ParamError, "scale has shape (2, 1, 2), expected (1, 2, 2): a byte for each 32 along k, in pairs, of x2 of shape (16, 2)."),
+    row("pertoken_scale of MX", lambda: mx(pertoken_scale=E8[:1]), ParamError, "pertoken_scale has shape (1, 1, 2), expected (2, 1, 2): a byte for each 32 along k, in pairs, of x1 of shape (2, 16)."),
+    row("bias of rows", lambda: call(bias=P), ParamError, "bias has shape (2,), expected (8,): an element for each column of the product with x2 of shape (16, 8)."),
+    row("bias of batches", lambda: call(x1=A[None], bias=np.ones((2, 1, 8), np.int32)), ParamError, "bias has shape (2, 1, 8), expected (8,) or (1, 1, 8): an element for each column of the product with x2 of shape (16, 8)."),
     row("out of another dtype", lambda: call(output_dtype="float16", out=Y), DTypeError, "out has dtype int8, expected float16."),
 ]  # fmt: skip
 

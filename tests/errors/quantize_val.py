@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from errors.arrays import nine
-from errors.common import INT, NUMBER, PROFILES, Takes, of_function, of_kinds
+from errors.common import INT, NUMBER, Takes, of_function, of_kinds
 from npu_quant import (
     DTypeError,
     ParamError,
@@ -97,7 +97,7 @@ ERRORS = [
     ("number huge", lambda: val(value=10**400), ParamError, 161002, V + "value is too large for a float."),
     ("number zero_point", lambda: val(value=1.0, zero_point=128), ParamError, 161002, V + "zero_point is 128, expected -128 to 127 (qint8)."),
     ("number scalar_type", lambda: val(value=1.0, scalar_type="float16"), ParamError, 161002, V + "scalar_type is float16" + AVAILABLE),
-    ("number numerics", lambda: val(value=1.0, numerics="x"), ParamError, 161002, V + f"numerics is 'x', available: {PROFILES}."),
+    ("number numerics", lambda: val(value=1.0, numerics="x"), ParamError, 161002, V + "numerics is 'x', available: reference."),
     ("back None", lambda: deq(value=None), DTypeError, 161001, D + "value is None, expected a numpy.ndarray."),
     ("back list", lambda: deq(value=[1]), DTypeError, 161002, D + "value is a list, expected a numpy.ndarray. Convert it, e.g. with np.asarray(value, dtype=np.int8)."),
     ("back dtype", lambda: deq(value=X), DTypeError, 161002, D + "value has dtype float32, expected int8, uint8 or int32."),

@@ -57,4 +57,11 @@ void weight_quant_batch_matmul_v2(Call& c);
 void weight_quant_batch_matmul_v3(Call& c);
 void grouped_matmul_swiglu_quant(Call& c);
 
+// routing.cpp
+void moe_token_permute(Call& c);
+void moe_token_unpermute(Call& c);
+void moe_finalize_routing(Call& c);
+void moe_finalize_routing_v2(Call& c);
+void moe_init_routing_v3(Call& c);
+
 }  // namespace npu_quant::fuzzing

@@ -343,6 +343,11 @@ constexpr void (*kOperators[])(Call&) = {
     weight_quant_batch_matmul_v2,
     weight_quant_batch_matmul_v3,
     grouped_matmul_swiglu_quant,
+    moe_token_permute,
+    moe_token_unpermute,
+    moe_finalize_routing,
+    moe_finalize_routing_v2,
+    moe_init_routing_v3,
 };
 
 }  // namespace

@@ -87,7 +87,7 @@ BINDING = [
     Fault(
         "binding: numerics is ignored",
         f"{BIND}/bind.cpp",
-        "op.numerics = to_numerics(op.name, arguments[out + 1]);",
+        "op.numerics = to_numerics(op.name, arguments[out + 1], op.has_profiles());",
         "",
         "numerics",
     ),

@@ -21,20 +21,22 @@ NPU_QUANT_INLINE int64_t padded_columns(const ProductKernel::Args& args) {
   return rounded_up(args.columns, 64);
 }
 
-// A thread's memory, handed out from its beginning.
+// A thread's memory, handed out from its beginning; null where it is only counted.
 class Workspace {
  public:
-  explicit Workspace(char* next) : next_(next) {}
+  explicit Workspace(char* begin) : begin_(begin) {}
 
   template <class T>
   T* take(int64_t n) {
-    auto* const taken = reinterpret_cast<T*>(next_);
-    next_ += rounded_up(n * static_cast<int64_t>(sizeof(T)), 64);
-    return taken;
+    char* const taken = begin_ == nullptr ? nullptr : begin_ + bytes_;
+    bytes_ += rounded_up(n * static_cast<int64_t>(sizeof(T)), 64);
+    return reinterpret_cast<T*>(taken);
   }
+  int64_t bytes() const { return bytes_; }  // that were handed out
 
  private:
-  char* next_;
+  char* const begin_;
+  int64_t bytes_ = 0;
 };
 
 // Some k that are packed together: whole sections, the last of all maybe shorter, or a part of one.

@@ -31,10 +31,12 @@ class Operands {
         scales_(memory.take<char>(kMostSections * columns_ * int64_t{sizeof(double)})),
         powers_(memory.take<double>(kMostSections * args.rows)),
         sums_(memory.take<int32_t>(kMostSections * args.rows)),
-        starts_(memory.take<Sum>(kMostSections * (args.rows + 1))) {
-    Element* const ones = x_ + args.rows * kPitch;
+        starts_(memory.take<Sum>(kMostSections * (args.rows + 1))) {}
+
+  void begin() {
+    Element* const ones = x_ + args_.rows * kPitch;
     for (int64_t k = 0; k < kPitch; ++k) ones[k] = 1;
-    for (int64_t i = 0; i < kMostSections * (args.rows + 1); ++i) starts_[i] = 0;
+    for (int64_t i = 0; i < kMostSections * (args_.rows + 1); ++i) starts_[i] = 0;
   }
 
   void pack(const Block& block) {

@@ -32,10 +32,12 @@ class Totals {
         pitch_(padded_columns(args)),
         totals_(memory.take<float>(args.rows * pitch_)),
         sums_(is_in_parts() ? memory.take<Sum>(args.rows * pitch_) : nullptr),
-        levels_(args.level > 0 ? memory.take<float>(args.rows * pitch_) : nullptr) {
+        levels_(args.level > 0 ? memory.take<float>(args.rows * pitch_) : nullptr) {}
+
+  void begin() {
     for (float* of : {totals_, levels_})
       if (of != nullptr)
-        std::memset(of, 0, static_cast<size_t>(args.rows * pitch_) * sizeof(float));
+        std::memset(of, 0, static_cast<size_t>(args_.rows * pitch_) * sizeof(float));
   }
 
   // Adds the products of what is packed.
@@ -61,8 +63,9 @@ class Totals {
   }
 
   void add_tile(const Block& block, int64_t section, int64_t row, int64_t rows, int64_t column) {
+    const int64_t columns = columns_of_tile(args_.columns - column);
     const auto multiply_into = [&](bool adds, Sum* to, int64_t pitch) {
-      multiply<Products>(rows, operands_.x(row, block, section), operands_.x_pitch(),
+      multiply<Products>(rows, columns, operands_.x(row, block, section), operands_.x_pitch(),
                          operands_.weight(column, block, section), block.depth_of(section),
                          operands_.start(row, section), adds, to, pitch);
     };
@@ -75,16 +78,16 @@ class Totals {
     multiply_into(in_parts && !block.begins_section, sums, pitch);
     if (!block.ends_section) return;
     for (int64_t r = 0; r < rows; ++r) {
-      add_section(section, row + r, column, sums + r * pitch, totals_ + at + r * pitch_);
+      add_section(section, row + r, column, columns, sums + r * pitch, totals_ + at + r * pitch_);
       if (levels_ != nullptr && block.ends_level(section, args_.level))
         add_level(block.level(section, args_.level), row + r, column);
     }
   }
 
   // What the sums of a section, of one row and panel, add to its totals.
-  NPU_QUANT_INLINE void add_section(int64_t section, int64_t row, int64_t column, const Sum* sums,
-                                    float* totals) {
-    for (int64_t i = 0; i < kPanel; i += kLanes) {
+  NPU_QUANT_INLINE void add_section(int64_t section, int64_t row, int64_t column, int64_t columns,
+                                    const Sum* sums, float* totals) {
+    for (int64_t i = 0; i < columns; i += kLanes) {
       F32 total = load<F32>(totals + i);
       if (args_.sums == SumForm::blocks)
         total += by_powers(number(sums + i), operands_.row_power(row, section),
@@ -122,9 +125,10 @@ class Totals {
   // Of sums of x - 8: what is to be taken off 8 times. They are those of a row of ones.
   void sum_weights(const Block& block, int64_t column) {
     for (int64_t section = 0; section < block.sections; ++section)
-      multiply<Products>(1, operands_.ones(), 0, operands_.weight(column, block, section),
-                         block.depth_of(section), operands_.start_of_ones(section),
-                         !block.begins_section, weight_sums_[section] + column, kPanel);
+      multiply<Products>(1, columns_of_tile(args_.columns - column), operands_.ones(), 0,
+                         operands_.weight(column, block, section), block.depth_of(section),
+                         operands_.start_of_ones(section), !block.begins_section,
+                         weight_sums_[section] + column, kPanel);
   }
 
   void add_level(int64_t level, int64_t row, int64_t column) {
@@ -152,6 +156,8 @@ void run_product(const ProductKernel::Args& args) {
   Workspace memory(args.workspace);
   Operands<Products> operands(args, memory);
   Totals<Products> totals(args, operands, memory);
+  operands.begin();
+  totals.begin();
   for (Block block(args, Products::kMostDepth, Products::kDepth); block.n > 0; block.move_on()) {
     operands.pack(block);
     totals.add(block);
@@ -165,15 +171,34 @@ void run_product(const ProductKernel::Args& args) {
   }
 }
 
+template <class Products>
+int64_t count_bytes(const ProductKernel::Args& args) {
+  Workspace memory(nullptr);
+  const Operands<Products> operands(args, memory);
+  const Totals<Products> totals(args, operands, memory);
+  return memory.bytes();
+}
+
+// Calls use(Products{}) with what multiplies.
+template <class Use>
+NPU_QUANT_INLINE void visit_products(const ProductKernel::Args& args, Use use) {
+  if (is_of_integers(args)) return use(IntegerProducts{});
+  if (args.sums == SumForm::blocks) return use(BlockProducts{});
+  if (args.x.format == Format::float16) return use(FloatProducts<true>{});
+  use(FloatProducts<false>{});
+}
+
 }  // namespace
 
 template <>
 void ProductKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  if (is_of_integers(args)) return run_product<IntegerProducts>(args);
-  if (args.sums == SumForm::blocks) return run_product<BlockProducts>(args);
-  if (args.x.format == Format::float16) return run_product<FloatProducts<true>>(args);
-  run_product<FloatProducts<false>>(args);
+  visit_products(args, [&](auto products) { run_product<decltype(products)>(args); });
+}
+template <>
+void ProductMemory::run<kTarget>(const Args& args) {
+  visit_products(args.of,
+                 [&](auto products) { args.bytes = count_bytes<decltype(products)>(args.of); });
 }
 
 }  // namespace npu_quant

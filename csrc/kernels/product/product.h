@@ -72,7 +72,17 @@ struct ProductKernel {
   static void run(const Args& args);
 };
 
-// What one that computes so much needs: 1 MB at most; 0.4 MB more where groups are longer than 256
+// How much memory a call needs.
+struct ProductMemory {
+  struct Args {
+    const ProductKernel::Args& of;
+    int64_t& bytes;
+  };
+  template <Target target>
+  static void run(const Args& args);
+};
+
+// The same on the active target: 1 MB at most; 0.4 MB more where groups are longer than 256
 // k, and as much where scales have two levels.
 [[gnu::visibility("hidden")]] int64_t workspace_bytes(const ProductKernel::Args& args);
 

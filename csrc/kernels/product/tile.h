@@ -47,32 +47,33 @@ struct FloatProducts {
   }
 };
 
-// Sums of some k, which go on from those at `to`, if it adds, and begin at start[row] more.
-template <class Products, int rows>
+// Sums of some k, which go on from those at `to`, if it adds, and begin at start[row] more: of the
+// columns that are in the first vectors of a panel.
+template <class Products, int rows, int vectors>
 __attribute__((noinline)) void multiply_rows(const typename Products::Element* a, int64_t pitch,
                                              const typename Products::Element* b, int64_t depth,
                                              const typename Products::Sum* start, bool adds,
                                              typename Products::Sum* to, int64_t to_pitch) {
   using Lanes = Vec<typename Products::Sum>;
   constexpr int kDepth = Products::kDepth;
-  Lanes c[rows][kVectors];
+  Lanes c[rows][vectors];
 #pragma GCC unroll 8
   for (int r = 0; r < rows; ++r)
-    for (int v = 0; v < kVectors; ++v) {
+    for (int v = 0; v < vectors; ++v) {
       c[r][v] = Lanes{} + start[r];
       if (adds) c[r][v] += load<Lanes>(to + r * to_pitch + v * kLanes);
     }
   for (int64_t k = 0; k < depth; k += kDepth, b += kPanel * kDepth) {
-    Lanes line[kVectors];
-    for (int v = 0; v < kVectors; ++v) line[v] = load<Lanes>(b + v * kLanes * kDepth);
+    Lanes line[vectors];
+    for (int v = 0; v < vectors; ++v) line[v] = load<Lanes>(b + v * kLanes * kDepth);
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r)
-      for (int v = 0; v < kVectors; ++v)
+      for (int v = 0; v < vectors; ++v)
         c[r][v] = Products::add(c[r][v], a + r * pitch + k, line[v]);
   }
 #pragma GCC unroll 8
   for (int r = 0; r < rows; ++r)
-    for (int v = 0; v < kVectors; ++v) store(to + r * to_pitch + v * kLanes, c[r][v]);
+    for (int v = 0; v < vectors; ++v) store(to + r * to_pitch + v * kLanes, c[r][v]);
 }
 
 // Small floats: blocks of 32 k in float64, where products are exact, rounded to float32.
@@ -93,30 +94,46 @@ struct BlockProducts {
   }
 };
 
-__attribute__((noinline)) inline void multiply_block(const double* a, const double* b, float* to) {
-  for (int64_t i = 0; i < kPanel; i += kLanes) {
+__attribute__((noinline)) inline void multiply_block(const double* a, const double* b,
+                                                     int64_t columns, float* to) {
+  for (int64_t i = 0; i < columns; i += kLanes) {
     const F64 low = BlockProducts::tree<0, 1>(a, b + i);
     const F64 high = BlockProducts::tree<0, 1>(a, b + i + kLanes / 2);
     store(to + i, narrow_float64(low, high));
   }
 }
 
-// What multiplies: `rows` is 6, 4, 2 or 1.
+// What is computed of a panel of which so many columns are left: one vector, or all.
+NPU_QUANT_INLINE int64_t columns_of_tile(int64_t left) { return left > kLanes ? kPanel : kLanes; }
+
+// What multiplies: `rows` is 6, 4, 2 or 1, `columns` what columns_of_tile() says.
+template <class Products, int vectors>
+NPU_QUANT_INLINE void multiply_tile(int64_t rows, const typename Products::Element* a,
+                                    int64_t pitch, const typename Products::Element* b,
+                                    int64_t depth, const typename Products::Sum* start, bool adds,
+                                    typename Products::Sum* to, int64_t to_pitch) {
+  const auto run = [&](auto multiplies) {
+    multiplies(a, pitch, b, depth, start, adds, to, to_pitch);
+  };
+  if (rows == 6) return run(multiply_rows<Products, 6, vectors>);
+  if (rows == 4) return run(multiply_rows<Products, 4, vectors>);
+  if (rows == 2) return run(multiply_rows<Products, 2, vectors>);
+  run(multiply_rows<Products, 1, vectors>);
+}
 template <class Products>
-NPU_QUANT_INLINE void multiply(int64_t rows, const typename Products::Element* a, int64_t pitch,
-                               const typename Products::Element* b, int64_t depth,
+NPU_QUANT_INLINE void multiply(int64_t rows, int64_t columns, const typename Products::Element* a,
+                               int64_t pitch, const typename Products::Element* b, int64_t depth,
                                const typename Products::Sum* start, bool adds,
                                typename Products::Sum* to, int64_t to_pitch) {
-  if (rows == 6) return multiply_rows<Products, 6>(a, pitch, b, depth, start, adds, to, to_pitch);
-  if (rows == 4) return multiply_rows<Products, 4>(a, pitch, b, depth, start, adds, to, to_pitch);
-  if (rows == 2) return multiply_rows<Products, 2>(a, pitch, b, depth, start, adds, to, to_pitch);
-  multiply_rows<Products, 1>(a, pitch, b, depth, start, adds, to, to_pitch);
+  if (columns == kPanel)
+    return multiply_tile<Products, kVectors>(rows, a, pitch, b, depth, start, adds, to, to_pitch);
+  multiply_tile<Products, 1>(rows, a, pitch, b, depth, start, adds, to, to_pitch);
 }
 template <>
-NPU_QUANT_INLINE void multiply<BlockProducts>(int64_t rows, const double* a, int64_t pitch,
-                                              const double* b, int64_t, const float*, bool,
-                                              float* to, int64_t to_pitch) {
-  for (int64_t r = 0; r < rows; ++r) multiply_block(a + r * pitch, b, to + r * to_pitch);
+NPU_QUANT_INLINE void multiply<BlockProducts>(int64_t rows, int64_t columns, const double* a,
+                                              int64_t pitch, const double* b, int64_t, const float*,
+                                              bool, float* to, int64_t to_pitch) {
+  for (int64_t r = 0; r < rows; ++r) multiply_block(a + r * pitch, b, columns, to + r * to_pitch);
 }
 
 // How many of the rows that are left a tile has.

@@ -72,9 +72,11 @@ Status not_an_array(const char* op, const Part& argument, const std::string& typ
 
 Status out_of_memory(const char* op) { return fault(op, Fault::memory, {}, "out of memory"); }
 
-Status check_numerics(const char* op, std::string_view name, Numerics& numerics) {
+Status check_numerics(const char* op, std::string_view name, bool has_profiles,
+                      Numerics& numerics) {
   std::string available;
   if (find_numerics(name, numerics, available)) return {};
+  if (!has_profiles) available = name_of(Profile::reference);
   return fault(op, Fault::unavailable, {Argument("numerics")}, {"is ", quoted(name)},
                {"available: ", available});
 }
@@ -165,8 +167,14 @@ std::string format_remedy(const DTypeRequest& request, std::span<const Format> a
 Status check_format_in(const char* op, const char* argument, const DTypeRequest& request,
                        std::span<const Format> available) {
   if (request.is_default || is_among(request.format, available)) return {};
+  return wrong_format(op, argument, request, available);
+}
+
+Status wrong_format(const char* op, const char* argument, const DTypeRequest& request,
+                    std::span<const Format> available, const Text& where) {
   Text allowed = "available: ";
   allowed += listed(available, ", ");
+  allowed += where;
   return fault(op, Fault::unavailable, {Argument(argument)}, {"is ", request.came()}, allowed,
                format_remedy(request, available));
 }

@@ -28,7 +28,10 @@ struct DTypeRequest {
   DType array = DType::other;     // of an aclTensor that is to hold it
   std::vector<Format> near = {};  // whose names are like the text, the likest first
 
-  Part came() const { return format == Format::other ? Part(text) : Part(format); }
+  Part came() const {
+    if (is_default) return Nothing();
+    return format == Format::other ? Part(text) : Part(format);
+  }
 };
 
 // Mind that a status is made where there is a fault only: it allocates. Cold: what leads there is
@@ -108,6 +111,9 @@ inline constexpr Format kMxFormats[] = {Format::float8_e5m2, Format::float8_e4m3
 // One of several, or what is the default.
 Status check_format_in(const char* op, const char* argument, const DTypeRequest& request,
                        std::span<const Format> available);
+// Where it is none of them; `where` is that these alone are available.
+[[gnu::cold]] Status wrong_format(const char* op, const char* argument, const DTypeRequest& request,
+                                  std::span<const Format> available, const Text& where = {});
 Status check_dst_type(const char* op, const DTypeRequest& dst_type,
                       std::span<const Format> available);
 // int8 where that is the default, or where it is none of kCodeFormats, which check_dst_type says.
@@ -120,8 +126,8 @@ Status check_bound(const char* op, const char* argument, double bound);
 // What amax becomes in hifloat8, if it is not 0.
 Status check_dst_type_max(const char* op, double dst_type_max, Format codes);
 
-// The profile of that name.
-Status check_numerics(const char* op, std::string_view name, Numerics& numerics);
+// The profile of that name, which an operator may have: `reference` all have.
+Status check_numerics(const char* op, std::string_view name, bool has_profiles, Numerics& numerics);
 Status check_num_threads(int64_t n);
 
 }  // namespace npu_quant

@@ -32,6 +32,7 @@ struct Op {
 
   const char* const name;  // what messages begin with
   Numerics numerics;
+  virtual bool has_profiles() const { return false; }  // beside `reference`
 
   virtual Inputs inputs() = 0;
   virtual Attributes attributes() { return {}; }  // in the order of torch_npu's signature

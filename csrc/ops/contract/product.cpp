@@ -7,7 +7,7 @@
 namespace npu_quant {
 
 Status find_code_matrix(const char* op, const char* argument, const TensorView& view, Format codes,
-                        int64_t k, const char* x_name, CodeMatrix& found) {
+                        int64_t k, const NamedView& x, CodeMatrix& found) {
   const int64_t together = codes_per_element(codes, view.dtype);
   const int64_t rows = view.shape.dims[view.rank - 2], columns = view.shape.dims[view.rank - 1];
   found = {.codes = codes, .k = k, .n = columns};
@@ -16,7 +16,9 @@ Status find_code_matrix(const char* op, const char* argument, const TensorView& 
   if (together > 1 && rows * together == k) return {};
   Text allowed{"expected an axis -2 of ", k};
   if (together > 1 && k % together == 0) allowed += {" or, packed, ", k / together};
-  allowed += {": ", Argument(x_name), " has ", k, " columns"};
+  allowed += {": "};
+  allowed += with_shape(x);
+  allowed += {" has ", k, " columns"};
   return wrong_shape(op, argument, view, allowed);
 }
 
@@ -45,54 +47,62 @@ Status check_batches(const char* op, const char* a_name, const TensorView& a, co
 }
 
 Status check_block_scales(const char* op, const char* argument, const TensorView& view,
-                          Shape matrix, int axis) {
+                          Shape matrix, int axis, const NamedView& of) {
   if (matrix.rank == kMaxRank)
     return fault(op, Fault::rank, {Argument(argument)}, {"has ", dimensions(view.rank)},
                  {"expected those of a matrix of at most ", dimensions(kMaxRank - 1)});
   matrix.dims[axis] = ceil_div(matrix.dims[axis], 2 * kProductBlock);
   matrix.dims[matrix.rank++] = 2;
   if (view.rank == matrix.rank && view.shape == matrix) return {};
-  return wrong_shape(
-      op, argument, view,
-      {"expected ", matrix, ": a byte for each ", kProductBlock, " along k, in pairs"});
+  Text allowed{"expected ", matrix, ": a byte for each ", kProductBlock, " along k, in pairs, of "};
+  return wrong_shape(op, argument, view, allowed += with_shape(of));
 }
 
-Status check_along_columns(const char* op, const char* argument, const TensorView& view, int64_t n,
-                           bool or_one) {
+Status check_along_columns(const char* op, const char* argument, const TensorView& view,
+                           const NamedView& weight, int64_t n, bool or_one) {
   if (!view.present) return {};
   const bool is_vector = view.rank == 1;
   if (is_vector && (view.shape.dims[0] == n || (or_one && view.shape.dims[0] == 1))) return {};
   Text allowed{"expected (", n, ",)"};
   if (or_one && n != 1) allowed += {" or (1,)"};
-  allowed += {": an element for each column of the product"};
+  allowed += {": an element for each column of the product with "};
+  allowed += with_shape(weight);
   if (or_one) allowed += {", or one for all"};
   return wrong_shape(op, argument, view, allowed);
 }
 
+Status check_along_rows(const char* op, const char* argument, const TensorView& view,
+                        const NamedView& x, const Shape& rows) {
+  if (!view.present || (view.rank == rows.rank && view.shape == rows)) return {};
+  Text allowed{"expected ", rows, ": an element for each row of "};
+  return wrong_shape(op, argument, view, allowed += with_shape(x));
+}
+
 Status check_row_of_columns(const char* op, const char* argument, const TensorView& view,
-                            int64_t n) {
+                            const NamedView& weight, int64_t n) {
   if (!view.present) return {};
   const int64_t length = view.shape.size();
   const bool is_row = view.rank == 1 || (view.rank == 2 && view.shape.dims[0] == 1);
   if (is_row && (length == 1 || length == n)) return {};
   Text allowed{"expected (", n, ",)"};
   if (n != 1) allowed += {" or (1,)"};
-  return wrong_shape(op, argument, view,
-                     allowed += {", or with an axis of 1 in front: an element for each column of ",
-                                 "the product, or one for all"});
+  allowed += {", or with an axis of 1 in front: an element for each column of the product with "};
+  allowed += with_shape(weight);
+  return wrong_shape(op, argument, view, allowed += {", or one for all"});
 }
 
-Status check_product_size(const char* op, const char* x_name, const TensorView& x, int64_t n) {
-  TensorView product = x;
-  product.shape.dims[x.rank - 1] = n;
-  if (check_size(op, x_name, product).ok()) return {};
-  return wrong_shape(op, x_name, x,
-                     {"expected a product of at most ", int64_t{1} << 52,
-                      " elements: so many rows by ", n, " columns are more"});
+Status check_product_size(const char* op, const NamedView& x, const NamedView& weight, int64_t n) {
+  constexpr int64_t kMost = int64_t{1} << 52;
+  Shape product = x.view.shape;
+  product.dims[product.rank - 1] = n;
+  if (product.has_at_most(kMost)) return {};
+  Text allowed{"expected a product of at most ", kMost, " elements with "};
+  return wrong_shape(op, x.name, x.view, allowed += with_shape(weight));
 }
 
-Status check_expert_scales(const char* op, const TensorView& weight_scale, int64_t experts,
+Status check_expert_scales(const char* op, const TensorView& weight_scale, const TensorView& weight,
                            const CodeMatrix& matrix, bool or_groups) {
+  const int64_t experts = weight.shape.dims[0];
   const Shape& shape = weight_scale.shape;
   const bool has_groups = weight_scale.rank == 3;
   const bool is_cut = !has_groups || (shape.dims[1] > 0 && matrix.k % shape.dims[1] == 0);
@@ -106,7 +116,9 @@ Status check_expert_scales(const char* op, const TensorView& weight_scale, int64
                 matrix.n,
                 "), of G groups that ",
                 matrix.k,
-                " rows can be cut into"};
+                " rows can be cut into,"};
+  allowed += {" for "};
+  allowed += with_shape({"weight", weight});
   return wrong_shape(op, "weight_scale", weight_scale, allowed);
 }
 

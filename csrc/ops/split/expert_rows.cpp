@@ -95,14 +95,15 @@ class ExpertRows {
     return {};
   }
 
-  Status multiply(int64_t first, const TensorView& sums) const {
-    return run_product_list(call_.op.name, [&](ProductList& list) {
+  Status multiply(int64_t first, const TensorView& sums) {
+    const auto fill = [&](ProductList& list) {
       for_each_expert(first, sums.shape.dims[0], [&](int64_t expert, int64_t row, int64_t count) {
         const TensorView x = some_rows(call_.x, row, count);
         list.add(product(expert, row, x), x, some_rows(sums, row - first, count));
         return Status{};
       });
-    });
+    };
+    return run_product_list(call_.op.name, fill, workspaces_);
   }
 
   // Of rows from one on, which is what x begins with.
@@ -206,6 +207,7 @@ class ExpertRows {
   const int64_t at_a_time_;
   const Rows sums_, unit_;
   Parameter weight_scale_, x_scale_, bias_;
+  Workspaces workspaces_;
 };
 
 }  // namespace

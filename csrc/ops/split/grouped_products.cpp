@@ -51,6 +51,25 @@ Status take_product_groups(const char* op, TensorView list, int64_t type, const 
   return {};
 }
 
+Status check_product_groups(const char* op, const TensorView& list, int64_t type,
+                            const char* x_name, const std::vector<int64_t>& ends) {
+  std::vector<ProductGroup> groups;
+  NPU_QUANT_RETURN_IF_ERROR(take_product_groups(op, list, type, x_name, ends.back(),
+                                                static_cast<int64_t>(ends.size()) - 1, groups));
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const auto [begin, end, weight] = groups[i];
+    const auto own = static_cast<size_t>(weight);
+    if (begin == ends[own] && end == ends[own + 1]) continue;
+    return fault(op, Fault::attribute, {Argument("group_list"), "[", i, "]"},
+                 {"is of rows ", begin, " to ", end},
+                 {"expected ", ends[own], " to ", ends[own + 1], ": those of ", Argument(x_name),
+                  "[", weight, "]"});
+  }
+  if (groups.back().end == ends.back()) return {};
+  return fault(op, Fault::attribute, {Argument("group_list")}, {"has ", groups.back().end, " rows"},
+               {"expected ", ends.back(), ", which the arrays in ", Argument(x_name), " have"});
+}
+
 TensorView between(TensorView view, int axis, int64_t begin, int64_t end) {
   view.data += begin * view.strides[axis];
   view.shape.dims[axis] = end - begin;

@@ -19,6 +19,11 @@ struct ProductGroup {
 Status take_product_groups(const char* op, TensorView list, int64_t type, const char* x_name,
                            int64_t rows, int64_t weights, std::vector<ProductGroup>& groups);
 
+// That groups are the rows of one array after the other, each for a weight: `ends` begins with 0,
+// and has the row behind each array.
+Status check_product_groups(const char* op, const TensorView& list, int64_t type,
+                            const char* x_name, const std::vector<int64_t>& ends);
+
 // A call: the caller's arrays, absent where they are not given. Parameters have values for each
 // weight of a stack.
 struct GroupedCall {

@@ -1,9 +1,7 @@
 #include "ops/split/product.h"
 
 #include <algorithm>
-#include <atomic>
 #include <iterator>
-#include <memory>
 #include <new>
 #include <vector>
 
@@ -57,42 +55,6 @@ struct ProductParts {
   }
 };
 
-// A piece of memory for each thread, lent while it computes.
-class Workspaces {
- public:
-  Workspaces(int64_t count, int64_t bytes) : count_(count), bytes_(ceil_div(bytes, kLine) * kLine) {
-    taken_.reset(new (std::nothrow) std::atomic_flag[static_cast<size_t>(count)]());
-    memory_.reset(new (std::nothrow) char[static_cast<size_t>(count * bytes_ + kLine)]);
-  }
-  bool are_there() const { return taken_ != nullptr && memory_ != nullptr; }
-
-  class Lent {
-   public:
-    explicit Lent(const Workspaces& of) : of_(of) {
-      while (taken().test_and_set(std::memory_order_acquire)) which_ = (which_ + 1) % of.count_;
-    }
-    ~Lent() { taken().clear(std::memory_order_release); }
-    Lent(const Lent&) = delete;
-
-    char* data() const {
-      const auto begin = reinterpret_cast<uintptr_t>(of_.memory_.get());
-      return of_.memory_.get() + static_cast<int64_t>(-begin % kLine) + which_ * of_.bytes_;
-    }
-
-   private:
-    std::atomic_flag& taken() const { return of_.taken_[static_cast<size_t>(which_)]; }
-
-    const Workspaces& of_;
-    int64_t which_ = 0;
-  };
-
- private:
-  static constexpr int64_t kLine = 64;
-  const int64_t count_, bytes_;
-  std::unique_ptr<std::atomic_flag[]> taken_;
-  std::unique_ptr<char[]> memory_;
-};
-
 // How much is computed, in bytes that other operators take as long for.
 int64_t work_of(const Args& args) {
   constexpr double kProductsPerByte = 8, kMost = 0x1p60;
@@ -105,18 +67,21 @@ int64_t work_of(const Args& args) {
 }  // namespace
 
 int64_t workspace_bytes(const Args& args) {
-  constexpr int64_t kColumns = 64, kWords = sizeof(float), kPacked = 512, kRowsTogether = 64;
-  const int64_t rows = args.rows + 1, columns = ceil_div(args.columns, kColumns) * kColumns;
-  const int64_t totals = rows * columns * kWords;
-  const int64_t has_parts = args.sums == SumForm::groups, has_levels = args.level > 0;
-  const int64_t gathered = std::max(columns, kRowsTogether) * kPacked * 3 / 2;
-  constexpr int64_t kSections = 8;
-  const int64_t of_sections = kSections * (columns + 2 * rows) * int64_t{sizeof(double)};
-  return (1 + has_parts + has_levels) * totals + (rows + columns) * kPacked + gathered +
-         of_sections + 16 * 64;
+  int64_t bytes = 0;
+  run_on_active_target<ProductMemory>({args, bytes});
+  return bytes;
 }
 
-Status run_products(const char* op, const Products& products) {
+bool Workspaces::provide(int64_t count, int64_t bytes) {
+  if (count <= count_ && bytes <= bytes_) return true;
+  count_ = std::max(count, count_);
+  bytes_ = std::max(ceil_div(bytes, kLine) * kLine, bytes_);
+  taken_.reset(new (std::nothrow) std::atomic_flag[static_cast<size_t>(count_)]());
+  memory_.reset(new (std::nothrow) char[static_cast<size_t>(count_ * bytes_ + kLine)]);
+  return taken_ != nullptr && memory_ != nullptr;
+}
+
+Status run_products(const char* op, const Products& products, Workspaces& workspaces) {
   const int64_t count = products.count();
   std::vector<int64_t> ends;
   int64_t parts = 0, work = 0, bytes = 0;
@@ -133,8 +98,8 @@ Status run_products(const char* op, const Products& products) {
     if (cut.count() > 0) bytes = std::max(bytes, workspace_bytes(cut.part(whole, 0)));
   }
   if (parts == 0) return {};
-  const Workspaces workspaces(std::min<int64_t>(parts, get_num_threads()), bytes);
-  if (!workspaces.are_there()) return out_of_memory(op);
+  if (!workspaces.provide(std::min<int64_t>(parts, get_num_threads()), bytes))
+    return out_of_memory(op);
   parallel_for(parts, work, [&](int64_t begin, int64_t end) {
     const Workspaces::Lent workspace(workspaces);
     for (int64_t part = begin; part < end; ++part) {
@@ -147,6 +112,11 @@ Status run_products(const char* op, const Products& products) {
     }
   });
   return {};
+}
+
+Status run_products(const char* op, const Products& products) {
+  Workspaces workspaces;
+  return run_products(op, products, workspaces);
 }
 
 }  // namespace npu_quant

@@ -1,6 +1,9 @@
 // Products of matrices, cut into parts that threads share (docs/numerics.md 20).
 #pragma once
 
+#include <atomic>
+#include <memory>
+
 #include "kernels/product/product.h"
 #include "ops/contract/contract.h"
 
@@ -16,8 +19,42 @@ class Products {
   virtual ProductKernel::Args product(int64_t which) const = 0;
 };
 
+// A piece of memory for each thread, lent while it computes; for one call after the other.
+class Workspaces {
+ public:
+  // Has at least so many, of so many bytes at least; false where there is no memory.
+  bool provide(int64_t count, int64_t bytes);
+
+  class Lent {
+   public:
+    explicit Lent(const Workspaces& of) : of_(of) {
+      while (taken().test_and_set(std::memory_order_acquire)) which_ = (which_ + 1) % of.count_;
+    }
+    ~Lent() { taken().clear(std::memory_order_release); }
+    Lent(const Lent&) = delete;
+
+    char* data() const {
+      const auto begin = reinterpret_cast<uintptr_t>(of_.memory_.get());
+      return of_.memory_.get() + static_cast<int64_t>(-begin % kLine) + which_ * of_.bytes_;
+    }
+
+   private:
+    std::atomic_flag& taken() const { return of_.taken_[static_cast<size_t>(which_)]; }
+
+    const Workspaces& of_;
+    int64_t which_ = 0;
+  };
+
+ private:
+  static constexpr int64_t kLine = 64;
+  int64_t count_ = 0, bytes_ = 0;
+  std::unique_ptr<std::atomic_flag[]> taken_;
+  std::unique_ptr<char[]> memory_;
+};
+
 // Fails, for want of memory, before anything is written. A thread takes what workspace_bytes()
 // says, 1.4 MB at most.
 Status run_products(const char* op, const Products& products);
+Status run_products(const char* op, const Products& products, Workspaces& workspaces);
 
 }  // namespace npu_quant

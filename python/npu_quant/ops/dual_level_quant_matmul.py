@@ -121,7 +121,7 @@ def reference(
     output_dtype: DTypeName | None = 15,
 ) -> NDArray[Any]:
     """Compute :func:`npu_dual_level_quant_matmul` in plain NumPy: the formula, to the bit."""
-    a, b = (_products.decoded(x, "float4_e2m1") for x in (x1, x2))
+    a, b = (_products.matrix_of(x, "float4_e2m1").astype(np.float64) for x in (x1, x2))
     powers = _products.powers_of_two(x1_level1_scale, x2_level1_scale.swapaxes(0, 1))
     v = np.zeros((len(a), len(b)), np.float32)
     with np.errstate(all="ignore"):

@@ -79,7 +79,8 @@ def npu_grouped_matmul(
         antiquant_offset: the same, which is added to the codes; None for nothing.
         per_token_scale: for each x (M,), float32; of MX uint8 or float8_e8m0fnu
             (M, ceil(K / 64), 2).
-        group_list: int64, or a list of ints: which rows of x each weight has.
+        group_list: int64, or a list of ints: which rows of x each weight has. Beside an x for each
+            weight None, or with group_type 0 the numbers of rows that these have.
         activation_input: None.
         activation_quant_scale: None.
         activation_quant_offset: None.
@@ -153,7 +154,7 @@ def npu_grouped_matmul(
             raise ParamError(f"npu_grouped_matmul: {name} is given, expected None.")
     lists = [x, weight, bias, scale, antiquant_scale, antiquant_offset, per_token_scale]
     if split_item in (0, 1, None) and group_list is not None and group_type == 0:
-        lists[1:6] = _unstacked(lists[1:6])
+        lists[1:6] = _unstacked(lists[1:6]) if len(x) == 1 else lists[1:6]
     if isinstance(group_list, (list, tuple)):
         group_list = np.array(_numbers_in(group_list), np.int64)
     given = [*lists, group_list, split_item, group_type, group_list_type, act_type, output_dtype]
@@ -213,7 +214,7 @@ def reference(
         return None if per_token_scale is None else per_token_scale[i][rows]
 
     with np.errstate(all="ignore"):
-        if group_list is None:
+        if group_list is None or len(x) > 1:
             own = [
                 _one(rows, tokens(i, slice(None)), to, act, *of_weight(i))
                 for i, rows in enumerate(x)
@@ -222,17 +223,19 @@ def reference(
                 return own
             return [np.concatenate([y.reshape(-1, y.shape[-1]) for y in own])]
         groups = _groups(np.asarray(group_list), group_list_type or 0)
+        count = len(weight[0]) if weight[0].ndim == 3 else len(weight)
         if group_type == 2:
             w = weight[0]
             parts = [_products.chunked(x[0][:, k], w[k]).astype(to) for _, k in groups]
             return [np.stack(parts)]
+        all_groups = {i: slice(0, 0) for i in range(count)} | dict(groups)
         made = {
             i: (rows, _one(x[0][rows], tokens(0, rows), to, act, *of_weight(i)))
-            for i, rows in groups
+            for i, rows in all_groups.items()
         }
     if split_item in (0, 1, None):
-        return [made[i][1] for i in sorted(made)]
-    n = next(iter(made.values()))[1].shape[1]
+        return [made[i][1] for i in range(count)]
+    n = made[0][1].shape[1]
     y = np.zeros((len(x[0]), n), to)
     for rows, values in made.values():
         y[rows] = values
@@ -275,7 +278,7 @@ def _one(
         w = weight
         if antiquant_scale is not None:
             k = x.shape[-1]
-            w = _products.matrix_of(weight, _products.codes_in(weight), k)
+            w = _products.matrix_of(weight, k=k)
             size = k // len(antiquant_scale) if antiquant_scale.ndim == 2 else 0
             if antiquant_offset is not None:
                 w = w + _products.spread(antiquant_offset, size, k)

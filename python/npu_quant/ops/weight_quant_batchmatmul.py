@@ -142,7 +142,7 @@ def reference(
     """Compute the operator in plain NumPy: the formula, to the bit, without checks."""
     k, size = x.shape[-1], antiquant_group_size
     with np.errstate(all="ignore"):
-        w = _products.matrix_of(weight, _products.codes_in(weight), k)
+        w = _products.matrix_of(weight, k=k)
         if antiquant_offset is not None:
             w = w + _products.spread(antiquant_offset, size, k)
         w = (w * _products.spread(antiquant_scale, size, k)).astype(x.dtype)

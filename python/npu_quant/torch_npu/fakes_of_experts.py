@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 
-from ..errors import ParamError
 from .fake_tensors import Shape, Tensor, bytes_of, codes_of, float32_of, per_element, row_of
 
 
@@ -97,22 +96,36 @@ def grouped_matmul(
     output_dtype: int | None = None,
     **others: Any,
 ) -> list[Tensor]:
-    """Products of all rows, or of each x: what rows a group has, its list alone knows."""
+    """Products of all rows, of each x, or of the rows that each group has."""
     dtype = (
         x[0].dtype if output_dtype is None else getattr(torch, row_of(output_dtype).carrier.name)
     )
-    *_, k, n = weight[0].shape
-    per_word = {torch.int32: 8, torch.uint8: 2}.get(weight[0].dtype, 1)
     codes = x[0].shape[-1] * {torch.int32: 8, torch.uint8: 2}.get(x[0].dtype, 1)
-    n = n * per_word if k == codes else n
+
+    def product(rows: Shape, weight: Tensor) -> Tensor:
+        *_, k, n = weight.shape
+        per_word = {torch.int32: 8, torch.uint8: 2}.get(weight.dtype, 1)
+        return x[0].new_empty((*rows, n * per_word if k == codes else n), dtype=dtype)
+
     if group_type == 2:
-        return [x[0].new_empty((len(group_list), x[0].shape[0], n), dtype=dtype)]
+        return [product((len(group_list), x[0].shape[0]), weight[0])]
     if split_item in (2, 3):
-        rows = sum(math.prod(one.shape[:-1]) for one in x)
-        return [x[0].new_empty((rows, n), dtype=dtype)]
-    if group_list is not None:
-        raise ParamError("Without the elements of group_list a fake knows no rows of a group.")
-    return [one.new_empty((*one.shape[:-1], n), dtype=dtype) for one in x]
+        return [product((sum(math.prod(one.shape[:-1]) for one in x),), weight[0])]
+    if len(x) == len(weight) and (group_list is None or len(x) > 1):
+        return [product(one.shape[:-1], w) for one, w in zip(x, weight, strict=True)]
+    weights = [*weight[0]] if weight[0].ndim == 3 else weight
+    rows = _rows_of_groups(group_list, group_list_type, len(weights))
+    return [product((n,), w) for n, w in zip(rows, weights, strict=True)]
+
+
+def _rows_of_groups(group_list: Any, group_list_type: int | None, count: int) -> list[Any]:
+    """Return how many rows each group has: symbols, where a tensor knows it alone."""
+    if isinstance(group_list, torch.Tensor):
+        context = torch.library.get_ctx()
+        return [context.new_dynamic_size() for _ in range(count)]
+    if group_list_type == 1:
+        return [*group_list]
+    return [end - begin for begin, end in zip([0, *group_list], group_list, strict=False)]
 
 
 def dual_level_quant_matmul(

@@ -12,7 +12,7 @@ import npu_quant
 from ..errors import DTypeError, NpuQuantError, ParamError
 from . import fakes
 from .missing import name_operators
-from .operators import COMPOSITES, OPERATORS
+from .operators import COMPOSITES, SCHEMAS
 
 _library: Any = None  # what is registered lives as long as this
 
@@ -23,10 +23,11 @@ def register() -> None:
     if _library is not None:
         return
     _library = torch.library.Library("npu", "FRAGMENT")
-    for name, schema in OPERATORS.items():
+    for name, schema in SCHEMAS.items():
+        operator = name.partition(".")[0]
         _library.define(schema)
-        _library.impl(name, _kernel(getattr(npu_quant, name)), "CPU")
-        torch.library.register_fake(f"npu::{name}", _fake(name), lib=_library)
+        _library.impl(name, _kernel(getattr(npu_quant, operator)), "CPU")
+        torch.library.register_fake(f"npu::{name}", _fake(operator), lib=_library)
         if name.endswith("_"):
             getattr(torch.ops.npu, name).default.py_functionalize_impl(_without_writing(name))
     for schema, function in COMPOSITES.items():

@@ -158,14 +158,26 @@ _SCHEMAS = """
         int? weight_dtype=None, int? scale_dtype=None, int? per_token_scale_dtype=None)
         -> Tensor[]
 
+    npu_grouped_matmul.List(Tensor[] x, Tensor[] weight, *, Tensor[]? bias=None,
+        Tensor[]? scale=None, Tensor[]? offset=None, Tensor[]? antiquant_scale=None,
+        Tensor[]? antiquant_offset=None, Tensor[]? per_token_scale=None, int[]? group_list=None,
+        Tensor[]? activation_input=None, Tensor[]? activation_quant_scale=None,
+        Tensor[]? activation_quant_offset=None, int? split_item=0, int? group_type=None,
+        int? group_list_type=0, int? act_type=0, int? output_dtype=None, int? x_dtype=None,
+        int? weight_dtype=None, int? scale_dtype=None, int? per_token_scale_dtype=None)
+        -> Tensor[]
+
     npu_weight_quant_batchmatmul(Tensor x, Tensor weight, Tensor antiquant_scale,
         Tensor? antiquant_offset=None, Tensor? quant_scale=None, Tensor? quant_offset=None,
         Tensor? bias=None, int antiquant_group_size=0, int inner_precise=0,
         int? weight_dtype=None) -> Tensor
 """
 _LINES = (" ".join(schema.split()) for schema in _SCHEMAS.split("\n\n"))
-OPERATORS = {schema.partition("(")[0]: schema for schema in _LINES}
+SCHEMAS = {schema.partition("(")[0]: schema for schema in _LINES}
 """By name. A kernel is npu_quant's function of that name, a fake that of `fakes` without npu_."""
+
+OPERATORS = {name: schema for name, schema in SCHEMAS.items() if "." not in name}
+"""The same without overloads, which stand behind a dot."""
 
 COMPOSITES = {
     "npu_format_cast(Tensor self, int acl_format, *, int? customize_dtype=None, "
