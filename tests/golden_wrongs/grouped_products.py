@@ -190,7 +190,7 @@ ORDERS: dict[str, Callable[[Any, Any], Any]] = {
 
 def of_floats(name: str, add: Any = None) -> Made:
     rng = np.random.default_rng(20240607)
-    x, weight = F32(rng.standard_normal((ROWS, 300))), F32(rng.standard_normal((3, 300, COLUMNS)))
+    x, weight = F32(rng.standard_normal((ROWS, 140))), F32(rng.standard_normal((3, 140, COLUMNS)))
     bias = F32(rng.standard_normal((3, COLUMNS)))
     add = add or ORDERS.get(name, added)
     factor = F32(name != "float bias ignored")
@@ -212,15 +212,15 @@ def along_k(name: str) -> Made:
 def of_weights(name: str, dtype: Any, add: Any = added) -> Made:
     """Weights of codes, in two groups along k."""
     rng = np.random.default_rng(20240607)
-    x = rng.uniform(-2, 2, (ROWS, 160)).astype(dtype)
-    weight = rng.integers(-8, 8, (3, 160, COLUMNS))
+    x = rng.uniform(-2, 2, (ROWS, 144)).astype(dtype)
+    weight = rng.integers(-8, 8, (3, 144, COLUMNS))
     scale = rng.uniform(0.05, 0.1, (3, 2, COLUMNS)).astype(dtype)
     offset = rng.uniform(-3, 3, (3, 2, COLUMNS)).astype(dtype)
     bias = F32(rng.standard_normal((3, COLUMNS))).astype(np.float16 if dtype == np.float16 else F32)
     formula = WEIGHTS.get(name, WEIGHTS["reference"])
 
     def multiply(e: int, own: slice) -> Any:
-        s, o = (np.repeat(F32(p[e]), 80, 0) for p in (scale, offset))
+        s, o = (np.repeat(F32(p[e]), 72, 0) for p in (scale, offset))
         t = add(F32(x[own]), formula(F32(weight[e]), s, o, to(dtype)))
         if name == "float bias ignored":
             return t
@@ -232,15 +232,15 @@ def of_weights(name: str, dtype: Any, add: Any = added) -> Made:
 
 
 def of_mx(name: str, add: Any = None) -> Made:
-    """Five blocks along k, the last of 22."""
+    """Three blocks along k, the last of 6."""
     rng = np.random.default_rng(20240607)
     kind = ml_dtypes.float8_e4m3fn
-    x, weight = (F32(rng.standard_normal(s)).astype(kind) for s in ((ROWS, 150), (3, 150, COLUMNS)))
-    rows = rng.integers(124, 131, (ROWS, 3, 2), np.uint8)
-    columns = rng.integers(124, 131, (3, 3, COLUMNS, 2), np.uint8)
-    left = F32(x) * np.repeat(2.0 ** (rows.reshape(ROWS, 6) - 127.0), 32, 1)[:, :150]
-    powers = 2.0 ** (columns.swapaxes(2, 3).reshape(3, 6, COLUMNS) - 127.0)
-    right = F32(weight) * np.repeat(powers, 32, 1)[:, :150]
+    x, weight = (F32(rng.standard_normal(s)).astype(kind) for s in ((ROWS, 70), (3, 70, COLUMNS)))
+    rows = rng.integers(124, 131, (ROWS, 2, 2), np.uint8)
+    columns = rng.integers(124, 131, (3, 2, COLUMNS, 2), np.uint8)
+    left = F32(x) * np.repeat(2.0 ** (rows.reshape(ROWS, 4) - 127.0), 32, 1)[:, :70]
+    powers = 2.0 ** (columns.swapaxes(2, 3).reshape(3, 4, COLUMNS) - 127.0)
+    right = F32(weight) * np.repeat(powers, 32, 1)[:, :70]
     add = add or (partial(pieces, size=32) if name == "reference" else ORDERS[name])
     y = by_groups(lambda e, own: add(left[own], right[e]))
     own = {"scale": columns, "per_token_scale": rows, "output_dtype": "float32"}

@@ -202,13 +202,11 @@ class ExpertModel(GluQuant):
         (first, last), floats = part.range, part.floats
         own, n = self.by(formula["groups"]), 2 * self.columns
 
-        def read(order: Any) -> Floats:
-            made = products.sums_of(own.products, order, first, last)
-            made = np.zeros((0, n)) if made is None else made
-            return np.pad(made, ((0, last - first - len(made)), (0, 0))).astype(floats)
-
         def sums_by(order: Any) -> Floats:
-            return part.once(("sums", order, formula["groups"]), lambda: read(order))
+            def make() -> Floats:
+                return products.sums_of(own.products, n, order, first, last).astype(floats)
+
+            return part.once(("sums", order, formula["groups"]), make)
 
         def of_groups(name: str, otherwise: float) -> Floats:
             given = own.parameter(name, first, last)

@@ -225,16 +225,19 @@ ORDERS = (
 )
 
 
-def sums_of(products: Sequence[Product], way: Any, first: int, last: int) -> Array | None:
-    """Return the sums of rows [first, last) of products, one under the other; None of none."""
+def sums_of(own: Sequence[Product], columns: int, way: Any, first: int, last: int) -> Array:
+    """Return the sums of rows [first, last) of products, one under the other; 0 behind them."""
     made, begin = [], 0
-    for product in products:
+    for product in own:
         end = begin + len(product.left)
-        own = max(first, begin) - begin, min(last, end) - begin
-        if own[0] < own[1]:
-            made.append(way(product.rows(*own)))
+        rows = max(first, begin) - begin, min(last, end) - begin
+        if rows[0] < rows[1]:
+            made.append(way(product.rows(*rows)))
         begin = end
-    return np.concatenate(made) if made else None
+    if last > begin:
+        dtype = made[0].dtype if made else np.int32
+        made.append(np.zeros((last - max(first, begin), columns), dtype))
+    return np.concatenate(made) if made else np.zeros((0, columns), np.int32)
 
 
 # Which rows each weight has: the numbers of the weights, and how many rows each.

@@ -203,10 +203,8 @@ class ProductModel(ElementModel):
 
         def make() -> Array:
             first, last = begin // max(1, self.columns), -(-end // max(1, self.columns))
-            made = products.sums_of(own, order, first, last)
-            flat = np.zeros(0, np.int32) if made is None else made.reshape(-1)
-            flat = np.pad(flat, (0, (last - first) * self.columns - len(flat)))
-            return flat[begin - first * self.columns :][: end - begin]
+            made = products.sums_of(own, self.columns, order, first, last).reshape(-1)
+            return made[begin - first * self.columns :][: end - begin]
 
         return part.once(("sums", order, id(own)), make)
 
