@@ -22,7 +22,12 @@ GOLDEN = "Ascend/op-plugin test/test_custom_ops/test_npu_dual_level_quant_matmul
 
 # Of the sum of 512 k, and the scales of its row and column: what is added.
 LEVELS = (
-    Step("", "p * x1_level0_scale * x2_level0_scale", lambda p, row, column: p * row * column),
+    Step(
+        "",
+        "p * x1_level0_scale * x2_level0_scale",
+        lambda p, row, column: p * row * column,
+        roundings=3,  # both products, and the bias's addition
+    ),
     Step(
         "x2_level0_scale first",
         "p * x2_level0_scale * x1_level0_scale",
@@ -119,6 +124,7 @@ class DualLevelQuantMatmul(ProductModel):
         # Nothing is in it but its shape.
         self.read(np.broadcast_to(np.int8(0), shape), np.ones(1, np.float32), None)
         self.take_sums(2 * self._x.shape[1])
+        self.sum_roundings += len(given["x2_level0_scale"])
         if given["bias"] is not None:
             self.bias = Flat(np.broadcast_to(given["bias"], shape))
         self._products: dict[Step, list[Product]] = {}

@@ -182,6 +182,10 @@ class GroupedMatmulSwigluQuantV2(ExpertModel):
         own = self.inputs["x_scale"][rows], self.inputs["weight_scale"][0][e]
         return products.of_mx(x, _products.decoded, right, *_products.powers_of_two(*own))
 
+    def allowed_for(self, output: int) -> float:
+        """Return k: bytes are no rounded numbers."""
+        return 0.0 if self.is_mx and output == 1 else super().allowed_for(output)
+
     def elements_of(self, output: int) -> Elements:
         """Return what the elements of an output stand for."""
         if self.is_mx and self.kinds[output] == "scale":

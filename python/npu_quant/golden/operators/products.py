@@ -170,7 +170,7 @@ def halves_of(product: Product) -> tuple[Array, Array]:
 
 def in_halves(product: Product) -> Array:
     """Add up products of the upper and the lower four bits of x by themselves."""
-    upper, lower = (product.add(half) for half in halves_of(product))
+    upper, lower = (product.add(half, *product.of_rows) for half in halves_of(product))
     return np.asarray(np.float32(16) * upper + lower)
 
 
@@ -178,7 +178,8 @@ def in_halves_of_float16(product: Product) -> Array:
     """Do that with sums of groups in float16."""
 
     def total(half: Array) -> Array:
-        assert product.groups is not None
+        if product.groups is None:
+            return product.add(half, *product.of_rows)
         added = np.zeros((len(half), product.wide(half)[1].shape[1]), np.float16)
         for scaled in product.groups(half):
             added += scaled.astype(np.float16)
@@ -259,7 +260,9 @@ def read_as(list_type: int | None) -> Callable[[Any], Groups]:
     """
 
     def groups(model: Any) -> Groups:
-        own, kind = model.group_list, model.list_type if list_type is None else list_type
+        own, kind = model.group_list, list_type
+        if kind is None or own.ndim > 1:  # pairs are not read as anything else
+            kind = model.list_type
         counts = np.maximum(counts_of(own, kind), 0)
         most = counts_of(own, model.list_type).sum()
         numbers = own[:, 0] if kind == 2 else np.arange(len(own))
