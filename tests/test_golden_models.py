@@ -45,9 +45,6 @@ class TestNames:
     def test_every_operator_that_quantizes_has_a_model(self) -> None:
         without = {n for n in npu_quant.ops.__all__ if n.endswith("backward")}
         without |= {"dequantize_val", "npu_dtype_cast", "npu_moe_token_permute"}
-        # Their formulas are those of other products, and not named yet.
-        without |= {"npu_dual_level_quant_matmul", "npu_grouped_matmul"}
-        without |= {"npu_grouped_matmul_swiglu_quant_v2"}
         assert {n for n in operators() if operator_of(n).model is PlainModel} == without
 
     def test_an_operator_goes_by_its_name_or_itself(self) -> None:

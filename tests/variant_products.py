@@ -65,6 +65,68 @@ def by_experts(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "npu_grouped_matmul_swiglu_quant", call | words
 
 
+def grouped(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Calls of products of groups, whose lists are of each type; each form of operands."""
+    rng = np.random.default_rng(21 + SEEDS[np.dtype(dtype).name])
+    to = np.float16 if dtype == F32 else dtype
+    x, weight = (rng.integers(-128, 128, s).astype(np.int8) for s in ((30, 64), (3, 64, 24)))
+    words = rng.integers(-(2**31), 2**31, (3, 64, 3)).astype(np.int32)
+    tokens, bias = F32(rng.uniform(0.5, 2, 30)), F32(rng.standard_normal((3, 24)))
+    scale, powers = F32(rng.uniform(1e-4, 1e-3, (3, 24))), rng.integers(122, 129, (3, 1, 24, 2))
+    of_groups = {"scale": F32(rng.uniform(-0.01, 0.02, (3, 2, 24))), "per_token_scale": tokens}
+    whole = (bias * 9999).astype(np.int32)
+    small = {"x": F32(x).astype("float8_e4m3fn"), "weight": F32(weight).astype("float8_e4m3fn")}
+    small |= {"scale": powers.astype(np.uint8), "output_dtype": "float32"}
+    small |= {"per_token_scale": rng.integers(122, 129, (30, 1, 2)).astype(np.uint8)}
+    floats = {"x": (x / 64).astype(dtype), "weight": (weight / 64).astype(dtype)}
+    kinds: list[dict[str, Any]] = [
+        {"scale": scale, "per_token_scale": tokens, "act_type": 5, "output_dtype": to},
+        {"scale": scale, "bias": whole, "output_dtype": to},
+        {"bias": whole, "output_dtype": "int32"},
+        {"scale": scale.view(np.int32) | np.int64(3) << 37, "output_dtype": "int8"},
+        {"weight": words, "bias": bias, "output_dtype": to} | of_groups,
+        {"x": words[0, :30], "weight": words[:, :24], "output_dtype": to} | of_groups,
+        floats | {"bias": bias if dtype != np.float16 else bias.astype(dtype)},
+        {"x": (x / 64).astype(to), "weight": words, "antiquant_scale": scale.astype(to)}
+        | {"antiquant_offset": (bias * 3).astype(to)},
+        small | {"bias": bias},
+    ]
+    lists = [[9, 9, 30], [12, 8, 10], [[2, 12], [0, 8], [1, 10]]]
+    for i, own in enumerate(kinds):
+        alone = ("output_dtype", "act_type")
+        a = {n: v if n in alone else [v] for n, v in ({"x": x, "weight": weight} | own).items()}
+        a |= {"group_list": np.array(lists[i % 3]), "group_list_type": i % 3}
+        yield "npu_grouped_matmul", a | {"split_item": 3, "group_type": 0}
+    codes = {"x1": x[:20].view(np.uint8), "x2": weight[0, :40].T.copy().view(np.uint8)}
+    codes |= {"x2": rng.integers(0, 256, (24, 64)).astype(np.uint8), "bias": bias[0]}
+    levels = {"x1_level0_scale": tokens[:20, None], "x2_level0_scale": tokens[None, :24]}
+    levels |= {"x1_level1_scale": rng.integers(118, 133, (20, 2, 2)).astype(np.uint8)}
+    levels |= {"x2_level1_scale": rng.integers(118, 133, (24, 2, 2)).astype(np.uint8)}
+    yield "npu_dual_level_quant_matmul", codes | levels | {"output_dtype": to}
+
+
+def gated(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Calls of products by experts that are gated: the second version, and its own forms."""
+    for op, a in by_experts(dtype):
+        own = {name: [a[name]] for name in ("weight", "weight_scale")}
+        more = {"weight_assist_matrix": [a["bias"]]} if "bias" in a else {}
+        more |= {"group_list": np.array([20, 35]), "group_list_type": 1}
+        yield f"{op}_v2", {n: v for n, v in a.items() if n != "bias"} | own | more
+    rng = np.random.default_rng(22 + SEEDS[np.dtype(dtype).name])
+    words = {"x": rng.integers(-(2**31), 2**31, (60, 5)).astype(np.int32), "x_scale": a["x_scale"]}
+    words |= {"weight": [rng.integers(-(2**31), 2**31, (2, 40, 6)).astype(np.int32)]}
+    words |= {"weight_scale": [F32(rng.uniform(1e-3, 2e-2, (2, 48)))]}
+    words |= {"smooth_scale": F32(rng.uniform(0.5, 2, (2, 24))), "group_list": np.array([20, 55])}
+    yield "npu_grouped_matmul_swiglu_quant_v2", words
+    kind = "float8_e4m3fn"
+    small = {"x": F32(rng.standard_normal((60, 40))).astype(kind), "group_list": np.array([20, 55])}
+    small |= {"weight": [F32(rng.standard_normal((2, 40, 96))).astype(kind)]}
+    small |= {"x_scale": rng.integers(124, 130, (60, 1, 2)).astype(np.uint8)}
+    small |= {"weight_scale": [rng.integers(124, 130, (2, 1, 96, 2)).astype(np.uint8)]}
+    modes = {"dequant_mode": 2, "quant_mode": 2, "quant_dtype": kind}
+    yield "npu_grouped_matmul_swiglu_quant_v2", small | modes
+
+
 def weighed(dtype: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Calls that weigh rows of experts, of which some are not there, and add them up."""
     rng = np.random.default_rng(13)

@@ -319,6 +319,7 @@ def calls(dtype: Any) -> dict[str, list[dict[str, Any]]]:
     for kind in (
         *(given, scattered, variant_products.weighed, grouped, normed, formatted, gated),
         *(variant_products.of_codes, variant_products.multiplied, variant_products.by_experts),
+        *(variant_products.grouped, variant_products.gated),
         *(in_blocks, in_other_blocks, in_block_rows, in_words),
     ):
         for op, inputs in kind(dtype):

@@ -119,20 +119,37 @@ def block_sums(
 
     In a block product i and product i + h are added, of h 16, 8, 4, 2 and 1.
     """
-    products = a[..., :, None, :] * b.swapaxes(-1, -2)[..., None, :, :]
-    products = np.pad(products, [(0, 0)] * (products.ndim - 1) + [(0, -a.shape[-1] % BLOCK)])
-    total = np.zeros(products.shape[:-1], np.float32)
-    for j in range(products.shape[-1] // BLOCK):
-        p = products[..., j * BLOCK : (j + 1) * BLOCK]
-        for h in (16, 8, 4, 2, 1):
-            p = p[..., :h] + p[..., h:]
-        block = p[..., 0].astype(np.float32)
+    shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    total = np.zeros((*shape, a.shape[-2], b.shape[-1]), np.float32)
+    # Where float64 holds every sum, any order gives it.
+    add = np.matmul if is_exact_in_blocks(a) and is_exact_in_blocks(b) else _by_halves
+    for j in range(-(-a.shape[-1] // BLOCK)):
+        k = slice(j * BLOCK, (j + 1) * BLOCK)
+        block = add(a[..., k], b[..., k, :]).astype(np.float32)
         if powers is not None:
             block = (block * powers[0][..., :, None, j] * powers[1][..., None, j, :]).astype(
                 np.float32
             )
         total = total + block
     return total
+
+
+def is_exact_in_blocks(x: NDArray[np.float64]) -> bool:
+    """Tell whether float64 holds all sums of 32 products of such numbers: those of float8_e4m3fn.
+
+    They are multiples of 2^-9 up to 448, their products of 2^-18; NaN makes NaN of any.
+    """
+    is_whole = (np.abs(x) <= 448) & (np.rint(x * 512) == x * 512)
+    return bool(np.all(is_whole | np.isnan(x)))
+
+
+def _by_halves(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return sums of at most 32 products, each added to the one so many behind it."""
+    p = a[..., :, None, :] * b.swapaxes(-1, -2)[..., None, :, :]
+    p = np.pad(p, [(0, 0)] * (p.ndim - 1) + [(0, BLOCK - p.shape[-1])])
+    for h in (16, 8, 4, 2, 1):
+        p = p[..., :h] + p[..., h:]
+    return np.asarray(p[..., 0])
 
 
 def powers_of_two(

@@ -56,7 +56,8 @@ def _outputs_of(
     model: Model, function: Any, profile: str | None
 ) -> tuple[Array | None, ...] | None:
     """Return a function's outputs by the model's names; None where it refuses the inputs."""
-    inputs = {n: v for n, v in model.inputs.items() if n in parameters_of(function)}
+    known = parameters_of(function)
+    inputs = {n: v for n, v in model.inputs.items() if n in known}
     try:
         result = function(**inputs, numerics=profile)
     except NpuQuantError:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .arithmetic import Floats
+from .blocks import bytes_of, factor_of
 from .model import Array, Flat, Float32, Model, Part
 
 BIAS, NOT_FINITE = 127, 255
@@ -62,6 +64,18 @@ def out_of_blocks(v: Any, n: int) -> Any:
 def in_pairs(b: Array) -> Array:
     """Return the bytes of rows with the one of no block that makes them even."""
     return np.pad(b, ((0, 0), (0, b.shape[1] % 2))).astype(np.uint8)
+
+
+def mx_of(v: Floats, rule: Callable[..., Floats], model: Any) -> tuple[Floats, Array]:
+    """Return numbers of blocks over their power of two, which a rule finds, and its bytes.
+
+    Of a block that is not finite they are 0.
+    """
+    with np.errstate(all="ignore"):
+        amax = np.abs(v).max(axis=2, initial=0)
+        b = bytes_of(rule(amax, model), amax)
+        made = v * factor_of(b)[..., None]
+    return np.where(b[..., None] == NOT_FINITE, v.dtype.type(0), made), b
 
 
 def power_of(exponent: Floats) -> Float32:

@@ -11,8 +11,8 @@ from ... import _codes
 from ..elements import Elements, elements_of
 from . import dynamic_quant, mx
 from .arithmetic import Floats, as_it_is
-from .block_rows import NOT_FINITE, RowModel, RowPart, in_blocks, in_pairs, out_of_blocks
-from .blocks import Directed, bytes_of, factor_of
+from .block_rows import NOT_FINITE, RowModel, RowPart, in_blocks, in_pairs, mx_of, out_of_blocks
+from .blocks import Directed
 from .exponents import RULES
 from .formula import Before, Form, Formula, Other, Output, Step
 from .model import Array, Flat, Float32
@@ -70,11 +70,7 @@ def divided(formula: Formula, part: RowPart) -> tuple[Floats, Float32]:
 def scaled(formula: Formula, part: RowPart) -> tuple[Float32, Array]:
     """Return what becomes codes in blocks, and the bytes of these."""
     t = in_blocks(divided(formula, part)[1], BLOCK)
-    with np.errstate(all="ignore"):
-        amax = np.abs(t).max(axis=2, initial=0)
-        b = bytes_of(formula["exponent"].function(amax, part.model), amax)
-        products = t * factor_of(b)[..., None]
-    return np.where(b[..., None] == NOT_FINITE, np.float32(0), products), b
+    return mx_of(t, formula["exponent"].function, part.model)
 
 
 class DualCodes(Output):

@@ -136,6 +136,15 @@ Other = partial(Step, benign=False)
 """A step by which a formula computes something else than the reference."""
 
 
+def only_if(test: Test, some: Sequence[Step]) -> tuple[Step, ...]:
+    """Return steps, of which others than the first one apply where a test holds, too."""
+
+    def both(step: Step) -> Test:
+        return lambda model: test(model) and step.applies(model)
+
+    return (some[0], *(dataclasses.replace(step, applies=both(step)) for step in some[1:]))
+
+
 def none_of(count: int) -> Before:
     """Return that so many elements are no rounded numbers."""
     return np.full(count, np.nan), np.zeros(count)

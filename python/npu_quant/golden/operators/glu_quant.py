@@ -7,8 +7,9 @@ it one of dynamic_quant.py's.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from ..elements import largest
 from . import glu, groups, steps
 from .arithmetic import Floats
 from .codes import Codes
-from .formula import Before, Form, Formula, Output, Step, none_of
+from .formula import Before, Form, Formula, Output, Step, none_of, only_if
 from .model import ANY, Array, Flat, Float32, Part
 from .steps import Operands
 from .tiles import GroupedModel, GroupedPart
@@ -30,15 +31,8 @@ def is_dynamic(model: Any) -> bool:
     return bool(model.is_dynamic)
 
 
-def of_rows(some: Sequence[Step]) -> tuple[Step, ...]:
-    """Return steps of which others than the first are for scales of rows."""
-
-    def applies(step: Step) -> Callable[[Any], bool]:
-        return lambda model: is_dynamic(model) and step.applies(model)
-
-    return (some[0], *(replace(step, applies=applies(step)) for step in some[1:]))
-
-
+of_rows = partial(only_if, is_dynamic)
+"""Steps of which others than the first are for scales of rows."""
 ENDS = steps.ENDS | {
     "zero": (
         replace(steps.BEFORE, text="{round}({quotient} (+ offset))"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
 from dataclasses import replace
 from typing import Any
 
@@ -11,47 +11,31 @@ import numpy as np
 from ... import _products
 from ...ops import grouped_matmul_swiglu_quant as page
 from ..elements import largest
-from . import dynamic_quant, glu, glu_quant, groups, steps
+from . import dynamic_quant, glu, glu_quant, groups, products, steps
 from .arithmetic import Floats
 from .codes import Codes
 from .formula import Form, Formula, Made, Other, Step
 from .glu_quant import GluPart, GluQuant, Scales, operands
 from .model import Array, Flat
+from .products import AS_COUNTS, AS_TOLD, FIRST_FOR_ALL, ORDERS, Product, is_shifted
+from .tiles import GroupedPart
 
-DOCUMENT = "cann/ops-transformer gmm/grouped_matmul_swiglu_quant/docs"
 GOLDEN = "Ascend/op-plugin test_npu_grouped_matmul_swiglu_quant.py, its golden"
 
 
-def is_int4(model: Any) -> bool:
-    """Tell whether products are scaled in groups along k."""
-    return bool(model.is_int4)
+def scales_columns(model: Any) -> bool:
+    """Tell whether sums are scaled as they are whole, by their columns' scales."""
+    return not model.is_float_sum
 
 
-def is_int8(model: Any) -> bool:
-    """Tell whether sums are scaled as they are whole."""
-    return not model.is_int4
+def has_row_scales(model: Any) -> bool:
+    """Tell whether sums are scaled by those of rows: not of MX, whose scales are in the sum."""
+    return scales_columns(model) or bool(model.in_groups)
 
 
-# The sums of rows of x in groups along k, and what they add up to.
-
-
-def in_one(x: Array, total: Callable[[Array], Floats]) -> Floats:
-    """Add up products of x - 8."""
-    return total(x.astype(np.int16) - 8)
-
-
-def in_halves(x: Array, total: Callable[[Array], Floats]) -> Floats:
-    """Add up products of the upper and the lower four bits of x by themselves."""
-    return np.float32(16) * total(x >> 4) + total((x & 15) - 8)
-
-
-TOTALS = (
-    Step("", "", in_one),
-    Step("halves of x apart", ", 4 bits of x at a time", in_halves, DOCUMENT, is_int4),
-)
 BIASES = (
     Step("", "", lambda total, bias: total + bias),
-    Other("bias ignored", ", without bias", lambda total, bias: total, steps.MISTAKE, is_int4),
+    Other("bias ignored", ", without bias", lambda total, bias: total, steps.MISTAKE, is_shifted),
 )
 DEQUANTIZED = (
     Step("", "sums * x_scale * weight_scale", lambda v, x, w: v * x * w),
@@ -60,17 +44,29 @@ DEQUANTIZED = (
         "sums * weight_scale * x_scale",
         lambda v, x, w: v * w * x,
         GOLDEN,
-        is_int8,
+        scales_columns,
     ),
     Step(
         "product of the scales",
         "sums * (x_scale * weight_scale)",
         lambda v, x, w: v * (x * w),
         "scripts",
-        is_int8,
+        scales_columns,
     ),
-    Other("weight_scale ignored", "sums * x_scale", lambda v, x, w: v * x, steps.MISTAKE, is_int8),
-    Other("x_scale ignored", "sums * weight_scale", lambda v, x, w: v * w, steps.MISTAKE),
+    Other(
+        "weight_scale ignored",
+        "sums * x_scale",
+        lambda v, x, w: v * x,
+        steps.MISTAKE,
+        scales_columns,
+    ),
+    Other(
+        "x_scale ignored",
+        "sums * weight_scale",
+        lambda v, x, w: v * w,
+        steps.MISTAKE,
+        has_row_scales,
+    ),
     *steps.in_16_bits(
         "c in {short}",
         "{long}(sums * x_scale * weight_scale)",
@@ -78,7 +74,12 @@ DEQUANTIZED = (
         lambda stored: lambda v, x, w: stored(v * x * w),
     ),
 )
-OF_SUMS = {"total": TOTALS, "bias": BIASES, "dequantized": DEQUANTIZED}
+OF_SUMS = {
+    "order": (ORDERS[0], *ORDERS[3:]),
+    "bias": BIASES,
+    "dequantized": DEQUANTIZED,
+    "groups": (AS_TOLD, AS_COUNTS, FIRST_FOR_ALL),
+}
 LEAST = dynamic_quant.scale_step(
     "amax at least 2^-126",
     "max(amax, 1.1754943508222875e-38) / 127",
@@ -96,16 +97,30 @@ BY_ROWS = {
 
 def text(formula: Formula) -> str:
     """Return how scale, y, o and c come about."""
-    own = "".join(formula[slot].text for slot in ("dequantized", "total", "bias"))
+    own, order, *more = (formula[s].text for s in ("dequantized", "order", "bias", "groups"))
+    own += "".join([f", sums{order}" if order else "", *more])
     return f"{glu_quant.text(formula)}, of c = {own}"
 
 
 class ExpertPart(GluPart):
     """Some rows; the first ones have the offset, which is one for all."""
 
+    model: ExpertModel
+
     def __init__(self, model: Any, first: int, last: int) -> None:
         super().__init__(model, first, last)
-        self.spans = (*self.spans[:2], (min(first, 1), 1))
+        y, *others = self.spans
+        if model.scales_per_row > 1:
+            others[0] = first * model.scales_per_row, last * model.scales_per_row
+        if len(others) > 1:
+            others[1] = min(first, 1), 1
+        self.spans = y, *others
+
+    def _branch(self, formula: Formula) -> GroupedPart:
+        made = super()._branch(formula)
+        own = self.model.by(formula["groups"])
+        made.model.behind, made.model.experts = own.behind, own.experts  # type: ignore[attr-defined]
+        return made
 
 
 def no_offset(formula: Formula, part: ExpertPart) -> Array:
@@ -114,94 +129,139 @@ def no_offset(formula: Formula, part: ExpertPart) -> Array:
     return np.zeros(end - begin, np.float32)
 
 
-class GroupedMatmulSwigluQuant(GluQuant):
-    """npu_grouped_matmul_swiglu_quant."""
+class ExpertModel(GluQuant):
+    """Products by experts that are gated; and, as a copy, by one way to find the experts' rows."""
 
     part = ExpertPart
+    unit_slots = (*OF_SUMS, *glu.SLOTS)
+    is_sum = is_dynamic = reads_list = True
+    is_float_sum = in_groups = is_shifted = False
+    scales_per_row = 1
+    sum_roundings = 0.0
+    of_rows: Flat
+    """The scales of rows."""
+    experts: Array
+    """Which expert the rows of each group are of; behind the last group of none."""
+
+    def read_experts(self, weight: Array, scale: Array, list_type: int) -> None:
+        """Take the weights, and which rows each has."""
+        x, codes = self.inputs["x"], weight.dtype
+        self.is_shifted = x.dtype == np.int8 and codes == np.int32
+        self.weight = weight
+        self.scales = scale if scale.itemsize == 1 else page.scales_of(scale)
+        if self.is_shifted:
+            self.is_float_sum = self.in_groups = True
+            self.scales = self.scales.reshape(len(weight), -1, self.scales.shape[-1])
+            self.sum_roundings = 3.0 * self.scales.shape[1]
+        self.group_list, self.list_type = self.inputs["group_list"], list_type
+        self.row_count = len(x)
+        self._by: dict[Step, ExpertModel] = {}
+
+    def take(self, step: Step) -> None:
+        """Read which rows each expert has, by a step."""
+        numbers, counts = step.function(self)
+        self.behind = np.cumsum(counts)
+        self.experts = np.append(numbers, len(self.weight))
+        begins = self.behind - counts
+        spans = zip(numbers.tolist(), begins.tolist(), self.behind.tolist(), strict=True)
+        self.products = [self.product(e, slice(*own)) for e, *own in spans]
+
+    def by(self, step: Step) -> ExpertModel:
+        """Return a copy by a step."""
+        if step not in self._by:
+            own = copy.copy(self)
+            own.take(step)
+            self._by[step] = own
+        return self._by[step]
+
+    def product(self, e: int, rows: slice) -> Product:
+        """Return the rows of an expert, times its matrix."""
+        x = self.inputs["x"]
+
+        def right() -> Array:
+            return _products.factors(x[:0], self.weight[e])[1]
+
+        def numbers_of(own: Array) -> Array:
+            return np.asarray(_products.decoded(own) - 8 * self.is_shifted)
+
+        if self.in_groups:
+            return products.in_groups(x[rows], numbers_of, right, self.scales[e])
+        return products.of_integers(x[rows], numbers_of, right)
+
+    def parameter(self, name: str, first: int, last: int) -> Any:
+        """Return a parameter of rows [first, last): nothing behind the last group."""
+        if name not in self.given:
+            return None
+        nothing = float(name == self.factors)
+        own = np.pad(self.given[name], ((0, 1), (0, 0)), constant_values=nothing)
+        group = np.searchsorted(self.behind, np.arange(first, last), side="right")
+        return own[self.experts[group]]
+
+    def dequantized(self, formula: Formula, part: GluPart) -> tuple[Floats, Floats]:
+        """Return what is gated, and the largest of its terms: 0 behind the last group."""
+        (first, last), floats = part.range, part.floats
+        own, n = self.by(formula["groups"]), 2 * self.columns
+
+        def sums_by(order: Any) -> Floats:
+            def make() -> Floats:
+                return products.sums_of(own.products, n, order, first, last).astype(floats)
+
+            return part.once(("sums", order, formula["groups"]), make)
+
+        def of_groups(name: str, otherwise: float) -> Floats:
+            given = own.parameter(name, first, last)
+            return floats(otherwise) if given is None else given.astype(floats)
+
+        is_wide = floats is np.float64 and self.is_float_sum
+        sums = sums_by(products.exact if is_wide else formula["order"].function)
+        of_row = self.of_rows.floats(first, last)[:, None].astype(floats)
+        scale = of_groups("weight_scale", 1)
+        bias = of_groups("bias", -0.0)
+        v = formula["dequantized"].function(formula["bias"].function(sums, bias), of_row, scale)
+        is_there = np.arange(first, last)[:, None] < own.behind[-1]
+        v = np.where(is_there, v, floats(0))
+        if not self.is_float_sum or not is_wide:
+            return v, v
+        return v, largest(v, sums_by(products.sizes) * of_row, bias * of_row)
+
+    def allowed_for(self, output: int) -> float:
+        """Return k, to which what is rounded before it is added up adds."""
+        return super().allowed_for(output) + self.sum_roundings
+
+    def ignores(self, output: int) -> bool:
+        """Tell whether there are rows behind the last group: devices leave them as they were."""
+        is_of_rows = self.golden()[output].ndim > 0  # type: ignore[union-attr]
+        return is_of_rows and bool(self.by(AS_TOLD).behind[-1] < self.row_count)
+
+    def as_elements(self, output: int, array: Array) -> Array:
+        """Return an output with 0 in rows behind the last group."""
+        own = super().as_elements(output, array)
+        if own.ndim == 0 or len(own) != self.row_count:
+            return own
+        is_there = np.arange(len(own)) < self.by(AS_TOLD).behind[-1]
+        there = is_there.reshape(-1, *[1] * (own.ndim - 1))
+        return np.where(there, own, np.zeros(1, own.dtype))
+
+
+class GroupedMatmulSwigluQuant(ExpertModel):
+    """npu_grouped_matmul_swiglu_quant."""
+
     form = Form(
         OF_SUMS | glu.SLOTS | BY_ROWS | groups.ENDS,
         text,
         (Codes(operands), Scales(), Made(no_offset)),
         "docs/numerics.md 24",
     )
-    unit_slots = (*OF_SUMS, *glu.SLOTS)
-    is_sum = is_dynamic = True
 
     def prepare(self) -> None:
-        """Read the arguments, and multiply."""
+        """Read the arguments, and which rows each expert has."""
         inputs = self.inputs
-        self.is_int4 = inputs["weight"].dtype != np.int8
-        self.behind = inputs["group_list"]
-        scale = page.scales_of(inputs["weight_scale"])
-        self.scales = scale[:, None] if self.is_int4 and scale.ndim == 2 else scale
+        self.read_experts(inputs["weight"], inputs["weight_scale"], 0)
         self.read_format(None)
-        shape = (len(inputs["x"]), scale.shape[-1] // 2)
+        shape = (self.row_count, self.scales.shape[-1] // 2)
         self.group(np.broadcast_to(np.int8(0), shape), "pertoken")
         self.of_rows = Flat(inputs["x_scale"])
-        self.given = {"bias": inputs["bias"]} if self.is_int4 else {"weight_scale": scale}
-        self._sums: dict[Any, Flat] = {}
-
-    def by_experts(self, multiply: Callable[[Array, Array, Array], Array]) -> Array:
-        """Return what becomes of the rows of each expert, its matrix and its scales."""
-        x, weight, first, made = self.inputs["x"], self.inputs["weight"], 0, []
-        for e, end in enumerate(self.behind.tolist()):
-            matrix = _products.factors(x[:0], weight[e])[1]
-            made.append(multiply(x[first:end], matrix, self.scales[e]))
-            first = end
-        made.append(np.zeros((len(x) - first, self.scales.shape[-1]), made[0].dtype))
-        return np.concatenate(made)
-
-    def sums(self, way: Any) -> Flat:
-        """Return the sums of all rows, or totals over groups along k, in a way."""
-        if way not in self._sums:
-            self._sums[way] = Flat(self.by_experts(way))
-        return self._sums[way]
-
-    def dequantized(self, formula: Formula, part: GluPart) -> tuple[Floats, Floats]:
-        """Return what is gated, and the largest of its terms."""
-        first, last = part.range
-        n, floats = 2 * self.columns, part.floats
-
-        def read(sums: Flat) -> Floats:
-            own = sums.read(first * n, last * n).reshape(last - first, n)
-            return own.astype(floats)
-
-        of_row = self.of_rows.floats(first, last)[:, None].astype(floats)
-        finish = formula["dequantized"].function
-        if not self.is_int4:
-            scale = self.parameter("weight_scale", first, last).astype(floats)
-            v = finish(read(self.sums(_whole)), of_row, scale)
-            return v, v
-        bias = self.parameter("bias", first, last).astype(floats)
-        total = read(self.sums(BY_STEP[formula["total"]]))
-        v = finish(formula["bias"].function(total, bias), of_row, floats(1))
-        size = read(self.sums(_sizes))
-        return v, largest(v, size * of_row, bias * of_row)
-
-    def without_those_behind(self, o: Floats, first: int, last: int) -> Floats:
-        """Return o, and 0 behind the last group."""
-        return np.where(np.arange(first, last)[:, None] < self.behind[-1], o, o.dtype.type(0))
-
-    def allowed_for(self, output: int) -> float:
-        """Return k: of int4 each group is scaled and added, and its sum is rounded."""
-        count = int(self.scales.shape[1]) if self.is_int4 else 0
-        return super().allowed_for(output) + 3 * count
-
-
-def _totals(step: Step) -> Callable[[Array, Array, Array], Floats]:
-    """Return the totals over groups along k of what a step multiplies."""
-    return lambda x, weight, scale: step.function(x, lambda own: page.totals(own, weight, scale))
-
-
-def _sizes(x: Array, weight: Array, scale: Array) -> Floats:
-    """Return the magnitudes of what is added up for totals."""
-    centred = np.abs(x.astype(np.int16) - 8)
-    return page.totals(centred, np.abs(weight), np.abs(scale))
-
-
-def _whole(x: Array, weight: Array, scale: Array) -> Array:
-    """Return sums of integers."""
-    return _products.whole_sums(x.astype(np.float64), weight)
-
-
-BY_STEP = {step: _totals(step) for step in TOTALS}
+        self.given = {"weight_scale": self.scales}
+        if self.in_groups:
+            self.given = {"bias": inputs["bias"]}
+        self.take(AS_TOLD)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,20 +11,15 @@ import numpy as np
 from ... import _products
 from ...ops import quant_matmul as page
 from ..elements import elements_of, largest
-from . import dequant_bias, steps
+from . import dequant_bias, products, steps
 from .arithmetic import stored_in
 from .dequant_bias import Operands, has_activations, has_floats, has_integers
 from .elements import ElementModel, ElementPart, dtype_of
-from .formula import Before, Form, Formula, Other, Output, Step
+from .formula import Before, Form, Formula, Other, Output, Step, only_if
 from .model import ANY, Array, Flat
+from .products import Product
 
 V3 = "hicann/ops-nn matmul/quant_batch_matmul_v3"
-V4 = "hicann/ops-nn matmul/quant_batch_matmul_v4"
-
-
-def is_float_sum(model: Any) -> bool:
-    """Tell whether products of small floats are added up."""
-    return bool(model.is_float_sum)
 
 
 def is_value(model: Any) -> bool:
@@ -37,19 +32,9 @@ def has_offsets(model: Any) -> bool:
     return model.offsets is not None and bool(model.offsets.read(0, model.offsets.size).any())
 
 
-def in_order(model: Any) -> Array:
-    """Add products up in float32, one k after another."""
-    a, b = model.factors()
-    total = np.zeros((1, 1), np.float32)
-    for k in range(a.shape[-1]):
-        total = total + (a[..., k : k + 1] * b[..., k : k + 1, :]).astype(np.float32)
-    return np.asarray(np.broadcast_to(total, model.x.shape))
-
-
-def all_at_once(model: Any) -> Array:
-    """Add products up in float64, and round the sum."""
-    a, b = model.factors()
-    return np.asarray((a @ b).astype(np.float32))
+def has_own_scales(model: Any) -> bool:
+    """Tell whether sums are scaled by their columns' scales."""
+    return is_value(model) and bool(model.has_own_scales)
 
 
 def cut_to_19_bits(scale: Any) -> Any:
@@ -64,23 +49,12 @@ def rounded_apart(v: Any, offset: Any) -> Any:
     return sum(both)
 
 
-def of_integers(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Return steps of npu_dequant_bias, in order, as they apply to results that are scaled."""
-
-    def restricted(step: Step) -> Step:
-        return replace(step, applies=lambda model: is_value(model) and step.applies(model))
-
-    return (steps[0], *(restricted(step) for step in steps[1:]))
-
-
+of_values = partial(only_if, is_value)
+"""Steps of npu_dequant_bias, in order, as they apply to results that are scaled."""
 SUMS = dequant_bias.SLOTS["sums"]
 SLOTS = {
-    "order": (
-        Step("", "", lambda model: model.x),
-        Step("one k after another", " one k after another", in_order, V4, is_float_sum),
-        Step("rounded once", " in float64", all_at_once, "torch.mm of float64", is_float_sum),
-    ),
-    "sums": (*of_integers(SUMS[:2]), SUMS[2]),
+    "order": products.ORDERS,
+    "sums": (*of_values(SUMS[:2]), SUMS[2]),
     "scale": (
         Step("", "", lambda scale: scale),
         Other(
@@ -88,11 +62,23 @@ SLOTS = {
             " (scale & 0xFFFFE000)",
             cut_to_19_bits,
             f"{V3}, by npu_trans_quant_param",
-            lambda model: is_value(model) and model.has_own_scales,
+            has_own_scales,
         ),
+        Other("scale ignored", " (1 for all)", np.ones_like, steps.MISTAKE, has_own_scales),
     ),
-    "scales": of_integers(dequant_bias.SLOTS["scales"]),
-    "bias": of_integers(dequant_bias.SLOTS["bias"]),
+    "scales": of_values(
+        (
+            *dequant_bias.SLOTS["scales"],
+            Other(
+                "value in 16 bits before pertoken_scale",
+                " * weight_scale in output_dtype * activation_scale",
+                lambda v, o: (o.to(v * o.weight), o.activation),
+                "two operators, the first without a pertoken_scale",
+                has_activations,
+            ),
+        )
+    ),
+    "bias": of_values(dequant_bias.SLOTS["bias"]),
     "offset": (
         Step("", " + offset", lambda v, offset: v + offset, roundings=1),
         Other(
@@ -104,19 +90,18 @@ SLOTS = {
         ),
         Other("offset ignored", "", lambda v, offset: v, steps.MISTAKE, has_offsets),
     ),
-    "end": of_integers(dequant_bias.SLOTS["end"]),
+    "end": of_values(dequant_bias.SLOTS["end"]),
 }
 
 
 def operands(formula: Formula, part: ElementPart) -> Operands:
     """Return what a part is made of, in its floats."""
     model, is_wide = part.model, part.floats is np.float64
-    is_exact = is_wide and is_float_sum(model)
-    sums = model.sums_by(_in_float64 if is_exact else formula["order"].function)
+    order = products.exact if is_wide and model.is_float_sum else formula["order"].function
     scale = formula["scale"].function(part.read("scale"))
     nothing = np.zeros(1, np.int32)
     return Operands(
-        sums.read(*part.range),
+        model.sums(formula, part, order),
         scale if is_value(model) else (np.zeros(1) if is_wide else nothing),
         part.read("activations") if has_activations(model) else None,
         model.integers.read(*part.range) if has_integers(model) else nothing,
@@ -144,7 +129,9 @@ class Results(Output):
         if not is_value(part.model):
             return value.astype(np.float64), np.abs(value).astype(np.float64)
         scale = o.weight if o.activation is None else o.weight * o.activation
-        sums = part.model.sums_by(_sizes).read(*part.range) if is_float_sum(part.model) else o.x
+        sums = o.x
+        if part.model.is_float_sum:
+            sums = part.model.sums(formula, wide, products.sizes)
         terms = [sums * scale, o.integer * scale, o.bias]
         if part.model.offsets is not None:
             terms.append(wide.read("offsets"))
@@ -157,6 +144,8 @@ class Results(Output):
         value = formula["bias"].function(*formula["scales"].function(sums, o), o)
         if part.model.offsets is not None:
             value = formula["offset"].function(value, part.read("offsets"))
+        if "act" in formula.steps:
+            value = formula["act"].function(value, part.model, o.to)
         return formula["end"].function(value)
 
 
@@ -178,15 +167,19 @@ def text(formula: Formula) -> str:
     return f"y = {sums}{scales}{rest}{order}"
 
 
-class QuantMatmul(ElementModel):
-    """npu_quant_matmul."""
+class ProductModel(ElementModel):
+    """Sums of products that are scaled: of each element the parameters of its row and column."""
 
-    form = Form(SLOTS, text, (Results(),), "docs/numerics.md 20", words=in_words)
-
-    activations: Flat | None = None
-    integers: Flat | None = None
-    bias: Flat | None = None
-    offsets: Flat | None = None
+    scale: Any
+    activations: Any = None
+    integers: Any = None
+    """What is added to sums before they are scaled."""
+    bias: Any = None
+    offsets: Any = None
+    is_float_sum = in_groups = is_shifted = has_own_scales = False
+    sum_roundings = 0.0
+    """How many ulp of all that is added up other orders of the sum may be away."""
+    columns: int
 
     def has_sum(self, output: int) -> bool:
         """Tell whether something is added to sums."""
@@ -194,66 +187,99 @@ class QuantMatmul(ElementModel):
 
     def most_steps(self, output: int) -> float:
         """Return how many steps rounding explains: any number where terms may cancel."""
-        return ANY if self.has_sum(output) or self.is_float_sum or self.in_groups else 1
+        return ANY if self.has_sum(output) or self.is_float_sum else 1
 
     def allowed_for(self, output: int) -> float:
-        """Return k, to which every product of small floats may add a rounding, of half an ulp."""
-        products = self.depth + -(-self.depth // 32) + 1 if self.is_float_sum else 0
-        return self.form.allowed + products / 2
+        """Return k, to which every product that is rounded may add."""
+        return self.form.allowed + self.sum_roundings
 
-    def factors(self) -> tuple[Array, Array]:
-        """Return what the codes of both matrices stand for, times the powers of two of MX."""
-        return self._factors
+    def products(self, formula: Formula) -> Sequence[Product]:
+        """Return what is multiplied, one under the other: the same list for the same steps."""
+        raise NotImplementedError
 
-    def sums_by(self, order: Callable[[Any], Array]) -> Flat:
-        """Return the sums of an order."""
-        if order not in self._sums:
-            self._sums[order] = Flat(order(self))
-        return self._sums[order]
+    def sums(self, formula: Formula, part: ElementPart, order: Any) -> Array:
+        """Return the sums of a part's elements in an order; 0 where there are no products."""
+        own, (begin, end) = self.products(formula), part.range
+
+        def make() -> Array:
+            first, last = begin // max(1, self.columns), -(-end // max(1, self.columns))
+            made = products.sums_of(own, self.columns, order, first, last).reshape(-1)
+            return made[begin - first * self.columns :][: end - begin]
+
+        return part.once(("sums", order, id(own)), make)
+
+    def take_sums(self, depth: int, groups: int | None = None) -> None:
+        """Note that what is added up is rounded: so many products, or groups of exact ones."""
+        self.is_float_sum, self.in_groups = True, groups is not None
+        # A product is rounded by half an ulp, of two orders, and in a block once more.
+        of_floats = (depth + -(-depth // 32) + 1) / 2
+        self.sum_roundings = of_floats if groups is None else 3.0 * groups
+
+
+class QuantMatmul(ProductModel):
+    """npu_quant_matmul."""
+
+    form = Form(SLOTS, text, (Results(),), "docs/numerics.md 20", words=in_words)
+
+    def products(self, formula: Formula) -> Sequence[Product]:
+        """Return what is multiplied, one under the other."""
+        return self._products
 
     def prepare(self) -> None:
-        """Read the arguments, and add products up."""
+        """Read the arguments."""
         given = self.inputs
-        to = given["output_dtype"]
+        to, scale = given["output_dtype"], given["scale"]
         self.values = elements_of(dtype_of("int8" if to is None else to))
-        self.is_float_sum = given["x1"].dtype not in (np.int8, np.int32)
-        scale = given["scale"]
-        self.in_groups = not self.is_float_sum and scale.ndim == 2
+        is_whole = given["x1"].dtype in (np.int8, np.int32)
         self.has_own_scales = scale.ndim == 1
-        self._sums: dict[Any, Flat] = {}
+        in_groups = is_whole and not self.has_own_scales
         names = {n: given[n] for n in ("x1_dtype", "x2_dtype")}
         a, b = _products.factors(given["x1"], given["x2"], **names)
-        self.depth = a.shape[-1]
-        self._take_sums(a, b, names)
-        shape = self.x.shape
+        if in_groups or not is_whole:
+            self.take_sums(a.shape[-1], len(scale) if in_groups else None)
+        self.is_shifted = in_groups and given["x1"].dtype == np.int8
+        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        self._products = [self._product(*own) for own in self._each(batch, a, b)]
+        self.columns = b.shape[-1]
+        shape = (*batch, a.shape[-2], self.columns)
         one = np.ones(1, np.float32)
+        # Nothing is in it but its shape.
+        self.read(np.broadcast_to(np.int8(0), shape), one, None)
         own = page.scales_of(scale) if self.has_own_scales else one
-        self.read(self.x, one, None)
         self.scale = self._spread(own, shape)
         self._take_rest(shape)
 
-    def _take_sums(self, a: Array, b: Array, names: Any) -> None:
-        given, scale = self.inputs, self.inputs["scale"]
-        self._factors = a, b
-        with np.errstate(all="ignore"):
-            if self.in_groups:
-                is_shifted = given["x1"].dtype == np.int8
-                offset = None if is_shifted else given["offset"]
-                self.x = _products.group_sums(a - 8 * is_shifted, b, page.scales_of(scale), offset)
-                self.x = self.x + given["offset"] if is_shifted else self.x
-            elif not self.is_float_sum:
-                self.x = _products.whole_sums(a, b)
-            else:
-                rows = given["pertoken_scale"]
-                self.x = page.float_sums(given["x1"], given["x2"], scale, rows, **names)
-                if not self.has_own_scales:
-                    self._factors = _times_powers(a, b, *_products.powers_of_two(rows, scale))
+    def _each(self, batch: tuple[int, ...], *matrices: Array) -> Iterator[list[Array]]:
+        """Yield the matrices of each of a batch, and in MX the powers of two of both."""
+        if self.is_float_sum and not self.has_own_scales and not self.in_groups:
+            given = self.inputs
+            matrices += _products.powers_of_two(given["pertoken_scale"], given["scale"])
+        every = [np.broadcast_to(m, (*batch, *m.shape[-2:])) for m in matrices]
+        yield from ([m[i] for m in every] for i in np.ndindex(*batch))
+
+    def _product(self, a: Array, b: Array, *powers: Array) -> Product:
+        """Return a product of two matrices."""
+
+        def right() -> Array:
+            return b
+
+        if powers:
+            return products.of_mx(a, np.asarray, right, *powers)
+        if not self.is_float_sum:
+            return products.of_integers(a, np.asarray, right)
+        if not self.in_groups:
+            return products.of_blocks(a, np.asarray, right)
+        offset = None if self.is_shifted else self.inputs["offset"]
+        scale = page.scales_of(self.inputs["scale"])
+        return products.in_groups(a - 8 * self.is_shifted, np.asarray, right, scale, offset)
 
     def _take_rest(self, shape: tuple[int, ...]) -> None:
         rows, bias, offset = (self.inputs[n] for n in ("pertoken_scale", "bias", "offset"))
         if rows is not None and (self.has_own_scales or self.in_groups):
             self.activations = self._spread(np.asarray(rows).reshape(-1, 1), shape)
-        if bias is not None and (
+        if self.is_shifted:
+            self.integers = self._spread(np.asarray(offset), shape)
+        elif bias is not None and (
             bias.dtype == np.int32 or (self.has_own_scales and self.is_float_sum)
         ):
             self.integers = self._spread(np.asarray(bias), shape)
@@ -264,20 +290,3 @@ class QuantMatmul(ElementModel):
 
     def _spread(self, values: Any, shape: tuple[int, ...]) -> Any:
         return Flat(np.broadcast_to(values, shape))
-
-
-def _in_float64(model: QuantMatmul) -> Array:
-    a, b = model.factors()
-    return np.asarray(a @ b)
-
-
-def _sizes(model: QuantMatmul) -> Array:
-    """Add up how large the products are: no partial sum is larger."""
-    a, b = model.factors()
-    return np.asarray(np.abs(a) @ np.abs(b))
-
-
-def _times_powers(a: Array, b: Array, rows: Array, columns: Array) -> tuple[Array, Array]:
-    depth = a.shape[-1]
-    of_a = np.repeat(rows, 32, axis=-1)[..., :depth]
-    return a * of_a, b * np.repeat(columns, 32, axis=-2)[..., :depth, :]
