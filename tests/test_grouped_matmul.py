@@ -239,6 +239,17 @@ class TestLists:
         (y,) = npu_grouped_matmul(x, [*WEIGHT], **given, split_item=3)
         assert y.tolist() == expected
 
+    @pytest.mark.parametrize(
+        ("list_type", "group_list"), [(0, [2, 3]), (1, [2, 1]), (2, np.array([[1, 1], [0, 2]]))]
+    )
+    def test_an_x_for_each_weight_and_its_rows(self, list_type: int, group_list: Any) -> None:
+        given = {"group_list": group_list, "group_list_type": list_type, "group_type": 0}
+        given |= {"output_dtype": "int32", "split_item": 3}
+        (y,) = npu_grouped_matmul([X[:2], X[2:]], [*WEIGHT], **given)
+        assert y.tolist() == SUMS
+        made = reference([X[:2], X[2:]], [*WEIGHT], **given)
+        assert made[0].tolist() == SUMS
+
     def test_more_axes(self) -> None:
         x = np.arange(24, dtype=F32).reshape(2, 3, 2, 2)
         weight = WEIGHT.astype(F32)

@@ -17,10 +17,15 @@ constexpr DType kOfX[] = {DType::float16, DType::bfloat16,      DType::float32, 
                 kOfColumns[] = {DType::int64, DType::float32, DType::bfloat16},
                 kAnyBias[] = {DType::int32, DType::float32, DType::float16, DType::bfloat16};
 
+// Of whatever x; an aclTensor counts codes of int4.
+bool is_of_codes(const TensorView& weight) {
+  return is_among(weight.dtype, kCodeWeights) || weight.dtype == DType::int4;
+}
+
 }  // namespace
 
 GroupedMatmul::GroupedMatmul(int64_t entry, bool shares_x)
-    : Op("npu_grouped_matmul"), entry_(entry), shares_x_(shares_x) {
+    : Op("npu_grouped_matmul"), shares_x_(shares_x) {
   static constexpr const char* kNamesOfLists[kNames] = {
       "x", "weight", "bias", "scale", "antiquant_scale", "antiquant_offset", "per_token_scale"};
   for (int i = 0; i < kNames; ++i) {
@@ -37,11 +42,13 @@ bool GroupedMatmul::gives_floats() const {
 
 GroupedMatmul::Form GroupedMatmul::form() const {
   switch (x.dtype) {
-    case DType::int8: return weight.dtype == DType::int32 ? Form::a8w4 : Form::a8w8;
-    case DType::int32: return Form::a4w4;
+    case DType::int8: return weight.dtype == DType::int8 ? Form::a8w8 : Form::a8w4;
+    case DType::int32:
+    case DType::int4: return Form::a4w4;
     case DType::uint8:
+    case DType::float4_e2m1:
     case DType::float8_e4m3fn: return Form::mx;
-    default: return is_among(weight.dtype, kCodeWeights) ? Form::antiquant : Form::plain;
+    default: return is_of_codes(weight) ? Form::antiquant : Form::plain;
   }
 }
 
@@ -56,6 +63,7 @@ int64_t GroupedMatmul::k() const {
 
 Inputs GroupedMatmul::inputs() {
   static constexpr Takes of_x = one_of(kOfX).ranks(2, 6), of_weight = like(0).ranks(2, 3),
+                         of_packed_x = Takes{}.ranks(2, 6), of_packed = Takes{}.ranks(2, 3),
                          of_codes = one_of(kCodeWeights).or_like(0).ranks(2, 3),
                          of_int8 = one_of(kCodeWeights).ranks(2, 3),
                          of_list = one_of(kLists).made_of(DType::int64).ranks(1, 2),
@@ -73,11 +81,10 @@ Inputs GroupedMatmul::inputs() {
   const Takes& antiquant = kind == Form::antiquant ? of_weights : kAnything;
   const Takes& scales = is_exact ? of_columns : is_mx ? of_powers : of_groups;
   const Takes& biases = x.dtype == DType::float16 ? of_half_bias : is_exact ? of_any_bias : of_bias;
-  return Inputs::of(required(named(kX), x, of_x),
-                    required(named(kWeight), weight,
-                             is_half                  ? of_codes
-                             : x.dtype == DType::int8 ? of_int8
-                                                      : of_weight),
+  const Takes& weights = is_half ? of_codes : x.dtype == DType::int8 ? of_int8 : of_weight;
+  const bool takes_packed = weight.dtype == DType::int4 && (is_half || x.dtype == DType::int8);
+  return Inputs::of(required(named(kX), x, x.is_packed() ? of_packed_x : of_x),
+                    required(named(kWeight), weight, takes_packed ? of_packed : weights),
                     optional(named(kBias), bias, kind == Form::a4w4 ? kAnything : biases),
                     optional(named(kScale), scale, is_float ? kAnything : scales),
                     optional(named(kAntiquantScale), antiquant_scale, antiquant),
@@ -182,14 +189,12 @@ Status GroupedMatmul::check_group_type() const {
     return refuse("group_type", group_type,
                   {"expected 0, as one ", Argument("x"), " is for several weights"});
   const bool needs_list = is_stack() || shares_x_ || splits_k();
-  const bool may_have_one = group_type >= 0 && (entries == 1 || shares_x_);
-  if (group_list.present ? may_have_one : !needs_list) return {};
+  if (group_list.present ? group_type >= 0 : !needs_list) return {};
   Text allowed{"expected "};
   group_list.present ? allowed += {Nothing()} : allowed += {"an array"};
   return fault(name, Fault::attribute, {Argument("group_list")},
                {"is ", group_list.present ? Part("given") : Part(Nothing())},
-               allowed += {" with ", Argument("group_type"), " ", group_type,
-                           entries > 1 && !shares_x_ ? " and several arrays in x" : ""});
+               allowed += {" with ", Argument("group_type"), " ", group_type});
 }
 
 Status GroupedMatmul::check_output_dtype() const {
@@ -263,7 +268,7 @@ Status GroupedMatmul::check_scales() const {
                            "two bytes for each 64 k");
   if (form() == Form::a8w8) return check_parameter(kScale, scale, columns, kColumns);
   if (form() != Form::antiquant) return check_groups_of_k(kScale, scale);
-  const bool has_rows = antiquant_scale.rank > is_stack() + 1 && weight.dtype == DType::int32;
+  const bool has_rows = antiquant_scale.rank > is_stack() + 1 && weight.dtype != DType::int8;
   NPU_QUANT_RETURN_IF_ERROR(
       has_rows ? check_groups_of_k(kAntiquantScale, antiquant_scale)
                : check_parameter(kAntiquantScale, antiquant_scale, columns, kColumns));
@@ -304,7 +309,7 @@ Status GroupedMatmul::check_list_shape() const {
                  {"expected 2 with ", Argument("group_list")});
   NPU_QUANT_RETURN_IF_ERROR(check_group_count(name, "group_list", group_list));
   const bool has_indices = group_list_type == 2;
-  const int64_t length = group_list.shape.dims[0], count = shares_x_ ? entries : groups();
+  const int64_t length = group_list.shape.dims[0], count = entries > 1 ? entries : groups();
   const bool fits = group_list.rank == (has_indices ? 2 : 1) &&
                     (!has_indices || (group_list.shape.dims[1] == 2 && length <= count)) &&
                     (splits_k() || has_indices || length == count);
@@ -316,35 +321,15 @@ Status GroupedMatmul::check_list_shape() const {
 }
 
 Status GroupedMatmul::find_groups(std::vector<ProductGroup>& groups) const {
-  const int64_t weights = splits_k()  ? group_list.shape.dims[0]
-                          : shares_x_ ? entries
-                                      : this->groups();
+  const int64_t weights = splits_k() ? group_list.shape.dims[0] : this->groups();
   return take_product_groups(name, group_list, group_list_type, named(kX),
                              splits_k() ? k() : x.shape.dims[0], weights, groups);
 }
 
 Status GroupedMatmul::check_elements() const {
   std::vector<ProductGroup> groups;
-  const bool is_judged = shares_x_ && entry_ > 0;  // as the first entry's list
-  return group_list.present && !is_judged ? find_groups(groups) : Status{};
-}
-
-Status GroupedMatmul::check_beside(const GroupedMatmul& first) const {
-  NPU_QUANT_RETURN_IF_ERROR(check_same_dtype(name, named(kX), x, first.named(kX), first.x));
-  NPU_QUANT_RETURN_IF_ERROR(
-      check_same_dtype(name, named(kWeight), weight, first.named(kWeight), first.weight));
-  if (split_item < 2 || matrix_.n == first.matrix_.n) return {};
-  return wrong_shape(name, named(kWeight), weight,
-                     {"expected ", first.matrix_.n, " columns of the product, as of ",
-                      Argument(first.named(kWeight)), ": they are one result"});
-}
-
-void GroupedMatmul::take_own_rows(const ProductGroup& rows) {
-  x = between(x, 0, rows.begin, rows.end);
-  if (per_token_scale.present) per_token_scale = between(per_token_scale, 0, rows.begin, rows.end);
-  group_list = kAbsent;
-  first_row = rows.begin;
-  stack_outputs(rows.end - rows.begin);
+  const bool is_of_all = entries > 1;  // and is judged with the lists
+  return group_list.present && !is_of_all ? find_groups(groups) : Status{};
 }
 
 // What is computed, of the arrays as they are.
@@ -376,19 +361,6 @@ Status GroupedMatmul::run(const TensorView* out) const {
   GroupedProducts products(call(&groups));
   NPU_QUANT_RETURN_IF_ERROR(products.prepare());
   return run_product_list(name, [&](ProductList& list) { products.add(out[kY], list); });
-}
-
-Status GroupedMatmul::run_all(const std::deque<GroupedMatmul>& entries,
-                              const std::vector<TensorView>& y) {
-  std::deque<GroupedProducts> products;
-  for (const GroupedMatmul& entry : entries) {
-    products.emplace_back(entry.call(nullptr));
-    NPU_QUANT_RETURN_IF_ERROR(products.back().prepare());
-  }
-  return run_product_list(entries[0].name, [&](ProductList& list) {
-    for (size_t i = 0; i < products.size(); ++i) products[i].add(y[i], list);
-    if (y.size() > products.size()) products[0].add_zeros(y.back(), list);
-  });
 }
 
 }  // namespace npu_quant

@@ -79,7 +79,8 @@ def npu_grouped_matmul(
         antiquant_offset: the same, which is added to the codes; None for nothing.
         per_token_scale: for each x (M,), float32; of MX uint8 or float8_e8m0fnu
             (M, ceil(K / 64), 2).
-        group_list: int64, or a list of ints: which rows of x each weight has.
+        group_list: int64, or a list of ints: which rows of x each weight has. Of several x it is
+            not needed, and has to say how many rows each of them has.
         activation_input: None.
         activation_quant_scale: None.
         activation_quant_offset: None.
@@ -213,7 +214,7 @@ def reference(
         return None if per_token_scale is None else per_token_scale[i][rows]
 
     with np.errstate(all="ignore"):
-        if group_list is None:
+        if group_list is None or len(x) > 1:
             own = [
                 _one(rows, tokens(i, slice(None)), to, act, *of_weight(i))
                 for i, rows in enumerate(x)
