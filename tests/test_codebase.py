@@ -36,7 +36,6 @@ NOT_IN_ACLNN |= {
     "grouped_dynamic_block_quant",
     "rms_norm",
     "add_rms_norm_dynamic_quant",
-    "grouped_matmul",
     "dual_level_quant_matmul",
 }
 # Families whose functions lie in another's file of the C API.

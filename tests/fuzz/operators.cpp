@@ -343,6 +343,9 @@ constexpr void (*kOperators[])(Call&) = {
     weight_quant_batch_matmul_v2,
     weight_quant_batch_matmul_v3,
     grouped_matmul_swiglu_quant,
+    grouped_matmul_swiglu_quant_v2,
+    grouped_matmul_v4,
+    grouped_matmul_v5,
 };
 
 }  // namespace

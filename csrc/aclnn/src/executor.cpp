@@ -1,7 +1,6 @@
 #include "aclnn/src/executor.h"
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "aclnn/src/data_type.h"
 #include "aclnn/src/memory.h"
@@ -64,28 +63,42 @@ bool is_any(const TensorArgument&) { return true; }
 bool is_input(const TensorArgument& argument) { return argument.is_input; }
 bool is_output(const TensorArgument& argument) { return argument.is_output; }
 
-template <class Counts>
-aclnnStatus refresh(const char* function, Counts counts, aclOpExecutor* executor, size_t index,
-                    const aclTensor* tensor, void* address) {
+template <class Is>
+aclnnStatus refresh(const char* function, aclOpExecutor* executor, bool is_given, Is is,
+                    void* address) {
   return guarded(function, ACLNN_ERR_INNER, ACLNN_ERR_INNER, [&]() -> int {
-    if (executor == nullptr || tensor == nullptr)
+    if (executor == nullptr || !is_given)
       return report(ACLNN_ERR_INNER_NULLPTR, function, "executor or tensor is NULL.");
     std::shared_ptr<Executor> found;
     if (!executors().with(executor, [&](const auto& kept) { found = kept; }))
       return stale_executor(function);
-    if (found->set_address(counts, index, tensor, address)) return OK;
-    return report(
-        ACLNN_ERR_PARAM_INVALID, function,
-        "the executor has another tensor or none at index " + std::to_string(index) + ".");
+    if (found->set_address(is, address)) return OK;
+    return report(ACLNN_ERR_PARAM_INVALID, function,
+                  "the executor has another tensor or none at that index.");
   });
 }
 
-aclnnStatus refresh_list(const char* function, const aclOpExecutor* executor,
-                         const aclTensorList* tensors) {
-  if (executor == nullptr || tensors == nullptr)
-    return report(ACLNN_ERR_INNER_NULLPTR, function, "executor or tensors is NULL.");
-  if (!executors().knows(executor)) return stale_executor(function);
-  return report(ACLNN_ERR_PARAM_INVALID, function, "the operator has no list of tensors.");
+// The tensor that is number `index` of those that count, elements of lists among them.
+template <class Counts>
+aclnnStatus refresh_tensor(const char* function, Counts counts, aclOpExecutor* executor,
+                           size_t index, const aclTensor* tensor, void* address) {
+  const auto is = [=](const TensorArgument& one) mutable {
+    return counts(one) && index-- == 0 && one.tensor == tensor;
+  };
+  return refresh(function, executor, tensor != nullptr, is, address);
+}
+
+// An element of the list that is number `index` of the parameters that count.
+template <class Counts>
+aclnnStatus refresh_list(const char* function, Counts counts, aclOpExecutor* executor, size_t index,
+                         size_t element, const aclTensorList* list, void* address) {
+  const auto is = [=, before = 0](const TensorArgument& one) mutable {
+    if (!counts(one)) return false;
+    if (before != 0 && before != one.parameter) --index;
+    before = one.parameter;
+    return index == 0 && one.list == list && one.element == element;
+  };
+  return refresh(function, executor, list != nullptr, is, address);
 }
 
 }  // namespace
@@ -106,9 +119,32 @@ void Executor::optional_output(const char* name, const aclTensor* tensor, Tensor
   add({.name = name, .tensor = tensor, .view = &view, .is_input = false, .is_output = true}, false);
 }
 
-void Executor::add(const TensorArgument& argument, bool is_required) {
-  if (count_ == kMostArguments) throw std::logic_error("a call has too many tensors.");
-  TensorArgument& added = arguments_[count_++] = argument;
+void Executor::add_list(const TensorArgument& like, const TensorList& list, const Views& views,
+                        bool is_required) {
+  TensorArgument added = like;
+  added.view = &nothing_;
+  if (!list.is_given()) return add(added, is_required);
+  added.list = list.handle;
+  for (; added.element < views.size(); ++added.element) {
+    std::string& name = names_.emplace_back(like.name);
+    name.append("[").append(std::to_string(added.element)).append("]");
+    added.name = name.c_str();
+    added.tensor = list.elements[added.element];
+    added.view = views[added.element];
+    add(added, is_required);
+  }
+}
+
+void Executor::refuse_list(const char* name, const TensorList& list) {
+  add({.name = name, .view = &nothing_}, false);
+  if (!list.is_live) return fail(Fault::missing, name, "is no live list");
+  if (list.is_given()) fail(Fault::attribute, name, "is given", "expected NULL");
+}
+
+void Executor::add(TensorArgument argument, bool is_required) {
+  const int before = arguments_.empty() ? 0 : arguments_.back().parameter;
+  argument.parameter = argument.element == 0 ? before + 1 : before;
+  TensorArgument& added = arguments_.emplace_back(argument);
   if (added.tensor == nullptr) {
     if (is_required) fail(Fault::missing, added.name, "is NULL");
     return;
@@ -165,8 +201,12 @@ void Executor::compare(const TensorView& output, int64_t dst_type, const char* a
 }
 
 void Executor::fail(Fault kind, const char* subject, const Text& came, const Text& allowed) {
-  if (fault_.ok() || (kind == Fault::missing && fault_.fault() != Fault::missing))
-    fault_ = own_fault(kind, subject, came, allowed);
+  fail(own_fault(kind, subject, came, allowed));
+}
+
+void Executor::fail(const Status& fault) {
+  if (fault_.ok() || (fault.fault() == Fault::missing && fault_.fault() != Fault::missing))
+    fault_ = fault;
 }
 
 Status Executor::check() {
@@ -176,10 +216,10 @@ Status Executor::check() {
   const Status status = op_.check();
   // As on the device: shapes and attributes come after the dtypes of all tensors.
   if (status.fault() == Fault::shape || status.fault() == Fault::attribute)
-    NPU_QUANT_RETURN_IF_ERROR(check_output_types(op_.name, op_.outputs, outputs));
+    NPU_QUANT_RETURN_IF_ERROR(check_output_types(op_.name, op_.outputs, outputs.data()));
   NPU_QUANT_RETURN_IF_ERROR(status);
   NPU_QUANT_RETURN_IF_ERROR(mismatch_);
-  return op_.check_outputs(outputs);
+  return op_.check_outputs(outputs.data());
 }
 
 std::string Executor::name_of_view(const TensorView* view, const std::string& otherwise) const {
@@ -196,8 +236,9 @@ std::string Executor::word_for(const Part& part) {
       return name_of(function, part.text);
     case Part::Kind::output:
       for (int i = 0; i < op_.outputs.size(); ++i)
-        if (part.text == op_.outputs[i].name) return name_of_view(&outputs[i], part.text);
-      return part.text;
+        if (part.text == op_.outputs[i].name)
+          return name_of_view(&outputs[static_cast<size_t>(i)], part.text);
+      return std::string("out[").append(part.text.empty() ? "0" : part.text).append("]");  // a list
     case Part::Kind::dtype: {
       const char* const name = find_acl_name(part.text);
       return name != nullptr ? name : part.text;
@@ -213,15 +254,12 @@ int Executor::report(const Status& fault, Phase phase) {
   return aclnn::report(function, fault, words, phase);
 }
 
-template <class Counts>
-bool Executor::set_address(Counts counts, size_t index, const aclTensor* tensor, void* address) {
+template <class Is>
+bool Executor::set_address(Is is, void* address) {
   const std::lock_guard<LongMutex> lock(mutex_);
   const auto whole = executors().lock();  // a fork sees all of it or nothing
   for (TensorArgument& argument : arguments_) {
-    if (&argument == arguments_ + count_) break;
-    if (!counts(argument)) continue;
-    if (index-- > 0) continue;
-    if (argument.tensor != tensor) return false;
+    if (!is(argument) || argument.tensor == nullptr) continue;
     argument.address = address;
     argument.view->data =
         address == nullptr ? nullptr : static_cast<char*>(address) + argument.offset;
@@ -231,28 +269,28 @@ bool Executor::set_address(Counts counts, size_t index, const aclTensor* tensor,
 }
 
 Status Executor::check_addresses() const {
-  Range ranges[kMostArguments];
-  const TensorArgument* of[kMostArguments];
-  int count = 0;
-  for (int i = 0; i < count_; ++i) {
-    const TensorView& view = *arguments_[i].view;
+  std::vector<Range> ranges;
+  std::vector<const TensorArgument*> of;
+  for (const TensorArgument& argument : arguments_) {
+    const TensorView& view = *argument.view;
     if (!view.present || view.shape.size() == 0) continue;
-    if (view.data == nullptr)
-      return own_fault(Fault::missing, arguments_[i].name, "has no address");
-    const auto* const base = static_cast<const char*>(arguments_[i].address);
-    ranges[count] = {base, static_cast<size_t>(view.bounds().end - base)};
-    of[count++] = &arguments_[i];
+    if (view.data == nullptr) return own_fault(Fault::missing, argument.name, "has no address");
+    const auto* const base = static_cast<const char*>(argument.address);
+    ranges.push_back({base, static_cast<size_t>(view.bounds().end - base)});
+    of.push_back(&argument);
   }
-  const int overrun = find_overrun(ranges, count);
+  const auto count = static_cast<int>(ranges.size());
+  const int overrun = find_overrun(ranges.data(), count);
   if (overrun == count) return {};
-  return own_fault(Fault::overlap, of[overrun]->name, "runs past the end of its memory block");
+  return own_fault(Fault::overlap, of[static_cast<size_t>(overrun)]->name,
+                   "runs past the end of its memory block");
 }
 
 Status Executor::run() {
   const std::lock_guard<LongMutex> lock(mutex_);
   NPU_QUANT_RETURN_IF_ERROR(check_addresses());
-  if (moved_) NPU_QUANT_RETURN_IF_ERROR(op_.check_outputs(outputs));
-  return op_.run(outputs);
+  if (moved_) NPU_QUANT_RETURN_IF_ERROR(op_.check_outputs(outputs.data()));
+  return op_.run(outputs.data());
 }
 
 aclnnStatus check_results(const Function& function, const uint64_t* workspace_size,
@@ -300,27 +338,30 @@ aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor* executor) {
 
 aclnnStatus aclSetInputTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor,
                                   void* addr) {
-  return refresh(__func__, is_input, executor, index, tensor, addr);
+  return refresh_tensor(__func__, is_input, executor, index, tensor, addr);
 }
 aclnnStatus aclSetOutputTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor,
                                    void* addr) {
-  return refresh(__func__, is_output, executor, index, tensor, addr);
+  return refresh_tensor(__func__, is_output, executor, index, tensor, addr);
 }
 aclnnStatus aclSetTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor,
                              void* addr) {
-  return refresh(__func__, is_any, executor, index, tensor, addr);
+  return refresh_tensor(__func__, is_any, executor, index, tensor, addr);
 }
-aclnnStatus aclSetDynamicInputTensorAddr(aclOpExecutor* executor, size_t, const size_t,
-                                         aclTensorList* tensors, void*) {
-  return refresh_list(__func__, executor, tensors);
+aclnnStatus aclSetDynamicInputTensorAddr(aclOpExecutor* executor, size_t irIndex,
+                                         const size_t relativeIndex, aclTensorList* tensors,
+                                         void* addr) {
+  return refresh_list(__func__, is_input, executor, irIndex, relativeIndex, tensors, addr);
 }
-aclnnStatus aclSetDynamicOutputTensorAddr(aclOpExecutor* executor, size_t, const size_t,
-                                          aclTensorList* tensors, void*) {
-  return refresh_list(__func__, executor, tensors);
+aclnnStatus aclSetDynamicOutputTensorAddr(aclOpExecutor* executor, size_t irIndex,
+                                          const size_t relativeIndex, aclTensorList* tensors,
+                                          void* addr) {
+  return refresh_list(__func__, is_output, executor, irIndex, relativeIndex, tensors, addr);
 }
-aclnnStatus aclSetDynamicTensorAddr(aclOpExecutor* executor, size_t, const size_t,
-                                    aclTensorList* tensors, void*) {
-  return refresh_list(__func__, executor, tensors);
+aclnnStatus aclSetDynamicTensorAddr(aclOpExecutor* executor, size_t irIndex,
+                                    const size_t relativeIndex, aclTensorList* tensors,
+                                    void* addr) {
+  return refresh_list(__func__, is_any, executor, irIndex, relativeIndex, tensors, addr);
 }
 
 // The same under their other spelling.

@@ -1,10 +1,14 @@
 // The two phases: a call is described and checked in the first, and computed in the second.
 #pragma once
 
+#include <deque>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "aclnn/acl_meta.h"
+#include "aclnn/src/arrays.h"
 #include "aclnn/src/faults.h"
 #include "aclnn/src/mutex.h"
 #include "aclnn/src/tensor.h"
@@ -21,14 +25,15 @@ struct TensorArgument {
   void* address = nullptr;            // of the whole tensor
   int64_t offset = 0;                 // of the view in it, in bytes
   bool is_input = true, is_output = false;
+  const aclTensorList* list = nullptr;  // that it is an element of, and which
+  size_t element = 0;
+  int parameter = 0;  // of the function, from 1 on
 };
+using Views = std::vector<TensorView*>;
 
 // What phase 1 leaves for phase 2: the operator with all its arguments, tensors snapshotted.
 class Executor {
  public:
-  // Beside an operator's own, a function may have a few that the operator takes the presence of.
-  static constexpr int kMostArguments = kMostInputs + kMostOutputs + 4;
-
   Executor(const Function& function, Op& op) : function(function), op_(op) {}
   Executor(const Executor&) = delete;
   virtual ~Executor() = default;
@@ -40,6 +45,16 @@ class Executor {
   // An input that the operator writes into.
   void input_and_output(const char* name, const aclTensor* tensor, TensorView& view);
   void optional_output(const char* name, const aclTensor* tensor, TensorView& view);
+  // Each element of a list to a view, "x[0]" to the first; of a list that is not given none.
+  void input_list(const char* name, const TensorList& list, const Views& views) {
+    add_list({.name = name}, list, views, true);
+  }
+  void optional_input_list(const char* name, const TensorList& list, const Views& views) {
+    add_list({.name = name}, list, views, false);
+  }
+  void output_list(const char* name, const TensorList& list, const Views& views) {
+    add_list({.name = name, .is_input = false, .is_output = true}, list, views, true);
+  }
 
   // What is asked for is the output's dtype. A caller that also names it has to say the same, which
   // is judged when the operator has agreed to that dtype.
@@ -54,11 +69,15 @@ class Executor {
   // Something else that is wrong with the arguments, in the caller's words; a tensor that is
   // missing comes before it.
   void fail(Fault kind, const char* subject, const Text& came, const Text& allowed = {});
+  void fail(const Status& fault);
+  // An argument that has no meaning here, a list or a tensor.
+  void refuse_list(const char* name, const TensorList& list);
+  bool has_failed() const { return !fault_.ok(); }
 
   Status check();  // everything; then the addresses may still change
-  // The tensor that is number `index` of those that `counts` says yes to gets a new address.
-  template <class Counts>
-  bool set_address(Counts counts, size_t index, const aclTensor* tensor, void* address);
+  // The first tensor that `is` says yes to gets a new address. All are asked, in their order.
+  template <class Is>
+  bool set_address(Is is, void* address);
   Status run();
 
   // Reports a fault of check() or run() and returns its code.
@@ -66,20 +85,23 @@ class Executor {
 
   const Function& function;
   bool is_repeatable = false;
-  TensorView outputs[kMostOutputs];
+  std::vector<TensorView> outputs = std::vector<TensorView>(kMostOutputs);
 
  private:
-  void add(const TensorArgument& argument, bool is_required);
+  void add(TensorArgument argument, bool is_required);
+  void add_list(const TensorArgument& like, const TensorList& list, const Views& views,
+                bool is_required);
   void compare(const TensorView& output, int64_t dst_type, const char* attribute = "dstType");
   std::string word_for(const Part& part);
   std::string name_of_view(const TensorView* view, const std::string& otherwise) const;
   Status check_addresses() const;
 
   Op& op_;
-  TensorArgument arguments_[kMostArguments];
-  int count_ = 0;
-  Status fault_;     // the first one that phase 1 met
-  Status mismatch_;  // of dstType
+  std::vector<TensorArgument> arguments_;
+  std::deque<std::string> names_;  // of elements of lists
+  TensorView nothing_;             // what there is of a list that is not given
+  Status fault_;                   // the first one that phase 1 met
+  Status mismatch_;                // of dstType
   bool moved_ = false;
   LongMutex mutex_;  // one thread at a time
 };
