@@ -46,7 +46,7 @@ IN_ACLNN_WITH |= dict.fromkeys(
 IN_ACLNN_WITH |= {"swiglu_group_quant": "swiglu"}
 IN_ACLNN_WITH |= {"dynamic_dual_level_mx_quant": "dynamic_mx_quant"}
 SHARED_ACLNN = {"arrays", "data_type", "executor", "faults", "float16", "memory"}
-SHARED_ACLNN |= {"mutex", "report", "runtime", "tensor"}
+SHARED_ACLNN |= {"executor_lists", "mutex", "report", "runtime", "tensor"}
 CPP = sorted(p for p in CSRC.rglob("*") if p.suffix in (".cpp", ".h"))
 PYTHON = [
     p for d in ("python", "tests", "bench", "examples", "tools") for p in (ROOT / d).rglob("*.py")

@@ -1,6 +1,7 @@
 #include "aclnn/src/executor.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "aclnn/src/data_type.h"
 #include "aclnn/src/memory.h"
@@ -96,7 +97,7 @@ aclnnStatus refresh_list(const char* function, Counts counts, aclOpExecutor* exe
     if (!counts(one)) return false;
     if (before != 0 && before != one.parameter) --index;
     before = one.parameter;
-    return index == 0 && one.list == list && one.element == element;
+    return index == 0 && one.list == list && one.element == static_cast<int>(element);
   };
   return refresh(function, executor, list != nullptr, is, address);
 }
@@ -119,32 +120,11 @@ void Executor::optional_output(const char* name, const aclTensor* tensor, Tensor
   add({.name = name, .tensor = tensor, .view = &view, .is_input = false, .is_output = true}, false);
 }
 
-void Executor::add_list(const TensorArgument& like, const TensorList& list, const Views& views,
-                        bool is_required) {
-  TensorArgument added = like;
-  added.view = &nothing_;
-  if (!list.is_given()) return add(added, is_required);
-  added.list = list.handle;
-  for (; added.element < views.size(); ++added.element) {
-    std::string& name = names_.emplace_back(like.name);
-    name.append("[").append(std::to_string(added.element)).append("]");
-    added.name = name.c_str();
-    added.tensor = list.elements[added.element];
-    added.view = views[added.element];
-    add(added, is_required);
-  }
-}
-
-void Executor::refuse_list(const char* name, const TensorList& list) {
-  add({.name = name, .view = &nothing_}, false);
-  if (!list.is_live) return fail(Fault::missing, name, "is no live list");
-  if (list.is_given()) fail(Fault::attribute, name, "is given", "expected NULL");
-}
-
-void Executor::add(TensorArgument argument, bool is_required) {
-  const int before = arguments_.empty() ? 0 : arguments_.back().parameter;
-  argument.parameter = argument.element == 0 ? before + 1 : before;
-  TensorArgument& added = arguments_.emplace_back(argument);
+void Executor::add(const TensorArgument& argument, bool is_required) {
+  if (count_ == room_.size()) throw std::logic_error("a call has too many tensors.");
+  const int before = count_ == 0 ? 0 : room_[count_ - 1].parameter;
+  TensorArgument& added = room_[count_++] = argument;
+  added.parameter = added.element == 0 ? before + 1 : before;
   if (added.tensor == nullptr) {
     if (is_required) fail(Fault::missing, added.name, "is NULL");
     return;
@@ -216,14 +196,14 @@ Status Executor::check() {
   const Status status = op_.check();
   // As on the device: shapes and attributes come after the dtypes of all tensors.
   if (status.fault() == Fault::shape || status.fault() == Fault::attribute)
-    NPU_QUANT_RETURN_IF_ERROR(check_output_types(op_.name, op_.outputs, outputs.data()));
+    NPU_QUANT_RETURN_IF_ERROR(check_output_types(op_.name, op_.outputs, outputs_at_));
   NPU_QUANT_RETURN_IF_ERROR(status);
   NPU_QUANT_RETURN_IF_ERROR(mismatch_);
-  return op_.check_outputs(outputs.data());
+  return op_.check_outputs(outputs_at_);
 }
 
-std::string Executor::name_of_view(const TensorView* view, const std::string& otherwise) const {
-  for (const TensorArgument& argument : arguments_)
+std::string Executor::name_of_view(const TensorView* view, const std::string& otherwise) {
+  for (const TensorArgument& argument : arguments())
     if (argument.view == view) return argument.name;
   return name_of(function, otherwise);
 }
@@ -236,8 +216,7 @@ std::string Executor::word_for(const Part& part) {
       return name_of(function, part.text);
     case Part::Kind::output:
       for (int i = 0; i < op_.outputs.size(); ++i)
-        if (part.text == op_.outputs[i].name)
-          return name_of_view(&outputs[static_cast<size_t>(i)], part.text);
+        if (part.text == op_.outputs[i].name) return name_of_view(&outputs[i], part.text);
       return std::string("out[").append(part.text.empty() ? "0" : part.text).append("]");  // a list
     case Part::Kind::dtype: {
       const char* const name = find_acl_name(part.text);
@@ -258,7 +237,7 @@ template <class Is>
 bool Executor::set_address(Is is, void* address) {
   const std::lock_guard<LongMutex> lock(mutex_);
   const auto whole = executors().lock();  // a fork sees all of it or nothing
-  for (TensorArgument& argument : arguments_) {
+  for (TensorArgument& argument : arguments()) {
     if (!is(argument) || argument.tensor == nullptr) continue;
     argument.address = address;
     argument.view->data =
@@ -268,29 +247,38 @@ bool Executor::set_address(Is is, void* address) {
   return false;
 }
 
-Status Executor::check_addresses() const {
-  std::vector<Range> ranges;
-  std::vector<const TensorArgument*> of;
-  for (const TensorArgument& argument : arguments_) {
-    const TensorView& view = *argument.view;
-    if (!view.present || view.shape.size() == 0) continue;
-    if (view.data == nullptr) return own_fault(Fault::missing, argument.name, "has no address");
+Status Executor::check_addresses(std::span<const TensorArgument> some) const {
+  Range ranges[kUsualArguments];
+  const TensorArgument* of[kUsualArguments];
+  int count = 0;
+  for (const TensorArgument& argument : some) {
+    const TensorView* const view = argument.view;
+    if (view == nullptr || !view->present || view->shape.size() == 0) continue;
+    if (view->data == nullptr) return own_fault(Fault::missing, argument.name, "has no address");
     const auto* const base = static_cast<const char*>(argument.address);
-    ranges.push_back({base, static_cast<size_t>(view.bounds().end - base)});
-    of.push_back(&argument);
+    ranges[count] = {base, static_cast<size_t>(view->bounds().end - base)};
+    of[count++] = &argument;
   }
-  const auto count = static_cast<int>(ranges.size());
-  const int overrun = find_overrun(ranges.data(), count);
+  const int overrun = find_overrun(ranges, count);
   if (overrun == count) return {};
-  return own_fault(Fault::overlap, of[static_cast<size_t>(overrun)]->name,
-                   "runs past the end of its memory block");
+  return own_fault(Fault::overlap, of[overrun]->name, "runs past the end of its memory block");
+}
+
+// Some after the other, as there may be no memory for all.
+Status Executor::check_addresses() {
+  for (std::span<const TensorArgument> left = arguments(); !left.empty();) {
+    const size_t count = std::min(left.size(), kUsualArguments);
+    NPU_QUANT_RETURN_IF_ERROR(check_addresses(left.first(count)));
+    left = left.subspan(count);
+  }
+  return {};
 }
 
 Status Executor::run() {
   const std::lock_guard<LongMutex> lock(mutex_);
   NPU_QUANT_RETURN_IF_ERROR(check_addresses());
-  if (moved_) NPU_QUANT_RETURN_IF_ERROR(op_.check_outputs(outputs.data()));
-  return op_.run(outputs.data());
+  if (moved_) NPU_QUANT_RETURN_IF_ERROR(op_.check_outputs(outputs_at_));
+  return op_.run(outputs_at_);
 }
 
 aclnnStatus check_results(const Function& function, const uint64_t* workspace_size,

@@ -1,8 +1,9 @@
 // The two phases: a call is described and checked in the first, and computed in the second.
 #pragma once
 
-#include <deque>
+#include <list>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,19 +22,21 @@ namespace npu_quant::aclnn {
 struct TensorArgument {
   const char* name = nullptr;
   const aclTensor* tensor = nullptr;  // NULL where it is not given
-  TensorView* view = nullptr;         // the operator's
+  TensorView* view = nullptr;         // the operator's; there is none of a list that is not given
   void* address = nullptr;            // of the whole tensor
   int64_t offset = 0;                 // of the view in it, in bytes
   bool is_input = true, is_output = false;
-  const aclTensorList* list = nullptr;  // that it is an element of, and which
-  size_t element = 0;
-  int parameter = 0;  // of the function, from 1 on
+  int parameter = 0, element = 0;       // of the function from 1 on, and of the list from 0 on
+  const aclTensorList* list = nullptr;  // that it is an element of
 };
 using Views = std::vector<TensorView*>;
 
 // What phase 1 leaves for phase 2: the operator with all its arguments, tensors snapshotted.
 class Executor {
  public:
+  // Beside an operator's own, a function may have a few that the operator takes the presence of.
+  static constexpr size_t kUsualArguments = kMostInputs + kMostOutputs + 4;
+
   Executor(const Function& function, Op& op) : function(function), op_(op) {}
   Executor(const Executor&) = delete;
   virtual ~Executor() = default;
@@ -45,6 +48,8 @@ class Executor {
   // An input that the operator writes into.
   void input_and_output(const char* name, const aclTensor* tensor, TensorView& view);
   void optional_output(const char* name, const aclTensor* tensor, TensorView& view);
+  // For lists: so many tensors may be named, and where the results are.
+  void make_room(size_t arguments, TensorView* results);
   // Each element of a list to a view, "x[0]" to the first; of a list that is not given none.
   void input_list(const char* name, const TensorList& list, const Views& views) {
     add_list({.name = name}, list, views, true);
@@ -85,23 +90,28 @@ class Executor {
 
   const Function& function;
   bool is_repeatable = false;
-  std::vector<TensorView> outputs = std::vector<TensorView>(kMostOutputs);
+  TensorView outputs[kMostOutputs];
 
  private:
-  void add(TensorArgument argument, bool is_required);
+  void add(const TensorArgument& argument, bool is_required);
+  std::span<TensorArgument> arguments() { return room_.first(count_); }
   void add_list(const TensorArgument& like, const TensorList& list, const Views& views,
                 bool is_required);
   void compare(const TensorView& output, int64_t dst_type, const char* attribute = "dstType");
   std::string word_for(const Part& part);
-  std::string name_of_view(const TensorView* view, const std::string& otherwise) const;
-  Status check_addresses() const;
+  std::string name_of_view(const TensorView* view, const std::string& otherwise);
+  Status check_addresses();
+  Status check_addresses(std::span<const TensorArgument> some) const;
 
   Op& op_;
-  std::vector<TensorArgument> arguments_;
-  std::deque<std::string> names_;  // of elements of lists
-  TensorView nothing_;             // what there is of a list that is not given
-  Status fault_;                   // the first one that phase 1 met
-  Status mismatch_;                // of dstType
+  TensorView* outputs_at_ = outputs;
+  TensorArgument usual_[kUsualArguments];
+  std::vector<TensorArgument> many_;
+  std::span<TensorArgument> room_ = usual_;
+  size_t count_ = 0;
+  std::list<std::string> names_;  // of elements of lists
+  Status fault_;                  // the first one that phase 1 met
+  Status mismatch_;               // of dstType
   bool moved_ = false;
   LongMutex mutex_;  // one thread at a time
 };

@@ -40,6 +40,8 @@ struct GroupedMatmulCall : Call<Lists> {
     if (has_failed()) return;
     make_entries(given);
     if (has_failed()) return;
+    results_.resize(std::max<size_t>(given.out.elements.size(), 1));
+    make_room((Lists::kLists + 1) * op.entries.size() + kUsualArguments, results_.data());
     set_inputs(given);
     set_attributes(given);
     set_outputs(given);
@@ -111,16 +113,16 @@ struct GroupedMatmulCall : Call<Lists> {
   void set_outputs(const Given& given) {
     const auto count = static_cast<int64_t>(given.out.elements.size());
     if (const Status status = op.check_result_count(count); !status.ok()) return fail(status);
-    outputs.resize(std::max(outputs.size(), given.out.elements.size()));
     Views views;
-    for (int64_t i = 0; i < count; ++i) views.push_back(&outputs[static_cast<size_t>(i)]);
+    for (TensorView& result : results_) views.push_back(&result);
     output_list("out", given.out, views);
-    for (GroupedMatmul& entry : op.entries) entry.output_dtype = request_of(outputs[0]);
+    for (GroupedMatmul& entry : op.entries) entry.output_dtype = request_of(results_[0]);
     refuse_list("activationFeatureOutOptional", given.more_results[0]);
     refuse_list("dynQuantScaleOutOptional", given.more_results[1]);
   }
 
-  std::deque<std::string> list_names_;
+  std::list<std::string> list_names_;
+  std::vector<TensorView> results_;
 };
 
 // Of lists there may be no room for a copy.
