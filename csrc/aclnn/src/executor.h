@@ -75,7 +75,10 @@ class Executor {
   // missing comes before it.
   void fail(Fault kind, const char* subject, const Text& came, const Text& allowed = {});
   void fail(const Status& fault);
-  // An argument that has no meaning here, a list or a tensor.
+  // Of an optional list. Callers write no list as NULL, an empty one, or one of NULL or of a tensor
+  // of shape (0,).
+  static bool is_given(const TensorList& list);
+  // One that has no meaning here.
   void refuse_list(const char* name, const TensorList& list);
   bool has_failed() const { return !fault_.ok(); }
 

@@ -19,10 +19,17 @@ void Executor::add_list(const TensorArgument& like, const TensorList& list, cons
   }
 }
 
+bool Executor::is_given(const TensorList& list) {
+  if (list.elements.size() != 1) return list.is_given();
+  const aclTensor* const only = list.elements[0];
+  const Tensor* const described = tensors().find(only);
+  return only != nullptr && (described == nullptr || described->dims != std::vector<int64_t>{0});
+}
+
 void Executor::refuse_list(const char* name, const TensorList& list) {
   add({.name = name}, false);
   if (!list.is_live) return fail(Fault::missing, name, "is no live list");
-  if (list.is_given()) fail(Fault::attribute, name, "is given", "expected NULL");
+  if (is_given(list)) fail(Fault::attribute, name, "is given", "expected NULL");
 }
 
 void Executor::make_room(size_t arguments, TensorView* results) {

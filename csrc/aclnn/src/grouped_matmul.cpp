@@ -59,12 +59,12 @@ struct GroupedMatmulCall : Call<Lists> {
     if (!given.has_tuning) fail(Fault::missing, "tuningConfigOptional", "is no live array");
   }
 
-  // A list that is optional may as well be empty.
   void make_entries(const Given& given) {
     int64_t lengths[Lists::kLists];
     for (int i = 0; i < Lists::kLists; ++i) {
       const auto length = static_cast<int64_t>(given.lists[i].elements.size());
-      lengths[i] = length == 0 && i > Lists::kWeight ? Lists::kNoList : length;
+      const bool is_optional = i > Lists::kWeight;
+      lengths[i] = is_optional && !is_given(given.lists[i]) ? Lists::kNoList : length;
     }
     if (const Status status = op.make_entries(lengths); !status.ok()) fail(status);
   }
@@ -80,7 +80,8 @@ struct GroupedMatmulCall : Call<Lists> {
         list_names_.emplace_back(name_of(function, Lists::kNames[list])).c_str();
     const Views views = views_of(view, op.is_of_first(list));
     if (list <= Lists::kWeight) return input_list(name, given.lists[list], views);
-    optional_input_list(name, given.lists[list], views);
+    optional_input_list(name, is_given(given.lists[list]) ? given.lists[list] : TensorList(),
+                        views);
   }
 
   void set_inputs(const Given& given) {

@@ -119,7 +119,14 @@ TEST_F(ListsOfTensors, OfOtherLengths) {
   refused({one, weights, none, ends.get()}, "out has 0 arrays, expected 1.");
   refused({one, weights, whole, ends.get(), 3, 0, 0, three.handle},
           "biasOptional has 3 arrays, expected 2, as many as weight has.");
-  EXPECT_EQ(run({one, weights, whole, ends.get(), 3, 0, 0, none.handle}), 0);
+}
+
+TEST_F(ListsOfTensors, ThatStandForNone) {
+  const List empty(std::vector<Given>{}), null({kNull}), nothing({{ACL_FLOAT, {0}}});
+  for (const List* none : {&empty, &null, &nothing}) {
+    EXPECT_EQ(run({one, weights, whole, ends.get(), 3, 0, 0, none->handle}), 0);
+    EXPECT_EQ(sums_in(whole), kSumsOfRows);
+  }
 }
 
 TEST_F(ListsOfTensors, ThatAreNotThere) {

@@ -17,7 +17,7 @@
 //
 // Lists hold one tensor or one for each group, "E of them". With one weight (E, K, N) every
 // parameter is a list of one tensor that has an axis E in front. Lists that are optional may be
-// NULL or empty.
+// NULL, empty, or of NULL or one tensor of shape (0,).
 //
 // x                       one (M, K), or E of (M_e, K); without groupListOptional of rank 2 to 6
 // weight                  one (E, K, N), or E of (K, N), of any strides; INT4 and FLOAT4_E2M1 are
