@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ RUNTIME = ctypes.CDLL(str(LIB64 / "libascendcl.so"))
 OPERATORS = ctypes.CDLL(str(LIB64 / "libopapi_nn.so"))
 RUNTIME.aclGetRecentErrMsg.restype = ctypes.c_char_p
 RUNTIME.aclCreateTensor.restype = ctypes.c_void_p
+RUNTIME.aclCreateTensorList.restype = ctypes.c_void_p
 
 ACL_FORMAT_ND = 2
 INT8, FLOAT16, BF16, FLOAT8_E4M3FN = 2, 1, 27, 36
@@ -27,6 +28,7 @@ ACL_DTYPES = {
     np.dtype(np.float16): FLOAT16,
     np.dtype(np.int8): INT8,
     np.dtype(np.int32): 3,
+    np.dtype(np.uint8): 4,
     np.dtype(np.int64): 9,
     np.dtype(np.bool_): 12,
     np.dtype(ml_dtypes.bfloat16): BF16,
@@ -35,6 +37,8 @@ ACL_DTYPES = {
 }
 KINDS: dict[str, Any] = {
     "T": ctypes.c_void_p,
+    "L": ctypes.c_void_p,
+    "a": ctypes.c_void_p,
     "s": ctypes.c_char_p,
     "i": ctypes.c_int64,
     "w": ctypes.c_int32,
@@ -42,7 +46,8 @@ KINDS: dict[str, Any] = {
     "f": ctypes.c_float,
     "b": ctypes.c_bool,
 }
-# The kinds of phase 1's parameters, but for the last two; T is a tensor.
+# The kinds of phase 1's parameters, but for the last two; T is a tensor, L a list of them, a an
+# array that is NULL.
 PROTOTYPES = {
     "aclnnDynamicQuant": "TTTT",
     "aclnnDynamicQuantV2": "TTTiTTT",
@@ -81,7 +86,10 @@ PROTOTYPES = {
     "aclnnSwiGluQuantV2": "TTTTbsiiTT",
     "aclnnDequantSwigluQuant": "TTTTTTTbsTT",
     "aclnnDequantSwigluQuantV2": "TTTTTTTbsisiidddTT",
+    "aclnnGroupedMatmulV4": "LLLLLLLLTLLLiiiiLLL",
+    "aclnnGroupedMatmulV5": "LLLLLLLLTLLLiiiiaLLL",
     "aclnnGroupedMatmulSwigluQuant": "TTTTTTTTTT",
+    "aclnnGroupedMatmulSwigluQuantV2": "TLLLTTTTiiiiaTT",
 }
 
 
@@ -97,6 +105,19 @@ def create_tensor(a: Array) -> ctypes.c_void_p:
     )
     assert handle is not None
     return ctypes.c_void_p(handle)
+
+
+def create_list(arrays: Sequence[Array]) -> ctypes.c_void_p:
+    """Describe arrays; the list owns what describes them."""
+    handles = (ctypes.c_void_p * len(arrays))(*(create_tensor(a).value for a in arrays))
+    return ctypes.c_void_p(RUNTIME.aclCreateTensorList(handles, ctypes.c_uint64(len(arrays))))
+
+
+def argument_of(kind: str, value: Any) -> Any:
+    """Return what a function gets: arrays as tensors, lists of them as lists."""
+    if isinstance(value, np.ndarray):
+        return create_tensor(value)
+    return create_list(value) if isinstance(value, list) else KINDS[kind](value)
 
 
 @contextmanager
@@ -117,10 +138,7 @@ def status_of(name: str, *arguments: object) -> int:
     kinds = PROTOTYPES[name]
     phase1: Callable[..., int] = getattr(OPERATORS, name + "GetWorkspaceSize")
     phase2: Callable[..., int] = getattr(OPERATORS, name)
-    values = [
-        create_tensor(value) if isinstance(value, np.ndarray) else KINDS[kind](value)
-        for kind, value in zip(kinds, arguments, strict=True)
-    ]
+    values = [argument_of(*each) for each in zip(kinds, arguments, strict=True)]
     size, executor = ctypes.c_uint64(), ctypes.c_void_p()
     with device() as stream:
         status = phase1(*values, ctypes.byref(size), ctypes.byref(executor))
@@ -128,6 +146,7 @@ def status_of(name: str, *arguments: object) -> int:
         status = status or RUNTIME.aclrtSynchronizeStream(stream)
     for kind, value in zip(kinds, values, strict=True):
         assert kind != "T" or RUNTIME.aclDestroyTensor(value) == 0
+        assert kind != "L" or RUNTIME.aclDestroyTensorList(value) == 0
     return status
 
 

@@ -45,6 +45,15 @@ PRINTED = {
     },
     "dequant_swiglu_quant": {"result": "21 -127 0 0", "scale": "0.472441 0.000000"},
     "dequant_swiglu_quant_v2": {"result": "240", "scale": "165.333328"},
+    "grouped_matmul_v4": {"result": "21.000000 6.000000 8.500000 13.500000 46.000000 34.000000"},
+    "grouped_matmul_v5": {
+        "result": "21.500000 12.000000 17.500000 54.000000",
+        "result2": "24.000000 36.000000",
+    },
+    "grouped_matmul_swiglu_quant_v2": {
+        "result": "127 40 0 127 0 0",
+        "scale": "0.503937 75.590553 0.000000",
+    },
     "grouped_matmul_swiglu_quant": {
         "result": "127 40 0 127 0 0",
         "scale": "0.503937 75.590553 0.000000",

@@ -19,7 +19,7 @@ OPERATORS = """
     rms_norm add_rms_norm add_rms_norm_quant add_rms_norm_quant_v2 ascend_quant ascend_quant_v3
     ascend_anti_quant group_quant dequant_bias quant_matmul_v4 quant_matmul_v5 anti_mx_quant trans_quant_param_v2 trans_quant_param_v3
     convert_weight_to_int4_pack quant_scatter quant_scatter_v2 swi_glu swi_glu_quant swi_glu_quant_v2
-    grouped_matmul_swiglu_quant
+    grouped_matmul_v4 grouped_matmul_v5 grouped_matmul_swiglu_quant grouped_matmul_swiglu_quant_v2
     swiglu_group_quant dequant_swiglu_quant dequant_swiglu_quant_v2 dynamic_dual_level_mx_quant
     weight_quant_batch_matmul_v2 weight_quant_batch_matmul_v3
     moe_init_routing_v3 moe_token_permute moe_token_unpermute moe_finalize_routing moe_finalize_routing_v2
@@ -259,7 +259,8 @@ REFRESH = "".join(
     for prefix in ("acl", "Acl")
     for kind in ("Input", "Output", "")
 )
-# Parameters of the first phase, before workspaceSize and executor. T: const aclTensor*, O: aclTensor*.
+# Parameters of the first phase, before workspaceSize and executor. T: const aclTensor*, O: aclTensor*,
+# L: const aclTensorList*, M: aclTensorList*.
 FIRST_PHASES = """
     FakeQuantPerTensorAffineCachemask(T, T, T, float, int64_t, int64_t, O, O)
     FakeQuantPerChannelAffineCachemask(T, T, T, int64_t, int64_t, int64_t, O, O)
@@ -305,7 +306,10 @@ FIRST_PHASES = """
     SwigluGroupQuant(T, T, T, T, int64_t, int64_t, int64_t, bool, double, double, bool, T, T, T)
     DequantSwigluQuant(T, T, T, T, T, T, T, bool, char*, T, T)
     DequantSwigluQuantV2(T, T, T, T, T, T, T, bool, char*, int64_t, char*, int64_t, int64_t, double, double, double, T, T)
+    GroupedMatmulV4(L, L, L, L, L, L, L, L, T, L, L, L, int64_t, int64_t, int64_t, int64_t, M, M, M)
+    GroupedMatmulV5(L, L, L, L, L, L, L, L, T, L, L, L, int64_t, int64_t, int64_t, int64_t, aclIntArray*, M, M, M)
     GroupedMatmulSwigluQuant(T, T, T, T, T, T, T, O, O, O)
+    GroupedMatmulSwigluQuantV2(T, L, L, L, T, T, T, T, int64_t, int64_t, int64_t, int64_t, const aclIntArray*, O, O)
 """
 
 
@@ -327,6 +331,7 @@ PROTOTYPES = re.findall(r"(\S.*?) (\w+)\((.*)\)", RUNTIME + META + REFRESH + pha
 def test_prototypes(standard: str, tmp_path: Path) -> None:
     """To the letter, also without noexcept: programs hand the functions to std::unique_ptr."""
     text = f"{EVERY_HEADER}#include <type_traits>\nusing T = const aclTensor*;\nusing O = aclTensor*;\n"
+    text += "using L = const aclTensorList*;\nusing M = aclTensorList*;\n"
     for result, name, parameters in PROTOTYPES:
         pointer = f"{result} (*)({parameters})"
         text += f'static_assert(std::is_same<decltype(&{name}), {pointer}>::value, "{name}");\n'

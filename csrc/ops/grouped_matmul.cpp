@@ -17,10 +17,15 @@ constexpr DType kOfX[] = {DType::float16, DType::bfloat16,      DType::float32, 
                 kOfColumns[] = {DType::int64, DType::float32, DType::bfloat16},
                 kAnyBias[] = {DType::int32, DType::float32, DType::float16, DType::bfloat16};
 
+// Of whatever x; an aclTensor counts codes of int4.
+bool is_of_codes(const TensorView& weight) {
+  return is_among(weight.dtype, kCodeWeights) || weight.dtype == DType::int4;
+}
+
 }  // namespace
 
 GroupedMatmul::GroupedMatmul(int64_t entry, bool shares_x)
-    : Op("npu_grouped_matmul"), entry_(entry), shares_x_(shares_x) {
+    : Op("npu_grouped_matmul"), shares_x_(shares_x) {
   static constexpr const char* kNamesOfLists[kNames] = {
       "x", "weight", "bias", "scale", "antiquant_scale", "antiquant_offset", "per_token_scale"};
   for (int i = 0; i < kNames; ++i) {
@@ -37,11 +42,13 @@ bool GroupedMatmul::gives_floats() const {
 
 GroupedMatmul::Form GroupedMatmul::form() const {
   switch (x.dtype) {
-    case DType::int8: return weight.dtype == DType::int32 ? Form::a8w4 : Form::a8w8;
-    case DType::int32: return Form::a4w4;
+    case DType::int8: return weight.dtype == DType::int8 ? Form::a8w8 : Form::a8w4;
+    case DType::int32:
+    case DType::int4: return Form::a4w4;
     case DType::uint8:
+    case DType::float4_e2m1:
     case DType::float8_e4m3fn: return Form::mx;
-    default: return is_among(weight.dtype, kCodeWeights) ? Form::antiquant : Form::plain;
+    default: return is_of_codes(weight) ? Form::antiquant : Form::plain;
   }
 }
 
@@ -56,6 +63,7 @@ int64_t GroupedMatmul::k() const {
 
 Inputs GroupedMatmul::inputs() {
   static constexpr Takes of_x = one_of(kOfX).ranks(2, 6), of_weight = like(0).ranks(2, 3),
+                         of_packed_x = Takes{}.ranks(2, 6), of_packed = Takes{}.ranks(2, 3),
                          of_codes = one_of(kCodeWeights).or_like(0).ranks(2, 3),
                          of_int8 = one_of(kCodeWeights).ranks(2, 3),
                          of_list = one_of(kLists).made_of(DType::int64).ranks(1, 2),
@@ -74,7 +82,9 @@ Inputs GroupedMatmul::inputs() {
   const Takes& scales = is_exact ? of_columns : is_mx ? of_powers : of_groups;
   const Takes& weights = is_half ? of_codes : x.dtype == DType::int8 ? of_int8 : of_weight;
   const Takes& biases = x.dtype == DType::float16 ? of_half_bias : is_exact ? of_any_bias : of_bias;
-  return Inputs::of(required(named(kX), x, of_x), required(named(kWeight), weight, weights),
+  const bool takes_packed = weight.dtype == DType::int4 && (is_half || x.dtype == DType::int8);
+  return Inputs::of(required(named(kX), x, x.is_packed() ? of_packed_x : of_x),
+                    required(named(kWeight), weight, takes_packed ? of_packed : weights),
                     optional(named(kBias), bias, kind == Form::a4w4 ? kAnything : biases),
                     optional(named(kScale), scale, is_float ? kAnything : scales),
                     optional(named(kAntiquantScale), antiquant_scale, antiquant),
@@ -261,7 +271,7 @@ Status GroupedMatmul::check_scales() const {
                            "two bytes for each 64 k");
   if (form() == Form::a8w8) return check_parameter(kScale, scale, columns, kColumns);
   if (form() != Form::antiquant) return check_groups_of_k(kScale, scale);
-  const bool has_rows = antiquant_scale.rank > is_stack() + 1 && weight.dtype == DType::int32;
+  const bool has_rows = antiquant_scale.rank > is_stack() + 1 && weight.dtype != DType::int8;
   NPU_QUANT_RETURN_IF_ERROR(
       has_rows ? check_groups_of_k(kAntiquantScale, antiquant_scale)
                : check_parameter(kAntiquantScale, antiquant_scale, columns, kColumns));
@@ -317,35 +327,8 @@ Status GroupedMatmul::find_groups(std::vector<ProductGroup>& groups) const {
 
 Status GroupedMatmul::check_elements() const {
   std::vector<ProductGroup> groups;
-  // Of an x for all entries with the first one; beside several with all of them.
-  const bool is_judged = entry_ > 0 || (entries > 1 && !shares_x_);
-  return group_list.present && !is_judged ? find_groups(groups) : Status{};
-}
-
-Status GroupedMatmul::check_own_rows(const std::deque<GroupedMatmul>& entries) {
-  const GroupedMatmul& one = entries[0];
-  if (!one.group_list.present || one.shares_x_ || entries.size() == 1) return {};
-  std::vector<int64_t> ends{0};
-  for (const GroupedMatmul& entry : entries) ends.push_back(ends.back() + entry.rows());
-  return check_product_groups(one.name, one.group_list, one.group_list_type, "x", ends);
-}
-
-Status GroupedMatmul::check_beside(const GroupedMatmul& first) const {
-  NPU_QUANT_RETURN_IF_ERROR(check_same_dtype(name, named(kX), x, first.named(kX), first.x));
-  NPU_QUANT_RETURN_IF_ERROR(
-      check_same_dtype(name, named(kWeight), weight, first.named(kWeight), first.weight));
-  if (split_item < 2 || matrix_.n == first.matrix_.n) return {};
-  return wrong_shape(name, named(kWeight), weight,
-                     {"expected ", first.matrix_.n, " columns of the product, as of ",
-                      Argument(first.named(kWeight)), ": they are one result"});
-}
-
-void GroupedMatmul::take_own_rows(const ProductGroup& rows) {
-  x = between(x, 0, rows.begin, rows.end);
-  if (per_token_scale.present) per_token_scale = between(per_token_scale, 0, rows.begin, rows.end);
-  group_list = kAbsent;
-  first_row = rows.begin;
-  stack_outputs(rows.end - rows.begin);
+  const bool is_of_all = entries > 1;  // and is judged with the lists
+  return group_list.present && !is_of_all ? find_groups(groups) : Status{};
 }
 
 // What is computed, of the arrays as they are.
@@ -377,19 +360,6 @@ Status GroupedMatmul::run(const TensorView* out) const {
   GroupedProducts products(call(&groups));
   NPU_QUANT_RETURN_IF_ERROR(products.prepare());
   return run_product_list(name, [&](ProductList& list) { products.add(out[kY], list); });
-}
-
-Status GroupedMatmul::run_all(const std::deque<GroupedMatmul>& entries,
-                              const std::vector<TensorView>& y) {
-  std::deque<GroupedProducts> products;
-  for (const GroupedMatmul& entry : entries) {
-    products.emplace_back(entry.call(nullptr));
-    NPU_QUANT_RETURN_IF_ERROR(products.back().prepare());
-  }
-  return run_product_list(entries[0].name, [&](ProductList& list) {
-    for (size_t i = 0; i < products.size(); ++i) products[i].add(y[i], list);
-    if (y.size() > products.size()) products[0].add_zeros(y.back(), list);
-  });
 }
 
 }  // namespace npu_quant

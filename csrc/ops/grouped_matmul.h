@@ -43,15 +43,13 @@ struct GroupedMatmul final : Op {
   int64_t entries = 1;  // of the lists
   // What it must have in common with the first entry.
   Status check_beside(const GroupedMatmul& first) const;
-  // That a list of groups beside an x for each entry says how many rows each has.
-  static Status check_own_rows(const std::deque<GroupedMatmul>& entries);
-  // Of an x that entries share.
-  Status find_groups(std::vector<ProductGroup>& groups) const;
+  const char* x_name() const { return named(kX); }
+  const char* weight_name() const { return named(kWeight); }
   // Leaves an entry with the rows of its own group.
   void take_own_rows(const ProductGroup& rows);
   // Where they are in one array for all entries, and how many; what the first gives is that array.
   int64_t first_row = 0;
-  int64_t rows() const { return rows_of(outputs[kY].shape).size(); }
+  int64_t rows() const { return rows_of(x.shape).size(); }
   void stack_outputs(int64_t all_rows) {
     outputs.assign(OutputSpec{"", outputs[kY].dtype, {2, {all_rows, matrix_.n}}});
   }
@@ -87,6 +85,7 @@ struct GroupedMatmul final : Op {
   Status check_named(const char* attribute, const DTypeRequest& asked, Named which,
                      const TensorView& view) const;
   Status check_list_shape() const;
+  Status find_groups(std::vector<ProductGroup>& groups) const;
   Status check_parameter(Named which, const TensorView& view, Shape expected,
                          const char* meaning) const;
   Status check_groups_of_k(Named which, const TensorView& view) const;
@@ -95,9 +94,57 @@ struct GroupedMatmul final : Op {
   GroupedCall call(const std::vector<ProductGroup>* groups) const;
 
   std::string names_[kNames], out_name_;
-  const int64_t entry_;
   const bool shares_x_;
   CodeMatrix matrix_;
+};
+
+// A call: the entries of its lists, of which x may be that of all. A face fills the arrays and the
+// attributes of each entry; of an x that is shared, and of the list of groups, the first one's
+// count.
+struct GroupedMatmulLists final : Op {
+  enum { kX, kWeight, kBias, kScale, kAntiquantScale, kAntiquantOffset, kTokens, kLists };
+  static constexpr const char* kNames[kLists] = {
+      "x", "weight", "bias", "scale", "antiquant_scale", "antiquant_offset", "per_token_scale"};
+  static constexpr int64_t kNoList = -1;
+
+  GroupedMatmulLists() : Op("npu_grouped_matmul") {}
+
+  // Makes the entries of lists that have so many arrays.
+  Status make_entries(const int64_t (&lengths)[kLists]);
+  std::deque<GroupedMatmul> entries;
+  bool shares_x() const { return shares_x_; }
+  bool is_of_first(int list) const { return shares_x_ && (list == kX || list == kTokens); }
+
+  Inputs inputs() final { return {}; }  // those of the entries
+  Status check_elements() const final;
+  Status check_outputs(const TensorView* out) final;
+  Status run(const TensorView* out) const final;
+
+  // How many arrays are computed; which is known when all is checked.
+  int64_t results() const;
+  Status check_result_count(int64_t given) const;
+  Status check_result(int64_t which, const TensorView* out);
+  // Of an x for all entries leaves each its group's rows, as the elements of the list say. Results
+  // have their shapes then; run() does it where nobody has.
+  Status take_own_rows();
+
+ private:
+  void plan_outputs() final {}
+  Status take_rule() final { return {}; }
+  Status check_shapes() final;
+
+  bool has_own_rows() const;
+  bool gives_own_rows() const { return !has_own_rows() && entries[0].split_item < 2; }
+  bool is_whole() const { return entries.size() == 1 || entries[0].split_item >= 2; }
+  void share();
+  void place();
+  Status check_counts() const;
+  Status find_own_rows(std::vector<ProductGroup>& own) const;
+  std::vector<TensorView> parts_of(const TensorView* out) const;
+
+  std::deque<GroupedMatmul> whole_;  // the first entry, as it was before it took its own rows
+  bool shares_x_ = false, took_own_rows_ = false;
+  int64_t rows_ = 0;  // of all entries
 };
 
 }  // namespace npu_quant

@@ -48,6 +48,7 @@ struct GroupedMatmulSwigluQuantV2 final : Op {
   DTypeRequest quant_dtype;
   int64_t group_list_type = 0;  // 0: ends, 1: counts
   DTypeRequest x_dtype, weight_dtype, weight_scale_dtype, x_scale_dtype;
+  DType scale_array = DType::uint8;  // what holds E8M0 bytes; aclTensors have a type for them
 
   Inputs inputs() final;
   Attributes attributes() final;

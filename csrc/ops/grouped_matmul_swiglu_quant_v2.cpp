@@ -6,7 +6,7 @@
 namespace npu_quant {
 
 GroupedMatmulSwigluQuantV2::Form GroupedMatmulSwigluQuantV2::form() const {
-  if (x.dtype == DType::int32) return Form::int4;
+  if (x.dtype == DType::int32 || x.dtype == DType::int4) return Form::int4;
   if (x.dtype == DType::float8_e4m3fn) return Form::mx;
   return weight.dtype == DType::int8 ? Form::int8 : Form::int8_by_int4;
 }
@@ -26,25 +26,32 @@ Inputs GroupedMatmulSwigluQuantV2::inputs() {
   static constexpr Takes of_x = one_of(kX).ranks(2, 2),
                          of_int8 = one_of(kInt8).ranks(3, 3, kOfExperts),
                          of_like = like(0).ranks(3, 3, kOfExperts),
+                         of_packed_x = Takes{}.ranks(2, 2),  // an aclTensor's of int4
+      of_packed = Takes{}.ranks(3, 3, kOfExperts),
                          of_columns = one_of(kFloat32).made_of(DType::float32),
                          of_scale = of_columns.ranks(2, 2, kOfColumns),
                          of_smooth = of_columns.ranks(1, 2, kOfColumns),
                          of_rows = of_columns.ranks(1, 1, kOfRows);
   static constexpr Takes of_scales = one_of(kScales).made_of(DType::float32),
                          of_groups = of_scales.ranks(2, 3, kOfColumns),
+                         of_carried = of_scales.ranks(2, 2, kOfColumns),
                          of_powers = one_of(kBytes).ranks(4, 4),
                          of_row_powers = one_of(kBytes).ranks(3, 3),
                          of_list = one_of(kEnds).made_of(DType::int64),
                          of_ends = of_list.ranks(1, 1, "It says which rows a group has.");
-  const Takes& scales = is_mx() ? of_powers : form() == Form::int8_by_int4 ? of_groups : of_scale;
-  return Inputs::of(required("x", x, of_x),
-                    required("weight", weight, x.dtype == DType::int8 ? of_int8 : of_like),
-                    required("weight_scale", weight_scale, scales),
-                    required("x_scale", x_scale, is_mx() ? of_row_powers : of_rows),
-                    required("group_list", group_list, of_ends),
-                    optional("smooth_scale", smooth_scale, of_smooth),
-                    optional("weight_assist_matrix", weight_assist_matrix, of_scale),
-                    optional("bias", bias));
+  const Takes& scales = is_mx()                        ? of_powers
+                        : form() == Form::int8_by_int4 ? of_groups
+                        : form() == Form::int4         ? of_carried
+                                                       : of_scale;
+  const bool takes_packed = x.dtype == DType::int8 && weight.dtype == DType::int4;
+  const Takes& weights = takes_packed ? of_packed : x.dtype == DType::int8 ? of_int8 : of_like;
+  return Inputs::of(
+      required("x", x, x.dtype == DType::int4 ? of_packed_x : of_x),
+      required("weight", weight, weights), required("weight_scale", weight_scale, scales),
+      required("x_scale", x_scale, is_mx() ? of_row_powers : of_rows),
+      required("group_list", group_list, of_ends),
+      optional("smooth_scale", smooth_scale, of_smooth),
+      optional("weight_assist_matrix", weight_assist_matrix, of_scale), optional("bias", bias));
 }
 
 Attributes GroupedMatmulSwigluQuantV2::attributes() {
@@ -73,7 +80,7 @@ void GroupedMatmulSwigluQuantV2::plan_outputs() {
     of_y = of_scale = {2, {}};
   if (is_mx()) of_scale = mx_scales_of(of_y, 1, kProductBlock);
   outputs.assign(OutputSpec{"y", is_mx() ? DType::float8_e4m3fn : DType::int8, of_y},
-                 OutputSpec{"scale", is_mx() ? DType::uint8 : DType::float32, of_scale});
+                 OutputSpec{"scale", is_mx() ? scale_array : DType::float32, of_scale});
 }
 
 Status GroupedMatmulSwigluQuantV2::check_attributes() {

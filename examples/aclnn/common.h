@@ -97,6 +97,12 @@ class Tensor {
     return ACL_SUCCESS;
   }
   aclTensor* get() const { return tensor_; }
+  // For a list, which destroys it.
+  aclTensor* release() {
+    aclTensor* released = tensor_;
+    tensor_ = nullptr;
+    return released;
+  }
 
  private:
   size_t size() const { return count_ * sizeof(T); }
@@ -104,6 +110,24 @@ class Tensor {
   DeviceMemory memory_;
   size_t count_ = 0;
   aclTensor* tensor_ = nullptr;
+};
+
+class TensorList {
+ public:
+  TensorList() = default;
+  TensorList(const TensorList&) = delete;
+  ~TensorList() {
+    if (list_ != nullptr) aclDestroyTensorList(list_);
+  }
+
+  int create(const std::vector<aclTensor*>& tensors) {
+    list_ = aclCreateTensorList(tensors.data(), tensors.size());
+    return list_ != nullptr ? ACL_SUCCESS : ACL_ERROR_INVALID_PARAM;
+  }
+  aclTensorList* get() const { return list_; }
+
+ private:
+  aclTensorList* list_ = nullptr;
 };
 
 inline std::vector<uint16_t> to_halves(const std::vector<float>& values) {

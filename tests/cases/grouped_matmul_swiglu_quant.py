@@ -113,7 +113,8 @@ def of_second(
         x = packed(rng.integers(-8, 8, (shape[0], k), np.int8), -1)
         factors = spread(rng, (experts, n // 2) if smooth == "each" else experts, 1)
         a |= {"x": x, "weight_assist_matrix": None}
-        a |= {"weight_scale": a["weight_scale"].astype(np.float32) * 12}
+        if a["weight_scale"].dtype == np.float32:
+            a["weight_scale"] = a["weight_scale"] * np.float32(12)
         a["smooth_scale"] = factors if smooth else None
     if codes == "mx":
         a |= in_blocks(rng, a["x"].shape, a["weight"].shape)
@@ -208,6 +209,7 @@ CASES = [
                 settings((40, 16), experts=[1, 9], behind=BOTH, smooth=["one", "each"]),
                 kinds(codes=["int4 by int4"]),
             ),
+            "words": (settings((40, 16), carried=[True]), kinds(codes=["int4 by int4"])),
             "groups": (
                 settings((7, 96), groups=[1, 2, 8], carried=BOTH),
                 kinds(codes=["int4", "int4 along K"]),

@@ -134,6 +134,7 @@ ACCEPTED = [
     {"weight": [WORDS], "weight_assist_matrix": [WS], "weight_scale": [WS.astype(np.int64)]},
     {"weight": [WORDS], "weight_assist_matrix": [WS], "weight_scale": [WS[:, None]], "dequant_mode": 1},
     {"x": X4, "weight": [WORDS], "smooth_scale": SMOOTH[:, 0], "x_dtype": "int4"},
+    {"x": X4, "weight": [WORDS], "weight_scale": [WS.astype(np.int64)]},
     MX | {"x_scale_dtype": 293, "weight_dtype": 292},
     {"quant_dtype": None, "dequant_mode": None, "x_scale_dtype": "float32"},
     {"numerics": "reference", "out": (None, None)},

@@ -4,6 +4,9 @@
 #include "aclnnop/aclnn_dequant_swiglu_quant_v2.h"
 #include "aclnnop/aclnn_group_quant.h"
 #include "aclnnop/aclnn_grouped_matmul_swiglu_quant.h"
+#include "aclnnop/aclnn_grouped_matmul_swiglu_quant_v2.h"
+#include "aclnnop/aclnn_grouped_matmul_v4.h"
+#include "aclnnop/aclnn_grouped_matmul_v5.h"
 #include "aclnnop/aclnn_quant_matmul_v4.h"
 #include "aclnnop/aclnn_quant_matmul_v5.h"
 #include "aclnnop/aclnn_quant_scatter.h"
@@ -269,6 +272,94 @@ void grouped_matmul_swiglu_quant(Call& c) {
   const Place y = c.out(ACL_INT8, {c.x[0], n / 2}), of_y = c.out(ACL_FLOAT, {c.x[0]});
   c.run(PHASES(aclnnGroupedMatmulSwigluQuant), x, weight, bias, Place{-1}, scale, of_rows, ends, y,
         of_y, Place{-1});
+}
+
+// The same in lists of one, or codes of int4 or of MX alone.
+void grouped_matmul_swiglu_quant_v2(Call& c) {
+  c.x.resize(2, 8);
+  const int64_t k = c.x[1] = (c.x[1] + 7) / 8 * 8, n = c.pick<int64_t>({8, 16, 264});
+  const auto experts = c.pick<int64_t>({1, 2, 5});
+  const Dims columns{experts, n}, pairs{c.x[0], (k + 63) / 64, 2};
+  const auto codes = c.pick({ACL_INT8, ACL_INT4, ACL_FLOAT8_E4M3FN});
+  const bool is_mx = codes == ACL_FLOAT8_E4M3FN, is_mixed = codes == ACL_INT8 && c.flag();
+  const Place x = c.in(codes, c.x), weight = c.in(is_mixed ? ACL_INT4 : codes, {experts, k, n});
+  const Place scale = is_mx ? c.in(ACL_FLOAT8_E8M0, {experts, (k + 63) / 64, n, 2})
+                            : c.in(codes == ACL_INT4 ? ACL_UINT64 : ACL_FLOAT, columns);
+  const Place assist = is_mixed ? c.in(ACL_FLOAT, columns) : Place{-1};
+  const Place of_rows = is_mx ? c.in(ACL_FLOAT8_E8M0, pairs) : c.in(ACL_FLOAT, {c.x[0]});
+  const Place smooth =
+      codes == ACL_INT4 ? c.optional(c.in(ACL_FLOAT, {experts, n / 2})) : Place{-1};
+  const Place list = c.in(ACL_INT64, {experts});
+  const Dims half{c.x[0], n / 2};
+  const Place y = c.out(is_mx ? codes : ACL_INT8, half);
+  const Place of_y =
+      is_mx ? c.out(ACL_FLOAT8_E8M0, mx_scales_of(half, 1, 32)) : c.out(ACL_FLOAT, {c.x[0]});
+  const int64_t mode = is_mx ? 2 : 0;
+  c.run(PHASES(aclnnGroupedMatmulSwigluQuantV2), x, c.list({weight}), c.list({scale}),
+        c.list({assist}), Place{-1}, of_rows, smooth, list, c.integer({mode}), c.integer({0}),
+        c.integer({mode}), c.integer({0, 1}), nullptr, y, of_y);
+}
+
+// Rows of groups in one tensor or several, by a stack of weights or several.
+struct GroupedTensors {
+  explicit GroupedTensors(Call& c) : stacked(c.flag()), shared(stacked || c.flag()) {
+    c.x.resize(2, 16);
+    k = c.x[1] = (c.x[1] + 15) / 16 * 16;
+    const auto count = static_cast<size_t>(experts = c.pick<int64_t>({1, 2, 3}));
+    codes = c.pick({c.numbers, ACL_INT8, ACL_INT4, ACL_FLOAT8_E4M3FN, ACL_FLOAT4_E2M1});
+    is_float = codes == c.numbers;
+    is_mx = codes == ACL_FLOAT8_E4M3FN || codes == ACL_FLOAT4_E2M1;
+    of_weight = (is_float || codes == ACL_INT8) && c.flag() ? c.pick({ACL_INT8, ACL_INT4}) : codes;
+    splits = !stacked && !shared && c.flag();
+    while (x.places.size() < (shared ? 1 : count)) x.places.push_back(c.in(codes, c.x));
+    weight = of_each(c, of_weight, {k, n});
+    take_parameters(c);
+    if (shared) group_list = c.in(ACL_INT64, {experts});
+    const aclDataType to = is_float ? codes : c.pick({ACL_FLOAT16, ACL_BF16});
+    const int64_t rows = c.x[0] * static_cast<int64_t>(splits ? 1 : x.places.size());
+    while (out.places.size() < (splits ? count : 1)) out.places.push_back(c.out(to, {rows, n}));
+  }
+  Several of_each(Call& c, aclDataType dtype, Dims shape) const {
+    std::vector<Place> places;
+    if (stacked) shape.insert(shape.begin(), experts);
+    for (int64_t i = 0; i < (stacked ? 1 : experts); ++i) places.push_back(c.in(dtype, shape));
+    return c.list(places);
+  }
+  void take_parameters(Call& c) {
+    if (is_float && of_weight != codes) antiquant = of_each(c, codes, {n});
+    if (is_mx) scale = of_each(c, ACL_FLOAT8_E8M0, {(k + 63) / 64, n, 2});
+    if (codes == ACL_INT4 || (codes == ACL_INT8 && of_weight == ACL_INT4))
+      scale = of_each(c, c.pick({ACL_FLOAT, ACL_UINT64}), {2, n});
+    else if (codes == ACL_INT8)
+      scale = of_each(c, ACL_FLOAT, {n});
+    if (codes != ACL_INT4 && c.flag())
+      bias = of_each(c, codes == ACL_FLOAT16 ? ACL_FLOAT16 : ACL_FLOAT, {n});
+    for (size_t i = 0; !is_float && i < x.places.size(); ++i)
+      tokens.places.push_back(is_mx ? c.in(ACL_FLOAT8_E8M0, {c.x[0], (k + 63) / 64, 2})
+                                    : c.in(ACL_FLOAT, {c.x[0]}));
+  }
+
+  const bool stacked, shared;
+  bool splits, is_float, is_mx;
+  int64_t experts, k, n = 8;
+  aclDataType codes, of_weight;
+  Several x, weight, bias, scale, antiquant, tokens, out;
+  Place group_list{-1};
+};
+void grouped_matmul_v4(Call& c) {
+  const GroupedTensors t(c);
+  const Several none;
+  c.run(PHASES(aclnnGroupedMatmulV4), t.x, t.weight, t.bias, t.scale, none, t.antiquant, none,
+        t.tokens, t.group_list, none, none, none, c.integer({t.splits ? 0 : 3}),
+        c.integer({t.shared ? 0 : -1}), c.integer({0, 1}), c.integer({0}), t.out, none, none);
+}
+void grouped_matmul_v5(Call& c) {
+  const GroupedTensors t(c);
+  const Several none;
+  c.run(PHASES(aclnnGroupedMatmulV5), t.x, t.weight, t.bias, t.scale, none, t.antiquant, none,
+        t.tokens, t.group_list, none, none, none, c.integer({t.splits ? 0 : 3}),
+        c.integer({t.shared ? 0 : -1}), c.integer({0, 1}), c.integer({0, 5}), nullptr, t.out, none,
+        none);
 }
 
 }  // namespace npu_quant::fuzzing

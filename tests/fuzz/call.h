@@ -19,6 +19,11 @@ namespace npu_quant::fuzzing {
 struct Place {
   int index;
 };
+// A list of them, or NULL.
+struct Several {
+  std::vector<Place> places;
+  bool is_null = false;
+};
 struct Word {
   char* text;
   operator char*() const { return text; }
@@ -77,6 +82,7 @@ class Call {
   Place in(aclDataType dtype, const Dims& shape) { return draw(dtype, shape, false); }
   Place out(aclDataType dtype, const Dims& shape) { return draw(dtype, shape, true); }
   Place optional(Place place) { return flag() ? place : Place{-1}; }
+  Several list(std::vector<Place> places) { return {std::move(places), is_odd()}; }
 
   bool is_taken() const { return is_taken_; }  // and was computed
 
@@ -90,7 +96,8 @@ class Call {
       for (const Tensor& tensor : tensors) placed.emplace_back(tensor);
       uint64_t size = 0;
       aclOpExecutor* executor = nullptr;
-      status = phase1(resolved(placed, arguments)..., &size, &executor);
+      Lists lists;
+      status = phase1(resolved(placed, arguments, lists)..., &size, &executor);
       if (status == 0 && are_to_be_computed())
         status = phase2(nullptr, size, executor, nullptr);
       else if (status == 0)
@@ -128,11 +135,26 @@ class Call {
     return {static_cast<int>(tensors_.size()) - 1};
   }
 
-  static aclTensor* resolved(const std::deque<Placed>& placed, Place place) {
+  // Which go before the tensors, that they take with them.
+  struct Lists {
+    ~Lists() {
+      for (const aclTensorList* list : all) aclDestroyTensorList(list);
+    }
+    std::vector<aclTensorList*> all;
+  };
+
+  static aclTensor* resolved(const std::deque<Placed>& placed, Place place, Lists&) {
     return place.index < 0 ? nullptr : placed[static_cast<size_t>(place.index)].handle();
   }
+  static aclTensorList* resolved(const std::deque<Placed>& placed, const Several& several,
+                                 Lists& lists) {
+    if (several.is_null) return nullptr;
+    std::vector<aclTensor*> handles;
+    for (const Place place : several.places) handles.push_back(resolved(placed, place, lists));
+    return lists.all.emplace_back(aclCreateTensorList(handles.data(), handles.size()));
+  }
   template <class T>
-  static const T& resolved(const std::deque<Placed>&, const T& attribute) {
+  static const T& resolved(const std::deque<Placed>&, const T& attribute, Lists&) {
     return attribute;
   }
 

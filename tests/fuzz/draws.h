@@ -56,6 +56,9 @@ void dequant_swiglu_quant_v2(Call& c);
 void weight_quant_batch_matmul_v2(Call& c);
 void weight_quant_batch_matmul_v3(Call& c);
 void grouped_matmul_swiglu_quant(Call& c);
+void grouped_matmul_swiglu_quant_v2(Call& c);
+void grouped_matmul_v4(Call& c);
+void grouped_matmul_v5(Call& c);
 
 // routing.cpp
 void moe_token_permute(Call& c);

@@ -348,6 +348,9 @@ constexpr void (*kOperators[])(Call&) = {
     moe_finalize_routing,
     moe_finalize_routing_v2,
     moe_init_routing_v3,
+    grouped_matmul_swiglu_quant_v2,
+    grouped_matmul_v4,
+    grouped_matmul_v5,
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Scalars, arrays and lists: of these operators here take arrays of integers alone, but programs
-// make and release all of them.
+// Scalars, arrays and lists: of these operators here take arrays of integers and lists of tensors
+// alone, but programs make and release all of them.
 #include "aclnn/src/arrays.h"
 
 #include <algorithm>
@@ -91,6 +91,14 @@ std::optional<Integers> integers_in(const aclIntArray* array) {
     std::copy_n(kept.begin(), std::min(kept.size(), std::size(found.each)), found.each);
   });
   return is_there ? std::optional(found) : std::nullopt;
+}
+
+TensorList tensors_in(const aclTensorList* list) {
+  TensorList found{.handle = list};
+  if (list == nullptr) return found;
+  found.is_live =
+      all<TensorLists>().with(list, [&](const auto& elements) { found.elements = elements; });
+  return found;
 }
 
 }  // namespace npu_quant::aclnn

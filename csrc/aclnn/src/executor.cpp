@@ -64,28 +64,42 @@ bool is_any(const TensorArgument&) { return true; }
 bool is_input(const TensorArgument& argument) { return argument.is_input; }
 bool is_output(const TensorArgument& argument) { return argument.is_output; }
 
-template <class Counts>
-aclnnStatus refresh(const char* function, Counts counts, aclOpExecutor* executor, size_t index,
-                    const aclTensor* tensor, void* address) {
+template <class Is>
+aclnnStatus refresh(const char* function, aclOpExecutor* executor, bool is_given, Is is,
+                    void* address) {
   return guarded(function, ACLNN_ERR_INNER, ACLNN_ERR_INNER, [&]() -> int {
-    if (executor == nullptr || tensor == nullptr)
+    if (executor == nullptr || !is_given)
       return report(ACLNN_ERR_INNER_NULLPTR, function, "executor or tensor is NULL.");
     std::shared_ptr<Executor> found;
     if (!executors().with(executor, [&](const auto& kept) { found = kept; }))
       return stale_executor(function);
-    if (found->set_address(counts, index, tensor, address)) return OK;
-    return report(
-        ACLNN_ERR_PARAM_INVALID, function,
-        "the executor has another tensor or none at index " + std::to_string(index) + ".");
+    if (found->set_address(is, address)) return OK;
+    return report(ACLNN_ERR_PARAM_INVALID, function,
+                  "the executor has another tensor or none at that index.");
   });
 }
 
-aclnnStatus refresh_list(const char* function, const aclOpExecutor* executor,
-                         const aclTensorList* tensors) {
-  if (executor == nullptr || tensors == nullptr)
-    return report(ACLNN_ERR_INNER_NULLPTR, function, "executor or tensors is NULL.");
-  if (!executors().knows(executor)) return stale_executor(function);
-  return report(ACLNN_ERR_PARAM_INVALID, function, "the operator has no list of tensors.");
+// The tensor that is number `index` of those that count, elements of lists among them.
+template <class Counts>
+aclnnStatus refresh_tensor(const char* function, Counts counts, aclOpExecutor* executor,
+                           size_t index, const aclTensor* tensor, void* address) {
+  const auto is = [=](const TensorArgument& one) mutable {
+    return counts(one) && index-- == 0 && one.tensor == tensor;
+  };
+  return refresh(function, executor, tensor != nullptr, is, address);
+}
+
+// An element of the list that is number `index` of the parameters that count.
+template <class Counts>
+aclnnStatus refresh_list(const char* function, Counts counts, aclOpExecutor* executor, size_t index,
+                         size_t element, const aclTensorList* list, void* address) {
+  const auto is = [=, before = 0](const TensorArgument& one) mutable {
+    if (!counts(one)) return false;
+    if (before != 0 && before != one.parameter) --index;
+    before = one.parameter;
+    return index == 0 && one.list == list && one.element == static_cast<int>(element);
+  };
+  return refresh(function, executor, list != nullptr, is, address);
 }
 
 }  // namespace
@@ -107,8 +121,10 @@ void Executor::optional_output(const char* name, const aclTensor* tensor, Tensor
 }
 
 void Executor::add(const TensorArgument& argument, bool is_required) {
-  if (count_ == kMostArguments) throw std::logic_error("a call has too many tensors.");
-  TensorArgument& added = arguments_[count_++] = argument;
+  if (count_ == room_.size()) throw std::logic_error("a call has too many tensors.");
+  const int before = count_ == 0 ? 0 : room_[count_ - 1].parameter;
+  TensorArgument& added = room_[count_++] = argument;
+  added.parameter = added.element == 0 ? before + 1 : before;
   if (added.tensor == nullptr) {
     if (is_required) fail(Fault::missing, added.name, "is NULL");
     return;
@@ -165,8 +181,12 @@ void Executor::compare(const TensorView& output, int64_t dst_type, const char* a
 }
 
 void Executor::fail(Fault kind, const char* subject, const Text& came, const Text& allowed) {
-  if (fault_.ok() || (kind == Fault::missing && fault_.fault() != Fault::missing))
-    fault_ = own_fault(kind, subject, came, allowed);
+  fail(own_fault(kind, subject, came, allowed));
+}
+
+void Executor::fail(const Status& fault) {
+  if (fault_.ok() || (fault.fault() == Fault::missing && fault_.fault() != Fault::missing))
+    fault_ = fault;
 }
 
 Status Executor::check() {
@@ -176,14 +196,14 @@ Status Executor::check() {
   const Status status = op_.check();
   // As on the device: shapes and attributes come after the dtypes of all tensors.
   if (status.fault() == Fault::shape || status.fault() == Fault::attribute)
-    NPU_QUANT_RETURN_IF_ERROR(check_output_types(op_.name, op_.outputs, outputs));
+    NPU_QUANT_RETURN_IF_ERROR(check_output_types(op_.name, op_.outputs, outputs_at_));
   NPU_QUANT_RETURN_IF_ERROR(status);
   NPU_QUANT_RETURN_IF_ERROR(mismatch_);
-  return op_.check_outputs(outputs);
+  return op_.check_outputs(outputs_at_);
 }
 
-std::string Executor::name_of_view(const TensorView* view, const std::string& otherwise) const {
-  for (const TensorArgument& argument : arguments_)
+std::string Executor::name_of_view(const TensorView* view, const std::string& otherwise) {
+  for (const TensorArgument& argument : arguments())
     if (argument.view == view) return argument.name;
   return name_of(function, otherwise);
 }
@@ -197,7 +217,7 @@ std::string Executor::word_for(const Part& part) {
     case Part::Kind::output:
       for (int i = 0; i < op_.outputs.size(); ++i)
         if (part.text == op_.outputs[i].name) return name_of_view(&outputs[i], part.text);
-      return part.text;
+      return std::string("out[").append(part.text.empty() ? "0" : part.text).append("]");  // a list
     case Part::Kind::dtype: {
       const char* const name = find_acl_name(part.text);
       return name != nullptr ? name : part.text;
@@ -213,15 +233,12 @@ int Executor::report(const Status& fault, Phase phase) {
   return aclnn::report(function, fault, words, phase);
 }
 
-template <class Counts>
-bool Executor::set_address(Counts counts, size_t index, const aclTensor* tensor, void* address) {
+template <class Is>
+bool Executor::set_address(Is is, void* address) {
   const std::lock_guard<LongMutex> lock(mutex_);
   const auto whole = executors().lock();  // a fork sees all of it or nothing
-  for (TensorArgument& argument : arguments_) {
-    if (&argument == arguments_ + count_) break;
-    if (!counts(argument)) continue;
-    if (index-- > 0) continue;
-    if (argument.tensor != tensor) return false;
+  for (TensorArgument& argument : arguments()) {
+    if (!is(argument) || argument.tensor == nullptr) continue;
     argument.address = address;
     argument.view->data =
         address == nullptr ? nullptr : static_cast<char*>(address) + argument.offset;
@@ -230,29 +247,38 @@ bool Executor::set_address(Counts counts, size_t index, const aclTensor* tensor,
   return false;
 }
 
-Status Executor::check_addresses() const {
-  Range ranges[kMostArguments];
-  const TensorArgument* of[kMostArguments];
+Status Executor::check_addresses(std::span<const TensorArgument> some) const {
+  Range ranges[kUsualArguments];
+  const TensorArgument* of[kUsualArguments];
   int count = 0;
-  for (int i = 0; i < count_; ++i) {
-    const TensorView& view = *arguments_[i].view;
-    if (!view.present || view.shape.size() == 0) continue;
-    if (view.data == nullptr)
-      return own_fault(Fault::missing, arguments_[i].name, "has no address");
-    const auto* const base = static_cast<const char*>(arguments_[i].address);
-    ranges[count] = {base, static_cast<size_t>(view.bounds().end - base)};
-    of[count++] = &arguments_[i];
+  for (const TensorArgument& argument : some) {
+    const TensorView* const view = argument.view;
+    if (view == nullptr || !view->present || view->shape.size() == 0) continue;
+    if (view->data == nullptr) return own_fault(Fault::missing, argument.name, "has no address");
+    const auto* const base = static_cast<const char*>(argument.address);
+    ranges[count] = {base, static_cast<size_t>(view->bounds().end - base)};
+    of[count++] = &argument;
   }
   const int overrun = find_overrun(ranges, count);
   if (overrun == count) return {};
   return own_fault(Fault::overlap, of[overrun]->name, "runs past the end of its memory block");
 }
 
+// Some after the other, as there may be no memory for all.
+Status Executor::check_addresses() {
+  for (std::span<const TensorArgument> left = arguments(); !left.empty();) {
+    const size_t count = std::min(left.size(), kUsualArguments);
+    NPU_QUANT_RETURN_IF_ERROR(check_addresses(left.first(count)));
+    left = left.subspan(count);
+  }
+  return {};
+}
+
 Status Executor::run() {
   const std::lock_guard<LongMutex> lock(mutex_);
   NPU_QUANT_RETURN_IF_ERROR(check_addresses());
-  if (moved_) NPU_QUANT_RETURN_IF_ERROR(op_.check_outputs(outputs));
-  return op_.run(outputs);
+  if (moved_) NPU_QUANT_RETURN_IF_ERROR(op_.check_outputs(outputs_at_));
+  return op_.run(outputs_at_);
 }
 
 aclnnStatus check_results(const Function& function, const uint64_t* workspace_size,
@@ -300,27 +326,30 @@ aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor* executor) {
 
 aclnnStatus aclSetInputTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor,
                                   void* addr) {
-  return refresh(__func__, is_input, executor, index, tensor, addr);
+  return refresh_tensor(__func__, is_input, executor, index, tensor, addr);
 }
 aclnnStatus aclSetOutputTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor,
                                    void* addr) {
-  return refresh(__func__, is_output, executor, index, tensor, addr);
+  return refresh_tensor(__func__, is_output, executor, index, tensor, addr);
 }
 aclnnStatus aclSetTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor,
                              void* addr) {
-  return refresh(__func__, is_any, executor, index, tensor, addr);
+  return refresh_tensor(__func__, is_any, executor, index, tensor, addr);
 }
-aclnnStatus aclSetDynamicInputTensorAddr(aclOpExecutor* executor, size_t, const size_t,
-                                         aclTensorList* tensors, void*) {
-  return refresh_list(__func__, executor, tensors);
+aclnnStatus aclSetDynamicInputTensorAddr(aclOpExecutor* executor, size_t irIndex,
+                                         const size_t relativeIndex, aclTensorList* tensors,
+                                         void* addr) {
+  return refresh_list(__func__, is_input, executor, irIndex, relativeIndex, tensors, addr);
 }
-aclnnStatus aclSetDynamicOutputTensorAddr(aclOpExecutor* executor, size_t, const size_t,
-                                          aclTensorList* tensors, void*) {
-  return refresh_list(__func__, executor, tensors);
+aclnnStatus aclSetDynamicOutputTensorAddr(aclOpExecutor* executor, size_t irIndex,
+                                          const size_t relativeIndex, aclTensorList* tensors,
+                                          void* addr) {
+  return refresh_list(__func__, is_output, executor, irIndex, relativeIndex, tensors, addr);
 }
-aclnnStatus aclSetDynamicTensorAddr(aclOpExecutor* executor, size_t, const size_t,
-                                    aclTensorList* tensors, void*) {
-  return refresh_list(__func__, executor, tensors);
+aclnnStatus aclSetDynamicTensorAddr(aclOpExecutor* executor, size_t irIndex,
+                                    const size_t relativeIndex, aclTensorList* tensors,
+                                    void* addr) {
+  return refresh_list(__func__, is_any, executor, irIndex, relativeIndex, tensors, addr);
 }
 
 // The same under their other spelling.

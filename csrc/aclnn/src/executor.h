@@ -1,10 +1,15 @@
 // The two phases: a call is described and checked in the first, and computed in the second.
 #pragma once
 
+#include <list>
 #include <memory>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "aclnn/acl_meta.h"
+#include "aclnn/src/arrays.h"
 #include "aclnn/src/faults.h"
 #include "aclnn/src/mutex.h"
 #include "aclnn/src/tensor.h"
@@ -17,17 +22,20 @@ namespace npu_quant::aclnn {
 struct TensorArgument {
   const char* name = nullptr;
   const aclTensor* tensor = nullptr;  // NULL where it is not given
-  TensorView* view = nullptr;         // the operator's
+  TensorView* view = nullptr;         // the operator's; there is none of a list that is not given
   void* address = nullptr;            // of the whole tensor
   int64_t offset = 0;                 // of the view in it, in bytes
   bool is_input = true, is_output = false;
+  int parameter = 0, element = 0;       // of the function from 1 on, and of the list from 0 on
+  const aclTensorList* list = nullptr;  // that it is an element of
 };
+using Views = std::vector<TensorView*>;
 
 // What phase 1 leaves for phase 2: the operator with all its arguments, tensors snapshotted.
 class Executor {
  public:
   // Beside an operator's own, a function may have a few that the operator takes the presence of.
-  static constexpr int kMostArguments = kMostInputs + kMostOutputs + 4;
+  static constexpr size_t kUsualArguments = kMostInputs + kMostOutputs + 4;
 
   Executor(const Function& function, Op& op) : function(function), op_(op) {}
   Executor(const Executor&) = delete;
@@ -40,6 +48,18 @@ class Executor {
   // An input that the operator writes into.
   void input_and_output(const char* name, const aclTensor* tensor, TensorView& view);
   void optional_output(const char* name, const aclTensor* tensor, TensorView& view);
+  // For lists: so many tensors may be named, and where the results are.
+  void make_room(size_t arguments, TensorView* results);
+  // Each element of a list to a view, "x[0]" to the first; of a list that is not given none.
+  void input_list(const char* name, const TensorList& list, const Views& views) {
+    add_list({.name = name}, list, views, true);
+  }
+  void optional_input_list(const char* name, const TensorList& list, const Views& views) {
+    add_list({.name = name}, list, views, false);
+  }
+  void output_list(const char* name, const TensorList& list, const Views& views) {
+    add_list({.name = name, .is_input = false, .is_output = true}, list, views, true);
+  }
 
   // What is asked for is the output's dtype. A caller that also names it has to say the same, which
   // is judged when the operator has agreed to that dtype.
@@ -54,11 +74,18 @@ class Executor {
   // Something else that is wrong with the arguments, in the caller's words; a tensor that is
   // missing comes before it.
   void fail(Fault kind, const char* subject, const Text& came, const Text& allowed = {});
+  void fail(const Status& fault);
+  // Of an optional list. Callers write no list as NULL, an empty one, or one of NULL or of a tensor
+  // of shape (0,).
+  static bool is_given(const TensorList& list);
+  // One that has no meaning here.
+  void refuse_list(const char* name, const TensorList& list);
+  bool has_failed() const { return !fault_.ok(); }
 
   Status check();  // everything; then the addresses may still change
-  // The tensor that is number `index` of those that `counts` says yes to gets a new address.
-  template <class Counts>
-  bool set_address(Counts counts, size_t index, const aclTensor* tensor, void* address);
+  // The first tensor that `is` says yes to gets a new address. All are asked, in their order.
+  template <class Is>
+  bool set_address(Is is, void* address);
   Status run();
 
   // Reports a fault of check() or run() and returns its code.
@@ -70,16 +97,24 @@ class Executor {
 
  private:
   void add(const TensorArgument& argument, bool is_required);
+  std::span<TensorArgument> arguments() { return room_.first(count_); }
+  void add_list(const TensorArgument& like, const TensorList& list, const Views& views,
+                bool is_required);
   void compare(const TensorView& output, int64_t dst_type, const char* attribute = "dstType");
   std::string word_for(const Part& part);
-  std::string name_of_view(const TensorView* view, const std::string& otherwise) const;
-  Status check_addresses() const;
+  std::string name_of_view(const TensorView* view, const std::string& otherwise);
+  Status check_addresses();
+  Status check_addresses(std::span<const TensorArgument> some) const;
 
   Op& op_;
-  TensorArgument arguments_[kMostArguments];
-  int count_ = 0;
-  Status fault_;     // the first one that phase 1 met
-  Status mismatch_;  // of dstType
+  TensorView* outputs_at_ = outputs;
+  TensorArgument usual_[kUsualArguments];
+  std::vector<TensorArgument> many_;
+  std::span<TensorArgument> room_ = usual_;
+  size_t count_ = 0;
+  std::list<std::string> names_;  // of elements of lists
+  Status fault_;                  // the first one that phase 1 met
+  Status mismatch_;               // of dstType
   bool moved_ = false;
   LongMutex mutex_;  // one thread at a time
 };

@@ -36,6 +36,8 @@ std::string in_camel_case(const std::string& words) {
 }  // namespace
 
 std::string name_of(const Function& function, const std::string& attribute) {
+  if (const size_t end = attribute.find('['); end != std::string::npos)  // an element of a list
+    return name_of(function, attribute.substr(0, end)) + attribute.substr(end);
   if (attribute == "numerics") return "NPU_QUANT_NUMERICS";  // whatever the function
   for (const OtherName& known : function.other_names)
     if (attribute == known.ours) return known.theirs;

@@ -11,8 +11,8 @@
 
 namespace npu_quant::aclnn {
 
-// An attribute that the C function does not call by the operator's name in camelCase. Tensors are
-// named when they are added to an executor.
+// An attribute or a list that the C function does not call by the operator's name in camelCase.
+// Tensors are named when they are added to an executor.
 struct OtherName {
   const char* ours;
   const char* theirs;

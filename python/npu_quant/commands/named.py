@@ -10,7 +10,7 @@ from typing import Any
 from .. import ops
 from ..errors import meant
 from ..files import FileError, list_arrays
-from ..golden.operators import model, name_of, operator_of, outputs_of
+from ..golden.operators import inputs, name_of, operator_of, outputs_of
 from .arguments import UsageError
 from .outputs import split
 
@@ -75,7 +75,7 @@ def named_of(op: str, words: Sequence[str], attributes: Mapping[str, Any], *, ke
 
 def parameters_of(op: str) -> dict[str, str]:
     """Return the parameters of an operator that are told at a prompt, and their annotations."""
-    every = model.parameters_of(getattr(ops, op)).items()
+    every = inputs.parameters_of(getattr(ops, op)).items()
     return {name: str(each.annotation) for name, each in every}
 
 
@@ -143,7 +143,7 @@ def _check(named: Named) -> None:
         for name in (*named.inputs, *named.attributes):
             raise UsageError(f"with {GOLDEN}NAME=FILE nothing is computed: leave {name}= out.")
         return
-    for name, parameter in model.parameters_of(getattr(ops, named.op)).items():
+    for name, parameter in inputs.parameters_of(getattr(ops, named.op)).items():
         given = name in named.inputs or name in named.attributes
         if given or parameter.default is not parameter.empty:
             continue

@@ -74,9 +74,10 @@ def npu_grouped_matmul_swiglu_quant_v2(
         weight: a list of one array: int8 or float8_e4m3fn, ``(E, K, N)``, or, for int8 and int4,
             int32 of int4, ``(E, K, N / 8)`` or ``(E, K / 8, N)``, the one whose axis -2 fits x. N
             is even.
-        weight_scale: a list of one array: float32 ``(E, N)``. Of int8 by int4 also ``(E, G, N)``,
-            for each of G groups of K / G consecutive k, and int64, which hold a float32 in their
-            lower half. Of MX uint8 or float8_e8m0fnu ``(E, ceil(K / 64), N, 2)``.
+        weight_scale: a list of one array: float32 ``(E, N)``. Of weights of int4 also int64, which
+            hold a float32 in their lower half, and of int8 by int4 ``(E, G, N)``, for each of G
+            groups of K / G consecutive k. Of MX uint8 or float8_e8m0fnu
+            ``(E, ceil(K / 64), N, 2)``.
         x_scale: float32 ``(M,)``; of MX uint8 or float8_e8m0fnu ``(M, ceil(K / 64), 2)``.
         group_list: int64 ``(E,)``: the row behind each expert's rows, or how many it has. Rows
             behind the last expert's have results of 0.
@@ -181,7 +182,7 @@ def _products_of(
     of_rows = x_scale[:, None]
     if assist is None:
         acc = _products.whole_sums(own, matrix).astype(np.float32)
-        return np.asarray(acc * of_rows * scale)
+        return np.asarray(acc * of_rows * scales_of(scale))
     total = totals(own - 8, matrix, np.atleast_2d(scales_of(scale)))
     return np.asarray((total + assist) * of_rows)
 

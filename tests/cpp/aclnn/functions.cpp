@@ -309,7 +309,7 @@ const std::vector<Function>& all_functions() {
           dynamic_mx_quant_with_dual_axis(), dynamic_dual_level_mx_quant(), add_rms_norm(),
           add_rms_norm_quant(), ascend_quant(), group_quant(), to_numbers(), in_words(),
           quant_scatter(), quant_products(), gated_linear_units(), weight_quant_products(),
-          rows_of_experts(), products_by_experts()})
+          rows_of_experts(), products_by_experts(), grouped_products()})
       functions->insert(functions->end(), family.begin(), family.end());
     return functions;
   }();

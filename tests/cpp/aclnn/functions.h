@@ -27,7 +27,8 @@ inline const Given kNull;
 using Attribute = std::variant<int64_t, double, bool, const char*>;
 inline constexpr int64_t kThatOfY = -1000;  // of dstType: the dtype of the first output
 
-// A parameter of a function and what it gets.
+// A parameter of a function and what it gets. A list gets one tensor, and has the name of that:
+// "x[0]".
 struct Parameter {
   Parameter(const char* name, Given tensor, bool may_be_null = false)
       : name(name), tensor(std::move(tensor)), is_tensor(true), may_be_null(may_be_null) {}
@@ -36,8 +37,12 @@ struct Parameter {
   bool is_output() const {
     return name == "y" || name == "out" || name == "mask" || name == "weightInt4Pack" ||
            name == "selfRef" ||  // also an input
+           name == "out[0]" || name == "output" || name == "outputScale" ||
            (name.size() > 3 && name.compare(name.size() - 3, 3, "Out") == 0);
   }
+
+  // Of a list as a whole.
+  std::string own_name() const { return name.substr(0, name.find('[')); }
 
   std::string name;
   Given tensor;

@@ -10,11 +10,18 @@
 
 namespace npu_quant::testing {
 
+// Of one tensor, or NULL. It stays, as it would take the tensor with it.
+inline aclTensorList* list_of(aclTensor* tensor) {
+  return tensor == nullptr ? nullptr : aclCreateTensorList(&tensor, 1);
+}
+
 template <class To>
 To as(const Argument& argument) {
   using Pointed = std::remove_const_t<std::remove_pointer_t<To>>;
   if constexpr (std::is_same_v<Pointed, aclTensor>)
     return std::get<aclTensor*>(argument);
+  else if constexpr (std::is_same_v<Pointed, aclTensorList>)
+    return list_of(std::get<aclTensor*>(argument));
   else if constexpr (std::is_same_v<Pointed, char>)
     return const_cast<To>(std::get<const char*>(std::get<Attribute>(argument)));
   else if constexpr (std::is_same_v<Pointed, aclIntArray>)
@@ -51,6 +58,7 @@ inline Parameters operator+(const Parameters& first, const Parameters& then) {
 // The functions of one file each.
 std::vector<Function> gated_linear_units();
 std::vector<Function> weight_quant_products();
+std::vector<Function> grouped_products();
 std::vector<Function> products_by_experts();
 std::vector<Function> rows_of_experts();
 std::vector<Function> quant_products();

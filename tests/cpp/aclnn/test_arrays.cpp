@@ -1,4 +1,4 @@
-// Arrays, scalars and lists. No operator takes one yet: they are made, counted and destroyed.
+// Arrays, scalars and lists: they are made, counted and destroyed.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -93,7 +93,7 @@ TEST_P(EveryFunction, NullIsForTheOptionalOnes) {
     if (call.parameters[i].may_be_null)
       EXPECT_EQ(run(stream, function.phase2, changed), 0);
     else
-      expect_refused(changed, call.parameters[i].name, "is NULL.");
+      expect_refused(changed, call.parameters[i].own_name(), "is NULL.");
   }
 }
 

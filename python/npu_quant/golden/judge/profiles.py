@@ -9,7 +9,8 @@ import numpy as np
 
 from ...errors import NpuQuantError
 from ..operators.formula import Variant
-from ..operators.model import Model, parameters_of
+from ..operators.inputs import parameters_of
+from ..operators.model import Model
 from .trial import Actual, Array, Trial, difference
 
 PROFILES = (

@@ -15,7 +15,8 @@ import numpy as np
 from ... import ops
 from ...errors import ParamError
 from ...files.dumps import Call, Dumped
-from .model import Model, parameters_of
+from .inputs import parameters_of
+from .model import Model
 from .registry import name_of, operator_of, outputs_of
 
 Find = Callable[[str], Any]

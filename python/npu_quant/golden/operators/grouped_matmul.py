@@ -307,7 +307,7 @@ class GroupedMatmul(ProductModel):
 
     def _numbers(self, x: Array) -> Array:
         """Return what rows of x stand for: of floats themselves."""
-        return x if self.has_floats else _products.decoded(x, FLOAT4) - 8 * self.is_shifted
+        return x if self.has_floats else products.numbers_in(x, FLOAT4) - 8 * self.is_shifted
 
     def _matrix_of(self, group: Group, step: Step) -> Array:
         """Return what the weight of a group stands for, by a step of slot weights."""

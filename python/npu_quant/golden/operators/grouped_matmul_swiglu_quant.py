@@ -182,7 +182,7 @@ class ExpertModel(GluQuant):
             return _products.factors(x[:0], self.weight[e])[1]
 
         def numbers_of(own: Array) -> Array:
-            return np.asarray(_products.decoded(own) - 8 * self.is_shifted)
+            return products.numbers_in(own) - 8 * self.is_shifted
 
         if self.in_groups:
             return products.in_groups(x[rows], numbers_of, right, self.scales[e])

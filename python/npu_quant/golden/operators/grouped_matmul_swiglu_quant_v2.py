@@ -177,10 +177,10 @@ class GroupedMatmulSwigluQuantV2(ExpertModel):
         x = self.inputs["x"][rows]
 
         def right() -> Array:
-            return np.asarray(_products.decoded(self.weight[e]))
+            return products.numbers_in(self.weight[e])
 
         own = self.inputs["x_scale"][rows], self.inputs["weight_scale"][0][e]
-        return products.of_mx(x, _products.decoded, right, *_products.powers_of_two(*own))
+        return products.of_mx(x, products.numbers_in, right, *_products.powers_of_two(*own))
 
     def allowed_for(self, output: int) -> float:
         """Return k: bytes are no rounded numbers."""

@@ -5,10 +5,8 @@ from __future__ import annotations
 import abc
 import copy
 import importlib
-import inspect
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -16,7 +14,6 @@ from numpy.typing import NDArray
 
 from ... import dtypes
 from ..._codes import int4_of
-from ...errors import ParamError, meant
 from ..elements import Elements, elements_of
 from ..results import TieTest
 from .formula import Before, Form, Formula
@@ -354,49 +351,3 @@ def unpacked(array: Array) -> Array:
     if array.dtype != np.int32 or array.ndim == 0:
         return array.astype(np.int8) if array.dtype.name == "int4" else array
     return int4_of(array)
-
-
-OURS = ("out", "numerics")
-"""The parameters of every operator that are none of its inputs."""
-
-
-@cache
-def parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    """Return the parameters of an operator that are its inputs, in its order."""
-    parameters = inspect.signature(function).parameters.items()
-    return {name: p for name, p in parameters if name not in OURS}
-
-
-def by_name(function: Callable[..., Any], inputs: Any) -> Mapping[str, Any]:
-    """Return inputs by name: those that are named, or one or several in the operator's order.
-
-    Raises:
-        ParamError: there are more than the operator takes.
-    """
-    if isinstance(inputs, Mapping):
-        return inputs
-    given = inputs if isinstance(inputs, (tuple, list)) else [inputs]
-    names = list(parameters_of(function))
-    if len(given) > len(names):
-        listed = ", ".join(names)
-        raise ParamError(f"{function.__name__} takes {listed}; inputs has {len(given)} of them.")
-    return dict(zip(names, given, strict=False))
-
-
-def arguments_of(function: Callable[..., Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all arguments of a call, with defaults; complain of unknown and missing ones."""
-    parameters = parameters_of(function)
-    known = f"It takes {', '.join(parameters)}."
-    unknown = [str(name) for name in inputs if name not in parameters]
-    if unknown:
-        complaint = f"{function.__name__} has no parameter {unknown[0]!r} for inputs"
-        raise ParamError(complaint + (meant(unknown[0], parameters) or f". {known}"))
-    result = {
-        name: inputs.get(name, parameter.default)
-        for name, parameter in parameters.items()
-        if name in inputs or parameter.default is not inspect.Parameter.empty
-    }
-    missing = [name for name in parameters if name not in result]
-    if missing:
-        raise ParamError(f"{function.__name__} needs inputs[{missing[0]!r}]. {known}")
-    return result

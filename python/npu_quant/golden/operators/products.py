@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ... import _products
+from ...dtypes import DTypeName
 from . import steps
 from .formula import Other, Step
 from .model import Array
@@ -108,6 +109,11 @@ def of_blocks(left: Array, numbers_of: Any, right: Matrix) -> Product:
         return _products.block_sums(a, right())
 
     return Product(left, numbers_of, add, lambda a: (a, right()))
+
+
+def numbers_in(codes: Array, named: DTypeName | None = None) -> Array:
+    """Return what the codes of a matrix stand for, in float64."""
+    return _products.matrix_of(codes, named).astype(np.float64)
 
 
 def of_mx(left: Array, numbers_of: Any, right: Matrix, rows: Array, columns: Array) -> Product:

@@ -14,7 +14,8 @@ from ..._kinds import told
 from ...errors import ParamError, meant
 from ..sources import as_source, is_source
 from .formula import Variants, VariantsByOperator
-from .model import Model, Operator, arguments_of, by_name, parameters_of
+from .inputs import arguments_of, by_name, parameters_of
+from .model import Model, Operator
 
 _GROUPED = {"y": "codes", "scale": "scale"}
 _MX = {"y": "codes", "mxscale": "scale"}
