@@ -17,7 +17,7 @@ ACLNN_GTESTS   := tests/cpp/aclnn/npu_quant_aclnn_tests
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: demo test test-exhaustive googletests test-needs test-mutation bench lint asan fuzz clean
+.PHONY: demo test test-exhaustive googletests test-needs test-mutation bench lint aarch64 asan fuzz clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/demo
@@ -54,6 +54,9 @@ bench: $(VENV)/bench $(BUILD)/.bench
 
 lint: $(VENV)/lint
 	sh tools/lint.sh $(PY) $(BUILD)
+
+aarch64: $(VENV)/python
+	sh tools/check_aarch64.sh
 
 # The GoogleTests once more, under AddressSanitizer and UBSan; env, as xargs leaves the name of the command as it is.
 asan: $(VENV)/python

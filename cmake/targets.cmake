@@ -29,11 +29,11 @@ endif()
 # A switch at run time inside a loop (Stores in simd/vec.h) is there to have one loop: it is not to be made two of.
 set(NPU_QUANT_KERNEL_OPTIMISATION -O3 -fno-unswitch-loops -fno-tree-slp-vectorize)
 if(NPU_QUANT_SANITIZE)
-  # The same inlining, less time to compile: without line numbers, and every check that finds more than the addresses'
-  # in the baseline target alone. The others have the same lines but for intrinsics, where the checks take most time.
+  # The same inlining, less time to compile: without line numbers, and with UBSan in the baseline target alone. The others
+  # have the same lines but for intrinsics, where its checks take most time.
   set(NPU_QUANT_KERNEL_OPTIMISATION -O1 -g0 -fno-sanitize=null,object-size)
   foreach(target avx2 avx512)
-    list(APPEND NPU_QUANT_FLAGS_${target} -fno-sanitize=null,object-size,pointer-overflow,alignment)
+    list(APPEND NPU_QUANT_FLAGS_${target} -fno-sanitize=undefined)
   endforeach()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # Addresses are checked by calls, not inline: 21 s for the longest file instead of 45.
