@@ -142,6 +142,12 @@ def dual_level(name: str) -> Any:
     return ops.npu_dynamic_dual_level_mx_quant(X)
 
 
+def dual_level_products(name: str) -> Any:
+    """Multiply matrices with two levels of scales: of one format."""
+    y, upper, lower = dual_level(name)
+    return ops.npu_dual_level_quant_matmul(y, y, upper, upper.T, lower, lower)
+
+
 def without_codes(name: str) -> Any:
     """Refuse every format."""
     raise KeyError(name)
@@ -189,7 +195,7 @@ ROWS: dict[str, Callable[[str], Any]] = {
     ),
     "npu_grouped_matmul_swiglu_quant": gated_experts,
     "npu_dequant_bias": without_codes,
-    "npu_dual_level_quant_matmul": without_codes,
+    "npu_dual_level_quant_matmul": dual_level_products,
     "npu_quant_matmul": products,
     "npu_dtype_cast": lambda f: ops.npu_dtype_cast(X, f),
     "npu_convert_weight_to_int4pack": packed,
