@@ -33,6 +33,17 @@ CacheLevel find_fastest_for_rows() {
 
 std::atomic<int> chosen_level{-1};
 
+// What a function finds out, which is asked once: where the machine is a virtual one, each question
+// costs 20 us. No static variable of a function: a child that is forked while another thread finds
+// it out would wait for that thread for ever.
+template <class T>
+T known(std::atomic<int>& kept, T (*find)()) {
+  int value = kept.load(std::memory_order_relaxed);
+  if (value < 0) kept.store(value = static_cast<int>(find()), std::memory_order_relaxed);
+  return static_cast<T>(value);
+}
+std::atomic<int> known_target{-1}, known_level{-1};
+
 #if defined(__x86_64__)
 bool has_avx2() {
   // F16C is no word of every compiler's.
@@ -54,6 +65,13 @@ bool has_avx2() { return false; }
 bool has_avx512() { return false; }
 #endif
 
+// The best that this CPU runs, built or not.
+Target find_best_target() {
+  if (!has_avx2()) return Target::baseline;
+  return has_avx512() ? Target::avx512 : Target::avx2;
+}
+Target best_target() { return known(known_target, find_best_target); }
+
 Target fastest_target() {
   for (const Target target : {Target::avx512, Target::avx2})
     if (is_runnable(target)) return target;
@@ -72,11 +90,7 @@ const char* name_of(Target target) {
 }
 
 bool is_runnable(Target target) {
-  // Asked once: where the machine is a virtual one, each question costs 20 us.
-  static const bool avx2 = has_avx2();
-  static const bool avx512 = avx2 && has_avx512();
-  if (target == Target::baseline) return true;
-  return is_built(target) && (target == Target::avx2 ? avx2 : avx512);
+  return target == Target::baseline || (is_built(target) && target <= best_target());
 }
 
 Target active_target() {
@@ -88,10 +102,7 @@ Target active_target() {
 }
 
 const char* name_of(CacheLevel of) { return of == CacheLevel::first ? "l1" : "l2"; }
-CacheLevel fastest_for_rows() {
-  static const CacheLevel fastest = find_fastest_for_rows();
-  return fastest;
-}
+CacheLevel fastest_for_rows() { return known(known_level, find_fastest_for_rows); }
 CacheLevel prefetch_level(CacheLevel of_loop) {
   const int level = chosen_level.load(std::memory_order_relaxed);
   return level >= 0 ? static_cast<CacheLevel>(level) : of_loop;
