@@ -375,3 +375,11 @@ def test_shapes(text: str, shape: tuple[int, ...]) -> None:
 def test_what_is_no_shape(text: str) -> None:
     with pytest.raises(ValueError, match="expected whole numbers, such as 32,2048"):
         arguments.shape(text)
+
+
+@pytest.mark.parametrize(("beyond", "status", "text"), [(2, 0, "OK (tolerated)"), (3, 1, "DIFF")])
+def test_a_preset_by_its_chinese_name(compared: Say, beyond: int, status: int, text: str) -> None:
+    """Two of 2000 elements are one in a thousand, three are more."""
+    golden = np.arange(1000, 3000, dtype=np.float32)
+    save(golden=golden, npu=np.where(np.arange(2000) < beyond, golden + 9, golden))
+    check(compared("npu.npy", "golden.npy", "--preset", "双千分之一"), status, text)

@@ -287,6 +287,14 @@ class TestEncodings:
         assert done.stdout.isascii()
         assert done.stdout.startswith(b"DIFFERENT: ")
 
+    @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+    def test_help_has_a_chinese_name_on_every_terminal(self, encoding: str) -> None:
+        done = run("compare", "--help", PYTHONIOENCODING=encoding)
+        assert (done.returncode, done.stderr) == (0, b"")
+        page = " ".join(done.stdout.decode(encoding).split())
+        name = "双千分之一" if encoding == "utf-8" else r"\u53cc\u5343\u5206\u4e4b\u4e00"
+        assert f"off_by_one, thousandth ({name}), sqnr=40" in page
+
     def test_and_the_histogram_too(self) -> None:
         text = run("inspect", "y.npy", PYTHONIOENCODING="latin-1").stdout
         assert text.isascii()

@@ -15,6 +15,7 @@ from npu_quant import ParamError
 from npu_quant.golden import compare
 from npu_quant.golden.judge.tolerance import (
     Measured,
+    is_about,
     is_kept,
     rule_of,
     verdicts_of_presets,
@@ -117,6 +118,23 @@ class TestPresets:
         assert passes("thousandth", wrong, golden)
         assert not passes("thousandth", off(FLOATS, 5, np.inf), FLOATS)
 
+    @pytest.mark.parametrize("beyond", [2, 3])
+    def test_thousandth_has_its_chinese_name(self, beyond: int) -> None:
+        """Two of 2000 elements are one in a thousand, three are more."""
+        golden = np.arange(1000, 3000, dtype=np.float32)
+        wrong = golden.copy()
+        wrong[:beyond] *= F32(1.01)
+        rung = "tolerated" if beyond == 2 else "different"
+        assert [compare(wrong, golden, preset=p).rung for p in ("双千分之一", "thousandth")] == [
+            rung
+        ] * 2
+        assert rule_of("双千分之一") is rule_of("thousandth")
+
+    def test_a_chinese_name_is_about_codes_too(self) -> None:
+        codes = GOLDEN.astype(np.int8)
+        assert is_about("双千分之一", "int8")
+        assert compare(codes, codes.copy(), preset="双千分之一").passed
+
     def test_sqnr(self) -> None:
         golden = np.array([30.0, 40], F32)  # of norm 50
         wrong = np.array([30.0, 40.5], F32)  # 40 dB
@@ -191,7 +209,9 @@ class TestPresets:
 
     def test_unknown_ones_are_listed(self) -> None:
         for name in ("fine", "sqnr", "sqnr=", "sqnr=-1", "sqnr=४०"):
-            with pytest.raises(ParamError, match="known: exact, off_by_one"):
+            with pytest.raises(
+                ParamError, match=r"known: exact, off_by_one, thousandth \(双千分之一\), sqnr=40"
+            ):
                 rule_of(name)
 
     def test_those_about_floats_say_nothing_about_codes(self) -> None:

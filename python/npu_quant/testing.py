@@ -86,7 +86,7 @@ def assert_golden(
         numerics: the arithmetic profile to compute the golden with.
         atol: the greatest difference that is tolerated; a dict gives one per output.
         rtol: the same relative to the golden.
-        preset: the acceptance rule of another tool, such as ``"cann"``.
+        preset: the acceptance rule of another tool, such as ``"cann"`` or ``"双千分之一"``.
         variant: the name of a formula that is accepted too.
         names: names of the outputs, where no operator gives them.
         allow_constant: accept a golden that holds one value only.

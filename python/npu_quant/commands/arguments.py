@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from ..errors import meant
+from .console import write
 
 T = TypeVar("T")
 
@@ -61,6 +62,13 @@ class Parser(argparse.ArgumentParser):
     def remedy(self, option: str, value: str, arguments: argparse.Namespace) -> str:
         """Return what was meant by an unknown option, which a value may follow; "" if unknown."""
         return meant(option.partition("=")[0], self._option_string_actions)
+
+    def print_help(self, file: Any = None) -> None:
+        """Print the help as other text is printed: escaped where stdout cannot encode it."""
+        if file is None:
+            write(self.format_help().removesuffix("\n"))
+        else:
+            super().print_help(file)
 
     def error(self, message: str) -> NoReturn:
         """Raise what is wrong with the arguments."""

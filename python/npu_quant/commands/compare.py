@@ -13,7 +13,7 @@ from ..errors import DTypeError, ParamError
 from ..golden.api import Comparison, Explanation, explain, sides_of
 from ..golden.api import compared as run_comparison
 from ..golden.judge.request import Limits, Request
-from ..golden.judge.tolerance import RULES
+from ..golden.judge.tolerance import KNOWN
 from ..golden.operators import operators
 from .arguments import (
     ByName,
@@ -122,7 +122,7 @@ def _add_acceptance(result: Parser) -> None:
         group.add_argument(
             option, action=ByName, type=named(limit), metavar="[NAME=]NUMBER", help=help
         )
-    help = f"acceptance rule of another tool: {', '.join(RULES)}"
+    help = f"acceptance rule of another tool: {KNOWN}"
     group.add_argument("--preset", metavar="NAME", help=help)
     help = "a named formula that passes, too; --explain names those that fit"
     group.add_argument("--variant", metavar="NAME", help=help)

@@ -125,7 +125,8 @@ def compare(
         atol: the greatest difference that is tolerated; a dict gives one per output. None: none.
         rtol: the same relative to the golden: ``|actual - golden| <= atol + rtol * |golden|``.
         preset: the acceptance rule of another tool instead: ``exact``, ``off_by_one``,
-            ``thousandth``, ``sqnr=40`` (any number of dB), ``cann``, ``cann-en``, ``msprobe``.
+            ``thousandth`` (or ``双千分之一``), ``sqnr=40`` (any number of dB), ``cann``,
+            ``cann-en``, ``msprobe``.
         variant: the name of a formula that is accepted too (:func:`list_variants`).
         names: names of the outputs, where no operator gives them.
         axis: one along which to say where differences lie, besides rows and columns.

@@ -18,6 +18,13 @@ from ..sources import blocks
 
 RULES = ("exact", "off_by_one", "thousandth", "sqnr=40", "cann", "cann-en", "msprobe")
 """The presets shown next to every verdict; sqnr takes any number of dB."""
+CHINESE = {"双千分之一": "thousandth"}
+"""The presets that Ascend's documents have a Chinese name for, by that name."""
+KNOWN = ", ".join(
+    rule + "".join(f" ({name})" for name, meant in CHINESE.items() if meant == rule)
+    for rule in RULES
+)
+"""Every name of a preset, as help and messages list them."""
 
 # |actual - golden| <= atol + rtol |golden| for 99 % of the elements, and never more than a limit or
 # 32 ulp: CANN's standard for float outputs, hicann/opbase docs/zh/ops_precision_standard.
@@ -185,9 +192,10 @@ def rule_of(preset: str) -> Callable[[Measured], float | None]:
     match = re.fullmatch(r"sqnr=([0-9]+(?:\.[0-9]*)?)", preset)
     if match:
         return _sqnr(float(match[1]))
-    if preset not in _BY_NAME:
-        raise ParamError(f"preset is {preset!r}, known: {', '.join(RULES)}.")
-    return _BY_NAME[preset]
+    name = CHINESE.get(preset, preset)
+    if name not in _BY_NAME:
+        raise ParamError(f"preset is {preset!r}, known: {KNOWN}.")
+    return _BY_NAME[name]
 
 
 def is_about(preset: str, dtype: str) -> bool:
