@@ -78,7 +78,9 @@ bool Workspaces::provide(int64_t count, int64_t bytes) {
   bytes_ = std::max(ceil_div(bytes, kLine) * kLine, bytes_);
   taken_.reset(new (std::nothrow) std::atomic_flag[static_cast<size_t>(count_)]());
   memory_.reset(new (std::nothrow) char[static_cast<size_t>(count_ * bytes_ + kLine)]);
-  return taken_ != nullptr && memory_ != nullptr;
+  if (taken_ != nullptr && memory_ != nullptr) return true;
+  count_ = bytes_ = 0;
+  return false;
 }
 
 Status run_products(const char* op, const Products& products, Workspaces& workspaces) {
