@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from golden_wrongs import BF16, gated_experts, grouped_products
 from golden_wrongs.grouped_products import DUAL, GROUPED, Made, backwards
 
 import npu_quant
-from npu_quant.golden import Comparison, compare
+from npu_quant.golden import Comparison, compare, load
 
 # Of a formula's name: what a device gives by it, whose sums no formula with a name has.
 DEVICES: dict[str, tuple[str, Callable[[str], Made], str]] = {
@@ -136,3 +137,14 @@ def test_results_of_one_x_and_a_list() -> None:
     inputs |= {"output_dtype": "int32"}
     results = [np.repeat(x[rows].sum(1, np.int32)[:, None], 3, 1) for rows in ([0, 1], [2, 3, 4])]
     assert compare(results, op=GROUPED, inputs=inputs).rung == "identical"
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_files_in_lists(kind: Any, tmp_path: Path) -> None:
+    """A list's arrays are taken as an array alone is."""
+    inputs, (y,) = grouped_products.of_int8("reference", np.float16)
+    arrays = ("x", "weight", "scale", "per_token_scale", "bias")
+    for name in arrays:
+        np.save(tmp_path / f"{name}.npy", inputs[name][0])
+    files = {name: kind([load(tmp_path / f"{name}.npy")]) for name in arrays}
+    assert compare(y, op=GROUPED, inputs=inputs | files).rung == "identical"
