@@ -215,11 +215,11 @@ class GroupedMatmul(ProductModel):
         results = [self.result(i, AS_TOLD) for i in every]
         for name in ("activations", "integers", "bias", "offsets"):
             setattr(self, name, getattr(results[0], name))
-        self.sum_roundings = max(own.sum_roundings for own in results)
 
     def allowed_for(self, output: int) -> float:
         """Return k: a swish rounds five times, as that of glu.py."""
-        return super().allowed_for(output) + glu.SWISHES[0].roundings * is_swish(self)
+        own = self.result(output, AS_TOLD).sum_roundings
+        return self.form.allowed + own + glu.SWISHES[0].roundings * is_swish(self)
 
     def whole(self) -> list[Part]:
         """Return all elements of each result."""
