@@ -16,6 +16,7 @@ from npu_quant.golden.operators import products
 F32 = np.float32
 Data = tuple[Any, Any]
 ROWS, COLUMNS = 12, 10
+NARROW = "product in 16 bits before the bias"
 
 
 def one_by_one(terms: Any) -> Any:
@@ -136,14 +137,34 @@ def test_what_is_not_finite_says_nothing() -> None:
     assert products.sum_roundings(0, lambda: products.some_of([product])) == 0.5
 
 
-def test_a_16_bit_intermediate_does_not_hide_in_a_deep_sum() -> None:
+def narrow() -> tuple[Any, dict[str, Any], Any]:
+    """Return a deep layer's results, its arguments, and results of two operators of 16 bits."""
     rng, kind = np.random.default_rng(7), ml_dtypes.bfloat16
     x, w = (a.astype(kind) for a in normal(rng, 4096))
     bias = F32(rng.standard_normal(COLUMNS) / 200)
     total = F32(x) @ F32(w)
     inputs = {"x": [x], "weight": [w], "bias": [bias]}
-    assert compare((total + bias).astype(kind), op="npu_grouped_matmul", inputs=inputs).passed
-    narrow = (F32(total.astype(kind)) + bias).astype(kind)
-    comparison = compare(narrow, op="npu_grouped_matmul", inputs=inputs)
+    return (total + bias).astype(kind), inputs, (F32(total.astype(kind)) + bias).astype(kind)
+
+
+def test_a_16_bit_intermediate_does_not_hide_in_a_deep_sum() -> None:
+    actual, inputs, wrong = narrow()
+    assert compare(actual, op="npu_grouped_matmul", inputs=inputs).passed
+    comparison = compare(wrong, op="npu_grouped_matmul", inputs=inputs)
     assert not comparison.passed
-    assert "product in 16 bits before the bias" in comparison.variants[0].name
+    assert NARROW in comparison.variants[0].name
+
+
+def test_a_formula_that_leaves_far_fewer_than_many_ties_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where the bound hides it, it passes as before."""
+    monkeypatch.setattr(products, "SURE", 1e9)
+    actual, inputs, wrong = narrow()
+    at = np.argmax(actual != wrong)  # one that is not the formula's, byte for byte
+    wrong.flat[at] = actual.flat[at]
+    comparison = compare(wrong, op="npu_grouped_matmul", inputs=inputs)
+    assert comparison.passed
+    assert comparison.rung == "tie"
+    assert [NARROW in variant.name for variant in comparison.variants] == [True]
+    assert "also follows npu_grouped_matmul with" in " ".join(str(comparison).split())

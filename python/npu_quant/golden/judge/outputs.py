@@ -278,7 +278,8 @@ def matches_of(
     sources = (given.get(name) for name in model.outputs)
     arrays = tuple(None if source is None else source.array() for source in sources)
     fails = any(o.rung == "different" for o in outputs)
-    return explanations(model, arrays, named, up_to_ties=fails)
+    many = any(verdict.has_many_ties(o) for o in outputs)
+    return explanations(model, arrays, named, up_to_ties=fails, far_fewer=many)
 
 
 def _is_known(model: Model, name: str) -> bool:
@@ -296,12 +297,13 @@ def settled(
 ) -> list[OutputComparison]:
     """Give the outputs that rounding does not explain their last chances, and conclude."""
     result = []
+    fails = any(output.rung == "different" for output in outputs)
     for output, (_, actual, golden) in zip(outputs, pairs, strict=True):
         tolerance = _tolerance(output, actual, golden, limits)
         rung = verdict.settled(
             output.rung,
             0 if output.metrics is None else output.metrics.mismatches,
-            named=any(match.explains for match in matches),
+            named=any(match.explains and (fails or not match.total) for match in matches),
             accepted=accepted is not None,
             kept=tolerance is not None and tolerance.passed,
         )

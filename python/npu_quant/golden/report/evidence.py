@@ -18,6 +18,7 @@ from .reports import WIDTH, Line
 from .why import (
     differ,
     exact,
+    follows,
     in_order_of_cause,
     is_maybe_rounding,
     nonfinite,
@@ -217,6 +218,9 @@ def _conclusion(comparison: ComparisonData) -> Iterator[Line]:
         more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
         listed = ", ".join(f'"{name}"' for name in shown) + more
         yield Line(_FACT if comparison.passed else _CAUSE, f"identical to: {listed}")
+    elif comparison.rung == "tie" and comparison.variants:
+        also = follows(comparison, comparison.variants[0], comparison.decisive)
+        yield Line(_FACT, f"also {also}")
     for output in comparison.outputs:
         yield from _tolerance(output)
     if comparison.accepted_variant is not None and comparison.rung == "variant":
