@@ -14,6 +14,7 @@ from golden_wrongs.grouped_products import DUAL, GROUPED, Made, backwards
 
 import npu_quant
 from npu_quant.golden import Comparison, compare, load
+from npu_quant.testing import GoldenRefused, assert_golden
 
 # Of a formula's name: what a device gives by it, whose sums no formula with a name has.
 DEVICES: dict[str, tuple[str, Callable[[str], Made], str]] = {
@@ -98,9 +99,41 @@ def test_rows_behind_the_last_group_are_not_compared(op: str, make: Callable[[],
     end, dirty = int(inputs["group_list"][-1]), np.array(y)
     dirty[end:].view(np.uint8)[...] = 0x35
     assert len(dirty) > end
-    assert compare((dirty, *others), op=op, inputs=inputs).rung == "identical"
+    comparison = compare((dirty, *others), op=op, inputs=inputs)
+    assert comparison.rung == "identical"
+    y = comparison.outputs[0]
+    assert y.rows_compared == end
+    assert y.metrics is not None
+    assert y.metrics.count == end * y.shape[1]
+    assert y.shape == dirty.shape
+    assert f"rows {end} to {len(dirty) - 1} are of no group: not compared" in str(comparison)
     dirty[end - 1].view(np.uint8)[...] = 0x35
     assert not compare((dirty, *others), op=op, inputs=inputs).passed
+
+
+@pytest.mark.parametrize("op", [GROUPED, gated_experts.OP])
+def test_where_no_row_is_of_a_group_nothing_is_compared(op: str) -> None:
+    """A list of zeros is a fault of a dump: whatever there is would pass."""
+    make = (
+        partial(grouped_products.of_sums, "reference") if op == GROUPED else gated_experts.of_int8
+    )
+    inputs, actual = make()
+    inputs["group_list"] = np.zeros_like(inputs["group_list"])
+    comparison = compare(actual, op=op, inputs=inputs)
+    assert "all rows are of no group" in str(comparison.refusal)
+    with pytest.raises(GoldenRefused, match="all rows are of no group"):
+        assert_golden(actual, op=op, inputs=inputs)
+
+
+def test_the_last_row_of_none() -> None:
+    inputs, (y,) = grouped_products.of_sums("reference")
+    inputs["x"], y = [inputs["x"][0][:38]], y[:38] + 0
+    y[37] = 5
+    assert "row 37 is of no group: not compared" in str(compare(y, op=GROUPED, inputs=inputs))
+    y[36] = 5
+    found = str(compare(y, op=GROUPED, inputs=inputs))
+    assert "row 37 is of no group: not compared" in found
+    assert "24 of 888 values" in found
 
 
 def several() -> tuple[dict[str, Any], list[Any]]:

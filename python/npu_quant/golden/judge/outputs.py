@@ -76,6 +76,16 @@ def _elements(source: Source, model: Model, output: int) -> Source:
     return ArraySource(model.as_elements(output, source.array()), source.name)
 
 
+def of_groups(pair: Paired, model: Model | None) -> Paired:
+    """Return both arrays without the rows behind the last group, which mean nothing."""
+    name, *sides = pair
+    count = None if model is None else model.rows_of_groups(model.outputs.index(name))
+    if count is None or not _is_measurable(*sides):
+        return pair
+    actual, golden = (ArraySource(s.array()[:count], s.name) for s in sides if s is not None)
+    return name, actual, golden
+
+
 def _fitting(source: Source | None, golden: Source | None) -> Source | None:
     """Return a Python number in the golden's dtype, where that holds it."""
     if not isinstance(source, Number) or golden is None:

@@ -230,6 +230,11 @@ class GroupedMatmul(ProductModel):
         own = self.result(output, AS_TOLD)
         return self.reads_list and bool((own.owner < 0).any())
 
+    def rows_of_groups(self, output: int) -> int | None:
+        """Return how many rows there are before those."""
+        own = self.result(output, AS_TOLD).owner
+        return int(np.count_nonzero(own >= 0)) if self.ignores(output) else None
+
     def as_elements(self, output: int, array: Array) -> Array:
         """Return an output with 0 in rows behind the last group."""
         own = self.result(output, AS_TOLD)

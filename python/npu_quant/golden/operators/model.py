@@ -235,6 +235,13 @@ class Model(abc.ABC):
         """Tell whether some elements of an output mean nothing: `as_elements` makes them golden."""
         return False
 
+    def rows_of_groups(self, output: int) -> int | None:
+        """Return how many rows of an output are of a group; those behind mean nothing. None: all.
+
+        A row is what the first axis holds.
+        """
+        return None
+
     def output_shapes(self) -> tuple[tuple[int, ...], ...]:
         """Return the outputs' shapes."""
         return tuple(() if a is None else a.shape for a in self.golden())

@@ -26,6 +26,7 @@ from .why import (
     pair_text,
     places,
     reason_of,
+    set_aside,
     structure,
 )
 
@@ -41,6 +42,7 @@ def facts_of(comparison: ComparisonData) -> list[Line]:
     """Return what there is to say below the first line: files first, causes, then facts."""
     said, several, lines = reason_of(comparison).text, len(comparison.outputs) > 1, list[Line]()
     head = [*_files(comparison), *(line for line in structure(comparison) if line not in said)]
+    head += set_aside(comparison)
     alone = (*comparison.missing, *comparison.extra)
     for output in in_order_of_cause(comparison):
         if output.name not in alone and comparison.rung != "identical":
