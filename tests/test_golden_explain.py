@@ -273,7 +273,7 @@ class TestText:
         assert data["matches"][0] == "reference"
         assert len(data["ranked"]) == len(explanation.ranked)
         words = {"name", "benign", "summary", "source", "attribute"}
-        assert set(data["ranked"][0]) == words | {"left", "at_ties", "estimated"}
+        assert set(data["ranked"][0]) == words | {"left", "at_ties", "unwritten", "estimated"}
 
     def test_as_html(self, x: Any) -> None:
         smooth = np.ones(192, x.dtype)

@@ -136,6 +136,34 @@ def test_the_last_row_of_none() -> None:
     assert "24 of 888 values" in found
 
 
+@pytest.mark.parametrize("op", [GROUPED, gated_experts.SECOND])
+def test_rows_that_a_misread_list_gives_to_no_weight_are_not_held_against_it(op: str) -> None:
+    """Of counts taken for ends most rows are never written: what was there before is there."""
+    name = "group_list as ends"
+    if op == GROUPED:
+        inputs, (y, *others) = grouped_products.of_int8(name, np.float16)
+    else:
+        inputs, (y, *others) = gated_experts.of_lists(name)
+    counts = inputs["group_list"]
+    left = slice(int(np.maximum(np.diff(counts, prepend=0), 0).sum()), int(counts.sum()))
+    for output in (y, *others):
+        output[left].view(np.uint8)[...] = 0x35
+    comparison = compare((y, *others), op=op, inputs=inputs)
+    assert not comparison.passed
+    assert [variant.name for variant in comparison.variants] == [name]
+    count = left.stop - left.start
+    assert comparison.variants[0].unwritten == count
+    assert f"but for {count} rows that it never writes" in " ".join(str(comparison).split())
+
+
+def test_where_only_rows_that_are_not_written_differ_a_misread_list_is_no_cause() -> None:
+    inputs, (y,) = grouped_products.of_sums("reference")
+    inputs |= {"group_list": np.array([13, 7, 13]), "group_list_type": 1}
+    y = np.array(npu_quant.npu_grouped_matmul(**inputs)[0])
+    y[13:33] = np.random.default_rng(3).permutation(y[13:33].reshape(-1)).reshape(20, -1)
+    assert compare(y, op=GROUPED, inputs=inputs).variants == ()
+
+
 def several() -> tuple[dict[str, Any], list[Any]]:
     """Return arguments of three products, the last without rows, and their results."""
     rng = np.random.default_rng(20240607)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from npu_quant.golden import compare
-from npu_quant.golden.operators import products
+from npu_quant.golden.operators import float_sums, products
 
 F32 = np.float32
 Data = tuple[Any, Any]
@@ -103,7 +103,7 @@ def measured(data: Callable[[Any, int], Data], k: int) -> tuple[float, dict[str,
     """Return the bound of a product, and what each order leaves of it, in the same unit."""
     x, w = (a.astype(F32) for a in data(np.random.default_rng(k), k))
     product = products.of_floats(x, lambda: w)
-    bound = products.sum_roundings(k, lambda: products.some_of([product]))
+    bound = float_sums.sum_roundings(k, lambda: float_sums.some_of([product]))
     exact, size = products.exact(product), products.sizes(product)
     terms = x.T[:, :, None] * w[:, None]
     own = {name: add(terms) for name, add in ORDERS.items()} | {"BLAS": x @ w}
@@ -133,8 +133,8 @@ def test_what_is_not_finite_says_nothing() -> None:
     x, w = (a.astype(F32) for a in normal(np.random.default_rng(0), 4096))
     x[0, 0], x[1, 0], x[2] = np.nan, np.inf, 0
     product = products.of_floats(x, lambda: w)
-    assert products.sum_roundings(4096, lambda: products.some_of([product])) == 256
-    assert products.sum_roundings(0, lambda: products.some_of([product])) == 0.5
+    assert float_sums.sum_roundings(4096, lambda: float_sums.some_of([product])) == 256
+    assert float_sums.sum_roundings(0, lambda: float_sums.some_of([product])) == 0.5
 
 
 def narrow() -> tuple[Any, dict[str, Any], Any]:
@@ -159,7 +159,7 @@ def test_a_formula_that_leaves_far_fewer_than_many_ties_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Where the bound hides it, it passes as before."""
-    monkeypatch.setattr(products, "SURE", 1e9)
+    monkeypatch.setattr(float_sums, "SURE", 1e9)
     actual, inputs, wrong = narrow()
     at = np.argmax(actual != wrong)  # one that is not the formula's, byte for byte
     wrong.flat[at] = actual.flat[at]

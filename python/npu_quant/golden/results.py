@@ -154,6 +154,8 @@ class VariantMatch(ShortRepr):
     rounded them to the other side."""
     attribute: str = ""
     """The operator's arguments that ask for it, such as "scale_alg=1"; "" where none does."""
+    unwritten: int = 0
+    """Rows that are of a group, but of none by the formula: whatever is there, it is not its."""
 
     @property
     def total(self) -> int:

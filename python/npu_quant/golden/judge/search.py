@@ -257,7 +257,7 @@ def explanations(
     cited = {*PROFILES, *(formula.name for formula in model.form.cited)}
     found.sort(key=lambda t: (not t.variant.benign, _steps(t) * (t.variant.name not in cited)))
     names = [model.outputs[i] for i in actual.given]
-    return tuple(trial.match(names) for trial in found)
+    return tuple(trial.match(names, model) for trial in found)
 
 
 def _far_fewer(search: Search) -> list[Trial]:

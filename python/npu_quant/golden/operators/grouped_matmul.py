@@ -230,6 +230,12 @@ class GroupedMatmul(ProductModel):
         own = self.result(output, AS_TOLD)
         return self.reads_list and bool((own.owner < 0).any())
 
+    def unwritten(self, formula: Formula) -> Array | None:
+        """Return which rows a way to find the groups gives to no weight."""
+        step = formula["groups"]
+        is_told = step is AS_TOLD or not self.reads_list or self.splits_k
+        return None if is_told else products.unwritten(self, step)
+
     def rows_of_groups(self, output: int) -> int | None:
         """Return how many rows there are before those."""
         own = self.result(output, AS_TOLD).owner

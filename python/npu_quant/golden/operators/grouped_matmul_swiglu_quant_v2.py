@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import _products
 from ..elements import Elements, elements_of, largest
-from . import glu, glu_quant, groups, products, steps
+from . import float_sums, glu, glu_quant, groups, products, steps
 from . import grouped_matmul_swiglu_quant as first_version
 from .arithmetic import Floats
 from .block_rows import NOT_FINITE, in_blocks, in_pairs, mx_of, out_of_blocks
@@ -190,7 +190,7 @@ class GroupedMatmulSwigluQuantV2(ExpertModel):
     @cached_property
     def _of_floats(self) -> float:
         depth = self.inputs["x"].shape[1]
-        return products.sum_roundings(depth, lambda: products.some_of(self.products))
+        return float_sums.sum_roundings(depth, lambda: float_sums.some_of(self.products))
 
     def elements_of(self, output: int) -> Elements:
         """Return what the elements of an output stand for."""

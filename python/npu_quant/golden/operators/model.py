@@ -242,6 +242,13 @@ class Model(abc.ABC):
         """
         return None
 
+    def unwritten(self, formula: Formula) -> NDArray[np.bool_] | None:
+        """Return which rows of all outputs a formula leaves as they were: they count for none.
+
+        None where it writes all that there is.
+        """
+        return None
+
     def output_shapes(self) -> tuple[tuple[int, ...], ...]:
         """Return the outputs' shapes."""
         return tuple(() if a is None else a.shape for a in self.golden())

@@ -11,7 +11,7 @@ import numpy as np
 from ... import _products
 from ...ops import quant_matmul as page
 from ..elements import elements_of, largest
-from . import dequant_bias, products, steps
+from . import dequant_bias, float_sums, products, steps
 from .arithmetic import stored_in
 from .dequant_bias import Operands, has_activations, has_floats, has_integers
 from .elements import ElementModel, ElementPart, dtype_of
@@ -201,7 +201,7 @@ class ProductModel(ElementModel):
         if self.in_groups:
             return 3.0 * self.depth
         own = self.products(self.form.reference)
-        return products.sum_roundings(self.depth, lambda: products.some_of(own))
+        return float_sums.sum_roundings(self.depth, lambda: float_sums.some_of(own))
 
     def products(self, formula: Formula) -> Sequence[Product]:
         """Return what is multiplied, one under the other: the same list for the same steps."""

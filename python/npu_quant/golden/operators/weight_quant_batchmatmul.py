@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import _codes, _products
 from ..elements import largest
-from . import products, steps
+from . import float_sums, steps
 from .anti_quant import TORCH
 from .arithmetic import Floats, stored_in
 from .formula import Before, Form, Formula, Other, Output, Step
@@ -227,11 +227,11 @@ class WeightQuantBatchmatmul(Model):
 
     @cached_property
     def _sum_roundings(self) -> float:
-        return products.sum_roundings(self.k, self._factors)
+        return float_sums.sum_roundings(self.k, self._factors)
 
-    def _factors(self) -> Iterator[products.Factors]:
+    def _factors(self) -> Iterator[float_sums.Factors]:
         """Yield both factors, with some of the rows."""
-        part = ProductPart(self, 0, min(self.row_count, products.MANY)).wide()
+        part = ProductPart(self, 0, min(self.row_count, float_sums.MANY)).wide()
         yield part.x, part.weights(self.form.reference["weights"])
 
     def most_steps(self, output: int) -> float:

@@ -144,6 +144,8 @@ def follows(
     """Say that outputs, or this one, are what a formula gives, and how many elements are not."""
     left = "" if output is None else left_by(variant, output.name, noun_of(output))
     rest = f"all but {left}" if left else "byte for byte"
+    if variant.unwritten:
+        rest += f", but for {words.counted(variant.unwritten, 'row')} that it never writes"
     return f"follows {comparison.op} with {named(variant)}, {rest}"
 
 
