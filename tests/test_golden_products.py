@@ -13,7 +13,7 @@ from golden_wrongs import BF16, gated_experts, grouped_products
 from golden_wrongs.grouped_products import DUAL, GROUPED, Made, backwards
 
 import npu_quant
-from npu_quant.golden import Comparison, compare, load
+from npu_quant.golden import Comparison, compare, list_variants, load
 from npu_quant.testing import GoldenRefused, assert_golden
 
 # Of a formula's name: what a device gives by it, whose sums no formula with a name has.
@@ -136,6 +136,15 @@ def test_the_last_row_of_none() -> None:
     assert "24 of 888 values" in found
 
 
+def test_all_rows_of_groups_are_no_place() -> None:
+    """That nothing differs behind them is no finding."""
+    inputs, (y,) = grouped_products.of_sums("reference")
+    wrong = np.random.default_rng(5).permutation(y.reshape(-1)).reshape(y.shape)
+    found = str(compare(wrong, op=GROUPED, inputs=inputs))
+    assert "only in rows" not in found
+    assert "rows 37 to 39 are of no group: not compared" in found
+
+
 @pytest.mark.parametrize("op", [GROUPED, gated_experts.SECOND])
 def test_rows_that_a_misread_list_gives_to_no_weight_are_not_held_against_it(op: str) -> None:
     """Of counts taken for ends most rows are never written: what was there before is there."""
@@ -209,3 +218,11 @@ def test_files_in_lists(kind: Any, tmp_path: Path) -> None:
         np.save(tmp_path / f"{name}.npy", inputs[name][0])
     files = {name: kind([load(tmp_path / f"{name}.npy")]) for name in arrays}
     assert compare(y, op=GROUPED, inputs=inputs | files).rung == "identical"
+
+
+def test_formulas_of_a_list_are_told_apart() -> None:
+    """What long ones begin with alike is left out."""
+    table = repr(list_variants(GROUPED))
+    assert "… offset, group_list holding ends\n" in table
+    formulas = [line.split("  ")[-1] for line in table.splitlines()[1:]]
+    assert len(set(formulas)) >= len(formulas) - 2
