@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from aclnn_calls import call, status_of
+from aclnn_calls import call, recent_message, status_of
 from cases import grouped_matmul as grouped
 from cases import grouped_matmul_swiglu_quant as gated
 from cases.case import Arguments
@@ -100,6 +100,22 @@ def test_groups_that_do_not_fit(rng: np.random.Generator, group_list: list[int])
     )
     assert status == 161002
     assert (out == 85).all()
+
+
+@pytest.mark.parametrize("split_item", [0, 1])
+def test_a_stack_of_weights_has_one_result(rng: np.random.Generator, split_item: int) -> None:
+    """There are as many as weight has tensors, where Python has one for each of the stack."""
+    a = arguments(rng, "float16", list_type=0)
+    (expected,) = npu_grouped_matmul(**a)
+    ends = [0, *a["group_list"].tolist()]
+    parts = [np.zeros((n, 24), np.float16) for n in np.diff(ends)]
+    whole = np.zeros_like(expected)
+    given = [a.get(name) for name in LISTS] + [a["group_list"], None, None, None, split_item, 0]
+    status = status_of("aclnnGroupedMatmulV4", *given, 0, 0, parts, None, None)
+    assert status == 161002
+    assert "out has 3 arrays, expected 1, as many as weight has." in recent_message()
+    call("aclnnGroupedMatmulV4", *given, 0, 0, [whole], None, None)
+    assert_same_but_nan((whole,), (expected,))
 
 
 def listed(value: Array | None) -> list[Array] | None:

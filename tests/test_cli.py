@@ -95,6 +95,13 @@ WRONG = [
         ["compare", *DQ, "y=y.npy", "y=x.npy"],
         r"y is given twice: by y\.npy and by x\.npy; a golden is golden\.y=",
     ),
+    *(
+        (
+            ["compare", "--op", "npu_grouped_matmul", f"{word}=y.npy", "x=x.npy"],
+            rf"{name} as a list of several arrays only in Python",
+        )
+        for word, name in (("y0", "y"), ("weight[0]", "weight"))
+    ),
     (["compare", *DQ, "y=y.npy", "inptu=x.npy"], r"no output or input 'inptu'; did you mean input"),
     (["compare", *DQ, "y=y.npy", "a=x.npy"], r"no output or input 'a'; it has y, scale, input, sm"),
     (["compare", *DQ, "y=y.npy", "golden.x=y.npy"], r"has no output 'x'; it has y, scale\."),

@@ -212,6 +212,16 @@ class TestArguments:
         y = torch.tensor([[9, 31, -63, 127]], dtype=torch.int8)
         assert explain(y, OP, {"input": x}).matches[0].name == "truncation"
 
+    @pytest.mark.needs("torch")
+    def test_torch_tensors_in_lists(self) -> None:
+        import torch
+
+        x = torch.arange(-12, 12, dtype=torch.int8).reshape(6, 4)
+        inputs = {"x": [x], "weight": (torch.ones((1, 4, 3), dtype=torch.int8),)}
+        inputs |= {"group_list": [6], "group_type": 0, "split_item": 3, "output_dtype": torch.int32}
+        y = x.sum(1, dtype=torch.int32)[:, None].repeat(1, 3)
+        assert explain(y, "npu_grouped_matmul", inputs).matches[0].name == "reference"
+
 
 class TestText:
     def test_a_match(self) -> None:
@@ -263,7 +273,7 @@ class TestText:
         assert data["matches"][0] == "reference"
         assert len(data["ranked"]) == len(explanation.ranked)
         words = {"name", "benign", "summary", "source", "attribute"}
-        assert set(data["ranked"][0]) == words | {"left", "at_ties", "estimated"}
+        assert set(data["ranked"][0]) == words | {"left", "at_ties", "unwritten", "estimated"}
 
     def test_as_html(self, x: Any) -> None:
         smooth = np.ones(192, x.dtype)

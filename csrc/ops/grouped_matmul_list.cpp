@@ -145,8 +145,11 @@ int64_t GroupedMatmulLists::results() const {
 
 Status GroupedMatmulLists::check_result_count(int64_t given) const {
   if (given == results()) return {};
+  Text expected{"expected ", results()};
+  if (entries.size() == 1 && entries[0].split_item < 2)
+    expected += {", as many as ", Argument(kNames[kWeight]), " has"};
   return fault(name, Fault::shape, {Argument("out")},
-               {"has ", given, given == 1 ? " array" : " arrays"}, {"expected ", results()});
+               {"has ", given, given == 1 ? " array" : " arrays"}, expected);
 }
 
 Status GroupedMatmulLists::check_result(int64_t which, const TensorView* out) {

@@ -134,7 +134,7 @@ ERRORS = [
     ("group_list falls", lambda: call(group_list=[2, 1]), ParamError, 161002, "group_list[1] is 1, expected at least 2"),
     ("group_list twice", lambda: call(group_list=np.array([[1, 1], [1, 1]]), group_list_type=2), ParamError, 161002, "group_list[1, 0] is 1, expected 0 to 1, each weight once."),
     ("out an array", lambda: npu_grouped_matmul([X], [W[0]], output_dtype="int32", out=Y), TypeError, None, "out is a numpy.ndarray, expected a list of arrays."),  # type: ignore[arg-type]
-    ("out too many", lambda: npu_grouped_matmul([X], [W[0]], output_dtype="int32", out=[Y, Y]), ParamError, 161002, "out has 2 arrays, expected 1."),
+    ("out too many", lambda: npu_grouped_matmul([X], [W[0]], output_dtype="int32", out=[Y, Y]), ParamError, 161002, "out has 2 arrays, expected 1, as many as weight has."),
 ]  # fmt: skip
 # In the order in which faults are reported: one argument each, wrong on its own.
 FAULTS = [

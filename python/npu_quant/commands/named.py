@@ -18,6 +18,7 @@ GOLDEN = "golden."
 """What stands before the name of an output whose golden is in a file."""
 
 _NAMED = re.compile(rf"((?:{re.escape(GOLDEN)})?[^\W\d]\w*)=(.+)", re.DOTALL)
+_OF_LIST = re.compile(r"([^\W\d]\w*?)\[?\d+\]?=.+", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ def named_of(op: str, words: Sequence[str], attributes: Mapping[str, Any], *, ke
     """
     op, given, in_order = name_of(op), dict[str, str](), list[str]()
     for word in words:
+        _refuse_lists(word, op)
         match = _NAMED.fullmatch(word)
         pairs = {match[1]: match[2]} if match else by_key(word, op) if keys else {}
         in_order += [] if pairs else [word]
@@ -71,6 +73,14 @@ def named_of(op: str, words: Sequence[str], attributes: Mapping[str, Any], *, ke
         _side_of(result, start, name, file)[name] = None if file == "None" else file
     _check(result)
     return result
+
+
+def _refuse_lists(word: str, op: str) -> None:
+    """Complain of an array of a list of several: weight[0]=FILE, or y0=FILE."""
+    match, known = _OF_LIST.fullmatch(word), parameters_of(op)
+    if match and match[1] in (*outputs_of(op), *known) and "Arrays" in str(known.values()):
+        own = f"{match[1]} as a list of several arrays"
+        raise UsageError(f"{op} takes {own} only in Python: npu_quant.golden.compare.")
 
 
 def parameters_of(op: str) -> dict[str, str]:

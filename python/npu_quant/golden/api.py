@@ -14,7 +14,15 @@ from .explanation_results import ExplanationData
 from .judge import verdict
 from .judge.casts import in_one_dtype
 from .judge.causes import with_causes
-from .judge.outputs import as_elements, check_axis, judged, matches_of, paired, settled
+from .judge.outputs import (
+    as_elements,
+    check_axis,
+    judged,
+    matches_of,
+    of_groups,
+    paired,
+    settled,
+)
 from .judge.power import blind_spot
 from .judge.ranking import ranked_formulas
 from .judge.refusal import refusal_of
@@ -204,13 +212,15 @@ def sides_of(actual: Any, golden: Any, request: Request) -> Sides:
 def compared(sides: Sides, request: Request) -> Comparison:
     """Compare two sides."""
     model = sides.model
-    pairs = [in_one_dtype(pair, model) for pair in sides.pairs]
-    given = {**sides.actual, **{name: actual for name, actual, _ in pairs if actual is not None}}
+    whole = [in_one_dtype(pair, model) for pair in sides.pairs]
+    given = {**sides.actual, **{name: actual for name, actual, _ in whole if actual is not None}}
+    pairs = [of_groups(pair, model) for pair in whole]
     outputs = [judged(pair, given, model, request) for pair in pairs]
     matches = matches_of(model, given, outputs, request.variant)
     accepted = verdict.accepted_of(matches, request.variant)
     outputs = settled(outputs, pairs, matches, accepted, request.limits)
     outputs = with_causes(outputs, pairs, model)
+    outputs = [_in_full(*both) for both in zip(outputs, whole, strict=True)]
     comparison = Comparison(
         op=sides.op,
         outputs=tuple(outputs),
@@ -223,9 +233,17 @@ def compared(sides: Sides, request: Request) -> Comparison:
         formulas=0 if model is None else 1 + len(model.form.steps_for(model)),
         rerun=request.rerun,
         not_compared=tuple(verdict.not_compared(sides.order, given, sides.golden)),
-        blind_spot=_blind_spot(model, outputs, pairs),
+        blind_spot=_blind_spot(model, outputs, whole),
     )
     return dataclasses.replace(comparison, refusal=_refusal(comparison, sides, request))
+
+
+def _in_full(output: OutputComparison, whole: Paired) -> OutputComparison:
+    """Return an output with its shape, and how many of its rows were compared if not all."""
+    shape = output.shape if whole[2] is None else whole[2].shape
+    if shape == output.shape:
+        return output
+    return dataclasses.replace(output, shape=shape, rows_compared=output.shape[0])
 
 
 def _refusal(comparison: Comparison, sides: Sides, request: Request) -> str | None:

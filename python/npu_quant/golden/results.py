@@ -154,6 +154,8 @@ class VariantMatch(ShortRepr):
     rounded them to the other side."""
     attribute: str = ""
     """The operator's arguments that ask for it, such as "scale_alg=1"; "" where none does."""
+    unwritten: int = 0
+    """Rows that are of a group, but of none by the formula: whatever is there, it is not its."""
 
     @property
     def total(self) -> int:
@@ -297,6 +299,9 @@ class OutputComparison(ShortRepr):
     """The side that has it, "actual" or "golden"; "" where both have."""
     same: bool = False
     """Whether actual and golden are the same memory or the same array of the same file."""
+    rows_compared: int | None = None
+    """Of groups that do not have all rows, which the first axis holds: how many rows they have. The
+    others mean nothing; None where all are compared."""
     constant: bool = False
     """Of one that passes: whether the golden has no two different values."""
     seen: Seen = field(default=Seen(), repr=False, compare=False)

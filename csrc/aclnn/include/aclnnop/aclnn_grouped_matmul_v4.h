@@ -35,7 +35,8 @@
 //                         2 rows of (the number of a weight, a length), no weight twice, (n, 2). Of
 //                         several x it says their lengths, or is NULL
 // activation*Optional     NULL
-// splitItem               0, 1: out has a tensor for each weight; 2, 3: one for all
+// splitItem               0, 1: out has as many tensors as weight, of one (E, K, N) one; 2, 3: one
+//                         for all
 // groupType               0: groups of rows; -1: an x for each weight, no groupListOptional; 2:
 //                         groups of columns of x, and of rows of one weight (K, N), of floats
 // actType                 0: none; of INT8 to FLOAT16 or BF16 with perTokenScale 1: relu, 5: swish

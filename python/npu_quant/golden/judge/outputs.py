@@ -76,6 +76,16 @@ def _elements(source: Source, model: Model, output: int) -> Source:
     return ArraySource(model.as_elements(output, source.array()), source.name)
 
 
+def of_groups(pair: Paired, model: Model | None) -> Paired:
+    """Return both arrays without the rows behind the last group, which mean nothing."""
+    name, *sides = pair
+    count = None if model is None else model.rows_of_groups(model.outputs.index(name))
+    if count is None or not _is_measurable(*sides):
+        return pair
+    actual, golden = (ArraySource(s.array()[:count], s.name) for s in sides if s is not None)
+    return name, actual, golden
+
+
 def _fitting(source: Source | None, golden: Source | None) -> Source | None:
     """Return a Python number in the golden's dtype, where that holds it."""
     if not isinstance(source, Number) or golden is None:
@@ -278,7 +288,8 @@ def matches_of(
     sources = (given.get(name) for name in model.outputs)
     arrays = tuple(None if source is None else source.array() for source in sources)
     fails = any(o.rung == "different" for o in outputs)
-    return explanations(model, arrays, named, up_to_ties=fails)
+    many = any(verdict.has_many_ties(o) for o in outputs)
+    return explanations(model, arrays, named, up_to_ties=fails, far_fewer=many)
 
 
 def _is_known(model: Model, name: str) -> bool:
@@ -296,12 +307,13 @@ def settled(
 ) -> list[OutputComparison]:
     """Give the outputs that rounding does not explain their last chances, and conclude."""
     result = []
+    fails = any(output.rung == "different" for output in outputs)
     for output, (_, actual, golden) in zip(outputs, pairs, strict=True):
         tolerance = _tolerance(output, actual, golden, limits)
         rung = verdict.settled(
             output.rung,
             0 if output.metrics is None else output.metrics.mismatches,
-            named=any(match.explains for match in matches),
+            named=any(match.explains and (fails or not match.total) for match in matches),
             accepted=accepted is not None,
             kept=tolerance is not None and tolerance.passed,
         )

@@ -67,7 +67,7 @@ def ranked_formulas(
         left = np.rint(trial.left * share).astype(np.int64)
         results.append((dataclasses.replace(trial, left=left), step > 1))
     names = [model.outputs[output] for output in actual.given]
-    return tuple(_result(*result, names) for result in sorted(results, key=_rank))
+    return tuple(_result(*result, names, model) for result in sorted(results, key=_rank))
 
 
 def _nearest(search: Search) -> tuple[list[Formula], list[Formula]]:
@@ -90,8 +90,8 @@ def _rank(result: tuple[Trial, bool]) -> tuple[Any, ...]:
     return is_estimated, trial.unexplained > 0, left, not is_reference, not trial.variant.benign
 
 
-def _result(trial: Trial, is_estimated: bool, names: Sequence[str]) -> VariantResult:
-    return VariantResult(**vars(trial.match(names)), estimated=is_estimated)
+def _result(trial: Trial, is_estimated: bool, names: Sequence[str], model: Model) -> VariantResult:
+    return VariantResult(**vars(trial.match(names, model)), estimated=is_estimated)
 
 
 def _check(model: Model, arrays: Sequence[Array | None]) -> None:

@@ -68,6 +68,8 @@ def _steps(array: NDArray[Any]) -> list[int]:
 def _same_or_empty(output: OutputComparison) -> str | None:
     if math.prod(output.shape) == 0:
         return "the arrays are empty, there is nothing to compare."
+    if output.rows_compared == 0:
+        return "all rows are of no group, there is nothing to compare."
     if output.same:
         return "actual and golden are the same array, which equals itself."
     return None

@@ -214,7 +214,12 @@ def _has_less(formula: Formula, found: Mapping[Any, Formula]) -> bool:
 
 @np.errstate(all="ignore")
 def explanations(
-    model: Model, outputs: Sequence[Array | None], name: str | None = None, *, up_to_ties: bool
+    model: Model,
+    outputs: Sequence[Array | None],
+    name: str | None = None,
+    *,
+    up_to_ties: bool,
+    far_fewer: bool = False,
 ) -> tuple[VariantMatch, ...]:
     """Return what explains outputs: byte for byte; else up to ties; else most of them.
 
@@ -223,6 +228,7 @@ def explanations(
         outputs: its actual outputs in its order, None for one that is not known.
         name: a formula that is tried, too.
         up_to_ties: whether to look for what explains them up to ties, or most of them.
+        far_fewer: whether to tell the one of what was tried that leaves far fewer differences.
 
     Returns:
         Formulas that give every byte, benign ones first and then those of the fewest steps; or the
@@ -245,11 +251,24 @@ def explanations(
     if not found and up_to_ties:
         near = list({f.key: f for f in [*search.near, *asked]}.values())
         found = _nearest(counted(actual, near, model.parts()), actual, model)
+    elif not found and far_fewer:
+        found = _far_fewer(search)
     # What people cite comes before the steps it is made of.
     cited = {*PROFILES, *(formula.name for formula in model.form.cited)}
     found.sort(key=lambda t: (not t.variant.benign, _steps(t) * (t.variant.name not in cited)))
     names = [model.outputs[i] for i in actual.given]
-    return tuple(trial.match(names) for trial in found)
+    return tuple(trial.match(names, model) for trial in found)
+
+
+def _far_fewer(search: Search) -> list[Trial]:
+    """Return the formula that leaves least, if that is one in so many of the differences."""
+    most = search.score(search.model.form.reference) / MOST_LEFT
+    near = [f for f, _ in search.tried.values() if f.own and search.score(f) <= most]
+    near = sorted(near, key=lambda f: (search.score(f), len(f.own)))[:WIDTH]
+    trials = counted(search.actual, near, search.model.parts())
+    of_all = int(search.actual.differing(search.model.golden()).sum())
+    fewer = [trial for trial in trials if int(trial.left.sum()) * MOST_LEFT <= of_all]
+    return sorted(fewer, key=lambda trial: int(trial.left.sum()))[:1]
 
 
 def _steps(trial: Trial) -> int:

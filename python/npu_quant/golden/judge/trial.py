@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -94,7 +94,13 @@ class Work:
         return self._counts[key][0]
 
     def _made(self, formula: Formula, output: int) -> Array | None:
-        return formula.form.outputs[output].make(formula, self.part)
+        made = formula.form.outputs[output].make(formula, self.part)
+        rows = self.part.model.unwritten(formula)
+        if rows is None or made is None or made.dtype != self.elements[output].dtype:
+            return made
+        size = self.part.model.golden()[output].size // len(rows)
+        own = rows[np.arange(*self.part.spans[output]) // max(1, size)]
+        return np.where(own, self.elements[output], made)
 
     def tells(self, slot: str, step: Step) -> bool:
         """Tell whether a step gives other outputs than the reference's."""
@@ -144,14 +150,16 @@ class Trial:
         """Elements that are otherwise, and at no tie of the formula's own."""
         return int((self.left - self.at_ties).sum())
 
-    def match(self, outputs: Sequence[str]) -> VariantMatch:
+    def match(self, outputs: Sequence[str], model: Model) -> VariantMatch:
         """Return it as plain data."""
         v = self.variant
         left, ties = (
             {n: c for n, c in zip(outputs, counts.tolist(), strict=True) if c}
             for counts in (self.left, self.at_ties)
         )
-        return VariantMatch(v.name, v.benign, v.summary, v.source, left, ties, v.attribute)
+        match = VariantMatch(v.name, v.benign, v.summary, v.source, left, ties, v.attribute)
+        rows = None if self.formula is None else model.unwritten(self.formula)
+        return match if rows is None else replace(match, unwritten=int(np.count_nonzero(rows)))
 
 
 def exact_everywhere(actual: Actual, formulas: Sequence[Formula]) -> list[Trial]:

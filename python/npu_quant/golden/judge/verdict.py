@@ -23,6 +23,8 @@ RUNGS: tuple[Rung, ...] = get_args(Rung)
 FEW, FEW_OF_ROW = 1 / 100, 1 / 32
 """The share of codes that orders of operations and 16-bit quotients may move: 0.1 % and 1 % were
 measured. Ties gather in rows whose amax has few bits, where up to 1 % were."""
+MANY = 1 / 50
+"""A share of ties that is looked into: a formula that leaves far fewer is told."""
 EVIDENCE = 3
 """How many differing elements an exact match must have, to speak against a tie."""
 
@@ -147,6 +149,12 @@ def rung_of_codes(mismatches: int, ties: Ties | None) -> Rung:
     if ties is not None and ties.within == mismatches:
         return "tie"
     return "different"
+
+
+def has_many_ties(output: OutputComparison) -> bool:
+    """Say whether more differs within ties than roundings of sums move: 0.3 % were measured."""
+    m = output.metrics
+    return m is not None and output.rung == "tie" and m.mismatches > m.count * MANY
 
 
 def rung_of_scales(metrics: Metrics, own: Elements) -> Rung:

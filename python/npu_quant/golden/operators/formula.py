@@ -82,7 +82,12 @@ class Variants(list[Variant]):
 
     def __repr__(self) -> str:
         shown = self if len(self) < _LINES else self[: _LINES - 2]
-        rows = [(v.name, "benign" if v.benign else "other", v.summary) for v in shown]
+        room = _COLUMNS - max((len(v.name) for v in shown), default=0) - len("  benign  ")
+        first = shown[0].summary if shown else ""
+        rows = [
+            (v.name, "benign" if v.benign else "other", _from_difference(v.summary, first, room))
+            for v in shown
+        ]
         return _table(f"{len(self)} formulas", rows, len(self) - len(shown))
 
 
@@ -93,6 +98,15 @@ class VariantsByOperator(dict[str, Variants]):
         return _table(
             f"{len(self)} operators", [(op, f"{len(v)} formulas") for op, v in self.items()]
         )
+
+
+def _from_difference(text: str, first: str, room: int) -> str:
+    """Return a formula, without what it begins with as the first one does if there is no room."""
+    apart = (i for i, (a, b) in enumerate(zip(text, first, strict=False)) if a != b)
+    same = next(apart, min(len(text), len(first)))
+    if len(text) <= room or text == first or same < room // 2:
+        return text
+    return f"…{text[text.rfind(' ', 0, same) :]}"
 
 
 def _table(head: str, rows: Sequence[tuple[str, ...]], more: int = 0) -> str:

@@ -215,11 +215,11 @@ class GroupedMatmul(ProductModel):
         results = [self.result(i, AS_TOLD) for i in every]
         for name in ("activations", "integers", "bias", "offsets"):
             setattr(self, name, getattr(results[0], name))
-        self.sum_roundings = max(own.sum_roundings for own in results)
 
     def allowed_for(self, output: int) -> float:
         """Return k: a swish rounds five times, as that of glu.py."""
-        return super().allowed_for(output) + glu.SWISHES[0].roundings * is_swish(self)
+        own = self.result(output, AS_TOLD).sum_roundings
+        return self.form.allowed + own + glu.SWISHES[0].roundings * is_swish(self)
 
     def whole(self) -> list[Part]:
         """Return all elements of each result."""
@@ -229,6 +229,17 @@ class GroupedMatmul(ProductModel):
         """Tell whether there are rows behind the last group: devices leave them as they were."""
         own = self.result(output, AS_TOLD)
         return self.reads_list and bool((own.owner < 0).any())
+
+    def unwritten(self, formula: Formula) -> Array | None:
+        """Return which rows a way to find the groups gives to no weight."""
+        step = formula["groups"]
+        is_told = step is AS_TOLD or not self.reads_list or self.splits_k
+        return None if is_told else products.unwritten(self, step)
+
+    def rows_of_groups(self, output: int) -> int | None:
+        """Return how many rows there are before those."""
+        own = self.result(output, AS_TOLD).owner
+        return int(np.count_nonzero(own >= 0)) if self.ignores(output) else None
 
     def as_elements(self, output: int, array: Array) -> Array:
         """Return an output with 0 in rows behind the last group."""

@@ -233,6 +233,15 @@ class ExpertModel(GluQuant):
         is_of_rows = self.golden()[output].ndim > 0  # type: ignore[union-attr]
         return is_of_rows and bool(self.by(AS_TOLD).behind[-1] < self.row_count)
 
+    def unwritten(self, formula: Formula) -> Array | None:
+        """Return which rows a way to find the groups gives to no expert."""
+        step = formula["groups"]
+        return None if step is AS_TOLD else products.unwritten(self, step)
+
+    def rows_of_groups(self, output: int) -> int | None:
+        """Return how many rows there are before those."""
+        return int(self.by(AS_TOLD).behind[-1]) if self.ignores(output) else None
+
     def as_elements(self, output: int, array: Array) -> Array:
         """Return an output with 0 in rows behind the last group."""
         own = super().as_elements(output, array)

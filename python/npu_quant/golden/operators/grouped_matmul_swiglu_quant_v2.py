@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ... import _products
 from ..elements import Elements, elements_of, largest
-from . import glu, glu_quant, groups, products, steps
+from . import float_sums, glu, glu_quant, groups, products, steps
 from . import grouped_matmul_swiglu_quant as first_version
 from .arithmetic import Floats
 from .block_rows import NOT_FINITE, in_blocks, in_pairs, mx_of, out_of_blocks
@@ -163,8 +164,6 @@ class GroupedMatmulSwigluQuantV2(ExpertModel):
         self.of_rows = Flat(np.ones(self.row_count, np.float32))
         if self.is_mx:
             self.has_scale_per_row, self.is_float_sum = False, True
-            depth = inputs["x"].shape[1]
-            self.sum_roundings = (depth + -(-depth // BLOCK) + 1) / 2
             self.scales_per_row = 2 * -(-self.columns // (2 * BLOCK))
         else:
             self.of_rows = Flat(inputs["x_scale"])
@@ -184,7 +183,14 @@ class GroupedMatmulSwigluQuantV2(ExpertModel):
 
     def allowed_for(self, output: int) -> float:
         """Return k: bytes are no rounded numbers."""
-        return 0.0 if self.is_mx and output == 1 else super().allowed_for(output)
+        if not self.is_mx:
+            return super().allowed_for(output)
+        return 0.0 if output == 1 else super().allowed_for(output) + self._of_floats
+
+    @cached_property
+    def _of_floats(self) -> float:
+        depth = self.inputs["x"].shape[1]
+        return float_sums.sum_roundings(depth, lambda: float_sums.some_of(self.products))
 
     def elements_of(self, output: int) -> Elements:
         """Return what the elements of an output stand for."""

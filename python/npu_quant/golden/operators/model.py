@@ -235,6 +235,20 @@ class Model(abc.ABC):
         """Tell whether some elements of an output mean nothing: `as_elements` makes them golden."""
         return False
 
+    def rows_of_groups(self, output: int) -> int | None:
+        """Return how many rows of an output are of a group; those behind mean nothing. None: all.
+
+        A row is what the first axis holds.
+        """
+        return None
+
+    def unwritten(self, formula: Formula) -> NDArray[np.bool_] | None:
+        """Return which rows of all outputs a formula leaves as they were: they count for none.
+
+        None where it writes all that there is.
+        """
+        return None
+
     def output_shapes(self) -> tuple[tuple[int, ...], ...]:
         """Return the outputs' shapes."""
         return tuple(() if a is None else a.shape for a in self.golden())

@@ -277,6 +277,21 @@ def read_as(list_type: int | None) -> Callable[[Any], Groups]:
     return groups
 
 
+def unwritten(model: Any, step: Step) -> Array | None:
+    """Return which rows a step gives to no weight, though they have one: what is there is not its.
+
+    None where no other row tells the step from the operator.
+    """
+
+    def weights(step: Step) -> Array:
+        own = np.repeat(*step.function(model))
+        return np.pad(own, (0, model.row_count - len(own)), constant_values=-1)
+
+    told, own = (weights(one) for one in (AS_TOLD, step))
+    there = own >= 0
+    return (told >= 0) & ~there if (there & (own != told)).any() else None
+
+
 def of_first(model: Any) -> Groups:
     """Give all rows to the first weight."""
     numbers, counts = read_as(None)(model)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from ... import _products
 from ...ops import quant_matmul as page
 from ..elements import elements_of, largest
-from . import dequant_bias, products, steps
+from . import dequant_bias, float_sums, products, steps
 from .arithmetic import stored_in
 from .dequant_bias import Operands, has_activations, has_floats, has_integers
 from .elements import ElementModel, ElementPart, dtype_of
@@ -177,8 +177,8 @@ class ProductModel(ElementModel):
     bias: Any = None
     offsets: Any = None
     is_float_sum = in_groups = is_shifted = has_own_scales = False
-    sum_roundings = 0.0
-    """How many ulp of all that is added up other orders of the sum may be away."""
+    depth = 0
+    """How many products are added up, or groups of exact ones."""
     columns: int
 
     def has_sum(self, output: int) -> bool:
@@ -192,6 +192,16 @@ class ProductModel(ElementModel):
     def allowed_for(self, output: int) -> float:
         """Return k, to which every product that is rounded may add."""
         return self.form.allowed + self.sum_roundings
+
+    @cached_property
+    def sum_roundings(self) -> float:
+        """How many ulp of all that is added up other orders of the sum may be away."""
+        if not self.is_float_sum:
+            return 0.0
+        if self.in_groups:
+            return 3.0 * self.depth
+        own = self.products(self.form.reference)
+        return float_sums.sum_roundings(self.depth, lambda: float_sums.some_of(own))
 
     def products(self, formula: Formula) -> Sequence[Product]:
         """Return what is multiplied, one under the other: the same list for the same steps."""
@@ -211,9 +221,7 @@ class ProductModel(ElementModel):
     def take_sums(self, depth: int, groups: int | None = None) -> None:
         """Note that what is added up is rounded: so many products, or groups of exact ones."""
         self.is_float_sum, self.in_groups = True, groups is not None
-        # A product is rounded by half an ulp, of two orders, and in a block once more.
-        of_floats = (depth + -(-depth // 32) + 1) / 2
-        self.sum_roundings = of_floats if groups is None else 3.0 * groups
+        self.depth = depth if groups is None else groups
 
 
 class QuantMatmul(ProductModel):

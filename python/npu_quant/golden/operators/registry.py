@@ -263,7 +263,10 @@ def model_of(op: str | Callable[..., Any], inputs: Any, numerics: str | None = N
 
 
 def _as_taken(value: Any, name: str) -> Any:
-    """Return an input as the operators take it."""
+    """Return an input as the operators take it: of a list each of its arrays."""
+    if isinstance(value, (tuple, list)):
+        own = [_as_taken(one, f"{name}[{i}]") for i, one in enumerate(value)]
+        return own if isinstance(value, list) else tuple(own)
     if is_source(value) or _core.is_tensor(value):
         return as_source(value, name).array()
     return value

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from ... import _codes, _products
 from ..elements import largest
-from . import steps
+from . import float_sums, steps
 from .anti_quant import TORCH
 from .arithmetic import Floats, stored_in
 from .formula import Before, Form, Formula, Other, Output, Step
@@ -222,8 +222,17 @@ class WeightQuantBatchmatmul(Model):
     quant_offset: Float32 | None = None
 
     def allowed_for(self, output: int) -> float:
-        """Return k: each of K products is rounded, and each sum it is in, at most K."""
-        return super().allowed_for(output) + 1 + self.k
+        """Return k, to which every product that is rounded may add."""
+        return super().allowed_for(output) + self._sum_roundings
+
+    @cached_property
+    def _sum_roundings(self) -> float:
+        return float_sums.sum_roundings(self.k, self._factors)
+
+    def _factors(self) -> Iterator[float_sums.Factors]:
+        """Yield both factors, with some of the rows."""
+        part = ProductPart(self, 0, min(self.row_count, float_sums.MANY)).wide()
+        yield part.x, part.weights(self.form.reference["weights"])
 
     def most_steps(self, output: int) -> float:
         """Return any number: terms may cancel each other."""

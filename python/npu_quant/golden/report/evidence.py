@@ -18,6 +18,7 @@ from .reports import WIDTH, Line
 from .why import (
     differ,
     exact,
+    follows,
     in_order_of_cause,
     is_maybe_rounding,
     nonfinite,
@@ -25,6 +26,7 @@ from .why import (
     pair_text,
     places,
     reason_of,
+    set_aside,
     structure,
 )
 
@@ -40,6 +42,7 @@ def facts_of(comparison: ComparisonData) -> list[Line]:
     """Return what there is to say below the first line: files first, causes, then facts."""
     said, several, lines = reason_of(comparison).text, len(comparison.outputs) > 1, list[Line]()
     head = [*_files(comparison), *(line for line in structure(comparison) if line not in said)]
+    head += set_aside(comparison)
     alone = (*comparison.missing, *comparison.extra)
     for output in in_order_of_cause(comparison):
         if output.name not in alone and comparison.rung != "identical":
@@ -217,6 +220,9 @@ def _conclusion(comparison: ComparisonData) -> Iterator[Line]:
         more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
         listed = ", ".join(f'"{name}"' for name in shown) + more
         yield Line(_FACT if comparison.passed else _CAUSE, f"identical to: {listed}")
+    elif comparison.rung == "tie" and comparison.variants:
+        also = follows(comparison, comparison.variants[0], comparison.decisive)
+        yield Line(_FACT, f"also {also}")
     for output in comparison.outputs:
         yield from _tolerance(output)
     if comparison.accepted_variant is not None and comparison.rung == "variant":

@@ -51,7 +51,16 @@ def data_of(comparison: ComparisonData) -> dict[str, Any]:
 
 def _output_data(output: OutputComparison) -> dict[str, Any]:
     names = ["name", "rung", "passed", "margin", "problem", "rung_of_values", "ties", "where"]
-    names += ["follows_scale", "tolerance", "presets", "notes", "causes", "metrics", "numbers"]
+    names += [
+        "follows_scale",
+        "tolerance",
+        "presets",
+        "notes",
+        "causes",
+        "metrics",
+        "numbers",
+        "rows_compared",
+    ]
     data = {name: plain(getattr(output, name)) for name in names}
     return data | {"dtype": output.type_name, "shape": list(output.shape)}
 

@@ -69,6 +69,19 @@ def structure(comparison: ComparisonData) -> list[str]:
     return [f"{what} actual: {words.names(names)}" for what, names in both if names]
 
 
+def set_aside(comparison: ComparisonData) -> list[str]:
+    """List the rows that are of no group."""
+    known = (o for o in comparison.outputs if o.rows_compared is not None)
+    own = dict.fromkeys((o.rows_compared or 0, o.shape[0] - 1) for o in known)
+    return [f"{_rows(*each)} of no group: not compared" for each in own]
+
+
+def _rows(first: int, last: int) -> str:
+    if first == last:
+        return f"row {words.count(first)} is"
+    return f"rows {words.count(first)} to {words.count(last)} are"
+
+
 def exact(comparison: ComparisonData) -> list[VariantMatch]:
     """Return the formulas that give all of the actual outputs, byte for byte."""
     return [variant for variant in comparison.variants if not any(variant.left.values())]
@@ -131,6 +144,8 @@ def follows(
     """Say that outputs, or this one, are what a formula gives, and how many elements are not."""
     left = "" if output is None else left_by(variant, output.name, noun_of(output))
     rest = f"all but {left}" if left else "byte for byte"
+    if variant.unwritten:
+        rest += f", but for {words.counted(variant.unwritten, 'row')} that it never writes"
     return f"follows {comparison.op} with {named(variant)}, {rest}"
 
 
