@@ -37,7 +37,8 @@ def sum_roundings(depth: int, factors: Callable[[], Iterator[Factors]]) -> float
     most, likely = (depth + -(-depth // _products.BLOCK) + 1) / 2, SURE * math.sqrt(depth)
     if most <= likely:
         return most
-    own = (_left_of(_chosen(a), _chosen(b.T)) for a, b in factors())
+    given = ((a, b) for a, b in factors() if a.size and b.size)
+    own = (_left_of(_chosen(a), _chosen(b.T)) for a, b in given)
     return min(most, max(likely, CORRELATED * max(own, default=0.0)))
 
 
